@@ -1,0 +1,3 @@
+module github.com/dogwooddb/dogwood
+
+go 1.26
