@@ -1,0 +1,42 @@
+package tree
+
+// A Builder makes an object node from children that are added in key order.
+// The zero Builder is ready to use.
+type Builder struct {
+	buf []byte
+	any bool // a child was added
+}
+
+// Priority sets the node's priority. It must be called before Child.
+func (b *Builder) Priority(p Node) {
+	if !p.IsEmpty() {
+		b.buf = append(append(b.buf, `{".priority":`...), p.text...)
+	}
+}
+
+// Child adds a child. An absent child is left out.
+func (b *Builder) Child(key string, n Node) {
+	if n.IsEmpty() {
+		return
+	}
+	b.open(key)
+	b.buf = append(b.buf, n.text...)
+}
+
+func (b *Builder) open(key string) {
+	if len(b.buf) == 0 {
+		b.buf = append(b.buf, '{')
+	} else {
+		b.buf = append(b.buf, ',')
+	}
+	b.any = true
+	b.buf = append(appendQuoted(b.buf, key), ':')
+}
+
+// Node returns the finished node: Empty if no child was added.
+func (b *Builder) Node() Node {
+	if !b.any {
+		return Empty
+	}
+	return Node{string(append(b.buf, '}'))}
+}

@@ -1,0 +1,120 @@
+package tree
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// A Draft is a value that a client wants to write: canonical text in which
+// server values may still stand where leaves and priorities will be. The zero
+// Draft is null, a removal.
+type Draft struct {
+	text     string
+	deferred bool // text holds a server value
+}
+
+// ErrIncrement is returned when an increment leaves the range of a double.
+var ErrIncrement = errors.New("increment overflows")
+
+// DraftOf returns a node as a draft.
+func DraftOf(n Node) Draft { return Draft{text: n.text} }
+
+// DraftFromText returns the draft whose Text was s.
+func DraftFromText(s string) Draft {
+	return Draft{text: s, deferred: strings.Contains(s, `{".sv":`)}
+}
+
+// Text returns the draft's canonical text, "" for null. It is not the text of
+// a Node while it holds server values.
+func (d Draft) Text() string { return d.text }
+
+// IsEmpty reports whether the draft is null.
+func (d Draft) IsEmpty() bool { return d.text == "" }
+
+// Node returns the draft's node. ok is false if it holds server values.
+func (d Draft) Node() (n Node, ok bool) {
+	if d.deferred {
+		return Empty, false
+	}
+	return Node{d.text}, true
+}
+
+// Resolve replaces the server values: a timestamp by now, in milliseconds
+// since 1970, an increment by the existing number at its place plus the
+// increment (wire protocol §12). existing returns the node at a path below the
+// place of the write; it is asked only for increments.
+func (d Draft) Resolve(now int64, existing func(Path) (Node, error)) (Node, error) {
+	if !d.deferred {
+		return Node{d.text}, nil
+	}
+	r := resolver{now: now, existing: existing}
+	text, err := r.node(d.text, Root)
+	return Node{text}, err
+}
+
+type resolver struct {
+	now      int64
+	existing func(Path) (Node, error)
+}
+
+func (r *resolver) node(s string, at Path) (string, error) {
+	if isServerValue(s) {
+		return r.serverValue(s, at, false)
+	}
+	if s[0] != '{' {
+		return s, nil
+	}
+	out := []byte{'{'}
+	for i := 1; s[i] != '}'; {
+		m := memberAt(s, i)
+		if i = m.valueEnd; s[i] == ',' {
+			i++
+		}
+		v, err := r.member(m.key(s), m.value(s), at)
+		if err != nil {
+			return "", err
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, m.key(s)...), ':'), v...)
+	}
+	return string(append(out, '}')), nil
+}
+
+func (r *resolver) member(quoted, v string, at Path) (string, error) {
+	switch quoted {
+	case `".priority"`:
+		if isServerValue(v) {
+			return r.serverValue(v, at, true)
+		}
+		return v, nil
+	case `".value"`:
+		return r.node(v, at)
+	}
+	return r.node(v, at.Child(unquote(quoted)))
+}
+
+func isServerValue(s string) bool { return strings.HasPrefix(s, `{".sv":`) }
+
+func (r *resolver) serverValue(s string, at Path, priority bool) (string, error) {
+	if s == `{".sv":"timestamp"}` {
+		return strconv.FormatInt(r.now, 10), nil
+	}
+	delta, _ := Node{s[len(`{".sv":`) : len(s)-1]}.Child("increment").NumberValue()
+	old, err := r.existing(at)
+	if err != nil {
+		return "", err
+	}
+	if priority {
+		old = old.Priority()
+	}
+	base, _ := old.NumberValue() // 0 unless it is a number
+	sum := base + delta
+	if math.IsInf(sum, 0) {
+		return "", ErrIncrement
+	}
+	return string(appendNumber(nil, sum)), nil
+}

@@ -1,0 +1,153 @@
+package tree
+
+import (
+	"strconv"
+	"strings"
+)
+
+// AppendPlain appends the node as REST shows it: without priorities, and with
+// objects whose keys are mostly the integers from 0 as arrays (REST §4.3). The
+// absent node is null.
+func AppendPlain(dst []byte, n Node) []byte {
+	return appendForm(dst, n.JSON())
+}
+
+// AppendExport appends the node in the REST export form: priorities are kept
+// (REST §4.4).
+func AppendExport(dst []byte, n Node) []byte { return append(dst, n.JSON()...) }
+
+func appendForm(dst []byte, s string) []byte {
+	if s[0] != '{' {
+		return append(dst, s...)
+	}
+	n := Node{s}
+	i := firstChild(s)
+	if i < 0 {
+		return append(dst, n.Value().text...)
+	}
+	if n.isArray() {
+		return appendArray(dst, n)
+	}
+	dst = append(dst, '{')
+	for m := range n.members() {
+		if m.start != i {
+			dst = append(dst, ',')
+		}
+		dst = append(append(dst, m.key(s)...), ':')
+		dst = appendForm(dst, m.value(s))
+	}
+	return append(dst, '}')
+}
+
+// isArray reports whether an array stands for the object: all keys are canonical
+// decimal numbers and the greatest is below twice their count.
+func (n Node) isArray() bool {
+	count, last := 0, 0
+	for m := range n.members() {
+		i, isIndex := arrayIndex(n.text[m.start+1 : m.keyEnd-1])
+		if !isIndex {
+			return false
+		}
+		count, last = count+1, i
+	}
+	return last < 2*count
+}
+
+func arrayIndex(key string) (int, bool) {
+	if key == "" || len(key) > 9 || key[0] == '0' && len(key) > 1 {
+		return 0, false
+	}
+	i, err := strconv.ParseUint(key, 10, 31)
+	return int(i), err == nil
+}
+
+func appendArray(dst []byte, n Node) []byte {
+	dst = append(dst, '[')
+	next := 0
+	for m := range n.members() {
+		i, _ := arrayIndex(n.text[m.start+1 : m.keyEnd-1])
+		for ; next < i; next++ {
+			dst = append(dst, "null,"...)
+		}
+		dst = append(appendForm(dst, m.value(n.text)), ',')
+		next++
+	}
+	dst[len(dst)-1] = ']'
+	return dst
+}
+
+// AppendPretty appends compact JSON, which must be valid, in the layout of
+// print=pretty: two spaces of indent, " : " behind keys, arrays of leaves on
+// one line (REST §4.2). It ends without a newline.
+func AppendPretty(dst []byte, compact string) []byte {
+	p := pretty{dst: dst, src: compact}
+	p.value(0)
+	return p.dst
+}
+
+type pretty struct {
+	dst []byte
+	src string
+	pos int
+}
+
+func (p *pretty) value(indent int) {
+	switch p.src[p.pos] {
+	case '{':
+		p.object(indent)
+	case '[':
+		p.array(indent)
+	case '"':
+		end := skipString(p.src, p.pos)
+		p.take(end)
+	default:
+		end := p.pos
+		for end < len(p.src) && strings.IndexByte(",]}", p.src[end]) < 0 {
+			end++
+		}
+		p.take(end)
+	}
+}
+
+func (p *pretty) take(end int) {
+	p.dst = append(p.dst, p.src[p.pos:end]...)
+	p.pos = end
+}
+
+func (p *pretty) newline(indent int) {
+	p.dst = append(p.dst, '\n')
+	for range indent {
+		p.dst = append(p.dst, ' ', ' ')
+	}
+}
+
+func (p *pretty) object(indent int) {
+	p.dst = append(p.dst, '{')
+	for p.pos++; p.src[p.pos] != '}'; {
+		if p.src[p.pos] == ',' {
+			p.dst = append(p.dst, ',')
+			p.pos++
+		}
+		p.newline(indent + 1)
+		p.take(skipString(p.src, p.pos))
+		p.dst = append(p.dst, " : "...)
+		p.pos++
+		p.value(indent + 1)
+	}
+	p.pos++
+	p.newline(indent)
+	p.dst = append(p.dst, '}')
+}
+
+func (p *pretty) array(indent int) {
+	p.dst = append(p.dst, '[', ' ')
+	for p.pos++; p.src[p.pos] != ']'; {
+		if p.src[p.pos] == ',' {
+			p.dst = append(p.dst, ',', ' ')
+			p.pos++
+		}
+		p.value(indent)
+	}
+	p.pos++
+	p.dst = append(p.dst, ' ', ']')
+}

@@ -1,0 +1,248 @@
+package tree
+
+import (
+	"iter"
+	"strconv"
+	"strings"
+)
+
+// A Node is the immutable value below a path: a leaf (boolean, number or
+// string) or an object, either with an optional priority. The zero Node is the
+// absent node, null. Nodes are comparable: equal nodes have equal texts.
+type Node struct{ text string } // canonical; see the package comment
+
+// Empty is the absent node.
+var Empty Node
+
+// Bool, Number and String make leaves.
+func Bool(b bool) Node      { return Node{strconv.FormatBool(b)} }
+func Number(f float64) Node { return Node{string(appendNumber(nil, f))} }
+func String(s string) Node  { return Node{string(appendQuoted(nil, s))} }
+
+// FromCanonical returns the node whose canonical text is s, "" or "null" being
+// the absent node. It does not check s: it is for text that this package made,
+// read back from a store.
+func FromCanonical(s string) Node {
+	if s == "null" {
+		return Empty
+	}
+	return Node{s}
+}
+
+// JSON returns the node as canonical JSON in export form, "null" if absent.
+func (n Node) JSON() string {
+	if n.text == "" {
+		return "null"
+	}
+	return n.text
+}
+
+// Text returns the canonical text, "" if the node is absent.
+func (n Node) Text() string { return n.text }
+
+// IsEmpty reports whether the node is absent.
+func (n Node) IsEmpty() bool { return n.text == "" }
+
+// IsLeaf reports whether the node is a boolean, a number or a string.
+func (n Node) IsLeaf() bool { return n.text != "" && firstChild(n.text) < 0 }
+
+// IsObject reports whether the node has children.
+func (n Node) IsObject() bool { return firstChild(n.text) >= 0 }
+
+// Priority returns the node's priority, a number or string leaf, or Empty.
+func (n Node) Priority() Node {
+	if !hasPriority(n.text) {
+		return Empty
+	}
+	return Node{memberAt(n.text, 1).value(n.text)}
+}
+
+// Value returns the node without its own priority.
+func (n Node) Value() Node {
+	if !hasPriority(n.text) {
+		return n
+	}
+	m := memberAt(n.text, memberAt(n.text, 1).valueEnd+1)
+	if m.key(n.text) == `".value"` {
+		return Node{m.value(n.text)}
+	}
+	return Node{"{" + n.text[m.start:]}
+}
+
+// WithPriority returns the node with the given priority, a number or string
+// leaf; Empty removes it. An absent node takes no priority.
+func (n Node) WithPriority(p Node) Node {
+	if n.IsEmpty() || n.Priority() == p {
+		return n
+	}
+	v := n.Value().text
+	switch {
+	case p.IsEmpty():
+		return Node{v}
+	case v[0] == '{':
+		return Node{`{".priority":` + p.text + "," + v[1:]}
+	}
+	return Node{`{".priority":` + p.text + `,".value":` + v + "}"}
+}
+
+// Children yields the children in key order.
+func (n Node) Children() iter.Seq2[string, Node] {
+	return func(yield func(string, Node) bool) {
+		for m := range n.members() {
+			if !yield(unquote(m.key(n.text)), Node{m.value(n.text)}) {
+				return
+			}
+		}
+	}
+}
+
+func (n Node) members() iter.Seq[member] {
+	return func(yield func(member) bool) {
+		i := firstChild(n.text)
+		if i < 0 {
+			return
+		}
+		for i < len(n.text) && n.text[i] == '"' {
+			m := memberAt(n.text, i)
+			if !yield(m) {
+				return
+			}
+			i = m.valueEnd + 1
+		}
+	}
+}
+
+// NumChildren returns the number of children.
+func (n Node) NumChildren() int {
+	count := 0
+	for range n.members() {
+		count++
+	}
+	return count
+}
+
+// Child returns the child with the given key, or Empty.
+func (n Node) Child(key string) Node {
+	if m, ok := n.find(quoteKey(key)); ok {
+		return Node{m.value(n.text)}
+	}
+	return Empty
+}
+
+func (n Node) find(quoted string) (member, bool) {
+	for m := range n.members() {
+		if m.key(n.text) == quoted {
+			return m, true
+		}
+	}
+	return member{}, false
+}
+
+// Get returns the node at a path below n, or Empty.
+func (n Node) Get(p Path) Node {
+	for key := range p.Keys() {
+		if n = n.Child(key); n.IsEmpty() {
+			return n
+		}
+	}
+	return n
+}
+
+// With returns n with the node at p replaced by v. It prunes what becomes
+// empty. A leaf on the way becomes an object and keeps its priority; writing
+// null below a leaf changes nothing (wire protocol §6).
+func (n Node) With(p Path, v Node) Node {
+	key, rest, ok := p.Cut()
+	if !ok {
+		return v
+	}
+	if rest.IsRoot() {
+		return n.withChild(key, v)
+	}
+	return n.withChild(key, n.Child(key).With(rest, v))
+}
+
+func (n Node) withChild(key string, v Node) Node {
+	if !n.IsObject() {
+		if v.IsEmpty() {
+			return n
+		}
+		only := Node{"{" + quoteKey(key) + ":" + v.text + "}"}
+		return only.WithPriority(n.Priority())
+	}
+	quoted := quoteKey(key)
+	end := 0
+	for m := range n.members() {
+		if m.key(n.text) == quoted {
+			return n.splice(m.start, m.valueEnd, quoted, v)
+		}
+		if CompareKeys(unquote(m.key(n.text)), key) > 0 {
+			return n.splice(m.start, m.start, quoted, v)
+		}
+		end = m.valueEnd
+	}
+	return n.splice(end, end, quoted, v)
+}
+
+// splice replaces the member at text[from:to], or inserts one if the range is
+// empty. It keeps the commas right and prunes an object that becomes empty.
+func (n Node) splice(from, to int, quoted string, v Node) Node {
+	before, after := n.text[:from], n.text[to:]
+	switch {
+	case !v.IsEmpty() && from < to:
+		return Node{before + quoted + ":" + v.text + after}
+	case !v.IsEmpty() && after == "}": // behind the last child
+		return Node{before + "," + quoted + ":" + v.text + after}
+	case !v.IsEmpty():
+		return Node{before + quoted + ":" + v.text + "," + after}
+	case from == to:
+		return n
+	case after[0] == ',':
+		return Node{before + after[1:]}
+	case from == firstChild(n.text): // the only child
+		return Empty
+	}
+	return Node{strings.TrimSuffix(before, ",") + after}
+}
+
+// WithTarget is With for a target: it replaces a value or sets a priority.
+func (n Node) WithTarget(t Target, v Node) Node {
+	if !t.Priority {
+		return n.With(t.Path, v)
+	}
+	old := n.Get(t.Path)
+	if old.IsEmpty() {
+		return n
+	}
+	return n.With(t.Path, old.WithPriority(v))
+}
+
+// BoolValue returns a boolean leaf's value.
+func (n Node) BoolValue() (value, ok bool) {
+	switch n.Value().text {
+	case "true":
+		return true, true
+	case "false":
+		return false, true
+	}
+	return false, false
+}
+
+// StringValue returns a string leaf's value.
+func (n Node) StringValue() (string, bool) {
+	v := n.Value().text
+	if v == "" || v[0] != '"' {
+		return "", false
+	}
+	return unquote(v), true
+}
+
+// NumberValue returns a number leaf's value as a double.
+func (n Node) NumberValue() (float64, bool) {
+	v := n.Value().text
+	if v == "" || v[0] != '-' && (v[0] < '0' || v[0] > '9') {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(v, 64)
+	return f, err == nil
+}

@@ -1,0 +1,63 @@
+package tree
+
+import (
+	"math"
+	"strconv"
+)
+
+// appendNumber appends a finite double in its canonical form, which is the one
+// of JavaScript: shortest digits that round-trip, no exponent from 1e-6 up to
+// 1e21, and no negative zero.
+func appendNumber(dst []byte, f float64) []byte {
+	abs := math.Abs(f)
+	if abs == 0 {
+		return append(dst, '0')
+	}
+	if abs >= 1e-6 && abs < 1e21 {
+		return strconv.AppendFloat(dst, f, 'f', -1, 64)
+	}
+	dst = strconv.AppendFloat(dst, f, 'e', -1, 64)
+	if n := len(dst); dst[n-4] == 'e' && dst[n-2] == '0' { // e-07 is e-7
+		dst[n-2] = dst[n-1]
+		dst = dst[:n-1]
+	}
+	return dst
+}
+
+// canonicalNumber appends the canonical form of a JSON number. Integers that a
+// double can't hold but 64 bits can keep their digits, so that clients with
+// 64-bit integers read back what they wrote. ok is false if the number is
+// beyond the range of a double.
+func canonicalNumber(dst []byte, s string) (out []byte, ok bool) {
+	if len(s) <= 15 && isCanonicalInteger(s) {
+		return append(dst, s...), true
+	}
+	if i, err := strconv.ParseInt(s, 10, 64); err == nil && !exactDouble(i) {
+		return strconv.AppendInt(dst, i, 10), true
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return dst, false
+	}
+	return appendNumber(dst, f), true
+}
+
+// isCanonicalInteger reports whether s, a valid JSON number, is an integer
+// that is already written in canonical form.
+func isCanonicalInteger(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if (s[i] < '0' || s[i] > '9') && (i > 0 || s[i] != '-') {
+			return false
+		}
+	}
+	return s != "-0"
+}
+
+func exactDouble(i int64) bool {
+	const limit = 1 << 53
+	if i >= -limit && i <= limit {
+		return true
+	}
+	f := float64(i)
+	return f < 1<<63 && int64(f) == i
+}

@@ -1,0 +1,181 @@
+package tree
+
+import (
+	"errors"
+	"iter"
+	"strings"
+)
+
+// Errors of paths.
+var (
+	ErrInvalidPath = errors.New("invalid token in path")
+	ErrTooDeep     = errors.New("path exceeds the maximum depth (32)")
+)
+
+// A Path names one location in the tree. Its keys are valid and non-empty.
+// The zero Path is the root. Paths are comparable and make good map keys.
+type Path struct{ s string } // "rooms/r1/name": clean, no slash at either end
+
+// Root is the path of the whole tree.
+var Root Path
+
+// ParsePath reads a slash-separated path. Empty segments are dropped, so
+// "/a//b/" is "a/b" (wire protocol §4). It returns ErrInvalidPath if a segment
+// is no valid key and ErrTooDeep if there are more than MaxDepth of them.
+func ParsePath(s string) (Path, error) {
+	if strings.HasPrefix(s, "/") || strings.HasSuffix(s, "/") || strings.Contains(s, "//") {
+		s = squeezeSlashes(s)
+	}
+	if s == "" {
+		return Root, nil
+	}
+	depth := 0
+	for rest, more := s, true; more; {
+		var key string
+		key, rest, more = strings.Cut(rest, "/")
+		if !ValidKey(key) {
+			return Root, ErrInvalidPath
+		}
+		if depth++; depth > MaxDepth {
+			return Root, ErrTooDeep
+		}
+	}
+	return Path{s}, nil
+}
+
+// MustParsePath is ParsePath for constants; it panics on an invalid path.
+func MustParsePath(s string) Path {
+	p, err := ParsePath(s)
+	if err != nil {
+		panic("tree: " + s + ": " + err.Error())
+	}
+	return p
+}
+
+func squeezeSlashes(s string) string {
+	parts := strings.FieldsFunc(s, func(r rune) bool { return r == '/' })
+	return strings.Join(parts, "/")
+}
+
+// String returns the path with a leading slash: "/rooms/r1", "/" for the root.
+func (p Path) String() string { return "/" + p.s }
+
+// Clean returns the path as the protocol writes it in pushes: without slashes
+// at either end, "" for the root.
+func (p Path) Clean() string { return p.s }
+
+// IsRoot reports whether p is the root.
+func (p Path) IsRoot() bool { return p.s == "" }
+
+// Child returns the path of the child with the given key, which must be valid.
+func (p Path) Child(key string) Path {
+	if p.s == "" {
+		return Path{key}
+	}
+	return Path{p.s + "/" + key}
+}
+
+// Join returns the path reached by following rel from p.
+func (p Path) Join(rel Path) Path {
+	switch {
+	case p.s == "":
+		return rel
+	case rel.s == "":
+		return p
+	}
+	return Path{p.s + "/" + rel.s}
+}
+
+// Parent returns the path one level up and the last key. The root has no
+// parent: it returns the root and "".
+func (p Path) Parent() (Path, string) {
+	i := strings.LastIndexByte(p.s, '/')
+	if i < 0 {
+		return Root, p.s
+	}
+	return Path{p.s[:i]}, p.s[i+1:]
+}
+
+// Cut returns the first key and the path below it. ok is false for the root.
+func (p Path) Cut() (key string, rest Path, ok bool) {
+	if p.s == "" {
+		return "", Root, false
+	}
+	key, s, _ := strings.Cut(p.s, "/")
+	return key, Path{s}, true
+}
+
+// Len returns the number of keys.
+func (p Path) Len() int {
+	if p.s == "" {
+		return 0
+	}
+	return strings.Count(p.s, "/") + 1
+}
+
+// Keys yields the keys from the root downwards.
+func (p Path) Keys() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for key, rest, ok := p.Cut(); ok; key, rest, ok = rest.Cut() {
+			if !yield(key) {
+				return
+			}
+		}
+	}
+}
+
+// Contains reports whether q is p or lies below it.
+func (p Path) Contains(q Path) bool {
+	if p.s == "" {
+		return true
+	}
+	return strings.HasPrefix(q.s, p.s) && (len(q.s) == len(p.s) || q.s[len(p.s)] == '/')
+}
+
+// Rel returns the path that leads from p to q, which p must contain.
+func (p Path) Rel(q Path) Path {
+	if p.s == "" {
+		return q
+	}
+	if len(q.s) == len(p.s) {
+		return Root
+	}
+	return Path{q.s[len(p.s)+1:]}
+}
+
+// A Target is what a write names: a location, or the priority of a location
+// ("/a/.priority", wire protocol §4).
+type Target struct {
+	Path     Path
+	Priority bool
+}
+
+// ParseTarget reads a path whose last segment may be ".priority".
+func ParseTarget(s string) (Target, error) {
+	clean := strings.TrimRight(s, "/")
+	if rest, ok := strings.CutSuffix(clean, ".priority"); ok && (rest == "" || strings.HasSuffix(rest, "/")) {
+		p, err := ParsePath(rest)
+		return Target{Path: p, Priority: true}, err
+	}
+	p, err := ParsePath(s)
+	return Target{Path: p}, err
+}
+
+// String returns the target as a path with a leading slash.
+func (t Target) String() string {
+	if !t.Priority {
+		return t.Path.String()
+	}
+	if t.Path.IsRoot() {
+		return "/.priority"
+	}
+	return t.Path.String() + "/.priority"
+}
+
+// contains reports whether a write to t covers u.
+func (t Target) contains(u Target) bool {
+	if t.Priority {
+		return t == u
+	}
+	return t.Path.Contains(u.Path)
+}

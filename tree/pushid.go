@@ -1,0 +1,80 @@
+package tree
+
+import (
+	"crypto/rand"
+	"strings"
+	"sync"
+	"time"
+)
+
+// PushChars is the alphabet of push ids, in ASCII order (wire protocol §7.3).
+const PushChars = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
+
+// A PushIDs makes push ids: 8 characters of time in milliseconds and 12 random
+// ones, so that ids sort by the time they were made. Ids of the same
+// millisecond are consecutive, and time never runs backwards, so each id is
+// greater than the one before. The zero PushIDs is ready to use; it may be used
+// by several goroutines at once.
+type PushIDs struct {
+	mu   sync.Mutex
+	last int64
+	rnd  [12]byte
+}
+
+// Next returns the next id for the given time.
+func (g *PushIDs) Next(now time.Time) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if ms := now.UnixMilli(); ms > g.last {
+		g.last = ms
+		rand.Read(g.rnd[:])
+		for i := range g.rnd {
+			g.rnd[i] &= 63
+		}
+	} else {
+		g.increment()
+	}
+	return g.id()
+}
+
+func (g *PushIDs) increment() {
+	for i := len(g.rnd) - 1; i >= 0; i-- {
+		if g.rnd[i]++; g.rnd[i] < 64 {
+			return
+		}
+		g.rnd[i] = 0
+	}
+	g.last++ // 2^72 ids in one millisecond
+}
+
+func (g *PushIDs) id() string {
+	var id [20]byte
+	ms := g.last
+	for i := 7; i >= 0; i-- {
+		id[i] = PushChars[ms&63]
+		ms >>= 6
+	}
+	for i, r := range g.rnd {
+		id[8+i] = PushChars[r]
+	}
+	return string(id[:])
+}
+
+// PushIDTime returns the time at which a push id was made. ok is false if s is
+// no push id.
+func PushIDTime(s string) (t time.Time, ok bool) {
+	if len(s) != 20 {
+		return time.Time{}, false
+	}
+	var ms int64
+	for i := range s {
+		c := strings.IndexByte(PushChars, s[i])
+		if c < 0 {
+			return time.Time{}, false
+		}
+		if i < 8 {
+			ms = ms<<6 | int64(c)
+		}
+	}
+	return time.UnixMilli(ms), true
+}

@@ -1,0 +1,198 @@
+package tree
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The orders that are not child paths.
+const (
+	ByKey      = ".key"
+	ByValue    = ".value"
+	ByPriority = ".priority"
+)
+
+// A Query is an ordered window over the children of a node (wire protocol
+// §5.2). The zero Query is everything, ordered by priority.
+type Query struct {
+	OrderBy    string // ByKey, ByValue, ByPriority, or a child path "a/b"; "" is ByPriority
+	Start, End Bound
+	Limit      int  // number of children; 0: no limit
+	FromLast   bool // the limit counts from the end of the range
+}
+
+// A Bound is one end of a range. Entries are compared with it by index value
+// and then by key.
+type Bound struct {
+	Set       bool
+	Value     Node // a leaf or Empty for null; for ByKey the key as a string
+	Key       string
+	KeyRank   KeyRank
+	Exclusive bool // the bound itself is outside
+}
+
+// A KeyRank says where a bound lies among entries of its own index value.
+type KeyRank int8
+
+// The ranks of a bound's key.
+const (
+	BeforeKeys KeyRank = -1 // below every key
+	AtKey      KeyRank = 0  // at Bound.Key
+	AfterKeys  KeyRank = 1  // above every key
+)
+
+// An Entry is a child as a query orders it: by index value, then by key.
+type Entry struct {
+	Value Node // index value without priority; unused for ByKey
+	Key   string
+}
+
+// ErrQuery is the class of errors of queries that can't be answered.
+var ErrQuery = errors.New("invalid query")
+
+// Order returns the index the query orders by, never "".
+func (q Query) Order() string {
+	if q.OrderBy == "" {
+		return ByPriority
+	}
+	return q.OrderBy
+}
+
+// IsAll reports whether the query selects every child, in whatever order.
+func (q Query) IsAll() bool { return !q.Start.Set && !q.End.Set && q.Limit == 0 }
+
+// NeedsIndex reports whether the query orders by something for which the rules
+// must declare an index (wire protocol §5.2).
+func (q Query) NeedsIndex() bool { return q.Order() != ByKey && q.Order() != ByPriority }
+
+// ID returns a text that is equal exactly for equal queries.
+func (q Query) ID() string {
+	var b strings.Builder
+	b.WriteString(q.Order())
+	for _, bound := range []Bound{q.Start, q.End} {
+		b.WriteByte('|')
+		if bound.Set {
+			b.WriteString(bound.Value.JSON())
+			b.WriteString(strconv.Itoa(int(bound.KeyRank)))
+			b.WriteString(strconv.Quote(bound.Key))
+			b.WriteString(strconv.FormatBool(bound.Exclusive))
+		}
+	}
+	if q.Limit > 0 {
+		b.WriteByte('|')
+		b.WriteString(strconv.Itoa(q.Limit))
+		b.WriteString(strconv.FormatBool(q.FromLast))
+	}
+	return b.String()
+}
+
+// IndexValue returns what the query orders child by. It is Empty for ByKey.
+func (q Query) IndexValue(child Node) Node { return IndexValue(q.Order(), child) }
+
+// IndexValue returns what the given order sorts child by: a leaf, an object
+// (all objects are equal) or Empty.
+func IndexValue(order string, child Node) Node {
+	switch order {
+	case ByKey:
+		return Empty
+	case ByPriority:
+		return child.Priority()
+	case ByValue:
+		return child.Value()
+	}
+	return child.Get(Path{order}).Value()
+}
+
+// Compare orders two entries.
+func (q Query) Compare(a, b Entry) int {
+	if q.Order() != ByKey {
+		if c := CompareValues(a.Value, b.Value); c != 0 {
+			return c
+		}
+	}
+	return CompareKeys(a.Key, b.Key)
+}
+
+// InRange reports whether an entry lies between the bounds.
+func (q Query) InRange(e Entry) bool {
+	return q.AfterStart(e) && q.BeforeEnd(e)
+}
+
+// AfterStart reports whether the start of the range does not exclude e.
+func (q Query) AfterStart(e Entry) bool {
+	if !q.Start.Set {
+		return true
+	}
+	c := q.compareBound(e, q.Start)
+	return c > 0 || c == 0 && !q.Start.Exclusive
+}
+
+// BeforeEnd reports whether the end of the range does not exclude e.
+func (q Query) BeforeEnd(e Entry) bool {
+	if !q.End.Set {
+		return true
+	}
+	c := q.compareBound(e, q.End)
+	return c < 0 || c == 0 && !q.End.Exclusive
+}
+
+func (q Query) compareBound(e Entry, b Bound) int {
+	if q.Order() == ByKey {
+		key, _ := b.Value.StringValue()
+		return CompareKeys(e.Key, key)
+	}
+	if c := CompareValues(e.Value, b.Value); c != 0 {
+		return c
+	}
+	if b.KeyRank != AtKey {
+		return -int(b.KeyRank)
+	}
+	return CompareKeys(e.Key, b.Key)
+}
+
+// Entries returns the entries of the query's window over n, in query order.
+func (q Query) Entries(n Node) []Entry {
+	var entries []Entry
+	for key, child := range n.Children() {
+		if e := (Entry{q.IndexValue(child), key}); q.InRange(e) {
+			entries = append(entries, e)
+		}
+	}
+	if q.Order() != ByKey {
+		slices.SortFunc(entries, q.Compare)
+	}
+	return q.Cut(entries)
+}
+
+// Cut applies the query's limit to entries in query order.
+func (q Query) Cut(entries []Entry) []Entry {
+	switch {
+	case q.Limit == 0 || len(entries) <= q.Limit:
+		return entries
+	case q.FromLast:
+		return entries[len(entries)-q.Limit:]
+	}
+	return entries[:q.Limit]
+}
+
+// Apply returns n with only the children inside the query's window, which is
+// what a filtered listen shows. A leaf has no children, so its window is empty.
+func (q Query) Apply(n Node) Node {
+	if q.IsAll() {
+		return n
+	}
+	in := make(map[string]bool)
+	for _, e := range q.Entries(n) {
+		in[e.Key] = true
+	}
+	var b Builder
+	b.Priority(n.Priority())
+	for key, child := range n.Children() {
+		if in[key] {
+			b.Child(key, child)
+		}
+	}
+	return b.Node()
+}

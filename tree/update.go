@@ -1,0 +1,163 @@
+package tree
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Write replaces the value at one location, or sets its priority.
+type Write struct {
+	Target
+	Value Draft
+}
+
+// An Update is a set of writes at disjoint locations that happen together or
+// not at all.
+type Update []Write
+
+// ErrPriority is returned for a priority that is neither a string nor a number.
+var ErrPriority = errors.New("a priority must be a string, a number or null")
+
+// ParseWrite reads the value of a write to the target: any JSON for a
+// location; a string, number, server value or null for a priority.
+func ParseWrite(t Target, src string, d Dialect) (Write, error) {
+	v, err := Parse(src, t.Path.Len(), d)
+	if err == nil {
+		err = checkPriority(t, v)
+	}
+	return Write{t, v}, err
+}
+
+func checkPriority(t Target, v Draft) error {
+	if !t.Priority || v.IsEmpty() || isServerValue(v.text) {
+		return nil
+	}
+	if c := class(v.text); c != classNumber && c != classString {
+		return ErrPriority
+	}
+	return nil
+}
+
+// ParseUpdate reads the body of a merge at base: an object whose keys are
+// relative paths ("a", "a/b", "a/.priority") and whose values are as for
+// ParseWrite (REST §2, wire protocol §4). A null value removes. It returns
+// *ParseError, among them BadObject if src is no object and BadUpdatePath if
+// one path is an ancestor of another.
+func ParseUpdate(base Path, src string, d Dialect) (Update, error) {
+	p := parser{src: src, dialect: d}
+	var u Update
+	_, err := p.run(func() Draft {
+		u = p.update(base)
+		return Draft{}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return u, nil
+}
+
+func (p *parser) update(base Path) Update {
+	if p.peek() != '{' {
+		p.value(0, 0)
+		p.end()
+		p.fail(0, BadObject, "expected an object")
+	}
+	p.pos++
+	seen := make(map[Target]int) // index into u
+	var u Update
+	for more := p.peek() != '}'; more; {
+		if p.peek() != '"' {
+			p.fail(p.pos, BadJSON, "expected a key")
+		}
+		at := p.pos
+		key, _ := p.str()
+		p.expect(':')
+		w := p.updateMember(base, key, at)
+		if i, ok := seen[w.Target]; ok {
+			u[i] = w // the last of equal keys wins
+		} else {
+			seen[w.Target] = len(u)
+			u = append(u, w)
+		}
+		if more = p.peek() == ','; more {
+			p.pos++
+		}
+	}
+	p.expect('}')
+	p.end()
+	if a, b, ok := overlap(u, seen); ok {
+		p.fail(0, BadUpdatePath, "path %s is an ancestor of %s", a, b)
+	}
+	return u
+}
+
+func (p *parser) updateMember(base Path, key string, at int) Write {
+	if strings.Trim(key, "/") == "" {
+		p.fail(at, BadKey, "invalid key %q", abbreviate(key))
+	}
+	rel, err := ParseTarget(key)
+	switch {
+	case errors.Is(err, ErrTooDeep) || err == nil && base.Len()+rel.Path.Len() > MaxDepth:
+		p.fail(at, TooDeep, "more than %d levels", MaxDepth)
+	case err != nil:
+		p.fail(at, BadKey, "invalid key %q", abbreviate(key))
+	}
+	t := Target{base.Join(rel.Path), rel.Priority}
+	start := len(p.out)
+	p.deferred = false
+	p.value(t.Path.Len(), 0)
+	v := p.draft(start)
+	p.out = p.out[:start]
+	if checkPriority(t, v) != nil {
+		p.fail(at, BadPriority, "%v", ErrPriority)
+	}
+	return Write{t, v}
+}
+
+// overlap returns two targets of which one covers the other, if there are any.
+func overlap(u Update, seen map[Target]int) (a, b Target, ok bool) {
+	for _, w := range u {
+		if w.Priority {
+			if t := (Target{Path: w.Path}); has(seen, t) {
+				return t, w.Target, true
+			}
+		}
+		for p := w.Path; !p.IsRoot(); {
+			p, _ = p.Parent()
+			if t := (Target{Path: p}); has(seen, t) {
+				return t, w.Target, true
+			}
+		}
+	}
+	return a, b, false
+}
+
+func has(seen map[Target]int, t Target) bool {
+	_, ok := seen[t]
+	return ok
+}
+
+// Check reports whether the update's writes are disjoint, for updates that
+// were not parsed.
+func (u Update) Check() error {
+	seen := make(map[Target]int, len(u))
+	for i, w := range u {
+		if has(seen, w.Target) {
+			return fmt.Errorf("path %s is written twice", w.Target)
+		}
+		seen[w.Target] = i
+	}
+	if a, b, ok := overlap(u, seen); ok {
+		return fmt.Errorf("path %s is an ancestor of %s", a, b)
+	}
+	return nil
+}
+
+// Sort puts the writes in path order, which is the order they are applied in.
+func (u Update) Sort() {
+	slices.SortStableFunc(u, func(a, b Write) int {
+		return strings.Compare(a.Path.s, b.Path.s)
+	})
+}
