@@ -1,0 +1,135 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+// Errors of opening a file.
+var (
+	ErrLocked  = errors.New("in use by another process")
+	ErrForeign = errors.New("not a Dogwood database")
+	ErrDamaged = errors.New("damaged or truncated")
+)
+
+const (
+	// mapBytes is reserved as address space at once. If the file outgrew its
+	// map, the writer would wait for all readers to remap it.
+	mapBytes = 8 << 30
+	// fillPercent leaves room in pages for keys that arrive out of order.
+	fillPercent = 0.7
+)
+
+type boltKV struct{ db *bolt.DB }
+
+// openBolt opens or creates the file and its buckets.
+func openBolt(file string, noSync bool) (*boltKV, error) {
+	if err := probe(file); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	db, err := bolt.Open(file, 0o600, &bolt.Options{
+		Timeout:         200 * time.Millisecond,
+		NoFreelistSync:  true, // else every commit rewrites the whole free list
+		FreelistType:    bolt.FreelistMapType,
+		InitialMmapSize: mapBytes,
+		NoSync:          noSync,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, openError(err))
+	}
+	k := &boltKV{db}
+	if err := db.Update(createBuckets); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", file, err), db.Close())
+	}
+	return k, nil
+}
+
+func openError(err error) error {
+	switch {
+	case errors.Is(err, berrors.ErrTimeout):
+		return ErrLocked
+	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch):
+		return ErrForeign
+	case errors.Is(err, berrors.ErrChecksum):
+		return ErrDamaged
+	}
+	return err
+}
+
+func createBuckets(tx *bolt.Tx) error {
+	if tx.Bucket([]byte{byte(bucketMeta)}) == nil {
+		if k, _ := tx.Cursor().First(); k != nil {
+			return fmt.Errorf("%w: a bbolt file of another program", ErrForeign)
+		}
+	}
+	for _, b := range allBuckets {
+		if _, err := tx.CreateBucketIfNotExists([]byte{byte(b)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exists reports whether there is a non-empty file.
+func exists(file string) (bool, error) {
+	info, err := os.Stat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && info.Size() > 0, err
+}
+
+func (k *boltKV) close() error { return k.db.Close() }
+
+func (k *boltKV) begin(writable bool) (kvTx, error) {
+	tx, err := k.db.Begin(writable)
+	if err != nil {
+		return nil, err
+	}
+	return &boltTx{tx: tx}, nil
+}
+
+type boltTx struct {
+	tx      *bolt.Tx
+	buckets [256]*bolt.Bucket // opened on first use
+}
+
+func (t *boltTx) bucket(b bucket) *bolt.Bucket {
+	if t.buckets[b] == nil {
+		t.buckets[b] = t.tx.Bucket([]byte{byte(b)})
+		t.buckets[b].FillPercent = fillPercent
+	}
+	return t.buckets[b]
+}
+
+func (t *boltTx) get(b bucket, key []byte) []byte { return t.bucket(b).Get(key) }
+
+// put stores an empty value for nil, so that get can tell absence.
+func (t *boltTx) put(b bucket, key, value []byte) error {
+	if value == nil {
+		value = []byte{}
+	}
+	return t.bucket(b).Put(key, value)
+}
+
+func (t *boltTx) delete(b bucket, key []byte) error { return t.bucket(b).Delete(key) }
+func (t *boltTx) cursor(b bucket) kvCursor          { return boltCursor{t.bucket(b).Cursor()} }
+func (t *boltTx) commit() error                     { return t.tx.Commit() }
+
+func (t *boltTx) rollback() {
+	// The only error is that the transaction has ended, which is what we want.
+	_ = t.tx.Rollback()
+}
+
+type boltCursor struct{ c *bolt.Cursor }
+
+func (c boltCursor) seek(key []byte) (k, v []byte) { return c.c.Seek(key) }
+func (c boltCursor) next() (k, v []byte)           { return c.c.Next() }
+func (c boltCursor) prev() (k, v []byte)           { return c.c.Prev() }
+func (c boltCursor) last() (k, v []byte)           { return c.c.Last() }

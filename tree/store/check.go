@@ -1,0 +1,248 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// maxFindings bounds what one Check reports.
+const maxFindings = 100
+
+// Check verifies every invariant of the store in one consistent state: that
+// rows can be read, are canonical and within their limits; that every container
+// and blob is reachable exactly once, or waits to be reclaimed; that no
+// container is empty; and that the indexes hold what the rows imply. For a file
+// it also checks the pages. It returns what is wrong, nothing if all is well.
+func (s *Store) Check() (findings []error, err error) {
+	err = s.View(func(tx *Tx) error {
+		findings = tx.Check()
+		return nil
+	})
+	return findings, err
+}
+
+// Check is Store.Check for the transaction's state.
+func (tx *Tx) Check() []error {
+	c := checker{
+		tx:      tx,
+		seen:    make(map[uint64]bool),
+		entries: make(map[string]bool),
+		dropped: make(map[uint64]bool),
+		garbage: make(map[uint64]bool),
+	}
+	c.pages()
+	c.tree()
+	c.reclaimed()
+	c.strays()
+	return c.findings
+}
+
+type checker struct {
+	tx       *Tx
+	findings []error
+	seen     map[uint64]bool // containers and blobs
+	entries  map[string]bool // index entries that should be there
+	dropped  map[uint64]bool // indexes on the reclaim queue
+	garbage  map[uint64]bool // containers that wait to be reclaimed, with those below
+}
+
+func (c *checker) report(format string, args ...any) {
+	if len(c.findings) < maxFindings {
+		c.findings = append(c.findings, fmt.Errorf(format, args...))
+	}
+}
+
+func (c *checker) pages() {
+	t, ok := c.tx.kv.(*boltTx)
+	if !ok {
+		return
+	}
+	for err := range t.tx.Check() {
+		c.report("page: %w", err)
+	}
+}
+
+func (c *checker) tree() {
+	r, err := c.tx.row(rootKey)
+	switch {
+	case err != nil:
+		c.report("root: %w", err)
+	case r.exists():
+		c.row(tree.Root, r, true)
+	}
+}
+
+// row checks a row and all below it. live tells what can be reached from what
+// waits to be reclaimed.
+func (c *checker) row(p tree.Path, r row, live bool) {
+	if p.Len() > tree.MaxDepth {
+		c.report("%s: deeper than %d levels", p, tree.MaxDepth)
+		return
+	}
+	switch r.tag {
+	case tagPacked:
+		c.packed(p, r.node)
+	case tagBlob:
+		c.priority(p, r.priority)
+		if c.first(p, "blob", r.id) {
+			c.blob(p, r)
+		}
+	case tagContainer:
+		c.priority(p, r.priority)
+		if c.first(p, "container", r.id) {
+			c.container(p, r.id, live)
+		}
+	}
+}
+
+func (c *checker) first(p tree.Path, what string, id uint64) bool {
+	switch {
+	case c.seen[id]:
+		c.report("%s: %s %d is used twice", p, what, id)
+		return false
+	case id == 0 || id >= c.tx.state.nextID:
+		c.report("%s: %s %d has an id that was not given out", p, what, id)
+	}
+	c.seen[id] = true
+	return true
+}
+
+func (c *checker) packed(p tree.Path, n tree.Node) {
+	if len(n.Text()) > PackLimit {
+		c.report("%s: packed row of %d bytes", p, len(n.Text()))
+	}
+	d, err := tree.Parse(n.Text(), p.Len(), tree.Strict)
+	if err != nil {
+		c.report("%s: %w", p, err)
+		return
+	}
+	if again, ok := d.Node(); !ok || again != n || n.IsEmpty() {
+		c.report("%s: packed row is not canonical", p)
+	}
+}
+
+func (c *checker) priority(p tree.Path, n tree.Node) {
+	_, number := n.NumberValue()
+	_, text := n.StringValue()
+	if !n.IsEmpty() && !number && !text {
+		c.report("%s: priority %s", p, n.JSON())
+	}
+}
+
+func (c *checker) blob(p tree.Path, r row) {
+	if s, err := c.tx.blob(r); err != nil {
+		c.report("%s: %w", p, err)
+	} else if len(s) > tree.MaxStringBytes {
+		c.report("%s: string of %d bytes", p, len(s))
+	}
+}
+
+func (c *checker) container(p tree.Path, id uint64, live bool) {
+	indexes, err := c.tx.indexesAt(p)
+	if err != nil {
+		c.report("%s: %w", p, err)
+		return
+	}
+	if !live {
+		c.garbage[id] = true
+	}
+	empty := true
+	for ch, err := range c.tx.children(id) {
+		if err != nil {
+			c.report("%s: %w", p, err)
+			return
+		}
+		empty = false
+		if !tree.ValidKey(ch.key) {
+			c.report("%s: key %q", p, ch.key)
+			continue
+		}
+		c.row(p.Child(ch.key), ch.row, live)
+		if live {
+			c.expect(indexes, id, p.Child(ch.key), ch.key)
+		}
+	}
+	if empty && live {
+		c.report("%s: container %d is empty", p, id)
+	}
+}
+
+// expect notes the index entries that a child should have and reports those of
+// finished indexes that it lacks.
+func (c *checker) expect(indexes []definition, id uint64, p tree.Path, key string) {
+	for _, ix := range indexes {
+		v, err := c.tx.indexedValue(ix, p)
+		if err != nil {
+			c.report("%s: %w", p, err)
+			continue
+		}
+		if !v.ok {
+			continue
+		}
+		k := entryKey(ix.id, id, v.value, key)
+		c.entries[string(k)] = true
+		if ix.ready && c.tx.get(bucketIndex, k) == nil {
+			c.report("%s: missing in the index by %q of %q", p, ix.Order, ix.Pattern)
+		}
+	}
+}
+
+// reclaimed marks what waits to be reclaimed.
+func (c *checker) reclaimed() {
+	cur := c.tx.kv.cursor(bucketReclaim)
+	for k, _ := cur.seek(nil); k != nil; k, _ = cur.next() {
+		if len(k) != 9 {
+			c.report("reclaim queue: unreadable entry %x", k)
+			continue
+		}
+		id := binary.BigEndian.Uint64(k[1:])
+		switch k[0] {
+		case reclaimContainer:
+			if c.first(tree.Root, "reclaimed container", id) {
+				c.container(tree.Root, id, false)
+			}
+		case reclaimBlob:
+			c.first(tree.Root, "reclaimed blob", id)
+		case reclaimIndex:
+			c.dropped[id] = true
+		default:
+			c.report("reclaim queue: unknown entry %x", k)
+		}
+	}
+}
+
+// strays reports rows, chunks and index entries that nothing refers to.
+func (c *checker) strays() {
+	c.each(bucketRows, func(k []byte) {
+		if id := binary.BigEndian.Uint64(k); id == 0 && len(k) != 8 || id != 0 && !c.seen[id] {
+			c.report("row %x belongs to no container", k)
+		}
+	})
+	c.each(bucketBlobs, func(k []byte) {
+		if !c.seen[binary.BigEndian.Uint64(k)] {
+			c.report("chunk %x belongs to no blob", k)
+		}
+	})
+	c.each(bucketIndex, func(k []byte) {
+		switch {
+		case len(k) < 12:
+			c.report("index entry %x is too short", k)
+		case c.entries[string(k)], c.dropped[uint64(binary.BigEndian.Uint32(k))], c.garbage[binary.BigEndian.Uint64(k[4:])]:
+		default:
+			c.report("index entry %x has no row", k)
+		}
+	})
+}
+
+func (c *checker) each(b bucket, f func(k []byte)) {
+	cur := c.tx.kv.cursor(b)
+	for k, _ := cur.seek(nil); k != nil; k, _ = cur.next() {
+		if len(k) < 8 {
+			c.report("bucket %c: unreadable key %x", b, k)
+			continue
+		}
+		f(k)
+	}
+}

@@ -1,0 +1,79 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"iter"
+)
+
+// A Pending operation is something that a session left to be done when it
+// ends. The store keeps it and does not read it.
+type Pending struct {
+	Session string
+	Number  uint64 // ascending within a session
+	Data    []byte
+}
+
+func pendingPrefix(session string) []byte {
+	k := binary.BigEndian.AppendUint16(nil, uint16(len(session)))
+	return append(k, session...)
+}
+
+// PutPending stores an operation, replacing one of the same session and number.
+func (tx *Tx) PutPending(p Pending) error {
+	return tx.put(bucketDisconnect, binary.BigEndian.AppendUint64(pendingPrefix(p.Session), p.Number), p.Data)
+}
+
+// DeletePending removes all operations of a session.
+func (tx *Tx) DeletePending(session string) error {
+	prefix := pendingPrefix(session)
+	var keys [][]byte
+	c := tx.kv.cursor(bucketDisconnect)
+	for k, _ := c.seek(prefix); hasPrefix(k, prefix); k, _ = c.next() {
+		keys = append(keys, bytes.Clone(k))
+	}
+	for _, k := range keys {
+		if err := tx.delete(bucketDisconnect, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Pending yields the operations of all sessions, those of one session together
+// and in order.
+func (tx *Tx) Pending() iter.Seq2[Pending, error] {
+	return func(yield func(Pending, error) bool) {
+		c := tx.kv.cursor(bucketDisconnect)
+		for k, v := c.seek(nil); k != nil; k, v = c.next() {
+			p, err := decodePending(k, v)
+			if !yield(p, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func decodePending(k, v []byte) (Pending, error) {
+	if len(k) < 10 || len(k) != 10+int(binary.BigEndian.Uint16(k)) {
+		return Pending{}, fmt.Errorf("%w: unreadable onDisconnect operation", ErrDamaged)
+	}
+	end := len(k) - 8
+	return Pending{
+		Session: string(k[2:end]),
+		Number:  binary.BigEndian.Uint64(k[end:]),
+		Data:    bytes.Clone(v),
+	}, nil
+}
+
+// Meta returns a value that the layer above keeps in the file, nil if there is
+// none.
+func (tx *Tx) Meta(name string) []byte {
+	return bytes.Clone(tx.get(bucketMeta, []byte("+"+name)))
+}
+
+// SetMeta stores a value for the layer above.
+func (tx *Tx) SetMeta(name string, value []byte) error {
+	return tx.put(bucketMeta, []byte("+"+name), value)
+}

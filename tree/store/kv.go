@@ -1,0 +1,43 @@
+package store
+
+// A bucket is one ordered key space of the file.
+type bucket byte
+
+const (
+	bucketRows       bucket = 'n' // container id, ordered key → row
+	bucketBlobs      bucket = 'b' // blob id, chunk number → bytes
+	bucketIndex      bucket = 'x' // index id, container id, value, ordered key → nothing
+	bucketReclaim    bucket = 'g' // what waits to be freed
+	bucketJournal    bucket = 'j' // revision → commit record
+	bucketDisconnect bucket = 'o' // session, number → operation
+	bucketMeta       bucket = 'm' // name → value
+)
+
+var allBuckets = []bucket{bucketRows, bucketBlobs, bucketIndex, bucketReclaim, bucketJournal, bucketDisconnect, bucketMeta}
+
+// A kv is an ordered key-value store with transactions. Bolt and memory
+// implement it.
+type kv interface {
+	begin(writable bool) (kvTx, error)
+	close() error
+}
+
+// A kvTx is a transaction. What get and cursors return is valid until the
+// transaction writes or ends.
+type kvTx interface {
+	get(b bucket, key []byte) []byte
+	put(b bucket, key, value []byte) error
+	delete(b bucket, key []byte) error
+	cursor(b bucket) kvCursor
+	commit() error
+	rollback()
+}
+
+// A kvCursor walks a bucket in byte order. Methods return nil keys at the end.
+// It must be positioned anew after a write.
+type kvCursor interface {
+	seek(key []byte) (k, v []byte) // first key ≥ key
+	next() (k, v []byte)
+	prev() (k, v []byte)
+	last() (k, v []byte)
+}

@@ -1,0 +1,335 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// Indexed reports whether a query at p is answered without visiting every
+// child: it orders by key or priority, or by a declared index that is built.
+func (tx *Tx) Indexed(p tree.Path, q tree.Query) (bool, error) {
+	if !q.NeedsIndex() {
+		return true, nil
+	}
+	_, ok, err := tx.readyIndex(p, q.Order())
+	return ok, err
+}
+
+// Query returns the entries of the query's window over the node at p, in query
+// order. With an index it costs the rows of the window; without one, those of
+// all children.
+func (tx *Tx) Query(p tree.Path, q tree.Query) ([]tree.Entry, error) {
+	r, rest, err := tx.find(p)
+	switch {
+	case err != nil || !r.exists():
+		return nil, err
+	case r.tag == tagPacked:
+		return q.Entries(r.node.Get(rest)), nil
+	case r.tag == tagBlob:
+		return nil, nil
+	}
+	if q.Order() == tree.ByKey {
+		return take(q, tx.byKey(r.id, q))
+	}
+	ix, ok, err := tx.readyIndex(p, q.Order())
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return tx.scan(r.id, p, q)
+	case ix.Order == tree.ByPriority:
+		return take(q, tx.byPriority(r.id, p, q))
+	}
+	return take(q, tx.byIndex(ix, r.id, p, q))
+}
+
+// Window returns the node at p with only the children inside the query's
+// window, and its own priority: what a filtered listen shows. A limit on the
+// bytes of canonical JSON, if not 0, makes it fail with ErrTooBig.
+func (tx *Tx) Window(p tree.Path, q tree.Query, limit int64) (tree.Node, error) {
+	if q.IsAll() {
+		return tx.GetLimit(p, limit)
+	}
+	entries, err := tx.Query(p, q)
+	if err != nil || len(entries) == 0 {
+		return tree.Empty, err
+	}
+	priority, err := tx.Priority(p)
+	if err != nil {
+		return tree.Empty, err
+	}
+	slices.SortFunc(entries, func(a, b tree.Entry) int { return tree.CompareKeys(a.Key, b.Key) })
+	var b tree.Builder
+	b.Priority(priority)
+	for _, e := range entries {
+		n, err := tx.GetLimit(p.Child(e.Key), limit)
+		if err != nil {
+			return tree.Empty, err
+		}
+		b.Child(e.Key, n)
+		if limit > 0 && int64(b.Len()) > limit {
+			return tree.Empty, ErrTooBig
+		}
+	}
+	return b.Node(), nil
+}
+
+// take collects the entries of a walk up to the query's limit. The walk goes
+// backwards if the limit counts from the end.
+func take(q tree.Query, walk iter.Seq2[tree.Entry, error]) ([]tree.Entry, error) {
+	var entries []tree.Entry
+	for e, err := range walk {
+		if err != nil {
+			return nil, err
+		}
+		if entries = append(entries, e); len(entries) == q.Limit {
+			break
+		}
+	}
+	if q.FromLast {
+		slices.Reverse(entries)
+	}
+	return entries, nil
+}
+
+// inRange passes on the entries of a walk that are inside the query's range
+// and ends the walk at its far end.
+func inRange(q tree.Query, walk iter.Seq2[tree.Entry, error]) iter.Seq2[tree.Entry, error] {
+	return func(yield func(tree.Entry, error) bool) {
+		for e, err := range walk {
+			switch {
+			case err != nil:
+				yield(e, err)
+				return
+			case q.InRange(e):
+				if !yield(e, nil) {
+					return
+				}
+			case q.FromLast && !q.AfterStart(e), !q.FromLast && !q.BeforeEnd(e):
+				return
+			}
+		}
+	}
+}
+
+// byKey walks a container's rows in key order.
+func (tx *Tx) byKey(container uint64, q tree.Query) iter.Seq2[tree.Entry, error] {
+	from, end := idKey(container), idKey(container+1)
+	if q.Start.Set {
+		key, _ := q.Start.Value.StringValue()
+		from = boundKey(container, key)
+	}
+	if q.End.Set {
+		key, _ := q.End.Value.StringValue()
+		end = append(boundKey(container, key), 0) // the key itself may be inside
+	}
+	rows := tx.childrenFrom(container, from)
+	if q.FromLast {
+		rows = tx.childrenBefore(container, end)
+	}
+	return inRange(q, func(yield func(tree.Entry, error) bool) {
+		for ch, err := range rows {
+			if !yield(tree.Entry{Key: ch.key}, err) {
+				return
+			}
+		}
+	})
+}
+
+// byPriority walks the children in priority order: first those without one, in
+// key order, from the rows; then those with one, from the index. Backwards it
+// is the other way round.
+func (tx *Tx) byPriority(container uint64, p tree.Path, q tree.Query) iter.Seq2[tree.Entry, error] {
+	first, second := tx.withoutPriority(container, q), tx.byIndex(priorityIndex, container, p, q)
+	if q.FromLast {
+		first, second = second, first
+	}
+	return func(yield func(tree.Entry, error) bool) {
+		for _, walk := range []iter.Seq2[tree.Entry, error]{first, second} {
+			for e, err := range walk {
+				if !yield(e, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// withoutPriority walks the children that have no priority.
+func (tx *Tx) withoutPriority(container uint64, q tree.Query) iter.Seq2[tree.Entry, error] {
+	if q.Start.Set && tree.CompareValues(q.Start.Value, tree.Empty) > 0 {
+		return func(func(tree.Entry, error) bool) {}
+	}
+	from := idKey(container)
+	if q.Start.Set && q.Start.Value.IsEmpty() && q.Start.KeyRank == tree.AtKey {
+		from = boundKey(container, q.Start.Key)
+	}
+	rows := tx.childrenFrom(container, from)
+	if q.FromLast {
+		rows = tx.childrenBefore(container, idKey(container+1))
+	}
+	return inRange(q, func(yield func(tree.Entry, error) bool) {
+		for ch, err := range rows {
+			if err == nil && !ch.row.nodePriority().IsEmpty() {
+				continue
+			}
+			if !yield(tree.Entry{Key: ch.key}, err) {
+				return
+			}
+		}
+	})
+}
+
+// byIndex walks the entries of an index in order.
+func (tx *Tx) byIndex(ix definition, container uint64, p tree.Path, q tree.Query) iter.Seq2[tree.Entry, error] {
+	w := indexWalk{tx: tx, ix: ix, path: p, prefix: indexPrefix(ix.id, container), back: q.FromLast}
+	from := w.start(q)
+	return inRange(q, func(yield func(tree.Entry, error) bool) { w.run(from, yield) })
+}
+
+type indexWalk struct {
+	tx     *Tx
+	ix     definition
+	path   tree.Path // of the container
+	prefix []byte
+	back   bool // from the end to the start
+}
+
+// start returns where the walk begins: the near end of the range. A walk back
+// begins with the last entry below it.
+func (w *indexWalk) start(q tree.Query) []byte {
+	near := q.Start
+	if w.back {
+		near = q.End
+	}
+	k := bytes.Clone(w.prefix)
+	switch {
+	case near.Set:
+		return w.bound(k, near)
+	case w.back:
+		return append(k, 0xFF)
+	}
+	return k
+}
+
+// bound appends a bound's place among the entries to k. 0xFF is above all
+// ordered keys.
+func (w *indexWalk) bound(k []byte, b tree.Bound) []byte {
+	size := len(k)
+	k = appendValue(k, b.Value)
+	_, _, cut, _ := splitValue(k[size:])
+	switch {
+	case cut && w.back, !cut && b.KeyRank == tree.AfterKeys:
+		return append(k, 0xFF)
+	case cut || b.KeyRank == tree.BeforeKeys:
+		return k
+	case w.back:
+		return append(appendBound(k, b.Key), 0) // the key itself may be inside
+	}
+	return appendBound(k, b.Key)
+}
+
+func (w *indexWalk) run(from []byte, yield func(tree.Entry, error) bool) {
+	c := w.tx.kv.cursor(bucketIndex)
+	k, _ := w.first(c, from)
+	for hasPrefix(k, w.prefix) {
+		e, cut, err := w.entry(k)
+		switch {
+		case err == nil && cut:
+			var run []tree.Entry
+			if run, k, err = w.cutRun(c, k); err != nil {
+				yield(e, err)
+				return
+			}
+			for _, e := range run {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			continue
+		case !yield(e, err) || err != nil:
+			return
+		}
+		k = w.step(c)
+	}
+}
+
+func (w *indexWalk) first(c kvCursor, from []byte) (k, v []byte) {
+	if w.back {
+		return seekBefore(c, from)
+	}
+	return c.seek(from)
+}
+
+func (w *indexWalk) step(c kvCursor) []byte {
+	if w.back {
+		k, _ := c.prev()
+		return k
+	}
+	k, _ := c.next()
+	return k
+}
+
+func (w *indexWalk) entry(k []byte) (e tree.Entry, cut bool, err error) {
+	if err := w.tx.tick(); err != nil {
+		return e, false, err
+	}
+	tail := k[len(w.prefix):]
+	v, size, cut, ok := splitValue(tail)
+	if ok {
+		e.Value = v
+		e.Key, ok = decodeKey(tail[size:])
+	}
+	if !ok {
+		return e, false, fmt.Errorf("%w: unreadable index entry", ErrDamaged)
+	}
+	return e, cut, nil
+}
+
+// cutRun reads the entries of strings that agree in the bytes the index holds,
+// puts them in order by their whole values, and returns the key behind them.
+func (w *indexWalk) cutRun(c kvCursor, k []byte) (run []tree.Entry, next []byte, err error) {
+	_, size, _, _ := splitValue(k[len(w.prefix):])
+	same := bytes.Clone(k[:len(w.prefix)+size])
+	for ; hasPrefix(k, same); k = w.step(c) {
+		e, _, err := w.entry(k)
+		if err != nil {
+			return nil, nil, err
+		}
+		if e.Value, err = w.tx.valueAt(w.path.Child(e.Key), w.ix.Order); err != nil {
+			return nil, nil, err
+		}
+		run = append(run, e)
+	}
+	q := tree.Query{OrderBy: w.ix.Order}
+	slices.SortFunc(run, q.Compare)
+	if w.back {
+		slices.Reverse(run)
+	}
+	return run, k, nil
+}
+
+// scan answers a query without an index: it looks at every child.
+func (tx *Tx) scan(container uint64, p tree.Path, q tree.Query) ([]tree.Entry, error) {
+	var entries []tree.Entry
+	for ch, err := range tx.children(container) {
+		if err != nil {
+			return nil, err
+		}
+		e := tree.Entry{Key: ch.key}
+		if ch.row.tag == tagPacked {
+			e.Value = shallowIndexValue(q.IndexValue(ch.row.node))
+		} else if e.Value, err = tx.valueAt(p.Child(ch.key), q.Order()); err != nil {
+			return nil, err
+		}
+		if q.InRange(e) {
+			entries = append(entries, e)
+		}
+	}
+	slices.SortFunc(entries, q.Compare)
+	return slices.Clone(q.Cut(entries)), nil
+}

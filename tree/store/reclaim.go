@@ -1,0 +1,137 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+)
+
+// Kinds of entries in the reclaim queue.
+const (
+	reclaimContainer = 'c'
+	reclaimBlob      = 'b'
+	reclaimIndex     = 'x'
+)
+
+// enqueue puts something that is no longer reachable on the reclaim queue.
+func (tx *Tx) enqueue(kind byte, id uint64) error {
+	return tx.put(bucketReclaim, append([]byte{kind}, idKey(id)...), nil)
+}
+
+// Reclaim frees about budget rows of what was unlinked, in a transaction of its
+// own, and reports whether there is more to free. Call it when there is nothing
+// better to do.
+func (s *Store) Reclaim(budget int) (more bool, err error) {
+	tx, err := s.Begin(true)
+	if err != nil {
+		return false, err
+	}
+	defer tx.Rollback()
+	r := reclaimer{tx: tx, budget: budget}
+	if err := r.run(); err != nil || r.freed == 0 {
+		return false, err
+	}
+	_, pending := r.first()
+	return pending, tx.Commit()
+}
+
+type reclaimer struct {
+	tx     *Tx
+	budget int
+	freed  int
+}
+
+// first returns the first key of the queue.
+func (r *reclaimer) first() (key []byte, ok bool) {
+	k, _ := r.tx.kv.cursor(bucketReclaim).seek(nil)
+	return bytes.Clone(k), k != nil
+}
+
+func (r *reclaimer) run() error {
+	for r.freed < r.budget {
+		k, ok := r.first()
+		if !ok {
+			return nil
+		}
+		if len(k) != 9 {
+			return fmt.Errorf("%w: unreadable reclaim queue", ErrDamaged)
+		}
+		done, err := r.free(k[0], binary.BigEndian.Uint64(k[1:]))
+		if err != nil {
+			return err
+		}
+		if done {
+			r.freed++
+			if err := r.tx.delete(bucketReclaim, k); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// free works on one entry of the queue and reports whether nothing is left of
+// it.
+func (r *reclaimer) free(kind byte, id uint64) (done bool, err error) {
+	switch kind {
+	case reclaimContainer:
+		return r.container(id)
+	case reclaimBlob:
+		return r.deletePrefix(bucketBlobs, idKey(id))
+	case reclaimIndex:
+		return r.deletePrefix(bucketIndex, binary.BigEndian.AppendUint32(nil, uint32(id)))
+	}
+	return false, fmt.Errorf("%w: unknown entry %q in the reclaim queue", ErrDamaged, kind)
+}
+
+func (r *reclaimer) container(id uint64) (done bool, err error) {
+	c, err := r.tx.catalogue()
+	if err != nil {
+		return false, err
+	}
+	for _, ix := range append([]definition{priorityIndex}, c.all...) {
+		if done, err = r.deletePrefix(bucketIndex, indexPrefix(ix.id, id)); err != nil || !done {
+			return false, err
+		}
+	}
+	var unlinked []row
+	for child, err := range r.tx.children(id) {
+		if err != nil {
+			return false, err
+		}
+		if len(unlinked) > r.budget-r.freed {
+			break
+		}
+		unlinked = append(unlinked, child.row)
+	}
+	for _, row := range unlinked {
+		if err := r.tx.discard(row); err != nil {
+			return false, err
+		}
+	}
+	return r.deletePrefixed(bucketRows, idKey(id), len(unlinked))
+}
+
+func (r *reclaimer) deletePrefix(b bucket, prefix []byte) (done bool, err error) {
+	return r.deletePrefixed(b, prefix, max(r.budget-r.freed, 0))
+}
+
+// deletePrefixed deletes up to limit entries that begin with prefix. The keys
+// are collected first: to delete while seeking makes bbolt walk over the pages
+// that were emptied again and again.
+func (r *reclaimer) deletePrefixed(b bucket, prefix []byte, limit int) (done bool, err error) {
+	var keys [][]byte
+	c := r.tx.kv.cursor(b)
+	k, _ := c.seek(prefix)
+	for ; hasPrefix(k, prefix) && len(keys) < limit; k, _ = c.next() {
+		keys = append(keys, bytes.Clone(k))
+	}
+	done = !hasPrefix(k, prefix)
+	for _, k := range keys {
+		if err := r.tx.delete(b, k); err != nil {
+			return false, err
+		}
+	}
+	r.freed += len(keys)
+	return done, nil
+}

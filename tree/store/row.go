@@ -1,0 +1,77 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// PackLimit is the most bytes of canonical JSON that one row holds. It keeps a
+// row well below a page, so that a small change rewrites little.
+const PackLimit = 2048
+
+// Tags of rows.
+const (
+	tagPacked    = 'J' // canonical JSON of a whole subtree
+	tagContainer = 'C' // container id, priority
+	tagBlob      = 'B' // blob id, length in bytes, priority; a long string
+)
+
+// A row is what is stored for one child of a container. The zero row is absent.
+type row struct {
+	tag      byte
+	node     tree.Node // packed: the subtree
+	id       uint64    // container or blob
+	size     uint64    // blob: bytes of the string
+	priority tree.Node // container or blob
+}
+
+func (r row) exists() bool { return r.tag != 0 }
+
+func packedRow(n tree.Node) row { return row{tag: tagPacked, node: n} }
+
+func (r row) encode() []byte {
+	switch r.tag {
+	case tagPacked:
+		return append([]byte{tagPacked}, r.node.Text()...)
+	case tagContainer:
+		b := binary.BigEndian.AppendUint64([]byte{tagContainer}, r.id)
+		return append(b, r.priority.Text()...)
+	}
+	b := binary.BigEndian.AppendUint64([]byte{tagBlob}, r.id)
+	b = binary.BigEndian.AppendUint64(b, r.size)
+	return append(b, r.priority.Text()...)
+}
+
+// decodeRow reads a stored value, copying it. nil gives the absent row.
+func decodeRow(v []byte) (row, error) {
+	switch {
+	case v == nil:
+		return row{}, nil
+	case len(v) > 1 && v[0] == tagPacked:
+		return packedRow(tree.FromCanonical(string(v[1:]))), nil
+	case len(v) >= 9 && v[0] == tagContainer:
+		return row{
+			tag:      tagContainer,
+			id:       binary.BigEndian.Uint64(v[1:]),
+			priority: tree.FromCanonical(string(v[9:])),
+		}, nil
+	case len(v) >= 17 && v[0] == tagBlob:
+		return row{
+			tag:      tagBlob,
+			id:       binary.BigEndian.Uint64(v[1:]),
+			size:     binary.BigEndian.Uint64(v[9:]),
+			priority: tree.FromCanonical(string(v[17:])),
+		}, nil
+	}
+	return row{}, fmt.Errorf("%w: unreadable row", ErrDamaged)
+}
+
+// nodePriority returns the priority of the row's node.
+func (r row) nodePriority() tree.Node {
+	if r.tag == tagPacked {
+		return r.node.Priority()
+	}
+	return r.priority
+}

@@ -1,0 +1,169 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// formatVersion is the version of the layout of the file. A file of a later
+// version is refused.
+const formatVersion = "dogwood 1"
+
+var formatKey = []byte("format")
+
+// ErrFormat is returned for a file of another format version.
+var ErrFormat = errors.New("written by another version of Dogwood")
+
+// Options adjust a store. The zero value is right for most.
+type Options struct {
+	NoSync       bool  // do not sync commits to the disk: a power failure may lose the file
+	JournalBytes int64 // size of the journal ring; 0: DefaultJournalBytes
+	JournalLimit int   // commits in the journal ring; 0: DefaultJournalLimit
+}
+
+// A Store is an open tree.
+type Store struct {
+	kv        kv
+	file      string
+	options   Options
+	catalogue atomic.Pointer[catalogue] // newest
+	builds    map[uint32]tree.Path      // where index builds stand; the writer's
+	journal   journalSize               // the writer's
+}
+
+// Open opens the store in the file, creating it if need be; the empty name
+// opens a new store in memory. Only one process can have a file open: the
+// error is ErrLocked for a second one, ErrForeign for a file that is no store,
+// ErrDamaged for one that is cut short and ErrFormat for another version.
+func Open(file string, o Options) (*Store, error) {
+	s := &Store{file: file, options: o.withDefaults(), builds: make(map[uint32]tree.Path)}
+	if file == "" {
+		s.kv = newMemKV()
+	} else {
+		k, err := openBolt(file, o.NoSync)
+		if err != nil {
+			return nil, err
+		}
+		s.kv = k
+	}
+	if err := s.initialize(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", s, err), s.kv.close())
+	}
+	return s, nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.JournalBytes == 0 {
+		o.JournalBytes = DefaultJournalBytes
+	}
+	if o.JournalLimit == 0 {
+		o.JournalLimit = DefaultJournalLimit
+	}
+	return o
+}
+
+// String returns the file's name, or "memory".
+func (s *Store) String() string {
+	if s.file == "" {
+		return "memory"
+	}
+	return s.file
+}
+
+// initialize checks the format of the file, or writes it into a new one.
+func (s *Store) initialize() error {
+	k, err := s.kv.begin(true)
+	if err != nil {
+		return err
+	}
+	tx := &Tx{store: s, kv: k}
+	defer tx.Rollback()
+	switch format := string(k.get(bucketMeta, formatKey)); format {
+	case formatVersion:
+		if tx.state, err = decodeState(k.get(bucketMeta, stateKey)); err != nil {
+			return err
+		}
+	case "":
+		tx.state = state{nextID: 1, catalogue: 1}
+		tx.dirty = true
+		if err := k.put(bucketMeta, formatKey, []byte(formatVersion)); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("%w: format %q, this one reads %q", ErrFormat, format, formatVersion)
+	}
+	s.journal = tx.measureJournal()
+	if _, err := tx.catalogue(); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// Close closes the file. Transactions must have ended.
+func (s *Store) Close() error { return s.kv.close() }
+
+// Begin begins a transaction. There is one write transaction at a time: Begin
+// waits for the other to end. Every transaction must be ended by Commit or
+// Rollback.
+func (s *Store) Begin(writable bool) (*Tx, error) {
+	k, err := s.kv.begin(writable)
+	if err != nil {
+		return nil, err
+	}
+	tx := &Tx{store: s, kv: k}
+	if tx.state, err = decodeState(k.get(bucketMeta, stateKey)); err != nil {
+		k.rollback()
+		return nil, err
+	}
+	return tx, nil
+}
+
+// View calls f with a read transaction.
+func (s *Store) View(f func(*Tx) error) error {
+	tx, err := s.Begin(false)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	return f(tx)
+}
+
+// Update calls f with a write transaction and commits it, unless f fails.
+func (s *Store) Update(f func(*Tx) error) error {
+	tx, err := s.Begin(true)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := f(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// Commit makes the transaction's writes durable and visible: when it returns,
+// they are on disk. On an error nothing of them is.
+func (tx *Tx) Commit() error {
+	if tx.dirty {
+		if err := tx.kv.put(bucketMeta, stateKey, tx.state.encode()); err != nil {
+			tx.Rollback()
+			return err
+		}
+	}
+	if err := tx.kv.commit(); err != nil {
+		tx.Rollback()
+		return err
+	}
+	tx.store.journal = tx.store.journal.after(tx.journaled)
+	if tx.known != nil && tx.known.version == tx.state.catalogue {
+		tx.store.catalogue.Store(tx.known)
+	}
+	return nil
+}
+
+// Rollback ends the transaction without its writes. After Commit it does
+// nothing.
+func (tx *Tx) Rollback() { tx.kv.rollback() }

@@ -1,0 +1,244 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// ErrTooBig is returned by a read that exceeds the limit it was given.
+var ErrTooBig = errors.New("node exceeds the size limit")
+
+// A Tx is a transaction: one consistent state, and what it writes on top. It
+// belongs to one goroutine. Errors of a write leave it unusable: roll back.
+type Tx struct {
+	store *Store
+	kv    kvTx
+	state state      // written back at commit
+	dirty bool       // state has changed
+	known *catalogue // as of this state; nil until asked for
+
+	journaled journalSize // what this transaction adds to the journal
+	stats     Stats
+
+	// Interrupt, if set, is asked now and then during long reads; an error ends
+	// them.
+	Interrupt func() error
+}
+
+// Stats counts what a transaction touched.
+type Stats struct {
+	Read    int // rows and index entries read
+	Written int // rows and index entries put or deleted
+}
+
+// Stats returns what the transaction touched so far.
+func (tx *Tx) Stats() Stats { return tx.stats }
+
+var _ tree.Reader = (*Tx)(nil)
+
+// Revision returns the revision of the state: the number of changes committed
+// since the database was created.
+func (tx *Tx) Revision() uint64 { return tx.state.revision }
+
+// SetRevision stores the revision of the last change made in this transaction.
+func (tx *Tx) SetRevision(r uint64) {
+	tx.state.revision = r
+	tx.dirty = true
+}
+
+func (tx *Tx) get(b bucket, key []byte) []byte {
+	tx.stats.Read++
+	return tx.kv.get(b, key)
+}
+
+func (tx *Tx) put(b bucket, key, value []byte) error {
+	tx.stats.Written++
+	return tx.kv.put(b, key, value)
+}
+
+func (tx *Tx) delete(b bucket, key []byte) error {
+	tx.stats.Written++
+	return tx.kv.delete(b, key)
+}
+
+// tick counts a step of a cursor and asks Interrupt.
+func (tx *Tx) tick() error {
+	tx.stats.Read++
+	if tx.Interrupt != nil && tx.stats.Read%1024 == 0 {
+		return tx.Interrupt()
+	}
+	return nil
+}
+
+func (tx *Tx) row(key []byte) (row, error) { return decodeRow(tx.get(bucketRows, key)) }
+
+func (tx *Tx) newID() uint64 {
+	id := tx.state.nextID
+	tx.state.nextID++
+	tx.dirty = true
+	return id
+}
+
+// find follows p as far as rows go. It returns the last row on the way, absent
+// if the way ends, and what is left of the path inside it.
+func (tx *Tx) find(p tree.Path) (row, tree.Path, error) {
+	r, err := tx.row(rootKey)
+	for err == nil && r.tag == tagContainer {
+		key, rest, ok := p.Cut()
+		if !ok {
+			break
+		}
+		p = rest
+		r, err = tx.row(rowKey(r.id, key))
+	}
+	return r, p, err
+}
+
+// Has reports whether there is a node at p. It costs one row for each level of
+// containers, however large the node.
+func (tx *Tx) Has(p tree.Path) (bool, error) {
+	r, rest, err := tx.find(p)
+	if err != nil || !r.exists() {
+		return false, err
+	}
+	if r.tag == tagPacked {
+		return !r.node.Get(rest).IsEmpty(), nil
+	}
+	return rest.IsRoot(), nil
+}
+
+// Get returns the node at p.
+func (tx *Tx) Get(p tree.Path) (tree.Node, error) { return tx.GetLimit(p, 0) }
+
+// GetLimit is Get with a limit on the bytes of canonical JSON; beyond it the
+// error is ErrTooBig. A limit of 0 is none.
+func (tx *Tx) GetLimit(p tree.Path, limit int64) (tree.Node, error) {
+	r, rest, err := tx.find(p)
+	if err != nil || !r.exists() {
+		return tree.Empty, err
+	}
+	if r.tag == tagPacked {
+		return r.node.Get(rest), nil
+	}
+	if !rest.IsRoot() { // below a blob
+		return tree.Empty, nil
+	}
+	return tx.load(r, limit)
+}
+
+// Priority returns the priority of the node at p.
+func (tx *Tx) Priority(p tree.Path) (tree.Node, error) {
+	r, rest, err := tx.find(p)
+	switch {
+	case err != nil || !r.exists():
+		return tree.Empty, err
+	case r.tag == tagPacked:
+		return r.node.Get(rest).Priority(), nil
+	case rest.IsRoot():
+		return r.priority, nil
+	}
+	return tree.Empty, nil
+}
+
+// load returns the whole node of a row.
+func (tx *Tx) load(r row, limit int64) (tree.Node, error) {
+	if r.tag == tagPacked {
+		return r.node, nil
+	}
+	l := loader{tx: tx, limit: limit}
+	if err := l.row(r); err != nil {
+		return tree.Empty, err
+	}
+	return tree.FromCanonical(string(l.buf)), nil
+}
+
+// A loader puts the text of a node together from its rows.
+type loader struct {
+	tx    *Tx
+	buf   []byte
+	limit int64
+}
+
+func (l *loader) row(r row) error {
+	switch r.tag {
+	case tagPacked:
+		l.buf = append(l.buf, r.node.Text()...)
+	case tagBlob:
+		s, err := l.tx.blob(r)
+		if err != nil {
+			return err
+		}
+		l.buf = append(l.buf, tree.String(s).WithPriority(r.priority).Text()...)
+	default:
+		return l.container(r)
+	}
+	if l.limit > 0 && int64(len(l.buf)) > l.limit {
+		return ErrTooBig
+	}
+	return nil
+}
+
+func (l *loader) container(r row) error {
+	l.buf = append(l.buf, '{')
+	if !r.priority.IsEmpty() {
+		l.buf = append(append(l.buf, `".priority":`...), r.priority.Text()...)
+		l.buf = append(l.buf, ',')
+	}
+	for child, err := range l.tx.children(r.id) {
+		if err != nil {
+			return err
+		}
+		l.buf = append(append(l.buf, tree.String(child.key).Text()...), ':')
+		if err := l.row(child.row); err != nil {
+			return err
+		}
+		l.buf = append(l.buf, ',')
+	}
+	l.buf[len(l.buf)-1] = '}'
+	return nil
+}
+
+// blob reads a long string.
+func (tx *Tx) blob(r row) (string, error) {
+	buf := make([]byte, 0, min(r.size, tree.MaxStringBytes))
+	c := tx.kv.cursor(bucketBlobs)
+	prefix := idKey(r.id)
+	for k, v := c.seek(prefix); hasPrefix(k, prefix); k, v = c.next() {
+		if err := tx.tick(); err != nil {
+			return "", err
+		}
+		buf = append(buf, v...)
+	}
+	if uint64(len(buf)) != r.size {
+		return "", fmt.Errorf("%w: blob %d has %d bytes, should have %d", ErrDamaged, r.id, len(buf), r.size)
+	}
+	return string(buf), nil
+}
+
+// state is what the store counts; one row of bucket m.
+type state struct {
+	revision  uint64
+	nextID    uint64 // of containers and blobs
+	nextIndex uint32 // id of declared indexes
+	catalogue uint32 // changes with the declared indexes
+}
+
+var stateKey = []byte("state")
+
+func (s state) encode() []byte {
+	b := binary.BigEndian.AppendUint64(nil, s.revision)
+	b = binary.BigEndian.AppendUint64(b, s.nextID)
+	b = binary.BigEndian.AppendUint32(b, s.nextIndex)
+	return binary.BigEndian.AppendUint32(b, s.catalogue)
+}
+
+func decodeState(b []byte) (state, error) {
+	if len(b) != 24 {
+		return state{}, fmt.Errorf("%w: unreadable state", ErrDamaged)
+	}
+	be := binary.BigEndian
+	return state{be.Uint64(b), be.Uint64(b[8:]), be.Uint32(b[16:]), be.Uint32(b[20:])}, nil
+}

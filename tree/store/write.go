@@ -1,0 +1,186 @@
+package store
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// chunkBytes is the size of a blob's chunks: large enough to be few, small
+// enough that pages are reused well.
+const chunkBytes = 32 << 10
+
+// A step is one row on the way to a path.
+type step struct {
+	key  []byte    // row key
+	path tree.Path // of the row's node
+	row  row
+}
+
+// descend returns the rows on the way to p, from the root down. The last is
+// where p's node is or would be; it may be absent. rest is the path inside it.
+func (tx *Tx) descend(p tree.Path) (steps []step, rest tree.Path, err error) {
+	at := step{key: rootKey}
+	for rest = p; ; {
+		if at.row, err = tx.row(at.key); err != nil {
+			return nil, rest, err
+		}
+		steps = append(steps, at)
+		key, below, ok := rest.Cut()
+		if at.row.tag != tagContainer || !ok {
+			return steps, rest, nil
+		}
+		at = step{key: rowKey(at.row.id, key), path: at.path.Child(key)}
+		rest = below
+	}
+}
+
+// Put replaces the node at p by n; Empty removes it. Ancestors that become
+// empty are removed, leaves on the way become objects and keep their priority,
+// and removing something below a leaf changes nothing (wire protocol §6). It
+// reports whether anything changed; for large nodes it says true without
+// comparing.
+func (tx *Tx) Put(p tree.Path, n tree.Node) (changed bool, err error) {
+	steps, rest, err := tx.descend(p)
+	if err != nil {
+		return false, err
+	}
+	last := steps[len(steps)-1]
+	replaced, changed := replacement(last.row, rest, n)
+	if !changed {
+		return false, nil
+	}
+	return true, tx.reindexed(steps, func() error { return tx.replace(steps, replaced) })
+}
+
+// replacement returns what becomes of a row's node when n is put at rest below
+// it. changed is false if it stays as it is.
+func replacement(old row, rest tree.Path, n tree.Node) (r tree.Node, changed bool) {
+	switch {
+	case !old.exists():
+		r = tree.Empty.With(rest, n)
+		return r, !r.IsEmpty()
+	case old.tag == tagPacked:
+		r = edit(old.node, rest, n)
+		return r, r != old.node
+	case rest.IsRoot():
+		return n, true
+	}
+	// Below a blob: the string gives way to an object with its priority.
+	r = tree.Empty.With(rest, n).WithPriority(old.priority)
+	return r, !r.IsEmpty()
+}
+
+// PutPriority sets the priority of the node at p; Empty removes it. It reports
+// whether anything changed: an absent node takes no priority.
+func (tx *Tx) PutPriority(p tree.Path, priority tree.Node) (changed bool, err error) {
+	steps, rest, err := tx.descend(p)
+	if err != nil {
+		return false, err
+	}
+	last := steps[len(steps)-1]
+	switch {
+	case !last.row.exists() || last.row.tag == tagBlob && !rest.IsRoot():
+		return false, nil
+	case last.row.tag == tagPacked:
+		return tx.Put(p, last.row.node.Get(rest).WithPriority(priority))
+	case last.row.priority == priority:
+		return false, nil
+	}
+	r := last.row
+	r.priority = priority
+	return true, tx.reindexed(steps, func() error { return tx.put(bucketRows, last.key, r.encode()) })
+}
+
+// replace makes n the node of the last step's row and prunes upwards.
+func (tx *Tx) replace(steps []step, n tree.Node) error {
+	last := steps[len(steps)-1]
+	if err := tx.discard(last.row); err != nil {
+		return err
+	}
+	if n.IsEmpty() {
+		return tx.prune(steps)
+	}
+	return tx.write(last.key, last.path, n)
+}
+
+// discard hands what hangs on a row to the reclaimer.
+func (tx *Tx) discard(r row) error {
+	switch r.tag {
+	case tagContainer:
+		return tx.enqueue(reclaimContainer, r.id)
+	case tagBlob:
+		return tx.enqueue(reclaimBlob, r.id)
+	}
+	return nil
+}
+
+// prune deletes the last step's row and then the rows of containers that became
+// empty.
+func (tx *Tx) prune(steps []step) error {
+	for i := len(steps) - 1; i >= 0; i-- {
+		if err := tx.delete(bucketRows, steps[i].key); err != nil {
+			return err
+		}
+		if i == 0 || !tx.emptyContainer(steps[i-1].row.id) {
+			break
+		}
+	}
+	return nil
+}
+
+func (tx *Tx) emptyContainer(id uint64) bool {
+	tx.stats.Read++
+	prefix := idKey(id)
+	k, _ := tx.kv.cursor(bucketRows).seek(prefix)
+	return !hasPrefix(k, prefix)
+}
+
+// write stores a node that is not empty in the row with the given key.
+func (tx *Tx) write(key []byte, path tree.Path, n tree.Node) error {
+	switch {
+	case len(n.Text()) <= PackLimit:
+		return tx.put(bucketRows, key, packedRow(n).encode())
+	case n.IsLeaf():
+		return tx.writeBlob(key, n)
+	}
+	return tx.writeContainer(key, path, n)
+}
+
+func (tx *Tx) writeContainer(key []byte, path tree.Path, n tree.Node) error {
+	r := row{tag: tagContainer, id: tx.newID(), priority: n.Priority()}
+	if err := tx.put(bucketRows, key, r.encode()); err != nil {
+		return err
+	}
+	indexes, err := tx.indexesAt(path)
+	if err != nil {
+		return err
+	}
+	for name, child := range n.Children() {
+		if err := tx.write(rowKey(r.id, name), path.Child(name), child); err != nil {
+			return err
+		}
+		for _, ix := range indexes {
+			v := shallowIndexValue(tree.IndexValue(ix.Order, child))
+			if err := tx.putEntry(ix, r.id, name, indexed{v, true}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (tx *Tx) writeBlob(key []byte, n tree.Node) error {
+	s, _ := n.StringValue()
+	r := row{tag: tagBlob, id: tx.newID(), size: uint64(len(s)), priority: n.Priority()}
+	chunk := uint32(0)
+	for part := range slices.Chunk([]byte(s), chunkBytes) {
+		k := binary.BigEndian.AppendUint32(idKey(r.id), chunk)
+		if err := tx.put(bucketBlobs, k, part); err != nil {
+			return err
+		}
+		chunk++
+	}
+	return tx.put(bucketRows, key, r.encode())
+}
