@@ -40,3 +40,6 @@ func (b *Builder) Node() Node {
 	}
 	return Node{string(append(b.buf, '}'))}
 }
+
+// Len returns the bytes appended so far.
+func (b *Builder) Len() int { return len(b.buf) }

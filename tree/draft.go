@@ -23,8 +23,12 @@ func DraftOf(n Node) Draft { return Draft{text: n.text} }
 
 // DraftFromText returns the draft whose Text was s.
 func DraftFromText(s string) Draft {
-	return Draft{text: s, deferred: strings.Contains(s, `{".sv":`)}
+	return Draft{text: s, deferred: hasServerValue(s)}
 }
+
+// hasServerValue looks for the placeholder, which can't be part of a canonical
+// string: the quote would be escaped.
+func hasServerValue(s string) bool { return strings.Contains(s, `{".sv":`) }
 
 // Text returns the draft's canonical text, "" for null. It is not the text of
 // a Node while it holds server values.

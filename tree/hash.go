@@ -3,7 +3,8 @@ package tree
 import (
 	"crypto/sha1"
 	"encoding/base64"
-	"fmt"
+	"encoding/binary"
+	"encoding/hex"
 	"math"
 	"slices"
 )
@@ -11,77 +12,93 @@ import (
 // Hash returns the protocol's hash of a node, which clients send with listens
 // and transactions: base64 of a SHA-1 over the node's text form (wire protocol
 // §8.1). The hash of the absent node is "".
-func (n Node) Hash() string { return hasher{doubleHex}.hash(n) }
+func (n Node) Hash() string { return hashWith(doubleHex, n) }
 
 // HashJS is Hash as the JS SDK computes it: its encoding of a double is wrong
 // for some numbers, such as 2^53-1. Equal to Hash for all others.
-func (n Node) HashJS() string { return hasher{jsDoubleHex}.hash(n) }
+func (n Node) HashJS() string { return hashWith(jsDoubleHex, n) }
 
 // MatchesHash reports whether h is the node's hash in either form.
 func (n Node) MatchesHash(h string) bool { return n.Hash() == h || n.HashJS() == h }
 
-type hasher struct{ hex func([]byte, float64) []byte }
+// A hasher appends the texts of a node and of its descendants to one buffer and
+// replaces each by its hash as soon as it is complete.
+type hasher struct {
+	hex func([]byte, float64) []byte
+	buf []byte
+}
 
-func (h hasher) hash(n Node) string {
+func hashWith(hex func([]byte, float64) []byte, n Node) string {
+	h := hasher{hex: hex, buf: make([]byte, 0, 512)}
+	h.hash(n)
+	return string(h.buf)
+}
+
+func (h *hasher) hash(n Node) {
 	if n.IsEmpty() {
-		return ""
+		return
 	}
-	sum := sha1.Sum(h.text(nil, n))
-	return base64.StdEncoding.EncodeToString(sum[:])
+	start := len(h.buf)
+	h.text(n)
+	sum := sha1.Sum(h.buf[start:])
+	h.buf = base64.StdEncoding.AppendEncode(h.buf[:start], sum[:])
 }
 
 // text appends what is hashed.
-func (h hasher) text(dst []byte, n Node) []byte {
+func (h *hasher) text(n Node) {
 	if p := n.Priority(); !p.IsEmpty() {
-		dst = append(dst, "priority:"...)
-		dst = append(h.leaf(dst, p.text), ':')
+		h.buf = append(h.buf, "priority:"...)
+		h.leaf(p.text)
+		h.buf = append(h.buf, ':')
 	}
 	if n.IsLeaf() {
-		return h.leaf(dst, n.Value().text)
+		h.leaf(n.Value().text)
+		return
 	}
-	for _, c := range childrenByPriority(n) {
-		dst = append(append(append(dst, ':'), c.key...), ':')
-		dst = append(dst, h.hash(c.node)...)
+	for _, m := range n.membersByPriority() {
+		key := unquote(m.key(n.text))
+		h.buf = append(append(append(h.buf, ':'), key...), ':')
+		h.hash(Node{m.value(n.text)})
 	}
-	return dst
 }
 
-func (h hasher) leaf(dst []byte, v string) []byte {
+func (h *hasher) leaf(v string) {
 	switch class(v) {
 	case classFalse, classTrue:
-		return append(append(dst, "boolean:"...), v...)
+		h.buf = append(append(h.buf, "boolean:"...), v...)
 	case classString:
-		return append(append(dst, "string:"...), unquote(v)...)
+		h.buf = append(append(h.buf, "string:"...), unquote(v)...)
+	default:
+		f, _ := Node{v}.NumberValue()
+		h.buf = h.hex(append(h.buf, "number:"...), f)
 	}
-	f, _ := Node{v}.NumberValue()
-	return h.hex(append(dst, "number:"...), f)
 }
 
-type keyed struct {
-	key  string
-	node Node
-}
-
-// childrenByPriority returns the children in their default order. It is key
+// membersByPriority returns the children in their default order. It is key
 // order unless a child has a priority.
-func childrenByPriority(n Node) []keyed {
-	var children []keyed
+func (n Node) membersByPriority() []member {
+	members := make([]member, 0, 16)
 	sorted := true
-	for key, child := range n.Children() {
-		sorted = sorted && !hasPriority(child.text)
-		children = append(children, keyed{key, child})
+	for m := range n.members() {
+		sorted = sorted && !hasPriority(m.value(n.text))
+		members = append(members, m)
 	}
 	if !sorted { // stable: ties stay in key order
-		slices.SortStableFunc(children, func(a, b keyed) int {
-			return CompareValues(a.node.Priority(), b.node.Priority())
+		priority := func(m member) Node { return Node{m.value(n.text)}.Priority() }
+		slices.SortStableFunc(members, func(a, b member) int {
+			return CompareValues(priority(a), priority(b))
 		})
 	}
-	return children
+	return members
 }
 
 // doubleHex appends the 16 hex digits of a double's IEEE 754 bits.
-func doubleHex(dst []byte, f float64) []byte {
-	return fmt.Appendf(dst, "%016x", math.Float64bits(f))
+func doubleHex(dst []byte, f float64) []byte { return appendHex64(dst, math.Float64bits(f)) }
+
+func appendHex64(dst []byte, x uint64) []byte {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], x)
+	return hex.AppendEncode(dst, b[:])
 }
 
 // jsDoubleHex repeats the arithmetic of the JS SDK, which takes the exponent
@@ -100,7 +117,7 @@ func jsDoubleHex(dst []byte, f float64) []byte {
 	if f < 0 {
 		sign = 1
 	}
-	return fmt.Appendf(dst, "%016x", sign<<(eBits+fBits)|e<<fBits|m)
+	return appendHex64(dst, sign<<(eBits+fBits)|e<<fBits|m)
 }
 
 func roundHalfUp(x float64) float64 {

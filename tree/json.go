@@ -123,6 +123,11 @@ func (p *pretty) newline(indent int) {
 
 func (p *pretty) object(indent int) {
 	p.dst = append(p.dst, '{')
+	if p.src[p.pos+1] == '}' {
+		p.dst = append(p.dst, ' ', '}')
+		p.pos += 2
+		return
+	}
 	for p.pos++; p.src[p.pos] != '}'; {
 		if p.src[p.pos] == ',' {
 			p.dst = append(p.dst, ',')
@@ -141,6 +146,11 @@ func (p *pretty) object(indent int) {
 
 func (p *pretty) array(indent int) {
 	p.dst = append(p.dst, '[', ' ')
+	if p.src[p.pos+1] == ']' {
+		p.dst = append(p.dst, ']')
+		p.pos += 2
+		return
+	}
 	for p.pos++; p.src[p.pos] != ']'; {
 		if p.src[p.pos] == ',' {
 			p.dst = append(p.dst, ',', ' ')

@@ -112,6 +112,35 @@ func (n Node) members() iter.Seq[member] {
 	}
 }
 
+// zip yields the keys that a or b has children for, in order, with the child of
+// each.
+func zip(a, b Node) iter.Seq2[string, [2]Node] {
+	return func(yield func(string, [2]Node) bool) {
+		next, stop := iter.Pull2(b.Children())
+		defer stop()
+		bKey, bChild, more := next()
+		for key, child := range a.Children() {
+			for more && CompareKeys(bKey, key) < 0 {
+				if !yield(bKey, [2]Node{Empty, bChild}) {
+					return
+				}
+				bKey, bChild, more = next()
+			}
+			pair := [2]Node{child, Empty}
+			if more && bKey == key {
+				pair[1] = bChild
+				bKey, bChild, more = next()
+			}
+			if !yield(key, pair) {
+				return
+			}
+		}
+		for more && yield(bKey, [2]Node{Empty, bChild}) {
+			bKey, bChild, more = next()
+		}
+	}
+}
+
 // NumChildren returns the number of children.
 func (n Node) NumChildren() int {
 	count := 0
@@ -156,32 +185,37 @@ func (n Node) With(p Path, v Node) Node {
 	if !ok {
 		return v
 	}
-	if rest.IsRoot() {
-		return n.withChild(key, v)
-	}
-	return n.withChild(key, n.Child(key).With(rest, v))
-}
-
-func (n Node) withChild(key string, v Node) Node {
 	if !n.IsObject() {
-		if v.IsEmpty() {
+		if v = Empty.With(rest, v); v.IsEmpty() {
 			return n
 		}
-		only := Node{"{" + quoteKey(key) + ":" + v.text + "}"}
-		return only.WithPriority(n.Priority())
+		return Node{"{" + quoteKey(key) + ":" + v.text + "}"}.WithPriority(n.Priority())
 	}
-	quoted := quoteKey(key)
+	m, ok := n.seek(key)
+	if !rest.IsRoot() {
+		var old Node
+		if ok {
+			old = Node{m.value(n.text)}
+		}
+		v = old.With(rest, v)
+	}
+	return n.splice(m.start, m.valueEnd, quoteKey(key), v)
+}
+
+// seek returns the member with the given key. If there is none, the member is
+// empty and starts where it would be inserted.
+func (n Node) seek(key string) (m member, ok bool) {
 	end := 0
 	for m := range n.members() {
-		if m.key(n.text) == quoted {
-			return n.splice(m.start, m.valueEnd, quoted, v)
-		}
-		if CompareKeys(unquote(m.key(n.text)), key) > 0 {
-			return n.splice(m.start, m.start, quoted, v)
+		if c := CompareKeys(unquote(m.key(n.text)), key); c >= 0 {
+			if c > 0 {
+				m.valueEnd = m.start
+			}
+			return m, c == 0
 		}
 		end = m.valueEnd
 	}
-	return n.splice(end, end, quoted, v)
+	return member{end, end, end}, false
 }
 
 // splice replaces the member at text[from:to], or inserts one if the range is

@@ -24,16 +24,18 @@ func appendNumber(dst []byte, f float64) []byte {
 	return dst
 }
 
-// canonicalNumber appends the canonical form of a JSON number. Integers that a
-// double can't hold but 64 bits can keep their digits, so that clients with
-// 64-bit integers read back what they wrote. ok is false if the number is
-// beyond the range of a double.
+// canonicalNumber appends the canonical form of a JSON number. Integers of 64
+// bits keep their digits, even those that a double can't hold or would print
+// otherwise, so that clients with such integers read back what they wrote. ok is
+// false if the number is beyond the range of a double.
 func canonicalNumber(dst []byte, s string) (out []byte, ok bool) {
-	if len(s) <= 15 && isCanonicalInteger(s) {
-		return append(dst, s...), true
-	}
-	if i, err := strconv.ParseInt(s, 10, 64); err == nil && !exactDouble(i) {
-		return strconv.AppendInt(dst, i, 10), true
+	if isInteger(s) && s != "-0" {
+		if len(s) <= 18 {
+			return append(dst, s...), true
+		}
+		if _, err := strconv.ParseInt(s, 10, 64); err == nil {
+			return append(dst, s...), true
+		}
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {
@@ -42,22 +44,12 @@ func canonicalNumber(dst []byte, s string) (out []byte, ok bool) {
 	return appendNumber(dst, f), true
 }
 
-// isCanonicalInteger reports whether s, a valid JSON number, is an integer
-// that is already written in canonical form.
-func isCanonicalInteger(s string) bool {
+// isInteger reports whether s, a valid JSON number, has digits only.
+func isInteger(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if (s[i] < '0' || s[i] > '9') && (i > 0 || s[i] != '-') {
 			return false
 		}
 	}
-	return s != "-0"
-}
-
-func exactDouble(i int64) bool {
-	const limit = 1 << 53
-	if i >= -limit && i <= limit {
-		return true
-	}
-	f := float64(i)
-	return f < 1<<63 && int64(f) == i
+	return true
 }

@@ -3,6 +3,7 @@ package tree
 import (
 	"cmp"
 	"strconv"
+	"strings"
 )
 
 // The classes of values in ascending order (wire protocol §7.2).
@@ -54,17 +55,29 @@ func CompareValues(a, b Node) int {
 	return 0
 }
 
+// compareNumbers orders canonical numbers. Integers are compared by their digits,
+// which is exact beyond 2^53. Canonical text has digits only for every number
+// from there up to 1e21, so other numbers can be compared as doubles.
 func compareNumbers(x, y string) int {
+	if isInteger(x) && isInteger(y) {
+		return compareIntegers(x, y)
+	}
 	f, _ := strconv.ParseFloat(x, 64)
 	g, _ := strconv.ParseFloat(y, 64)
-	if c := cmp.Compare(f, g); c != 0 {
-		return c
+	return cmp.Compare(f, g)
+}
+
+func compareIntegers(x, y string) int {
+	neg := x[0] == '-'
+	switch {
+	case neg && y[0] != '-':
+		return -1
+	case !neg && y[0] == '-':
+		return 1
 	}
-	// Two integers that are the same double, at least one beyond 2^53.
-	i, errI := strconv.ParseInt(x, 10, 64)
-	j, errJ := strconv.ParseInt(y, 10, 64)
-	if errI != nil || errJ != nil {
-		return 0
+	c := cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y))
+	if neg {
+		return -c
 	}
-	return cmp.Compare(i, j)
+	return c
 }

@@ -171,11 +171,3 @@ func (t Target) String() string {
 	}
 	return t.Path.String() + "/.priority"
 }
-
-// contains reports whether a write to t covers u.
-func (t Target) contains(u Target) bool {
-	if t.Priority {
-		return t == u
-	}
-	return t.Path.Contains(u.Path)
-}

@@ -16,9 +16,10 @@ const PushChars = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvw
 // greater than the one before. The zero PushIDs is ready to use; it may be used
 // by several goroutines at once.
 type PushIDs struct {
-	mu   sync.Mutex
-	last int64
-	rnd  [12]byte
+	mu     sync.Mutex
+	last   int64
+	digits [12]byte     // each below 64
+	random func([]byte) // nil: crypto/rand; tests force the digits
 }
 
 // Next returns the next id for the given time.
@@ -27,22 +28,30 @@ func (g *PushIDs) Next(now time.Time) string {
 	defer g.mu.Unlock()
 	if ms := now.UnixMilli(); ms > g.last {
 		g.last = ms
-		rand.Read(g.rnd[:])
-		for i := range g.rnd {
-			g.rnd[i] &= 63
-		}
+		g.draw()
 	} else {
 		g.increment()
 	}
 	return g.id()
 }
 
+func (g *PushIDs) draw() {
+	if g.random != nil {
+		g.random(g.digits[:])
+	} else {
+		rand.Read(g.digits[:])
+	}
+	for i := range g.digits {
+		g.digits[i] &= 63
+	}
+}
+
 func (g *PushIDs) increment() {
-	for i := len(g.rnd) - 1; i >= 0; i-- {
-		if g.rnd[i]++; g.rnd[i] < 64 {
+	for i := len(g.digits) - 1; i >= 0; i-- {
+		if g.digits[i]++; g.digits[i] < 64 {
 			return
 		}
-		g.rnd[i] = 0
+		g.digits[i] = 0
 	}
 	g.last++ // 2^72 ids in one millisecond
 }
@@ -54,8 +63,8 @@ func (g *PushIDs) id() string {
 		id[i] = PushChars[ms&63]
 		ms >>= 6
 	}
-	for i, r := range g.rnd {
-		id[8+i] = PushChars[r]
+	for i, d := range g.digits {
+		id[8+i] = PushChars[d]
 	}
 	return string(id[:])
 }

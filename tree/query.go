@@ -70,7 +70,7 @@ func (q Query) NeedsIndex() bool { return q.Order() != ByKey && q.Order() != ByP
 // ID returns a text that is equal exactly for equal queries.
 func (q Query) ID() string {
 	var b strings.Builder
-	b.WriteString(q.Order())
+	b.WriteString(strconv.Quote(q.Order()))
 	for _, bound := range []Bound{q.Start, q.End} {
 		b.WriteByte('|')
 		if bound.Set {
@@ -107,10 +107,15 @@ func IndexValue(order string, child Node) Node {
 
 // Compare orders two entries.
 func (q Query) Compare(a, b Entry) int {
-	if q.Order() != ByKey {
-		if c := CompareValues(a.Value, b.Value); c != 0 {
-			return c
-		}
+	if q.Order() == ByKey {
+		return CompareKeys(a.Key, b.Key)
+	}
+	return compareEntries(a, b)
+}
+
+func compareEntries(a, b Entry) int {
+	if c := CompareValues(a.Value, b.Value); c != 0 {
+		return c
 	}
 	return CompareKeys(a.Key, b.Key)
 }
@@ -155,19 +160,16 @@ func (q Query) compareBound(e Entry, b Bound) int {
 // Entries returns the entries of the query's window over n, in query order.
 func (q Query) Entries(n Node) []Entry {
 	var entries []Entry
-	for key, child := range n.Children() {
-		if e := (Entry{q.IndexValue(child), key}); q.InRange(e) {
-			entries = append(entries, e)
-		}
+	for _, c := range q.window(n) {
+		entries = append(entries, c.Entry)
 	}
-	if q.Order() != ByKey {
-		slices.SortFunc(entries, q.Compare)
-	}
-	return q.Cut(entries)
+	return entries
 }
 
 // Cut applies the query's limit to entries in query order.
-func (q Query) Cut(entries []Entry) []Entry {
+func (q Query) Cut(entries []Entry) []Entry { return cut(q, entries) }
+
+func cut[E any](q Query, entries []E) []E {
 	switch {
 	case q.Limit == 0 || len(entries) <= q.Limit:
 		return entries
@@ -183,16 +185,58 @@ func (q Query) Apply(n Node) Node {
 	if q.IsAll() {
 		return n
 	}
-	in := make(map[string]bool)
-	for _, e := range q.Entries(n) {
-		in[e.Key] = true
-	}
+	found := q.window(n)
+	slices.SortFunc(found, func(a, b candidate) int { return a.at.start - b.at.start })
 	var b Builder
 	b.Priority(n.Priority())
-	for key, child := range n.Children() {
-		if in[key] {
-			b.Child(key, child)
-		}
+	for _, c := range found {
+		b.Child(c.Key, Node{c.at.value(n.text)})
 	}
 	return b.Node()
+}
+
+// A candidate is a child that may be in the window, and where it stands.
+type candidate struct {
+	Entry
+	at member
+}
+
+// window returns the children in the query's window, in query order. It drops
+// what the limit excludes whenever there is twice as much, so that a small
+// window over many children stays cheap.
+func (q Query) window(n Node) []candidate {
+	var found []candidate
+	for m := range n.members() {
+		e := Entry{q.IndexValue(Node{m.value(n.text)}), unquote(m.key(n.text))}
+		if !q.InRange(e) {
+			continue
+		}
+		if found = append(found, candidate{e, m}); len(found) == 2*q.Limit {
+			found = q.trim(found)
+			q.narrow(found)
+		}
+	}
+	return q.trim(found)
+}
+
+// trim puts the candidates in query order and cuts them to the limit.
+func (q Query) trim(found []candidate) []candidate {
+	if q.Order() != ByKey {
+		slices.SortFunc(found, func(a, b candidate) int { return compareEntries(a.Entry, b.Entry) })
+	}
+	return append(found[:0], cut(q, found)...)
+}
+
+// narrow moves a bound to the edge of a full window: what lies beyond can't get
+// in any more.
+func (q *Query) narrow(window []candidate) {
+	first, last := window[0], window[len(window)-1]
+	edge := &q.End
+	if q.FromLast {
+		edge, last = &q.Start, first
+	}
+	*edge = Bound{Set: true, Value: last.Value, Key: last.Key}
+	if q.Order() == ByKey {
+		edge.Value = String(last.Key)
+	}
 }

@@ -88,7 +88,7 @@ func (p *parser) update(base Path) Update {
 	p.expect('}')
 	p.end()
 	if a, b, ok := overlap(u, seen); ok {
-		p.fail(0, BadUpdatePath, "path %s is an ancestor of %s", a, b)
+		p.fail(0, BadUpdatePath, "path %s is an ancestor of %s", abbreviate(a.String()), abbreviate(b.String()))
 	}
 	return u
 }
@@ -155,9 +155,22 @@ func (u Update) Check() error {
 	return nil
 }
 
-// Sort puts the writes in path order, which is the order they are applied in.
+// Sort puts the writes in the order they are applied in: values in path order,
+// then priorities, since a priority needs a node to stand at.
 func (u Update) Sort() {
 	slices.SortStableFunc(u, func(a, b Write) int {
+		if a.Priority != b.Priority {
+			if b.Priority {
+				return -1
+			}
+			return 1
+		}
 		return strings.Compare(a.Path.s, b.Path.s)
 	})
+}
+
+// A ResolvedWrite is a write whose server values have been replaced.
+type ResolvedWrite struct {
+	Target
+	Node Node
 }

@@ -25,8 +25,13 @@ func (tx *Tx) PutPending(p Pending) error {
 	return tx.put(bucketDisconnect, binary.BigEndian.AppendUint64(pendingPrefix(p.Session), p.Number), p.Data)
 }
 
-// DeletePending removes all operations of a session.
-func (tx *Tx) DeletePending(session string) error {
+// DeletePending removes one operation of a session.
+func (tx *Tx) DeletePending(session string, number uint64) error {
+	return tx.delete(bucketDisconnect, binary.BigEndian.AppendUint64(pendingPrefix(session), number))
+}
+
+// DeleteAllPending removes all operations of a session.
+func (tx *Tx) DeleteAllPending(session string) error {
 	prefix := pendingPrefix(session)
 	var keys [][]byte
 	c := tx.kv.cursor(bucketDisconnect)

@@ -177,3 +177,18 @@ func indexPrefix(index uint32, container uint64) []byte {
 func entryKey(index uint32, container uint64, v tree.Node, key string) []byte {
 	return appendKey(appendValue(indexPrefix(index, container), v), key)
 }
+
+// IndexValue returns what the child at p is ordered by in the given order, and
+// whether there is a child. All objects have the same index value.
+func (tx *Tx) IndexValue(p tree.Path, order string) (v tree.Node, exists bool, err error) {
+	exists, err = tx.Has(p)
+	switch {
+	case err != nil || !exists || order == tree.ByKey:
+		return tree.Empty, exists, err
+	case order == tree.ByPriority:
+		v, err = tx.Priority(p)
+	default:
+		v, err = tx.valueAt(p, order)
+	}
+	return v, true, err
+}

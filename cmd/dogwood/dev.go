@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+
+	"github.com/dogwooddb/dogwood/server"
+)
+
+type devCommand struct {
+	listenFlags
+	Data   string `help:"Directory to keep the data in; without it, it is gone when the server stops." type:"path" placeholder:"DIR"`
+	Sample string `help:"Fill new databases with a sample: chat, im, msgy, org, owner-storage or social." placeholder:"NAME"`
+}
+
+func (devCommand) Help() string {
+	return `Databases are created when they are first used, rules are open unless given,
+and "owner" and unsigned tokens are accepted, as with the official emulator.
+
+Examples:
+  dogwood dev --sample chat
+  dogwood dev --port 0 --data ./data --rules database.rules.json`
+}
+
+func (c *devCommand) Run(e *env) error {
+	tree, err := sample(c.Sample)
+	if err != nil {
+		return err
+	}
+	ruleset, err := c.ruleset()
+	if err != nil {
+		return err
+	}
+	if c.DefaultNamespace == "" {
+		c.DefaultNamespace = "demo"
+	}
+	s, err := server.New(server.Options{
+		Dev:              true,
+		Dir:              c.Data,
+		DefaultNamespace: c.DefaultNamespace,
+		Rules:            ruleset,
+		Sample:           tree,
+		Log:              c.logger(e),
+	})
+	if err != nil {
+		return err
+	}
+	return c.serve(e, s, func(base string) { c.greet(e, base) })
+}
+
+// greet prints where everything is. The first line is for programs.
+func (c *devCommand) greet(e *env, base string) {
+	u, _ := url.Parse(base)
+	data, rules := "in memory", "open to everybody"
+	if c.Data != "" {
+		data = c.Data
+	}
+	if c.Rules != "" {
+		rules = c.Rules
+	}
+	path := "/"
+	if c.Sample == "chat" {
+		path = "/rooms"
+	}
+	fmt.Fprintf(e.stdout, `Listening on %[1]s
+
+  database   %[1]s?ns=%[3]s   (any other ns is a database of its own)
+  data       %[4]s
+  rules      %[5]s
+
+Try it:
+
+  curl '%[1]s%[6]s.json?shallow=true'
+
+  import { initializeApp } from 'firebase/app'
+  import { getDatabase, ref, onValue } from 'firebase/database'
+  const app = initializeApp({ databaseURL: 'http://localhost:%[2]s?ns=%[3]s' })
+  onValue(ref(getDatabase(app), '%[6]s'), snap => console.log(snap.val()))
+
+`, base, u.Port(), c.DefaultNamespace, data, rules, path)
+}

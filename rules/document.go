@@ -1,0 +1,152 @@
+package rules
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/tailscale/hujson"
+)
+
+// Bounds of a document (rules spec §5.9).
+const (
+	maxDocument = 1 << 20 // bytes
+	maxDepth    = 64      // nodes inside each other; deeper than any path goes
+)
+
+const msgParse = "Parse error."
+
+// A document is a rules text read as relaxed JSON: comments, trailing commas,
+// and raw line breaks and tabs inside strings (rules spec §1.1). The offsets in
+// the values of root are offsets in text.
+type document struct {
+	text string // without a byte order mark
+	root hujson.Value
+}
+
+// readDocument reads a text into its JSON values. hujson does the parsing except
+// for three things: it refuses raw line breaks and tabs in strings, it doesn't
+// bound the nesting, and it has its own words for errors. So a lexer goes over
+// the text first.
+func readDocument(src string) (*document, *SyntaxError) {
+	d := &document{text: strings.TrimPrefix(src, "\uFEFF")}
+	if len(src) > maxDocument {
+		return nil, d.errorAt(0, "Rules are larger than 1 MiB.")
+	}
+	if i := invalidUTF8(d.text); i >= 0 {
+		return nil, d.errorAt(i, msgParse)
+	}
+	x := lexer{text: d.text, out: []byte(d.text)}
+	if tooDeep := x.run(); tooDeep >= 0 {
+		return nil, d.errorAt(tooDeep, fmt.Sprintf("Rules are nested more than %d levels deep.", maxDepth))
+	}
+	x.out = append(x.out, '\n') // hujson wants an end for a comment on the last line
+	var err error
+	if d.root, err = hujson.Parse(x.out); err != nil {
+		return nil, d.parseError(&x, err)
+	}
+	d.restoreStrings()
+	return d, nil
+}
+
+// parseError turns an error of hujson into one of ours.
+func (d *document) parseError(x *lexer, err error) *SyntaxError {
+	stop := min(hujsonOffset(x.out, err), len(d.text))
+	if f := x.first; f != nil && f.stop == stop {
+		return d.errorAt(f.offset, f.msg)
+	}
+	return d.errorAt(stop, msgParse)
+}
+
+// hujsonOffset returns the offset in the text at which hujson stopped. The text
+// of its errors is the only place that says it.
+func hujsonOffset(text []byte, err error) int {
+	var line, col int
+	if _, e := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &col); e != nil {
+		return 0
+	}
+	start := 0
+	for ; line > 1; line-- {
+		start += bytes.IndexByte(text[start:], '\n') + 1
+	}
+	return start + col - 1
+}
+
+var escapeRaw = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`)
+
+// restoreStrings replaces the strings that hujson saw, in which the lexer had
+// blanked raw line breaks and tabs, by strict ones that mean the original.
+func (d *document) restoreStrings() {
+	for v := range d.root.All() {
+		if v.Value.Kind() == '"' {
+			v.Value = hujson.Literal(escapeRaw.Replace(d.text[v.StartOffset:v.EndOffset]))
+		}
+	}
+}
+
+// strict returns the document as compact strict JSON.
+func (d *document) strict() string {
+	v := d.root.Clone()
+	v.Minimize()
+	return v.String()
+}
+
+// errorAt returns an error at an offset of the text.
+func (d *document) errorAt(offset int, msg string) *SyntaxError {
+	before := d.text[:offset]
+	line := before[strings.LastIndexByte(before, '\n')+1:]
+	pos := Pos{1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(line)}
+	return &SyntaxError{Pos: pos, Msg: msg}
+}
+
+// offsetInString returns the offset in the text of byte n of a string value.
+func (d *document) offsetInString(v *hujson.Value, n int) int {
+	raw := d.text[v.StartOffset : v.EndOffset-1]
+	i := 1
+	for n > 0 && i < len(raw) {
+		size, decoded := stringElement(raw[i:])
+		i += size
+		n -= decoded
+	}
+	return v.StartOffset + i
+}
+
+// stringElement returns the sizes of the first byte or escape of a valid JSON
+// string: as written, and of what it stands for.
+func stringElement(s string) (size, decoded int) {
+	switch {
+	case s[0] != '\\':
+		return 1, 1
+	case s[1] != 'u':
+		return 2, 1
+	}
+	r := hexRune(s)
+	if utf16.IsSurrogate(r) {
+		if strings.HasPrefix(s[6:], `\u`) && utf16.DecodeRune(r, hexRune(s[6:])) != utf8.RuneError {
+			return 12, 4
+		}
+		r = utf8.RuneError // what encoding/json makes of half a pair
+	}
+	return 6, utf8.RuneLen(r)
+}
+
+// hexRune returns the code unit of an escape \uXXXX.
+func hexRune(s string) rune {
+	u, _ := strconv.ParseUint(s[2:6], 16, 16)
+	return rune(u)
+}
+
+func invalidUTF8(s string) int {
+	if utf8.ValidString(s) {
+		return -1
+	}
+	for i, r := range s {
+		if _, size := utf8.DecodeRuneInString(s[i:]); r == utf8.RuneError && size == 1 {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,39 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Pos is a place in a rules text. Lines and columns count from 1; a column is
+// a character, and a byte order mark is none.
+type Pos struct{ Line, Col int }
+
+// String returns the position as error messages begin: "3:15".
+func (p Pos) String() string { return fmt.Sprintf("%d:%d", p.Line, p.Col) }
+
+// A SyntaxError says what is wrong in a rules document and where. Its texts are
+// those that clients and tools know from the hosted service.
+type SyntaxError struct {
+	Pos  Pos
+	Rule string // the property: "/rooms/$room/.read"; "" if it is the document
+	Msg  string
+}
+
+// Error returns the position and the message: "3:15: Unknown variable 'tr'."
+func (e *SyntaxError) Error() string { return e.Pos.String() + ": " + e.Msg }
+
+// Errors are what is wrong in one document, at least one, in the order of the
+// text. A rule has at most one.
+type Errors []*SyntaxError
+
+// Error returns one line for each error, as an upload of rules answers them:
+// each ends in a line feed.
+func (e Errors) Error() string {
+	var b strings.Builder
+	for _, err := range e {
+		b.WriteString(err.Error())
+		b.WriteByte('\n')
+	}
+	return b.String()
+}

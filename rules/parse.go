@@ -1,0 +1,265 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// Texts of errors (rules spec §1.4). From msgDuplicate on they are our own: for
+// what they say, no text of the hosted service is known.
+const (
+	msgNoRules      = "Expected 'rules' property."
+	msgNoObject     = "Expected '{'."
+	msgBadKey       = `String can't contain ".", "#", "$", "/", "[", or "]"`
+	msgTwoCaptures  = "Cannot have multiple default rules ('%s' and '%s')."
+	msgBadRule      = "Invalid rule expression.  Expected 'true', 'false', or an expression string."
+	msgBadIndex     = "Invalid indexOn expression. Must be either a string or an array of strings"
+	msgDuplicate    = "Duplicate key '%s'."
+	msgCaptureTwice = "Variable '%s' is already defined."
+	msgKeyLength    = "Keys must have 1 to %d bytes."
+	msgIndexPath    = "Invalid indexOn path '%s'. Must be a child path or '.value'"
+	msgPathsTooLong = "The paths of all rules together are too long."
+)
+
+const (
+	// maxErrors ends the list of errors of a document.
+	maxErrors = 100
+
+	// maxPaths bounds the bytes of the paths that a Ruleset keeps, one for each
+	// rule. Many rules below a chain of long keys could otherwise make gigabytes
+	// of a document of 1 MiB.
+	maxPaths = 16 << 20
+)
+
+// Parse reads a rules document. The error is of type Errors: either the one
+// mistake in its JSON, or everything else that is wrong with it, up to a bound.
+func Parse(src string) (*Ruleset, error) {
+	doc, err := readDocument(src)
+	if err != nil {
+		return nil, Errors{err}
+	}
+	b := builder{doc: doc}
+	root := b.document()
+	if len(b.errs) > 0 {
+		return nil, b.errs
+	}
+	return &Ruleset{
+		source:   src,
+		strict:   doc.strict(),
+		enforced: true,
+		root:     root,
+		indexes:  slices.Clip(b.indexes),
+	}, nil
+}
+
+// A builder makes nodes of a document and collects its errors.
+type builder struct {
+	doc     *document
+	keys    []string // the keys of the node being built, captures as written
+	paths   int      // bytes of the rules' paths so far
+	indexes []IndexDef
+	errs    Errors
+}
+
+// fail adds an error at an offset of the text. property is the name inside the
+// node being built, or "".
+func (b *builder) fail(offset int, property, msg string) {
+	if len(b.errs) == maxErrors {
+		return
+	}
+	err := b.doc.errorAt(offset, msg)
+	if property != "" {
+		err.Rule = b.path(property)
+	}
+	b.errs = append(b.errs, err)
+}
+
+// path returns the path of a property of the node being built.
+func (b *builder) path(property string) string {
+	return "/" + strings.Join(append(b.keys, property), "/")
+}
+
+// reserve counts the path of a property that is to be kept. It reports whether
+// there is room for it, and makes an error of the first that has none.
+func (b *builder) reserve(offset int, property string) bool {
+	if b.paths > maxPaths {
+		return false
+	}
+	b.paths += 1 + len(property)
+	for _, key := range b.keys {
+		b.paths += 1 + len(key)
+	}
+	if b.paths > maxPaths {
+		b.fail(offset, property, msgPathsTooLong)
+		return false
+	}
+	return true
+}
+
+// document builds the top value: an object whose only property is rules.
+func (b *builder) document() *node {
+	top := &b.doc.root
+	obj, ok := top.Value.(*hujson.Object)
+	if !ok {
+		offset := top.StartOffset
+		if top.Value.Kind() == '"' {
+			offset++ // a document that was encoded twice is known to fail at 1:2
+		}
+		b.fail(offset, "", msgNoRules)
+		return nil
+	}
+	if len(obj.Members) == 0 {
+		b.fail(top.StartOffset+1, "", msgNoRules)
+		return nil
+	}
+	for i := range obj.Members {
+		name := &obj.Members[i].Name
+		switch {
+		case str(name) != "rules":
+			b.fail(name.StartOffset, "", msgNoRules)
+			return nil
+		case i > 0:
+			b.fail(name.StartOffset, "", fmt.Sprintf(msgDuplicate, "rules"))
+			return nil
+		}
+	}
+	rules := &obj.Members[0].Value
+	if obj, ok = rules.Value.(*hujson.Object); !ok {
+		b.fail(rules.StartOffset, "", msgNoRules)
+		return nil
+	}
+	return b.node(obj)
+}
+
+// node builds one node. b.keys says where it is.
+func (b *builder) node(obj *hujson.Object) *node {
+	n := new(node)
+	seen := make(map[string]bool, len(obj.Members))
+	for i := range obj.Members {
+		name, value := &obj.Members[i].Name, &obj.Members[i].Value
+		key := str(name)
+		if seen[key] {
+			b.fail(name.StartOffset, key, fmt.Sprintf(msgDuplicate, key))
+			continue
+		}
+		seen[key] = true
+		switch key {
+		case ".read":
+			n.grants[OpRead] = b.rule(key, value)
+		case ".write":
+			n.grants[OpWrite] = b.rule(key, value)
+		case ".validate":
+			n.validate = b.rule(key, value)
+		case ".indexOn":
+			n.indexes = b.indexOn(value)
+		default:
+			b.child(n, name, value)
+		}
+	}
+	n.validates = n.mayRefuse()
+	return n
+}
+
+// child builds a child node and adds it to n, under its key or as the capture.
+func (b *builder) child(n *node, name, value *hujson.Value) {
+	key := str(name)
+	obj, ok := value.Value.(*hujson.Object)
+	if !ok {
+		b.fail(value.StartOffset, key, msgNoObject)
+		return
+	}
+	msg := b.keyError(n, key)
+	if msg != "" {
+		b.fail(name.StartOffset, key, msg)
+	}
+	b.keys = append(b.keys, key)
+	c := b.node(obj)
+	b.keys = b.keys[:len(b.keys)-1]
+	if msg == "" {
+		n.add(key, c)
+	}
+}
+
+// keyError returns what is wrong with the key of a child of n, or "".
+func (b *builder) keyError(n *node, key string) string {
+	name, isCapture := strings.CutPrefix(key, "$")
+	switch {
+	case key == "" || len(name) > tree.MaxKeyBytes:
+		return fmt.Sprintf(msgKeyLength, tree.MaxKeyBytes)
+	case !tree.ValidKey(name):
+		return msgBadKey
+	case isCapture && n.capture != nil:
+		return fmt.Sprintf(msgTwoCaptures, n.captureName, key)
+	case isCapture && slices.Contains(b.keys, key):
+		return fmt.Sprintf(msgCaptureTwice, key)
+	}
+	return ""
+}
+
+// rule builds the rule in a .read, .write or .validate property.
+func (b *builder) rule(key string, v *hujson.Value) *rule {
+	if !b.reserve(v.StartOffset, key) {
+		return nil
+	}
+	r := &rule{path: b.path(key)}
+	switch v.Value.Kind() {
+	case 't', 'f':
+		r.cond = v.Value.Kind() == 't'
+	case '"':
+		var err *exprError
+		if r.cond, err = compileExpr(str(v)); err != nil {
+			b.fail(b.doc.offsetInString(v, err.offset), key, err.msg)
+		}
+	default:
+		b.fail(v.StartOffset, key, msgBadRule)
+	}
+	return r
+}
+
+// indexOn builds the declarations of an .indexOn property.
+func (b *builder) indexOn(v *hujson.Value) []IndexDef {
+	if !b.reserve(v.StartOffset, ".indexOn") {
+		return nil
+	}
+	orders := []hujson.Value{*v}
+	if list, ok := v.Value.(*hujson.Array); ok {
+		orders = list.Elements
+	}
+	pattern := "/" + strings.Join(b.keys, "/")
+	start := len(b.indexes)
+	seen := make(map[string]bool)
+	for i := range orders {
+		order, ok := b.order(&orders[i])
+		if ok && !seen[order] {
+			seen[order] = true
+			b.indexes = append(b.indexes, IndexDef{pattern, order})
+		}
+	}
+	return slices.Clone(b.indexes[start:])
+}
+
+// order reads what one index orders by: ".value" or a child path.
+func (b *builder) order(v *hujson.Value) (string, bool) {
+	if v.Value.Kind() != '"' {
+		b.fail(v.StartOffset, ".indexOn", msgBadIndex)
+		return "", false
+	}
+	s := str(v)
+	if s == tree.ByValue {
+		return s, true
+	}
+	p, err := tree.ParsePath(s)
+	if err != nil || p.IsRoot() {
+		b.fail(v.StartOffset, ".indexOn", fmt.Sprintf(msgIndexPath, s))
+		return "", false
+	}
+	return p.Clean(), true
+}
+
+// str returns the text that a string value stands for.
+func str(v *hujson.Value) string { return v.Value.(hujson.Literal).String() }

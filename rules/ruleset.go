@@ -1,0 +1,128 @@
+package rules
+
+import (
+	"strings"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A Ruleset is a parsed rules document. It never changes. The zero Ruleset
+// denies everything.
+type Ruleset struct {
+	source   string
+	strict   string
+	enforced bool
+	root     *node
+	indexes  []IndexDef // in document order
+}
+
+var (
+	open   = standard(`{"rules":{".read":true,".write":true}}`, false)
+	locked = standard(`{"rules":{".read":false,".write":false}}`, true)
+)
+
+// standard returns the rules of a server that was given none.
+func standard(src string, enforced bool) *Ruleset {
+	r, err := Parse(src)
+	if err != nil {
+		panic("rules: " + err.Error())
+	}
+	r.enforced = enforced
+	return r
+}
+
+// Open returns the rules of a development server that was given none: everybody
+// may read and write everything.
+func Open() *Ruleset { return open }
+
+// Locked returns the rules of a production server that was given none: nobody
+// may read or write anything.
+func Locked() *Ruleset { return locked }
+
+// Source returns the document as it was given to Parse, comments and layout
+// included.
+func (r *Ruleset) Source() string { return r.source }
+
+// Strict returns the document as compact strict JSON, without comments and with
+// its properties in the order of the source. Parse makes an equal ruleset of it.
+func (r *Ruleset) Strict() string { return r.strict }
+
+// Enforced reports whether a document was given or the rules are locked. Only
+// then are one-shot queries without a matching .indexOn refused (REST §5.3).
+func (r *Ruleset) Enforced() bool { return r.enforced }
+
+// An IndexDef declares an index over the children of every node that a pattern
+// matches.
+type IndexDef struct {
+	Pattern string // "/rooms/$room": captures as the document names them, "/" for the root
+	Order   string // tree.ByValue or a child path "a/b"
+}
+
+// Indexes returns the indexes over the children of the node at p. They are the
+// ones that the node matching p declares itself: indexes don't cascade. The
+// caller must not modify the result.
+func (r *Ruleset) Indexes(p tree.Path) []IndexDef {
+	n := r.root
+	for key, rest, ok := p.Cut(); ok && n != nil; key, rest, ok = rest.Cut() {
+		n = n.child(key)
+	}
+	if n == nil {
+		return nil
+	}
+	return n.indexes
+}
+
+// AllIndexes returns every index of the document, in its order. The caller must
+// not modify the result.
+func (r *Ruleset) AllIndexes() []IndexDef { return r.indexes }
+
+// A node holds the rules of the locations that match its pattern.
+type node struct {
+	children    map[string]*node
+	capture     *node  // matches the keys that are not in children
+	captureName string // "$room"
+	grants      [2]*rule
+	validate    *rule
+	validates   bool // a .validate here or below may refuse something
+	indexes     []IndexDef
+}
+
+// A rule is one .read, .write or .validate.
+type rule struct {
+	path string // "/rooms/$room/.read"
+	cond condition
+}
+
+// add makes c the child of n that a key of the document names.
+func (n *node) add(key string, c *node) {
+	if strings.HasPrefix(key, "$") {
+		n.capture, n.captureName = c, key
+		return
+	}
+	if n.children == nil {
+		n.children = make(map[string]*node)
+	}
+	n.children[key] = c
+}
+
+// child returns the node that matches a key below n, or nil. A literal key wins
+// over the capture, even where it has no rule and the capture has one.
+func (n *node) child(key string) *node {
+	if c, ok := n.children[key]; ok {
+		return c
+	}
+	return n.capture
+}
+
+// mayRefuse computes validates from n and its children.
+func (n *node) mayRefuse() bool {
+	if n.validate != nil && !n.validate.cond.alwaysHolds() {
+		return true
+	}
+	for _, c := range n.children {
+		if c.validates {
+			return true
+		}
+	}
+	return n.capture != nil && n.capture.validates
+}

@@ -1,0 +1,184 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// Options adjust a database. The zero value is a database in memory that
+// denies everything.
+type Options struct {
+	File     string           // bbolt file; "" keeps the database in memory
+	Rules    *rules.Ruleset   // in force until SetRules; nil: rules.Locked()
+	Now      func() time.Time // nil: time.Now
+	Log      *slog.Logger     // nil: no log
+	MaxRead  int64            // bytes of one read or view; 0: DefaultMaxRead
+	MaxQueue int64            // bytes of writes that wait; 0: DefaultMaxQueue
+	Sample   func() tree.Node // content of a database that is new; nil: empty
+	Store    store.Options
+	Change   Log // where commits are appended before they take effect; nil: nowhere else
+}
+
+// Defaults of Options.
+const (
+	DefaultMaxRead  = 256 << 20 // REST §11
+	DefaultMaxQueue = 64 << 20
+)
+
+// A Database is one tree with its rules and listeners, the only door to both.
+// Its methods may be called by several goroutines at once.
+type Database struct {
+	store   *store.Store
+	options Options
+	log     *slog.Logger
+	pushIDs tree.PushIDs
+	rules   atomic.Pointer[rules.Ruleset]
+	queue   *queue
+	done    chan struct{} // closed when the committer has ended
+	stats   counters
+
+	// mu guards the hub and what listeners know. The committer holds it while a
+	// batch is applied, committed and published, so that whoever holds it sees
+	// listeners that agree with the last commit. No other lock is taken before
+	// it but an Outbox's never.
+	mu   sync.Mutex
+	hub  hub
+	work bool // there may be something to reclaim or to build; the committer's
+}
+
+// Open opens the database and starts its committer. Operations that sessions of
+// an earlier run left for their disconnect are carried out before it returns.
+func Open(o Options) (*Database, error) {
+	o = o.withDefaults()
+	s, err := store.Open(o.File, o.Store)
+	if err != nil {
+		return nil, err
+	}
+	d := &Database{
+		store:   s,
+		options: o,
+		log:     o.Log,
+		queue:   newQueue(o.MaxQueue),
+		done:    make(chan struct{}),
+		work:    true,
+	}
+	d.rules.Store(o.Rules)
+	if err := d.load(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", s, err), s.Close())
+	}
+	go d.commitLoop()
+	if err := d.runOrphans(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", s, err), d.Close())
+	}
+	return d, nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Rules == nil {
+		o.Rules = rules.Locked()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	if o.MaxRead == 0 {
+		o.MaxRead = DefaultMaxRead
+	}
+	if o.MaxQueue == 0 {
+		o.MaxQueue = DefaultMaxQueue
+	}
+	if o.Change == nil {
+		o.Change = localLog{}
+	}
+	return o
+}
+
+const metaRules = "rules"
+
+// load reads the rules of the file, and fills a new one with the sample.
+func (d *Database) load() error {
+	return d.store.Update(func(tx *store.Tx) error {
+		if text := tx.Meta(metaRules); text != nil {
+			r, err := rules.Parse(string(text))
+			if err != nil {
+				return fmt.Errorf("stored rules: %w", err)
+			}
+			d.rules.Store(r)
+		}
+		if err := tx.Declare(indexesOf(d.rules.Load())); err != nil {
+			return err
+		}
+		if tx.Revision() > 0 || d.options.Sample == nil {
+			return nil
+		}
+		tx.SetRevision(1)
+		_, err := tx.Put(tree.Root, d.options.Sample())
+		return err
+	})
+}
+
+func indexesOf(r *rules.Ruleset) []store.Index {
+	var list []store.Index
+	for _, ix := range r.AllIndexes() {
+		list = append(list, store.Index{Pattern: ix.Pattern, Order: ix.Order})
+	}
+	return list
+}
+
+// Close refuses new operations, finishes those that are queued, and closes the
+// file.
+func (d *Database) Close() error {
+	d.queue.close()
+	<-d.done
+	return d.store.Close()
+}
+
+// NextPushID returns a new push id, greater than all before it.
+func (d *Database) NextPushID() string { return d.pushIDs.Next(d.options.Now()) }
+
+// Rules returns the rules in force.
+func (d *Database) Rules() *rules.Ruleset { return d.rules.Load() }
+
+// SetRules puts rules in force, durably, and then ends the listens that they no
+// longer allow.
+func (d *Database) SetRules(ctx context.Context, r *rules.Ruleset) error {
+	return d.do(ctx, &rulesTask{rules: r})
+}
+
+type rulesTask struct {
+	waiter
+	rules *rules.Ruleset
+}
+
+func (t *rulesTask) size() int64 { return int64(len(t.rules.Source())) }
+
+func (t *rulesTask) apply(b *batch) error {
+	if err := b.tx.SetMeta(metaRules, []byte(t.rules.Source())); err != nil {
+		return broken(err)
+	}
+	if err := b.tx.Declare(indexesOf(t.rules)); err != nil {
+		return broken(err)
+	}
+	b.dirty = true
+	b.committed = append(b.committed, func() {
+		b.db.rules.Store(t.rules)
+		b.db.work = true
+		b.db.revoke(b.db.hub.all())
+	})
+	return nil
+}
+
+// Check verifies every invariant of the database's store.
+func (d *Database) Check() ([]error, error) { return d.store.Check() }

@@ -1,0 +1,251 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// A Format is the form in which an Outbox hands out what is sent.
+type Format int
+
+// The formats.
+const (
+	Realtime    Format = iota // JSON messages of the realtime protocol
+	EventStream               // blocks of an event stream (REST §10)
+)
+
+// DefaultOutboxBytes bounds what waits for one client.
+const DefaultOutboxBytes = 1 << 20
+
+// Reasons for an Outbox to close.
+var (
+	errSlow      = errors.New("the client does not read")
+	errCancelled = errors.New("the listen was cancelled")
+)
+
+// An Outbox is the ordered queue of what goes to one client. It is bounded in
+// bytes. When events beyond the bound come in, all events that wait are dropped,
+// and in the place of the first of each listener comes that listener's whole
+// view, which is made when it is sent. So a client that reads slowly sees fewer
+// states, but never a wrong order, and costs no more than the bound.
+type Outbox struct {
+	format Format
+	max    int
+	notify func()
+
+	mu      sync.Mutex // taken after Database.mu, and alone
+	room    sync.Cond  // bytes went down, or closed
+	items   []item
+	bytes   int
+	closed  bool
+	closing error
+}
+
+// An item is one thing to send: a message, an event for a listener, or a
+// listener's whole view.
+type item struct {
+	message  []byte
+	make     func() [][]byte // messages that are made when they are sent
+	listener *Listener
+	event    *event // nil with a listener: the view
+	size     int
+}
+
+// itemOverhead is what an item counts for beside its bytes.
+const itemOverhead = 64
+
+// NewOutbox makes an Outbox that holds about maxBytes, 0 for
+// DefaultOutboxBytes. notify is called, from any goroutine, when the outbox is
+// no longer empty; it must not block or call back.
+func NewOutbox(format Format, maxBytes int, notify func()) *Outbox {
+	if maxBytes <= 0 {
+		maxBytes = DefaultOutboxBytes
+	}
+	o := &Outbox{format: format, max: maxBytes, notify: notify}
+	o.room.L = &o.mu
+	return o
+}
+
+// PushFrame queues a message that is ready to be sent.
+func (o *Outbox) PushFrame(msg []byte) { o.push(item{message: msg, size: len(msg)}) }
+
+// pushLater queues messages that are made when it is their turn, so that large
+// ones do not wait in memory.
+func (o *Outbox) pushLater(f func() [][]byte) { o.push(item{make: f}) }
+
+func (o *Outbox) push(it item) {
+	o.mu.Lock()
+	if o.closed {
+		o.mu.Unlock()
+		return
+	}
+	wasEmpty := len(o.items) == 0
+	o.append(it)
+	o.mu.Unlock()
+	if wasEmpty {
+		o.notify()
+	}
+}
+
+func (o *Outbox) append(it item) {
+	it.size += itemOverhead
+	o.items = append(o.items, it)
+	o.bytes += it.size
+}
+
+// pushView queues the whole view of a listener. Until it is sent the listener
+// gets no events: the view will contain them.
+func (o *Outbox) pushView(l *Listener, reply func(l *Listener) [][]byte) {
+	o.mu.Lock()
+	l.waiting = true
+	o.mu.Unlock()
+	o.push(item{listener: l, make: func() [][]byte { return reply(l) }})
+}
+
+// pushEvent queues an event for a listener.
+func (o *Outbox) pushEvent(l *Listener, e *event) {
+	o.mu.Lock()
+	if o.closed || l.waiting {
+		o.mu.Unlock()
+		return
+	}
+	wasEmpty := len(o.items) == 0
+	o.append(item{listener: l, event: e, size: e.size()})
+	if o.bytes > o.max && len(o.items) > 1 {
+		o.overflow()
+	}
+	o.mu.Unlock()
+	if wasEmpty {
+		o.notify()
+	}
+}
+
+// overflow drops the waiting events and puts their listeners' views in the
+// place of the first of each.
+func (o *Outbox) overflow() {
+	kept := o.items[:0]
+	o.bytes = 0
+	for _, it := range o.items {
+		if it.event != nil {
+			if it.listener.waiting {
+				continue
+			}
+			l := it.listener
+			l.waiting = true
+			l.db.stats.resyncs.Add(1)
+			it = item{listener: l, make: l.resync, size: itemOverhead}
+		}
+		kept = append(kept, it)
+		o.bytes += it.size
+	}
+	clear(o.items[len(kept):])
+	o.items = kept
+	if o.bytes > 4*o.max {
+		o.closing = errSlow
+	}
+}
+
+// resume lets events through to a listener again.
+func (o *Outbox) resume(l *Listener) {
+	o.mu.Lock()
+	l.waiting = false
+	o.mu.Unlock()
+}
+
+// Take removes messages from the queue and returns them ready to be sent, about
+// max bytes or, if it is longer, one. It returns nothing if there is nothing.
+// Only one goroutine may call it at a time.
+func (o *Outbox) Take(max int) [][]byte {
+	var msgs [][]byte
+	for size := 0; size < max; {
+		it, ok := o.pop()
+		if !ok {
+			break
+		}
+		for _, msg := range o.messages(it) {
+			if len(msg) > 0 {
+				msgs = append(msgs, msg)
+				size += len(msg)
+			}
+		}
+	}
+	return msgs
+}
+
+func (o *Outbox) pop() (item, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.items) == 0 {
+		return item{}, false
+	}
+	it := o.items[0]
+	o.items[0] = item{}
+	if o.items = o.items[1:]; len(o.items) == 0 {
+		o.items = nil // let go of the array behind
+	}
+	o.bytes -= it.size
+	o.room.Broadcast()
+	return it, true
+}
+
+func (o *Outbox) messages(it item) [][]byte {
+	switch {
+	case it.message != nil:
+		return [][]byte{it.message}
+	case it.make != nil:
+		return it.make()
+	case it.listener.closed.Load():
+		return nil
+	case o.format == EventStream:
+		return [][]byte{it.event.streamBlock(it.listener.read.Path)}
+	}
+	return [][]byte{it.event.realtimePush(it.listener.tag)}
+}
+
+// Wait waits until there is room. Who produces replies calls it between
+// requests, so that a client that does not read its replies is not read from.
+func (o *Outbox) Wait(ctx context.Context) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.bytes <= o.max {
+		return nil
+	}
+	stop := context.AfterFunc(ctx, func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.room.Broadcast()
+	})
+	defer stop()
+	for o.bytes > o.max && !o.closed && ctx.Err() == nil {
+		o.room.Wait()
+	}
+	return ctx.Err()
+}
+
+// Closing returns an error when the client should be disconnected after what
+// is queued has been sent.
+func (o *Outbox) Closing() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.closing
+}
+
+// shut asks the transport to disconnect the client.
+func (o *Outbox) shut(reason error) {
+	o.mu.Lock()
+	if o.closing == nil {
+		o.closing = reason
+	}
+	o.mu.Unlock()
+	o.notify()
+}
+
+// Close drops what is queued and ignores what comes.
+func (o *Outbox) Close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	o.items, o.bytes = nil, 0
+	o.room.Broadcast()
+}

@@ -1,0 +1,196 @@
+package sync
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// A delivery is an event with the group it goes to.
+type delivery struct {
+	group *group
+	event *event
+}
+
+// A publisher works out which groups see a change and what they are sent. It
+// looks at the state before and after the change is put into the transaction,
+// so that every event is exact even if later writes of the batch change the
+// same place.
+type publisher struct {
+	*batch
+	writes []tree.ResolvedWrite
+	merge  bool
+	base   tree.Path
+	views  []*view
+}
+
+// A view is one group that may see the change.
+type view struct {
+	group  *group
+	inside []int // writes at or below the group's path; none: one above covers it
+	cover  int
+	old    tree.Node // covered: the view before; unknown if it is large
+	known  bool
+	was    map[string]bool // changed children that were inside the range
+}
+
+// maxCompare is the largest view that is compared to find out that a write
+// above it left it as it was. Larger ones are sent again.
+const maxCompare = 256 << 10
+
+// before finds the groups and notes what must be known of the state before the
+// change.
+func (p *publisher) before() error {
+	if p.db.hub.listeners == 0 {
+		return nil
+	}
+	for i, w := range p.writes {
+		for g := range p.db.hub.above(w.Path) {
+			v := p.view(g)
+			v.inside = append(v.inside, i)
+		}
+		if w.Priority {
+			continue
+		}
+		for g := range p.db.hub.below(w.Path) {
+			v := p.view(g)
+			v.cover = i
+		}
+	}
+	for _, v := range p.views {
+		if err := p.lookBefore(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// view returns the view of a group, which several writes of an update may
+// touch. The groups of one write come one after the other, so for a single
+// write there is nothing to search.
+func (p *publisher) view(g *group) *view {
+	if len(p.writes) > 1 {
+		if i := slices.IndexFunc(p.views, func(v *view) bool { return v.group == g }); i >= 0 {
+			return p.views[i]
+		}
+	}
+	v := &view{group: g}
+	p.views = append(p.views, v)
+	return v
+}
+
+func (p *publisher) lookBefore(v *view) error {
+	g := v.group
+	if len(v.inside) == 0 {
+		n, err := p.tx.Window(g.path, g.query, maxCompare)
+		v.old, v.known = n, err == nil
+		if errors.Is(err, store.ErrTooBig) {
+			return nil
+		}
+		return err
+	}
+	if g.query.IsAll() || g.query.Limit > 0 || !g.live {
+		return nil
+	}
+	v.was = make(map[string]bool)
+	for _, i := range v.inside {
+		key, _, ok := g.path.Rel(p.writes[i].Path).Cut()
+		if !ok {
+			continue
+		}
+		e, exists, err := p.entry(g, key)
+		if err != nil {
+			return err
+		}
+		v.was[key] = exists && g.query.InRange(e)
+	}
+	return nil
+}
+
+// entry returns a child's entry in a group's order, as it is now.
+func (p *publisher) entry(g *group, key string) (e tree.Entry, exists bool, err error) {
+	v, exists, err := p.tx.IndexValue(g.path.Child(key), g.query.Order())
+	return tree.Entry{Key: key, Value: v}, exists, err
+}
+
+// after makes the events from the state after the change.
+func (p *publisher) after() error {
+	for _, v := range p.views {
+		e, err := p.event(v)
+		if err != nil {
+			return err
+		}
+		if e != nil {
+			p.events = append(p.events, delivery{v.group, e})
+			p.db.stats.events.Add(uint64(len(v.group.listeners)))
+		}
+	}
+	return nil
+}
+
+func (p *publisher) event(v *view) (*event, error) {
+	g := v.group
+	if len(v.inside) == 0 || p.replaces(v) {
+		return p.whole(v)
+	}
+	if g.query.IsAll() {
+		return p.parts(v), nil
+	}
+	if !g.live {
+		return nil, nil // nobody has been sent the view yet
+	}
+	return p.windowEvent(v)
+}
+
+// replaces reports whether the change replaces the whole node of a view.
+func (p *publisher) replaces(v *view) bool {
+	w := p.writes[v.inside[0]]
+	return !w.Priority && w.Path == v.group.path
+}
+
+// whole is the event of a view that a write at or above it replaced.
+func (p *publisher) whole(v *view) (*event, error) {
+	g := v.group
+	if !g.query.IsAll() && g.query.Limit > 0 && g.live {
+		if err := p.refill(g); err != nil {
+			return nil, err
+		}
+	}
+	var n tree.Node
+	switch {
+	case !g.query.IsAll():
+		var err error
+		if n, err = p.tx.Window(g.path, g.query, 0); err != nil {
+			return nil, err
+		}
+	case len(v.inside) > 0:
+		n = p.writes[v.inside[0]].Node
+	default:
+		w := p.writes[v.cover]
+		n = w.Node.Get(w.Path.Rel(g.path))
+	}
+	if v.known && n == v.old {
+		return nil, nil
+	}
+	return put(tree.Target{Path: g.path}, n), nil
+}
+
+// parts is the event of changes inside a view that shows everything.
+func (p *publisher) parts(v *view) *event {
+	g := v.group
+	if len(v.inside) == 1 && !(p.merge && g.path.Contains(p.base)) {
+		w := p.writes[v.inside[0]]
+		return put(w.Target, w.Node)
+	}
+	e := &event{path: g.path, merge: true}
+	if p.merge && g.path.Contains(p.base) {
+		e.path = p.base
+	}
+	for _, i := range v.inside {
+		w := p.writes[i]
+		e.parts = append(e.parts, part{tree.Target{Path: e.path.Rel(w.Path), Priority: w.Priority}, w.Node})
+	}
+	return e
+}

@@ -1,0 +1,136 @@
+package sync
+
+import (
+	"context"
+	"sync"
+)
+
+// A task is something that the committer does inside its transaction.
+type task interface {
+	size() int64          // bytes, for the bounds of the queue and of a batch
+	apply(b *batch) error // a refusal leaves the transaction as it was; see broken
+	finish(err error)     // called once, after the commit is durable and published
+}
+
+// Bounds of one batch. They keep a commit short; whatever waits comes next.
+const (
+	maxBatchTasks = 1024
+	maxBatchBytes = 4 << 20
+	maxQueueTasks = 64 << 10
+)
+
+// A queue holds the tasks that wait for the committer. It is bounded in count
+// and bytes; who wants to add more waits.
+type queue struct {
+	mu       sync.Mutex
+	changed  sync.Cond // tasks were added or taken, or the queue was closed
+	tasks    []task
+	bytes    int64
+	maxBytes int64
+	closed   bool
+}
+
+func newQueue(maxBytes int64) *queue {
+	q := &queue{maxBytes: maxBytes}
+	q.changed.L = &q.mu
+	return q
+}
+
+// add queues a task, waiting for room. A task larger than the bound is taken
+// when nothing else waits.
+func (q *queue) add(ctx context.Context, t task) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.closed && q.full(t.size()) {
+		stop := context.AfterFunc(ctx, q.wake)
+		defer stop()
+	}
+	for !q.closed && q.full(t.size()) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		q.changed.Wait()
+	}
+	if q.closed {
+		return ErrClosed
+	}
+	q.tasks = append(q.tasks, t)
+	q.bytes += t.size()
+	q.changed.Broadcast()
+	return nil
+}
+
+func (q *queue) wake() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.changed.Broadcast()
+}
+
+func (q *queue) full(size int64) bool {
+	return len(q.tasks) > 0 && (len(q.tasks) >= maxQueueTasks || q.bytes+size > q.maxBytes)
+}
+
+// take returns the next batch. It waits for one if wait is set, and returns
+// nothing and false when the queue is closed and empty.
+func (q *queue) take(wait bool) (batch []task, open bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for wait && len(q.tasks) == 0 && !q.closed {
+		q.changed.Wait()
+	}
+	var bytes int64
+	n := 0
+	for n < len(q.tasks) && n < maxBatchTasks && (n == 0 || bytes+q.tasks[n].size() <= maxBatchBytes) {
+		bytes += q.tasks[n].size()
+		n++
+	}
+	batch = append(batch, q.tasks[:n]...)
+	rest := copy(q.tasks, q.tasks[n:])
+	clear(q.tasks[rest:])
+	q.tasks = q.tasks[:rest]
+	q.bytes -= bytes
+	q.changed.Broadcast()
+	return batch, n > 0 || !q.closed
+}
+
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.changed.Broadcast()
+}
+
+// do queues a task and waits until it is done.
+func (d *Database) do(ctx context.Context, t interface {
+	task
+	wait(context.Context) error
+	start()
+}) error {
+	t.start()
+	if err := d.queue.add(ctx, t); err != nil {
+		return err
+	}
+	return t.wait(ctx)
+}
+
+// A waiter is the part of a task that somebody waits for.
+type waiter struct {
+	done chan struct{}
+	err  error
+}
+
+func (w *waiter) start() { w.done = make(chan struct{}) }
+
+func (w *waiter) finish(err error) {
+	w.err = err
+	close(w.done)
+}
+
+func (w *waiter) wait(ctx context.Context) error {
+	select {
+	case <-w.done:
+		return w.err
+	case <-ctx.Done():
+		return ctx.Err() // the task may still take effect
+	}
+}

@@ -1,0 +1,125 @@
+package sync
+
+import (
+	"context"
+	"errors"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// A Read says what is to be read.
+type Read struct {
+	Caller  Caller
+	Path    tree.Path
+	Query   tree.Query // the zero Query is everything
+	Plain   bool       // the client gave no query parameters
+	OneShot bool       // an unindexed query is refused, as REST and get do
+}
+
+// Get returns the node at a path, or its children inside a query's window. The
+// error is ErrDenied, a *NoIndexError, ErrTooBig or that of the context.
+func (d *Database) Get(ctx context.Context, r Read) (n tree.Node, err error) {
+	err = d.view(ctx, r, func(tx *store.Tx) error {
+		n, err = tx.Window(r.Path, r.Query, d.options.MaxRead)
+		return err
+	})
+	return n, err
+}
+
+// Priority returns the priority of the node at a path.
+func (d *Database) Priority(ctx context.Context, r Read) (n tree.Node, err error) {
+	err = d.view(ctx, r, func(tx *store.Tx) error {
+		n, err = tx.Priority(r.Path)
+		return err
+	})
+	return n, err
+}
+
+// A Listing is what a shallow read shows: a leaf's value, or an object's keys.
+// It has neither if there is no node.
+type Listing = store.Listing
+
+// Shallow lists the keys below a path in key order: those behind after ("" for
+// all), at most limit (0 for all).
+func (d *Database) Shallow(ctx context.Context, r Read, after string, limit int) (l Listing, err error) {
+	err = d.view(ctx, r, func(tx *store.Tx) error {
+		l, err = tx.Shallow(r.Path, after, limit)
+		return err
+	})
+	return l, err
+}
+
+// view runs f on the current state if the caller may read what r says.
+func (d *Database) view(ctx context.Context, r Read, f func(*store.Tx) error) error {
+	d.stats.reads.Add(1)
+	err := d.store.View(func(tx *store.Tx) error {
+		tx.Interrupt = ctx.Err
+		if err := d.authorizeRead(ctx, tx, r); err != nil {
+			return err
+		}
+		return f(tx)
+	})
+	if errors.Is(err, store.ErrTooBig) {
+		return ErrTooBig
+	}
+	return err
+}
+
+// authorize is the one place where an operation is allowed or refused. Data is
+// the state before it.
+func (d *Database) authorize(ctx context.Context, c Caller, q *rules.Request) error {
+	if c.Admin {
+		return nil
+	}
+	q.Auth = c.Auth
+	decision, err := d.rules.Load().Check(ctx, q)
+	switch {
+	case err != nil:
+		return err
+	case !decision.Allow:
+		d.stats.denied.Add(1)
+		return ErrDenied
+	}
+	return nil
+}
+
+func (d *Database) authorizeRead(ctx context.Context, tx *store.Tx, r Read) error {
+	err := d.authorize(ctx, r.Caller, &rules.Request{
+		Op:    rules.OpRead,
+		Path:  r.Path,
+		Query: r.Query,
+		Plain: r.Plain,
+		Data:  tx,
+		Now:   d.options.Now(),
+	})
+	if err != nil || !r.OneShot {
+		return err
+	}
+	return d.requireIndex(r.Path, r.Query)
+}
+
+// requireIndex refuses a query without a declared index, whoever asks (REST
+// §5.3). Without rules document there is nobody to declare one.
+func (d *Database) requireIndex(p tree.Path, q tree.Query) error {
+	r := d.rules.Load()
+	if !r.Enforced() || declared(r, p, q) {
+		return nil
+	}
+	return &NoIndexError{p, q.Order()}
+}
+
+// declared reports whether the rules declare an index for the query, or it
+// needs none.
+func declared(r *rules.Ruleset, p tree.Path, q tree.Query) bool {
+	if !q.NeedsIndex() {
+		return true
+	}
+	for _, ix := range r.Indexes(p) {
+		if ix.Order == q.Order() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,263 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// Bounds of one session.
+const (
+	maxListens = 10_000 // listens at a time
+	maxUnacked = 1024   // writes on their way at a time
+)
+
+// SessionOptions describe a new session.
+type SessionOptions struct {
+	ID     string  // its id, unique among all sessions of the database ever
+	Out    *Outbox // where replies and pushes go
+	SignIn func(ctx context.Context, c Credential) (Caller, SignInInfo, error)
+}
+
+// A Credential is what a client presents to sign in (wire protocol §9).
+type Credential struct {
+	Token   string
+	Admin   bool   // presented by gauth: an access token, a secret or "owner"
+	AuthVar string // raw JSON of the auth variable to act under; "" for none
+	NoAuth  bool   // act as signed out
+}
+
+// SignInInfo tells more about a successful sign-in.
+type SignInInfo struct {
+	Expires time.Time // zero: never
+	Data    string    // raw JSON of the reply
+}
+
+// A TokenError is the refusal of a credential, in the words of the protocol.
+type TokenError struct{ Status, Text string }
+
+func (e *TokenError) Error() string { return e.Text }
+
+// A Session is the protocol state of one client: requests go in, one at a time
+// and in order; replies and pushes come out of its Outbox. It owns no socket,
+// no goroutine and no timer.
+type Session struct {
+	db      *Database
+	id      string
+	out     *Outbox
+	signIn  func(context.Context, Credential) (Caller, SignInInfo, error)
+	caller  Caller
+	listens map[listenKey]*Listener
+
+	mu      sync.Mutex
+	acked   sync.Cond // unacked went down
+	unacked int
+
+	pending pendingWrites // the committer's, once the session has begun
+}
+
+// A listenKey identifies a listen of a connection (wire protocol §5.1).
+type listenKey struct {
+	path tree.Path
+	tag  int64
+}
+
+// NewSession begins a session.
+func (d *Database) NewSession(o SessionOptions) *Session {
+	s := &Session{db: d, id: o.ID, out: o.Out, signIn: o.SignIn, listens: make(map[listenKey]*Listener)}
+	s.acked.L = &s.mu
+	return s
+}
+
+// Handle carries out one request. It waits while the client's replies or writes
+// pile up, until ctx ends.
+func (s *Session) Handle(ctx context.Context, r wire.Request) {
+	if s.out.Wait(ctx) != nil {
+		return
+	}
+	if err := s.handle(ctx, r); err != nil {
+		s.fail(r.ID, err)
+	}
+}
+
+// handle answers the request or returns why it failed.
+func (s *Session) handle(ctx context.Context, r wire.Request) error {
+	switch r.Action {
+	case wire.ActionListen, wire.ActionListenOld:
+		return s.listen(ctx, r)
+	case wire.ActionUnlisten, wire.ActionUnlistenOld:
+		return s.unlisten(r)
+	case wire.ActionGet:
+		return s.get(ctx, r)
+	case wire.ActionPut:
+		return s.put(ctx, r)
+	case wire.ActionMerge:
+		return s.merge(ctx, r)
+	case wire.ActionDisconnectPut, wire.ActionDisconnectMerge, wire.ActionDisconnectStop:
+		return s.onDisconnect(ctx, r)
+	case wire.ActionAuth, wire.ActionAdminAuth:
+		return s.authenticate(ctx, r)
+	case wire.ActionUnauth:
+		s.become(Caller{})
+		s.ok(r.ID, "")
+		return nil
+	case wire.ActionStats, wire.ActionAppCheck, wire.ActionUnAppCheck, wire.ActionUnAppCheckJS:
+		s.ok(r.ID, "")
+		return nil
+	}
+	s.reply(wire.AppendError(nil, r.ID, wire.StatusError, wire.TextUnknownAction))
+	return nil
+}
+
+func (s *Session) reply(msg []byte) { s.out.PushFrame(msg) }
+
+func (s *Session) ok(id int64, data string) { s.reply(wire.AppendOK(nil, id, data)) }
+
+func (s *Session) fail(id int64, err error) { s.reply(s.failure(id, err)) }
+
+// failure is the one place where an error becomes a status of the protocol
+// (wire protocol §13).
+func (s *Session) failure(id int64, err error) []byte {
+	status, text := wire.StatusFailed, err.Error()
+	var stale *StaleError
+	var noIndex *NoIndexError
+	var token *TokenError
+	var parse *tree.ParseError
+	switch {
+	case errors.Is(err, ErrDenied):
+		status, text = wire.StatusPermissionDenied, wire.TextPermissionDenied
+	case errors.As(err, &stale):
+		status, text = wire.StatusDataStale, wire.TextDataStale
+	case errors.As(err, &noIndex):
+		text = noIndex.Error()
+	case errors.As(err, &token):
+		status, text = token.Status, token.Text
+	case errors.Is(err, tree.ErrInvalidPath):
+		status, text = wire.StatusInvalidParameters, wire.TextInvalidPath
+	case errors.As(err, &parse):
+		status, text = parseStatus(parse)
+	case errors.Is(err, errQuery), errors.Is(err, errMalformed), errors.Is(err, tree.ErrTooDeep),
+		errors.Is(err, tree.ErrPriority), errors.Is(err, tree.ErrIncrement):
+		status = wire.StatusInvalidParameters
+	case errors.Is(err, ErrTooBig), errors.Is(err, ErrLimit):
+		status = wire.StatusTooBig
+	case errors.Is(err, ErrClosed), errors.Is(err, ErrUnavailable), errors.Is(err, ErrBusy):
+		status, text = wire.StatusUnavailable, "The service is unavailable"
+	default:
+		s.db.log.Error("request failed", "session", s.id, "err", err)
+		text = "Internal server error."
+	}
+	return wire.AppendError(nil, id, status, text)
+}
+
+func parseStatus(e *tree.ParseError) (status, text string) {
+	if e.Kind == tree.TooLong {
+		return wire.StatusTooBig, e.Error()
+	}
+	return wire.StatusInvalidParameters, "Invalid data; " + e.Error()
+}
+
+// errMalformed is the class of errors of requests that lack what they need.
+var errMalformed = errors.New("malformed request")
+
+// authenticate signs the client in (wire protocol §9).
+func (s *Session) authenticate(ctx context.Context, r wire.Request) error {
+	c := Credential{
+		Token:  r.Body.Cred,
+		Admin:  r.Action == wire.ActionAdminAuth,
+		NoAuth: r.Body.NoAuth,
+	}
+	if r.Body.HasAuthVar {
+		c.AuthVar = r.Body.AuthVar
+	}
+	caller, info, err := s.signIn(ctx, c)
+	if err != nil {
+		return err
+	}
+	s.become(caller)
+	data := info.Data
+	if data == "" {
+		data = wire.DataNone
+	}
+	s.ok(r.ID, data)
+	return nil
+}
+
+// become changes who the client is and ends the listens that the new identity
+// does not allow.
+func (s *Session) become(c Caller) {
+	s.caller = c
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	for _, l := range s.listens {
+		l.read.Caller = c
+	}
+	if len(s.listens) > 0 {
+		s.db.revoke(maps.Values(s.listens))
+	}
+}
+
+// Close ends the session: its listens end, and what it left for its disconnect
+// is carried out. It returns when that is on disk.
+func (s *Session) Close() {
+	for _, l := range s.listens {
+		l.Close()
+	}
+	clear(s.listens)
+	s.waitAcked(context.Background(), 0)
+	if err := s.db.runDisconnect(s); err != nil && !errors.Is(err, ErrClosed) {
+		s.db.log.Error("onDisconnect failed", "session", s.id, "err", err)
+	}
+	s.out.Close()
+}
+
+// waitAcked waits until at most most writes of the session are on their way.
+func (s *Session) waitAcked(ctx context.Context, most int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unacked <= most {
+		return nil
+	}
+	stop := context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.acked.Broadcast()
+	})
+	defer stop()
+	for s.unacked > most && ctx.Err() == nil {
+		s.acked.Wait()
+	}
+	return ctx.Err()
+}
+
+// sent counts a task on its way and returns what to call when it is done.
+func (s *Session) sent(id int64) (done func(error)) {
+	s.mu.Lock()
+	s.unacked++
+	s.mu.Unlock()
+	return func(err error) {
+		if err != nil {
+			s.fail(id, err)
+		} else {
+			s.ok(id, "")
+		}
+		s.forget()
+	}
+}
+
+func (s *Session) forget() {
+	s.mu.Lock()
+	s.unacked--
+	s.acked.Broadcast()
+	s.mu.Unlock()
+}
+
+// read is the request that the rules decide for a listen or get.
+func (s *Session) read(p tree.Path, q tree.Query, plain bool) Read {
+	return Read{Caller: s.caller, Path: p, Query: q, Plain: plain}
+}

@@ -1,0 +1,79 @@
+package sync
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// put replaces a value (wire protocol §4, §8.2).
+func (s *Session) put(ctx context.Context, r wire.Request) error {
+	u, err := readPut(r.Body)
+	if err != nil {
+		return err
+	}
+	w := Write{Caller: s.caller, Update: u, Base: u[0].Path}
+	if r.Body.HasHash {
+		w.If = &r.Body.Hash
+	}
+	return s.write(ctx, r.ID, w)
+}
+
+// merge updates children (wire protocol §4).
+func (s *Session) merge(ctx context.Context, r wire.Request) error {
+	base, u, err := readMerge(r.Body)
+	if err != nil {
+		return err
+	}
+	if len(u) == 0 {
+		s.ok(r.ID, "")
+		return nil
+	}
+	return s.write(ctx, r.ID, Write{Caller: s.caller, Update: u, Merge: true, Base: base})
+}
+
+func (s *Session) write(ctx context.Context, id int64, w Write) error {
+	if err := s.waitAcked(ctx, maxUnacked); err != nil {
+		return err
+	}
+	done := s.sent(id)
+	if err := s.db.submit(ctx, w, done); err != nil {
+		done(err)
+	}
+	return nil
+}
+
+// readPut reads the target and value of a put. A missing value is malformed,
+// not a removal.
+func readPut(b wire.Body) (tree.Update, error) {
+	t, err := readTarget(b)
+	if err != nil {
+		return nil, err
+	}
+	w, err := tree.ParseWrite(t, b.Data, tree.Lenient)
+	return tree.Update{w}, err
+}
+
+func readTarget(b wire.Body) (tree.Target, error) {
+	switch {
+	case !b.HasPath:
+		return tree.Target{}, fmt.Errorf("%w: no path", errMalformed)
+	case !b.HasData:
+		return tree.Target{}, fmt.Errorf("%w: no data", errMalformed)
+	}
+	return tree.ParseTarget(b.Path)
+}
+
+func readMerge(b wire.Body) (tree.Path, tree.Update, error) {
+	t, err := readTarget(b)
+	switch {
+	case err != nil:
+		return tree.Root, nil, err
+	case t.Priority:
+		return tree.Root, nil, tree.ErrInvalidPath
+	}
+	u, err := tree.ParseUpdate(t.Path, b.Data, tree.Lenient)
+	return t.Path, u, err
+}

@@ -1,0 +1,44 @@
+package sync
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Stats are counts since the database was opened.
+type Stats struct {
+	Reads, Writes, Denied uint64
+	Batches               uint64
+	Events                uint64        // queued for listeners
+	Resyncs               uint64        // whole views sent to slow consumers
+	CommitTime            time.Duration // spent in all batches
+	Listeners             int
+}
+
+type counters struct {
+	reads, writes, denied, batches, events, resyncs, commitNanos atomic.Uint64
+}
+
+func (c *counters) batch(tasks int, took time.Duration) {
+	c.batches.Add(1)
+	c.writes.Add(uint64(tasks))
+	c.commitNanos.Add(uint64(took))
+}
+
+// Stats returns the database's counts.
+func (d *Database) Stats() Stats {
+	d.mu.Lock()
+	listeners := d.hub.listeners
+	d.mu.Unlock()
+	c := &d.stats
+	return Stats{
+		Reads:      c.reads.Load(),
+		Writes:     c.writes.Load(),
+		Denied:     c.denied.Load(),
+		Batches:    c.batches.Load(),
+		Events:     c.events.Load(),
+		Resyncs:    c.resyncs.Load(),
+		CommitTime: time.Duration(c.commitNanos.Load()),
+		Listeners:  listeners,
+	}
+}

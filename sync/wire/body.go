@@ -1,0 +1,85 @@
+package wire
+
+// Body is the b of a request (§4, §8, §9). Which members an action needs is
+// for the caller to decide; here only their types are checked. Where absence
+// differs from any value there is a Has field.
+//
+// Raw JSON is checked to be valid, nothing more: keys, depth of data and
+// unpaired surrogates are for the data model.
+type Body struct {
+	Raw string // the whole of b
+
+	Path    string // p, with or without a leading slash; no URL encoding
+	HasPath bool   // false must not be taken for the root
+	Data    string // d, raw; "null" when it was null
+	HasData bool   // false is malformed in a put, not a removal (§4)
+	Hash    string // h; "" is the hash of an empty node
+	HasHash bool
+
+	Query        string // q, raw object
+	HasQuery     bool
+	Tag          int64 // t; clients count from 1, so 0 is no tag
+	HasTag       bool
+	CompoundHash string // ch, raw object; "" when absent (§8.3)
+
+	Cred       string // cred of auth and gauth (§9)
+	AuthVar    string // authvar, raw; may be "null"
+	HasAuthVar bool
+	NoAuth     bool   // noauth
+	Token      string // token of appcheck
+
+	Counters string // c of stats, raw object; "" when absent
+}
+
+// parse fills b from a valid JSON object. The id is for the error.
+func (b *Body) parse(id int64, text string) error {
+	b.Raw = text
+	for key, value := range members(text) {
+		if want := b.set(key, value); want != "" {
+			return wrongValue(id, "b."+key, value, want)
+		}
+	}
+	return nil
+}
+
+// set stores one member. If raw has the wrong type it returns the right one.
+func (b *Body) set(key, raw string) (want string) {
+	ok := true
+	switch key {
+	case "p":
+		b.Path, ok = unquote(raw)
+		b.HasPath, want = true, "a string"
+	case "d":
+		b.Data, b.HasData = raw, true
+	case "h":
+		b.Hash, ok = unquote(raw)
+		b.HasHash, want = true, "a string"
+	case "q":
+		b.Query, b.HasQuery = raw, true
+		ok, want = isObject(raw), "an object"
+	case "t":
+		b.Tag, ok = parseInt(raw, 1)
+		b.HasTag, want = true, "an integer from 1"
+	case "ch":
+		b.CompoundHash = raw
+		ok, want = isObject(raw), "an object"
+	case "cred":
+		b.Cred, ok = unquote(raw)
+		want = "a string"
+	case "authvar":
+		b.AuthVar, b.HasAuthVar = raw, true
+	case "noauth":
+		b.NoAuth = raw == "true"
+		ok, want = raw == "true" || raw == "false", "a boolean"
+	case "token":
+		b.Token, ok = unquote(raw)
+		want = "a string"
+	case "c":
+		b.Counters = raw
+		ok, want = isObject(raw), "an object"
+	}
+	if ok {
+		return ""
+	}
+	return want
+}

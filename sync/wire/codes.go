@@ -1,0 +1,91 @@
+package wire
+
+// ProtocolVersion is the version in the hello and in the v parameter of
+// connection URLs (§1.1, §3).
+const ProtocolVersion = "5"
+
+// Types of control messages (§3, §14).
+const (
+	ControlHello    = "h" // server: first message of a connection
+	ControlReset    = "r" // server: reconnect, to the host in d
+	ControlShutdown = "s" // server: go away for good, for the reason in d
+	ControlError    = "e" // server: text for the client's log
+	ControlPing     = "p" // client: answer with ControlPong at once
+	ControlPong     = "o" // server
+	ControlSwitch   = "a" // both: the new transport of an upgrade is accepted
+	ControlEnd      = "n" // both: nothing more follows on the old transport
+)
+
+// Actions of requests (§4).
+const (
+	ActionListen          = "q"
+	ActionUnlisten        = "n"
+	ActionGet             = "g"
+	ActionPut             = "p"
+	ActionMerge           = "m"
+	ActionDisconnectPut   = "o"
+	ActionDisconnectMerge = "om"
+	ActionDisconnectStop  = "oc"
+	ActionAuth            = "auth"
+	ActionAdminAuth       = "gauth"
+	ActionUnauth          = "unauth"
+	ActionAppCheck        = "appcheck"
+	ActionUnAppCheck      = "unappcheck" // Android
+	ActionUnAppCheckJS    = "unappeck"   // JavaScript, spelt like this
+	ActionStats           = "s"
+	ActionListenOld       = "l" // before version 5; same as ActionListen
+	ActionUnlistenOld     = "u" // before version 5; same as ActionUnlisten
+)
+
+// Actions of pushes (§5.4).
+const (
+	PushData            = "d"
+	PushMerge           = "m"
+	PushRangeMerge      = "rm" // only to clients that sent a compound hash
+	PushCancel          = "c"
+	PushAuthRevoked     = "ac"
+	PushAppCheckRevoked = "apc"
+	PushSecurityDebug   = "sd"
+)
+
+// Statuses of responses (§13). A client turns one that it does not know into
+// an error code by upper-casing it.
+const (
+	StatusOK                = "ok"
+	StatusPermissionDenied  = "permission_denied"
+	StatusInvalidParameters = "invalid_parameters"
+	StatusDataStale         = "datastale"
+	StatusTooBig            = "too_big"
+	StatusInvalidToken      = "invalid_token"
+	StatusExpiredToken      = "expired_token"
+	StatusUnavailable       = "unavailable"
+	StatusFailed            = "failed"
+	StatusError             = "error"
+)
+
+// Texts of error responses and of control messages, as applications see them.
+const (
+	TextPermissionDenied = "Permission denied"                       // StatusPermissionDenied (§13)
+	TextInvalidPath      = "Invalid token in path"                   // StatusInvalidParameters (§4)
+	TextDataStale        = "Transaction hash does not match"         // StatusDataStale (§8.2)
+	TextUnknownAction    = "Unknown action"                          // StatusError (§4)
+	TextInvalidToken     = "Could not parse auth token."             // StatusInvalidToken (§9)
+	TextExpiredToken     = "Auth token is expired."                  // StatusExpiredToken (§9)
+	TextTooBig           = "data requested exceeds the maximum size" // StatusTooBig (§5.3)
+
+	// TextNoInstance is the reason of ControlShutdown when the database
+	// instance does not exist (§3).
+	TextNoInstance = "Firebase error. Please ensure that you have the URL of your Firebase Realtime Database instance configured correctly."
+)
+
+// Encoded data of frequent responses.
+const (
+	DataNone    = `{}`                 // a listen without warnings (§2)
+	DataNoIndex = `{"w":["no_index"]}` // a listen that had to filter without an index (§5.2)
+)
+
+// TextNoIndex is the text of the refusal of a get whose index is not defined
+// (§5.2). Both arguments appear as they are; path has a leading slash.
+func TextNoIndex(index, path string) string {
+	return `Index not defined, add ".indexOn": "` + index + `", for path "` + path + `", to the rules`
+}

@@ -1,0 +1,201 @@
+package sync
+
+import (
+	"context"
+	"time"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A Write is a change that a client asks for: one location, or several at once.
+type Write struct {
+	Caller Caller
+	Update tree.Update // disjoint; of one element for a set
+	Merge  bool        // it was sent as an update of the children of Base
+	Base   tree.Path   // where it was sent to
+	If     *string     // hash of the value that must be at Update[0] ("" for none); nil: whatever is there
+}
+
+// A Commit is a write that took effect.
+type Commit struct {
+	Writes []tree.ResolvedWrite // as in the Update, with server values replaced
+	Now    time.Time            // the server's time of the write
+}
+
+// Write carries out a write and returns when it is on disk and its events are
+// queued. Errors: ErrDenied, *StaleError, ErrClosed, ErrUnavailable, those of
+// package tree for values that can't be resolved, and that of the context, with
+// which the write may still take effect.
+func (d *Database) Write(ctx context.Context, w Write) (*Commit, error) {
+	t := &syncWrite{writeTask: writeTask{write: w}}
+	if err := d.do(ctx, t); err != nil {
+		return nil, err
+	}
+	return &t.commit, nil
+}
+
+// submit queues a write. done is called by the committer: it must not block.
+// The error is that of queueing; done is not called then.
+func (d *Database) submit(ctx context.Context, w Write, done func(error)) error {
+	return d.queue.add(ctx, &asyncWrite{writeTask: writeTask{write: w}, done: done})
+}
+
+type syncWrite struct {
+	writeTask
+	waiter
+}
+
+type asyncWrite struct {
+	writeTask
+	done func(error)
+}
+
+func (t *asyncWrite) finish(err error) { t.done(err) }
+
+// A writeTask applies one write.
+type writeTask struct {
+	write  Write
+	commit Commit
+}
+
+// taskOverhead is what a task without data counts for in the bounds of the
+// queue.
+const taskOverhead = 256
+
+func (t *writeTask) size() int64 {
+	size := int64(taskOverhead)
+	for _, w := range t.write.Update {
+		size += int64(len(w.Value.Text())) + 64
+	}
+	return size
+}
+
+func (t *writeTask) apply(b *batch) error {
+	w := t.write
+	if w.If != nil {
+		if err := b.compare(w); err != nil {
+			return err
+		}
+	}
+	now := b.db.options.Now()
+	resolved, err := b.resolve(w.Update, now)
+	if err != nil {
+		return err
+	}
+	if err := b.authorizeWrite(w.Caller, resolved, now); err != nil {
+		return err
+	}
+	t.commit = Commit{Writes: resolved, Now: now}
+	return b.change(resolved, w.Merge, w.Base)
+}
+
+// compare checks a write's condition. Only who may read the value is told that
+// it differs (wire protocol §8.2).
+func (b *batch) compare(w Write) error {
+	p := w.Update[0].Path
+	current, err := b.tx.Get(p)
+	if err != nil {
+		return broken(err)
+	}
+	if current.MatchesHash(*w.If) {
+		return nil
+	}
+	read := Read{Caller: w.Caller, Path: p, Plain: true}
+	if err := b.db.authorizeRead(b.ctx, b.tx, read); err != nil {
+		return err
+	}
+	return &StaleError{current}
+}
+
+// resolve replaces the server values of an update.
+func (b *batch) resolve(u tree.Update, now time.Time) ([]tree.ResolvedWrite, error) {
+	resolved := make([]tree.ResolvedWrite, len(u))
+	for i, w := range u {
+		var failed error
+		n, err := w.Value.Resolve(now.UnixMilli(), func(rel tree.Path) (tree.Node, error) {
+			n, err := b.existing(w.Target, rel)
+			failed = err
+			return n, err
+		})
+		switch {
+		case failed != nil:
+			return nil, broken(failed)
+		case err != nil:
+			return nil, err
+		}
+		resolved[i] = tree.ResolvedWrite{Target: w.Target, Node: n}
+	}
+	return resolved, nil
+}
+
+// existing returns what an increment below a target adds to.
+func (b *batch) existing(t tree.Target, rel tree.Path) (tree.Node, error) {
+	if t.Priority {
+		return b.tx.Priority(t.Path)
+	}
+	return b.tx.Get(t.Path.Join(rel))
+}
+
+func (b *batch) authorizeWrite(c Caller, writes []tree.ResolvedWrite, now time.Time) error {
+	return b.db.authorize(b.ctx, c, &rules.Request{
+		Op:     rules.OpWrite,
+		Path:   writes[0].Path,
+		Writes: writes,
+		Data:   b.tx,
+		Now:    now,
+	})
+}
+
+// change makes writes that were allowed: it puts them into the transaction and
+// notes the events and the record.
+func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path) error {
+	p := publisher{batch: b, writes: writes, merge: merge, base: base}
+	if err := p.before(); err != nil {
+		return broken(err)
+	}
+	changed := false
+	for _, w := range writes {
+		did, err := b.put(w)
+		if err != nil {
+			return broken(err)
+		}
+		changed = changed || did
+	}
+	if !changed {
+		return nil
+	}
+	b.dirty = true
+	b.db.work = true
+	b.note(writes)
+	return broken(p.after())
+}
+
+func (b *batch) put(w tree.ResolvedWrite) (changed bool, err error) {
+	if w.Priority {
+		return b.tx.PutPriority(w.Path, w.Node)
+	}
+	return b.tx.Put(w.Path, w.Node)
+}
+
+// maxRecord bounds the record of one batch. A larger one is kept without its
+// values: who follows the log has to read the state instead.
+const maxRecord = 4 << 20
+
+// note appends writes to the batch's record: a JSON object a line, mapping
+// targets to values.
+func (b *batch) note(writes []tree.ResolvedWrite) {
+	if len(b.record) > maxRecord {
+		b.record = append(b.record[:0], "{\"cut\":true}\n"...)
+		return
+	}
+	b.record = append(b.record, '{')
+	for i, w := range writes {
+		if i > 0 {
+			b.record = append(b.record, ',')
+		}
+		b.record = append(b.record, tree.String(w.Target.String()).Text()...)
+		b.record = append(append(b.record, ':'), w.Node.JSON()...)
+	}
+	b.record = append(b.record, "}\n"...)
+}
