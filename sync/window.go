@@ -175,7 +175,7 @@ func (p *publisher) compose(v *view, own bool, was, is func(string) bool, keys [
 	g := v.group
 	slices.SortFunc(keys, tree.CompareKeys)
 	e := &event{path: g.path, merge: true}
-	stays := 0
+	stays, enters := 0, 0
 	for _, key := range keys {
 		switch {
 		case was(key) && is(key):
@@ -189,14 +189,17 @@ func (p *publisher) compose(v *view, own bool, was, is func(string) bool, keys [
 				return nil, err
 			}
 			e.parts = append(e.parts, part{tree.Target{Path: tree.Root.Child(key)}, n})
+			enters++
 		}
 	}
-	if own {
+	if own || enters > 0 { // a view that was empty had no priority either
 		priority, err := p.tx.Priority(g.path)
 		if err != nil {
 			return nil, err
 		}
-		e.parts = append(e.parts, part{tree.Target{Priority: true}, priority})
+		if own || !priority.IsEmpty() {
+			e.parts = append(e.parts, part{tree.Target{Priority: true}, priority})
+		}
 	}
 	switch {
 	case len(e.parts) == 0:

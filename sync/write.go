@@ -2,6 +2,7 @@ package sync
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
@@ -150,6 +151,7 @@ func (b *batch) authorizeWrite(c Caller, writes []tree.ResolvedWrite, now time.T
 // change makes writes that were allowed: it puts them into the transaction and
 // notes the events and the record.
 func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path) error {
+	writes = inOrder(writes)
 	p := publisher{batch: b, writes: writes, merge: merge, base: base}
 	if err := p.before(); err != nil {
 		return broken(err)
@@ -169,6 +171,28 @@ func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path) 
 	b.db.work = true
 	b.note(writes)
 	return broken(p.after())
+}
+
+// inOrder returns the writes of one update in the order in which they are made
+// and told: values, then removals, then priorities. So a node that loses all
+// its children and gets others is never empty in between, which would cost it
+// its priority.
+func inOrder(writes []tree.ResolvedWrite) []tree.ResolvedWrite {
+	if len(writes) == 1 {
+		return writes
+	}
+	rank := func(w tree.ResolvedWrite) int {
+		switch {
+		case w.Priority:
+			return 2
+		case w.Node.IsEmpty():
+			return 1
+		}
+		return 0
+	}
+	ordered := slices.Clone(writes)
+	slices.SortStableFunc(ordered, func(a, b tree.ResolvedWrite) int { return rank(a) - rank(b) })
+	return ordered
 }
 
 func (b *batch) put(w tree.ResolvedWrite) (changed bool, err error) {

@@ -1,0 +1,197 @@
+package store
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// The tests in this file hold costs to what is touched, by counting rows.
+
+// filled returns a store with a container of n objects at /list, each with a
+// container of its own below it, so that no child is one row.
+func filled(t *testing.T, n int) *Store {
+	t.Helper()
+	s := open(t, "")
+	t.Cleanup(func() { s.Close() })
+	deep := tree.MustParseNode(`{"pad":"` + strings.Repeat("x", PackLimit/2) + `","more":"` + strings.Repeat("y", PackLimit) + `"}`)
+	for from := 0; from < n; from += 1000 {
+		put(t, s, func(tx *Tx) error {
+			for i := from; i < min(n, from+1000); i++ {
+				p := tree.MustParsePath(fmt.Sprintf("list/k%06d", i))
+				if _, err := tx.Put(p, deep.With(tree.MustParsePath("n"), tree.Number(float64(i)))); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return s
+}
+
+func put(t *testing.T, s *Store, f func(*Tx) error) Stats {
+	t.Helper()
+	var stats Stats
+	err := s.Update(func(tx *Tx) error {
+		err := f(tx)
+		stats = tx.Stats()
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stats
+}
+
+func view(t *testing.T, s *Store, f func(*Tx) error) Stats {
+	t.Helper()
+	var stats Stats
+	err := s.View(func(tx *Tx) error {
+		err := f(tx)
+		stats = tx.Stats()
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stats
+}
+
+func build(t *testing.T, s *Store) {
+	t.Helper()
+	for more := true; more; {
+		var err error
+		if more, err = s.Build(1000); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestShallowReadsOneRowPerChild(t *testing.T) {
+	const children = 2000
+	s := filled(t, children)
+	list := tree.MustParsePath("list")
+	stats := view(t, s, func(tx *Tx) error {
+		l, err := tx.Shallow(list, "", 0)
+		if len(l.Keys) != children {
+			t.Errorf("Shallow gave %d keys, want %d", len(l.Keys), children)
+		}
+		return err
+	})
+	if most := children + 4; stats.Read > most {
+		t.Errorf("a shallow read of %d children read %d rows, want at most %d", children, stats.Read, most)
+	}
+	stats = view(t, s, func(tx *Tx) error {
+		l, err := tx.Shallow(list, "k000999", 10)
+		if len(l.Keys) != 10 || l.Keys[0] != "k001000" {
+			t.Errorf("Shallow after k000999 gave %v", l.Keys)
+		}
+		return err
+	})
+	if stats.Read > 16 {
+		t.Errorf("a page of 10 keys read %d rows", stats.Read)
+	}
+}
+
+// wide returns a store with n leaves below /big, made without going through
+// the parser for speed.
+func wide(t *testing.T, n int) *Store {
+	t.Helper()
+	s := open(t, "")
+	t.Cleanup(func() { s.Close() })
+	var b tree.Builder
+	for i := range n {
+		b.Child("k"+strconv.Itoa(1_000_000+i), tree.Number(float64(i)))
+	}
+	put(t, s, func(tx *Tx) error {
+		_, err := tx.Put(tree.MustParsePath("big"), b.Node())
+		return err
+	})
+	return s
+}
+
+func TestDeleteAndReplaceDoNotVisitDescendants(t *testing.T) {
+	const leaves = 1_000_000
+	s := wide(t, leaves)
+	big := tree.MustParsePath("big")
+	for _, c := range []struct {
+		name string
+		node tree.Node
+	}{
+		{"replace", tree.String("small")},
+		{"delete", tree.Empty},
+	} {
+		stats := put(t, s, func(tx *Tx) error {
+			_, err := tx.Put(big, c.node)
+			return err
+		})
+		if stats.Written > 4 || stats.Read > 12 {
+			t.Errorf("%s of %d leaves: %+v, want at most 4 rows written and 12 read", c.name, leaves, stats)
+		}
+		if c.node.IsEmpty() {
+			break
+		}
+	}
+	for more := true; more; {
+		var err error
+		if more, err = s.Reclaim(50_000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows := 0
+	view(t, s, func(tx *Tx) error {
+		for range tx.children(1) {
+			rows++
+		}
+		return nil
+	})
+	if rows > 0 {
+		t.Errorf("%d rows of the deleted node are left after reclaiming", rows)
+	}
+	check(t, s)
+}
+
+func TestIndexedRangeReadsItsWindow(t *testing.T) {
+	const rows, window = 1_000_000, 50
+	s := wide(t, rows)
+	if err := s.Declare([]Index{{"/big", tree.ByValue}}); err != nil {
+		t.Fatal(err)
+	}
+	build(t, s)
+	at := func(i float64) tree.Bound { return tree.Bound{Set: true, Value: tree.Number(i), KeyRank: tree.BeforeKeys} }
+	for _, q := range []tree.Query{
+		{OrderBy: tree.ByValue, Start: at(500_000), Limit: window},
+		{OrderBy: tree.ByValue, End: at(500_000), Limit: window, FromLast: true},
+		{OrderBy: tree.ByValue, Start: at(777_000), End: at(777_000 + window)},
+		{OrderBy: tree.ByKey, Limit: window, FromLast: true},
+		{Limit: window, FromLast: true},
+		{Limit: window},
+	} {
+		stats := view(t, s, func(tx *Tx) error {
+			n, err := tx.Window(tree.MustParsePath("big"), q, 0)
+			if n.NumChildren() != window {
+				t.Errorf("%s: %d children, want %d", q.ID(), n.NumChildren(), window)
+			}
+			return err
+		})
+		// For each child its entry and its row, and for each of those the way
+		// down from the root.
+		if most := 4*window + 20; stats.Read > most {
+			t.Errorf("%s among %d rows read %d, want at most %d", q.ID(), rows, stats.Read, most)
+		}
+	}
+}
+
+func TestSmallWriteTouchesFewRows(t *testing.T) {
+	s := filled(t, 2000)
+	stats := put(t, s, func(tx *Tx) error {
+		_, err := tx.Put(tree.MustParsePath("list/k000100/n"), tree.Number(-1))
+		return err
+	})
+	if stats.Written > 1 || stats.Read > 24 {
+		t.Errorf("a leaf among 2000 containers: %+v, want 1 row written and at most 24 read", stats)
+	}
+}
