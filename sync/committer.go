@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -34,6 +35,25 @@ func broken(err error) error {
 // ErrUnavailable is returned for writes that could not be made durable.
 var ErrUnavailable = errors.New("the write could not be stored")
 
+// A panicError is a panic that was turned into an error: a fault of ours, or of
+// what we call, that must not take the database down with it.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
+
+// guarded calls f and turns a panic into a *panicError.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &panicError{v, debug.Stack()}
+		}
+	}()
+	return f()
+}
+
 // commitLoop is the committer: it commits batch after batch until the queue is
 // closed and empty. While one batch is synced to the disk the next one gathers,
 // so batches grow with the load and there is nothing to tune.
@@ -55,10 +75,13 @@ func (d *Database) commitLoop() {
 
 // background does one step of reclaiming and of building indexes.
 func (d *Database) background() {
-	more, err := d.store.Reclaim(workRows)
-	building, buildErr := d.store.Build(workRows)
-	d.work = more || building
-	if err = errors.Join(err, buildErr); err != nil {
+	err := guarded(func() error {
+		more, err := d.store.Reclaim(workRows)
+		building, buildErr := d.store.Build(workRows)
+		d.work = more || building
+		return errors.Join(err, buildErr)
+	})
+	if err != nil {
 		d.log.Error("background work failed", "database", d.store.String(), "err", err)
 		d.work = false // until the next write, so as not to spin
 	}
@@ -98,9 +121,9 @@ func (d *Database) commit(tasks []task) {
 	}
 }
 
-// applyAll applies and commits. If the store fails under one task, that one is
-// left out and the others are tried again; if the commit itself fails, so do
-// all of them.
+// applyAll applies and commits. If the store fails or the program panics under
+// one task, that one is left out and the others are tried again; if the commit
+// itself fails, so do all of them.
 func (d *Database) applyAll(tasks []task) (*batch, error) {
 	failed := make(map[int]error)
 	for {
@@ -110,10 +133,19 @@ func (d *Database) applyAll(tasks []task) (*batch, error) {
 		}
 		d.log.Error("commit failed", "database", d.store.String(), "tasks", len(tasks), "err", err)
 		if at < 0 {
-			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+			return nil, unavailable(err)
 		}
-		failed[at] = fmt.Errorf("%w: %w", ErrUnavailable, err)
+		failed[at] = unavailable(err)
 	}
+}
+
+// unavailable is what a task fails with when err happened to it. A panic is
+// nobody's hint to try again, so it stays what it is.
+func unavailable(err error) error {
+	if p := (*panicError)(nil); errors.As(err, &p) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
 // tryAll makes one attempt. An error comes with the index of the task to blame,
@@ -134,7 +166,7 @@ func (d *Database) tryAll(tasks []task, failed map[int]error) (b *batch, at int,
 		if b.results[i] = failed[i]; failed[i] != nil {
 			continue
 		}
-		b.results[i] = t.apply(b)
+		b.results[i] = guarded(func() error { return t.apply(b) })
 		if isBroken(b.results[i]) {
 			return nil, i, b.results[i]
 		}
@@ -142,7 +174,7 @@ func (d *Database) tryAll(tasks []task, failed map[int]error) (b *batch, at int,
 	if !b.dirty {
 		return b, -1, nil
 	}
-	return b, -1, b.commit()
+	return b, -1, guarded(b.commit)
 }
 
 func (b *batch) commit() error {
@@ -167,9 +199,11 @@ func (b *batch) rollback() {
 	}
 }
 
+// isBroken reports whether an error of apply costs the transaction.
 func isBroken(err error) bool {
 	var storage *storageError
-	return errors.As(err, &storage)
+	var panicked *panicError
+	return errors.As(err, &storage) || errors.As(err, &panicked)
 }
 
 // publish queues the events for their listeners. It holds no lock that a slow
@@ -179,6 +213,7 @@ func (b *batch) publish() {
 		for _, l := range e.group.listeners {
 			l.out.pushEvent(l, e.event)
 		}
+		b.db.stats.events.Add(uint64(len(e.group.listeners)))
 	}
 	for _, f := range b.committed {
 		f()

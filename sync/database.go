@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,13 +45,14 @@ type Database struct {
 	pushIDs tree.PushIDs
 	rules   atomic.Pointer[rules.Ruleset]
 	queue   *queue
+	closed  atomic.Bool   // Close has begun
 	done    chan struct{} // closed when the committer has ended
 	stats   counters
 
 	// mu guards the hub and what listeners know. The committer holds it while a
 	// batch is applied, committed and published, so that whoever holds it sees
-	// listeners that agree with the last commit. No other lock is taken before
-	// it but an Outbox's never.
+	// listeners that agree with the last commit. Lock order: mu, then that of an
+	// Outbox; nobody who holds another lock of this package takes mu.
 	mu   sync.Mutex
 	hub  hub
 	work bool // there may be something to reclaim or to build; the committer's
@@ -140,9 +142,32 @@ func indexesOf(r *rules.Ruleset) []store.Index {
 // Close refuses new operations, finishes those that are queued, and closes the
 // file.
 func (d *Database) Close() error {
+	d.closed.Store(true)
 	d.queue.close()
 	<-d.done
 	return d.store.Close()
+}
+
+// begin begins a read transaction.
+func (d *Database) begin() (*store.Tx, error) {
+	if d.closed.Load() {
+		return nil, ErrClosed
+	}
+	tx, err := d.store.Begin(false)
+	if err != nil && d.closed.Load() {
+		return nil, ErrClosed
+	}
+	return tx, err
+}
+
+// snapshot calls f with a read transaction.
+func (d *Database) snapshot(f func(*store.Tx) error) error {
+	tx, err := d.begin()
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	return f(tx)
 }
 
 // NextPushID returns a new push id, greater than all before it.
@@ -175,7 +200,7 @@ func (t *rulesTask) apply(b *batch) error {
 	b.committed = append(b.committed, func() {
 		b.db.rules.Store(t.rules)
 		b.db.work = true
-		b.db.revoke(b.db.hub.all())
+		b.db.revoke(slices.Values(b.db.hub.all()))
 	})
 	return nil
 }

@@ -2,142 +2,18 @@ package sync
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
-	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
-// Bounds of what one session may leave for its disconnect.
-const (
-	maxPending      = 10_000
-	maxPendingBytes = 16 << 20
-)
-
-// pendingWrites is what is to be written when a session ends: a sparse tree of
-// values, not a list of operations (wire protocol §10). No location in it lies
-// inside of another.
-type pendingWrites struct {
-	at    map[tree.Target]pendingWrite
-	last  uint64 // number of the last record
-	bytes int
-}
-
-// A pendingWrite is one record with the caller it will be written for.
-type pendingWrite struct {
-	number uint64
-	value  tree.Draft
-	caller Caller
-}
-
-// ancestor returns the record that holds what is at or above t.
-func (p *pendingWrites) ancestor(t tree.Target) (tree.Target, bool) {
-	for at := (tree.Target{Path: t.Path}); ; {
-		if at != t {
-			if _, ok := p.at[at]; ok {
-				return at, true
-			}
-		}
-		if at.Path.IsRoot() {
-			return at, false
-		}
-		at.Path, _ = at.Path.Parent()
-	}
-}
-
-// put records a value at t, inside the record above if there is one, and in
-// place of all records below.
-func (p *pendingWrites) put(t tree.Target, v tree.Draft, c Caller) {
-	if at, ok := p.ancestor(t); ok {
-		above := p.at[at]
-		above.value = within(above.value, tree.Target{Path: at.Path.Rel(t.Path), Priority: t.Priority}, v)
-		above.caller = c
-		p.set(at, above)
-		return
-	}
-	p.removeAt(t)
-	p.set(t, pendingWrite{value: v, caller: c})
-}
-
-// within replaces a part of a value that may hold server values. They are
-// leaves: what is written below one replaces it.
-func within(d tree.Draft, t tree.Target, v tree.Draft) tree.Draft {
-	whole := tree.FromCanonical(d.Text())
-	part := tree.FromCanonical(v.Text())
-	for p := t.Path; !p.IsRoot(); {
-		p, _ = p.Parent()
-		if strings.HasPrefix(whole.Get(p).Text(), `{".sv":`) {
-			whole = whole.With(p, tree.Empty)
-		}
-	}
-	return tree.DraftFromText(whole.WithTarget(tree.Target{Path: t.Path, Priority: t.Priority}, part).Text())
-}
-
-// cancel drops what is recorded at and below a path. A record above is split:
-// what is not on the way to the path stays, each child as a record of its own.
-func (p *pendingWrites) cancel(t tree.Target) {
-	for {
-		at, ok := p.ancestor(t)
-		if !ok {
-			break
-		}
-		above := p.at[at]
-		n := tree.FromCanonical(above.value.Text())
-		if !n.IsObject() || strings.HasPrefix(n.Text(), `{".sv":`) {
-			return
-		}
-		p.remove(at)
-		for key, child := range n.Children() {
-			p.set(tree.Target{Path: at.Path.Child(key)}, pendingWrite{
-				value:  tree.DraftFromText(child.Text()),
-				caller: above.caller,
-			})
-		}
-	}
-	p.removeAt(t)
-}
-
-// removeAt removes the records at and below t.
-func (p *pendingWrites) removeAt(t tree.Target) {
-	for have := range p.at {
-		if have == t || !t.Priority && t.Path.Contains(have.Path) {
-			p.remove(have)
-		}
-	}
-}
-
-func (p *pendingWrites) remove(t tree.Target) {
-	p.bytes -= len(p.at[t].value.Text())
-	delete(p.at, t)
-}
-
-func (p *pendingWrites) set(t tree.Target, w pendingWrite) {
-	if _, ok := p.at[t]; ok {
-		p.remove(t)
-	}
-	p.last++
-	w.number = p.last
-	p.at[t] = w
-	p.bytes += len(w.value.Text())
-}
-
-func (p *pendingWrites) clone() pendingWrites {
-	c := *p
-	if c.at = maps.Clone(p.at); c.at == nil {
-		c.at = make(map[tree.Target]pendingWrite)
-	}
-	return c
-}
-
 // onDisconnect registers or cancels writes for the end of the session.
 func (s *Session) onDisconnect(ctx context.Context, r wire.Request) error {
-	t := &registerTask{session: s}
+	t := &registerTask{session: s, caller: s.caller, message: len(r.Body.Raw)}
 	var err error
 	switch r.Action {
 	case wire.ActionDisconnectPut:
@@ -150,15 +26,10 @@ func (s *Session) onDisconnect(ctx context.Context, r wire.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.waitAcked(ctx, maxUnacked); err != nil {
-		return err
-	}
-	t.caller = s.caller
-	t.done = s.sent(r.ID)
-	if err := s.db.queue.add(ctx, t); err != nil {
-		t.done(err)
-	}
-	return nil
+	return s.submit(ctx, r.ID, func(done func(error)) task {
+		t.done = done
+		return t
+	})
 }
 
 func readCancel(b wire.Body) (*tree.Target, error) {
@@ -176,33 +47,43 @@ type registerTask struct {
 	caller  Caller
 	update  tree.Update
 	cancel  *tree.Target
+	message int // as in an asyncWrite
 	done    func(error)
 }
 
 func (t *registerTask) size() int64 {
-	return (&writeTask{write: Write{Update: t.update}}).size()
+	return (&writeTask{write: Write{Update: t.update}}).size() + int64(t.message)
 }
 
 func (t *registerTask) finish(err error) { t.done(err) }
 
 func (t *registerTask) apply(b *batch) error {
-	next := t.session.pending.clone()
+	s := t.session
+	next := s.pending.snapshot()
+	e := next.edit()
 	if t.cancel != nil {
-		next.cancel(*t.cancel)
-	} else if err := t.register(b, &next); err != nil {
+		e.cancel(*t.cancel)
+	} else if err := t.register(b, e); err != nil {
 		return err
 	}
-	if len(next.at) > maxPending || next.bytes > maxPendingBytes {
+	if next.at.Len() > maxPending || next.bytes > maxPendingBytes {
 		return ErrLimit
 	}
-	if err := b.savePending(t.session, next); err != nil {
+	if len(e.added) == 0 && len(e.removed) == 0 {
+		return nil
+	}
+	if err := e.save(b.tx, s.id); err != nil {
 		return broken(err)
 	}
+	b.dirty = true
+	before := s.pending
+	b.undo = append(b.undo, func() { s.pending = before })
+	s.pending = next
 	return nil
 }
 
 // register checks the rules as for a write now, and records it.
-func (t *registerTask) register(b *batch, next *pendingWrites) error {
+func (t *registerTask) register(b *batch, e *pendingEdit) error {
 	now := b.db.options.Now()
 	writes, err := b.resolve(t.update, now)
 	if err != nil {
@@ -214,63 +95,12 @@ func (t *registerTask) register(b *batch, next *pendingWrites) error {
 		}
 	}
 	for _, w := range t.update {
-		next.put(w.Target, w.Value, t.caller)
-	}
-	return nil
-}
-
-// savePending writes the difference between a session's records and next. A
-// batch that does not commit leaves the session's records as they were.
-func (b *batch) savePending(s *Session, next pendingWrites) error {
-	before := s.pending
-	kept := make(map[uint64]bool, len(next.at))
-	for _, w := range next.at {
-		kept[w.number] = true
-	}
-	for _, w := range before.at {
-		if !kept[w.number] {
-			if err := b.tx.DeletePending(s.id, w.number); err != nil {
-				return err
-			}
-		}
-	}
-	for target, w := range next.at {
-		if had, ok := before.at[target]; ok && had.number == w.number {
-			continue
-		}
-		data, err := encodePending(target, w)
-		if err != nil {
-			return err
-		}
-		if err := b.tx.PutPending(store.Pending{Session: s.id, Number: w.number, Data: data}); err != nil {
+		target := tree.Target{Path: ownPath(w.Path), Priority: w.Priority}
+		if err := e.put(target, w.Value, t.caller); err != nil {
 			return err
 		}
 	}
-	b.dirty = true
-	b.undo = append(b.undo, func() { s.pending = before })
-	s.pending = next
 	return nil
-}
-
-// storedPending is a record as the store keeps it.
-type storedPending struct {
-	Target string     `json:"target"`
-	Value  string     `json:"value"` // text of the draft
-	Admin  bool       `json:"admin,omitempty"`
-	Auth   rules.Auth `json:"auth"`
-}
-
-func encodePending(t tree.Target, w pendingWrite) ([]byte, error) {
-	return json.Marshal(storedPending{t.String(), w.value.Text(), w.caller.Admin, w.caller.Auth})
-}
-
-func decodePending(data []byte) (tree.Target, pendingWrite, error) {
-	var p storedPending
-	if err := json.Unmarshal(data, &p); err != nil {
-		return tree.Target{}, pendingWrite{}, err
-	}
-	t, err := tree.ParseTarget(p.Target)
-	return t, pendingWrite{value: tree.DraftFromText(p.Value), caller: Caller{Auth: p.Auth, Admin: p.Admin}}, err
 }
 
 // A disconnectTask carries out what a session left, once: it removes the
@@ -285,45 +115,42 @@ type disconnectTask struct {
 func (t *disconnectTask) size() int64 { return int64(taskOverhead + t.pending.bytes) }
 
 func (t *disconnectTask) apply(b *batch) error {
-	if t.session != nil {
-		t.pending = t.session.pending
-		if len(t.pending.at) == 0 {
+	if s := t.session; s != nil {
+		t.pending = s.pending
+		if t.pending.at.Len() == 0 {
 			return nil
 		}
-		before := t.pending
-		b.undo = append(b.undo, func() { t.session.pending = before })
-		t.session.pending = pendingWrites{}
+		b.undo = append(b.undo, func() { s.pending = t.pending })
+		s.pending = pendingWrites{}
 	}
 	if err := b.tx.DeleteAllPending(t.id); err != nil {
 		return broken(err)
 	}
 	b.dirty = true
-	var allowed []tree.ResolvedWrite
-	now := b.db.options.Now()
-	for _, target := range t.order() {
-		w := t.pending.at[target]
-		writes, err := b.resolve(tree.Update{{Target: target, Value: w.value}}, now)
-		if err == nil {
-			err = b.authorizeWrite(w.caller, writes, now)
-		}
-		if isBroken(err) {
-			return err
-		}
-		if err == nil { // a record that is refused is skipped (wire protocol §10)
-			allowed = append(allowed, writes...)
-		}
-	}
-	if len(allowed) == 0 {
-		return nil
+	allowed, err := t.allowed(b)
+	if err != nil || len(allowed) == 0 {
+		return err
 	}
 	return b.change(allowed, len(allowed) > 1, tree.Root)
 }
 
-// order returns the records' targets in path order.
-func (t *disconnectTask) order() []tree.Target {
-	return slices.SortedFunc(maps.Keys(t.pending.at), func(a, b tree.Target) int {
-		return strings.Compare(a.String(), b.String())
-	})
+// allowed returns the writes of the records that can be carried out now. Others
+// are skipped (wire protocol §10).
+func (t *disconnectTask) allowed(b *batch) (allowed []tree.ResolvedWrite, err error) {
+	now := b.db.options.Now()
+	for w := range t.pending.all() {
+		writes, err := b.resolve(tree.Update{{Target: w.target, Value: w.value}}, now)
+		if err == nil {
+			err = b.authorizeWrite(w.caller, writes, now)
+		}
+		switch {
+		case isBroken(err):
+			return nil, err
+		case err == nil:
+			allowed = append(allowed, writes...)
+		}
+	}
+	return allowed, nil
 }
 
 // runDisconnect carries out what a session left and waits until it is on disk.
@@ -342,14 +169,12 @@ func (d *Database) runOrphans() error {
 			}
 			t := left[p.Session]
 			if t == nil {
-				t = &disconnectTask{id: p.Session, pending: new(pendingWrites).clone()}
+				t = &disconnectTask{id: p.Session}
 				left[p.Session] = t
 			}
-			target, w, err := decodePending(p.Data)
-			if err != nil {
+			if err := t.pending.edit().restore(p.Data); err != nil {
 				return fmt.Errorf("onDisconnect record of session %s: %w", p.Session, err)
 			}
-			t.pending.set(target, w)
 		}
 		return nil
 	})

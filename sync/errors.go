@@ -2,8 +2,8 @@ package sync
 
 import (
 	"errors"
-	"fmt"
 
+	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -29,5 +29,5 @@ type NoIndexError struct {
 }
 
 func (e *NoIndexError) Error() string {
-	return fmt.Sprintf("Index not defined, add \".indexOn\": %q, for path %q, to the rules", e.Order, e.Path)
+	return wire.TextNoIndex(e.Order, e.Path.String())
 }

@@ -14,6 +14,7 @@ type event struct {
 	path  tree.Path // where it applies: the group's path or below
 	merge bool      // parts are relative to path; else the one part is path itself
 	parts []part
+	size  int // estimated bytes once it is encoded
 
 	realtime encoding
 	stream   encoding
@@ -37,13 +38,12 @@ func put(t tree.Target, n tree.Node) *event {
 	return &event{path: t.Path, parts: []part{{tree.Target{Priority: t.Priority}, n}}}
 }
 
-// size estimates the bytes of the encoded event.
-func (e *event) size() int {
-	size := 64 + len(e.path.Clean())
+// measure sets the size.
+func (e *event) measure() {
+	e.size = 64 + len(e.path.Clean())
 	for _, p := range e.parts {
-		size += len(p.target.Path.Clean()) + len(p.node.Text()) + 16
+		e.size += len(p.target.Path.Clean()) + len(p.node.Text()) + 16
 	}
-	return size
 }
 
 // name returns a part's path as the protocol writes it: "a/b", "a/.priority".
@@ -63,7 +63,7 @@ func (p part) name() string {
 // listeners, so all without one share the same bytes.
 func (e *event) realtimePush(tag int64) []byte {
 	e.realtime.once.Do(func() {
-		prefix := e.appendPush(make([]byte, 0, e.size()+64))
+		prefix := e.appendPush(make([]byte, 0, e.size+64))
 		e.realtime.prefix = len(prefix)
 		e.realtime.text = wire.AppendPushSuffix(prefix, 0)
 	})

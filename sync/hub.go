@@ -143,16 +143,13 @@ func (n *hubNode) each(yield func(*group) bool) bool {
 	return true
 }
 
-// all yields every listener.
-func (h *hub) all() iter.Seq[*Listener] {
-	return func(yield func(*Listener) bool) {
-		h.root.each(func(g *group) bool {
-			for _, l := range slices.Clone(g.listeners) {
-				if !yield(l) {
-					return false
-				}
-			}
-			return true
-		})
-	}
+// all returns every listener. It is a copy, so that listeners can be removed on
+// the way through it.
+func (h *hub) all() []*Listener {
+	list := make([]*Listener, 0, h.listeners)
+	h.root.each(func(g *group) bool {
+		list = append(list, g.listeners...)
+		return true
+	})
+	return list
 }

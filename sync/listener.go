@@ -6,6 +6,7 @@ import (
 	"iter"
 	"sync/atomic"
 
+	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -17,6 +18,7 @@ type Listener struct {
 	out   *Outbox
 	read  Read
 	tag   int64 // of the realtime protocol; 0: none
+	size  int   // what it counts for in its session
 	group *group
 	slot  int // in group.listeners
 
@@ -36,21 +38,33 @@ func (d *Database) Listen(ctx context.Context, r Read, out *Outbox) (*Listener, 
 	if err := d.attach(ctx, l); err != nil {
 		return nil, err
 	}
-	out.pushView(l, (*Listener).resyncOrCancel)
+	out.pushView(l, 0, l.resync)
 	return l, nil
 }
 
-// attach registers a listener if the caller may read the view.
+// attach registers a listener if the caller may read the view. If the rules
+// change in between, it decides again: a change of rules only ends the listens
+// that it finds.
 func (d *Database) attach(ctx context.Context, l *Listener) error {
-	err := d.store.View(func(tx *store.Tx) error { return d.authorizeRead(ctx, tx, l.read) })
-	if err != nil {
-		return err
-	}
 	l.waiting = true // nothing before the view
+	for {
+		current := d.rules.Load()
+		err := d.snapshot(func(tx *store.Tx) error { return d.authorizeRead(ctx, tx, l.read) })
+		if err != nil || d.register(l, current) {
+			return err
+		}
+	}
+}
+
+// register adds a listener to the hub if the given rules are still in force.
+func (d *Database) register(l *Listener, decided *rules.Ruleset) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.rules.Load() != decided {
+		return false
+	}
 	d.hub.add(l, l.read.Path, l.read.Query)
-	return nil
+	return true
 }
 
 // Close ends the listen. Events that are queued are not sent.
@@ -63,32 +77,31 @@ func (l *Listener) Close() {
 	l.db.hub.remove(l)
 }
 
-// revoke ends those of the given listens that the rules no longer allow. d.mu is
-// held.
+// revoke ends those of the given listens that the rules no longer allow, or
+// cannot decide. d.mu is held.
 func (d *Database) revoke(listeners iter.Seq[*Listener]) {
-	err := d.store.View(func(tx *store.Tx) error {
+	err := d.snapshot(func(tx *store.Tx) error {
 		for l := range listeners {
 			if l.closed.Load() {
 				continue
 			}
-			if err := d.authorizeRead(context.Background(), tx, l.read); err == nil {
+			err := guarded(func() error { return d.authorizeRead(context.Background(), tx, l.read) })
+			if err == nil || l.closed.Swap(true) { // or Close was faster, and waits for d.mu
 				continue
 			}
-			l.closed.Store(true)
 			d.hub.remove(l)
 			l.onRevoke()
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrClosed) {
 		d.log.Error("listens could not be decided again", "database", d.store.String(), "err", err)
 	}
 }
 
-// resync returns the messages that give the client the whole view.
-func (l *Listener) resync() [][]byte { return l.resyncOrCancel() }
-
-func (l *Listener) resyncOrCancel() [][]byte {
+// resync returns the messages that give the client the whole view. If it cannot
+// be read, the client is disconnected.
+func (l *Listener) resync() [][]byte {
 	n, err := l.view()
 	switch {
 	case errors.Is(err, errGone):
@@ -128,6 +141,12 @@ func (l *Listener) view() (tree.Node, error) {
 	return n, err
 }
 
+// A glimpse is the window of a limited view as it was at a revision.
+type glimpse struct {
+	window   []tree.Entry
+	revision uint64
+}
+
 // join opens a read transaction and lets events through, both under the
 // database's lock. If the listener is the first of its group to see a limited
 // view, the group's window is read, too. That may take long without an index, so
@@ -135,52 +154,61 @@ func (l *Listener) view() (tree.Node, error) {
 // meanwhile.
 func (l *Listener) join() (*store.Tx, error) {
 	const attempts = 3
-	d, q := l.db, l.read.Query
 	for attempt := 1; ; attempt++ {
-		var early []tree.Entry
-		var revision uint64
-		if q.Limit > 0 {
-			var err error
-			if early, revision, err = l.lookAhead(); err != nil {
-				return nil, err
-			}
+		early, err := l.lookAhead()
+		if err != nil {
+			return nil, err
 		}
-		d.mu.Lock()
-		if l.closed.Load() {
-			d.mu.Unlock()
-			return nil, errGone
+		tx, err := l.joinWith(early, attempt == attempts)
+		if tx != nil || err != nil {
+			return tx, err
 		}
-		tx, err := d.store.Begin(false)
-		if err == nil && q.Limit > 0 && !l.group.live && tx.Revision() != revision {
-			if attempt < attempts {
-				d.mu.Unlock()
-				tx.Rollback()
-				continue
-			}
-			early, err = tx.Query(l.read.Path, q)
-		}
-		if err == nil {
-			if !l.group.live {
-				l.group.live, l.group.window = true, early
-			}
-			l.out.resume(l)
-		}
-		d.mu.Unlock()
-		return tx, err
 	}
 }
 
-func (l *Listener) lookAhead() (entries []tree.Entry, revision uint64, err error) {
+func (l *Listener) lookAhead() (early glimpse, err error) {
+	if l.read.Query.Limit == 0 {
+		return early, nil
+	}
 	l.db.mu.Lock()
 	live := l.group.live
 	l.db.mu.Unlock()
 	if live {
-		return nil, 0, nil
+		return early, nil
 	}
-	err = l.db.store.View(func(tx *store.Tx) error {
-		revision = tx.Revision()
-		entries, err = tx.Query(l.read.Path, l.read.Query)
+	err = l.db.snapshot(func(tx *store.Tx) error {
+		early.revision = tx.Revision()
+		early.window, err = tx.Query(l.read.Path, l.read.Query)
 		return err
 	})
-	return entries, revision, err
+	return early, err
+}
+
+// joinWith is one attempt. It returns nothing if the glimpse is out of date,
+// unless it is the last attempt.
+func (l *Listener) joinWith(early glimpse, last bool) (*store.Tx, error) {
+	d, g, q := l.db, l.group, l.read.Query
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if l.closed.Load() {
+		return nil, errGone
+	}
+	tx, err := d.begin()
+	if err != nil {
+		return nil, err
+	}
+	if q.Limit > 0 && !g.live && tx.Revision() != early.revision {
+		if last {
+			early.window, err = tx.Query(l.read.Path, q)
+		}
+		if !last || err != nil {
+			tx.Rollback()
+			return nil, err
+		}
+	}
+	if !g.live {
+		g.live, g.window = true, early.window
+	}
+	l.out.resume(l)
+	return tx, nil
 }

@@ -71,8 +71,8 @@ func NewOutbox(format Format, maxBytes int, notify func()) *Outbox {
 func (o *Outbox) PushFrame(msg []byte) { o.push(item{message: msg, size: len(msg)}) }
 
 // pushLater queues messages that are made when it is their turn, so that large
-// ones do not wait in memory.
-func (o *Outbox) pushLater(f func() [][]byte) { o.push(item{make: f}) }
+// ones do not wait in memory. size is what f itself keeps there.
+func (o *Outbox) pushLater(size int, f func() [][]byte) { o.push(item{make: f, size: size}) }
 
 func (o *Outbox) push(it item) {
 	o.mu.Lock()
@@ -94,13 +94,10 @@ func (o *Outbox) append(it item) {
 	o.bytes += it.size
 }
 
-// pushView queues the whole view of a listener. Until it is sent the listener
-// gets no events: the view will contain them.
-func (o *Outbox) pushView(l *Listener, reply func(l *Listener) [][]byte) {
-	o.mu.Lock()
-	l.waiting = true
-	o.mu.Unlock()
-	o.push(item{listener: l, make: func() [][]byte { return reply(l) }})
+// pushView queues the whole view of a listener that was just attached. Until it
+// is sent the listener gets no events: the view will contain them.
+func (o *Outbox) pushView(l *Listener, size int, f func() [][]byte) {
+	o.push(item{listener: l, make: f, size: size})
 }
 
 // pushEvent queues an event for a listener.
@@ -111,7 +108,7 @@ func (o *Outbox) pushEvent(l *Listener, e *event) {
 		return
 	}
 	wasEmpty := len(o.items) == 0
-	o.append(item{listener: l, event: e, size: e.size()})
+	o.append(item{listener: l, event: e, size: e.size})
 	if o.bytes > o.max && len(o.items) > 1 {
 		o.overflow()
 	}

@@ -2,7 +2,6 @@ package sync
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -24,16 +23,18 @@ type publisher struct {
 	merge  bool
 	base   tree.Path
 	views  []*view
+	found  map[*group]*view // the views of an update of several writes
 }
 
 // A view is one group that may see the change.
 type view struct {
-	group  *group
-	inside []int // writes at or below the group's path; none: one above covers it
-	cover  int
-	old    tree.Node // covered: the view before; unknown if it is large
-	known  bool
-	was    map[string]bool // changed children that were inside the range
+	group    *group
+	inside   []int // writes at or below the group's path; none: one above covers it
+	cover    int
+	old      tree.Node // covered, or filtered and replaced: the view before
+	known    bool      // old is not too large to be known
+	children []viewChild // of a filtered view: those that the change touches
+	own      bool        // of a filtered view: the change sets its own priority
 }
 
 // maxCompare is the largest view that is compared to find out that a write
@@ -68,22 +69,25 @@ func (p *publisher) before() error {
 }
 
 // view returns the view of a group, which several writes of an update may
-// touch. The groups of one write come one after the other, so for a single
-// write there is nothing to search.
+// touch. A single write finds every group once, so there is nothing to search.
 func (p *publisher) view(g *group) *view {
-	if len(p.writes) > 1 {
-		if i := slices.IndexFunc(p.views, func(v *view) bool { return v.group == g }); i >= 0 {
-			return p.views[i]
-		}
+	if v := p.found[g]; v != nil {
+		return v
 	}
 	v := &view{group: g}
 	p.views = append(p.views, v)
+	if len(p.writes) > 1 {
+		if p.found == nil {
+			p.found = make(map[*group]*view)
+		}
+		p.found[g] = v
+	}
 	return v
 }
 
 func (p *publisher) lookBefore(v *view) error {
 	g := v.group
-	if len(v.inside) == 0 {
+	if len(v.inside) == 0 || !g.query.IsAll() && p.replaces(v) {
 		n, err := p.tx.Window(g.path, g.query, maxCompare)
 		v.old, v.known = n, err == nil
 		if errors.Is(err, store.ErrTooBig) {
@@ -91,20 +95,20 @@ func (p *publisher) lookBefore(v *view) error {
 		}
 		return err
 	}
-	if g.query.IsAll() || g.query.Limit > 0 || !g.live {
+	if g.query.IsAll() || !g.live {
 		return nil
 	}
-	v.was = make(map[string]bool)
-	for _, i := range v.inside {
-		key, _, ok := g.path.Rel(p.writes[i].Path).Cut()
-		if !ok {
-			continue
-		}
-		e, exists, err := p.entry(g, key)
+	p.touch(v)
+	if g.query.Limit > 0 {
+		return nil // the window tells what was in it
+	}
+	for i := range v.children {
+		c := &v.children[i]
+		e, exists, err := p.entry(g, c.key)
 		if err != nil {
 			return err
 		}
-		v.was[key] = exists && g.query.InRange(e)
+		c.was = exists && g.query.InRange(e)
 	}
 	return nil
 }
@@ -123,8 +127,8 @@ func (p *publisher) after() error {
 			return err
 		}
 		if e != nil {
+			e.measure()
 			p.events = append(p.events, delivery{v.group, e})
-			p.db.stats.events.Add(uint64(len(v.group.listeners)))
 		}
 	}
 	return nil

@@ -54,7 +54,7 @@ func (d *Database) Shallow(ctx context.Context, r Read, after string, limit int)
 // view runs f on the current state if the caller may read what r says.
 func (d *Database) view(ctx context.Context, r Read, f func(*store.Tx) error) error {
 	d.stats.reads.Add(1)
-	err := d.store.View(func(tx *store.Tx) error {
+	err := d.snapshot(func(tx *store.Tx) error {
 		tx.Interrupt = ctx.Err
 		if err := d.authorizeRead(ctx, tx, r); err != nil {
 			return err

@@ -13,8 +13,9 @@ import (
 
 // Bounds of one session.
 const (
-	maxListens = 10_000 // listens at a time
-	maxUnacked = 1024   // writes on their way at a time
+	maxListens     = 10_000   // listens at a time
+	maxListenBytes = 16 << 20 // of their paths and queries
+	maxUnacked     = 1024     // writes on their way at a time
 )
 
 // SessionOptions describe a new session.
@@ -47,12 +48,14 @@ func (e *TokenError) Error() string { return e.Text }
 // and in order; replies and pushes come out of its Outbox. It owns no socket,
 // no goroutine and no timer.
 type Session struct {
-	db      *Database
-	id      string
-	out     *Outbox
-	signIn  func(context.Context, Credential) (Caller, SignInInfo, error)
-	caller  Caller
-	listens map[listenKey]*Listener
+	db     *Database
+	id     string
+	out    *Outbox
+	signIn func(context.Context, Credential) (Caller, SignInInfo, error)
+	caller Caller
+
+	listens   map[listenKey]*Listener // some of them may have ended by themselves
+	listening int                     // their size
 
 	mu      sync.Mutex
 	acked   sync.Cond // unacked went down
@@ -123,43 +126,15 @@ func (s *Session) fail(id int64, err error) { s.reply(s.failure(id, err)) }
 // failure is the one place where an error becomes a status of the protocol
 // (wire protocol §13).
 func (s *Session) failure(id int64, err error) []byte {
-	status, text := wire.StatusFailed, err.Error()
-	var stale *StaleError
-	var noIndex *NoIndexError
 	var token *TokenError
-	var parse *tree.ParseError
-	switch {
-	case errors.Is(err, ErrDenied):
-		status, text = wire.StatusPermissionDenied, wire.TextPermissionDenied
-	case errors.As(err, &stale):
-		status, text = wire.StatusDataStale, wire.TextDataStale
-	case errors.As(err, &noIndex):
-		text = noIndex.Error()
-	case errors.As(err, &token):
-		status, text = token.Status, token.Text
-	case errors.Is(err, tree.ErrInvalidPath):
-		status, text = wire.StatusInvalidParameters, wire.TextInvalidPath
-	case errors.As(err, &parse):
-		status, text = parseStatus(parse)
-	case errors.Is(err, errQuery), errors.Is(err, errMalformed), errors.Is(err, tree.ErrTooDeep),
-		errors.Is(err, tree.ErrPriority), errors.Is(err, tree.ErrIncrement):
-		status = wire.StatusInvalidParameters
-	case errors.Is(err, ErrTooBig), errors.Is(err, ErrLimit):
-		status = wire.StatusTooBig
-	case errors.Is(err, ErrClosed), errors.Is(err, ErrUnavailable), errors.Is(err, ErrBusy):
-		status, text = wire.StatusUnavailable, "The service is unavailable"
-	default:
+	if errors.As(err, &token) {
+		return wire.AppendError(nil, id, token.Status, token.Text)
+	}
+	status, text := statusOf(err)
+	if status == wire.StatusFailed && text == textInternal {
 		s.db.log.Error("request failed", "session", s.id, "err", err)
-		text = "Internal server error."
 	}
 	return wire.AppendError(nil, id, status, text)
-}
-
-func parseStatus(e *tree.ParseError) (status, text string) {
-	if e.Kind == tree.TooLong {
-		return wire.StatusTooBig, e.Error()
-	}
-	return wire.StatusInvalidParameters, "Invalid data; " + e.Error()
 }
 
 // errMalformed is the class of errors of requests that lack what they need.
@@ -203,17 +178,18 @@ func (s *Session) become(c Caller) {
 }
 
 // Close ends the session: its listens end, and what it left for its disconnect
-// is carried out. It returns when that is on disk.
+// is carried out. It returns when that is on disk. The Outbox stays open: the
+// last replies can still be sent.
 func (s *Session) Close() {
 	for _, l := range s.listens {
 		l.Close()
 	}
 	clear(s.listens)
+	s.listening = 0
 	s.waitAcked(context.Background(), 0)
 	if err := s.db.runDisconnect(s); err != nil && !errors.Is(err, ErrClosed) {
 		s.db.log.Error("onDisconnect failed", "session", s.id, "err", err)
 	}
-	s.out.Close()
 }
 
 // waitAcked waits until at most most writes of the session are on their way.
@@ -255,9 +231,4 @@ func (s *Session) forget() {
 	s.unacked--
 	s.acked.Broadcast()
 	s.mu.Unlock()
-}
-
-// read is the request that the rules decide for a listen or get.
-func (s *Session) read(p tree.Path, q tree.Query, plain bool) Read {
-	return Read{Caller: s.caller, Path: p, Query: q, Plain: plain}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -13,67 +14,107 @@ import (
 // larger one is sent, which is always correct (wire protocol §8.1).
 const maxHashed = 4 << 20
 
+// A viewSpec is the part of a listen or get that outlives the request. It keeps
+// none of the message's text in memory, which may be far larger.
+type viewSpec struct {
+	id    int64
+	path  tree.Path
+	query tree.Query
+	raw   string // the query as it was sent, "" for none
+	tag   int64
+	hash  string // of what the client has, "" for nothing
+
+	compound string // compound hash of what the client has, "" for none
+}
+
+// hashLength is the length of the hash of anything but nothing.
+const hashLength = 28
+
+func readView(r wire.Request) (v viewSpec, err error) {
+	b := r.Body
+	v = viewSpec{id: r.ID, raw: strings.Clone(b.Query), tag: b.Tag}
+	if v.path, err = readPath(b); err != nil {
+		return v, err
+	}
+	v.path = ownPath(v.path)
+	if len(b.Hash) == hashLength {
+		v.hash = strings.Clone(b.Hash)
+	}
+	v.compound = strings.Clone(b.CompoundHash)
+	v.query, err = parseQuery(v.raw)
+	return v, err
+}
+
+// ownPath returns an equal path whose text is not part of another one.
+func ownPath(p tree.Path) tree.Path {
+	own, _ := tree.ParsePath(strings.Clone(p.Clean())) // it has been parsed before
+	return own
+}
+
+// size is what v keeps in memory.
+func (v viewSpec) size() int { return len(v.path.Clean()) + len(v.raw) + len(v.hash) + len(v.compound) }
+
+// read is what the rules decide about.
+func (v viewSpec) read(c Caller) Read {
+	return Read{Caller: c, Path: v.path, Query: v.query, Plain: v.raw == "" || v.raw == "{}"}
+}
+
 // listen begins to follow a view (wire protocol §5). The view itself is read
 // when it is its turn to be sent, and the reply follows it.
 func (s *Session) listen(ctx context.Context, r wire.Request) error {
-	p, q, err := s.view(r.Body)
+	v, err := readView(r)
 	if err != nil {
 		return err
 	}
-	key := listenKey{p, r.Body.Tag}
+	key := listenKey{v.path, v.tag}
 	s.stop(key)
-	s.dropRevoked()
-	if len(s.listens) >= maxListens {
+	l := &Listener{db: s.db, out: s.out, read: v.read(s.caller), tag: v.tag, size: len(v.path.Clean()) + len(v.raw)}
+	if !s.roomFor(l) {
 		return ErrLimit
 	}
-	l := &Listener{db: s.db, out: s.out, read: s.read(p, q, !r.Body.HasQuery), tag: r.Body.Tag}
-	l.onRevoke = func() { s.reply(cancel(l, r.Body)) }
+	path, raw := v.path, v.raw // not v, which holds what is of no use after the first view
+	l.onRevoke = func() { s.reply(cancel(path, raw)) }
 	if err := s.db.attach(ctx, l); err != nil {
 		return err
 	}
 	s.listens[key] = l
-	s.out.pushView(l, func(l *Listener) [][]byte { return s.firstView(l, r) })
+	s.listening += l.size
+	s.out.pushView(l, v.size(), func() [][]byte { return s.firstView(l, v) })
 	return nil
 }
 
 // cancel is the push that tells a client that its listen has ended.
-func cancel(l *Listener, b wire.Body) []byte {
+func cancel(p tree.Path, query string) []byte {
 	var queries []string
-	if b.HasQuery {
-		queries = []string{b.Query}
+	if query != "" {
+		queries = []string{query}
 	}
-	return wire.AppendCancel(nil, l.read.Path.Clean(), queries)
+	return wire.AppendCancel(nil, p.Clean(), queries)
 }
 
 // firstView returns the answer to a listen: the view, unless the client has it,
 // and then the reply.
-func (s *Session) firstView(l *Listener, r wire.Request) [][]byte {
+func (s *Session) firstView(l *Listener, v viewSpec) [][]byte {
 	n, err := l.view()
 	switch {
 	case errors.Is(err, errGone):
-		return [][]byte{wire.AppendOK(nil, r.ID, wire.DataNone)}
+		return [][]byte{wire.AppendOK(nil, v.id, wire.DataNone)}
 	case err != nil:
 		l.Close()
-		return [][]byte{s.failure(r.ID, err)}
+		return [][]byte{s.failure(v.id, err)}
 	}
 	data := wire.DataNone
-	if !l.read.Query.IsAll() && !declared(s.db.Rules(), l.read.Path, l.read.Query) {
+	if !v.query.IsAll() && !declared(s.db.Rules(), v.path, v.query) {
 		data = wire.DataNoIndex
 	}
-	reply := wire.AppendOK(nil, r.ID, data)
-	if len(n.Text()) <= maxHashed && r.Body.HasHash && n.MatchesHash(r.Body.Hash) && !n.IsEmpty() {
+	reply := wire.AppendOK(nil, v.id, data)
+	if v.hash != "" && len(n.Text()) <= maxHashed && n.MatchesHash(v.hash) {
 		return [][]byte{reply}
 	}
-	return [][]byte{l.push(n), reply}
-}
-
-// view reads the path and query of a request.
-func (s *Session) view(b wire.Body) (p tree.Path, q tree.Query, err error) {
-	if p, err = readPath(b); err != nil {
-		return p, q, err
+	if push := l.pushMerges(n, v.compound); push != nil {
+		return [][]byte{push, reply}
 	}
-	q, err = parseQuery(b.Query)
-	return p, q, err
+	return [][]byte{l.push(n), reply}
 }
 
 // readPath reads the path of a request that needs one.
@@ -88,21 +129,28 @@ func readPath(b wire.Body) (tree.Path, error) {
 func (s *Session) stop(key listenKey) {
 	if l := s.listens[key]; l != nil {
 		l.Close()
-		delete(s.listens, key)
+		s.forgetListen(key)
 	}
 }
 
-// dropRevoked forgets listens that were revoked, when there are many to be
-// counted.
-func (s *Session) dropRevoked() {
-	if len(s.listens) < maxListens {
-		return
+func (s *Session) forgetListen(key listenKey) {
+	s.listening -= s.listens[key].size
+	delete(s.listens, key)
+}
+
+// roomFor reports whether the session may have one more listen. Listens that
+// have ended by themselves are only forgotten when they would be in the way.
+func (s *Session) roomFor(l *Listener) bool {
+	fits := func() bool { return len(s.listens) < maxListens && s.listening+l.size <= maxListenBytes }
+	if fits() {
+		return true
 	}
-	for key, l := range s.listens {
-		if l.closed.Load() {
-			delete(s.listens, key)
+	for key, have := range s.listens {
+		if have.closed.Load() {
+			s.forgetListen(key)
 		}
 	}
+	return fits()
 }
 
 func (s *Session) unlisten(r wire.Request) error {
@@ -111,28 +159,28 @@ func (s *Session) unlisten(r wire.Request) error {
 		return err
 	}
 	s.stop(listenKey{p, r.Body.Tag})
-	s.ok(r.ID, wire.DataNone)
+	s.ok(r.ID, "")
 	return nil
 }
 
 // get answers a one-shot read. It sees the earlier writes of its session. Its
 // answer is made when it is its turn to be sent.
 func (s *Session) get(ctx context.Context, r wire.Request) error {
-	p, q, err := s.view(r.Body)
+	v, err := readView(r)
 	if err != nil {
 		return err
 	}
 	if err := s.waitAcked(ctx, 0); err != nil {
 		return err
 	}
-	read := s.read(p, q, !r.Body.HasQuery || r.Body.Query == "{}")
+	read := v.read(s.caller)
 	read.OneShot = true
-	s.out.pushLater(func() [][]byte {
+	s.out.pushLater(v.size(), func() [][]byte {
 		n, err := s.db.Get(ctx, read)
 		if err != nil {
-			return [][]byte{s.failure(r.ID, err)}
+			return [][]byte{s.failure(v.id, err)}
 		}
-		return [][]byte{wire.AppendOK(nil, r.ID, n.JSON())}
+		return [][]byte{wire.AppendOK(nil, v.id, n.JSON())}
 	})
 	return nil
 }

@@ -18,7 +18,7 @@ func (s *Session) put(ctx context.Context, r wire.Request) error {
 	if r.Body.HasHash {
 		w.If = &r.Body.Hash
 	}
-	return s.write(ctx, r.ID, w)
+	return s.write(ctx, r, w)
 }
 
 // merge updates children (wire protocol §4).
@@ -31,15 +31,22 @@ func (s *Session) merge(ctx context.Context, r wire.Request) error {
 		s.ok(r.ID, "")
 		return nil
 	}
-	return s.write(ctx, r.ID, Write{Caller: s.caller, Update: u, Merge: true, Base: base})
+	return s.write(ctx, r, Write{Caller: s.caller, Update: u, Merge: true, Base: base})
 }
 
-func (s *Session) write(ctx context.Context, id int64, w Write) error {
-	if err := s.waitAcked(ctx, maxUnacked); err != nil {
+func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
+	return s.submit(ctx, r.ID, func(done func(error)) task {
+		return &asyncWrite{writeTask: writeTask{write: w}, message: len(r.Body.Raw), done: done}
+	})
+}
+
+// submit queues a task that answers a request when it is done.
+func (s *Session) submit(ctx context.Context, id int64, make func(done func(error)) task) error {
+	if err := s.waitAcked(ctx, maxUnacked-1); err != nil {
 		return err
 	}
 	done := s.sent(id)
-	if err := s.db.submit(ctx, w, done); err != nil {
+	if err := s.db.queue.add(ctx, make(done)); err != nil {
 		done(err)
 	}
 	return nil

@@ -34,97 +34,124 @@ func (p *publisher) refill(g *group) error {
 	return nil
 }
 
+// A viewChild is a child that a change touches, or that comes into a limited
+// window or leaves it because another one does.
+type viewChild struct {
+	key    string
+	writes []int      // those of the update that are inside of it
+	was    bool       // it was in the view before the change
+	is     bool       // it is now
+	entry  tree.Entry // as it is now
+	exists bool
+}
+
+// touch notes the children that the change touches, in key order.
+func (p *publisher) touch(v *view) {
+	type touched struct {
+		key   string
+		write int
+	}
+	list := make([]touched, 0, len(v.inside))
+	for _, i := range v.inside {
+		if key, _, ok := v.group.path.Rel(p.writes[i].Path).Cut(); ok {
+			list = append(list, touched{key, i})
+		} else {
+			v.own = true
+		}
+	}
+	slices.SortStableFunc(list, func(a, b touched) int { return tree.CompareKeys(a.key, b.key) })
+	v.children = make([]viewChild, 0, len(list))
+	for _, t := range list {
+		if last := len(v.children) - 1; last >= 0 && v.children[last].key == t.key {
+			v.children[last].writes = append(v.children[last].writes, t.write)
+		} else {
+			v.children = append(v.children, viewChild{key: t.key, writes: []int{t.write}})
+		}
+	}
+}
+
+// child returns the touched child with the given key, or nil.
+func (v *view) child(key string) *viewChild {
+	if len(v.children) <= 4 {
+		for i := range v.children {
+			if v.children[i].key == key {
+				return &v.children[i]
+			}
+		}
+		return nil
+	}
+	i, ok := slices.BinarySearchFunc(v.children, key, func(c viewChild, key string) int {
+		return tree.CompareKeys(c.key, key)
+	})
+	if !ok {
+		return nil
+	}
+	return &v.children[i]
+}
+
 // windowEvent is the event of changes below a filtered view. What leaves the
 // window is sent as null, what enters it whole, and what stays as the change
 // alone; all in one merge, so that the client never sees a window that is too
 // short or too long (wire protocol §5.4).
 func (p *publisher) windowEvent(v *view) (*event, error) {
 	g := v.group
-	changed, own, err := p.changedEntries(v)
-	if err != nil {
-		return nil, err
+	for i := range v.children {
+		c := &v.children[i]
+		var err error
+		if c.entry, c.exists, err = p.entry(g, c.key); err != nil {
+			return nil, err
+		}
+		c.is = c.exists && g.query.InRange(c.entry)
 	}
-	var was, is func(key string) bool
 	if g.query.Limit == 0 {
-		was = func(key string) bool { return v.was[key] }
-		is = func(key string) bool { e, ok := changed[key]; return ok && g.query.InRange(e) }
-		return p.compose(v, own, was, is, mapKeys(v.was))
+		return p.compose(v, v.children)
 	}
 	old := g.window
-	if err := p.moveWindow(g, changed, v); err != nil {
+	if err := p.moveWindow(v); err != nil {
 		return nil, err
 	}
-	was, is = memberOf(old), memberOf(g.window)
-	return p.compose(v, own, was, is, differing(old, g.window, p.keys(v)))
-}
-
-// changedEntries returns the entries of the changed children as they are now;
-// absent ones are left out. own reports that the view's own priority changed.
-func (p *publisher) changedEntries(v *view) (changed map[string]tree.Entry, own bool, err error) {
-	changed = make(map[string]tree.Entry)
-	for _, i := range v.inside {
-		key, _, ok := v.group.path.Rel(p.writes[i].Path).Cut()
-		if !ok {
-			own = true
-			continue
-		}
-		e, exists, err := p.entry(v.group, key)
-		if err != nil {
-			return nil, false, err
-		}
-		if exists {
-			changed[key] = e
-		}
-	}
-	return changed, own, nil
-}
-
-// keys returns the keys of the children that the change touches.
-func (p *publisher) keys(v *view) []string {
-	var keys []string
-	for _, i := range v.inside {
-		if key, _, ok := v.group.path.Rel(p.writes[i].Path).Cut(); ok && !slices.Contains(keys, key) {
-			keys = append(keys, key)
-		}
-	}
-	return keys
+	return p.compose(v, v.differences(old, g.window))
 }
 
 // moveWindow brings a limited window up to date. Children that come in or move
 // within push others out; the store is asked only if one left a full window or
 // moved to its far end, because then others, which the window does not know,
 // may belong in.
-func (p *publisher) moveWindow(g *group, changed map[string]tree.Entry, v *view) error {
-	q := g.query
-	touched := p.keys(v)
-	next := make([]tree.Entry, 0, len(g.window)+len(touched))
+func (p *publisher) moveWindow(v *view) error {
+	g, q := v.group, v.group.query
+	var in []tree.Entry
+	for _, c := range v.children {
+		if c.is {
+			in = append(in, c.entry)
+		}
+	}
+	slices.SortFunc(in, q.Compare)
+	next := make([]tree.Entry, 0, len(g.window)+len(in))
 	removed := 0
 	for _, e := range g.window {
-		if slices.Contains(touched, e.Key) {
+		if v.child(e.Key) != nil {
 			removed++
-		} else {
-			next = append(next, e)
-		}
-	}
-	for _, key := range touched {
-		e, ok := changed[key]
-		if !ok || !q.InRange(e) {
 			continue
 		}
-		at, _ := slices.BinarySearchFunc(next, e, q.Compare)
-		next = slices.Insert(next, at, e)
+		for len(in) > 0 && q.Compare(in[0], e) < 0 {
+			next, in = append(next, in[0]), in[1:]
+		}
+		next = append(next, e)
 	}
-	full := len(g.window) >= q.Limit
-	if full && removed > 0 && p.reachesBeyond(g, next) {
+	next = append(next, in...)
+	if full := len(g.window) >= q.Limit; full && removed > 0 && reachesBeyond(g, next) {
 		return p.refill(g)
 	}
-	p.setWindow(g, slices.Clone(q.Cut(next)))
+	if len(next) > q.Limit {
+		next = slices.Clone(q.Cut(next))
+	}
+	p.setWindow(g, next)
 	return nil
 }
 
 // reachesBeyond reports whether a window that was full may now lack children
 // that lie beyond its old far end: it is short, or holds one from there.
-func (p *publisher) reachesBeyond(g *group, next []tree.Entry) bool {
+func reachesBeyond(g *group, next []tree.Entry) bool {
 	q := g.query
 	if len(next) < q.Limit {
 		return true
@@ -136,89 +163,98 @@ func (p *publisher) reachesBeyond(g *group, next []tree.Entry) bool {
 	return q.Compare(cut[len(cut)-1], g.window[len(g.window)-1]) > 0
 }
 
-func memberOf(window []tree.Entry) func(string) bool {
-	keys := make(map[string]bool, len(window))
-	for _, e := range window {
-		keys[e.Key] = true
+// differences returns the touched children and those that only one of two
+// windows holds, in key order. It tells which window holds which.
+func (v *view) differences(before, after []tree.Entry) []viewChild {
+	for i := range v.children {
+		v.children[i].is = false // so far it said whether it is in the range
 	}
-	return func(key string) bool { return keys[key] }
-}
-
-// differing returns the keys that are in only one of two windows, and those
-// given.
-func differing(a, b []tree.Entry, keys []string) []string {
-	inA, inB := memberOf(a), memberOf(b)
-	for _, e := range a {
-		if !inB(e.Key) && !slices.Contains(keys, e.Key) {
-			keys = append(keys, e.Key)
+	var others []viewChild
+	mark := func(e tree.Entry, was, is bool) {
+		switch c := v.child(e.Key); {
+		case c != nil:
+			c.was, c.is = c.was || was, c.is || is
+		case was != is:
+			others = append(others, viewChild{key: e.Key, was: was, is: is})
 		}
 	}
-	for _, e := range b {
-		if !inA(e.Key) && !slices.Contains(keys, e.Key) {
-			keys = append(keys, e.Key)
+	q := v.group.query
+	for len(before) > 0 || len(after) > 0 {
+		order := 0
+		switch {
+		case len(before) == 0:
+			order = 1
+		case len(after) == 0:
+			order = -1
+		default:
+			order = q.Compare(before[0], after[0])
+		}
+		switch {
+		case order < 0:
+			mark(before[0], true, false)
+			before = before[1:]
+		case order > 0:
+			mark(after[0], false, true)
+			after = after[1:]
+		default:
+			mark(after[0], true, true)
+			before, after = before[1:], after[1:]
 		}
 	}
-	return keys
-}
-
-func mapKeys(m map[string]bool) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
+	if len(others) == 0 {
+		return v.children
 	}
-	return keys
+	all := slices.Concat(v.children, others)
+	slices.SortFunc(all, func(a, b viewChild) int { return tree.CompareKeys(a.key, b.key) })
+	return all
 }
 
-// compose makes the event from what the children were and are. keys are those
-// that may differ.
-func (p *publisher) compose(v *view, own bool, was, is func(string) bool, keys []string) (*event, error) {
+// compose makes the event from what became of the children, which are in key
+// order.
+func (p *publisher) compose(v *view, children []viewChild) (*event, error) {
 	g := v.group
-	slices.SortFunc(keys, tree.CompareKeys)
 	e := &event{path: g.path, merge: true}
 	stays, enters := 0, 0
-	for _, key := range keys {
+	for _, c := range children {
 		switch {
-		case was(key) && is(key):
+		case c.was && c.is:
 			stays++
-			e.parts = append(e.parts, p.changesOf(v, key)...)
-		case was(key):
-			e.parts = append(e.parts, part{tree.Target{Path: tree.Root.Child(key)}, tree.Empty})
-		case is(key):
-			n, err := p.tx.Get(g.path.Child(key))
+			e.parts = append(e.parts, p.changesOf(v, c)...)
+		case c.was:
+			e.parts = append(e.parts, part{tree.Target{Path: tree.Root.Child(c.key)}, tree.Empty})
+		case c.is:
+			n, err := p.tx.Get(g.path.Child(c.key))
 			if err != nil {
 				return nil, err
 			}
-			e.parts = append(e.parts, part{tree.Target{Path: tree.Root.Child(key)}, n})
+			e.parts = append(e.parts, part{tree.Target{Path: tree.Root.Child(c.key)}, n})
 			enters++
 		}
 	}
-	if own || enters > 0 { // a view that was empty had no priority either
+	if v.own || enters > 0 { // a view that was empty had no priority either
 		priority, err := p.tx.Priority(g.path)
 		if err != nil {
 			return nil, err
 		}
-		if own || !priority.IsEmpty() {
+		if v.own || !priority.IsEmpty() {
 			e.parts = append(e.parts, part{tree.Target{Priority: true}, priority})
 		}
 	}
 	switch {
 	case len(e.parts) == 0:
 		return nil, nil
-	case stays == len(keys) && !own:
+	case stays == len(children) && !v.own:
 		return p.parts(v), nil // a change that moves nothing looks like any other
 	}
 	return e, nil
 }
 
 // changesOf returns the writes inside one child as parts.
-func (p *publisher) changesOf(v *view, key string) []part {
-	var parts []part
-	for _, i := range v.inside {
+func (p *publisher) changesOf(v *view, c viewChild) []part {
+	parts := make([]part, len(c.writes))
+	for n, i := range c.writes {
 		w := p.writes[i]
-		rel := v.group.path.Rel(w.Path)
-		if k, _, _ := rel.Cut(); k == key {
-			parts = append(parts, part{tree.Target{Path: rel, Priority: w.Priority}, w.Node})
-		}
+		parts[n] = part{tree.Target{Path: v.group.path.Rel(w.Path), Priority: w.Priority}, w.Node}
 	}
 	return parts
 }

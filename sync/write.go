@@ -2,11 +2,13 @@ package sync
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // A Write is a change that a client asks for: one location, or several at once.
@@ -36,22 +38,20 @@ func (d *Database) Write(ctx context.Context, w Write) (*Commit, error) {
 	return &t.commit, nil
 }
 
-// submit queues a write. done is called by the committer: it must not block.
-// The error is that of queueing; done is not called then.
-func (d *Database) submit(ctx context.Context, w Write, done func(error)) error {
-	return d.queue.add(ctx, &asyncWrite{writeTask: writeTask{write: w}, done: done})
-}
-
 type syncWrite struct {
 	writeTask
 	waiter
 }
 
+// An asyncWrite is a write of a session. done is called by the committer: it
+// must not block.
 type asyncWrite struct {
 	writeTask
-	done func(error)
+	message int // bytes of the message, which the paths keep in memory
+	done    func(error)
 }
 
+func (t *asyncWrite) size() int64      { return t.writeTask.size() + int64(t.message) }
 func (t *asyncWrite) finish(err error) { t.done(err) }
 
 // A writeTask applies one write.
@@ -74,6 +74,9 @@ func (t *writeTask) size() int64 {
 
 func (t *writeTask) apply(b *batch) error {
 	w := t.write
+	if len(w.Update) == 0 {
+		return nil
+	}
 	if w.If != nil {
 		if err := b.compare(w); err != nil {
 			return err
@@ -94,19 +97,32 @@ func (t *writeTask) apply(b *batch) error {
 // compare checks a write's condition. Only who may read the value is told that
 // it differs (wire protocol §8.2).
 func (b *batch) compare(w Write) error {
-	p := w.Update[0].Path
-	current, err := b.tx.Get(p)
+	current, err := b.current(w.Update[0].Target)
 	if err != nil {
-		return broken(err)
+		return err
 	}
 	if current.MatchesHash(*w.If) {
 		return nil
 	}
-	read := Read{Caller: w.Caller, Path: p, Plain: true}
+	read := Read{Caller: w.Caller, Path: w.Update[0].Path, Plain: true}
 	if err := b.db.authorizeRead(b.ctx, b.tx, read); err != nil {
 		return err
 	}
 	return &StaleError{current}
+}
+
+// current returns what a condition is compared with. Nobody can have read what
+// is larger than a read may be.
+func (b *batch) current(t tree.Target) (n tree.Node, err error) {
+	if t.Priority {
+		n, err = b.tx.Priority(t.Path)
+	} else {
+		n, err = b.tx.GetLimit(t.Path, b.db.options.MaxRead)
+	}
+	if errors.Is(err, store.ErrTooBig) {
+		return n, ErrTooBig
+	}
+	return n, broken(err)
 }
 
 // resolve replaces the server values of an update.
@@ -206,11 +222,22 @@ func (b *batch) put(w tree.ResolvedWrite) (changed bool, err error) {
 // values: who follows the log has to read the state instead.
 const maxRecord = 4 << 20
 
+// cutRecord is the record of such a batch. It names no target: those begin with
+// a slash.
+const cutRecord = "{\"cut\":true}\n"
+
 // note appends writes to the batch's record: a JSON object a line, mapping
 // targets to values.
 func (b *batch) note(writes []tree.ResolvedWrite) {
-	if len(b.record) > maxRecord {
-		b.record = append(b.record[:0], "{\"cut\":true}\n"...)
+	if string(b.record) == cutRecord {
+		return
+	}
+	size := len(b.record)
+	for _, w := range writes {
+		size += len(w.Path.Clean()) + len(w.Node.Text()) + 16
+	}
+	if size > maxRecord {
+		b.record = []byte(cutRecord)
 		return
 	}
 	b.record = append(b.record, '{')

@@ -206,12 +206,17 @@ type candidate struct {
 // window over many children stays cheap.
 func (q Query) window(n Node) []candidate {
 	var found []candidate
+	byKey := q.Order() == ByKey
 	for m := range n.members() {
 		e := Entry{q.IndexValue(Node{m.value(n.text)}), unquote(m.key(n.text))}
 		if !q.InRange(e) {
 			continue
 		}
-		if found = append(found, candidate{e, m}); len(found) == 2*q.Limit {
+		found = append(found, candidate{e, m})
+		switch {
+		case byKey && !q.FromLast && len(found) == q.Limit:
+			return found
+		case len(found) == 2*q.Limit:
 			found = q.trim(found)
 			q.narrow(found)
 		}
@@ -228,15 +233,13 @@ func (q Query) trim(found []candidate) []candidate {
 }
 
 // narrow moves a bound to the edge of a full window: what lies beyond can't get
-// in any more.
+// in any more. By key, what comes later always lies within.
 func (q *Query) narrow(window []candidate) {
-	first, last := window[0], window[len(window)-1]
-	edge := &q.End
-	if q.FromLast {
-		edge, last = &q.Start, first
-	}
-	*edge = Bound{Set: true, Value: last.Value, Key: last.Key}
-	if q.Order() == ByKey {
-		edge.Value = String(last.Key)
+	switch first, last := window[0], window[len(window)-1]; {
+	case q.Order() == ByKey:
+	case q.FromLast:
+		q.Start = Bound{Set: true, Value: first.Value, Key: first.Key}
+	default:
+		q.End = Bound{Set: true, Value: last.Value, Key: last.Key}
 	}
 }

@@ -3,6 +3,7 @@ package tree
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // A RangeMerge replaces the leaves in a range of a node: those after Start, up
@@ -27,7 +28,7 @@ func (n Node) RangeDiff(posts, hashes []string) ([]RangeMerge, error) {
 		return nil, err
 	}
 	w := mergeWriter{nest: nest{brackets: "{}"}}
-	if w.plan(posts, h.differs(hashes)); len(w.merges) > 0 {
+	if w.plan(posts, h.differs(hashes), h.priorityAt); len(w.merges) > 0 {
 		walkRanges(n, h.posts, &w.nest, &w)
 		w.flush()
 	}
@@ -56,26 +57,29 @@ type mergeWriter struct {
 
 // plan makes one merge, still without its value, for all ranges in a row that
 // must be sent.
-func (w *mergeWriter) plan(posts []string, differs []bool) {
-	for i, sent := range differs {
-		if !sent {
+func (w *mergeWriter) plan(posts []string, sent, priorityAt []bool) {
+	for i := range sent {
+		if !sent[i] {
 			w.merge = append(w.merge, -1)
 			continue
 		}
-		if i == 0 || !differs[i-1] {
-			m := RangeMerge{HasStart: i > 0}
-			if m.HasStart {
-				m.Start = posts[i-1]
+		if i == 0 || !sent[i-1] {
+			w.merges = append(w.merges, RangeMerge{})
+			if i > 0 {
+				w.last().Start, w.last().HasStart = posts[i-1], true
 			}
-			w.merges = append(w.merges, m)
+			if i > 0 && priorityAt[i-1] {
+				w.last().Start = strings.TrimRight(posts[i-1], "/") + "/" + priorityKey
+			}
 		}
-		m := &w.merges[len(w.merges)-1]
-		if m.End, m.HasEnd = "", i < len(posts); m.HasEnd {
-			m.End = posts[i]
+		if w.last().End, w.last().HasEnd = "", i < len(posts); i < len(posts) {
+			w.last().End = posts[i]
 		}
 		w.merge = append(w.merge, len(w.merges)-1)
 	}
 }
+
+func (w *mergeWriter) last() *RangeMerge { return &w.merges[len(w.merges)-1] }
 
 func (w *mergeWriter) part(at int, n Node) {
 	if w.moveTo(at) {

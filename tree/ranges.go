@@ -37,6 +37,8 @@ func (n Node) hashRanges(posts []string) (*rangeHasher, error) {
 		tied:      make([]bool, len(keys)),
 		last:      -1,
 		loose:     -1,
+
+		priorityAt: make([]bool, len(keys)),
 	}
 	walkRanges(n, keys, &h.nest, h)
 	h.hashes[h.at] = h.hash()
@@ -172,6 +174,10 @@ type rangeHasher struct {
 	tied  []bool // range i must be sent if range i+1 is, and the reverse
 	last  int    // the range of the last part
 	loose int    // the first range with a priority that waits for a child, or -1
+
+	// Clients also drop the priority of a leaf that a merge starts behind. Such a
+	// merge must start behind that priority instead.
+	priorityAt []bool // whether posts[i] is a leaf with a priority
 }
 
 func (h *rangeHasher) part(at int, n Node) {
@@ -182,11 +188,20 @@ func (h *rangeHasher) part(at int, n Node) {
 	h.last = at
 	h.moveTo(at)
 	h.leaves(n, h.leaf)
+	if hasPriority(n.text) && n.IsLeaf() && at < len(h.posts) {
+		h.priorityAt[at] = h.isAt(h.posts[at])
+	}
+}
+
+// isAt reports whether the current position is that of a post.
+func (h *rangeHasher) isAt(post []string) bool {
+	return slices.EqualFunc(h.keys, post, func(quoted, key string) bool { return unquote(quoted) == key })
 }
 
 func (h *rangeHasher) priority(at int, p Node, before, after bool) {
 	switch {
-	case before:
+	case before && h.last == at:
+	case !after:
 		h.tie(h.last, at)
 	case h.loose < 0:
 		h.loose = at

@@ -12,6 +12,9 @@ import (
 func skipString(s string, i int) int {
 	for i++; ; i++ {
 		j := strings.IndexByte(s[i:], '"')
+		if j < 0 {
+			panic("tree: text is not canonical: a string does not end")
+		}
 		i += j
 		if s[i-1] != '\\' || !escapedAt(s, i) {
 			return i + 1

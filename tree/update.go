@@ -3,7 +3,6 @@ package tree
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -153,20 +152,6 @@ func (u Update) Check() error {
 		return fmt.Errorf("path %s is an ancestor of %s", a, b)
 	}
 	return nil
-}
-
-// Sort puts the writes in the order they are applied in: values in path order,
-// then priorities, since a priority needs a node to stand at.
-func (u Update) Sort() {
-	slices.SortStableFunc(u, func(a, b Write) int {
-		if a.Priority != b.Priority {
-			if b.Priority {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a.Path.s, b.Path.s)
-	})
 }
 
 // A ResolvedWrite is a write whose server values have been replaced.

@@ -9,8 +9,18 @@ import (
 
 type devCommand struct {
 	listenFlags
-	Data   string `help:"Directory to keep the data in; without it, it is gone when the server stops." type:"path" placeholder:"DIR"`
-	Sample string `help:"Fill new databases with a sample: chat, im, msgy, org, owner-storage or social." placeholder:"NAME"`
+	Data        string `help:"Directory to keep the data in; without it, it is gone when the server stops." type:"path" placeholder:"DIR"`
+	Sample      string `help:"Fill new databases with a sample: chat, im, msgy, org, owner-storage or social." placeholder:"NAME"`
+	AllowRemote bool   `help:"Allow a --host that others can reach. They can read and write everything."`
+	emulatorFlags
+}
+
+// emulatorFlags are what firebase-tools passes to the emulator that it has
+// downloaded. They mean nothing here.
+type emulatorFlags struct {
+	SingleProjectMode     string `name:"single_project_mode" hidden:"" env:"-"`
+	FunctionsEmulatorPort string `name:"functions_emulator_port" hidden:"" env:"-"`
+	FunctionsEmulatorHost string `name:"functions_emulator_host" hidden:"" env:"-"`
 }
 
 func (devCommand) Help() string {
@@ -18,11 +28,16 @@ func (devCommand) Help() string {
 and "owner" and unsigned tokens are accepted, as with the official emulator.
 
 Examples:
+
   dogwood dev --sample chat
-  dogwood dev --port 0 --data ./data --rules database.rules.json`
+  dogwood dev --rules database.rules.json
+  dogwood dev --port 0 --data ./data`
 }
 
 func (c *devCommand) Run(e *env) error {
+	if !c.AllowRemote && !isLoopback(c.Host) {
+		return fmt.Errorf("--host %s: others could read and write everything; pass --allow-remote if that is fine, or see dogwood serve", c.Host)
+	}
 	tree, err := sample(c.Sample)
 	if err != nil {
 		return err
@@ -34,22 +49,20 @@ func (c *devCommand) Run(e *env) error {
 	if c.DefaultNamespace == "" {
 		c.DefaultNamespace = "demo"
 	}
-	s, err := server.New(server.Options{
+	return c.run(e, server.Options{
 		Dev:              true,
 		Dir:              c.Data,
 		DefaultNamespace: c.DefaultNamespace,
 		Rules:            ruleset,
 		Sample:           tree,
 		Log:              c.logger(e),
-	})
-	if err != nil {
-		return err
-	}
-	return c.serve(e, s, func(base string) { c.greet(e, base) })
+	}, func(base string) { c.greet(e, base) })
 }
 
 // greet prints where everything is. The first line is for programs.
 func (c *devCommand) greet(e *env, base string) {
+	fmt.Fprintf(e.stdout, "Listening on %s\n", base)
+	base = reachable(base)
 	u, _ := url.Parse(base)
 	data, rules := "in memory", "open to everybody"
 	if c.Data != "" {
@@ -62,14 +75,14 @@ func (c *devCommand) greet(e *env, base string) {
 	if c.Sample == "chat" {
 		path = "/rooms"
 	}
-	fmt.Fprintf(e.stdout, `Listening on %[1]s
-
+	fmt.Fprintf(e.stdout, `
   database   %[1]s?ns=%[3]s   (any other ns is a database of its own)
   data       %[4]s
   rules      %[5]s
 
 Try it:
 
+  dogwood get %[6]s --shallow --url %[1]s
   curl '%[1]s%[6]s.json?shallow=true'
 
   import { initializeApp } from 'firebase/app'

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/url"
 	"os"
+	"slices"
 	"strconv"
+	"syscall"
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server"
@@ -15,9 +20,9 @@ import (
 type listenFlags struct {
 	Host             string `default:"127.0.0.1" help:"Address to listen on."`
 	Port             int    `default:"9000" short:"p" help:"Port to listen on; 0 picks a free one."`
-	DefaultNamespace string `help:"Namespace of requests that name none."`
-	Rules            string `help:"Rules document for databases that were given none." type:"existingfile"`
-	Verbose          bool   `short:"v" help:"Log every request."`
+	DefaultNamespace string `help:"Database of requests that name none." placeholder:"NAME"`
+	Rules            string `help:"Rules document for databases that were given none." type:"path" placeholder:"FILE"`
+	Verbose          bool   `short:"v" help:"Log more."`
 }
 
 func (f *listenFlags) logger(e *env) *slog.Logger {
@@ -28,13 +33,14 @@ func (f *listenFlags) logger(e *env) *slog.Logger {
 	return slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level}))
 }
 
+// ruleset reads the rules document, nil if none was given.
 func (f *listenFlags) ruleset() (*rules.Ruleset, error) {
 	if f.Rules == "" {
 		return nil, nil
 	}
 	text, err := os.ReadFile(f.Rules)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--rules: %w", err)
 	}
 	r, err := rules.Parse(string(text))
 	if err != nil {
@@ -43,13 +49,90 @@ func (f *listenFlags) ruleset() (*rules.Ruleset, error) {
 	return r, nil
 }
 
-// serve runs a server until it is interrupted. started is called with its URL
-// when it accepts connections.
-func (f *listenFlags) serve(e *env, s *server.Server, started func(url string)) error {
+// run opens the databases that a server has from the start and serves until it
+// is interrupted. started is called with its URL when it accepts connections.
+func (f *listenFlags) run(e *env, o server.Options, started func(url string)) error {
+	names := o.Namespaces
+	if o.DefaultNamespace != "" && !slices.Contains(names, o.DefaultNamespace) {
+		names = append(slices.Clip(names), o.DefaultNamespace)
+	}
+	s, err := server.New(o)
+	if err != nil {
+		return err
+	}
+	if o.Dir != "" {
+		if err := openDatabases(e, s, o, names); err != nil {
+			return errors.Join(err, s.Close())
+		}
+	}
 	l, err := net.Listen("tcp", net.JoinHostPort(f.Host, strconv.Itoa(f.Port)))
 	if err != nil {
-		return fmt.Errorf("%w (is another server running? choose another --port)", err)
+		return errors.Join(f.cannotListen(err), s.Close())
 	}
 	started("http://" + l.Addr().String())
 	return s.Serve(e.ctx, l)
+}
+
+func (f *listenFlags) cannotListen(err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("port %d is in use, perhaps by another server; choose another with --port, or --port 0 for any free one", f.Port)
+	}
+	return err
+}
+
+// openDatabases makes a server open databases, which it otherwise does when
+// somebody asks for them: then they are ours, and no other server can have them.
+func openDatabases(e *env, s *server.Server, o server.Options, names []string) error {
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return err
+	}
+	if err := probe(o.Dir, names); err != nil {
+		return err
+	}
+	secret := append(slices.Clone(o.AdminSecrets), "owner")[0]
+	for _, name := range names {
+		q := url.Values{"ns": {name}, "shallow": {"true"}, "limitToFirst": {"1"}}
+		r, err := http.NewRequestWithContext(e.ctx, http.MethodGet, "http://localhost/.json?"+q.Encode(), nil)
+		if err != nil {
+			return err
+		}
+		r.Header.Set("Authorization", "Bearer "+secret)
+		w := statusRecorder{header: http.Header{}}
+		if s.ServeHTTP(&w, r); w.status != http.StatusOK {
+			return fmt.Errorf("database %s could not be opened: status %d", name, w.status)
+		}
+	}
+	return nil
+}
+
+// A statusRecorder is a response of which only the status matters.
+type statusRecorder struct {
+	header http.Header
+	status int
+}
+
+func (w *statusRecorder) Header() http.Header         { return w.header }
+func (w *statusRecorder) WriteHeader(status int)      { w.status = status }
+func (w *statusRecorder) Write(p []byte) (int, error) { return len(p), nil }
+
+// isLoopback reports whether an address can be reached from this machine only.
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// reachable returns the URL by which this machine reaches a server that listens
+// on base: no client can connect to the address that stands for all addresses.
+func reachable(base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return base
+	}
+	if ip := net.ParseIP(u.Hostname()); ip != nil && ip.IsUnspecified() {
+		u.Host = net.JoinHostPort("localhost", u.Port())
+	}
+	return u.String()
 }

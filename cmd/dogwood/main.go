@@ -6,9 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -16,23 +16,40 @@ import (
 
 // commands is the command line. Each command has a file of its own.
 type commands struct {
-	Dev     devCommand     `cmd:"" help:"Run a local server for development: open rules, data in memory."`
-	Serve   serveCommand   `cmd:"" help:"Run a server on data that is kept on disk."`
-	Version versionCommand `cmd:"" help:"Print the version."`
-}
+	Dev   devCommand   `cmd:"" group:"Servers" help:"Run a local server for development: open rules, data in memory."`
+	Serve serveCommand `cmd:"" group:"Servers" help:"Run a server on data that is kept on disk."`
 
-// env is what a command sees of the world, so that tests can run it.
-type env struct {
-	ctx    context.Context
-	stdin  io.Reader
-	stdout io.Writer
-	stderr io.Writer
+	Get    getCommand    `cmd:"" group:"Data" help:"Print the value at a path, or the children that a query selects."`
+	Set    setCommand    `cmd:"" group:"Data" help:"Replace the value at a path."`
+	Update updateCommand `cmd:"" group:"Data" help:"Write several places below a path at once and leave the others."`
+	Push   pushCommand   `cmd:"" group:"Data" help:"Add a child under a new, ascending key and print the key."`
+	Remove removeCommand `cmd:"" group:"Data" help:"Delete the value at a path."`
+	Watch  watchCommand  `cmd:"" group:"Data" help:"Follow the value at a path and print each change."`
+
+	Check   checkCommand   `cmd:"" group:"Tools" help:"Verify data files."`
+	Version versionCommand `cmd:"" group:"Tools" help:"Print the version."`
+
+	ShowVersion kong.VersionFlag `name:"version" help:"Print the version." env:"-"`
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	dropEmptyVariables()
 	os.Exit(run(&env{ctx, os.Stdin, os.Stdout, os.Stderr}, os.Args[1:]))
+}
+
+// envPrefix begins the names of the variables that stand for flags.
+const envPrefix = "DOGWOOD"
+
+// dropEmptyVariables makes an empty variable the same as none, which is what
+// compose files and scripts mean by it.
+func dropEmptyVariables() {
+	for _, pair := range os.Environ() {
+		if name, value, _ := strings.Cut(pair, "="); value == "" && strings.HasPrefix(name, envPrefix+"_") {
+			_ = os.Unsetenv(name) // it is there, so its name is valid
+		}
+	}
 }
 
 // run executes one command line and returns the exit code: 0, 1 for a failure,
@@ -44,7 +61,10 @@ func run(e *env, args []string) int {
 		kong.Description("A realtime JSON tree database that speaks the Firebase protocol."),
 		kong.Writers(e.stdout, e.stderr),
 		kong.Exit(func(code int) { exit = code }),
-		kong.UsageOnError(),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.DefaultEnvars(envPrefix),
+		kong.WithHyphenPrefixedParameters(true), // --start-at -5
+		kong.Vars{"version": versionLine()},
 		kong.Bind(e),
 	)
 	if err != nil {
@@ -55,16 +75,25 @@ func run(e *env, args []string) int {
 		args = []string{"--help"}
 	}
 	k, err := parser.Parse(args)
-	if exit >= 0 { // help was printed
+	if exit >= 0 { // help or the version was printed
 		return exit
 	}
 	if err != nil {
-		fmt.Fprintln(e.stderr, "dogwood:", err)
+		fmt.Fprintf(e.stderr, "dogwood: %v; see %s --help\n", err, commandOf(err))
 		return 2
 	}
-	if err := k.Run(e); err != nil && !errors.Is(err, context.Canceled) {
+	if err := k.Run(e); err != nil {
 		fmt.Fprintln(e.stderr, "dogwood:", err)
 		return 1
 	}
 	return 0
+}
+
+// commandOf returns the command that a wrong command line is for, as far as it
+// was understood.
+func commandOf(err error) string {
+	if e := (*kong.ParseError)(nil); errors.As(err, &e) && e.Context.Selected() != nil {
+		return "dogwood " + e.Context.Selected().Path()
+	}
+	return "dogwood"
 }

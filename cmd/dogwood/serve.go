@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/dogwooddb/dogwood/server"
@@ -14,17 +15,21 @@ import (
 
 type serveCommand struct {
 	listenFlags
-	Data      string   `help:"Directory that holds the data." default:"./dogwood-data" type:"path" placeholder:"DIR" env:"DOGWOOD_DATA"`
-	Namespace []string `help:"Databases to create if they do not exist." default:"default"`
+	Data      string   `help:"Directory that holds the data, ./dogwood-data if it is not given." default:"./dogwood-data" type:"path" placeholder:"DIR"`
+	Namespace []string `help:"Databases to create if they do not exist." default:"default" placeholder:"NAME"`
 }
 
 func (serveCommand) Help() string {
 	return `Listens on loopback unless --host says otherwise. Without rules everything is
 denied except to the admin secret, which is created in DIR/admin-secret and
-readable only by the user who runs the server.
+readable only by the user who runs the server. SIGINT and SIGTERM end it when
+the requests that are under way are done.
 
 Examples:
-  dogwood serve --data /var/lib/dogwood
+
+  dogwood serve --data /var/lib/dogwood --rules database.rules.json
+  dogwood serve --host 0.0.0.0 --namespace shop,shop-test
+  dogwood get / --secret-file dogwood-data/admin-secret
   curl -H "Authorization: Bearer $(cat dogwood-data/admin-secret)" localhost:9000/.json`
 }
 
@@ -37,25 +42,49 @@ func (c *serveCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	log := c.logger(e)
+	if file := secretFile(c.Data); othersCanRead(file) {
+		log.Warn("others can read the admin secret", "file", file)
+	}
 	if c.DefaultNamespace == "" && len(c.Namespace) == 1 {
 		c.DefaultNamespace = c.Namespace[0]
 	}
-	s, err := server.New(server.Options{
+	return c.run(e, server.Options{
 		Dir:              c.Data,
 		DefaultNamespace: c.DefaultNamespace,
 		Namespaces:       c.Namespace,
 		AdminSecrets:     []string{secret},
 		Rules:            ruleset,
-		Log:              c.logger(e),
-	})
-	if err != nil {
-		return err
-	}
-	return c.serve(e, s, func(base string) {
-		fmt.Fprintf(e.stdout, "Listening on %s\n\n  data           %s\n  databases      %s\n  admin secret   %s\n",
-			base, c.Data, strings.Join(c.Namespace, ", "), secretFile(c.Data))
-	})
+		Log:              log,
+	}, func(base string) { c.greet(e, base) })
 }
+
+// greet prints where everything is. The first line is for programs.
+func (c *serveCommand) greet(e *env, base string) {
+	rules := "locked, until you set some"
+	if c.Rules != "" {
+		rules = c.Rules
+	}
+	fmt.Fprintf(e.stdout, `Listening on %s
+
+  databases      %s
+  data           %s
+  rules          %s   (of databases that were given none)
+  admin secret   %s
+`, base, strings.Join(c.Namespace, ", "), c.Data, rules, secretFile(c.Data))
+	if !isLoopback(c.Host) {
+		fmt.Fprintf(e.stdout, "\nThis is plain HTTP: have a proxy in front of it that speaks TLS.\n")
+	}
+	fmt.Fprintf(e.stdout, `
+Try it:
+
+  dogwood get / --url %s --secret-file %s
+
+`, reachable(base), secretFile(c.Data))
+}
+
+// minSecret is the length of the shortest secret that is taken for one.
+const minSecret = 16
 
 func secretFile(dir string) string { return filepath.Join(dir, "admin-secret") }
 
@@ -65,17 +94,35 @@ func adminSecret(dir string) (string, error) {
 		return "", err
 	}
 	file := secretFile(dir)
-	text, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		secret := rand.Text()
-		return secret, os.WriteFile(file, []byte(secret+"\n"), 0o600)
+	err := createSecret(file)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
 	}
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return "", err
 	}
 	secret := strings.TrimSpace(string(text))
-	if len(secret) < 16 {
+	if len(secret) < minSecret {
 		return "", fmt.Errorf("%s: too short to be a secret; delete it to have a new one made", file)
 	}
 	return secret, nil
+}
+
+// othersCanRead reports whether a file has permissions for others than its
+// owner. Windows keeps them elsewhere.
+func othersCanRead(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0
+}
+
+// createSecret makes a new file with a random secret that only its owner can
+// read. A file that is there already is an error: another server may use it.
+func createSecret(file string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, rand.Text())
+	return errors.Join(err, f.Close())
 }

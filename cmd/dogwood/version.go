@@ -10,12 +10,21 @@ var version = "dev"
 
 type versionCommand struct{}
 
+func (versionCommand) Help() string {
+	return `Examples:
+
+  dogwood version`
+}
+
 func (versionCommand) Run(e *env) error {
-	info, _ := debug.ReadBuildInfo()
+	_, err := fmt.Fprintln(e.stdout, versionLine())
+	return err
+}
+
+func versionLine() string {
 	goVersion := "unknown Go"
-	if info != nil {
+	if info, ok := debug.ReadBuildInfo(); ok {
 		goVersion = info.GoVersion
 	}
-	_, err := fmt.Fprintf(e.stdout, "dogwood %s (%s)\n", version, goVersion)
-	return err
+	return fmt.Sprintf("dogwood %s (%s)", version, goVersion)
 }

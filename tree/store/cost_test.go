@@ -161,7 +161,9 @@ func TestIndexedRangeReadsItsWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	build(t, s)
-	at := func(i float64) tree.Bound { return tree.Bound{Set: true, Value: tree.Number(i), KeyRank: tree.BeforeKeys} }
+	at := func(i float64) tree.Bound {
+		return tree.Bound{Set: true, Value: tree.Number(i), KeyRank: tree.BeforeKeys}
+	}
 	for _, q := range []tree.Query{
 		{OrderBy: tree.ByValue, Start: at(500_000), Limit: window},
 		{OrderBy: tree.ByValue, End: at(500_000), Limit: window, FromLast: true},

@@ -13,7 +13,7 @@ import (
 // of something else, the most frequent change of a packed row, is one splice of
 // its text; all else goes through the node.
 func edit(n tree.Node, p tree.Path, v tree.Node) tree.Node {
-	if v.IsEmpty() || p.IsRoot() || !plain(p) {
+	if v.IsEmpty() || p.IsRoot() || !n.IsObject() || !plain(p) {
 		return n.With(p, v)
 	}
 	at := strings.ReplaceAll(p.Clean(), "/", ".")

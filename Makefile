@@ -1,0 +1,25 @@
+.PHONY: help build test quick race model fuzz bench e2e fmt
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/'
+build: ## build bin/dogwood
+	go build -o bin/dogwood ./cmd/dogwood
+test: ## run every test, as CI does
+	./test.sh
+quick: ## vet and the Go tests
+	./test.sh quick
+race: ## the Go tests with the race detector
+	go test -race ./...
+model: ## 100,000 random operations against the reference model
+	DOGWOOD_MODEL_STEPS=100000 go test -count=1 -run Model ./server ./tree/store
+T ?= 30s
+fuzz: ## every fuzz target for T=30s each
+	@go list ./... | while read p; do \
+	  for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+	    echo "== $$p $$f"; go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(T) -fuzzminimizetime 5x $$p || exit 1; \
+	  done; done
+bench: ## Go benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+e2e: ## the real clients only
+	./test.sh e2e
+fmt: ## format the Go code
+	gofmt -w $$(git ls-files '*.go')

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+	"unicode"
+)
+
+// clientFlags say which database a command is about, and on whose behalf.
+type clientFlags struct {
+	URL        string `group:"Server" help:"Address of the server." default:"http://localhost:9000"`
+	Namespace  string `group:"Server" help:"Database on the server; --instance is another name for it." aliases:"instance" placeholder:"NAME"`
+	SecretFile string `group:"Server" help:"File that holds the admin secret or an access token. Without it, the environment variable DOGWOOD_SECRET is used." type:"path" placeholder:"FILE"`
+	Owner      bool   `group:"Server" help:"Act as the owner of a development server, to whom no rules apply."`
+}
+
+// A client sends requests to the REST API of one database.
+type client struct {
+	http   *http.Client
+	base   *url.URL // without a query
+	ns     string   // "" leaves the choice to the server
+	bearer string   // "" is anonymous
+}
+
+// client returns a client for the database that the flags name.
+func (f *clientFlags) client() (*client, error) {
+	base, err := parseServerURL(f.URL)
+	if err != nil {
+		return nil, err
+	}
+	c := &client{http: &http.Client{}, base: base, ns: f.Namespace}
+	if c.ns == "" {
+		c.ns = base.Query().Get("ns")
+	}
+	base.RawQuery = ""
+	c.bearer, err = f.credential()
+	return c, err
+}
+
+// parseServerURL reads the address of a server, with or without the scheme and
+// with nothing but ns in its query. Command lines are no place for secrets:
+// every user of the machine can read them.
+func parseServerURL(text string) (*url.URL, error) {
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("--url %s: not the address of a server, such as http://localhost:9000", text)
+	}
+	if u.User != nil {
+		return nil, errors.New("--url: a secret does not belong into an address; see --secret-file")
+	}
+	for name := range u.Query() {
+		if name != "ns" {
+			return nil, fmt.Errorf("--url: unexpected parameter %s; secrets go into --secret-file", name)
+		}
+	}
+	u.Fragment = ""
+	return u, nil
+}
+
+// credential returns what proves who we are, "" for nothing.
+func (f *clientFlags) credential() (string, error) {
+	switch {
+	case f.Owner && f.SecretFile != "":
+		return "", errors.New("--owner and --secret-file can't be used together")
+	case f.Owner:
+		return "owner", nil
+	case f.SecretFile == "":
+		return strings.TrimSpace(os.Getenv("DOGWOOD_SECRET")), nil
+	}
+	text, err := os.ReadFile(f.SecretFile)
+	if err != nil {
+		return "", fmt.Errorf("--secret-file: %w", err)
+	}
+	secret := strings.TrimSpace(string(text))
+	if secret == "" {
+		return "", fmt.Errorf("--secret-file %s: the file is empty", f.SecretFile)
+	}
+	return secret, nil
+}
+
+// url returns the address of a path for requests.
+func (c *client) url(path string, query url.Values) string {
+	q := url.Values{}
+	for name, values := range query {
+		q[name] = values
+	}
+	if c.ns != "" {
+		q.Set("ns", c.ns)
+	}
+	u := c.place(path) + ".json"
+	if len(q) > 0 {
+		u += "?" + q.Encode()
+	}
+	return u
+}
+
+// place returns the address of a path for people.
+func (c *client) place(path string) string {
+	u := c.base.Scheme + "://" + c.base.Host + strings.TrimRight(c.base.EscapedPath(), "/") + "/"
+	var keys []string
+	for key := range strings.SplitSeq(path, "/") {
+		if key != "" {
+			keys = append(keys, url.PathEscape(key))
+		}
+	}
+	return u + strings.Join(keys, "/")
+}
+
+// expectBytes is the size from which a body waits for the server's consent: a
+// server that refuses closes the connection, and its reason may be lost while
+// we are still sending.
+const expectBytes = 1 << 20
+
+// request returns a request about a path; p is nil if it has no body.
+func (c *client) request(ctx context.Context, method, path string, query url.Values, p *payload) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, method, c.url(path, query), nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("User-Agent", "dogwood/"+version)
+	if c.bearer != "" {
+		r.Header.Set("Authorization", "Bearer "+c.bearer)
+	}
+	if p == nil {
+		return r, nil
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Body, r.ContentLength, r.GetBody = p, p.size, p.again
+	if p.size < 0 || p.size >= expectBytes {
+		r.Header.Set("Expect", "100-continue")
+	}
+	return r, nil
+}
+
+// do sends a request. What is not a success is an error that says what to do.
+func (c *client) do(r *http.Request) (*http.Response, error) {
+	resp, err := c.http.Do(r)
+	if err != nil {
+		return nil, c.unreachable(r.Context(), err)
+	}
+	if resp.StatusCode/100 == 2 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	return nil, c.refusal(resp)
+}
+
+// call sends a request and copies the answer to w.
+func (c *client) call(r *http.Request, w io.Writer) error {
+	resp, err := c.do(r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(w, resp.Body); err != nil {
+		if r.Context().Err() != nil {
+			return errInterrupted
+		}
+		return fmt.Errorf("the answer broke off: %w", err)
+	}
+	return nil
+}
+
+// unreachable explains why there is no answer.
+func (c *client) unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	if e := (*url.Error)(nil); errors.As(err, &e) {
+		err = e.Err
+	}
+	server := c.base.Scheme + "://" + c.base.Host
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("no server at %s; start one with \"dogwood dev\", or name another with --url", server)
+	}
+	return fmt.Errorf("%s: %w", server, err)
+}
+
+// A serverError is an answer that is not a success.
+type serverError struct {
+	status int
+	text   string // what the server said
+	advice string // what to do, "" if the text says it all
+}
+
+func (e *serverError) Error() string {
+	if e.advice == "" {
+		return e.text
+	}
+	return strings.TrimSuffix(e.text, ".") + "; " + e.advice
+}
+
+func (c *client) refusal(resp *http.Response) *serverError {
+	e := &serverError{status: resp.StatusCode, text: errorText(resp)}
+	switch {
+	case e.status == http.StatusUnauthorized && c.bearer == "":
+		e.advice = "pass the admin secret with --secret-file or in DOGWOOD_SECRET (--owner on a development server)"
+	case e.status == http.StatusUnauthorized:
+		e.advice = "the server does not accept this secret"
+	case e.status == http.StatusNotFound && c.ns != "":
+		e.advice = fmt.Sprintf("is there a database %q on this server? --namespace names another", c.ns)
+	case e.status == http.StatusNotFound:
+		e.advice = "name a database with --namespace"
+	case e.status/100 == 3:
+		e.advice = "the database is at " + resp.Header.Get("Location")
+	case e.status == http.StatusServiceUnavailable:
+		e.advice = "try again"
+	}
+	return e
+}
+
+// errorText returns the error that an answer carries: the member of that name,
+// or else the beginning of its text, without what could confuse a terminal.
+func errorText(resp *http.Response) string {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // a part is good enough
+	var answer struct{ Error string }
+	text := string(body)
+	if json.Unmarshal(body, &answer) == nil && answer.Error != "" {
+		text = answer.Error
+	}
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.TrimSpace(text))
+	if text == "" || strings.HasPrefix(text, "<") {
+		return "the server answered " + resp.Status
+	}
+	return text
+}

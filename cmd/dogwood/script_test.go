@@ -1,0 +1,297 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"dogwood": main})
+}
+
+// TestScripts runs testdata/cli. Beside the commands of testscript there are
+//
+//	start NAME ARG…         run a server in the background and wait until it listens;
+//	                        DOGWOOD_URL is its address
+//	run NAME ARG…           run any command in the background; NAME.out and NAME.err get its output
+//	await FILE REGEXP       wait until a file matches
+//	signal NAME [SIGNAL]    send a signal, SIGTERM if not given
+//	ended NAME [CODE]       wait for the exit code, 0 if not given
+//	halt NAME [SIGNAL]      both, for a process that ends well
+//	refused                 wait until DOGWOOD_URL accepts no connections
+//	status CODE ARG…        run dogwood in the foreground and check its exit code
+//	freeport VARIABLE       find a port that nobody uses
+//	mode MODE FILE          check permissions
+//	poke FILE OLD NEW       replace bytes of a file
+//	upload PATH TEXT        begin a PUT and wait until the server reads its body
+//	uploaded TEXT           send the rest of it and wait for success
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "../../testdata/cli",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			e.Values["world"] = &world{procs: make(map[string]*process)}
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"start":    command(2, start),
+			"run":      command(2, func(ts *testscript.TestScript, args []string) error { return runBackground(ts, args[0], args[1:]) }),
+			"await":    command(2, await),
+			"signal":   command(1, sendSignal),
+			"ended":    command(1, ended),
+			"halt":     command(1, halt),
+			"refused":  command(0, refused),
+			"status":   command(2, status),
+			"freeport": command(1, freePort),
+			"mode":     command(2, mode),
+			"poke":     command(3, poke),
+			"upload":   command(2, upload),
+			"uploaded": command(1, uploaded),
+		},
+	})
+}
+
+// patience is how long a script waits for what must come.
+const patience = 20 * time.Second
+
+// world is what a script has going.
+type world struct {
+	procs  map[string]*process
+	body   *io.PipeWriter
+	result chan error // of the upload
+}
+
+func worldOf(ts *testscript.TestScript) *world { return ts.Value("world").(*world) }
+
+// A process runs in the background of a script.
+type process struct {
+	*exec.Cmd
+	ended chan error // gets the result, once
+}
+
+// command makes a testscript command of a function that takes at least min
+// arguments.
+func command(min int, f func(*testscript.TestScript, []string) error) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) < min {
+			ts.Fatalf("wrong use: not negated, and with %d arguments", min)
+		}
+		ts.Check(f(ts, args))
+	}
+}
+
+func start(ts *testscript.TestScript, args []string) error {
+	if err := runBackground(ts, args[0], args[1:]); err != nil {
+		return err
+	}
+	out := args[0] + ".out"
+	if err := await(ts, []string{out, `Listening on \S+\n`}); err != nil {
+		return err
+	}
+	line, _, _ := strings.Cut(ts.ReadFile(out), "\n")
+	url, ok := strings.CutPrefix(line, "Listening on ")
+	if !ok {
+		return fmt.Errorf("the first line of a server is %q", line)
+	}
+	ts.Setenv("DOGWOOD_URL", url)
+	return nil
+}
+
+// passed are the variables that background processes get from the script.
+var passed = []string{"HOME", "TMPDIR", "PATH", "DOGWOOD_URL", "DOGWOOD_DATA", "DOGWOOD_PORT", "DOGWOOD_HOST", "DOGWOOD_NAMESPACE", "DOGWOOD_SECRET"}
+
+func runBackground(ts *testscript.TestScript, name string, args []string) error {
+	p := &process{Cmd: exec.Command("dogwood", args...), ended: make(chan error, 1)}
+	p.Dir = ts.MkAbs(".")
+	for _, name := range passed {
+		if v := ts.Getenv(name); v != "" {
+			p.Env = append(p.Env, name+"="+v)
+		}
+	}
+	stdout, err := os.Create(ts.MkAbs(name + ".out"))
+	ts.Check(err)
+	stderr, err := os.Create(ts.MkAbs(name + ".err"))
+	ts.Check(err)
+	p.Stdout, p.Stderr = stdout, stderr
+	if err := p.Start(); err != nil {
+		return err
+	}
+	go func() { p.ended <- errors.Join(p.Wait(), stdout.Close(), stderr.Close()) }()
+	worldOf(ts).procs[name] = p
+	ts.Defer(func() {
+		if worldOf(ts).procs[name] == p {
+			_ = p.Process.Kill() // it may have ended by itself
+			<-p.ended
+		}
+	})
+	return nil
+}
+
+func await(ts *testscript.TestScript, args []string) error {
+	re, err := regexp.Compile("(?m)" + args[1])
+	if err != nil {
+		return err
+	}
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		if err != nil || re.Match(text) {
+			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%s does not match %s:\n%s\n%s", args[0], args[1], text, ts.ReadFile(strings.Replace(args[0], ".out", ".err", 1)))
+		}
+	}
+}
+
+func halt(ts *testscript.TestScript, args []string) error {
+	if err := sendSignal(ts, args); err != nil {
+		return err
+	}
+	if args = append(args, "TERM"); args[1] == "KILL" {
+		return ended(ts, []string{args[0], "-1"})
+	}
+	return ended(ts, args[:1])
+}
+
+var signals = map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL}
+
+func sendSignal(ts *testscript.TestScript, args []string) error {
+	return worldOf(ts).procs[args[0]].Process.Signal(signals[append(args, "TERM")[1]])
+}
+
+func ended(ts *testscript.TestScript, args []string) error {
+	want, err := strconv.Atoi(append(args, "0")[1])
+	if err != nil {
+		return err
+	}
+	p := worldOf(ts).procs[args[0]]
+	select {
+	case err := <-p.ended:
+		delete(worldOf(ts).procs, args[0])
+		if got := p.ProcessState.ExitCode(); got != want {
+			return fmt.Errorf("%s: %v, want exit code %d\n%s", args[0], err, want, ts.ReadFile(args[0]+".err"))
+		}
+		return nil
+	case <-time.After(patience):
+		return fmt.Errorf("%s does not end", args[0])
+	}
+}
+
+func refused(ts *testscript.TestScript, _ []string) error {
+	addr := strings.TrimPrefix(ts.Getenv("DOGWOOD_URL"), "http://")
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			return nil
+		}
+		c.Close()
+	}
+	return fmt.Errorf("%s still accepts connections", addr)
+}
+
+func status(ts *testscript.TestScript, args []string) error {
+	want, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	got := 0
+	if e := (*exec.ExitError)(nil); errors.As(ts.Exec("dogwood", args[1:]...), &e) {
+		got = e.ExitCode()
+	}
+	if got != want {
+		return fmt.Errorf("exit code %d, want %d", got, want)
+	}
+	return nil
+}
+
+func freePort(ts *testscript.TestScript, args []string) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	ts.Setenv(args[0], strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
+	return l.Close()
+}
+
+func mode(ts *testscript.TestScript, args []string) error {
+	info, err := os.Stat(ts.MkAbs(args[1]))
+	if err != nil {
+		return err
+	}
+	if got := fmt.Sprintf("%o", info.Mode().Perm()); got != args[0] {
+		return fmt.Errorf("%s has mode %s, want %s", args[1], got, args[0])
+	}
+	return nil
+}
+
+func poke(ts *testscript.TestScript, args []string) error {
+	file, from, to := ts.MkAbs(args[0]), []byte(args[1]), []byte(args[2])
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if len(from) != len(to) || !bytes.Contains(text, from) {
+		return fmt.Errorf("cannot replace %q by %q in %s", from, to, args[0])
+	}
+	return os.WriteFile(file, bytes.ReplaceAll(text, from, to), 0o600)
+}
+
+func upload(ts *testscript.TestScript, args []string) error {
+	w := worldOf(ts)
+	body, pipe := io.Pipe()
+	w.body, w.result = pipe, make(chan error, 1)
+	reading := make(chan struct{})
+	ctx := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{Got100Continue: func() { close(reading) }})
+	r, err := http.NewRequestWithContext(ctx, http.MethodPut, ts.Getenv("DOGWOOD_URL")+args[0]+".json", body)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Expect", "100-continue")
+	r.Header.Set("Authorization", "Bearer "+ts.Getenv("DOGWOOD_SECRET"))
+	c := http.Client{Transport: &http.Transport{ExpectContinueTimeout: patience}}
+	go func() {
+		resp, err := c.Do(r)
+		if err == nil && resp.StatusCode != http.StatusOK {
+			err = errors.New(resp.Status)
+		}
+		w.result <- err
+	}()
+	select {
+	case <-reading:
+	case err := <-w.result:
+		return fmt.Errorf("refused: %w", err)
+	}
+	_, err = io.WriteString(pipe, args[1])
+	return err
+}
+
+func uploaded(ts *testscript.TestScript, args []string) error {
+	w := worldOf(ts)
+	if _, err := io.WriteString(w.body, args[0]); err != nil {
+		return err
+	}
+	w.body.Close()
+	select {
+	case err := <-w.result:
+		return err
+	case <-time.After(patience):
+		return errors.New("the upload was not answered")
+	}
+}

@@ -1,0 +1,150 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+const (
+	typeJSON   = "application/json; charset=utf-8"
+	typeScript = "application/javascript; charset=utf-8"
+	typeText   = "text/plain; charset=utf-8"
+)
+
+// An answer is a whole response to a request. The zero answer is one that has
+// been sent already, as event streams are.
+type answer struct {
+	status int
+	kind   string // Content-Type; "" is typeJSON
+	tag    string // ETag, "" for none
+	body   []byte
+}
+
+// json answers 200 with compact JSON, in the form that print= asks for. body
+// is called only if the client wants to see it.
+func (q *request) json(body func(dst []byte) []byte) answer {
+	if q.form.silent {
+		return answer{status: http.StatusNoContent}
+	}
+	b := body(nil)
+	if q.form.pretty {
+		b = append(tree.AppendPretty(nil, string(b)), '\n')
+	}
+	a := answer{status: http.StatusOK, body: b}
+	if q.form.callback != "" {
+		a.body, a.kind = jsonp(q.form.callback, b), typeScript
+	}
+	return a
+}
+
+// jsonText is json for a text that is there.
+func (q *request) jsonText(body string) answer {
+	return q.json(func(dst []byte) []byte { return append(dst, body...) })
+}
+
+// node answers with a value in plain form, with the ETag that was asked for.
+func (q *request) node(n tree.Node) answer {
+	a := q.json(func(dst []byte) []byte { return tree.AppendPlain(dst, n) })
+	a.tag = q.cond.tag(n)
+	return a
+}
+
+// failure answers with an error, always as pretty JSON (REST §4.2), and logs
+// what is our own fault.
+func (q *request) failure(err error) answer {
+	if q.r.Context().Err() != nil && errors.Is(err, context.Canceled) {
+		return answer{} // the client left
+	}
+	e := q.statusOf(err)
+	if e.status == http.StatusInternalServerError {
+		q.s.log.ErrorContext(q.r.Context(), "request failed", "method", q.method, "namespace", q.ns, "path", q.path, "err", err)
+	}
+	if e.status == http.StatusServiceUnavailable {
+		q.w.Header().Set("Retry-After", "1")
+	}
+	body := append([]byte("{\n  \"error\" : "), wire.AppendString(nil, e.text)...)
+	return answer{status: e.status, body: append(body, "\n}\n"...)}
+}
+
+// send writes an answer.
+func (q *request) send(a answer) {
+	if a.status == 0 {
+		return
+	}
+	h := q.w.Header()
+	if a.tag != "" {
+		h.Set("ETag", a.tag)
+	}
+	if a.status == http.StatusNoContent || a.status == http.StatusNotModified {
+		q.w.WriteHeader(a.status)
+		return
+	}
+	if a.kind == "" {
+		a.kind = typeJSON
+	}
+	h.Set("Content-Type", a.kind)
+	if q.form.download != "" && a.status == http.StatusOK {
+		h.Set("Content-Disposition", disposition(q.form.download))
+	}
+	q.sendBody(a)
+}
+
+func (q *request) sendBody(a answer) {
+	h := q.w.Header()
+	h.Add("Vary", "Accept-Encoding")
+	dst := io.Writer(&timedWriter{q.w, http.NewResponseController(q.w)})
+	if len(a.body) > gzipFrom && q.method != http.MethodHead && acceptsGzip(q.r.Header) {
+		h.Set("Content-Encoding", "gzip")
+		q.w.WriteHeader(a.status)
+		compress(dst, a.body)
+		return
+	}
+	h.Set("Content-Length", strconv.Itoa(len(a.body)))
+	q.w.WriteHeader(a.status)
+	if q.r.Method != http.MethodHead {
+		_, _ = dst.Write(a.body) // an error means that the client left
+	}
+}
+
+// A timedWriter gives the client a new writeTimeout for each chunk.
+type timedWriter struct {
+	dst  io.Writer
+	conn *http.ResponseController
+}
+
+func (t *timedWriter) Write(p []byte) (n int, err error) {
+	for len(p) > 0 && err == nil {
+		_ = t.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+		var m int
+		m, err = t.dst.Write(p[:min(len(p), writeChunk)])
+		n, p = n+m, p[m:]
+	}
+	return n, err
+}
+
+// jsonp wraps JSON in a call. JSON may hold two line separators that older
+// JavaScript does not allow in strings.
+func jsonp(callback string, body []byte) []byte {
+	text := strings.NewReplacer("\u2028", `\u2028`, "\u2029", `\u2029`).Replace(strings.TrimSuffix(string(body), "\n"))
+	return []byte(callback + "(" + text + ");")
+}
+
+// disposition returns the header that makes browsers save an answer under the
+// given name, of which unsafe characters are replaced.
+func disposition(name string) string {
+	clean := strings.Map(func(r rune) rune {
+		if r < 0x20 || r >= 0x7f || strings.ContainsRune(`"\/:*?<>|;%`, r) {
+			return '_'
+		}
+		return r
+	}, name)
+	return `attachment; filename="` + clean[:min(len(clean), 200)] + `"`
+}

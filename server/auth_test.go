@@ -1,0 +1,187 @@
+package server
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	dsync "github.com/dogwooddb/dogwood/sync"
+)
+
+// unsigned returns a token with the given claims and no signature.
+func unsigned(claims string) string {
+	encode := base64.RawURLEncoding.EncodeToString
+	return encode([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + encode([]byte(claims)) + "."
+}
+
+// callerWith asks for the caller of a request with a query, and with an
+// Authorization header unless it is "".
+func callerWith(s *Server, query url.Values, header string) (dsync.Caller, error) {
+	r := httptest.NewRequest("GET", "/a.json?"+query.Encode(), nil)
+	if header != "" {
+		r.Header.Set("Authorization", header)
+	}
+	return s.callerOf(r)
+}
+
+func TestDevCallers(t *testing.T) {
+	s := newTest(t, Options{Dev: true})
+	admin := func(query url.Values, header string) {
+		t.Helper()
+		if c, err := callerWith(s, query, header); err != nil || !c.Admin {
+			t.Errorf("%v %q: caller %+v, %v, want the administrator", query, header, c, err)
+		}
+	}
+	admin(nil, "Bearer owner")
+	admin(nil, "bearer anything")
+	admin(url.Values{"access_token": {"owner"}}, "")
+	admin(url.Values{"auth": {"garbage"}}, "Bearer owner") // the header comes first
+	admin(url.Values{"auth": {unsigned(`{"v":0,"admin":true}`)}}, "")
+
+	user := func(claims, want string) {
+		t.Helper()
+		c, err := callerWith(s, url.Values{"auth": {unsigned(claims)}}, "")
+		if err != nil || c.Admin || c.Auth.JSON != want {
+			t.Errorf("claims %s: auth %s, %v, want %s", claims, c.Auth.JSON, err, want)
+		}
+	}
+	user(`{"sub":"ana","iat":0,"exp":3600,"firebase":{"sign_in_provider":"custom"}}`,
+		`{"provider":"custom","token":{"exp":3600,"firebase":{"sign_in_provider":"custom"},"iat":0,"sub":"ana"},"uid":"ana"}`)
+	user(`{"user_id":"ana"}`, `{"token":{"user_id":"ana"},"uid":"ana"}`)
+	user(`{"v":0,"d":{"uid":"ana","x":"<&>"}}`, `{"uid":"ana","x":"<&>"}`)
+	user(`{"sub":"bo","sub":"ana"}`, `{"token":{"sub":"ana"},"uid":"ana"}`)
+	user(`{"sub":"ana","d":{"uid":"bo"}}`, `{"token":{"d":{"uid":"bo"},"sub":"ana"},"uid":"ana"}`)
+
+	if c, err := callerWith(s, nil, ""); err != nil || c.Admin || !c.Auth.IsNull() {
+		t.Errorf("without credentials: caller %+v, %v, want nobody", c, err)
+	}
+	if c, err := callerWith(s, url.Values{"auth": {unsigned(`{"sub":"ana"}`)}}, ""); err != nil || c.Auth.UID != "ana" || c.Auth.Token != `{"sub":"ana"}` {
+		t.Errorf("caller %+v, %v, want uid and claims of ana", c, err)
+	}
+}
+
+func TestBadTokens(t *testing.T) {
+	s := newTest(t, Options{Dev: true})
+	for _, token := range []string{
+		"garbage", "a.b.c", "..", unsigned(`{}`), unsigned(`[]`), unsigned(`null`), unsigned(`{"sub":5}`),
+		unsigned(`{"sub":"ana"}x`), unsigned(`{"sub":"ana"`), unsigned(`{"admin":true}`), "x" + unsigned(`{"sub":"ana"}`),
+		unsigned(`{"sub":"` + strings.Repeat("a", maxTokenBytes) + `"}`),
+	} {
+		if c, err := callerWith(s, url.Values{"auth": {token}}, ""); !errors.Is(err, errBadToken) {
+			t.Errorf("auth=%.40s: caller %+v, %v, want %v", token, c, err, errBadToken)
+		}
+	}
+}
+
+// Nothing that dev mode believes is believed when serving.
+func TestServeBelievesOnlySecrets(t *testing.T) {
+	s := newTest(t, Options{AdminSecrets: []string{"", "first", "second"}})
+	for _, secret := range []string{"first", "second"} {
+		for _, try := range []struct {
+			query  url.Values
+			header string
+		}{
+			{nil, "Bearer " + secret},
+			{url.Values{"access_token": {secret}}, ""},
+			{url.Values{"auth": {secret}}, ""},
+		} {
+			if c, err := callerWith(s, try.query, try.header); err != nil || !c.Admin {
+				t.Errorf("%v: caller %+v, %v, want the administrator", try, c, err)
+			}
+		}
+	}
+	refused := []string{"owner", "Second", "secon", "second ", "null", unsigned(`{"sub":"ana"}`), unsigned(`{"v":0,"admin":true}`)}
+	for _, token := range refused {
+		if _, err := callerWith(s, url.Values{"access_token": {token}}, ""); !errors.Is(err, errUnauthorized) {
+			t.Errorf("access_token=%s: %v, want %v", token, err, errUnauthorized)
+		}
+		if _, err := callerWith(s, url.Values{"auth": {token}}, ""); !errors.Is(err, errBadToken) {
+			t.Errorf("auth=%s: %v, want %v", token, err, errBadToken)
+		}
+		for _, c := range []dsync.Credential{{Token: token}, {Token: token, Admin: true}, {Token: token, Admin: true, NoAuth: true}} {
+			caller, _, err := s.signIn(context.Background(), c)
+			var refusal *dsync.TokenError
+			if !errors.As(err, &refusal) || refusal.Status != "invalid_token" || caller.Admin || !caller.Auth.IsNull() {
+				t.Errorf("sign in with %+v: caller %+v, %v, want a refusal", c, caller, err)
+			}
+		}
+	}
+	if _, err := callerWith(s, nil, "Bearer owner"); !errors.Is(err, errUnauthorized) {
+		t.Errorf("Bearer owner: %v, want %v", err, errUnauthorized)
+	}
+	if _, _, err := s.signIn(context.Background(), dsync.Credential{Admin: true}); err == nil {
+		t.Error("the empty credential is an administrator's")
+	}
+}
+
+// Without secrets nobody is an administrator, not even with an empty one.
+func TestServeWithoutSecrets(t *testing.T) {
+	s := newTest(t, Options{AdminSecrets: []string{""}})
+	for _, header := range []string{"Bearer", "Bearer ", "Bearer  "} {
+		if c, _ := callerWith(s, nil, header); c.Admin {
+			t.Errorf("%q is an administrator", header)
+		}
+	}
+	if s.auth.isAdmin("") || s.auth.isSecret("") {
+		t.Error("the empty secret is accepted")
+	}
+}
+
+func TestOverride(t *testing.T) {
+	s := newTest(t, Options{Dev: true})
+	with := func(override string) (dsync.Caller, error) {
+		return callerWith(s, url.Values{"auth_variable_override": {override}}, "Bearer owner")
+	}
+	if c, err := with(`{"uid":"ana","token":{"a":1}}`); err != nil || c.Admin || c.Auth.UID != "ana" || c.Auth.Token != `{"a":1}` {
+		t.Errorf("caller %+v, %v, want ana without an administrator's rights", c, err)
+	}
+	if c, err := with(" null "); err != nil || c.Admin || !c.Auth.IsNull() {
+		t.Errorf("caller %+v, %v, want nobody", c, err)
+	}
+	for _, bad := range []string{"", "{", "[]", "5", `"ana"`, "{} {}"} {
+		if _, err := with(bad); err == nil || err.(*statusError).status != http.StatusBadRequest {
+			t.Errorf("override %q: %v, want a bad request", bad, err)
+		}
+	}
+	if _, err := callerWith(s, url.Values{"auth_variable_override": {"null"}}, ""); !errors.Is(err, errUnauthorized) {
+		t.Errorf("override without credentials: %v, want %v", err, errUnauthorized)
+	}
+	if _, err := callerWith(s, url.Values{"auth_variable_override": {"null"}, "auth": {unsigned(`{"sub":"ana"}`)}}, ""); !errors.Is(err, errUnauthorized) {
+		t.Errorf("override as a user: %v, want %v", err, errUnauthorized)
+	}
+}
+
+func TestSignIn(t *testing.T) {
+	s := newTest(t, Options{Dev: true})
+	ctx := context.Background()
+	c, info, err := s.signIn(ctx, dsync.Credential{Token: unsigned(`{"sub":"ana","exp":3600}`)})
+	if err != nil || c.Auth.UID != "ana" || !info.Expires.IsZero() {
+		t.Errorf("caller %+v, %+v, %v, want ana for good", c, info, err)
+	}
+	if want := `{"auth":{"token":{"exp":3600,"sub":"ana"},"uid":"ana"},"expires":3600}`; info.Data != want {
+		t.Errorf("reply %s, want %s", info.Data, want)
+	}
+	c, info, err = s.signIn(ctx, dsync.Credential{Token: "owner", Admin: true})
+	if err != nil || !c.Admin || info.Data != `{"auth":null}` {
+		t.Errorf("owner: caller %+v, %+v, %v, want the administrator", c, info, err)
+	}
+	c, _, err = s.signIn(ctx, dsync.Credential{Token: "owner", Admin: true, AuthVar: `{"uid":"ana"}`})
+	if err != nil || c.Admin || c.Auth.UID != "ana" {
+		t.Errorf("owner as ana: caller %+v, %v", c, err)
+	}
+	c, _, err = s.signIn(ctx, dsync.Credential{Token: "owner", Admin: true, NoAuth: true})
+	if err != nil || c.Admin || !c.Auth.IsNull() {
+		t.Errorf("owner as nobody: caller %+v, %v", c, err)
+	}
+	if _, _, err = s.signIn(ctx, dsync.Credential{Token: "owner"}); err == nil {
+		t.Error("owner is a user's token")
+	}
+	if _, _, err = s.signIn(ctx, dsync.Credential{Token: unsigned(`{"sub":"ana"}`), AuthVar: `{"uid":"bo"}`}); err == nil {
+		t.Error("a user may act as somebody else")
+	}
+}

@@ -1,0 +1,88 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// nullTag is the ETag of the absent node. All others are hashes.
+const nullTag = "null_etag"
+
+// conditions are the headers about ETags (REST §7). A tag is "" if its header
+// is absent.
+type conditions struct {
+	wantTag bool   // X-Firebase-ETag
+	match   string // If-Match
+	none    string // If-None-Match
+}
+
+func parseConditions(h http.Header) conditions {
+	return conditions{
+		wantTag: strings.EqualFold(h.Get("X-Firebase-ETag"), "true"),
+		match:   unquoteTag(h.Get("If-Match")),
+		none:    unquoteTag(h.Get("If-None-Match")),
+	}
+}
+
+// unquoteTag accepts what proxies and HTTP libraries make of a tag.
+func unquoteTag(tag string) string {
+	if n := len(tag); n > 2 && tag[0] == '"' && tag[n-1] == '"' {
+		return tag[1 : n-1]
+	}
+	return tag
+}
+
+// check refuses combinations that the service does not have.
+func (c conditions) check(q *request) error {
+	f := &q.form
+	conditional := c.match != "" || c.none != ""
+	reads := q.method == http.MethodGet || q.method == http.MethodHead
+	replaces := q.method == http.MethodPut || q.method == http.MethodDelete
+	switch {
+	case c.wantTag && f.shallow:
+		return badRequest("Mixing 'shallow' and etag requests is not supported")
+	case c.wantTag && f.isQuery:
+		return badRequest("Mixing querying parameters and ETag requests is not supported")
+	case conditional && (f.shallow || f.isQuery || f.silent):
+		return badRequest("Mixing 'shallow', querying parameters or 'print=silent' and if-match or if-none-match requests is not supported")
+	case c.match != "" && !replaces:
+		return badRequest("if-match is not supported for " + q.method + " requests")
+	case c.match != "" && q.target.Priority:
+		return badRequest("if-match is not supported for priorities")
+	case c.none != "" && !reads:
+		return badRequest("if-none-match is not supported for " + q.method + " requests")
+	case c.wantTag && q.method == http.MethodPatch:
+		return badRequest("etag is not supported for PATCH requests")
+	}
+	return nil
+}
+
+// tagOf returns the ETag of a value and its priorities.
+func tagOf(n tree.Node) string {
+	if n.IsEmpty() {
+		return nullTag
+	}
+	return n.Hash()
+}
+
+// tag returns the ETag to send with n, "" if the request does not ask for one.
+func (c conditions) tag(n tree.Node) string {
+	if c.wantTag || c.match != "" || c.none != "" {
+		return tagOf(n)
+	}
+	return ""
+}
+
+// hash returns the hash that If-Match asks the current value to have, nil for
+// an unconditional write.
+func (c conditions) hash() *string {
+	switch c.match {
+	case "":
+		return nil
+	case nullTag:
+		return new(string)
+	}
+	return &c.match
+}

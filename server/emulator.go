@@ -1,0 +1,172 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+)
+
+// This file is what the emulator tools and the firebase CLI ask of a server
+// beside data (REST §13 and §14). Only dev mode answers, except for the list
+// of databases, which an administrator may see everywhere.
+
+const textAppendJSON = "append .json to your request URI to use the REST API.\n"
+
+// front answers probes of whether the server is up.
+func (s *Server) front(q *request) (answer, error) {
+	return answer{status: http.StatusOK, kind: typeText, body: []byte("Dogwood is ready: " + textAppendJSON)}, nil
+}
+
+// noSuffix answers requests that forgot .json (REST §1.1).
+func (s *Server) noSuffix(q *request) (answer, error) {
+	status := http.StatusMethodNotAllowed
+	if q.method == http.MethodGet || q.method == http.MethodHead {
+		status = http.StatusNotFound
+	}
+	return answer{status: status, kind: typeText, body: []byte(textAppendJSON)}, nil
+}
+
+// getDatabases lists all namespaces: GET /.inspect/databases.json
+func (s *Server) getDatabases(q *request) (answer, error) {
+	if err := q.openAdmin(); err != nil {
+		return answer{}, err
+	}
+	type database struct {
+		Name string `json:"name"`
+	}
+	list := []database{}
+	for _, name := range s.spaces.names() {
+		list = append(list, database{name})
+	}
+	return q.encode(list)
+}
+
+// encode answers with a value of ours, whose texts need no care about HTML.
+func (q *request) encode(v any) (answer, error) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return answer{}, fmt.Errorf("encode answer: %w", err)
+	}
+	return q.jsonText(string(body)), nil
+}
+
+// onlyDev refuses what serve mode does not have, as if it did not exist.
+func (s *Server) onlyDev() error {
+	if !s.opts.Dev {
+		return errNotFound
+	}
+	return nil
+}
+
+// getEmulators tells test tools where the database is: GET /emulators of the
+// emulator hub. The host that they reached is the host they can use.
+func (s *Server) getEmulators(q *request) (answer, error) {
+	if err := s.onlyDev(); err != nil {
+		return answer{}, err
+	}
+	host, port := "localhost", 9000
+	if addr, ok := q.r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
+		host, port = addr.IP.String(), addr.Port
+	}
+	type emulator struct {
+		Name string `json:"name"`
+		Host string `json:"host"`
+		Port int    `json:"port"`
+	}
+	return q.encode(map[string]emulator{"database": {"database", host, port}})
+}
+
+// putFunctions accepts that function triggers, which do not exist, are
+// switched off and on: PUT /functions/disableBackgroundTriggers
+func (s *Server) putFunctions(q *request) (answer, error) {
+	if err := s.onlyDev(); err != nil {
+		return answer{}, err
+	}
+	switch strings.TrimPrefix(q.path, "/functions/") {
+	case "disableBackgroundTriggers":
+		return q.jsonText(`{"enabled":false}`), nil
+	case "enableBackgroundTriggers":
+		return q.jsonText(`{"enabled":true}`), nil
+	}
+	return answer{}, errNotFound
+}
+
+// An instance describes a database to the CLI.
+type instance struct {
+	Name        string `json:"name"`
+	Project     string `json:"project"`
+	DatabaseURL string `json:"databaseUrl"`
+	Type        string `json:"type"`
+	State       string `json:"state"`
+}
+
+func (s *Server) instance(q *request, project, name string) instance {
+	i := instance{
+		Name:        "projects/" + project + "/locations/us-central1/instances/" + name,
+		Project:     "projects/" + project,
+		DatabaseURL: "http://" + q.r.Host + "?ns=" + name,
+		Type:        "USER_DATABASE",
+		State:       "ACTIVE",
+	}
+	if fallback, err := s.spaces.fallback(); err == nil && fallback == name {
+		i.Type = "DEFAULT_DATABASE"
+	}
+	return i
+}
+
+// getInstances lists databases, or describes one:
+// GET /v1beta/projects/P/locations/-/instances[/I]
+func (s *Server) getInstances(q *request) (answer, error) {
+	project, name, err := s.managed(q)
+	if err != nil {
+		return answer{}, err
+	}
+	if name != "" {
+		return q.encode(s.instance(q, project, name))
+	}
+	list := []instance{}
+	for _, name := range s.spaces.names() {
+		list = append(list, s.instance(q, project, name))
+	}
+	return q.encode(map[string]any{"instances": list})
+}
+
+// postInstance makes a database:
+// POST /v1beta/projects/P/locations/L/instances?databaseId=I
+func (s *Server) postInstance(q *request) (answer, error) {
+	project, name, err := s.managed(q)
+	if err != nil {
+		return answer{}, err
+	}
+	if id, _ := q.params.get("databaseId"); name == "" && validNamespace(id) {
+		name = id
+	}
+	if name == "" {
+		return answer{}, errBadNamespace
+	}
+	if only, _ := q.params.get("validateOnly"); only != "true" {
+		if _, err := s.spaces.find(name); err != nil {
+			return answer{}, err
+		}
+	}
+	return q.encode(s.instance(q, project, name))
+}
+
+// managed takes the path of a management request apart.
+func (s *Server) managed(q *request) (project, name string, err error) {
+	if err := s.onlyDev(); err != nil {
+		return "", "", err
+	}
+	parts := strings.Split(strings.TrimPrefix(q.path, "/v1beta/projects/"), "/")
+	if len(parts) < 4 || len(parts) > 5 || parts[1] != "locations" || parts[3] != "instances" {
+		return "", "", errNotFound
+	}
+	if len(parts) == 5 {
+		if name = parts[4]; !validNamespace(name) {
+			return "", "", errBadNamespace
+		}
+	}
+	return parts[0], name, nil
+}

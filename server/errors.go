@@ -1,0 +1,118 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+
+	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A statusError is an answer that is not a success: what the client is told.
+type statusError struct {
+	status int
+	text   string
+}
+
+func (e *statusError) Error() string { return e.text }
+
+func badRequest(text string) error { return &statusError{http.StatusBadRequest, text} }
+
+// Texts that clients and tests compare (REST §6 and §8).
+const (
+	textDenied        = "Permission denied"
+	textUnauthorized  = "Unauthorized request."
+	textBadToken      = "Could not parse auth token."
+	textBadPath       = "Invalid path: Invalid token in path"
+	textTooDeep       = "Path exceeds the maximum depth (32)"
+	textNoData        = "Error: No data supplied."
+	textBadJSON       = "Invalid data; couldn't parse JSON object, array, or value."
+	textBadObject     = "Invalid data; couldn't parse JSON object. Are you sending a JSON object with valid key names?"
+	textBadKey        = "Invalid data; couldn't parse key beginning at %d:%d. Key value can't be empty or contain $ # [ ] / or ."
+	textReadTooBig    = "Data requested exceeds the maximum size that can be accessed with a single request."
+	textWriteTooBig   = "Data to write exceeds the maximum size that can be modified with a single request."
+	textPayloadTooBig = "The specified payload is too large, please request a location with less data."
+	textNotFound      = "404 Not Found"
+	textInternal      = "Internal server error."
+	textUnavailable   = "The service is temporarily unavailable."
+	textTimeout       = "The request did not finish within its timeout."
+)
+
+var (
+	errUnauthorized = &statusError{http.StatusUnauthorized, textUnauthorized}
+	errBadToken     = &statusError{http.StatusUnauthorized, textBadToken}
+	errNotFound     = &statusError{http.StatusNotFound, textNotFound}
+	errMethod       = &statusError{http.StatusMethodNotAllowed, "Method Not Allowed"}
+	errURLTooLong   = &statusError{http.StatusRequestURITooLong, "URI Too Long"}
+	errOverloaded   = &statusError{http.StatusServiceUnavailable, textUnavailable}
+)
+
+// statusOf is the one table from errors to what REST answers (REST §8). An
+// error that is not in it is ours, and its text stays here.
+func (q *request) statusOf(err error) *statusError {
+	var known *statusError
+	if errors.As(err, &known) {
+		return known
+	}
+	if e := (*tree.ParseError)(nil); errors.As(err, &e) {
+		return &statusError{http.StatusBadRequest, parseErrorText(e)}
+	}
+	if e := (*dsync.NoIndexError)(nil); errors.As(err, &e) {
+		return &statusError{http.StatusBadRequest, e.Error()}
+	}
+	for _, row := range []struct {
+		err    error
+		status int
+		text   string
+	}{
+		{dsync.ErrDenied, http.StatusUnauthorized, textDenied},
+		{dsync.ErrTooBig, http.StatusBadRequest, tooBigText(q.method)},
+		{dsync.ErrBusy, http.StatusServiceUnavailable, textUnavailable},
+		{dsync.ErrUnavailable, http.StatusServiceUnavailable, textUnavailable},
+		{dsync.ErrClosed, http.StatusServiceUnavailable, textUnavailable},
+		{tree.ErrInvalidPath, http.StatusBadRequest, textBadPath},
+		{tree.ErrTooDeep, http.StatusBadRequest, textTooDeep},
+		{tree.ErrIncrement, http.StatusBadRequest, "Invalid data; increment leaves the range of a number"},
+		{tree.ErrPriority, http.StatusBadRequest, "Invalid data; " + tree.ErrPriority.Error()},
+		{errNoNamespace, http.StatusNotFound, textNotFound},
+		{errBadNamespace, http.StatusBadRequest, "Invalid namespace"},
+		{errDeactivated, http.StatusLocked, fmt.Sprintf("The Firebase database '%s' has been deactivated.", q.ns)},
+		{errTooManyNamespaces, http.StatusServiceUnavailable, "Too many databases."},
+		{os.ErrDeadlineExceeded, http.StatusRequestTimeout, "The request body did not arrive in time."},
+		{context.DeadlineExceeded, http.StatusBadRequest, textTimeout},
+	} {
+		if errors.Is(err, row.err) {
+			return &statusError{row.status, row.text}
+		}
+	}
+	if e := (*http.MaxBytesError)(nil); errors.As(err, &e) {
+		return &statusError{http.StatusRequestEntityTooLarge, textPayloadTooBig}
+	}
+	return &statusError{http.StatusInternalServerError, textInternal}
+}
+
+func tooBigText(method string) string {
+	if method == http.MethodGet || method == http.MethodHead {
+		return textReadTooBig
+	}
+	return textWriteTooBig
+}
+
+func parseErrorText(e *tree.ParseError) string {
+	switch e.Kind {
+	case tree.BadKey:
+		return fmt.Sprintf(textBadKey, e.Line, e.Col)
+	case tree.BadObject:
+		return textBadObject
+	case tree.BadServerValue:
+		return "Invalid data; unrecognized server value"
+	case tree.TooDeep:
+		return textTooDeep
+	case tree.BadPriority, tree.BadValue, tree.BadUpdatePath, tree.TooLong:
+		return "Invalid data; " + e.Msg
+	}
+	return textBadJSON
+}

@@ -1,0 +1,167 @@
+package server
+
+import (
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A form is what a request's parameters ask for (REST §4.4 to §5).
+type form struct {
+	query   tree.Query
+	isQuery bool // parameters that select children were given
+	shallow bool
+	export  bool
+	pretty  bool
+	silent  bool
+
+	callback string
+	download string
+	timeout  time.Duration
+	maxWrite string // writeSizeLimit, "" if not given
+	after    string // shallow: the key behind which the listing starts
+}
+
+// parseForm reads the parameters that a method has. Others are ignored.
+func parseForm(ps params, method string) (f form, err error) {
+	if err = f.readPrint(ps); err != nil {
+		return f, err
+	}
+	shallow, _ := ps.get("shallow")
+	f.shallow, f.isQuery = strings.EqualFold(shallow, "true"), ps.isQuery()
+	if method != http.MethodGet && method != http.MethodHead {
+		f.maxWrite, err = parseWriteSize(ps)
+		return f, err
+	}
+	if format, _ := ps.get("format"); format == "export" {
+		f.export = true
+	} else if format != "" {
+		return f, badRequest("format must be export")
+	}
+	f.download, _ = ps.get("download")
+	if f.callback, err = parseCallback(ps); err != nil {
+		return f, err
+	}
+	if f.timeout, err = parseTimeout(ps); err != nil {
+		return f, err
+	}
+	if f.shallow {
+		return f, f.readShallow(ps)
+	}
+	f.query, err = parseQuery(ps)
+	return f, err
+}
+
+func (f *form) readPrint(ps params) error {
+	switch v, _ := ps.get("print"); v {
+	case "":
+	case "pretty":
+		f.pretty = true
+	case "silent":
+		f.silent = true
+	default:
+		return badRequest("print must be pretty or silent")
+	}
+	return nil
+}
+
+// readShallow reads the two parameters that shallow goes with: the CLI pages
+// through keys with limitToFirst and an unquoted startAfter (REST §4.5).
+func (f *form) readShallow(ps params) error {
+	f.query.OrderBy = tree.ByKey
+	if ps.any("orderBy", "startAt", "endAt", "endBefore", "equalTo", "limitToLast") != "" {
+		return badRequest("Mixing 'shallow' and querying parameters is not supported")
+	}
+	if _, ok := ps.get("limitToFirst"); ok {
+		n, err := parseLimit(ps, "limitToFirst")
+		if err != nil {
+			return err
+		}
+		f.query.Limit = n
+	}
+	text, ok := ps.get("startAfter")
+	if !ok {
+		return nil
+	}
+	f.after = text
+	if value, err := parseScalar(text); err == nil {
+		if key, isString := value.StringValue(); isString {
+			f.after = key
+		}
+	}
+	if !tree.ValidKey(f.after) {
+		return badRequest("Constraint key field must be a valid key name")
+	}
+	return nil
+}
+
+// A callback may name nested functions, and nothing that could be a program.
+var callbackName = regexp.MustCompile(`^[A-Za-z_$][\w$.]{0,255}$`)
+
+func parseCallback(ps params) (string, error) {
+	name, ok := ps.get("callback")
+	if ok && !callbackName.MatchString(name) {
+		return "", badRequest("callback must be the name of a function")
+	}
+	return name, nil
+}
+
+var timeoutUnits = []struct {
+	suffix string
+	unit   time.Duration
+}{{"ms", time.Millisecond}, {"min", time.Minute}, {"s", time.Second}}
+
+// parseTimeout reads timeout=, a positive number with a unit.
+func parseTimeout(ps params) (time.Duration, error) {
+	text, ok := ps.get("timeout")
+	if !ok {
+		return readTimeout, nil
+	}
+	bad := badRequest("timeout must be a positive number of ms, s or min and at most 15min")
+	for _, u := range timeoutUnits {
+		number, ok := strings.CutSuffix(text, u.suffix)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseFloat(number, 64)
+		if err != nil || !(n > 0 && n <= float64(readTimeout/u.unit)) {
+			return 0, bad
+		}
+		return max(time.Duration(n*float64(u.unit)), 1), nil
+	}
+	return 0, bad
+}
+
+// writeSizes are the values of writeSizeLimit and defaultWriteSizeLimit with
+// the time a write may take (REST §4.6).
+var writeSizes = map[string]time.Duration{
+	"tiny":      1 * time.Second,
+	"small":     10 * time.Second,
+	"medium":    30 * time.Second,
+	"large":     60 * time.Second,
+	"unlimited": 0,
+}
+
+func parseWriteSize(ps params) (string, error) {
+	size, ok := ps.get("writeSizeLimit")
+	if _, known := writeSizes[size]; ok && !known {
+		return "", badRequest("writeSizeLimit must be tiny, small, medium, large or unlimited")
+	}
+	return size, nil
+}
+
+// writeRate is the assumed speed of a commit, in bytes of JSON per second. It
+// is on the low side: a wrong guess refuses a write that would have been slow,
+// not one that is small.
+const writeRate = 8 << 20
+
+// fits reports whether a write of n bytes is estimated to keep to its size.
+// Removing takes no time to speak of, whatever is removed.
+func fits(n int, size string) bool {
+	limit := writeSizes[size]
+	return limit == 0 || time.Duration(n/writeRate)*time.Second <= limit
+}

@@ -1,0 +1,78 @@
+package server
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Limits bounds what clients can ask of a server. A zero field takes its
+// default, which is the documented limit of the hosted service where there is
+// one (REST §11).
+type Limits struct {
+	MaxReadBytes    int64 // one answer; 256 MiB
+	MaxWriteBytes   int64 // the body of one REST request; 256 MiB
+	MaxMessageBytes int64 // one message of the realtime protocol; 16 MiB
+	MaxURLBytes     int   // a request line; 128 KiB
+	OutboxBytes     int   // what waits for one slow client; 1 MiB
+
+	MaxBodiesBytes int64 // all request bodies that are in memory together; 1 GiB
+	MaxConnections int   // HTTP connections, event streams among them; 100,000
+	MaxNamespaces  int   // databases that are made on first use; 10,000
+
+	DrainTimeout time.Duration // how long requests may finish after shutdown began; 10 s
+}
+
+func (l *Limits) setDefaults() {
+	orElse(&l.MaxReadBytes, 256<<20)
+	orElse(&l.MaxWriteBytes, 256<<20)
+	orElse(&l.MaxMessageBytes, 16<<20)
+	orElse(&l.MaxURLBytes, 128<<10)
+	orElse(&l.OutboxBytes, 1<<20)
+	orElse(&l.MaxBodiesBytes, 1<<30)
+	orElse(&l.MaxConnections, 100_000)
+	orElse(&l.MaxNamespaces, 10_000)
+	orElse(&l.DrainTimeout, 10*time.Second)
+}
+
+func orElse[T int | int64 | time.Duration](field *T, value T) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+const (
+	maxHeaderBytes = 64 << 10  // of headers, beside the request line
+	maxRulesBytes  = 4 << 20   // of a rules document; the service documents 256 KiB and takes more
+	maxSettingSize = 64 << 10  // of any other body under /.settings
+	writeChunk     = 256 << 10 // of an answer, for which one writeTimeout is given
+
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+	writeTimeout  = 30 * time.Second // for a client to take one chunk or one event
+
+	// A body has bodyGrace to arrive and another second for each bodyRate
+	// bytes that did, so a slow network works and a stalling client does not.
+	bodyGrace = 30 * time.Second
+	bodyRate  = 16 << 10
+
+	readTimeout = 15 * time.Minute // of a query, and the longest that timeout= may ask for (REST §4.6)
+	keepAlive   = 30 * time.Second // between keep-alive events (REST §10.2)
+)
+
+// A budget bounds the sum of what several users hold. The zero budget is
+// empty.
+type budget struct {
+	used atomic.Int64
+	max  int64
+}
+
+// take takes n, if that much is left. What was taken must be given back.
+func (b *budget) take(n int64) bool {
+	if b.used.Add(n) > b.max {
+		b.used.Add(-n)
+		return false
+	}
+	return true
+}
+
+func (b *budget) give(n int64) { b.used.Add(-n) }

@@ -1,0 +1,142 @@
+package server
+
+import (
+	"bytes"
+	"compress/gzip"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+const noBody = "" // of calls without one
+
+func TestOversizeBodies(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true, Limits: Limits{MaxWriteBytes: 1000}})
+	long := `"` + strings.Repeat("x", 2000) + `"`
+	ts.want("PUT", "/a.json", long, 413, errorBody(textPayloadTooBig))
+	ts.want("POST", "/a.json", long, 413, errorBody(textPayloadTooBig))
+	ts.want("PATCH", "/a.json", long, 413, errorBody(textPayloadTooBig))
+
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	z.Write([]byte(`"` + strings.Repeat("x", 1<<20) + `"`))
+	z.Close()
+	if bomb.Len() > 1200 {
+		t.Fatalf("the bomb has %d bytes", bomb.Len())
+	}
+	r := ts.do(call{"PUT", "/a.json", http.Header{"Content-Encoding": {"gzip"}}, bomb.String()})
+	if r.StatusCode != 413 {
+		t.Errorf("gzip bomb: %d %s, want 413", r.StatusCode, r.body)
+	}
+
+	chunks := strings.Repeat("c8\r\n"+strings.Repeat("1", 200)+"\r\n", 10) + "0\r\n\r\n"
+	if r := ts.do(call{"PUT", "/a.json", http.Header{"Transfer-Encoding": {"chunked"}}, chunks}); r.StatusCode != 413 {
+		t.Errorf("chunked body: %d %s, want 413", r.StatusCode, r.body)
+	}
+	ts.want("GET", "/.json", noBody, 200, "null")
+}
+
+func TestGzipBody(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	z.Write([]byte(`{"x":1}`))
+	z.Close()
+	if r := ts.do(call{"PUT", "/a.json", http.Header{"Content-Encoding": {"gzip"}}, b.String()}); r.body != `{"x":1}` {
+		t.Errorf("gzip body: %d %s", r.StatusCode, r.body)
+	}
+	if r := ts.do(call{"PUT", "/a.json", http.Header{"Content-Encoding": {"gzip"}}, `{"x":2}`}); r.StatusCode != 400 {
+		t.Errorf("a body that is not gzip: %d %s", r.StatusCode, r.body)
+	}
+	ts.want("GET", "/a.json", noBody, 200, `{"x":1}`)
+}
+
+// Bodies in memory are bounded together, whatever each may have.
+func TestBodyBudget(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true, Limits: Limits{MaxBodiesBytes: 1000}})
+	r := ts.admin("PUT", "/a.json", `"`+strings.Repeat("x", 2000)+`"`)
+	if r.StatusCode != 503 || r.Header.Get("Retry-After") == "" {
+		t.Errorf("body above the budget: %d %s, want 503 with Retry-After", r.StatusCode, r.body)
+	}
+	for range 3 {
+		ts.want("PUT", "/a.json", `"`+strings.Repeat("x", 500)+`"`, 200, `"`+strings.Repeat("x", 500)+`"`)
+	}
+	if used := ts.bodies.used.Load(); used != 0 {
+		t.Errorf("%d bytes of the budget were not given back", used)
+	}
+}
+
+func TestHugeURLs(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	ts.want("GET", "/a.json?x="+strings.Repeat("y", 64<<10), noBody, 200, "null")
+	ts.want("GET", "/a.json?x="+strings.Repeat("y", 150<<10), noBody, 414, errorBody("URI Too Long"))
+	if r := ts.admin("GET", "/a.json?x="+strings.Repeat("y", 1<<20), noBody); r.StatusCode != 431 {
+		t.Errorf("a URL of 1 MiB: %d, want 431", r.StatusCode)
+	}
+}
+
+// What can't be stored is refused with a reason, and nothing is stored.
+func TestHostileBodies(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	deep := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
+	for _, c := range []struct{ body, want string }{
+		{strings.Repeat("[", 100_000), textTooDeep},
+		{strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000), textTooDeep},
+		{deep(100_000), textTooDeep},
+		{deep(32), textTooDeep},
+		{strings.Repeat(`{".value":`, 100_000) + "1" + strings.Repeat("}", 100_000), textTooDeep},
+		{"\"\xff\"", textBadJSON},
+		{"{\"\xc3\x28\":1}", textBadJSON},
+		{`"\ud800"`, textBadJSON},
+		{`"\udc00x"`, textBadJSON},
+		{`{"x":"\ud83d"}`, textBadJSON},
+		{`{"\ud800":1}`, textBadJSON},
+		{"\"\xed\xa0\x80\"", textBadJSON},
+		{"1e999", textBadJSON},
+		{"NaN", textBadJSON},
+		{"{\"a\":1}\x00", textBadJSON},
+		{"\xef\xbb\xbf1", textBadJSON},
+		{" \n", textNoData},
+		{`{".value":1,"a":2}`, "Invalid data; .value or .sv beside other keys"},
+		{`{".priority":{},"a":2}`, ""},
+		{`{".priority":true,"a":2}`, "Invalid data; a priority must be a string or a number"},
+		{`{".sv":{"increment":"x"}}`, "Invalid data; unrecognized server value"},
+		{`{".foo":1}`, "Invalid data; couldn't parse key beginning at 1:2. Key value can't be empty or contain $ # [ ] / or ."},
+	} {
+		if c.want == "" {
+			continue
+		}
+		ts.want("PUT", "/p.json", c.body, 400, errorBody(c.want))
+	}
+	ts.want("GET", "/.json", noBody, 200, "null")
+}
+
+func TestConnectionLimit(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true, Limits: Limits{MaxConnections: 2}})
+	var held []net.Conn
+	for range 2 {
+		conn, req := ts.send(call{"GET", "/a.json", nil, noBody})
+		defer conn.Close()
+		ts.read(newReader(conn), req)
+		held = append(held, conn)
+	}
+	conn, _ := ts.send(call{"GET", "/a.json", nil, noBody})
+	defer conn.Close()
+	if _, err := conn.Read(make([]byte, 1)); err == nil {
+		t.Error("a third connection was answered")
+	}
+	held[0].Close()
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		conn, _ := ts.send(call{"GET", "/a.json", nil, noBody})
+		_, err := conn.Read(make([]byte, 1))
+		conn.Close()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no connection is possible after one was closed")
+		}
+	}
+}

@@ -1,0 +1,277 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	dsync "github.com/dogwooddb/dogwood/sync"
+)
+
+// Errors of namespaces (REST §1.2).
+var (
+	errNoNamespace       = errors.New("no such namespace")
+	errBadNamespace      = errors.New("invalid namespace")
+	errDeactivated       = errors.New("the namespace is deactivated")
+	errTooManyNamespaces = errors.New("too many namespaces")
+)
+
+// emulatorNamespace is what the emulator uses for requests that name none.
+const emulatorNamespace = "fake-server"
+
+// fileSuffix ends the names of database files.
+const fileSuffix = ".db"
+
+// namespaces are the databases of a server, by name. A database is opened when
+// it is first asked for, and stays open.
+type namespaces struct {
+	opts Options
+
+	mu     sync.Mutex // guards the map and closed; not held while a database is opened
+	known  map[string]*namespace
+	closed bool
+}
+
+// A namespace is one name and, once somebody asked for it, its database.
+type namespace struct {
+	name        string
+	deactivated bool
+	settings    settings
+
+	mu sync.Mutex // guards db; held while it is opened
+	db *dsync.Database
+}
+
+// newNamespaces returns the namespaces that exist: the configured ones and
+// those that have a file.
+func newNamespaces(o Options) (*namespaces, error) {
+	n := &namespaces{opts: o, known: make(map[string]*namespace)}
+	names, err := savedNamespaces(o)
+	if err != nil {
+		return nil, fmt.Errorf("databases in %s: %w", o.Dir, err)
+	}
+	names = slices.Concat(names, o.Namespaces, o.Deactivated)
+	if o.DefaultNamespace != "" {
+		names = append(names, o.DefaultNamespace)
+	}
+	for _, name := range names {
+		if !validNamespace(name) {
+			return nil, fmt.Errorf("namespace %q: %w", name, errBadNamespace)
+		}
+		n.known[name] = &namespace{name: name}
+	}
+	for _, name := range o.Deactivated {
+		n.known[name].deactivated = true
+	}
+	return n, nil
+}
+
+// savedNamespaces returns the names of the databases in the data directory,
+// which it makes if there is none.
+func savedNamespaces(o Options) (names []string, err error) {
+	if o.Dir == "" {
+		return nil, nil
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(o.Dir)
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), fileSuffix)
+		switch {
+		case ok && validNamespace(name):
+			names = append(names, name)
+		case ok:
+			o.Log.Warn("file is no database", "dir", o.Dir, "file", e.Name())
+		}
+	}
+	return names, err
+}
+
+// validNamespace reports whether name is [a-z0-9][a-z0-9-]* of at most 63
+// bytes, which also makes it a safe file name.
+func validNamespace(name string) bool {
+	if name == "" || len(name) > 63 || name[0] == '-' {
+		return false
+	}
+	for i := 0; i < len(name); i++ {
+		if c := name[i]; c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return true
+}
+
+// find returns the namespace with the given name, in dev mode a new one if
+// there is none.
+func (n *namespaces) find(name string) (*namespace, error) {
+	if !validNamespace(name) {
+		return nil, errBadNamespace
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	ns := n.known[name]
+	switch {
+	case n.closed:
+		return nil, dsync.ErrClosed
+	case ns != nil && ns.deactivated:
+		return nil, errDeactivated
+	case ns != nil:
+		return ns, nil
+	case !n.opts.Dev:
+		return nil, errNoNamespace
+	case len(n.known) >= n.opts.MaxNamespaces:
+		return nil, errTooManyNamespaces
+	}
+	ns = &namespace{name: name}
+	n.known[name] = ns
+	return ns, nil
+}
+
+// names returns the names of all namespaces, sorted.
+func (n *namespaces) names() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Sorted(maps.Keys(n.known))
+}
+
+// fallback returns the namespace of requests that name none: the configured
+// one, or the only one there is (REST §1.2, R-NS1).
+func (n *namespaces) fallback() (string, error) {
+	if n.opts.DefaultNamespace != "" {
+		return n.opts.DefaultNamespace, nil
+	}
+	if names := n.names(); len(names) == 1 {
+		return names[0], nil
+	}
+	if n.opts.Dev {
+		return emulatorNamespace, nil
+	}
+	return "", errNoNamespace
+}
+
+// database returns the open database of a namespace.
+func (n *namespaces) database(name string) (*dsync.Database, error) {
+	ns, err := n.find(name)
+	if err != nil {
+		return nil, err
+	}
+	return n.open(ns)
+}
+
+// open opens a namespace's database if it is not open yet. A failure is not
+// remembered: the next request tries again.
+func (n *namespaces) open(ns *namespace) (*dsync.Database, error) {
+	ns.mu.Lock()
+	defer ns.mu.Unlock()
+	if ns.db != nil {
+		return ns.db, nil
+	}
+	if n.isClosed() { // close visits ns after it set closed, and waits for ns.mu
+		return nil, dsync.ErrClosed
+	}
+	db, err := dsync.Open(n.databaseOptions(ns.name))
+	if err != nil {
+		return nil, fmt.Errorf("open database %s: %w", ns.name, err)
+	}
+	ns.db = db
+	return db, nil
+}
+
+func (n *namespaces) databaseOptions(name string) dsync.Options {
+	o := dsync.Options{
+		Rules:   n.opts.Rules,
+		Now:     n.opts.Now,
+		Log:     n.opts.Log.With("namespace", name),
+		MaxRead: n.opts.MaxReadBytes,
+		Sample:  n.opts.Sample,
+	}
+	if n.opts.Dir != "" {
+		o.File = filepath.Join(n.opts.Dir, name+fileSuffix)
+	}
+	return o
+}
+
+func (n *namespaces) isClosed() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.closed
+}
+
+// close closes the databases and refuses to open others.
+func (n *namespaces) close() error {
+	n.mu.Lock()
+	n.closed = true
+	all := slices.Collect(maps.Values(n.known))
+	n.mu.Unlock()
+	var errs []error
+	for _, ns := range all {
+		errs = append(errs, ns.close())
+	}
+	return errors.Join(errs...)
+}
+
+func (ns *namespace) close() error {
+	ns.mu.Lock()
+	defer ns.mu.Unlock()
+	if ns.db == nil {
+		return nil
+	}
+	db := ns.db
+	ns.db = nil
+	if err := db.Close(); err != nil {
+		return fmt.Errorf("close database %s: %w", ns.name, err)
+	}
+	return nil
+}
+
+// database returns the open database of a namespace. The errors are
+// errNoNamespace, errBadNamespace, errDeactivated and those of opening it.
+func (s *Server) database(ns string) (*dsync.Database, error) { return s.spaces.database(ns) }
+
+// namespaceOf returns the name of the namespace that a request is for: the ns
+// parameter, else the first label of the Host, else the default (REST §1.2,
+// wire protocol §1.1).
+func (s *Server) namespaceOf(r *http.Request) (string, error) {
+	return s.spaces.resolve(parseParams(r.URL.RawQuery), r.Host)
+}
+
+func (n *namespaces) resolve(ps params, host string) (string, error) {
+	name, _ := ps.get("ns")
+	if name == "" {
+		name = hostNamespace(host)
+	}
+	if name == "" {
+		return n.fallback()
+	}
+	name = strings.ToLower(name)
+	if !validNamespace(name) {
+		return "", errBadNamespace
+	}
+	return name, nil
+}
+
+// hostNamespace returns the namespace that a Host header names, "" if none.
+// Hosts of two labels have none, as in the SDKs, except below localhost:
+// example.org is a machine, shop.localhost a namespace on this one.
+func hostNamespace(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if net.ParseIP(strings.Trim(host, "[]")) != nil {
+		return ""
+	}
+	label, rest, _ := strings.Cut(host, ".")
+	if rest == "localhost" || strings.Contains(rest, ".") {
+		return label
+	}
+	return ""
+}

@@ -1,0 +1,121 @@
+package server
+
+import (
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/dogwooddb/dogwood/sync/wire"
+)
+
+// servePoll answers the requests of browsers that cannot, or not yet, use a
+// WebSocket (§14). They come from script elements, so that all but the status
+// of a failure is lost on them; the client then connects anew.
+func (rt *realtime) servePoll(w http.ResponseWriter, r *http.Request) {
+	q, err := parsePoll(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+	h.Set("Access-Control-Allow-Origin", "*")
+	switch q.kind {
+	case pollStart:
+		rt.startPoll(w, r, q)
+	case pollPage:
+		writePage(w)
+	case pollDisconnect:
+		rt.disconnectPoll(w, q)
+	default:
+		rt.nextPoll(w, r, q)
+	}
+}
+
+// startPoll opens a connection. The reply has its id and password, and the
+// hello as the first response.
+func (rt *realtime) startPoll(w http.ResponseWriter, r *http.Request, q pollQuery) {
+	c, err := rt.open(r)
+	if msg := refusal(err); msg != nil {
+		writeScript(w, wire.AppendPollScript(nil, q.callback, 0, [][]byte{msg}))
+		return
+	}
+	if err != nil {
+		rt.unavailable(w, err)
+		return
+	}
+	p := newPoll(c, q.callback)
+	if err := rt.addPoll(p); err != nil {
+		p.retire()
+		c.close(dropped)
+		rt.unavailable(w, err)
+		return
+	}
+	body := wire.AppendStartScript(nil, q.callback, p.id, p.password)
+	body = append(body, p.start(c.hello(r.Host))...)
+	writeScript(w, body)
+}
+
+// nextPoll takes the messages that a poll brings and holds it until there is
+// something to say, or another poll has come.
+func (rt *realtime) nextPoll(w http.ResponseWriter, r *http.Request, q pollQuery) {
+	p := rt.authenticPoll(q)
+	if p == nil {
+		http.Error(w, "No such connection.", http.StatusNotFound)
+		return
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			rt.panicked("poll", v)
+			p.c.close(crashed)
+		}
+	}()
+	t := p.enter(q.serial)
+	defer p.leave(t)
+	p.receive(q.pieces)
+	body := p.respond(r.Context(), t)
+	if err := writeScript(w, body); err != nil && body != nil {
+		p.responseLost()
+	}
+}
+
+// disconnectPoll ends a connection whose page is gone. When it has moved to a
+// socket, only the poll's page is.
+func (rt *realtime) disconnectPoll(w http.ResponseWriter, q pollQuery) {
+	if p := rt.authenticPoll(q); p != nil && !p.isOver() {
+		p.c.close(left)
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// authenticPoll finds the poll of a request that has the right password.
+func (rt *realtime) authenticPoll(q pollQuery) *poll {
+	p := rt.findPoll(q.id)
+	if p == nil || subtle.ConstantTimeCompare([]byte(p.password), []byte(q.password)) == 0 {
+		return nil
+	}
+	return p
+}
+
+// writeScript writes a script. A client has sendTimeout to take each part.
+func writeScript(w http.ResponseWriter, body []byte) error {
+	w.Header().Set("Content-Type", typeScript)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	control := http.NewResponseController(w)
+	for first := true; first || len(body) > 0; first = false {
+		err := control.SetWriteDeadline(time.Now().Add(sendTimeout))
+		if err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return err
+		}
+		n := min(len(body), batchSize)
+		if _, err := w.Write(body[:n]); err != nil {
+			return err
+		}
+		body = body[n:]
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package server
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// Parameters that select children (REST §5.1).
+var (
+	boundParams = []string{"startAt", "startAfter", "endAt", "endBefore", "equalTo"}
+	limitParams = []string{"limitToFirst", "limitToLast"}
+)
+
+// isQuery reports whether parameters that select children were given.
+func (ps params) isQuery() bool {
+	return ps.any("orderBy") != "" || ps.any(boundParams...) != "" || ps.any(limitParams...) != ""
+}
+
+// parseQuery reads the parameters of a query, in the documented order of
+// checks (REST §5.2). Without any, the query is everything in key order.
+func parseQuery(ps params) (tree.Query, error) {
+	q := tree.Query{OrderBy: tree.ByKey}
+	if !ps.isQuery() {
+		return q, nil
+	}
+	for _, read := range []func(params, *tree.Query) error{readOrder, readLimit, readBounds} {
+		if err := read(ps, &q); err != nil {
+			return tree.Query{}, err
+		}
+	}
+	return q, nil
+}
+
+func readOrder(ps params, q *tree.Query) error {
+	text, ok := ps.get("orderBy")
+	if !ok {
+		return badRequest("orderBy must be defined when other query parameters are defined")
+	}
+	if ps.count("orderBy") > 1 {
+		return badRequest("Only one orderBy may be specified")
+	}
+	value, err := parseScalar(text)
+	name, isString := value.StringValue()
+	if err != nil || !isString {
+		return badRequest("orderBy must be a valid JSON encoded path")
+	}
+	switch name {
+	case "$key":
+		q.OrderBy = tree.ByKey
+	case "$value":
+		q.OrderBy = tree.ByValue
+	case "$priority":
+		q.OrderBy = tree.ByPriority
+	default:
+		path, err := tree.ParsePath(name)
+		if err != nil || path.IsRoot() {
+			return badRequest("orderBy must be a valid JSON encoded path")
+		}
+		q.OrderBy = path.Clean()
+	}
+	return nil
+}
+
+func readLimit(ps params, q *tree.Query) error {
+	_, first := ps.get("limitToFirst")
+	_, last := ps.get("limitToLast")
+	switch {
+	case first && last:
+		return badRequest("Only one of limitToFirst and limitToLast may be specified")
+	case first || last:
+		n, err := parseLimit(ps, ps.any(limitParams...))
+		q.Limit, q.FromLast = n, last
+		return err
+	}
+	return nil
+}
+
+func parseLimit(ps params, name string) (int, error) {
+	text, _ := ps.get(name)
+	n, err := strconv.ParseInt(text, 10, 32)
+	if errors.Is(err, strconv.ErrRange) { // more than there can be children
+		n, err = math.MaxInt32, nil
+		if strings.HasPrefix(text, "-") {
+			n = 0
+		}
+	}
+	switch {
+	case text != "" && err != nil:
+		return 0, badRequest(name + " must be an integer")
+	case n <= 0:
+		return 0, badRequest(name + " must be positive")
+	}
+	return int(n), nil
+}
+
+// bounds says what each parameter sets. A bound without a key includes every
+// child of its own value, or none.
+var bounds = map[string]struct{ start, end *tree.Bound }{
+	"startAt":    {start: &tree.Bound{Set: true, KeyRank: tree.BeforeKeys}},
+	"startAfter": {start: &tree.Bound{Set: true, KeyRank: tree.AfterKeys, Exclusive: true}},
+	"endAt":      {end: &tree.Bound{Set: true, KeyRank: tree.AfterKeys}},
+	"endBefore":  {end: &tree.Bound{Set: true, KeyRank: tree.BeforeKeys, Exclusive: true}},
+	"equalTo": {
+		start: &tree.Bound{Set: true, KeyRank: tree.BeforeKeys},
+		end:   &tree.Bound{Set: true, KeyRank: tree.AfterKeys},
+	},
+}
+
+func readBounds(ps params, q *tree.Query) error {
+	if err := checkBounds(ps); err != nil {
+		return err
+	}
+	for _, name := range boundParams {
+		text, ok := ps.get(name)
+		if !ok {
+			continue
+		}
+		value, err := parseBound(text, q.OrderBy)
+		if err != nil {
+			return err
+		}
+		if b := bounds[name].start; b != nil {
+			q.Start = *b
+			q.Start.Value = value
+		}
+		if b := bounds[name].end; b != nil {
+			q.End = *b
+			q.End.Value = value
+		}
+	}
+	return nil
+}
+
+func checkBounds(ps params) error {
+	has := func(name string) bool { return ps.any(name) != "" }
+	switch {
+	case has("equalTo") && ps.any("startAt", "startAfter", "endAt", "endBefore") != "":
+		return badRequest("equalTo cannot be specified in addition to startAfter, startAt, endAt, or endBefore")
+	case has("startAt") && has("startAfter"):
+		return badRequest("Only one of startAt and startAfter may be specified")
+	case has("endAt") && has("endBefore"):
+		return badRequest("Only one of endAt and endBefore may be specified")
+	}
+	return nil
+}
+
+func parseBound(text, order string) (tree.Node, error) {
+	value, err := parseScalar(text)
+	if err != nil {
+		return tree.Empty, badRequest("Constraint index field must be a JSON primitive")
+	}
+	if order != tree.ByKey {
+		return value, nil
+	}
+	key, isString := value.StringValue()
+	switch {
+	case !isString:
+		return tree.Empty, badRequest("Provided key index type is invalid, must be string")
+	case !tree.ValidKey(key):
+		return tree.Empty, badRequest("Constraint key field must be a valid key name")
+	}
+	return value, nil
+}
+
+var errNotScalar = errors.New("not a JSON scalar")
+
+// parseScalar reads a JSON string, number, boolean or null.
+func parseScalar(text string) (tree.Node, error) {
+	text = strings.TrimSpace(text)
+	if text == "" || text[0] == '{' || text[0] == '[' {
+		return tree.Empty, errNotScalar
+	}
+	return tree.ParseNode(text)
+}

@@ -1,0 +1,198 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+)
+
+// Bounds on the connections that the server keeps. Those through long polling
+// are few, since a browser moves on to a WebSocket when it can, and they cost
+// their owner no socket.
+const (
+	maxConns = 200_000
+	maxPolls = 10_000 // part of them
+)
+
+// Reasons not to open a connection. They become status 503, after which
+// clients try again.
+var (
+	errStopping = errors.New("the server is shutting down")
+	errCrowded  = errors.New("too many connections")
+)
+
+// realtime holds the connections of the realtime protocol. A conn is one
+// client; a socket or a poll carries its messages, and while a browser changes
+// from one to the other there are both. Section numbers in this and the
+// neighbouring files (§) are those of the wire protocol document.
+//
+// Lock order: poll.up, then conn.in or poll.mu, then one of conn.mu, socket.mu
+// and realtime.mu. An outbox is not called under the last three, since it calls
+// conn.wake, which takes them.
+type realtime struct {
+	s                  *Server
+	maxConns, maxPolls int
+
+	mu       sync.Mutex
+	conns    map[string]*conn     // by session id
+	polls    map[string]*poll     // by poll id; some outlive their conn
+	sockets  map[*socket]struct{} // all of them, also those without a conn
+	stopping bool                 // nothing is added any more
+
+	wg sync.WaitGroup // one for each of conns and sockets
+}
+
+func newRealtime(s *Server) *realtime {
+	return &realtime{
+		s:        s,
+		maxConns: maxConns,
+		maxPolls: maxPolls,
+		conns:    make(map[string]*conn),
+		polls:    make(map[string]*poll),
+		sockets:  make(map[*socket]struct{}),
+	}
+}
+
+// open makes a connection without a transport for a request to connect. If the
+// client names its last session (ls), that one ends first, its onDisconnect
+// operations included, so that they cannot undo what the client does next
+// (§10).
+func (rt *realtime) open(r *http.Request) (*conn, error) {
+	ns, err := rt.s.namespaceOf(r)
+	if err != nil {
+		return nil, err
+	}
+	db, err := rt.s.database(ns)
+	if err != nil {
+		return nil, err
+	}
+	if last := rt.lookup(ns, r.URL.Query().Get("ls")); last != nil {
+		last.close(replaced)
+	}
+	c := newConn(rt, ns, db)
+	if err := rt.add(c); err != nil {
+		c.close(goingAway)
+		return nil, err
+	}
+	return c, nil
+}
+
+func (rt *realtime) add(c *conn) error {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	switch {
+	case rt.stopping:
+		return errStopping
+	case len(rt.conns) >= rt.maxConns:
+		return errCrowded
+	}
+	rt.conns[c.id] = c
+	rt.wg.Add(1)
+	return nil
+}
+
+func (rt *realtime) remove(c *conn) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if rt.conns[c.id] == c {
+		delete(rt.conns, c.id)
+		rt.wg.Done()
+	}
+}
+
+// lookup finds a connection by the id in its hello, which only its client
+// knows, and only within the namespace that the client says it is in.
+func (rt *realtime) lookup(ns, id string) *conn {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if c := rt.conns[id]; c != nil && c.ns == ns {
+		return c
+	}
+	return nil
+}
+
+func (rt *realtime) addSocket(s *socket) error {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if rt.stopping {
+		return errStopping
+	}
+	rt.sockets[s] = struct{}{}
+	rt.wg.Add(1)
+	return nil
+}
+
+func (rt *realtime) removeSocket(s *socket) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	delete(rt.sockets, s)
+	rt.wg.Done()
+}
+
+func (rt *realtime) addPoll(p *poll) error {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	switch {
+	case rt.stopping:
+		return errStopping
+	case len(rt.polls) >= rt.maxPolls:
+		return errCrowded
+	}
+	rt.polls[p.id] = p
+	return nil
+}
+
+func (rt *realtime) findPoll(id string) *poll {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	return rt.polls[id]
+}
+
+func (rt *realtime) removePoll(p *poll) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	delete(rt.polls, p.id)
+}
+
+// shutdown ends all connections, which runs their onDisconnect operations, and
+// waits for that. Clients are told to connect again, by close code 1001 or by a
+// close command. If ctx ends first the sockets are cut.
+func (rt *realtime) shutdown(ctx context.Context) {
+	conns, sockets, polls := rt.stop()
+	for _, p := range polls {
+		p.retire()
+	}
+	for _, c := range conns {
+		rt.wg.Go(func() { c.close(goingAway) })
+	}
+	for _, s := range sockets {
+		if s.c == nil {
+			s.end(goingAway)
+		}
+	}
+	done := make(chan struct{})
+	go func() {
+		rt.wg.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		for _, s := range sockets {
+			s.conn.Close()
+		}
+	}
+}
+
+// stop refuses what is new and returns what there is.
+func (rt *realtime) stop() ([]*conn, []*socket, []*poll) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	rt.stopping = true
+	return slices.Collect(maps.Values(rt.conns)),
+		slices.Collect(maps.Keys(rt.sockets)),
+		slices.Collect(maps.Values(rt.polls))
+}

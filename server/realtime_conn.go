@@ -1,0 +1,188 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"sync"
+	"time"
+
+	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/wire"
+)
+
+// A conn is one client of the realtime protocol: a session of the engine, its
+// outbox and the transport in between.
+type conn struct {
+	rt      *realtime
+	id      string // the hello's s; a secret, since it can end (ls) and take over (s) the conn
+	ns      string
+	out     *dsync.Outbox
+	session *dsync.Session
+	ctx     context.Context // requests run under it
+	cancel  context.CancelFunc
+	closing sync.Once
+	ended   chan struct{} // closed when closing begins
+
+	in     sync.Mutex // held while session is used: one request at a time
+	closed bool       // guarded by in
+
+	mu    sync.Mutex
+	poll  *poll         // nil: the client began with a WebSocket
+	sock  *socket       // nil: it has none yet
+	moved chan struct{} // closed when the client's last message came through poll
+}
+
+func newConn(rt *realtime, ns string, db *dsync.Database) *conn {
+	c := &conn{rt: rt, id: rand.Text(), ns: ns, ended: make(chan struct{}), moved: make(chan struct{})}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.out = dsync.NewOutbox(dsync.Realtime, rt.s.opts.OutboxBytes, c.wake)
+	c.session = db.NewSession(dsync.SessionOptions{ID: c.id, Out: c.out, SignIn: rt.s.signIn})
+	return c
+}
+
+// hello is the first message of every connection (§3).
+func (c *conn) hello(host string) []byte {
+	return wire.AppendHello(nil, c.rt.s.opts.Now().UnixMilli(), host, c.id)
+}
+
+// wake tells the transport that the outbox has something for it, or wants the
+// conn closed. The outbox calls it and must not be called from here.
+func (c *conn) wake() {
+	poll, sock := c.transports()
+	if poll != nil {
+		poll.wake()
+	}
+	if sock != nil {
+		sock.wake()
+	}
+}
+
+func (c *conn) transports() (*poll, *socket) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.poll, c.sock
+}
+
+// receive takes one message from the client. Control messages go to the
+// transport that it came through. It waits while replies fill the outbox: who
+// does not read is not read from. An error ends the connection.
+func (c *conn) receive(text string, control func(typ string) error) error {
+	m, err := wire.ParseMessage(text)
+	var bad *wire.FormatError
+	switch {
+	case c.out.Wait(c.ctx) != nil:
+		return dropped
+	case errors.As(err, &bad) && bad.ID >= 0:
+		c.out.PushFrame(wire.AppendError(nil, bad.ID, wire.StatusInvalidParameters, bad.Msg))
+		return nil
+	case err != nil:
+		return goodbye{closeProtocolError, err.Error()}
+	case m.Control != nil:
+		return control(m.Control.Type)
+	}
+	return c.handle(m.Request)
+}
+
+// handle makes the session handle a request.
+func (c *conn) handle(r wire.Request) error {
+	c.in.Lock()
+	defer c.in.Unlock()
+	if c.closed {
+		return goingAway
+	}
+	c.session.Handle(c.ctx, r)
+	return nil
+}
+
+// close ends the connection: the session first, so that its onDisconnect
+// operations have run when close returns, then the transports, which flush
+// what is in the outbox and say goodbye. All calls wait for the first one.
+func (c *conn) close(bye goodbye) {
+	c.closing.Do(func() {
+		defer c.rt.remove(c)
+		c.rt.s.log.Debug("connection closed", "namespace", c.ns, "code", bye.code, "reason", bye.reason)
+		close(c.ended)
+		if bye.code == 0 {
+			c.cancel()
+		} else {
+			time.AfterFunc(linger, c.cancel) // until then requests may finish, and be answered
+		}
+		c.closeSession()
+		poll, sock := c.transports()
+		if poll != nil {
+			poll.end(bye)
+		}
+		if sock != nil {
+			sock.end(bye)
+		}
+		if poll == nil && sock == nil {
+			c.out.Close()
+		}
+	})
+}
+
+func (c *conn) closeSession() {
+	defer func() {
+		if p := recover(); p != nil {
+			c.rt.panicked("close session", p)
+		}
+	}()
+	c.in.Lock()
+	defer c.in.Unlock()
+	c.closed = true
+	c.session.Close()
+}
+
+// carry makes s the transport of c, or, next to a poll, the one that c may move
+// to (§14). It fails when c has one already, or is closed.
+func (c *conn) carry(s *socket) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.sock != nil || isClosed(c.ended) {
+		return false
+	}
+	c.sock = s
+	return true
+}
+
+// isPolling reports whether c began with a poll.
+func (c *conn) isPolling() bool {
+	poll, _ := c.transports()
+	return poll != nil
+}
+
+// move is called when the client's last message came through the poll. It
+// fails when there is no socket to move to.
+func (c *conn) move() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.sock == nil {
+		return false
+	}
+	close(c.moved)
+	return true
+}
+
+// lost is called when socket s has ended. If the client did not rely on it yet
+// the conn goes on without it.
+func (c *conn) lost(s *socket, relied bool, bye goodbye) {
+	c.mu.Lock()
+	spare := !relied && c.poll != nil && !isClosed(c.moved)
+	if spare {
+		c.sock = nil
+	}
+	c.mu.Unlock()
+	if !spare {
+		c.close(bye)
+	}
+}
+
+func isClosed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,190 @@
+package server
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A request is one HTTP request, taken apart. The fields below method are
+// filled by open, in the documented order of checks (REST §8).
+type request struct {
+	s      *Server
+	w      http.ResponseWriter
+	r      *http.Request
+	path   string // as sent, with percent escapes
+	params params
+	method string // after X-HTTP-Method-Override
+
+	ns     string
+	space  *namespace
+	db     *dsync.Database
+	target tree.Target
+	id     identity // on whose behalf
+	form   form
+	cond   conditions
+
+	held int64 // bytes of the body, of the server's budget
+}
+
+func newRequest(s *Server, w http.ResponseWriter, r *http.Request) *request {
+	path, query := splitNamespace(r.URL.EscapedPath(), r.URL.RawQuery)
+	q := &request{s: s, w: w, r: r, path: path, method: r.Method}
+	if len(query) <= s.opts.MaxURLBytes {
+		q.params = parseParams(query)
+	}
+	if r.Method == http.MethodPost {
+		q.method = q.overriddenMethod()
+	}
+	if r.Body != nil && r.Body != http.NoBody {
+		// Also bounds how long the rest of a refused body is waited for.
+		q.setReadDeadline(time.Now().Add(bodyGrace))
+	}
+	return q
+}
+
+// overriddenMethod returns the method that a POST stands for (REST §2).
+func (q *request) overriddenMethod() string {
+	m := q.r.Header.Get("X-HTTP-Method-Override")
+	if m == "" {
+		m = q.params.fold("x-http-method-override")
+	}
+	if m == "" {
+		return http.MethodPost
+	}
+	return strings.ToUpper(m)
+}
+
+// open resolves what every request for data needs: namespace, path,
+// credentials, parameters.
+func (q *request) open() (err error) {
+	if err := q.openDatabase(); err != nil {
+		return err
+	}
+	if q.target, err = parseTarget(q.path); err != nil {
+		return err
+	}
+	if err := q.identify(); err != nil {
+		return err
+	}
+	if q.form, err = parseForm(q.params, q.method); err != nil {
+		return err
+	}
+	q.cond = parseConditions(q.r.Header)
+	return q.cond.check(q)
+}
+
+func (q *request) openDatabase() (err error) {
+	if q.ns, err = q.s.spaces.resolve(q.params, q.r.Host); err != nil {
+		return err
+	}
+	if q.space, err = q.s.spaces.find(q.ns); err != nil {
+		return err
+	}
+	q.db, err = q.s.spaces.open(q.space)
+	return err
+}
+
+func (q *request) identify() (err error) {
+	q.id, err = q.s.auth.identify(q.r.Header, q.params)
+	return err
+}
+
+// parseTarget reads the path of a request: what is left without .json, decoded
+// and then split, so that %2F separates too (REST §1.1).
+func parseTarget(escaped string) (tree.Target, error) {
+	path, err := url.PathUnescape(strings.TrimSuffix(escaped, ".json"))
+	if err != nil {
+		return tree.Target{}, fmt.Errorf("%w: %w", tree.ErrInvalidPath, err)
+	}
+	return tree.ParseTarget(path)
+}
+
+// text reads the body as text, decompressed if need be, of at most max bytes.
+// The bytes count against the server's budget until the request ends.
+func (q *request) text(max int64) (string, error) {
+	if q.r.ContentLength > max {
+		return "", &http.MaxBytesError{Limit: max}
+	}
+	var src io.Reader = http.MaxBytesReader(q.w, &patientBody{q: q, body: q.r.Body, start: time.Now()}, max)
+	if strings.EqualFold(q.r.Header.Get("Content-Encoding"), "gzip") {
+		z, err := gzip.NewReader(src)
+		if err != nil {
+			return "", badRequest("Invalid data; the body is not gzip")
+		}
+		src = http.MaxBytesReader(q.w, z, max)
+	}
+	var text strings.Builder
+	_, err := io.CopyBuffer(&heldWriter{q, &text}, src, make([]byte, min(32<<10, max+1)))
+	return text.String(), bodyError(err)
+}
+
+// bodyError classifies an error of reading a body. What is not a limit of ours
+// is the client's fault.
+func bodyError(err error) error {
+	var known *statusError
+	var tooBig *http.MaxBytesError
+	if err == nil || errors.As(err, &known) || errors.As(err, &tooBig) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
+	return badRequest("Invalid data; the body could not be read")
+}
+
+// release ends the request's use of what it holds.
+func (q *request) release() { q.s.bodies.give(q.held) }
+
+// A patientBody reads a request body for as long as it keeps arriving.
+type patientBody struct {
+	q     *request
+	body  io.ReadCloser
+	start time.Time
+	n     int64
+}
+
+func (b *patientBody) Read(p []byte) (int, error) {
+	b.q.setReadDeadline(b.start.Add(bodyGrace + time.Duration(b.n/bodyRate)*time.Second))
+	n, err := b.body.Read(p)
+	b.n += int64(n)
+	if err == io.EOF { // from here on the connection is watched for the client's leaving
+		b.q.setReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+func (b *patientBody) Close() error { return b.body.Close() }
+
+// setReadDeadline does nothing where the connection has no deadlines, as in
+// tests with a recorder.
+func (q *request) setReadDeadline(t time.Time) {
+	_ = http.NewResponseController(q.w).SetReadDeadline(t)
+}
+
+// A heldWriter takes what it writes from the server's budget of body bytes.
+type heldWriter struct {
+	q   *request
+	dst io.Writer
+}
+
+func (h *heldWriter) Write(p []byte) (int, error) {
+	if !h.q.s.bodies.take(int64(len(p))) {
+		return 0, errOverloaded
+	}
+	h.q.held += int64(len(p))
+	return h.dst.Write(p)
+}
+
+// readContext returns the context of a read, which ends after the time the
+// request allows it.
+func (q *request) readContext() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(q.r.Context(), q.form.timeout)
+}

@@ -1,0 +1,238 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// get answers with the value at the path, through a query if there is one:
+// GET /rooms/r1.json
+func (s *Server) get(q *request) (answer, error) {
+	if err := q.open(); err != nil {
+		return answer{}, err
+	}
+	if q.r.Method == http.MethodGet && wantsEvents(q.r.Header) {
+		return s.stream(q)
+	}
+	if q.form.shallow && !q.target.Priority {
+		return s.list(q)
+	}
+	n, err := q.read()
+	if err != nil {
+		return answer{}, err
+	}
+	if q.cond.none != "" && q.cond.none == tagOf(n) {
+		return answer{status: http.StatusNotModified, tag: q.cond.none}, nil
+	}
+	if q.form.export {
+		a := q.json(func(dst []byte) []byte { return tree.AppendExport(dst, n) })
+		a.tag = q.cond.tag(n)
+		return a, nil
+	}
+	return q.node(n), nil
+}
+
+// view returns what the request reads. A request without query parameters
+// counts as ordered by key (rules language §7).
+func (q *request) view() dsync.Read {
+	return dsync.Read{
+		Caller:  q.id.Caller,
+		Path:    q.target.Path,
+		Query:   q.form.query,
+		Plain:   !q.form.isQuery,
+		OneShot: true,
+	}
+}
+
+func (q *request) read() (tree.Node, error) {
+	ctx, cancel := q.readContext()
+	defer cancel()
+	if q.target.Priority {
+		return q.db.Priority(ctx, q.view())
+	}
+	n, err := q.db.Get(ctx, q.view())
+	if q.form.isQuery && n.IsLeaf() { // has no children to select (REST §5.1)
+		n = tree.Empty
+	}
+	return n, err
+}
+
+// list answers with the keys below the path: GET /rooms.json?shallow=true
+func (s *Server) list(q *request) (answer, error) {
+	ctx, cancel := q.readContext()
+	defer cancel()
+	l, err := q.db.Shallow(ctx, q.view(), q.form.after, q.form.query.Limit)
+	if err != nil {
+		return answer{}, err
+	}
+	if len(l.Keys) == 0 {
+		return q.node(l.Leaf), nil
+	}
+	return q.json(func(dst []byte) []byte { return appendListing(dst, l.Keys) }), nil
+}
+
+// appendListing appends an object that maps each key to true. It is never an
+// array.
+func appendListing(dst []byte, keys []string) []byte {
+	dst = append(dst, '{')
+	for i, key := range keys {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(wire.AppendString(dst, key), ":true"...)
+	}
+	return append(dst, '}')
+}
+
+// put replaces the value, or the priority, at the path and echoes it:
+// PUT /rooms/r1.json
+func (s *Server) put(q *request) (answer, error) {
+	src, err := q.openWrite()
+	if err != nil {
+		return answer{}, err
+	}
+	w, err := tree.ParseWrite(q.target, src, tree.Strict)
+	if err != nil {
+		return answer{}, err
+	}
+	return q.replace(w)
+}
+
+// remove deletes the value at the path: DELETE /rooms/r1.json
+func (s *Server) remove(q *request) (answer, error) {
+	if err := q.open(); err != nil {
+		return answer{}, err
+	}
+	return q.replace(tree.Write{Target: q.target})
+}
+
+func (q *request) replace(w tree.Write) (answer, error) {
+	c, err := q.db.Write(q.r.Context(), dsync.Write{
+		Caller: q.id.Caller,
+		Update: tree.Update{w},
+		Base:   w.Path,
+		If:     q.cond.hash(),
+	})
+	if stale := (*dsync.StaleError)(nil); errors.As(err, &stale) {
+		a := q.node(stale.Current) // clients take the value from here and try again
+		a.status = http.StatusPreconditionFailed
+		return a, nil
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return q.node(c.Writes[0].Node), nil
+}
+
+// post adds a child under a new push id: POST /rooms/r1/messages.json
+func (s *Server) post(q *request) (answer, error) {
+	src, err := q.openWrite()
+	if err != nil {
+		return answer{}, err
+	}
+	if err := q.wantsValue(); err != nil {
+		return answer{}, err
+	}
+	name := q.db.NextPushID()
+	w, err := tree.ParseWrite(tree.Target{Path: q.target.Path.Child(name)}, src, tree.Strict)
+	if err != nil {
+		return answer{}, err
+	}
+	c, err := q.db.Write(q.r.Context(), dsync.Write{Caller: q.id.Caller, Update: tree.Update{w}, Base: w.Path})
+	if err != nil {
+		return answer{}, err
+	}
+	a := q.jsonText(`{"name":"` + name + `"}`)
+	a.tag = q.cond.tag(c.Writes[0].Node)
+	return a, nil
+}
+
+// patch writes several places below the path at once: PATCH /rooms/r1.json.
+// A body of null deletes the node: that is how the CLI removes (REST §2).
+func (s *Server) patch(q *request) (answer, error) {
+	src, err := q.openWrite()
+	if err != nil {
+		return answer{}, err
+	}
+	if err := q.wantsValue(); err != nil {
+		return answer{}, err
+	}
+	if strings.TrimSpace(src) == "null" {
+		return q.replace(tree.Write{Target: q.target})
+	}
+	base := q.target.Path
+	update, err := tree.ParseUpdate(base, src, tree.Strict)
+	if err != nil {
+		return answer{}, err
+	}
+	if len(update) == 0 {
+		return q.jsonText("{}"), nil
+	}
+	c, err := q.db.Write(q.r.Context(), dsync.Write{Caller: q.id.Caller, Update: update, Merge: true, Base: base})
+	if err != nil {
+		return answer{}, err
+	}
+	return q.json(func(dst []byte) []byte { return appendEcho(dst, base, c.Writes) }), nil
+}
+
+// appendEcho appends what a PATCH wrote as the object that was sent, with nulls
+// and with server values resolved (REST §2.1).
+func appendEcho(dst []byte, base tree.Path, writes []tree.ResolvedWrite) []byte {
+	type member struct {
+		key  string
+		node tree.Node
+	}
+	var members []member
+	for _, w := range writes {
+		rel := tree.Target{Path: base.Rel(w.Path), Priority: w.Priority}
+		members = append(members, member{strings.TrimPrefix(rel.String(), "/"), w.Node})
+	}
+	slices.SortFunc(members, func(a, b member) int { return tree.CompareKeys(a.key, b.key) })
+	dst = append(dst, '{')
+	for i, m := range members {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(wire.AppendString(dst, m.key), ':')
+		dst = tree.AppendPlain(dst, m.node)
+	}
+	return append(dst, '}')
+}
+
+// openWrite is open for requests that bring a value. It returns their body.
+func (q *request) openWrite() (string, error) {
+	if err := q.open(); err != nil {
+		return "", err
+	}
+	src, err := q.text(q.s.opts.MaxWriteBytes)
+	switch {
+	case err != nil:
+		return "", err
+	case strings.TrimSpace(src) == "":
+		return "", badRequest(textNoData)
+	case !fits(len(src), q.maxWriteSize()):
+		return "", badRequest(textWriteTooBig)
+	}
+	return src, nil
+}
+
+func (q *request) maxWriteSize() string {
+	if q.form.maxWrite != "" {
+		return q.form.maxWrite
+	}
+	return q.space.settings.writeSize()
+}
+
+// wantsValue refuses to treat a priority as a place with children.
+func (q *request) wantsValue() error {
+	if q.target.Priority {
+		return tree.ErrInvalidPath
+	}
+	return nil
+}

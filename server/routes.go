@@ -1,0 +1,106 @@
+package server
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// A handler answers one method of a route.
+type handler func(*request) (answer, error)
+
+type methods map[string]handler
+
+// A route is a pattern with what answers it: raw for transports that take over
+// the connection, methods for everything else. A * at one end of the pattern
+// stands for any text.
+type route struct {
+	pattern string
+	methods methods
+	raw     http.HandlerFunc
+}
+
+// table is the whole surface of the server; the first match wins. There is no
+// ServeMux because it redirects paths with double slashes (REST §17).
+func (s *Server) table() []route {
+	const get, put, post, patch, del = http.MethodGet, http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete
+	return []route{
+		{pattern: "/.ws", raw: s.rt.serveWS},
+		{pattern: "/.ws/", raw: s.rt.serveWS},
+		{pattern: "/.lp", raw: s.rt.servePoll},
+		{pattern: "/.lp/", raw: s.rt.servePoll},
+
+		{pattern: "/.settings/rules.json", methods: methods{get: s.getRules, put: s.putRules}},
+		{pattern: "/.settings/defaultWriteSizeLimit.json", methods: methods{get: s.getWriteSizeLimit, put: s.putWriteSizeLimit}},
+		{pattern: "/.settings/strictTriggerValidation.json", methods: methods{get: s.getTriggerValidation, put: s.putTriggerValidation}},
+		{pattern: "/.settings/functionTriggers.json", methods: methods{post: s.putTriggers, put: s.putTriggers}},
+		{pattern: "/.inspect/databases.json", methods: methods{get: s.getDatabases}},
+		{pattern: "/.settings/*", methods: methods{get: s.notFound, put: s.notFound, post: s.notFound}},
+		{pattern: "/.inspect/*", methods: methods{get: s.notFound}},
+
+		{pattern: "/emulators", methods: methods{get: s.getEmulators}},
+		{pattern: "/functions/*", methods: methods{put: s.putFunctions}},
+		{pattern: "/v1beta/projects/*", methods: methods{get: s.getInstances, post: s.postInstance}},
+
+		{pattern: "*.json", methods: methods{get: s.get, put: s.put, post: s.post, patch: s.patch, del: s.remove}},
+		{pattern: "/", methods: methods{get: s.front}},
+		{pattern: "*", methods: methods{get: s.noSuffix, put: s.noSuffix, post: s.noSuffix, patch: s.noSuffix, del: s.noSuffix}},
+	}
+}
+
+func (rt *route) match(path string) bool {
+	if prefix, ok := strings.CutSuffix(rt.pattern, "*"); ok {
+		return strings.HasPrefix(path, prefix)
+	}
+	if suffix, ok := strings.CutPrefix(rt.pattern, "*"); ok {
+		return strings.HasSuffix(path, suffix)
+	}
+	return path == rt.pattern
+}
+
+// ServeHTTP answers one request. It is the only place where an error becomes a
+// response and a log line.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	q := newRequest(s, w, r)
+	defer q.release()
+	rt := s.routeOf(q.path)
+	if rt.raw != nil {
+		rt.raw(w, r)
+		return
+	}
+	setCommonHeaders(w.Header(), r)
+	a, err := s.answerTo(q, rt)
+	if err != nil {
+		a = q.failure(err)
+	}
+	q.send(a)
+}
+
+func (s *Server) routeOf(path string) *route {
+	for i := range s.routes {
+		if s.routes[i].match(path) {
+			return &s.routes[i]
+		}
+	}
+	panic("server: no route matches " + path) // the last one matches everything
+}
+
+func (s *Server) answerTo(q *request, rt *route) (answer, error) {
+	if len(q.r.RequestURI) > s.opts.MaxURLBytes {
+		return answer{}, errURLTooLong
+	}
+	if q.r.Method == http.MethodOptions {
+		return q.preflight(), nil
+	}
+	method := q.method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	h, ok := rt.methods[method]
+	if !ok {
+		q.w.Header().Set("Allow", strings.Join(slices.Sorted(maps.Keys(rt.methods)), ", "))
+		return answer{}, errMethod
+	}
+	return h(q)
+}

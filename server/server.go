@@ -1,0 +1,182 @@
+// Package server is the door to Dogwood's databases: REST and its event
+// streams, the realtime protocol over WebSocket and long polling, the
+// management surface under /.settings, and what the emulator tools expect. It
+// decodes, asks package sync, and encodes; it decides nothing about data.
+//
+// A [Server] is an [http.Handler]. It serves many databases, called
+// namespaces, each of which is one *sync.Database that is opened when it is
+// first asked for. [Server.Serve] runs it on a listener until a context ends.
+//
+// REST requests take one way through the package: routes.go finds the handler,
+// request.go takes the request apart, params.go, query.go and conditions.go
+// read what was asked for, rest.go, stream.go, settings.go and emulator.go
+// answer, and answer.go writes. errors.go has the one table from errors to
+// statuses and texts.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// Options says how a Server behaves. The zero value works: it serves nothing
+// but configured databases, in memory, behind locked rules.
+type Options struct {
+	Dir string // where the databases are kept; "" keeps them in memory
+
+	// Dev makes the server behave as the emulator does: open rules, any bearer
+	// token is an administrator's, unsigned tokens are believed, and databases
+	// are made when they are first used. It must not face a network.
+	Dev bool
+
+	DefaultNamespace string   // for requests that name none; "" is the only one there is
+	Namespaces       []string // that exist, beside those that have a file in Dir
+	Deactivated      []string // that exist but are out of service
+	AdminSecrets     []string // credentials to which the rules do not apply
+
+	Rules  *rules.Ruleset   // of databases that were given none; nil is open in Dev, else locked
+	Sample func() tree.Node // what a new database begins with; nil is empty
+
+	Log *slog.Logger     // nil discards
+	Now func() time.Time // nil is time.Now
+
+	Limits
+}
+
+// A Server answers HTTP requests for a set of databases.
+type Server struct {
+	opts   Options
+	log    *slog.Logger
+	auth   *authenticator
+	spaces *namespaces
+	routes []route
+	rt     *realtime
+	bodies *budget // bytes of request bodies in memory
+
+	stopping chan struct{} // closed when event streams and sockets must end
+	stop     func()        // closes stopping, once
+	close    func() error  // closes the databases, once
+}
+
+// New returns a server. It reads the names of the databases in o.Dir but opens
+// none of them.
+func New(o Options) (*Server, error) {
+	o.setDefaults()
+	s := &Server{
+		opts:     o,
+		log:      o.Log,
+		auth:     newAuthenticator(o),
+		bodies:   &budget{max: o.MaxBodiesBytes},
+		stopping: make(chan struct{}),
+	}
+	spaces, err := newNamespaces(o)
+	if err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	s.spaces = spaces
+	s.stop = sync.OnceFunc(func() { close(s.stopping) })
+	s.close = sync.OnceValue(s.closeAll)
+	s.rt = newRealtime(s)
+	s.routes = s.table()
+	return s, nil
+}
+
+func (o *Options) setDefaults() {
+	o.Limits.setDefaults()
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Rules == nil {
+		o.Rules = rules.Locked()
+		if o.Dev {
+			o.Rules = rules.Open()
+		}
+	}
+}
+
+// Serve answers requests on l until ctx ends or l fails. Then it stops
+// accepting, ends event streams and realtime connections, lets requests finish
+// for DrainTimeout, and closes the server. It returns nil after a drain in
+// which every request finished.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	h := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    s.opts.MaxURLBytes + maxHeaderBytes,
+		ConnState:         s.limitConnections(),
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- h.Serve(l) }()
+	select {
+	case err := <-failed:
+		h.Close()
+		return errors.Join(fmt.Errorf("serve %s: %w", l.Addr(), err), s.Close())
+	case <-ctx.Done():
+	}
+	err := s.drain(context.WithoutCancel(ctx), h)
+	<-failed
+	return errors.Join(err, s.Close())
+}
+
+func (s *Server) drain(ctx context.Context, h *http.Server) error {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.DrainTimeout)
+	defer cancel()
+	drained := make(chan error, 1)
+	go func() { drained <- h.Shutdown(ctx) }() // closes the listener first
+	s.stop()
+	s.rt.shutdown(ctx)
+	if err := <-drained; err != nil {
+		h.Close()
+		return fmt.Errorf("requests did not finish in %s: %w", s.opts.DrainTimeout, err)
+	}
+	return nil
+}
+
+// Close ends event streams and realtime connections and closes the databases,
+// which finishes commits that are under way. Requests that come later are
+// answered with 503.
+func (s *Server) Close() error { return s.close() }
+
+func (s *Server) closeAll() error {
+	s.stop()
+	ctx, cancel := context.WithTimeout(context.Background(), s.opts.DrainTimeout)
+	defer cancel()
+	s.rt.shutdown(ctx)
+	return s.spaces.close()
+}
+
+// limitConnections returns a hook that closes connections beyond the limit.
+// Connections that became WebSockets no longer count; realtime has its own
+// limit for them.
+func (s *Server) limitConnections() func(net.Conn, http.ConnState) {
+	var mu sync.Mutex
+	open := make(map[net.Conn]bool)
+	return func(c net.Conn, state http.ConnState) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch state {
+		case http.StateNew:
+			if len(open) >= s.opts.MaxConnections {
+				c.Close()
+				return
+			}
+			open[c] = true
+		case http.StateHijacked, http.StateClosed:
+			delete(open, c)
+		}
+	}
+}

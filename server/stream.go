@@ -1,0 +1,130 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	dsync "github.com/dogwooddb/dogwood/sync"
+)
+
+// Events that the transport itself makes. The text of auth_revoked is bare
+// because clients compare it literally (REST §10.2).
+const (
+	eventKeepAlive = "event: keep-alive\ndata: null\n\n"
+	eventTooBig    = "event: cancel\ndata: \"" + textPayloadTooBig + "\"\n\n"
+	eventRevoked   = "event: auth_revoked\ndata: credential is no longer valid\n\n"
+)
+
+// wantsEvents reports whether the client asked for an event stream.
+func wantsEvents(h http.Header) bool {
+	for _, field := range h.Values("Accept") {
+		if strings.Contains(strings.ToLower(field), "text/event-stream") {
+			return true
+		}
+	}
+	return false
+}
+
+// stream follows the value at the path as server-sent events until the client
+// leaves, may no longer read, or is too slow (REST §10). What refuses a plain
+// GET refuses a stream in the same form, before it begins.
+func (s *Server) stream(q *request) (answer, error) {
+	if q.form.shallow || q.cond != (conditions{}) || q.target.Priority {
+		return answer{}, badRequest("shallow, ETags and priorities are not supported for event streams")
+	}
+	wake := make(chan struct{}, 1)
+	out := dsync.NewOutbox(dsync.EventStream, s.opts.OutboxBytes, func() {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	})
+	defer out.Close()
+	l, err := q.db.Listen(q.r.Context(), q.view(), out)
+	if err != nil {
+		return answer{}, err
+	}
+	defer l.Close()
+	first := out.Take(writeChunk)
+	if err := out.Closing(); err != nil && len(first) == 0 {
+		return answer{}, err
+	}
+	h := q.w.Header()
+	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	h.Set("X-Accel-Buffering", "no")
+	q.w.WriteHeader(http.StatusOK)
+	es := eventStream{out: out, wake: wake, conn: http.NewResponseController(q.w), w: q.w}
+	if es.writeAll(first) == nil {
+		es.run(q, s.stopping)
+	}
+	return answer{}, nil
+}
+
+// An eventStream copies events from an outbox to one client.
+type eventStream struct {
+	out  *dsync.Outbox
+	wake <-chan struct{} // out has something
+	w    http.ResponseWriter
+	conn *http.ResponseController
+}
+
+// run returns when the stream has ended. A keep-alive follows a time of
+// silence, so half-open connections are found by the next write that their
+// network does not take.
+func (es *eventStream) run(q *request, stopping <-chan struct{}) {
+	idle := time.NewTimer(keepAlive)
+	defer idle.Stop()
+	var expired <-chan time.Time
+	if at := q.id.expires; !at.IsZero() {
+		timer := time.NewTimer(at.Sub(q.s.opts.Now()))
+		defer timer.Stop()
+		expired = timer.C
+	}
+	for es.flush() {
+		idle.Reset(keepAlive)
+		select {
+		case <-es.wake:
+		case <-idle.C:
+			if es.writeAll([][]byte{[]byte(eventKeepAlive)}) != nil {
+				return
+			}
+		case <-expired:
+			_ = es.writeAll([][]byte{[]byte(eventRevoked)}) // the stream ends either way
+			return
+		case <-q.r.Context().Done():
+			return
+		case <-stopping:
+			return
+		}
+	}
+}
+
+// flush sends what is queued. It reports whether the stream goes on.
+func (es *eventStream) flush() bool {
+	for {
+		closing := es.out.Closing() // what was queued before that is still sent
+		events := es.out.Take(writeChunk)
+		if len(events) > 0 {
+			if es.writeAll(events) != nil {
+				return false
+			}
+			continue
+		}
+		if errors.Is(closing, dsync.ErrTooBig) {
+			_ = es.writeAll([][]byte{[]byte(eventTooBig)})
+		}
+		return closing == nil
+	}
+}
+
+// writeAll sends events and does not keep any of them back.
+func (es *eventStream) writeAll(events [][]byte) error {
+	for _, event := range events {
+		if _, err := (&timedWriter{es.w, es.conn}).Write(event); err != nil {
+			return err
+		}
+	}
+	return es.conn.Flush()
+}

@@ -1,0 +1,30 @@
+package server
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestCollectorBudget: pieces count until their message is complete or given
+// up, and one client that is turned away does not cost the others anything.
+func TestCollectorBudget(t *testing.T) {
+	b := &budget{max: 100}
+	first, second := collector{budget: b}, collector{budget: b}
+	add := func(c *collector, text string, wantDone bool, wantUsed int64) {
+		t.Helper()
+		_, done, err := c.add(text)
+		if err != nil || done != wantDone || b.used.Load() != wantUsed {
+			t.Errorf("add %.20s: done %v, error %v, %d bytes used; want %v, %d", text, done, err, b.used.Load(), wantDone, wantUsed)
+		}
+	}
+	add(&first, "3", false, 1)
+	add(&first, strings.Repeat("a", 50), false, 51)
+	add(&second, "2", false, 52)
+	if _, _, err := second.add(strings.Repeat("b", 50)); err == nil {
+		t.Error("more than the budget was taken")
+	}
+	second.forget()
+	add(&first, strings.Repeat("a", 40), false, 91)
+	add(&first, "end", true, 0)
+	add(&first, "{}", true, 0)
+}

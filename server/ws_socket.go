@@ -1,0 +1,266 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/dogwooddb/dogwood/sync/wire"
+)
+
+// Times of a socket (§1.3). Clients send a keep-alive after 45 seconds without
+// traffic, so a first message comes within firstMessage, and browsers and all
+// other clients answer pings by themselves.
+const (
+	pingEvery    = 25 * time.Second
+	silence      = 75 * time.Second // without any frame: the peer is gone
+	firstMessage = 60 * time.Second // answers to pings do not count before it
+	sendTimeout  = 10 * time.Second // for the peer to take one batch
+	linger       = 2 * time.Second  // for the peer to take what is left, and to close
+)
+
+// A socket carries the messages of one conn over a WebSocket. The library does
+// the handshake and reads. Writing is done here, since it joins the frames of
+// many messages in one system call, keeps no buffer while there is nothing to
+// write, and puts data, pings and the goodbye in one order.
+//
+// A socket has one goroutine that reads, run, and while there is something to
+// write another one, write.
+type socket struct {
+	rt      *realtime
+	ws      *websocket.Conn
+	conn    net.Conn                // beneath ws
+	c       *conn                   // nil: only says why it was refused
+	receive func(text string) error // takes one message
+	relied  bool                    // of the reader: the client has no other transport
+	greeted bool                    // of the reader: a first frame of text was there
+
+	mu      sync.Mutex
+	live    bool     // takes from the outbox of c
+	queue   [][]byte // messages that are not from the outbox and come before it
+	ping    bool     // a ping is due
+	pong    []byte   // the payload of a ping that was not answered yet
+	ended   bool     // bye is set: what there is goes out, then it closes
+	bye     goodbye
+	cutoff  time.Time // of writing, once ended
+	dirty   bool      // there may be something to write
+	writing bool      // write runs, or has run for the last time
+	pinger  *time.Timer
+	writers sync.WaitGroup
+}
+
+func newSocket(rt *realtime, ws *websocket.Conn, c *conn) *socket {
+	s := &socket{rt: rt, ws: ws, conn: ws.NetConn(), c: c}
+	ws.SetReadLimit(int64(rt.maxMessage()))
+	ws.SetPingHandler(s.pinged)
+	ws.SetPongHandler(s.ponged)
+	ws.SetCloseHandler(func(int, string) error { return nil }) // run answers it
+	return s
+}
+
+// start begins to read. Without ok the conn was closed meanwhile.
+func (s *socket) start(ok bool) {
+	if !ok {
+		s.end(goingAway)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.pinger = time.AfterFunc(pingEvery, s.pingDue)
+		s.conn.SetReadDeadline(time.Now().Add(firstMessage))
+	}
+	go s.run()
+}
+
+// run reads until the connection ends, and cleans up after it.
+func (s *socket) run() {
+	defer s.rt.removeSocket(s)
+	bye := s.read()
+	if bye.code == 0 {
+		s.end(bye)
+	}
+	if s.c != nil {
+		s.c.lost(s, s.relied, bye)
+	}
+	s.end(bye)
+	s.writers.Wait()
+	s.waitForPeer()
+	s.conn.Close()
+	if s.isLive() {
+		s.c.cancel()
+		s.c.out.Close()
+	}
+}
+
+// waitForPeer lets the peer close first. To close while it is still sending
+// could make its network drop our last frames unread.
+func (s *socket) waitForPeer() {
+	if s.bye.code == 0 {
+		return
+	}
+	if half, ok := s.conn.(interface{ CloseWrite() error }); ok {
+		half.CloseWrite()
+	}
+	s.conn.SetReadDeadline(time.Now().Add(linger))
+	io.CopyN(io.Discard, s.conn, 1<<20)
+}
+
+// read takes messages until there is a reason to end.
+func (s *socket) read() (bye goodbye) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.rt.panicked("read", p)
+			bye = crashed
+		}
+	}()
+	in := collector{budget: s.rt.s.bodies}
+	in.frames.MaxBytes = s.rt.maxMessage()
+	defer in.forget()
+	for {
+		text, err := s.next()
+		if err != nil {
+			return s.explain(err)
+		}
+		msg, done, err := in.add(text)
+		if err == nil && done {
+			err = s.receive(msg)
+		}
+		if err != nil {
+			return s.explain(err)
+		}
+	}
+}
+
+// next reads the text of one frame.
+func (s *socket) next() (string, error) {
+	s.waitLonger()
+	kind, r, err := s.ws.NextReader()
+	if err != nil {
+		return "", err
+	}
+	if kind != websocket.TextMessage {
+		return "", goodbye{closeUnsupported, "messages are text"}
+	}
+	text, err := readText(r)
+	if err != nil {
+		return "", err
+	}
+	if !utf8.ValidString(text) {
+		return "", goodbye{closeBadText, "a message is not UTF-8"}
+	}
+	s.greeted = true
+	return text, nil
+}
+
+// readText reads a whole frame.
+func readText(r io.Reader) (string, error) {
+	b := texts.Get().(*bytes.Buffer)
+	_, err := b.ReadFrom(r)
+	text := b.String()
+	if b.Reset(); b.Cap() <= batchSize {
+		texts.Put(b)
+	}
+	return text, err
+}
+
+// texts keeps buffers to read frames into.
+var texts = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// explain turns an error of reading into a goodbye. The library sends a close
+// frame for frames that it does not accept; that ours repeats it does no harm.
+func (s *socket) explain(err error) goodbye {
+	var bye goodbye
+	var closed *websocket.CloseError
+	var network net.Error
+	switch {
+	case errors.As(err, &bye):
+		return bye
+	case errors.As(err, &closed):
+		if closed.Code == websocket.CloseAbnormalClosure {
+			return dropped
+		}
+		return left
+	case errors.As(err, &network):
+		if network.Timeout() {
+			return silent
+		}
+		return dropped
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.ErrClosedPipe):
+		return dropped
+	case errors.Is(err, websocket.ErrReadLimit):
+		return goodbye{closeTooBig, "a message is too large"}
+	}
+	return goodbye{closeProtocolError, err.Error()}
+}
+
+// waitLonger gives the peer another while to be heard.
+func (s *socket) waitLonger() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.greeted && !s.ended {
+		s.conn.SetReadDeadline(time.Now().Add(silence))
+	}
+}
+
+func (s *socket) ponged(string) error {
+	s.waitLonger()
+	return nil
+}
+
+// pinged notes what to answer. Only the last ping needs an answer (RFC 6455
+// §5.5.3).
+func (s *socket) pinged(payload string) error {
+	s.waitLonger()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pong = append(make([]byte, 0, len(payload)), payload...)
+	s.startWriter()
+	return nil
+}
+
+func (s *socket) pingDue() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	s.ping = true
+	s.startWriter()
+	s.pinger.Reset(pingEvery)
+}
+
+// control acts on a control message: a ping wants an answer, all others mean
+// nothing here (§3).
+func (s *socket) control(typ string) error {
+	if typ == wire.ControlPing {
+		s.c.out.PushFrame(wire.AppendControl(nil, wire.ControlPong, "null"))
+	}
+	return nil
+}
+
+// end makes the socket close: after it has written what there is and a close
+// frame, or with code 0 as soon as possible. It does not wait.
+func (s *socket) end(bye goodbye) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	s.ended, s.bye = true, bye
+	s.cutoff = time.Now().Add(linger)
+	if s.pinger != nil {
+		s.pinger.Stop()
+	}
+	if bye.code == 0 {
+		s.conn.Close()
+		return
+	}
+	s.conn.SetReadDeadline(time.Unix(1, 0)) // the reader is done
+	s.startWriter()
+}

@@ -1,0 +1,222 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/dogwooddb/dogwood/sync/wire"
+)
+
+func TestWebSocketHello(t *testing.T) {
+	n := onSocket(t, Options{Dev: true})
+	a, b := n.connect(""), n.connect("&p=1:2:web:3&ac=token&r=f")
+	if a.id == b.id {
+		t.Errorf("two sessions with the id %s", a.id)
+	}
+}
+
+func TestWebSocketOnly(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	for _, target := range []string{"/.ws?v=5&ns=test", "/.ws/?v=5&ns=test"} {
+		r := ts.do(call{method: "GET", target: target})
+		if r.StatusCode != http.StatusUpgradeRequired || r.Header.Get("Upgrade") != "websocket" {
+			t.Errorf("GET %s: status %d", target, r.StatusCode)
+		}
+	}
+}
+
+func TestWebSocketOfNoDatabase(t *testing.T) {
+	n := onSocket(t, Options{Namespaces: []string{"real"}, Deactivated: []string{"old"}})
+	for query, text := range map[string]string{
+		"&x=":    wire.TextNoInstance,
+		"&ns=a!": wire.TextNoInstance,
+	} {
+		c := n.websocket(query)
+		c.want(fmt.Sprintf(`{"t":"c","d":{"t":"s","d":%q}}`, text))
+		c.wantClose(closeNormal)
+	}
+}
+
+func TestWebSocketFrames(t *testing.T) {
+	n := onSocket(t, Options{Dev: true})
+	c := n.connect("")
+	for _, value := range []string{
+		strings.Repeat("a", 3*wire.MaxUnit),
+		strings.Repeat("😀", 2*wire.MaxUnit),
+		"x" + strings.Repeat("😀", 2*wire.MaxUnit),
+		strings.Repeat("\u20ac", 2*wire.MaxUnit),
+		strings.Repeat("7", 100_000),
+	} {
+		msg := fmt.Sprintf(`{"t":"d","d":{"r":1,"a":"p","b":{"p":"/x","d":"%s"}}}`, value)
+		frames, err := wire.AppendFrames(nil, []byte(msg))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range frames {
+			c.send(string(f))
+		}
+		c.want(`{"t":"d","d":{"r":1,"b":{"s":"ok","d":""}}}`)
+		c.send(`{"t":"d","d":{"r":2,"a":"g","b":{"p":"/x","q":{}}}}`)
+		c.want(`{"t":"d","d":{"r":2,"b":{"s":"ok","d":"` + value + `"}}}`)
+	}
+}
+
+func TestWebSocketKeepAlive(t *testing.T) {
+	n := onSocket(t, Options{Dev: true})
+	c := n.connect("")
+	c.send("0", `{"t":"c","d":{"t":"p","d":{}}}`, "0", `{"t":"c","d":{"t":"x","d":1}}`, `{"t":"c","d":{"t":"p"}}`)
+	c.want(pong)
+	c.want(pong)
+	c.do("s", `{"c":{"sdk.js.12-19-0":1}}`)
+
+	got := make(chan string, 1)
+	c.ws.SetPongHandler(func(payload string) error {
+		got <- payload
+		return nil
+	})
+	for _, payload := range []string{"", "hello", strings.Repeat("x", 125)} {
+		if err := c.ws.WriteControl(websocket.PingMessage, []byte(payload), time.Now().Add(time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		c.do("s", `{"c":{}}`)
+		c.do("s", `{"c":{}}`) // the pong may come after the first response
+		if p := <-got; p != payload {
+			t.Errorf("pong %q, want %q", p, payload)
+		}
+	}
+}
+
+func TestWebSocketGarbage(t *testing.T) {
+	n := onSocket(t, Options{Dev: true, Limits: Limits{MaxMessageBytes: 100_000}})
+	long := strings.Repeat("a", 1<<20)
+	for _, test := range []struct {
+		name   string
+		frames []string
+		code   int
+	}{
+		{"empty", []string{""}, closeProtocolError},
+		{"no JSON", []string{"hello"}, closeProtocolError},
+		{"half", []string{`{"t":"d","d":{"r":1,`}, closeProtocolError},
+		{"null", []string{"null"}, closeProtocolError},
+		{"array", []string{"[]"}, closeProtocolError},
+		{"no envelope", []string{`{"r":1,"a":"s","b":{}}`}, closeProtocolError},
+		{"no type", []string{`{"d":{"r":1,"a":"s","b":{}}}`}, closeProtocolError},
+		{"no id", []string{`{"t":"d","d":{"a":"s","b":{}}}`}, closeProtocolError},
+		{"negative id", []string{`{"t":"d","d":{"r":-1,"a":"s","b":{}}}`}, closeProtocolError},
+		{"control without type", []string{`{"t":"c","d":{}}`}, closeProtocolError},
+		{"nested", []string{strings.Repeat("[", 50_000)}, closeProtocolError},
+		{"count of none", []string{"000"}, closeProtocolError},
+		{"large count", []string{"999999"}, closeTooBig},
+		{"piece of a message", []string{"2", "{", "}}"}, closeProtocolError},
+		{"long", []string{`{"t":"d","d":{"r":1,"a":"s","b":{"c":{"` + long + `":1}}}}`}, closeTooBig},
+		{"long in pieces", []string{"100", long[:50_000], long[:50_000], long[:50_000], long[:50_000]}, closeTooBig},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := n.connect("")
+			c.t = t
+			c.do("s", `{"c":{}}`)
+			for _, f := range test.frames {
+				c.ws.WriteMessage(websocket.TextMessage, []byte(f)) // it may be closed already
+			}
+			c.wantClose(test.code)
+		})
+	}
+}
+
+// TestWebSocketBadRequest: a message whose id can be read is answered.
+func TestWebSocketBadRequest(t *testing.T) {
+	n := onSocket(t, Options{Dev: true})
+	c := n.connect("")
+	c.send(`{"t":"d","d":{"r":0,"a":"p","b":{"p":5}}}`)
+	c.want(`{"t":"d","d":{"r":0,"b":{"s":"invalid_parameters","d":"b.p is 5, want a string"}}}`)
+	c.do("s", `{"c":{}}`)
+}
+
+func TestWebSocketTextOnly(t *testing.T) {
+	n := onSocket(t, Options{Dev: true})
+	for _, test := range []struct {
+		kind    int
+		payload string
+		code    int
+	}{
+		{websocket.BinaryMessage, `{"t":"c","d":{"t":"p","d":{}}}`, closeUnsupported},
+		{websocket.TextMessage, "{\"t\":\"c\",\"d\":{\"t\":\"\xff\"}}", closeBadText},
+		{websocket.TextMessage, "{\"t\":\"c\",\"d\":{\"t\":\"\xed\xa0\x80\"}}", closeBadText},
+	} {
+		c := n.connect("")
+		if err := c.ws.WriteMessage(test.kind, []byte(test.payload)); err != nil {
+			t.Fatal(err)
+		}
+		c.wantClose(test.code)
+	}
+}
+
+// TestWebSocketBadFrames sends what the library of a client would not.
+func TestWebSocketBadFrames(t *testing.T) {
+	n := onSocket(t, Options{Dev: true})
+	for _, raw := range []string{
+		"\x81\x01x",                 // no mask
+		"\xc1\x81\x00\x00\x00\x00x", // a bit of an extension
+		"\x83\x81\x00\x00\x00\x00x", // an opcode of no meaning
+		"\x80\x81\x00\x00\x00\x00x", // a continuation of nothing
+		"\x88\x81\x00\x00\x00\x00x", // half a close code
+		"\x88\x82\x00\x00\x00\x00\x00\x01",
+		"\x89\xfe\x00\x7e\x00\x00\x00\x00" + strings.Repeat("x", 126), // a long ping
+	} {
+		c := n.connect("")
+		if _, err := c.ws.NetConn().Write([]byte(raw)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.read(); !websocket.IsCloseError(err, closeProtocolError, closeNormal) {
+			t.Errorf("%q: %v, want close code 1002", raw, err)
+		}
+	}
+}
+
+func TestWebSocketLeaving(t *testing.T) {
+	n := onSocket(t, Options{Dev: true})
+	for name, leave := range map[string]func(c *wsClient){
+		"frame": func(c *wsClient) {
+			msg := websocket.FormatCloseMessage(closeGoingAway, "bye")
+			c.ws.WriteControl(websocket.CloseMessage, msg, time.Now().Add(time.Second))
+			c.wantClose(closeNormal)
+		},
+		"cut": func(c *wsClient) { c.ws.Close() },
+		"half": func(c *wsClient) {
+			c.ws.NetConn().Write([]byte("\x81\xfe"))
+			c.ws.Close()
+		},
+	} {
+		c := n.connect("")
+		c.do("o", fmt.Sprintf(`{"p":"/gone/%s","d":true}`, name))
+		leave(c)
+		n.wantValue("/gone/"+name, "true")
+	}
+}
+
+// TestPanicEndsOneConnection: a defect that one client can provoke is not the
+// end for the others.
+func TestPanicEndsOneConnection(t *testing.T) {
+	n := onSocket(t, Options{Dev: true})
+	other := n.connect("")
+	mux := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := n.rt.accept(w, r, nil)
+		s.receive = func(string) error { panic("defect") }
+		s.start(true)
+	})
+	n.routes = append([]route{{pattern: "/.panic", raw: mux}}, n.routes...)
+	ws, _, err := (&websocket.Dialer{NetDialContext: n.dial}).Dial("ws://db.example/.panic", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	c := &wsClient{t: t, ws: ws}
+	c.send("{}")
+	c.wantClose(closeInternalError)
+	other.do("s", `{"c":{}}`)
+}

@@ -1,0 +1,96 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/gorilla/websocket"
+)
+
+func TestAppendFrame(t *testing.T) {
+	for n, header := range map[int]string{
+		0:         "\x81\x00",
+		1:         "\x81\x01",
+		125:       "\x81\x7d",
+		126:       "\x81\x7e\x00\x7e",
+		1<<16 - 1: "\x81\x7e\xff\xff",
+		1 << 16:   "\x81\x7f\x00\x00\x00\x00\x00\x01\x00\x00",
+	} {
+		payload := strings.Repeat("x", n)
+		if got := string(appendFrame(nil, opText, []byte(payload))); got != header+payload {
+			t.Errorf("%d bytes: header %q, want %q", n, got[:len(got)-n], header)
+		}
+	}
+}
+
+func TestAppendCloseFrame(t *testing.T) {
+	reason := strings.Repeat("x", 122)
+	got := appendCloseFrame(nil, goodbye{closePolicy, reason + "€"})
+	if want := "\x88\x7c\x03\xf0" + reason; string(got) != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// BenchmarkSocketWrite sends events of usual size to one client, through a
+// socket and, for comparison, one system call each through the library.
+func BenchmarkSocketWrite(b *testing.B) {
+	msg := []byte(fmt.Sprintf(`{"t":"d","d":{"a":"d","b":{"p":"x","d":%q}}}`, strings.Repeat("x", 150)))
+	b.Run("joined", func(b *testing.B) {
+		c, done := benchConn(b, b.N*(len(msg)+4))
+		b.ResetTimer()
+		for range b.N {
+			c.out.PushFrame(msg)
+			c.out.Wait(context.Background())
+		}
+		<-done
+	})
+	b.Run("each", func(b *testing.B) {
+		c, done := benchConn(b, b.N*(len(msg)+4))
+		ws := c.sock.ws
+		b.ResetTimer()
+		for range b.N {
+			if err := ws.WriteMessage(websocket.TextMessage, msg); err != nil {
+				b.Fatal(err)
+			}
+		}
+		<-done
+	})
+}
+
+// benchConn returns the server's side of a connection whose client has read
+// total bytes when done is closed.
+func benchConn(b *testing.B, total int) (c *conn, done chan struct{}) {
+	s, err := New(Options{Dev: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	go s.Serve(ctx, l)
+	b.Cleanup(stop)
+	ws, _, err := websocket.DefaultDialer.Dial("ws://"+l.Addr().String()+"/.ws?ns=test", nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { ws.Close() })
+	if _, _, err := ws.ReadMessage(); err != nil {
+		b.Fatal(err)
+	}
+	for _, c = range s.rt.conns {
+	}
+	done = make(chan struct{})
+	go func() {
+		defer close(done)
+		if _, err := io.CopyN(io.Discard, ws.NetConn(), int64(total)); err != nil {
+			b.Error(err)
+		}
+	}()
+	return c, done
+}

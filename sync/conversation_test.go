@@ -1,0 +1,251 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// TestConversations runs the files of testdata/sync, which show what clients
+// send and are sent. -rewrite records the answers anew. The envelope
+// {"t":"d","d":…} is left out of all messages. The commands:
+//
+//	open                 begin with an empty database and the rules of the input;
+//	                     without input everybody may do everything
+//	rules                put the rules of the input in force
+//	connect NAME [max=N] begin a session, whose outbox holds N bytes
+//	NAME                 send the requests of the input, one a line; wait for the
+//	                     answers to each before the next
+//	together             send requests, each with the name of its session in
+//	                     front, so that their writes come into one batch
+//	close NAME           end the session
+//	set PATH, update PATH
+//	                     write the input as an administrator without a session
+//	clock MS             let that much time go by
+//	get PATH             print the value with its priorities
+//	left                 print what sessions left for their disconnect
+//	drain                print what else was sent
+//
+// With the argument quiet nothing is taken from the outboxes; with sort the
+// answers to each request are sorted, where their order is not fixed. The clock
+// stands at 1700000000000.
+func TestConversations(t *testing.T) {
+	datadriven.Walk(t, "../testdata/sync", func(t *testing.T, path string) {
+		c := &conversation{now: time.UnixMilli(1_700_000_000_000)}
+		defer func() { c.end(t) }()
+		datadriven.RunTest(t, path, c.run)
+	})
+}
+
+type conversation struct {
+	db      *Database
+	now     time.Time
+	clients []*client // in the order they connected
+}
+
+func (c *conversation) run(t *testing.T, d *datadriven.TestData) string {
+	if c.db == nil && d.Cmd != "open" {
+		c.open(t, "")
+	}
+	switch d.Cmd {
+	case "open":
+		c.end(t)
+		c.open(t, d.Input)
+		return "ok"
+	case "connect":
+		var size int
+		d.MaybeScanArgs(t, "max", &size)
+		c.clients = append(c.clients, connect(t, c.db, d.CmdArgs[0].Key, size))
+		return "ok"
+	case "clock":
+		ms := 0
+		if _, err := fmt.Sscan(d.CmdArgs[0].Key, &ms); err != nil {
+			t.Fatal(err)
+		}
+		c.now = c.now.Add(time.Duration(ms) * time.Millisecond)
+		return "ok"
+	case "get":
+		return get(t, c.db, d.CmdArgs[0].Key)
+	case "left":
+		return c.left(t)
+	case "rules":
+		c.setRules(t, d.Input)
+	case "set":
+		set(t, c.db, d.CmdArgs[0].Key, d.Input)
+	case "update":
+		if _, err := c.db.Write(t.Context(), updateOf(t, d.CmdArgs[0].Key, d.Input)); err != nil {
+			t.Fatal(err)
+		}
+	case "close":
+		c.client(t, d.CmdArgs[0].Key).session.Close()
+	case "together":
+		return c.together(t, d.Input)
+	case "drain":
+	default:
+		return c.requests(t, c.client(t, d.Cmd), d)
+	}
+	if d.HasArg("quiet") {
+		return "ok"
+	}
+	return sorted(c.sent(t), d.HasArg("sort"))
+}
+
+func sorted(text string, yes bool) string {
+	if !yes {
+		return text
+	}
+	return strings.Join(slices.Sorted(strings.Lines(text)), "")
+}
+
+func (c *conversation) open(t *testing.T, text string) {
+	o := Options{Now: func() time.Time { return c.now }, Rules: rules.Open()}
+	if text != "" {
+		o.Rules = parseRules(t, text)
+	}
+	db, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.db = db
+}
+
+func (c *conversation) end(t *testing.T) {
+	if c.db == nil {
+		return
+	}
+	for _, cl := range c.clients {
+		cl.t = t
+		cl.session.Close()
+	}
+	checkTest(t, c.db)
+	if err := c.db.Close(); err != nil {
+		t.Error(err)
+	}
+	c.db, c.clients = nil, nil
+}
+
+func parseRules(t testing.TB, text string) *rules.Ruleset {
+	t.Helper()
+	r, err := rules.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (c *conversation) setRules(t *testing.T, text string) {
+	if err := c.db.SetRules(t.Context(), parseRules(t, text)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *conversation) client(t *testing.T, name string) *client {
+	for _, cl := range c.clients {
+		if cl.name == name {
+			cl.t = t
+			return cl
+		}
+	}
+	t.Fatalf("no session %s", name)
+	return nil
+}
+
+func (c *conversation) requests(t *testing.T, cl *client, d *datadriven.TestData) string {
+	var out strings.Builder
+	for line := range strings.Lines(d.Input) {
+		c.handle(cl, line)
+		if !d.HasArg("quiet") {
+			cl.settle()
+			out.WriteString(sorted(c.sent(t), d.HasArg("sort")))
+		}
+	}
+	if d.HasArg("quiet") {
+		cl.settle()
+		return "ok"
+	}
+	return strings.ReplaceAll(out.String(), "(nothing)", "")
+}
+
+// handle does what a transport does with a message.
+func (c *conversation) handle(cl *client, request string) {
+	m, err := wire.ParseMessage(`{"t":"d","d":` + strings.TrimSpace(request) + `}`)
+	var bad *wire.FormatError
+	switch {
+	case errors.As(err, &bad) && bad.ID >= 0:
+		cl.out.PushFrame(wire.AppendError(nil, bad.ID, wire.StatusInvalidParameters, bad.Msg))
+	case err != nil:
+		cl.t.Fatalf("%s: %v", request, err)
+	default:
+		cl.session.Handle(context.Background(), m.Request)
+	}
+}
+
+func (c *conversation) together(t *testing.T, input string) string {
+	g := closeGate(t, c.db)
+	for line := range strings.Lines(input) {
+		name, request, _ := strings.Cut(line, " ")
+		c.handle(c.client(t, name), request)
+	}
+	close(g.open)
+	for _, cl := range c.clients {
+		cl.t = t
+		cl.settle()
+	}
+	return c.sent(t)
+}
+
+// sent takes what the sessions were sent.
+func (c *conversation) sent(t *testing.T) string {
+	var out strings.Builder
+	for _, cl := range c.clients {
+		cl.t = t
+		for _, frame := range cl.frames() {
+			fmt.Fprintf(&out, "%s< %s\n", cl.name, frame)
+		}
+		if err := cl.out.Closing(); err != nil {
+			fmt.Fprintf(&out, "%s is disconnected: %v\n", cl.name, err)
+		}
+	}
+	if out.Len() == 0 {
+		return "(nothing)"
+	}
+	return out.String()
+}
+
+func (c *conversation) left(t *testing.T) string {
+	var out strings.Builder
+	err := c.db.store.View(func(tx *store.Tx) error {
+		for p, err := range tx.Pending() {
+			if err != nil {
+				return err
+			}
+			var records pendingWrites
+			if err := records.edit().restore(p.Data); err != nil {
+				return err
+			}
+			for w := range records.all() {
+				n := tree.FromCanonical(w.value.Text())
+				fmt.Fprintf(&out, "%s %s %s\n", strings.TrimPrefix(p.Session, "session-"), w.target, n.JSON())
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Len() == 0 {
+		return "(nothing)"
+	}
+	return out.String()
+}

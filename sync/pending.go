@@ -1,0 +1,229 @@
+package sync
+
+import (
+	"encoding/json"
+	"iter"
+	"strings"
+
+	"github.com/tidwall/btree"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// Bounds of what one session may leave for its disconnect.
+const (
+	maxPending      = 10_000
+	maxPendingBytes = 16 << 20
+	maxRewrite      = 64 << 20 // of records that one request changes parts of
+)
+
+// pendingWrites is what is to be written when a session ends: a sparse tree of
+// values, not a list of operations (wire protocol §10). No location in it lies
+// inside of another.
+//
+// A copy of it shares what neither has changed, so that one can be kept for the
+// case that a batch does not commit. It costs the same whatever the size.
+type pendingWrites struct {
+	at    btree.Map[string, *pendingWrite] // by target, so what is below a path comes in a row
+	last  uint64                           // number of the last record
+	bytes int                              // of targets and values
+}
+
+// A pendingWrite is one record with the caller it will be written for. It never
+// changes.
+type pendingWrite struct {
+	number uint64 // of a session's records; a record that takes the place of another has a new one
+	target tree.Target
+	value  tree.Draft
+	caller Caller
+}
+
+func (w *pendingWrite) size() int { return len(w.target.Path.Clean()) + len(w.value.Text()) }
+
+// snapshot returns a copy. The original must not be used while it is made.
+func (p *pendingWrites) snapshot() pendingWrites {
+	return pendingWrites{at: *p.at.Copy(), last: p.last, bytes: p.bytes}
+}
+
+// all yields the records in path order.
+func (p *pendingWrites) all() iter.Seq[*pendingWrite] {
+	return func(yield func(*pendingWrite) bool) {
+		p.at.Scan(func(_ string, w *pendingWrite) bool { return yield(w) })
+	}
+}
+
+// ancestor returns the record that holds what is at t because it is above it.
+func (p *pendingWrites) ancestor(t tree.Target) *pendingWrite {
+	for at := (tree.Target{Path: t.Path}); ; {
+		if at != t {
+			if w, ok := p.at.Get(at.String()); ok {
+				return w
+			}
+		}
+		if at.Path.IsRoot() {
+			return nil
+		}
+		at.Path, _ = at.Path.Parent()
+	}
+}
+
+// A pendingEdit changes the records of a session. It notes what the store has to
+// be told, which is all that an edit costs.
+type pendingEdit struct {
+	*pendingWrites
+	first   uint64          // number of the first record that is new
+	added   []*pendingWrite // some may have been removed again
+	removed []uint64        // numbers of records that the store has
+	rewrote int             // bytes of records of which parts were changed
+}
+
+// edit begins to change the records.
+func (p *pendingWrites) edit() *pendingEdit {
+	return &pendingEdit{pendingWrites: p, first: p.last + 1}
+}
+
+// put records a value at t, inside the record above if there is one, and in
+// place of all records below.
+func (e *pendingEdit) put(t tree.Target, v tree.Draft, c Caller) error {
+	above := e.ancestor(t)
+	if above == nil {
+		e.removeAt(t)
+		e.set(t, v, c)
+		return nil
+	}
+	if e.rewrote += len(above.value.Text()); e.rewrote > maxRewrite {
+		return ErrLimit
+	}
+	at := above.target
+	v = within(above.value, tree.Target{Path: at.Path.Rel(t.Path), Priority: t.Priority}, v)
+	e.set(at, v, c)
+	return nil
+}
+
+// within replaces a part of a value that may hold server values. They are
+// leaves: what is written below one replaces it.
+func within(d tree.Draft, t tree.Target, v tree.Draft) tree.Draft {
+	whole := tree.FromCanonical(d.Text())
+	part := tree.FromCanonical(v.Text())
+	for p := t.Path; !p.IsRoot(); {
+		p, _ = p.Parent()
+		if isServerValue(whole.Get(p)) {
+			whole = whole.With(p, tree.Empty)
+		}
+	}
+	return tree.DraftFromText(whole.WithTarget(t, part).Text())
+}
+
+// isServerValue reports whether a part of a draft stands for a value that is not
+// known yet.
+func isServerValue(n tree.Node) bool { return strings.HasPrefix(n.Text(), `{".sv":`) }
+
+// cancel drops what is recorded at and below a path. A record above is split,
+// unless it is a leaf: what is not on the way to the path stays, each child as a
+// record of its own.
+func (e *pendingEdit) cancel(t tree.Target) {
+	for above := e.ancestor(t); above != nil; above = e.ancestor(t) {
+		n := tree.FromCanonical(above.value.Text())
+		if n.IsLeaf() || isServerValue(n) {
+			return
+		}
+		e.remove(above)
+		for key, child := range n.Children() {
+			at := tree.Target{Path: above.target.Path.Child(key)}
+			e.set(at, tree.DraftFromText(child.Text()), above.caller)
+		}
+	}
+	e.removeAt(t)
+}
+
+// removeAt removes the records at and below t.
+func (e *pendingEdit) removeAt(t tree.Target) {
+	if w, ok := e.at.Get(t.String()); ok {
+		e.remove(w)
+	}
+	if t.Priority {
+		return
+	}
+	prefix := strings.TrimSuffix(t.String(), "/") + "/"
+	var below []*pendingWrite
+	e.at.Ascend(prefix, func(key string, w *pendingWrite) bool {
+		if !strings.HasPrefix(key, prefix) {
+			return false
+		}
+		below = append(below, w)
+		return true
+	})
+	for _, w := range below {
+		e.remove(w)
+	}
+}
+
+func (e *pendingEdit) remove(w *pendingWrite) {
+	e.at.Delete(w.target.String())
+	e.bytes -= w.size()
+	if w.number < e.first {
+		e.removed = append(e.removed, w.number)
+	}
+}
+
+func (e *pendingEdit) set(t tree.Target, v tree.Draft, c Caller) {
+	key := t.String()
+	if have, ok := e.at.Get(key); ok {
+		e.remove(have)
+	}
+	e.last++
+	w := &pendingWrite{number: e.last, target: t, value: v, caller: c}
+	e.at.Set(key, w)
+	e.bytes += w.size()
+	e.added = append(e.added, w)
+}
+
+// save tells the store what the edit has changed.
+func (e *pendingEdit) save(tx *store.Tx, session string) error {
+	for _, number := range e.removed {
+		if err := tx.DeletePending(session, number); err != nil {
+			return err
+		}
+	}
+	for _, w := range e.added {
+		if have, _ := e.at.Get(w.target.String()); have != w {
+			continue
+		}
+		data, err := w.encode()
+		if err != nil {
+			return err
+		}
+		if err := tx.PutPending(store.Pending{Session: session, Number: w.number, Data: data}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storedPending is a record as the store keeps it.
+type storedPending struct {
+	Target string     `json:"target"`
+	Value  string     `json:"value"` // text of the draft
+	Admin  bool       `json:"admin,omitempty"`
+	Auth   rules.Auth `json:"auth"`
+}
+
+func (w *pendingWrite) encode() ([]byte, error) {
+	return json.Marshal(storedPending{w.target.String(), w.value.Text(), w.caller.Admin, w.caller.Auth})
+}
+
+// restore adds a record as the store kept it.
+func (e *pendingEdit) restore(data []byte) error {
+	var stored storedPending
+	if err := json.Unmarshal(data, &stored); err != nil {
+		return err
+	}
+	t, err := tree.ParseTarget(stored.Target)
+	if err != nil {
+		return err
+	}
+	e.set(t, tree.DraftFromText(stored.Value), Caller{Auth: stored.Auth, Admin: stored.Admin})
+	return nil
+}

@@ -1,0 +1,47 @@
+#!/bin/sh
+# Runs every test: ./test.sh. Parts of it: ./test.sh quick, ./test.sh e2e.
+# Needs Go and Node; installs npm packages into testdata/e2e/node_modules.
+set -eu
+cd "$(dirname "$0")"
+part=${1:-all}
+
+step() { printf '\n== %s\n' "$*"; }
+
+unit() {
+	step "go vet"
+	go vet ./...
+	step "Go tests"
+	go test ./...
+}
+
+more() {
+	step "model: 100,000 random operations through every door"
+	DOGWOOD_MODEL_STEPS=100000 go test -count=1 -run Model ./server
+	if command -v "$(go env CC)" >/dev/null; then
+		step "Go tests with the race detector"
+		CGO_ENABLED=1 go test -race ./...
+	else
+		step "no C compiler: the race detector is left out"
+	fi
+}
+
+e2e() {
+	bin=$(mktemp -d)
+	trap 'rm -rf "$bin"' EXIT
+	step "build"
+	go build -o "$bin/dogwood" ./cmd/dogwood
+	export DOGWOOD_BIN="$bin/dogwood"
+	step "Go Admin SDK"
+	(cd testdata/e2e-go && go vet ./... && go test -count=1 ./...)
+	step "npm packages"
+	(cd testdata/e2e && npm ci --no-audit --no-fund)
+	step "npm clients: firebase, firebase-admin"
+	(cd testdata/e2e && npm test)
+}
+
+case $part in
+quick) unit ;;
+e2e) e2e ;;
+all) unit; more; e2e ;;
+*) echo "usage: ./test.sh [quick|e2e]" >&2; exit 2 ;;
+esac
