@@ -270,7 +270,7 @@ func modelSteps() int {
 	if n, err := strconv.Atoi(os.Getenv("DOGWOOD_MODEL_STEPS")); err == nil {
 		return n
 	}
-	return 3000
+	return 800
 }
 
 func TestModelMemory(t *testing.T) {
