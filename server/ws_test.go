@@ -32,13 +32,19 @@ func TestWebSocketOnly(t *testing.T) {
 
 func TestWebSocketOfNoDatabase(t *testing.T) {
 	n := onSocket(t, Options{Namespaces: []string{"real"}, Deactivated: []string{"old"}})
-	for query, text := range map[string]string{
-		"&x=":    wire.TextNoInstance,
-		"&ns=a!": wire.TextNoInstance,
+	for ns, text := range map[string]string{
+		"test": wire.TextNoInstance,
+		"a!":   wire.TextNoInstance,
+		"old":  "The database has been deactivated.",
 	} {
-		c := n.websocket(query)
+		ws, _, err := (&websocket.Dialer{NetDialContext: n.dial}).Dial("ws://db.example/.ws?v=5&ns="+ns, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &wsClient{t: t, ws: ws}
 		c.want(fmt.Sprintf(`{"t":"c","d":{"t":"s","d":%q}}`, text))
 		c.wantClose(closeNormal)
+		ws.Close()
 	}
 }
 
@@ -219,4 +225,20 @@ func TestPanicEndsOneConnection(t *testing.T) {
 	c.send("{}")
 	c.wantClose(closeInternalError)
 	other.do("s", `{"c":{}}`)
+}
+
+// TestRepliesComeBeforeGoodbye: requests that were under way when a connection
+// had to end are answered.
+func TestRepliesComeBeforeGoodbye(t *testing.T) {
+	n := onSocket(t, Options{Dev: true})
+	c := n.connect("")
+	for r := range 20 {
+		c.send(ask(r, "p", `{"p":"/x","d":1}`))
+	}
+	c.send(ask(20, "g", `{"p":"/x","q":{}}`), "nonsense")
+	for r := range 20 {
+		c.want(okReply(r, `""`))
+	}
+	c.want(okReply(20, "1"))
+	c.wantClose(closeProtocolError)
 }

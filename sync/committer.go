@@ -168,7 +168,7 @@ func (d *Database) tryAll(tasks []task, failed map[int]error) (b *batch, at int,
 		}
 		b.results[i] = guarded(func() error { return t.apply(b) })
 		if isBroken(b.results[i]) {
-			return nil, i, b.results[i]
+			return b, i, b.results[i]
 		}
 	}
 	if !b.dirty {

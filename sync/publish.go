@@ -31,8 +31,8 @@ type view struct {
 	group    *group
 	inside   []int // writes at or below the group's path; none: one above covers it
 	cover    int
-	old      tree.Node // covered, or filtered and replaced: the view before
-	known    bool      // old is not too large to be known
+	old      tree.Node   // covered, or filtered and replaced: the view before
+	known    bool        // old is not too large to be known
 	children []viewChild // of a filtered view: those that the change touches
 	own      bool        // of a filtered view: the change sets its own priority
 }

@@ -92,6 +92,15 @@ func cancel(p tree.Path, query string) []byte {
 	return wire.AppendCancel(nil, p.Clean(), queries)
 }
 
+// has reports whether the client already has the view n. The JS SDK leaves the
+// priority of the listened place out of filtered views.
+func (v viewSpec) has(n tree.Node) bool {
+	if v.hash == "" || len(n.Text()) > maxHashed {
+		return false
+	}
+	return n.MatchesHash(v.hash) || !v.query.IsAll() && n.WithPriority(tree.Empty).MatchesHash(v.hash)
+}
+
 // firstView returns the answer to a listen: the view, unless the client has it,
 // and then the reply.
 func (s *Session) firstView(l *Listener, v viewSpec) [][]byte {
@@ -108,7 +117,7 @@ func (s *Session) firstView(l *Listener, v viewSpec) [][]byte {
 		data = wire.DataNoIndex
 	}
 	reply := wire.AppendOK(nil, v.id, data)
-	if v.hash != "" && len(n.Text()) <= maxHashed && n.MatchesHash(v.hash) {
+	if v.has(n) {
 		return [][]byte{reply}
 	}
 	if push := l.pushMerges(n, v.compound); push != nil {

@@ -74,8 +74,6 @@ func (s *splitter) split() {
 // every leaf and every object in parentheses.
 type rangeText struct{ nest }
 
-const quotedPriority = `"` + priorityKey + `"`
-
 // leaves calls f for the leaves of n, with keys set. An object's priority is
 // the leaf ".priority" before the first child with a greater key. If there is no
 // such child, clients leave the priority out, so it is left out here.

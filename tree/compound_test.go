@@ -257,6 +257,10 @@ func TestRangeDiffModel(t *testing.T) {
 			t.Fatalf("client %s\nserver %s\nposts %q\nmerges %s\ngive %s\nin Java %s",
 				client.JSON(), server.JSON(), posts, showMerges(merges), ours.JSON(), theirs.JSON())
 		}
+		if lost(client, server, ours) || lost(client, server, theirs) {
+			t.Fatalf("client %s\nserver %s\nposts %q\nmerges %s\nlose a priority: %s\nin Java %s",
+				client.JSON(), server.JSON(), posts, showMerges(merges), ours.JSON(), theirs.JSON())
+		}
 	})
 }
 
@@ -424,6 +428,21 @@ func FuzzRangeDiff(f *testing.F) {
 			t.Fatalf("RangeDiff(%q) of %s with nothing: %s, %v", posts, n.JSON(), showMerges(merges), err)
 		}
 	})
+}
+
+// lost reports whether an object's priority that was right before is not right
+// after.
+func lost(before, server, after Node) bool {
+	p := server.Priority()
+	if before.IsObject() && server.IsObject() && before.Priority() == p && after.Priority() != p {
+		return true
+	}
+	for key, child := range server.Children() {
+		if lost(before.Child(key), child, after.Child(key)) {
+			return true
+		}
+	}
+	return false
 }
 
 func BenchmarkCompoundHash(b *testing.B) {

@@ -101,10 +101,19 @@ func appendHex64(dst []byte, x uint64) []byte {
 	return hex.AppendEncode(dst, b[:])
 }
 
-// jsDoubleHex repeats the arithmetic of the JS SDK, which takes the exponent
+// jsDoubleHex is doubleHex as the JS SDK has it. It is right for integers below
+// 2^47, which TestJSIntegers checks; they are most numbers.
+func jsDoubleHex(dst []byte, f float64) []byte {
+	if f == math.Trunc(f) && math.Abs(f) < 1<<47 {
+		return doubleHex(dst, f)
+	}
+	return jsComputedHex(dst, f)
+}
+
+// jsComputedHex repeats the arithmetic of the JS SDK, which takes the exponent
 // from a quotient of logarithms and so gets it wrong just below powers of two.
 // Wrong mantissas then overflow into 53 bits and are cut, as in the original.
-func jsDoubleHex(dst []byte, f float64) []byte {
+func jsComputedHex(dst []byte, f float64) []byte {
 	const eBits, fBits, bias = 11, 52, 1<<10 - 1
 	v := math.Abs(f)
 	if v == 0 || v < math.Pow(2, 1-bias) {

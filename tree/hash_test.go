@@ -58,6 +58,24 @@ func TestHashModel(t *testing.T) {
 	})
 }
 
+func TestJSIntegers(t *testing.T) {
+	check := func(f float64) {
+		if got, want := string(jsComputedHex(nil, f)), string(doubleHex(nil, f)); got != want {
+			t.Errorf("jsComputedHex(%v) = %s, want %s", f, got, want)
+		}
+	}
+	for k := range 47 {
+		power := float64(int64(1) << k)
+		for _, f := range []float64{power - 1, power, power + 1, power * 1.5} {
+			check(math.Trunc(f))
+			check(-math.Trunc(f))
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		check(float64(rapid.Int64Range(-1<<47+1, 1<<47-1).Draw(t, "integer")))
+	})
+}
+
 // The buffer and the result, and a list of children at each level.
 func TestHashAllocations(t *testing.T) {
 	n := wide(1)

@@ -1,5 +1,11 @@
 package tree
 
+// priorityKey is the place of an object's priority among its children.
+const (
+	priorityKey    = ".priority"
+	quotedPriority = `"` + priorityKey + `"`
+)
+
 // A nest writes leaves that come in key order as nested text, such as
 // {"a":{"b":1,"c":2}}: it opens and closes only what is not shared with the
 // leaf before. Range merges use braces, range hashes parentheses.
@@ -53,6 +59,3 @@ func (t *nest) end() []byte {
 	t.buf, t.shared = t.buf[:0], 0
 	return text
 }
-
-// priorityKey is the place of an object's priority among its children.
-const priorityKey = ".priority"

@@ -16,9 +16,9 @@ type RangeMerge struct {
 
 // RangeDiff returns the merges that turn the node that a client described by its
 // compound hash into n, in ascending order. It returns ErrCompoundHash if the
-// client must be sent n as a whole. Compound hashes leave out the priority of
-// an object whose keys are all below ".priority", so there may be no merge
-// although the node's Hash tells that the client's is not the same.
+// client must be sent n as a whole. That is also so if there are no merges but
+// the client's simple hash is not that of n: then a priority differs which
+// compound hashes leave out, that of an object with no key above ".priority".
 func (n Node) RangeDiff(posts, hashes []string) ([]RangeMerge, error) {
 	if len(hashes) != len(posts)+1 {
 		return nil, fmt.Errorf("%w: %d hashes for %d posts", ErrCompoundHash, len(hashes), len(posts))

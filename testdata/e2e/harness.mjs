@@ -87,7 +87,7 @@ export class Server {
     this.#child = null
     child.ending = true
     child.kill(signal)
-    return within(child.exited, `exit after ${signal}`)
+    return within(child.exited, `exit after ${signal}`).finally(() => child.kill('SIGKILL'))
   }
 }
 

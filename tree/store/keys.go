@@ -155,14 +155,28 @@ func appendNumber(dst []byte, f float64, text string) []byte {
 		return dst
 	}
 	i, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		i = int64(f)
+	switch {
+	case err == nil:
+		return append(appendInteger(dst, i), isInteger)
+	case f < 0: // below all 64-bit integers
+		return append(appendInteger(dst, math.MinInt64), belowIntegers)
 	}
+	return append(appendInteger(dst, math.MaxInt64), aboveIntegers)
+}
+
+func appendInteger(dst []byte, i int64) []byte {
 	return binary.BigEndian.AppendUint64(dst, uint64(i)^1<<63)
 }
 
+// What follows the integer behind a double that several 64-bit integers may be.
+const (
+	belowIntegers = 0
+	isInteger     = 1
+	aboveIntegers = 2
+)
+
 // wideInteger reports whether several 64-bit integers may be the same double f.
-func wideInteger(f float64) bool { return math.Abs(f) > 1<<53 && math.Abs(f) < 1<<63 }
+func wideInteger(f float64) bool { return math.Abs(f) >= 1<<53 && math.Abs(f) <= 1<<63 }
 
 func appendString(dst []byte, s string) []byte {
 	end := byte(endOfString)
@@ -214,14 +228,14 @@ func splitNumber(b []byte) (v tree.Node, size int, cut, ok bool) {
 	if !wideInteger(f) {
 		return tree.Number(f), 9, false, true
 	}
-	if len(b) < 17 {
+	if len(b) < 18 {
 		return v, 0, false, false
 	}
-	i := int64(binary.BigEndian.Uint64(b[9:]) ^ 1<<63)
-	if int64(f) == i {
-		return tree.Number(f), 17, false, true
+	if b[17] != isInteger {
+		return tree.Number(f), 18, false, true
 	}
-	return tree.FromCanonical(strconv.FormatInt(i, 10)), 17, false, true
+	i := int64(binary.BigEndian.Uint64(b[9:]) ^ 1<<63)
+	return tree.FromCanonical(strconv.FormatInt(i, 10)), 18, false, true
 }
 
 func splitString(b []byte) (v tree.Node, size int, cut, ok bool) {

@@ -25,6 +25,13 @@ type model struct {
 
 var modelKeys = []string{"a", "b", "c", "1", "2", "07", "10", "-3", "-0", "é", "😀", "\uffee", `q"k`, `b\s`, ":x", "a b", "*?"}
 
+// wideNumbers are integers that doubles can hardly tell apart.
+var wideNumbers = []string{
+	"9007199254740991", "9007199254740992", "9007199254740993", "9007199254740994", "-9007199254740993",
+	"1152921504606846975", "1152921504606846976", "1152921504606846977", "9223372036854775806",
+	"9223372036854775807", "9223372036854775808", "9223372036854777856", "-9223372036854775808", "-9223372036854775809",
+}
+
 func (m *model) pick(list []string) string { return list[m.rnd.IntN(len(list))] }
 
 func (m *model) path(most int) tree.Path {
@@ -43,6 +50,8 @@ func (m *model) leaf() tree.Node {
 		return tree.Number(float64(m.rnd.IntN(20) - 5))
 	case 3:
 		return tree.Number(m.rnd.NormFloat64() * 1e18)
+	case 7:
+		return tree.MustParseNode(m.pick(wideNumbers))
 	case 4:
 		return tree.String(strings.Repeat("long ", m.rnd.IntN(1000)))
 	case 5:

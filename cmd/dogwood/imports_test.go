@@ -1,0 +1,105 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/dogwooddb/dogwood/"
+
+// layers says which packages of this module each package may import. Imports
+// point down only. A package that is not here is a layer that nobody planned.
+var layers = map[string][]string{
+	"sync/wire":         {},
+	"tree":              {},
+	"tree/store":        {"tree"},
+	"rules":             {"tree"},
+	"rules/rulestest":   {"rules", "tree"},
+	"sync":              {"tree", "tree/store", "rules", "sync/wire"},
+	"sdk-go":            {"tree", "sync/wire"},
+	"server":            {"tree", "rules", "sync", "sync/wire"},
+	"server/servertest": {"server", "sync", "sync/wire", "rules", "tree/store", "tree"},
+	"cmd/dogwood":       {"server", "sync", "sync/wire", "rules", "rules/rulestest", "tree/store", "tree"},
+}
+
+func TestImports(t *testing.T) {
+	for _, p := range listPackages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		allowed, known := layers[name]
+		if !known {
+			t.Errorf("package %s is not in the table of layers; it imports %s", name, strings.Join(within(p.Imports), ", "))
+			continue
+		}
+		for _, imported := range within(p.Imports) {
+			if !slices.Contains(allowed, imported) {
+				t.Errorf("%s imports %s; of this module it may import %q", name, imported, allowed)
+			}
+		}
+	}
+}
+
+// TestLayersPointDown holds the table itself to its purpose: whoever a package
+// may import, directly or not, may not import the package.
+func TestLayersPointDown(t *testing.T) {
+	var below func(name string, path []string)
+	below = func(name string, path []string) {
+		if slices.Contains(path, name) {
+			t.Fatalf("the table of layers allows a cycle: %s", strings.Join(append(path, name), " → "))
+		}
+		for _, imported := range layers[name] {
+			below(imported, append(path, name))
+		}
+	}
+	for name := range layers {
+		below(name, nil)
+	}
+}
+
+type listedPackage struct {
+	ImportPath string
+	Imports    []string
+}
+
+// listPackages returns the packages of this module, without what npm brings.
+func listPackages(t *testing.T) []listedPackage {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		text := ""
+		if e := (*exec.ExitError)(nil); errors.As(err, &e) {
+			text = string(e.Stderr)
+		}
+		t.Fatalf("go list: %v\n%s", err, text)
+	}
+	var list []listedPackage
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listedPackage
+		switch err := d.Decode(&p); {
+		case err == io.EOF && len(list) > 0:
+			return list
+		case err != nil:
+			t.Fatalf("output of go list: %v", err)
+		}
+		if !strings.Contains(p.ImportPath, "node_modules") {
+			list = append(list, p)
+		}
+	}
+}
+
+// within returns the imports that belong to this module, by their short names.
+func within(imports []string) []string {
+	var list []string
+	for _, path := range imports {
+		if name, ok := strings.CutPrefix(path, module); ok {
+			list = append(list, name)
+		}
+	}
+	return list
+}

@@ -1,0 +1,549 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// A result is what became of a write that runs in the background.
+type result chan error
+
+func start(t testing.TB, db *Database, w Write) result {
+	r := make(result, 1)
+	go func() {
+		_, err := db.Write(context.Background(), w)
+		r <- err
+	}()
+	return r
+}
+
+// queued waits until n tasks wait for the committer.
+func queued(db *Database, n int) {
+	for waiting := 0; waiting < n; time.Sleep(time.Millisecond) {
+		db.queue.mu.Lock()
+		waiting = len(db.queue.tasks)
+		db.queue.mu.Unlock()
+	}
+}
+
+// TestWriteIsDurable: what was acknowledged is there after the file was opened
+// again, with its rules.
+func TestWriteIsDurable(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "db")
+	db, err := Open(Options{File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set(t, db, "/x", `{"a":1,".priority":2}`)
+	if err := db.SetRules(t.Context(), parseRules(t, `{"rules":{".read":true}}`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = openTest(t, Options{File: file})
+	want(t, db, "/", `{"x":{".priority":2,"a":1}}`)
+	if got := db.Rules().Source(); got != `{"rules":{".read":true}}` {
+		t.Errorf("rules are %s, want those that were set", got)
+	}
+}
+
+// TestCommit: a write returns what was written, at which time.
+func TestCommit(t *testing.T) {
+	now := time.UnixMilli(12345)
+	db := openTest(t, Options{Now: func() time.Time { return now }})
+	c, err := db.Write(t.Context(), putOf(t, "/x", `{"t":{".sv":"timestamp"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Writes[0].Node.JSON(); got != `{"t":12345}` || !c.Now.Equal(now) {
+		t.Errorf("Commit = %s at %v, want {\"t\":12345} at %v", got, c.Now, now)
+	}
+	if _, err := db.Write(t.Context(), Write{Caller: Admin}); err != nil {
+		t.Errorf("a write of nothing: %v, want no error", err)
+	}
+}
+
+// TestStale: a condition that does not hold tells the value, to who may read it.
+func TestStale(t *testing.T) {
+	db := openTest(t, Options{Rules: parseRules(t, `{"rules":{"r":{".read":true}}}`)})
+	set(t, db, "/", `{"r":1,"x":1}`)
+	hash := ""
+	for path, check := range map[string]func(error) bool{
+		"/r": func(err error) bool {
+			var stale *StaleError
+			return errors.As(err, &stale) && stale.Current.JSON() == "1"
+		},
+		"/x": func(err error) bool { return errors.Is(err, ErrDenied) },
+	} {
+		w := putOf(t, path, "2")
+		w.Caller, w.If = Caller{}, &hash
+		if _, err := db.Write(t.Context(), w); !check(err) {
+			t.Errorf("write %s if there is nothing: %v", path, err)
+		}
+	}
+}
+
+// TestConditionIsBounded: what nobody could have read is not read to compare it.
+func TestConditionIsBounded(t *testing.T) {
+	db := openTest(t, Options{MaxRead: 10_000})
+	for i := range 20 {
+		set(t, db, fmt.Sprintf("/x/%d", i), fmt.Sprintf("%q", strings.Repeat("v", 1000)))
+	}
+	hash := "anything"
+	w := putOf(t, "/x", "1")
+	w.If = &hash
+	if _, err := db.Write(t.Context(), w); !errors.Is(err, ErrTooBig) {
+		t.Errorf("conditional write of 20 kB with a limit of 10 kB: %v, want %v", err, ErrTooBig)
+	}
+}
+
+// TestFailedBatch: when a batch can't be committed all its tasks fail, windows
+// and pending writes are as they were, nobody is told anything, and the next
+// batch works.
+func TestFailedBatch(t *testing.T) {
+	log := new(faultyLog)
+	db := openTest(t, Options{Change: log})
+	set(t, db, "/l", `{"a":1,"b":2,"c":3}`)
+
+	a, b := connect(t, db, "a", 0), connect(t, db, "b", 0)
+	a.send(`{"r":1,"a":"q","b":{"p":"/l","q":{"i":".key","l":2,"vf":"l"},"t":1,"h":""}}`)
+	a.send(`{"r":2,"a":"q","b":{"p":"/l","h":""}}`)
+	a.frames()
+	b.send(`{"r":1,"a":"o","b":{"p":"/gone/b","d":true}}`)
+	b.settle()
+	b.frames()
+	group := a.session.listens[listenKey{tree.MustParsePath("/l"), 1}].group
+	window := slices.Clone(group.window)
+
+	log.set(true)
+	g := closeGate(t, db)
+	writes := []result{start(t, db, putOf(t, "/l/a", "null")), start(t, db, putOf(t, "/l/0", "0"))}
+	b.send(`{"r":2,"a":"o","b":{"p":"/gone/b/more","d":1}}`)
+	b.send(`{"r":3,"a":"o","b":{"p":"/gone/c","d":1}}`)
+	b.send(`{"r":4,"a":"p","b":{"p":"/l/z","d":1}}`)
+	b.send(`{"r":5,"a":"p","b":{"p":"/l/.z","d":1}}`) // refused in any case, and at once
+	queued(db, 5)
+	close(g.open)
+	for _, w := range writes {
+		if err := <-w; !errors.Is(err, ErrUnavailable) || !errors.Is(err, errInjected) {
+			t.Errorf("write in a failed batch: %v, want %v and %v", err, ErrUnavailable, errInjected)
+		}
+	}
+	b.settle()
+	wantFrames(t, b,
+		`{"r":5,"b":{"s":"invalid_parameters","d":"Invalid token in path"}}`,
+		`{"r":2,"b":{"s":"unavailable","d":"The service is temporarily unavailable."}}`,
+		`{"r":3,"b":{"s":"unavailable","d":"The service is temporarily unavailable."}}`,
+		`{"r":4,"b":{"s":"unavailable","d":"The service is temporarily unavailable."}}`)
+	wantFrames(t, a)
+	want(t, db, "/l", `{"a":1,"b":2,"c":3}`)
+	if !slices.Equal(group.window, window) {
+		t.Errorf("the window is %v, want %v", group.window, window)
+	}
+	wantPending(t, b, "/gone/b true")
+
+	log.set(false)
+	set(t, db, "/l/a", "null")
+	wantFrames(t, a,
+		`{"a":"m","b":{"p":"l","d":{"a":null,"c":3},"t":1}}`,
+		`{"a":"d","b":{"p":"l/a","d":null}}`)
+	b.send(`{"r":6,"a":"oc","b":{"p":"/gone/b"}}`)
+	b.send(`{"r":7,"a":"o","b":{"p":"/gone/d","d":2}}`)
+	b.settle()
+	wantPending(t, b, "/gone/d 2")
+	a.session.Close()
+	b.session.Close()
+	want(t, db, "/gone", `{"d":2}`)
+}
+
+// TestFailedDisconnect: what a session left stays on disk if it can't be carried
+// out when the session ends.
+func TestFailedDisconnect(t *testing.T) {
+	log := new(faultyLog)
+	file := filepath.Join(t.TempDir(), "db")
+	db, err := Open(Options{File: file, Change: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := connect(t, db, "a", 0)
+	c.send(`{"r":1,"a":"gauth","b":{"cred":"owner"}}`)
+	c.send(`{"r":2,"a":"o","b":{"p":"/x","d":{".sv":{"increment":1}}}}`)
+	c.settle()
+	log.set(true)
+	c.session.Close()
+	log.set(false)
+	want(t, db, "/x", "null")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = openTest(t, Options{File: file})
+	want(t, db, "/x", "1")
+}
+
+func wantFrames(t *testing.T, c *client, want ...string) {
+	t.Helper()
+	if got := c.frames(); !slices.Equal(got, want) {
+		t.Errorf("%s was sent\n\t%s\nwant\n\t%s", c.name, strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}
+
+// wantPending compares what a session leaves in memory and in the store.
+func wantPending(t *testing.T, c *client, want ...string) {
+	t.Helper()
+	var inMemory, stored pendingWrites
+	inMemory = c.session.pending
+	err := c.session.db.store.View(func(tx *store.Tx) error {
+		for p, err := range tx.Pending() {
+			if err != nil {
+				return err
+			}
+			if p.Session == c.session.id {
+				if err := stored.edit().restore(p.Data); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for where, p := range map[string]pendingWrites{"memory": inMemory, "the store": stored} {
+		var got []string
+		for w := range p.all() {
+			got = append(got, w.target.String()+" "+tree.FromCanonical(w.value.Text()).JSON())
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s has left %v in %s, want %v", c.name, got, where, want)
+		}
+	}
+	if inMemory.bytes != stored.bytes {
+		t.Errorf("%s has left %d bytes, counted %d", c.name, stored.bytes, inMemory.bytes)
+	}
+}
+
+// A panicTask panics after it has written.
+type panicTask struct{ waiter }
+
+func (t *panicTask) size() int64 { return 1 }
+
+func (t *panicTask) apply(b *batch) error {
+	w := putOf(&testing.T{}, "/bad", "1")
+	if err := (&writeTask{write: w}).apply(b); err != nil {
+		return err
+	}
+	panic("told to")
+}
+
+// TestPanicCostsOneTask: a panic in one task fails that task alone. What it had
+// written is gone, the others of the batch take effect, and the database lives.
+func TestPanicCostsOneTask(t *testing.T) {
+	db := openTest(t, Options{})
+	c := connect(t, db, "a", 0)
+	defer c.session.Close()
+	c.send(`{"r":1,"a":"q","b":{"p":"/","q":{"i":".key","l":9,"vf":"l"},"t":1,"h":""}}`)
+	c.frames()
+
+	g := closeGate(t, db)
+	before := start(t, db, putOf(t, "/before", "1"))
+	queued(db, 1)
+	bad := &panicTask{}
+	bad.start()
+	if err := db.queue.add(t.Context(), bad); err != nil {
+		t.Fatal(err)
+	}
+	after := start(t, db, putOf(t, "/after", "1"))
+	queued(db, 3)
+	close(g.open)
+
+	for _, w := range []result{before, after} {
+		if err := <-w; err != nil {
+			t.Errorf("write beside a panic: %v", err)
+		}
+	}
+	err := bad.wait(t.Context())
+	var panicked *panicError
+	if !errors.As(err, &panicked) || panicked.value != "told to" || !strings.Contains(err.Error(), "panicTask") {
+		t.Errorf("task that panics: %v, want the panic with its stack", err)
+	}
+	if status, text := statusOf(err); status != "failed" || text != textInternal {
+		t.Errorf("the client is told %s, %s, want failed, %s", status, text, textInternal)
+	}
+	want(t, db, "/", `{"after":1,"before":1}`)
+	wantFrames(t, c,
+		`{"a":"m","b":{"p":"","d":{"before":1},"t":1}}`,
+		`{"a":"m","b":{"p":"","d":{"after":1},"t":1}}`)
+	set(t, db, "/more", "1")
+}
+
+// A panickyLog panics in the middle of a commit.
+type panickyLog struct{ on atomic.Bool }
+
+func (l *panickyLog) Append(_ context.Context, _ string, prev uint64, _ []byte) (uint64, error) {
+	if l.on.Load() {
+		panic("told to")
+	}
+	return prev + 1, nil
+}
+
+func TestPanicInCommit(t *testing.T) {
+	log := new(panickyLog)
+	db := openTest(t, Options{Change: log, File: filepath.Join(t.TempDir(), "db")})
+	log.on.Store(true)
+	var panicked *panicError
+	if _, err := db.Write(t.Context(), putOf(t, "/x", "1")); !errors.As(err, &panicked) {
+		t.Errorf("write whose commit panics: %v, want the panic", err)
+	}
+	log.on.Store(false)
+	set(t, db, "/y", "2")
+	want(t, db, "/", `{"y":2}`)
+}
+
+// TestDamagedRow: a task that runs into a damaged row fails, the others of its
+// batch do not.
+func TestDamagedRow(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "db")
+	db, err := Open(Options{File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	big := fmt.Sprintf("%q", strings.Repeat("v", 1500))
+	set(t, db, "/", fmt.Sprintf(`{"bad":{"a":%s,"b":%s},"good":%s}`, big, big, big))
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	damage(t, file)
+
+	db, err = Open(Options{File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close() // not checked: it is damaged
+	g := closeGate(t, db)
+	bad := start(t, db, putOf(t, "/bad/a/x", "1"))
+	good := start(t, db, putOf(t, "/good", "1"))
+	queued(db, 2)
+	close(g.open)
+	if err := <-bad; !errors.Is(err, ErrUnavailable) || !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("write into damage: %v, want %v and %v", err, ErrUnavailable, store.ErrDamaged)
+	}
+	if err := <-good; err != nil {
+		t.Errorf("write beside damage: %v", err)
+	}
+	want(t, db, "/good", "1")
+}
+
+// damage makes the row of /bad/a unreadable.
+func damage(t *testing.T, file string) {
+	t.Helper()
+	f, err := bolt.Open(file, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	err = f.Update(func(tx *bolt.Tx) error {
+		rows := tx.Bucket([]byte("n"))
+		return rows.ForEach(func(k, v []byte) error {
+			if strings.HasSuffix(string(k), "a") && len(k) == 9 {
+				return rows.Put(k, []byte("?"))
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCloseFinishesWhatIsQueued: while many write, the database is closed. Every
+// write that was acknowledged is there afterwards, and every other one got
+// ErrClosed and is not.
+func TestCloseFinishesWhatIsQueued(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "db")
+	db, err := Open(Options{File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const writers = 32
+	acked := make([]int, writers) // how many of each writer's
+	var done sync.WaitGroup
+	for i := range writers {
+		done.Go(func() {
+			for n := 0; ; n++ {
+				_, err := db.Write(context.Background(), putOf(t, fmt.Sprintf("/w%d/k%d", i, n), "true"))
+				if errors.Is(err, ErrClosed) {
+					acked[i] = n
+					return
+				}
+				if err != nil {
+					t.Errorf("write %d of %d: %v", n, i, err)
+					return
+				}
+			}
+		})
+	}
+	for db.Stats().Writes < 500 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	done.Wait()
+
+	db = openTest(t, Options{File: file})
+	for i, n := range acked {
+		l, err := db.Shallow(t.Context(), Read{Caller: Admin, Path: tree.Root.Child(fmt.Sprint("w", i))}, "", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(l.Keys) != n {
+			t.Errorf("writer %d: %d writes are there, want the %d that were acknowledged", i, len(l.Keys), n)
+		}
+	}
+}
+
+// TestClosedDatabase: nothing works any more, on disk or in memory, and says so.
+func TestClosedDatabase(t *testing.T) {
+	for name, file := range map[string]string{"memory": "", "disk": filepath.Join(t.TempDir(), "db")} {
+		t.Run(name, func(t *testing.T) {
+			db, err := Open(Options{File: file})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := connect(t, db, "a", 0)
+			c.send(`{"r":1,"a":"gauth","b":{"cred":"owner"}}`)
+			c.send(`{"r":2,"a":"q","b":{"p":"/x","h":""}}`)
+			c.frames()
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := db.Write(t.Context(), putOf(t, "/x", "1")); !errors.Is(err, ErrClosed) {
+				t.Errorf("Write() = %v, want %v", err, ErrClosed)
+			}
+			read := Read{Caller: Admin, Path: tree.Root}
+			if _, err := db.Get(t.Context(), read); !errors.Is(err, ErrClosed) {
+				t.Errorf("Get() = %v, want %v", err, ErrClosed)
+			}
+			if _, err := db.Listen(t.Context(), read, NewOutbox(EventStream, 0, noNotify)); !errors.Is(err, ErrClosed) {
+				t.Errorf("Listen() = %v, want %v", err, ErrClosed)
+			}
+			if err := db.SetRules(t.Context(), db.Rules()); !errors.Is(err, ErrClosed) {
+				t.Errorf("SetRules() = %v, want %v", err, ErrClosed)
+			}
+			for i, request := range []string{
+				`{"r":3,"a":"p","b":{"p":"/x","d":1}}`,
+				`{"r":3,"a":"o","b":{"p":"/x","d":1}}`,
+				`{"r":3,"a":"g","b":{"p":"/x"}}`,
+				`{"r":3,"a":"q","b":{"p":"/x","h":""}}`,
+			} {
+				c.send(request)
+				c.settle()
+				if got := c.frames(); len(got) != 1 || !strings.Contains(got[0], `"s":"unavailable"`) {
+					t.Errorf("request %d is answered %v, want unavailable", i, got)
+				}
+			}
+			c.send(`{"r":4,"a":"unauth","b":{}}`)
+			c.session.Close()
+		})
+	}
+}
+
+// TestWriteGivesUpWithItsContext: the caller is gone, the write is not.
+func TestWriteGivesUpWithItsContext(t *testing.T) {
+	db := openTest(t, Options{})
+	g := closeGate(t, db)
+	ctx, cancel := context.WithCancel(t.Context())
+	r := make(result, 1)
+	go func() {
+		_, err := db.Write(ctx, putOf(t, "/x", "1"))
+		r <- err
+	}()
+	queued(db, 1)
+	cancel()
+	if err := <-r; !errors.Is(err, context.Canceled) {
+		t.Errorf("Write() = %v, want %v", err, context.Canceled)
+	}
+	close(g.open)
+	set(t, db, "/y", "1") // comes after it
+	want(t, db, "/x", "1")
+}
+
+// TestRecord: the journal has what each batch changed, but not what would be out
+// of all proportion.
+func TestRecord(t *testing.T) {
+	db := openTest(t, Options{})
+	set(t, db, "/x", `{"a":[1,2]}`)
+	if _, err := db.Write(t.Context(), updateOf(t, "/", `{"x/a/0":null,"p/.priority":1,"q\"":"é"}`)); err != nil {
+		t.Fatal(err)
+	}
+	set(t, db, "/none/.priority", "1") // changes nothing
+	set(t, db, "/big", fmt.Sprintf("%q", strings.Repeat("x", maxRecord)))
+	var got []string
+	err := db.store.View(func(tx *store.Tx) error {
+		for r, err := range tx.Commits(1) {
+			if err != nil {
+				return err
+			}
+			got = append(got, fmt.Sprintf("%d %s", r.Revision, r.Data))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`1 {"/x":{"a":{"0":1,"1":2}}}` + "\n",
+		`2 {"/q\"":"é","/x/a/0":null,"/p/.priority":1}` + "\n",
+		"3 " + cutRecord,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the journal has %.300q, want %q", got, want)
+	}
+}
+
+// TestSample: a database that is new begins with the sample, one that is not
+// keeps what it has.
+func TestSample(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "db")
+	o := Options{File: file, Sample: func() tree.Node { return tree.MustParseNode(`{"a":1}`) }}
+	for _, value := range []string{`{"a":1}`, "null", "null"} {
+		db, err := Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, db, "/", value)
+		set(t, db, "/", "null")
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// copyFile copies a database as a crash would leave it: without closing it.
+func copyFile(t *testing.T, from string) string {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(t.TempDir(), "copy")
+	if err := os.WriteFile(to, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}

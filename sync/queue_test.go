@@ -1,0 +1,171 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// A sizedTask is a task that only has a size.
+type sizedTask int64
+
+func (t sizedTask) size() int64        { return int64(t) }
+func (t sizedTask) apply(*batch) error { return nil }
+func (t sizedTask) finish(error)       {}
+
+func add(t *testing.T, q *queue, sizes ...int64) {
+	t.Helper()
+	for _, size := range sizes {
+		if err := q.add(t.Context(), sizedTask(size)); err != nil {
+			t.Fatalf("add %d: %v", size, err)
+		}
+	}
+}
+
+func TestQueueTakesInOrder(t *testing.T) {
+	q := newQueue(1 << 20)
+	add(t, q, 1, 2, 3)
+	tasks, open := q.take(true)
+	if len(tasks) != 3 || !open || tasks[0].size() != 1 || tasks[2].size() != 3 {
+		t.Errorf("take() = %v, %v, want [1 2 3], true", tasks, open)
+	}
+	if tasks, open := q.take(false); len(tasks) != 0 || !open {
+		t.Errorf("take(false) of an empty queue = %v, %v, want [], true", tasks, open)
+	}
+}
+
+// TestQueueBatch: a batch is bounded in count and in bytes, and a task that is
+// larger than that comes alone.
+func TestQueueBatch(t *testing.T) {
+	q := newQueue(1 << 40)
+	for range maxBatchTasks + 1 {
+		add(t, q, 1)
+	}
+	for _, want := range []int{maxBatchTasks, 1} {
+		if tasks, _ := q.take(true); len(tasks) != want {
+			t.Errorf("take() gave %d tasks, want %d", len(tasks), want)
+		}
+	}
+	add(t, q, maxBatchBytes+1, maxBatchBytes-1, 1, 1)
+	for _, want := range []int{1, 2, 1} {
+		if tasks, _ := q.take(true); len(tasks) != want {
+			t.Errorf("take() gave %d tasks, want %d", len(tasks), want)
+		}
+	}
+	if q.bytes != 0 {
+		t.Errorf("an empty queue counts %d bytes, want 0", q.bytes)
+	}
+}
+
+// TestQueueIsBounded: who adds to a full queue waits for room.
+func TestQueueIsBounded(t *testing.T) {
+	t.Run("bytes", func(t *testing.T) {
+		q := newQueue(100)
+		add(t, q, 1000) // larger than the bound, but nothing else waits
+		waits(t, q, 1)
+		add(t, q, 60, 40)
+		waits(t, q, 1)
+	})
+	t.Run("count", func(t *testing.T) {
+		q := newQueue(1 << 40)
+		for range maxQueueTasks {
+			add(t, q, 1)
+		}
+		waits(t, q, 1)
+	})
+}
+
+// waits checks that a task is not added until something was taken, which takes
+// everything that the test had added.
+func waits(t *testing.T, q *queue, size int64) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		added := false
+		inside := newQueue(q.maxBytes) // made here: a bubble owns its channels and waiters
+		inside.tasks, inside.bytes = q.tasks, q.bytes
+		go func() {
+			add(t, inside, size)
+			added = true
+		}()
+		synctest.Wait()
+		if added {
+			t.Error("a task was added to a full queue")
+		}
+		inside.take(true)
+		synctest.Wait()
+		if !added {
+			t.Error("a task still waits although there is room")
+		}
+	})
+	q.tasks, q.bytes = nil, 0
+}
+
+func TestQueueAddEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(1)
+		add(t, q, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		errs := make(chan error, 2)
+		go func() { errs <- q.add(ctx, sizedTask(1)) }()
+		synctest.Wait()
+		cancel()
+		if err := <-errs; !errors.Is(err, context.Canceled) {
+			t.Errorf("add() = %v, want %v", err, context.Canceled)
+		}
+		if err := q.add(ctx, sizedTask(1)); !errors.Is(err, context.Canceled) {
+			t.Errorf("add() to a full queue with a cancelled context = %v, want %v", err, context.Canceled)
+		}
+		if tasks, _ := q.take(true); len(tasks) != 1 {
+			t.Errorf("take() gave %d tasks, want only the first", len(tasks))
+		}
+	})
+}
+
+// TestQueueClose: what is queued is still taken; who waits to add is refused.
+func TestQueueClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(1)
+		add(t, q, 1)
+		errs := make(chan error)
+		go func() { errs <- q.add(t.Context(), sizedTask(1)) }()
+		synctest.Wait()
+		q.close()
+		if err := <-errs; !errors.Is(err, ErrClosed) {
+			t.Errorf("add() = %v, want %v", err, ErrClosed)
+		}
+		if err := q.add(t.Context(), sizedTask(1)); !errors.Is(err, ErrClosed) {
+			t.Errorf("add() to a closed queue = %v, want %v", err, ErrClosed)
+		}
+		if tasks, open := q.take(true); len(tasks) != 1 || !open {
+			t.Errorf("take() = %v, %v, want the task that waits", tasks, open)
+		}
+		if tasks, open := q.take(true); len(tasks) != 0 || open {
+			t.Errorf("take() of a closed and empty queue = %v, %v, want [], false", tasks, open)
+		}
+	})
+}
+
+// TestQueueLosesNothing has many goroutines add to a small queue.
+func TestQueueLosesNothing(t *testing.T) {
+	const adders, each = 16, 200
+	q := newQueue(50)
+	var done sync.WaitGroup
+	for range adders {
+		done.Go(func() {
+			for range each {
+				add(t, q, 7)
+			}
+		})
+	}
+	got := 0
+	for got < adders*each {
+		tasks, _ := q.take(true)
+		got += len(tasks)
+	}
+	done.Wait()
+	if got != adders*each || q.bytes != 0 || len(q.tasks) != 0 {
+		t.Errorf("took %d tasks, %d are left with %d bytes; want %d, 0, 0", got, len(q.tasks), q.bytes, adders*each)
+	}
+}
