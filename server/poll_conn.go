@@ -29,6 +29,7 @@ type poll struct {
 	mu        sync.Mutex
 	turns     int   // requests that are being answered
 	waiting   *turn // the one that waits for something to say
+	newest    int64 // the highest serial number of a request
 	responses int   // how many have been numbered
 	answered  [2]int64
 	moving    bool   // the next response is the last one, then the socket takes over

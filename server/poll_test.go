@@ -481,3 +481,20 @@ func FuzzPollQuery(f *testing.F) {
 		}
 	})
 }
+
+// A browser sends two requests at once and the newer one overtakes: it is
+// answered before the older one arrives. Some browsers run replies only in the
+// order of their requests, so the older one must not be held.
+func TestOvertakenPollIsNotHeld(t *testing.T) {
+	p := &poll{woken: make(chan struct{}, 1)}
+	p.idle = time.AfterFunc(time.Hour, func() {})
+	defer p.idle.Stop()
+	newer := p.enter(8)
+	p.leave(newer)
+	older := p.enter(7)
+	select {
+	case <-older.released:
+	default:
+		t.Error("the older request is held")
+	}
+}

@@ -17,8 +17,9 @@ type turn struct {
 }
 
 // enter begins to answer a request. It releases the one that waits: the newer
-// one will. If the newer one came first, both are released, since some browsers
-// run the replies only in the order of their requests.
+// one will. If a newer one came first, both are released, and so is one whose
+// newer one has been answered already: some browsers run the replies only in
+// the order of their requests.
 func (p *poll) enter(serial int64) *turn {
 	t := &turn{serial, make(chan struct{})}
 	p.mu.Lock()
@@ -30,12 +31,13 @@ func (p *poll) enter(serial int64) *turn {
 	}
 	if p.waiting != nil {
 		close(p.waiting.released)
-		if serial < p.waiting.serial {
-			close(t.released)
-			p.waiting = nil
-			return t
-		}
+		p.waiting = nil
 	}
+	if serial < p.newest {
+		close(t.released)
+		return t
+	}
+	p.newest = serial
 	p.waiting = t
 	return t
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -221,4 +222,12 @@ func (l *faultyLog) Append(_ context.Context, _ string, prev uint64, _ []byte) (
 		return 0, errInjected
 	}
 	return prev + 1, nil
+}
+
+// heap returns the bytes that are in use.
+func heap() int {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
 }

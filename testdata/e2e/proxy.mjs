@@ -79,15 +79,15 @@ export class Proxy {
   }
 
   #accept(client) {
-    if (this.#refusing) return void client.resetAndDestroy()
+    if (this.#refusing) return reset(client)
     const conn = ++this.#count
     const server = net.connect(this.#target.port, '127.0.0.1')
     const pair = {
       silent: false,
       reset: () => {
         this.#pairs.delete(pair)
-        client.resetAndDestroy()
-        server.resetAndDestroy()
+        reset(client)
+        reset(server)
       }
     }
     this.#pairs.add(pair)
@@ -114,6 +114,13 @@ export class Proxy {
     a.on('error', () => pair.silent || pair.reset())
     a.on('close', () => pair.silent || this.#pairs.delete(pair))
   }
+}
+
+// reset breaks a connection. One that is being ended cannot be reset: Node 20
+// then keeps its handle for ever and spins when the process exits.
+function reset(socket) {
+  if (socket.connecting || socket.writableEnded) socket.destroy()
+  else socket.resetAndDestroy()
 }
 
 // Reader follows one connection: HTTP requests, of which one may turn it into

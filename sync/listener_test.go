@@ -1,0 +1,529 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// TestFirstViewAndEventsMeet has many clients begin to listen while others
+// write. For each listen the first view and the events after it, put together,
+// are the final state: nothing between them is missing, nothing comes twice.
+func TestFirstViewAndEventsMeet(t *testing.T) {
+	for name, file := range map[string]string{"memory": "", "disk": filepath.Join(t.TempDir(), "db")} {
+		t.Run(name, func(t *testing.T) { raceListens(t, openTest(t, Options{File: file})) })
+	}
+}
+
+func raceListens(t *testing.T, db *Database) {
+	const writers, writes, listeners = 4, 150, 24
+	var writing, listening sync.WaitGroup
+	for w := range writers {
+		writing.Go(func() {
+			for i := range writes {
+				// Increments show doubled events, removals missing ones.
+				update := fmt.Sprintf(`{"n":{".sv":{"increment":1}},"k%d":%d,"k%d":null}`, (i+w)%40, i, (i+w+20)%40)
+				if _, err := db.Write(context.Background(), updateOf(t, "/x", update)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	mirrors := make([]*mirror, listeners)
+	finished := make(chan struct{})
+	for i := range listeners {
+		m := newMirror(connect(t, db, fmt.Sprint("l", i), 3000*(i%3))) // every third one overflows now and then
+		mirrors[i] = m
+		listening.Go(func() {
+			time.Sleep(time.Duration(i) * time.Millisecond)
+			m.follow(`{"r":1,"a":"q","b":{"p":"/x","h":""}}`)
+			m.follow(`{"r":2,"a":"q","b":{"p":"/x","q":{"i":".key","l":5,"vf":"r"},"t":1,"h":""}}`)
+			m.follow(`{"r":3,"a":"q","b":{"p":"/x","q":{"i":".value","sp":50},"t":2,"h":""}}`)
+			for {
+				m.read()
+				select {
+				case <-m.woken:
+				case <-finished:
+					return
+				}
+			}
+		})
+	}
+	writing.Wait()
+	close(finished)
+	listening.Wait()
+	for i, m := range mirrors {
+		m.read()
+		compareViews(t, db, m, fmt.Sprintf("listener %d", i))
+		m.session.Close()
+	}
+}
+
+// compareViews checks what a mirror shows against the database.
+func compareViews(t *testing.T, db *Database, m *mirror, doing string) {
+	t.Helper()
+	err := db.store.View(func(tx *store.Tx) error {
+		for key, v := range m.views {
+			l := m.session.listens[key]
+			n, err := tx.Window(key.path, l.read.Query, 0)
+			if err != nil {
+				return err
+			}
+			if v.node != n {
+				t.Errorf("%s: the view of %s tag %d is\n\t%s\nwant\n\t%s", doing, key.path, key.tag, v.node.JSON(), n.JSON())
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestListenDuringRulesChange: a listen that is decided while the rules change
+// does not escape them.
+func TestListenDuringRulesChange(t *testing.T) {
+	db := openTest(t, Options{})
+	locked, open := rules.Locked(), rules.Open()
+	for round := range 50 {
+		if err := db.SetRules(t.Context(), open); err != nil {
+			t.Fatal(err)
+		}
+		c := connect(t, db, fmt.Sprint("a", round), 0)
+		var both sync.WaitGroup
+		both.Go(func() {
+			for i := range 20 {
+				c.send(fmt.Sprintf(`{"r":%d,"a":"q","b":{"p":"/x/%d","h":""}}`, i, i))
+			}
+		})
+		both.Go(func() {
+			if err := db.SetRules(t.Context(), locked); err != nil {
+				t.Error(err)
+			}
+		})
+		both.Wait()
+		if n := db.Stats().Listeners; n != 0 {
+			t.Fatalf("round %d: %d listens go on that the rules do not allow", round, n)
+		}
+		c.session.Close()
+	}
+}
+
+// TestRevokeMeetsClose: a listener that is closed while it is revoked is removed
+// once.
+func TestRevokeMeetsClose(t *testing.T) {
+	db := openTest(t, Options{})
+	for range 50 {
+		if err := db.SetRules(t.Context(), rules.Open()); err != nil {
+			t.Fatal(err)
+		}
+		var listeners []*Listener
+		for i := range 20 {
+			r := Read{Path: tree.MustParsePath("/x"), Query: tree.Query{Limit: i % 3}}
+			l, err := db.Listen(t.Context(), r, NewOutbox(EventStream, 0, noNotify))
+			if err != nil {
+				t.Fatal(err)
+			}
+			listeners = append(listeners, l)
+		}
+		var both sync.WaitGroup
+		both.Go(func() {
+			for _, l := range listeners {
+				l.Close()
+			}
+		})
+		both.Go(func() {
+			if err := db.SetRules(t.Context(), rules.Locked()); err != nil {
+				t.Error(err)
+			}
+		})
+		both.Wait()
+		if n := db.Stats().Listeners; n != 0 {
+			t.Fatalf("%d listeners are left, want none", n)
+		}
+	}
+}
+
+// TestViewTooBig: a view above the limit is refused; one that grows above it
+// costs the connection when it has to be sent again.
+func TestViewTooBig(t *testing.T) {
+	db := openTest(t, Options{MaxRead: 10_000})
+	grow := func(from, to int) {
+		for i := from; i < to; i++ {
+			set(t, db, fmt.Sprintf("/x/k%d", i), fmt.Sprintf("%q", strings.Repeat("v", 1000)))
+		}
+	}
+	grow(0, 5)
+	c := connect(t, db, "a", 4000)
+	defer c.session.Close()
+	c.send(`{"r":1,"a":"q","b":{"p":"/x","h":""}}`)
+	c.frames()
+	grow(5, 20)
+	if got := c.frames(); len(got) != 0 {
+		t.Errorf("a view that is too big gives %.200q, want nothing", got)
+	}
+	if err := c.out.Closing(); !errors.Is(err, ErrTooBig) {
+		t.Errorf("Closing() = %v, want %v", err, ErrTooBig)
+	}
+
+	d := connect(t, db, "d", 0)
+	defer d.session.Close()
+	d.send(`{"r":1,"a":"q","b":{"p":"/x","h":""}}`)
+	d.send(`{"r":2,"a":"g","b":{"p":"/x"}}`)
+	d.send(`{"r":3,"a":"q","b":{"p":"/x","q":{"i":".key","l":3,"vf":"l"},"t":1,"h":""}}`)
+	got := d.frames()
+	for i, want := range []string{textReadTooBig, textReadTooBig, `"p":"x"`} {
+		if !strings.Contains(got[i], want) {
+			t.Errorf("answer %d is %.200s, want %s", i, got[i], want)
+		}
+	}
+	if n := db.Stats().Listeners; n != 1 {
+		t.Errorf("%d listeners are left, want the one whose view is small", n)
+	}
+}
+
+// TestJoinKeepsNoTransaction: a view that can't be read leaves no transaction
+// open, which would keep Close waiting for ever.
+func TestJoinKeepsNoTransaction(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "db")
+	db, err := Open(Options{File: file, Rules: rules.Open()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	big := fmt.Sprintf("%q", strings.Repeat("v", 1500))
+	set(t, db, "/bad", fmt.Sprintf(`{"a":%s,"b":%s}`, big, big))
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	damage(t, file)
+	if db, err = Open(Options{File: file, Rules: rules.Open()}); err != nil {
+		t.Fatal(err)
+	}
+	c := connect(t, db, "a", 0)
+	c.send(`{"r":1,"a":"q","b":{"p":"/bad","q":{"i":".key","l":9,"vf":"l"},"t":1,"h":""}}`)
+	c.send(`{"r":2,"a":"q","b":{"p":"/bad","h":""}}`)
+	for _, got := range c.frames() {
+		if !strings.Contains(got, textInternal) {
+			t.Errorf("the answer about a damaged view is %s, want %s", got, textInternal)
+		}
+	}
+	c.session.Close()
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestListenLimits: a session can have so many listens, and so much of them.
+// Those that the rules ended do not count.
+func TestListenLimits(t *testing.T) {
+	db := openTest(t, Options{})
+	c := connect(t, db, "a", 0)
+	defer c.session.Close()
+	answer := func(request string) string {
+		t.Helper()
+		c.send(request)
+		got := c.frames()
+		return got[len(got)-1]
+	}
+	long := strings.Repeat("x", 1<<20)
+	fits := 0
+	for ; strings.Contains(answer(fmt.Sprintf(
+		`{"r":1,"a":"q","b":{"p":"/x","q":{"i":".key","ep":%q},"t":%d,"h":""}}`, long, fits+1)), `"ok"`); fits++ {
+		if fits > 20 {
+			t.Fatal("20 MiB of queries are kept for one session")
+		}
+	}
+	if fits != 15 {
+		t.Errorf("%d queries of 1 MiB fit, want 15", fits)
+	}
+	for i := range fits {
+		c.send(fmt.Sprintf(`{"r":2,"a":"n","b":{"p":"/x","t":%d}}`, i+1))
+	}
+	c.frames()
+	if c.session.listening != 0 {
+		t.Errorf("%d bytes are counted for no listens", c.session.listening)
+	}
+
+	for i := range maxListens {
+		c.send(fmt.Sprintf(`{"r":3,"a":"q","b":{"p":"/l/%d","h":""}}`, i))
+		c.frames()
+	}
+	if got := answer(`{"r":4,"a":"q","b":{"p":"/more","h":""}}`); !strings.Contains(got, `"s":"too_big"`) {
+		t.Errorf("one listen too many is answered %s, want too_big", got)
+	}
+	for _, r := range []*rules.Ruleset{rules.Locked(), rules.Open()} {
+		if err := db.SetRules(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := answer(`{"r":5,"a":"q","b":{"p":"/more","h":""}}`); !strings.Contains(got, `"s":"ok"`) {
+		t.Errorf("a listen after all others were revoked is answered %s, want ok", got)
+	}
+}
+
+// TestListensKeepNoMessages: a listen or a record for the disconnect may be
+// long, and must not keep the message in memory that it came with.
+func TestListensKeepNoMessages(t *testing.T) {
+	db := openTest(t, Options{})
+	c := connect(t, db, "a", 0)
+	defer c.session.Close()
+	const n, junk = 50, 1 << 20
+	before := heap()
+	for i := range n {
+		filler := strings.Repeat(fmt.Sprint(i%10), junk)
+		c.send(fmt.Sprintf(`{"r":1,"a":"q","b":{"p":"%s/l%d","h":%q,"junk":%q}}`, strings.Repeat("/", 1000), i, filler, filler))
+		c.send(fmt.Sprintf(`{"r":2,"a":"o","b":{"p":"/o%d","d":1,"junk":%q}}`, i, filler))
+		c.send(fmt.Sprintf(`{"r":3,"a":"om","b":{"p":"/","d":{"om%d":1},"junk":%q}}`, i, filler))
+		c.settle()
+		c.frames()
+	}
+	if grown := heap() - before; grown > n*junk/4 {
+		t.Errorf("%d listens and records that came with %d MiB keep %d KiB", n, 4*n*junk>>20, grown>>10)
+	}
+}
+
+// TestEventStream: what the listeners of REST are sent.
+func TestEventStream(t *testing.T) {
+	db := openTest(t, Options{})
+	set(t, db, "/x", `{"a":[1,2],".priority":3}`)
+	out := NewOutbox(EventStream, 0, noNotify)
+	l, err := db.Listen(t.Context(), Read{Path: tree.MustParsePath("/x"), Plain: true}, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	expect := func(want ...string) {
+		t.Helper()
+		if got := joined(out.Take(1 << 20)); got != strings.Join(want, " ") {
+			t.Errorf("the stream has %q, want %q", got, want)
+		}
+	}
+	expect("event: put\ndata: {\"path\":\"/\",\"data\":{\"a\":[1,2]}}\n\n")
+	set(t, db, "/x/b/c", `{".value":true,".priority":1}`)
+	expect("event: put\ndata: {\"path\":\"/b/c\",\"data\":true}\n\n")
+	set(t, db, "/x/b/.priority", "1")
+	expect()
+	update := updateOf(t, "/x", `{"b/c":null,"d":{"e":"f"},"a/.priority":1}`)
+	if _, err := db.Write(t.Context(), update); err != nil {
+		t.Fatal(err)
+	}
+	expect("event: patch\ndata: {\"path\":\"/\",\"data\":{\"d\":{\"e\":\"f\"},\"b/c\":null}}\n\n")
+	set(t, db, "/", "null")
+	expect("event: put\ndata: {\"path\":\"/\",\"data\":null}\n\n")
+	if err := db.SetRules(t.Context(), rules.Locked()); err != nil {
+		t.Fatal(err)
+	}
+	expect("event: cancel\ndata: \"Permission denied\"\n\n")
+	if err := out.Closing(); err != errCancelled {
+		t.Errorf("Closing() = %v, want %v", err, errCancelled)
+	}
+}
+
+// TestStats: the counts that operators see.
+func TestStats(t *testing.T) {
+	db := openTest(t, Options{Rules: rules.Locked()})
+	c := connect(t, db, "a", 0)
+	defer c.session.Close()
+	c.send(`{"r":1,"a":"p","b":{"p":"/x","d":1}}`)
+	c.send(`{"r":2,"a":"gauth","b":{"cred":"owner"}}`)
+	c.send(`{"r":3,"a":"q","b":{"p":"/x","h":""}}`)
+	c.settle()
+	c.frames()
+	set(t, db, "/x", "1")
+	get(t, db, "/x")
+	s := db.Stats()
+	s.Batches, s.CommitTime = 0, 0
+	if want := (Stats{Reads: 1, Writes: 2, Denied: 1, Events: 1, Listeners: 1}); s != want {
+		t.Errorf("Stats() = %+v, want %+v", s, want)
+	}
+}
+
+// TestWindows lets random writes meet random queries, indexed and not. After
+// each of them every listener shows what a fresh query finds, and so does every
+// window that is kept.
+func TestWindows(t *testing.T) {
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			o := Options{}
+			if seed%2 == 1 {
+				o.Rules = parseRules(t, `{"rules":{".read":true,".write":true,"l":{".indexOn":["n",".value"]}}}`)
+			}
+			w := windowTest{t: t, db: openTest(t, o), rnd: rand.New(rand.NewPCG(seed, 1))}
+			w.run(400)
+		})
+	}
+}
+
+type windowTest struct {
+	t     *testing.T
+	db    *Database
+	rnd   *rand.Rand
+	m     *mirror
+	tag   int
+	steps []string
+}
+
+func (w *windowTest) run(steps int) {
+	w.m = newMirror(connect(w.t, w.db, "w", 1500))
+	defer w.m.session.Close()
+	for range steps {
+		switch {
+		case w.tag < 12:
+			w.listen()
+		case w.rnd.IntN(20) == 0:
+			w.unlisten()
+		default:
+			w.write()
+		}
+		if w.rnd.IntN(3) == 0 {
+			continue // let more come together
+		}
+		w.m.read()
+		compareViews(w.t, w.db, w.m, "")
+		w.compareWindows()
+		if w.t.Failed() {
+			w.t.Fatalf("after\n\t%s", strings.Join(w.steps[max(0, len(w.steps)-12):], "\n\t"))
+		}
+	}
+}
+
+func (w *windowTest) note(format string, args ...any) string {
+	s := fmt.Sprintf(format, args...)
+	w.steps = append(w.steps, s)
+	return s
+}
+
+func (w *windowTest) pick(list ...string) string { return list[w.rnd.IntN(len(list))] }
+
+func (w *windowTest) key() string {
+	return w.pick("a", "b", "c", "d", "e", "f", "g", "1", "10", "9", "-1", "é", "😀", "\uffee")
+}
+
+func (w *windowTest) listen() {
+	w.tag++
+	order := w.pick("n", ".key", ".value", ".priority", "n/deep")
+	q := fmt.Sprintf(`{"i":%q`, order)
+	for _, side := range []string{"s", "e"} {
+		if w.rnd.IntN(3) > 0 {
+			continue
+		}
+		value := w.leaf()
+		if order == ".key" {
+			value = fmt.Sprintf("%q", w.key())
+		}
+		q += fmt.Sprintf(`,"%sp":%s,"%sin":%v`, side, value, side, w.rnd.IntN(2) == 0)
+		if order != ".key" && w.rnd.IntN(2) == 0 {
+			q += fmt.Sprintf(`,"%sn":%q`, side, w.key())
+		}
+	}
+	if w.rnd.IntN(4) > 0 {
+		q += fmt.Sprintf(`,"l":%d,"vf":%q`, 1+w.rnd.IntN(4), w.pick("l", "r"))
+	}
+	w.m.follow(w.note(`{"r":1,"a":"q","b":{"p":"/l","q":%s},"t":%d,"h":""}}`, q, w.tag))
+}
+
+func (w *windowTest) unlisten() {
+	for key := range w.m.views {
+		w.m.read()
+		w.m.send(w.note(`{"r":1,"a":"n","b":{"p":"/l","t":%d}}`, key.tag))
+		w.m.read()
+		delete(w.m.views, key)
+		w.listen()
+		return
+	}
+}
+
+func (w *windowTest) leaf() string {
+	return w.pick("null", "true", "1", "2", "3", "2.5", `"a"`, `"b"`)
+}
+
+func (w *windowTest) value() string {
+	switch w.rnd.IntN(6) {
+	case 0:
+		return "null"
+	case 1:
+		return w.leaf()
+	case 2:
+		return fmt.Sprintf(`{".value":%s,".priority":%s}`, w.pick("1", `"x"`), w.pick("1", "2", `"p"`))
+	case 3:
+		return fmt.Sprintf(`{"n":%s,"long":%q}`, w.leaf(), strings.Repeat("x", 700))
+	}
+	return fmt.Sprintf(`{"n":%s,".priority":%s}`, w.pick(w.leaf(), fmt.Sprintf(`{"deep":%s}`, w.leaf())), w.pick("null", "1", "2", `"p"`))
+}
+
+func (w *windowTest) write() {
+	switch w.rnd.IntN(10) {
+	case 0:
+		w.set(w.pick("/l", "/", "/l/.priority"), func(path string) string {
+			switch path {
+			case "/l/.priority":
+				return w.pick("null", "1", `"p"`)
+			case "/":
+				return fmt.Sprintf(`{"l":{%s},"x":1}`, w.members())
+			}
+			return w.pick("null", `"leaf"`, "{"+w.members()+"}")
+		})
+	case 1, 2, 3:
+		if _, err := w.db.Write(w.t.Context(), updateOf(w.t, "/l", w.note("{%s}", w.members()))); err != nil {
+			w.t.Fatal(err)
+		}
+	case 4:
+		w.set("/l/"+w.key()+w.pick("/n", "/n/deep", "/other"), func(string) string { return w.leaf() })
+	case 5:
+		w.set("/l/"+w.key()+"/.priority", func(string) string { return w.pick("null", "1", "2", `"p"`) })
+	default:
+		w.set("/l/"+w.key(), func(string) string { return w.value() })
+	}
+}
+
+func (w *windowTest) set(path string, value func(path string) string) {
+	v := value(path)
+	w.note("%s = %s", path, v)
+	set(w.t, w.db, path, v)
+}
+
+// members returns some children as members of an object.
+func (w *windowTest) members() string {
+	var list []string
+	seen := make(map[string]bool)
+	for range w.rnd.IntN(8) {
+		if key := w.key(); !seen[key] {
+			seen[key] = true
+			list = append(list, fmt.Sprintf("%q:%s", key, w.value()))
+		}
+	}
+	return strings.Join(list, ",")
+}
+
+// compareWindows checks the windows that groups keep.
+func (w *windowTest) compareWindows() {
+	err := w.db.store.View(func(tx *store.Tx) error {
+		for _, l := range w.db.hub.all() {
+			g := l.group
+			if !g.live || g.query.Limit == 0 {
+				continue
+			}
+			want, err := tx.Query(g.path, g.query)
+			if err != nil {
+				return err
+			}
+			if fmt.Sprint(g.window) != fmt.Sprint(want) {
+				w.t.Errorf("the window of %s is\n\t%v\nwant\n\t%v", g.id, g.window, want)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
