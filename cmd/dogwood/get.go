@@ -13,7 +13,7 @@ type getCommand struct {
 	Shallow bool   `help:"Print the keys only, each with true for its value."`
 	Export  bool   `help:"Print priorities too, in a form that set takes back."`
 	Pretty  *bool  `negatable:"" help:"Indent the output. That is how it is on a terminal; pipes and files get one line."`
-	Output  string `short:"o" help:"File to write instead of standard output." type:"path" placeholder:"FILE"`
+	Output  string `short:"o" help:"File to write instead of standard output. It is replaced when all has arrived." type:"path" placeholder:"FILE"`
 	clientFlags
 }
 
@@ -52,7 +52,7 @@ func (c *getCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if c.Output == "" {
+	if c.Output == "" || c.Output == "-" {
 		return printTo(e.stdout, func(w io.Writer) error { return db.call(r, w) })
 	}
 	return writeFile(c.Output, func(w io.Writer) error { return db.call(r, w) })
@@ -62,7 +62,7 @@ func (c *getCommand) pretty(e *env) bool {
 	if c.Pretty != nil {
 		return *c.Pretty
 	}
-	return c.Output == "" && isTerminal(e.stdout)
+	return (c.Output == "" || c.Output == "-") && isTerminal(e.stdout)
 }
 
 // printTo calls emit with a writer to w and ends what it wrote with a newline.

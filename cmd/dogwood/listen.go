@@ -89,7 +89,10 @@ func openDatabases(e *env, s *server.Server, o server.Options, names []string) e
 	if err := probe(o.Dir, names); err != nil {
 		return err
 	}
-	secret := append(slices.Clone(o.AdminSecrets), "owner")[0]
+	secret := "owner" // whom only dev believes
+	if len(o.AdminSecrets) > 0 {
+		secret = o.AdminSecrets[0]
+	}
 	for _, name := range names {
 		q := url.Values{"ns": {name}, "shallow": {"true"}, "limitToFirst": {"1"}}
 		r, err := http.NewRequestWithContext(e.ctx, http.MethodGet, "http://localhost/.json?"+q.Encode(), nil)

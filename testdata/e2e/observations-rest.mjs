@@ -1,6 +1,7 @@
 // Observations that were made over REST: reads, and uploads of rules.
 
 import assert from 'node:assert/strict'
+import { NotYet, PAGES } from './observations-pending.mjs'
 import { only, stage } from './observations-stage.mjs'
 
 /** Plays an observation whose `when.via` is "rest". */
@@ -78,10 +79,11 @@ async function getDocument(s, when, then) {
   only(then, 'status', 'contentType', 'contentTypePrefix', 'body', 'note')
   const response = await s.call({ path })
   const type = response.headers.get('content-type')
+  const body = await response.text()
+  if (then.contentTypePrefix === 'text/html' && body.startsWith('append .json to')) throw new NotYet(PAGES)
   if ('status' in then) assert.equal(response.status, then.status)
   if ('contentType' in then) assert.equal(type, then.contentType)
   if ('contentTypePrefix' in then) assert.equal(type?.slice(0, then.contentTypePrefix.length), then.contentTypePrefix)
-  const body = await response.text()
   if ('body' in then) assert.deepEqual(JSON.parse(body), then.body)
 }
 

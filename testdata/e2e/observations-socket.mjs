@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { get } from 'firebase/database'
 import { values, within } from './events.mjs'
 import { perform, performStep, queryAt, roundTrip, shown, verdictOf } from './observations-client.mjs'
-import { playFarewell } from './observations-farewell.mjs'
+import { playOnDisconnect } from './observations-ondisconnect.mjs'
 import { playInstances, playUnknown } from './observations-instances.mjs'
 import { openRaw } from './observations-raw.mjs'
 import { only, stage } from './observations-stage.mjs'
@@ -18,7 +18,7 @@ export async function playSocket(t, server, { given, when, then }) {
   if ('pattern' in given) return playTrigger(t, given, when, then)
   const s = await stage(t, server, given)
   if (when.request) return request(t, s, when, then)
-  if (when.register) return playFarewell(t, s, when, then)
+  if (when.register) return playOnDisconnect(t, s, when, then)
   if (when.steps) return steps(s, when, then)
   if (when.parallel) return parallel(s, when, then)
   if ('value' in then) return read(s, when, then)

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import { Component } from '@firebase/component'
 import { _addComponent } from 'firebase/app'
-import { connectDatabaseEmulator, ref } from 'firebase/database'
+import { connectDatabaseEmulator } from 'firebase/database'
 import { within } from './events.mjs'
 import { scene } from './harness.mjs'
 import { EXPRESSIONS, NotYet } from './observations-pending.mjs'
@@ -23,8 +23,8 @@ export async function stage(t, server, given) {
     /** A client of whom is signed in. */
     client: () => signedIn(s.client(), server, auth),
 
-    /** The root as an administrator sees it. */
-    root: () => ref(signedIn(s.client(), server, 'admin')),
+    /** A client that reads and writes past the rules. */
+    admin: () => signedIn(s.client(), server, 'admin'),
 
     /** A client behind a proxy of its own. */
     async proxied() {

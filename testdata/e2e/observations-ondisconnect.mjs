@@ -5,18 +5,18 @@ import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { goOffline } from 'firebase/database'
+import { goOffline, ref } from 'firebase/database'
 import { values, within } from './events.mjs'
 import { register, roundTrip, single } from './observations-client.mjs'
 import { openRaw } from './observations-raw.mjs'
 import { only, shows } from './observations-stage.mjs'
 
 /** Plays an observation that has a `when.register`. */
-export async function playFarewell(t, s, when, then) {
+export async function playOnDisconnect(t, s, when, then) {
   const { register: writes, then: end } = only(when, 'via', 'register', 'then')
   if (then.response) return refused(t, s, writes, then)
   const { after } = only(then, 'after')
-  const seen = values(s.root(), snap => snap)
+  const seen = values(ref(s.admin()), snap => snap)
   const leave = await ends[end](t, s, writes)
   await seen.count(1)
   await leave()

@@ -1,0 +1,236 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// written returns a closed file with some data in it.
+func written(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "data.db")
+	s := open(t, file)
+	put(t, s, func(tx *Tx) error {
+		for i := range 50 {
+			p := tree.MustParsePath(fmt.Sprintf("list/k%d", i))
+			if _, err := tx.Put(p, tree.String(strings.Repeat("text ", 500))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func wantOpenError(t *testing.T, file string, want error) {
+	t.Helper()
+	s, err := Open(file, Options{})
+	if err == nil {
+		s.Close()
+	}
+	if !errors.Is(err, want) {
+		t.Errorf("Open = %v, want %v", err, want)
+	}
+	if err != nil && !strings.Contains(err.Error(), filepath.Base(file)) {
+		t.Errorf("the error %q does not name the file", err)
+	}
+}
+
+func TestOpenRefusesASecondOpener(t *testing.T) {
+	file := written(t)
+	s := open(t, file)
+	defer s.Close()
+	wantOpenError(t, file, ErrLocked)
+}
+
+func TestOpenRefusesTruncatedFiles(t *testing.T) {
+	file := written(t)
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta, _ := readMeta(bytes.NewReader(whole), 0) // behind the pages in use the file is empty
+	used := int(meta.pages) * int(meta.pageSize)
+	for size := 1; size < used; size += 1 + used/40 {
+		if err := os.WriteFile(file, whole[:size], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(file, Options{})
+		if err == nil {
+			s.Close()
+			t.Errorf("a file cut to %d of %d bytes was opened", size, used)
+		} else if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrForeign) {
+			t.Errorf("a file cut to %d of %d bytes: %v", size, used, err)
+		}
+	}
+}
+
+func TestOpenRefusesForeignFiles(t *testing.T) {
+	dir := t.TempDir()
+	text := filepath.Join(dir, "text.db")
+	if err := os.WriteFile(text, bytes.Repeat([]byte("not a database\n"), 2000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantOpenError(t, text, ErrForeign)
+
+	other := filepath.Join(dir, "other.db")
+	db, err := bolt.Open(other, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bolt.Tx) error {
+		_, err := tx.CreateBucket([]byte("somebody else's"))
+		return err
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	before, _ := os.ReadFile(other)
+	wantOpenError(t, other, ErrForeign)
+	if after, _ := os.ReadFile(other); !bytes.Equal(before, after) {
+		t.Error("opening a foreign file changed it")
+	}
+	wantOpenError(t, dir, ErrForeign)
+}
+
+func TestOpenRefusesAnotherFormat(t *testing.T) {
+	file := written(t)
+	db, err := bolt.Open(file, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bolt.Tx) error {
+		return tx.Bucket([]byte{byte(bucketMeta)}).Put(formatKey, []byte("dogwood 99"))
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	wantOpenError(t, file, ErrFormat)
+}
+
+func TestJournalIsARing(t *testing.T) {
+	s, err := Open("", Options{JournalLimit: 10, JournalBytes: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for r := uint64(1); r <= 30; r++ {
+		put(t, s, func(tx *Tx) error {
+			tx.SetRevision(r)
+			return tx.Journal(r, []byte(fmt.Sprint("record ", r)))
+		})
+	}
+	read := func(from uint64) (got []uint64, err error) {
+		view(t, s, func(tx *Tx) error {
+			for rec, e := range tx.Commits(from) {
+				if err = e; e != nil {
+					return nil
+				}
+				if want := fmt.Sprint("record ", rec.Revision); rec.Revision <= 30 && string(rec.Data) != want {
+					t.Errorf("revision %d holds %q", rec.Revision, rec.Data)
+				}
+				got = append(got, rec.Revision)
+			}
+			return nil
+		})
+		return got, err
+	}
+	if got, err := read(21); err != nil || len(got) != 10 || got[9] != 30 {
+		t.Errorf("commits from 21: %v, %v", got, err)
+	}
+	if got, err := read(20); !errors.Is(err, ErrTrimmed) {
+		t.Errorf("commits from 20, which is gone: %v, %v", got, err)
+	}
+	if got, err := read(31); err != nil || got != nil {
+		t.Errorf("commits from the future: %v, %v", got, err)
+	}
+	put(t, s, func(tx *Tx) error { // a large record pushes all others out
+		tx.SetRevision(31)
+		return tx.Journal(31, make([]byte, 999))
+	})
+	if _, err := read(30); !errors.Is(err, ErrTrimmed) {
+		t.Errorf("after a large record: %v", err)
+	}
+}
+
+func TestPendingOperations(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "data.db")
+	s := open(t, file)
+	put(t, s, func(tx *Tx) error {
+		for _, p := range []Pending{{"b", 2, []byte("b2")}, {"a", 1, []byte("a1")}, {"b", 1, []byte("b1")}, {"ab", 1, []byte("ab1")}} {
+			if err := tx.PutPending(p); err != nil {
+				return err
+			}
+		}
+		return tx.DeletePending("ab", 1)
+	})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, file)
+	defer s.Close()
+	put(t, s, func(tx *Tx) error { return tx.DeleteAllPending("a") })
+	var got []string
+	view(t, s, func(tx *Tx) error {
+		for p, err := range tx.Pending() {
+			if err != nil {
+				return err
+			}
+			got = append(got, fmt.Sprint(p.Session, p.Number, string(p.Data)))
+		}
+		return nil
+	})
+	if want := "[b1b1 b2b2]"; fmt.Sprint(got) != want {
+		t.Errorf("pending operations %v, want %s", got, want)
+	}
+}
+
+// TestCheckFindsDamage breaks one thing at a time and wants it found.
+func TestCheckFindsDamage(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		damage func(tx *Tx) error
+	}{
+		{"stray row", func(tx *Tx) error { return tx.put(bucketRows, rowKey(999, "x"), packedRow(tree.Bool(true)).encode()) }},
+		{"stray chunk", func(tx *Tx) error { return tx.put(bucketBlobs, append(idKey(998), 0, 0, 0, 0), []byte("x")) }},
+		{"missing chunk", func(tx *Tx) error {
+			k, _ := tx.kv.cursor(bucketBlobs).seek(nil)
+			return tx.delete(bucketBlobs, bytes.Clone(k))
+		}},
+		{"row that is not canonical", func(tx *Tx) error { return tx.put(bucketRows, rowKey(1, "k"), []byte(`J{"b":1,"a":2}`)) }},
+		{"unreadable row", func(tx *Tx) error { return tx.put(bucketRows, rowKey(1, "k"), []byte("?")) }},
+		{"stray index entry", func(tx *Tx) error { return tx.put(bucketIndex, entryKey(0, 1, tree.Number(7), "nobody"), nil) }},
+		{"missing index entry", func(tx *Tx) error { return tx.delete(bucketIndex, entryKey(0, 1, tree.Number(3), "first")) }},
+		{"empty container", func(tx *Tx) error {
+			return tx.put(bucketRows, rowKey(1, "e"), row{tag: tagContainer, id: tx.newID()}.encode())
+		}},
+		{"container used twice", func(tx *Tx) error { return tx.put(bucketRows, rowKey(1, "e"), row{tag: tagContainer, id: 1}.encode()) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := open(t, "")
+			defer s.Close()
+			put(t, s, func(tx *Tx) error {
+				n := tree.MustParseNode(`{"first":{".value":1,".priority":3},"long":"` + strings.Repeat("x", 2*PackLimit) + `"}`)
+				_, err := tx.Put(tree.Root, n)
+				return err
+			})
+			check(t, s)
+			put(t, s, c.damage)
+			if findings, err := s.Check(); err != nil || len(findings) == 0 {
+				t.Errorf("Check found nothing (%v)", err)
+			}
+		})
+	}
+}
