@@ -236,6 +236,14 @@ func (ns *namespace) close() error {
 // errNoNamespace, errBadNamespace, errDeactivated and those of opening it.
 func (s *Server) database(ns string) (*dsync.Database, error) { return s.spaces.database(ns) }
 
+// Open opens a namespace's database now, not when it is first asked for: so
+// what is wrong with its file is said at the start, and no other process can
+// have it. Errors wrap those of store.Open.
+func (s *Server) Open(name string) error {
+	_, err := s.database(name)
+	return err
+}
+
 // namespaceOf returns the name of the namespace that a request is for: the ns
 // parameter, else the first label of the Host, else the default (REST §1.2,
 // wire protocol §1.1).

@@ -2,30 +2,9 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"path/filepath"
 
 	"github.com/dogwooddb/dogwood/tree/store"
 )
-
-// probe opens and closes the databases that a server is about to serve, so that
-// what is wrong with them is said when the server starts and not to the first
-// client.
-func probe(dir string, names []string) error {
-	for _, name := range names {
-		s, err := store.Open(filepath.Join(dir, name+".db"), store.Options{})
-		if errors.Is(err, store.ErrLocked) {
-			return fmt.Errorf("another server is running on %s; stop it, or choose another --data", dir)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", filepath.Join(dir, name+".db"), explainOpen(err))
-		}
-		if err := s.Close(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // explainOpen says why a data file cannot be opened and what to do about it.
 func explainOpen(err error) error {

@@ -9,7 +9,7 @@ import (
 
 type devCommand struct {
 	listenFlags
-	Data        string `help:"Directory to keep the data in; without it, it is gone when the server stops." type:"path" placeholder:"DIR"`
+	Data        string `help:"Directory to keep the data in; without it, it is gone when the server stops." type:"path" env:"DOGWOOD_DEV_DATA" placeholder:"DIR"`
 	Sample      string `help:"Fill new databases with a sample: chat, im, msgy, org, owner-storage or social." placeholder:"NAME"`
 	AllowRemote bool   `help:"Allow a --host that others can reach. They can read and write everything."`
 	emulatorFlags

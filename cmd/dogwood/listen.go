@@ -5,15 +5,16 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"syscall"
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server"
+	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // listenFlags are the flags that all servers share.
@@ -61,7 +62,7 @@ func (f *listenFlags) run(e *env, o server.Options, started func(url string)) er
 		return err
 	}
 	if o.Dir != "" {
-		if err := openDatabases(e, s, o, names); err != nil {
+		if err := openDatabases(s, o.Dir, names); err != nil {
 			return errors.Join(err, s.Close())
 		}
 	}
@@ -80,43 +81,19 @@ func (f *listenFlags) cannotListen(err error) error {
 	return err
 }
 
-// openDatabases makes a server open databases, which it otherwise does when
-// somebody asks for them: then they are ours, and no other server can have them.
-func openDatabases(e *env, s *server.Server, o server.Options, names []string) error {
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return err
-	}
-	if err := probe(o.Dir, names); err != nil {
-		return err
-	}
-	secret := "owner" // whom only dev believes
-	if len(o.AdminSecrets) > 0 {
-		secret = o.AdminSecrets[0]
-	}
+// openDatabases opens the databases that a server has from the start, so that
+// what is wrong with them is said now and not to the first client.
+func openDatabases(s *server.Server, dir string, names []string) error {
 	for _, name := range names {
-		q := url.Values{"ns": {name}, "shallow": {"true"}, "limitToFirst": {"1"}}
-		r, err := http.NewRequestWithContext(e.ctx, http.MethodGet, "http://localhost/.json?"+q.Encode(), nil)
-		if err != nil {
-			return err
-		}
-		r.Header.Set("Authorization", "Bearer "+secret)
-		w := statusRecorder{header: http.Header{}}
-		if s.ServeHTTP(&w, r); w.status != http.StatusOK {
-			return fmt.Errorf("database %s could not be opened: status %d", name, w.status)
+		switch err := s.Open(name); {
+		case errors.Is(err, store.ErrLocked):
+			return fmt.Errorf("another server is running on %s; stop it, or choose another --data", dir)
+		case err != nil:
+			return fmt.Errorf("%s: %w", filepath.Join(dir, name+".db"), explainOpen(err))
 		}
 	}
 	return nil
 }
-
-// A statusRecorder is a response of which only the status matters.
-type statusRecorder struct {
-	header http.Header
-	status int
-}
-
-func (w *statusRecorder) Header() http.Header         { return w.header }
-func (w *statusRecorder) WriteHeader(status int)      { w.status = status }
-func (w *statusRecorder) Write(p []byte) (int, error) { return len(p), nil }
 
 // isLoopback reports whether an address can be reached from this machine only.
 func isLoopback(host string) bool {
