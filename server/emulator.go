@@ -19,13 +19,22 @@ func (s *Server) front(q *request) (answer, error) {
 	return answer{status: http.StatusOK, kind: typeText, body: []byte("Dogwood is ready: " + textAppendJSON)}, nil
 }
 
+// frontPage is what a browser is shown at a path that is no data.
+const frontPage = `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Dogwood</title></head>
+<body><h1>Dogwood</h1>
+<p>This is a realtime JSON tree database.
+append .json to your request URI to use the REST API.</p></body></html>
+`
+
+const typePage = "text/html; charset=utf-8"
+
 // noSuffix answers requests that forgot .json (REST §1.1).
 func (s *Server) noSuffix(q *request) (answer, error) {
-	status := http.StatusMethodNotAllowed
 	if q.method == http.MethodGet || q.method == http.MethodHead {
-		status = http.StatusNotFound
+		return answer{status: http.StatusNotFound, kind: typePage, body: []byte(frontPage)}, nil
 	}
-	return answer{status: status, kind: typeText, body: []byte(textAppendJSON)}, nil
+	return answer{status: http.StatusMethodNotAllowed, kind: typeText, body: []byte(textAppendJSON)}, nil
 }
 
 // getDatabases lists all namespaces: GET /.inspect/databases.json

@@ -5,13 +5,26 @@ import assert from 'node:assert/strict'
 import * as database from 'firebase/database'
 import { onDisconnect, ref } from 'firebase/database'
 import { fence, keys, within } from './events.mjs'
-import { only } from './observations-stage.mjs'
+import { only, single } from './observations-format.mjs'
 
 /** A query as observations write it: { orderByChild: 'a', limitToFirst: 2 }. */
 export function queryAt(db, path, query = {}) {
   const constraints = Object.entries(query).map(([name, argument]) =>
     argument === true && name.startsWith('orderBy') ? database[name]() : database[name](argument))
   return database.query(ref(db, path), ...constraints)
+}
+
+const subscribe = {
+  value: database.onValue,
+  child_added: database.onChildAdded,
+  child_changed: database.onChildChanged,
+  child_moved: database.onChildMoved,
+  child_removed: database.onChildRemoved
+}
+
+/** Listens to one event; `cancel` gets the error. */
+export function listen(query, event, next, cancel) {
+  return subscribe[event](query, next, cancel)
 }
 
 /** One write or read; resolves as the client does. */
@@ -42,13 +55,6 @@ export async function register(db, writes) {
     const calls = { o: () => end.set(d), om: () => end.update(d), oc: () => end.cancel() }
     await within(calls[letters](), `answer to ${letters} ${path}`)
   }
-}
-
-/** The one member of an object, as [name, value]. */
-export function single(object) {
-  const [member, ...others] = Object.entries(object)
-  assert.equal(others.length, 0, `one member: ${JSON.stringify(object)}`)
-  return member
 }
 
 /** Resolves with "allow" or "deny", and with the error if there is one. */

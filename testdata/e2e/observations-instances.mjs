@@ -7,9 +7,10 @@ import { onLog } from 'firebase/app'
 import { get, ref } from 'firebase/database'
 import { Log } from './events.mjs'
 import { perform, verdictOf } from './observations-client.mjs'
+import { only } from './observations-format.mjs'
 import { openRaw } from './observations-raw.mjs'
 import { serve } from './observations-serve.mjs'
-import { only, stage } from './observations-stage.mjs'
+import { stage } from './observations-stage.mjs'
 
 /** Plays one write against several databases with rules of their own. */
 export async function playInstances(t, server, given, when, then) {

@@ -7,22 +7,26 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { goOffline, ref } from 'firebase/database'
 import { values, within } from './events.mjs'
-import { register, roundTrip, single } from './observations-client.mjs'
+import { register, roundTrip } from './observations-client.mjs'
+import { only, shows, single } from './observations-format.mjs'
 import { openRaw } from './observations-raw.mjs'
-import { only, shows } from './observations-stage.mjs'
 
 /** Plays an observation that has a `when.register`. */
 export async function playOnDisconnect(t, s, when, then) {
   const { register: writes, then: end } = only(when, 'via', 'register', 'then')
   if (then.response) return refused(t, s, writes, then)
   const { after } = only(then, 'after')
-  const seen = values(ref(s.admin()), snap => snap)
+  const admin = s.admin()
+  const seen = values(ref(admin), snap => snap)
   const leave = await ends[end](t, s, writes)
-  await seen.count(1)
+  await roundTrip(admin)
+  assert.equal(shows(seen.last, after), end === staysOpen, 'registering changes nothing')
   await leave()
   await seen.until(snaps => shows(snaps.at(-1), after), `writes of a client that is gone: ${JSON.stringify(after)}`)
   await s.holds(after)
 }
+
+const staysOpen = 'nothing; connection stays open'
 
 // ends registers the writes, and returns how their client goes.
 const ends = {
@@ -37,7 +41,7 @@ const ends = {
     return () => child.kill('SIGKILL')
   },
 
-  async 'nothing; connection stays open'(t, s, writes) {
+  async [staysOpen](t, s, writes) {
     const db = s.client()
     await register(db, writes)
     return () => roundTrip(db)

@@ -6,7 +6,6 @@ import assert from 'node:assert/strict'
 
 export const EXPRESSIONS = 'the server does not take rule expressions yet'
 export const FUNCTIONS = 'the server calls no functions yet'
-export const PAGES = 'the server has no web page for a node yet'
 
 /** For each reason the areas, and how many of their observations wait for it. */
 const pending = {
@@ -27,8 +26,7 @@ const pending = {
     'rules-validate': 28,
     'rules-walk': 26
   },
-  [FUNCTIONS]: { triggers: 1 },
-  [PAGES]: { rest: 1 }
+  [FUNCTIONS]: { triggers: 1 }
 }
 
 /** Ends the play of an observation that the server cannot take part in yet. */
@@ -60,10 +58,11 @@ export class Roll {
 
   /** A table of the areas, then the name of each observation that waits. */
   toString() {
-    const lines = ['', `${'area'.padEnd(20)}  played  failed  not yet`]
+    const row = (area, ...columns) => area.padEnd(20) + columns.map(text => String(text).padStart(9)).join('')
+    const lines = ['', row('area', 'played', 'failed', 'waiting')]
     for (const [area, entries] of groups(this.#entries, 'area')) {
-      const count = state => String(entries.filter(e => e.state === state).length)
-      lines.push(`${area.padEnd(20)}${count('played').padStart(8)}${count('failed').padStart(8)}${count('waiting').padStart(9)}`)
+      const count = state => entries.filter(e => e.state === state).length
+      lines.push(row(area, count('played'), count('failed'), count('waiting')))
     }
     const waiting = this.#entries.filter(e => e.state === 'waiting')
     for (const [reason, entries] of groups(waiting, 'reason')) {

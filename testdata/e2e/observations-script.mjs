@@ -4,10 +4,9 @@
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import { get, goOffline, goOnline, onDisconnect, ref, runTransaction, set, update } from 'firebase/database'
-import { Log, values, within } from './events.mjs'
-import { perform, roundTrip, single, verdictOf } from './observations-client.mjs'
-import { listen } from './observations-sdk.mjs'
-import { only, shows } from './observations-stage.mjs'
+import { values, within } from './events.mjs'
+import { listen, perform, roundTrip, verdictOf } from './observations-client.mjs'
+import { only, shows, single } from './observations-format.mjs'
 
 /** Plays an observation with `when.steps`, and then compares what was noted. */
 export async function playScript(t, s, given, when, then) {

@@ -1,12 +1,12 @@
 // Observations that were made with the JavaScript SDK.
 
 import assert from 'node:assert/strict'
-import * as database from 'firebase/database'
 import { get, ref, runTransaction } from 'firebase/database'
 import { Log, keys, within } from './events.mjs'
-import { perform, queryAt, roundTrip, shown, single } from './observations-client.mjs'
+import { listen, perform, queryAt, roundTrip, shown } from './observations-client.mjs'
+import { only, single } from './observations-format.mjs'
 import { playScript } from './observations-script.mjs'
-import { only, stage } from './observations-stage.mjs'
+import { stage } from './observations-stage.mjs'
 
 /** Plays an observation whose `when.via` is "sdk-js". */
 export async function playSDK(t, server, { given, when, then }) {
@@ -22,19 +22,6 @@ export async function playSDK(t, server, { given, when, then }) {
   if (when.op === 'listen') return refusedListener(s, when, then)
   if (then.throws) return thrown(s, when, then)
   return read(s, when, then)
-}
-
-const subscribe = {
-  value: database.onValue,
-  child_added: database.onChildAdded,
-  child_changed: database.onChildChanged,
-  child_moved: database.onChildMoved,
-  child_removed: database.onChildRemoved
-}
-
-/** Listens to one event; `cancel` gets the error. */
-export function listen(query, event, next, cancel) {
-  return subscribe[event](query, next, cancel)
 }
 
 // events plays writes, one at a time, and compares the events of a listener.

@@ -2,12 +2,12 @@
 // clients of whoever is signed in, and an administrator who looks afterwards.
 
 import assert from 'node:assert/strict'
-import { isDeepStrictEqual } from 'node:util'
 import { Component } from '@firebase/component'
 import { _addComponent } from 'firebase/app'
 import { connectDatabaseEmulator } from 'firebase/database'
 import { within } from './events.mjs'
 import { scene } from './harness.mjs'
+import { expected, only } from './observations-format.mjs'
 import { EXPRESSIONS, NotYet } from './observations-pending.mjs'
 
 /** A namespace with what is `given`, and the ways into it. */
@@ -72,28 +72,6 @@ export async function stage(t, server, given) {
   if (rules) await self.install(rules)
   if (data !== null) await self.put('/', data)
   return self
-}
-
-/** Reports whether a snapshot of the root has what is recorded for `after`. */
-export function shows(snap, after) {
-  return expected(after).every(({ path, format, equals }) => {
-    const child = snap.child(path)
-    return equals(format === 'export' ? child.exportVal() : child.val())
-  })
-}
-
-// expected reads the member `after` of an observation: places and their values.
-// "/x (export)" is the value with its priorities. Some values are in words.
-function expected(after) {
-  return Object.entries(after).map(([key, want]) => {
-    const [, path, format] = /^(\S+)(?: \((\w+)\))?$/.exec(key)
-    const equals = want === 'integer ms since 1970' ? isTime : got => isDeepStrictEqual(got, want)
-    return { path, format, equals, want }
-  })
-}
-
-function isTime(value) {
-  return Number.isInteger(value) && Math.abs(value - Date.now()) < 60_000
 }
 
 // signedIn makes a new client that of nobody, of a user or of an administrator.
@@ -185,11 +163,4 @@ class Account {
     this.#current = token
     for (const listener of this.#listeners) listener(token)
   }
-}
-
-/** Fails if `object` has a member that nobody would look at. */
-export function only(object, ...members) {
-  const others = Object.keys(object).filter(key => !members.includes(key))
-  assert.deepEqual(others, [], 'members that this runner does not know')
-  return object
 }

@@ -5,8 +5,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { Server } from './harness.mjs'
 import { performStep, roundTrip } from './observations-client.mjs'
+import { only } from './observations-format.mjs'
 import { FUNCTIONS, NotYet } from './observations-pending.mjs'
-import { only, stage } from './observations-stage.mjs'
+import { stage } from './observations-stage.mjs'
 
 /** Plays writes under a function that wants to hear of what is created. */
 export async function playTrigger(t, given, when, then) {

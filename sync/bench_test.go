@@ -1,0 +1,170 @@
+package sync
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// BenchmarkCommit is the rate of small durable writes by many clients at once.
+func BenchmarkCommit(b *testing.B) {
+	for _, clients := range []int{1, 64, 1024} {
+		b.Run(fmt.Sprint("clients=", clients), func(b *testing.B) {
+			db := openTest(b, Options{File: filepath.Join(b.TempDir(), "db")})
+			writes := make(chan Write, clients)
+			var done sync.WaitGroup
+			for range clients {
+				done.Go(func() {
+					for w := range writes {
+						if _, err := db.Write(context.Background(), w); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			n := 0
+			for b.Loop() {
+				writes <- putOf(b, fmt.Sprintf("/users/u%d", n%100_000), fmt.Sprintf(`{"name":"ana","online":true,"at":%d}`, n))
+				n++
+			}
+			close(writes)
+			done.Wait()
+		})
+	}
+}
+
+// benchmarkWrite measures a write in memory that others listen to, up to the
+// queues of their outboxes, which nobody empties but to start again.
+func benchmarkWrite(b *testing.B, db *Database, outboxes []*Outbox, write func(n int) Write) {
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		if _, err := db.Write(context.Background(), write(n)); err != nil {
+			b.Fatal(err)
+		}
+		if n++; n%100 == 0 {
+			b.StopTimer()
+			for _, o := range outboxes {
+				o.Take(1 << 30)
+			}
+			b.StartTimer()
+		}
+	}
+}
+
+// BenchmarkPublish is a write that many listeners of one view hear.
+func BenchmarkPublish(b *testing.B) {
+	for _, listeners := range []int{0, 1, 1000} {
+		b.Run(fmt.Sprint("listeners=", listeners), func(b *testing.B) {
+			db := openTest(b, Options{})
+			outboxes := listenAll(b, db, listeners, "/rooms/r1", "")
+			benchmarkWrite(b, db, outboxes, func(n int) Write {
+				return putOf(b, fmt.Sprintf("/rooms/r1/m%d", n%1000), fmt.Sprintf(`{"text":"hello","from":"ana","at":%d}`, n))
+			})
+		})
+	}
+}
+
+// BenchmarkWindow is a new message in a chat of which a client follows the last
+// 50: one comes in, one goes out.
+func BenchmarkWindow(b *testing.B) {
+	for _, messages := range []int{1000, 100_000} {
+		b.Run(fmt.Sprint("messages=", messages), func(b *testing.B) {
+			db := openTest(b, Options{})
+			var members strings.Builder
+			for i := range messages {
+				fmt.Fprintf(&members, `"m%09d":{"text":"hello","from":"ana"},`, i)
+			}
+			set(b, db, "/chat", fmt.Sprintf(`{%s"a":1}`, members.String()))
+			outboxes := listenAll(b, db, 1, "/chat", `,"q":{"i":".key","l":50,"vf":"r"},"t":1`)
+			benchmarkWrite(b, db, outboxes, func(n int) Write {
+				return putOf(b, fmt.Sprintf("/chat/m%09d", messages+n), `{"text":"hello","from":"ana"}`)
+			})
+		})
+	}
+}
+
+// listenAll begins as many sessions that listen to one view.
+func listenAll(b *testing.B, db *Database, n int, path, query string) []*Outbox {
+	var outboxes []*Outbox
+	for i := range n {
+		c := connect(b, db, fmt.Sprint("c", i), 0)
+		b.Cleanup(c.session.Close)
+		c.send(fmt.Sprintf(`{"r":1,"a":"q","b":{"p":%q,"h":""%s}}`, path, query))
+		c.frames()
+		outboxes = append(outboxes, c.out)
+	}
+	return outboxes
+}
+
+// BenchmarkEventEncoding is what the first listener of an event does, and all
+// those with a tag.
+func BenchmarkEventEncoding(b *testing.B) {
+	n := tree.MustParseNode(`{"text":"hello","from":"ana","at":1700000000000}`)
+	target := tree.Target{Path: tree.MustParsePath("/rooms/r1/m1")}
+	b.Run("first", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			e := put(target, n)
+			e.measure()
+			e.realtimePush(0)
+		}
+	})
+	b.Run("tag", func(b *testing.B) {
+		b.ReportAllocs()
+		e := put(target, n)
+		e.measure()
+		for b.Loop() {
+			e.realtimePush(7)
+		}
+	})
+}
+
+// BenchmarkOnDisconnect is to register one more write for the disconnect, among
+// none and among as many as a session may have.
+func BenchmarkOnDisconnect(b *testing.B) {
+	for _, pending := range []int{0, maxPending - 1} {
+		b.Run(fmt.Sprint("pending=", pending), func(b *testing.B) {
+			db := openTest(b, Options{})
+			c := connect(b, db, "a", 0)
+			defer c.session.Close()
+			var members strings.Builder
+			for i := range pending {
+				fmt.Fprintf(&members, `,"k%d":true`, i)
+			}
+			c.send(fmt.Sprintf(`{"r":1,"a":"om","b":{"p":"/presence","d":{%s}}}`, strings.TrimPrefix(members.String(), ",")))
+			c.settle()
+			c.frames()
+			m, err := wire.ParseMessage(`{"t":"d","d":{"r":2,"a":"o","b":{"p":"/presence/k","d":false}}}`)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				c.session.Handle(context.Background(), m.Request)
+				c.settle()
+				c.out.Take(1 << 20)
+			}
+		})
+	}
+}
+
+// BenchmarkHub is to find those who can see a write among many who can't.
+func BenchmarkHub(b *testing.B) {
+	h := manyGroups(100_000)
+	p := tree.MustParsePath("/rooms/r5/messages/m1")
+	b.ReportAllocs()
+	for b.Loop() {
+		for range h.above(p) {
+		}
+		for range h.below(p) {
+		}
+	}
+}
