@@ -34,6 +34,10 @@ const (
 	// rule. Many rules below a chain of long keys could otherwise make gigabytes
 	// of a document of 1 MiB.
 	maxPaths = 16 << 20
+
+	// maxIndexes bounds the indexes of a document. Each costs every write below
+	// it, and building it reads all that is there.
+	maxIndexes = 1000
 )
 
 // Parse reads a rules document. The error is of type Errors: either the one
@@ -236,6 +240,10 @@ func (b *builder) indexOn(v *hujson.Value) []IndexDef {
 	for i := range orders {
 		order, ok := b.order(&orders[i])
 		if ok && !seen[order] {
+			if len(b.indexes) == maxIndexes {
+				b.fail(orders[i].StartOffset, ".indexOn", fmt.Sprintf("Too many indexes. At most %d are allowed.", maxIndexes))
+				break
+			}
 			seen[order] = true
 			b.indexes = append(b.indexes, IndexDef{pattern, order})
 		}

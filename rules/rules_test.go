@@ -393,3 +393,18 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestTooManyIndexes(t *testing.T) {
+	var orders []string
+	for i := range maxIndexes {
+		orders = append(orders, fmt.Sprintf("%q", fmt.Sprint("i", i)))
+	}
+	text := `{"rules":{"a":{".indexOn":[` + strings.Join(orders, ",") + `]}%s}}`
+	if _, err := Parse(fmt.Sprintf(text, "")); err != nil {
+		t.Errorf("%d indexes: %v", maxIndexes, err)
+	}
+	_, err := Parse(fmt.Sprintf(text, `,"b":{".indexOn":"one"}`))
+	if err == nil || !strings.Contains(err.Error(), "Too many indexes") {
+		t.Errorf("one index more: %v", err)
+	}
+}

@@ -75,12 +75,16 @@ func (c *serveCommand) greet(e *env, base string) {
 	if !isLoopback(c.Host) {
 		fmt.Fprintf(e.stdout, "\nThis is plain HTTP: have a proxy in front of it that speaks TLS.\n")
 	}
+	which := ""
+	if c.DefaultNamespace == "" {
+		which = " --namespace " + c.Namespace[0]
+	}
 	fmt.Fprintf(e.stdout, `
 Try it:
 
-  dogwood get / --url %s --secret-file %s
+  dogwood get / --url %s --secret-file %s%s
 
-`, reachable(base), secretFile(c.Data))
+`, reachable(base), secretFile(c.Data), which)
 }
 
 // minSecret is the length of the shortest secret that is taken for one.

@@ -3,8 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -22,6 +20,8 @@ const (
 	// mapBytes is reserved as address space at once. If the file outgrew its
 	// map, the writer would wait for all readers to remap it.
 	mapBytes = 8 << 30
+	// lockTimeout is how long another process may hold the file.
+	lockTimeout = 200 * time.Millisecond
 	// fillPercent leaves room in pages for keys that arrive out of order.
 	fillPercent = 0.7
 )
@@ -33,8 +33,8 @@ func openBolt(file string, noSync bool) (*boltKV, error) {
 	if err := probe(file); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	db, err := bolt.Open(file, 0o600, &bolt.Options{
-		Timeout:         200 * time.Millisecond,
+	db, err := openGuarded(file, &bolt.Options{
+		Timeout:         lockTimeout,
 		NoFreelistSync:  true, // else every commit rewrites the whole free list
 		FreelistType:    bolt.FreelistMapType,
 		InitialMmapSize: mapBytes,
@@ -48,6 +48,29 @@ func openBolt(file string, noSync bool) (*boltKV, error) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", file, err), db.Close())
 	}
 	return k, nil
+}
+
+// probe checks a file, if there is one, before it is opened to be written to.
+func probe(file string) error {
+	there, err := probeHead(file)
+	if err != nil || !there {
+		return err
+	}
+	reader, err := bolt.Open(file, 0o600, &bolt.Options{ReadOnly: true, Timeout: lockTimeout})
+	if err != nil {
+		return openError(err)
+	}
+	return errors.Join(probePages(file), reader.Close()) // reader holds the lock meanwhile
+}
+
+// openGuarded is bolt.Open, which panics over keys that are out of order.
+func openGuarded(file string, o *bolt.Options) (db *bolt.DB, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", ErrDamaged, r)
+		}
+	}()
+	return bolt.Open(file, 0o600, o)
 }
 
 func openError(err error) error {
@@ -74,15 +97,6 @@ func createBuckets(tx *bolt.Tx) error {
 		}
 	}
 	return nil
-}
-
-// exists reports whether there is a non-empty file.
-func exists(file string) (bool, error) {
-	info, err := os.Stat(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil && info.Size() > 0, err
 }
 
 func (k *boltKV) close() error { return k.db.Close() }

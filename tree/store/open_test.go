@@ -105,6 +105,51 @@ func TestOpenRefusesForeignFiles(t *testing.T) {
 	wantOpenError(t, dir, ErrForeign)
 }
 
+// TestOpenRefusesDamagedPages fills one page after the other with noise. What
+// opens in spite of it was a page that nothing uses.
+func TestOpenRefusesDamagedPages(t *testing.T) {
+	file := written(t)
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta, _ := readMeta(bytes.NewReader(whole), 0)
+	size := int(meta.pageSize)
+	refused := 0
+	for page := 2; page < int(meta.pages); page++ {
+		broken := bytes.Clone(whole[:int(meta.pages)*size])
+		for i := range size {
+			broken[page*size+i] = byte(i*7 + page)
+		}
+		if err := os.WriteFile(file, broken, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(file, Options{})
+		switch {
+		case err == nil:
+			s.Close()
+		case errors.Is(err, ErrDamaged):
+			refused++
+			if strings.Contains(err.Error(), "freepages") {
+				t.Errorf("page %d was left for bbolt to find: %v", page, err)
+			}
+		default:
+			t.Errorf("page %d: %v", page, err)
+		}
+	}
+	if refused == 0 {
+		t.Error("no damaged page was found")
+	}
+}
+
+func TestOpenRefusesAnEmptyFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "empty.db")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantOpenError(t, file, ErrDamaged)
+}
+
 func TestOpenRefusesAnotherFormat(t *testing.T) {
 	file := written(t)
 	db, err := bolt.Open(file, 0o600, nil)

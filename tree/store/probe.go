@@ -1,38 +1,53 @@
 package store
 
 import (
-	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
+	"io/fs"
 	"os"
 )
 
-// probe looks at a file's head before bbolt maps it. Touching a mapped page
-// behind the end of a truncated file would kill the process, and bbolt touches
-// all of them when it opens a file without a stored free list.
-func probe(file string) error {
-	if ok, err := exists(file); !ok {
-		return err
+// probeHead looks at a file before bbolt maps it, and reports whether there is
+// one. Touching a mapped page behind the
+// end of a truncated file would kill the process, and so would a damaged page:
+// bbolt follows all pages when it opens a file without a stored free list.
+func probeHead(file string) (there bool, err error) {
+	info, err := os.Stat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case info.Size() == 0:
+		return true, fmt.Errorf("%w: an empty file; delete it to start with a new database", ErrDamaged)
+	case !info.Mode().IsRegular():
+		return true, fmt.Errorf("%w: not a regular file", ErrForeign)
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return err
+		return true, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%w: not a regular file", ErrForeign)
-	}
-	return probeMeta(f, info.Size())
+	return true, probeMeta(f, info.Size())
 }
 
 // probeMeta checks the newest valid of the two meta pages: the file must be as
 // long as it says.
 func probeMeta(f io.ReaderAt, size int64) error {
+	newest, err := newestMeta(f)
+	if err != nil {
+		return err
+	}
+	if need := int64(newest.pages) * int64(newest.pageSize); size < need {
+		return fmt.Errorf("%w: %d bytes, should have %d", ErrDamaged, size, need)
+	}
+	return nil
+}
+
+// newestMeta returns the newest valid meta page.
+func newestMeta(f io.ReaderAt) (newest boltMeta, err error) {
 	first, known := readMeta(f, 0)
 	pageSize := int64(first.pageSize)
 	if pageSize == 0 {
@@ -40,24 +55,37 @@ func probeMeta(f io.ReaderAt, size int64) error {
 	}
 	second, also := readMeta(f, pageSize)
 	if !known && !also {
-		return ErrForeign
+		return newest, ErrForeign
 	}
-	newest := first
+	newest = first
 	if !first.valid || second.valid && second.txid > first.txid {
 		newest = second
 	}
-	switch need := int64(newest.pages) * int64(newest.pageSize); {
-	case !newest.valid:
-		return ErrDamaged
-	case size < need:
-		return fmt.Errorf("%w: %d bytes, should have %d", ErrDamaged, size, need)
+	if !newest.valid {
+		return newest, ErrDamaged
 	}
-	return nil
+	return newest, nil
+}
+
+// probePages follows all pages of a file that no other process writes to.
+func probePages(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	meta, err := newestMeta(f)
+	if err != nil {
+		return err
+	}
+	w := pageWalk{f: f, meta: meta}
+	return w.run()
 }
 
 // A boltMeta is what bbolt keeps in a meta page.
 type boltMeta struct {
 	pageSize uint32
+	root     uint64 // page of the root bucket
 	pages    uint64 // high-water mark
 	txid     uint64
 	valid    bool // the checksum is right
@@ -74,7 +102,6 @@ func readMeta(f io.ReaderAt, at int64) (m boltMeta, known bool) {
 	if _, err := f.ReadAt(page[:], at+header); err != nil {
 		return m, false
 	}
-	le := binary.LittleEndian
 	if le.Uint32(page[0:]) != magic {
 		return m, false
 	}
@@ -82,6 +109,7 @@ func readMeta(f io.ReaderAt, at int64) (m boltMeta, known bool) {
 	sum.Write(page[:56])
 	return boltMeta{
 		pageSize: le.Uint32(page[8:]),
+		root:     le.Uint64(page[16:]),
 		pages:    le.Uint64(page[40:]),
 		txid:     le.Uint64(page[48:]),
 		valid:    sum.Sum64() == le.Uint64(page[56:]),

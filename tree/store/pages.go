@@ -1,0 +1,139 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// What bbolt keeps at the beginning of a page, and in front of the keys of
+// branch and leaf pages.
+const (
+	pageHeader  = 16
+	pageElement = 16
+	flagBranch  = 0x01
+	flagLeaf    = 0x02
+	flagBucket  = 0x01 // of an element: its value is a bucket
+)
+
+// A pageWalk follows all pages from the root and checks what bbolt takes for
+// granted when it follows them: it asserts, in a goroutine of its own, which
+// would end the process, and it reads through a memory map, where a wrong offset
+// is a fault.
+type pageWalk struct {
+	f    io.ReaderAt
+	meta boltMeta
+	seen []bool
+}
+
+func (w *pageWalk) run() error {
+	w.seen = make([]bool, w.meta.pages)
+	return w.page(w.meta.root, nil, nil)
+}
+
+func (w *pageWalk) damaged(page uint64, what string) error {
+	return fmt.Errorf("%w: page %d: %s", ErrDamaged, page, what)
+}
+
+// page checks a page and all below it. Its keys are from min up to max, which is
+// nil for no limit.
+func (w *pageWalk) page(id uint64, min, max []byte) error {
+	if id < 2 || id >= w.meta.pages || w.seen[id] {
+		return w.damaged(id, "does not belong where it is used")
+	}
+	buf, err := w.read(id)
+	if err != nil {
+		return err
+	}
+	flags, count := le.Uint16(buf[8:]), int(le.Uint16(buf[10:]))
+	if pageHeader+count*pageElement > len(buf) {
+		return w.damaged(id, "has more elements than fit")
+	}
+	switch flags {
+	case flagBranch:
+		return w.branch(id, buf, count, max)
+	case flagLeaf:
+		return w.leaf(id, buf, count, min, max)
+	}
+	return w.damaged(id, "is neither branch nor leaf")
+}
+
+// read returns a page with its overflow pages and marks them as used.
+func (w *pageWalk) read(id uint64) ([]byte, error) {
+	size := int64(w.meta.pageSize)
+	head := make([]byte, size)
+	if _, err := w.f.ReadAt(head, int64(id)*size); err != nil {
+		return nil, err
+	}
+	overflow := uint64(le.Uint32(head[12:]))
+	switch {
+	case le.Uint64(head) != id:
+		return nil, w.damaged(id, "says that it is another one")
+	case id+overflow >= w.meta.pages:
+		return nil, w.damaged(id, "goes beyond the end of the file")
+	}
+	for i := id; i <= id+overflow; i++ {
+		w.seen[i] = true
+	}
+	if overflow == 0 {
+		return head, nil
+	}
+	all := make([]byte, size*int64(overflow+1))
+	_, err := w.f.ReadAt(all, int64(id)*size)
+	return all, err
+}
+
+// branch follows the elements: offset of the key, size of the key, page.
+func (w *pageWalk) branch(id uint64, buf []byte, count int, max []byte) error {
+	keys := make([][]byte, count, count+1)
+	for i := range count {
+		at := pageHeader + i*pageElement
+		from := uint64(at) + uint64(le.Uint32(buf[at:]))
+		to := from + uint64(le.Uint32(buf[at+4:]))
+		if to > uint64(len(buf)) {
+			return w.damaged(id, "has a key outside of it")
+		}
+		keys[i] = buf[from:to]
+	}
+	keys = append(keys, max)
+	for i := range count {
+		child := le.Uint64(buf[pageHeader+i*pageElement+8:])
+		if err := w.page(child, keys[i], keys[i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leaf checks the elements: flags, offset of the key, sizes of key and value.
+func (w *pageWalk) leaf(id uint64, buf []byte, count int, min, max []byte) error {
+	for i := range count {
+		at := pageHeader + i*pageElement
+		key := uint64(at) + uint64(le.Uint32(buf[at+4:]))
+		value := key + uint64(le.Uint32(buf[at+8:]))
+		end := value + uint64(le.Uint32(buf[at+12:]))
+		if end > uint64(len(buf)) {
+			return w.damaged(id, "has a value outside of it")
+		}
+		k := buf[key:value]
+		if c := bytes.Compare(k, min); c < 0 || c == 0 && i > 0 || max != nil && bytes.Compare(k, max) >= 0 {
+			return w.damaged(id, "has keys out of order")
+		}
+		min = k
+		if le.Uint32(buf[at:])&flagBucket == 0 {
+			continue
+		}
+		if end-value < 16 {
+			return w.damaged(id, "has a bucket that is too short")
+		}
+		if root := le.Uint64(buf[value:]); root != 0 { // a small bucket is in the leaf itself
+			if err := w.page(root, nil, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var le = binary.LittleEndian
