@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -89,6 +90,70 @@ func BenchmarkWindow(b *testing.B) {
 			})
 		})
 	}
+}
+
+// BenchmarkLargeMerge is one update of very many children below three kinds of
+// listeners. Its cost per child must not grow with their number.
+func BenchmarkLargeMerge(b *testing.B) {
+	for _, children := range []int{1000, 30_000} {
+		b.Run(fmt.Sprint("children=", children), func(b *testing.B) {
+			db := openTest(b, Options{})
+			outboxes := slices.Concat(
+				listenAll(b, db, 1, "/l", ""),
+				listenAll(b, db, 1, "/l", `,"q":{"i":".value","l":500,"vf":"r"},"t":1`),
+				listenAll(b, db, 1, "/l", `,"q":{"i":".value","sp":5},"t":2`))
+			writes := 0
+			for b.Loop() {
+				b.StopTimer()
+				w := updateOf(b, "/l", manyMembers(children, writes))
+				b.StartTimer()
+				if _, err := db.Write(context.Background(), w); err != nil {
+					b.Fatal(err)
+				}
+				for _, o := range outboxes {
+					o.Take(1 << 30)
+				}
+				writes++
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(writes*children), "ns/child")
+		})
+	}
+}
+
+// BenchmarkReplaceAbove is to replace a large node that many listen below.
+func BenchmarkReplaceAbove(b *testing.B) {
+	for _, listeners := range []int{100, 10_000} {
+		b.Run(fmt.Sprint("listeners=", listeners), func(b *testing.B) {
+			db := openTest(b, Options{})
+			c := connect(b, db, "c", 0)
+			b.Cleanup(c.session.Close)
+			for i := range listeners {
+				c.send(fmt.Sprintf(`{"r":1,"a":"q","b":{"p":"/l/k%d","h":""}}`, i))
+				c.frames()
+			}
+			writes := 0
+			for b.Loop() {
+				b.StopTimer()
+				w := putOf(b, "/l", manyMembers(10_000, writes))
+				b.StartTimer()
+				if _, err := db.Write(context.Background(), w); err != nil {
+					b.Fatal(err)
+				}
+				c.out.Take(1 << 30)
+				writes++
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(writes*listeners), "ns/listener")
+		})
+	}
+}
+
+// manyMembers returns an object with n children, whose values depend on round.
+func manyMembers(n, round int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"k%d":%d,`, i, i+round)
+	}
+	return "{" + strings.TrimSuffix(b.String(), ",") + "}"
 }
 
 // listenAll begins as many sessions that listen to one view.

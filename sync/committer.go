@@ -64,8 +64,10 @@ func (d *Database) commitLoop() {
 		if !open {
 			return
 		}
-		if len(tasks) > 0 {
-			d.commit(tasks)
+		if d.commit(tasks) && len(d.late) > 0 {
+			late := d.late
+			d.late = nil
+			d.commit(late)
 		}
 		if d.work && (len(tasks) == 0 || since%workEvery == 0) {
 			d.background()
@@ -87,6 +89,10 @@ func (d *Database) background() {
 	}
 }
 
+// maxBatchEvents bounds the events that one batch keeps until they are
+// published. A write above many listeners makes one for each of their views.
+const maxBatchEvents = 64 << 10
+
 // A batch is one transaction with the tasks that are applied to it.
 type batch struct {
 	db        *Database
@@ -98,27 +104,41 @@ type batch struct {
 	committed []func()      // to be run after the commit
 	saved     []savedWindow // windows as they were before the batch
 	undo      []func()      // to be run if the batch does not commit, last first
-	results   []error       // of the tasks
+	results   []error       // of the tasks that were applied
 }
 
-// commit applies the tasks to one transaction, commits it, publishes the events
-// and finishes the tasks, in the order they came.
-func (d *Database) commit(tasks []task) {
+// commit carries out the tasks and finishes them, in the order they came. It
+// reports whether anything was committed.
+func (d *Database) commit(tasks []task) (committed bool) {
+	for len(tasks) > 0 {
+		b, err := d.commitBatch(tasks)
+		if err != nil {
+			for _, t := range tasks {
+				t.finish(err)
+			}
+			return committed
+		}
+		for i, err := range b.results {
+			tasks[i].finish(err)
+		}
+		tasks = tasks[len(b.results):]
+		committed = committed || b.dirty
+	}
+	return committed
+}
+
+// commitBatch applies tasks to one transaction, commits it and publishes the
+// events. It stops before the last task if there are too many events.
+func (d *Database) commitBatch(tasks []task) (*batch, error) {
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	started := time.Now()
 	b, err := d.applyAll(tasks)
 	if err == nil {
 		b.publish()
+		d.stats.batch(len(b.results), time.Since(started))
 	}
-	d.mu.Unlock()
-	d.stats.batch(len(tasks), time.Since(started))
-	for i, t := range tasks {
-		if err != nil {
-			t.finish(err)
-		} else {
-			t.finish(b.results[i])
-		}
-	}
+	return b, err
 }
 
 // applyAll applies and commits. If the store fails or the program panics under
@@ -156,20 +176,24 @@ func (d *Database) tryAll(tasks []task, failed map[int]error) (b *batch, at int,
 		return nil, -1, err
 	}
 	defer tx.Rollback()
-	b = &batch{db: d, ctx: context.Background(), tx: tx, results: make([]error, len(tasks))}
+	b = &batch{db: d, ctx: context.Background(), tx: tx, results: make([]error, 0, len(tasks))}
 	defer func() {
 		if err != nil {
 			b.rollback()
 		}
 	}()
 	for i, t := range tasks {
-		if b.results[i] = failed[i]; failed[i] != nil {
-			continue
+		if len(b.events) > maxBatchEvents {
+			break
 		}
-		b.results[i] = guarded(func() error { return t.apply(b) })
-		if isBroken(b.results[i]) {
-			return b, i, b.results[i]
+		err, tried := failed[i]
+		if !tried {
+			err = guarded(func() error { return t.apply(b) })
 		}
+		if !tried && isBroken(err) {
+			return b, i, err
+		}
+		b.results = append(b.results, err)
 	}
 	if !b.dirty {
 		return b, -1, nil

@@ -171,8 +171,29 @@ func TestFailedBatch(t *testing.T) {
 	want(t, db, "/gone", `{"d":2}`)
 }
 
-// TestFailedDisconnect: what a session left stays on disk if it can't be carried
-// out when the session ends.
+// TestLateDisconnect: what could not be carried out when the session ended is
+// tried again after the next commit, and runs once.
+func TestLateDisconnect(t *testing.T) {
+	log := new(faultyLog)
+	db := openTest(t, Options{Change: log})
+	c := connect(t, db, "a", 0)
+	c.send(`{"r":1,"a":"o","b":{"p":"/left","d":{".sv":{"increment":1}}}}`)
+	c.settle()
+	log.set(true)
+	c.session.Close()
+	if _, err := db.Write(t.Context(), putOf(t, "/x", "0")); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("write: %v, want %v", err, ErrUnavailable)
+	}
+	log.set(false)
+	want(t, db, "/left", "null")
+	for i := range 3 {
+		set(t, db, "/x", fmt.Sprint(i))
+	}
+	want(t, db, "/left", "1")
+}
+
+// TestFailedDisconnect: if there is no next commit, it is still there when the
+// database is opened again.
 func TestFailedDisconnect(t *testing.T) {
 	log := new(faultyLog)
 	file := filepath.Join(t.TempDir(), "db")
@@ -312,6 +333,43 @@ func TestPanicInCommit(t *testing.T) {
 	log.on.Store(false)
 	set(t, db, "/y", "2")
 	want(t, db, "/", `{"y":2}`)
+}
+
+// TestManyEvents: writes that make very many events do not come into one batch,
+// however many of them wait.
+func TestManyEvents(t *testing.T) {
+	const listeners, writes = 700, 200
+	db := openTest(t, Options{})
+	c := connect(t, db, "a", 1000)
+	defer c.session.Close()
+	m := newMirror(c)
+	for i := range listeners {
+		m.follow(fmt.Sprintf(`{"r":1,"a":"q","b":{"p":"/x/l%d","h":""}}`, i))
+		m.read()
+	}
+	g := closeGate(t, db)
+	var results []result
+	for i := range writes {
+		var members strings.Builder
+		for l := range listeners {
+			fmt.Fprintf(&members, `"l%d":%d,`, l, i)
+		}
+		results = append(results, start(t, db, putOf(t, "/x", fmt.Sprintf(`{%s"last":%d}`, members.String(), i))))
+		queued(db, i+1)
+	}
+	before := db.Stats().Batches
+	close(g.open)
+	for i, r := range results {
+		if err := <-r; err != nil {
+			t.Errorf("write %d: %v", i, err)
+		}
+	}
+	const most = maxBatchEvents + listeners                              // the last write may exceed the bound
+	if n := db.Stats().Batches - before - 1; n*most < listeners*writes { // one batch is the gate's
+		t.Errorf("%d events came in %d batches, want at most %d in each", listeners*writes, n, most)
+	}
+	m.read()
+	compareViews(t, db, m, "after many events")
 }
 
 // TestDamagedRow: a task that runs into a damaged row fails, the others of its

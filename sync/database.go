@@ -53,9 +53,12 @@ type Database struct {
 	// batch is applied, committed and published, so that whoever holds it sees
 	// listeners that agree with the last commit. Lock order: mu, then that of an
 	// Outbox; nobody who holds another lock of this package takes mu.
-	mu   sync.Mutex
-	hub  hub
-	work bool // there may be something to reclaim or to build; the committer's
+	mu  sync.Mutex
+	hub hub
+
+	// These are the committer's.
+	work bool   // there may be something to reclaim or to build
+	late []task // onDisconnect that failed because the store did
 }
 
 // Open opens the database and starts its committer. Operations that sessions of

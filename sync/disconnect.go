@@ -2,6 +2,7 @@ package sync
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -104,12 +105,28 @@ func (t *registerTask) register(b *batch, e *pendingEdit) error {
 }
 
 // A disconnectTask carries out what a session left, once: it removes the
-// records in the same transaction.
+// records in the same transaction. If the store fails it is tried again after a
+// later commit. Nobody waits for that, and if there is none the records are still
+// there when the database is opened again.
 type disconnectTask struct {
 	waiter
 	id      string
 	session *Session // nil: of an earlier run
 	pending pendingWrites
+	tries   int
+}
+
+// maxTries bounds how often a disconnectTask is tried again: the store may fail
+// for its records alone.
+const maxTries = 100
+
+func (t *disconnectTask) finish(err error) {
+	if t.tries == 0 {
+		t.waiter.finish(err)
+	}
+	if t.tries++; t.session != nil && errors.Is(err, ErrUnavailable) && t.tries <= maxTries {
+		t.session.db.late = append(t.session.db.late, t)
+	}
 }
 
 func (t *disconnectTask) size() int64 { return int64(taskOverhead + t.pending.bytes) }

@@ -18,8 +18,16 @@
 //   - a consumer that does not keep up loses single events but then gets the
 //     whole view again.
 //
+// A write that is refused, that the store fails for, or that makes the program
+// panic, fails alone: the others of its batch take effect. If the batch itself
+// can't be committed, all of them fail with [ErrUnavailable], and listeners and
+// sessions are as they were before.
+//
 // A [Session] is the protocol state of one client of the realtime protocol: a
-// request goes in, replies and events go to its Outbox. Neither starts
-// goroutines or owns a socket; the only goroutine of a database is its
-// committer, which Close waits for.
+// request goes in, replies and events go to its Outbox. It keeps little of what a
+// client sends: what a session, an Outbox and the queue of writes hold is bounded,
+// and who exceeds a bound waits or is refused.
+//
+// Neither starts goroutines or owns a socket; the only goroutine of a database
+// is its committer, which Close waits for.
 package sync

@@ -3,6 +3,7 @@ package sync
 import (
 	"iter"
 	"slices"
+	"sync/atomic"
 
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -11,7 +12,7 @@ import (
 // database's mu guards it.
 type hub struct {
 	root      hubNode
-	listeners int
+	listeners atomic.Int64 // can be read without mu
 }
 
 type hubNode struct {
@@ -60,7 +61,7 @@ func (h *hub) add(l *Listener, p tree.Path, q tree.Query) {
 	g := n.groups[i]
 	l.group, l.slot = g, len(g.listeners)
 	g.listeners = append(g.listeners, l)
-	h.listeners++
+	h.listeners.Add(1)
 }
 
 // remove takes a listener out of its group, and the group out of the trie if
@@ -72,7 +73,7 @@ func (h *hub) remove(l *Listener) {
 	g.listeners[l.slot].slot = l.slot
 	g.listeners[last] = nil
 	g.listeners = g.listeners[:last]
-	h.listeners--
+	h.listeners.Add(-1)
 	if last == 0 {
 		h.root.drop(g, g.path)
 	}
@@ -146,7 +147,7 @@ func (n *hubNode) each(yield func(*group) bool) bool {
 // all returns every listener. It is a copy, so that listeners can be removed on
 // the way through it.
 func (h *hub) all() []*Listener {
-	list := make([]*Listener, 0, h.listeners)
+	list := make([]*Listener, 0, h.listeners.Load())
 	h.root.each(func(g *group) bool {
 		list = append(list, g.listeners...)
 		return true

@@ -61,8 +61,8 @@ func TestHubGroups(t *testing.T) {
 	if a.group != b.group || c.group != d.group || a.group == c.group {
 		t.Error("listeners of equal views do not share a group, or those of different ones do")
 	}
-	if h.listeners != 4 || len(h.all()) != 4 {
-		t.Errorf("the hub counts %d listeners and has %d, want 4", h.listeners, len(h.all()))
+	if h.listeners.Load() != 4 || len(h.all()) != 4 {
+		t.Errorf("the hub counts %d listeners and has %d, want 4", h.listeners.Load(), len(h.all()))
 	}
 }
 
@@ -81,8 +81,8 @@ func TestHubForgets(t *testing.T) {
 	rnd.Shuffle(len(listeners), func(i, j int) { listeners[i], listeners[j] = listeners[j], listeners[i] })
 	for i, l := range listeners {
 		h.remove(l)
-		if got, want := len(h.all()), len(listeners)-i-1; got != want || h.listeners != want {
-			t.Fatalf("the hub counts %d listeners and has %d, want %d", h.listeners, got, want)
+		if got, want := len(h.all()), len(listeners)-i-1; got != want || h.listeners.Load() != int64(want) {
+			t.Fatalf("the hub counts %d listeners and has %d, want %d", h.listeners.Load(), got, want)
 		}
 	}
 	if len(h.root.kids) != 0 || len(h.root.groups) != 0 {

@@ -22,9 +22,9 @@ type Listener struct {
 	group *group
 	slot  int // in group.listeners
 
-	waiting  bool // its view is queued; guarded by out.mu
-	closed   atomic.Bool
-	onRevoke func() // the rules no longer allow the listen; called with db.mu held
+	waiting  bool        // its view is queued; guarded by out.mu
+	closed   atomic.Bool // set with db.mu held
+	onRevoke func()      // the rules no longer allow the listen; called with db.mu held
 }
 
 // Listen starts to follow a view for an event stream. Its first event is the
@@ -69,12 +69,25 @@ func (d *Database) register(l *Listener, decided *rules.Ruleset) bool {
 
 // Close ends the listen. Events that are queued are not sent.
 func (l *Listener) Close() {
-	if l.closed.Swap(true) {
-		return
+	l.db.end(func(yield func(*Listener) bool) { yield(l) })
+}
+
+// end ends listens. It waits for the batch that is being committed once, not for
+// each of them.
+func (d *Database) end(listeners iter.Seq[*Listener]) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for l := range listeners {
+		if !l.closed.Load() {
+			d.remove(l)
+		}
 	}
-	l.db.mu.Lock()
-	defer l.db.mu.Unlock()
-	l.db.hub.remove(l)
+}
+
+// remove ends a listen that goes on. d.mu is held.
+func (d *Database) remove(l *Listener) {
+	l.closed.Store(true)
+	d.hub.remove(l)
 }
 
 // revoke ends those of the given listens that the rules no longer allow, or
@@ -86,10 +99,10 @@ func (d *Database) revoke(listeners iter.Seq[*Listener]) {
 				continue
 			}
 			err := guarded(func() error { return d.authorizeRead(context.Background(), tx, l.read) })
-			if err == nil || l.closed.Swap(true) { // or Close was faster, and waits for d.mu
+			if err == nil {
 				continue
 			}
-			d.hub.remove(l)
+			d.remove(l)
 			l.onRevoke()
 		}
 		return nil
@@ -107,7 +120,9 @@ func (l *Listener) resync() [][]byte {
 	case errors.Is(err, errGone):
 		return nil
 	case err != nil:
-		l.db.log.Error("view could not be read", "path", l.read.Path, "err", err)
+		if !errors.Is(err, ErrTooBig) && !errors.Is(err, ErrClosed) {
+			l.db.log.Error("view could not be read", "path", l.read.Path, "err", err)
+		}
 		l.Close()
 		l.out.shut(err)
 		return nil

@@ -68,7 +68,7 @@ func putOf(t testing.TB, path, value string) Write {
 	}
 	w, err := tree.ParseWrite(target, value, tree.Lenient)
 	if err != nil {
-		t.Fatalf("%s: %v", value, err)
+		t.Fatalf("%.100s: %v", value, err)
 	}
 	return Write{Caller: Admin, Update: tree.Update{w}, Base: target.Path}
 }
@@ -78,7 +78,7 @@ func updateOf(t testing.TB, path, value string) Write {
 	base := tree.MustParsePath(path)
 	u, err := tree.ParseUpdate(base, value, tree.Lenient)
 	if err != nil {
-		t.Fatalf("%s: %v", value, err)
+		t.Fatalf("%.100s: %v", value, err)
 	}
 	return Write{Caller: Admin, Update: u, Merge: true, Base: base}
 }

@@ -14,16 +14,16 @@ type mirror struct {
 	*client
 	views   map[listenKey]*mirrorView
 	replies map[int64]gjson.Result
+	pushed  func(key listenKey, before, after tree.Node) // if set, called for each push after the first
 }
 
 type mirrorView struct {
-	node     tree.Node
-	first    bool // the view itself has come
-	messages int
+	node  tree.Node
+	first bool // the view itself has come
 }
 
 func newMirror(c *client) *mirror {
-	return &mirror{c, make(map[listenKey]*mirrorView), make(map[int64]gjson.Result)}
+	return &mirror{client: c, views: make(map[listenKey]*mirrorView), replies: make(map[int64]gjson.Result)}
 }
 
 // follow sends a listen.
@@ -58,8 +58,10 @@ func (m *mirror) apply(f gjson.Result) {
 			continue
 		}
 		target.Path = key.path.Rel(target.Path)
-		v.messages++
-		v.push(m.t, f, target)
+		before, later := v.node, v.first
+		if v.push(m.t, f, target); later && m.pushed != nil {
+			m.pushed(key, before, v.node)
+		}
 		return
 	}
 	m.t.Errorf("%s is sent for no listen", f)

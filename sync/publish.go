@@ -29,8 +29,7 @@ type publisher struct {
 // A view is one group that may see the change.
 type view struct {
 	group    *group
-	inside   []int // writes at or below the group's path; none: one above covers it
-	cover    int
+	inside   []int       // writes at or below the group's path; none: one above covers it
 	old      tree.Node   // covered, or filtered and replaced: the view before
 	known    bool        // old is not too large to be known
 	children []viewChild // of a filtered view: those that the change touches
@@ -44,7 +43,7 @@ const maxCompare = 256 << 10
 // before finds the groups and notes what must be known of the state before the
 // change.
 func (p *publisher) before() error {
-	if p.db.hub.listeners == 0 {
+	if p.db.hub.listeners.Load() == 0 {
 		return nil
 	}
 	for i, w := range p.writes {
@@ -56,8 +55,7 @@ func (p *publisher) before() error {
 			continue
 		}
 		for g := range p.db.hub.below(w.Path) {
-			v := p.view(g)
-			v.cover = i
+			p.view(g)
 		}
 	}
 	for _, v := range p.views {
@@ -172,8 +170,12 @@ func (p *publisher) whole(v *view) (*event, error) {
 	case len(v.inside) > 0:
 		n = p.writes[v.inside[0]].Node
 	default:
-		w := p.writes[v.cover]
-		n = w.Node.Get(w.Path.Rel(g.path))
+		// Not a part of what was written, which may be very large: to find it
+		// there takes time for each of many views.
+		var err error
+		if n, err = p.tx.Get(g.path); err != nil {
+			return nil, err
+		}
 	}
 	if v.known && n == v.old {
 		return nil, nil

@@ -181,9 +181,7 @@ func (s *Session) become(c Caller) {
 // is carried out. It returns when that is on disk. The Outbox stays open: the
 // last replies can still be sent.
 func (s *Session) Close() {
-	for _, l := range s.listens {
-		l.Close()
-	}
+	s.db.end(maps.Values(s.listens))
 	clear(s.listens)
 	s.listening = 0
 	s.waitAcked(context.Background(), 0)

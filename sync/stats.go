@@ -25,11 +25,8 @@ func (c *counters) batch(tasks int, took time.Duration) {
 	c.commitNanos.Add(uint64(took))
 }
 
-// Stats returns the database's counts.
+// Stats returns the database's counts. It waits for nobody.
 func (d *Database) Stats() Stats {
-	d.mu.Lock()
-	listeners := d.hub.listeners
-	d.mu.Unlock()
 	c := &d.stats
 	return Stats{
 		Reads:      c.reads.Load(),
@@ -39,6 +36,6 @@ func (d *Database) Stats() Stats {
 		Events:     c.events.Load(),
 		Resyncs:    c.resyncs.Load(),
 		CommitTime: time.Duration(c.commitNanos.Load()),
-		Listeners:  listeners,
+		Listeners:  int(d.hub.listeners.Load()),
 	}
 }

@@ -42,7 +42,6 @@ type viewChild struct {
 	was    bool       // it was in the view before the change
 	is     bool       // it is now
 	entry  tree.Entry // as it is now
-	exists bool
 }
 
 // touch notes the children that the change touches, in key order.
@@ -97,11 +96,11 @@ func (p *publisher) windowEvent(v *view) (*event, error) {
 	g := v.group
 	for i := range v.children {
 		c := &v.children[i]
-		var err error
-		if c.entry, c.exists, err = p.entry(g, c.key); err != nil {
+		e, exists, err := p.entry(g, c.key)
+		if err != nil {
 			return nil, err
 		}
-		c.is = c.exists && g.query.InRange(c.entry)
+		c.entry, c.is = e, exists && g.query.InRange(e)
 	}
 	if g.query.Limit == 0 {
 		return p.compose(v, v.children)
