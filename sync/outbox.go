@@ -33,11 +33,13 @@ type Outbox struct {
 	format Format
 	max    int
 	notify func()
+	budget *Budget // nil: none
 
 	mu      sync.Mutex // taken after Database.mu, and alone
 	room    sync.Cond  // bytes went down, or closed
 	items   []item
 	bytes   int
+	held    int64 // of the budget, by what the last Take returned
 	closed  bool
 	closing error
 }
@@ -152,15 +154,22 @@ func (o *Outbox) resume(l *Listener) {
 
 // Take removes messages from the queue and returns them ready to be sent, about
 // max bytes or, if it is longer, one. It returns nothing if there is nothing.
-// Only one goroutine may call it at a time.
+// Only one goroutine may call it at a time; that it calls says that what it was
+// given before has been sent.
 func (o *Outbox) Take(max int) [][]byte {
+	o.sent()
 	var msgs [][]byte
 	for size := 0; size < max; {
 		it, ok := o.pop()
 		if !ok {
 			break
 		}
-		for _, msg := range o.messages(it) {
+		made, ok := o.messages(it)
+		if !ok {
+			o.back(it)
+			break
+		}
+		for _, msg := range made {
 			if len(msg) > 0 {
 				msgs = append(msgs, msg)
 				size += len(msg)
@@ -186,18 +195,20 @@ func (o *Outbox) pop() (item, bool) {
 	return it, true
 }
 
-func (o *Outbox) messages(it item) [][]byte {
+// messages returns what an item is sent as. ok is false if there is no room for
+// it now.
+func (o *Outbox) messages(it item) (msgs [][]byte, ok bool) {
 	switch {
 	case it.message != nil:
-		return [][]byte{it.message}
+		return [][]byte{it.message}, true
 	case it.make != nil:
-		return it.make()
+		return o.made(it)
 	case it.listener.closed.Load():
-		return nil
+		return nil, true
 	case o.format == EventStream:
-		return [][]byte{it.event.streamBlock(it.listener.read.Path)}
+		return [][]byte{it.event.streamBlock(it.listener.read.Path)}, true
 	}
-	return [][]byte{it.event.realtimePush(it.listener.tag)}
+	return [][]byte{it.event.realtimePush(it.listener.tag)}, true
 }
 
 // Wait waits until there is room. Who produces replies calls it between
@@ -241,8 +252,12 @@ func (o *Outbox) shut(reason error) {
 // Close drops what is queued and ignores what comes.
 func (o *Outbox) Close() {
 	o.mu.Lock()
-	defer o.mu.Unlock()
 	o.closed = true
 	o.items, o.bytes = nil, 0
 	o.room.Broadcast()
+	o.mu.Unlock()
+	if o.budget != nil {
+		o.budget.forget(o)
+	}
+	o.sent()
 }

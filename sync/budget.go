@@ -1,0 +1,134 @@
+package sync
+
+import "sync"
+
+// A Budget bounds the bytes of large messages that are in memory for all clients
+// together: views and values that were made and not yet sent. One client that
+// does not read costs little; a thousand that ask for a large value each and do
+// not read would cost all there is. When the budget is used up, large messages
+// are made later, when others have been sent or given up.
+type Budget struct {
+	max    int64
+	making chan struct{} // as many at a time, since what they make is not known before
+
+	mu      sync.Mutex
+	used    int64
+	waiting map[*Outbox]struct{}
+}
+
+const (
+	// smallMessage is what a message may have without being counted.
+	smallMessage = 64 << 10
+	// maxMaking is how many messages are made at a time.
+	maxMaking = 8
+)
+
+// NewBudget returns a budget of about max bytes. A single message may exceed it.
+func NewBudget(max int64) *Budget {
+	return &Budget{max: max, making: make(chan struct{}, maxMaking), waiting: make(map[*Outbox]struct{})}
+}
+
+// enter admits the making of messages for an outbox, or remembers to notify it.
+func (b *Budget) enter(o *Outbox) bool {
+	b.making <- struct{}{}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.used < b.max {
+		return true
+	}
+	b.waiting[o] = struct{}{}
+	<-b.making
+	return false
+}
+
+// leave counts what was made, and returns what counts.
+func (b *Budget) leave(msgs [][]byte) int64 {
+	defer func() { <-b.making }()
+	var size int64
+	for _, msg := range msgs {
+		size += int64(len(msg))
+	}
+	if size <= smallMessage {
+		return 0
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used += size
+	return size
+}
+
+// release gives back what leave returned and lets those that wait try again.
+func (b *Budget) release(size int64) {
+	if size == 0 {
+		return
+	}
+	b.mu.Lock()
+	b.used -= size
+	var ready []*Outbox
+	if b.used < b.max {
+		for o := range b.waiting {
+			ready = append(ready, o)
+		}
+		clear(b.waiting)
+	}
+	b.mu.Unlock()
+	for _, o := range ready {
+		o.notify()
+	}
+}
+
+// forget lets go of an outbox that is closed.
+func (b *Budget) forget(o *Outbox) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.waiting, o)
+}
+
+// Share makes an outbox count its large messages in a budget. It must be called
+// before the outbox is used.
+func (o *Outbox) Share(b *Budget) { o.budget = b }
+
+// made makes the messages of an item. ok is false if there is no room for them
+// now: the outbox is notified when there is.
+func (o *Outbox) made(it item) (msgs [][]byte, ok bool) {
+	if o.budget == nil {
+		return it.make(), true
+	}
+	if !o.budget.enter(o) {
+		return nil, false
+	}
+	defer func() {
+		size := o.budget.leave(msgs)
+		o.mu.Lock()
+		o.held += size
+		closed := o.closed
+		o.mu.Unlock()
+		if closed { // meanwhile: nobody will say that it was sent
+			o.sent()
+		}
+	}()
+	return it.make(), true
+}
+
+// sent gives back what the messages of the last Take counted for.
+func (o *Outbox) sent() {
+	if o.budget == nil {
+		return
+	}
+	o.mu.Lock()
+	size := o.held
+	o.held = 0
+	o.mu.Unlock()
+	o.budget.release(size)
+}
+
+// back puts an item at the front of the queue again.
+func (o *Outbox) back(it item) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return
+	}
+	o.items = append([]item{it}, o.items...)
+	o.bytes += it.size
+}

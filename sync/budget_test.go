@@ -1,0 +1,65 @@
+package sync
+
+import (
+	"strings"
+	"testing"
+)
+
+// big queues a message of n bytes that is made when it is its turn.
+func big(o *Outbox, n int) {
+	o.pushLater(0, func() [][]byte { return [][]byte{[]byte(strings.Repeat("x", n))} })
+}
+
+func TestBudgetMakesLargeMessagesLater(t *testing.T) {
+	const size = 100 << 10
+	b := NewBudget(2*size - 1)
+	notified := make(map[int]int)
+	var boxes []*Outbox
+	for i := range 4 {
+		o := NewOutbox(Realtime, 0, func() { notified[i]++ })
+		o.Share(b)
+		big(o, size)
+		boxes = append(boxes, o)
+	}
+	clear(notified)
+	for i, want := range []int{1, 1, 0, 0} { // two fill it
+		if got := len(boxes[i].Take(1)); got != want {
+			t.Errorf("client %d was given %d messages, want %d", i, got, want)
+		}
+	}
+	if got := boxes[0].Take(1); got != nil { // says that the first was sent
+		t.Errorf("an empty outbox gave %d messages", len(got))
+	}
+	if notified[2] != 1 || notified[3] != 1 {
+		t.Errorf("clients that wait were notified %v", notified)
+	}
+	if got := boxes[2].Take(1); len(got) != 1 {
+		t.Error("no message though there is room")
+	}
+	boxes[1].Close() // gives up
+	if got := boxes[3].Take(1); len(got) != 1 {
+		t.Error("no message though a client has gone")
+	}
+	for _, o := range boxes {
+		o.Close()
+	}
+	if b.used != 0 || len(b.waiting) != 0 {
+		t.Errorf("%d bytes and %d clients are left in the budget", b.used, len(b.waiting))
+	}
+}
+
+func TestBudgetDoesNotHoldUpSmallMessages(t *testing.T) {
+	b := NewBudget(1)
+	slow := NewOutbox(Realtime, 0, func() {})
+	slow.Share(b)
+	big(slow, 1<<20) // more than there is, but alone
+	if got := slow.Take(1); len(got) != 1 {
+		t.Fatal("a message above the budget is never made")
+	}
+	other := NewOutbox(Realtime, 0, func() {})
+	other.Share(b)
+	other.PushFrame([]byte("small"))
+	if got := other.Take(1); len(got) != 1 {
+		t.Error("a small message waits for the budget")
+	}
+}
