@@ -12,6 +12,9 @@ func (c condition) holds(*Request) bool { return bool(c) }
 // alwaysHolds reports whether there is no request that the condition refuses.
 func (c condition) alwaysHolds() bool { return bool(c) }
 
+// mayHold reports whether there may be a request that the condition accepts.
+func (c condition) mayHold() bool { return bool(c) }
+
 // An exprError is a fault in one expression. Its offset counts bytes of the
 // expression, that is, of the text that the JSON string stands for.
 type exprError struct {

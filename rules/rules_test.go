@@ -408,3 +408,32 @@ func TestTooManyIndexes(t *testing.T) {
 		t.Errorf("one index more: %v", err)
 	}
 }
+
+func TestMayWrite(t *testing.T) {
+	for _, c := range []struct{ rules, may, not string }{
+		{`{}`, "", "/ /a"},
+		{`{".write":false}`, "", "/ /a /a/b"},
+		{`{".write":true}`, "/ /a /a/b", ""},
+		{`{".read":true,".validate":true,"a":{".read":true}}`, "", "/ /a"},
+		{`{"a":{"b":{".write":true}}}`, "/ /a /a/b /a/b/c", "/b /a/c"},
+		{`{"a":{".write":false,"b":{".write":true}}}`, "/ /a /a/b", "/a/c"},
+		{`{"a":{"$k":{"x":{".write":true}}}}`, "/ /a /a/any /a/any/x /a/any/x/y", "/a/any/y /b"},
+		{`{"a":{"$k":{".write":true},"lit":{".read":true}}}`, "/ /a /a/any", "/a/lit /a/lit/x"},
+	} {
+		r := mustRules(t, `{"rules":`+c.rules+`}`)
+		for want, paths := range map[bool]string{true: c.may, false: c.not} {
+			for _, s := range strings.Fields(paths) {
+				p, err := tree.ParsePath(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := r.MayWrite(p); got != want {
+					t.Errorf("%s: MayWrite(%s) = %t", c.rules, s, got)
+				}
+			}
+		}
+	}
+	if new(Ruleset).MayWrite(tree.Root) || Locked().MayWrite(tree.Root) || !Open().MayWrite(tree.Root) {
+		t.Error("the zero, locked or open rules are wrong")
+	}
+}

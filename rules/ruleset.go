@@ -72,6 +72,20 @@ func (r *Ruleset) Indexes(p tree.Path) []IndexDef {
 	return n.indexes
 }
 
+// MayWrite reports whether there is a write at p or below it that some caller
+// may make. It knows neither the write nor the caller, so a condition that is
+// not always false counts: false means that nothing can be allowed there.
+func (r *Ruleset) MayWrite(p tree.Path) bool {
+	n := r.root
+	for key, rest, ok := p.Cut(); ok && n != nil; key, rest, ok = rest.Cut() {
+		if g := n.grants[OpWrite]; g != nil && g.cond.mayHold() {
+			return true
+		}
+		n = n.child(key)
+	}
+	return n.mayGrant(OpWrite)
+}
+
 // AllIndexes returns every index of the document, in its order. The caller must
 // not modify the result.
 func (r *Ruleset) AllIndexes() []IndexDef { return r.indexes }
@@ -112,6 +126,22 @@ func (n *node) child(key string) *node {
 		return c
 	}
 	return n.capture
+}
+
+// mayGrant reports whether a rule of n or below it may grant op.
+func (n *node) mayGrant(op Op) bool {
+	if n == nil {
+		return false
+	}
+	if g := n.grants[op]; g != nil && g.cond.mayHold() {
+		return true
+	}
+	for _, c := range n.children {
+		if c.mayGrant(op) {
+			return true
+		}
+	}
+	return n.capture.mayGrant(op)
 }
 
 // mayRefuse computes validates from n and its children.

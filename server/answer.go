@@ -34,7 +34,7 @@ func (q *request) json(body func(dst []byte) []byte) answer {
 	if q.form.silent {
 		return answer{status: http.StatusNoContent}
 	}
-	b := body(nil)
+	b := body(make([]byte, 0, q.room))
 	if q.form.pretty {
 		b = append(tree.AppendPretty(nil, string(b)), '\n')
 	}
@@ -42,6 +42,7 @@ func (q *request) json(body func(dst []byte) []byte) answer {
 	if q.form.callback != "" {
 		a.body, a.kind = jsonp(q.form.callback, b), typeScript
 	}
+	q.settle(a.body)
 	return a
 }
 

@@ -47,6 +47,7 @@ var (
 	errNotFound     = &statusError{http.StatusNotFound, textNotFound}
 	errMethod       = &statusError{http.StatusMethodNotAllowed, "Method Not Allowed"}
 	errURLTooLong   = &statusError{http.StatusRequestURITooLong, "URI Too Long"}
+	errCoding       = &statusError{http.StatusUnsupportedMediaType, "Content-Encoding must be gzip or identity"}
 	errOverloaded   = &statusError{http.StatusServiceUnavailable, textUnavailable}
 )
 

@@ -15,9 +15,10 @@ type Limits struct {
 	MaxURLBytes     int   // a request line; 128 KiB
 	OutboxBytes     int   // what waits for one slow client; 1 MiB
 
-	MaxBodiesBytes int64 // all request bodies that are in memory together; 1 GiB
-	MaxConnections int   // HTTP connections, event streams among them; 100,000
-	MaxNamespaces  int   // databases that are made on first use; 10,000
+	MaxBodiesBytes  int64 // all request bodies that are in memory together; 512 MiB
+	MaxAnswersBytes int64 // all large answers that are in memory together; 512 MiB
+	MaxConnections  int   // HTTP connections, event streams among them; 100,000
+	MaxNamespaces   int   // databases that are made on first use; 10,000
 
 	DrainTimeout time.Duration // how long requests may finish after shutdown began; 10 s
 }
@@ -28,7 +29,8 @@ func (l *Limits) setDefaults() {
 	orElse(&l.MaxMessageBytes, 16<<20)
 	orElse(&l.MaxURLBytes, 128<<10)
 	orElse(&l.OutboxBytes, 1<<20)
-	orElse(&l.MaxBodiesBytes, 1<<30)
+	orElse(&l.MaxBodiesBytes, 512<<20)
+	orElse(&l.MaxAnswersBytes, 512<<20)
 	orElse(&l.MaxConnections, 100_000)
 	orElse(&l.MaxNamespaces, 10_000)
 	orElse(&l.DrainTimeout, 10*time.Second)
@@ -51,9 +53,12 @@ const (
 	writeTimeout  = 30 * time.Second // for a client to take one chunk or one event
 
 	// A body has bodyGrace to arrive and another second for each bodyRate
-	// bytes that did, so a slow network works and a stalling client does not.
+	// bytes that did, but never more than bodyGrace in hand and never more than
+	// bodyStall without a byte. So a slow network works and a client that stalls
+	// does not, however fast it was before.
 	bodyGrace = 30 * time.Second
 	bodyRate  = 16 << 10
+	bodyStall = 15 * time.Second
 
 	readTimeout = 15 * time.Minute // of a query, and the longest that timeout= may ask for (REST §4.6)
 	keepAlive   = 30 * time.Second // between keep-alive events (REST §10.2)
@@ -74,5 +79,8 @@ func (b *budget) take(n int64) bool {
 	}
 	return true
 }
+
+// add takes n, whether or not that much is left.
+func (b *budget) add(n int64) { b.used.Add(n) }
 
 func (b *budget) give(n int64) { b.used.Add(-n) }

@@ -53,6 +53,79 @@ func TestGzipBody(t *testing.T) {
 	ts.want("GET", "/a.json", noBody, 200, `{"x":1}`)
 }
 
+func TestContentEncoding(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	for coding, status := range map[string]int{
+		"":             200,
+		"identity":     200,
+		"Identity":     200,
+		"br":           415,
+		"deflate":      415,
+		"gzip, gzip":   415,
+		"gzip, br":     415,
+		"identity, br": 415,
+	} {
+		r := ts.do(call{"PUT", "/a.json", http.Header{"Content-Encoding": {coding}}, "1"})
+		if r.StatusCode != status || status == 415 && r.body != errorBody(errCoding.text) {
+			t.Errorf("Content-Encoding %q: %d %s, want %d", coding, r.StatusCode, r.body, status)
+		}
+	}
+	two := http.Header{"Content-Encoding": {"identity", "br"}}
+	if r := ts.do(call{"PUT", "/a.json", two, "1"}); r.StatusCode != 415 {
+		t.Errorf("two Content-Encodings: %d %s, want 415", r.StatusCode, r.body)
+	}
+}
+
+// Who may write nothing is told so before the body, of which none need come.
+func TestDeniedBodies(t *testing.T) {
+	ts := serveTest(t, Options{Namespaces: []string{"shop"}, AdminSecrets: []string{"sesame"}})
+	huge := http.Header{"Content-Length": {"268435456"}}
+	for _, c := range []struct {
+		method, target string
+		status         int
+		text           string
+	}{
+		{"PUT", "/x.json", 401, textDenied},
+		{"POST", "/x.json", 401, textDenied},
+		{"PATCH", "/x.json", 401, textDenied},
+		{"DELETE", "/x.json", 401, textDenied},
+		{"PUT", "/x/.priority.json", 401, textDenied},
+		{"PUT", "/x.json?ns=none", 404, textNotFound},
+		{"PUT", "/x.y.json", 400, textBadPath},
+		{"PUT", "/x.json?auth=bad", 401, textBadToken},
+		{"PUT", "/x.json?print=bad", 400, "print must be pretty or silent"},
+	} {
+		began := time.Now()
+		r := ts.do(call{c.method, c.target, huge, `"`})
+		if r.StatusCode != c.status || r.body != errorBody(c.text) {
+			t.Errorf("%s %s: %d %s, want %d %s", c.method, c.target, r.StatusCode, r.body, c.status, c.text)
+		}
+		if d := time.Since(began); d > 5*time.Second {
+			t.Errorf("%s %s was refused after %s", c.method, c.target, d)
+		}
+	}
+	if used := ts.bodies.used.Load(); used != 0 {
+		t.Errorf("refused bodies hold %d bytes", used)
+	}
+	secret := func(method, target, body string) result {
+		return ts.do(call{method, target, http.Header{"Authorization": {"Bearer sesame"}}, body})
+	}
+	if r := secret("PUT", "/x.json", "1"); r.StatusCode != 200 {
+		t.Errorf("PUT with the secret: %d %s", r.StatusCode, r.body)
+	}
+	if r := secret("PUT", "/.settings/rules.json", `{"rules":{"a":{"$b":{".write":true}}}}`); r.StatusCode != 200 {
+		t.Fatalf("rules: %d %s", r.StatusCode, r.body)
+	}
+	for target, status := range map[string]int{"/a/x.json": 400, "/a.json": 400, "/b.json": 401} {
+		if r := ts.do(call{"PUT", target, nil, "{"}); r.StatusCode != status {
+			t.Errorf("PUT of no JSON to %s: %d %s, want %d", target, r.StatusCode, r.body, status)
+		}
+	}
+	if r := ts.do(call{"PATCH", "/a.json", nil, `{"x":1}`}); r.StatusCode != 200 {
+		t.Errorf("PATCH above the rule that grants it: %d %s", r.StatusCode, r.body)
+	}
+}
+
 // Bodies in memory are bounded together, whatever each may have.
 func TestBodyBudget(t *testing.T) {
 	ts := serveTest(t, Options{Dev: true, Limits: Limits{MaxBodiesBytes: 1000}})

@@ -37,6 +37,7 @@ func newConn(rt *realtime, ns string, db *dsync.Database) *conn {
 	c := &conn{rt: rt, id: rand.Text(), ns: ns, ended: make(chan struct{}), moved: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.out = dsync.NewOutbox(dsync.Realtime, rt.s.opts.OutboxBytes, c.wake)
+	c.out.Share(rt.s.views)
 	c.session = db.NewSession(dsync.SessionOptions{ID: c.id, Out: c.out, SignIn: rt.s.signIn})
 	return c
 }

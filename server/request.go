@@ -35,6 +35,7 @@ type request struct {
 	cond   conditions
 
 	held int64 // bytes of the body, of the server's budget
+	room int64 // bytes of the answer, of the server's other budget
 }
 
 func newRequest(s *Server, w http.ResponseWriter, r *http.Request) *request {
@@ -48,7 +49,7 @@ func newRequest(s *Server, w http.ResponseWriter, r *http.Request) *request {
 	}
 	if r.Body != nil && r.Body != http.NoBody {
 		// Also bounds how long the rest of a refused body is waited for.
-		q.setReadDeadline(time.Now().Add(bodyGrace))
+		q.setReadDeadline(time.Now().Add(bodyStall))
 	}
 	return q
 }
@@ -111,13 +112,17 @@ func parseTarget(escaped string) (tree.Target, error) {
 }
 
 // text reads the body as text, decompressed if need be, of at most max bytes.
-// The bytes count against the server's budget until the request ends.
+// The bytes count against the server's budget until the answer is made.
 func (q *request) text(max int64) (string, error) {
+	coding := strings.ToLower(strings.Join(q.r.Header.Values("Content-Encoding"), ","))
+	if coding != "" && coding != "identity" && coding != "gzip" {
+		return "", errCoding
+	}
 	if q.r.ContentLength > max {
 		return "", &http.MaxBytesError{Limit: max}
 	}
-	var src io.Reader = http.MaxBytesReader(q.w, &patientBody{q: q, body: q.r.Body, start: time.Now()}, max)
-	if strings.EqualFold(q.r.Header.Get("Content-Encoding"), "gzip") {
+	var src io.Reader = http.MaxBytesReader(q.w, &patientBody{q: q, body: q.r.Body, due: time.Now().Add(bodyGrace)}, max)
+	if coding == "gzip" {
 		z, err := gzip.NewReader(src)
 		if err != nil {
 			return "", badRequest("Invalid data; the body is not gzip")
@@ -140,21 +145,30 @@ func bodyError(err error) error {
 	return badRequest("Invalid data; the body could not be read")
 }
 
+// releaseBody ends the request's use of its body.
+func (q *request) releaseBody() {
+	q.s.bodies.give(q.held)
+	q.held = 0
+}
+
 // release ends the request's use of what it holds.
-func (q *request) release() { q.s.bodies.give(q.held) }
+func (q *request) release() {
+	q.releaseBody()
+	q.s.answers.give(q.room)
+	q.room = 0
+}
 
 // A patientBody reads a request body for as long as it keeps arriving.
 type patientBody struct {
-	q     *request
-	body  io.ReadCloser
-	start time.Time
-	n     int64
+	q    *request
+	body io.ReadCloser
+	due  time.Time // when the next byte is too late; moves on with what arrives
 }
 
 func (b *patientBody) Read(p []byte) (int, error) {
-	b.q.setReadDeadline(b.start.Add(bodyGrace + time.Duration(b.n/bodyRate)*time.Second))
+	b.q.setReadDeadline(earlier(b.due, time.Now().Add(bodyStall)))
 	n, err := b.body.Read(p)
-	b.n += int64(n)
+	b.due = earlier(b.due.Add(time.Duration(n)*time.Second/bodyRate), time.Now().Add(bodyGrace))
 	if err == io.EOF { // from here on the connection is watched for the client's leaving
 		b.q.setReadDeadline(time.Time{})
 	}
@@ -162,6 +176,13 @@ func (b *patientBody) Read(p []byte) (int, error) {
 }
 
 func (b *patientBody) Close() error { return b.body.Close() }
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
 
 // setReadDeadline does nothing where the connection has no deadlines, as in
 // tests with a recorder.

@@ -21,14 +21,22 @@ func (s *Server) get(q *request) (answer, error) {
 		return s.stream(q)
 	}
 	if q.form.shallow && !q.target.Priority {
-		return s.list(q)
+		return q.make(q.list)
 	}
+	return q.make(q.value)
+}
+
+// value answers with what the request reads.
+func (q *request) value() (answer, error) {
 	n, err := q.read()
 	if err != nil {
 		return answer{}, err
 	}
 	if q.cond.none != "" && q.cond.none == tagOf(n) {
 		return answer{status: http.StatusNotModified, tag: q.cond.none}, nil
+	}
+	if err := q.reserve(len(n.JSON())); err != nil {
+		return answer{}, err
 	}
 	if q.form.export {
 		a := q.json(func(dst []byte) []byte { return tree.AppendExport(dst, n) })
@@ -64,7 +72,7 @@ func (q *request) read() (tree.Node, error) {
 }
 
 // list answers with the keys below the path: GET /rooms.json?shallow=true
-func (s *Server) list(q *request) (answer, error) {
+func (q *request) list() (answer, error) {
 	ctx, cancel := q.readContext()
 	defer cancel()
 	l, err := q.db.Shallow(ctx, q.view(), q.form.after, q.form.query.Limit)
@@ -73,6 +81,9 @@ func (s *Server) list(q *request) (answer, error) {
 	}
 	if len(l.Keys) == 0 {
 		return q.node(l.Leaf), nil
+	}
+	if err := q.reserve(listingSize(l.Keys)); err != nil {
+		return answer{}, err
 	}
 	return q.json(func(dst []byte) []byte { return appendListing(dst, l.Keys) }), nil
 }
@@ -90,6 +101,14 @@ func appendListing(dst []byte, keys []string) []byte {
 	return append(dst, '}')
 }
 
+// listingSize returns about how long a listing is.
+func listingSize(keys []string) (size int) {
+	for _, key := range keys {
+		size += len(key) + len(`"":true,`)
+	}
+	return size
+}
+
 // put replaces the value, or the priority, at the path and echoes it:
 // PUT /rooms/r1.json
 func (s *Server) put(q *request) (answer, error) {
@@ -101,12 +120,15 @@ func (s *Server) put(q *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	if err := q.await(len(src)); err != nil {
+		return answer{}, err
+	}
 	return q.replace(w)
 }
 
 // remove deletes the value at the path: DELETE /rooms/r1.json
 func (s *Server) remove(q *request) (answer, error) {
-	if err := q.open(); err != nil {
+	if err := q.openChange(); err != nil {
 		return answer{}, err
 	}
 	return q.replace(tree.Write{Target: q.target})
@@ -120,6 +142,9 @@ func (q *request) replace(w tree.Write) (answer, error) {
 		If:     q.cond.hash(),
 	})
 	if stale := (*dsync.StaleError)(nil); errors.As(err, &stale) {
+		if err := q.reserve(len(stale.Current.JSON())); err != nil {
+			return answer{}, err
+		}
 		a := q.node(stale.Current) // clients take the value from here and try again
 		a.status = http.StatusPreconditionFailed
 		return a, nil
@@ -174,6 +199,9 @@ func (s *Server) patch(q *request) (answer, error) {
 	if len(update) == 0 {
 		return q.jsonText("{}"), nil
 	}
+	if err := q.await(len(src)); err != nil {
+		return answer{}, err
+	}
 	c, err := q.db.Write(q.r.Context(), dsync.Write{Caller: q.id.Caller, Update: update, Merge: true, Base: base})
 	if err != nil {
 		return answer{}, err
@@ -205,9 +233,22 @@ func appendEcho(dst []byte, base tree.Path, writes []tree.ResolvedWrite) []byte 
 	return append(dst, '}')
 }
 
-// openWrite is open for requests that bring a value. It returns their body.
-func (q *request) openWrite() (string, error) {
+// openChange is open for requests that write. It refuses callers that may write
+// nothing here before they can send a body.
+func (q *request) openChange() error {
 	if err := q.open(); err != nil {
+		return err
+	}
+	if !q.id.Admin && !q.db.Rules().MayWrite(q.target.Path) {
+		return dsync.ErrDenied
+	}
+	return nil
+}
+
+// openWrite is openChange for requests that bring a value. It returns their
+// body.
+func (q *request) openWrite() (string, error) {
+	if err := q.openChange(); err != nil {
 		return "", err
 	}
 	src, err := q.text(q.s.opts.MaxWriteBytes)

@@ -74,6 +74,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		a = q.failure(err)
 	}
+	q.releaseBody() // the answer may take long to send, and does not need it
 	q.send(a)
 }
 

@@ -10,7 +10,7 @@
 // REST requests take one way through the package: routes.go finds the handler,
 // request.go takes the request apart, params.go, query.go and conditions.go
 // read what was asked for, rest.go, stream.go, settings.go and emulator.go
-// answer, and answer.go writes. errors.go has the one table from errors to
+// answer, and answer.go writes. room.go bounds what answers hold. errors.go has the one table from errors to
 // statuses and texts.
 package server
 
@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -60,7 +61,11 @@ type Server struct {
 	spaces *namespaces
 	routes []route
 	rt     *realtime
-	bodies *budget // bytes of request bodies in memory
+	bodies *budget       // bytes of request bodies in memory
+	views  *dsync.Budget // bytes of views and values on their way to clients that listen
+
+	answers *budget       // bytes of large answers in memory
+	making  chan struct{} // holds an element for each answer that is being made
 
 	stopping chan struct{} // closed when event streams and sockets must end
 	stop     func()        // closes stopping, once
@@ -76,6 +81,9 @@ func New(o Options) (*Server, error) {
 		log:      o.Log,
 		auth:     newAuthenticator(o),
 		bodies:   &budget{max: o.MaxBodiesBytes},
+		views:    dsync.NewBudget(o.MaxAnswersBytes),
+		answers:  &budget{max: o.MaxAnswersBytes},
+		making:   make(chan struct{}, maxMaking),
 		stopping: make(chan struct{}),
 	}
 	spaces, err := newNamespaces(o)

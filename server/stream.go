@@ -41,6 +41,7 @@ func (s *Server) stream(q *request) (answer, error) {
 		default:
 		}
 	})
+	out.Share(s.views)
 	defer out.Close()
 	l, err := q.db.Listen(q.r.Context(), q.view(), out)
 	if err != nil {

@@ -195,7 +195,7 @@ func TestSlowBodies(t *testing.T) {
 	}{
 		{"steady", 2 * bodyRate, "/a.json", 200, 32 * time.Second},
 		{"too slow", bodyRate / 2, "/a.json", 408, 60 * time.Second},
-		{"stalling", 0, "/a.json", 408, bodyGrace},
+		{"stalling", 0, "/a.json", 408, bodyStall},
 		{"refused", 0, "/a.b.json", 400, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -226,6 +226,41 @@ func TestSlowBodies(t *testing.T) {
 				conn.SetDeadline(time.Now().Add(bodyGrace + time.Second))
 				if n, err := io.Copy(io.Discard, conn); c.status != 200 && err != nil {
 					t.Errorf("the connection stays open: %d bytes, %v", n, err)
+				}
+			})
+		})
+	}
+}
+
+// A client that was fast may not stall for that, nor pretend to be slow.
+func TestBodiesThatSlowDown(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		every time.Duration // between bytes after the fast part, 0 for none
+		after time.Duration
+	}{
+		{"stalling", 0, bodyStall},
+		{"trickling", 10 * time.Second, bodyGrace},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ts := pipeTest(t, Options{Dev: true})
+				defer ts.shutdown()
+				began := time.Now()
+				fast := `"` + strings.Repeat("x", 100*bodyRate)
+				conn, req := ts.send(call{"PUT", "/a.json", http.Header{"Content-Length": {"2000000"}}, fast})
+				var sender sync.WaitGroup
+				defer sender.Wait()
+				defer conn.Close()
+				sender.Go(func() {
+					for err := error(nil); c.every > 0 && err == nil; {
+						time.Sleep(c.every)
+						_, err = conn.Write([]byte("x"))
+					}
+				})
+				r := ts.read(newReader(conn), req)
+				if d := time.Since(began); r.StatusCode != 408 || (d-c.after).Abs() > time.Second {
+					t.Errorf("%d %.100s after %s, want 408 after %s", r.StatusCode, r.body, d, c.after)
 				}
 			})
 		})

@@ -11,7 +11,7 @@ import (
 // upgrader does the handshake of WebSockets. Any origin may connect, since
 // tokens protect the data and cookies mean nothing (§1.1). The library only
 // reads: its buffer is small because frames longer than it are read past it,
-// and it gets none to write with, see socket.
+// and it gets none to write with, see socket and inlet.
 var upgrader = websocket.Upgrader{
 	HandshakeTimeout: 10 * time.Second,
 	ReadBufferSize:   1024,
@@ -66,7 +66,7 @@ func (rt *realtime) refuse(w http.ResponseWriter, r *http.Request, msg []byte) {
 // accept makes a request a socket for c, nil for none. The socket has to be
 // started. It returns nil if the request was answered in another way.
 func (rt *realtime) accept(w http.ResponseWriter, r *http.Request, c *conn) *socket {
-	ws, err := upgrader.Upgrade(w, r, nil)
+	ws, err := upgrader.Upgrade(&inletWriter{w}, r, nil)
 	if err != nil {
 		return nil // the library has answered
 	}

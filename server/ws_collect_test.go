@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestCollectorBudget: pieces count until their message is complete or given
+// TestCollectorBudget: pieces count until their message is handled or given
 // up, and one client that is turned away does not cost the others anything.
 func TestCollectorBudget(t *testing.T) {
 	b := &budget{max: 100}
@@ -25,6 +25,7 @@ func TestCollectorBudget(t *testing.T) {
 	}
 	second.forget()
 	add(&first, strings.Repeat("a", 40), false, 91)
-	add(&first, "end", true, 0)
+	add(&first, "end", true, 91)
+	first.forget() // it was handled
 	add(&first, "{}", true, 0)
 }

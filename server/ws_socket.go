@@ -1,13 +1,12 @@
 package server
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/gorilla/websocket"
 
@@ -21,6 +20,7 @@ const (
 	pingEvery    = 25 * time.Second
 	silence      = 75 * time.Second // without any frame: the peer is gone
 	firstMessage = 60 * time.Second // answers to pings do not count before it
+	stalled      = 15 * time.Second // without any byte of a message that has begun
 	sendTimeout  = 10 * time.Second // for the peer to take one batch
 	linger       = 2 * time.Second  // for the peer to take what is left, and to close
 )
@@ -40,6 +40,8 @@ type socket struct {
 	receive func(text string) error // takes one message
 	relied  bool                    // of the reader: the client has no other transport
 	greeted bool                    // of the reader: a first frame of text was there
+	begun   bool                    // of the reader: a message has begun and not ended
+	until   time.Time               // of the reader: when the peer must have been heard
 
 	mu      sync.Mutex
 	live    bool     // takes from the outbox of c
@@ -56,7 +58,9 @@ type socket struct {
 }
 
 func newSocket(rt *realtime, ws *websocket.Conn, c *conn) *socket {
-	s := &socket{rt: rt, ws: ws, conn: ws.NetConn(), c: c}
+	in := ws.NetConn().(*inlet)
+	s := &socket{rt: rt, ws: ws, conn: in.Conn, c: c}
+	in.s = s
 	ws.SetReadLimit(int64(rt.maxMessage()))
 	ws.SetPingHandler(s.pinged)
 	ws.SetPongHandler(s.ponged)
@@ -73,7 +77,8 @@ func (s *socket) start(ok bool) {
 	defer s.mu.Unlock()
 	if !s.ended {
 		s.pinger = time.AfterFunc(pingEvery, s.pingDue)
-		s.conn.SetReadDeadline(time.Now().Add(firstMessage))
+		s.until = time.Now().Add(firstMessage)
+		s.conn.SetReadDeadline(s.until)
 	}
 	go s.run()
 }
@@ -123,13 +128,14 @@ func (s *socket) read() (bye goodbye) {
 	in.frames.MaxBytes = s.rt.maxMessage()
 	defer in.forget()
 	for {
-		text, err := s.next()
+		text, err := s.next(&in)
 		if err != nil {
 			return s.explain(err)
 		}
 		msg, done, err := in.add(text)
 		if err == nil && done {
 			err = s.receive(msg)
+			in.forget()
 		}
 		if err != nil {
 			return s.explain(err)
@@ -137,43 +143,7 @@ func (s *socket) read() (bye goodbye) {
 	}
 }
 
-// next reads the text of one frame.
-func (s *socket) next() (string, error) {
-	s.waitLonger()
-	kind, r, err := s.ws.NextReader()
-	if err != nil {
-		return "", err
-	}
-	if kind != websocket.TextMessage {
-		return "", goodbye{closeUnsupported, "messages are text"}
-	}
-	text, err := readText(r)
-	if err != nil {
-		return "", err
-	}
-	if !utf8.ValidString(text) {
-		return "", goodbye{closeBadText, "a message is not UTF-8"}
-	}
-	s.greeted = true
-	return text, nil
-}
-
-// readText reads a whole frame.
-func readText(r io.Reader) (string, error) {
-	b := texts.Get().(*bytes.Buffer)
-	_, err := b.ReadFrom(r)
-	text := b.String()
-	if b.Reset(); b.Cap() <= batchSize {
-		texts.Put(b)
-	}
-	return text, err
-}
-
-// texts keeps buffers to read frames into.
-var texts = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-// explain turns an error of reading into a goodbye. The library sends a close
-// frame for frames that it does not accept; that ours repeats it does no harm.
+// explain turns an error of reading into a goodbye.
 func (s *socket) explain(err error) goodbye {
 	var bye goodbye
 	var closed *websocket.CloseError
@@ -196,16 +166,7 @@ func (s *socket) explain(err error) goodbye {
 	case errors.Is(err, websocket.ErrReadLimit):
 		return goodbye{closeTooBig, "a message is too large"}
 	}
-	return goodbye{closeProtocolError, err.Error()}
-}
-
-// waitLonger gives the peer another while to be heard.
-func (s *socket) waitLonger() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.greeted && !s.ended {
-		s.conn.SetReadDeadline(time.Now().Add(silence))
-	}
+	return goodbye{closeProtocolError, strings.TrimPrefix(err.Error(), "websocket: ")}
 }
 
 func (s *socket) ponged(string) error {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -162,25 +163,39 @@ func TestWebSocketTextOnly(t *testing.T) {
 	}
 }
 
-// TestWebSocketBadFrames sends what the library of a client would not.
+// TestWebSocketBadFrames sends what the library of a client would not. The
+// answer is one close frame (RFC 6455 §5.5.1), whoever found the fault.
 func TestWebSocketBadFrames(t *testing.T) {
 	n := onSocket(t, Options{Dev: true})
-	for _, raw := range []string{
-		"\x81\x01x",                 // no mask
-		"\xc1\x81\x00\x00\x00\x00x", // a bit of an extension
-		"\x83\x81\x00\x00\x00\x00x", // an opcode of no meaning
-		"\x80\x81\x00\x00\x00\x00x", // a continuation of nothing
-		"\x88\x81\x00\x00\x00\x00x", // half a close code
-		"\x88\x82\x00\x00\x00\x00\x00\x01",
-		"\x89\xfe\x00\x7e\x00\x00\x00\x00" + strings.Repeat("x", 126), // a long ping
+	tooBig := goodbye{closeTooBig, "a message is too large"}
+	protocol := func(reason string) goodbye { return goodbye{closeProtocolError, reason} }
+	for _, test := range []struct {
+		raw string
+		bye goodbye
+	}{
+		{"\x81\x01x", protocol("bad MASK")},
+		{"\xc1\x81\x00\x00\x00\x00x", protocol("RSV1 set")},
+		{"\x83\x81\x00\x00\x00\x00x", protocol("bad opcode 3")},
+		{"\x80\x81\x00\x00\x00\x00x", protocol("continuation after FIN")},
+		{"\x88\x81\x00\x00\x00\x00x", left}, // half a close code
+		{"\x88\x82\x00\x00\x00\x00\x00\x01", protocol("bad close code 1")},
+		{"\x88\x84\x00\x00\x00\x00\x03\xe8\xff\xff", protocol("invalid utf8 payload in close frame")},
+		{"\x89\xfe\x00\x7e\x00\x00\x00\x00" + strings.Repeat("x", 126), protocol("len > 125 for control")},
+		{"\x81\xff\x40\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", tooBig},
+		{"\x81\xff\x80\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", tooBig},
+		{"\x82\x81\x00\x00\x00\x00x", goodbye{closeUnsupported, "messages are text"}},
+		{"\x81\x81\x00\x00\x00\x00\xff", goodbye{closeBadText, "a message is not UTF-8"}},
 	} {
-		c := n.connect("")
-		if _, err := c.ws.NetConn().Write([]byte(raw)); err != nil {
+		conn := n.connect("").ws.NetConn()
+		if _, err := conn.Write([]byte(test.raw)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.read(); !websocket.IsCloseError(err, closeProtocolError, closeNormal) {
-			t.Errorf("%q: %v, want close code 1002", raw, err)
+		conn.SetReadDeadline(time.Now().Add(15 * time.Second))
+		got, err := io.ReadAll(conn)
+		if want := appendCloseFrame(nil, test.bye); string(got) != string(want) {
+			t.Errorf("%.20q: got %q, %v, want %q", test.raw, got, err, want)
 		}
+		conn.Close()
 	}
 }
 

@@ -3,7 +3,9 @@ package server
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,6 +52,78 @@ func TestFirstMessageIsDue(t *testing.T) {
 		_, _, err := c.ws.ReadMessage()
 		if d := time.Since(began); err == nil || d != firstMessage {
 			t.Errorf("%v after %v, want an end after %v", err, d, firstMessage)
+		}
+		c.ws.Close()
+	})
+}
+
+// TestStalledMessage: a message that has begun has to go on, and slowness and
+// pings between its frames do not give it more time than silence has.
+func TestStalledMessage(t *testing.T) {
+	const ping = "\x89\x80\x00\x00\x00\x00"
+	const piece = "\x00\x81\x00\x00\x00\x00 "
+	for _, test := range []struct {
+		name  string
+		begin string
+		more  string // comes every 10 seconds
+		after time.Duration
+	}{
+		{"header", "\x81\x86\x00\x00\x00\x00", "", stalled},
+		{"some", "\x81\x86\x00\x00\x00\x00{", "", stalled},
+		{"slow", "\x81\xfe\x00\xff\x00\x00\x00\x00", "x", silence},
+		{"slow pieces", "\x01\x81\x00\x00\x00\x00{", piece + ping, silence},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := onPipe(t, Options{Dev: true})
+				c := n.connect("")
+				c.do("s", `{"c":{}}`)
+				c.deaf() // a pong would be in the middle of the frame
+				began := time.Now()
+				var sender sync.WaitGroup
+				sender.Go(func() {
+					conn := c.ws.NetConn()
+					_, err := io.WriteString(conn, test.begin)
+					for err == nil && test.more != "" {
+						time.Sleep(10 * time.Second)
+						_, err = io.WriteString(conn, test.more)
+					}
+				})
+				c.ws.SetReadDeadline(time.Time{})
+				if _, _, err := c.ws.ReadMessage(); !websocket.IsCloseError(err, closePolicy) {
+					t.Errorf("closed with %v, want code 1008", err)
+				}
+				if d := time.Since(began); d != test.after {
+					t.Errorf("dropped after %v, want %v", d, test.after)
+				}
+				c.ws.Close()
+				sender.Wait()
+			})
+		})
+	}
+}
+
+// TestSlowMessage: one that arrives in time is taken, however slowly.
+func TestSlowMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := onPipe(t, Options{Dev: true})
+		c := n.connect("")
+		c.do("s", `{"c":{}}`)
+		c.deaf()
+		msg := ask(7, "s", `{"c":{}}`)
+		header := []byte{final | opText, 0x80 | byte(len(msg)), 0, 0, 0, 0}
+		go func() {
+			conn := c.ws.NetConn()
+			conn.Write(header)
+			for part := range slices.Chunk([]byte(msg), len(msg)/6+1) {
+				time.Sleep(stalled - 3*time.Second)
+				conn.Write(part)
+			}
+		}()
+		c.ws.SetReadDeadline(time.Time{})
+		_, got, err := c.ws.ReadMessage()
+		if want := okReply(7, `""`); string(got) != want {
+			t.Errorf("got %s, %v, want %s", got, err, want)
 		}
 		c.ws.Close()
 	})

@@ -1,0 +1,146 @@
+package server
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gorilla/websocket"
+)
+
+// next reads the text of one frame or, if a client splits it that far, of one
+// message of WebSockets.
+func (s *socket) next(in *collector) (string, error) {
+	s.waitLonger()
+	kind, r, err := s.ws.NextReader()
+	if err != nil {
+		return "", err
+	}
+	if kind != websocket.TextMessage {
+		return "", goodbye{closeUnsupported, "messages are text"}
+	}
+	s.begun = true
+	text, err := readText(r, in)
+	s.begun = false
+	if err != nil {
+		return "", err
+	}
+	if !utf8.ValidString(text) {
+		return "", goodbye{closeBadText, "a message is not UTF-8"}
+	}
+	s.greeted = true
+	return text, nil
+}
+
+// readText reads a whole frame. It keeps no more than a step beyond what the
+// budget of in has granted, whatever length the frame claims. Most frames take
+// one step, which allocates nothing but the text.
+func readText(r io.Reader, in *collector) (string, error) {
+	p := steps.Get().(*step)
+	defer steps.Put(p)
+	var text strings.Builder
+	for {
+		n, err := fill(r, p[:])
+		switch {
+		case err != nil && err != io.EOF:
+			return "", err
+		case err == io.EOF && text.Len() == 0:
+			return string(p[:n]), nil
+		}
+		if err := in.grow(&text, n); err != nil {
+			return "", err
+		}
+		text.Write(p[:n])
+		if err == io.EOF {
+			return text.String(), nil
+		}
+	}
+}
+
+// fill reads until p is full. Unlike io.ReadFull it tells the end of a frame,
+// io.EOF, from that of a connection.
+func fill(r io.Reader, p []byte) (n int, err error) {
+	for n < len(p) && err == nil {
+		var m int
+		m, err = r.Read(p[n:])
+		n += m
+	}
+	return n, err
+}
+
+// A step has room to see the end of a small message.
+type step [smallMessage + 1]byte
+
+var steps = sync.Pool{New: func() any { return new(step) }}
+
+// waitLonger gives the peer another while to be heard, unless it is in the
+// middle of a message: one that holds memory has a fixed time to arrive.
+func (s *socket) waitLonger() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.greeted && !s.ended && !s.begun {
+		s.until = time.Now().Add(silence)
+		s.conn.SetReadDeadline(s.until)
+	}
+}
+
+// waitForMore gives the peer a while to go on with a message that has begun.
+func (s *socket) waitForMore() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	next := time.Now().Add(stalled)
+	if next.After(s.until) {
+		next = s.until
+	}
+	s.conn.SetReadDeadline(next)
+}
+
+// An inlet is a connection as the library sees it. Once there is a socket the
+// library only reads: the close frames that it would send for bad frames are
+// dropped, because the socket sends one itself, after all that is before it.
+type inlet struct {
+	net.Conn
+	s *socket // nil during the handshake
+}
+
+// Read is called for frames that were not read ahead, so that small messages
+// do not set a deadline of their own.
+func (in *inlet) Read(p []byte) (int, error) {
+	if in.s != nil && in.s.begun {
+		in.s.waitForMore()
+	}
+	return in.Conn.Read(p)
+}
+
+func (in *inlet) Write(p []byte) (int, error) {
+	if in.s != nil {
+		return len(p), nil
+	}
+	return in.Conn.Write(p)
+}
+
+func (in *inlet) SetWriteDeadline(t time.Time) error {
+	if in.s != nil {
+		return nil // it is the socket that writes
+	}
+	return in.Conn.SetWriteDeadline(t)
+}
+
+// An inletWriter lets the library take over the connection as an inlet.
+type inletWriter struct{ http.ResponseWriter }
+
+func (w *inletWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	return &inlet{Conn: conn}, rw, nil
+}
