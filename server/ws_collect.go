@@ -6,8 +6,8 @@ import (
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
-// smallMessage is how long a message may be that no budget counts. A frame of
-// a long message has at most wire.MaxUnit characters.
+// smallMessage is the length up to which a frame is read without asking the
+// budget.
 const smallMessage = 4 << 10
 
 var crowded = goodbye{closeTryAgain, "too many large messages are being sent"}
@@ -43,7 +43,7 @@ func (c *collector) grow(text *strings.Builder, n int) error {
 	if text.Len()+n <= text.Cap() {
 		return nil
 	}
-	size := max(2*text.Cap(), wire.MaxUnit)
+	size := max(2*text.Cap(), wire.MaxUnit) // a piece fits exactly
 	size = max(min(size, c.frames.MaxBytes), text.Len()+n)
 	more := int64(size - text.Cap())
 	if !c.hold(more) {
