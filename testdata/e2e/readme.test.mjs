@@ -21,13 +21,19 @@ function block(language) {
   return new RegExp('```' + language + '\n([^]*?)```').exec(use)[1]
 }
 
+/** The command curl, or the stand-in for it where there is none. */
+async function curl() {
+  const there = promisify(execFile)('curl', ['--version'])
+  return there.then(() => 'curl', () => `'${process.execPath}' '${join(here, 'curl.mjs')}'`)
+}
+
 suite('README', () => {
   const server = sharedServer(['--sample', 'chat'])
   const here9000 = text => text.replaceAll('localhost:9000', server.host)
 
   test('curl', async () => {
     const { stdout } = await within(
-      promisify(execFile)('sh', ['-ec', here9000(block('sh').replaceAll('curl ', 'curl -sSfg '))]),
+      promisify(execFile)('sh', ['-ec', here9000(block('sh').replaceAll('curl ', `${await curl()} -sSfg `))]),
       'end of the curl commands'
     )
     assert.match(stdout, /"one":true/)
