@@ -123,10 +123,19 @@ func (o *Outbox) pushEvent(l *Listener, e *event) {
 // overflow drops the waiting events and puts their listeners' views in the
 // place of the first of each.
 func (o *Outbox) overflow() {
+	o.replaceEvents(func(*Listener) bool { return true })
+	if o.bytes > 4*o.max {
+		o.closing = errSlow
+	}
+}
+
+// replaceEvents drops the waiting events of some listeners and puts the view of
+// each in the place of its first.
+func (o *Outbox) replaceEvents(of func(*Listener) bool) {
 	kept := o.items[:0]
 	o.bytes = 0
 	for _, it := range o.items {
-		if it.event != nil {
+		if it.event != nil && of(it.listener) {
 			if it.listener.waiting {
 				continue
 			}
@@ -140,15 +149,21 @@ func (o *Outbox) overflow() {
 	}
 	clear(o.items[len(kept):])
 	o.items = kept
-	if o.bytes > 4*o.max {
-		o.closing = errSlow
-	}
 }
 
-// resume lets events through to a listener again.
+// resume lets events through to a listener whose view is about to be made, and
+// sent before what is queued. Clients keep one tree for all listens without a
+// tag, so what is queued for those below is now older than what the view brings
+// there, and gives way to views, too. What is queued for those above does no
+// harm: it ends with the state of the view.
 func (o *Outbox) resume(l *Listener) {
 	o.mu.Lock()
 	l.waiting = false
+	if l.tag == 0 && o.format == Realtime {
+		o.replaceEvents(func(other *Listener) bool {
+			return other.tag == 0 && other != l && l.read.Path.Contains(other.read.Path)
+		})
+	}
 	o.mu.Unlock()
 }
 
