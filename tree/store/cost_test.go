@@ -32,24 +32,21 @@ func filled(t *testing.T, n int) *Store {
 	return s
 }
 
+// put carries out f in a write transaction and returns what it touched.
 func put(t *testing.T, s *Store, f func(*Tx) error) Stats {
 	t.Helper()
-	var stats Stats
-	err := s.Update(func(tx *Tx) error {
-		err := f(tx)
-		stats = tx.Stats()
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return stats
+	return counted(t, s.Update, f)
 }
 
+// view carries out f in a read transaction and returns what it touched.
 func view(t *testing.T, s *Store, f func(*Tx) error) Stats {
 	t.Helper()
-	var stats Stats
-	err := s.View(func(tx *Tx) error {
+	return counted(t, s.View, f)
+}
+
+func counted(t *testing.T, run func(func(*Tx) error) error, f func(*Tx) error) (stats Stats) {
+	t.Helper()
+	err := run(func(tx *Tx) error {
 		err := f(tx)
 		stats = tx.Stats()
 		return err
