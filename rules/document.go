@@ -96,22 +96,35 @@ func (d *document) strict() string {
 
 // errorAt returns an error at an offset of the text.
 func (d *document) errorAt(offset int, msg string) *SyntaxError {
-	before := d.text[:offset]
-	line := before[strings.LastIndexByte(before, '\n')+1:]
-	pos := Pos{1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(line)}
-	return &SyntaxError{Pos: pos, Msg: msg}
+	return &SyntaxError{Pos: Pos{1, 1}.after(d.text[:offset]), Msg: msg}
+}
+
+// after returns the place behind a text that begins at p.
+func (p Pos) after(text string) Pos {
+	if lines := strings.Count(text, "\n"); lines > 0 {
+		p = Pos{p.Line + lines, 1}
+		text = text[strings.LastIndexByte(text, '\n')+1:]
+	}
+	p.Col += utf8.RuneCountInString(text)
+	return p
 }
 
 // offsetInString returns the offset in the text of byte n of a string value.
 func (d *document) offsetInString(v *hujson.Value, n int) int {
-	raw := d.text[v.StartOffset : v.EndOffset-1]
+	return v.StartOffset + offsetInQuoted(d.text[v.StartOffset:v.EndOffset], n)
+}
+
+// offsetInQuoted returns the offset in a JSON string, as written, of byte n of
+// what it stands for.
+func offsetInQuoted(quoted string, n int) int {
+	raw := quoted[:len(quoted)-1]
 	i := 1
 	for n > 0 && i < len(raw) {
 		size, decoded := stringElement(raw[i:])
 		i += size
 		n -= decoded
 	}
-	return v.StartOffset + i
+	return i
 }
 
 // stringElement returns the sizes of the first byte or escape of a valid JSON

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"github.com/dogwooddb/dogwood/rules/lang"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -24,6 +25,8 @@ const (
 	msgKeyLength    = "Keys must have 1 to %d bytes."
 	msgIndexPath    = "Invalid indexOn path '%s'. Must be a child path or '.value'"
 	msgPathsTooLong = "The paths of all rules together are too long."
+
+	msgRegexesTooLong = "The regular expressions of all rules together are too long."
 )
 
 const (
@@ -35,6 +38,11 @@ const (
 	// of a document of 1 MiB.
 	maxPaths = 16 << 20
 
+	// maxRegexSteps bounds the regular expressions of a document together, by the
+	// sum of lang.Regex.Steps. A step is about 40 bytes, and a repeat of a few
+	// characters makes a thousand.
+	maxRegexSteps = 1 << 20
+
 	// maxIndexes bounds the indexes of a document. Each costs every write below
 	// it, and building it reads all that is there.
 	maxIndexes = 1000
@@ -42,12 +50,20 @@ const (
 
 // Parse reads a rules document. The error is of type Errors: either the one
 // mistake in its JSON, or everything else that is wrong with it, up to a bound.
-func Parse(src string) (*Ruleset, error) {
+func Parse(src string) (*Ruleset, error) { return ParseWith(src, ParseOptions{}) }
+
+// ParseDialect is Parse for a document in the given dialect.
+func ParseDialect(src string, d lang.Dialect) (*Ruleset, error) {
+	return ParseWith(src, ParseOptions{Dialect: d})
+}
+
+// ParseWith is Parse with options.
+func ParseWith(src string, o ParseOptions) (*Ruleset, error) {
 	doc, err := readDocument(src)
 	if err != nil {
 		return nil, Errors{err}
 	}
-	b := builder{doc: doc}
+	b := builder{doc: doc, options: o, pos: Pos{1, 1}}
 	root := b.document()
 	if len(b.errs) > 0 {
 		return nil, b.errs
@@ -58,16 +74,22 @@ func Parse(src string) (*Ruleset, error) {
 		enforced: true,
 		root:     root,
 		indexes:  slices.Clip(b.indexes),
+		rules:    slices.Clip(b.rules),
 	}, nil
 }
 
 // A builder makes nodes of a document and collects its errors.
 type builder struct {
 	doc     *document
+	options ParseOptions
 	keys    []string // the keys of the node being built, captures as written
 	paths   int      // bytes of the rules' paths so far
+	steps   int      // of the regular expressions so far
 	indexes []IndexDef
+	rules   []*rule
 	errs    Errors
+	offset  int // how far posAt has come
+	pos     Pos // of offset
 }
 
 // fail adds an error at an offset of the text. property is the name inside the
@@ -86,6 +108,14 @@ func (b *builder) fail(offset int, property, msg string) {
 // path returns the path of a property of the node being built.
 func (b *builder) path(property string) string {
 	return "/" + strings.Join(append(b.keys, property), "/")
+}
+
+// posAt returns the place of an offset of the text. The offsets it is asked for
+// ascend, so that it goes over the text once.
+func (b *builder) posAt(offset int) Pos {
+	b.pos = b.pos.after(b.doc.text[b.offset:offset])
+	b.offset = offset
+	return b.pos
 }
 
 // reserve counts the path of a property that is to be kept. It reports whether
@@ -165,7 +195,7 @@ func (b *builder) node(obj *hujson.Object) *node {
 			b.child(n, name, value)
 		}
 	}
-	n.validates = n.mayRefuse()
+	n.sumUp()
 	return n
 }
 
@@ -205,24 +235,52 @@ func (b *builder) keyError(n *node, key string) string {
 	return ""
 }
 
+var kinds = map[string]Kind{".read": ReadRule, ".write": WriteRule, ".validate": ValidateRule}
+
 // rule builds the rule in a .read, .write or .validate property.
 func (b *builder) rule(key string, v *hujson.Value) *rule {
 	if !b.reserve(v.StartOffset, key) {
 		return nil
 	}
-	r := &rule{path: b.path(key)}
+	r := &rule{Rule: Rule{Path: b.path(key), Kind: kinds[key], Pos: b.posAt(v.StartOffset)}}
+	raw := b.doc.text[v.StartOffset:v.EndOffset]
 	switch v.Value.Kind() {
 	case 't', 'f':
-		r.cond = v.Value.Kind() == 't'
+		r.Source = raw
+		r.pos = func(offset int) Pos { return r.Pos.after(raw[:min(offset, len(raw))]) }
 	case '"':
-		var err *exprError
-		if r.cond, err = compileExpr(str(v)); err != nil {
-			b.fail(b.doc.offsetInString(v, err.offset), key, err.msg)
-		}
+		r.Source = str(v)
+		r.pos = func(offset int) Pos { return r.Pos.after(raw[:offsetInQuoted(raw, offset)]) }
 	default:
 		b.fail(v.StartOffset, key, msgBadRule)
+		return r
 	}
+	if b.steps > maxRegexSteps {
+		return r
+	}
+	if err := r.compile(b.keys, b.options); err != nil {
+		b.fail(b.doc.offsetInString(v, err.Offset), key, err.Msg)
+	}
+	if b.steps += regexSteps(r.Expr); b.steps > maxRegexSteps {
+		b.fail(v.StartOffset, key, msgRegexesTooLong)
+	}
+	b.rules = append(b.rules, r)
 	return r
+}
+
+// regexSteps returns the size of the regular expressions of a rule, nil for one
+// that does not compile.
+func regexSteps(x lang.Expr) (steps int) {
+	if x == nil {
+		return 0
+	}
+	lang.Walk(x, func(x lang.Expr) bool {
+		if re, ok := x.(*lang.Regex); ok {
+			steps += re.Steps
+		}
+		return true
+	})
+	return steps
 }
 
 // indexOn builds the declarations of an .indexOn property.

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/dogwooddb/dogwood/tree"
@@ -14,6 +15,7 @@ type Ruleset struct {
 	enforced bool
 	root     *node
 	indexes  []IndexDef // in document order
+	rules    []*rule    // in document order
 }
 
 var (
@@ -78,7 +80,7 @@ func (r *Ruleset) Indexes(p tree.Path) []IndexDef {
 func (r *Ruleset) MayWrite(p tree.Path) bool {
 	n := r.root
 	for key, rest, ok := p.Cut(); ok && n != nil; key, rest, ok = rest.Cut() {
-		if g := n.grants[OpWrite]; g != nil && g.cond.mayHold() {
+		if g := n.grants[OpWrite]; g != nil && g.mayHold() {
 			return true
 		}
 		n = n.child(key)
@@ -90,6 +92,17 @@ func (r *Ruleset) MayWrite(p tree.Path) bool {
 // not modify the result.
 func (r *Ruleset) AllIndexes() []IndexDef { return r.indexes }
 
+// Rules yields the rules of the document, in its order.
+func (r *Ruleset) Rules() iter.Seq[*Rule] {
+	return func(yield func(*Rule) bool) {
+		for _, rule := range r.rules {
+			if !yield(&rule.Rule) {
+				return
+			}
+		}
+	}
+}
+
 // A node holds the rules of the locations that match its pattern.
 type node struct {
 	children    map[string]*node
@@ -98,13 +111,8 @@ type node struct {
 	grants      [2]*rule
 	validate    *rule
 	validates   bool // a .validate here or below may refuse something
+	validated   bool // there is a .validate here or below
 	indexes     []IndexDef
-}
-
-// A rule is one .read, .write or .validate.
-type rule struct {
-	path string // "/rooms/$room/.read"
-	cond condition
 }
 
 // add makes c the child of n that a key of the document names.
@@ -133,7 +141,7 @@ func (n *node) mayGrant(op Op) bool {
 	if n == nil {
 		return false
 	}
-	if g := n.grants[op]; g != nil && g.cond.mayHold() {
+	if g := n.grants[op]; g != nil && g.mayHold() {
 		return true
 	}
 	for _, c := range n.children {
@@ -144,15 +152,19 @@ func (n *node) mayGrant(op Op) bool {
 	return n.capture.mayGrant(op)
 }
 
-// mayRefuse computes validates from n and its children.
-func (n *node) mayRefuse() bool {
-	if n.validate != nil && !n.validate.cond.alwaysHolds() {
-		return true
-	}
+// sumUp computes validates and validated from n and its children.
+func (n *node) sumUp() {
+	n.validated = n.validate != nil
+	n.validates = n.validated && !n.validate.alwaysHolds()
 	for _, c := range n.children {
-		if c.validates {
-			return true
-		}
+		n.include(c)
 	}
-	return n.capture != nil && n.capture.validates
+	if n.capture != nil {
+		n.include(n.capture)
+	}
+}
+
+func (n *node) include(c *node) {
+	n.validated = n.validated || c.validated
+	n.validates = n.validates || c.validates
 }

@@ -2,10 +2,13 @@ package rules
 
 import (
 	"flag"
+	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -20,8 +23,10 @@ var rewrite = flag.Bool("rewrite", false, "record the answers in testdata/rules 
 //	strict         print the rules as strict JSON
 //	data           replace the stored data by the input
 //	read PATH      decide a read
+//	as             act as the input: the variable auth, null to be signed out
 //	write PATH     decide a write of the input; a PATH may end in .priority
 //	update PATH    decide a multi-path write of the input
+//	explain PATH   tell how a read is decided, or a write if there is input
 //	indexes PATH   list the indexes over the children of PATH
 //	indexes        list all indexes
 func TestScripts(t *testing.T) {
@@ -76,6 +81,7 @@ type session struct {
 	t     *testing.T
 	rules *Ruleset
 	data  tree.Node
+	auth  Auth
 }
 
 func (s *session) run(command, input string) string {
@@ -97,12 +103,17 @@ func (s *session) run(command, input string) string {
 		}
 		s.data = n
 		return "ok"
+	case "as":
+		s.auth = NewAuth(input)
+		return "ok"
 	case "read":
 		return s.check(&Request{Op: OpRead, Path: tree.MustParsePath(arg)})
 	case "write":
-		return s.check(&Request{Op: OpWrite, Writes: writes(s.t, false, arg, input)})
+		return s.check(&Request{Op: OpWrite, Writes: writes(s.t, stored{s.data}, false, arg, input)})
 	case "update":
-		return s.check(&Request{Op: OpWrite, Writes: writes(s.t, true, arg, input)})
+		return s.check(&Request{Op: OpWrite, Writes: writes(s.t, stored{s.data}, true, arg, input)})
+	case "explain":
+		return s.explain(arg, input)
 	case "indexes":
 		if arg == "" {
 			return indexLines(s.rules.AllIndexes())
@@ -114,7 +125,7 @@ func (s *session) run(command, input string) string {
 }
 
 func (s *session) check(q *Request) string {
-	q.Data = stored{s.data}
+	q.Data, q.Auth, q.Now = stored{s.data}, s.auth, time.UnixMilli(testNow)
 	d, err := s.rules.Check(s.t.Context(), q)
 	if err != nil {
 		return err.Error()
@@ -124,6 +135,29 @@ func (s *session) check(q *Request) string {
 		answer = "allow"
 	}
 	return strings.TrimSpace(answer + " " + d.Rule)
+}
+
+func (s *session) explain(path, value string) string {
+	q := &Request{Op: OpRead, Data: stored{s.data}, Auth: s.auth, Now: time.UnixMilli(testNow)}
+	if value == "" {
+		q.Path = tree.MustParsePath(path)
+	} else {
+		q.Op, q.Writes = OpWrite, writes(s.t, q.Data, false, path, value)
+	}
+	x, err := s.rules.Explain(s.t.Context(), q)
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "allow %t %s\n", x.Allow, x.Rule)
+	for _, step := range x.Steps {
+		fmt.Fprintf(&b, "%s %s at %s %v %s\n", step.Rule.Pos, step.Rule.Path, step.Path, step.Outcome, step.Why)
+		for _, v := range step.Values {
+			from, _ := v.Expr.Span()
+			fmt.Fprintf(&b, "  %s %s = %s\n", step.Rule.At(from), v.Expr, v.Text)
+		}
+	}
+	return b.String()
 }
 
 func indexLines(defs []IndexDef) string {
@@ -138,7 +172,12 @@ func indexLines(defs []IndexDef) string {
 }
 
 // writes reads a write, or a multi-path write at a base path.
-func writes(t *testing.T, merge bool, path, value string) []tree.ResolvedWrite {
+func writes(t *testing.T, data tree.Reader, merge bool, path, value string) []tree.ResolvedWrite {
+	t.Helper()
+	return writesAt(t, time.UnixMilli(testNow), data, merge, path, value)
+}
+
+func writesAt(t *testing.T, now time.Time, data tree.Reader, merge bool, path, value string) []tree.ResolvedWrite {
 	t.Helper()
 	target, err := tree.ParseTarget(path)
 	if err != nil {
@@ -157,7 +196,9 @@ func writes(t *testing.T, merge bool, path, value string) []tree.ResolvedWrite {
 	}
 	resolved := make([]tree.ResolvedWrite, len(u))
 	for i, w := range u {
-		n, err := w.Value.Resolve(testNow, func(tree.Path) (tree.Node, error) { return tree.Empty, nil })
+		n, err := w.Value.Resolve(now.UnixMilli(), func(rel tree.Path) (tree.Node, error) {
+			return data.Get(w.Path.Join(rel))
+		})
 		if err != nil {
 			t.Fatalf("%s at %s: %v", value, path, err)
 		}
@@ -171,5 +212,23 @@ const testNow = 1234567890123
 // stored is a Reader of data that is in memory.
 type stored struct{ tree.Node }
 
-func (s stored) Get(p tree.Path) (tree.Node, error) { return s.Node.Get(p), nil }
-func (s stored) Has(p tree.Path) (bool, error)      { return !s.Node.Get(p).IsEmpty(), nil }
+func (s stored) Get(p tree.Path) (tree.Node, error)      { return s.Node.Get(p), nil }
+func (s stored) Has(p tree.Path) (bool, error)           { return !s.Node.Get(p).IsEmpty(), nil }
+func (s stored) Priority(p tree.Path) (tree.Node, error) { return s.Node.Get(p).Priority(), nil }
+
+func (s stored) Peek(p tree.Path) (tree.Node, bool, error) {
+	if n := s.Node.Get(p); !n.IsObject() {
+		return n, false, nil
+	}
+	return tree.Empty, true, nil
+}
+
+func (s stored) Keys(p tree.Path) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for key := range s.Node.Get(p).Children() {
+			if !yield(key, nil) {
+				return
+			}
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -43,153 +44,240 @@ func ruleTexts(t testing.TB) []string {
 	return texts
 }
 
-// onlyUnsupported reports whether a document was refused for nothing but
-// expressions that this version doesn't have.
-func onlyUnsupported(err error) bool {
-	var errs Errors
-	if !errors.As(err, &errs) {
-		return false
-	}
-	for _, e := range errs {
-		if e.Msg != msgUnsupported {
-			return false
-		}
-	}
-	return true
+// A caseQuery is the query of a vector.
+type caseQuery struct {
+	OrderByKey, OrderByValue, OrderByPriority bool
+	OrderByChild                              string
+	StartAt, EndAt, EqualTo                   json.RawMessage
+	LimitToFirst, LimitToLast                 int
 }
 
-// A tally counts the vectors of a test. Those that need expressions must be
-// refused for that reason; the number of the others is part of the test.
-type tally struct{ decided, unsupported int }
-
-func (n *tally) want(t *testing.T, decided, unsupported int) {
-	t.Helper()
-	if n.decided != decided || n.unsupported != unsupported {
-		t.Errorf("%d vectors were decided and %d refused as unsupported, want %d and %d",
-			n.decided, n.unsupported, decided, unsupported)
+// query returns the query as it comes from a client.
+func (c *caseQuery) query() tree.Query {
+	q := tree.Query{OrderBy: c.OrderByChild}
+	switch {
+	case c.OrderByKey:
+		q.OrderBy = tree.ByKey
+	case c.OrderByValue:
+		q.OrderBy = tree.ByValue
+	case c.OrderByPriority:
+		q.OrderBy = tree.ByPriority
 	}
+	bound := func(b *tree.Bound, text json.RawMessage, rank tree.KeyRank) {
+		if text != nil {
+			*b = tree.Bound{Set: true, Value: tree.MustParseNode(string(text)), KeyRank: rank}
+		}
+	}
+	bound(&q.Start, c.StartAt, tree.BeforeKeys)
+	bound(&q.End, c.EndAt, tree.AfterKeys)
+	bound(&q.Start, c.EqualTo, tree.BeforeKeys)
+	bound(&q.End, c.EqualTo, tree.AfterKeys)
+	if q.Limit = c.LimitToFirst; c.LimitToLast > 0 {
+		q.Limit, q.FromLast = c.LimitToLast, true
+	}
+	return q
+}
+
+// A caseOp is the operation of a vector.
+type caseOp struct {
+	Kind, Op, Path string
+	Value, Values  json.RawMessage
+	Query          json.RawMessage // a caseQuery
+}
+
+// request returns the request of a vector. A read without query is one over REST
+// or over the realtime protocol.
+func (c *caseOp) request(t *testing.T, rest bool, now float64, data, auth json.RawMessage) *Request {
+	q := &Request{Op: OpWrite, Data: stored{tree.MustParseNode(string(data))}, Now: time.UnixMilli(int64(now))}
+	q.Auth = NewAuth(string(auth))
+	switch c.Kind + c.Op {
+	case "write", "set":
+		q.Writes = writesAt(t, q.Now, q.Data, false, c.Path, string(c.Value))
+	case "update":
+		if c.Values == nil {
+			c.Values = c.Value
+		}
+		q.Writes = writesAt(t, q.Now, q.Data, true, c.Path, string(c.Values))
+	case "read", "query-read", "get":
+		q.Op, q.Path = OpRead, tree.MustParsePath(c.Path)
+		switch {
+		case c.Query != nil:
+			var query caseQuery
+			if err := json.Unmarshal(c.Query, &query); err != nil {
+				t.Fatal(err)
+			}
+			q.Query = query.query()
+		case rest:
+			q.Plain, q.Query.OrderBy = true, tree.ByKey
+		default:
+			q.Plain = true
+		}
+	default:
+		t.Fatalf("unknown operation %q", c.Kind+c.Op)
+	}
+	return q
+}
+
+// verdict decides a request both ways.
+func verdict(t *testing.T, r *Ruleset, q *Request) string {
+	t.Helper()
+	d := check(t, r, q)
+	x, err := r.Explain(t.Context(), q)
+	if err != nil || x.Decision != d {
+		t.Errorf("Explain = %+v, %v, Check = %v", x, err, d)
+	}
+	if d.Allow {
+		return "allow"
+	}
+	return "deny"
 }
 
 func TestRulesCases(t *testing.T) {
 	var cases []struct {
-		Name  string
-		Rules json.RawMessage
-		Data  json.RawMessage
-		Op    struct {
-			Kind, Path    string
-			Value, Values json.RawMessage
-			Priority      json.RawMessage
-		}
-		Expect string
+		Name              string
+		Rules, Data, Auth json.RawMessage
+		Now               float64
+		Op                caseOp
+		Expect, Why       string
 	}
 	vectors(t, "rules-cases.json", &cases)
-	var n tally
+	if len(cases) != 301 {
+		t.Errorf("%d cases, want 301", len(cases))
+	}
 	for _, c := range cases {
-		r, err := Parse(rulesText(c.Rules))
-		if onlyUnsupported(err) {
-			n.unsupported++
+		t.Run(c.Name, func(t *testing.T) {
+			r, err := Parse(rulesText(c.Rules))
+			if err != nil {
+				if c.Expect != "compile-error" {
+					t.Errorf("Parse: %v, want %s", err, c.Expect)
+				}
+				return
+			}
+			if c.Expect == "compile-error" {
+				t.Fatalf("Parse accepts it: %s", c.Why)
+			}
+			if c.Now == 0 {
+				c.Now = testNow
+			}
+			q := c.Op.request(t, true, c.Now, c.Data, c.Auth)
+			if got := verdict(t, r, q); got != c.Expect {
+				t.Errorf("%s, want %s: %s", got, c.Expect, c.Why)
+			}
+		})
+	}
+}
+
+// rejection returns the message of a document's only error, or "".
+func rejection(t *testing.T, err error) string {
+	t.Helper()
+	if err == nil {
+		return ""
+	}
+	var errs Errors
+	if !errors.As(err, &errs) || len(errs) != 1 {
+		t.Fatalf("Parse: %v, want one error", err)
+	}
+	return errs[0].Msg
+}
+
+// document returns the rules with one expression at a place.
+func (c *recording) document(expression string) string {
+	var b, end strings.Builder
+	b.WriteString(`{"rules":`)
+	for key := range strings.SplitSeq(strings.Trim(c.When.At, "/"), "/") {
+		b.WriteString(`{"` + key + `":`)
+		end.WriteString("}")
+	}
+	text, _ := json.Marshal(expression)
+	return b.String() + `{".` + c.When.Kind + `":` + string(text) + "}}" + end.String()
+}
+
+// A recording is an observation of the hosted service.
+type recording struct {
+	Name, Area string
+	Given      struct{ Rules, Data, Auth json.RawMessage }
+	When       struct {
+		caseOp
+		Via, At, Expression, Template string
+		Body                          json.RawMessage
+		Samples                       map[string]string
+		Steps                         []json.RawMessage
+	}
+	Then struct {
+		Verdict  string
+		Status   int
+		Message  string
+		Accepted []string
+		Refused  map[string][]string
+	}
+}
+
+func TestRecordings(t *testing.T) {
+	var cases []recording
+	vectors(t, "prod-observations.json", &cases)
+	decided := make(map[string]int)
+	for _, c := range cases {
+		if !strings.HasPrefix(c.Area, "rules-") && (c.When.Via != "socket" || c.Then.Verdict == "" || c.Given.Rules == nil) {
 			continue
 		}
-		n.decided++
-		got := "compile-error"
-		if err == nil {
-			q := &Request{Op: OpRead, Data: stored{tree.MustParseNode(string(c.Data))}}
-			switch c.Op.Kind {
-			case "write":
-				q.Op, q.Writes = OpWrite, writes(t, false, c.Op.Path, string(c.Op.Value))
-			case "update":
-				q.Op, q.Writes = OpWrite, writes(t, true, c.Op.Path, string(c.Op.Values))
+		t.Run(c.Name, func(t *testing.T) {
+			kind := c.When.Op
+			switch {
+			case c.When.Op == "rules-dry-run":
+				_, err := Parse(c.document(c.When.Expression))
+				c.wantMessage(t, err)
+			case c.When.Op == "rules-dry-run-each":
+				c.testSamples(t)
+			case c.When.Body != nil:
+				_, err := Parse(rulesText(c.When.Body))
+				c.wantMessage(t, err)
+			case c.When.Via == "socket" && c.Then.Verdict != "":
+				kind = "decided"
+				r := mustRules(t, string(c.Given.Rules))
+				if got := verdict(t, r, c.When.request(t, false, testNow, c.Given.Data, c.Given.Auth)); got != c.Then.Verdict {
+					t.Errorf("%s, want %s", got, c.Then.Verdict)
+				}
 			default:
-				q.Path = tree.MustParsePath(c.Op.Path)
+				kind = "server"
 			}
-			if got = "deny"; check(t, r, q).Allow {
-				got = "allow"
-			}
-		}
-		if got != c.Expect {
-			t.Errorf("%s: %s, want %s (%v)", c.Name, got, c.Expect, err)
-		}
+			decided[kind]++
+		})
 	}
-	n.want(t, 53, 248)
+	// Three need a server: what is read back, when an upload counts, and a text
+	// that is described by how to make it (see TestLargeDocument).
+	want := map[string]int{"rules-dry-run": 99, "rules-dry-run-each": 17, "PUT": 15, "decided": 208, "server": 3}
+	if !reflect.DeepEqual(decided, want) {
+		t.Errorf("recordings by kind: %v, want %v", decided, want)
+	}
 }
 
-func TestRecordedDocuments(t *testing.T) {
-	var cases []struct {
-		Name, Area string
-		When       struct {
-			Op   string
-			Body json.RawMessage
-		}
-		Then struct {
-			Status  int
-			Message string
-		}
+// wantMessage checks the error of an upload.
+func (c *recording) wantMessage(t *testing.T, err error) {
+	t.Helper()
+	if got := rejection(t, err); (got == "") != (c.Then.Status == 200) || got != c.Then.Message {
+		t.Errorf("%d %q, want status %d %q", len(got), got, c.Then.Status, c.Then.Message)
 	}
-	vectors(t, "prod-observations.json", &cases)
-	var n tally
-	for _, c := range cases {
-		if c.Area != "rules-document" || c.When.Body == nil {
-			continue
-		}
-		_, err := Parse(rulesText(c.When.Body))
-		switch {
-		case onlyUnsupported(err):
-			n.unsupported++
-			continue
-		case c.Then.Status == 200 && err != nil:
-			t.Errorf("%s: %v, want no error", c.Name, err)
-		case c.Then.Status == 400 && (err == nil || !strings.HasSuffix(err.Error(), ": "+c.Then.Message+"\n")):
-			t.Errorf("%s: %v, want %q", c.Name, err, c.Then.Message)
-		}
-		n.decided++
-	}
-	n.want(t, 13, 2)
 }
 
-func TestRecordedVerdicts(t *testing.T) {
-	var cases []struct {
-		Name  string
-		Given struct{ Rules, Data json.RawMessage }
-		When  struct {
-			Via, Op, Path string
-			Value         json.RawMessage
-		}
-		Then struct{ Verdict string }
+// testSamples tries operands of all types in one place of an expression.
+func (c *recording) testSamples(t *testing.T) {
+	want := make(map[string]string)
+	for _, name := range c.Then.Accepted {
+		want[name] = ""
 	}
-	vectors(t, "prod-observations.json", &cases)
-	var n tally
-	for _, c := range cases {
-		if c.When.Via != "socket" || c.Then.Verdict == "" || c.Given.Rules == nil {
-			continue
-		}
-		r, err := Parse(string(c.Given.Rules))
-		if onlyUnsupported(err) {
-			n.unsupported++
-			continue
-		}
-		if err != nil {
-			t.Errorf("%s: %v", c.Name, err)
-			continue
-		}
-		q := &Request{Op: OpWrite, Data: stored{tree.MustParseNode(string(c.Given.Data))}}
-		switch c.When.Op {
-		case "get":
-			q.Op, q.Path = OpRead, tree.MustParsePath(c.When.Path)
-		case "set", "update":
-			q.Writes = writes(t, c.When.Op == "update", c.When.Path, string(c.When.Value))
-		default:
-			t.Errorf("%s: unknown operation %q", c.Name, c.When.Op)
-		}
-		n.decided++
-		got := "deny"
-		if check(t, r, q).Allow {
-			got = "allow"
-		}
-		if got != c.Then.Verdict {
-			t.Errorf("%s: %s, want %s", c.Name, got, c.Then.Verdict)
+	for msg, names := range c.Then.Refused {
+		for _, name := range names {
+			want[name] = msg
 		}
 	}
-	n.want(t, 11, 197)
+	for name, sample := range c.When.Samples {
+		expression := strings.ReplaceAll(c.When.Template, "@", sample)
+		msg, ok := want[name]
+		_, err := Parse(c.document(expression))
+		if got := rejection(t, err); !ok || got != msg {
+			t.Errorf("%s: %q, want %q", expression, got, msg)
+		}
+	}
 }
 
 func TestSettingsCases(t *testing.T) {
@@ -208,7 +296,7 @@ func TestSettingsCases(t *testing.T) {
 		}
 	}
 	vectors(t, "rest-cases.json", &cases)
-	var n tally
+	tried := 0
 	for _, c := range cases {
 		if c.Group != "settings" || c.Request.Path != "/.settings/rules.json" || c.Response.Status == 401.0 {
 			continue
@@ -218,11 +306,7 @@ func TestSettingsCases(t *testing.T) {
 			src = rulesText(c.Rules)
 		}
 		r, err := Parse(src)
-		if onlyUnsupported(err) {
-			n.unsupported++
-			continue
-		}
-		n.decided++
+		tried++
 		switch {
 		case (err == nil) != (c.Response.Status == 200.0):
 			t.Errorf("%s: %v, want status %v", c.Name, err, c.Response.Status)
@@ -234,7 +318,9 @@ func TestSettingsCases(t *testing.T) {
 			t.Errorf("%s: Strict() = %s, want %s", c.Name, r.Strict(), c.Response.BodyJSON)
 		}
 	}
-	n.want(t, 9, 6)
+	if tried != 15 {
+		t.Errorf("%d cases, want 15", tried)
+	}
 }
 
 func sameJSON(a, b string) bool {

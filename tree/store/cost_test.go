@@ -67,6 +67,27 @@ func build(t *testing.T, s *Store) {
 	}
 }
 
+func TestPeekReadsNoChildren(t *testing.T) {
+	s := filled(t, 2000)
+	list := tree.MustParsePath("list")
+	stats := view(t, s, func(tx *Tx) error {
+		_, isObject, err := tx.Peek(list)
+		if !isObject {
+			t.Error("the list is no object")
+		}
+		for key, err := range tx.Keys(list) {
+			if key != "k000000" || err != nil {
+				t.Errorf("the first key is %q, %v", key, err)
+			}
+			break
+		}
+		return err
+	})
+	if stats.Read > 5 {
+		t.Errorf("Peek and the first of Keys read %d rows, want at most 5", stats.Read)
+	}
+}
+
 func TestShallowReadsOneRowPerChild(t *testing.T) {
 	const children = 2000
 	s := filled(t, children)

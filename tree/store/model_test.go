@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -209,6 +210,14 @@ func (m *model) compareAt(tx *Tx, p tree.Path, q tree.Query) {
 	if got, err := tx.Has(p); err != nil || got == want.IsEmpty() {
 		m.t.Fatalf("Has(%s) = %v, %v", p, got, err)
 	}
+	wantLeaf := want
+	if want.IsObject() {
+		wantLeaf = tree.Empty
+	}
+	if leaf, isObject, err := tx.Peek(p); err != nil || leaf != wantLeaf || isObject != want.IsObject() {
+		m.t.Fatalf("Peek(%s) = %s, %t, %v, want %s", p, leaf.JSON(), isObject, err, want.JSON())
+	}
+	m.compareKeys(tx, p, want)
 	if got, err := tx.Priority(p); err != nil || got != want.Priority() {
 		m.t.Fatalf("Priority(%s) = %s, %v", p, got.JSON(), err)
 	}
@@ -218,6 +227,29 @@ func (m *model) compareAt(tx *Tx, p tree.Path, q tree.Query) {
 	l, err := tx.Shallow(p, "", 0)
 	if err != nil || len(l.Keys) != want.NumChildren() || want.IsLeaf() && l.Leaf != want.Value() {
 		m.t.Fatalf("Shallow(%s) = %v, %v of %s", p, l, err, want.JSON())
+	}
+}
+
+// compareKeys reads all keys, and then only the first.
+func (m *model) compareKeys(tx *Tx, p tree.Path, want tree.Node) {
+	var keys, wantKeys []string
+	for key, err := range tx.Keys(p) {
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		keys = append(keys, key)
+	}
+	for key := range want.Children() {
+		wantKeys = append(wantKeys, key)
+	}
+	if !slices.Equal(keys, wantKeys) {
+		m.t.Fatalf("Keys(%s) = %q, want %q", p, keys, wantKeys)
+	}
+	for key := range tx.Keys(p) {
+		if key != wantKeys[0] {
+			m.t.Fatalf("Keys(%s) begins with %q, want %q", p, key, wantKeys[0])
+		}
+		break
 	}
 }
 

@@ -1,0 +1,141 @@
+package rules
+
+import (
+	"strings"
+
+	"github.com/dogwooddb/dogwood/rules/lang"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A chain is a run of members of snapshots, such as
+//
+//	root.child('members').child($room + '/' + auth.uid).exists()
+//
+// as one function of a program.
+type chain struct {
+	variable string   // where it begins, or "": at the first argument
+	steps    []step   // how it goes on
+	what     question // what it asks in the end
+	children []text   // hasChild and hasChildren: what it asks that of
+	list     bool     // children are asked for, even if there are none
+	typ      lang.Type
+}
+
+// A step leads to the parent, or down a path.
+type step struct {
+	up    bool
+	path  []text    // the arguments of successive calls of child
+	fixed tree.Path // the path, if it is known in advance
+}
+
+func (c *chain) run(e *evaluation, args []any) any {
+	s, ok := c.begin(e, args)
+	for i := range c.steps {
+		if !ok {
+			return zero(c.typ)
+		}
+		s, ok = c.steps[i].follow(e, s, args)
+	}
+	if !ok {
+		return zero(c.typ)
+	}
+	if !c.list {
+		return e.ask(s, c.what)
+	}
+	for i := range c.children {
+		path, ok := c.children[i].get(e, args, msgPathArg)
+		if !ok || !e.exists(e.child(s, path)) {
+			return e.checkRest(c.children[i+1:], args)
+		}
+	}
+	return true
+}
+
+// checkRest looks for faults in arguments that don't matter to the answer any
+// more, which is false. The virtual machine has evaluated them already.
+func (e *evaluation) checkRest(rest []text, args []any) any {
+	for i := range rest {
+		if _, ok := rest[i].get(e, args, msgPathArg); !ok {
+			break
+		}
+	}
+	return false
+}
+
+func (c *chain) begin(e *evaluation, args []any) (snapshot, bool) {
+	if c.variable != "" {
+		return e.snapshotOf(c.variable), true
+	}
+	s, ok := args[0].(*snapshot)
+	if !ok { // its evaluation failed
+		return snapshot{}, false
+	}
+	return *s, true
+}
+
+// follow returns the snapshot that the step leads to. ok is false if there is a
+// fault.
+func (st *step) follow(e *evaluation, s snapshot, args []any) (to snapshot, ok bool) {
+	switch {
+	case st.up:
+		return e.parent(s)
+	case !st.fixed.IsRoot():
+		if s.none || s.path.Len()+st.fixed.Len() > tree.MaxDepth {
+			return snapshot{new: s.new, none: true}, true
+		}
+		s.path = s.path.Join(st.fixed)
+		return s, true
+	}
+	e.text = append(e.text[:0], s.path.Clean()...)
+	for i := range st.path {
+		e.text = append(e.text, '/')
+		start := len(e.text)
+		if !st.path[i].append(e, args, msgPathArg) {
+			return s, false
+		}
+		s.none = s.none || onlySlashes(e.text[start:])
+	}
+	if !s.none {
+		var err error
+		s.path, err = tree.ParsePath(string(trimSlash(e.text)))
+		s.none = err != nil
+	}
+	if s.none {
+		s.path = tree.Root
+	}
+	return s, true
+}
+
+func onlySlashes(text []byte) bool {
+	for _, c := range text {
+		if c != '/' {
+			return false
+		}
+	}
+	return true
+}
+
+// trimSlash cuts off the slash that stands before the first key below the root.
+func trimSlash(text []byte) []byte {
+	if len(text) > 0 && text[0] == '/' {
+		return text[1:]
+	}
+	return text
+}
+
+// fixedPath returns the path of texts that are all constants. ok is false if
+// they are not, or lead nowhere.
+func fixedPath(texts []text) (p tree.Path, ok bool) {
+	for _, t := range texts {
+		if t.sum || t.parts[0].from != fromConstant {
+			return tree.Root, false
+		}
+		s, _ := t.parts[0].value.(string)
+		rel, err := tree.ParsePath(s)
+		if err != nil || rel.IsRoot() || strings.Trim(s, "/") == "" {
+			return tree.Root, false
+		}
+		p = p.Join(rel)
+	}
+	return p, p.Len() <= tree.MaxDepth
+}

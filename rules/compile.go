@@ -1,0 +1,96 @@
+package rules
+
+import (
+	"strings"
+
+	"github.com/expr-lang/expr/vm"
+
+	"github.com/dogwooddb/dogwood/rules/lang"
+)
+
+// A rule is one .read, .write or .validate, ready to be asked.
+type rule struct {
+	Rule
+	depths  map[string]int // of the captures that the rule can see
+	program *vm.Program    // nil if the rule is constant
+	always  bool           // the value of a constant rule
+}
+
+// alwaysHolds reports whether there is no request that the rule refuses.
+func (r *rule) alwaysHolds() bool { return r.program == nil && r.always }
+
+// mayHold reports whether there may be a request that the rule accepts.
+func (r *rule) mayHold() bool { return r.program != nil || r.always }
+
+// ParseOptions say how a document is to be read. The zero value is what the
+// Firebase Realtime Database accepts.
+type ParseOptions struct {
+	Dialect lang.Dialect
+
+	// NewRoot allows the variable newRoot beside newData: the root of the tree
+	// after the operation, as root is the one before it.
+	NewRoot bool
+}
+
+// compile makes a rule of its expression. keys are those on the way to it, with
+// captures as written.
+func (r *rule) compile(keys []string, o ParseOptions) *lang.Error {
+	x, err := lang.Parse(r.Source, o.Dialect)
+	if err != nil {
+		return err
+	}
+	r.depths = make(map[string]int)
+	scope := lang.Scope{Dialect: o.Dialect, NewData: r.Kind != ReadRule, NewRoot: o.NewRoot}
+	for depth, key := range keys {
+		if strings.HasPrefix(key, "$") {
+			scope.Captures = append(scope.Captures, key)
+			r.depths[key] = depth
+		}
+	}
+	if err := lang.Check(x, scope); err != nil {
+		return err
+	}
+	r.Expr = x
+	if value, ok := constant(x); ok {
+		r.always = value
+		return nil
+	}
+	program, failed := compileProgram(x, r.depths)
+	if failed != nil { // a fault of ours
+		return &lang.Error{Msg: "Expression can't be compiled."}
+	}
+	r.program = program
+	return nil
+}
+
+// constant returns the value of a boolean expression that has the same for every
+// request, without a chance of failing. It only knows literals under logical
+// operators.
+func constant(x lang.Expr) (value, ok bool) {
+	switch x := x.(type) {
+	case *lang.Literal:
+		value, ok = x.Value.(bool)
+	case *lang.Unary:
+		if x.Op == lang.Not {
+			value, ok = constant(x.X)
+			value = !value
+		}
+	case *lang.Cond:
+		test, known := constant(x.Test)
+		switch {
+		case known && test:
+			return constant(x.Then)
+		case known:
+			return constant(x.Else)
+		}
+	case *lang.Binary:
+		if x.Op != lang.And && x.Op != lang.Or {
+			return false, false
+		}
+		value, ok = constant(x.X)
+		if ok && value == (x.Op == lang.And) {
+			return constant(x.Y)
+		}
+	}
+	return value, ok
+}

@@ -1,0 +1,278 @@
+package rules
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A decider decides one request. Constant rules need nothing else; the
+// evaluation is there from the first expression on.
+//
+// If there is a tracer, all rules that concern the request are asked, and what
+// became of each is noted. The decision is the same.
+type decider struct {
+	ctx    context.Context
+	q      *Request
+	tracer *tracer // nil for Check
+	target int     // index of the write being decided
+	failed *rule   // the first .validate that failed
+	err    error   // what ended the decision
+	begun  bool    // whether e is in use
+	e      evaluation
+}
+
+var deciders = sync.Pool{New: func() any { return new(decider) }}
+
+func newDecider(ctx context.Context, q *Request) *decider {
+	d := deciders.Get().(*decider)
+	d.ctx, d.q = ctx, q
+	return d
+}
+
+// end gives the decider back. It keeps nothing of the request alive.
+func (d *decider) end() {
+	if d.begun {
+		d.e.end()
+	}
+	d.ctx, d.q, d.tracer, d.target, d.failed, d.err, d.begun = nil, nil, nil, 0, nil, nil, false
+	deciders.Put(d)
+}
+
+// evaluation returns what expressions are evaluated in.
+func (d *decider) evaluation() *evaluation {
+	if !d.begun {
+		d.begun = true
+		d.e.begin(d.q)
+	}
+	return &d.e
+}
+
+func (d *decider) decide(root *node) (Decision, error) {
+	var decision Decision
+	switch d.q.Op {
+	case OpRead:
+		if d.q.Reads != nil {
+			*d.q.Reads = Reads{}
+		}
+		decision = d.grant(root, d.q.Path)
+	case OpWrite:
+		decision = d.write(root)
+	default:
+		d.err = fmt.Errorf("unknown operation %d", d.q.Op)
+	}
+	if d.err != nil {
+		return Decision{}, d.err
+	}
+	return decision, nil
+}
+
+// holds asks a rule at p.
+func (d *decider) holds(r *rule, p tree.Path) bool {
+	holds := r.always
+	switch {
+	case d.tracer != nil:
+		holds = d.tracer.ask(d, r, p)
+	case r.program != nil:
+		holds = d.evaluation().holds(r, p)
+	}
+	return !d.interrupted() && holds
+}
+
+// interrupted reports whether the decision has to end without a result.
+func (d *decider) interrupted() bool {
+	if d.err == nil && d.begun {
+		d.err = d.e.interrupted(d.ctx)
+	}
+	return d.err != nil
+}
+
+// skip notes that a rule was not asked.
+func (d *decider) skip(r *rule, p tree.Path, why string) {
+	if d.tracer != nil && r != nil {
+		d.tracer.skip(d, r, p, why)
+	}
+}
+
+// grant looks for a rule that grants the request at p, from the root downwards.
+func (d *decider) grant(root *node, p tree.Path) (decision Decision) {
+	rest := p
+	for n := root; n != nil && d.err == nil; {
+		if g := n.grants[d.q.Op]; g != nil {
+			decision = d.ask(g, p, rest, decision)
+		}
+		key, below, ok := rest.Cut()
+		if !ok || decision.Allow && d.tracer == nil {
+			break
+		}
+		n, rest = n.child(key), below
+	}
+	return decision
+}
+
+// ask asks a rule that grants at the node that rest leads down from to p, unless
+// there is a grant already.
+func (d *decider) ask(g *rule, p, rest tree.Path, before Decision) Decision {
+	if g.program == nil && d.tracer == nil {
+		d.noteReads(g, g.always)
+		return Decision{Allow: g.always, Rule: g.Path}
+	}
+	at := above(p, rest)
+	if before.Allow {
+		d.skip(g, at, whyGranted)
+		return before
+	}
+	granted := d.holds(g, at)
+	d.noteReads(g, granted)
+	return Decision{Allow: granted, Rule: g.Path}
+}
+
+// above returns the path that rest completes to p.
+func above(p, rest tree.Path) tree.Path {
+	for range rest.Len() {
+		p, _ = p.Parent()
+	}
+	return p
+}
+
+// write decides a write: all its targets must be granted, and what they leave
+// behind must be valid. The empty write is a no-op that needs no grant.
+func (d *decider) write(root *node) Decision {
+	decision := Decision{Allow: true}
+	for i, w := range d.q.Writes {
+		d.target = i
+		granted := d.grant(root, w.Path)
+		if decision.Allow && (i == 0 || !granted.Allow) {
+			decision = granted
+		}
+		if d.err != nil || !decision.Allow && d.tracer == nil {
+			return decision
+		}
+	}
+	for i, w := range d.q.Writes {
+		d.target = i
+		d.validate(root, w)
+		if d.done() {
+			break
+		}
+	}
+	if decision.Allow && d.failed != nil {
+		decision = Decision{Rule: d.failed.Path}
+	}
+	return decision
+}
+
+// done reports whether no further .validate need be asked.
+func (d *decider) done() bool { return d.err != nil || d.failed != nil && d.tracer == nil }
+
+// validates reports whether rules at n or below have to be asked.
+func (d *decider) validates(n *node) bool {
+	return n != nil && (n.validates || d.tracer != nil && n.validated)
+}
+
+// validate asks the .validate rules that a write may break: those of the nodes
+// above the target, which contain the write, and those at and below it, which the
+// write carries; never those of its siblings. What doesn't exist after the write
+// is not asked, so removals only answer to rules above.
+func (d *decider) validate(root *node, w tree.ResolvedWrite) {
+	n, rest := root, w.Path
+	for d.validates(n) && !d.done() {
+		key, below, more := rest.Cut()
+		switch {
+		case more:
+			d.container(n, w.Path, rest)
+		case w.Priority:
+			d.stored(n, w.Path)
+		default:
+			d.written(n, w.Path, w.Node)
+		}
+		if !more {
+			break
+		}
+		n, rest = n.child(key), below
+	}
+}
+
+// matters reports whether the rule can say anything but yes.
+func (d *decider) matters(r *rule) bool { return r != nil && (!r.alwaysHolds() || d.tracer != nil) }
+
+// container asks the rule of a node on the way to p.
+func (d *decider) container(n *node, p, rest tree.Path) {
+	if !d.matters(n.validate) {
+		return
+	}
+	at := above(p, rest)
+	if exists := d.evaluation().new.exists(at); d.interrupted() {
+		return
+	} else if exists {
+		d.valid(n.validate, at)
+	} else {
+		d.skip(n.validate, at, whyNothing)
+	}
+}
+
+// valid asks a .validate rule of a node that exists.
+func (d *decider) valid(r *rule, p tree.Path) {
+	if !d.holds(r, p) && d.failed == nil {
+		d.failed = r
+	}
+}
+
+// written asks the rules of n, which is at p, and below it. v is what will be
+// there.
+func (d *decider) written(n *node, p tree.Path, v tree.Node) {
+	if v.IsEmpty() {
+		d.skip(n.validate, p, whyNothing)
+		return
+	}
+	if d.matters(n.validate) {
+		d.evaluation().new.stand(p, v)
+		d.valid(n.validate, p)
+	}
+	for key, c := range v.Children() {
+		if d.done() {
+			return
+		}
+		if child := n.child(key); d.validates(child) {
+			d.written(child, p.Child(key), c)
+		}
+	}
+}
+
+// stored is written for a node that keeps its value: one whose priority is
+// written. It reads no more of it than the rules ask about.
+func (d *decider) stored(n *node, p tree.Path) {
+	after := &d.evaluation().new
+	if exists := after.exists(p); d.interrupted() {
+		return
+	} else if !exists {
+		d.skip(n.validate, p, whyNothing)
+		return
+	}
+	if d.matters(n.validate) {
+		d.valid(n.validate, p)
+	}
+	keys := after.keys(p)
+	if !d.validates(n.capture) {
+		keys = literals(n)
+	}
+	for key := range keys {
+		if d.done() {
+			return
+		}
+		if child := n.child(key); d.validates(child) {
+			d.stored(child, p.Child(key))
+		}
+	}
+	d.interrupted()
+}
+
+// literals yields the keys that the document names below n.
+func literals(n *node) iter.Seq[string] {
+	return slices.Values(slices.Sorted(maps.Keys(n.children)))
+}

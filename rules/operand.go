@@ -1,0 +1,99 @@
+package rules
+
+import (
+	"github.com/dogwooddb/dogwood/rules/lang"
+)
+
+// An operand is what a function of a program works on. What is cheap to get is
+// described here and never passes through the virtual machine, which would have
+// to put it into an interface; the rest comes as arguments.
+type operand struct {
+	from  source
+	value any      // a constant
+	claim []string // the members that lead from auth to a claim
+	index int      // of an argument, or the depth of a capture
+}
+
+type source int
+
+const (
+	fromConstant source = iota
+	fromCapture
+	fromClaim
+	fromClock
+	fromArgument
+)
+
+// get returns the operand's value.
+func (o *operand) get(e *evaluation, args []any) any {
+	switch o.from {
+	case fromCapture:
+		return e.capture(o.index)
+	case fromClaim:
+		v := e.auth()
+		for _, name := range o.claim {
+			v = member(v, name)
+		}
+		return v
+	case fromClock:
+		return e.clock()
+	case fromArgument:
+		return args[o.index]
+	}
+	return o.value
+}
+
+// str returns the operand's value if it is a string, else the value as it is. It
+// doesn't put a capture into an interface.
+func (o *operand) str(e *evaluation, args []any) (s string, v any, ok bool) {
+	if o.from == fromCapture {
+		return e.capture(o.index), nil, true
+	}
+	v = o.get(e, args)
+	s, ok = v.(string)
+	return s, v, ok
+}
+
+// A text is an operand that must be a string, or a sum whose parts are put
+// together without making a string of each step.
+type text struct {
+	parts []operand
+	sum   bool // the parts may be numbers
+}
+
+// append appends the text to e.text. ok is false if there is a fault, which is
+// noted with the given reason.
+func (t *text) append(e *evaluation, args []any, reason string) (ok bool) {
+	start := len(e.text)
+	for i := range t.parts {
+		s, v, isString := t.parts[i].str(e, args)
+		if !isString {
+			f, isNumber := v.(float64)
+			if !isNumber || !t.sum {
+				e.reject(lang.String, reason, v)
+				return false
+			}
+			s = numberText(f)
+		}
+		if t.sum && len(e.text)-start+len(s) > maxString {
+			e.fail(lang.String, msgTooLong)
+			return false
+		}
+		e.text = append(e.text, s...)
+	}
+	return true
+}
+
+// get returns the text as a string.
+func (t *text) get(e *evaluation, args []any, reason string) (string, bool) {
+	if !t.sum {
+		s, v, ok := t.parts[0].str(e, args)
+		if !ok {
+			e.reject(lang.String, reason, v)
+		}
+		return s, ok
+	}
+	e.text = e.text[:0]
+	ok := t.append(e, args, reason)
+	return string(e.text), ok
+}

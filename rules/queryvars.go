@@ -1,0 +1,68 @@
+package rules
+
+import "github.com/dogwooddb/dogwood/tree"
+
+// queryMember returns a property of the variable query, which describes the
+// operation wherever the rule stands. Writes have no query: flags are false and
+// values null (rules spec §2).
+//
+// A REST GET without parameters is ordered by key; a read over the realtime
+// protocol without any has no order (rules spec §7).
+func (e *evaluation) queryMember(name string) any {
+	q := &e.request.Query
+	if e.request.Op != OpRead {
+		q = new(tree.Query)
+	}
+	switch name {
+	case "orderByKey":
+		return q.OrderBy == tree.ByKey || isBareLimit(q)
+	case "orderByValue":
+		return q.OrderBy == tree.ByValue
+	case "orderByPriority":
+		return q.OrderBy == tree.ByPriority || q.OrderBy == "" && !q.IsAll() && !isBareLimit(q)
+	case "orderByChild":
+		if !q.NeedsIndex() || q.OrderBy == tree.ByValue {
+			return nil
+		}
+		return q.OrderBy
+	case "startAt":
+		return valueOf(q.Start.Value)
+	case "endAt":
+		return valueOf(q.End.Value)
+	case "equalTo":
+		return equalTo(q)
+	case "limitToFirst":
+		return limit(q, false)
+	case "limitToLast":
+		return limit(q, true)
+	}
+	return nil
+}
+
+// isBareLimit reports whether there is a limit and nothing else, which counts as
+// ordered by key.
+func isBareLimit(q *tree.Query) bool {
+	return q.OrderBy == "" && q.Limit > 0 && !q.Start.Set && !q.End.Set
+}
+
+// equalTo returns the value that all entries of a query have: clients send it as
+// both bounds.
+func equalTo(q *tree.Query) any {
+	start, end := q.Start, q.End
+	switch {
+	case !start.Set || !end.Set || start.Value != end.Value:
+		return nil
+	case start.Exclusive || start.KeyRank == tree.AfterKeys:
+		return nil
+	case end.Exclusive || end.KeyRank == tree.BeforeKeys:
+		return nil
+	}
+	return valueOf(start.Value)
+}
+
+func limit(q *tree.Query, fromLast bool) any {
+	if q.Limit == 0 || q.FromLast != fromLast {
+		return nil
+	}
+	return float64(q.Limit)
+}

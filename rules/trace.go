@@ -1,0 +1,71 @@
+package rules
+
+import (
+	"github.com/dogwooddb/dogwood/rules/lang"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A Kind is one of the three kinds of rules.
+type Kind int
+
+// The kinds of rules.
+const (
+	ReadRule Kind = iota
+	WriteRule
+	ValidateRule
+)
+
+// String returns the property's name: ".read", ".write" or ".validate".
+func (k Kind) String() string { return [...]string{".read", ".write", ".validate"}[k] }
+
+// A Rule is one .read, .write or .validate of a document, as tools see it.
+type Rule struct {
+	Path   string    // "/rooms/$room/.read"
+	Kind   Kind      //
+	Source string    // the expression; "true" or "false" for a boolean
+	Expr   lang.Expr // checked
+	Pos    Pos       // of the property's value in the document
+
+	pos func(offset int) Pos
+}
+
+// At returns the place in the document of a byte of the rule's source.
+func (r *Rule) At(offset int) Pos { return r.pos(offset) }
+
+// An Outcome is what became of one rule on the way to a decision.
+type Outcome int
+
+// The outcomes.
+const (
+	False   Outcome = iota
+	True            //
+	Failed          // evaluating it failed, which counts as false
+	Skipped         // not evaluated: access was already granted, or there is nothing to validate
+)
+
+// String returns "false", "true", "error" or "skipped".
+func (o Outcome) String() string { return [...]string{"false", "true", "error", "skipped"}[o] }
+
+// A Trace tells how a request was decided.
+type Trace struct {
+	Decision
+	Steps []Step // the rules on the way, in the order in which they were asked
+}
+
+// A Step is one rule that a decision came by.
+type Step struct {
+	Rule     *Rule
+	Target   int               // index in Request.Writes of the write decided; 0 for a read
+	Path     tree.Path         // of the node that matched
+	Captures map[string]string // "$room" → the key
+	Outcome  Outcome
+	Why      string  // for Failed and Skipped: the reason, in plain words
+	Values   []Value // of the sub-expressions evaluated, in that order
+}
+
+// A Value is what a sub-expression evaluated to.
+type Value struct {
+	Expr   lang.Expr
+	Text   string // JSON; of a snapshot its path and value, shortened
+	Failed bool   // its evaluation failed; Text says why
+}
