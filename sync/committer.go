@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
@@ -98,13 +99,15 @@ type batch struct {
 	db        *Database
 	ctx       context.Context
 	tx        *store.Tx
-	dirty     bool          // something was written
-	record    []byte        // of the changes, for the log
-	events    []delivery    // to be published in order
-	committed []func()      // to be run after the commit
-	saved     []savedWindow // windows as they were before the batch
-	undo      []func()      // to be run if the batch does not commit, last first
-	results   []error       // of the tasks that were applied
+	rules     *rules.Ruleset // in force for the next task
+	dirty     bool           // something was written
+	record    []byte         // of the changes, for the log
+	events    []delivery     // to be published in order
+	committed []func()       // to be run after the commit
+	revoked   []revocation   // listens that end with the commit
+	saved     []savedWindow  // windows as they were before the batch
+	undo      []func()       // to be run if the batch does not commit, last first
+	results   []error        // of the tasks that were applied
 }
 
 // commit carries out the tasks and finishes them, in the order they came. It
@@ -176,7 +179,7 @@ func (d *Database) tryAll(tasks []task, failed map[int]error) (b *batch, at int,
 		return nil, -1, err
 	}
 	defer tx.Rollback()
-	b = &batch{db: d, ctx: context.Background(), tx: tx, results: make([]error, 0, len(tasks))}
+	b = &batch{db: d, ctx: context.Background(), tx: tx, rules: d.rules.Load(), results: make([]error, 0, len(tasks))}
 	defer func() {
 		if err != nil {
 			b.rollback()
@@ -230,14 +233,20 @@ func isBroken(err error) bool {
 	return errors.As(err, &storage) || errors.As(err, &panicked)
 }
 
-// publish queues the events for their listeners. It holds no lock that a slow
+// publish queues the events for their listeners, except for those that lose
+// their view in this batch, and tells these. It holds no lock that a slow
 // consumer could hold.
 func (b *batch) publish() {
 	for _, e := range b.events {
 		for _, l := range e.group.listeners {
-			l.out.pushEvent(l, e.event)
+			if !l.revoked {
+				l.out.pushEvent(l, e.event)
+			}
 		}
 		b.db.stats.events.Add(uint64(len(e.group.listeners)))
+	}
+	for _, r := range b.revoked {
+		b.db.revoke(r.listener, r.why)
 	}
 	for _, f := range b.committed {
 		f()

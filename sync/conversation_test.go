@@ -30,6 +30,7 @@ import (
 //	together             send requests, each with the name of its session in
 //	                     front, so that their writes come into one batch
 //	close NAME           end the session
+//	expire NAME          let the session's credential expire
 //	set PATH, update PATH
 //	                     write the input as an administrator without a session
 //	clock MS             let that much time go by
@@ -89,6 +90,8 @@ func (c *conversation) run(t *testing.T, d *datadriven.TestData) string {
 		}
 	case "close":
 		c.client(t, d.CmdArgs[0].Key).session.Close()
+	case "expire":
+		c.client(t, d.CmdArgs[0].Key).session.Expire(&TokenError{wire.StatusExpiredToken, wire.TextExpiredToken})
 	case "together":
 		return c.together(t, d.Input)
 	case "drain":

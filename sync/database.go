@@ -1,12 +1,10 @@
 package sync
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,7 +25,8 @@ type Options struct {
 	MaxQueue int64            // bytes of writes that wait; 0: DefaultMaxQueue
 	Sample   func() tree.Node // content of a database that is new; nil: empty
 	Store    store.Options
-	Change   Log // where commits are appended before they take effect; nil: nowhere else
+	Observer Observer // of what the rules decide; nil: nobody
+	Change   Log      // where commits are appended before they take effect; nil: nowhere else
 }
 
 // Defaults of Options.
@@ -39,22 +38,24 @@ const (
 // A Database is one tree with its rules and listeners, the only door to both.
 // Its methods may be called by several goroutines at once.
 type Database struct {
-	store   *store.Store
-	options Options
-	log     *slog.Logger
-	pushIDs tree.PushIDs
-	rules   atomic.Pointer[rules.Ruleset]
-	queue   *queue
-	closed  atomic.Bool   // Close has begun
-	done    chan struct{} // closed when the committer has ended
-	stats   counters
+	store    *store.Store
+	options  Options
+	log      *slog.Logger
+	pushIDs  tree.PushIDs
+	rules    atomic.Pointer[rules.Ruleset]
+	settings atomic.Pointer[settings]
+	queue    *queue
+	closed   atomic.Bool   // Close has begun
+	done     chan struct{} // closed when the committer has ended
+	stats    counters
 
 	// mu guards the hub and what listeners know. The committer holds it while a
 	// batch is applied, committed and published, so that whoever holds it sees
 	// listeners that agree with the last commit. Lock order: mu, then that of an
 	// Outbox; nobody who holds another lock of this package takes mu.
-	mu  sync.Mutex
-	hub hub
+	mu     sync.Mutex
+	hub    hub
+	grants grants
 
 	// These are the committer's.
 	work bool   // there may be something to reclaim or to build
@@ -110,18 +111,21 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-const metaRules = "rules"
-
-// load reads the rules of the file, and fills a new one with the sample.
+// load reads the rules and settings of the file, and fills a new one with the sample.
 func (d *Database) load() error {
 	return d.store.Update(func(tx *store.Tx) error {
-		if text := tx.Meta(metaRules); text != nil {
-			r, err := rules.Parse(string(text))
-			if err != nil {
-				return fmt.Errorf("stored rules: %w", err)
-			}
-			d.rules.Store(r)
+		stored, err := storedRules(tx)
+		if err != nil {
+			return err
 		}
+		if stored != nil {
+			d.rules.Store(stored)
+		}
+		all, err := readSettings(tx)
+		if err != nil {
+			return err
+		}
+		d.settings.Store(&all)
 		if err := tx.Declare(indexesOf(d.rules.Load())); err != nil {
 			return err
 		}
@@ -129,7 +133,7 @@ func (d *Database) load() error {
 			return nil
 		}
 		tx.SetRevision(1)
-		_, err := tx.Put(tree.Root, d.options.Sample())
+		_, err = tx.Put(tree.Root, d.options.Sample())
 		return err
 	})
 }
@@ -175,38 +179,6 @@ func (d *Database) snapshot(f func(*store.Tx) error) error {
 
 // NextPushID returns a new push id, greater than all before it.
 func (d *Database) NextPushID() string { return d.pushIDs.Next(d.options.Now()) }
-
-// Rules returns the rules in force.
-func (d *Database) Rules() *rules.Ruleset { return d.rules.Load() }
-
-// SetRules puts rules in force, durably, and then ends the listens that they no
-// longer allow.
-func (d *Database) SetRules(ctx context.Context, r *rules.Ruleset) error {
-	return d.do(ctx, &rulesTask{rules: r})
-}
-
-type rulesTask struct {
-	waiter
-	rules *rules.Ruleset
-}
-
-func (t *rulesTask) size() int64 { return int64(len(t.rules.Source())) }
-
-func (t *rulesTask) apply(b *batch) error {
-	if err := b.tx.SetMeta(metaRules, []byte(t.rules.Source())); err != nil {
-		return broken(err)
-	}
-	if err := b.tx.Declare(indexesOf(t.rules)); err != nil {
-		return broken(err)
-	}
-	b.dirty = true
-	b.committed = append(b.committed, func() {
-		b.db.rules.Store(t.rules)
-		b.db.work = true
-		b.db.revoke(slices.Values(b.db.hub.all()))
-	})
-	return nil
-}
 
 // Check verifies every invariant of the database's store.
 func (d *Database) Check() ([]error, error) { return d.store.Check() }

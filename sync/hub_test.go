@@ -85,8 +85,8 @@ func TestHubForgets(t *testing.T) {
 			t.Fatalf("the hub counts %d listeners and has %d, want %d", h.listeners.Load(), got, want)
 		}
 	}
-	if len(h.root.kids) != 0 || len(h.root.groups) != 0 {
-		t.Errorf("an empty hub has %d children and %d groups", len(h.root.kids), len(h.root.groups))
+	if len(h.root.kids) != 0 || len(h.root.items) != 0 {
+		t.Errorf("an empty hub has %d children and %d groups", len(h.root.kids), len(h.root.items))
 	}
 }
 

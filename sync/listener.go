@@ -6,7 +6,6 @@ import (
 	"iter"
 	"sync/atomic"
 
-	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -21,6 +20,10 @@ type Listener struct {
 	size  int   // what it counts for in its session
 	group *group
 	slot  int // in group.listeners
+
+	grant     *grant // nil for an administrator
+	grantSlot int    // in grant.listeners
+	revoked   bool   // by the batch that is being applied
 
 	waiting  bool        // its view is queued; guarded by out.mu
 	closed   atomic.Bool // set with db.mu held
@@ -42,29 +45,16 @@ func (d *Database) Listen(ctx context.Context, r Read, out *Outbox) (*Listener, 
 	return l, nil
 }
 
-// attach registers a listener if the caller may read the view. If the rules
-// change in between, it decides again: a change of rules only ends the listens
-// that it finds.
+// attach registers a listener if the caller may read the view.
 func (d *Database) attach(ctx context.Context, l *Listener) error {
 	l.waiting = true // nothing before the view
-	for {
-		current := d.rules.Load()
-		err := d.snapshot(func(tx *store.Tx) error { return d.authorizeRead(ctx, tx, l.read) })
-		if err != nil || d.register(l, current) {
-			return err
-		}
-	}
-}
-
-// register adds a listener to the hub if the given rules are still in force.
-func (d *Database) register(l *Listener, decided *rules.Ruleset) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.rules.Load() != decided {
-		return false
+	err := d.snapshot(func(tx *store.Tx) error { return d.permit(ctx, d.rules.Load(), tx, l, make(refusals)) })
+	if err == nil {
+		d.hub.add(l, l.read.Path, l.read.Query)
 	}
-	d.hub.add(l, l.read.Path, l.read.Query)
-	return true
+	return err
 }
 
 // Close ends the listen. Events that are queued are not sent.
@@ -87,29 +77,8 @@ func (d *Database) end(listeners iter.Seq[*Listener]) {
 // remove ends a listen that goes on. d.mu is held.
 func (d *Database) remove(l *Listener) {
 	l.closed.Store(true)
+	d.grants.leave(l)
 	d.hub.remove(l)
-}
-
-// revoke ends those of the given listens that the rules no longer allow, or
-// cannot decide. d.mu is held.
-func (d *Database) revoke(listeners iter.Seq[*Listener]) {
-	err := d.snapshot(func(tx *store.Tx) error {
-		for l := range listeners {
-			if l.closed.Load() {
-				continue
-			}
-			err := guarded(func() error { return d.authorizeRead(context.Background(), tx, l.read) })
-			if err == nil {
-				continue
-			}
-			d.remove(l)
-			l.onRevoke()
-		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, ErrClosed) {
-		d.log.Error("listens could not be decided again", "database", d.store.String(), "err", err)
-	}
 }
 
 // resync returns the messages that give the client the whole view. If it cannot

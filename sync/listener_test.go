@@ -135,23 +135,6 @@ func TestListenDuringRulesChange(t *testing.T) {
 	}
 }
 
-// TestRegisterDecidesAgain: a decision of rules that are no longer in force does
-// not make a listener.
-func TestRegisterDecidesAgain(t *testing.T) {
-	db := openTest(t, Options{})
-	l := &Listener{db: db, out: NewOutbox(Realtime, 0, noNotify), read: Read{Path: tree.MustParsePath("/x"), Plain: true}}
-	decided := db.Rules()
-	if err := db.SetRules(t.Context(), rules.Locked()); err != nil {
-		t.Fatal(err)
-	}
-	if db.register(l, decided) {
-		t.Error("a listener was registered after the rules had changed")
-	}
-	if err := db.attach(t.Context(), l); !errors.Is(err, ErrDenied) {
-		t.Errorf("attach() = %v, want %v", err, ErrDenied)
-	}
-}
-
 // TestJoinReadsTheWindowAgain: a window that was read before the last commit is
 // of no use, and is not waited for more than a few times.
 func TestJoinReadsTheWindowAgain(t *testing.T) {
@@ -407,7 +390,7 @@ func TestStats(t *testing.T) {
 	get(t, db, "/x")
 	s := db.Stats()
 	s.Batches, s.CommitTime = 0, 0
-	if want := (Stats{Reads: 1, Writes: 2, Denied: 1, Events: 1, Listeners: 1}); s != want {
+	if want := (Stats{Reads: 1, Writes: 2, Denied: 1, Decisions: 1, Events: 1, Listeners: 1}); s != want {
 		t.Errorf("Stats() = %+v, want %+v", s, want)
 	}
 }

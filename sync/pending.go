@@ -224,6 +224,6 @@ func (e *pendingEdit) restore(data []byte) error {
 	if err != nil {
 		return err
 	}
-	e.set(t, tree.DraftFromText(stored.Value), Caller{Auth: stored.Auth, Admin: stored.Admin})
+	e.set(t, tree.DraftFromText(stored.Value), Caller{Auth: rules.NewAuth(stored.Auth.JSON), Admin: stored.Admin})
 	return nil
 }

@@ -56,7 +56,7 @@ func (d *Database) view(ctx context.Context, r Read, f func(*store.Tx) error) er
 	d.stats.reads.Add(1)
 	err := d.snapshot(func(tx *store.Tx) error {
 		tx.Interrupt = ctx.Err
-		if err := d.authorizeRead(ctx, tx, r); err != nil {
+		if err := d.authorizeRead(ctx, d.rules.Load(), tx, r, nil); err != nil {
 			return err
 		}
 		return f(tx)
@@ -69,41 +69,45 @@ func (d *Database) view(ctx context.Context, r Read, f func(*store.Tx) error) er
 
 // authorize is the one place where an operation is allowed or refused. Data is
 // the state before it.
-func (d *Database) authorize(ctx context.Context, c Caller, q *rules.Request) error {
+func (d *Database) authorize(ctx context.Context, rs *rules.Ruleset, c Caller, q *rules.Request) error {
 	if c.Admin {
 		return nil
 	}
 	q.Auth = c.Auth
-	decision, err := d.rules.Load().Check(ctx, q)
-	switch {
-	case err != nil:
+	d.stats.decisions.Add(1)
+	decision, err := rs.Check(ctx, q)
+	if err != nil {
 		return err
-	case !decision.Allow:
+	}
+	detail := d.observe(ctx, rs, q, decision)
+	if !decision.Allow {
 		d.stats.denied.Add(1)
-		return ErrDenied
+		return denied(detail)
 	}
 	return nil
 }
 
-func (d *Database) authorizeRead(ctx context.Context, tx *store.Tx, r Read) error {
-	err := d.authorize(ctx, r.Caller, &rules.Request{
+// authorizeRead allows or refuses a read. What that depends on goes to reads,
+// unless it is nil or the caller is an administrator.
+func (d *Database) authorizeRead(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, r Read, reads *rules.Reads) error {
+	err := d.authorize(ctx, rs, r.Caller, &rules.Request{
 		Op:    rules.OpRead,
 		Path:  r.Path,
 		Query: r.Query,
 		Plain: r.Plain,
 		Data:  tx,
 		Now:   d.options.Now(),
+		Reads: reads,
 	})
 	if err != nil || !r.OneShot {
 		return err
 	}
-	return d.requireIndex(r.Path, r.Query)
+	return requireIndex(rs, r.Path, r.Query)
 }
 
 // requireIndex refuses a query without a declared index, whoever asks (REST
 // §5.3). Without rules document there is nobody to declare one.
-func (d *Database) requireIndex(p tree.Path, q tree.Query) error {
-	r := d.rules.Load()
+func requireIndex(r *rules.Ruleset, p tree.Path, q tree.Query) error {
 	if !r.Enforced() || declared(r, p, q) {
 		return nil
 	}

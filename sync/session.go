@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"sync"
-	"time"
 
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -35,8 +34,7 @@ type Credential struct {
 
 // SignInInfo tells more about a successful sign-in.
 type SignInInfo struct {
-	Expires time.Time // zero: never
-	Data    string    // raw JSON of the reply
+	Data string // raw JSON of the reply
 }
 
 // A TokenError is the refusal of a credential, in the words of the protocol.
@@ -48,11 +46,12 @@ func (e *TokenError) Error() string { return e.Text }
 // and in order; replies and pushes come out of its Outbox. It owns no socket,
 // no goroutine and no timer.
 type Session struct {
-	db     *Database
-	id     string
-	out    *Outbox
-	signIn func(context.Context, Credential) (Caller, SignInInfo, error)
-	caller Caller
+	db       *Database
+	id       string
+	out      *Outbox
+	signIn   func(context.Context, Credential) (Caller, SignInInfo, error)
+	caller   Caller
+	signedIn bool // as caller
 
 	listens   map[listenKey]*Listener // some of them may have ended by themselves
 	listening int                     // their size
@@ -106,7 +105,7 @@ func (s *Session) handle(ctx context.Context, r wire.Request) error {
 	case wire.ActionAuth, wire.ActionAdminAuth:
 		return s.authenticate(ctx, r)
 	case wire.ActionUnauth:
-		s.become(Caller{})
+		s.signOut()
 		s.ok(r.ID, "")
 		return nil
 	case wire.ActionStats, wire.ActionAppCheck, wire.ActionUnAppCheck, wire.ActionUnAppCheckJS:
@@ -155,6 +154,7 @@ func (s *Session) authenticate(ctx context.Context, r wire.Request) error {
 		return err
 	}
 	s.become(caller)
+	s.signedIn = true
 	data := info.Data
 	if data == "" {
 		data = wire.DataNone
@@ -172,9 +172,24 @@ func (s *Session) become(c Caller) {
 	for _, l := range s.listens {
 		l.read.Caller = c
 	}
-	if len(s.listens) > 0 {
-		s.db.revoke(maps.Values(s.listens))
+	s.db.reconsider(maps.Values(s.listens))
+}
+
+func (s *Session) signOut() {
+	s.signedIn = false
+	s.become(Caller{})
+}
+
+// Expire signs the client out because its credential is no longer good, and
+// tells it why. The client hears that before its listens are cancelled: it then
+// connects again with a fresh token and keeps them (wire protocol §9). Expire
+// must not be called while Handle runs. It does nothing to who is signed out.
+func (s *Session) Expire(why *TokenError) {
+	if !s.signedIn {
+		return
 	}
+	s.reply(wire.AppendAuthRevoked(nil, why.Status, why.Text))
+	s.signOut()
 }
 
 // Close ends the session: its listens end, and what it left for its disconnect

@@ -8,6 +8,7 @@ import (
 // Stats are counts since the database was opened.
 type Stats struct {
 	Reads, Writes, Denied uint64
+	Decisions             uint64 // made by the rules
 	Batches               uint64
 	Events                uint64        // queued for listeners
 	Resyncs               uint64        // whole views sent to slow consumers
@@ -16,7 +17,7 @@ type Stats struct {
 }
 
 type counters struct {
-	reads, writes, denied, batches, events, resyncs, commitNanos atomic.Uint64
+	reads, writes, denied, decisions, batches, events, resyncs, commitNanos atomic.Uint64
 }
 
 func (c *counters) batch(tasks int, took time.Duration) {
@@ -32,6 +33,7 @@ func (d *Database) Stats() Stats {
 		Reads:      c.reads.Load(),
 		Writes:     c.writes.Load(),
 		Denied:     c.denied.Load(),
+		Decisions:  c.decisions.Load(),
 		Batches:    c.batches.Load(),
 		Events:     c.events.Load(),
 		Resyncs:    c.resyncs.Load(),

@@ -30,7 +30,10 @@ func statusOf(err error) (status, text string) {
 	var noIndex *NoIndexError
 	var parse *tree.ParseError
 	var stale *StaleError
+	var denied *DeniedError
 	switch {
+	case errors.As(err, &denied):
+		return wire.StatusPermissionDenied, wire.TextPermissionDenied + ": " + denied.Detail
 	case errors.As(err, &stale):
 		return wire.StatusDataStale, wire.TextDataStale
 	case errors.As(err, &noIndex):

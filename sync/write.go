@@ -105,7 +105,7 @@ func (b *batch) compare(w Write) error {
 		return nil
 	}
 	read := Read{Caller: w.Caller, Path: w.Update[0].Path, Plain: true}
-	if err := b.db.authorizeRead(b.ctx, b.tx, read); err != nil {
+	if err := b.db.authorizeRead(b.ctx, b.rules, b.tx, read, nil); err != nil {
 		return err
 	}
 	return &StaleError{current}
@@ -155,7 +155,7 @@ func (b *batch) existing(t tree.Target, rel tree.Path) (tree.Node, error) {
 }
 
 func (b *batch) authorizeWrite(c Caller, writes []tree.ResolvedWrite, now time.Time) error {
-	return b.db.authorize(b.ctx, c, &rules.Request{
+	return b.db.authorize(b.ctx, b.rules, c, &rules.Request{
 		Op:     rules.OpWrite,
 		Path:   writes[0].Path,
 		Writes: writes,
@@ -186,6 +186,7 @@ func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path) 
 	b.dirty = true
 	b.db.work = true
 	b.note(writes)
+	b.review(writes)
 	return broken(p.after())
 }
 

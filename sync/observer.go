@@ -1,0 +1,64 @@
+package sync
+
+import (
+	"context"
+
+	"github.com/dogwooddb/dogwood/rules"
+)
+
+// An Observer watches what the rules decide. Its methods are called by several
+// goroutines at once, for writes by the committer: they must not block, and not
+// call the Database. Operations of administrators, to whom no rules apply, are
+// not seen.
+type Observer interface {
+	// Wants is told each decision, and reports whether Decided is to be called
+	// with how it came about. That costs several times what deciding does.
+	Wants(rs *rules.Ruleset, q *rules.Request, d rules.Decision) bool
+
+	// Decided is told how a request was decided. What it returns for a denied one
+	// is what the client may be told about the reason, "" for nothing.
+	Decided(rs *rules.Ruleset, q *rules.Request, t *rules.Trace) (detail string)
+}
+
+// A DeniedError is an ErrDenied that tells the client the reason.
+type DeniedError struct{ Detail string }
+
+// Error returns the text of ErrDenied and the reason.
+func (e *DeniedError) Error() string { return ErrDenied.Error() + ": " + e.Detail }
+
+// Unwrap returns ErrDenied.
+func (e *DeniedError) Unwrap() error { return ErrDenied }
+
+// denied returns the error of a denied operation.
+func denied(detail string) error {
+	if detail == "" {
+		return ErrDenied
+	}
+	return &DeniedError{detail}
+}
+
+// observe tells the observer about a decision and returns what it has to tell
+// the client. Whatever goes wrong with that does not change the decision.
+func (d *Database) observe(ctx context.Context, rs *rules.Ruleset, q *rules.Request, decision rules.Decision) (detail string) {
+	o := d.options.Observer
+	if o == nil {
+		return ""
+	}
+	err := guarded(func() error {
+		if !o.Wants(rs, q, decision) {
+			return nil
+		}
+		again := *q
+		again.Reads = nil // noted when it was decided
+		t, err := rs.Explain(ctx, &again)
+		if err != nil {
+			return err
+		}
+		detail = o.Decided(rs, &again, t)
+		return nil
+	})
+	if err != nil && ctx.Err() == nil {
+		d.log.Error("a decision could not be explained", "database", d.store.String(), "path", q.Path, "err", err)
+	}
+	return detail
+}

@@ -1,0 +1,129 @@
+package sync
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A noter observes decisions and notes them.
+type noter struct {
+	mu       sync.Mutex
+	wants    func(rules.Decision) bool
+	detail   string
+	panics   bool
+	wanted   []string
+	decided  []string
+	rulesets []*rules.Ruleset
+}
+
+func (n *noter) Wants(rs *rules.Ruleset, q *rules.Request, d rules.Decision) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.wanted = append(n.wanted, d.Rule)
+	return n.wants(d)
+}
+
+func (n *noter) Decided(rs *rules.Ruleset, q *rules.Request, t *rules.Trace) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.decided = append(n.decided, t.Rule)
+	n.rulesets = append(n.rulesets, rs)
+	if n.panics {
+		panic("observer")
+	}
+	return n.detail
+}
+
+func everything(rules.Decision) bool { return true }
+func denials(d rules.Decision) bool  { return !d.Allow }
+
+// observeTest opens a database on which reads of /open are allowed, and does the
+// same three things with it.
+func observeTest(t *testing.T, n *noter) (readErr, writeErr error) {
+	t.Helper()
+	rs := parseRules(t, `{"rules":{"open":{".read":"auth == null"},"shut":{".read":"auth != null",".write":"auth != null"}}}`)
+	db := openTest(t, Options{Rules: rs, Observer: n})
+	if _, err := db.Get(t.Context(), Read{Path: tree.MustParsePath("/open"), Plain: true}); err != nil {
+		t.Errorf("read of /open: %v", err)
+	}
+	get(t, db, "/shut") // by an administrator: no rule is asked
+	_, readErr = db.Get(t.Context(), Read{Path: tree.MustParsePath("/shut"), Plain: true})
+	w := putOf(t, "/shut", "1")
+	w.Caller = Caller{}
+	_, writeErr = db.Write(t.Context(), w)
+	for _, seen := range n.rulesets {
+		if seen != rs {
+			t.Error("the observer was told other rules than those that decided")
+		}
+	}
+	return readErr, writeErr
+}
+
+func TestObserver(t *testing.T) {
+	all := []string{"/open/.read", "/shut/.read", "/shut/.write"}
+	for _, c := range []struct {
+		name    string
+		noter   *noter
+		decided []string
+		told    string // of denied operations
+	}{
+		{"wants nothing", &noter{wants: func(rules.Decision) bool { return false }}, nil, "permission denied"},
+		{"wants denials", &noter{wants: denials}, all[1:], "permission denied"},
+		{"wants everything", &noter{wants: everything, detail: "because"}, all, "permission denied: because"},
+		{"panics", &noter{wants: everything, panics: true, detail: "because"}, all, "permission denied"},
+	} {
+		readErr, writeErr := observeTest(t, c.noter)
+		for _, err := range []error{readErr, writeErr} {
+			if !errors.Is(err, ErrDenied) || err.Error() != c.told {
+				t.Errorf("%s: a denied operation fails with %v, want %s", c.name, err, c.told)
+			}
+		}
+		if !slices.Equal(c.noter.wanted, all) || !slices.Equal(c.noter.decided, c.decided) {
+			t.Errorf("%s: the observer was told %q and %q, want %q and %q", c.name, c.noter.wanted, c.noter.decided, all, c.decided)
+		}
+	}
+}
+
+// What an observer tells goes to clients of the realtime protocol behind the text
+// that they know.
+func TestDeniedStatus(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		text string
+	}{
+		{ErrDenied, wire.TextPermissionDenied},
+		{denied(""), wire.TextPermissionDenied},
+		{denied("read /a: no"), wire.TextPermissionDenied + ": read /a: no"},
+	} {
+		if status, text := statusOf(c.err); status != wire.StatusPermissionDenied || text != c.text {
+			t.Errorf("%v is told as %s %q, want %q", c.err, status, text, c.text)
+		}
+	}
+}
+
+// An indifferent observer wants nothing.
+type indifferent struct{}
+
+func (indifferent) Wants(*rules.Ruleset, *rules.Request, rules.Decision) bool { return false }
+func (indifferent) Decided(*rules.Ruleset, *rules.Request, *rules.Trace) string {
+	return "not wanted"
+}
+
+// Without an observer, or with one that wants nothing, a decision allocates no
+// more than deciding does.
+func TestObservingIsFree(t *testing.T) {
+	for _, o := range []Observer{nil, indifferent{}} {
+		db := openTest(t, Options{Observer: o})
+		q := &rules.Request{Op: rules.OpRead, Path: tree.MustParsePath("/a")}
+		rs := db.Rules()
+		if n := testing.AllocsPerRun(100, func() { _ = db.authorize(t.Context(), rs, Caller{}, q) }); n != 0 {
+			t.Errorf("with %T, a decision makes %g allocations", o, n)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package sync
+
+import (
+	"context"
+	"errors"
+
+	"github.com/dogwooddb/dogwood/rules"
+)
+
+// Rules returns the rules in force.
+func (d *Database) Rules() *rules.Ruleset { return d.rules.Load() }
+
+// SetRules puts rules in force, durably, and ends the listens that they no
+// longer allow. The version that it makes has no author.
+func (d *Database) SetRules(ctx context.Context, r *rules.Ruleset) error {
+	_, err := d.ChangeRules(ctx, RulesChange{Rules: r})
+	return err
+}
+
+// SetDefaultRules puts rules in force, until the database is closed, if it has
+// not been given any by SetRules or ChangeRules.
+func (d *Database) SetDefaultRules(ctx context.Context, r *rules.Ruleset) error {
+	return d.do(ctx, &defaultRulesTask{rules: r})
+}
+
+// A RulesChange gives a database new rules.
+type RulesChange struct {
+	Rules   *rules.Ruleset
+	Options RulesOptions // that Rules were parsed with
+	Author  string       // who changes them, for the history
+	Comment string       // why, in their words
+	Restore int64        // number of the version whose rules these are; 0: none
+	IfHash  string       // RulesHash of what must be in force; "": whatever is
+}
+
+// ErrRulesChanged is returned if other rules are in force than the change says.
+var ErrRulesChanged = errors.New("the rules have changed")
+
+// ChangeRules puts rules in force, durably, and ends the listens that they no
+// longer allow. It returns the version that it made, which is the last one if
+// that has the same text. Errors: ErrRulesChanged and those of Write.
+func (d *Database) ChangeRules(ctx context.Context, c RulesChange) (RulesVersion, error) {
+	t := &rulesTask{change: c}
+	if err := d.do(ctx, t); err != nil {
+		return RulesVersion{}, err
+	}
+	return t.version, nil
+}
+
+type rulesTask struct {
+	waiter
+	change  RulesChange
+	version RulesVersion // that it made
+}
+
+func (t *rulesTask) size() int64 { return int64(len(t.change.Rules.Source())) }
+
+func (t *rulesTask) apply(b *batch) error {
+	c := t.change
+	if c.IfHash != "" && c.IfHash != RulesHash(b.rules.Source()) {
+		return ErrRulesChanged
+	}
+	h, err := readHistory(b.tx)
+	if err != nil {
+		return broken(err)
+	}
+	next := newVersion(c, b.db.options.Now())
+	if last := h.last(); b.tx.Meta(metaRules) != nil && last.same(next) {
+		t.version = last
+		return nil
+	}
+	if t.version, err = h.add(b.tx, next, c.Rules.Source()); err != nil {
+		return broken(err)
+	}
+	if err := storeRules(b.tx, c); err != nil {
+		return broken(err)
+	}
+	return b.enforce(c.Rules)
+}
+
+type defaultRulesTask struct {
+	waiter
+	rules *rules.Ruleset
+}
+
+func (t *defaultRulesTask) size() int64 { return int64(len(t.rules.Source())) }
+
+func (t *defaultRulesTask) apply(b *batch) error {
+	if b.tx.Meta(metaRules) != nil {
+		return nil
+	}
+	return b.enforce(t.rules)
+}
+
+// enforce puts rules in force for the tasks that follow.
+func (b *batch) enforce(r *rules.Ruleset) error {
+	if err := b.tx.Declare(indexesOf(r)); err != nil {
+		return broken(err)
+	}
+	b.dirty = true
+	b.rules = r
+	b.redecide(b.db.hub.all())
+	b.committed = append(b.committed, func() {
+		b.db.rules.Store(r)
+		b.db.work = true
+	})
+	return nil
+}
