@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -72,6 +73,9 @@ func (q *request) failure(err error) answer {
 		q.w.Header().Set("Retry-After", "1")
 	}
 	body := append([]byte("{\n  \"error\" : "), wire.AppendString(nil, e.text)...)
+	if denied := (*dsync.DeniedError)(nil); errors.As(err, &denied) {
+		body = wire.AppendString(append(body, ",\n  \"detail\" : "...), denied.Detail)
+	}
 	return answer{status: e.status, body: append(body, "\n}\n"...)}
 }
 

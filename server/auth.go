@@ -1,126 +1,102 @@
 package server
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/json"
-	"io"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/server/auth"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
-// An authenticator decides who a credential stands for. It knows
-// administrators' secrets and, in dev mode, tokens that nobody signed.
-type authenticator struct {
-	dev     bool
-	secrets [][sha256.Size]byte // hashed, so that comparing takes the same time for every length
-}
+// This file puts the questions of the doors to package auth, and its answers
+// into the words of REST (§6) and of the realtime protocol (§9).
 
-func newAuthenticator(o Options) *authenticator {
-	a := &authenticator{dev: o.Dev}
+// newAuthority returns what decides about credentials.
+func newAuthority(o Options) (*auth.Authority, error) {
+	a := o.Auth
 	for _, s := range o.AdminSecrets {
-		if s != "" {
-			a.secrets = append(a.secrets, sha256.Sum256([]byte(s)))
-		}
+		a.Secrets = append(a.Secrets, auth.Secret{Value: s})
 	}
-	return a
+	a.Dev, a.DataDir, a.Now, a.Log = o.Dev, o.Dir, o.Now, o.Log
+	return auth.New(a)
 }
 
-// isSecret reports whether s is an administrator's secret, in constant time.
-func (a *authenticator) isSecret(s string) bool {
-	sum := sha256.Sum256([]byte(s))
-	found := 0
-	for _, secret := range a.secrets {
-		found |= subtle.ConstantTimeCompare(sum[:], secret[:])
-	}
-	return found == 1
-}
-
-// isAdmin reports whether a bearer token is an administrator's. In dev mode
-// every one is, as in the emulator (REST §6).
-func (a *authenticator) isAdmin(token string) bool {
-	return token != "" && (a.dev || a.isSecret(token))
-}
-
-// An identity is a caller with the time at which its credential expires, zero
-// if it does not.
+// An identity is a caller with the credential that made it one.
 type identity struct {
 	dsync.Caller
-	expires time.Time
-	claims  claims // of a token, nil if there was none
+	credential auth.Identity
 }
 
-// token returns whom the token of auth= or of an auth message stands for. ok
-// is false if it is not acceptable.
-func (a *authenticator) token(token string) (id identity, ok bool) {
-	if a.isSecret(token) {
-		return identity{Caller: dsync.Admin}, true
-	}
-	if !a.dev {
-		return identity{}, false
-	}
-	c, ok := decodeToken(token)
-	if !ok {
-		return identity{}, false
-	}
-	return identity{Caller: c.caller(), claims: c}, c.usable()
-}
-
-// callerOf returns on whose behalf a request is made. A credential that is not
-// acceptable is an error even where the rules would let anybody in (REST §6).
-func (s *Server) callerOf(r *http.Request) (dsync.Caller, error) {
-	id, err := s.auth.identify(r.Header, parseParams(r.URL.RawQuery))
-	return id.Caller, err
-}
-
-// identify is callerOf. The first kind of credential that is present decides.
-func (a *authenticator) identify(h http.Header, ps params) (identity, error) {
-	id, err := a.credential(h, ps)
+// identify returns on whose behalf a request is made, in a namespace or, with
+// "", for the server as a whole. The first kind of credential that is present
+// decides. One that is not acceptable is an error even where the rules would let
+// anybody in (REST §6).
+func (s *Server) identify(h http.Header, ps params, ns string) (identity, error) {
+	id, err := s.credential(h, ps, ns)
 	if err != nil {
 		return identity{}, err
 	}
-	override, ok := ps.get("auth_variable_override")
-	if !ok {
-		return id, nil
+	caller := callerOf(id)
+	if override, ok := ps.get("auth_variable_override"); ok {
+		if !id.Admin {
+			return identity{}, errUnauthorized
+		}
+		if caller, ok = overridden(override); !ok {
+			return identity{}, badRequest("auth_variable_override must be a JSON object or null")
+		}
 	}
-	if !id.Admin {
-		return identity{}, errUnauthorized
-	}
-	id.Caller, ok = overridden(override)
-	if !ok {
-		return identity{}, badRequest("auth_variable_override must be a JSON object or null")
-	}
-	return id, nil
+	return identity{caller, id}, nil
 }
 
-func (a *authenticator) credential(h http.Header, ps params) (identity, error) {
+func (s *Server) credential(h http.Header, ps params, ns string) (auth.Identity, error) {
 	bearer := bearerToken(h)
 	if token, _ := ps.get("access_token"); bearer == "" {
 		bearer = token
 	}
 	if bearer != "" {
-		if !a.isAdmin(bearer) {
-			return identity{}, errUnauthorized
+		id, err := s.auth.Bearer(ns, bearer)
+		if err != nil {
+			return auth.Identity{}, errUnauthorized
 		}
-		return identity{Caller: dsync.Admin}, nil
+		return id, nil
 	}
 	token, _ := ps.get("auth")
 	if token == "" {
-		return identity{}, nil
+		return auth.Identity{}, nil
 	}
-	id, ok := a.token(token)
-	if !ok {
-		return identity{}, errBadToken
+	id, err := s.auth.Token(ns, token)
+	return id, restTokenError(err)
+}
+
+// restTokenError returns what REST answers to a token that is not acceptable.
+func restTokenError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, auth.ErrExpired):
+		return errExpiredToken
+	case errors.Is(err, auth.ErrMissingKid):
+		return errMissingKid
+	case errors.Is(err, auth.ErrUnknownKid):
+		return errUnknownKid
 	}
-	return id, nil
+	return errBadToken
+}
+
+// wireTokenError is restTokenError for the realtime protocol, whose text for
+// expired tokens ends with a full stop.
+func wireTokenError(err error) *dsync.TokenError {
+	if errors.Is(err, auth.ErrExpired) {
+		return &dsync.TokenError{Status: wire.StatusExpiredToken, Text: wire.TextExpiredToken}
+	}
+	return &dsync.TokenError{Status: wire.StatusInvalidToken, Text: restTokenError(err).Error()}
 }
 
 func bearerToken(h http.Header) string {
@@ -131,13 +107,24 @@ func bearerToken(h http.Header) string {
 	return strings.TrimSpace(token)
 }
 
+// callerOf returns who is decided about by the rules.
+func callerOf(id auth.Identity) dsync.Caller {
+	if id.Admin {
+		return dsync.Admin
+	}
+	if id.Auth == nil {
+		return dsync.Caller{}
+	}
+	return dsync.Caller{Auth: authOf(id.Auth)}
+}
+
 // overridden returns the caller that an administrator wants to act as: auth is
 // the given JSON object, or null. The rules apply to it.
-func overridden(auth string) (c dsync.Caller, ok bool) {
-	if strings.TrimSpace(auth) == "null" {
+func overridden(variable string) (c dsync.Caller, ok bool) {
+	if strings.TrimSpace(variable) == "null" {
 		return dsync.Caller{}, true
 	}
-	vars, ok := decodeObject([]byte(auth))
+	vars, ok := auth.ParseClaims([]byte(variable))
 	if !ok {
 		return dsync.Caller{}, false
 	}
@@ -145,38 +132,35 @@ func overridden(auth string) (c dsync.Caller, ok bool) {
 }
 
 // authOf returns the auth variable that consists of the given members.
-func authOf(vars claims) rules.Auth {
-	a := rules.Auth{UID: vars.text("uid"), JSON: vars.json()}
-	if token, ok := vars.object("token"); ok {
-		a.Token = token.json()
-	}
-	return a
+func authOf(vars auth.Claims) rules.Auth {
+	return rules.NewAuth(vars.JSON())
 }
 
 // signIn decides a credential that came over the realtime protocol (wire
 // protocol §9). A refusal is a *dsync.TokenError.
-func (s *Server) signIn(_ context.Context, c dsync.Credential) (dsync.Caller, dsync.SignInInfo, error) {
-	id, ok := identity{Caller: dsync.Admin}, true
+func (s *Server) signIn(ns string, c dsync.Credential) (id identity, err error) {
 	if c.Admin {
-		ok = s.auth.isAdmin(c.Token)
+		id.credential, err = s.auth.Bearer(ns, c.Token)
 	} else {
-		id, ok = s.auth.token(c.Token)
+		id.credential, err = s.auth.Token(ns, c.Token)
 	}
-	if !ok {
-		return dsync.Caller{}, dsync.SignInInfo{}, &dsync.TokenError{Status: wire.StatusInvalidToken, Text: wire.TextInvalidToken}
+	if err != nil {
+		return identity{}, wireTokenError(err)
 	}
-	if c.NoAuth || c.AuthVar != "" {
-		override := c.AuthVar
-		if c.NoAuth {
-			override = "null"
-		}
-		caller, ok := overridden(override)
-		if !id.Admin || !ok {
-			return dsync.Caller{}, dsync.SignInInfo{}, &dsync.TokenError{Status: wire.StatusPermissionDenied, Text: wire.TextPermissionDenied}
-		}
-		id.Caller = caller
+	if !c.NoAuth && c.AuthVar == "" {
+		id.Caller = callerOf(id.credential)
+		return id, nil
 	}
-	return id.Caller, dsync.SignInInfo{Expires: id.expires, Data: id.data()}, nil
+	override := c.AuthVar
+	if c.NoAuth {
+		override = "null"
+	}
+	caller, ok := overridden(override)
+	if !id.credential.Admin || !ok {
+		return identity{}, &dsync.TokenError{Status: wire.StatusPermissionDenied, Text: wire.TextPermissionDenied}
+	}
+	id.Caller = caller
+	return id, nil
 }
 
 // data returns what a client is told about its own sign-in.
@@ -186,52 +170,67 @@ func (id identity) data() string {
 		auth = id.Auth.JSON
 	}
 	data := `{"auth":` + auth
-	if exp, ok := id.claims.number("exp"); ok {
-		data += `,"expires":` + exp
+	if exp, ok := id.credential.Claims["exp"].(json.Number); ok {
+		if _, err := strconv.ParseInt(exp.String(), 10, 64); err == nil {
+			data += `,"expires":` + exp.String()
+		}
 	}
 	return data + "}"
 }
 
-// claims is a decoded JSON object. Its numbers keep their text.
-type claims map[string]any
+// recheck is how often a credential that may end is looked at again: the longest
+// time for which a connection outlives the revocation of its credential.
+const recheck = 30 * time.Second
 
-// decodeObject reads a JSON object. Duplicate members are resolved here, the
-// last one wins, so that nobody later sees another one.
-func decodeObject(src []byte) (claims, bool) {
-	d := json.NewDecoder(bytes.NewReader(src))
-	d.UseNumber()
-	var c claims
-	if d.Decode(&c) != nil || c == nil {
-		return nil, false
+// untilCheck returns when an identity is to be looked at again. ok is false if
+// it never ends.
+func (s *Server) untilCheck(id auth.Identity) (wait time.Duration, ok bool) {
+	if !id.CanEnd() {
+		return 0, false
 	}
-	_, err := d.Token()
-	return c, err == io.EOF
-}
-
-func (c claims) json() string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(map[string]any(c)) != nil {
-		return "{}" // cannot be: c was decoded from JSON
+	wait = recheck
+	if !id.Expires.IsZero() {
+		wait = min(wait, id.Expires.Sub(s.opts.Now()))
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return max(wait, 0), true
 }
 
-// text returns a member that is a string, else "".
-func (c claims) text(name string) string {
-	s, _ := c[name].(string)
-	return s
+// signIn is the session's: it remembers the credential, to look at it again.
+// The session calls it from Handle, so c.in is held.
+func (c *conn) signIn(_ context.Context, cred dsync.Credential) (dsync.Caller, dsync.SignInInfo, error) {
+	id, err := c.rt.s.signIn(c.ns, cred)
+	if err != nil {
+		return dsync.Caller{}, dsync.SignInInfo{}, err
+	}
+	c.credential = id.credential
+	c.scheduleCheck()
+	return id.Caller, dsync.SignInInfo{Data: id.data()}, nil
 }
 
-func (c claims) object(name string) (claims, bool) {
-	m, ok := c[name].(map[string]any)
-	return m, ok
+// scheduleCheck is called with c.in held.
+func (c *conn) scheduleCheck() {
+	if c.check != nil {
+		c.check.Stop()
+		c.check = nil
+	}
+	if wait, ok := c.rt.s.untilCheck(c.credential); ok {
+		c.check = time.AfterFunc(wait, c.checkCredential)
+	}
 }
 
-// number returns the text of a member that is an integer.
-func (c claims) number(name string) (string, bool) {
-	n, _ := c[name].(json.Number)
-	_, err := strconv.ParseInt(n.String(), 10, 64)
-	return n.String(), err == nil
+// checkCredential signs the client out if its credential has ended. A client
+// whose request does not end, because it does not read, is disconnected.
+func (c *conn) checkCredential() {
+	stuck := time.AfterFunc(recheck, func() { c.close(expired) })
+	c.in.Lock()
+	defer c.in.Unlock()
+	stuck.Stop()
+	if c.closed {
+		return
+	}
+	if err := c.rt.s.auth.Check(c.ns, c.credential); err != nil {
+		c.session.Expire(wireTokenError(err))
+		c.credential = auth.Identity{}
+	}
+	c.scheduleCheck()
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/server/auth"
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
@@ -19,6 +20,14 @@ func unsigned(claims string) string {
 	return encode([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + encode([]byte(claims)) + "."
 }
 
+// signInTo returns the SignIn of a session without a connection.
+func signInTo(s *Server) func(context.Context, dsync.Credential) (dsync.Caller, dsync.SignInInfo, error) {
+	return func(_ context.Context, c dsync.Credential) (dsync.Caller, dsync.SignInInfo, error) {
+		id, err := s.signIn("", c)
+		return id.Caller, dsync.SignInInfo{Data: id.data()}, err
+	}
+}
+
 // callerWith asks for the caller of a request with a query, and with an
 // Authorization header unless it is "".
 func callerWith(s *Server, query url.Values, header string) (dsync.Caller, error) {
@@ -26,7 +35,8 @@ func callerWith(s *Server, query url.Values, header string) (dsync.Caller, error
 	if header != "" {
 		r.Header.Set("Authorization", header)
 	}
-	return s.callerOf(r)
+	id, err := s.identify(r.Header, parseParams(r.URL.RawQuery), "")
+	return id.Caller, err
 }
 
 func TestDevCallers(t *testing.T) {
@@ -70,7 +80,7 @@ func TestBadTokens(t *testing.T) {
 	for _, token := range []string{
 		"garbage", "a.b.c", "..", unsigned(`{}`), unsigned(`[]`), unsigned(`null`), unsigned(`{"sub":5}`),
 		unsigned(`{"sub":"ana"}x`), unsigned(`{"sub":"ana"`), unsigned(`{"admin":true}`), "x" + unsigned(`{"sub":"ana"}`),
-		unsigned(`{"sub":"` + strings.Repeat("a", maxTokenBytes) + `"}`),
+		unsigned(`{"sub":"` + strings.Repeat("a", auth.MaxTokenBytes) + `"}`),
 	} {
 		if c, err := callerWith(s, url.Values{"auth": {token}}, ""); !errors.Is(err, errBadToken) {
 			t.Errorf("auth=%.40s: caller %+v, %v, want %v", token, c, err, errBadToken)
@@ -104,17 +114,17 @@ func TestServeBelievesOnlySecrets(t *testing.T) {
 			t.Errorf("auth=%s: %v, want %v", token, err, errBadToken)
 		}
 		for _, c := range []dsync.Credential{{Token: token}, {Token: token, Admin: true}, {Token: token, Admin: true, NoAuth: true}} {
-			caller, _, err := s.signIn(context.Background(), c)
+			id, err := s.signIn("", c)
 			var refusal *dsync.TokenError
-			if !errors.As(err, &refusal) || refusal.Status != "invalid_token" || caller.Admin || !caller.Auth.IsNull() {
-				t.Errorf("sign in with %+v: caller %+v, %v, want a refusal", c, caller, err)
+			if !errors.As(err, &refusal) || refusal.Status != "invalid_token" || id.Admin || !id.Auth.IsNull() {
+				t.Errorf("sign in with %+v: %+v, %v, want a refusal", c, id, err)
 			}
 		}
 	}
 	if _, err := callerWith(s, nil, "Bearer owner"); !errors.Is(err, errUnauthorized) {
 		t.Errorf("Bearer owner: %v, want %v", err, errUnauthorized)
 	}
-	if _, _, err := s.signIn(context.Background(), dsync.Credential{Admin: true}); err == nil {
+	if _, err := s.signIn("", dsync.Credential{Admin: true}); err == nil {
 		t.Error("the empty credential is an administrator's")
 	}
 }
@@ -127,8 +137,10 @@ func TestServeWithoutSecrets(t *testing.T) {
 			t.Errorf("%q is an administrator", header)
 		}
 	}
-	if s.auth.isAdmin("") || s.auth.isSecret("") {
-		t.Error("the empty secret is accepted")
+	for _, decide := range []func(ns, text string) (auth.Identity, error){s.auth.Bearer, s.auth.Token} {
+		if id, err := decide("", ""); err == nil {
+			t.Errorf("the empty secret is accepted: %+v", id)
+		}
 	}
 }
 
@@ -158,30 +170,34 @@ func TestOverride(t *testing.T) {
 
 func TestSignIn(t *testing.T) {
 	s := newTest(t, Options{Dev: true})
-	ctx := context.Background()
-	c, info, err := s.signIn(ctx, dsync.Credential{Token: unsigned(`{"sub":"ana","exp":3600}`)})
-	if err != nil || c.Auth.UID != "ana" || !info.Expires.IsZero() {
-		t.Errorf("caller %+v, %+v, %v, want ana for good", c, info, err)
+	signIn := func(c dsync.Credential) identity {
+		t.Helper()
+		id, err := s.signIn("", c)
+		if err != nil {
+			t.Errorf("sign in with %+v: %v", c, err)
+		}
+		return id
 	}
-	if want := `{"auth":{"token":{"exp":3600,"sub":"ana"},"uid":"ana"},"expires":3600}`; info.Data != want {
-		t.Errorf("reply %s, want %s", info.Data, want)
+	id := signIn(dsync.Credential{Token: unsigned(`{"sub":"ana","exp":3600}`)})
+	if id.Auth.UID != "ana" || id.credential.CanEnd() {
+		t.Errorf("%+v, want ana for good", id)
 	}
-	c, info, err = s.signIn(ctx, dsync.Credential{Token: "owner", Admin: true})
-	if err != nil || !c.Admin || info.Data != `{"auth":null}` {
-		t.Errorf("owner: caller %+v, %+v, %v, want the administrator", c, info, err)
+	if want := `{"auth":{"token":{"exp":3600,"sub":"ana"},"uid":"ana"},"expires":3600}`; id.data() != want {
+		t.Errorf("reply %s, want %s", id.data(), want)
 	}
-	c, _, err = s.signIn(ctx, dsync.Credential{Token: "owner", Admin: true, AuthVar: `{"uid":"ana"}`})
-	if err != nil || c.Admin || c.Auth.UID != "ana" {
-		t.Errorf("owner as ana: caller %+v, %v", c, err)
+	if id := signIn(dsync.Credential{Token: "owner", Admin: true}); !id.Admin || id.data() != `{"auth":null}` {
+		t.Errorf("owner: %+v, want the administrator", id)
 	}
-	c, _, err = s.signIn(ctx, dsync.Credential{Token: "owner", Admin: true, NoAuth: true})
-	if err != nil || c.Admin || !c.Auth.IsNull() {
-		t.Errorf("owner as nobody: caller %+v, %v", c, err)
+	if id := signIn(dsync.Credential{Token: "owner", Admin: true, AuthVar: `{"uid":"ana"}`}); id.Admin || id.Auth.UID != "ana" {
+		t.Errorf("owner as ana: %+v", id)
 	}
-	if _, _, err = s.signIn(ctx, dsync.Credential{Token: "owner"}); err == nil {
+	if id := signIn(dsync.Credential{Token: "owner", Admin: true, NoAuth: true}); id.Admin || !id.Auth.IsNull() {
+		t.Errorf("owner as nobody: %+v", id)
+	}
+	if _, err := s.signIn("", dsync.Credential{Token: "owner"}); err == nil {
 		t.Error("owner is a user's token")
 	}
-	if _, _, err = s.signIn(ctx, dsync.Credential{Token: unsigned(`{"sub":"ana"}`), AuthVar: `{"uid":"bo"}`}); err == nil {
+	if _, err := s.signIn("", dsync.Credential{Token: unsigned(`{"sub":"ana"}`), AuthVar: `{"uid":"bo"}`}); err == nil {
 		t.Error("a user may act as somebody else")
 	}
 }

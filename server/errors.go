@@ -26,6 +26,9 @@ const (
 	textDenied        = "Permission denied"
 	textUnauthorized  = "Unauthorized request."
 	textBadToken      = "Could not parse auth token."
+	textExpiredToken  = "Auth token is expired"
+	textMissingKid    = "Missing claim 'kid' in auth header."
+	textUnknownKid    = "Invalid claim 'kid' in auth header."
 	textBadPath       = "Invalid path: Invalid token in path"
 	textTooDeep       = "Path exceeds the maximum depth (32)"
 	textNoData        = "Error: No data supplied."
@@ -44,6 +47,9 @@ const (
 var (
 	errUnauthorized = &statusError{http.StatusUnauthorized, textUnauthorized}
 	errBadToken     = &statusError{http.StatusUnauthorized, textBadToken}
+	errExpiredToken = &statusError{http.StatusUnauthorized, textExpiredToken}
+	errMissingKid   = &statusError{http.StatusUnauthorized, textMissingKid}
+	errUnknownKid   = &statusError{http.StatusUnauthorized, textUnknownKid}
 	errNotFound     = &statusError{http.StatusNotFound, textNotFound}
 	errMethod       = &statusError{http.StatusMethodNotAllowed, "Method Not Allowed"}
 	errURLTooLong   = &statusError{http.StatusRequestURITooLong, "URI Too Long"}
@@ -70,6 +76,8 @@ func (q *request) statusOf(err error) *statusError {
 		text   string
 	}{
 		{dsync.ErrDenied, http.StatusUnauthorized, textDenied},
+		{dsync.ErrRulesChanged, http.StatusPreconditionFailed, "The rules have changed."},
+		{dsync.ErrNoVersion, http.StatusNotFound, "There is no such version of the rules."},
 		{dsync.ErrTooBig, http.StatusBadRequest, tooBigText(q.method)},
 		{dsync.ErrBusy, http.StatusServiceUnavailable, textUnavailable},
 		{dsync.ErrUnavailable, http.StatusServiceUnavailable, textUnavailable},

@@ -109,7 +109,7 @@ func (m *modelRun) connect() {
 		most = 2000 // a slow consumer: it overflows and is sent whole views
 	}
 	c.out = dsync.NewOutbox(dsync.Realtime, most, func() {})
-	c.session = m.db().NewSession(dsync.SessionOptions{ID: fmt.Sprint("s", m.rnd.Uint64()), Out: c.out, SignIn: m.srv.signIn})
+	c.session = m.db().NewSession(dsync.SessionOptions{ID: fmt.Sprint("s", m.rnd.Uint64()), Out: c.out, SignIn: signInTo(m.srv)})
 	m.clients = append(m.clients, c)
 }
 

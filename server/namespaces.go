@@ -32,9 +32,10 @@ const fileSuffix = ".db"
 // namespaces are the databases of a server, by name. A database is opened when
 // it is first asked for, and stays open.
 type namespaces struct {
-	opts Options
+	opts    Options
+	reports *reporter // about denied operations
 
-	mu     sync.Mutex // guards the map and closed; not held while a database is opened
+	mu     sync.Mutex // guards the map, closed, and the rules in opts; not held while a database is opened
 	known  map[string]*namespace
 	closed bool
 }
@@ -43,16 +44,20 @@ type namespaces struct {
 type namespace struct {
 	name        string
 	deactivated bool
-	settings    settings
 
-	mu sync.Mutex // guards db; held while it is opened
-	db *dsync.Database
+	mu        sync.Mutex // guards db; held while it is opened
+	db        *dsync.Database
+	decisions *rulesWatch // of the database; nil before it was opened
 }
 
 // newNamespaces returns the namespaces that exist: the configured ones and
 // those that have a file.
 func newNamespaces(o Options) (*namespaces, error) {
-	n := &namespaces{opts: o, known: make(map[string]*namespace)}
+	n := &namespaces{
+		opts:    o,
+		reports: newReporter(func(left int) { o.Decisions.leftOut(o.Log, left) }),
+		known:   make(map[string]*namespace),
+	}
 	names, err := savedNamespaces(o)
 	if err != nil {
 		return nil, fmt.Errorf("databases in %s: %w", o.Dir, err)
@@ -177,17 +182,20 @@ func (n *namespaces) open(ns *namespace) (*dsync.Database, error) {
 	if n.isClosed() { // close visits ns after it set closed, and waits for ns.mu
 		return nil, dsync.ErrClosed
 	}
-	db, err := dsync.Open(n.databaseOptions(ns.name))
+	o := n.databaseOptions(ns.name)
+	watch := &rulesWatch{Decisions: n.opts.Decisions, ns: ns.name, log: n.opts.Log, reports: n.reports}
+	o.Observer = watch
+	db, err := dsync.Open(o)
 	if err != nil {
 		return nil, fmt.Errorf("open database %s: %w", ns.name, err)
 	}
-	ns.db = db
+	ns.db, ns.decisions = db, watch
 	return db, nil
 }
 
 func (n *namespaces) databaseOptions(name string) dsync.Options {
 	o := dsync.Options{
-		Rules:   n.opts.Rules,
+		Rules:   n.defaultRules(name),
 		Now:     n.opts.Now,
 		Log:     n.opts.Log.With("namespace", name),
 		MaxRead: n.opts.MaxReadBytes,
@@ -215,6 +223,7 @@ func (n *namespaces) close() error {
 	for _, ns := range all {
 		errs = append(errs, ns.close())
 	}
+	n.reports.close()
 	return errors.Join(errs...)
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dogwooddb/dogwood/server/auth"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
@@ -27,6 +28,9 @@ type conn struct {
 	in     sync.Mutex // held while session is used: one request at a time
 	closed bool       // guarded by in
 
+	credential auth.Identity // that the client signed in with; guarded by in
+	check      *time.Timer   // to look at it again, nil for never; guarded by in
+
 	mu    sync.Mutex
 	poll  *poll         // nil: the client began with a WebSocket
 	sock  *socket       // nil: it has none yet
@@ -38,7 +42,7 @@ func newConn(rt *realtime, ns string, db *dsync.Database) *conn {
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.out = dsync.NewOutbox(dsync.Realtime, rt.s.opts.OutboxBytes, c.wake)
 	c.out.Share(rt.s.views)
-	c.session = db.NewSession(dsync.SessionOptions{ID: c.id, Out: c.out, SignIn: rt.s.signIn})
+	c.session = db.NewSession(dsync.SessionOptions{ID: c.id, Out: c.out, SignIn: c.signIn})
 	return c
 }
 
@@ -132,6 +136,9 @@ func (c *conn) closeSession() {
 	c.in.Lock()
 	defer c.in.Unlock()
 	c.closed = true
+	if c.check != nil {
+		c.check.Stop()
+	}
 	c.session.Close()
 }
 

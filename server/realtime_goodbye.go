@@ -39,6 +39,7 @@ var (
 	goingAway = goodbye{closeGoingAway, "the server is going away"}
 	silent    = goodbye{closePolicy, "nothing was received for too long"}
 	left      = goodbye{closeNormal, ""}
+	expired   = goodbye{closePolicy, "the credential is no longer valid"}
 	crashed   = goodbye{closeInternalError, "internal error"}
 )
 

@@ -97,7 +97,7 @@ func (q *request) openDatabase() (err error) {
 }
 
 func (q *request) identify() (err error) {
-	q.id, err = q.s.auth.identify(q.r.Header, q.params)
+	q.id, err = q.s.identify(q.r.Header, q.params, q.ns)
 	return err
 }
 

@@ -267,7 +267,7 @@ func (q *request) maxWriteSize() string {
 	if q.form.maxWrite != "" {
 		return q.form.maxWrite
 	}
-	return q.space.settings.writeSize()
+	return q.writeSize()
 }
 
 // wantsValue refuses to treat a priority as a place with children.

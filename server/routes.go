@@ -32,12 +32,20 @@ func (s *Server) table() []route {
 		{pattern: "/.lp/", raw: s.rt.servePoll},
 
 		{pattern: "/.settings/rules.json", methods: methods{get: s.getRules, put: s.putRules}},
+		{pattern: "/.settings/rules/versions.json", methods: methods{get: s.getRulesVersions}},
+		{pattern: "/.settings/rules/versions/*", methods: methods{get: s.getRulesVersion}},
+		{pattern: "/.settings/rules/rollback.json", methods: methods{post: s.postRollback}},
 		{pattern: "/.settings/defaultWriteSizeLimit.json", methods: methods{get: s.getWriteSizeLimit, put: s.putWriteSizeLimit}},
 		{pattern: "/.settings/strictTriggerValidation.json", methods: methods{get: s.getTriggerValidation, put: s.putTriggerValidation}},
 		{pattern: "/.settings/functionTriggers.json", methods: methods{post: s.putTriggers, put: s.putTriggers}},
+		{pattern: "/.settings/now.json", methods: methods{get: s.getNow, put: s.putNow, post: s.notFound}},
 		{pattern: "/.inspect/databases.json", methods: methods{get: s.getDatabases}},
+		{pattern: "/.inspect/coverage", methods: methods{get: s.getCoverage}},
+		{pattern: "/.inspect/coverage.json", methods: methods{get: s.getCoverageJSON}},
 		{pattern: "/.settings/*", methods: methods{get: s.notFound, put: s.notFound, post: s.notFound}},
 		{pattern: "/.inspect/*", methods: methods{get: s.notFound}},
+
+		{pattern: "/token", methods: methods{post: s.postToken}},
 
 		{pattern: "/emulators", methods: methods{get: s.getEmulators}},
 		{pattern: "/functions/*", methods: methods{put: s.putFunctions}},

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/server/auth"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -42,9 +43,15 @@ type Options struct {
 	DefaultNamespace string   // for requests that name none; "" is the only one there is
 	Namespaces       []string // that exist, beside those that have a file in Dir
 	Deactivated      []string // that exist but are out of service
-	AdminSecrets     []string // credentials to which the rules do not apply
+	AdminSecrets     []string // credentials to which the rules do not apply, and keys of HS256 tokens
 
-	Rules  *rules.Ruleset   // of databases that were given none; nil is open in Dev, else locked
+	Auth auth.Options // what else is believed; Dev, DataDir, Now and Log are those of here
+
+	Rules        *rules.Ruleset            // of databases that were given none; nil is open in Dev, else locked
+	RulesOf      map[string]*rules.Ruleset // of some of them, by name, instead of Rules
+	RulesOptions dsync.RulesOptions        // how uploaded rules are read that don't say it themselves
+	Decisions    Decisions                 // what is made of what rules decide
+
 	Sample func() tree.Node // what a new database begins with; nil is empty
 
 	Log *slog.Logger     // nil discards
@@ -57,7 +64,8 @@ type Options struct {
 type Server struct {
 	opts   Options
 	log    *slog.Logger
-	auth   *authenticator
+	auth   *auth.Authority
+	clock  *clock
 	spaces *namespaces
 	routes []route
 	rt     *realtime
@@ -76,10 +84,12 @@ type Server struct {
 // none of them.
 func New(o Options) (*Server, error) {
 	o.setDefaults()
+	c := &clock{running: o.Now}
+	o.Now = c.now
 	s := &Server{
 		opts:     o,
+		clock:    c,
 		log:      o.Log,
-		auth:     newAuthenticator(o),
 		bodies:   &budget{max: o.MaxBodiesBytes},
 		views:    dsync.NewBudget(o.MaxAnswersBytes),
 		answers:  &budget{max: o.MaxAnswersBytes},
@@ -91,6 +101,9 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("server: %w", err)
 	}
 	s.spaces = spaces
+	if s.auth, err = newAuthority(o); err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	s.close = sync.OnceValue(s.closeAll)
 	s.rt = newRealtime(s)
@@ -107,10 +120,7 @@ func (o *Options) setDefaults() {
 		o.Now = time.Now
 	}
 	if o.Rules == nil {
-		o.Rules = rules.Locked()
-		if o.Dev {
-			o.Rules = rules.Open()
-		}
+		o.Rules = standardRules(o.Dev)
 	}
 }
 
@@ -164,6 +174,7 @@ func (s *Server) closeAll() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.DrainTimeout)
 	defer cancel()
 	s.rt.shutdown(ctx)
+	s.auth.Close()
 	return s.spaces.close()
 }
 

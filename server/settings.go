@@ -4,25 +4,20 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-	"sync"
-
-	"github.com/dogwooddb/dogwood/rules"
 )
 
-// settings are what /.settings keeps for one namespace beside its rules.
-type settings struct {
-	mu            sync.Mutex
-	size          string // defaultWriteSizeLimit, "" is large
-	strictTrigger bool   // strictTriggerValidation
-}
+// Names of the settings that are kept with a database (REST §12.2).
+const (
+	settingWriteSize     = "defaultWriteSizeLimit"
+	settingStrictTrigger = "strictTriggerValidation"
+)
 
-func (t *settings) writeSize() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.size == "" {
-		return "large"
+// writeSize returns the size limit of writes that ask for none.
+func (q *request) writeSize() string {
+	if size := q.db.Setting(settingWriteSize); size != "" {
+		return size
 	}
-	return t.size
+	return "large"
 }
 
 // openSettings is open for /.settings, which is for administrators only (REST
@@ -47,45 +42,11 @@ func (q *request) openAdmin() error {
 	return nil
 }
 
-// getRules answers with the rules as they were uploaded, or as strict JSON.
-func (s *Server) getRules(q *request) (answer, error) {
-	if err := q.openSettings(); err != nil {
-		return answer{}, err
-	}
-	source := q.db.Rules().Source()
-	if format, _ := q.params.get("format"); format == "strict" {
-		source = q.db.Rules().Strict()
-	}
-	return answer{status: http.StatusOK, body: []byte(source)}, nil
-}
-
-// putRules checks a rules document and, unless dryRun is given, installs it.
-// Whatever is wrong with it is a 400, which is what the CLI shows.
-func (s *Server) putRules(q *request) (answer, error) {
-	if err := q.openSettings(); err != nil {
-		return answer{}, err
-	}
-	src, err := q.text(maxRulesBytes)
-	if err != nil {
-		return answer{}, err
-	}
-	rs, err := rules.Parse(src)
-	if err != nil {
-		return answer{}, badRequest(err.Error())
-	}
-	if dry, _ := q.params.get("dryRun"); dry != "true" {
-		if err := q.db.SetRules(q.r.Context(), rs); err != nil {
-			return answer{}, err
-		}
-	}
-	return q.jsonText(`{"status":"ok"}`), nil
-}
-
 func (s *Server) getWriteSizeLimit(q *request) (answer, error) {
 	if err := q.openSettings(); err != nil {
 		return answer{}, err
 	}
-	return q.jsonText(`"` + q.space.settings.writeSize() + `"`), nil
+	return q.jsonText(`"` + q.writeSize() + `"`), nil
 }
 
 func (s *Server) putWriteSizeLimit(q *request) (answer, error) {
@@ -97,10 +58,9 @@ func (s *Server) putWriteSizeLimit(q *request) (answer, error) {
 	if _, known := writeSizes[size]; !known || size == "tiny" {
 		return answer{}, badRequest("defaultWriteSizeLimit must be small, medium, large or unlimited")
 	}
-	t := &q.space.settings
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.size = size
+	if err := q.db.SetSetting(q.r.Context(), settingWriteSize, size); err != nil {
+		return answer{}, err
+	}
 	return q.jsonText(src), nil
 }
 
@@ -108,10 +68,7 @@ func (s *Server) getTriggerValidation(q *request) (answer, error) {
 	if err := q.openSettings(); err != nil {
 		return answer{}, err
 	}
-	t := &q.space.settings
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.strictTrigger {
+	if q.db.Setting(settingStrictTrigger) == "true" {
 		return q.jsonText(`{"value":true}`), nil
 	}
 	return q.jsonText(`{"value":false}`), nil
@@ -123,10 +80,13 @@ func (s *Server) putTriggerValidation(q *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	t := &q.space.settings
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.strictTrigger = strict
+	value := "false"
+	if strict {
+		value = "true"
+	}
+	if err := q.db.SetSetting(q.r.Context(), settingStrictTrigger, value); err != nil {
+		return answer{}, err
+	}
 	return q.jsonText(src), nil
 }
 

@@ -69,6 +69,8 @@ type eventStream struct {
 	wake <-chan struct{} // out has something
 	w    http.ResponseWriter
 	conn *http.ResponseController
+
+	check <-chan time.Time // when to look at the credential again, nil for never
 }
 
 // run returns when the stream has ended. A keep-alive follows a time of
@@ -77,34 +79,64 @@ type eventStream struct {
 func (es *eventStream) run(q *request, stopping <-chan struct{}) {
 	idle := time.NewTimer(keepAlive)
 	defer idle.Stop()
-	var expired <-chan time.Time
-	if at := q.id.expires; !at.IsZero() {
-		timer := time.NewTimer(at.Sub(q.s.opts.Now()))
-		defer timer.Stop()
-		expired = timer.C
-	}
-	for es.flush() {
+	es.scheduleCheck(q)
+	for es.flush(q) {
 		idle.Reset(keepAlive)
-		select {
-		case <-es.wake:
-		case <-idle.C:
-			if es.writeAll([][]byte{[]byte(eventKeepAlive)}) != nil {
-				return
-			}
-		case <-expired:
-			_ = es.writeAll([][]byte{[]byte(eventRevoked)}) // the stream ends either way
-			return
-		case <-q.r.Context().Done():
-			return
-		case <-stopping:
+		if !es.await(q, idle.C, stopping) {
 			return
 		}
 	}
 }
 
-// flush sends what is queued. It reports whether the stream goes on.
-func (es *eventStream) flush() bool {
+// await waits until there may be something to flush. It reports whether the
+// stream goes on.
+func (es *eventStream) await(q *request, idle <-chan time.Time, stopping <-chan struct{}) bool {
 	for {
+		select {
+		case <-es.wake:
+			return true
+		case <-idle:
+			return es.writeAll([][]byte{[]byte(eventKeepAlive)}) == nil
+		case <-es.check:
+			if es.endsNow(q) {
+				return false
+			}
+		case <-q.r.Context().Done():
+			return false
+		case <-stopping:
+			return false
+		}
+	}
+}
+
+// endsNow ends the stream if the client's credential has ended.
+func (es *eventStream) endsNow(q *request) bool {
+	es.scheduleCheck(q)
+	if q.s.auth.Check(q.ns, q.id.credential) == nil {
+		return false
+	}
+	_ = es.writeAll([][]byte{[]byte(eventRevoked)}) // the stream ends either way
+	return true
+}
+
+// scheduleCheck sets when the client's credential is looked at again.
+func (es *eventStream) scheduleCheck(q *request) {
+	if wait, ok := q.s.untilCheck(q.id.credential); ok {
+		es.check = time.After(wait)
+	}
+}
+
+// flush sends what is queued. It reports whether the stream goes on. While there
+// is always more, the credential is looked at in between.
+func (es *eventStream) flush(q *request) bool {
+	for {
+		select {
+		case <-es.check:
+			if es.endsNow(q) {
+				return false
+			}
+		default:
+		}
 		closing := es.out.Closing() // what was queued before that is still sent
 		events := es.out.Take(writeChunk)
 		if len(events) > 0 {

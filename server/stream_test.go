@@ -141,7 +141,7 @@ func TestStreamEndsWithItsCredential(t *testing.T) {
 		if err := q.open(); err != nil {
 			t.Fatal(err)
 		}
-		q.id.expires = time.Now().Add(time.Hour)
+		q.id.credential.Expires = time.Now().Add(time.Hour)
 		began := time.Now()
 		if _, err := s.stream(q); err != nil {
 			t.Fatal(err)

@@ -3,11 +3,14 @@ package sync
 import (
 	"context"
 	"fmt"
+	"github.com/dogwooddb/dogwood/rules"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -231,5 +234,40 @@ func BenchmarkHub(b *testing.B) {
 		}
 		for range h.below(p) {
 		}
+	}
+}
+
+// BenchmarkChatPost is a post to a chat room, an update of three places, with
+// rules that check it and with open ones.
+func BenchmarkChatPost(b *testing.B) {
+	chat, err := os.ReadFile("../bench/chat.rules.json")
+	if err != nil {
+		b.Fatal(err)
+	}
+	indexed := `{"rules":{".read":true,".write":true,"messages":{"$room":{".indexOn":["sent","sender"]}}}}`
+	for _, c := range []struct{ name, rules string }{{"rules=chat", string(chat)}, {"rules=open", indexed}} {
+		b.Run(c.name, func(b *testing.B) {
+			now := time.UnixMilli(1_700_000_000_000)
+			db := openTest(b, Options{Rules: parseRules(b, c.rules), Now: func() time.Time { return now }})
+			set(b, db, "/", `{"rooms":{"r":{"name":"R","type":"public","owner":"ana","created":1}},
+				"users":{"ana":{"name":"Ana","rooms":{"r":true}}},"members":{"r":{"ana":true}}}`)
+			ana := Caller{Auth: rules.NewAuth(`{"uid":"ana","token":{"sub":"ana","iat":1,"exp":2}}`)}
+			n := 0
+			for b.Loop() {
+				id := fmt.Sprintf("m%08d", n%1000)
+				w := updateOf(b, "/", fmt.Sprintf(`{"messages/r/%[1]s":{"sender":"ana","message":"hello","sent":{".sv":"timestamp"}},
+					"rooms/r/last":%[1]q,"users/ana/posted/r":%[1]q}`, id))
+				w.Caller = ana
+				if n >= 1000 {
+					b.StopTimer()
+					set(b, db, "/messages/r/"+id, "null")
+					b.StartTimer()
+				}
+				if _, err := db.Write(context.Background(), w); err != nil {
+					b.Fatal(err)
+				}
+				n++
+			}
+		})
 	}
 }

@@ -220,23 +220,31 @@ func (c *client) refusal(resp *http.Response) *serverError {
 	return e
 }
 
-// errorText returns the error that an answer carries: the member of that name,
-// or else the beginning of its text, without what could confuse a terminal.
+// errorText returns the error that an answer carries: the member of that name
+// with the one that gives details, or else the beginning of its text, without what could confuse a terminal.
 func errorText(resp *http.Response) string {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // a part is good enough
-	var answer struct{ Error string }
+	var answer struct{ Error, Detail string }
 	text := string(body)
 	if json.Unmarshal(body, &answer) == nil && answer.Error != "" {
 		text = answer.Error
-	}
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
+		if answer.Detail != "" {
+			text += ": " + answer.Detail
 		}
-		return r
-	}, strings.TrimSpace(text))
+	}
+	text = printable(strings.TrimSpace(text))
 	if text == "" || strings.HasPrefix(text, "<") {
 		return "the server answered " + resp.Status
 	}
 	return text
+}
+
+// printable replaces what could confuse a terminal by spaces.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
 }

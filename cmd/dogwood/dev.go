@@ -9,10 +9,14 @@ import (
 
 type devCommand struct {
 	listenFlags
-	Data        string `help:"Directory to keep the data in; without it, it is gone when the server stops." type:"path" env:"DOGWOOD_DEV_DATA" placeholder:"DIR"`
-	Sample      string `help:"Fill new databases with a sample: chat, im, msgy, org, owner-storage or social." placeholder:"NAME"`
-	AllowRemote bool   `help:"Allow a --host that others can reach. They can read and write everything."`
+	Data          string `help:"Directory to keep the data in; without it, it is gone when the server stops." type:"path" env:"DOGWOOD_DEV_DATA" placeholder:"DIR"`
+	Sample        string `help:"Fill new databases with a sample: chat, im, msgy, org, owner-storage or social." placeholder:"NAME"`
+	ExplainDenied bool   `help:"Tell clients why they were denied, and not only this console."`
+	Coverage      bool   `help:"Count what rules are evaluated to, for /.inspect/coverage." default:"true" negatable:""`
+	AllowRemote   bool   `help:"Allow a --host that others can reach. They can read and write everything."`
 	emulatorFlags
+
+	found bool // Rules is a file of the working directory that nobody named
 }
 
 // emulatorFlags are what firebase-tools passes to the emulator that it has
@@ -26,6 +30,10 @@ type emulatorFlags struct {
 func (devCommand) Help() string {
 	return `Databases are created when they are first used, rules are open unless given,
 and "owner" and unsigned tokens are accepted, as with the official emulator.
+
+Without --rules, a firebase.json or database.rules.json of the working directory
+is used. Rules files are read again when they change. Operations that rules deny
+are explained here.
 
 Examples:
 
@@ -42,6 +50,11 @@ func (c *devCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	if c.Rules == "" {
+		c.Rules = findRules()
+		c.found = c.Rules != ""
+	}
+	c.watch = true
 	ruleset, err := c.ruleset()
 	if err != nil {
 		return err
@@ -55,13 +68,14 @@ func (c *devCommand) Run(e *env) error {
 		DefaultNamespace: c.DefaultNamespace,
 		Rules:            ruleset,
 		Sample:           tree,
+		Decisions:        server.Decisions{Console: e.stderr, Tell: c.ExplainDenied, Coverage: c.Coverage},
 		Log:              c.logger(e),
 	}, func(base string) { c.greet(e, base) })
 }
 
 // greet prints where everything is. The first line is for programs.
 func (c *devCommand) greet(e *env, base string) {
-	fmt.Fprintf(e.stdout, "Listening on %s\n", base)
+	first := "Listening on " + base + "\n"
 	base = reachable(base)
 	u, _ := url.Parse(base)
 	data, rules := "in memory", "open to everybody"
@@ -71,11 +85,14 @@ func (c *devCommand) greet(e *env, base string) {
 	if c.Rules != "" {
 		rules = c.Rules
 	}
+	if c.found {
+		rules += "   (of this directory)"
+	}
 	path := "/"
 	if c.Sample == "chat" {
 		path = "/rooms"
 	}
-	fmt.Fprintf(e.stdout, `
+	fmt.Fprintf(e.stdout, `%[7]s
   database   %[1]s?ns=%[3]s   (any other ns is a database of its own)
   data       %[4]s
   rules      %[5]s
@@ -90,5 +107,5 @@ Try it:
   const app = initializeApp({ databaseURL: 'http://localhost:%[2]s?ns=%[3]s' })
   onValue(ref(getDatabase(app), '%[6]s'), snap => console.log(snap.val()))
 
-`, base, u.Port(), c.DefaultNamespace, data, rules, path)
+`, base, u.Port(), c.DefaultNamespace, data, rules, path, first)
 }

@@ -1,18 +1,18 @@
 package main
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"syscall"
 
-	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -22,8 +22,12 @@ type listenFlags struct {
 	Host             string `default:"127.0.0.1" help:"Address to listen on."`
 	Port             int    `default:"9000" short:"p" help:"Port to listen on; 0 picks a free one."`
 	DefaultNamespace string `help:"Database of requests that name none." placeholder:"NAME"`
-	Rules            string `help:"Rules document for databases that were given none." type:"path" placeholder:"FILE"`
-	Verbose          bool   `short:"v" help:"Log more."`
+	rulesFlags
+	Verbose bool `short:"v" help:"Log more."`
+
+	watch bool // rules are reloaded when their files change
+
+	tls *tls.Config // nil: plain HTTP
 }
 
 func (f *listenFlags) logger(e *env) *slog.Logger {
@@ -34,29 +38,18 @@ func (f *listenFlags) logger(e *env) *slog.Logger {
 	return slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level}))
 }
 
-// ruleset reads the rules document, nil if none was given.
-func (f *listenFlags) ruleset() (*rules.Ruleset, error) {
-	if f.Rules == "" {
-		return nil, nil
-	}
-	text, err := os.ReadFile(f.Rules)
-	if err != nil {
-		return nil, fmt.Errorf("--rules: %w", err)
-	}
-	r, err := rules.Parse(string(text))
-	if err != nil {
-		return nil, fmt.Errorf("%s:%w", f.Rules, err)
-	}
-	return r, nil
-}
-
 // run opens the databases that a server has from the start and serves until it
 // is interrupted. started is called with its URL when it accepts connections.
-func (f *listenFlags) run(e *env, o server.Options, started func(url string)) error {
+func (f *listenFlags) run(e *env, o server.Options, started func(url string)) (err error) {
 	names := o.Namespaces
 	if o.DefaultNamespace != "" && !slices.Contains(names, o.DefaultNamespace) {
 		names = append(slices.Clip(names), o.DefaultNamespace)
 	}
+	end, err := f.configure(&o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
 	s, err := server.New(o)
 	if err != nil {
 		return err
@@ -70,8 +63,24 @@ func (f *listenFlags) run(e *env, o server.Options, started func(url string)) er
 	if err != nil {
 		return errors.Join(f.cannotListen(err), s.Close())
 	}
-	started("http://" + l.Addr().String())
-	return s.Serve(e.ctx, l)
+	scheme := "http"
+	if f.tls != nil {
+		scheme, l = "https", tls.NewListener(l, f.tls)
+	}
+	started(scheme + "://" + l.Addr().String())
+	if !f.watch || f.Rules == "" {
+		return s.Serve(e.ctx, l)
+	}
+	ctx, stop := context.WithCancel(e.ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		f.watchRules(ctx, s, e.stderr)
+	}()
+	err = s.Serve(e.ctx, l)
+	stop()
+	<-watched
+	return err
 }
 
 func (f *listenFlags) cannotListen(err error) error {

@@ -26,7 +26,12 @@ type commands struct {
 	Remove removeCommand `cmd:"" group:"Data" help:"Delete the value at a path."`
 	Watch  watchCommand  `cmd:"" group:"Data" help:"Follow the value at a path and print each change."`
 
+	ServiceAccount serviceAccountCommand `cmd:"" name:"serviceaccount" group:"Credentials" help:"Create, list and revoke service accounts, which are what Admin SDKs sign in as."`
+	Token          tokenCommand          `cmd:"" group:"Credentials" help:"Create and revoke tokens of users."`
+
+	Rules   rulesCommand   `cmd:"" group:"Tools" help:"Check, test and explain security rules."`
 	Check   checkCommand   `cmd:"" group:"Tools" help:"Verify data files."`
+	Bench   benchCommand   `cmd:"" group:"Tools" help:"Load a server and measure it."`
 	Version versionCommand `cmd:"" group:"Tools" help:"Print the version."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version." env:"-"`
@@ -83,8 +88,7 @@ func run(e *env, args []string) int {
 		return 2
 	}
 	if err := k.Run(e); err != nil {
-		fmt.Fprintln(e.stderr, "dogwood:", err)
-		return 1
+		return e.fail(err)
 	}
 	return 0
 }

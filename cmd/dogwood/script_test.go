@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"os"
 	"os/exec"
 	"regexp"
@@ -41,6 +42,8 @@ func TestMain(m *testing.M) {
 //	poke FILE OLD NEW       replace bytes of a file
 //	upload PATH TEXT        begin a PUT and wait until the server reads its body
 //	uploaded TEXT           send the rest of it and wait for success
+//	putas STATUS PATH TOKENFILE NAMESPACE
+//	                        write with the user's token in a file and check the status
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/cli",
@@ -67,6 +70,7 @@ func TestScripts(t *testing.T) {
 			"poke":     command(3, poke),
 			"upload":   command(2, upload),
 			"uploaded": command(1, uploaded),
+			"putas":    command(4, putAs),
 		},
 	})
 }
@@ -297,4 +301,22 @@ func uploaded(ts *testscript.TestScript, args []string) error {
 	case <-time.After(patience):
 		return errors.New("the upload was not answered")
 	}
+}
+
+func putAs(ts *testscript.TestScript, args []string) error {
+	query := url.Values{"ns": {args[3]}, "auth": {strings.TrimSpace(ts.ReadFile(args[2]))}}
+	r, err := http.NewRequest(http.MethodPut, ts.Getenv("DOGWOOD_URL")+args[1]+".json?"+query.Encode(), strings.NewReader("1"))
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if got := strconv.Itoa(resp.StatusCode); got != args[0] {
+		body, err := io.ReadAll(resp.Body)
+		return fmt.Errorf("PUT %s in %s: %s %s %v, want %s", args[1], args[3], got, body, err, args[0])
+	}
+	return nil
 }

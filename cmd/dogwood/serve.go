@@ -17,18 +17,22 @@ type serveCommand struct {
 	listenFlags
 	Data      string   `help:"Directory that holds the data, ./dogwood-data if it is not given." default:"./dogwood-data" type:"path" placeholder:"DIR"`
 	Namespace []string `help:"Databases to create if they do not exist." default:"default" placeholder:"NAME"`
+	tlsFlags
+	authFlags
 }
 
 func (serveCommand) Help() string {
 	return `Listens on loopback unless --host says otherwise. Without rules everything is
 denied except to the admin secret, which is created in DIR/admin-secret and
-readable only by the user who runs the server. SIGINT and SIGTERM end it when
-the requests that are under way are done.
+readable only by the user who runs the server. Users come with ID tokens (--jwks)
+or with tokens that a secret or a service account signed. SIGINT and SIGTERM end
+it when the requests that are under way are done.
 
 Examples:
 
   dogwood serve --data /var/lib/dogwood --rules database.rules.json
   dogwood serve --host 0.0.0.0 --namespace shop,shop-test
+  dogwood serve --jwks https://id.example.org/keys --issuer https://id.example.org --audience shop
   dogwood get / --secret-file dogwood-data/admin-secret
   curl -H "Authorization: Bearer $(cat dogwood-data/admin-secret)" localhost:9000/.json`
 }
@@ -43,6 +47,13 @@ func (c *serveCommand) Run(e *env) error {
 		return err
 	}
 	log := c.logger(e)
+	credentials, err := c.options(log)
+	if err != nil {
+		return err
+	}
+	if c.tls, err = c.config(); err != nil {
+		return err
+	}
 	if file := secretFile(c.Data); othersCanRead(file) {
 		log.Warn("others can read the admin secret", "file", file)
 	}
@@ -54,6 +65,7 @@ func (c *serveCommand) Run(e *env) error {
 		DefaultNamespace: c.DefaultNamespace,
 		Namespaces:       c.Namespace,
 		AdminSecrets:     []string{secret},
+		Auth:             credentials,
 		Rules:            ruleset,
 		Log:              log,
 	}, func(base string) { c.greet(e, base) })
@@ -72,7 +84,8 @@ func (c *serveCommand) greet(e *env, base string) {
   rules          %s   (of databases that were given none)
   admin secret   %s
 `, base, strings.Join(c.Namespace, ", "), c.Data, rules, secretFile(c.Data))
-	if !isLoopback(c.Host) {
+	c.authFlags.greet(e.stdout)
+	if !isLoopback(c.Host) && c.tls == nil {
 		fmt.Fprintf(e.stdout, "\nThis is plain HTTP: have a proxy in front of it that speaks TLS.\n")
 	}
 	which := ""

@@ -18,9 +18,18 @@ import (
 	"firebase.google.com/go/v4/db"
 )
 
-var serverURL string // of the server under test
+var (
+	serverURL string // of the server under test
+	binary    string // that runs it
+)
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	// The system's certificates are read once, when they are first needed.
+	if err := os.Setenv("SSL_CERT_FILE", certificate); err != nil {
+		panic(err)
+	}
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "dogwood-e2e")
@@ -37,6 +46,7 @@ func run(m *testing.M) int {
 			panic(fmt.Sprintf("%v: %s", err, out))
 		}
 	}
+	binary = bin
 	server := exec.Command(bin, "dev", "--port", "0")
 	out, err := server.StdoutPipe()
 	if err != nil {

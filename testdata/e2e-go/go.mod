@@ -4,7 +4,10 @@ module github.com/dogwooddb/dogwood/testdata/e2e-go
 
 go 1.26
 
-require firebase.google.com/go/v4 v4.19.0
+require (
+	firebase.google.com/go/v4 v4.19.0
+	google.golang.org/api v0.231.0
+)
 
 require (
 	cel.dev/expr v0.23.1 // indirect
@@ -54,7 +57,6 @@ require (
 	golang.org/x/sys v0.34.0 // indirect
 	golang.org/x/text v0.27.0 // indirect
 	golang.org/x/time v0.11.0 // indirect
-	google.golang.org/api v0.231.0 // indirect
 	google.golang.org/appengine/v2 v2.0.6 // indirect
 	google.golang.org/genproto v0.0.0-20250505200425-f936aa4a68b2 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20250505200425-f936aa4a68b2 // indirect

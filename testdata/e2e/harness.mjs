@@ -33,14 +33,17 @@ const running = new Set()
 process.on('exit', () => running.forEach(child => child.kill('SIGKILL')))
 process.once('SIGTERM', () => process.exit(143))
 
-/** One `dogwood dev` process. It may be started again after stop() or kill(). */
+/** One `dogwood dev` or `serve` process. It may be started again after stop() or kill(). */
 export class Server {
   port = 0 // 0: the system chooses; kept over a restart
+  output = '' // what it printed
   #args
+  #command
   #child = null
 
-  constructor(args = []) {
+  constructor(args = [], command = 'dev') {
     this.#args = args
+    this.#command = command
   }
 
   get host() {
@@ -52,12 +55,14 @@ export class Server {
   }
 
   async start() {
-    const args = ['dev', '--host', '127.0.0.1', '--port', String(this.port), ...this.#args]
+    const args = [this.#command, '--host', '127.0.0.1', '--port', String(this.port), ...this.#args]
     const child = spawn(await binary(), args, { stdio: ['ignore', 'pipe', 'pipe'] })
     this.#child = child
     running.add(child)
     const stderr = []
     child.stderr.on('data', chunk => stderr.push(chunk))
+    child.stdout.on('data', chunk => (this.output += chunk))
+    child.stderr.on('data', chunk => (this.output += chunk))
     child.exited = new Promise(resolve => child.once('exit', (code, signal) => resolve({ code, signal })))
     const died = child.exited.then(({ code, signal }) => {
       running.delete(child)
@@ -96,7 +101,7 @@ export class Server {
 function listening(stdout) {
   return new Promise(resolve => {
     createInterface({ input: stdout }).on('line', line => {
-      const match = /Listening on http:\/\/[^:]+:(\d+)/.exec(line)
+      const match = /Listening on https?:\/\/[^:]+:(\d+)/.exec(line)
       if (match) resolve(Number(match[1]))
     })
   })

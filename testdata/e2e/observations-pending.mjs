@@ -4,28 +4,10 @@
 
 import assert from 'node:assert/strict'
 
-export const EXPRESSIONS = 'the server does not take rule expressions yet'
 export const FUNCTIONS = 'the server calls no functions yet'
 
 /** For each reason the areas, and how many of their observations wait for it. */
 const pending = {
-  [EXPRESSIONS]: {
-    instances: 1,
-    listen: 2,
-    'on-disconnect': 1,
-    'rules-auth': 19,
-    'rules-document': 3,
-    'rules-errors': 36,
-    'rules-operators': 44,
-    'rules-priority': 6,
-    'rules-query': 14,
-    'rules-server-values': 7,
-    'rules-strings': 9,
-    'rules-types': 116,
-    'rules-update': 8,
-    'rules-validate': 28,
-    'rules-walk': 26
-  },
   [FUNCTIONS]: { triggers: 1 }
 }
 

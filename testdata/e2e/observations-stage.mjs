@@ -8,7 +8,6 @@ import { connectDatabaseEmulator } from 'firebase/database'
 import { within } from './events.mjs'
 import { scene } from './harness.mjs'
 import { expected, only } from './observations-format.mjs'
-import { EXPRESSIONS, NotYet } from './observations-pending.mjs'
 
 /** A namespace with what is `given`, and the ways into it. */
 export async function stage(t, server, given) {
@@ -93,8 +92,6 @@ function call(server, ns, { auth = null, method = 'GET', path, query = {}, body 
   return within(request, `answer to ${method} ${path}`)
 }
 
-// upload ends the play when all that is wrong with the text are expressions
-// that this version does not know. What else is wrong must be as recorded.
 async function upload(server, ns, text, query) {
   const request = { auth: 'admin', method: 'PUT', path: '/.settings/rules.json', query, body: text }
   const response = await call(server, ns, request)
@@ -103,16 +100,8 @@ async function upload(server, ns, text, query) {
     assert.equal(body, '{"status":"ok"}')
     return { status: 200, messages: [] }
   }
-  const all = refusals(body)
-  const messages = all.filter(message => !isUnsupported(message))
-  if (messages.length < all.length) {
-    assert.ok(hasExpression(text), `there is no expression in ${text}`)
-    if (messages.length === 0) throw new NotYet(EXPRESSIONS)
-  }
-  return { status: response.status, messages }
+  return { status: response.status, messages: refusals(body) }
 }
-
-const isUnsupported = message => message.startsWith('Expressions are not supported by this version')
 
 // refusals splits the answer to an upload. Each error is "line:column: text",
 // and the text may go over several lines.
@@ -121,12 +110,6 @@ function refusals(body) {
   const messages = [...error.matchAll(/(\d+):(\d+): ([^]*?)\n(?=\d+:\d+: |$)/g)]
   assert.equal(messages.map(m => m[0]).join(''), error, 'the form of the error')
   return messages.map(m => m[3])
-}
-
-// hasExpression tells whether some rule of a text is neither true nor false.
-function hasExpression(text) {
-  const rules = [...text.matchAll(/"\.(?:read|write|validate)"\s*:\s*"((?:[^"\\]|\\[^])*)"/g)]
-  return rules.some(([, source]) => !/^[\s(]*(true|false)[\s)]*$/.test(source))
 }
 
 // unsignedToken makes a token as the emulator takes it.

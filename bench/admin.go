@@ -1,0 +1,120 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// An admin prepares a database over REST.
+type admin struct {
+	target Target
+	http   *http.Client
+}
+
+func newAdmin(t Target) *admin { return &admin{target: t, http: &http.Client{}} }
+
+// prepare makes the database fit for a workload and returns what to do when the
+// load is over.
+func (a *admin) prepare(ctx context.Context, rules string, force, keep bool) (restore func(), err error) {
+	if !force {
+		if err := a.wantEmpty(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if a.target.Secret != "" {
+		if err := a.put(ctx, "/.settings/rules", strings.NewReader(rules)); err != nil {
+			return nil, fmt.Errorf("set the rules: %w", err)
+		}
+	}
+	if force || keep {
+		return func() {}, nil
+	}
+	return func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		defer cancel()
+		_ = a.remove(ctx) // the database was made for this; what is left there harms nobody
+	}, nil
+}
+
+// errNotEmpty keeps people from loading a database that is in use.
+var errNotEmpty = errors.New("the database is not empty; name another, or --force to load it all the same, which may overwrite data")
+
+func (a *admin) wantEmpty(ctx context.Context) error {
+	body, err := a.do(ctx, http.MethodGet, "/", "shallow=true", nil)
+	switch {
+	case err != nil:
+		return fmt.Errorf("look whether the database is empty: %w", err)
+	case strings.TrimSpace(string(body)) != "null":
+		return errNotEmpty
+	}
+	return nil
+}
+
+// put replaces the value at a path.
+func (a *admin) put(ctx context.Context, path string, value io.Reader) error {
+	_, err := a.do(ctx, http.MethodPut, path, "print=silent", value)
+	return err
+}
+
+// patchJSON writes several places below a path.
+func (a *admin) patchJSON(ctx context.Context, path string, update map[string]any) error {
+	text, err := json.Marshal(update)
+	if err == nil {
+		_, err = a.do(ctx, http.MethodPatch, path, "print=silent", bytes.NewReader(text))
+	}
+	return err
+}
+
+func (a *admin) remove(ctx context.Context) error {
+	_, err := a.do(ctx, http.MethodDelete, "/", "", nil)
+	return err
+}
+
+// maxAdminAnswer bounds answers, all of which are small.
+const maxAdminAnswer = 16 << 20
+
+func (a *admin) do(ctx context.Context, method, path, query string, body io.Reader) ([]byte, error) {
+	r, err := http.NewRequestWithContext(ctx, method, a.target.URL+a.target.resource(path, query), body)
+	if err != nil {
+		return nil, err
+	}
+	if a.target.Secret != "" {
+		r.Header.Set("Authorization", "Bearer "+a.target.Secret)
+	}
+	resp, err := a.http.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAdminAnswer))
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode/100 != 2 {
+		return nil, fmt.Errorf("%s: %s", resp.Status, reason(text))
+	}
+	return text, nil
+}
+
+// reason returns the error that an answer carries, or the beginning of it.
+func reason(body []byte) string {
+	var answer struct{ Error string }
+	if json.Unmarshal(body, &answer) == nil && answer.Error != "" {
+		return answer.Error
+	}
+	return fmt.Sprintf("%.200s", strings.TrimSpace(string(body)))
+}
+
+// timed returns how long f took.
+func timed(f func() error) (time.Duration, error) {
+	began := time.Now()
+	err := f()
+	return time.Since(began), err
+}

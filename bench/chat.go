@@ -1,0 +1,286 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/dogwooddb/dogwood/sync/wire"
+)
+
+// Chat has rooms whose members each follow its last messages over a connection
+// of their own. The members take turns to post: an update of three places, the
+// message, the room's pointer to its last message and the author's to his. The
+// next post of a room comes when all members have the one before and its
+// author has the acknowledgement.
+type Chat struct {
+	Rooms   int `json:"rooms"`   // 20
+	Members int `json:"members"` // of each room; 25
+	Window  int `json:"window"`  // messages that members follow, all there from the start; 50
+	Size    int `json:"size"`    // of a message's text in bytes; 100
+
+	// Rules is "open" or "chat", under which members post as users with tokens.
+	Rules string `json:"rules"`
+
+	// SignIn makes the members sign in under open rules too.
+	SignIn bool `json:"signIn,omitempty"`
+}
+
+// Rules of Chat.
+const (
+	RulesOpen = "open"
+	RulesChat = "chat"
+)
+
+func (Chat) Name() string { return "chat" }
+func (Chat) unit() string { return "posts" }
+
+func (w Chat) Describe() string {
+	return fmt.Sprintf("%d rooms × %d members on limitToLast(%d), %s rules", w.Rooms, w.Members, w.Window, w.Rules)
+}
+
+func (w Chat) rules() string {
+	if w.Rules == RulesChat {
+		return chatRules
+	}
+	return openRules
+}
+
+func (w Chat) withDefaults() Workload {
+	orElse(&w.Rooms, 20)
+	orElse(&w.Members, 25)
+	orElse(&w.Window, 50)
+	orElse(&w.Size, 100)
+	if w.Rules == "" {
+		w.Rules = RulesOpen
+	}
+	return w
+}
+
+func (w Chat) check() error {
+	errs := []error{
+		within("rooms", w.Rooms, 1, maxConnections),
+		within("members", w.Members, 1, maxConnections),
+		within("connections", w.Rooms*w.Members, 1, maxConnections),
+		within("window", w.Window, 1, 1000),
+		within("size", w.Size, 1, 2000),
+	}
+	if w.Rules != RulesOpen && w.Rules != RulesChat {
+		errs = append(errs, fmt.Errorf("rules must be %q or %q, not %q", RulesOpen, RulesChat, w.Rules))
+	}
+	return errors.Join(errs...)
+}
+
+func (w Chat) drive(ctx context.Context, r *run) error {
+	if w.Rules == RulesChat && r.Target.Secret == "" {
+		return errors.New("chat rules need an administrator's credential to be set")
+	}
+	rooms := make([]*room, w.Rooms)
+	for i := range rooms {
+		rooms[i] = newRoom(w, i)
+	}
+	if err := r.admin.patchJSON(ctx, "/", w.seed(rooms, time.Now())); err != nil {
+		return fmt.Errorf("fill the rooms: %w", err)
+	}
+	conns, err := r.dialAll(ctx, w.Rooms*w.Members, memberBuffer, func(i int, c *conn) error {
+		return rooms[i%w.Rooms].members[i/w.Rooms].join(c, w, r.Target.Secret)
+	})
+	if err != nil {
+		return err
+	}
+	defer closeAll(conns)
+	r.begin()
+	err = parallel(ctx, w.Rooms, w.Rooms, func(ctx context.Context, i int) error { return rooms[i].drive(ctx, r, i) })
+	r.measure("deliveries", float64(r.inTime.Load())*float64(w.Members)/max(r.window(r.now(), ctx.Err() != nil).Seconds(), 1e-9), "/s")
+	return err
+}
+
+// memberBuffer is the read buffer of a member.
+const memberBuffer = 4 << 10
+
+// A room posts one message after the other.
+type room struct {
+	id      string
+	size    int // of texts
+	members []*member
+	post    atomic.Pointer[[]byte] // key of the message that is on its way
+	missing atomic.Int64           // members that do not have it, and the acknowledgement
+	all     chan struct{}          // gets an element when nothing is missing
+}
+
+// A member follows its room.
+type member struct {
+	conn *conn
+	uid  string
+	room *room
+}
+
+func newRoom(w Chat, n int) *room {
+	rm := &room{id: "r" + strconv.Itoa(n), size: w.Size, all: make(chan struct{}, 1)}
+	for i := range w.Members {
+		rm.members = append(rm.members, &member{uid: "u" + strconv.Itoa(n) + "-" + strconv.Itoa(i), room: rm})
+	}
+	return rm
+}
+
+// seed returns what is there before the first post, as an update of the root.
+func (w Chat) seed(rooms []*room, now time.Time) map[string]any {
+	update := make(map[string]any)
+	created := now.UnixMilli()
+	for _, rm := range rooms {
+		members := make(map[string]bool)
+		for _, m := range rm.members {
+			members[m.uid] = true
+			update["users/"+m.uid] = map[string]any{"name": "Member " + m.uid, "rooms": map[string]bool{rm.id: true}}
+		}
+		messages := make(map[string]any)
+		for i := range w.Window {
+			messages[string(postKey(nil, created-1, int64(i)))] = map[string]any{
+				"sender": rm.members[i%len(rm.members)].uid, "message": padding[:w.Size], "sent": created - 1,
+			}
+		}
+		update["rooms/"+rm.id] = map[string]any{
+			"name": "Room " + rm.id, "type": "private", "owner": rm.members[0].uid, "created": created,
+			"last": string(postKey(nil, created-1, int64(w.Window-1))),
+		}
+		update["members/"+rm.id] = members
+		update["messages/"+rm.id] = messages
+	}
+	return update
+}
+
+// join signs the member in, if rules care, and follows the room.
+func (m *member) join(c *conn, w Chat, secret string) error {
+	m.conn = c
+	if w.Rules == RulesChat || w.SignIn {
+		if err := c.signIn(userToken(secret, m.uid, time.Now())); err != nil {
+			return err
+		}
+	}
+	return c.listen("messages/"+m.room.id, `{"l":`+strconv.Itoa(w.Window)+`,"vf":"r"}`)
+}
+
+// drive posts until the schedule ends.
+func (rm *room) drive(ctx context.Context, r *run, n int) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	closeMembers := func() {
+		for _, m := range rm.members {
+			m.conn.close()
+		}
+	}
+	defer context.AfterFunc(ctx, closeMembers)()
+	var readers group
+	for _, m := range rm.members {
+		readers.Go(func() { cancel(m.read()) })
+	}
+	err := rm.postAll(ctx, r, n)
+	cancel(errEnded)
+	closeMembers()
+	readers.Wait()
+	if cause := context.Cause(ctx); cause != errEnded {
+		return cause
+	}
+	return err
+}
+
+func (rm *room) postAll(ctx context.Context, r *run, n int) error {
+	var msg []byte
+	for seq := int64(0); ; seq++ {
+		due, ok := r.next()
+		if !ok || !r.wait(ctx, due) {
+			return nil
+		}
+		author := rm.members[int(seq)%len(rm.members)]
+		key := postKey(nil, time.Now().UnixMilli(), seq)
+		rm.missing.Store(int64(len(rm.members) + 1))
+		rm.post.Store(&key)
+		msg = author.appendPost(msg[:0], seq, key)
+		if err := author.conn.send(msg); err != nil {
+			return err
+		}
+		if err := rm.wait(ctx); err != nil {
+			return err
+		}
+		r.done(n, due)
+	}
+}
+
+// postTimeout is how long one post may take to reach everybody.
+const postTimeout = 30 * time.Second
+
+// wait waits until everybody has the post.
+func (rm *room) wait(ctx context.Context) error {
+	timer := time.NewTimer(postTimeout)
+	defer timer.Stop()
+	select {
+	case <-rm.all:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return fmt.Errorf("room %s: %d of %d deliveries and acknowledgements of a post are missing after %s", rm.id, rm.missing.Load(), len(rm.members)+1, postTimeout)
+	}
+}
+
+func (rm *room) arrived() {
+	if rm.missing.Add(-1) == 0 {
+		rm.all <- struct{}{}
+	}
+}
+
+// appendPost appends the update that posts a message.
+func (m *member) appendPost(dst []byte, seq int64, key []byte) []byte {
+	update := fmt.Appendf(nil,
+		`{"messages/%[1]s/%[2]s":{"sender":"%[3]s","message":"%[4]s","sent":{".sv":"timestamp"}},"rooms/%[1]s/last":"%[2]s","users/%[3]s/posted/%[1]s":"%[2]s"}`,
+		m.room.id, key, m.uid, padding[:m.room.size])
+	return wire.AppendMerge(dst, seq, "/", update)
+}
+
+// read takes what arrives at a member. A push counts for the post whose key it
+// has in it, whatever its form; servers differ in how they move a window.
+func (m *member) read() error {
+	var seen *[]byte
+	for {
+		text, err := m.conn.next()
+		if err != nil {
+			return err
+		}
+		if post := m.room.post.Load(); post != nil && post != seen && bytes.Contains(text, *post) {
+			seen = post
+			m.room.arrived()
+			continue
+		}
+		msg, err := wire.ParseServerMessage(text)
+		switch {
+		case err != nil:
+			return err
+		case msg.Status == wire.StatusOK:
+			m.room.arrived()
+		case msg.Status != "":
+			return fmt.Errorf("post: %w", &refusedError{msg.Status, string(msg.Data)})
+		case msg.Push == wire.PushCancel:
+			return fmt.Errorf("the listen of %s was cancelled", m.uid)
+		}
+	}
+}
+
+// postKey appends a key in the form of a push id: eight characters of time and
+// twelve that count.
+func postKey(dst []byte, ms, seq int64) []byte {
+	const alphabet = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
+	var key [20]byte
+	for i := 7; i >= 0; i-- {
+		key[i] = alphabet[ms&63]
+		ms >>= 6
+	}
+	for i := 19; i >= 8; i-- {
+		key[i] = alphabet[seq&63]
+		seq >>= 6
+	}
+	return append(dst, key[:]...)
+}

@@ -1,0 +1,220 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dogwooddb/dogwood/sync/wire"
+)
+
+// Fanout has one connection write to a path that many others follow. What is
+// counted, and whose latency is measured, is the arrival of a write at a
+// subscriber. So that deliveries are not skipped, no more than InFlight writes
+// are ahead of the slowest subscriber.
+type Fanout struct {
+	Subscribers int `json:"subscribers"` // 1000
+	InFlight    int `json:"inFlight"`    // writes that not everybody has; 64
+	Size        int `json:"size"`        // of a value in bytes; 100
+}
+
+// group is what waits for goroutines.
+type group = sync.WaitGroup
+
+func (Fanout) Name() string  { return "fanout" }
+func (Fanout) unit() string  { return "deliveries" }
+func (Fanout) rules() string { return openRules }
+
+func (w Fanout) Describe() string {
+	return fmt.Sprintf("1 writer → %d subscribers, %d writes ahead, %d bytes each", w.Subscribers, w.InFlight, w.Size)
+}
+
+func (w Fanout) withDefaults() Workload {
+	orElse(&w.Subscribers, 1000)
+	orElse(&w.InFlight, 64)
+	orElse(&w.Size, 100)
+	return w
+}
+
+func (w Fanout) check() error {
+	return errors.Join(
+		within("subscribers", w.Subscribers, 1, maxConnections),
+		within("in flight", w.InFlight, 1, maxInFlight),
+		within("size", w.Size, len(object(0, 0)), maxObject),
+	)
+}
+
+func (w Fanout) drive(ctx context.Context, r *run) error {
+	const path = "fanout/value"
+	conns, err := r.dialAll(ctx, w.Subscribers, memberBuffer, func(_ int, c *conn) error { return c.listen(path, "") })
+	if err != nil {
+		return err
+	}
+	defer closeAll(conns)
+	writer, err := dial(ctx, r.Target, readBuffer)
+	if err != nil {
+		return err
+	}
+	defer writer.close()
+	f := &fan{run: r, path: path, size: w.Size, writer: writer, subscribers: conns, flights: make([]flight, w.InFlight), landed: make(chan struct{}, w.InFlight)}
+	r.begin()
+	err = f.drive(ctx)
+	r.measure("writes", float64(f.complete.Load())/max(r.now().Seconds(), 1e-9), "/s")
+	if n := f.skipped.Load(); n > 0 {
+		r.measure("skipped", float64(n), "deliveries")
+	}
+	return err
+}
+
+// A fan is a Fanout under way.
+type fan struct {
+	run         *run
+	path        string
+	size        int
+	writer      *conn
+	subscribers []*conn
+	flights     []flight      // of write n at n modulo their number
+	landed      chan struct{} // gets an element for each write that everybody has
+	complete    atomic.Int64  // such writes
+	skipped     atomic.Int64  // deliveries that a later one replaced
+}
+
+// A flight is one write on its way.
+type flight struct {
+	due     atomic.Int64
+	missing atomic.Int64 // subscribers that do not have it, and the acknowledgement
+}
+
+func (f *fan) drive(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	all := append([]*conn{f.writer}, f.subscribers...)
+	defer context.AfterFunc(ctx, func() { closeAll(all) })()
+	var readers group
+	readers.Go(func() { cancel(f.acknowledged()) })
+	for i, c := range f.subscribers {
+		readers.Go(func() { cancel(f.follow(i, c)) })
+	}
+	err := f.write(ctx)
+	cancel(errEnded)
+	closeAll(all)
+	readers.Wait()
+	if cause := context.Cause(ctx); cause != errEnded {
+		return cause
+	}
+	return err
+}
+
+// write writes until the schedule ends and everybody has everything.
+func (f *fan) write(ctx context.Context) error {
+	var value, msg []byte
+	ahead := 0
+	for seq := int64(0); ; seq++ {
+		due, ok := f.run.next()
+		if !ok || !f.run.wait(ctx, due) {
+			break
+		}
+		if ahead < len(f.flights) {
+			ahead++
+		} else if err := f.land(ctx); err != nil {
+			return err
+		}
+		fl := &f.flights[int(seq)%len(f.flights)]
+		fl.due.Store(int64(due))
+		fl.missing.Store(int64(len(f.subscribers) + 1))
+		value = appendObject(value[:0], seq, f.size)
+		msg = wire.AppendPut(msg[:0], seq, f.path, value)
+		if err := f.writer.send(msg); err != nil {
+			return err
+		}
+	}
+	for ; ahead > 0; ahead-- {
+		if err := f.land(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// land waits until everybody has the oldest write.
+func (f *fan) land(ctx context.Context) error {
+	timer := time.NewTimer(postTimeout)
+	defer timer.Stop()
+	select {
+	case <-f.landed:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return fmt.Errorf("not all %d subscribers have a write after %s", len(f.subscribers), postTimeout)
+	}
+}
+
+func (f *fan) arrived(seq int64) {
+	if f.flights[int(seq)%len(f.flights)].missing.Add(-1) == 0 {
+		f.complete.Add(1)
+		f.landed <- struct{}{}
+	}
+}
+
+// acknowledged takes the responses to the writer.
+func (f *fan) acknowledged() error {
+	for {
+		text, err := f.writer.next()
+		if err != nil {
+			return err
+		}
+		m, err := wire.ParseServerMessage(text)
+		switch {
+		case err != nil:
+			return err
+		case m.Status == wire.StatusOK:
+			f.arrived(m.ID)
+		case m.Status != "":
+			return fmt.Errorf("write: %w", &refusedError{m.Status, string(m.Data)})
+		}
+	}
+}
+
+// follow takes what arrives at a subscriber. A server may skip values for a
+// client that is slow; they count as arrived then, but not as deliveries.
+func (f *fan) follow(n int, c *conn) error {
+	for last := int64(-1); ; {
+		text, err := c.next()
+		if err != nil {
+			return err
+		}
+		seq, ok := numberOf(text)
+		if !ok || seq <= last {
+			continue
+		}
+		for last++; last < seq; last++ {
+			f.skipped.Add(1)
+			f.arrived(last)
+		}
+		f.run.done(n, time.Duration(f.flights[int(seq)%len(f.flights)].due.Load()))
+		f.arrived(seq)
+	}
+}
+
+// numberOf returns the number in a message that has an object of appendObject
+// in it.
+func numberOf(text []byte) (n int64, ok bool) {
+	const name = `"n":`
+	i := bytes.Index(text, []byte(name))
+	if i < 0 {
+		return 0, false
+	}
+	digits := text[i+len(name):]
+	end := 0
+	for end < len(digits) && digits[end] >= '0' && digits[end] <= '9' {
+		end++
+	}
+	n, err := strconv.ParseInt(string(digits[:end]), 10, 64)
+	return n, err == nil
+}

@@ -1,0 +1,163 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/dogwooddb/dogwood/sync/wire"
+)
+
+// A pipeline keeps a number of requests in flight on one connection. One
+// goroutine sends what is due and joins it into one system call, another reads
+// the responses.
+type pipeline struct {
+	run   *run
+	conn  *conn
+	n     int                                        // of the pipeline among all
+	build func(dst []byte, id, seq int64) []byte     // appends a request, seq counts from 0
+	check func(m *wire.ServerMessage) (wrong string) // nil: any data is right
+
+	free chan int       // slots that are not in flight
+	due  []atomic.Int64 // when the request in a slot was due
+}
+
+func newPipeline(r *run, c *conn, n, inFlight int, build func(dst []byte, id, seq int64) []byte) *pipeline {
+	p := &pipeline{run: r, conn: c, n: n, build: build, free: make(chan int, inFlight), due: make([]atomic.Int64, inFlight)}
+	for slot := range inFlight {
+		p.free <- slot
+	}
+	return p
+}
+
+var errEnded = errors.New("the load has ended")
+
+// drive sends until the schedule ends and waits for the last responses.
+func (p *pipeline) drive(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, p.conn.close)()
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		cancel(p.read())
+	}()
+	err := p.write(ctx)
+	if err == nil {
+		p.drain(ctx)
+	}
+	cancel(errEnded)
+	p.conn.close()
+	<-read
+	if cause := context.Cause(ctx); cause != errEnded {
+		return cause // that the reader failed says more than that writing did
+	}
+	return err
+}
+
+// write sends requests. It ends without an error if ctx does.
+func (p *pipeline) write(ctx context.Context) error {
+	var buf []byte
+	for seq := int64(0); ; seq++ {
+		slot, err := p.slot(ctx)
+		if err != nil {
+			return err
+		}
+		due, ok := p.run.next()
+		if ok && due > p.run.now() {
+			if err := p.conn.flush(); err != nil {
+				return err
+			}
+			ok = p.run.wait(ctx, due)
+		}
+		if !ok {
+			p.free <- slot
+			return p.conn.flush()
+		}
+		p.due[slot].Store(int64(due))
+		buf = p.build(buf[:0], seq*int64(cap(p.free))+int64(slot), seq)
+		p.conn.add(buf)
+	}
+}
+
+// slot waits for a request to be answered. Before it waits, it sends what there
+// is.
+func (p *pipeline) slot(ctx context.Context) (int, error) {
+	select {
+	case slot := <-p.free:
+		return slot, nil
+	default:
+	}
+	if err := p.conn.flush(); err != nil {
+		return 0, err
+	}
+	select {
+	case slot := <-p.free:
+		return slot, nil
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+}
+
+// drain waits until everything is answered. What is not in time has failed.
+func (p *pipeline) drain(ctx context.Context) {
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	for left := cap(p.free); left > 0; left-- {
+		select {
+		case <-p.free:
+			continue
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		for range left {
+			p.run.failed(p.n, fmt.Sprintf("no answer within %s", grace))
+		}
+		return
+	}
+}
+
+// read takes responses. It hands the slots back when it has taken all that have
+// arrived, so that the next requests go out together.
+func (p *pipeline) read() error {
+	var answered []int
+	for {
+		text, err := p.conn.next()
+		if err != nil {
+			return err
+		}
+		m, err := wire.ParseServerMessage(text)
+		if err != nil {
+			return err
+		}
+		if m.Status != "" {
+			answered = append(answered, p.answered(&m))
+		}
+		if !p.conn.more() {
+			for _, slot := range answered {
+				p.free <- slot
+			}
+			answered = answered[:0]
+		}
+	}
+}
+
+// answered records a response and returns its slot.
+func (p *pipeline) answered(m *wire.ServerMessage) (slot int) {
+	slot = int(m.ID % int64(cap(p.free)))
+	wrong := ""
+	switch {
+	case m.Status != wire.StatusOK:
+		wrong = fmt.Sprintf("%s: %s", m.Status, m.Data)
+	case p.check != nil:
+		wrong = p.check(m)
+	}
+	if wrong != "" {
+		p.run.failed(p.n, wrong)
+	} else {
+		p.run.done(p.n, time.Duration(p.due[slot].Load()))
+	}
+	return slot
+}

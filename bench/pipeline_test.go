@@ -1,0 +1,103 @@
+package bench
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/dogwooddb/dogwood/sync/wire"
+)
+
+// answer starts a server that answers requests four at a time, the last first,
+// and refuses one of them.
+func answer(t *testing.T, refused int) Target {
+	return script(t, func(ws *websocket.Conn) {
+		say(ws, hello)
+		var waiting []int64
+		for n := 0; ; n++ {
+			_, text, err := ws.ReadMessage()
+			if err != nil {
+				return
+			}
+			m, err := wire.ParseMessage(string(text))
+			if err != nil {
+				t.Errorf("message %s: %v", text, err)
+			}
+			if waiting = append(waiting, m.Request.ID); len(waiting) < 4 {
+				continue
+			}
+			for i := range waiting {
+				id := waiting[len(waiting)-1-i]
+				if n/4 == refused && i == 0 {
+					say(ws, string(wire.AppendError(nil, id, wire.StatusPermissionDenied, wire.TextPermissionDenied)))
+				} else {
+					say(ws, string(wire.AppendOK(nil, id, `{"a":1}`)))
+				}
+			}
+			waiting = nil
+		}
+	})
+}
+
+func newTestPipeline(t *testing.T, r *run, inFlight int) *pipeline {
+	t.Helper()
+	c, err := dial(t.Context(), r.Target, readBuffer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newPipeline(r, c, 0, inFlight, func(dst []byte, id, seq int64) []byte {
+		return wire.AppendPut(dst, id, "/a", object(seq, 0))
+	})
+}
+
+// Answers find their requests in any order, and each is counted once.
+func TestPipeline(t *testing.T) {
+	for _, inFlight := range []int{4, 8, 64} {
+		r := newRun(Options{Target: answer(t, 3), Count: 400})
+		p := newTestPipeline(t, r, inFlight)
+		r.begin()
+		if err := p.drive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		res := r.result(Set{}, false)
+		if res.Count != 399 || res.Failed != 1 || !strings.HasPrefix(res.Reason, "permission_denied") {
+			t.Errorf("%d in flight: %d done, %d failed with %q; want 399, 1, permission_denied", inFlight, res.Count, res.Failed, res.Reason)
+		}
+		if res.PerSecond <= 0 || res.Latency.Max <= 0 {
+			t.Errorf("%d in flight: %+v has no rate or no latency", inFlight, res)
+		}
+	}
+}
+
+// An interrupted load keeps what was done; a lost server is an error.
+func TestPipelineEndsEarly(t *testing.T) {
+	r := newRun(Options{Target: answer(t, -1), Count: 1 << 40})
+	ctx, cancel := context.WithCancel(t.Context())
+	p := newTestPipeline(t, r, 8)
+	p.check = func(*wire.ServerMessage) string {
+		if r.inTime.Load() >= 50 {
+			cancel()
+		}
+		return ""
+	}
+	r.begin()
+	if err := p.drive(ctx); err != context.Canceled {
+		t.Errorf("interrupted: %v", err)
+	}
+	if res := r.result(Set{}, true); res.Count < 50 || !res.Partial || res.Seconds <= 0 {
+		t.Errorf("interrupted: %+v, want at least 50 operations", res)
+	}
+
+	gone := script(t, func(ws *websocket.Conn) {
+		say(ws, hello)
+		_, _, _ = ws.ReadMessage() // one request, and then it is gone
+	})
+	r = newRun(Options{Target: gone, Count: 100})
+	p = newTestPipeline(t, r, 8)
+	r.begin()
+	if err := p.drive(t.Context()); err == nil || err == errEnded {
+		t.Errorf("a lost server: %v, want an error", err)
+	}
+}

@@ -1,0 +1,143 @@
+package bench
+
+import (
+	"slices"
+	"time"
+)
+
+// A Result is what one run, or the median of several, came to.
+type Result struct {
+	Workload string   `json:"workload"`
+	Settings Workload `json:"settings"`
+	Unit     string   `json:"unit"` // what Count and PerSecond count
+
+	Seconds   float64 `json:"seconds"` // that were measured
+	Count     int64   `json:"count"`
+	PerSecond float64 `json:"perSecond"`
+	Latency   Latency `json:"latencyMs"`
+
+	Failed int64  `json:"failed"`
+	Reason string `json:"reason,omitempty"` // of one failure
+
+	Measures []Measure `json:"measures,omitempty"`
+
+	ServerCores    float64 `json:"serverCores,omitempty"`    // processor time per time; 0 is unknown
+	ServerMicros   float64 `json:"serverMicros,omitempty"`   // processor time per operation; 0 is unknown
+	ServerMiB      float64 `json:"serverMiB,omitempty"`      // resident at the end; 0 is unknown
+	GeneratorCores float64 `json:"generatorCores,omitempty"` // of this process
+
+	Partial bool `json:"partial,omitempty"` // it was interrupted
+}
+
+// A Measure is a figure that only one workload has.
+type Measure struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+}
+
+func (r *run) result(w Workload, partial bool) Result {
+	ended := r.now()
+	h, failed, reason := r.sum()
+	res := Result{
+		Workload: w.Name(), Settings: w, Unit: w.unit(),
+		Count: h.TotalCount(), Latency: latencyOf(h),
+		Failed: failed, Reason: reason, Partial: partial,
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	res.Measures = r.measures
+	window := r.window(ended, partial)
+	if r.origin.IsZero() || window <= 0 {
+		return res
+	}
+	res.Seconds = window.Seconds()
+	res.PerSecond = float64(r.inTime.Load()) / window.Seconds()
+	used := usagesOf(r.Target.PID)
+	since := used.at.Sub(r.before.at).Seconds()
+	res.ServerCores = used.server.since(r.before.server, since)
+	res.ServerMicros = res.ServerCores * since / float64(max(1, res.Count)) * 1e6
+	res.GeneratorCores = used.generator.since(r.before.generator, since)
+	res.ServerMiB = float64(used.server.resident) / (1 << 20)
+	return res
+}
+
+// window is how long was measured: the time that was asked for, or, if a count
+// or somebody ended it before, until the end.
+func (r *run) window(ended time.Duration, partial bool) time.Duration {
+	end := r.end()
+	if partial && (end == 0 || ended < end) {
+		return ended - r.warmup
+	}
+	if r.count > 0 && r.measured.Load() >= r.count || end == 0 {
+		return time.Duration(r.last.Load()) - r.warmup
+	}
+	return end - r.warmup
+}
+
+// Median returns the result whose figures are each the median of those of the
+// given results, which must be of one workload.
+func Median(results []Result) Result {
+	if len(results) == 0 {
+		return Result{}
+	}
+	of := func(f func(*Result) float64) float64 {
+		values := make([]float64, len(results))
+		for i := range results {
+			values[i] = f(&results[i])
+		}
+		return MedianOf(values)
+	}
+	m := results[0]
+	m.Seconds = of(func(r *Result) float64 { return r.Seconds })
+	m.Count = int64(of(func(r *Result) float64 { return float64(r.Count) }))
+	m.PerSecond = of(func(r *Result) float64 { return r.PerSecond })
+	m.ServerCores = of(func(r *Result) float64 { return r.ServerCores })
+	m.ServerMicros = of(func(r *Result) float64 { return r.ServerMicros })
+	m.ServerMiB = of(func(r *Result) float64 { return r.ServerMiB })
+	m.GeneratorCores = of(func(r *Result) float64 { return r.GeneratorCores })
+	m.Latency = Latency{
+		P50:  of(func(r *Result) float64 { return r.Latency.P50 }),
+		P90:  of(func(r *Result) float64 { return r.Latency.P90 }),
+		P99:  of(func(r *Result) float64 { return r.Latency.P99 }),
+		P999: of(func(r *Result) float64 { return r.Latency.P999 }),
+		Max:  of(func(r *Result) float64 { return r.Latency.Max }),
+		Mean: of(func(r *Result) float64 { return r.Latency.Mean }),
+	}
+	m.Measures = slices.Clone(m.Measures)
+	for i := range m.Measures {
+		m.Measures[i].Value = of(func(r *Result) float64 { return r.value(m.Measures[i].Name) })
+	}
+	m.Failed, m.Partial = 0, false
+	for _, r := range results {
+		m.Failed += r.Failed
+		m.Partial = m.Partial || r.Partial
+		if r.Reason != "" {
+			m.Reason = r.Reason
+		}
+	}
+	return m
+}
+
+// value returns the measure of a name.
+func (r *Result) value(name string) float64 {
+	for _, m := range r.Measures {
+		if m.Name == name {
+			return m.Value
+		}
+	}
+	return 0
+}
+
+// MedianOf returns the median of values, which it sorts; 0 if there are none.
+func MedianOf(values []float64) float64 {
+	slices.Sort(values)
+	n := len(values)
+	switch {
+	case n == 0:
+		return 0
+	case n%2 == 1:
+		return values[n/2]
+	}
+	return (values[n/2-1] + values[n/2]) / 2
+}

@@ -1,0 +1,83 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// Rows are what reads are measured on: many objects of ten leaves and some 220
+// bytes below one path. Their leaf n is a permutation of their numbers.
+type Rows struct {
+	Rows int `json:"rows"` // 100,000
+}
+
+const rowsPath = "/rows"
+
+// rowRules let everybody in and declare the index of n.
+const rowRules = `{"rules": {".read": true, ".write": true, "rows": {".indexOn": "n"}}}`
+
+func (w *Rows) setDefaults() { orElse(&w.Rows, 100_000) }
+
+func (w Rows) check() error { return within("rows", w.Rows, 1, maxRows) }
+
+// load puts the rows into the database in one request and notes how long it
+// took.
+func (w Rows) load(ctx context.Context, r *run) error {
+	took, err := timed(func() error {
+		pr, pw := io.Pipe()
+		go func() { pw.CloseWithError(w.write(pw)) }()
+		defer pr.Close()
+		return r.admin.put(ctx, rowsPath, pr)
+	})
+	if err != nil {
+		return fmt.Errorf("load %d rows: %w", w.Rows, err)
+	}
+	r.measure("load", took.Seconds(), "s")
+	return nil
+}
+
+func (w Rows) write(dst io.Writer) error {
+	b := bufio.NewWriterSize(dst, 256<<10)
+	var row []byte
+	for i := range w.Rows {
+		sep := byte(',')
+		if i == 0 {
+			sep = '{'
+		}
+		row = w.appendRow(append(row[:0], sep), i)
+		if _, err := b.Write(row); err != nil {
+			return err
+		}
+	}
+	return errors.Join(b.WriteByte('}'), b.Flush())
+}
+
+func (w Rows) appendRow(dst []byte, i int) []byte {
+	dst = append(appendKey(append(dst, '"'), int64(i)), `":{"n":`...)
+	dst = strconv.AppendInt(dst, int64(w.permuted(i)), 10)
+	for leaf := range 9 {
+		dst = append(dst, ',', '"', 'a'+byte(leaf), '"', ':')
+		switch leaf % 3 {
+		case 0:
+			dst = strconv.AppendInt(dst, int64(i*(leaf+1)), 10)
+		case 1:
+			dst = strconv.AppendBool(dst, i%2 == 0)
+		default:
+			dst = strconv.AppendQuote(dst, padding[i%44:i%44+32])
+		}
+	}
+	return append(dst, '}')
+}
+
+// permuted returns the n of row i: each number below Rows once, in no order. The
+// factor is a prime larger than any number of rows.
+func (w Rows) permuted(i int) int { return i * 1_000_000_007 % w.Rows }
+
+// window returns the first n of the seq-th range of a length, spread over all.
+func (w Rows) window(seq int64, length int) int {
+	return int(seq * 7919 % int64(max(1, w.Rows-length+1)))
+}

@@ -1,0 +1,13 @@
+package bench
+
+import _ "embed"
+
+// openRules let everybody do everything, as fast as rules can.
+const openRules = `{"rules": {".read": true, ".write": true}}`
+
+// chatRules are rules as an application has them: who is a member of a room
+// reads it and posts to it, in his own name and at the server's time; what
+// points to a message must point to one that is there.
+//
+//go:embed chat.rules.json
+var chatRules string

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/dogwooddb/dogwood/server/auth"
+)
+
+// authFlags say which credentials a server accepts beside its admin secret.
+type authFlags struct {
+	JWKS       []string      `name:"jwks" group:"Tokens" help:"Accept ID tokens that a key of this set (JWKS) signed: a file or an https address." placeholder:"FILE|URL"`
+	Issuer     []string      `group:"Tokens" help:"Issuer (iss) that ID tokens must have; one of them, if there are several." placeholder:"ISS"`
+	Audience   []string      `group:"Tokens" help:"Audience (aud) that ID tokens must have, for all databases or for one." placeholder:"[NAMESPACE=]AUD"`
+	ClockSkew  time.Duration `group:"Tokens" help:"By how much the clocks of those who make tokens may be wrong." default:"1m"`
+	SecretFile []string      `group:"Tokens" help:"File with more secrets, one a line, for all databases or for one." placeholder:"[NAMESPACE=]FILE"`
+}
+
+func (f *authFlags) options(log *slog.Logger) (auth.Options, error) {
+	if f.ClockSkew <= 0 || f.ClockSkew > time.Hour {
+		return auth.Options{}, fmt.Errorf("--clock-skew %s: not between 0 and an hour", f.ClockSkew)
+	}
+	o := auth.Options{KeySets: f.JWKS, Issuers: f.Issuer, Skew: f.ClockSkew}
+	for _, text := range f.Audience {
+		ns, name := cutNamespace(text)
+		o.Audiences = append(o.Audiences, auth.Audience{Name: name, Namespace: ns})
+	}
+	for _, text := range f.SecretFile {
+		ns, file := cutNamespace(text)
+		list, err := readSecretFile(file)
+		if err != nil {
+			return auth.Options{}, fmt.Errorf("--secret-file: %w", err)
+		}
+		if othersCanRead(file) {
+			log.Warn("others can read secrets", "file", file)
+		}
+		for _, s := range list {
+			if ns != "" {
+				s.Namespaces = []string{ns}
+			}
+			o.Secrets = append(o.Secrets, s)
+		}
+	}
+	return o, nil
+}
+
+func readSecretFile(file string) ([]auth.Secret, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	list, err := auth.ReadSecrets(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return list, nil
+}
+
+// cutNamespace splits NAMESPACE=VALUE. What has another character than those of
+// namespaces before the first = is a value as a whole, such as an address.
+func cutNamespace(text string) (ns, value string) {
+	ns, value, ok := strings.Cut(text, "=")
+	if !ok || ns == "" || strings.Trim(ns, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return "", text
+	}
+	return ns, value
+}
+
+// shownPlaces returns addresses without the passwords in them.
+func shownPlaces(places []string) string {
+	var shown []string
+	for _, place := range places {
+		if u, err := url.Parse(place); err == nil {
+			place = u.Redacted()
+		}
+		shown = append(shown, place)
+	}
+	return strings.Join(shown, ", ")
+}
+
+// greet prints what is accepted.
+func (f *authFlags) greet(w io.Writer) {
+	for _, file := range f.SecretFile {
+		fmt.Fprintf(w, "  secrets        %s\n", file)
+	}
+	if len(f.JWKS) > 0 {
+		fmt.Fprintf(w, "  ID tokens      issuer %s\n                 audience %s\n                 keys from %s\n",
+			strings.Join(f.Issuer, ", "), strings.Join(f.Audience, ", "), shownPlaces(f.JWKS))
+	}
+}

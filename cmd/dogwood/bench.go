@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/pprof"
+	"time"
+
+	"github.com/dogwooddb/dogwood/bench"
+)
+
+// benchCommand has the settings that all workloads share.
+type benchCommand struct {
+	Set     benchSet     `cmd:"" help:"Durable writes of small objects over realtime connections."`
+	Chat    benchChat    `cmd:"" help:"Rooms whose members follow the last messages and take turns to post."`
+	Fanout  benchFanout  `cmd:"" help:"One writer, many subscribers."`
+	Idle    benchIdle    `cmd:"" help:"Connections that follow a path and do nothing, and the memory that they take."`
+	Shallow benchShallow `cmd:"" help:"Lists of keys of a wide node, over REST."`
+	Query   benchQuery   `cmd:"" help:"Ranges of an index, over a realtime connection and REST."`
+	RestGet benchRESTGet `cmd:"" name:"rest-get" help:"GET requests over keep-alive connections."`
+	RestPut benchRESTPut `cmd:"" name:"rest-put" help:"Durable PUT requests over keep-alive connections."`
+
+	URL        string `group:"Server" help:"Address of the server to load." default:"http://127.0.0.1:9000" aliases:"server"`
+	Namespace  string `group:"Server" help:"Database to load, which must be empty. Without it a new one is named, which development servers make." aliases:"ns,instance" placeholder:"NAME"`
+	SecretFile string `group:"Server" help:"File that holds the admin secret. Without it, the environment variable DOGWOOD_SECRET is used." type:"path" placeholder:"FILE"`
+	Owner      bool   `group:"Server" help:"Act as the owner of a development server."`
+	Pid        int    `group:"Server" help:"Process id of the server if it runs here, to report its memory and processor time." env:"-" placeholder:"PID"`
+	Spawn      string `group:"Server" help:"Start a server for each run, serve or dev, with data in a new directory on disk." enum:",serve,dev" default:"" placeholder:"serve|dev" env:"-"`
+	SpawnDir   string `group:"Server" help:"Where to make that directory; the system's place for temporary files if it is not given." type:"path" placeholder:"DIR" env:"-"`
+	Force      bool   `group:"Server" help:"Load a database that is not empty. Its data may be overwritten and its rules are replaced." env:"-"`
+	Keep       bool   `group:"Server" help:"Leave the data in the database." env:"-"`
+
+	Duration time.Duration  `group:"Load" help:"How long to measure; 10s if there is no --count either." env:"-"`
+	Count    int64          `group:"Load" help:"How many operations to measure." env:"-"`
+	WarmUp   *time.Duration `group:"Load" help:"Load before the measured part; 1s, or none with --count." env:"-"`
+	Rate     float64        `group:"Load" help:"Operations per second that are due, however slow the answers are; latencies count from when they were due. Without it the next operation waits for an answer." env:"-"`
+	Repeat   int            `group:"Load" help:"Runs, of whose figures the medians are printed." default:"1" env:"-"`
+
+	JSON       bool   `group:"Output" name:"json" help:"Print JSON." env:"-"`
+	CPUProfile string `group:"Output" name:"cpu-profile" help:"Write a processor profile of the load generator to a file." type:"path" env:"-" placeholder:"FILE"`
+}
+
+func (benchCommand) Help() string {
+	return `Loads a server and reports rates and latencies. Any server that speaks the
+protocol can be loaded, but give it a database of its own: the bench sets rules,
+writes, and deletes what it wrote. With --spawn one command does everything.
+
+Ctrl-C ends a run early and prints what was measured. Processor time of both
+sides is printed where it can be known: a generator that needs a whole core may
+be what limits the figures.
+
+Examples:
+
+  dogwood bench set --spawn serve --repeat 5
+  dogwood bench chat --rules chat --spawn serve
+  dogwood bench chat --compare-rules --spawn serve --repeat 5
+  dogwood bench set --rate 2000 --connections 4 --duration 30s --owner
+  dogwood bench idle --connections 10000 --url http://127.0.0.1:9000 --pid 4711
+  dogwood bench rest-get --json --url https://example.org --ns bench --secret-file secret`
+}
+
+// options returns what the flags say about the load.
+func (c *benchCommand) options() bench.Options {
+	o := bench.Options{
+		Duration: c.Duration, Count: c.Count, Rate: c.Rate,
+		Force: c.Force, Keep: c.Keep,
+	}
+	if o.Count == 0 && o.Duration == 0 {
+		o.Duration = 10 * time.Second
+	}
+	switch {
+	case c.WarmUp != nil:
+		o.Warmup = *c.WarmUp
+	case o.Count == 0:
+		o.Warmup = time.Second
+	}
+	return o
+}
+
+// maxRepeat bounds the runs of one command.
+const maxRepeat = 1000
+
+// A benchReport is what one command has measured.
+type benchReport struct {
+	Machine  bench.Machine  `json:"machine"`
+	Workload string         `json:"workload"`
+	Runs     []bench.Result `json:"runs"`
+	Median   bench.Result   `json:"median"`
+	Ratio    *float64       `json:"ratio,omitempty"`     // of the rates under chat rules and open rules
+	Time     *float64       `json:"timeRatio,omitempty"` // of the server's processor time for each post
+	Against  []bench.Result `json:"against,omitempty"`
+	Other    *bench.Result  `json:"againstMedian,omitempty"`
+	describe string
+}
+
+// measure runs workloads in turn, as often as asked for. The first one is what
+// is reported, a second one is what it is compared with.
+func (c *benchCommand) measure(e *env, workloads ...bench.Workload) error {
+	if c.Repeat < 1 || c.Repeat > maxRepeat {
+		return fmt.Errorf("--repeat must be between 1 and %d", maxRepeat)
+	}
+	stop, err := c.profile()
+	if err != nil {
+		return err
+	}
+	runs, err := c.runAll(e, workloads)
+	if err := errors.Join(err, stop()); err != nil {
+		return err
+	}
+	report, err := c.report(runs)
+	if err != nil {
+		return err
+	}
+	if err := c.print(e, report); err != nil {
+		return err
+	}
+	return verdict(e.ctx, runs)
+}
+
+// runAll returns the results of each workload. An interrupted run is the last.
+func (c *benchCommand) runAll(e *env, workloads []bench.Workload) (runs [][]bench.Result, err error) {
+	runs = make([][]bench.Result, len(workloads))
+	for n := range c.Repeat {
+		for i, w := range workloads {
+			if e.ctx.Err() != nil {
+				return runs, nil
+			}
+			res, err := c.run(e, w, n+1)
+			switch {
+			case err != nil && e.ctx.Err() == nil:
+				return nil, err
+			case err != nil && len(runs[0]) == 0:
+				return nil, errInterrupted
+			case err != nil:
+				return runs, nil // it was interrupted before it began
+			}
+			runs[i] = append(runs[i], res)
+		}
+	}
+	return runs, nil
+}
+
+// run measures once, on a new server or a new database if that is up to us.
+func (c *benchCommand) run(e *env, w bench.Workload, n int) (res bench.Result, err error) {
+	o := c.options()
+	p := newBenchProgress(e, w.Name(), n, c.Repeat, o)
+	defer p.clear()
+	o.Progress = p.show
+	if c.Spawn == "" {
+		if o.Target, err = c.target(); err != nil {
+			return bench.Result{}, err
+		}
+		return bench.Run(e.ctx, w, o)
+	}
+	s, err := spawn(e.ctx, c.Spawn, c.SpawnDir)
+	if err != nil {
+		return bench.Result{}, err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	o.Target, o.Keep = s.target, true // it goes with the directory
+	return bench.Run(e.ctx, w, o)
+}
+
+// target is the server that the flags name.
+func (c *benchCommand) target() (bench.Target, error) {
+	f := clientFlags{URL: c.URL, Namespace: c.Namespace, SecretFile: c.SecretFile, Owner: c.Owner}
+	db, err := f.client()
+	if err != nil {
+		return bench.Target{}, err
+	}
+	t := bench.Target{URL: db.base.Scheme + "://" + db.base.Host, Namespace: db.ns, Secret: db.bearer, PID: c.Pid}
+	if t.Namespace == "" {
+		t.Namespace = fmt.Sprintf("bench-%x", time.Now().UnixNano())
+	}
+	return t, nil
+}
+
+// profile begins to profile this process, if that was asked for.
+func (c *benchCommand) profile() (stop func() error, err error) {
+	if c.CPUProfile == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.Create(c.CPUProfile)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
+	}, nil
+}
+
+func (c *benchCommand) report(runs [][]bench.Result) (benchReport, error) {
+	dir := ""
+	if c.Spawn != "" {
+		if dir = c.SpawnDir; dir == "" {
+			dir = os.TempDir()
+		}
+	}
+	machine, err := bench.ThisMachine(dir)
+	if err != nil {
+		return benchReport{}, fmt.Errorf("measure syncs: %w", err)
+	}
+	m := bench.Median(runs[0])
+	r := benchReport{Machine: machine, Workload: m.Workload, Runs: runs[0], Median: m, describe: m.Settings.Describe()}
+	if len(runs) == 2 && len(runs[1]) > 0 {
+		other := bench.Median(runs[1])
+		rate := ratioOf(runs[0], runs[1], func(r bench.Result) float64 { return r.PerSecond })
+		time := ratioOf(runs[0], runs[1], func(r bench.Result) float64 { return r.ServerMicros })
+		r.Against, r.Other, r.Ratio, r.Time = runs[1], &other, &rate, &time
+	}
+	return r, nil
+}
+
+// ratioOf returns the median of the ratios of a figure in runs that were made
+// one after the other, which have seen the same machine.
+func ratioOf(a, b []bench.Result, figure func(bench.Result) float64) float64 {
+	var ratios []float64
+	for i := range min(len(a), len(b)) {
+		if figure(b[i]) > 0 {
+			ratios = append(ratios, figure(a[i])/figure(b[i]))
+		}
+	}
+	return bench.MedianOf(ratios)
+}
+
+func (c *benchCommand) print(e *env, r benchReport) error {
+	if !c.JSON {
+		return printBench(e.stdout, r)
+	}
+	enc := json.NewEncoder(e.stdout)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(r)
+}
+
+// verdict is an error if what was printed is not what was asked for.
+func verdict(ctx context.Context, runs [][]bench.Result) error {
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	for _, results := range runs {
+		for _, r := range results {
+			if r.Failed > 0 {
+				return fmt.Errorf("%d operations failed: %s", r.Failed, r.Reason)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/dogwooddb/dogwood/bench"
+)
+
+// A spawned server is a child process with a data directory of its own.
+type spawned struct {
+	cmd    *exec.Cmd
+	dir    string
+	stderr bytes.Buffer
+	target bench.Target
+}
+
+// spawnedNamespace is the database of a spawned server.
+const spawnedNamespace = "bench"
+
+// How long a spawned server may take to start, and to end before it is killed.
+const (
+	spawnTimeout = 30 * time.Second
+	endTimeout   = 15 * time.Second
+)
+
+// spawn starts this program as a server, with its data on disk below a place.
+func spawn(ctx context.Context, mode, place string) (*spawned, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(place, "dogwood-bench-*")
+	if err != nil {
+		return nil, err
+	}
+	s := &spawned{dir: dir}
+	args := []string{"dogwood", mode, "--port", "0", "--data", filepath.Join(dir, "data"), "--default-namespace", spawnedNamespace}
+	if mode == "serve" {
+		args = append(args, "--namespace", spawnedNamespace)
+	}
+	s.cmd = &exec.Cmd{Path: self, Args: args, Env: withoutSettings(os.Environ()), Stderr: &s.stderr, SysProcAttr: ownGroup()}
+	if err := s.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("start dogwood %s: %w", mode, err), s.stop())
+	}
+	s.target.Namespace, s.target.PID, s.target.Secret = spawnedNamespace, s.cmd.Process.Pid, "owner"
+	if mode == "serve" {
+		if s.target.Secret, err = adminSecret(filepath.Join(dir, "data")); err != nil {
+			return nil, errors.Join(err, s.stop())
+		}
+	}
+	return s, nil
+}
+
+// withoutSettings drops the variables that stand for flags: a spawned server has
+// exactly those that it is given.
+func withoutSettings(environ []string) (kept []string) {
+	for _, pair := range environ {
+		if !strings.HasPrefix(pair, envPrefix+"_") {
+			kept = append(kept, pair)
+		}
+	}
+	return kept
+}
+
+// start waits for the line that says where the server listens.
+func (s *spawned) start(ctx context.Context) error {
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	first := make(chan string, 1)
+	go func() {
+		r := bufio.NewReader(out)
+		line, _ := r.ReadString('\n') // an end without a line is one without an address
+		first <- line
+		_, _ = io.Copy(io.Discard, r) // so that it never waits for us
+	}()
+	select {
+	case line := <-first:
+		url, ok := strings.CutPrefix(strings.TrimSpace(line), "Listening on ")
+		if !ok {
+			return fmt.Errorf("it says %q %s", line, s.complaint())
+		}
+		s.target.URL = url
+		return nil
+	case <-time.After(spawnTimeout):
+		return errors.New("it does not listen")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// complaint ends the server and returns what it has written to its log.
+func (s *spawned) complaint() string {
+	_ = s.end() // it has ended, or is of no use
+	return strings.TrimSpace(s.stderr.String())
+}
+
+// stop ends the server and removes its data.
+func (s *spawned) stop() error { return errors.Join(s.end(), os.RemoveAll(s.dir)) }
+
+// end asks the server to end and waits for it.
+func (s *spawned) end() error {
+	if s.cmd.Process == nil || s.cmd.ProcessState != nil {
+		return nil
+	}
+	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+	kill := time.AfterFunc(endTimeout, func() { _ = s.cmd.Process.Kill() })
+	defer kill.Stop()
+	if err := s.cmd.Wait(); err != nil {
+		return fmt.Errorf("the server ended badly: %w\n%s", err, strings.TrimSpace(s.stderr.String()))
+	}
+	return nil
+}

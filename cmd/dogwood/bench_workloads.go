@@ -1,0 +1,105 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/dogwooddb/dogwood/bench"
+)
+
+type benchSet struct {
+	Connections int `help:"Connections that write." default:"16" env:"-"`
+	InFlight    int `help:"Writes of each connection that are not acknowledged." default:"16" env:"-"`
+	Size        int `help:"Bytes of an object." default:"200" env:"-"`
+}
+
+func (c *benchSet) Run(e *env, b *benchCommand) error {
+	return b.measure(e, bench.Set{Connections: c.Connections, InFlight: c.InFlight, Size: c.Size})
+}
+
+type benchChat struct {
+	Rooms        int    `help:"Rooms." default:"20" env:"-"`
+	Members      int    `help:"Members of each room, with a connection each." default:"25" env:"-"`
+	Window       int    `help:"Messages that members follow." default:"50" env:"-"`
+	Size         int    `help:"Bytes of a message." default:"100" env:"-"`
+	Rules        string `help:"Rules of the database: open, or chat for those of an application." enum:"open,chat" default:"open" env:"-"`
+	CompareRules bool   `help:"Measure with chat rules and with open rules in turn, three times unless --repeat says otherwise, and print the ratio." env:"-"`
+}
+
+func (c *benchChat) Run(e *env, b *benchCommand) error {
+	w := bench.Chat{Rooms: c.Rooms, Members: c.Members, Window: c.Window, Size: c.Size, Rules: c.Rules, SignIn: c.CompareRules}
+	if !c.CompareRules {
+		return b.measure(e, w)
+	}
+	if b.Spawn == "" && b.Namespace != "" && b.Keep {
+		return errors.New("--compare-rules needs an empty database for each run; leave --keep out")
+	}
+	if b.Repeat == 1 {
+		b.Repeat = 3
+	}
+	strict, open := w, w
+	strict.Rules, open.Rules = bench.RulesChat, bench.RulesOpen
+	return b.measure(e, strict, open)
+}
+
+type benchFanout struct {
+	Subscribers int `help:"Connections that follow." default:"1000" env:"-"`
+	InFlight    int `help:"Writes that not all subscribers have." default:"64" env:"-"`
+	Size        int `help:"Bytes of a value." default:"100" env:"-"`
+}
+
+func (c *benchFanout) Run(e *env, b *benchCommand) error {
+	return b.measure(e, bench.Fanout{Subscribers: c.Subscribers, InFlight: c.InFlight, Size: c.Size})
+}
+
+type benchIdle struct {
+	Connections int `help:"Connections. --duration says how long they are held." default:"10000" env:"-"`
+}
+
+func (c *benchIdle) Run(e *env, b *benchCommand) error {
+	return b.measure(e, bench.Idle{Connections: c.Connections})
+}
+
+type benchShallow struct {
+	Rows    int `help:"Rows of ten leaves, some 220 bytes each." default:"100000" env:"-"`
+	Sockets int `help:"Connections, with one request each at a time." default:"1" env:"-"`
+}
+
+func (c *benchShallow) Run(e *env, b *benchCommand) error {
+	return b.measure(e, bench.Shallow{Rows: bench.Rows{Rows: c.Rows}, Sockets: c.Sockets})
+}
+
+type benchQuery struct {
+	Rows        int    `help:"Rows of ten leaves, some 220 bytes each." default:"100000" env:"-"`
+	Window      int    `help:"Rows of a range." default:"50" env:"-"`
+	Connections int    `help:"Connections, with one query each at a time." default:"1" env:"-"`
+	Over        string `help:"What to ask over: socket, rest or both, one after the other." enum:"socket,rest,both" default:"both" env:"-"`
+}
+
+func (c *benchQuery) Run(e *env, b *benchCommand) error {
+	w := bench.Query{Rows: bench.Rows{Rows: c.Rows}, Window: c.Window, Connections: c.Connections, Over: c.Over}
+	if c.Over != "both" {
+		return b.measure(e, w)
+	}
+	w.Over = bench.OverSocket
+	if err := b.measure(e, w); err != nil {
+		return err
+	}
+	w.Over = bench.OverREST
+	return b.measure(e, w)
+}
+
+type benchRESTGet struct {
+	Sockets int `help:"Connections, with one request each at a time." default:"32" env:"-"`
+}
+
+func (c *benchRESTGet) Run(e *env, b *benchCommand) error {
+	return b.measure(e, bench.RESTGet{Sockets: c.Sockets})
+}
+
+type benchRESTPut struct {
+	Sockets int `help:"Connections, with one request each at a time." default:"32" env:"-"`
+}
+
+func (c *benchRESTPut) Run(e *env, b *benchCommand) error {
+	return b.measure(e, bench.RESTPut{Sockets: c.Sockets})
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/rules/explain"
+	"github.com/dogwooddb/dogwood/rules/ruleslint"
+	"github.com/dogwooddb/dogwood/rules/rulestest"
+)
+
+type rulesCheckCommand struct {
+	Files  []string `arg:"" name:"file" help:"Rules files; - is standard input."`
+	JSON   bool     `name:"json" help:"Print a list of findings as JSON." env:"-"`
+	Strict bool     `help:"Fail on warnings too." env:"-"`
+	rulesLanguage
+}
+
+func (rulesCheckCommand) Help() string {
+	return `Prints everything that is wrong, with the line and a caret, and then what is
+suspicious (see dogwood rules lint --codes). The exit code is 2 if a file does
+not compile; with --strict it is 1 if there are warnings.
+
+Examples:
+
+  dogwood rules check database.rules.json
+  dogwood rules check --strict rules/*.json
+  dogwood rules check --dialect wilddog old-rules.json`
+}
+
+// A finding is an error or a warning for programs.
+type finding struct {
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Column   int    `json:"column"`
+	Severity string `json:"severity"` // "error" or "warning"
+	Code     string `json:"code,omitempty"`
+	Rule     string `json:"rule,omitempty"`
+	Message  string `json:"message"`
+}
+
+func (c *rulesCheckCommand) Run(e *env) error {
+	r := findingReporter{env: e, json: c.JSON}
+	for _, file := range c.Files {
+		src, err := c.source(e, file)
+		if err != nil {
+			return err
+		}
+		if err := r.check(src, true); err != nil {
+			return err
+		}
+	}
+	if err := r.flush(); err != nil {
+		return err
+	}
+	switch {
+	case r.errors > 0:
+		return unusable(errors.New(count(r.errors, "error")))
+	case c.Strict && r.warnings > 0:
+		return failed("%s", count(r.warnings, "warning"))
+	}
+	return nil
+}
+
+// A findingReporter prints errors and warnings of rules.
+type findingReporter struct {
+	*env
+	json             bool
+	found            []finding
+	errors, warnings int
+}
+
+// check compiles rules and, if they compile, looks for what is suspicious.
+func (r *findingReporter) check(src *rulestest.Source, withErrors bool) error {
+	rs, err := src.Compile()
+	var errs rules.Errors
+	if errors.As(err, &errs) {
+		if !withErrors {
+			_, err := compile(r.env, src)
+			return err
+		}
+		r.errors += len(errs)
+		return r.report(src, "error", "", errs)
+	}
+	if err != nil {
+		return unusable(err)
+	}
+	warnings, err := ruleslint.Lint(rs)
+	if err != nil {
+		return unusable(err)
+	}
+	r.warnings += len(warnings)
+	for _, w := range warnings {
+		err := r.report(src, "warning", w.Code, rules.Errors{{Pos: w.Pos, Rule: w.Rule, Msg: w.Msg}})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// report prints findings of a file, or keeps them for flush.
+func (r *findingReporter) report(src *rulestest.Source, severity, code string, errs rules.Errors) error {
+	for _, err := range errs {
+		if r.json {
+			r.found = append(r.found, finding{src.File, err.Pos.Line, err.Pos.Col, severity, code, err.Rule, err.Msg})
+			continue
+		}
+		shown := *err
+		if severity == "warning" {
+			shown.Msg = fmt.Sprintf("warning: %s (%s)", err.Msg, code)
+		}
+		if err := explain.Errors(r.stdout, src.File, src.Text, rules.Errors{&shown}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flush prints the findings as JSON if that is wanted.
+func (r *findingReporter) flush() error {
+	if !r.json {
+		return nil
+	}
+	if r.found == nil {
+		r.found = []finding{}
+	}
+	w := json.NewEncoder(r.stdout)
+	w.SetEscapeHTML(false)
+	w.SetIndent("", "  ")
+	return w.Encode(r.found)
+}

@@ -1,0 +1,253 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/dogwooddb/dogwood/rules"
+	dsync "github.com/dogwooddb/dogwood/sync"
+)
+
+// The commands of this file are about the rules of a running server, those of
+// the others about rules in files.
+
+type rulesDeployCommand struct {
+	File       string `arg:"" optional:"" default:"database.rules.json" help:"Rules document, database.rules.json if it is not given."`
+	DryRun     bool   `help:"Only have the server check them."`
+	Comment    string `short:"m" help:"Text to keep with the version." placeholder:"TEXT"`
+	Dialect    string `help:"Language of the document, firebase or wilddog; what the server is set to if it is not given." placeholder:"NAME"`
+	Extensions string `help:"Extensions that the document uses: newRoot." placeholder:"NAMES"`
+	clientFlags
+}
+
+func (rulesDeployCommand) Help() string {
+	return `The server checks the rules first and shows what is wrong with them; rules that
+are in force then stay as they are. Rules take effect at once, and each change is
+kept as a version.
+
+Examples:
+
+  dogwood rules deploy --secret-file dogwood-data/admin-secret
+  dogwood rules deploy chat.rules.json --namespace chat -m 'rooms can be left'`
+}
+
+func (c *rulesDeployCommand) Run(e *env) error {
+	db, err := c.client()
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(c.File)
+	if err != nil {
+		return err
+	}
+	query := url.Values{}
+	for name, value := range map[string]string{"comment": c.Comment, "dialect": c.Dialect, "extensions": c.Extensions} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	query.Set("dryRun", "true")
+	if err := c.upload(e.ctx, db, query, text); err != nil || c.DryRun {
+		return err
+	}
+	query.Del("dryRun")
+	if err := c.upload(e.ctx, db, query, text); err != nil {
+		return err
+	}
+	e.say("The rules of %s are in force.", c.File)
+	return nil
+}
+
+func (c *rulesDeployCommand) upload(ctx context.Context, db *client, query url.Values, text []byte) error {
+	r, err := db.request(ctx, http.MethodPut, rulesPlace, query, bytesPayload(text))
+	if err != nil {
+		return err
+	}
+	resp, err := db.http.Do(r)
+	if err != nil {
+		return db.unreachable(ctx, err)
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode/100 == 2:
+		return nil
+	case resp.StatusCode == http.StatusBadRequest:
+		return refusedRules(c.File, string(text), resp)
+	}
+	return db.refusal(resp)
+}
+
+// maxRefusal bounds what is read of an answer that refuses rules.
+const maxRefusal = 1 << 20
+
+// refusedRules returns the error that shows what a server found wrong in rules.
+func refusedRules(file, text string, resp *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+	if err != nil {
+		return err
+	}
+	var answer struct{ Error string }
+	if json.Unmarshal(body, &answer) != nil || answer.Error == "" {
+		return fmt.Errorf("the server answered %s", resp.Status)
+	}
+	var errs rules.Errors
+	for line := range strings.SplitSeq(strings.TrimSpace(answer.Error), "\n") {
+		var at rules.Pos
+		if n, _ := fmt.Sscanf(line, "%d:%d:", &at.Line, &at.Col); n != 2 {
+			return errors.New(printable(answer.Error))
+		}
+		errs = append(errs, &rules.SyntaxError{Pos: at, Msg: printable(strings.TrimPrefix(line, at.String()+": "))})
+	}
+	return drawErrors(file, text, errs)
+}
+
+func bytesPayload(text []byte) *payload {
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
+	body, _ := open()
+	return &payload{body, int64(len(text)), open}
+}
+
+// Where a server has its rules and their versions.
+const (
+	rulesPlace    = "/.settings/rules"
+	versionsPlace = "/.settings/rules/versions"
+	rollbackPlace = "/.settings/rules/rollback"
+)
+
+type rulesHistoryCommand struct {
+	Version int64 `arg:"" optional:"" help:"Version to print; without it, they are listed."`
+	JSON    bool  `name:"json" help:"List as JSON."`
+	clientFlags
+}
+
+func (rulesHistoryCommand) Help() string {
+	return `A server keeps the last 100 versions of the rules, of at most 16 MiB in all. The
+first of the list is in force.
+
+Examples:
+
+  dogwood rules history --secret-file dogwood-data/admin-secret
+  dogwood rules history 7 > database.rules.json`
+}
+
+func (c *rulesHistoryCommand) Run(e *env) error {
+	db, err := c.client()
+	if err != nil {
+		return err
+	}
+	place := versionsPlace
+	if c.Version != 0 {
+		place = fmt.Sprintf("%s/%d", versionsPlace, c.Version)
+	}
+	if c.Version != 0 || c.JSON {
+		r, err := db.request(e.ctx, http.MethodGet, place, nil, nil)
+		if err != nil {
+			return err
+		}
+		return db.call(r, e.stdout)
+	}
+	list, err := db.rulesHistory(e.ctx)
+	if err != nil {
+		return err
+	}
+	return printHistory(e.stdout, list)
+}
+
+// rulesHistory returns the versions of a database's rules, newest first.
+func (c *client) rulesHistory(ctx context.Context) (list []dsync.RulesVersion, err error) {
+	var text bytes.Buffer
+	r, err := c.request(ctx, http.MethodGet, versionsPlace, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.call(r, &text); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text.Bytes(), &list); err != nil {
+		return nil, fmt.Errorf("versions of the rules: %w", err)
+	}
+	return list, nil
+}
+
+func printHistory(w io.Writer, list []dsync.RulesVersion) error {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	for i, v := range list {
+		notes := []string{}
+		if i == 0 {
+			notes = append(notes, "in force")
+		}
+		if v.Restore != 0 {
+			notes = append(notes, fmt.Sprintf("version %d again", v.Restore))
+		}
+		if v.Dialect == "wilddog" {
+			notes = append(notes, "wilddog")
+		}
+		if v.Comment != "" {
+			notes = append(notes, printable(v.Comment))
+		}
+		fmt.Fprintf(t, "%d\t%s\t%s\t%d bytes\t%s\n", v.Number, v.Time.Local().Format(time.DateTime), printable(v.Author), v.Size, strings.Join(notes, "; "))
+	}
+	return t.Flush()
+}
+
+type rulesRollbackCommand struct {
+	To      int64  `help:"Version to put in force again; the one before that in force if it is not given." placeholder:"VERSION"`
+	Comment string `short:"m" help:"Text to keep with the version." placeholder:"TEXT"`
+	clientFlags
+}
+
+func (rulesRollbackCommand) Help() string {
+	return `The rules of an earlier version become a new one, so nothing is lost: to roll back
+twice is to be where one was.
+
+Examples:
+
+  dogwood rules rollback --secret-file dogwood-data/admin-secret
+  dogwood rules rollback --to 7`
+}
+
+func (c *rulesRollbackCommand) Run(e *env) error {
+	db, err := c.client()
+	if err != nil {
+		return err
+	}
+	to := c.To
+	if to == 0 {
+		list, err := db.rulesHistory(e.ctx)
+		if err != nil {
+			return err
+		}
+		if len(list) < 2 {
+			return errors.New("there is no earlier version of the rules")
+		}
+		to = list[1].Number
+	}
+	body, err := json.Marshal(map[string]any{"version": to, "comment": c.Comment})
+	if err != nil {
+		return err
+	}
+	r, err := db.request(e.ctx, http.MethodPost, rollbackPlace, nil, bytesPayload(body))
+	if err != nil {
+		return err
+	}
+	var answer bytes.Buffer
+	if err := db.call(r, &answer); err != nil {
+		return err
+	}
+	var made struct{ Version int64 }
+	if err := json.Unmarshal(answer.Bytes(), &made); err != nil {
+		return fmt.Errorf("answer of the server: %w", err)
+	}
+	fmt.Fprintf(e.stdout, "The rules of version %d are in force again, as version %d.\n", to, made.Version)
+	return nil
+}

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/rules/explain"
+	"github.com/dogwooddb/dogwood/rules/jsonc"
+	dsync "github.com/dogwooddb/dogwood/sync"
+)
+
+// A rulesSet is the rules that a server begins with, as files say.
+type rulesSet struct {
+	all   *rules.Ruleset            // of databases that are not in of; nil if the files say nothing
+	of    map[string]*rules.Ruleset // by namespace
+	names map[*rules.Ruleset]string // the files that they are from
+	files []rulesFile               // all that were read, in that order
+}
+
+// A rulesFile is a file as it was when it was read.
+type rulesFile struct {
+	name, text string
+	failed     bool // it could not be read
+}
+
+func readRulesFile(name string) (rulesFile, error) {
+	text, err := os.ReadFile(name)
+	return rulesFile{name, string(text), err != nil}, err
+}
+
+// unchanged reports whether the files are as they were. They are few and small,
+// and their times and sizes alone would not show every change.
+func (s *rulesSet) unchanged() bool {
+	for _, f := range s.files {
+		if now, _ := readRulesFile(f.name); now != f {
+			return false
+		}
+	}
+	return true
+}
+
+// name returns the file that rules are from, "" if it is none of these.
+func (s *rulesSet) name(r *rules.Ruleset) string { return s.names[r] }
+
+// A rulesError is what is wrong in a rules document, drawn for people.
+type rulesError struct{ text string }
+
+func (e *rulesError) Error() string { return strings.TrimSuffix(e.text, "\n") }
+
+// loadRules reads a rules document, or those that a firebase.json names. The set
+// says which files were read even if there is an error.
+func loadRules(file string, o dsync.RulesOptions) (*rulesSet, error) {
+	s := &rulesSet{of: make(map[string]*rules.Ruleset), names: make(map[*rules.Ruleset]string)}
+	if !isFirebaseJSON(file) {
+		r, err := s.load(file, o)
+		s.all = r
+		return s, err
+	}
+	targets, err := s.targets(file)
+	if err != nil {
+		return s, err
+	}
+	var errs []error
+	for _, t := range targets {
+		r, err := s.load(t.file, o)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if len(t.namespaces) == 0 {
+			s.all = r
+		}
+		for _, ns := range t.namespaces {
+			s.of[ns] = r
+		}
+	}
+	return s, errors.Join(errs...)
+}
+
+// isFirebaseJSON reports whether a file is a configuration of the firebase tools:
+// firebase.json, or a variant such as firebase.test.json that is no rules document.
+func isFirebaseJSON(file string) bool {
+	base := filepath.Base(file)
+	if base == "firebase.json" || !strings.HasPrefix(base, "firebase") {
+		return base == "firebase.json"
+	}
+	var config map[string]json.RawMessage
+	err := new(rulesSet).readConfig(file, &config)
+	return err == nil && config["rules"] == nil
+}
+
+// read reads a file of the set.
+func (s *rulesSet) read(file string) (string, error) {
+	f, err := readRulesFile(file)
+	s.files = append(s.files, f)
+	return f.text, err
+}
+
+func (s *rulesSet) load(file string, o dsync.RulesOptions) (*rules.Ruleset, error) {
+	text, err := s.read(file)
+	if err != nil {
+		return nil, err
+	}
+	r, err := o.Parse(text)
+	if errs := (rules.Errors)(nil); errors.As(err, &errs) {
+		return nil, drawErrors(file, text, errs)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	s.names[r] = file
+	return r, nil
+}
+
+// drawErrors returns the error that shows what is wrong where in a document.
+func drawErrors(file, text string, errs rules.Errors) error {
+	var b strings.Builder
+	_ = explain.Errors(&b, file, text, errs) // a Builder takes everything
+	return &rulesError{b.String()}
+}
+
+// A rulesTarget is a rules document and the namespaces that it is for, none for
+// all of them.
+type rulesTarget struct {
+	file       string
+	namespaces []string
+}
+
+// A databaseConfig is an element of "database" in a firebase.json.
+type databaseConfig struct {
+	Rules    string `json:"rules"`
+	Instance string `json:"instance"`
+	Target   string `json:"target"`
+}
+
+// targets reads the documents that a firebase.json names: one for all databases,
+// or a list with an instance or a deploy target for each, which stands for the
+// instances that the .firebaserc beside it lists.
+func (s *rulesSet) targets(file string) (list []rulesTarget, err error) {
+	var config struct {
+		Database json.RawMessage `json:"database"`
+	}
+	if err := s.readConfig(file, &config); err != nil {
+		return nil, err
+	}
+	configs, single, err := databaseConfigs(config.Database)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	dir := filepath.Dir(file)
+	for _, c := range configs {
+		t := rulesTarget{file: filepath.Join(dir, c.Rules)}
+		switch {
+		case c.Rules == "":
+			return nil, fmt.Errorf("%s: database: \"rules\" is missing", file)
+		case c.Target != "":
+			if t.namespaces, err = s.instances(filepath.Join(dir, ".firebaserc"), c.Target); err != nil {
+				return nil, err
+			}
+		case c.Instance != "":
+			t.namespaces = []string{c.Instance}
+		case !single:
+			return nil, fmt.Errorf("%s: database: each of several entries needs an \"instance\" or a \"target\"", file)
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+func databaseConfigs(raw json.RawMessage) (list []databaseConfig, single bool, err error) {
+	if len(raw) == 0 {
+		return nil, false, errors.New(`it has no "database", so it names no rules`)
+	}
+	if raw[0] == '[' {
+		if json.Unmarshal(raw, &list) != nil {
+			return nil, false, errors.New(`"database" is no list of objects`)
+		}
+		return list, false, nil
+	}
+	list = make([]databaseConfig, 1)
+	if json.Unmarshal(raw, &list[0]) != nil {
+		return nil, false, errors.New(`"database" is neither an object nor a list`)
+	}
+	return list, true, nil
+}
+
+// instances returns the database instances of a deploy target, in the default
+// project or in the only one that there is.
+func (s *rulesSet) instances(file, target string) ([]string, error) {
+	var config struct {
+		Projects map[string]string `json:"projects"`
+		Targets  map[string]struct {
+			Database map[string][]string `json:"database"`
+		} `json:"targets"`
+	}
+	if err := s.readConfig(file, &config); err != nil {
+		return nil, err
+	}
+	project := config.Projects["default"]
+	if _, ok := config.Targets[project]; !ok && len(config.Targets) == 1 {
+		for project = range config.Targets {
+		}
+	}
+	list := config.Targets[project].Database[target]
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%s: project %q has no database target %q", file, project, target)
+	}
+	return list, nil
+}
+
+// readConfig reads a file of the firebase tools, which may have comments.
+func (s *rulesSet) readConfig(file string, v any) error {
+	text, err := s.read(file)
+	if err != nil {
+		return err
+	}
+	doc, err := jsonc.Parse(text)
+	if err != nil {
+		return fmt.Errorf("%s:%w", file, err)
+	}
+	if err := json.Unmarshal(jsonc.Strict(doc.Root), v); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
+}
+
+// findRules returns the rules file of the working directory, "" if it has none.
+func findRules() string {
+	for _, name := range []string{"firebase.json", "database.rules.json"} {
+		if _, err := os.Stat(name); err != nil {
+			continue
+		}
+		if name == "firebase.json" && !namesRules(name) {
+			continue
+		}
+		return name
+	}
+	return ""
+}
+
+// namesRules reports whether a firebase.json says anything about databases. Most
+// projects have one that does not.
+func namesRules(file string) bool {
+	var config map[string]json.RawMessage
+	err := new(rulesSet).readConfig(file, &config)
+	return err != nil || config["database"] != nil
+}

@@ -1,0 +1,61 @@
+package coverage
+
+import (
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+
+	"github.com/dogwooddb/dogwood/rules"
+)
+
+// markup returns the source of a rule with an element around each boolean
+// sub-expression. Their spans are nested, as the expressions are.
+func markup(r rules.RuleCoverage) template.HTML {
+	if len(r.Expressions) == 0 {
+		return template.HTML(fmt.Sprintf(`<span class="x leaf %s">%s</span>`, stateOf(r.Counts), template.HTMLEscapeString(r.Source)))
+	}
+	m := marker{src: r.Source, list: slices.Clone(r.Expressions)}
+	slices.SortStableFunc(m.list, func(a, b rules.ExprCoverage) int {
+		if a.From != b.From {
+			return a.From - b.From
+		}
+		return b.To - a.To // the outer one first
+	})
+	m.until(len(r.Source))
+	m.text(len(r.Source))
+	return template.HTML(m.out.String())
+}
+
+// A marker writes the source from left to right.
+type marker struct {
+	src  string
+	list []rules.ExprCoverage // those to come
+	at   int                  // bytes of src that are written
+	out  strings.Builder
+}
+
+// until writes the expressions that end at end or before.
+func (m *marker) until(end int) {
+	for len(m.list) > 0 && m.list[0].To <= end && m.list[0].From >= m.at {
+		x := m.list[0]
+		m.list = m.list[1:]
+		m.text(x.From)
+		class := "part"
+		if len(m.list) == 0 || m.list[0].From >= x.To {
+			class = "leaf"
+		}
+		fmt.Fprintf(&m.out, `<span class="x %s %s" title="true %d, false %d, error %d">`, class, stateOf(x.Counts), x.True, x.False, x.Error)
+		m.until(x.To)
+		m.text(x.To)
+		m.out.WriteString("</span>")
+	}
+}
+
+// text writes the source up to a byte.
+func (m *marker) text(to int) {
+	if to > m.at {
+		m.out.WriteString(template.HTMLEscapeString(m.src[m.at:to]))
+		m.at = to
+	}
+}

@@ -1,0 +1,162 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/rules/lang"
+)
+
+// A drawing is the source of a rule with the values of its parts.
+type drawing struct {
+	source string
+	notes  []note
+	cut    bool // there were more
+}
+
+// A note is the value of the part of a source from one byte to another.
+type note struct {
+	from, to int
+	text     string
+}
+
+// add takes the values over that tell something.
+func (d *drawing) add(values []rules.Value) {
+	seen := make(map[[2]int]int)
+	for _, v := range values {
+		if obvious(v.Expr) {
+			continue
+		}
+		from, to := v.Expr.Span()
+		if from < 0 || to > len(d.source) || from >= to {
+			continue
+		}
+		n := note{from, to, noteText(v)}
+		if i, again := seen[[2]int{from, to}]; again {
+			d.notes[i] = n
+			continue
+		}
+		if len(d.notes) == maxValues {
+			d.cut = true
+			break
+		}
+		seen[[2]int{from, to}] = len(d.notes)
+		d.notes = append(d.notes, n)
+	}
+	slices.SortStableFunc(d.notes, func(a, b note) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to))
+	})
+}
+
+func noteText(v rules.Value) string {
+	text := shorten(v.Text, maxValue)
+	if v.Failed {
+		return "error: " + text
+	}
+	return text
+}
+
+// obvious reports whether an expression says itself what it is: literals, and
+// the trees root, data, newData and newRoot as such.
+func obvious(x lang.Expr) bool {
+	switch x := x.(type) {
+	case *lang.Literal, *lang.Regex, *lang.Array:
+		return true
+	case *lang.Variable:
+		switch x.Name {
+		case "root", "data", "newData", "newRoot", "query":
+			return true
+		}
+	}
+	return false
+}
+
+// lines returns the drawing. Line breaks in front of the source and behind it
+// are left out, and what all lines but the first are indented by beyond two
+// characters.
+func (d *drawing) lines() (out []string) {
+	from, surplus := 0, d.surplus()
+	for line := range strings.SplitAfterSeq(d.source, "\n") {
+		to := from + len(strings.TrimRight(line, "\r\n"))
+		start := from
+		if from > 0 {
+			start = min(from+surplus, to)
+		}
+		if text := clean(d.source[start:to]); strings.TrimSpace(text) != "" || len(out) > 0 {
+			out = append(out, shorten(text, 2*maxLine))
+		}
+		out = append(out, d.below(start, to)...)
+		from += len(line)
+	}
+	for len(out) > 0 && strings.TrimSpace(out[len(out)-1]) == "" {
+		out = out[:len(out)-1]
+	}
+	if d.cut {
+		out = append(out, "…")
+	}
+	return out
+}
+
+// surplus returns by how many bytes all lines but the first are indented, less
+// two.
+func (d *drawing) surplus() int {
+	_, rest, _ := strings.Cut(d.source, "\n")
+	least := -1
+	for line := range strings.SplitSeq(rest, "\n") {
+		trimmed := strings.TrimLeft(line, " \t")
+		if strings.TrimSpace(trimmed) == "" {
+			continue
+		}
+		if n := len(line) - len(trimmed); least < 0 || n < least {
+			least = n
+		}
+	}
+	return max(least-2, 0)
+}
+
+// below returns what stands below the line of the source from one byte to
+// another: carets under each part that begins there, and its value.
+func (d *drawing) below(from, to int) (out []string) {
+	long := utf8.RuneCountInString(d.source[from:to]) > maxLine
+	for _, n := range d.notes {
+		if n.from < from || n.from >= to {
+			continue
+		}
+		end := min(n.to, to)
+		if long {
+			out = append(out, fmt.Sprintf("  %s: %s", shorten(d.source[n.from:end], maxName), n.text))
+			continue
+		}
+		indent := utf8.RuneCountInString(d.source[from:n.from])
+		width := utf8.RuneCountInString(d.source[n.from:end])
+		out = append(out, strings.Repeat(" ", indent)+strings.Repeat("^", width)+" "+n.text)
+	}
+	return out
+}
+
+// clean replaces what moves a cursor by spaces, one for one, so that carets
+// stand below what they mean.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// shorten cuts a text to about max bytes, at a character.
+func shorten(s string, max int) string {
+	if len(s) <= max {
+		return clean(s)
+	}
+	for max > 0 && !utf8.RuneStart(s[max]) {
+		max--
+	}
+	return clean(s[:max]) + "…"
+}

@@ -1,0 +1,44 @@
+package explain
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/dogwooddb/dogwood/rules"
+)
+
+// Errors writes what is wrong in a document: for each error the file, the
+// position and the message, and below it the line with a caret.
+//
+//	database.rules.json:3:15: Unknown variable 'tr'.
+//	    ".read": "tr"
+//	              ^
+func Errors(w io.Writer, file, source string, errs rules.Errors) error {
+	lines := strings.Split(strings.TrimPrefix(source, "\uFEFF"), "\n")
+	var b strings.Builder
+	for _, e := range errs {
+		fmt.Fprintf(&b, "%s:%s\n", file, e)
+		if e.Pos.Line >= 1 && e.Pos.Line <= len(lines) {
+			b.WriteString(excerpt(lines[e.Pos.Line-1], e.Pos.Col))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// excerpt returns a line with a caret below a column. Of a long line it is the
+// part around the column.
+func excerpt(line string, col int) string {
+	text := []rune(clean(strings.TrimRight(line, "\r")))
+	at := min(max(col-1, 0), len(text))
+	from := 0
+	if at > maxLine {
+		from = at - maxLine/2
+	}
+	to := min(from+2*maxLine, len(text))
+	for from < at && text[from] == ' ' {
+		from++ // indentation tells nothing
+	}
+	return fmt.Sprintf("    %s\n    %s^\n", string(text[from:to]), strings.Repeat(" ", at-from))
+}

@@ -1,0 +1,88 @@
+package explain
+
+import (
+	"fmt"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/rules/lang"
+)
+
+// deciding returns the index of the step that decided, -1 if no rule did.
+func deciding(t *rules.Trace) int {
+	for i, s := range t.Steps {
+		if s.Rule.Path == t.Rule && t.Allow && s.Outcome == rules.True {
+			return i
+		}
+	}
+	if t.Allow {
+		return -1
+	}
+	for i := len(t.Steps) - 1; i >= 0; i-- {
+		s := t.Steps[i]
+		if s.Rule.Path == t.Rule && (s.Outcome == rules.False || s.Outcome == rules.Failed) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Brief says in one line how a request was decided: which rule it was and, of a
+// rule that is not true, which of its conditions. It quotes rules, never data.
+func Brief(q *rules.Request, t *rules.Trace) string {
+	text := Operation(q) + ": "
+	i := deciding(t)
+	if i < 0 {
+		if t.Allow {
+			return text + "allowed"
+		}
+		return text + fmt.Sprintf("there is no %s rule on the way to it", ruleFor(q))
+	}
+	s := &t.Steps[i]
+	what := "is " + s.Outcome.String()
+	if s.Outcome == rules.Failed {
+		what = "failed"
+	}
+	text += fmt.Sprintf("%s (%s) %s", s.Rule.Path, s.Rule.Pos, what)
+	if len(q.Writes) > 1 {
+		text += " for " + q.Writes[s.Target].Target.String()
+	}
+	if part := culprit(s); part != "" {
+		text += ", because of: " + part
+	}
+	if s.Outcome == rules.Failed && s.Why != "" {
+		text += " (" + shorten(s.Why, maxValue) + ")"
+	}
+	return text
+}
+
+// culprit returns the source of the first condition of a chain of && that is not
+// true, "" if that is the whole rule.
+func culprit(s *rules.Step) string {
+	if s.Outcome == rules.True {
+		return ""
+	}
+	values := make(map[lang.Expr]string)
+	for _, v := range s.Values {
+		values[v.Expr] = v.Text
+	}
+	x := s.Rule.Expr
+	for {
+		b, ok := x.(*lang.Binary)
+		if !ok || b.Op != lang.And {
+			break
+		}
+		if values[b.X] == "true" {
+			x = b.Y
+		} else {
+			x = b.X
+		}
+	}
+	if x == s.Rule.Expr {
+		return ""
+	}
+	from, to := x.Span()
+	if from < 0 || to > len(s.Rule.Source) || from >= to {
+		return ""
+	}
+	return shorten(s.Rule.Source[from:to], maxValue)
+}

@@ -1,0 +1,175 @@
+package explain
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/rules/lang"
+)
+
+// Options say how much is told.
+type Options struct {
+	Values   bool   // what is written, and what sub-expressions evaluated to: both may show data
+	Deciding bool   // of all the rules asked, only the one that decided
+	Lines    int    // at most so many; 0: no bound but the common ones
+	File     string // name of the rules document, for positions; "" leaves it out
+}
+
+// Bounds of a text.
+const (
+	maxSteps  = 40 // rules
+	maxValues = 60 // of one rule
+	maxWrites = 8  // paths of an update
+	maxAuth   = 200
+	maxValue  = 120 // bytes of one value
+	maxLine   = 120 // a longer line of a source has no values drawn below it
+	maxName   = 60  // bytes of a sub-expression that is quoted
+)
+
+// Text writes how a request was decided, a block of lines.
+func Text(w io.Writer, q *rules.Request, t *rules.Trace, o Options) error {
+	b := &block{o: o}
+	b.head(q, t)
+	decided := deciding(t)
+	for i := range t.Steps {
+		if o.Deciding && i != decided {
+			continue
+		}
+		if i >= maxSteps && i != decided {
+			continue
+		}
+		b.step(&t.Steps[i], i == decided)
+	}
+	if n := len(t.Steps) - maxSteps; n > 0 && !o.Deciding {
+		b.line("  … %d rules in all", len(t.Steps))
+	}
+	if len(t.Steps) == 0 {
+		b.line("  there is no %s rule on the way to it, so nobody may", ruleFor(q))
+	}
+	_, err := io.WriteString(w, b.text.String())
+	return err
+}
+
+// A block is a text that grows by lines.
+type block struct {
+	o     Options
+	text  strings.Builder
+	lines int // written
+}
+
+func (b *block) line(format string, args ...any) {
+	b.lines++
+	switch {
+	case b.o.Lines == 0 || b.lines < b.o.Lines:
+		b.text.WriteString(strings.TrimRight(fmt.Sprintf(format, args...), " ") + "\n")
+	case b.lines == b.o.Lines:
+		b.text.WriteString("  …\n")
+	}
+}
+
+// head says what was asked, and by whom.
+func (b *block) head(q *rules.Request, t *rules.Trace) {
+	b.line("%s  %s  as %s", verdict(t.Decision), Operation(q), caller(q.Auth))
+	if !b.o.Values {
+		return
+	}
+	for i, w := range q.Writes {
+		if i == maxWrites {
+			b.line("  … %d writes in all", len(q.Writes))
+			break
+		}
+		b.line("  %s = %s", w.Target, shorten(w.Node.JSON(), maxValue))
+	}
+}
+
+func verdict(d rules.Decision) string {
+	if d.Allow {
+		return "allowed"
+	}
+	return "denied"
+}
+
+// Operation names a request's operation: "read /rooms/r1", "write /a and 3 more".
+func Operation(q *rules.Request) string {
+	if q.Op == rules.OpRead {
+		if q.Plain || q.Query.IsAll() {
+			return "read " + q.Path.String()
+		}
+		return "query " + q.Path.String()
+	}
+	switch len(q.Writes) {
+	case 0:
+		return "write nothing"
+	case 1:
+		return "write " + q.Writes[0].Target.String()
+	}
+	return fmt.Sprintf("write %s and %d more", q.Writes[0].Target, len(q.Writes)-1)
+}
+
+func ruleFor(q *rules.Request) rules.Kind {
+	if q.Op == rules.OpRead {
+		return rules.ReadRule
+	}
+	return rules.WriteRule
+}
+
+// caller says who asked. The claims of a token may be long, the uid is enough.
+func caller(a rules.Auth) string {
+	switch {
+	case a.IsNull():
+		return "nobody (signed out)"
+	case a.UID != "":
+		return fmt.Sprintf("%q", shorten(a.UID, maxAuth))
+	}
+	return shorten(a.JSON, maxAuth)
+}
+
+// step tells about one rule.
+func (b *block) step(s *rules.Step, decided bool) {
+	mark := " "
+	if decided {
+		mark = "→"
+	}
+	at := ""
+	if len(s.Captures) > 0 {
+		at = "   at " + shorten(s.Path.String(), maxValue)
+	}
+	b.line("%s %-7s  %s   %s%s", mark, s.Outcome, s.Rule.Path, b.place(s.Rule), at)
+	if s.Outcome == rules.Skipped {
+		if s.Why != "" {
+			b.line("%s%s", margin, s.Why)
+		}
+		return
+	}
+	if _, literal := s.Rule.Expr.(*lang.Literal); !literal {
+		b.source(s)
+	}
+	if s.Why != "" && !(b.o.Values && slices.ContainsFunc(s.Values, func(v rules.Value) bool { return v.Failed })) {
+		b.line("%s%s", margin, shorten(s.Why, maxValue))
+	}
+}
+
+// margin is where what belongs to a rule begins.
+const margin = "           "
+
+// place returns the position of a rule, with the file if it is known.
+func (b *block) place(r *rules.Rule) string {
+	if b.o.File == "" {
+		return r.Pos.String()
+	}
+	return b.o.File + ":" + r.Pos.String()
+}
+
+// source draws a rule's source with values below it.
+func (b *block) source(s *rules.Step) {
+	d := drawing{source: s.Rule.Source}
+	if b.o.Values {
+		d.add(s.Values)
+	}
+	for _, line := range d.lines() {
+		b.line("%s%s", margin, line)
+	}
+}

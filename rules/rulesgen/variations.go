@@ -1,0 +1,272 @@
+package rulesgen
+
+import (
+	"encoding/json"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/dogwooddb/dogwood/rules/jsonc"
+	"github.com/dogwooddb/dogwood/rules/rulestest"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// maxText bounds the texts that are as long as a number of the rules says.
+const maxText = 10_000
+
+// A Varier makes operations that differ a little from given ones. With equal
+// seeds it makes equal ones.
+type Varier struct {
+	words  *Words
+	rnd    *rand.Rand
+	edges  []string // JSON of values that the rules may take for a special case
+	leaves []string // edges, and the leaves and keys of the data
+	clocks []int64
+}
+
+// NewVarier returns a varier for rules with these words, tried on this data by
+// these actors.
+func NewVarier(w *Words, world rulestest.World, actors []rulestest.Actor, seed uint64) *Varier {
+	v := &Varier{words: w, rnd: rand.New(rand.NewPCG(seed, 1))}
+	v.edges = []string{"null", "true", "false", "0", "1", "-1", `""`, `"x"`, `{"x":1}`, `{".sv":"timestamp"}`}
+	for _, s := range w.texts {
+		v.edges = appendNew(v.edges, jsonc.Quote(s))
+	}
+	for _, n := range w.numbers {
+		v.clocks = append(v.clocks, int64(n))
+		for _, d := range []float64{-1, 0, 1} {
+			v.edges = appendNew(v.edges, tree.Number(n+d).JSON())
+			if length := int(n + d); length > 1 && length <= maxText {
+				v.edges = append(v.edges, `"`+strings.Repeat("x", length)+`"`)
+			}
+		}
+	}
+	for _, a := range actors {
+		if a.Auth.UID != "" {
+			v.edges = appendNew(v.edges, jsonc.Quote(a.Auth.UID))
+		}
+	}
+	v.leaves = slices.Clone(v.edges)
+	v.collect(world.Root)
+	return v
+}
+
+// collect notes the leaves of the data. Large numbers are taken for times.
+func (v *Varier) collect(n tree.Node) {
+	for key, c := range n.Children() {
+		if s := jsonc.Quote(key); len(v.leaves) < 1000 {
+			v.leaves = appendNew(v.leaves, s)
+		}
+		v.collect(c)
+	}
+	if n.IsLeaf() && len(v.leaves) < 1000 {
+		v.leaves = appendNew(v.leaves, n.Value().JSON())
+	}
+	if t, ok := n.NumberValue(); ok && t > 1e12 && len(v.clocks) < 100 {
+		v.clocks = appendNew(v.clocks, int64(t))
+	}
+}
+
+func pick[T any](v *Varier, list []T) T { return list[v.rnd.IntN(len(list))] }
+
+// Vary returns an operation that differs from op in one or two things. ok is
+// false if it cannot be done.
+func (v *Varier) Vary(op rulestest.Op, actors []rulestest.Actor) (_ rulestest.Op, ok bool) {
+	for n := 1 + v.rnd.IntN(2); n > 0; n-- {
+		switch v.rnd.IntN(6) {
+		case 0:
+			op.Who, op.As = pick(v, actors), ""
+		case 1:
+			if len(v.clocks) > 0 && v.rnd.IntN(3) == 0 {
+				op.Now = pick(v, v.clocks) + int64(v.rnd.IntN(3)) - 1
+			}
+		default:
+			if op, ok = v.content(op); !ok {
+				return op, false
+			}
+		}
+	}
+	return op, true
+}
+
+// content changes what an operation reads or writes.
+func (v *Varier) content(op rulestest.Op) (rulestest.Op, bool) {
+	t := rulestest.OpText{Kind: op.Kind.String(), Path: tree.Target{Path: op.Path, Priority: op.Priority}.String(), Value: op.Value, Socket: op.Socket}
+	switch op.Kind {
+	case rulestest.Read:
+		t.Query = rulestest.QueryText(&op)
+		if v.rnd.IntN(2) == 0 {
+			t.Path = v.path(t.Path)
+		} else {
+			t.Query = v.query(t.Query)
+		}
+	case rulestest.Write:
+		if v.rnd.IntN(4) == 0 {
+			t.Path = v.path(t.Path)
+		} else {
+			t.Value = v.json(t.Value)
+		}
+	case rulestest.Update:
+		t.Value = v.update(t.Value)
+		if v.rnd.IntN(8) == 0 { // one of its writes alone
+			path, value := v.member(t.Value)
+			t = rulestest.OpText{Kind: "write", Path: strings.TrimSuffix(t.Path, "/") + "/" + path, Value: value}
+		}
+	default:
+		return op, false
+	}
+	out, err := t.Parse()
+	if err != nil {
+		return op, false
+	}
+	out.Who, out.As, out.Now = op.Who, op.As, op.Now
+	return out, true
+}
+
+// path changes a path: one key becomes another, or it becomes longer or shorter.
+func (v *Varier) path(path string) string {
+	keys := strings.Split(strings.Trim(path, "/"), "/")
+	switch v.rnd.IntN(4) {
+	case 0:
+		keys = append(keys, v.key())
+	case 1:
+		keys = keys[:len(keys)-1]
+	default:
+		keys[v.rnd.IntN(len(keys))] = v.key()
+	}
+	return "/" + strings.Join(keys, "/")
+}
+
+// key returns a text from the data or the rules that can be a key.
+func (v *Varier) key() string {
+	for range 10 {
+		var s string
+		if json.Unmarshal([]byte(pick(v, v.leaves)), &s) == nil && tree.ValidKey(s) && len(s) < 100 {
+			return s
+		}
+	}
+	return "other"
+}
+
+// query changes a query.
+func (v *Varier) query(text string) string {
+	q := map[string]any{}
+	if text != "" {
+		_ = json.Unmarshal([]byte(text), &q) // it was printed by us
+	}
+	switch v.rnd.IntN(5) {
+	case 0:
+		return ""
+	case 1:
+		delete(q, "limitToFirst")
+		delete(q, "limitToLast")
+		limits := []float64{1, 2, 1000}
+		for _, n := range v.words.numbers {
+			if n >= 1 && n < 1e6 {
+				limits = append(limits, n, n+1)
+			}
+		}
+		q[pick(v, []string{"limitToFirst", "limitToLast"})] = pick(v, limits)
+	case 2:
+		delete(q, "startAt")
+		delete(q, "endAt")
+		q["equalTo"] = json.RawMessage(pick(v, v.leaves))
+	case 3:
+		maps.DeleteFunc(q, func(name string, _ any) bool { return strings.HasPrefix(name, "orderBy") })
+		q["orderByChild"] = v.key()
+	default:
+		for _, name := range slices.Sorted(maps.Keys(q)) {
+			if v.rnd.IntN(len(q)) == 0 {
+				delete(q, name)
+				break
+			}
+		}
+	}
+	return encode(q)
+}
+
+// update changes the values of an update, or leaves one out.
+func (v *Varier) update(text string) string {
+	values := object(text)
+	if len(values) == 0 {
+		return text
+	}
+	path := pick(v, slices.Sorted(maps.Keys(values)))
+	switch v.rnd.IntN(4) {
+	case 0:
+		delete(values, path)
+	case 1:
+		values[path] = json.RawMessage("null")
+	case 2:
+		values[path] = json.RawMessage(v.json(string(values[path])))
+	default:
+		values[strings.Trim(v.path(path), "/")] = values[path]
+		if v.rnd.IntN(2) == 0 {
+			delete(values, path)
+		}
+	}
+	return encode(values)
+}
+
+// member returns one of the writes of an update.
+func (v *Varier) member(text string) (path, value string) {
+	values := object(text)
+	if len(values) == 0 {
+		return "x", "null"
+	}
+	path = pick(v, slices.Sorted(maps.Keys(values)))
+	return path, string(values[path])
+}
+
+// json changes a value: a leaf in it, or it gets a child more or less.
+func (v *Varier) json(text string) string {
+	members := object(text)
+	if len(members) == 0 || members[".sv"] != nil {
+		return pick(v, v.leaves)
+	}
+	key := pick(v, slices.Sorted(maps.Keys(members)))
+	switch v.rnd.IntN(4) {
+	case 0:
+		delete(members, key)
+	case 1:
+		members[v.key()] = json.RawMessage(pick(v, v.leaves))
+	case 2:
+		return pick(v, v.leaves)
+	default:
+		members[key] = json.RawMessage(v.json(string(members[key])))
+	}
+	return encode(members)
+}
+
+// Setup returns a write that changes what an operation finds: the node at a path.
+// It may be one that does not do anything.
+func (v *Varier) Setup(world rulestest.World, path tree.Path) (rulestest.Op, bool) {
+	value := "null"
+	if n := world.Root.Get(path); v.rnd.IntN(3) > 0 {
+		value = v.json(n.JSON())
+	}
+	if strings.Contains(value, ".sv") {
+		return rulestest.Op{}, false
+	}
+	op, err := rulestest.OpText{Kind: "write", Path: path.String(), Value: value}.Parse()
+	op.Who = rulestest.Actor{Admin: true}
+	return op, err == nil
+}
+
+func object(text string) map[string]json.RawMessage {
+	var m map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &m) != nil {
+		return nil
+	}
+	return m
+}
+
+// encode returns maps of strings, numbers and JSON as JSON.
+func encode(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // there is nothing else in it
+	}
+	return string(text)
+}

@@ -1,0 +1,84 @@
+// Package ruleslint finds what is suspicious in rules that compile: holes, rules
+// without effect, and expressions that do not do what they seem to.
+//
+// Lint returns Warnings. Each has a code; Codes explains them. A comment
+// "// lint:ignore CODE" on the line of a rule or the line above it silences the
+// warnings of these codes there, "// lint:file-ignore CODE" those of the file.
+package ruleslint
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/rules/jsonc"
+)
+
+// A Warning is something suspicious at a place of a document.
+type Warning struct {
+	Code string    `json:"code"`
+	Pos  rules.Pos `json:"-"`
+	Rule string    `json:"rule"` // "/rooms/$room/.read", or a node's path
+	Msg  string    `json:"message"`
+}
+
+// String returns the position, the message and the code, without a file.
+func (w Warning) String() string { return fmt.Sprintf("%s: %s (%s)", w.Pos, w.Msg, w.Code) }
+
+// Codes says what each code is for, in the order in which they are documented.
+var Codes = []struct{ Code, Text string }{
+	{"open-root", "everybody may read or write the whole database"},
+	{"dead-rule", "a rule above grants it already"},
+	{"unreachable-validate", "no write can reach the node of a .validate"},
+	{"shadowed", "a literal child lacks a rule that its sibling capture has"},
+	{"missing-index", "a rule wants a query for which there is no .indexOn"},
+	{"always-true", "an expression that cannot be false"},
+	{"never-true", "an expression that cannot be true"},
+	{"always-fails", "an expression is an error whenever it is evaluated, which makes the rule false"},
+	{"never-equal", "both sides of a comparison have different types"},
+	{"capture-number", "a capture is a text and never equal to a number"},
+	{"object-equality", "objects are never equal, not even to themselves"},
+	{"token-text", "a claim is compared with the text 'true' or 'false'"},
+	{"validate-exists", "newData.exists() is always true in .validate"},
+	{"regex-escape", `\b or \n in a regular expression means the letter`},
+	{"regex-group", "(?: in a regular expression means the characters themselves"},
+}
+
+// Lint returns the warnings about a document, in its order.
+func Lint(r *rules.Ruleset) ([]Warning, error) {
+	doc, err := jsonc.Parse(r.Source())
+	if err != nil {
+		return nil, fmt.Errorf("rules: %w", err)
+	}
+	l := &linter{root: build(doc, r)}
+	l.nodes(l.root, [2]*rules.Rule{})
+	for n := range l.root.all() {
+		for _, rule := range n.rules {
+			if rule != nil {
+				l.expression(n, rule)
+			}
+		}
+	}
+	ignored := parseIgnores(doc.Text)
+	l.found = slices.DeleteFunc(l.found, ignored.covers)
+	slices.SortStableFunc(l.found, func(a, b Warning) int {
+		return cmp.Or(a.Pos.Line-b.Pos.Line, a.Pos.Col-b.Pos.Col)
+	})
+	return l.found, nil
+}
+
+// A linter collects warnings.
+type linter struct {
+	root  *node
+	found []Warning
+}
+
+// warn adds a warning about a rule, at its beginning or at a byte of its source.
+func (l *linter) warn(code string, r *rules.Rule, offset int, format string, args ...any) {
+	pos := r.Pos
+	if offset >= 0 {
+		pos = r.At(offset)
+	}
+	l.found = append(l.found, Warning{code, pos, r.Path, fmt.Sprintf(format, args...)})
+}

@@ -1,0 +1,131 @@
+package ruleslint
+
+import (
+	"iter"
+	"strings"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/rules/jsonc"
+	"github.com/dogwooddb/dogwood/rules/lang"
+)
+
+// A node is one object of the document with its rules.
+type node struct {
+	path     string // "" for the root
+	key      string
+	pos      rules.Pos
+	parent   *node
+	children []*node // the capture among them
+	rules    [3]*rules.Rule
+	indexes  []string // what .indexOn names
+}
+
+// build makes the nodes of a document that was accepted.
+func build(doc *jsonc.Doc, r *rules.Ruleset) *node {
+	byPath := make(map[string]*rules.Rule)
+	for rule := range r.Rules() {
+		byPath[rule.Path] = rule
+	}
+	b := builder{doc, byPath}
+	top := doc.Root.Value.(*hujson.Object)
+	return b.node(&top.Members[0].Value, nil, "")
+}
+
+type builder struct {
+	doc    *jsonc.Doc
+	byPath map[string]*rules.Rule
+}
+
+func (b *builder) node(v *hujson.Value, parent *node, key string) *node {
+	n := &node{key: key, parent: parent}
+	if parent != nil {
+		n.path = parent.path + "/" + key
+	}
+	obj := v.Value.(*hujson.Object)
+	for i := range obj.Members {
+		m := &obj.Members[i]
+		switch name, _ := jsonc.Str(&m.Name); {
+		case name == ".indexOn":
+			n.indexes = texts(&m.Value)
+		case strings.HasPrefix(name, "."):
+			if rule := b.byPath[n.path+"/"+name]; rule != nil {
+				n.rules[rule.Kind] = rule
+			}
+		default:
+			c := b.node(&m.Value, n, name)
+			c.pos.Line, c.pos.Col = b.doc.Pos(m.Name.StartOffset)
+			n.children = append(n.children, c)
+		}
+	}
+	return n
+}
+
+// texts returns a text, or those of a list.
+func texts(v *hujson.Value) []string {
+	if s, ok := jsonc.Str(v); ok {
+		return []string{s}
+	}
+	var list []string
+	if a, ok := v.Value.(*hujson.Array); ok {
+		for i := range a.Elements {
+			s, _ := jsonc.Str(&a.Elements[i])
+			list = append(list, strings.Trim(s, "/"))
+		}
+	}
+	return list
+}
+
+func (n *node) isCapture() bool { return strings.HasPrefix(n.key, "$") }
+
+// capture returns the child that matches the keys that are no literal's.
+func (n *node) capture() *node {
+	for _, c := range n.children {
+		if c.isCapture() {
+			return c
+		}
+	}
+	return nil
+}
+
+// all yields n and the nodes below it.
+func (n *node) all() iter.Seq[*node] {
+	return func(yield func(*node) bool) { n.walk(yield) }
+}
+
+func (n *node) walk(yield func(*node) bool) bool {
+	if !yield(n) {
+		return false
+	}
+	for _, c := range n.children {
+		if !c.walk(yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayHold reports whether a rule can be true as far as its constants tell.
+func mayHold(r *rules.Rule) bool {
+	if r == nil {
+		return false
+	}
+	value, known := constant(r.Expr)
+	return !known || value
+}
+
+// alwaysHolds reports whether a rule is true whatever the request.
+func alwaysHolds(r *rules.Rule) bool {
+	if r == nil {
+		return false
+	}
+	value, known := constant(r.Expr)
+	return known && value
+}
+
+// isLiteral reports whether a rule is just true or false, which is meant.
+func isLiteral(x lang.Expr) bool {
+	_, ok := x.(*lang.Literal)
+	return ok
+}

@@ -1,0 +1,159 @@
+package ruleslint
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/rules/lang"
+)
+
+// nodes looks at n and the nodes below it. granted are rules above them that
+// always grant reads and writes, nil where there is none.
+func (l *linter) nodes(n *node, granted [2]*rules.Rule) {
+	for _, kind := range []rules.Kind{rules.ReadRule, rules.WriteRule} {
+		r := n.rules[kind]
+		if r == nil {
+			continue
+		}
+		if above := granted[kind]; above != nil {
+			l.warn("dead-rule", r, -1, "this has no effect: %s (line %d) grants it to everybody already", above.Path, above.Pos.Line)
+			continue
+		}
+		if n.parent == nil {
+			l.openRoot(r)
+		}
+		if alwaysHolds(r) {
+			granted[kind] = r
+		}
+	}
+	l.reachable(n)
+	l.shadowed(n)
+	for _, c := range n.children {
+		l.nodes(c, granted)
+	}
+}
+
+// openRoot warns of a root that everybody, or everybody who signs in, may read
+// or write.
+func (l *linter) openRoot(r *rules.Rule) {
+	verb := "read"
+	if r.Kind == rules.WriteRule {
+		verb = "write"
+	}
+	switch {
+	case alwaysHolds(r):
+		l.warn("open-root", r, -1, "everybody may %s the whole database; move the rule to the nodes that need it", verb)
+	case r.Expr.String() == "auth != null" || r.Expr.String() == "auth.uid != null":
+		l.warn("open-root", r, -1, "everybody who signs in, also anonymously, may %s the whole database; move the rule to the nodes that need it", verb)
+	}
+}
+
+// reachable warns of a .validate that no write can bring about: it is asked of
+// writes at its node, above it and below it.
+func (l *linter) reachable(n *node) {
+	r := n.rules[rules.ValidateRule]
+	if r == nil || isLiteral(r.Expr) {
+		return // what is plainly false is there to stay so
+	}
+	for a := n; a != nil; a = a.parent {
+		if mayHold(a.rules[rules.WriteRule]) {
+			return
+		}
+	}
+	for d := range n.all() {
+		if mayHold(d.rules[rules.WriteRule]) {
+			return
+		}
+	}
+	l.warn("unreachable-validate", r, -1, "nobody may write here, above or below, so this is never asked; add a .write or remove it")
+}
+
+// shadowed warns of literal children that lack a rule which the capture beside
+// them has: the literal wins, and the capture's rule does not apply to it.
+func (l *linter) shadowed(n *node) {
+	c := n.capture()
+	if c == nil {
+		return
+	}
+	for _, kind := range []rules.Kind{rules.ReadRule, rules.WriteRule, rules.ValidateRule} {
+		r := c.rules[kind]
+		if r == nil || isLiteral(r.Expr) && !alwaysHolds(r) {
+			continue // refusing all other keys is what captures are for
+		}
+		if kind == rules.ValidateRule && alwaysHolds(r) {
+			continue
+		}
+		for _, lit := range n.children {
+			if lit == c || lit.rules[kind] != nil || kind != rules.ValidateRule && lit.grants(kind) {
+				continue
+			}
+			l.found = append(l.found, Warning{"shadowed", lit.pos, lit.path, fmt.Sprintf(
+				"%s of %s does not apply to %s, which has none of its own; repeat it here, or write true or false", kind, c.key, lit.key)})
+		}
+	}
+}
+
+// grants reports whether a node above or below n may grant an operation, so that
+// the node has been thought of.
+func (n *node) grants(kind rules.Kind) bool {
+	for d := range n.all() {
+		if d.rules[kind] != nil {
+			return true
+		}
+	}
+	for a := n.parent; a != nil; a = a.parent {
+		if mayHold(a.rules[kind]) {
+			return true
+		}
+	}
+	return false
+}
+
+// missingIndex warns if a rule compares query.orderByChild with a name, or wants
+// query.orderByValue, and no .indexOn of its node or below names that.
+func (l *linter) missingIndex(n *node, r *rules.Rule) {
+	check := func(order string, x lang.Expr) {
+		for d := range n.all() {
+			if slices.Contains(d.indexes, order) {
+				return
+			}
+		}
+		from, _ := x.Span()
+		l.warn("missing-index", r, from, "queries by %s need an index; add \".indexOn\": %q here", order, order)
+	}
+	lang.Walk(r.Expr, func(x lang.Expr) bool {
+		switch x := x.(type) {
+		case *lang.Binary:
+			if x.Op != lang.Eq {
+				return true
+			}
+			for _, sides := range [][2]lang.Expr{{x.X, x.Y}, {x.Y, x.X}} {
+				name, ok := text(sides[1])
+				if ok && isQuery(sides[0], "orderByChild") {
+					check(name, sides[0])
+				}
+			}
+		case *lang.Member:
+			if isQuery(x, "orderByValue") {
+				check(".value", x)
+			}
+		}
+		return true
+	})
+}
+
+func isQuery(x lang.Expr, name string) bool {
+	m, ok := x.(*lang.Member)
+	return ok && m.Name == name && m.X.Type() == lang.Query
+}
+
+// text returns the value of a string literal.
+func text(x lang.Expr) (string, bool) {
+	lit, ok := x.(*lang.Literal)
+	if !ok {
+		return "", false
+	}
+	s, ok := lit.Value.(string)
+	return s, ok
+}

@@ -1,0 +1,166 @@
+package rulesmutate
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/dogwooddb/dogwood/rules/rulestest"
+)
+
+// A Fate is what became of a mutant.
+type Fate string
+
+// The fates.
+const (
+	Killed    Fate = "killed"    // a test failed
+	Survived  Fate = "survived"  // none did
+	Explained Fate = "explained" // none did, and the test files say why
+)
+
+// A Result is what became of one mutant.
+type Result struct {
+	*Mutant
+	Fate Fate
+	By   string // the test that killed it, or the explanation
+}
+
+// A Report is what became of all mutants.
+type Report struct {
+	Results []Result
+	Stale   []rulestest.IgnoredMutant // explanations that fit no survivor
+}
+
+// Count returns how many mutants met a fate.
+func (r *Report) Count(f Fate) int {
+	n := 0
+	for _, res := range r.Results {
+		if res.Fate == f {
+			n++
+		}
+	}
+	return n
+}
+
+// KillRate returns the percentage of killed mutants among those that are not
+// explained, 100 if there are none.
+func (r *Report) KillRate() float64 {
+	killed, survived := r.Count(Killed), r.Count(Survived)
+	if killed+survived == 0 {
+		return 100
+	}
+	return 100 * float64(killed) / float64(killed+survived)
+}
+
+// Run runs the suites with each mutant of the rules. Without a mistake all their
+// tests must pass. progress is called after each mutant, by one goroutine at a
+// time; it may be nil.
+func Run(ctx context.Context, src *rulestest.Source, suites []*rulestest.Suite, progress func(done, all int)) (*Report, error) {
+	mutants, err := Mutants(src)
+	if err != nil {
+		return nil, err
+	}
+	if by, err := kill(ctx, src, src.Text, suites); err != nil {
+		return nil, err
+	} else if by != "" {
+		return nil, fmt.Errorf("the tests must pass before rules are mutated: %s fails", by)
+	}
+	rep := &Report{Results: make([]Result, len(mutants))}
+	if err := runAll(ctx, src, suites, mutants, rep.Results, progress); err != nil {
+		return nil, err
+	}
+	rep.explain(suites)
+	return rep, nil
+}
+
+// runAll runs the mutants, as many at a time as there are processors.
+func runAll(ctx context.Context, src *rulestest.Source, suites []*rulestest.Suite, mutants []*Mutant, results []Result, progress func(done, all int)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	next := make(chan int)
+	var (
+		wg   sync.WaitGroup
+		mu   sync.Mutex // guards done and calls of progress
+		done int
+	)
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for i := range next {
+				by, err := kill(ctx, src, mutants[i].Text, suites)
+				if err != nil {
+					cancel(err)
+					continue
+				}
+				results[i] = Result{mutants[i], Survived, by}
+				if by != "" {
+					results[i].Fate = Killed
+				}
+				mu.Lock()
+				done++
+				if progress != nil {
+					progress(done, len(mutants))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for i := range mutants {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+// kill runs the suites with a document and returns the first test that fails.
+func kill(ctx context.Context, src *rulestest.Source, text string, suites []*rulestest.Suite) (string, error) {
+	mutant := *src
+	mutant.Text = text
+	rs, err := mutant.Compile()
+	if err != nil {
+		return "", err
+	}
+	runner := &rulestest.Runner{VerdictsOnly: true, FirstFailure: true}
+	for _, s := range suites {
+		results, err := runner.Run(ctx, s, rs, nil)
+		if err != nil {
+			return "", err
+		}
+		for _, r := range results {
+			if r.Status == rulestest.Failed {
+				return r.Where() + " " + r.Name(), nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// explain marks the survivors that the test files explain.
+func (r *Report) explain(suites []*rulestest.Suite) {
+	for _, s := range suites {
+		for _, ig := range s.Ignore {
+			used := false
+			for i := range r.Results {
+				res := &r.Results[i]
+				if res.Fate != Killed && fits(ig, res.Mutant) {
+					res.Fate, res.By, used = Explained, ig.Why, true
+				}
+			}
+			if !used && !slices.Contains(r.Stale, ig) {
+				r.Stale = append(r.Stale, ig)
+			}
+		}
+	}
+}
+
+func fits(ig rulestest.IgnoredMutant, m *Mutant) bool {
+	return (ig.Rule == "" || ig.Rule == m.Rule.Path) &&
+		(ig.Mutant == "" || ig.Mutant == m.Kind) &&
+		(ig.From == "" || ig.From == m.From) &&
+		(ig.To == "" || ig.To == m.To)
+}

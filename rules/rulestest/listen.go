@@ -1,0 +1,70 @@
+package rulestest
+
+import (
+	"slices"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A listener is a read that goes on: it collects the changes of its view.
+type listener struct {
+	op     Op
+	events []Event
+}
+
+// listen lets the read of a step go on.
+func (r *groupRun) listen(s *Step) {
+	if r.listeners == nil {
+		r.listeners = make(map[string]*listener)
+	}
+	r.listeners[s.Op.Listener] = &listener{op: s.Op}
+}
+
+// notify tells the listeners what a write changed.
+func (r *groupRun) notify(after World) {
+	for _, l := range r.listeners {
+		l.events = append(l.events, changes(l.op.view(r.world), l.op.view(after))...)
+	}
+}
+
+// changes returns the events that turn one view into another.
+func changes(old, new tree.Node) []Event {
+	var list []Event
+	for key := range old.Children() {
+		if new.Child(key).IsEmpty() {
+			list = append(list, Event{Type: "child_removed", Key: key})
+		}
+	}
+	for key, n := range new.Children() {
+		switch was := old.Child(key); {
+		case was.IsEmpty():
+			list = append(list, Event{"child_added", key, n})
+		case was != n:
+			list = append(list, Event{"child_changed", key, n})
+		}
+	}
+	return list
+}
+
+// events compares what a listener got since the last time. The order within one
+// write has no meaning, so only which events there are counts.
+func (r *groupRun) events(s *Step, res *Result) {
+	l := r.listeners[s.Op.Listener]
+	if l == nil {
+		res.fail("nobody listens under the name %q", s.Op.Listener)
+		return
+	}
+	rest := l.events
+	for _, want := range s.Want.Events {
+		i := slices.Index(rest, want)
+		if i < 0 {
+			res.fail("the event %s %s %s did not come", want.Type, want.Key, want.Value.JSON())
+			continue
+		}
+		rest = slices.Delete(slices.Clone(rest), i, i+1)
+	}
+	for _, e := range rest {
+		res.fail("the event %s %s %s was not expected", e.Type, e.Key, e.Value.JSON())
+	}
+	l.events = nil
+}

@@ -1,0 +1,180 @@
+package rulestest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/rules/jsonc"
+	"github.com/dogwooddb/dogwood/rules/lang"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// IsTestFile reports whether a file of this name, in a directory that is to be
+// tested, is a test file.
+func IsTestFile(name string) bool {
+	return strings.HasSuffix(name, ".rules-test.json") || strings.HasSuffix("."+filepath.Base(name), ".ops.json")
+}
+
+// A loader reads one test file and the files it names.
+type loader struct {
+	file string
+	doc  *jsonc.Doc
+	read func(name string) (string, error)
+	now  int64 // what server timestamps in data stand for
+}
+
+// Load reads a test file in any of the formats, and the rules and data it names,
+// which are looked for beside it.
+func Load(file string) (*Suite, error) {
+	text, err := readFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(file, text, func(name string) (string, error) {
+		return readFile(beside(file, name))
+	})
+}
+
+// Parse is Load of a text. read reads the files that it names.
+func Parse(file, text string, read func(name string) (string, error)) (*Suite, error) {
+	doc, err := jsonc.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", file, err)
+	}
+	l := &loader{file: file, doc: doc, read: read, now: DefaultNow}
+	s := &Suite{File: file, Actors: map[string]Actor{}}
+	switch top := doc.Root.Value.(type) {
+	case *hujson.Array:
+		err = l.vectors(s, top)
+	case *hujson.Object:
+		if doc.Root.Find("/format") != nil {
+			err = l.operations(s)
+		} else {
+			err = l.tests(s)
+		}
+	default:
+		err = doc.ErrorAt(doc.Root.StartOffset, "a test file is an object or a list of cases")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", file, err)
+	}
+	return s, nil
+}
+
+func readFile(name string) (string, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return "", err
+	}
+	return string(text), nil
+}
+
+// beside returns the path of a file that another one names.
+func beside(file, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(filepath.Dir(file), name)
+}
+
+// at returns err with the position of a value, unless it has one.
+func (l *loader) at(v *hujson.Value, err error) error {
+	if e := (*jsonc.Error)(nil); err == nil || errors.As(err, &e) {
+		return err
+	}
+	return l.doc.ErrorAt(v.StartOffset, err.Error())
+}
+
+func (l *loader) line(v *hujson.Value) int {
+	line, _ := l.doc.Pos(v.StartOffset)
+	return line
+}
+
+// rules reads the property rules: the name of a file, or the document itself. In
+// lists of single cases a text is the document.
+func (l *loader) rules(v *hujson.Value, o rules.ParseOptions, textIsName bool) (Source, error) {
+	src := Source{Options: o}
+	name, isText := jsonc.Str(v)
+	switch {
+	case !isText:
+		src.Text = string(jsonc.Strict(*v))
+	case !textIsName:
+		src.Text = name
+	default:
+		text, err := l.read(name)
+		if err != nil {
+			return src, err
+		}
+		src.File, src.Text = beside(l.file, name), text
+	}
+	return src, nil
+}
+
+// An optionsJSON says which rules language a file is about.
+type optionsJSON struct {
+	Dialect    string   `json:"dialect"`
+	Extensions []string `json:"extensions"`
+}
+
+// ParseOptions returns how rules of a dialect with the given extensions are read.
+func ParseOptions(dialect string, extensions []string) (rules.ParseOptions, error) {
+	var o rules.ParseOptions
+	switch dialect {
+	case "", "firebase":
+	case "wilddog":
+		o.Dialect = lang.Wilddog
+	default:
+		return o, fmt.Errorf("unknown dialect %q; there are firebase and wilddog", dialect)
+	}
+	for _, e := range extensions {
+		if e != "newRoot" {
+			return o, fmt.Errorf("unknown extension %q; there is newRoot", e)
+		}
+		o.NewRoot = true
+	}
+	return o, nil
+}
+
+// data reads a property data: the name of a file, or the tree itself.
+func (l *loader) data(v *hujson.Value) (tree.Node, string, error) {
+	name, isName := jsonc.Str(v)
+	if !isName {
+		n, err := parseData(jsonc.Strict(*v), l.now)
+		return n, "", err
+	}
+	text, err := l.read(name)
+	if err != nil {
+		return tree.Empty, "", err
+	}
+	n, err := ParseData(text, l.now)
+	if err != nil {
+		return tree.Empty, "", fmt.Errorf("%s:%w", name, err)
+	}
+	return n, beside(l.file, name), nil
+}
+
+// ParseData reads the text of a data file, which is relaxed JSON. Server
+// timestamps in it stand for now.
+func ParseData(text string, now int64) (tree.Node, error) {
+	doc, err := jsonc.Parse(text)
+	if err != nil {
+		return tree.Empty, err
+	}
+	return parseData(jsonc.Strict(doc.Root), now)
+}
+
+// find returns a property of an object, or nil.
+func find(obj *hujson.Object, name string) *hujson.Value {
+	for i := range obj.Members {
+		if key, _ := jsonc.Str(&obj.Members[i].Name); key == name {
+			return &obj.Members[i].Value
+		}
+	}
+	return nil
+}

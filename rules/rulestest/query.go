@@ -1,0 +1,130 @@
+package rulestest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A queryJSON is a query as test files write it: the order as rules see it
+// (orderByKey, orderByChild…) or as REST does (orderBy).
+type queryJSON struct {
+	OrderBy         string          `json:"orderBy"`
+	OrderByKey      bool            `json:"orderByKey"`
+	OrderByValue    bool            `json:"orderByValue"`
+	OrderByPriority bool            `json:"orderByPriority"`
+	OrderByChild    string          `json:"orderByChild"`
+	StartAt         json.RawMessage `json:"startAt"`
+	StartAfter      json.RawMessage `json:"startAfter"`
+	EndAt           json.RawMessage `json:"endAt"`
+	EndBefore       json.RawMessage `json:"endBefore"`
+	EqualTo         json.RawMessage `json:"equalTo"`
+	LimitToFirst    *float64        `json:"limitToFirst"`
+	LimitToLast     *float64        `json:"limitToLast"`
+}
+
+// ParseQuery reads a query: {"orderByChild":"type","equalTo":"public"}. Without
+// an order it is by key.
+func ParseQuery(text string) (tree.Query, error) {
+	var j queryJSON
+	if err := decode([]byte(text), &j); err != nil {
+		return tree.Query{}, err
+	}
+	q := tree.Query{OrderBy: tree.ByKey}
+	for _, read := range []func(*queryJSON, *tree.Query) error{readOrder, readLimit, readBounds} {
+		if err := read(&j, &q); err != nil {
+			return tree.Query{}, fmt.Errorf("query: %w", err)
+		}
+	}
+	return q, nil
+}
+
+func readOrder(j *queryJSON, q *tree.Query) error {
+	var given []string
+	for order, is := range map[string]bool{
+		tree.ByKey:      j.OrderByKey || j.OrderBy == "$key",
+		tree.ByValue:    j.OrderByValue || j.OrderBy == "$value",
+		tree.ByPriority: j.OrderByPriority || j.OrderBy == "$priority",
+	} {
+		if is {
+			given = append(given, order)
+		}
+	}
+	for _, child := range []string{j.OrderByChild, j.OrderBy} {
+		if child == "" || child[0] == '$' {
+			continue
+		}
+		p, err := tree.ParsePath(child)
+		if err != nil || p.IsRoot() {
+			return fmt.Errorf("%q is no child path", child)
+		}
+		given = append(given, p.Clean())
+	}
+	switch len(given) {
+	case 0:
+		if j.OrderBy != "" {
+			return fmt.Errorf("unknown order %q", j.OrderBy)
+		}
+	case 1:
+		q.OrderBy = given[0]
+	default:
+		return errors.New("more than one order")
+	}
+	return nil
+}
+
+func readLimit(j *queryJSON, q *tree.Query) error {
+	if j.LimitToFirst != nil && j.LimitToLast != nil {
+		return errors.New("only one of limitToFirst and limitToLast may be given")
+	}
+	limit := j.LimitToFirst
+	if j.LimitToLast != nil {
+		limit, q.FromLast = j.LimitToLast, true
+	}
+	if limit == nil {
+		return nil
+	}
+	if *limit < 1 || *limit > math.MaxInt32 || *limit != math.Trunc(*limit) {
+		return errors.New("a limit must be a positive integer")
+	}
+	q.Limit = int(*limit)
+	return nil
+}
+
+// readBounds sets the ends of the range. A bound without a key includes every
+// child of its own value, or none.
+func readBounds(j *queryJSON, q *tree.Query) error {
+	if j.EqualTo != nil && (j.StartAt != nil || j.StartAfter != nil || j.EndAt != nil || j.EndBefore != nil) ||
+		j.StartAt != nil && j.StartAfter != nil || j.EndAt != nil && j.EndBefore != nil {
+		return errors.New("bounds that exclude each other")
+	}
+	for _, b := range []struct {
+		text  json.RawMessage
+		end   *tree.Bound
+		bound tree.Bound
+	}{
+		{j.StartAt, &q.Start, tree.Bound{KeyRank: tree.BeforeKeys}},
+		{j.StartAfter, &q.Start, tree.Bound{KeyRank: tree.AfterKeys, Exclusive: true}},
+		{j.EndAt, &q.End, tree.Bound{KeyRank: tree.AfterKeys}},
+		{j.EndBefore, &q.End, tree.Bound{KeyRank: tree.BeforeKeys, Exclusive: true}},
+		{j.EqualTo, &q.Start, tree.Bound{KeyRank: tree.BeforeKeys}},
+		{j.EqualTo, &q.End, tree.Bound{KeyRank: tree.AfterKeys}},
+	} {
+		if b.text == nil {
+			continue
+		}
+		v, err := tree.ParseNode(string(b.text))
+		if err != nil || v.IsObject() {
+			return fmt.Errorf("the bound %s is neither null, a boolean, a number nor a text", b.text)
+		}
+		if _, isString := v.StringValue(); q.OrderBy == tree.ByKey && !isString {
+			return fmt.Errorf("the bound %s of an order by key is no text", b.text)
+		}
+		b.bound.Set, b.bound.Value = true, v
+		*b.end = b.bound
+	}
+	return nil
+}

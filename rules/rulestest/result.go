@@ -1,0 +1,112 @@
+package rulestest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/dogwooddb/dogwood/rules"
+)
+
+// A Status is how a step ended.
+type Status string
+
+// The ends of a step.
+const (
+	Passed  Status = "pass"
+	Failed  Status = "fail"
+	Skipped Status = "skip"
+)
+
+// A Result is what came of one step.
+type Result struct {
+	Suite    *Suite
+	Group    *Group
+	Step     *Step
+	Status   Status
+	Problems []string // how it differs from what was expected
+	Got      Verdict
+	Rule     string       // that decided
+	Trace    *rules.Trace // nil where no rule was asked
+	Repro    string       // a command that decides the operation again
+	Elapsed  time.Duration
+
+	request *rules.Request // that was decided last
+}
+
+// Name returns the group and the name of the step.
+func (r *Result) Name() string {
+	if r.Group.Name == "" {
+		return r.Step.Name
+	}
+	return r.Group.Name + " / " + r.Step.Name
+}
+
+// Where returns the place of the step in its file.
+func (r *Result) Where() string { return fmt.Sprintf("%s:%d", r.Suite.File, r.Step.Line) }
+
+// A Summary counts results.
+type Summary struct {
+	Passed  int `json:"passed"`
+	Failed  int `json:"failed"`
+	Skipped int `json:"skipped"`
+}
+
+// Summarize counts results.
+func Summarize(results []*Result) Summary {
+	var s Summary
+	for _, r := range results {
+		switch r.Status {
+		case Passed:
+			s.Passed++
+		case Failed:
+			s.Failed++
+		case Skipped:
+			s.Skipped++
+		}
+	}
+	return s
+}
+
+// String returns the counts in words: "12 passed, 1 failed".
+func (s Summary) String() string {
+	text := fmt.Sprintf("%d passed, %d failed", s.Passed, s.Failed)
+	if s.Skipped > 0 {
+		text += fmt.Sprintf(", %d skipped", s.Skipped)
+	}
+	return text
+}
+
+// ReasonOf returns why a trace denies: the rule that decided says it.
+func ReasonOf(t *rules.Trace) Reason {
+	s := Deciding(t)
+	switch {
+	case s == nil:
+		return NoGrant
+	case s.Outcome == rules.Failed:
+		return RunError
+	case s.Rule.Kind == rules.ValidateRule:
+		return Invalid
+	}
+	return NoGrant
+}
+
+// fits reports whether a denial with a given trace is of the expected reason. A
+// rule that cannot be evaluated is also one that does not grant or is not true.
+func (r Reason) fits(t *rules.Trace) bool {
+	s := Deciding(t)
+	if r == RunError || s == nil {
+		return r == ReasonOf(t)
+	}
+	return (r == Invalid) == (s.Rule.Kind == rules.ValidateRule)
+}
+
+// Deciding returns the step of a trace that decided it, nil if no rule did.
+func Deciding(t *rules.Trace) *rules.Step {
+	for i := len(t.Steps) - 1; i >= 0; i-- {
+		s := &t.Steps[i]
+		if s.Rule.Path == t.Rule && s.Outcome != rules.Skipped && (s.Outcome == rules.True) == t.Allow {
+			return s
+		}
+	}
+	return nil
+}

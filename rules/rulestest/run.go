@@ -1,0 +1,342 @@
+package rulestest
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A Runner runs suites. The zero Runner runs everything.
+type Runner struct {
+	Match *regexp.Regexp // only steps whose name matches are reported
+
+	// Traced is called with each decision of a suite's own rules; nil if nobody
+	// wants them.
+	Traced func(*rules.Trace)
+
+	// Asked is called with each request before it is decided; nil if nobody wants
+	// it. Steps of administrators ask nothing.
+	Asked func(*Suite, *Step, *rules.Request) error
+
+	// VerdictsOnly leaves out what only people read, and with it the trace.
+	VerdictsOnly bool
+
+	// FirstFailure ends a run with the first step that fails.
+	FirstFailure bool
+}
+
+// Run runs a suite with the given rules, or without any if compiling them failed
+// with err. Steps that do not match are run too if later ones need what they
+// leave, but not reported.
+func (r *Runner) Run(ctx context.Context, s *Suite, rs *rules.Ruleset, compileErr error) ([]*Result, error) {
+	var list []*Result
+	for _, g := range s.Groups {
+		rs, compileErr := rs, compileErr
+		if g.Rules != nil {
+			rs, compileErr = g.Rules.Compile()
+		}
+		run := &groupRun{Runner: r, suite: s, group: g, rules: rs, compileErr: compileErr, own: g.Rules == nil}
+		if err := run.steps(ctx); err != nil {
+			return list, err
+		}
+		list = append(list, run.results...)
+		if r.FirstFailure && run.failed {
+			break
+		}
+	}
+	return list, nil
+}
+
+// Compile parses the rules of a source.
+func (s *Source) Compile() (*rules.Ruleset, error) {
+	return rules.ParseWith(s.Text, s.Options)
+}
+
+// A groupRun is the run of one group.
+type groupRun struct {
+	*Runner
+	suite      *Suite
+	group      *Group
+	rules      *rules.Ruleset
+	compileErr error
+	own        bool // the rules are the suite's
+
+	world     World
+	moved     bool // the world is no longer the group's data
+	listeners map[string]*listener
+	results   []*Result
+	failed    bool
+}
+
+// matches reports whether a step is to be reported.
+func (r *groupRun) matches(s *Step) bool {
+	return r.Match == nil || r.Match.MatchString((&Result{Group: r.group, Step: s}).Name())
+}
+
+// steps runs the steps of the group up to the last that is to be reported.
+func (r *groupRun) steps(ctx context.Context) error {
+	r.world = World{r.group.Data}
+	last := -1
+	for i, s := range r.group.Steps {
+		if r.matches(s) {
+			last = i
+		}
+	}
+	for _, s := range r.group.Steps[:last+1] {
+		if !r.matches(s) && !s.Commit && s.Op.Listener == "" {
+			continue
+		}
+		started := time.Now()
+		res, err := r.step(ctx, s)
+		if err != nil {
+			return fmt.Errorf("%s:%d: %w", r.suite.File, s.Line, err)
+		}
+		res.Elapsed = time.Since(started)
+		if r.matches(s) {
+			r.results = append(r.results, res)
+			r.failed = r.failed || res.Status == Failed
+		}
+		if r.FirstFailure && r.failed {
+			break
+		}
+	}
+	return nil
+}
+
+// step runs one step.
+func (r *groupRun) step(ctx context.Context, s *Step) (*Result, error) {
+	res := &Result{Suite: r.suite, Group: r.group, Step: s, Status: Passed}
+	if s.Skip != "" {
+		res.Status = Skipped
+		return res, nil
+	}
+	if !r.VerdictsOnly {
+		res.Repro = r.repro(s)
+	}
+	var err error
+	switch {
+	case r.rules == nil:
+		res.Got = CompileError
+		if s.Want.Verdict != CompileError {
+			res.fail("the rules do not compile: %v", strings.TrimSpace(r.compileErr.Error()))
+		}
+	case s.Want.Verdict == CompileError:
+		res.fail("the rules compile")
+	default:
+		switch s.Op.Kind {
+		case Read:
+			err = r.read(ctx, s, res)
+		case Write, Update:
+			err = r.write(ctx, s, res)
+		case Events:
+			r.events(s, res)
+		case Invariants:
+			r.checkInvariants(s, res)
+		}
+	}
+	return res, err
+}
+
+func (r *Result) fail(format string, args ...any) {
+	r.Status = Failed
+	r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
+}
+
+// decide asks the rules and compares their answer with the step's.
+func (r *groupRun) decide(ctx context.Context, s *Step, res *Result, q *rules.Request) (bool, error) {
+	res.Got, res.Rule = Allow, ""
+	if !s.Op.Who.Admin {
+		if r.Asked != nil {
+			if err := r.Asked(r.suite, s, q); err != nil {
+				return false, err
+			}
+		}
+		t, err := r.ask(ctx, q, s)
+		if err != nil {
+			return false, err
+		}
+		if !t.Allow {
+			res.Got = Deny
+		}
+		res.Rule, res.Trace, res.request = t.Rule, t, q
+		if r.Traced != nil && r.own {
+			r.Traced(t)
+		}
+	}
+	r.compare(s, res)
+	return res.Got == Allow, nil
+}
+
+// ask decides a request, with a trace if anything needs one.
+func (r *groupRun) ask(ctx context.Context, q *rules.Request, s *Step) (*rules.Trace, error) {
+	if r.VerdictsOnly && s.Want.Reason == "" && r.Traced == nil {
+		d, err := r.rules.Check(ctx, q)
+		return &rules.Trace{Decision: d}, err
+	}
+	return r.rules.Explain(ctx, q)
+}
+
+// compare compares a decision with what is expected.
+func (r *groupRun) compare(s *Step, res *Result) {
+	w := s.Want
+	if w.Verdict != "" && w.Verdict != res.Got {
+		res.fail("got %s, want %s", res.Got, w.Verdict)
+		return
+	}
+	if w.Reason != "" && res.Trace != nil && !w.Reason.fits(res.Trace) {
+		res.fail("denied because of %s, want %s", ReasonOf(res.Trace), w.Reason)
+	}
+	if w.Rule != "" && w.Rule != res.Rule {
+		res.fail("decided by %s, want %s", orNone(res.Rule), w.Rule)
+	}
+}
+
+func orNone(rule string) string {
+	if rule == "" {
+		return "no rule"
+	}
+	return rule
+}
+
+// Request returns the question whether the step's operation is allowed.
+func (op *Op) Request(w World) (*rules.Request, error) {
+	q := &rules.Request{
+		Op:    rules.OpRead,
+		Auth:  op.Who.Auth,
+		Path:  op.Path,
+		Query: op.Query,
+		Plain: op.Plain,
+		Data:  w,
+		Now:   time.UnixMilli(op.Now),
+	}
+	if op.Kind == Read {
+		return q, nil
+	}
+	q.Op, q.Query, q.Plain = rules.OpWrite, tree.Query{}, false
+	var err error
+	q.Writes, err = w.Resolve(op.Update, op.Now)
+	return q, err
+}
+
+// read decides a read, or one for each field, and compares the values.
+func (r *groupRun) read(ctx context.Context, s *Step, res *Result) error {
+	fields := s.Op.Fields
+	if fields == nil {
+		fields = []string{""}
+	}
+	for _, field := range fields {
+		op := s.Op
+		rel, err := tree.ParsePath(field)
+		if err != nil {
+			return err
+		}
+		op.Path = op.Path.Join(rel)
+		q, err := op.Request(r.world)
+		if err != nil {
+			return err
+		}
+		allowed, err := r.decide(ctx, s, res, q)
+		if err != nil || !allowed {
+			return err
+		}
+		r.compareValue(s, res, field, op.view(r.world))
+	}
+	if s.Op.Listener != "" {
+		r.listen(s)
+	}
+	return nil
+}
+
+// view returns what a read returns.
+func (op *Op) view(w World) tree.Node {
+	n := w.Root.Get(op.Path)
+	if !op.Plain {
+		n = op.Query.Apply(n)
+	}
+	if !op.Shallow || !n.IsObject() {
+		return n
+	}
+	var b tree.Builder
+	for key := range n.Children() {
+		b.Child(key, tree.Bool(true))
+	}
+	return b.Node()
+}
+
+// compareValue compares what a read returned, if anything is expected of it.
+func (r *groupRun) compareValue(s *Step, res *Result, field string, got tree.Node) {
+	if want, ok := s.Want.Values[field]; ok && want != got {
+		res.fail("%s is %s, want %s", s.Op.Path.Join(clean(field)), got.JSON(), want.JSON())
+	}
+	if s.Want.Order == nil || field != "" {
+		return
+	}
+	var keys []string
+	for _, e := range s.Op.Query.Entries(r.world.Root.Get(s.Op.Path)) {
+		keys = append(keys, e.Key)
+	}
+	if !slices.Equal(keys, s.Want.Order) {
+		res.fail("the order is %q, want %q", keys, s.Want.Order)
+	}
+}
+
+// write decides a write. If it is accepted, the invariants must hold of the
+// result, which later steps see if the step commits.
+func (r *groupRun) write(ctx context.Context, s *Step, res *Result) error {
+	if s.Op.Assume != nil && r.world.Root.Get(s.Op.Path) != *s.Op.Assume {
+		res.Got = Conflict
+		r.compare(s, res)
+		return nil
+	}
+	q, err := s.Op.Request(r.world)
+	if err != nil {
+		return err
+	}
+	allowed, err := r.decide(ctx, s, res, q)
+	if err != nil || !allowed {
+		return err
+	}
+	after := r.world.After(q.Writes)
+	for _, p := range s.Op.Returns {
+		if want, ok := s.Want.Values[p]; ok {
+			if got := after.Root.Get(s.Op.Path.Join(clean(p))); got != want {
+				res.fail("%s becomes %s, want %s", p, got.JSON(), want.JSON())
+			}
+		}
+	}
+	for _, v := range r.suite.Invariants {
+		for _, broken := range v.Check(after.Root) {
+			res.fail("breaks %s (%s): %s", v.ID, v.Text, broken)
+		}
+	}
+	if s.Commit {
+		r.notify(after)
+		r.moved = r.moved || after != r.world
+		r.world = after
+	}
+	return nil
+}
+
+// checkInvariants compares the invariants that do not hold with the expected.
+func (r *groupRun) checkInvariants(s *Step, res *Result) {
+	for _, v := range r.suite.Invariants {
+		if slices.Contains(s.Want.Broken, v.ID) {
+			continue
+		}
+		for _, broken := range v.Check(r.world.Root) {
+			res.fail("%s does not hold (%s): %s", v.ID, v.Text, broken)
+		}
+	}
+	for _, id := range s.Want.Broken {
+		i := slices.IndexFunc(r.suite.Invariants, func(v *Invariant) bool { return v.ID == id })
+		if i < 0 || len(r.suite.Invariants[i].Check(r.world.Root)) == 0 {
+			res.fail("%s holds, which is not expected", id)
+		}
+	}
+}

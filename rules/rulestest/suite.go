@@ -1,0 +1,169 @@
+package rulestest
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// DefaultNow is the clock of steps that give none, in milliseconds since 1970.
+const DefaultNow = 1234567890123
+
+// A Suite is one test file.
+type Suite struct {
+	File       string // as it was given
+	Rules      Source
+	Actors     map[string]Actor
+	Groups     []*Group
+	Invariants []*Invariant
+	Ignore     []IgnoredMutant
+}
+
+// Names returns the names of the actors in alphabetical order.
+func (s *Suite) Names() []string { return slices.Sorted(maps.Keys(s.Actors)) }
+
+// A Source is a rules document to be tried.
+type Source struct {
+	File    string // "" if it stands in the test file
+	Text    string
+	Options rules.ParseOptions
+}
+
+// A Group is a series of steps on one tree. The first begins with Data; each
+// later one with what the committed steps before it left.
+type Group struct {
+	Name     string // "" for the tests at the top of a file
+	Data     tree.Node
+	DataFile string  // where Data comes from; "" if it stands in the test file
+	Rules    *Source // in place of the suite's; nil for most
+	Steps    []*Step
+}
+
+// A Step is one operation with what is expected of it.
+type Step struct {
+	Name   string
+	Line   int    // in the file
+	Skip   string // why it is not run; "" if it is
+	Op     Op
+	Want   Want
+	Commit bool // an accepted write stays for the steps after it
+}
+
+// An IgnoredMutant explains why no test can tell mutants of a rule from it. The
+// empty fields fit every mutant.
+type IgnoredMutant struct {
+	Rule   string `json:"rule"`   // "/rooms/$room/.write"
+	Mutant string `json:"mutant"` // the kind: "drop-operand"
+	From   string `json:"from"`   // the expression that is changed
+	To     string `json:"to"`     // what it becomes
+	Why    string `json:"why"`
+}
+
+// An Actor is who acts: a caller of the rules, or an administrator, whom they
+// do not apply to.
+type Actor struct {
+	Auth  rules.Auth
+	Admin bool
+}
+
+// JSON returns the variable auth as JSON, "null" for nobody.
+func (a Actor) JSON() string {
+	switch {
+	case a.Admin:
+		return `{"admin":true}`
+	case a.Auth.IsNull():
+		return "null"
+	}
+	return a.Auth.JSON
+}
+
+// A Kind is what a step does.
+type Kind int
+
+// The kinds of steps.
+const (
+	Read       Kind = iota // read a path, or fields below it
+	Write                  // replace the value at a path
+	Update                 // write several paths below a path at once
+	Events                 // compare what a listener got since the last time
+	Invariants             // compare which invariants are broken
+)
+
+// String returns the word that test files use.
+func (k Kind) String() string {
+	return [...]string{"read", "write", "update", "events", "check"}[k]
+}
+
+// An Op is what a step does.
+type Op struct {
+	Kind Kind
+	As   string // the actor's name; "" if it has none
+	Who  Actor
+	Now  int64
+
+	Path     tree.Path // of a read, of a write, or that the paths of an update are below
+	Priority bool      // a write of the priority alone
+	Fields   []string  // of a read: these paths below Path, each decided on its own
+	Query    tree.Query
+	Plain    bool   // a read without query parameters
+	Socket   bool   // a read over the realtime protocol
+	Shallow  bool   // only the keys are returned
+	Listener string // of a read: it goes on under this name; of Events: whose events
+
+	Update  tree.Update // of a write: everything it does
+	Value   string      // of a write: the JSON it was made from
+	Assume  *tree.Node  // of a write: it conflicts unless the value at Path is this
+	Returns []string    // of a write: paths whose new values are compared
+}
+
+// A Verdict is the outcome of a step.
+type Verdict string
+
+// The verdicts.
+const (
+	Allow        Verdict = "allow"
+	Deny         Verdict = "deny"
+	Conflict     Verdict = "conflict"      // a conditional write found another value
+	CompileError Verdict = "compile-error" // there are no rules to ask
+)
+
+// A Want is what is expected of a step. Its empty fields expect nothing.
+type Want struct {
+	Verdict Verdict
+	Reason  Reason
+	Rule    string               // the rule that decides: "/rooms/$room/.read"
+	Values  map[string]tree.Node // by field; "" is the path itself
+	Order   []string             // the keys of the value, in query order
+	Events  []Event
+	Broken  []string // the invariants that do not hold
+}
+
+// A Reason says why an operation is denied.
+type Reason string
+
+// The reasons.
+const (
+	NoGrant  Reason = "no-grant" // no .read or .write is true
+	Invalid  Reason = "validate" // a .validate is not true
+	RunError Reason = "error"    // the rule that decided could not be evaluated
+)
+
+// An Event is a change that a listener is told of.
+type Event struct {
+	Type  string // "child_added", "child_changed" or "child_removed"
+	Key   string
+	Value tree.Node
+}
+
+// rulePath returns the path of a rule that a test file names: "/rooms/$room .read"
+// or "/rooms/$room/.read".
+func rulePath(s string) string {
+	where, kind, ok := strings.Cut(strings.TrimSpace(s), " ")
+	if !ok {
+		return where
+	}
+	return strings.TrimSuffix(where, "/") + "/" + strings.TrimSpace(kind)
+}

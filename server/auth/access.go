@@ -1,0 +1,90 @@
+package auth
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// AccessLife is how long an access token is valid.
+const AccessLife = time.Hour
+
+// accessPrefix begins access tokens, so that they can be told from everything
+// else, also by programs that look for leaked ones. They are no JWTs: JavaScript
+// clients present what looks like one as a user's token (wire protocol §9).
+const accessPrefix = "dogwood_"
+
+// An accessKey makes and reads access tokens, with which a service account
+// presents itself after it has proved once who it is. It is kept in the data
+// directory, so that access tokens outlive a restart.
+type accessKey [32]byte
+
+// An accessGrant is what an access token says.
+type accessGrant struct {
+	Account string `json:"sub"`
+	Key     string `json:"kid"` // of the account, when the token was made
+	Expires int64  `json:"exp"`
+}
+
+// loadAccessKey reads the key of a data directory, making it if there is none.
+// Without a directory it is a new one.
+func loadAccessKey(dataDir string) (key accessKey, err error) {
+	rand.Read(key[:])
+	if dataDir == "" {
+		return key, nil
+	}
+	file := filepath.Join(dataDir, "access-token-key")
+	err = createFile(file, []byte(hex.EncodeToString(key[:])+"\n"))
+	if err == nil || !errors.Is(err, fs.ErrExist) {
+		return key, err
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return key, err
+	}
+	src, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(src) != len(key) {
+		return key, fmt.Errorf("%s: not a key; delete it to have a new one made", file)
+	}
+	return accessKey(src), nil
+}
+
+// issue returns an access token.
+func (k accessKey) issue(g accessGrant) (string, error) {
+	payload, err := json.Marshal(g)
+	if err != nil {
+		return "", err
+	}
+	text := accessPrefix + base64.RawURLEncoding.EncodeToString(payload)
+	return text + "." + base64.RawURLEncoding.EncodeToString(k.mac(text)), nil
+}
+
+// read returns what an access token says. It may have expired.
+func (k accessKey) read(token string) (g accessGrant, ok bool) {
+	if len(token) > MaxTokenBytes || !strings.HasPrefix(token, accessPrefix) {
+		return accessGrant{}, false
+	}
+	text, mac, _ := strings.Cut(token, ".")
+	sum, ok := decodePart(mac)
+	if !ok || !hmac.Equal(sum, k.mac(text)) {
+		return accessGrant{}, false
+	}
+	payload, ok := decodePart(text[len(accessPrefix):])
+	return g, ok && json.Unmarshal(payload, &g) == nil
+}
+
+func (k accessKey) mac(text string) []byte {
+	h := hmac.New(sha256.New, k[:])
+	h.Write([]byte(text))
+	return h.Sum(nil)
+}

@@ -1,0 +1,19 @@
+package auth
+
+import "errors"
+
+// Errors of credentials. They say what a client may be told, and no more.
+var (
+	ErrInvalid    = errors.New("invalid credential")                      // unreadable, forged, or for somebody else
+	ErrExpired    = errors.New("the credential is no longer valid")       // it was: it has expired or was revoked
+	ErrMissingKid = errors.New("the token does not name its key")         // no kid in the header
+	ErrUnknownKid = errors.New("the token names a key that is not known") // its kid is in no key set
+)
+
+// Errors of the commands that manage accounts and tokens.
+var (
+	ErrName    = errors.New("not a name of letters a-z, digits and hyphens, of at most 30")
+	ErrExists  = errors.New("there is one of this name already")
+	ErrNoSuch  = errors.New("there is none of this name")
+	ErrNoClaim = errors.New("not a JSON object of claims")
+)

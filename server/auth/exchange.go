@@ -1,0 +1,36 @@
+package auth
+
+import (
+	"slices"
+	"time"
+)
+
+// googleTokenURI is the audience of assertions by libraries that do not ask the
+// key file for it. They reach us through a proxy or an agent.
+const googleTokenURI = "https://oauth2.googleapis.com/token"
+
+// Exchange returns an access token for an assertion: a JWT in which a service
+// account says who it is, signed with its key (RFC 7523). The assertion is for
+// the account's token_uri, is valid now, and for not longer than an hour.
+func (a *Authority) Exchange(assertion string) (access string, err error) {
+	t, err := parseToken(assertion)
+	if err != nil {
+		return "", err
+	}
+	account, err := a.accounts.byEmail(t.claims.Text("iss"))
+	if err != nil || !account.signed(t) {
+		return "", ErrInvalid
+	}
+	if !slices.ContainsFunc(t.claims.strings("aud"), func(aud string) bool { return aud == account.TokenURI || aud == googleTokenURI }) {
+		return "", ErrInvalid
+	}
+	now := a.opts.Now()
+	issued, expires, err := t.claims.lifetime(now, a.opts.Skew)
+	if err != nil {
+		return "", err
+	}
+	if _, named := t.claims["exp"]; !named || issued.IsZero() || expires.Sub(issued) > time.Hour+a.opts.Skew {
+		return "", ErrInvalid
+	}
+	return a.access.issue(accessGrant{account.Name, account.Key, now.Add(AccessLife).Unix()})
+}

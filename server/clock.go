@@ -1,0 +1,73 @@
+package server
+
+import (
+	"encoding/json"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// maxClock is the largest time that a clock is set to, in milliseconds: the
+// largest integer that every client represents.
+const maxClock = 1<<53 - 1
+
+// A clock is the time of all databases of a server: that of server timestamps
+// and of now in rules. In dev mode tests may stop it at a time of their choice.
+type clock struct {
+	running func() time.Time
+	stopped atomic.Pointer[time.Time] // nil while it runs
+}
+
+func (c *clock) now() time.Time {
+	if t := c.stopped.Load(); t != nil {
+		return *t
+	}
+	return c.running()
+}
+
+// getNow answers with the time at which the clock is stopped, null if it runs:
+// GET /.settings/now.json
+func (s *Server) getNow(q *request) (answer, error) {
+	if err := q.openClock(); err != nil {
+		return answer{}, err
+	}
+	if t := s.clock.stopped.Load(); t != nil {
+		return q.jsonText(strconv.FormatInt(t.UnixMilli(), 10)), nil
+	}
+	return q.jsonText("null"), nil
+}
+
+// putNow stops the clock at a time in milliseconds, or lets it run again if the
+// body is null: PUT /.settings/now.json
+func (s *Server) putNow(q *request) (answer, error) {
+	if err := q.openClock(); err != nil {
+		return answer{}, err
+	}
+	src, err := q.text(maxSettingSize)
+	if err != nil {
+		return answer{}, err
+	}
+	var ms *int64
+	if json.Unmarshal([]byte(src), &ms) != nil || ms != nil && (*ms < 0 || *ms > maxClock) {
+		return answer{}, badRequest("now must be an integer, the milliseconds since 1970, or null")
+	}
+	if ms == nil {
+		s.clock.stopped.Store(nil)
+		return q.jsonText("null"), nil
+	}
+	t := time.UnixMilli(*ms)
+	s.clock.stopped.Store(&t)
+	return q.jsonText(strconv.FormatInt(*ms, 10)), nil
+}
+
+// openClock is open for the clock, which only dev mode lets administrators set.
+// It belongs to the server, so no database is opened.
+func (q *request) openClock() error {
+	if err := q.openAdmin(); err != nil {
+		return err
+	}
+	if err := q.s.onlyDev(); err != nil {
+		return err
+	}
+	return q.form.readPrint(q.params)
+}

@@ -1,0 +1,174 @@
+package server
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode"
+
+	dsync "github.com/dogwooddb/dogwood/sync"
+)
+
+// This file is /.settings/rules.json (REST §12.1) and the versions that each
+// upload makes. Beside what the hosted service knows, an upload takes
+//
+//	dialect=wilddog      the language is Wilddog's
+//	extensions=newRoot   it uses extensions
+//	comment=TEXT         is kept with the version
+//	If-Match: ETAG       only if the rules in force are those with this ETag
+//
+// The first two are kept with the rules; without them, those of Options count.
+
+// maxComment is the length of the longest comment on an upload.
+const maxComment = 500
+
+// getRules answers with the rules as they were uploaded, or as strict JSON.
+func (s *Server) getRules(q *request) (answer, error) {
+	if err := q.openSettings(); err != nil {
+		return answer{}, err
+	}
+	rs := q.db.Rules()
+	if format, _ := q.params.get("format"); format == "strict" {
+		return answer{status: http.StatusOK, body: []byte(rs.Strict())}, nil
+	}
+	return rulesText(rs.Source()), nil
+}
+
+// rulesText answers with the source of rules.
+func rulesText(source string) answer {
+	return answer{status: http.StatusOK, body: []byte(source), tag: rulesTag(dsync.RulesHash(source))}
+}
+
+// rulesTag returns the ETag of rules with a hash.
+func rulesTag(hash string) string { return `"` + hash + `"` }
+
+// putRules checks a rules document and, unless dryRun is given, installs it.
+// Whatever is wrong with it is a 400, which is what the CLI shows.
+func (s *Server) putRules(q *request) (answer, error) {
+	if err := q.openSettings(); err != nil {
+		return answer{}, err
+	}
+	change, err := q.rulesChange()
+	if err != nil {
+		return answer{}, err
+	}
+	src, err := q.text(maxRulesBytes)
+	if err != nil {
+		return answer{}, err
+	}
+	if change.Rules, err = change.Options.Parse(src); err != nil {
+		return answer{}, badRequest(err.Error())
+	}
+	if dry, _ := q.params.get("dryRun"); dry == "true" {
+		if change.IfHash != "" && change.IfHash != dsync.RulesHash(q.db.Rules().Source()) {
+			return answer{}, dsync.ErrRulesChanged
+		}
+		return q.jsonText(`{"status":"ok"}`), nil
+	}
+	v, err := q.db.ChangeRules(q.r.Context(), change)
+	if err != nil {
+		return answer{}, err
+	}
+	a := q.jsonText(`{"status":"ok"}`)
+	a.tag = rulesTag(v.Hash)
+	return a, nil
+}
+
+// rulesChange reads what an upload says beside the rules.
+func (q *request) rulesChange() (c dsync.RulesChange, err error) {
+	c = dsync.RulesChange{Options: q.s.opts.RulesOptions, Author: q.author()}
+	dialect, hasDialect := q.params.get("dialect")
+	extensions, hasExtensions := q.params.get("extensions")
+	if hasDialect || hasExtensions {
+		if c.Options, err = dsync.ParseRulesOptions(dialect, extensions); err != nil {
+			return c, badRequest(err.Error())
+		}
+	}
+	c.Comment, _ = q.params.get("comment")
+	if !validComment(c.Comment) {
+		return c, badRequest("comment must be a text of at most " + strconv.Itoa(maxComment) + " bytes")
+	}
+	if tag := strings.TrimSpace(q.r.Header.Get("If-Match")); tag != "*" {
+		c.IfHash = strings.Trim(tag, `"`)
+	}
+	return c, nil
+}
+
+func validComment(s string) bool {
+	return len(s) <= maxComment && !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar })
+}
+
+// getRulesVersions lists the versions that are kept, newest first:
+// GET /.settings/rules/versions.json
+func (s *Server) getRulesVersions(q *request) (answer, error) {
+	if err := q.openSettings(); err != nil {
+		return answer{}, err
+	}
+	list, err := q.db.RulesHistory()
+	if err != nil {
+		return answer{}, err
+	}
+	if list == nil {
+		list = []dsync.RulesVersion{}
+	}
+	return q.encode(list)
+}
+
+// getRulesVersion answers with the source of a version:
+// GET /.settings/rules/versions/7.json
+func (s *Server) getRulesVersion(q *request) (answer, error) {
+	if err := q.openSettings(); err != nil {
+		return answer{}, err
+	}
+	text, isJSON := strings.CutSuffix(strings.TrimPrefix(q.path, "/.settings/rules/versions/"), ".json")
+	number, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || !isJSON {
+		return answer{}, errNotFound
+	}
+	_, source, err := q.db.RulesVersion(number)
+	if err != nil {
+		return answer{}, err
+	}
+	return rulesText(source), nil
+}
+
+// postRollback puts the rules of an earlier version in force, as a new version:
+// POST /.settings/rules/rollback.json {"version":7}
+func (s *Server) postRollback(q *request) (answer, error) {
+	var body struct {
+		Version int64  `json:"version"`
+		Comment string `json:"comment"`
+	}
+	if _, err := q.setting(&body); err != nil {
+		return answer{}, err
+	}
+	if !validComment(body.Comment) {
+		return answer{}, badRequest("comment must be a text of at most " + strconv.Itoa(maxComment) + " bytes")
+	}
+	old, source, err := q.db.RulesVersion(body.Version)
+	if err != nil {
+		return answer{}, err
+	}
+	rs, err := old.Options().Parse(source)
+	if err != nil {
+		return answer{}, badRequest(err.Error())
+	}
+	v, err := q.db.ChangeRules(q.r.Context(), dsync.RulesChange{
+		Rules: rs, Options: old.Options(), Author: q.author(), Comment: body.Comment, Restore: old.Number,
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	return q.encode(map[string]any{"status": "ok", "version": v.Number})
+}
+
+// author names an administrator for the history of the rules.
+func (q *request) author() string {
+	switch account := q.id.credential.Account(); {
+	case account != "":
+		return "service account " + account
+	case q.s.opts.Dev:
+		return "owner"
+	}
+	return "admin secret"
+}

@@ -1,0 +1,122 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/rules/explain"
+)
+
+// Decisions say what is made of the decisions of rules, beside that they are
+// enforced. Without Console, denied operations are logged, without values that
+// rules looked at unless the log takes debug messages.
+type Decisions struct {
+	Console  io.Writer // gets an explanation of denied operations
+	Tell     bool      // clients are told why they were denied, which says much about rules
+	Coverage bool      // what rules were evaluated to is counted, and shown by /.inspect/coverage
+	Record   *Recorder // keeps all decisions; it is closed by who opened it
+
+	// RulesName returns the name of the file that rules are from, "" if they are
+	// from none. It may be nil.
+	RulesName func(*rules.Ruleset) string
+}
+
+// A rulesWatch observes the decisions in one namespace (see sync.Observer).
+type rulesWatch struct {
+	Decisions
+	ns       string
+	log      *slog.Logger
+	reports  *reporter // of the server
+	coverage rulesCoverage
+}
+
+// Wants implements sync.Observer.
+func (w *rulesWatch) Wants(rs *rules.Ruleset, q *rules.Request, d rules.Decision) bool {
+	if w.Record != nil {
+		w.Record.add(w.ns, q, d)
+	}
+	if w.counts(rs) || !d.Allow && w.Tell {
+		return true
+	}
+	return !d.Allow && w.reporting() && w.reports.room()
+}
+
+// counts reports whether coverage of rules is counted. There is nothing to learn
+// about the rules of a server that was given none.
+func (w *rulesWatch) counts(rs *rules.Ruleset) bool { return w.Coverage && rs.Enforced() }
+
+func (w *rulesWatch) reporting() bool {
+	return w.Console != nil || w.log.Enabled(context.Background(), slog.LevelInfo)
+}
+
+// Decided implements sync.Observer.
+func (w *rulesWatch) Decided(rs *rules.Ruleset, q *rules.Request, t *rules.Trace) (detail string) {
+	if w.counts(rs) {
+		w.coverage.add(rs, t)
+	}
+	if t.Allow {
+		return ""
+	}
+	if w.reporting() {
+		w.report(rs, q, t)
+	}
+	if w.Tell {
+		return explain.Brief(q, t)
+	}
+	return ""
+}
+
+// maxExplained bounds the lines of one explanation on the console.
+const maxExplained = 60
+
+// report makes a report of a denied operation. The request is only valid now, so
+// the text is made at once; it is written later.
+func (w *rulesWatch) report(rs *rules.Ruleset, q *rules.Request, t *rules.Trace) {
+	if !w.reports.take() {
+		return
+	}
+	o := explain.Options{Values: true, Lines: maxExplained}
+	if w.RulesName != nil {
+		o.File = w.RulesName(rs)
+	}
+	if w.Console != nil {
+		var b strings.Builder
+		fmt.Fprintf(&b, "\n%s: ", w.ns)
+		_ = explain.Text(&b, q, t, o) // a Builder takes everything
+		w.reports.add(func() { _, _ = io.WriteString(w.Console, b.String()) })
+		return
+	}
+	id := rand.Text()[:12]
+	r := explain.NewReport(q, t, explain.Options{Deciding: true})
+	outcome := "no rule"
+	for _, s := range r.Steps {
+		outcome = s.Outcome
+	}
+	args := []any{"decision", id, "namespace", w.ns, "operation", r.Operation, "uid", q.Auth.UID, "rule", r.Rule, "outcome", outcome}
+	var full string
+	if w.log.Enabled(context.Background(), slog.LevelDebug) {
+		var b strings.Builder
+		_ = explain.Text(&b, q, t, o)
+		full = b.String()
+	}
+	w.reports.add(func() {
+		w.log.Info("operation denied", args...)
+		if full != "" {
+			w.log.Debug("operation denied because", "decision", id, "explanation", full)
+		}
+	})
+}
+
+// leftOut reports how many reports were left out.
+func (o Decisions) leftOut(log *slog.Logger, n int) {
+	if o.Console != nil {
+		fmt.Fprintf(o.Console, "\n… and %d more denied operations\n", n)
+		return
+	}
+	log.Info("operations denied, not logged one by one", "count", n)
+}

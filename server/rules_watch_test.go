@@ -1,0 +1,218 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dogwooddb/dogwood/rules"
+)
+
+// A console keeps what is written to it by another goroutine.
+type console struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (c *console) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text.Write(p)
+}
+
+func (c *console) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text.String()
+}
+
+// take returns what was written since it was called last.
+func (c *console) take() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.text.Reset()
+	return c.text.String()
+}
+
+const membersOnly = `{"rules": {"rooms": {"$room": {".read": "auth != null && root.child('members').child(auth.uid).exists()"}}}}`
+
+// A denied operation is explained on the console, and to nobody else.
+func TestConsole(t *testing.T) {
+	out := new(console)
+	rs := parseRules(t, membersOnly)
+	ts := serveTest(t, Options{Dev: true, Rules: rs, Decisions: Decisions{
+		Console:   out,
+		RulesName: func(r *rules.Ruleset) string { return map[*rules.Ruleset]string{rs: "database.rules.json"}[r] },
+	}})
+	denied := call{"GET", "/rooms/r1.json?auth=" + unsigned(`{"sub":"ana"}`), nil, ""}
+	if r := ts.do(denied); r.StatusCode != 401 || r.body != errorBody(textDenied) {
+		t.Errorf("GET: %d %s", r.StatusCode, r.body)
+	}
+	ts.want("PUT", "/members/ana.json", "true", 200, "true")
+	if r := ts.do(denied); r.StatusCode != 200 {
+		t.Errorf("GET by a member: %d %s", r.StatusCode, r.body)
+	}
+	ts.spaces.reports.close()
+	want := `
+fake-server: denied  read /rooms/r1  as "ana"
+→ false    /rooms/$room/.read   database.rules.json:1:41   at /rooms/r1
+           auth != null && root.child('members').child(auth.uid).exists()
+`
+	if got := out.String(); !strings.HasPrefix(got, want) || !strings.Contains(got, " /members/ana null\n") || strings.Count(got, "denied") != 1 {
+		t.Errorf("the console has\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Clients are told the reason only if the server was asked to tell.
+func TestTellDenied(t *testing.T) {
+	o := Options{Dev: true, Rules: parseRules(t, membersOnly), Decisions: Decisions{Tell: true}}
+	const reason = `read /rooms/r1: /rooms/$room/.read (1:41) is false, because of: auth != null`
+	want := "{\n  \"error\" : \"Permission denied\",\n  \"detail\" : \"" + reason + "\"\n}\n"
+	n := onSocket(t, o)
+	ts := &testServer{Server: n.Server, t: t}
+	if r := ts.record(call{"GET", "/rooms/r1.json?ns=test", nil, ""}, 401); r.Body.String() != want {
+		t.Errorf("GET: %s, want %s", r.Body, want)
+	}
+	c := n.connect("")
+	c.send(`{"t":"d","d":{"r":1,"a":"q","b":{"p":"/rooms/r1","h":""}}}`)
+	c.want(`{"t":"d","d":{"r":1,"b":{"s":"permission_denied","d":"Permission denied: ` + reason + `"}}}`)
+}
+
+// A server on a network logs denied operations, with values only among debug
+// messages.
+func TestDeniedLog(t *testing.T) {
+	for _, c := range []struct {
+		level  slog.Level
+		values bool
+	}{{slog.LevelInfo, false}, {slog.LevelDebug, true}} {
+		out := new(console)
+		ts := serveTest(t, Options{
+			Namespaces: []string{"shop"}, AdminSecrets: []string{"sesame"}, Rules: parseRules(t, `{"rules":{"$a":{".write":"newData.val() == 'x'"}}}`),
+			Log: slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: c.level})),
+		})
+		if r := ts.do(call{"PUT", "/a.json", nil, `"secret"`}); r.StatusCode != 401 || r.body != errorBody(textDenied) {
+			t.Errorf("PUT: %d %s", r.StatusCode, r.body)
+		}
+		ts.spaces.reports.close()
+		var line struct{ Msg, Decision, Namespace, Operation, Rule, Outcome string }
+		first, _, _ := strings.Cut(out.String(), "\n")
+		if err := json.Unmarshal([]byte(first), &line); err != nil {
+			t.Fatalf("log %q: %v", out, err)
+		}
+		if line.Msg != "operation denied" || line.Decision == "" || line.Namespace != "shop" || line.Operation != "write /a" || line.Rule != "/$a/.write" || line.Outcome != "false" {
+			t.Errorf("log: %s", first)
+		}
+		if strings.Contains(out.String(), "secret") != c.values {
+			t.Errorf("at level %s the log is\n%s", c.level, out)
+		}
+	}
+}
+
+// Of many denied operations only some are reported; the others are counted.
+func TestReporterIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := new(console)
+		r := newReporter(func(n int) { fmt.Fprintf(out, "%d left out ", n) })
+		report := func(n int) {
+			for i := range n {
+				if r.take() {
+					r.add(func() { fmt.Fprintf(out, "%d ", i) })
+				}
+				synctest.Wait()
+			}
+		}
+		want := func(text string) {
+			t.Helper()
+			synctest.Wait()
+			if got := strings.TrimSpace(out.take()); got != text {
+				t.Errorf("reports are %q, want %q", got, text)
+			}
+		}
+		report(maxReports + 5)
+		want("0 1 2 3 4 5 6 7 8 9")
+		time.Sleep(reportsPeriod)
+		want("5 left out")
+		report(1)
+		want("0")
+		if !r.room() {
+			t.Error("no room for a second report")
+		}
+		report(maxReports)
+		r.close()
+		want("0 1 2 3 4 5 6 7 8 1 left out")
+		if r.take() {
+			t.Error("a closed reporter takes a report")
+		}
+	})
+}
+
+// Reports that nobody reads hold up no operation.
+func TestReporterDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		blocked, written := make(chan struct{}), 0
+		r := newReporter(func(int) {})
+		for range 3 {
+			for range 2 * maxReports {
+				if r.take() {
+					r.add(func() { <-blocked; written++ })
+				}
+			}
+			time.Sleep(reportsPeriod)
+		}
+		close(blocked)
+		r.close()
+		if written < maxReports || written > 2*maxReports {
+			t.Errorf("%d reports were written", written)
+		}
+	})
+}
+
+func TestCoverage(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true, Decisions: Decisions{Coverage: true}})
+	report := func() (r rules.CoverageReport) {
+		t.Helper()
+		got := ts.do(call{"GET", "/.inspect/coverage.json?ns=" + emulatorNamespace, nil, ""})
+		if err := json.Unmarshal([]byte(got.body), &r); err != nil || got.StatusCode != 200 {
+			t.Fatalf("coverage: %d %s, %v", got.StatusCode, got.body, err)
+		}
+		return r
+	}
+	ts.want("PUT", "/.settings/rules.json", membersOnly, 200, answerOK)
+	if r := report(); len(r.Rules) != 1 || !r.Rules[0].Never() {
+		t.Errorf("at first: %+v", r)
+	}
+	ts.do(call{"GET", "/rooms/r1.json", nil, ""})
+	if r := report(); r.Rules[0].False != 1 || r.Evaluated != 100 {
+		t.Errorf("after a read: %+v", r)
+	}
+	page := ts.do(call{"GET", "/.inspect/coverage?ns=" + emulatorNamespace, nil, ""})
+	if page.StatusCode != 200 || page.Header.Get("Content-Type") != typePage || !strings.Contains(page.body, "/rooms/$room") {
+		t.Errorf("page: %d %v %.200s", page.StatusCode, page.Header, page.body)
+	}
+	ts.want("PUT", "/.settings/rules.json", membersOnly+" ", 200, answerOK)
+	if r := report(); !r.Rules[0].Never() {
+		t.Errorf("after new rules: %+v", r)
+	}
+}
+
+// A server that does not count has no coverage to show.
+func TestNoCoverage(t *testing.T) {
+	ts := serveTest(t, Options{Namespaces: []string{"shop"}, AdminSecrets: []string{"sesame"}})
+	for _, path := range []string{"/.inspect/coverage", "/.inspect/coverage.json"} {
+		for _, c := range []struct {
+			header http.Header
+			status int
+		}{{nil, 401}, {bearer("sesame"), 404}} {
+			if r := ts.do(call{"GET", path, c.header, ""}); r.StatusCode != c.status {
+				t.Errorf("GET %s: %d %s, want %d", path, r.StatusCode, r.body, c.status)
+			}
+		}
+	}
+}
