@@ -27,7 +27,7 @@ func parseExtra(text hujson.Extra) extra {
 			c, s, _ = strings.Cut(s, "\n")
 			s = "\n" + s
 		case strings.HasPrefix(s, "/*"):
-			end := strings.Index(s, "*/") + 2
+			end := 2 + strings.Index(s[2:], "*/") + 2
 			c, s = s[:end], s[end:]
 		default:
 			if s[0] == '\n' {

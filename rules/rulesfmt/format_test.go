@@ -113,14 +113,13 @@ func equal(a, b *hujson.Value, key string) bool {
 		}
 		return true
 	}
-	s, isText := jsonc.Str(a)
-	u, _ := jsonc.Str(b)
-	if isText && isRule(key) {
-		x, err1 := lang.Parse(s, lang.Firebase)
-		y, err2 := lang.Parse(u, lang.Firebase)
-		if err1 == nil {
-			return err2 == nil && lang.Equal(x, y)
+	if s, isText := jsonc.Str(a); isText {
+		u, alsoText := jsonc.Str(b)
+		if x, err := lang.Parse(s, lang.Firebase); err == nil && isRule(key) {
+			y, err := lang.Parse(u, lang.Firebase)
+			return err == nil && lang.Equal(x, y)
 		}
+		return alsoText && s == u // whatever escapes it has
 	}
 	return string(jsonc.Strict(*a)) == string(jsonc.Strict(*b))
 }

@@ -254,6 +254,41 @@ func (v *Varier) Setup(world rulestest.World, path tree.Path) (rulestest.Op, boo
 	return op, err == nil
 }
 
+// Split divides an update in two: what an administrator does of it before, and
+// the rest. So a rule that demands several writes at once can be asked about one
+// of them.
+func (v *Varier) Split(world rulestest.World, op rulestest.Op) (before, rest rulestest.Op, ok bool) {
+	values := object(op.Value)
+	if op.Kind != rulestest.Update || len(values) < 2 {
+		return before, rest, false
+	}
+	writes, err := world.Resolve(op.Update, op.Now)
+	if err != nil {
+		return before, rest, false
+	}
+	done, left := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	for i, path := range slices.Sorted(maps.Keys(values)) {
+		if v.rnd.IntN(2) == 0 && len(done) < len(values)-1 || i == len(values)-1 && len(done) == 0 {
+			p, err := tree.ParsePath(path)
+			if err != nil {
+				return before, rest, false
+			}
+			j := slices.IndexFunc(writes, func(w tree.ResolvedWrite) bool { return w.Path == op.Path.Join(p) })
+			if j < 0 {
+				return before, rest, false
+			}
+			done[path] = json.RawMessage(writes[j].Node.JSON())
+		} else {
+			left[path] = values[path]
+		}
+	}
+	before, err1 := rulestest.OpText{Kind: "update", Path: op.Path.String(), Value: encode(done)}.Parse()
+	rest, err2 := rulestest.OpText{Kind: "update", Path: op.Path.String(), Value: encode(left)}.Parse()
+	before.Who = rulestest.Actor{Admin: true}
+	rest.Who, rest.As, rest.Now = op.Who, op.As, op.Now
+	return before, rest, err1 == nil && err2 == nil && len(left) > 0
+}
+
 func object(text string) map[string]json.RawMessage {
 	var m map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &m) != nil {

@@ -2,7 +2,6 @@ package rulesmutate
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -62,13 +61,12 @@ func Run(ctx context.Context, src *rulestest.Source, suites []*rulestest.Suite, 
 	if err != nil {
 		return nil, err
 	}
-	if by, err := kill(ctx, src, src.Text, suites); err != nil {
+	units, err := divide(ctx, src, suites)
+	if err != nil {
 		return nil, err
-	} else if by != "" {
-		return nil, fmt.Errorf("the tests must pass before rules are mutated: %s fails", by)
 	}
 	rep := &Report{Results: make([]Result, len(mutants))}
-	if err := runAll(ctx, src, suites, mutants, rep.Results, progress); err != nil {
+	if err := runAll(ctx, src, units, mutants, rep.Results, progress); err != nil {
 		return nil, err
 	}
 	rep.explain(suites)
@@ -76,7 +74,7 @@ func Run(ctx context.Context, src *rulestest.Source, suites []*rulestest.Suite, 
 }
 
 // runAll runs the mutants, as many at a time as there are processors.
-func runAll(ctx context.Context, src *rulestest.Source, suites []*rulestest.Suite, mutants []*Mutant, results []Result, progress func(done, all int)) error {
+func runAll(ctx context.Context, src *rulestest.Source, units []unit, mutants []*Mutant, results []Result, progress func(done, all int)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	next := make(chan int)
@@ -88,7 +86,7 @@ func runAll(ctx context.Context, src *rulestest.Source, suites []*rulestest.Suit
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for i := range next {
-				by, err := kill(ctx, src, mutants[i].Text, suites)
+				by, err := kill(ctx, src, mutants[i], units)
 				if err != nil {
 					cancel(err)
 					continue
@@ -117,27 +115,38 @@ func runAll(ctx context.Context, src *rulestest.Source, suites []*rulestest.Suit
 	return context.Cause(ctx)
 }
 
-// kill runs the suites with a document and returns the first test that fails.
-func kill(ctx context.Context, src *rulestest.Source, text string, suites []*rulestest.Suite) (string, error) {
+// kill runs the tests that ask the rule of a mutant and returns the first that
+// fails.
+func kill(ctx context.Context, src *rulestest.Source, m *Mutant, units []unit) (string, error) {
 	mutant := *src
-	mutant.Text = text
+	mutant.Text = m.Text
 	rs, err := mutant.Compile()
 	if err != nil {
 		return "", err
 	}
 	runner := &rulestest.Runner{VerdictsOnly: true, FirstFailure: true}
-	for _, s := range suites {
-		results, err := runner.Run(ctx, s, rs, nil)
+	for _, u := range units {
+		if !u.asks[m.Rule.Path] {
+			continue
+		}
+		results, err := runner.Run(ctx, u.suite, rs, nil)
 		if err != nil {
 			return "", err
 		}
-		for _, r := range results {
-			if r.Status == rulestest.Failed {
-				return r.Where() + " " + r.Name(), nil
-			}
+		if failed := firstFailure(results); failed != "" {
+			return failed, nil
 		}
 	}
 	return "", nil
+}
+
+func firstFailure(results []*rulestest.Result) string {
+	for _, r := range results {
+		if r.Status == rulestest.Failed {
+			return r.Where() + " " + r.Name()
+		}
+	}
+	return ""
 }
 
 // explain marks the survivors that the test files explain.

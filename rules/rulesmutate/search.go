@@ -138,14 +138,26 @@ func (f *finder) systematic(ctx context.Context) error {
 
 func (f *finder) done() bool { return len(f.alive) == 0 || f.tried >= f.Budget }
 
-// random tries operations with small changes, and on data with small changes at
-// places that the rules look at. What killed something is varied further.
+// random tries operations with small changes, behind others, with a part of their
+// writes done before, and on data with small changes at places that the rules
+// look at. What killed something is varied further.
 func (f *finder) random(ctx context.Context) error {
 	for !f.done() {
 		op := f.bases[f.rnd.IntN(len(f.bases))]
+		if f.own > 0 && f.rnd.IntN(4) > 0 { // those that somebody wrote lead further
+			op = f.bases[f.rnd.IntN(f.own)]
+		}
 		var setup []rulestest.Op
 		if n := len(f.found); n > 0 && f.rnd.IntN(3) == 0 {
 			op, setup = f.found[f.rnd.IntN(n)].Op, f.found[f.rnd.IntN(n)].Setup
+		}
+		switch f.rnd.IntN(6) {
+		case 0:
+			setup = append(slices.Clone(setup), asAdmin(f.bases[f.rnd.IntN(max(f.own, 1))]))
+		case 1, 2:
+			if done, rest, ok := f.varier.Split(f.world, op); ok {
+				setup, op = append(slices.Clone(setup), done), rest
+			}
 		}
 		if f.rnd.IntN(4) > 0 {
 			varied, ok := f.varier.Vary(op, f.actors)
@@ -176,6 +188,12 @@ func (f *finder) random(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// asAdmin returns an operation done by an administrator.
+func asAdmin(op rulestest.Op) rulestest.Op {
+	op.Who, op.As = rulestest.Actor{Admin: true}, ""
+	return op
 }
 
 // looked returns the paths that rules looked at.

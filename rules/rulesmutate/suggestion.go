@@ -85,7 +85,7 @@ func entry(op *rulestest.Op, actors map[string]rulestest.Actor, expect string) s
 	default:
 		parts = append(parts, `"values": `+op.Value)
 	}
-	if !op.Who.Admin {
+	if !op.Who.Admin || strings.Contains(op.Value, ".sv") {
 		parts = append(parts, fmt.Sprintf(`"now": %d`, op.Now))
 	}
 	return "{ " + strings.Join(append(parts, expect), ", ") + " }"

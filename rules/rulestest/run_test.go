@@ -4,21 +4,17 @@ import (
 	"bytes"
 	"path/filepath"
 	"testing"
+
+	"github.com/dogwooddb/dogwood/rules"
 )
 
-// run runs a test file and returns its results.
-func run(t *testing.T, r *Runner, file string) []*Result {
+func mustLoad(t *testing.T, file string) *Suite {
 	t.Helper()
 	s, err := Load(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rs, compileErr := s.Rules.Compile()
-	results, err := r.Run(t.Context(), s, rs, compileErr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return results
+	return s
 }
 
 func wantAllPassed(t *testing.T, results []*Result) {
@@ -37,28 +33,53 @@ func wantAllPassed(t *testing.T, results []*Result) {
 }
 
 // TestModels runs every step of the data models but those that land, with the
-// invariants after each accepted write.
+// invariants after each accepted write, and the tests beside them. Together they
+// reach every rule of the models.
 func TestModels(t *testing.T) {
-	files, err := filepath.Glob("../../testdata/models/*/ops.json")
-	if err != nil || len(files) != 6 {
-		t.Fatalf("%d models: %v", len(files), err)
+	models, err := filepath.Glob("../../testdata/models/*/ops.json")
+	if err != nil || len(models) != 6 {
+		t.Fatalf("%d models: %v", len(models), err)
 	}
-	var sum Summary
-	for _, file := range files {
-		results := run(t, &Runner{}, file)
-		wantAllPassed(t, results)
-		s := Summarize(results)
-		sum.Passed += s.Passed
-		sum.Skipped += s.Skipped
+	var steps Summary
+	for _, model := range models {
+		dir := filepath.Dir(model)
+		files, err := Find(dir)
+		if err != nil || len(files) != 2 {
+			t.Fatalf("test files of %s: %q (%v)", dir, files, err)
+		}
+		rs, err := mustLoad(t, files[0]).Rules.Compile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		coverage := rules.NewCoverage(rs)
+		for _, file := range files {
+			results, err := (&Runner{Traced: coverage.Add}).Run(t.Context(), mustLoad(t, file), rs, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantAllPassed(t, results)
+			if filepath.Base(file) == "ops.json" {
+				s := Summarize(results)
+				steps.Passed += s.Passed
+				steps.Skipped += s.Skipped
+			}
+		}
+		if got := coverage.Report().Evaluated; got != 100 {
+			t.Errorf("%s: %.1f %% of the rules evaluated, want all", dir, got)
+		}
 	}
-	if want := (Summary{Passed: 244, Skipped: 3}); sum != want {
-		t.Errorf("%s, want %s", sum, want)
+	if want := (Summary{Passed: 244, Skipped: 3}); steps != want {
+		t.Errorf("%s of the operations, want %s", steps, want)
 	}
 }
 
 // TestVectors runs the single cases of the rules specification.
 func TestVectors(t *testing.T) {
-	results := run(t, &Runner{}, "../../testdata/vectors/rules-cases.json")
+	s := mustLoad(t, "../../testdata/vectors/rules-cases.json")
+	results, err := (&Runner{}).Run(t.Context(), s, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	wantAllPassed(t, results)
 	if len(results) != 301 {
 		t.Errorf("%d cases, want 301", len(results))
