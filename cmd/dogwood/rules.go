@@ -31,6 +31,17 @@ type rulesCommand struct {
 	Rollback rulesRollbackCommand `cmd:"" help:"Put an earlier version of a server's rules in force again."`
 }
 
+func (rulesCommand) Help() string {
+	return `Rules say who may read and write which path. Most of these tools need no server.
+
+Examples:
+
+  dogwood rules check database.rules.json
+  dogwood rules test --cover
+  dogwood rules explain database.rules.json --op read /rooms/r1 --auth '{"uid":"ann"}'
+  dogwood rules deploy database.rules.json --secret-file dogwood-data/admin-secret`
+}
+
 // An exitError is a failure with an exit code of its own.
 type exitError struct {
 	code int
