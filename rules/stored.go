@@ -10,6 +10,10 @@ const (
 	// maxFacts bounds what is remembered of the stored tree during an operation.
 	maxFacts = 4096
 
+	// fewFacts is how many facts are kept in a list. Looking through so few is
+	// faster than a map, and most operations never learn more.
+	fewFacts = 16
+
 	// maxFactText is the longest string that is remembered.
 	maxFactText = 64 << 10
 )
@@ -18,9 +22,16 @@ const (
 // since rules ask about the same few places again and again. The first error of
 // reading stays in err: after it nothing is there, and the operation is lost.
 type oldTree struct {
-	data  tree.Reader
-	facts map[tree.Path]fact
-	err   error
+	data tree.Reader
+	few  []finding
+	more map[tree.Path]fact
+	err  error
+}
+
+// A finding is a path with what is known of it.
+type finding struct {
+	path tree.Path
+	fact fact
 }
 
 // A fact is what is known of one place.
@@ -40,26 +51,40 @@ const (
 )
 
 func (t *oldTree) reset(data tree.Reader) {
-	switch n := len(t.facts); {
-	case n > 64: // clearing costs what the map once held
-		t.facts = nil
-	case n > 0:
-		clear(t.facts)
+	clear(t.few)
+	t.data, t.few, t.more, t.err = data, t.few[:0], nil, nil
+}
+
+// recall returns what is known of p.
+func (t *oldTree) recall(p tree.Path) fact {
+	for i := range t.few {
+		if t.few[i].path == p {
+			return t.few[i].fact
+		}
 	}
-	t.data, t.err = data, nil
+	return t.more[p]
 }
 
 func (t *oldTree) learn(p tree.Path, f fact) {
-	switch {
-	case t.facts == nil:
-		t.facts = make(map[tree.Path]fact)
-	case len(t.facts) == maxFacts:
-		clear(t.facts)
-	}
 	if s, ok := f.value.(string); ok && len(s) > maxFactText {
 		return
 	}
-	t.facts[p] = f
+	for i := range t.few {
+		if t.few[i].path == p {
+			t.few[i].fact = f
+			return
+		}
+	}
+	switch {
+	case len(t.few) < fewFacts:
+		t.few = append(t.few, finding{p, f})
+		return
+	case t.more == nil:
+		t.more = make(map[tree.Path]fact)
+	case len(t.more) == maxFacts:
+		clear(t.more)
+	}
+	t.more[p] = f
 }
 
 // failed notes an error of reading.
@@ -74,7 +99,7 @@ func (t *oldTree) failed(err error) bool {
 func (t *oldTree) unreadable() bool { return t.data == nil || t.err != nil }
 
 func (t *oldTree) exists(p tree.Path) bool {
-	f := t.facts[p]
+	f := t.recall(p)
 	if f.known&knowsExistence != 0 {
 		return f.exists
 	}
@@ -95,7 +120,7 @@ func (t *oldTree) exists(p tree.Path) bool {
 
 // value returns valueOf the node at p.
 func (t *oldTree) value(p tree.Path) any {
-	f := t.facts[p]
+	f := t.recall(p)
 	if f.known&knowsValue != 0 {
 		return f.value
 	}
@@ -119,7 +144,7 @@ func (t *oldTree) value(p tree.Path) any {
 }
 
 func (t *oldTree) priority(p tree.Path) any {
-	f := t.facts[p]
+	f := t.recall(p)
 	if f.known&knowsPriority != 0 {
 		return f.priority
 	}
