@@ -157,10 +157,12 @@ func (i *issuers) open(t *testing.T, dev bool) *doors {
 		o.Dir = i.dir
 		o.AdminSecrets = []string{matrixSecret}
 		o.Auth = auth.Options{
-			Secrets:   []auth.Secret{{Value: shopSecret, Namespaces: []string{"shop"}}},
-			KeySets:   []string{i.keySet(t)},
-			Issuers:   []string{matrixIssuer},
-			Audiences: []auth.Audience{{Name: "test-project", Namespace: "test"}, {Name: "shop-project", Namespace: "shop"}},
+			Secrets: []auth.Secret{{Value: shopSecret, Namespaces: []string{"shop"}}},
+			Providers: []auth.Provider{{
+				Issuer:    matrixIssuer,
+				KeySet:    i.keySet(t),
+				Audiences: []auth.Audience{{Name: "test-project", Namespace: "test"}, {Name: "shop-project", Namespace: "shop"}},
+			}},
 		}
 	}
 	ts := serveTest(t, o)

@@ -98,6 +98,7 @@ func (q *request) openDatabase() (err error) {
 
 func (q *request) identify() (err error) {
 	q.id, err = q.s.identify(q.r.Header, q.params, q.ns)
+	q.debug()
 	return err
 }
 

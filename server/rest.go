@@ -240,6 +240,7 @@ func (q *request) openChange() error {
 		return err
 	}
 	if !q.id.Admin && !q.db.Rules().MayWrite(q.target.Path) {
+		q.debugHopeless()
 		return dsync.ErrDenied
 	}
 	return nil

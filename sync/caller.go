@@ -7,6 +7,11 @@ import "github.com/dogwooddb/dogwood/rules"
 type Caller struct {
 	Auth  rules.Auth
 	Admin bool // the rules do not apply
+
+	// Trace, unless it is nil, is told how each decision for the caller came about,
+	// of a listen the first one. As with an Observer, deciding then costs several
+	// times as much. It must not block and not call the Database.
+	Trace func(*rules.Request, *rules.Trace)
 }
 
 // Admin is the caller that the rules do not apply to.

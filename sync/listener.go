@@ -52,6 +52,7 @@ func (d *Database) attach(ctx context.Context, l *Listener) error {
 	defer d.mu.Unlock()
 	err := d.snapshot(func(tx *store.Tx) error { return d.permit(ctx, d.rules.Load(), tx, l, make(refusals)) })
 	if err == nil {
+		l.read.Caller.Trace = nil // whoever asked has the answer
 		d.hub.add(l, l.read.Path, l.read.Query)
 	}
 	return err

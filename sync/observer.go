@@ -37,15 +37,17 @@ func denied(detail string) error {
 	return &DeniedError{detail}
 }
 
-// observe tells the observer about a decision and returns what it has to tell
-// the client. Whatever goes wrong with that does not change the decision.
-func (d *Database) observe(ctx context.Context, rs *rules.Ruleset, q *rules.Request, decision rules.Decision) (detail string) {
+// observe tells the observer, and the caller's Trace, about a decision and returns
+// what the observer has to tell the client. Whatever goes wrong with that does not
+// change the decision.
+func (d *Database) observe(ctx context.Context, rs *rules.Ruleset, c Caller, q *rules.Request, decision rules.Decision) (detail string) {
 	o := d.options.Observer
-	if o == nil {
+	if o == nil && c.Trace == nil {
 		return ""
 	}
 	err := guarded(func() error {
-		if !o.Wants(rs, q, decision) {
+		wanted := o != nil && o.Wants(rs, q, decision)
+		if !wanted && c.Trace == nil {
 			return nil
 		}
 		again := *q
@@ -54,7 +56,12 @@ func (d *Database) observe(ctx context.Context, rs *rules.Ruleset, q *rules.Requ
 		if err != nil {
 			return err
 		}
-		detail = o.Decided(rs, &again, t)
+		if c.Trace != nil {
+			c.Trace(&again, t)
+		}
+		if wanted {
+			detail = o.Decided(rs, &again, t)
+		}
 		return nil
 	})
 	if err != nil && ctx.Err() == nil {

@@ -2,6 +2,7 @@ package sync
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -86,6 +87,48 @@ func TestObserver(t *testing.T) {
 		}
 		if !slices.Equal(c.noter.wanted, all) || !slices.Equal(c.noter.decided, c.decided) {
 			t.Errorf("%s: the observer was told %q and %q, want %q and %q", c.name, c.noter.wanted, c.noter.decided, all, c.decided)
+		}
+	}
+}
+
+// A caller's Trace is told of decisions for that caller and of no others, with and
+// without an observer, and of a listen only the first one.
+func TestCallerTrace(t *testing.T) {
+	for name, n := range map[string]*noter{
+		"no observer":   nil,
+		"wants nothing": {wants: func(rules.Decision) bool { return false }},
+		"panics":        {wants: everything, panics: true},
+	} {
+		o := Options{Rules: parseRules(t, `{"rules":{"a":{".read":"data.val() !== 2",".write":"newData.isNumber()"}}}`)}
+		if n != nil {
+			o.Observer = n
+		}
+		db := openTest(t, o)
+		var traced []string
+		tracing := Caller{Trace: func(q *rules.Request, t *rules.Trace) {
+			traced = append(traced, fmt.Sprintf("%s of %d: %t", t.Rule, len(q.Writes), t.Allow))
+		}}
+		view := Read{Path: tree.MustParsePath("/a"), Plain: true, Caller: tracing}
+		out := NewOutbox(EventStream, 1<<20, func() {})
+		defer out.Close()
+		if _, err := db.Listen(t.Context(), view, out); err != nil {
+			t.Fatal(err)
+		}
+		for _, value := range []string{"1", `"x"`, "2"} { // the last one ends the listen
+			w := putOf(t, "/a", value)
+			w.Caller = tracing
+			_, err := db.Write(t.Context(), w)
+			if (err == nil) != (value != `"x"`) {
+				t.Errorf("%s: write of %s: %v", name, value, err)
+			}
+		}
+		if _, err := db.Get(t.Context(), view); !errors.Is(err, ErrDenied) {
+			t.Errorf("%s: read: %v", name, err)
+		}
+		get(t, db, "/a")
+		want := []string{"/a/.read of 0: true", "/a/.write of 1: true", "/a/.write of 1: false", "/a/.write of 1: true", "/a/.read of 0: false"}
+		if !slices.Equal(traced, want) {
+			t.Errorf("%s: traced %q, want %q", name, traced, want)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (d *Database) authorize(ctx context.Context, rs *rules.Ruleset, c Caller, q
 	if err != nil {
 		return err
 	}
-	detail := d.observe(ctx, rs, q, decision)
+	detail := d.observe(ctx, rs, c, q, decision)
 	if !decision.Allow {
 		d.stats.denied.Add(1)
 		return denied(detail)

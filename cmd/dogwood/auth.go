@@ -14,9 +14,9 @@ import (
 
 // authFlags say which credentials a server accepts beside its admin secret.
 type authFlags struct {
-	JWKS       []string      `name:"jwks" group:"Tokens" help:"Accept ID tokens that a key of this set (JWKS) signed: a file or an https address." placeholder:"FILE|URL"`
-	Issuer     []string      `group:"Tokens" help:"Issuer (iss) that ID tokens must have; one of them, if there are several." placeholder:"ISS"`
-	Audience   []string      `group:"Tokens" help:"Audience (aud) that ID tokens must have, for all databases or for one." placeholder:"[NAMESPACE=]AUD"`
+	JWKS       []string      `name:"jwks" group:"Tokens" help:"Accept ID tokens that a key of this set (JWKS) signed: a file or an https address. With several issuers: one for all, or one for each in their order." placeholder:"FILE|URL"`
+	Issuer     []string      `group:"Tokens" help:"Issuer (iss) that ID tokens must have. Several have their own --jwks and --audience each." placeholder:"ISS"`
+	Audience   []string      `group:"Tokens" help:"Audience (aud) that ID tokens must have, for all databases or for one. With several issuers as --jwks." placeholder:"[NAMESPACE=]AUD"`
 	ClockSkew  time.Duration `group:"Tokens" help:"By how much the clocks of those who make tokens may be wrong." default:"1m"`
 	SecretFile []string      `group:"Tokens" help:"File with more secrets, one a line, for all databases or for one." placeholder:"[NAMESPACE=]FILE"`
 }
@@ -25,11 +25,16 @@ func (f *authFlags) options(log *slog.Logger) (auth.Options, error) {
 	if f.ClockSkew <= 0 || f.ClockSkew > time.Hour {
 		return auth.Options{}, fmt.Errorf("--clock-skew %s: not between 0 and an hour", f.ClockSkew)
 	}
-	o := auth.Options{KeySets: f.JWKS, Issuers: f.Issuer, Skew: f.ClockSkew}
+	var audiences []auth.Audience
 	for _, text := range f.Audience {
 		ns, name := cutNamespace(text)
-		o.Audiences = append(o.Audiences, auth.Audience{Name: name, Namespace: ns})
+		audiences = append(audiences, auth.Audience{Name: name, Namespace: ns})
 	}
+	providers, err := auth.Providers(f.Issuer, f.JWKS, audiences)
+	if err != nil {
+		return auth.Options{}, err
+	}
+	o := auth.Options{Providers: providers, Skew: f.ClockSkew}
 	for _, text := range f.SecretFile {
 		ns, file := cutNamespace(text)
 		list, err := readSecretFile(file)
@@ -88,8 +93,16 @@ func (f *authFlags) greet(w io.Writer) {
 	for _, file := range f.SecretFile {
 		fmt.Fprintf(w, "  secrets        %s\n", file)
 	}
-	if len(f.JWKS) > 0 {
+	for i, issuer := range f.Issuer {
 		fmt.Fprintf(w, "  ID tokens      issuer %s\n                 audience %s\n                 keys from %s\n",
-			strings.Join(f.Issuer, ", "), strings.Join(f.Audience, ", "), shownPlaces(f.JWKS))
+			issuer, strings.Join(f.of(i, f.Audience), ", "), shownPlaces(f.of(i, f.JWKS)))
 	}
+}
+
+// of returns which of a list belong to the issuer i (see auth.Providers).
+func (f *authFlags) of(i int, list []string) []string {
+	if n := len(f.Issuer); n > 1 && len(list) == n {
+		return list[i : i+1]
+	}
+	return list
 }

@@ -116,12 +116,14 @@ func idClaims(more string) string {
 func newTest(t *testing.T) *Authority {
 	t.Helper()
 	a, err := New(Options{
-		DataDir:   t.TempDir(),
-		Secrets:   []Secret{{Value: secret}, {Value: "a-secret-of-the-shop", Namespaces: []string{"shop"}}},
-		KeySets:   []string{writeKeys(t, jwk(&rsaKey().PublicKey, "rsa", nil), jwk(&ecKey().PublicKey, "ec", nil))},
-		Issuers:   []string{issuer},
-		Audiences: []Audience{{"shop-project", "shop"}, {"any-project", ""}},
-		Now:       func() time.Time { return now },
+		DataDir: t.TempDir(),
+		Secrets: []Secret{{Value: secret}, {Value: "a-secret-of-the-shop", Namespaces: []string{"shop"}}},
+		Providers: []Provider{{
+			KeySet:    writeKeys(t, jwk(&rsaKey().PublicKey, "rsa", nil), jwk(&ecKey().PublicKey, "ec", nil)),
+			Issuer:    issuer,
+			Audiences: []Audience{{"shop-project", "shop"}, {"any-project", ""}},
+		}},
+		Now: func() time.Time { return now },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -19,9 +19,7 @@ type Options struct {
 	Secrets []Secret // of administrators
 	DataDir string   // with service accounts and revocations; "" has none
 
-	KeySets   []string      // files and addresses of key sets (JWKS) for ID tokens
-	Issuers   []string      // of ID tokens
-	Audiences []Audience    // that ID tokens must be for
+	Providers []Provider    // of ID tokens
 	Skew      time.Duration // 0: DefaultSkew
 
 	Now       func() time.Time  // nil: time.Now
@@ -29,33 +27,27 @@ type Options struct {
 	Transport http.RoundTripper // to addresses of key sets; nil: http.DefaultTransport
 }
 
-// An Audience is what the aud of a token says when it is for a database.
-type Audience struct {
-	Name      string
-	Namespace string // "": all databases
-}
-
 // An Authority decides whom credentials stand for. Its methods may be called by
 // several goroutines at once.
 type Authority struct {
-	opts     Options
-	secrets  secrets
-	keys     []keySource
-	accounts Accounts
-	revoked  Revocations
-	access   accessKey
+	opts      Options
+	secrets   secrets
+	sources   map[string]keySource // by their places
+	providers []provider
+	audiences []Audience // of all providers
+	accounts  Accounts
+	revoked   Revocations
+	access    accessKey
 }
 
 // New returns an Authority. It makes a key for access tokens in the data
 // directory if there is none.
 func New(o Options) (*Authority, error) {
-	if err := o.check(); err != nil {
-		return nil, err
-	}
 	o.setDefaults()
 	a := &Authority{
 		opts:     o,
 		secrets:  newSecrets(o.Secrets),
+		sources:  make(map[string]keySource),
 		accounts: AccountsOf(o.DataDir),
 		revoked:  RevocationsOf(o.DataDir),
 	}
@@ -63,27 +55,30 @@ func New(o Options) (*Authority, error) {
 	if a.access, err = loadAccessKey(o.DataDir); err != nil {
 		return nil, fmt.Errorf("key of access tokens: %w", err)
 	}
-	for _, place := range o.KeySets {
-		source, err := newKeySource(place, o)
-		if err != nil {
+	for _, p := range o.Providers {
+		if err := a.add(p); err != nil {
 			a.Close()
 			return nil, fmt.Errorf("keys of ID tokens: %w", err)
 		}
-		a.keys = append(a.keys, source)
 	}
 	return a, nil
 }
 
-// check refuses to believe the tokens that an issuer made for others.
-func (o *Options) check() error {
-	switch {
-	case len(o.KeySets) == 0 && len(o.Issuers)+len(o.Audiences) > 0:
-		return errors.New("an issuer or audience of ID tokens is given, but no keys to verify them with")
-	case len(o.KeySets) > 0 && (len(o.Issuers) == 0 || len(o.Audiences) == 0):
-		return errors.New("the keys of ID tokens need an issuer and an audience: without them, tokens that were made for others would be accepted")
-	case slices.Contains(o.Issuers, "") || slices.ContainsFunc(o.Audiences, func(a Audience) bool { return a.Name == "" }):
-		return errors.New("an issuer or audience of ID tokens is empty")
+// add makes a provider believed. Providers with the same key set share it.
+func (a *Authority) add(p Provider) error {
+	if err := p.check(); err != nil {
+		return err
 	}
+	keys := a.sources[p.KeySet]
+	if keys == nil {
+		var err error
+		if keys, err = newKeySource(p.KeySet, a.opts); err != nil {
+			return err
+		}
+		a.sources[p.KeySet] = keys
+	}
+	a.providers = append(a.providers, provider{p, keys})
+	a.audiences = append(a.audiences, p.Audiences...)
 	return nil
 }
 
@@ -101,7 +96,7 @@ func (o *Options) setDefaults() {
 
 // Close ends what New began.
 func (a *Authority) Close() {
-	for _, k := range a.keys {
+	for _, k := range a.sources {
 		k.close()
 	}
 }
@@ -158,10 +153,12 @@ func (a *Authority) verified(ns string, t token) (Identity, error) {
 		if !a.secrets.signed(ns, t) || !a.isFor(ns, t.claims, ns) {
 			return Identity{}, ErrInvalid
 		}
-		return t.claims.secretIdentity()
+		id, err := t.claims.secretIdentity()
+		id.Debug = t.claims.debug()
+		return id, err
 	case "RS256", "ES256":
 		if !isAccount(t.claims.Text("iss")) {
-			return a.byKeySet(ns, t)
+			return a.byProvider(ns, t)
 		}
 		account, err := a.accounts.byEmail(t.claims.Text("iss"))
 		switch {
@@ -189,45 +186,39 @@ func (a *Authority) byAccount(ns string, t token, by *Account) (Identity, error)
 	return id, err
 }
 
-// byKeySet returns whom an ID token stands for.
-func (a *Authority) byKeySet(ns string, t token) (Identity, error) {
-	kid, err := t.kid()
-	if err != nil {
+// byProvider returns whom an ID token stands for.
+func (a *Authority) byProvider(ns string, t token) (Identity, error) {
+	if _, err := t.kid(); err != nil {
 		return Identity{}, err
-	}
-	key, ok := a.findKey(kid, t.alg())
-	if !ok {
-		return Identity{}, ErrUnknownKid
 	}
 	_, expires := t.claims["exp"]
 	_, issued := t.claims["iat"]
-	_, named := t.claims["aud"]
-	if !t.verify(key) || !expires || !issued || !named ||
-		!slices.Contains(a.opts.Issuers, t.claims.Text("iss")) || !a.isFor(ns, t.claims) {
-		return Identity{}, ErrInvalid
-	}
-	return t.claims.idIdentity()
-}
-
-func (a *Authority) findKey(kid, alg string) (any, bool) {
-	for _, source := range a.keys {
-		if key, ok := source.find(kid, alg); ok {
-			return key, true
+	known, asked := false, false
+	for _, p := range a.providers {
+		if p.Issuer != t.claims.Text("iss") {
+			continue
 		}
+		key, ok := p.keys.find(t)
+		if ok && expires && issued && isFor(ns, t.claims, p.Audiences) && t.verify(key) {
+			return t.claims.idIdentity()
+		}
+		known, asked = known || ok, true
 	}
-	return nil, false
+	if asked && !known {
+		return Identity{}, ErrUnknownKid
+	}
+	return Identity{}, ErrInvalid
 }
 
-// isFor reports whether the aud of a token, if it has one, says that it is for a
-// namespace: by an audience that was configured, or one of others.
+// isFor reports whether the aud of a token that a secret or an account signed, if
+// it has one, says that it is for a namespace: by an audience of a provider, or by
+// one of others.
 func (a *Authority) isFor(ns string, c Claims, others ...string) bool {
 	if _, named := c["aud"]; !named {
 		return true
 	}
-	return slices.ContainsFunc(c.strings("aud"), func(name string) bool {
-		return name != "" && slices.Contains(others, name) ||
-			slices.Contains(a.opts.Audiences, Audience{name, ""}) ||
-			slices.Contains(a.opts.Audiences, Audience{name, ns})
+	return isFor(ns, c, a.audiences) || slices.ContainsFunc(c.strings("aud"), func(name string) bool {
+		return name != "" && slices.Contains(others, name)
 	})
 }
 

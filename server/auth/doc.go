@@ -12,7 +12,8 @@
 //
 //	HS256         a secret, which is also an administrator's credential
 //	RS256, ES256  a service account that the token names as its issuer,
-//	              else a key of the configured key sets (JWKS)
+//	              else a key (JWKS) of the provider whose issuer and
+//	              audience it names
 //	none          nothing: only dev mode believes such a token
 //
 // What is kept in the data directory is one small file for each thing: an

@@ -11,6 +11,7 @@ type Identity struct {
 	Auth    Claims    // the auth variable of the rules, nil for none
 	Claims  Claims    // of the token, nil if there was none
 	Expires time.Time // zero: never
+	Debug   bool      // a verified token asks to be told how the rules decide
 
 	since   time.Time // when the user signed in
 	account string    // name of the service account that vouches, "" for none
@@ -48,6 +49,13 @@ func (c Claims) admin() bool {
 	admin, _ := c["admin"].(bool)
 	_, legacy := c["v"]
 	return legacy && admin
+}
+
+// debug reports whether a legacy token asks to be told how the rules decide.
+func (c Claims) debug() bool {
+	debug, _ := c["debug"].(bool)
+	_, legacy := c["v"]
+	return legacy && debug
 }
 
 // secretIdentity returns whom a token stands for that was signed with a secret:

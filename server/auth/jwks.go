@@ -2,12 +2,13 @@ package auth
 
 import (
 	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rsa"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/big"
+	"strings"
+
+	"github.com/MicahParks/jwkset"
 )
 
 // Bounds of a key set.
@@ -16,43 +17,39 @@ const (
 	maxKeys        = 100
 	minRSABits     = 2048
 	maxRSABits     = 8192 // beyond it, verifying would be a way to keep us busy
+
+	maxExponent   = 6  // characters of base64, for an e of 32 bits
+	maxCoordinate = 43 // characters of base64, for an x or y of P-256
 )
 
-// A keySet is a JSON Web Key Set (RFC 7517): the public keys that an issuer of
-// tokens signs with, by their kid.
-type keySet map[string]publicKey
-
-type publicKey struct {
-	alg string // the only algorithm that the key is for
-	key any    // *rsa.PublicKey or *ecdsa.PublicKey
+// algorithms has, for each type of key that is used, the only algorithm that it
+// is used for.
+var algorithms = map[jwkset.KTY]jwkset.ALG{
+	jwkset.KtyRSA: jwkset.AlgRS256,
+	jwkset.KtyEC:  jwkset.AlgES256,
 }
 
-// A jsonKey is a JSON Web Key.
-type jsonKey struct {
-	Kty, Kid, Use, Alg, Crv string
-	N, E, X, Y              string
-}
-
-// parseKeySet reads a key set. Keys that are for something else than verifying
-// RS256 and ES256 are left out, as the standard demands; a set without any other
-// is an error.
-func parseKeySet(src []byte) (keySet, error) {
-	var doc struct{ Keys []jsonKey }
+// parseKeySet reads a JSON Web Key Set (RFC 7517): the public keys that an issuer
+// of tokens signs with. Each key says which algorithm it is for. Keys that are for
+// something else than verifying RS256 and ES256 are left out, as the standard
+// demands; a set without any other is an error.
+func parseKeySet(src []byte) ([]jwkset.JWK, error) {
+	var doc struct{ Keys []json.RawMessage }
 	if err := json.Unmarshal(src, &doc); err != nil {
 		return nil, fmt.Errorf("key set: %w", err)
 	}
 	if len(doc.Keys) > maxKeys {
 		return nil, fmt.Errorf("key set: more than %d keys", maxKeys)
 	}
-	set := make(keySet)
+	var set []jwkset.JWK
 	var errs []error
-	for i, k := range doc.Keys {
-		key, err := k.parse()
+	for i, src := range doc.Keys {
+		key, err := parseKey(src)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("key %d: %w", i+1, err))
 			continue
 		}
-		set[k.Kid] = key
+		set = append(set, key)
 	}
 	if len(set) == 0 {
 		return nil, fmt.Errorf("key set: no key for RS256 or ES256 in it: %w", errors.Join(errs...))
@@ -60,37 +57,60 @@ func parseKeySet(src []byte) (keySet, error) {
 	return set, nil
 }
 
-func (k jsonKey) parse() (publicKey, error) {
-	if k.Kid == "" {
-		return publicKey{}, errors.New("no kid")
+func parseKey(src []byte) (jwkset.JWK, error) {
+	var k jwkset.JWKMarshal
+	if err := json.Unmarshal(src, &k); err != nil {
+		return jwkset.JWK{}, err
 	}
-	if k.Use != "" && k.Use != "sig" {
-		return publicKey{}, fmt.Errorf("use is %q", k.Use)
+	if err := checkUse(k); err != nil {
+		return jwkset.JWK{}, err
 	}
-	parsers := map[string]struct {
-		alg   string
-		parse func(jsonKey) (any, error)
-	}{
-		"RSA": {"RS256", jsonKey.rsa},
-		"EC":  {"ES256", jsonKey.ecdsa},
+	// Only what verifying takes: certificates would be compared with the key, and
+	// private members would make it a private one.
+	key, err := jwkset.NewJWKFromMarshal(jwkset.JWKMarshal{
+		KID: k.KID, KTY: k.KTY, ALG: algorithms[k.KTY],
+		N: k.N, E: k.E, CRV: k.CRV, X: k.X, Y: k.Y,
+	}, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
+	if err != nil {
+		return jwkset.JWK{}, err
 	}
-	p, ok := parsers[k.Kty]
-	if !ok || k.Alg != "" && k.Alg != p.alg {
-		return publicKey{}, fmt.Errorf("type %q with algorithm %q", k.Kty, k.Alg)
-	}
-	key, err := p.parse(k)
-	return publicKey{p.alg, key}, err
+	return key, checkKey(key.Key())
 }
 
-func (k jsonKey) rsa() (any, error) {
-	n, okN := decodePart(k.N)
-	e, okE := decodePart(k.E)
-	exponent := new(big.Int).SetBytes(e)
-	if !okN || !okE || !exponent.IsInt64() || exponent.Int64() < 3 || exponent.Int64() > 1<<31-1 {
-		return nil, errors.New("n or e cannot be read")
+// checkUse says what a key is not used for. It also bounds those numbers that
+// jwkset would cut off, or panic at.
+func checkUse(k jwkset.JWKMarshal) error {
+	alg, known := algorithms[k.KTY]
+	switch {
+	case k.KID == "":
+		return errors.New("no kid")
+	case k.USE != "" && k.USE != jwkset.UseSig:
+		return fmt.Errorf("use is %q", k.USE)
+	case !known || k.ALG != "" && k.ALG != alg:
+		return fmt.Errorf("type %q with algorithm %q", k.KTY, k.ALG)
+	case k.KTY == jwkset.KtyEC && k.CRV != jwkset.CrvP256:
+		return fmt.Errorf("curve is %q", k.CRV)
+	case digits(k.E) > maxExponent, digits(k.X) > maxCoordinate, digits(k.Y) > maxCoordinate:
+		return errors.New("e, x or y is too long")
 	}
-	key := &rsa.PublicKey{N: new(big.Int).SetBytes(n), E: int(exponent.Int64())}
-	return key, checkRSA(key)
+	return nil
+}
+
+// digits returns the length of base64 without padding.
+func digits(text string) int { return len(strings.TrimRight(text, "=")) }
+
+func checkKey(key any) error {
+	switch key := key.(type) {
+	case *rsa.PublicKey:
+		if key.E < 3 || key.E > 1<<31-1 {
+			return fmt.Errorf("e is %d", key.E)
+		}
+		return checkRSA(key)
+	case *ecdsa.PublicKey:
+		_, err := key.Bytes() // an error if it is not on the curve
+		return err
+	}
+	return fmt.Errorf("%T is no public key for tokens", key)
 }
 
 func checkRSA(key *rsa.PublicKey) error {
@@ -100,21 +120,11 @@ func checkRSA(key *rsa.PublicKey) error {
 	return nil
 }
 
-func (k jsonKey) ecdsa() (any, error) {
-	x, okX := decodePart(k.X)
-	y, okY := decodePart(k.Y)
-	if k.Crv != "P-256" || !okX || !okY || len(x) > 32 || len(y) > 32 {
-		return nil, fmt.Errorf("curve %q, or x or y cannot be read", k.Crv)
+// formatKeySet returns a key set as JSON.
+func formatKeySet(set []jwkset.JWK) ([]byte, error) {
+	var doc jwkset.JWKSMarshal
+	for _, key := range set {
+		doc.Keys = append(doc.Keys, key.Marshal())
 	}
-	point := make([]byte, 65)
-	point[0] = 4 // uncompressed
-	copy(point[33-len(x):33], x)
-	copy(point[65-len(y):], y)
-	return ecdsa.ParseUncompressedPublicKey(elliptic.P256(), point)
-}
-
-// find returns the key for a token that names it and its algorithm.
-func (s keySet) find(kid, alg string) (any, bool) {
-	k, ok := s[kid]
-	return k.key, ok && k.alg == alg
+	return json.Marshal(doc)
 }

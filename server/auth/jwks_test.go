@@ -52,6 +52,12 @@ func TestParseKeySet(t *testing.T) {
 		"P-384":             {jwks(jwk(&p384.PublicKey, "p384", nil)), 0},
 		"off the curve":     {with(ec, "x", ec["y"]), 0},
 		"long coordinate":   {with(ec, "x", strings.Repeat("A", 50)), 0},
+		"large coordinate":  {with(ec, "x", strings.Repeat("_", 50)), 0},
+		"no coordinate":     {with(ec, "x", ""), 0},
+		"broken beside it":  {jwks(rs, map[string]any{"kty": "RSA", "kid": "x", "n": 5}), 1},
+		"certificate":       {with(rs, "x5c", []string{"AAAA"}), 1},
+		"private":           {with(rs, "d", "AAAA"), 1},
+		"padded":            {with(rs, "e", "AQAB===="), 1},
 		"nothing":           {[]byte(`{"keys":[]}`), 0},
 		"no set":            {[]byte(`[]`), 0},
 		"no JSON":           {[]byte(`<html>`), 0},
@@ -73,15 +79,21 @@ func FuzzKeySet(f *testing.F) {
 		if (err == nil) != (len(set) > 0) {
 			t.Fatalf("%d keys and %v", len(set), err)
 		}
-		for kid := range set {
-			for _, alg := range []string{"RS256", "ES256"} {
-				if key, ok := set.find(kid, alg); ok && (token{header: Claims{"alg": alg}, signature: make([]byte, 64)}).verify(key) {
-					t.Errorf("the key %q verifies anything", kid)
-				}
+		if err != nil {
+			return
+		}
+		for _, key := range set {
+			alg := key.Marshal().ALG.String()
+			if alg != "RS256" && alg != "ES256" {
+				t.Errorf("a key for %q", alg)
 			}
-			if _, ok := set.find(kid, "HS256"); ok {
-				t.Errorf("the key %q is a secret", kid)
+			if (token{header: Claims{"alg": alg}, signature: make([]byte, 64)}).verify(key.Key()) {
+				t.Errorf("the key %q verifies anything", key.Marshal().KID)
 			}
+		}
+		again, err := parseKeySet(must(formatKeySet(set)))
+		if err != nil || len(again) != len(set) {
+			t.Errorf("%d keys are %d when they are read again, %v", len(set), len(again), err)
 		}
 	})
 }
@@ -89,17 +101,16 @@ func FuzzKeySet(f *testing.F) {
 func TestOptionsAreChecked(t *testing.T) {
 	file := writeKeys(t, jwk(&rsaKey().PublicKey, "rsa", nil))
 	audiences := []Audience{{"a", ""}}
-	for name, o := range map[string]Options{
-		"no audience":    {KeySets: []string{file}, Issuers: []string{issuer}},
-		"no issuer":      {KeySets: []string{file}, Audiences: audiences},
-		"no keys":        {Issuers: []string{issuer}, Audiences: audiences},
-		"empty audience": {KeySets: []string{file}, Issuers: []string{issuer}, Audiences: []Audience{{"", "shop"}}},
-		"empty issuer":   {KeySets: []string{file}, Issuers: []string{""}, Audiences: audiences},
-		"no such file":   {KeySets: []string{file + "x"}, Issuers: []string{issuer}, Audiences: audiences},
-		"plain http":     {KeySets: []string{"http://id.example.org/keys"}, Issuers: []string{issuer}, Audiences: audiences},
-		"second is bad":  {KeySets: []string{"https://id.example.org", file + "x"}, Issuers: []string{issuer}, Audiences: audiences, Transport: &keyServer{}},
+	for name, providers := range map[string][]Provider{
+		"no audience":    {{Issuer: issuer, KeySet: file}},
+		"no issuer":      {{KeySet: file, Audiences: audiences}},
+		"no keys":        {{Issuer: issuer, Audiences: audiences}},
+		"empty audience": {{issuer, file, []Audience{{"", "shop"}}}},
+		"no such file":   {{issuer, file + "x", audiences}},
+		"plain http":     {{issuer, "http://id.example.org/keys", audiences}},
+		"second is bad":  {{issuer, "https://id.example.org", audiences}, {issuer, file + "x", audiences}},
 	} {
-		if a, err := New(o); err == nil {
+		if a, err := New(Options{Providers: providers, Transport: &keyServer{}}); err == nil {
 			a.Close()
 			t.Errorf("%s: accepted", name)
 		}
@@ -112,8 +123,9 @@ func TestKeyFileRotates(t *testing.T) {
 	var log bytes.Buffer
 	file := writeKeys(t, jwk(&rsaKey().PublicKey, "one", nil))
 	a, err := New(Options{
-		KeySets: []string{file}, Issuers: []string{issuer}, Audiences: []Audience{{"shop-project", ""}},
-		Now: func() time.Time { return now }, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Providers: []Provider{{issuer, file, []Audience{{"shop-project", ""}}}},
+		Now:       func() time.Time { return now },
+		Log:       slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -192,8 +204,10 @@ func (s *keyServer) count() int {
 func newURLTest(t *testing.T, s *keyServer, log io.Writer) *Authority {
 	t.Helper()
 	a, err := New(Options{
-		KeySets: []string{"https://user:password@id.example.org/keys"}, Issuers: []string{issuer}, Audiences: []Audience{{"shop-project", ""}},
-		Now: func() time.Time { return now }, Transport: s, Log: slog.New(slog.NewTextHandler(log, nil)),
+		Providers: []Provider{{issuer, "https://user:password@id.example.org/keys", []Audience{{"shop-project", ""}}}},
+		Now:       func() time.Time { return now },
+		Transport: s,
+		Log:       slog.New(slog.NewTextHandler(log, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -230,12 +244,70 @@ func TestKeyURLRotates(t *testing.T) {
 		want("the key of another algorithm", sign("ES256", "one", idClaims(""), ecKey()), ErrUnknownKid, 2)
 
 		s.answer(200, jwks(two))
-		time.Sleep(keyRefresh - time.Second)
+		time.Sleep(keyRefresh - keyRetry - time.Second)
 		want("withdrawn, not yet seen", good, nil, 2)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		want("withdrawn", good, ErrUnknownKid, 3)
 	})
+}
+
+// Whoever comes while an address is asked for a new key shares the answer, which
+// may have keys that nobody can read.
+func TestKeyURLAsksOnce(t *testing.T) {
+	one, two := jwk(&rsaKey().PublicKey, "one", nil), jwk(&otherRSA().PublicKey, "two", nil)
+	broken := jwk(&rsaKey().PublicKey, "three", map[string]any{"n": "!", "x5c": 5})
+	next := sign("RS256", "two", idClaims(""), otherRSA())
+	synctest.Test(t, func(t *testing.T) {
+		s := &keyServer{status: 200, body: jwks(one)}
+		a := newURLTest(t, s, io.Discard)
+		defer a.Close()
+		time.Sleep(keyRetry)
+		s.answer(200, jwks(broken, two))
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				if _, err := a.Token("shop", next); err != nil {
+					t.Errorf("a new key: %v", err)
+				}
+			})
+		}
+		all.Wait()
+		if s.count() != 2 {
+			t.Errorf("asked %d times, want 2", s.count())
+		}
+	})
+}
+
+// Close does not wait for a server of keys that does not answer, and nobody else
+// does any longer.
+func TestKeyURLCloses(t *testing.T) {
+	unknown := sign("RS256", "two", idClaims(""), otherRSA())
+	for name, began := range map[string]bool{"before the first answer": false, "after it": true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &keyServer{status: 200, body: jwks(jwk(&rsaKey().PublicKey, "one", nil)), hang: !began}
+			a := newURLTest(t, s, io.Discard)
+			if began {
+				time.Sleep(keyRetry)
+			}
+			s.silence()
+			var all sync.WaitGroup
+			for range 3 {
+				all.Go(func() {
+					if _, err := a.Token("shop", unknown); err != ErrUnknownKid {
+						t.Errorf("%s: %v", name, err)
+					}
+				})
+			}
+			synctest.Wait()
+			start := time.Now()
+			a.Close()
+			all.Wait()
+			if d := time.Since(start); d != 0 {
+				t.Errorf("%s: Close took %s", name, d)
+			}
+		})
+	}
 }
 
 // A server of keys that fails costs nobody who was known before.

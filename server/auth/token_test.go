@@ -377,8 +377,9 @@ func FuzzToken(f *testing.F) {
 		f.Fatal(err)
 	}
 	serve := must(New(Options{
-		Secrets: []Secret{{Value: string(must(x509.MarshalPKCS8PrivateKey(ecKey())))}}, KeySets: []string{file},
-		Issuers: []string{"i"}, Audiences: []Audience{{"a", ""}}, Now: func() time.Time { return now },
+		Secrets:   []Secret{{Value: string(must(x509.MarshalPKCS8PrivateKey(ecKey())))}},
+		Providers: []Provider{{"i", file, []Audience{{"a", ""}}}},
+		Now:       func() time.Time { return now },
 	}))
 	dev := must(New(Options{Dev: true}))
 	f.Fuzz(func(t *testing.T, token string) {
