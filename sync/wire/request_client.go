@@ -4,10 +4,6 @@ import "strconv"
 
 // What only SDKs send, beside what is in request.go.
 
-// KeepAlive is the frame that a client sends when it has nothing else to say
-// (§1.3). It is no message: AppendFrames does not take it.
-const KeepAlive = "0"
-
 // AppendUnlisten appends the request to follow a path no longer. Query and tag
 // are those of the listen (§4).
 func AppendUnlisten(dst []byte, id int64, path, query string, tag int64) []byte {

@@ -1,0 +1,105 @@
+package dogwood
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// An address is where a database is.
+type address struct {
+	secure    bool
+	host      string // with port, if it is not the usual one
+	namespace string // "" if the host names it
+}
+
+// parseAddress reads the URL of a database: https://shop.example.org, or
+// http://127.0.0.1:9000?ns=shop. The schemes ws and wss do as well.
+func parseAddress(text string) (a address, err error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return a, fmt.Errorf("database URL: %w", err)
+	}
+	switch u.Scheme {
+	case "https", "wss":
+		a.secure = true
+	case "http", "ws":
+	default:
+		return a, fmt.Errorf("database URL %q: the scheme must be https or http", text)
+	}
+	if u.Host == "" {
+		return a, fmt.Errorf("database URL %q: there is no host", text)
+	}
+	if strings.Trim(u.Path, "/") != "" {
+		return a, fmt.Errorf("database URL %q: a path is for Ref", text)
+	}
+	a.host, a.namespace = u.Host, u.Query().Get("ns")
+	if a.namespace == "" {
+		a.namespace = hostNamespace(u.Hostname())
+	}
+	return a, nil
+}
+
+// hostNamespace returns the namespace that a host names by its first label, ""
+// for none (wire protocol §1.1).
+func hostNamespace(host string) string {
+	labels := strings.Split(host, ".")
+	if len(labels) < 3 || net.ParseIP(host) != nil {
+		return ""
+	}
+	return strings.ToLower(labels[0])
+}
+
+// socket returns the URL of a realtime connection.
+func (a address) socket(h Handshake) string {
+	u := url.URL{Scheme: "ws", Host: a.host, Path: "/.ws"}
+	if a.secure {
+		u.Scheme = "wss"
+	}
+	if h.Host != "" {
+		u.Host = h.Host
+	}
+	q := url.Values{"v": {"5"}}
+	if a.namespace != "" {
+		q.Set("ns", a.namespace)
+	}
+	if h.LastSession != "" {
+		q.Set("ls", h.LastSession)
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// resource returns the URL of a read over REST.
+func (a address) resource(r ReadRequest) string {
+	u := url.URL{Scheme: "http", Host: a.host, Path: strings.TrimSuffix(r.Path, "/") + "/.json"}
+	if a.secure {
+		u.Scheme = "https"
+	}
+	q := url.Values{}
+	if a.namespace != "" {
+		q.Set("ns", a.namespace)
+	}
+	if isUserToken(r.Credential) {
+		q.Set("auth", r.Credential)
+	}
+	switch {
+	case r.Shallow:
+		q.Set("shallow", "true")
+	default:
+		q.Set("format", "export")
+	}
+	if r.Limit > 0 {
+		q.Set("limitToFirst", strconv.Itoa(r.Limit))
+		if !r.Shallow {
+			q.Set("orderBy", `"$key"`)
+		}
+	}
+	if r.After != "" {
+		q.Set("startAfter", string(appendString(nil, r.After)))
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
+}

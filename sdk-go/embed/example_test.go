@@ -1,0 +1,87 @@
+package embed_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	dogwood "github.com/dogwooddb/dogwood/sdk-go"
+	"github.com/dogwooddb/dogwood/sdk-go/embed"
+)
+
+var ctx = context.Background()
+
+// check ends an example that fails.
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// directory makes a directory for an example.
+func directory() (dir string, remove func()) {
+	dir, err := os.MkdirTemp("", "embed")
+	check(err)
+	return dir, func() { check(os.RemoveAll(dir)) }
+}
+
+func ExampleOpen() {
+	dir, remove := directory()
+	defer remove()
+	for range 2 { // what is written stays
+		db, err := embed.Open(dir)
+		check(err)
+		n, err := dogwood.Transaction(ctx, db.Ref("starts"), func(n int) (int, error) { return n + 1, nil })
+		check(err)
+		fmt.Println("start", n)
+		check(db.Close())
+	}
+	// Output:
+	// start 1
+	// start 2
+}
+
+func ExampleOpenWith() {
+	db, err := embed.OpenWith("", embed.Options{Rules: `{"rules": {".read": true}}`})
+	check(err)
+	defer db.Close()
+	anybody, err := db.As(nil)
+	check(err)
+	fmt.Println(anybody.Ref("a").Set(ctx, 1))
+	// Output: set /a: permission denied: Permission denied
+}
+
+func ExampleDatabase_As() {
+	db, err := embed.OpenWith("", embed.Options{Rules: `{"rules": {"$uid": {".write": "auth.uid === $uid"}}}`})
+	check(err)
+	defer db.Close()
+	ana, err := db.As(map[string]any{"uid": "ana"})
+	check(err)
+	fmt.Println(ana.Ref("ana").Set(ctx, "mine"))
+	fmt.Println(ana.Ref("bo").Set(ctx, "mine, too"))
+	// Output:
+	// <nil>
+	// set /bo: permission denied: Permission denied
+}
+
+func ExampleDatabase_SetRules() {
+	db, err := embed.Open("")
+	check(err)
+	defer db.Close()
+	check(db.SetRules(ctx, `{"rules": {"open": {".write": true}}}`))
+	anybody, err := db.As(nil)
+	check(err)
+	fmt.Println(anybody.Ref("open").Set(ctx, 1))
+	// Output: <nil>
+}
+
+func ExampleDatabase_Close() {
+	db, err := embed.Open("")
+	check(err)
+	fmt.Println(db.Close())
+	fmt.Println(db.Ref("a").Set(ctx, 1))
+	// Output:
+	// <nil>
+	// set /a: the client is closed
+}

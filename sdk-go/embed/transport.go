@@ -1,0 +1,173 @@
+package embed
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	dogwood "github.com/dogwooddb/dogwood/sdk-go"
+	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A transport connects clients of one caller to the database.
+type transport struct {
+	db     *dsync.Database
+	caller dsync.Caller
+	now    func() time.Time
+}
+
+// Connect begins a session.
+func (t *transport) Connect(context.Context, dogwood.Handshake) (dogwood.Conn, error) {
+	c := &conn{wake: make(chan struct{}, 1)}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.out = dsync.NewOutbox(dsync.Realtime, 0, c.notify)
+	id := rand.Text()
+	c.session = t.db.NewSession(dsync.SessionOptions{ID: id, Out: c.out, SignIn: t.signIn})
+	c.ready = [][]byte{wire.AppendHello(nil, t.now().UnixMilli(), "local", id)}
+	return c, nil
+}
+
+func (t *transport) signIn(context.Context, dsync.Credential) (dsync.Caller, dsync.SignInInfo, error) {
+	return t.caller, dsync.SignInInfo{Data: `{}`}, nil
+}
+
+// Read reads a value, or some of its children.
+func (t *transport) Read(ctx context.Context, r dogwood.ReadRequest) (io.ReadCloser, error) {
+	text, err := t.read(ctx, r)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	return io.NopCloser(strings.NewReader(text)), nil
+}
+
+func (t *transport) read(ctx context.Context, r dogwood.ReadRequest) (string, error) {
+	p, err := tree.ParsePath(r.Path)
+	if err != nil {
+		return "", err
+	}
+	read := dsync.Read{Caller: t.caller, Path: p, Query: tree.Query{OrderBy: tree.ByKey}, OneShot: true}
+	if r.Shallow {
+		l, err := t.db.Shallow(ctx, read, r.After, r.Limit)
+		return listing(l), err
+	}
+	if read.Plain = r.Limit == 0; !read.Plain {
+		read.Query.Limit = r.Limit
+		if r.After != "" {
+			read.Query.Start = tree.Bound{Set: true, Value: tree.String(r.After), Exclusive: true}
+		}
+	}
+	n, err := t.db.Get(ctx, read)
+	return n.JSON(), err
+}
+
+// listing returns keys as REST does: each with true.
+func listing(l dsync.Listing) string {
+	if len(l.Keys) == 0 {
+		return l.Leaf.JSON()
+	}
+	var b tree.Builder
+	for _, key := range l.Keys {
+		b.Child(key, tree.Bool(true))
+	}
+	return b.Node().JSON()
+}
+
+// refusal returns an error in the words of package dogwood.
+func refusal(err error) error {
+	for _, c := range []struct{ is, means error }{
+		{dsync.ErrDenied, dogwood.ErrPermissionDenied},
+		{dsync.ErrTooBig, dogwood.ErrTooBig},
+		{dsync.ErrClosed, dogwood.ErrUnavailable},
+	} {
+		if errors.Is(err, c.is) {
+			return c.means
+		}
+	}
+	return err
+}
+
+// A conn is a session. What the client sends is handled by the goroutine that
+// sends it, as far as it need not wait for a commit.
+type conn struct {
+	session *dsync.Session
+	out     *dsync.Outbox
+	ctx     context.Context
+	cancel  context.CancelFunc
+	wake    chan struct{} // has room for one
+
+	ready [][]byte // for Receive alone
+
+	mu     sync.Mutex // held while the session is used
+	closed bool
+}
+
+// takeBytes is about how much is taken from the outbox at a time.
+const takeBytes = 64 << 10
+
+func (c *conn) notify() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Send lets the session handle a message.
+func (c *conn) Send(msg []byte) error {
+	m, err := wire.ParseMessage(string(msg))
+	if err != nil {
+		return err
+	}
+	if m.Control != nil {
+		if m.Control.Type == wire.ControlPing {
+			c.out.PushFrame(wire.AppendControl(nil, wire.ControlPong, "null"))
+		}
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return io.ErrClosedPipe
+	}
+	c.session.Handle(c.ctx, m.Request)
+	return nil
+}
+
+// Receive returns what the session says.
+func (c *conn) Receive() ([]byte, error) {
+	for len(c.ready) == 0 {
+		if c.ready = c.out.Take(takeBytes); len(c.ready) > 0 {
+			break
+		}
+		if err := c.out.Closing(); err != nil {
+			return nil, err
+		}
+		select {
+		case <-c.wake:
+		case <-c.ctx.Done():
+			return nil, io.EOF
+		}
+	}
+	msg := c.ready[0]
+	c.ready = c.ready[1:]
+	return bytes.Clone(msg), nil
+}
+
+// Close ends the session, which carries out what it left for that.
+func (c *conn) Close() error {
+	c.cancel()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.closed = true
+		c.session.Close()
+		c.out.Close()
+	}
+	return nil
+}

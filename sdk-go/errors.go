@@ -1,0 +1,93 @@
+package dogwood
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/dogwooddb/dogwood/sync/wire"
+)
+
+// Errors that callers decide on. Those of a server come as an *Error.
+var (
+	ErrPermissionDenied = errors.New("permission denied")             // the rules refused the operation
+	ErrStale            = errors.New("the value has changed")         // SetIf and Create: it is not what it should be
+	ErrMaxRetries       = errors.New("too many concurrent changes")   // Transaction gave up
+	ErrTooBig           = errors.New("too big")                       // above a limit of the server
+	ErrInvalid          = errors.New("invalid parameters")            // the server does not understand the path or value
+	ErrUnauthorized     = errors.New("invalid or expired token")      // the server refused the credential
+	ErrUnavailable      = errors.New("the server is not available")   // try again later
+	ErrDisconnected     = errors.New("the connection was lost")       // it is not known whether the operation was carried out
+	ErrShutdown         = errors.New("the server ended the client")   // for good; the text says why
+	ErrClosed           = errors.New("the client is closed")          // by Close
+	ErrQuery            = errors.New("invalid query")                 // what was asked of it makes no sense
+	ErrValue            = errors.New("value can't be stored or read") // it does not fit the data model or the Go type
+)
+
+// An Error is what a server answered to an operation, or why there is no answer.
+type Error struct {
+	Op     string // what was tried: "set", "listen"
+	Path   string // where: "/rooms/r1"
+	Status string // in the protocol's words: "permission_denied"
+	Text   string // what the server said about it
+
+	cause error
+}
+
+// Error says what was tried and how it went: "set /rooms/r1: permission denied:
+// the text of the server".
+func (e *Error) Error() string {
+	s := e.Op
+	if e.Path != "" {
+		s += " " + e.Path
+	}
+	switch {
+	case e.cause != nil:
+		s += ": " + e.cause.Error()
+	default:
+		s += ": " + e.Status
+	}
+	if e.Text != "" && e.Text != e.Status {
+		s += ": " + e.Text
+	}
+	return s
+}
+
+// Unwrap returns the class of the error, such as ErrPermissionDenied.
+func (e *Error) Unwrap() error { return e.cause }
+
+// classes are the errors that statuses stand for (wire protocol §13).
+var classes = map[string]error{
+	wire.StatusPermissionDenied:  ErrPermissionDenied,
+	wire.StatusDataStale:         ErrStale,
+	wire.StatusTooBig:            ErrTooBig,
+	wire.StatusInvalidParameters: ErrInvalid,
+	wire.StatusInvalidToken:      ErrUnauthorized,
+	wire.StatusExpiredToken:      ErrUnauthorized,
+	wire.StatusUnavailable:       ErrUnavailable,
+}
+
+// refusal returns the error of a response that is not ok.
+func refusal(op, path string, m wire.ServerMessage) *Error {
+	return &Error{Op: op, Path: path, Status: m.Status, Text: textOf(m.Data), cause: classes[m.Status]}
+}
+
+// textOf returns the text of raw JSON that should be a string.
+func textOf(raw []byte) string {
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return string(raw)
+	}
+	return text
+}
+
+// failed wraps an error of this side with what was tried.
+func failed(op, path string, err error) error {
+	var e *Error
+	if err == nil || errors.As(err, &e) {
+		return err
+	}
+	return &Error{Op: op, Path: path, cause: err}
+}
+
+func invalidValue(err error) error { return fmt.Errorf("%w: %w", ErrValue, err) }

@@ -1,0 +1,103 @@
+package dogwood_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	dogwood "github.com/dogwooddb/dogwood/sdk-go"
+)
+
+// What REST answers is an error of the same kind.
+func TestRESTErrors(t *testing.T) {
+	var status int
+	var body string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/.ws" {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		if r.Header.Get("Authorization") != "Bearer secret" {
+			t.Errorf("authorization %q", r.Header.Get("Authorization"))
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}))
+	defer s.Close()
+	o := quick
+	o.Lazy, o.Token = true, dogwood.StaticToken("secret")
+	c := dial(t, s.URL, o)
+	for _, r := range []struct {
+		status int
+		body   string
+		is     error
+		want   string
+	}{
+		{401, `{"error":"Permission denied"}`, dogwood.ErrPermissionDenied, "read /a: permission denied: Permission denied"},
+		{400, `{"error":"Invalid path"}`, dogwood.ErrInvalid, "read /a: invalid parameters: Invalid path"},
+		{503, `no JSON`, dogwood.ErrUnavailable, "read /a: the server is not available"},
+		{418, `{}`, nil, "read /a: 418 I'm a teapot"},
+		{200, `{"a":`, dogwood.ErrUnavailable, "children /a: the server is not available: the answer is not JSON"},
+	} {
+		status, body = r.status, r.body
+		err := pull(t, c.Ref("a").Children(t.Context())).fails()
+		if err.Error() != r.want || r.is != nil && !errors.Is(err, r.is) {
+			t.Errorf("%d: %v, want %s", r.status, err, r.want)
+		}
+	}
+	// No error shows the credential, which is a part of some URLs.
+	s.Close()
+	if err := pull(t, c.Ref("a").Keys(t.Context())).fails(); !errors.Is(err, dogwood.ErrUnavailable) {
+		t.Errorf("err = %v", err)
+	}
+}
+
+// Statuses that this package does not know are passed on.
+func TestUnknownStatus(t *testing.T) {
+	s := newScript(t)
+	c, conn := s.client(dogwood.Options{})
+	set := result(func() error { return c.Ref("a").Set(t.Context(), 1) })
+	conn.answer(conn.hear("p", "/a"), "strange", `{"why":1}`)
+	var e *dogwood.Error
+	if err := <-set; !errors.As(err, &e) || err.Error() != `set /a: strange: {"why":1}` || errors.Unwrap(e) != nil {
+		t.Errorf("err = %v", err)
+	}
+}
+
+// Who has too much unanswered waits, or gives up.
+func TestMaxPending(t *testing.T) {
+	s := newScript(t)
+	c, conn := s.client(dogwood.Options{MaxPending: 1})
+	first := result(func() error { return c.Ref("a").Set(t.Context(), 1) })
+	id := conn.hear("p", "/a")
+	ctx, cancel := context.WithCancel(t.Context())
+	second := result(func() error { return c.Ref("b").Set(ctx, 2) })
+	cancel()
+	if err := <-second; !errors.Is(err, context.Canceled) {
+		t.Errorf("err = %v", err)
+	}
+	// A read that was sent can be given up, too; a write can't be taken back.
+	conn.answer(id, "ok", `""`)
+	want(t, <-first)
+	ctx, cancel = context.WithCancel(t.Context())
+	get := result(func() error { return c.Ref("c").Get(ctx, new(int)) })
+	conn.hear("g", "/c")
+	cancel()
+	if err := <-get; !errors.Is(err, context.Canceled) {
+		t.Errorf("err = %v", err)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	set := result(func() error { return c.Ref("d").Set(ctx, 3) })
+	id = conn.hear("p", "/d")
+	cancel()
+	if err := <-set; !errors.Is(err, context.Canceled) {
+		t.Errorf("err = %v", err)
+	}
+	last := result(func() error { return c.Ref("e").Set(t.Context(), 4) })
+	conn.answer(id, "ok", `""`)
+	conn.answer(conn.hear("p", "/e"), "ok", `""`)
+	want(t, <-last)
+}

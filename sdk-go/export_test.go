@@ -1,0 +1,30 @@
+package dogwood
+
+import "github.com/dogwooddb/dogwood/tree"
+
+// Window is the query as package tree has it.
+func (q Query) Window() tree.Query { return q.query }
+
+// EncodeQuery is what is sent for a query.
+func EncodeQuery(q Query) string { return encodeQuery(q.query) }
+
+// IsUserToken tells a user's token from an administrator's.
+func IsUserToken(credential string) bool { return isUserToken(credential) }
+
+// Times of a connection.
+const (
+	PingInterval = pingInterval
+	SilenceLimit = silenceLimit
+)
+
+// SocketURL returns where a client of a database connects to.
+func SocketURL(url string, h Handshake) (string, error) {
+	a, err := parseAddress(url)
+	return a.socket(h), err
+}
+
+// ResourceURL returns where a client of a database reads.
+func ResourceURL(url string, r ReadRequest) (string, error) {
+	a, err := parseAddress(url)
+	return a.resource(r), err
+}

@@ -1,0 +1,100 @@
+package dogwood
+
+import (
+	"context"
+	"sync"
+
+	"github.com/dogwooddb/dogwood/sdk-go/internal/replica"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// maxFeedBytes bounds the states that wait in one feed, beside the latest.
+const maxFeedBytes = 4 << 20
+
+// A feed is what waits for one consumer: the states of a view, oldest first. If
+// there are too many, all but the latest are forgotten. So who is slow sees
+// fewer states, but none out of order.
+type feed struct {
+	max   int
+	ready chan struct{} // has room for one
+
+	mu     sync.Mutex
+	states []replica.State
+	bytes  int
+	err    error // comes after the states
+}
+
+func newFeed(max int) *feed { return &feed{max: max, ready: make(chan struct{}, 1)} }
+
+// Changed queues a state.
+func (f *feed) Changed(s replica.State) {
+	f.mu.Lock()
+	size := len(s.Node.Text())
+	if len(f.states) >= f.max || f.bytes+size > maxFeedBytes {
+		f.states, f.bytes = nil, 0
+	}
+	f.states = append(f.states, s)
+	f.bytes += size
+	f.mu.Unlock()
+	f.signal()
+}
+
+// Failed ends the feed.
+func (f *feed) Failed(err error) {
+	f.mu.Lock()
+	f.err = err
+	f.mu.Unlock()
+	f.signal()
+}
+
+func (f *feed) signal() {
+	select {
+	case f.ready <- struct{}{}:
+	default:
+	}
+}
+
+// next waits for the next state. The end of the context comes first.
+func (f *feed) next(ctx context.Context) (replica.State, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return replica.State{}, err
+		}
+		if s, ok, err := f.pop(); ok || err != nil {
+			return s, err
+		}
+		select {
+		case <-f.ready:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (f *feed) pop() (s replica.State, ok bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.states) == 0 {
+		return s, false, f.err
+	}
+	s = f.states[0]
+	f.states[0] = replica.State{}
+	f.states = f.states[1:]
+	f.bytes -= len(s.Node.Text())
+	return s, true, nil
+}
+
+// follow opens a view with a feed. stop must be called in the end.
+func (c *Client) follow(p tree.Path, q tree.Query) (f *feed, v *replica.View, stop func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return nil, nil, nil, c.err
+	}
+	f = newFeed(c.options.MaxQueue)
+	v = c.replica.Open(p, q, f)
+	return f, v, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.replica.Close(v, f)
+	}, nil
+}

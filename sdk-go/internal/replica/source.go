@@ -1,0 +1,94 @@
+package replica
+
+import "github.com/dogwooddb/dogwood/tree"
+
+// A Source is something the server is asked to follow: the whole of a place, or
+// a query's window over it.
+type Source struct {
+	Path  tree.Path
+	Query tree.Query // the zero Query for the whole place
+	Tag   int64      // names a window to the server; 0 for a whole place
+
+	node     tree.Node // as the server told, inside of the window
+	complete bool      // node is all of it, though it may be of an earlier connection
+	current  bool      // the server has answered on this connection
+	gone     bool      // it is followed no longer
+
+	// Of a window that took the place of a source of everything: what that one
+	// knew, until the server has told about the window itself.
+	all    tree.Node
+	hasAll bool
+
+	views []*View
+}
+
+// Hash returns the hash of what is known, for which the server need not send
+// what it has. It is "" if nothing is.
+func (s *Source) Hash() string {
+	if !s.complete {
+		return ""
+	}
+	return s.node.Hash()
+}
+
+// isWhole reports whether the source serves everything at and below its path.
+func (s *Source) isWhole() bool { return s.Tag == 0 }
+
+// knows returns what the source says of the place p, at or below its own.
+// ok is false if it does not know the whole of it.
+func (s *Source) knows(p tree.Path) (n tree.Node, ok bool) {
+	rel := s.Path.Rel(p)
+	switch {
+	case !s.complete:
+		return tree.Empty, false
+	case s.isWhole():
+		return s.node.Get(rel), true
+	}
+	// Of a window only the children that are in it are known.
+	key, rest, below := rel.Cut()
+	if !below {
+		return tree.Empty, false
+	}
+	child := s.node.Child(key)
+	return child.Get(rest), !child.IsEmpty()
+}
+
+// take takes in values for places that may overlap with the source's, all at
+// once: a place that only one of them empties is not empty.
+func (s *Source) take(told []Change) {
+	changes := make([]change, 0, len(told))
+	for _, c := range told {
+		switch {
+		case s.Path.Contains(c.Path):
+			changes = append(changes, change{tree.Target{Path: s.Path.Rel(c.Path), Priority: c.Priority}, c.Node})
+		case c.Path.Contains(s.Path) && !c.Priority:
+			changes = append(changes, change{node: c.Node.Get(c.Path.Rel(s.Path))})
+		}
+	}
+	removalsLast(changes)
+	s.hasAll = false
+	s.node = s.Query.Apply(overlay(s.node, changes))
+}
+
+// at returns what the source knows of the place p, at or below its own. whole
+// says that it is all of it, not only what is in a window.
+func (s *Source) at(p tree.Path) (n tree.Node, whole bool) {
+	switch {
+	case !s.complete:
+		return tree.Empty, false
+	case s.hasAll:
+		return s.all, true
+	}
+	return s.node.Get(s.Path.Rel(p)), s.isWhole()
+}
+
+// servesOwn reports whether one of the source's views is why it is there, and
+// not just covered by it.
+func (s *Source) servesOwn() bool {
+	for _, v := range s.views {
+		if !s.isWhole() || v.Path == s.Path && v.Query.IsAll() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,165 @@
+package dogwood
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/dogwooddb/dogwood/sdk-go/internal/replica"
+	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// listens is a Client as its replica's network: what it asks for is asked of the
+// server. The client's lock is held whenever the replica is used.
+type listens Client
+
+func (n *listens) Listen(s *replica.Source) {
+	if c := (*Client)(n); c.link != nil {
+		c.listen(s)
+	}
+}
+
+func (n *listens) Unlisten(s *replica.Source) {
+	c := (*Client)(n)
+	if c.link == nil {
+		return
+	}
+	c.lastID++
+	c.link.send(wire.AppendUnlisten(nil, c.lastID, s.Path.String(), encodeQuery(s.Query), s.Tag))
+}
+
+// listen asks the server to follow a source from what is known of it.
+func (c *Client) listen(s *replica.Source) {
+	c.lastID++
+	c.asked[c.lastID] = s
+	c.link.send(wire.AppendListen(nil, c.lastID, s.Path.String(), encodeQuery(s.Query), s.Tag, s.Hash()))
+}
+
+// handle takes a message of the server. An error ends the connection.
+func (c *Client) handle(m wire.ServerMessage) error {
+	if m.Control != "" {
+		return c.control(m)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case m.Status != "":
+		c.response(m)
+		return nil
+	case m.Push == wire.PushAuthRevoked:
+		c.refresh = true
+		return errExpired
+	case m.Push == wire.PushCancel:
+		return c.cancelled(m)
+	case m.Push == wire.PushData, m.Push == wire.PushMerge:
+		return c.told(m)
+	case m.Push == wire.PushSecurityDebug:
+		c.options.Log.Info("security debug", "text", string(m.Data))
+	}
+	return nil // what is unknown is of no concern
+}
+
+// response takes the answer to a listen or another request.
+func (c *Client) response(m wire.ServerMessage) {
+	s := c.asked[m.ID]
+	if s == nil {
+		c.answered(m)
+		return
+	}
+	delete(c.asked, m.ID)
+	if m.Status != wire.StatusOK {
+		c.replica.Refused(s, refusal("listen", s.Path.String(), m))
+		return
+	}
+	if bytes.Contains(m.Data, []byte("no_index")) {
+		c.options.Log.Warn("a query has no index", "path", s.Path.String(), "query", encodeQuery(s.Query))
+	}
+	c.replica.Listened(s)
+}
+
+// told takes a push of data.
+func (c *Client) told(m wire.ServerMessage) error {
+	t, err := tree.ParseTarget(string(m.Path))
+	if err != nil {
+		return fmt.Errorf("push at %q: %w", m.Path, err)
+	}
+	var changes []replica.Change
+	if m.Push == wire.PushMerge {
+		changes, err = readMerge(t.Path, m.Data)
+	} else {
+		changes, err = readData(t, m.Data)
+	}
+	if err != nil {
+		return fmt.Errorf("push at %q: %w", m.Path, err)
+	}
+	if err := c.replica.Told(t.Path, m.Tag, changes); err != nil {
+		c.options.Log.Debug("push is not for us", "path", t.Path.String(), "err", err) // of a listen that has ended
+	}
+	return nil
+}
+
+func readData(t tree.Target, data []byte) ([]replica.Change, error) {
+	n, err := readNode(data)
+	return []replica.Change{{Target: t, Node: n}}, err
+}
+
+// readNode reads what a server sends: data in export form.
+func readNode(data []byte) (tree.Node, error) {
+	d, err := tree.Parse(string(data), 0, tree.Lenient)
+	if err != nil {
+		return tree.Empty, err
+	}
+	n, ok := d.Node()
+	if !ok {
+		return tree.Empty, fmt.Errorf("%w: a server value", ErrValue)
+	}
+	return n, nil
+}
+
+// readMerge reads values of several places below p.
+func readMerge(p tree.Path, data []byte) ([]replica.Change, error) {
+	u, err := tree.ParseUpdate(p, string(data), tree.Lenient)
+	if err != nil {
+		return nil, err
+	}
+	changes := make([]replica.Change, len(u))
+	for i, w := range u {
+		n, ok := w.Value.Node()
+		if !ok {
+			return nil, fmt.Errorf("%w: a server value", ErrValue)
+		}
+		changes[i] = replica.Change{Target: w.Target, Node: n}
+	}
+	return changes, nil
+}
+
+// cancelled takes the push that listens at a place have ended: those with the
+// queries that it names, or that of the whole place.
+func (c *Client) cancelled(m wire.ServerMessage) error {
+	p, err := tree.ParsePath(string(m.Path))
+	if err != nil {
+		return fmt.Errorf("cancel at %q: %w", m.Path, err)
+	}
+	var queries []json.RawMessage
+	if m.Queries != nil {
+		if err := json.Unmarshal(m.Queries, &queries); err != nil {
+			return fmt.Errorf("cancel at %q: %w", m.Path, err)
+		}
+	}
+	why := &Error{Op: "listen", Path: p.String(), Status: wire.StatusPermissionDenied, Text: "the server has ended the listen", cause: ErrPermissionDenied}
+	if len(queries) == 0 {
+		c.revoke(p, "", why)
+	}
+	for _, q := range queries {
+		c.revoke(p, string(q), why)
+	}
+	return nil
+}
+
+func (c *Client) revoke(p tree.Path, query string, why error) {
+	s := c.replica.Source(p, func(q tree.Query) bool { return sameQuery(encodeQuery(q), query) })
+	if s != nil {
+		c.replica.Refused(s, why)
+	}
+}

@@ -1,0 +1,347 @@
+package dogwood_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dogwooddb/dogwood/rules/rulestest"
+	dogwood "github.com/dogwooddb/dogwood/sdk-go"
+	"github.com/dogwooddb/dogwood/server/servertest"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A modelStep is one operation of a data model in testdata/models.
+type modelStep struct {
+	ID, As, Op, Path string
+	Now              int64
+	Query            map[string]json.RawMessage
+	Shallow          bool
+	Fields           []string
+	Value, Assume    json.RawMessage
+	Key, Listener    string
+	Expect           struct {
+		Allow    *bool
+		Conflict bool
+		Value    json.RawMessage
+		Order    []string
+		Events   []struct {
+			Type, Key string
+			Value     json.RawMessage
+		}
+	}
+}
+
+// A modelRun plays the operations of a data model, each actor with a client of
+// its own.
+type modelRun struct {
+	t         *testing.T
+	server    *servertest.Server
+	now       atomic.Int64
+	clients   map[string]*dogwood.Client
+	listeners map[string]puller[dogwood.Event]
+
+	Auth       map[string]json.RawMessage
+	Invariants []json.RawMessage
+	Steps      []modelStep
+}
+
+func TestModels(t *testing.T) {
+	for _, name := range []string{"chat", "org", "msgy", "social", "owner-storage", "im"} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join("..", "testdata", "models", name)
+			r := &modelRun{t: t, clients: make(map[string]*dogwood.Client), listeners: make(map[string]puller[dogwood.Event])}
+			want(t, json.Unmarshal(readFile(t, dir, "ops.json"), r))
+			r.server = servertest.New(t, servertest.Options{Now: func() time.Time { return time.UnixMilli(r.now.Load()) }})
+			r.server.Set("/", string(readFile(t, dir, "data.json")))
+			r.setRules(readFile(t, dir, "rules.json"))
+			for i := range r.Steps {
+				if s := &r.Steps[i]; s.Op != "land" { // which is about another database
+					r.play(s)
+				}
+				if t.Failed() {
+					t.Fatalf("step %q failed", r.Steps[i].ID)
+				}
+			}
+		})
+	}
+}
+
+func readFile(t *testing.T, dir, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	want(t, err)
+	return text
+}
+
+func (r *modelRun) setRules(document []byte) {
+	r.t.Helper()
+	req, err := http.NewRequest(http.MethodPut, "http://"+r.server.Host+"/.settings/rules.json?ns="+servertest.Namespace, strings.NewReader(string(document)))
+	want(r.t, err)
+	req.Header.Set("Authorization", "Bearer owner")
+	resp, err := http.DefaultClient.Do(req)
+	want(r.t, err)
+	want(r.t, resp.Body.Close())
+	if resp.StatusCode != http.StatusOK {
+		r.t.Fatalf("rules: %s", resp.Status)
+	}
+}
+
+// client returns the client of an actor.
+func (r *modelRun) client(actor string) *dogwood.Client {
+	r.t.Helper()
+	if c := r.clients[actor]; c != nil {
+		return c
+	}
+	var auth *struct {
+		Admin bool
+		UID   string
+		Token map[string]any
+	}
+	src, known := r.Auth[actor]
+	if want(r.t, json.Unmarshal(src, &auth)); !known {
+		r.t.Fatalf("nobody is %q", actor)
+	}
+	o := quick
+	switch {
+	case auth == nil:
+	case auth.Admin:
+		o.Token = dogwood.StaticToken("owner")
+	default:
+		claims := map[string]any{"iat": 0, "exp": 3600, "sub": auth.UID, "user_id": auth.UID}
+		for name, value := range auth.Token {
+			claims[name] = value
+		}
+		o.Token = dogwood.StaticToken(unsigned(r.t, claims))
+	}
+	c := dial(r.t, r.server.URL, o)
+	r.clients[actor] = c
+	return c
+}
+
+// unsigned returns a token that only a server for development believes.
+func unsigned(t testing.TB, claims map[string]any) string {
+	t.Helper()
+	text, err := json.Marshal(claims)
+	want(t, err)
+	encode := base64.RawURLEncoding.EncodeToString
+	return encode([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + encode(text) + "."
+}
+
+func (r *modelRun) play(s *modelStep) {
+	r.t.Helper()
+	r.now.Store(s.Now)
+	ref := r.client(s.As).Ref(s.Path)
+	switch s.Op {
+	case "get":
+		r.get(s, ref)
+	case "getFields":
+		for _, field := range s.Fields {
+			snap, err := ref.Child(field).Snapshot(r.t.Context())
+			var want map[string]json.RawMessage
+			if r.verdict(s, err) && json.Unmarshal(s.Expect.Value, &want) == nil {
+				r.same(s, snap.JSON(), want[field])
+			}
+		}
+	case "listen":
+		r.listen(s, ref)
+	case "events":
+		r.events(s)
+	case "check":
+		r.check(s)
+	default:
+		if r.verdict(s, r.write(s, ref)) {
+			r.check(s)
+		}
+	}
+}
+
+func (r *modelRun) write(s *modelStep, ref dogwood.Ref) error {
+	r.t.Helper()
+	ctx := r.t.Context()
+	switch s.Op {
+	case "set":
+		return ref.Set(ctx, s.Value)
+	case "push":
+		return ref.Child(s.Key).Set(ctx, s.Value)
+	case "delete":
+		return ref.Remove(ctx)
+	case "create":
+		return ref.Create(ctx, s.Value)
+	case "transaction":
+		return ref.SetIf(ctx, s.Assume, s.Value)
+	case "update":
+		var values map[string]any
+		var raw map[string]json.RawMessage
+		want(r.t, json.Unmarshal(s.Value, &raw))
+		values = make(map[string]any, len(raw))
+		for path, v := range raw {
+			values[path] = v
+		}
+		return ref.Update(ctx, values)
+	}
+	r.t.Fatalf("%s: unknown operation %q", s.ID, s.Op)
+	return nil
+}
+
+// verdict compares how an operation went, and reports whether it was carried
+// out.
+func (r *modelRun) verdict(s *modelStep, err error) bool {
+	r.t.Helper()
+	var class error
+	switch {
+	case s.Expect.Conflict:
+		class = dogwood.ErrStale
+	case s.Expect.Allow == nil:
+		r.t.Fatalf("%s: nothing is expected", s.ID)
+	case !*s.Expect.Allow:
+		class = dogwood.ErrPermissionDenied
+	}
+	if !errors.Is(err, class) {
+		r.t.Errorf("%s: err = %v, want %v", s.ID, err, class)
+	}
+	return err == nil
+}
+
+func (r *modelRun) same(s *modelStep, got string, want json.RawMessage) {
+	r.t.Helper()
+	if n := tree.MustParseNode(string(want)); n.JSON() != got {
+		r.t.Errorf("%s: got %s, want %s", s.ID, got, n.JSON())
+	}
+}
+
+func (r *modelRun) get(s *modelStep, ref dogwood.Ref) {
+	r.t.Helper()
+	if s.Shallow {
+		keys := make(map[string]bool)
+		var failed error
+		for key, err := range ref.Keys(r.t.Context()) {
+			if failed = err; err == nil {
+				keys[key] = true
+			}
+		}
+		if r.verdict(s, failed) {
+			text, err := json.Marshal(keys)
+			want(r.t, err)
+			r.same(s, tree.MustParseNode(string(text)).JSON(), s.Expect.Value)
+		}
+		return
+	}
+	snap, err := r.query(s, ref).Snapshot(r.t.Context())
+	if !r.verdict(s, err) {
+		return
+	}
+	r.same(s, snap.JSON(), s.Expect.Value)
+	var order []string
+	for key := range snap.Children() {
+		order = append(order, key)
+	}
+	if s.Expect.Order != nil && !slices.Equal(order, s.Expect.Order) {
+		r.t.Errorf("%s: order %q, want %q", s.ID, order, s.Expect.Order)
+	}
+}
+
+func (r *modelRun) query(s *modelStep, ref dogwood.Ref) dogwood.Query {
+	r.t.Helper()
+	q := ref.Query
+	arg := func(name string) (v any, ok bool) {
+		raw, ok := s.Query[name]
+		if ok {
+			want(r.t, json.Unmarshal(raw, &v))
+		}
+		return v, ok
+	}
+	if v, ok := arg("orderBy"); ok {
+		switch v {
+		case "$key":
+			q = q.OrderByKey()
+		case "$value":
+			q = q.OrderByValue()
+		case "$priority":
+			q = q.OrderByPriority()
+		default:
+			q = q.OrderByChild(v.(string))
+		}
+	}
+	for name, f := range map[string]func(dogwood.Query, any) dogwood.Query{
+		"startAt":      func(q dogwood.Query, v any) dogwood.Query { return q.StartAt(v) },
+		"startAfter":   func(q dogwood.Query, v any) dogwood.Query { return q.StartAfter(v) },
+		"endAt":        func(q dogwood.Query, v any) dogwood.Query { return q.EndAt(v) },
+		"endBefore":    func(q dogwood.Query, v any) dogwood.Query { return q.EndBefore(v) },
+		"equalTo":      func(q dogwood.Query, v any) dogwood.Query { return q.EqualTo(v) },
+		"limitToFirst": func(q dogwood.Query, v any) dogwood.Query { return q.LimitToFirst(int(v.(float64))) },
+		"limitToLast":  func(q dogwood.Query, v any) dogwood.Query { return q.LimitToLast(int(v.(float64))) },
+	} {
+		if v, ok := arg(name); ok {
+			q = f(q, v)
+		}
+	}
+	return q
+}
+
+// listen takes the events of what is there from the start.
+func (r *modelRun) listen(s *modelStep, ref dogwood.Ref) {
+	r.t.Helper()
+	snap, err := r.query(s, ref).Snapshot(r.t.Context())
+	if !r.verdict(s, err) {
+		return
+	}
+	r.same(s, snap.JSON(), s.Expect.Value)
+	l := pull(r.t, r.query(s, ref).Events(r.t.Context()))
+	for key, child := range snap.Children() {
+		if e := l.get(); e.Type != dogwood.ChildAdded || e.Key != key || !e.Value.Equal(child) {
+			r.t.Errorf("%s: %s, want the child %s", s.ID, show(e), key)
+		}
+	}
+	r.listeners[s.Listener] = l
+}
+
+// events compares the events that came since. Their order within one write does
+// not matter.
+func (r *modelRun) events(s *modelStep) {
+	r.t.Helper()
+	var got, want []string
+	for _, e := range s.Expect.Events {
+		ev := r.listeners[s.Listener].get()
+		value := "null"
+		if e.Value != nil {
+			value = tree.MustParseNode(string(e.Value)).JSON()
+		}
+		want = append(want, fmt.Sprint(e.Type, e.Key, value))
+		if ev.Type == dogwood.ChildRemoved {
+			got = append(got, fmt.Sprint(ev.Type, ev.Key, "null"))
+		} else {
+			got = append(got, fmt.Sprint(ev.Type, ev.Key, ev.Value.JSON()))
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		r.t.Errorf("%s: events %q, want %q", s.ID, got, want)
+	}
+}
+
+// check looks whether the invariants of the model hold, as the administrator
+// sees the whole.
+func (r *modelRun) check(s *modelStep) {
+	r.t.Helper()
+	snap, err := r.client("admin").Ref("").Snapshot(r.t.Context())
+	want(r.t, err)
+	root := tree.MustParseNode(snap.JSON())
+	for _, text := range r.Invariants {
+		v, err := rulestest.ParseInvariant(text)
+		want(r.t, err)
+		if broken := v.Check(root); len(broken) > 0 {
+			r.t.Errorf("%s: invariant %s is broken by %q", s.ID, v.ID, broken)
+		}
+	}
+}

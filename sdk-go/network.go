@@ -1,0 +1,148 @@
+package dogwood
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/dogwooddb/dogwood/sync/wire"
+)
+
+// Bounds of what a network may take.
+const (
+	handshakeTimeout = 30 * time.Second
+	writeTimeout     = 30 * time.Second
+	maxMessage       = 1 << 30 // of a server, whose largest view is far below
+	maxErrorBody     = 64 << 10
+)
+
+// A network is the Transport of Dial: a WebSocket, and REST for large reads.
+type network struct {
+	address
+	dialer websocket.Dialer
+	http   http.Client
+}
+
+func newNetwork(a address, config *tls.Config) *network {
+	return &network{
+		address: a,
+		dialer: websocket.Dialer{
+			Proxy: http.ProxyFromEnvironment, HandshakeTimeout: handshakeTimeout, TLSClientConfig: config,
+			ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10,
+		},
+		http: http.Client{Transport: &http.Transport{
+			Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 2,
+			IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: handshakeTimeout,
+		}},
+	}
+}
+
+// Close lets go of idle connections.
+func (n *network) Close() error {
+	n.http.CloseIdleConnections()
+	return nil
+}
+
+func (n *network) Connect(ctx context.Context, h Handshake) (Conn, error) {
+	ws, resp, err := n.dialer.DialContext(ctx, n.socket(h), http.Header{"User-Agent": {"Firebase/5/dogwood/go/AdminNode"}})
+	if err != nil {
+		if resp != nil {
+			return nil, fmt.Errorf("%w: the server answered %s", ErrUnavailable, resp.Status)
+		}
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	ws.SetReadLimit(maxMessage)
+	c := &socket{ws: ws}
+	c.pieces.MaxBytes = maxMessage
+	return c, nil
+}
+
+// A socket is a Conn over a WebSocket.
+type socket struct {
+	ws     *websocket.Conn
+	pieces wire.Collector
+	frames [][]byte // of the message that is being sent
+}
+
+func (s *socket) Send(msg []byte) (err error) {
+	if s.frames, err = wire.AppendFrames(s.frames[:0], msg); err != nil {
+		return err
+	}
+	for _, frame := range s.frames {
+		if err := s.ws.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+			return err
+		}
+		if err := s.ws.WriteMessage(websocket.TextMessage, frame); err != nil {
+			return err
+		}
+	}
+	clear(s.frames)
+	return nil
+}
+
+func (s *socket) Receive() ([]byte, error) {
+	for {
+		_, frame, err := s.ws.ReadMessage()
+		if err != nil {
+			return nil, err
+		}
+		msg, done, err := s.pieces.Add(string(frame))
+		if err != nil {
+			return nil, err
+		}
+		if done {
+			return []byte(msg), nil
+		}
+	}
+}
+
+func (s *socket) Close() error { return s.ws.Close() }
+
+// Read reads over REST.
+func (n *network) Read(ctx context.Context, r ReadRequest) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, n.resource(r), nil)
+	if err != nil {
+		return nil, err
+	}
+	if r.Credential != "" && !isUserToken(r.Credential) {
+		req.Header.Set("Authorization", "Bearer "+r.Credential)
+	}
+	resp, err := n.http.Do(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, errors.Unwrap(err)) // not the URL, which may have a credential
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp.Body, nil
+	}
+	defer resp.Body.Close()
+	return nil, restError(r.Path, resp)
+}
+
+// restError returns the error of an answer that is not ok (REST §8).
+func restError(path string, resp *http.Response) error {
+	e := &Error{Op: "read", Path: path, Status: resp.Status}
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
+		e.cause = ErrPermissionDenied
+	case resp.StatusCode == http.StatusBadRequest:
+		e.cause = ErrInvalid
+	case resp.StatusCode >= 500:
+		e.cause = ErrUnavailable
+	}
+	var body struct{ Error string }
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	if err == nil && json.Unmarshal(text, &body) == nil {
+		e.Text = body.Error
+	}
+	return e
+}

@@ -1,0 +1,58 @@
+package dogwood
+
+import (
+	"crypto/tls"
+	"log/slog"
+	"time"
+)
+
+// Options adjust a Client. The zero value is a client that is signed out.
+type Options struct {
+	Token TokenSource // nil: signed out
+
+	// Lazy makes Dial return at once: the client connects in the background, and
+	// what is asked of it waits.
+	Lazy bool
+
+	// MinBackoff and MaxBackoff bound the waits between attempts to connect. Each
+	// wait is random, up to a bound that grows from the one to the other.
+	MinBackoff time.Duration // 0: one second
+	MaxBackoff time.Duration // 0: thirty seconds
+
+	// MaxPending bounds the operations that the server has not answered. Who
+	// begins another one waits.
+	MaxPending int // 0: 1000
+
+	// MaxQueue bounds the changes that wait for a loop over Values or Events. If
+	// there are more, or they are large, the loop goes on with the latest.
+	MaxQueue int // 0: 64
+
+	TLS *tls.Config  // nil: the usual one
+	Log *slog.Logger // nil: no log
+
+	// Now is the clock that local times come from; nil is time.Now.
+	Now func() time.Time
+}
+
+func (o Options) withDefaults() Options {
+	if o.MinBackoff <= 0 {
+		o.MinBackoff = time.Second
+	}
+	if o.MaxBackoff <= 0 {
+		o.MaxBackoff = 30 * time.Second
+	}
+	o.MaxBackoff = max(o.MaxBackoff, o.MinBackoff)
+	if o.MaxPending <= 0 {
+		o.MaxPending = 1000
+	}
+	if o.MaxQueue <= 0 {
+		o.MaxQueue = 64
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}

@@ -1,0 +1,169 @@
+package dogwood
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A Query is an ordered window over the children of a place. Its methods return
+// a narrower Query and leave the one they are called on as it is. What makes no
+// sense is reported when the query is used.
+type Query struct {
+	client *Client
+	path   tree.Path
+	query  tree.Query
+	err    error
+}
+
+// OrderByChild orders by a child of each child: "score", or "stats/score". The
+// rules should declare an index for it.
+func (q Query) OrderByChild(path string) Query {
+	p, err := tree.ParsePath(path)
+	switch {
+	case err != nil:
+		return q.fail("order by %q: %w", path, err)
+	case p.IsRoot():
+		return q.fail("order by %q: there is no child", path)
+	}
+	return q.order(p.Clean())
+}
+
+// OrderByKey orders by key.
+func (q Query) OrderByKey() Query { return q.order(tree.ByKey) }
+
+// OrderByValue orders by the children themselves.
+func (q Query) OrderByValue() Query { return q.order(tree.ByValue) }
+
+// OrderByPriority orders by priority, as every query does that says nothing.
+func (q Query) OrderByPriority() Query { return q.order(tree.ByPriority) }
+
+func (q Query) order(by string) Query {
+	if q.query.OrderBy != "" {
+		return q.fail("it is ordered twice")
+	}
+	q.query.OrderBy = by
+	return q
+}
+
+// StartAt leaves out children below a value: null, a boolean, a number or a
+// string, or for OrderByKey a key. With a key, children of just that value must
+// not have a lower one.
+func (q Query) StartAt(value any, key ...string) Query {
+	return q.start(bound(value, key, tree.BeforeKeys, false))
+}
+
+// StartAfter is StartAt without the value, or value and key, itself.
+func (q Query) StartAfter(value any, key ...string) Query {
+	return q.start(bound(value, key, tree.AfterKeys, true))
+}
+
+// EndAt leaves out children above a value. With a key, children of just that
+// value must not have a higher one.
+func (q Query) EndAt(value any, key ...string) Query {
+	return q.end(bound(value, key, tree.AfterKeys, false))
+}
+
+// EndBefore is EndAt without the value, or value and key, itself.
+func (q Query) EndBefore(value any, key ...string) Query {
+	return q.end(bound(value, key, tree.BeforeKeys, true))
+}
+
+// EqualTo leaves only children of a value, with a key only that one.
+func (q Query) EqualTo(value any, key ...string) Query {
+	return q.StartAt(value, key...).EndAt(value, key...)
+}
+
+// LimitToFirst leaves only the first n children.
+func (q Query) LimitToFirst(n int) Query { return q.limit(n, false) }
+
+// LimitToLast leaves only the last n children.
+func (q Query) LimitToLast(n int) Query { return q.limit(n, true) }
+
+func (q Query) limit(n int, last bool) Query {
+	switch {
+	case q.query.Limit != 0:
+		return q.fail("it is limited twice")
+	case n < 1 || int64(n) > 1<<31-1:
+		return q.fail("the limit %d is not positive", n)
+	}
+	q.query.Limit, q.query.FromLast = n, last
+	return q
+}
+
+func (q Query) start(b tree.Bound, err error) Query {
+	switch {
+	case err != nil:
+		return q.fail("%w", err)
+	case q.query.Start.Set:
+		return q.fail("it starts twice")
+	}
+	q.query.Start = b
+	return q
+}
+
+func (q Query) end(b tree.Bound, err error) Query {
+	switch {
+	case err != nil:
+		return q.fail("%w", err)
+	case q.query.End.Set:
+		return q.fail("it ends twice")
+	}
+	q.query.End = b
+	return q
+}
+
+func bound(value any, key []string, rank tree.KeyRank, exclusive bool) (tree.Bound, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return tree.Bound{}, err
+	}
+	n, err := tree.ParseNode(string(text))
+	if err != nil || n.IsObject() || !n.Priority().IsEmpty() {
+		return tree.Bound{}, fmt.Errorf("the bound %s is no null, boolean, number or string", text)
+	}
+	b := tree.Bound{Set: true, Value: n, KeyRank: rank, Exclusive: exclusive}
+	switch {
+	case len(key) > 1:
+		return b, fmt.Errorf("a bound has %d keys", len(key))
+	case len(key) == 1 && !tree.ValidKey(key[0]):
+		return b, fmt.Errorf("the bound's key %q is not valid", key[0])
+	case len(key) == 1:
+		b.KeyRank, b.Key = tree.AtKey, key[0]
+	}
+	return b, nil
+}
+
+func (q Query) fail(format string, args ...any) Query {
+	if q.err == nil {
+		q.err = fmt.Errorf("%w: "+format, append([]any{ErrQuery}, args...)...)
+	}
+	return q
+}
+
+// check returns why the query can't be used.
+func (q Query) check() error {
+	if q.err != nil {
+		return q.err
+	}
+	for _, b := range []tree.Bound{q.query.Start, q.query.End} {
+		if err := q.checkBound(b); err != nil {
+			return q.fail("%w", err).err
+		}
+	}
+	return nil
+}
+
+func (q Query) checkBound(b tree.Bound) error {
+	_, isString := b.Value.StringValue()
+	_, isBool := b.Value.BoolValue()
+	switch {
+	case !b.Set:
+	case q.query.OrderBy == tree.ByKey && (!isString || b.KeyRank == tree.AtKey):
+		return fmt.Errorf("a bound of OrderByKey is one key")
+	case q.query.Order() == tree.ByPriority && isBool:
+		return fmt.Errorf("no priority is a boolean")
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package dogwood_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	dogwood "github.com/dogwooddb/dogwood/sdk-go"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// What is sent for a query (wire protocol §5.2).
+func TestEncodeQuery(t *testing.T) {
+	r := open(t).Ref("a")
+	for _, c := range []struct {
+		query dogwood.Query
+		want  string
+	}{
+		{r.Query, ``},
+		{r.OrderByChild("m"), ``},
+		{r.LimitToLast(2), `{"l":2,"vf":"r"}`},
+		{r.OrderByChild("a/b").StartAt(1).EndAt("x"), `{"sp":1,"sin":true,"ep":"x","ein":true,"i":"a/b"}`},
+		{r.OrderByChild("m").StartAt("h", "k1"), `{"sp":"h","sn":"k1","sin":true,"i":"m"}`},
+		{r.OrderByChild("m").EqualTo("hello", "k"), `{"sp":"hello","sn":"k","sin":true,"ep":"hello","en":"k","ein":true,"i":"m"}`},
+		{r.OrderByChild("m").StartAfter("a").EndBefore("z"), `{"sp":"a","sn":"[MAX_NAME]","sin":false,"ep":"z","en":"[MIN_NAME]","ein":false,"i":"m"}`},
+		{r.OrderByKey().StartAt("a").LimitToFirst(3), `{"sp":"a","sin":true,"l":3,"vf":"l","i":".key"}`},
+		{r.OrderByKey().StartAfter("a"), `{"sp":"a","sin":false,"i":".key"}`},
+		{r.OrderByPriority().StartAt(1), `{"sp":1,"sin":true}`},
+		{r.OrderByValue().EqualTo(nil), `{"sp":null,"sin":true,"ep":null,"ein":true,"i":".value"}`},
+	} {
+		if got := dogwood.EncodeQuery(c.query); got != c.want {
+			t.Errorf("got %s, want %s", got, c.want)
+		}
+	}
+}
+
+func TestBadQueries(t *testing.T) {
+	ctx := t.Context()
+	r := open(t).Ref("a")
+	for _, c := range []struct {
+		query dogwood.Query
+		want  string
+	}{
+		{r.OrderByKey().OrderByValue(), "it is ordered twice"},
+		{r.OrderByChild(""), `order by "": there is no child`},
+		{r.OrderByChild("a.b"), `order by "a.b": invalid token in path`},
+		{r.LimitToFirst(1).LimitToLast(1), "it is limited twice"},
+		{r.LimitToFirst(0), "the limit 0 is not positive"},
+		{r.StartAt(1).StartAfter(2), "it starts twice"},
+		{r.EndAt(1).EqualTo(2), "it ends twice"},
+		{r.StartAt([]int{1}), "the bound [1] is no null, boolean, number or string"},
+		{r.StartAt(func() {}), "json: unsupported type: func()"},
+		{r.StartAt(1, "a", "b"), "a bound has 2 keys"},
+		{r.StartAt(1, "a/b"), `the bound's key "a/b" is not valid`},
+		{r.OrderByKey().StartAt(1), "a bound of OrderByKey is one key"},
+		{r.OrderByKey().EndAt("a", "b"), "a bound of OrderByKey is one key"},
+		{r.EqualTo(true), "no priority is a boolean"},
+	} {
+		_, err := c.query.Snapshot(ctx)
+		for _, err := range []error{err, pull(t, c.query.Values(ctx)).fails(), pull(t, c.query.Events(ctx)).fails()} {
+			if !errors.Is(err, dogwood.ErrQuery) || !strings.HasSuffix(err.Error(), "invalid query: "+c.want) {
+				t.Errorf("err = %v, want %s", err, c.want)
+			}
+		}
+	}
+}
+
+// A query selects the same whether it is asked of the server, followed, or made
+// of what is known.
+func TestQueriesAgree(t *testing.T) {
+	ctx := t.Context()
+	db, ana := openWith(t, `{"rules":{".read":true,".write":true,"list":{".indexOn":["n",".value"]}}}`)
+	rapid.Check(t, func(t *rapid.T) {
+		data := make(map[string]any)
+		for i := range rapid.IntRange(0, 8).Draw(t, "size") {
+			data[fmt.Sprintf("k%d", i)] = raw(rapid.SampledFrom([]string{
+				`1`, `2`, `"s"`, `true`, `{"n":1}`, `{"n":2}`, `{"n":"s"}`, `{"n":{"deep":1}}`, `{"m":1}`, `{".value":1,".priority":3}`, `{"n":1,".priority":"p"}`,
+			}).Draw(t, "value"))
+		}
+		list := db.Ref("list")
+		if err := list.Set(ctx, data); err != nil {
+			t.Fatal(err)
+		}
+		q := drawQuery(t, ana.Ref("list"))
+		whole, err := list.Snapshot(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := q.Window().Apply(tree.MustParseNode(whole.JSON())).JSON()
+		asked, err := q.Snapshot(ctx)
+		if err != nil || asked.JSON() != want {
+			t.Fatalf("asked: %s, %v, want %s", asked.JSON(), err, want)
+		}
+		for s, err := range q.Values(ctx) {
+			if err != nil || s.JSON() != want {
+				t.Fatalf("followed: %s, %v, want %s", s.JSON(), err, want)
+			}
+			break
+		}
+		for range ana.Ref("list").Values(ctx) { // now all of it is known
+			if known, err := q.Snapshot(ctx); err != nil || known.JSON() != want {
+				t.Fatalf("known: %s, %v, want %s", known.JSON(), err, want)
+			}
+			break
+		}
+		keys := 0
+		for key, child := range asked.Children() {
+			if child.Key() != key || !child.Equal(whole.Child(key)) {
+				t.Fatalf("child %s = %s", key, child.JSON())
+			}
+			keys++
+		}
+		if keys != asked.NumChildren() {
+			t.Fatalf("%d of %d children", keys, asked.NumChildren())
+		}
+	})
+}
+
+func drawQuery(t *rapid.T, r dogwood.Ref) dogwood.Query {
+	bounds := []any{nil, 1, 2, "s", "t"}
+	var q dogwood.Query
+	switch rapid.SampledFrom([]string{"key", "value", "child", "priority"}).Draw(t, "order") {
+	case "key":
+		q, bounds = r.OrderByKey(), []any{"k1", "k3", "k5"}
+	case "value":
+		q = r.OrderByValue()
+	case "child":
+		q = r.OrderByChild("n")
+	default:
+		q = r.OrderByPriority()
+	}
+	value := func(name string) any { return rapid.SampledFrom(bounds).Draw(t, name) }
+	var key []string
+	if len(bounds) > 3 && rapid.Bool().Draw(t, "with a key") {
+		key = []string{"k2"}
+	}
+	switch rapid.IntRange(0, 5).Draw(t, "start") {
+	case 0:
+		q = q.StartAt(value("start"), key...)
+	case 1:
+		q = q.StartAfter(value("start"), key...)
+	case 2:
+		return q.EqualTo(value("equal"), key...)
+	}
+	switch rapid.IntRange(0, 4).Draw(t, "end") {
+	case 0:
+		q = q.EndAt(value("end"), key...)
+	case 1:
+		q = q.EndBefore(value("end"), key...)
+	}
+	switch n := rapid.IntRange(1, 4).Draw(t, "limit"); rapid.IntRange(0, 2).Draw(t, "from") {
+	case 0:
+		q = q.LimitToFirst(n)
+	case 1:
+		q = q.LimitToLast(n)
+	}
+	return q
+}

@@ -1,0 +1,55 @@
+package dogwood
+
+import "github.com/dogwooddb/dogwood/tree"
+
+// A Ref names a place in a database. It is a Query as well: the one for
+// everything that is there.
+type Ref struct{ Query }
+
+// Key returns the last key of the path, "" for the root.
+func (r Ref) Key() string {
+	_, key := r.path.Parent()
+	return key
+}
+
+// Path returns the path with a leading slash: "/rooms/r1".
+func (r Ref) Path() string { return r.path.String() }
+
+// String is Path.
+func (r Ref) String() string { return r.Path() }
+
+// Child returns the place at a path below: "members/ana".
+func (r Ref) Child(path string) Ref {
+	rel, err := tree.ParsePath(path)
+	if r.err == nil {
+		r.err = err
+	}
+	if r.err == nil && r.path.Len()+rel.Len() > tree.MaxDepth {
+		r.err = tree.ErrTooDeep
+	}
+	if r.err == nil {
+		r.path = r.path.Join(rel)
+	}
+	return r
+}
+
+// Parent returns the place above, of the root the root.
+func (r Ref) Parent() Ref {
+	r.path, _ = r.path.Parent()
+	return r
+}
+
+// Root returns the root of the database.
+func (r Ref) Root() Ref {
+	r.path = tree.Root
+	return r
+}
+
+// NewChild returns a child with a new key. Such keys sort by the time they were
+// made, and no two clients make the same.
+func (r Ref) NewChild() Ref {
+	return r.Child(r.client.pushIDs.Next(r.client.ServerTime()))
+}
+
+// Ref returns the place whose children the query is about.
+func (q Query) Ref() Ref { return Ref{Query{client: q.client, path: q.path, err: q.err}} }

@@ -1,0 +1,149 @@
+package dogwood
+
+import (
+	"context"
+	"slices"
+
+	"github.com/dogwooddb/dogwood/sync/wire"
+)
+
+// A request is an operation that the server has not answered.
+type request struct {
+	op, path string
+	encode   func(dst []byte, id int64) []byte
+
+	// Whether it can be sent again when the connection is lost before the answer.
+	repeats bool
+
+	// Whether it changes nothing, so that it can be given up at any time.
+	harmless bool
+
+	// settle is called once, with the client's lock held, when it is known how the
+	// request went. It may be nil.
+	settle func(m wire.ServerMessage, err error)
+
+	id   int64 // that it was sent with on this connection; 0: not sent
+	done chan struct{}
+	err  error
+}
+
+// submit queues a request, if the client has room for it, and waits for the
+// answer. prepare is called first, with the client's lock held; an error of it
+// ends the request.
+func (c *Client) submit(ctx context.Context, r *request, prepare func() error) error {
+	if err := c.begin(ctx, r, prepare); err != nil {
+		return failed(r.op, r.path, err)
+	}
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		if !c.takeBack(r, ctx.Err()) {
+			return failed(r.op, r.path, ctx.Err())
+		}
+	}
+	return failed(r.op, r.path, r.err)
+}
+
+// begin takes a slot, which finish gives back.
+func (c *Client) begin(ctx context.Context, r *request, prepare func() error) error {
+	select {
+	case c.slots <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.ctx.Done():
+		return c.cause()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.err
+	if err == nil && prepare != nil {
+		err = prepare()
+	}
+	if err != nil {
+		<-c.slots
+		return err
+	}
+	r.done = make(chan struct{})
+	r.settle = c.givingBack(r.settle)
+	c.requests = append(c.requests, r)
+	if c.link != nil {
+		c.send(r)
+	}
+	return nil
+}
+
+// cause returns why the client has ended, nil if it has not.
+func (c *Client) cause() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+func (c *Client) givingBack(settle func(wire.ServerMessage, error)) func(wire.ServerMessage, error) {
+	return func(m wire.ServerMessage, err error) {
+		<-c.slots
+		if settle != nil {
+			settle(m, err)
+		}
+	}
+}
+
+// send sends a request on the connection that there is. The lock is held.
+func (c *Client) send(r *request) {
+	c.lastID++
+	r.id = c.lastID
+	c.link.send(r.encode(nil, r.id))
+}
+
+// answered takes the answer to a request. The lock is held.
+func (c *Client) answered(m wire.ServerMessage) {
+	i := slices.IndexFunc(c.requests, func(r *request) bool { return r.id == m.ID })
+	if i < 0 {
+		return // it was given up
+	}
+	r := c.requests[i]
+	c.requests = slices.Delete(c.requests, i, i+1)
+	var err error
+	if m.Status != wire.StatusOK {
+		err = refusal(r.op, r.path, m)
+	}
+	r.finishWith(m, err)
+}
+
+// takeBack gives a request up whose context has ended. It reports whether the
+// request is settled; one that was sent and changes something is not.
+func (c *Client) takeBack(r *request, why error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.Index(c.requests, r)
+	if i < 0 {
+		return true // it has just been answered
+	}
+	if r.id != 0 && !r.harmless {
+		return false
+	}
+	c.requests = slices.Delete(c.requests, i, i+1)
+	r.finish(why)
+	return true
+}
+
+// lost takes note that the connection is gone. It reports whether the request
+// is to be sent again.
+func (r *request) lost() bool {
+	if r.id == 0 || r.repeats {
+		r.id = 0
+		return true
+	}
+	r.finish(ErrDisconnected)
+	return false
+}
+
+func (r *request) finish(err error) { r.finishWith(wire.ServerMessage{}, err) }
+
+func (r *request) finishWith(m wire.ServerMessage, err error) {
+	r.err = err
+	if r.settle != nil {
+		r.settle(m, err)
+	}
+	close(r.done)
+}

@@ -1,0 +1,271 @@
+package dogwood
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/dogwooddb/dogwood/sdk-go/internal/replica"
+	"github.com/dogwooddb/dogwood/sync/wire"
+)
+
+// maxRefused is how many credentials in a row may be refused before the client
+// waits between attempts.
+const maxRefused = 3
+
+// run keeps the client connected until it ends. It tells first how the first
+// attempt went.
+func (c *Client) run(first chan<- error) {
+	defer close(c.ended)
+	wait := c.options.MinBackoff
+	for hasty := 0; ; {
+		if !c.mayConnect() {
+			return
+		}
+		began := time.Now()
+		ready, err := c.connect(first)
+		c.options.Log.Debug("disconnected", "ready", ready, "err", err)
+		again := errors.Is(err, errMoved) || errors.Is(err, errExpired) || errors.Is(err, ErrUnauthorized)
+		if hasty++; ready && time.Since(began) >= healthyAfter {
+			wait, hasty = c.options.MinBackoff, 0
+		}
+		if again && hasty < maxRefused {
+			continue
+		}
+		tellFirst(first, err)
+		if !c.pause(rand.N(wait) + 1) {
+			return
+		}
+		wait = min(wait*13/10+1, c.options.MaxBackoff)
+	}
+}
+
+// tellFirst says how the first attempt went, to who may wait for it.
+func tellFirst(first chan<- error, err error) {
+	select {
+	case first <- err:
+	default:
+	}
+}
+
+// mayConnect waits while the client is offline. It reports whether it may go
+// on.
+func (c *Client) mayConnect() bool {
+	for {
+		c.mu.Lock()
+		offline := c.offline
+		c.mu.Unlock()
+		if !offline {
+			return c.ctx.Err() == nil
+		}
+		select {
+		case <-c.wake:
+		case <-c.ctx.Done():
+			return false
+		}
+	}
+}
+
+// pause waits before the next attempt.
+func (c *Client) pause(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-c.wake:
+		return true
+	case <-c.ctx.Done():
+		return false
+	}
+}
+
+// connect makes a connection and stays until it is lost. ready says whether it
+// was ever of use.
+func (c *Client) connect(first chan<- error) (ready bool, err error) {
+	credential, err := c.sign()
+	if err != nil {
+		return false, failed("token", "", err)
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, handshakeTimeout)
+	defer cancel()
+	conn, err := c.transport.Connect(ctx, Handshake{LastSession: c.session, Host: c.host})
+	c.host = ""
+	if err != nil {
+		return false, failed("connect", "", err)
+	}
+	l := newLink(conn)
+	defer c.lost(l)
+	stop := context.AfterFunc(ctx, l.close)
+	if err = c.greet(l, credential); err == nil && !stop() {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return false, failed("connect", "", c.serverEnd(err))
+	}
+	defer context.AfterFunc(c.ctx, l.close)()
+	if !c.ready(l) {
+		return false, ErrDisconnected
+	}
+	tellFirst(first, nil)
+	for {
+		m, err := l.receive()
+		if err == nil {
+			err = c.handle(m)
+		}
+		if err != nil {
+			return true, c.serverEnd(err)
+		}
+	}
+}
+
+// sign asks for the credential to sign in with.
+func (c *Client) sign() (string, error) {
+	if c.options.Token == nil {
+		return "", nil
+	}
+	credential, err := c.options.Token(c.ctx, c.refresh)
+	if err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	c.credential = credential
+	c.states.tell()
+	c.mu.Unlock()
+	return credential, nil
+}
+
+// A shutdownError is the server's word that the client should never come back.
+type shutdownError struct{ reason string }
+
+func (e *shutdownError) Error() string { return e.reason }
+
+// serverEnd ends the client if that is what the server wants.
+func (c *Client) serverEnd(err error) error {
+	var s *shutdownError
+	if errors.As(err, &s) {
+		err = &Error{Op: "connect", Text: s.reason, cause: ErrShutdown}
+		c.end(err)
+	}
+	return err
+}
+
+// greet takes the server's hello and signs in.
+func (c *Client) greet(l *link, credential string) error {
+	m, err := l.receive()
+	if err != nil {
+		return err
+	}
+	if err := c.control(m); err != nil {
+		return err
+	}
+	if m.Control != wire.ControlHello {
+		return fmt.Errorf("%w: the server did not say hello", ErrUnavailable)
+	}
+	if err := c.hello(m.Data); err != nil || credential == "" {
+		return err
+	}
+	c.mu.Lock()
+	c.lastID++
+	id := c.lastID
+	c.mu.Unlock()
+	l.send(wire.AppendAuth(nil, id, authAction(credential), credential))
+	return c.signedIn(l, id)
+}
+
+// hello takes in the server's clock and the name of the session.
+func (c *Client) hello(data []byte) error {
+	var hello struct {
+		Time    float64 `json:"ts"`
+		Session string  `json:"s"`
+	}
+	if err := json.Unmarshal(data, &hello); err != nil {
+		return fmt.Errorf("hello: %w", err)
+	}
+	c.session = hello.Session
+	c.mu.Lock()
+	c.offset = time.UnixMilli(int64(hello.Time)).Sub(c.options.Now())
+	c.mu.Unlock()
+	return nil
+}
+
+// signedIn waits for the answer to the credential. Nothing else is sent before:
+// it would be refused if the credential is.
+func (c *Client) signedIn(l *link, id int64) error {
+	for {
+		m, err := l.receive()
+		if err != nil {
+			return err
+		}
+		if err := c.control(m); err != nil {
+			return err
+		}
+		switch {
+		case m.Status == "" || m.ID != id:
+		case m.Status == wire.StatusOK:
+			c.refresh = false
+			return nil
+		default:
+			c.refresh = true
+			return refusal("sign in", "", m)
+		}
+	}
+}
+
+// control takes a control message. Errors end the connection.
+func (c *Client) control(m wire.ServerMessage) error {
+	switch m.Control {
+	case wire.ControlReset:
+		c.host = textOf(m.Data)
+		return errMoved
+	case wire.ControlShutdown:
+		return &shutdownError{textOf(m.Data)}
+	case wire.ControlError:
+		c.options.Log.Warn("the server reports an error", "text", textOf(m.Data))
+	}
+	return nil
+}
+
+// ready begins to use a connection: all that is followed and all that was not
+// answered is sent, in the order of wire protocol §11.
+func (c *Client) ready(l *link) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.offline || c.err != nil {
+		return false
+	}
+	c.link, c.asked, l.used = l, make(map[int64]*replica.Source), true
+	for _, s := range c.replica.Sources() {
+		c.listen(s)
+	}
+	for _, r := range c.requests {
+		c.send(r)
+	}
+	c.states.set(true)
+	return true
+}
+
+// lost ends a connection. What was sent on it and not answered will be sent
+// again or fails, so nothing of it may be on its way any more.
+func (c *Client) lost(l *link) {
+	l.close()
+	l.wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !l.used {
+		return
+	}
+	c.link = nil
+	c.states.set(false)
+	requests := c.requests
+	c.requests = nil
+	for _, r := range requests {
+		if again := r.lost(); again {
+			c.requests = append(c.requests, r)
+		}
+	}
+	c.replica.Forced(c.runLeftovers(c.serverTime()))
+}

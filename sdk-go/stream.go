@@ -1,0 +1,150 @@
+package dogwood
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// Sizes of the pages that Children and Keys read.
+const (
+	firstPage   = 32
+	maxChildren = 4096
+	maxKeys     = 1000
+	pageBytes   = 1 << 20 // that Children aims for
+	maxPage     = 256 << 20
+)
+
+// GetTo writes the value as JSON in export form to w as it arrives, however
+// large it is, and returns how many bytes that were. Nothing of it is kept in
+// memory. It is a read of its own: writes that are not answered are not seen.
+func (r Ref) GetTo(ctx context.Context, w io.Writer) (int64, error) {
+	body, err := r.open(ctx, ReadRequest{})
+	if err != nil {
+		return 0, failed("get", r.path.String(), err)
+	}
+	defer body.Close()
+	n, err := io.Copy(w, body)
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return n, failed("get", r.path.String(), err)
+}
+
+// Children yields the children in the order of their keys, however many there
+// are: it reads a page of them at a time, so memory holds no more than that.
+// What changes meanwhile may or may not be seen. An error is the last thing that
+// it yields.
+func (r Ref) Children(ctx context.Context) iter.Seq2[Snapshot, error] {
+	return func(yield func(Snapshot, error) bool) {
+		limit := firstPage
+		for after := ""; ; {
+			n, err := r.page(ctx, ReadRequest{After: after, Limit: limit})
+			if err != nil {
+				yield(Snapshot{ref: r}, failed("children", r.path.String(), err))
+				return
+			}
+			for key, child := range n.Children() {
+				if !yield(Snapshot{ref: r.Child(key), node: child}, nil) {
+					return
+				}
+				after = key
+			}
+			if n.NumChildren() < limit {
+				return
+			}
+			limit = nextPage(limit, len(n.Text()))
+		}
+	}
+}
+
+// nextPage returns how many children to read next, when the last ones were of a
+// size.
+func nextPage(limit, size int) int {
+	switch {
+	case size > pageBytes:
+		return max(1, limit/2)
+	case size < pageBytes/4:
+		return min(2*limit, maxChildren)
+	}
+	return limit
+}
+
+// Keys yields the keys of the children in order, however many there are. What is
+// below them is not read. An error is the last thing that it yields.
+func (r Ref) Keys(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for after := ""; ; {
+			n, err := r.page(ctx, ReadRequest{Shallow: true, After: after, Limit: maxKeys})
+			if err != nil {
+				yield("", failed("keys", r.path.String(), err))
+				return
+			}
+			for key := range n.Children() {
+				if !yield(key, nil) {
+					return
+				}
+				after = key
+			}
+			if n.NumChildren() < maxKeys {
+				return
+			}
+		}
+	}
+}
+
+// page reads some of the children.
+func (r Ref) page(ctx context.Context, req ReadRequest) (tree.Node, error) {
+	body, err := r.open(ctx, req)
+	if err != nil {
+		return tree.Empty, err
+	}
+	defer body.Close()
+	var text bytes.Buffer
+	switch n, err := text.ReadFrom(io.LimitReader(body, maxPage+1)); {
+	case ctx.Err() != nil:
+		return tree.Empty, ctx.Err()
+	case err != nil:
+		return tree.Empty, fmt.Errorf("%w: %w", ErrDisconnected, err)
+	case n > maxPage:
+		return tree.Empty, ErrTooBig
+	case !json.Valid(text.Bytes()):
+		return tree.Empty, fmt.Errorf("%w: the answer is not JSON", ErrUnavailable)
+	}
+	return readNode(text.Bytes())
+}
+
+func (r Ref) open(ctx context.Context, req ReadRequest) (io.ReadCloser, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	credential, err := r.client.signedInAs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	req.Path, req.Credential = r.path.String(), credential
+	return r.client.transport.Read(ctx, req)
+}
+
+// signedInAs returns the credential of the client, once it has one.
+func (c *Client) signedInAs(ctx context.Context) (string, error) {
+	for {
+		c.mu.Lock()
+		credential, err, connected, changed := c.credential, c.err, c.states.connected, c.states.wait()
+		c.mu.Unlock()
+		// A source may want the client to be signed out.
+		if err != nil || credential != "" || connected || c.options.Token == nil {
+			return credential, err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package dogwood_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	dogwood "github.com/dogwooddb/dogwood/sdk-go"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+func TestStreams(t *testing.T) {
+	both(t, func(t *testing.T, c *dogwood.Client) {
+		ctx := t.Context()
+		list := make(map[string]any)
+		for i := range 1000 {
+			list[fmt.Sprintf("k%03d", i)] = map[string]any{"text": strings.Repeat("x", i)}
+		}
+		list["k500"] = dogwood.WithPriority("leaf", 5)
+		list["7"] = []int{1, 2}
+		want(t, c.Ref("list").Set(ctx, list))
+		whole := value(t, c.Ref("list"))
+
+		var b bytes.Buffer
+		if n, err := c.Ref("list").GetTo(ctx, &b); err != nil || n != int64(b.Len()) || tree.MustParseNode(b.String()).JSON() != whole {
+			t.Errorf("GetTo: %d bytes, %v", n, err)
+		}
+		var children tree.Builder
+		for s, err := range c.Ref("list").Children(ctx) {
+			want(t, err)
+			children.Child(s.Key(), tree.MustParseNode(s.JSON()))
+		}
+		if children.Node().JSON() != whole {
+			t.Error("the children are not those of the whole")
+		}
+		n := 0
+		for key, err := range c.Ref("list").Keys(ctx) {
+			if want(t, err); list[key] == nil {
+				t.Errorf("key %q", key)
+			}
+			n++
+		}
+		if n != len(list) {
+			t.Errorf("%d keys, want %d", n, len(list))
+		}
+		for range c.Ref("list").Children(ctx) {
+			break
+		}
+		for range c.Ref("list").Keys(ctx) {
+			break
+		}
+		for range c.Ref("list/k500").Children(ctx) {
+			t.Error("a leaf has a child")
+		}
+		b.Reset()
+		if _, err := c.Ref("nothing").GetTo(ctx, &b); err != nil || strings.TrimSpace(b.String()) != "null" {
+			t.Errorf("GetTo: %q, %v", b.String(), err)
+		}
+	})
+}
+
+func TestStreamsFail(t *testing.T) {
+	both(t, func(t *testing.T, c *dogwood.Client) {
+		ctx, cancel := context.WithCancel(t.Context())
+		want(t, c.Ref("a").Set(ctx, 1))
+		if _, err := c.Ref("a.b").GetTo(ctx, new(bytes.Buffer)); err == nil || err.Error() != "get /: invalid token in path" {
+			t.Errorf("err = %v", err)
+		}
+		if err := pull(t, c.Ref("a.b").Keys(ctx)).fails(); err == nil || err.Error() != "keys /: invalid token in path" {
+			t.Errorf("err = %v", err)
+		}
+		cancel()
+		_, err := c.Ref("a").GetTo(ctx, new(bytes.Buffer))
+		for _, err := range []error{err, pull(t, c.Ref("a").Keys(ctx)).fails(), pull(t, c.Ref("a").Children(ctx)).fails()} {
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("err = %v", err)
+			}
+		}
+	})
+	_, ana := openWith(t, `{"rules":{}}`)
+	if err := pull(t, ana.Ref("a").Children(t.Context())).fails(); !errors.Is(err, dogwood.ErrPermissionDenied) {
+		t.Errorf("err = %v", err)
+	}
+	if err := pull(t, ana.Ref("a").Keys(t.Context())).fails(); !errors.Is(err, dogwood.ErrPermissionDenied) {
+		t.Errorf("err = %v", err)
+	}
+}

@@ -1,0 +1,184 @@
+package dogwood
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/dogwooddb/dogwood/sdk-go/internal/replica"
+	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// How often a transaction is tried, and how long it waits between tries when
+// others are faster.
+const (
+	maxTries     = 25
+	hastyTries   = 3 // without a wait
+	maxContended = 100 * time.Millisecond
+)
+
+// Transaction replaces the value by what update makes of it, so that nobody
+// else's change is lost: if there was one meanwhile, update is called again with
+// the value that it left. After 25 times the error is ErrMaxRetries. An error of
+// update ends the transaction and is returned as it is.
+//
+// Transaction returns the value that it has set. The priority stays if update
+// returns none. Transactions of one client that overlap run one after the other;
+// update must not begin one. If the connection is lost before the answer, the
+// error is ErrDisconnected and the transaction may have taken effect.
+func (r Ref) Transaction(ctx context.Context, update func(Snapshot) (any, error)) (Snapshot, error) {
+	n, err := r.transact(ctx, update)
+	return r.snapshot(n), err
+}
+
+func (r Ref) transact(ctx context.Context, update func(Snapshot) (any, error)) (tree.Node, error) {
+	fail := func(err error) (tree.Node, error) { return tree.Empty, failed("transaction", r.path.String(), err) }
+	if r.err != nil {
+		return fail(r.err)
+	}
+	turn, err := r.client.turn(ctx, r.path)
+	if err != nil {
+		return fail(err)
+	}
+	defer turn.end()
+	f, v, stop, err := r.client.follow(r.path, tree.Query{})
+	if err != nil {
+		return fail(err)
+	}
+	defer stop()
+	for try := range maxTries {
+		if err := contend(ctx, try); err != nil {
+			return fail(err)
+		}
+		n, err := r.client.complete(ctx, f, v)
+		if err != nil {
+			return fail(err)
+		}
+		value, err := update(r.snapshot(n))
+		if err != nil {
+			return n, err
+		}
+		d, err := keepPriority(r.path, value, n)
+		if err != nil {
+			return fail(err)
+		}
+		switch n, err := r.client.replace(ctx, v, n, d); {
+		case err == nil:
+			return n, nil
+		case !errors.Is(err, ErrStale):
+			return fail(err)
+		}
+	}
+	return fail(ErrMaxRetries)
+}
+
+// contend waits before a try, the longer the more there were.
+func contend(ctx context.Context, try int) error {
+	if try < hastyTries {
+		return ctx.Err()
+	}
+	t := time.NewTimer(rand.N(min(time.Millisecond<<try, maxContended)))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// complete waits until all that a view shows is known, and returns it.
+func (c *Client) complete(ctx context.Context, f *feed, v *replica.View) (tree.Node, error) {
+	for {
+		c.mu.Lock()
+		s := v.State()
+		c.mu.Unlock()
+		if s.Complete {
+			return s.Node, nil
+		}
+		if _, err := f.next(ctx); err != nil {
+			return tree.Empty, err
+		}
+	}
+}
+
+// keepPriority reads what a transaction sets. It has the priority of what it
+// replaces unless it has one of its own.
+func keepPriority(p tree.Path, value any, was tree.Node) (tree.Draft, error) {
+	w, err := encode(tree.Target{Path: p}, value)
+	if err != nil {
+		return tree.Draft{}, err
+	}
+	n, ok := w.Value.Node()
+	if ok && n.Priority().IsEmpty() {
+		return tree.DraftOf(n.WithPriority(was.Priority())), nil
+	}
+	return w.Value, nil
+}
+
+// replace replaces a value that is known, and returns what there is then. The
+// error is ErrStale if the value is another one by now.
+func (c *Client) replace(ctx context.Context, v *replica.View, n tree.Node, d tree.Draft) (tree.Node, error) {
+	r := putIf("transaction", v.Path, d, n.Hash())
+	var shown *replica.Write
+	var after tree.Node
+	r.settle = func(_ wire.ServerMessage, err error) {
+		if err != nil {
+			c.replica.Denied(shown)
+			return
+		}
+		c.replica.Acknowledged(shown)
+		after = v.State().Node
+	}
+	err := c.submit(ctx, r, func() error {
+		if v.State().Node != n {
+			return ErrStale
+		}
+		writes, err := c.guess(tree.Update{{Target: tree.Target{Path: v.Path}, Value: d}}, c.serverTime())
+		if err == nil {
+			shown = c.replica.Put(writes)
+		}
+		return err
+	})
+	return after, err
+}
+
+// A turn is a transaction's: those that overlap wait for it.
+type turn struct {
+	client *Client
+	path   tree.Path
+	done   chan struct{}
+}
+
+// turn waits for the transactions that overlap with p and came before.
+func (c *Client) turn(ctx context.Context, p tree.Path) (*turn, error) {
+	t := &turn{client: c, path: p, done: make(chan struct{})}
+	c.mu.Lock()
+	var before []*turn
+	for _, other := range c.turns {
+		if other.path.Contains(p) || p.Contains(other.path) {
+			before = append(before, other)
+		}
+	}
+	c.turns = append(c.turns, t)
+	c.mu.Unlock()
+	for _, other := range before {
+		select {
+		case <-other.done:
+		case <-ctx.Done():
+			t.end()
+			return nil, ctx.Err()
+		}
+	}
+	return t, nil
+}
+
+func (t *turn) end() {
+	t.client.mu.Lock()
+	defer t.client.mu.Unlock()
+	t.client.turns = slices.DeleteFunc(t.client.turns, func(other *turn) bool { return other == t })
+	close(t.done)
+}

@@ -1,0 +1,44 @@
+package dogwood
+
+import (
+	"context"
+	"io"
+)
+
+// A Transport is a way to one database. Dial uses one over the network; package
+// embed has one to a database in the same process.
+type Transport interface {
+	// Connect opens a connection of the realtime protocol. The first message to
+	// be received is the server's hello.
+	Connect(ctx context.Context, h Handshake) (Conn, error)
+
+	// Read reads without a connection: as a stream, so that its size does not
+	// matter.
+	Read(ctx context.Context, r ReadRequest) (io.ReadCloser, error)
+}
+
+// A Handshake is what a client brings along when it connects.
+type Handshake struct {
+	LastSession string // the session of the connection before, which has ended
+	Host        string // where the server said to go; "" for the usual one
+}
+
+// A Conn carries whole messages of the realtime protocol, each a JSON text, in
+// order. One goroutine sends, one receives, and any may close.
+type Conn interface {
+	Send(msg []byte) error
+	Receive() ([]byte, error) // valid until the next call
+	Close() error             // ends Send and Receive, too
+}
+
+// A ReadRequest says what is to be read: the value at a path in export form, the
+// form in which priorities are kept and no object is an array. With a limit it
+// is an object of the first children by key behind After, and Shallow makes all
+// of those true.
+type ReadRequest struct {
+	Path       string // "/rooms/r1"
+	Shallow    bool
+	After      string // "" for the first
+	Limit      int    // 0 for all
+	Credential string
+}

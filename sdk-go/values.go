@@ -1,0 +1,78 @@
+package dogwood
+
+import (
+	"encoding/json"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A ServerValue is a placeholder in what is written: the server replaces it.
+type ServerValue struct{ text string }
+
+// ServerTimestamp becomes the time of the write in milliseconds since 1970.
+var ServerTimestamp = ServerValue{`"timestamp"`}
+
+// Increment becomes the number that is there plus n; n if there is no number.
+func Increment(n float64) ServerValue {
+	text, err := json.Marshal(n)
+	if err != nil {
+		return ServerValue{} // NaN or infinite: refused when it is written
+	}
+	return ServerValue{`{"increment":` + string(text) + `}`}
+}
+
+// MarshalJSON returns the value as the protocol has it.
+func (v ServerValue) MarshalJSON() ([]byte, error) {
+	if v.text == "" {
+		return nil, ErrValue
+	}
+	return []byte(`{".sv":` + v.text + `}`), nil
+}
+
+// WithPriority returns a value that has a priority when it is written: a number,
+// a string, a ServerValue, or nil for none.
+func WithPriority(value, priority any) json.Marshaler { return prioritized{value, priority} }
+
+type prioritized struct{ value, priority any }
+
+// MarshalJSON returns the value in export form.
+func (p prioritized) MarshalJSON() ([]byte, error) {
+	value, err := json.Marshal(p.value)
+	if err != nil {
+		return nil, err
+	}
+	priority, err := json.Marshal(p.priority)
+	if err != nil {
+		return nil, err
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(value, &members) != nil || members == nil || members[".sv"] != nil {
+		members = map[string]json.RawMessage{".value": value}
+	}
+	members[".priority"] = priority
+	return json.Marshal(members)
+}
+
+// encode reads a Go value that is to be written at a target.
+func encode(t tree.Target, value any) (tree.Write, error) {
+	if s, ok := value.(Snapshot); ok {
+		return tree.Write{Target: t, Value: tree.DraftOf(s.node)}, nil
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return tree.Write{}, invalidValue(err)
+	}
+	w, err := tree.ParseWrite(t, string(text), tree.Strict)
+	if err != nil {
+		return tree.Write{}, invalidValue(err)
+	}
+	return w, nil
+}
+
+// draftJSON returns a draft as it is sent.
+func draftJSON(d tree.Draft) string {
+	if d.IsEmpty() {
+		return "null"
+	}
+	return d.Text()
+}
