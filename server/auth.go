@@ -228,9 +228,20 @@ func (c *conn) checkCredential() {
 	if c.closed {
 		return
 	}
-	if err := c.rt.s.auth.Check(c.ns, c.credential); err != nil {
+	if err := c.disown(); err != nil {
 		c.session.Expire(wireTokenError(err))
 		c.credential = auth.Identity{}
 	}
 	c.scheduleCheck()
+}
+
+// disown looks at the client's credential again. What a revoked one left for the
+// disconnect must not be done; what one left that has merely expired is. The error
+// says why the credential is no longer good. c.in is held.
+func (c *conn) disown() error {
+	err := c.rt.s.auth.Check(c.ns, c.credential)
+	if errors.Is(err, auth.ErrRevoked) {
+		c.session.Disown()
+	}
+	return err
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server/auth"
+	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/tree"
 )
 
 // The tests in this file pretend that time goes by.
@@ -48,6 +50,7 @@ const (
 	anaDenied  = `"b":{"s":"permission_denied","d":"Permission denied"}}}`
 	anaListens = `{"p":"/users/ana","h":""}`
 	anaWrites  = `{"p":"/users/ana","d":1}`
+	anaLeaves  = `{"p":"/users/ana","d":"gone"}`
 )
 
 func TestSocketTokenExpires(t *testing.T) {
@@ -171,19 +174,42 @@ func TestRevokedWhileConnected(t *testing.T) {
 			ws := n.connect("")
 			ws.do(c.action, credentialBody(c.credential))
 			ws.do("p", anaWrites)
+			ws.do("o", anaLeaves)
 			time.Sleep(20 * time.Second)
 			ws.do("p", anaWrites)
+			leaves := n.connect("")
+			leaves.do(c.action, credentialBody(c.credential))
+			leaves.do("o", anaLeaves)
 			if err := c.revoke(); err != nil {
 				t.Fatal(err)
 			}
 			began := time.Now()
+			leaves.ws.Close()
 			ws.want(acExpired)
 			if d := time.Since(began); d != recheck-20*time.Second {
 				t.Errorf("%s: ended after %s, want %s", c.name, d, recheck-20*time.Second)
 			}
 			ws.ws.Close()
+			synctest.Wait()
+			if got := read(t, n.Server, "/users/ana"); got != "1" {
+				t.Errorf("%s: onDisconnect of a revoked credential was done: %s", c.name, got)
+			}
 		}
 	})
+}
+
+// read returns the value at a path of the database test.
+func read(t *testing.T, s *Server, path string) string {
+	t.Helper()
+	db, err := s.database("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := db.Get(t.Context(), dsync.Read{Caller: dsync.Admin, Path: tree.MustParsePath(path), Plain: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value.JSON()
 }
 
 // exchange returns an access token.

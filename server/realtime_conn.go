@@ -139,6 +139,9 @@ func (c *conn) closeSession() {
 	if c.check != nil {
 		c.check.Stop()
 	}
+	if c.credential.CanEnd() {
+		_ = c.disown() // nobody is left to be told
+	}
 	c.session.Close()
 }
 

@@ -192,6 +192,21 @@ func (s *Session) Expire(why *TokenError) {
 	s.signOut()
 }
 
+// Disown drops what the session left for its disconnect, because the credential
+// that it did so with was revoked. It returns when that is on disk. Like Expire it
+// must not be called while Handle runs.
+func (s *Session) Disown() {
+	done := make(chan error, 1)
+	t := &registerTask{session: s, cancel: new(tree.Target), done: func(err error) { done <- err }}
+	err := s.db.queue.add(context.Background(), t)
+	if err == nil {
+		err = <-done
+	}
+	if err != nil && !errors.Is(err, ErrClosed) {
+		s.db.log.Error("onDisconnect of a revoked credential could not be dropped", "session", s.id, "err", err)
+	}
+}
+
 // Close ends the session: its listens end, and what it left for its disconnect
 // is carried out. It returns when that is on disk. The Outbox stays open: the
 // last replies can still be sent.

@@ -77,47 +77,59 @@ func (t *writeTask) apply(b *batch) error {
 	if len(w.Update) == 0 {
 		return nil
 	}
-	if w.If != nil {
-		if err := b.compare(w); err != nil {
-			return err
-		}
-	}
 	now := b.db.options.Now()
 	resolved, err := b.resolve(w.Update, now)
 	if err != nil {
 		return err
 	}
-	if err := b.authorizeWrite(w.Caller, resolved, now); err != nil {
-		return err
+	denied := b.authorizeWrite(w.Caller, resolved, now)
+	if denied != nil && !errors.Is(denied, ErrDenied) {
+		return denied
+	}
+	if w.If != nil {
+		if err := b.compare(w, denied); err != nil {
+			return err
+		}
+	}
+	if denied != nil {
+		return denied
 	}
 	t.commit = Commit{Writes: resolved, Now: now}
 	return b.change(resolved, w.Merge, w.Base)
 }
 
-// compare checks a write's condition. Only who may read the value is told that
-// it differs (wire protocol §8.2).
-func (b *batch) compare(w Write) error {
-	current, err := b.current(w.Update[0].Target)
-	if err != nil {
-		return err
-	}
-	if current.MatchesHash(*w.If) {
-		return nil
-	}
+// maxCompared bounds the value that a condition is about. Reading and hashing it
+// holds up all other writes, and a larger one could not be written back in one
+// message.
+const maxCompared = 16 << 20
+
+// compare checks the condition of a write, which the rules denied or not. Only
+// who may read the value is told that it differs, before anything else (wire
+// protocol §8.2). For who may neither read nor write it, it is not even read.
+func (b *batch) compare(w Write, denied error) error {
 	read := Read{Caller: w.Caller, Path: w.Update[0].Path, Plain: true}
-	if err := b.db.authorizeRead(b.ctx, b.rules, b.tx, read, nil); err != nil {
+	mayRead := func() error { return b.db.authorizeRead(b.ctx, b.rules, b.tx, read, nil) }
+	if denied != nil && mayRead() != nil {
+		return denied
+	}
+	current, err := b.current(w.Update[0].Target)
+	if err != nil || current.MatchesHash(*w.If) {
 		return err
+	}
+	if denied == nil {
+		if err := mayRead(); err != nil {
+			return err
+		}
 	}
 	return &StaleError{current}
 }
 
-// current returns what a condition is compared with. Nobody can have read what
-// is larger than a read may be.
+// current returns what a condition is compared with.
 func (b *batch) current(t tree.Target) (n tree.Node, err error) {
 	if t.Priority {
 		n, err = b.tx.Priority(t.Path)
 	} else {
-		n, err = b.tx.GetLimit(t.Path, b.db.options.MaxRead)
+		n, err = b.tx.GetLimit(t.Path, min(maxCompared, b.db.options.MaxRead))
 	}
 	if errors.Is(err, store.ErrTooBig) {
 		return n, ErrTooBig
@@ -146,12 +158,20 @@ func (b *batch) resolve(u tree.Update, now time.Time) ([]tree.ResolvedWrite, err
 	return resolved, nil
 }
 
-// existing returns what an increment below a target adds to.
+// existing returns what an increment below a target adds to: a number, something
+// else, or a priority. In the place of an object, whose size must not matter, it
+// returns a leaf with its priority.
 func (b *batch) existing(t tree.Target, rel tree.Path) (tree.Node, error) {
 	if t.Priority {
 		return b.tx.Priority(t.Path)
 	}
-	return b.tx.Get(t.Path.Join(rel))
+	p := t.Path.Join(rel)
+	leaf, isObject, err := b.tx.Peek(p)
+	if err != nil || !isObject {
+		return leaf, err
+	}
+	priority, err := b.tx.Priority(p)
+	return tree.String("").WithPriority(priority), err
 }
 
 func (b *batch) authorizeWrite(c Caller, writes []tree.ResolvedWrite, now time.Time) error {

@@ -120,9 +120,9 @@ func TestAccessTokensEnd(t *testing.T) {
 	if err := a.accounts.Revoke("backend"); err != nil {
 		t.Fatal(err)
 	}
-	check("revoked", ErrExpired)
+	check("revoked", ErrRevoked)
 	newAccount(t, a, "backend")
-	check("made anew", ErrExpired)
+	check("made anew", ErrRevoked)
 
 	elsewhere := newTest(t)
 	newAccount(t, elsewhere, "backend")
@@ -162,7 +162,7 @@ func TestAccountTokens(t *testing.T) {
 	if err := a.accounts.Revoke("backend"); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Check("shop", id); err != ErrExpired {
+	if err := a.Check("shop", id); err != ErrRevoked {
 		t.Errorf("whoever it vouched for, after the account was revoked: %v", err)
 	}
 }
@@ -307,9 +307,9 @@ func TestRevocations(t *testing.T) {
 		name, token string
 		want        error
 	}{
-		{"issued before", token(""), ErrExpired},
-		{"old token, issued before", old, ErrExpired},
-		{"signed in before, refreshed after", token(`"auth_time":1789999999`), ErrExpired},
+		{"issued before", token(""), ErrRevoked},
+		{"old token, issued before", old, ErrRevoked},
+		{"signed in before, refreshed after", token(`"auth_time":1789999999`), ErrRevoked},
 		{"signed in after", token(`"auth_time":1790000000`), nil},
 		{"somebody else", strings.TrimSpace(sign("RS256", "rsa", strings.Replace(idClaims(""), `"ana"`, `"bo"`, 1), rsaKey())), nil},
 	} {
@@ -317,20 +317,20 @@ func TestRevocations(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
 	}
-	if err := a.Check("shop", live); err != ErrExpired {
+	if err := a.Check("shop", live); err != ErrRevoked {
 		t.Errorf("who was signed in: %v", err)
 	}
 	// An earlier time takes nothing back, a later one reaches further.
 	if err := a.revoked.Revoke("ana", now.Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Token("shop", token("")); err != ErrExpired {
+	if _, err := a.Token("shop", token("")); err != ErrRevoked {
 		t.Errorf("after a weaker revocation: %v", err)
 	}
 	if err := a.revoked.Revoke("ana", now.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Token("shop", token(`"auth_time":1790000000`)); err != ErrExpired {
+	if _, err := a.Token("shop", token(`"auth_time":1790000000`)); err != ErrRevoked {
 		t.Errorf("after a stronger revocation: %v", err)
 	}
 	wantMode(t, a.revoked.file("ana"), 0o600)

@@ -223,7 +223,8 @@ func (a *Authority) isFor(ns string, c Claims, others ...string) bool {
 }
 
 // Check decides again about an identity that was accepted for a namespace. Its
-// token may have expired or was revoked, its service account may be gone.
+// token may have expired (ErrExpired), it may have been revoked, or its service
+// account may be gone (ErrRevoked, which is an ErrExpired, too).
 func (a *Authority) Check(ns string, id Identity) error {
 	if !id.Expires.IsZero() && !a.opts.Now().Before(id.Expires) {
 		return ErrExpired
@@ -235,11 +236,11 @@ func (a *Authority) Check(ns string, id Identity) error {
 		account, err := a.accounts.Find(id.account)
 		switch {
 		case errors.Is(err, ErrNoSuch):
-			return ErrExpired
+			return ErrRevoked
 		case err != nil:
 			return a.broken(err)
 		case account.Key != id.key:
-			return ErrExpired
+			return ErrRevoked
 		case !covers(account.Namespaces, ns):
 			return ErrInvalid
 		}
@@ -249,7 +250,7 @@ func (a *Authority) Check(ns string, id Identity) error {
 		return a.broken(err)
 	}
 	if id.since.Before(before) && id.Auth != nil {
-		return ErrExpired
+		return ErrRevoked
 	}
 	return nil
 }

@@ -1,12 +1,16 @@
 package auth
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Errors of credentials. They say what a client may be told, and no more.
 var (
 	ErrInvalid    = errors.New("invalid credential")                      // unreadable, forged, or for somebody else
 	ErrExpired    = errors.New("the credential is no longer valid")       // it was: it has expired or was revoked
 	ErrMissingKid = errors.New("the token does not name its key")         // no kid in the header
+	ErrRevoked    = fmt.Errorf("%w: it was revoked", ErrExpired)          // clients are not told which
 	ErrUnknownKid = errors.New("the token names a key that is not known") // its kid is in no key set
 )
 

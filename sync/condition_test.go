@@ -1,0 +1,89 @@
+package sync
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/dogwooddb/dogwood/rules"
+)
+
+// TestConditionOfTheUnreadable: who may neither read nor write a value does not
+// have it hashed, and is told nothing about it. Who may do one of both is.
+func TestConditionOfTheUnreadable(t *testing.T) {
+	rs := parseRules(t, `{"rules":{
+		"ro":{".read":true},
+		"wo":{".write":true},
+		"rw":{".read":true,".write":"newData.val() != 'no'"}}}`)
+	db := openTest(t, Options{Rules: rs, MaxRead: 10_000})
+	for _, place := range []string{"no", "ro", "wo", "rw"} {
+		set(t, db, "/"+place, "1")
+		set(t, db, "/large/"+place, `"`+strings.Repeat("x", 20_000)+`"`)
+	}
+	right := hashAt(t, db, "/rw")
+	for _, c := range []struct {
+		path, value, hash string
+		want              error // nil: it is written
+	}{
+		{"/no", "2", right, ErrDenied},
+		{"/no", "2", "x", ErrDenied},
+		{"/large/no", "2", "x", ErrDenied}, // not that it is too large
+		{"/ro", "2", right, ErrDenied},
+		{"/ro", "2", "x", &StaleError{}},
+		{"/wo", "2", "x", ErrDenied},
+		{"/wo", "2", right, nil},
+		{"/rw", `"no"`, "x", &StaleError{}},
+		{"/rw", `"no"`, right, ErrDenied},
+		{"/rw", "2", "x", &StaleError{}},
+		{"/rw", "2", right, nil},
+	} {
+		w := putOf(t, c.path, c.value)
+		w.Caller, w.If = Caller{}, &c.hash
+		_, err := db.Write(t.Context(), w)
+		stale := (*StaleError)(nil)
+		if errors.As(c.want, &stale) {
+			if !errors.As(err, &stale) {
+				t.Errorf("%s = %s if %s: %v, want a StaleError", c.path, c.value, c.hash, err)
+			}
+		} else if !errors.Is(err, c.want) {
+			t.Errorf("%s = %s if %s: %v, want %v", c.path, c.value, c.hash, err, c.want)
+		}
+	}
+}
+
+// hashAt returns the hash of a value.
+func hashAt(t *testing.T, db *Database, path string) string {
+	t.Helper()
+	n, err := db.Get(t.Context(), Read{Caller: Admin, Path: putOf(t, path, "1").Update[0].Path, Plain: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n.Hash()
+}
+
+// TestIncrementBesideAnObject: an increment in the place of an object does not
+// read it, and finds its priority.
+func TestIncrementBesideAnObject(t *testing.T) {
+	db := openTest(t, Options{Rules: rules.Open()})
+	set(t, db, "/a", `{".priority":3,"x":1,"y":2}`)
+	set(t, db, "/a/.priority", `{".sv":{"increment":2}}`)
+	want(t, db, "/a", `{".priority":5,"x":1,"y":2}`)
+	set(t, db, "/a", `{".priority":{".sv":{"increment":1}},"x":1}`)
+	want(t, db, "/a", `{".priority":6,"x":1}`)
+	set(t, db, "/a", `{".sv":{"increment":7}}`)
+	want(t, db, "/a", "7")
+}
+
+// TestDisown: what the client of a revoked credential left for its disconnect is
+// not done, not even after a restart.
+func TestDisown(t *testing.T) {
+	db := openTest(t, Options{})
+	c := connect(t, db, "a", 0)
+	c.send(`{"r":1,"a":"gauth","b":{"cred":"owner"}}`)
+	c.send(`{"r":2,"a":"o","b":{"p":"/x","d":"wiped"}}`)
+	c.send(`{"r":3,"a":"om","b":{"p":"/y","d":{"a":1,"b/c":2}}}`)
+	c.settle()
+	c.session.Disown()
+	c.session.Close()
+	want(t, db, "/", "null")
+}
