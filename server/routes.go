@@ -42,6 +42,8 @@ func (s *Server) table() []route {
 		{pattern: "/.inspect/databases.json", methods: methods{get: s.getDatabases}},
 		{pattern: "/.inspect/coverage", methods: methods{get: s.getCoverage}},
 		{pattern: "/.inspect/coverage.json", methods: methods{get: s.getCoverageJSON}},
+		{pattern: "/.settings/backup", methods: methods{get: s.getBackup}},
+		{pattern: "/.settings/backup.json", methods: methods{get: s.getBackup}},
 		{pattern: "/.settings/*", methods: methods{get: s.notFound, put: s.notFound, post: s.notFound}},
 		{pattern: "/.inspect/*", methods: methods{get: s.notFound}},
 
@@ -51,7 +53,7 @@ func (s *Server) table() []route {
 		{pattern: "/functions/*", methods: methods{put: s.putFunctions}},
 		{pattern: "/v1beta/projects/*", methods: methods{get: s.getInstances, post: s.postInstance}},
 
-		{pattern: "*.json", methods: methods{get: s.get, put: s.put, post: s.post, patch: s.patch, del: s.remove}},
+		{pattern: "*.json", methods: methods{get: s.getData, put: s.putData, post: s.post, patch: s.patch, del: s.remove}},
 		{pattern: "/", methods: methods{get: s.front}},
 		{pattern: "*", methods: methods{get: s.noSuffix, put: s.noSuffix, post: s.noSuffix, patch: s.noSuffix, del: s.noSuffix}},
 	}

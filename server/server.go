@@ -74,6 +74,9 @@ type Server struct {
 
 	answers *budget       // bytes of large answers in memory
 	making  chan struct{} // holds an element for each answer that is being made
+	imports chan struct{} // and for each import
+	exports chan struct{} // and for each export or backup
+	backups backupCounts
 
 	stopping chan struct{} // closed when event streams and sockets must end
 	stop     func()        // closes stopping, once
@@ -94,6 +97,8 @@ func New(o Options) (*Server, error) {
 		views:    dsync.NewBudget(o.MaxAnswersBytes),
 		answers:  &budget{max: o.MaxAnswersBytes},
 		making:   make(chan struct{}, maxMaking),
+		imports:  make(chan struct{}, maxBulk),
+		exports:  make(chan struct{}, maxBulk),
 		stopping: make(chan struct{}),
 	}
 	spaces, err := newNamespaces(o)

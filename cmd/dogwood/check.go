@@ -112,7 +112,7 @@ func databases(dir string) ([]string, error) {
 	return files, err
 }
 
-// checkFile returns what is wrong with a file. It does not create one.
+// checkFile returns what is wrong with a file. It does not create or change one.
 func checkFile(file string) []error {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -121,20 +121,9 @@ func checkFile(file string) []error {
 	if info.Size() == 0 {
 		return []error{errors.New("empty file: not a Dogwood database")}
 	}
-	s, err := store.Open(file, store.Options{})
+	findings, err := store.CheckFile(file)
 	if err != nil {
-		return []error{explainOpen(err)}
+		return append(findings, explainOpen(err))
 	}
-	findings, err := s.Check()
-	return append(findings, nonNil(err, s.Close())...)
-}
-
-func nonNil(errs ...error) []error {
-	var list []error
-	for _, err := range errs {
-		if err != nil {
-			list = append(list, err)
-		}
-	}
-	return list
+	return findings
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"github.com/dogwooddb/dogwood/server"
@@ -25,9 +26,13 @@ type listenFlags struct {
 	rulesFlags
 	Verbose bool `short:"v" help:"Log more."`
 
+	given []string // databases that were given rules by an upload; known when the server is started
+
 	watch bool // rules are reloaded when their files change
 
 	tls *tls.Config // nil: plain HTTP
+
+	beside func(context.Context, *server.Server) // runs while the server does; nil: nothing
 }
 
 func (f *listenFlags) logger(e *env) *slog.Logger {
@@ -67,19 +72,21 @@ func (f *listenFlags) run(e *env, o server.Options, started func(url string)) (e
 	if f.tls != nil {
 		scheme, l = "https", tls.NewListener(l, f.tls)
 	}
-	started(scheme + "://" + l.Addr().String())
-	if !f.watch || f.Rules == "" {
-		return s.Serve(e.ctx, l)
+	if f.given, err = s.GivenRules(); err != nil {
+		return errors.Join(err, l.Close(), s.Close())
 	}
+	started(scheme + "://" + l.Addr().String())
 	ctx, stop := context.WithCancel(e.ctx)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		f.watchRules(ctx, s, e.stderr)
-	}()
+	var beside sync.WaitGroup
+	if f.watch && f.Rules != "" {
+		beside.Go(func() { f.watchRules(ctx, s, e.stderr) })
+	}
+	if f.beside != nil {
+		beside.Go(func() { f.beside(ctx, s) })
+	}
 	err = s.Serve(e.ctx, l)
 	stop()
-	<-watched
+	beside.Wait()
 	return err
 }
 

@@ -26,6 +26,12 @@ type commands struct {
 	Remove removeCommand `cmd:"" group:"Data" help:"Delete the value at a path."`
 	Watch  watchCommand  `cmd:"" group:"Data" help:"Follow the value at a path and print each change."`
 
+	Import  importCommand  `cmd:"" group:"Bulk data" help:"Replace everything at a path by a file of any size."`
+	Export  exportCommand  `cmd:"" group:"Bulk data" help:"Write everything at a path to a file."`
+	Backup  backupCommand  `cmd:"" group:"Bulk data" help:"Copy a database while the server works on it."`
+	Restore restoreCommand `cmd:"" group:"Bulk data" help:"Put a backup into a data directory."`
+	Compact compactCommand `cmd:"" group:"Bulk data" help:"Give back the room that deleted data has left."`
+
 	ServiceAccount serviceAccountCommand `cmd:"" name:"serviceaccount" group:"Credentials" help:"Create, list and revoke service accounts, which are what Admin SDKs sign in as."`
 	Token          tokenCommand          `cmd:"" group:"Credentials" help:"Create and revoke tokens of users."`
 

@@ -19,6 +19,7 @@ type serveCommand struct {
 	Namespace []string `help:"Databases to create if they do not exist." default:"default" placeholder:"NAME"`
 	tlsFlags
 	authFlags
+	backupFlags
 }
 
 func (serveCommand) Help() string {
@@ -32,9 +33,10 @@ Examples:
 
   dogwood serve --data /var/lib/dogwood --rules database.rules.json
   dogwood serve --host 0.0.0.0 --namespace shop,shop-test
+  dogwood serve --backup-dir /mnt/backups --backup-every 24h --backup-keep 7
   dogwood serve --jwks https://id.example.org/keys --issuer https://id.example.org --audience shop
   dogwood get / --secret-file dogwood-data/admin-secret
-  curl -H "Authorization: Bearer $(cat dogwood-data/admin-secret)" localhost:9000/.json`
+  printf 'Authorization: Bearer %s' "$(cat dogwood-data/admin-secret)" | curl -H @- localhost:9000/.json`
 }
 
 func (c *serveCommand) Run(e *env) error {
@@ -47,6 +49,7 @@ func (c *serveCommand) Run(e *env) error {
 		return err
 	}
 	log := c.logger(e)
+	c.warnUnserved(log)
 	credentials, err := c.options(log)
 	if err != nil {
 		return err
@@ -56,6 +59,9 @@ func (c *serveCommand) Run(e *env) error {
 	}
 	if file := secretFile(c.Data); othersCanRead(file) {
 		log.Warn("others can read the admin secret", "file", file)
+	}
+	if c.beside, err = c.schedule(e); err != nil {
+		return err
 	}
 	if c.DefaultNamespace == "" && len(c.Namespace) == 1 {
 		c.DefaultNamespace = c.Namespace[0]
@@ -81,10 +87,11 @@ func (c *serveCommand) greet(e *env, base string) {
 
   databases      %s
   data           %s
-  rules          %s   (of databases that were given none)
+  rules          %s   (of databases that were given none)%s
   admin secret   %s
-`, base, strings.Join(c.Namespace, ", "), c.Data, rules, secretFile(c.Data))
+`, base, strings.Join(c.Namespace, ", "), c.Data, rules, c.ownRules(), secretFile(c.Data))
 	c.authFlags.greet(e.stdout)
+	c.greetDatabases(e.stdout)
 	if !isLoopback(c.Host) && c.tls == nil {
 		fmt.Fprintf(e.stdout, "\nThis is plain HTTP: have a proxy in front of it that speaks TLS.\n")
 	}

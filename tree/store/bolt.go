@@ -1,8 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -24,9 +26,47 @@ const (
 	lockTimeout = 200 * time.Millisecond
 	// fillPercent leaves room in pages for keys that arrive out of order.
 	fillPercent = 0.7
+	// densePercent is for keys that ascend.
+	densePercent = 0.9
 )
 
 type boltKV struct{ db *bolt.DB }
+
+// openFile opens a file in the way that the options say.
+func openFile(file string, o Options) (*boltKV, error) {
+	if o.ReadOnly {
+		return openToRead(file)
+	}
+	return openBolt(file, o.NoSync)
+}
+
+// openToRead opens a file that is there. Others can do so at the same time.
+func openToRead(file string) (*boltKV, error) {
+	if there, err := probeHead(file); err != nil || !there {
+		return nil, fmt.Errorf("%s: %w", file, cmp.Or(err, fs.ErrNotExist))
+	}
+	db, err := openGuarded(file, &bolt.Options{ReadOnly: true, Timeout: lockTimeout})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, openError(err))
+	}
+	err = probePages(file)
+	if err == nil {
+		err = db.View(wantBuckets)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", file, err), db.Close())
+	}
+	return &boltKV{db}, nil
+}
+
+func wantBuckets(tx *bolt.Tx) error {
+	for _, b := range allBuckets {
+		if tx.Bucket([]byte{byte(b)}) == nil {
+			return ErrForeign
+		}
+	}
+	return nil
+}
 
 // openBolt opens or creates the file and its buckets.
 func openBolt(file string, noSync bool) (*boltKV, error) {
@@ -106,18 +146,19 @@ func (k *boltKV) begin(writable bool) (kvTx, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &boltTx{tx: tx}, nil
+	return &boltTx{tx: tx, fill: fillPercent}, nil
 }
 
 type boltTx struct {
 	tx      *bolt.Tx
+	fill    float64
 	buckets [256]*bolt.Bucket // opened on first use
 }
 
 func (t *boltTx) bucket(b bucket) *bolt.Bucket {
 	if t.buckets[b] == nil {
 		t.buckets[b] = t.tx.Bucket([]byte{byte(b)})
-		t.buckets[b].FillPercent = fillPercent
+		t.buckets[b].FillPercent = t.fill
 	}
 	return t.buckets[b]
 }
@@ -133,6 +174,7 @@ func (t *boltTx) put(b bucket, key, value []byte) error {
 }
 
 func (t *boltTx) delete(b bucket, key []byte) error { return t.bucket(b).Delete(key) }
+func (t *boltTx) dense()                            { t.fill = densePercent }
 func (t *boltTx) cursor(b bucket) kvCursor          { return boltCursor{t.bucket(b).Cursor()} }
 func (t *boltTx) commit() error                     { return t.tx.Commit() }
 

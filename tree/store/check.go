@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -33,6 +34,7 @@ func (tx *Tx) Check() []error {
 		garbage: make(map[uint64]bool),
 	}
 	c.pages()
+	c.loads()
 	c.tree()
 	c.reclaimed()
 	c.strays()
@@ -46,6 +48,7 @@ type checker struct {
 	entries  map[string]bool // index entries that should be there
 	dropped  map[uint64]bool // indexes on the reclaim queue
 	garbage  map[uint64]bool // containers that wait to be reclaimed, with those below
+	ranges   []idRange       // of loads that go on, or wait to be reclaimed
 }
 
 func (c *checker) report(format string, args ...any) {
@@ -74,6 +77,36 @@ func (c *checker) tree() {
 	}
 }
 
+// loads notes which ids belong to loads that are not linked.
+func (c *checker) loads() {
+	found, err := c.tx.loads()
+	if err != nil {
+		c.report("%w", err)
+	}
+	for _, f := range found {
+		c.ranges = append(c.ranges, f.ids...)
+	}
+	cur := c.tx.kv.cursor(bucketReclaim)
+	for k, _ := cur.seek([]byte{reclaimRange}); k != nil && k[0] == reclaimRange; k, _ = cur.next() {
+		r, ok := decodeRange(k[1:])
+		if !ok {
+			c.report("reclaim queue: unreadable range %x", k)
+			continue
+		}
+		c.ranges = append(c.ranges, r)
+	}
+	for _, r := range c.ranges {
+		if r.to > c.tx.state.nextID {
+			c.report("a load has ids up to %d, which were not given out", r.to)
+		}
+	}
+}
+
+// loading reports whether an id belongs to a load that is not linked.
+func (c *checker) loading(id uint64) bool {
+	return slices.ContainsFunc(c.ranges, func(r idRange) bool { return r.has(id) })
+}
+
 // row checks a row and all below it. live tells what can be reached from what
 // waits to be reclaimed.
 func (c *checker) row(p tree.Path, r row, live bool) {
@@ -86,19 +119,21 @@ func (c *checker) row(p tree.Path, r row, live bool) {
 		c.packed(p, r.node)
 	case tagBlob:
 		c.priority(p, r.priority)
-		if c.first(p, "blob", r.id) {
+		if c.first(p, "blob", r.id, live) {
 			c.blob(p, r)
 		}
 	case tagContainer:
 		c.priority(p, r.priority)
-		if c.first(p, "container", r.id) {
+		if c.first(p, "container", r.id, live) {
 			c.container(p, r.id, live)
 		}
 	}
 }
 
-func (c *checker) first(p tree.Path, what string, id uint64) bool {
+func (c *checker) first(p tree.Path, what string, id uint64, live bool) bool {
 	switch {
+	case live && c.loading(id):
+		c.report("%s: %s %d belongs to a load that is not linked", p, what, id)
 	case c.seen[id]:
 		c.report("%s: %s %d is used twice", p, what, id)
 		return false
@@ -193,6 +228,9 @@ func (c *checker) expect(indexes []definition, id uint64, p tree.Path, key strin
 func (c *checker) reclaimed() {
 	cur := c.tx.kv.cursor(bucketReclaim)
 	for k, _ := cur.seek(nil); k != nil; k, _ = cur.next() {
+		if k[0] == reclaimRange {
+			continue // see loads
+		}
 		if len(k) != 9 {
 			c.report("reclaim queue: unreadable entry %x", k)
 			continue
@@ -200,11 +238,11 @@ func (c *checker) reclaimed() {
 		id := binary.BigEndian.Uint64(k[1:])
 		switch k[0] {
 		case reclaimContainer:
-			if c.first(tree.Root, "reclaimed container", id) {
+			if c.first(tree.Root, "reclaimed container", id, false) {
 				c.container(tree.Root, id, false)
 			}
 		case reclaimBlob:
-			c.first(tree.Root, "reclaimed blob", id)
+			c.first(tree.Root, "reclaimed blob", id, false)
 		case reclaimIndex:
 			c.dropped[id] = true
 		default:
@@ -216,12 +254,12 @@ func (c *checker) reclaimed() {
 // strays reports rows, chunks and index entries that nothing refers to.
 func (c *checker) strays() {
 	c.each(bucketRows, func(k []byte) {
-		if id := binary.BigEndian.Uint64(k); id == 0 && len(k) != 8 || id != 0 && !c.seen[id] {
+		if id := binary.BigEndian.Uint64(k); id == 0 && len(k) != 8 || id != 0 && !c.seen[id] && !c.loading(id) {
 			c.report("row %x belongs to no container", k)
 		}
 	})
 	c.each(bucketBlobs, func(k []byte) {
-		if !c.seen[binary.BigEndian.Uint64(k)] {
+		if id := binary.BigEndian.Uint64(k); !c.seen[id] && !c.loading(id) {
 			c.report("chunk %x belongs to no blob", k)
 		}
 	})
@@ -229,7 +267,7 @@ func (c *checker) strays() {
 		switch {
 		case len(k) < 12:
 			c.report("index entry %x is too short", k)
-		case c.entries[string(k)], c.dropped[uint64(binary.BigEndian.Uint32(k))], c.garbage[binary.BigEndian.Uint64(k[4:])]:
+		case c.entries[string(k)], c.dropped[uint64(binary.BigEndian.Uint32(k))], c.garbage[binary.BigEndian.Uint64(k[4:])], c.loading(binary.BigEndian.Uint64(k[4:])):
 		default:
 			c.report("index entry %x has no row", k)
 		}

@@ -25,16 +25,26 @@ func (tx *Tx) indexesAt(p tree.Path) ([]definition, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c.at(p), nil
+}
+
+// at returns the indexes that order the children of p.
+func (c *catalogue) at(p tree.Path) []definition {
 	list := []definition{priorityIndex}
 	if len(c.all) == 0 {
-		return list, nil
+		return list
 	}
 	for _, ix := range c.byDepth[p.Len()] {
 		if ix.matches(p) {
 			list = append(list, ix)
 		}
 	}
-	return list, nil
+	return list
+}
+
+// has reports whether there is an index with the given id.
+func (c *catalogue) has(id uint32) bool {
+	return id == priorityIndex.id || slices.ContainsFunc(c.all, func(d definition) bool { return d.id == id })
 }
 
 // readyIndex returns the index that can answer a query at p in the given order.
@@ -134,12 +144,12 @@ func (tx *Tx) putCatalogue(all []definition) error {
 	tx.state.catalogue++
 	tx.dirty = true
 	tx.known = newCatalogue(tx.state.catalogue, all)
-	return tx.put(bucketMeta, indexesKey, text)
+	return tx.setText(indexesKey, text)
 }
 
 func (tx *Tx) loadCatalogue() (*catalogue, error) {
 	var stored []storedIndex
-	if text := tx.get(bucketMeta, indexesKey); text != nil {
+	if text := tx.text(indexesKey); text != nil {
 		if err := json.Unmarshal(text, &stored); err != nil {
 			return nil, fmt.Errorf("%w: unreadable list of indexes", ErrDamaged)
 		}

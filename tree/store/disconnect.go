@@ -75,10 +75,30 @@ func decodePending(k, v []byte) (Pending, error) {
 // Meta returns a value that the layer above keeps in the file, nil if there is
 // none.
 func (tx *Tx) Meta(name string) []byte {
-	return bytes.Clone(tx.get(bucketMeta, []byte("+"+name)))
+	return bytes.Clone(tx.text([]byte("+" + name)))
 }
 
-// SetMeta stores a value for the layer above.
+// text returns a value that may be large. It is valid until the transaction
+// writes.
+func (tx *Tx) text(key []byte) []byte {
+	if v := tx.get(bucketTexts, key); v != nil {
+		return v
+	}
+	return tx.get(bucketMeta, key) // where files of the first versions have it
+}
+
+// setText stores a value that may be large.
+func (tx *Tx) setText(key, value []byte) error {
+	if err := tx.delete(bucketMeta, key); err != nil {
+		return err
+	}
+	if value == nil {
+		return tx.delete(bucketTexts, key)
+	}
+	return tx.put(bucketTexts, key, value)
+}
+
+// SetMeta stores a value for the layer above; nil removes it.
 func (tx *Tx) SetMeta(name string, value []byte) error {
-	return tx.put(bucketMeta, []byte("+"+name), value)
+	return tx.setText([]byte("+"+name), value)
 }

@@ -13,6 +13,8 @@
 //   - An ordered key sorts bytewise as tree.CompareKeys sorts keys.
 //   - An index entry is a key of bucket x: (index, container, value, ordered
 //     key). The entries of a container are those that its rows imply.
+//   - What a [Load] has stored cannot be reached until it is linked. The ids it
+//     uses are on record until then.
 //
 // So reads cost the rows they return, and replacing or deleting a subtree of
 // any size unlinks one row: the containers and blobs below go to the reclaim

@@ -82,7 +82,11 @@ func (tx *Tx) valueAt(p tree.Path, order string) (tree.Node, error) {
 		}
 		p = p.Join(rel)
 	}
-	r, rest, err := tx.find(p)
+	return tx.shallowValue(tx.find(p))
+}
+
+// shallowValue returns the index value of what find or follow found.
+func (tx *Tx) shallowValue(r row, rest tree.Path, err error) (tree.Node, error) {
 	switch {
 	case err != nil || !r.exists():
 		return tree.Empty, err
@@ -168,6 +172,9 @@ func (tx *Tx) deleteEntry(ix definition, container uint64, key string, v indexed
 	}
 	return tx.delete(bucketIndex, entryKey(ix.id, container, v.value, key))
 }
+
+// indexOf returns the index that an entry's key belongs to.
+func indexOf(key []byte) uint32 { return binary.BigEndian.Uint32(key) }
 
 // indexPrefix is what all entries of a container in an index begin with.
 func indexPrefix(index uint32, container uint64) []byte {

@@ -88,8 +88,11 @@ func decodeText(b []byte) string {
 
 // rowKey returns the key of a row: container id and ordered key.
 func rowKey(container uint64, key string) []byte {
-	buf := make([]byte, 0, 8+len(key)+9)
-	return appendKey(binary.BigEndian.AppendUint64(buf, container), key)
+	return appendRowKey(make([]byte, 0, 8+len(key)+9), container, key)
+}
+
+func appendRowKey(dst []byte, container uint64, key string) []byte {
+	return appendKey(binary.BigEndian.AppendUint64(dst, container), key)
 }
 
 func idKey(id uint64) []byte { return binary.BigEndian.AppendUint64(nil, id) }

@@ -10,10 +10,11 @@ const (
 	bucketReclaim    bucket = 'g' // what waits to be freed
 	bucketJournal    bucket = 'j' // revision → commit record
 	bucketDisconnect bucket = 'o' // session, number → operation
-	bucketMeta       bucket = 'm' // name → value
+	bucketMeta       bucket = 'm' // name → value; small ones, since one of them changes with every commit
+	bucketTexts      bucket = 't' // name → value; those that may be large
 )
 
-var allBuckets = []bucket{bucketRows, bucketBlobs, bucketIndex, bucketReclaim, bucketJournal, bucketDisconnect, bucketMeta}
+var allBuckets = []bucket{bucketRows, bucketBlobs, bucketIndex, bucketReclaim, bucketJournal, bucketDisconnect, bucketMeta, bucketTexts}
 
 // A kv is an ordered key-value store with transactions. Bolt and memory
 // implement it.
@@ -29,6 +30,7 @@ type kvTx interface {
 	put(b bucket, key, value []byte) error
 	delete(b bucket, key []byte) error
 	cursor(b bucket) kvCursor
+	dense() // keys will ascend: leave less room between them
 	commit() error
 	rollback()
 }

@@ -75,6 +75,8 @@ func (t *memTx) delete(b bucket, key []byte) error {
 	return nil
 }
 
+func (t *memTx) dense() {}
+
 func (t *memTx) cursor(b bucket) kvCursor { return &memCursor{tree: t.state[b]} }
 
 func (t *memTx) commit() error {

@@ -11,6 +11,7 @@ const (
 	reclaimContainer = 'c'
 	reclaimBlob      = 'b'
 	reclaimIndex     = 'x'
+	reclaimRange     = 'r' // all that has ids of a range
 )
 
 // enqueue puts something that is no longer reachable on the reclaim queue.
@@ -22,6 +23,9 @@ func (tx *Tx) enqueue(kind byte, id uint64) error {
 // own, and reports whether there is more to free. Call it when there is nothing
 // better to do.
 func (s *Store) Reclaim(budget int) (more bool, err error) {
+	if err := s.retryAborts(); err != nil {
+		return false, err
+	}
 	tx, err := s.Begin(true)
 	if err != nil {
 		return false, err
@@ -53,10 +57,7 @@ func (r *reclaimer) run() error {
 		if !ok {
 			return nil
 		}
-		if len(k) != 9 {
-			return fmt.Errorf("%w: unreadable reclaim queue", ErrDamaged)
-		}
-		done, err := r.free(k[0], binary.BigEndian.Uint64(k[1:]))
+		done, err := r.entry(k)
 		if err != nil {
 			return err
 		}
@@ -70,8 +71,19 @@ func (r *reclaimer) run() error {
 	return nil
 }
 
-// free works on one entry of the queue and reports whether nothing is left of
+// entry works on one entry of the queue and reports whether nothing is left of
 // it.
+func (r *reclaimer) entry(k []byte) (done bool, err error) {
+	if ids, ok := decodeRange(k[1:]); ok && k[0] == reclaimRange {
+		return r.ids(ids)
+	}
+	if len(k) != 9 {
+		return false, fmt.Errorf("%w: unreadable reclaim queue", ErrDamaged)
+	}
+	return r.free(k[0], binary.BigEndian.Uint64(k[1:]))
+}
+
+// free is entry for one container, blob or index.
 func (r *reclaimer) free(kind byte, id uint64) (done bool, err error) {
 	switch kind {
 	case reclaimContainer:

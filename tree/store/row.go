@@ -31,16 +31,20 @@ func (r row) exists() bool { return r.tag != 0 }
 
 func packedRow(n tree.Node) row { return row{tag: tagPacked, node: n} }
 
-func (r row) encode() []byte {
+func (r row) encode() []byte { return r.append(nil) }
+
+// append appends the encoded row.
+func (r row) append(b []byte) []byte {
+	b = append(b, r.tag)
 	switch r.tag {
 	case tagPacked:
-		return append([]byte{tagPacked}, r.node.Text()...)
-	case tagContainer:
-		b := binary.BigEndian.AppendUint64([]byte{tagContainer}, r.id)
-		return append(b, r.priority.Text()...)
+		return append(b, r.node.Text()...)
+	case tagBlob:
+		b = binary.BigEndian.AppendUint64(b, r.id)
+		b = binary.BigEndian.AppendUint64(b, r.size)
+	default:
+		b = binary.BigEndian.AppendUint64(b, r.id)
 	}
-	b := binary.BigEndian.AppendUint64([]byte{tagBlob}, r.id)
-	b = binary.BigEndian.AppendUint64(b, r.size)
 	return append(b, r.priority.Text()...)
 }
 

@@ -19,6 +19,7 @@ var ErrFormat = errors.New("written by another version of Dogwood")
 
 // Options adjust a store. The zero value is right for most.
 type Options struct {
+	ReadOnly     bool  // change nothing; the file must be there, and others may read it, too
 	NoSync       bool  // do not sync commits to the disk: a power failure may lose the file
 	JournalBytes int64 // size of the journal ring; 0: DefaultJournalBytes
 	JournalLimit int   // commits in the journal ring; 0: DefaultJournalLimit
@@ -32,6 +33,7 @@ type Store struct {
 	catalogue atomic.Pointer[catalogue] // newest
 	builds    map[uint32]tree.Path      // where index builds stand; the writer's
 	journal   journalSize               // the writer's
+	aborted   abortedLoads
 }
 
 // Open opens the store in the file, creating it if need be; the empty name
@@ -43,13 +45,17 @@ func Open(file string, o Options) (*Store, error) {
 	if file == "" {
 		s.kv = newMemKV()
 	} else {
-		k, err := openBolt(file, o.NoSync)
+		k, err := openFile(file, o)
 		if err != nil {
 			return nil, err
 		}
 		s.kv = k
 	}
-	if err := s.initialize(); err != nil {
+	start := s.initialize
+	if o.ReadOnly {
+		start = s.inspect
+	}
+	if err := start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", s, err), s.kv.close())
 	}
 	return s, nil
@@ -81,25 +87,50 @@ func (s *Store) initialize() error {
 	}
 	tx := &Tx{store: s, kv: k}
 	defer tx.Rollback()
-	switch format := string(k.get(bucketMeta, formatKey)); format {
-	case formatVersion:
-		if tx.state, err = decodeState(k.get(bucketMeta, stateKey)); err != nil {
-			return err
-		}
-	case "":
+	if k.get(bucketMeta, formatKey) == nil {
 		tx.state = state{nextID: 1, catalogue: 1}
 		tx.dirty = true
 		if err := k.put(bucketMeta, formatKey, []byte(formatVersion)); err != nil {
 			return err
 		}
-	default:
-		return fmt.Errorf("%w: format %q, this one reads %q", ErrFormat, format, formatVersion)
+	} else {
+		if err := checkFormat(k); err != nil {
+			return err
+		}
+		if tx.state, err = decodeState(k.get(bucketMeta, stateKey)); err != nil {
+			return err
+		}
 	}
 	s.journal = tx.measureJournal()
+	if err := tx.leaveLoads(); err != nil {
+		return err
+	}
 	if _, err := tx.catalogue(); err != nil {
 		return err
 	}
 	return tx.Commit()
+}
+
+// inspect is initialize for a file that is not to be changed.
+func (s *Store) inspect() error {
+	k, err := s.kv.begin(false)
+	if err != nil {
+		return err
+	}
+	tx := &Tx{store: s, kv: k}
+	defer tx.Rollback()
+	if err := checkFormat(k); err != nil {
+		return err
+	}
+	_, err = decodeState(k.get(bucketMeta, stateKey))
+	return err
+}
+
+func checkFormat(k kvTx) error {
+	if format := string(k.get(bucketMeta, formatKey)); format != formatVersion {
+		return fmt.Errorf("%w: format %q, this one reads %q", ErrFormat, format, formatVersion)
+	}
+	return nil
 }
 
 // Close closes the file. Transactions must have ended.
@@ -157,7 +188,9 @@ func (tx *Tx) Commit() error {
 		tx.Rollback()
 		return err
 	}
-	tx.store.journal = tx.store.journal.after(tx.journaled)
+	if tx.journaled != (journalSize{}) { // loads have none, and may commit meanwhile
+		tx.store.journal = tx.store.journal.after(tx.journaled)
+	}
 	if tx.known != nil && tx.known.version == tx.state.catalogue {
 		tx.store.catalogue.Store(tx.known)
 	}

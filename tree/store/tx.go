@@ -87,6 +87,15 @@ func (tx *Tx) newID() uint64 {
 // if the way ends, and what is left of the path inside it.
 func (tx *Tx) find(p tree.Path) (row, tree.Path, error) {
 	r, err := tx.row(rootKey)
+	if err != nil {
+		return r, p, err
+	}
+	return tx.follow(r, p)
+}
+
+// follow is find from a row on.
+func (tx *Tx) follow(r row, p tree.Path) (row, tree.Path, error) {
+	var err error
 	for err == nil && r.tag == tagContainer {
 		key, rest, ok := p.Cut()
 		if !ok {
@@ -245,18 +254,34 @@ func (l *loader) container(r row) error {
 // blob reads a long string.
 func (tx *Tx) blob(r row) (string, error) {
 	buf := make([]byte, 0, min(r.size, tree.MaxStringBytes))
-	c := tx.kv.cursor(bucketBlobs)
-	prefix := idKey(r.id)
-	for k, v := c.seek(prefix); hasPrefix(k, prefix); k, v = c.next() {
-		if err := tx.tick(); err != nil {
+	for chunk, err := range tx.chunks(r.id) {
+		if err != nil {
 			return "", err
 		}
-		buf = append(buf, v...)
+		buf = append(buf, chunk...)
 	}
 	if uint64(len(buf)) != r.size {
-		return "", fmt.Errorf("%w: blob %d has %d bytes, should have %d", ErrDamaged, r.id, len(buf), r.size)
+		return "", wrongSize(r, uint64(len(buf)))
 	}
 	return string(buf), nil
+}
+
+// chunks yields the chunks of a blob, each valid until the next.
+func (tx *Tx) chunks(blob uint64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		c := tx.kv.cursor(bucketBlobs)
+		prefix := idKey(blob)
+		for k, v := c.seek(prefix); hasPrefix(k, prefix); k, v = c.next() {
+			err := tx.tick()
+			if !yield(v, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func wrongSize(r row, size uint64) error {
+	return fmt.Errorf("%w: blob %d has %d bytes, should have %d", ErrDamaged, r.id, size, r.size)
 }
 
 // state is what the store counts; one row of bucket m.

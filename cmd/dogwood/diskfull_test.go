@@ -1,0 +1,166 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// smallDisk mounts a file system of the given size.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "disk")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skipf("cannot mount a small file system here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
+	return dir
+}
+
+// fill leaves no room on a disk, until the file that it returns is removed.
+func fill(t *testing.T, dir string) (balloon string) {
+	t.Helper()
+	balloon = filepath.Join(dir, "balloon")
+	f, err := os.Create(balloon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for chunk := make([]byte, 64<<10); len(chunk) > 0; {
+		if _, err := f.Write(chunk); errors.Is(err, syscall.ENOSPC) {
+			chunk = chunk[:len(chunk)/2]
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return balloon
+}
+
+// TestDiskFull: writes, imports and exports fail with an error to the client,
+// reads go on, and when there is room again, so do writes.
+func TestDiskFull(t *testing.T) {
+	disk := smallDisk(t, "12m")
+	data := filepath.Join(disk, "data")
+	url, stop := startServer(t, "--data", data)
+	token, err := os.ReadFile(filepath.Join(data, "admin-secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(method, path, body string) (status int, answer string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(text)
+	}
+	want := func(method, path, body string, status int, answer string) {
+		t.Helper()
+		if got, text := ask(method, path, body); got != status || !strings.Contains(text, answer) {
+			t.Errorf("%s %s: %d %.200s, want %d %s", method, path, got, text, status, answer)
+		}
+	}
+	tooLarge := rowsText(50_000, "row")
+	want("PUT", "/n.json", "1", 200, "1")
+	want("PUT", "/list.json?print=silent", rowsText(6000, "row"), 204, "")
+	for range 3 {
+		balloon := fill(t, disk)
+		want("PUT", "/big.json", `"`+strings.Repeat("x", 100_000)+`"`, 503, "temporarily unavailable")
+		want("GET", "/n.json", "", 200, "1")
+		want("GET", "/list/k000007/i.json", "", 200, "7")
+		want("GET", "/list.json?format=export", "", 507, "no room on the server's disk")
+		want("GET", "/.settings/backup", "", 507, "no room on the server's disk")
+		if err := os.Remove(balloon); err != nil {
+			t.Fatal(err)
+		}
+		want("PUT", "/n.json", "1", 200, "1")
+		want("GET", "/big.json", "", 200, "null")
+		want("PUT", "/list2.json?writeSizeLimit=unlimited", tooLarge, 507, "no room on the server's disk")
+		want("GET", "/list2.json?shallow=true", "", 200, "null")
+	}
+	// What the last import has stored is given back in the background.
+	large := `"` + strings.Repeat("y", 100_000) + `"`
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		status, text := ask("PUT", "/big.json?print=silent", large)
+		if status == 204 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("there is still no room: %d %s", status, text)
+		}
+	}
+	want("GET", "/big.json", "", 200, large)
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	findings, err := store.CheckFile(filepath.Join(data, "default.db"))
+	if err := errors.Join(append(findings, err)...); err != nil {
+		t.Error(err)
+	}
+}
+
+// startServer runs dogwood serve and returns its address. stop ends it.
+func startServer(t *testing.T, args ...string) (url string, stop func() error) {
+	t.Helper()
+	cmd := exec.Command("dogwood", append([]string{"serve", "--port", "0"}, args...)...)
+	cmd.Stderr = &testWriter{t}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fscanf(out, "Listening on %s\n", &url); err != nil {
+		t.Fatalf("the server does not start: %v", err)
+	}
+	go io.Copy(io.Discard, out)
+	ended := false
+	stop = func() error {
+		ended = true
+		return errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait())
+	}
+	t.Cleanup(func() {
+		if !ended {
+			_ = stop()
+		}
+	})
+	return url, stop
+}
+
+// A testWriter writes to the log of a test.
+type testWriter struct{ t *testing.T }
+
+func (w *testWriter) Write(p []byte) (int, error) {
+	w.t.Logf("%s", p)
+	return len(p), nil
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"sync/atomic"
+)
+
+// A bulkFile is a file that may be compressed, read from its beginning to its
+// end.
+type bulkFile struct {
+	io.Reader
+	size  int64        // of the file, 0 if nobody knows
+	read  atomic.Int64 // of the file, so far
+	close func() error
+}
+
+// openBulk opens a file, or standard input for "-".
+func openBulk(e *env, name string) (*bulkFile, error) {
+	if name == "-" {
+		return newBulkFile(e.stdin, 0, func() error { return nil })
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = errors.New(name + " is a directory")
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	b, err := newBulkFile(f, info.Size(), f.Close)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return b, nil
+}
+
+func newBulkFile(src io.Reader, size int64, close func() error) (*bulkFile, error) {
+	b := &bulkFile{size: size, close: close}
+	buffered := bufio.NewReaderSize(&countingReader{src, &b.read}, 256<<10)
+	b.Reader = buffered
+	if head, _ := buffered.Peek(2); string(head) != "\x1f\x8b" { // what is wrong is seen when it is read
+		return b, nil
+	}
+	z, err := gzip.NewReader(buffered)
+	if err != nil {
+		return nil, err
+	}
+	b.Reader = z
+	return b, nil
+}
+
+// Close closes the file.
+func (b *bulkFile) Close() error { return b.close() }
+
+type countingReader struct {
+	io.Reader
+	count *atomic.Int64
+}
+
+func (r *countingReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.count.Add(int64(n))
+	return n, err
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+type restoreCommand struct {
+	File      string `arg:"" help:"File that backup made, compressed with gzip or not; - is standard input."`
+	Data      string `help:"Directory that holds the data, ./dogwood-data if it is not given." default:"./dogwood-data" type:"path" placeholder:"DIR"`
+	Namespace string `help:"Database to restore it as, \"default\" if it is not given." aliases:"instance" placeholder:"NAME"`
+	Force     bool   `short:"f" help:"Replace a database that is there. Its file is kept under another name." env:"-"`
+}
+
+func (restoreCommand) Help() string {
+	return `Puts a backup into a data directory, on which no server may be using this database.
+The backup is verified first. A database that is there is not replaced without
+--force, and then its file stays beside the new one.
+
+Examples:
+
+  dogwood restore shop.db --data /var/lib/dogwood --namespace shop
+  dogwood restore backups/shop-20260301T020000Z.db --namespace shop --force
+  ssh vault 'cat shop.db.gz' | dogwood restore - --namespace shop`
+}
+
+func (c *restoreCommand) Run(e *env) error {
+	file, err := dataFile(c.Data, c.Namespace)
+	if err != nil {
+		return err
+	}
+	release, err := c.claim(file)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := os.MkdirAll(c.Data, 0o700); err != nil {
+		return err
+	}
+	src, err := openBulk(e, c.File)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	kept := ""
+	err = placeFile(file, func(w io.Writer) error {
+		_, err := io.Copy(w, src)
+		return err
+	}, func(part string) error {
+		if err := checkCopy(e, part); err != nil {
+			return err
+		}
+		kept, err = keepAside(file)
+		return err
+	})
+	if err != nil {
+		return errors.Join(err, putBack(kept, file))
+	}
+	if kept != "" {
+		fmt.Fprintf(e.stdout, "The database that was there is now %s\n", kept)
+	}
+	e.say("Restored %s.", file)
+	return nil
+}
+
+// claim makes sure that the file may be replaced and that no server uses it
+// until release is called.
+func (c *restoreCommand) claim(file string) (release func(), err error) {
+	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+		return func() {}, nil
+	}
+	if !c.Force {
+		return nil, fmt.Errorf("%s is there; --force replaces it and keeps it under another name", file)
+	}
+	s, err := store.Open(file, store.Options{})
+	switch {
+	case errors.Is(err, store.ErrLocked):
+		return nil, fmt.Errorf("%s: %w", file, explainOpen(err))
+	case err != nil: // damaged, which is why there is a backup
+		return func() {}, nil
+	}
+	return func() { _ = s.Close() }, nil // nothing was written
+}
+
+// keepAside gives a file, if it is there, a name that tells when it was
+// replaced, and returns the name.
+func keepAside(file string) (string, error) {
+	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	kept := fmt.Sprintf("%s.replaced-%s", file, time.Now().UTC().Format("20060102T150405Z"))
+	if _, err := os.Lstat(kept); err == nil {
+		return "", fmt.Errorf("%s is there already", filepath.Base(kept))
+	}
+	return kept, os.Rename(file, kept)
+}
+
+// putBack gives a file that was kept aside its name back.
+func putBack(kept, file string) error {
+	if kept == "" {
+		return nil
+	}
+	return os.Rename(kept, file)
+}

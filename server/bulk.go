@@ -1,0 +1,233 @@
+package server
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	dsync "github.com/dogwooddb/dogwood/sync"
+)
+
+// This file answers requests whose data need not fit into memory: imports,
+// exports and backups, all for administrators only.
+
+const (
+	maxBulk  = 4       // of imports, and of exports and backups, at a time
+	bulkFrom = 4 << 20 // bytes from which a body is streamed; below, a write is as any other
+)
+
+const typeBinary = "application/octet-stream"
+
+// putData replaces the value at the path. An administrator's body without limit
+// is streamed: PUT /rooms.json?writeSizeLimit=unlimited
+func (s *Server) putData(q *request) (answer, error) {
+	if size, _ := q.params.get("writeSizeLimit"); size != "unlimited" {
+		return s.put(q)
+	}
+	if err := q.openChange(); err != nil {
+		return answer{}, err
+	}
+	if !q.id.Admin || q.target.Priority || q.cond != (conditions{}) || !q.large() {
+		return s.put(q)
+	}
+	return s.importBody(q)
+}
+
+// large reports whether the body is long enough to be streamed. If nobody has
+// said how long it is, its beginning is read.
+func (q *request) large() bool {
+	if q.r.ContentLength >= 0 {
+		return q.r.ContentLength > bulkFrom
+	}
+	body := q.r.Body
+	var head bytes.Buffer
+	n, err := io.CopyN(&head, q.patient(body), bulkFrom+1)
+	q.r.Body = readCloser{io.MultiReader(&head, &rest{body, err}), body}
+	return n > bulkFrom
+}
+
+// A rest is what is left of a body, or the error that ended its beginning.
+type rest struct {
+	body io.Reader
+	err  error
+}
+
+func (r *rest) Read(p []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	return r.body.Read(p)
+}
+
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
+
+// patient returns the body as one that may take as long as it keeps arriving.
+func (q *request) patient(body io.ReadCloser) io.Reader {
+	return &patientBody{q: q, body: body, due: time.Now().Add(bodyGrace)}
+}
+
+// importBody answers with what was imported, not with an echo: whoever sends
+// that much does not want it back.
+func (s *Server) importBody(q *request) (answer, error) {
+	if err := take(s.imports); err != nil {
+		return answer{}, err
+	}
+	defer give(s.imports)
+	src, err := q.decoded(q.patient(q.r.Body))
+	if err != nil {
+		return answer{}, err
+	}
+	body := &bodyReader{Reader: src}
+	began := time.Now()
+	done, err := q.db.Import(q.r.Context(), q.target.Path, body, nil)
+	if body.err != nil && err != nil {
+		return answer{}, bodyError(body.err)
+	}
+	if err != nil {
+		return answer{}, diskError(err)
+	}
+	s.log.InfoContext(q.r.Context(), "imported", "namespace", q.ns, "path", q.target.Path, "bytes", done.Bytes, "rows", done.Rows, "took", time.Since(began))
+	return q.json(func(dst []byte) []byte {
+		dst = strconv.AppendInt(append(dst, `{"bytes":`...), done.Bytes, 10)
+		return append(dst, '}')
+	}), nil
+}
+
+// A bodyReader remembers how a body failed.
+type bodyReader struct {
+	io.Reader
+	err error
+}
+
+func (r *bodyReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		r.err = err
+	}
+	return n, err
+}
+
+// decoded returns a body without its content coding.
+func (q *request) decoded(body io.Reader) (io.Reader, error) {
+	switch coding := strings.ToLower(strings.Join(q.r.Header.Values("Content-Encoding"), ",")); coding {
+	case "", "identity":
+		return body, nil
+	case "gzip":
+		z, err := gzip.NewReader(body)
+		if err != nil {
+			return nil, badRequest("Invalid data; the body is not gzip")
+		}
+		return z, nil
+	}
+	return nil, errCoding
+}
+
+// take takes a place, if there is one left, and give gives it back.
+func take(places chan struct{}) error {
+	select {
+	case places <- struct{}{}:
+		return nil
+	default:
+		return errOverloaded
+	}
+}
+
+func give(places chan struct{}) { <-places }
+
+// getData answers with the value at the path. An administrator's export may be
+// of any size: GET /rooms.json?format=export
+func (s *Server) getData(q *request) (answer, error) {
+	if format, _ := q.params.get("format"); format != "export" || wantsEvents(q.r.Header) {
+		return s.get(q)
+	}
+	if err := q.open(); err != nil {
+		return answer{}, err
+	}
+	f := q.form
+	plain := !f.isQuery && !f.shallow && !f.pretty && !f.silent && f.callback == "" && q.cond == (conditions{})
+	if !q.id.Admin || q.target.Priority || !plain {
+		return s.get(q)
+	}
+	return s.spooled(q, typeJSON, f.download, func(w io.Writer) error {
+		ctx, cancel := q.readContext()
+		defer cancel()
+		return q.db.Export(ctx, q.view(), w)
+	})
+}
+
+// getBackup answers with a copy of the database's file, made while it is in
+// use: GET /.settings/backup
+func (s *Server) getBackup(q *request) (answer, error) {
+	if err := q.openSettings(); err != nil {
+		return answer{}, err
+	}
+	return s.spooled(q, typeBinary, q.ns+fileSuffix, func(w io.Writer) error {
+		_, err := q.db.Backup(w)
+		if errors.Is(err, dsync.ErrNoFile) {
+			return &statusError{http.StatusConflict, "The database is kept in memory; it has no file to back up."}
+		}
+		return err
+	})
+}
+
+// spooled answers with what emit writes.
+func (s *Server) spooled(q *request, kind, name string, emit func(io.Writer) error) (answer, error) {
+	if err := take(s.exports); err != nil {
+		return answer{}, err
+	}
+	defer give(s.exports)
+	spool := newSpool(s.opts.Dir)
+	defer func() {
+		if err := spool.close(); err != nil {
+			s.log.Error("a temporary file is left", "dir", s.opts.Dir, "err", err)
+		}
+	}()
+	if err := emit(spool); err != nil {
+		return answer{}, err
+	}
+	src, err := spool.reader()
+	if err != nil {
+		return answer{}, err
+	}
+	h := q.w.Header()
+	h.Set("Content-Type", kind)
+	if name != "" {
+		h.Set("Content-Disposition", disposition(name))
+	}
+	q.stream(src, spool.size)
+	return answer{}, nil // it is sent
+}
+
+// stream sends size bytes. An error means that the client left.
+func (q *request) stream(src io.Reader, size int64) {
+	h := q.w.Header()
+	h.Add("Vary", "Accept-Encoding")
+	dst := &timedWriter{q.w, http.NewResponseController(q.w)}
+	zip := size > gzipFrom && acceptsGzip(q.r.Header)
+	if zip {
+		h.Set("Content-Encoding", "gzip")
+	} else {
+		h.Set("Content-Length", strconv.FormatInt(size, 10))
+	}
+	q.w.WriteHeader(http.StatusOK)
+	switch {
+	case q.r.Method == http.MethodHead:
+	case zip:
+		z := gzipWriters.Get().(*gzip.Writer)
+		defer gzipWriters.Put(z)
+		z.Reset(dst)
+		if _, err := io.CopyBuffer(z, src, make([]byte, writeChunk)); err == nil {
+			_ = z.Close()
+		}
+	default:
+		_, _ = io.CopyBuffer(dst, src, make([]byte, writeChunk))
+	}
+}

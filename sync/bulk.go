@@ -1,0 +1,196 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// An ImportResult says what an import did.
+type ImportResult = store.LoadStats
+
+// Import replaces the value at p by what src holds: JSON of any size in export
+// form, without server values. It takes effect in one commit, at its end:
+// readers and listeners see all of it or nothing, and if it fails, or the server
+// goes down meanwhile, nothing has changed. Other operations go on beside it. No
+// rules are asked; it is for administrators.
+//
+// Errors: *tree.ParseError, those of src and of the context, ErrClosed and
+// ErrUnavailable. After an error of the context it may still take effect.
+func (d *Database) Import(ctx context.Context, p tree.Path, src io.Reader, progress func(bytes int64)) (ImportResult, error) {
+	if d.closed.Load() {
+		return ImportResult{}, ErrClosed
+	}
+	l, err := d.store.NewLoad(p, store.LoadOptions{Progress: progress})
+	if err != nil {
+		return ImportResult{}, d.importError(p, err)
+	}
+	if err = l.Read(ctx, src); err == nil {
+		err = d.linkLoad(ctx, p, l)
+	} else {
+		d.abort(ctx, p, l)
+	}
+	return l.Stats(), d.importError(p, err)
+}
+
+// linkLoad makes what was read the value at p.
+func (d *Database) linkLoad(ctx context.Context, p tree.Path, l *store.Load) error {
+	if n, ok := l.Small(); ok {
+		d.abort(ctx, p, l)
+		w := tree.Write{Target: tree.Target{Path: p}, Value: tree.DraftOf(n)}
+		_, err := d.Write(ctx, Write{Caller: Admin, Update: tree.Update{w}, Base: p})
+		return err
+	}
+	err := d.do(ctx, &linkTask{load: l})
+	if err != nil {
+		d.abort(ctx, p, l)
+	}
+	return err
+}
+
+// abort leaves what a load has stored to be reclaimed. If even that cannot be
+// stored, it is done later.
+func (d *Database) abort(ctx context.Context, p tree.Path, l *store.Load) {
+	if err := l.Abort(); err != nil && !d.closed.Load() {
+		d.log.Error("an import could not be taken back yet", "database", d.store.String(), "path", p, "err", err)
+	}
+	_ = d.queue.add(context.WithoutCancel(ctx), wakeTask{}) // if it is closed, the next start reclaims
+}
+
+// importError classifies an error of the store.
+func (d *Database) importError(p tree.Path, err error) error {
+	switch {
+	case !errors.Is(err, store.ErrNotStored):
+		return err
+	case d.closed.Load():
+		return ErrClosed
+	}
+	d.log.Error("import failed", "database", d.store.String(), "path", p, "err", err)
+	return unavailable(err)
+}
+
+// A wakeTask has the committer look whether there is something to reclaim.
+type wakeTask struct{}
+
+func (wakeTask) size() int64  { return 0 }
+func (wakeTask) finish(error) {}
+func (wakeTask) apply(b *batch) error {
+	b.db.work = true
+	return nil
+}
+
+// A linkTask makes visible what a load has stored.
+type linkTask struct {
+	waiter
+	load *store.Load
+}
+
+func (t *linkTask) size() int64 { return taskOverhead }
+
+func (t *linkTask) apply(b *batch) error {
+	if _, err := b.tx.Link(t.load); err != nil {
+		if errors.Is(err, store.ErrLoadEnded) {
+			return err
+		}
+		return broken(err)
+	}
+	b.dirty = true
+	b.db.work = true
+	b.record = []byte(cutRecord)
+	p := t.load.Path()
+	b.review([]tree.ResolvedWrite{{Target: tree.Target{Path: p}}})
+	b.resync(p)
+	return nil
+}
+
+// resync has all listeners that can see a change at p read their views again,
+// which may be large, when it is their turn to be sent. Events that wait for
+// them are older than that.
+func (b *batch) resync(p tree.Path) {
+	var groups []*group
+	for g := range b.db.hub.above(p) {
+		groups = append(groups, g)
+	}
+	for g := range b.db.hub.below(p) {
+		groups = append(groups, g)
+	}
+	for _, g := range groups {
+		b.forget(g)
+	}
+	b.committed = append(b.committed, func() {
+		for _, g := range groups {
+			for _, l := range g.listeners {
+				l.out.pushResync(l)
+			}
+		}
+	})
+}
+
+// forget makes a group as if no listener had been sent its view. The first that
+// is sent it brings the window.
+func (b *batch) forget(g *group) {
+	if !g.live {
+		return
+	}
+	b.setWindow(g, nil)
+	b.undo = append(b.undo, func() { g.live = true })
+	g.live = false
+}
+
+// pushResync queues the view of a listener in the place of the first event that
+// waits for it, or behind all that waits.
+func (o *Outbox) pushResync(l *Listener) {
+	o.mu.Lock()
+	if o.closed || l.waiting {
+		o.mu.Unlock()
+		return
+	}
+	wasEmpty := len(o.items) == 0
+	o.replaceEvents(func(other *Listener) bool { return other == l })
+	if !l.waiting {
+		l.waiting = true
+		l.db.stats.resyncs.Add(1)
+		o.append(item{listener: l, make: l.resync})
+	}
+	o.mu.Unlock()
+	if wasEmpty {
+		o.notify()
+	}
+}
+
+// Export writes the node at a path as JSON in export form, as of one commit. It
+// holds a snapshot for as long as w takes, so w should be a local file. Errors
+// are those of Get, but for ErrTooBig, and those of w.
+func (d *Database) Export(ctx context.Context, r Read, w io.Writer) error {
+	return d.view(ctx, r, func(tx *store.Tx) error { return tx.WriteJSON(w, r.Path) })
+}
+
+// ErrNoFile is returned for a backup of a database that is kept in memory.
+var ErrNoFile = store.ErrNoFile
+
+// Backup writes a copy of the database's file to w, as of one commit, while
+// other operations go on. It holds a snapshot for as long as w takes, so w
+// should be a local file.
+func (d *Database) Backup(w io.Writer) (size int64, err error) {
+	if d.closed.Load() {
+		return 0, ErrClosed
+	}
+	if size, err = d.store.Backup(w); err != nil && d.closed.Load() {
+		err = ErrClosed
+	}
+	return size, err
+}
+
+// PutInPlace renames a file that is complete, durably, replacing what has its new
+// name.
+func PutInPlace(part, file string) error { return store.PutInPlace(part, file) }
+
+// CheckFile verifies a file, such as a backup, that no process has open. It does
+// not change it.
+func CheckFile(file string) error {
+	findings, err := store.CheckFile(file)
+	return errors.Join(append(findings, err)...)
+}

@@ -1,0 +1,119 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// ErrNoFile is returned for what only a store in a file can do.
+var ErrNoFile = errors.New("the database is kept in memory")
+
+// Backup writes a copy of the file as of one commit to w, while other
+// transactions go on, and returns its size. It holds a read transaction for as
+// long as w takes, so w should be a local file.
+func (s *Store) Backup(w io.Writer) (size int64, err error) {
+	err = s.View(func(tx *Tx) error {
+		t, ok := tx.kv.(*boltTx)
+		if !ok {
+			return ErrNoFile
+		}
+		size, err = t.tx.WriteTo(w)
+		return err
+	})
+	if err != nil {
+		return size, fmt.Errorf("back up %s: %w", s, err)
+	}
+	return size, nil
+}
+
+// CheckFile verifies a file as Check does, without changing it. No process may
+// have it open to write to it.
+func CheckFile(file string) (findings []error, err error) {
+	s, err := Open(file, Options{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	findings, err = s.Check()
+	return findings, errors.Join(err, s.Close())
+}
+
+// Size returns how many bytes a backup of the current state has.
+func (s *Store) Size() (size int64, err error) {
+	err = s.View(func(tx *Tx) error {
+		if t, ok := tx.kv.(*boltTx); ok {
+			size = t.tx.Size()
+		}
+		return nil
+	})
+	return size, err
+}
+
+// CompactResult says what Compact did to a file.
+type CompactResult struct{ Before, After int64 } // sizes in bytes
+
+// compactTx is about how many bytes Compact writes in a transaction.
+const compactTx = 4 << 20
+
+// Compact rewrites a file that no process has open, without the room that
+// deleted data has left in it. The new file is put in place of the old one when
+// it is complete and was checked by the given function, nil for none.
+func Compact(file string, check func(file string) error) (result CompactResult, err error) {
+	if result.Before, err = sizeOf(file); err != nil { // also, Open would make one
+		return result, err
+	}
+	s, err := Open(file, Options{})
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }() // last, for the lock
+	for more := true; more; {
+		if more, err = s.Reclaim(10_000); err != nil {
+			return result, err
+		}
+	}
+	part := file + ".compact"
+	defer os.Remove(part) // is there after a failure only
+	if err := s.compactTo(part); err != nil {
+		return result, fmt.Errorf("compact %s: %w", file, err)
+	}
+	if check != nil {
+		if err := check(part); err != nil {
+			return result, fmt.Errorf("compact %s: %w", file, err)
+		}
+	}
+	if result.After, err = sizeOf(part); err != nil {
+		return result, err
+	}
+	return result, PutInPlace(part, file)
+}
+
+func (s *Store) compactTo(part string) error {
+	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	src, ok := s.kv.(*boltKV)
+	if !ok {
+		return ErrNoFile
+	}
+	dst, err := bolt.Open(part, 0o600, &bolt.Options{NoFreelistSync: true, NoSync: true})
+	if err != nil {
+		return err
+	}
+	err = bolt.Compact(dst, src.db, compactTx)
+	if err == nil {
+		err = dst.Sync()
+	}
+	return errors.Join(err, dst.Close())
+}
+
+func sizeOf(file string) (int64, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}

@@ -1,0 +1,123 @@
+package store
+
+import (
+	"slices"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// Link puts what a load has read in the place of the node at its path, as Put
+// does with a node: ancestors are made or pruned, and what was there is left to
+// the reclaimer. It costs the rows on the way down, and of a packed row that the
+// path leads into, the row.
+//
+// The load has ended when the transaction is committed. If it is not, it can be
+// linked in another one.
+func (tx *Tx) Link(l *Load) (changed bool, err error) {
+	if !l.read || tx.get(bucketMeta, l.key) == nil {
+		return false, ErrLoadEnded
+	}
+	if err := tx.delete(bucketMeta, l.key); err != nil {
+		return false, err
+	}
+	if err := tx.rebuildSince(l.indexes); err != nil {
+		return false, err
+	}
+	switch l.root.tag {
+	case 0:
+		return tx.Put(l.path, tree.Empty)
+	case tagPacked:
+		return tx.Put(l.path, l.root.node)
+	}
+	steps, rest, err := tx.descend(l.path)
+	if err != nil {
+		return false, err
+	}
+	return true, tx.reindexed(steps, func() error {
+		last := steps[len(steps)-1]
+		if err := tx.discard(last.row); err != nil {
+			return err
+		}
+		around := last.row.node
+		if last.row.tag == tagBlob && !rest.IsRoot() {
+			around = tree.Bool(true).WithPriority(last.row.priority) // any leaf gives way
+		}
+		return tx.graft(last.key, last.path, around, rest, l.root)
+	})
+}
+
+// Small returns what a load has read if that is one row, or nothing. Then it can
+// be Put as any other node, and the load aborted.
+func (l *Load) Small() (n tree.Node, ok bool) {
+	return l.root.node, l.read && (l.root.tag == tagPacked || !l.root.exists())
+}
+
+// graft stores n, with r in the place of the node at rest, in the row with the
+// given key.
+func (tx *Tx) graft(key []byte, path tree.Path, n tree.Node, rest tree.Path, r row) error {
+	name, below, ok := rest.Cut()
+	if !ok {
+		return tx.put(bucketRows, key, r.encode())
+	}
+	c := row{tag: tagContainer, id: tx.newID(), priority: n.Priority()}
+	if err := tx.put(bucketRows, key, c.encode()); err != nil {
+		return err
+	}
+	if err := tx.graft(rowKey(c.id, name), path.Child(name), n.Child(name), below, r); err != nil {
+		return err
+	}
+	for sibling, child := range n.Children() {
+		if sibling == name {
+			continue
+		}
+		if err := tx.write(rowKey(c.id, sibling), path.Child(sibling), child); err != nil {
+			return err
+		}
+		if err := tx.indexGrafted(c.id, path.Child(sibling)); err != nil {
+			return err
+		}
+	}
+	return tx.indexGrafted(c.id, path.Child(name))
+}
+
+// indexGrafted adds the index entries of a child of a container that was just
+// made.
+func (tx *Tx) indexGrafted(container uint64, p tree.Path) error {
+	parent, key := p.Parent()
+	indexes, err := tx.indexesAt(parent)
+	if err != nil {
+		return err
+	}
+	for _, ix := range indexes {
+		v, err := tx.indexedValue(ix, p)
+		if err != nil {
+			return err
+		}
+		if err := tx.putEntry(ix, container, key, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rebuildSince has indexes built again that were declared after those that a
+// load filled.
+func (tx *Tx) rebuildSince(old *catalogue) error {
+	now, err := tx.catalogue()
+	if err != nil || now.version == old.version {
+		return err
+	}
+	all, found := slices.Clone(now.all), false
+	for i, d := range all {
+		if old.has(d.id) {
+			continue
+		}
+		delete(tx.store.builds, d.id) // from the start
+		found = found || d.ready
+		all[i].ready = false
+	}
+	if !found {
+		return nil
+	}
+	return tx.putCatalogue(all)
+}

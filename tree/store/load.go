@@ -1,0 +1,252 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A Load puts a large value into the store, a slice at a time, each slice in a
+// write transaction of its own. What it stores cannot be reached until
+// [Tx.Link] puts it in its place, in one commit. Other transactions run between
+// slices; others and readers see nothing of it before.
+//
+// The ids that a Load uses are on record in bucket m until it is linked. What is
+// on record when a file is opened was left by a crash and goes to the reclaim
+// queue.
+type Load struct {
+	store   *Store
+	path    tree.Path // where it will be linked
+	options LoadOptions
+	key     []byte     // of its record in bucket m
+	ids     []idRange  // reserved so far
+	next    uint64     // of the last range
+	indexes *catalogue // declared when it began; it fills these
+
+	slice   slice      // being made
+	storing slice      // being stored, until stored says so
+	stored  chan error // nil: no slice is being stored
+
+	text  *window // being read
+	root  row     // of what was read; absent for null
+	read  bool
+	stats LoadStats
+}
+
+// LoadOptions adjust a Load. The zero value is right for most.
+type LoadOptions struct {
+	SliceBytes int               // rows of one transaction; 0: 1 MiB
+	WholeBytes int               // values up to this size are parsed at once; 0: 64 KiB
+	Progress   func(bytes int64) // is told now and then how much was read; nil: nobody
+}
+
+const (
+	defaultSliceBytes = 1 << 20
+	defaultWholeBytes = 64 << 10
+	maxWholeBytes     = windowBytes / 2
+)
+
+// LoadStats counts what a load did.
+type LoadStats struct {
+	Bytes  int64 // of text
+	Rows   int64 // rows, chunks and index entries written
+	Slices int   // transactions
+}
+
+// Errors of loads.
+var (
+	ErrLoadEnded = errors.New("the load has ended")         // it was linked or aborted before
+	ErrNotStored = errors.New("a part could not be stored") // wraps what the file did not take
+)
+
+// loadPrefix begins the keys of records in bucket m.
+var loadPrefix = []byte("load ")
+
+// Ids are reserved in ranges that grow, so that a record stays short.
+const (
+	firstIDs = 1 << 10
+	mostIDs  = 1 << 20
+)
+
+// NewLoad begins a load of a value for path p. It must be ended by Link or
+// Abort. It commits a transaction.
+func (s *Store) NewLoad(p tree.Path, o LoadOptions) (*Load, error) {
+	if o.SliceBytes <= 0 {
+		o.SliceBytes = defaultSliceBytes
+	}
+	if o.WholeBytes <= 0 {
+		o.WholeBytes = defaultWholeBytes
+	}
+	o.WholeBytes = min(o.WholeBytes, maxWholeBytes)
+	l := &Load{store: s, path: p, options: o}
+	err := s.Update(func(tx *Tx) (err error) {
+		l.key = binary.BigEndian.AppendUint64(loadPrefix[:len(loadPrefix):len(loadPrefix)], tx.state.nextID)
+		if l.indexes, err = tx.catalogue(); err != nil {
+			return err
+		}
+		return l.reserve(tx)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("begin to load %s: %w: %w", p, ErrNotStored, err)
+	}
+	return l, nil
+}
+
+// Validate reads what a load for p would, and stores nothing. It returns how much
+// a load would do.
+func Validate(ctx context.Context, p tree.Path, src io.Reader, progress func(bytes int64)) (LoadStats, error) {
+	l := &Load{
+		path:    p,
+		options: LoadOptions{SliceBytes: defaultSliceBytes, WholeBytes: defaultWholeBytes, Progress: progress},
+		ids:     []idRange{{1, math.MaxUint64}},
+		next:    1,
+		indexes: newCatalogue(0, nil),
+	}
+	err := l.Read(ctx, src)
+	return l.Stats(), err
+}
+
+// Stats returns what the load did so far.
+func (l *Load) Stats() LoadStats { return l.stats }
+
+// Path returns where the load will be linked.
+func (l *Load) Path() tree.Path { return l.path }
+
+// Read reads the value: JSON in export form, with keys in any order and arrays,
+// as [tree.ParseNode] reads it in the strict dialect. It holds a window of the
+// text and one slice of rows in memory, however long the text is. Errors about
+// the text are *tree.ParseError.
+func (l *Load) Read(ctx context.Context, src io.Reader) error {
+	l.text = newWindow(src)
+	r := &loadReader{load: l, ctx: ctx, text: l.text, whole: l.options.WholeBytes}
+	root, err := r.document()
+	if err == nil {
+		err = l.flush(0)
+	}
+	if e := l.settle(); err == nil {
+		err = e
+	}
+	l.progress()
+	l.text = nil
+	if err != nil {
+		return err
+	}
+	l.root, l.read = root, true
+	return nil
+}
+
+func (l *Load) progress() {
+	l.stats.Bytes = l.text.size
+	if l.options.Progress != nil {
+		l.options.Progress(l.text.size)
+	}
+}
+
+// newID returns an id for a container or a blob.
+func (l *Load) newID() (uint64, error) {
+	if l.next == l.ids[len(l.ids)-1].to {
+		if err := l.flush(1); err != nil {
+			return 0, err
+		}
+	}
+	id := l.next
+	l.next++
+	return id, nil
+}
+
+// reserve takes the next range of ids and puts it on record. Between two ranges
+// others may have taken ids.
+func (l *Load) reserve(tx *Tx) error {
+	size := uint64(firstIDs)
+	if n := len(l.ids); n > 0 {
+		size = min(2*(l.ids[n-1].to-l.ids[n-1].from), mostIDs)
+	}
+	from := tx.state.nextID
+	ids := append(l.ids[:len(l.ids):len(l.ids)], idRange{from, from + size})
+	if err := tx.put(bucketMeta, l.key, encodeRanges(ids)); err != nil {
+		return err
+	}
+	tx.state.nextID += size
+	tx.dirty = true
+	l.ids, l.next = ids, from
+	return nil
+}
+
+// hand lets the slice be stored while the next one is made.
+func (l *Load) hand() error {
+	if err := l.settle(); err != nil {
+		return err
+	}
+	l.slice, l.storing = l.storing, l.slice
+	l.stored = make(chan error, 1)
+	go func() { l.stored <- l.commit(&l.storing, nil) }()
+	return nil
+}
+
+// settle waits until the slice that was handed over is stored.
+func (l *Load) settle() error {
+	if l.stored == nil {
+		return nil
+	}
+	err := <-l.stored
+	l.stored = nil
+	l.storing.reset()
+	l.progress()
+	return err
+}
+
+// flush stores what was made so far, and reserves ids if there are fewer than
+// want.
+func (l *Load) flush(want uint64) error {
+	if err := l.settle(); err != nil {
+		return err
+	}
+	if len(l.slice.ops) == 0 && want == 0 {
+		return nil
+	}
+	ids, next := l.ids, l.next
+	var more func(*Tx) error
+	if want > 0 {
+		more = l.reserve
+	}
+	err := l.commit(&l.slice, more)
+	if err != nil {
+		l.ids, l.next = ids, next
+	}
+	l.slice.reset()
+	l.progress()
+	return err
+}
+
+// commit stores a slice in a transaction and calls more, if it is not nil, with
+// it.
+func (l *Load) commit(s *slice, more func(*Tx) error) error {
+	if l.store == nil { // see Validate
+		l.stats.Rows += int64(len(s.ops))
+		return nil
+	}
+	err := l.store.Update(func(tx *Tx) error {
+		tx.kv.dense()
+		if tx.get(bucketMeta, l.key) == nil {
+			return ErrLoadEnded
+		}
+		if err := l.apply(tx, s); err != nil {
+			return err
+		}
+		l.stats.Rows += int64(tx.stats.Written)
+		if more == nil {
+			return nil
+		}
+		return more(tx)
+	})
+	if err != nil {
+		return fmt.Errorf("load %s: %w: %w", l.path, ErrNotStored, err)
+	}
+	l.stats.Slices++
+	return nil
+}

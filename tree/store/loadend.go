@@ -1,0 +1,112 @@
+package store
+
+import (
+	"fmt"
+	"sync"
+)
+
+// The functions in this file take back loads that were not linked.
+
+// Abort ends a load that was not linked and leaves what it stored to the
+// reclaimer. After Link, or twice, it does nothing. If it fails, as on a full
+// disk, Reclaim tries again.
+func (l *Load) Abort() error {
+	l.read = false
+	err := l.store.Update(func(tx *Tx) error { return tx.endLoad(l.key) })
+	if err != nil {
+		l.store.aborted.add(l.key)
+	}
+	return err
+}
+
+// endLoad moves a load to the reclaim queue, if it is on record.
+func (tx *Tx) endLoad(key []byte) error {
+	v := tx.get(bucketMeta, key)
+	if v == nil {
+		return nil
+	}
+	ids, ok := decodeRanges(v)
+	if !ok {
+		return errLoadRecord
+	}
+	return tx.leaveLoad(key, ids)
+}
+
+var errLoadRecord = fmt.Errorf("%w: unreadable record of a load", ErrDamaged)
+
+// abortedLoads are those whose Abort failed. Its methods may be called by several
+// goroutines at once.
+type abortedLoads struct {
+	mu   sync.Mutex
+	keys [][]byte
+}
+
+func (a *abortedLoads) add(key []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.keys = append(a.keys, key)
+}
+
+func (a *abortedLoads) take() [][]byte {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	keys := a.keys
+	a.keys = nil
+	return keys
+}
+
+// retryAborts ends the loads whose Abort failed.
+func (s *Store) retryAborts() error {
+	keys := s.aborted.take()
+	for i, key := range keys {
+		if err := s.Update(func(tx *Tx) error { return tx.endLoad(key) }); err != nil {
+			for _, key := range keys[i:] {
+				s.aborted.add(key)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// leaveLoad moves a load from its record to the reclaim queue.
+func (tx *Tx) leaveLoad(key []byte, ids []idRange) error {
+	for _, r := range ids {
+		if err := tx.put(bucketReclaim, r.reclaimKey(), nil); err != nil {
+			return err
+		}
+	}
+	return tx.delete(bucketMeta, key)
+}
+
+// leaveLoads does so for all loads: when a file is opened, nobody works on them.
+func (tx *Tx) leaveLoads() error {
+	found, err := tx.loads()
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		if err := tx.leaveLoad(f.key, f.ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A loadRecord is what bucket m says about a load.
+type loadRecord struct {
+	key []byte
+	ids []idRange
+}
+
+func (tx *Tx) loads() (found []loadRecord, err error) {
+	c := tx.kv.cursor(bucketMeta)
+	for k, v := c.seek(loadPrefix); hasPrefix(k, loadPrefix); k, v = c.next() {
+		ids, ok := decodeRanges(v)
+		if !ok {
+			return nil, errLoadRecord
+		}
+		found = append(found, loadRecord{append([]byte(nil), k...), ids})
+	}
+	return found, nil
+}

@@ -1,0 +1,172 @@
+package store
+
+import "github.com/dogwooddb/dogwood/tree"
+
+// A slice is the part of a load that is stored next. Its rows are made outside
+// of the transaction, which so holds up others for as short as it can.
+type slice struct {
+	ops  []loadOp
+	text []byte // where keys and values are
+}
+
+// sliceOverhead is what an operation counts for beside its bytes.
+const sliceOverhead = 64
+
+func (s *slice) add(op loadOp) { s.ops = append(s.ops, op) }
+
+// size is about how much a transaction has to store.
+func (s *slice) size() int { return len(s.text) + len(s.ops)*sliceOverhead }
+
+func (s *slice) reset() {
+	clear(s.ops)
+	s.ops, s.text = s.ops[:0], s.text[:0]
+}
+
+// rowKey returns the key of a row, made in the slice.
+func (s *slice) rowKey(container uint64, key string) []byte {
+	from := len(s.text)
+	s.text = appendRowKey(s.text, container, key)
+	return s.since(from)
+}
+
+// encode returns an encoded row, made in the slice.
+func (s *slice) encode(r row) []byte {
+	from := len(s.text)
+	s.text = r.append(s.text)
+	return s.since(from)
+}
+
+// since returns what was appended. It stays what it is when the text moves.
+func (s *slice) since(from int) []byte { return s.text[from:len(s.text):len(s.text)] }
+
+// A loadOp is one step of a load. Later steps see the effect of earlier ones.
+type loadOp struct {
+	do        loadStep
+	key       []byte
+	value     []byte
+	container *loadContainer // whose child the step is about
+	child     row
+}
+
+type loadStep byte
+
+const (
+	putRow     loadStep = iota // a row that is not there yet
+	replaceRow                 // a row that may be there: its key came before
+	deleteRow                  // a key that came before, with null
+	putChunk                   // of a blob
+	putIndex                   // an index entry
+	indexChild                 // the index entries of a child that has to be read for that
+	dropChild                  // a value that came again
+)
+
+// A loadContainer is a container that is being loaded.
+type loadContainer struct {
+	id      uint64 // 0 until it has a row
+	path    tree.Path
+	indexes []definition
+	last    string // greatest key so far
+	rows    int    // added, of which some may be gone again
+	gaps    bool   // rows were deleted
+}
+
+// apply carries out the slice.
+func (l *Load) apply(tx *Tx, s *slice) error {
+	now, err := tx.catalogue()
+	if err != nil {
+		return err
+	}
+	kept := func(uint32) bool { return true }
+	if now.version != l.indexes.version {
+		kept = now.has
+	}
+	for i := range s.ops {
+		if err := s.ops[i].apply(tx, kept); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply carries out one step. kept reports whether an index is still declared.
+func (op *loadOp) apply(tx *Tx, kept func(index uint32) bool) error {
+	switch op.do {
+	case putRow:
+		return tx.put(bucketRows, op.key, op.value)
+	case replaceRow:
+		if err := op.unlink(tx); err != nil {
+			return err
+		}
+		return tx.put(bucketRows, op.key, op.value)
+	case deleteRow:
+		if err := op.unlink(tx); err != nil {
+			return err
+		}
+		return tx.delete(bucketRows, op.key)
+	case putChunk:
+		return tx.put(bucketBlobs, op.key, op.value)
+	case putIndex:
+		if kept(indexOf(op.key)) {
+			return tx.put(bucketIndex, op.key, nil)
+		}
+		return nil
+	case indexChild:
+		return op.index(tx, kept)
+	}
+	return tx.discard(op.child)
+}
+
+// index adds the index entries of a child.
+func (op *loadOp) index(tx *Tx, kept func(uint32) bool) error {
+	key, _ := decodeKey(op.key[8:])
+	for _, ix := range op.container.indexes {
+		if !kept(ix.id) {
+			continue
+		}
+		v, err := tx.rowValue(op.child, ix.Order)
+		if err != nil {
+			return err
+		}
+		if err := tx.putEntry(ix, op.container.id, key, indexed{v, true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unlink takes away what a row and its index entries hold, if it is there.
+func (op *loadOp) unlink(tx *Tx) error {
+	old, err := tx.row(op.key)
+	if err != nil || !old.exists() {
+		return err
+	}
+	key, _ := decodeKey(op.key[8:])
+	for _, ix := range op.container.indexes {
+		v, err := tx.rowValue(old, ix.Order)
+		if err != nil {
+			return err
+		}
+		if err := tx.deleteEntry(ix, op.container.id, key, indexed{v, true}); err != nil {
+			return err
+		}
+	}
+	return tx.discard(old)
+}
+
+// rowValue returns what an index by the given order holds for a row.
+func (tx *Tx) rowValue(r row, order string) (tree.Node, error) {
+	switch {
+	case order == tree.ByPriority:
+		return r.nodePriority(), nil
+	case r.tag == tagPacked:
+		return shallowIndexValue(tree.IndexValue(order, r.node)), nil
+	}
+	rel := tree.Root
+	if order != tree.ByValue {
+		var err error
+		if rel, err = tree.ParsePath(order); err != nil {
+			return tree.Empty, err
+		}
+	}
+	return tx.shallowValue(tx.follow(r, rel))
+}
