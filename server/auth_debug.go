@@ -31,13 +31,6 @@ func (q *request) debug() {
 	q.w = w
 }
 
-// debugHopeless tells that a write was refused without asking the rules.
-func (q *request) debugHopeless() {
-	if w, ok := q.w.(*debugWriter); ok {
-		w.text.add(fmt.Sprintf("write %s: no rule on the way to it can allow that", q.target))
-	}
-}
-
 // A debugWriter adds the header to an answer.
 type debugWriter struct {
 	http.ResponseWriter

@@ -37,6 +37,7 @@ const (
 	textBadKey        = "Invalid data; couldn't parse key beginning at %d:%d. Key value can't be empty or contain $ # [ ] / or ."
 	textReadTooBig    = "Data requested exceeds the maximum size that can be accessed with a single request."
 	textWriteTooBig   = "Data to write exceeds the maximum size that can be modified with a single request."
+	textRulesTooBig   = "1:1: Rules are larger than 1 MiB.\n"
 	textPayloadTooBig = "The specified payload is too large, please request a location with less data."
 	textNotFound      = "404 Not Found"
 	textInternal      = "Internal server error."

@@ -191,7 +191,8 @@ func TestSettings(t *testing.T) {
 	ts.want("PUT", "/.settings/rules.json?print=silent", `{"rules":{".read":true}}`, 204, "")
 	ts.want("PUT", "/?ns="+emulatorNamespace+"/.settings/rules.json?dryRun=true", `{"rules":{}}`, 200, `{"status":"ok"}`)
 	ts.want("GET", "/.settings/rules.json", "", 200, `{"rules":{".read":true}}`)
-	ts.want("PUT", "/.settings/rules.json", strings.Repeat(" ", maxRulesBytes+1), 413, errorBody(textPayloadTooBig))
+	ts.want("PUT", "/.settings/rules.json", strings.Repeat(" ", maxRulesBytes+1), 400, errorBody(`1:1: Rules are larger than 1 MiB.\n`))
+	ts.want("PUT", "/.settings/rules.json", strings.Repeat(" ", 1<<20+1), 400, errorBody(`1:1: Rules are larger than 1 MiB.\n`))
 	if r := ts.do(call{"PUT", "/.settings/rules.json", nil, `{"rules":{}}`}); r.StatusCode != 401 {
 		t.Errorf("rules without a credential: %d, want 401", r.StatusCode)
 	}

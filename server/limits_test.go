@@ -76,6 +76,39 @@ func TestContentEncoding(t *testing.T) {
 	}
 }
 
+// An update of nothing is no write: it succeeds where nothing may be written.
+func TestEmptyUpdate(t *testing.T) {
+	ts := serveTest(t, Options{Namespaces: []string{"shop"}, AdminSecrets: []string{"sesame"}})
+	chunked := http.Header{"Transfer-Encoding": {"chunked"}}
+	for _, c := range []struct {
+		name, target string
+		header       http.Header
+		body         string
+		status       int
+		answer       string
+	}{
+		{"empty", "/x.json", nil, "{}", 200, "{}"},
+		{"with space", "/x.json", nil, " {\n} ", 200, "{}"},
+		{"in chunks", "/x.json", chunked, "2\r\n{}\r\n0\r\n\r\n", 200, "{}"},
+		{"silent", "/x.json?print=silent", nil, "{}", 204, ""},
+		{"not empty", "/x.json", nil, `{"a":1}`, 401, errorBody(textDenied)},
+		{"long and in chunks", "/x.json", chunked, "41\r\n" + strings.Repeat(" ", 65) + "\r\n2\r\n{}\r\n0\r\n\r\n", 401, errorBody(textDenied)},
+		{"longer than is looked at", "/x.json", nil, strings.Repeat(" ", maxEmptyUpdate) + "{}", 401, errorBody(textDenied)},
+		{"null", "/x.json", nil, "null", 401, errorBody(textDenied)},
+		{"no JSON", "/x.json", nil, "{{}", 401, errorBody(textDenied)},
+		{"nothing", "/x.json", nil, "", 401, errorBody(textDenied)},
+		{"at a priority", "/x/.priority.json", nil, "{}", 400, errorBody(textBadPath)},
+		{"by an administrator", "/x.json", bearer("sesame"), "{}", 200, "{}"},
+	} {
+		if r := ts.do(call{"PATCH", c.target, c.header, c.body}); r.StatusCode != c.status || r.body != c.answer {
+			t.Errorf("%s: %d %s, want %d %s", c.name, r.StatusCode, r.body, c.status, c.answer)
+		}
+	}
+	if r := ts.do(call{"PUT", "/x.json", nil, "{}"}); r.StatusCode != 401 {
+		t.Errorf("PUT of nothing is a deletion: %d %s", r.StatusCode, r.body)
+	}
+}
+
 // Who may write nothing is told so before the body, of which none need come.
 func TestDeniedBodies(t *testing.T) {
 	ts := serveTest(t, Options{Namespaces: []string{"shop"}, AdminSecrets: []string{"sesame"}})

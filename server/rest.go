@@ -181,7 +181,7 @@ func (s *Server) post(q *request) (answer, error) {
 // patch writes several places below the path at once: PATCH /rooms/r1.json.
 // A body of null deletes the node: that is how the CLI removes (REST §2).
 func (s *Server) patch(q *request) (answer, error) {
-	src, err := q.openWrite()
+	src, err := q.openPatch()
 	if err != nil {
 		return answer{}, err
 	}
@@ -239,11 +239,11 @@ func (q *request) openChange() error {
 	if err := q.open(); err != nil {
 		return err
 	}
-	if !q.id.Admin && !q.db.Rules().MayWrite(q.target.Path) {
-		q.debugHopeless()
-		return dsync.ErrDenied
-	}
-	return nil
+	return q.mayWrite()
+}
+
+func (q *request) mayWrite() error {
+	return q.db.MayWrite(q.r.Context(), q.id.Caller, q.target)
 }
 
 // openWrite is openChange for requests that bring a value. It returns their
@@ -252,6 +252,45 @@ func (q *request) openWrite() (string, error) {
 	if err := q.openChange(); err != nil {
 		return "", err
 	}
+	return q.newData()
+}
+
+// maxEmptyUpdate is the length of the longest text that is taken for an empty
+// update where nothing may be written.
+const maxEmptyUpdate = 64
+
+// openPatch is openWrite for updates. One that writes nothing is allowed where
+// nothing may be written, too (rules spec §4.1), so a short body is looked at
+// before it is refused.
+func (q *request) openPatch() (string, error) {
+	if err := q.open(); err != nil {
+		return "", err
+	}
+	if q.id.Admin || q.r.ContentLength > maxEmptyUpdate || q.db.Rules().MayWrite(q.target.Path) {
+		if err := q.mayWrite(); err != nil {
+			return "", err
+		}
+		return q.newData()
+	}
+	src, err := q.text(maxEmptyUpdate)
+	if err == nil && isEmptyObject(src) {
+		return src, nil
+	}
+	if err := q.mayWrite(); err != nil {
+		return "", err
+	}
+	return "", dsync.ErrDenied // unless the rules have changed just now
+}
+
+// isEmptyObject reports whether a text is {} in JSON.
+func isEmptyObject(src string) bool {
+	const space = " \t\r\n"
+	inside, ok := strings.CutPrefix(strings.Trim(src, space), "{")
+	return ok && strings.Trim(inside, space) == "}"
+}
+
+// newData returns the body of a request that brings a value.
+func (q *request) newData() (string, error) {
 	src, err := q.text(q.s.opts.MaxWriteBytes)
 	switch {
 	case err != nil:

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -53,6 +54,9 @@ func (s *Server) putRules(q *request) (answer, error) {
 		return answer{}, err
 	}
 	src, err := q.text(maxRulesBytes)
+	if tooBig := (*http.MaxBytesError)(nil); errors.As(err, &tooBig) {
+		return answer{}, badRequest(textRulesTooBig) // as rules.Parse says it of what was read
+	}
 	if err != nil {
 		return answer{}, err
 	}

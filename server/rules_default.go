@@ -21,6 +21,28 @@ func (s *Server) SetDefaultRules(ctx context.Context, all *rules.Ruleset, of map
 	return s.spaces.setDefaultRules(ctx, all, of)
 }
 
+// GivenRules returns the names of the open databases that were given rules by an
+// upload, to which default rules do not apply.
+func (s *Server) GivenRules() (names []string, err error) {
+	for _, ns := range s.spaces.all() {
+		ns.mu.Lock()
+		db := ns.db
+		ns.mu.Unlock()
+		if db == nil {
+			continue
+		}
+		list, err := db.RulesHistory()
+		if err != nil {
+			return nil, fmt.Errorf("rules of %s: %w", ns.name, err)
+		}
+		if len(list) > 0 {
+			names = append(names, ns.name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
 // standardRules are the rules of a server that was given none.
 func standardRules(dev bool) *rules.Ruleset {
 	if dev {
@@ -32,15 +54,20 @@ func standardRules(dev bool) *rules.Ruleset {
 func (n *namespaces) setDefaultRules(ctx context.Context, all *rules.Ruleset, of map[string]*rules.Ruleset) error {
 	n.mu.Lock()
 	n.opts.Rules, n.opts.RulesOf = all, of
-	known := slices.Collect(maps.Values(n.known))
 	n.mu.Unlock()
 	var errs []error
-	for _, ns := range known {
+	for _, ns := range n.all() {
 		if err := n.renewRules(ctx, ns); err != nil && !errors.Is(err, dsync.ErrClosed) {
 			errs = append(errs, fmt.Errorf("rules of %s: %w", ns.name, err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (n *namespaces) all() []*namespace {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Collect(maps.Values(n.known))
 }
 
 // renewRules tells a namespace's database its default rules. A database that is

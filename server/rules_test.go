@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -195,6 +196,9 @@ func TestDefaultRules(t *testing.T) {
 	const null = "event: put\ndata: {\"path\":\"/\",\"data\":null}\n\n"
 	s.want(null)
 	given.want(null)
+	if names, err := ts.GivenRules(); err != nil || !slices.Equal(names, []string{"given"}) {
+		t.Errorf("GivenRules() = %q, %v", names, err)
+	}
 	if a, b := status("plain"), status("own"); a != 200 || b != 401 {
 		t.Errorf("before the change: %d and %d", a, b)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 	"strings"
 
 	"github.com/dogwooddb/dogwood/rules"
@@ -40,6 +41,12 @@ func (w *rulesWatch) Wants(rs *rules.Ruleset, q *rules.Request, d rules.Decision
 	if w.Record != nil {
 		w.Record.add(w.ns, q, d)
 	}
+	if len(q.Writes) > maxExplainedPaths {
+		if !d.Allow && w.reporting() {
+			w.reportBriefly(q, d)
+		}
+		return false
+	}
 	if w.counts(rs) || !d.Allow && w.Tell {
 		return true
 	}
@@ -73,6 +80,11 @@ func (w *rulesWatch) Decided(rs *rules.Ruleset, q *rules.Request, t *rules.Trace
 
 // maxExplained bounds the lines of one explanation on the console.
 const maxExplained = 60
+
+// maxExplainedPaths bounds the updates that are explained. The committer explains,
+// while all other writes wait: that an update of more paths is left out of the
+// coverage, and that its client is not told why, is better than to stall them.
+const maxExplainedPaths = 100
 
 // report makes a report of a denied operation. The request is only valid now, so
 // the text is made at once; it is written later.
@@ -110,6 +122,23 @@ func (w *rulesWatch) report(rs *rules.Ruleset, q *rules.Request, t *rules.Trace)
 			w.log.Debug("operation denied because", "decision", id, "explanation", full)
 		}
 	})
+}
+
+// reportBriefly makes a report of a denied update of many paths, of nothing but
+// the decision.
+func (w *rulesWatch) reportBriefly(q *rules.Request, d rules.Decision) {
+	if !w.reports.take() {
+		return
+	}
+	n, uid := len(q.Writes), q.Auth.UID
+	if w.Console != nil {
+		text := fmt.Sprintf("\n%s: denied  update of %d paths  as %s\n  decided by %s; an update of more than %d paths is not explained\n",
+			w.ns, n, pick(uid == "", "nobody", strconv.Quote(uid)), pick(d.Rule == "", "no rule", d.Rule), maxExplainedPaths)
+		w.reports.add(func() { _, _ = io.WriteString(w.Console, text) })
+		return
+	}
+	args := []any{"decision", rand.Text()[:12], "namespace", w.ns, "operation", "update", "paths", n, "uid", uid, "rule", d.Rule}
+	w.reports.add(func() { w.log.Info("operation denied", args...) })
 }
 
 // leftOut reports how many reports were left out.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -112,6 +114,119 @@ func TestDeniedLog(t *testing.T) {
 		if strings.Contains(out.String(), "secret") != c.values {
 			t.Errorf("at level %s the log is\n%s", c.level, out)
 		}
+	}
+}
+
+// A REST write where no rule can allow any is refused before its body, and seen like
+// any other that is denied: on the console, by the client, in the recording.
+func TestHopelessWritesAreObserved(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "decisions.jsonl")
+	rec, err := OpenRecorder(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := new(console)
+	ts := serveTest(t, Options{Dev: true, Rules: parseRules(t, `{"rules":{"shut":{".write":false}}}`),
+		Decisions: Decisions{Console: out, Tell: true, Record: rec}})
+	for _, c := range []struct{ method, path, detail string }{
+		{"PUT", "/a.json", "write /a: there is no .write rule on the way to it"},
+		{"PATCH", "/a/b.json", "write /a/b: there is no .write rule on the way to it"},
+		{"DELETE", "/shut.json", "write /shut: /shut/.write (1:28) is false"},
+		{"PUT", "/a/.priority.json", "write /a/.priority: there is no .write rule on the way to it"},
+	} {
+		r := ts.do(call{c.method, c.path, http.Header{"Content-Length": {"1000000"}}, `"`})
+		want := "{\n  \"error\" : \"Permission denied\",\n  \"detail\" : \"" + c.detail + "\"\n}\n"
+		if r.StatusCode != 401 || r.body != want {
+			t.Errorf("%s %s: %d %s, want %s", c.method, c.path, r.StatusCode, r.body, want)
+		}
+	}
+	if err := ts.shutdown(); err != nil {
+		t.Fatal(err)
+	}
+	if err := rec.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/a", "/a/b", "/shut", "/a/.priority"} {
+		if want := "fake-server: denied  write " + path + "  as nobody"; strings.Count(out.String(), want) != 1 {
+			t.Errorf("the console has not %q:\n%s", want, out)
+		}
+		if want := `"op":"write","path":"` + path + `","auth":null,"value":null,`; strings.Count(string(text), want) != 1 {
+			t.Errorf("the recording has not %s:\n%s", want, text)
+		}
+	}
+}
+
+// wideUpdate returns an update of n paths, of which no rule allows the last.
+func wideUpdate(n int) string {
+	var b strings.Builder
+	for i := range n - 1 {
+		fmt.Fprintf(&b, `"a/%d":1,`, i)
+	}
+	return "{" + b.String() + `"b":"secret"}`
+}
+
+const wideRules = `{"rules":{"a":{".write":true},"b":{".write":"auth != null && newData.val() != 'secret'"}}}`
+
+// An update of many paths is reported, but not explained: other writes would wait
+// for that.
+func TestWideUpdates(t *testing.T) {
+	for _, c := range []struct {
+		paths  int
+		detail string
+		text   string
+	}{
+		{maxExplainedPaths, "/b/.write", "denied  write /a/0 and 99 more  as nobody"},
+		{maxExplainedPaths + 1, "", "\nfake-server: denied  update of 101 paths  as nobody\n  decided by /b/.write; an update of more than 100 paths is not explained\n"},
+	} {
+		out := new(console)
+		ts := serveTest(t, Options{Dev: true, Rules: parseRules(t, wideRules), Decisions: Decisions{Console: out, Tell: true, Coverage: true}})
+		r := ts.do(call{"PATCH", "/.json", nil, wideUpdate(c.paths)})
+		if r.StatusCode != 401 || !strings.Contains(r.body, c.detail) || strings.Contains(r.body, "detail") != (c.detail != "") {
+			t.Errorf("PATCH of %d paths: %d %s", c.paths, r.StatusCode, r.body)
+		}
+		evaluated := ts.do(call{"GET", "/.inspect/coverage.json?ns=" + emulatorNamespace, nil, ""}).body
+		var report rules.CoverageReport
+		if err := json.Unmarshal([]byte(evaluated), &report); err != nil {
+			t.Fatal(err)
+		}
+		if counted := report.Evaluated > 0; counted != (c.detail != "") {
+			t.Errorf("%d paths are counted in the coverage: %t", c.paths, counted)
+		}
+		ts.spaces.reports.close()
+		if !strings.Contains(out.String(), c.text) {
+			t.Errorf("of %d paths the console has\n%s\nwant\n%s", c.paths, out, c.text)
+		}
+	}
+}
+
+// The log has no values of a wide update, whatever its level, and its reports
+// count among the others.
+func TestWideUpdatesLog(t *testing.T) {
+	out := new(console)
+	ts := serveTest(t, Options{
+		Namespaces: []string{"shop"}, AdminSecrets: []string{"sesame"}, Rules: parseRules(t, wideRules),
+		Log: slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	if r := ts.do(call{"PATCH", "/.json", nil, wideUpdate(300)}); r.StatusCode != 401 {
+		t.Errorf("PATCH: %d %s", r.StatusCode, r.body)
+	}
+	ts.spaces.reports.close()
+	var line struct {
+		Msg, Decision, Namespace, Operation, Rule string
+		Paths                                     int
+	}
+	if err := json.Unmarshal([]byte(out.String()), &line); err != nil {
+		t.Fatalf("log %q: %v", out, err)
+	}
+	if line.Msg != "operation denied" || line.Decision == "" || line.Namespace != "shop" || line.Operation != "update" || line.Paths != 300 || line.Rule != "/b/.write" {
+		t.Errorf("log: %s", out)
+	}
+	if strings.Contains(out.String(), "secret") {
+		t.Errorf("the log has a value: %s", out)
 	}
 }
 

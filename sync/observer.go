@@ -37,17 +37,21 @@ func denied(detail string) error {
 	return &DeniedError{detail}
 }
 
+// maxTraced is how many targets a write may have for its caller's Trace to be
+// called: explaining it holds up the writes of others.
+const maxTraced = 100
+
 // observe tells the observer, and the caller's Trace, about a decision and returns
 // what the observer has to tell the client. Whatever goes wrong with that does not
 // change the decision.
 func (d *Database) observe(ctx context.Context, rs *rules.Ruleset, c Caller, q *rules.Request, decision rules.Decision) (detail string) {
-	o := d.options.Observer
-	if o == nil && c.Trace == nil {
+	o, traced := d.options.Observer, c.Trace != nil && len(q.Writes) <= maxTraced
+	if o == nil && !traced {
 		return ""
 	}
 	err := guarded(func() error {
 		wanted := o != nil && o.Wants(rs, q, decision)
-		if !wanted && c.Trace == nil {
+		if !wanted && !traced {
 			return nil
 		}
 		again := *q
@@ -56,7 +60,7 @@ func (d *Database) observe(ctx context.Context, rs *rules.Ruleset, c Caller, q *
 		if err != nil {
 			return err
 		}
-		if c.Trace != nil {
+		if traced {
 			c.Trace(&again, t)
 		}
 		if wanted {

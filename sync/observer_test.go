@@ -91,6 +91,33 @@ func TestObserver(t *testing.T) {
 	}
 }
 
+// A write that no rule can allow is refused without it, and observed.
+func TestMayWrite(t *testing.T) {
+	for _, c := range []struct {
+		path   string
+		caller Caller
+		want   string
+	}{
+		{"/open", Caller{}, "<nil>"},
+		{"/", Caller{}, "<nil>"},
+		{"/shut/a", Caller{Admin: true}, "<nil>"},
+		{"/shut/a", Caller{}, "permission denied: because"},
+		{"/elsewhere", Caller{}, "permission denied: because"},
+	} {
+		n := &noter{wants: denials, detail: "because"}
+		db := openTest(t, Options{Rules: parseRules(t, `{"rules":{"open":{".write":"auth != null"},"shut":{".write":false}}}`), Observer: n})
+		before := db.Stats()
+		err := db.MayWrite(t.Context(), c.caller, tree.Target{Path: tree.MustParsePath(c.path)})
+		denied := 0
+		if c.want != "<nil>" {
+			denied = 1
+		}
+		if fmt.Sprint(err) != c.want || len(n.decided) != denied || db.Stats().Denied-before.Denied != uint64(denied) {
+			t.Errorf("%s by %v: %v, %d decisions seen, want %s", c.path, c.caller, err, len(n.decided), c.want)
+		}
+	}
+}
+
 // A caller's Trace is told of decisions for that caller and of no others, with and
 // without an observer, and of a listen only the first one.
 func TestCallerTrace(t *testing.T) {

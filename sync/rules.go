@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // Rules returns the rules in force.
@@ -21,6 +23,25 @@ func (d *Database) SetRules(ctx context.Context, r *rules.Ruleset) error {
 // not been given any by SetRules or ChangeRules.
 func (d *Database) SetDefaultRules(ctx context.Context, r *rules.Ruleset) error {
 	return d.do(ctx, &defaultRulesTask{rules: r})
+}
+
+// MayWrite refuses a write that no rule can allow, whatever it brings, so that
+// nobody has to wait for that. The refusal is a decision like any other, on a write
+// of null. Everything else is left to Write. Errors: ErrDenied and those of Get.
+func (d *Database) MayWrite(ctx context.Context, c Caller, t tree.Target) error {
+	rs := d.Rules()
+	if c.Admin || rs.MayWrite(t.Path) {
+		return nil
+	}
+	return d.snapshot(func(tx *store.Tx) error {
+		return d.authorize(ctx, rs, c, &rules.Request{
+			Op:     rules.OpWrite,
+			Path:   t.Path,
+			Writes: []tree.ResolvedWrite{{Target: t, Node: tree.Empty}},
+			Data:   tx,
+			Now:    d.options.Now(),
+		})
+	})
 }
 
 // A RulesChange gives a database new rules.

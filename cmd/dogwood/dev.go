@@ -88,6 +88,7 @@ func (c *devCommand) greet(e *env, base string) {
 	if c.found {
 		rules += "   (of this directory)"
 	}
+	rules += c.ownRules()
 	path := "/"
 	if c.Sample == "chat" {
 		path = "/rooms"

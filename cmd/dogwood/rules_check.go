@@ -92,6 +92,9 @@ func (r *findingReporter) check(src *rulestest.Source, withErrors bool) error {
 		return unusable(err)
 	}
 	r.warnings += len(warnings)
+	if len(warnings) == 0 && withErrors && !r.json {
+		return r.fine(src.File, rs)
+	}
 	for _, w := range warnings {
 		err := r.report(src, "warning", w.Code, rules.Errors{{Pos: w.Pos, Rule: w.Rule, Msg: w.Msg}})
 		if err != nil {
@@ -99,6 +102,16 @@ func (r *findingReporter) check(src *rulestest.Source, withErrors bool) error {
 		}
 	}
 	return nil
+}
+
+// fine says that there is nothing to say about rules.
+func (r *findingReporter) fine(file string, rs *rules.Ruleset) error {
+	n := 0
+	for range rs.Rules() {
+		n++
+	}
+	_, err := fmt.Fprintf(r.stdout, "%s: %s, no warnings\n", file, count(n, "rule"))
+	return err
 }
 
 // report prints findings of a file, or keeps them for flush.

@@ -64,8 +64,23 @@ func (c *rulesDeployCommand) Run(e *env) error {
 	if err := c.upload(e.ctx, db, query, text); err != nil {
 		return err
 	}
-	e.say("The rules of %s are in force.", c.File)
+	fmt.Fprintf(e.stdout, "The rules of %s are in force%s.\n", c.File, c.versionOf(e.ctx, db, string(text)))
 	return nil
+}
+
+// versionOf names the version that has the rules in force. Without an answer to
+// that they are in force nonetheless.
+func (c *rulesDeployCommand) versionOf(ctx context.Context, db *client, text string) string {
+	list, err := db.rulesHistory(ctx)
+	if err != nil {
+		return ""
+	}
+	for _, v := range list {
+		if v.Hash == dsync.RulesHash(text) {
+			return fmt.Sprintf(", as version %d", v.Number)
+		}
+	}
+	return ""
 }
 
 func (c *rulesDeployCommand) upload(ctx context.Context, db *client, query url.Values, text []byte) error {
@@ -154,7 +169,7 @@ func (c *rulesHistoryCommand) Run(e *env) error {
 		if err != nil {
 			return err
 		}
-		return db.call(r, e.stdout)
+		return db.missingVersion(e.ctx, c.Version, db.call(r, e.stdout))
 	}
 	list, err := db.rulesHistory(e.ctx)
 	if err != nil {
@@ -177,6 +192,26 @@ func (c *client) rulesHistory(ctx context.Context) (list []dsync.RulesVersion, e
 		return nil, fmt.Errorf("versions of the rules: %w", err)
 	}
 	return list, nil
+}
+
+// missingVersion explains the answer that there is no such thing to a request
+// about a version of the rules: which versions there are. Other errors, and 0,
+// which is no version, stay as they are.
+func (c *client) missingVersion(ctx context.Context, version int64, err error) error {
+	answer := (*serverError)(nil)
+	if version == 0 || !errors.As(err, &answer) || answer.status != http.StatusNotFound {
+		return err
+	}
+	list, listErr := c.rulesHistory(ctx)
+	switch {
+	case listErr != nil: // it is the database that is missing
+		return err
+	case len(list) == 0:
+		return fmt.Errorf("there is no version %d of the rules; none were deployed so far", version)
+	case len(list) == 1:
+		return fmt.Errorf("there is no version %d of the rules; there is version %d", version, list[0].Number)
+	}
+	return fmt.Errorf("there is no version %d of the rules; there are versions %d to %d", version, list[len(list)-1].Number, list[0].Number)
 }
 
 func printHistory(w io.Writer, list []dsync.RulesVersion) error {
@@ -241,7 +276,7 @@ func (c *rulesRollbackCommand) Run(e *env) error {
 		return err
 	}
 	var answer bytes.Buffer
-	if err := db.call(r, &answer); err != nil {
+	if err := db.missingVersion(e.ctx, to, db.call(r, &answer)); err != nil {
 		return err
 	}
 	var made struct{ Version int64 }

@@ -148,6 +148,6 @@ func (c *revokeAccountCommand) Run(e *env) error {
 	if err := auth.AccountsOf(c.Data).Revoke(c.Name); err != nil {
 		return err
 	}
-	e.say("Service account %s is revoked.", c.Name)
+	fmt.Fprintf(e.stdout, "Service account %s is revoked.\n", c.Name)
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -74,6 +75,9 @@ func (c *createTokenCommand) secret() (string, error) {
 		file = secretFile(c.Data)
 	}
 	text, err := os.ReadFile(file)
+	if c.SecretFile == "" && errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%w; name the server's data directory with --data, or a file with a secret with --secret-file", err)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -112,6 +116,6 @@ func (c *revokeTokenCommand) Run(e *env) error {
 	if err := auth.RevocationsOf(c.Data).Revoke(c.UID, before); err != nil {
 		return err
 	}
-	e.say("Tokens of %s from before %s are refused.", c.UID, before.UTC().Format(time.RFC3339))
+	fmt.Fprintf(e.stdout, "Tokens of %s from before %s are refused.\n", c.UID, before.UTC().Format(time.RFC3339))
 	return nil
 }
