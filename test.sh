@@ -19,7 +19,7 @@ more() {
 	DOGWOOD_MODEL_STEPS=100000 go test -count=1 -run Model ./server
 	if command -v "$(go env CC)" >/dev/null; then
 		step "Go tests with the race detector"
-		CGO_ENABLED=1 go test -race ./...
+		CGO_ENABLED=1 go test -race -short ./...
 	else
 		step "no C compiler: the race detector is left out"
 	fi
