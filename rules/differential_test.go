@@ -262,6 +262,9 @@ func TestOracle(t *testing.T) {
 				if s.Outcome == Failed {
 					faults++
 				}
+				if text, shown := shownResult(s); shown && (s.Outcome == Failed || text != strconv.FormatBool(s.Outcome == True)) {
+					t.Fatalf("seed %d: %s is shown as %s, and is %s\n%s", seed, s.Rule.Source, text, s.Outcome, describe(q))
+				}
 			}
 		}
 	}
@@ -269,6 +272,15 @@ func TestOracle(t *testing.T) {
 	if allowed == 0 || faults == 0 {
 		t.Error("the requests are no test")
 	}
+}
+
+// shownResult returns the value that a trace shows for a whole rule.
+func shownResult(s Step) (text string, shown bool) {
+	if len(s.Values) == 0 {
+		return "", false
+	}
+	last := s.Values[len(s.Values)-1]
+	return last.Text, last.Expr == s.Rule.Expr && !last.Failed
 }
 
 func describe(q *Request) string {

@@ -22,6 +22,7 @@ type decider struct {
 	tracer *tracer // nil for Check
 	target int     // index of the write being decided
 	failed *rule   // the first .validate that failed
+	denied bool    // whether a target of a write has no grant
 	err    error   // what ended the decision
 	begun  bool    // whether e is in use
 	e      evaluation
@@ -40,7 +41,7 @@ func (d *decider) end() {
 	if d.begun {
 		d.e.end()
 	}
-	d.ctx, d.q, d.tracer, d.target, d.failed, d.err, d.begun = nil, nil, nil, 0, nil, nil, false
+	d.ctx, d.q, d.tracer, d.target, d.failed, d.denied, d.err, d.begun = nil, nil, nil, 0, nil, false, nil, false
 	deciders.Put(d)
 }
 
@@ -76,7 +77,7 @@ func (d *decider) decide(root *node) (Decision, error) {
 func (d *decider) holds(r *rule, p tree.Path) bool {
 	holds := r.always
 	switch {
-	case d.tracer != nil:
+	case d.tracing():
 		holds = d.tracer.ask(d, r, p)
 	case r.program != nil:
 		holds = d.evaluation().holds(r, p)
@@ -92,9 +93,12 @@ func (d *decider) interrupted() bool {
 	return d.err != nil
 }
 
+// tracing reports whether what becomes of rules is still noted.
+func (d *decider) tracing() bool { return d.tracer != nil && !d.tracer.full() }
+
 // skip notes that a rule was not asked.
 func (d *decider) skip(r *rule, p tree.Path, why string) {
-	if d.tracer != nil && r != nil {
+	if r != nil && d.tracing() {
 		d.tracer.skip(d, r, p, why)
 	}
 }
@@ -107,7 +111,7 @@ func (d *decider) grant(root *node, p tree.Path) (decision Decision) {
 			decision = d.ask(g, p, rest, decision)
 		}
 		key, below, ok := rest.Cut()
-		if !ok || decision.Allow && d.tracer == nil {
+		if !ok || decision.Allow && !d.tracing() {
 			break
 		}
 		n, rest = n.child(key), below
@@ -118,7 +122,7 @@ func (d *decider) grant(root *node, p tree.Path) (decision Decision) {
 // ask asks a rule that grants at the node that rest leads down from to p, unless
 // there is a grant already.
 func (d *decider) ask(g *rule, p, rest tree.Path, before Decision) Decision {
-	if g.program == nil && d.tracer == nil {
+	if g.program == nil && !d.tracing() {
 		d.noteReads(g, g.always)
 		return Decision{Allow: g.always, Rule: g.Path}
 	}
@@ -144,22 +148,24 @@ func above(p, rest tree.Path) tree.Path {
 // behind must be valid. The empty write is a no-op that needs no grant.
 func (d *decider) write(root *node) Decision {
 	decision := Decision{Allow: true}
-	for i, w := range d.q.Writes {
+	asked := d.q.Writes
+	for i, w := range asked {
 		d.target = i
 		granted := d.grant(root, w.Path)
 		if decision.Allow && (i == 0 || !granted.Allow) {
 			decision = granted
 		}
-		if d.err != nil || !decision.Allow && d.tracer == nil {
-			return decision
+		if d.err != nil || !decision.Allow {
+			d.denied, asked = true, asked[:i+1]
+			break
 		}
 	}
-	for i, w := range d.q.Writes {
-		d.target = i
-		d.validate(root, w)
+	for i, w := range asked {
 		if d.done() {
 			break
 		}
+		d.target = i
+		d.validate(root, w)
 	}
 	if decision.Allow && d.failed != nil {
 		decision = Decision{Rule: d.failed.Path}
@@ -168,11 +174,13 @@ func (d *decider) write(root *node) Decision {
 }
 
 // done reports whether no further .validate need be asked.
-func (d *decider) done() bool { return d.err != nil || d.failed != nil && d.tracer == nil }
+func (d *decider) done() bool {
+	return d.err != nil || (d.denied || d.failed != nil) && !d.tracing()
+}
 
 // validates reports whether rules at n or below have to be asked.
 func (d *decider) validates(n *node) bool {
-	return n != nil && (n.validates || d.tracer != nil && n.validated)
+	return n != nil && (n.validates || d.tracing() && n.validated)
 }
 
 // validate asks the .validate rules that a write may break: those of the nodes
@@ -199,7 +207,7 @@ func (d *decider) validate(root *node, w tree.ResolvedWrite) {
 }
 
 // matters reports whether the rule can say anything but yes.
-func (d *decider) matters(r *rule) bool { return r != nil && (!r.alwaysHolds() || d.tracer != nil) }
+func (d *decider) matters(r *rule) bool { return r != nil && (!r.alwaysHolds() || d.tracing()) }
 
 // container asks the rule of a node on the way to p.
 func (d *decider) container(n *node, p, rest tree.Path) {
@@ -210,6 +218,7 @@ func (d *decider) container(n *node, p, rest tree.Path) {
 	if exists := d.evaluation().new.exists(at); d.interrupted() {
 		return
 	} else if exists {
+		d.stand(tree.Root, tree.Empty)
 		d.valid(n.validate, at)
 	} else {
 		d.skip(n.validate, at, whyNothing)
@@ -223,6 +232,14 @@ func (d *decider) valid(r *rule, p tree.Path) {
 	}
 }
 
+// stand tells what evaluates the rules next which node they are about.
+func (d *decider) stand(p tree.Path, v tree.Node) {
+	d.evaluation().new.stand(p, v)
+	if d.tracing() {
+		d.tracer.e.new.stand(p, v)
+	}
+}
+
 // written asks the rules of n, which is at p, and below it. v is what will be
 // there.
 func (d *decider) written(n *node, p tree.Path, v tree.Node) {
@@ -231,7 +248,7 @@ func (d *decider) written(n *node, p tree.Path, v tree.Node) {
 		return
 	}
 	if d.matters(n.validate) {
-		d.evaluation().new.stand(p, v)
+		d.stand(p, v)
 		d.valid(n.validate, p)
 	}
 	for key, c := range v.Children() {
@@ -255,6 +272,7 @@ func (d *decider) stored(n *node, p tree.Path) {
 		return
 	}
 	if d.matters(n.validate) {
+		d.stand(tree.Root, tree.Empty)
 		d.valid(n.validate, p)
 	}
 	keys := after.keys(p)

@@ -27,6 +27,7 @@ type evaluation struct {
 	old     oldTree
 	new     newTree
 	count   int // of expressions
+	budget  budget
 	vm      vm.VM
 
 	// Of the current expression:
@@ -56,9 +57,9 @@ func (f failure) String() string {
 
 // begin prepares for a request.
 func (e *evaluation) begin(q *Request) {
-	e.request, e.claims, e.now, e.count = q, q.Auth.decoded, nil, 0
+	e.request, e.claims, e.now, e.count, e.budget = q, q.Auth.decoded, nil, 0, budget{}
 	e.noting = q.Reads != nil && q.Op == OpRead
-	e.old.reset(q.Data)
+	e.old.reset(q.Data, &e.budget)
 	if q.Op == OpWrite {
 		e.new.reset(&e.old, q.Writes)
 	}
@@ -70,7 +71,7 @@ func (e *evaluation) end() {
 		e.new.reset(&e.old, nil)
 	}
 	e.request, e.claims, e.now = nil, nil, nil
-	e.old.reset(nil)
+	e.old.reset(nil, nil)
 	e.start(tree.Root)
 	e.uses.Paths = nil
 	clear(e.vm.Stack[:cap(e.vm.Stack)])

@@ -14,7 +14,7 @@ const (
 )
 
 const (
-	// maxSteps bounds a trace. What comes after has no influence on it.
+	// maxSteps bounds a trace. What comes after is decided as Check does.
 	maxSteps = 10_000
 
 	// maxValues bounds the values in all steps of a trace.
@@ -22,17 +22,18 @@ const (
 )
 
 // Explain decides a request as Check does and tells how. It doesn't end at the
-// rule that decides: rules are asked if they concern the request at all, and each
-// is evaluated node by node. So it is slower than Check, and for tools.
+// rule that decides: rules are asked if they concern the request at all, except
+// those of the targets of a write that come after one that is denied. Each is evaluated once more
+// node by node, so Explain is slower than Check, and for tools.
 func (r *Ruleset) Explain(ctx context.Context, q *Request) (*Trace, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	t := new(tracer)
+	t.begin(q)
 	d := newDecider(ctx, q)
 	defer d.end()
 	d.tracer = t
-	d.evaluation()
 	decision, err := d.decide(r.root)
 	if err != nil {
 		return nil, err
@@ -42,43 +43,67 @@ func (r *Ruleset) Explain(ctx context.Context, q *Request) (*Trace, error) {
 
 // A tracer notes the steps of a decision.
 type tracer struct {
+	e      evaluation // that of the decision takes no part in what is only shown
 	steps  []Step
 	values int // in all steps
 }
 
-// ask asks a rule at p and notes what comes of it.
+func (t *tracer) begin(q *Request) {
+	t.e.begin(q)
+	t.e.noting = false
+}
+
+// full reports whether there is room for no more steps.
+func (t *tracer) full() bool { return len(t.steps) >= maxSteps }
+
+// ask asks a rule at p and notes what comes of it: whether it holds is what its
+// program says, and the values are those of its parts.
 func (t *tracer) ask(d *decider, r *rule, p tree.Path) bool {
 	e := d.evaluation()
 	e.start(p)
-	w := walker{e: e, depths: r.depths, room: maxValues - t.values}
-	var result any
-	if r.program == nil || e.countOne() {
-		result = w.run(r.Expr)
+	holds := r.always
+	if r.program != nil {
+		holds = e.holds(r, p)
 	}
-	t.values += len(w.values)
 	s := t.step(d, r, p)
-	s.Values = w.values
-	holds, _ := result.(bool)
 	switch {
 	case e.faulty:
 		s.Outcome, s.Why = Failed, e.failure.String()
-		holds = false
 	case holds:
 		s.Outcome = True
 	}
-	t.add(s)
+	if !e.faulty || e.failure.reason != msgTooMany {
+		t.show(&s, r)
+		e.old.failed(t.e.old.err)
+	}
+	t.steps = append(t.steps, s)
 	return holds
+}
+
+// show notes the values of a rule's parts. Of a fault it tells where it is.
+func (t *tracer) show(s *Step, r *rule) {
+	if t.values == maxValues {
+		return
+	}
+	t.e.start(s.Path)
+	w := walker{e: &t.e, depths: r.depths, room: maxValues - t.values}
+	w.run(r.Expr)
+	t.values += len(w.values)
+	s.Values = w.values
+	if s.Outcome == Failed && t.e.faulty {
+		s.Why = t.e.failure.String()
+	}
 }
 
 func (t *tracer) skip(d *decider, r *rule, p tree.Path, why string) {
 	s := t.step(d, r, p)
 	s.Outcome, s.Why = Skipped, why
-	t.add(s)
+	t.steps = append(t.steps, s)
 }
 
 func (t *tracer) step(d *decider, r *rule, p tree.Path) Step {
 	s := Step{Rule: &r.Rule, Target: d.target, Path: p}
-	e := d.evaluation()
+	e := &t.e
 	e.at = p
 	for name, depth := range r.depths {
 		if s.Captures == nil {
@@ -87,12 +112,6 @@ func (t *tracer) step(d *decider, r *rule, p tree.Path) Step {
 		s.Captures[name] = e.capture(depth)
 	}
 	return s
-}
-
-func (t *tracer) add(s Step) {
-	if len(t.steps) < maxSteps {
-		t.steps = append(t.steps, s)
-	}
 }
 
 // A walker evaluates an expression node by node, as a program does in larger
@@ -160,10 +179,12 @@ func (w *walker) text(v any) string {
 	case s.none:
 		return "null"
 	}
-	noting := w.e.noting
-	w.e.noting = false // the rule doesn't depend on what is only shown
-	defer func() { w.e.noting = noting }()
-	return s.path.String() + " " + textOf(w.e.value(*s))
+	v = w.e.value(*s)
+	if w.e.faulty { // too much was shown already, which is no fault of the rule
+		w.e.faulty, w.e.failure = false, failure{}
+		return s.path.String()
+	}
+	return s.path.String() + " " + textOf(v)
 }
 
 func (w *walker) compute(x lang.Expr) any {
@@ -317,7 +338,7 @@ func (w *walker) stringMethod(x *lang.Call, v any, name string, args []any) any 
 		return w.e.reject(x.Type(), msgNoString, v)
 	}
 	if name == "matches" {
-		return x.Args[0].(*lang.Regex).Prog.MatchString(s)
+		return w.e.matches(x.Args[0].(*lang.Regex).Prog, s)
 	}
 	var strs [2]string
 	for i, arg := range args {
@@ -325,5 +346,5 @@ func (w *walker) stringMethod(x *lang.Call, v any, name string, args []any) any 
 			return w.e.reject(x.Type(), msgArgument, arg)
 		}
 	}
-	return stringMethods[name](w.e, s, strs[:len(args)])
+	return w.e.callMethod(stringMethods[name], x.Type(), s, strs[:len(args)])
 }

@@ -58,10 +58,10 @@ func (f *equality) run(e *evaluation, args []any) any {
 		x, y = y, x
 	}
 	if y.from != fromCapture {
-		return equal(x.get(e, args), y.get(e, args)) == f.want
+		return e.equal(x.get(e, args), y.get(e, args)) == f.want
 	}
 	s, _, ok := x.str(e, args)
-	return (ok && s == e.capture(y.index)) == f.want
+	return (ok && e.same(s, e.capture(y.index))) == f.want
 }
 
 // binary is any other operator of two operands that are always evaluated.
@@ -122,7 +122,7 @@ func (f *match) run(e *evaluation, args []any) any {
 	if !ok {
 		return e.reject(lang.Boolean, msgNoString, v)
 	}
-	return f.re.MatchString(s)
+	return e.matches(f.re, s)
 }
 
 // method is any other method of strings.
@@ -144,5 +144,5 @@ func (f *method) run(e *evaluation, args []any) any {
 			return e.reject(f.result, msgArgument, v)
 		}
 	}
-	return f.call(e, s, strs[:len(f.args)])
+	return e.callMethod(f.call, f.result, s, strs[:len(f.args)])
 }

@@ -93,6 +93,9 @@ func (l *lowering) binary(x *lang.Binary) ast.Node {
 	case comparesAuthWithNull(x):
 		return l.call(fnSignedIn).node(&signedIn{x.Op == lang.Ne}, x)
 	}
+	if n := l.nullTest(x); n != nil {
+		return n
+	}
 	c := l.call(fnEqual)
 	return c.node(&equality{c.operand(x.X), c.operand(x.Y), x.Op == lang.Eq}, x)
 }
@@ -100,6 +103,30 @@ func (l *lowering) binary(x *lang.Binary) ast.Node {
 // comparesAuthWithNull reports whether x asks only whether there is a caller.
 func comparesAuthWithNull(x *lang.Binary) bool {
 	return (x.Op == lang.Eq || x.Op == lang.Ne) && (isAuth(x.X) && isNull(x.Y) || isNull(x.X) && isAuth(x.Y))
+}
+
+// nullTest lowers a comparison of a snapshot's value with null to the question
+// whether it exists, which reads nothing. It returns nil if x is no such one.
+func (l *lowering) nullTest(x *lang.Binary) ast.Node {
+	of := x.X
+	if isNull(of) {
+		of = x.Y
+	} else if !isNull(x.Y) {
+		return nil
+	}
+	c, ok := of.(*lang.Call)
+	if !ok {
+		return nil
+	}
+	fun := c.Fun.(*lang.Member)
+	if fun.X.Type() != lang.Snapshot || fun.Name != "val" {
+		return nil
+	}
+	n := l.chain(x, fun.X, askExists, nil, false)
+	if x.Op == lang.Eq {
+		return typed(&ast.UnaryNode{Operator: "!", Node: n})
+	}
+	return n
 }
 
 func isAuth(x lang.Expr) bool {

@@ -79,6 +79,9 @@ func (t *text) append(e *evaluation, args []any, reason string) (ok bool) {
 			e.fail(lang.String, msgTooLong)
 			return false
 		}
+		if !e.charge(len(s)) {
+			return false
+		}
 		e.text = append(e.text, s...)
 	}
 	return true
@@ -91,7 +94,7 @@ func (t *text) get(e *evaluation, args []any, reason string) (string, bool) {
 		if !ok {
 			e.reject(lang.String, reason, v)
 		}
-		return s, ok
+		return s, ok && e.charge(len(s))
 	}
 	e.text = e.text[:0]
 	ok := t.append(e, args, reason)

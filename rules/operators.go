@@ -2,6 +2,7 @@ package rules
 
 import (
 	"math"
+	"regexp"
 	"strings"
 
 	"github.com/dogwooddb/dogwood/rules/lang"
@@ -12,15 +13,29 @@ import (
 func (e *evaluation) binary(op lang.Op, x, y any) any {
 	switch op {
 	case lang.Eq:
-		return equal(x, y)
+		return e.equal(x, y)
 	case lang.Ne:
-		return !equal(x, y)
+		return !e.equal(x, y)
 	case lang.Lt, lang.Le, lang.Gt, lang.Ge:
 		return e.order(op, x, y)
 	case lang.Add:
 		return e.add(x, y)
 	}
 	return e.arithmetic(op, x, y)
+}
+
+// equal is equal of two values that may be long.
+func (e *evaluation) equal(x, y any) bool {
+	if s, ok := x.(string); ok {
+		if t, ok := y.(string); ok {
+			return e.same(s, t)
+		}
+	}
+	return equal(x, y)
+}
+
+func (e *evaluation) same(s, t string) bool {
+	return len(s) == len(t) && e.charge(len(s)) && s == t
 }
 
 // order compares two numbers or two strings. There is no order between a number
@@ -33,6 +48,9 @@ func (e *evaluation) order(op lang.Op, x, y any) any {
 		}
 	case string:
 		if y, ok := y.(string); ok {
+			if !e.charge(min(len(x), len(y))) {
+				return false
+			}
 			return inOrder(op, tree.CompareUTF16(x, y), 0)
 		}
 	default:
@@ -74,6 +92,9 @@ func (e *evaluation) add(x, y any) any {
 	}
 	if len(s)+len(t) > maxString {
 		return e.fail(lang.String, msgTooLong)
+	}
+	if !e.charge(len(s) + len(t)) {
+		return nil
 	}
 	return s + t
 }
@@ -122,6 +143,9 @@ func (e *evaluation) negate(x any) any {
 
 // memberOf returns a property. Claims have every property, if only as null.
 func (e *evaluation) memberOf(x any, name string, t, result lang.Type) any {
+	if s, ok := x.(string); ok && name == "length" && !e.charge(len(s)) {
+		return zero(result)
+	}
 	if t&lang.Claims != 0 {
 		return member(x, name)
 	}
@@ -143,11 +167,31 @@ func (e *evaluation) memberOf(x any, name string, t, result lang.Type) any {
 func (e *evaluation) index(x, key any) any {
 	switch key := key.(type) {
 	case string:
+		if s, ok := x.(string); ok && !e.charge(len(s)) {
+			return nil
+		}
 		return member(x, key)
 	case float64:
 		return member(x, numberText(key))
 	}
 	return e.reject(lang.Any, msgKey, key)
+}
+
+// callMethod calls a method of strings.
+func (e *evaluation) callMethod(call stringMethod, result lang.Type, s string, args []string) any {
+	n := len(s)
+	for _, arg := range args {
+		n += len(arg)
+	}
+	if !e.charge(n) {
+		return zero(result)
+	}
+	return call(e, s, args)
+}
+
+// matches is the method matches.
+func (e *evaluation) matches(re *regexp.Regexp, s string) bool {
+	return e.chargeAt(len(s), matchCost) && re.MatchString(s)
 }
 
 // A stringMethod is a method of strings.
@@ -160,13 +204,16 @@ var stringMethods = map[string]stringMethod{
 	"replace": func(e *evaluation, s string, args []string) any {
 		return e.made(replaceAll(s, args[0], args[1]))
 	},
-	"toLowerCase": func(e *evaluation, s string, _ []string) any { return e.changeCase(s, strings.ToLower) },
-	"toUpperCase": func(e *evaluation, s string, _ []string) any { return e.changeCase(s, strings.ToUpper) },
+	"toLowerCase": func(e *evaluation, s string, _ []string) any { return e.changeCase(s, toLower) },
+	"toUpperCase": func(e *evaluation, s string, _ []string) any { return e.changeCase(s, toUpper) },
 }
 
 func (e *evaluation) made(s string, ok bool) any {
 	if !ok {
 		return e.fail(lang.String, msgTooLong)
+	}
+	if !e.charge(len(s)) {
+		return nil
 	}
 	return s
 }

@@ -443,9 +443,9 @@ func textMethod(s, name string, args []string) any {
 	case "endsWith":
 		return len(s) >= len(args[0]) && s[len(s)-len(args[0]):] == args[0]
 	case "toLowerCase":
-		return strings.ToLower(s)
+		return toLower(s)
 	case "toUpperCase":
-		return strings.ToUpper(s)
+		return toUpper(s)
 	case "replace":
 		if args[0] == "" {
 			return s

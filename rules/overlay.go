@@ -24,6 +24,8 @@ type newTree struct {
 	// The node that is being validated, which is inside a written value.
 	here     tree.Path
 	hereNode tree.Node
+
+	long finding // the last long string that was decoded
 }
 
 func (t *newTree) reset(old *oldTree, writes []tree.ResolvedWrite) {
@@ -47,7 +49,7 @@ func (t *newTree) reset(old *oldTree, writes []tree.ResolvedWrite) {
 		}
 		t.sets = append(t.sets, n)
 	}
-	t.large, t.left = nil, nil
+	t.large, t.left, t.long = nil, nil, finding{}
 	t.stand(tree.Root, tree.Empty)
 }
 
@@ -110,7 +112,7 @@ func (t *newTree) exists(p tree.Path) bool {
 func (t *newTree) value(p tree.Path) any {
 	switch how, n := t.at(p); how {
 	case written:
-		return valueOf(n)
+		return t.decoded(p, n)
 	case filled:
 		return object{}
 	case thinned:
@@ -119,6 +121,23 @@ func (t *newTree) value(p tree.Path) any {
 		}
 	}
 	return t.old.value(p)
+}
+
+// decoded returns valueOf the written node n at p. Rules at a node and above it
+// read what is written there once each, but those of many nodes can read one and
+// the same: that is charged.
+func (t *newTree) decoded(p tree.Path, n tree.Node) any {
+	switch {
+	case len(n.Text()) < freeText || n.IsObject() || !t.hereNode.IsEmpty() && t.here.Contains(p):
+		return valueOf(n)
+	case t.long.is(p):
+		return t.long.fact.value
+	case !t.old.budget.charge(len(n.Text()), 1):
+		return nil
+	}
+	v := valueOf(n)
+	t.long = finding{p, fact{known: knowsValue, value: v}}
+	return v
 }
 
 // priority returns the priority of the node at p. A node that gets or loses

@@ -104,7 +104,7 @@ func TestNewTree(t *testing.T) {
 		after := writtenTo(before, writes)
 		var old oldTree
 		var tr newTree
-		old.reset(stored{before})
+		old.reset(stored{before}, new(budget))
 		tr.reset(&old, writes)
 		for range 8 {
 			p := drawPath(t)

@@ -113,10 +113,16 @@ func (e *evaluation) exists(s snapshot) bool {
 
 func (e *evaluation) value(s snapshot) any {
 	e.note(s)
+	var v any
 	if s.new {
-		return e.new.value(s.path)
+		v = e.new.value(s.path)
+	} else {
+		v = e.old.value(s.path)
 	}
-	return e.old.value(s.path)
+	if v == nil && e.budget.over {
+		e.fail(lang.Any, msgTooMuch) // what is null may only not have been read
+	}
+	return v
 }
 
 // child returns the snapshot at a path below s. What is no path leads nowhere,

@@ -14,7 +14,8 @@ const (
 	// faster than a map, and most operations never learn more.
 	fewFacts = 16
 
-	// maxFactText is the longest string that is remembered.
+	// maxFactText is the longest string that is remembered along with others. Of
+	// longer ones it is the last.
 	maxFactText = 64 << 10
 )
 
@@ -25,7 +26,10 @@ type oldTree struct {
 	data tree.Reader
 	few  []finding
 	more map[tree.Path]fact
+	long finding // the last string that was too long for the others
 	err  error
+
+	budget *budget // that reading is charged to
 }
 
 // A finding is a path with what is known of it.
@@ -50,9 +54,10 @@ const (
 	knowsPriority
 )
 
-func (t *oldTree) reset(data tree.Reader) {
+func (t *oldTree) reset(data tree.Reader, b *budget) {
 	clear(t.few)
 	t.data, t.few, t.more, t.err = data, t.few[:0], nil, nil
+	t.long, t.budget = finding{}, b
 }
 
 // recall returns what is known of p.
@@ -62,11 +67,22 @@ func (t *oldTree) recall(p tree.Path) fact {
 			return t.few[i].fact
 		}
 	}
+	if t.long.is(p) {
+		return t.long.fact
+	}
 	return t.more[p]
 }
 
+// is reports whether something is known of p.
+func (f *finding) is(p tree.Path) bool { return f.fact.known != 0 && f.path == p }
+
 func (t *oldTree) learn(p tree.Path, f fact) {
 	if s, ok := f.value.(string); ok && len(s) > maxFactText {
+		t.long = finding{p, f}
+		return
+	}
+	if t.long.is(p) {
+		t.long.fact = f
 		return
 	}
 	for i := range t.few {
@@ -118,17 +134,21 @@ func (t *oldTree) exists(p tree.Path) bool {
 	return exists
 }
 
-// value returns valueOf the node at p.
+// value returns valueOf the node at p. If the budget doesn't allow for that it is
+// null, and the budget is over.
 func (t *oldTree) value(p tree.Path) any {
 	f := t.recall(p)
 	if f.known&knowsValue != 0 {
 		return f.value
 	}
-	if t.unreadable() {
+	if t.unreadable() || t.budget.over { // how long it is takes reading it
 		return nil
 	}
 	leaf, isObject, err := t.data.Peek(p)
 	if t.failed(err) {
+		return nil
+	}
+	if !t.budget.charge(len(leaf.Text()), 1) {
 		return nil
 	}
 	f.known |= knowsValue | knowsExistence

@@ -98,7 +98,7 @@ func textOf(v any) string {
 	case opaque:
 		return v.what
 	case string:
-		return shorten(tree.String(v).Text())
+		return shorten(tree.String(head(v, 2*maxText)).Text()) // quoting makes nothing shorter
 	}
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -112,9 +112,16 @@ func shorten(s string) string {
 	if len(s) <= maxText {
 		return s
 	}
-	cut := maxText
-	for cut > 0 && s[cut]&0xC0 == 0x80 {
-		cut--
+	return head(s, maxText) + "…"
+}
+
+// head returns the first n bytes of s, or a little less, up to a character's end.
+func head(s string, n int) string {
+	if len(s) <= n {
+		return s
 	}
-	return s[:cut] + "…"
+	for n > 0 && s[n]&0xC0 == 0x80 {
+		n--
+	}
+	return s[:n]
 }

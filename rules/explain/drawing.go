@@ -129,7 +129,7 @@ func (d *drawing) below(from, to int) (out []string) {
 		}
 		end := min(n.to, to)
 		if long {
-			out = append(out, fmt.Sprintf("  %s: %s", shorten(d.source[n.from:end], maxName), n.text))
+			out = append(out, fmt.Sprintf("  %s: %s", shorten(clean(d.source[n.from:end]), maxName), n.text))
 			continue
 		}
 		indent := utf8.RuneCountInString(d.source[from:n.from])
@@ -150,13 +150,35 @@ func clean(s string) string {
 	}, s)
 }
 
-// shorten cuts a text to about max bytes, at a character.
+// escape writes control characters as JSON may, so that none reaches a terminal
+// that would obey it.
+func escape(s string) string {
+	if strings.IndexFunc(s, unicode.IsControl) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if unicode.IsControl(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// shorten cuts a text to about max bytes, at a character, and escapes it.
 func shorten(s string, max int) string {
+	return escape(cut(s, max))
+}
+
+// cut is shorten for what is escaped otherwise.
+func cut(s string, max int) string {
 	if len(s) <= max {
-		return clean(s)
+		return s
 	}
 	for max > 0 && !utf8.RuneStart(s[max]) {
 		max--
 	}
-	return clean(s[:max]) + "…"
+	return s[:max] + "…"
 }

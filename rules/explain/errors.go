@@ -18,7 +18,7 @@ func Errors(w io.Writer, file, source string, errs rules.Errors) error {
 	lines := strings.Split(strings.TrimPrefix(source, "\uFEFF"), "\n")
 	var b strings.Builder
 	for _, e := range errs {
-		fmt.Fprintf(&b, "%s:%s\n", file, e)
+		fmt.Fprintf(&b, "%s\n", escape(file+":"+e.Error()))
 		if e.Pos.Line >= 1 && e.Pos.Line <= len(lines) {
 			b.WriteString(excerpt(lines[e.Pos.Line-1], e.Pos.Col))
 		}

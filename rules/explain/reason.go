@@ -35,6 +35,9 @@ func Brief(q *rules.Request, t *rules.Trace) string {
 		if t.Allow {
 			return text + "allowed"
 		}
+		if t.Rule != "" { // it came after the last that was noted
+			return text + escape(t.Rule) + " is not true"
+		}
 		return text + fmt.Sprintf("there is no %s rule on the way to it", ruleFor(q))
 	}
 	s := &t.Steps[i]
@@ -42,9 +45,9 @@ func Brief(q *rules.Request, t *rules.Trace) string {
 	if s.Outcome == rules.Failed {
 		what = "failed"
 	}
-	text += fmt.Sprintf("%s (%s) %s", s.Rule.Path, s.Rule.Pos, what)
+	text += fmt.Sprintf("%s (%s) %s", escape(s.Rule.Path), s.Rule.Pos, what)
 	if len(q.Writes) > 1 {
-		text += " for " + q.Writes[s.Target].Target.String()
+		text += " for " + escape(q.Writes[s.Target].Target.String())
 	}
 	if part := culprit(s); part != "" {
 		text += ", because of: " + part
@@ -84,5 +87,5 @@ func culprit(s *rules.Step) string {
 	if from < 0 || to > len(s.Rule.Source) || from >= to {
 		return ""
 	}
-	return shorten(s.Rule.Source[from:to], maxValue)
+	return shorten(clean(s.Rule.Source[from:to]), maxValue)
 }

@@ -46,7 +46,7 @@ func Text(w io.Writer, q *rules.Request, t *rules.Trace, o Options) error {
 	if n := len(t.Steps) - maxSteps; n > 0 && !o.Deciding {
 		b.line("  … %d rules in all", len(t.Steps))
 	}
-	if len(t.Steps) == 0 {
+	if len(t.Steps) == 0 && t.Rule == "" {
 		b.line("  there is no %s rule on the way to it, so nobody may", ruleFor(q))
 	}
 	_, err := io.WriteString(w, b.text.String())
@@ -64,7 +64,7 @@ func (b *block) line(format string, args ...any) {
 	b.lines++
 	switch {
 	case b.o.Lines == 0 || b.lines < b.o.Lines:
-		b.text.WriteString(strings.TrimRight(fmt.Sprintf(format, args...), " ") + "\n")
+		b.text.WriteString(escape(strings.TrimRight(fmt.Sprintf(format, args...), " ")) + "\n")
 	case b.lines == b.o.Lines:
 		b.text.WriteString("  …\n")
 	}
@@ -93,7 +93,9 @@ func verdict(d rules.Decision) string {
 }
 
 // Operation names a request's operation: "read /rooms/r1", "write /a and 3 more".
-func Operation(q *rules.Request) string {
+func Operation(q *rules.Request) string { return escape(operation(q)) }
+
+func operation(q *rules.Request) string {
 	if q.Op == rules.OpRead {
 		if q.Plain || q.Query.IsAll() {
 			return "read " + q.Path.String()
@@ -122,7 +124,7 @@ func caller(a rules.Auth) string {
 	case a.IsNull():
 		return "nobody (signed out)"
 	case a.UID != "":
-		return fmt.Sprintf("%q", shorten(a.UID, maxAuth))
+		return fmt.Sprintf("%q", cut(a.UID, maxAuth))
 	}
 	return shorten(a.JSON, maxAuth)
 }
