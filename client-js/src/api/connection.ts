@@ -1,0 +1,131 @@
+import type { ConnectionState, SocketClass, TokenProvider } from '../core/connection.js'
+import { Core } from '../core/core.js'
+import { DogwoodError, invalid } from '../core/errors.js'
+import { setLogger } from '../core/log.js'
+import { type AppLike, type Database, type DatabaseOptions, forget, open } from './database.js'
+
+export type { ConnectionState, SocketClass, TokenProvider }
+
+export interface EmulatorMockTokenOptions {
+  sub?: string
+  user_id?: string
+  [claim: string]: unknown
+}
+
+const coreOf = (db: Database): Core => db.store as Core
+
+/**
+ * The database of an app, or of options, or at a URL. The same app, object or URL
+ * gives the same instance; no argument, the one that was made last. Nothing is
+ * sent before it is used.
+ */
+export function getDatabase<Schema = any>(
+  from?: AppLike | DatabaseOptions | string,
+  url?: string
+): Database<Schema> {
+  return open(target => new Core(target), from, url)
+}
+
+/** Uses a local server. `mockUserToken` signs in with claims that are not checked. */
+export function connectDatabaseEmulator(
+  db: Database,
+  host: string,
+  port: number,
+  options: { mockUserToken?: EmulatorMockTokenOptions | string } = {}
+): void {
+  const { connection, target } = coreOf(db)
+  const address = `${host}:${port}`
+  if (connection.state !== 'offline' && target.host !== address) invalid('the database is already in use')
+  const { mockUserToken: mock } = options
+  const token = typeof mock === 'object' ? unsignedToken(mock, db.app.options.projectId) : mock
+  Object.assign(target, { host: address, secure: false }, token && { token: () => token })
+}
+
+function unsignedToken(claims: EmulatorMockTokenOptions, project = 'demo-project'): string {
+  const sub = claims.sub ?? claims.user_id ?? invalid('mockUserToken needs "sub" or "user_id"')
+  const all = {
+    iss: `https://securetoken.google.com/${project}`,
+    aud: project,
+    iat: 0,
+    exp: 3600,
+    auth_time: 0,
+    sub,
+    user_id: sub,
+    firebase: { sign_in_provider: 'custom', identities: {} },
+    ...claims
+  }
+  const part = (value: object) => {
+    const text = String.fromCharCode(...new TextEncoder().encode(JSON.stringify(value)))
+    return btoa(text).replace(/\+/g, '-').replace(/\//g, '_').replace(/=/g, '')
+  }
+  return `${part({ alg: 'none', type: 'JWT' })}.${part(all)}.`
+}
+
+/** Connects again after `goOffline`. */
+export function goOnline(db: Database): void {
+  coreOf(db).connection.goOnline()
+}
+
+/** Closes the connection until `goOnline`. Writes wait, listeners keep what they have. */
+export function goOffline(db: Database): void {
+  coreOf(db).connection.goOffline()
+}
+
+/** Ends a database for good: nothing of it runs any more. */
+export function deleteDatabase(db: Database): void {
+  coreOf(db).connection.close()
+  forget(db)
+}
+
+/**
+ * Signs in with a token, or with a function that returns one and is asked again
+ * when the server wants a fresh one. Resolves when the server has accepted it.
+ */
+export async function signInWithToken(db: Database, token: string | TokenProvider): Promise<void> {
+  const provider: TokenProvider = typeof token === 'string' ? () => token : token
+  const { connection, target } = coreOf(db)
+  target.token = provider
+  const first = (await provider(false)) ?? null
+  await new Promise<void>((resolve, reject) => {
+    connection.signIn(first, ({ s, d }) => {
+      if (s === 'ok') resolve()
+      else reject(new DogwoodError(s.toUpperCase(), String(d ?? s)))
+    })
+    if (!first) resolve()
+  })
+}
+
+/** Forgets the token. What is public stays readable. */
+export function signOut(db: Database): void {
+  const { connection, target } = coreOf(db)
+  target.token = undefined
+  connection.signIn(null)
+}
+
+/** What the connection is doing. */
+export function connectionState(db: Database): ConnectionState {
+  return coreOf(db).connection.state
+}
+
+/** Calls `next` with the state of the connection now and after every change. */
+export function onConnectionState(
+  db: Database,
+  next: (state: ConnectionState, reason?: string) => unknown
+): () => void {
+  const { states, connection } = coreOf(db)
+  const f = (state: ConnectionState, reason?: string) => void next(state, reason)
+  states.add(f)
+  f(connection.state)
+  return () => void states.delete(f)
+}
+
+/** Logs all messages, to the console or to a function. */
+export function enableLogging(to: boolean | ((message: string) => unknown), _persistent?: boolean): void {
+  setLogger(to === true ? console.log : to || undefined)
+}
+
+/** Does nothing: there is no other transport. */
+export function forceWebSockets(): void {}
+
+/** Does nothing: there is no long polling. Use `@dogwood/client/rest` where WebSockets are blocked. */
+export function forceLongPolling(): void {}

@@ -1,0 +1,112 @@
+import { invalid } from '../core/errors.js'
+import { MAX_KEY, MIN_KEY } from '../core/key.js'
+import { childIndex, type Index, KEY, PRIORITY, VALUE } from '../core/order.js'
+import type { Bound, Params } from '../core/params.js'
+import { checkPath, checkPriority, checkValue, isKey } from '../core/validate.js'
+
+export type QueryConstraintType =
+  | 'endAt'
+  | 'endBefore'
+  | 'startAt'
+  | 'startAfter'
+  | 'limitToFirst'
+  | 'limitToLast'
+  | 'orderByChild'
+  | 'orderByKey'
+  | 'orderByPriority'
+  | 'orderByValue'
+  | 'equalTo'
+
+type Value = number | string | boolean | null
+
+/** One step of a query; see `query`. */
+export class QueryConstraint {
+  /** @internal */
+  constructor(
+    readonly type: QueryConstraintType,
+    /** @internal */
+    readonly apply: (params: Params) => Params
+  ) {}
+}
+
+// checked returns params whose bounds fit their order.
+function checked(params: Params): Params {
+  const { index } = params
+  for (const bound of [params.start, params.end]) {
+    if (!bound) continue
+    const { value, key } = bound
+    if (index === KEY) {
+      if (key !== undefined) invalid('bounds of orderByKey have no second key')
+      if (typeof value !== 'string') invalid('bounds of orderByKey are strings')
+    } else if (index === PRIORITY) checkPriority(value)
+    else if (typeof value === 'object' && value) invalid('bounds are not objects')
+  }
+  return params
+}
+
+function bound(
+  type: QueryConstraintType,
+  sides: readonly ('start' | 'end')[],
+  value: Value,
+  key?: string
+): QueryConstraint {
+  if (key !== undefined && !isKey(key)) invalid(`bad key "${key}" in ${type}`)
+  checkValue(value, [])
+  return new QueryConstraint(type, params => {
+    const open = type === 'startAfter' || type === 'endBefore'
+    // Without a key, all children of the value itself are left out.
+    const past = open && !key && params.index !== KEY ? (type === 'startAfter' ? MAX_KEY : MIN_KEY) : key
+    const place: Bound = { value, key: past, open }
+    for (const side of sides) {
+      if (params[side]) invalid(`${type}: ${side} is already set`)
+      params = checked({ ...params, [side]: place })
+    }
+    return params
+  })
+}
+
+function limit(type: QueryConstraintType, limit: number): QueryConstraint {
+  if (!Number.isInteger(limit) || limit < 1) invalid(`${type} needs a positive integer`)
+  return new QueryConstraint(type, params => {
+    if (params.limit) invalid(`${type}: limit is already set`)
+    return { ...params, limit, last: type === 'limitToLast' }
+  })
+}
+
+function order(type: QueryConstraintType, index: Index): QueryConstraint {
+  return new QueryConstraint(type, params => {
+    if (params.ordered) invalid(`${type}: order is already set`)
+    return checked({ ...params, index, ordered: true })
+  })
+}
+
+export const endAt = (value: Value, key?: string): QueryConstraint => bound('endAt', ['end'], value, key)
+
+export const endBefore = (value: Value, key?: string): QueryConstraint =>
+  bound('endBefore', ['end'], value, key)
+
+export const startAt = (value: Value = null, key?: string): QueryConstraint =>
+  bound('startAt', ['start'], value, key)
+
+export const startAfter = (value: Value, key?: string): QueryConstraint =>
+  bound('startAfter', ['start'], value, key)
+
+export const equalTo = (value: Value, key?: string): QueryConstraint =>
+  bound('equalTo', ['start', 'end'], value, key)
+
+export const limitToFirst = (count: number): QueryConstraint => limit('limitToFirst', count)
+
+export const limitToLast = (count: number): QueryConstraint => limit('limitToLast', count)
+
+export const orderByKey = (): QueryConstraint => order('orderByKey', KEY)
+
+export const orderByPriority = (): QueryConstraint => order('orderByPriority', PRIORITY)
+
+export const orderByValue = (): QueryConstraint => order('orderByValue', VALUE)
+
+/** Orders children by what is at `path` in each. */
+export function orderByChild(path: string): QueryConstraint {
+  const keys = checkPath(path, ['x']).slice(1)
+  if (!keys.length) invalid('orderByChild needs a path')
+  return order('orderByChild', childIndex(keys))
+}

@@ -1,0 +1,81 @@
+import type { SocketClass, Target, TokenProvider } from '../core/connection.js'
+import { invalid } from '../core/errors.js'
+import type { Store } from '../core/store.js'
+
+export interface DatabaseOptions {
+  /** `https://host[:port][?ns=namespace]` */
+  databaseURL?: string
+  /** Signs in; see `signInWithToken`. */
+  token?: TokenProvider
+  /** For runtimes without a global WebSocket. */
+  WebSocket?: SocketClass
+}
+
+/** An app of `firebase/app`, or anything of that form. */
+export interface AppLike {
+  readonly name?: string
+  readonly options: DatabaseOptions & { readonly projectId?: string }
+}
+
+/** A database. `Schema` is the type of its root; references take theirs from it. */
+export class Database<Schema = any> {
+  readonly type = 'database'
+  declare readonly schema?: Schema
+
+  /** @internal */
+  constructor(
+    readonly app: AppLike,
+    /** @internal */
+    readonly store: Store,
+    /** @internal */
+    readonly key: readonly unknown[]
+  ) {}
+}
+
+let databases: Database[] = []
+
+/** The database of an app, of options or at a URL; the same one for the same arguments. */
+export function open(
+  make: (target: Target) => Store,
+  from?: AppLike | DatabaseOptions | string,
+  url?: string
+): Database {
+  if (!from) return databases.at(-1) ?? invalid('which database?')
+  const app: AppLike =
+    typeof from === 'string'
+      ? { options: { databaseURL: from } }
+      : 'options' in from
+        ? from
+        : { options: from }
+  const { databaseURL, token, WebSocket } = app.options
+  const address = url ?? databaseURL ?? invalid('no databaseURL')
+  let database = databases.find(({ key }) => key[0] === from && key[1] === address)
+  if (!database) {
+    const target = { ...parseURL(address), WebSocket, token: token ?? tokensOf(app) }
+    database = new Database(app, make(target), [from, address])
+    databases.push(database)
+  }
+  return database
+}
+
+/** Makes `open` forget a database. */
+export function forget(db: Database): void {
+  databases = databases.filter(other => other !== db)
+}
+
+/** Reads a database URL; the namespace is in `ns`, or the first of three or more labels. */
+function parseURL(address: string): Target {
+  const { protocol, host, hostname, searchParams } = new URL(address)
+  const namespace = searchParams.get('ns') ?? /^([^.]+)\.[^.]+\.[^.]*[a-z]/i.exec(hostname)?.[1] ?? ''
+  return { host, secure: /^(http|ws)s/.test(protocol), namespace }
+}
+
+// tokensOf finds the sign-in of `firebase/auth`, if the app has it.
+function tokensOf(app: AppLike): TokenProvider | undefined {
+  const { container } = app as { container?: any }
+  if (!container) return undefined
+  return async refresh => {
+    const auth = container.getProvider('auth-internal').getImmediate({ optional: true })
+    return (await auth?.getToken(refresh))?.accessToken
+  }
+}

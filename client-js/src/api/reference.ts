@@ -1,0 +1,85 @@
+import { invalid } from '../core/errors.js'
+import { everything, type Params, queryId, wireQuery } from '../core/params.js'
+import { formatPath, type Path } from '../core/path.js'
+import { checkPath } from '../core/validate.js'
+import type { Database } from './database.js'
+import type { At } from './types.js'
+
+/** A location, or part of its children in some order. */
+export class Query<T = any> {
+  declare readonly valueType?: T
+
+  /** @internal */
+  constructor(
+    /** @internal */
+    readonly db: Database,
+    /** @internal */
+    readonly path: Path,
+    /** @internal */
+    readonly params: Params = everything
+  ) {}
+
+  /** The location without the query. */
+  get ref(): DatabaseReference<T> {
+    return new DatabaseReference(this.db, this.path)
+  }
+
+  /** Same database, location, order and range. */
+  isEqual(other: Query | null): boolean {
+    return (
+      other instanceof Query &&
+      other.db === this.db &&
+      formatPath(other.path) === formatPath(this.path) &&
+      queryId(wireQuery(other.params)) === queryId(wireQuery(this.params))
+    )
+  }
+
+  toJSON(): string {
+    return this.toString()
+  }
+
+  /** The URL of the location. */
+  toString(): string {
+    const { host, secure } = this.db.store.target
+    return `http${secure ? 's' : ''}://${host}${formatPath(this.path.map(encodeURIComponent))}`
+  }
+}
+
+/** A location of the database. */
+export class DatabaseReference<T = any> extends Query<T> {
+  /** The last part of the path; null for the root. */
+  get key(): string | null {
+    return this.path.at(-1) ?? null
+  }
+
+  get parent(): DatabaseReference | null {
+    return this.path.length ? new DatabaseReference(this.db, this.path.slice(0, -1)) : null
+  }
+
+  get root(): DatabaseReference {
+    return new DatabaseReference(this.db, [])
+  }
+}
+
+/** A location by its path, by default the root. */
+export function ref<Schema>(db: Database<Schema>): DatabaseReference<Schema>
+export function ref<Schema, P extends string>(db: Database<Schema>, path: P): DatabaseReference<At<Schema, P>>
+export function ref<T = any>(db: Database, path?: string): DatabaseReference<T>
+export function ref(db: Database, path?: string): DatabaseReference {
+  return new DatabaseReference(db, path === undefined ? [] : checkPath(path, []))
+}
+
+/** The location that a URL of this database names. */
+export function refFromURL<T = any>(db: Database, url: string): DatabaseReference<T> {
+  const { host, pathname } = new URL(url)
+  const own = db.store.target.host
+  if (host !== own) invalid(`${url} is not in the database at ${own}`)
+  return pathname === '/' ? ref(db) : ref(db, decodeURIComponent(pathname))
+}
+
+/** A location by its path below another one. */
+export function child<T, P extends string>(parent: DatabaseReference<T>, path: P): DatabaseReference<At<T, P>>
+export function child<T = any>(parent: DatabaseReference, path: string): DatabaseReference<T>
+export function child(parent: DatabaseReference, path: string): DatabaseReference {
+  return new DatabaseReference(parent.db, checkPath(path, parent.path))
+}

@@ -1,0 +1,61 @@
+import type { ServerValue } from '../core/node.js'
+
+type Any<T> = 0 extends 1 & T ? true : false
+
+/** The type at a path: `At<{rooms: Record<string, Room>}, 'rooms/r1/name'>`. */
+export type At<T, Path extends string> = string extends Path
+  ? any
+  : Any<T> extends true
+    ? any
+    : Path extends `/${infer Rest}`
+      ? At<T, Rest>
+      : Path extends `${infer Key}/${infer Rest}`
+        ? Rest extends ''
+          ? ChildOf<T, Key>
+          : At<ChildOf<T, Key>, Rest>
+        : Path extends ''
+          ? T
+          : ChildOf<T, Path>
+
+/** The type of one child; `never` if there can be none of that name. */
+export type ChildOf<T, Key extends string> = T extends null | undefined
+  ? never
+  : T extends readonly (infer Item)[]
+    ? Item
+    : Key extends keyof T
+      ? NonNullable<T[Key]>
+      : Key extends `${infer N extends number}`
+        ? N extends keyof T
+          ? NonNullable<T[N]>
+          : never
+        : never
+
+/** The type of any child. */
+export type Children<T> =
+  Any<T> extends true
+    ? any
+    : T extends readonly (infer Item)[]
+      ? Item
+      : T extends object
+        ? NonNullable<T[keyof T]>
+        : never
+
+/** What may be written where a T is read: server values, too, and null for nothing. */
+export type Writable<T> =
+  Any<T> extends true
+    ? any
+    :
+        | (T extends string | number | boolean
+            ? Widen<T> | (T extends number ? ServerValue : never)
+            : T extends object
+              ? { [K in keyof T]: Writable<T[K]> }
+              : T)
+        | null
+
+type Widen<T> = T
+
+/** What `update` may be given: some of the children, or deep paths. */
+export type Changes<T> =
+  Any<T> extends true
+    ? Record<string, any>
+    : { [K in keyof T]?: Writable<T[K]> } & { [path: `${string}/${string}`]: unknown }

@@ -1,0 +1,75 @@
+import { invalid } from '../core/errors.js'
+import type { ServerValue } from '../core/node.js'
+import { pushId } from '../core/pushid.js'
+import { child, type DatabaseReference, type Query } from './reference.js'
+import { DataSnapshot } from './snapshot.js'
+import type { Changes, Children, Writable } from './types.js'
+
+/** A new location, which is also a promise of its first write. */
+export interface ThenableReference<T = any>
+  extends DatabaseReference<T>,
+    Pick<Promise<DatabaseReference<T>>, 'then' | 'catch'> {
+  key: string
+  parent: DatabaseReference
+}
+
+type PriorityValue = string | number | null
+
+/** Reads once: from what listeners have, else from the server. */
+export async function get<T>(query: Query<T>): Promise<DataSnapshot<T>> {
+  const node = await query.db.store.get(query)
+  return new DataSnapshot(node, query.ref, query.params.index)
+}
+
+/** Replaces what is at a location; null deletes it. Resolves when the server has it. */
+export function set<T>(ref: DatabaseReference<T>, value: Writable<T>): Promise<void> {
+  return ref.db.store.set(ref.path, value)
+}
+
+/** Replaces value and priority. */
+export function setWithPriority<T>(
+  ref: DatabaseReference<T>,
+  value: Writable<T>,
+  priority: PriorityValue
+): Promise<void> {
+  return ref.db.store.set(ref.path, value, priority)
+}
+
+/** Replaces only the priority. */
+export function setPriority(ref: DatabaseReference, priority: PriorityValue): Promise<void> {
+  return ref.db.store.set([...ref.path, '.priority'], priority)
+}
+
+/** Deletes what is at a location. */
+export function remove(ref: DatabaseReference): Promise<void> {
+  return set(ref, null)
+}
+
+/** Replaces several children, or deeper paths `a/b`, all or none of them. */
+export function update<T>(ref: DatabaseReference<T>, values: Changes<T>): Promise<void> {
+  return ref.db.store.update(ref.path, values)
+}
+
+/** A child with a new key that sorts after all made before; writes `value` if given. */
+export function push<T>(
+  parent: DatabaseReference<T>,
+  value?: Writable<Children<T>>
+): ThenableReference<Children<T>> {
+  const key = pushId(parent.db.store.now())
+  const ref = child(parent, key) as DatabaseReference
+  const written = value === undefined || value === null ? Promise.resolve() : set(ref, value)
+  const promise = written.then(() => ref)
+  return Object.assign(child(parent, key), {
+    then: promise.then.bind(promise),
+    catch: promise.catch.bind(promise)
+  }) as ThenableReference
+}
+
+/** Stands for the time when the server carries out the write. */
+export const serverTimestamp = (): ServerValue => ({ '.sv': 'timestamp' })
+
+/** Stands for the number that is there then, plus `delta`. */
+export function increment(delta: number): ServerValue {
+  if (!Number.isFinite(delta)) invalid('increment needs a finite number')
+  return { '.sv': { increment: delta } }
+}

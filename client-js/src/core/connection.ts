@@ -1,0 +1,420 @@
+import { defaultSocket } from '#socket'
+import { type Answer, errorOf } from './errors.js'
+import { joiner, split } from './frames.js'
+import { hashNode } from './hash.js'
+import { log } from './log.js'
+import { queryId } from './params.js'
+import { formatPath, type Path, parsePath } from './path.js'
+import type { Event, Subscription } from './sync.js'
+
+/** What is needed of a WebSocket. */
+export type SocketLike = {
+  onopen: any
+  onmessage: any
+  onclose: any
+  onerror: any
+  send(text: string): void
+  close(): void
+}
+
+export type SocketClass = new (url: string) => SocketLike
+
+/** Returns the token to sign in with; after a refusal with `refresh`. */
+export type TokenProvider = (
+  refresh: boolean
+) => Promise<string | null | undefined> | string | null | undefined
+
+/** Where the server is and how to get there. */
+export interface Target {
+  host: string
+  secure: boolean
+  namespace: string
+  token?: TokenProvider
+  WebSocket?: SocketClass
+}
+
+/**
+ * - `offline`: not wanted, before first use or after `goOffline`
+ * - `connecting`, `connected`
+ * - `waiting`: for the next attempt
+ * - `refused`: the server told this client to go away
+ */
+export type ConnectionState = 'offline' | 'connecting' | 'connected' | 'waiting' | 'refused'
+
+/** What a connection tells. */
+export interface Handler {
+  push(path: Path, data: unknown, merge: boolean, tag?: number): void
+  events(path: Path, events: Event[]): void
+  clock(offset: number): void
+  connected(connected: boolean): void
+  state(state: ConnectionState, reason?: string): void
+}
+
+/** Requests that outlive a connection, in the order in which they are sent again. */
+type Kind = 'write' | 'disconnect' | 'get'
+const kinds: readonly Kind[] = ['write', 'disconnect', 'get']
+
+interface Request {
+  readonly kind: Kind
+  readonly action: string
+  readonly body: Record<string, unknown>
+  /** Lets the server recognize a write that it already has. */
+  readonly writeId?: string
+  readonly done: (answer: Answer) => void
+  sent?: boolean
+}
+
+const HANDSHAKE = 15_000
+const QUIET = 30_000 // without news: ask whether the server is there
+const GRACE = 10_000 // time for the answer
+const LONGEST_WAIT = 30_000
+const STABLE = 10_000 // a connection that lasted counts as a success
+
+/** Milliseconds that never go back. */
+const clock = () => performance.now()
+
+/**
+ * A Connection carries requests to the server and news from it. It finds out
+ * when the server is gone, comes back with random delays, and then repeats what
+ * is not answered: sign-in, listens (with the hash of what is known), writes.
+ */
+export class Connection {
+  state: ConnectionState = 'offline'
+  private socket?: SocketLike
+  private wanted = true // false after goOffline
+  private host?: string // where the server wants us to go
+  private session?: string
+  private features: readonly string[] = []
+  private attempt = 0 // counts up to invalidate what belongs to an older one
+  private attemptedAt = Number.NEGATIVE_INFINITY
+  private dueAt = 0 // the next attempt
+  private connectedAt = 0
+  private failures = 0
+  private refusals = 0 // of tokens in a row
+  private refresh = false
+  private heardAt = 0
+  private probing = false
+  private timer?: ReturnType<typeof setTimeout>
+  private requests = 0
+  private readonly answers = new Map<number, (answer: Answer) => void>()
+  private readonly listens = new Map<string, Map<string, Subscription>>() // by path, by id
+  private readonly pending = new Set<Request>()
+  private token?: string | null
+  private readonly closing = new AbortController()
+  private onSignIn?: (answer: Answer) => void
+
+  constructor(
+    readonly target: Target,
+    private readonly handler: Handler
+  ) {
+    const { signal } = this.closing
+    globalThis.addEventListener?.('online', this.wake, { signal })
+    globalThis.addEventListener?.('offline', this.drop, { signal })
+    globalThis.document?.addEventListener('visibilitychange', this.wake, { signal })
+  }
+
+  // ---- requests
+
+  listen(subscription: Subscription): void {
+    const path = formatPath(subscription.path)
+    const known = this.listens.get(path) ?? new Map()
+    this.listens.set(path, known.set(subscription.id, subscription))
+    if (this.state === 'connected') this.sendListen(subscription)
+    else this.hurry()
+  }
+
+  unlisten(path: Path, id: string, tag?: number): void {
+    const subscription = this.forget(formatPath(path), id)
+    if (!subscription || this.state !== 'connected') return
+    this.request('n', { p: formatPath(path), ...(tag && { q: subscription.query, t: tag }) })
+  }
+
+  private forget(path: string, id: string): Subscription | undefined {
+    const known = this.listens.get(path)
+    const subscription = known?.get(id)
+    known?.delete(id)
+    if (!known?.size) this.listens.delete(path)
+    return subscription
+  }
+
+  send(
+    kind: Kind,
+    action: string,
+    body: Record<string, unknown>,
+    done: (answer: Answer) => void,
+    writeId?: string
+  ): void {
+    const request: Request = { kind, action, body, done, writeId }
+    this.pending.add(request)
+    if (this.state === 'connected') this.sendPending(request)
+    else this.hurry()
+  }
+
+  // ---- being online
+
+  goOnline(): void {
+    this.wanted = true
+    this.failures = 0
+    if (!this.socket && this.state !== 'connecting') this.schedule(0)
+  }
+
+  goOffline(): void {
+    this.wanted = false
+    this.drop()
+    this.become('offline')
+  }
+
+  /** Goes offline for good. */
+  close(): void {
+    this.goOffline()
+    this.closing.abort()
+  }
+
+  /** Signs in with another token, or out. `onAnswer` hears what the server says. */
+  signIn(token: string | null, onAnswer?: (answer: Answer) => void): void {
+    this.token = token
+    this.onSignIn = onAnswer
+    if (this.state === 'connected') {
+      if (token) this.authenticate()
+      else this.request('unauth', {})
+    } else if (token) this.hurry()
+  }
+
+  // wake follows a sign that the network may be back, or the machine awake.
+  private readonly wake = (): void => {
+    if (globalThis.document?.hidden) return
+    if (this.state === 'connected') this.probe()
+    else {
+      this.failures = 0
+      if (this.state === 'waiting') this.hurry()
+    }
+  }
+
+  // hurry connects soon: the user does something that needs it.
+  private hurry(): void {
+    if (!this.wanted || (this.state !== 'offline' && this.state !== 'waiting')) return
+    const delay = Math.max(0, this.attemptedAt + 1000 * (1 + Math.random()) - clock())
+    if (this.state === 'offline' || clock() + delay < this.dueAt) this.schedule(delay)
+  }
+
+  private schedule(delay: number): void {
+    clearTimeout(this.timer)
+    this.become('waiting')
+    this.dueAt = clock() + delay
+    this.timer = setTimeout(() => this.connect(), delay)
+  }
+
+  private become(state: ConnectionState, reason?: string): void {
+    if (this.state === state) return
+    this.state = state
+    this.handler.state(state, reason)
+  }
+
+  private async connect(): Promise<void> {
+    const attempt = ++this.attempt
+    this.attemptedAt = clock()
+    this.become('connecting')
+    this.timer = setTimeout(this.drop, HANDSHAKE)
+    const refresh = this.refresh
+    this.refresh = false
+    const { target } = this
+    try {
+      const token = target.token ? await target.token(refresh) : this.token
+      if (attempt !== this.attempt) return
+      this.token = token
+      this.open(target)
+    } catch {
+      if (attempt === this.attempt) this.drop()
+    }
+  }
+
+  private open(target: Target): void {
+    const Socket = target.WebSocket ?? defaultSocket()
+    const host = this.host ?? target.host
+    const session = this.session ? `&ls=${this.session}` : ''
+    const namespace = target.namespace && `&ns=${target.namespace}`
+    const socket = new Socket(`${target.secure ? 'wss' : 'ws'}://${host}/.ws?v=5${namespace}${session}`)
+    const receive = joiner(text => {
+      log('receive', text)
+      this.receive(JSON.parse(text))
+    })
+    socket.onmessage = (event: MessageEvent) => {
+      this.heardAt = Date.now()
+      this.probing = false
+      receive(String(event.data))
+    }
+    socket.onclose = socket.onerror = this.drop
+    this.socket = socket as SocketLike
+  }
+
+  /** Ends this connection or the attempt, and thinks of the next one. */
+  private readonly drop = (): void => {
+    const { socket, state } = this
+    if (state === 'waiting' || state === 'connecting' || state === 'connected') {
+      this.attempt++
+      clearTimeout(this.timer)
+      this.socket = undefined
+      if (socket) {
+        // A socket of Node reports the end of an attempt as an error.
+        socket.onopen = socket.onmessage = socket.onclose = null
+        socket.onerror = () => {}
+        socket.close()
+      }
+      this.answers.clear()
+      if (this.wanted) this.retry()
+      else this.become('offline')
+      if (state === 'connected') this.lost()
+    }
+  }
+
+  private retry(): void {
+    if (this.state === 'connected' && clock() - this.connectedAt > STABLE) this.failures = 0
+    const longest = Math.min(LONGEST_WAIT, 500 * 2 ** this.failures++)
+    this.schedule(this.refusals > 2 ? LONGEST_WAIT : Math.random() * longest)
+  }
+
+  private lost(): void {
+    for (const request of [...this.pending]) {
+      // Nobody knows whether a conditional write was done, so it fails.
+      if (request.sent && 'h' in request.body) {
+        this.pending.delete(request)
+        request.done({ s: 'disconnect' })
+      }
+      request.sent = false
+    }
+    this.handler.connected(false)
+  }
+
+  // ---- liveness
+
+  private watch(after: number): void {
+    clearTimeout(this.timer)
+    this.timer = setTimeout(() => {
+      // By the wall clock, which also counts the time asleep.
+      const silent = Date.now() - this.heardAt
+      if (silent < QUIET && silent >= 0 && !this.probing) this.watch(QUIET - silent)
+      else if (this.probing) this.drop()
+      else this.probe()
+    }, after)
+  }
+
+  private probe(): void {
+    this.probing = true
+    this.write({ t: 'c', d: { t: 'p', d: {} } })
+    this.watch(GRACE)
+  }
+
+  // ---- messages
+
+  private write(message: object): void {
+    const text = JSON.stringify(message)
+    log('send', text)
+    for (const piece of split(text)) this.socket!.send(piece)
+  }
+
+  private request(action: string, body: object, done?: (answer: Answer) => void): void {
+    const id = ++this.requests
+    if (done) this.answers.set(id, done)
+    this.write({ t: 'd', d: { r: id, a: action, b: body } })
+  }
+
+  private receive({ t, d }: { t: string; d: any }): void {
+    if (t === 'c') this.control(d)
+    else if ('r' in d) {
+      const done = this.answers.get(d.r)
+      this.answers.delete(d.r)
+      done?.(d.b)
+    } else if (d.a) this.push(d.a, d.b)
+  }
+
+  private control({ t, d }: { t: string; d: any }): void {
+    if (t === 'h') this.ready(d)
+    else if (t === 'r') {
+      this.host = d
+      this.failures = 0
+      this.drop()
+      if (this.wanted) this.schedule(0)
+    } else if (t === 's') {
+      this.wanted = false
+      this.drop()
+      this.become('refused', d)
+    }
+  }
+
+  private ready({ ts, s, h, f }: { ts: number; s: string; h?: string; f?: string[] }): void {
+    this.session = s
+    this.features = f ?? []
+    // Local servers name the address they listen on, which may not be ours.
+    if (h && this.target.secure) this.host = h
+    this.connectedAt = clock()
+    this.watch(QUIET)
+    this.handler.clock(ts - Date.now())
+    this.authenticate()
+    for (const known of [...this.listens.values()]) known.forEach(s => this.sendListen(s))
+    for (const kind of kinds) {
+      for (const request of [...this.pending]) if (request.kind === kind) this.sendPending(request)
+    }
+    this.become('connected')
+    this.handler.connected(true)
+  }
+
+  private authenticate(): void {
+    const { token } = this
+    if (!token) return
+    this.request(isJWT(token) ? 'auth' : 'gauth', { cred: token }, answer => {
+      if (token !== this.token) return
+      if (answer.s === 'ok') this.refusals = 0
+      else this.revoked(answer.s)
+      this.onSignIn?.(answer)
+      this.onSignIn = undefined
+    })
+  }
+
+  // revoked comes back with a fresh token.
+  private revoked(status: string): void {
+    this.refresh = true
+    if (status !== 'expired_token') this.refusals++
+    this.drop()
+  }
+
+  private sendListen(subscription: Subscription): void {
+    const { path, tag, query, id } = subscription
+    const place = formatPath(path)
+    const body = { p: place, ...(tag && { q: query, t: tag }), h: hashNode(subscription.cached()) }
+    this.request('q', body, answer => {
+      // It may have been removed, and even made anew, in the meantime.
+      if (this.listens.get(place)?.get(id) !== subscription) return
+      if (answer.s !== 'ok') this.forget(place, id)
+      this.finish(subscription, answer)
+    })
+  }
+
+  private finish(subscription: Subscription, answer: Answer): void {
+    const { path } = subscription
+    const error = answer.s === 'ok' ? undefined : errorOf(answer, formatPath(path))
+    this.handler.events(path, subscription.done(answer.s, error))
+  }
+
+  private sendPending(request: Request): void {
+    const { action, body, writeId } = request
+    request.sent = true
+    const numbered = writeId && this.features.includes('w') ? { ...body, w: writeId } : body
+    this.request(action, numbered, answer => {
+      this.pending.delete(request)
+      request.done(answer)
+    })
+  }
+
+  private push(action: string, body: any): void {
+    if (action === 'd' || action === 'm') {
+      this.handler.push(parsePath(body.p), body.d, action === 'm', body.t)
+    } else if (action === 'c') {
+      const id = body.q ? body.q.map(queryId).join('$') : 'default'
+      const subscription = this.forget(formatPath(parsePath(body.p)), id)
+      if (subscription) this.finish(subscription, { s: 'permission_denied', rule: body.rule })
+    } else if (action === 'ac') this.revoked(body.s)
+  }
+}
+
+// A credential of three parts is a token of a user; others are secrets.
+const isJWT = (token: string): boolean => token.split('.').length === 3

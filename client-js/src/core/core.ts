@@ -1,0 +1,182 @@
+import { withPath } from './change.js'
+import { Connection, type ConnectionState, type Target } from './connection.js'
+import { type Answer, errorOf } from './errors.js'
+import { EventQueue, guard } from './events.js'
+import { EMPTY, leaf, type Node, nodeFromJSON, type Priority } from './node.js'
+import { cover, overlay } from './overlay.js'
+import { loadsAll, wireQuery } from './params.js'
+import { formatPath, type Path, parsePath } from './path.js'
+import { estimate } from './servervalue.js'
+import type { LiveStore } from './store.js'
+import { type Listener, type Selection, type Spec, SyncTree } from './sync.js'
+import { checkPriority, checkUpdate, checkValue } from './validate.js'
+import type { Write } from './writes.js'
+
+/** Transactions, once one was started. */
+export interface Transactions {
+  /** Ends those that a write at `path` gets in the way of. */
+  abort(path: Path): Path
+  /** Runs those again that depend on `path`; returns all they may have changed. */
+  rerun(path: Path): Path
+}
+
+/** A Core is one database as this client sees it. */
+export class Core implements LiveStore {
+  readonly queue = new EventQueue()
+  readonly sync: SyncTree
+  readonly connection: Connection
+  readonly states = new Set<(state: ConnectionState, reason?: string) => void>()
+  transactions?: Transactions
+  /** Runs when a connection is lost. */
+  onLost?: () => void
+  private info = EMPTY
+  private readonly infoSync: SyncTree
+  private writeIds = 0
+
+  constructor(readonly target: Target) {
+    this.connection = new Connection(target, {
+      push: (path, data, merge, tag) => this.receive(path, data, merge, tag),
+      events: (path, events) => this.queue.raise(path, events),
+      clock: offset => this.tell('serverTimeOffset', offset),
+      connected: connected => {
+        this.tell('connected', connected)
+        if (!connected) this.onLost?.()
+      },
+      state: (state, reason) => {
+        for (const f of [...this.states]) guard(() => f(state, reason))
+      }
+    })
+    this.sync = new SyncTree({
+      listen: subscription => {
+        this.connection.listen(subscription)
+        return []
+      },
+      unlisten: (path, id, tag) => this.connection.unlisten(path, id, tag)
+    })
+    this.infoSync = new SyncTree({
+      listen: ({ path, done }) => {
+        const node = this.info.at(path)
+        if (node.empty) return []
+        setTimeout(() => done('ok'))
+        return this.infoSync.set(path, node)
+      },
+      unlisten: () => {}
+    })
+    this.tell('connected', false)
+  }
+
+  /** The time by the clock of the server. */
+  now(): number {
+    return Date.now() + (Number(this.info.at(parsePath('.info/serverTimeOffset')).value) || 0)
+  }
+
+  nextWriteId(): number {
+    return ++this.writeIds
+  }
+
+  // ---- listening and reading
+
+  listen(spec: Spec, listener: Listener): void {
+    this.queue.raise(spec.path, this.treeOf(spec).add(spec, listener), true)
+  }
+
+  unlisten(spec: Spec, which: Selection): void {
+    this.queue.raise(spec.path, this.treeOf(spec).remove(spec, which), true)
+  }
+
+  async get(spec: Spec): Promise<Node> {
+    const { path, params } = spec
+    const cached = this.sync.cached(spec)
+    if (cached) return cached
+    const answer = await new Promise<Answer>(done => {
+      this.connection.send('get', 'g', { p: formatPath(path), q: wireQuery(params) }, done)
+    })
+    if (answer.s !== 'ok') throw errorOf(answer)
+    const node = nodeFromJSON(answer.d)
+    // Listeners that wait for the same data need not wait longer.
+    const tag = this.sync.tagOf(spec)
+    if (tag || loadsAll(params)) this.queue.raise(path, this.sync.set(path, node, tag))
+    return node
+  }
+
+  // ---- writing
+
+  /** Replaces what is at `path`. */
+  set(path: Path, value: unknown, priority: Priority = null): Promise<void> {
+    checkPriority(priority)
+    checkValue(value, path)
+    const node = nodeFromJSON(value, priority)
+    const shown = this.estimate(node, path)
+    return this.submit({ path, merge: false, changes: [[path, shown]] }, node.toJSON(true), [path])
+  }
+
+  /** Replaces what is at several paths below `path`. */
+  update(path: Path, values: object): Promise<void> {
+    checkUpdate(values, path)
+    const paths = Object.keys(values).map(key => [...path, ...parsePath(key)])
+    if (!paths.length) return Promise.resolve()
+    const changes = Object.values(values).map((value, i) => {
+      const at = paths[i]!
+      return [at, this.estimate(nodeFromJSON(value), at)] as const
+    })
+    return this.submit({ path, merge: true, changes }, values, paths)
+  }
+
+  /** What the server will probably make of `node` at `path`. */
+  estimate(node: Node, path: Path): Node {
+    return estimate(node, this.now(), relative => this.sync.latest([...path, ...relative]))
+  }
+
+  /** Shows a write, sends it, and settles it when the server has answered. */
+  submit(
+    write: Pick<Write, 'path' | 'merge' | 'changes'>,
+    json: unknown,
+    affected: readonly Path[],
+    writeId?: string
+  ): Promise<void> {
+    const { path, merge } = write
+    const id = this.nextWriteId()
+    this.queue.add(this.sync.write({ ...write, id, visible: true }))
+    const result = new Promise<void>((resolve, reject) => {
+      const done = (answer: Answer) => {
+        const ok = answer.s === 'ok'
+        const events = this.sync.settle(id, !ok)
+        this.queue.raise(merge && events.length ? this.rerun(path) : path, events)
+        if (ok) resolve()
+        else reject(errorOf(answer))
+      }
+      this.connection.send('write', merge ? 'm' : 'p', { p: formatPath(path), d: json }, done, writeId)
+    })
+    let last = path
+    for (const at of affected) this.rerun((last = this.transactions?.abort(at) ?? at))
+    this.queue.raise(merge ? path : last)
+    return result
+  }
+
+  private rerun(path: Path): Path {
+    return this.transactions?.rerun(path) ?? path
+  }
+
+  // ---- news
+
+  private receive(path: Path, data: unknown, merge: boolean, tag?: number): void {
+    const content = overlay(merge ? undefined : nodeFromJSON(data))
+    if (merge) {
+      for (const [key, value] of Object.entries(data as object))
+        cover(content, parsePath(key), nodeFromJSON(value))
+    }
+    const events = this.sync.news({ type: merge ? 'merge' : 'set', tagged: !!tag, path, data: content }, tag)
+    this.queue.raise(events.length ? this.rerun(path) : path, events)
+  }
+
+  // tell sets a value below .info.
+  private tell(key: string, value: string | number | boolean): void {
+    const path = ['.info', key]
+    this.info = withPath(this.info, path, leaf(value))
+    this.queue.raise(path, this.infoSync.set(path, leaf(value)))
+  }
+
+  private treeOf({ path }: Spec): SyncTree {
+    return path[0] === '.info' ? this.infoSync : this.sync
+  }
+}

@@ -1,0 +1,33 @@
+/** Every rejection of this package is a DogwoodError; switch on `code`. */
+export class DogwoodError extends Error {
+  override readonly name = 'DogwoodError'
+
+  constructor(
+    /** In capitals, as `PERMISSION_DENIED`. */
+    readonly code: string,
+    message: string,
+    /** The rule that refused, as `/rooms/$room/.read`, if the server tells. */
+    readonly rule?: string
+  ) {
+    super(message)
+  }
+}
+
+/** The answer of the server to a request. */
+export interface Answer {
+  readonly s: string
+  readonly d?: unknown
+  readonly rule?: string
+}
+
+/** The error for an answer that is not "ok"; `path` is that of a listen. */
+export function errorOf({ s, d, rule }: Answer, path?: string): DogwoodError {
+  const code = s.toUpperCase()
+  const text = path ? `${s} at ${path}` : code
+  return new DogwoodError(code, d && typeof d === 'string' ? `${text}: ${d}` : text, rule)
+}
+
+/** Throws an Error for a wrong argument. */
+export function invalid(message: string): never {
+  throw new Error(message)
+}

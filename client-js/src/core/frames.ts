@@ -1,0 +1,33 @@
+const PIECE = 16384
+
+/** The WebSocket messages that carry `text`: itself, or a count and its pieces. */
+export function split(text: string): string[] {
+  if (text.length <= PIECE) return [text]
+  const pieces: string[] = []
+  for (let at = 0; at < text.length; ) {
+    let end = at + PIECE
+    // A character of two units must not be cut, or it is lost on the way.
+    if (/[\ud800-\udbff]/.test(text[end - 1] ?? '')) end--
+    pieces.push(text.slice(at, end))
+    at = end
+  }
+  return [String(pieces.length), ...pieces]
+}
+
+/** Puts the messages made by `split` together again. */
+export function joiner(deliver: (text: string) => void): (message: string) => void {
+  let missing = 0
+  let text = ''
+  return message => {
+    if (missing) {
+      text += message
+      if (--missing) return
+      message = text
+      text = ''
+    } else if (/^\d{1,6}$/.test(message)) {
+      missing = Number(message)
+      return
+    }
+    deliver(message)
+  }
+}

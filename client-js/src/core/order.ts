@@ -1,0 +1,50 @@
+import { equals } from './change.js'
+import { compareKeys } from './key.js'
+import type { Entry, Node, Scalar } from './node.js'
+import type { Path } from './path.js'
+
+/** What an index sorts by: a scalar, null for nothing, or a node with children. */
+export type Sortable = Scalar | Node | null
+
+/** An order of siblings. `id` is how queries name it on the wire. */
+export interface Index {
+  readonly id: string
+  of(node: Node): Sortable
+}
+
+const ranks: Record<string, number> = { boolean: 1, number: 2, string: 3, object: 4 }
+
+const rank = (value: Sortable): number => (value === null ? 0 : ranks[typeof value]!)
+
+/**
+ * Orders values: null, false, true, numbers, strings by UTF-16 code unit,
+ * objects. Any two objects are equal.
+ */
+export function compareValues(a: Sortable, b: Sortable): number {
+  const order = rank(a) - rank(b)
+  if (order || rank(a) > 3) return order
+  return a! < b! ? -1 : a! > b! ? 1 : 0
+}
+
+/** Orders children by what `index` sorts by, ties by key. */
+export function compareEntries(index: Index, a: Entry, b: Entry): number {
+  return compareValues(index.of(a[1]), index.of(b[1])) || compareKeys(a[0], b[0])
+}
+
+const sortable = (node: Node): Sortable => node.value ?? (node.empty ? null : node)
+
+export const KEY: Index = { id: '.key', of: () => null }
+export const VALUE: Index = { id: '.value', of: sortable }
+export const PRIORITY: Index = { id: '.priority', of: node => node.priority }
+
+/** The order by the value at `path` below each child. */
+export const childIndex = (path: Path): Index => ({
+  id: path.join('/'),
+  of: node => sortable(node.at(path))
+})
+
+/** Reports whether a change of a child counts as a move in this order. */
+export function isMove(index: Index, before: Node, after: Node): boolean {
+  if (index === VALUE) return !equals(before, after)
+  return compareValues(index.of(before), index.of(after)) !== 0
+}

@@ -1,0 +1,20 @@
+import type { Target } from './connection.js'
+import type { Node, Priority } from './node.js'
+import type { Path } from './path.js'
+import type { Listener, Selection, Spec } from './sync.js'
+
+/** What references work on: a realtime connection, or requests over HTTP. */
+export interface Store {
+  readonly target: Target
+  /** The time by the clock of the server, as far as known. */
+  now(): number
+  get(spec: Spec): Promise<Node>
+  set(path: Path, value: unknown, priority?: Priority): Promise<void>
+  update(path: Path, values: object): Promise<void>
+}
+
+/** A store that knows of changes. */
+export interface LiveStore extends Store {
+  listen(spec: Spec, listener: Listener): void
+  unlisten(spec: Spec, which: Selection): void
+}

@@ -1,0 +1,348 @@
+import { withChild } from './change.js'
+import { EMPTY, type Node } from './node.js'
+import { cover, type Overlay, overlay, sortedKids } from './overlay.js'
+import { loadsAll, type Params, queryId, wireQuery } from './params.js'
+import { isWithin, type Path } from './path.js'
+import { type Change, type EventType, forChild, type Operation, View } from './view.js'
+import { type Write, Writes } from './writes.js'
+
+/** What is listened to: a location, and which part of it in which order. */
+export interface Spec {
+  readonly path: Path
+  readonly params: Params
+}
+
+/** Someone who wants to hear of one kind of event. */
+export interface Listener {
+  readonly type: EventType
+  /** The function that the user passed; `off` finds listeners by it. */
+  readonly callback: unknown
+  next(change: Change, spec: Spec): void
+  error?(error: Error): void
+}
+
+/** A call that is due, and the location that it is about. */
+export interface Event {
+  readonly path: Path
+  run(): void
+}
+
+/** Selects listeners; an absent field matches all. */
+export interface Selection {
+  readonly listener?: Listener
+  readonly type?: EventType
+  readonly callback?: unknown
+}
+
+/** A listen as the server knows it. */
+export interface Subscription {
+  readonly path: Path
+  readonly id: string
+  /** Undefined for the whole location. */
+  readonly query?: object
+  readonly tag?: number
+  readonly spec: Spec
+  /** What was loaded so far. */
+  cached(): Node
+  done(status: string, error?: Error): Event[]
+}
+
+/** Where the data of listens comes from. */
+export interface Provider {
+  listen(subscription: Subscription): Event[]
+  unlisten(path: Path, id: string, tag?: number): void
+}
+
+interface Tracked {
+  readonly spec: Spec
+  readonly id: string
+  readonly tag?: number
+  readonly view: View
+  listeners: Listener[]
+}
+
+interface Point {
+  readonly views: Map<string, Tracked>
+  readonly kids: Map<string, Point>
+}
+
+const point = (): Point => ({ views: new Map(), kids: new Map() })
+
+const idOf = (spec: Spec): string => queryId(wireQuery(spec.params))
+
+let tags = 0
+
+/**
+ * A SyncTree keeps the views of all listeners, and the pending writes. It turns
+ * what the user does and what the server says into events, and sees to it that
+ * the server is listened to exactly where that is needed.
+ */
+export class SyncTree {
+  readonly writes = new Writes()
+  private readonly root = point()
+  private readonly tagged = new Map<number, Tracked>()
+
+  constructor(private readonly provider: Provider) {}
+
+  // ---- news
+
+  /** News for all views above and below its path, or for that with the tag. */
+  news(op: Operation, tag?: number): Event[] {
+    if (!tag) return this.visit(op)
+    const tracked = this.tagged.get(tag)
+    const at = tracked?.spec.path
+    if (!at || !isWithin(op.path, at)) return []
+    return tell(tracked, { ...op, path: op.path.slice(at.length) }, null)
+  }
+
+  /** The server has `node` at `path`. */
+  set(path: Path, node: Node, tag?: number): Event[] {
+    return this.news({ type: 'set', path, data: overlay(node), tagged: !!tag }, tag)
+  }
+
+  // ---- writes
+
+  /** Notes a write and shows it. */
+  write(write: Write): Event[] {
+    this.writes.add(write)
+    if (!write.visible) return []
+    return this.visit({
+      type: write.merge ? 'merge' : 'set',
+      local: true,
+      path: write.path,
+      data: changesOf(write)
+    })
+  }
+
+  /** Ends a write: the server has taken it, or it is undone. */
+  settle(id: number, undone: boolean): Event[] {
+    const write = this.writes.remove(id)
+    if (!write) return []
+    const data = write.merge ? changesOf(write) : overlay(EMPTY)
+    return this.visit({ type: undone ? 'revert' : 'ack', path: write.path, data })
+  }
+
+  /** What is at `path` as far as known, with all writes but `except`. */
+  latest(path: Path, except: readonly number[] = []): Node {
+    return this.writes.latest(path, this.known(path), except)
+  }
+
+  /** What a read can be answered with at once, or null. */
+  cached(spec: Spec): Node | null {
+    const view = this.find(spec.path)?.views.get(idOf(spec))?.view
+    const known = view ? null : this.known(spec.path)
+    const { shown } = view ?? new View(spec.params, spec.path, this.writes, known ?? EMPTY, !!known)
+    return shown.full ? shown.node : null
+  }
+
+  /** The tag of a query that is listened to. */
+  tagOf(spec: Spec): number | undefined {
+    return this.find(spec.path)?.views.get(idOf(spec))?.tag
+  }
+
+  // ---- listeners
+
+  add(spec: Spec, listener: Listener): Event[] {
+    const { path, params } = spec
+    let at = this.root
+    let known: Node | null = null
+    let covered = false
+    for (const [i, key] of path.entries()) {
+      known ??= knownAt(at, path.slice(i))
+      covered ||= !!wholeView(at)
+      let kid = at.kids.get(key)
+      if (!kid) at.kids.set(key, (kid = point()))
+      at = kid
+    }
+    covered ||= !!wholeView(at)
+    known ??= knownAt(at, [])
+    const id = idOf(spec)
+    const exists = loadsAll(params) ? wholeView(at) : at.views.get(id)
+    let tracked = at.views.get(id)
+    if (!tracked) {
+      const view = new View(params, path, this.writes, known ?? fromKids(at), !!known)
+      tracked = { spec, id, view, listeners: [], tag: loadsAll(params) ? undefined : ++tags }
+      at.views.set(id, tracked)
+      if (tracked.tag) this.tagged.set(tracked.tag, tracked)
+    }
+    tracked.listeners.push(listener)
+    const events = eventsOf(tracked, tracked.view.initial(), [listener])
+    if (exists || covered) return events
+    events.push(...this.provider.listen(this.subscription(tracked)))
+    if (!tracked.tag) for (const below of heads(at, true)) this.stop(below)
+    return events
+  }
+
+  /**
+   * Removes listeners of a query; for the plain location, of all its queries.
+   * With an error, they are told. Not more than one if a listener or callback is given.
+   */
+  remove(spec: Spec, which: Selection = {}, error?: Error): Event[] {
+    const { path } = spec
+    const at = this.find(path)
+    const id = idOf(spec)
+    if (!at) return []
+    const events: Event[] = []
+    const hadWhole = wholeView(at)
+    const gone: Tracked[] = []
+    for (const tracked of [...at.views.values()]) {
+      if (id !== 'default' && tracked.id !== id) continue
+      events.push(...drop(tracked, which, error))
+      if (tracked.listeners.length) continue
+      at.views.delete(tracked.id)
+      if (tracked.tag) {
+        this.tagged.delete(tracked.tag)
+        gone.push(tracked)
+      }
+    }
+    const lostWhole = hadWhole && !wholeView(at)
+    let over = this.root
+    let covered = !!wholeView(over)
+    for (const key of path) covered ||= !!wholeView((over = over.kids.get(key)!))
+    if (!covered) {
+      if (lostWhole) for (const below of heads(at, false)) this.provider.listen(this.subscription(below))
+      if (!error) {
+        if (lostWhole) this.provider.unlisten(path, 'default')
+        else for (const tracked of gone) this.stop(tracked)
+      }
+    }
+    this.prune(path)
+    return events
+  }
+
+  private stop({ spec, tag, id }: Tracked): void {
+    this.provider.unlisten(spec.path, tag ? id : 'default', tag)
+  }
+
+  private subscription(tracked: Tracked): Subscription {
+    const { spec, tag, view } = tracked
+    const { path } = spec
+    return {
+      path,
+      spec,
+      tag,
+      id: tag ? tracked.id : 'default',
+      query: tag ? wireQuery(spec.params) : undefined,
+      cached: () => view.server.node,
+      done: (status, error) => {
+        if (status !== 'ok') return this.remove(spec, {}, error)
+        return this.news({ type: 'listened', path }, tag)
+      }
+    }
+  }
+
+  // ---- the tree of views
+
+  private find(path: Path): Point | undefined {
+    let at: Point | undefined = this.root
+    for (const key of path) at = at?.kids.get(key)
+    return at
+  }
+
+  // known is what the server has at `path`, if some view holds all of it.
+  private known(path: Path): Node | null {
+    let at: Point | undefined = this.root
+    for (let i = 0; at && i <= path.length; i++) {
+      const node = knownAt(at, path.slice(i))
+      if (node) return node
+      at = at.kids.get(path[i]!)
+    }
+    return null
+  }
+
+  private prune(path: Path): void {
+    for (; path.length; path = path.slice(0, -1)) {
+      const { views, kids } = this.find(path)!
+      if (views.size || kids.size) return
+      this.find(path.slice(0, -1))!.kids.delete(path.at(-1)!)
+    }
+  }
+
+  // visit tells all views above and below op.path, the deepest first.
+  private visit(op: Operation, at: Point = this.root, known?: Node | null): Event[] {
+    known ??= knownAt(at, [])
+    const events: Event[] = []
+    const front = op.path[0]
+    const kid = front !== undefined && at.kids.get(front)
+    const kids: [string, Point][] = kid ? [[front as string, kid]] : op.path.length ? [] : sortedKids(at.kids)
+    for (const [key, kid] of kids) {
+      const below = forChild(op, key)
+      if (below) events.push(...this.visit(below, kid, known?.child(key)))
+    }
+    for (const tracked of at.views.values()) events.push(...tell(tracked, op, known))
+    return events
+  }
+}
+
+function changesOf(write: Write): Overlay {
+  const data = overlay()
+  for (const [path, node] of write.changes) cover(data, path.slice(write.path.length), node)
+  return data
+}
+
+// A view that loads the whole location, whatever its order.
+function wholeView(at: Point): Tracked | undefined {
+  for (const tracked of at.views.values()) if (loadsAll(tracked.spec.params)) return tracked
+  return undefined
+}
+
+function knownAt(at: Point, path: Path): Node | null {
+  for (const { view } of at.views.values()) {
+    const node = view.known(path)
+    if (node) return node
+  }
+  return null
+}
+
+// fromKids puts together what listens below a location have loaded.
+function fromKids(at: Point): Node {
+  let node = EMPTY
+  for (const [key, kid] of sortedKids(at.kids)) {
+    const child = knownAt(kid, [])
+    if (child) node = withChild(node, key, child)
+  }
+  return node
+}
+
+// heads returns the views that the server would have to be asked for, if
+// nothing above them were listened to; without those of `at` itself that load
+// all, if `proper`.
+function heads(at: Point, proper: boolean): Tracked[] {
+  const whole = !proper && wholeView(at)
+  if (whole) return [whole]
+  const list = [...at.views.values()].filter(tracked => tracked.tag)
+  for (const [, kid] of sortedKids(at.kids)) list.push(...heads(kid, false))
+  return list
+}
+
+function tell(tracked: Tracked, op: Operation, known: Node | null): Event[] {
+  return eventsOf(tracked, tracked.view.apply(op, known), tracked.listeners)
+}
+
+function eventsOf({ spec }: Tracked, changes: readonly Change[], listeners: readonly Listener[]): Event[] {
+  const events: Event[] = []
+  for (const change of changes) {
+    for (const listener of listeners) {
+      if (listener.type === change.type)
+        events.push({ path: spec.path, run: () => listener.next(change, spec) })
+    }
+  }
+  return events
+}
+
+function drop(tracked: Tracked, which: Selection, error?: Error): Event[] {
+  const { listener, type, callback } = which
+  const one = !!(listener || callback)
+  const gone: Listener[] = []
+  tracked.listeners = tracked.listeners.filter(candidate => {
+    const matches =
+      !(one && gone.length) &&
+      (!listener || candidate === listener) &&
+      (!type || candidate.type === type) &&
+      (!callback || candidate.callback === callback)
+    if (matches) gone.push(candidate)
+    return !matches
+  })
+  if (!error) return []
+  return gone.flatMap(l => (l.error ? [{ path: tracked.spec.path, run: () => l.error!(error) }] : []))
+}

@@ -1,0 +1,244 @@
+import { withPath } from './change.js'
+import type { Core, Transactions as Hook } from './core.js'
+import { type Answer, DogwoodError } from './errors.js'
+import { guard } from './events.js'
+import { hashNode } from './hash.js'
+import { EMPTY, type Node, nodeFromJSON } from './node.js'
+import { formatPath, isWithin, overlaps, type Path } from './path.js'
+import { estimate } from './servervalue.js'
+import type { Event } from './sync.js'
+import { checkValue } from './validate.js'
+
+/** After so many refusals the hashes of client and server probably never agree. */
+const MAX_TRIES = 25
+
+/**
+ * - `run`: has made a value, which is not sent
+ * - `sent`: waits for the answer; `doomed`: the same, but a write came between
+ * - `failed`: to be removed, for `reason`
+ */
+type Status = 'run' | 'sent' | 'doomed' | 'failed'
+
+interface Transaction {
+  readonly path: Path
+  readonly update: (value: any) => unknown
+  readonly visible: boolean
+  readonly done: (error: Error | null, node: Node, committed: boolean) => void
+  /** Ends the listen that keeps the value at `path` up to date. */
+  readonly unwatch: () => void
+  status: Status
+  reason: Answer
+  tries: number
+  writeId: number
+  input: Node
+  output: Node // with server values
+  shown: Node // with estimates for them
+}
+
+/** What an update function made: nothing if it gave up. */
+type Outcome = { node: Node } | { error: Error } | undefined
+
+/**
+ * Transactions run update functions, send what they made on condition that
+ * nothing has changed, and run them again if something had. Those that lie
+ * above or below each other are sent as one.
+ */
+export class Transactions implements Hook {
+  private list: Transaction[] = []
+
+  constructor(private readonly core: Core) {}
+
+  start(t: Pick<Transaction, 'path' | 'update' | 'visible' | 'done' | 'unwatch'>): void {
+    const { core } = this
+    const transaction: Transaction = {
+      ...t,
+      status: 'run',
+      reason: { s: '' },
+      tries: 0,
+      writeId: 0,
+      input: EMPTY,
+      output: EMPTY,
+      shown: EMPTY
+    }
+    const outcome = this.compute(transaction, [])
+    if (!outcome || 'error' in outcome) {
+      t.unwatch()
+      t.done(outcome?.error ?? null, transaction.input, false)
+      return
+    }
+    this.list.push(transaction)
+    core.queue.raise(t.path, this.show(transaction))
+    this.sendReady()
+  }
+
+  abort(path: Path): Path {
+    const affected = this.top(path)
+    const depth = (t: Transaction) => (t.path.length <= path.length ? -t.path.length : t.path.length)
+    const touched = this.list.filter(t => overlaps(t.path, path)).sort((a, b) => depth(a) - depth(b))
+    for (const group of groups(touched)) this.abortAll(group)
+    return affected
+  }
+
+  rerun(changed: Path): Path {
+    const path = this.top(changed)
+    const queue = this.below(path)
+    if (!queue.length) return path
+    const { core } = this
+    const except = queue.filter(t => t.status === 'run').map(t => t.writeId)
+    const callbacks: (() => void)[] = []
+    for (const t of queue) {
+      const events = this.rerunOne(t, except, callbacks)
+      core.queue.raise(path, events)
+    }
+    callbacks.forEach(guard)
+    this.sendReady()
+    return path
+  }
+
+  // rerunOne runs a transaction again, or ends it.
+  private rerunOne(t: Transaction, except: number[], callbacks: (() => void)[]): Event[] {
+    if (t.status === 'sent' || t.status === 'doomed') return []
+    if (t.status === 'run' && t.tries >= MAX_TRIES) this.fail(t, { s: 'maxretry' })
+    let error: Error | null = null
+    if (t.status === 'run') {
+      const outcome = this.compute(t, except)
+      if (outcome && 'node' in outcome) {
+        const old = t.writeId
+        except.splice(except.indexOf(old), 1)
+        return [...this.show(t), ...this.core.sync.settle(old, true)]
+      }
+      error = outcome ? outcome.error : null
+    } else error = reasonOf(t)
+    this.list.splice(this.list.indexOf(t), 1)
+    setTimeout(t.unwatch)
+    callbacks.push(() => t.done(error, t.input, false))
+    return this.core.sync.settle(t.writeId, true)
+  }
+
+  // compute calls the update function with what is there now.
+  private compute(t: Transaction, except: readonly number[]): Outcome {
+    const { core } = this
+    t.input = core.sync.latest(t.path, except)
+    try {
+      const value = t.update(t.input.toJSON())
+      if (value === undefined) return undefined
+      checkValue(value, t.path)
+      const explicit = typeof value === 'object' && value !== null && '.priority' in value
+      t.output = nodeFromJSON(value, explicit ? null : t.input.priority)
+      t.shown = estimate(t.output, core.now(), path => t.input.at(path))
+      return { node: t.output }
+    } catch (error) {
+      return { error: error as Error }
+    }
+  }
+
+  private show(t: Transaction): Event[] {
+    const { core } = this
+    t.writeId = core.nextWriteId()
+    return core.sync.write({
+      id: t.writeId,
+      path: t.path,
+      merge: false,
+      changes: [[t.path, t.shown]],
+      visible: t.visible
+    })
+  }
+
+  private fail(t: Transaction, reason: Answer): void {
+    t.status = 'failed'
+    t.reason = reason
+  }
+
+  // top is the highest path with a transaction that contains `path`.
+  private top(path: Path): Path {
+    const above = this.list.filter(t => isWithin(path, t.path)).map(t => t.path)
+    return above.reduce((a, b) => (b.length < a.length ? b : a), path)
+  }
+
+  private below(path: Path): Transaction[] {
+    return this.list.filter(t => isWithin(t.path, path))
+  }
+
+  private sendReady(): void {
+    for (const [first] of groups(this.list)) {
+      if (first!.status !== 'run' || this.top(first!.path).length < first!.path.length) continue
+      const queue = this.below(first!.path)
+      if (queue.every(t => t.status === 'run')) this.send(first!.path, queue)
+    }
+  }
+
+  private send(path: Path, queue: readonly Transaction[]): void {
+    const { core } = this
+    const before = core.sync.latest(
+      path,
+      queue.map(t => t.writeId)
+    )
+    let after = before
+    for (const t of queue) {
+      t.status = 'sent'
+      t.tries++
+      after = withPath(after, t.path.slice(path.length), t.output)
+    }
+    const body = { p: formatPath(path), d: after.toJSON(true), h: hashNode(before) }
+    core.connection.send('write', 'p', body, answer => this.answered(path, queue, answer))
+  }
+
+  private answered(path: Path, queue: readonly Transaction[], answer: Answer): void {
+    const { core } = this
+    if (answer.s !== 'ok') {
+      for (const t of queue) {
+        if (answer.s !== 'datastale') this.fail(t, answer)
+        else if (t.status === 'doomed') t.status = 'failed'
+        else t.status = 'run'
+      }
+      this.rerun(path)
+      return
+    }
+    const events: Event[] = []
+    this.list = this.list.filter(t => !queue.includes(t))
+    for (const t of queue) {
+      events.push(...core.sync.settle(t.writeId, false))
+      t.unwatch()
+    }
+    this.sendReady()
+    core.queue.raise(path, events)
+    for (const t of queue) guard(() => t.done(null, t.shown, true))
+  }
+
+  // abortAll makes room for a write at or near the path of these transactions.
+  private abortAll(group: readonly Transaction[]): void {
+    const { core } = this
+    const events: Event[] = []
+    const ended: Transaction[] = []
+    for (const t of group) {
+      const reason = { s: 'set' }
+      if (t.status === 'sent') {
+        t.status = 'doomed'
+        t.reason = reason
+      } else if (t.status === 'run') {
+        this.fail(t, reason)
+        ended.push(t)
+        t.unwatch()
+        events.push(...core.sync.settle(t.writeId, true))
+      }
+    }
+    this.list = this.list.filter(t => !ended.includes(t))
+    core.queue.raise(group[0]!.path, events)
+    for (const t of ended) guard(() => t.done(reasonOf(t), t.input, false))
+  }
+}
+
+function reasonOf(t: Transaction): Error {
+  const { s, rule } = t.reason
+  return new DogwoodError(s.toUpperCase(), s, rule)
+}
+
+// groups puts transactions of the same path together.
+function groups(list: readonly Transaction[]): Transaction[][] {
+  const byPath = new Map<string, Transaction[]>()
+  for (const t of list) {
+    const key = formatPath(t.path)
+    byPath.set(key, [...(byPath.get(key) ?? []), t])
+  }
+  return [...byPath.values()]
+}

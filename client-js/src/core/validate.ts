@@ -1,0 +1,57 @@
+import { invalid } from './errors.js'
+import { formatPath, isWithin, type Path, parsePath } from './path.js'
+
+const badKey = /[.#$[\]/\0-\x1f\x7f]/
+const badPath = /[.#$[\]\0-\x1f\x7f]/
+
+const MAX_DEPTH = 32
+
+export const isKey = (key: unknown): boolean => typeof key === 'string' && key !== '' && !badKey.test(key)
+
+/** Parses a path given by the user. The root also has `.info`. */
+export function checkPath(text: string, parent: Path): Path {
+  const plain = parent.length ? text : text?.replace(/^\/*\.info(?=\/|$)/, '')
+  if (typeof text !== 'string' || !text || badPath.test(plain)) invalid(`bad path "${text}"`)
+  return [...parent, ...parsePath(text)]
+}
+
+/** Refuses a priority that is not a string, a finite number, a server value or null. */
+export function checkPriority(value: unknown): void {
+  const fine =
+    typeof value === 'object' ? !value || '.sv' in value : typeof value === 'string' || Number.isFinite(value)
+  if (!fine) invalid(`bad priority ${value}`)
+}
+
+/** Refuses what cannot be written at `path`. Sizes are left to the server. */
+export function checkValue(value: unknown, path: Path): void {
+  if (path[0] === '.info') invalid('.info is read-only')
+  if (path.at(-1) === '.priority') checkPriority(value)
+  checkDeep(value, path)
+}
+
+function checkDeep(value: unknown, path: Path): void {
+  const fail = (what: unknown) => invalid(`cannot write ${what} at ${formatPath(path)}`)
+  if (path.length > MAX_DEPTH) fail('so deep')
+  const type = typeof value
+  if (type === 'number' ? !Number.isFinite(value) : !/^(boolean|object|string)$/.test(type))
+    fail(type === 'number' ? value : type)
+  if (type !== 'object') return
+  const keys = Object.keys(value ?? {})
+  for (const key of keys) {
+    if (isKey(key) ? keys.includes('.value') : !/^\.(value|priority|sv)$/.test(key)) fail(`key "${key}"`)
+    checkDeep((value as Record<string, unknown>)[key], [...path, key])
+  }
+}
+
+/** Refuses updates with bad values, or with paths that contain each other. */
+export function checkUpdate(values: object, path: Path): void {
+  if (!values || typeof values !== 'object' || Array.isArray(values)) invalid('an update is an object')
+  const paths = Object.keys(values).map(parsePath)
+  Object.values(values).forEach((value, i) => {
+    const at = paths[i]!
+    checkValue(value, [...path, ...at])
+    const keys = at.at(-1) === '.priority' ? at.slice(0, -1) : at
+    if (!keys.every(isKey)) invalid(`bad path "${formatPath(at)}" in an update`)
+    if (paths.some((other, j) => j !== i && isWithin(other, at))) invalid(`two writes at ${formatPath(at)}`)
+  })
+}

@@ -1,0 +1,119 @@
+import { defaultSocket } from '#socket'
+import type { Database } from './api/database.js'
+import type { Core } from './core/core.js'
+import { invalid } from './core/errors.js'
+import { type OnRefused, Queue } from './persistence/queue.js'
+import { Storage, type WriteKey, type WriteRecord } from './persistence/storage.js'
+import { type Platform, Tabs } from './persistence/tabs.js'
+import { Views } from './persistence/views.js'
+
+export interface PersistenceOptions {
+  /** How much of what was listened to is kept; the least recently used goes first. Default: 20 MB. */
+  maxBytes?: number
+  /** How many writes may wait for the server; more are refused. Default: 10000. */
+  maxWrites?: number
+  /** Hears of writes from before a reload that the server has refused. */
+  onRefused?: OnRefused
+  /** Share one connection among the tabs of a browser. Default: true where tabs exist. */
+  shareConnection?: boolean
+  /** For runtimes that do not have it. */
+  indexedDB?: IDBFactory
+  locks?: Platform['locks']
+  BroadcastChannel?: new (name: string) => BroadcastChannel
+}
+
+/** Persistence that was enabled. */
+export interface Persistence {
+  /**
+   * Resolves when all that was written and seen so far is on disk. Writes are
+   * saved at once anyway, the rest soon after, and when the page is hidden.
+   */
+  flush(): Promise<void>
+  /**
+   * Forgets all that is on disk, also writes that are not sent: to be called when
+   * one user leaves and another may come, for nothing on disk says whose it is.
+   */
+  clear(): Promise<void>
+  /** Ends persistence, and the database with it. What is saved stays. */
+  stop(): Promise<void>
+}
+
+/**
+ * Keeps what is listened to, and writes that are not sent yet, in IndexedDB:
+ * they survive a reload, a crash, and being offline. To be called, and awaited,
+ * before the database is used.
+ */
+export async function enablePersistence(
+  db: Database,
+  options: PersistenceOptions = {}
+): Promise<Persistence> {
+  const core = db.store as Core
+  const { connection, target } = core
+  if (connection.state !== 'offline') invalid('persistence must be enabled before the database is used')
+  const { maxBytes = 20e6, maxWrites = 10_000, indexedDB = globalThis.indexedDB } = options
+  const name = `dogwood ${target.host} ${target.namespace}`
+  const client = crypto.randomUUID()
+  const storage = await Storage.open(indexedDB, name)
+  const locks = options.locks ?? globalThis.navigator?.locks
+  const Channel = options.BroadcastChannel ?? globalThis.BroadcastChannel
+  let tabs: Tabs | undefined
+  if (locks && Channel && (options.shareConnection ?? !!(options.locks || globalThis.document))) {
+    const Socket = target.WebSocket ?? defaultSocket()
+    tabs = new Tabs(name, client, Socket, { locks, channel: new Channel(name) })
+    tabs.url = addressOf(core)
+    target.WebSocket = tabs.socketClass()
+  } else if (locks) void locks.request(`${name} ${client}`, () => new Promise(() => {}))
+  const views = new Views(core, storage, await storage.sizes(), maxBytes)
+  const queue = new Queue(core, storage, client, maxWrites)
+  queue.adopt(await orphans(storage, name, locks), options.onRefused)
+
+  const hidden = () => void (globalThis.document?.hidden && views.saveAll())
+  globalThis.document?.addEventListener('visibilitychange', hidden)
+  globalThis.addEventListener?.('pagehide', hidden)
+  const flush = async () => {
+    await Promise.all([queue.flush(), views.saveAll()])
+  }
+  return {
+    flush,
+    async clear() {
+      await flush()
+      views.forgetAll()
+      await storage.clear()
+    },
+    async stop() {
+      globalThis.document?.removeEventListener('visibilitychange', hidden)
+      globalThis.removeEventListener?.('pagehide', hidden)
+      connection.close()
+      tabs?.stop()
+      await views.stop()
+      storage.close()
+    }
+  }
+}
+
+function addressOf({ target: { host, secure, namespace } }: Core): string {
+  return `${secure ? 'wss' : 'ws'}://${host}/.ws?v=5${namespace && `&ns=${namespace}`}`
+}
+
+// orphans are the writes of clients that do not live any more. Whoever gets the
+// lock of such a client keeps it, so that only one takes its writes over.
+async function orphans(
+  storage: Storage,
+  name: string,
+  locks: Platform['locks']
+): Promise<[WriteKey, WriteRecord][]> {
+  const writes = await storage.writes()
+  if (!locks) return writes
+  const dead = new Set<string>()
+  for (const client of new Set(writes.map(([key]) => key[0]))) {
+    await new Promise<void>(resolve => {
+      void locks.request(`${name} ${client}`, { ifAvailable: true }, lock => {
+        if (lock) dead.add(client)
+        resolve()
+        return lock ? new Promise(() => {}) : undefined
+      })
+    })
+  }
+  // Read again: its writes may have been answered and deleted just before.
+  return (await storage.writes()).filter(([[client]]) => dead.has(client))
+}

@@ -1,0 +1,199 @@
+import type { SocketClass } from '../core/connection.js'
+import { joiner } from '../core/frames.js'
+import { Mux } from './mux.js'
+
+// What tabs tell each other. Type literals: their names are part of a protocol
+// between builds of different age.
+type Message =
+  | { kind: 'open' | 'close'; from: string; socket: string }
+  | { kind: 'up'; from: string; socket: string; text: string }
+  | { kind: 'down'; socket: string; text: string }
+  | { kind: 'end'; socket: string }
+  | { kind: 'leader' }
+
+/** What is needed of the browser. */
+export type Platform = {
+  locks?: Pick<LockManager, 'request'>
+  channel?: BroadcastChannel
+}
+
+/**
+ * Lets the tabs of a database share one connection. One of them, which holds a
+ * lock, is the leader and has the connection; the others talk to it over a
+ * channel. When it goes, the next one in the queue for the lock takes over.
+ */
+export class Tabs {
+  private mux?: Mux
+  private readonly sockets = new Map<string, TabSocket>()
+  private readonly locks: Pick<LockManager, 'request'>
+  private readonly channel: BroadcastChannel
+  private readonly closing = new AbortController()
+  private readonly watched = new Set<string>()
+  private count = 0
+  private resign = () => {}
+
+  constructor(
+    private readonly name: string,
+    readonly id: string,
+    private readonly Socket: SocketClass,
+    platform: Required<Platform>
+  ) {
+    this.locks = platform.locks
+    this.channel = platform.channel
+    this.channel.onmessage = event => this.receive(event.data)
+    void this.hold(id).catch(() => {})
+    void this.lead().catch(() => {})
+  }
+
+  /** The class of the sockets by which this tab uses the common connection. */
+  socketClass(): SocketClass {
+    const open = (socket: TabSocket) => this.open(socket)
+    const send = (socket: TabSocket, text: string) => this.up(socket, text)
+    const close = (socket: TabSocket) => this.close(socket)
+    return class extends TabSocket {
+      constructor(url: string) {
+        super(url, send, close)
+        open(this)
+      }
+    }
+  }
+
+  stop(): void {
+    for (const socket of [...this.sockets.values()]) socket.close()
+    this.closing.abort()
+    this.resign()
+    this.mux?.stop()
+    this.channel.close()
+  }
+
+  // hold keeps a lock as long as this tab lives, by which others see that it does.
+  private hold(id: string): Promise<unknown> {
+    return this.locks.request(`${this.name} ${id}`, () => this.untilStop())
+  }
+
+  private async lead(): Promise<void> {
+    const { signal } = this.closing
+    await this.locks.request(`${this.name} leader`, { signal }, async () => {
+      if (signal.aborted) return
+      this.tell({ kind: 'leader' })
+      for (const socket of [...this.sockets.values()]) this.ended(socket.key)
+      this.leading = true
+      await this.untilStop()
+    })
+  }
+
+  private leading = false
+
+  private untilStop(): Promise<void> {
+    return new Promise(resolve => {
+      const { resign } = this
+      this.resign = () => {
+        resign()
+        resolve()
+      }
+    })
+  }
+
+  private tell(message: Message): void {
+    this.channel.postMessage(message)
+  }
+
+  // ---- as a tab
+
+  private open(socket: TabSocket): void {
+    socket.key = `${this.id} ${++this.count}`
+    this.sockets.set(socket.key, socket)
+    if (this.leading) this.admit(this.id, socket.key, socket.url)
+    else this.tell({ kind: 'open', from: this.id, socket: socket.key })
+  }
+
+  private up(socket: TabSocket, text: string): void {
+    if (this.leading) this.mux?.receive(socket.key, text)
+    else this.tell({ kind: 'up', from: this.id, socket: socket.key, text })
+  }
+
+  private close(socket: TabSocket): void {
+    if (!this.sockets.delete(socket.key)) return
+    if (this.leading) this.mux?.close(socket.key)
+    else this.tell({ kind: 'close', from: this.id, socket: socket.key })
+  }
+
+  private down(key: string, text: string): void {
+    this.sockets.get(key)?.onmessage?.({ data: text })
+  }
+
+  private ended(key: string): void {
+    const socket = this.sockets.get(key)
+    this.sockets.delete(key)
+    socket?.onclose?.({})
+  }
+
+  private receive(message: Message): void {
+    if (message.kind === 'leader') {
+      for (const key of [...this.sockets.keys()]) this.ended(key)
+    } else if (message.kind === 'down') this.down(message.socket, message.text)
+    else if (message.kind === 'end') this.ended(message.socket)
+    else if (!this.leading) return
+    else if (message.kind === 'open') this.admit(message.from, message.socket)
+    else if (message.kind === 'up') this.mux?.receive(message.socket, message.text)
+    else this.mux?.close(message.socket)
+  }
+
+  // ---- as the leader
+
+  private base = ''
+
+  /** The address of the server; that of any tab, as all have the same database. */
+  set url(url: string) {
+    this.base = url
+  }
+
+  private admit(tab: string, key: string, url = this.base): void {
+    this.mux ??= new Mux(this.Socket, url)
+    const own = tab === this.id
+    this.mux.open(
+      key,
+      text => (own ? this.down(key, text) : this.tell({ kind: 'down', socket: key, text })),
+      () => (own ? this.ended(key) : this.tell({ kind: 'end', socket: key }))
+    )
+    if (!own) this.watch(tab, key)
+  }
+
+  // watch waits for the lock of a tab: whoever gets it knows that the tab is gone.
+  private watch(tab: string, key: string): void {
+    if (this.watched.has(key)) return
+    this.watched.add(key)
+    const { signal } = this.closing
+    const gone = () => {
+      this.watched.delete(key)
+      this.mux?.close(key)
+    }
+    this.locks.request(`${this.name} ${tab}`, { signal }, gone).catch(() => {})
+  }
+}
+
+/** Looks like a WebSocket; leads to the leader. */
+class TabSocket {
+  onopen: any = null
+  onmessage: any = null
+  onclose: any = null
+  onerror: any = null
+  key = ''
+  private readonly join: (piece: string) => void
+
+  constructor(
+    readonly url: string,
+    send: (socket: TabSocket, text: string) => void,
+    private readonly end: (socket: TabSocket) => void
+  ) {
+    this.join = joiner(text => send(this, text))
+  }
+
+  send(piece: string): void {
+    this.join(piece)
+  }
+
+  close(): void {
+    this.end(this)
+  }
+}

@@ -1,0 +1,65 @@
+import { type AppLike, type Database, type DatabaseOptions, open } from './api/database.js'
+import type { DatabaseReference } from './api/reference.js'
+import { DataSnapshot } from './api/snapshot.js'
+import type { TransactionResult } from './api/transaction.js'
+import type { Writable } from './api/types.js'
+import type { TokenProvider } from './core/connection.js'
+import { DogwoodError } from './core/errors.js'
+import { nodeFromJSON } from './core/node.js'
+import { RestStore } from './rest/store.js'
+
+export * from './api/constraints.js'
+export { type AppLike, Database, type DatabaseOptions } from './api/database.js'
+export type { ListenOptions, Unsubscribe } from './api/listen.js'
+export * from './api/query.js'
+export * from './api/reference.js'
+export * from './api/snapshot.js'
+export type { At, Changes, Children, Writable } from './api/types.js'
+export * from './api/write.js'
+export { DogwoodError } from './core/errors.js'
+export type { ServerValue } from './core/node.js'
+export { onValue } from './rest/stream.js'
+export type { TokenProvider, TransactionResult }
+
+/** The database of an app, of options, or at a URL, over plain HTTP. */
+export function getDatabase<Schema = any>(
+  from?: AppLike | DatabaseOptions | string,
+  url?: string
+): Database<Schema> {
+  return open(target => new RestStore(target), from, url)
+}
+
+/** Signs in with a token, or with a function that is asked again when one is refused. */
+export function signInWithToken(db: Database, token: string | TokenProvider): void {
+  db.store.target.token = typeof token === 'string' ? () => token : token
+}
+
+/** Forgets the token. */
+export function signOut(db: Database): void {
+  db.store.target.token = undefined
+}
+
+const MAX_TRIES = 25
+
+/**
+ * Replaces a value by what `update` makes of it, on condition that nobody has
+ * changed it meanwhile, else again. Undefined ends it.
+ */
+export async function runTransaction<T>(
+  ref: DatabaseReference<T>,
+  update: (value: T | null) => Writable<T> | undefined | void
+): Promise<Pick<TransactionResult<T>, 'committed' | 'snapshot'>> {
+  const store = ref.db.store as RestStore
+  const headers = { 'x-firebase-etag': 'true' }
+  let response = await store.request('GET', ref.path, { headers })
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const node = nodeFromJSON(await response.json())
+    const body = update(node.toJSON() as T | null)
+    if (body === undefined) return { committed: false, snapshot: new DataSnapshot(node, ref) }
+    const match = { ...headers, 'if-match': response.headers.get('etag')! }
+    response = await store.request('PUT', ref.path, { headers: match, body })
+    if (response.ok)
+      return { committed: true, snapshot: new DataSnapshot(nodeFromJSON(await response.json()), ref) }
+  }
+  throw new DogwoodError('MAXRETRY', 'maxretry')
+}

@@ -1,0 +1,90 @@
+import type { Target } from '../core/connection.js'
+import { DogwoodError } from '../core/errors.js'
+import { type Node, nodeFromJSON, type Priority } from '../core/node.js'
+import { type Params, wireQuery } from '../core/params.js'
+import type { Path } from '../core/path.js'
+import type { Store } from '../core/store.js'
+import type { Spec } from '../core/sync.js'
+
+/** A database over plain HTTP requests. */
+export class RestStore implements Store {
+  constructor(readonly target: Target) {}
+
+  now(): number {
+    return Date.now()
+  }
+
+  async get({ path, params }: Spec): Promise<Node> {
+    const response = await this.request('GET', path, { query: restQuery(params) })
+    return nodeFromJSON(await response.json())
+  }
+
+  async set(path: Path, value: unknown, priority: Priority = null): Promise<void> {
+    const body = priority === null ? value : nodeFromJSON(value, priority).toJSON(true)
+    await this.request('PUT', path, { query: { print: 'silent' }, body })
+  }
+
+  async update(path: Path, values: object): Promise<void> {
+    await this.request('PATCH', path, { query: { print: 'silent' }, body: values })
+  }
+
+  /** One request. Its failure is a DogwoodError with the text of the server. */
+  async request(
+    method: string,
+    path: Path,
+    options: {
+      query?: Record<string, string>
+      body?: unknown
+      headers?: Record<string, string>
+      signal?: AbortSignal
+    }
+  ): Promise<Response> {
+    const { host, secure, namespace, token } = this.target
+    const send = async (refresh: boolean) => {
+      const query = new URLSearchParams({ format: 'export', ...options.query })
+      const headers: Record<string, string> = { ...options.headers }
+      const credential = await token?.(refresh)
+      if (namespace) query.set('ns', namespace)
+      // Tokens of users go into the address, secrets into a header.
+      if (credential?.split('.').length === 3) query.set('auth', credential)
+      else if (credential) headers.authorization = `Bearer ${credential}`
+      const url = `http${secure ? 's' : ''}://${host}/${path.map(encodeURIComponent).join('/')}.json?${query}`
+      return fetch(url, { method, headers, signal: options.signal, body: JSON.stringify(options.body) })
+    }
+    let response = await send(false)
+    if (response.status === 401 && token) response = await send(true)
+    if (!response.ok && response.status !== 412) throw await failure(response)
+    return response
+  }
+}
+
+async function failure(response: Response): Promise<DogwoodError> {
+  const { status } = response
+  const { error } = await response.json().catch(() => ({ error: response.statusText }))
+  const code =
+    status === 401 || status === 403
+      ? 'PERMISSION_DENIED'
+      : status === 400
+        ? 'INVALID_PARAMETERS'
+        : `HTTP_${status}`
+  if (status >= 500) throw new Error(`${status} ${error}`)
+  return new DogwoodError(code, `${code}: ${error}`)
+}
+
+/** The parameters of a read over HTTP. */
+export function restQuery(p: Params): Record<string, string> {
+  const wire = wireQuery(p)
+  if (!Object.keys(wire).length) return {}
+  const { id } = p.index
+  const query: Record<string, string> = { orderBy: JSON.stringify(id.replace(/^\./, '$')) }
+  for (const [name, open, bound] of [
+    ['startAt', 'startAfter', p.start],
+    ['endAt', 'endBefore', p.end]
+  ] as const) {
+    if (!bound) continue
+    const key = bound.key !== undefined && bound.key[0] !== '[' ? `,${JSON.stringify(bound.key)}` : ''
+    query[bound.open ? open : name] = JSON.stringify(bound.value) + key
+  }
+  if (p.limit) query[p.last ? 'limitToLast' : 'limitToFirst'] = String(p.limit)
+  return query
+}

@@ -1,0 +1,80 @@
+import type { ListenOptions, Unsubscribe } from '../api/listen.js'
+import type { Query } from '../api/reference.js'
+import { DataSnapshot } from '../api/snapshot.js'
+import { withPath } from '../core/change.js'
+import { DogwoodError } from '../core/errors.js'
+import { EMPTY, nodeFromJSON } from '../core/node.js'
+import { parsePath } from '../core/path.js'
+import { type RestStore, restQuery } from './store.js'
+
+const LONGEST_WAIT = 30_000
+
+/**
+ * Calls `callback` with the value of `query` now and after every change, until
+ * the returned function is called. It reads an event stream, and opens it again
+ * when it ends. A denial ends it and goes to `cancel`.
+ */
+export function onValue<T>(
+  query: Query<T>,
+  callback: (snapshot: DataSnapshot<T>) => unknown,
+  cancel?: ((error: Error) => unknown) | ListenOptions,
+  options: ListenOptions | undefined = typeof cancel === 'object' ? cancel : undefined
+): Unsubscribe {
+  const abort = new AbortController()
+  const { signal } = abort
+  const follow = async () => {
+    for (let failures = 0; !signal.aborted; failures++) {
+      try {
+        for await (const snapshot of snapshots(query, signal)) {
+          failures = 0
+          if (signal.aborted) return
+          if (options?.onlyOnce) abort.abort()
+          callback(snapshot)
+        }
+      } catch (error) {
+        if (error instanceof DogwoodError && !signal.aborted) {
+          abort.abort()
+          if (typeof cancel === 'function') cancel(error)
+        }
+      }
+      if (!signal.aborted) await pause(Math.random() * Math.min(LONGEST_WAIT, 1000 * 2 ** failures))
+    }
+  }
+  void follow()
+  return () => abort.abort()
+}
+
+const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
+
+async function* snapshots<T>(query: Query<T>, signal: AbortSignal): AsyncGenerator<DataSnapshot<T>> {
+  const { path, params, ref } = query
+  const store = query.db.store as RestStore
+  const headers = { accept: 'text/event-stream' }
+  const response = await store.request('GET', path, { query: restQuery(params), headers, signal })
+  let node = EMPTY
+  for await (const { event, data } of messages(response.body!)) {
+    if (event === 'cancel') throw new DogwoodError('PERMISSION_DENIED', data)
+    if (event !== 'put' && event !== 'patch') continue
+    const change = JSON.parse(data)
+    const at = parsePath(change.path)
+    const values: [string, unknown][] = event === 'put' ? [['', change.data]] : Object.entries(change.data)
+    for (const [key, value] of values) node = withPath(node, [...at, ...parsePath(key)], nodeFromJSON(value))
+    yield new DataSnapshot(node, ref, params.index)
+  }
+}
+
+/** The events of an event stream. */
+async function* messages(body: ReadableStream<Uint8Array>): AsyncGenerator<{ event: string; data: string }> {
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    text += decoder.decode(part.value, { stream: true })
+    const events = text.split('\n\n')
+    text = events.pop()!
+    for (const lines of events) {
+      const field = (name: string) => lines.match(new RegExp(`^${name}: ?(.*)$`, 'm'))?.[1] ?? ''
+      yield { event: field('event'), data: field('data') }
+    }
+  }
+}

@@ -1,0 +1,124 @@
+// What is published: its size, its documentation, its tutorial.
+
+import { execFile } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import { build } from 'esbuild'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { table } from '../../scripts/parity.js'
+import { internalNames } from '../../scripts/short-names.js'
+import { Server } from '../support/server.js'
+
+const root = join(import.meta.dirname, '..', '..')
+const readme = readFileSync(join(root, 'README.md'), 'utf8')
+
+let server: Server
+
+beforeAll(async () => {
+  server = await new Server().start()
+}, 120_000)
+afterAll(() => server?.stop())
+
+/** The size of what a page gets that imports these names. */
+async function size(module: string, names: string): Promise<number> {
+  const { outputFiles } = await build({
+    stdin: {
+      contents: `import { ${names} } from '@dogwood/client${module}'\nconsole.log(${names})`,
+      resolveDir: root
+    },
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    target: 'es2022',
+    write: false,
+    logLevel: 'silent'
+  })
+  return gzipSync(outputFiles[0]!.contents, { level: 9 }).length / 1024
+}
+
+const realtime =
+  'getDatabase, ref, child, query, orderByChild, limitToLast, onValue, onChildAdded, get, set, push, update, remove, serverTimestamp'
+const rest =
+  'getDatabase, ref, query, orderByChild, limitToLast, get, set, push, update, remove, serverTimestamp'
+
+// The README is not rounded in its favour.
+function printed(row: string): number {
+  const line = readme.split('\n').find(line => line.startsWith(`| ${row}`))
+  return Number(/\| ([\d.]+) KiB \|$/.exec(line!)![1])
+}
+
+test('sizes are within their limits, and as the README says', async () => {
+  const sizes: [row: string, size: number, limit: number][] = [
+    ['realtime', await size('', realtime), 12],
+    ['the same', await size('', `${realtime}, runTransaction, onDisconnect`), 14.5],
+    ['`@dogwood/client/rest`', await size('/rest', rest), 4],
+    ['`@dogwood/client/persistence`', await size('/persistence', 'enablePersistence'), 12]
+  ]
+  for (const [row, size, limit] of sizes) {
+    expect(size, row).toBeLessThanOrEqual(limit)
+    expect(printed(row), row).toBe(Math.ceil(size * 10) / 10)
+  }
+})
+
+test('names that are shortened are not documented', () => {
+  const short = new Set(internalNames())
+  const declared = readFileSync(join(root, 'dist/index.d.ts'), 'utf8')
+  for (const name of [
+    'val',
+    'forEach',
+    'key',
+    'ref',
+    'code',
+    'rule',
+    'onlyOnce',
+    'databaseURL',
+    'committed'
+  ]) {
+    expect(short.has(name), name).toBe(false)
+  }
+  expect(declared).not.toContain('@internal')
+})
+
+test('the table of names is up to date', () => {
+  const path = join(root, 'API.md')
+  if (process.env.UPDATE_API) writeFileSync(path, table())
+  expect(readFileSync(path, 'utf8')).toBe(table())
+})
+
+test('the tutorial prints what it says', async () => {
+  const blocks = [...readme.matchAll(/^```(js|text)\n(.*?)^```/gms)].map(([, kind, text]) => ({
+    kind,
+    text: text!
+  }))
+  const imports: string[] = []
+  const body: string[] = []
+  for (const { kind, text } of blocks) {
+    if (kind !== 'js') continue
+    for (const line of text.split('\n')) (line.startsWith('import ') ? imports : body).push(line)
+  }
+  const program = [...imports, ...body].join('\n').replace('localhost:9000', server.host)
+  const file = join(root, 'test/.cache/tutorial.mjs')
+  writeFileSync(file, program)
+  const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: root, timeout: 20_000 })
+  expect(stdout).toBe(
+    blocks
+      .filter(({ kind }) => kind === 'text')
+      .map(({ text }) => text)
+      .join('')
+  )
+})
+
+test('the snippet of the classic API runs', async () => {
+  await server.rest('snippet', 'PUT', '/web/org/users/mchen/groups/alpha', true)
+  const snippet = readme.match(/^import Wilddog[\s\S]*?^```/m)![0].replace('```', '')
+  const program = `${snippet}
+    ref.once('value', () => setTimeout(() => process.exit()))`
+    .replace('localhost:9000', server.host)
+    .replace("alpha'", "alpha?ns=snippet'")
+  const file = join(root, 'test/.cache/snippet.mjs')
+  writeFileSync(file, program)
+  const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: root, timeout: 20_000 })
+  expect(stdout).toBe('true\n')
+})

@@ -1,0 +1,242 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import {
+  connectDatabaseEmulator,
+  connectionState,
+  type Database,
+  DogwoodError,
+  deleteDatabase,
+  get,
+  getDatabase,
+  goOffline,
+  goOnline,
+  increment,
+  limitToLast,
+  onChildAdded,
+  onConnectionState,
+  onDisconnect,
+  onValue,
+  query,
+  ref,
+  runTransaction,
+  set,
+  signInWithToken
+} from '../../src/index.js'
+import { FakeSocket } from '../support/fake-server.js'
+
+let db: Database
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] })
+  vi.spyOn(Math, 'random').mockReturnValue(0.5)
+  FakeSocket.all.length = 0
+  db = getDatabase({ databaseURL: 'http://localhost:9000?ns=demo', WebSocket: FakeSocket })
+})
+
+afterEach(() => {
+  deleteDatabase(db)
+  vi.useRealTimers()
+  vi.restoreAllMocks()
+})
+
+const tick = (ms = 0) => vi.advanceTimersByTimeAsync(ms)
+
+async function connected(): Promise<FakeSocket> {
+  goOnline(db)
+  await tick()
+  FakeSocket.last.greet()
+  return FakeSocket.last
+}
+
+test('nothing is sent before the database is used', async () => {
+  await tick(60_000)
+  expect(FakeSocket.all).toEqual([])
+  expect(connectionState(db)).toBe('offline')
+})
+
+test('the first use connects, with the namespace', async () => {
+  onValue(ref(db, 'a'), () => {})
+  await tick()
+  expect(FakeSocket.last.url).toBe('ws://localhost:9000/.ws?v=5&ns=demo')
+})
+
+test('after a loss it signs in, listens with hashes, and writes again', async () => {
+  connectDatabaseEmulator(db, 'localhost', 9000, { mockUserToken: { sub: 'ana' } })
+  onValue(ref(db, 'a'), () => {})
+  await tick()
+  const first = FakeSocket.last
+  first.greet()
+  expect(first.sent.map(({ d }) => d.a)).toEqual(['auth', 'q'])
+  first.push('d', { p: 'a', d: 1 })
+  first.answer(first.requests('q')[0].r, 'ok', {})
+  set(ref(db, 'b'), 2)
+  first.onclose()
+  expect(connectionState(db)).toBe('waiting')
+  await tick(1000)
+  const second = FakeSocket.last
+  expect(second).not.toBe(first)
+  expect(second.url).toContain('&ls=session')
+  second.greet()
+  expect(second.sent.map(({ d }) => d.a)).toEqual(['auth', 'q', 'p'])
+  expect(second.requests('q')[0].b.h).toBe('YPVfR2bXt/lcDjiQZ8pOkAd3qkQ=')
+})
+
+test('a silent server is asked, then left', async () => {
+  const socket = await connected()
+  await tick(29_000)
+  expect(socket.sent).toEqual([])
+  await tick(1_000)
+  expect(socket.sent).toEqual([{ t: 'c', d: { t: 'p', d: {} } }])
+  socket.receive({ t: 'c', d: { t: 'o', d: null } })
+  await tick(39_000)
+  expect(connectionState(db)).toBe('connected')
+  await tick(1_000)
+  expect(connectionState(db)).toBe('waiting')
+  expect(socket.closed).toBe(true)
+})
+
+test('attempts get rarer, but a user who does something does not wait', async () => {
+  goOnline(db)
+  const attempts = async (ms: number) => {
+    const before = FakeSocket.all.length
+    for (let t = 0; t < ms; t += 100) {
+      FakeSocket.last?.onerror?.({})
+      await tick(100)
+    }
+    return FakeSocket.all.length - before
+  }
+  await tick()
+  expect(await attempts(10_000)).toBeGreaterThan(3)
+  expect(await attempts(60_000)).toBeLessThan(8)
+  FakeSocket.last.onerror?.({})
+  const before = FakeSocket.all.length
+  set(ref(db, 'a'), 1)
+  await tick(2_000)
+  expect(FakeSocket.all.length).toBe(before + 1)
+})
+
+test('an attempt that is not answered is given up', async () => {
+  goOnline(db)
+  await tick()
+  const socket = FakeSocket.last
+  await tick(15_000)
+  expect(socket.closed).toBe(true)
+})
+
+test('the states are told', async () => {
+  const states: string[] = []
+  onConnectionState(db, state => states.push(state))
+  await connected()
+  goOffline(db)
+  expect(states).toEqual(['offline', 'waiting', 'connecting', 'connected', 'offline'])
+})
+
+test('the server may send the client elsewhere, or away', async () => {
+  const socket = await connected()
+  socket.receive({ t: 'c', d: { t: 'r', d: 'other:9000' } })
+  await tick()
+  expect(FakeSocket.last.url).toContain('ws://other:9000/')
+  FakeSocket.last.receive({ t: 'c', d: { t: 's', d: 'banned' } })
+  expect(connectionState(db)).toBe('refused')
+  await tick(600_000)
+  expect(FakeSocket.all).toHaveLength(2)
+})
+
+test('an expired token is replaced', async () => {
+  const tokens = ['a.eyJpYXQiOjF9.c', 'secret']
+  const asked: boolean[] = []
+  signInWithToken(db, refresh => {
+    asked.push(refresh)
+    return tokens[refresh ? 1 : 0]!
+  })
+  await tick()
+  FakeSocket.last.greet()
+  expect(FakeSocket.last.sent[0].d).toMatchObject({ a: 'auth', b: { cred: tokens[0] } })
+  FakeSocket.last.push('ac', { s: 'expired_token', d: 'Auth token is expired.' })
+  await tick(1000)
+  FakeSocket.last.greet()
+  expect(FakeSocket.last.sent[0].d).toMatchObject({ a: 'gauth', b: { cred: tokens[1] } })
+  expect(asked).toEqual([false, false, true])
+})
+
+test('a refused token is an error', async () => {
+  const result = signInWithToken(db, 'bad').catch((error: unknown) => error)
+  await tick()
+  FakeSocket.last.greet()
+  FakeSocket.last.answer(1, 'invalid_token', 'Could not parse auth token.')
+  expect(await result).toMatchObject({ code: 'INVALID_TOKEN' })
+})
+
+test('errors say what was refused, and by which rule', async () => {
+  const socket = await connected()
+  const errors: DogwoodError[] = []
+  onValue(
+    ref(db, 'a'),
+    () => {},
+    error => errors.push(error as DogwoodError)
+  )
+  const written = set(ref(db, 'a'), 1).catch((error: unknown) => error)
+  socket.answer(1, 'permission_denied', 'Permission denied', { rule: '/a/.read' })
+  socket.answer(2, 'permission_denied', 'Permission denied', { rule: '/a/.write' })
+  expect(errors[0]).toMatchObject({ code: 'PERMISSION_DENIED', rule: '/a/.read' })
+  expect(errors[0]).toBeInstanceOf(DogwoodError)
+  expect(await written).toMatchObject({
+    code: 'PERMISSION_DENIED',
+    message: 'PERMISSION_DENIED: Permission denied',
+    rule: '/a/.write'
+  })
+})
+
+test('a listener that is cancelled hears nothing more', async () => {
+  const socket = await connected()
+  const seen: unknown[] = []
+  const latest = query(ref(db, 'list'), limitToLast(1))
+  onChildAdded(
+    latest,
+    snap => seen.push(snap.key),
+    () => seen.push('cancelled')
+  )
+  const { p, q, t } = socket.requests('q')[0].b
+  socket.push('d', { p, t, d: { a: 1 } })
+  socket.push('c', { p, q: [q] })
+  socket.push('m', { p, t, d: { b: 1 } })
+  expect(seen).toEqual(['a', 'cancelled'])
+})
+
+test('a conditional write that was on its way fails with the connection', async () => {
+  const socket = await connected()
+  const result = runTransaction(ref(db, 'n'), n => (n ?? 0) + 1).catch((error: unknown) => error)
+  expect(socket.requests('p')).toHaveLength(1)
+  socket.onclose()
+  expect(await result).toMatchObject({ code: 'DISCONNECT' })
+})
+
+test('what the server does on disconnect is seen here, too', async () => {
+  const socket = await connected()
+  const seen: unknown[] = []
+  onValue(ref(db, 'online'), snap => seen.push(snap.val()))
+  socket.push('d', { p: 'online', d: true })
+  const planned = onDisconnect(ref(db, 'online')).set(false)
+  socket.answer(socket.requests('o')[0].r)
+  await planned
+  socket.onclose()
+  expect(seen).toEqual([true, false])
+})
+
+test('a read is answered by what listeners have', async () => {
+  const socket = await connected()
+  onValue(ref(db, 'a'), () => {})
+  socket.push('d', { p: 'a', d: { b: 1 } })
+  set(ref(db, 'a/b'), increment(2))
+  expect((await get(ref(db, 'a'))).val()).toEqual({ b: 3 })
+  expect((await get(ref(db, 'a/b'))).val()).toBe(3)
+  expect(socket.requests('g')).toEqual([])
+})
+
+test('an update function that throws rejects the transaction', async () => {
+  await connected()
+  const boom = new Error('boom')
+  const result = runTransaction(ref(db, 'n'), () => {
+    throw boom
+  })
+  await expect(result).rejects.toBe(boom)
+})

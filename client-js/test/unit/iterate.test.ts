@@ -1,0 +1,90 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import {
+  type Database,
+  deleteDatabase,
+  events,
+  getDatabase,
+  goOnline,
+  limitToFirst,
+  query,
+  ref,
+  values
+} from '../../src/index.js'
+import { FakeSocket } from '../support/fake-server.js'
+
+let db: Database
+let socket: FakeSocket
+
+beforeEach(async () => {
+  db = getDatabase({ databaseURL: 'http://localhost:9000', WebSocket: FakeSocket })
+  goOnline(db)
+  await new Promise(resolve => setTimeout(resolve))
+  socket = FakeSocket.last
+  socket.greet()
+})
+afterEach(() => deleteDatabase(db))
+
+const soon = () => new Promise(resolve => setTimeout(resolve))
+
+test('a slow loop over values sees the newest', async () => {
+  const loop = values(ref(db, 'a'))
+  const first = loop.next()
+  socket.push('d', { p: 'a', d: 1 })
+  expect((await first).value!.val()).toBe(1)
+  for (const n of [2, 3, 4]) socket.push('d', { p: 'a', d: n })
+  expect((await loop.next()).value!.val()).toBe(4)
+})
+
+test('leaving a loop stops listening', async () => {
+  const seen: unknown[] = []
+  const loop = (async () => {
+    for await (const snapshot of values(ref(db, 'a'))) {
+      seen.push(snapshot.val())
+      break
+    }
+  })()
+  await soon()
+  socket.push('d', { p: 'a', d: 1 })
+  await loop
+  expect(seen).toEqual([1])
+  expect(socket.requests('n')).toHaveLength(1)
+})
+
+test('events come in order, also to a slow loop', async () => {
+  const loop = events(query(ref(db, 'list'), limitToFirst(2)))
+  const first = loop.next()
+  await soon()
+  const { p, t } = socket.requests('q')[0].b
+  socket.push('d', { p, t, d: { a: 1, b: 2 } })
+  socket.push('m', { p, t, d: { b: null, aa: 3 } })
+  const seen = [(await first).value!]
+  for (let i = 0; i < 3; i++) seen.push((await loop.next()).value!)
+  expect(
+    seen.map(({ type, snapshot, previousChildName }) => [type, snapshot.key, previousChildName])
+  ).toEqual([
+    ['child_added', 'a', null],
+    ['child_added', 'b', 'a'],
+    ['child_removed', 'b', undefined],
+    ['child_added', 'aa', 'a']
+  ])
+})
+
+test('a denial ends the loop with an error', async () => {
+  const next = values(ref(db, 'a')).next()
+  await soon()
+  socket.answer(socket.requests('q')[0].r, 'permission_denied', 'Permission denied')
+  await expect(next).rejects.toMatchObject({ code: 'PERMISSION_DENIED' })
+})
+
+test('a loop that is far too slow ends with an error', async () => {
+  const loop = events(ref(db, 'list'))
+  const first = loop.next()
+  await soon()
+  const many = Object.fromEntries(Array.from({ length: 10_002 }, (_, i) => [`k${i}`, 1]))
+  socket.push('d', { p: 'list', d: many })
+  await first
+  const rest = async () => {
+    for await (const _ of loop);
+  }
+  await expect(rest()).rejects.toMatchObject({ code: 'OVERFLOW' })
+})

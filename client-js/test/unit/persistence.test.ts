@@ -1,0 +1,222 @@
+import { IDBFactory } from 'fake-indexeddb'
+import 'fake-indexeddb/auto'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import * as client from '../../src/index.js'
+import { enablePersistence, type Persistence, type PersistenceOptions } from '../../src/persistence.js'
+import { Browser } from '../support/locks.js'
+import { seen } from '../support/seen.js'
+import { freshNamespace, Server } from '../support/server.js'
+
+let server: Server
+let ns: string
+const open: { stop(): unknown }[] = []
+
+beforeAll(async () => {
+  server = await new Server().start()
+}, 120_000)
+afterAll(() => server?.stop())
+afterEach(async () => {
+  for (const { stop } of open.splice(0).reverse()) await stop()
+})
+
+interface Tab {
+  db: client.Database
+  persistence: Persistence
+  /** Ends the tab without a word, as a crash would. */
+  crash(): void
+}
+
+/** A page of an app; `disk` and `browser` are what it shares with others. */
+async function page(
+  disk: IDBFactory,
+  more: PersistenceOptions = {},
+  online = true,
+  browser?: Browser
+): Promise<Tab> {
+  const db = client.getDatabase({ databaseURL: server.url(ns) })
+  const locks = browser?.tab()
+  if (!online) client.goOffline(db)
+  const persistence = await enablePersistence(db, {
+    indexedDB: disk,
+    locks,
+    shareConnection: !!browser,
+    ...more
+  })
+  let alive = true
+  open.push({
+    async stop() {
+      if (alive) await persistence.stop()
+      client.deleteDatabase(db)
+    }
+  })
+  return {
+    db,
+    persistence,
+    crash() {
+      alive = false
+      locks?.kill()
+      client.goOffline(db)
+    }
+  }
+}
+
+const disks = () => {
+  ns = freshNamespace()
+  return new IDBFactory()
+}
+
+test('what was listened to is there at the next start, offline', async () => {
+  const disk = disks()
+  await server.rest(ns, 'PUT', '/rooms', { a: { n: 1 }, b: { n: 2 }, c: { n: 3 } })
+  const first = await page(disk)
+  const latest = (db: client.Database) => client.query(client.ref(db, 'rooms'), client.limitToLast(2))
+  await seen(first.db, latest(first.db)).until({ b: { n: 2 }, c: { n: 3 } })
+  await seen(first.db, client.ref(first.db, 'rooms/a')).until({ n: 1 })
+  await first.persistence.stop()
+  client.deleteDatabase(first.db)
+
+  const second = await page(disk, {}, false)
+  await seen(second.db, latest(second.db)).until({ b: { n: 2 }, c: { n: 3 } })
+  await seen(second.db, client.ref(second.db, 'rooms/a')).until({ n: 1 })
+})
+
+test('what changed meanwhile comes after what was saved', async () => {
+  const disk = disks()
+  await server.rest(ns, 'PUT', '/a', 1)
+  const first = await page(disk)
+  await seen(first.db, client.ref(first.db, 'a')).until(1)
+  await first.persistence.stop()
+  await server.rest(ns, 'PUT', '/a', 2)
+  const second = await page(disk)
+  const values = seen(second.db, client.ref(second.db, 'a'))
+  await values.until(2)
+  expect(values.all).toEqual([1, 2])
+})
+
+test('writes made offline survive a crash and arrive once', async () => {
+  const disk = disks()
+  const first = await page(disk, {}, false)
+  void client.set(client.ref(first.db, 'list/x'), 1)
+  void client.update(client.ref(first.db, 'list'), { y: 2, 'z/deep': 3 })
+  const values = seen(first.db, client.ref(first.db, 'list/x'))
+  await values.until(1)
+  await first.persistence.flush()
+  first.crash()
+
+  const second = await page(disk, {}, false)
+  const again = seen(second.db, client.ref(second.db, 'list/y'))
+  await again.until(2)
+  client.goOnline(second.db)
+  await client.set(client.ref(second.db, 'done'), true)
+  expect(await server.rest(ns, 'GET', '/list')).toEqual({ x: 1, y: 2, z: { deep: 3 } })
+
+  const third = await page(disk, {}, false)
+  const later = seen(third.db, client.ref(third.db, 'other'))
+  expect(later.all).toEqual([])
+  await server.rest(ns, 'DELETE', '/list')
+  client.goOnline(third.db)
+  await client.set(client.ref(third.db, 'done'), false)
+  expect(await server.rest(ns, 'GET', '/list')).toBe(null)
+})
+
+test('a refused write from before is told', async () => {
+  const disk = disks()
+  const first = await page(disk, {}, false)
+  void client.set(client.ref(first.db, 'a'), 'x'.repeat(11 << 20))
+  await first.persistence.flush()
+  first.crash()
+  const refused = await new Promise<string>(resolve => {
+    void page(disk, { onRefused: (_, path) => resolve(path) })
+  })
+  expect(refused).toBe('/a')
+})
+
+test('the queue and the cache are bounded', async () => {
+  const disk = disks()
+  const { db, persistence } = await page(disk, { maxWrites: 2, maxBytes: 3000 }, false)
+  const kept = ['a', 'b'].map(key => client.set(client.ref(db, key), 1))
+  await expect(client.set(client.ref(db, 'c'), 1)).rejects.toMatchObject({ code: 'QUEUE_FULL' })
+  client.goOnline(db)
+  await Promise.all(kept)
+  for (const key of ['k1', 'k2', 'k3', 'k4', 'k5']) {
+    await client.update(client.ref(db), { [key]: key.repeat(400) })
+    const values = seen(db, client.ref(db, key))
+    await values.until(key.repeat(400))
+    await persistence.flush()
+    values.stop()
+  }
+  await persistence.stop()
+  const next = await page(disk, {}, false)
+  await seen(next.db, client.ref(next.db, 'k5')).until('k5'.repeat(400))
+  const first = seen(next.db, client.ref(next.db, 'k1'))
+  await seen(next.db, client.ref(next.db, 'k4')).until('k4'.repeat(400))
+  expect(first.all).toEqual([])
+})
+
+test('after clear, nothing is left for the next user', async () => {
+  const disk = disks()
+  await server.rest(ns, 'PUT', '/a', 1)
+  const first = await page(disk)
+  await seen(first.db, client.ref(first.db, 'a')).until(1)
+  client.goOffline(first.db)
+  void client.set(client.ref(first.db, 'b'), 2)
+  await first.persistence.clear()
+  first.crash()
+  const second = await page(disk)
+  await client.set(client.ref(second.db, 'c'), 3)
+  expect(await server.rest(ns, 'GET', '/')).toEqual({ a: 1, c: 3 })
+  client.goOffline(second.db)
+  const values = seen(second.db, client.ref(second.db, 'a'))
+  await second.persistence.flush()
+  expect(values.all).toEqual([])
+})
+
+test('tabs share one connection', async () => {
+  const disk = disks()
+  const browser = new Browser()
+  const one = await page(disk, {}, true, browser)
+  const two = await page(disk, {}, true, browser)
+  const room = (tab: Tab) => client.ref(tab.db, 'room')
+  const first = seen(one.db, room(one))
+  const second = seen(two.db, client.query(room(two), client.limitToLast(1)))
+  await first.until(null)
+  await client.set(room(two), { a: 1, b: 2 })
+  await first.until({ a: 1, b: 2 })
+  await second.until({ b: 2 })
+  await client.set(client.child(room(one), 'c'), 3)
+  await second.until({ c: 3 })
+  await first.until({ a: 1, b: 2, c: 3 })
+  expect(await client.runTransaction(client.child(room(two), 'c'), n => n + 1)).toMatchObject({
+    committed: true
+  })
+  await first.until({ a: 1, b: 2, c: 4 })
+})
+
+test('when the leading tab goes, another takes over', async () => {
+  const disk = disks()
+  const browser = new Browser()
+  const one = await page(disk, {}, true, browser)
+  const two = await page(disk, {}, true, browser)
+  const at = (tab: Tab) => client.ref(tab.db, 'a')
+  const values = seen(two.db, at(two))
+  await client.set(at(one), 1)
+  await values.until(1)
+  one.crash()
+  await client.set(at(two), 2)
+  await values.until(2)
+  await server.rest(ns, 'PUT', '/a', 3)
+  await values.until(3)
+})
+
+test('the plans of a tab that is killed are carried out', async () => {
+  const disk = disks()
+  const browser = new Browser()
+  const one = await page(disk, {}, true, browser)
+  const two = await page(disk, {}, true, browser)
+  const values = seen(one.db, client.ref(one.db, 'online/two'))
+  await client.set(client.ref(two.db, 'online/two'), true)
+  await client.onDisconnect(client.ref(two.db, 'online/two')).set(false)
+  await values.until(true)
+  two.crash()
+  await values.until(false)
+})

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import * as rest from '../../src/rest.js'
+import { freshNamespace, Server } from '../support/server.js'
+
+let server: Server
+
+beforeAll(async () => {
+  server = await new Server().start()
+}, 120_000)
+afterAll(() => server?.stop())
+
+const open = () => rest.getDatabase({ databaseURL: server.url(freshNamespace()) })
+
+test('values, priorities and server values', async () => {
+  const db = open()
+  const room = rest.ref(db, 'rooms/lobby')
+  await rest.set(room, { name: 'Lobby', n: 1, at: rest.serverTimestamp() })
+  await rest.update(room, { n: rest.increment(2), 'deep/er': true })
+  await rest.setPriority(room, 7)
+  const snapshot = await rest.get(room)
+  expect(snapshot.val()).toEqual({ name: 'Lobby', n: 3, at: expect.any(Number), deep: { er: true } })
+  expect(snapshot.priority).toBe(7)
+  expect(snapshot.key).toBe('lobby')
+  await rest.remove(room)
+  expect((await rest.get(room)).exists()).toBe(false)
+})
+
+test('queries', async () => {
+  const db = open()
+  const list = rest.ref(db, 'list')
+  await rest.set(list, { a: 3, b: 1, c: 2, d: null })
+  const keys = async (...constraints: rest.QueryConstraint[]) => {
+    const result: string[] = []
+    const snapshot = await rest.get(rest.query(list, ...constraints))
+    snapshot.forEach(child => void result.push(child.key))
+    return result
+  }
+  expect(await keys(rest.orderByKey(), rest.limitToLast(2))).toEqual(['b', 'c'])
+  expect(await keys(rest.orderByKey(), rest.startAfter('a'), rest.endAt('b'))).toEqual(['b'])
+  expect(await keys(rest.limitToFirst(1))).toEqual(['a'])
+})
+
+test('push makes ordered keys', async () => {
+  const db = open()
+  const list = rest.ref(db, 'list')
+  const first = await rest.push(list, 'first')
+  const second = rest.push(list, 'second')
+  await second
+  expect(first.key! < second.key).toBe(true)
+  expect((await rest.get(list)).val()).toEqual({ [first.key!]: 'first', [second.key]: 'second' })
+})
+
+test('transactions run again when somebody was faster', async () => {
+  const db = open()
+  const counter = rest.ref(db, 'counter')
+  let runs = 0
+  const add = (n: number | null) => {
+    runs++
+    return (n ?? 0) + 1
+  }
+  const results = await Promise.all([1, 2, 3].map(() => rest.runTransaction(counter, add)))
+  expect(results.every(({ committed }) => committed)).toBe(true)
+  expect((await rest.get(counter)).val()).toBe(3)
+  expect(runs).toBeGreaterThanOrEqual(3)
+  expect(await rest.runTransaction(counter, () => undefined)).toMatchObject({ committed: false })
+})
+
+test('onValue follows changes until it is stopped', async () => {
+  const db = open()
+  const at = rest.ref(db, 'a')
+  const seen: unknown[] = []
+  let wake = () => {}
+  const stop = rest.onValue(at, snapshot => {
+    seen.push(snapshot.val())
+    wake()
+  })
+  const until = (n: number) =>
+    new Promise<void>(resolve => {
+      wake = () => seen.length >= n && resolve()
+      wake()
+    })
+  await until(1)
+  await rest.set(at, { b: 1 })
+  await until(2)
+  await rest.update(at, { c: 2 })
+  await until(3)
+  stop()
+  expect(seen).toEqual([null, { b: 1 }, { b: 1, c: 2 }])
+})
+
+test('refusals are DogwoodErrors', async () => {
+  const db = open()
+  await expect(rest.set(rest.ref(db, 'a'), { 'b.c': 1 })).rejects.toBeInstanceOf(rest.DogwoodError)
+})

@@ -1,0 +1,53 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  child,
+  deleteDatabase,
+  getDatabase,
+  limitToLast,
+  onConnectionState,
+  query,
+  ref,
+  set
+} from '../../src/index.js'
+import { seen } from '../support/seen.js'
+import { freshNamespace, Server } from '../support/server.js'
+
+let server: Server
+const folder = mkdtempSync(join(tmpdir(), 'client-js-'))
+
+beforeAll(async () => {
+  server = await new Server(['--data', folder]).start()
+}, 120_000)
+afterAll(async () => {
+  await server?.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+test('listeners and writes survive restarts of the server', async () => {
+  const ns = freshNamespace()
+  const db = getDatabase({ databaseURL: server.url(ns) })
+  const list = ref(db, 'list')
+  const all = seen(db, list)
+  const last = seen(db, query(list, limitToLast(1)))
+  await set(child(list, 'a'), 1)
+  for (const [n, signal] of (['SIGTERM', 'SIGKILL', 'SIGTERM'] as const).entries()) {
+    await server.stop(signal)
+    const written = set(child(list, `b${n}`), n)
+    await last.until({ [`b${n}`]: n }) // at once
+    await server.start()
+    await written
+    expect(await server.rest(ns, 'GET', `/list/b${n}`)).toBe(n)
+    await server.rest(ns, 'PUT', `/list/c${n}`, n)
+    await last.until({ [`c${n}`]: n })
+    await server.rest(ns, 'DELETE', `/list/c${n}`)
+    await last.until({ [`b${n}`]: n })
+  }
+  await all.until({ a: 1, b0: 0, b1: 1, b2: 2 })
+  const states: string[] = []
+  onConnectionState(db, state => states.push(state))
+  deleteDatabase(db)
+  expect(states).toEqual(['connected', 'offline'])
+})
