@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs every test: ./test.sh. Parts of it: ./test.sh quick, ./test.sh e2e.
-# Needs Go and Node; installs npm packages into testdata/e2e/node_modules.
+# Needs Go and Node; installs npm packages into testdata/e2e and client-js.
 set -eu
 cd "$(dirname "$0")"
 part=${1:-all}
@@ -37,6 +37,8 @@ e2e() {
 	(cd testdata/e2e && npm ci --no-audit --no-fund)
 	step "npm clients: firebase, firebase-admin"
 	(cd testdata/e2e && npm test)
+	step "client-js"
+	(cd client-js && npm ci --no-audit --no-fund && npm test)
 }
 
 case $part in
