@@ -1,7 +1,7 @@
 // What is published: its size, its documentation, its tutorial.
 
 import { execFile } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
@@ -12,6 +12,7 @@ import { internalNames } from '../../scripts/short-names.js'
 import { Server } from '../support/server.js'
 
 const root = join(import.meta.dirname, '..', '..')
+mkdirSync(join(root, 'test/.cache'), { recursive: true })
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
 
 let server: Server
