@@ -314,6 +314,16 @@ var requests = []struct{ name, method, target, body string }{
 	{"put-strict", "PUT", "/.settings/strictTriggerValidation.json", "true"},
 	{"triggers", "POST", "/.settings/functionTriggers.json", "{}"},
 	{"databases", "GET", "/.inspect/databases.json", ""},
+	{"versions", "GET", "/.settings/rules/versions.json", ""},
+	{"version", "GET", "/.settings/rules/versions/1.json", ""},
+	{"rollback", "POST", "/.settings/rules/rollback.json", `{"version":1}`},
+	{"backup", "GET", "/.settings/backup", ""},
+	{"get-now", "GET", "/.settings/now.json", ""},
+	{"put-now", "PUT", "/.settings/now.json", "null"},
+	{"coverage", "GET", "/.inspect/coverage", ""},
+	{"coverage-json", "GET", "/.inspect/coverage.json", ""},
+	{"export", "GET", "/users/ana.json?format=export", ""},
+	{"import", "PUT", "/users/ana.json?writeSizeLimit=unlimited", `"` + strings.Repeat("x", bulkFrom+1) + `"`},
 }
 
 // try presents a credential at every door.
@@ -323,7 +333,7 @@ func (d *doors) try(t *testing.T, credential string) string {
 		var outcomes []string
 		at := map[string][]string{}
 		for _, r := range requests {
-			outcome := d.request(way, credential, r.name, call{method: r.method, target: r.target + "?ns=test", body: r.body})
+			outcome := d.request(way, credential, r.name, call{method: r.method, target: inTest(r.target), body: r.body})
 			if !slices.Contains(outcomes, outcome) {
 				outcomes = append(outcomes, outcome)
 			}
@@ -339,6 +349,14 @@ func (d *doors) try(t *testing.T, credential string) string {
 	}
 	fmt.Fprintf(&out, "%-14s %s\n", "/token", d.token(credential))
 	return out.String()
+}
+
+// inTest adds the database test to the parameters of a target.
+func inTest(target string) string {
+	if strings.Contains(target, "?") {
+		return target + "&ns=test"
+	}
+	return target + "?ns=test"
 }
 
 // request presents a credential to REST and returns the outcome.
