@@ -9,7 +9,21 @@ import "strconv"
 // the default listen; a filtered one needs a tag. The hash is that of what the
 // client has already, "" for nothing.
 func AppendListen(dst []byte, id int64, path, query string, tag int64, hash string) []byte {
-	dst = appendRequestHead(dst, id, ActionListen)
+	dst = appendView(dst, id, ActionListen, path, query, tag)
+	dst = append(dst, `,"h":`...)
+	dst = AppendString(dst, hash)
+	return append(dst, `}}}`...)
+}
+
+// AppendUnlisten appends the request to follow a path no longer. Query and tag
+// are those of the listen (§4).
+func AppendUnlisten(dst []byte, id int64, path, query string, tag int64) []byte {
+	return append(appendView(dst, id, ActionUnlisten, path, query, tag), `}}}`...)
+}
+
+// appendView appends what listens and their ends have in common.
+func appendView(dst []byte, id int64, action, path, query string, tag int64) []byte {
+	dst = appendRequestHead(dst, id, action)
 	dst = append(dst, `"p":`...)
 	dst = AppendString(dst, path)
 	if query != "" {
@@ -19,9 +33,7 @@ func AppendListen(dst []byte, id int64, path, query string, tag int64, hash stri
 		dst = append(dst, `,"t":`...)
 		dst = strconv.AppendInt(dst, tag, 10)
 	}
-	dst = append(dst, `,"h":`...)
-	dst = AppendString(dst, hash)
-	return append(dst, `}}}`...)
+	return dst
 }
 
 // AppendGet appends the request for one read without a listen (§4). An empty
@@ -40,22 +52,38 @@ func AppendGet(dst []byte, id int64, path, query string) []byte {
 
 // AppendPut appends the request to replace the value at a path (§4).
 func AppendPut[T Raw](dst []byte, id int64, path string, data T) []byte {
-	return appendWrite(dst, id, ActionPut, path, data)
+	return append(appendWrite(dst, id, ActionPut, path, data), `}}}`...)
+}
+
+// AppendPutIf appends the request to replace the value at a path if it still
+// has the given hash, "" for no value (§8.2).
+func AppendPutIf[T Raw](dst []byte, id int64, path string, data T, hash string) []byte {
+	dst = appendWrite(dst, id, ActionPut, path, data)
+	dst = append(dst, `,"h":`...)
+	dst = AppendString(dst, hash)
+	return append(dst, `}}}`...)
 }
 
 // AppendMerge appends the request to write several places below a path at once
 // (§4). Data is an object whose keys may be paths.
 func AppendMerge[T Raw](dst []byte, id int64, path string, data T) []byte {
-	return appendWrite(dst, id, ActionMerge, path, data)
+	return append(appendWrite(dst, id, ActionMerge, path, data), `}}}`...)
 }
 
+// AppendDisconnect appends a request about what the server is to write when the
+// connection ends (§10): ActionDisconnectPut, ActionDisconnectMerge, or
+// ActionDisconnectStop, whose data is null.
+func AppendDisconnect[T Raw](dst []byte, id int64, action, path string, data T) []byte {
+	return append(appendWrite(dst, id, action, path, data), `}}}`...)
+}
+
+// appendWrite appends what all writes have in common.
 func appendWrite[T Raw](dst []byte, id int64, action, path string, data T) []byte {
 	dst = appendRequestHead(dst, id, action)
 	dst = append(dst, `"p":`...)
 	dst = AppendString(dst, path)
 	dst = append(dst, `,"d":`...)
-	dst = append(dst, data...)
-	return append(dst, `}}}`...)
+	return append(dst, data...)
 }
 
 // AppendAuth appends the request to sign in: ActionAuth with a JWT, or
@@ -65,6 +93,11 @@ func AppendAuth(dst []byte, id int64, action, credential string) []byte {
 	dst = append(dst, `"cred":`...)
 	dst = AppendString(dst, credential)
 	return append(dst, `}}}`...)
+}
+
+// AppendSignOut appends the request to be nobody (§9).
+func AppendSignOut(dst []byte, id int64) []byte {
+	return append(appendRequestHead(dst, id, ActionUnauth), `}}}`...)
 }
 
 // appendRequestHead appends the start of every request, up to the members of b.
