@@ -54,8 +54,8 @@ func (n Node) isArray() bool {
 }
 
 func arrayIndex(key string) (int, bool) {
-	if key == "" || len(key) > 9 || key[0] == '0' && len(key) > 1 {
-		return 0, false
+	if key == "" || len(key) > 9 || key[0] == '0' && len(key) > 1 || key[0] > '9' {
+		return 0, false // the last of which is most keys, for which an error would be made
 	}
 	i, err := strconv.ParseUint(key, 10, 31)
 	return int(i), err == nil

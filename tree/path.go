@@ -132,6 +132,27 @@ func (p Path) Contains(q Path) bool {
 	return strings.HasPrefix(q.s, p.s) && (len(q.s) == len(p.s) || q.s[len(p.s)] == '/')
 }
 
+// ComparePaths orders paths as a walk of the tree comes to them: by the first
+// keys that differ, and a path before those below it.
+func ComparePaths(a, b Path) int {
+	for {
+		aKey, aRest, aOK := a.Cut()
+		bKey, bRest, bOK := b.Cut()
+		switch {
+		case !aOK && !bOK:
+			return 0
+		case !aOK:
+			return -1
+		case !bOK:
+			return 1
+		}
+		if c := CompareKeys(aKey, bKey); c != 0 {
+			return c
+		}
+		a, b = aRest, bRest
+	}
+}
+
 // Rel returns the path that leads from p to q, which p must contain.
 func (p Path) Rel(q Path) Path {
 	if p.s == "" {

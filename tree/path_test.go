@@ -123,6 +123,17 @@ func TestParseTarget(t *testing.T) {
 	}
 }
 
+func TestComparePaths(t *testing.T) {
+	inOrder := []string{"/", "/-1", "/2", "/2/b", "/10", "/10/1", "/10/a", "/10/a/0", "/a", "/a/a", "/a0", "/b"}
+	for i, a := range inOrder {
+		for j, b := range inOrder {
+			if got := ComparePaths(MustParsePath(a), MustParsePath(b)); got > 0 != (i > j) || got < 0 != (i < j) {
+				t.Errorf("ComparePaths(%s, %s) = %d", a, b, got)
+			}
+		}
+	}
+}
+
 func TestMustParsePathPanics(t *testing.T) {
 	defer func() {
 		if recover() == nil {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -61,7 +62,7 @@ func openToRead(file string) (*boltKV, error) {
 
 func wantBuckets(tx *bolt.Tx) error {
 	for _, b := range allBuckets {
-		if tx.Bucket([]byte{byte(b)}) == nil {
+		if b != bucketWriters && tx.Bucket([]byte{byte(b)}) == nil {
 			return ErrForeign
 		}
 	}
@@ -139,7 +140,20 @@ func createBuckets(tx *bolt.Tx) error {
 	return nil
 }
 
-func (k *boltKV) close() error { return k.db.Close() }
+func (k *boltKV) close() error {
+	k.keepFreeList()
+	return k.db.Close()
+}
+
+// keepFreeList writes the list of free pages into the file. Without it, which is
+// no harm, the next start has to find them by following all pages.
+func (k *boltKV) keepFreeList() {
+	if k.db.IsReadOnly() {
+		return
+	}
+	k.db.NoFreelistSync = false
+	_ = k.db.Update(func(*bolt.Tx) error { return nil })
+}
 
 func (k *boltKV) begin(writable bool) (kvTx, error) {
 	tx, err := k.db.Begin(writable)
@@ -152,18 +166,42 @@ func (k *boltKV) begin(writable bool) (kvTx, error) {
 type boltTx struct {
 	tx      *bolt.Tx
 	fill    float64
-	buckets [256]*bolt.Bucket // opened on first use
+	buckets [len(allBuckets)]boltBucket // opened on first use
 }
 
-func (t *boltTx) bucket(b bucket) *bolt.Bucket {
-	if t.buckets[b] == nil {
-		t.buckets[b] = t.tx.Bucket([]byte{byte(b)})
-		t.buckets[b].FillPercent = t.fill
+// A boltBucket is an open bucket.
+type boltBucket struct {
+	*bolt.Bucket
+	finder *bolt.Cursor // of get: to seek anew does not allocate
+}
+
+// bucket returns a bucket, which has none inside if it is not there: in an old
+// file that is opened to read.
+func (t *boltTx) bucket(b bucket) *boltBucket {
+	open := &t.buckets[bucketSlots[b]]
+	if open.Bucket == nil {
+		if open.Bucket = t.tx.Bucket([]byte{byte(b)}); open.Bucket == nil {
+			return open
+		}
+		if open.FillPercent = t.fill; b == bucketJournal {
+			open.FillPercent = densePercent
+		}
+		open.finder = open.Cursor()
 	}
-	return t.buckets[b]
+	return open
 }
 
-func (t *boltTx) get(b bucket, key []byte) []byte { return t.bucket(b).Get(key) }
+func (t *boltTx) get(b bucket, key []byte) []byte {
+	open := t.bucket(b)
+	if open.Bucket == nil {
+		return nil
+	}
+	k, v := open.finder.Seek(key)
+	if !bytes.Equal(k, key) {
+		return nil
+	}
+	return v
+}
 
 // put stores an empty value for nil, so that get can tell absence.
 func (t *boltTx) put(b bucket, key, value []byte) error {
@@ -175,8 +213,15 @@ func (t *boltTx) put(b bucket, key, value []byte) error {
 
 func (t *boltTx) delete(b bucket, key []byte) error { return t.bucket(b).Delete(key) }
 func (t *boltTx) dense()                            { t.fill = densePercent }
-func (t *boltTx) cursor(b bucket) kvCursor          { return boltCursor{t.bucket(b).Cursor()} }
 func (t *boltTx) commit() error                     { return t.tx.Commit() }
+
+func (t *boltTx) cursor(b bucket) kvCursor {
+	if open := t.bucket(b); open.Bucket != nil {
+		return boltCursor{open.Cursor()}
+	}
+	empty := newMemTree()
+	return &memCursor{tree: &empty}
+}
 
 func (t *boltTx) rollback() {
 	// The only error is that the transaction has ended, which is what we want.

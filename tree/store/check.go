@@ -14,8 +14,10 @@ const maxFindings = 100
 // Check verifies every invariant of the store in one consistent state: that
 // rows can be read, are canonical and within their limits; that every container
 // and blob is reachable exactly once, or waits to be reclaimed; that no
-// container is empty; and that the indexes hold what the rows imply. For a file
-// it also checks the pages. It returns what is wrong, nothing if all is well.
+// container is empty; that the indexes hold what the rows imply; that the
+// writers on record agree with their order; and that records of the journal are
+// complete. For a file it also checks the pages. It returns what is wrong, nothing
+// if all is well.
 func (s *Store) Check() (findings []error, err error) {
 	err = s.View(func(tx *Tx) error {
 		findings = tx.Check()
@@ -38,6 +40,8 @@ func (tx *Tx) Check() []error {
 	c.tree()
 	c.reclaimed()
 	c.strays()
+	c.writers()
+	c.journal()
 	return c.findings
 }
 

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"iter"
-
-	"github.com/dogwooddb/dogwood/tree"
 )
 
 func hasPrefix(k, prefix []byte) bool { return k != nil && bytes.HasPrefix(k, prefix) }
@@ -81,66 +79,4 @@ func (tx *Tx) child(k, v []byte) (child, error) {
 	}
 	r, err := decodeRow(v)
 	return child{key, r}, err
-}
-
-// A Listing is what a shallow read shows (REST §4.5).
-type Listing struct {
-	Leaf tree.Node // the node without its priority if it is a leaf
-	Keys []string  // of the children in key order, if it is an object
-}
-
-// Shallow lists the keys of the node at p that sort behind after ("" for all),
-// at most limit of them (0 for all). It costs the rows of the children, however
-// much lies below them.
-func (tx *Tx) Shallow(p tree.Path, after string, limit int) (Listing, error) {
-	r, rest, err := tx.find(p)
-	if err != nil || !r.exists() {
-		return Listing{}, err
-	}
-	if r.tag == tagContainer {
-		return tx.shallowContainer(r.id, after, limit)
-	}
-	n := r.node.Get(rest)
-	if r.tag == tagBlob && rest.IsRoot() {
-		n, err = tx.load(r, 0)
-	}
-	if err != nil || n.IsLeaf() {
-		return Listing{Leaf: n.Value()}, err
-	}
-	var l Listing
-	for key := range n.Children() {
-		if after != "" && tree.CompareKeys(key, after) <= 0 {
-			continue
-		}
-		if l.Keys = append(l.Keys, key); len(l.Keys) == limit {
-			break
-		}
-	}
-	return l, nil
-}
-
-func (tx *Tx) shallowContainer(id uint64, after string, limit int) (Listing, error) {
-	var l Listing
-	c := tx.kv.cursor(bucketRows)
-	prefix := idKey(id)
-	from := prefix
-	if after != "" {
-		from = boundKey(id, after)
-	}
-	for k, _ := c.seek(from); hasPrefix(k, prefix); k, _ = c.next() {
-		if err := tx.tick(); err != nil {
-			return Listing{}, err
-		}
-		key, ok := decodeKey(k[8:])
-		if !ok {
-			return Listing{}, fmt.Errorf("%w: unreadable key of a row", ErrDamaged)
-		}
-		if after != "" && tree.CompareKeys(key, after) <= 0 {
-			continue
-		}
-		if l.Keys = append(l.Keys, key); len(l.Keys) == limit {
-			break
-		}
-	}
-	return l, nil
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
@@ -34,12 +35,19 @@ func (c *catalogue) at(p tree.Path) []definition {
 	if len(c.all) == 0 {
 		return list
 	}
-	for _, ix := range c.byDepth[p.Len()] {
-		if ix.matches(p) {
-			list = append(list, ix)
+	return slices.AppendSeq(list, c.declared(p, p.Len()))
+}
+
+// declared yields the indexes without the one by priority that order the children
+// of p, which has depth keys.
+func (c *catalogue) declared(p tree.Path, depth int) iter.Seq[definition] {
+	return func(yield func(definition) bool) {
+		for _, ix := range c.byDepth[depth] {
+			if ix.matches(p) && !yield(ix) {
+				return
+			}
 		}
 	}
-	return list
 }
 
 // has reports whether there is an index with the given id.
@@ -141,6 +149,7 @@ func (tx *Tx) putCatalogue(all []definition) error {
 	if err != nil {
 		return err
 	}
+	tx.work = true
 	tx.state.catalogue++
 	tx.dirty = true
 	tx.known = newCatalogue(tx.state.catalogue, all)

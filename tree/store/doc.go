@@ -13,6 +13,11 @@
 //   - An ordered key sorts bytewise as tree.CompareKeys sorts keys.
 //   - An index entry is a key of bucket x: (index, container, value, ordered
 //     key). The entries of a container are those that its rows imply.
+//   - A writer, in bucket w, is a client that gave its writes ids: the numbers of
+//     those that were carried out, and when the last one was. Those not heard from
+//     for long are forgotten.
+//   - A record of the journal is rows of bucket j, in pieces: (revision), then
+//     (revision, number of the piece).
 //   - What a [Load] has stored cannot be reached until it is linked. The ids it
 //     uses are on record until then.
 //

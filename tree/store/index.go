@@ -101,62 +101,82 @@ func (tx *Tx) shallowValue(r row, rest tree.Path, err error) (tree.Node, error) 
 	return n.Value(), err
 }
 
-// An affected entry is one index entry that a write may change.
-type affected struct {
-	ix        definition
-	container uint64
-	key       string
-	path      tree.Path
-	before    indexed
+// A declared value is what a declared index holds for one of the rows on the way
+// of a write.
+type declaredValue struct {
+	ix     definition
+	step   int // of the row, whose parent is the one before
+	before indexed
 }
 
-// reindexed runs change and then makes the index entries of the containers on
-// the way agree with it. Containers that change creates or discards take care
-// of their own entries.
+// reindexed runs change, which notes in steps what the rows are then, and makes
+// the index entries of the containers on the way agree with it. Containers that
+// change creates or discards take care of their own entries.
 func (tx *Tx) reindexed(steps []step, change func() error) error {
-	list, err := tx.affected(steps)
+	declared, err := tx.declaredValues(steps)
 	if err != nil {
 		return err
 	}
 	if err := change(); err != nil {
 		return err
 	}
-	for _, a := range list {
-		after, err := tx.indexedValue(a.ix, a.path)
+	for _, d := range declared {
+		after, err := tx.rowIndexed(d.ix, steps[d.step].now)
 		if err != nil {
 			return err
 		}
-		if after == a.before {
-			continue
-		}
-		if err := tx.deleteEntry(a.ix, a.container, a.key, a.before); err != nil {
+		if err := tx.moveEntry(d.ix, steps, d.step, d.before, after); err != nil {
 			return err
 		}
-		if err := tx.putEntry(a.ix, a.container, a.key, after); err != nil {
+	}
+	for i := 1; i < len(steps); i++ {
+		before, after := steps[i].row.nodePriority(), steps[i].now.nodePriority()
+		err := tx.moveEntry(priorityIndex, steps, i, indexed{before, !before.IsEmpty()}, indexed{after, !after.IsEmpty()})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (tx *Tx) affected(steps []step) ([]affected, error) {
-	var list []affected
-	for i, s := range steps[1:] {
-		parent := steps[i] // of s
-		_, key := s.path.Parent()
-		indexes, err := tx.indexesAt(parent.path)
-		if err != nil {
-			return nil, err
-		}
-		for _, ix := range indexes {
-			before, err := tx.indexedValue(ix, s.path)
+// declaredValues reads what the declared indexes hold for the rows on the way.
+func (tx *Tx) declaredValues(steps []step) (list []declaredValue, err error) {
+	c, err := tx.catalogue()
+	if err != nil || len(c.all) == 0 {
+		return nil, err
+	}
+	for i := 1; i < len(steps); i++ {
+		for ix := range c.declared(steps[i-1].path, i-1) {
+			before, err := tx.rowIndexed(ix, steps[i].row)
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, affected{ix, parent.row.id, key, s.path, before})
+			list = append(list, declaredValue{ix, i, before})
 		}
 	}
 	return list, nil
+}
+
+// rowIndexed returns what a declared index holds for a row.
+func (tx *Tx) rowIndexed(ix definition, r row) (indexed, error) {
+	if !r.exists() {
+		return indexed{}, nil
+	}
+	v, err := tx.rowValue(r, ix.Order)
+	return indexed{v, true}, err
+}
+
+// moveEntry puts the entry for the row of a step where it belongs now.
+func (tx *Tx) moveEntry(ix definition, steps []step, i int, before, after indexed) error {
+	if before == after {
+		return nil
+	}
+	container := steps[i-1].row.id
+	_, key := steps[i].path.Parent()
+	if err := tx.deleteEntry(ix, container, key, before); err != nil {
+		return err
+	}
+	return tx.putEntry(ix, container, key, after)
 }
 
 func (tx *Tx) putEntry(ix definition, container uint64, key string, v indexed) error {
@@ -182,7 +202,10 @@ func indexPrefix(index uint32, container uint64) []byte {
 }
 
 func entryKey(index uint32, container uint64, v tree.Node, key string) []byte {
-	return appendKey(appendValue(indexPrefix(index, container), v), key)
+	const prefix, number = 4 + 8, 1 + 8 + 8 + 1
+	k := make([]byte, 0, prefix+max(number, min(len(v.Text()), maxIndexed)+3)+len(key)+9)
+	k = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(k, index), container)
+	return appendKey(appendValue(k, v), key)
 }
 
 // IndexValue returns what the child at p is ordered by in the given order, and

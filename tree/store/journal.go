@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"iter"
@@ -25,28 +26,62 @@ func (j journalSize) after(change journalSize) journalSize {
 	return journalSize{j.records + change.records, j.bytes + change.bytes}
 }
 
-// Journal appends the record of a commit and drops the oldest records beyond
-// the ring's limits. Revisions must ascend.
+// pieceBytes is how much of a record is in one row. bbolt puts at least two rows
+// into a leaf and, when one is added, writes up to four again: two of these, with
+// what belongs to them, are two pages.
+const pieceBytes = 4060
+
+// trimShare is the share of the journal that is dropped when it is full. Less at
+// a time would make every commit change its first page, too.
+const trimShare = 16
+
+// Journal appends the record of a commit and drops the oldest records if the ring
+// is full. Revisions must ascend. The record must not change before the
+// transaction ends.
 func (tx *Tx) Journal(revision uint64, record []byte) error {
-	if err := tx.put(bucketJournal, idKey(revision), record); err != nil {
-		return err
-	}
 	tx.journaled = tx.journaled.after(journalSize{1, int64(len(record))})
-	return tx.trimJournal()
+	for key := idKey(revision); ; {
+		piece := record[:min(len(record), pieceBytes)]
+		if err := tx.put(bucketJournal, key, piece); err != nil {
+			return err
+		}
+		if record = record[len(piece):]; len(record) == 0 {
+			return tx.trimJournal(revision)
+		}
+		key = nextPiece(key)
+	}
 }
 
-func (tx *Tx) trimJournal() error {
-	o := tx.store.options
+// nextPiece returns the key of what follows in the same record. The first piece
+// has the revision for its key, the others a number, too.
+func nextPiece(key []byte) []byte {
+	n := uint32(1)
+	if len(key) > 8 {
+		n = binary.BigEndian.Uint32(key[8:]) + 1
+	}
+	return binary.BigEndian.AppendUint32(key[:8:8], n)
+}
+
+// trimJournal makes room in a journal that is full. The newest record stays.
+func (tx *Tx) trimJournal(newest uint64) error {
+	most := journalSize{tx.store.options.JournalLimit, tx.store.options.JournalBytes}
 	size := tx.store.journal.after(tx.journaled)
-	over := func() bool { return size.records > o.JournalLimit || size.bytes > o.JournalBytes }
-	if !over() {
+	if !size.exceeds(most) {
 		return nil
 	}
+	most.records -= most.records / trimShare
+	most.bytes -= most.bytes / trimShare
 	var drop [][]byte
 	c := tx.kv.cursor(bucketJournal)
-	for k, v := c.seek(nil); k != nil && over(); k, v = c.next() {
-		drop = append(drop, append([]byte(nil), k...))
-		change := journalSize{-1, -int64(len(v))}
+	for k, v := c.seek(nil); k != nil && binary.BigEndian.Uint64(k) != newest; k, v = c.next() {
+		if len(k) == 8 && !size.exceeds(most) {
+			break
+		}
+		change := journalSize{0, -int64(len(v))}
+		if len(k) == 8 {
+			change.records = -1
+		}
+		drop = append(drop, bytes.Clone(k))
 		size, tx.journaled = size.after(change), tx.journaled.after(change)
 	}
 	for _, k := range drop {
@@ -55,6 +90,11 @@ func (tx *Tx) trimJournal() error {
 		}
 	}
 	return nil
+}
+
+// exceeds reports whether j is more than most in any way.
+func (j journalSize) exceeds(most journalSize) bool {
+	return j.records > most.records || j.bytes > most.bytes
 }
 
 // Commits yields the records of the commits with revisions from the given one
@@ -67,15 +107,19 @@ func (tx *Tx) Commits(from uint64) iter.Seq2[Record, error] {
 		}
 		next := from
 		c := tx.kv.cursor(bucketJournal)
-		for k, v := c.seek(idKey(from)); k != nil; k, v = c.next() {
-			if err := tx.tick(); err != nil {
-				yield(Record{}, err)
-				return
-			}
+		for k, v := c.seek(idKey(from)); k != nil; {
 			if binary.BigEndian.Uint64(k) != next {
 				break
 			}
-			if !yield(Record{next, append([]byte(nil), v...)}, nil) {
+			r := Record{Revision: next}
+			for ; k != nil && binary.BigEndian.Uint64(k) == next; k, v = c.next() {
+				if err := tx.tick(); err != nil {
+					yield(Record{}, err)
+					return
+				}
+				r.Data = append(r.Data, v...)
+			}
+			if !yield(r, nil) {
 				return
 			}
 			next++
@@ -96,7 +140,24 @@ func (tx *Tx) measureJournal() journalSize {
 	var size journalSize
 	c := tx.kv.cursor(bucketJournal)
 	for k, v := c.seek(nil); k != nil; k, v = c.next() {
-		size = size.after(journalSize{1, int64(len(v))})
+		piece := journalSize{0, int64(len(v))}
+		if len(k) == 8 {
+			piece.records = 1
+		}
+		size = size.after(piece)
 	}
 	return size
+}
+
+// journal checks that no piece of a record is missing before another.
+func (c *checker) journal() {
+	var want []byte // key of the next piece of the record
+	c.each(bucketJournal, func(k []byte) {
+		if len(k) != 8 && !bytes.Equal(k, want) {
+			c.report("journal: a piece is missing before %x", k)
+			want = nil
+			return
+		}
+		want = nextPiece(k)
+	})
 }

@@ -45,51 +45,65 @@ func appendKey(dst []byte, key string) []byte {
 // decodeKey is the inverse of appendKey. ok is false for bytes that it does
 // not make.
 func decodeKey(b []byte) (key string, ok bool) {
+	var short [64]byte // which most keys fit into
+	text, ok := appendDecoded(short[:0], b)
+	return string(text), ok
+}
+
+// appendDecoded is decodeKey for those who have room for the key.
+func appendDecoded(dst, b []byte) (key []byte, ok bool) {
 	if len(b) == 0 {
-		return "", false
+		return dst, false
 	}
 	if b[0] != markInteger {
-		return decodeText(b), true
+		return appendText(dst, b), true
 	}
 	if len(b) < 6 {
-		return "", false
+		return dst, false
 	}
 	n := int32(binary.BigEndian.Uint32(b[1:]) ^ 1<<31)
-	digits := strconv.Itoa(int(n))
 	switch {
 	case len(b) == 6 && b[5] == markCanonical:
-		return digits, true
+		return strconv.AppendInt(dst, int64(n), 10), true
 	case len(b) != 9 || b[5] != markPadded:
-		return "", false
+		return dst, false
 	}
+	digits := strconv.Itoa(int(n))
 	zeros := strings.Repeat("0", int(binary.BigEndian.Uint16(b[6:])))
 	switch {
 	case b[8] == 1:
-		return zeros + digits, true
+		return append(append(dst, zeros...), digits...), true
 	case n == 0: // "-0": the minus is one of the extra characters
-		return "-" + zeros, true
+		return append(append(dst, '-'), zeros...), true
 	}
-	return "-" + zeros + digits[1:], true
+	return append(append(append(dst, '-'), zeros...), digits[1:]...), true
 }
 
-func decodeText(b []byte) string {
-	out := make([]byte, len(b))
-	for i, c := range b {
+// appendText appends the text whose ordered key b is.
+func appendText(dst, b []byte) []byte {
+	for _, c := range b {
 		switch {
-		case c >= 0xEE && c <= 0xF2:
+		case c < 0xEE:
+		case c <= 0xF2:
 			c += 2
 		case c == 0xF3 || c == 0xF4:
 			c -= 5
 		}
-		out[i] = c
+		dst = append(dst, c)
 	}
-	return string(out)
+	return dst
 }
+
+func decodeText(b []byte) string { return string(appendText(make([]byte, 0, len(b)), b)) }
 
 // rowKey returns the key of a row: container id and ordered key.
 func rowKey(container uint64, key string) []byte {
-	return appendRowKey(make([]byte, 0, 8+len(key)+9), container, key)
+	return appendRowKey(make([]byte, 0, maxRowKey(key)), container, key)
 }
+
+// maxRowKey is at least the length of the row key. Ordered keys of integers take
+// up to nine bytes.
+func maxRowKey(key string) int { return 8 + len(key) + 9 }
 
 func appendRowKey(dst []byte, container uint64, key string) []byte {
 	return appendKey(binary.BigEndian.AppendUint64(dst, container), key)

@@ -8,13 +8,22 @@ const (
 	bucketBlobs      bucket = 'b' // blob id, chunk number → bytes
 	bucketIndex      bucket = 'x' // index id, container id, value, ordered key → nothing
 	bucketReclaim    bucket = 'g' // what waits to be freed
-	bucketJournal    bucket = 'j' // revision → commit record
+	bucketJournal    bucket = 'j' // revision, number of the piece from the second on → piece of the commit record
 	bucketDisconnect bucket = 'o' // session, number → operation
 	bucketMeta       bucket = 'm' // name → value; small ones, since one of them changes with every commit
 	bucketTexts      bucket = 't' // name → value; those that may be large
+	bucketWriters    bucket = 'w' // the writes that clients may send again; not in files of the first versions
 )
 
-var allBuckets = []bucket{bucketRows, bucketBlobs, bucketIndex, bucketReclaim, bucketJournal, bucketDisconnect, bucketMeta, bucketTexts}
+var allBuckets = [...]bucket{bucketRows, bucketBlobs, bucketIndex, bucketReclaim, bucketJournal, bucketDisconnect, bucketMeta, bucketTexts, bucketWriters}
+
+// bucketSlots are the places of buckets in allBuckets.
+var bucketSlots = func() (slots [256]byte) {
+	for i, b := range allBuckets {
+		slots[b] = byte(i)
+	}
+	return slots
+}()
 
 // A kv is an ordered key-value store with transactions. Bolt and memory
 // implement it.

@@ -34,7 +34,7 @@ func (tx *Tx) Link(l *Load) (changed bool, err error) {
 		return false, err
 	}
 	return true, tx.reindexed(steps, func() error {
-		last := steps[len(steps)-1]
+		last := &steps[len(steps)-1]
 		if err := tx.discard(last.row); err != nil {
 			return err
 		}
@@ -42,7 +42,11 @@ func (tx *Tx) Link(l *Load) (changed bool, err error) {
 		if last.row.tag == tagBlob && !rest.IsRoot() {
 			around = tree.Bool(true).WithPriority(last.row.priority) // any leaf gives way
 		}
-		return tx.graft(last.key, last.path, around, rest, l.root)
+		if err := tx.graft(last.key, last.path, around, rest, l.root); err != nil {
+			return err
+		}
+		last.now, err = tx.row(last.key)
+		return err
 	})
 }
 

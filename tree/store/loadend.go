@@ -47,6 +47,12 @@ func (a *abortedLoads) add(key []byte) {
 	a.keys = append(a.keys, key)
 }
 
+func (a *abortedLoads) some() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.keys) > 0
+}
+
 func (a *abortedLoads) take() [][]byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -71,6 +77,7 @@ func (s *Store) retryAborts() error {
 
 // leaveLoad moves a load from its record to the reclaim queue.
 func (tx *Tx) leaveLoad(key []byte, ids []idRange) error {
+	tx.work = true
 	for _, r := range ids {
 		if err := tx.put(bucketReclaim, r.reclaimKey(), nil); err != nil {
 			return err

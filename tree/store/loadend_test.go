@@ -207,8 +207,8 @@ func TestLoadsAtTheSameTime(t *testing.T) {
 			err := s.View(func(tx *Tx) error {
 				for i := range loads {
 					l, err := tx.Shallow(tree.Root.Child(string(rune('a'+i))), "", 0)
-					if err != nil || len(l.Keys) != 0 && len(l.Keys) != whole {
-						t.Errorf("a reader sees %d of %d rows, %v", len(l.Keys), whole, err)
+					if err != nil || l.Keys.Len() != 0 && l.Keys.Len() != whole {
+						t.Errorf("a reader sees %d of %d rows, %v", l.Keys.Len(), whole, err)
 					}
 				}
 				return nil

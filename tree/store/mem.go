@@ -6,8 +6,8 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// memKV keeps buckets in copy-on-write trees: a transaction works on a copy,
-// and a commit makes the copy the current state.
+// memKV keeps buckets in copy-on-write trees: a transaction works on copies of
+// those that it changes, and a commit makes them the current state.
 type memKV struct {
 	writer sync.Mutex // held by the one write transaction
 	mu     sync.Mutex // guards current
@@ -21,15 +21,20 @@ type memItem struct {
 
 type memTree = *btree.BTreeG[memItem]
 
-type memState map[bucket]memTree
+// A memState has the tree of each bucket, at the bucket's slot.
+type memState [len(allBuckets)]memTree
 
 func newMemKV() *memKV {
-	state := make(memState)
-	for _, b := range allBuckets {
-		less := func(a, b memItem) bool { return a.key < b.key }
-		state[b] = btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
+	m := new(memKV)
+	for i := range m.cur {
+		m.cur[i] = newMemTree()
 	}
-	return &memKV{cur: state}
+	return m
+}
+
+func newMemTree() memTree {
+	less := func(a, b memItem) bool { return a.key < b.key }
+	return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
 }
 
 func (m *memKV) close() error { return nil }
@@ -40,23 +45,32 @@ func (m *memKV) begin(writable bool) (kvTx, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !writable {
-		return &memTx{state: m.cur}, nil
+	tx := &memTx{state: m.cur}
+	if writable {
+		tx.kv = m
 	}
-	state := make(memState, len(m.cur))
-	for b, t := range m.cur {
-		state[b] = t.Copy()
-	}
-	return &memTx{kv: m, state: state}, nil
+	return tx, nil
 }
 
 type memTx struct {
 	kv    *memKV // nil if read-only or done
 	state memState
+	own   [len(allBuckets)]bool // the tree is a copy
+}
+
+func (t *memTx) tree(b bucket) *memTree { return &t.state[bucketSlots[b]] }
+
+// writable returns a tree that can be changed.
+func (t *memTx) writable(b bucket) memTree {
+	i := bucketSlots[b]
+	if !t.own[i] {
+		t.state[i], t.own[i] = t.state[i].Copy(), true
+	}
+	return t.state[i]
 }
 
 func (t *memTx) get(b bucket, key []byte) []byte {
-	item, ok := t.state[b].Get(memItem{key: string(key)})
+	item, ok := (*t.tree(b)).Get(memItem{key: string(key)})
 	if !ok {
 		return nil
 	}
@@ -66,18 +80,18 @@ func (t *memTx) get(b bucket, key []byte) []byte {
 func (t *memTx) put(b bucket, key, value []byte) error {
 	copied := make([]byte, len(value)) // never nil, so that get can tell absence
 	copy(copied, value)
-	t.state[b].Set(memItem{string(key), copied})
+	t.writable(b).Set(memItem{string(key), copied})
 	return nil
 }
 
 func (t *memTx) delete(b bucket, key []byte) error {
-	t.state[b].Delete(memItem{key: string(key)})
+	t.writable(b).Delete(memItem{key: string(key)})
 	return nil
 }
 
 func (t *memTx) dense() {}
 
-func (t *memTx) cursor(b bucket) kvCursor { return &memCursor{tree: t.state[b]} }
+func (t *memTx) cursor(b bucket) kvCursor { return &memCursor{tree: t.tree(b)} }
 
 func (t *memTx) commit() error {
 	t.kv.mu.Lock()
@@ -97,7 +111,7 @@ func (t *memTx) rollback() {
 // A memCursor seeks for every step, from a copy of the last key: iterators of
 // the tree do not survive writes, and rows are cheap to find.
 type memCursor struct {
-	tree memTree
+	tree *memTree
 	at   string
 }
 
@@ -106,7 +120,7 @@ func (c *memCursor) seek(key []byte) (k, v []byte) { return c.ascend(string(key)
 func (c *memCursor) next() (k, v []byte) { return c.ascend(c.at + "\x00") }
 
 func (c *memCursor) ascend(from string) (k, v []byte) {
-	c.tree.Ascend(memItem{key: from}, func(item memItem) bool {
+	(*c.tree).Ascend(memItem{key: from}, func(item memItem) bool {
 		k, v = c.take(item)
 		return false
 	})
@@ -114,7 +128,7 @@ func (c *memCursor) ascend(from string) (k, v []byte) {
 }
 
 func (c *memCursor) prev() (k, v []byte) {
-	c.tree.Descend(memItem{key: c.at}, func(item memItem) bool {
+	(*c.tree).Descend(memItem{key: c.at}, func(item memItem) bool {
 		if item.key == c.at {
 			return true
 		}
@@ -125,7 +139,7 @@ func (c *memCursor) prev() (k, v []byte) {
 }
 
 func (c *memCursor) last() (k, v []byte) {
-	if item, ok := c.tree.Max(); ok {
+	if item, ok := (*c.tree).Max(); ok {
 		return c.take(item)
 	}
 	return nil, nil

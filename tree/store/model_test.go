@@ -225,7 +225,7 @@ func (m *model) compareAt(tx *Tx, p tree.Path, q tree.Query) {
 		m.t.Fatalf("Window(%s, %s)\n got %.500s, %v\nwant %.500s\nof %.900s\n%s", p, q.ID(), got.JSON(), err, q.Apply(want).JSON(), want.JSON(), m.tail())
 	}
 	l, err := tx.Shallow(p, "", 0)
-	if err != nil || len(l.Keys) != want.NumChildren() || want.IsLeaf() && l.Leaf != want.Value() {
+	if err != nil || l.Keys.Len() != want.NumChildren() || want.IsLeaf() && l.Leaf != want.Value() {
 		m.t.Fatalf("Shallow(%s) = %v, %v of %s", p, l, err, want.JSON())
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 )
 
 // What bbolt keeps at the beginning of a page, and in front of the keys of
@@ -14,7 +16,12 @@ const (
 	pageElement = 16
 	flagBranch  = 0x01
 	flagLeaf    = 0x02
+	flagFree    = 0x10 // the list of free pages
 	flagBucket  = 0x01 // of an element: its value is a bucket
+
+	noFreeList  = math.MaxUint64 // in the place of the list's page
+	longList    = math.MaxUint16 // a count that stands in front of the list
+	freeElement = 8
 )
 
 // A pageWalk follows all pages from the root and checks what bbolt takes for
@@ -25,11 +32,21 @@ type pageWalk struct {
 	f    io.ReaderAt
 	meta boltMeta
 	seen []bool
+
+	ahead []byte // pages that were read
+	first uint64 // of them
+	next  uint64 // page behind the last one that was asked for
 }
 
 func (w *pageWalk) run() error {
 	w.seen = make([]bool, w.meta.pages)
-	return w.page(w.meta.root, nil, nil)
+	if err := w.page(w.meta.root, nil, nil); err != nil {
+		return err
+	}
+	if w.meta.freeList == noFreeList {
+		return nil
+	}
+	return w.freeList()
 }
 
 func (w *pageWalk) damaged(page uint64, what string) error {
@@ -59,11 +76,12 @@ func (w *pageWalk) page(id uint64, min, max []byte) error {
 	return w.damaged(id, "is neither branch nor leaf")
 }
 
-// read returns a page with its overflow pages and marks them as used.
+// read returns a page with its overflow pages, valid until the next read, and
+// marks them as used.
 func (w *pageWalk) read(id uint64) ([]byte, error) {
 	size := int64(w.meta.pageSize)
-	head := make([]byte, size)
-	if _, err := w.f.ReadAt(head, int64(id)*size); err != nil {
+	head, err := w.one(id)
+	if err != nil {
 		return nil, err
 	}
 	overflow := uint64(le.Uint32(head[12:]))
@@ -76,16 +94,39 @@ func (w *pageWalk) read(id uint64) ([]byte, error) {
 	for i := id; i <= id+overflow; i++ {
 		w.seen[i] = true
 	}
+	w.next = id + overflow + 1
 	if overflow == 0 {
 		return head, nil
 	}
 	all := make([]byte, size*int64(overflow+1))
-	_, err := w.f.ReadAt(all, int64(id)*size)
+	_, err = w.f.ReadAt(all, int64(id)*size)
 	return all, err
+}
+
+// readAhead is how many pages are read at a time where they are in a row, as
+// after an import.
+const readAhead = 64
+
+// one returns a page without its overflow pages.
+func (w *pageWalk) one(id uint64) ([]byte, error) {
+	size := uint64(w.meta.pageSize)
+	if id < w.first || id >= w.first+uint64(len(w.ahead))/size {
+		pages := uint64(1)
+		if id == w.next {
+			pages = min(readAhead, w.meta.pages-id)
+		}
+		w.ahead, w.first = slices.Grow(w.ahead[:0], int(pages*size))[:pages*size], id
+		if _, err := w.f.ReadAt(w.ahead, int64(id*size)); err != nil {
+			return nil, err
+		}
+	}
+	at := (id - w.first) * size
+	return w.ahead[at : at+size], nil
 }
 
 // branch follows the elements: offset of the key, size of the key, page.
 func (w *pageWalk) branch(id uint64, buf []byte, count int, max []byte) error {
+	buf = bytes.Clone(buf) // others are read meanwhile
 	keys := make([][]byte, count, count+1)
 	for i := range count {
 		at := pageHeader + i*pageElement
@@ -108,6 +149,9 @@ func (w *pageWalk) branch(id uint64, buf []byte, count int, max []byte) error {
 
 // leaf checks the elements: flags, offset of the key, sizes of key and value.
 func (w *pageWalk) leaf(id uint64, buf []byte, count int, min, max []byte) error {
+	if holdsBuckets(buf, count) {
+		buf = bytes.Clone(buf) // others are read meanwhile
+	}
 	for i := range count {
 		at := pageHeader + i*pageElement
 		key := uint64(at) + uint64(le.Uint32(buf[at+4:]))
@@ -132,6 +176,46 @@ func (w *pageWalk) leaf(id uint64, buf []byte, count int, min, max []byte) error
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+func holdsBuckets(buf []byte, count int) bool {
+	for i := range count {
+		if le.Uint32(buf[pageHeader+i*pageElement:])&flagBucket != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// freeList checks the list of free pages: none of them is used.
+func (w *pageWalk) freeList() error {
+	id := w.meta.freeList
+	if id < 2 || id >= w.meta.pages || w.seen[id] {
+		return w.damaged(id, "is no list of free pages")
+	}
+	buf, err := w.read(id)
+	if err != nil {
+		return err
+	}
+	if le.Uint16(buf[8:]) != flagFree {
+		return w.damaged(id, "is no list of free pages")
+	}
+	count, list := uint64(le.Uint16(buf[10:])), buf[pageHeader:]
+	if count == longList {
+		count, list = le.Uint64(list), list[freeElement:]
+	}
+	if count > uint64(len(list))/freeElement {
+		return w.damaged(id, "has more elements than fit")
+	}
+	for ; count > 0; count-- {
+		free := le.Uint64(list)
+		if free < 2 || free >= w.meta.pages || w.seen[free] {
+			return w.damaged(free, "is both free and in use")
+		}
+		w.seen[free] = true
+		list = list[freeElement:]
 	}
 	return nil
 }

@@ -9,117 +9,37 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/disktest"
 )
 
-// The tests in this file cut the power. They have a record of all that was
-// written to a file, in order: what came before a sync is on the disk; of what
-// came after the last one, any sectors may be and others not.
-
-// sectorBytes is what a disk writes as a whole or not at all.
-const sectorBytes = 512
-
-// A diskEvent is one step in the record of a file.
-type diskEvent struct {
-	do   diskStep
-	at   int64
-	data []byte
-	n    int // of an acknowledgement
-}
-
-type diskStep int
-
-const (
-	diskWrite    diskStep = iota // data at an offset
-	diskTruncate                 // to a size
-	diskSync
-	diskAck // somebody was told that commit n is durable
-)
-
-// A disk is what is left of a file when the power fails.
-type disk struct {
-	synced  image
-	pending []diskEvent
-	acked   int
-}
-
-func (d *disk) run(e diskEvent) {
-	switch e.do {
-	case diskSync:
-		for _, p := range d.pending {
-			d.synced.apply(p, nil)
-		}
-		d.pending = nil
-	case diskAck:
-		d.acked = e.n
-	default:
-		d.pending = append(d.pending, e)
+// powerCuts is how often the power fails at each event of a record.
+func powerCuts() int {
+	if n, err := strconv.Atoi(os.Getenv("DOGWOOD_KILLS")); err == nil {
+		return max(2, n/100)
 	}
+	return 2
 }
 
-// crash returns an image of the file after a power failure now: of what is
-// pending, any sectors, and any of the changes of the size.
-func (d *disk) crash(rnd *rand.Rand) image {
-	left := image{bytes.Clone(d.synced.data), d.synced.size}
-	part := rnd.IntN(4) // none, all, half, most
-	lost := func() bool {
-		switch part {
-		case 0:
-			return true
-		case 1:
-			return false
-		case 2:
-			return rnd.IntN(2) == 0
-		}
-		return rnd.IntN(16) == 0
-	}
-	for _, p := range d.pending {
-		left.apply(p, lost)
-	}
-	return left
+// A powerEvent is an event of the file, or somebody was told that a commit is
+// durable.
+type powerEvent struct {
+	disktest.Event
+	acked int // -1: an event of the file
 }
 
-// An image is the content of a file: data, and then zeros up to its size.
-type image struct {
-	data []byte
-	size int64
-}
+func fileEvent(e disktest.Event) powerEvent { return powerEvent{e, -1} }
 
-func (im image) write(file string) error {
-	if err := os.WriteFile(file, im.data, 0o600); err != nil {
-		return err
-	}
-	return os.Truncate(file, im.size)
-}
-
-// apply carries out an event, but for the sectors that are lost.
-func (im *image) apply(e diskEvent, lost func() bool) {
-	if e.do == diskTruncate {
-		if lost == nil || !lost() {
-			im.size = e.at
-			im.data = im.data[:min(len(im.data), int(e.at))]
-		}
-		return
-	}
-	for from := 0; from < len(e.data); from += sectorBytes {
-		if lost != nil && lost() {
-			continue
-		}
-		sector := e.data[from:min(from+sectorBytes, len(e.data))]
-		at := int(e.at) + from
-		if missing := at + len(sector) - len(im.data); missing > 0 {
-			im.data = append(im.data, make([]byte, missing)...)
-		}
-		copy(im.data[at:], sector)
-	}
-	im.size = max(im.size, int64(len(im.data)))
-}
+func ackEvent(n int) powerEvent { return powerEvent{acked: n} }
 
 // crashWork writes to a store in a way that is the same every time: small
-// changes, deletions, large loads, and the work in the background. It calls
-// committed after each commit of a new state.
+// changes, deletions, large loads, what sessions leave for their disconnect and
+// its execution, and the work in the background. It calls committed after each
+// commit of a new state.
 func crashWork(s *Store, commits int, committed func(n int) error) error {
 	for n := 1; n <= commits; n++ {
 		if err := crashCommit(s, n); err != nil {
@@ -148,7 +68,7 @@ func crashCommit(s *Store, n int) error {
 		}
 		_, err := tx.Put(tree.MustParsePath("n"), tree.Number(float64(n)))
 		tx.SetRevision(uint64(n))
-		return errors.Join(err, tx.Journal(uint64(n), []byte("a record")))
+		return errors.Join(err, crashPending(tx, n), tx.Journal(uint64(n), []byte("a record")))
 	}
 	if n%10 != 5 {
 		return s.Update(change)
@@ -166,6 +86,22 @@ func crashCommit(s *Store, n int) error {
 	})
 }
 
+// crashPending has a session leave two operations, and carries out those of an
+// earlier one in the transaction that removes them.
+func crashPending(tx *Tx, n int) error {
+	session := func(n int) string { return fmt.Sprint("session ", n) }
+	for i := range uint64(2) {
+		if err := tx.PutPending(Pending{Session: session(n), Number: i, Data: []byte("add one")}); err != nil {
+			return err
+		}
+	}
+	if n < 4 {
+		return nil
+	}
+	_, err := tx.Put(tree.MustParsePath("left"), tree.Number(float64(2*(n-3))))
+	return errors.Join(err, tx.DeleteAllPending(session(n-3)))
+}
+
 func crashValue(n, i int) tree.Node {
 	switch (n + i) % 6 {
 	case 0:
@@ -176,13 +112,33 @@ func crashValue(n, i int) tree.Node {
 	return tree.MustParseNode(fmt.Sprintf(`{"n":%d,"text":"%0*d"}`, n, 100+n, i))
 }
 
-// crashStates returns the tree after each commit, as JSON.
+// crashState returns everything that a commit changes: the tree and what waits for
+// disconnects.
+func crashState(t *testing.T, s *Store) string {
+	var b strings.Builder
+	b.WriteString(exported(t, s, tree.Root))
+	err := s.View(func(tx *Tx) error {
+		for p, err := range tx.Pending() {
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&b, "\n%s %d %s", p.Session, p.Number, p.Data)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return b.String()
+}
+
+// crashStates returns the state after each commit.
 func crashStates(t *testing.T, commits int) []string {
 	s := open(t, "")
 	defer s.Close()
-	states := []string{exported(t, s, tree.Root)}
+	states := []string{crashState(t, s)}
 	err := crashWork(s, commits, func(int) error {
-		states = append(states, exported(t, s, tree.Root))
+		states = append(states, crashState(t, s))
 		return nil
 	})
 	if err != nil {
@@ -193,28 +149,31 @@ func crashStates(t *testing.T, commits int) []string {
 
 // cutPower replays a record and cuts the power everywhere in it, times times at
 // each event.
-func cutPower(t *testing.T, events []diskEvent, commits, times int) {
+func cutPower(t *testing.T, events []powerEvent, commits, times int) {
 	states := crashStates(t, commits)
 	rnd := rand.New(rand.NewPCG(1, 1))
 	file := filepath.Join(t.TempDir(), "crashed.db")
-	var d disk
-	begun, crashes := false, 0
+	var d disktest.Disk
+	acked, crashes := -1, 0 // a file that never was complete is no database
 	for _, e := range events {
-		d.run(e)
-		begun = begun || e.do == diskAck // a file that never was complete is no database
+		if e.acked >= 0 {
+			acked = e.acked
+		} else {
+			d.Run(e.Event)
+		}
 		for range times {
-			if !begun || t.Failed() {
+			if acked < 0 || t.Failed() {
 				break
 			}
 			crashes++
-			if err := d.crash(rnd).write(file); err != nil {
+			if err := d.Crash(rnd).Write(file); err != nil {
 				t.Fatal(err)
 			}
-			wantState(t, file, states, d.acked)
+			wantState(t, file, states, acked)
 		}
 	}
-	if d.acked != commits {
-		t.Errorf("the record ends with commit %d, want %d", d.acked, commits)
+	if acked != commits {
+		t.Errorf("the record ends with commit %d, want %d", acked, commits)
 	}
 	t.Logf("%d power failures in %d events", crashes, len(events))
 }
@@ -229,7 +188,7 @@ func wantState(t *testing.T, file string, states []string, acked int) {
 		return
 	}
 	defer s.Close()
-	got := exported(t, s, tree.Root)
+	got := crashState(t, s)
 	if at := slices.Index(states, got); at != acked && at != acked+1 {
 		t.Errorf("after commit %d the file has state %d, %.300s", acked, at, got)
 	}
@@ -247,15 +206,15 @@ func TestPowerLoss(t *testing.T) {
 	r := &imageRecorder{kv: s.kv, file: file}
 	r.record()
 	s.kv = r
-	r.events = append(r.events, diskEvent{do: diskAck})
+	r.events = append(r.events, ackEvent(0))
 	err := crashWork(s, commits, func(n int) error {
-		r.events = append(r.events, diskEvent{do: diskAck, n: n})
+		r.events = append(r.events, ackEvent(n))
 		return nil
 	})
 	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	cutPower(t, r.events, commits, 2*modelSteps()/800)
+	cutPower(t, r.events, commits, powerCuts())
 }
 
 // An imageRecorder makes a record of what commits do to a file.
@@ -263,7 +222,7 @@ type imageRecorder struct {
 	kv
 	file   string
 	last   []byte
-	events []diskEvent
+	events []powerEvent
 }
 
 func (r *imageRecorder) begin(writable bool) (kvTx, error) {
@@ -290,28 +249,35 @@ func (t recordedTx) commit() error {
 
 func (r *imageRecorder) record() { r.recordPages(os.Getpagesize()) }
 
+func (r *imageRecorder) add(e disktest.Event) { r.events = append(r.events, fileEvent(e)) }
+
 func (r *imageRecorder) recordPages(size int) {
 	now, err := os.ReadFile(r.file)
 	if err != nil {
 		panic(err)
 	}
 	if more := len(now) - len(r.last); more > 0 {
-		r.events = append(r.events, diskEvent{do: diskTruncate, at: int64(len(now))}, diskEvent{do: diskSync})
+		r.add(disktest.Event{Do: disktest.Truncate, At: int64(len(now))})
+		r.add(disktest.Event{Do: disktest.Sync})
 		r.last = append(r.last, make([]byte, more)...)
 	}
-	var meta []diskEvent
+	var meta []disktest.Event
 	for at := 0; at < len(now); at += size {
 		page := now[at : at+size]
 		if bytes.Equal(page, r.last[at:at+size]) {
 			continue
 		}
-		e := diskEvent{do: diskWrite, at: int64(at), data: bytes.Clone(page)}
+		e := disktest.Event{Do: disktest.Write, At: int64(at), Data: bytes.Clone(page)}
 		if at < 2*size {
 			meta = append(meta, e)
 		} else {
-			r.events = append(r.events, e)
+			r.add(e)
 		}
 	}
-	r.events = append(append(append(r.events, diskEvent{do: diskSync}), meta...), diskEvent{do: diskSync})
+	r.add(disktest.Event{Do: disktest.Sync})
+	for _, e := range meta {
+		r.add(e)
+	}
+	r.add(disktest.Event{Do: disktest.Sync})
 	r.last = now
 }

@@ -3,17 +3,14 @@
 package store
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
-	"strings"
 	"testing"
+
+	"github.com/dogwooddb/dogwood/tree/store/disktest"
 )
 
 const tracedCommits = 40
@@ -54,117 +51,36 @@ func tracedWork(file string) error {
 // TestPowerLossTraced has strace record what a process does to its file and
 // when it syncs it.
 func TestPowerLossTraced(t *testing.T) {
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		t.Skip("strace is not installed")
-	}
 	dir := t.TempDir()
 	file, log := filepath.Join(dir, "data.db"), filepath.Join(dir, "trace")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(strace, "-f", "-y", "-xx", "-s", "4194304", "-o", log,
-		"-e", "trace=pwrite64,ftruncate,fsync,fdatasync", "-e", "signal=none", self)
+	cmd, err := disktest.Trace(log, self)
+	if err != nil {
+		t.Skip(err)
+	}
 	cmd.Env = append(os.Environ(), "DOGWOOD_TRACED_FILE="+file)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Skipf("strace cannot trace here: %v\n%s", err, out)
 	}
-	f, err := os.Open(log)
+	traced, err := disktest.ReadTrace(log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	events, err := readTrace(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cutPower(t, events, tracedCommits, 2*modelSteps()/800)
-}
-
-// tracedCall matches a system call on one of our files. The paths are in
-// hexadecimal.
-var tracedCall = regexp.MustCompile(`^\d+ +(\w+)\(\d+<([^>]*)>(.*)\) += (\d+)`)
-
-// readTrace reads what strace has recorded.
-func readTrace(r io.Reader) (events []diskEvent, err error) {
-	halves := make(map[string]string) // calls that others interrupted, by process
-	lines := bufio.NewReaderSize(r, 1<<20)
-	for {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			return events, ignoreEOF(err)
-		}
-		line = strings.TrimSpace(line)
-		pid, _, _ := strings.Cut(line, " ")
-		if half, ok := strings.CutSuffix(line, "<unfinished ...>"); ok {
-			halves[pid] = strings.TrimSpace(half)
-			continue
-		}
-		if i := strings.Index(line, " resumed>"); i >= 0 {
-			line = halves[pid] + line[i+len(" resumed>"):]
-		}
-		call := tracedCall.FindStringSubmatch(line)
-		if call == nil {
-			continue
-		}
-		e, ok, err := tracedEvent(call)
-		if err != nil {
-			return nil, fmt.Errorf("%.200s: %w", line, err)
-		}
-		if ok {
-			events = append(events, e)
+	var events []powerEvent
+	for _, e := range traced {
+		switch e.File {
+		case file:
+			events = append(events, fileEvent(e))
+		case file + ".acks":
+			n, err := strconv.Atoi(string(e.Data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			events = append(events, ackEvent(n))
 		}
 	}
-}
-
-func ignoreEOF(err error) error {
-	if err == io.EOF {
-		return nil
-	}
-	return err
-}
-
-func tracedEvent(call []string) (e diskEvent, ok bool, err error) {
-	path := string(unhex(call[2]))
-	if strings.HasSuffix(path, ".acks") {
-		args := strings.SplitN(call[3], ", ", 3)
-		e.n, err = strconv.Atoi(string(unhex(args[1])))
-		e.do = diskAck
-		return e, true, err
-	}
-	if !strings.HasSuffix(path, ".db") {
-		return e, false, nil
-	}
-	switch call[1] {
-	case "fsync", "fdatasync":
-		return diskEvent{do: diskSync}, true, nil
-	case "ftruncate":
-		e.do = diskTruncate
-		e.at, err = strconv.ParseInt(strings.TrimPrefix(call[3], ", "), 10, 64)
-		return e, true, err
-	}
-	args := strings.Split(call[3], ", ") // "", data, length, offset
-	e.do, e.data = diskWrite, unhex(args[1])
-	if e.at, err = strconv.ParseInt(args[3], 10, 64); err == nil && strconv.Itoa(len(e.data)) != call[4] {
-		err = fmt.Errorf("%d bytes recorded, %s written", len(e.data), call[4])
-	}
-	return e, true, err
-}
-
-// unhex reads "\x61\x62"; other text stays as it is.
-func unhex(s string) []byte {
-	s = strings.Trim(s, `"`)
-	if !strings.HasPrefix(s, `\x`) {
-		return []byte(s)
-	}
-	out := make([]byte, 0, len(s)/4)
-	for i := 2; i+2 <= len(s); i += 4 {
-		b, err := strconv.ParseUint(s[i:i+2], 16, 8)
-		if err != nil {
-			return []byte(s)
-		}
-		out = append(out, byte(b))
-	}
-	return out
+	cutPower(t, events, tracedCommits, powerCuts())
 }

@@ -11,8 +11,7 @@ import (
 
 // probeHead looks at a file before bbolt maps it, and reports whether there is
 // one. Touching a mapped page behind the
-// end of a truncated file would kill the process, and so would a damaged page:
-// bbolt follows all pages when it opens a file without a stored free list.
+// end of a truncated file would kill the process, and so would a damaged page.
 func probeHead(file string) (there bool, err error) {
 	info, err := os.Stat(file)
 	switch {
@@ -86,6 +85,7 @@ func probePages(file string) error {
 type boltMeta struct {
 	pageSize uint32
 	root     uint64 // page of the root bucket
+	freeList uint64 // page of the list of free pages, or noFreeList
 	pages    uint64 // high-water mark
 	txid     uint64
 	valid    bool // the checksum is right
@@ -110,6 +110,7 @@ func readMeta(f io.ReaderAt, at int64) (m boltMeta, known bool) {
 	return boltMeta{
 		pageSize: le.Uint32(page[8:]),
 		root:     le.Uint64(page[16:]),
+		freeList: le.Uint64(page[32:]),
 		pages:    le.Uint64(page[40:]),
 		txid:     le.Uint64(page[48:]),
 		valid:    sum.Sum64() == le.Uint64(page[56:]),

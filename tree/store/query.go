@@ -24,15 +24,20 @@ func (tx *Tx) Indexed(p tree.Path, q tree.Query) (bool, error) {
 // all children.
 func (tx *Tx) Query(p tree.Path, q tree.Query) ([]tree.Entry, error) {
 	r, rest, err := tx.find(p)
-	switch {
-	case err != nil || !r.exists():
+	if err != nil {
 		return nil, err
+	}
+	return tx.entries(r, rest, p, q)
+}
+
+// entries is Query for what find found at p.
+func (tx *Tx) entries(r row, rest, p tree.Path, q tree.Query) ([]tree.Entry, error) {
+	switch {
+	case !r.exists() || r.tag == tagBlob:
+		return nil, nil
 	case r.tag == tagPacked:
 		return q.Entries(r.node.Get(rest)), nil
-	case r.tag == tagBlob:
-		return nil, nil
-	}
-	if q.Order() == tree.ByKey {
+	case q.Order() == tree.ByKey:
 		return take(q, tx.byKey(r.id, q))
 	}
 	ix, ok, err := tx.readyIndex(p, q.Order())
@@ -54,19 +59,19 @@ func (tx *Tx) Window(p tree.Path, q tree.Query, limit int64) (tree.Node, error) 
 	if q.IsAll() {
 		return tx.GetLimit(p, limit)
 	}
-	entries, err := tx.Query(p, q)
-	if err != nil || len(entries) == 0 {
+	r, rest, err := tx.find(p)
+	if err != nil {
 		return tree.Empty, err
 	}
-	priority, err := tx.Priority(p)
-	if err != nil {
+	entries, err := tx.entries(r, rest, p, q)
+	if err != nil || len(entries) == 0 {
 		return tree.Empty, err
 	}
 	slices.SortFunc(entries, func(a, b tree.Entry) int { return tree.CompareKeys(a.Key, b.Key) })
 	var b tree.Builder
-	b.Priority(priority)
+	b.Priority(r.priorityAt(rest))
 	for _, e := range entries {
-		n, err := tx.GetLimit(p.Child(e.Key), limit)
+		n, err := tx.childOf(r, rest, e.Key, limit)
 		if err != nil {
 			return tree.Empty, err
 		}
@@ -76,6 +81,18 @@ func (tx *Tx) Window(p tree.Path, q tree.Query, limit int64) (tree.Node, error) 
 		}
 	}
 	return b.Node(), nil
+}
+
+// childOf returns a child of what find found.
+func (tx *Tx) childOf(r row, rest tree.Path, key string, limit int64) (tree.Node, error) {
+	if r.tag == tagPacked {
+		return r.node.Get(rest).Child(key), nil
+	}
+	child, err := tx.rowAt(r.id, key)
+	if err != nil || !child.exists() {
+		return tree.Empty, err
+	}
+	return tx.load(child, limit)
 }
 
 // take collects the entries of a walk up to the query's limit. The walk goes

@@ -16,8 +16,13 @@ const (
 
 // enqueue puts something that is no longer reachable on the reclaim queue.
 func (tx *Tx) enqueue(kind byte, id uint64) error {
+	tx.work = true
 	return tx.put(bucketReclaim, append([]byte{kind}, idKey(id)...), nil)
 }
+
+// TakeWork reports whether transactions that were committed since it was last
+// called left something to Reclaim or Build, or one of these has to try again.
+func (s *Store) TakeWork() bool { return s.work.Swap(false) || s.aborted.some() }
 
 // Reclaim frees about budget rows of what was unlinked, in a transaction of its
 // own, and reports whether there is more to free. Call it when there is nothing

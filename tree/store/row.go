@@ -48,6 +48,9 @@ func (r row) append(b []byte) []byte {
 	return append(b, r.priority.Text()...)
 }
 
+// maxSize is at least the length of the encoded row.
+func (r row) maxSize() int { return 1 + 8 + 8 + len(r.node.Text()) + len(r.priority.Text()) }
+
 // decodeRow reads a stored value, copying it. nil gives the absent row.
 func decodeRow(v []byte) (row, error) {
 	switch {
@@ -78,4 +81,16 @@ func (r row) nodePriority() tree.Node {
 		return r.node.Priority()
 	}
 	return r.priority
+}
+
+// priorityAt returns the priority of the node at rest inside the row's node, as
+// find returns them.
+func (r row) priorityAt(rest tree.Path) tree.Node {
+	switch {
+	case r.tag == tagPacked:
+		return r.node.Get(rest).Priority()
+	case rest.IsRoot():
+		return r.priority
+	}
+	return tree.Empty
 }

@@ -23,6 +23,7 @@ type Options struct {
 	NoSync       bool  // do not sync commits to the disk: a power failure may lose the file
 	JournalBytes int64 // size of the journal ring; 0: DefaultJournalBytes
 	JournalLimit int   // commits in the journal ring; 0: DefaultJournalLimit
+	WriterLimit  int   // clients whose writes are recognized; 0: DefaultWriterLimit
 }
 
 // A Store is an open tree.
@@ -33,6 +34,8 @@ type Store struct {
 	catalogue atomic.Pointer[catalogue] // newest
 	builds    map[uint32]tree.Path      // where index builds stand; the writer's
 	journal   journalSize               // the writer's
+	desk      *desk                     // the writer's
+	work      atomic.Bool               // see TakeWork
 	aborted   abortedLoads
 }
 
@@ -41,7 +44,7 @@ type Store struct {
 // error is ErrLocked for a second one, ErrForeign for a file that is no store,
 // ErrDamaged for one that is cut short and ErrFormat for another version.
 func Open(file string, o Options) (*Store, error) {
-	s := &Store{file: file, options: o.withDefaults(), builds: make(map[uint32]tree.Path)}
+	s := &Store{file: file, options: o.withDefaults(), builds: make(map[uint32]tree.Path), desk: newDesk()}
 	if file == "" {
 		s.kv = newMemKV()
 	} else {
@@ -67,6 +70,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.JournalLimit == 0 {
 		o.JournalLimit = DefaultJournalLimit
+	}
+	if o.WriterLimit == 0 {
+		o.WriterLimit = DefaultWriterLimit
 	}
 	return o
 }
@@ -140,13 +146,21 @@ func (s *Store) Close() error { return s.kv.close() }
 // waits for the other to end. Every transaction must be ended by Commit or
 // Rollback.
 func (s *Store) Begin(writable bool) (*Tx, error) {
+	tx := &Tx{store: s}
+	if writable {
+		s.desk.taken.Lock()
+		tx.desk = s.desk
+	}
 	k, err := s.kv.begin(writable)
 	if err != nil {
+		tx.leaveDesk(false)
 		return nil, err
 	}
-	tx := &Tx{store: s, kv: k}
+	if tx.kv = k; writable {
+		tx.kv = &orderedTx{kvTx: k}
+	}
 	if tx.state, err = decodeState(k.get(bucketMeta, stateKey)); err != nil {
-		k.rollback()
+		tx.Rollback()
 		return nil, err
 	}
 	return tx, nil
@@ -194,9 +208,25 @@ func (tx *Tx) Commit() error {
 	if tx.known != nil && tx.known.version == tx.state.catalogue {
 		tx.store.catalogue.Store(tx.known)
 	}
+	if tx.work {
+		tx.store.work.Store(true)
+	}
+	tx.leaveDesk(true)
 	return nil
 }
 
 // Rollback ends the transaction without its writes. After Commit it does
 // nothing.
-func (tx *Tx) Rollback() { tx.kv.rollback() }
+func (tx *Tx) Rollback() {
+	tx.kv.rollback()
+	tx.leaveDesk(tx.stats.Written == 0)
+}
+
+// leaveDesk ends a write transaction. Rows that it read are still what they were
+// if it was committed or wrote nothing.
+func (tx *Tx) leaveDesk(valid bool) {
+	if tx.desk != nil {
+		tx.desk.leave(valid)
+		tx.desk = nil
+	}
+}

@@ -17,11 +17,14 @@ var ErrTooBig = errors.New("node exceeds the size limit")
 type Tx struct {
 	store *Store
 	kv    kvTx
+	desk  *desk      // of a write transaction that has not ended, else nil
 	state state      // written back at commit
 	dirty bool       // state has changed
 	known *catalogue // as of this state; nil until asked for
+	key   []byte     // of the last rowAt
 
 	journaled journalSize // what this transaction adds to the journal
+	work      bool        // it left something to Reclaim or Build
 	stats     Stats
 
 	// Interrupt, if set, is asked now and then during long reads; an error ends
@@ -57,11 +60,18 @@ func (tx *Tx) get(b bucket, key []byte) []byte {
 
 func (tx *Tx) put(b bucket, key, value []byte) error {
 	tx.stats.Written++
+	tx.desk.forget(b, key)
 	return tx.kv.put(b, key, value)
+}
+
+// putRow puts a row.
+func (tx *Tx) putRow(key []byte, r row) error {
+	return tx.put(bucketRows, key, tx.desk.encode(r))
 }
 
 func (tx *Tx) delete(b bucket, key []byte) error {
 	tx.stats.Written++
+	tx.desk.forget(b, key)
 	return tx.kv.delete(b, key)
 }
 
@@ -74,7 +84,20 @@ func (tx *Tx) tick() error {
 	return nil
 }
 
-func (tx *Tx) row(key []byte) (row, error) { return decodeRow(tx.get(bucketRows, key)) }
+func (tx *Tx) row(key []byte) (row, error) {
+	if r, ok := tx.desk.container(key); ok {
+		return r, nil
+	}
+	r, err := decodeRow(tx.get(bucketRows, key))
+	tx.desk.learn(key, r)
+	return r, err
+}
+
+// rowAt returns the row of a container's child.
+func (tx *Tx) rowAt(container uint64, key string) (row, error) {
+	tx.key = appendRowKey(tx.key[:0], container, key)
+	return tx.row(tx.key)
+}
 
 func (tx *Tx) newID() uint64 {
 	id := tx.state.nextID
@@ -102,7 +125,7 @@ func (tx *Tx) follow(r row, p tree.Path) (row, tree.Path, error) {
 			break
 		}
 		p = rest
-		r, err = tx.row(rowKey(r.id, key))
+		r, err = tx.rowAt(r.id, key)
 	}
 	return r, p, err
 }
@@ -182,15 +205,7 @@ func (tx *Tx) Keys(p tree.Path) iter.Seq2[string, error] {
 // Priority returns the priority of the node at p.
 func (tx *Tx) Priority(p tree.Path) (tree.Node, error) {
 	r, rest, err := tx.find(p)
-	switch {
-	case err != nil || !r.exists():
-		return tree.Empty, err
-	case r.tag == tagPacked:
-		return r.node.Get(rest).Priority(), nil
-	case rest.IsRoot():
-		return r.priority, nil
-	}
-	return tree.Empty, nil
+	return r.priorityAt(rest), err
 }
 
 // load returns the whole node of a row.

@@ -15,25 +15,39 @@ const chunkBytes = 32 << 10
 type step struct {
 	key  []byte    // row key
 	path tree.Path // of the row's node
-	row  row
+	row  row       // before the write
+	now  row       // after it
 }
 
-// descend returns the rows on the way to p, from the root down. The last is
-// where p's node is or would be; it may be absent. rest is the path inside it.
+// descend returns the rows on the way to p, from the root down, until the next
+// descend. The last is where p's node is or would be; it may be absent. rest is
+// the path inside it.
 func (tx *Tx) descend(p tree.Path) (steps []step, rest tree.Path, err error) {
-	at := step{key: rootKey}
-	for rest = p; ; {
-		if at.row, err = tx.row(at.key); err != nil {
+	d := tx.desk
+	d.keys = d.keys[:0]
+	steps, rest = d.steps[:0], p
+	for key := rootKey; ; {
+		r, err := tx.row(key)
+		if err != nil {
 			return nil, rest, err
 		}
-		steps = append(steps, at)
-		key, below, ok := rest.Cut()
-		if at.row.tag != tagContainer || !ok {
-			return steps, rest, nil
+		steps = append(steps, step{key: key, row: r, now: r})
+		name, below, ok := rest.Cut()
+		if r.tag != tagContainer || !ok {
+			break
 		}
-		at = step{key: rowKey(at.row.id, key), path: at.path.Child(key)}
-		rest = below
+		key, rest = d.rowKey(r.id, name), below
 	}
+	d.steps = steps
+	at := p
+	for range rest.Len() {
+		at, _ = at.Parent()
+	}
+	for i := len(steps) - 1; i >= 0; i-- {
+		steps[i].path = at
+		at, _ = at.Parent()
+	}
+	return steps, rest, nil
 }
 
 // Put replaces the node at p by n; Empty removes it. Ancestors that become
@@ -79,7 +93,7 @@ func (tx *Tx) PutPriority(p tree.Path, priority tree.Node) (changed bool, err er
 	if err != nil {
 		return false, err
 	}
-	last := steps[len(steps)-1]
+	last := &steps[len(steps)-1]
 	switch {
 	case !last.row.exists() || last.row.tag == tagBlob && !rest.IsRoot():
 		return false, nil
@@ -88,21 +102,31 @@ func (tx *Tx) PutPriority(p tree.Path, priority tree.Node) (changed bool, err er
 	case last.row.priority == priority:
 		return false, nil
 	}
-	r := last.row
-	r.priority = priority
-	return true, tx.reindexed(steps, func() error { return tx.put(bucketRows, last.key, r.encode()) })
+	return true, tx.reindexed(steps, func() error {
+		last.now.priority = priority
+		return tx.putRow(last.key, last.now)
+	})
 }
 
 // replace makes n the node of the last step's row and prunes upwards.
 func (tx *Tx) replace(steps []step, n tree.Node) error {
-	last := steps[len(steps)-1]
+	last := &steps[len(steps)-1]
 	if err := tx.discard(last.row); err != nil {
 		return err
 	}
 	if n.IsEmpty() {
 		return tx.prune(steps)
 	}
-	return tx.write(last.key, last.path, n)
+	if err := tx.write(last.key, last.path, n); err != nil {
+		return err
+	}
+	if len(n.Text()) <= PackLimit {
+		last.now = packedRow(n)
+		return nil
+	}
+	var err error
+	last.now, err = tx.row(last.key)
+	return err
 }
 
 // discard hands what hangs on a row to the reclaimer.
@@ -123,6 +147,7 @@ func (tx *Tx) prune(steps []step) error {
 		if err := tx.delete(bucketRows, steps[i].key); err != nil {
 			return err
 		}
+		steps[i].now = row{}
 		if i == 0 || !tx.emptyContainer(steps[i-1].row.id) {
 			break
 		}
@@ -137,50 +162,17 @@ func (tx *Tx) emptyContainer(id uint64) bool {
 	return !hasPrefix(k, prefix)
 }
 
-// write stores a node that is not empty in the row with the given key.
-func (tx *Tx) write(key []byte, path tree.Path, n tree.Node) error {
-	switch {
-	case len(n.Text()) <= PackLimit:
-		return tx.put(bucketRows, key, packedRow(n).encode())
-	case n.IsLeaf():
-		return tx.writeBlob(key, n)
-	}
-	return tx.writeContainer(key, path, n)
-}
-
-func (tx *Tx) writeContainer(key []byte, path tree.Path, n tree.Node) error {
-	r := row{tag: tagContainer, id: tx.newID(), priority: n.Priority()}
-	if err := tx.put(bucketRows, key, r.encode()); err != nil {
-		return err
-	}
-	indexes, err := tx.indexesAt(path)
-	if err != nil {
-		return err
-	}
-	for name, child := range n.Children() {
-		if err := tx.write(rowKey(r.id, name), path.Child(name), child); err != nil {
-			return err
-		}
-		for _, ix := range indexes {
-			v := shallowIndexValue(tree.IndexValue(ix.Order, child))
-			if err := tx.putEntry(ix, r.id, name, indexed{v, true}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (tx *Tx) writeBlob(key []byte, n tree.Node) error {
+// writeBlob stores a long string and returns its row.
+func (tx *Tx) writeBlob(n tree.Node) (row, error) {
 	s, _ := n.StringValue()
 	r := row{tag: tagBlob, id: tx.newID(), size: uint64(len(s)), priority: n.Priority()}
 	chunk := uint32(0)
 	for part := range slices.Chunk([]byte(s), chunkBytes) {
 		k := binary.BigEndian.AppendUint32(idKey(r.id), chunk)
 		if err := tx.put(bucketBlobs, k, part); err != nil {
-			return err
+			return row{}, err
 		}
 		chunk++
 	}
-	return tx.put(bucketRows, key, r.encode())
+	return r, nil
 }

@@ -1,0 +1,78 @@
+package store
+
+import "sync"
+
+// A desk is what write transactions leave for the next one: the rows of
+// containers, since most writes go down through the same few, and memory. It
+// belongs to the one transaction that has it.
+type desk struct {
+	taken      sync.Mutex     // by the write transaction, from its beginning to its end
+	containers map[string]row // by row key; as the transaction sees them
+	steps      []step         // of the last descend
+	keys       []byte         // of those steps
+	values     []byte         // of rows that the transaction puts
+}
+
+const (
+	// maxKnown bounds how many containers are remembered.
+	maxKnown = 4096
+	// maxKept bounds the memory that is kept for the next transaction.
+	maxKept = 1 << 20
+)
+
+func newDesk() *desk { return &desk{containers: make(map[string]row)} }
+
+// leave hands the desk to the next transaction. It knows the containers of the
+// state that is committed.
+func (d *desk) leave(committed bool) {
+	if !committed {
+		clear(d.containers)
+	}
+	if d.values = d.values[:0]; cap(d.values) > maxKept {
+		d.values = nil
+	}
+	clear(d.steps) // they hold nodes
+	d.taken.Unlock()
+}
+
+// container returns the row with the given key if it is known to be that of a
+// container.
+func (d *desk) container(key []byte) (row, bool) {
+	if d == nil {
+		return row{}, false
+	}
+	r, ok := d.containers[string(key)]
+	return r, ok
+}
+
+// learn remembers a row that was read, if it is that of a container.
+func (d *desk) learn(key []byte, r row) {
+	if d == nil || r.tag != tagContainer {
+		return
+	}
+	if len(d.containers) >= maxKnown {
+		clear(d.containers)
+	}
+	d.containers[string(key)] = r
+}
+
+// forget is told that a row changes.
+func (d *desk) forget(b bucket, key []byte) {
+	if d != nil && b == bucketRows {
+		delete(d.containers, string(key))
+	}
+}
+
+// encode returns an encoded row that lasts as long as the transaction.
+func (d *desk) encode(r row) []byte {
+	from := len(d.values)
+	d.values = r.append(d.values)
+	return d.values[from:len(d.values):len(d.values)]
+}
+
+// rowKey is the function of that name. The key lasts until the next descend.
+func (d *desk) rowKey(container uint64, key string) []byte {
+	from := len(d.keys)
+	d.keys = appendRowKey(d.keys, container, key)
+	return d.keys[from:len(d.keys):len(d.keys)]
+}

@@ -1,0 +1,129 @@
+package disktest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Trace returns a command under which strace records what a program, and what it
+// starts, does to files. An error says that strace is not installed.
+func Trace(log, program string, args ...string) (*exec.Cmd, error) {
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		return nil, err
+	}
+	flags := []string{"-f", "-y", "-xx", "-ttt", "-s", "4194304", "-o", log,
+		"-e", "trace=pwrite64,ftruncate,fsync,fdatasync", "-e", "signal=none", program}
+	return exec.Command(strace, append(flags, args...)...), nil
+}
+
+// tracedCall matches the start of a system call on a file. Paths are in
+// hexadecimal.
+var tracedCall = regexp.MustCompile(`^\d+ +(\d+\.\d+) (\w+)\(\d+<([^>]*)>(.*)\) += (\d+)`)
+
+// ReadTrace reads what a command of Trace has recorded, in the order in which
+// the calls returned.
+func ReadTrace(log string) ([]Event, error) {
+	f, err := os.Open(log)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readTrace(f)
+}
+
+func readTrace(r io.Reader) (events []Event, err error) {
+	halves := make(map[string]string) // calls that others interrupted, by process
+	lines := bufio.NewReaderSize(r, 1<<20)
+	for {
+		line, err := lines.ReadString('\n')
+		if errors.Is(err, io.EOF) {
+			return events, nil // a line that is cut off is a call that did not return
+		}
+		if err != nil {
+			return nil, err
+		}
+		line = strings.TrimSpace(line)
+		pid, _, _ := strings.Cut(line, " ")
+		if half, ok := strings.CutSuffix(line, "<unfinished ...>"); ok {
+			halves[pid] = strings.TrimSpace(half)
+			continue
+		}
+		if i := strings.Index(line, " resumed>"); i >= 0 {
+			line = halves[pid] + line[i+len(" resumed>"):]
+		}
+		call := tracedCall.FindStringSubmatch(line)
+		if call == nil {
+			continue
+		}
+		e, err := tracedEvent(call)
+		if err != nil {
+			return nil, fmt.Errorf("%.200s: %w", line, err)
+		}
+		events = append(events, e)
+	}
+}
+
+func tracedEvent(call []string) (e Event, err error) {
+	e.File = string(unhex(call[3]))
+	if e.Time, err = tracedTime(call[1]); err != nil {
+		return e, err
+	}
+	switch call[2] {
+	case "fsync", "fdatasync":
+		e.Do = Sync
+		return e, nil
+	case "ftruncate":
+		e.Do = Truncate
+		e.At, err = strconv.ParseInt(strings.TrimPrefix(call[4], ", "), 10, 64)
+		return e, err
+	}
+	args := strings.Split(call[4], ", ") // "", data, length, offset
+	if len(args) != 4 {
+		return e, fmt.Errorf("%d arguments", len(args))
+	}
+	e.Do, e.Data = Write, unhex(args[1])
+	if e.At, err = strconv.ParseInt(args[3], 10, 64); err == nil && strconv.Itoa(len(e.Data)) != call[5] {
+		err = fmt.Errorf("%d bytes recorded, %s written", len(e.Data), call[5])
+	}
+	return e, err
+}
+
+// tracedTime reads seconds since 1970.
+func tracedTime(s string) (time.Time, error) {
+	whole, part, _ := strings.Cut(s, ".")
+	seconds, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil {
+		return time.Time{}, err
+	}
+	micros, err := strconv.ParseInt(part, 10, 64)
+	if err != nil || len(part) != 6 {
+		return time.Time{}, fmt.Errorf("time %s", s)
+	}
+	return time.Unix(seconds, micros*1000), nil
+}
+
+// unhex reads "\x61\x62"; other text stays as it is.
+func unhex(s string) []byte {
+	s = strings.Trim(s, `"`)
+	if !strings.HasPrefix(s, `\x`) {
+		return []byte(s)
+	}
+	out := make([]byte, 0, len(s)/4)
+	for i := 2; i+2 <= len(s); i += 4 {
+		b, err := strconv.ParseUint(s[i:i+2], 16, 8)
+		if err != nil {
+			return []byte(s)
+		}
+		out = append(out, byte(b))
+	}
+	return out
+}

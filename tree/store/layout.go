@@ -1,0 +1,102 @@
+package store
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A layout is the rows of a value that is more than one row. They are made as the
+// value is walked, children inside of their parents, and put in the order of
+// keys, container after container: see [orderedTx] for why.
+type layout struct {
+	tx   *Tx
+	rows []layoutRow
+	room []byte // for keys and values
+}
+
+type layoutRow struct{ key, value []byte }
+
+// write stores a node that is not empty in the row with the given key.
+func (tx *Tx) write(key []byte, path tree.Path, n tree.Node) error {
+	if len(n.Text()) <= PackLimit {
+		return tx.putRow(key, packedRow(n))
+	}
+	l := layout{tx: tx}
+	if err := l.node(key, place{path: path}, n); err != nil {
+		return err
+	}
+	return l.put()
+}
+
+func (l *layout) node(key []byte, at place, n tree.Node) error {
+	switch {
+	case len(n.Text()) <= PackLimit:
+		l.add(key, packedRow(n))
+		return nil
+	case n.IsLeaf():
+		r, err := l.tx.writeBlob(n)
+		l.add(key, r)
+		return err
+	}
+	return l.container(key, at.resolve(), n)
+}
+
+func (l *layout) container(key []byte, path tree.Path, n tree.Node) error {
+	r := row{tag: tagContainer, id: l.tx.newID(), priority: n.Priority()}
+	l.add(key, r)
+	indexes, err := l.tx.indexesAt(path)
+	if err != nil {
+		return err
+	}
+	for name, child := range n.Children() {
+		key := l.key(r.id, name)
+		if err := l.node(key, place{path, name}, child); err != nil {
+			return err
+		}
+		for _, ix := range indexes {
+			v := shallowIndexValue(tree.IndexValue(ix.Order, child))
+			if err := l.tx.putEntry(ix, r.id, name, indexed{v, true}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// roomBytes is how much is allocated at a time for many rows.
+const roomBytes = 64 << 10
+
+// fit makes room for n bytes and returns where they begin.
+func (l *layout) fit(n int) int {
+	if cap(l.room)-len(l.room) < n {
+		l.room = make([]byte, 0, max(roomBytes, n))
+	}
+	return len(l.room)
+}
+
+// made returns what was appended to the room.
+func (l *layout) made(from int) []byte { return l.room[from:len(l.room):len(l.room)] }
+
+func (l *layout) key(container uint64, key string) []byte {
+	from := l.fit(maxRowKey(key))
+	l.room = appendRowKey(l.room, container, key)
+	return l.made(from)
+}
+
+func (l *layout) add(key []byte, r row) {
+	from := l.fit(r.maxSize())
+	l.room = r.append(l.room)
+	l.rows = append(l.rows, layoutRow{key, l.made(from)})
+}
+
+func (l *layout) put() error {
+	slices.SortFunc(l.rows, func(a, b layoutRow) int { return bytes.Compare(a.key, b.key) })
+	for _, r := range l.rows {
+		if err := l.tx.put(bucketRows, r.key, r.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// A WriteID names one write of one client, by which it is recognized when it is
+// sent again.
+type WriteID struct {
+	Writer [16]byte // random, never used by another client
+	Number uint64   // ascending; from 1 to MaxWriteNumber
+}
+
+// MaxWriteNumber is the largest number of a write: what every client can count to.
+const MaxWriteNumber = 1<<53 - 1
+
+const (
+	// DefaultWriterLimit is how many writers are remembered.
+	DefaultWriterLimit = 1 << 18
+	// WriterLife is how long a writer is remembered at least that is not heard
+	// from, unless there are too many.
+	WriterLife = 30 * 24 * time.Hour
+	// maxRuns bounds what is kept of one writer. Numbers come in order and are left
+	// out only by writes that were refused, so one run is the rule.
+	maxRuns = 128
+	// forgetAtOnce bounds the work that a new writer brings about.
+	forgetAtOnce = 4
+)
+
+// Keys of bucket w.
+const (
+	writerRuns  = 'w' // writer → hour of the last write, runs
+	writerHour  = 'h' // hour, writer → nothing: the order in which they are forgotten
+	writerCount = 'n' // → number of writers
+)
+
+// HasWrite reports whether a write is on record.
+func (tx *Tx) HasWrite(id WriteID) (bool, error) {
+	w, err := decodeWriter(tx.get(bucketWriters, writerKey(id.Writer)))
+	return w.runs.has(id.Number), err
+}
+
+// RecordWrite puts a write on record. It forgets the oldest writers beyond the
+// limit, and some that were not heard from for long.
+func (tx *Tx) RecordWrite(id WriteID, now time.Time) error {
+	key := writerKey(id.Writer)
+	v := tx.get(bucketWriters, key)
+	w, err := decodeWriter(v)
+	if err != nil {
+		return err
+	}
+	hour := max(w.hour, hourOf(now)) // a clock that goes back makes nobody older
+	if err := tx.moveWriter(id.Writer, v != nil, w.hour, hour); err != nil {
+		return err
+	}
+	w = writer{hour, w.runs.add(id.Number)}
+	if err := tx.put(bucketWriters, key, w.encode()); err != nil || v != nil {
+		return err
+	}
+	return tx.countWriter(now)
+}
+
+// moveWriter notes when a writer was heard from.
+func (tx *Tx) moveWriter(w [16]byte, known bool, from, to uint32) error {
+	if known {
+		if from == to {
+			return nil
+		}
+		if err := tx.delete(bucketWriters, hourKey(from, w)); err != nil {
+			return err
+		}
+	}
+	return tx.put(bucketWriters, hourKey(to, w), nil)
+}
+
+// countWriter counts a new writer and forgets old ones.
+func (tx *Tx) countWriter(now time.Time) error {
+	count, err := tx.writers()
+	if err != nil {
+		return err
+	}
+	count++
+	for range forgetAtOnce {
+		did, err := tx.forgetWriter(count > uint64(tx.store.options.WriterLimit), now)
+		if err != nil {
+			return err
+		}
+		if !did {
+			break
+		}
+		count--
+	}
+	return tx.put(bucketWriters, []byte{writerCount}, binary.AppendUvarint(nil, count))
+}
+
+// forgetWriter forgets the writer that was not heard from for the longest, if
+// that is long ago or it must go anyway.
+func (tx *Tx) forgetWriter(must bool, now time.Time) (did bool, err error) {
+	k, _ := tx.kv.cursor(bucketWriters).seek([]byte{writerHour})
+	if len(k) != 1+4+16 || k[0] != writerHour {
+		return false, nil
+	}
+	if !must && binary.BigEndian.Uint32(k[1:]) >= hourOf(now.Add(-WriterLife)) {
+		return false, nil
+	}
+	k = slices.Clone(k)
+	if err := tx.delete(bucketWriters, k); err != nil {
+		return false, err
+	}
+	return true, tx.delete(bucketWriters, writerKey([16]byte(k[5:])))
+}
+
+// writers returns how many writers are on record.
+func (tx *Tx) writers() (uint64, error) {
+	v := tx.get(bucketWriters, []byte{writerCount})
+	if v == nil {
+		return 0, nil
+	}
+	n, size := binary.Uvarint(v)
+	if size != len(v) {
+		return 0, fmt.Errorf("%w: unreadable count of writers", ErrDamaged)
+	}
+	return n, nil
+}
+
+func writerKey(w [16]byte) []byte { return append([]byte{writerRuns}, w[:]...) }
+
+func hourKey(hour uint32, w [16]byte) []byte {
+	return append(binary.BigEndian.AppendUint32([]byte{writerHour}, hour), w[:]...)
+}
+
+func hourOf(t time.Time) uint32 { return uint32(max(0, t.Unix()/3600)) }
+
+// A writer is what is kept of one client.
+type writer struct {
+	hour uint32 // of its last write
+	runs runs
+}
+
+func (w writer) encode() []byte {
+	b := binary.AppendUvarint(nil, uint64(w.hour))
+	end := uint64(0)
+	for _, r := range w.runs {
+		b = binary.AppendUvarint(b, r.from-end)
+		b = binary.AppendUvarint(b, r.to-r.from)
+		end = r.to
+	}
+	return b
+}
+
+// decodeWriter is the inverse of encode. Nothing is a writer without writes.
+func decodeWriter(b []byte) (w writer, err error) {
+	if len(b) == 0 {
+		return w, nil
+	}
+	next := func() (n uint64) {
+		n, size := binary.Uvarint(b)
+		if size <= 0 || n > MaxWriteNumber {
+			err = fmt.Errorf("%w: unreadable writer", ErrDamaged)
+			b = nil
+			return 0
+		}
+		b = b[size:]
+		return n
+	}
+	hour := next()
+	w.hour = uint32(min(hour, math.MaxUint32))
+	end := uint64(0)
+	for len(b) > 0 {
+		r := run{from: end + next()}
+		r.to = r.from + next()
+		end = r.to
+		w.runs = append(w.runs, r)
+	}
+	if err == nil && !w.runs.valid() {
+		err = fmt.Errorf("%w: unreadable writer", ErrDamaged)
+	}
+	return w, err
+}
