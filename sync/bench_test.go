@@ -271,3 +271,34 @@ func BenchmarkChatPost(b *testing.B) {
 		})
 	}
 }
+
+func benchEvent() *event {
+	n := tree.MustParseNode(`{"text":"hello","from":"ana","at":1700000000000}`)
+	e := put(tree.Target{Path: tree.MustParsePath("/rooms/r1/m1")}, n)
+	e.measure()
+	return e
+}
+
+// BenchmarkDeliver is an event on its way to many listeners: into their outboxes
+// and out of them.
+func BenchmarkDeliver(b *testing.B) {
+	for _, listeners := range []int{1, 25, 1000} {
+		b.Run(fmt.Sprint("listeners=", listeners), func(b *testing.B) {
+			db := openTest(b, Options{})
+			outboxes := listenAll(b, db, listeners, "/rooms/r1", `,"q":{"i":".key","l":5,"vf":"r"},"t":1`)
+			all := db.hub.all()
+			var msgs [][]byte
+			b.ReportAllocs()
+			for b.Loop() {
+				e := benchEvent()
+				for _, l := range all {
+					l.out.pushEvent(l, e)
+				}
+				for _, o := range outboxes {
+					msgs, _ = o.TakeReady(msgs[:0], 1<<20)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*listeners), "ns/listener")
+		})
+	}
+}

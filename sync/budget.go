@@ -7,13 +7,24 @@ import "sync"
 // does not read costs little; a thousand that ask for a large value each and do
 // not read would cost all there is. When the budget is used up, large messages
 // are made later, when others have been sent or given up.
+//
+// Some may have their part of it, a share, which is a Budget, too: they can use
+// as much as is left for all others together. So one of them gets a half at
+// most, and there is always something left for the next.
 type Budget struct {
+	*pool
+	share bool
+	used  int64 // guarded by the pool's mu
+}
+
+// A pool is what a budget and its shares have in common.
+type pool struct {
 	max    int64
 	making chan struct{} // as many at a time, since what they make is not known before
 
 	mu      sync.Mutex
-	used    int64
-	waiting map[*Outbox]struct{}
+	all     int64 // used by the budget itself and by its shares
+	waiting map[*Outbox]*Budget
 }
 
 const (
@@ -25,18 +36,24 @@ const (
 
 // NewBudget returns a budget of about max bytes. A single message may exceed it.
 func NewBudget(max int64) *Budget {
-	return &Budget{max: max, making: make(chan struct{}, maxMaking), waiting: make(map[*Outbox]struct{})}
+	return &Budget{pool: &pool{max: max, making: make(chan struct{}, maxMaking), waiting: make(map[*Outbox]*Budget)}}
 }
+
+// Share returns a budget for some of the users of b.
+func (b *Budget) Share() *Budget { return &Budget{pool: b.pool, share: true} }
+
+// hasRoom reports whether messages may be made. mu is held.
+func (b *Budget) hasRoom() bool { return b.all < b.max && (!b.share || b.used <= b.max-b.all) }
 
 // enter admits the making of messages for an outbox, or remembers to notify it.
 func (b *Budget) enter(o *Outbox) bool {
 	b.making <- struct{}{}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.used < b.max {
+	if b.hasRoom() {
 		return true
 	}
-	b.waiting[o] = struct{}{}
+	b.waiting[o] = b
 	<-b.making
 	return false
 }
@@ -53,28 +70,34 @@ func (b *Budget) leave(msgs [][]byte) int64 {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.all += size
 	b.used += size
 	return size
 }
 
-// release gives back what leave returned and lets those that wait try again.
+// release gives back what leave returned and lets those that wait, and have room
+// now, try again.
 func (b *Budget) release(size int64) {
 	if size == 0 {
 		return
 	}
-	b.mu.Lock()
-	b.used -= size
-	var ready []*Outbox
-	if b.used < b.max {
-		for o := range b.waiting {
-			ready = append(ready, o)
-		}
-		clear(b.waiting)
-	}
-	b.mu.Unlock()
-	for _, o := range ready {
+	for _, o := range b.give(size) {
 		o.notify()
 	}
+}
+
+func (b *Budget) give(size int64) (ready []*Outbox) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all -= size
+	b.used -= size
+	for o, of := range b.waiting {
+		if of.hasRoom() {
+			ready = append(ready, o)
+			delete(b.waiting, o)
+		}
+	}
+	return ready
 }
 
 // forget lets go of an outbox that is closed.
@@ -129,6 +152,6 @@ func (o *Outbox) back(it item) {
 	if o.closed {
 		return
 	}
-	o.items = append([]item{it}, o.items...)
+	o.items.unpop(it)
 	o.bytes += it.size
 }

@@ -63,3 +63,50 @@ func TestBudgetDoesNotHoldUpSmallMessages(t *testing.T) {
 		t.Error("a small message waits for the budget")
 	}
 }
+
+// TestBudgetShares: whoever does not read can use up his share, and others go on.
+func TestBudgetShares(t *testing.T) {
+	const size = 100 << 10
+	b := NewBudget(10 * size)
+	woken := make(map[*Outbox]int)
+	outbox := func(b *Budget) *Outbox {
+		var o *Outbox
+		o = NewOutbox(Realtime, 0, func() { woken[o]++ })
+		o.Share(b)
+		big(o, size)
+		return o
+	}
+	taken := func(b *Budget, boxes int) (list []*Outbox, n int) {
+		for range boxes {
+			o := outbox(b)
+			n += len(o.Take(1))
+			list = append(list, o)
+		}
+		return list, n
+	}
+	greedy, good, last := b.Share(), b.Share(), b.Share()
+	first, n := taken(greedy, 20)
+	if n != 6 { // the one that makes it more than a half is the last
+		t.Errorf("an address alone is given %d of 10, want 6", n)
+	}
+	_, n = taken(good, 20)
+	if n != 3 {
+		t.Errorf("the next is given %d, want 3", n)
+	}
+	_, n = taken(last, 20)
+	if n != 1 {
+		t.Errorf("the third is given %d, want 1", n)
+	}
+	clear(woken)
+	for _, o := range first[:6] {
+		o.Close()
+	}
+	for _, o := range first[6:] {
+		if woken[o] == 0 {
+			t.Fatal("who waits was not told that his share has room again")
+		}
+	}
+	if got := first[6].Take(1); len(got) != 1 {
+		t.Error("no message though the share has room again")
+	}
+}

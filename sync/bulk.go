@@ -148,7 +148,7 @@ func (o *Outbox) pushResync(l *Listener) {
 		o.mu.Unlock()
 		return
 	}
-	wasEmpty := len(o.items) == 0
+	wasEmpty := o.items.len() == 0
 	o.replaceEvents(func(other *Listener) bool { return other == l })
 	if !l.waiting {
 		l.waiting = true

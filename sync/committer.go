@@ -78,6 +78,7 @@ func (d *Database) commitLoop() {
 
 // background does one step of reclaiming and of building indexes.
 func (d *Database) background() {
+	d.stalled = false
 	err := guarded(func() error {
 		more, err := d.store.Reclaim(workRows)
 		building, buildErr := d.store.Build(workRows)
@@ -86,7 +87,7 @@ func (d *Database) background() {
 	})
 	if err != nil {
 		d.log.Error("background work failed", "database", d.store.String(), "err", err)
-		d.work = false // until the next write, so as not to spin
+		d.work, d.stalled = false, true // until the next write, so as not to spin
 	}
 }
 
@@ -101,13 +102,15 @@ type batch struct {
 	tx        *store.Tx
 	rules     *rules.Ruleset // in force for the next task
 	dirty     bool           // something was written
-	record    []byte         // of the changes, for the log
+	record    []byte         // of the changes, for the log; in memory that the committer uses again
+	request   rules.Request  // of the task that is decided
 	events    []delivery     // to be published in order
 	committed []func()       // to be run after the commit
 	revoked   []revocation   // listens that end with the commit
 	saved     []savedWindow  // windows as they were before the batch
 	undo      []func()       // to be run if the batch does not commit, last first
 	results   []error        // of the tasks that were applied
+	writing   time.Duration  // spent by the store to write and sync
 }
 
 // commit carries out the tasks and finishes them, in the order they came. It
@@ -139,7 +142,7 @@ func (d *Database) commitBatch(tasks []task) (*batch, error) {
 	b, err := d.applyAll(tasks)
 	if err == nil {
 		b.publish()
-		d.stats.batch(len(b.results), time.Since(started))
+		d.stats.batch(len(b.results), time.Since(started), b.writing)
 	}
 	return b, err
 }
@@ -151,6 +154,7 @@ func (d *Database) applyAll(tasks []task) (*batch, error) {
 	failed := make(map[int]error)
 	for {
 		b, at, err := d.tryAll(tasks, failed)
+		d.observeCommit(b, err)
 		if err == nil {
 			return b, nil
 		}
@@ -179,8 +183,16 @@ func (d *Database) tryAll(tasks []task, failed map[int]error) (b *batch, at int,
 		return nil, -1, err
 	}
 	defer tx.Rollback()
-	b = &batch{db: d, ctx: context.Background(), tx: tx, rules: d.rules.Load(), results: make([]error, 0, len(tasks))}
+	b = &batch{
+		db:      d,
+		ctx:     context.Background(),
+		tx:      tx,
+		rules:   d.rules.Load(),
+		record:  d.record[:0],
+		results: make([]error, 0, len(tasks)),
+	}
 	defer func() {
+		d.keepRecord(b.record)
 		if err != nil {
 			b.rollback()
 		}
@@ -204,6 +216,17 @@ func (d *Database) tryAll(tasks []task, failed map[int]error) (b *batch, at int,
 	return b, -1, guarded(b.commit)
 }
 
+// maxKeptRecord bounds the memory that is kept for the record of the next batch.
+const maxKeptRecord = 1 << 20
+
+// keepRecord takes back the memory of a record whose transaction has ended, or is
+// about to be rolled back.
+func (d *Database) keepRecord(record []byte) {
+	if d.record = record[:0]; cap(record) > maxKeptRecord {
+		d.record = nil
+	}
+}
+
 func (b *batch) commit() error {
 	if len(b.record) > 0 {
 		revision, err := b.db.options.Change.Append(b.ctx, b.db.store.String(), b.tx.Revision(), b.record)
@@ -215,7 +238,11 @@ func (b *batch) commit() error {
 			return err
 		}
 	}
-	return b.tx.Commit()
+	before := b.db.store.WriteTime()
+	err := b.tx.Commit()
+	b.db.work = b.db.store.TakeWork() || b.db.work || b.db.stalled
+	b.writing = b.db.store.WriteTime() - before
+	return err
 }
 
 // rollback puts back what tasks changed outside of the transaction.
@@ -228,6 +255,9 @@ func (b *batch) rollback() {
 
 // isBroken reports whether an error of apply costs the transaction.
 func isBroken(err error) bool {
+	if err == nil {
+		return false
+	}
 	var storage *storageError
 	var panicked *panicError
 	return errors.As(err, &storage) || errors.As(err, &panicked)
@@ -238,13 +268,16 @@ func isBroken(err error) bool {
 // consumer could hold.
 func (b *batch) publish() {
 	for _, e := range b.events {
+		began := b.db.operations.start()
 		for _, l := range e.group.listeners {
 			if !l.revoked {
 				l.out.pushEvent(l, e.event)
 			}
 		}
 		b.db.stats.events.Add(uint64(len(e.group.listeners)))
+		b.db.toldBroadcast(e, began)
 	}
+	b.db.stats.published.Add(uint64(len(b.events)))
 	for _, r := range b.revoked {
 		b.db.revoke(r.listener, r.why)
 	}

@@ -469,8 +469,8 @@ func TestCloseFinishesWhatIsQueued(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(l.Keys) != n {
-			t.Errorf("writer %d: %d writes are there, want the %d that were acknowledged", i, len(l.Keys), n)
+		if l.Keys.Len() != n {
+			t.Errorf("writer %d: %d writes are there, want the %d that were acknowledged", i, l.Keys.Len(), n)
 		}
 	}
 }

@@ -49,6 +49,8 @@ type Database struct {
 	done     chan struct{} // closed when the committer has ended
 	stats    counters
 
+	operations operations
+
 	// mu guards the hub and what listeners know. The committer holds it while a
 	// batch is applied, committed and published, so that whoever holds it sees
 	// listeners that agree with the last commit. Lock order: mu, then that of an
@@ -58,8 +60,10 @@ type Database struct {
 	grants grants
 
 	// These are the committer's.
-	work bool   // there may be something to reclaim or to build
-	late []task // onDisconnect that failed because the store did
+	work    bool   // there may be something to reclaim or to build
+	stalled bool   // background work failed
+	late    []task // onDisconnect that failed because the store did
+	record  []byte // memory for the record of the next batch
 }
 
 // Open opens the database and starts its committer. Operations that sessions of
@@ -77,6 +81,7 @@ func Open(o Options) (*Database, error) {
 		queue:   newQueue(o.MaxQueue),
 		done:    make(chan struct{}),
 		work:    true,
+		stats:   newCounters(),
 	}
 	d.rules.Store(o.Rules)
 	if err := d.load(); err != nil {

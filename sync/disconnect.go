@@ -27,7 +27,7 @@ func (s *Session) onDisconnect(ctx context.Context, r wire.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.submit(ctx, r.ID, func(done func(error)) task {
+	return s.submit(ctx, r, func(done func(error)) task {
 		t.done = done
 		return t
 	})
@@ -68,7 +68,10 @@ func (t *registerTask) apply(b *batch) error {
 		return err
 	}
 	if next.at.Len() > maxPending || next.bytes > maxPendingBytes {
-		return ErrLimit
+		return &LimitError{BoundPending}
+	}
+	if !s.quota.fitsPending(next.cost() - s.pending.cost()) {
+		return &LimitError{BoundQuotaPending}
 	}
 	if len(e.added) == 0 && len(e.removed) == 0 {
 		return nil
@@ -77,10 +80,24 @@ func (t *registerTask) apply(b *batch) error {
 		return broken(err)
 	}
 	b.dirty = true
-	before := s.pending
-	b.undo = append(b.undo, func() { s.pending = before })
-	s.pending = next
+	b.setPending(s, next)
 	return nil
+}
+
+// cost is about what the records take in memory.
+func (p *pendingWrites) cost() int { return p.bytes + taskOverhead*p.at.Len() }
+
+// setPending gives a session other records, and those that it had again if the
+// batch does not commit.
+func (b *batch) setPending(s *Session, next pendingWrites) {
+	before := s.pending
+	grown := next.cost() - before.cost()
+	s.quota.addPending(grown)
+	b.undo = append(b.undo, func() {
+		s.quota.addPending(-grown)
+		s.pending = before
+	})
+	s.pending = next
 }
 
 // register checks the rules as for a write now, and records it.
@@ -137,8 +154,7 @@ func (t *disconnectTask) apply(b *batch) error {
 		if t.pending.at.Len() == 0 {
 			return nil
 		}
-		b.undo = append(b.undo, func() { s.pending = t.pending })
-		s.pending = pendingWrites{}
+		b.setPending(s, pendingWrites{})
 	}
 	if err := b.tx.DeleteAllPending(t.id); err != nil {
 		return broken(err)

@@ -2,6 +2,7 @@ package sync
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -31,6 +32,14 @@ type encoding struct {
 	once   sync.Once
 	text   []byte
 	prefix int // realtime: length without the end that holds the tag
+	tagged atomic.Pointer[tagged]
+}
+
+// A tagged push is what the last listener with a tag was sent. Most clients
+// number their listens alike, so the listeners of a view often share it.
+type tagged struct {
+	tag  int64
+	text []byte
 }
 
 // put is the event of one replacement.
@@ -60,7 +69,7 @@ func (p part) name() string {
 
 // realtimePush returns the push of the realtime protocol for a listener with
 // the given tag, 0 for none (wire protocol §5.4). Only the tag differs between
-// listeners, so all without one share the same bytes.
+// listeners, so all that have the same one, or none, share the same bytes.
 func (e *event) realtimePush(tag int64) []byte {
 	e.realtime.once.Do(func() {
 		prefix := e.appendPush(make([]byte, 0, e.size+64))
@@ -70,9 +79,14 @@ func (e *event) realtimePush(tag int64) []byte {
 	if tag == 0 {
 		return e.realtime.text
 	}
+	if t := e.realtime.tagged.Load(); t != nil && t.tag == tag {
+		return t.text
+	}
 	prefix := e.realtime.text[:e.realtime.prefix]
 	push := make([]byte, 0, len(prefix)+32)
-	return wire.AppendPushSuffix(append(push, prefix...), tag)
+	push = wire.AppendPushSuffix(append(push, prefix...), tag)
+	e.realtime.tagged.Store(&tagged{tag, push})
+	return push
 }
 
 func (e *event) appendPush(dst []byte) []byte {

@@ -13,6 +13,7 @@ import (
 type hub struct {
 	trie[*group]
 	listeners atomic.Int64 // can be read without mu
+	windows   quotaWindows
 }
 
 // A group is all listeners of one view: the same path and query. They get the
@@ -30,12 +31,17 @@ type group struct {
 	window []tree.Entry
 }
 
+// groupID tells the groups of a path apart.
+func groupID(q tree.Query) string {
+	if q.IsAll() {
+		return "" // the order of everything does not matter
+	}
+	return q.ID()
+}
+
 // add puts a listener into its group, making the group if it is the first.
 func (h *hub) add(l *Listener, p tree.Path, q tree.Query) {
-	id := q.ID()
-	if q.IsAll() {
-		id = "" // the order of everything does not matter
-	}
+	id := groupID(q)
 	n := h.at(p)
 	i := slices.IndexFunc(n.items, func(g *group) bool { return g.id == id })
 	if i < 0 {
@@ -46,12 +52,14 @@ func (h *hub) add(l *Listener, p tree.Path, q tree.Query) {
 	l.group, l.slot = g, len(g.listeners)
 	g.listeners = append(g.listeners, l)
 	h.listeners.Add(1)
+	h.windows.add(l)
 }
 
 // remove takes a listener out of its group, and the group out of the trie if
 // it was the last.
 func (h *hub) remove(l *Listener) {
 	g := l.group
+	h.windows.remove(l)
 	last := len(g.listeners) - 1
 	g.listeners[l.slot] = g.listeners[last]
 	g.listeners[l.slot].slot = l.slot

@@ -39,9 +39,10 @@ func (d *Database) Listen(ctx context.Context, r Read, out *Outbox) (*Listener, 
 		out.shut(errCancelled)
 	}
 	if err := d.attach(ctx, l); err != nil {
+		d.toldListen(l, 0, 0, err)
 		return nil, err
 	}
-	out.pushView(l, 0, l.resync)
+	out.pushView(l, 0, func() [][]byte { return l.first(l.resync) })
 	return l, nil
 }
 
@@ -50,12 +51,20 @@ func (d *Database) attach(ctx context.Context, l *Listener) error {
 	l.waiting = true // nothing before the view
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	err := d.snapshot(func(tx *store.Tx) error { return d.permit(ctx, d.rules.Load(), tx, l, make(refusals)) })
-	if err == nil {
-		l.read.Caller.Trace = nil // whoever asked has the answer
-		d.hub.add(l, l.read.Path, l.read.Query)
+	if err := d.hub.room(l, l.read.Path, l.read.Query); err != nil {
+		return err
 	}
-	return err
+	if !l.read.Quota.takeListen() {
+		return &LimitError{BoundQuotaListens}
+	}
+	err := d.snapshot(func(tx *store.Tx) error { return d.permit(ctx, d.rules.Load(), tx, l, make(refusals)) })
+	if err != nil {
+		l.read.Quota.giveListen()
+		return err
+	}
+	l.read.Caller.Trace = nil // whoever asked has the answer
+	d.hub.add(l, l.read.Path, l.read.Query)
+	return nil
 }
 
 // Close ends the listen. Events that are queued are not sent.
@@ -80,6 +89,8 @@ func (d *Database) remove(l *Listener) {
 	l.closed.Store(true)
 	d.grants.leave(l)
 	d.hub.remove(l)
+	l.read.Quota.giveListen()
+	d.told(Operation{Name: OpUnlisten, Path: l.read.Path, Query: l.read.Query})
 }
 
 // resync returns the messages that give the client the whole view. If it cannot

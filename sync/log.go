@@ -8,7 +8,8 @@ import "context"
 // revision is refused. With the local log the commit of the file is the log.
 type Log interface {
 	// Append adds the record of the commit that follows revision prev and
-	// returns the commit's revision, which is greater than prev.
+	// returns the commit's revision, which is greater than prev. It must not keep
+	// the record.
 	Append(ctx context.Context, db string, prev uint64, record []byte) (uint64, error)
 }
 

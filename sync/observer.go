@@ -21,7 +21,10 @@ type Observer interface {
 }
 
 // A DeniedError is an ErrDenied that tells the client the reason.
-type DeniedError struct{ Detail string }
+type DeniedError struct {
+	Detail string
+	Rule   string // that decided, such as "/rooms/$room/.write"; "" for none
+}
 
 // Error returns the text of ErrDenied and the reason.
 func (e *DeniedError) Error() string { return ErrDenied.Error() + ": " + e.Detail }
@@ -29,12 +32,12 @@ func (e *DeniedError) Error() string { return ErrDenied.Error() + ": " + e.Detai
 // Unwrap returns ErrDenied.
 func (e *DeniedError) Unwrap() error { return ErrDenied }
 
-// denied returns the error of a denied operation.
-func denied(detail string) error {
+// denied returns the error of an operation that a rule denied.
+func denied(rule, detail string) error {
 	if detail == "" {
 		return ErrDenied
 	}
-	return &DeniedError{detail}
+	return &DeniedError{Detail: detail, Rule: rule}
 }
 
 // maxTraced is how many targets a write may have for its caller's Trace to be

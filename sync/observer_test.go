@@ -168,8 +168,8 @@ func TestDeniedStatus(t *testing.T) {
 		text string
 	}{
 		{ErrDenied, wire.TextPermissionDenied},
-		{denied(""), wire.TextPermissionDenied},
-		{denied("read /a: no"), wire.TextPermissionDenied + ": read /a: no"},
+		{denied("/a/.read", ""), wire.TextPermissionDenied},
+		{denied("/a/.read", "read /a: no"), wire.TextPermissionDenied + ": read /a: no"},
 	} {
 		if status, text := statusOf(c.err); status != wire.StatusPermissionDenied || text != c.text {
 			t.Errorf("%v is told as %s %q, want %q", c.err, status, text, c.text)

@@ -37,7 +37,7 @@ type Outbox struct {
 
 	mu      sync.Mutex // taken after Database.mu, and alone
 	room    sync.Cond  // bytes went down, or closed
-	items   []item
+	items   items
 	bytes   int
 	held    int64 // of the budget, by what the last Take returned
 	closed  bool
@@ -56,6 +56,9 @@ type item struct {
 
 // itemOverhead is what an item counts for beside its bytes.
 const itemOverhead = 64
+
+// isReady reports whether an item can be sent without waiting or a large copy.
+func (it *item) isReady() bool { return it.make == nil && it.size <= itemOverhead+maxReady }
 
 // NewOutbox makes an Outbox that holds about maxBytes, 0 for
 // DefaultOutboxBytes. notify is called, from any goroutine, when the outbox is
@@ -82,7 +85,7 @@ func (o *Outbox) push(it item) {
 		o.mu.Unlock()
 		return
 	}
-	wasEmpty := len(o.items) == 0
+	wasEmpty := o.items.len() == 0
 	o.append(it)
 	o.mu.Unlock()
 	if wasEmpty {
@@ -92,7 +95,7 @@ func (o *Outbox) push(it item) {
 
 func (o *Outbox) append(it item) {
 	it.size += itemOverhead
-	o.items = append(o.items, it)
+	o.items.push(it)
 	o.bytes += it.size
 }
 
@@ -109,10 +112,10 @@ func (o *Outbox) pushEvent(l *Listener, e *event) {
 		o.mu.Unlock()
 		return
 	}
-	wasEmpty := len(o.items) == 0
+	wasEmpty := o.items.len() == 0
 	o.append(item{listener: l, event: e, size: e.size})
-	if o.bytes > o.max && len(o.items) > 1 {
-		o.overflow()
+	if o.bytes > o.max && o.items.len() > 1 {
+		o.overflow(&l.db.stats)
 	}
 	o.mu.Unlock()
 	if wasEmpty {
@@ -122,9 +125,11 @@ func (o *Outbox) pushEvent(l *Listener, e *event) {
 
 // overflow drops the waiting events and puts their listeners' views in the
 // place of the first of each.
-func (o *Outbox) overflow() {
+func (o *Outbox) overflow(stats *counters) {
+	stats.overflows.Add(1)
 	o.replaceEvents(func(*Listener) bool { return true })
-	if o.bytes > 4*o.max {
+	if o.bytes > 4*o.max && o.closing == nil {
+		stats.slow.Add(1)
 		o.closing = errSlow
 	}
 }
@@ -132,23 +137,20 @@ func (o *Outbox) overflow() {
 // replaceEvents drops the waiting events of some listeners and puts the view of
 // each in the place of its first.
 func (o *Outbox) replaceEvents(of func(*Listener) bool) {
-	kept := o.items[:0]
 	o.bytes = 0
-	for _, it := range o.items {
+	o.items.keep(func(it *item) bool {
 		if it.event != nil && of(it.listener) {
 			if it.listener.waiting {
-				continue
+				return false
 			}
 			l := it.listener
 			l.waiting = true
 			l.db.stats.resyncs.Add(1)
-			it = item{listener: l, make: l.resync, size: itemOverhead}
+			*it = item{listener: l, make: l.resync, size: itemOverhead}
 		}
-		kept = append(kept, it)
 		o.bytes += it.size
-	}
-	clear(o.items[len(kept):])
-	o.items = kept
+		return true
+	})
 }
 
 // resume lets events through to a listener whose view is about to be made, and
@@ -169,61 +171,96 @@ func (o *Outbox) resume(l *Listener) {
 
 // Take removes messages from the queue and returns them ready to be sent, about
 // max bytes or, if it is longer, one. It returns nothing if there is nothing.
-// Only one goroutine may call it at a time; that it calls says that what it was
-// given before has been sent.
-func (o *Outbox) Take(max int) [][]byte {
+// Only one goroutine may call it, or TakeReady, at a time; that it calls says
+// that what it was given before has been sent.
+func (o *Outbox) Take(max int) (msgs [][]byte) {
 	o.sent()
-	var msgs [][]byte
 	for size := 0; size < max; {
 		it, ok := o.pop()
 		if !ok {
 			break
 		}
-		made, ok := o.messages(it)
-		if !ok {
+		before := len(msgs)
+		if msgs, ok = o.appendMessages(msgs, it); !ok {
 			o.back(it)
 			break
 		}
-		for _, msg := range made {
-			if len(msg) > 0 {
-				msgs = append(msgs, msg)
-				size += len(msg)
-			}
+		for _, msg := range msgs[before:] {
+			size += len(msg)
 		}
 	}
 	return msgs
 }
 
+// maxReady is the size of the largest message that TakeReady takes.
+const maxReady = 16 << 10
+
+// TakeReady is Take for who serves many clients and must not wait for one. It
+// appends to dst what is there as bytes, or is quickly encoded, and stops before
+// what has to be read or is large. more tells that something is left in the
+// queue; if nothing was appended, it is for Take.
+func (o *Outbox) TakeReady(dst [][]byte, max int) (msgs [][]byte, more bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.held > 0 {
+		return dst, true // Take gives it back
+	}
+	full := o.bytes > o.max
+	for size := 0; size < max && o.items.len() > 0 && o.items.front().isReady(); {
+		it := o.items.pop()
+		o.bytes -= it.size
+		if msg := o.message(&it); len(msg) > 0 {
+			dst = append(dst, msg)
+			size += len(msg)
+		}
+	}
+	if full && o.bytes <= o.max {
+		o.room.Broadcast()
+	}
+	return dst, o.items.len() > 0
+}
+
 func (o *Outbox) pop() (item, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.items) == 0 {
+	if o.items.len() == 0 {
 		return item{}, false
 	}
-	it := o.items[0]
-	o.items[0] = item{}
-	if o.items = o.items[1:]; len(o.items) == 0 {
-		o.items = nil // let go of the array behind
-	}
+	it := o.items.pop()
 	o.bytes -= it.size
 	o.room.Broadcast()
 	return it, true
 }
 
-// messages returns what an item is sent as. ok is false if there is no room for
-// it now.
-func (o *Outbox) messages(it item) (msgs [][]byte, ok bool) {
-	switch {
-	case it.message != nil:
-		return [][]byte{it.message}, true
-	case it.make != nil:
-		return o.made(it)
-	case it.listener.closed.Load():
-		return nil, true
-	case o.format == EventStream:
-		return [][]byte{it.event.streamBlock(it.listener.read.Path)}, true
+// appendMessages appends what an item is sent as. ok is false if there is no
+// room for it now.
+func (o *Outbox) appendMessages(dst [][]byte, it item) (msgs [][]byte, ok bool) {
+	if it.make == nil {
+		if msg := o.message(&it); len(msg) > 0 {
+			dst = append(dst, msg)
+		}
+		return dst, true
 	}
-	return [][]byte{it.event.realtimePush(it.listener.tag)}, true
+	made, ok := o.made(it)
+	for _, msg := range made {
+		if len(msg) > 0 {
+			dst = append(dst, msg)
+		}
+	}
+	return dst, ok
+}
+
+// message returns what a message or an event is sent as, which may be nothing.
+func (o *Outbox) message(it *item) []byte {
+	switch {
+	case it.event == nil:
+		return it.message
+	case it.listener.closed.Load():
+		return nil
+	case o.format == EventStream:
+		return it.event.streamBlock(it.listener.read.Path)
+	}
+	return it.event.realtimePush(it.listener.tag)
 }
 
 // Wait waits until there is room. Who produces replies calls it between
@@ -268,7 +305,7 @@ func (o *Outbox) shut(reason error) {
 func (o *Outbox) Close() {
 	o.mu.Lock()
 	o.closed = true
-	o.items, o.bytes = nil, 0
+	o.items, o.bytes = items{}, 0
 	o.room.Broadcast()
 	o.mu.Unlock()
 	if o.budget != nil {

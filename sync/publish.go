@@ -24,6 +24,8 @@ type publisher struct {
 	base   tree.Path
 	views  []*view
 	found  map[*group]*view // the views of an update of several writes
+
+	entries map[entryKey]lookedUp // of children, when there are many views to ask for them
 }
 
 // A view is one group that may see the change.
@@ -34,6 +36,7 @@ type view struct {
 	known    bool        // old is not too large to be known
 	children []viewChild // of a filtered view: those that the change touches
 	own      bool        // of a filtered view: the change sets its own priority
+	looked   bool        // of a limited view: before and existed of its children are known
 }
 
 // maxCompare is the largest view that is compared to find out that a write
@@ -97,7 +100,7 @@ func (p *publisher) lookBefore(v *view) error {
 		return nil
 	}
 	p.touch(v)
-	if g.query.Limit > 0 {
+	if g.query.Limit > 0 && !p.hasMany() {
 		return nil // the window tells what was in it
 	}
 	for i := range v.children {
@@ -106,19 +109,52 @@ func (p *publisher) lookBefore(v *view) error {
 		if err != nil {
 			return err
 		}
-		c.was = exists && g.query.InRange(e)
+		if g.query.Limit > 0 {
+			c.before, c.existed = e, exists
+		} else {
+			c.was = exists && g.query.InRange(e)
+		}
 	}
+	v.looked = true
 	return nil
+}
+
+// hasMany reports whether there are so many views that entries are looked up once
+// for all of them.
+func (p *publisher) hasMany() bool { return len(p.views) > 8 }
+
+// An entryKey is a child in an order.
+type entryKey struct {
+	path       tree.Path
+	order, key string
+}
+
+type lookedUp struct {
+	entry  tree.Entry
+	exists bool
 }
 
 // entry returns a child's entry in a group's order, as it is now.
 func (p *publisher) entry(g *group, key string) (e tree.Entry, exists bool, err error) {
-	v, exists, err := p.tx.IndexValue(g.path.Child(key), g.query.Order())
-	return tree.Entry{Key: key, Value: v}, exists, err
+	order := g.query.Order()
+	at := entryKey{g.path, order, key}
+	if l, ok := p.entries[at]; ok {
+		return l.entry, l.exists, nil
+	}
+	v, exists, err := p.tx.IndexValue(g.path.Child(key), order)
+	e = tree.Entry{Key: key, Value: v}
+	if err == nil && p.hasMany() {
+		if p.entries == nil {
+			p.entries = make(map[entryKey]lookedUp)
+		}
+		p.entries[at] = lookedUp{e, exists}
+	}
+	return e, exists, err
 }
 
 // after makes the events from the state after the change.
 func (p *publisher) after() error {
+	clear(p.entries)
 	for _, v := range p.views {
 		e, err := p.event(v)
 		if err != nil {

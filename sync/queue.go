@@ -27,6 +27,7 @@ type queue struct {
 	tasks    []task
 	bytes    int64
 	maxBytes int64
+	waits    uint64 // tasks that had to wait to be added
 	closed   bool
 }
 
@@ -42,6 +43,7 @@ func (q *queue) add(ctx context.Context, t task) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.closed && q.full(t.size()) {
+		q.waits++
 		stop := context.AfterFunc(ctx, q.wake)
 		defer stop()
 	}

@@ -98,6 +98,9 @@ func waits(t *testing.T, q *queue, size int64) {
 		if !added {
 			t.Error("a task still waits although there is room")
 		}
+		if _, _, n := inside.waiting(); n != 1 {
+			t.Errorf("%d tasks are counted that waited, want 1", n)
+		}
 	})
 	q.tasks, q.bytes = nil, 0
 }

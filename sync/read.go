@@ -16,24 +16,31 @@ type Read struct {
 	Query   tree.Query // the zero Query is everything
 	Plain   bool       // the client gave no query parameters
 	OneShot bool       // an unindexed query is refused, as REST and get do
+	Quota   *Quota     // that a listen counts in; nil: none
+
+	realtime bool // it came over the realtime protocol
 }
 
 // Get returns the node at a path, or its children inside a query's window. The
 // error is ErrDenied, a *NoIndexError, ErrTooBig or that of the context.
 func (d *Database) Get(ctx context.Context, r Read) (n tree.Node, err error) {
+	began := d.operations.start()
 	err = d.view(ctx, r, func(tx *store.Tx) error {
 		n, err = tx.Window(r.Path, r.Query, d.options.MaxRead)
 		return err
 	})
+	d.toldRead(r, began, len(n.Text()), err)
 	return n, err
 }
 
 // Priority returns the priority of the node at a path.
 func (d *Database) Priority(ctx context.Context, r Read) (n tree.Node, err error) {
+	began := d.operations.start()
 	err = d.view(ctx, r, func(tx *store.Tx) error {
 		n, err = tx.Priority(r.Path)
 		return err
 	})
+	d.toldRead(r, began, len(n.Text()), err)
 	return n, err
 }
 
@@ -41,13 +48,18 @@ func (d *Database) Priority(ctx context.Context, r Read) (n tree.Node, err error
 // It has neither if there is no node.
 type Listing = store.Listing
 
+// A KeyList is the keys of a listing.
+type KeyList = store.KeyList
+
 // Shallow lists the keys below a path in key order: those behind after ("" for
 // all), at most limit (0 for all).
 func (d *Database) Shallow(ctx context.Context, r Read, after string, limit int) (l Listing, err error) {
+	began := d.operations.start()
 	err = d.view(ctx, r, func(tx *store.Tx) error {
 		l, err = tx.Shallow(r.Path, after, limit)
 		return err
 	})
+	d.toldRead(r, began, listingBytes(l), err)
 	return l, err
 }
 
@@ -82,7 +94,7 @@ func (d *Database) authorize(ctx context.Context, rs *rules.Ruleset, c Caller, q
 	detail := d.observe(ctx, rs, c, q, decision)
 	if !decision.Allow {
 		d.stats.denied.Add(1)
-		return denied(detail)
+		return denied(decision.Rule, detail)
 	}
 	return nil
 }

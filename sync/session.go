@@ -15,13 +15,20 @@ const (
 	maxListens     = 10_000   // listens at a time
 	maxListenBytes = 16 << 20 // of their paths and queries
 	maxUnacked     = 1024     // writes on their way at a time
+	maxUnackedSize = 16 << 20 // of the messages that they came with, beside the last one
 )
 
 // SessionOptions describe a new session.
 type SessionOptions struct {
-	ID     string  // its id, unique among all sessions of the database ever
+	ID     string  // its id, unique among all sessions of the database ever; a secret of the client
+	Name   string  // what logs call it
 	Out    *Outbox // where replies and pushes go
+	Quota  *Quota  // that it counts in; nil: none
 	SignIn func(ctx context.Context, c Credential) (Caller, SignInInfo, error)
+
+	// Limited is called when an operation came up against a bound. It must not
+	// block. nil: nobody wants to know.
+	Limited func(Bound)
 }
 
 // A Credential is what a client presents to sign in (wire protocol §9).
@@ -48,6 +55,7 @@ func (e *TokenError) Error() string { return e.Text }
 type Session struct {
 	db       *Database
 	id       string
+	name     string
 	out      *Outbox
 	signIn   func(context.Context, Credential) (Caller, SignInInfo, error)
 	caller   Caller
@@ -55,10 +63,14 @@ type Session struct {
 
 	listens   map[listenKey]*Listener // some of them may have ended by themselves
 	listening int                     // their size
+	windows   map[tree.Path]int       // weight of their queries, by path
+	quota     *Quota
+	limited   func(Bound)
 
 	mu      sync.Mutex
 	acked   sync.Cond // unacked went down
 	unacked int
+	size    int // of their messages
 
 	pending pendingWrites // the committer's, once the session has begun
 }
@@ -71,8 +83,18 @@ type listenKey struct {
 
 // NewSession begins a session.
 func (d *Database) NewSession(o SessionOptions) *Session {
-	s := &Session{db: d, id: o.ID, out: o.Out, signIn: o.SignIn, listens: make(map[listenKey]*Listener)}
+	s := &Session{
+		db:      d,
+		id:      o.ID,
+		name:    o.Name,
+		out:     o.Out,
+		signIn:  o.SignIn,
+		listens: make(map[listenKey]*Listener),
+		quota:   o.Quota,
+		limited: o.Limited,
+	}
 	s.acked.L = &s.mu
+	d.told(Operation{Name: OpConnect})
 	return s
 }
 
@@ -129,9 +151,15 @@ func (s *Session) failure(id int64, err error) []byte {
 	if errors.As(err, &token) {
 		return wire.AppendError(nil, id, token.Status, token.Text)
 	}
+	if limit := (*LimitError)(nil); errors.As(err, &limit) {
+		s.reached(limit.Bound)
+	}
 	status, text := statusOf(err)
+	if denied := (*DeniedError)(nil); errors.As(err, &denied) && denied.Rule != "" {
+		return wire.AppendDenied(nil, id, status, text, denied.Rule)
+	}
 	if status == wire.StatusFailed && text == textInternal {
-		s.db.log.Error("request failed", "session", s.id, "err", err)
+		s.db.log.Error("request failed", "connection", s.name, "err", err)
 	}
 	return wire.AppendError(nil, id, status, text)
 }
@@ -203,7 +231,7 @@ func (s *Session) Disown() {
 		err = <-done
 	}
 	if err != nil && !errors.Is(err, ErrClosed) {
-		s.db.log.Error("onDisconnect of a revoked credential could not be dropped", "session", s.id, "err", err)
+		s.db.log.Error("onDisconnect of a revoked credential could not be dropped", "connection", s.name, "err", err)
 	}
 }
 
@@ -211,20 +239,42 @@ func (s *Session) Disown() {
 // is carried out. It returns when that is on disk. The Outbox stays open: the
 // last replies can still be sent.
 func (s *Session) Close() {
+	s.db.told(Operation{Name: OpDisconnect})
 	s.db.end(maps.Values(s.listens))
 	clear(s.listens)
+	clear(s.windows)
 	s.listening = 0
 	s.waitAcked(context.Background(), 0)
 	if err := s.db.runDisconnect(s); err != nil && !errors.Is(err, ErrClosed) {
-		s.db.log.Error("onDisconnect failed", "session", s.id, "err", err)
+		s.db.log.Error("onDisconnect failed", "connection", s.name, "err", err)
 	}
 }
 
-// waitAcked waits until at most most writes of the session are on their way.
+// reached says that an operation came up against a bound.
+func (s *Session) reached(b Bound) {
+	if s.limited != nil {
+		s.limited(b)
+	}
+}
+
+// waitRoom waits until another write may be on its way.
+func (s *Session) waitRoom(ctx context.Context) error {
+	s.mu.Lock()
+	full := s.unacked >= maxUnacked || s.size > maxUnackedSize
+	s.mu.Unlock()
+	if full {
+		s.reached(BoundWrites)
+	}
+	return s.waitAcked(ctx, maxUnacked-1)
+}
+
+// waitAcked waits until at most most writes of the session are on their way, and
+// not too many bytes.
 func (s *Session) waitAcked(ctx context.Context, most int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.unacked <= most {
+	full := func() bool { return s.unacked > most || s.size > maxUnackedSize }
+	if !full() {
 		return nil
 	}
 	stop := context.AfterFunc(ctx, func() {
@@ -233,16 +283,18 @@ func (s *Session) waitAcked(ctx context.Context, most int) error {
 		s.acked.Broadcast()
 	})
 	defer stop()
-	for s.unacked > most && ctx.Err() == nil {
+	for full() && ctx.Err() == nil {
 		s.acked.Wait()
 	}
 	return ctx.Err()
 }
 
-// sent counts a task on its way and returns what to call when it is done.
-func (s *Session) sent(id int64) (done func(error)) {
+// sent counts a task on its way, which came with a message of size bytes, and
+// returns what to call when it is done.
+func (s *Session) sent(id int64, size int) (done func(error)) {
 	s.mu.Lock()
 	s.unacked++
+	s.size += size
 	s.mu.Unlock()
 	return func(err error) {
 		if err != nil {
@@ -250,13 +302,14 @@ func (s *Session) sent(id int64) (done func(error)) {
 		} else {
 			s.ok(id, "")
 		}
-		s.forget()
+		s.forget(size)
 	}
 }
 
-func (s *Session) forget() {
+func (s *Session) forget(size int) {
 	s.mu.Lock()
 	s.unacked--
+	s.size -= size
 	s.acked.Broadcast()
 	s.mu.Unlock()
 }

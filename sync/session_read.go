@@ -56,7 +56,7 @@ func (v viewSpec) size() int { return len(v.path.Clean()) + len(v.raw) + len(v.h
 
 // read is what the rules decide about.
 func (v viewSpec) read(c Caller) Read {
-	return Read{Caller: c, Path: v.path, Query: v.query, Plain: v.raw == "" || v.raw == "{}"}
+	return Read{Caller: c, Path: v.path, Query: v.query, Plain: v.raw == "" || v.raw == "{}", realtime: true}
 }
 
 // listen begins to follow a view (wire protocol §5). The view itself is read
@@ -69,17 +69,22 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	key := listenKey{v.path, v.tag}
 	s.stop(key)
 	l := &Listener{db: s.db, out: s.out, read: v.read(s.caller), tag: v.tag, size: len(v.path.Clean()) + len(v.raw)}
-	if !s.roomFor(l) {
-		return ErrLimit
+	l.read.Quota = s.quota
+	if err := s.roomFor(l); err != nil {
+		return err
 	}
 	path, raw := v.path, v.raw // not v, which holds what is of no use after the first view
 	l.onRevoke = func() { s.reply(cancel(path, raw)) }
 	if err := s.db.attach(ctx, l); err != nil {
+		s.db.toldListen(l, 0, 0, err)
 		return err
 	}
 	s.listens[key] = l
 	s.listening += l.size
-	s.out.pushView(l, v.size(), func() [][]byte { return s.firstView(l, v) })
+	s.countWindow(l, 1)
+	s.out.pushView(l, v.size(), func() [][]byte {
+		return l.first(func() [][]byte { return s.firstView(l, v) })
+	})
 	return nil
 }
 
@@ -144,22 +149,48 @@ func (s *Session) stop(key listenKey) {
 
 func (s *Session) forgetListen(key listenKey) {
 	s.listening -= s.listens[key].size
+	s.countWindow(s.listens[key], -1)
 	delete(s.listens, key)
 }
 
-// roomFor reports whether the session may have one more listen. Listens that
-// have ended by themselves are only forgotten when they would be in the way.
-func (s *Session) roomFor(l *Listener) bool {
-	fits := func() bool { return len(s.listens) < maxListens && s.listening+l.size <= maxListenBytes }
-	if fits() {
-		return true
+// roomFor returns a *LimitError if the session may not have one more listen.
+// Listens that have ended by themselves are only forgotten when they would be in
+// the way.
+func (s *Session) roomFor(l *Listener) error {
+	err := s.fits(l)
+	if err == nil {
+		return nil
 	}
 	for key, have := range s.listens {
 		if have.closed.Load() {
 			s.forgetListen(key)
 		}
 	}
-	return fits()
+	return s.fits(l)
+}
+
+func (s *Session) fits(l *Listener) error {
+	switch {
+	case len(s.listens) >= maxListens, s.listening+l.size > maxListenBytes:
+		return &LimitError{BoundListens}
+	case s.windows[l.read.Path]+weight(l.read.Query) > maxSessionWindows:
+		return &LimitError{BoundWindows}
+	}
+	return nil
+}
+
+// countWindow adds n windows like that of l to those of the session.
+func (s *Session) countWindow(l *Listener, n int) {
+	w := weight(l.read.Query)
+	if w == 0 {
+		return
+	}
+	if s.windows == nil {
+		s.windows = make(map[tree.Path]int)
+	}
+	if s.windows[l.read.Path] += n * w; s.windows[l.read.Path] == 0 {
+		delete(s.windows, l.read.Path)
+	}
 }
 
 func (s *Session) unlisten(r wire.Request) error {

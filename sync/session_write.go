@@ -3,6 +3,7 @@ package sync
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -35,17 +36,25 @@ func (s *Session) merge(ctx context.Context, r wire.Request) error {
 }
 
 func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
-	return s.submit(ctx, r.ID, func(done func(error)) task {
-		return &asyncWrite{writeTask: writeTask{write: w}, message: len(r.Body.Raw), done: done}
+	if r.Body.HasWriteID {
+		id, err := parseWriteID(r.Body.WriteID)
+		if err != nil {
+			return err
+		}
+		w.ID = id
+	}
+	l := lap{db: s.db, queued: time.Now()}
+	return s.submit(ctx, r, func(done func(error)) task {
+		return &asyncWrite{writeTask: writeTask{write: w}, message: len(r.Body.Raw), done: done, lap: l}
 	})
 }
 
 // submit queues a task that answers a request when it is done.
-func (s *Session) submit(ctx context.Context, id int64, make func(done func(error)) task) error {
-	if err := s.waitAcked(ctx, maxUnacked-1); err != nil {
+func (s *Session) submit(ctx context.Context, r wire.Request, make func(done func(error)) task) error {
+	if err := s.waitRoom(ctx); err != nil {
 		return err
 	}
-	done := s.sent(id)
+	done := s.sent(r.ID, len(r.Body.Raw))
 	if err := s.db.queue.add(ctx, make(done)); err != nil {
 		done(err)
 	}

@@ -3,41 +3,114 @@ package sync
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/dogwooddb/dogwood/sync/histogram"
 )
 
-// Stats are counts since the database was opened.
+// Stats are counts since the database was opened, and a few that are of now.
 type Stats struct {
 	Reads, Writes, Denied uint64
 	Decisions             uint64 // made by the rules
 	Batches               uint64
+	Failed                uint64        // attempts to commit
+	Published             uint64        // events, each for all listeners of a view
 	Events                uint64        // queued for listeners
 	Resyncs               uint64        // whole views sent to slow consumers
+	Overflows             uint64        // of outboxes
+	Slow                  uint64        // clients given up because they did not read
+	Waits                 uint64        // writes that waited because the queue was full
 	CommitTime            time.Duration // spent in all batches
-	Listeners             int
+
+	Listeners   int
+	Queued      int   // writes that wait for the committer
+	QueuedBytes int64 // of them
+	Watchers    int   // of operations
+}
+
+// Timings are how long operations took since the database was opened.
+type Timings struct {
+	Commits histogram.Snapshot // of a batch: deciding, storing and publishing
+	Syncs   histogram.Snapshot // the part of it that writes to the disk
+	Acks    histogram.Snapshot // of a write, from when it is queued until it is durable
+	Sizes   histogram.Snapshot // writes of a batch
 }
 
 type counters struct {
 	reads, writes, denied, decisions, batches, events, resyncs, commitNanos atomic.Uint64
+	failed, published, overflows, slow                                      atomic.Uint64
+
+	failing atomic.Bool  // the last commit failed because the store did
+	probed  atomic.Int64 // when the store was last tried, in Unix nanoseconds
+
+	commits, syncs, acks, sizes *histogram.Histogram
 }
 
-func (c *counters) batch(tasks int, took time.Duration) {
+func newCounters() counters {
+	return counters{
+		commits: histogram.Durations(),
+		syncs:   histogram.Durations(),
+		acks:    histogram.Durations(),
+		sizes:   histogram.Sizes(),
+	}
+}
+
+func (c *counters) batch(tasks int, took, writing time.Duration) {
 	c.batches.Add(1)
 	c.writes.Add(uint64(tasks))
 	c.commitNanos.Add(uint64(took))
+	c.commits.Observe(took)
+	c.sizes.Observe(time.Duration(tasks))
+	if writing > 0 {
+		c.syncs.Observe(writing)
+	}
 }
 
 // Stats returns the database's counts. It waits for nobody.
 func (d *Database) Stats() Stats {
 	c := &d.stats
-	return Stats{
+	s := Stats{
 		Reads:      c.reads.Load(),
 		Writes:     c.writes.Load(),
 		Denied:     c.denied.Load(),
 		Decisions:  c.decisions.Load(),
 		Batches:    c.batches.Load(),
+		Failed:     c.failed.Load(),
+		Published:  c.published.Load(),
 		Events:     c.events.Load(),
 		Resyncs:    c.resyncs.Load(),
+		Overflows:  c.overflows.Load(),
+		Slow:       c.slow.Load(),
 		CommitTime: time.Duration(c.commitNanos.Load()),
 		Listeners:  int(d.hub.listeners.Load()),
 	}
+	s.Queued, s.QueuedBytes, s.Waits = d.queue.waiting()
+	if all := d.operations.watchers.Load(); all != nil {
+		s.Watchers = len(*all)
+	}
+	return s
+}
+
+// Timings returns how long the database's operations took. It waits for nobody.
+func (d *Database) Timings() Timings {
+	c := &d.stats
+	return Timings{
+		Commits: c.commits.Snapshot(),
+		Syncs:   c.syncs.Snapshot(),
+		Acks:    c.acks.Snapshot(),
+		Sizes:   c.sizes.Snapshot(),
+	}
+}
+
+// waiting returns how much is queued, and how many had to wait for room.
+func (q *queue) waiting() (tasks int, bytes int64, waits uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.tasks), q.bytes, q.waits
+}
+
+// Backlog returns what waits in an outbox for its client.
+func (o *Outbox) Backlog() (messages, bytes int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.items.len(), o.bytes
 }

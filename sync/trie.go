@@ -35,6 +35,17 @@ func (t *trie[T]) at(p tree.Path) *trieNode[T] {
 	return n
 }
 
+// find returns the node for p, nil if there is none.
+func (t *trie[T]) find(p tree.Path) *trieNode[T] {
+	n := &t.root
+	for key := range p.Keys() {
+		if n = n.kids[key]; n == nil {
+			return nil
+		}
+	}
+	return n
+}
+
 // add puts an item at p.
 func (t *trie[T]) add(p tree.Path, item T) {
 	n := t.at(p)

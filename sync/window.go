@@ -42,6 +42,9 @@ type viewChild struct {
 	was    bool       // it was in the view before the change
 	is     bool       // it is now
 	entry  tree.Entry // as it is now
+
+	before  tree.Entry // in a limited view, if the view has looked: as it was
+	existed bool
 }
 
 // touch notes the children that the change touches, in key order.
@@ -105,11 +108,54 @@ func (p *publisher) windowEvent(v *view) (*event, error) {
 	if g.query.Limit == 0 {
 		return p.compose(v, v.children)
 	}
+	if v.stays() {
+		return p.compose(v, v.children)
+	}
 	old := g.window
 	if err := p.moveWindow(v); err != nil {
 		return nil, err
 	}
 	return p.compose(v, v.differences(old, g.window))
+}
+
+// stays reports whether a limited window stays as it is, and if so, tells which of
+// the touched children are in it. It takes no longer for a long window than for a
+// short one, but may not see that one stays if the view has not looked.
+func (v *view) stays() bool {
+	g := v.group
+	for _, c := range v.children {
+		switch {
+		case c.is && g.shows(c.entry):
+		case !v.looked, c.existed && g.shows(c.before), c.is && !g.isBeyond(c.entry):
+			return false
+		}
+	}
+	for i := range v.children {
+		c := &v.children[i]
+		c.is = c.is && g.shows(c.entry)
+		c.was = c.is
+	}
+	return true
+}
+
+// shows reports whether an entry is in the window, at the place that it has in the
+// order.
+func (g *group) shows(e tree.Entry) bool {
+	i, found := slices.BinarySearchFunc(g.window, e, g.query.Compare)
+	return found && g.window[i].Key == e.Key
+}
+
+// isBeyond reports whether an entry that is not in the window would be pushed out
+// of it by those that are.
+func (g *group) isBeyond(e tree.Entry) bool {
+	n := len(g.window)
+	if n < g.query.Limit {
+		return false
+	}
+	if g.query.FromLast {
+		return g.query.Compare(e, g.window[0]) < 0
+	}
+	return g.query.Compare(e, g.window[n-1]) > 0
 }
 
 // moveWindow brings a limited window up to date. Children that come in or move

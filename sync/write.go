@@ -1,12 +1,14 @@
 package sync
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -18,6 +20,8 @@ type Write struct {
 	Merge  bool        // it was sent as an update of the children of Base
 	Base   tree.Path   // where it was sent to
 	If     *string     // hash of the value that must be at Update[0] ("" for none); nil: whatever is there
+
+	ID *store.WriteID // under which it is carried out once, however often it is sent; nil: each time
 }
 
 // A Commit is a write that took effect.
@@ -31,7 +35,7 @@ type Commit struct {
 // package tree for values that can't be resolved, and that of the context, with
 // which the write may still take effect.
 func (d *Database) Write(ctx context.Context, w Write) (*Commit, error) {
-	t := &syncWrite{writeTask: writeTask{write: w}}
+	t := &syncWrite{writeTask: writeTask{write: w}, lap: lap{db: d, rest: true, queued: time.Now()}}
 	if err := d.do(ctx, t); err != nil {
 		return nil, err
 	}
@@ -41,6 +45,16 @@ func (d *Database) Write(ctx context.Context, w Write) (*Commit, error) {
 type syncWrite struct {
 	writeTask
 	waiter
+	lap lap
+}
+
+func (t *syncWrite) apply(b *batch) error {
+	return t.lap.apply(func() error { return t.writeTask.apply(b) })
+}
+
+func (t *syncWrite) finish(err error) {
+	t.lap.finish(&t.write, err)
+	t.waiter.finish(err)
 }
 
 // An asyncWrite is a write of a session. done is called by the committer: it
@@ -49,10 +63,19 @@ type asyncWrite struct {
 	writeTask
 	message int // bytes of the message, which the paths keep in memory
 	done    func(error)
+	lap     lap
 }
 
-func (t *asyncWrite) size() int64      { return t.writeTask.size() + int64(t.message) }
-func (t *asyncWrite) finish(err error) { t.done(err) }
+func (t *asyncWrite) size() int64 { return t.writeTask.size() + int64(t.message) }
+
+func (t *asyncWrite) apply(b *batch) error {
+	return t.lap.apply(func() error { return t.writeTask.apply(b) })
+}
+
+func (t *asyncWrite) finish(err error) {
+	t.lap.finish(&t.write, err)
+	t.done(err)
+}
 
 // A writeTask applies one write.
 type writeTask struct {
@@ -73,6 +96,13 @@ func (t *writeTask) size() int64 {
 }
 
 func (t *writeTask) apply(b *batch) error {
+	if id := t.write.ID; id != nil {
+		return b.once(*id, func() error { return t.carryOut(b) })
+	}
+	return t.carryOut(b)
+}
+
+func (t *writeTask) carryOut(b *batch) error {
 	w := t.write
 	if len(w.Update) == 0 {
 		return nil
@@ -175,13 +205,14 @@ func (b *batch) existing(t tree.Target, rel tree.Path) (tree.Node, error) {
 }
 
 func (b *batch) authorizeWrite(c Caller, writes []tree.ResolvedWrite, now time.Time) error {
-	return b.db.authorize(b.ctx, b.rules, c, &rules.Request{
+	b.request = rules.Request{ // not a new one: nobody keeps it, and each write makes one
 		Op:     rules.OpWrite,
 		Path:   writes[0].Path,
 		Writes: writes,
 		Data:   b.tx,
 		Now:    now,
-	})
+	}
+	return b.db.authorize(b.ctx, b.rules, c, &b.request)
 }
 
 // change makes writes that were allowed: it puts them into the transaction and
@@ -193,7 +224,7 @@ func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path) 
 		return broken(err)
 	}
 	changed := false
-	for _, w := range writes {
+	for _, w := range byKey(writes) {
 		did, err := b.put(w)
 		if err != nil {
 			return broken(err)
@@ -204,7 +235,6 @@ func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path) 
 		return nil
 	}
 	b.dirty = true
-	b.db.work = true
 	b.note(writes)
 	b.review(writes)
 	return broken(p.after())
@@ -218,18 +248,38 @@ func inOrder(writes []tree.ResolvedWrite) []tree.ResolvedWrite {
 	if len(writes) == 1 {
 		return writes
 	}
-	rank := func(w tree.ResolvedWrite) int {
-		switch {
-		case w.Priority:
-			return 2
-		case w.Node.IsEmpty():
-			return 1
-		}
-		return 0
-	}
 	ordered := slices.Clone(writes)
-	slices.SortStableFunc(ordered, func(a, b tree.ResolvedWrite) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(ordered, func(a, b tree.ResolvedWrite) int { return writeRank(a) - writeRank(b) })
 	return ordered
+}
+
+func writeRank(w tree.ResolvedWrite) int {
+	switch {
+	case w.Priority:
+		return 2
+	case w.Node.IsEmpty():
+		return 1
+	}
+	return 0
+}
+
+// manyWrites is from when on it pays to put the writes of an update in the order
+// of their keys.
+const manyWrites = 64
+
+// byKey returns the writes of an update in the order in which the store is told:
+// of many that are alike, in the order of their keys. In another order each would
+// move half of those that were put before it, as bbolt does not split a page
+// before the commit.
+func byKey(writes []tree.ResolvedWrite) []tree.ResolvedWrite {
+	if len(writes) < manyWrites {
+		return writes
+	}
+	sorted := slices.Clone(writes) // no two are equal in this order
+	slices.SortFunc(sorted, func(a, b tree.ResolvedWrite) int {
+		return cmp.Or(writeRank(a)-writeRank(b), tree.ComparePaths(a.Path, b.Path))
+	})
+	return sorted
 }
 
 func (b *batch) put(w tree.ResolvedWrite) (changed bool, err error) {
@@ -258,7 +308,7 @@ func (b *batch) note(writes []tree.ResolvedWrite) {
 		size += len(w.Path.Clean()) + len(w.Node.Text()) + 16
 	}
 	if size > maxRecord {
-		b.record = []byte(cutRecord)
+		b.record = append(b.record[:0], cutRecord...)
 		return
 	}
 	b.record = append(b.record, '{')
@@ -266,7 +316,7 @@ func (b *batch) note(writes []tree.ResolvedWrite) {
 		if i > 0 {
 			b.record = append(b.record, ',')
 		}
-		b.record = append(b.record, tree.String(w.Target.String()).Text()...)
+		b.record = wire.AppendString(b.record, w.Target.String())
 		b.record = append(append(b.record, ':'), w.Node.JSON()...)
 	}
 	b.record = append(b.record, "}\n"...)

@@ -20,6 +20,10 @@ func TestAppend(t *testing.T) {
 			"hello", AppendHello(nil, 1795239618409, "127.0.0.1:9901", "s-1"),
 			`{"t":"c","d":{"t":"h","d":{"ts":1795239618409,"v":"5","h":"127.0.0.1:9901","s":"s-1"}}}`,
 		},
+		{
+			"hello with features", AppendHello(nil, 1, "h", "s", "w", "x"),
+			`{"t":"c","d":{"t":"h","d":{"ts":1,"v":"5","h":"h","s":"s","f":["w","x"]}}}`,
+		},
 		{"pong", AppendControl(nil, ControlPong, ""), `{"t":"c","d":{"t":"o","d":null}}`},
 		{"switch", AppendControl(nil, ControlSwitch, "{}"), `{"t":"c","d":{"t":"a","d":{}}}`},
 		{"end", AppendControl(nil, ControlEnd, []byte("{}")), `{"t":"c","d":{"t":"n","d":{}}}`},
@@ -35,6 +39,9 @@ func TestAppend(t *testing.T) {
 		}, {
 			"error", AppendError(nil, 7, StatusPermissionDenied, TextPermissionDenied),
 			`{"t":"d","d":{"r":7,"b":{"s":"permission_denied","d":"Permission denied"}}}`,
+		}, {
+			"error with a rule", AppendDenied(nil, 7, StatusPermissionDenied, TextPermissionDenied, "/a/.write"),
+			`{"t":"d","d":{"r":7,"b":{"s":"permission_denied","d":"Permission denied","rule":"/a/.write"}}}`,
 		},
 
 		{"data", AppendPush(nil, PushData, "a", `{"c":3}`, 0), `{"t":"d","d":{"a":"d","b":{"p":"a","d":{"c":3}}}}`},

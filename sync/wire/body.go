@@ -16,6 +16,9 @@ type Body struct {
 	Hash    string // h; "" is the hash of an empty node
 	HasHash bool
 
+	WriteID    string // w of put and merge, an extension (FeatureWriteIDs)
+	HasWriteID bool
+
 	Query        string // q, raw object
 	HasQuery     bool
 	Tag          int64 // t; clients count from 1, so 0 is no tag
@@ -54,6 +57,9 @@ func (b *Body) set(key, raw string) (want string) {
 	case "h":
 		b.Hash, ok = unquote(raw)
 		b.HasHash, want = true, "a string"
+	case "w":
+		b.WriteID, ok = unquote(raw)
+		b.HasWriteID, want = true, "a string"
 	case "q":
 		b.Query, b.HasQuery = raw, true
 		ok, want = isObject(raw), "an object"

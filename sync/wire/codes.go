@@ -4,6 +4,10 @@ package wire
 // connection URLs (§1.1, §3).
 const ProtocolVersion = "5"
 
+// FeatureWriteIDs in the hello says that puts and merges may have an id, w, by which
+// they are carried out once, however often they are sent (client-js/PROTOCOL.md).
+const FeatureWriteIDs = "w"
+
 // Types of control messages (§3, §14).
 const (
 	ControlHello    = "h" // server: first message of a connection

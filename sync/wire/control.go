@@ -6,13 +6,26 @@ import "strconv"
 // gets (§3): the server's time in milliseconds, the host that the client should
 // use from now on, and the id of the session, which comes back as parameter ls
 // of the next connection.
-func AppendHello(dst []byte, timestampMs int64, host, sessionID string) []byte {
+// Features name extensions of the protocol that the server has, such as
+// FeatureWriteIDs.
+func AppendHello(dst []byte, timestampMs int64, host, sessionID string, features ...string) []byte {
 	dst = append(dst, `{"t":"c","d":{"t":"h","d":{"ts":`...)
 	dst = strconv.AppendInt(dst, timestampMs, 10)
 	dst = append(dst, `,"v":"`+ProtocolVersion+`","h":`...)
 	dst = AppendString(dst, host)
 	dst = append(dst, `,"s":`...)
 	dst = AppendString(dst, sessionID)
+	for i, feature := range features {
+		if i == 0 {
+			dst = append(dst, `,"f":[`...)
+		} else {
+			dst = append(dst, ',')
+		}
+		dst = AppendString(dst, feature)
+	}
+	if len(features) > 0 {
+		dst = append(dst, ']')
+	}
 	return append(dst, `}}}`...)
 }
 

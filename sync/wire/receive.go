@@ -21,6 +21,7 @@ type ServerMessage struct {
 
 	Data    []byte // d of any kind, raw JSON; nil when there is none
 	Queries []byte // of PushCancel, raw JSON; nil for the default listen
+	Rule    []byte // that refused a request, raw JSON, an extension; nil if the server does not tell
 }
 
 // ParseServerMessage reads one message of a server. It goes over the text once
@@ -61,6 +62,7 @@ type serverMembers struct {
 	b       bool   // is there, and an object
 	s, p, q []byte // members of b
 	bd, bt  []byte // d and t of b
+	rule    []byte // of b
 }
 
 func (m *serverMembers) read(c *cursor) {
@@ -103,6 +105,8 @@ func (m *serverMembers) readBody(c *cursor) {
 			m.q = value
 		case "t":
 			m.bt = value
+		case "rule":
+			m.rule = value
 		}
 	})
 }
@@ -130,7 +134,7 @@ func (m *serverMembers) data() (ServerMessage, error) {
 	if !ok || status == "" {
 		return ServerMessage{}, wrongValue(id, "b.s", string(m.s), "a string")
 	}
-	return ServerMessage{Status: status, ID: id, Data: m.bd}, nil
+	return ServerMessage{Status: status, ID: id, Data: m.bd, Rule: m.rule}, nil
 }
 
 func (m *serverMembers) push() (ServerMessage, error) {

@@ -17,6 +17,7 @@ func TestParseServerMessage(t *testing.T) {
 		{`{"t":"c","d":{"t":"zz"}}`, `control zz -`},
 		{`{"t":"d","d":{"r":12,"b":{"s":"ok","d":""}}}`, `response 12 ok ""`},
 		{` { "d" : { "b" : { "d" : { "a" : "}" } , "s" : "datastale" } , "r" : 0 } , "t" : "d" } `, `response 0 datastale { "a" : "}" }`},
+		{`{"t":"d","d":{"r":8,"b":{"s":"permission_denied","d":"no","rule":"/a/.write"}}}`, `response 8 permission_denied "no" by "/a/.write"`},
 		{`{"t":"d","d":{"r":1,"b":{"s":"no\"ne"}}}`, `response 1 no"ne -`},
 		{`{"t":"d","d":{"a":"d","b":{"p":"a/b","d":{"c":[3]}}}}`, `push d "a/b" tag 0 {"c":[3]}`},
 		{`{"t":"d","d":{"a":"m","b":{"p":"a\u0062","d":{},"t":7},"x":[{}]}}`, `push m "ab" tag 7 {}`},
@@ -72,6 +73,9 @@ func show(m ServerMessage) string {
 	}
 	if m.Queries != nil {
 		data += " " + string(m.Queries)
+	}
+	if m.Rule != nil {
+		data += " by " + string(m.Rule)
 	}
 	return b.String() + " " + data
 }

@@ -28,6 +28,15 @@ func AppendError(dst []byte, id int64, status, text string) []byte {
 	return append(dst, `}}}`...)
 }
 
+// AppendDenied is AppendError with the rule that refused the request, an extension
+// (client-js/PROTOCOL.md) for where rules are no secret.
+func AppendDenied(dst []byte, id int64, status, text, rule string) []byte {
+	dst = AppendError(dst, id, status, text)
+	dst = append(dst[:len(dst)-len(`}}}`)], `,"rule":`...)
+	dst = AppendString(dst, rule)
+	return append(dst, `}}}`...)
+}
+
 func appendReplyHead(dst []byte, id int64) []byte {
 	dst = append(dst, `{"t":"d","d":{"r":`...)
 	dst = strconv.AppendInt(dst, id, 10)

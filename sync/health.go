@@ -1,0 +1,73 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// probeEvery is how often a store that failed is tried without a write that
+// somebody asked for.
+const probeEvery = time.Second
+
+// metaProbe is where a probe writes to.
+const metaProbe = "probe"
+
+// Health returns why writes cannot be stored now, nil if they can as far as is
+// known. It reads and writes nothing, except after a failure: then it commits
+// something of its own, at most once a second, to find out whether that has passed.
+func (d *Database) Health(ctx context.Context) error {
+	if d.closed.Load() {
+		return ErrClosed
+	}
+	if !d.stats.failing.Load() {
+		return nil
+	}
+	now := time.Now().UnixNano()
+	if last := d.stats.probed.Load(); now-last < int64(probeEvery) || !d.stats.probed.CompareAndSwap(last, now) {
+		return ErrUnavailable
+	}
+	return d.do(ctx, &probeTask{})
+}
+
+// A probeTask commits something without meaning.
+type probeTask struct{ waiter }
+
+func (t *probeTask) size() int64 { return taskOverhead }
+
+func (t *probeTask) apply(b *batch) error {
+	if err := b.tx.SetMeta(metaProbe, []byte(time.Now().UTC().Format(time.RFC3339Nano))); err != nil {
+		return broken(err)
+	}
+	b.dirty = true
+	return nil
+}
+
+// observeCommit notes how an attempt to commit ended.
+func (d *Database) observeCommit(b *batch, err error) {
+	switch {
+	case err == nil:
+		if b.dirty && d.stats.failing.CompareAndSwap(true, false) {
+			d.log.Info("commits work again", "database", d.store.String())
+		}
+	case errors.As(err, new(*panicError)):
+		d.stats.failed.Add(1)
+	default:
+		d.stats.failed.Add(1)
+		d.stats.probed.Store(time.Now().UnixNano())
+		d.stats.failing.Store(true)
+	}
+}
+
+// Usage returns how the database's file is used.
+func (d *Database) Usage() (store.Usage, error) {
+	if d.closed.Load() {
+		return store.Usage{}, ErrClosed
+	}
+	return d.store.Usage()
+}
+
+// Failing reports whether the last commit failed because the store did.
+func (d *Database) Failing() bool { return d.stats.failing.Load() }

@@ -1,0 +1,63 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// fullLog fails to append while it is full.
+type fullLog struct{ full bool }
+
+func (l *fullLog) Append(_ context.Context, _ string, revision uint64, _ []byte) (uint64, error) {
+	if l.full {
+		return 0, errors.New("disk full")
+	}
+	return revision + 1, nil
+}
+
+// TestHealth: a store that fails is tried again once a second, and a commit that
+// works makes it healthy again.
+func TestHealth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := context.Background()
+		log := &fullLog{}
+		db, err := Open(Options{Change: log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Health(ctx); err != nil {
+			t.Errorf("of a new database: %v", err)
+		}
+		log.full = true
+		if _, err := db.Write(ctx, Write{Caller: Admin, Update: update(t, "/a", "1")}); !errors.Is(err, ErrUnavailable) {
+			t.Fatalf("a write that cannot be stored: %v", err)
+		}
+		if n := db.Stats().Failed; n != 1 {
+			t.Errorf("%d attempts to commit failed, want 1", n)
+		}
+		if err := db.Health(ctx); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("after a failure: %v, want %v", err, ErrUnavailable)
+		}
+		log.full = false
+		time.Sleep(probeEvery / 2)
+		if err := db.Health(ctx); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("before it may be tried again: %v, want %v", err, ErrUnavailable)
+		}
+		time.Sleep(probeEvery)
+		if err := db.Health(ctx); err != nil {
+			t.Errorf("when it was tried again: %v", err)
+		}
+		if err := db.Health(ctx); err != nil {
+			t.Errorf("after it worked: %v", err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Health(ctx); !errors.Is(err, ErrClosed) {
+			t.Errorf("of a closed database: %v, want %v", err, ErrClosed)
+		}
+	})
+}

@@ -1,0 +1,33 @@
+package sync
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// docs/limits.md has the bounds of the engine that are in force.
+func TestLimitsAreDocumented(t *testing.T) {
+	file, err := os.ReadFile("../docs/limits.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	thousands := func(n int) string { return fmt.Sprintf("%d,%03d", n/1000, n%1000) }
+	for _, text := range []string{
+		fmt.Sprintf("| listens | %s, with %d MiB", thousands(maxListens), maxListenBytes>>20),
+		"| different queries at one path, by weight | " + thousands(maxSessionWindows),
+		fmt.Sprintf("| `onDisconnect` operations | %s, with %d MiB", thousands(maxPending), maxPendingBytes>>20),
+		fmt.Sprintf("| writes that are not acknowledged | %s, with %d MiB", thousands(maxUnacked), maxUnackedSize>>20),
+		fmt.Sprintf("There are %s at most.", thousands(maxUnacked)),
+		fmt.Sprintf("| replies that are not read | %d MiB", DefaultOutboxBytes>>20),
+		"| different queries at one path of one database, by weight | " + thousands(maxPathWindows),
+		fmt.Sprintf("| writes that wait, of one database | %s, with %d MiB", thousands(maxQueueTasks), DefaultMaxQueue>>20),
+		fmt.Sprintf("1 more for each %d of its limit, up to\n%d", entriesOfWeight, maxWindowWeight),
+		fmt.Sprintf("%d bytes for each beside its text", taskOverhead),
+	} {
+		if !strings.Contains(string(file), text) {
+			t.Errorf("docs/limits.md lacks %q", text)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package sync
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// Names of operations, as the profiles of Realtime Database have them.
+const (
+	OpConnect     = "concurrent-connect"    // a session began
+	OpDisconnect  = "concurrent-disconnect" // and ended
+	OpRead        = "realtime-read"         // a get of a session
+	OpWrite       = "realtime-write"
+	OpTransaction = "realtime-transaction" // a write with a condition
+	OpUpdate      = "realtime-update"      // a write of several children
+	OpListen      = "listener-listen"
+	OpUnlisten    = "listener-unlisten"
+	OpBroadcast   = "listener-broadcast" // of one event to those who listen to the same view
+	OpRESTRead    = "rest-read"
+	OpRESTWrite   = "rest-write"
+	OpRESTUpdate  = "rest-update"
+)
+
+// An Operation is something that was done to a database.
+type Operation struct {
+	Name      string
+	Path      tree.Path // none of sessions
+	At        time.Time // when it was done
+	Took      time.Duration
+	Waited    time.Duration // in the queue of the committer, before that
+	Bytes     int           // read, written or sent; an estimate
+	Denied    bool          // by the rules
+	Listeners int           // that a broadcast went to
+	Query     tree.Query    // of a read or listen
+	Unindexed bool          // the rules declare no index for the query
+}
+
+// operations tells those who watch what is done. While nobody does, that costs one
+// load of a pointer.
+type operations struct {
+	mu       sync.Mutex // guards changes
+	watchers atomic.Pointer[[]*watcher]
+}
+
+type watcher struct{ tell func(Operation) }
+
+// WatchOperations has f called for each operation until stop is called. It is
+// called by several goroutines at once, some of which hold up all others: it must
+// not block, and not call the Database. Calls that are under way may end after
+// stop has returned.
+func (d *Database) WatchOperations(f func(Operation)) (stop func()) {
+	w := &watcher{f}
+	d.operations.change(func(all []*watcher) []*watcher { return append(all, w) })
+	return func() {
+		d.operations.change(func(all []*watcher) []*watcher {
+			return slices.DeleteFunc(all, func(other *watcher) bool { return other == w })
+		})
+	}
+}
+
+func (o *operations) change(f func([]*watcher) []*watcher) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var all []*watcher
+	if old := o.watchers.Load(); old != nil {
+		all = slices.Clone(*old)
+	}
+	if all = f(all); len(all) == 0 {
+		o.watchers.Store(nil)
+		return
+	}
+	o.watchers.Store(&all)
+}
+
+func (o *operations) watched() bool { return o.watchers.Load() != nil }
+
+// start returns the time if somebody watches, else the zero time.
+func (o *operations) start() (began time.Time) {
+	if o.watched() {
+		began = time.Now()
+	}
+	return began
+}
+
+// told tells an operation to those who watch.
+func (d *Database) told(op Operation) {
+	all := d.operations.watchers.Load()
+	if all == nil {
+		return
+	}
+	op.At = d.options.Now()
+	for _, w := range *all {
+		w.tell(op)
+	}
+}
+
+// toldRead tells of a read that began at a time that start returned.
+func (d *Database) toldRead(r Read, began time.Time, bytes int, err error) {
+	if began.IsZero() {
+		return
+	}
+	op := Operation{Name: OpRESTRead, Path: r.Path, Took: time.Since(began), Bytes: bytes, Denied: errors.Is(err, ErrDenied), Query: r.Query}
+	if r.realtime {
+		op.Name = OpRead
+	}
+	op.Unindexed = !declared(d.Rules(), r.Path, r.Query)
+	d.told(op)
+}
+
+// first makes the first messages of a listener by f, and tells of the listen.
+func (l *Listener) first(f func() [][]byte) [][]byte {
+	began := l.db.operations.start()
+	msgs := f()
+	if !began.IsZero() {
+		bytes := 0
+		for _, msg := range msgs {
+			bytes += len(msg)
+		}
+		l.db.toldListen(l, time.Since(began), bytes, nil)
+	}
+	return msgs
+}
+
+func (d *Database) toldListen(l *Listener, took time.Duration, bytes int, err error) {
+	if !d.operations.watched() {
+		return
+	}
+	r := l.read
+	d.told(Operation{
+		Name:      OpListen,
+		Path:      r.Path,
+		Took:      took,
+		Bytes:     bytes,
+		Denied:    errors.Is(err, ErrDenied),
+		Query:     r.Query,
+		Unindexed: !declared(d.Rules(), r.Path, r.Query),
+	})
+}
+
+// toldBroadcast tells of an event that was queued for its listeners from a time on
+// that start returned.
+func (d *Database) toldBroadcast(e delivery, began time.Time) {
+	if n := len(e.group.listeners); n > 0 && !began.IsZero() {
+		d.told(Operation{Name: OpBroadcast, Took: time.Since(began), Path: e.group.path, Bytes: n * e.event.size, Listeners: n, Query: e.group.query})
+	}
+}
+
+// A lap says where the time of one write went.
+type lap struct {
+	db     *Database // nil: nobody wants to know
+	rest   bool      // the write came by REST
+	queued time.Time
+	began  time.Time // to be applied, for the last time; zero if nobody watched
+	took   time.Duration
+}
+
+// apply measures f if somebody watches.
+func (l *lap) apply(f func() error) error {
+	if l.db == nil {
+		return f()
+	}
+	if l.began = l.db.operations.start(); l.began.IsZero() {
+		return f()
+	}
+	defer func() { l.took = time.Since(l.began) }()
+	return f()
+}
+
+// finish counts a write that is done, and tells of it.
+func (l *lap) finish(w *Write, err error) {
+	if l.db == nil {
+		return
+	}
+	l.db.stats.acks.Observe(time.Since(l.queued))
+	if l.began.IsZero() {
+		return
+	}
+	op := Operation{Name: l.name(w), Path: ownPath(w.Base), Took: l.took, Waited: l.began.Sub(l.queued), Denied: errors.Is(err, ErrDenied)}
+	for _, u := range w.Update {
+		if text := u.Value.Text(); text != "null" {
+			op.Bytes += len(text)
+		}
+	}
+	l.db.told(op)
+}
+
+func (l *lap) name(w *Write) string {
+	switch {
+	case l.rest && w.Merge:
+		return OpRESTUpdate
+	case l.rest:
+		return OpRESTWrite
+	case w.Merge:
+		return OpUpdate
+	case w.If != nil:
+		return OpTransaction
+	}
+	return OpWrite
+}
+
+// listingBytes returns about how long a listing is.
+func listingBytes(l Listing) int { return l.Keys.Size() + len(l.Leaf.Text()) }

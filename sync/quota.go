@@ -1,0 +1,88 @@
+package sync
+
+import "sync/atomic"
+
+// A Bound is one of those that clients of the realtime protocol may come up
+// against, for who counts how often that happens.
+type Bound uint8
+
+// The bounds: those of one session, those of a Quota, and those of a database.
+const (
+	BoundListens Bound = iota
+	BoundWindows
+	BoundPending
+	BoundWrites // the next write waits until others are done
+	BoundQuotaListens
+	BoundQuotaWindows
+	BoundQuotaPending
+	BoundPathWindows
+)
+
+// A LimitError says which bound an operation would exceed. It is an ErrLimit.
+type LimitError struct{ Bound Bound }
+
+func (e *LimitError) Error() string {
+	switch e.Bound {
+	case BoundListens, BoundPending:
+		return ErrLimit.Error()
+	case BoundWindows:
+		return "too many queries at this path on this connection"
+	case BoundQuotaListens, BoundQuotaPending:
+		return "too many listens or pending operations from this address"
+	case BoundQuotaWindows:
+		return "too many different queries at this path from this address"
+	}
+	return "too many different queries at this path"
+}
+
+// Is reports whether err is ErrLimit, the class of all of these.
+func (e *LimitError) Is(err error) bool { return err == ErrLimit }
+
+// QuotaLimits are the bounds of a Quota. A bound that is not positive does not
+// exist.
+type QuotaLimits struct {
+	Listens      int64 // at a time
+	PendingBytes int64 // of onDisconnect operations, with what each costs beside its text
+	Windows      int   // of queries at one path of one database, by their weight
+}
+
+// A Quota bounds what several sessions have together, such as all those of one
+// address, whatever databases they are on. A nil Quota bounds nothing.
+type Quota struct {
+	limits  QuotaLimits
+	listens atomic.Int64
+	pending atomic.Int64
+}
+
+// NewQuota returns a Quota of which nothing is used.
+func NewQuota(l QuotaLimits) *Quota { return &Quota{limits: l} }
+
+// takeListen counts one more listen, if there may be one.
+func (q *Quota) takeListen() bool {
+	if q == nil {
+		return true
+	}
+	if q.listens.Add(1) > q.limits.Listens && q.limits.Listens > 0 {
+		q.listens.Add(-1)
+		return false
+	}
+	return true
+}
+
+func (q *Quota) giveListen() {
+	if q != nil {
+		q.listens.Add(-1)
+	}
+}
+
+// fitsPending reports whether there may be n more bytes of onDisconnect
+// operations. There may always be fewer.
+func (q *Quota) fitsPending(n int) bool {
+	return q == nil || n <= 0 || q.limits.PendingBytes <= 0 || q.pending.Load()+int64(n) <= q.limits.PendingBytes
+}
+
+func (q *Quota) addPending(n int) {
+	if q != nil {
+		q.pending.Add(int64(n))
+	}
+}

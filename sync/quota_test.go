@@ -1,0 +1,221 @@
+package sync
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A bounded is a client that knows which bounds it came up against.
+type bounded struct {
+	*client
+	reached map[Bound]int
+}
+
+func connectBounded(t testing.TB, db *Database, name string, q *Quota) bounded {
+	t.Helper()
+	c := bounded{connect(t, db, name, 0), make(map[Bound]int)}
+	c.session.quota = q
+	c.session.limited = func(b Bound) { c.reached[b]++ } // of a refusal in the committer, too: see settle
+	return c
+}
+
+// answer sends a request and returns the status of its answer.
+func (c bounded) answer(request string) string {
+	c.t.Helper()
+	c.send(request)
+	c.settle()
+	got := c.frames()
+	last := got[len(got)-1]
+	_, status, _ := strings.Cut(last, `"s":"`)
+	status, _, _ = strings.Cut(status, `"`)
+	return status
+}
+
+func (c bounded) want(doing, request, status string) {
+	c.t.Helper()
+	if got := c.answer(request); got != status {
+		c.t.Errorf("%s: %s is answered %s, want %s", c.name, doing, got, status)
+	}
+}
+
+func (c bounded) wantReached(want map[Bound]int) {
+	c.t.Helper()
+	if !maps.Equal(c.reached, want) {
+		c.t.Errorf("%s came up against %v, want %v", c.name, c.reached, want)
+	}
+}
+
+func listenOf(path string, tag int, query string) string {
+	return fmt.Sprintf(`{"r":1,"a":"q","b":{"p":%q,"q":%s,"t":%d,"h":""}}`, path, query, tag)
+}
+
+func unlistenOf(path string, tag int) string {
+	return fmt.Sprintf(`{"r":1,"a":"n","b":{"p":%q,"t":%d}}`, path, tag)
+}
+
+func limited(n int) string { return fmt.Sprintf(`{"i":".key","l":%d,"vf":"l"}`, n) }
+
+// TestQuotaListens: sessions that share a quota have so many listens together,
+// however their listens end.
+func TestQuotaListens(t *testing.T) {
+	db := openTest(t, Options{})
+	q := NewQuota(QuotaLimits{Listens: 3})
+	a, b, other := connectBounded(t, db, "a", q), connectBounded(t, db, "b", q), connectBounded(t, db, "other", nil)
+	defer other.session.Close()
+	for i := range 3 {
+		a.want("a listen", listenOf("/x", i+1, "{}"), "ok")
+	}
+	b.want("one too many", listenOf("/x", 1, "{}"), "too_big")
+	a.want("the same again", listenOf("/x", 1, "{}"), "ok")
+	other.want("a listen of another quota", listenOf("/x", 1, "{}"), "ok")
+	a.want("an end", unlistenOf("/x", 1), "ok")
+	b.want("a listen in its place", listenOf("/x", 1, "{}"), "ok")
+	b.wantReached(map[Bound]int{BoundQuotaListens: 1})
+	a.session.Close()
+	b.session.Close()
+	if n := q.listens.Load(); n != 0 {
+		t.Errorf("%d listens are counted for closed sessions", n)
+	}
+}
+
+// TestQuotaPending: sessions that share a quota leave so much for their
+// disconnect together.
+func TestQuotaPending(t *testing.T) {
+	db := openTest(t, Options{})
+	q := NewQuota(QuotaLimits{PendingBytes: 100_000})
+	a, b := connectBounded(t, db, "a", q), connectBounded(t, db, "b", q)
+	long := strings.Repeat("x", 60_000)
+	put := func(path, value string) string {
+		return fmt.Sprintf(`{"r":1,"a":"o","b":{"p":%q,"d":%q}}`, path, value)
+	}
+	a.want("a long value", put("/a", long), "ok")
+	b.want("another", put("/b", long), "too_big")
+	b.want("a short one", put("/b", "x"), "ok")
+	b.wantReached(map[Bound]int{BoundQuotaPending: 1})
+	a.want("a cancel", `{"r":1,"a":"oc","b":{"p":"/a"}}`, "ok")
+	b.want("another after a cancel", put("/b", long), "ok")
+	for i := range 300 { // each costs something beside its text
+		a.answer(put(fmt.Sprintf("/a%d", i), ""))
+	}
+	if n := a.reached[BoundQuotaPending]; n < 100 {
+		t.Errorf("%d of 300 short values were refused", n)
+	}
+	a.session.Close()
+	b.session.Close()
+	if n := q.pending.Load(); n != 0 {
+		t.Errorf("%d bytes are counted for closed sessions", n)
+	}
+	want(t, db, "/b", `"`+long+`"`)
+}
+
+// TestSessionWindows: different queries at one path are bounded by weight, those
+// of different paths and those of everything are not.
+func TestSessionWindows(t *testing.T) {
+	db := openTest(t, Options{})
+	c := connectBounded(t, db, "a", nil)
+	defer c.session.Close()
+	fits := 0
+	for c.answer(listenOf("/x", fits+1, limited(10*entriesOfWeight+fits%10))) == "ok" {
+		fits++
+	}
+	if fits != maxSessionWindows/11 {
+		t.Errorf("%d windows of weight 11 fit, want %d", fits, maxSessionWindows/11)
+	}
+	c.want("everything", listenOf("/x", 5000, "{}"), "ok")
+	c.want("another path", listenOf("/y", 5001, limited(1<<30)), "ok")
+	c.want("an end", unlistenOf("/x", 3), "ok")
+	c.want("one in its place", listenOf("/x", 5002, limited(1000)), "ok")
+	c.wantReached(map[Bound]int{BoundWindows: 1})
+	for i := range 6000 {
+		c.session.stop(listenKey{tree.MustParsePath("/x"), int64(i)})
+	}
+	if n := c.session.windows[tree.MustParsePath("/x")]; n != 0 {
+		t.Errorf("a weight of %d is counted for no windows", n)
+	}
+}
+
+// TestQuotaWindows: what many sessions of a quota follow together counts once.
+func TestQuotaWindows(t *testing.T) {
+	db := openTest(t, Options{})
+	q := NewQuota(QuotaLimits{Windows: 20})
+	a, b := connectBounded(t, db, "a", q), connectBounded(t, db, "b", q)
+	for i := range 30 {
+		a.want("the same window", listenOf("/x", i+1, limited(50)), "ok")
+	}
+	for i := range 19 {
+		b.want("a window", listenOf("/x", i+1, limited(i+1)), "ok")
+	}
+	b.want("one too many", listenOf("/x", 100, limited(40)), "too_big")
+	b.want("one that is there", listenOf("/x", 100, limited(50)), "ok")
+	b.want("another path", listenOf("/y", 100, limited(40)), "ok")
+	b.wantReached(map[Bound]int{BoundQuotaWindows: 1})
+	a.session.Close()
+	b.want("the one that is there, alone", unlistenOf("/x", 100), "ok")
+	b.want("one in its place", listenOf("/x", 101, limited(40)), "ok")
+	b.session.Close()
+	if w := db.hub.windows; len(w.followed) != 0 || len(w.weights) != 0 {
+		t.Errorf("%d and %d counts are left", len(w.followed), len(w.weights))
+	}
+}
+
+// TestPathWindows: beyond the bound of a path nobody can follow what nobody
+// follows yet, and everything else goes on.
+func TestPathWindows(t *testing.T) {
+	db := openTest(t, Options{})
+	var clients []bounded
+	windows := 0
+	for windows < maxPathWindows {
+		c := connectBounded(t, db, fmt.Sprint("c", len(clients)), nil)
+		defer c.session.Close()
+		for range maxSessionWindows / maxWindowWeight {
+			windows += maxWindowWeight
+			c.want("a window", listenOf("/x", windows, limited(1_000_000+windows)), "ok")
+		}
+		clients = append(clients, c)
+	}
+	last := connectBounded(t, db, "last", nil)
+	defer last.session.Close()
+	last.want("a new one", listenOf("/x", 1, limited(1)), "too_big")
+	last.want("one that is there", listenOf("/x", 2, limited(1_000_000+windows)), "ok")
+	last.want("everything", listenOf("/x", 3, "{}"), "ok")
+	last.want("below", listenOf("/x/y", 4, limited(1)), "ok")
+	last.wantReached(map[Bound]int{BoundPathWindows: 1})
+	clients[0].want("an end", unlistenOf("/x", maxWindowWeight), "ok")
+	last.want("one in its place", listenOf("/x", 1, limited(1)), "ok")
+}
+
+// TestUnackedBytes: a session has so many bytes of writes on their way, and the
+// next one waits.
+func TestUnackedBytes(t *testing.T) {
+	db := openTest(t, Options{})
+	c := connect(t, db, "a", 0)
+	defer c.session.Close()
+	waits := make(chan Bound, 1)
+	c.session.limited = func(b Bound) { waits <- b }
+	g := closeGate(t, db)
+	c.send(`{"r":1,"a":"p","b":{"p":"/x","d":1,"junk":"` + strings.Repeat("x", maxUnackedSize) + `"}}`)
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		c.send(`{"r":2,"a":"p","b":{"p":"/x","d":2}}`)
+	}()
+	if b := <-waits; b != BoundWrites {
+		t.Errorf("bound %d was reached, want that of writes", b)
+	}
+	select {
+	case <-sent:
+		t.Error("one more was taken")
+	default:
+	}
+	close(g.open)
+	<-sent
+	c.settle()
+	if got := len(c.frames()); got != 2 || c.session.size != 0 {
+		t.Errorf("%d answers, and %d bytes are left", got, c.session.size)
+	}
+	want(t, db, "/x", "2")
+}

@@ -1,0 +1,57 @@
+package sync
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// A client that keeps its writes until they are answered does not know, after a
+// crash, which of them were carried out. So it gives each one an id and sends them
+// again (client-js/PROTOCOL.md). The id is put on record in the transaction of the
+// write: either both are on disk or neither is.
+
+// once carries out a write unless that was done before. What is refused is not put
+// on record: sent again, it is decided like any other write.
+func (b *batch) once(id store.WriteID, carryOut func() error) error {
+	done, err := b.tx.HasWrite(id)
+	if done || err != nil {
+		return broken(err)
+	}
+	if err := carryOut(); err != nil {
+		return err
+	}
+	b.dirty = true // also if the write changed nothing
+	return broken(b.tx.RecordWrite(id, b.db.options.Now()))
+}
+
+// parseWriteID reads an id: a UUID in lower case, a colon and a number.
+func parseWriteID(text string) (*store.WriteID, error) {
+	uuid, number, _ := strings.Cut(text, ":")
+	n, err := strconv.ParseUint(number, 10, 64)
+	writer, ok := parseUUID(uuid)
+	if !ok || err != nil || n == 0 || n > store.MaxWriteNumber || strconv.FormatUint(n, 10) != number {
+		return nil, fmt.Errorf("%w: w is %.60q, want <uuid>:<number>", errMalformed, text)
+	}
+	return &store.WriteID{Writer: writer, Number: n}, nil
+}
+
+func parseUUID(s string) (id [16]byte, ok bool) {
+	if len(s) != 36 || s != strings.ToLower(s) {
+		return id, false
+	}
+	for _, at := range []int{8, 13, 18, 23} {
+		if s[at] != '-' {
+			return id, false
+		}
+	}
+	digits := strings.ReplaceAll(s, "-", "")
+	if len(digits) != 32 {
+		return id, false
+	}
+	_, err := hex.Decode(id[:], []byte(digits))
+	return id, err == nil
+}
