@@ -20,6 +20,9 @@ const (
 	typeText   = "text/plain; charset=utf-8"
 )
 
+// usualAnswer is the length up to which an answer is made in one piece of memory.
+const usualAnswer = 256
+
 // An answer is a whole response to a request. The zero answer is one that has
 // been sent already, as event streams are.
 type answer struct {
@@ -35,7 +38,7 @@ func (q *request) json(body func(dst []byte) []byte) answer {
 	if q.form.silent {
 		return answer{status: http.StatusNoContent}
 	}
-	b := body(make([]byte, 0, q.room))
+	b := body(make([]byte, 0, max(q.room, usualAnswer)))
 	if q.form.pretty {
 		b = append(tree.AppendPretty(nil, string(b)), '\n')
 	}
@@ -65,11 +68,12 @@ func (q *request) failure(err error) answer {
 	if q.r.Context().Err() != nil && errors.Is(err, context.Canceled) {
 		return answer{} // the client left
 	}
+	q.s.countFailure(err)
 	e := q.statusOf(err)
 	if e.status == http.StatusInternalServerError {
-		q.s.log.ErrorContext(q.r.Context(), "request failed", "method", q.method, "namespace", q.ns, "path", q.path, "err", err)
+		q.s.log.ErrorContext(q.r.Context(), "request failed", "request", requestOf(q.w), "method", q.method, "namespace", q.ns, "path", q.path, "err", err)
 	}
-	if e.status == http.StatusServiceUnavailable {
+	if e.status == http.StatusServiceUnavailable || e.status == http.StatusTooManyRequests {
 		q.w.Header().Set("Retry-After", "1")
 	}
 	body := append([]byte("{\n  \"error\" : "), wire.AppendString(nil, e.text)...)
@@ -93,9 +97,10 @@ func (q *request) send(a answer) {
 		return
 	}
 	if a.kind == "" {
-		a.kind = typeJSON
+		h["Content-Type"] = jsonType
+	} else {
+		h["Content-Type"] = []string{a.kind}
 	}
-	h.Set("Content-Type", a.kind)
 	if q.form.download != "" && a.status == http.StatusOK {
 		h.Set("Content-Disposition", disposition(q.form.download))
 	}
@@ -104,7 +109,11 @@ func (q *request) send(a answer) {
 
 func (q *request) sendBody(a answer) {
 	h := q.w.Header()
-	h.Add("Vary", "Accept-Encoding")
+	if h["Vary"] == nil {
+		h["Vary"] = varyCoding
+	} else {
+		h.Add("Vary", "Accept-Encoding")
+	}
 	dst := io.Writer(&timedWriter{q.w, http.NewResponseController(q.w)})
 	if len(a.body) > gzipFrom && q.method != http.MethodHead && acceptsGzip(q.r.Header) {
 		h.Set("Content-Encoding", "gzip")
@@ -112,7 +121,7 @@ func (q *request) sendBody(a answer) {
 		compress(dst, a.body)
 		return
 	}
-	h.Set("Content-Length", strconv.Itoa(len(a.body)))
+	h["Content-Length"] = []string{strconv.Itoa(len(a.body))}
 	q.w.WriteHeader(a.status)
 	if q.r.Method != http.MethodHead {
 		_, _ = dst.Write(a.body) // an error means that the client left

@@ -41,6 +41,7 @@ type identity struct {
 func (s *Server) identify(h http.Header, ps params, ns string) (identity, error) {
 	id, err := s.credential(h, ps, ns)
 	if err != nil {
+		s.metrics.CredentialsRefused.Add(1)
 		return identity{}, err
 	}
 	caller := callerOf(id)
@@ -145,6 +146,7 @@ func (s *Server) signIn(ns string, c dsync.Credential) (id identity, err error) 
 		id.credential, err = s.auth.Token(ns, c.Token)
 	}
 	if err != nil {
+		s.metrics.CredentialsRefused.Add(1)
 		return identity{}, wireTokenError(err)
 	}
 	if !c.NoAuth && c.AuthVar == "" {

@@ -322,6 +322,11 @@ var requests = []struct{ name, method, target, body string }{
 	{"put-now", "PUT", "/.settings/now.json", "null"},
 	{"coverage", "GET", "/.inspect/coverage", ""},
 	{"coverage-json", "GET", "/.inspect/coverage.json", ""},
+	{"profile", "GET", "/.settings/profile.json", ""},
+	{"top", "GET", "/.inspect/top.json", ""},
+	{"metrics", "GET", "/metrics", ""},
+	{"health", "GET", "/healthz", ""},
+	{"ready", "GET", "/readyz", ""},
 	{"export", "GET", "/users/ana.json?format=export", ""},
 	{"import", "PUT", "/users/ana.json?writeSizeLimit=unlimited", `"` + strings.Repeat("x", bulkFrom+1) + `"`},
 }

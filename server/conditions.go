@@ -10,6 +10,9 @@ import (
 // nullTag is the ETag of the absent node. All others are hashes.
 const nullTag = "null_etag"
 
+// tagHeader is X-Firebase-ETag in the form in which requests have it.
+const tagHeader = "X-Firebase-Etag"
+
 // conditions are the headers about ETags (REST §7). A tag is "" if its header
 // is absent.
 type conditions struct {
@@ -20,7 +23,7 @@ type conditions struct {
 
 func parseConditions(h http.Header) conditions {
 	return conditions{
-		wantTag: strings.EqualFold(h.Get("X-Firebase-ETag"), "true"),
+		wantTag: strings.EqualFold(h.Get(tagHeader), "true"),
 		match:   unquoteTag(h.Get("If-Match")),
 		none:    unquoteTag(h.Get("If-None-Match")),
 	}

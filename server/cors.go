@@ -11,15 +11,27 @@ const (
 	corsMaxAge  = "3600"
 )
 
+// Values of headers that every answer has. They are shared, so nobody may change
+// them in place; http.Header.Set and Add do not.
+var (
+	anyOrigin  = []string{"*"}
+	exposed    = []string{corsExposed}
+	noCache    = []string{"no-cache"}
+	noSniff    = []string{"nosniff"}
+	strictTLS  = []string{"max-age=31556926; includeSubDomains; preload"}
+	jsonType   = []string{typeJSON}
+	varyCoding = []string{"Accept-Encoding"}
+)
+
 // setCommonHeaders sets what every answer has, errors and streams included
-// (REST §4.1).
+// (REST §4.1). Its keys are in their canonical form.
 func setCommonHeaders(h http.Header, r *http.Request) {
-	h.Set("Access-Control-Allow-Origin", "*")
-	h.Set("Access-Control-Expose-Headers", corsExposed)
-	h.Set("Cache-Control", "no-cache")
-	h.Set("X-Content-Type-Options", "nosniff")
+	h["Access-Control-Allow-Origin"] = anyOrigin
+	h["Access-Control-Expose-Headers"] = exposed
+	h["Cache-Control"] = noCache
+	h["X-Content-Type-Options"] = noSniff
 	if r.TLS != nil {
-		h.Set("Strict-Transport-Security", "max-age=31556926; includeSubDomains; preload")
+		h["Strict-Transport-Security"] = strictTLS
 	}
 }
 

@@ -43,6 +43,7 @@ const (
 	textInternal      = "Internal server error."
 	textUnavailable   = "The service is temporarily unavailable."
 	textTimeout       = "The request did not finish within its timeout."
+	textTooMany       = "Too many requests from this address."
 )
 
 var (
@@ -80,6 +81,7 @@ func (q *request) statusOf(err error) *statusError {
 		{dsync.ErrRulesChanged, http.StatusPreconditionFailed, "The rules have changed."},
 		{dsync.ErrNoVersion, http.StatusNotFound, "There is no such version of the rules."},
 		{dsync.ErrTooBig, http.StatusBadRequest, tooBigText(q.method)},
+		{dsync.ErrLimit, http.StatusServiceUnavailable, textUnavailable},
 		{dsync.ErrBusy, http.StatusServiceUnavailable, textUnavailable},
 		{dsync.ErrUnavailable, http.StatusServiceUnavailable, textUnavailable},
 		{dsync.ErrClosed, http.StatusServiceUnavailable, textUnavailable},

@@ -12,6 +12,51 @@ import (
 // gzipFrom is the size above which compressing an answer pays (REST §9).
 const gzipFrom = 1 << 10
 
+// A compressed body may grow to freeExpansion whatever its size, and beyond that
+// to maxExpansion times what was sent. JSON seldom reaches a third of that; what
+// is made to reach more takes a thousand times the memory that it costs to send.
+const (
+	freeExpansion = 1 << 20
+	maxExpansion  = 100
+)
+
+var errExpansion = &statusError{http.StatusRequestEntityTooLarge, "The body is compressed too well."}
+
+// An inflater reads a compressed body.
+type inflater struct {
+	src     io.Reader
+	z       *gzip.Reader
+	in, out int64
+}
+
+func newInflater(src io.Reader) (*inflater, error) {
+	f := &inflater{src: src}
+	z, err := gzip.NewReader((*deflated)(f))
+	f.z = z
+	return f, err
+}
+
+func (f *inflater) Read(p []byte) (int, error) {
+	n, err := f.z.Read(p)
+	f.out += int64(n)
+	if f.out > freeExpansion && f.out > f.in*maxExpansion {
+		return 0, errExpansion
+	}
+	return n, err
+}
+
+// Close implements io.Closer. It does not close the source.
+func (f *inflater) Close() error { return f.z.Close() }
+
+// deflated is an inflater's source.
+type deflated inflater
+
+func (d *deflated) Read(p []byte) (int, error) {
+	n, err := d.src.Read(p)
+	d.in += int64(n)
+	return n, err
+}
+
 // A gzip writer is about 800 KiB, so they are kept.
 var gzipWriters = sync.Pool{New: func() any {
 	z, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)

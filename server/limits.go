@@ -1,9 +1,6 @@
 package server
 
-import (
-	"sync/atomic"
-	"time"
-)
+import "time"
 
 // Limits bounds what clients can ask of a server. A zero field takes its
 // default, which is the documented limit of the hosted service where there is
@@ -20,7 +17,19 @@ type Limits struct {
 	MaxConnections  int   // HTTP connections, event streams among them; 100,000
 	MaxNamespaces   int   // databases that are made on first use; 10,000
 
+	MessageRate  int // messages per second of one realtime connection, after a burst; 2,000
+	MessageBurst int // 10,000
+
+	PerAddress AddressLimits // what one address may have of all that
+
 	DrainTimeout time.Duration // how long requests may finish after shutdown began; 10 s
+}
+
+// DefaultLimits returns the limits of a server that was given none.
+func DefaultLimits() Limits {
+	var l Limits
+	l.setDefaults()
+	return l
 }
 
 func (l *Limits) setDefaults() {
@@ -33,6 +42,9 @@ func (l *Limits) setDefaults() {
 	orElse(&l.MaxAnswersBytes, 512<<20)
 	orElse(&l.MaxConnections, 100_000)
 	orElse(&l.MaxNamespaces, 10_000)
+	orElse(&l.MessageRate, 2_000)
+	orElse(&l.MessageBurst, 10_000)
+	l.PerAddress.setDefaults()
 	orElse(&l.DrainTimeout, 10*time.Second)
 }
 
@@ -63,24 +75,3 @@ const (
 	readTimeout = 15 * time.Minute // of a query, and the longest that timeout= may ask for (REST §4.6)
 	keepAlive   = 30 * time.Second // between keep-alive events (REST §10.2)
 )
-
-// A budget bounds the sum of what several users hold. The zero budget is
-// empty.
-type budget struct {
-	used atomic.Int64
-	max  int64
-}
-
-// take takes n, if that much is left. What was taken must be given back.
-func (b *budget) take(n int64) bool {
-	if b.used.Add(n) > b.max {
-		b.used.Add(-n)
-		return false
-	}
-	return true
-}
-
-// add takes n, whether or not that much is left.
-func (b *budget) add(n int64) { b.used.Add(n) }
-
-func (b *budget) give(n int64) { b.used.Add(-n) }

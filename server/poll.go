@@ -55,6 +55,7 @@ func (rt *realtime) startPoll(w http.ResponseWriter, r *http.Request, q pollQuer
 		rt.unavailable(w, err)
 		return
 	}
+	c.opened(w)
 	body := wire.AppendStartScript(nil, q.callback, p.id, p.password)
 	body = append(body, p.start(c.hello(r.Host))...)
 	writeScript(w, body)

@@ -19,7 +19,7 @@ func (p *poll) receive(pieces []wire.Piece) {
 	if !errors.As(err, &bye) {
 		bye = frameError(err)
 	}
-	p.c.close(bye)
+	p.c.close(p.c.rt.countEnd(bye))
 }
 
 func (p *poll) handle(pieces []wire.Piece) error {
@@ -48,6 +48,8 @@ func (p *poll) message(text string) error {
 		return goodbye{closeProtocolError, "a message after the last one"}
 	case p.c.out.Wait(gone) != nil:
 		return goodbye{closePolicy, "too many requests before their replies were read"}
+	case p.c.pace.wait(p.c.ctx) != nil:
+		return dropped
 	}
 	return p.c.receive(text, p.control)
 }

@@ -5,8 +5,12 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
+
+	"github.com/dogwooddb/dogwood/server/metrics"
 )
 
 // Bounds on the connections that the server keeps. Those through long polling
@@ -22,6 +26,7 @@ const (
 var (
 	errStopping = errors.New("the server is shutting down")
 	errCrowded  = errors.New("too many connections")
+	errTooFast  = errors.New("too many connections of one address") // status 429
 )
 
 // realtime holds the connections of the realtime protocol. A conn is one
@@ -30,11 +35,12 @@ var (
 // neighbouring files (§) are those of the wire protocol document.
 //
 // Lock order: poll.up, then conn.in or poll.mu, then one of conn.mu, socket.mu
-// and realtime.mu. An outbox is not called under the last three, since it calls
-// conn.wake, which takes them.
+// and realtime.mu, then couriers.mu. An outbox is not called under the last four,
+// since it calls conn.wake, which takes them.
 type realtime struct {
 	s                  *Server
 	maxConns, maxPolls int
+	couriers           couriers
 
 	mu       sync.Mutex
 	conns    map[string]*conn     // by session id
@@ -43,11 +49,14 @@ type realtime struct {
 	stopping bool                 // nothing is added any more
 
 	wg sync.WaitGroup // one for each of conns and sockets
+
+	named atomic.Uint64 // conns
 }
 
 func newRealtime(s *Server) *realtime {
 	return &realtime{
 		s:        s,
+		couriers: couriers{max: runtime.GOMAXPROCS(0)},
 		maxConns: maxConns,
 		maxPolls: maxPolls,
 		conns:    make(map[string]*conn),
@@ -72,7 +81,12 @@ func (rt *realtime) open(r *http.Request) (*conn, error) {
 	if last := rt.lookup(ns, r.URL.Query().Get("ls")); last != nil {
 		last.close(replaced)
 	}
-	c := newConn(rt, ns, db)
+	v := visitOf(r)
+	if !v.connects() {
+		return nil, errTooFast
+	}
+	c := newConn(rt, ns, db, v.account)
+	c.remote = r.RemoteAddr
 	if err := rt.add(c); err != nil {
 		c.close(goingAway)
 		return nil, err
@@ -87,8 +101,10 @@ func (rt *realtime) add(c *conn) error {
 	case rt.stopping:
 		return errStopping
 	case len(rt.conns) >= rt.maxConns:
+		rt.s.metrics.Refused.Add(metrics.RealtimeConnections)
 		return errCrowded
 	}
+	rt.s.accounts.again(c.account)
 	rt.conns[c.id] = c
 	rt.wg.Add(1)
 	return nil
@@ -99,6 +115,7 @@ func (rt *realtime) remove(c *conn) {
 	defer rt.mu.Unlock()
 	if rt.conns[c.id] == c {
 		delete(rt.conns, c.id)
+		rt.s.accounts.letGo(c.account)
 		rt.wg.Done()
 	}
 }
@@ -121,14 +138,17 @@ func (rt *realtime) addSocket(s *socket) error {
 		return errStopping
 	}
 	rt.sockets[s] = struct{}{}
+	rt.s.metrics.WebSockets.Opened()
 	rt.wg.Add(1)
 	return nil
 }
 
 func (rt *realtime) removeSocket(s *socket) {
+	s.gone()
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	delete(rt.sockets, s)
+	rt.s.metrics.WebSockets.Closed()
 	rt.wg.Done()
 }
 
@@ -139,9 +159,13 @@ func (rt *realtime) addPoll(p *poll) error {
 	case rt.stopping:
 		return errStopping
 	case len(rt.polls) >= rt.maxPolls:
+		rt.s.metrics.Refused.Add(metrics.Polls)
 		return errCrowded
+	case !rt.s.accounts.startPoll(p.c.account):
+		return errTooFast
 	}
 	rt.polls[p.id] = p
+	rt.s.metrics.LongPolls.Opened()
 	return nil
 }
 
@@ -154,7 +178,11 @@ func (rt *realtime) findPoll(id string) *poll {
 func (rt *realtime) removePoll(p *poll) {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
-	delete(rt.polls, p.id)
+	if rt.polls[p.id] == p {
+		delete(rt.polls, p.id)
+		rt.s.metrics.LongPolls.Closed()
+		rt.s.accounts.endPoll(p.c.account)
+	}
 }
 
 // shutdown ends all connections, which runs their onDisconnect operations, and

@@ -17,6 +17,8 @@ import (
 type conn struct {
 	rt      *realtime
 	id      string // the hello's s; a secret, since it can end (ls) and take over (s) the conn
+	name    string // in logs, and for administrators
+	remote  string // its address
 	ns      string
 	out     *dsync.Outbox
 	session *dsync.Session
@@ -24,6 +26,8 @@ type conn struct {
 	cancel  context.CancelFunc
 	closing sync.Once
 	ended   chan struct{} // closed when closing begins
+	account *account      // of the client's address, held while conns has c; nil: without bounds
+	pace    *pace
 
 	in     sync.Mutex // held while session is used: one request at a time
 	closed bool       // guarded by in
@@ -37,18 +41,18 @@ type conn struct {
 	moved chan struct{} // closed when the client's last message came through poll
 }
 
-func newConn(rt *realtime, ns string, db *dsync.Database) *conn {
-	c := &conn{rt: rt, id: rand.Text(), ns: ns, ended: make(chan struct{}), moved: make(chan struct{})}
+func newConn(rt *realtime, ns string, db *dsync.Database, a *account) *conn {
+	c := &conn{rt: rt, id: rand.Text(), name: rt.nextName(), ns: ns, ended: make(chan struct{}), moved: make(chan struct{}), account: a, pace: rt.s.newPace(a)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.out = dsync.NewOutbox(dsync.Realtime, rt.s.opts.OutboxBytes, c.wake)
-	c.out.Share(rt.s.views)
-	c.session = db.NewSession(dsync.SessionOptions{ID: c.id, Out: c.out, SignIn: c.signIn})
+	c.out.Share(rt.s.viewsOf(a))
+	c.session = db.NewSession(dsync.SessionOptions{ID: c.id, Name: c.name, Out: c.out, SignIn: c.signIn, Quota: quotaOf(a), Limited: rt.s.limited})
 	return c
 }
 
 // hello is the first message of every connection (§3).
 func (c *conn) hello(host string) []byte {
-	return wire.AppendHello(nil, c.rt.s.opts.Now().UnixMilli(), host, c.id)
+	return wire.AppendHello(nil, c.rt.s.opts.Now().UnixMilli(), host, c.id, wire.FeatureWriteIDs)
 }
 
 // wake tells the transport that the outbox has something for it, or wants the
@@ -106,7 +110,7 @@ func (c *conn) handle(r wire.Request) error {
 func (c *conn) close(bye goodbye) {
 	c.closing.Do(func() {
 		defer c.rt.remove(c)
-		c.rt.s.log.Debug("connection closed", "namespace", c.ns, "code", bye.code, "reason", bye.reason)
+		c.rt.s.log.Debug("connection closed", "connection", c.name, "namespace", c.ns, "code", bye.code, "reason", bye.reason)
 		close(c.ended)
 		if bye.code == 0 {
 			c.cancel()

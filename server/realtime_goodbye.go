@@ -75,6 +75,10 @@ func refusal(err error) []byte {
 
 // unavailable answers a request to connect that may succeed later.
 func (rt *realtime) unavailable(w http.ResponseWriter, err error) {
+	if errors.Is(err, errTooFast) {
+		refuseAddress(w)
+		return
+	}
 	if !errors.Is(err, errStopping) && !errors.Is(err, dsync.ErrClosed) {
 		rt.s.log.Warn("connection refused", "err", err)
 	}

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"compress/gzip"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -34,13 +32,16 @@ type request struct {
 	form   form
 	cond   conditions
 
-	held int64 // bytes of the body, of the server's budget
-	room int64 // bytes of the answer, of the server's other budget
+	account *account // nil: without bounds
+	bodies  *budget  // of the server, or the address's share of it
+	answers *budget  // in the same way
+	held    int64    // bytes of the body, of bodies
+	room    int64    // bytes of the answer, of answers
 }
 
 func newRequest(s *Server, w http.ResponseWriter, r *http.Request) *request {
 	path, query := splitNamespace(r.URL.EscapedPath(), r.URL.RawQuery)
-	q := &request{s: s, w: w, r: r, path: path, method: r.Method}
+	q := &request{s: s, w: w, r: r, path: path, method: r.Method, bodies: s.bodies, answers: s.answers}
 	if len(query) <= s.opts.MaxURLBytes {
 		q.params = parseParams(query)
 	}
@@ -124,14 +125,18 @@ func (q *request) text(max int64) (string, error) {
 	}
 	var src io.Reader = http.MaxBytesReader(q.w, &patientBody{q: q, body: q.r.Body, due: time.Now().Add(bodyGrace)}, max)
 	if coding == "gzip" {
-		z, err := gzip.NewReader(src)
+		z, err := newInflater(src)
 		if err != nil {
 			return "", badRequest("Invalid data; the body is not gzip")
 		}
 		src = http.MaxBytesReader(q.w, z, max)
 	}
 	var text strings.Builder
-	_, err := io.CopyBuffer(&heldWriter{q, &text}, src, make([]byte, min(32<<10, max+1)))
+	size := min(32<<10, max+1)
+	if n := q.r.ContentLength; n >= 0 && coding == "" {
+		size = min(size, n+1) // most bodies are small
+	}
+	_, err := io.CopyBuffer(&heldWriter{q, &text}, src, make([]byte, size))
 	return text.String(), bodyError(err)
 }
 
@@ -148,14 +153,14 @@ func bodyError(err error) error {
 
 // releaseBody ends the request's use of its body.
 func (q *request) releaseBody() {
-	q.s.bodies.give(q.held)
+	q.bodies.give(q.held)
 	q.held = 0
 }
 
 // release ends the request's use of what it holds.
 func (q *request) release() {
 	q.releaseBody()
-	q.s.answers.give(q.room)
+	q.answers.give(q.room)
 	q.room = 0
 }
 
@@ -198,15 +203,9 @@ type heldWriter struct {
 }
 
 func (h *heldWriter) Write(p []byte) (int, error) {
-	if !h.q.s.bodies.take(int64(len(p))) {
+	if !h.q.bodies.take(int64(len(p))) {
 		return 0, errOverloaded
 	}
 	h.q.held += int64(len(p))
 	return h.dst.Write(p)
-}
-
-// readContext returns the context of a read, which ends after the time the
-// request allows it.
-func (q *request) readContext() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(q.r.Context(), q.form.timeout)
 }

@@ -79,7 +79,7 @@ func (q *request) list() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if len(l.Keys) == 0 {
+	if l.Keys.Len() == 0 {
 		return q.node(l.Leaf), nil
 	}
 	if err := q.reserve(listingSize(l.Keys)); err != nil {
@@ -90,24 +90,17 @@ func (q *request) list() (answer, error) {
 
 // appendListing appends an object that maps each key to true. It is never an
 // array.
-func appendListing(dst []byte, keys []string) []byte {
-	dst = append(dst, '{')
-	for i, key := range keys {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(wire.AppendString(dst, key), ":true"...)
+func appendListing(dst []byte, keys dsync.KeyList) []byte {
+	sep := byte('{')
+	for key := range keys.All() {
+		dst = append(wire.AppendString(append(dst, sep), key), ":true"...)
+		sep = ','
 	}
 	return append(dst, '}')
 }
 
 // listingSize returns about how long a listing is.
-func listingSize(keys []string) (size int) {
-	for _, key := range keys {
-		size += len(key) + len(`"":true,`)
-	}
-	return size
-}
+func listingSize(keys dsync.KeyList) int { return keys.Size() + keys.Len()*len(`"":true,`) + 1 }
 
 // put replaces the value, or the priority, at the path and echoes it:
 // PUT /rooms/r1.json

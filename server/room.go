@@ -40,15 +40,27 @@ func (q *request) make(f func() (answer, error)) (answer, error) {
 // inTurn runs f when fewer than maxMaking others run. Waiting counts as reading
 // slowly: it ends with the time that the request allows for it.
 func (q *request) inTurn(f func() (answer, error)) (answer, error) {
+	if err := q.takeTurn(); err != nil {
+		return answer{}, err
+	}
+	defer func() { <-q.s.making }()
+	return f()
+}
+
+func (q *request) takeTurn() error {
+	select {
+	case q.s.making <- struct{}{}:
+		return nil
+	default: // the context needs a timer to wait
+	}
 	ctx, cancel := q.readContext()
 	defer cancel()
 	select {
 	case q.s.making <- struct{}{}:
+		return nil
 	case <-ctx.Done():
-		return answer{}, ctx.Err()
+		return ctx.Err()
 	}
-	defer func() { <-q.s.making }()
-	return f()
 }
 
 // await is reserve for requests that can wait a while for room. A write must
@@ -56,10 +68,13 @@ func (q *request) inTurn(f func() (answer, error)) (answer, error) {
 func (q *request) await(size int) error {
 	ctx, cancel := context.WithTimeout(q.r.Context(), roomWait)
 	defer cancel()
-	for {
+	for first := true; ; first = false {
 		err := q.reserve(size)
 		if err == nil {
 			return nil
+		}
+		if first {
+			q.countWait(size)
 		}
 		select {
 		case <-time.After(roomPoll):
@@ -76,12 +91,12 @@ func (q *request) reserve(size int) error {
 	if size <= smallAnswer || q.form.silent {
 		return nil
 	}
-	more := min(int64(size), q.s.answers.max) - q.room
+	more := min(int64(size), q.answers.max) - q.room
 	if more <= 0 {
 		return nil
 	}
-	if !q.s.answers.take(more) {
-		q.s.answers.give(q.room)
+	if !q.answers.take(more) {
+		q.answers.give(q.room)
 		q.room = 0
 		return &noRoomError{size}
 	}
@@ -96,6 +111,6 @@ func (q *request) settle(body []byte) {
 	if need <= smallAnswer {
 		need = 0
 	}
-	q.s.answers.add(need - q.room)
+	q.answers.add(need - q.room)
 	q.room = need
 }

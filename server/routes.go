@@ -44,8 +44,14 @@ func (s *Server) table() []route {
 		{pattern: "/.inspect/coverage.json", methods: methods{get: s.getCoverageJSON}},
 		{pattern: "/.settings/backup", methods: methods{get: s.getBackup}},
 		{pattern: "/.settings/backup.json", methods: methods{get: s.getBackup}},
+		{pattern: pathProfile, methods: methods{get: s.getProfile}},
+		{pattern: pathTop, methods: methods{get: s.getTop}},
 		{pattern: "/.settings/*", methods: methods{get: s.notFound, put: s.notFound, post: s.notFound}},
 		{pattern: "/.inspect/*", methods: methods{get: s.notFound}},
+
+		{pattern: pathHealth, methods: methods{get: s.getHealth}},
+		{pattern: pathReady, methods: methods{get: s.getReady}},
+		{pattern: pathMetrics, methods: methods{get: s.getMetrics}},
 
 		{pattern: "/token", methods: methods{post: s.postToken}},
 
@@ -69,16 +75,24 @@ func (rt *route) match(path string) bool {
 	return path == rt.pattern
 }
 
-// ServeHTTP answers one request. It is the only place where an error becomes a
+// serve answers one request. It is the only place where an error becomes a
 // response and a log line.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serve(w *observed, r *http.Request) {
 	q := newRequest(s, w, r)
 	defer q.release()
 	rt := s.routeOf(q.path)
-	if rt.raw != nil {
-		rt.raw(w, r)
+	w.is(rt.pattern, q.method)
+	v, err := s.accounts.enter(r)
+	defer v.leave()
+	if err != nil {
+		q.tooMany(rt, v)
 		return
 	}
+	if rt.raw != nil {
+		rt.raw(w, withVisit(r, v))
+		return
+	}
+	q.countFor(v.account)
 	setCommonHeaders(w.Header(), r)
 	a, err := s.answerTo(q, rt)
 	if err != nil {

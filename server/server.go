@@ -26,6 +26,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server/auth"
+	"github.com/dogwooddb/dogwood/server/metrics"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -78,6 +79,12 @@ type Server struct {
 	exports chan struct{} // and for each export or backup
 	backups backupCounts
 
+	accounts *accounts // what addresses have and do
+	links    *links    // connections that are open
+	metrics  *metrics.Metrics
+	feeds    chan struct{} // holds an element for each profile and dogwood top
+	streams  streams
+
 	stopping chan struct{} // closed when event streams and sockets must end
 	stop     func()        // closes stopping, once
 	close    func() error  // closes the databases, once
@@ -89,17 +96,20 @@ func New(o Options) (*Server, error) {
 	o.setDefaults()
 	c := &clock{running: o.Now}
 	o.Now = c.now
+	counts := metrics.New()
 	s := &Server{
 		opts:     o,
 		clock:    c,
 		log:      o.Log,
-		bodies:   &budget{max: o.MaxBodiesBytes},
+		bodies:   &budget{max: o.MaxBodiesBytes, refuse: func() { counts.Refused.Add(metrics.Bodies) }},
 		views:    dsync.NewBudget(o.MaxAnswersBytes),
 		answers:  &budget{max: o.MaxAnswersBytes},
 		making:   make(chan struct{}, maxMaking),
 		imports:  make(chan struct{}, maxBulk),
 		exports:  make(chan struct{}, maxBulk),
 		stopping: make(chan struct{}),
+		metrics:  counts,
+		feeds:    make(chan struct{}, maxFeeds),
 	}
 	spaces, err := newNamespaces(o)
 	if err != nil {
@@ -111,6 +121,8 @@ func New(o Options) (*Server, error) {
 	}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	s.close = sync.OnceValue(s.closeAll)
+	s.accounts = newAccounts(s)
+	s.links = newLinks(s, s.accounts)
 	s.rt = newRealtime(s)
 	s.routes = s.table()
 	return s, nil
@@ -139,7 +151,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    s.opts.MaxURLBytes + maxHeaderBytes,
-		ConnState:         s.limitConnections(),
+		ConnContext:       s.links.begin,
+		ConnState:         s.links.changed,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	failed := make(chan error, 1)
@@ -181,26 +194,4 @@ func (s *Server) closeAll() error {
 	s.rt.shutdown(ctx)
 	s.auth.Close()
 	return s.spaces.close()
-}
-
-// limitConnections returns a hook that closes connections beyond the limit.
-// Connections that became WebSockets no longer count; realtime has its own
-// limit for them.
-func (s *Server) limitConnections() func(net.Conn, http.ConnState) {
-	var mu sync.Mutex
-	open := make(map[net.Conn]bool)
-	return func(c net.Conn, state http.ConnState) {
-		mu.Lock()
-		defer mu.Unlock()
-		switch state {
-		case http.StateNew:
-			if len(open) >= s.opts.MaxConnections {
-				c.Close()
-				return
-			}
-			open[c] = true
-		case http.StateHijacked, http.StateClosed:
-			delete(open, c)
-		}
-	}
 }

@@ -41,9 +41,11 @@ func (s *Server) stream(q *request) (answer, error) {
 		default:
 		}
 	})
-	out.Share(s.views)
+	out.Share(s.viewsOf(q.account))
 	defer out.Close()
-	l, err := q.db.Listen(q.r.Context(), q.view(), out)
+	read := q.view()
+	read.Quota = quotaOf(q.account)
+	l, err := q.db.Listen(q.r.Context(), read, out)
 	if err != nil {
 		return answer{}, err
 	}
@@ -56,7 +58,9 @@ func (s *Server) stream(q *request) (answer, error) {
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("X-Accel-Buffering", "no")
 	q.w.WriteHeader(http.StatusOK)
-	es := eventStream{out: out, wake: wake, conn: http.NewResponseController(q.w), w: q.w}
+	defer s.metrics.EventStreams.Open()()
+	defer s.streams.add(q, out)()
+	es := eventStream{out: out, wake: wake, conn: http.NewResponseController(q.w), w: q.w, slow: s.countSlow}
 	if es.writeAll(first) == nil {
 		es.run(q, s.stopping)
 	}
@@ -69,6 +73,7 @@ type eventStream struct {
 	wake <-chan struct{} // out has something
 	w    http.ResponseWriter
 	conn *http.ResponseController
+	slow func(error) // counts that the client did not take what it was sent
 
 	check <-chan time.Time // when to look at the credential again, nil for never
 }
@@ -156,8 +161,11 @@ func (es *eventStream) flush(q *request) bool {
 func (es *eventStream) writeAll(events [][]byte) error {
 	for _, event := range events {
 		if _, err := (&timedWriter{es.w, es.conn}).Write(event); err != nil {
+			es.slow(err)
 			return err
 		}
 	}
-	return es.conn.Flush()
+	err := es.conn.Flush()
+	es.slow(err)
+	return err
 }

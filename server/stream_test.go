@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/dogwooddb/dogwood/server/metrics"
 )
 
 // A stream is an open event stream.
@@ -129,6 +131,9 @@ func TestStreamToDeafClient(t *testing.T) {
 		synctest.Wait()
 		if _, err := s.Write([]byte("x")); err == nil {
 			t.Error("the connection is still open")
+		}
+		if got := ts.metrics.Refused.Of(metrics.SlowConsumer); got != 1 {
+			t.Errorf("%d slow consumers are counted, want 1", got)
 		}
 	})
 }

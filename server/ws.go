@@ -10,11 +10,10 @@ import (
 
 // upgrader does the handshake of WebSockets. Any origin may connect, since
 // tokens protect the data and cookies mean nothing (§1.1). The library only
-// reads: its buffer is small because frames longer than it are read past it,
-// and it gets none to write with, see socket and inlet.
+// reads: its buffer is that of the inlet, and it gets none to write with, see
+// socket.
 var upgrader = websocket.Upgrader{
 	HandshakeTimeout: 10 * time.Second,
-	ReadBufferSize:   1024,
 	WriteBufferPool:  new(sync.Pool),
 	CheckOrigin:      func(*http.Request) bool { return true },
 }
@@ -47,6 +46,7 @@ func (rt *realtime) serveWS(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.receive = func(text string) error { return c.receive(text, s.control) }
+	c.opened(w)
 	s.push(c.hello(r.Host))
 	carries := c.carry(s)
 	s.goLive()
@@ -66,13 +66,19 @@ func (rt *realtime) refuse(w http.ResponseWriter, r *http.Request, msg []byte) {
 // accept makes a request a socket for c, nil for none. The socket has to be
 // started. It returns nil if the request was answered in another way.
 func (rt *realtime) accept(w http.ResponseWriter, r *http.Request, c *conn) *socket {
-	ws, err := upgrader.Upgrade(&inletWriter{w}, r, nil)
+	in := &inletWriter{ResponseWriter: w}
+	ws, err := upgrader.Upgrade(in, r, http.Header{headerRequestID: {requestOf(w)}})
 	if err != nil {
+		if in.conn != nil {
+			rt.s.links.end(in.conn, false)
+		}
 		return nil // the library has answered
 	}
 	s := newSocket(rt, ws, c)
+	s.gone = visitOf(r).keep(in.conn, rt.s.links)
 	if rt.addSocket(s) != nil {
 		ws.Close()
+		s.gone()
 		return nil
 	}
 	return s

@@ -17,6 +17,9 @@ import (
 // message of WebSockets.
 func (s *socket) next(in *collector) (string, error) {
 	s.waitLonger()
+	if err := s.await(); err != nil {
+		return "", err
+	}
 	kind, r, err := s.ws.NextReader()
 	if err != nil {
 		return "", err
@@ -103,23 +106,6 @@ func (s *socket) waitForMore() {
 	s.conn.SetReadDeadline(next)
 }
 
-// An inlet is a connection as the library sees it. Once there is a socket the
-// library only reads: the close frames that it would send for bad frames are
-// dropped, because the socket sends one itself, after all that is before it.
-type inlet struct {
-	net.Conn
-	s *socket // nil during the handshake
-}
-
-// Read is called for frames that were not read ahead, so that small messages
-// do not set a deadline of their own.
-func (in *inlet) Read(p []byte) (int, error) {
-	if in.s != nil && in.s.begun {
-		in.s.waitForMore()
-	}
-	return in.Conn.Read(p)
-}
-
 func (in *inlet) Write(p []byte) (int, error) {
 	if in.s != nil {
 		return len(p), nil
@@ -135,12 +121,20 @@ func (in *inlet) SetWriteDeadline(t time.Time) error {
 }
 
 // An inletWriter lets the library take over the connection as an inlet.
-type inletWriter struct{ http.ResponseWriter }
+type inletWriter struct {
+	http.ResponseWriter
+	conn net.Conn // once it was taken over
+}
 
 func (w *inletWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err != nil {
 		return nil, nil, err
 	}
-	return &inlet{Conn: conn}, rw, nil
+	w.conn = conn
+	if rw.Reader.Buffered() > 0 {
+		return conn, rw, nil // too early, as the library will say
+	}
+	in := newInlet(conn)
+	return in, bufio.NewReadWriter(in.br, rw.Writer), nil
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -30,13 +31,17 @@ const (
 // many messages in one system call, keeps no buffer while there is nothing to
 // write, and puts data, pings and the goodbye in one order.
 //
-// A socket has one goroutine that reads, run, and while there is something to
-// write another one, write.
+// A socket has one goroutine that reads, run. What there is to write is written
+// by the server's couriers, and if that would have to wait, by another goroutine
+// of the socket, write.
 type socket struct {
 	rt      *realtime
 	ws      *websocket.Conn
-	conn    net.Conn                // beneath ws
+	inlet   *inlet                  // beneath ws
+	conn    net.Conn                // beneath inlet
+	raw     syscall.RawConn         // beneath conn; nil: there is something in between
 	c       *conn                   // nil: only says why it was refused
+	gone    func()                  // ends what it counts as for its address
 	receive func(text string) error // takes one message
 	relied  bool                    // of the reader: the client has no other transport
 	greeted bool                    // of the reader: a first frame of text was there
@@ -52,14 +57,14 @@ type socket struct {
 	bye     goodbye
 	cutoff  time.Time // of writing, once ended
 	dirty   bool      // there may be something to write
-	writing bool      // write runs, or has run for the last time
+	writing bool      // a courier or write is at it, or write has run for the last time
 	pinger  *time.Timer
 	writers sync.WaitGroup
 }
 
 func newSocket(rt *realtime, ws *websocket.Conn, c *conn) *socket {
 	in := ws.NetConn().(*inlet)
-	s := &socket{rt: rt, ws: ws, conn: in.Conn, c: c}
+	s := &socket{rt: rt, ws: ws, inlet: in, conn: in.Conn, raw: rawConn(in.Conn), c: c}
 	in.s = s
 	ws.SetReadLimit(int64(rt.maxMessage()))
 	ws.SetPingHandler(s.pinged)
@@ -124,21 +129,23 @@ func (s *socket) read() (bye goodbye) {
 			bye = crashed
 		}
 	}()
-	in := collector{budget: s.rt.s.bodies}
+	in := collector{budget: s.bodies()}
 	in.frames.MaxBytes = s.rt.maxMessage()
 	defer in.forget()
 	for {
 		text, err := s.next(&in)
 		if err != nil {
-			return s.explain(err)
+			return s.rt.countEnd(s.explain(err))
 		}
 		msg, done, err := in.add(text)
 		if err == nil && done {
-			err = s.receive(msg)
+			if err = s.keepPace(); err == nil {
+				err = s.receive(msg)
+			}
 			in.forget()
 		}
 		if err != nil {
-			return s.explain(err)
+			return s.rt.countEnd(s.explain(err))
 		}
 	}
 }
@@ -177,6 +184,9 @@ func (s *socket) ponged(string) error {
 // pinged notes what to answer. Only the last ping needs an answer (RFC 6455
 // §5.5.3).
 func (s *socket) pinged(payload string) error {
+	if err := s.keepPace(); err != nil {
+		return err
+	}
 	s.waitLonger()
 	s.mu.Lock()
 	defer s.mu.Unlock()

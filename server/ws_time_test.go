@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/dogwooddb/dogwood/server/metrics"
 )
 
 // The tests in this file run on pipes and take no real time.
@@ -189,6 +191,9 @@ func TestSlowReaderIsDropped(t *testing.T) {
 			t.Errorf("%d connections are left, want 2", len(n.rt.conns))
 		}
 		n.rt.mu.Unlock()
+		if got := n.metrics.Refused.Of(metrics.SlowConsumer); got != 1 {
+			t.Errorf("%d slow consumers are counted, want 1", got)
+		}
 		n.wantValue("/online", "false")
 		for _, c := range []*wsClient{slow, fast, writer} {
 			c.ws.Close()

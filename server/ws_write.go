@@ -12,7 +12,11 @@ import (
 // client of good faith causes three of them.
 const maxQueue = 16
 
-var errCloseSent = errors.New("close frame sent")
+var (
+	errCloseSent = errors.New("close frame sent")
+	errMustWait  = errors.New("writing would have to wait")
+	errPanicked  = errors.New("panic while writing")
+)
 
 // wake makes the socket look into the outbox. It may be called by the outbox.
 func (s *socket) wake() {
@@ -58,14 +62,15 @@ func (s *socket) startWriter() {
 	if !s.writing {
 		s.writing = true
 		s.writers.Add(1)
-		go s.write()
+		s.rt.couriers.add(s)
 	}
 }
 
-// write writes until there is nothing left. A peer that does not take a batch
+// write writes rest, which begins in the middle of a frame, and then until there
+// is nothing left. A peer that does not take a batch
 // in time is cut off, which the reader notices. After an error, and after the
 // close frame, writing stays set, so nothing is written any more.
-func (s *socket) write() {
+func (s *socket) write(rest []byte) {
 	defer s.writers.Done()
 	defer func() {
 		if p := recover(); p != nil {
@@ -75,12 +80,17 @@ func (s *socket) write() {
 	}()
 	b := batches.Get().(*batch)
 	defer b.release()
-	for s.moreToWrite() {
+	b.buf = append(b.buf, rest...)
+	for more := true; more; more = s.moreToWrite() {
 		if err := s.flush(b); err != nil {
 			if err != errCloseSent {
+				s.rt.s.countSlow(err)
 				s.cutOff()
 			}
 			return
+		}
+		if s.raw != nil {
+			s.conn.SetWriteDeadline(time.Time{}) // those who do not wait need none
 		}
 	}
 }
@@ -158,9 +168,7 @@ func (s *socket) takeQueue() (queue [][]byte, live, ended bool) {
 // is left in b may be joined with what follows.
 func (s *socket) writeMessages(b *batch, msgs [][]byte) error {
 	for _, msg := range msgs {
-		var err error
-		if b.frames, err = wire.AppendFrames(b.frames[:0], msg); err != nil {
-			s.rt.s.log.Error("message not sent", "err", err)
+		if err := s.frame(b, msg); err != nil {
 			return err
 		}
 		for _, frame := range b.frames {
@@ -175,26 +183,41 @@ func (s *socket) writeMessages(b *batch, msgs [][]byte) error {
 	return nil
 }
 
+// frame cuts a message into the frames of b.
+func (s *socket) frame(b *batch, msg []byte) (err error) {
+	if b.frames, err = wire.AppendFrames(b.frames[:0], msg); err != nil {
+		s.rt.s.log.Error("message not sent", "err", err)
+	}
+	return err
+}
+
 // send writes b, and pings and pongs that are due, in one call.
 func (s *socket) send(b *batch) error {
-	deadline := s.appendControl(b)
+	deadline := s.addControl(b)
 	if len(b.buf) == 0 {
 		return nil
 	}
 	s.conn.SetWriteDeadline(deadline)
-	_, err := s.conn.Write(b.buf)
+	n, err := s.conn.Write(b.buf)
+	s.rt.s.metrics.Sockets.Sent(n)
 	b.buf = b.buf[:0]
 	return err
 }
 
-// appendControl adds pings and pongs to b and returns until when to write it.
-// None come after a close frame: the ended socket takes care.
-func (s *socket) appendControl(b *batch) (deadline time.Time) {
+// addControl adds pings and pongs to b and returns until when to write it. None
+// come after a close frame: the ended socket takes care.
+func (s *socket) addControl(b *batch) (deadline time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
 		return s.cutoff
 	}
+	s.appendControl(b)
+	return time.Now().Add(sendTimeout)
+}
+
+// appendControl has mu.
+func (s *socket) appendControl(b *batch) {
 	if s.ping {
 		b.buf = appendFrame(b.buf, opPing, nil)
 	}
@@ -202,14 +225,18 @@ func (s *socket) appendControl(b *batch) (deadline time.Time) {
 		b.buf = appendFrame(b.buf, opPong, s.pong)
 	}
 	s.ping, s.pong = false, nil
-	return time.Now().Add(sendTimeout)
 }
 
 // A batch collects frames for one system call. Those that are not in use are
 // kept for others, so a connection has none while it is idle.
 type batch struct {
 	buf    []byte
-	frames [][]byte
+	msgs   [][]byte // of couriers
+	frames [][]byte // of the message that is being framed
+
+	try func(fd uintptr) bool // tryWrite, which says what it did in n and err
+	n   int
+	err error
 }
 
 // batchSize is large enough for any frame, which is what keeps writeMessages
@@ -229,6 +256,10 @@ func (b *batch) fits(frame []byte) bool {
 }
 
 func (b *batch) release() {
+	if cap(b.buf) > batchSize {
+		return // it was more than expected, and is not worth keeping
+	}
+	clear(b.msgs[:cap(b.msgs)])
 	clear(b.frames[:cap(b.frames)])
 	if cap(b.frames) > 64 {
 		b.frames = nil // of a large message

@@ -3,8 +3,9 @@
 //
 //	func TestMine(t *testing.T) {
 //		s := servertest.New(t, servertest.Options{})
+//		s.SetRules(`{"rules": {".read": true, ".write": "auth.uid == 'ana'"}}`)
 //		s.Set("/rooms/one/name", `"Lobby"`)
-//		run(s.URL) // "http://127.0.0.1:41237?ns=test"
+//		run(s.URL, servertest.Token("ana", nil)) // "http://127.0.0.1:41237?ns=test"
 //		if got := s.Get("/rooms/one/name"); got != `"Lounge"` { … }
 //	}
 package servertest
@@ -67,13 +68,15 @@ func New(t testing.TB, o Options) *Server {
 	return &Server{Server: s, URL: "http://" + host + "?ns=" + Namespace, Host: host, t: t}
 }
 
-// Get returns the value at a path as JSON, "null" if there is none.
+// Get returns the value at a path as JSON, "null" if there is none. No rules apply
+// to it.
 func (s *Server) Get(path string) string {
 	s.t.Helper()
 	return s.do(http.MethodGet, path, "")
 }
 
-// Set replaces the value at a path by JSON; "null" removes it.
+// Set replaces the value at a path by JSON; "null" removes it. No rules apply to
+// it.
 func (s *Server) Set(path, json string) {
 	s.t.Helper()
 	s.do(http.MethodPut, path, json)
@@ -86,6 +89,7 @@ func (s *Server) do(method, path, body string) string {
 	if err != nil {
 		s.t.Fatalf("servertest: %v", err)
 	}
+	req.Header.Set("Authorization", "Bearer owner") // to whom no rules apply
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		s.t.Fatalf("servertest: %v", err)

@@ -1,11 +1,20 @@
 package servertest
 
 import (
+	"net/http"
+	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/gorilla/websocket"
 	"github.com/tidwall/gjson"
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) {
+	http.DefaultTransport = &http.Transport{DisableKeepAlives: true} // no connection outlives its test
+	goleak.VerifyTestMain(m)
+}
 
 func TestServer(t *testing.T) {
 	s := New(t, Options{})
@@ -25,5 +34,36 @@ func TestServer(t *testing.T) {
 	s.Set("/", "null")
 	if got := s.Get("/"); got != "null" {
 		t.Errorf("root = %s", got)
+	}
+}
+
+// Rules apply to those who present a token, not to the test itself.
+func TestRules(t *testing.T) {
+	s := New(t, Options{})
+	s.SetRules(`{"rules": {".write": "auth.uid == 'ana' && auth.token.level == 3"}}`)
+	s.Set("a", "1")
+	for _, test := range []struct {
+		token string
+		want  int
+	}{
+		{Token("ana", map[string]any{"level": 3}), http.StatusOK},
+		{Token("ana", nil), http.StatusUnauthorized},
+		{Token("bo", map[string]any{"level": 3}), http.StatusUnauthorized},
+	} {
+		u := "http://" + s.Host + "/a.json?ns=" + Namespace + "&auth=" + url.QueryEscape(test.token)
+		req, err := http.NewRequest(http.MethodPut, u, strings.NewReader("2"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Body.Close(); res.StatusCode != test.want {
+			t.Errorf("%s: %s, want %d", test.token, res.Status, test.want)
+		}
+	}
+	if got := s.Get("a"); got != "2" {
+		t.Errorf("a = %s", got)
 	}
 }

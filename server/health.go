@@ -1,0 +1,66 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Where load balancers and supervisors ask. The answers hold nothing of what the
+// databases hold, so anybody may.
+const (
+	pathHealth = "/healthz" // the process answers
+	pathReady  = "/readyz"  // it can do its work
+)
+
+// readyTimeout is how long a store that failed may take to be tried again.
+const readyTimeout = 2 * time.Second
+
+// errStorage is all that those who ask learn of a store that fails. The log has the
+// rest.
+var errStorage = errors.New("storage")
+
+// Ready returns why the server should be sent no requests, nil if it should: it is
+// stopping, or a database cannot store writes.
+func (s *Server) Ready(ctx context.Context) error {
+	if isClosed(s.stopping) {
+		return errStopping
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	for ns, db := range s.spaces.opened() {
+		if err := db.Health(ctx); err != nil {
+			s.log.DebugContext(ctx, "not ready", "namespace", ns, "err", err)
+			return errStorage
+		}
+	}
+	return nil
+}
+
+// getHealth says that the server runs: GET /healthz
+func (s *Server) getHealth(q *request) (answer, error) {
+	return healthAnswer(nil), nil
+}
+
+// getReady says whether it should be sent requests: GET /readyz
+func (s *Server) getReady(q *request) (answer, error) {
+	return healthAnswer(s.Ready(q.r.Context())), nil
+}
+
+func healthAnswer(err error) answer {
+	if err != nil {
+		return answer{status: http.StatusServiceUnavailable, kind: typeText, body: []byte(err.Error() + "\n")}
+	}
+	return answer{status: http.StatusOK, kind: typeText, body: []byte("ok\n")}
+}
+
+// writeHealth is healthAnswer where there is no request of ours.
+func writeHealth(w http.ResponseWriter, err error) {
+	a := healthAnswer(err)
+	w.Header().Set("Content-Type", a.kind)
+	w.Header().Set("Cache-Control", "no-cache")
+	w.WriteHeader(a.status)
+	fmt.Fprintf(w, "%s", a.body) // an error means that the client left
+}

@@ -1,0 +1,79 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	dsync "github.com/dogwooddb/dogwood/sync"
+)
+
+// operations makes a call on the listener for operations.
+func (ts *testServer) operations(method, path string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	ts.Operations().ServeHTTP(w, httptest.NewRequest(method, path, nil))
+	return w
+}
+
+func TestHealth(t *testing.T) {
+	ts := serveTest(t, Options{Namespaces: []string{"a"}, Dir: filepath.Join(t.TempDir(), "data")})
+	if err := ts.Open("a"); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{pathHealth, pathReady} {
+		if r := ts.do(call{"GET", path, nil, ""}); r.StatusCode != 200 || r.body != "ok\n" || r.Header.Get("Cache-Control") != "no-cache" {
+			t.Errorf("GET %s: %d %q %v", path, r.StatusCode, r.body, r.Header)
+		}
+		if r := ts.do(call{"HEAD", path, nil, ""}); r.StatusCode != 200 {
+			t.Errorf("HEAD %s: %d", path, r.StatusCode)
+		}
+		if r := ts.do(call{"PUT", path, nil, "1"}); r.StatusCode != 405 {
+			t.Errorf("PUT %s: %d, want 405", path, r.StatusCode)
+		}
+	}
+	if err := ts.shutdown(); err != nil {
+		t.Fatal(err)
+	}
+	if w := ts.record(call{method: "GET", target: pathReady}, 503); w.Body.String() != "the server is shutting down\n" {
+		t.Errorf("while it stops: %q", w.Body)
+	}
+	ts.record(call{method: "GET", target: pathHealth}, 200)
+	if w := ts.operations("GET", pathReady); w.Code != 503 {
+		t.Errorf("operations, while it stops: %d", w.Code)
+	}
+}
+
+// A database whose store fails makes the server not ready, and nobody is told more.
+func TestNotReady(t *testing.T) {
+	ts := serveTest(t, Options{Namespaces: []string{"a"}, AdminSecrets: []string{"sesame"}})
+	db, err := dsync.Open(dsync.Options{Change: fullLog{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns, err := ts.spaces.find("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns.db = db
+	if r := ts.do(call{"GET", pathReady, nil, ""}); r.StatusCode != 200 {
+		t.Errorf("before a write: %d", r.StatusCode)
+	}
+	ts.do(call{"PUT", "/x.json", http.Header{"Authorization": {"Bearer sesame"}}, "1"})
+	if r := ts.do(call{"GET", pathReady, nil, ""}); r.StatusCode != 503 || r.body != "storage\n" {
+		t.Errorf("after a write that could not be stored: %d %q", r.StatusCode, r.body)
+	}
+	if w := ts.operations("GET", pathMetrics); !strings.Contains(w.Body.String(), "\ndogwood_store_failing{namespace=\"a\"} 1\n") {
+		t.Error("the metrics do not say that it fails")
+	}
+}
+
+// fullLog takes nothing.
+type fullLog struct{}
+
+func (fullLog) Append(context.Context, string, uint64, []byte) (uint64, error) {
+	return 0, errors.New("disk full")
+}

@@ -1,0 +1,52 @@
+package server
+
+import "net/netip"
+
+// AddressLimits bounds what one address can ask of a server, so that others are
+// served beside it. An address is one of IPv4, or the first 64 bits of one of
+// IPv6. A zero field takes its default, and there is no bound where a field is
+// negative.
+type AddressLimits struct {
+	Connections  int   // at a time, WebSockets among them; 1,000
+	ConnectRate  int   // new ones per second, after a burst of Connections; 100
+	RequestRate  int   // HTTP requests and realtime messages per second; 5,000
+	RequestBurst int   // of them, at once; 20,000
+	Polls        int   // connections through long polling; 500
+	BodyBytes    int64 // of MaxBodiesBytes and of MaxAnswersBytes, each; a half
+	Listens      int   // at a time; 100,000
+	PendingBytes int64 // of onDisconnect operations; 64 MiB
+	Windows      int   // of queries at one path; 2,000
+
+	Exempt         []netip.Prefix // addresses without bounds; nil: this machine, empty: none
+	TrustedProxies []netip.Prefix // whose header tells the address of their client
+	ProxyHeader    string         // that header: X-Forwarded-For, which is the default, or Forwarded
+}
+
+// Loopback are the addresses of the machine itself.
+func Loopback() []netip.Prefix {
+	return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+}
+
+func (l *AddressLimits) setDefaults() {
+	orElse(&l.Connections, 1_000)
+	orElse(&l.ConnectRate, 100)
+	orElse(&l.RequestRate, 5_000)
+	orElse(&l.RequestBurst, 20_000)
+	orElse(&l.Polls, 500)
+	orElse(&l.BodyBytes, 256<<20)
+	orElse(&l.Listens, 100_000)
+	orElse(&l.PendingBytes, 64<<20)
+	orElse(&l.Windows, 2_000)
+	if l.Exempt == nil {
+		l.Exempt = Loopback()
+	}
+	if l.ProxyHeader == "" {
+		l.ProxyHeader = headerForwardedFor
+	}
+}
+
+// Bounds of what the server remembers about addresses.
+const (
+	maxAccounts = 65_536 // addresses; the rest share one account
+	maxSurplus  = 16     // connections beyond the bound that are told so, of each address
+)

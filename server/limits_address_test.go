@@ -1,0 +1,463 @@
+package server
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/dogwooddb/dogwood/server/metrics"
+)
+
+// A town is a server on pipes whose other ends have addresses. It is for tests
+// that pretend time goes by.
+type town struct {
+	*testServer
+	l *pipeListener
+}
+
+func townTest(t *testing.T, l AddressLimits) *town {
+	t.Helper()
+	return townOf(t, Options{Dev: true, Limits: Limits{PerAddress: l}})
+}
+
+func townOf(t *testing.T, o Options) *town {
+	t.Helper()
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tn := &town{&testServer{Server: s, t: t}, &pipeListener{make(chan net.Conn), make(chan struct{})}}
+	tn.serve(tn.l)
+	return tn
+}
+
+// at returns the server as it is seen from an address.
+func (tn *town) at(addr string) *testServer {
+	ts := *tn.testServer
+	ts.dial = func() (net.Conn, error) { return tn.dialFrom(context.Background(), addr) }
+	return &ts
+}
+
+// network is at for clients of the realtime protocol.
+func (tn *town) network(t *testing.T, addr string) *network {
+	return &network{tn.Server, t, func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return tn.dialFrom(ctx, addr)
+	}}
+}
+
+func (tn *town) dialFrom(ctx context.Context, addr string) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case tn.l.conns <- &addressed{server, net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(addr), 4711))}:
+		return client, nil
+	case <-tn.l.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// An addressed is a pipe that comes from an address.
+type addressed struct {
+	net.Conn
+	remote net.Addr
+}
+
+func (a *addressed) RemoteAddr() net.Addr { return a.remote }
+
+// wantRefused checks how often a bound was counted.
+func (s *Server) wantRefused(t *testing.T, reason metrics.Reason, want uint64) {
+	t.Helper()
+	if got := s.metrics.Refused.Of(reason); got != want {
+		t.Errorf("%s was counted %d times, want %d", reason, got, want)
+	}
+}
+
+// wantTooMany checks how an address is told that it is too much.
+func wantTooMany(t *testing.T, doing string, r result) {
+	t.Helper()
+	if r.StatusCode != 429 || r.Header.Get("Retry-After") == "" || r.body != errorBody(textTooMany) {
+		t.Errorf("%s: %d %v %.200s, want 429 with Retry-After", doing, r.StatusCode, r.Header, r.body)
+	}
+}
+
+// handshake tries to open a WebSocket and returns the status of the answer.
+func (n *network) handshake(header http.Header) (*websocket.Conn, int) {
+	n.t.Helper()
+	ws, resp, err := (&websocket.Dialer{NetDialContext: n.dial}).Dial("ws://db.example/.ws?v=5&ns=test", header)
+	if resp == nil {
+		n.t.Fatalf("handshake: %v", err)
+	}
+	return ws, resp.StatusCode
+}
+
+// An address has so many connections, of whatever kind, and others do not notice.
+func TestAddressConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := townTest(t, AddressLimits{Connections: 2, ConnectRate: -1})
+		defer tn.shutdown()
+		crowd, other := tn.at("198.51.100.1"), tn.at("198.51.100.2")
+		n := tn.network(t, "198.51.100.1")
+
+		stream := crowd.follow("/a.json")
+		ws := n.connect("").ws
+		wantTooMany(t, "a third connection", crowd.do(call{"GET", "/a.json", nil, noBody}))
+		if _, status := n.handshake(nil); status != 429 {
+			t.Errorf("a third WebSocket: %d, want 429", status)
+		}
+		if r := other.do(call{"GET", "/a.json", nil, noBody}); r.StatusCode != 200 {
+			t.Errorf("another address: %d", r.StatusCode)
+		}
+		tn.wantRefused(t, metrics.AddressConnections, 2)
+
+		ws.Close()
+		synctest.Wait()
+		if r := crowd.do(call{"GET", "/a.json", nil, noBody}); r.StatusCode != 200 {
+			t.Errorf("after a WebSocket has ended: %d", r.StatusCode)
+		}
+		synctest.Wait()
+		ws, status := n.handshake(nil)
+		if status != 101 {
+			t.Fatalf("a WebSocket in the place of another: %d", status)
+		}
+		ws.Close()
+		stream.Close()
+		synctest.Wait()
+		tn.wantIdle(t)
+	})
+}
+
+// wantIdle checks that nobody holds anything.
+func (tn *town) wantIdle(t *testing.T) {
+	t.Helper()
+	tn.accounts.mu.Lock()
+	defer tn.accounts.mu.Unlock()
+	for addr, a := range tn.accounts.of {
+		if a.holders != 0 || a.connections != 0 || a.surplus != 0 || a.polls != 0 || a.bodies.used.Load() != 0 || a.answers.used.Load() != 0 {
+			t.Errorf("%s is left with %d holders, %d and %d connections, %d polls, %d and %d bytes", addr,
+				a.holders, a.connections, a.surplus, a.polls, a.bodies.used.Load(), a.answers.used.Load())
+		}
+	}
+	tn.links.mu.Lock()
+	defer tn.links.mu.Unlock()
+	if len(tn.links.open) != 0 || tn.links.http != 0 {
+		t.Errorf("%d and %d connections are left", len(tn.links.open), tn.links.http)
+	}
+}
+
+// Those that are only there to be refused are few.
+func TestConnectionFlood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := townTest(t, AddressLimits{Connections: 5})
+		defer tn.shutdown()
+		var conns []net.Conn
+		for range 100 {
+			c, err := tn.at("198.51.100.1").dial()
+			if err != nil {
+				t.Fatal(err)
+			}
+			conns = append(conns, c)
+		}
+		synctest.Wait()
+		open := 0
+		for _, c := range conns {
+			c.SetReadDeadline(time.Now().Add(time.Millisecond))
+			if _, err := c.Read(make([]byte, 1)); err != io.EOF {
+				open++
+			}
+		}
+		if open != 5+maxSurplus {
+			t.Errorf("%d connections are open, want %d", open, 5+maxSurplus)
+		}
+		if r := tn.at("198.51.100.2").do(call{"GET", "/a.json", nil, noBody}); r.StatusCode != 200 {
+			t.Errorf("another address: %d", r.StatusCode)
+		}
+		time.Sleep(headerTimeout)
+		synctest.Wait()
+		tn.wantIdle(t) // none of them has said anything in time
+		tn.wantRefused(t, metrics.SlowHeaders, 5+maxSurplus)
+		for _, c := range conns {
+			c.Close()
+		}
+	})
+}
+
+func TestAddressConnectRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := townTest(t, AddressLimits{Connections: 3, ConnectRate: 1})
+		defer tn.shutdown()
+		ts := tn.at("2001:db8:1:2::1")
+		for range 3 {
+			if r := ts.do(call{"GET", "/a.json", nil, noBody}); r.StatusCode != 200 {
+				t.Errorf("one of a burst: %d", r.StatusCode)
+			}
+			synctest.Wait()
+		}
+		neighbour := tn.at("2001:db8:1:2:ffff::1") // the same customer
+		wantTooMany(t, "the next", neighbour.do(call{"GET", "/a.json", nil, noBody}))
+		tn.wantRefused(t, metrics.AddressRate, 1)
+		if r := tn.at("2001:db8:1:3::1").do(call{"GET", "/a.json", nil, noBody}); r.StatusCode != 200 {
+			t.Errorf("another customer: %d", r.StatusCode)
+		}
+		time.Sleep(time.Second)
+		if r := ts.do(call{"GET", "/a.json", nil, noBody}); r.StatusCode != 200 {
+			t.Errorf("a second later: %d", r.StatusCode)
+		}
+	})
+}
+
+func TestAddressRequestRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := townTest(t, AddressLimits{RequestRate: 10, RequestBurst: 5})
+		defer tn.shutdown()
+		ts := tn.at("198.51.100.1")
+		for range 5 {
+			ts.want("PUT", "/a.json", "1", 200, "1")
+		}
+		wantTooMany(t, "the sixth", ts.admin("PUT", "/a.json", "2"))
+		tn.at("198.51.100.2").want("GET", "/a.json", noBody, 200, "1")
+		time.Sleep(100 * time.Millisecond)
+		ts.want("GET", "/a.json", noBody, 200, "1")
+		tn.wantRefused(t, metrics.AddressRequests, 1)
+		for _, target := range []string{"/.lp?start=t&cb=1&ser=1&ns=test", "/.ws?ns=test"} {
+			if r := ts.do(call{"GET", target, nil, noBody}); r.StatusCode != 429 || r.Header.Get("Retry-After") == "" {
+				t.Errorf("%s: %d %v, want 429 with Retry-After", target, r.StatusCode, r.Header)
+			}
+		}
+		synctest.Wait()
+		tn.wantIdle(t)
+	})
+}
+
+// A realtime connection that sends too much is read from slowly, and goes on.
+func TestMessageRate(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		limits Limits
+		reason metrics.Reason
+	}{
+		{"of a connection", Limits{MessageRate: 10, MessageBurst: 20}, metrics.SessionRequests},
+		{"of an address", Limits{PerAddress: AddressLimits{RequestRate: 10, RequestBurst: 21}}, metrics.AddressRequests}, // the handshake is one, too
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tn := townOf(t, Options{Dev: true, Limits: c.limits})
+				defer tn.shutdown()
+				fast, other := tn.network(t, "198.51.100.1").connect(""), tn.network(t, "198.51.100.2").connect("")
+				began := time.Now()
+				for range 50 {
+					fast.do("p", `{"p":"/a","d":1}`)
+				}
+				if d := time.Since(began).Round(time.Millisecond); d != 3*time.Second {
+					t.Errorf("50 messages took %s, want 3 s", d)
+				}
+				if got := tn.metrics.Refused.Of(c.reason); got != 30 {
+					t.Errorf("%d messages waited, want 30", got)
+				}
+				began = time.Now()
+				other.do("p", `{"p":"/a","d":1}`)
+				if d := time.Since(began); d != 0 {
+					t.Errorf("another address waited %s", d)
+				}
+				fast.request("p", `{"p":"/a","d":1}`) // waits, and ends all the same
+				fast.ws.Close()
+				other.ws.Close()
+				time.Sleep(time.Second)
+				synctest.Wait()
+				tn.wantIdle(t)
+			})
+		})
+	}
+}
+
+// Pings cost something, too.
+func TestPingRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := townOf(t, Options{Dev: true, Limits: Limits{MessageRate: 10, MessageBurst: 10}})
+		defer tn.shutdown()
+		c := tn.network(t, "198.51.100.1").connect("")
+		c.ws.SetPongHandler(func(string) error { return nil })
+		c.ws.SetReadDeadline(time.Time{})
+		go c.ws.ReadMessage()
+		began := time.Now()
+		for range 30 {
+			if err := c.ws.WriteControl(websocket.PingMessage, nil, time.Time{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d := time.Since(began); d < time.Second {
+			t.Errorf("30 pings were taken in %s", d)
+		}
+		c.ws.Close()
+	})
+}
+
+func TestAddressPolls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := townTest(t, AddressLimits{Polls: 2})
+		defer tn.shutdown()
+		n := tn.network(t, "198.51.100.1")
+		for range 2 {
+			n.browser().start("")
+		}
+		if status := n.browser().get("start=t&cb=1&ser=1"); status != 429 {
+			t.Errorf("a third: %d, want 429", status)
+		}
+		tn.wantRefused(t, metrics.AddressPolls, 1)
+		tn.network(t, "198.51.100.2").browser().start("")
+		n.connect("").ws.Close() // a WebSocket is none
+		time.Sleep(pollFirst + idleTimeout)
+		synctest.Wait()
+		tn.wantIdle(t)
+		n.browser().start("")
+	})
+}
+
+// One that sends slowly holds its part of what all have for bodies, and not more.
+func TestAddressBodies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := townOf(t, Options{Dev: true, Limits: Limits{MaxBodiesBytes: 1 << 20}})
+		defer tn.shutdown()
+		hold := func(addr string) net.Conn {
+			conn, _ := tn.at(addr).send(call{"PUT", "/a.json", http.Header{"Content-Length": {"500000"}}, `"` + strings.Repeat("x", 200<<10)})
+			synctest.Wait()
+			return conn
+		}
+		var held []net.Conn
+		for range 4 {
+			held = append(held, hold("198.51.100.1"))
+		}
+		if used := tn.bodies.used.Load(); used > 512<<10 {
+			t.Errorf("one address holds %d of 1 MiB", used)
+		}
+		if got := tn.metrics.Refused.Of(metrics.AddressBodies); got != 2 {
+			t.Errorf("%d bodies of the address were refused, want 2", got)
+		}
+		tn.wantRefused(t, metrics.Bodies, 0)
+		long := `"` + strings.Repeat("x", 200<<10) + `"`
+		tn.at("198.51.100.2").want("PUT", "/b.json", long, 200, long)
+
+		ws := tn.network(t, "198.51.100.1").connect("").ws // it counts there as well
+		ws.WriteMessage(websocket.TextMessage, []byte("100"))
+		piece := []byte(strings.Repeat("x", 16<<10))
+		var err error
+		for range 50 {
+			if err = ws.WriteMessage(websocket.TextMessage, piece); err != nil {
+				break
+			}
+		}
+		if err == nil {
+			t.Error("an unfinished message of 800 KiB was taken")
+		}
+		ws.Close()
+		for _, c := range held {
+			c.Close()
+		}
+		time.Sleep(time.Second) // in which net/http lets clients read
+		synctest.Wait()
+		tn.wantIdle(t)
+		if used := tn.bodies.used.Load(); used != 0 {
+			t.Errorf("%d bytes were not given back", used)
+		}
+	})
+}
+
+// One that does not read its answers holds its part of what all have for them.
+func TestAddressAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size = 200 << 10
+		tn := townOf(t, Options{Dev: true, Limits: Limits{MaxAnswersBytes: 1 << 20}})
+		defer tn.shutdown()
+		long := `"` + strings.Repeat("x", size-2) + `"`
+		tn.at("198.51.100.2").want("PUT", "/long.json?print=silent", long, 204, "")
+		var deaf []net.Conn
+		for range 4 {
+			c, _ := tn.at("198.51.100.1").send(call{"GET", "/long.json", nil, noBody})
+			deaf = append(deaf, c)
+			synctest.Wait()
+		}
+		if used := tn.answers.used.Load(); used > 512<<10 {
+			t.Errorf("one address holds %d of 1 MiB", used)
+		}
+		if got := tn.metrics.Refused.Of(metrics.AddressAnswers); got != 2 {
+			t.Errorf("%d answers of the address waited, want 2", got)
+		}
+		tn.at("198.51.100.2").want("GET", "/long.json", noBody, 200, long)
+		for _, c := range deaf {
+			c.Close()
+		}
+		time.Sleep(writeTimeout + roomWait)
+		synctest.Wait()
+		tn.wantIdle(t)
+	})
+}
+
+// Behind a proxy, requests count for the address that it tells, whatever
+// connection they come through.
+func TestProxy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := townTest(t, AddressLimits{
+			Connections: 1, ConnectRate: 1,
+			TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+		})
+		defer tn.shutdown()
+		proxy := tn.network(t, "10.0.0.1")
+		from := func(addr string) http.Header { return http.Header{headerForwardedFor: {"127.0.0.1, " + addr}} }
+		get := func(addr string) result {
+			return tn.at("10.0.0.1").do(call{"GET", "/a.json", from(addr), noBody})
+		}
+		ws, status := proxy.handshake(from("198.51.100.1"))
+		if status != 101 {
+			t.Fatalf("a first WebSocket: %d", status)
+		}
+		wantTooMany(t, "a request beside it", get("198.51.100.1"))
+		if _, status := proxy.handshake(from("198.51.100.1")); status != 429 {
+			t.Errorf("a second WebSocket: %d, want 429", status)
+		}
+		if r := get("198.51.100.2"); r.StatusCode != 200 {
+			t.Errorf("another client of the proxy: %d", r.StatusCode)
+		}
+		if r := tn.at("198.51.100.3").do(call{"GET", "/a.json", from("198.51.100.1"), noBody}); r.StatusCode != 200 {
+			t.Errorf("a client that pretends to be a proxy: %d", r.StatusCode)
+		}
+		ws.Close()
+		synctest.Wait()
+		if r := get("198.51.100.1"); r.StatusCode != 200 {
+			t.Errorf("after the WebSocket has ended: %d", r.StatusCode)
+		}
+		if _, status := proxy.handshake(from("198.51.100.1")); status != 429 {
+			t.Errorf("a WebSocket at once: %d, want 429", status)
+		}
+		tn.wantRefused(t, metrics.AddressRate, 1)
+		time.Sleep(time.Second)
+		ws, status = proxy.handshake(from("198.51.100.1"))
+		if status != 101 {
+			t.Fatalf("a WebSocket a second later: %d", status)
+		}
+		ws.Close()
+		synctest.Wait()
+		tn.wantIdle(t)
+	})
+}
+
+// The machine itself has no bounds unless it is said to have some.
+func TestExemptAddresses(t *testing.T) {
+	for _, c := range []struct {
+		exempt []netip.Prefix
+		status int
+	}{{nil, 200}, {[]netip.Prefix{}, 429}, {[]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, 200}} {
+		ts := serveTest(t, Options{Dev: true, Limits: Limits{PerAddress: AddressLimits{RequestRate: 1, RequestBurst: 1, Exempt: c.exempt}}})
+		ts.do(call{"GET", "/a.json", nil, noBody})
+		if r := ts.do(call{"GET", "/a.json", nil, noBody}); r.StatusCode != c.status {
+			t.Errorf("exempt %v: %d, want %d", c.exempt, r.StatusCode, c.status)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+	"os"
+
+	"github.com/dogwooddb/dogwood/server/metrics"
+	dsync "github.com/dogwooddb/dogwood/sync"
+)
+
+// countFailure counts a request that failed because of a bound, unless the bound
+// has counted it.
+func (s *Server) countFailure(err error) {
+	if tooBig := (*http.MaxBytesError)(nil); errors.As(err, &tooBig) {
+		s.metrics.Refused.Add(metrics.BodySize)
+		return
+	}
+	if limit := (*dsync.LimitError)(nil); errors.As(err, &limit) {
+		s.limited(limit.Bound)
+		return
+	}
+	for _, row := range []struct {
+		err    error
+		reason metrics.Reason
+	}{
+		{errExpansion, metrics.BodyExpansion},
+		{os.ErrDeadlineExceeded, metrics.SlowBody},
+		{errTooManyNamespaces, metrics.Namespaces},
+	} {
+		if errors.Is(err, row.err) {
+			s.metrics.Refused.Add(row.reason)
+			return
+		}
+	}
+}
+
+// countEnd counts a realtime connection, or its transport, that ended because of a
+// bound, and returns why it ended.
+func (rt *realtime) countEnd(bye goodbye) goodbye {
+	switch {
+	case bye == silent:
+		rt.s.metrics.Refused.Add(metrics.Silent)
+	case bye.code == closeTooBig:
+		rt.s.metrics.Refused.Add(metrics.MessageSize)
+	}
+	return bye
+}
+
+// countWait counts an answer that has to wait for room.
+func (q *request) countWait(size int) {
+	reason := metrics.Answers
+	if all := q.answers.whole; all != nil && all.used.Load()+int64(size) <= all.max {
+		reason = metrics.AddressAnswers
+	}
+	q.s.metrics.Refused.Add(reason)
+}

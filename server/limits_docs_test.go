@@ -1,0 +1,78 @@
+package server
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// docs/limits.md has the bounds that are in force, and every reason under which
+// this package counts one.
+func TestLimitsAreDocumented(t *testing.T) {
+	file, err := os.ReadFile("../docs/limits.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := string(file)
+	var l Limits
+	l.setDefaults()
+	mib := func(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
+	seconds := func(d time.Duration) string { return fmt.Sprintf("%d s", d/time.Second) }
+	for _, text := range []string{
+		fmt.Sprintf("beyond %d of those", maxSurplus),
+		"At most " + thousands(maxAccounts) + " addresses",
+		"| one body | " + mib(l.MaxWriteBytes),
+		"| one message | " + mib(l.MaxMessageBytes),
+		"| request bodies and unfinished messages in memory | " + mib(l.MaxBodiesBytes),
+		"over the realtime protocol each | " + mib(l.MaxAnswersBytes),
+		"| HTTP connections | " + thousands(l.MaxConnections),
+		"| realtime connections | " + thousands(maxConns),
+		"| long-polling connections | " + thousands(maxPolls),
+		"| databases that are made on first use | " + thousands(l.MaxNamespaces),
+		fmt.Sprintf("| a compressed body | %d times what was sent, beyond %s", maxExpansion, mib(freeExpansion)),
+		fmt.Sprintf("| a request line | %d KiB, and %d KiB of headers", l.MaxURLBytes>>10, maxHeaderBytes>>10),
+		fmt.Sprintf("| imports; exports and backups | %d; %d", maxBulk, maxBulk),
+		fmt.Sprintf("| %d; %d bytes; %s |", tree.MaxDepth, tree.MaxKeyBytes, mib(tree.MaxStringBytes)),
+		"or the headers of a request | " + seconds(headerTimeout),
+		fmt.Sprintf("| %s, and another second for each %d KiB that came; never %s without", seconds(bodyGrace), bodyRate>>10, seconds(bodyStall)),
+		"| a first message of a WebSocket | " + seconds(firstMessage),
+		fmt.Sprintf("| %s without a byte, %s in all", seconds(stalled), seconds(silence)),
+		fmt.Sprintf("it is pinged every %s | %s", seconds(pingEvery), seconds(silence)),
+		"| a long-polling client without a poll | " + seconds(pollIdle),
+		fmt.Sprintf("%s for %d KiB of a WebSocket, %s for %d KiB over HTTP", seconds(sendTimeout), batchSize>>10, seconds(writeTimeout), writeChunk>>10),
+	} {
+		if !strings.Contains(docs, text) {
+			t.Errorf("docs/limits.md lacks %q", text)
+		}
+	}
+	for _, r := range []metrics.Reason{
+		metrics.AddressConnections, metrics.AddressRate, metrics.AddressRequests, metrics.AddressBodies,
+		metrics.AddressAnswers, metrics.AddressPolls, metrics.Connections, metrics.RealtimeConnections,
+		metrics.Polls, metrics.SessionRequests, metrics.MessageSize, metrics.BodySize, metrics.BodyExpansion,
+		metrics.Bodies, metrics.Answers, metrics.SlowHeaders, metrics.SlowBody, metrics.SlowConsumer,
+		metrics.Silent, metrics.Bulk, metrics.Namespaces,
+	} {
+		if !strings.Contains(docs, "`"+r.String()+"`") {
+			t.Errorf("docs/limits.md lacks the reason %s", r)
+		}
+	}
+	for _, r := range limitReasons {
+		if !strings.Contains(docs, "`"+r.String()+"`") {
+			t.Errorf("docs/limits.md lacks the reason %s", r)
+		}
+	}
+}
+
+// thousands writes a number with commas.
+func thousands(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

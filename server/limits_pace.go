@@ -1,0 +1,76 @@
+package server
+
+import (
+	"context"
+
+	"golang.org/x/time/rate"
+
+	"github.com/dogwooddb/dogwood/server/metrics"
+	dsync "github.com/dogwooddb/dogwood/sync"
+)
+
+// A pace holds up a realtime connection whose client, or whose address, sends more
+// messages per second than it may. Meanwhile nothing is read from it. A nil pace
+// lets everything through.
+type pace struct {
+	own, address *rate.Limiter
+	refuse       *metrics.Refusals
+}
+
+// newPace returns the pace of a new connection, nil for addresses without bounds.
+func (s *Server) newPace(a *account) *pace {
+	if a == nil {
+		return nil
+	}
+	return &pace{limiter(s.opts.MessageRate, s.opts.MessageBurst), a.requests, &s.metrics.Refused}
+}
+
+// wait returns when the next message may be handled, or ctx ends.
+func (p *pace) wait(ctx context.Context) error {
+	if p == nil {
+		return nil
+	}
+	if !p.own.Allow() {
+		p.refuse.Add(metrics.SessionRequests)
+		if err := p.own.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	if p.address.Allow() {
+		return nil
+	}
+	p.refuse.Add(metrics.AddressRequests)
+	return p.address.Wait(ctx)
+}
+
+// keepPace waits when the client sends too much, and is called by the reader.
+func (s *socket) keepPace() error {
+	if s.c != nil && s.c.pace.wait(s.c.ctx) != nil {
+		return dropped
+	}
+	return nil
+}
+
+// bodies returns what bounds messages that are not complete.
+func (s *socket) bodies() *budget {
+	if s.c == nil {
+		return s.rt.s.bodies
+	}
+	return s.rt.s.bodiesOf(s.c.account)
+}
+
+// limitReasons are the bounds of the engine by the reasons under which they are
+// counted.
+var limitReasons = map[dsync.Bound]metrics.Reason{
+	dsync.BoundListens:      metrics.SessionListens,
+	dsync.BoundWindows:      metrics.SessionWindows,
+	dsync.BoundPending:      metrics.SessionDisconnects,
+	dsync.BoundWrites:       metrics.SessionWrites,
+	dsync.BoundQuotaListens: metrics.AddressListens,
+	dsync.BoundQuotaWindows: metrics.AddressWindows,
+	dsync.BoundQuotaPending: metrics.AddressDisconnects,
+	dsync.BoundPathWindows:  metrics.PathWindows,
+}
+
+// limited counts that an operation came up against a bound of the engine.
+func (s *Server) limited(b dsync.Bound) { s.metrics.Refused.Add(limitReasons[b]) }

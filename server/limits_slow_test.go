@@ -1,0 +1,178 @@
+package server
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dogwooddb/dogwood/server/metrics"
+)
+
+// TestSlowClientsOnSockets: on real sockets and with the real time limits, whoever
+// begins something and does not go on is cut off, whoever reads nothing too, and
+// others are served meanwhile. It takes as long as the longest limit.
+func TestSlowClientsOnSockets(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 20 seconds")
+	}
+	ts := serveTest(t, Options{Dev: true, Limits: Limits{OutboxBytes: 100_000}})
+	n := &network{ts.Server, t, func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", ts.addr)
+	}}
+	long := strings.Repeat("x", 8<<20)
+	ts.want("PUT", "/long.json?print=silent&ns=test", `{"a":"`+long+`","b":"`+long+`"}`, 204, "") // more than sockets buffer
+
+	done := make(chan error)
+	attacks := []struct {
+		name  string
+		limit time.Duration
+		send  string // over a plain connection
+	}{
+		{"nothing", headerTimeout, ""},
+		{"half a request line", headerTimeout, "GET /a.js"},
+		{"headers without end", headerTimeout, "GET /a.json HTTP/1.1\r\nHost: localhost\r\nX: y\r\n"},
+		{"half a body", bodyStall, "PUT /a.json HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer owner\r\nContent-Length: 100\r\n\r\n\"x"},
+		{"half a chunk", bodyStall, "PUT /a.json HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer owner\r\nTransfer-Encoding: chunked\r\n\r\n64\r\n\"x"},
+	}
+	for _, a := range attacks {
+		conn, err := net.Dial("tcp", ts.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		io.WriteString(conn, a.send)
+		go func() { done <- cutWithin(conn, a.name, a.limit) }()
+	}
+	ws := n.connect("")
+	ws.do("s", `{"c":{}}`)
+	ws.ws.NetConn().Write([]byte("\x81\xfe\x00\xff\x00\x00\x00\x00x")) // a frame of 255 bytes
+	go func() { done <- cutWithin(ws.ws.NetConn(), "half a frame", stalled) }()
+
+	deaf := n.connect("") // reads nothing, while others write what it follows
+	deaf.ws.NetConn().(*net.TCPConn).SetReadBuffer(4096)
+	deaf.do("o", `{"p":"/gone","d":true}`)
+	deaf.request("q", `{"p":"/long","h":""}`)
+	writer := n.connect("")
+	began := time.Now()
+	for i := range 20 {
+		writer.do("p", fmt.Sprintf(`{"p":"/long/%d","d":%q}`, i, long[:50<<10]))
+	}
+	if d := time.Since(began); d > 10*time.Second {
+		t.Errorf("writes waited %s for who does not read", d)
+	}
+	for range len(attacks) + 1 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	writer.request("q", `{"p":"/gone","h":""}`) // what deaf left is done when it is cut off
+	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(writer.next(), `"d":true`); {
+		if time.Now().After(deadline) {
+			t.Fatal("who does not read is still connected")
+		}
+	}
+	for reason, want := range map[metrics.Reason]uint64{metrics.SlowHeaders: 3, metrics.SlowBody: 2, metrics.Silent: 1, metrics.SlowConsumer: 1} {
+		ts.wantRefused(t, reason, want)
+	}
+}
+
+// cutWithin reads until the server closes, which it must do at about the limit.
+func cutWithin(conn net.Conn, name string, limit time.Duration) error {
+	began := time.Now()
+	conn.SetReadDeadline(began.Add(limit + 20*time.Second)) // the machine may be busy
+	_, err := io.Copy(io.Discard, conn)
+	switch d := time.Since(began); {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("%s: still open after %s", name, d)
+	case d < limit-time.Second:
+		return fmt.Errorf("%s: cut off after %s, want %s", name, d, limit)
+	}
+	return nil
+}
+
+// TestSilentTLSClient: the handshake has its time, too.
+func TestSilentTLSClient(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 10 seconds")
+	}
+	s, err := New(Options{Dev: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ts := &testServer{Server: s, t: t, addr: l.Addr().String()}
+	ts.serve(tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{certificateTest(t)}}))
+	defer ts.shutdown()
+	conn, err := net.Dial("tcp", ts.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := cutWithin(conn, "no handshake", headerTimeout); err != nil {
+		t.Error(err)
+	}
+}
+
+func certificateTest(t *testing.T) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// A body that is compressed too well is refused before it has grown, and one that
+// is JSON of the better kind is not.
+func TestBodyExpansion(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	zip := func(text string) call {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		io.WriteString(z, text)
+		z.Close()
+		return call{"PUT", "/a.json?print=silent", http.Header{"Content-Encoding": {"gzip"}, "Authorization": {"Bearer owner"}}, b.String()}
+	}
+	var members strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&members, `"message-%06d":{"text":"hello","read":true,"from":"ana"},`, i)
+	}
+	good := zip("{" + members.String() + `"last":1}`)
+	if r := ts.do(good); r.StatusCode != 204 {
+		t.Errorf("5 MiB in %d KiB: %d %.200s", len(good.body)>>10, r.StatusCode, r.body)
+	}
+	if r := ts.do(zip(`"` + strings.Repeat("x", freeExpansion-2) + `"`)); r.StatusCode != 204 {
+		t.Errorf("1 MiB of the same: %d %.200s", r.StatusCode, r.body)
+	}
+	bomb := zip(`"` + strings.Repeat("x", 9<<20) + `"`)
+	if r := ts.do(bomb); r.StatusCode != 413 || r.body != errorBody(errExpansion.text) {
+		t.Errorf("9 MiB in %d KiB: %d %.200s, want 413", len(bomb.body)>>10, r.StatusCode, r.body)
+	}
+	ts.wantRefused(t, metrics.BodyExpansion, 1)
+	if used := ts.bodies.used.Load(); used != 0 {
+		t.Errorf("%d bytes were not given back", used)
+	}
+}

@@ -1,0 +1,85 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// A family is all metrics of one name.
+type family struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	name string
+}
+
+// families are all of them, in the order below. docs/observability.md explains each
+// one.
+var families []*family
+
+func define(kind prometheus.ValueType, name, help string, labels ...string) *family {
+	name = "dogwood_" + name
+	f := &family{desc: prometheus.NewDesc(name, help, labels, nil), kind: kind, name: name}
+	families = append(families, f)
+	return f
+}
+
+func counter(name, help string, labels ...string) *family {
+	return define(prometheus.CounterValue, name, help, labels...)
+}
+
+func gauge(name, help string, labels ...string) *family {
+	return define(prometheus.GaugeValue, name, help, labels...)
+}
+
+func distribution(name, help string, labels ...string) *family {
+	return define(prometheus.UntypedValue, name, help, labels...)
+}
+
+const (
+	labelNamespace = "namespace"
+	labelTransport = "transport"
+)
+
+// Of the server.
+var (
+	info               = gauge("info", "Always 1; the label has the version.", "version")
+	connections        = gauge("connections", "Connections that are open.", labelTransport)
+	connectionsTotal   = counter("connections_total", "Connections that were opened.", labelTransport)
+	receivedBytes      = counter("received_bytes_total", "Bytes of request bodies and of WebSockets.", labelTransport)
+	sentBytes          = counter("sent_bytes_total", "Bytes of answers and of WebSockets.", labelTransport)
+	requests           = counter("requests_total", "HTTP requests that were answered; code 499: the client was gone before.", "kind", "code")
+	requestSeconds     = distribution("request_seconds", "Time from a request to the end of its answer.", "kind")
+	refused            = counter("refused_total", "What was refused or held up because of a bound.", "reason")
+	credentialsRefused = counter("credentials_refused_total", "Tokens and secrets that were not acceptable.")
+	heldBytes          = gauge("held_bytes", "Memory that request bodies and large answers hold.", "use")
+	bulkRunning        = gauge("bulk_running", "Imports, and exports with backups, that are under way.", "operation")
+	backups            = counter("backups_total", "Scheduled backups of databases.", "result")
+	lastBackup         = gauge("last_backup_timestamp_seconds", "When the last good scheduled backup was begun.")
+	lastBackupBytes    = gauge("last_backup_bytes", "Size of the last good scheduled backup.")
+	databases          = gauge("databases", "Databases that are open.")
+)
+
+// Of databases. Times are of all of them together.
+var (
+	reads           = counter("reads_total", "Reads of values, listings and exports.", labelNamespace)
+	writes          = counter("writes_total", "Writes and other changes that the committer carried out or refused.", labelNamespace)
+	commits         = counter("commits_total", "Batches of writes.", labelNamespace)
+	commitsFailed   = counter("commits_failed_total", "Attempts to commit that failed.", labelNamespace)
+	decisions       = counter("rules_decisions_total", "Decisions of the rules.", labelNamespace)
+	denied          = counter("rules_denied_total", "Decisions of the rules to deny.", labelNamespace)
+	eventsPublished = counter("events_published_total", "Events, each counted once for all that listen to the same view.", labelNamespace)
+	eventsQueued    = counter("events_delivered_total", "Events that were queued for listeners.", labelNamespace)
+	viewReloads     = counter("view_reloads_total", "Whole views that took the place of events.", labelNamespace)
+	overflows       = counter("outbox_overflows_total", "How often more waited for a client than it may have.", labelNamespace)
+	slowConsumers   = counter("slow_consumers_total", "Clients that were given up because too much waited for them.", labelNamespace)
+	listens         = gauge("listens", "Listens that go on.", labelNamespace)
+	queuedWrites    = gauge("queued_writes", "Writes that wait for the committer.", labelNamespace)
+	queuedBytes     = gauge("queued_bytes", "Bytes of writes that wait for the committer.", labelNamespace)
+	watchers        = gauge("watchers", "Profiles and dogwood top that are told each operation.", labelNamespace)
+	storeBytes      = gauge("store_bytes", "Size of the file.", labelNamespace)
+	storeFreeBytes  = gauge("store_free_bytes", "Part of the file that later writes will use.", labelNamespace)
+	reclaimEntries  = gauge("store_reclaim_entries", "Entries of the reclaim queue; of more than 1000 no more is known.", labelNamespace)
+	storeFailing    = gauge("store_failing", "1 while commits fail because the store does.", labelNamespace)
+
+	commitSeconds = distribution("commit_seconds", "Time of a batch: to decide, store and publish it.")
+	syncSeconds   = distribution("sync_seconds", "Part of it in which the file is written and synced.")
+	ackSeconds    = distribution("write_seconds", "Time of a write from when it is queued until it is durable and published.")
+	batchWrites   = distribution("batch_writes", "Writes of a batch.")
+)

@@ -1,0 +1,175 @@
+package server
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/dogwooddb/dogwood/server/metrics"
+	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/histogram"
+)
+
+// topEvery is how often those who watch the server are told how it is.
+const topEvery = time.Second
+
+// A Top is what a server did lately, as dogwood top shows it. The first one of a feed
+// is about the whole time since the databases were opened, and has no rates.
+type Top struct {
+	Time        int64          `json:"time"`     // Unix milliseconds
+	Interval    float64        `json:"interval"` // seconds that it is about; 0: of the first one
+	Databases   int            `json:"databases"`
+	Connections TopConnections `json:"connections"`
+	Listens     int            `json:"listens"`
+	QueuedWrite int            `json:"queuedWrites"`
+	Rates       TopRates       `json:"perSecond"`
+	Commit      TopLatency     `json:"commit"` // of batches
+	Sync        TopLatency     `json:"sync"`   // the disk's part of it
+	Write       TopLatency     `json:"write"`  // of writes, from the queue to the answer
+	Slow        []SlowClient   `json:"slow"`   // those for whom most is waiting
+	Paths       []HotPath      `json:"paths"`
+}
+
+// TopConnections are those that are open.
+type TopConnections struct {
+	WebSocket   int64 `json:"webSocket"`
+	LongPoll    int64 `json:"longPoll"`
+	EventStream int64 `json:"eventStream"`
+}
+
+// TopRates are counts per second.
+type TopRates struct {
+	Requests  float64 `json:"requests"`
+	Reads     float64 `json:"reads"`
+	Writes    float64 `json:"writes"`
+	Denied    float64 `json:"denied"`
+	Events    float64 `json:"events"`
+	Reloads   float64 `json:"reloads"` // of views, because their clients were slow
+	Refused   float64 `json:"refused"` // because of a bound
+	BytesIn   float64 `json:"bytesIn"`
+	BytesOut  float64 `json:"bytesOut"`
+	Overflows float64 `json:"overflows"`
+}
+
+// A TopLatency is a distribution of times, in milliseconds.
+type TopLatency struct {
+	Count uint64  `json:"count"`
+	P50   float64 `json:"p50"`
+	P99   float64 `json:"p99"`
+}
+
+// getTop tells an administrator of the whole server each second what it does:
+// GET /.inspect/top.json
+func (s *Server) getTop(q *request) (answer, error) {
+	if err := q.openAdmin(); err != nil {
+		return answer{}, err
+	}
+	t := &top{s: s, hot: newHot(), watched: make(map[string]func())}
+	tick := time.NewTicker(topEvery)
+	defer tick.Stop()
+	return feed(q, tick.C, t.begin, t.event)
+}
+
+// A top is one view of the server: what it was last told, to tell the difference.
+type top struct {
+	s       *Server
+	hot     *hot
+	watched map[string]func() // by database: ends that the hot paths are told of it
+	last    topCounts
+}
+
+// topCounts are the totals that rates are made of.
+type topCounts struct {
+	at       time.Time // zero: there are none
+	stats    dsync.Stats
+	timings  dsync.Timings
+	requests uint64
+	refused  uint64
+	in, out  uint64
+}
+
+func (t *top) begin() (end func()) {
+	return func() {
+		for _, stop := range t.watched {
+			stop()
+		}
+	}
+}
+
+// watch has the hot paths be told of all databases, also of those that were opened
+// since the last tick.
+func (t *top) watch() {
+	for ns, db := range t.s.spaces.opened() {
+		if t.watched[ns] == nil {
+			t.watched[ns] = db.WatchOperations(func(op dsync.Operation) { t.hot.tell(ns, op) })
+		}
+	}
+}
+
+func (t *top) event() []byte {
+	t.watch()
+	data, err := json.Marshal(t.next())
+	if err != nil { // a rate that is no number: there is none
+		return nil
+	}
+	return appendFeedEvent(nil, "top", data)
+}
+
+// next returns what happened since it was called last.
+func (t *top) next() Top {
+	now, databases := t.count()
+	m := t.s.metrics
+	v := Top{
+		Time:        t.s.opts.Now().UnixMilli(),
+		Databases:   databases,
+		Connections: TopConnections{m.WebSockets.Now(), m.LongPolls.Now(), m.EventStreams.Now()},
+		Listens:     now.stats.Listeners,
+		QueuedWrite: now.stats.Queued,
+		Commit:      latency(now.timings.Commits.Since(t.last.timings.Commits)),
+		Sync:        latency(now.timings.Syncs.Since(t.last.timings.Syncs)),
+		Write:       latency(now.timings.Acks.Since(t.last.timings.Acks)),
+		Slow:        t.s.slowClients(),
+	}
+	if !t.last.at.IsZero() {
+		v.Interval = max(now.at.Sub(t.last.at), time.Microsecond).Seconds()
+		v.Rates = now.since(t.last, v.Interval)
+	}
+	v.Paths = t.hot.tick(v.Interval)
+	t.last = now
+	return v
+}
+
+func (t *top) count() (c topCounts, databases int) {
+	m := t.s.metrics
+	c = topCounts{at: time.Now(), requests: m.Requests.Total(), refused: m.Refused.Total()}
+	for _, traffic := range []*metrics.Traffic{&m.HTTP, &m.Sockets} {
+		in, out := traffic.Bytes()
+		c.in, c.out = c.in+in, c.out+out
+	}
+	var all metrics.Source
+	for _, db := range t.s.spaces.opened() {
+		all.Databases = append(all.Databases, metrics.Database{Stats: db.Stats(), Timings: db.Timings()})
+	}
+	c.stats, c.timings = all.Sum()
+	return c, len(all.Databases)
+}
+
+func (c topCounts) since(last topCounts, seconds float64) TopRates {
+	rate := func(now, before uint64) float64 { return float64(now-min(now, before)) / seconds }
+	a, b := c.stats, last.stats
+	return TopRates{
+		Requests:  rate(c.requests, last.requests),
+		Reads:     rate(a.Reads, b.Reads),
+		Writes:    rate(a.Writes, b.Writes),
+		Denied:    rate(a.Denied, b.Denied),
+		Events:    rate(a.Events, b.Events),
+		Reloads:   rate(a.Resyncs, b.Resyncs),
+		Overflows: rate(a.Overflows, b.Overflows),
+		Refused:   rate(c.refused, last.refused),
+		BytesIn:   rate(c.in, last.in),
+		BytesOut:  rate(c.out, last.out),
+	}
+}
+
+func latency(s histogram.Snapshot) TopLatency {
+	return TopLatency{s.Count(), s.Quantile(0.5) * 1000, s.Quantile(0.99) * 1000}
+}

@@ -1,0 +1,279 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/dogwooddb/dogwood/server/metrics"
+	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// nextEvent reads the name and the data of the next event, which is not a
+// keep-alive.
+func (s *stream) nextEvent() (name string, data map[string]any) {
+	s.t.Helper()
+	return readFeedEvent(s.t, s.events)
+}
+
+func readFeedEvent(t testing.TB, r *bufio.Reader) (name string, data map[string]any) {
+	t.Helper()
+	var lines [3]string
+	for i := range lines {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			t.Fatalf("event: %v after %q", err, lines)
+		}
+		lines[i] = strings.TrimSuffix(line, "\n")
+	}
+	name, okName := strings.CutPrefix(lines[0], "event: ")
+	text, okData := strings.CutPrefix(lines[1], "data: ")
+	if err := json.Unmarshal([]byte(text), &data); err != nil || !okName || !okData || lines[2] != "" {
+		t.Fatalf("event %q: %v", lines, err)
+	}
+	return name, data
+}
+
+// summary returns the members of an operation that are the same in each run.
+func summary(data map[string]any) string {
+	for _, name := range []string{"timestamp", "millis", "pendingTime"} {
+		if _, ok := data[name].(float64); ok {
+			data[name] = "#"
+		}
+	}
+	text, _ := json.Marshal(data)
+	return string(text)
+}
+
+func TestProfile(t *testing.T) {
+	t.Cleanup(func() { goleak.VerifyNone(t) })
+	ts := serveTest(t, Options{Dev: true})
+	n := &network{ts.Server, t, func(context.Context, string, string) (net.Conn, error) { return ts.dial() }}
+	ts.want("PUT", "/.settings/rules.json?ns=test", `{"rules":{"a":{".read":true,".write":true}}}`, 200, `{"status":"ok"}`)
+	s := ts.follow("/.settings/profile.json?ns=test&access_token=owner")
+	defer s.Close()
+	expect := func(wants ...string) {
+		t.Helper()
+		for _, want := range wants {
+			if name, data := s.nextEvent(); name != "log" || summary(data) != want {
+				t.Errorf("event %s: %s\nwant log: %s", name, summary(data), want)
+			}
+		}
+	}
+	db, err := ts.database("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := n.connect("")
+	expect(`{"name":"concurrent-connect","timestamp":"#"}`)
+	c.do("p", `{"p":"/a/b","d":"xyz"}`)
+	expect(`{"allowed":true,"bytes":5,"millis":"#","name":"realtime-write","path":["a","b"],"pendingTime":"#","timestamp":"#"}`)
+	c.request("p", `{"p":"/c","d":1}`)
+	c.next()
+	expect(`{"allowed":false,"bytes":1,"millis":"#","name":"realtime-write","path":["c"],"pendingTime":"#","timestamp":"#"}`)
+	c.request("q", `{"p":"/a","h":"","t":1,"q":{"i":"x/y","sp":1,"ep":1,"l":2,"vf":"l"}}`)
+	c.next()
+	c.next()
+	expect(`{"allowed":true,"bytes":111,"millis":"#","name":"listener-listen","path":["a"],"querySet":[{"equalTo":1,"index":{"path":["x","y"]},"limitToFirst":2,"orderBy":"x/y"}],"timestamp":"#","unIndexed":true}`)
+	ts.want("PATCH", "/a.json?ns=test", `{"k":{"x":{"y":1}}}`, 200, `{"k":{"x":{"y":1}}}`)
+	expect(`{"bytes":95,"clientsUpdated":1,"millis":"#","name":"listener-broadcast","path":["a"],"timestamp":"#"}`,
+		`{"allowed":true,"bytes":13,"millis":"#","name":"rest-update","path":["a"],"pendingTime":"#","timestamp":"#"}`)
+	ts.want("GET", `/a/b.json?ns=test&orderBy="$key"`, "", 200, "null")
+	expect(`{"allowed":true,"bytes":5,"millis":"#","name":"rest-read","path":["a","b"],"querySet":[{}],"timestamp":"#","unIndexed":false}`)
+	c.ws.Close()
+	expect(`{"name":"concurrent-disconnect","timestamp":"#"}`)
+
+	s.Close()
+	if err := ts.shutdown(); err != nil { // it waits for the profile to end
+		t.Error(err)
+	}
+	if got := db.Stats().Watchers; got != 0 {
+		t.Errorf("%d watchers after the profile", got)
+	}
+}
+
+// A profile that nobody reads keeps a bounded number of operations, and says how
+// many it left out.
+func TestProfileDrops(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	p := &profile{now: ts.opts.Now, wake: make(chan struct{}, 1)}
+	for range maxProfiled + 5 {
+		p.tell(dsync.Operation{Name: dsync.OpWrite, Path: tree.Root.Child("a")})
+	}
+	r := bufio.NewReader(strings.NewReader(string(p.events())))
+	for range maxProfiled {
+		if name, data := readFeedEvent(t, r); name != "log" || data["name"] != "realtime-write" {
+			t.Fatalf("event %s %v", name, data)
+		}
+	}
+	if name, data := readFeedEvent(t, r); name != "dropped" || data["name"] != "dropped" || data["dropped"] != 5.0 {
+		t.Errorf("the last event is %s %v", name, data)
+	}
+	if more := p.events(); len(more) > 0 {
+		t.Errorf("afterwards: %s", more)
+	}
+}
+
+// Feeds are few, end with the server, and have no body for HEAD.
+func TestFeeds(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	var open []*stream
+	for range maxFeeds {
+		open = append(open, ts.follow(pathTop+"?access_token=owner"))
+	}
+	if r := ts.admin("GET", pathProfile, ""); r.StatusCode != 503 || r.Header.Get("Retry-After") == "" {
+		t.Errorf("one feed too many: %d %s", r.StatusCode, r.body)
+	}
+	if got := ts.metrics.Refused.Of(metrics.Profiles); got != 1 {
+		t.Errorf("%d refusals are counted, want 1", got)
+	}
+	if r := ts.admin("HEAD", pathProfile, ""); r.StatusCode != 200 || r.body != "" {
+		t.Errorf("HEAD: %d %q", r.StatusCode, r.body)
+	}
+	ts.stop()
+	for _, s := range open {
+		if _, err := io.Copy(io.Discard, s.events); err != nil {
+			t.Errorf("a feed does not end well: %v", err)
+		}
+		s.Close()
+	}
+	if err := ts.shutdown(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestProfiledQuery(t *testing.T) {
+	bound := func(v string) tree.Bound { return tree.Bound{Set: true, Value: tree.String(v)} }
+	for _, c := range []struct {
+		q    tree.Query
+		want string
+	}{
+		{tree.Query{OrderBy: tree.ByKey}, `{}`},
+		{tree.Query{OrderBy: tree.ByKey, Start: bound("a"), End: bound("a")}, `{"equalTo":"a","orderBy":"$key"}`},
+		{tree.Query{Limit: 3, FromLast: true}, `{"limitToLast":3,"orderBy":"$priority"}`},
+		{tree.Query{OrderBy: "a/b", Start: bound("x")}, `{"index":{"path":["a","b"]},"orderBy":"a/b","startAt":"x"}`},
+	} {
+		if got, _ := json.Marshal(profiledQuery(c.q)); string(got) != c.want {
+			t.Errorf("query %s is told as %s, want %s", c.q.ID(), got, c.want)
+		}
+	}
+}
+
+// TestHotPaths: a few hot paths among very many cold ones are found, whatever the
+// order.
+func TestHotPaths(t *testing.T) {
+	h := newHot()
+	write := func(path string) {
+		h.tell("ns", dsync.Operation{Name: dsync.OpWrite, Path: tree.MustParsePath(path), Bytes: 10})
+	}
+	for i := range 20_000 {
+		write(fmt.Sprintf("cold/k%d", i))
+		if i%4 == 0 {
+			write("hot/one")
+		}
+		if i%8 == 0 {
+			write(fmt.Sprintf("messages/room/-OAbcdefghijklmno%03d", i%1000))
+		}
+	}
+	h.tell("ns", dsync.Operation{Name: dsync.OpConnect})
+	if len(h.paths) != hotPaths || len(h.least) != hotPaths {
+		t.Errorf("%d and %d paths are counted, want %d", len(h.paths), len(h.least), hotPaths)
+	}
+	got := h.tick(2)
+	if len(got) != hotShown || got[0].Path != "/hot/one" || got[1].Path != "/messages/room/*" {
+		t.Fatalf("the hottest paths are %+v", got)
+	}
+	if one := got[0]; one.Writes < 2500 || one.Writes > 2550 || one.Bytes < 25_000 || one.Reads != 0 {
+		t.Errorf("5,000 writes in 2 s are told as %+v", one)
+	}
+	var rest []HotPath
+	for range 40 {
+		rest = h.tick(1)
+	}
+	if rest[0].Writes > 1 {
+		t.Errorf("after 40 s without operations: %+v", rest[0])
+	}
+}
+
+func TestCollapse(t *testing.T) {
+	for path, want := range map[string]string{
+		"":                             "/",
+		"a/b":                          "/a/b",
+		"a/-OAbcdefghijklmnopqr/b":     "/a/*/b",
+		"a/-OAbcdefghijklmnopq/b":      "/a/-OAbcdefghijklmnopq/b",
+		"a/1700000000000":              "/a/*",
+		"1/2/3/4/5/6/7/8":              "/*/*/*/*/*/*/…",
+		"a/" + strings.Repeat("x", 70): "/a/" + strings.Repeat("x", 64),
+	} {
+		if got := collapse(tree.MustParsePath(path)); got != want {
+			t.Errorf("collapse(%q) = %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestTop(t *testing.T) {
+	n := onSocket(t, Options{Dev: true, Limits: Limits{OutboxBytes: 1 << 20}})
+	ts := &testServer{Server: n.Server, t: t}
+	c := n.connect("")
+	c.request("q", `{"p":"/a","h":""}`)
+	c.next()
+	c.next()
+	view := &top{s: n.Server, hot: newHot(), watched: map[string]func(){}}
+	defer view.begin()()
+	view.event()
+	for range 10 {
+		ts.record(call{"PUT", "/a/b.json?ns=test", http.Header{"Authorization": {"Bearer owner"}}, "1"}, 200)
+	}
+	ts.record(call{"GET", "/a.json?ns=test", http.Header{"Authorization": {"Bearer owner"}}, ""}, 200)
+	got := view.next()
+	if got.Interval <= 0 || got.Databases != 1 || got.Connections.WebSocket != 1 || got.Listens != 1 {
+		t.Errorf("top: %+v", got)
+	}
+	per := func(rate float64) int { return int(rate*got.Interval + 0.5) }
+	if r := got.Rates; per(r.Writes) != 10 || per(r.Reads) != 1 || per(r.Requests) != 11 || per(r.Events) != 10 && per(r.Events) != 1 {
+		t.Errorf("rates: %+v in %v s", r, got.Interval)
+	}
+	if got.Commit.Count == 0 || got.Commit.P99 < got.Commit.P50 || got.Write.Count != 10 {
+		t.Errorf("commits %+v, writes %+v", got.Commit, got.Write)
+	}
+	i := slices.IndexFunc(got.Paths, func(p HotPath) bool { return p.Path == "/a/b" })
+	if i < 0 || per(got.Paths[i].Writes) != 10 || got.Paths[i].Namespace != "test" {
+		t.Errorf("paths: %+v", got.Paths)
+	}
+}
+
+// A client that does not read what it listens to is told to administrators, by a
+// name that is no secret.
+func TestSlowClients(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	ts.want("PUT", "/a.json?ns=x", "1", 200, "1")
+	db, err := ts.database("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newTestConn(ts.Server, "x", db)
+	defer c.close(dropped)
+	c.out.PushFrame([]byte(strings.Repeat("x", 1000)))
+	got := ts.slowClients()
+	if len(got) != 1 || got[0].Connection != "c7" || got[0].Bytes < 1000 || got[0].Messages != 1 || got[0].Namespace != "x" || got[0].Transport != "websocket" {
+		t.Errorf("slow clients: %+v", got)
+	}
+}
+
+// newTestConn is a connection that nothing is sent through.
+func newTestConn(s *Server, ns string, db *dsync.Database) *conn {
+	c := newConn(s.rt, ns, db, nil)
+	c.name = "c7"
+	_ = s.rt.add(c) // it is not stopping
+	return c
+}

@@ -1,0 +1,45 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestReadContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		parent, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		q := &request{r: httptest.NewRequest("GET", "/a.json", nil).WithContext(parent)}
+		q.form.timeout = time.Minute
+
+		ctx, end := q.readContext()
+		if d, ok := ctx.Deadline(); !ok || time.Until(d) != time.Minute {
+			t.Errorf("it ends in %v, want a minute", time.Until(d))
+		}
+		if err := ctx.Err(); err != nil {
+			t.Errorf("Err() = %v before its time", err)
+		}
+		began := time.Now()
+		<-ctx.Done()
+		if time.Since(began) != time.Minute || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			t.Errorf("done after %v with %v, want a minute and %v", time.Since(began), ctx.Err(), context.DeadlineExceeded)
+		}
+		end()
+
+		ctx, end = q.readContext()
+		end()
+		<-ctx.Done() // who asks after the end does not wait, and leaves no timer
+
+		ctx, end = q.readContext()
+		defer end()
+		cancel()
+		<-ctx.Done()
+		if err := ctx.Err(); err != context.Canceled {
+			t.Errorf("Err() = %v after the request has ended, want %v", err, context.Canceled)
+		}
+	})
+}

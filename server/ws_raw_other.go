@@ -1,0 +1,16 @@
+//go:build !unix
+
+package server
+
+import (
+	"net"
+	"syscall"
+)
+
+// rawConn returns nil: to read and write without waiting is not to be had here, so
+// each socket does it in goroutines of its own.
+func rawConn(net.Conn) syscall.RawConn { return nil }
+
+func (b *batch) writeTo(syscall.RawConn) error { return errMustWait }
+
+func (e *early) fetch(syscall.RawConn) error { return fetched(0, nil) }
