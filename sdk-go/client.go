@@ -22,19 +22,21 @@ type Client struct {
 	wake      chan struct{} // GoOnline was called; has room for one
 
 	pushIDs tree.PushIDs
+	writer  string // tells the client's writes from those of others
 
-	mu       sync.Mutex
-	replica  *replica.Replica
-	link     *link                     // the connection that requests are sent on; nil while there is none
-	requests []*request                // not answered, in the order they were made
-	lastID   int64                     // of the requests that were sent
-	asked    map[int64]*replica.Source // listens that are not answered on this connection
-	left     leftovers                 // what the server will write when the connection ends
-	turns    []*turn                   // of the transactions that run, in order
-	states   connectionState
-	offset   time.Duration // the server's clock is ahead by this
-	offline  bool          // by GoOffline
-	err      error         // why the client has ended
+	mu        sync.Mutex
+	replica   *replica.Replica
+	link      *link                     // the connection that requests are sent on; nil while there is none
+	requests  []*request                // not answered, in the order they were made
+	lastID    int64                     // of the requests that were sent
+	lastWrite int64                     // the number of the last write that was made
+	asked     map[int64]*replica.Source // listens that are not answered on this connection
+	left      leftovers                 // what the server will write when the connection ends
+	turns     []*turn                   // of the transactions that run, in order
+	states    connectionState
+	offset    time.Duration // the server's clock is ahead by this
+	offline   bool          // by GoOffline
+	err       error         // why the client has ended
 
 	// Only run uses these.
 	session    string // the last one
@@ -58,7 +60,7 @@ func Dial(ctx context.Context, url string, o Options) (*Client, error) {
 // New is Dial for a database that is reached in another way. If the transport is
 // an io.Closer, the client closes it in the end.
 func New(ctx context.Context, t Transport, o Options) (*Client, error) {
-	c := &Client{transport: t, options: o.withDefaults(), ended: make(chan struct{}), wake: make(chan struct{}, 1)}
+	c := &Client{transport: t, options: o.withDefaults(), ended: make(chan struct{}), wake: make(chan struct{}, 1), writer: newWriter()}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.slots = make(chan struct{}, c.options.MaxPending)
 	c.replica = replica.New((*listens)(c))
@@ -71,7 +73,7 @@ func New(ctx context.Context, t Transport, o Options) (*Client, error) {
 	select {
 	case err = <-first:
 	case <-ctx.Done():
-		err = ctx.Err()
+		err = failed("connect", "", ctx.Err())
 	}
 	if err != nil {
 		c.Close()
@@ -110,9 +112,9 @@ func (c *Client) end(err error) {
 }
 
 // Ref returns the place at a path: "rooms/r1", "" for the root. If the path is
-// not valid, what is done with the Ref fails.
+// not valid, what is done with the Ref fails with ErrPath.
 func (c *Client) Ref(path string) Ref {
-	p, err := tree.ParsePath(path)
+	p, err := join(tree.Root, path)
 	return Ref{Query{client: c, path: p, err: err}}
 }
 
@@ -152,6 +154,7 @@ func (c *Client) GoOnline() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.offline = false
+	c.states.tell()
 	select {
 	case c.wake <- struct{}{}:
 	default:

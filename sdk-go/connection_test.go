@@ -2,6 +2,8 @@ package dogwood_test
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -127,6 +129,15 @@ func TestRefusedToken(t *testing.T) {
 	if !errors.Is(err, lost) {
 		t.Errorf("err = %v", err)
 	}
+}
+
+// unsigned returns a token with claims.
+func unsigned(t testing.TB, claims map[string]any) string {
+	t.Helper()
+	text, err := json.Marshal(claims)
+	want(t, err)
+	encode := base64.RawURLEncoding.EncodeToString
+	return encode([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + encode(text) + "."
 }
 
 func TestUserTokens(t *testing.T) {

@@ -23,8 +23,9 @@
 // Set, Update, Push, Remove and Transaction return when the server has answered.
 // The client's own listeners see the change at once, and see it undone if the
 // server denies it. Writes that are made without a connection wait for one. A
-// write whose answer was lost with the connection is sent again; so an Increment
-// may rarely count twice, and what must not is for Transaction.
+// write whose answer was lost with the connection is sent again, and a Dogwood
+// server carries it out once. Other servers may count an Increment twice then;
+// Transaction, SetIf and Create fail there with ErrDisconnected.
 //
 // If the context ends before a write was sent, it is taken back. If it ends
 // later, the write may still take effect.

@@ -5,18 +5,41 @@ import (
 	"go/doc"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// withoutExample are methods that are called by others than programs.
-var withoutExample = map[string]bool{"Error": true, "Unwrap": true, "String": true, "MarshalJSON": true}
+// withoutExample says why some functions and methods need no example.
+var withoutExample = map[string]string{
+	"dogwood.Error.Error":             "fmt calls it: ExampleClient_Close",
+	"dogwood.Error.Unwrap":            "errors.Is calls it: ExampleError",
+	"dogwood.EventType.String":        "fmt calls it: ExampleQuery_Events",
+	"dogwood.Query.String":            "fmt calls it",
+	"dogwood.Query.MarshalText":       "log/slog and encoding/json call it",
+	"dogwood.Ref.String":              "fmt calls it: ExampleClient_Ref",
+	"dogwood.Snapshot.String":         "fmt calls it",
+	"dogwood.Snapshot.MarshalJSON":    "encoding/json calls it when a snapshot is written",
+	"dogwood.ServerValue.MarshalJSON": "encoding/json calls it: ExampleIncrement",
+	"dogwood.Timestamp.MarshalJSON":   "encoding/json calls it: ExampleTimestamp",
+	"dogwood.Timestamp.UnmarshalJSON": "encoding/json calls it: ExampleTimestamp",
 
-// Every exported function and method has an example that is run.
+	// Examples have no *testing.T; the comment of the package is one.
+	"servertest.New":             "needs a test: TestServer",
+	"servertest.Token":           "needs a server: TestRules",
+	"servertest.Server.Get":      "needs a server: TestServer",
+	"servertest.Server.Set":      "needs a server: TestServer",
+	"servertest.Server.SetRules": "needs a server: TestRules",
+}
+
+// Every exported function and method has an example that is run, and everything
+// that is exported has a comment.
 func TestExamples(t *testing.T) {
-	for _, dir := range []string{".", "embed"} {
+	unused := maps.Clone(withoutExample)
+	for _, dir := range []string{".", "embed", filepath.Join("..", "server", "servertest")} {
 		fset := token.NewFileSet()
 		code, tests := parse(t, fset, dir)
 		p, err := doc.NewFromFiles(fset, code, "example.org/p")
@@ -27,24 +50,51 @@ func TestExamples(t *testing.T) {
 				t.Errorf("%s: Example%s is not run", dir, e.Name)
 			}
 		}
-		functions := p.Funcs
-		for _, typ := range p.Types {
-			functions = append(functions, typ.Funcs...)
-			for _, m := range typ.Methods {
-				if !withoutExample[m.Name] && !have[typ.Name+"_"+m.Name] {
-					t.Errorf("%s: there is no example of %s.%s", dir, typ.Name, m.Name)
-				}
-			}
-		}
-		for _, f := range functions {
-			if !have[f.Name] {
-				t.Errorf("%s: there is no example of %s", dir, f.Name)
-			}
-		}
-		if len(functions) == 0 {
+		names := exported(t, p)
+		if len(names) == 0 {
 			t.Errorf("%s: no functions", dir)
 		}
+		for _, name := range names {
+			if _, excused := withoutExample[p.Name+"."+name]; excused {
+				delete(unused, p.Name+"."+name)
+				continue
+			}
+			if !have[strings.Replace(name, ".", "_", 1)] {
+				t.Errorf("%s: there is no example of %s", dir, name)
+			}
+		}
 	}
+	for name := range unused {
+		t.Errorf("there is no %s to be excused", name)
+	}
+}
+
+// exported returns the functions of a package, "Func" and "Type.Method". Of these
+// and all else it checks that there is a comment.
+func exported(t *testing.T, p *doc.Package) (names []string) {
+	t.Helper()
+	functions := func(of string, list []*doc.Func) {
+		for _, f := range list {
+			names = append(names, of+f.Name)
+			if f.Doc == "" {
+				t.Errorf("%s.%s%s has no comment", p.Name, of, f.Name)
+			}
+		}
+	}
+	functions("", p.Funcs)
+	for _, typ := range p.Types {
+		functions("", typ.Funcs)
+		functions(typ.Name+".", typ.Methods)
+		if typ.Doc == "" {
+			t.Errorf("%s.%s has no comment", p.Name, typ.Name)
+		}
+	}
+	for _, v := range slices.Concat(p.Consts, p.Vars) {
+		if v.Doc == "" {
+			t.Errorf("%s.%s has no comment", p.Name, v.Names[0])
+		}
+	}
+	return names
 }
 
 // parse reads the files of a package and of its tests.

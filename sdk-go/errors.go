@@ -20,6 +20,7 @@ var (
 	ErrDisconnected     = errors.New("the connection was lost")       // it is not known whether the operation was carried out
 	ErrShutdown         = errors.New("the server ended the client")   // for good; the text says why
 	ErrClosed           = errors.New("the client is closed")          // by Close
+	ErrPath             = errors.New("invalid path")                  // it has keys that no database can have, or too many
 	ErrQuery            = errors.New("invalid query")                 // what was asked of it makes no sense
 	ErrValue            = errors.New("value can't be stored or read") // it does not fit the data model or the Go type
 )
@@ -30,6 +31,7 @@ type Error struct {
 	Path   string // where: "/rooms/r1"
 	Status string // in the protocol's words: "permission_denied"
 	Text   string // what the server said about it
+	Rule   string // that refused it: "/rooms/$room/.write"; only servers for development tell
 
 	cause error
 }
@@ -50,6 +52,9 @@ func (e *Error) Error() string {
 	if e.Text != "" && e.Text != e.Status {
 		s += ": " + e.Text
 	}
+	if e.Rule != "" {
+		s += " (" + e.Rule + ")"
+	}
 	return s
 }
 
@@ -69,7 +74,11 @@ var classes = map[string]error{
 
 // refusal returns the error of a response that is not ok.
 func refusal(op, path string, m wire.ServerMessage) *Error {
-	return &Error{Op: op, Path: path, Status: m.Status, Text: textOf(m.Data), cause: classes[m.Status]}
+	e := &Error{Op: op, Path: path, Status: m.Status, Text: textOf(m.Data), cause: classes[m.Status]}
+	if m.Rule != nil {
+		e.Rule = textOf(m.Rule)
+	}
+	return e
 }
 
 // textOf returns the text of raw JSON that should be a string.
@@ -88,6 +97,14 @@ func failed(op, path string, err error) error {
 		return err
 	}
 	return &Error{Op: op, Path: path, cause: err}
+}
+
+// failed wraps an error of this side with what was tried at the query's place.
+func (q Query) failed(op string, err error) error {
+	if errors.Is(q.err, ErrPath) {
+		return failed(op, "", err) // which says what the path was
+	}
+	return failed(op, q.path.String(), err)
 }
 
 func invalidValue(err error) error { return fmt.Errorf("%w: %w", ErrValue, err) }

@@ -6,9 +6,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
+	"github.com/dogwooddb/dogwood/server"
+	"github.com/dogwooddb/dogwood/server/servertest"
 )
 
 // What REST answers is an error of the same kind.
@@ -37,6 +40,7 @@ func TestRESTErrors(t *testing.T) {
 		want   string
 	}{
 		{401, `{"error":"Permission denied"}`, dogwood.ErrPermissionDenied, "read /a: permission denied: Permission denied"},
+		{401, `{"error":"Auth token is expired"}`, dogwood.ErrUnauthorized, "read /a: invalid or expired token: Auth token is expired"},
 		{400, `{"error":"Invalid path"}`, dogwood.ErrInvalid, "read /a: invalid parameters: Invalid path"},
 		{503, `no JSON`, dogwood.ErrUnavailable, "read /a: the server is not available"},
 		{418, `{}`, nil, "read /a: 418 I'm a teapot"},
@@ -52,6 +56,22 @@ func TestRESTErrors(t *testing.T) {
 	s.Close()
 	if err := pull(t, c.Ref("a").Keys(t.Context())).fails(); !errors.Is(err, dogwood.ErrUnavailable) {
 		t.Errorf("err = %v", err)
+	}
+}
+
+// A server for development may tell which rule it was.
+func TestErrorNamesRule(t *testing.T) {
+	for tells, want := range map[bool]string{true: "/rooms/$room/.write", false: ""} {
+		s := servertest.New(t, servertest.Options{Decisions: server.Decisions{Tell: tells}})
+		s.SetRules(`{"rules": {"rooms": {"$room": {".write": "auth != null"}}}}`)
+		err := dial(t, s.URL, quick).Ref("rooms/r1").Set(t.Context(), 1)
+		var e *dogwood.Error
+		if !errors.As(err, &e) || !errors.Is(err, dogwood.ErrPermissionDenied) || e.Rule != want {
+			t.Fatalf("err = %v, want the rule %q", err, want)
+		}
+		if want != "" && !strings.HasSuffix(err.Error(), " ("+want+")") {
+			t.Errorf("err = %v, want it to name the rule", err)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package dogwood
 import (
 	"iter"
 	"slices"
+	"strconv"
 
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -21,7 +22,11 @@ const (
 // String returns the name that the protocol's SDKs give to a type:
 // "child_added".
 func (t EventType) String() string {
-	return [...]string{"child_removed", "child_added", "child_moved", "child_changed"}[t]
+	names := [...]string{"child_removed", "child_added", "child_moved", "child_changed"}
+	if t < 0 || int(t) >= len(names) {
+		return "EventType(" + strconv.Itoa(int(t)) + ")"
+	}
+	return names[t]
 }
 
 // An Event is a change of one child of a place.

@@ -28,3 +28,6 @@ func ResourceURL(url string, r ReadRequest) (string, error) {
 	a, err := parseAddress(url)
 	return a.resource(r), err
 }
+
+// NewWriter returns a name for a client.
+func NewWriter() string { return newWriter() }

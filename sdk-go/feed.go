@@ -8,8 +8,9 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// maxFeedBytes bounds the states that wait in one feed, beside the latest.
-const maxFeedBytes = 4 << 20
+// maxFeedBytes bounds the states that wait in one feed, beside the latest. What is
+// larger need not be made before it is its turn.
+const maxFeedBytes = replica.Large
 
 // A feed is what waits for one consumer: the states of a view, oldest first. If
 // there are too many, all but the latest are forgotten. So who is slow sees
@@ -18,10 +19,15 @@ type feed struct {
 	max   int
 	ready chan struct{} // has room for one
 
+	// look returns what the view shows. It takes the client's lock, so it is not
+	// called with the feed's.
+	look func() replica.State
+
 	mu     sync.Mutex
 	states []replica.State
 	bytes  int
-	err    error // comes after the states
+	stale  bool  // after the states comes what the view shows then
+	err    error // comes last
 }
 
 func newFeed(max int) *feed { return &feed{max: max, ready: make(chan struct{}, 1)} }
@@ -35,6 +41,15 @@ func (f *feed) Changed(s replica.State) {
 	}
 	f.states = append(f.states, s)
 	f.bytes += size
+	f.stale = false
+	f.mu.Unlock()
+	f.signal()
+}
+
+// Stale notes that there is another state, which is large.
+func (f *feed) Stale() {
+	f.mu.Lock()
+	f.stale = true
 	f.mu.Unlock()
 	f.signal()
 }
@@ -42,7 +57,7 @@ func (f *feed) Changed(s replica.State) {
 // Failed ends the feed.
 func (f *feed) Failed(err error) {
 	f.mu.Lock()
-	f.err = err
+	f.err, f.stale = err, false // the view is gone
 	f.mu.Unlock()
 	f.signal()
 }
@@ -70,8 +85,14 @@ func (f *feed) next(ctx context.Context) (replica.State, error) {
 	}
 }
 
+// pop returns the oldest state.
 func (f *feed) pop() (s replica.State, ok bool, err error) {
 	f.mu.Lock()
+	if len(f.states) == 0 && f.stale {
+		f.stale = false
+		f.mu.Unlock()
+		return f.look(), true, nil
+	}
 	defer f.mu.Unlock()
 	if len(f.states) == 0 {
 		return s, false, f.err
@@ -91,6 +112,11 @@ func (c *Client) follow(p tree.Path, q tree.Query) (f *feed, v *replica.View, st
 		return nil, nil, nil, c.err
 	}
 	f = newFeed(c.options.MaxQueue)
+	f.look = func() replica.State {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return v.State()
+	}
 	v = c.replica.Open(p, q, f)
 	return f, v, func() {
 		c.mu.Lock()

@@ -51,3 +51,36 @@ func TestFeed(t *testing.T) {
 		t.Errorf("err = %v", err)
 	}
 }
+
+// What is large is looked at when it is its turn: after the states before it, and
+// not at all if there is a later one.
+func TestFeedLooks(t *testing.T) {
+	state := func(s string) replica.State { return replica.State{Node: tree.String(s), Complete: true} }
+	f := newFeed(3)
+	looks := 0
+	f.look = func() replica.State {
+		looks++
+		return state("large")
+	}
+	f.Changed(state("a"))
+	f.Stale()
+	f.Stale()
+	for _, want := range []string{"a", "large"} {
+		s, err := f.next(t.Context())
+		if got, _ := s.Node.StringValue(); err != nil || got != want {
+			t.Errorf("state %q, %v, want %q", got, err, want)
+		}
+	}
+	f.Stale()
+	f.Changed(state("b"))
+	s, err := f.next(t.Context())
+	if got, _ := s.Node.StringValue(); err != nil || got != "b" || looks != 1 {
+		t.Errorf("state %q, %v after %d looks, want b after 1", got, err, looks)
+	}
+	f.Stale()
+	lost := errors.New("lost")
+	f.Failed(lost)
+	if _, err := f.next(t.Context()); err != lost || looks != 1 {
+		t.Errorf("err = %v after %d looks", err, looks)
+	}
+}

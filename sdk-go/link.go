@@ -28,6 +28,10 @@ type link struct {
 	running sync.WaitGroup
 	used    bool // requests were sent on it; guarded by the client's lock
 
+	// Whether the server knows a write again that comes a second time. It is set
+	// before anything is sent.
+	knowsWrites bool
+
 	mu    sync.Mutex
 	queue [][]byte
 	size  int

@@ -57,19 +57,19 @@ func (q Query) snapshot(n tree.Node) Snapshot { return Snapshot{q.Ref(), q.query
 func (q Query) states(ctx context.Context) iter.Seq2[replica.State, error] {
 	return func(yield func(replica.State, error) bool) {
 		if err := q.check(); err != nil {
-			yield(replica.State{}, failed("listen", q.path.String(), err))
+			yield(replica.State{}, q.failed("listen", err))
 			return
 		}
 		f, _, stop, err := q.client.follow(q.path, q.query)
 		if err != nil {
-			yield(replica.State{}, failed("listen", q.path.String(), err))
+			yield(replica.State{}, q.failed("listen", err))
 			return
 		}
 		defer stop()
 		for {
 			s, err := f.next(ctx)
 			if err != nil {
-				yield(replica.State{}, failed("listen", q.path.String(), err))
+				yield(replica.State{}, q.failed("listen", err))
 				return
 			}
 			if !yield(s, nil) {

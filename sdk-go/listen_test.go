@@ -316,3 +316,30 @@ func TestOffline(t *testing.T) {
 		}
 	})
 }
+
+// A large place is followed to its last state, too, while others and the client
+// itself write into it.
+func TestLargeView(t *testing.T) {
+	both(t, func(t *testing.T, c *dogwood.Client) {
+		ctx := t.Context()
+		want(t, c.Ref("list/large").Set(ctx, strings.Repeat("x", 9<<20)))
+		values, events := pull(t, c.Ref("list").Values(ctx)), pull(t, c.Ref("list").Events(ctx))
+		values.get()
+		events.get()
+		const last = 100
+		for i := range last + 1 {
+			want(t, c.Ref("list/n").Set(ctx, i))
+		}
+		for _, seen := range [][]float64{
+			collect(last, func() any { return values.get().Child("n").Value() }),
+			collect(last, func() any { return events.get().Value.Value() }),
+		} {
+			if !slices.IsSorted(seen) || len(seen) > last+1 {
+				t.Errorf("%d values: %v", len(seen), seen)
+			}
+		}
+		if got := value(t, c.Ref("list/n")); got != fmt.Sprint(last) {
+			t.Errorf("n = %s", got)
+		}
+	})
+}

@@ -1,21 +1,19 @@
 package dogwood_test
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules/rulestest"
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
+	"github.com/dogwooddb/dogwood/sdk-go/embed"
 	"github.com/dogwooddb/dogwood/server/servertest"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -41,38 +39,63 @@ type modelStep struct {
 	}
 }
 
+// A modelAuth is who an actor is; nil is nobody.
+type modelAuth struct {
+	Admin bool
+	UID   string
+	Token map[string]any
+}
+
+// A modelHome is where a data model is kept while its operations are played.
+type modelHome interface {
+	fill(data, rules []byte)
+	client(*modelAuth) *dogwood.Client
+	restart() // closes all clients
+}
+
 // A modelRun plays the operations of a data model, each actor with a client of
 // its own.
 type modelRun struct {
 	t         *testing.T
-	server    *servertest.Server
+	home      modelHome
 	now       atomic.Int64
 	clients   map[string]*dogwood.Client
 	listeners map[string]puller[dogwood.Event]
 
-	Auth       map[string]json.RawMessage
+	Auth       map[string]*modelAuth
 	Invariants []json.RawMessage
 	Steps      []modelStep
 }
 
 func TestModels(t *testing.T) {
+	homes := map[string]func(*testing.T, func() time.Time) modelHome{"network": newModelServer, "embedded": newModelFile}
 	for _, name := range []string{"chat", "org", "msgy", "social", "owner-storage", "im"} {
-		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join("..", "testdata", "models", name)
-			r := &modelRun{t: t, clients: make(map[string]*dogwood.Client), listeners: make(map[string]puller[dogwood.Event])}
-			want(t, json.Unmarshal(readFile(t, dir, "ops.json"), r))
-			r.server = servertest.New(t, servertest.Options{Now: func() time.Time { return time.UnixMilli(r.now.Load()) }})
-			r.server.Set("/", string(readFile(t, dir, "data.json")))
-			r.setRules(readFile(t, dir, "rules.json"))
-			for i := range r.Steps {
-				if s := &r.Steps[i]; s.Op != "land" { // which is about another database
-					r.play(s)
+		for at, newHome := range homes {
+			t.Run(name+"/"+at, func(t *testing.T) {
+				dir := filepath.Join("..", "testdata", "models", name)
+				r := &modelRun{t: t, clients: make(map[string]*dogwood.Client), listeners: make(map[string]puller[dogwood.Event])}
+				want(t, json.Unmarshal(readFile(t, dir, "ops.json"), r))
+				r.home = newHome(t, func() time.Time { return time.UnixMilli(r.now.Load()) })
+				r.home.fill(readFile(t, dir, "data.json"), readFile(t, dir, "rules.json"))
+				for i := range r.Steps {
+					if s := &r.Steps[i]; s.Op != "land" { // which is about another database
+						r.restart()
+						r.play(s)
+					}
+					if t.Failed() {
+						t.Fatalf("step %q failed", r.Steps[i].ID)
+					}
 				}
-				if t.Failed() {
-					t.Fatalf("step %q failed", r.Steps[i].ID)
-				}
-			}
-		})
+			})
+		}
+	}
+}
+
+// restart closes the database and opens it again, unless somebody listens.
+func (r *modelRun) restart() {
+	if len(r.listeners) == 0 {
+		r.home.restart()
+		clear(r.clients)
 	}
 }
 
@@ -83,58 +106,95 @@ func readFile(t *testing.T, dir, name string) []byte {
 	return text
 }
 
-func (r *modelRun) setRules(document []byte) {
-	r.t.Helper()
-	req, err := http.NewRequest(http.MethodPut, "http://"+r.server.Host+"/.settings/rules.json?ns="+servertest.Namespace, strings.NewReader(string(document)))
-	want(r.t, err)
-	req.Header.Set("Authorization", "Bearer owner")
-	resp, err := http.DefaultClient.Do(req)
-	want(r.t, err)
-	want(r.t, resp.Body.Close())
-	if resp.StatusCode != http.StatusOK {
-		r.t.Fatalf("rules: %s", resp.Status)
-	}
-}
-
 // client returns the client of an actor.
 func (r *modelRun) client(actor string) *dogwood.Client {
 	r.t.Helper()
 	if c := r.clients[actor]; c != nil {
 		return c
 	}
-	var auth *struct {
-		Admin bool
-		UID   string
-		Token map[string]any
-	}
-	src, known := r.Auth[actor]
-	if want(r.t, json.Unmarshal(src, &auth)); !known {
+	auth, known := r.Auth[actor]
+	if !known {
 		r.t.Fatalf("nobody is %q", actor)
 	}
+	c := r.home.client(auth)
+	r.clients[actor] = c
+	return c
+}
+
+// A modelServer is reached over a network. It goes on all the time.
+type modelServer struct {
+	t      *testing.T
+	server *servertest.Server
+}
+
+func newModelServer(t *testing.T, now func() time.Time) modelHome {
+	return &modelServer{t, servertest.New(t, servertest.Options{Now: now})}
+}
+
+func (s *modelServer) fill(data, rules []byte) {
+	s.server.Set("/", string(data))
+	s.server.SetRules(string(rules))
+}
+
+func (s *modelServer) client(auth *modelAuth) *dogwood.Client {
 	o := quick
 	switch {
 	case auth == nil:
 	case auth.Admin:
 		o.Token = dogwood.StaticToken("owner")
 	default:
-		claims := map[string]any{"iat": 0, "exp": 3600, "sub": auth.UID, "user_id": auth.UID}
-		for name, value := range auth.Token {
-			claims[name] = value
-		}
-		o.Token = dogwood.StaticToken(unsigned(r.t, claims))
+		o.Token = dogwood.StaticToken(servertest.Token(auth.UID, auth.Token))
 	}
-	c := dial(r.t, r.server.URL, o)
-	r.clients[actor] = c
+	return dial(s.t, s.server.URL, o)
+}
+
+func (s *modelServer) restart() {}
+
+// A modelFile is a file of this process.
+type modelFile struct {
+	t   *testing.T
+	dir string
+	now func() time.Time
+	db  *embed.Database
+}
+
+func newModelFile(t *testing.T, now func() time.Time) modelHome {
+	f := &modelFile{t: t, dir: t.TempDir(), now: now}
+	f.open()
+	t.Cleanup(func() { want(t, f.db.Close()) })
+	return f
+}
+
+func (f *modelFile) open() {
+	f.t.Helper()
+	db, err := embed.OpenWith(f.dir, embed.Options{Now: f.now})
+	want(f.t, err)
+	f.db = db
+}
+
+func (f *modelFile) fill(data, rules []byte) {
+	want(f.t, f.db.Ref("").Set(f.t.Context(), json.RawMessage(data)))
+	want(f.t, f.db.SetRules(f.t.Context(), string(rules)))
+}
+
+func (f *modelFile) client(auth *modelAuth) *dogwood.Client {
+	f.t.Helper()
+	if auth != nil && auth.Admin {
+		return f.db.Client
+	}
+	var seen map[string]any // by the rules
+	if auth != nil {
+		seen = map[string]any{"uid": auth.UID, "token": auth.Token}
+	}
+	c, err := f.db.As(seen)
+	want(f.t, err)
 	return c
 }
 
-// unsigned returns a token that only a server for development believes.
-func unsigned(t testing.TB, claims map[string]any) string {
-	t.Helper()
-	text, err := json.Marshal(claims)
-	want(t, err)
-	encode := base64.RawURLEncoding.EncodeToString
-	return encode([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + encode(text) + "."
+func (f *modelFile) restart() {
+	f.t.Helper()
+	want(f.t, f.db.Close())
+	f.open()
 }
 
 func (r *modelRun) play(s *modelStep) {

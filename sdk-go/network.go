@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -131,18 +132,20 @@ func (n *network) Read(ctx context.Context, r ReadRequest) (io.ReadCloser, error
 // restError returns the error of an answer that is not ok (REST §8).
 func restError(path string, resp *http.Response) error {
 	e := &Error{Op: "read", Path: path, Status: resp.Status}
+	var body struct{ Error string }
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	if err == nil && json.Unmarshal(text, &body) == nil {
+		e.Text = body.Error
+	}
 	switch {
+	case strings.Contains(e.Text, "auth token"), strings.Contains(e.Text, "Auth token"): // which could not be parsed, or has expired
+		e.cause = ErrUnauthorized
 	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
 		e.cause = ErrPermissionDenied
 	case resp.StatusCode == http.StatusBadRequest:
 		e.cause = ErrInvalid
 	case resp.StatusCode >= 500:
 		e.cause = ErrUnavailable
-	}
-	var body struct{ Error string }
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-	if err == nil && json.Unmarshal(text, &body) == nil {
-		e.Text = body.Error
 	}
 	return e
 }

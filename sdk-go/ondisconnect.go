@@ -23,11 +23,11 @@ func (r Ref) OnDisconnect() OnDisconnect { return OnDisconnect{r} }
 func (o OnDisconnect) Set(ctx context.Context, value any) error {
 	r := o.ref
 	if r.err != nil {
-		return failed("on disconnect", r.path.String(), r.err)
+		return r.failed("on disconnect", r.err)
 	}
 	w, err := encode(tree.Target{Path: r.path}, value)
 	if err != nil {
-		return failed("on disconnect", r.path.String(), err)
+		return r.failed("on disconnect", err)
 	}
 	return o.register(ctx, wire.ActionDisconnectPut, []byte(draftJSON(w.Value)), tree.Update{w})
 }
@@ -36,7 +36,7 @@ func (o OnDisconnect) Set(ctx context.Context, value any) error {
 func (o OnDisconnect) Update(ctx context.Context, values map[string]any) error {
 	u, body, err := o.ref.merge(values)
 	if err != nil {
-		return failed("on disconnect", o.ref.path.String(), err)
+		return o.ref.failed("on disconnect", err)
 	}
 	if len(u) == 0 {
 		return nil
@@ -55,7 +55,7 @@ func (o OnDisconnect) Cancel(ctx context.Context) error {
 func (o OnDisconnect) register(ctx context.Context, action string, body []byte, u tree.Update) error {
 	c, p := o.ref.client, o.ref.path
 	if o.ref.err != nil {
-		return failed("on disconnect", p.String(), o.ref.err)
+		return o.ref.failed("on disconnect", o.ref.err)
 	}
 	return c.submit(ctx, &request{
 		op: "on disconnect", path: p.String(),

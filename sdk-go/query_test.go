@@ -1,6 +1,7 @@
 package dogwood_test
 
 import (
+	"encoding"
 	"errors"
 	"fmt"
 	"strings"
@@ -34,6 +35,30 @@ func TestEncodeQuery(t *testing.T) {
 		if got := dogwood.EncodeQuery(c.query); got != c.want {
 			t.Errorf("got %s, want %s", got, c.want)
 		}
+	}
+}
+
+func TestQueryString(t *testing.T) {
+	r := open(t).Ref("a/b")
+	for _, c := range []struct {
+		query fmt.Stringer
+		want  string
+	}{
+		{r, "/a/b"},
+		{r.Query, "/a/b"},
+		{r.OrderByKey().StartAfter("x").LimitToLast(2), `/a/b?orderBy="$key"&startAfter="x"&limitToLast=2`},
+		{r.OrderByChild("n/m").EqualTo(1, "k"), `/a/b?orderBy="n/m"&startAt=1,"k"&endAt=1,"k"`},
+		{r.EndBefore(nil).LimitToFirst(3), "/a/b?endBefore=null&limitToFirst=3"},
+	} {
+		if got := c.query.String(); got != c.want {
+			t.Errorf("got %s, want %s", got, c.want)
+		}
+		if got, err := c.query.(encoding.TextMarshaler).MarshalText(); err != nil || string(got) != c.want {
+			t.Errorf("as text: %s, %v, want %s", got, err, c.want)
+		}
+	}
+	if got, err := open(t).Ref("a.b").MarshalText(); !errors.Is(err, dogwood.ErrPath) {
+		t.Errorf("got %s, %v, want ErrPath", got, err)
 	}
 }
 

@@ -22,7 +22,7 @@ func (q Query) Get(ctx context.Context, dst any) error {
 // index in the rules.
 func (q Query) Snapshot(ctx context.Context) (Snapshot, error) {
 	if err := q.check(); err != nil {
-		return Snapshot{ref: q.Ref()}, failed("get", q.path.String(), err)
+		return Snapshot{ref: q.Ref()}, q.failed("get", err)
 	}
 	if n, ok := q.known(); ok {
 		return q.snapshot(n), nil

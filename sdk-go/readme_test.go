@@ -17,9 +17,9 @@ import (
 // The code of the README, which TestREADME compares with it, line by line.
 
 type Message struct {
-	From string `json:"from"`
-	Text string `json:"text"`
-	Sent int64  `json:"sent,omitempty"`
+	From string            `json:"from"`
+	Text string            `json:"text"`
+	Sent dogwood.Timestamp `json:"sent"` // zero: the server's time
 }
 
 var errFull = errors.New("the room is full")

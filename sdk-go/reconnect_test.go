@@ -2,7 +2,6 @@ package dogwood_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -19,7 +18,7 @@ const forcedReconnects = 50
 // While a writer goes on, the connection of a listener is cut again and again.
 // What it sees is checked against what was written: the values of a counter in
 // order, none twice, and in the end the last; and events that fit together and
-// lead to what the server has.
+// lead to what the server has. When nobody writes any more, a cut shows nothing.
 func TestListenersSurviveReconnects(t *testing.T) {
 	s := servertest.New(t, servertest.Options{})
 	p := newProxy(t, s.Host)
@@ -30,8 +29,9 @@ func TestListenersSurviveReconnects(t *testing.T) {
 	// The end is told by the last event of its batch: the change of the last child.
 	want(t, writer.Ref("list/z").Set(ctx, "begun"))
 	var listeners sync.WaitGroup
-	const last = "done"
-	listeners.Go(func() { checkCounter(t, reader.Ref("counter").Values(ctx), last) })
+	const last = "last"
+	settled := make(chan struct{})
+	listeners.Go(func() { checkCounter(t, reader.Ref("counter").Values(ctx), settled, last) })
 	var whole, window map[string]string
 	listeners.Go(func() { whole = checkEvents(t, reader.Ref("list").Events(ctx), last) })
 	listeners.Go(func() { window = checkEvents(t, reader.Ref("list").OrderByKey().LimitToLast(5).Events(ctx), last) })
@@ -46,6 +46,14 @@ func TestListenersSurviveReconnects(t *testing.T) {
 	}
 	close(stop)
 	n := <-written
+	want(t, writer.Update(ctx, map[string]any{"counter": "settled", "list/z": "settled"}))
+	<-settled
+	for range 3 {
+		<-p.accepted
+		waitConnected(t, reader)
+		want(t, reader.Ref("round").Set(ctx, true)) // by now the listens are answered
+		p.cut()
+	}
 	want(t, writer.Update(ctx, map[string]any{"counter": last, "list/z": last}))
 	listeners.Wait()
 	for name, c := range map[string]struct {
@@ -95,8 +103,14 @@ func waitConnected(t *testing.T, c *dogwood.Client) {
 	}
 }
 
-// checkCounter follows a counter to its last value.
-func checkCounter(t *testing.T, values func(func(dogwood.Snapshot, error) bool), last string) {
+// checkCounter follows a counter to its last value. Before that comes another one,
+// which closes settled.
+func checkCounter(t *testing.T, values func(func(dogwood.Snapshot, error) bool), settled chan struct{}, last string) {
+	defer func() {
+		if !isClosed(settled) {
+			close(settled) // nobody need wait: it has failed
+		}
+	}()
 	before := -1.0
 	for s, err := range values {
 		if err != nil {
@@ -104,12 +118,15 @@ func checkCounter(t *testing.T, values func(func(dogwood.Snapshot, error) bool),
 			return
 		}
 		switch v := s.Value().(type) {
-		case nil:
 		case string:
-			if v != last {
-				t.Errorf("value %q", v)
+			if v == last {
+				return
 			}
-			return
+			if isClosed(settled) {
+				t.Errorf("value %q again", v)
+				return
+			}
+			close(settled)
 		case float64:
 			if v <= before {
 				t.Errorf("value %v after %v", v, before)
@@ -150,35 +167,39 @@ func checkEvents(t *testing.T, events func(func(dogwood.Event, error) bool), las
 }
 
 // Writes through a connection that is cut again and again all take effect, in
-// order; transactions that fail say so, and those that don't count once.
+// order and once each.
 func TestWritesSurviveReconnects(t *testing.T) {
 	s := servertest.New(t, servertest.Options{})
 	p := newProxy(t, s.Host)
 	c := dial(t, p.url(s.URL), quick)
 	ctx := t.Context()
-	var writers sync.WaitGroup
 	stop := make(chan struct{})
-	sets, sure, unsure := 0, 0, 0
-	writers.Go(func() {
-		for ; !isClosed(stop); sets++ {
-			if err := c.Ref("sets").Set(ctx, sets); err != nil {
-				t.Errorf("set: %v", err)
+	count := make(map[string]*int)
+	var writers sync.WaitGroup
+	for name, write := range map[string]func(i int) error{
+		"sets":       func(i int) error { return c.Ref("sets").Set(ctx, i) },
+		"increments": func(int) error { return c.Ref("increments").Set(ctx, dogwood.Increment(1)) },
+		"pushes":     func(int) error { _, err := c.Ref("pushes").Push(ctx, true); return err },
+		"updates": func(int) error {
+			return c.Update(ctx, map[string]any{"updates/a": dogwood.Increment(1), "updates/b": dogwood.Increment(-1)})
+		},
+		"transactions": func(int) error {
+			_, err := dogwood.Transaction(ctx, c.Ref("transactions"), func(n int) (int, error) { return n + 1, nil })
+			return err
+		},
+		"creations": func(i int) error { return c.Ref("creations").Child(fmt.Sprint("c", i)).Create(ctx, true) },
+	} {
+		n := new(int)
+		count[name] = n
+		writers.Go(func() {
+			for ; !isClosed(stop); *n++ {
+				if err := write(*n); err != nil {
+					t.Errorf("%s: %v", name, err)
+					return
+				}
 			}
-		}
-	})
-	writers.Go(func() {
-		for !isClosed(stop) {
-			_, err := dogwood.Transaction(ctx, c.Ref("sum"), func(n int) (int, error) { return n + 1, nil })
-			switch {
-			case err == nil:
-				sure++
-			case errors.Is(err, dogwood.ErrDisconnected):
-				unsure++
-			default:
-				t.Errorf("transaction: %v", err)
-			}
-		}
-	})
+		})
+	}
 	for range forcedReconnects {
 		<-p.accepted
 		waitConnected(t, c)
@@ -187,15 +208,24 @@ func TestWritesSurviveReconnects(t *testing.T) {
 	}
 	close(stop)
 	writers.Wait()
-	if got := s.Get("/sets"); got != fmt.Sprint(sets-1) {
-		t.Errorf("sets = %s, want %d", got, sets-1)
+	for path, want := range map[string]int{
+		"sets": *count["sets"] - 1, "increments": *count["increments"], "transactions": *count["transactions"],
+		"updates/a": *count["updates"], "updates/b": -*count["updates"],
+	} {
+		if got := s.Get(path); got != fmt.Sprint(want) {
+			t.Errorf("%s = %s, want %d", path, got, want)
+		}
 	}
-	sum, err := dogwood.Get[int](ctx, c.Ref("sum"))
-	want(t, err)
-	if sum < sure || sum > sure+unsure {
-		t.Errorf("sum = %d, want %d to %d", sum, sure, sure+unsure)
+	for _, path := range []string{"pushes", "creations"} {
+		snap, err := c.Ref(path).Snapshot(ctx)
+		want(t, err)
+		if got := snap.NumChildren(); got != *count[path] {
+			t.Errorf("%d %s, want %d", got, path, *count[path])
+		}
 	}
-	t.Logf("%d sets, %d transactions and %d lost answers", sets, sure, unsure)
+	for name, n := range count {
+		t.Logf("%d %s", *n, name)
+	}
 }
 
 func isClosed(c chan struct{}) bool {

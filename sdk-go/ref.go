@@ -1,6 +1,10 @@
 package dogwood
 
-import "github.com/dogwooddb/dogwood/tree"
+import (
+	"fmt"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
 
 // A Ref names a place in a database. It is a Query as well: the one for
 // everything that is there.
@@ -20,17 +24,22 @@ func (r Ref) String() string { return r.Path() }
 
 // Child returns the place at a path below: "members/ana".
 func (r Ref) Child(path string) Ref {
-	rel, err := tree.ParsePath(path)
 	if r.err == nil {
-		r.err = err
-	}
-	if r.err == nil && r.path.Len()+rel.Len() > tree.MaxDepth {
-		r.err = tree.ErrTooDeep
-	}
-	if r.err == nil {
-		r.path = r.path.Join(rel)
+		r.path, r.err = join(r.path, path)
 	}
 	return r
+}
+
+// join returns the path below another one that a text names.
+func join(p tree.Path, text string) (tree.Path, error) {
+	rel, err := tree.ParsePath(text)
+	if err == nil && p.Len()+rel.Len() > tree.MaxDepth {
+		err = tree.ErrTooDeep
+	}
+	if err != nil {
+		return p, fmt.Errorf("%w %q: %w", ErrPath, text, err)
+	}
+	return p.Join(rel), nil
 }
 
 // Parent returns the place above, of the root the root.

@@ -12,19 +12,26 @@ type request struct {
 	op, path string
 	encode   func(dst []byte, id int64) []byte
 
-	// Whether it can be sent again when the connection is lost before the answer.
+	// Whether it can be sent again when the connection is lost before the answer,
+	// even to a server that does not know it again.
 	repeats bool
 
 	// Whether it changes nothing, so that it can be given up at any time.
 	harmless bool
 
+	// Whether it is a write that must not be carried out twice.
+	isWrite bool
+
 	// settle is called once, with the client's lock held, when it is known how the
 	// request went. It may be nil.
 	settle func(m wire.ServerMessage, err error)
 
-	id   int64 // that it was sent with on this connection; 0: not sent
-	done chan struct{}
-	err  error
+	id     int64 // that it was sent with on this connection; 0: not sent
+	write  int64 // of a write: its number, by which a server knows it again
+	sent   bool  // on this connection or an earlier one
+	marked bool  // when it was last sent, it was with the number
+	done   chan struct{}
+	err    error
 }
 
 // submit queues a request, if the client has room for it, and waits for the
@@ -65,6 +72,10 @@ func (c *Client) begin(ctx context.Context, r *request, prepare func() error) er
 	}
 	r.done = make(chan struct{})
 	r.settle = c.givingBack(r.settle)
+	if r.isWrite {
+		c.lastWrite++
+		r.write = c.lastWrite
+	}
 	c.requests = append(c.requests, r)
 	if c.link != nil {
 		c.send(r)
@@ -91,8 +102,27 @@ func (c *Client) givingBack(settle func(wire.ServerMessage, error)) func(wire.Se
 // send sends a request on the connection that there is. The lock is held.
 func (c *Client) send(r *request) {
 	c.lastID++
-	r.id = c.lastID
-	c.link.send(r.encode(nil, r.id))
+	r.id, r.sent, r.marked = c.lastID, true, r.write != 0 && c.link.knowsWrites
+	msg := r.encode(nil, r.id)
+	if r.marked {
+		msg = wire.AppendWriteID(msg, c.writer, r.write)
+	}
+	c.link.send(msg)
+}
+
+// sendAll sends what is not answered on a new connection. What may not be
+// carried out twice fails if the server would not notice. The lock is held.
+func (c *Client) sendAll() {
+	requests := c.requests
+	c.requests = make([]*request, 0, len(requests))
+	for _, r := range requests {
+		if r.sent && !r.repeats && !c.link.knowsWrites {
+			r.finish(ErrDisconnected)
+			continue
+		}
+		c.requests = append(c.requests, r)
+		c.send(r)
+	}
 }
 
 // answered takes the answer to a request. The lock is held.
@@ -130,7 +160,7 @@ func (c *Client) takeBack(r *request, why error) bool {
 // lost takes note that the connection is gone. It reports whether the request
 // is to be sent again.
 func (r *request) lost() bool {
-	if r.id == 0 || r.repeats {
+	if r.id == 0 || r.repeats || r.marked {
 		r.id = 0
 		return true
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/dogwooddb/dogwood/sdk-go/internal/replica"
@@ -165,7 +166,7 @@ func (c *Client) greet(l *link, credential string) error {
 	if m.Control != wire.ControlHello {
 		return fmt.Errorf("%w: the server did not say hello", ErrUnavailable)
 	}
-	if err := c.hello(m.Data); err != nil || credential == "" {
+	if err := c.hello(l, m.Data); err != nil || credential == "" {
 		return err
 	}
 	c.mu.Lock()
@@ -176,16 +177,19 @@ func (c *Client) greet(l *link, credential string) error {
 	return c.signedIn(l, id)
 }
 
-// hello takes in the server's clock and the name of the session.
-func (c *Client) hello(data []byte) error {
+// hello takes in the server's clock, the name of the session, and what the
+// server can do beyond the protocol.
+func (c *Client) hello(l *link, data []byte) error {
 	var hello struct {
-		Time    float64 `json:"ts"`
-		Session string  `json:"s"`
+		Time     float64  `json:"ts"`
+		Session  string   `json:"s"`
+		Features []string `json:"f"`
 	}
 	if err := json.Unmarshal(data, &hello); err != nil {
 		return fmt.Errorf("hello: %w", err)
 	}
 	c.session = hello.Session
+	l.knowsWrites = slices.Contains(hello.Features, wire.FeatureWriteIDs)
 	c.mu.Lock()
 	c.offset = time.UnixMilli(int64(hello.Time)).Sub(c.options.Now())
 	c.mu.Unlock()
@@ -241,9 +245,7 @@ func (c *Client) ready(l *link) bool {
 	for _, s := range c.replica.Sources() {
 		c.listen(s)
 	}
-	for _, r := range c.requests {
-		c.send(r)
-	}
+	c.sendAll()
 	c.states.set(true)
 	return true
 }

@@ -49,9 +49,12 @@ func (s *script) handshakes() []dogwood.Handshake {
 }
 
 // accept takes the next connection and says hello.
-func (s *script) accept(session string) *scriptConn {
+func (s *script) accept(session string) *scriptConn { return s.acceptWith(session, `[]`) }
+
+// acceptWith is accept for a server that has features.
+func (s *script) acceptWith(session, features string) *scriptConn {
 	c := <-s.conns
-	c.say(`{"t":"c","d":{"t":"h","d":{"ts":1700000000000,"v":"5","h":"local","s":"` + session + `"}}}`)
+	c.say(`{"t":"c","d":{"t":"h","d":{"ts":1700000000000,"v":"5","h":"local","s":"` + session + `","f":` + features + `}}}`)
 	return c
 }
 
@@ -96,12 +99,18 @@ func (c *scriptConn) push(action, body string) {
 // some text. It returns its id.
 func (c *scriptConn) hear(action, part string) string {
 	c.t.Helper()
+	return c.request(action, part).Get("r").Raw
+}
+
+// request is hear for all of the request.
+func (c *scriptConn) request(action, part string) gjson.Result {
+	c.t.Helper()
 	text := <-c.up
 	r := gjson.Parse(text).Get("d")
 	if r.Get("a").String() != action || !strings.Contains(r.Get("b").Raw, part) {
 		c.t.Fatalf("heard %s, want %s with %s", text, action, part)
 	}
-	return r.Get("r").Raw
+	return r
 }
 
 // answer answers a request.
@@ -112,6 +121,12 @@ func (c *scriptConn) answer(id, status, data string) {
 // client begins a client and takes its first connection.
 func (s *script) client(o dogwood.Options) (*dogwood.Client, *scriptConn) {
 	s.t.Helper()
+	return s.begin(o), s.accept("one")
+}
+
+// begin begins a client.
+func (s *script) begin(o dogwood.Options) *dogwood.Client {
+	s.t.Helper()
 	o.MinBackoff, o.MaxBackoff, o.Lazy = quick.MinBackoff, quick.MaxBackoff, true
 	c, err := dogwood.New(s.t.Context(), s, o)
 	want(s.t, err)
@@ -120,5 +135,5 @@ func (s *script) client(o dogwood.Options) (*dogwood.Client, *scriptConn) {
 			s.t.Errorf("Close() = %v", err)
 		}
 	})
-	return c, s.accept("one")
+	return c
 }

@@ -74,5 +74,12 @@ func (s Snapshot) Children() iter.Seq2[string, Snapshot] {
 // JSON returns the value in export form: with priorities, and without arrays.
 func (s Snapshot) JSON() string { return s.node.JSON() }
 
+// String is JSON.
+func (s Snapshot) String() string { return s.JSON() }
+
+// MarshalJSON is JSON, so that a snapshot can be written again, also as a part of
+// something else.
+func (s Snapshot) MarshalJSON() ([]byte, error) { return []byte(s.JSON()), nil }
+
 // Equal reports whether two snapshots have the same value and priorities.
 func (s Snapshot) Equal(other Snapshot) bool { return s.node == other.node }

@@ -26,14 +26,14 @@ const (
 func (r Ref) GetTo(ctx context.Context, w io.Writer) (int64, error) {
 	body, err := r.open(ctx, ReadRequest{})
 	if err != nil {
-		return 0, failed("get", r.path.String(), err)
+		return 0, r.failed("get", err)
 	}
 	defer body.Close()
 	n, err := io.Copy(w, body)
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	return n, failed("get", r.path.String(), err)
+	return n, r.failed("get", err)
 }
 
 // Children yields the children in the order of their keys, however many there
@@ -46,7 +46,7 @@ func (r Ref) Children(ctx context.Context) iter.Seq2[Snapshot, error] {
 		for after := ""; ; {
 			n, err := r.page(ctx, ReadRequest{After: after, Limit: limit})
 			if err != nil {
-				yield(Snapshot{ref: r}, failed("children", r.path.String(), err))
+				yield(Snapshot{ref: r}, r.failed("children", err))
 				return
 			}
 			for key, child := range n.Children() {
@@ -76,13 +76,14 @@ func nextPage(limit, size int) int {
 }
 
 // Keys yields the keys of the children in order, however many there are. What is
-// below them is not read. An error is the last thing that it yields.
+// below them is not read. An error is the last thing that it yields: ErrInvalid if
+// the server is not one of Dogwood and has no pages of keys.
 func (r Ref) Keys(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for after := ""; ; {
 			n, err := r.page(ctx, ReadRequest{Shallow: true, After: after, Limit: maxKeys})
 			if err != nil {
-				yield("", failed("keys", r.path.String(), err))
+				yield("", r.failed("keys", err))
 				return
 			}
 			for key := range n.Children() {
@@ -131,14 +132,17 @@ func (r Ref) open(ctx context.Context, req ReadRequest) (io.ReadCloser, error) {
 	return r.client.transport.Read(ctx, req)
 }
 
-// signedInAs returns the credential of the client, once it has one.
+// signedInAs returns the credential of the client, once it has one and is not
+// offline.
 func (c *Client) signedInAs(ctx context.Context) (string, error) {
 	for {
 		c.mu.Lock()
-		credential, err, connected, changed := c.credential, c.err, c.states.connected, c.states.wait()
-		c.mu.Unlock()
+		credential, err, changed := c.credential, c.err, c.states.wait()
 		// A source may want the client to be signed out.
-		if err != nil || credential != "" || connected || c.options.Token == nil {
+		known := credential != "" || c.states.connected || c.options.Token == nil
+		offline := c.offline
+		c.mu.Unlock()
+		if err != nil || known && !offline {
 			return credential, err
 		}
 		select {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/tree"
@@ -66,10 +67,10 @@ func TestStreamsFail(t *testing.T) {
 	both(t, func(t *testing.T, c *dogwood.Client) {
 		ctx, cancel := context.WithCancel(t.Context())
 		want(t, c.Ref("a").Set(ctx, 1))
-		if _, err := c.Ref("a.b").GetTo(ctx, new(bytes.Buffer)); err == nil || err.Error() != "get /: invalid token in path" {
+		if _, err := c.Ref("a.b").GetTo(ctx, new(bytes.Buffer)); err == nil || err.Error() != "get: invalid path \"a.b\": invalid token in path" {
 			t.Errorf("err = %v", err)
 		}
-		if err := pull(t, c.Ref("a.b").Keys(ctx)).fails(); err == nil || err.Error() != "keys /: invalid token in path" {
+		if err := pull(t, c.Ref("a.b").Keys(ctx)).fails(); err == nil || err.Error() != "keys: invalid path \"a.b\": invalid token in path" {
 			t.Errorf("err = %v", err)
 		}
 		cancel()
@@ -87,4 +88,26 @@ func TestStreamsFail(t *testing.T) {
 	if err := pull(t, ana.Ref("a").Keys(t.Context())).fails(); !errors.Is(err, dogwood.ErrPermissionDenied) {
 		t.Errorf("err = %v", err)
 	}
+}
+
+// Streams wait while the client is offline, as all reads do.
+func TestStreamsWaitOffline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript(t)
+		c, _ := s.client(dogwood.Options{})
+		waitConnected(t, c)
+		c.GoOffline()
+		read := result(func() error { _, err := c.Ref("a").GetTo(t.Context(), new(bytes.Buffer)); return err })
+		synctest.Wait()
+		select {
+		case err := <-read:
+			t.Errorf("it was read: %v", err)
+		default:
+		}
+		c.GoOnline()
+		if err := <-read; err == nil || err.Error() != "get /a: nothing to read" {
+			t.Errorf("err = %v", err)
+		}
+		s.accept("two")
+	})
 }

@@ -27,15 +27,16 @@ const (
 //
 // Transaction returns the value that it has set. The priority stays if update
 // returns none. Transactions of one client that overlap run one after the other;
-// update must not begin one. If the connection is lost before the answer, the
-// error is ErrDisconnected and the transaction may have taken effect.
+// update must not begin one. If the connection is lost before the answer, and the
+// server is not one of Dogwood, the error is ErrDisconnected and the transaction may
+// have taken effect.
 func (r Ref) Transaction(ctx context.Context, update func(Snapshot) (any, error)) (Snapshot, error) {
 	n, err := r.transact(ctx, update)
 	return r.snapshot(n), err
 }
 
 func (r Ref) transact(ctx context.Context, update func(Snapshot) (any, error)) (tree.Node, error) {
-	fail := func(err error) (tree.Node, error) { return tree.Empty, failed("transaction", r.path.String(), err) }
+	fail := func(err error) (tree.Node, error) { return tree.Empty, r.failed("transaction", err) }
 	if r.err != nil {
 		return fail(r.err)
 	}
@@ -123,15 +124,19 @@ func keepPriority(p tree.Path, value any, was tree.Node) (tree.Draft, error) {
 // error is ErrStale if the value is another one by now.
 func (c *Client) replace(ctx context.Context, v *replica.View, n tree.Node, d tree.Draft) (tree.Node, error) {
 	r := putIf("transaction", v.Path, d, n.Hash())
+	r.isWrite = true
 	var shown *replica.Write
 	var after tree.Node
+	var known bool
 	r.settle = func(_ wire.ServerMessage, err error) {
 		if err != nil {
 			c.replica.Denied(shown)
 			return
 		}
 		c.replica.Acknowledged(shown)
-		after = v.State().Node
+		if after, known = d.Node(); !known { // it had server values
+			after = v.State().Node
+		}
 	}
 	err := c.submit(ctx, r, func() error {
 		if v.State().Node != n {

@@ -9,7 +9,8 @@ import (
 // A ServerValue is a placeholder in what is written: the server replaces it.
 type ServerValue struct{ text string }
 
-// ServerTimestamp becomes the time of the write in milliseconds since 1970.
+// ServerTimestamp becomes the time of the write in milliseconds since 1970. For a
+// field of a struct there is Timestamp.
 var ServerTimestamp = ServerValue{`"timestamp"`}
 
 // Increment becomes the number that is there plus n; n if there is no number.

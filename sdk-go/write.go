@@ -43,7 +43,7 @@ func (r Ref) Push(ctx context.Context, value any) (Ref, error) {
 func (r Ref) Update(ctx context.Context, values map[string]any) error {
 	u, body, err := r.merge(values)
 	if err != nil {
-		return failed("update", r.path.String(), err)
+		return r.failed("update", err)
 	}
 	if len(u) == 0 {
 		return nil
@@ -97,11 +97,11 @@ func appendMerge(dst []byte, base tree.Path, u tree.Update) []byte {
 
 func (r Ref) put(ctx context.Context, op string, t tree.Target, value any) error {
 	if r.err != nil {
-		return failed(op, r.path.String(), r.err)
+		return r.failed(op, r.err)
 	}
 	w, err := encode(t, value)
 	if err != nil {
-		return failed(op, r.path.String(), err)
+		return r.failed(op, err)
 	}
 	body := draftJSON(w.Value)
 	return r.client.write(ctx, tree.Update{w}, &request{
@@ -114,19 +114,19 @@ func (r Ref) put(ctx context.Context, op string, t tree.Target, value any) error
 // takes. If it is not, the error is ErrStale and nothing is changed.
 func (r Ref) SetIf(ctx context.Context, old, value any) error {
 	if r.err != nil {
-		return failed("set", r.path.String(), r.err)
+		return r.failed("set", r.err)
 	}
 	was, err := encode(tree.Target{Path: r.path}, old)
 	if err != nil {
-		return failed("set", r.path.String(), err)
+		return r.failed("set", err)
 	}
 	n, ok := was.Value.Node()
 	if !ok {
-		return failed("set", r.path.String(), ErrValue)
+		return r.failed("set", ErrValue)
 	}
 	w, err := encode(tree.Target{Path: r.path}, value)
 	if err != nil {
-		return failed("set", r.path.String(), err)
+		return r.failed("set", err)
 	}
 	return r.client.write(ctx, tree.Update{w}, putIf("set", r.path, w.Value, n.Hash()))
 }
@@ -135,8 +135,8 @@ func (r Ref) SetIf(ctx context.Context, old, value any) error {
 // ErrStale.
 func (r Ref) Create(ctx context.Context, value any) error { return r.SetIf(ctx, nil, value) }
 
-// putIf is the request to replace what has a hash. It can't be sent twice: the
-// second time the hash is another one.
+// putIf is the request to replace what has a hash. Only to a server that knows it
+// again can it be sent twice: the second time the hash is another one.
 func putIf(op string, p tree.Path, d tree.Draft, hash string) *request {
 	return &request{
 		op: op, path: p.String(),
@@ -148,6 +148,7 @@ func putIf(op string, p tree.Path, d tree.Draft, hash string) *request {
 
 // write sends a write. The client's views show it until it is answered.
 func (c *Client) write(ctx context.Context, u tree.Update, r *request) error {
+	r.isWrite = true
 	var shown *replica.Write
 	r.settle = func(_ wire.ServerMessage, err error) {
 		if err == nil {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,7 +37,7 @@ type Database struct {
 	now func() time.Time
 
 	mu      sync.Mutex
-	clients []*dogwood.Client // that As has made
+	clients map[*transport]*dogwood.Client // that As has made and nobody has closed
 	closed  bool
 }
 
@@ -67,11 +69,11 @@ func OpenWith(dir string, o Options) (*Database, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	d := &Database{db: db, now: o.Now}
+	d := &Database{db: db, now: o.Now, clients: make(map[*transport]*dogwood.Client)}
 	if d.now == nil {
 		d.now = time.Now
 	}
-	if d.Client, err = d.client(dsync.Admin); err != nil {
+	if _, d.Client, err = d.client(dsync.Admin); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return d, nil
@@ -79,7 +81,9 @@ func OpenWith(dir string, o Options) (*Database, error) {
 
 // As returns a client of a user, to whom the rules apply: auth is what they see
 // as their variable of that name, such as map[string]any{"uid": "ana"}. nil is
-// somebody who is signed out. Close closes the client, too.
+// somebody who is signed out. A client that is closed is forgotten, so there may be
+// one for each request of a server; those that are left are closed with the
+// database.
 func (d *Database) As(auth map[string]any) (*dogwood.Client, error) {
 	var caller dsync.Caller
 	if auth != nil {
@@ -89,24 +93,50 @@ func (d *Database) As(auth map[string]any) (*dogwood.Client, error) {
 		}
 		caller.Auth = rules.NewAuth(string(text))
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
+	if d.isClosed() {
 		return nil, dogwood.ErrClosed
 	}
-	c, err := d.client(caller)
+	t, c, err := d.client(caller)
 	if err != nil {
 		return nil, err
 	}
-	d.clients = append(d.clients, c)
+	if !d.remember(t, c) { // it was closed meanwhile
+		return nil, errors.Join(dogwood.ErrClosed, c.Close())
+	}
 	return c, nil
 }
 
 // client makes a client of a caller. A token is presented for form's sake.
-func (d *Database) client(caller dsync.Caller) (*dogwood.Client, error) {
-	t := &transport{db: d.db, caller: caller, now: d.now}
+func (d *Database) client(caller dsync.Caller) (*transport, *dogwood.Client, error) {
+	t := &transport{db: d.db, caller: caller, now: d.now, closed: d.forget}
 	o := dogwood.Options{Token: dogwood.StaticToken("local"), Now: d.now, MinBackoff: time.Millisecond, MaxBackoff: time.Second}
-	return dogwood.New(context.Background(), t, o)
+	c, err := dogwood.New(context.Background(), t, o)
+	return t, c, err
+}
+
+func (d *Database) isClosed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.closed
+}
+
+// remember notes a client that is to be closed with the database. It reports
+// whether the database is still open.
+func (d *Database) remember(t *transport, c *dogwood.Client) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return false
+	}
+	d.clients[t] = c
+	return true
+}
+
+// forget is called when a client is closed.
+func (d *Database) forget(t *transport) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.clients, t)
 }
 
 // SetRules puts rules in force, durably. Listens that they no longer allow end.
@@ -126,8 +156,8 @@ func (d *Database) Close() error {
 		d.mu.Unlock()
 		return nil
 	}
-	clients := append(d.clients, d.Client)
-	d.clients, d.closed = nil, true
+	d.closed = true
+	clients := append(slices.Collect(maps.Values(d.clients)), d.Client)
 	d.mu.Unlock()
 	var errs []error
 	for _, c := range clients {

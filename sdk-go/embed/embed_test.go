@@ -76,6 +76,27 @@ func TestServerServesTheFile(t *testing.T) {
 	want(t, s.Close())
 }
 
+// A client that is closed is not kept, and may be closed again with the database.
+func TestClientsAreForgotten(t *testing.T) {
+	db, err := embed.Open("")
+	want(t, err)
+	kept, err := db.As(nil)
+	want(t, err)
+	for range 10 {
+		c, err := db.As(map[string]any{"uid": "ana"})
+		want(t, err)
+		want(t, c.Close())
+		want(t, c.Close())
+	}
+	if n := embed.Clients(db); n != 1 {
+		t.Errorf("%d clients are kept, want 1", n)
+	}
+	want(t, db.Close())
+	if err := kept.Ref("a").Set(t.Context(), 1); !errors.Is(err, dogwood.ErrClosed) {
+		t.Errorf("err = %v, want ErrClosed", err)
+	}
+}
+
 func TestOpenFails(t *testing.T) {
 	if _, err := embed.OpenWith("", embed.Options{Rules: `{"rules":`}); err == nil {
 		t.Error("the rules are no rules")

@@ -21,6 +21,13 @@ type transport struct {
 	db     *dsync.Database
 	caller dsync.Caller
 	now    func() time.Time
+	closed func(*transport) // is called when the client is closed
+}
+
+// Close is the end of the client.
+func (t *transport) Close() error {
+	t.closed(t)
+	return nil
 }
 
 // Connect begins a session.
@@ -30,7 +37,7 @@ func (t *transport) Connect(context.Context, dogwood.Handshake) (dogwood.Conn, e
 	c.out = dsync.NewOutbox(dsync.Realtime, 0, c.notify)
 	id := rand.Text()
 	c.session = t.db.NewSession(dsync.SessionOptions{ID: id, Out: c.out, SignIn: t.signIn})
-	c.ready = [][]byte{wire.AppendHello(nil, t.now().UnixMilli(), "local", id)}
+	c.ready = [][]byte{wire.AppendHello(nil, t.now().UnixMilli(), "local", id, wire.FeatureWriteIDs)}
 	return c, nil
 }
 
@@ -69,11 +76,11 @@ func (t *transport) read(ctx context.Context, r dogwood.ReadRequest) (string, er
 
 // listing returns keys as REST does: each with true.
 func listing(l dsync.Listing) string {
-	if len(l.Keys) == 0 {
+	if l.Keys.Len() == 0 {
 		return l.Leaf.JSON()
 	}
 	var b tree.Builder
-	for _, key := range l.Keys {
+	for key := range l.Keys.All() {
 		b.Child(key, tree.Bool(true))
 	}
 	return b.Node().JSON()

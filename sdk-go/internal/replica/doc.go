@@ -14,6 +14,9 @@
 // denied: it is left out, and the views are made again. Before its source has
 // arrived a view shows what the pending writes alone tell of it.
 //
+// A large view is made when somebody looks at it, and until then only said to have
+// changed: many changes cost as much as one.
+//
 // A Replica does no I/O, starts no goroutine and has no lock: who uses it from
 // several goroutines must hold one. It asks for sources through the Network and
 // tells of changes through each view's Watchers, both from within its methods;

@@ -38,10 +38,26 @@ type modelWrite struct {
 type watcher struct {
 	view   *View
 	states []State
+	stale  bool // nobody has looked since it was said to have changed
 	failed error
 }
 
-func (w *watcher) Changed(s State) { w.states = append(w.states, s) }
+func (w *watcher) Changed(s State) {
+	w.states = append(w.states, s)
+	w.stale = false
+}
+
+func (w *watcher) Stale() { w.stale = true }
+
+// look takes what a large view shows.
+func (w *watcher) look() {
+	if w.stale {
+		if s := w.view.State(); len(w.states) == 0 || w.states[len(w.states)-1] != s {
+			w.states = append(w.states, s)
+		}
+		w.stale = false
+	}
+}
 
 func (w *watcher) Failed(err error) { w.failed = err }
 
@@ -197,6 +213,7 @@ func (m *model) settle() {
 func (m *model) check(settled bool) {
 	m.watchers = slices.DeleteFunc(m.watchers, func(w *watcher) bool { return w.failed == errRefused })
 	for _, w := range m.watchers {
+		w.look()
 		got := w.view.State()
 		if last := len(w.states) - 1; last >= 0 && w.states[last] != got {
 			m.t.Fatalf("%s: the watcher was told %v, the view shows %v", name(w.view), w.states[last], got)
@@ -257,11 +274,16 @@ func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{t: t, listens: make(map[*Source]tree.Node)}
 		m.replica = New(m)
+		m.replica.large = rapid.SampledFrom([]int{Large, 20, 1, 0}).Draw(t, "large")
 		m.alone = rapid.Bool().Draw(t, "alone")
 		m.root = tree.MustParseNode(rapid.SampledFrom(modelValues).Draw(t, "root"))
 		m.hope = m.root
 		t.Repeat(map[string]func(*rapid.T){
-			"": func(*rapid.T) { m.check(false) },
+			"": func(t *rapid.T) {
+				if m.replica.large == Large || rapid.IntRange(0, 3).Draw(t, "look") == 0 {
+					m.check(false)
+				}
+			},
 			"open": func(t *rapid.T) {
 				w := new(watcher)
 				q := rapid.SampledFrom(modelQueries).Draw(t, "query")

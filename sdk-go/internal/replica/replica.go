@@ -21,24 +21,30 @@ type Replica struct {
 	views   byPath[*View]
 	writes  []*Write // in the order they were made
 	tag     int64    // of the last window
+	large   int      // bytes from which on a node is made when somebody looks
 }
 
+// Large is the size in bytes from which on a view is large: its watchers are only
+// told that it has changed. Whoever follows what is so large has no use for all of
+// its states, and to make each one would be most of the work.
+const Large = 4 << 20
+
 // New returns an empty Replica.
-func New(net Network) *Replica { return &Replica{net: net} }
+func New(net Network) *Replica { return &Replica{net: net, large: Large} }
 
 // Open begins to follow a view for a watcher. Whatever is known already is what
 // the view shows, and the watcher is told.
 func (r *Replica) Open(p tree.Path, q tree.Query, w Watcher) *View {
 	v := r.view(p, q)
 	if v == nil {
-		v = &View{Path: p, Query: q, id: q.ID()}
+		v = &View{Path: p, Query: q, id: q.ID(), replica: r}
 		r.views.add(p, v)
 		r.supply(v, nil)
 		v.state = r.compute(v)
 	}
 	v.watchers = append(slices.Clip(v.watchers), w)
-	if v.state != (State{}) {
-		w.Changed(v.state)
+	if s := v.State(); s != (State{}) {
+		w.Changed(s)
 	}
 	return v
 }
@@ -89,7 +95,7 @@ func (r *Replica) Sources() []*Source {
 	for _, s := range list {
 		s.current = false
 		if !s.complete {
-			s.node = tree.Empty // a server may leave out that there is nothing
+			s.node, s.later, s.size = tree.Empty, nil, 0 // a server may leave out that there is nothing
 		}
 	}
 	return list

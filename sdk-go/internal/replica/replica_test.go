@@ -2,7 +2,9 @@ package replica
 
 import (
 	"errors"
+	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -203,6 +205,28 @@ func TestUnknownTag(t *testing.T) {
 }
 
 // Many pending writes into a large node are laid over it in one go.
+// What the server tells of a large view that nothing is pending for is kept once: the
+// view shows the text that its source has.
+func TestToldViewIsNotCopied(t *testing.T) {
+	net := new(recorder)
+	r := New(net)
+	v := r.Open(path("list"), tree.Query{}, nothing{})
+	s := net.last()
+	for i := range 3 {
+		p := path("list/" + key(i))
+		if err := r.Told(p, 0, []Change{{tree.Target{Path: p}, tree.Number(1)}}); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			r.Listened(s)
+		}
+		shown, told := v.State().Node.Text(), s.node.Text()
+		if shown != told || unsafe.StringData(shown) != unsafe.StringData(told) {
+			t.Errorf("after %d changes the view is %s, a copy of %s", i+1, shown, told)
+		}
+	}
+}
+
 func BenchmarkOverlay(b *testing.B) {
 	var large tree.Builder
 	pending := make([]change, 500)
@@ -247,10 +271,37 @@ func BenchmarkWriteIntoLargeView(b *testing.B) {
 	}
 }
 
+// A server tells of 100 changes in a view of 8 MiB before somebody looks.
+func BenchmarkToldLargeView(b *testing.B) {
+	net := new(recorder)
+	r := New(net)
+	v := r.Open(path("list"), tree.Query{}, nothing{})
+	var large tree.Builder
+	text := tree.String(strings.Repeat("x", 1<<10))
+	for i := range 8 << 10 {
+		large.Child(key(i), text)
+	}
+	if err := r.Told(path("list"), 0, []Change{{tree.Target{Path: path("list")}, large.Node()}}); err != nil {
+		b.Fatal(err)
+	}
+	r.Listened(net.last())
+	for i := 0; b.Loop(); i++ {
+		for j := range 100 {
+			p := path("list/" + key(j))
+			if err := r.Told(p, 0, []Change{{tree.Target{Path: p}, tree.Number(float64(i))}}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		v.State()
+	}
+}
+
 // nothing is a watcher that does not look.
 type nothing struct{}
 
 func (nothing) Changed(State) {}
+
+func (nothing) Stale() {}
 
 func (nothing) Failed(error) {}
 

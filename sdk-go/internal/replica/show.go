@@ -2,10 +2,13 @@ package replica
 
 import "github.com/dogwooddb/dogwood/tree"
 
-// show makes the views that overlap with p again, where something has changed.
+// show makes the views that overlap with p again, where something has changed,
+// but for large ones.
 func (r *Replica) show(p tree.Path) {
 	for _, v := range r.views.overlapping(p) {
-		v.show(r.recompute(v, p))
+		if !v.postpone() {
+			v.show(r.recompute(v, p))
+		}
 	}
 }
 
@@ -15,7 +18,7 @@ func (r *Replica) showAll(views []*View) {
 	}
 }
 
-// showTouched makes the views that overlap with a write again.
+// showTouched makes the views that overlap with a write again, but for large ones.
 func (r *Replica) showTouched(w *Write) {
 	if len(w.writes) == 1 {
 		r.show(w.writes[0].Path)
@@ -26,7 +29,9 @@ func (r *Replica) showTouched(w *Write) {
 		for _, v := range r.views.overlapping(one.Path) {
 			if !touched[v] {
 				touched[v] = true
-				v.show(r.compute(v))
+				if !v.postpone() {
+					v.show(r.compute(v))
+				}
 			}
 		}
 	}
@@ -40,9 +45,12 @@ func (r *Replica) recompute(v *View, p tree.Path) State {
 	if !s.complete || !s.isWhole() || !v.Query.IsAll() || !v.Path.Contains(p) || !isPlain(old) {
 		return r.compute(v)
 	}
+	changes, _ := r.changes(v.Path, s)
+	if len(changes) == 0 {
+		return r.compute(v) // which is what the source has: nothing is copied
+	}
 	key, _, below := v.Path.Rel(p).Cut()
 	base, _ := s.at(v.Path)
-	changes, _ := r.changes(v.Path, s)
 	byKey, ok := group(changes)
 	if !below || !ok || !isPlain(base) {
 		return r.compute(v)

@@ -2,6 +2,9 @@ package replica
 
 import "github.com/dogwooddb/dogwood/tree"
 
+// maxLater bounds the changes that a source keeps until somebody looks.
+const maxLater = 4096
+
 // A Source is something the server is asked to follow: the whole of a place, or
 // a query's window over it.
 type Source struct {
@@ -9,7 +12,10 @@ type Source struct {
 	Query tree.Query // the zero Query for the whole place
 	Tag   int64      // names a window to the server; 0 for a whole place
 
-	node     tree.Node // as the server told, inside of the window
+	node     tree.Node // as the server told, inside of the window, but for later
+	later    []change  // what it told since, if node is large
+	size     int       // bytes in later
+	large    int       // what node is large from
 	complete bool      // node is all of it, though it may be of an earlier connection
 	current  bool      // the server has answered on this connection
 	gone     bool      // it is followed no longer
@@ -28,7 +34,7 @@ func (s *Source) Hash() string {
 	if !s.complete {
 		return ""
 	}
-	return s.node.Hash()
+	return s.known().Hash()
 }
 
 // isWhole reports whether the source serves everything at and below its path.
@@ -42,7 +48,7 @@ func (s *Source) knows(p tree.Path) (n tree.Node, ok bool) {
 	case !s.complete:
 		return tree.Empty, false
 	case s.isWhole():
-		return s.node.Get(rel), true
+		return s.known().Get(rel), true
 	}
 	// Of a window only the children that are in it are known.
 	key, rest, below := rel.Cut()
@@ -67,7 +73,32 @@ func (s *Source) take(told []Change) {
 	}
 	removalsLast(changes)
 	s.hasAll = false
-	s.node = s.Query.Apply(overlay(s.node, changes))
+	if s.isWhole() && len(s.node.Text()) >= s.large {
+		s.postpone(changes)
+		return
+	}
+	s.node = s.Query.Apply(overlay(s.known(), changes))
+}
+
+// postpone keeps changes for when somebody looks: to make a large node again costs
+// the same for many of them as for one.
+func (s *Source) postpone(changes []change) {
+	s.later = append(s.later, changes...)
+	for _, c := range changes {
+		s.size += len(c.node.Text())
+	}
+	if len(s.later) >= maxLater || s.size > len(s.node.Text()) {
+		s.known()
+	}
+}
+
+// known returns what the server has told.
+func (s *Source) known() tree.Node {
+	if len(s.later) > 0 {
+		s.node = overlay(s.node, s.later)
+		s.later, s.size = nil, 0
+	}
+	return s.node
 }
 
 // at returns what the source knows of the place p, at or below its own. whole
@@ -79,7 +110,7 @@ func (s *Source) at(p tree.Path) (n tree.Node, whole bool) {
 	case s.hasAll:
 		return s.all, true
 	}
-	return s.node.Get(s.Path.Rel(p)), s.isWhole()
+	return s.known().Get(s.Path.Rel(p)), s.isWhole()
 }
 
 // servesOwn reports whether one of the source's views is why it is there, and

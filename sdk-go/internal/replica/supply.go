@@ -32,7 +32,7 @@ func (r *Replica) covering(v *View) (best *Source) {
 // follow makes a source of a view's own. What another source knows of it, the
 // server need not send again.
 func (r *Replica) follow(v *View, from *Source) *Source {
-	s := &Source{Path: v.Path}
+	s := &Source{Path: v.Path, large: r.large}
 	if !v.Query.IsAll() {
 		r.tag++
 		s.Query, s.Tag = v.Query, r.tag

@@ -16,6 +16,7 @@ type State struct {
 // changes: they must not block and not call the Replica.
 type Watcher interface {
 	Changed(State)
+	Stale()       // what the view shows has changed and is Large: its State says what it is
 	Failed(error) // the server does not let the client see the view; it is closed
 }
 
@@ -24,20 +25,43 @@ type View struct {
 	Path  tree.Path
 	Query tree.Query
 
+	replica  *Replica
 	id       string // of the query
 	source   *Source
 	watchers []Watcher
 	state    State
+	stale    bool // state is what the view showed when somebody last looked
 }
 
 // State returns what the view shows now.
-func (v *View) State() State { return v.state }
+func (v *View) State() State {
+	if v.stale && v.source != nil {
+		v.stale, v.state = false, v.replica.compute(v)
+	}
+	return v.state
+}
 
 // Current reports whether the view shows what the server has, but for pending
 // writes: it did not only know it before the connection was lost.
-func (v *View) Current() bool { return v.state.Complete && v.source != nil && v.source.current }
+func (v *View) Current() bool { return v.State().Complete && v.source != nil && v.source.current }
+
+// postpone leaves it to the watchers to look when the view has changed, if it is
+// large.
+func (v *View) postpone() bool {
+	if len(v.state.Node.Text()) < v.replica.large {
+		return false
+	}
+	if !v.stale {
+		v.stale = true
+		for _, w := range v.watchers {
+			w.Stale()
+		}
+	}
+	return true
+}
 
 func (v *View) show(s State) {
+	v.stale = false
 	if s == v.state {
 		return
 	}

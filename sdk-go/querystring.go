@@ -1,0 +1,55 @@
+package dogwood
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// String returns the place and the window for people to read, in the words of
+// REST: /scores?orderBy="points"&limitToLast=3.
+func (q Query) String() string {
+	w := q.query
+	var words []string
+	if w.OrderBy != "" {
+		by := w.OrderBy
+		if rest, special := strings.CutPrefix(by, "."); special { // of .key and so on
+			by = "$" + rest
+		}
+		words = append(words, "orderBy="+strconv.Quote(by))
+	}
+	words = append(words, boundWords(w.Start, "startAt", "startAfter")...)
+	words = append(words, boundWords(w.End, "endAt", "endBefore")...)
+	if w.Limit > 0 {
+		name := "limitToFirst="
+		if w.FromLast {
+			name = "limitToLast="
+		}
+		words = append(words, name+strconv.Itoa(w.Limit))
+	}
+	if len(words) == 0 {
+		return q.path.String()
+	}
+	return q.path.String() + "?" + strings.Join(words, "&")
+}
+
+// MarshalText is String. So a log has the place, and who writes a Ref by mistake
+// does not write an empty object, which would remove what is there.
+func (q Query) MarshalText() ([]byte, error) { return []byte(q.String()), q.err }
+
+// boundWords returns what one side of a range is in words, none for none.
+func boundWords(b tree.Bound, inclusive, exclusive string) []string {
+	if !b.Set {
+		return nil
+	}
+	name := inclusive
+	if b.Exclusive {
+		name = exclusive
+	}
+	text := name + "=" + b.Value.JSON()
+	if b.KeyRank == tree.AtKey {
+		text += "," + strconv.Quote(b.Key)
+	}
+	return []string{text}
+}

@@ -1,0 +1,172 @@
+package dogwood_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The Go tutorial, docs/tutorial-go.md, is played as a reader would: in a module of
+// its own, which has this one from elsewhere. Go blocks are files, named by their
+// first line; sh blocks are commands; text blocks are what these have printed.
+func TestTutorial(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds seven programs")
+	}
+	text, err := os.ReadFile(filepath.Join("..", "docs", "tutorial-go.md"))
+	want(t, err)
+	root, err := filepath.Abs("..")
+	want(t, err)
+	r := &reader{t: t, root: root, dir: t.TempDir()}
+	parts := strings.Split("\n"+string(text), "\n```")
+	for i := 1; i < len(parts); i += 2 {
+		language, block, _ := strings.Cut(parts[i], "\n")
+		switch language {
+		case "go":
+			r.save(block)
+		case "sh":
+			r.printed.Reset()
+			for line := range strings.Lines(block) {
+				r.run(strings.TrimSpace(line))
+			}
+		case "text":
+			r.compare(block)
+		default:
+			t.Errorf("nobody runs this:\n%s", block)
+		}
+	}
+	if len(parts) < 20 {
+		t.Errorf("%d blocks", len(parts)/2)
+	}
+}
+
+// A reader does what the tutorial says.
+type reader struct {
+	t          *testing.T
+	root, dir  string
+	host       string        // of the server, instead of localhost:9000
+	printed    bytes.Buffer  // by the commands of a block
+	background *bufio.Reader // what a program prints that still runs
+}
+
+// save makes a file of a block.
+func (r *reader) save(block string) {
+	r.t.Helper()
+	first, _, _ := strings.Cut(block, "\n")
+	name, ok := strings.CutPrefix(first, "// ")
+	if !ok {
+		r.t.Fatalf("this names no file:\n%s", block)
+	}
+	file := filepath.Join(r.dir, filepath.FromSlash(name))
+	want(r.t, os.MkdirAll(filepath.Dir(file), 0o700))
+	want(r.t, os.WriteFile(file, []byte(strings.ReplaceAll(block, "localhost:9000", r.host)+"\n"), 0o600))
+}
+
+// run runs a command.
+func (r *reader) run(line string) {
+	r.t.Helper()
+	const module = "github.com/dogwooddb/dogwood"
+	switch words := strings.Fields(line); {
+	case words[0] == "cd":
+		r.dir = filepath.Join(r.dir, words[1])
+	case strings.HasPrefix(line, "go get "+module):
+		r.require(module)
+	case strings.HasPrefix(line, "go run "+module+"/cmd/dogwood@latest "):
+		out := r.start(module+"/cmd/dogwood", append(words[3:], "--port", "0")...)
+		_, url, found := strings.Cut(r.line(out), "Listening on http://")
+		if r.host = url; !found {
+			r.t.Fatal("the server does not say where it listens")
+		}
+	case words[len(words)-1] == "&":
+		r.background = r.start(words[2])
+		r.line(r.background) // so it does listen before the next command
+	default:
+		r.printed.Write(r.command("sh", "-c", line))
+	}
+}
+
+// require is "go get" of the module that this test belongs to.
+func (r *reader) require(module string) {
+	r.t.Helper()
+	var needs struct {
+		Require []struct{ Path, Version string }
+	}
+	want(r.t, json.Unmarshal(r.command("go", "mod", "edit", "-json", filepath.Join(r.root, "go.mod")), &needs))
+	args := []string{"mod", "edit", "-require=" + module + "@v0.0.0", "-replace=" + module + "=" + r.root}
+	for _, n := range needs.Require {
+		args = append(args, "-require="+n.Path+"@"+n.Version)
+	}
+	r.command("go", args...)
+	sums, err := os.ReadFile(filepath.Join(r.root, "go.sum"))
+	want(r.t, err)
+	want(r.t, os.WriteFile(filepath.Join(r.dir, "go.sum"), sums, 0o600))
+}
+
+// command runs a command to its end and returns what it prints.
+func (r *reader) command(name string, args ...string) []byte {
+	r.t.Helper()
+	cmd := exec.CommandContext(r.t.Context(), name, args...)
+	r.prepare(cmd)
+	var problems bytes.Buffer
+	cmd.Stderr = &problems
+	out, err := cmd.Output()
+	if err != nil {
+		r.t.Fatalf("%s %s: %v\n%s%s", name, strings.Join(args, " "), err, out, problems.Bytes())
+	}
+	return out
+}
+
+// start builds a program and runs it until the test ends.
+func (r *reader) start(program string, args ...string) *bufio.Reader {
+	r.t.Helper()
+	binary := filepath.Join(r.t.TempDir(), "program")
+	r.command("go", "build", "-o", binary, program)
+	cmd := exec.Command(binary, args...)
+	r.prepare(cmd)
+	out, err := cmd.StdoutPipe()
+	want(r.t, err)
+	want(r.t, cmd.Start())
+	r.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // which says that it was killed
+	})
+	return bufio.NewReader(out)
+}
+
+func (r *reader) prepare(cmd *exec.Cmd) {
+	cmd.Dir = r.dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -ldflags=-w", "GOPROXY=off", "GOWORK=off")
+}
+
+// line waits for the next line that a program prints.
+func (r *reader) line(from *bufio.Reader) string {
+	r.t.Helper()
+	text, err := from.ReadString('\n')
+	if err != nil && err != io.EOF {
+		r.t.Fatal(err)
+	}
+	if from == r.background {
+		r.printed.WriteString(text)
+	}
+	return strings.TrimSpace(text)
+}
+
+// compare compares what was printed with what the tutorial shows.
+func (r *reader) compare(block string) {
+	r.t.Helper()
+	for r.background != nil && strings.Count(r.printed.String(), "\n") < strings.Count(block, "\n")+1 {
+		if r.line(r.background) == "" {
+			break
+		}
+	}
+	r.background = nil
+	if got := strings.TrimSpace(r.printed.String()); got != strings.TrimSpace(block) {
+		r.t.Errorf("printed:\n%s\nthe tutorial shows:\n%s", got, block)
+	}
+}
