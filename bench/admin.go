@@ -81,18 +81,31 @@ func (a *admin) remove(ctx context.Context) error {
 const maxAdminAnswer = 16 << 20
 
 func (a *admin) do(ctx context.Context, method, path, query string, body io.Reader) ([]byte, error) {
-	r, err := http.NewRequestWithContext(ctx, method, a.target.URL+a.target.resource(path, query), body)
-	if err != nil {
-		return nil, err
-	}
-	if a.target.Secret != "" {
-		r.Header.Set("Authorization", "Bearer "+a.target.Secret)
-	}
-	resp, err := a.http.Do(r)
+	resp, err := a.ask(ctx, method, a.target.resource(path, query), nil, body)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
+	return bodyOf(resp)
+}
+
+// ask sends a request. A resource is what follows the host in an address.
+func (a *admin) ask(ctx context.Context, method, resource string, header http.Header, body io.Reader) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, a.target.URL+resource, body)
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	if a.target.Secret != "" {
+		r.Header.Set("Authorization", "Bearer "+a.target.Secret)
+	}
+	return a.http.Do(r)
+}
+
+// bodyOf returns the body of a response, or the error that it is.
+func bodyOf(resp *http.Response) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAdminAnswer))
 	if err != nil {
 		return nil, err

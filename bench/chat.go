@@ -94,9 +94,18 @@ func (w Chat) drive(ctx context.Context, r *run) error {
 	}
 	defer closeAll(conns)
 	r.begin()
-	err = parallel(ctx, w.Rooms, w.Rooms, func(ctx context.Context, i int) error { return rooms[i].drive(ctx, r, i) })
+	err = w.converse(ctx, r, rooms, conns)
 	r.measure("deliveries", float64(r.inTime.Load())*float64(w.Members)/max(r.window(r.now(), ctx.Err() != nil).Seconds(), 1e-9), "/s")
 	return err
+}
+
+// converse posts to all rooms until the schedule ends.
+func (w Chat) converse(ctx context.Context, r *run, rooms []*room, conns []*conn) error {
+	return receiving(ctx, conns, func(i int, msg []byte) error {
+		return rooms[i%w.Rooms].members[i/w.Rooms].take(msg)
+	}, func(ctx context.Context) error {
+		return parallel(ctx, w.Rooms, w.Rooms, func(ctx context.Context, i int) error { return rooms[i].postAll(ctx, r, i) })
+	})
 }
 
 // memberBuffer is the read buffer of a member.
@@ -117,6 +126,7 @@ type member struct {
 	conn *conn
 	uid  string
 	room *room
+	seen *[]byte // key of the last message that has come
 }
 
 func newRoom(w Chat, n int) *room {
@@ -164,30 +174,7 @@ func (m *member) join(c *conn, w Chat, secret string) error {
 	return c.listen("messages/"+m.room.id, `{"l":`+strconv.Itoa(w.Window)+`,"vf":"r"}`)
 }
 
-// drive posts until the schedule ends.
-func (rm *room) drive(ctx context.Context, r *run, n int) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	closeMembers := func() {
-		for _, m := range rm.members {
-			m.conn.close()
-		}
-	}
-	defer context.AfterFunc(ctx, closeMembers)()
-	var readers group
-	for _, m := range rm.members {
-		readers.Go(func() { cancel(m.read()) })
-	}
-	err := rm.postAll(ctx, r, n)
-	cancel(errEnded)
-	closeMembers()
-	readers.Wait()
-	if cause := context.Cause(ctx); cause != errEnded {
-		return cause
-	}
-	return err
-}
-
+// postAll posts until the schedule ends.
 func (rm *room) postAll(ctx context.Context, r *run, n int) error {
 	var msg []byte
 	for seq := int64(0); ; seq++ {
@@ -241,32 +228,26 @@ func (m *member) appendPost(dst []byte, seq int64, key []byte) []byte {
 	return wire.AppendMerge(dst, seq, "/", update)
 }
 
-// read takes what arrives at a member. A push counts for the post whose key it
+// take takes what arrives at a member. A push counts for the post whose key it
 // has in it, whatever its form; servers differ in how they move a window.
-func (m *member) read() error {
-	var seen *[]byte
-	for {
-		text, err := m.conn.next()
-		if err != nil {
-			return err
-		}
-		if post := m.room.post.Load(); post != nil && post != seen && bytes.Contains(text, *post) {
-			seen = post
-			m.room.arrived()
-			continue
-		}
-		msg, err := wire.ParseServerMessage(text)
-		switch {
-		case err != nil:
-			return err
-		case msg.Status == wire.StatusOK:
-			m.room.arrived()
-		case msg.Status != "":
-			return fmt.Errorf("post: %w", &refusedError{msg.Status, string(msg.Data)})
-		case msg.Push == wire.PushCancel:
-			return fmt.Errorf("the listen of %s was cancelled", m.uid)
-		}
+func (m *member) take(text []byte) error {
+	if post := m.room.post.Load(); post != nil && post != m.seen && bytes.Contains(text, *post) {
+		m.seen = post
+		m.room.arrived()
+		return nil
 	}
+	msg, err := wire.ParseServerMessage(text)
+	switch {
+	case err != nil:
+		return err
+	case msg.Status == wire.StatusOK:
+		m.room.arrived()
+	case msg.Status != "":
+		return fmt.Errorf("post: %w", &refusedError{msg.Status, string(msg.Data)})
+	case msg.Push == wire.PushCancel:
+		return fmt.Errorf("the listen of %s was cancelled", m.uid)
+	}
+	return nil
 }
 
 // postKey appends a key in the form of a push id: eight characters of time and

@@ -18,10 +18,12 @@ const handshakeTimeout = 30 * time.Second
 // A conn is one realtime connection. One goroutine may read while others write.
 type conn struct {
 	net    net.Conn
+	source source
 	frames frameReader
 	pieces wire.Collector
 	within bool   // a message in pieces has begun
 	whole  []byte // of a message in continued frames
+	middle bool   // of one
 	lastID int64  // of the requests before the load
 
 	mu      sync.Mutex
@@ -39,7 +41,8 @@ func dial(ctx context.Context, t Target, buffer int) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{net: socket, frames: frameReader{br: bufio.NewReaderSize(socket, buffer)}}
+	c := &conn{net: socket, source: source{net: socket}}
+	c.frames = frameReader{br: bufio.NewReaderSize(&c.source, buffer), wait: c.source.wait}
 	c.pieces.MaxBytes = maxFrame
 	stop := context.AfterFunc(ctx, c.close)
 	err = c.greet(t)
@@ -128,10 +131,12 @@ func (c *conn) send(msg []byte) error {
 }
 
 // next returns the next message, which is valid until the next call. It answers
-// pings on the way.
+// pings on the way. After errNotYet it goes on where it was.
 func (c *conn) next() ([]byte, error) {
-	c.whole = c.whole[:0]
 	for {
+		if !c.middle {
+			c.whole = c.whole[:0]
+		}
 		op, fin, payload, err := c.frames.next()
 		if err != nil {
 			return nil, err
@@ -158,7 +163,7 @@ func (c *conn) next() ([]byte, error) {
 				return nil, fmt.Errorf("%w: too long", errBadFrame)
 			}
 			c.whole = append(c.whole, payload...)
-			if !fin {
+			if c.middle = !fin; c.middle {
 				continue
 			}
 			payload = c.whole
@@ -166,7 +171,6 @@ func (c *conn) next() ([]byte, error) {
 		if msg, done, err := c.collect(payload); done || err != nil {
 			return msg, err
 		}
-		c.whole = c.whole[:0]
 	}
 }
 

@@ -3,9 +3,9 @@
 // protocol, so any server that speaks it can be measured in the same way.
 //
 // A [Workload] is a kind of load: [Set], [Chat], [Fanout], [Idle], [Shallow],
-// [Query] and [REST]. [Run] prepares a database of a [Target], lets the
-// workload loose on it for a time or a number of operations, and returns a
-// [Result]. [Median] makes one result of several.
+// [Query], [RESTGet], [RESTPut] and [Soak]. [Run] prepares a database of a
+// [Target], lets the workload loose on it for a time or a number of operations,
+// and returns a [Result]. [Median] makes one result of several.
 //
 // # What a latency is
 //

@@ -78,6 +78,7 @@ type fan struct {
 	size        int
 	writer      *conn
 	subscribers []*conn
+	last        []int64       // number of the last write that has come to each
 	flights     []flight      // of write n at n modulo their number
 	landed      chan struct{} // gets an element for each write that everybody has
 	complete    atomic.Int64  // such writes
@@ -91,23 +92,17 @@ type flight struct {
 }
 
 func (f *fan) drive(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	f.last = make([]int64, len(f.subscribers))
+	for i := range f.last {
+		f.last[i] = -1
+	}
 	all := append([]*conn{f.writer}, f.subscribers...)
-	defer context.AfterFunc(ctx, func() { closeAll(all) })()
-	var readers group
-	readers.Go(func() { cancel(f.acknowledged()) })
-	for i, c := range f.subscribers {
-		readers.Go(func() { cancel(f.follow(i, c)) })
-	}
-	err := f.write(ctx)
-	cancel(errEnded)
-	closeAll(all)
-	readers.Wait()
-	if cause := context.Cause(ctx); cause != errEnded {
-		return cause
-	}
-	return err
+	return receiving(ctx, all, func(i int, msg []byte) error {
+		if i == 0 {
+			return f.acknowledged(msg)
+		}
+		return f.take(i-1, msg)
+	}, f.write)
 }
 
 // write writes until the schedule ends and everybody has everything.
@@ -162,44 +157,35 @@ func (f *fan) arrived(seq int64) {
 	}
 }
 
-// acknowledged takes the responses to the writer.
-func (f *fan) acknowledged() error {
-	for {
-		text, err := f.writer.next()
-		if err != nil {
-			return err
-		}
-		m, err := wire.ParseServerMessage(text)
-		switch {
-		case err != nil:
-			return err
-		case m.Status == wire.StatusOK:
-			f.arrived(m.ID)
-		case m.Status != "":
-			return fmt.Errorf("write: %w", &refusedError{m.Status, string(m.Data)})
-		}
+// acknowledged takes a response to the writer.
+func (f *fan) acknowledged(text []byte) error {
+	m, err := wire.ParseServerMessage(text)
+	switch {
+	case err != nil:
+		return err
+	case m.Status == wire.StatusOK:
+		f.arrived(m.ID)
+	case m.Status != "":
+		return fmt.Errorf("write: %w", &refusedError{m.Status, string(m.Data)})
 	}
+	return nil
 }
 
-// follow takes what arrives at a subscriber. A server may skip values for a
-// client that is slow; they count as arrived then, but not as deliveries.
-func (f *fan) follow(n int, c *conn) error {
-	for last := int64(-1); ; {
-		text, err := c.next()
-		if err != nil {
-			return err
-		}
-		seq, ok := numberOf(text)
-		if !ok || seq <= last {
-			continue
-		}
-		for last++; last < seq; last++ {
-			f.skipped.Add(1)
-			f.arrived(last)
-		}
-		f.run.done(n, time.Duration(f.flights[int(seq)%len(f.flights)].due.Load()))
-		f.arrived(seq)
+// take takes what arrives at a subscriber. A server may skip values for a client
+// that is slow; they count as arrived then, but not as deliveries.
+func (f *fan) take(n int, text []byte) error {
+	seq, ok := numberOf(text)
+	if !ok || seq <= f.last[n] {
+		return nil
 	}
+	for skipped := f.last[n] + 1; skipped < seq; skipped++ {
+		f.skipped.Add(1)
+		f.arrived(skipped)
+	}
+	f.last[n] = seq
+	f.run.done(n, time.Duration(f.flights[int(seq)%len(f.flights)].due.Load()))
+	f.arrived(seq)
+	return nil
 }
 
 // numberOf returns the number in a message that has an object of appendObject

@@ -49,11 +49,14 @@ type frameReader struct {
 	br    *bufio.Reader
 	large []byte // of a payload that did not fit, used again
 	taken int    // bytes of the buffer that the last frame occupies
+
+	wait func() (undo func()) // makes br wait for what it reads; nil: it always does
 }
 
 var errBadFrame = errors.New("bad frame")
 
-// next returns the next frame. The payload is valid until the next call.
+// next returns the next frame. The payload is valid until the next call. After an
+// error of reading that passes, it can be called again.
 func (f *frameReader) next() (op byte, fin bool, payload []byte, err error) {
 	if _, err := f.br.Discard(f.taken); err != nil {
 		return 0, false, nil, err
@@ -114,6 +117,9 @@ func (f *frameReader) payload(header, length int) ([]byte, error) {
 	}
 	if cap(f.large) < length {
 		f.large = make([]byte, length)
+	}
+	if f.wait != nil {
+		defer f.wait()()
 	}
 	_, err := io.ReadFull(f.br, f.large[:length])
 	return f.large[:length], err

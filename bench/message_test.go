@@ -95,7 +95,7 @@ func TestSeed(t *testing.T) {
 }
 
 func TestRulesAreJSON(t *testing.T) {
-	for _, w := range []Workload{Set{}, Chat{}, Chat{Rules: RulesChat}, Fanout{}, Idle{}, Shallow{}, Query{}, RESTGet{}, RESTPut{}} {
+	for _, w := range []Workload{Set{}, Chat{}, Chat{Rules: RulesChat}, Fanout{}, Idle{}, Shallow{}, Query{}, RESTGet{}, RESTPut{}, Soak{}} {
 		if !json.Valid([]byte(w.rules())) {
 			t.Errorf("%s: the rules are not JSON", w.Name())
 		}

@@ -21,6 +21,9 @@ type Result struct {
 
 	Measures []Measure `json:"measures,omitempty"`
 
+	Intervals []Interval `json:"intervals,omitempty"` // of a Soak
+	Faults    []string   `json:"faults,omitempty"`    // the first ones of what a Soak found wrong
+
 	ServerCores    float64 `json:"serverCores,omitempty"`    // processor time per time; 0 is unknown
 	ServerMicros   float64 `json:"serverMicros,omitempty"`   // processor time per operation; 0 is unknown
 	ServerMiB      float64 `json:"serverMiB,omitempty"`      // resident at the end; 0 is unknown
@@ -46,7 +49,7 @@ func (r *run) result(w Workload, partial bool) Result {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	res.Measures = r.measures
+	res.Measures, res.Intervals, res.Faults = r.measures, r.intervals, r.faults
 	window := r.window(ended, partial)
 	if r.origin.IsZero() || window <= 0 {
 		return res

@@ -17,6 +17,9 @@ type Rows struct {
 
 const rowsPath = "/rows"
 
+// leavesOfRow is how many leaves a row has.
+const leavesOfRow = 10
+
 // rowRules let everybody in and declare the index of n.
 const rowRules = `{"rules": {".read": true, ".write": true, "rows": {".indexOn": "n"}}}`
 
@@ -27,17 +30,20 @@ func (w Rows) check() error { return within("rows", w.Rows, 1, maxRows) }
 // load puts the rows into the database in one request and notes how long it
 // took.
 func (w Rows) load(ctx context.Context, r *run) error {
-	took, err := timed(func() error {
-		pr, pw := io.Pipe()
-		go func() { pw.CloseWithError(w.write(pw)) }()
-		defer pr.Close()
-		return r.admin.put(ctx, rowsPath, pr)
-	})
+	took, err := timed(func() error { return w.put(ctx, r) })
 	if err != nil {
 		return fmt.Errorf("load %d rows: %w", w.Rows, err)
 	}
 	r.measure("load", took.Seconds(), "s")
 	return nil
+}
+
+// put replaces all rows by one request.
+func (w Rows) put(ctx context.Context, r *run) error {
+	pr, pw := io.Pipe()
+	go func() { pw.CloseWithError(w.write(pw)) }()
+	defer pr.Close()
+	return r.admin.put(ctx, rowsPath, pr)
 }
 
 func (w Rows) write(dst io.Writer) error {
@@ -59,7 +65,7 @@ func (w Rows) write(dst io.Writer) error {
 func (w Rows) appendRow(dst []byte, i int) []byte {
 	dst = append(appendKey(append(dst, '"'), int64(i)), `":{"n":`...)
 	dst = strconv.AppendInt(dst, int64(w.permuted(i)), 10)
-	for leaf := range 9 {
+	for leaf := range leavesOfRow - 1 {
 		dst = append(dst, ',', '"', 'a'+byte(leaf), '"', ':')
 		switch leaf % 3 {
 		case 0:

@@ -37,8 +37,14 @@ type Options struct {
 	Force bool // load a database that is not empty
 	Keep  bool // leave the data in it
 
+	// Server, if not nil, is what answers at Target, and may be started again.
+	Server Server
+
 	// Progress, if not nil, is called several times per second.
 	Progress func(Progress)
+
+	// Interval, if not nil, is called for each interval of a Soak when it ends.
+	Interval func(Interval)
 }
 
 // Progress is how far a run has come.
@@ -60,9 +66,12 @@ type run struct {
 	admin *admin
 	phase atomic.Pointer[phase]
 
-	mu       sync.Mutex
-	measures []Measure
-	before   usages // at the start of the load
+	mu        sync.Mutex
+	measures  []Measure
+	intervals []Interval
+	faults    []string
+	faulty    int    // faults, those that are not named among them
+	before    usages // at the start of the load
 }
 
 // Run loads a target once. If ctx ends early the result has what was measured

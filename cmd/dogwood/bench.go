@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/pprof"
+	"strings"
 	"time"
 
 	"github.com/dogwooddb/dogwood/bench"
@@ -22,6 +23,9 @@ type benchCommand struct {
 	Query   benchQuery   `cmd:"" help:"Ranges of an index, over a realtime connection and REST."`
 	RestGet benchRESTGet `cmd:"" name:"rest-get" help:"GET requests over keep-alive connections."`
 	RestPut benchRESTPut `cmd:"" name:"rest-put" help:"Durable PUT requests over keep-alive connections."`
+	Import  benchImport  `cmd:"" help:"Import of a large file, the memory it takes, a start of the server on the data, and reads and writes all over them."`
+	Delete  benchDelete  `cmd:"" help:"Deletes of many rows at once, until a reader sees it."`
+	Soak    benchSoak    `cmd:"" help:"Mixed load for a long time, with clients that come and go. Missed events, lost writes and growing memory are failures."`
 
 	URL        string `group:"Server" help:"Address of the server to load." default:"http://127.0.0.1:9000" aliases:"server"`
 	Namespace  string `group:"Server" help:"Database to load, which must be empty. Without it a new one is named, which development servers make." aliases:"ns,instance" placeholder:"NAME"`
@@ -57,6 +61,8 @@ Examples:
   dogwood bench set --spawn serve --repeat 5
   dogwood bench chat --rules chat --spawn serve
   dogwood bench chat --compare-rules --spawn serve --repeat 5
+  dogwood bench import --rows 1000000 --spawn serve
+  dogwood bench soak --spawn serve --duration 30m
   dogwood bench set --rate 2000 --connections 4 --duration 30s --owner
   dogwood bench idle --connections 10000 --url http://127.0.0.1:9000 --pid 4711
   dogwood bench rest-get --json --url https://example.org --ns bench --secret-file secret`
@@ -149,6 +155,9 @@ func (c *benchCommand) run(e *env, w bench.Workload, n int) (res bench.Result, e
 	p := newBenchProgress(e, w.Name(), n, c.Repeat, o)
 	defer p.clear()
 	o.Progress = p.show
+	if !c.JSON {
+		o.Interval = newIntervalPrinter(e.stdout, p).print
+	}
 	if c.Spawn == "" {
 		if o.Target, err = c.target(); err != nil {
 			return bench.Result{}, err
@@ -160,7 +169,7 @@ func (c *benchCommand) run(e *env, w bench.Workload, n int) (res bench.Result, e
 		return bench.Result{}, err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	o.Target, o.Keep = s.target, true // it goes with the directory
+	o.Target, o.Server, o.Keep = s.target, s, true // the data go with the directory
 	return bench.Run(e.ctx, w, o)
 }
 
@@ -249,6 +258,9 @@ func verdict(ctx context.Context, runs [][]bench.Result) error {
 		for _, r := range results {
 			if r.Failed > 0 {
 				return fmt.Errorf("%d operations failed: %s", r.Failed, r.Reason)
+			}
+			if len(r.Faults) > 0 {
+				return fmt.Errorf("the server does not hold: %s", strings.Join(r.Faults, "\n  "))
 			}
 		}
 	}

@@ -19,11 +19,14 @@ import (
 
 // A spawned server is a child process with a data directory of its own.
 type spawned struct {
+	mode   string
 	cmd    *exec.Cmd
 	dir    string
 	stderr bytes.Buffer
 	target bench.Target
 }
+
+var _ bench.Server = (*spawned)(nil)
 
 // spawnedNamespace is the database of a spawned server.
 const spawnedNamespace = "bench"
@@ -36,31 +39,41 @@ const (
 
 // spawn starts this program as a server, with its data on disk below a place.
 func spawn(ctx context.Context, mode, place string) (*spawned, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
 	dir, err := os.MkdirTemp(place, "dogwood-bench-*")
 	if err != nil {
 		return nil, err
 	}
-	s := &spawned{dir: dir}
-	args := []string{"dogwood", mode, "--port", "0", "--data", filepath.Join(dir, "data"), "--default-namespace", spawnedNamespace}
-	if mode == "serve" {
-		args = append(args, "--namespace", spawnedNamespace)
-	}
-	s.cmd = &exec.Cmd{Path: self, Args: args, Env: withoutSettings(os.Environ()), Stderr: &s.stderr, SysProcAttr: ownGroup()}
-	if err := s.start(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("start dogwood %s: %w", mode, err), s.stop())
-	}
-	s.target.Namespace, s.target.PID, s.target.Secret = spawnedNamespace, s.cmd.Process.Pid, "owner"
-	if mode == "serve" {
-		if s.target.Secret, err = adminSecret(filepath.Join(dir, "data")); err != nil {
-			return nil, errors.Join(err, s.stop())
-		}
+	s := &spawned{mode: mode, dir: dir}
+	if _, err := s.Start(ctx); err != nil {
+		return nil, errors.Join(err, s.stop())
 	}
 	return s, nil
 }
+
+// Start starts the server on its data.
+func (s *spawned) Start(ctx context.Context) (bench.Target, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return bench.Target{}, err
+	}
+	data := filepath.Join(s.dir, "data")
+	args := []string{"dogwood", s.mode, "--port", "0", "--data", data, "--default-namespace", spawnedNamespace}
+	if s.mode == "serve" {
+		args = append(args, "--namespace", spawnedNamespace)
+	}
+	s.cmd = &exec.Cmd{Path: self, Args: args, Env: withoutSettings(os.Environ()), Stderr: &s.stderr, SysProcAttr: ownGroup()}
+	if err := s.listen(ctx); err != nil {
+		return bench.Target{}, fmt.Errorf("start dogwood %s: %w", s.mode, err)
+	}
+	s.target.Namespace, s.target.PID, s.target.Secret = spawnedNamespace, s.cmd.Process.Pid, "owner"
+	if s.mode == "serve" {
+		s.target.Secret, err = adminSecret(data)
+	}
+	return s.target, err
+}
+
+// Stop ends the server and leaves its data.
+func (s *spawned) Stop() error { return s.end() }
 
 // withoutSettings drops the variables that stand for flags: a spawned server has
 // exactly those that it is given.
@@ -73,8 +86,8 @@ func withoutSettings(environ []string) (kept []string) {
 	return kept
 }
 
-// start waits for the line that says where the server listens.
-func (s *spawned) start(ctx context.Context) error {
+// listen starts the process and waits for the line that says where it listens.
+func (s *spawned) listen(ctx context.Context) error {
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -115,7 +128,7 @@ func (s *spawned) stop() error { return errors.Join(s.end(), os.RemoveAll(s.dir)
 
 // end asks the server to end and waits for it.
 func (s *spawned) end() error {
-	if s.cmd.Process == nil || s.cmd.ProcessState != nil {
+	if s.cmd == nil || s.cmd.Process == nil || s.cmd.ProcessState != nil {
 		return nil
 	}
 	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself

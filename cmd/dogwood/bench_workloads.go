@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"time"
 
 	"github.com/dogwooddb/dogwood/bench"
 )
@@ -102,4 +103,47 @@ type benchRESTPut struct {
 
 func (c *benchRESTPut) Run(e *env, b *benchCommand) error {
 	return b.measure(e, bench.RESTPut{Sockets: c.Sockets})
+}
+
+type benchImport struct {
+	Rows    int  `help:"Rows of ten leaves, some 220 bytes each. Nine million make two gigabytes." default:"1000000" env:"-"`
+	Indexed bool `help:"Declare an index before the import." env:"-"`
+	Sockets int  `help:"Connections of the reads and writes that follow, with one request each at a time." default:"8" env:"-"`
+}
+
+func (c *benchImport) Run(e *env, b *benchCommand) error {
+	return b.measure(e, bench.Import{Rows: bench.Rows{Rows: c.Rows}, Indexed: c.Indexed, Sockets: c.Sockets})
+}
+
+type benchDelete struct {
+	Rows int `help:"Rows of ten leaves, some 220 bytes each." default:"100000" env:"-"`
+}
+
+func (c *benchDelete) Run(e *env, b *benchCommand) error {
+	return b.measure(e, bench.Delete{Rows: bench.Rows{Rows: c.Rows}})
+}
+
+type benchSoak struct {
+	Streams int           `help:"Streams of messages, with a writer each. --rate says how many messages per second there are in all; 200 if it does not." default:"20" env:"-"`
+	Steady  int           `help:"Clients of each stream that stay connected." default:"2" env:"-"`
+	Passing int           `help:"Clients that come and go." default:"20" env:"-"`
+	Keep    int           `help:"Messages in a stream." default:"100" env:"-"`
+	Window  int           `help:"Messages that clients with a window follow." default:"20" env:"-"`
+	Size    int           `help:"Bytes of a message." default:"100" env:"-"`
+	Rows    int           `help:"Rows that lie beside the streams, some 220 bytes each." default:"20000" env:"-"`
+	Life    time.Duration `help:"How long clients that come and go stay, on average." default:"5s" env:"-"`
+	Every   time.Duration `help:"How long an interval of the report is." default:"1m" env:"-"`
+}
+
+// soakDuration is how long a soak lasts if nobody says.
+const soakDuration = 30 * time.Minute
+
+func (c *benchSoak) Run(e *env, b *benchCommand) error {
+	if b.Duration == 0 && b.Count == 0 {
+		b.Duration = soakDuration
+	}
+	return b.measure(e, bench.Soak{
+		Streams: c.Streams, Steady: c.Steady, Passing: c.Passing, Keep: c.Keep, Window: c.Window,
+		Size: c.Size, Rows: c.Rows, Life: c.Life, Every: c.Every,
+	})
 }

@@ -14,6 +14,7 @@ type devCommand struct {
 	ExplainDenied bool   `help:"Tell clients why they were denied, and not only this console."`
 	Coverage      bool   `help:"Count what rules are evaluated to, for /.inspect/coverage." default:"true" negatable:""`
 	AllowRemote   bool   `help:"Allow a --host that others can reach. They can read and write everything."`
+	opsFlags
 	emulatorFlags
 
 	found bool // Rules is a file of the working directory that nobody named
@@ -59,6 +60,9 @@ func (c *devCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	if c.ops = c.opsFlags; c.ops.OpsAddr == "" {
+		c.ops.OpsAddr = opsOff
+	}
 	if c.DefaultNamespace == "" {
 		c.DefaultNamespace = "demo"
 	}
@@ -97,7 +101,7 @@ func (c *devCommand) greet(e *env, base string) {
   database   %[1]s?ns=%[3]s   (any other ns is a database of its own)
   data       %[4]s
   rules      %[5]s
-
+%[8]s
 Try it:
 
   dogwood get %[6]s --shallow --url %[1]s
@@ -108,5 +112,5 @@ Try it:
   const app = initializeApp({ databaseURL: 'http://localhost:%[2]s?ns=%[3]s' })
   onValue(ref(getDatabase(app), '%[6]s'), snap => console.log(snap.val()))
 
-`, base, u.Port(), c.DefaultNamespace, data, rules, path, first)
+`, base, u.Port(), c.DefaultNamespace, data, rules, path, first, c.operations.line("  operations http://%s   (metrics, health, pprof)\n"))
 }

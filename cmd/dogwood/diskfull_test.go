@@ -95,6 +95,7 @@ func TestDiskFull(t *testing.T) {
 	for range 3 {
 		balloon := fill(t, disk)
 		want("PUT", "/big.json", `"`+strings.Repeat("x", 100_000)+`"`, 503, "temporarily unavailable")
+		want("GET", "/readyz", "", 503, "storage")
 		want("GET", "/n.json", "", 200, "1")
 		want("GET", "/list/k000007/i.json", "", 200, "7")
 		want("GET", "/list.json?format=export", "", 507, "no room on the server's disk")
@@ -103,11 +104,13 @@ func TestDiskFull(t *testing.T) {
 			t.Fatal(err)
 		}
 		want("PUT", "/n.json", "1", 200, "1")
+		want("POST", "/pushed.json", "1", 200, "name")
+		want("GET", "/readyz", "", 200, "ok")
 		want("GET", "/big.json", "", 200, "null")
-		want("PUT", "/list2.json?writeSizeLimit=unlimited", tooLarge, 507, "no room on the server's disk")
-		want("GET", "/list2.json?shallow=true", "", 200, "null")
 	}
-	// What the last import has stored is given back in the background.
+	want("PUT", "/list2.json?writeSizeLimit=unlimited", tooLarge, 507, "no room on the server's disk")
+	want("GET", "/list2.json?shallow=true", "", 200, "null")
+	// What the import has stored is given back in the background.
 	large := `"` + strings.Repeat("y", 100_000) + `"`
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		status, text := ask("PUT", "/big.json?print=silent", large)

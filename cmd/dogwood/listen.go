@@ -32,6 +32,9 @@ type listenFlags struct {
 
 	tls *tls.Config // nil: plain HTTP
 
+	ops        opsFlags
+	operations *opsListener // nil: none
+
 	beside func(context.Context, *server.Server) // runs while the server does; nil: nothing
 }
 
@@ -59,6 +62,10 @@ func (f *listenFlags) run(e *env, o server.Options, started func(url string)) (e
 	if err != nil {
 		return err
 	}
+	if f.operations, err = f.ops.listen(f.Port, o.Log); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	defer f.operations.stop()
 	if o.Dir != "" {
 		if err := openDatabases(s, o.Dir, names); err != nil {
 			return errors.Join(err, s.Close())
@@ -75,6 +82,7 @@ func (f *listenFlags) run(e *env, o server.Options, started func(url string)) (e
 	if f.given, err = s.GivenRules(); err != nil {
 		return errors.Join(err, l.Close(), s.Close())
 	}
+	f.operations.ready(s)
 	started(scheme + "://" + l.Addr().String())
 	ctx, stop := context.WithCancel(e.ctx)
 	var beside sync.WaitGroup

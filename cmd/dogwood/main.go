@@ -37,6 +37,7 @@ type commands struct {
 
 	Rules   rulesCommand   `cmd:"" group:"Tools" help:"Check, test and explain security rules."`
 	Check   checkCommand   `cmd:"" group:"Tools" help:"Verify data files."`
+	Top     topCommand     `cmd:"" group:"Tools" help:"Show what a server does, second by second."`
 	Bench   benchCommand   `cmd:"" group:"Tools" help:"Load a server and measure it."`
 	Version versionCommand `cmd:"" group:"Tools" help:"Print the version."`
 

@@ -20,6 +20,8 @@ type serveCommand struct {
 	tlsFlags
 	authFlags
 	backupFlags
+	opsFlags
+	limitFlags
 }
 
 func (serveCommand) Help() string {
@@ -57,15 +59,21 @@ func (c *serveCommand) Run(e *env) error {
 	if c.tls, err = c.config(); err != nil {
 		return err
 	}
+	limits, err := c.limits()
+	if err != nil {
+		return err
+	}
 	if file := secretFile(c.Data); othersCanRead(file) {
 		log.Warn("others can read the admin secret", "file", file)
 	}
 	if c.beside, err = c.schedule(e); err != nil {
 		return err
 	}
+	c.ops = c.opsFlags
 	if c.DefaultNamespace == "" && len(c.Namespace) == 1 {
 		c.DefaultNamespace = c.Namespace[0]
 	}
+	defer keepMemory()()
 	return c.run(e, server.Options{
 		Dir:              c.Data,
 		DefaultNamespace: c.DefaultNamespace,
@@ -73,6 +81,7 @@ func (c *serveCommand) Run(e *env) error {
 		AdminSecrets:     []string{secret},
 		Auth:             credentials,
 		Rules:            ruleset,
+		Limits:           limits,
 		Log:              log,
 	}, func(base string) { c.greet(e, base) })
 }
@@ -90,6 +99,7 @@ func (c *serveCommand) greet(e *env, base string) {
   rules          %s   (of databases that were given none)%s
   admin secret   %s
 `, base, strings.Join(c.Namespace, ", "), c.Data, rules, c.ownRules(), secretFile(c.Data))
+	fmt.Fprint(e.stdout, c.operations.line("  operations     http://%s   (metrics, health, pprof)\n"))
 	c.authFlags.greet(e.stdout)
 	c.greetDatabases(e.stdout)
 	if !isLoopback(c.Host) && c.tls == nil {

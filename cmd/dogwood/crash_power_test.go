@@ -1,0 +1,150 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dogwooddb/dogwood/rules"
+	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/disktest"
+)
+
+// tracedLoad is how long a server is under load that is traced, which slows it
+// down.
+const tracedLoad = time.Second
+
+// TestCrashPowerLoss has strace record what a server under load does to its file,
+// and notes when clients learn what. Then it cuts the power at random moments of
+// the record: what is left of the file must have everything that was acknowledged
+// until then, and so on as in TestCrash.
+func TestCrashPowerLoss(t *testing.T) {
+	c := newCrashTest(t, "one")
+	db, then := c.dbs[0], &hindsight{}
+	db.look(then)
+	events := c.traced(tracedLoad)
+	rnd := rand.New(rand.NewPCG(c.seed, 1))
+	file := filepath.Join(t.TempDir(), "one.db")
+	var disk disktest.Disk
+	cuts := 0
+	for i, e := range events {
+		then.until(e.Time)
+		disk.Run(e)
+		if db.chain.least == 0 {
+			continue // until the file is complete it is no database
+		}
+		for ; cuts < kills()*(i+1)/len(events); cuts++ {
+			if err := disk.Crash(rnd).Write(file); err != nil {
+				t.Fatal(err)
+			}
+			if err := lookAtCrashed(db, file); err != nil {
+				t.Fatalf("power failure %d: %v; the seed is %d", cuts, err, c.seed)
+			}
+		}
+	}
+	then.until(time.Now())
+	db.begin(tree.Empty)
+	t.Logf("%d power failures in %d events: %+v", cuts, len(events), db.figures)
+	if cuts < kills() || db.figures.Acked == 0 || db.figures.Disconnects == 0 || db.figures.Conditional == 0 {
+		t.Error("something never took place")
+	}
+}
+
+// traced runs a server under load, for a while, and returns what it did to its
+// file.
+func (c *crashTest) traced(d time.Duration) (events []disktest.Event) {
+	c.t.Helper()
+	log := filepath.Join(c.t.TempDir(), "trace")
+	cmd, err := disktest.Trace(log, "dogwood", c.args...)
+	if err != nil {
+		c.t.Skip(err)
+	}
+	s, err := startServerProcess(cmd)
+	if err != nil {
+		c.t.Skipf("strace cannot be started: %v", err)
+	}
+	c.t.Cleanup(s.kill)
+	if err := s.listening(); err != nil {
+		c.t.Skipf("strace cannot trace here: %v", err)
+	}
+	pid, err := childOf(cmd.Process.Pid)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	killing := time.AfterFunc(d, func() {
+		c.killed.Store(true)
+		_ = pid.Kill() // the server; strace then ends by itself
+	})
+	defer killing.Stop()
+	c.work(s.url)
+	s.ended()
+	all, err := disktest.ReadTrace(log)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, e := range all {
+		if e.File == filepath.Join(c.data, "one.db") {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// childOf returns the process that another one has started.
+func childOf(pid int) (*os.Process, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
+	if err != nil {
+		return nil, err
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return nil, err
+	}
+	return os.FindProcess(child)
+}
+
+// lookAtCrashed opens a file as a server does, twice, and compares what is there
+// with what is known.
+func lookAtCrashed(db *crashDB, file string) error {
+	var first tree.Node
+	for again := range 2 {
+		root, err := recovered(file)
+		if err == nil {
+			err = db.compare(root)
+		}
+		if err != nil {
+			return err
+		}
+		if again == 1 && root != first {
+			return errors.New("the second start finds something else than the first")
+		}
+		first = root
+	}
+	findings, err := store.CheckFile(file)
+	return errors.Join(append(findings, err)...)
+}
+
+// recovered returns what is in a database when it is open.
+func recovered(file string) (root tree.Node, err error) {
+	open, err := rules.Parse(crashRules)
+	if err != nil {
+		return tree.Empty, err
+	}
+	db, err := dsync.Open(dsync.Options{File: file, Rules: open, Store: store.Options{NoSync: true}})
+	if err != nil {
+		return tree.Empty, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return db.Get(context.Background(), dsync.Read{Caller: dsync.Admin})
+}

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// kills is how often TestCrash kills a server.
+func kills() int {
+	if n, err := strconv.Atoi(os.Getenv("DOGWOOD_KILLS")); err == nil {
+		return n
+	}
+	if testing.Short() {
+		return 6
+	}
+	return 32
+}
+
+// crashRules let everybody in.
+const crashRules = `{"rules":{".read":true,".write":true}}`
+
+// How long a server is under load before it is killed, and how long it runs if it
+// is killed while it starts, at most.
+const (
+	crashLoad  = 160 * time.Millisecond
+	crashStart = 80 * time.Millisecond
+)
+
+// TestCrash kills a server at random moments, under load or while it starts, and
+// then looks at its files, starts it again on them and asks it what is there:
+// everything that was acknowledged, of each client's other writes the first ones
+// and no others, no update in part, and what clients left for their disconnect
+// once. With DOGWOOD_KILLS=1000 it does so as often.
+func TestCrash(t *testing.T) {
+	c := newCrashTest(t, "one", "two")
+	for round := range kills() {
+		if round%5 == 4 {
+			c.killStarting()
+		}
+		c.start()
+		c.compare()
+		c.load()
+		c.checkFiles()
+		if t.Failed() {
+			t.Fatalf("round %d; the seed is %d", round+1, c.seed)
+		}
+	}
+	c.start()
+	c.compare()
+	if err := c.server.stop(); err != nil {
+		t.Error(err)
+	}
+	c.checkFiles()
+	c.report()
+}
+
+// A crashTest is a server that is killed and what is known of its databases.
+type crashTest struct {
+	t      *testing.T
+	seed   uint64
+	rnd    *rand.Rand
+	data   string
+	args   []string
+	server *serverProcess
+	killed atomic.Bool // the server that runs, or is about to be
+	dbs    []*crashDB
+	starts int // servers that were killed while they started
+	loads  int // and under load
+}
+
+func newCrashTest(t *testing.T, namespaces ...string) *crashTest {
+	dir := t.TempDir()
+	rules := filepath.Join(dir, "rules.json")
+	if err := os.WriteFile(rules, []byte(crashRules), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := &crashTest{t: t, seed: uint64(time.Now().UnixNano()), data: filepath.Join(dir, "data")}
+	c.rnd = rand.New(rand.NewPCG(c.seed, 0))
+	c.args = []string{"serve", "--port", "0", "--data", c.data, "--rules", rules, "--namespace", strings.Join(namespaces, ",")}
+	for _, ns := range namespaces {
+		c.dbs = append(c.dbs, newCrashDB(ns, c.seed))
+	}
+	return c
+}
+
+func (c *crashTest) start() {
+	c.t.Helper()
+	c.killed.Store(false)
+	c.server = startProcess(c.t, c.args...)
+	if err := c.server.listening(); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// killStarting kills a server that begins to read its files.
+func (c *crashTest) killStarting() {
+	s := startProcess(c.t, c.args...)
+	moment := time.NewTimer(time.Duration(c.rnd.Int64N(int64(crashStart))))
+	defer moment.Stop()
+	<-moment.C
+	s.kill()
+	c.starts++
+}
+
+// load has clients do what they do until the server is killed.
+func (c *crashTest) load() {
+	server := c.server
+	killing := time.AfterFunc(time.Duration(c.rnd.Int64N(int64(crashLoad))), func() {
+		c.killed.Store(true)
+		server.kill()
+	})
+	defer killing.Stop()
+	c.work(server.url)
+	server.ended()
+	c.loads++
+}
+
+// work runs all clients until the server is gone.
+func (c *crashTest) work(url string) {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
+	defer client.CloseIdleConnections()
+	var all sync.WaitGroup
+	for _, db := range c.dbs {
+		for _, work := range db.clients(url, client) {
+			all.Go(func() {
+				if err := work(); err != nil && (!c.killed.Load() || errors.Is(err, errWrong)) {
+					c.t.Errorf("%s: %v", db.ns, err)
+				}
+			})
+		}
+	}
+	all.Wait()
+}
+
+// checkFiles verifies what a killed server has left.
+func (c *crashTest) checkFiles() {
+	c.t.Helper()
+	for _, db := range c.dbs {
+		findings, err := store.CheckFile(filepath.Join(c.data, db.ns+".db"))
+		if err := errors.Join(append(findings, err)...); err != nil {
+			c.t.Errorf("check %s: %v", db.ns, err)
+		}
+	}
+}
+
+// compare asks the server for everything and compares that with what is known.
+func (c *crashTest) compare() {
+	c.t.Helper()
+	for _, db := range c.dbs {
+		root, err := c.export(db.ns)
+		if err == nil {
+			err = db.compare(root)
+		}
+		if err == nil {
+			db.begin(root)
+		} else {
+			c.t.Errorf("%s, after %d kills: %v", db.ns, c.loads, err)
+		}
+	}
+	if c.t.Failed() {
+		c.t.Fatalf("the seed is %d", c.seed)
+	}
+}
+
+func (c *crashTest) export(ns string) (tree.Node, error) {
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.server.url+"/.json?format=export&ns="+ns, nil)
+	if err != nil {
+		return tree.Empty, err
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return tree.Empty, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return tree.Empty, fmt.Errorf("export: %s %.200s, %w", resp.Status, text, err)
+	}
+	return tree.ParseNode(string(text))
+}
+
+// report says what the kills have met, and that it was not nothing.
+func (c *crashTest) report() {
+	var sum crashFigures
+	for _, db := range c.dbs {
+		sum.add(db.figures)
+	}
+	c.t.Logf("%d kills under load, %d at the start: %+v", c.loads, c.starts, sum)
+	if sum.Acked == 0 || sum.Disconnects == 0 || sum.Conditional == 0 || sum.Increments == 0 {
+		c.t.Error("some kind of write never took place")
+	}
+}
+
+// A serverProcess is this program, running as a server.
+type serverProcess struct {
+	cmd    *exec.Cmd
+	out    io.ReadCloser
+	stderr bytes.Buffer
+	url    string
+	wait   func() error
+}
+
+// startProcess starts a server. It is killed when the test ends, if it still runs.
+func startProcess(t *testing.T, args ...string) *serverProcess {
+	t.Helper()
+	s, err := startServerProcess(exec.Command("dogwood", args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.kill)
+	return s
+}
+
+func startServerProcess(cmd *exec.Cmd) (*serverProcess, error) {
+	s := &serverProcess{cmd: cmd}
+	s.cmd.Stderr = &s.stderr
+	out, err := s.cmd.StdoutPipe()
+	if err == nil {
+		err = s.cmd.Start()
+	}
+	s.out, s.wait = out, sync.OnceValue(s.cmd.Wait)
+	return s, err
+}
+
+// listening waits until the server says where it listens.
+func (s *serverProcess) listening() error {
+	if _, err := fmt.Fscanf(s.out, "Listening on %s\n", &s.url); err != nil {
+		s.kill()
+		return fmt.Errorf("the server does not start: %w\n%s", err, &s.stderr)
+	}
+	go io.Copy(io.Discard, s.out) // ends with the process
+	return nil
+}
+
+// kill ends the server at once.
+func (s *serverProcess) kill() {
+	_ = s.cmd.Process.Kill() // it may have ended
+	s.ended()
+}
+
+// ended waits for the end.
+func (s *serverProcess) ended() { _ = s.wait() } // killed, which is an error
+
+// stop ends the server in order.
+func (s *serverProcess) stop() error {
+	return errors.Join(s.cmd.Process.Signal(syscall.SIGTERM), s.wait())
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/dogwooddb/dogwood/server"
+)
+
+// ask makes a request of a listener for operations, with a Host header.
+func (o *opsListener) ask(t *testing.T, path, host string) (status int, body string) {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodGet, "http://"+o.addr.String()+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = host
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+func TestOpsListener(t *testing.T) {
+	o, err := (&opsFlags{}).listen(0, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.stop()
+	expect := func(path, host string, status int, text string) {
+		t.Helper()
+		if got, body := o.ask(t, path, host); got != status || !strings.Contains(body, text) {
+			t.Errorf("GET %s of %q: %d %.100s, want %d %s", path, host, got, body, status, text)
+		}
+	}
+	expect("/healthz", "localhost", 200, "ok")
+	expect("/readyz", "127.0.0.1:1", 503, "starting")
+	expect("/metrics", "localhost", 503, "starting")
+	s, err := server.New(server.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.ready(s)
+	expect("/readyz", "localhost", 200, "ok")
+	expect("/metrics", "[::1]:80", 200, "dogwood_info")
+	expect("/debug/pprof/cmdline", "localhost", 200, "")
+	expect("/metrics", "evil.example", 403, "loopback")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	expect("/readyz", "localhost", 503, "shutting down")
+	for range maxOpsRequests {
+		o.requests <- struct{}{}
+	}
+	expect("/healthz", "localhost", 503, "too many")
+}
+
+func TestOpsAddress(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	if o, err := (&opsFlags{OpsAddr: "off"}).listen(0, log); o != nil || err != nil {
+		t.Errorf("off: %v, %v", o, err)
+	}
+	if _, err := (&opsFlags{OpsAddr: "nowhere"}).listen(0, log); err == nil || !strings.Contains(err.Error(), "--ops-addr") {
+		t.Errorf("nowhere: %v", err)
+	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	if o, err := (&opsFlags{OpsAddr: taken.Addr().String()}).listen(0, log); err == nil {
+		o.stop()
+		t.Error("an address that is in use was no error, though it was asked for")
+	}
+}
