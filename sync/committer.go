@@ -95,6 +95,16 @@ func (d *Database) background() {
 // published. A write above many listeners makes one for each of their views.
 const maxBatchEvents = 64 << 10
 
+// A batch may be applied for minBatchTime, or for writeShare times as long as the
+// last one took to be written if that is more; what is left over comes next. So
+// writing costs a fraction of applying, and the first of many are told while the
+// last are still being applied: neither the committer nor the readers wait for the
+// other's part of the work to end.
+const (
+	minBatchTime = 500 * time.Microsecond
+	writeShare   = 4
+)
+
 // A batch is one transaction with the tasks that are applied to it.
 type batch struct {
 	db        *Database
@@ -134,7 +144,8 @@ func (d *Database) commit(tasks []task) (committed bool) {
 }
 
 // commitBatch applies tasks to one transaction, commits it and publishes the
-// events. It stops before the last task if there are too many events.
+// events. It stops before the last task if there are too many events or it takes
+// too long.
 func (d *Database) commitBatch(tasks []task) (*batch, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -197,8 +208,9 @@ func (d *Database) tryAll(tasks []task, failed map[int]error) (b *batch, at int,
 			b.rollback()
 		}
 	}()
+	started, most := time.Now(), max(d.batchTime, writeShare*d.wrote)
 	for i, t := range tasks {
-		if len(b.events) > maxBatchEvents {
+		if len(b.events) > maxBatchEvents || i > 0 && time.Since(started) > most {
 			break
 		}
 		err, tried := failed[i]
@@ -242,6 +254,7 @@ func (b *batch) commit() error {
 	err := b.tx.Commit()
 	b.db.work = b.db.store.TakeWork() || b.db.work || b.db.stalled
 	b.writing = b.db.store.WriteTime() - before
+	b.db.wrote = b.writing
 	return err
 }
 

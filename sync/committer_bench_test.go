@@ -3,8 +3,11 @@ package sync
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -107,6 +110,7 @@ func TestBatchAllocations(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			db := openTest(t, Options{File: filepath.Join(t.TempDir(), "db"), Store: store.Options{NoSync: true}})
 			stopCommitter(t, db)
+			db.batchTime = time.Minute // all of them share one commit
 			tasks, renew := c.tasks(t, n)
 			round := 0
 			next := func() { renew(round); round++ }
@@ -117,6 +121,36 @@ func TestBatchAllocations(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLongBatchesAreParted: what a batch has no time for is committed next, in
+// order.
+func TestLongBatchesAreParted(t *testing.T) {
+	const n = 20
+	db := openTest(t, Options{})
+	stopCommitter(t, db)
+	db.batchTime = 0
+	var finished []int
+	tasks := make([]task, n)
+	for i := range tasks {
+		w := putOf(t, "/last", strconv.Itoa(i))
+		w.Caller = Caller{}
+		tasks[i] = &asyncWrite{writeTask: writeTask{write: w}, done: func(err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			finished = append(finished, i)
+		}}
+	}
+	before := db.Stats()
+	db.commit(tasks)
+	if after := db.Stats(); after.Batches-before.Batches < 2 {
+		t.Errorf("%d writes were one batch", n)
+	}
+	if len(finished) != n || !slices.IsSorted(finished) {
+		t.Errorf("finished %v", finished)
+	}
+	want(t, db, "/last", strconv.Itoa(n-1))
 }
 
 // TestSmallWritesLeaveNoWork: only a write that unlinks something has the

@@ -60,10 +60,13 @@ type Database struct {
 	grants grants
 
 	// These are the committer's.
-	work    bool   // there may be something to reclaim or to build
-	stalled bool   // background work failed
-	late    []task // onDisconnect that failed because the store did
-	record  []byte // memory for the record of the next batch
+	work    bool          // there may be something to reclaim or to build
+	stalled bool          // background work failed
+	late    []task        // onDisconnect that failed because the store did
+	record  []byte        // memory for the record of the next batch
+	wrote   time.Duration // that the last batch took to be written
+
+	batchTime time.Duration // minBatchTime, but in tests
 }
 
 // Open opens the database and starts its committer. Operations that sessions of
@@ -82,6 +85,8 @@ func Open(o Options) (*Database, error) {
 		done:    make(chan struct{}),
 		work:    true,
 		stats:   newCounters(),
+
+		batchTime: minBatchTime,
 	}
 	d.rules.Store(o.Rules)
 	if err := d.load(); err != nil {
