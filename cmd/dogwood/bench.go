@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,12 +28,14 @@ type benchCommand struct {
 	Delete  benchDelete  `cmd:"" help:"Deletes of many rows at once, until a reader sees it."`
 	Soak    benchSoak    `cmd:"" help:"Mixed load for a long time, with clients that come and go. Missed events, lost writes and growing memory are failures."`
 
+	BareServer benchBareServer `cmd:"" name:"bare-server" hidden:"" help:"Run the server of --spawn bare."`
+
 	URL        string `group:"Server" help:"Address of the server to load." default:"http://127.0.0.1:9000" aliases:"server"`
 	Namespace  string `group:"Server" help:"Database to load, which must be empty. Without it a new one is named, which development servers make." aliases:"ns,instance" placeholder:"NAME"`
 	SecretFile string `group:"Server" help:"File that holds the admin secret. Without it, the environment variable DOGWOOD_SECRET is used." type:"path" placeholder:"FILE"`
 	Owner      bool   `group:"Server" help:"Act as the owner of a development server."`
 	Pid        int    `group:"Server" help:"Process id of the server if it runs here, to report its memory and processor time." env:"-" placeholder:"PID"`
-	Spawn      string `group:"Server" help:"Start a server for each run, serve or dev, with data in a new directory on disk." enum:",serve,dev" default:"" placeholder:"serve|dev" env:"-"`
+	Spawn      string `group:"Server" help:"Start a server for each run: serve or dev, with data in a new directory on disk, or bare, which keeps nothing and shows what the machine allows." enum:",serve,dev,bare" default:"" placeholder:"serve|dev|bare" env:"-"`
 	SpawnDir   string `group:"Server" help:"Where to make that directory; the system's place for temporary files if it is not given." type:"path" placeholder:"DIR" env:"-"`
 	Force      bool   `group:"Server" help:"Load a database that is not empty. Its data may be overwritten and its rules are replaced." env:"-"`
 	Keep       bool   `group:"Server" help:"Leave the data in the database." env:"-"`
@@ -43,6 +46,8 @@ type benchCommand struct {
 	Rate     float64        `group:"Load" help:"Operations per second that are due, however slow the answers are; latencies count from when they were due. Without it the next operation waits for an answer." env:"-"`
 	Repeat   int            `group:"Load" help:"Runs, of whose figures the medians are printed." default:"1" env:"-"`
 
+	CompareBare bool `group:"Load" help:"Measure a bare server, which keeps nothing, and the server in turn, three times unless --repeat says otherwise, and print the ratio: for set, chat, fanout, rest-get and rest-put." env:"-"`
+
 	JSON       bool   `group:"Output" name:"json" help:"Print JSON." env:"-"`
 	CPUProfile string `group:"Output" name:"cpu-profile" help:"Write a processor profile of the load generator to a file." type:"path" env:"-" placeholder:"FILE"`
 }
@@ -51,6 +56,9 @@ func (benchCommand) Help() string {
 	return `Loads a server and reports rates and latencies. Any server that speaks the
 protocol can be loaded, but give it a database of its own: the bench sets rules,
 writes, and deletes what it wrote. With --spawn one command does everything.
+
+Rates depend on the machine. --spawn bare starts a server that keeps nothing, and
+--compare-bare prints which share of its rate the server reaches.
 
 Ctrl-C ends a run early and prints what was measured. Processor time of both
 sides is printed where it can be known: a generator that needs a whole core may
@@ -61,6 +69,7 @@ Examples:
   dogwood bench set --spawn serve --repeat 5
   dogwood bench chat --rules chat --spawn serve
   dogwood bench chat --compare-rules --spawn serve --repeat 5
+  dogwood bench set --compare-bare --spawn serve --repeat 5
   dogwood bench import --rows 1000000 --spawn serve
   dogwood bench soak --spawn serve --duration 30m
   dogwood bench set --rate 2000 --connections 4 --duration 30s --owner
@@ -95,16 +104,28 @@ type benchReport struct {
 	Workload string         `json:"workload"`
 	Runs     []bench.Result `json:"runs"`
 	Median   bench.Result   `json:"median"`
-	Ratio    *float64       `json:"ratio,omitempty"`     // of the rates under chat rules and open rules
-	Time     *float64       `json:"timeRatio,omitempty"` // of the server's processor time for each post
+	Ratio    *float64       `json:"ratio,omitempty"`     // of the rate to the one of what it is compared with
+	Time     *float64       `json:"timeRatio,omitempty"` // of the server's processor time for each operation, likewise
 	Against  []bench.Result `json:"against,omitempty"`
 	Other    *bench.Result  `json:"againstMedian,omitempty"`
 	describe string
+	compared comparison
 }
 
-// measure runs workloads in turn, as often as asked for. The first one is what
+// measure runs a workload as often as asked for.
+func (c *benchCommand) measure(e *env, w bench.Workload) error {
+	if err := c.checkBare(w); err != nil {
+		return err
+	}
+	if c.CompareBare {
+		return c.measureBare(e, w)
+	}
+	return c.measureAll(e, []subject{{w, c.Spawn}}, comparison{})
+}
+
+// measureAll runs subjects in turn, as often as asked for. The first one is what
 // is reported, a second one is what it is compared with.
-func (c *benchCommand) measure(e *env, workloads ...bench.Workload) error {
+func (c *benchCommand) measureAll(e *env, subjects []subject, compared comparison) error {
 	if c.Repeat < 1 || c.Repeat > maxRepeat {
 		return fmt.Errorf("--repeat must be between 1 and %d", maxRepeat)
 	}
@@ -112,7 +133,7 @@ func (c *benchCommand) measure(e *env, workloads ...bench.Workload) error {
 	if err != nil {
 		return err
 	}
-	runs, err := c.runAll(e, workloads)
+	runs, err := c.runAll(e, subjects, compared.first)
 	if err := errors.Join(err, stop()); err != nil {
 		return err
 	}
@@ -120,57 +141,66 @@ func (c *benchCommand) measure(e *env, workloads ...bench.Workload) error {
 	if err != nil {
 		return err
 	}
+	report.compared = compared
 	if err := c.print(e, report); err != nil {
 		return err
 	}
 	return verdict(e.ctx, runs)
 }
 
-// runAll returns the results of each workload. An interrupted run is the last.
-func (c *benchCommand) runAll(e *env, workloads []bench.Workload) (runs [][]bench.Result, err error) {
-	runs = make([][]bench.Result, len(workloads))
+// runAll returns the results of each subject, of which the last one goes first
+// if lastFirst. An interrupted run is the last of its subject.
+func (c *benchCommand) runAll(e *env, subjects []subject, lastFirst bool) (runs [][]bench.Result, err error) {
+	order := make([]int, len(subjects))
+	for i := range order {
+		order[i] = i
+	}
+	if lastFirst {
+		slices.Reverse(order)
+	}
+	runs = make([][]bench.Result, len(subjects))
 	for n := range c.Repeat {
-		for i, w := range workloads {
-			if e.ctx.Err() != nil {
-				return runs, nil
-			}
-			res, err := c.run(e, w, n+1)
+		for _, i := range order {
+			res, err := c.run(e, subjects[i], n+1)
 			switch {
 			case err != nil && e.ctx.Err() == nil:
 				return nil, err
-			case err != nil && len(runs[0]) == 0:
-				return nil, errInterrupted
-			case err != nil:
-				return runs, nil // it was interrupted before it began
+			case err == nil:
+				runs[i] = append(runs[i], res)
 			}
-			runs[i] = append(runs[i], res)
+			switch { // a run that was interrupted before it began is none
+			case e.ctx.Err() != nil && len(runs[0]) == 0:
+				return nil, errInterrupted
+			case e.ctx.Err() != nil:
+				return runs, nil
+			}
 		}
 	}
 	return runs, nil
 }
 
 // run measures once, on a new server or a new database if that is up to us.
-func (c *benchCommand) run(e *env, w bench.Workload, n int) (res bench.Result, err error) {
+func (c *benchCommand) run(e *env, s subject, n int) (res bench.Result, err error) {
 	o := c.options()
-	p := newBenchProgress(e, w.Name(), n, c.Repeat, o)
+	p := newBenchProgress(e, s.workload.Name(), n, c.Repeat, o)
 	defer p.clear()
 	o.Progress = p.show
 	if !c.JSON {
 		o.Interval = newIntervalPrinter(e.stdout, p).print
 	}
-	if c.Spawn == "" {
+	if s.spawn == "" {
 		if o.Target, err = c.target(); err != nil {
 			return bench.Result{}, err
 		}
-		return bench.Run(e.ctx, w, o)
+		return bench.Run(e.ctx, s.workload, o)
 	}
-	s, err := spawn(e.ctx, c.Spawn, c.SpawnDir)
+	server, err := spawn(e.ctx, s.spawn, c.SpawnDir)
 	if err != nil {
 		return bench.Result{}, err
 	}
-	defer func() { err = errors.Join(err, s.stop()) }()
-	o.Target, o.Server, o.Keep = s.target, s, true // the data go with the directory
-	return bench.Run(e.ctx, w, o)
+	defer func() { err = errors.Join(err, server.stop()) }()
+	o.Target, o.Server, o.Keep = server.target, server, true // the data go with the directory
+	return bench.Run(e.ctx, s.workload, o)
 }
 
 // target is the server that the flags name.
@@ -207,7 +237,7 @@ func (c *benchCommand) profile() (stop func() error, err error) {
 
 func (c *benchCommand) report(runs [][]bench.Result) (benchReport, error) {
 	dir := ""
-	if c.Spawn != "" {
+	if c.Spawn != "" && c.Spawn != spawnBare {
 		if dir = c.SpawnDir; dir == "" {
 			dir = os.TempDir()
 		}

@@ -19,7 +19,7 @@ func printBench(w io.Writer, r benchReport) error {
 	fmt.Fprintf(t, "run\t%s/s\tp50 ms\tp90\tp99\tp99.9\tmax\tfailed\tserver cores\tµs each\tbench cores\t\n", r.Median.Unit)
 	printRuns(t, "", r.Runs, r.Median)
 	if r.Other != nil {
-		printRuns(t, "open ", r.Against, *r.Other)
+		printRuns(t, r.compared.label+" ", r.Against, *r.Other)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -31,9 +31,9 @@ func printBench(w io.Writer, r benchReport) error {
 		fmt.Fprintf(&b, "\nserver memory: %s MiB", figure(r.Median.ServerMiB))
 	}
 	if r.Ratio != nil {
-		fmt.Fprintf(&b, "\nchat rules run at %.0f %% of the rate of open rules", *r.Ratio*100)
+		fmt.Fprintf(&b, "\n"+r.compared.rate, *r.Ratio*100)
 		if *r.Time > 0 {
-			fmt.Fprintf(&b, ", a post takes %.2f times the server's processor time", *r.Time)
+			fmt.Fprintf(&b, ", "+r.compared.time, *r.Time)
 		}
 	}
 	b.WriteString("\n")

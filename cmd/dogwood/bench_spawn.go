@@ -21,7 +21,7 @@ import (
 type spawned struct {
 	mode   string
 	cmd    *exec.Cmd
-	dir    string
+	dir    string // "" if it keeps nothing
 	stderr bytes.Buffer
 	target bench.Target
 }
@@ -39,11 +39,14 @@ const (
 
 // spawn starts this program as a server, with its data on disk below a place.
 func spawn(ctx context.Context, mode, place string) (*spawned, error) {
-	dir, err := os.MkdirTemp(place, "dogwood-bench-*")
-	if err != nil {
-		return nil, err
+	s := &spawned{mode: mode}
+	if mode != spawnBare {
+		dir, err := os.MkdirTemp(place, "dogwood-bench-*")
+		if err != nil {
+			return nil, err
+		}
+		s.dir = dir
 	}
-	s := &spawned{mode: mode, dir: dir}
 	if _, err := s.Start(ctx); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
@@ -58,8 +61,11 @@ func (s *spawned) Start(ctx context.Context) (bench.Target, error) {
 	}
 	data := filepath.Join(s.dir, "data")
 	args := []string{"dogwood", s.mode, "--port", "0", "--data", data, "--default-namespace", spawnedNamespace}
-	if s.mode == "serve" {
+	switch s.mode {
+	case "serve":
 		args = append(args, "--namespace", spawnedNamespace)
+	case spawnBare:
+		args = []string{"dogwood", "bench", "bare-server"}
 	}
 	s.cmd = &exec.Cmd{Path: self, Args: args, Env: withoutSettings(os.Environ()), Stderr: &s.stderr, SysProcAttr: ownGroup()}
 	if err := s.listen(ctx); err != nil {

@@ -31,15 +31,17 @@ func (c *benchChat) Run(e *env, b *benchCommand) error {
 	if !c.CompareRules {
 		return b.measure(e, w)
 	}
+	if b.CompareBare || b.Spawn == spawnBare {
+		return errors.New("--compare-rules needs a server that has rules")
+	}
 	if b.Spawn == "" && b.Namespace != "" && b.Keep {
 		return errors.New("--compare-rules needs an empty database for each run; leave --keep out")
 	}
-	if b.Repeat == 1 {
-		b.Repeat = 3
-	}
 	strict, open := w, w
 	strict.Rules, open.Rules = bench.RulesChat, bench.RulesOpen
-	return b.measure(e, strict, open)
+	return b.compare(e, subject{strict, b.Spawn}, subject{open, b.Spawn}, comparison{
+		label: "open", rate: "chat rules run at %.0f %% of the rate of open rules", time: "a post takes %.2f times the server's processor time",
+	})
 }
 
 type benchFanout struct {

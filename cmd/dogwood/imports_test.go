@@ -36,6 +36,7 @@ var layers = map[string][]string{
 	"sdk-go/embed":                 {"sdk-go", "sync", "sync/wire", "rules", "tree"},
 	"sdk-go/internal/replica":      {"tree"},
 	"bench":                        {"sync/wire"},
+	"bench/bare":                   {},
 	"server":                       {"tree", "rules", "rules/coverage", "rules/explain", "sync", "sync/histogram", "sync/wire", "server/auth", "server/metrics"},
 	"server/auth":                  {},
 	"server/metrics":               {"sync", "sync/histogram", "tree/store"},
@@ -43,7 +44,7 @@ var layers = map[string][]string{
 	"server/servertest/faultproxy": {},
 	"server/consistency":           {},
 	"server/servertest":            {"server", "server/auth", "sync", "sync/wire", "rules", "tree/store", "tree"},
-	"cmd/dogwood":                  {"bench", "server", "server/auth", "sync", "sync/wire", "rules", "rules/coverage", "rules/rulesdiff", "rules/lang", "rules/explain", "rules/jsonc", "rules/rulesfmt", "rules/ruleslint", "rules/rulesmutate", "rules/rulestest", "tree/store", "tree"},
+	"cmd/dogwood":                  {"bench", "bench/bare", "server", "server/auth", "sync", "sync/wire", "rules", "rules/coverage", "rules/rulesdiff", "rules/lang", "rules/explain", "rules/jsonc", "rules/rulesfmt", "rules/ruleslint", "rules/rulesmutate", "rules/rulestest", "tree/store", "tree"},
 }
 
 func TestImports(t *testing.T) {
