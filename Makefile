@@ -1,4 +1,4 @@
-.PHONY: help build test quick race model fuzz bench e2e fmt
+.PHONY: help build test quick race model crash soak fuzz bench e2e fmt
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/'
 build: ## build bin/dogwood
@@ -11,6 +11,10 @@ race: ## the Go tests with the race detector
 	go test -race ./...
 model: ## 100,000 random operations against the reference model
 	DOGWOOD_MODEL_STEPS=100000 go test -count=1 -run Model ./server ./tree/store
+crash: ## 1,000 kills and power failures
+	DOGWOOD_KILLS=1000 go test -count=1 -timeout 90m -run 'TestCrash|PowerLoss' ./cmd/dogwood ./tree/store
+soak: ## half an hour of mixed load
+	go run ./cmd/dogwood bench soak --spawn serve --duration 30m
 T ?= 30s
 fuzz: ## every fuzz target for T=30s each
 	@go list ./... | while read p; do \

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs every test: ./test.sh. Parts of it: ./test.sh quick, ./test.sh e2e.
-# Needs Go and Node; installs npm packages into testdata/e2e and client-js.
+# Needs Go and Node, and Chromium ($CHROMIUM, else the one in PATH) for what runs in a
+# browser; installs npm packages into testdata/e2e and client-js.
 set -eu
 cd "$(dirname "$0")"
 part=${1:-all}
@@ -37,8 +38,17 @@ e2e() {
 	(cd testdata/e2e && npm ci --no-audit --no-fund)
 	step "npm clients: firebase, firebase-admin"
 	(cd testdata/e2e && npm test)
+	step "linearizability, with all clients"
+	go build -C testdata/e2e-go -o "$bin/consistency" ./consistency
+	DOGWOOD_ADMIN_DRIVER="$bin/consistency" go test -count=1 -run Linearizable ./server/consistency
 	step "client-js"
 	(cd client-js && npm ci --no-audit --no-fund && npm test)
+	if CHROMIUM=$(command -v "${CHROMIUM:-chromium}"); then
+		step "client-js in Chromium"
+		(cd client-js && CHROMIUM="$CHROMIUM" npm run test:browser)
+	else
+		step "no Chromium: the browser tests of client-js are left out"
+	fi
 }
 
 case $part in

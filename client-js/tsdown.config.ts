@@ -10,7 +10,7 @@ export default defineConfig({
     socket: 'src/socket/default.ts',
     'socket-node': 'src/socket/node.ts'
   },
-  external: ['#socket'],
+  deps: { neverBundle: ['#socket', /^node:/] },
   format: 'esm',
   platform: 'neutral',
   target: 'es2022',

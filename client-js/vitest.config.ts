@@ -1,23 +1,29 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
+const at = (path: string) => join(import.meta.dirname, path)
+
 export default defineConfig({
   resolve: {
-    alias: {
-      '#socket': join(import.meta.dirname, 'src/socket/node.ts'),
-      // Libraries made for the official client run on this one.
-      'firebase/database': join(import.meta.dirname, 'src/index.ts'),
-      'react-firebase-hooks/database': join(
-        import.meta.dirname,
-        'node_modules/react-firebase-hooks/database/dist/index.esm.js'
-      )
-    }
+    alias: [
+      { find: '#socket', replacement: at('src/socket/node.ts') },
+      // Apps and libraries made for the official client run on this one.
+      { find: 'firebase/database', replacement: at('src/index.ts') },
+      { find: /^firebase$/, replacement: at('src/wilddog.ts') },
+      { find: 'firebase/app', replacement: '@firebase/app' },
+      { find: /^firebase\/(app-check|auth|firestore|storage)$/, replacement: at('test/apps/no-product.ts') },
+      // Node would take the build that requires the official client.
+      {
+        find: 'react-firebase-hooks/database',
+        replacement: at('node_modules/react-firebase-hooks/database/dist/index.esm.js')
+      }
+    ]
   },
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/browser/**'],
-    testTimeout: 30_000,
+    testTimeout: 120_000, // some compile, and machines may be busy
     fileParallelism: false,
-    server: { deps: { inline: [/react-firebase-hooks/] } }
+    server: { deps: { inline: [/react-firebase-hooks/, /vuefire/] } }
   }
 })

@@ -27,7 +27,10 @@ const notes: Record<string, string> = {
   update: 'deep paths count at once for increments and transactions'
 }
 
-/** The exported names of a declaration file, and of what kind each is. */
+/**
+ * The exported names of a declaration file, and of what kind each is; also those of
+ * the members of classes and interfaces, as `DataSnapshot.val`.
+ */
 function exportsOf(file: string): Map<string, string> {
   const program = ts.createProgram([file], {
     skipLibCheck: true,
@@ -47,6 +50,10 @@ function exportsOf(file: string): Map<string, string> {
         ? 'function'
         : 'type'
     names.set(symbol.name, kind)
+    if (!is(ts.SymbolFlags.Class | ts.SymbolFlags.Interface)) continue
+    for (const member of checker.getDeclaredTypeOfSymbol(real).getProperties()) {
+      if (!member.name.startsWith('_')) names.set(`${symbol.name}.${member.name}`, 'member')
+    }
   }
   return names
 }
@@ -58,6 +65,7 @@ export function table(): string {
   const compare = (a: string, b: string) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1)
   for (const name of [...new Set([...theirs.keys(), ...ours.keys()])].sort(compare)) {
     const there = theirs.get(name) ?? 'no'
+    if (there === 'no' && ours.get(name) === 'member') continue // is declared with its class
     const here = ours.get(name) ?? 'no'
     const note = here === 'no' ? absent[name] : there === 'no' ? '' : (notes[name] ?? '')
     if (note === undefined) throw new Error(`${name} is missing without a reason`)

@@ -101,7 +101,8 @@ function shorten(names: readonly string[]): Record<string, string> {
   for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
   const byUse = [...names].sort((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0))
   const capitals = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ$_']
-  const all = [...capitals, ...capitals.flatMap(a => [...'abcdefghijklmnopqrstuvwxyz'].map(b => b + a))]
+  // Second letters that minified code has often cost the least when it is compressed.
+  const all = [...capitals, ...[...'etnisoarclhdufpm'].flatMap(b => capitals.map(a => a + b))]
   return Object.fromEntries(byUse.map((name, i) => [name, all[i]!]))
 }
 

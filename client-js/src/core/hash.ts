@@ -43,7 +43,8 @@ function sha1(text: string): string {
   })
   data.setUint8(bytes.length, 128)
   data.setBigUint64(length - 8, BigInt(bytes.length) << 3n)
-  const state = [0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0]
+  const [a, b] = [0x67452301, 0xefcdab89]
+  const state = [a, b, ~a, ~b, 0xc3d2e1f0]
   for (let at = 0; at < length; at += 64) addBlock(state, data, at)
   state.forEach((word, i) => {
     data.setInt32(i * 4, word)
@@ -61,13 +62,10 @@ function addBlock(state: number[], data: DataView, at: number): void {
       i < 16
         ? data.getInt32(at + i * 4)
         : rotate(words[i - 3]! ^ words[i - 8]! ^ words[i - 14]! ^ words[i - 16]!, 1)
-    const mix = [
-      (d ^ (b & (c ^ d))) + 0x5a827999,
-      (b ^ c ^ d) + 0x6ed9eba1,
-      ((b & c) | (d & (b | c))) + 0x8f1bbcdc,
-      (b ^ c ^ d) + 0xca62c1d6
-    ][(i / 20) | 0]!
-    const next = (rotate(a, 5) + mix + e + words[i]!) | 0
+    const round = (i / 20) | 0
+    const mix = [d ^ (b & (c ^ d)), b ^ c ^ d, (b & c) | (d & (b | c)), b ^ c ^ d][round]!
+    const constant = (Math.sqrt([2, 3, 5, 10][round]!) * 2 ** 30) | 0
+    const next = (rotate(a, 5) + mix + e + words[i]! + constant) | 0
     e = d
     d = c
     c = rotate(b, 30)

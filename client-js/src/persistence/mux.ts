@@ -70,10 +70,14 @@ export class Mux {
     this.endAll()
   }
 
-  /** A message of a tab. */
-  receive(id: string, text: string): void {
+  /** Takes a message of a tab. False if it has no open connection. */
+  receive(id: string, text: string): boolean {
     const guest = this.guests.get(id)
-    if (!guest || !this.hello) return
+    if (guest && this.hello) this.pass(guest, text)
+    return !!guest
+  }
+
+  private pass(guest: Guest, text: string): void {
     const message = JSON.parse(text)
     if (message.t === 'c') return this.probe(text)
     const { r, a, b } = message.d

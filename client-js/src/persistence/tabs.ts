@@ -30,6 +30,7 @@ export class Tabs {
   private readonly closing = new AbortController()
   private readonly watched = new Set<string>()
   private count = 0
+  private readonly held: Promise<unknown>
   private resign = () => {}
 
   constructor(
@@ -41,7 +42,9 @@ export class Tabs {
     this.locks = platform.locks
     this.channel = platform.channel
     this.channel.onmessage = event => this.receive(event.data)
-    void this.hold(id).catch(() => {})
+    this.held = new Promise(resolve => {
+      this.hold(id, resolve).catch(resolve)
+    })
     void this.lead().catch(() => {})
   }
 
@@ -67,8 +70,11 @@ export class Tabs {
   }
 
   // hold keeps a lock as long as this tab lives, by which others see that it does.
-  private hold(id: string): Promise<unknown> {
-    return this.locks.request(`${this.name} ${id}`, () => this.untilStop())
+  private hold(id: string, held: (lock: unknown) => void): Promise<unknown> {
+    return this.locks.request(`${this.name} ${id}`, lock => {
+      held(lock)
+      return this.untilStop()
+    })
   }
 
   private async lead(): Promise<void> {
@@ -76,8 +82,11 @@ export class Tabs {
     await this.locks.request(`${this.name} leader`, { signal }, async () => {
       if (signal.aborted) return
       this.tell({ kind: 'leader' })
-      for (const socket of [...this.sockets.values()]) this.ended(socket.key)
       this.leading = true
+      for (const socket of [...this.sockets.values()]) {
+        if (socket.greeted) this.ended(socket.key)
+        else this.admit(this.id, socket.key, socket.url)
+      }
       await this.untilStop()
     })
   }
@@ -104,7 +113,14 @@ export class Tabs {
     socket.key = `${this.id} ${++this.count}`
     this.sockets.set(socket.key, socket)
     if (this.leading) this.admit(this.id, socket.key, socket.url)
-    else this.tell({ kind: 'open', from: this.id, socket: socket.key })
+    else void this.ask(socket)
+  }
+
+  // ask waits for the lock of this tab. Without it the leader would believe that
+  // the tab is gone.
+  private async ask({ key }: TabSocket): Promise<void> {
+    await this.held
+    if (this.sockets.has(key)) this.tell({ kind: 'open', from: this.id, socket: key })
   }
 
   private up(socket: TabSocket, text: string): void {
@@ -119,7 +135,10 @@ export class Tabs {
   }
 
   private down(key: string, text: string): void {
-    this.sockets.get(key)?.onmessage?.({ data: text })
+    const socket = this.sockets.get(key)
+    if (!socket) return
+    socket.greeted = true
+    socket.onmessage?.({ data: text })
   }
 
   private ended(key: string): void {
@@ -135,7 +154,7 @@ export class Tabs {
     else if (message.kind === 'end') this.ended(message.socket)
     else if (!this.leading) return
     else if (message.kind === 'open') this.admit(message.from, message.socket)
-    else if (message.kind === 'up') this.mux?.receive(message.socket, message.text)
+    else if (message.kind === 'up') this.take(message.socket, message.text)
     else this.mux?.close(message.socket)
   }
 
@@ -159,6 +178,11 @@ export class Tabs {
     if (!own) this.watch(tab, key)
   }
 
+  // take lets a tab know if it has no connection any more.
+  private take(key: string, text: string): void {
+    if (!this.mux?.receive(key, text)) this.tell({ kind: 'end', socket: key })
+  }
+
   // watch waits for the lock of a tab: whoever gets it knows that the tab is gone.
   private watch(tab: string, key: string): void {
     if (this.watched.has(key)) return
@@ -179,6 +203,7 @@ class TabSocket {
   onclose: any = null
   onerror: any = null
   key = ''
+  greeted = false // there was a leader to let it in
   private readonly join: (piece: string) => void
 
   constructor(

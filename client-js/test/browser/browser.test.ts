@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { build } from 'esbuild'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { Relay } from '../support/relay.js'
 import { freshNamespace, Server } from '../support/server.js'
 
 const here = import.meta.dirname
@@ -71,13 +72,16 @@ afterEach(async () => {
   sockets = 0
 })
 
-async function chat(ns: string, name: string, more = ''): Promise<Page> {
-  const page = await context.newPage()
+async function chat(ns: string, name: string, more = '', where = context): Promise<Page> {
+  const page = await where.newPage()
   page.on('websocket', () => sockets++)
-  await page.goto(`${origin}/?name=${name}&db=${encodeURIComponent(server.url(ns))}${more}`)
+  await page.goto(address(server.url(ns), name) + more)
   await page.waitForFunction('window.ready')
   return page
 }
+
+const address = (database: string, name: string) =>
+  `${origin}/?name=${name}&db=${encodeURIComponent(database)}`
 
 const say = async (page: Page, text: string) => {
   await page.fill('#text', text)
@@ -91,8 +95,11 @@ async function lists(page: Page, ...texts: string[]): Promise<void> {
   await expect.poll(() => shown(page), { timeout: 10_000 }).toEqual(texts)
 }
 
-const online = (page: Page, names: string) =>
-  page.waitForFunction(want => document.getElementById('online')!.textContent === want, names)
+const online = (page: Page, ...names: string[]) =>
+  page.waitForFunction(
+    want => [...document.querySelectorAll('#online b')].map(b => b.textContent).join() === want,
+    names.join()
+  )
 
 test('a chat in two tabs of one browser', async () => {
   context = await browser.newContext()
@@ -103,7 +110,7 @@ test('a chat in two tabs of one browser', async () => {
   await lists(bo, 'ana: hello')
   await say(bo, 'hi')
   await lists(ana, 'ana: hello', 'bo: hi')
-  await online(ana, 'ana, bo')
+  await online(ana, 'ana', 'bo')
   await ana.screenshot({ path: join(shots, 'chat-ana.png') })
   await bo.screenshot({ path: join(shots, 'chat-bo.png') })
 
@@ -119,7 +126,7 @@ test('when the tab with the connection is closed, the other goes on', async () =
   const ns = freshNamespace()
   const ana = await chat(ns, 'ana')
   const bo = await chat(ns, 'bo')
-  await online(bo, 'ana, bo')
+  await online(bo, 'ana', 'bo')
   await ana.close()
   await online(bo, 'bo')
   await say(bo, 'still here')
@@ -127,34 +134,64 @@ test('when the tab with the connection is closed, the other goes on', async () =
   expect(Object.values(await server.rest(ns, 'GET', '/messages'))).toEqual([{ by: 'bo', text: 'still here' }])
 })
 
-test('messages written offline survive reloads, and arrive once', async () => {
+test('a tab without a network, which is reloaded: nothing is lost or doubled', async () => {
+  context = await browser.newContext()
+  const elsewhere = await browser.newContext()
+  const relay = await new Relay(server.port).start()
+  const ns = freshNamespace()
+  const bo = await chat(ns, 'bo', '', elsewhere)
+  const ana = await context.newPage()
+  await ana.goto(address(`http://${relay.host}?ns=${ns}`, 'ana'))
+  await say(ana, 'one')
+  await lists(bo, 'ana: one')
+  await ana.waitForFunction(() => !document.querySelector('.waiting'))
+
+  // The server hears the second one, its answer gets lost.
+  relay.mute()
+  await say(ana, 'two')
+  await lists(bo, 'ana: one', 'ana: two')
+  relay.cut()
+  await online(bo, 'bo')
+  await ana.waitForSelector('#banner:not([hidden])')
+  await say(ana, 'three')
+  await say(ana, 'four')
+  await lists(ana, 'ana: one', 'ana: two', 'ana: three', 'ana: four')
+  await ana.screenshot({ path: join(shots, 'chat-offline.png') })
+  await ana.evaluate('flush()')
+  await ana.reload()
+  await lists(ana, 'ana: one', 'ana: two', 'ana: three', 'ana: four')
+  await say(ana, 'five')
+  await say(bo, 'are you there?')
+  const before = await server.rest(ns, 'GET', '/')
+  expect([Object.keys(before.messages).length, before.count]).toEqual([3, 3])
+
+  relay.mend()
+  await ana.evaluate(() => dispatchEvent(new Event('online')))
+  const texts = ['one', 'two', 'three', 'four', 'five'].map(text => `ana: ${text}`)
+  const all = [...texts, 'bo: are you there?']
+  await lists(ana, ...all)
+  await lists(bo, ...all)
+  await online(bo, 'ana', 'bo')
+  await expect.poll(() => server.rest(ns, 'GET', '/count')).toBe(6)
+  const after = await server.rest(ns, 'GET', '/messages')
+  expect(Object.values<any>(after).map(({ by, text }) => `${by}: ${text}`)).toEqual(all)
+  await ana.screenshot({ path: join(shots, 'chat-back.png') })
+  await elsewhere.close()
+  relay.stop()
+})
+
+test('writes of a tab that is closed offline are sent by the next one', async () => {
   context = await browser.newContext()
   const ns = freshNamespace()
-  const first = await chat(ns, 'ana')
-  await say(first, 'one')
-  await lists(first, 'ana: one')
-  await expect.poll(() => server.rest(ns, 'GET', '/messages')).not.toBe(null)
-  await first.evaluate('flush()')
-  await first.close()
-
   const offline = await chat(ns, 'ana', '&offline')
+  await say(offline, 'one')
   await lists(offline, 'ana: one')
-  await say(offline, 'two')
-  await say(offline, 'three')
-  await lists(offline, 'ana: one', 'ana: two', 'ana: three')
-  await offline.reload()
-  await lists(offline, 'ana: one', 'ana: two', 'ana: three')
-  await offline.screenshot({ path: join(shots, 'chat-offline.png') })
-  expect(Object.values(await server.rest(ns, 'GET', '/messages'))).toHaveLength(1)
+  await offline.evaluate('flush()')
   await offline.close()
-
+  expect(await server.rest(ns, 'GET', '/')).toBe(null)
   const back = await chat(ns, 'ana')
-  await say(back, 'four')
-  await lists(back, 'ana: one', 'ana: two', 'ana: three', 'ana: four')
-  const other = await chat(ns, 'bo')
-  await lists(other, 'ana: one', 'ana: two', 'ana: three', 'ana: four')
-  const stored: { text: string }[] = Object.values(await server.rest(ns, 'GET', '/messages'))
-  expect(stored.map(({ text }) => text)).toEqual(['one', 'two', 'three', 'four'])
+  await lists(back, 'ana: one')
+  await expect.poll(() => server.rest(ns, 'GET', '/count')).toBe(1)
 })
 
 test('another browser sees that a tab was killed', async () => {
@@ -162,9 +199,8 @@ test('another browser sees that a tab was killed', async () => {
   const ns = freshNamespace()
   const ana = await chat(ns, 'ana')
   const elsewhere = await browser.newContext()
-  const page = await elsewhere.newPage()
-  await page.goto(`${origin}/?name=bo&db=${encodeURIComponent(server.url(ns))}`)
-  await online(ana, 'ana, bo')
+  const page = await chat(ns, 'bo', '', elsewhere)
+  await online(ana, 'ana', 'bo')
   // A crash of the page: no code of it runs any more.
   await page.goto('chrome://crash').catch(() => {})
   await online(ana, 'ana')

@@ -29,7 +29,7 @@ export type Step = { client: number } & (
   | { op: 'get'; path: string; query: Constraint[] }
   | { op: 'later'; path: string; kind: string; value: unknown }
   | { op: 'react'; id: number; path: string; value: unknown }
-  | { op: 'flush' }
+  | { op: 'flush'; count: number }
   | { op: 'deliver'; count: number }
   | { op: 'offline' }
   | { op: 'online' }
@@ -38,14 +38,17 @@ export type Step = { client: number } & (
 const types = ['value', 'child_added', 'child_changed', 'child_moved', 'child_removed']
 const keys = ['a', 'b', 'c', '1', '2']
 
+// What is below d can be read, what is below e depends on data in both.
+const base = (r: Random): string => (r.chance(0.85) ? 'd' : 'e')
+
 function path(r: Random, depth = 1 + r.below(3)): string {
-  return ['d', ...Array.from({ length: depth }, () => r.pick(keys))].join('/')
+  return [base(r), ...Array.from({ length: depth }, () => r.pick(keys))].join('/')
 }
 
 // Listening also happens at the base, and where it is forbidden.
 function place(r: Random): string {
   if (r.chance(0.03)) return r.pick(['secret', ''])
-  return r.chance(0.5) ? 'd' : path(r, 1 + r.below(2))
+  return r.chance(0.5) ? base(r) : path(r, 1 + r.below(2))
 }
 
 function value(r: Random, depth = 0): unknown {
@@ -142,7 +145,7 @@ export function history(seed: number, clients: number, length: number): Step[] {
     else if (kind < 41)
       steps.push({ client, op: 'setPriority', path: path(r), priority: r.pick([1, 2, 'p', null]) })
     else if (kind < 51)
-      steps.push({ client, op: 'update', path: r.chance(0.5) ? 'd' : path(r, 1), values: values(r) })
+      steps.push({ client, op: 'update', path: r.chance(0.5) ? base(r) : path(r, 1), values: values(r) })
     else if (kind < 56)
       steps.push({
         client,
@@ -163,7 +166,7 @@ export function history(seed: number, clients: number, length: number): Step[] {
       })
     else if (kind < 62 && live.length)
       steps.push({ ...r.pick(live), op: 'react', path: path(r), value: value(r, 1) })
-    else if (kind < 88) steps.push({ client, op: 'flush' })
+    else if (kind < 88) steps.push({ client, op: 'flush', count: r.chance(0.3) ? 1 + r.below(2) : 1000 })
     else if (kind < 117) steps.push({ client, op: 'deliver', count: r.chance(0.5) ? 1 + r.below(3) : 1000 })
     else if (kind < 120) {
       steps.push({ client, op: online[client] ? 'offline' : 'online' })

@@ -81,6 +81,12 @@ export class World {
     return this.seen()
   }
 
+  /** How many ends of listens the clients want to send. */
+  get ends(): number {
+    const requests = this.clients.flatMap(({ socket }) => socket?.outgoing ?? [])
+    return requests.filter(text => text.includes('"a":"n"')).length
+  }
+
   /** Brings everything to rest. Returns what was seen meanwhile, and what is left. */
   async settle(): Promise<string[]> {
     try {
@@ -88,7 +94,9 @@ export class World {
     } catch (error) {
       this.broken ??= String(error)
     }
-    this.log.push(`data ${JSON.stringify(await this.server.rest(this.ns, 'GET', '/d'))}`)
+    for (const base of ['/d', '/e']) {
+      this.log.push(`data ${JSON.stringify(await this.server.rest(this.ns, 'GET', base))}`)
+    }
     return this.seen()
   }
 
@@ -167,7 +175,7 @@ export class World {
         })
         return
       case 'flush':
-        return this.flush(i)
+        return this.flush(i, step.count)
       case 'deliver':
         return client.socket?.deliver(step.count)
       case 'offline':
@@ -231,8 +239,8 @@ export class World {
   }
 
   // flush sends what one client has to say, and fetches the news for all.
-  private async flush(i: number): Promise<void> {
-    await this.clients[i]!.socket?.flush()
+  private async flush(i: number, count?: number): Promise<void> {
+    await this.clients[i]!.socket?.flush(count)
     await this.fence()
   }
 

@@ -76,11 +76,11 @@ export class HeldSocket {
   }
 
   /**
-   * Sends what the client wanted to send, one request after the other: the
-   * server may answer a read before an earlier write.
+   * Sends up to n of the requests that the client wanted to send, one after the
+   * other: the server may answer a read before an earlier write.
    */
-  async flush(): Promise<void> {
-    for (const text of this.outgoing.splice(0)) {
+  async flush(n = Number.POSITIVE_INFINITY): Promise<void> {
+    for (const text of this.outgoing.splice(0, n)) {
       const answer = this.answer(JSON.parse(text).d.r)
       this.socket.send(text)
       await answer

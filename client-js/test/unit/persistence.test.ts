@@ -192,6 +192,37 @@ test('tabs share one connection', async () => {
   await first.until({ a: 1, b: 2, c: 4 })
 })
 
+test('a tab whose lock comes late is not taken for dead', async () => {
+  const disk = disks()
+  const browser = new Browser()
+  const told: string[] = []
+  class Channel extends BroadcastChannel {
+    override postMessage(message: { kind: string }): void {
+      told.push(message.kind)
+      super.postMessage(message)
+    }
+  }
+  const one = await page(disk, { BroadcastChannel: Channel }, true, browser)
+  await client.set(client.ref(one.db, 'a'), 1)
+  const { request } = browser.tab()
+  let grant = () => {}
+  const granted = new Promise<void>(resolve => {
+    grant = resolve
+  })
+  const late = { request: async (...args: unknown[]) => granted.then(() => request(...args)) }
+  const two = await page(disk, { BroadcastChannel: Channel, locks: late as never }, true, browser)
+  const written = client.set(client.ref(two.db, 'a'), 2)
+  await new Promise<void>(resolve => {
+    client.onConnectionState(two.db, state => state === 'connecting' && resolve())
+  })
+  await client.set(client.ref(one.db, 'b'), 1)
+  grant()
+  await written
+  expect(await server.rest(ns, 'GET', '/')).toEqual({ a: 2, b: 1 })
+  expect(told.filter(kind => kind === 'open')).toHaveLength(1)
+  expect(told).not.toContain('end')
+})
+
 test('when the leading tab goes, another takes over', async () => {
   const disk = disks()
   const browser = new Browser()

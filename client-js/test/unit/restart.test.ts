@@ -1,17 +1,23 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { IDBFactory } from 'fake-indexeddb'
+import 'fake-indexeddb/auto'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import {
   child,
   deleteDatabase,
   getDatabase,
+  goOffline,
+  increment,
   limitToLast,
   onConnectionState,
   query,
   ref,
   set
 } from '../../src/index.js'
+import { enablePersistence } from '../../src/persistence.js'
+import { Relay } from '../support/relay.js'
 import { seen } from '../support/seen.js'
 import { freshNamespace, Server } from '../support/server.js'
 
@@ -50,4 +56,31 @@ test('listeners and writes survive restarts of the server', async () => {
   onConnectionState(db, state => states.push(state))
   deleteDatabase(db)
   expect(states).toEqual(['connected', 'offline'])
+})
+
+test('what is counted is counted once, whatever is killed', async () => {
+  const ns = freshNamespace()
+  const disk = new IDBFactory()
+  const count = () => server.rest(ns, 'GET', '/count')
+  const relay = await new Relay(server.port).start()
+  const rounds = 4
+  for (let round = 1; round <= rounds; round++) {
+    relay.mend()
+    const db = getDatabase({ databaseURL: `http://${relay.host}?ns=${ns}` })
+    const persistence = await enablePersistence(db, { indexedDB: disk, locks: undefined })
+    const at = ref(db, 'count')
+    await set(ref(db, 'round'), round) // after all that was left from before
+    expect(await count()).toBe(round === 1 ? null : (round - 1) * 3)
+    // The server does it, and nobody hears of it.
+    relay.mute()
+    for (let i = 0; i < 3; i++) void set(at, increment(1)).catch(() => {})
+    await vi.waitFor(async () => expect(await count()).toBe(round * 3), 10_000)
+    await persistence.flush()
+    relay.cut()
+    goOffline(db)
+    await persistence.stop()
+    await server.stop('SIGKILL')
+    await server.start()
+  }
+  relay.stop()
 })

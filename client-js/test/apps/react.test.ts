@@ -19,8 +19,8 @@ afterAll(async () => {
 })
 
 function List() {
-  const [snapshots, loading] = useList(query(ref(db, 'list'), limitToLast(2)) as never)
-  const [title] = useObjectVal<string>(ref(db, 'title') as never)
+  const [snapshots, loading] = useList(query(ref(db, 'list'), limitToLast(2)))
+  const [title] = useObjectVal<string>(ref(db, 'title'))
   return `${title}: ${loading ? 'loading' : snapshots!.map(snapshot => snapshot.val()).join(', ')}`
 }
 
@@ -29,7 +29,7 @@ function List() {
 test('react-firebase-hooks runs on this client', async () => {
   let view!: ReturnType<typeof create>
   await act(async () => {
-    view = create(createElement(List as never))
+    view = create(createElement(List))
   })
   expect(view.toJSON()).toBe('undefined: loading')
   await act(async () => {

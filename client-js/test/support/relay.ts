@@ -1,0 +1,61 @@
+// A network between a client and the server, which the test can take away.
+
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+
+export class Relay {
+  private readonly server: Server
+  private readonly sockets = new Set<Socket>()
+  private state: 'whole' | 'mute' | 'cut' = 'whole'
+
+  constructor(target: number) {
+    this.server = createServer(client => {
+      if (this.state === 'cut') {
+        client.destroy()
+        return
+      }
+      const upstream = connect(target, '127.0.0.1')
+      for (const socket of [client, upstream]) {
+        this.sockets.add(socket)
+        const other = socket === client ? upstream : client
+        socket.on('error', () => {})
+        socket.on('close', () => {
+          this.sockets.delete(socket)
+          other.destroy()
+        })
+      }
+      client.on('data', data => void upstream.write(data))
+      upstream.on('data', data => {
+        if (this.state === 'whole') client.write(data)
+      })
+    })
+  }
+
+  async start(): Promise<this> {
+    await new Promise<void>(resolve => this.server.listen(0, '127.0.0.1', resolve))
+    return this
+  }
+
+  get host(): string {
+    return `127.0.0.1:${(this.server.address() as AddressInfo).port}`
+  }
+
+  /** From now on the server hears the client, and not the other way round. */
+  mute(): void {
+    this.state = 'mute'
+  }
+
+  /** Ends all connections and refuses new ones. */
+  cut(): void {
+    this.state = 'cut'
+    for (const socket of this.sockets) socket.destroy()
+  }
+
+  mend(): void {
+    this.state = 'whole'
+  }
+
+  stop(): void {
+    this.cut()
+    this.server.close()
+  }
+}
