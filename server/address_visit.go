@@ -15,6 +15,8 @@ import (
 // A link is one connection of the server, with the account it counts for. It
 // lasts until the connection is closed, be it one of a WebSocket.
 type link struct {
+	conn    net.Conn
+	uptake  *uptake // of requests, one after the other: nil before the first
 	peer    netip.Addr
 	proxy   bool     // its requests come from addresses of their own
 	account *account // nil: exempt, or a proxy
@@ -44,12 +46,15 @@ type linkKey struct{}
 // one too many of an address is there until its first request, which can be told
 // so.
 func (ls *links) begin(ctx context.Context, c net.Conn) context.Context {
-	l := &link{peer: peerOf(c.RemoteAddr().String()), began: time.Now()}
+	l := &link{conn: c, peer: peerOf(c.RemoteAddr().String()), began: time.Now()}
 	if l.proxy = ls.accounts.proxies.trusts(l.peer); !l.proxy {
 		l.account = ls.accounts.hold(l.peer)
 	}
 	ok := true
 	if l.surplus, ok = ls.accounts.connect(l.account); ok && ls.add(c, l) {
+		if tcp := tcpOf(c); tcp != nil {
+			_ = boundUnsent(tcp) // it works without, and one that is closed tells the reader
+		}
 		return context.WithValue(ctx, linkKey{}, l)
 	}
 	if ok {

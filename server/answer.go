@@ -3,11 +3,9 @@ package server
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/wire"
@@ -114,7 +112,7 @@ func (q *request) sendBody(a answer) {
 	} else {
 		h.Add("Vary", "Accept-Encoding")
 	}
-	dst := io.Writer(&timedWriter{q.w, http.NewResponseController(q.w)})
+	dst := newTimedWriter(q.w, q.r)
 	if len(a.body) > gzipFrom && q.method != http.MethodHead && acceptsGzip(q.r.Header) {
 		h.Set("Content-Encoding", "gzip")
 		q.w.WriteHeader(a.status)
@@ -126,22 +124,6 @@ func (q *request) sendBody(a answer) {
 	if q.r.Method != http.MethodHead {
 		_, _ = dst.Write(a.body) // an error means that the client left
 	}
-}
-
-// A timedWriter gives the client a new writeTimeout for each chunk.
-type timedWriter struct {
-	dst  io.Writer
-	conn *http.ResponseController
-}
-
-func (t *timedWriter) Write(p []byte) (n int, err error) {
-	for len(p) > 0 && err == nil {
-		_ = t.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
-		var m int
-		m, err = t.dst.Write(p[:min(len(p), writeChunk)])
-		n, p = n+m, p[m:]
-	}
-	return n, err
 }
 
 // jsonp wraps JSON in a call. JSON may hold two line separators that older

@@ -213,7 +213,7 @@ func (s *Server) spooled(q *request, kind, name string, emit func(io.Writer) err
 func (q *request) stream(src io.Reader, size int64) {
 	h := q.w.Header()
 	h.Add("Vary", "Accept-Encoding")
-	dst := &timedWriter{q.w, http.NewResponseController(q.w)}
+	dst := newTimedWriter(q.w, q.r)
 	zip := size > gzipFrom && acceptsGzip(q.r.Header)
 	if zip {
 		h.Set("Content-Encoding", "gzip")

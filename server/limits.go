@@ -58,11 +58,10 @@ const (
 	maxHeaderBytes = 64 << 10  // of headers, beside the request line
 	maxRulesBytes  = 4 << 20   // of a rules document; the service documents 256 KiB and takes more
 	maxSettingSize = 64 << 10  // of any other body under /.settings
-	writeChunk     = 256 << 10 // of an answer, for which one writeTimeout is given
+	writeChunk     = 256 << 10 // of a long answer or of events, that are made at a time
 
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
-	writeTimeout  = 30 * time.Second // for a client to take one chunk or one event
 
 	// A body has bodyGrace to arrive and another second for each bodyRate
 	// bytes that did, but never more than bodyGrace in hand and never more than

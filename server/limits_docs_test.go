@@ -44,7 +44,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("| %s without a byte, %s in all", seconds(stalled), seconds(silence)),
 		fmt.Sprintf("it is pinged every %s | %s", seconds(pingEvery), seconds(silence)),
 		"| a long-polling client without a poll | " + seconds(pollIdle),
-		fmt.Sprintf("%s for %d KiB of a WebSocket, %s for %d KiB over HTTP", seconds(sendTimeout), batchSize>>10, seconds(writeTimeout), writeChunk>>10),
+		fmt.Sprintf("never %s in which it takes less than %d KiB", seconds(writeTimeout), writeLeast>>10),
 	} {
 		if !strings.Contains(docs, text) {
 			t.Errorf("docs/limits.md lacks %q", text)

@@ -24,11 +24,11 @@ import (
 )
 
 // TestSlowClientsOnSockets: on real sockets and with the real time limits, whoever
-// begins something and does not go on is cut off, whoever reads nothing too, and
-// others are served meanwhile. It takes as long as the longest limit.
+// begins something and does not go on is cut off, whoever reads nothing too, whoever
+// reads slowly is not, and others are served meanwhile. It takes as long as the longest limit.
 func TestSlowClientsOnSockets(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes 20 seconds")
+		t.Skip("takes 40 seconds")
 	}
 	ts := serveTest(t, Options{Dev: true, Limits: Limits{OutboxBytes: 100_000}})
 	n := &network{ts.Server, t, func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -63,6 +63,10 @@ func TestSlowClientsOnSockets(t *testing.T) {
 	ws.ws.NetConn().Write([]byte("\x81\xfe\x00\xff\x00\x00\x00\x00x")) // a frame of 255 bytes
 	go func() { done <- cutWithin(ws.ws.NetConn(), "half a frame", stalled) }()
 
+	slow := n.connect("") // reads 16 KiB a second
+	slow.request("q", `{"p":"/long","h":""}`)
+	slow.ws.SetReadDeadline(time.Time{})
+	slowRead := readSlowly(t.Context(), slow.ws.NetConn(), 1600, 100*time.Millisecond)
 	deaf := n.connect("") // reads nothing, while others write what it follows
 	deaf.ws.NetConn().(*net.TCPConn).SetReadBuffer(4096)
 	deaf.do("o", `{"p":"/gone","d":true}`)
@@ -81,10 +85,19 @@ func TestSlowClientsOnSockets(t *testing.T) {
 		}
 	}
 	writer.request("q", `{"p":"/gone","h":""}`) // what deaf left is done when it is cut off
-	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(writer.next(), `"d":true`); {
-		if time.Now().After(deadline) {
-			t.Fatal("who does not read is still connected")
+	writer.ws.SetReadDeadline(time.Now().Add(2 * writeTimeout))
+	for event := []byte(nil); !bytes.Contains(event, []byte(`"d":true`)); {
+		var err error
+		if _, event, err = writer.ws.ReadMessage(); err != nil {
+			t.Fatalf("who does not read is still connected: %v", err)
 		}
+	}
+	select {
+	case n := <-slowRead:
+		t.Errorf("who reads slowly was cut off after %d bytes", n)
+	default:
+		slow.ws.Close()
+		<-slowRead
 	}
 	for reason, want := range map[metrics.Reason]uint64{metrics.SlowHeaders: 3, metrics.SlowBody: 2, metrics.Silent: 1, metrics.SlowConsumer: 1} {
 		ts.wantRefused(t, reason, want)

@@ -39,7 +39,7 @@ func feed[T any](q *request, due <-chan T, begin func() (end func()), next func(
 	h.Set("Content-Type", typeEvents)
 	h.Set("X-Accel-Buffering", "no")
 	q.w.WriteHeader(http.StatusOK)
-	es := eventStream{conn: http.NewResponseController(q.w), w: q.w, slow: s.countSlow}
+	es := eventStream{client: newTimedWriter(q.w, q.r), slow: s.countSlow}
 	es.scheduleCheck(q)
 	idle := time.NewTicker(keepAlive)
 	defer idle.Stop()

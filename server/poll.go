@@ -2,10 +2,8 @@ package server
 
 import (
 	"crypto/subtle"
-	"errors"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
@@ -41,7 +39,7 @@ func (rt *realtime) servePoll(w http.ResponseWriter, r *http.Request) {
 func (rt *realtime) startPoll(w http.ResponseWriter, r *http.Request, q pollQuery) {
 	c, err := rt.open(r)
 	if msg := refusal(err); msg != nil {
-		writeScript(w, wire.AppendPollScript(nil, q.callback, 0, [][]byte{msg}))
+		writeScript(w, r, wire.AppendPollScript(nil, q.callback, 0, [][]byte{msg}))
 		return
 	}
 	if err != nil {
@@ -58,7 +56,7 @@ func (rt *realtime) startPoll(w http.ResponseWriter, r *http.Request, q pollQuer
 	c.opened(w)
 	body := wire.AppendStartScript(nil, q.callback, p.id, p.password)
 	body = append(body, p.start(c.hello(r.Host))...)
-	writeScript(w, body)
+	writeScript(w, r, body)
 }
 
 // nextPoll takes the messages that a poll brings and holds it until there is
@@ -79,7 +77,7 @@ func (rt *realtime) nextPoll(w http.ResponseWriter, r *http.Request, q pollQuery
 	defer p.leave(t)
 	p.receive(q.pieces)
 	body := p.respond(r.Context(), t)
-	if err := writeScript(w, body); err != nil && body != nil {
+	if err := writeScript(w, r, body); err != nil && body != nil {
 		p.responseLost()
 	}
 }
@@ -102,21 +100,10 @@ func (rt *realtime) authenticPoll(q pollQuery) *poll {
 	return p
 }
 
-// writeScript writes a script. A client has sendTimeout to take each part.
-func writeScript(w http.ResponseWriter, body []byte) error {
+// writeScript writes a script as the answer of r.
+func writeScript(w http.ResponseWriter, r *http.Request, body []byte) error {
 	w.Header().Set("Content-Type", typeScript)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	control := http.NewResponseController(w)
-	for first := true; first || len(body) > 0; first = false {
-		err := control.SetWriteDeadline(time.Now().Add(sendTimeout))
-		if err != nil && !errors.Is(err, http.ErrNotSupported) {
-			return err
-		}
-		n := min(len(body), batchSize)
-		if _, err := w.Write(body[:n]); err != nil {
-			return err
-		}
-		body = body[n:]
-	}
-	return nil
+	_, err := newTimedWriter(w, r).Write(body)
+	return err
 }

@@ -60,7 +60,7 @@ func (s *Server) stream(q *request) (answer, error) {
 	q.w.WriteHeader(http.StatusOK)
 	defer s.metrics.EventStreams.Open()()
 	defer s.streams.add(q, out)()
-	es := eventStream{out: out, wake: wake, conn: http.NewResponseController(q.w), w: q.w, slow: s.countSlow}
+	es := eventStream{out: out, wake: wake, client: newTimedWriter(q.w, q.r), slow: s.countSlow}
 	if es.writeAll(first) == nil {
 		es.run(q, s.stopping)
 	}
@@ -69,11 +69,10 @@ func (s *Server) stream(q *request) (answer, error) {
 
 // An eventStream copies events from an outbox to one client.
 type eventStream struct {
-	out  *dsync.Outbox
-	wake <-chan struct{} // out has something
-	w    http.ResponseWriter
-	conn *http.ResponseController
-	slow func(error) // counts that the client did not take what it was sent
+	out    *dsync.Outbox
+	wake   <-chan struct{} // out has something
+	client *timedWriter
+	slow   func(error) // counts that the client did not take what it was sent
 
 	check <-chan time.Time // when to look at the credential again, nil for never
 }
@@ -160,12 +159,12 @@ func (es *eventStream) flush(q *request) bool {
 // writeAll sends events and does not keep any of them back.
 func (es *eventStream) writeAll(events [][]byte) error {
 	for _, event := range events {
-		if _, err := (&timedWriter{es.w, es.conn}).Write(event); err != nil {
+		if _, err := es.client.Write(event); err != nil {
 			es.slow(err)
 			return err
 		}
 	}
-	err := es.conn.Flush()
+	err := es.client.Flush()
 	es.slow(err)
 	return err
 }

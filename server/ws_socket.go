@@ -22,7 +22,6 @@ const (
 	silence      = 75 * time.Second // without any frame: the peer is gone
 	firstMessage = 60 * time.Second // answers to pings do not count before it
 	stalled      = 15 * time.Second // without any byte of a message that has begun
-	sendTimeout  = 10 * time.Second // for the peer to take one batch
 	linger       = 2 * time.Second  // for the peer to take what is left, and to close
 )
 
@@ -43,6 +42,7 @@ type socket struct {
 	c       *conn                   // nil: only says why it was refused
 	gone    func()                  // ends what it counts as for its address
 	receive func(text string) error // takes one message
+	uptake  *uptake                 // of write: nil before it first runs
 	relied  bool                    // of the reader: the client has no other transport
 	greeted bool                    // of the reader: a first frame of text was there
 	begun   bool                    // of the reader: a message has begun and not ended
@@ -233,5 +233,6 @@ func (s *socket) end(bye goodbye) {
 		return
 	}
 	s.conn.SetReadDeadline(time.Unix(1, 0)) // the reader is done
+	s.conn.SetWriteDeadline(s.cutoff)       // of a write that is under way, too
 	s.startWriter()
 }

@@ -184,7 +184,7 @@ func TestSlowReaderIsDropped(t *testing.T) {
 		if d := time.Since(began); d > time.Second {
 			t.Errorf("the others waited %v", d)
 		}
-		time.Sleep(sendTimeout + time.Second)
+		time.Sleep(writeTimeout + time.Second)
 		synctest.Wait()
 		n.rt.mu.Lock()
 		if len(n.rt.conns) != 2 {
@@ -212,7 +212,7 @@ func TestPingFlood(t *testing.T) {
 		for err == nil {
 			err = c.ws.WriteMessage(websocket.TextMessage, []byte(`{"t":"c","d":{"t":"p","d":{}}}`))
 		}
-		if d := time.Since(began); d > sendTimeout+linger {
+		if d := time.Since(began); d > writeTimeout+linger {
 			t.Errorf("dropped after %v", d)
 		}
 		c.ws.Close()

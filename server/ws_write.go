@@ -67,8 +67,8 @@ func (s *socket) startWriter() {
 }
 
 // write writes rest, which begins in the middle of a frame, and then until there
-// is nothing left. A peer that does not take a batch
-// in time is cut off, which the reader notices. After an error, and after the
+// is nothing left. A peer that does not take it is cut off, which the reader
+// notices. One that takes it slowly is not: its outbox overflows. After an error, and after the
 // close frame, writing stays set, so nothing is written any more.
 func (s *socket) write(rest []byte) {
 	defer s.writers.Done()
@@ -78,6 +78,9 @@ func (s *socket) write(rest []byte) {
 			s.cutOff()
 		}
 	}()
+	if s.uptake == nil {
+		s.uptake = newUptake(s.conn, s.extend)
+	}
 	b := batches.Get().(*batch)
 	defer b.release()
 	b.buf = append(b.buf, rest...)
@@ -193,27 +196,35 @@ func (s *socket) frame(b *batch, msg []byte) (err error) {
 
 // send writes b, and pings and pongs that are due, in one call.
 func (s *socket) send(b *batch) error {
-	deadline := s.addControl(b)
+	s.addControl(b)
 	if len(b.buf) == 0 {
 		return nil
 	}
-	s.conn.SetWriteDeadline(deadline)
-	n, err := s.conn.Write(b.buf)
+	n, err := s.uptake.write(s.conn, b.buf)
 	s.rt.s.metrics.Sockets.Sent(n)
 	b.buf = b.buf[:0]
 	return err
 }
 
-// addControl adds pings and pongs to b and returns until when to write it. None
-// come after a close frame: the ended socket takes care.
-func (s *socket) addControl(b *batch) (deadline time.Time) {
+// addControl adds pings and pongs to b. None come after a close frame: the ended
+// socket takes care.
+func (s *socket) addControl(b *batch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.appendControl(b)
+	}
+}
+
+// extend sets the deadline of writing, which is the cutoff once the socket has
+// ended.
+func (s *socket) extend(until time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
-		return s.cutoff
+		until = s.cutoff
 	}
-	s.appendControl(b)
-	return time.Now().Add(sendTimeout)
+	return s.conn.SetWriteDeadline(until)
 }
 
 // appendControl has mu.

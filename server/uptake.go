@@ -1,0 +1,167 @@
+package server
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// What a client has to take of what it is sent. Whoever takes as much goes on,
+// however long it needs for all; whoever takes less is given up.
+//
+// It is not enough that a write ends in time: the network's buffers are so large,
+// and wake a writer so late, that a client which reads all the time can hold up
+// one for minutes. Nor can the time be short. One whose buffer is full tells of
+// what it reads in large steps, 300 KiB on Linux if it was fast before, which
+// takes one of 16 KiB/s nearly 20 seconds.
+const (
+	writeTimeout = 30 * time.Second
+	writeLeast   = 16 << 10        // within writeTimeout
+	lookEvery    = 2 * time.Second // whether it was taken
+	countedPiece = 8 << 10         // is written at a time where the network does not tell
+)
+
+// An uptake is what the other side of a connection takes. It sets the deadlines
+// of writing, and moves them on while enough is taken.
+type uptake struct {
+	tcp    *net.TCPConn                // nil: only what was written is known
+	extend func(until time.Time) error // sets the deadline of writing
+
+	timeout, every time.Duration // writeTimeout and lookEvery
+
+	mu      sync.Mutex
+	timer   *time.Timer
+	writing bool
+	looked  bool  // at this write: mark is set
+	mark    int64 // what had been taken at the first look, or when the deadline was moved
+	written int64 // in all
+}
+
+// newUptake returns the uptake of a connection. A nil conn is one that is shared, or
+// not known.
+func newUptake(conn net.Conn, extend func(until time.Time) error) *uptake {
+	return &uptake{tcp: tcpOf(conn), extend: extend, timeout: writeTimeout, every: lookEvery}
+}
+
+// tcpOf returns the connection that c is or, as TLS, goes through; nil for others.
+func tcpOf(c net.Conn) *net.TCPConn {
+	if through, ok := c.(interface{ NetConn() net.Conn }); ok {
+		c = through.NetConn()
+	}
+	tcp, _ := c.(*net.TCPConn)
+	return tcp
+}
+
+// begin starts the time that the other side has for what will be written. A
+// deadline remains after end, for what net/http still has to write.
+func (u *uptake) begin() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.writing, u.looked = true, false
+	_ = u.extend(time.Now().Add(u.timeout)) // an error is one of the write, too
+	if u.timer == nil {
+		u.timer = time.AfterFunc(u.every, u.look)
+		return
+	}
+	u.timer.Reset(u.every)
+}
+
+// end must follow begin. The deadline is not moved any more.
+func (u *uptake) end() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.writing = false
+	u.timer.Stop()
+}
+
+// look gives the other side more time if it has taken enough since it was given
+// some. Most writes end before the first look, so that they cost none.
+func (u *uptake) look() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.writing {
+		return
+	}
+	switch taken := u.taken(); {
+	case !u.looked:
+		u.looked, u.mark = true, taken
+	case taken-u.mark >= writeLeast:
+		u.mark = taken
+		_ = u.extend(time.Now().Add(u.timeout)) // an error is one of the write, too
+	}
+	u.timer.Reset(u.every)
+}
+
+// taken returns how many bytes were taken in all, mu held. What the network has
+// taken for the other side does not count where it can tell the difference.
+func (u *uptake) taken() int64 {
+	if u.tcp != nil {
+		if n, ok := acknowledged(u.tcp); ok {
+			return n
+		}
+	}
+	return u.written
+}
+
+// write writes p to dst, which leads to the connection.
+func (u *uptake) write(dst io.Writer, p []byte) (n int, err error) {
+	u.begin()
+	defer u.end()
+	piece := len(p)
+	if u.tcp == nil || !tellsAcknowledged {
+		piece = countedPiece
+	}
+	for len(p) > 0 && err == nil {
+		var m int
+		m, err = dst.Write(p[:min(len(p), piece)])
+		u.wrote(m)
+		n, p = n+m, p[m:]
+	}
+	return n, err
+}
+
+func (u *uptake) wrote(n int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.written += int64(n)
+}
+
+// A timedWriter writes to a client that may be slow, but not deaf.
+type timedWriter struct {
+	dst    http.ResponseWriter
+	conn   *http.ResponseController
+	uptake *uptake
+}
+
+// newTimedWriter returns what writes the answer of r.
+func newTimedWriter(w http.ResponseWriter, r *http.Request) *timedWriter {
+	conn := http.NewResponseController(w)
+	return &timedWriter{dst: w, conn: conn, uptake: uptakeOf(r, conn)}
+}
+
+// uptakeOf returns the uptake of the client that sent r. Requests that share their
+// connection with others, as those of HTTP/2 do, get one of their own.
+func uptakeOf(r *http.Request, conn *http.ResponseController) *uptake {
+	l, _ := r.Context().Value(linkKey{}).(*link)
+	if l == nil || r.ProtoMajor != 1 {
+		return newUptake(nil, conn.SetWriteDeadline)
+	}
+	if l.uptake == nil {
+		l.uptake = newUptake(l.conn, l.conn.SetWriteDeadline)
+	}
+	return l.uptake
+}
+
+// Write implements io.Writer.
+func (t *timedWriter) Write(p []byte) (n int, err error) {
+	return t.uptake.write(t.dst, p)
+}
+
+// Flush sends what was written and is kept back.
+func (t *timedWriter) Flush() error {
+	t.uptake.begin()
+	defer t.uptake.end()
+	return t.conn.Flush()
+}
