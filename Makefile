@@ -1,4 +1,4 @@
-.PHONY: help build test quick race model crash soak fuzz bench e2e fmt
+.PHONY: help build test quick race model crash soak fuzz bench figures e2e fmt
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/'
 build: ## build bin/dogwood
@@ -23,6 +23,20 @@ fuzz: ## every fuzz target for T=30s each
 	  done; done
 bench: ## Go benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
+D ?= 10s
+figures: build ## the figures of docs/performance.md: medians of 5 runs of D=10s
+	@for w in set "set --connections 1 --in-flight 1" fanout chat rest-get rest-put; do \
+		echo "== $$w"; bin/dogwood bench $$w --spawn serve --repeat 5 --duration $(D) || exit; \
+	done
+	@for w in chat fanout rest-get; do \
+		echo "== $$w, and the ceiling"; bin/dogwood bench $$w --spawn serve --compare-bare --repeat 5 --duration $(D) || exit; \
+	done
+	@for w in shallow query; do \
+		echo "== $$w"; bin/dogwood bench $$w --spawn serve --repeat 5 --duration $(D) || exit; \
+	done
+	@for w in delete import "idle --connections 10000" "idle --connections 15000"; do \
+		echo "== $$w"; bin/dogwood bench $$w --spawn serve --repeat 5 || exit; \
+	done
 e2e: ## the real clients only
 	./test.sh e2e
 fmt: ## format the Go code

@@ -16,7 +16,7 @@ type importCommand struct {
 	Path   string `arg:"" help:"Path in the database."`
 	File   string `arg:"" help:"File that holds JSON, compressed with gzip or not; - is standard input. With --layout firebase, a directory."`
 	DryRun bool   `help:"Read the file, say what is wrong with it, and change nothing." env:"-"`
-	Force  bool   `short:"f" help:"Do not ask." env:"-"`
+	Force  bool   `short:"f" help:"Do not ask. Only who is at a terminal is asked." env:"-"`
 	Layout string `help:"Layout of what is imported: json, or firebase for the directory that \"firebase emulators:export\" makes." enum:"json,firebase" default:"json"`
 	offlineFlags
 	clientFlags

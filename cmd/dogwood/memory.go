@@ -23,7 +23,8 @@ type memoryKeeper struct {
 	last    heap
 	percent int  // that was set
 	busy    bool // it is for load
-	quiet   int  // ticks in a row
+	calm    int  // ticks in a row without load
+	quiet   int  // of these, ticks in a row with nearly nothing
 }
 
 // A heap is what is known of a process.
@@ -36,8 +37,9 @@ const (
 	memoryTick = time.Second
 
 	busyBytes  = 8 << 20 // allocated in a tick: from here on there is load
-	quietBytes = 1 << 20 // and up to here there is none
-	quietTicks = 3       // without load, after which memory is given back
+	quietBytes = 1 << 20 // and up to here there is nearly nothing
+	quietTicks = 3       // with nearly nothing, after which memory is given back
+	calmTicks  = 10      // without load, after which it is given back anyway
 
 	defaultPercent = 100
 	busyPercent    = 400
@@ -84,17 +86,20 @@ func (k *memoryKeeper) step() {
 	k.last = now
 	switch {
 	case allocated >= busyBytes:
-		k.busy, k.quiet = true, 0
+		k.busy, k.calm, k.quiet = true, 0, 0
 		k.set(percentFor(now.live))
+		return
 	case !k.busy:
+		return
 	case allocated > quietBytes:
 		k.quiet = 0
 	default:
-		if k.quiet++; k.quiet == quietTicks {
-			k.busy, k.quiet = false, 0
-			k.set(defaultPercent)
-			k.release()
-		}
+		k.quiet++
+	}
+	if k.calm++; k.quiet == quietTicks || k.calm == calmTicks {
+		k.busy, k.calm, k.quiet = false, 0, 0
+		k.set(defaultPercent)
+		k.release()
 	}
 }
 

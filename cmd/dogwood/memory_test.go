@@ -44,6 +44,30 @@ func TestMemoryKeeper(t *testing.T) {
 	}
 }
 
+// A trickle of requests does not keep what load has left.
+func TestMemoryKeeperInATrickle(t *testing.T) {
+	var now heap
+	released := 0
+	k := &memoryKeeper{measure: func() heap { return now }, collect: func(int) {}, release: func() { released++ }}
+	step := func(allocated uint64) {
+		now.allocated += allocated
+		k.step()
+	}
+	step(busyBytes)
+	for range calmTicks - 1 {
+		step(busyBytes - 1)
+	}
+	if released != 0 {
+		t.Fatal("memory is given back too early")
+	}
+	for range 3 * calmTicks {
+		step(busyBytes - 1)
+	}
+	if released != 1 {
+		t.Errorf("memory was given back %d times, want once", released)
+	}
+}
+
 func TestMeasureHeap(t *testing.T) {
 	before := measureHeap()
 	kept := make([]byte, 10<<20)

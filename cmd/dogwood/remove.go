@@ -7,7 +7,7 @@ import (
 
 type removeCommand struct {
 	Path  string `arg:"" help:"Path in the database; / is everything."`
-	Force bool   `short:"f" help:"Do not ask." env:"-"`
+	Force bool   `short:"f" help:"Do not ask. Only who is at a terminal is asked." env:"-"`
 	triggerFlags
 	clientFlags
 }

@@ -8,7 +8,7 @@ import (
 type setCommand struct {
 	Path string `arg:"" help:"Path in the database."`
 	dataFlags
-	Force bool `short:"f" help:"Do not ask." env:"-"`
+	Force bool `short:"f" help:"Do not ask. Only who is at a terminal is asked." env:"-"`
 	triggerFlags
 	clientFlags
 }
