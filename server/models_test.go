@@ -18,6 +18,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules/rulestest"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/invariant"
 )
 
 // The tests in this file play the operations of the data models in
@@ -89,11 +90,11 @@ func loadDataModel(t *testing.T, name string) *dataModel {
 }
 
 // invariants returns the invariants of the model.
-func (m *dataModel) invariants(t *testing.T) []*rulestest.Invariant {
+func (m *dataModel) invariants(t *testing.T) []*invariant.Invariant {
 	t.Helper()
-	var list []*rulestest.Invariant
+	var list []*invariant.Invariant
 	for _, src := range m.Invariants {
-		v, err := rulestest.ParseInvariant(src)
+		v, err := invariant.Parse(src)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +192,7 @@ type opsRun struct {
 	now        atomic.Int64 // the clock
 	server     *testServer
 	want       rulestest.World // what the database must hold
-	invariants []*rulestest.Invariant
+	invariants []*invariant.Invariant
 	listeners  map[string]*opsListener
 }
 
@@ -417,9 +418,14 @@ func (r *opsRun) check(id string, broken []string) {
 		r.t.Errorf("%s: %s", id, problem)
 		return
 	}
-	root := parseNode(r.t, a.body)
+	world := rulestest.World{Root: parseNode(r.t, a.body)}
 	for _, v := range r.invariants {
-		if problems := v.Check(root); (len(problems) > 0) != slices.Contains(broken, v.ID) {
+		var problems []string
+		err := v.Check(r.t.Context(), world, func(b invariant.Violation) { problems = append(problems, b.Problem) })
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if (len(problems) > 0) != slices.Contains(broken, v.ID) {
 			r.t.Errorf("%s: invariant %s, %s: broken by %q", id, v.ID, v.Text, problems)
 		}
 	}
@@ -449,39 +455,4 @@ func parseNode(t *testing.T, src string) tree.Node {
 		t.Fatal(err)
 	}
 	return n
-}
-
-// The invariants notice damage: of all that can be taken from a model's data,
-// one leaf at a time, they miss what is optional.
-func TestInvariantsNoticeDamage(t *testing.T) {
-	for _, c := range []struct {
-		model         string
-		found, leaves int
-	}{
-		{"chat", 48, 48}, {"org", 21, 22}, {"msgy", 155, 157}, {"social", 64, 80},
-	} {
-		m := loadDataModel(t, c.model)
-		root, invariants := parseNode(t, m.Data), m.invariants(t)
-		found, paths := 0, leaves(root, tree.Root)
-		for _, p := range paths {
-			damaged := root.With(p, tree.Empty)
-			if slices.ContainsFunc(invariants, func(v *rulestest.Invariant) bool { return len(v.Check(damaged)) > 0 }) {
-				found++
-			}
-		}
-		if found != c.found || len(paths) != c.leaves {
-			t.Errorf("%s: %d of %d removed leaves were noticed, want %d of %d", c.model, found, len(paths), c.found, c.leaves)
-		}
-	}
-}
-
-func leaves(n tree.Node, at tree.Path) []tree.Path {
-	if n.IsLeaf() {
-		return []tree.Path{at}
-	}
-	var list []tree.Path
-	for key, child := range n.Children() {
-		list = append(list, leaves(child, at.Child(key))...)
-	}
-	return list
 }

@@ -12,26 +12,40 @@ import (
 )
 
 type checkCommand struct {
-	Here  bool     `hidden:"" env:"-" help:"Check one file in this process and print the bare findings."`
-	Files []string `arg:"" name:"file" optional:"" help:"Data files; without any, all of the data directory." type:"path"`
-	Data  string   `help:"Directory that holds the data, ./dogwood-data if it is not given." default:"./dogwood-data" type:"path" placeholder:"DIR"`
+	Here       bool     `hidden:"" env:"-" help:"Check one file in this process and print the bare findings."`
+	Files      []string `arg:"" name:"file" optional:"" help:"Data files; without any, all of the data directory." type:"path"`
+	Invariants string   `help:"Check what this file says must hold of the values, and nothing else." env:"-" type:"path" placeholder:"FILE"`
+	Data       string   `help:"Directory that holds the data, ./dogwood-data if it is not given." default:"./dogwood-data" type:"path" placeholder:"DIR"`
 }
 
 func (checkCommand) Help() string {
 	return `Verifies everything that must hold of a data file: its pages, that each value can
 be read and is reachable once, and that the indexes agree with the values. The
 exit code is 1 if something does not hold. The server must be stopped; check a
-copy of its files while it runs.
+copy of its files, such as a backup, while it runs.
+
+With --invariants it verifies instead what the rules of an application are to
+guarantee: that both sides of an index are there, that copies agree, that counters
+count. It reads one snapshot, and needs little memory whatever the size of the file.
+docs/invariants.md describes them.
 
 Examples:
 
   dogwood check --data /var/lib/dogwood
-  dogwood check backup/default.db`
+  dogwood check backup/default.db
+  dogwood check --invariants chat.ops.json backup/default.db`
 }
 
 func (c *checkCommand) Run(e *env) error {
 	if c.Here {
 		return c.runHere(e)
+	}
+	var args []string
+	if c.Invariants != "" {
+		if _, err := readInvariants(c.Invariants); err != nil {
+			return err
+		}
+		args = []string{"--invariants", c.Invariants}
 	}
 	files := c.Files
 	if len(files) == 0 {
@@ -42,7 +56,7 @@ func (c *checkCommand) Run(e *env) error {
 	}
 	bad := 0
 	for _, file := range files {
-		findings, err := checkApart(e, file)
+		findings, err := checkApart(e, file, args...)
 		if err != nil {
 			return err
 		}
@@ -62,7 +76,10 @@ func (c *checkCommand) Run(e *env) error {
 }
 
 func (c *checkCommand) runHere(e *env) error {
-	findings := checkFile(c.Files[0])
+	findings, err := c.findings(e)
+	if err != nil {
+		return err
+	}
 	for _, finding := range findings {
 		fmt.Fprintln(e.stdout, finding)
 	}
@@ -72,16 +89,30 @@ func (c *checkCommand) runHere(e *env) error {
 	return nil
 }
 
-// checkApart runs checkFile in a process of its own. bbolt takes a file for
+// findings returns what is wrong with the file, by the kind of check asked for.
+func (c *checkCommand) findings(e *env) ([]error, error) {
+	if c.Invariants == "" {
+		return checkFile(c.Files[0]), nil
+	}
+	invariants, err := readInvariants(c.Invariants)
+	if err != nil {
+		return nil, err
+	}
+	return examine(c.Files[0], func(file string) ([]error, error) {
+		return checkInvariants(e.ctx, file, invariants)
+	}), nil
+}
+
+// checkApart runs a check of a file in a process of its own. bbolt takes a file for
 // sound and ends the process, from goroutines that nobody can recover, where
 // its pages make no sense.
-func checkApart(e *env, file string) ([]string, error) {
+func checkApart(e *env, file string, args ...string) ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	var stdout, stderr strings.Builder
-	cmd := exec.CommandContext(e.ctx, self, "check", "--here", file)
+	cmd := exec.CommandContext(e.ctx, self, append([]string{"check", "--here", file}, args...)...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err = cmd.Run()
 	findings := strings.Split(strings.TrimSpace(stdout.String()), "\n")
@@ -112,8 +143,12 @@ func databases(dir string) ([]string, error) {
 	return files, err
 }
 
-// checkFile returns what is wrong with a file. It does not create or change one.
-func checkFile(file string) []error {
+// checkFile returns what is wrong with a file.
+func checkFile(file string) []error { return examine(file, store.CheckFile) }
+
+// examine returns what check finds wrong with a file, or why it cannot look at
+// it. It does not create or change one.
+func examine(file string, check func(file string) ([]error, error)) []error {
 	info, err := os.Stat(file)
 	if err != nil {
 		return []error{errors.Unwrap(err)} // without the name
@@ -121,7 +156,7 @@ func checkFile(file string) []error {
 	if info.Size() == 0 {
 		return []error{errors.New("empty file: not a Dogwood database")}
 	}
-	findings, err := store.CheckFile(file)
+	findings, err := check(file)
 	if err != nil {
 		return append(findings, explainOpen(err))
 	}

@@ -18,6 +18,7 @@ var layers = map[string][]string{
 	"sync/wire":                    {},
 	"tree":                         {},
 	"tree/store":                   {"tree"},
+	"tree/invariant":               {"tree"},
 	"tree/store/disktest":          {},
 	"rules":                        {"tree", "rules/lang"},
 	"rules/lang":                   {},
@@ -30,7 +31,7 @@ var layers = map[string][]string{
 	"rules/rulesgen":               {"rules", "rules/jsonc", "rules/lang", "rules/rulestest", "tree"},
 	"rules/rulesdiff":              {"rules", "rules/rulesgen", "rules/rulestest", "tree"},
 	"rules/rulesmutate":            {"rules", "rules/jsonc", "rules/lang", "rules/rulesgen", "rules/rulestest", "tree"},
-	"rules/rulestest":              {"rules", "rules/lang", "rules/jsonc", "rules/explain", "tree"},
+	"rules/rulestest":              {"rules", "rules/lang", "rules/jsonc", "rules/explain", "tree", "tree/invariant"},
 	"sync":                         {"tree", "tree/store", "rules", "rules/lang", "sync/wire", "sync/histogram"},
 	"sdk-go":                       {"tree", "sync/wire", "sdk-go/internal/replica"},
 	"sdk-go/embed":                 {"sdk-go", "sync", "sync/wire", "rules", "tree"},
@@ -44,7 +45,7 @@ var layers = map[string][]string{
 	"server/servertest/faultproxy": {},
 	"server/consistency":           {},
 	"server/servertest":            {"server", "server/auth", "sync", "sync/wire", "rules", "tree/store", "tree"},
-	"cmd/dogwood":                  {"bench", "bench/bare", "server", "server/auth", "sync", "sync/wire", "rules", "rules/coverage", "rules/rulesdiff", "rules/lang", "rules/explain", "rules/jsonc", "rules/rulesfmt", "rules/ruleslint", "rules/rulesmutate", "rules/rulestest", "tree/store", "tree"},
+	"cmd/dogwood":                  {"bench", "bench/bare", "server", "server/auth", "sync", "sync/wire", "rules", "rules/coverage", "rules/rulesdiff", "rules/lang", "rules/explain", "rules/jsonc", "rules/rulesfmt", "rules/ruleslint", "rules/rulesmutate", "rules/rulestest", "tree/store", "tree/invariant", "tree"},
 }
 
 func TestImports(t *testing.T) {

@@ -92,3 +92,12 @@ func parseUpdate(base tree.Path, values string) (tree.Update, error) {
 	}
 	return u, nil
 }
+
+// clean returns the path that a text names, the root if it names none.
+func clean(s string) tree.Path {
+	p, err := tree.ParsePath(s)
+	if err != nil {
+		return tree.Root
+	}
+	return p
+}

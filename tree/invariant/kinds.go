@@ -1,0 +1,241 @@
+package invariant
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A kind is one sort of invariant.
+type kind struct {
+	needs, may []string // names in the definition
+	valid      func(*definition) error
+	check      func(*definition, *scan) error
+}
+
+// kinds has all of them; the package comment says what they mean.
+var kinds = map[string]kind{
+	"inverse": {
+		needs: []string{"a", "b"},
+		valid: func(d *definition) error {
+			return errors.Join(looksUp(d.A, d.B), looksUp(d.B, d.A))
+		},
+		check: func(d *definition, s *scan) error {
+			if err := s.implies(d.A, d.B); err != nil {
+				return err
+			}
+			return s.implies(d.B, d.A)
+		},
+	},
+	"ref": {
+		needs: []string{"from", "to"},
+		valid: onePath,
+		check: func(d *definition, s *scan) error { return s.implies(d.From, d.To...) },
+	},
+	"refValue": {
+		needs: []string{"from", "to"}, may: []string{"lower"},
+		valid: onePath,
+		check: (*definition).refValue,
+	},
+	"equal": {
+		needs: []string{"a", "b"}, may: []string{"ifExists"},
+		valid: func(d *definition) error { return looksUp(d.A, d.B) },
+		check: (*definition).equal,
+	},
+	"excludes": {
+		needs: []string{"a", "b"},
+		valid: func(d *definition) error { return looksUp(d.A, d.B) },
+		check: (*definition).excludes,
+	},
+	"count": {
+		needs: []string{"counter", "over"}, may: []string{"where"},
+		valid: (*definition).validCount,
+		check: (*definition).count,
+	},
+	"atLeast": {
+		needs: []string{"counter", "each"},
+		valid: func(d *definition) error { return looksUp(d.Each, d.Counter) },
+		check: (*definition).atLeast,
+	},
+	"max": {
+		needs: []string{"over", "limit"},
+		valid: func(d *definition) error { return d.Over.searched() },
+		check: (*definition).max,
+	},
+	"required": {
+		needs: []string{"each", "fields"},
+		valid: func(d *definition) error {
+			if len(d.Fields) == 0 {
+				return errors.New("no fields")
+			}
+			return d.Each.searched()
+		},
+		check: (*definition).required,
+	},
+	"fan": {
+		needs: []string{"each", "to"},
+		valid: func(d *definition) error {
+			if len(d.To) == 0 {
+				return errors.New("no path in to")
+			}
+			return looksUp(d.Each, d.To...)
+		},
+		check: func(d *definition, s *scan) error { return s.implies(d.Each, d.To...) },
+	},
+	"varEquals": {
+		needs: []string{"from", "path", "var"},
+		valid: func(d *definition) error {
+			if !d.From.binds(d.Var) {
+				return fmt.Errorf("%s is not in %q", d.Var, d.From.text)
+			}
+			return looksUp(d.From, d.Path)
+		},
+		check: (*definition).varEquals,
+	},
+}
+
+// looksUp returns what is wrong with a pattern that is searched, and others that
+// are filled by what it finds.
+func looksUp(from pattern, to ...pattern) error {
+	if err := from.searched(); err != nil {
+		return err
+	}
+	for _, p := range to {
+		if err := p.filledBy(from); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func onePath(d *definition) error {
+	if len(d.To) != 1 {
+		return errors.New("one path in to is expected")
+	}
+	return looksUp(d.From, d.To...)
+}
+
+// implies reports each node that fits from without one at each of to.
+func (s *scan) implies(from pattern, to ...pattern) error {
+	return s.each(from, nil, func(m match) error {
+		for _, p := range to {
+			exists, text, err := m.there(p)
+			if err != nil {
+				return err
+			}
+			if !exists {
+				s.broken(m.path, "%s exists and %s does not", m.path, text)
+			}
+		}
+		return nil
+	})
+}
+
+func (d *definition) refValue(s *scan) error {
+	return s.each(d.From, nil, func(m match) error {
+		exists, text, err := m.thereAs(d.To[0], lower(d.Lower))
+		if err != nil || exists {
+			return err
+		}
+		v, err := s.value(m.path)
+		if err == nil {
+			s.broken(m.path, "%s is %s and there is no %s", m.path, v, text)
+		}
+		return err
+	})
+}
+
+func (d *definition) equal(s *scan) error {
+	return s.each(d.A, nil, func(m match) error {
+		exists, text, err := m.there(d.B)
+		if err != nil || !exists && d.IfExists {
+			return err
+		}
+		if exists {
+			return s.same(m.path, tree.MustParsePath(text))
+		}
+		v, err := s.value(m.path)
+		if err == nil {
+			s.broken(m.path, "%s is %s and %s is null", m.path, v, text)
+		}
+		return err
+	})
+}
+
+// same reports two nodes that are not equal, by the first place where they differ.
+func (s *scan) same(a, b tree.Path) error {
+	d, err := s.compare(a, b)
+	if d != nil {
+		s.broken(d.a, "%s is %s and %s is %s", d.a, d.av, d.b, d.bv)
+	}
+	return err
+}
+
+func (d *definition) excludes(s *scan) error {
+	return s.each(d.A, nil, func(m match) error {
+		exists, text, err := m.there(d.B)
+		if exists {
+			s.broken(m.path, "%s and %s both exist", m.path, text)
+		}
+		return err
+	})
+}
+
+func (d *definition) atLeast(s *scan) error {
+	return s.each(d.Each, nil, func(m match) error {
+		is, text, err := m.valueAt(d.Counter)
+		if err != nil {
+			return err
+		}
+		v, err := s.value(m.path)
+		if err == nil && (v.isObject || is.isObject || tree.CompareValues(is.leaf, v.leaf) < 0) {
+			s.broken(m.path, "%s is %s and %s is %s", text, is, m.path, v)
+		}
+		return err
+	})
+}
+
+func (d *definition) max(s *scan) error {
+	return s.each(d.Over, nil, func(m match) error {
+		n := 0
+		for _, err := range s.r.Keys(m.path) {
+			if err == nil {
+				err = s.ctx.Err()
+			}
+			if err != nil {
+				return err
+			}
+			n++
+		}
+		if n > d.Limit {
+			s.broken(m.path, "%s has %d children, %d are allowed", m.path, n, d.Limit)
+		}
+		return nil
+	})
+}
+
+func (d *definition) required(s *scan) error {
+	return s.each(d.Each, nil, func(m match) error {
+		for _, f := range d.Fields {
+			exists, err := s.r.Has(m.path.Join(f.Path))
+			if err != nil {
+				return err
+			}
+			if !exists {
+				s.broken(m.path, "%s has no %s", m.path, f.Clean())
+			}
+		}
+		return nil
+	})
+}
+
+func (d *definition) varEquals(s *scan) error {
+	return s.each(d.From, nil, func(m match) error {
+		is, text, err := m.valueAt(d.Path)
+		if key, _ := m.key(d.Var); err == nil && is.leaf != tree.String(key) {
+			s.broken(m.path, "%s exists and %s is %s, not %s", m.path, text, is, tree.String(key).JSON())
+		}
+		return err
+	})
+}

@@ -1,0 +1,165 @@
+package invariant
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A definition is an invariant as it stands in a file, with its patterns parsed.
+type definition struct {
+	A, B     pattern
+	From     pattern
+	To       patterns
+	Each     pattern
+	Path     pattern
+	Var      string
+	Fields   []fieldPath
+	Counter  pattern
+	Over     pattern
+	Limit    int
+	Where    *where
+	IfExists bool
+	Lower    bool
+}
+
+// A where chooses among the nodes that are counted.
+type where struct {
+	Child     fieldPath
+	EqualsVar string
+}
+
+// A fieldPath is a path below a matched node.
+type fieldPath struct{ tree.Path }
+
+// UnmarshalJSON reads the path.
+func (p *fieldPath) UnmarshalJSON(text []byte) (err error) {
+	var s string
+	if err = json.Unmarshal(text, &s); err != nil {
+		return errors.New("a field is a text")
+	}
+	if p.Path, err = tree.ParsePath(s); err != nil || p.IsRoot() {
+		return fmt.Errorf("%q is no path", s)
+	}
+	return nil
+}
+
+// Parse reads an invariant: {"id": "C2", "kind": "ref", "from": "members/$r/$u",
+// "to": "rooms/$r", "text": "no member list without room"}. What its kind does not
+// know or need is an error, since it is most often a misspelt name.
+func Parse(text []byte) (*Invariant, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil || fields == nil {
+		return nil, errors.New("an invariant is an object")
+	}
+	v := new(Invariant)
+	if err := v.decode(text); err != nil {
+		return nil, fmt.Errorf("invariant %s: %w", v.ID, err)
+	}
+	if v.ID == "" {
+		return nil, errors.New("an invariant has no id")
+	}
+	if err := v.validate(fields); err != nil {
+		return nil, fmt.Errorf("invariant %s: %w", v.ID, err)
+	}
+	return v, nil
+}
+
+// decode reads the names first, so that what is wrong with the rest can be told
+// of an invariant.
+func (v *Invariant) decode(text []byte) error {
+	var head struct{ ID, Kind, Text string }
+	if err := json.Unmarshal(text, &head); err != nil {
+		return errors.New("id, kind and text are texts")
+	}
+	v.ID, v.Kind, v.Text = head.ID, head.Kind, head.Text
+	if _, known := kinds[v.Kind]; !known {
+		return fmt.Errorf("unknown kind %q", v.Kind)
+	}
+	if err := json.Unmarshal(text, &v.definition); err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
+
+// validate looks whether the invariant has what its kind needs, nothing else, and
+// patterns that can be filled.
+func (v *Invariant) validate(fields map[string]json.RawMessage) error {
+	k := kinds[v.Kind]
+	for _, name := range k.needs {
+		if _, given := fields[name]; !given {
+			return fmt.Errorf("%s needs %q", v.Kind, name)
+		}
+	}
+	for name := range fields {
+		if name != "id" && name != "kind" && name != "text" && !slices.Contains(k.needs, name) && !slices.Contains(k.may, name) {
+			return fmt.Errorf("%s has no %q", v.Kind, name)
+		}
+	}
+	return k.valid(&v.definition)
+}
+
+// Bounds of a file.
+const (
+	maxFile       = 64 << 20 // bytes; a file of operations is one, too
+	maxInvariants = 1000
+)
+
+// Read reads a file of invariants: an object with the list "invariants", whatever
+// else there is in it, such as the operations of a model.
+func Read(r io.Reader) ([]*Invariant, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("more than %d bytes", maxFile)
+	}
+	var file struct{ Invariants []json.RawMessage }
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, at(text, err)
+	}
+	return parseAll(file.Invariants)
+}
+
+func parseAll(texts []json.RawMessage) ([]*Invariant, error) {
+	switch {
+	case len(texts) == 0:
+		return nil, errors.New(`no list "invariants", or an empty one`)
+	case len(texts) > maxInvariants:
+		return nil, fmt.Errorf("more than %d invariants", maxInvariants)
+	}
+	list := make([]*Invariant, 0, len(texts))
+	ids := make(map[string]bool)
+	for _, text := range texts {
+		v, err := Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		if ids[v.ID] {
+			return nil, fmt.Errorf("two invariants have the id %s", v.ID)
+		}
+		ids[v.ID] = true
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+// at says in which line of a text an error of encoding/json is.
+func at(text []byte, err error) error {
+	offset := int64(0)
+	if e := (*json.SyntaxError)(nil); errors.As(err, &e) {
+		offset = e.Offset
+	}
+	if e := (*json.UnmarshalTypeError)(nil); errors.As(err, &e) {
+		offset = e.Offset
+	}
+	line := 1 + bytes.Count(text[:min(offset, int64(len(text)))], []byte("\n"))
+	return fmt.Errorf("line %d: %s", line, strings.TrimPrefix(err.Error(), "json: "))
+}
