@@ -20,6 +20,7 @@ const (
 type Request struct {
 	Op     Op
 	Auth   Auth
+	Origin *Origin              // what it came with; rules cannot see it; nil: unknown
 	Path   tree.Path            // what a read reads
 	Query  tree.Query           // of a read
 	Plain  bool                 // a read without query parameters
@@ -27,6 +28,13 @@ type Request struct {
 	Data   tree.Reader          // the tree before the operation
 	Now    time.Time            // what server timestamps of the operation resolve to
 	Reads  *Reads               // if set, what an allowed read depends on is noted there
+}
+
+// An Origin names what an operation came with as logs do, by the one of the names
+// that there is.
+type Origin struct {
+	Request    string // id of an HTTP request
+	Connection string // name of a realtime connection
 }
 
 // A Decision is the answer to a request.

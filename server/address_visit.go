@@ -129,8 +129,9 @@ type visit struct {
 // errTooMany is what an address is told that has or does too much.
 var errTooMany = &statusError{http.StatusTooManyRequests, textTooMany}
 
-// enter begins a visit. It must be left, whatever enter returns.
-func (t *accounts) enter(r *http.Request) (*visit, error) {
+// enter begins a visit. It must be left, whatever enter returns. A probe is not
+// refused: who asks for the health of the server would take that for an answer.
+func (t *accounts) enter(r *http.Request, probe bool) (*visit, error) {
 	v := &visit{accounts: t}
 	l, _ := r.Context().Value(linkKey{}).(*link)
 	if l != nil && !l.asked.Load() {
@@ -143,6 +144,9 @@ func (t *accounts) enter(r *http.Request) (*visit, error) {
 		v.own, v.account = true, t.hold(t.proxies.client(l.peer, r.Header))
 	default:
 		v.surplus, v.account = l.surplus, t.again(l.account)
+	}
+	if probe {
+		return v, nil
 	}
 	return v, v.admit()
 }
@@ -221,13 +225,9 @@ func (q *request) countFor(a *account) {
 }
 
 // tooMany answers a request that was not admitted, in the form of its route.
-func (q *request) tooMany(rt *route, v *visit) {
-	h := q.w.Header()
-	if v.surplus {
-		h.Set("Connection", "close")
-	}
+func (q *request) tooMany(rt *route) {
 	if rt.raw == nil {
-		setCommonHeaders(h, q.r)
+		setCommonHeaders(q.w.Header(), q.r)
 		q.send(q.failure(errTooMany))
 		return
 	}

@@ -7,7 +7,7 @@ import "net/http"
 const (
 	corsMethods = "GET, PUT, PATCH, POST, DELETE, OPTIONS, HEAD"
 	corsHeaders = "Authorization, Content-Type, X-Firebase-ETag, If-Match, If-None-Match, X-HTTP-Method-Override, X-Firebase-AppCheck, X-Client-Version"
-	corsExposed = "ETag, X-Firebase-Auth-Debug"
+	corsExposed = "ETag, X-Firebase-Auth-Debug, " + headerRequestID
 	corsMaxAge  = "3600"
 )
 

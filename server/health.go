@@ -15,6 +15,10 @@ const (
 	pathReady  = "/readyz"  // it can do its work
 )
 
+// isProbe reports whether requests that match a pattern ask for the health of the
+// server. Bounds of rates do not hold for them; their answers cost next to nothing.
+func isProbe(pattern string) bool { return pattern == pathHealth || pattern == pathReady }
+
 // readyTimeout is how long a store that failed may take to be tried again.
 const readyTimeout = 2 * time.Second
 

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
@@ -45,6 +47,40 @@ func TestHealth(t *testing.T) {
 	if w := ts.operations("GET", pathReady); w.Code != 503 {
 		t.Errorf("operations, while it stops: %d", w.Code)
 	}
+}
+
+// Whoever asks for the health of the server is not told that it asks too much, from a
+// connection too many or behind a proxy either.
+func TestProbesAreNotBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := townTest(t, AddressLimits{
+			Connections: 1, RequestRate: 1, RequestBurst: 1,
+			TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+		})
+		defer tn.shutdown()
+		held, err := tn.dialFrom(t.Context(), "198.51.100.1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer held.Close()
+		for _, c := range []struct {
+			name, peer string
+			header     http.Header
+			surplus    bool
+		}{
+			{"one connection too many", "198.51.100.1", nil, true},
+			{"behind a proxy", "10.0.0.1", http.Header{headerForwardedFor: {"198.51.100.1"}}, false},
+		} {
+			ts := tn.at(c.peer)
+			ts.do(call{"GET", "/a.json", c.header, noBody})
+			wantTooMany(t, c.name, ts.do(call{"GET", "/a.json", c.header, noBody}))
+			for _, path := range []string{pathHealth, pathReady} {
+				if r := ts.do(call{"GET", path, c.header, noBody}); r.StatusCode != 200 || c.surplus != r.Close {
+					t.Errorf("%s, GET %s: %d, closed %t, want 200", c.name, path, r.StatusCode, r.Close)
+				}
+			}
+		}
+	})
 }
 
 // A database whose store fails makes the server not ready, and nobody is told more.

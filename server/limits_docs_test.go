@@ -35,7 +35,9 @@ func TestLimitsAreDocumented(t *testing.T) {
 		"| long-polling connections | " + thousands(maxPolls),
 		"| databases that are made on first use | " + thousands(l.MaxNamespaces),
 		fmt.Sprintf("| a compressed body | %d times what was sent, beyond %s", maxExpansion, mib(freeExpansion)),
-		fmt.Sprintf("| a request line | %d KiB, and %d KiB of headers", l.MaxURLBytes>>10, maxHeaderBytes>>10),
+		fmt.Sprintf("| a request line | %d KiB |", l.MaxURLBytes>>10),
+		fmt.Sprintf("| a request line and headers together | %d KiB", (l.MaxURLBytes+maxHeaderBytes)>>10),
+		fmt.Sprintf("| %d; %d of the administrators of one database; %d is kept", maxFeeds, maxFeedsOf, reservedFeeds),
 		fmt.Sprintf("| imports; exports and backups | %d; %d", maxBulk, maxBulk),
 		fmt.Sprintf("| %d; %d bytes; %s |", tree.MaxDepth, tree.MaxKeyBytes, mib(tree.MaxStringBytes)),
 		"or the headers of a request | " + seconds(headerTimeout),
@@ -55,7 +57,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		metrics.AddressAnswers, metrics.AddressPolls, metrics.Connections, metrics.RealtimeConnections,
 		metrics.Polls, metrics.SessionRequests, metrics.MessageSize, metrics.BodySize, metrics.BodyExpansion,
 		metrics.Bodies, metrics.Answers, metrics.SlowHeaders, metrics.SlowBody, metrics.SlowConsumer,
-		metrics.Silent, metrics.Bulk, metrics.Namespaces,
+		metrics.Silent, metrics.Bulk, metrics.Namespaces, metrics.Profiles,
 	} {
 		if !strings.Contains(docs, "`"+r.String()+"`") {
 			t.Errorf("docs/limits.md lacks the reason %s", r)

@@ -183,6 +183,23 @@ func TestHugeURLs(t *testing.T) {
 	}
 }
 
+// Headers may be as long as the request line and they together, and no longer.
+func TestHugeHeaders(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	const most = 128<<10 + maxHeaderBytes
+	for _, c := range []struct{ line, headers, status int }{
+		{0, most - 1<<10, 200},
+		{0, most + 8<<10, 431},
+		{100 << 10, 91 << 10, 200},
+		{100 << 10, 100 << 10, 431},
+	} {
+		h := http.Header{"X-Pad": {strings.Repeat("x", c.headers)}}
+		if r := ts.do(call{"GET", "/a.json?x=" + strings.Repeat("y", c.line), h, noBody}); r.StatusCode != c.status {
+			t.Errorf("a line of %d bytes and headers of %d: %d, want %d", c.line, c.headers, r.StatusCode, c.status)
+		}
+	}
+}
+
 // What can't be stored is refused with a reason, and nothing is stored.
 func TestHostileBodies(t *testing.T) {
 	ts := serveTest(t, Options{Dev: true})

@@ -62,7 +62,7 @@ func (o *observed) end() {
 		return
 	}
 	path := o.r.URL.EscapedPath() // not the query, which may have credentials
-	o.s.log.LogAttrs(ctx, level, "request",
+	attrs := []slog.Attr{
 		slog.String("request", requestOf(o)),
 		slog.String("method", o.r.Method),
 		slog.String("path", path[:min(len(path), maxLoggedPath)]),
@@ -71,7 +71,8 @@ func (o *observed) end() {
 		slog.Duration("took", took),
 		slog.Int("in", o.in),
 		slog.Int("out", o.out),
-		slog.String("remote", o.r.RemoteAddr))
+	}
+	o.s.log.LogAttrs(ctx, level, "request", append(attrs, o.s.accounts.proxies.remoteOf(o.r).attrs()...)...)
 }
 
 // is says what the request is for.
@@ -95,7 +96,7 @@ func kindOf(pattern, method string) metrics.Kind {
 		return metrics.Management
 	case pattern == "/token":
 		return metrics.Token
-	case pattern == pathHealth, pattern == pathReady, pattern == pathMetrics:
+	case isProbe(pattern), pattern == pathMetrics:
 		return metrics.Health
 	case pattern != "*.json":
 		return metrics.Other

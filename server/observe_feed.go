@@ -7,10 +7,6 @@ import (
 	"github.com/dogwooddb/dogwood/server/metrics"
 )
 
-// maxFeeds bounds the profiles and the views of dogwood top at a time: each is told
-// all operations.
-const maxFeeds = 8
-
 // Paths of the feeds.
 const (
 	pathProfile = "/.settings/profile.json"
@@ -28,11 +24,12 @@ func feed[T any](q *request, due <-chan T, begin func() (end func()), next func(
 		return answer{status: http.StatusOK, kind: typeEvents}, nil
 	}
 	s := q.s
-	if err := take(s.feeds); err != nil {
+	leave, err := s.feeds.enter(s.feedShare(q))
+	if err != nil {
 		s.metrics.Refused.Add(metrics.Profiles)
 		return answer{}, err
 	}
-	defer give(s.feeds)
+	defer leave()
 	defer s.metrics.EventStreams.Open()()
 	defer begin()()
 	h := q.w.Header()

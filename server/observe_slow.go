@@ -20,6 +20,7 @@ const slowShown = 10
 type SlowClient struct {
 	Connection string `json:"connection"` // as in the log
 	Remote     string `json:"remote"`
+	Via        string `json:"via,omitempty"` // proxy that tells that this is the address
 	Namespace  string `json:"namespace"`
 	Transport  string `json:"transport"`
 	Bytes      int    `json:"bytes"`
@@ -39,7 +40,8 @@ func (s *streams) add(q *request, out *dsync.Outbox) (remove func()) {
 	if s.open == nil {
 		s.open = make(map[*dsync.Outbox]SlowClient)
 	}
-	s.open[out] = SlowClient{Connection: requestOf(q.w), Remote: q.r.RemoteAddr, Namespace: q.ns, Transport: "event_stream"}
+	from := q.s.accounts.proxies.remoteOf(q.r)
+	s.open[out] = SlowClient{Connection: requestOf(q.w), Remote: from.addr, Via: from.via, Namespace: q.ns, Transport: "event_stream"}
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -93,5 +95,5 @@ func (c *conn) described() SlowClient {
 	if poll, sock := c.transports(); poll != nil && sock == nil {
 		transport = "long_poll"
 	}
-	return SlowClient{Connection: c.name, Remote: c.remote, Namespace: c.ns, Transport: transport}
+	return SlowClient{Connection: c.name, Remote: c.remote.addr, Via: c.remote.via, Namespace: c.ns, Transport: transport}
 }

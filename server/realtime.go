@@ -86,7 +86,7 @@ func (rt *realtime) open(r *http.Request) (*conn, error) {
 		return nil, errTooFast
 	}
 	c := newConn(rt, ns, db, v.account)
-	c.remote = r.RemoteAddr
+	c.remote = rt.s.accounts.proxies.remoteOf(r)
 	if err := rt.add(c); err != nil {
 		c.close(goingAway)
 		return nil, err

@@ -18,7 +18,7 @@ type conn struct {
 	rt      *realtime
 	id      string // the hello's s; a secret, since it can end (ls) and take over (s) the conn
 	name    string // in logs, and for administrators
-	remote  string // its address
+	remote  remote
 	ns      string
 	out     *dsync.Outbox
 	session *dsync.Session

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dogwooddb/dogwood/rules"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -99,6 +100,7 @@ func (q *request) openDatabase() (err error) {
 
 func (q *request) identify() (err error) {
 	q.id, err = q.s.identify(q.r.Header, q.params, q.ns)
+	q.id.Origin = &rules.Origin{Request: requestOf(q.w)}
 	q.debug()
 	return err
 }

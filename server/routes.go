@@ -82,10 +82,13 @@ func (s *Server) serve(w *observed, r *http.Request) {
 	defer q.release()
 	rt := s.routeOf(q.path)
 	w.is(rt.pattern, q.method)
-	v, err := s.accounts.enter(r)
+	v, err := s.accounts.enter(r, isProbe(rt.pattern))
 	defer v.leave()
+	if v.surplus {
+		w.Header().Set("Connection", "close")
+	}
 	if err != nil {
-		q.tooMany(rt, v)
+		q.tooMany(rt)
 		return
 	}
 	if rt.raw != nil {

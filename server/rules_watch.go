@@ -110,6 +110,7 @@ func (w *rulesWatch) report(rs *rules.Ruleset, q *rules.Request, t *rules.Trace)
 		outcome = s.Outcome
 	}
 	args := []any{"decision", id, "namespace", w.ns, "operation", r.Operation, "uid", q.Auth.UID, "rule", r.Rule, "outcome", outcome}
+	args = append(args, originArgs(q.Origin)...)
 	var full string
 	if w.log.Enabled(context.Background(), slog.LevelDebug) {
 		var b strings.Builder
@@ -138,7 +139,21 @@ func (w *rulesWatch) reportBriefly(q *rules.Request, d rules.Decision) {
 		return
 	}
 	args := []any{"decision", rand.Text()[:12], "namespace", w.ns, "operation", "update", "paths", n, "uid", uid, "rule", d.Rule}
+	args = append(args, originArgs(q.Origin)...)
 	w.reports.add(func() { w.log.Info("operation denied", args...) })
+}
+
+// originArgs names what an operation came with in the log, as other lines about it do.
+func originArgs(o *rules.Origin) []any {
+	switch {
+	case o == nil:
+		return nil
+	case o.Request != "":
+		return []any{"request", o.Request}
+	case o.Connection != "":
+		return []any{"connection", o.Connection}
+	}
+	return nil
 }
 
 // leftOut reports how many reports were left out.

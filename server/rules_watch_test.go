@@ -109,21 +109,46 @@ func TestDeniedLog(t *testing.T) {
 			Namespaces: []string{"shop"}, AdminSecrets: []string{"sesame"}, Rules: parseRules(t, `{"rules":{"$a":{".write":"newData.val() == 'x'"}}}`),
 			Log: slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: c.level})),
 		})
-		if r := ts.do(call{"PUT", "/a.json", nil, `"secret"`}); r.StatusCode != 401 || r.body != errorBody(textDenied) {
+		if r := ts.do(call{"PUT", "/a.json", http.Header{headerRequestID: {"seven"}}, `"secret"`}); r.StatusCode != 401 || r.body != errorBody(textDenied) {
 			t.Errorf("PUT: %d %s", r.StatusCode, r.body)
 		}
 		ts.spaces.reports.close()
-		var line struct{ Msg, Decision, Namespace, Operation, Rule, Outcome string }
+		var line struct{ Msg, Decision, Namespace, Operation, Rule, Outcome, Request string }
 		first := deniedLine(out)
 		if err := json.Unmarshal([]byte(first), &line); err != nil {
 			t.Fatalf("log %q: %v", out, err)
 		}
-		if line.Msg != "operation denied" || line.Decision == "" || line.Namespace != "shop" || line.Operation != "write /a" || line.Rule != "/$a/.write" || line.Outcome != "false" {
+		if line.Msg != "operation denied" || line.Decision == "" || line.Namespace != "shop" || line.Operation != "write /a" || line.Rule != "/$a/.write" || line.Outcome != "false" || line.Request != "seven" {
 			t.Errorf("log: %s", first)
 		}
 		if strings.Contains(out.String(), "secret") != c.values {
 			t.Errorf("at level %s the log is\n%s", c.level, out)
 		}
+	}
+}
+
+// What a realtime connection is denied is logged with its name, signed in or not.
+func TestDeniedLogOfConnections(t *testing.T) {
+	for _, uid := range []string{"", "ana"} {
+		t.Run("as "+uid, func(t *testing.T) {
+			out := new(console)
+			n := onSocket(t, Options{Dev: true, Rules: parseRules(t, membersOnly), Log: slog.New(slog.NewJSONHandler(out, nil))})
+			c := n.connect("")
+			if uid != "" {
+				c.do("auth", `{"cred":"`+unsigned(`{"sub":"`+uid+`"}`)+`"}`)
+			}
+			c.request("q", `{"p":"/rooms/r1","h":""}`)
+			c.next()
+			n.spaces.reports.close()
+			var line struct{ UID, Connection string }
+			first := deniedLine(out)
+			if err := json.Unmarshal([]byte(first), &line); err != nil {
+				t.Fatalf("log %q: %v", out, err)
+			}
+			if line.UID != uid || line.Connection != "c1" {
+				t.Errorf("log: %s", first)
+			}
+		})
 	}
 }
 
@@ -227,12 +252,13 @@ func TestWideUpdatesLog(t *testing.T) {
 	ts.spaces.reports.close()
 	var line struct {
 		Msg, Decision, Namespace, Operation, Rule string
+		Request                                   string
 		Paths                                     int
 	}
 	if err := json.Unmarshal([]byte(deniedLine(out)), &line); err != nil {
 		t.Fatalf("log %q: %v", out, err)
 	}
-	if line.Msg != "operation denied" || line.Decision == "" || line.Namespace != "shop" || line.Operation != "update" || line.Paths != 300 || line.Rule != "/b/.write" {
+	if line.Msg != "operation denied" || line.Decision == "" || line.Namespace != "shop" || line.Operation != "update" || line.Paths != 300 || line.Rule != "/b/.write" || line.Request == "" {
 		t.Errorf("log: %s", out)
 	}
 	if strings.Contains(out.String(), "secret") {

@@ -82,7 +82,7 @@ type Server struct {
 	accounts *accounts // what addresses have and do
 	links    *links    // connections that are open
 	metrics  *metrics.Metrics
-	feeds    chan struct{} // holds an element for each profile and dogwood top
+	feeds    feeds
 	streams  streams
 
 	stopping chan struct{} // closed when event streams and sockets must end
@@ -109,7 +109,6 @@ func New(o Options) (*Server, error) {
 		exports:  make(chan struct{}, maxBulk),
 		stopping: make(chan struct{}),
 		metrics:  counts,
-		feeds:    make(chan struct{}, maxFeeds),
 	}
 	spaces, err := newNamespaces(o)
 	if err != nil {

@@ -8,6 +8,10 @@ type Caller struct {
 	Auth  rules.Auth
 	Admin bool // the rules do not apply
 
+	// Origin is what the operation came with, for an Observer; nil: unknown. A Session
+	// sets it to its own name.
+	Origin *rules.Origin
+
 	// Trace, unless it is nil, is told how each decision for the caller came about,
 	// of a listen the first one. As with an Observer, deciding then costs several
 	// times as much. It must not block and not call the Database.

@@ -85,7 +85,7 @@ func (d *Database) authorize(ctx context.Context, rs *rules.Ruleset, c Caller, q
 	if c.Admin {
 		return nil
 	}
-	q.Auth = c.Auth
+	q.Auth, q.Origin = c.Auth, c.Origin
 	d.stats.decisions.Add(1)
 	decision, err := rs.Check(ctx, q)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -57,9 +58,10 @@ type Session struct {
 	id       string
 	name     string
 	out      *Outbox
+	origin   *rules.Origin
 	signIn   func(context.Context, Credential) (Caller, SignInInfo, error)
-	caller   Caller
-	signedIn bool // as caller
+	caller   Caller // with origin
+	signedIn bool   // as caller
 
 	listens   map[listenKey]*Listener // some of them may have ended by themselves
 	listening int                     // their size
@@ -83,10 +85,13 @@ type listenKey struct {
 
 // NewSession begins a session.
 func (d *Database) NewSession(o SessionOptions) *Session {
+	origin := &rules.Origin{Connection: o.Name}
 	s := &Session{
 		db:      d,
 		id:      o.ID,
 		name:    o.Name,
+		origin:  origin,
+		caller:  Caller{Origin: origin},
 		out:     o.Out,
 		signIn:  o.SignIn,
 		listens: make(map[listenKey]*Listener),
@@ -194,6 +199,7 @@ func (s *Session) authenticate(ctx context.Context, r wire.Request) error {
 // become changes who the client is and ends the listens that the new identity
 // does not allow.
 func (s *Session) become(c Caller) {
+	c.Origin = s.origin
 	s.caller = c
 	s.db.mu.Lock()
 	defer s.db.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -33,6 +34,7 @@ type opsFlags struct {
 // end. nil is one that does not.
 type opsListener struct {
 	addr     net.Addr
+	name     string // that --ops-addr has, "" for none
 	http     http.Server
 	requests chan struct{} // has an element for each one that is being answered
 	handler  atomic.Pointer[http.Handler]
@@ -62,7 +64,7 @@ func (f *opsFlags) listen(port int, log *slog.Logger) (*opsListener, error) {
 	if !isLoopback(hostOf(l.Addr())) {
 		log.Warn("others can reach metrics and pprof, which need no credentials", "addr", l.Addr().String())
 	}
-	o := &opsListener{addr: l.Addr(), requests: make(chan struct{}, maxOpsRequests), done: make(chan struct{})}
+	o := &opsListener{addr: l.Addr(), name: plainHost(addr), requests: make(chan struct{}, maxOpsRequests), done: make(chan struct{})}
 	o.http = http.Server{Handler: o, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 	go func() {
 		defer close(o.done)
@@ -92,9 +94,8 @@ func (o *opsListener) stop() {
 
 // ServeHTTP implements http.Handler.
 func (o *opsListener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if isLoopback(hostOf(o.addr)) && !isLoopback(hostname(r.Host)) {
-		// A page in a browser of this machine may have its own name point here.
-		http.Error(w, "ask by a loopback address, such as localhost", http.StatusForbidden)
+	if why := o.refuseHost(r.Host); why != "" {
+		http.Error(w, why, http.StatusForbidden)
 		return
 	}
 	select {
@@ -113,6 +114,32 @@ func (o *opsListener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.Error(w, "starting", http.StatusServiceUnavailable)
+}
+
+// refuseHost returns why requests with a Host header are not answered, "" if they
+// are: a page in a browser may have its own name point here, and browsers always send
+// the name. So it has to be one that no page can have.
+func (o *opsListener) refuseHost(hostport string) string {
+	host := plainHost(hostport)
+	switch local := isLoopback(hostOf(o.addr)); {
+	case isLoopback(host), o.name != "" && host == o.name:
+		return ""
+	case local:
+		return "ask by a loopback address, such as localhost"
+	case host == "" || net.ParseIP(host) != nil:
+		return ""
+	}
+	return "ask by an IP address, or by the name in --ops-addr"
+}
+
+// plainHost returns the host of a Host header as names are compared: without port,
+// brackets and final dot, in lower case.
+func plainHost(hostport string) string {
+	host := hostname(hostport)
+	if in, ok := strings.CutPrefix(host, "["); ok {
+		host = strings.TrimSuffix(in, "]")
+	}
+	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
 // line returns a text with the address in it, "" if there is none.

@@ -65,6 +65,36 @@ func TestOpsListener(t *testing.T) {
 	expect("/healthz", "localhost", 503, "too many")
 }
 
+// A page of the web, whose own name points at the listener, is not answered.
+func TestOpsHosts(t *testing.T) {
+	for _, c := range []struct {
+		addr, name string
+		hosts      map[string]bool
+	}{
+		{"127.0.0.1:9464", "127.0.0.1", map[string]bool{
+			"127.0.0.1": true, "127.0.0.1:9464": true, "localhost:1": true, "LOCALHOST": true, "localhost.": true, "LocalHost.:9464": true,
+			"[::1]": true, "[::1]:9464": true, "::1": true,
+			"": false, "evil.example": false, "localhost.evil.example": false, "10.0.0.1": false, "[2001:db8::1]": false,
+		}},
+		{"10.0.0.1:9464", "", map[string]bool{
+			"10.0.0.1:9464": true, "192.0.2.1": true, "[2001:db8::1]": true, "[2001:db8::1]:9464": true, "localhost": true, "": true,
+			"evil.example": false, "evil.example:9464": false, "10.0.0.1.evil.example": false,
+		}},
+		{"10.0.0.1:9464", "db.internal", map[string]bool{"DB.internal.:9464": true, "10.0.0.1": true, "evil.example": false, "x.db.internal": false}},
+	} {
+		addr, err := net.ResolveTCPAddr("tcp", c.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &opsListener{addr: addr, name: c.name}
+		for host, want := range c.hosts {
+			if why := o.refuseHost(host); (why == "") != want {
+				t.Errorf("at %s %s, the host %q: %q, want it to be answered: %t", c.addr, c.name, host, why, want)
+			}
+		}
+	}
+}
+
 func TestOpsAddress(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	if o, err := (&opsFlags{OpsAddr: "off"}).listen(0, log); o != nil || err != nil {

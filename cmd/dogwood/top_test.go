@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -55,5 +58,19 @@ func TestDrawTop(t *testing.T) {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q:\n%s", want, page)
 		}
+	}
+}
+
+// Who finds no place is told why.
+func TestTopIsFull(t *testing.T) {
+	full := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, `{"error":"8 profiles are running; there can be no more at a time."}`)
+	}))
+	defer full.Close()
+	c := newTestClient(t, clientFlags{URL: full.URL})
+	err := followTop(t.Context(), c, func([]byte, server.Top) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "8 profiles are running") {
+		t.Errorf("top ends with %v", err)
 	}
 }

@@ -68,7 +68,7 @@ var (
 	eventsQueued    = counter("events_delivered_total", "Events that were queued for listeners.", labelNamespace)
 	viewReloads     = counter("view_reloads_total", "Whole views that took the place of events.", labelNamespace)
 	overflows       = counter("outbox_overflows_total", "How often more waited for a client than it may have.", labelNamespace)
-	slowConsumers   = counter("slow_consumers_total", "Clients that were given up because too much waited for them.", labelNamespace)
+	slowConsumers   = counter("slow_consumers_total", "Clients that were given up because more waited for them than they may have; refused_total counts also those that took too long.", labelNamespace)
 	listens         = gauge("listens", "Listens that go on.", labelNamespace)
 	queuedWrites    = gauge("queued_writes", "Writes that wait for the committer.", labelNamespace)
 	queuedBytes     = gauge("queued_bytes", "Bytes of writes that wait for the committer.", labelNamespace)

@@ -1,0 +1,82 @@
+package server
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+
+	dsync "github.com/dogwooddb/dogwood/sync"
+)
+
+func TestRemoteOf(t *testing.T) {
+	p := proxies{[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, headerForwardedFor}
+	for _, c := range []struct {
+		name, peer, told string
+		want             remote
+	}{
+		{"no proxy", "198.51.100.1:5", "", remote{"198.51.100.1:5", ""}},
+		{"not a proxy", "198.51.100.1:5", "203.0.113.7", remote{"198.51.100.1:5", ""}},
+		{"a proxy", "10.0.0.1:5", "203.0.113.7", remote{"203.0.113.7", "10.0.0.1:5"}},
+		{"two proxies", "10.0.0.1:5", "203.0.113.7, 10.0.0.2", remote{"203.0.113.7", "10.0.0.1:5"}},
+		{"the proxy itself", "10.0.0.1:5", "", remote{"10.0.0.1:5", ""}},
+		{"a pipe", "pipe", "203.0.113.7", remote{"pipe", ""}},
+	} {
+		r := httptest.NewRequest("GET", "/a.json", nil)
+		r.RemoteAddr = c.peer
+		if c.told != "" {
+			r.Header.Set(headerForwardedFor, c.told)
+		}
+		if got := p.remoteOf(r); got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+// Behind a proxy, the log and dogwood top have the addresses of clients.
+func TestRemotesAreTold(t *testing.T) {
+	out := new(console)
+	n := onSocket(t, Options{
+		Dev:    true,
+		Log:    slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Limits: Limits{PerAddress: AddressLimits{TrustedProxies: Loopback()}},
+	})
+	forwarded := http.Header{headerForwardedFor: {"203.0.113.7"}}
+	ws, status := n.handshake(forwarded)
+	if status != 101 {
+		t.Fatalf("handshake: %d", status)
+	}
+	defer ws.Close()
+	r := httptest.NewRequest("GET", "/a.json?ns=test", nil)
+	r.RemoteAddr, r.Header = "127.0.0.1:7", forwarded
+	n.ServeHTTP(httptest.NewRecorder(), r)
+
+	found := map[string]bool{}
+	for text := range strings.Lines(out.String()) {
+		var line struct{ Msg, Remote, Via string }
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatal(err)
+		}
+		if line.Remote == "203.0.113.7" && strings.HasPrefix(line.Via, "127.0.0.1:") {
+			found[line.Msg] = true
+		}
+	}
+	if !found["request"] || !found["connection opened"] {
+		t.Errorf("the address of the client is in the lines %v of\n%s", found, out)
+	}
+	for _, c := range n.rt.all() {
+		if got := c.described(); got.Remote != "203.0.113.7" || !strings.HasPrefix(got.Via, "127.0.0.1:") {
+			t.Errorf("the connection is told as %+v", got)
+		}
+	}
+	var open streams
+	q := &request{s: n.Server, r: r, w: httptest.NewRecorder()}
+	o := dsync.NewOutbox(dsync.Realtime, 1<<10, func() {})
+	defer open.add(q, o)()
+	if got := open.all()[o]; got.Remote != "203.0.113.7" || got.Via != "127.0.0.1:7" {
+		t.Errorf("the event stream is told as %+v", got)
+	}
+}
