@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -110,7 +109,6 @@ func TestBatchAllocations(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			db := openTest(t, Options{File: filepath.Join(t.TempDir(), "db"), Store: store.Options{NoSync: true}})
 			stopCommitter(t, db)
-			db.batchTime = time.Minute // all of them share one commit
 			tasks, renew := c.tasks(t, n)
 			round := 0
 			next := func() { renew(round); round++ }

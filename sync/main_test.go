@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -18,7 +19,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // openTest opens a database that everybody may use and that is closed and
-// checked when the test ends. A zero Options is enough.
+// checked when the test ends. A zero Options is enough. Tasks that wait together
+// are one batch, however slow the machine is.
 func openTest(t testing.TB, o Options) *Database {
 	t.Helper()
 	if o.Rules == nil {
@@ -28,6 +30,7 @@ func openTest(t testing.TB, o Options) *Database {
 	if err != nil {
 		t.Fatal(err)
 	}
+	db.batchTime = time.Hour
 	t.Cleanup(func() {
 		checkTest(t, db)
 		if err := db.Close(); err != nil {
