@@ -19,6 +19,9 @@ import (
 // TestBackupUnderLoad backs up a server while many write to it, restores the
 // copies elsewhere, and wants in each what was acknowledged before it began.
 func TestBackupUnderLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a long test of other processes; not with -short")
+	}
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
 	k := &killTest{t: t, dir: data}

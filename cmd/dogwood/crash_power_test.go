@@ -30,6 +30,9 @@ const tracedLoad = time.Second
 // the record: what is left of the file must have everything that was acknowledged
 // until then, and so on as in TestCrash.
 func TestCrashPowerLoss(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a long test of other processes; not with -short")
+	}
 	c := newCrashTest(t, "one")
 	db, then := c.dbs[0], &hindsight{}
 	db.look(then)

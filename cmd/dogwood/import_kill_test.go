@@ -45,6 +45,9 @@ type killTest struct {
 // works on the data directory, and a server that is sent the file while others
 // write to it.
 func TestImportIsKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a long test of other processes; not with -short")
+	}
 	k := newKillTest(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	finished := 0
