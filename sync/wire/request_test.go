@@ -27,12 +27,18 @@ func TestAppendRequest(t *testing.T) {
 		{"admin auth", AppendAuth(nil, 9, ActionAdminAuth, "owner"), `{"t":"d","d":{"r":9,"a":"gauth","b":{"cred":"owner"}}}`},
 	}
 	for _, test := range tests {
-		if string(test.got) != test.want {
-			t.Errorf("%s:\n got %s\nwant %s", test.name, test.got, test.want)
-		}
-		if _, err := ParseMessage(string(test.got)); err != nil {
-			t.Errorf("%s: %s is refused: %v", test.name, test.got, err)
-		}
+		expectRequest(t, test.name, test.got, test.want)
+	}
+}
+
+// expectRequest compares a request with what it is to be, and parses it.
+func expectRequest(t *testing.T, name string, got []byte, want string) {
+	t.Helper()
+	if string(got) != want {
+		t.Errorf("%s:\n got %s\nwant %s", name, got, want)
+	}
+	if _, err := ParseMessage(string(got)); err != nil {
+		t.Errorf("%s: %s is refused: %v", name, got, err)
 	}
 }
 
@@ -110,12 +116,7 @@ func TestAppendClientRequest(t *testing.T) {
 		},
 		{"sign out", AppendSignOut(nil, 3), `{"t":"d","d":{"r":3,"a":"unauth","b":{}}}`},
 	} {
-		if string(c.got) != c.want {
-			t.Errorf("%s:\n got %s\nwant %s", c.name, c.got, c.want)
-		}
-		if _, err := ParseMessage(string(c.got)); err != nil {
-			t.Errorf("%s: %s is refused: %v", c.name, c.got, err)
-		}
+		expectRequest(t, c.name, c.got, c.want)
 	}
 }
 
