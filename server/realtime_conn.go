@@ -52,7 +52,7 @@ func newConn(rt *realtime, ns string, db *dsync.Database, a *account) *conn {
 
 // hello is the first message of every connection (§3).
 func (c *conn) hello(host string) []byte {
-	return wire.AppendHello(nil, c.rt.s.opts.Now().UnixMilli(), host, c.id, wire.FeatureWriteIDs)
+	return wire.AppendHello(nil, c.rt.s.opts.Now().UnixMilli(), host, c.id, wire.Features...)
 }
 
 // wake tells the transport that the outbox has something for it, or wants the

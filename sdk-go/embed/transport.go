@@ -37,7 +37,7 @@ func (t *transport) Connect(context.Context, dogwood.Handshake) (dogwood.Conn, e
 	c.out = dsync.NewOutbox(dsync.Realtime, 0, c.notify)
 	id := rand.Text()
 	c.session = t.db.NewSession(dsync.SessionOptions{ID: id, Out: c.out, SignIn: t.signIn})
-	c.ready = [][]byte{wire.AppendHello(nil, t.now().UnixMilli(), "local", id, wire.FeatureWriteIDs)}
+	c.ready = [][]byte{wire.AppendHello(nil, t.now().UnixMilli(), "local", id, wire.Features...)}
 	return c, nil
 }
 

@@ -8,6 +8,12 @@ const ProtocolVersion = "5"
 // they are carried out once, however often they are sent (client-js/PROTOCOL.md).
 const FeatureWriteIDs = "w"
 
+// Features are the extensions that the servers of this module announce in their
+// hello (docs/extensions.md).
+var Features = []string{
+	FeatureWriteIDs,
+}
+
 // Types of control messages (§3, §14).
 const (
 	ControlHello    = "h" // server: first message of a connection
