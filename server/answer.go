@@ -75,10 +75,21 @@ func (q *request) failure(err error) answer {
 		q.w.Header().Set("Retry-After", "1")
 	}
 	body := append([]byte("{\n  \"error\" : "), wire.AppendString(nil, e.text)...)
-	if denied := (*dsync.DeniedError)(nil); errors.As(err, &denied) {
-		body = wire.AppendString(append(body, ",\n  \"detail\" : "...), denied.Detail)
+	if detail := detailOf(err); detail != "" {
+		body = wire.AppendString(append(body, ",\n  \"detail\" : "...), detail)
 	}
 	return answer{status: e.status, body: append(body, "\n}\n"...)}
+}
+
+// detailOf returns what an answer says beside the text that clients compare.
+func detailOf(err error) string {
+	if denied := (*dsync.DeniedError)(nil); errors.As(err, &denied) {
+		return denied.Detail
+	}
+	if wrong := (*locatedError)(nil); errors.As(err, &wrong) {
+		return wrong.Error()
+	}
+	return ""
 }
 
 // send writes an answer.

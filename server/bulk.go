@@ -12,6 +12,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/server/metrics"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/tree"
 )
 
 // This file answers requests whose data need not fit into memory: imports,
@@ -34,7 +35,8 @@ func (s *Server) putData(q *request) (answer, error) {
 		return answer{}, err
 	}
 	if !q.id.Admin || q.target.Priority || q.cond != (conditions{}) || !q.large() {
-		return s.put(q)
+		a, err := s.put(q)
+		return a, located(err)
 	}
 	return s.importBody(q)
 }
@@ -94,13 +96,26 @@ func (s *Server) importBody(q *request) (answer, error) {
 		return answer{}, bodyError(body.err)
 	}
 	if err != nil {
-		return answer{}, diskError(err)
+		return answer{}, diskError(located(err))
 	}
 	s.log.InfoContext(q.r.Context(), "imported", "namespace", q.ns, "path", q.target.Path, "bytes", done.Bytes, "rows", done.Rows, "took", time.Since(began))
 	return q.json(func(dst []byte) []byte {
 		dst = strconv.AppendInt(append(dst, `{"bytes":`...), done.Bytes, 10)
 		return append(dst, '}')
 	}), nil
+}
+
+// A locatedError is a mistake in a body that is too long to be looked through.
+type locatedError struct{ *tree.ParseError }
+
+func (e *locatedError) Unwrap() error { return e.ParseError }
+
+// located has a mistake in an import answered with its place, if it is one.
+func located(err error) error {
+	if e := (*tree.ParseError)(nil); errors.As(err, &e) {
+		return &locatedError{e}
+	}
+	return err
 }
 
 // A bodyReader remembers how a body failed.

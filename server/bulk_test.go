@@ -140,6 +140,7 @@ func TestLargePutThatFails(t *testing.T) {
 	}{
 		{"a wrong key", nil, text[:len(text)-1] + ",\n \"a.b\":1}", 400, `Invalid data; couldn't parse key beginning at 2:2`},
 		{"no end", nil, text[:len(text)-1], 400, textBadJSON},
+		{"its place", nil, text[:len(text)-1] + ",\n \"b\": nothing}", 400, `"detail" : "2:7: `},
 		{"a server value", nil, text[:len(text)-1] + `,"n":{".sv":"timestamp"}}`, 400, "unrecognized server value"},
 		{"wrong chunks", http.Header{"Transfer-Encoding": {"chunked"}}, fmt.Sprintf("%x\r\n%s\r\nnonsense\r\n\r\n", len(text)-9, text[:len(text)-9]), 400, "could not be read"},
 		{"a wrong coding", http.Header{"Content-Encoding": {"br"}}, text, 415, "Content-Encoding"},
