@@ -229,7 +229,7 @@ func errorText(resp *http.Response) string {
 	if json.Unmarshal(body, &answer) == nil && answer.Error != "" {
 		text = answer.Error
 		if answer.Detail != "" {
-			text += ": " + answer.Detail
+			text = strings.TrimSuffix(text, ".") + ": " + answer.Detail
 		}
 	}
 	text = printable(strings.TrimSpace(text))
