@@ -39,7 +39,7 @@ func (a *admin) prepare(ctx context.Context, rules string, force, keep bool) (re
 	return func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()
-		_ = a.remove(ctx) // the database was made for this; what is left there harms nobody
+		_ = a.clear(ctx) // the database was made for this; what is left there harms nobody
 	}, nil
 }
 
@@ -72,10 +72,26 @@ func (a *admin) patchJSON(ctx context.Context, path string, update map[string]an
 	return err
 }
 
-func (a *admin) remove(ctx context.Context) error {
-	_, err := a.do(ctx, http.MethodDelete, "/", "", nil)
-	return err
+// clear removes everything. Writes of connections that were cut may still be on
+// their way through the server, so it looks again.
+func (a *admin) clear(ctx context.Context) error {
+	for {
+		if _, err := a.do(ctx, http.MethodDelete, "/", "", nil); err != nil {
+			return err
+		}
+		select {
+		case <-time.After(settle):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := a.wantEmpty(ctx); !errors.Is(err, errNotEmpty) {
+			return err
+		}
+	}
 }
+
+// settle is how long writes that are on their way are given.
+const settle = 20 * time.Millisecond
 
 // maxAdminAnswer bounds answers, all of which are small.
 const maxAdminAnswer = 16 << 20
