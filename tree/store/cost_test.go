@@ -132,7 +132,16 @@ func wide(t *testing.T, n int) *Store {
 	return s
 }
 
+// oneGoroutine leaves a long test out of short runs, which are for the race
+// detector.
+func oneGoroutine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it is concurrent")
+	}
+}
+
 func TestDeleteAndReplaceDoNotVisitDescendants(t *testing.T) {
+	oneGoroutine(t)
 	const leaves = 1_000_000
 	s := wide(t, leaves)
 	big := tree.MustParsePath("big")
@@ -174,6 +183,7 @@ func TestDeleteAndReplaceDoNotVisitDescendants(t *testing.T) {
 }
 
 func TestIndexedRangeReadsItsWindow(t *testing.T) {
+	oneGoroutine(t)
 	const rows, window = 1_000_000, 50
 	s := wide(t, rows)
 	if err := s.Declare([]Index{{"/big", tree.ByValue}}); err != nil {

@@ -200,6 +200,7 @@ func wantState(t *testing.T, file string, states []string, acked int) {
 // a sync, one of these after it, and then a sync again. That is the order of
 // bbolt; TestPowerLossTraced does without knowing it.
 func TestPowerLoss(t *testing.T) {
+	oneGoroutine(t)
 	const commits = 60
 	file := filepath.Join(t.TempDir(), "data.db")
 	s := open(t, file)

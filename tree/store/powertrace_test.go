@@ -51,6 +51,7 @@ func tracedWork(file string) error {
 // TestPowerLossTraced has strace record what a process does to its file and
 // when it syncs it.
 func TestPowerLossTraced(t *testing.T) {
+	oneGoroutine(t)
 	dir := t.TempDir()
 	file, log := filepath.Join(dir, "data.db"), filepath.Join(dir, "trace")
 	self, err := os.Executable()
