@@ -39,6 +39,9 @@ import (
 // The output has one line for each way to present a credential and each
 // outcome, and in it all doors with that outcome. A 200 is "allowed".
 func TestDoors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and one request after the other")
+	}
 	t.Cleanup(func() { goleak.VerifyNone(t) })
 	issuers := newIssuers(t)
 	servers := map[string]*doors{"dev": issuers.open(t, true), "serve": issuers.open(t, false)}

@@ -161,6 +161,9 @@ func certificateTest(t *testing.T) tls.Certificate {
 // A body that is compressed too well is refused before it has grown, and one that
 // is JSON of the better kind is not.
 func TestBodyExpansion(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and about memory")
+	}
 	ts := serveTest(t, Options{Dev: true})
 	zip := func(text string) call {
 		var b bytes.Buffer

@@ -142,6 +142,9 @@ func TestDataModels(t *testing.T) {
 
 // The data, the rules and the indexes outlive the server.
 func TestDataModelsWithRestarts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and one request after the other")
+	}
 	for _, name := range dataModels {
 		t.Run(name+"/each step", func(t *testing.T) {
 			playModel(t, name, t.TempDir(), func() bool { return true })

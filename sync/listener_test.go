@@ -320,6 +320,9 @@ func TestListenLimits(t *testing.T) {
 // TestListensKeepNoMessages: a listen or a record for the disconnect may be
 // long, and must not keep the message in memory that it came with.
 func TestListensKeepNoMessages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and about memory")
+	}
 	db := openTest(t, Options{})
 	c := connect(t, db, "a", 0)
 	defer c.session.Close()
