@@ -1,0 +1,61 @@
+package chat
+
+import (
+	"context"
+
+	"github.com/dogwooddb/dogwood/sdk-go/models/internal/record"
+)
+
+// CreateRoom makes a room of this user, who is its first member: the room and
+// both sides of the membership, in one write.
+func (c *Chat) CreateRoom(ctx context.Context, room, name, kind string) error {
+	return c.db.Update(ctx, map[string]any{
+		"rooms/" + room:                    Room{Name: name, Type: kind, Owner: c.me},
+		"members/" + room + "/" + c.me:     true,
+		"users/" + c.me + "/rooms/" + room: true,
+	})
+}
+
+// JoinRoom has this user join a public room.
+func (c *Chat) JoinRoom(ctx context.Context, room string) error {
+	return c.setMember(ctx, room, c.me, true)
+}
+
+// LeaveRoom has this user leave a room that is somebody else's.
+func (c *Chat) LeaveRoom(ctx context.Context, room string) error {
+	return c.setMember(ctx, room, c.me, nil)
+}
+
+// AddMember lets a user into a room that this user owns.
+func (c *Chat) AddMember(ctx context.Context, room, user string) error {
+	return c.setMember(ctx, room, user, true)
+}
+
+// RemoveMember puts a user out of a room that this user owns.
+func (c *Chat) RemoveMember(ctx context.Context, room, user string) error {
+	return c.setMember(ctx, room, user, nil)
+}
+
+// setMember changes both sides of a membership. The rules refuse one alone.
+func (c *Chat) setMember(ctx context.Context, room, user string, value any) error {
+	return c.db.Update(ctx, map[string]any{
+		"members/" + room + "/" + user:     value,
+		"users/" + user + "/rooms/" + room: value,
+	})
+}
+
+// DeleteRoom deletes a room that this user owns, with its messages and all
+// memberships. The rules refuse to leave a member behind, so if somebody joins
+// meanwhile it tries again.
+func (c *Chat) DeleteRoom(ctx context.Context, room string) error {
+	return record.Retry(ctx, func() ([]string, error) {
+		return c.Members(ctx, room)
+	}, func(members []string) error {
+		gone := map[string]any{"rooms/" + room: nil, "messages/" + room: nil}
+		for _, user := range members {
+			gone["members/"+room+"/"+user] = nil
+			gone["users/"+user+"/rooms/"+room] = nil
+		}
+		return c.db.Update(ctx, gone)
+	})
+}

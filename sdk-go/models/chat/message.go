@@ -1,0 +1,80 @@
+package chat
+
+import (
+	"context"
+	"iter"
+
+	dogwood "github.com/dogwooddb/dogwood/sdk-go"
+	"github.com/dogwooddb/dogwood/sdk-go/models/internal/record"
+)
+
+// A Message is one that was posted. Its key sorts by the time at which it was
+// posted.
+type Message struct {
+	Key    string            `json:"-"`
+	Sender string            `json:"sender"`
+	Text   string            `json:"message"` // up to 2000 characters
+	Sent   dogwood.Timestamp `json:"sent"`    // by the server's clock
+}
+
+func messageKey(m *Message) *string { return &m.Key }
+
+// PostMessage posts a text to a room that this user is in, and returns its key.
+func (c *Chat) PostMessage(ctx context.Context, room, text string) (key string, err error) {
+	posted, err := c.messages(room).Push(ctx, Message{Sender: c.me, Text: text})
+	return posted.Key(), err
+}
+
+// DeleteMessage deletes a message of this user.
+func (c *Chat) DeleteMessage(ctx context.Context, room, key string) error {
+	return c.messages(room).Child(key).Remove(ctx)
+}
+
+// Newest returns the n newest messages of a room, the oldest of them first.
+func (c *Chat) Newest(ctx context.Context, room string, n int) ([]Message, error) {
+	return page(ctx, c.messages(room).OrderByKey().LimitToLast(n))
+}
+
+// Older returns the n messages before one of which the key is known, the oldest
+// of them first.
+func (c *Chat) Older(ctx context.Context, room, before string, n int) ([]Message, error) {
+	return page(ctx, c.messages(room).OrderByKey().EndBefore(before).LimitToLast(n))
+}
+
+func page(ctx context.Context, q dogwood.Query) ([]Message, error) {
+	s, err := q.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return record.List(s, messageKey)
+}
+
+// Tail yields the n newest messages of a room and then each that is posted, once,
+// in the order in which the server took them, until ctx ends or this user is put
+// out. Messages of this client itself come at once, before the server has them.
+//
+// A loop that is slow, or was disconnected, may see messages in groups, which are
+// in the order of their keys. If the group is larger than n, Tail reads what the
+// window no longer shows.
+func (c *Chat) Tail(ctx context.Context, room string, n int) iter.Seq2[Message, error] {
+	return func(yield func(Message, error) bool) {
+		t := tail{size: n, shown: make(map[string]bool), before: func(after, before string) ([]Message, error) {
+			return page(ctx, c.messages(room).OrderByKey().StartAfter(after).EndBefore(before).LimitToFirst(n))
+		}}
+		for s, err := range c.messages(room).OrderByKey().LimitToLast(n).Values(ctx) {
+			var fresh []Message
+			if err == nil {
+				fresh, err = t.next(s)
+			}
+			for _, m := range fresh {
+				if !yield(m, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(Message{}, err)
+				return
+			}
+		}
+	}
+}

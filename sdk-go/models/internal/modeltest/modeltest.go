@@ -1,0 +1,63 @@
+// Package modeltest opens the data models of testdata/models in memory, for the
+// examples and tests of the packages beside it.
+package modeltest
+
+import (
+	"context"
+	"encoding/json"
+	"log"
+	"maps"
+	"os"
+	"path/filepath"
+	"time"
+
+	dogwood "github.com/dogwooddb/dogwood/sdk-go"
+	"github.com/dogwooddb/dogwood/sdk-go/embed"
+)
+
+// start is the time at which the clock of each database starts: that of the data.
+var start = time.UnixMilli(1_700_000_000_000)
+
+// A DB is a data model in memory, with its data and its rules.
+type DB struct{ *embed.Database }
+
+// Open opens a model: "chat". It ends the program if that fails, so that examples
+// can be short.
+func Open(name string) DB {
+	dir := filepath.Join("..", "..", "..", "testdata", "models", name)
+	opened := time.Now()
+	db, err := embed.OpenWith("", embed.Options{
+		Rules: string(read(filepath.Join(dir, "rules.json"))),
+		Now:   func() time.Time { return start.Add(time.Since(opened)) },
+	})
+	Check(err)
+	Check(db.Ref("").Set(context.Background(), json.RawMessage(read(filepath.Join(dir, "data.json")))))
+	return DB{db}
+}
+
+func read(file string) []byte {
+	text, err := os.ReadFile(file)
+	Check(err)
+	return text
+}
+
+// As returns a client of a user, whose token may have further claims.
+func (db DB) As(uid string, claims ...map[string]any) *dogwood.Client {
+	token := map[string]any{}
+	for _, c := range claims {
+		maps.Copy(token, c)
+	}
+	c, err := db.Database.As(map[string]any{"uid": uid, "token": token})
+	Check(err)
+	return c
+}
+
+// Close closes the database and all clients of it.
+func (db DB) Close() { Check(db.Database.Close()) }
+
+// Check ends the program if there is an error.
+func Check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,112 @@
+// Package record has what the packages of the data models share: reading records
+// with their keys, and changes that depend on what was read before.
+package record
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync"
+
+	dogwood "github.com/dogwooddb/dogwood/sdk-go"
+)
+
+// List decodes the children of a snapshot, in the order of its query. key says
+// where in a record its key belongs.
+func List[T any](s dogwood.Snapshot, key func(*T) *string) ([]T, error) {
+	var list []T
+	for k, child := range s.Children() {
+		var record T
+		if err := child.Decode(&record); err != nil {
+			return nil, err
+		}
+		*key(&record) = k
+		list = append(list, record)
+	}
+	return list, nil
+}
+
+// Keys returns the keys of a snapshot's children, in the order of its query.
+func Keys(s dogwood.Snapshot) []string {
+	var keys []string
+	for key := range s.Children() {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// Read reads the record at a place. It reports whether there is one.
+func Read[T any](ctx context.Context, at dogwood.Ref, key func(*T) *string) (record T, ok bool, err error) {
+	s, err := at.Snapshot(ctx)
+	if err != nil || !s.Exists() {
+		return record, false, err
+	}
+	if err := s.Decode(&record); err != nil {
+		return record, false, err
+	}
+	*key(&record) = at.Key()
+	return record, true, nil
+}
+
+// Each reads several places at once and returns what is there, in their order;
+// what is not there is an empty snapshot.
+func Each(ctx context.Context, places []dogwood.Ref) ([]dogwood.Snapshot, error) {
+	list, errs := make([]dogwood.Snapshot, len(places)), make([]error, len(places))
+	var all sync.WaitGroup
+	for i, at := range places {
+		all.Go(func() { list[i], errs[i] = at.Snapshot(ctx) })
+	}
+	all.Wait()
+	return list, errors.Join(errs...)
+}
+
+// All reads several records at once and returns those that are there, in the order
+// of their places, and the keys of those that are not.
+func All[T any](ctx context.Context, places []dogwood.Ref, key func(*T) *string) (list []T, gone []string, err error) {
+	found, err := Each(ctx, places)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, s := range found {
+		if !s.Exists() {
+			gone = append(gone, s.Key())
+			continue
+		}
+		record, err := dogwood.Decode[T](s)
+		if err != nil {
+			return nil, nil, err
+		}
+		*key(&record) = s.Key()
+		list = append(list, record)
+	}
+	return list, gone, nil
+}
+
+// maxTries bounds how often Retry tries.
+const maxTries = 100
+
+// Retry reads something and makes a change that depends on it. If the rules refuse
+// the change, and what was read is another thing by now, it tries again: that is
+// how a change loses a race. A change that is refused twice for the same thing is
+// not allowed.
+func Retry[T any](ctx context.Context, read func() (T, error), change func(T) error) error {
+	var before T
+	var denied error
+	for range maxTries {
+		now, err := read()
+		if err != nil {
+			return err
+		}
+		if err = change(now); !errors.Is(err, dogwood.ErrPermissionDenied) {
+			return err
+		}
+		if denied != nil && reflect.DeepEqual(before, now) {
+			return err
+		}
+		before, denied = now, err
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return denied
+}

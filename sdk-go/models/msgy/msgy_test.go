@@ -1,0 +1,67 @@
+package msgy_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	dogwood "github.com/dogwooddb/dogwood/sdk-go"
+	"github.com/dogwooddb/dogwood/sdk-go/models/internal/modeltest"
+	"github.com/dogwooddb/dogwood/sdk-go/models/msgy"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestPostMessage(t *testing.T) {
+	db := modeltest.Open("msgy")
+	defer db.Close()
+	joe, ann := msgy.New(db.As("uid-joe"), "joeuser"), msgy.New(db.As("uid-ann"), "annops")
+	at := time.Date(2014, 3, 7, 0, 0, 0, 1000, time.UTC)
+	for range 2 { // the second time it is there
+		if _, err := joe.PostMessageAt(ctx, at, "marketing_group", "count me in"); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, post := range map[string]func() (string, error){
+		"another text at the same time": func() (string, error) { return joe.PostMessageAt(ctx, at, "marketing_group", "count me out") },
+		"to nobody":                     func() (string, error) { return joe.PostMessage(ctx, "nobody_here", "hello?") },
+		"to a group of others":          func() (string, error) { return ann.PostMessage(ctx, "marketing_group", "let me in") },
+		"in another name": func() (string, error) {
+			return msgy.New(db.As("uid-ann"), "joeuser").PostMessage(ctx, "annops", "forged")
+		},
+	} {
+		if _, err := post(); !errors.Is(err, dogwood.ErrPermissionDenied) {
+			t.Errorf("post %s: err = %v, want %v", name, err, dogwood.ErrPermissionDenied)
+		}
+	}
+	list, err := joe.Timeline(ctx, "marketing_group", msgy.Inbox, "2014-03-07Z")
+	if err != nil || len(list) != 1 || list[0].Text != "count me in" {
+		t.Errorf("inbox of the group = %+v, %v", list, err)
+	}
+	days, err := joe.Days(ctx, "joeuser", msgy.Sent)
+	if want := []string{"2014-03-04Z", "2014-03-05Z", "2014-03-07Z"}; err != nil || !slices.Equal(days, want) {
+		t.Errorf("days = %q, %v, want %q", days, err, want)
+	}
+}
+
+func TestSaveUser(t *testing.T) {
+	db := modeltest.Open("msgy")
+	defer db.Close()
+	m := msgy.New(db.As("uid-new"), "new_user")
+	u := msgy.User{Name: "new_user", FullName: "New User", Email: "new@example.org", UID: "uid-new"}
+	for range 2 {
+		if err := m.SaveUser(ctx, u); err != nil {
+			t.Error(err)
+		}
+	}
+	if got, ok, err := m.User(ctx, "new_user"); err != nil || !ok || got != u {
+		t.Errorf("user = %+v, %v, %v", got, ok, err)
+	}
+	u.Name = "Bad-Name"
+	if err := m.SaveUser(ctx, u); !errors.Is(err, dogwood.ErrPermissionDenied) {
+		t.Errorf("a second and bad name: err = %v", err)
+	}
+}

@@ -1,0 +1,67 @@
+package org_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	dogwood "github.com/dogwooddb/dogwood/sdk-go"
+	"github.com/dogwooddb/dogwood/sdk-go/models/internal/modeltest"
+	"github.com/dogwooddb/dogwood/sdk-go/models/org"
+)
+
+var ctx = context.Background()
+
+var check = modeltest.Check
+
+func Example() {
+	db := modeltest.Open("org")
+	defer db.Close()
+	mary, rin := org.New(db.As("mchen"), "mchen"), org.New(db.As("brinchen"), "brinchen")
+
+	_, _, err := mary.Group(ctx, "bravo")
+	fmt.Println("before:", errors.Is(err, dogwood.ErrPermissionDenied))
+	check(rin.AddMember(ctx, "bravo", "mchen"))
+	group, _, err := mary.Group(ctx, "bravo")
+	check(err)
+	fmt.Println("then:", group.Name, group.Owner, len(group.Members))
+	names, err := mary.OwnGroups(ctx)
+	check(err)
+	fmt.Println(names)
+	// Output:
+	// before: true
+	// then: Bravo Foxtrot brinchen 2
+	// map[alpha:Alpha Tango bravo:Bravo Foxtrot charlie:Charlie Kilo]
+}
+
+func ExampleOrg_DeleteGroup() {
+	db := modeltest.Open("org")
+	defer db.Close()
+	mary := org.New(db.As("mchen"), "mchen")
+	check(mary.CreateGroup(ctx, "delta", "Delta Blues"))
+	check(mary.RenameGroup(ctx, "delta", "Delta Waltz"))
+	check(mary.AddMember(ctx, "delta", "hmadi"))
+	check(mary.DeleteGroup(ctx, "delta"))
+	member, err := org.New(db.As("hmadi"), "hmadi").IsMember(ctx, "delta")
+	fmt.Println(member, err)
+	// Output: false <nil>
+}
+
+func ExampleOrg_WatchGroups() {
+	db := modeltest.Open("org")
+	defer db.Close()
+	solo, rin := org.New(db.As("solo"), "solo"), org.New(db.As("brinchen"), "brinchen")
+	check(rin.AddMember(ctx, "bravo", "solo"))
+	for c, err := range solo.WatchGroups(ctx) {
+		check(err)
+		if c.Value == nil {
+			fmt.Println("not in", c.Group)
+			return
+		}
+		fmt.Println("in", c.Value.Name)
+		check(rin.RemoveMember(ctx, "bravo", "solo"))
+	}
+	// Output:
+	// in Bravo Foxtrot
+	// not in bravo
+}

@@ -1,0 +1,81 @@
+package ownerstorage_test
+
+import (
+	"errors"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	dogwood "github.com/dogwooddb/dogwood/sdk-go"
+	"github.com/dogwooddb/dogwood/sdk-go/models/internal/modeltest"
+	"github.com/dogwooddb/dogwood/sdk-go/models/ownerstorage"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func want(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What was removed can be removed again, and comes back when it is set.
+func TestRemoveAndSet(t *testing.T) {
+	db := modeltest.Open("owner-storage")
+	defer db.Close()
+	game := ownerstorage.New(db.As("svc-game", service), "game1", "s1")
+	for _, remove := range []bool{true, true, false, true} {
+		if remove {
+			want(t, game.RemoveKeys(ctx, "player", "p1001", "gold"))
+		} else {
+			want(t, game.Update(ctx, "player", "p1001", map[string]any{"gold": 7}))
+		}
+		v, err := game.Get(ctx, "player", "p1001", "gold")
+		want(t, err)
+		if v != nil == remove {
+			t.Errorf("gold = %v, removed = %v", v, remove)
+		}
+	}
+	last, err := dogwood.Get[float64](ctx, db.Ref("deleted/game1/s1/player/p1001/gold/value"))
+	if err != nil || last != 7 {
+		t.Errorf("the tombstone has %v, %v", last, err)
+	}
+}
+
+// Who may not write is denied, and an update of a field while it is landed leaves
+// its mark.
+func TestLandAndDeny(t *testing.T) {
+	db := modeltest.Open("owner-storage")
+	defer db.Close()
+	game := ownerstorage.New(db.As("svc-game", service), "game1", "s1")
+	elsewhere := ownerstorage.New(db.As("svc-game", service), "game1", "s2")
+	if err := elsewhere.Update(ctx, "player", "p1", map[string]any{"level": 1}); !errors.Is(err, dogwood.ErrPermissionDenied) {
+		t.Errorf("update in another region: %v", err)
+	}
+	want(t, game.Update(ctx, "player", "p1001", map[string]any{"level": 13, "nick": "Lei"}))
+	lander := ownerstorage.New(db.As("svc-landing", service, map[string]any{"landing": true}), "game1", "s1")
+	failing := errors.New("no database")
+	if _, err := lander.Land(ctx, 10, func([]ownerstorage.Row) error { return failing }); !errors.Is(err, failing) {
+		t.Errorf("err = %v, want %v", err, failing)
+	}
+	n, err := lander.Land(ctx, 10, func([]ownerstorage.Row) error {
+		return game.Update(ctx, "player", "p1001", map[string]any{"level": 14})
+	})
+	if err != nil || n != 2 {
+		t.Errorf("landed %d, %v", n, err)
+	}
+	var levels []any
+	for range 2 {
+		_, err = lander.Land(ctx, 10, func(rows []ownerstorage.Row) error {
+			for _, r := range rows {
+				levels = append(levels, r.Key, r.Value)
+			}
+			return nil
+		})
+		want(t, err)
+	}
+	if len(levels) != 2 || levels[0] != "level" || levels[1] != 14.0 {
+		t.Errorf("landed %v afterwards, want the new level once", levels)
+	}
+}

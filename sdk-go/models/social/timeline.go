@@ -1,0 +1,91 @@
+package social
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	dogwood "github.com/dogwooddb/dogwood/sdk-go"
+	"github.com/dogwooddb/dogwood/sdk-go/models/internal/record"
+)
+
+func (s *Social) home() dogwood.Ref { return s.db.Ref("home").Child(s.me) }
+
+// HomeTimeline returns the n newest statuses of this user and of those he follows,
+// the oldest of them first. Entries of statuses that their authors have deleted are
+// left out and removed.
+func (s *Social) HomeTimeline(ctx context.Context, n int) ([]Status, error) {
+	list, gone, err := s.statuses(ctx, s.home().OrderByValue().LimitToLast(n))
+	if err != nil || len(gone) == 0 {
+		return list, err
+	}
+	return list, s.db.Update(ctx, s.update(gone, false))
+}
+
+// ProfileTimeline returns the n newest statuses of a user, the oldest of them
+// first.
+func (s *Social) ProfileTimeline(ctx context.Context, user string, n int) ([]Status, error) {
+	list, _, err := s.statuses(ctx, s.db.Ref("profile").Child(user).OrderByValue().LimitToLast(n))
+	return list, err
+}
+
+// statuses reads the statuses that a timeline names. gone are the entries whose
+// status is not there.
+func (s *Social) statuses(ctx context.Context, q dogwood.Query) (list []Status, gone timeline, err error) {
+	index, err := q.Snapshot(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var places []dogwood.Ref
+	for key := range index.Children() {
+		places = append(places, s.status(key))
+	}
+	list, missing, err := record.All(ctx, places, statusKey)
+	gone = make(timeline)
+	for _, key := range missing {
+		gone[key] = 0
+	}
+	return list, gone, err
+}
+
+// TrimHome removes the oldest entries of this user's home timeline beyond MaxHome.
+// It returns how many.
+func (s *Social) TrimHome(ctx context.Context) (int, error) {
+	home, err := dogwood.Get[timeline](ctx, s.home())
+	if err != nil || len(home) <= MaxHome {
+		return 0, err
+	}
+	excess := slices.SortedFunc(maps.Keys(home), func(a, b string) int { return cmp.Compare(home[a], home[b]) })[:len(home)-MaxHome]
+	update := make(map[string]any)
+	for _, status := range excess {
+		update["home/"+s.me+"/"+status] = nil
+	}
+	return len(excess), s.db.Update(ctx, update)
+}
+
+// RefillHome enters the newest statuses of all whom this user follows, which is
+// what a home lacks after Unfollow.
+func (s *Social) RefillHome(ctx context.Context) error {
+	following, err := dogwood.Get[timeline](ctx, s.db.Ref("following").Child(s.me))
+	if err != nil {
+		return err
+	}
+	return record.Retry(ctx, func() (timeline, error) {
+		all := make(timeline)
+		for user := range following {
+			newest, err := s.newest(ctx, user)
+			if err != nil {
+				return nil, err
+			}
+			maps.Copy(all, newest)
+		}
+		return all, nil
+	}, func(all timeline) error {
+		newest := slices.SortedFunc(maps.Keys(all), func(a, b string) int { return cmp.Compare(all[b], all[a]) })
+		for _, old := range newest[min(MaxHome, len(newest)):] {
+			delete(all, old)
+		}
+		return s.db.Update(ctx, s.update(all, true))
+	})
+}
