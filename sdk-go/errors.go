@@ -19,6 +19,7 @@ var (
 	ErrUnavailable      = errors.New("the server is not available")   // try again later
 	ErrDisconnected     = errors.New("the connection was lost")       // it is not known whether the operation was carried out
 	ErrShutdown         = errors.New("the server ended the client")   // for good; the text says why
+	ErrUnsupported      = errors.New("not supported by the server")   // an extension that it does not have
 	ErrClosed           = errors.New("the client is closed")          // by Close
 	ErrPath             = errors.New("invalid path")                  // it has keys that no database can have, or too many
 	ErrQuery            = errors.New("invalid query")                 // what was asked of it makes no sense
@@ -106,5 +107,8 @@ func (q Query) failed(op string, err error) error {
 	}
 	return failed(op, q.path.String(), err)
 }
+
+// errAnswer is the error of an answer that is none to what was asked.
+var errAnswer = fmt.Errorf("%w: its answer makes no sense", ErrUnavailable)
 
 func invalidValue(err error) error { return fmt.Errorf("%w: %w", ErrValue, err) }

@@ -2,6 +2,7 @@ package dogwood
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,9 +29,9 @@ type link struct {
 	running sync.WaitGroup
 	used    bool // requests were sent on it; guarded by the client's lock
 
-	// Whether the server knows a write again that comes a second time. It is set
-	// before anything is sent.
-	knowsWrites bool
+	// What the server can do beyond the protocol; set before anything is sent.
+	features    []string
+	knowsWrites bool // it knows a write again that comes a second time
 
 	mu    sync.Mutex
 	queue [][]byte
@@ -50,6 +51,11 @@ func (l *link) close() {
 		close(l.done)
 		l.running.Go(func() { _ = l.conn.Close() }) // nothing is left to lose
 	})
+}
+
+// has reports whether the server has a feature, "" for none.
+func (l *link) has(feature string) bool {
+	return feature == "" || slices.Contains(l.features, feature)
 }
 
 // wait waits until nothing of a closed link is running.

@@ -22,6 +22,9 @@ type request struct {
 	// Whether it is a write that must not be carried out twice.
 	isWrite bool
 
+	// What the server must be able to do, as its hello says; "" for what all can.
+	feature string
+
 	// settle is called once, with the client's lock held, when it is known how the
 	// request went. It may be nil.
 	settle func(m wire.ServerMessage, err error)
@@ -76,6 +79,10 @@ func (c *Client) begin(ctx context.Context, r *request, prepare func() error) er
 		c.lastWrite++
 		r.write = c.lastWrite
 	}
+	if c.link != nil && !c.link.has(r.feature) {
+		r.finish(ErrUnsupported)
+		return nil
+	}
 	c.requests = append(c.requests, r)
 	if c.link != nil {
 		c.send(r)
@@ -118,6 +125,10 @@ func (c *Client) sendAll() {
 	for _, r := range requests {
 		if r.sent && !r.repeats && !c.link.knowsWrites {
 			r.finish(ErrDisconnected)
+			continue
+		}
+		if !c.link.has(r.feature) {
+			r.finish(ErrUnsupported)
 			continue
 		}
 		c.requests = append(c.requests, r)

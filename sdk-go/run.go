@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/dogwooddb/dogwood/sdk-go/internal/replica"
@@ -189,7 +188,8 @@ func (c *Client) hello(l *link, data []byte) error {
 		return fmt.Errorf("hello: %w", err)
 	}
 	c.session = hello.Session
-	l.knowsWrites = slices.Contains(hello.Features, wire.FeatureWriteIDs)
+	l.features = hello.Features
+	l.knowsWrites = l.has(wire.FeatureWriteIDs)
 	c.mu.Lock()
 	c.offset = time.UnixMilli(int64(hello.Time)).Sub(c.options.Now())
 	c.mu.Unlock()

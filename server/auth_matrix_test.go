@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -309,6 +310,7 @@ var requests = []struct{ name, method, target, body string }{
 	{"POST", "POST", "/users/ana.json", "1"},
 	{"DELETE", "DELETE", "/users/ana.json", ""},
 	{"HEAD", "HEAD", "/users/ana.json", ""},
+	{"batch", "POST", "/.batch.json", `{"get":[{"path":"/users/ana"}]}`},
 	{"stream", "GET", "/users/ana.json", ""},
 	{"get-rules", "GET", "/.settings/rules.json", ""},
 	{"put-rules", "PUT", "/.settings/rules.json", matrixRules},
@@ -385,6 +387,9 @@ func (d *doors) request(way, credential, name string, c call) string {
 	if err != nil {
 		d.t.Fatalf("%s %s: %v", way, name, err)
 	}
+	if name == "batch" && r.StatusCode == http.StatusOK {
+		return batchOutcome(d.t, r.Body)
+	}
 	if r.StatusCode == http.StatusOK {
 		return "allowed"
 	}
@@ -398,6 +403,18 @@ func (d *doors) request(way, credential, name string, c call) string {
 	return fmt.Sprintf("%d %s", r.StatusCode, body.Error)
 }
 
+// batchOutcome returns what became of the one entry of a batch.
+func batchOutcome(t testing.TB, body io.Reader) string {
+	var answer struct{ Results []struct{ Error string } }
+	if err := json.NewDecoder(body).Decode(&answer); err != nil || len(answer.Results) != 1 {
+		t.Fatalf("batch: %+v, %v", answer, err)
+	}
+	if text := answer.Results[0].Error; text != "" {
+		return "200 " + text
+	}
+	return "allowed"
+}
+
 // socket presents a credential in a WebSocket, tries a write as whoever that
 // made the client, and returns both outcomes.
 func (d *doors) socket(t *testing.T, action, credential string) string {
@@ -408,7 +425,17 @@ func (d *doors) socket(t *testing.T, action, credential string) string {
 		c.request(action, body)
 		return replyOutcome(c.next())
 	}
-	return ask(action, credentialBody(credential)) + ", write: " + ask("p", `{"p":"/users/ana","d":1}`)
+	outcome := ask(action, credentialBody(credential))
+	for _, r := range socketRequests {
+		outcome += ", " + r.name + ": " + ask(r.action, r.body)
+	}
+	return outcome
+}
+
+// socketRequests are the doors of the realtime protocol.
+var socketRequests = []struct{ name, action, body string }{
+	{"write", "p", `{"p":"/users/ana","d":1}`},
+	{"batch", "bg", `{"g":[{"p":"/users/ana"}]}`},
 }
 
 // poll is socket over long polling.
@@ -417,10 +444,13 @@ func (d *doors) poll(t *testing.T, action, credential string) string {
 	b.t = t
 	b.start("")
 	signIn := b.next(ask(1, action, credentialBody(credential)))
-	write := b.next(ask(2, "p", `{"p":"/users/ana","d":1}`))
+	outcome := replyOutcome(signIn[0])
+	for i, r := range socketRequests {
+		outcome += ", " + r.name + ": " + replyOutcome(b.next(ask(2+i, r.action, r.body))[0])
+	}
 	b.get("disconn=t&id=" + b.id + "&pw=" + b.password)
 	b.http.CloseIdleConnections()
-	return replyOutcome(signIn[0]) + ", write: " + replyOutcome(write[0])
+	return outcome
 }
 
 func credentialBody(credential string) string {
@@ -433,17 +463,26 @@ func replyOutcome(text string) string {
 		D struct {
 			B struct {
 				S string
-				D any
+				D json.RawMessage
 			}
 		}
 	}
 	if err := json.Unmarshal([]byte(text), &m); err != nil {
 		return err.Error()
 	}
+	var refused []struct{ S, D string } // of a batch
+	var all struct{ V json.RawMessage }
+	if json.Unmarshal(m.D.B.D, &all) == nil && json.Unmarshal(all.V, &refused) == nil && refused[0].S != "" {
+		return fmt.Sprintf("ok: %s (%s)", refused[0].S, refused[0].D)
+	}
 	if m.D.B.S == "ok" {
 		return "allowed"
 	}
-	return fmt.Sprintf("%s (%v)", m.D.B.S, m.D.B.D)
+	var why string
+	if err := json.Unmarshal(m.D.B.D, &why); err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%s (%s)", m.D.B.S, why)
 }
 
 // token presents a credential as an assertion.

@@ -98,6 +98,8 @@ func kindOf(pattern, method string) metrics.Kind {
 		return metrics.Token
 	case isProbe(pattern), pattern == pathMetrics:
 		return metrics.Health
+	case pattern == pathBatch:
+		return metrics.RESTRead
 	case pattern != "*.json":
 		return metrics.Other
 	case method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions:

@@ -59,6 +59,7 @@ func (s *Server) table() []route {
 		{pattern: "/functions/*", methods: methods{put: s.putFunctions}},
 		{pattern: "/v1beta/projects/*", methods: methods{get: s.getInstances, post: s.postInstance}},
 
+		{pattern: pathBatch, methods: methods{post: s.postBatch}},
 		{pattern: "*.json", methods: methods{get: s.getData, put: s.putData, post: s.post, patch: s.patch, del: s.remove}},
 		{pattern: "/", methods: methods{get: s.front}},
 		{pattern: "*", methods: methods{get: s.noSuffix, put: s.noSuffix, post: s.noSuffix, patch: s.noSuffix, del: s.noSuffix}},

@@ -123,6 +123,8 @@ func (s *Session) handle(ctx context.Context, r wire.Request) error {
 		return s.unlisten(r)
 	case wire.ActionGet:
 		return s.get(ctx, r)
+	case wire.ActionGetAll:
+		return s.getAll(ctx, r)
 	case wire.ActionPut:
 		return s.put(ctx, r)
 	case wire.ActionMerge:

@@ -31,7 +31,10 @@ func statusOf(err error) (status, text string) {
 	var parse *tree.ParseError
 	var stale *StaleError
 	var denied *DeniedError
+	var tooMany *TooManyError
 	switch {
+	case errors.As(err, &tooMany):
+		return wire.StatusTooBig, tooMany.Error()
 	case errors.As(err, &denied):
 		return wire.StatusPermissionDenied, wire.TextPermissionDenied + ": " + denied.Detail
 	case errors.As(err, &stale):

@@ -25,6 +25,8 @@ type Body struct {
 	HasTag       bool
 	CompoundHash string // ch, raw object; "" when absent (§8.3)
 
+	Lookups string // g of bg, raw array, an extension (FeatureGetAll); "" when absent
+
 	Cred       string // cred of auth and gauth (§9)
 	AuthVar    string // authvar, raw; may be "null"
 	HasAuthVar bool
@@ -69,6 +71,9 @@ func (b *Body) set(key, raw string) (want string) {
 	case "ch":
 		b.CompoundHash = raw
 		ok, want = isObject(raw), "an object"
+	case "g":
+		b.Lookups = raw
+		ok, want = isArray(raw), "an array"
 	case "cred":
 		b.Cred, ok = unquote(raw)
 		want = "a string"

@@ -8,10 +8,14 @@ const ProtocolVersion = "5"
 // they are carried out once, however often they are sent (client-js/PROTOCOL.md).
 const FeatureWriteIDs = "w"
 
+// FeatureGetAll in the hello says that there is ActionGetAll.
+const FeatureGetAll = "b"
+
 // Features are the extensions that the servers of this module announce in their
 // hello (docs/extensions.md).
 var Features = []string{
 	FeatureWriteIDs,
+	FeatureGetAll,
 }
 
 // Types of control messages (§3, §14).
@@ -31,6 +35,7 @@ const (
 	ActionListen          = "q"
 	ActionUnlisten        = "n"
 	ActionGet             = "g"
+	ActionGetAll          = "bg" // an extension (FeatureGetAll)
 	ActionPut             = "p"
 	ActionMerge           = "m"
 	ActionDisconnectPut   = "o"

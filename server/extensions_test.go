@@ -1,0 +1,22 @@
+package server
+
+import "testing"
+
+// The extensions are the same over both transports of the realtime protocol.
+func TestExtensionsOverBothTransports(t *testing.T) {
+	n := onSocket(t, Options{Dev: true})
+	b := n.browser()
+	b.start("")
+	c := n.connect("")
+	c.do("p", `{"p":"/keys","d":{"a":1,"b":2}}`)
+	c.do("p", `{"p":"/v","d":{"a":"A"}}`)
+	for i, e := range []struct{ action, body, want string }{
+		{"bg", `{"g":[{"p":"/v"},{"k":"/keys","c":"/v/$key"}]}`, `{"rev":2,"v":[{"d":{"a":"A"}},{"k":["a","b"],"v":{"a":"A"},"e":{}}]}`},
+	} {
+		b.want(ask(10+i, e.action, e.body), okReply(10+i, e.want))
+		r := c.request(e.action, e.body)
+		if got := c.next(); got != okReply(r, e.want) {
+			t.Errorf("%s over WebSocket: %s, want %s", e.action, got, e.want)
+		}
+	}
+}

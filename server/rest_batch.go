@@ -1,0 +1,154 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+
+	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// pathBatch is where several places are read at once (docs/extensions.md).
+const pathBatch = "/.batch.json"
+
+// postBatch reads several places in one state of the database: POST /.batch.json
+func (s *Server) postBatch(q *request) (answer, error) {
+	if err := q.openBatch(); err != nil {
+		return answer{}, err
+	}
+	src, err := q.text(maxBatchBytes)
+	if err != nil {
+		return answer{}, err
+	}
+	entries, err := parseBatch(src)
+	if err != nil {
+		return answer{}, err
+	}
+	for i := range entries {
+		entries[i].Read.Caller = q.id.Caller
+	}
+	return q.make(func() (answer, error) { return q.find(entries) })
+}
+
+// openBatch is open without a path and conditions. The parameters are those of a
+// GET, but those that select children: each entry of the body has its own.
+func (q *request) openBatch() (err error) {
+	if err := q.openDatabase(); err != nil {
+		return err
+	}
+	if err := q.identify(); err != nil {
+		return err
+	}
+	q.form, err = parseForm(q.params, http.MethodGet)
+	return err
+}
+
+// find answers with what the entries of a batch read.
+func (q *request) find(entries []dsync.Lookup) (answer, error) {
+	ctx, cancel := q.readContext()
+	defer cancel()
+	all, err := q.findAll(ctx, entries)
+	if err != nil {
+		return answer{}, err
+	}
+	if err := q.reserve(all.Bytes + len(entries)*len(`{"path":"","value":},`)); err != nil {
+		return answer{}, err
+	}
+	return q.json(func(dst []byte) []byte {
+		dst = strconv.AppendUint(append(dst, `{"revision":`...), all.Revision, 10)
+		dst = append(dst, `,"results":[`...)
+		for i := range all.Found {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = q.appendFound(dst, &entries[i], &all.Found[i])
+		}
+		return append(dst, `]}`...)
+	}), nil
+}
+
+func (q *request) findAll(ctx context.Context, entries []dsync.Lookup) (dsync.Findings, error) {
+	all, err := q.db.GetAll(ctx, entries)
+	if tooMany := (*dsync.TooManyError)(nil); errors.As(err, &tooMany) {
+		err = badRequest(tooMany.Error())
+	}
+	if errors.Is(err, dsync.ErrTooBig) {
+		err = badRequest(textReadTooBig)
+	}
+	return all, err
+}
+
+// appendFound appends the result of one entry: its path with the value, with keys
+// and values, or with the reason why there is neither.
+func (q *request) appendFound(dst []byte, l *dsync.Lookup, f *dsync.Found) []byte {
+	dst = wire.AppendString(append(dst, `{"path":`...), l.Read.Path.String())
+	switch {
+	case f.Err != nil:
+		status, text := f.Status()
+		dst = wire.AppendString(append(dst, `,"error":`...), text)
+		dst = wire.AppendString(append(dst, `,"code":`...), status)
+	case f.Each != nil:
+		dst = q.appendEach(dst, f)
+	case f.Listing != nil && f.Listing.Keys.Len() > 0:
+		dst = appendListing(append(dst, `,"value":`...), f.Listing.Keys)
+	case f.Listing != nil:
+		dst = q.appendValue(append(dst, `,"value":`...), f.Listing.Leaf)
+	default:
+		dst = q.appendValue(append(dst, `,"value":`...), selected(l, f.Node))
+	}
+	return append(dst, '}')
+}
+
+// appendEach appends all keys, the values that there are, and the errors, if there
+// are any.
+func (q *request) appendEach(dst []byte, f *dsync.Found) []byte {
+	dst = append(dst, `,"keys":[`...)
+	for i, key := range f.Keys {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = wire.AppendString(dst, key)
+	}
+	dst = append(dst, `],"values":{`...)
+	sep, failed := "", false
+	for i := range f.Each {
+		one := &f.Each[i]
+		failed = failed || one.Err != nil
+		if one.Node.IsEmpty() {
+			continue
+		}
+		dst = append(wire.AppendString(append(dst, sep...), f.Keys[i]), ':')
+		dst, sep = q.appendValue(dst, one.Node), ","
+	}
+	if dst = append(dst, '}'); !failed {
+		return dst
+	}
+	dst, sep = append(dst, `,"errors":{`...), ""
+	for i := range f.Each {
+		if one := &f.Each[i]; one.Err != nil {
+			_, text := one.Status()
+			dst = append(wire.AppendString(append(dst, sep...), f.Keys[i]), ':')
+			dst, sep = wire.AppendString(dst, text), ","
+		}
+	}
+	return append(dst, '}')
+}
+
+// selected returns what an entry shows of what was read. A leaf has no children for
+// a query to select (REST §5.1).
+func selected(l *dsync.Lookup, n tree.Node) tree.Node {
+	if !l.Read.Plain && n.IsLeaf() {
+		return tree.Empty
+	}
+	return n
+}
+
+func (q *request) appendValue(dst []byte, n tree.Node) []byte {
+	if q.form.export {
+		return tree.AppendExport(dst, n)
+	}
+	return tree.AppendPlain(dst, n)
+}

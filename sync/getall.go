@@ -1,0 +1,220 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// Bounds of one GetAll.
+const (
+	MaxLookups    = 1_000  // its entries
+	MaxLookupKeys = 10_000 // the keys that all of them find, without those of values
+)
+
+// A Lookup is one entry of a GetAll.
+type Lookup struct {
+	Read    Read           // OneShot or not: an unindexed query is refused
+	Shallow bool           // the keys alone; there is no query then
+	Each    *tree.Template // if not nil: the values at the places that the keys which are read name
+}
+
+// A Found is what one Lookup found, or one of the keys of a Lookup with Each.
+type Found struct {
+	Err     error     // why this one failed alone: ErrDenied or a *NoIndexError; nil: it did not
+	Node    tree.Node // the value
+	Listing *Listing  // of a shallow one, in place of Node
+	Keys    []string  // of one with Each, in the query's order
+	Each    []Found   // one for each of Keys
+}
+
+// A Findings is what a GetAll read.
+type Findings struct {
+	Revision uint64  // of the one state that all of it was read from
+	Found    []Found // one for each Lookup
+	Bytes    int     // about how long all values and keys are together
+}
+
+// A TooManyError says that a GetAll exceeds one of its bounds.
+type TooManyError struct {
+	What string // "entries", "keys"
+	Max  int
+}
+
+func (e *TooManyError) Error() string {
+	return fmt.Sprintf("a batch get may have at most %d %s", e.Max, e.What)
+}
+
+// Status returns the status and the text of the realtime protocol for Err.
+func (f *Found) Status() (status, text string) { return statusOf(f.Err) }
+
+// GetAll reads several places in one state of the database. The rules decide about
+// each of them; one that is denied does not fail the others. What does fail all
+// is a *TooManyError, ErrTooBig for all values together, or the context.
+func (d *Database) GetAll(ctx context.Context, lookups []Lookup) (all Findings, err error) {
+	if len(lookups) > MaxLookups {
+		return all, &TooManyError{"entries", MaxLookups}
+	}
+	err = d.snapshot(func(tx *store.Tx) error {
+		tx.Interrupt = ctx.Err
+		f := finder{db: d, ctx: ctx, tx: tx, rules: d.rules.Load(), bytes: d.options.MaxRead, keys: MaxLookupKeys}
+		all = Findings{Revision: tx.Revision(), Found: make([]Found, len(lookups))}
+		for i, l := range lookups {
+			if all.Found[i], err = f.find(l); err != nil {
+				return err
+			}
+		}
+		all.Bytes = int(d.options.MaxRead - f.bytes)
+		return nil
+	})
+	if errors.Is(err, store.ErrTooBig) {
+		err = ErrTooBig
+	}
+	if err != nil {
+		return Findings{}, err
+	}
+	return all, nil
+}
+
+// A finder carries out the lookups of one GetAll.
+type finder struct {
+	db    *Database
+	ctx   context.Context
+	tx    *store.Tx
+	rules *rules.Ruleset
+	bytes int64 // that may still be read
+	keys  int   // that may still be found
+}
+
+// find carries out one lookup. An error is one of all of them.
+func (f *finder) find(l Lookup) (Found, error) {
+	l.Read.OneShot = true
+	switch {
+	case l.Each != nil:
+		return f.each(l)
+	case l.Shallow:
+		return f.list(l.Read)
+	}
+	return f.value(l.Read)
+}
+
+// allowed tells of a read that f made, unless the caller may not make it: then
+// that is what was found.
+func (f *finder) allowed(r Read, read func(*Found) (bytes int, err error)) (found Found, err error) {
+	if err := f.ctx.Err(); err != nil {
+		return found, err
+	}
+	d, bytes := f.db, 0
+	d.stats.reads.Add(1)
+	began := d.operations.start()
+	defer func() { d.toldRead(r, began, bytes, errors.Join(found.Err, err)) }()
+	err = d.authorizeRead(f.ctx, f.rules, f.tx, r, nil)
+	if ofOneRead(err) {
+		return Found{Err: err}, nil
+	}
+	if err == nil {
+		bytes, err = read(&found)
+	}
+	return found, err
+}
+
+// ofOneRead reports whether an error is about one of several reads alone.
+func ofOneRead(err error) bool {
+	noIndex := (*NoIndexError)(nil)
+	return errors.Is(err, ErrDenied) || errors.As(err, &noIndex)
+}
+
+// spend counts what was read.
+func (f *finder) spend(bytes int) error {
+	if f.bytes -= int64(bytes); f.bytes <= 0 {
+		return ErrTooBig
+	}
+	return nil
+}
+
+// smallValue is up to where values are copied: they may be parts of larger texts,
+// which thousands of them would keep in memory.
+const smallValue = 4 << 10
+
+func (f *finder) value(r Read) (Found, error) {
+	return f.allowed(r, func(found *Found) (int, error) {
+		n, err := f.tx.Window(r.Path, r.Query, f.bytes)
+		size := len(n.Text())
+		if size <= smallValue {
+			n = tree.FromCanonical(strings.Clone(n.Text()))
+		}
+		found.Node = n
+		if err == nil {
+			err = f.spend(size)
+		}
+		return size, err
+	})
+}
+
+func (f *finder) list(r Read) (Found, error) {
+	return f.allowed(r, func(found *Found) (int, error) {
+		l, err := f.tx.Shallow(r.Path, "", f.keys+1)
+		if err != nil {
+			return 0, err
+		}
+		found.Listing = &l
+		size := listingBytes(l)
+		return size, errors.Join(f.count(l.Keys.Len()), f.spend(size))
+	})
+}
+
+// count counts keys that were found.
+func (f *finder) count(keys int) error {
+	if f.keys -= keys; f.keys < 0 {
+		return &TooManyError{"keys", MaxLookupKeys}
+	}
+	return nil
+}
+
+// each reads the keys that a lookup is about, and the value that each names.
+func (f *finder) each(l Lookup) (Found, error) {
+	found, err := f.allowed(l.Read, func(found *Found) (size int, err error) {
+		found.Keys, err = f.keysOf(l.Read)
+		for _, key := range found.Keys {
+			size += len(key)
+		}
+		return size, errors.Join(err, f.spend(size))
+	})
+	if err != nil || found.Err != nil {
+		return found, err
+	}
+	found.Each = make([]Found, len(found.Keys)) // not nil, which tells it from a value
+	for i, key := range found.Keys {
+		r := Read{Caller: l.Read.Caller, Path: l.Each.Path(key), Plain: true, OneShot: true, realtime: l.Read.realtime}
+		if found.Each[i], err = f.value(r); err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+// keysOf returns the keys of a query's window in its order, without one all keys
+// in theirs. It reads no more of them than there may be.
+func (f *finder) keysOf(r Read) ([]string, error) {
+	q := r.Query
+	if q.IsAll() && !q.NeedsIndex() && r.Plain {
+		q.OrderBy = tree.ByKey
+	}
+	if q.Limit == 0 || q.Limit > f.keys {
+		q.Limit = f.keys + 1
+	}
+	entries, err := f.tx.Query(r.Path, q)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]string, len(entries))
+	for i, e := range entries {
+		keys[i] = strings.Clone(e.Key)
+	}
+	return keys, f.count(len(keys))
+}

@@ -1,0 +1,150 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+func lookupOf(path string) Lookup {
+	return Lookup{Read: Read{Path: tree.MustParsePath(path), Plain: true}}
+}
+
+func eachOf(t *testing.T, path, template string) Lookup {
+	t.Helper()
+	l := lookupOf(path)
+	each, err := tree.ParseTemplate(template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Each = &each
+	return l
+}
+
+// All that one GetAll reads is of one state, however many write meanwhile.
+func TestGetAllIsOneMoment(t *testing.T) {
+	db := openTest(t, Options{Rules: rules.Open()})
+	set(t, db, "/", `{"index":{"a":true,"b":true,"c":true},"v":{"a":0,"b":0,"c":0},"all":0}`)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		for i := 1; ctx.Err() == nil; i++ { // each write keeps all four equal
+			w := updateOf(t, "/", fmt.Sprintf(`{"v/a":%d,"v/b":%d,"v/c":%d,"all":%d}`, i, i, i, i))
+			if _, err := db.Write(context.Background(), w); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	lookups := []Lookup{lookupOf("/v/a"), eachOf(t, "/index", "/v/$key"), lookupOf("/all"), lookupOf("/v")}
+	last, changes := uint64(0), 0
+	for changes < 50 {
+		all, err := db.GetAll(t.Context(), lookups)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := all.Found[0].Node.JSON()
+		seen := []string{all.Found[2].Node.JSON()}
+		for _, one := range all.Found[1].Each {
+			seen = append(seen, one.Node.JSON())
+		}
+		for _, child := range all.Found[3].Node.Children() {
+			seen = append(seen, child.JSON())
+		}
+		if want := strings.Repeat(n+" ", 7); strings.Join(seen, " ")+" " != want {
+			t.Fatalf("revision %d: %v, want only %s", all.Revision, seen, n)
+		}
+		if all.Revision < last {
+			t.Fatalf("revision %d after %d", all.Revision, last)
+		}
+		if all.Revision > last {
+			last, changes = all.Revision, changes+1
+		}
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestGetAllBounds(t *testing.T) {
+	db := openTest(t, Options{Rules: rules.Open(), MaxRead: 1 << 20})
+	var many tree.Builder
+	for i := range MaxLookupKeys {
+		many.Child(fmt.Sprintf("k%05d", i), tree.Bool(true))
+	}
+	set(t, db, "/", `{"few":{"a":1,"b":2},"long":"`+strings.Repeat("x", 600<<10)+`"}`)
+	set(t, db, "/many", many.Node().JSON())
+	set(t, db, "/more", many.Node().JSON())
+	set(t, db, "/more/one", "true")
+	lookups := func(n int) (list []Lookup) {
+		for range n {
+			list = append(list, lookupOf("/few/a"))
+		}
+		return list
+	}
+	limited := eachOf(t, "/more", "/few/$key")
+	limited.Read.Plain, limited.Read.Query = false, tree.Query{OrderBy: tree.ByKey, Limit: MaxLookupKeys, FromLast: true}
+	shallow := lookupOf("/many")
+	shallow.Shallow = true
+	tooShallow := lookupOf("/more")
+	tooShallow.Shallow = true
+	for _, c := range []struct {
+		name    string
+		lookups []Lookup
+		err     string
+	}{
+		{"entries", lookups(MaxLookups), ""},
+		{"one entry more", lookups(MaxLookups + 1), "a batch get may have at most 1000 entries"},
+		{"keys", []Lookup{eachOf(t, "/many", "/few/$key")}, ""},
+		{"one key more", []Lookup{eachOf(t, "/more", "/few/$key")}, "a batch get may have at most 10000 keys"},
+		{"keys of several", []Lookup{eachOf(t, "/few", "/$key"), eachOf(t, "/many", "/few/$key")}, "a batch get may have at most 10000 keys"},
+		{"limited keys", []Lookup{limited}, ""},
+		{"shallow", []Lookup{shallow}, ""},
+		{"one more, shallow", []Lookup{tooShallow}, "a batch get may have at most 10000 keys"},
+		{"bytes", []Lookup{lookupOf("/long")}, ""},
+		{"bytes of several", []Lookup{lookupOf("/long"), lookupOf("/long")}, ErrTooBig.Error()},
+	} {
+		all, err := db.GetAll(t.Context(), c.lookups)
+		text := ""
+		if err != nil {
+			text = err.Error()
+		}
+		if text != c.err || err == nil && len(all.Found) != len(c.lookups) || err != nil && all.Found != nil {
+			t.Errorf("%s: %d found, error %q, want %q", c.name, len(all.Found), text, c.err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := db.GetAll(ctx, lookups(1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that has ended: %v", err)
+	}
+}
+
+// Each place that is read counts, and is told to those who watch.
+func TestGetAllIsObserved(t *testing.T) {
+	db := openTest(t, Options{Rules: parseRules(t, `{"rules":{"a":{".read":true},"k":{".read":true}}}`)})
+	set(t, db, "/", `{"a":{"x":1},"k":{"x":true,"y":true}}`)
+	var told []string
+	stop := db.WatchOperations(func(o Operation) {
+		told = append(told, fmt.Sprintf("%s %s %d %v", o.Name, o.Path, o.Bytes, o.Denied))
+	})
+	defer stop()
+	before := db.Stats().Reads
+	if _, err := db.GetAll(t.Context(), []Lookup{lookupOf("/a"), lookupOf("/b"), eachOf(t, "/k", "/a/$key")}); err != nil {
+		t.Fatal(err)
+	}
+	want := "rest-read /a 7 false, rest-read /b 0 true, rest-read /k 2 false, rest-read /a/x 1 false, rest-read /a/y 0 false"
+	if got := strings.Join(told, ", "); got != want {
+		t.Errorf("told %s, want %s", got, want)
+	}
+	if n := db.Stats().Reads - before; n != 5 {
+		t.Errorf("%d reads were counted, want 5", n)
+	}
+}

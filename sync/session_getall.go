@@ -1,0 +1,147 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// getAll answers a read of several places (docs/extensions.md). Like get it sees
+// the earlier writes of its session, and makes its answer when it is its turn.
+func (s *Session) getAll(ctx context.Context, r wire.Request) error {
+	lookups, err := s.readLookups(&r.Body)
+	if err != nil {
+		return err
+	}
+	if err := s.waitAcked(ctx, 0); err != nil {
+		return err
+	}
+	id := r.ID
+	s.out.pushLater(len(r.Body.Raw), func() [][]byte {
+		all, err := s.db.GetAll(ctx, lookups)
+		if err != nil {
+			return [][]byte{s.failure(id, err)}
+		}
+		return [][]byte{wire.AppendOK(nil, id, appendFindings(make([]byte, 0, all.Bytes+16*len(lookups)), all))}
+	})
+	return nil
+}
+
+func (s *Session) readLookups(b *wire.Body) ([]Lookup, error) {
+	if b.Lookups == "" {
+		return nil, fmt.Errorf("%w: no list of reads", errMalformed)
+	}
+	var lookups []Lookup
+	for sent, err := range b.ReadLookups() {
+		if bad := (*wire.FormatError)(nil); errors.As(err, &bad) {
+			return nil, fmt.Errorf("%w: %s", errMalformed, bad.Msg)
+		}
+		if len(lookups) == MaxLookups {
+			return nil, &TooManyError{"entries", MaxLookups}
+		}
+		l, err := s.readLookup(sent)
+		if err != nil {
+			return nil, err
+		}
+		lookups = append(lookups, l)
+	}
+	return lookups, nil
+}
+
+func (s *Session) readLookup(sent wire.Lookup) (l Lookup, err error) {
+	v := viewSpec{raw: sent.Query}
+	if v.path, err = tree.ParsePath(sent.Path); err != nil {
+		return l, err
+	}
+	if v.query, err = parseQuery(v.raw); err != nil {
+		return l, err
+	}
+	l.Read = v.read(s.caller)
+	if sent.Each == "" {
+		return l, nil
+	}
+	each, err := tree.ParseTemplate(sent.Each)
+	if errors.Is(err, tree.ErrTemplate) {
+		err = fmt.Errorf("%w: %w", errMalformed, err)
+	}
+	l.Each = &each
+	return l, err
+}
+
+// appendFindings appends the answer to a getAll.
+func appendFindings(dst []byte, all Findings) []byte {
+	dst = strconv.AppendUint(append(dst, `{"rev":`...), all.Revision, 10)
+	dst = append(dst, `,"v":[`...)
+	for i := range all.Found {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = all.Found[i].append(dst)
+	}
+	return append(dst, `]}`...)
+}
+
+func (f *Found) append(dst []byte) []byte {
+	switch {
+	case f.Err != nil:
+		return f.appendFailure(dst)
+	case f.Each != nil:
+		return f.appendEach(dst)
+	}
+	return append(append(append(dst, `{"d":`...), f.Node.JSON()...), '}')
+}
+
+// appendFailure appends status and text, as those of a response are.
+func (f *Found) appendFailure(dst []byte) []byte {
+	status, text := f.Status()
+	dst = wire.AppendString(append(dst, `{"s":`...), status)
+	dst = wire.AppendString(append(dst, `,"d":`...), text)
+	if denied := (*DeniedError)(nil); errors.As(f.Err, &denied) && denied.Rule != "" {
+		dst = wire.AppendString(append(dst, `,"rule":`...), denied.Rule)
+	}
+	return append(dst, '}')
+}
+
+// appendEach appends all keys, the values that there are, and the failures.
+func (f *Found) appendEach(dst []byte) []byte {
+	dst = append(dst, `{"k":[`...)
+	for i, key := range f.Keys {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = wire.AppendString(dst, key)
+	}
+	dst = f.appendMembers(append(dst, `],"v":{`...), func(one *Found, dst []byte) ([]byte, bool) {
+		if one.Err != nil || one.Node.IsEmpty() {
+			return dst, false
+		}
+		return append(dst, one.Node.Text()...), true
+	})
+	dst = f.appendMembers(append(dst, `},"e":{`...), func(one *Found, dst []byte) ([]byte, bool) {
+		if one.Err == nil {
+			return dst, false
+		}
+		return one.appendFailure(dst), true
+	})
+	return append(dst, `}}`...)
+}
+
+// appendMembers appends the keys for which value appends something.
+func (f *Found) appendMembers(dst []byte, value func(one *Found, dst []byte) ([]byte, bool)) []byte {
+	first := true
+	for i, key := range f.Keys {
+		next := dst
+		if !first {
+			next = append(next, ',')
+		}
+		next = append(wire.AppendString(next, key), ':')
+		if next, ok := value(&f.Each[i], next); ok {
+			dst, first = next, false
+		}
+	}
+	return dst
+}
