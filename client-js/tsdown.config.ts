@@ -1,6 +1,9 @@
 import { defineConfig } from 'tsdown'
 import { shortNames } from './scripts/short-names.ts'
 
+// Examples, which import the package as others do.
+const models = ['chat', 'org', 'msgy', 'social', 'owner-storage', 'im']
+
 export default defineConfig({
   entry: {
     index: 'src/index.ts',
@@ -8,9 +11,10 @@ export default defineConfig({
     wilddog: 'src/wilddog.ts',
     persistence: 'src/persistence.ts',
     socket: 'src/socket/default.ts',
-    'socket-node': 'src/socket/node.ts'
+    'socket-node': 'src/socket/node.ts',
+    ...Object.fromEntries(models.map(name => [`models/${name}`, `models/${name}.ts`]))
   },
-  deps: { neverBundle: ['#socket', /^node:/] },
+  deps: { neverBundle: ['#socket', '@dogwood/client', /^node:/] },
   format: 'esm',
   platform: 'neutral',
   target: 'es2022',

@@ -112,8 +112,8 @@ export function shortNames() {
   const cache = shorten(names)
   return {
     name: 'short-names',
-    async renderChunk(code: string, chunk: { fileName: string }) {
-      if (!chunk.fileName.endsWith('.js')) return null
+    async renderChunk(code: string, chunk: { fileName: string; moduleIds: string[] }) {
+      if (!chunk.fileName.endsWith('.js') || !chunk.moduleIds.some(id => id.startsWith(source))) return null
       const mangleProps = new RegExp(`^(${names.join('|')})$`)
       const result = await transform(code, {
         mangleProps,

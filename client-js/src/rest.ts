@@ -41,6 +41,13 @@ export function signOut(db: Database): void {
 
 const MAX_TRIES = 25
 
+// What may not be read is taken for absent, until the server says otherwise: who may
+// not read a place may still be the first who writes there.
+function unreadable(error: DogwoodError): Response {
+  if (error.code !== 'PERMISSION_DENIED') throw error
+  return new Response('null', { headers: { etag: 'null_etag' } })
+}
+
 /**
  * Replaces a value by what `update` makes of it, on condition that nobody has
  * changed it meanwhile, else again. Undefined ends it.
@@ -51,7 +58,7 @@ export async function runTransaction<T>(
 ): Promise<Pick<TransactionResult<T>, 'committed' | 'snapshot'>> {
   const store = ref.db.store as RestStore
   const headers = { 'x-firebase-etag': 'true' }
-  let response = await store.request('GET', ref.path, { headers })
+  let response = await store.request('GET', ref.path, { headers }).catch(unreadable)
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const node = nodeFromJSON(await response.json())
     const body = update(node.toJSON() as T | null)

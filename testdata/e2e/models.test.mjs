@@ -29,19 +29,23 @@ suite('data models', () => {
   }
 })
 
-// What is committed outlives the process; clients connect again by themselves
-// and go on.
-suite('data models, the server killed on the way', () => {
+// What is committed outlives the process; clients connect again by themselves and go
+// on. It ends in order, or as a power cut would. MODELS_SEED=… repeats a run,
+// MODELS_RESTARTS=1000 restarts before every step.
+const seed = Number(process.env.MODELS_SEED ?? Date.now() % 2 ** 31)
+const restarts = Number(process.env.MODELS_RESTARTS ?? 3)
+
+suite(`data models, the server restarted on the way, MODELS_SEED=${seed}`, () => {
   for (const name of names) {
     test(name, async t => {
       const server = await durableServer(t)
       const model = await Model.open(t, server, name)
-      // Once while somebody listens, before the write that he hears of.
+      const random = generator(seed)
+      // Once at least while somebody listens, before the write that he hears of.
       const heard = model.steps.findIndex(step => step.op === 'events') - 1
-      const kills = [heard, Math.floor((model.steps.length * 2) / 3)]
       for (const [i, step] of model.steps.entries()) {
-        if (kills.includes(i)) {
-          await server.kill()
+        if (i === heard || random() < restarts / model.steps.length) {
+          await (random() < 0.5 ? server.kill() : server.stop())
           await server.start()
         }
         await model.play(step)
@@ -49,6 +53,17 @@ suite('data models, the server killed on the way', () => {
     })
   }
 })
+
+/** Numbers from 0 to 1 that depend on the seed alone: mulberry32. */
+function generator(seed) {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let t = Math.imul(state ^ (state >>> 15), state | 1)
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
+  }
+}
 
 // Of all that can be taken from a model's data, one leaf at a time, the
 // invariants miss what is optional.

@@ -191,7 +191,7 @@ export class Connection {
   }
 
   // hurry connects soon: the user does something that needs it.
-  private hurry(): void {
+  hurry(): void {
     if (!this.wanted || (this.state !== 'offline' && this.state !== 'waiting')) return
     const delay = Math.max(0, this.attemptedAt + 1000 * (1 + Math.random()) - clock())
     if (this.state === 'offline' || clock() + delay < this.dueAt) this.schedule(delay)

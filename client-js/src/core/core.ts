@@ -55,6 +55,7 @@ export class Core implements LiveStore {
     })
     this.infoSync = new SyncTree({
       listen: ({ path, done }) => {
+        this.connection.hurry() // who asks about the connection wants one
         const node = this.info.at(path)
         if (node.empty) return []
         setTimeout(() => done('ok'))

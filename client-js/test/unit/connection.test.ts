@@ -59,6 +59,14 @@ test('the first use connects, with the namespace', async () => {
   expect(FakeSocket.last.url).toBe('ws://localhost:9000/.ws?v=5&ns=demo')
 })
 
+test('who listens to the state of the connection wants one', async () => {
+  const seen: unknown[] = []
+  onValue(ref(db, '.info/connected'), snapshot => seen.push(snapshot.val()))
+  await tick()
+  FakeSocket.last.greet()
+  expect(seen).toEqual([false, true])
+})
+
 test('after a loss it signs in, listens with hashes, and writes again', async () => {
   connectDatabaseEmulator(db, 'localhost', 9000, { mockUserToken: { sub: 'ana' } })
   onValue(ref(db, 'a'), () => {})

@@ -1,0 +1,183 @@
+// Chat: rooms, members and messages apart, so that a list of rooms costs no messages.
+// The rules are those of testdata/models/chat; docs/models/chat.md explains them.
+
+import {
+  type Database,
+  endBefore,
+  equalTo,
+  get,
+  limitToLast,
+  onChildAdded,
+  orderByChild,
+  orderByKey,
+  push,
+  query,
+  ref,
+  remove,
+  serverTimestamp,
+  set,
+  type Unsubscribe,
+  update
+} from '@dogwood/client'
+import { type Keyed, keys, read, records, retry } from './records.js'
+
+export interface Room {
+  name: string
+  type: 'public' | 'private'
+  /** The user who made it. */
+  owner: string
+  /** In milliseconds since 1970, by the clock of the server; so are all times. */
+  created: number
+}
+
+export interface Message {
+  sender: string
+  message: string
+  sent: number
+}
+
+/** The data of the model. */
+export interface ChatData {
+  rooms: Record<string, Room>
+  members: Record<string, Record<string, true>>
+  messages: Record<string, Record<string, Message>>
+  users: Record<string, { name: string; rooms?: Record<string, true> }>
+}
+
+/** How many messages a page has. */
+const PAGE = 50
+
+/** A chat as one user sees it, who has to be signed in as `me`. */
+export class Chat {
+  constructor(
+    private readonly db: Database<ChatData>,
+    readonly me: string
+  ) {}
+
+  /** Sets the name of this user, which also makes the user. */
+  setName(name: string): Promise<void> {
+    return set(ref<string>(this.db, `users/${this.me}/name`), name)
+  }
+
+  /** The rooms that everybody may join. */
+  async publicRooms(): Promise<Keyed<Room>[]> {
+    return records(await get(query(ref(this.db, 'rooms'), orderByChild('type'), equalTo('public'))))
+  }
+
+  /** The rooms that this user is in, also private ones. */
+  async ownRooms(): Promise<Keyed<Room>[]> {
+    const own = keys(await get(ref(this.db, `users/${this.me}/rooms`)))
+    const rooms = await Promise.all(own.map(room => read(ref<Room>(this.db, `rooms/${room}`))))
+    return rooms.flatMap((room, i) => (room ? { ...room, key: own[i]! } : []))
+  }
+
+  /** Reports whether a user is in a room. */
+  async isMember(room: string, user = this.me): Promise<boolean> {
+    return (await get(ref(this.db, `members/${room}/${user}`))).exists()
+  }
+
+  /** The users in a room. */
+  async members(room: string): Promise<string[]> {
+    return keys(await get(ref(this.db, `members/${room}`)))
+  }
+
+  /** Makes a room that belongs to this user, who is its first member. */
+  createRoom(room: string, name: string, type: Room['type']): Promise<void> {
+    return update(ref(this.db), {
+      [`rooms/${room}`]: { name, type, owner: this.me, created: serverTimestamp() },
+      [`members/${room}/${this.me}`]: true,
+      [`users/${this.me}/rooms/${room}`]: true
+    })
+  }
+
+  /** Joins a public room; or, as the owner, lets somebody into a room. */
+  joinRoom(room: string, user = this.me): Promise<void> {
+    return this.setMember(room, user, true)
+  }
+
+  /** Leaves a room; or, as the owner, sends somebody out. The owner cannot leave. */
+  leaveRoom(room: string, user = this.me): Promise<void> {
+    return this.setMember(room, user, null)
+  }
+
+  // The room and the user list each other: both sides, or none.
+  private setMember(room: string, user: string, value: true | null): Promise<void> {
+    return update(ref(this.db), {
+      [`members/${room}/${user}`]: value,
+      [`users/${user}/rooms/${room}`]: value
+    })
+  }
+
+  /**
+   * Deletes a room with its messages and all memberships, as its owner. The rules
+   * refuse to leave a member behind; so if somebody joins meanwhile, it starts again.
+   */
+  deleteRoom(room: string): Promise<void> {
+    return retry(
+      () => this.members(room),
+      members => {
+        const gone: Record<string, null> = { [`rooms/${room}`]: null, [`messages/${room}`]: null }
+        for (const user of members) {
+          gone[`members/${room}/${user}`] = null
+          gone[`users/${user}/rooms/${room}`] = null
+        }
+        return update(ref(this.db), gone)
+      }
+    )
+  }
+
+  /** Posts a message and returns its key. */
+  async postMessage(room: string, message: string): Promise<string> {
+    const posted = push(ref<Record<string, Message>>(this.db, `messages/${room}`), {
+      sender: this.me,
+      message,
+      sent: serverTimestamp()
+    })
+    await posted
+    return posted.key
+  }
+
+  /** Deletes a message of this user. */
+  deleteMessage(room: string, key: string): Promise<void> {
+    return remove(ref(this.db, `messages/${room}/${key}`))
+  }
+
+  /** The newest messages of a room, the oldest first. */
+  async newest(room: string, count = PAGE): Promise<Keyed<Message>[]> {
+    return records(await get(query(this.messages(room), orderByKey(), limitToLast(count))))
+  }
+
+  /** The messages before one of which the key is known, the oldest first. */
+  async older(room: string, before: string, count = PAGE): Promise<Keyed<Message>[]> {
+    return records(await get(query(this.messages(room), orderByKey(), endBefore(before), limitToLast(count))))
+  }
+
+  /**
+   * Calls `next` with the newest messages of a room and with each that comes, once
+   * and in order, until the returned function is called. `cancel` hears if this user
+   * is no longer in the room.
+   */
+  tail(
+    room: string,
+    next: (message: Keyed<Message>) => unknown,
+    cancel?: (error: Error) => unknown,
+    count = PAGE
+  ): Unsubscribe {
+    let last = ''
+    return onChildAdded(
+      query(this.messages(room), orderByKey(), limitToLast(count)),
+      message => {
+        const key = message.key!
+        // When a message is deleted, an older one comes into the window.
+        if (key <= last) return
+        last = key
+        next({ ...message.val()!, key })
+      },
+      cancel
+    )
+  }
+
+  private messages(room: string) {
+    return ref<Record<string, Message>>(this.db, `messages/${room}`)
+  }
+}

@@ -1,0 +1,307 @@
+// Im: groups with a bounded number for each owner, private conversations, and messages
+// by month. Nothing is read without a key that says where it is, or without a limit.
+// The rules are those of testdata/models/im; docs/models/im.md explains them.
+
+import {
+  type Database,
+  endBefore,
+  get,
+  increment,
+  limitToFirst,
+  limitToLast,
+  onChildAdded,
+  onChildChanged,
+  onValue,
+  orderByChild,
+  orderByKey,
+  push,
+  type QueryConstraint,
+  query,
+  ref,
+  runTransaction,
+  serverTimestamp,
+  set,
+  startAfter,
+  startAt,
+  type Unsubscribe,
+  update
+} from '@dogwood/client'
+import { type Keyed, keys, read, records, retry } from './records.js'
+
+export type Role = 'owner' | 'admin' | 'member'
+
+export interface Member {
+  role: Role
+  joined: number
+}
+
+export interface Group {
+  owner: string
+  name: string
+  /** In milliseconds since 1970, by the clock of the server; so are all times. */
+  created: number
+}
+
+export interface Message {
+  from: string
+  text: string
+  sent: number
+  /** Those who show messages hide it from then on. */
+  deletedAt?: number
+}
+
+export interface FriendRequest {
+  from: string
+  text?: string
+  created: number
+  state: 'pending' | 'accepted' | 'declined'
+}
+
+/** A month of messages. */
+export interface Bucket {
+  from: number
+  to: number
+  tier: 'hot' | 'cold'
+}
+
+export type Conversation = { kind: 'private'; a: string; b: string } | { kind: 'group'; group: string }
+
+/** The data of the model. */
+export interface ImData {
+  buckets: Record<string, Bucket>
+  users: Record<string, { name: string; created: number }>
+  groups: Record<string, Group>
+  groupMembers: Record<string, Record<string, Member>>
+  userGroups: Record<string, Record<string, number>>
+  ownedGroups: Record<string, Record<string, number>>
+  stats: Record<string, { ownedGroups: number; lastOwned: string }>
+  versions: Record<string, { groups: number }>
+  conversations: Record<string, Conversation>
+  messages: Record<string, Record<string, Record<string, Message>>>
+  friendRequests: Record<string, Record<string, FriendRequest>>
+  sentRequests: Record<string, Record<string, string>>
+  limits: { ownedGroups: number }
+  config: { optionalIndexes: { sentRequests: boolean } }
+}
+
+/** A message with the month it is in. */
+export type Placed = Keyed<Message> & { readonly bucket: string }
+
+const PAGE = 50
+const WEEK = 7 * 24 * 60 * 60 * 1000
+
+/** The id of the conversation of two users, whoever of them asks. */
+export function privateId(one: string, other: string): string {
+  const [a, b] = [one, other].sort() as [string, string]
+  return `p${a.slice(1)}${b.slice(1)}`
+}
+
+/** Messages as one user sees them, who has to be signed in as `me`. */
+export class Im {
+  constructor(
+    private readonly db: Database<ImData>,
+    readonly me: string
+  ) {}
+
+  /** Makes the record of this user. */
+  signUp(name: string): Promise<void> {
+    return set(ref(this.db, `users/${this.me}`), { name, created: serverTimestamp() })
+  }
+
+  // ---- groups
+
+  /** The members of a group that this user is in. */
+  async members(group: string): Promise<Record<string, Member>> {
+    return (await read(ref<Record<string, Member>>(this.db, `groupMembers/${group}`))) ?? {}
+  }
+
+  /** The groups of this user, with the times of joining. */
+  async groups(): Promise<Record<string, number>> {
+    return (await read(ref<Record<string, number>>(this.db, `userGroups/${this.me}`))) ?? {}
+  }
+
+  /** What `groups` would answer, if that has changed since a version; else null. */
+  async groupsSince(version: number | null): Promise<{ version: number; groups: string[] } | null> {
+    const now = await read(ref<number>(this.db, `versions/${this.me}/groups`))
+    if (now === null || now === version) return null
+    return { version: now, groups: Object.keys(await this.groups()) }
+  }
+
+  /** The groups that belong to this user. */
+  async ownedGroups(): Promise<string[]> {
+    return keys(await get(ref(this.db, `ownedGroups/${this.me}`)))
+  }
+
+  /** Makes a group that belongs to this user. The rules refuse more than `limits` allows. */
+  createGroup(group: string, name: string): Promise<void> {
+    const { me } = this
+    const now = serverTimestamp()
+    return update(ref(this.db), {
+      [`groups/${group}`]: { owner: me, name, created: now },
+      [`conversations/${group}`]: { kind: 'group', group },
+      [`ownedGroups/${me}/${group}`]: now,
+      [`stats/${me}/ownedGroups`]: increment(1),
+      [`stats/${me}/lastOwned`]: group,
+      ...membership(group, me, 'owner')
+    })
+  }
+
+  /** Deletes a group of this user. Who joins meanwhile makes it start again. */
+  deleteGroup(group: string): Promise<void> {
+    const { me } = this
+    return retry(
+      async () => Object.keys(await this.members(group)),
+      members =>
+        update(ref(this.db), {
+          [`groups/${group}`]: null,
+          [`ownedGroups/${me}/${group}`]: null,
+          [`stats/${me}/ownedGroups`]: increment(-1),
+          [`stats/${me}/lastOwned`]: group,
+          ...Object.assign({}, ...members.map(user => membership(group, user, null)))
+        })
+    )
+  }
+
+  /** Adds a user to a group that belongs to this one. */
+  addMember(group: string, user: string, role: Exclude<Role, 'owner'> = 'member'): Promise<void> {
+    return update(ref(this.db), membership(group, user, role))
+  }
+
+  /** Removes a user from a group of this one; or leaves it. The owner cannot leave. */
+  removeMember(group: string, user = this.me): Promise<void> {
+    return update(ref(this.db), membership(group, user, null))
+  }
+
+  // ---- messages
+
+  /** The id of the conversation with another user, which is made if it is new. */
+  async openConversation(other: string): Promise<string> {
+    const id = privateId(this.me, other)
+    const [a, b] = [this.me, other].sort() as [string, string]
+    await runTransaction(ref<Conversation>(this.db, `conversations/${id}`), now =>
+      now ? undefined : { kind: 'private' as const, a, b }
+    )
+    return id
+  }
+
+  /** Sends a text. Returns where it is. */
+  async send(conversation: string, text: string): Promise<{ bucket: string; key: string }> {
+    const bucket = await this.currentBucket()
+    const message = { from: this.me, text, sent: serverTimestamp() }
+    const sent = push(this.messages(bucket, conversation), message)
+    await sent
+    return { bucket, key: sent.key }
+  }
+
+  /**
+   * The newest messages of a conversation, or those before one; the oldest first. Where
+   * a month ends, the page goes on in the one before.
+   */
+  async page(
+    conversation: string,
+    before?: { bucket: string; key: string },
+    count = PAGE
+  ): Promise<Placed[]> {
+    const buckets = await this.buckets()
+    let found: Placed[] = []
+    for (const bucket of Object.keys(buckets).sort().reverse()) {
+      if (before && bucket > before.bucket) continue
+      const to = bucket === before?.bucket ? [endBefore(before.key)] : []
+      const more = await this.read(bucket, conversation, ...to, limitToLast(count - found.length))
+      found = [...more, ...found]
+      if (found.length >= count) break
+    }
+    return found
+  }
+
+  /** The messages after one, in its month; the oldest first. */
+  since(conversation: string, { bucket, key }: { bucket: string; key: string }, count = 100) {
+    return this.read(bucket, conversation, startAfter(key), limitToFirst(count))
+  }
+
+  /** Calls `next` with the newest messages of this month, and with each that comes or is deleted. */
+  async watch(conversation: string, next: (message: Placed) => unknown, count = PAGE): Promise<Unsubscribe> {
+    const bucket = await this.currentBucket()
+    const newest = query(this.messages(bucket, conversation), orderByKey(), limitToLast(count))
+    const stops = [onChildAdded, onChildChanged].map(on =>
+      on(newest, message => next({ ...(message.val() as Message), key: message.key!, bucket }))
+    )
+    return () => stops.forEach(stop => stop())
+  }
+
+  /** Marks a message of this user as deleted, once. It stays where it is. */
+  deleteMessage(conversation: string, { bucket, key }: { bucket: string; key: string }): Promise<void> {
+    const path = `messages/${bucket}/${conversation}/${key}/deletedAt`
+    return set(ref<number>(this.db, path), serverTimestamp())
+  }
+
+  private async read(bucket: string, conversation: string, ...which: QueryConstraint[]): Promise<Placed[]> {
+    const page = await get(query(this.messages(bucket, conversation), orderByKey(), ...which))
+    return records<Message>(page).map(message => ({ ...message, bucket }))
+  }
+
+  private async buckets(): Promise<Record<string, Bucket>> {
+    return (await read(ref<Record<string, Bucket>>(this.db, 'buckets'))) ?? {}
+  }
+
+  // By the clock of the server, which decides what is taken.
+  private async currentBucket(): Promise<string> {
+    const buckets = Object.entries(await this.buckets())
+    const place = ref<number>(this.db, '.info/serverTimeOffset')
+    const offset = await new Promise<number>(resolve =>
+      onValue(place, offset => resolve(offset.val()!), { onlyOnce: true })
+    )
+    const now = Date.now() + offset
+    const bucket = buckets.find(([, { from, to }]) => from <= now && now < to)
+    if (!bucket) throw new Error('there is no bucket for this month')
+    return bucket[0]
+  }
+
+  private messages(bucket: string, conversation: string) {
+    return ref<Record<string, Message>>(this.db, `messages/${bucket}/${conversation}`)
+  }
+
+  // ---- friends
+
+  /** Asks a user for friendship. Only that user can read it. Returns its key. */
+  async requestFriend(to: string, text: string): Promise<string> {
+    const key = push(ref(this.db, `friendRequests/${to}`)).key
+    const listed = await read(ref<boolean>(this.db, 'config/optionalIndexes/sentRequests'))
+    await update(ref(this.db), {
+      [`friendRequests/${to}/${key}`]: {
+        from: this.me,
+        text,
+        created: serverTimestamp(),
+        state: 'pending'
+      },
+      ...(listed && { [`sentRequests/${this.me}/${key}`]: to })
+    })
+    return key
+  }
+
+  /** The requests to this user, by default of the last week; the oldest first. */
+  async friendRequests(from = Date.now() - WEEK, count = PAGE): Promise<Keyed<FriendRequest>[]> {
+    const all = ref(this.db, `friendRequests/${this.me}`)
+    return records(await get(query(all, orderByChild('created'), startAt(from), limitToLast(count))))
+  }
+
+  /** Accepts or declines a request, once. */
+  answerFriend(key: string, state: 'accepted' | 'declined'): Promise<void> {
+    return set(ref(this.db, `friendRequests/${this.me}/${key}/state`), state)
+  }
+
+  /** To whom this user has sent which request, if that index is switched on. */
+  async sentRequests(): Promise<Record<string, string>> {
+    return (await read(ref<Record<string, string>>(this.db, `sentRequests/${this.me}`))) ?? {}
+  }
+}
+
+// The three places of a membership, the last of which says that it has changed.
+function membership(group: string, user: string, role: Role | null): Record<string, unknown> {
+  const now = serverTimestamp()
+  return {
+    [`groupMembers/${group}/${user}`]: role && { role, joined: now },
+    [`userGroups/${user}/${group}`]: role && now,
+    [`versions/${user}/groups`]: now
+  }
+}

@@ -1,0 +1,173 @@
+// Msgy: mail between users and groups, with keys that anybody can compute. The rules
+// are those of testdata/models/msgy; docs/models/msgy.md explains them.
+
+import {
+  type Database,
+  get,
+  limitToLast,
+  onChildAdded,
+  orderByValue,
+  query,
+  ref,
+  serverTimestamp,
+  type Unsubscribe,
+  update
+} from '@dogwood/client'
+import { isDenied, type Keyed, keys, read } from './records.js'
+
+export interface User {
+  /** 3 to 32 of a-z, 0-9 and _; also the key of the record. */
+  user_name: string
+  full_name: string
+  email: string
+  /** The account that the name belongs to. */
+  uid: string
+}
+
+export interface Msg {
+  sender: string
+  /** A user, or a group that the sender is in. */
+  recipient: string
+  /** By the clock of the sender: `2014-03-06T02:05:13.223556Z`. */
+  created: string
+  /** `2014-03-06Z` */
+  day: string
+  text: string
+  /** By the clock of the server, in milliseconds since 1970. */
+  at: number
+}
+
+export type TimelineType = 'Inbox' | 'Sent'
+
+/** Keys of messages with the times when they were made. */
+type Timeline = Record<string, string>
+
+/** The data of the model. */
+export interface MsgyData {
+  users: Record<string, User>
+  uids: Record<string, string>
+  groups: Record<string, { members: Record<string, true> }>
+  msgs: Record<string, Msg>
+  timelines: Record<string, Record<TimelineType, Record<string, Timeline>>>
+  recent: Record<string, Record<TimelineType, Timeline>>
+}
+
+/** The key of a message: keys cannot have points, and ISO 8601 allows a comma. */
+export const keyOf = (sender: string, created: string): string => `${sender}_${created.replace('.', ',')}`
+
+/** The day of a message. */
+export const dayOf = (created: string): string => `${created.slice(0, 10)}Z`
+
+let ticks = 0
+
+/** The time now, with microseconds that differ each time. */
+export function timeNow(): string {
+  ticks = (ticks + 1) % 1000
+  return new Date().toISOString().replace('Z', `${String(ticks).padStart(3, '0')}Z`)
+}
+
+/** Users by their names. Whoever signs in as `uid` may have one. */
+export class Users {
+  constructor(
+    private readonly db: Database<MsgyData>,
+    readonly uid: string
+  ) {}
+
+  /** The user of a name. */
+  get(name: string): Promise<User | null> {
+    return read(ref<User>(this.db, `users/${name}`))
+  }
+
+  /** The name of this account. */
+  async ownName(): Promise<string | null> {
+    return read(ref<string>(this.db, `uids/${this.uid}`))
+  }
+
+  /**
+   * Takes a name for this account, if nobody has it. Returns false if somebody else
+   * was faster; the rules decide that, so two who try at once cannot both win.
+   */
+  async save(user: Omit<User, 'uid'>): Promise<boolean> {
+    const { uid } = this
+    try {
+      await update(ref(this.db), {
+        [`users/${user.user_name}`]: { ...user, uid },
+        [`uids/${uid}`]: user.user_name
+      })
+      return true
+    } catch (error) {
+      const there = isDenied(error) ? await this.get(user.user_name) : null
+      if (!there) throw error
+      return there.uid === uid // an earlier try, whose answer was lost
+    }
+  }
+}
+
+/** The mail of one user, who has to be signed in with the account of `name`. */
+export class Mail {
+  constructor(
+    private readonly db: Database<MsgyData>,
+    readonly name: string
+  ) {}
+
+  /**
+   * Sends a text to a user or a group: the message and its four places in timelines,
+   * all or none. Returns its key. To send it again does no harm if it is the same.
+   */
+  async post(recipient: string, text: string, created = timeNow()): Promise<string> {
+    const sender = this.name
+    const day = dayOf(created)
+    const key = keyOf(sender, created)
+    try {
+      await update(ref(this.db), {
+        [`msgs/${key}`]: { sender, recipient, created, day, text, at: serverTimestamp() },
+        [`timelines/${sender}/Sent/${day}/${key}`]: created,
+        [`timelines/${recipient}/Inbox/${day}/${key}`]: created,
+        [`recent/${sender}/Sent/${key}`]: created,
+        [`recent/${recipient}/Inbox/${key}`]: created
+      })
+    } catch (error) {
+      const there = isDenied(error) ? await this.message(key).catch(() => null) : null
+      if (there?.recipient !== recipient || there.text !== text) throw error
+    }
+    return key
+  }
+
+  /** A message that this user has sent or received, also as member of a group. */
+  message(key: string): Promise<Msg | null> {
+    return read(ref<Msg>(this.db, `msgs/${key}`))
+  }
+
+  /** The messages of one day, the oldest first. `owner` may be a group of this user. */
+  async timeline(type: TimelineType, day: string, owner = this.name): Promise<Keyed<Msg>[]> {
+    const list = ref(this.db, `timelines/${owner}/${type}/${day}`)
+    return this.messages(keys(await get(query(list, orderByValue()))))
+  }
+
+  /** The days on which there are messages. */
+  async days(type: TimelineType, owner = this.name): Promise<string[]> {
+    return keys(await get(ref(this.db, `timelines/${owner}/${type}`)))
+  }
+
+  /** The last messages of any day, the oldest first. */
+  async last(type: TimelineType, count = 10, owner = this.name): Promise<Keyed<Msg>[]> {
+    const list = ref(this.db, `recent/${owner}/${type}`)
+    return this.messages(keys(await get(query(list, orderByValue(), limitToLast(count)))))
+  }
+
+  /** The last messages that this user has sent, the oldest first. */
+  lastSent(count = 10): Promise<Keyed<Msg>[]> {
+    return this.last('Sent', count)
+  }
+
+  private async messages(list: string[]): Promise<Keyed<Msg>[]> {
+    const found = await Promise.all(list.map(key => this.message(key)))
+    return found.flatMap((message, i) => (message ? { ...message, key: list[i]! } : []))
+  }
+
+  /** Calls `next` with the key of the newest message received, and of each that comes. */
+  watchInbox(next: (key: string) => unknown): Unsubscribe {
+    const inbox = ref(this.db, `recent/${this.name}/Inbox`)
+    return onChildAdded(query(inbox, orderByValue(), limitToLast(1)), ({ key }) => next(key!))
+  }
+}

@@ -1,0 +1,367 @@
+// Social: short statuses, followers, and timelines that are written when somebody posts,
+// so that reading one is cheap. The rules are those of testdata/models/social;
+// docs/models/social.md explains them.
+
+import {
+  type Database,
+  endBefore,
+  get,
+  increment,
+  limitToFirst,
+  limitToLast,
+  onChildAdded,
+  onChildRemoved,
+  orderByChild,
+  orderByValue,
+  query,
+  ref,
+  runTransaction,
+  type ServerValue,
+  serverTimestamp,
+  startAfter,
+  startAt,
+  type Unsubscribe,
+  update
+} from '@dogwood/client'
+import { type Keyed, keys, read, retry } from './records.js'
+
+export interface User {
+  login: string
+  id: number
+  name: string
+  followers: number
+  following: number
+  posts: number
+  signup: number
+  /** The last status posted or deleted: what `posts` counts together with. */
+  lastStatus?: string
+  /** The user followed or left last: what `following` counts together with. */
+  lastEdge?: string
+}
+
+export interface Status {
+  message: string
+  /** In milliseconds since 1970, by the clock of the server. */
+  posted: number
+  id: number
+  uid: string
+  login: string
+  /** `lat,lon` */
+  location?: string
+}
+
+/** Keys and times: what Redis would keep as a sorted set. */
+type Timed = Record<string, number>
+
+/** The data of the model. */
+export interface SocialData {
+  counters: { userId: number; statusId: number }
+  logins: Record<string, string>
+  users: Record<string, User>
+  statuses: Record<string, Status>
+  profile: Record<string, Timed>
+  home: Record<string, Timed>
+  following: Record<string, Timed>
+  followers: Record<string, Timed>
+}
+
+/** A page of a timeline. */
+export interface Page {
+  /** The newest first. */
+  statuses: Keyed<Status>[]
+  /** What to ask for the next, older page with; undefined if there is none. */
+  next?: Place
+}
+
+/** A place in a list that is ordered by time. */
+export interface Place {
+  time: number
+  key: string
+}
+
+/** How many followers get a status in one write. */
+const PASS = 1000
+/** How many statuses a home timeline keeps. */
+const HOME = 1000
+const PAGE = 30
+
+/** Reports whether nobody has a login, in any case. Needs no user. */
+export async function isLoginFree(db: Database<SocialData>, login: string): Promise<boolean> {
+  return !(await get(ref(db, `logins/${login.toLowerCase()}`))).exists()
+}
+
+/** Takes the next number for a user: `u5` for 5 is who signs in then. */
+export async function nextUserId(db: Database<SocialData>): Promise<number> {
+  const { snapshot } = await runTransaction(ref<number>(db, 'counters/userId'), id => (id ?? 0) + 1)
+  return snapshot.val()!
+}
+
+/** The network as one user sees it, who has to be signed in as `me`. */
+export class Social {
+  constructor(
+    private readonly db: Database<SocialData>,
+    readonly me: string
+  ) {}
+
+  /** Makes this user. The rules refuse a login that somebody has in any case. */
+  createUser(login: string, name: string): Promise<void> {
+    const id = Number(this.me.slice(1))
+    return update(ref(this.db), {
+      [`users/${this.me}`]: {
+        login,
+        id,
+        name,
+        followers: 0,
+        following: 0,
+        posts: 0,
+        signup: serverTimestamp()
+      },
+      [`logins/${login.toLowerCase()}`]: this.me
+    })
+  }
+
+  /** A user, by default this one. */
+  user(uid = this.me): Promise<User | null> {
+    return read(ref<User>(this.db, `users/${uid}`))
+  }
+
+  /**
+   * Posts a status, and returns its key. The first followers get it in the same write,
+   * the others in further ones; if one of these fails, `fanOut` goes on.
+   */
+  async postStatus(message: string, location?: string): Promise<string> {
+    const { login } = (await this.user())!
+    const posted = serverTimestamp()
+    const sid = await retry(
+      async () => ({
+        id: ((await read(ref<number>(this.db, 'counters/statusId'))) ?? 0) + 1,
+        first: (await this.pass()).followers
+      }),
+      async ({ id, first }) => {
+        // The number is taken in the same write: whoever loses a race tries the next one.
+        const sid = `s${id}`
+        const status = { message, posted, id, uid: this.me, login, ...(location && { location }) }
+        await update(ref(this.db), {
+          'counters/statusId': id,
+          [`statuses/${sid}`]: status,
+          [`profile/${this.me}/${sid}`]: posted,
+          [`users/${this.me}/posts`]: increment(1),
+          [`users/${this.me}/lastStatus`]: sid,
+          ...inHomes([this.me, ...first], sid, posted)
+        })
+        return sid
+      }
+    )
+    await this.fanOut(sid)
+    return sid
+  }
+
+  /**
+   * Writes a status of this user into the homes of all followers, so many in each write.
+   * To write it there twice is to write it once, so it may be called again at any time,
+   * as after a crash.
+   */
+  async fanOut(sid: string): Promise<void> {
+    const posted = await read(ref<number>(this.db, `statuses/${sid}/posted`))
+    if (posted === null) return // deleted meanwhile
+    for (let after: Place | undefined, more = true; more; ) {
+      // Who has left meanwhile makes the write fail.
+      const { followers, last } = await retry(
+        () => this.pass(after),
+        async pass => {
+          await update(ref(this.db), inHomes(pass.followers, sid, posted))
+          return pass
+        }
+      )
+      after = last
+      more = followers.length === PASS
+    }
+  }
+
+  // pass returns the next followers, those first who have followed for the longest.
+  private async pass(after?: Place): Promise<{ followers: string[]; last?: Place }> {
+    const from = after ? [startAfter(after.time, after.key)] : []
+    const list = ref<Timed>(this.db, `followers/${this.me}`)
+    const found = await get(query(list, orderByValue(), ...from, limitToFirst(PASS)))
+    const followers = keys(found)
+    const key = followers.at(-1)
+    return { followers, last: key === undefined ? after : { key, time: found.child(key).val()! } }
+  }
+
+  /** Deletes a status of this user. Homes that still name it are cleaned by their owners. */
+  async deleteStatus(sid: string): Promise<void> {
+    await retry(
+      async () => (await this.pass()).followers,
+      first =>
+        update(ref(this.db), {
+          [`statuses/${sid}`]: null,
+          [`profile/${this.me}/${sid}`]: null,
+          [`users/${this.me}/posts`]: increment(-1),
+          [`users/${this.me}/lastStatus`]: sid,
+          ...inHomes([this.me, ...first], sid, null)
+        })
+    )
+  }
+
+  /** Follows a user, whose newest statuses come into the home of this one. */
+  async follow(uid: string): Promise<void> {
+    await retry(
+      () => this.newestOf(uid),
+      newest => this.setEdge(uid, serverTimestamp(), 1, newest)
+    )
+    await this.trimHome()
+  }
+
+  /** Leaves a user, whose statuses leave the home of this one. */
+  async unfollow(uid: string): Promise<void> {
+    await this.setEdge(uid, null, -1, {})
+    const home = await get(query(ref<Timed>(this.db, `home/${this.me}`), orderByValue()))
+    const authors = await Promise.all(
+      keys(home).map(sid => read(ref<string>(this.db, `statuses/${sid}/uid`)))
+    )
+    const gone = keys(home).filter((_, i) => authors[i] === null || authors[i] === uid)
+    await this.setHome(Object.fromEntries(gone.map(sid => [sid, null])))
+  }
+
+  // Both lists, both counters: all or none.
+  private setEdge(uid: string, time: ServerValue | null, step: 1 | -1, home: Timed): Promise<void> {
+    const { me } = this
+    return update(ref(this.db), {
+      [`following/${me}/${uid}`]: time,
+      [`followers/${uid}/${me}`]: time,
+      [`users/${me}/following`]: increment(step),
+      [`users/${me}/lastEdge`]: uid,
+      [`users/${uid}/followers`]: increment(step),
+      ...Object.fromEntries(Object.entries(home).map(([sid, posted]) => [`home/${me}/${sid}`, posted]))
+    })
+  }
+
+  private async newestOf(uid: string): Promise<Timed> {
+    const list = ref<Timed>(this.db, `profile/${uid}`)
+    return (await read(query(list, orderByValue(), limitToLast(HOME)))) ?? {}
+  }
+
+  private setHome(changes: Record<string, number | null>): Promise<void> {
+    return update(ref<Record<string, number | null>>(this.db, `home/${this.me}`), changes)
+  }
+
+  /** What those whom this user follows have posted, and the user. */
+  homeTimeline(before?: Place, count = PAGE): Promise<Page> {
+    return this.timeline(`home/${this.me}`, before, count)
+  }
+
+  /** What a user has posted. */
+  profileTimeline(uid = this.me, before?: Place, count = PAGE): Promise<Page> {
+    return this.timeline(`profile/${uid}`, before, count)
+  }
+
+  // Statuses that were deleted are left out.
+  private async timeline(path: string, before: Place | undefined, count: number): Promise<Page> {
+    const to = before ? [endBefore(before.time, before.key)] : []
+    const list = await get(query(ref<Timed>(this.db, path), orderByValue(), ...to, limitToLast(count)))
+    const sids = keys(list).reverse()
+    const found = await Promise.all(sids.map(sid => read(ref<Status>(this.db, `statuses/${sid}`))))
+    const statuses = found.flatMap((status, i) => (status ? { ...status, key: sids[i]! } : []))
+    const key = sids.at(-1)
+    if (key === undefined || sids.length < count) return { statuses }
+    return { statuses, next: { key, time: list.child(key).val()! } }
+  }
+
+  /** Takes the oldest statuses out of the home of this user, so that `max` are left. */
+  async trimHome(max = HOME): Promise<void> {
+    const home = ref<Timed>(this.db, `home/${this.me}`)
+    const excess = (await get(home)).size - max
+    if (excess <= 0) return
+    const oldest = keys(await get(query(home, orderByValue(), limitToFirst(excess))))
+    await this.setHome(Object.fromEntries(oldest.map(sid => [sid, null])))
+  }
+
+  /** Calls `next` with the newest status of a user, and with each that comes. */
+  stream(uid: string, next: (status: Keyed<Status>) => unknown): Unsubscribe {
+    let last = 0
+    const newest = query(ref<Timed>(this.db, `profile/${uid}`), orderByValue(), limitToLast(1))
+    return onChildAdded(newest, async ({ key }) => {
+      const status = await read(ref<Status>(this.db, `statuses/${key}`))
+      if (!status || status.id <= last) return // one was deleted, and an older one is the newest now
+      last = status.id
+      next({ ...status, key: key! })
+    })
+  }
+}
+
+// The places of a status in homes.
+function inHomes(uids: string[], sid: string, posted: number | ServerValue | null) {
+  return Object.fromEntries(uids.map(uid => [`home/${uid}/${sid}`, posted]))
+}
+
+/** Decides whether a stream has a status. */
+export type Filter = (status: Status) => boolean
+
+/** What a stream tells of a status that is gone. */
+export interface Deleted {
+  id: number
+  deleted: true
+}
+
+/**
+ * Calls `next` with each status that passes the filter, from a time on, and with those
+ * of them that are deleted. Needs a token with `firehose`.
+ */
+export function firehose(
+  db: Database<SocialData>,
+  filter: Filter,
+  next: (news: Status | Deleted) => unknown,
+  since = Date.now()
+): Unsubscribe {
+  const news = query(ref<Record<string, Status>>(db, 'statuses'), orderByChild('posted'), startAt(since))
+  const stops = [
+    onChildAdded(news, status => {
+      if (filter(status.val()!)) next(status.val()!)
+    }),
+    onChildRemoved(news, status => {
+      if (filter(status.val()!)) next({ id: status.val()!.id, deleted: true })
+    })
+  ]
+  return () => stops.forEach(stop => stop())
+}
+
+/** Statuses that have all words of one of the phrases. */
+export function track(...phrases: string[]): Filter {
+  const wanted = phrases.map(phrase => phrase.toLowerCase().split(/\s+/).filter(Boolean))
+  return ({ message }) => {
+    const words = new Set(message.toLowerCase().split(/\s+/))
+    return wanted.some(phrase => phrase.length > 0 && phrase.every(word => words.has(word)))
+  }
+}
+
+/** Statuses by one of the logins, or that mention one as `@login`. */
+export function follow(...logins: string[]): Filter {
+  const wanted = new Set(logins.map(login => login.toLowerCase().replace(/^@/, '')))
+  return ({ login, message }) =>
+    wanted.has(login.toLowerCase()) ||
+    message.split(/\s+/).some(word => word[0] === '@' && wanted.has(word.slice(1).toLowerCase()))
+}
+
+/** Statuses from within a box, in degrees. */
+export function within(west: number, south: number, east: number, north: number): Filter {
+  return ({ location }) => {
+    if (!location) return false
+    const [lat, lon] = location.split(',').map(Number) as [number, number]
+    return south <= lat && lat <= north && west <= lon && lon <= east
+  }
+}
+
+/** So many percent of the statuses; always the same ones for the same identifier. */
+export function sample(percent = 10, identifier = ''): Filter {
+  // A shuffle of 0 to 99 that depends on the identifier alone.
+  let seed = 2166136261
+  for (const char of identifier) seed = Math.imul(seed ^ char.codePointAt(0)!, 16777619) >>> 0
+  const residues = Array.from({ length: 100 }, (_, i) => i)
+  for (let i = 99; i > 0; i--) {
+    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0
+    const j = Math.floor((seed / 2 ** 32) * (i + 1))
+    ;[residues[i], residues[j]] = [residues[j]!, residues[i]!]
+  }
+  const chosen = new Set(residues.slice(0, Math.max(1, Math.floor(percent))))
+  return ({ id }) => chosen.has(id % 100)
+}

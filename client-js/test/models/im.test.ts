@@ -1,0 +1,112 @@
+import { expect, test } from 'vitest'
+import { type Group, Im, type ImData, type Placed, privateId } from '../../models/im.js'
+import { calls, denied, models } from './scene.js'
+
+const scene = models()
+const [a, b, c, d] = ['a1', 'b2', 'c3', 'd4'].map(end => `u00000000000000${end}`) as [
+  string,
+  string,
+  string,
+  string
+]
+
+async function messengers() {
+  const im = await scene('im')
+  const as = (uid: string) => new Im(im.as<ImData>(uid), uid)
+  // The month in which this test runs, and a day of the one before.
+  const now = new Date()
+  const month = (offset: number) => Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + offset)
+  const name = (time: number) => new Date(time).toISOString().slice(0, 7).replace('-', '')
+  const [last, current] = [name(month(-1)), name(month(0))]
+  await im.admin('PATCH', '/buckets', {
+    [last]: { from: month(-1), to: month(0), tier: 'cold' },
+    [current]: { from: month(0), to: month(1), tier: 'hot' }
+  })
+  return { ...im, an: as(a), bo: as(b), chen: as(c), dai: as(d), as, last, current }
+}
+
+const texts = (messages: Placed[]) => messages.map(({ text }) => text)
+const group = (n: number) => `g00000000000000a${n}`
+
+test('groups are bounded in number, by their owner', async () => {
+  const { an, bo, chen, admin, check } = await messengers()
+  expect(await an.ownedGroups()).toEqual(['g0000000000001001'])
+  await an.createGroup(group(1), 'Second')
+  await an.createGroup(group(2), 'Third')
+  await expect(an.createGroup(group(3), 'Fourth')).rejects.toMatchObject(denied)
+  await check()
+  await an.addMember(group(1), b)
+  await an.addMember(group(1), c, 'admin')
+  await expect(bo.deleteGroup(group(1))).rejects.toMatchObject(denied)
+  await expect(an.removeMember(group(1))).rejects.toMatchObject(denied) // the owner
+  await bo.removeMember(group(1))
+  expect(Object.keys(await chen.members(group(1)))).toEqual([a, c])
+  await an.deleteGroup(group(1))
+  await an.createGroup(group(3), 'Fourth')
+  await check()
+  const groups: Record<string, Group> = await admin('GET', '/groups')
+  expect(Object.values(groups).filter(({ owner }) => owner === a)).toHaveLength(3)
+})
+
+test('groups are asked for only when they have changed', async () => {
+  const { bo, chen } = await messengers()
+  const { version, groups } = (await chen.groupsSince(null))!
+  expect(groups).toEqual(Object.keys(await chen.groups()))
+  expect(await chen.groupsSince(version)).toBe(null)
+  await bo.addMember('g0000000000001002', c)
+  expect((await chen.groupsSince(version))!.groups).toContain('g0000000000001002')
+})
+
+test('two users have one conversation, which they read in pages over months', async () => {
+  const { an, bo, chen, admin, last, current, check } = await messengers()
+  const id = await an.openConversation(b)
+  expect([await bo.openConversation(a), id]).toEqual([id, privateId(b, a)])
+  expect(await chen.openConversation(d)).toBe(privateId(c, d)) // a new one
+  const old = Object.fromEntries([1, 2, 3].map(n => [`-A${n}`, { from: b, text: `old ${n}`, sent: 1 }]))
+  await admin('PUT', `/messages/${last}/${id}`, old)
+  const sent: { bucket: string; key: string }[] = []
+  for (const text of ['one', 'two', 'three']) sent.push(await an.send(id, text))
+  expect(sent[0]!.bucket).toBe(current)
+  const newest = await bo.page(id, undefined, 4)
+  expect(texts(newest)).toEqual(['old 3', 'one', 'two', 'three'])
+  expect(texts(await bo.page(id, newest[0], 2))).toEqual(['old 1', 'old 2'])
+  expect(texts(await bo.since(id, sent[0]!))).toEqual(['two', 'three'])
+  await expect(chen.page(id)).rejects.toMatchObject(denied)
+  await expect(an.page(id, undefined, 101)).rejects.toMatchObject(denied) // too many at once
+  await check()
+})
+
+test('a message is marked as deleted, once, by its sender', async () => {
+  const { an, bo, current } = await messengers()
+  const id = await an.openConversation(b)
+  const seen = calls<Placed>()
+  const stop = await bo.watch(id, seen.add)
+  const sent = await an.send(id, 'oops')
+  await seen.until(1)
+  await expect(bo.deleteMessage(id, sent)).rejects.toMatchObject(denied)
+  await an.deleteMessage(id, sent)
+  await seen.until(2)
+  expect(seen.all.at(-1)).toMatchObject({ text: 'oops', bucket: current, deletedAt: expect.any(Number) })
+  await expect(an.deleteMessage(id, sent)).rejects.toMatchObject(denied)
+  stop()
+})
+
+test('friends are asked, and answer once', async () => {
+  const { an, bo, chen, admin, check } = await messengers()
+  const key = await an.requestFriend(c, 'An here')
+  expect(await chen.friendRequests()).toMatchObject([{ key, from: a, text: 'An here', state: 'pending' }])
+  await expect(bo.answerFriend(key, 'accepted')).rejects.toMatchObject(denied)
+  await chen.answerFriend(key, 'accepted')
+  await expect(chen.answerFriend(key, 'declined')).rejects.toMatchObject(denied)
+  await expect(an.sentRequests()).rejects.toMatchObject(denied) // the index is off
+  await admin('PUT', '/config/optionalIndexes/sentRequests', true)
+  const other = await an.requestFriend(d, 'And here')
+  expect(await an.sentRequests()).toEqual({ [other]: d })
+  await check()
+})
+
+test('users sign up', async () => {
+  const { as, admin } = await messengers()
+  await as('u00000000000000e5').signUp('Eva')
+  expect(await admin('GET', '/users/u00000000000000e5')).toMatchObject({ name: 'Eva' })
+})

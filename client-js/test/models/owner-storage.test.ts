@@ -1,0 +1,86 @@
+import { expect, test } from 'vitest'
+import { type Dirty, type Fields, OwnerStorage, type StorageData } from '../../models/owner-storage.js'
+import { calls, denied, models } from './scene.js'
+
+const scene = models()
+const token = { appId: 'game1', regionId: 's1' }
+
+async function storage() {
+  const storage = await scene('owner-storage')
+  const as = (uid: string, claims: object) =>
+    new OwnerStorage(storage.as<StorageData>({ uid, token: { ...token, ...claims } }), 'game1', 's1')
+  return {
+    ...storage,
+    game: as('svc-game', { service: true }),
+    lander: as('svc-landing', { service: true, landing: true }),
+    player: as('p1001', { ownerId: 'p1001' })
+  }
+}
+
+test('fields are read: some, or all', async () => {
+  const { game, player } = await storage()
+  expect(await game.getByFields('player', 'p1001', ['level', 'missing'])).toEqual({
+    level: 12,
+    missing: null
+  })
+  expect(await player.getAll('player', 'p1001')).toMatchObject({ gold: 350, nick: 'Li' })
+  expect(await game.getAll('player', 'nobody')).toEqual({})
+  await expect(player.getAll('player', 'p1002')).rejects.toMatchObject(denied)
+})
+
+test('fields are set, added to, removed, and come back', async () => {
+  const { game, player, check, admin } = await storage()
+  await game.update('player', 'p1001', { level: 13, nick: 'Li Lei' })
+  expect(await game.incr('player', 'p1001', { gold: 50, kills: 1 })).toEqual({ gold: 400, kills: 1 })
+  await game.removeKeys('player', 'p1001', ['nick', 'never-was'])
+  expect(await game.getByFields('player', 'p1001', ['nick'])).toEqual({ nick: null })
+  expect(await admin('GET', '/deleted/game1/s1/player/p1001/nick')).toMatchObject({ value: 'Li Lei' })
+  await check()
+  await game.update('player', 'p1001', { nick: 'Back' })
+  expect(await admin('GET', '/deleted/game1/s1/player/p1001/nick')).toBe(null)
+  await expect(player.update('player', 'p1001', { level: 99 })).rejects.toMatchObject(denied)
+  await check()
+})
+
+test('a field is removed with the value that it has then', async () => {
+  const { game, lander, check, admin } = await storage()
+  const changes = Array.from({ length: 10 }, (_, i) => lander.update('player', 'p1001', { nick: `n${i}` }))
+  await game.removeKeys('player', 'p1001', ['nick'])
+  await Promise.all(changes)
+  await check()
+  await game.removeKeys('player', 'p1001', ['nick'])
+  expect(await admin('GET', '/deleted/game1/s1/player/p1001/nick')).toMatchObject({ value: 'n9' })
+})
+
+test('an owner is watched', async () => {
+  const { game, player } = await storage()
+  const seen = calls<Fields>()
+  const stop = player.watch('player', 'p1001', seen.add)
+  await seen.until(1)
+  await game.update('player', 'p1001', { level: 13 })
+  await seen.until(2)
+  expect(seen.all.map(({ level }) => level)).toEqual([12, 13])
+  stop()
+})
+
+test('what has changed is landed, the oldest first; what changes meanwhile waits', async () => {
+  const { game, lander, check, admin } = await storage()
+  const before = Object.keys((await admin('GET', '/dirty/game1/s1')) ?? {}).length
+  await game.update('player', 'p1001', { level: 13 })
+  await game.removeKeys('player', 'p1001', ['nick'])
+  const sql = new Map<string, Dirty>()
+  const save = async (batch: Dirty[]) => {
+    for (const row of batch) sql.set(`${row.logic}:${row.owner}:${row.key}`, row)
+    await game.update('player', 'p1001', { level: 14 })
+  }
+  expect(await lander.land(save)).toBe(before + 2)
+  expect(sql.get('player:p1001:level')).toMatchObject({ value: 13 })
+  expect(sql.get('player:p1001:nick')).toMatchObject({ value: null })
+  expect(Object.keys(await admin('GET', '/dirty/game1/s1'))).toEqual(['player:p1001:level'])
+  expect(await lander.land(async batch => void sql.set('last', batch[0]!), 1)).toBe(1)
+  expect(sql.get('last')).toMatchObject({ key: 'level', value: 14 })
+  expect(await admin('GET', '/dirty')).toBe(null)
+  await game.update('player', 'p1001', { level: 15 })
+  await expect(game.land(async () => {})).rejects.toThrow(/permission_denied/i)
+  await check()
+})

@@ -1,0 +1,58 @@
+// A model at the real server, with its data and rules, and clients of its actors.
+
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { type Database, deleteDatabase, getDatabase } from '../../src/index.js'
+import { freshNamespace, Server } from '../support/server.js'
+import { type Actor, type names, parsed, root, tokenOf } from './steps.js'
+
+const { broken } = await import(`${root}/testdata/e2e/models-reference.mjs`)
+
+/** A server for the tests of a file, each of which gets its data from `scene`. */
+export function models() {
+  let server: Server
+  let stop: (() => void)[] = []
+
+  beforeAll(async () => {
+    server = await new Server().start()
+  }, 120_000)
+  afterEach(() => {
+    for (const f of stop) f()
+    stop = []
+  })
+  afterAll(() => server?.stop())
+
+  /** Loads a model into a namespace of its own. */
+  return async function scene(model: (typeof names)[number]) {
+    const ns = freshNamespace()
+    const { invariants } = parsed(model, 'ops')
+    const admin = (method: string, path: string, body?: unknown) => server.rest(ns, method, path, body)
+    await admin('PUT', '/', parsed(model, 'data'))
+    await admin('PUT', '/.settings/rules', parsed(model, 'rules'))
+    return {
+      /** A REST call as administrator. */
+      admin,
+      /** A client that is signed in. */
+      as<Data>(actor: Actor | string): Database<Data> {
+        const token = tokenOf(typeof actor === 'string' ? { uid: actor } : actor)!
+        const db = getDatabase<Data>({ databaseURL: server.url(ns), token: () => token })
+        stop.push(() => deleteDatabase(db))
+        return db
+      },
+      /** All invariants of the model hold. */
+      async check() {
+        expect(broken(invariants, await admin('GET', '/'))).toEqual([])
+      }
+    }
+  }
+}
+
+/** Calls that were made, to be waited for. */
+export function calls<T>() {
+  const all: T[] = []
+  const add = (value: T) => void all.push(structuredClone(value))
+  const until = (count: number) =>
+    expect.poll(() => all.length, { timeout: 20_000 }).toBeGreaterThanOrEqual(count)
+  return { all, add, until }
+}
+
+export const denied = { code: 'PERMISSION_DENIED' }

@@ -1,0 +1,177 @@
+import { expect, test } from 'vitest'
+import type { Keyed } from '../../models/records.js'
+import {
+  type Deleted,
+  type Filter,
+  firehose,
+  follow,
+  isLoginFree,
+  nextUserId,
+  Social,
+  type SocialData,
+  type Status,
+  sample,
+  track,
+  within
+} from '../../models/social.js'
+import { calls, denied, models } from './scene.js'
+import { parsed } from './steps.js'
+
+const scene = models()
+
+async function network() {
+  const social = await scene('social')
+  const as = (uid: string) => new Social(social.as<SocialData>(uid), uid)
+  return { ...social, u1: as('u1'), u2: as('u2'), u3: as('u3'), u4: as('u4'), user: as }
+}
+
+const keys = (statuses: Keyed<Status>[]) => statuses.map(({ key }) => key)
+
+test('a login is taken once, in whatever case', async () => {
+  const { as, user, check } = await network()
+  const db = as<SocialData>('nobody-yet')
+  expect(await isLoginFree(db, 'NewComer')).toBe(true)
+  const ids = await Promise.all([nextUserId(db), nextUserId(as<SocialData>('other'))])
+  expect(ids.sort()).toEqual([5, 6])
+  await user('u5').createUser('NewComer', 'New Comer')
+  expect(await isLoginFree(db, 'newCOMER')).toBe(false)
+  await expect(user('u6').createUser('NEWCOMER', 'Second')).rejects.toMatchObject(denied)
+  await user('u6').createUser('sixth', 'Six')
+  expect(await user('u5').user('u6')).toMatchObject({ login: 'sixth', id: 6, followers: 0 })
+  await check()
+})
+
+test('a status comes into the homes of all followers', async () => {
+  const { u1, u2, u3, u4, check } = await network()
+  const sid = await u1.postStatus('fan-out in one write')
+  expect(sid).toBe('s5')
+  expect((await u1.user())!.posts).toBe(3)
+  for (const reader of [u1, u2, u3]) expect(keys((await reader.homeTimeline()).statuses)[0]).toBe('s5')
+  expect((await u4.homeTimeline()).statuses).toEqual([])
+  await check()
+  await u1.deleteStatus(sid)
+  expect(keys((await u2.homeTimeline()).statuses)).toEqual(['s3', 's2', 's1'])
+  await expect(u2.deleteStatus('s3')).rejects.toMatchObject(denied)
+  expect(await u1.postStatus('no id comes back')).toBe('s6')
+  await check()
+})
+
+test('who loses the race for a number tries the next one', async () => {
+  const { u1, u2, u3, check } = await network()
+  const sids = await Promise.all([u1.postStatus('one'), u2.postStatus('two'), u3.postStatus('three')])
+  expect(sids.sort()).toEqual(['s5', 's6', 's7'])
+  await check()
+})
+
+test('a status reaches more followers than fit into one write', async () => {
+  const { u1, admin, check } = await network()
+  const followers = Object.fromEntries(
+    Array.from({ length: 2100 }, (_, i) => [`u${100 + i}`, 1699999985000 + (i >> 3)])
+  )
+  const update: Record<string, unknown> = { 'users/u1/followers': 2102, 'counters/userId': 3000 }
+  for (const [uid, time] of Object.entries(followers)) {
+    update[`followers/u1/${uid}`] = time
+    update[`following/${uid}/u1`] = time
+    update[`logins/l${uid}`] = uid
+    update[`users/${uid}`] = {
+      ...{ login: `l${uid}`, id: Number(uid.slice(1)), name: uid, signup: 1 },
+      ...{ followers: 0, following: 1, posts: 0, lastEdge: 'u1' }
+    }
+  }
+  await admin('PATCH', '/', update)
+  await check()
+  const sid = await u1.postStatus('to thousands')
+  await u1.fanOut(sid) // again, as after a crash
+  const home = await admin('GET', '/home')
+  const missing = Object.keys(followers).filter(uid => home[uid]?.[sid] === undefined)
+  expect(missing).toEqual([])
+  await check()
+})
+
+test('following and leaving keep lists, counters and homes together', async () => {
+  const { u1, u4, check } = await network()
+  await u4.follow('u1')
+  expect(keys((await u4.homeTimeline()).statuses)).toEqual(['s3', 's1'])
+  expect([(await u4.user())!.following, (await u1.user())!.followers]).toEqual([1, 3])
+  await expect(u4.follow('u1')).rejects.toMatchObject(denied)
+  await expect(u4.follow('u4')).rejects.toMatchObject(denied)
+  await check()
+  await u4.unfollow('u1')
+  expect((await u4.homeTimeline()).statuses).toEqual([])
+  await expect(u4.unfollow('u1')).rejects.toMatchObject(denied)
+  await check()
+})
+
+test('timelines have pages, and homes a bound', async () => {
+  const { u1, u2 } = await network()
+  for (let i = 0; i < 5; i++) await u1.postStatus(`status ${i}`)
+  const first = await u2.profileTimeline('u1', undefined, 3)
+  expect(keys(first.statuses)).toEqual(['s9', 's8', 's7'])
+  const second = await u2.profileTimeline('u1', first.next, 3)
+  expect(keys(second.statuses)).toEqual(['s6', 's5', 's3'])
+  const third = await u2.profileTimeline('u1', second.next, 3)
+  expect([keys(third.statuses), third.next]).toEqual([['s1'], undefined])
+  await u2.trimHome(4)
+  expect(keys((await u2.homeTimeline()).statuses)).toEqual(['s9', 's8', 's7', 's6'])
+})
+
+test('the statuses of one user are streamed', async () => {
+  const { u1, u2 } = await network()
+  const heard = calls<Keyed<Status>>()
+  const stop = u2.stream('u1', heard.add)
+  await heard.until(1)
+  const sid = await u1.postStatus('news')
+  await heard.until(2)
+  await u1.deleteStatus(sid) // the older one is the newest again, and no news
+  await u1.postStatus('more news')
+  await heard.until(3)
+  expect(keys(heard.all)).toEqual(['s3', 's5', 's6'])
+  stop()
+})
+
+test('the firehose tells what passes a filter, and what of it is deleted', async () => {
+  const { as, u1, u3 } = await network()
+  const feed = as<SocialData>({ uid: 'svc-feed', token: { firehose: true } })
+  const heard = calls<Status | Deleted>()
+  const stop = firehose(feed, track('redis'), heard.add, 0)
+  await heard.until(1)
+  await u3.postStatus('trees')
+  const sid = await u1.postStatus('Redis again')
+  await heard.until(2)
+  await u1.deleteStatus(sid)
+  await heard.until(3)
+  stop()
+  expect(heard.all.map(news => ('deleted' in news ? news : news.message))).toEqual([
+    'posting about redis and trees',
+    'Redis again',
+    { id: 6, deleted: true }
+  ])
+})
+
+const makers: Record<string, (...args: any) => Filter> = {
+  track: (phrases: string[]) => track(...phrases),
+  follow: (logins: string[]) => follow(...logins),
+  location: ([west, south, east, north]: [number, number, number, number]) =>
+    within(west, south, east, north),
+  sample: ({ percent, identifier }: { percent: number; identifier: string }) => sample(percent, identifier)
+}
+
+for (const { id, filter, expectKeys, deleted, expectEvent } of parsed('social', 'ops').beyondCases) {
+  test(`filters: ${id}`, () => {
+    const { statuses } = parsed('social', 'data') as SocialData
+    const [[name, args]] = Object.entries(filter) as [[string, any]]
+    const passes = makers[name]!(args)
+    if (deleted) expect(passes(statuses[deleted]!)).toBe(expectEvent !== null)
+    else expect(Object.keys(statuses).filter(sid => passes(statuses[sid]!))).toEqual(expectKeys)
+  })
+}
+
+test('a sample has its share, and is the same for the same identifier', () => {
+  const statuses = Array.from({ length: 1000 }, (_, id) => ({ id }) as Status)
+  const chosen = (percent: number, identifier: string) =>
+    statuses.filter(sample(percent, identifier)).map(s => s.id)
+  expect(chosen(10, 'a')).toHaveLength(100)
+  expect(chosen(0, 'a')).toHaveLength(10) // at least one percent
+  expect(chosen(10, 'a')).toEqual(chosen(10, 'a'))
+  expect(chosen(10, 'a')).not.toEqual(chosen(10, 'b'))
+})
