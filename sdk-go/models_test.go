@@ -50,7 +50,11 @@ type modelAuth struct {
 type modelHome interface {
 	fill(data, rules []byte)
 	client(*modelAuth) *dogwood.Client
-	restart() // closes all clients
+	clock(ms int64)
+
+	// restart may close the database and open it again, and reports whether it
+	// has closed all clients. It must not if somebody listens.
+	restart(listening bool) (closed bool)
 }
 
 // A modelRun plays the operations of a data model, each actor with a client of
@@ -58,7 +62,6 @@ type modelHome interface {
 type modelRun struct {
 	t         *testing.T
 	home      modelHome
-	now       atomic.Int64
 	clients   map[string]*dogwood.Client
 	listeners map[string]puller[dogwood.Event]
 
@@ -68,18 +71,22 @@ type modelRun struct {
 }
 
 func TestModels(t *testing.T) {
-	homes := map[string]func(*testing.T, func() time.Time) modelHome{"network": newModelServer, "embedded": newModelFile}
+	homes := map[string]func(*testing.T) modelHome{
+		"network": newModelServer, "embedded": newModelFile, "process": modelProcesses(t),
+	}
 	for _, name := range []string{"chat", "org", "msgy", "social", "owner-storage", "im"} {
 		for at, newHome := range homes {
 			t.Run(name+"/"+at, func(t *testing.T) {
 				dir := filepath.Join("..", "testdata", "models", name)
 				r := &modelRun{t: t, clients: make(map[string]*dogwood.Client), listeners: make(map[string]puller[dogwood.Event])}
 				want(t, json.Unmarshal(readFile(t, dir, "ops.json"), r))
-				r.home = newHome(t, func() time.Time { return time.UnixMilli(r.now.Load()) })
+				r.home = newHome(t)
 				r.home.fill(readFile(t, dir, "data.json"), readFile(t, dir, "rules.json"))
 				for i := range r.Steps {
 					if s := &r.Steps[i]; s.Op != "land" { // which is about another database
-						r.restart()
+						if r.home.restart(len(r.listeners) > 0) {
+							clear(r.clients)
+						}
 						r.play(s)
 					}
 					if t.Failed() {
@@ -88,14 +95,6 @@ func TestModels(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// restart closes the database and opens it again, unless somebody listens.
-func (r *modelRun) restart() {
-	if len(r.listeners) == 0 {
-		r.home.restart()
-		clear(r.clients)
 	}
 }
 
@@ -121,14 +120,24 @@ func (r *modelRun) client(actor string) *dogwood.Client {
 	return c
 }
 
+// A modelClock shows the time of a step.
+type modelClock struct{ ms atomic.Int64 }
+
+func (c *modelClock) clock(ms int64) { c.ms.Store(ms) }
+
+func (c *modelClock) now() time.Time { return time.UnixMilli(c.ms.Load()) }
+
 // A modelServer is reached over a network. It goes on all the time.
 type modelServer struct {
+	modelClock
 	t      *testing.T
 	server *servertest.Server
 }
 
-func newModelServer(t *testing.T, now func() time.Time) modelHome {
-	return &modelServer{t, servertest.New(t, servertest.Options{Now: now})}
+func newModelServer(t *testing.T) modelHome {
+	s := &modelServer{t: t}
+	s.server = servertest.New(t, servertest.Options{Now: s.now})
+	return s
 }
 
 func (s *modelServer) fill(data, rules []byte) {
@@ -137,29 +146,34 @@ func (s *modelServer) fill(data, rules []byte) {
 }
 
 func (s *modelServer) client(auth *modelAuth) *dogwood.Client {
-	o := quick
-	switch {
-	case auth == nil:
-	case auth.Admin:
-		o.Token = dogwood.StaticToken("owner")
-	default:
-		o.Token = dogwood.StaticToken(servertest.Token(auth.UID, auth.Token))
-	}
-	return dial(s.t, s.server.URL, o)
+	return dial(s.t, s.server.URL, auth.options())
 }
 
-func (s *modelServer) restart() {}
+func (s *modelServer) restart(bool) bool { return false }
+
+// options are those of a client that is signed in.
+func (a *modelAuth) options() dogwood.Options {
+	o := quick
+	switch {
+	case a == nil:
+	case a.Admin:
+		o.Token = dogwood.StaticToken("owner")
+	default:
+		o.Token = dogwood.StaticToken(servertest.Token(a.UID, a.Token))
+	}
+	return o
+}
 
 // A modelFile is a file of this process.
 type modelFile struct {
+	modelClock
 	t   *testing.T
 	dir string
-	now func() time.Time
 	db  *embed.Database
 }
 
-func newModelFile(t *testing.T, now func() time.Time) modelHome {
-	f := &modelFile{t: t, dir: t.TempDir(), now: now}
+func newModelFile(t *testing.T) modelHome {
+	f := &modelFile{t: t, dir: t.TempDir()}
 	f.open()
 	t.Cleanup(func() { want(t, f.db.Close()) })
 	return f
@@ -191,15 +205,19 @@ func (f *modelFile) client(auth *modelAuth) *dogwood.Client {
 	return c
 }
 
-func (f *modelFile) restart() {
+func (f *modelFile) restart(listening bool) bool {
 	f.t.Helper()
+	if listening {
+		return false
+	}
 	want(f.t, f.db.Close())
 	f.open()
+	return true
 }
 
 func (r *modelRun) play(s *modelStep) {
 	r.t.Helper()
-	r.now.Store(s.Now)
+	r.home.clock(s.Now)
 	ref := r.client(s.As).Ref(s.Path)
 	switch s.Op {
 	case "get":
