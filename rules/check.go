@@ -28,6 +28,7 @@ type Request struct {
 	Data   tree.Reader          // the tree before the operation
 	Now    time.Time            // what server timestamps of the operation resolve to
 	Reads  *Reads               // if set, what an allowed read depends on is noted there
+	Asked  *int                 // if set, how many rules were asked is noted there
 }
 
 // An Origin names what an operation came with as logs do, by the one of the names
@@ -61,5 +62,9 @@ func (r *Ruleset) Check(ctx context.Context, q *Request) (Decision, error) {
 	}
 	d := newDecider(ctx, q)
 	defer d.end()
-	return d.decide(r.root)
+	decision, err := d.decide(r.root)
+	if q.Asked != nil {
+		*q.Asked = d.asked
+	}
+	return decision, err
 }

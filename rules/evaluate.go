@@ -21,6 +21,7 @@ type decider struct {
 	q      *Request
 	tracer *tracer // nil for Check
 	target int     // index of the write being decided
+	asked  int     // rules that were asked so far
 	failed *rule   // the first .validate that failed
 	denied bool    // whether a target of a write has no grant
 	err    error   // what ended the decision
@@ -41,7 +42,7 @@ func (d *decider) end() {
 	if d.begun {
 		d.e.end()
 	}
-	d.ctx, d.q, d.tracer, d.target, d.failed, d.denied, d.err, d.begun = nil, nil, nil, 0, nil, false, nil, false
+	d.ctx, d.q, d.tracer, d.target, d.asked, d.failed, d.denied, d.err, d.begun = nil, nil, nil, 0, 0, nil, false, nil, false
 	deciders.Put(d)
 }
 
@@ -75,6 +76,7 @@ func (d *decider) decide(root *node) (Decision, error) {
 
 // holds asks a rule at p.
 func (d *decider) holds(r *rule, p tree.Path) bool {
+	d.asked++
 	holds := r.always
 	switch {
 	case d.tracing():
@@ -123,6 +125,7 @@ func (d *decider) grant(root *node, p tree.Path) (decision Decision) {
 // there is a grant already.
 func (d *decider) ask(g *rule, p, rest tree.Path, before Decision) Decision {
 	if g.program == nil && !d.tracing() {
+		d.asked++
 		d.noteReads(g, g.always)
 		return Decision{Allow: g.always, Rule: g.Path}
 	}

@@ -70,6 +70,7 @@ func seekBefore(c kvCursor, end []byte) (k, v []byte) {
 }
 
 func (tx *Tx) child(k, v []byte) (child, error) {
+	tx.stats.Visited++
 	if err := tx.tick(); err != nil {
 		return child{}, err
 	}

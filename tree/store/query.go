@@ -64,8 +64,17 @@ func (tx *Tx) Window(p tree.Path, q tree.Query, limit int64) (tree.Node, error) 
 		return tree.Empty, err
 	}
 	entries, err := tx.entries(r, rest, p, q)
-	if err != nil || len(entries) == 0 {
+	if err != nil {
 		return tree.Empty, err
+	}
+	return tx.collect(r, rest, entries, limit)
+}
+
+// collect makes the node of a window of what find found, with its own priority.
+// It sorts the entries by key.
+func (tx *Tx) collect(r row, rest tree.Path, entries []tree.Entry, limit int64) (tree.Node, error) {
+	if len(entries) == 0 {
+		return tree.Empty, nil
 	}
 	slices.SortFunc(entries, func(a, b tree.Entry) int { return tree.CompareKeys(a.Key, b.Key) })
 	var b tree.Builder
@@ -292,6 +301,7 @@ func (w *indexWalk) step(c kvCursor) []byte {
 }
 
 func (w *indexWalk) entry(k []byte) (e tree.Entry, cut bool, err error) {
+	w.tx.stats.Visited++
 	if err := w.tx.tick(); err != nil {
 		return e, false, err
 	}

@@ -35,7 +35,9 @@ type Tx struct {
 // Stats counts what a transaction touched.
 type Stats struct {
 	Read    int // rows and index entries read
+	Visited int // children and index entries that cursors came by
 	Written int // rows and index entries put or deleted
+	Entries int // index entries among them
 }
 
 // Stats returns what the transaction touched so far.
@@ -58,9 +60,17 @@ func (tx *Tx) get(b bucket, key []byte) []byte {
 	return tx.kv.get(b, key)
 }
 
-func (tx *Tx) put(b bucket, key, value []byte) error {
+// wrote notes that something is put or deleted.
+func (tx *Tx) wrote(b bucket, key []byte) {
 	tx.stats.Written++
+	if b == bucketIndex {
+		tx.stats.Entries++
+	}
 	tx.desk.forget(b, key)
+}
+
+func (tx *Tx) put(b bucket, key, value []byte) error {
+	tx.wrote(b, key)
 	return tx.kv.put(b, key, value)
 }
 
@@ -70,8 +80,7 @@ func (tx *Tx) putRow(key []byte, r row) error {
 }
 
 func (tx *Tx) delete(b bucket, key []byte) error {
-	tx.stats.Written++
-	tx.desk.forget(b, key)
+	tx.wrote(b, key)
 	return tx.kv.delete(b, key)
 }
 
