@@ -74,6 +74,26 @@ func (r *Ruleset) Indexes(p tree.Path) []IndexDef {
 	return n.indexes
 }
 
+// Pattern returns the keys of the nodes that match p, from the root down: as the
+// document has them, captures with their names, and where it goes no further, as p
+// does.
+func (r *Ruleset) Pattern(p tree.Path) []string {
+	keys := make([]string, 0, p.Len())
+	n := r.root
+	for key, rest, ok := p.Cut(); ok; key, rest, ok = rest.Cut() {
+		name := key
+		if n != nil {
+			child := n.child(key)
+			if child != nil && child == n.capture {
+				name = n.captureName
+			}
+			n = child
+		}
+		keys = append(keys, name)
+	}
+	return keys
+}
+
 // MayWrite reports whether there is a write at p or below it that some caller
 // may make. It knows neither the write nor the caller, so a condition that is
 // not always false counts: false means that nothing can be allowed there.

@@ -34,7 +34,7 @@ func (s *Server) putData(q *request) (answer, error) {
 	if err := q.openChange(); err != nil {
 		return answer{}, err
 	}
-	if !q.id.Admin || q.target.Priority || q.cond != (conditions{}) || !q.large() {
+	if !q.id.Admin || q.form.explain || q.target.Priority || q.cond != (conditions{}) || !q.large() {
 		a, err := s.put(q)
 		return a, located(err)
 	}
@@ -169,7 +169,7 @@ func (s *Server) getData(q *request) (answer, error) {
 		return answer{}, err
 	}
 	f := q.form
-	plain := !f.isQuery && !f.shallow && !f.pretty && !f.silent && f.callback == "" && q.cond == (conditions{})
+	plain := !f.isQuery && !f.shallow && !f.explain && !f.pretty && !f.silent && f.callback == "" && q.cond == (conditions{})
 	if !q.id.Admin || q.target.Priority || !plain {
 		return s.get(q)
 	}

@@ -16,6 +16,7 @@ type form struct {
 	isQuery bool // parameters that select children were given
 	shallow bool
 	export  bool
+	explain bool
 	pretty  bool
 	silent  bool
 
@@ -29,6 +30,9 @@ type form struct {
 // parseForm reads the parameters that a method has. Others are ignored.
 func parseForm(ps params, method string) (f form, err error) {
 	if err = f.readPrint(ps); err != nil {
+		return f, err
+	}
+	if f.explain, err = parseFlag(ps, "explain"); err != nil {
 		return f, err
 	}
 	shallow, _ := ps.get("shallow")
@@ -67,6 +71,15 @@ func (f *form) readPrint(ps params) error {
 		return badRequest("print must be pretty or silent")
 	}
 	return nil
+}
+
+// parseFlag reads a parameter that is true or false, or not there.
+func parseFlag(ps params, name string) (bool, error) {
+	value, ok := ps.get(name)
+	if ok && value != "true" && value != "false" {
+		return false, badRequest(name + " must be true or false")
+	}
+	return value == "true", nil
 }
 
 // readShallow reads the two parameters that shallow goes with: the CLI pages

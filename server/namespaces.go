@@ -183,6 +183,7 @@ func (n *namespaces) open(ns *namespace) (*dsync.Database, error) {
 		return nil, dsync.ErrClosed
 	}
 	o := n.databaseOptions(ns.name)
+	o.TellRules = n.opts.Decisions.Tell
 	watch := &rulesWatch{Decisions: n.opts.Decisions, ns: ns.name, log: n.opts.Log, reports: n.reports}
 	o.Observer = watch
 	db, err := dsync.Open(o)

@@ -20,6 +20,9 @@ func (s *Server) get(q *request) (answer, error) {
 	if q.r.Method == http.MethodGet && wantsEvents(q.r.Header) {
 		return s.stream(q)
 	}
+	if q.form.explain {
+		return q.make(q.explain)
+	}
 	if q.form.shallow && !q.target.Priority {
 		return q.make(q.list)
 	}
@@ -128,7 +131,7 @@ func (s *Server) remove(q *request) (answer, error) {
 }
 
 func (q *request) replace(w tree.Write) (answer, error) {
-	c, err := q.db.Write(q.r.Context(), dsync.Write{
+	c, a, err := q.write(dsync.Write{
 		Caller: q.id.Caller,
 		Update: tree.Update{w},
 		Base:   w.Path,
@@ -142,10 +145,21 @@ func (q *request) replace(w tree.Write) (answer, error) {
 		a.status = http.StatusPreconditionFailed
 		return a, nil
 	}
-	if err != nil {
-		return answer{}, err
+	if c == nil {
+		return a, err
 	}
 	return q.node(c.Writes[0].Node), nil
+}
+
+// write carries a write out. If the request only wants it explained, there is no
+// commit, but an answer.
+func (q *request) write(w dsync.Write) (c *dsync.Commit, explained answer, err error) {
+	if q.form.explain {
+		explained, err = q.explainWrite(w)
+		return nil, explained, err
+	}
+	c, err = q.db.Write(q.r.Context(), w)
+	return c, answer{}, err
 }
 
 // post adds a child under a new push id: POST /rooms/r1/messages.json
@@ -162,9 +176,9 @@ func (s *Server) post(q *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	c, err := q.db.Write(q.r.Context(), dsync.Write{Caller: q.id.Caller, Update: tree.Update{w}, Base: w.Path})
-	if err != nil {
-		return answer{}, err
+	c, explained, err := q.write(dsync.Write{Caller: q.id.Caller, Update: tree.Update{w}, Base: w.Path})
+	if c == nil {
+		return explained, err
 	}
 	a := q.jsonText(`{"name":"` + name + `"}`)
 	a.tag = q.cond.tag(c.Writes[0].Node)
@@ -195,9 +209,9 @@ func (s *Server) patch(q *request) (answer, error) {
 	if err := q.await(len(src)); err != nil {
 		return answer{}, err
 	}
-	c, err := q.db.Write(q.r.Context(), dsync.Write{Caller: q.id.Caller, Update: update, Merge: true, Base: base})
-	if err != nil {
-		return answer{}, err
+	c, explained, err := q.write(dsync.Write{Caller: q.id.Caller, Update: update, Merge: true, Base: base})
+	if c == nil {
+		return explained, err
 	}
 	return q.json(func(dst []byte) []byte { return appendEcho(dst, base, c.Writes) }), nil
 }

@@ -16,6 +16,8 @@ type Caller struct {
 	// of a listen the first one. As with an Observer, deciding then costs several
 	// times as much. It must not block and not call the Database.
 	Trace func(*rules.Request, *rules.Trace)
+
+	verdict *verdict // where decisions are noted; nil: nowhere
 }
 
 // Admin is the caller that the rules do not apply to.

@@ -26,7 +26,9 @@ type Options struct {
 	Sample   func() tree.Node // content of a database that is new; nil: empty
 	Store    store.Options
 	Observer Observer // of what the rules decide; nil: nobody
-	Change   Log      // where commits are appended before they take effect; nil: nowhere else
+
+	TellRules bool // whoever explains an operation is told which rule decided
+	Change    Log  // where commits are appended before they take effect; nil: nowhere else
 }
 
 // Defaults of Options.

@@ -86,10 +86,16 @@ func (d *Database) authorize(ctx context.Context, rs *rules.Ruleset, c Caller, q
 		return nil
 	}
 	q.Auth, q.Origin = c.Auth, c.Origin
+	if c.verdict != nil {
+		q.Asked = &c.verdict.asked
+	}
 	d.stats.decisions.Add(1)
 	decision, err := rs.Check(ctx, q)
 	if err != nil {
 		return err
+	}
+	if c.verdict != nil {
+		c.verdict.by = decision.Rule
 	}
 	detail := d.observe(ctx, rs, c, q, decision)
 	if !decision.Allow {

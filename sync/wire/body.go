@@ -26,6 +26,7 @@ type Body struct {
 	CompoundHash string // ch, raw object; "" when absent (§8.3)
 
 	Lookups string // g of bg, raw array, an extension (FeatureGetAll); "" when absent
+	Merge bool // m of x, an extension (FeatureExplain): the write is a merge
 
 	Cred       string // cred of auth and gauth (§9)
 	AuthVar    string // authvar, raw; may be "null"
@@ -74,6 +75,9 @@ func (b *Body) set(key, raw string) (want string) {
 	case "g":
 		b.Lookups = raw
 		ok, want = isArray(raw), "an array"
+	case "m":
+		b.Merge = raw == "1"
+		ok, want = raw == "0" || raw == "1", "0 or 1"
 	case "cred":
 		b.Cred, ok = unquote(raw)
 		want = "a string"

@@ -10,12 +10,15 @@ const FeatureWriteIDs = "w"
 
 // FeatureGetAll in the hello says that there is ActionGetAll.
 const FeatureGetAll = "b"
+// FeatureExplain in the hello says that there is ActionExplain.
+const FeatureExplain = "x"
 
 // Features are the extensions that the servers of this module announce in their
 // hello (docs/extensions.md).
 var Features = []string{
 	FeatureWriteIDs,
 	FeatureGetAll,
+	FeatureExplain,
 }
 
 // Types of control messages (§3, §14).
@@ -36,6 +39,7 @@ const (
 	ActionUnlisten        = "n"
 	ActionGet             = "g"
 	ActionGetAll          = "bg" // an extension (FeatureGetAll)
+	ActionExplain         = "x" // an extension (FeatureExplain)
 	ActionPut             = "p"
 	ActionMerge           = "m"
 	ActionDisconnectPut   = "o"

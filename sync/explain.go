@@ -1,0 +1,181 @@
+package sync
+
+import (
+	"context"
+	"errors"
+
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// An Explanation says how a read is answered and what that takes. It holds nothing
+// of the data. Its JSON form is what clients get (docs/extensions.md).
+type Explanation struct {
+	Path     string         `json:"path"`
+	Query    ExplainedQuery `json:"query"`
+	Plan     store.Plan     `json:"plan"`
+	Index    *string        `json:"index"`              // order of the declared index that is used; nil: none
+	Building bool           `json:"building,omitempty"` // that index is not complete yet, so it is not used
+	Visited  int            `json:"visited"`            // children looked at to find those that are answered
+	Rows     int            `json:"rows"`               // rows and index entries of the store that were read
+	Results  int            `json:"results"`            // children answered; 1 for a value without any
+	Bytes    int            `json:"bytes"`              // of the answer, as JSON with priorities
+	Revision uint64         `json:"revision"`           // of the state that was looked at
+	Rules    ExplainedRules `json:"rules"`
+
+	// MissingIndexOn says what to add to the rules; nil if nothing is missing.
+	// Without it, one-shot reads are refused.
+	MissingIndexOn *MissingIndex `json:"missingIndexOn,omitempty"`
+}
+
+// A WriteExplanation says what a write would take. It is that of a write which was
+// decided and measured, and then not made.
+type WriteExplanation struct {
+	Path      string         `json:"path"`
+	Plan      string         `json:"plan"`         // "write"
+	Changes   bool           `json:"changes"`      // false: everything is as it would be already
+	Rows      int            `json:"rows"`         // rows and index entries read, by deciding too
+	Written   int            `json:"written"`      // rows put or deleted
+	Entries   int            `json:"indexEntries"` // index entries put or deleted
+	Bytes     int            `json:"bytes"`        // of the values, as JSON with priorities
+	Listeners int            `json:"listeners"`    // that would be sent an event
+	Cancelled int            `json:"cancelled"`    // listeners that would lose their permission
+	Revision  uint64         `json:"revision"`
+	Rules     ExplainedRules `json:"rules"`
+}
+
+// ExplainedRules say what it took to decide.
+type ExplainedRules struct {
+	Allowed   bool   `json:"allowed"`
+	Admin     bool   `json:"admin,omitempty"` // the rules do not apply
+	Evaluated int    `json:"evaluated"`       // rules that were asked
+	Rows      int    `json:"rows"`            // rows that they read
+	By        string `json:"by,omitempty"`    // the rule that decided, if Options.TellRules is set
+}
+
+// A verdict is where a decision about a Caller is noted.
+type verdict struct {
+	asked int
+	by    string
+}
+
+// Explain reads as Get does and says what it took. A query that lacks an index is
+// not refused. Errors are those of Get.
+func (d *Database) Explain(ctx context.Context, r Read) (e Explanation, err error) {
+	return d.explain(ctx, r, func(tx *store.Tx) (store.Cost, int, error) {
+		n, c, err := tx.Explain(r.Path, r.Query, d.options.MaxRead)
+		return c, len(n.JSON()), err
+	})
+}
+
+// ExplainShallow is Explain for Shallow.
+func (d *Database) ExplainShallow(ctx context.Context, r Read, after string, limit int) (e Explanation, err error) {
+	return d.explain(ctx, r, func(tx *store.Tx) (store.Cost, int, error) {
+		l, c, err := tx.ExplainShallow(r.Path, after, limit)
+		return c, listingBytes(l), err
+	})
+}
+
+func (d *Database) explain(ctx context.Context, r Read, read func(*store.Tx) (store.Cost, int, error)) (e Explanation, err error) {
+	began := d.operations.start()
+	v := new(verdict)
+	r.Caller.verdict = v
+	r.OneShot = false // a missing index is told, not refused
+	err = d.view(ctx, r, func(tx *store.Tx) error {
+		decided := tx.Stats()
+		c, bytes, err := read(tx)
+		e = Explanation{
+			Path:     r.Path.String(),
+			Query:    explainQuery(r),
+			Plan:     c.Plan,
+			Building: c.Building,
+			Visited:  c.Visited,
+			Rows:     c.Rows,
+			Results:  c.Results,
+			Bytes:    bytes,
+			Revision: tx.Revision(),
+			Rules:    d.explainRules(r.Caller, decided.Read),
+		}
+		if c.Index != "" {
+			e.Index = &c.Index
+		}
+		if rs := d.Rules(); !declared(rs, r.Path, r.Query) {
+			e.MissingIndexOn = missingIndex(rs, r.Path, r.Query.Order())
+		}
+		return err
+	})
+	d.toldRead(r, began, e.Bytes, err)
+	return e, err
+}
+
+func (d *Database) explainRules(c Caller, rows int) ExplainedRules {
+	e := ExplainedRules{Allowed: true, Admin: c.Admin, Evaluated: c.verdict.asked, Rows: rows}
+	if d.options.TellRules {
+		e.By = c.verdict.by
+	}
+	return e
+}
+
+// errExplained ends a write that is only to be explained.
+var errExplained = errors.New("the write was only explained")
+
+// ExplainWrite decides a write and carries it out as Write does, says what that
+// took, and then takes it back: nobody sees anything of it, and nothing gets to the
+// disk. Other writes wait meanwhile. An ID is ignored. Errors are those of Write.
+func (d *Database) ExplainWrite(ctx context.Context, w Write) (e WriteExplanation, err error) {
+	if err := ctx.Err(); err != nil {
+		return e, err
+	}
+	v := new(verdict)
+	w.Caller.verdict, w.ID = v, nil
+	d.mu.Lock() // as the committer does, whose turn this is
+	defer d.mu.Unlock()
+	if d.closed.Load() {
+		return e, ErrClosed
+	}
+	tx, err := d.store.Begin(true)
+	if err != nil {
+		return e, unavailable(err)
+	}
+	defer tx.Rollback()
+	b := &batch{db: d, ctx: ctx, tx: tx, rules: d.rules.Load()}
+	defer b.rollback()
+	t := &writeTask{write: w}
+	if err := guarded(func() error { return t.carryOut(b) }); err != nil {
+		if isBroken(err) {
+			return e, unavailable(err)
+		}
+		return e, err
+	}
+	e = b.explain(t)
+	e.Rules = d.explainRules(w.Caller, 0)
+	return e, nil
+}
+
+// explain says what a write took that is the only one of its batch.
+func (b *batch) explain(t *writeTask) WriteExplanation {
+	s := b.tx.Stats()
+	e := WriteExplanation{
+		Path:     t.write.Base.String(),
+		Plan:     "write",
+		Changes:  b.dirty,
+		Rows:     s.Read,
+		Written:  s.Written - s.Entries,
+		Entries:  s.Entries,
+		Revision: b.tx.Revision(),
+
+		Cancelled: len(b.revoked),
+	}
+	for _, w := range t.commit.Writes {
+		e.Bytes += len(w.Node.JSON())
+	}
+	heard := make(map[*Listener]bool)
+	for _, d := range b.events {
+		for _, l := range d.group.listeners {
+			if !l.revoked {
+				heard[l] = true
+			}
+		}
+	}
+	e.Listeners = len(heard)
+	return e
+}

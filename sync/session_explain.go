@@ -1,0 +1,68 @@
+package sync
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/dogwooddb/dogwood/sync/wire"
+)
+
+// explain answers with what a read takes, or with what a write would if the
+// request has data (docs/extensions.md). Like a get it sees the earlier writes of
+// its session.
+func (s *Session) explain(ctx context.Context, r wire.Request) error {
+	if r.Body.HasData {
+		return s.explainWrite(ctx, r)
+	}
+	v, err := readView(r)
+	if err != nil {
+		return err
+	}
+	if err := s.waitAcked(ctx, 0); err != nil {
+		return err
+	}
+	read := v.read(s.caller)
+	s.out.pushLater(v.size(), func() [][]byte {
+		e, err := s.db.Explain(ctx, read)
+		if err != nil {
+			return [][]byte{s.failure(v.id, err)}
+		}
+		return [][]byte{explained(v.id, e)}
+	})
+	return nil
+}
+
+func (s *Session) explainWrite(ctx context.Context, r wire.Request) error {
+	w := Write{Caller: s.caller, Merge: r.Body.Merge}
+	var err error
+	if w.Merge {
+		w.Base, w.Update, err = readMerge(r.Body)
+	} else if w.Update, err = readPut(r.Body); err == nil {
+		w.Base = w.Update[0].Path
+	}
+	if err != nil {
+		return err
+	}
+	if r.Body.HasHash {
+		hash := strings.Clone(r.Body.Hash)
+		w.If = &hash
+	}
+	if err := s.waitAcked(ctx, 0); err != nil {
+		return err
+	}
+	e, err := s.db.ExplainWrite(ctx, w)
+	if err != nil {
+		return err
+	}
+	s.reply(explained(r.ID, e))
+	return nil
+}
+
+func explained(id int64, e any) []byte {
+	text, err := json.Marshal(e)
+	if err != nil {
+		panic("sync: " + err.Error()) // explanations are made of texts and numbers
+	}
+	return wire.AppendOK(nil, id, string(text))
+}
