@@ -2,8 +2,8 @@ package sync
 
 import (
 	"context"
-	"errors"
 
+	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
@@ -30,17 +30,25 @@ type Explanation struct {
 // A WriteExplanation says what a write would take. It is that of a write which was
 // decided and measured, and then not made.
 type WriteExplanation struct {
-	Path      string         `json:"path"`
-	Plan      string         `json:"plan"`         // "write"
-	Changes   bool           `json:"changes"`      // false: everything is as it would be already
-	Rows      int            `json:"rows"`         // rows and index entries read, by deciding too
-	Written   int            `json:"written"`      // rows put or deleted
-	Entries   int            `json:"indexEntries"` // index entries put or deleted
-	Bytes     int            `json:"bytes"`        // of the values, as JSON with priorities
-	Listeners int            `json:"listeners"`    // that would be sent an event
-	Cancelled int            `json:"cancelled"`    // listeners that would lose their permission
-	Revision  uint64         `json:"revision"`
-	Rules     ExplainedRules `json:"rules"`
+	Path string `json:"path"`
+	Plan string `json:"plan"` // "write"
+
+	// WriteCost is nil if the caller may not read all that he writes: it depends on
+	// what is there, and so could be used to guess that.
+	*WriteCost
+	Revision uint64         `json:"revision"`
+	Rules    ExplainedRules `json:"rules"`
+}
+
+// A WriteCost is what it takes to make a write.
+type WriteCost struct {
+	Changes   bool `json:"changes"`      // false: everything is as it would be already
+	Rows      int  `json:"rows"`         // rows and index entries read, by deciding too
+	Written   int  `json:"written"`      // rows put or deleted
+	Entries   int  `json:"indexEntries"` // index entries put or deleted
+	Bytes     int  `json:"bytes"`        // of the values, as JSON with priorities
+	Listeners int  `json:"listeners"`    // that would be sent an event
+	Cancelled int  `json:"cancelled"`    // listeners that would lose their permission
 }
 
 // ExplainedRules say what it took to decide.
@@ -115,9 +123,6 @@ func (d *Database) explainRules(c Caller, rows int) ExplainedRules {
 	return e
 }
 
-// errExplained ends a write that is only to be explained.
-var errExplained = errors.New("the write was only explained")
-
 // ExplainWrite decides a write and carries it out as Write does, says what that
 // took, and then takes it back: nobody sees anything of it, and nothing gets to the
 // disk. Other writes wait meanwhile. An ID is ignored. Errors are those of Write.
@@ -139,30 +144,63 @@ func (d *Database) ExplainWrite(ctx context.Context, w Write) (e WriteExplanatio
 	defer tx.Rollback()
 	b := &batch{db: d, ctx: ctx, tx: tx, rules: d.rules.Load()}
 	defer b.rollback()
-	t := &writeTask{write: w}
-	if err := guarded(func() error { return t.carryOut(b) }); err != nil {
-		if isBroken(err) {
-			return e, unavailable(err)
-		}
-		return e, err
+	err = guarded(func() error { return b.explain(w, &e) })
+	if isBroken(err) {
+		err = unavailable(err)
 	}
-	e = b.explain(t)
 	e.Rules = d.explainRules(w.Caller, 0)
-	return e, nil
+	return e, err
 }
 
-// explain says what a write took that is the only one of its batch.
-func (b *batch) explain(t *writeTask) WriteExplanation {
-	s := b.tx.Stats()
-	e := WriteExplanation{
-		Path:     t.write.Base.String(),
-		Plan:     "write",
-		Changes:  b.dirty,
-		Rows:     s.Read,
-		Written:  s.Written - s.Entries,
-		Entries:  s.Entries,
-		Revision: b.tx.Revision(),
+// explain carries out a write, as the only one of the batch, and says what it took.
+func (b *batch) explain(w Write, e *WriteExplanation) error {
+	*e = WriteExplanation{Path: w.Base.String(), Plan: "write", Revision: b.tx.Revision()}
+	shown, err := b.mayReadAll(w)
+	if err != nil {
+		return err
+	}
+	t := &writeTask{write: w}
+	read := b.tx.Stats().Read
+	if err := t.carryOut(b); err != nil {
+		return err
+	}
+	if shown {
+		e.WriteCost = b.cost(t)
+		e.Rows -= read
+	}
+	return nil
+}
 
+// mayReadAll reports whether the caller may read all that a write replaces. He does
+// not ask for it, so nobody is told of what is decided.
+func (b *batch) mayReadAll(w Write) (bool, error) {
+	for _, u := range w.Update {
+		if w.Caller.Admin {
+			break
+		}
+		decision, err := b.rules.Check(b.ctx, &rules.Request{
+			Op:    rules.OpRead,
+			Auth:  w.Caller.Auth,
+			Path:  u.Path,
+			Plain: true,
+			Data:  b.tx,
+			Now:   b.db.options.Now(),
+		})
+		if err != nil || !decision.Allow {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// cost says what a write took that is the only one of its batch.
+func (b *batch) cost(t *writeTask) *WriteCost {
+	s := b.tx.Stats()
+	e := &WriteCost{
+		Changes:   b.dirty,
+		Rows:      s.Read,
+		Written:   s.Written - s.Entries,
+		Entries:   s.Entries,
 		Cancelled: len(b.revoked),
 	}
 	for _, w := range t.commit.Writes {

@@ -40,11 +40,13 @@ func (tx *Tx) Explain(p tree.Path, q tree.Query, limit int64) (n tree.Node, c Co
 		return tree.Empty, c, err
 	}
 	if c.Plan == PlanNode || c.Plan == PlanLeaf && q.IsAll() {
-		if n, err = tx.GetLimit(p, limit); c.Plan == PlanLeaf {
+		if n = r.node.Get(rest); r.tag != tagPacked {
+			n, err = tx.load(r, limit)
+		}
+		c.Visited = n.NumChildren()
+		c.Results = c.Visited
+		if c.Plan == PlanLeaf {
 			c.Results = 1
-		} else {
-			c.Results = n.NumChildren()
-			c.Visited = c.Results
 		}
 		c.Rows = tx.stats.Read - before.Read
 		return n, c, err
