@@ -39,6 +39,7 @@ type commands struct {
 	Check   checkCommand   `cmd:"" group:"Tools" help:"Verify data files."`
 	Top     topCommand     `cmd:"" group:"Tools" help:"Show what a server does, second by second."`
 	Bench   benchCommand   `cmd:"" group:"Tools" help:"Load a server and measure it."`
+	Explain explainCommand `cmd:"" group:"Tools" help:"Say what a read takes, or what a write would."`
 	Version versionCommand `cmd:"" group:"Tools" help:"Print the version."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version." env:"-"`

@@ -26,7 +26,7 @@ type Body struct {
 	CompoundHash string // ch, raw object; "" when absent (§8.3)
 
 	Lookups string // g of bg, raw array, an extension (FeatureGetAll); "" when absent
-	Merge bool // m of x, an extension (FeatureExplain): the write is a merge
+	Merge   bool   // m of x, an extension (FeatureExplain): the write is a merge
 
 	Cred       string // cred of auth and gauth (§9)
 	AuthVar    string // authvar, raw; may be "null"

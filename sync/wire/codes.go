@@ -10,6 +10,7 @@ const FeatureWriteIDs = "w"
 
 // FeatureGetAll in the hello says that there is ActionGetAll.
 const FeatureGetAll = "b"
+
 // FeatureExplain in the hello says that there is ActionExplain.
 const FeatureExplain = "x"
 
@@ -39,7 +40,7 @@ const (
 	ActionUnlisten        = "n"
 	ActionGet             = "g"
 	ActionGetAll          = "bg" // an extension (FeatureGetAll)
-	ActionExplain         = "x" // an extension (FeatureExplain)
+	ActionExplain         = "x"  // an extension (FeatureExplain)
 	ActionPut             = "p"
 	ActionMerge           = "m"
 	ActionDisconnectPut   = "o"
