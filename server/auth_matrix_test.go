@@ -311,6 +311,8 @@ var requests = []struct{ name, method, target, body string }{
 	{"DELETE", "DELETE", "/users/ana.json", ""},
 	{"HEAD", "HEAD", "/users/ana.json", ""},
 	{"batch", "POST", "/.batch.json", `{"get":[{"path":"/users/ana"}]}`},
+	{"explain", "GET", "/users/ana.json?explain=true", ""},
+	{"explain-write", "PUT", "/users/ana.json?explain=true", "1"},
 	{"stream", "GET", "/users/ana.json", ""},
 	{"get-rules", "GET", "/.settings/rules.json", ""},
 	{"put-rules", "PUT", "/.settings/rules.json", matrixRules},
@@ -436,6 +438,7 @@ func (d *doors) socket(t *testing.T, action, credential string) string {
 var socketRequests = []struct{ name, action, body string }{
 	{"write", "p", `{"p":"/users/ana","d":1}`},
 	{"batch", "bg", `{"g":[{"p":"/users/ana"}]}`},
+	{"explain", "x", `{"p":"/users/ana"}`},
 }
 
 // poll is socket over long polling.
