@@ -25,7 +25,7 @@ type route struct {
 // ServeMux because it redirects paths with double slashes (REST §17).
 func (s *Server) table() []route {
 	const get, put, post, patch, del = http.MethodGet, http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete
-	return []route{
+	table := []route{
 		{pattern: "/.ws", raw: s.rt.serveWS},
 		{pattern: "/.ws/", raw: s.rt.serveWS},
 		{pattern: "/.lp", raw: s.rt.servePoll},
@@ -61,9 +61,15 @@ func (s *Server) table() []route {
 
 		{pattern: pathBatch, methods: methods{post: s.postBatch}},
 		{pattern: "*.json", methods: methods{get: s.getData, put: s.putData, post: s.post, patch: s.patch, del: s.remove}},
-		{pattern: "/", methods: methods{get: s.front}},
-		{pattern: "*", methods: methods{get: s.noSuffix, put: s.noSuffix, post: s.noSuffix, patch: s.noSuffix, del: s.noSuffix}},
 	}
+	if s.opts.Dev && s.opts.Demo != nil {
+		table = append(table,
+			route{pattern: "/demo", raw: s.opts.Demo.ServeHTTP},
+			route{pattern: "/demo/*", raw: s.opts.Demo.ServeHTTP})
+	}
+	return append(table,
+		route{pattern: "/", methods: methods{get: s.front}},
+		route{pattern: "*", methods: methods{get: s.noSuffix, put: s.noSuffix, post: s.noSuffix, patch: s.noSuffix, del: s.noSuffix}})
 }
 
 func (rt *route) match(path string) bool {

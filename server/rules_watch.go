@@ -22,6 +22,11 @@ type Decisions struct {
 	Coverage bool      // what rules were evaluated to is counted, and shown by /.inspect/coverage
 	Record   *Recorder // keeps all decisions; it is closed by who opened it
 
+	// Hear is told how every decision came about. It is called by several goroutines
+	// at once, for writes while others wait: it must not block, and not keep what it
+	// is given. It may be nil.
+	Hear func(namespace string, q *rules.Request, t *rules.Trace)
+
 	// RulesName returns the name of the file that rules are from, "" if they are
 	// from none. It may be nil.
 	RulesName func(*rules.Ruleset) string
@@ -47,7 +52,7 @@ func (w *rulesWatch) Wants(rs *rules.Ruleset, q *rules.Request, d rules.Decision
 		}
 		return false
 	}
-	if w.counts(rs) || !d.Allow && w.Tell {
+	if w.counts(rs) || w.hears(rs) || !d.Allow && w.Tell {
 		return true
 	}
 	return !d.Allow && w.reporting() && w.reports.room()
@@ -61,10 +66,16 @@ func (w *rulesWatch) reporting() bool {
 	return w.Console != nil || w.log.Enabled(context.Background(), slog.LevelInfo)
 }
 
+// hears reports whether somebody is told of the decisions of rules.
+func (w *rulesWatch) hears(rs *rules.Ruleset) bool { return w.Hear != nil && rs.Enforced() }
+
 // Decided implements sync.Observer.
 func (w *rulesWatch) Decided(rs *rules.Ruleset, q *rules.Request, t *rules.Trace) (detail string) {
 	if w.counts(rs) {
 		w.coverage.add(rs, t)
+	}
+	if w.hears(rs) {
+		w.Hear(w.ns, q, t)
 	}
 	if t.Allow {
 		return ""

@@ -54,6 +54,7 @@ type Options struct {
 	Decisions    Decisions                 // what is made of what rules decide
 
 	Sample func() tree.Node // what a new database begins with; nil is empty
+	Demo   http.Handler     // in Dev, answers what is below /demo/ and does not end with .json; nil is nothing
 
 	Log *slog.Logger     // nil discards
 	Now func() time.Time // nil is time.Now

@@ -66,7 +66,7 @@ func (c *devCommand) Run(e *env) error {
 	if c.DefaultNamespace == "" {
 		c.DefaultNamespace = "demo"
 	}
-	return c.run(e, server.Options{
+	o := server.Options{
 		Dev:              true,
 		Dir:              c.Data,
 		DefaultNamespace: c.DefaultNamespace,
@@ -74,12 +74,22 @@ func (c *devCommand) Run(e *env) error {
 		Sample:           tree,
 		Decisions:        server.Decisions{Console: e.stderr, Tell: c.ExplainDenied, Coverage: c.Coverage},
 		Log:              c.logger(e),
-	}, func(base string) { c.greet(e, base) })
+	}
+	if c.Sample != "" {
+		if err := c.demonstrate(&o); err != nil {
+			return err
+		}
+	}
+	return c.run(e, o, func(base string) { c.greet(e, base) })
 }
 
 // greet prints where everything is. The first line is for programs.
 func (c *devCommand) greet(e *env, base string) {
-	first := "Listening on " + base + "\n"
+	first := "Listening on " + base
+	if c.Sample != "" {
+		first += "   demonstration: " + demoURL(base)
+	}
+	first += "\n"
 	base = reachable(base)
 	u, _ := url.Parse(base)
 	data, rules := "in memory", "open to everybody"
@@ -93,6 +103,9 @@ func (c *devCommand) greet(e *env, base string) {
 		rules += "   (of this directory)"
 	}
 	rules += c.ownRules()
+	if c.sampleRules != nil {
+		rules += fmt.Sprintf("\n             those of the sample in ns=%s, which the demonstration uses", c.Sample)
+	}
 	path := "/"
 	if c.Sample == "chat" {
 		path = "/rooms"

@@ -47,13 +47,14 @@ var layers = map[string][]string{
 	"bench":                            {"sync/wire"},
 	"bench/bare":                       {},
 	"server":                           {"tree", "rules", "rules/coverage", "rules/explain", "sync", "sync/histogram", "sync/wire", "server/auth", "server/metrics"},
+	"demo":                             {"rules", "rules/explain"},
 	"server/auth":                      {},
 	"server/metrics":                   {"sync", "sync/histogram", "tree/store"},
 	"sync/histogram":                   {},
 	"server/servertest/faultproxy":     {},
 	"server/consistency":               {},
 	"server/servertest":                {"server", "server/auth", "sync", "sync/wire", "rules", "tree/store", "tree"},
-	"cmd/dogwood":                      {"bench", "bench/bare", "server", "server/auth", "sync", "sync/wire", "rules", "rules/coverage", "rules/rulesdiff", "rules/lang", "rules/explain", "rules/jsonc", "rules/rulesfmt", "rules/ruleslint", "rules/rulesmutate", "rules/rulestest", "tree/store", "tree/invariant", "tree"},
+	"cmd/dogwood":                      {"bench", "bench/bare", "demo", "server", "server/auth", "sync", "sync/wire", "rules", "rules/coverage", "rules/rulesdiff", "rules/lang", "rules/explain", "rules/jsonc", "rules/rulesfmt", "rules/ruleslint", "rules/rulesmutate", "rules/rulestest", "tree/store", "tree/invariant", "tree"},
 }
 
 func TestImports(t *testing.T) {

@@ -22,6 +22,8 @@ type rulesFlags struct {
 	Record          string `help:"File to which every decision of the rules is added, for \"dogwood rules diff --traffic\". It will hold data of users." type:"path" placeholder:"FILE"`
 
 	loaded *atomic.Pointer[rulesSet] // nil if no file was given
+
+	sampleRules map[string]*rules.Ruleset // by namespace, where the files have none
 }
 
 func (f *rulesFlags) rulesOptions() (dsync.RulesOptions, error) {
@@ -72,6 +74,7 @@ func (f *rulesFlags) configure(o *server.Options) (end func() error, err error) 
 		o.Rules, o.RulesOf = loaded.Load().all, loaded.Load().of
 		o.Decisions.RulesName = func(r *rules.Ruleset) string { return loaded.Load().name(r) }
 	}
+	o.RulesOf = f.withSample(o.RulesOf)
 	if f.Record == "" {
 		return func() error { return nil }, nil
 	}
@@ -101,7 +104,7 @@ func (f *rulesFlags) watchRules(ctx context.Context, s *server.Server, w io.Writ
 		}
 		next, err := f.load()
 		if err == nil {
-			err = s.SetDefaultRules(ctx, next.all, next.of)
+			err = s.SetDefaultRules(ctx, next.all, f.withSample(next.of))
 		}
 		set = next
 		if err != nil {

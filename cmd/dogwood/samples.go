@@ -6,10 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-//go:embed samples/*.json
+// What a sample's database begins with is in samples, its rules are in samples/rules.
+// Both are those of testdata/models; the rules of the chat also have places for who is
+// there and who is typing, which the demonstration shows.
+//
+//go:embed samples/*.json samples/rules/*.json
 var sampleFiles embed.FS
 
 // sampleNames returns the names of the sample trees.
@@ -20,7 +25,9 @@ func sampleNames() []string {
 	}
 	var names []string
 	for _, e := range entries {
-		names = append(names, strings.TrimSuffix(e.Name(), ".json"))
+		if name, ok := strings.CutSuffix(e.Name(), ".json"); ok {
+			names = append(names, name)
+		}
 	}
 	return names
 }
@@ -39,4 +46,17 @@ func sample(name string) (func() tree.Node, error) {
 	}
 	n, err := tree.ParseNode(string(text))
 	return func() tree.Node { return n }, err
+}
+
+// sampleRules returns the rules of a sample.
+func sampleRules(name string) (*rules.Ruleset, error) {
+	text, err := sampleFiles.ReadFile("samples/rules/" + name + ".json")
+	if err != nil {
+		return nil, err
+	}
+	r, err := rules.Parse(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("rules of sample %s: %w", name, err)
+	}
+	return r, nil
 }

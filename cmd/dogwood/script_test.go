@@ -109,11 +109,12 @@ func start(ts *testscript.TestScript, args []string) error {
 		return err
 	}
 	out := args[0] + ".out"
-	if err := await(ts, []string{out, `Listening on \S+\n`}); err != nil {
+	if err := await(ts, []string{out, `Listening on \S+.*\n`}); err != nil {
 		return err
 	}
 	line, _, _ := strings.Cut(ts.ReadFile(out), "\n")
 	url, ok := strings.CutPrefix(line, "Listening on ")
+	url, _, _ = strings.Cut(url, " ")
 	if !ok {
 		return fmt.Errorf("the first line of a server is %q", line)
 	}

@@ -1,0 +1,110 @@
+// Package demo is the demonstration that a development server shows in a browser at
+// /demo/: a page for the sample that its databases begin with, and the decisions of
+// the rules that the page explains.
+//
+// A [Demo] is an [http.Handler] for that path and all below it. It serves the files
+// of dist, which client-js/scripts/demo.ts builds from src, and remembers the last
+// decisions that it was told by [Demo.Hear]. It knows no database: the page is a
+// client like any other.
+//
+// The decisions quote rules and data. So a Demo is for servers that hide nothing from
+// whoever reaches them, which those in development are.
+package demo
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+)
+
+//go:embed dist
+var files embed.FS
+
+// Options say what is demonstrated.
+type Options struct {
+	Sample    string // that the databases begin with, such as "chat"
+	Namespace string // of the database that the page uses
+}
+
+// A Demo serves the demonstration.
+type Demo struct {
+	files     map[string]file // by name; "" is the page
+	decisions decisions
+}
+
+// A file is what a path is answered with.
+type file struct {
+	name string
+	body []byte
+	tag  string
+}
+
+// New returns the demonstration of a sample.
+func New(o Options) (*Demo, error) {
+	d := &Demo{files: make(map[string]file), decisions: decisions{namespace: o.Namespace}}
+	entries, err := fs.ReadDir(files, "dist")
+	if err != nil {
+		return nil, fmt.Errorf("demo: %w", err)
+	}
+	for _, e := range entries {
+		body, err := files.ReadFile(path.Join("dist", e.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("demo: %w", err)
+		}
+		name := e.Name()
+		if name == "index.html" {
+			if body, err = fill(body, o); err != nil {
+				return nil, fmt.Errorf("demo: page: %w", err)
+			}
+			name = ""
+		}
+		d.files[name] = newFile(e.Name(), body)
+	}
+	return d, nil
+}
+
+// fill puts the options into the page.
+func fill(page []byte, o Options) ([]byte, error) {
+	t, err := template.New("page").Parse(string(page))
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = t.Execute(&b, o)
+	return b.Bytes(), err
+}
+
+func newFile(name string, body []byte) file {
+	sum := sha256.Sum256(body)
+	return file{name, body, `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}
+}
+
+// ServeHTTP answers requests for /demo/ and what is below.
+func (d *Demo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	setHeaders(w.Header(), r.Host)
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+		return
+	}
+	name, inside := strings.CutPrefix(r.URL.Path, "/demo/")
+	switch f, known := d.files[name]; {
+	case r.URL.Path == "/demo":
+		http.Redirect(w, r, "/demo/", http.StatusMovedPermanently)
+	case inside && name == "decisions":
+		d.decisions.serve(w, r)
+	case inside && known:
+		w.Header().Set("ETag", f.tag)
+		http.ServeContent(w, r, f.name, time.Time{}, bytes.NewReader(f.body))
+	default:
+		http.NotFound(w, r)
+	}
+}

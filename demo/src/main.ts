@@ -1,0 +1,34 @@
+// The demonstration of a sample: signs in as somebody, and shows what the sample is about
+// with the explorer beside it.
+
+import { DogwoodError } from '@dogwood/client'
+import { notify, outcomeOf } from './attempt.js'
+import { chat } from './chat/chat.js'
+import { connect } from './client.js'
+import { decisions } from './decisions.js'
+import { introduce } from './dom.js'
+import { explorer } from './explorer.js'
+import { model, personOf, sample } from './model.js'
+import { keepPage } from './offline.js'
+import { page, restoreTheme, type View } from './page.js'
+
+const own: Record<string, View> = { chat }
+
+async function start(): Promise<void> {
+  restoreTheme()
+  introduce(model.people.map(({ id, uid }) => uid ?? id))
+  const person = personOf(new URLSearchParams(location.search).get('as') ?? '') ?? model.people[0]!
+  const onRefused = (_: Error, path: string) =>
+    void outcomeOf({ person }, [], () => Promise.reject(new DogwoodError('PERMISSION_DENIED', path))).then(
+      outcome => notify('Kept from before, and refused', outcome)
+    )
+  const client = await connect(person, { keep: true, onRefused })
+  const view = own[sample]
+  page(client, view ? [view, explorer] : [explorer])
+  decisions.follow()
+  void keepPage()
+  document.body.dataset.ready = ''
+  Object.assign(window, { flush: () => client.persistence?.flush() })
+}
+
+void start()
