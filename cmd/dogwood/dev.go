@@ -10,7 +10,7 @@ import (
 type devCommand struct {
 	listenFlags
 	Data          string `help:"Directory to keep the data in; without it, it is gone when the server stops." type:"path" env:"DOGWOOD_DEV_DATA" placeholder:"DIR"`
-	Sample        string `help:"Fill new databases with a sample: chat, im, msgy, org, owner-storage or social." placeholder:"NAME"`
+	Sample        string `help:"Fill new databases with a sample, and demonstrate it at /demo/: chat, im, msgy, org, owner-storage or social." placeholder:"NAME"`
 	ExplainDenied bool   `help:"Tell clients why they were denied, and not only this console."`
 	Coverage      bool   `help:"Count what rules are evaluated to, for /.inspect/coverage." default:"true" negatable:""`
 	AllowRemote   bool   `help:"Allow a --host that others can reach. They can read and write everything."`
@@ -35,6 +35,9 @@ and "owner" and unsigned tokens are accepted, as with the official emulator.
 Without --rules, a firebase.json or database.rules.json of the working directory
 is used. Rules files are read again when they change. Operations that rules deny
 are explained here.
+
+With --sample, the page at /demo/ shows what the sample is about. It uses a database
+of the sample's name, which has the rules of the sample unless --rules is given.
 
 Examples:
 
