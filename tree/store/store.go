@@ -35,7 +35,8 @@ type Store struct {
 	builds    map[uint32]tree.Path      // where index builds stand; the writer's
 	journal   journalSize               // the writer's
 	desk      *desk                     // the writer's
-	work      atomic.Bool               // see TakeWork
+	spares    spares
+	work      atomic.Bool // see TakeWork
 	aborted   abortedLoads
 }
 
@@ -44,7 +45,7 @@ type Store struct {
 // error is ErrLocked for a second one, ErrForeign for a file that is no store,
 // ErrDamaged for one that is cut short and ErrFormat for another version.
 func Open(file string, o Options) (*Store, error) {
-	s := &Store{file: file, options: o.withDefaults(), builds: make(map[uint32]tree.Path), desk: newDesk()}
+	s := &Store{file: file, options: o.withDefaults(), builds: make(map[uint32]tree.Path), desk: newDesk(), spares: spares{epoch: 1}}
 	if file == "" {
 		s.kv = newMemKV()
 	} else {
@@ -140,25 +141,43 @@ func checkFormat(k kvTx) error {
 }
 
 // Close closes the file. Transactions must have ended.
-func (s *Store) Close() error { return s.kv.close() }
+func (s *Store) Close() error {
+	s.spares.close()
+	return s.kv.close()
+}
 
 // Begin begins a transaction. There is one write transaction at a time: Begin
 // waits for the other to end. Every transaction must be ended by Commit or
 // Rollback.
 func (s *Store) Begin(writable bool) (*Tx, error) {
-	tx := &Tx{store: s}
 	if writable {
-		s.desk.taken.Lock()
-		tx.desk = s.desk
+		return s.beginWrite()
 	}
-	k, err := s.kv.begin(writable)
+	snap, ok := s.spares.take()
+	if !ok {
+		k, err := s.kv.begin(false)
+		if err != nil {
+			return nil, err
+		}
+		snap.kv = k
+		if snap.state, err = decodeState(k.get(bucketMeta, stateKey)); err != nil {
+			k.rollback()
+			return nil, err
+		}
+	}
+	return &Tx{store: s, kv: snap.kv, state: snap.state, epoch: snap.epoch}, nil
+}
+
+func (s *Store) beginWrite() (*Tx, error) {
+	s.desk.taken.Lock()
+	s.spares.enter()
+	tx := &Tx{store: s, desk: s.desk}
+	k, err := s.kv.begin(true)
 	if err != nil {
 		tx.leaveDesk(false)
 		return nil, err
 	}
-	if tx.kv = k; writable {
-		tx.kv = &orderedTx{kvTx: k}
-	}
+	tx.kv = &orderedTx{kvTx: k}
 	if tx.state, err = decodeState(k.get(bucketMeta, stateKey)); err != nil {
 		tx.Rollback()
 		return nil, err
@@ -218,14 +237,22 @@ func (tx *Tx) Commit() error {
 // Rollback ends the transaction without its writes. After Commit it does
 // nothing.
 func (tx *Tx) Rollback() {
-	tx.kv.rollback()
-	tx.leaveDesk(tx.stats.Written == 0)
+	if tx.epoch == 0 {
+		tx.kv.rollback()
+		tx.leaveDesk(tx.stats.Written == 0)
+		return
+	}
+	if tx.kv != nil {
+		tx.store.spares.give(snapshot{tx.kv, tx.state, tx.epoch})
+		tx.kv = nil // another has it now
+	}
 }
 
 // leaveDesk ends a write transaction. Rows that it read are still what they were
 // if it was committed or wrote nothing.
 func (tx *Tx) leaveDesk(valid bool) {
 	if tx.desk != nil {
+		tx.store.spares.leave()
 		tx.desk.leave(valid)
 		tx.desk = nil
 	}

@@ -16,7 +16,8 @@ var ErrTooBig = errors.New("node exceeds the size limit")
 // belongs to one goroutine. Errors of a write leave it unusable: roll back.
 type Tx struct {
 	store *Store
-	kv    kvTx
+	kv    kvTx       // nil for a read transaction that has ended
+	epoch uint64     // of its snapshot; 0 for a write transaction
 	desk  *desk      // of a write transaction that has not ended, else nil
 	state state      // written back at commit
 	dirty bool       // state has changed

@@ -1,0 +1,87 @@
+package store
+
+import "sync"
+
+// A snapshot is a read transaction of the key-value store, with the counts that
+// every transaction begins by reading.
+type snapshot struct {
+	kv    kvTx
+	state state
+	epoch uint64 // of the spares when it began, never 0
+}
+
+// spares are snapshots that nobody reads just now. To begin one costs more than
+// to read a small value, so those that have ended serve again for as long as
+// nobody writes. While somebody does, there are none: an open snapshot keeps
+// pages from being reused and holds up a writer whose file outgrew its map.
+type spares struct {
+	mu      sync.Mutex
+	writing bool   // there is a write transaction
+	epoch   uint64 // changes when one begins or ends
+	idle    []snapshot
+	closed  bool
+}
+
+// maxSpares bounds how many snapshots are kept of one store.
+const maxSpares = 16
+
+// take returns a snapshot of the current state, if there is one. Otherwise the
+// caller begins one, of the returned epoch.
+func (s *spares) take() (snap snapshot, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.idle) - 1
+	if n < 0 {
+		return snapshot{epoch: s.epoch}, false
+	}
+	snap = s.idle[n]
+	s.idle[n] = snapshot{}
+	s.idle = s.idle[:n]
+	return snap, true
+}
+
+// give takes a snapshot back. It ends it unless it is still of the current state.
+func (s *spares) give(snap snapshot) {
+	if !s.keep(snap) {
+		snap.kv.rollback()
+	}
+}
+
+// keep reports whether the snapshot is kept. In its epoch nobody has written if
+// nobody does now, since the epoch changes whenever that begins or ends.
+func (s *spares) keep(snap snapshot) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.writing || snap.epoch != s.epoch || len(s.idle) == maxSpares {
+		return false
+	}
+	s.idle = append(s.idle, snap)
+	return true
+}
+
+// enter must be called before a write transaction begins, and leave when it has
+// ended.
+func (s *spares) enter() { s.drop(func() { s.writing = true }) }
+
+func (s *spares) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writing = false
+	s.epoch++
+}
+
+// close ends what is kept; from now on nothing is.
+func (s *spares) close() { s.drop(func() { s.closed = true }) }
+
+// drop makes a change and ends what was kept before.
+func (s *spares) drop(change func()) {
+	s.mu.Lock()
+	idle := s.idle
+	s.idle = nil
+	s.epoch++
+	change()
+	s.mu.Unlock()
+	for _, snap := range idle {
+		snap.kv.rollback()
+	}
+}
