@@ -129,10 +129,11 @@ type visit struct {
 // errTooMany is what an address is told that has or does too much.
 var errTooMany = &statusError{http.StatusTooManyRequests, textTooMany}
 
-// enter begins a visit. It must be left, whatever enter returns. A probe is not
-// refused: who asks for the health of the server would take that for an answer.
-func (t *accounts) enter(r *http.Request, probe bool) (*visit, error) {
-	v := &visit{accounts: t}
+// enter begins a visit, the zero one before. It must be left, whatever enter
+// returns. A probe is not refused: who asks for the health of the server would take
+// that for an answer.
+func (t *accounts) enter(v *visit, r *http.Request, probe bool) error {
+	v.accounts = t
 	l, _ := r.Context().Value(linkKey{}).(*link)
 	if l != nil && !l.asked.Load() {
 		l.asked.Store(true)
@@ -146,9 +147,9 @@ func (t *accounts) enter(r *http.Request, probe bool) (*visit, error) {
 		v.surplus, v.account = l.surplus, t.again(l.account)
 	}
 	if probe {
-		return v, nil
+		return nil
 	}
-	return v, v.admit()
+	return v.admit()
 }
 
 func (v *visit) admit() error {
@@ -187,13 +188,13 @@ func (v *visit) keep(c net.Conn, ls *links) (end func()) {
 	if !v.own {
 		return func() { ls.end(c, false) }
 	}
-	a, counted := v.accounts.again(v.account), v.counted
+	t, a, counted := v.accounts, v.accounts.again(v.account), v.counted
 	v.counted = false
 	return func() {
 		if counted {
-			v.accounts.disconnect(a, false)
+			t.disconnect(a, false)
 		}
-		v.accounts.letGo(a)
+		t.letGo(a)
 		ls.end(c, false)
 	}
 }

@@ -123,17 +123,17 @@ func (q *request) sendBody(a answer) {
 	} else {
 		h.Add("Vary", "Accept-Encoding")
 	}
-	dst := newTimedWriter(q.w, q.r)
 	if len(a.body) > gzipFrom && q.method != http.MethodHead && acceptsGzip(q.r.Header) {
 		h.Set("Content-Encoding", "gzip")
 		q.w.WriteHeader(a.status)
-		compress(dst, a.body)
+		compress(newTimedWriter(q.w, q.r), a.body)
 		return
 	}
-	h["Content-Length"] = []string{strconv.Itoa(len(a.body))}
+	q.length[0] = strconv.Itoa(len(a.body))
+	h["Content-Length"] = q.length[:]
 	q.w.WriteHeader(a.status)
 	if q.r.Method != http.MethodHead {
-		_, _ = dst.Write(a.body) // an error means that the client left
+		writeWhole(q.w, q.r, a.body)
 	}
 }
 

@@ -30,6 +30,8 @@ type observed struct {
 	status  int // 0: not answered yet
 	in, out int
 	began   time.Time
+	id      [1]string // value of its header
+	request request   // what the answer is to
 }
 
 // ServeHTTP answers one request, counts it and logs it.
@@ -40,7 +42,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = r.WithContext(r.Context()) // a copy: how net/http treats what is left unread depends on the body it made
 		r.Body = (*observedBody)(o)
 	}
-	w.Header().Set(headerRequestID, requestID(r.Header))
+	o.id[0] = requestID(r.Header)
+	w.Header()[headerRequestID] = o.id[:]
 	defer o.end()
 	s.serve(o, r)
 }
@@ -57,10 +60,12 @@ func (o *observed) end() {
 	if o.status >= http.StatusInternalServerError || took > slowRequest && o.kind.Timed() {
 		level = slog.LevelInfo
 	}
-	ctx := context.WithoutCancel(o.r.Context())
-	if !o.s.log.Enabled(ctx, level) {
-		return
+	if ctx := o.r.Context(); o.s.log.Enabled(ctx, level) {
+		o.log(context.WithoutCancel(ctx), level, took)
 	}
+}
+
+func (o *observed) log(ctx context.Context, level slog.Level, took time.Duration) {
 	path := o.r.URL.EscapedPath() // not the query, which may have credentials
 	attrs := []slog.Attr{
 		slog.String("request", requestOf(o)),

@@ -13,8 +13,10 @@ type params []param
 type param struct{ name, value string }
 
 // parseParams splits a query string at & only; the first = ends the name.
-func parseParams(raw string) params {
-	var ps params
+func parseParams(raw string) params { return appendParams(nil, raw) }
+
+// appendParams is parseParams into memory that is there.
+func appendParams(ps params, raw string) params {
 	for raw != "" {
 		var pair string
 		pair, raw, _ = strings.Cut(raw, "&")

@@ -23,10 +23,10 @@ func (ps params) isQuery() bool {
 // parseQuery reads the parameters of a query, in the documented order of
 // checks (REST §5.2). Without any, the query is everything in key order.
 func parseQuery(ps params) (tree.Query, error) {
-	q := tree.Query{OrderBy: tree.ByKey}
 	if !ps.isQuery() {
-		return q, nil
+		return tree.Query{OrderBy: tree.ByKey}, nil
 	}
+	q := tree.Query{OrderBy: tree.ByKey}
 	for _, read := range []func(params, *tree.Query) error{readOrder, readLimit, readBounds} {
 		if err := read(ps, &q); err != nil {
 			return tree.Query{}, err

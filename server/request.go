@@ -33,18 +33,24 @@ type request struct {
 	form   form
 	cond   conditions
 
+	visit   visit
 	account *account // nil: without bounds
 	bodies  *budget  // of the server, or the address's share of it
 	answers *budget  // in the same way
 	held    int64    // bytes of the body, of bodies
 	room    int64    // bytes of the answer, of answers
+
+	readBy time.Time // the deadline of reading that was set; zero: none
+	few    [2]param  // memory of params
+	length [1]string // value of the header Content-Length
 }
 
-func newRequest(s *Server, w http.ResponseWriter, r *http.Request) *request {
+// init takes a request apart as far as every route needs it. q is zero before.
+func (q *request) init(s *Server, w http.ResponseWriter, r *http.Request) {
 	path, query := splitNamespace(r.URL.EscapedPath(), r.URL.RawQuery)
-	q := &request{s: s, w: w, r: r, path: path, method: r.Method, bodies: s.bodies, answers: s.answers}
+	q.s, q.w, q.r, q.path, q.method, q.bodies, q.answers = s, w, r, path, r.Method, s.bodies, s.answers
 	if len(query) <= s.opts.MaxURLBytes {
-		q.params = parseParams(query)
+		q.params = appendParams(q.few[:0], query)
 	}
 	if r.Method == http.MethodPost {
 		q.method = q.overriddenMethod()
@@ -53,7 +59,6 @@ func newRequest(s *Server, w http.ResponseWriter, r *http.Request) *request {
 		// Also bounds how long the rest of a refused body is waited for.
 		q.setReadDeadline(time.Now().Add(bodyStall))
 	}
-	return q
 }
 
 // overriddenMethod returns the method that a POST stands for (REST §2).
@@ -145,9 +150,12 @@ func (q *request) text(max int64) (string, error) {
 // bodyError classifies an error of reading a body. What is not a limit of ours
 // is the client's fault.
 func bodyError(err error) error {
+	if err == nil {
+		return nil
+	}
 	var known *statusError
 	var tooBig *http.MaxBytesError
-	if err == nil || errors.As(err, &known) || errors.As(err, &tooBig) || errors.Is(err, os.ErrDeadlineExceeded) {
+	if errors.As(err, &known) || errors.As(err, &tooBig) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
 	}
 	return badRequest("Invalid data; the body could not be read")
@@ -192,9 +200,17 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
+// deadlineStep is how much later a deadline must be than the one before to be worth
+// setting. Most bodies are there at once, and their first deadline will do.
+const deadlineStep = 100 * time.Millisecond
+
 // setReadDeadline does nothing where the connection has no deadlines, as in
-// tests with a recorder.
+// tests with a recorder. A zero time ends the deadline.
 func (q *request) setReadDeadline(t time.Time) {
+	if later := t.Sub(q.readBy); !t.IsZero() && later >= 0 && later < deadlineStep {
+		return
+	}
+	q.readBy = t
 	_ = http.NewResponseController(q.w).SetReadDeadline(t)
 }
 

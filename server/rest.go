@@ -137,6 +137,9 @@ func (q *request) replace(w tree.Write) (answer, error) {
 		Base:   w.Path,
 		If:     q.cond.hash(),
 	})
+	if c != nil {
+		return q.node(c.Writes[0].Node), nil
+	}
 	if stale := (*dsync.StaleError)(nil); errors.As(err, &stale) {
 		if err := q.reserve(len(stale.Current.JSON())); err != nil {
 			return answer{}, err
@@ -145,10 +148,7 @@ func (q *request) replace(w tree.Write) (answer, error) {
 		a.status = http.StatusPreconditionFailed
 		return a, nil
 	}
-	if c == nil {
-		return a, err
-	}
-	return q.node(c.Writes[0].Node), nil
+	return a, err
 }
 
 // write carries a write out. If the request only wants it explained, there is no

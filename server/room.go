@@ -66,20 +66,20 @@ func (q *request) takeTurn() error {
 // await is reserve for requests that can wait a while for room. A write must
 // have its room before it is committed, since a 503 says that it was not.
 func (q *request) await(size int) error {
+	if err := q.reserve(size); err == nil {
+		return nil
+	}
+	q.countWait(size)
 	ctx, cancel := context.WithTimeout(q.r.Context(), roomWait)
 	defer cancel()
-	for first := true; ; first = false {
-		err := q.reserve(size)
-		if err == nil {
-			return nil
-		}
-		if first {
-			q.countWait(size)
-		}
+	for {
 		select {
 		case <-time.After(roomPoll):
 		case <-ctx.Done():
-			return err
+			return &noRoomError{size}
+		}
+		if err := q.reserve(size); err == nil {
+			return nil
 		}
 	}
 }

@@ -73,23 +73,26 @@ func (s *Server) table() []route {
 }
 
 func (rt *route) match(path string) bool {
-	if prefix, ok := strings.CutSuffix(rt.pattern, "*"); ok {
-		return strings.HasPrefix(path, prefix)
+	p, last := rt.pattern, len(rt.pattern)-1
+	switch {
+	case p[last] == '*':
+		return strings.HasPrefix(path, p[:last])
+	case p[0] == '*':
+		return strings.HasSuffix(path, p[1:])
 	}
-	if suffix, ok := strings.CutPrefix(rt.pattern, "*"); ok {
-		return strings.HasSuffix(path, suffix)
-	}
-	return path == rt.pattern
+	return path == p
 }
 
 // serve answers one request. It is the only place where an error becomes a
 // response and a log line.
 func (s *Server) serve(w *observed, r *http.Request) {
-	q := newRequest(s, w, r)
+	q := &w.request
+	q.init(s, w, r)
 	defer q.release()
 	rt := s.routeOf(q.path)
 	w.is(rt.pattern, q.method)
-	v, err := s.accounts.enter(r, isProbe(rt.pattern))
+	v := &q.visit
+	err := s.accounts.enter(v, r, isProbe(rt.pattern))
 	defer v.leave()
 	if v.surplus {
 		w.Header().Set("Connection", "close")

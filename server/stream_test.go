@@ -142,7 +142,8 @@ func TestStreamEndsWithItsCredential(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTest(t, Options{Dev: true})
 		w := httptest.NewRecorder()
-		q := newRequest(s, w, httptest.NewRequest("GET", "/a.json", nil))
+		q := new(request)
+		q.init(s, w, httptest.NewRequest("GET", "/a.json", nil))
 		if err := q.open(); err != nil {
 			t.Fatal(err)
 		}

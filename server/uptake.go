@@ -32,6 +32,7 @@ type uptake struct {
 	timeout, every time.Duration // writeTimeout and lookEvery
 
 	mu      sync.Mutex
+	until   time.Time // the deadline that was set
 	timer   *time.Timer
 	writing bool
 	looked  bool  // at this write: mark is set
@@ -60,12 +61,29 @@ func (u *uptake) begin() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.writing, u.looked = true, false
-	_ = u.extend(time.Now().Add(u.timeout)) // an error is one of the write, too
+	u.move(u.timeout)
 	if u.timer == nil {
 		u.timer = time.AfterFunc(u.every, u.look)
 		return
 	}
 	u.timer.Reset(u.every)
+}
+
+// allow gives the other side time for a little that net/http will write after the
+// handler. It sets no deadline if there is one that is not sooner, and those it sets
+// are late enough to serve the next answers, too.
+func (u *uptake) allow() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if time.Until(u.until) < u.timeout {
+		u.move(u.timeout + u.every)
+	}
+}
+
+// move sets the deadline, mu held.
+func (u *uptake) move(after time.Duration) {
+	u.until = time.Now().Add(after)
+	_ = u.extend(u.until) // an error is one of the write, too
 }
 
 // end must follow begin. The deadline is not moved any more.
@@ -89,7 +107,7 @@ func (u *uptake) look() {
 		u.looked, u.mark = true, taken
 	case taken-u.mark >= writeLeast:
 		u.mark = taken
-		_ = u.extend(time.Now().Add(u.timeout)) // an error is one of the write, too
+		u.move(u.timeout)
 	}
 	u.timer.Reset(u.every)
 }
@@ -128,6 +146,21 @@ func (u *uptake) wrote(n int) {
 	u.written += int64(n)
 }
 
+// bufferedAnswer is the length of an answer that net/http keeps until the handler
+// has returned, to send it with its headers in one piece.
+const bufferedAnswer = 2 << 10
+
+// writeWhole writes the answer of r, of which nothing was written. An error, which
+// means that the client left, is of no use to anybody.
+func writeWhole(w http.ResponseWriter, r *http.Request, body []byte) {
+	if u := uptakeOf(w, r); len(body) <= bufferedAnswer {
+		u.allow()
+		_, _ = w.Write(body)
+	} else {
+		_, _ = u.write(w, body)
+	}
+}
+
 // A timedWriter writes to a client that may be slow, but not deaf.
 type timedWriter struct {
 	dst    http.ResponseWriter
@@ -137,16 +170,15 @@ type timedWriter struct {
 
 // newTimedWriter returns what writes the answer of r.
 func newTimedWriter(w http.ResponseWriter, r *http.Request) *timedWriter {
-	conn := http.NewResponseController(w)
-	return &timedWriter{dst: w, conn: conn, uptake: uptakeOf(r, conn)}
+	return &timedWriter{dst: w, conn: http.NewResponseController(w), uptake: uptakeOf(w, r)}
 }
 
 // uptakeOf returns the uptake of the client that sent r. Requests that share their
 // connection with others, as those of HTTP/2 do, get one of their own.
-func uptakeOf(r *http.Request, conn *http.ResponseController) *uptake {
+func uptakeOf(w http.ResponseWriter, r *http.Request) *uptake {
 	l, _ := r.Context().Value(linkKey{}).(*link)
 	if l == nil || r.ProtoMajor != 1 {
-		return newUptake(nil, conn.SetWriteDeadline)
+		return newUptake(nil, http.NewResponseController(w).SetWriteDeadline)
 	}
 	if l.uptake == nil {
 		l.uptake = newUptake(l.conn, l.conn.SetWriteDeadline)

@@ -23,8 +23,11 @@ var Root Path
 // "/a//b/" is "a/b" (wire protocol §4). It returns ErrInvalidPath if a segment
 // is no valid key and ErrTooDeep if there are more than MaxDepth of them.
 func ParsePath(s string) (Path, error) {
-	if strings.HasPrefix(s, "/") || strings.HasSuffix(s, "/") || strings.Contains(s, "//") {
-		s = squeezeSlashes(s)
+	switch clean := strings.Trim(s, "/"); {
+	case strings.Contains(clean, "//"):
+		s = squeezeSlashes(clean)
+	case len(clean) < len(s):
+		s = strings.Clone(clean)
 	}
 	if s == "" {
 		return Root, nil
