@@ -2,6 +2,7 @@ package sync
 
 import (
 	"context"
+	"runtime"
 	"sync"
 )
 
@@ -80,6 +81,7 @@ func (q *queue) take(wait bool) (batch []task, open bool) {
 	for wait && len(q.tasks) == 0 && !q.closed {
 		q.changed.Wait()
 	}
+	q.gather()
 	var bytes int64
 	n := 0
 	for n < len(q.tasks) && n < maxBatchTasks && (n == 0 || bytes+q.tasks[n].size() <= maxBatchBytes) {
@@ -93,6 +95,22 @@ func (q *queue) take(wait bool) (batch []task, open bool) {
 	q.bytes -= bytes
 	q.changed.Broadcast()
 	return batch, n > 0 || !q.closed
+}
+
+// maxGather is how often gather lets others run.
+const maxGather = 16
+
+// gather lets others that are ready to run go first, mu held, for as long as they
+// add tasks. The first of many writers wakes the committer; without this, it would
+// commit that one alone, and all others would wait for two syncs. It waits for
+// nobody who is not ready, so a single writer does not notice.
+func (q *queue) gather() {
+	for round, before := 0, 0; round < maxGather && len(q.tasks) > before && len(q.tasks) < maxBatchTasks; round++ {
+		before = len(q.tasks)
+		q.mu.Unlock()
+		runtime.Gosched()
+		q.mu.Lock()
+	}
 }
 
 func (q *queue) close() {

@@ -3,6 +3,7 @@ package sync
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -170,5 +171,25 @@ func TestQueueLosesNothing(t *testing.T) {
 	done.Wait()
 	if got != adders*each || q.bytes != 0 || len(q.tasks) != 0 {
 		t.Errorf("took %d tasks, %d are left with %d bytes; want %d, 0, 0", got, len(q.tasks), q.bytes, adders*each)
+	}
+}
+
+// TestQueueGathers: who takes a batch lets others that are ready add to it first.
+func TestQueueGathers(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that nobody adds meanwhile by chance
+	const rounds, writers = 20, 10
+	q := newQueue(1 << 20)
+	batches := 0
+	for range rounds {
+		for range writers {
+			go q.add(t.Context(), sizedTask(1))
+		}
+		for got := 0; got < writers; batches++ {
+			tasks, _ := q.take(true)
+			got += len(tasks)
+		}
+	}
+	if batches > 2*rounds { // now and then the scheduler has its own order
+		t.Errorf("%d batches for %d rounds of %d writers", batches, rounds, writers)
 	}
 }
