@@ -20,6 +20,7 @@ var (
 	ErrDisconnected     = errors.New("the connection was lost")       // it is not known whether the operation was carried out
 	ErrShutdown         = errors.New("the server ended the client")   // for good; the text says why
 	ErrUnsupported      = errors.New("not supported by the server")   // an extension that it does not have
+	ErrNotReturned      = errors.New("done, but not returned")        // SetReturning and so on: it is not known what became of the values
 	ErrClosed           = errors.New("the client is closed")          // by Close
 	ErrPath             = errors.New("invalid path")                  // it has keys that no database can have, or too many
 	ErrQuery            = errors.New("invalid query")                 // what was asked of it makes no sense

@@ -95,8 +95,8 @@ func (c *Client) GetAll(ctx context.Context, lookups ...Lookup) (Batch, error) {
 	var data []byte
 	err := c.submit(ctx, &request{
 		op: "get all", repeats: true, harmless: true, feature: wire.FeatureGetAll,
-		encode: func(dst []byte, id int64) []byte { return wire.AppendGetAll(dst, id, sent) },
-		settle: func(m wire.ServerMessage, err error) { data = append(data, m.Data...) },
+		encode:   func(dst []byte, id int64) []byte { return wire.AppendGetAll(dst, id, sent) },
+		answered: func(m wire.ServerMessage) { data = append(data, m.Data...) },
 	}, nil)
 	if err != nil {
 		return Batch{}, err

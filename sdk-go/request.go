@@ -25,6 +25,10 @@ type request struct {
 	// What the server must be able to do, as its hello says; "" for what all can.
 	feature string
 
+	// answered is called with the client's lock held when the server has answered
+	// that it went well. It may be nil.
+	answered func(m wire.ServerMessage)
+
 	// settle is called once, with the client's lock held, when it is known how the
 	// request went. It may be nil.
 	settle func(m wire.ServerMessage, err error)
@@ -183,6 +187,9 @@ func (r *request) finish(err error) { r.finishWith(wire.ServerMessage{}, err) }
 
 func (r *request) finishWith(m wire.ServerMessage, err error) {
 	r.err = err
+	if err == nil && r.answered != nil {
+		r.answered(m)
+	}
 	if r.settle != nil {
 		r.settle(m, err)
 	}

@@ -41,17 +41,23 @@ func (r Ref) Push(ctx context.Context, value any) (Ref, error) {
 // Update replaces the values at several paths below, "members/ana" and so on,
 // all at once or none of them. nil removes one.
 func (r Ref) Update(ctx context.Context, values map[string]any) error {
+	u, q, err := r.mergeRequest(values)
+	if err != nil || len(u) == 0 {
+		return err
+	}
+	return r.client.write(ctx, u, q)
+}
+
+// mergeRequest returns the request of an update.
+func (r Ref) mergeRequest(values map[string]any) (tree.Update, *request, error) {
 	u, body, err := r.merge(values)
 	if err != nil {
-		return r.failed("update", err)
+		return nil, nil, r.failed("update", err)
 	}
-	if len(u) == 0 {
-		return nil
-	}
-	return r.client.write(ctx, u, &request{
+	return u, &request{
 		op: "update", path: r.path.String(), repeats: true,
 		encode: func(dst []byte, id int64) []byte { return wire.AppendMerge(dst, id, r.path.String(), body) },
-	})
+	}, nil
 }
 
 // merge reads values for paths below and returns what is sent.
@@ -96,18 +102,27 @@ func appendMerge(dst []byte, base tree.Path, u tree.Update) []byte {
 }
 
 func (r Ref) put(ctx context.Context, op string, t tree.Target, value any) error {
+	u, q, err := r.putRequest(op, t, value)
+	if err != nil {
+		return err
+	}
+	return r.client.write(ctx, u, q)
+}
+
+// putRequest returns the request to replace a value or a priority.
+func (r Ref) putRequest(op string, t tree.Target, value any) (tree.Update, *request, error) {
 	if r.err != nil {
-		return r.failed(op, r.err)
+		return nil, nil, r.failed(op, r.err)
 	}
 	w, err := encode(t, value)
 	if err != nil {
-		return r.failed(op, err)
+		return nil, nil, r.failed(op, err)
 	}
 	body := draftJSON(w.Value)
-	return r.client.write(ctx, tree.Update{w}, &request{
+	return tree.Update{w}, &request{
 		op: op, path: r.path.String(), repeats: true,
 		encode: func(dst []byte, id int64) []byte { return wire.AppendPut(dst, id, t.String(), body) },
-	})
+	}, nil
 }
 
 // SetIf replaces the value if it is still the old one: a Snapshot, or what Set

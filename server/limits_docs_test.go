@@ -27,7 +27,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("beyond %d of those", maxSurplus),
 		"At most " + thousands(maxAccounts) + " addresses",
 		"| one body | " + mib(l.MaxWriteBytes),
-		"| the body of one over REST | " + mib(maxBatchBytes),
+		"| the body of one batch get over REST | " + mib(maxBatchBytes),
 		"| one message | " + mib(l.MaxMessageBytes),
 		"| request bodies and unfinished messages in memory | " + mib(l.MaxBodiesBytes),
 		"over the realtime protocol each | " + mib(l.MaxAnswersBytes),

@@ -29,7 +29,7 @@ func parseBatch(src string) ([]dsync.Lookup, error) {
 		return nil, badRequest(`Invalid data; a batch is {"get":[{"path":"/rooms/r1"}]}`)
 	}
 	if len(body.Get) > dsync.MaxLookups {
-		return nil, badRequest((&dsync.TooManyError{What: "entries", Max: dsync.MaxLookups}).Error())
+		return nil, badRequest(dsync.TooManyLookups().Error())
 	}
 	entries := make([]dsync.Lookup, len(body.Get))
 	for i, members := range body.Get {

@@ -27,7 +27,7 @@ func (s *Session) onDisconnect(ctx context.Context, r wire.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.submit(ctx, r, func(done func(error)) task {
+	return s.submit(ctx, r, noData, func(done func(error)) task {
 		t.done = done
 		return t
 	})

@@ -40,15 +40,20 @@ type Findings struct {
 	Bytes    int     // about how long all values and keys are together
 }
 
-// A TooManyError says that a GetAll exceeds one of its bounds.
+// A TooManyError says that a request exceeds one of the bounds of what it may
+// name.
 type TooManyError struct {
-	What string // "entries", "keys"
-	Max  int
+	Request string // "a batch get"
+	What    string // "entries", "keys"
+	Max     int
 }
 
 func (e *TooManyError) Error() string {
-	return fmt.Sprintf("a batch get may have at most %d %s", e.Max, e.What)
+	return fmt.Sprintf("%s may have at most %d %s", e.Request, e.Max, e.What)
 }
+
+// TooManyLookups returns the error of a GetAll with more than MaxLookups entries.
+func TooManyLookups() error { return &TooManyError{"a batch get", "entries", MaxLookups} }
 
 // Status returns the status and the text of the realtime protocol for Err.
 func (f *Found) Status() (status, text string) { return statusOf(f.Err) }
@@ -58,7 +63,7 @@ func (f *Found) Status() (status, text string) { return statusOf(f.Err) }
 // is a *TooManyError, ErrTooBig for all values together, or the context.
 func (d *Database) GetAll(ctx context.Context, lookups []Lookup) (all Findings, err error) {
 	if len(lookups) > MaxLookups {
-		return all, &TooManyError{"entries", MaxLookups}
+		return all, TooManyLookups()
 	}
 	err = d.snapshot(func(tx *store.Tx) error {
 		tx.Interrupt = ctx.Err
@@ -171,7 +176,7 @@ func (f *finder) list(r Read) (Found, error) {
 // count counts keys that were found.
 func (f *finder) count(keys int) error {
 	if f.keys -= keys; f.keys < 0 {
-		return &TooManyError{"keys", MaxLookupKeys}
+		return &TooManyError{"a batch get", "keys", MaxLookupKeys}
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("There are %s at most.", thousands(maxUnacked)),
 		fmt.Sprintf("| replies that are not read | %d MiB", DefaultOutboxBytes>>20),
 		fmt.Sprintf("| one [batch get](extensions.md#batch-get) | %s entries, %s keys |", thousands(MaxLookups), thousands(MaxLookupKeys)),
+		"(extensions.md#resolved-values) | " + thousands(maxReturned) + " |",
 		"| different queries at one path of one database, by weight | " + thousands(maxPathWindows),
 		fmt.Sprintf("| writes that wait, of one database | %s, with %d MiB", thousands(maxQueueTasks), DefaultMaxQueue>>20),
 		fmt.Sprintf("1 more for each %d of its limit, up to\n%d", entriesOfWeight, maxWindowWeight),

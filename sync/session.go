@@ -300,8 +300,8 @@ func (s *Session) waitAcked(ctx context.Context, most int) error {
 }
 
 // sent counts a task on its way, which came with a message of size bytes, and
-// returns what to call when it is done.
-func (s *Session) sent(id int64, size int) (done func(error)) {
+// returns what to call when it is done. answer returns the data of the answer.
+func (s *Session) sent(id int64, size int, answer func() []byte) (done func(error)) {
 	s.mu.Lock()
 	s.unacked++
 	s.size += size
@@ -310,7 +310,7 @@ func (s *Session) sent(id int64, size int) (done func(error)) {
 		if err != nil {
 			s.fail(id, err)
 		} else {
-			s.ok(id, "")
+			s.reply(wire.AppendOK(nil, id, answer()))
 		}
 		s.forget(size)
 	}

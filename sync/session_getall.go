@@ -41,7 +41,7 @@ func (s *Session) readLookups(b *wire.Body) ([]Lookup, error) {
 			return nil, fmt.Errorf("%w: %s", errMalformed, bad.Msg)
 		}
 		if len(lookups) == MaxLookups {
-			return nil, &TooManyError{"entries", MaxLookups}
+			return nil, TooManyLookups()
 		}
 		l, err := s.readLookup(sent)
 		if err != nil {

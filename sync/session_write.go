@@ -29,7 +29,11 @@ func (s *Session) merge(ctx context.Context, r wire.Request) error {
 		return err
 	}
 	if len(u) == 0 {
-		s.ok(r.ID, "")
+		none := noData()
+		if r.Body.Returns {
+			none = appendReturned(nil, []Returned{})
+		}
+		s.reply(wire.AppendOK(nil, r.ID, none))
 		return nil
 	}
 	return s.write(ctx, r, Write{Caller: s.caller, Update: u, Merge: true, Base: base})
@@ -43,23 +47,36 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 		}
 		w.ID = id
 	}
-	l := lap{db: s.db, queued: time.Now()}
-	return s.submit(ctx, r, func(done func(error)) task {
-		return &asyncWrite{writeTask: writeTask{write: w}, message: len(r.Body.Raw), done: done, lap: l}
+	w.Returns = r.Body.Returns
+	if err := checkReturns(w); err != nil {
+		return err
+	}
+	t := &asyncWrite{writeTask: writeTask{write: w}, message: len(r.Body.Raw), lap: lap{db: s.db, queued: time.Now()}}
+	answer := noData
+	if w.Returns {
+		answer = func() []byte { return appendReturned(nil, t.commit.Returned) }
+	}
+	return s.submit(ctx, r, answer, func(done func(error)) task {
+		t.done = done
+		return t
 	})
 }
 
-// submit queues a task that answers a request when it is done.
-func (s *Session) submit(ctx context.Context, r wire.Request, make func(done func(error)) task) error {
+// submit queues a task that answers a request when it is done, if it went well
+// with the data that answer returns then.
+func (s *Session) submit(ctx context.Context, r wire.Request, answer func() []byte, make func(done func(error)) task) error {
 	if err := s.waitRoom(ctx); err != nil {
 		return err
 	}
-	done := s.sent(r.ID, len(r.Body.Raw))
+	done := s.sent(r.ID, len(r.Body.Raw), answer)
 	if err := s.db.queue.add(ctx, make(done)); err != nil {
 		done(err)
 	}
 	return nil
 }
+
+// noData is the answer of what has nothing to tell.
+func noData() []byte { return nil }
 
 // readPut reads the target and value of a put. A missing value is malformed,
 // not a removal.

@@ -21,6 +21,8 @@ type Write struct {
 	Base   tree.Path   // where it was sent to
 	If     *string     // hash of the value that must be at Update[0] ("" for none); nil: whatever is there
 
+	Returns bool // the Commit is to have what became of its server values
+
 	ID *store.WriteID // under which it is carried out once, however often it is sent; nil: each time
 }
 
@@ -28,13 +30,21 @@ type Write struct {
 type Commit struct {
 	Writes []tree.ResolvedWrite // as in the Update, with server values replaced
 	Now    time.Time            // the server's time of the write
+
+	// Returned are the resolved server values of a Write that Returns them, but for
+	// increments that its caller may not read. nil: it was carried out before, under
+	// its ID.
+	Returned []Returned
 }
 
 // Write carries out a write and returns when it is on disk and its events are
-// queued. Errors: ErrDenied, *StaleError, ErrClosed, ErrUnavailable, those of
+// queued. Errors: ErrDenied, *StaleError, *TooManyError, ErrClosed, ErrUnavailable, those of
 // package tree for values that can't be resolved, and that of the context, with
 // which the write may still take effect.
 func (d *Database) Write(ctx context.Context, w Write) (*Commit, error) {
+	if err := checkReturns(w); err != nil {
+		return nil, err
+	}
 	t := &syncWrite{writeTask: writeTask{write: w}, lap: lap{db: d, rest: true, queued: time.Now()}}
 	if err := d.do(ctx, t); err != nil {
 		return nil, err
@@ -96,6 +106,7 @@ func (t *writeTask) size() int64 {
 }
 
 func (t *writeTask) apply(b *batch) error {
+	t.commit = Commit{} // of an attempt that was given up
 	if id := t.write.ID; id != nil {
 		return b.once(*id, func() error { return t.carryOut(b) })
 	}
@@ -125,7 +136,11 @@ func (t *writeTask) carryOut(b *batch) error {
 		return denied
 	}
 	t.commit = Commit{Writes: resolved, Now: now}
-	return b.change(resolved, w.Merge, w.Base)
+	if err := b.change(resolved, w.Merge, w.Base); err != nil || !w.Returns {
+		return err
+	}
+	t.commit.Returned, err = b.returned(w, resolved)
+	return err
 }
 
 // maxCompared bounds the value that a condition is about. Reading and hashing it

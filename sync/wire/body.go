@@ -18,6 +18,7 @@ type Body struct {
 
 	WriteID    string // w of put and merge, an extension (FeatureWriteIDs)
 	HasWriteID bool
+	Returns    bool // v of put and merge, an extension (FeatureReturns)
 
 	Query        string // q, raw object
 	HasQuery     bool
@@ -63,6 +64,9 @@ func (b *Body) set(key, raw string) (want string) {
 	case "w":
 		b.WriteID, ok = unquote(raw)
 		b.HasWriteID, want = true, "a string"
+	case "v":
+		b.Returns = raw == "1"
+		ok, want = b.Returns, "1"
 	case "q":
 		b.Query, b.HasQuery = raw, true
 		ok, want = isObject(raw), "an object"

@@ -14,12 +14,17 @@ const FeatureGetAll = "b"
 // FeatureExplain in the hello says that there is ActionExplain.
 const FeatureExplain = "x"
 
+// FeatureReturns in the hello says that puts and merges may ask, with v, for what
+// became of their server values.
+const FeatureReturns = "v"
+
 // Features are the extensions that the servers of this module announce in their
 // hello (docs/extensions.md).
 var Features = []string{
 	FeatureWriteIDs,
 	FeatureGetAll,
 	FeatureExplain,
+	FeatureReturns,
 }
 
 // Types of control messages (§3, §14).
