@@ -30,28 +30,42 @@ type crashSocket struct {
 }
 
 func dialCrash(url, ns string) (*crashSocket, error) {
-	ws, _, err := websocket.DefaultDialer.Dial(strings.Replace(url, "http", "ws", 1)+"/.ws?v=5&ns="+ns, nil)
+	s, err := openCrashSocket(url, ns)
 	if err != nil {
 		return nil, err
 	}
-	s := &crashSocket{ws: ws}
 	if m, err := s.next(); err != nil || m.Control != wire.ControlHello {
-		return nil, errors.Join(fmt.Errorf("hello: %q, %w", m.Control, err), ws.Close())
+		return nil, errors.Join(fmt.Errorf("hello: %q, %w", m.Control, err), s.ws.Close())
 	}
 	return s, nil
 }
 
+// openCrashSocket is dialCrash for whoever takes the hello himself.
+func openCrashSocket(url, ns string) (*crashSocket, error) {
+	ws, _, err := websocket.DefaultDialer.Dial(strings.Replace(url, "http", "ws", 1)+"/.ws?v=5&ns="+ns, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &crashSocket{ws: ws}, nil
+}
+
 func (s *crashSocket) next() (wire.ServerMessage, error) {
+	text, err := s.nextText()
+	if err != nil {
+		return wire.ServerMessage{}, err
+	}
+	return wire.ParseServerMessage(text)
+}
+
+// nextText returns the next message as it is.
+func (s *crashSocket) nextText() ([]byte, error) {
 	for {
 		_, frame, err := s.ws.ReadMessage()
 		if err != nil {
-			return wire.ServerMessage{}, err
+			return nil, err
 		}
 		if text, done, err := s.pieces.Add(string(frame)); err != nil || done {
-			if err != nil {
-				return wire.ServerMessage{}, err
-			}
-			return wire.ParseServerMessage([]byte(text))
+			return []byte(text), err
 		}
 	}
 }
