@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ import (
 type ledger struct {
 	mu      sync.Mutex
 	time    int64 // counts what happens
-	initial tree.Node
+	initial map[string]tree.Node // leaves, by path
 	places  map[string]*place // by path: "/rooms/r1"
 	leaves  map[string]bool   // paths of all leaves that were ever written
 	figures ledgerFigures
@@ -66,7 +67,13 @@ type place struct {
 }
 
 func newLedger(initial tree.Node) *ledger {
-	return &ledger{initial: initial, places: make(map[string]*place), leaves: make(map[string]bool)}
+	l := &ledger{initial: make(map[string]tree.Node), places: make(map[string]*place), leaves: make(map[string]bool)}
+	each(initial, "", func(path string, n tree.Node) {
+		if n.IsLeaf() {
+			l.initial[path] = n
+		}
+	})
+	return l
 }
 
 // begin enters a write that is about to be sent.
@@ -175,15 +182,18 @@ func lastBegan(puts []put) (last int64) {
 func (l *ledger) compare(root tree.Node) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	paths := make(map[string]bool, len(l.leaves))
-	for path := range l.leaves {
+	there := make(map[string]tree.Node)
+	each(root, "", func(path string, n tree.Node) { there[path] = n })
+	paths := maps.Clone(l.leaves)
+	for path := range there {
 		paths[path] = true
 	}
-	each(root, "", func(path string) { paths[path] = true })
-	each(l.initial, "", func(path string) { paths[path] = true })
+	for path := range l.initial {
+		paths[path] = true
+	}
 	errs := slices.Clone(l.wrong)
 	for path := range paths {
-		n := root.Get(tree.MustParsePath(path))
+		n := there[path]
 		if n.IsObject() {
 			continue // its leaves are among the paths
 		}
@@ -194,11 +204,9 @@ func (l *ledger) compare(root tree.Node) error {
 	return errors.Join(errs...)
 }
 
-// each calls f with the paths of all leaves.
-func each(n tree.Node, path string, f func(string)) {
-	if n.IsLeaf() {
-		f(path)
-	}
+// each calls f with all nodes below one, and with itself.
+func each(n tree.Node, path string, f func(string, tree.Node)) {
+	f(path, n)
 	for key, child := range n.Children() {
 		each(child, path+"/"+key, f)
 	}
@@ -210,7 +218,7 @@ func (l *ledger) compareLeaf(path string, n tree.Node) error {
 	last := lastBegan(puts)
 	var may []any
 	if last == 0 {
-		may = append(may, l.initial.Get(tree.MustParsePath(path)))
+		may = append(may, l.initial[path])
 	}
 	for _, p := range puts {
 		if p.op.state == opSent || p.op.ended >= last {
@@ -275,9 +283,6 @@ func matches(n tree.Node, v any, least, most float64) bool {
 	within := func(base float64) bool { return isNumber && base+least <= f && f <= base+most }
 	switch v := v.(type) {
 	case tree.Node:
-		if v.IsObject() { // whose leaves are looked at one by one
-			return n.IsEmpty()
-		}
 		base, _ := v.NumberValue()
 		return n == v && least <= 0 && 0 <= most || within(base)
 	case float64:
