@@ -206,25 +206,32 @@ func (e *refusedError) Error() string { return e.status + ": " + e.text }
 // call sends a request that make writes and waits for its response. It is for
 // what comes before the load: pushes are dropped.
 func (c *conn) call(make func(dst []byte, id int64) []byte) error {
+	_, err := c.ask(make)
+	return err
+}
+
+// ask is call for a request whose response has data, which are valid until the
+// next message.
+func (c *conn) ask(make func(dst []byte, id int64) []byte) ([]byte, error) {
 	c.lastID++
 	if err := c.send(make(nil, c.lastID)); err != nil {
-		return err
+		return nil, err
 	}
 	for {
 		text, err := c.next()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		m, err := wire.ParseServerMessage(text)
 		switch {
 		case err != nil:
-			return err
+			return nil, err
 		case m.Status == "" || m.ID != c.lastID:
 			continue
 		case m.Status != wire.StatusOK:
-			return &refusedError{m.Status, string(m.Data)}
+			return nil, &refusedError{m.Status, string(m.Data)}
 		}
-		return nil
+		return m.Data, nil
 	}
 }
 

@@ -2,8 +2,8 @@
 // how it bears it. It is the engine of "dogwood bench" and knows only the
 // protocol, so any server that speaks it can be measured in the same way.
 //
-// A [Workload] is a kind of load: [Set], [Chat], [Fanout], [Idle], [Shallow],
-// [Query], [RESTGet], [RESTPut] and [Soak]. [Run] prepares a database of a
+// A [Workload] is a kind of load: [Set], [Chat], [ChatRoom], [Social], [Fanout],
+// [Idle], [Shallow], [Query], [RESTGet], [RESTPut] and [Soak]. [Run] prepares a database of a
 // [Target], lets the workload loose on it for a time or a number of operations,
 // and returns a [Result]. [Median] makes one result of several.
 //

@@ -11,3 +11,13 @@ const openRules = `{"rules": {".read": true, ".write": true}}`
 //
 //go:embed chat.rules.json
 var chatRules string
+
+// chatRoomRules are the rules of the data model chat.
+//
+//go:embed chat-room.rules.json
+var chatRoomRules string
+
+// socialRules are the rules of the data model social.
+//
+//go:embed social.rules.json
+var socialRules string

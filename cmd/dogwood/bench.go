@@ -16,17 +16,19 @@ import (
 
 // benchCommand has the settings that all workloads share.
 type benchCommand struct {
-	Set     benchSet     `cmd:"" help:"Durable writes of small objects over realtime connections."`
-	Chat    benchChat    `cmd:"" help:"Rooms whose members follow the last messages and take turns to post."`
-	Fanout  benchFanout  `cmd:"" help:"One writer, many subscribers."`
-	Idle    benchIdle    `cmd:"" help:"Connections that follow a path and do nothing, and the memory that they take."`
-	Shallow benchShallow `cmd:"" help:"Lists of keys of a wide node, over REST."`
-	Query   benchQuery   `cmd:"" help:"Ranges of an index, over a realtime connection and REST."`
-	RestGet benchRESTGet `cmd:"" name:"rest-get" help:"GET requests over keep-alive connections."`
-	RestPut benchRESTPut `cmd:"" name:"rest-put" help:"Durable PUT requests over keep-alive connections."`
-	Import  benchImport  `cmd:"" help:"Import of a large file, the memory it takes, a start of the server on the data, and reads and writes all over them."`
-	Delete  benchDelete  `cmd:"" help:"Deletes of many rows at once, until a reader sees it."`
-	Soak    benchSoak    `cmd:"" help:"Mixed load for a long time, with clients that come and go. Missed events, lost writes and growing memory are failures."`
+	Set      benchSet      `cmd:"" help:"Durable writes of small objects over realtime connections."`
+	Chat     benchChat     `cmd:"" help:"Rooms whose members follow the last messages and take turns to post."`
+	ChatRoom benchChatRoom `cmd:"" name:"chat-room" help:"One large room of the data model chat, under its rules. Who misses a message, or sees one in another order, is a failure."`
+	Social   benchSocial   `cmd:"" help:"Posts to the homes of many followers in the data model social, under its rules."`
+	Fanout   benchFanout   `cmd:"" help:"One writer, many subscribers."`
+	Idle     benchIdle     `cmd:"" help:"Connections that follow a path and do nothing, and the memory that they take."`
+	Shallow  benchShallow  `cmd:"" help:"Lists of keys of a wide node, over REST."`
+	Query    benchQuery    `cmd:"" help:"Ranges of an index, over a realtime connection and REST."`
+	RestGet  benchRESTGet  `cmd:"" name:"rest-get" help:"GET requests over keep-alive connections."`
+	RestPut  benchRESTPut  `cmd:"" name:"rest-put" help:"Durable PUT requests over keep-alive connections."`
+	Import   benchImport   `cmd:"" help:"Import of a large file, the memory it takes, a start of the server on the data, and reads and writes all over them."`
+	Delete   benchDelete   `cmd:"" help:"Deletes of many rows at once, until a reader sees it."`
+	Soak     benchSoak     `cmd:"" help:"Mixed load for a long time, with clients that come and go. Missed events, lost writes and growing memory are failures."`
 
 	BareServer benchBareServer `cmd:"" name:"bare-server" hidden:"" help:"Run the server of --spawn bare."`
 
@@ -69,6 +71,8 @@ Examples:
   dogwood bench set --spawn serve --repeat 5
   dogwood bench chat --rules chat --spawn serve
   dogwood bench chat --compare-rules --spawn serve --repeat 5
+  dogwood bench chat-room --members 1000 --posters 20 --spawn serve
+  dogwood bench social --followers 10000 --spawn serve
   dogwood bench set --compare-bare --spawn serve --repeat 5
   dogwood bench import --rows 1000000 --spawn serve
   dogwood bench soak --spawn serve --duration 30m

@@ -44,6 +44,29 @@ func (c *benchChat) Run(e *env, b *benchCommand) error {
 	})
 }
 
+type benchChatRoom struct {
+	Members int `help:"Members who follow the room, with a connection each." default:"1000" env:"-"`
+	Posters int `help:"How many of them post." default:"20" env:"-"`
+	Window  int `help:"Messages that members follow." default:"50" env:"-"`
+	Size    int `help:"Bytes of a message." default:"100" env:"-"`
+}
+
+func (c *benchChatRoom) Run(e *env, b *benchCommand) error {
+	return b.measure(e, bench.ChatRoom{Members: c.Members, Posters: c.Posters, Window: c.Window, Size: c.Size})
+}
+
+type benchSocial struct {
+	Followers int `help:"Followers of each poster." default:"1000" env:"-"`
+	Pass      int `help:"Followers that one write reaches." default:"1000" env:"-"`
+	Posters   int `help:"Users who post, and race for the next id." default:"1" env:"-"`
+	Online    int `help:"Followers who listen to their home, with a connection each." default:"100" env:"-"`
+	Size      int `help:"Bytes of a message." default:"100" env:"-"`
+}
+
+func (c *benchSocial) Run(e *env, b *benchCommand) error {
+	return b.measure(e, bench.Social{Followers: c.Followers, Pass: c.Pass, Posters: c.Posters, Online: c.Online, Size: c.Size})
+}
+
 type benchFanout struct {
 	Subscribers int `help:"Connections that follow." default:"1000" env:"-"`
 	InFlight    int `help:"Writes that not all subscribers have." default:"64" env:"-"`

@@ -21,10 +21,10 @@ import (
 // has not been answered.
 type ledger struct {
 	mu      sync.Mutex
-	time    int64 // counts what happens
+	time    int64                // counts what happens
 	initial map[string]tree.Node // leaves, by path
-	places  map[string]*place // by path: "/rooms/r1"
-	leaves  map[string]bool   // paths of all leaves that were ever written
+	places  map[string]*place    // by path: "/rooms/r1"
+	leaves  map[string]bool      // paths of all leaves that were ever written
 	figures ledgerFigures
 	wrong   []error // answers that no write should get
 }

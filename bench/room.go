@@ -1,0 +1,243 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/dogwooddb/dogwood/sync/wire"
+)
+
+// ChatRoom has one room of the data model chat, under its rules: all members follow
+// the last messages, and some of them post, each the next message when everybody has
+// the one before. Everybody must see every message once, and all in one order.
+type ChatRoom struct {
+	Members int `json:"members"` // who follow, with a connection each; 1000
+	Posters int `json:"posters"` // of them, who post; 20
+	Window  int `json:"window"`  // messages that members follow; 50
+	Size    int `json:"size"`    // of a message's text in bytes; 100
+}
+
+func (ChatRoom) Name() string  { return "chat-room" }
+func (ChatRoom) unit() string  { return "posts" }
+func (ChatRoom) rules() string { return chatRoomRules }
+
+func (w ChatRoom) Describe() string {
+	return fmt.Sprintf("%d members on limitToLast(%d), %d of whom post", w.Members, w.Window, w.Posters)
+}
+
+func (w ChatRoom) withDefaults() Workload {
+	orElse(&w.Members, 1000)
+	orElse(&w.Posters, min(20, w.Members))
+	orElse(&w.Window, 50)
+	orElse(&w.Size, 100)
+	return w
+}
+
+func (w ChatRoom) check() error {
+	return errors.Join(
+		within("members", w.Members, 1, maxConnections),
+		within("posters", w.Posters, 1, w.Members),
+		within("window", w.Window, 1, 1000),
+		within("size", w.Size, 1, 2000),
+	)
+}
+
+// roomKey is the room's.
+const roomKey = "room"
+
+func (w ChatRoom) drive(ctx context.Context, r *run) error {
+	if r.Target.Secret == "" {
+		return errNeedsSecret
+	}
+	if err := r.admin.patchJSON(ctx, "/", w.seed(time.Now())); err != nil {
+		return fmt.Errorf("fill the room: %w", err)
+	}
+	conns, err := r.dialAll(ctx, w.Members, memberBuffer, func(i int, c *conn) error {
+		if err := c.signIn(userToken(r.Target.Secret, roomMember(i), time.Now())); err != nil {
+			return err
+		}
+		return c.listen("messages/"+roomKey, `{"l":`+strconv.Itoa(w.Window)+`,"vf":"r"}`)
+	})
+	if err != nil {
+		return err
+	}
+	defer closeAll(conns)
+	o := newOrder(w.Members, w.Posters)
+	r.begin()
+	err = receiving(ctx, conns, o.take, func(ctx context.Context) error {
+		return parallel(ctx, w.Posters, w.Posters, func(ctx context.Context, i int) error { return w.post(ctx, r, o, conns[i], i) })
+	})
+	r.measure("deliveries", float64(r.inTime.Load())*float64(w.Members)/max(r.window(r.now(), ctx.Err() != nil).Seconds(), 1e-9), "/s")
+	return err
+}
+
+// errNeedsSecret is for workloads whose rules are the point of them.
+var errNeedsSecret = errors.New("its rules need an administrator's credential to be set")
+
+func roomMember(i int) string { return "u" + strconv.Itoa(i) }
+
+// seed returns the room with its members and messages, as an update of the root.
+func (w ChatRoom) seed(now time.Time) map[string]any {
+	created := now.UnixMilli() - 1
+	members, users, messages := make(map[string]any), make(map[string]any), make(map[string]any)
+	for i := range w.Members {
+		members[roomMember(i)] = true
+		users[roomMember(i)] = map[string]any{"name": "Member " + strconv.Itoa(i), "rooms": map[string]bool{roomKey: true}}
+	}
+	for i := range w.Window {
+		messages[string(postKey(nil, created, int64(i)))] = map[string]any{"sender": roomMember(0), "message": padding[:w.Size], "sent": created}
+	}
+	return map[string]any{
+		"users":    users,
+		"members":  map[string]any{roomKey: members},
+		"messages": map[string]any{roomKey: messages},
+		"rooms":    map[string]any{roomKey: map[string]any{"name": "Room", "type": "private", "owner": roomMember(0), "created": created}},
+	}
+}
+
+// post posts one message after the other until the schedule ends.
+func (w ChatRoom) post(ctx context.Context, r *run, o *order, c *conn, n int) error {
+	var msg []byte
+	for seq := int64(0); ; seq++ {
+		due, ok := r.next()
+		if !ok || !r.wait(ctx, due) {
+			return nil
+		}
+		key := postKey(nil, time.Now().UnixMilli(), seq<<20|int64(n)) // nobody else's
+		o.expect(n, key)
+		msg = wire.AppendPut(msg[:0], seq, "/messages/"+roomKey+"/"+string(key), fmt.Appendf(nil,
+			`{"message":"%s","sender":"%s","sent":{".sv":"timestamp"}}`, padding[:w.Size], roomMember(n)))
+		if err := c.send(msg); err != nil {
+			return err
+		}
+		if err := o.wait(ctx, n); err != nil {
+			return err
+		}
+		r.done(n, due)
+	}
+}
+
+// An order is that in which a room's posts have come to its members. The member
+// who gets a post first says what its number is.
+type order struct {
+	mu      sync.Mutex
+	numbers map[string]int // of posts, by key
+	next    []int          // number of the next post, of each member
+	posts   []*roomPost    // that are on their way, of each poster
+	byKey   map[string]*roomPost
+}
+
+// A roomPost is one that not everybody has.
+type roomPost struct {
+	missing int // members, and the acknowledgement
+	all     chan struct{}
+}
+
+func newOrder(members, posters int) *order {
+	return &order{numbers: make(map[string]int), next: make([]int, members), posts: make([]*roomPost, posters), byKey: make(map[string]*roomPost)}
+}
+
+// expect notes that a poster is about to post.
+func (o *order) expect(poster int, key []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	p := &roomPost{missing: len(o.next) + 1, all: make(chan struct{})}
+	o.posts[poster], o.byKey[string(key)] = p, p
+}
+
+// wait waits until everybody has a poster's post.
+func (o *order) wait(ctx context.Context, poster int) error {
+	o.mu.Lock()
+	p := o.posts[poster]
+	o.mu.Unlock()
+	timer := time.NewTimer(postTimeout)
+	defer timer.Stop()
+	select {
+	case <-p.all:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return fmt.Errorf("a post does not reach all %d members within %s", len(o.next), postTimeout)
+	}
+}
+
+// arrived notes that somebody has a post, or its author the acknowledgement.
+func (p *roomPost) arrived() {
+	if p.missing--; p.missing == 0 {
+		close(p.all)
+	}
+}
+
+// take takes what arrives at a member.
+func (o *order) take(i int, text []byte) error {
+	m, err := wire.ParseServerMessage(text)
+	switch {
+	case err != nil:
+		return err
+	case m.Status == wire.StatusOK:
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.posts[i].arrived()
+		return nil
+	case m.Status != "":
+		return fmt.Errorf("post: %w", &refusedError{m.Status, string(m.Data)})
+	case m.Push == wire.PushCancel:
+		return fmt.Errorf("the listen of %s was cancelled", roomMember(i))
+	}
+	return o.deliver(i, postKeys(m.Data))
+}
+
+// deliver takes the posts that a push has for a member: one, or several if the
+// member was slow and gets the whole window.
+func (o *order) deliver(i int, keys []string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var numbers []int
+	for _, key := range keys {
+		p := o.byKey[key]
+		n, known := o.numbers[key]
+		switch {
+		case p == nil: // from before the load
+		case !known:
+			n = len(o.numbers)
+			o.numbers[key] = n
+			fallthrough
+		case n >= o.next[i]:
+			numbers = append(numbers, n)
+			p.arrived()
+		case len(keys) == 1:
+			return fmt.Errorf("%s sees post %d again after post %d", roomMember(i), n, o.next[i]-1)
+		}
+	}
+	slices.Sort(numbers)
+	for _, n := range numbers {
+		if n != o.next[i] {
+			return fmt.Errorf("%s sees post %d, others have seen post %d before", roomMember(i), n, o.next[i])
+		}
+		o.next[i]++
+	}
+	return nil
+}
+
+// postKeys returns the keys of postKey whose values are objects in what a push
+// says.
+func postKeys(data []byte) (keys []string) {
+	const size, begin = 20, `":{`
+	for at := 0; ; {
+		i := bytes.Index(data[at:], []byte(begin))
+		if i < 0 {
+			return keys
+		}
+		if at += i; at > size && data[at-size-1] == '"' {
+			keys = append(keys, string(data[at-size:at]))
+		}
+		at += len(begin)
+	}
+}

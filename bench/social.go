@@ -1,0 +1,274 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/dogwooddb/dogwood/sync/wire"
+)
+
+// Social has users of the data model social, under its rules, who post to their
+// followers: the status, the counters and the entries in the homes of the first
+// followers are one write, and so are the entries of each further pass. A post is
+// complete when all homes have it and followers who are online have been told.
+type Social struct {
+	Followers int `json:"followers"` // of each poster; 1000
+	Pass      int `json:"pass"`      // followers that one write reaches; 1000
+	Posters   int `json:"posters"`   // who have the same followers, and race for ids; 1
+	Online    int `json:"online"`    // followers who listen to their home; 100
+	Size      int `json:"size"`      // of a message in bytes; 100
+}
+
+func (Social) Name() string  { return "social" }
+func (Social) unit() string  { return "posts" }
+func (Social) rules() string { return socialRules }
+
+func (w Social) Describe() string {
+	return fmt.Sprintf("%d posters with %d followers each, %d of whom are online; passes of %d", w.Posters, w.Followers, w.Online, w.Pass)
+}
+
+func (w Social) withDefaults() Workload {
+	orElse(&w.Followers, 1000)
+	orElse(&w.Pass, 1000)
+	orElse(&w.Posters, 1)
+	orElse(&w.Online, min(100, w.Followers))
+	orElse(&w.Size, 100)
+	return w
+}
+
+func (w Social) check() error {
+	return errors.Join(
+		within("followers", w.Followers, 1, 100_000),
+		within("pass", w.Pass, 1, 10_000),
+		within("posters", w.Posters, 1, 1000),
+		within("online", w.Online, 1, min(w.Followers, maxConnections)),
+		within("size", w.Size, 1, 140),
+	)
+}
+
+func (w Social) drive(ctx context.Context, r *run) error {
+	if r.Target.Secret == "" {
+		return errNeedsSecret
+	}
+	base := time.Now().UnixMilli() - int64(w.Followers) - 1
+	for path, value := range w.seed(base) {
+		if err := r.admin.patchJSON(ctx, "/", map[string]any{path: value}); err != nil {
+			return fmt.Errorf("fill the network: %w", err)
+		}
+	}
+	s := &socialRun{Social: w, run: r, base: base}
+	posters, err := r.dialAll(ctx, w.Posters, readBuffer, func(i int, c *conn) error { return s.signIn(c, i) })
+	if err != nil {
+		return err
+	}
+	defer closeAll(posters)
+	online, err := r.dialAll(ctx, w.Online, memberBuffer, func(i int, c *conn) error {
+		if err := s.signIn(c, w.Posters+i); err != nil {
+			return err
+		}
+		return c.listen("home/"+s.user(w.Posters+i), `{"i":".value","l":30,"vf":"r"}`)
+	})
+	if err != nil {
+		return err
+	}
+	defer closeAll(online)
+	for _, c := range posters {
+		s.posters = append(s.posters, &socialPoster{socialRun: s, conn: c, n: len(s.posters), all: make(chan struct{}, 1), seen: make([]*[]byte, w.Online)})
+	}
+	r.begin()
+	err = receiving(ctx, online, s.take, func(ctx context.Context) error {
+		return parallel(ctx, w.Posters, w.Posters, func(ctx context.Context, i int) error { return s.posters[i].postAll(ctx) })
+	})
+	seconds := max(r.window(r.now(), ctx.Err() != nil).Seconds(), 1e-9)
+	r.measure("entries in homes", float64(r.inTime.Load())*float64(w.Followers)/seconds, "/s")
+	r.measure("lost races", float64(s.races.Load()), "posts")
+	return err
+}
+
+// A socialRun is a Social under way.
+type socialRun struct {
+	Social
+	run     *run
+	base    int64 // time when the first follower came; the next ones came a millisecond later each
+	posters []*socialPoster
+	races   atomic.Int64
+}
+
+// user returns a user's id: the first ones post, the others follow them.
+func (Social) user(i int) string { return "u" + strconv.Itoa(i+1) }
+
+// login returns a user's login.
+func (Social) login(i int) string { return "user_" + strconv.Itoa(i+1) }
+
+// seed returns the network before the first post, by path.
+func (w Social) seed(base int64) map[string]any {
+	users, logins, following := make(map[string]any), make(map[string]any), make(map[string]any)
+	followers := make(map[string]any)
+	for i := range w.Followers {
+		followers[w.user(w.Posters+i)] = base + int64(i)
+	}
+	seed := make(map[string]any)
+	for i := range w.Posters + w.Followers {
+		posts := i < w.Posters
+		user := map[string]any{"login": w.login(i), "id": i + 1, "name": "User " + strconv.Itoa(i+1), "followers": 0, "following": 0, "posts": 0, "signup": base}
+		if posts {
+			user["followers"] = w.Followers
+			seed["followers/"+w.user(i)] = followers
+		} else {
+			user["following"] = w.Posters
+			edges := make(map[string]any)
+			for p := range w.Posters {
+				edges[w.user(p)] = base + int64(i-w.Posters)
+			}
+			following[w.user(i)] = edges
+		}
+		users[w.user(i)], logins[w.login(i)] = user, w.user(i)
+	}
+	seed["users"], seed["logins"], seed["following"] = users, logins, following
+	seed["counters"] = map[string]any{"userId": w.Posters + w.Followers, "statusId": 0}
+	return seed
+}
+
+func (s *socialRun) signIn(c *conn, i int) error {
+	return c.signIn(userToken(s.run.Target.Secret, s.user(i), time.Now()))
+}
+
+// take takes what arrives at a follower who is online. Any push that names a status
+// on its way counts.
+func (s *socialRun) take(i int, text []byte) error {
+	for _, p := range s.posters {
+		key := p.status.Load()
+		if key != nil && p.seen[i] != key && bytes.Contains(text, *key) {
+			p.seen[i] = key
+			p.arrived()
+		}
+	}
+	return nil
+}
+
+// A socialPoster posts one status after the other.
+type socialPoster struct {
+	*socialRun
+	conn    *conn
+	n       int
+	last    int64                  // id of a status, as far as it knows
+	status  atomic.Pointer[[]byte] // key of the one on its way, in quotes
+	missing atomic.Int64           // followers online who do not have it, and the poster
+	all     chan struct{}          // gets an element when nothing is missing
+	seen    []*[]byte              // key of the last one that came to each follower
+}
+
+func (p *socialPoster) arrived() {
+	if p.missing.Add(-1) == 0 {
+		p.all <- struct{}{}
+	}
+}
+
+// postAll posts until the schedule ends.
+func (p *socialPoster) postAll(ctx context.Context) error {
+	defer context.AfterFunc(ctx, p.conn.close)()
+	for {
+		due, ok := p.run.next()
+		if !ok || !p.run.wait(ctx, due) {
+			return nil
+		}
+		if err := p.post(ctx); err != nil {
+			return err
+		}
+		p.run.done(p.n, due)
+	}
+}
+
+// post posts a status and waits until everybody has it.
+func (p *socialPoster) post(ctx context.Context) error {
+	for {
+		id := p.last + 1
+		key := []byte(`"s` + strconv.FormatInt(id, 10) + `"`)
+		p.missing.Store(int64(p.Online) + 1)
+		p.status.Store(&key)
+		err := p.pass(id, 0)
+		if refused := (*refusedError)(nil); errors.As(err, &refused) && refused.status == wire.StatusPermissionDenied {
+			p.races.Add(1)
+			if err := p.readLast(); err != nil {
+				return err
+			}
+			if p.last >= id {
+				continue // somebody else has the id
+			}
+		}
+		if err != nil {
+			return err
+		}
+		p.last = id
+		break
+	}
+	if err := p.otherPasses(); err != nil {
+		return err
+	}
+	p.arrived()
+	timer := time.NewTimer(postTimeout)
+	defer timer.Stop()
+	select {
+	case <-p.all:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return fmt.Errorf("%d of %d followers were not told of a post after %s", p.missing.Load(), p.Online, postTimeout)
+	}
+}
+
+// otherPasses sends the status to the rest of the followers and ends the job.
+func (p *socialPoster) otherPasses() error {
+	for from := p.Pass; from < p.Followers; from += p.Pass {
+		if err := p.pass(p.last, from); err != nil {
+			return err
+		}
+	}
+	return p.conn.call(func(dst []byte, id int64) []byte { return wire.AppendPut(dst, id, p.job(p.last), "null") })
+}
+
+func (p *socialPoster) readLast() (err error) {
+	text, err := p.conn.ask(func(dst []byte, id int64) []byte { return wire.AppendGet(dst, id, "/counters/statusId", "") })
+	if err == nil {
+		p.last, err = strconv.ParseInt(string(text), 10, 64)
+	}
+	return err
+}
+
+func (p *socialPoster) job(id int64) string { return fmt.Sprintf("/fanout/%s/s%d", p.user(p.n), id) }
+
+// pass reads a page of the followers and sends them a status; the first pass posts
+// it.
+func (p *socialPoster) pass(id int64, from int) error {
+	me, to := p.user(p.n), min(from+p.Pass, p.Followers)
+	query := fmt.Sprintf(`{"i":".value","sp":%d,"l":%d,"vf":"l"}`, p.base+int64(from), p.Pass)
+	if err := p.conn.call(func(dst []byte, n int64) []byte { return wire.AppendGet(dst, n, "/followers/"+me, query) }); err != nil {
+		return err
+	}
+	var u strings.Builder
+	posted := `{".sv":"timestamp"}`
+	if from > 0 {
+		text, err := p.conn.ask(func(dst []byte, n int64) []byte {
+			return wire.AppendGet(dst, n, fmt.Sprintf("/statuses/s%d/posted", id), "")
+		})
+		if err != nil {
+			return err
+		}
+		posted = string(text)
+	} else {
+		fmt.Fprintf(&u, `"counters/statusId":%d,"statuses/s%[1]d":{"message":"%[2]s","posted":%[3]s,"id":%[1]d,"uid":"%[4]s","login":"%[5]s"},`, id, padding[:p.Size], posted, me, p.login(p.n))
+		fmt.Fprintf(&u, `"profile/%[1]s/s%[2]d":%[3]s,"home/%[1]s/s%[2]d":%[3]s,"users/%[1]s/posts":{".sv":{"increment":1}},"users/%[1]s/lastStatus":"s%[2]d",`, me, id, posted)
+	}
+	for i := from; i < to; i++ {
+		fmt.Fprintf(&u, `"home/%s/s%d":%s,`, p.user(p.Posters+i), id, posted)
+	}
+	fmt.Fprintf(&u, `"fanout/%s/s%d":{"time":%d,"key":"%s"}`, me, id, p.base+int64(to-1), p.user(p.Posters+to-1))
+	return p.conn.call(func(dst []byte, n int64) []byte { return wire.AppendMerge(dst, n, "/", "{"+u.String()+"}") })
+}
