@@ -74,7 +74,7 @@ function isPublic(node: ts.Node): boolean {
   let container: ts.Node = node.parent
   if (ts.isConstructorDeclaration(container)) container = container.parent
   const file = node.getSourceFile().fileName
-  if (!/\/src\/(api|rest|wilddog|persistence)/.test(file) && !/errors\.ts$/.test(file)) return false
+  if (!/\/src\/(api\/\w+|rest|wilddog|persistence|core\/errors)\.ts$/.test(file)) return false
   if (!exported(container)) return false
   const internal = ts.getJSDocTags(node).some(tag => tag.tagName.text === 'internal')
   const hidden = ts.getCombinedModifierFlags(node as ts.Declaration) & ts.ModifierFlags.Private
@@ -96,7 +96,7 @@ function shorten(names: readonly string[]): Record<string, string> {
   const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(name =>
     name.endsWith('.ts')
   )
-  const words = files.flatMap(name => readFileSync(join(source, name), 'utf8').match(/\w+/g) ?? [])
+  const words = files.flatMap(name => readFileSync(join(source, name), 'utf8').match(/(?<=\.)\w+/g) ?? [])
   const counts = new Map<string, number>()
   for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
   const byUse = [...names].sort((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0))

@@ -1,8 +1,8 @@
+import { Bound, MAX_KEY, MIN_KEY } from '../core/bound.js'
 import { invalid } from '../core/errors.js'
-import { MAX_KEY, MIN_KEY } from '../core/key.js'
 import { childIndex, type Index, KEY, PRIORITY, VALUE } from '../core/order.js'
-import type { Bound, Params } from '../core/params.js'
-import { checkPath, checkPriority, checkValue, isKey } from '../core/validate.js'
+import type { Params } from '../core/params.js'
+import { checkPath, checkValue, isKey } from '../core/validate.js'
 
 export type QueryConstraintType =
   | 'endAt'
@@ -29,21 +29,6 @@ export class QueryConstraint {
   ) {}
 }
 
-// checked returns params whose bounds fit their order.
-function checked(params: Params): Params {
-  const { index } = params
-  for (const bound of [params.start, params.end]) {
-    if (!bound) continue
-    const { value, key } = bound
-    if (index === KEY) {
-      if (key !== undefined) invalid('bounds of orderByKey have no second key')
-      if (typeof value !== 'string') invalid('bounds of orderByKey are strings')
-    } else if (index === PRIORITY) checkPriority(value)
-    else if (typeof value === 'object' && value) invalid('bounds are not objects')
-  }
-  return params
-}
-
 function bound(
   type: QueryConstraintType,
   sides: readonly ('start' | 'end')[],
@@ -56,10 +41,11 @@ function bound(
     const open = type === 'startAfter' || type === 'endBefore'
     // Without a key, all children of the value itself are left out.
     const past = open && !key && params.index !== KEY ? (type === 'startAfter' ? MAX_KEY : MIN_KEY) : key
-    const place: Bound = { value, key: past, open }
     for (const side of sides) {
       if (params[side]) invalid(`${type}: ${side} is already set`)
-      params = checked({ ...params, [side]: place })
+      const place = new Bound(side, value, past, open)
+      place.check(params.index)
+      params = { ...params, [side]: place }
     }
     return params
   })
@@ -75,8 +61,11 @@ function limit(type: QueryConstraintType, limit: number): QueryConstraint {
 
 function order(type: QueryConstraintType, index: Index): QueryConstraint {
   return new QueryConstraint(type, params => {
-    if (params.ordered) invalid(`${type}: order is already set`)
-    return checked({ ...params, index, ordered: true })
+    const { start, end, ordered } = params
+    if (ordered) invalid(`${type}: order is already set`)
+    start?.check(index)
+    end?.check(index)
+    return { ...params, index, ordered: true }
   })
 }
 

@@ -26,7 +26,7 @@ function listen(
   options: ListenOptions | undefined = typeof cancel === 'object' ? cancel : undefined
 ): Unsubscribe {
   const store = query.db.store as LiveStore
-  const stop = () => store.unlisten(query, { listener })
+  const stop = () => store.unlisten(query, { matches: other => other === listener })
   const listener: Listener = {
     type,
     callback,
@@ -104,5 +104,7 @@ export function off(
   eventType?: EventType,
   callback?: (snapshot: DataSnapshot, previousChildName?: any) => unknown
 ): void {
-  ;(query.db.store as LiveStore).unlisten(query, { type: eventType, callback })
+  const matches = (listener: Listener) =>
+    (!eventType || listener.type === eventType) && (!callback || listener.callback === callback)
+  ;(query.db.store as LiveStore).unlisten(query, { matches, first: !!callback })
 }

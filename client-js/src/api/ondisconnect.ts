@@ -1,27 +1,19 @@
 import type { Core } from '../core/core.js'
-import { Disconnect } from '../core/disconnect.js'
+import { forget, plan } from '../core/disconnect.js'
 import { nodeFromJSON } from '../core/node.js'
+import { cover, coverAll, type Overlay } from '../core/overlay.js'
 import { checkPriority, checkUpdate, checkValue } from '../core/validate.js'
 import type { DatabaseReference } from './reference.js'
 import type { Changes, Writable } from './types.js'
 
-const plans = new WeakMap<object, Disconnect>()
-
 /** Writes that the server carries out when this client is gone. Each runs once. */
 export class OnDisconnect<T = any> {
-  private readonly plan: Disconnect
-
   /** @internal */
-  constructor(private readonly ref: DatabaseReference<T>) {
-    const core = ref.db.store as Core
-    let plan = plans.get(core)
-    if (!plan) plans.set(core, (plan = new Disconnect(core)))
-    this.plan = plan
-  }
+  constructor(private readonly ref: DatabaseReference<T>) {}
 
   /** Takes back what was planned at this location and below. */
   cancel(): Promise<void> {
-    return this.plan.cancel(this.ref.path)
+    return this.plan('oc', null, plan => forget(plan, this.ref.path))
   }
 
   remove(): Promise<void> {
@@ -36,13 +28,19 @@ export class OnDisconnect<T = any> {
     const { path } = this.ref
     checkValue(value, path)
     checkPriority(priority)
-    return this.plan.set(path, nodeFromJSON(value, priority))
+    const node = nodeFromJSON(value, priority)
+    return this.plan('o', node.toJSON(true), plan => cover(plan, path, node))
   }
 
   update(values: Changes<T>): Promise<void> {
     const { path } = this.ref
-    checkUpdate(values, path)
-    return Object.keys(values).length ? this.plan.update(path, values) : Promise.resolve()
+    if (!checkUpdate(values, path).length) return Promise.resolve()
+    return this.plan('om', values, plan => coverAll(plan, path, values))
+  }
+
+  private plan(action: string, json: unknown, note: (plan: Overlay) => void): Promise<void> {
+    const { db, path } = this.ref
+    return plan(db.store as Core, action, path, json, note)
   }
 }
 

@@ -86,7 +86,7 @@ export class Connection {
   private session?: string
   private features: readonly string[] = []
   private attempt = 0 // counts up to invalidate what belongs to an older one
-  private attemptedAt = Number.NEGATIVE_INFINITY
+  private attemptedAt = -LONGEST_WAIT // before there was a clock
   private dueAt = 0 // the next attempt
   private connectedAt = 0
   private failures = 0

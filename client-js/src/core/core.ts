@@ -1,14 +1,14 @@
 import { withPath } from './change.js'
-import { Connection, type ConnectionState, type Target } from './connection.js'
+import { Connection, type ConnectionState, type Handler, type Target } from './connection.js'
 import { type Answer, errorOf } from './errors.js'
 import { EventQueue, guard } from './events.js'
 import { EMPTY, leaf, type Node, nodeFromJSON, type Priority } from './node.js'
-import { cover, overlay } from './overlay.js'
+import { coverAll, overlay } from './overlay.js'
 import { loadsAll, wireQuery } from './params.js'
-import { formatPath, type Path, parsePath } from './path.js'
+import { formatPath, type Path } from './path.js'
 import { estimate } from './servervalue.js'
 import type { LiveStore } from './store.js'
-import { type Listener, type Selection, type Spec, SyncTree } from './sync.js'
+import { type Event, type Listener, type Selection, type Spec, SyncTree } from './sync.js'
 import { checkPriority, checkUpdate, checkValue } from './validate.js'
 import type { Write } from './writes.js'
 
@@ -21,43 +21,29 @@ export interface Transactions {
 }
 
 /** A Core is one database as this client sees it. */
-export class Core implements LiveStore {
+export class Core implements LiveStore, Handler {
   readonly queue = new EventQueue()
   readonly sync: SyncTree
   readonly connection: Connection
   readonly states = new Set<(state: ConnectionState, reason?: string) => void>()
   transactions?: Transactions
+  /** What the server will do when this client is gone; see `disconnect.ts`. */
+  readonly plan = overlay()
   /** Runs when a connection is lost. */
   onLost?: () => void
   private info = EMPTY
+  private offset = 0 // of the clock of the server
   private readonly infoSync: SyncTree
   private writeIds = 0
 
   constructor(readonly target: Target) {
-    this.connection = new Connection(target, {
-      push: (path, data, merge, tag) => this.receive(path, data, merge, tag),
-      events: (path, events) => this.queue.raise(path, events),
-      clock: offset => this.tell('serverTimeOffset', offset),
-      connected: connected => {
-        this.tell('connected', connected)
-        if (!connected) this.onLost?.()
-      },
-      state: (state, reason) => {
-        for (const f of [...this.states]) guard(() => f(state, reason))
-      }
-    })
-    this.sync = new SyncTree({
-      listen: subscription => {
-        this.connection.listen(subscription)
-        return []
-      },
-      unlisten: (path, id, tag) => this.connection.unlisten(path, id, tag)
-    })
+    this.connection = new Connection(target, this)
+    this.sync = new SyncTree(this.connection)
     this.infoSync = new SyncTree({
       listen: ({ path, done }) => {
         this.connection.hurry() // who asks about the connection wants one
         const node = this.info.at(path)
-        if (node.empty) return []
+        if (node.empty) return
         setTimeout(() => done('ok'))
         return this.infoSync.set(path, node)
       },
@@ -68,7 +54,7 @@ export class Core implements LiveStore {
 
   /** The time by the clock of the server. */
   now(): number {
-    return Date.now() + (Number(this.info.at(parsePath('.info/serverTimeOffset')).value) || 0)
+    return Date.now() + this.offset
   }
 
   nextWriteId(): number {
@@ -113,8 +99,7 @@ export class Core implements LiveStore {
 
   /** Replaces what is at several paths below `path`. */
   update(path: Path, values: object): Promise<void> {
-    checkUpdate(values, path)
-    const paths = Object.keys(values).map(key => [...path, ...parsePath(key)])
+    const paths = checkUpdate(values, path)
     if (!paths.length) return Promise.resolve()
     const changes = Object.values(values).map((value, i) => {
       const at = paths[i]!
@@ -158,16 +143,31 @@ export class Core implements LiveStore {
     return this.transactions?.rerun(path) ?? path
   }
 
-  // ---- news
+  // ---- news of the connection
 
-  private receive(path: Path, data: unknown, merge: boolean, tag?: number): void {
+  push(path: Path, data: unknown, merge: boolean, tag?: number): void {
     const content = overlay(merge ? undefined : nodeFromJSON(data))
-    if (merge) {
-      for (const [key, value] of Object.entries(data as object))
-        cover(content, parsePath(key), nodeFromJSON(value))
-    }
+    if (merge) coverAll(content, [], data as object)
     const events = this.sync.news({ type: merge ? 'merge' : 'set', tagged: !!tag, path, data: content }, tag)
     this.queue.raise(events.length ? this.rerun(path) : path, events)
+  }
+
+  events(path: Path, events: Event[]): void {
+    this.queue.raise(path, events)
+  }
+
+  clock(offset: number): void {
+    this.offset = offset
+    this.tell('serverTimeOffset', offset)
+  }
+
+  connected(connected: boolean): void {
+    this.tell('connected', connected)
+    if (!connected) this.onLost?.()
+  }
+
+  state(state: ConnectionState, reason?: string): void {
+    for (const f of [...this.states]) guard(() => f(state, reason))
   }
 
   // tell sets a value below .info.

@@ -4,6 +4,7 @@ import type { Event } from './sync.js'
 interface Batch {
   readonly path: Path
   readonly events: Event[]
+  next: number // to run
 }
 
 /**
@@ -18,7 +19,7 @@ export class EventQueue {
     let batch: Batch | undefined
     for (const event of events) {
       if (!batch || formatPath(batch.path) !== formatPath(event.path)) {
-        batch = { path: event.path, events: [] }
+        batch = { path: event.path, events: [], next: 0 }
         this.batches.push(batch)
       }
       batch.events.push(event)
@@ -37,7 +38,7 @@ export class EventQueue {
         continue
       }
       // A listener may come back here; then the rest of the batch goes first.
-      for (let event = batch.events.shift(); event; event = batch.events.shift()) guard(event.run)
+      while (batch.next < batch.events.length) guard(batch.events[batch.next++]!.run)
       this.batches[i] = undefined
     }
     if (sent) this.batches = []

@@ -1,9 +1,3 @@
-/** Sorts before every key. Stands for "no lower bound" in queries. */
-export const MIN_KEY = '[MIN_NAME]'
-
-/** Sorts after every key. Stands for "no upper bound" in queries. */
-export const MAX_KEY = '[MAX_NAME]'
-
 const integer = /^-?0*\d{1,10}$/
 
 // asInt returns the number that `key` sorts as, or null if it sorts as text.
@@ -20,8 +14,6 @@ function asInt(key: string): number | null {
  */
 export function compareKeys(a: string, b: string): number {
   if (a === b) return 0
-  if (a === MIN_KEY || b === MAX_KEY) return -1
-  if (b === MIN_KEY || a === MAX_KEY) return 1
   const x = asInt(a)
   const y = asInt(b)
   if (x !== null) {

@@ -33,11 +33,6 @@ export class Node {
     return this.value === null && !this.kids.length
   }
 
-  /** True for a node that has children or could get some without losing a value. */
-  get isTree(): boolean {
-    return this.value === null
-  }
-
   has(key: string): boolean {
     return key !== '.priority' && !this.child(key).empty
   }
@@ -75,12 +70,14 @@ export class Node {
     }
     if (this.empty) return null
     const object: Record<string, unknown> = {}
-    let highest = exported ? Number.POSITIVE_INFINITY : 0
+    let array = !exported
+    let highest = 0
     for (const [key, node] of this.ordered(PRIORITY)) {
       object[key] = node.toJSON(exported)
-      highest = arrayKey.test(key) ? Math.max(highest, Number(key)) : Number.POSITIVE_INFINITY
+      if (arrayKey.test(key)) highest = Math.max(highest, Number(key))
+      else array = false
     }
-    if (highest < 2 * this.kids.length) return Object.assign([], object)
+    if (array && highest < 2 * this.kids.length) return Object.assign([], object)
     if (exported && priority !== null) object['.priority'] = priority
     return object
   }

@@ -1,6 +1,6 @@
 import { kept, withChild, withPath } from './change.js'
-import type { Node } from './node.js'
-import type { Path } from './path.js'
+import { type Node, nodeFromJSON } from './node.js'
+import { type Path, parsePath } from './path.js'
 
 /**
  * An Overlay is a sparse tree of values to lay over a node. Where it has a
@@ -22,28 +22,31 @@ export function sortedKids<T>(kids: Map<string, T>): [string, T][] {
 
 /** What lies over the location `path`. Do not change it. */
 export function overlayAt(o: Overlay, path: Path): Overlay {
-  for (let i = 0; i < path.length; i++) {
-    if (o.node) return overlay(o.node.at(path.slice(i)))
-    const kid = o.kids.get(path[i]!)
-    if (!kid) return overlay()
-    o = kid
-  }
-  return o
+  const [key, ...rest] = path
+  if (key === undefined) return o
+  if (o.node) return overlay(o.node.at(path))
+  const kid = o.kids.get(key)
+  return kid ? overlayAt(kid, rest) : overlay()
 }
 
 /** Lays `node` over `path`, above all that was there. */
 export function cover(o: Overlay, path: Path, node: Node): void {
-  for (let i = 0; i < path.length; i++) {
-    if (o.node) {
-      o.node = withPath(o.node, path.slice(i), node)
-      return
-    }
-    let kid = o.kids.get(path[i]!)
-    if (!kid) o.kids.set(path[i]!, (kid = overlay()))
-    o = kid
+  const [key, ...rest] = path
+  if (key === undefined) {
+    o.node = node
+    o.kids.clear()
+  } else if (o.node) o.node = withPath(o.node, path, node)
+  else {
+    const kid = o.kids.get(key) ?? overlay()
+    o.kids.set(key, kid)
+    cover(kid, rest, node)
   }
-  o.node = node
-  o.kids.clear()
+}
+
+/** Lays JSON values over paths below `path`. */
+export function coverAll(o: Overlay, path: Path, values: object): void {
+  for (const [key, value] of Object.entries(values))
+    cover(o, [...path, ...parsePath(key)], nodeFromJSON(value))
 }
 
 /** Takes away what lies at and below `path`; what covers it stays. */
@@ -52,12 +55,12 @@ export function uncover(o: Overlay, path: Path): void {
   if (key === undefined) {
     o.node = undefined
     o.kids.clear()
-    return
+  } else {
+    const kid = o.kids.get(key)
+    if (!kid) return
+    uncover(kid, rest)
+    if (isBlank(kid)) o.kids.delete(key)
   }
-  const kid = o.kids.get(key)
-  if (!kid) return
-  uncover(kid, rest)
-  if (isBlank(kid)) o.kids.delete(key)
 }
 
 /**

@@ -1,23 +1,24 @@
 import { withChild, withPriority } from './change.js'
-import { type Node, nodeFromJSON, type Priority, type Scalar, type ServerValue } from './node.js'
+import { leaf, type Node, type Priority, type ServerValue } from './node.js'
+import type { Path } from './path.js'
 
 /**
  * Replaces the server values in `node` by what the server will probably make
  * of them. `before` looks up what is at a path below the write now.
  */
-export function estimate(node: Node, now: number, before: (path: readonly string[]) => Node): Node {
-  const resolve = <T extends Priority>(value: T, path: readonly string[]): Scalar | T => {
-    const op = value !== null && typeof value === 'object' ? (value as ServerValue)['.sv'] : undefined
-    if (op === undefined) return value
+export function estimate(node: Node, now: number, before: (path: Path) => Node): Node {
+  const resolve = (value: Priority, path: Path): Priority => {
+    const op = (value as Partial<ServerValue> | null)?.['.sv']
+    if (!op) return value
     if (typeof op === 'string') return now
     const old = before(path).value
     return typeof old === 'number' ? old + op.increment : op.increment
   }
-  const walk = (node: Node, path: readonly string[]): Node => {
+  const walk = (node: Node, path: Path): Node => {
     const priority = resolve(node.priority, [...path, '.priority'])
     if (node.value !== null) {
       const value = resolve(node.value, path)
-      return value === node.value && priority === node.priority ? node : nodeFromJSON(value, priority)
+      return value === node.value && priority === node.priority ? node : leaf(value, priority)
     }
     let result = withPriority(node, priority)
     for (const [key, child] of node.kids) {

@@ -27,12 +27,13 @@ export interface Event {
   run(): void
 }
 
-/** Selects listeners; an absent field matches all. */
+/** Selects the listeners that match, or only the first of them. */
 export interface Selection {
-  readonly listener?: Listener
-  readonly type?: EventType
-  readonly callback?: unknown
+  matches(listener: Listener): boolean
+  readonly first?: boolean
 }
+
+const all: Selection = { matches: () => true }
 
 /** A listen as the server knows it. */
 export interface Subscription {
@@ -41,7 +42,6 @@ export interface Subscription {
   /** Undefined for the whole location. */
   readonly query?: object
   readonly tag?: number
-  readonly spec: Spec
   /** What was loaded so far. */
   cached(): Node
   done(status: string, error?: Error): Event[]
@@ -49,7 +49,8 @@ export interface Subscription {
 
 /** Where the data of listens comes from. */
 export interface Provider {
-  listen(subscription: Subscription): Event[]
+  /** Returns the events of what is known at once. */
+  listen(subscription: Subscription): Event[] | void
   unlisten(path: Path, id: string, tag?: number): void
 }
 
@@ -168,26 +169,26 @@ export class SyncTree {
     tracked.listeners.push(listener)
     const events = eventsOf(tracked, tracked.view.initial(), [listener])
     if (exists || covered) return events
-    events.push(...this.provider.listen(this.subscription(tracked)))
+    const more = this.provider.listen(this.subscription(tracked)) ?? []
     if (!tracked.tag) for (const below of heads(at, true)) this.stop(below)
-    return events
+    return events.concat(more)
   }
 
   /**
    * Removes listeners of a query; for the plain location, of all its queries.
-   * With an error, they are told. Not more than one if a listener or callback is given.
+   * With an error, they are told.
    */
-  remove(spec: Spec, which: Selection = {}, error?: Error): Event[] {
+  remove(spec: Spec, which: Selection, error?: Error): Event[] {
     const { path } = spec
     const at = this.find(path)
     const id = idOf(spec)
     if (!at) return []
-    const events: Event[] = []
+    let events: Event[] = []
     const hadWhole = wholeView(at)
     const gone: Tracked[] = []
     for (const tracked of [...at.views.values()]) {
       if (id !== 'default' && tracked.id !== id) continue
-      events.push(...drop(tracked, which, error))
+      events = events.concat(drop(tracked, which, error))
       if (tracked.listeners.length) continue
       at.views.delete(tracked.id)
       if (tracked.tag) {
@@ -219,13 +220,12 @@ export class SyncTree {
     const { path } = spec
     return {
       path,
-      spec,
       tag,
       id: tag ? tracked.id : 'default',
       query: tag ? wireQuery(spec.params) : undefined,
       cached: () => view.server.node,
       done: (status, error) => {
-        if (status !== 'ok') return this.remove(spec, {}, error)
+        if (status !== 'ok') return this.remove(spec, all, error)
         return this.news({ type: 'listened', path }, tag)
       }
     }
@@ -261,16 +261,14 @@ export class SyncTree {
   // visit tells all views above and below op.path, the deepest first.
   private visit(op: Operation, at: Point = this.root, known?: Node | null): Event[] {
     known ??= knownAt(at, [])
-    const events: Event[] = []
     const front = op.path[0]
     const kid = front !== undefined && at.kids.get(front)
     const kids: [string, Point][] = kid ? [[front as string, kid]] : op.path.length ? [] : sortedKids(at.kids)
-    for (const [key, kid] of kids) {
+    const events = kids.flatMap(([key, kid]) => {
       const below = forChild(op, key)
-      if (below) events.push(...this.visit(below, kid, known?.child(key)))
-    }
-    for (const tracked of at.views.values()) events.push(...tell(tracked, op, known))
-    return events
+      return below ? this.visit(below, kid, known?.child(key)) : []
+    })
+    return events.concat([...at.views.values()].flatMap(tracked => tell(tracked, op, known)))
   }
 }
 
@@ -311,8 +309,7 @@ function heads(at: Point, proper: boolean): Tracked[] {
   const whole = !proper && wholeView(at)
   if (whole) return [whole]
   const list = [...at.views.values()].filter(tracked => tracked.tag)
-  for (const [, kid] of sortedKids(at.kids)) list.push(...heads(kid, false))
-  return list
+  return list.concat(sortedKids(at.kids).flatMap(([, kid]) => heads(kid, false)))
 }
 
 function tell(tracked: Tracked, op: Operation, known: Node | null): Event[] {
@@ -320,29 +317,17 @@ function tell(tracked: Tracked, op: Operation, known: Node | null): Event[] {
 }
 
 function eventsOf({ spec }: Tracked, changes: readonly Change[], listeners: readonly Listener[]): Event[] {
-  const events: Event[] = []
-  for (const change of changes) {
-    for (const listener of listeners) {
-      if (listener.type === change.type)
-        events.push({ path: spec.path, run: () => listener.next(change, spec) })
-    }
-  }
-  return events
+  return changes.flatMap(change =>
+    listeners
+      .filter(({ type }) => type === change.type)
+      .map(listener => ({ path: spec.path, run: () => listener.next(change, spec) }))
+  )
 }
 
-function drop(tracked: Tracked, which: Selection, error?: Error): Event[] {
-  const { listener, type, callback } = which
-  const one = !!(listener || callback)
-  const gone: Listener[] = []
-  tracked.listeners = tracked.listeners.filter(candidate => {
-    const matches =
-      !(one && gone.length) &&
-      (!listener || candidate === listener) &&
-      (!type || candidate.type === type) &&
-      (!callback || candidate.callback === callback)
-    if (matches) gone.push(candidate)
-    return !matches
-  })
+function drop(tracked: Tracked, { matches, first }: Selection, error?: Error): Event[] {
+  const found = tracked.listeners.filter(matches)
+  const gone = new Set(first ? found.slice(0, 1) : found)
+  tracked.listeners = tracked.listeners.filter(listener => !gone.has(listener))
   if (!error) return []
-  return gone.flatMap(l => (l.error ? [{ path: tracked.spec.path, run: () => l.error!(error) }] : []))
+  return [...gone].flatMap(l => (l.error ? [{ path: tracked.spec.path, run: () => l.error!(error) }] : []))
 }

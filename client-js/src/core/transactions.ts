@@ -194,12 +194,12 @@ export class Transactions implements Hook {
       this.rerun(path)
       return
     }
-    const events: Event[] = []
     this.list = this.list.filter(t => !queue.includes(t))
-    for (const t of queue) {
-      events.push(...core.sync.settle(t.writeId, false))
+    const events = queue.flatMap(t => {
+      const events = core.sync.settle(t.writeId, false)
       t.unwatch()
-    }
+      return events
+    })
     this.sendReady()
     core.queue.raise(path, events)
     for (const t of queue) guard(() => t.done(null, t.shown, true))
@@ -208,7 +208,7 @@ export class Transactions implements Hook {
   // abortAll makes room for a write at or near the path of these transactions.
   private abortAll(group: readonly Transaction[]): void {
     const { core } = this
-    const events: Event[] = []
+    let events: Event[] = []
     const ended: Transaction[] = []
     for (const t of group) {
       const reason = { s: 'set' }
@@ -219,7 +219,7 @@ export class Transactions implements Hook {
         this.fail(t, reason)
         ended.push(t)
         t.unwatch()
-        events.push(...core.sync.settle(t.writeId, true))
+        events = events.concat(core.sync.settle(t.writeId, true))
       }
     }
     this.list = this.list.filter(t => !ended.includes(t))

@@ -43,15 +43,19 @@ function checkDeep(value: unknown, path: Path): void {
   }
 }
 
-/** Refuses updates with bad values, or with paths that contain each other. */
-export function checkUpdate(values: object, path: Path): void {
+/**
+ * Refuses updates with bad values, or with paths that contain each other.
+ * Returns the paths, from the root, in the order of the values.
+ */
+export function checkUpdate(values: object, path: Path): readonly Path[] {
   if (!values || typeof values !== 'object' || Array.isArray(values)) invalid('an update is an object')
-  const paths = Object.keys(values).map(parsePath)
+  const paths = Object.keys(values).map(key => [...path, ...parsePath(key)])
   Object.values(values).forEach((value, i) => {
     const at = paths[i]!
-    checkValue(value, [...path, ...at])
+    checkValue(value, at)
     const keys = at.at(-1) === '.priority' ? at.slice(0, -1) : at
     if (!keys.every(isKey)) invalid(`bad path "${formatPath(at)}" in an update`)
     if (paths.some((other, j) => j !== i && isWithin(other, at))) invalid(`two writes at ${formatPath(at)}`)
   })
+  return paths
 }

@@ -27,19 +27,24 @@ export interface Change {
 }
 
 /** One step of news for a view, with its path relative to the view. */
-export type Operation =
-  | {
-      readonly type: 'set' | 'merge'
-      readonly path: Path
-      readonly data: Overlay
-      /** By the user of this client; else by the server. */
-      readonly local?: boolean
-      /** Meant for one query. */
-      readonly tagged?: boolean
-    }
-  | { readonly type: 'ack'; readonly path: Path; readonly data: Overlay }
-  | { readonly type: 'revert'; readonly path: Path; readonly data: Overlay }
-  | { readonly type: 'listened'; readonly path: Path }
+export type Operation = Written | Listened
+
+/** Somebody has written `data`, or the server has answered such a write of this client. */
+interface Written {
+  readonly type: 'set' | 'merge' | 'ack' | 'revert'
+  readonly path: Path
+  readonly data: Overlay
+  /** By the user of this client; else by the server. */
+  readonly local?: boolean
+  /** Meant for one query. */
+  readonly tagged?: boolean
+}
+
+/** The server has sent all there is. */
+interface Listened {
+  readonly type: 'listened'
+  readonly path: Path
+}
 
 /** A node as far as it is known. */
 interface Cache {
@@ -66,6 +71,9 @@ interface ChildChange {
 
 /** The changes of one operation, at most one for each child. */
 type Changes = Map<string, ChildChange>
+
+// Which events come first.
+const order = ['child_removed', 'child_added', 'child_moved', 'child_changed'] as const
 
 const nowhere: Source = { child: () => null, next: () => undefined }
 
@@ -96,7 +104,7 @@ export class View {
   ) {
     this.filters = !loadsAll(params)
     const shown = writes.complete(path, full ? server : null)
-    const node = shown ?? (server.isTree ? appliedToChildren(writes.at(path), server) : EMPTY)
+    const node = shown ?? (server.value === null ? appliedToChildren(writes.at(path), server) : EMPTY)
     this.server = { node: server, full, filtered: false }
     this.shown = {
       node: this.replace(EMPTY, node, this.filters, null),
@@ -152,31 +160,24 @@ export class View {
     )
   }
 
-  // events orders the changes: removed, added, moved, changed, value; each
-  // kind in the order of the query.
+  // events puts the changes into the order of their kinds, and each kind into
+  // that of the query.
   private events(changes: Changes, value: boolean): Change[] {
     const { index } = this.params
-    const order = this.shown.node.ordered(index)
+    const list = this.shown.node.ordered(index)
     const sorted = [...changes.values()].sort((a, b) =>
       compareEntries(index, [a.key, a.node], [b.key, b.node])
     )
     const result: Change[] = []
-    const add = (type: EventType, list: readonly ChildChange[]) => {
-      for (const { key, node } of list) {
-        const previous =
-          type === 'child_removed' ? undefined : keyBefore(order, e => compareEntries(index, e, [key, node]))
+    for (const type of order) {
+      for (const { type: own, key, node, old } of sorted) {
+        const moved = type === 'child_moved'
+        if (own !== (moved ? 'child_changed' : type) || (moved && !isMove(index, old, node))) continue
+        const at = lowerBound(list, e => compareEntries(index, e, [key, node]))
+        const previous = type === 'child_removed' ? undefined : (list[at - 1]?.[0] ?? null)
         result.push({ type, key, node, previous })
       }
     }
-    const of = (type: EventType) => sorted.filter(change => change.type === type)
-    const changed = of('child_changed')
-    add('child_removed', of('child_removed'))
-    add('child_added', of('child_added'))
-    add(
-      'child_moved',
-      changed.filter(c => isMove(index, c.old, c.node))
-    )
-    add('child_changed', changed)
     if (value) result.push({ type: 'value', key: null, node: this.shown.node })
     return result
   }
@@ -216,16 +217,7 @@ export class View {
     const { server } = this
     // Without a view this was meant for an earlier listen here.
     if (server.node.empty && !server.full) return
-    let tree = data
-    if (path.length) {
-      tree = overlay()
-      let at = tree
-      path.forEach((key, i) => {
-        const kid = i === path.length - 1 ? data : overlay()
-        at.kids.set(key, kid)
-        at = kid
-      })
-    }
+    const tree = path.reduceRight((below, key) => ({ kids: new Map([[key, below]]) }), data)
     // What is in the window goes first, so that it makes room before others enter.
     for (const inside of [true, false]) {
       for (const [key, kid] of sortedKids(tree.kids)) {
@@ -270,14 +262,8 @@ export class View {
   private localSet(path: Path, node: Node): void {
     const { shown } = this
     const [key, ...rest] = path
-    if (key === undefined) {
-      this.show(this.replace(shown.node, node), true)
-      return
-    }
-    if (key === '.priority') {
-      this.shown = { ...shown, node: this.reprioritize(shown.node, node) }
-      return
-    }
+    if (key === undefined) return this.show(this.replace(shown.node, node), true)
+    if (key === '.priority') return this.show(this.reprioritize(shown.node, node), shown.full)
     const source = this.source()
     let child = node
     if (rest.length) {
@@ -304,22 +290,18 @@ export class View {
   // ack shows what the server has where a write no longer hides it.
   private ack(path: Path, data: Overlay): void {
     if (this.over(path).node) return
-    const { server } = this
-    const filter = server.filtered
+    const { node, full, filtered } = this.server
+    const known = overlay()
     if (!data.node) {
-      const known = overlay()
       forEachNode(data, relative => {
         const at = [...path, ...relative]
-        if (knowsPath(server, at)) cover(known, relative, server.node.at(at))
+        if (knowsPath(this.server, at)) cover(known, relative, node.at(at))
       })
-      this.serverMerge(path, known, filter)
-    } else if (path.length ? knowsPath(server, path) : server.full) {
-      this.serverSet(path, server.node.at(path), filter)
-    } else if (!path.length) {
-      const known = overlay()
-      for (const [key, child] of server.node.kids) cover(known, [key], child)
-      this.serverMerge(path, known, filter)
-    }
+    } else if (path.length ? knowsPath(this.server, path) : full) {
+      this.serverSet(path, node.at(path), filtered)
+      return
+    } else if (!path.length) for (const [key, child] of node.kids) cover(known, [key], child)
+    this.serverMerge(path, known, filtered)
   }
 
   private revert(path: Path): void {
@@ -366,10 +348,9 @@ export class View {
         const all = over.node ?? (base && applied(over, base))
         if (!all) return undefined
         const list = all.ordered(params.index)
-        const at = lowerBound(list, e => compareEntries(params.index, e, entry))
-        if (params.last) return list[at - 1]
-        const same = list[at] && !compareEntries(params.index, list[at], entry)
-        return list[same ? at + 1 : at]
+        const side = params.last ? 0 : -1 // where the entry itself counts
+        const at = lowerBound(list, e => compareEntries(params.index, e, entry) || side)
+        return list[params.last ? at - 1 : at]
       }
     }
   }
@@ -477,10 +458,6 @@ function track(changes: Changes | null, type: EventType, key: string, node: Node
     else node = earlier.old
   }
   changes?.set(key, { type, key, node, old })
-}
-
-function keyBefore(order: readonly Entry[], compare: (entry: Entry) => number): string | null {
-  return order[lowerBound(order, compare) - 1]?.[0] ?? null
 }
 
 /** The operation as the view of a child sees it; null if that is not concerned. */

@@ -29,8 +29,8 @@ export class NodeSocket {
   constructor(url: string) {
     const key = randomBytes(16).toString('base64')
     const headers = {
-      connection: 'Upgrade',
-      upgrade: 'websocket',
+      Connection: 'Upgrade',
+      Upgrade: 'websocket',
       'sec-websocket-version': '13',
       'sec-websocket-key': key
     }

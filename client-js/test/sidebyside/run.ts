@@ -1,5 +1,6 @@
+import { compareToKey, MAX_KEY, MIN_KEY } from '../../src/core/bound.js'
 import { equals, kept } from '../../src/core/change.js'
-import { compareKeys, MAX_KEY, MIN_KEY } from '../../src/core/key.js'
+import { compareKeys } from '../../src/core/key.js'
 import type { Entry, Node } from '../../src/core/node.js'
 import { compareEntries, KEY, VALUE } from '../../src/core/order.js'
 import { applied, forEachNode, type Overlay, uncover } from '../../src/core/overlay.js'
@@ -49,7 +50,7 @@ const { window } = View.prototype as any
   const key = last ? end && (end.key ?? MAX_KEY) : start && (start.key ?? MIN_KEY)
   if (limit && limit * 2 < node.kids.length && unordered && key !== undefined) {
     const side = last ? -1 : 1
-    const reached = kept(node, kid => compareKeys(kid[0], key) * side >= 0)
+    const reached = kept(node, kid => compareToKey(kid[0], key) * side >= 0)
     if (!equals(window.call(this, reached), window.call(this, node))) exempt = 'wrong window'
   }
   return window.call(this, node)
