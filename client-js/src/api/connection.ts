@@ -86,6 +86,7 @@ export async function signInWithToken(db: Database, token: string | TokenProvide
   const { connection, target } = coreOf(db)
   target.token = provider
   const first = (await provider(false)) ?? null
+  if (target.token !== provider) throw new DogwoodError('REPLACED', 'signed in anew, or out, meanwhile')
   await new Promise<void>((resolve, reject) => {
     connection.signIn(first, ({ s, d }) => {
       if (s === 'ok') resolve()

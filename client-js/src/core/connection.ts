@@ -100,6 +100,7 @@ export class Connection {
   private readonly listens = new Map<string, Map<string, Subscription>>() // by path, by id
   private readonly pending = new Set<Request>()
   private token?: string | null
+  private given = false // the token is one that no connection has used yet
   private readonly closing = new AbortController()
   private onSignIn?: (answer: Answer) => void
 
@@ -173,6 +174,8 @@ export class Connection {
   /** Signs in with another token, or out. `onAnswer` hears what the server says. */
   signIn(token: string | null, onAnswer?: (answer: Answer) => void): void {
     this.token = token
+    this.given = this.state !== 'connected'
+    this.onSignIn?.({ s: 'replaced' })
     this.onSignIn = onAnswer
     if (this.state === 'connected') {
       if (token) this.authenticate()
@@ -219,9 +222,9 @@ export class Connection {
     this.refresh = false
     const { target } = this
     try {
-      const token = target.token ? await target.token(refresh) : this.token
+      const token = this.given ? null : await target.token?.(refresh)
       if (attempt !== this.attempt) return
-      this.token = token
+      if (target.token && !this.given) this.token = token
       this.open(target)
     } catch {
       if (attempt === this.attempt) this.drop()
@@ -346,6 +349,7 @@ export class Connection {
     this.features = f ?? []
     // Local servers name the address they listen on, which may not be ours.
     if (h && this.target.secure) this.host = h
+    this.given = false
     this.connectedAt = clock()
     this.watch(QUIET)
     this.handler.clock(ts - Date.now())

@@ -6,7 +6,7 @@ import type { Path } from './path.js'
  * Replaces the server values in `node` by what the server will probably make
  * of them. `before` looks up what is at a path below the write now.
  */
-export function estimate(node: Node, now: number, before: (path: Path) => Node): Node {
+export function estimate(node: Node, now: number, before: (path: Path) => Node, path: Path = []): Node {
   const resolve = (value: Priority, path: Path): Priority => {
     const op = (value as Partial<ServerValue> | null)?.['.sv']
     if (!op) return value
@@ -14,18 +14,12 @@ export function estimate(node: Node, now: number, before: (path: Path) => Node):
     const old = before(path).value
     return typeof old === 'number' ? old + op.increment : op.increment
   }
-  const walk = (node: Node, path: Path): Node => {
-    const priority = resolve(node.priority, [...path, '.priority'])
-    if (node.value !== null) {
-      const value = resolve(node.value, path)
-      return value === node.value && priority === node.priority ? node : leaf(value, priority)
-    }
-    let result = withPriority(node, priority)
-    for (const [key, child] of node.kids) {
-      const resolved = walk(child, [...path, key])
-      if (resolved !== child) result = withChild(result, key, resolved)
-    }
-    return result
+  const priority = resolve(node.priority, [...path, '.priority'])
+  const value = resolve(node.value, path)
+  let result = value === node.value ? withPriority(node, priority) : leaf(value, priority)
+  for (const [key, child] of node.kids) {
+    const resolved = estimate(child, now, before, [...path, key])
+    if (resolved !== child) result = withChild(result, key, resolved)
   }
-  return walk(node, [])
+  return result
 }

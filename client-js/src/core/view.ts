@@ -55,13 +55,6 @@ interface Cache {
   readonly filtered: boolean
 }
 
-/** Where a window finds children that it does not hold itself. */
-interface Source {
-  child(key: string): Node | null
-  /** The child next to `entry`, going away from the fixed end of the window. */
-  next(entry: Entry): Entry | undefined
-}
-
 interface ChildChange {
   readonly type: EventType
   readonly key: string
@@ -74,8 +67,6 @@ type Changes = Map<string, ChildChange>
 
 // Which events come first.
 const order = ['child_removed', 'child_added', 'child_moved', 'child_changed'] as const
-
-const nowhere: Source = { child: () => null, next: () => undefined }
 
 const knows = (c: Cache, key: string): boolean => (c.full && !c.filtered) || c.node.has(key)
 
@@ -107,7 +98,7 @@ export class View {
     const node = shown ?? (server.value === null ? appliedToChildren(writes.at(path), server) : EMPTY)
     this.server = { node: server, full, filtered: false }
     this.shown = {
-      node: this.replace(EMPTY, node, this.filters, null),
+      node: this.window(node),
       full: !!shown,
       filtered: this.filters
     }
@@ -139,7 +130,7 @@ export class View {
     else if (op.type === 'revert') this.revert(path)
     else if (op.type === 'listened') {
       this.server = { ...server, full: server.full || !path.length }
-      this.follow(path, nowhere)
+      this.follow(path)
     } else if (op.local) {
       if (op.type === 'set') this.localSet(path, op.data.node!)
       else this.localMerge(path, op.data)
@@ -197,9 +188,8 @@ export class View {
     const filters = filter && this.filters
     const [key, ...rest] = path
     let next: Node
-    if (key === undefined) next = this.replace(old.node, node, filters, null)
-    else if (filters && !old.filtered)
-      next = this.replace(old.node, withPath(old.node, path, node), true, null)
+    if (key === undefined) next = this.window(node, filters)
+    else if (filters && !old.filtered) next = this.window(withPath(old.node, path, node))
     else {
       // News of a child that was never loaded is meant for another listener.
       if (rest.length && !knowsPath(old, path)) return
@@ -207,10 +197,10 @@ export class View {
       next =
         key === '.priority'
           ? this.reprioritize(old.node, child, filters)
-          : this.put(old.node, key, child, rest, nowhere, filters, null)
+          : this.put(old.node, key, child, rest, null, filters)
     }
     this.server = { node: next, full: old.full || key === undefined, filtered: filters }
-    this.follow(path, this.source())
+    this.follow(path)
   }
 
   private serverMerge(path: Path, data: Overlay, filter: boolean): void {
@@ -233,7 +223,7 @@ export class View {
   }
 
   // follow brings `shown` up to date after news from the server at `path`.
-  private follow(path: Path, source: Source): void {
+  private follow(path: Path): void {
     const { shown, server } = this
     if (this.over(path).node) return
     const [key, ...rest] = path
@@ -252,7 +242,7 @@ export class View {
       if (knows(shown, key)) {
         child = withPath(shown.node.child(key), rest, applied(this.over(path), server.node.at(path)))
       } else child = this.completeChild(key, server)
-      if (child) node = this.put(shown.node, key, child, rest, source)
+      if (child) node = this.put(shown.node, key, child, rest)
     }
     this.show(node, shown.full || key === undefined)
   }
@@ -264,16 +254,15 @@ export class View {
     const [key, ...rest] = path
     if (key === undefined) return this.show(this.replace(shown.node, node), true)
     if (key === '.priority') return this.show(this.reprioritize(shown.node, node), shown.full)
-    const source = this.source()
     let child = node
     if (rest.length) {
-      const whole = source.child(key)
+      const whole = this.shownChild(key)
       // A priority for nothing: if it exists on the server, that will say so.
       const vain = rest.at(-1) === '.priority' && whole?.at(rest.slice(0, -1)).empty
       child = whole ? (vain ? whole : withPath(whole, rest, node)) : EMPTY
     }
     if (!equals(shown.node.child(key), child)) {
-      this.show(this.put(shown.node, key, child, rest, source), shown.full)
+      this.show(this.put(shown.node, key, child, rest), shown.full)
     }
   }
 
@@ -315,10 +304,9 @@ export class View {
         : appliedToChildren(this.over(), server.node)
       node = this.replace(node, next)
     } else {
-      const source = this.source()
       const child = this.completeChild(key, server) ?? EMPTY
       if (!child.empty || knows(server, key) || node.has(key)) {
-        node = this.put(node, key, child, rest, source)
+        node = this.put(node, key, child, rest)
       }
       if (node.empty && server.full) {
         // All writes below are undone: perhaps there was a leaf before them.
@@ -335,24 +323,23 @@ export class View {
     return over.node ?? (knows(server, key) ? applied(over, server.node.child(key)) : null)
   }
 
-  private source(): Source {
-    const { shown, server, params, complete } = this
-    return {
-      child: key => {
-        if (knows(shown, key)) return shown.node.child(key)
-        return this.completeChild(key, complete ? { node: complete, full: true, filtered: false } : server)
-      },
-      next: entry => {
-        const base = complete ?? (server.full ? server.node : null)
-        const over = this.over()
-        const all = over.node ?? (base && applied(over, base))
-        if (!all) return undefined
-        const list = all.ordered(params.index)
-        const side = params.last ? 0 : -1 // where the entry itself counts
-        const at = lowerBound(list, e => compareEntries(params.index, e, entry) || side)
-        return list[params.last ? at - 1 : at]
-      }
-    }
+  private shownChild(key: string): Node | null {
+    const { shown, server, complete } = this
+    if (knows(shown, key)) return shown.node.child(key)
+    return this.completeChild(key, complete ? { node: complete, full: true, filtered: false } : server)
+  }
+
+  // next is the child next to `entry`, going away from the fixed end of the window.
+  private next(entry: Entry): Entry | undefined {
+    const { server, complete } = this
+    const { index, last } = this.params
+    const base = complete ?? (server.full ? server.node : null)
+    const over = this.over()
+    const all = over.node ?? (base && applied(over, base))
+    if (!all) return undefined
+    const list = all.ordered(index)
+    const at = lowerBound(list, e => compareEntries(index, e, entry) || (last ? 0 : -1))
+    return list[last ? at - 1 : at]
   }
 
   // ---- the window of the query
@@ -363,14 +350,9 @@ export class View {
   }
 
   // replace makes the window show `next` instead of `old`.
-  private replace(
-    old: Node,
-    next: Node,
-    filters = this.filters,
-    changes: Changes | null = this.changes
-  ): Node {
-    if (filters) next = this.window(next)
-    if (!changes) return next
+  private replace(old: Node, next: Node): Node {
+    const { changes } = this
+    next = this.window(next)
     for (const [key, child] of old.ordered(PRIORITY))
       if (!next.has(key)) track(changes, 'child_removed', key, child)
     for (const [key, child] of next.ordered(PRIORITY)) {
@@ -381,7 +363,8 @@ export class View {
     return next
   }
 
-  private window(node: Node): Node {
+  private window(node: Node, filters = this.filters): Node {
+    if (!filters) return node
     const { params } = this
     let list = node.ordered(params.index).filter(entry => inRange(params, entry))
     if (params.limit) list = params.last ? list.slice(-params.limit) : list.slice(0, params.limit)
@@ -389,22 +372,23 @@ export class View {
     return kept(node, entry => shown.has(entry))
   }
 
-  // put changes one child. `path` is the part of it that was affected.
+  // put changes one child. `path` is the part of it that was affected. Without
+  // `changes`, what the server has is changed: then nobody need be told, and
+  // nothing more is known to fill the window with.
   private put(
     node: Node,
     key: string,
     child: Node,
     path: Path,
-    source: Source,
-    filters = this.filters,
-    changes: Changes | null = this.changes
+    changes: Changes | null = this.changes,
+    filters = this.filters
   ): Node {
     const { params } = this
     if (filters) {
       if (!inRange(params, [key, child])) child = EMPTY
       if (params.limit) {
         if (equals(node.child(key), child)) return node
-        if (node.kids.length >= params.limit) return this.putInFull(node, key, child, source, changes)
+        if (node.kids.length >= params.limit) return this.putInFull(node, key, child, changes)
       }
     }
     const old = node.child(key)
@@ -416,7 +400,7 @@ export class View {
 
   // putInFull changes a child of a window that is full: who leaves makes room
   // for the next one, who enters pushes the last one out.
-  private putInFull(node: Node, key: string, child: Node, source: Source, changes: Changes | null): Node {
+  private putInFull(node: Node, key: string, child: Node, changes: Changes | null): Node {
     const { params } = this
     const order = node.ordered(params.index)
     const edge = params.last ? order[0]! : order.at(-1)!
@@ -429,8 +413,8 @@ export class View {
       track(changes, 'child_added', key, child)
       return withChild(withChild(node, key, child), edge[0], EMPTY)
     }
-    let next = source.next(edge)
-    while (next && (next[0] === key || node.has(next[0]))) next = source.next(next)
+    let next = changes && this.next(edge)
+    while (next && (next[0] === key || node.has(next[0]))) next = this.next(next)
     if (!child.empty && (!next || farther(next, [key, child]) >= 0)) {
       track(changes, 'child_changed', key, child, old)
       return withChild(node, key, child)

@@ -29,8 +29,9 @@ async function size(module: string, names: string): Promise<number> {
   return gzipSync(outputFiles[0]!.contents, { level: 9 }).length / 1000
 }
 
+// A chat: rooms in an order, messages as they come, all kinds of writes, presence.
 const realtime =
-  'getDatabase, ref, query, limitToLast, onValue, onChildAdded, get, set, push, update, remove, serverTimestamp'
+  'getDatabase, ref, child, query, orderByChild, limitToLast, onValue, onChildAdded, push, set, update, remove, serverTimestamp, onDisconnect'
 const rest =
   'getDatabase, ref, query, orderByChild, limitToLast, get, set, push, update, remove, serverTimestamp'
 
@@ -43,7 +44,7 @@ function printed(row: string): number {
 test('sizes are within their limits, and as the README says', async () => {
   const sizes: [row: string, size: number, limit: number][] = [
     ['realtime', await size('', realtime), 12],
-    ['the same', await size('', `${realtime}, runTransaction, onDisconnect`), 14.5],
+    ['the same', await size('', `${realtime}, get, startAt, runTransaction`), 13.8],
     ['`@dogwood/client/rest`', await size('/rest', rest), 4],
     ['`@dogwood/client/persistence`', await size('/persistence', 'enablePersistence'), 12]
   ]

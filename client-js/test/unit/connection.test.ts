@@ -19,7 +19,8 @@ import {
   ref,
   runTransaction,
   set,
-  signInWithToken
+  signInWithToken,
+  signOut
 } from '../../src/index.js'
 import { FakeSocket } from '../support/fake-server.js'
 
@@ -163,7 +164,64 @@ test('an expired token is replaced', async () => {
   await tick(1000)
   FakeSocket.last.greet()
   expect(FakeSocket.last.sent[0].d).toMatchObject({ a: 'gauth', b: { cred: tokens[1] } })
-  expect(asked).toEqual([false, false, true])
+  expect(asked).toEqual([false, true])
+})
+
+test('a provider is asked once for each connection', async () => {
+  let asked = 0
+  const provider = () => `token ${++asked}`
+  const signedIn = signInWithToken(db, provider)
+  await tick()
+  FakeSocket.last.onclose() // before the server has heard of the token
+  await tick(1000)
+  FakeSocket.last.greet()
+  FakeSocket.last.answer(1)
+  await signedIn
+  expect(FakeSocket.last.requests('gauth')[0].b.cred).toBe('token 1')
+  expect(asked).toBe(1)
+
+  FakeSocket.last.onclose()
+  await tick(1000)
+  FakeSocket.last.greet()
+  expect(FakeSocket.last.requests('gauth')[0].b.cred).toBe('token 2')
+
+  // Of a connection that is there already, too.
+  const again = signInWithToken(db, provider)
+  await tick()
+  const [, request] = FakeSocket.last.requests('gauth')
+  FakeSocket.last.answer(request.r)
+  await again
+  expect(request.b.cred).toBe('token 3')
+  expect(asked).toBe(3)
+})
+
+test('who signs in last is signed in, however slow the provider before was', async () => {
+  let answer = (_: string) => {}
+  const slow = new Promise<string>(resolve => {
+    answer = resolve
+  })
+  const first = signInWithToken(db, () => slow)
+  goOnline(db)
+  await tick()
+  const second = signInWithToken(db, 'second')
+  await tick()
+  answer('first')
+  await expect(first).rejects.toMatchObject({ code: 'REPLACED' })
+  FakeSocket.last.greet()
+  expect(FakeSocket.last.requests('gauth').map(({ b }) => b.cred)).toEqual(['second'])
+  const third = signInWithToken(db, 'third')
+  await expect(second).rejects.toMatchObject({ code: 'REPLACED' })
+  await tick()
+  FakeSocket.last.answer(FakeSocket.last.requests('gauth')[1].r)
+  await third
+})
+
+test('who signs out while a provider is asked stays signed out', async () => {
+  await connected()
+  const result = signInWithToken(db, async () => 'late')
+  signOut(db)
+  await expect(result).rejects.toMatchObject({ code: 'REPLACED' })
+  expect(FakeSocket.last.requests('gauth')).toEqual([])
 })
 
 test('a refused token is an error', async () => {
