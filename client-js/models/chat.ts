@@ -64,10 +64,15 @@ export class Chat {
     return records(await get(query(ref(this.db, 'rooms'), orderByChild('type'), equalTo('public'))))
   }
 
+  /** A room that is public, or that this user is in. */
+  room(room: string): Promise<Room | null> {
+    return read(ref<Room>(this.db, `rooms/${room}`))
+  }
+
   /** The rooms that this user is in, also private ones. */
   async ownRooms(): Promise<Keyed<Room>[]> {
     const own = keys(await get(ref(this.db, `users/${this.me}/rooms`)))
-    const rooms = await Promise.all(own.map(room => read(ref<Room>(this.db, `rooms/${room}`))))
+    const rooms = await Promise.all(own.map(room => this.room(room)))
     return rooms.flatMap((room, i) => (room ? { ...room, key: own[i]! } : []))
   }
 
@@ -90,13 +95,23 @@ export class Chat {
     })
   }
 
-  /** Joins a public room; or, as the owner, lets somebody into a room. */
-  joinRoom(room: string, user = this.me): Promise<void> {
+  /** Joins a public room. */
+  joinRoom(room: string): Promise<void> {
+    return this.setMember(room, this.me, true)
+  }
+
+  /** Leaves a room. The owner cannot. */
+  leaveRoom(room: string): Promise<void> {
+    return this.setMember(room, this.me, null)
+  }
+
+  /** Lets a user into a room that belongs to this one; the only way into a private room. */
+  addMember(room: string, user: string): Promise<void> {
     return this.setMember(room, user, true)
   }
 
-  /** Leaves a room; or, as the owner, sends somebody out. The owner cannot leave. */
-  leaveRoom(room: string, user = this.me): Promise<void> {
+  /** Sends a user out of a room that belongs to this one. */
+  removeMember(room: string, user: string): Promise<void> {
     return this.setMember(room, user, null)
   }
 

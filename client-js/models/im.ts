@@ -91,7 +91,7 @@ const PAGE = 50
 const WEEK = 7 * 24 * 60 * 60 * 1000
 
 /** The id of the conversation of two users, whoever of them asks. */
-export function privateId(one: string, other: string): string {
+export function conversationId(one: string, other: string): string {
   const [a, b] = [one, other].sort() as [string, string]
   return `p${a.slice(1)}${b.slice(1)}`
 }
@@ -104,7 +104,7 @@ export class Im {
   ) {}
 
   /** Makes the record of this user. */
-  signUp(name: string): Promise<void> {
+  register(name: string): Promise<void> {
     return set(ref(this.db, `users/${this.me}`), { name, created: serverTimestamp() })
   }
 
@@ -132,11 +132,12 @@ export class Im {
     return keys(await get(ref(this.db, `ownedGroups/${this.me}`)))
   }
 
-  /** Makes a group that belongs to this user. The rules refuse more than `limits` allows. */
-  createGroup(group: string, name: string): Promise<void> {
+  /** Makes a group of this user and returns its id. The rules refuse more than `limits` allows. */
+  async createGroup(name: string): Promise<string> {
     const { me } = this
     const now = serverTimestamp()
-    return update(ref(this.db), {
+    const group = `g${newId()}`
+    await update(ref(this.db), {
       [`groups/${group}`]: { owner: me, name, created: now },
       [`conversations/${group}`]: { kind: 'group', group },
       [`ownedGroups/${me}/${group}`]: now,
@@ -144,6 +145,7 @@ export class Im {
       [`stats/${me}/lastOwned`]: group,
       ...membership(group, me, 'owner')
     })
+    return group
   }
 
   /** Deletes a group of this user. Who joins meanwhile makes it start again. */
@@ -167,16 +169,31 @@ export class Im {
     return update(ref(this.db), membership(group, user, role))
   }
 
-  /** Removes a user from a group of this one; or leaves it. The owner cannot leave. */
-  removeMember(group: string, user = this.me): Promise<void> {
+  /** Removes a user from a group that belongs to this one. */
+  removeMember(group: string, user: string): Promise<void> {
     return update(ref(this.db), membership(group, user, null))
+  }
+
+  /** Leaves a group. The owner cannot. */
+  leaveGroup(group: string): Promise<void> {
+    return this.removeMember(group, this.me)
+  }
+
+  /** Renames a group that belongs to this user. */
+  renameGroup(group: string, name: string): Promise<void> {
+    return set(ref<string>(this.db, `groups/${group}/name`), name)
+  }
+
+  /** Gives a member of a group that belongs to this user another role. */
+  setRole(group: string, user: string, role: Exclude<Role, 'owner'>): Promise<void> {
+    return set(ref<Role>(this.db, `groupMembers/${group}/${user}/role`), role)
   }
 
   // ---- messages
 
   /** The id of the conversation with another user, which is made if it is new. */
   async openConversation(other: string): Promise<string> {
-    const id = privateId(this.me, other)
+    const id = conversationId(this.me, other)
     const [a, b] = [this.me, other].sort() as [string, string]
     await runTransaction(ref<Conversation>(this.db, `conversations/${id}`), now =>
       now ? undefined : { kind: 'private' as const, a, b }
@@ -230,7 +247,7 @@ export class Im {
   }
 
   /** Marks a message of this user as deleted, once. It stays where it is. */
-  deleteMessage(conversation: string, { bucket, key }: { bucket: string; key: string }): Promise<void> {
+  logicalDelete(conversation: string, { bucket, key }: { bucket: string; key: string }): Promise<void> {
     const path = `messages/${bucket}/${conversation}/${key}/deletedAt`
     return set(ref<number>(this.db, path), serverTimestamp())
   }
@@ -264,7 +281,7 @@ export class Im {
   // ---- friends
 
   /** Asks a user for friendship. Only that user can read it. Returns its key. */
-  async requestFriend(to: string, text: string): Promise<string> {
+  async friendRequest(to: string, text: string): Promise<string> {
     const key = push(ref(this.db, `friendRequests/${to}`)).key
     const listed = await read(ref<boolean>(this.db, 'config/optionalIndexes/sentRequests'))
     await update(ref(this.db), {
@@ -280,13 +297,13 @@ export class Im {
   }
 
   /** The requests to this user, by default of the last week; the oldest first. */
-  async friendRequests(from = Date.now() - WEEK, count = PAGE): Promise<Keyed<FriendRequest>[]> {
+  async requests(from = Date.now() - WEEK, count = PAGE): Promise<Keyed<FriendRequest>[]> {
     const all = ref(this.db, `friendRequests/${this.me}`)
     return records(await get(query(all, orderByChild('created'), startAt(from), limitToLast(count))))
   }
 
   /** Accepts or declines a request, once. */
-  answerFriend(key: string, state: 'accepted' | 'declined'): Promise<void> {
+  answer(key: string, state: 'accepted' | 'declined'): Promise<void> {
     return set(ref(this.db, `friendRequests/${this.me}/${key}/state`), state)
   }
 
@@ -294,6 +311,12 @@ export class Im {
   async sentRequests(): Promise<Record<string, string>> {
     return (await read(ref<Record<string, string>>(this.db, `sentRequests/${this.me}`))) ?? {}
   }
+}
+
+// 8 random bytes in hex.
+function newId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(8))
+  return Array.from(bytes, byte => byte.toString(16).padStart(2, '0')).join('')
 }
 
 // The three places of a membership, the last of which says that it has changed.

@@ -66,56 +66,42 @@ export function timeNow(): string {
   return new Date().toISOString().replace('Z', `${String(ticks).padStart(3, '0')}Z`)
 }
 
-/** Users by their names. Whoever signs in as `uid` may have one. */
-export class Users {
+/** The mail of one user, by name, who has to be signed in with the account of that name. */
+export class Msgy {
   constructor(
     private readonly db: Database<MsgyData>,
-    readonly uid: string
+    readonly me: string
   ) {}
 
   /** The user of a name. */
-  get(name: string): Promise<User | null> {
+  user(name: string): Promise<User | null> {
     return read(ref<User>(this.db, `users/${name}`))
   }
 
-  /** The name of this account. */
-  async ownName(): Promise<string | null> {
-    return read(ref<string>(this.db, `uids/${this.uid}`))
-  }
-
   /**
-   * Takes a name for this account, if nobody has it. Returns false if somebody else
-   * was faster; the rules decide that, so two who try at once cannot both win.
+   * Takes a name for the account that is signed in. Returns false if somebody else has
+   * it; the rules decide that, so two who try at once cannot both win.
    */
-  async save(user: Omit<User, 'uid'>): Promise<boolean> {
-    const { uid } = this
+  async saveUser(user: User): Promise<boolean> {
     try {
       await update(ref(this.db), {
-        [`users/${user.user_name}`]: { ...user, uid },
-        [`uids/${uid}`]: user.user_name
+        [`users/${user.user_name}`]: user,
+        [`uids/${user.uid}`]: user.user_name
       })
       return true
     } catch (error) {
-      const there = isDenied(error) ? await this.get(user.user_name) : null
+      const there = isDenied(error) ? await this.user(user.user_name) : null
       if (!there) throw error
-      return there.uid === uid // an earlier try, whose answer was lost
+      return there.uid === user.uid // an earlier try, whose answer was lost
     }
   }
-}
-
-/** The mail of one user, who has to be signed in with the account of `name`. */
-export class Mail {
-  constructor(
-    private readonly db: Database<MsgyData>,
-    readonly name: string
-  ) {}
 
   /**
    * Sends a text to a user or a group: the message and its four places in timelines,
-   * all or none. Returns its key. To send it again does no harm if it is the same.
+   * all or none. Returns its key. To send the same again does no harm.
    */
-  async post(recipient: string, text: string, created = timeNow()): Promise<string> {
-    const sender = this.name
+  async postMessage(recipient: string, text: string, created = timeNow()): Promise<string> {
+    const sender = this.me
     const day = dayOf(created)
     const key = keyOf(sender, created)
     try {
@@ -139,18 +125,18 @@ export class Mail {
   }
 
   /** The messages of one day, the oldest first. `owner` may be a group of this user. */
-  async timeline(type: TimelineType, day: string, owner = this.name): Promise<Keyed<Msg>[]> {
+  async timeline(type: TimelineType, day: string, owner = this.me): Promise<Keyed<Msg>[]> {
     const list = ref(this.db, `timelines/${owner}/${type}/${day}`)
     return this.messages(keys(await get(query(list, orderByValue()))))
   }
 
   /** The days on which there are messages. */
-  async days(type: TimelineType, owner = this.name): Promise<string[]> {
+  async days(type: TimelineType, owner = this.me): Promise<string[]> {
     return keys(await get(ref(this.db, `timelines/${owner}/${type}`)))
   }
 
   /** The last messages of any day, the oldest first. */
-  async last(type: TimelineType, count = 10, owner = this.name): Promise<Keyed<Msg>[]> {
+  async last(type: TimelineType, count = 10, owner = this.me): Promise<Keyed<Msg>[]> {
     const list = ref(this.db, `recent/${owner}/${type}`)
     return this.messages(keys(await get(query(list, orderByValue(), limitToLast(count)))))
   }
@@ -167,7 +153,7 @@ export class Mail {
 
   /** Calls `next` with the key of the newest message received, and of each that comes. */
   watchInbox(next: (key: string) => unknown): Unsubscribe {
-    const inbox = ref(this.db, `recent/${this.name}/Inbox`)
+    const inbox = ref(this.db, `recent/${this.me}/Inbox`)
     return onChildAdded(query(inbox, orderByValue(), limitToLast(1)), ({ key }) => next(key!))
   }
 }

@@ -86,7 +86,7 @@ const HOME = 1000
 const PAGE = 30
 
 /** Reports whether nobody has a login, in any case. Needs no user. */
-export async function isLoginFree(db: Database<SocialData>, login: string): Promise<boolean> {
+export async function loginFree(db: Database<SocialData>, login: string): Promise<boolean> {
   return !(await get(ref(db, `logins/${login.toLowerCase()}`))).exists()
 }
 

@@ -18,6 +18,7 @@ test('rooms: the public ones, and one’s own', async () => {
   const { mchen, brinchen } = await chats()
   expect(names(await mchen.publicRooms())).toEqual(['three', 'two'])
   expect(names(await mchen.ownRooms())).toEqual(['one', 'three'])
+  expect(await mchen.room('one')).toMatchObject({ name: 'room alpha', owner: 'mchen' })
   expect(await mchen.isMember('one')).toBe(true)
   expect(await mchen.isMember('one', 'brinchen')).toBe(false)
   expect(await mchen.members('one')).toEqual(['hmadi', 'mchen'])
@@ -30,7 +31,7 @@ test('rooms are made, joined, left and deleted, with both sides of each membersh
   await mchen.createRoom('four', 'room delta', 'private')
   await check()
   await expect(newbie.joinRoom('four')).rejects.toMatchObject(denied) // private
-  await mchen.joinRoom('four', 'newbie') // by the owner's hand
+  await mchen.addMember('four', 'newbie') // by the owner's hand
   await brinchen.joinRoom('two').catch(() => {}) // is there already
   await newbie.joinRoom('two')
   expect(names(await newbie.ownRooms())).toEqual(['four', 'two'])
@@ -93,7 +94,7 @@ test('who is sent out of a room hears that the tail has ended', async () => {
   const ended = calls<string>()
   hmadi.tail('one', heard.add, error => ended.add(error.message), 1)
   await heard.until(1)
-  await mchen.leaveRoom('one', 'hmadi')
+  await mchen.removeMember('one', 'hmadi')
   await ended.until(1)
   expect(ended.all[0]).toMatch(/permission_denied/)
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Group, Im, type ImData, type Placed, privateId } from '../../models/im.js'
+import { conversationId, type Group, Im, type ImData, type Placed } from '../../models/im.js'
 import { calls, denied, models } from './scene.js'
 
 const scene = models()
@@ -26,23 +26,26 @@ async function messengers() {
 }
 
 const texts = (messages: Placed[]) => messages.map(({ text }) => text)
-const group = (n: number) => `g00000000000000a${n}`
 
 test('groups are bounded in number, by their owner', async () => {
   const { an, bo, chen, admin, check } = await messengers()
   expect(await an.ownedGroups()).toEqual(['g0000000000001001'])
-  await an.createGroup(group(1), 'Second')
-  await an.createGroup(group(2), 'Third')
-  await expect(an.createGroup(group(3), 'Fourth')).rejects.toMatchObject(denied)
+  const second = await an.createGroup('Second')
+  expect(second).toMatch(/^g[0-9a-f]{16}$/)
+  await an.createGroup('Third')
+  await expect(an.createGroup('Fourth')).rejects.toMatchObject(denied)
   await check()
-  await an.addMember(group(1), b)
-  await an.addMember(group(1), c, 'admin')
-  await expect(bo.deleteGroup(group(1))).rejects.toMatchObject(denied)
-  await expect(an.removeMember(group(1))).rejects.toMatchObject(denied) // the owner
-  await bo.removeMember(group(1))
-  expect(Object.keys(await chen.members(group(1)))).toEqual([a, c])
-  await an.deleteGroup(group(1))
-  await an.createGroup(group(3), 'Fourth')
+  await an.addMember(second, b)
+  await an.addMember(second, c, 'admin')
+  await expect(bo.deleteGroup(second)).rejects.toMatchObject(denied)
+  await expect(an.leaveGroup(second)).rejects.toMatchObject(denied) // the owner
+  await bo.leaveGroup(second)
+  await an.setRole(second, c, 'member')
+  await an.renameGroup(second, 'Two')
+  expect(await chen.members(second)).toMatchObject({ [a]: { role: 'owner' }, [c]: { role: 'member' } })
+  await expect(chen.renameGroup(second, 'x')).rejects.toMatchObject(denied)
+  await an.deleteGroup(second)
+  await an.createGroup('Fourth')
   await check()
   const groups: Record<string, Group> = await admin('GET', '/groups')
   expect(Object.values(groups).filter(({ owner }) => owner === a)).toHaveLength(3)
@@ -60,8 +63,8 @@ test('groups are asked for only when they have changed', async () => {
 test('two users have one conversation, which they read in pages over months', async () => {
   const { an, bo, chen, admin, last, current, check } = await messengers()
   const id = await an.openConversation(b)
-  expect([await bo.openConversation(a), id]).toEqual([id, privateId(b, a)])
-  expect(await chen.openConversation(d)).toBe(privateId(c, d)) // a new one
+  expect([await bo.openConversation(a), id]).toEqual([id, conversationId(b, a)])
+  expect(await chen.openConversation(d)).toBe(conversationId(c, d)) // a new one
   const old = Object.fromEntries([1, 2, 3].map(n => [`-A${n}`, { from: b, text: `old ${n}`, sent: 1 }]))
   await admin('PUT', `/messages/${last}/${id}`, old)
   const sent: { bucket: string; key: string }[] = []
@@ -83,30 +86,30 @@ test('a message is marked as deleted, once, by its sender', async () => {
   const stop = await bo.watch(id, seen.add)
   const sent = await an.send(id, 'oops')
   await seen.until(1)
-  await expect(bo.deleteMessage(id, sent)).rejects.toMatchObject(denied)
-  await an.deleteMessage(id, sent)
+  await expect(bo.logicalDelete(id, sent)).rejects.toMatchObject(denied)
+  await an.logicalDelete(id, sent)
   await seen.until(2)
   expect(seen.all.at(-1)).toMatchObject({ text: 'oops', bucket: current, deletedAt: expect.any(Number) })
-  await expect(an.deleteMessage(id, sent)).rejects.toMatchObject(denied)
+  await expect(an.logicalDelete(id, sent)).rejects.toMatchObject(denied)
   stop()
 })
 
 test('friends are asked, and answer once', async () => {
   const { an, bo, chen, admin, check } = await messengers()
-  const key = await an.requestFriend(c, 'An here')
-  expect(await chen.friendRequests()).toMatchObject([{ key, from: a, text: 'An here', state: 'pending' }])
-  await expect(bo.answerFriend(key, 'accepted')).rejects.toMatchObject(denied)
-  await chen.answerFriend(key, 'accepted')
-  await expect(chen.answerFriend(key, 'declined')).rejects.toMatchObject(denied)
+  const key = await an.friendRequest(c, 'An here')
+  expect(await chen.requests()).toMatchObject([{ key, from: a, text: 'An here', state: 'pending' }])
+  await expect(bo.answer(key, 'accepted')).rejects.toMatchObject(denied)
+  await chen.answer(key, 'accepted')
+  await expect(chen.answer(key, 'declined')).rejects.toMatchObject(denied)
   await expect(an.sentRequests()).rejects.toMatchObject(denied) // the index is off
   await admin('PUT', '/config/optionalIndexes/sentRequests', true)
-  const other = await an.requestFriend(d, 'And here')
+  const other = await an.friendRequest(d, 'And here')
   expect(await an.sentRequests()).toEqual({ [other]: d })
   await check()
 })
 
 test('users sign up', async () => {
   const { as, admin } = await messengers()
-  await as('u00000000000000e5').signUp('Eva')
+  await as('u00000000000000e5').register('Eva')
   expect(await admin('GET', '/users/u00000000000000e5')).toMatchObject({ name: 'Eva' })
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { keyOf, Mail, type Msg, type MsgyData, timeNow, Users } from '../../models/msgy.js'
+import { keyOf, type Msg, Msgy, type MsgyData, timeNow } from '../../models/msgy.js'
 import { calls, denied, models } from './scene.js'
 
 const scene = models()
@@ -8,9 +8,9 @@ const accounts = { joeuser: 'uid-joe', marleenmgr: 'uid-marleen', annops: 'uid-a
 
 async function mails() {
   const msgy = await scene('msgy')
-  const as = (name: keyof typeof accounts) => new Mail(msgy.as<MsgyData>(accounts[name]), name)
-  const users = (uid: string) => new Users(msgy.as<MsgyData>(uid), uid)
-  return { ...msgy, joe: as('joeuser'), marleen: as('marleenmgr'), ann: as('annops'), users }
+  const as = (name: keyof typeof accounts) => new Msgy(msgy.as<MsgyData>(accounts[name]), name)
+  const account = (uid: string) => new Msgy(msgy.as<MsgyData>(uid), 'new_name')
+  return { ...msgy, joe: as('joeuser'), marleen: as('marleenmgr'), ann: as('annops'), account }
 }
 
 const texts = (list: Msg[]) => list.map(({ text }) => text)
@@ -23,30 +23,35 @@ test('keys can be computed, and times do not repeat', () => {
 })
 
 test('a name belongs to whoever took it first', async () => {
-  const { users, check } = await mails()
-  const [one, two] = [users('uid-one'), users('uid-two')]
-  const user = (full_name: string) => ({ user_name: 'new_name', full_name, email: 'new@example.com' })
-  const taken = await Promise.all([one.save(user('One')), two.save(user('Two'))])
+  const { account, check } = await mails()
+  const uids = ['uid-one', 'uid-two']
+  const user = (uid: string) => ({
+    user_name: 'new_name',
+    full_name: uid,
+    email: 'new@example.com',
+    uid
+  })
+  const [one, two] = uids.map(account) as [Msgy, Msgy]
+  const taken = await Promise.all([one.saveUser(user('uid-one')), two.saveUser(user('uid-two'))])
   expect([...taken].sort()).toEqual([false, true])
-  const [winner, loser] = taken[0] ? [one, two] : [two, one]
-  expect(await winner.save(user('Again'))).toBe(true)
-  expect((await loser.get('new_name'))!.uid).toBe(winner.uid)
-  expect(await winner.ownName()).toBe('new_name')
-  expect(await loser.ownName()).toBe(null)
-  await expect(loser.save({ ...user('Bad'), user_name: 'Bad-Name' })).rejects.toMatchObject(denied)
+  const winner = taken[0] ? 'uid-one' : 'uid-two'
+  expect(await account(winner).saveUser(user(winner))).toBe(true)
+  expect((await two.user('new_name'))!.uid).toBe(winner)
+  const bad = { ...user('uid-three'), user_name: 'Bad-Name' }
+  await expect(account('uid-three').saveUser(bad)).rejects.toMatchObject(denied)
   await check()
 })
 
 test('a message is in all its timelines, however often it is sent', async () => {
   const { joe, marleen, ann, check } = await mails()
   const created = '2014-03-06T10:00:00.000002Z'
-  const key = await joe.post('marleenmgr', 'hello', created)
-  expect(await joe.post('marleenmgr', 'hello', created)).toBe(key)
-  await expect(joe.post('marleenmgr', 'something else', created)).rejects.toMatchObject(denied)
+  const key = await joe.postMessage('marleenmgr', 'hello', created)
+  expect(await joe.postMessage('marleenmgr', 'hello', created)).toBe(key)
+  await expect(joe.postMessage('marleenmgr', 'something else', created)).rejects.toMatchObject(denied)
   expect(key).toBe('joeuser_2014-03-06T10:00:00,000002Z')
   expect(await marleen.message(key)).toMatchObject({ sender: 'joeuser', day: '2014-03-06Z', text: 'hello' })
   await expect(ann.message(key)).rejects.toMatchObject(denied)
-  await expect(joe.post('nobody_here', 'x')).rejects.toMatchObject(denied)
+  await expect(joe.postMessage('nobody_here', 'x')).rejects.toMatchObject(denied)
   await check()
   expect(texts(await joe.timeline('Sent', '2014-03-06Z'))).toContain('hello')
   expect(texts(await marleen.timeline('Inbox', '2014-03-06Z'))).toContain('hello')
@@ -55,9 +60,9 @@ test('a message is in all its timelines, however often it is sent', async () => 
 
 test('groups have an inbox', async () => {
   const { joe, marleen, ann, check } = await mails()
-  await joe.post('marketing_group', 'to all', '2014-03-07T10:00:00.000001Z')
+  await joe.postMessage('marketing_group', 'to all', '2014-03-07T10:00:00.000001Z')
   expect(texts(await marleen.timeline('Inbox', '2014-03-07Z', 'marketing_group'))).toEqual(['to all'])
-  await expect(ann.post('marketing_group', 'x')).rejects.toMatchObject(denied)
+  await expect(ann.postMessage('marketing_group', 'x')).rejects.toMatchObject(denied)
   await expect(ann.timeline('Inbox', '2014-03-07Z', 'marketing_group')).rejects.toMatchObject(denied)
   await check()
 })
@@ -65,7 +70,7 @@ test('groups have an inbox', async () => {
 test('the last ten, over days', async () => {
   const { joe } = await mails()
   for (let i = 0; i < 12; i++) {
-    await joe.post('marleenmgr', `text ${i}`, `2014-03-${10 + i}T00:00:00.000000Z`)
+    await joe.postMessage('marleenmgr', `text ${i}`, `2014-03-${10 + i}T00:00:00.000000Z`)
   }
   expect(texts(await joe.lastSent())).toEqual(Array.from({ length: 10 }, (_, i) => `text ${i + 2}`))
   expect(texts(await joe.last('Sent', 2))).toEqual(['text 10', 'text 11'])
@@ -76,7 +81,7 @@ test('an inbox is watched', async () => {
   const heard = calls<string>()
   const stop = marleen.watchInbox(heard.add)
   await heard.until(1)
-  const key = await joe.post('marleenmgr', 'news')
+  const key = await joe.postMessage('marleenmgr', 'news')
   await heard.until(2)
   expect(heard.all[1]).toBe(key)
   stop()

@@ -5,7 +5,7 @@ import {
   type Filter,
   firehose,
   follow,
-  isLoginFree,
+  loginFree,
   nextUserId,
   Social,
   type SocialData,
@@ -30,11 +30,11 @@ const keys = (statuses: Keyed<Status>[]) => statuses.map(({ key }) => key)
 test('a login is taken once, in whatever case', async () => {
   const { as, user, check } = await network()
   const db = as<SocialData>('nobody-yet')
-  expect(await isLoginFree(db, 'NewComer')).toBe(true)
+  expect(await loginFree(db, 'NewComer')).toBe(true)
   const ids = await Promise.all([nextUserId(db), nextUserId(as<SocialData>('other'))])
   expect(ids.sort()).toEqual([5, 6])
   await user('u5').createUser('NewComer', 'New Comer')
-  expect(await isLoginFree(db, 'newCOMER')).toBe(false)
+  expect(await loginFree(db, 'newCOMER')).toBe(false)
   await expect(user('u6').createUser('NEWCOMER', 'Second')).rejects.toMatchObject(denied)
   await user('u6').createUser('sixth', 'Six')
   expect(await user('u5').user('u6')).toMatchObject({ login: 'sixth', id: 6, followers: 0 })
