@@ -19,7 +19,7 @@ import {
   type Unsubscribe,
   update
 } from '@dogwood/client'
-import { type Keyed, keys, read, records, retry } from './records.js'
+import { joined, type Keyed, keyed, keys, read, records, retry } from './records.js'
 
 export interface Room {
   name: string
@@ -71,9 +71,7 @@ export class Chat {
 
   /** The rooms that this user is in, also private ones. */
   async ownRooms(): Promise<Keyed<Room>[]> {
-    const own = keys(await get(ref(this.db, `users/${this.me}/rooms`)))
-    const rooms = await Promise.all(own.map(room => this.room(room)))
-    return rooms.flatMap((room, i) => (room ? { ...room, key: own[i]! } : []))
+    return keyed(await joined<Room>(this.db, ref(this.db, `users/${this.me}/rooms`), 'rooms/$key'))
   }
 
   /** Reports whether a user is in a room. */

@@ -11,7 +11,6 @@ import {
   limitToLast,
   onChildAdded,
   onChildChanged,
-  onValue,
   orderByChild,
   orderByKey,
   push,
@@ -26,7 +25,7 @@ import {
   type Unsubscribe,
   update
 } from '@dogwood/client'
-import { type Keyed, keys, read, records, retry } from './records.js'
+import { type Keyed, keys, read, records, retry, serverTime } from './records.js'
 
 export type Role = 'owner' | 'admin' | 'member'
 
@@ -264,11 +263,7 @@ export class Im {
   // By the clock of the server, which decides what is taken.
   private async currentBucket(): Promise<string> {
     const buckets = Object.entries(await this.buckets())
-    const place = ref<number>(this.db, '.info/serverTimeOffset')
-    const offset = await new Promise<number>(resolve =>
-      onValue(place, offset => resolve(offset.val()!), { onlyOnce: true })
-    )
-    const now = Date.now() + offset
+    const now = await serverTime(this.db)
     const bucket = buckets.find(([, { from, to }]) => from <= now && now < to)
     if (!bucket) throw new Error('there is no bucket for this month')
     return bucket[0]

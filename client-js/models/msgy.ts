@@ -7,13 +7,14 @@ import {
   limitToLast,
   onChildAdded,
   orderByValue,
+  type Query,
   query,
   ref,
   serverTimestamp,
   type Unsubscribe,
   update
 } from '@dogwood/client'
-import { isDenied, type Keyed, keys, read } from './records.js'
+import { isDenied, joined, type Keyed, keyed, keys, read } from './records.js'
 
 export interface User {
   /** 3 to 32 of a-z, 0-9 and _; also the key of the record. */
@@ -127,7 +128,7 @@ export class Msgy {
   /** The messages of one day, the oldest first. `owner` may be a group of this user. */
   async timeline(type: TimelineType, day: string, owner = this.me): Promise<Keyed<Msg>[]> {
     const list = ref(this.db, `timelines/${owner}/${type}/${day}`)
-    return this.messages(keys(await get(query(list, orderByValue()))))
+    return this.messages(query(list, orderByValue()))
   }
 
   /** The days on which there are messages. */
@@ -138,7 +139,7 @@ export class Msgy {
   /** The last messages of any day, the oldest first. */
   async last(type: TimelineType, count = 10, owner = this.me): Promise<Keyed<Msg>[]> {
     const list = ref(this.db, `recent/${owner}/${type}`)
-    return this.messages(keys(await get(query(list, orderByValue(), limitToLast(count)))))
+    return this.messages(query(list, orderByValue(), limitToLast(count)))
   }
 
   /** The last messages that this user has sent, the oldest first. */
@@ -146,9 +147,8 @@ export class Msgy {
     return this.last('Sent', count)
   }
 
-  private async messages(list: string[]): Promise<Keyed<Msg>[]> {
-    const found = await Promise.all(list.map(key => this.message(key)))
-    return found.flatMap((message, i) => (message ? { ...message, key: list[i]! } : []))
+  private async messages(list: Query): Promise<Keyed<Msg>[]> {
+    return keyed(await joined<Msg>(this.db, list, 'msgs/$key'))
   }
 
   /** Calls `next` with the key of the newest message received, and of each that comes. */

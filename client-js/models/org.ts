@@ -14,7 +14,7 @@ import {
   type Unsubscribe,
   update
 } from '@dogwood/client'
-import { keys, read, retry } from './records.js'
+import { joined, read, retry } from './records.js'
 
 export interface Group {
   name: string
@@ -59,10 +59,8 @@ export class Org {
   }
 
   /** The groups of this user: their names by their keys. */
-  async ownGroups(): Promise<Map<string, string>> {
-    const own = keys(await get(ref(this.db, `users/${this.me}/groups`)))
-    const names = await Promise.all(own.map(group => read(ref<string>(this.db, `groups/${group}/name`))))
-    return new Map(own.map((group, i) => [group, names[i]!]))
+  ownGroups(): Promise<Map<string, string>> {
+    return joined(this.db, ref(this.db, `users/${this.me}/groups`), 'groups/$key/name')
   }
 
   /** A group that this user is in, or owns. */

@@ -5,6 +5,7 @@
 import {
   type Database,
   get,
+  getAll,
   increment,
   limitToFirst,
   onValue,
@@ -62,8 +63,13 @@ export class OwnerStorage {
     keys: readonly K[]
   ): Promise<Record<K, Field | null>> {
     const path = `${this.at('store', logic)}/${owner}`
-    const values = await Promise.all(keys.map(key => read(ref<Field>(this.db, `${path}/${key}`))))
-    return Object.fromEntries(keys.map((key, i) => [key, values[i]])) as Record<K, Field | null>
+    const fields = keys.map(key => ref<Field>(this.db, `${path}/${key}`))
+    const { results } = await getAll(this.db, fields)
+    const values = results.map(({ snapshot, error }, i) => {
+      if (error) throw error
+      return [keys[i], snapshot.val()]
+    })
+    return Object.fromEntries(values)
   }
 
   /** All fields of an owner. */
@@ -127,12 +133,14 @@ export class OwnerStorage {
       const [logic, owner, key] = mark.key.split(':') as [string, string, string]
       batch.push({ logic, owner, key, value: null, at: mark.val() })
     })
-    await Promise.all(
-      batch.map(async row => {
-        const { logic, owner, key } = row
-        row.value = (await this.getByFields(logic, owner, [key]))[key]!
-      })
+    const places = batch.map(({ logic, owner, key }) =>
+      ref<Field>(this.db, `${this.at('store', logic)}/${owner}/${key}`)
     )
+    const { results } = await getAll(this.db, places)
+    results.forEach(({ snapshot, error }, i) => {
+      if (error) throw error
+      batch[i]!.value = snapshot.val()
+    })
     await save(batch)
     await Promise.all(
       batch.map(({ logic, owner, key, at }) =>

@@ -1,6 +1,17 @@
 // What the models have in common.
 
-import { type DataSnapshot, DogwoodError, get, type Query } from '@dogwood/client'
+import {
+  type Database,
+  type DataSnapshot,
+  DogwoodError,
+  type Found,
+  get,
+  getAll,
+  keysOf,
+  onValue,
+  type Query,
+  ref
+} from '@dogwood/client'
 
 /** A child with its key. */
 export type Keyed<T> = T & { readonly key: string }
@@ -21,6 +32,38 @@ export function keys(list: DataSnapshot): string[] {
     found.push(child.key)
   })
   return found
+}
+
+/**
+ * What each key of a list names elsewhere, in the order of the list: one round trip, and
+ * one state of the database. What is not there is left out.
+ */
+export async function joined<T>(db: Database, list: Query, template: string): Promise<Map<string, T>> {
+  const { results } = await getAll(db, [keysOf<T>(list, template)])
+  if (results[0].error) throw results[0].error
+  return valuesOf(results[0].each)
+}
+
+/** The values of what `keysOf` has found. */
+export function valuesOf<T>(each: ReadonlyMap<string, Found<T>>): Map<string, T> {
+  const values = new Map<string, T>()
+  for (const [key, { snapshot, error }] of each) {
+    if (error) throw error
+    if (snapshot.exists()) values.set(key, snapshot.val()!)
+  }
+  return values
+}
+
+/** Records with their keys. */
+export const keyed = <T extends object>(map: ReadonlyMap<string, T>): Keyed<T>[] =>
+  Array.from(map, ([key, value]) => ({ ...value, key }))
+
+/** The time by the clock of the server, as far as known, in milliseconds since 1970. */
+export function serverTime(db: Database): Promise<number> {
+  const place = ref<number>(db, '.info/serverTimeOffset')
+  return new Promise(resolve =>
+    onValue(place, offset => resolve(Date.now() + offset.val()!), { onlyOnce: true })
+  )
 }
 
 /** Reads once; null if nothing is there. */

@@ -6,13 +6,16 @@ import {
   type Database,
   endBefore,
   get,
+  getAll,
   increment,
+  keysOf,
   limitToFirst,
   limitToLast,
   onChildAdded,
   onChildRemoved,
   orderByChild,
   orderByValue,
+  type Query,
   query,
   ref,
   runTransaction,
@@ -23,7 +26,7 @@ import {
   type Unsubscribe,
   update
 } from '@dogwood/client'
-import { type Keyed, keys, read, retry } from './records.js'
+import { type Keyed, keyed, keys, read, retry, serverTime, valuesOf } from './records.js'
 
 export interface User {
   login: string
@@ -63,6 +66,7 @@ export interface SocialData {
   home: Record<string, Timed>
   following: Record<string, Timed>
   followers: Record<string, Timed>
+  fanout: Record<string, Record<string, Place>>
 }
 
 /** A page of a timeline. */
@@ -81,6 +85,10 @@ export interface Place {
 
 /** How many followers get a status in one write. */
 const PASS = 1000
+/** Who has followed for so long is on the first page of followers: see `settledFollowers`. */
+const SETTLED = 10_000
+/** Nobody. */
+const START: Place = { time: 0, key: '' }
 /** How many statuses a home timeline keeps. */
 const HOME = 1000
 const PAGE = 30
@@ -126,8 +134,9 @@ export class Social {
   }
 
   /**
-   * Posts a status, and returns its key. The first followers get it in the same write,
-   * the others in further ones; if one of these fails, `fanOut` goes on.
+   * Posts a status, and returns its key when all followers have it. The first of them get
+   * it in the same write, the others in further ones; if this client ends in between,
+   * `resume` goes on.
    */
   async postStatus(message: string, location?: string): Promise<string> {
     const { login } = (await this.user())!
@@ -135,70 +144,100 @@ export class Social {
     const sid = await retry(
       async () => ({
         id: ((await read(ref<number>(this.db, 'counters/statusId'))) ?? 0) + 1,
-        first: (await this.pass()).followers
+        first: await this.settledFollowers()
       }),
       async ({ id, first }) => {
         // The number is taken in the same write: whoever loses a race tries the next one.
         const sid = `s${id}`
-        const status = { message, posted, id, uid: this.me, login, ...(location && { location }) }
         await update(ref(this.db), {
           'counters/statusId': id,
-          [`statuses/${sid}`]: status,
+          [`statuses/${sid}`]: { message, posted, id, uid: this.me, login, ...(location && { location }) },
           [`profile/${this.me}/${sid}`]: posted,
           [`users/${this.me}/posts`]: increment(1),
           [`users/${this.me}/lastStatus`]: sid,
-          ...inHomes([this.me, ...first], sid, posted)
+          [`home/${this.me}/${sid}`]: posted,
+          ...this.pass(sid, first, posted)
         })
         return sid
       }
     )
-    await this.fanOut(sid)
+    await this.send(sid)
     return sid
   }
 
-  /**
-   * Writes a status of this user into the homes of all followers, so many in each write.
-   * To write it there twice is to write it once, so it may be called again at any time,
-   * as after a crash.
-   */
-  async fanOut(sid: string): Promise<void> {
-    const posted = await read(ref<number>(this.db, `statuses/${sid}/posted`))
-    if (posted === null) return // deleted meanwhile
-    for (let after: Place | undefined, more = true; more; ) {
-      // Who has left meanwhile makes the write fail.
-      const { followers, last } = await retry(
-        () => this.pass(after),
-        async pass => {
-          await update(ref(this.db), inHomes(pass.followers, sid, posted))
-          return pass
+  /** Sends what this user has posted, but not all followers have. Returns the statuses. */
+  async resume(): Promise<string[]> {
+    const sids = keys(await get(ref(this.db, `fanout/${this.me}`)))
+    for (const sid of sids) await this.send(sid)
+    return sids
+  }
+
+  // Sending a status is a job at fanout/$author/$status, which is there from the write
+  // that posts it until all followers have it. Its value is the last of them who has.
+  private job(sid: string) {
+    return ref<Place>(this.db, `fanout/${this.me}/${sid}`)
+  }
+
+  // pass returns an update that sends a status to some followers. The job moves on in the
+  // same write, by the rules only forward, so nobody gets it twice.
+  private pass(sid: string, { followers, last }: Followers, posted: number | ServerValue) {
+    return { [`fanout/${this.me}/${sid}`]: last, ...inHomes(followers, sid, posted) }
+  }
+
+  // send makes passes until nobody is left.
+  private async send(sid: string): Promise<void> {
+    for (let more = true; more; ) {
+      // Somebody who leaves meanwhile makes the write fail.
+      await retry(
+        async () => {
+          const after = await read(this.job(sid))
+          const posted = await read(ref<number>(this.db, `statuses/${sid}/posted`))
+          return { after, posted, next: await this.followers(after ?? START) }
+        },
+        async ({ after, posted, next }) => {
+          more = after !== null && posted !== null && next.followers.length > 0
+          if (more) await update(ref(this.db), this.pass(sid, next, posted!))
+          else if (after) await this.close(sid, after)
         }
       )
-      after = last
-      more = followers.length === PASS
     }
   }
 
-  // pass returns the next followers, those first who have followed for the longest.
-  private async pass(after?: Place): Promise<{ followers: string[]; last?: Place }> {
-    const from = after ? [startAfter(after.time, after.key)] : []
+  // close ends a job that nobody else has moved on.
+  private async close(sid: string, at: Place): Promise<void> {
+    await runTransaction(this.job(sid), now =>
+      !now || (now.key === at.key && now.time === at.time) ? null : undefined
+    )
+  }
+
+  // followers returns the next ones, those first who have followed for the longest.
+  private followers(after: Place): Promise<Followers> {
     const list = ref<Timed>(this.db, `followers/${this.me}`)
-    const found = await get(query(list, orderByValue(), ...from, limitToFirst(PASS)))
-    const followers = keys(found)
-    const key = followers.at(-1)
-    return { followers, last: key === undefined ? after : { key, time: found.child(key).val()! } }
+    const from = after.key ? [startAfter(after.time, after.key)] : []
+    return page(query(list, orderByValue(), ...from, limitToFirst(PASS)), after)
+  }
+
+  // Those whom a status is posted with are read before it is there. Whoever follows in
+  // the very millisecond of the last one would be on no page, so those who have just come
+  // are left to the next one.
+  private async settledFollowers(): Promise<Followers> {
+    const list = ref<Timed>(this.db, `followers/${this.me}`)
+    const time = (await serverTime(this.db)) - SETTLED
+    return page(query(list, orderByValue(), endBefore(time), limitToFirst(PASS)), START)
   }
 
   /** Deletes a status of this user. Homes that still name it are cleaned by their owners. */
   async deleteStatus(sid: string): Promise<void> {
     await retry(
-      async () => (await this.pass()).followers,
-      first =>
+      () => this.followers(START),
+      ({ followers }) =>
         update(ref(this.db), {
           [`statuses/${sid}`]: null,
           [`profile/${this.me}/${sid}`]: null,
           [`users/${this.me}/posts`]: increment(-1),
           [`users/${this.me}/lastStatus`]: sid,
-          ...inHomes([this.me, ...first], sid, null)
+          [`fanout/${this.me}/${sid}`]: null,
+          ...inHomes([this.me, ...followers], sid, null)
         })
     )
   }
@@ -215,12 +254,12 @@ export class Social {
   /** Leaves a user, whose statuses leave the home of this one. */
   async unfollow(uid: string): Promise<void> {
     await this.setEdge(uid, null, -1, {})
-    const home = await get(query(ref<Timed>(this.db, `home/${this.me}`), orderByValue()))
-    const authors = await Promise.all(
-      keys(home).map(sid => read(ref<string>(this.db, `statuses/${sid}/uid`)))
-    )
-    const gone = keys(home).filter((_, i) => authors[i] === null || authors[i] === uid)
-    await this.setHome(Object.fromEntries(gone.map(sid => [sid, null])))
+    const home = ref<Timed>(this.db, `home/${this.me}`)
+    const { results } = await getAll(this.db, [keysOf<string>(home, 'statuses/$key/uid')])
+    const authors = [...results[0].each].map(([sid, { snapshot }]) => [sid, snapshot.val()] as const)
+    // Also those that were deleted.
+    const gone = authors.filter(([, author]) => author === null || author === uid)
+    await this.setHome(Object.fromEntries(gone.map(([sid]) => [sid, null])))
   }
 
   // Both lists, both counters: all or none.
@@ -258,13 +297,14 @@ export class Social {
   // Statuses that were deleted are left out.
   private async timeline(path: string, before: Place | undefined, count: number): Promise<Page> {
     const to = before ? [endBefore(before.time, before.key)] : []
-    const list = await get(query(ref<Timed>(this.db, path), orderByValue(), ...to, limitToLast(count)))
-    const sids = keys(list).reverse()
-    const found = await Promise.all(sids.map(sid => read(ref<Status>(this.db, `statuses/${sid}`))))
-    const statuses = found.flatMap((status, i) => (status ? { ...status, key: sids[i]! } : []))
-    const key = sids.at(-1)
-    if (key === undefined || sids.length < count) return { statuses }
-    return { statuses, next: { key, time: list.child(key).val()! } }
+    const list = query(ref<Timed>(this.db, path), orderByValue(), ...to, limitToLast(count))
+    const { results } = await getAll(this.db, [list, keysOf<Status>(list, 'statuses/$key')])
+    const [{ snapshot: times, error }, { each }] = results
+    if (error) throw error
+    const statuses = keyed(valuesOf(each)).reverse()
+    const [key] = each.keys()
+    if (key === undefined || each.size < count) return { statuses }
+    return { statuses, next: { key, time: times.child(key).val()! } }
   }
 
   /** Takes the oldest statuses out of the home of this user, so that `max` are left. */
@@ -287,6 +327,19 @@ export class Social {
       next({ ...status, key: key! })
     })
   }
+}
+
+/** Some followers, and where their list goes on. */
+interface Followers {
+  followers: string[]
+  last: Place
+}
+
+async function page(list: Query<Timed>, before: Place): Promise<Followers> {
+  const found = await get(list)
+  const followers = keys(found)
+  const key = followers.at(-1)
+  return { followers, last: key === undefined ? before : { key, time: found.child(key).val()! } }
 }
 
 // The places of a status in homes.

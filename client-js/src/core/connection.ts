@@ -84,7 +84,8 @@ export class Connection {
   private wanted = true // false after goOffline
   private host?: string // where the server wants us to go
   private session?: string
-  private features: readonly string[] = []
+  /** What the server can do beyond the protocol, by letters. */
+  features: readonly string[] = []
   private attempt = 0 // counts up to invalidate what belongs to an older one
   private attemptedAt = -LONGEST_WAIT // before there was a clock
   private dueAt = 0 // the next attempt

@@ -1,0 +1,65 @@
+import type { Database } from '../api/database.js'
+import { type Batch, found, KeysOf, type Lookup, type Reply } from '../api/lookup.js'
+import { DogwoodError, invalid } from '../core/errors.js'
+import { nodeFromJSON } from '../core/node.js'
+import type { Params } from '../core/params.js'
+import { formatPath } from '../core/path.js'
+import { type RestStore, restQuery } from './store.js'
+
+/** One part of the answer: a value, a failure, or keys. */
+interface Part {
+  value?: unknown
+  error?: string
+  code?: string
+  keys?: string[]
+  values?: Record<string, unknown>
+  errors?: Record<string, string>
+}
+
+/**
+ * Reads several places at once, in one state of the database: what somebody writes in
+ * one update is there as a whole, or not at all. A place that the rules deny does not
+ * fail the others. Bounds of queries cannot have second keys here.
+ */
+export async function getAll<const L extends readonly Lookup[]>(db: Database, lookups: L): Promise<Batch<L>> {
+  const entries = lookups.map(lookup =>
+    lookup instanceof KeysOf
+      ? { keys: formatPath(lookup.query.path), child: lookup.template, ...bounds(lookup.query.params) }
+      : { path: formatPath(lookup.path), ...bounds(lookup.params) }
+  )
+  const response = await (db.store as RestStore).request('POST', ['.batch'], { body: { get: entries } })
+  const { revision, results } = (await response.json()) as { revision: number; results: Part[] }
+  return {
+    revision,
+    results: results.map((part, i) => found(db, lookups[i]!, replyOf(part))) as Batch<L>['results']
+  }
+}
+
+// bounds returns a query as members of an entry, which are JSON.
+function bounds(params: Params): Record<string, unknown> {
+  const members = Object.entries(restQuery(params)).map(([name, value]) => {
+    try {
+      return [name, JSON.parse(value)]
+    } catch {
+      return invalid(`getAll over HTTP: ${name} cannot have a second key`)
+    }
+  })
+  return Object.fromEntries(members)
+}
+
+function replyOf({ value, error, code, keys, values = {}, errors = {} }: Part): Reply {
+  if (error !== undefined) return { error: failed(error, code) }
+  if (!keys) return { node: nodeFromJSON(value) }
+  return {
+    keys: keys.map(key => {
+      const text = errors[key]
+      return [key, nodeFromJSON(values[key] ?? null), text === undefined ? undefined : failed(text)]
+    })
+  }
+}
+
+// The failure of one key is told by its text alone.
+function failed(text: string, status = text.replace(/ /g, '_')): DogwoodError {
+  const code = status.toUpperCase()
+  return new DogwoodError(code, `${code}: ${text}`)
+}
