@@ -206,6 +206,29 @@ func ExampleOnDisconnect_Set() {
 	// Output: true <nil>
 }
 
+func ExampleOnDisconnect_If() {
+	db := sample()
+	defer db.Close()
+	me := func(c *dogwood.Client) dogwood.Ref { return c.Ref("open/ana") }
+	enter := func(session string) *dogwood.Client {
+		c, err := db.As(map[string]any{"uid": "ana"})
+		check(err)
+		check(me(c).OnDisconnect().If("session", session).Remove(ctx))
+		check(me(c).Set(ctx, map[string]any{"session": session}))
+		return c
+	}
+	first, second := enter("s1"), enter("s2")
+	check(first.Close()) // it is late, and has nothing to remove any more
+	s, err := me(db.Client).Snapshot(ctx)
+	fmt.Println(s, err)
+	check(second.Close())
+	s, err = me(db.Client).Snapshot(ctx)
+	fmt.Println(s.Exists(), err)
+	// Output:
+	// {"session":"s2"} <nil>
+	// false <nil>
+}
+
 func ExampleOnDisconnect_Update() {
 	db := sample()
 	defer db.Close()

@@ -112,6 +112,9 @@ func TestUnsupported(t *testing.T) {
 	if _, err := c.GetAll(t.Context(), c.Ref("a")); !errors.Is(err, dogwood.ErrUnsupported) {
 		t.Errorf("err = %v", err)
 	}
+	if err := c.Ref("a").OnDisconnect().If("", 1).Set(t.Context(), 2); !errors.Is(err, dogwood.ErrUnsupported) {
+		t.Errorf("err = %v", err)
+	}
 	if _, err := c.Ref("a").Increment(t.Context(), 1); !errors.Is(err, dogwood.ErrUnsupported) {
 		t.Errorf("err = %v", err)
 	}

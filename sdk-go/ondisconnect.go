@@ -13,11 +13,51 @@ import (
 // connection of this client ends, in whatever way. It is of no use to the
 // connection that the client makes then, so it belongs into a loop over
 // Connected.
-type OnDisconnect struct{ ref Ref }
+type OnDisconnect struct {
+	ref  Ref
+	only *onlyIf // nil: in any case
+}
 
 // OnDisconnect returns what the server is to write here when the connection
 // ends.
-func (r Ref) OnDisconnect() OnDisconnect { return OnDisconnect{r} }
+func (r Ref) OnDisconnect() OnDisconnect { return OnDisconnect{ref: r} }
+
+// If makes the server write only if the place at a path below, "" for this one, has
+// a value then: null, a boolean, a number, a string or more, but no server value. So
+// the late end of an old connection does not undo what a new one has written:
+//
+//	me.OnDisconnect().If("session", id).Set(ctx, Presence{Online: false})
+//	me.Set(ctx, Presence{Online: true, Session: id})
+//
+// The rules must let the client read that place. What is registered inside of
+// something else must have the same condition. It needs a server that has
+// conditions: the error is ErrUnsupported if it does not.
+func (o OnDisconnect) If(path string, value any) OnDisconnect {
+	at := o.ref.Child(path)
+	w, err := encode(tree.Target{Path: at.path}, value)
+	n, ok := w.Value.Node()
+	switch {
+	case at.err != nil:
+		o.ref.err = at.err
+	case err != nil:
+		o.ref.err = err
+	case !ok:
+		o.ref.err = ErrValue
+	}
+	o.only = &onlyIf{at.path, n.Value()}
+	return o
+}
+
+// An onlyIf is the condition that a place has a value.
+type onlyIf struct {
+	path  tree.Path
+	value tree.Node
+}
+
+// holds reports whether a condition holds as far as the client knows. nil does.
+func (o *onlyIf) holds(c *Client) bool {
+	return o == nil || c.existing(tree.Target{}, o.path).Value() == o.value
+}
 
 // Set makes the server replace the value.
 func (o OnDisconnect) Set(ctx context.Context, value any) error {
@@ -57,9 +97,19 @@ func (o OnDisconnect) register(ctx context.Context, action string, body []byte, 
 	if o.ref.err != nil {
 		return o.ref.failed("on disconnect", o.ref.err)
 	}
+	var feature string
+	if o.only != nil {
+		feature = wire.FeatureOnlyIf
+	}
 	return c.submit(ctx, &request{
-		op: "on disconnect", path: p.String(),
-		encode: func(dst []byte, id int64) []byte { return wire.AppendDisconnect(dst, id, action, p.String(), body) },
+		op: "on disconnect", path: p.String(), feature: feature,
+		encode: func(dst []byte, id int64) []byte {
+			dst = wire.AppendDisconnect(dst, id, action, p.String(), body)
+			if o.only != nil && action != wire.ActionDisconnectStop {
+				dst = wire.AppendOnlyIf(dst, p.Rel(o.only.path).Clean(), o.only.value.JSON())
+			}
+			return dst
+		},
 		settle: func(_ wire.ServerMessage, err error) {
 			if err != nil {
 				return
@@ -67,7 +117,7 @@ func (o OnDisconnect) register(ctx context.Context, action string, body []byte, 
 			if action == wire.ActionDisconnectStop {
 				c.left.cancel(p)
 			}
-			c.left.add(u)
+			c.left.add(u, o.only)
 		},
 	}, nil)
 }
@@ -75,18 +125,23 @@ func (o OnDisconnect) register(ctx context.Context, action string, body []byte, 
 // leftovers are what the server will write when the connection ends: later ones
 // replace earlier ones. The client's own views show it when the connection is
 // lost, long before the server can tell.
-type leftovers []tree.Write
+type leftovers []leftover
 
-func (l *leftovers) add(u tree.Update) {
+type leftover struct {
+	tree.Write
+	only *onlyIf
+}
+
+func (l *leftovers) add(u tree.Update, only *onlyIf) {
 	for _, w := range u {
 		l.drop(w.Target)
-		*l = append(*l, w)
+		*l = append(*l, leftover{w, only})
 	}
 }
 
 // drop forgets what is at and below a target.
 func (l *leftovers) drop(t tree.Target) {
-	*l = slices.DeleteFunc(*l, func(w tree.Write) bool {
+	*l = slices.DeleteFunc(*l, func(w leftover) bool {
 		return w.Target == t || !t.Priority && t.Path.Contains(w.Path)
 	})
 }
@@ -95,7 +150,7 @@ func (l *leftovers) drop(t tree.Target) {
 // leave the place out, which is more than need be known here.
 func (l *leftovers) cancel(p tree.Path) {
 	l.drop(tree.Target{Path: p})
-	*l = slices.DeleteFunc(*l, func(w tree.Write) bool { return !w.Priority && w.Path.Contains(p) })
+	*l = slices.DeleteFunc(*l, func(w leftover) bool { return !w.Priority && w.Path.Contains(p) })
 }
 
 // runLeftovers returns what the server writes, and forgets it.
@@ -104,7 +159,10 @@ func (c *Client) runLeftovers(now time.Time) []tree.ResolvedWrite {
 	c.left = nil
 	var writes []tree.ResolvedWrite
 	for _, w := range left {
-		one, err := c.guess(tree.Update{w}, now)
+		if !w.only.holds(c) {
+			continue
+		}
+		one, err := c.guess(tree.Update{w.Write}, now)
 		if err == nil { // the server would refuse it, too
 			writes = append(writes, one...)
 		}

@@ -239,7 +239,11 @@ func (c *conversation) left(t *testing.T) string {
 			}
 			for w := range records.all() {
 				n := tree.FromCanonical(w.value.Text())
-				fmt.Fprintf(&out, "%s %s %s\n", strings.TrimPrefix(p.Session, "session-"), w.target, n.JSON())
+				fmt.Fprintf(&out, "%s %s %s", strings.TrimPrefix(p.Session, "session-"), w.target, n.JSON())
+				if w.only != nil {
+					fmt.Fprintf(&out, " if %s is %s", w.only.path, w.only.value.JSON())
+				}
+				out.WriteByte('\n')
 			}
 		}
 		return nil

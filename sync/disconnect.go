@@ -15,22 +15,33 @@ import (
 // onDisconnect registers or cancels writes for the end of the session.
 func (s *Session) onDisconnect(ctx context.Context, r wire.Request) error {
 	t := &registerTask{session: s, caller: s.caller, message: len(r.Body.Raw)}
-	var err error
-	switch r.Action {
-	case wire.ActionDisconnectPut:
-		t.update, err = readPut(r.Body)
-	case wire.ActionDisconnectMerge:
-		_, t.update, err = readMerge(r.Body)
-	default:
-		t.cancel, err = readCancel(r.Body)
-	}
-	if err != nil {
+	if err := t.read(r); err != nil {
 		return err
 	}
 	return s.submit(ctx, r, noData, func(done func(error)) task {
 		t.done = done
 		return t
 	})
+}
+
+// read reads what a request registers or cancels.
+func (t *registerTask) read(r wire.Request) (err error) {
+	var base tree.Path
+	switch r.Action {
+	case wire.ActionDisconnectPut:
+		if t.update, err = readPut(r.Body); err == nil {
+			base = t.update[0].Path
+		}
+	case wire.ActionDisconnectMerge:
+		base, t.update, err = readMerge(r.Body)
+	default:
+		t.cancel, err = readCancel(r.Body)
+		return err
+	}
+	if err == nil {
+		t.only, err = readOnlyIf(r.Body, base)
+	}
+	return err
 }
 
 func readCancel(b wire.Body) (*tree.Target, error) {
@@ -47,6 +58,7 @@ type registerTask struct {
 	session *Session
 	caller  Caller
 	update  tree.Update
+	only    *onlyIf // condition of the update
 	cancel  *tree.Target
 	message int // as in an asyncWrite
 	done    func(error)
@@ -112,9 +124,12 @@ func (t *registerTask) register(b *batch, e *pendingEdit) error {
 			return err
 		}
 	}
+	if err := b.mayCompare(t.only, t.caller); err != nil {
+		return err
+	}
 	for _, w := range t.update {
 		target := tree.Target{Path: ownPath(w.Path), Priority: w.Priority}
-		if err := e.put(target, w.Value, t.caller); err != nil {
+		if err := e.put(target, w.Value, t.caller, t.only); err != nil {
 			return err
 		}
 	}
@@ -167,11 +182,19 @@ func (t *disconnectTask) apply(b *batch) error {
 	return b.change(allowed, len(allowed) > 1, tree.Root)
 }
 
-// allowed returns the writes of the records that can be carried out now. Others
-// are skipped (wire protocol §10).
+// allowed returns the writes of the records that can be carried out now, and whose
+// conditions hold in the state before any of them. Others are skipped (wire
+// protocol §10).
 func (t *disconnectTask) allowed(b *batch) (allowed []tree.ResolvedWrite, err error) {
 	now := b.db.options.Now()
 	for w := range t.pending.all() {
+		holds, err := b.holds(w.only, w.caller)
+		if isBroken(err) {
+			return nil, err
+		}
+		if !holds {
+			continue
+		}
 		writes, err := b.resolve(tree.Update{{Target: w.target, Value: w.value}}, now)
 		if err == nil {
 			err = b.authorizeWrite(w.caller, writes, now)

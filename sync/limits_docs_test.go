@@ -23,6 +23,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("| replies that are not read | %d MiB", DefaultOutboxBytes>>20),
 		fmt.Sprintf("| one [batch get](extensions.md#batch-get) | %s entries, %s keys |", thousands(MaxLookups), thousands(MaxLookupKeys)),
 		"(extensions.md#resolved-values) | " + thousands(maxReturned) + " |",
+		fmt.Sprintf("(extensions.md#conditions-of-ondisconnect) | %d KiB |", maxOnlyIf>>10),
 		"| different queries at one path of one database, by weight | " + thousands(maxPathWindows),
 		fmt.Sprintf("| writes that wait, of one database | %s, with %d MiB", thousands(maxQueueTasks), DefaultMaxQueue>>20),
 		fmt.Sprintf("1 more for each %d of its limit, up to\n%d", entriesOfWeight, maxWindowWeight),

@@ -38,9 +38,12 @@ type pendingWrite struct {
 	target tree.Target
 	value  tree.Draft
 	caller Caller
+	only   *onlyIf // nil: in any case
 }
 
-func (w *pendingWrite) size() int { return len(w.target.Path.Clean()) + len(w.value.Text()) }
+func (w *pendingWrite) size() int {
+	return len(w.target.Path.Clean()) + len(w.value.Text()) + w.only.size()
+}
 
 // snapshot returns a copy. The original must not be used while it is made.
 func (p *pendingWrites) snapshot() pendingWrites {
@@ -85,20 +88,23 @@ func (p *pendingWrites) edit() *pendingEdit {
 }
 
 // put records a value at t, inside the record above if there is one, and in
-// place of all records below.
-func (e *pendingEdit) put(t tree.Target, v tree.Draft, c Caller) error {
+// place of all records below. Inside of one with another condition it fails.
+func (e *pendingEdit) put(t tree.Target, v tree.Draft, c Caller, only *onlyIf) error {
 	above := e.ancestor(t)
 	if above == nil {
 		e.removeAt(t)
-		e.set(t, v, c)
+		e.set(t, v, c, only)
 		return nil
+	}
+	if !above.only.same(only) {
+		return errOnlyIf
 	}
 	if e.rewrote += len(above.value.Text()); e.rewrote > maxRewrite {
 		return ErrLimit
 	}
 	at := above.target
 	v = within(above.value, tree.Target{Path: at.Path.Rel(t.Path), Priority: t.Priority}, v)
-	e.set(at, v, c)
+	e.set(at, v, c, only)
 	return nil
 }
 
@@ -132,7 +138,7 @@ func (e *pendingEdit) cancel(t tree.Target) {
 		e.remove(above)
 		for key, child := range n.Children() {
 			at := tree.Target{Path: above.target.Path.Child(key)}
-			e.set(at, tree.DraftFromText(child.Text()), above.caller)
+			e.set(at, tree.DraftFromText(child.Text()), above.caller, above.only)
 		}
 	}
 	e.removeAt(t)
@@ -168,13 +174,13 @@ func (e *pendingEdit) remove(w *pendingWrite) {
 	}
 }
 
-func (e *pendingEdit) set(t tree.Target, v tree.Draft, c Caller) {
+func (e *pendingEdit) set(t tree.Target, v tree.Draft, c Caller, only *onlyIf) {
 	key := t.String()
 	if have, ok := e.at.Get(key); ok {
 		e.remove(have)
 	}
 	e.last++
-	w := &pendingWrite{number: e.last, target: t, value: v, caller: c}
+	w := &pendingWrite{number: e.last, target: t, value: v, caller: c, only: only}
 	e.at.Set(key, w)
 	e.bytes += w.size()
 	e.added = append(e.added, w)
@@ -204,14 +210,15 @@ func (e *pendingEdit) save(tx *store.Tx, session string) error {
 
 // storedPending is a record as the store keeps it.
 type storedPending struct {
-	Target string     `json:"target"`
-	Value  string     `json:"value"` // text of the draft
-	Admin  bool       `json:"admin,omitempty"`
-	Auth   rules.Auth `json:"auth"`
+	Target string        `json:"target"`
+	Value  string        `json:"value"` // text of the draft
+	Admin  bool          `json:"admin,omitempty"`
+	Auth   rules.Auth    `json:"auth"`
+	OnlyIf *storedOnlyIf `json:"if,omitempty"`
 }
 
 func (w *pendingWrite) encode() ([]byte, error) {
-	return json.Marshal(storedPending{w.target.String(), w.value.Text(), w.caller.Admin, w.caller.Auth})
+	return json.Marshal(storedPending{w.target.String(), w.value.Text(), w.caller.Admin, w.caller.Auth, w.only.stored()})
 }
 
 // restore adds a record as the store kept it.
@@ -224,6 +231,10 @@ func (e *pendingEdit) restore(data []byte) error {
 	if err != nil {
 		return err
 	}
-	e.set(t, tree.DraftFromText(stored.Value), Caller{Auth: rules.NewAuth(stored.Auth.JSON), Admin: stored.Admin})
+	only, err := stored.OnlyIf.onlyIf()
+	if err != nil {
+		return err
+	}
+	e.set(t, tree.DraftFromText(stored.Value), Caller{Auth: rules.NewAuth(stored.Auth.JSON), Admin: stored.Admin}, only)
 	return nil
 }

@@ -41,7 +41,7 @@ func statusOf(err error) (status, text string) {
 		return wire.StatusDataStale, wire.TextDataStale
 	case errors.As(err, &noIndex):
 		return wire.StatusFailed, noIndex.Error()
-	case errors.Is(err, errQuery), errors.Is(err, errMalformed):
+	case errors.Is(err, errQuery), errors.Is(err, errMalformed), errors.Is(err, errOnlyIf):
 		return wire.StatusInvalidParameters, err.Error()
 	case errors.As(err, &parse):
 		return parseStatus(parse)

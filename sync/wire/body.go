@@ -26,6 +26,7 @@ type Body struct {
 	HasTag       bool
 	CompoundHash string // ch, raw object; "" when absent (§8.3)
 
+	OnlyIf  string // if of o and om, raw object, an extension (FeatureOnlyIf); "" when absent
 	Lookups string // g of bg, raw array, an extension (FeatureGetAll); "" when absent
 	Merge   bool   // m of x, an extension (FeatureExplain): the write is a merge
 
@@ -75,6 +76,9 @@ func (b *Body) set(key, raw string) (want string) {
 		b.HasTag, want = true, "an integer from 1"
 	case "ch":
 		b.CompoundHash = raw
+		ok, want = isObject(raw), "an object"
+	case "if":
+		b.OnlyIf = raw
 		ok, want = isObject(raw), "an object"
 	case "g":
 		b.Lookups = raw

@@ -18,6 +18,10 @@ const FeatureExplain = "x"
 // became of their server values.
 const FeatureReturns = "v"
 
+// FeatureOnlyIf in the hello says that what is left for the disconnect may have a
+// condition, if.
+const FeatureOnlyIf = "c"
+
 // Features are the extensions that the servers of this module announce in their
 // hello (docs/extensions.md).
 var Features = []string{
@@ -25,6 +29,7 @@ var Features = []string{
 	FeatureGetAll,
 	FeatureExplain,
 	FeatureReturns,
+	FeatureOnlyIf,
 }
 
 // Types of control messages (§3, §14).

@@ -242,6 +242,9 @@ func (l *loader) row(r row) error {
 	case tagPacked:
 		l.buf = append(l.buf, r.node.Text()...)
 	case tagBlob:
+		if l.limit > 0 && r.size > uint64(l.limit) {
+			return ErrTooBig // without reading it
+		}
 		s, err := l.tx.blob(r)
 		if err != nil {
 			return err

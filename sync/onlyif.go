@@ -1,0 +1,123 @@
+package sync
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// maxOnlyIf bounds the value of a condition. Comparing it holds up all writes.
+const maxOnlyIf = 4 << 10
+
+// errOnlyIf is the error of an operation inside of what is left for a disconnect
+// under another condition: both can't be one write.
+var errOnlyIf = errors.New("what is left for the disconnect above has another condition")
+
+// An onlyIf is the condition of what a session leaves for its disconnect: it is
+// carried out only if the place has the value then, and the caller may read it.
+// So the late end of an old session does not undo what a new one wrote. It never
+// changes.
+type onlyIf struct {
+	path  tree.Path
+	value tree.Node // without its own priority, which is not compared
+}
+
+// size is what the condition counts for.
+func (o *onlyIf) size() int {
+	if o == nil {
+		return 0
+	}
+	return len(o.path.Clean()) + len(o.value.Text())
+}
+
+// same reports whether two conditions always agree. nil is none.
+func (o *onlyIf) same(p *onlyIf) bool {
+	return o == p || o != nil && p != nil && *o == *p
+}
+
+// readOnlyIf reads the condition of an operation at a path, nil if it has none:
+// {"p":"session","d":"s1"}, with a path below the other one.
+func readOnlyIf(b wire.Body, at tree.Path) (*onlyIf, error) {
+	if b.OnlyIf == "" {
+		return nil, nil
+	}
+	o := gjson.Parse(b.OnlyIf)
+	p, d := o.Get("p"), o.Get("d")
+	if p.Type != gjson.String || !d.Exists() {
+		return nil, fmt.Errorf("%w: if needs p and d", errMalformed)
+	}
+	rel, err := tree.ParsePath(p.String())
+	if err == nil && at.Len()+rel.Len() > tree.MaxDepth {
+		err = tree.ErrTooDeep
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(d.Raw) > maxOnlyIf {
+		return nil, fmt.Errorf("%w: the value of if has more than %d bytes", errMalformed, maxOnlyIf)
+	}
+	draft, err := tree.Parse(d.Raw, 0, tree.Lenient)
+	if err != nil {
+		return nil, err
+	}
+	n, ok := draft.Node()
+	if !ok {
+		return nil, fmt.Errorf("%w: the value of if is a server value", errMalformed)
+	}
+	return &onlyIf{ownPath(at.Join(rel)), tree.FromCanonical(strings.Clone(n.Value().Text()))}, nil
+}
+
+// mayCompare decides whether a caller may make something depend on a condition,
+// which tells him what is there.
+func (b *batch) mayCompare(o *onlyIf, c Caller) error {
+	if o == nil {
+		return nil
+	}
+	return b.db.authorizeRead(b.ctx, b.rules, b.tx, Read{Caller: c, Path: o.path, Plain: true}, nil)
+}
+
+// holds reports whether a condition holds for a caller.
+func (b *batch) holds(o *onlyIf, c Caller) (bool, error) {
+	if o == nil {
+		return true, nil
+	}
+	if err := b.mayCompare(o, c); err != nil {
+		if errors.Is(err, ErrDenied) {
+			err = nil
+		}
+		return false, err
+	}
+	const priority = 1 << 10 // of the value that is there
+	n, err := b.tx.GetLimit(o.path, int64(len(o.value.Text()))+priority)
+	if errors.Is(err, store.ErrTooBig) {
+		return false, nil
+	}
+	return n.Value() == o.value, broken(err)
+}
+
+// A storedOnlyIf is a condition as the store keeps it.
+type storedOnlyIf struct {
+	Path  string `json:"path"`
+	Value string `json:"value"` // text of the node
+}
+
+func (o *onlyIf) stored() *storedOnlyIf {
+	if o == nil {
+		return nil
+	}
+	return &storedOnlyIf{o.path.String(), o.value.Text()}
+}
+
+func (s *storedOnlyIf) onlyIf() (*onlyIf, error) {
+	if s == nil {
+		return nil, nil
+	}
+	p, err := tree.ParsePath(s.Path)
+	return &onlyIf{p, tree.FromCanonical(s.Value)}, err
+}
