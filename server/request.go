@@ -138,13 +138,62 @@ func (q *request) text(max int64) (string, error) {
 		}
 		src = http.MaxBytesReader(q.w, z, max)
 	}
-	var text strings.Builder
-	size := min(32<<10, max+1)
+	size := min(firstPiece, max+1)
 	if n := q.r.ContentLength; n >= 0 && coding == "" {
 		size = min(size, n+1) // most bodies are small
 	}
-	_, err := io.CopyBuffer(&heldWriter{q, &text}, src, make([]byte, size))
-	return text.String(), bodyError(err)
+	text, err := q.readText(src, int(size))
+	return text, bodyError(err)
+}
+
+// A body is read in pieces, the first small and each twice as large as the one
+// before. So it takes little more memory than what has arrived, and is copied
+// only once.
+const (
+	firstPiece = 32 << 10
+	mostPiece  = 256 << 10
+)
+
+// readText reads all of src, at first a piece of the given size. What it reads
+// counts against the server's budget of body bytes.
+func (q *request) readText(src io.Reader, size int) (string, error) {
+	var pieces [][]byte
+	piece := make([]byte, 0, size)
+	for {
+		n, err := src.Read(piece[len(piece):cap(piece)])
+		if n > 0 && !q.bodies.take(int64(n)) {
+			return "", errOverloaded
+		}
+		q.held += int64(n)
+		piece = piece[:len(piece)+n]
+		if err == io.EOF {
+			return joined(pieces, piece), nil
+		}
+		if err != nil {
+			return "", err
+		}
+		if len(piece) == cap(piece) {
+			pieces = append(pieces, piece)
+			piece = make([]byte, 0, min(2*cap(piece), mostPiece))
+		}
+	}
+}
+
+// joined returns all pieces as one text.
+func joined(pieces [][]byte, last []byte) string {
+	if len(pieces) == 0 {
+		return string(last)
+	}
+	size := len(last)
+	for _, p := range pieces {
+		size += len(p)
+	}
+	var text strings.Builder
+	text.Grow(size)
+	for _, p := range append(pieces, last) {
+		text.Write(p)
+	}
+	return text.String()
 }
 
 // bodyError classifies an error of reading a body. What is not a limit of ours
@@ -212,18 +261,4 @@ func (q *request) setReadDeadline(t time.Time) {
 	}
 	q.readBy = t
 	_ = http.NewResponseController(q.w).SetReadDeadline(t)
-}
-
-// A heldWriter takes what it writes from the server's budget of body bytes.
-type heldWriter struct {
-	q   *request
-	dst io.Writer
-}
-
-func (h *heldWriter) Write(p []byte) (int, error) {
-	if !h.q.bodies.take(int64(len(p))) {
-		return 0, errOverloaded
-	}
-	h.q.held += int64(len(p))
-	return h.dst.Write(p)
 }
