@@ -1,5 +1,10 @@
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
-  test: { include: ['test/browser/**/*.test.ts'], testTimeout: 60_000, fileParallelism: false }
+  test: {
+    include: ['test/browser/**/*.test.ts'],
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    fileParallelism: false
+  }
 })

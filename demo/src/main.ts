@@ -10,9 +10,11 @@ import { introduce } from './dom.js'
 import { explorer } from './explorer.js'
 import { model, personOf, sample } from './model.js'
 import { keepPage } from './offline.js'
+import { org } from './org/org.js'
 import { page, restoreTheme, type View } from './page.js'
+import { social } from './social/social.js'
 
-const own: Record<string, View> = { chat }
+const own: Record<string, View> = { chat, org, social }
 
 async function start(): Promise<void> {
   restoreTheme()

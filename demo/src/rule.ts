@@ -63,7 +63,10 @@ function source(step: Step): HTMLElement {
   return code
 }
 
-/** What is worth telling: not the whole rule, not what is plain from the source. */
+/**
+ * What is worth telling: conditions and values. Not the whole rule, and not the places that
+ * values are read from.
+ */
 function values(step: Step): HTMLElement | null {
   const seen = new Set<string>()
   const rows: [string, Value][] = []
@@ -71,7 +74,8 @@ function values(step: Step): HTMLElement | null {
   for (const value of [...(step.values ?? [])].sort((a, b) => a.from - b.from || b.to - a.to)) {
     const text = excerpt(step, value.from, value.to)
     const chain = isCondition(value) && /&&|\|\|/.test(text)
-    if (chain || value.to - value.from >= whole || seen.has(text) || text === value.value) continue
+    const plain = value.value.startsWith('/') || text === 'auth' || text === value.value
+    if (chain || plain || value.to - value.from >= whole || seen.has(text)) continue
     seen.add(text)
     rows.push([text, value])
   }

@@ -68,13 +68,16 @@ export class Messages {
   }
 
   // slide takes the live window as it is now. What has left a full window at its old end
-  // is still there, and only scrolled out of it; anything else was deleted.
+  // is still there, and only scrolled out of it; anything else was deleted. If so much came
+  // at once that nothing is left of the window before, there may be a gap, and what was
+  // before it is loaded again when it is asked for.
   private slide(now: Message[]): void {
     const first = now[0]?.key
-    if (now.length === PAGE && first !== undefined && this.tail.length) {
-      this.older.push(...this.tail.filter(({ key }) => key < first))
-    }
-    if (!this.loaded) this.more = now.length === PAGE
+    const full = now.length === PAGE && first !== undefined
+    const jumped = full && this.loaded && !this.tail.some(({ key }) => key >= first)
+    if (jumped) this.older = []
+    else if (full) this.older.push(...this.tail.filter(({ key }) => key < first))
+    if (jumped || !this.loaded) this.more = full
     // A window that grew backwards, as after a deletion, has some of the older ones.
     this.older = this.older.filter(({ key }) => first === undefined || key < first)
     this.tail = now
