@@ -170,3 +170,14 @@ func TestDecisionsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+func TestPageNamesTheSample(t *testing.T) {
+	d, err := New(Options{Sample: "owner-storage", Namespace: `"><script>`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `<body data-sample="owner-storage" data-namespace="&#34;&gt;&lt;script&gt;">`
+	if page := ask(d, "GET", "/demo/").Body.String(); !strings.Contains(page, want) {
+		t.Errorf("page %s, want %s in it", page, want)
+	}
+}
