@@ -150,7 +150,7 @@ func (c *modelCrash) run() {
 	}
 	target := modelOps()
 	for !c.t.Failed() {
-		enough := min(c.accepted()+1+c.rnd.IntN(max(1, min(800, target/4))), target)
+		enough := min(c.accepted()+1+c.rnd.IntN(max(1, min(maxLife, target/4))), target)
 		if c.await(enough); c.accepted() >= target && c.kills >= 2 {
 			break
 		}
@@ -173,6 +173,9 @@ func (c *modelCrash) accepted() int {
 	defer c.ledger.mu.Unlock()
 	return c.ledger.figures.Accepted
 }
+
+// maxLife is how many writes a server accepts at most before it is killed.
+const maxLife = 2000
 
 // stuck is how long no write may be accepted.
 const stuck = 2 * time.Minute

@@ -23,7 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"dogwood": main})
+	testscript.Main(m, map[string]func(){"dogwood": main, "poster": poster})
 }
 
 // TestScripts runs testdata/cli. Beside the commands of testscript there are

@@ -20,37 +20,45 @@ type tail struct {
 
 // next returns the messages that are new in a state of the window. Messages that
 // have gone through it unseen come first.
-func (t *tail) next(s dogwood.Snapshot) ([]Message, error) {
-	window, err := record.List(s, messageKey)
-	if err != nil || len(window) == 0 {
-		clear(t.shown)
-		return nil, err
+func (t *tail) next(s dogwood.Snapshot) (fresh []Message, err error) {
+	keys := record.Keys(s)
+	if len(keys) > 0 {
+		fresh, err = t.missed(keys)
 	}
-	fresh, err := t.missed(window)
-	for _, m := range window {
-		if !t.shown[m.Key] && m.Key >= t.lowest {
+	for key, child := range s.Children() {
+		if t.shown[key] || key < t.lowest || err != nil {
+			continue
+		}
+		var m Message
+		if m, err = dogwood.Decode[Message](child); err == nil {
+			m.Key = key
 			fresh = append(fresh, m)
 		}
 	}
-	clear(t.shown)
-	for _, m := range window {
-		t.shown[m.Key] = true
-	}
-	if len(window) == t.size {
-		t.lowest = max(t.lowest, window[0].Key)
-	}
-	t.last = max(t.last, window[len(window)-1].Key)
+	t.note(keys)
 	return fresh, err
+}
+
+// note notes what the window has.
+func (t *tail) note(keys []string) {
+	clear(t.shown)
+	for _, key := range keys {
+		t.shown[key] = true
+		t.last = max(t.last, key)
+	}
+	if len(keys) == t.size {
+		t.lowest = max(t.lowest, keys[0])
+	}
 }
 
 // missed reads what lies between the last message and a window that has nothing
 // in common with the one before.
-func (t *tail) missed(window []Message) (list []Message, err error) {
-	if t.last == "" || len(window) < t.size || slices.ContainsFunc(window, func(m Message) bool { return t.shown[m.Key] }) {
+func (t *tail) missed(window []string) (list []Message, err error) {
+	if t.last == "" || len(window) < t.size || slices.ContainsFunc(window, func(key string) bool { return t.shown[key] }) {
 		return nil, nil
 	}
 	for after := t.last; ; after = list[len(list)-1].Key {
-		page, err := t.before(after, window[0].Key)
+		page, err := t.before(after, window[0])
 		if list = append(list, page...); err != nil || len(page) < t.size {
 			return list, err
 		}
