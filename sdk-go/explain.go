@@ -1,0 +1,117 @@
+package dogwood
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// An Explanation says how a read is answered and what that takes.
+type Explanation struct {
+	Path     string         `json:"path"`
+	Plan     string         `json:"plan"`     // "leaf", "node", "keys", "index", "priorities", "packed", "scan" or "none"
+	Index    string         `json:"index"`    // order of the declared index that is used, "" for none
+	Building bool           `json:"building"` // that index is not complete yet, and so not used
+	Visited  int            `json:"visited"`  // children looked at to find those that are answered
+	Rows     int            `json:"rows"`     // rows and index entries of the data file that were read
+	Results  int            `json:"results"`  // children answered; 1 for a value without any
+	Bytes    int            `json:"bytes"`    // of the answer
+	Revision uint64         `json:"revision"` // of the state that was looked at
+	Rules    ExplainedRules `json:"rules"`
+
+	// MissingIndexOn says what to add to the rules; nil if nothing is missing.
+	MissingIndexOn *MissingIndex `json:"missingIndexOn"`
+}
+
+// A WriteExplanation says what a write would take. Where the client may not read all
+// that it writes, only Path, Revision and Rules are known.
+type WriteExplanation struct {
+	Path      string         `json:"path"`
+	Changes   bool           `json:"changes"`      // false: everything is as it would be already
+	Rows      int            `json:"rows"`         // rows and index entries read
+	Written   int            `json:"written"`      // rows put or deleted
+	Entries   int            `json:"indexEntries"` // index entries put or deleted
+	Bytes     int            `json:"bytes"`        // of the values
+	Listeners int            `json:"listeners"`    // that would be sent an event
+	Cancelled int            `json:"cancelled"`    // listeners that would lose their permission
+	Revision  uint64         `json:"revision"`
+	Rules     ExplainedRules `json:"rules"`
+}
+
+// ExplainedRules say what it took to decide.
+type ExplainedRules struct {
+	Allowed   bool   `json:"allowed"`
+	Admin     bool   `json:"admin"`     // the rules do not apply
+	Evaluated int    `json:"evaluated"` // rules that were asked
+	Rows      int    `json:"rows"`      // rows that they read
+	By        string `json:"by"`        // the rule that decided; only servers for development tell
+}
+
+// A MissingIndex is an index that the rules should declare.
+type MissingIndex struct {
+	Path    string   `json:"path"`    // of the node in the rules: "/rooms/$room"
+	IndexOn []string `json:"indexOn"` // what its .indexOn should be
+	Paste   string   `json:"paste"`   // the same as a part of the rules
+}
+
+// Explain has the server read the value as Get does, and say what that took. A query
+// that lacks an index is not refused. The server must know the extension; the error is
+// ErrUnsupported if it does not.
+func (q Query) Explain(ctx context.Context) (Explanation, error) {
+	var x Explanation
+	if err := q.check(); err != nil {
+		return x, q.failed("explain", err)
+	}
+	err := q.explain(ctx, &x, func(dst []byte, id int64) []byte {
+		return wire.AppendExplain(dst, id, q.path.String(), encodeQuery(q.query))
+	})
+	return x, err
+}
+
+// ExplainSet has the server decide and measure what Set would do, and not do it.
+func (r Ref) ExplainSet(ctx context.Context, value any) (WriteExplanation, error) {
+	var x WriteExplanation
+	if r.err != nil {
+		return x, r.failed("explain", r.err)
+	}
+	w, err := encode(tree.Target{Path: r.path}, value)
+	if err != nil {
+		return x, r.failed("explain", err)
+	}
+	body := draftJSON(w.Value)
+	err = r.explain(ctx, &x, func(dst []byte, id int64) []byte {
+		return wire.AppendExplainWrite(dst, id, r.path.String(), body, false)
+	})
+	return x, err
+}
+
+// ExplainUpdate is ExplainSet for Update.
+func (r Ref) ExplainUpdate(ctx context.Context, values map[string]any) (WriteExplanation, error) {
+	var x WriteExplanation
+	_, body, err := r.merge(values)
+	if err != nil {
+		return x, r.failed("explain", err)
+	}
+	err = r.explain(ctx, &x, func(dst []byte, id int64) []byte {
+		return wire.AppendExplainWrite(dst, id, r.path.String(), body, true)
+	})
+	return x, err
+}
+
+// explain asks for an explanation and stores it in what dst points to.
+func (q Query) explain(ctx context.Context, dst any, encode func(dst []byte, id int64) []byte) error {
+	r := &request{op: "explain", path: q.path.String(), repeats: true, harmless: true, feature: wire.FeatureExplain, encode: encode}
+	var bad error
+	r.settle = func(m wire.ServerMessage, err error) {
+		if err == nil && json.Unmarshal(m.Data, dst) != nil {
+			bad = errAnswer
+		}
+	}
+	err := q.client.submit(ctx, r, nil)
+	if err == nil {
+		err = failed(r.op, r.path, bad)
+	}
+	return err
+}
