@@ -62,7 +62,7 @@ func openToRead(file string) (*boltKV, error) {
 
 func wantBuckets(tx *bolt.Tx) error {
 	for _, b := range allBuckets {
-		if b != bucketWriters && tx.Bucket([]byte{byte(b)}) == nil {
+		if b != bucketWriters && b != bucketCounts && tx.Bucket([]byte{byte(b)}) == nil {
 			return ErrForeign
 		}
 	}

@@ -14,7 +14,7 @@ const maxFindings = 100
 // Check verifies every invariant of the store in one consistent state: that
 // rows can be read, are canonical and within their limits; that every container
 // and blob is reachable exactly once, or waits to be reclaimed; that no
-// container is empty; that the indexes hold what the rows imply; that the
+// container is empty, and each has as many children as are counted; that the indexes hold what the rows imply; that the
 // writers on record agree with their order; and that records of the journal are
 // complete. For a file it also checks the pages. It returns what is wrong, nothing
 // if all is well.
@@ -40,6 +40,7 @@ func (tx *Tx) Check() []error {
 	c.tree()
 	c.reclaimed()
 	c.strays()
+	c.counts()
 	c.writers()
 	c.journal()
 	return c.findings
@@ -187,13 +188,13 @@ func (c *checker) container(p tree.Path, id uint64, live bool) {
 	if !live {
 		c.garbage[id] = true
 	}
-	empty := true
+	children := int64(0)
 	for ch, err := range c.tx.children(id) {
 		if err != nil {
 			c.report("%s: %w", p, err)
 			return
 		}
-		empty = false
+		children++
 		if !tree.ValidKey(ch.key) {
 			c.report("%s: key %q", p, ch.key)
 			continue
@@ -203,8 +204,11 @@ func (c *checker) container(p tree.Path, id uint64, live bool) {
 			c.expect(indexes, id, p.Child(ch.key), ch.key)
 		}
 	}
-	if empty && live {
+	if children == 0 && live {
 		c.report("%s: container %d is empty", p, id)
+	}
+	if live {
+		c.count(p, id, children)
 	}
 }
 

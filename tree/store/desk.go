@@ -11,6 +11,8 @@ type desk struct {
 	steps      []step         // of the last descend
 	keys       []byte         // of those steps
 	values     []byte         // of rows that the transaction puts
+
+	counts map[uint64]countChange // of the children of containers
 }
 
 const (
@@ -20,7 +22,9 @@ const (
 	maxKept = 1 << 20
 )
 
-func newDesk() *desk { return &desk{containers: make(map[string]row)} }
+func newDesk() *desk {
+	return &desk{containers: make(map[string]row), counts: make(map[uint64]countChange)}
+}
 
 // leave hands the desk to the next transaction. It knows the containers of the
 // state that is committed.
@@ -32,6 +36,7 @@ func (d *desk) leave(committed bool) {
 		d.values = nil
 	}
 	clear(d.steps) // they hold nodes
+	clear(d.counts)
 	d.taken.Unlock()
 }
 

@@ -10,6 +10,8 @@
 //     that is never used again. There are no empty containers.
 //   - A subtree of up to [PackLimit] bytes is packed into one row. A larger
 //     object becomes a container, a larger string a blob in 32 KiB chunks.
+//   - The number of a container's children is in bucket c, unless the file is of a
+//     version that kept none.
 //   - An ordered key sorts bytewise as tree.CompareKeys sorts keys.
 //   - An index entry is a key of bucket x: (index, container, value, ordered
 //     key). The entries of a container are those that its rows imply.

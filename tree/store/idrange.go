@@ -62,7 +62,7 @@ func (f *reclaimer) ids(r idRange) (done bool, err error) {
 			return false, err
 		}
 	}
-	for _, b := range []bucket{bucketRows, bucketBlobs} {
+	for _, b := range []bucket{bucketRows, bucketBlobs, bucketCounts} {
 		if done, err = f.deleteRange(b, idKey(r.from), idKey(r.to)); err != nil || !done {
 			return false, err
 		}

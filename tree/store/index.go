@@ -120,6 +120,7 @@ func (tx *Tx) reindexed(steps []step, change func() error) error {
 	if err := change(); err != nil {
 		return err
 	}
+	tx.countSteps(steps)
 	for _, d := range declared {
 		after, err := tx.rowIndexed(d.ix, steps[d.step].now)
 		if err != nil {

@@ -13,9 +13,10 @@ const (
 	bucketMeta       bucket = 'm' // name → value; small ones, since one of them changes with every commit
 	bucketTexts      bucket = 't' // name → value; those that may be large
 	bucketWriters    bucket = 'w' // the writes that clients may send again; not in files of the first versions
+	bucketCounts     bucket = 'c' // container id → number of its children; not in files of the first versions
 )
 
-var allBuckets = [...]bucket{bucketRows, bucketBlobs, bucketIndex, bucketReclaim, bucketJournal, bucketDisconnect, bucketMeta, bucketTexts, bucketWriters}
+var allBuckets = [...]bucket{bucketRows, bucketBlobs, bucketIndex, bucketReclaim, bucketJournal, bucketDisconnect, bucketMeta, bucketTexts, bucketWriters, bucketCounts}
 
 // bucketSlots are the places of buckets in allBuckets.
 var bucketSlots = func() (slots [256]byte) {

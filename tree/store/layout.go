@@ -50,7 +50,10 @@ func (l *layout) container(key []byte, path tree.Path, n tree.Node) error {
 	if err != nil {
 		return err
 	}
+	count := int64(0)
+	defer func() { l.tx.setCount(r.id, count) }()
 	for name, child := range n.Children() {
+		count++
 		key := l.key(r.id, name)
 		if err := l.node(key, place{path, name}, child); err != nil {
 			return err

@@ -70,10 +70,12 @@ func (tx *Tx) graft(key []byte, path tree.Path, n tree.Node, rest tree.Path, r r
 	if err := tx.graft(rowKey(c.id, name), path.Child(name), n.Child(name), below, r); err != nil {
 		return err
 	}
+	count := int64(1)
 	for sibling, child := range n.Children() {
 		if sibling == name {
 			continue
 		}
+		count++
 		if err := tx.write(rowKey(c.id, sibling), path.Child(sibling), child); err != nil {
 			return err
 		}
@@ -81,6 +83,7 @@ func (tx *Tx) graft(key []byte, path tree.Path, n tree.Node, rest tree.Path, r r
 			return err
 		}
 	}
+	tx.setCount(c.id, count)
 	return tx.indexGrafted(c.id, path.Child(name))
 }
 

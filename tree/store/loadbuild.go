@@ -67,6 +67,9 @@ func (l *Load) indexChild(c *loadContainer, key string, child row) error {
 // close ends a container and reports whether it has children: some may have been
 // taken away again.
 func (l *Load) close(c *loadContainer) (present bool, err error) {
+	if err := l.complete(c); err != nil {
+		return false, err
+	}
 	if !c.gaps || l.store == nil {
 		return c.rows > 0, nil
 	}
@@ -78,6 +81,14 @@ func (l *Load) close(c *loadContainer) (present bool, err error) {
 		return nil
 	})
 	return present, err
+}
+
+// complete has the children of a container counted that has no more of them.
+func (l *Load) complete(c *loadContainer) error {
+	if c.id == 0 {
+		return nil
+	}
+	return l.step(loadOp{do: countChildren, container: c})
 }
 
 // node makes the row of a value that is in memory, and the rows below it.
@@ -100,7 +111,7 @@ func (l *Load) node(at place, n tree.Node) (row, error) {
 			return row{}, err
 		}
 	}
-	return row{tag: tagContainer, id: c.id, priority: n.Priority()}, nil
+	return row{tag: tagContainer, id: c.id, priority: n.Priority()}, l.complete(c)
 }
 
 // leaf stores a long string as a blob.

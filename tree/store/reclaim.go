@@ -111,6 +111,7 @@ func (r *reclaimer) container(id uint64) (done bool, err error) {
 			return false, err
 		}
 	}
+	r.tx.setCount(id, 0)
 	var unlinked []row
 	for child, err := range r.tx.children(id) {
 		if err != nil {

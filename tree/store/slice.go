@@ -51,13 +51,14 @@ type loadOp struct {
 type loadStep byte
 
 const (
-	putRow     loadStep = iota // a row that is not there yet
-	replaceRow                 // a row that may be there: its key came before
-	deleteRow                  // a key that came before, with null
-	putChunk                   // of a blob
-	putIndex                   // an index entry
-	indexChild                 // the index entries of a child that has to be read for that
-	dropChild                  // a value that came again
+	putRow        loadStep = iota // a row that is not there yet
+	replaceRow                    // a row that may be there: its key came before
+	deleteRow                     // a key that came before, with null
+	putChunk                      // of a blob
+	putIndex                      // an index entry
+	indexChild                    // the index entries of a child that has to be read for that
+	dropChild                     // a value that came again
+	countChildren                 // the container is complete
 )
 
 // A loadContainer is a container that is being loaded.
@@ -68,6 +69,7 @@ type loadContainer struct {
 	last    string // greatest key so far
 	rows    int    // added, of which some may be gone again
 	gaps    bool   // rows were deleted
+	stored  int64  // rows that are there; those who store slices keep it
 }
 
 // apply carries out the slice.
@@ -92,17 +94,22 @@ func (l *Load) apply(tx *Tx, s *slice) error {
 func (op *loadOp) apply(tx *Tx, kept func(index uint32) bool) error {
 	switch op.do {
 	case putRow:
+		op.container.stored++
 		return tx.put(bucketRows, op.key, op.value)
 	case replaceRow:
 		if err := op.unlink(tx); err != nil {
 			return err
 		}
+		op.container.stored++
 		return tx.put(bucketRows, op.key, op.value)
 	case deleteRow:
 		if err := op.unlink(tx); err != nil {
 			return err
 		}
 		return tx.delete(bucketRows, op.key)
+	case countChildren:
+		tx.setCount(op.container.id, op.container.stored)
+		return nil
 	case putChunk:
 		return tx.put(bucketBlobs, op.key, op.value)
 	case putIndex:
@@ -150,6 +157,7 @@ func (op *loadOp) unlink(tx *Tx) error {
 			return err
 		}
 	}
+	op.container.stored--
 	return tx.discard(old)
 }
 

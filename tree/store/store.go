@@ -38,6 +38,7 @@ type Store struct {
 	spares    spares
 	work      atomic.Bool // see TakeWork
 	aborted   abortedLoads
+	counting  map[uint64]int64 // containers that are being counted, and what is to be added; the writer's
 }
 
 // Open opens the store in the file, creating it if need be; the empty name
@@ -45,7 +46,14 @@ type Store struct {
 // error is ErrLocked for a second one, ErrForeign for a file that is no store,
 // ErrDamaged for one that is cut short and ErrFormat for another version.
 func Open(file string, o Options) (*Store, error) {
-	s := &Store{file: file, options: o.withDefaults(), builds: make(map[uint32]tree.Path), desk: newDesk(), spares: spares{epoch: 1}}
+	s := &Store{
+		file:     file,
+		options:  o.withDefaults(),
+		builds:   make(map[uint32]tree.Path),
+		desk:     newDesk(),
+		spares:   spares{epoch: 1},
+		counting: make(map[uint64]int64),
+	}
 	if file == "" {
 		s.kv = newMemKV()
 	} else {
@@ -211,6 +219,10 @@ func (s *Store) Update(f func(*Tx) error) error {
 // Commit makes the transaction's writes durable and visible: when it returns,
 // they are on disk. On an error nothing of them is.
 func (tx *Tx) Commit() error {
+	if err := tx.putCounts(); err != nil {
+		tx.Rollback()
+		return err
+	}
 	if tx.dirty {
 		if err := tx.kv.put(bucketMeta, stateKey, tx.state.encode()); err != nil {
 			tx.Rollback()
@@ -230,6 +242,7 @@ func (tx *Tx) Commit() error {
 	if tx.work {
 		tx.store.work.Store(true)
 	}
+	tx.countCommitted()
 	tx.leaveDesk(true)
 	return nil
 }
