@@ -311,6 +311,7 @@ var requests = []struct{ name, method, target, body string }{
 	{"DELETE", "DELETE", "/users/ana.json", ""},
 	{"HEAD", "HEAD", "/users/ana.json", ""},
 	{"batch", "POST", "/.batch.json", `{"get":[{"path":"/users/ana"}]}`},
+	{"count", "GET", "/users/ana.json?count=true", ""},
 	{"explain", "GET", "/users/ana.json?explain=true", ""},
 	{"explain-write", "PUT", "/users/ana.json?explain=true", "1"},
 	{"stream", "GET", "/users/ana.json", ""},
@@ -438,6 +439,7 @@ func (d *doors) socket(t *testing.T, action, credential string) string {
 var socketRequests = []struct{ name, action, body string }{
 	{"write", "p", `{"p":"/users/ana","d":1}`},
 	{"batch", "bg", `{"g":[{"p":"/users/ana"}]}`},
+	{"count", "cn", `{"p":"/users/ana"}`},
 	{"explain", "x", `{"p":"/users/ana"}`},
 }
 

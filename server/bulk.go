@@ -169,7 +169,7 @@ func (s *Server) getData(q *request) (answer, error) {
 		return answer{}, err
 	}
 	f := q.form
-	plain := !f.isQuery && !f.shallow && !f.explain && !f.pretty && !f.silent && f.callback == "" && q.cond == (conditions{})
+	plain := !f.isQuery && !f.shallow && !f.explain && !f.count && !f.pretty && !f.silent && f.callback == "" && q.cond == (conditions{})
 	if !q.id.Admin || q.target.Priority || !plain {
 		return s.get(q)
 	}

@@ -17,6 +17,7 @@ type form struct {
 	shallow bool
 	export  bool
 	explain bool
+	count   bool
 	pretty  bool
 	silent  bool
 
@@ -39,6 +40,9 @@ func parseForm(ps params, method string) (f form, err error) {
 	f.shallow, f.isQuery = strings.EqualFold(shallow, "true"), ps.isQuery()
 	if method != http.MethodGet && method != http.MethodHead {
 		f.maxWrite, err = parseWriteSize(ps)
+		return f, err
+	}
+	if f.count, err = parseFlag(ps, "count"); err != nil {
 		return f, err
 	}
 	if format, _ := ps.get("format"); format == "export" {

@@ -17,8 +17,14 @@ func (s *Server) get(q *request) (answer, error) {
 	if err := q.open(); err != nil {
 		return answer{}, err
 	}
+	if err := q.checkCount(); err != nil {
+		return answer{}, err
+	}
 	if q.r.Method == http.MethodGet && wantsEvents(q.r.Header) {
 		return s.stream(q)
+	}
+	if q.form.count {
+		return q.make(q.count)
 	}
 	if q.form.explain {
 		return q.make(q.explain)

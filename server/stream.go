@@ -31,8 +31,8 @@ func wantsEvents(h http.Header) bool {
 // leaves, may no longer read, or is too slow (REST §10). What refuses a plain
 // GET refuses a stream in the same form, before it begins.
 func (s *Server) stream(q *request) (answer, error) {
-	if q.form.shallow || q.form.explain || q.cond != (conditions{}) || q.target.Priority {
-		return answer{}, badRequest("shallow, explain, ETags and priorities are not supported for event streams")
+	if q.form.shallow || q.form.explain || q.form.count || q.cond != (conditions{}) || q.target.Priority {
+		return answer{}, badRequest("shallow, count, explain, ETags and priorities are not supported for event streams")
 	}
 	wake := make(chan struct{}, 1)
 	out := dsync.NewOutbox(dsync.EventStream, s.opts.OutboxBytes, func() {

@@ -125,6 +125,8 @@ func (s *Session) handle(ctx context.Context, r wire.Request) error {
 		return s.get(ctx, r)
 	case wire.ActionGetAll:
 		return s.getAll(ctx, r)
+	case wire.ActionCount:
+		return s.count(ctx, r)
 	case wire.ActionExplain:
 		return s.explain(ctx, r)
 	case wire.ActionPut:

@@ -11,6 +11,9 @@ const FeatureWriteIDs = "w"
 // FeatureGetAll in the hello says that there is ActionGetAll.
 const FeatureGetAll = "b"
 
+// FeatureCount in the hello says that there is ActionCount.
+const FeatureCount = "n"
+
 // FeatureExplain in the hello says that there is ActionExplain.
 const FeatureExplain = "x"
 
@@ -27,6 +30,7 @@ const FeatureOnlyIf = "c"
 var Features = []string{
 	FeatureWriteIDs,
 	FeatureGetAll,
+	FeatureCount,
 	FeatureExplain,
 	FeatureReturns,
 	FeatureOnlyIf,
@@ -50,6 +54,7 @@ const (
 	ActionUnlisten        = "n"
 	ActionGet             = "g"
 	ActionGetAll          = "bg" // an extension (FeatureGetAll)
+	ActionCount           = "cn" // an extension (FeatureCount)
 	ActionExplain         = "x"  // an extension (FeatureExplain)
 	ActionPut             = "p"
 	ActionMerge           = "m"
