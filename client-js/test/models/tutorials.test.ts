@@ -1,0 +1,191 @@
+// The pages of docs/models, block by block, as a reader would try them: sh, TypeScript and
+// Go blocks are run against the server that the page starts; a block of JSON or text right
+// behind one is what it prints. Other JSON is part of the model's data, or of its rules.
+
+import { execFile, execFileSync } from 'node:child_process'
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import ts from 'typescript'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Server } from '../support/server.js'
+import { names, parsed, root } from './steps.js'
+
+const pages = join(root, 'docs/models')
+const cache = join(import.meta.dirname, '../.cache')
+
+interface Block {
+  kind: string
+  code: string
+  line: number
+  /** Nothing is between the block before and this one. */
+  answers: boolean
+}
+
+function blocksOf(page: string): Block[] {
+  const text = readFileSync(join(pages, `${page}.md`), 'utf8')
+  let end = 0
+  return [...text.matchAll(/^( *)```(\w.*)\n([\s\S]*?)^ *```$/gm)].map(match => {
+    const [all, indent, kind, code] = match as unknown as [string, string, string, string]
+    const answers = text.slice(end, match.index).trim() === '' && end > 0
+    end = match.index + all.length
+    const line = text.slice(0, match.index).split('\n').length
+    return { kind, code: code.replaceAll(`\n${indent}`, '\n'), line, answers }
+  })
+}
+
+for (const model of names) {
+  describe(model, () => {
+    const reader = new Reader(model)
+    beforeAll(() => mkdirSync(cache, { recursive: true }))
+    afterAll(() => reader.close())
+    for (const block of blocksOf(model)) {
+      test(`line ${block.line}: ${block.kind}`, () => reader.read(block))
+    }
+  })
+}
+
+test('there is a page for each model, and nothing else', () => {
+  expect(readdirSync(pages).sort()).toEqual(['README.md', ...names.map(name => `${name}.md`)].sort())
+})
+
+test('each page shows the same things', () => {
+  for (const model of names) {
+    const kinds = new Set(blocksOf(model).map(({ kind }) => kind))
+    expect([...kinds].sort(), model).toEqual(['go', 'json', 'json data', 'json rules', 'sh', 'text', 'ts'])
+    const text = readFileSync(join(pages, `${model}.md`), 'utf8')
+    const headings = [...text.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading)
+    expect(headings, model).toEqual([
+      'The tree',
+      'The rules in short',
+      'An update',
+      'An update that is refused',
+      'Reading what one needs',
+      'In TypeScript',
+      'In Go'
+    ])
+  }
+})
+
+test('the programs in TypeScript have the right types', () => {
+  mkdirSync(cache, { recursive: true })
+  const files = names.flatMap(model =>
+    blocksOf(model)
+      .filter(({ kind }) => kind === 'ts')
+      .map(({ code, line }) => {
+        const file = join(cache, `${model}-${line}.ts`)
+        writeFileSync(file, code)
+        return file
+      })
+  )
+  const program = ts.createProgram(files, {
+    strict: true,
+    noEmit: true,
+    skipLibCheck: true,
+    module: ts.ModuleKind.ESNext,
+    moduleResolution: ts.ModuleResolutionKind.Bundler,
+    target: ts.ScriptTarget.ES2022,
+    types: ['node']
+  })
+  const problems = ts
+    .getPreEmitDiagnostics(program)
+    .map(
+      ({ file, messageText }) => `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`
+    )
+  expect(problems).toEqual([])
+})
+
+/** Does what a page says. */
+class Reader {
+  private server?: Server
+  private printed = '' // by the last program
+  private variables = '' // that shell blocks have set
+  private folder?: string
+
+  constructor(private readonly model: string) {}
+
+  async read({ kind, code, answers, line }: Block): Promise<void> {
+    if (kind === 'sh') return this.shell(code)
+    if (kind === 'ts') return this.typescript(code, line)
+    if (kind === 'go') return this.golang(code)
+    if (kind === 'json data') return expect(parsed(this.model, 'data')).toMatchObject(JSON.parse(code))
+    if (kind === 'json rules')
+      return expect(parsed(this.model, 'rules').rules).toMatchObject(JSON.parse(code))
+    expect(answers, 'shows what the block before it prints').toBe(true)
+    if (kind === 'json') expect(JSON.parse(this.printed)).toEqual(JSON.parse(code))
+    else if (kind === 'text') expect(this.printed.trim()).toBe(code.trim())
+    else expect.fail(`nobody runs ${kind}`)
+  }
+
+  async close(): Promise<void> {
+    await this.server?.stop()
+    if (this.folder) rmSync(this.folder, { recursive: true })
+  }
+
+  private async shell(code: string): Promise<void> {
+    const [program, command, ...args] = code.trim().split(/\s+/)
+    if (program === 'dogwood' && command === 'dev') {
+      this.server = await new Server(args).start()
+      return
+    }
+    await this.run('sh', ['-ec', this.variables + this.here(code)])
+    for (const [line] of code.matchAll(/^[A-Z]+=.*\n/gm)) this.variables += line
+  }
+
+  private async typescript(code: string, line: number): Promise<void> {
+    const { outputText } = ts.transpileModule(code, {
+      compilerOptions: {
+        target: ts.ScriptTarget.ES2022,
+        module: ts.ModuleKind.ESNext,
+        verbatimModuleSyntax: true
+      }
+    })
+    const file = join(cache, `${this.model}-${line}.mjs`)
+    writeFileSync(file, this.here(outputText))
+    await this.run(process.execPath, [file])
+  }
+
+  // In a module of its own, which has this one from here.
+  private async golang(code: string): Promise<void> {
+    const folder = (this.folder ??= mkdtempSync(join(tmpdir(), 'dogwood-tutorial-')))
+    const module = 'github.com/dogwooddb/dogwood'
+    const ours = readFileSync(join(root, 'go.mod'), 'utf8')
+    const requires = [...ours.matchAll(/^\t(\S+ v\S+)/gm)].map(([, require]) => `require ${require}`)
+    const go = /^go .*$/m.exec(ours)![0]
+    const lines = [
+      'module tutorial',
+      go,
+      `require ${module} v0.0.0`,
+      `replace ${module} => ${root}`,
+      ...requires
+    ]
+    writeFileSync(join(folder, 'go.mod'), lines.join('\n'))
+    copyFileSync(join(root, 'go.sum'), join(folder, 'go.sum'))
+    writeFileSync(join(folder, 'main.go'), this.here(code))
+    execFileSync('gofmt', ['-l', '-e', join(folder, 'main.go')])
+    const env = { ...process.env, GOFLAGS: '-mod=mod', GOPROXY: 'off', GOWORK: 'off' }
+    await this.run('go', ['run', '.'], { cwd: folder, env })
+  }
+
+  private async run(program: string, args: string[], options: object = {}): Promise<void> {
+    const { stdout } = await promisify(execFile)(program, args, { cwd: cache, ...options })
+    this.printed = stdout
+  }
+
+  // The server has another port than on the page.
+  private here(code: string): string {
+    const { port } = this.server!
+    return code
+      .replaceAll('localhost:9000', `127.0.0.1:${port}`)
+      .replace("'localhost', 9000", `'127.0.0.1', ${port}`)
+  }
+}
