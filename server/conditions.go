@@ -37,7 +37,8 @@ func unquoteTag(tag string) string {
 	return tag
 }
 
-// check refuses combinations that the service does not have.
+// check refuses combinations that the service does not have. If-None-Match goes
+// with queries, too, which is an extension (docs/extensions.md).
 func (c conditions) check(q *request) error {
 	f := &q.form
 	conditional := c.match != "" || c.none != ""
@@ -48,7 +49,7 @@ func (c conditions) check(q *request) error {
 		return badRequest("Mixing 'shallow' and etag requests is not supported")
 	case c.wantTag && f.isQuery:
 		return badRequest("Mixing querying parameters and ETag requests is not supported")
-	case conditional && (f.shallow || f.isQuery || f.silent):
+	case conditional && (f.shallow || f.silent || f.isQuery && c.match != ""):
 		return badRequest("Mixing 'shallow', querying parameters or 'print=silent' and if-match or if-none-match requests is not supported")
 	case c.match != "" && !replaces:
 		return badRequest("if-match is not supported for " + q.method + " requests")

@@ -16,6 +16,7 @@ func TestExtensionsOverBothTransports(t *testing.T) {
 		{"x", `{"p":"/v/a"}`, `{"path":"/v/a","query":{},"plan":"leaf","index":null,"visited":0,"rows":1,"results":1,"bytes":3,"revision":2,"rules":{"allowed":true,"evaluated":1,"rows":0}}`},
 		{"p", `{"p":"/n","d":{"x":{".sv":{"increment":0}},"y":1},"v":1}`, `{"v":{"x":0}}`},
 		{"o", `{"p":"/n/x","d":1,"if":{"p":"","d":0}}`, `""`},
+		{"g", `{"p":"/v/a","q":{},"h":""}`, `{"v":"A"}`},
 	} {
 		b.want(ask(10+i, e.action, e.body), okReply(10+i, e.want))
 		r := c.request(e.action, e.body)

@@ -215,12 +215,26 @@ func (s *Session) get(ctx context.Context, r wire.Request) error {
 	}
 	read := v.read(s.caller)
 	read.OneShot = true
+	conditional := r.Body.HasHash
 	s.out.pushLater(v.size(), func() [][]byte {
 		n, err := s.db.Get(ctx, read)
-		if err != nil {
+		switch {
+		case err != nil:
 			return [][]byte{s.failure(v.id, err)}
+		case conditional:
+			return [][]byte{v.gotIf(n)}
 		}
 		return [][]byte{wire.AppendOK(nil, v.id, n.JSON())}
 	})
 	return nil
+}
+
+// gotIf is the answer to a get with a hash, an extension. The value is inside of
+// another object, or it could look like the answer that it is still the same.
+func (v viewSpec) gotIf(n tree.Node) []byte {
+	if v.has(n) {
+		return wire.AppendOK(nil, v.id, wire.GotSame)
+	}
+	data := append(make([]byte, 0, len(n.Text())+len(`{"v":null}`)), `{"v":`...)
+	return wire.AppendOK(nil, v.id, append(append(data, n.JSON()...), '}'))
 }

@@ -25,6 +25,10 @@ const FeatureReturns = "v"
 // condition, if.
 const FeatureOnlyIf = "c"
 
+// FeatureGetIf in the hello says that a get may have a hash, h, and is answered with
+// GotSame if the value still has it, else with the value in a member v.
+const FeatureGetIf = "h"
+
 // Features are the extensions that the servers of this module announce in their
 // hello (docs/extensions.md).
 var Features = []string{
@@ -34,6 +38,7 @@ var Features = []string{
 	FeatureExplain,
 	FeatureReturns,
 	FeatureOnlyIf,
+	FeatureGetIf,
 }
 
 // Types of control messages (§3, §14).
@@ -116,6 +121,7 @@ const (
 // Encoded data of frequent responses.
 const (
 	DataNone    = `{}`                 // a listen without warnings (§2)
+	GotSame     = `{"same":true}`      // a get with a hash whose value has it, an extension
 	DataNoIndex = `{"w":["no_index"]}` // a listen that had to filter without an index (§5.2)
 )
 

@@ -50,6 +50,15 @@ func AppendGet(dst []byte, id int64, path, query string) []byte {
 	return append(dst, `}}}`...)
 }
 
+// AppendGetIf appends the request for one read of a value whose hash may be the
+// given one, "" for no value (FeatureGetIf).
+func AppendGetIf(dst []byte, id int64, path, query, hash string) []byte {
+	const end = `}}}`
+	dst = AppendGet(dst, id, path, query)
+	dst = AppendString(append(dst[:len(dst)-len(end)], `,"h":`...), hash)
+	return append(dst, end...)
+}
+
 // AppendPut appends the request to replace the value at a path (§4).
 func AppendPut[T Raw](dst []byte, id int64, path string, data T) []byte {
 	return append(appendWrite(dst, id, ActionPut, path, data), `}}}`...)
