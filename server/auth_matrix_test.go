@@ -440,6 +440,9 @@ var socketRequests = []struct{ name, action, body string }{
 	{"write", "p", `{"p":"/users/ana","d":1}`},
 	{"batch", "bg", `{"g":[{"p":"/users/ana"}]}`},
 	{"count", "cn", `{"p":"/users/ana"}`},
+	{"get-if", "g", `{"p":"/users/ana","q":{},"h":""}`},
+	{"returning", "p", `{"p":"/users/ana","d":{".sv":"timestamp"},"v":1}`},
+	{"only-if", "o", `{"p":"/users/ana","d":1,"if":{"p":"","d":1}}`},
 	{"explain", "x", `{"p":"/users/ana"}`},
 }
 
