@@ -87,6 +87,9 @@ func rewritten(r wire.Request, data string) (msg []byte) {
 	default:
 		msg = wire.AppendPut(nil, r.ID, r.Body.Path, data)
 	}
+	if r.Body.Returns {
+		msg = wire.AppendReturns(msg)
+	}
 	i := strings.LastIndexByte(r.Body.WriteID, ':')
 	number, _ := json.Number(r.Body.WriteID[i+1:]).Int64()
 	return wire.AppendWriteID(msg, r.Body.WriteID[:i], number)

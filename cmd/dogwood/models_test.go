@@ -307,7 +307,8 @@ func (w *modelWorker) work(ctx context.Context) {
 // is seldom allowed, and what is corrupted may be no valid write.
 func expected(err error) bool {
 	for _, class := range []error{
-		dogwood.ErrPermissionDenied, dogwood.ErrStale, dogwood.ErrMaxRetries, dogwood.ErrInvalid, msgy.ErrTaken, social.ErrTaken,
+		dogwood.ErrPermissionDenied, dogwood.ErrStale, dogwood.ErrMaxRetries, dogwood.ErrInvalid,
+		dogwood.ErrNotReturned, msgy.ErrTaken, social.ErrTaken,
 	} {
 		if errors.Is(err, class) {
 			return true

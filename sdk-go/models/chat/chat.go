@@ -60,17 +60,11 @@ func (c *Chat) PublicRooms(ctx context.Context) ([]Room, error) {
 	return record.List(s, roomKey)
 }
 
-// OwnRooms returns the rooms that this user is in, private ones among them.
+// OwnRooms returns the rooms that this user is in, private ones among them. It
+// takes one round trip.
 func (c *Chat) OwnRooms(ctx context.Context) ([]Room, error) {
-	index, err := c.db.Ref("users").Child(c.me).Child("rooms").Snapshot(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var places []dogwood.Ref
-	for room := range index.Children() {
-		places = append(places, c.db.Ref("rooms").Child(room))
-	}
-	rooms, _, err := record.All(ctx, places, roomKey)
+	index := c.db.Ref("users").Child(c.me).Child("rooms")
+	rooms, _, err := record.NamedRecords(ctx, c.db, index.Query, "rooms/$key", roomKey)
 	return rooms, err
 }
 

@@ -42,17 +42,9 @@ func (m *Msgy) Days(ctx context.Context, owner, kind string) (days []string, err
 	return days, nil
 }
 
-// listed returns the messages whose keys a query finds.
+// listed returns the messages whose keys a query finds, in one round trip.
 func (m *Msgy) listed(ctx context.Context, q dogwood.Query) ([]Message, error) {
-	index, err := q.Snapshot(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var places []dogwood.Ref
-	for key := range index.Children() {
-		places = append(places, m.db.Ref("msgs").Child(key))
-	}
-	list, _, err := record.All(ctx, places, messageKey)
+	list, _, err := record.NamedRecords(ctx, m.db, q, "msgs/$key", messageKey)
 	return list, err
 }
 

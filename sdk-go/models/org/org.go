@@ -13,6 +13,7 @@ package org
 
 import (
 	"context"
+	"errors"
 
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/sdk-go/models/internal/record"
@@ -56,27 +57,16 @@ func (o *Org) IsMember(ctx context.Context, group string) (bool, error) {
 	return s.Exists(), err
 }
 
-// OwnGroups returns the names of the groups that this user is in, by their keys.
+// OwnGroups returns the names of the groups that this user is in, by their keys. It
+// takes one round trip.
 func (o *Org) OwnGroups(ctx context.Context) (map[string]string, error) {
-	index, err := o.user().Child("groups").Snapshot(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var places []dogwood.Ref
-	for group := range index.Children() {
-		places = append(places, o.group(group).Child("name"))
-	}
-	found, err := record.Each(ctx, places)
-	if err != nil {
-		return nil, err
-	}
+	found, err := record.Named(ctx, o.db, o.user().Child("groups").Query, "groups/$key/name")
 	names := make(map[string]string)
 	for _, s := range found {
-		if names[s.Ref().Parent().Key()], err = dogwood.Decode[string](s); err != nil {
-			return nil, err
-		}
+		name, failed := dogwood.Decode[string](s)
+		names[s.Ref().Parent().Key()], err = name, errors.Join(err, failed)
 	}
-	return names, nil
+	return names, err
 }
 
 // Group returns a group that this user is in or owns, and whether there is one.

@@ -2,8 +2,6 @@ package ownerstorage
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/sdk-go/models/internal/record"
@@ -40,9 +38,14 @@ func (b *Batch) remove(logic, owner, key string, was any) {
 // Apply makes the changes of a batch, all or none. What was removed before and is
 // set comes back.
 func (s *Storage) Apply(ctx context.Context, b Batch) error {
+	return s.db.Update(ctx, s.update(b))
+}
+
+// update returns a batch as an update of the root.
+func (s *Storage) update(b Batch) map[string]any {
 	update := make(map[string]any)
 	for _, c := range b.changes {
-		field := s.at + "/" + c.logic + "/" + c.owner + "/" + c.key
+		field := s.field(c.logic, c.owner, c.key)
 		var tombstone any
 		if c.value == nil {
 			tombstone = map[string]any{"value": c.was, "at": dogwood.ServerTimestamp}
@@ -50,7 +53,11 @@ func (s *Storage) Apply(ctx context.Context, b Batch) error {
 		update["store/"+field], update["deleted/"+field] = c.value, tombstone
 		update["dirty/"+s.at+"/"+mark(c.logic, c.owner, c.key)] = dogwood.ServerTimestamp
 	}
-	return s.db.Update(ctx, update)
+	return update
+}
+
+func (s *Storage) field(logic, owner, key string) string {
+	return s.at + "/" + logic + "/" + owner + "/" + key
 }
 
 // Update sets fields of an owner.
@@ -62,19 +69,20 @@ func (s *Storage) Update(ctx context.Context, logic, owner string, fields map[st
 	return s.Apply(ctx, b)
 }
 
-// Incr adds to numbers of an owner and returns what they are then.
+// Incr adds to numbers of an owner and returns what they came to. If the connection
+// was lost before the answer, the error may be dogwood.ErrNotReturned: it is added,
+// but the sums are not known.
 func (s *Storage) Incr(ctx context.Context, logic, owner string, by map[string]float64) (map[string]float64, error) {
 	var b Batch
 	for key, n := range by {
 		b.Incr(logic, owner, key, n)
 	}
-	if err := s.Apply(ctx, b); err != nil {
-		return nil, err
-	}
-	fields, err := s.GetByFields(ctx, logic, owner, slices.Collect(maps.Keys(by))...)
+	values, err := s.db.Ref("").UpdateReturning(ctx, s.update(b))
 	sums := make(map[string]float64)
-	for key, value := range fields {
-		sums[key], _ = value.(float64)
+	for key := range by {
+		if sum, ok := values["store/"+s.field(logic, owner, key)]; ok {
+			sums[key] = sum
+		}
 	}
 	return sums, err
 }

@@ -65,7 +65,7 @@ func (s *Storage) rows(ctx context.Context, dirty dogwood.Snapshot) ([]Row, erro
 		field := "/" + s.at + "/" + strings.Join(parts, "/")
 		places = append(places, s.db.Ref("store"+field), s.db.Ref("deleted"+field+"/value"))
 	}
-	found, err := record.Each(ctx, places)
+	found, err := record.Each(ctx, s.db, places...)
 	if err != nil {
 		return nil, err
 	}

@@ -41,14 +41,14 @@ func (s *Storage) Get(ctx context.Context, logic, owner, key string) (any, error
 	return snap.Value(), err
 }
 
-// GetByFields returns several fields of an owner, without those that are not
-// there.
+// GetByFields returns several fields of an owner as they are at one moment,
+// without those that are not there.
 func (s *Storage) GetByFields(ctx context.Context, logic, owner string, keys ...string) (map[string]any, error) {
 	var places []dogwood.Ref
 	for _, key := range keys {
 		places = append(places, s.owner(logic, owner).Child(key))
 	}
-	found, err := record.Each(ctx, places)
+	found, err := record.Each(ctx, s.db, places...)
 	fields := make(map[string]any)
 	for _, snap := range found {
 		if snap.Exists() {

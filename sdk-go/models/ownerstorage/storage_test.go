@@ -2,6 +2,7 @@ package ownerstorage_test
 
 import (
 	"errors"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -77,5 +78,35 @@ func TestLandAndDeny(t *testing.T) {
 	}
 	if len(levels) != 2 || levels[0] != "level" || levels[1] != 14.0 {
 		t.Errorf("landed %v afterwards, want the new level once", levels)
+	}
+}
+
+// Increments that race each return another sum.
+func TestIncrementsRace(t *testing.T) {
+	const clients, each = 10, 10
+	db := modeltest.Open("owner-storage")
+	defer db.Close()
+	sums := make(chan float64, clients*each)
+	var all sync.WaitGroup
+	for range clients {
+		game := ownerstorage.New(db.As("svc-game", service), "game1", "s1")
+		all.Go(func() {
+			for range each {
+				got, err := game.Incr(ctx, "guild", "g77", map[string]float64{"raids": 1})
+				if err != nil {
+					t.Error(err)
+				}
+				sums <- got["raids"]
+			}
+		})
+	}
+	all.Wait()
+	close(sums)
+	seen := make(map[float64]bool)
+	for sum := range sums {
+		seen[sum] = true
+	}
+	if len(seen) != clients*each || !seen[1] || !seen[clients*each] {
+		t.Errorf("%d different sums of %d", len(seen), clients*each)
 	}
 }

@@ -30,18 +30,10 @@ func (s *Social) ProfileTimeline(ctx context.Context, user string, n int) ([]Sta
 	return list, err
 }
 
-// statuses reads the statuses that a timeline names. gone are the entries whose
-// status is not there.
+// statuses reads the statuses that a timeline names, in one round trip. gone are
+// the entries whose status is not there.
 func (s *Social) statuses(ctx context.Context, q dogwood.Query) (list []Status, gone timeline, err error) {
-	index, err := q.Snapshot(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	var places []dogwood.Ref
-	for key := range index.Children() {
-		places = append(places, s.status(key))
-	}
-	list, missing, err := record.All(ctx, places, statusKey)
+	list, missing, err := record.NamedRecords(ctx, s.db, q, "statuses/$key", statusKey)
 	gone = make(timeline)
 	for _, key := range missing {
 		gone[key] = 0

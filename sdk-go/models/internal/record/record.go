@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"sync"
+	"slices"
 
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 )
@@ -48,22 +48,52 @@ func Read[T any](ctx context.Context, at dogwood.Ref, key func(*T) *string) (rec
 	return record, true, nil
 }
 
+// maxPlaces is how many places one request reads.
+const maxPlaces = 1000
+
 // Each reads several places at once and returns what is there, in their order;
-// what is not there is an empty snapshot.
-func Each(ctx context.Context, places []dogwood.Ref) ([]dogwood.Snapshot, error) {
-	list, errs := make([]dogwood.Snapshot, len(places)), make([]error, len(places))
-	var all sync.WaitGroup
-	for i, at := range places {
-		all.Go(func() { list[i], errs[i] = at.Snapshot(ctx) })
+// what is not there is an empty snapshot. Of up to maxPlaces it is what they are at
+// one moment.
+func Each(ctx context.Context, db *dogwood.Client, places ...dogwood.Ref) ([]dogwood.Snapshot, error) {
+	var list []dogwood.Snapshot
+	for part := range slices.Chunk(places, maxPlaces) {
+		lookups := make([]dogwood.Lookup, len(part))
+		for i, at := range part {
+			lookups[i] = at
+		}
+		batch, err := db.GetAll(ctx, lookups...)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range batch.Results {
+			if r.Err != nil {
+				return nil, r.Err
+			}
+			list = append(list, r.Snapshot)
+		}
 	}
-	all.Wait()
-	return list, errors.Join(errs...)
+	return list, nil
 }
 
-// All reads several records at once and returns those that are there, in the order
-// of their places, and the keys of those that are not.
-func All[T any](ctx context.Context, places []dogwood.Ref, key func(*T) *string) (list []T, gone []string, err error) {
-	found, err := Each(ctx, places)
+// Named reads what the keys of an index name, by a template as EachKey has it, in
+// the order of the index and all at one moment.
+func Named(ctx context.Context, db *dogwood.Client, index dogwood.Query, template string) ([]dogwood.Snapshot, error) {
+	batch, err := db.GetAll(ctx, index.EachKey(template))
+	if err != nil {
+		return nil, err
+	}
+	found := batch.Results[0]
+	list, err := make([]dogwood.Snapshot, len(found.Each)), found.Err
+	for i, r := range found.Each {
+		list[i], err = r.Snapshot, errors.Join(err, r.Err)
+	}
+	return list, err
+}
+
+// NamedRecords is Named for records. It returns those that are there, and the keys
+// of those that are not.
+func NamedRecords[T any](ctx context.Context, db *dogwood.Client, index dogwood.Query, template string, key func(*T) *string) (list []T, gone []string, err error) {
+	found, err := Named(ctx, db, index, template)
 	if err != nil {
 		return nil, nil, err
 	}
