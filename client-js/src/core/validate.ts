@@ -1,5 +1,5 @@
 import { invalid } from './errors.js'
-import { formatPath, isWithin, type Path, parsePath } from './path.js'
+import { formatPath, type Path, parsePath } from './path.js'
 
 const badKey = /[.#$[\]/\0-\x1f\x7f]/
 const badPath = /[.#$[\]\0-\x1f\x7f]/
@@ -36,9 +36,9 @@ function checkDeep(value: unknown, path: Path): void {
   if (type === 'number' ? !Number.isFinite(value) : !/^(boolean|object|string)$/.test(type))
     fail(type === 'number' ? value : type)
   if (type !== 'object') return
-  const keys = Object.keys(value ?? {})
-  for (const key of keys) {
-    if (isKey(key) ? keys.includes('.value') : !/^\.(value|priority|sv)$/.test(key)) fail(`key "${key}"`)
+  const isLeaf = value && '.value' in (value as object)
+  for (const key of Object.keys(value ?? {})) {
+    if (isKey(key) ? isLeaf : !/^\.(value|priority|sv)$/.test(key)) fail(`key "${key}"`)
     checkDeep((value as Record<string, unknown>)[key], [...path, key])
   }
 }
@@ -55,7 +55,14 @@ export function checkUpdate(values: object, path: Path): readonly Path[] {
     checkValue(value, at)
     const keys = at.at(-1) === '.priority' ? at.slice(0, -1) : at
     if (!keys.every(isKey)) invalid(`bad path "${formatPath(at)}" in an update`)
-    if (paths.some((other, j) => j !== i && isWithin(other, at))) invalid(`two writes at ${formatPath(at)}`)
   })
+  const seen = new Set<string>()
+  for (const at of [...paths].sort((a, b) => a.length - b.length)) {
+    for (let n = path.length; n <= at.length; n++) {
+      const place = formatPath(at.slice(0, n))
+      if (seen.has(place)) invalid(`two writes at ${place}`)
+    }
+    seen.add(formatPath(at))
+  }
   return paths
 }
