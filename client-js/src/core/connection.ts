@@ -194,7 +194,7 @@ export class Connection {
     }
   }
 
-  // hurry connects soon: the user does something that needs it.
+  /** Connects soon: the user does something that needs it. */
   hurry(): void {
     if (!this.wanted || (this.state !== 'offline' && this.state !== 'waiting')) return
     const delay = Math.max(0, this.attemptedAt + 1000 * (1 + Math.random()) - clock())
@@ -245,7 +245,13 @@ export class Connection {
     socket.onmessage = (event: MessageEvent) => {
       this.heardAt = Date.now()
       this.probing = false
-      receive(String(event.data))
+      try {
+        receive(String(event.data))
+      } catch (error) {
+        // No server says this; the next connection starts afresh.
+        log('bad message', String(error))
+        this.drop()
+      }
     }
     socket.onclose = socket.onerror = this.drop
     this.socket = socket as SocketLike

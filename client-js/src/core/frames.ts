@@ -1,4 +1,5 @@
 const PIECE = 16384
+const LONGEST = 2 ** 28 // of a message in pieces; servers send less
 
 /** The WebSocket messages that carry `text`: itself, or a count and its pieces. */
 export function split(text: string): string[] {
@@ -21,6 +22,7 @@ export function joiner(deliver: (text: string) => void): (message: string) => vo
   return message => {
     if (missing) {
       text += message
+      if (text.length > LONGEST) throw new Error('a message without end')
       if (--missing) return
       message = text
       text = ''

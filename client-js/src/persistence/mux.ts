@@ -94,7 +94,11 @@ export class Mux {
     const receive = joiner(text => this.arrive(text))
     socket.onmessage = (event: { data: unknown }) => {
       clearTimeout(this.timer)
-      receive(String(event.data))
+      try {
+        receive(String(event.data))
+      } catch {
+        this.stop() // no server says this
+      }
     }
     socket.onclose = socket.onerror = () => this.stop()
     this.upper = socket

@@ -1,5 +1,7 @@
 // The other end of a connection, played by the test.
 
+import { joiner } from '../../src/core/frames.js'
+
 export class FakeSocket {
   static readonly all: FakeSocket[] = []
   onopen: any = null
@@ -13,8 +15,10 @@ export class FakeSocket {
     FakeSocket.all.push(this)
   }
 
-  send(text: string): void {
-    this.sent.push(JSON.parse(text))
+  private readonly join = joiner(text => this.sent.push(JSON.parse(text)))
+
+  send(piece: string): void {
+    this.join(piece)
   }
 
   close(): void {

@@ -20,7 +20,8 @@ import {
   runTransaction,
   set,
   signInWithToken,
-  signOut
+  signOut,
+  update
 } from '../../src/index.js'
 import { FakeSocket } from '../support/fake-server.js'
 
@@ -305,4 +306,61 @@ test('an update function that throws rejects the transaction', async () => {
     throw boom
   })
   await expect(result).rejects.toBe(boom)
+})
+
+test.each([
+  ['that is no JSON', 'garbage'],
+  ['that is null', 'null'],
+  ['without a body', '{"t":"d"}'],
+  ['of a kind that has no name', '{"t":"d","d":{"a":"d","b":{"p":7,"d":1}}}'],
+  [
+    'too deep to keep',
+    `{"t":"d","d":{"a":"d","b":{"p":"a","d":${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}}}}`
+  ]
+])('a message %s ends the connection, and the next one goes on', async (_, message) => {
+  const seen: unknown[] = []
+  const socket = await connected()
+  onValue(ref(db, 'a'), snap => seen.push(snap.val()))
+  socket.onmessage({ data: message })
+  expect(connectionState(db)).toBe('waiting')
+  expect(socket.closed).toBe(true)
+  await tick(1000)
+  FakeSocket.last.greet()
+  FakeSocket.last.push('d', { p: 'a', d: 1 })
+  expect(seen).toEqual([1])
+})
+
+test('a message in pieces is bounded', async () => {
+  const socket = await connected()
+  socket.onmessage({ data: '999999' })
+  const piece = 'x'.repeat(1 << 26)
+  for (let i = 0; i < 4; i++) socket.onmessage({ data: piece })
+  expect(connectionState(db)).toBe('connected')
+  socket.onmessage({ data: piece })
+  expect(connectionState(db)).toBe('waiting')
+})
+
+test('more children than a call has arguments are written and heard of', async () => {
+  const socket = await connected()
+  const many = Object.fromEntries(Array.from({ length: 130_000 }, (_, i) => [`k${i}`, i]))
+  let added = 0
+  onChildAdded(ref(db, 'a'), () => added++)
+  socket.push('d', { p: 'a', d: many })
+  expect(added).toBe(130_000)
+  void set(ref(db, 'b'), many)
+  void update(ref(db, 'c'), many)
+  expect(socket.requests('p')).toHaveLength(1)
+  expect(socket.requests('m')).toHaveLength(1)
+})
+
+test('an update names no place twice', () => {
+  const list = ref(db, 'list')
+  for (const values of [
+    { a: 1, 'a/b': 2 },
+    { 'a/b': 2, a: 1 },
+    { 'a/b': 1, 'a/b/': 2 },
+    { 'a/b/c': 1, x: 1, a: 2 }
+  ])
+    expect(() => update(list, values), JSON.stringify(values)).toThrow(/two writes at \/list\/a/)
+  void update(list, { a: 1, ab: 2, 'b/a': 3, 'b/c': 4 })
 })
