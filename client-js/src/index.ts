@@ -1,6 +1,7 @@
 export * from './api/connection.js'
 export * from './api/constraints.js'
 export { type AppLike, Database, type DatabaseOptions } from './api/database.js'
+export * from './api/get.js'
 export { getAll } from './api/getall.js'
 export { type ChildEvent, events, values } from './api/iterate.js'
 export * from './api/listen.js'

@@ -19,6 +19,7 @@ export type { At, Changes, Children, Writable } from './api/types.js'
 export * from './api/write.js'
 export { DogwoodError } from './core/errors.js'
 export type { ServerValue } from './core/node.js'
+export { get } from './rest/get.js'
 export { getAll } from './rest/getall.js'
 export { onValue } from './rest/stream.js'
 export type { TokenProvider, TransactionResult }

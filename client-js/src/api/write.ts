@@ -1,8 +1,7 @@
 import { invalid } from '../core/errors.js'
 import type { ServerValue } from '../core/node.js'
 import { pushId } from '../core/pushid.js'
-import { child, type DatabaseReference, type Query } from './reference.js'
-import { DataSnapshot } from './snapshot.js'
+import { child, type DatabaseReference } from './reference.js'
 import type { Changes, Children, Writable } from './types.js'
 
 /** A new location, which is also a promise of its first write. */
@@ -14,12 +13,6 @@ export interface ThenableReference<T = any>
 }
 
 type PriorityValue = string | number | null
-
-/** Reads once: from what listeners have, else from the server. */
-export async function get<T>(query: Query<T>): Promise<DataSnapshot<T>> {
-  const node = await query.db.store.get(query)
-  return new DataSnapshot(node, query.ref, query.params.index)
-}
 
 /** Replaces what is at a location; null deletes it. Resolves when the server has it. */
 export function set<T>(ref: DatabaseReference<T>, value: Writable<T>): Promise<void> {

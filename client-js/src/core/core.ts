@@ -4,7 +4,6 @@ import { type Answer, errorOf } from './errors.js'
 import { EventQueue, guard } from './events.js'
 import { EMPTY, leaf, type Node, nodeFromJSON, type Priority } from './node.js'
 import { coverAll, overlay } from './overlay.js'
-import { loadsAll, wireQuery } from './params.js'
 import { formatPath, type Path } from './path.js'
 import { estimate } from './servervalue.js'
 import type { LiveStore } from './store.js'
@@ -61,7 +60,7 @@ export class Core implements LiveStore, Handler {
     return ++this.writeIds
   }
 
-  // ---- listening and reading
+  // ---- listening
 
   listen(spec: Spec, listener: Listener): void {
     this.queue.raise(spec.path, this.treeOf(spec).add(spec, listener), true)
@@ -69,21 +68,6 @@ export class Core implements LiveStore, Handler {
 
   unlisten(spec: Spec, which: Selection): void {
     this.queue.raise(spec.path, this.treeOf(spec).remove(spec, which), true)
-  }
-
-  async get(spec: Spec): Promise<Node> {
-    const { path, params } = spec
-    const cached = this.sync.cached(spec)
-    if (cached) return cached
-    const answer = await new Promise<Answer>(done => {
-      this.connection.send('get', 'g', { p: formatPath(path), q: wireQuery(params) }, done)
-    })
-    if (answer.s !== 'ok') throw errorOf(answer)
-    const node = nodeFromJSON(answer.d)
-    // Listeners that wait for the same data need not wait longer.
-    const tag = this.sync.tagOf(spec)
-    if (tag || loadsAll(params)) this.queue.raise(path, this.sync.set(path, node, tag))
-    return node
   }
 
   // ---- writing

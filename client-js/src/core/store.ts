@@ -1,5 +1,5 @@
 import type { Target } from './connection.js'
-import type { Node, Priority } from './node.js'
+import type { Priority } from './node.js'
 import type { Path } from './path.js'
 import type { Listener, Selection, Spec } from './sync.js'
 
@@ -8,7 +8,6 @@ export interface Store {
   readonly target: Target
   /** The time by the clock of the server, as far as known. */
   now(): number
-  get(spec: Spec): Promise<Node>
   set(path: Path, value: unknown, priority?: Priority): Promise<void>
   update(path: Path, values: object): Promise<void>
 }

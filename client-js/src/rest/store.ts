@@ -1,10 +1,9 @@
 import type { Target } from '../core/connection.js'
 import { DogwoodError } from '../core/errors.js'
-import { type Node, nodeFromJSON, type Priority } from '../core/node.js'
+import { nodeFromJSON, type Priority } from '../core/node.js'
 import { type Params, wireQuery } from '../core/params.js'
 import type { Path } from '../core/path.js'
 import type { Store } from '../core/store.js'
-import type { Spec } from '../core/sync.js'
 
 /** A database over plain HTTP requests. */
 export class RestStore implements Store {
@@ -12,11 +11,6 @@ export class RestStore implements Store {
 
   now(): number {
     return Date.now()
-  }
-
-  async get({ path, params }: Spec): Promise<Node> {
-    const response = await this.request('GET', path, { query: restQuery(params) })
-    return nodeFromJSON(await response.json())
   }
 
   async set(path: Path, value: unknown, priority: Priority = null): Promise<void> {

@@ -1,0 +1,25 @@
+import type { Core } from '../core/core.js'
+import { type Answer, errorOf } from '../core/errors.js'
+import { nodeFromJSON } from '../core/node.js'
+import { loadsAll, wireQuery } from '../core/params.js'
+import { formatPath } from '../core/path.js'
+import type { Query } from './reference.js'
+import { DataSnapshot } from './snapshot.js'
+
+/** Reads once: from what listeners have, else from the server. */
+export async function get<T>(query: Query<T>): Promise<DataSnapshot<T>> {
+  const { path, params, ref } = query
+  const { sync, queue, connection } = query.db.store as Core
+  let node = sync.cached(query)
+  if (!node) {
+    const answer = await new Promise<Answer>(done => {
+      connection.send('get', 'g', { p: formatPath(path), q: wireQuery(params) }, done)
+    })
+    if (answer.s !== 'ok') throw errorOf(answer)
+    node = nodeFromJSON(answer.d)
+    // Listeners that wait for the same data need not wait longer.
+    const tag = sync.tagOf(query)
+    if (tag || loadsAll(params)) queue.raise(path, sync.set(path, node, tag))
+  }
+  return new DataSnapshot(node, ref, params.index)
+}
