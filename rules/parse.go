@@ -191,6 +191,8 @@ func (b *builder) node(obj *hujson.Object) *node {
 			n.validate = b.rule(key, value)
 		case ".indexOn":
 			n.indexes = b.indexOn(value)
+		case ".limit":
+			n.limit = b.limit(value)
 		default:
 			b.child(n, name, value)
 		}

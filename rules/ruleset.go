@@ -133,6 +133,8 @@ type node struct {
 	validates   bool // a .validate here or below may refuse something
 	validated   bool // there is a .validate here or below
 	indexes     []IndexDef
+	limit       int  // of children that are read at once; 0: none
+	limited     bool // there is a limit here or below
 }
 
 // add makes c the child of n that a key of the document names.
@@ -172,10 +174,11 @@ func (n *node) mayGrant(op Op) bool {
 	return n.capture.mayGrant(op)
 }
 
-// sumUp computes validates and validated from n and its children.
+// sumUp computes validates, validated and limited from n and its children.
 func (n *node) sumUp() {
 	n.validated = n.validate != nil
 	n.validates = n.validated && !n.validate.alwaysHolds()
+	n.limited = n.limit > 0
 	for _, c := range n.children {
 		n.include(c)
 	}
@@ -187,4 +190,5 @@ func (n *node) sumUp() {
 func (n *node) include(c *node) {
 	n.validated = n.validated || c.validated
 	n.validates = n.validates || c.validates
+	n.limited = n.limited || c.limited
 }

@@ -69,6 +69,9 @@ func (q *request) statusOf(err error) *statusError {
 	if e := (*tree.ParseError)(nil); errors.As(err, &e) {
 		return &statusError{http.StatusBadRequest, parseErrorText(e)}
 	}
+	if e := (*dsync.UnboundedError)(nil); errors.As(err, &e) {
+		return &statusError{http.StatusBadRequest, e.Error()}
+	}
 	if e := (*dsync.NoIndexError)(nil); errors.As(err, &e) {
 		return &statusError{http.StatusBadRequest, e.Error()}
 	}

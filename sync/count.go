@@ -18,6 +18,7 @@ const keepCountFrom = 1000
 func (d *Database) Count(ctx context.Context, r Read) (n int, err error) {
 	began := d.operations.start()
 	walked := 0
+	r.childless = true
 	err = d.view(ctx, r, func(tx *store.Tx) error {
 		before := tx.Stats()
 		n, err = tx.Count(r.Path, r.Query)

@@ -77,6 +77,7 @@ func (d *Database) Explain(ctx context.Context, r Read) (e Explanation, err erro
 
 // ExplainShallow is Explain for Shallow.
 func (d *Database) ExplainShallow(ctx context.Context, r Read, after string, limit int) (e Explanation, err error) {
+	r.keysOnly = true
 	return d.explain(ctx, r, func(tx *store.Tx) (store.Cost, int, error) {
 		l, c, err := tx.ExplainShallow(r.Path, after, limit)
 		return c, listingBytes(l), err

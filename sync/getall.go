@@ -119,6 +119,9 @@ func (f *finder) allowed(r Read, read func(*Found) (bytes int, err error)) (foun
 	began := d.operations.start()
 	defer func() { d.toldRead(r, began, bytes, errors.Join(found.Err, err)) }()
 	err = d.authorizeRead(f.ctx, f.rules, f.tx, r, nil)
+	if err == nil {
+		err = withinLimits(f.rules, f.tx, r)
+	}
 	if ofOneRead(err) {
 		return Found{Err: err}, nil
 	}
@@ -130,8 +133,8 @@ func (f *finder) allowed(r Read, read func(*Found) (bytes int, err error)) (foun
 
 // ofOneRead reports whether an error is about one of several reads alone.
 func ofOneRead(err error) bool {
-	noIndex := (*NoIndexError)(nil)
-	return errors.Is(err, ErrDenied) || errors.As(err, &noIndex)
+	noIndex, large := (*NoIndexError)(nil), (*UnboundedError)(nil)
+	return errors.Is(err, ErrDenied) || errors.As(err, &noIndex) || errors.As(err, &large)
 }
 
 // spend counts what was read.
@@ -162,6 +165,7 @@ func (f *finder) value(r Read) (Found, error) {
 }
 
 func (f *finder) list(r Read) (Found, error) {
+	r.keysOnly = true
 	return f.allowed(r, func(found *Found) (int, error) {
 		l, err := f.tx.Shallow(r.Path, "", f.keys+1)
 		if err != nil {
@@ -183,6 +187,7 @@ func (f *finder) count(keys int) error {
 
 // each reads the keys that a lookup is about, and the value that each names.
 func (f *finder) each(l Lookup) (Found, error) {
+	l.Read.keysOnly = true
 	found, err := f.allowed(l.Read, func(found *Found) (size int, err error) {
 		found.Keys, err = f.keysOf(l.Read)
 		for _, key := range found.Keys {

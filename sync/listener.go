@@ -27,15 +27,19 @@ type Listener struct {
 
 	waiting  bool        // its view is queued; guarded by out.mu
 	closed   atomic.Bool // set with db.mu held
-	onRevoke func()      // the rules no longer allow the listen; called with db.mu held
+	onRevoke func(error) // the rules no longer allow the listen; called with db.mu held
 }
 
 // Listen starts to follow a view for an event stream. Its first event is the
 // whole view; errors are as for Get.
 func (d *Database) Listen(ctx context.Context, r Read, out *Outbox) (*Listener, error) {
 	l := &Listener{db: d, out: out, read: r}
-	l.onRevoke = func() {
-		out.PushFrame([]byte("event: cancel\ndata: \"Permission denied\"\n\n"))
+	l.onRevoke = func(why error) {
+		text := "Permission denied"
+		if large := (*UnboundedError)(nil); errors.As(why, &large) {
+			text = large.Error()
+		}
+		out.PushFrame([]byte("event: cancel\ndata: " + string(wire.AppendString(nil, text)) + "\n\n"))
 		out.shut(errCancelled)
 	}
 	if err := d.attach(ctx, l); err != nil {
@@ -57,7 +61,7 @@ func (d *Database) attach(ctx context.Context, l *Listener) error {
 	if !l.read.Quota.takeListen() {
 		return &LimitError{BoundQuotaListens}
 	}
-	err := d.snapshot(func(tx *store.Tx) error { return d.permit(ctx, d.rules.Load(), tx, l, make(refusals)) })
+	err := d.snapshot(func(tx *store.Tx) error { return d.permitted(ctx, d.rules.Load(), tx, l, make(refusals)) })
 	if err != nil {
 		l.read.Quota.giveListen()
 		return err

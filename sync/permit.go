@@ -78,7 +78,7 @@ func (d *Database) reconsider(listeners iter.Seq[*Listener]) {
 	refused := make(refusals)
 	err := d.snapshot(func(tx *store.Tx) error {
 		for _, l := range open {
-			if err := d.permit(context.Background(), d.rules.Load(), tx, l, refused); err != nil {
+			if err := d.permitted(context.Background(), d.rules.Load(), tx, l, refused); err != nil {
 				d.revoke(l, err)
 			}
 		}
@@ -94,11 +94,14 @@ func (d *Database) reconsider(listeners iter.Seq[*Listener]) {
 // revoke ends a listen that the rules no longer allow, or cannot decide. d.mu is
 // held.
 func (d *Database) revoke(l *Listener, why error) {
-	if !errors.Is(why, ErrDenied) && !errors.Is(why, ErrClosed) {
+	switch large := (*UnboundedError)(nil); {
+	case errors.As(why, &large):
+		d.log.Warn("a listen has outgrown its limit", "database", d.store.String(), "path", l.read.Path, "rule", large.Rule, "max", large.Max)
+	case !errors.Is(why, ErrDenied) && !errors.Is(why, ErrClosed):
 		d.log.Error("a listen could not be decided again", "database", d.store.String(), "path", l.read.Path, "err", why)
 	}
 	d.remove(l)
-	l.onRevoke()
+	l.onRevoke(why)
 }
 
 // A revocation is a listener that loses its view when the batch is committed.
@@ -141,7 +144,7 @@ func (b *batch) redecide(listeners []*Listener) {
 		if l.revoked {
 			continue
 		}
-		if err := b.db.permit(b.ctx, b.rules, b.tx, l, refused); err != nil {
+		if err := b.db.permitted(b.ctx, b.rules, b.tx, l, refused); err != nil {
 			l.revoked = true
 			b.revoked = append(b.revoked, revocation{l, err})
 		}

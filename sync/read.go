@@ -18,7 +18,9 @@ type Read struct {
 	OneShot bool       // an unindexed query is refused, as REST and get do
 	Quota   *Quota     // that a listen counts in; nil: none
 
-	realtime bool // it came over the realtime protocol
+	realtime  bool // it came over the realtime protocol
+	keysOnly  bool // nothing below the children is answered
+	childless bool // no children are answered
 }
 
 // Get returns the node at a path, or its children inside a query's window. The
@@ -35,6 +37,7 @@ func (d *Database) Get(ctx context.Context, r Read) (n tree.Node, err error) {
 
 // Priority returns the priority of the node at a path.
 func (d *Database) Priority(ctx context.Context, r Read) (n tree.Node, err error) {
+	r.childless = true
 	began := d.operations.start()
 	err = d.view(ctx, r, func(tx *store.Tx) error {
 		n, err = tx.Priority(r.Path)
@@ -54,6 +57,7 @@ type KeyList = store.KeyList
 // Shallow lists the keys below a path in key order: those behind after ("" for
 // all), at most limit (0 for all).
 func (d *Database) Shallow(ctx context.Context, r Read, after string, limit int) (l Listing, err error) {
+	r.keysOnly = true
 	began := d.operations.start()
 	err = d.view(ctx, r, func(tx *store.Tx) error {
 		l, err = tx.Shallow(r.Path, after, limit)
@@ -69,6 +73,9 @@ func (d *Database) view(ctx context.Context, r Read, f func(*store.Tx) error) er
 	err := d.snapshot(func(tx *store.Tx) error {
 		tx.Interrupt = ctx.Err
 		if err := d.authorizeRead(ctx, d.rules.Load(), tx, r, nil); err != nil {
+			return err
+		}
+		if err := withinLimits(d.rules.Load(), tx, r); err != nil {
 			return err
 		}
 		return f(tx)

@@ -74,7 +74,7 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 		return err
 	}
 	path, raw := v.path, v.raw // not v, which holds what is of no use after the first view
-	l.onRevoke = func() { s.reply(cancel(path, raw)) }
+	l.onRevoke = func(error) { s.reply(cancel(path, raw)) }
 	if err := s.db.attach(ctx, l); err != nil {
 		s.db.toldListen(l, 0, 0, err)
 		return err

@@ -28,6 +28,7 @@ const (
 // stays here.
 func statusOf(err error) (status, text string) {
 	var noIndex *NoIndexError
+	var large *UnboundedError
 	var parse *tree.ParseError
 	var stale *StaleError
 	var denied *DeniedError
@@ -39,6 +40,8 @@ func statusOf(err error) (status, text string) {
 		return wire.StatusPermissionDenied, wire.TextPermissionDenied + ": " + denied.Detail
 	case errors.As(err, &stale):
 		return wire.StatusDataStale, wire.TextDataStale
+	case errors.As(err, &large):
+		return wire.StatusTooBig, large.Error()
 	case errors.As(err, &noIndex):
 		return wire.StatusFailed, noIndex.Error()
 	case errors.Is(err, errQuery), errors.Is(err, errMalformed), errors.Is(err, errOnlyIf):

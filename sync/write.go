@@ -153,7 +153,12 @@ const maxCompared = 16 << 20
 // protocol §8.2). For who may neither read nor write it, it is not even read.
 func (b *batch) compare(w Write, denied error) error {
 	read := Read{Caller: w.Caller, Path: w.Update[0].Path, Plain: true}
-	mayRead := func() error { return b.db.authorizeRead(b.ctx, b.rules, b.tx, read, nil) }
+	mayRead := func() error {
+		if err := b.db.authorizeRead(b.ctx, b.rules, b.tx, read, nil); err != nil {
+			return err
+		}
+		return withinLimits(b.rules, b.tx, read)
+	}
 	if denied != nil && mayRead() != nil {
 		return denied
 	}
@@ -252,6 +257,9 @@ func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path) 
 	b.dirty = true
 	b.note(writes)
 	b.review(writes)
+	if err := b.outgrown(writes); err != nil {
+		return broken(err)
+	}
 	return broken(p.after())
 }
 

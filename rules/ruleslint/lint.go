@@ -33,6 +33,7 @@ var Codes = []struct{ Code, Text string }{
 	{"unreachable-validate", "no write can reach the node of a .validate"},
 	{"shadowed", "a literal child lacks a rule that its sibling capture has"},
 	{"missing-index", "a rule wants a query for which there is no .indexOn"},
+	{"idle-limit", "a .limit where nobody may read"},
 	{"always-true", "an expression that cannot be false"},
 	{"never-true", "an expression that cannot be true"},
 	{"always-fails", "an expression is an error whenever it is evaluated, which makes the rule false"},

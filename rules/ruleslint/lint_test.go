@@ -35,6 +35,8 @@ func TestLint(t *testing.T) {
 	}{
 		{`{"a": {".read": "auth.uid == 'x'", ".write": false}}`, nil},
 
+		{`{"a": {".read": "auth != null", "$b": {".limit": 10}}}`, nil},
+		{`{"a": {".limit": 10, "b": {".read": "auth != null"}}}`, []string{"1:28 idle-limit /a/.limit"}},
 		{`{".read": true}`, []string{"1:21 open-root /.read"}},
 		{`{".write": "auth != null"}`, []string{"1:22 open-root /.write"}},
 		{`{".write": "auth.token.admin == true"}`, nil},

@@ -19,7 +19,8 @@ type node struct {
 	parent   *node
 	children []*node // the capture among them
 	rules    [3]*rules.Rule
-	indexes  []string // what .indexOn names
+	indexes  []string  // what .indexOn names
+	limit    rules.Pos // of the value of .limit, zero without one
 }
 
 // build makes the nodes of a document that was accepted.
@@ -49,6 +50,8 @@ func (b *builder) node(v *hujson.Value, parent *node, key string) *node {
 		switch name, _ := jsonc.Str(&m.Name); {
 		case name == ".indexOn":
 			n.indexes = texts(&m.Value)
+		case name == ".limit":
+			n.limit.Line, n.limit.Col = b.doc.Pos(m.Value.StartOffset)
 		case strings.HasPrefix(name, "."):
 			if rule := b.byPath[n.path+"/"+name]; rule != nil {
 				n.rules[rule.Kind] = rule

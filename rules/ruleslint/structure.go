@@ -29,6 +29,7 @@ func (l *linter) nodes(n *node, granted [2]*rules.Rule) {
 	}
 	l.reachable(n)
 	l.shadowed(n)
+	l.idleLimit(n)
 	for _, c := range n.children {
 		l.nodes(c, granted)
 	}
@@ -67,6 +68,19 @@ func (l *linter) reachable(n *node) {
 		}
 	}
 	l.warn("unreachable-validate", r, -1, "nobody may write here, above or below, so this is never asked; add a .write or remove it")
+}
+
+// idleLimit warns of a .limit where nobody may read. Nobody who is limited, that is.
+func (l *linter) idleLimit(n *node) {
+	if n.limit == (rules.Pos{}) {
+		return
+	}
+	for a := n; a != nil; a = a.parent {
+		if mayHold(a.rules[rules.ReadRule]) {
+			return
+		}
+	}
+	l.found = append(l.found, Warning{"idle-limit", n.limit, n.path + "/.limit", "nobody may read this node, so there is nothing to limit; add a .read here or above, or remove it"})
 }
 
 // shadowed warns of literal children that lack a rule which the capture beside

@@ -1,0 +1,217 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// An UnboundedError says that a read would show more children of a node than its
+// .limit in the rules allows. It is never answered with a part of them.
+type UnboundedError struct {
+	Path tree.Path // of the node
+	Rule string    // "/messages/$room/.limit"
+	Max  int
+}
+
+// Error says what is wrong with the read and what would be allowed.
+func (e *UnboundedError) Error() string {
+	return fmt.Sprintf("%s has more than %d children, which %s does not allow to be read at once; use limitToFirst or limitToLast", e.Path, e.Max, e.Rule)
+}
+
+// Unwrap returns ErrTooBig.
+func (e *UnboundedError) Unwrap() error { return ErrTooBig }
+
+// withinLimits refuses a read that would show more children of a node than the rules
+// allow, at its path or below it. Administrators may read everything.
+func withinLimits(rs *rules.Ruleset, tx *store.Tx, r Read) error {
+	if r.Caller.Admin || r.childless || !rs.Limited() {
+		return nil
+	}
+	l := rs.Limits(r.Path)
+	if l == nil {
+		return nil
+	}
+	if err := boundedHere(l, tx, r.Path, r.Query); err != nil || r.keysOnly {
+		return err
+	}
+	return boundedBelow(l, tx, r.Path, r.Query)
+}
+
+// boundedHere looks at the children of p itself. It counts no more of them than
+// decide.
+func boundedHere(l *rules.Limits, tx *store.Tx, p tree.Path, q tree.Query) error {
+	most := l.Max()
+	if most == 0 || q.Limit > 0 && q.Limit <= most {
+		return nil
+	}
+	q.Limit = most + 1
+	n, err := tx.Count(p, q)
+	if err == nil && n > most {
+		err = &UnboundedError{p, l.Rule(), most}
+	}
+	return err
+}
+
+// boundedBelow looks at what lies below the children that the query shows.
+func boundedBelow(l *rules.Limits, tx *store.Tx, p tree.Path, q tree.Query) error {
+	literals, others := l.Below()
+	switch {
+	case len(literals) == 0 && !others:
+		return nil
+	case !q.IsAll():
+		entries, err := tx.Query(p, q)
+		for _, e := range entries {
+			if err := boundedChild(l, tx, p, e.Key); err != nil {
+				return err
+			}
+		}
+		return err
+	}
+	for _, key := range literals {
+		if err := boundedChild(l, tx, p, key); err != nil {
+			return err
+		}
+	}
+	if !others {
+		return nil
+	}
+	for key, err := range tx.Keys(p) {
+		if err != nil {
+			return err
+		}
+		if _, literal := slices.BinarySearch(literals, key); literal {
+			continue
+		}
+		if err := boundedChild(l, tx, p, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func boundedChild(l *rules.Limits, tx *store.Tx, p tree.Path, key string) error {
+	child, at := l.Child(key), p.Child(key)
+	if child == nil {
+		return nil
+	}
+	if err := boundedHere(child, tx, at, tree.Query{}); err != nil {
+		return err
+	}
+	return boundedBelow(child, tx, at, tree.Query{})
+}
+
+// outgrown ends the listens whose views a write made larger than the rules allow.
+func (b *batch) outgrown(writes []tree.ResolvedWrite) error {
+	if b.db.hub.listeners.Load() == 0 || !b.rules.Limited() {
+		return nil
+	}
+	touched := make(map[*group]bool)
+	for _, w := range writes {
+		if err := b.touchedBy(w, touched); err != nil {
+			return err
+		}
+	}
+	for g := range touched {
+		if err := b.endOutgrown(g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// touchedBy adds the groups whose views a write may have made too large: all above
+// and below it if a node has outgrown its limit, or else windows that may show other
+// children now, with limits below these.
+func (b *batch) touchedBy(w tree.ResolvedWrite, touched map[*group]bool) error {
+	full, err := b.grown(w)
+	if err != nil {
+		return err
+	}
+	for g := range b.db.hub.above(w.Path) {
+		if full || !g.query.IsAll() && limitsBelow(b.rules.Limits(g.path)) {
+			touched[g] = true
+		}
+	}
+	if full {
+		for g := range b.db.hub.below(w.Path) {
+			touched[g] = true
+		}
+	}
+	return nil
+}
+
+func limitsBelow(l *rules.Limits) bool {
+	if l == nil {
+		return false
+	}
+	literals, others := l.Below()
+	return len(literals) > 0 || others
+}
+
+// grown reports whether a write may have made a node larger than its limit: one on
+// the way, which has too many children now, or any at its place and below it.
+func (b *batch) grown(w tree.ResolvedWrite) (bool, error) {
+	if w.Priority || w.Node.IsEmpty() {
+		return false, nil
+	}
+	l, at, rest := b.rules.Limits(tree.Root), tree.Root, w.Path
+	for l != nil {
+		key, below, ok := rest.Cut()
+		if !ok {
+			return w.Node.IsObject(), nil
+		}
+		if err := boundedHere(l, b.tx, at, tree.Query{}); err != nil {
+			return isUnbounded(err), unlessUnbounded(err)
+		}
+		l, at, rest = l.Child(key), at.Child(key), below
+	}
+	return false, nil
+}
+
+func isUnbounded(err error) bool { return errors.As(err, new(*UnboundedError)) }
+
+// unlessUnbounded returns an error of looking that is not what was looked for.
+func unlessUnbounded(err error) error {
+	if isUnbounded(err) {
+		return nil
+	}
+	return err
+}
+
+// endOutgrown ends the listens of a group if its view is too large now.
+func (b *batch) endOutgrown(g *group) error {
+	err := withinLimits(b.rules, b.tx, Read{Path: g.path, Query: g.query})
+	if err == nil {
+		return nil
+	}
+	if !isUnbounded(err) {
+		return err
+	}
+	listeners := slices.Clone(g.listeners)
+	b.undo = append(b.undo, func() { b.db.reconsider(slices.Values(listeners)) })
+	for _, l := range listeners {
+		if !l.read.Caller.Admin && !l.revoked {
+			l.revoked = true
+			b.revoked = append(b.revoked, revocation{l, err})
+		}
+	}
+	return nil
+}
+
+// permitted is permit with the bounds of what may be read at once.
+func (d *Database) permitted(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, l *Listener, refused refusals) error {
+	if err := d.permit(ctx, rs, tx, l, refused); err != nil {
+		return err
+	}
+	err := withinLimits(rs, tx, l.read)
+	if err != nil {
+		d.grants.leave(l)
+	}
+	return err
+}
