@@ -1,7 +1,8 @@
 import { defaultSocket } from '#socket'
 import type { Database } from './api/database.js'
 import type { Core } from './core/core.js'
-import { invalid } from './core/errors.js'
+import { type DogwoodError, invalid } from './core/errors.js'
+import { guard } from './core/events.js'
 import { type OnRefused, Queue } from './persistence/queue.js'
 import { Storage, type WriteKey, type WriteRecord } from './persistence/storage.js'
 import { type Platform, Tabs } from './persistence/tabs.js'
@@ -14,6 +15,12 @@ export interface PersistenceOptions {
   maxWrites?: number
   /** Hears of writes from before a reload that the server has refused. */
   onRefused?: OnRefused
+  /**
+   * Hears what happens to the disk: `NOT_SAVED`, something new is not there, as when it is
+   * full, and would be lost with the page; `UNREADABLE`, something old was of no use and is
+   * deleted. Default: a warning in the console.
+   */
+  onError?: (error: DogwoodError) => void
   /** Share one connection among the tabs of a browser. Default: true where tabs exist. */
   shareConnection?: boolean
   /** For runtimes that do not have it. */
@@ -27,6 +34,7 @@ export interface Persistence {
   /**
    * Resolves when all that was written and seen so far is on disk. Writes are
    * saved at once anyway, the rest soon after, and when the page is hidden.
+   * Rejects with `NOT_SAVED` if the disk does not take a write.
    */
   flush(): Promise<void>
   /**
@@ -53,7 +61,8 @@ export async function enablePersistence(
   const { maxBytes = 20e6, maxWrites = 10_000, indexedDB = globalThis.indexedDB } = options
   const name = `dogwood ${target.host} ${target.namespace}`
   const client = crypto.randomUUID()
-  const storage = await Storage.open(indexedDB, name)
+  const { onError = error => console.warn(error) } = options
+  const storage = await Storage.open(indexedDB, name, error => guard(() => onError(error)))
   const locks = options.locks ?? globalThis.navigator?.locks
   const Channel = options.BroadcastChannel ?? globalThis.BroadcastChannel
   let tabs: Tabs | undefined
@@ -64,7 +73,7 @@ export async function enablePersistence(
     target.WebSocket = tabs.socketClass()
   } else if (locks) void locks.request(`${name} ${client}`, () => new Promise(() => {}))
   const views = new Views(core, storage, await storage.sizes(), maxBytes)
-  const queue = new Queue(core, storage, client, maxWrites)
+  const queue = new Queue(core, storage, views, client, maxWrites)
   queue.adopt(await orphans(storage, name, locks), options.onRefused)
 
   const hidden = () => void (globalThis.document?.hidden && views.saveAll())
@@ -76,7 +85,7 @@ export async function enablePersistence(
   return {
     flush,
     async clear() {
-      await flush()
+      await flush().catch(() => {}) // what is not there need not be deleted
       views.forgetAll()
       await storage.clear()
     },

@@ -1,8 +1,9 @@
 import type { Core } from '../core/core.js'
-import type { Answer } from '../core/errors.js'
+import { type Answer, DogwoodError } from '../core/errors.js'
 import { nodeFromJSON } from '../core/node.js'
 import { formatPath, parsePath } from '../core/path.js'
 import type { Storage, WriteKey, WriteRecord } from './storage.js'
+import type { Views } from './views.js'
 
 /** Hears of a write from before that the server has refused. */
 export type OnRefused = (error: Error, path: string) => void
@@ -15,12 +16,15 @@ export type OnRefused = (error: Error, path: string) => void
 export class Queue {
   private count = 0
   private numbers = 0
-  private readonly saving = new Set<Promise<void>>()
+  private readonly saving = new Set<Promise<unknown>>()
+  private readonly waiting = new Map<string, [WriteKey, WriteRecord]>() // for an answer
+  private readonly unsaved = new Set<string>() // ids of those of them that the disk did not take
   private readonly adopted = new Map<string, WriteKey>()
 
   constructor(
     private readonly core: Core,
     private readonly storage: Storage,
+    views: Views,
     private readonly client: string,
     private readonly maxWrites: number
   ) {
@@ -35,8 +39,12 @@ export class Queue {
       }
       const settled = (answer: Answer) => {
         this.count--
+        this.waiting.delete(idOf(key))
+        this.unsaved.delete(idOf(key))
         void storage.deleteWrite(key).catch(() => {})
-        done(answer)
+        // What the disk has of a view is older than a write that was taken just now.
+        if (answer.s === 'ok') views.whenConfirmed(parsePath(body.p as string), () => done(answer))
+        else done(answer)
       }
       send(kind, action, body, settled, idOf(key))
     }
@@ -46,21 +54,36 @@ export class Queue {
     if (this.count >= this.maxWrites) return undefined
     this.count++
     const key: WriteKey = [this.client, ++this.numbers]
-    const saved = this.storage.addWrite(key, [Date.now(), action, JSON.stringify(body)]).catch(() => {})
-    this.saving.add(saved)
-    void saved.then(() => this.saving.delete(saved))
+    this.save(key, [Date.now(), action, JSON.stringify(body)])
     return key
   }
 
-  /** Resolves when all writes made so far are on disk. */
+  private save(key: WriteKey, record: WriteRecord): void {
+    const id = idOf(key)
+    this.waiting.set(id, [key, record])
+    const failed = (error: unknown) => {
+      if (!this.waiting.has(id)) return
+      this.unsaved.add(id)
+      this.storage.report(new DogwoodError('NOT_SAVED', `a write is not on disk: ${error}`))
+    }
+    const saved = this.storage.addWrite(key, record).then(() => this.unsaved.delete(id), failed)
+    this.saving.add(saved)
+    void saved.then(() => this.saving.delete(saved))
+  }
+
+  /** Resolves when all writes made so far are on disk; tries again what failed. */
   async flush(): Promise<void> {
+    for (const id of this.unsaved) this.save(...this.waiting.get(id)!)
     await Promise.all(this.saving)
+    const { size } = this.unsaved
+    if (size) throw new DogwoodError('NOT_SAVED', `${size} writes are not on disk`)
   }
 
   /** Takes over writes of clients that are gone: shows them and sends them. */
   adopt(writes: readonly [WriteKey, WriteRecord][], onRefused?: OnRefused): void {
     const { core } = this
-    for (const [key, [, action, text]] of [...writes].sort((a, b) => a[1][0] - b[1][0])) {
+    for (const [key, record] of [...writes].sort((a, b) => a[1][0] - b[1][0])) {
+      const [, action, text] = record
       this.count++
       this.adopted.set(idOf(key), key)
       const { p, d } = JSON.parse(text)

@@ -1,5 +1,7 @@
 /** What is on disk of a database: views that were listened to, and unsent writes. */
 
+import { DogwoodError } from '../core/errors.js'
+
 const VIEWS = 'views'
 const WRITES = 'writes'
 
@@ -15,9 +17,17 @@ export type WriteRecord = [time: number, action: string, body: string]
 export type WriteKey = [client: string, n: number]
 
 export class Storage {
-  private constructor(private readonly db: IDBDatabase) {}
+  private constructor(
+    private readonly db: IDBDatabase,
+    /** Hears of records that could not be read, and of what could not be saved. */
+    readonly report: (error: DogwoodError) => void
+  ) {}
 
-  static async open(factory: IDBFactory, name: string): Promise<Storage> {
+  static async open(
+    factory: IDBFactory,
+    name: string,
+    report: (error: DogwoodError) => void
+  ): Promise<Storage> {
     const request = factory.open(name, 1)
     request.onupgradeneeded = () => {
       request.result.createObjectStore(VIEWS)
@@ -26,7 +36,7 @@ export class Storage {
     const db = await result(request)
     // Another tab wants to delete or upgrade: do not be in its way.
     db.onversionchange = () => db.close()
-    return new Storage(db)
+    return new Storage(db, report)
   }
 
   close(): void {
@@ -34,7 +44,8 @@ export class Storage {
   }
 
   async view(key: string): Promise<ViewRecord | undefined> {
-    return result(this.store(VIEWS, 'readonly').get(key))
+    const record = await result(this.store(VIEWS, 'readonly').get(key))
+    return isView(key, record) ? record : undefined
   }
 
   /** Deletes everything. */
@@ -48,11 +59,17 @@ export class Storage {
   /** The size and last use of each view. */
   async sizes(): Promise<Map<string, [size: number, used: number]>> {
     const sizes = new Map<string, [number, number]>()
-    await each(this.store(VIEWS, 'readonly').openCursor(), cursor => {
-      const [, size, used] = cursor.value as ViewRecord
-      sizes.set(cursor.key as string, [size, used])
+    await this.visit(VIEWS, (key, record) => {
+      if (!isView(key, record)) return false
+      sizes.set(key as string, [record[1], record[2]])
+      return true
     })
     return sizes
+  }
+
+  /** Deletes a view that cannot be read. */
+  async discardView(key: string): Promise<void> {
+    await this.discard(VIEWS, [key])
   }
 
   /** Saves and deletes views, all or none. */
@@ -78,10 +95,29 @@ export class Storage {
   /** All writes, in the order in which each client made them. */
   async writes(): Promise<[WriteKey, WriteRecord][]> {
     const writes: [WriteKey, WriteRecord][] = []
-    await each(this.store(WRITES, 'readonly').openCursor(), cursor => {
-      writes.push([cursor.key as WriteKey, cursor.value as WriteRecord])
+    await this.visit(WRITES, (key, record) => {
+      if (!isWrite(key, record)) return false
+      writes.push([key as WriteKey, record])
+      return true
     })
     return writes
+  }
+
+  // visit deletes the records that `read` does not accept: whoever wrote them, they
+  // must not keep the others from being used.
+  private async visit(name: string, read: (key: unknown, record: unknown) => boolean): Promise<void> {
+    const broken: IDBValidKey[] = []
+    await each(this.store(name, 'readonly').openCursor(), cursor => {
+      if (!read(cursor.key, cursor.value)) broken.push(cursor.key)
+    })
+    if (broken.length) await this.discard(name, broken)
+  }
+
+  private async discard(name: string, keys: readonly IDBValidKey[]): Promise<void> {
+    this.report(new DogwoodError('UNREADABLE', `${keys.length} of the saved ${name} cannot be read`))
+    const store = this.store(name, 'readwrite')
+    for (const key of keys) store.delete(key)
+    await finished(store.transaction).catch(() => {}) // then they are found again at the next start
   }
 
   private store(
@@ -90,6 +126,25 @@ export class Storage {
     durability: IDBTransactionDurability = 'default'
   ): IDBObjectStore {
     return this.db.transaction(name, mode, { durability }).objectStore(name)
+  }
+}
+
+function isView(key: unknown, record: unknown): record is ViewRecord {
+  if (typeof key !== 'string' || !Array.isArray(record)) return false
+  const [text, size, used] = record
+  return typeof text === 'string' && Number.isFinite(size) && Number.isFinite(used)
+}
+
+function isWrite(key: unknown, record: unknown): record is WriteRecord {
+  if (!Array.isArray(key) || !Array.isArray(record)) return false
+  const [client, n] = key
+  const [time, action, text] = record
+  if (typeof client !== 'string' || !Number.isInteger(n) || !Number.isFinite(time)) return false
+  try {
+    const { p, d } = JSON.parse(text)
+    return typeof p === 'string' && (action === 'p' || (action === 'm' && Object(d) === d))
+  } catch {
+    return false
   }
 }
 

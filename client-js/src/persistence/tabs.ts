@@ -112,8 +112,15 @@ export class Tabs {
   private open(socket: TabSocket): void {
     socket.key = `${this.id} ${++this.count}`
     this.sockets.set(socket.key, socket)
-    if (this.leading) this.admit(this.id, socket.key, socket.url)
+    if (this.leading) void this.enter(socket)
     else void this.ask(socket)
+  }
+
+  // enter waits until whoever makes the socket listens to it: a connection that is
+  // there already greets it at once.
+  private async enter({ key, url }: TabSocket): Promise<void> {
+    await Promise.resolve()
+    if (this.sockets.has(key)) this.admit(this.id, key, url)
   }
 
   // ask waits for the lock of this tab. Without it the leader would believe that

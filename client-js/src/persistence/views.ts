@@ -1,6 +1,7 @@
 import type { Core } from '../core/core.js'
+import { DogwoodError } from '../core/errors.js'
 import { EMPTY, type Node, nodeFromJSON } from '../core/node.js'
-import { formatPath, type Path } from '../core/path.js'
+import { formatPath, overlaps, type Path } from '../core/path.js'
 import type { Subscription } from '../core/sync.js'
 import type { Storage, ViewRecord } from './storage.js'
 
@@ -10,6 +11,7 @@ interface Live {
   readonly subscription: Subscription
   started: boolean // the server was asked
   loaded: boolean // the server, or the disk, has given the whole view
+  confirmed: boolean // nothing of it is known from the disk alone
   saved: Node
 }
 
@@ -23,6 +25,8 @@ export class Views {
   private timer?: ReturnType<typeof setTimeout>
   private readonly sizes: Map<string, [size: number, used: number]>
   private saving: Promise<void> = Promise.resolve()
+  private failing = false // the last views were not saved
+  private waiting: [path: Path, f: () => void][] = []
 
   constructor(
     private readonly core: Core,
@@ -41,6 +45,7 @@ export class Views {
       this.live.delete(key)
       if (live?.started) unlisten(path, id, tag)
       if (live?.loaded) void this.save([[key, live]])
+      this.release()
     }
     this.schedule(SAVE_EVERY)
   }
@@ -82,26 +87,55 @@ export class Views {
   ): Promise<void> {
     const { path, id, tag } = subscription
     const key = keyOf(path, id)
-    const live: Live = { subscription, started: false, loaded: false, saved: EMPTY }
+    const live: Live = { subscription, started: false, loaded: false, confirmed: false, saved: EMPTY }
     this.live.set(key, live)
-    const record = subscription.cached().empty
-      ? await this.storage.view(key).catch(() => undefined)
-      : undefined
+    const saved = subscription.cached().empty ? await this.read(key) : undefined
     if (this.live.get(key) !== live) return
-    if (record) {
-      live.saved = nodeFromJSON(JSON.parse(record[0]))
+    if (saved) {
+      live.saved = saved
       live.loaded = true
       const { sync, queue } = this.core
       queue.raise(path, sync.set(path, live.saved, tag))
-    }
+    } else this.confirm(live)
     if (this.live.get(key) !== live) return
     live.started = true
     const done: Subscription['done'] = (status, error) => {
       if (status === 'ok') live.loaded = true
       else this.discard(key)
+      queueMicrotask(() => this.confirm(live)) // when what the server said is shown
       return subscription.done(status, error)
     }
     listen({ ...subscription, done })
+  }
+
+  // read returns what the disk has of a view.
+  private async read(key: string): Promise<Node | undefined> {
+    const record = await this.storage.view(key).catch(() => undefined)
+    try {
+      return record && nodeFromJSON(JSON.parse(record[0]))
+    } catch {
+      this.sizes.delete(key)
+      await this.storage.discardView(key)
+      return undefined
+    }
+  }
+
+  /** Calls `f` once no view above or below `path` is known from the disk alone. */
+  whenConfirmed(path: Path, f: () => void): void {
+    const open = [...this.live.values()].some(
+      ({ confirmed, subscription }) => !confirmed && overlaps(subscription.path, path)
+    )
+    if (open) this.waiting.push([path, f])
+    else f()
+  }
+
+  private confirm(live: Live): void {
+    live.confirmed = true
+    this.release()
+  }
+
+  private release(): void {
+    for (const [path, f] of this.waiting.splice(0)) this.whenConfirmed(path, f)
   }
 
   // discard forgets a view that this user may not see.
@@ -122,7 +156,16 @@ export class Views {
     }
     if (!records.size) return this.saving
     // A disk that is full must not disturb what works without it.
-    const write = () => this.storage.saveViews(records, this.surplus()).catch(() => {})
+    const write = async () => {
+      try {
+        await this.storage.saveViews(records, this.surplus())
+        this.failing = false
+      } catch (error) {
+        const first = !this.failing
+        this.failing = true
+        if (first) this.storage.report(new DogwoodError('NOT_SAVED', `views are not on disk: ${error}`))
+      }
+    }
     this.saving = this.saving.then(write)
     return this.saving
   }

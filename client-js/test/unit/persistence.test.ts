@@ -1,8 +1,9 @@
 import { IDBFactory } from 'fake-indexeddb'
 import 'fake-indexeddb/auto'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import * as client from '../../src/index.js'
 import { enablePersistence, type Persistence, type PersistenceOptions } from '../../src/persistence.js'
+import { FakeSocket } from '../support/fake-server.js'
 import { Browser } from '../support/locks.js'
 import { seen } from '../support/seen.js'
 import { freshNamespace, Server } from '../support/server.js'
@@ -250,4 +251,148 @@ test('the plans of a tab that is killed are carried out', async () => {
   await values.until(true)
   two.crash()
   await values.until(false)
+})
+
+test('a tab that has the connection comes back to it from being offline', async () => {
+  const disk = disks()
+  const browser = new Browser()
+  const leader = await page(disk, {}, true, browser)
+  await client.set(client.ref(leader.db, 'a'), 1)
+  const other = await page(disk, {}, true, browser)
+  await client.set(client.ref(other.db, 'a'), 2)
+  client.goOffline(leader.db)
+  await client.set(client.ref(other.db, 'a'), 3)
+  client.goOnline(leader.db)
+  await vi.waitFor(() => expect(client.connectionState(leader.db)).toBe('connected'), 10_000)
+  await seen(leader.db, client.ref(leader.db, 'a')).until(3)
+})
+
+// ---- with a server that the test plays
+
+const events = (db: client.Database, path: string): string[] => {
+  const seen: string[] = []
+  client.onChildAdded(client.ref(db, path), snap => seen.push(`+${snap.key}`))
+  client.onChildRemoved(client.ref(db, path), snap => seen.push(`-${snap.key}`))
+  return seen
+}
+
+async function played(disk: IDBFactory, more: PersistenceOptions = {}): Promise<Tab> {
+  const db = client.getDatabase({ databaseURL: 'http://localhost:9000?ns=played', WebSocket: FakeSocket })
+  const persistence = await enablePersistence(db, { indexedDB: disk, shareConnection: false, ...more })
+  open.push({
+    async stop() {
+      await persistence.stop()
+      client.deleteDatabase(db)
+    }
+  })
+  return { db, persistence, crash: () => client.goOffline(db) }
+}
+
+async function greeted(): Promise<FakeSocket> {
+  await vi.waitFor(() => expect(FakeSocket.all).toHaveLength(1))
+  FakeSocket.last.greet({ f: ['w'] })
+  return FakeSocket.last
+}
+
+const requested = async (socket: FakeSocket, action: string): Promise<any> => {
+  await vi.waitFor(() => expect(socket.requests(action)).not.toEqual([]))
+  return socket.requests(action)[0]
+}
+
+test('a write that the server has taken stays visible until the listen is answered', async () => {
+  const disk = new IDBFactory()
+  FakeSocket.all.length = 0
+  const first = await played(disk)
+  events(first.db, 'list')
+  const socket = await greeted()
+  const listen = await requested(socket, 'q')
+  socket.push('d', { p: 'list', d: { a: 1 } })
+  socket.answer(listen.r)
+  client.goOffline(first.db)
+  void client.set(client.ref(first.db, 'list/b'), 2)
+  await first.persistence.flush()
+  first.crash()
+
+  FakeSocket.all.length = 0
+  const second = await played(disk)
+  const seen = events(second.db, 'list')
+  const next = await greeted()
+  const write = await requested(next, 'p')
+  const again = await requested(next, 'q')
+  next.answer(write.r) // before there is any data
+  await new Promise(resolve => setTimeout(resolve))
+  next.push('d', { p: 'list', d: { a: 1, b: 2, c: 3 } })
+  next.answer(again.r)
+  await vi.waitFor(() => expect(seen).toContain('+c'))
+  expect(seen.sort()).toEqual(['+a', '+b', '+c'])
+})
+
+test('what cannot be read on disk is deleted, told, and in nobody’s way', async () => {
+  const good = ['{"a":1}', 7, Date.now()]
+  const rubbish = [
+    null,
+    {},
+    -1,
+    'text',
+    [],
+    ['{', 1, 1],
+    [1, 2, 3],
+    [{}, 'm', '{"p":"/a"}'],
+    [1, 'm', '{"p":"/a"}']
+  ]
+  for (const bad of rubbish) {
+    const disk = new IDBFactory()
+    FakeSocket.all.length = 0
+    const first = await played(disk)
+    await first.persistence.stop()
+    const name = (await disk.databases())[0]!.name!
+    const db = await new Promise<IDBDatabase>(resolve => {
+      const request = disk.open(name)
+      request.onsuccess = () => resolve(request.result)
+    })
+    const transaction = db.transaction(['views', 'writes'], 'readwrite')
+    transaction.objectStore('views').put(good, '/good default')
+    transaction.objectStore('views').put(bad, '/bad default')
+    transaction.objectStore('writes').put(bad, ['someone', 1])
+    transaction.objectStore('writes').put([1, 'p', '{"p":"/good/b","d":2}'], 'no key of ours')
+    transaction.objectStore('writes').put([1, 'p', '{"p":"/good/b","d":2}'], ['someone', 2])
+    await new Promise(resolve => {
+      transaction.oncomplete = resolve
+    })
+    db.close()
+
+    const errors: string[] = []
+    const second = await played(disk, { onError: error => errors.push(error.code) })
+    client.goOffline(second.db)
+    const seen = events(second.db, 'good')
+    events(second.db, 'bad')
+    await vi.waitFor(() => expect(seen.sort()).toEqual(['+a', '+b']))
+    await vi.waitFor(() => expect(errors.length).toBeGreaterThanOrEqual(2))
+    expect(new Set(errors)).toEqual(new Set(['UNREADABLE']))
+    await second.persistence.stop()
+    errors.length = 0
+    const third = await played(disk, { onError: error => errors.push(error.code) })
+    expect(errors, 'they are gone').toEqual([])
+    await third.persistence.clear()
+  }
+})
+
+test('a write that the disk does not take is told, and tried again', async () => {
+  const disk = new IDBFactory()
+  FakeSocket.all.length = 0
+  const errors: string[] = []
+  const { db, persistence } = await played(disk, { onError: error => errors.push(error.code) })
+  client.goOffline(db)
+  const full = vi.spyOn(IDBObjectStore.prototype, 'put').mockImplementation(() => {
+    throw new DOMException('no room', 'QuotaExceededError')
+  })
+  void client.set(client.ref(db, 'a'), 1)
+  await vi.waitFor(() => expect(errors).toEqual(['NOT_SAVED']))
+  await expect(persistence.flush()).rejects.toMatchObject({ code: 'NOT_SAVED' })
+  full.mockRestore()
+  await persistence.flush()
+  client.goOffline(db)
+  const later = await played(disk)
+  client.goOffline(later.db)
+  expect((await client.get(client.ref(later.db, 'a'))).val()).toBe(1)
 })
