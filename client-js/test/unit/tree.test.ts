@@ -91,6 +91,16 @@ describe('recorded behaviour', () => {
     }
   })
 
+  test('push ids never go back', () => {
+    const now = 3e12
+    const times = [now, now - 3_600_000, 5, now, now + 1]
+    const ids = times.map(time => pushId(time, () => 0.5))
+    expect(ids).toEqual([...new Set(ids)].sort())
+    // No clock is so slow that all random digits are used up, but keys do not wrap.
+    const full = pushId(now + 2, () => 0.999)
+    expect(pushId(now + 2) > full).toBe(true)
+  })
+
   test('valid keys', () => {
     for (const { key, sdkValid } of vectors('key-validity').cases) expect(isKey(key)).toBe(sdkValid)
   })
