@@ -92,7 +92,8 @@ export async function enablePersistence(
     async stop() {
       globalThis.document?.removeEventListener('visibilitychange', hidden)
       globalThis.removeEventListener?.('pagehide', hidden)
-      connection.close()
+      connection.goOffline()
+      connection.closing.abort()
       tabs?.stop()
       await views.stop()
       storage.close()

@@ -1,6 +1,7 @@
+import { close } from '../core/close.js'
 import type { ConnectionState, SocketClass, TokenProvider } from '../core/connection.js'
 import { Core } from '../core/core.js'
-import { DogwoodError, invalid } from '../core/errors.js'
+import { type Answer, DogwoodError, invalid } from '../core/errors.js'
 import { setLogger } from '../core/log.js'
 import { type AppLike, type Database, type DatabaseOptions, forget, open } from './database.js'
 
@@ -11,6 +12,8 @@ export interface EmulatorMockTokenOptions {
   user_id?: string
   [claim: string]: unknown
 }
+
+const TOKEN_TIME = 15_000 // for a provider to answer
 
 const coreOf = (db: Database): Core => db.store as Core
 
@@ -71,24 +74,29 @@ export function goOffline(db: Database): void {
   coreOf(db).connection.goOffline()
 }
 
-/** Ends a database for good: nothing of it runs any more. */
+/**
+ * Ends a database for good: nothing of it runs any more. What waits for the server
+ * fails with `CLOSED`, listeners included, and so does what is begun later.
+ */
 export function deleteDatabase(db: Database): void {
-  coreOf(db).connection.close()
+  close(coreOf(db))
   forget(db)
 }
 
 /**
  * Signs in with a token, or with a function that returns one and is asked again
  * when the server wants a fresh one. Resolves when the server has accepted it.
+ * The function has 15 seconds: then the sign-in fails with `TOKEN_TIMEOUT`, and
+ * the next attempt to connect asks again.
  */
 export async function signInWithToken(db: Database, token: string | TokenProvider): Promise<void> {
-  const provider: TokenProvider = typeof token === 'string' ? () => token : token
-  const { connection, target } = coreOf(db)
+  const { target } = coreOf(db)
+  const provider = (refresh: boolean) => ask(typeof token === 'string' ? () => token : token, refresh)
   target.token = provider
-  const first = (await provider(false)) ?? null
+  const first = await provider(false)
   if (target.token !== provider) throw new DogwoodError('REPLACED', 'signed in anew, or out, meanwhile')
   await new Promise<void>((resolve, reject) => {
-    connection.signIn(first, ({ s, d }) => {
+    signIn(db, first, ({ s, d }) => {
       if (s === 'ok') resolve()
       else reject(new DogwoodError(s.toUpperCase(), String(d ?? s)))
     })
@@ -98,9 +106,34 @@ export async function signInWithToken(db: Database, token: string | TokenProvide
 
 /** Forgets the token. What is public stays readable. */
 export function signOut(db: Database): void {
-  const { connection, target } = coreOf(db)
-  target.token = undefined
-  connection.signIn(null)
+  coreOf(db).target.token = undefined
+  signIn(db, null)
+}
+
+function signIn(db: Database, token: string | null, onAnswer?: (answer: Answer) => void): void {
+  const { connection } = coreOf(db)
+  connection.signIn(token, onAnswer)
+  // The attempt may wait for another token, which nobody needs any more.
+  if (connection.state === 'connecting') {
+    connection.goOffline()
+    connection.goOnline()
+  }
+}
+
+// ask gets a token from a provider, which may return anything, or nothing ever.
+function ask(provider: TokenProvider, refresh: boolean): Promise<string | null> {
+  return new Promise((resolve, reject) => {
+    const late = () => reject(new DogwoodError('TOKEN_TIMEOUT', 'no token in time'))
+    const timer = setTimeout(late, TOKEN_TIME)
+    const token = (async () => checked(await provider(refresh)))()
+    void token.then(resolve, reject).then(() => clearTimeout(timer))
+  })
+}
+
+function checked(token?: unknown): string | null {
+  if (typeof token === 'string') return token || null
+  if (token) throw new DogwoodError('INVALID_TOKEN', `a token is a string, not of type ${typeof token}`)
+  return null
 }
 
 /** What the connection is doing. */

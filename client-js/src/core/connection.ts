@@ -98,12 +98,12 @@ export class Connection {
   private timer?: ReturnType<typeof setTimeout>
   private requests = 0
   private readonly answers = new Map<number, (answer: Answer) => void>()
-  private readonly listens = new Map<string, Map<string, Subscription>>() // by path, by id
-  private readonly pending = new Set<Request>()
+  readonly listens = new Map<string, Map<string, Subscription>>() // by path, by id
+  readonly pending = new Set<Request>()
   private token?: string | null
   private given = false // the token is one that no connection has used yet
-  private readonly closing = new AbortController()
-  private onSignIn?: (answer: Answer) => void
+  readonly closing = new AbortController()
+  onSignIn?: (answer: Answer) => void
 
   constructor(
     readonly target: Target,
@@ -164,12 +164,6 @@ export class Connection {
     this.wanted = false
     this.drop()
     this.become('offline')
-  }
-
-  /** Goes offline for good. */
-  close(): void {
-    this.goOffline()
-    this.closing.abort()
   }
 
   /** Signs in with another token, or out. `onAnswer` hears what the server says. */
@@ -341,9 +335,9 @@ export class Connection {
     if (t === 'h') this.ready(d)
     else if (t === 'r') {
       this.host = d
-      this.failures = 0
       this.drop()
-      if (this.wanted) this.schedule(0)
+      // Not if one leads to another without end.
+      if (this.wanted && this.failures < 4) this.schedule(0)
     } else if (t === 's') {
       this.wanted = false
       this.drop()
@@ -359,7 +353,7 @@ export class Connection {
     this.given = false
     this.connectedAt = clock()
     this.watch(QUIET)
-    this.handler.clock(ts - Date.now())
+    this.handler.clock(ts - Date.now() || 0)
     this.authenticate()
     for (const known of [...this.listens.values()]) known.forEach(s => this.sendListen(s))
     for (const kind of kinds) {
@@ -400,7 +394,8 @@ export class Connection {
     })
   }
 
-  private finish(subscription: Subscription, answer: Answer): void {
+  /** Ends the listen unless the answer is "ok". */
+  finish(subscription: Subscription, answer: Answer): void {
     const { path } = subscription
     const error = answer.s === 'ok' ? undefined : errorOf(answer, formatPath(path))
     this.handler.events(path, subscription.done(answer.s, error))
@@ -428,4 +423,4 @@ export class Connection {
 }
 
 // A credential of three parts is a token of a user; others are secrets.
-const isJWT = (token: string): boolean => token.split('.').length === 3
+const isJWT = (token: string): boolean => /^[^.]*(\.[^.]*){2}$/.test(token)

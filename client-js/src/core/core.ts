@@ -32,7 +32,8 @@ export class Core implements LiveStore, Handler {
   onLost?: () => void
   private info = EMPTY
   private offset = 0 // of the clock of the server
-  private readonly infoSync: SyncTree
+  /** The views of what is below .info. */
+  readonly infoSync: SyncTree
   private writeIds = 0
 
   constructor(readonly target: Target) {

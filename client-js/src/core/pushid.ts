@@ -24,6 +24,6 @@ export function pushId(now: number, random: () => number = Math.random): string 
 function increment(): void {
   let i = 11
   while (tail[i] === 63) tail[i--] = 0
-  if (i < 0) last++ // 2^72 keys in one millisecond
-  else tail[i]!++
+  if (i >= 0) tail[i]!++
+  else last++ // 2^72 keys in one millisecond
 }

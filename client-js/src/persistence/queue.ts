@@ -41,7 +41,8 @@ export class Queue {
         this.count--
         this.waiting.delete(idOf(key))
         this.unsaved.delete(idOf(key))
-        void storage.deleteWrite(key).catch(() => {})
+        // What the end of the database cuts off is sent at the next start.
+        if (answer.s !== 'closed') void storage.deleteWrite(key).catch(() => {})
         // What the disk has of a view is older than a write that was taken just now.
         if (answer.s === 'ok') views.whenConfirmed(parsePath(body.p as string), () => done(answer))
         else done(answer)

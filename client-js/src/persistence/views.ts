@@ -101,7 +101,7 @@ export class Views {
     live.started = true
     const done: Subscription['done'] = (status, error) => {
       if (status === 'ok') live.loaded = true
-      else this.discard(key)
+      else if (status !== 'closed') this.discard(key)
       queueMicrotask(() => this.confirm(live)) // when what the server said is shown
       return subscription.done(status, error)
     }

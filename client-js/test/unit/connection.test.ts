@@ -151,6 +151,63 @@ test('the server may send the client elsewhere, or away', async () => {
   expect(FakeSocket.all).toHaveLength(2)
 })
 
+test('servers that send the client around are left alone more and more', async () => {
+  goOnline(db)
+  for (let t = 0; t < 60_000; t += 100) {
+    await tick(100)
+    if (!FakeSocket.last.closed) FakeSocket.last.receive({ t: 'c', d: { t: 'r', d: 'localhost:9000' } })
+  }
+  expect(FakeSocket.all.length).toBeGreaterThan(4)
+  expect(FakeSocket.all.length).toBeLessThan(14)
+})
+
+test('a token that is no string is an error, and nothing is harmed', async () => {
+  for (const token of [{ a: 1 }, 5, () => 'x', true]) {
+    const error = await signInWithToken(db, () => token as any).catch((error: unknown) => error)
+    expect(error).toMatchObject({ code: 'INVALID_TOKEN' })
+  }
+  signOut(db)
+  const socket = await connected()
+  const written = set(ref(db, 'a'), 1)
+  socket.answer(socket.requests('p')[0].r)
+  await written
+})
+
+test('a token of an app that is no string is refused as any other', async () => {
+  const options = {
+    databaseURL: 'http://localhost:9000?ns=odd',
+    WebSocket: FakeSocket,
+    token: () => 5 as any
+  }
+  const odd = getDatabase(options)
+  goOnline(odd)
+  await tick()
+  FakeSocket.last.greet()
+  expect(FakeSocket.last.requests('gauth')).toMatchObject([{ b: { cred: 5 } }])
+  deleteDatabase(odd)
+})
+
+test('a provider of tokens that never answers is given up', async () => {
+  const result = signInWithToken(db, () => new Promise(() => {})).catch((error: unknown) => error)
+  await tick(15_000)
+  expect(await result).toMatchObject({ code: 'TOKEN_TIMEOUT' })
+})
+
+test('signing out, or in anew, does not wait for a provider', async () => {
+  for (const other of [() => signOut(db), () => void signInWithToken(db, 'secret').catch(() => {})]) {
+    FakeSocket.all.length = 0
+    signInWithToken(db, () => new Promise(() => {})).catch(() => {})
+    onValue(ref(db, 'a'), () => {})
+    await tick(2000)
+    expect(connectionState(db)).toBe('connecting')
+    expect(FakeSocket.all).toEqual([])
+    other()
+    await tick()
+    expect(FakeSocket.all).toHaveLength(1)
+    goOffline(db)
+  }
+})
+
 test('an expired token is replaced', async () => {
   const tokens = ['a.eyJpYXQiOjF9.c', 'secret']
   const asked: boolean[] = []
