@@ -118,6 +118,9 @@ export function shortNames() {
       const result = await transform(code, {
         mangleProps,
         mangleCache: { ...cache },
+        // Fields that are only declared need no code.
+        loader: 'ts',
+        tsconfigRaw: { compilerOptions: { useDefineForClassFields: false } },
         target: 'es2022',
         legalComments: 'none'
       })

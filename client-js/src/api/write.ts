@@ -51,11 +51,11 @@ export function push<T>(
   const key = pushId(parent.db.store.now())
   const ref = child(parent, key) as DatabaseReference
   const written = value === undefined || value === null ? Promise.resolve() : set(ref, value)
-  const promise = written.then(() => ref)
+  const promise = () => written.then(() => ref)
   return Object.assign(child(parent, key), {
-    then: promise.then.bind(promise),
-    catch: promise.catch.bind(promise)
-  }) as ThenableReference
+    then: (resolve, reject) => promise().then(resolve, reject),
+    catch: reject => promise().catch(reject)
+  } as Pick<Promise<DatabaseReference>, 'then' | 'catch'>) as ThenableReference
 }
 
 /** Stands for the time when the server carries out the write. */

@@ -113,8 +113,10 @@ export class Core implements LiveStore, Handler {
         const ok = answer.s === 'ok'
         const events = this.sync.settle(id, !ok)
         this.queue.raise(merge && events.length ? this.rerun(path) : path, events)
-        if (ok) resolve()
-        else reject(errorOf(answer))
+        if (ok) return resolve()
+        reject(errorOf(answer))
+        // Who deletes a database need not have waited for its writes.
+        if (answer.s === 'closed') result.catch(() => {})
       }
       this.connection.send('write', merge ? 'm' : 'p', { p: formatPath(path), d: json }, done, writeId)
     })

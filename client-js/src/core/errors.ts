@@ -1,4 +1,4 @@
-/** Every rejection of this package is a DogwoodError; switch on `code`. */
+/** Every error of this package is a DogwoodError; switch on `code`. */
 export class DogwoodError extends Error {
   override readonly name = 'DogwoodError'
 
@@ -27,7 +27,7 @@ export function errorOf({ s, d, rule }: Answer, path?: string): DogwoodError {
   return new DogwoodError(code, d && typeof d === 'string' ? `${text}: ${d}` : text, rule)
 }
 
-/** Throws an Error for a wrong argument. */
+/** Throws the error for a wrong argument. */
 export function invalid(message: string): never {
-  throw new Error(message)
+  throw new DogwoodError('INVALID_ARGUMENT', message)
 }

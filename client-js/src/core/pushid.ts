@@ -1,7 +1,7 @@
 const alphabet = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'
 
 let last = 0
-let tail: number[] = []
+let digits: number[] = []
 
 /**
  * A key that sorts after all keys made before it, also when the clock goes back:
@@ -9,21 +9,14 @@ let tail: number[] = []
  * is ahead again.
  */
 export function pushId(now: number, random: () => number = Math.random): string {
-  if (now > last || !tail.length) {
+  if (now > last) {
     last = now
-    tail = Array.from({ length: 12 }, () => Math.floor(random() * 64))
-  } else increment()
-  let head = ''
-  for (let time = last, i = 0; i < 8; i++) {
-    head = alphabet[time % 64] + head
-    time = Math.floor(time / 64)
+    const digit = (_: unknown, i: number) => Math.floor(i < 8 ? now / 64 ** (7 - i) : random() * 64) % 64
+    digits = Array.from({ length: 20 }, digit)
+  } else {
+    let i = 19
+    while (digits[i] === 63) digits[i--] = 0
+    digits[i]!++
   }
-  return head + tail.map(digit => alphabet[digit]).join('')
-}
-
-function increment(): void {
-  let i = 11
-  while (tail[i] === 63) tail[i--] = 0
-  if (i >= 0) tail[i]!++
-  else last++ // 2^72 keys in one millisecond
+  return digits.map(digit => alphabet[digit]).join('')
 }
