@@ -5,7 +5,7 @@
 // A [Demo] is an [http.Handler] for that path and all below it. It serves the files
 // of dist, which client-js/scripts/demo.ts builds from src, and remembers the last
 // decisions that it was told by [Demo.Hear]. It knows no database: the page is a
-// client like any other.
+// client like any other. docs/demo.md tells what there is to see.
 //
 // The decisions quote rules and data. So a Demo is for servers that hide nothing from
 // whoever reaches them, which those in development are.

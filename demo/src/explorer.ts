@@ -13,6 +13,7 @@ import { RefusedError, shallow } from './rest.js'
 import { frames } from './tap.js'
 
 const PAGE = 50 // keys of a level that are shown at first
+const PERIOD = 2500 // after which the open levels are read again
 
 export const explorer: View = {
   id: 'explorer',
@@ -55,6 +56,10 @@ class Tree {
     const soon = debounced(() => void this.renew(), 400)
     decisions.changed.on(soon)
     frames.activity.on(soon)
+    // What the owner of the server writes is decided by no rule, and so told by nobody.
+    setInterval(() => {
+      if (!document.hidden) soon()
+    }, PERIOD)
     this.element.addEventListener('keydown', event => this.key(event))
   }
 
@@ -211,10 +216,13 @@ class Place {
 
   private async listen(path: string, reader: Person, place: HTMLElement): Promise<void> {
     const { db } = reader === this.client.person ? this.client : await clientOf(reader)
+    // A limit shows nothing of a value that has no children.
+    const answer = await shallow(reader, path).catch(() => undefined)
+    const whole = answer !== undefined && 'value' in answer
     if (!place.isConnected) return
     let before: string[] | undefined
     this.end = onValue(
-      query(ref(db, path), limitToFirst(PAGE)),
+      whole ? ref(db, path) : query(ref(db, path), limitToFirst(PAGE)),
       snapshot => {
         const lines = JSON.stringify(snapshot.val(), null, 2).split('\n')
         const old = before && new Set(before)

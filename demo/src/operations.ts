@@ -36,7 +36,8 @@ export function clientOf(person: Person): Promise<Client> {
 
 export const actorOf = ({ as }: Operation): Person => (as === owner.id ? owner : personOf(as)!)
 
-const iso = (ms: number): string => new Date(ms).toISOString()
+/** A time as the model of mail writes it: with microseconds. */
+const iso = (ms: number): string => new Date(ms).toISOString().replace('Z', '000Z')
 
 /**
  * Replaces placeholders: `{push}` is a new key, the same one in all of an operation;

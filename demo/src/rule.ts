@@ -38,20 +38,20 @@ function excerpt(step: Step, from: number, to: number): string {
 
 const isCondition = ({ value }: Value): boolean => value === 'true' || value === 'false'
 
-/** The smallest conditions: those that contain no other. */
-function conditions(all: readonly Value[]): Value[] {
-  const some = all.filter(isCondition)
+const isChain = (text: string): boolean => /&&|\|\|/.test(text)
+
+/** The conditions that chains of && and || are made of: none of them is within another. */
+function conditions(step: Step): Value[] {
+  const some = (step.values ?? []).filter(v => isCondition(v) && !isChain(excerpt(step, v.from, v.to)))
   return some
-    .filter(
-      v => !some.some(w => w !== v && w.from >= v.from && w.to <= v.to && (w.from > v.from || w.to < v.to))
-    )
+    .filter(v => !some.some(w => w.from <= v.from && w.to >= v.to && w.to - w.from > v.to - v.from))
     .sort((a, b) => a.from - b.from)
 }
 
 function source(step: Step): HTMLElement {
   const code = h('pre', { class: 'source' })
   let at = 0
-  for (const { from, to, value } of conditions(step.values ?? [])) {
+  for (const { from, to, value } of conditions(step)) {
     if (from < at) continue
     code.append(excerpt(step, at, from))
     code.append(
@@ -73,7 +73,7 @@ function values(step: Step): HTMLElement | null {
   const whole = step.source.length
   for (const value of [...(step.values ?? [])].sort((a, b) => a.from - b.from || b.to - a.to)) {
     const text = excerpt(step, value.from, value.to)
-    const chain = isCondition(value) && /&&|\|\|/.test(text)
+    const chain = isCondition(value) && isChain(text)
     const plain = value.value.startsWith('/') || text === 'auth' || text === value.value
     if (chain || plain || value.to - value.from >= whole || seen.has(text)) continue
     seen.add(text)
