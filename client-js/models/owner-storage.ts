@@ -15,7 +15,8 @@ import {
   runTransaction,
   serverTimestamp,
   type Unsubscribe,
-  update
+  update,
+  updateReturning
 } from '@dogwood/client'
 import { read, retry } from './records.js'
 
@@ -82,7 +83,7 @@ export class OwnerStorage {
     return update(ref(this.db), this.changes(logic, owner, fields))
   }
 
-  /** Adds to numbers and returns what they are then. */
+  /** Adds to numbers and returns what this has made of them. */
   async incr<K extends string>(
     logic: string,
     owner: string,
@@ -90,8 +91,9 @@ export class OwnerStorage {
   ): Promise<Record<K, number>> {
     const keys = Object.keys(deltas) as K[]
     const sums = Object.fromEntries(keys.map(key => [key, increment(deltas[key])]))
-    await update(ref(this.db), this.changes(logic, owner, sums))
-    return (await this.getByFields(logic, owner, keys)) as Record<K, number>
+    const told = await updateReturning(ref(this.db), this.changes(logic, owner, sums))
+    const at = `${this.at('store', logic)}/${owner}`
+    return Object.fromEntries(keys.map(key => [key, told[`${at}/${key}`]])) as Record<K, number>
   }
 
   /**

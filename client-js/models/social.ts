@@ -7,6 +7,7 @@ import {
   endBefore,
   get,
   getAll,
+  getCount,
   increment,
   keysOf,
   limitToFirst,
@@ -310,7 +311,7 @@ export class Social {
   /** Takes the oldest statuses out of the home of this user, so that `max` are left. */
   async trimHome(max = HOME): Promise<void> {
     const home = ref<Timed>(this.db, `home/${this.me}`)
-    const excess = (await get(home)).size - max
+    const excess = (await getCount(home)) - max
     if (excess <= 0) return
     const oldest = keys(await get(query(home, orderByValue(), limitToFirst(excess))))
     await this.setHome(Object.fromEntries(oldest.map(sid => [sid, null])))

@@ -18,9 +18,11 @@ export * from './api/snapshot.js'
 export type { At, Changes, Children, Writable } from './api/types.js'
 export * from './api/write.js'
 export { DogwoodError } from './core/errors.js'
+export type { Explanation } from './core/explanation.js'
 export type { ServerValue } from './core/node.js'
 export { get } from './rest/get.js'
 export { getAll } from './rest/getall.js'
+export { explain, explainSet, explainUpdate, getCount } from './rest/measure.js'
 export { onValue } from './rest/stream.js'
 export type { TokenProvider, TransactionResult }
 

@@ -2,16 +2,20 @@ import type { Core } from '../core/core.js'
 import { type Answer, DogwoodError, errorOf } from '../core/errors.js'
 
 /**
- * Asks for something that not every server has, once a connection has shown that this
- * one does: `feature` is its letter in the handshake. Resolves with the data of the answer.
+ * Resolves once there is a connection to a server that has a feature, by its letter in
+ * the handshake; a server without it is `UNSUPPORTED`.
  */
-export async function ask(core: Core, feature: string, action: string, body: Record<string, unknown>) {
+export async function supports(core: Core, feature: string): Promise<void> {
   await connected(core)
-  const { connection } = core
-  if (!connection.features.includes(feature)) {
+  if (!core.connection.features.includes(feature)) {
     throw new DogwoodError('UNSUPPORTED', `UNSUPPORTED: the server does not have "${feature}"`)
   }
-  const answer = await new Promise<Answer>(done => connection.send('get', action, body, done))
+}
+
+/** Asks for something that not every server has. Resolves with the data of the answer. */
+export async function ask(core: Core, feature: string, action: string, body: Record<string, unknown>) {
+  await supports(core, feature)
+  const answer = await new Promise<Answer>(done => core.connection.send('get', action, body, done))
   if (answer.s !== 'ok') throw errorOf(answer)
   return answer.d
 }

@@ -3,9 +3,10 @@ import { type Answer, errorOf } from '../core/errors.js'
 import { nodeFromJSON } from '../core/node.js'
 import { wireQuery } from '../core/params.js'
 import { formatPath } from '../core/path.js'
+import type { Reply } from '../core/reply.js'
 import { ask } from './ask.js'
 import type { Database } from './database.js'
-import { type Batch, found, KeysOf, type Lookup, type Reply } from './lookup.js'
+import { type Batch, found, KeysOf, type Lookup } from './lookup.js'
 
 /** One part of the answer to a `bg`: a value, a failure, or keys. */
 type Part = Answer & { k?: string[]; v?: Record<string, unknown>; e?: Record<string, Answer> }

@@ -1,8 +1,8 @@
 import type { DogwoodError } from '../core/errors.js'
 import { invalid } from '../core/errors.js'
-import type { Node } from '../core/node.js'
 import { EMPTY } from '../core/node.js'
 import { parsePath } from '../core/path.js'
+import type { Reply } from '../core/reply.js'
 import { checkPath } from '../core/validate.js'
 import type { Database } from './database.js'
 import { DatabaseReference, type Query } from './reference.js'
@@ -63,13 +63,6 @@ export interface Batch<L extends readonly Lookup[] = Lookup[]> {
         ? Found<T>
         : never
   }
-}
-
-/** What a server says about one lookup, whatever the form in which it does. */
-export interface Reply {
-  readonly node?: Node
-  readonly error?: DogwoodError
-  readonly keys?: readonly (readonly [key: string, Node | undefined, DogwoodError | undefined])[]
 }
 
 /** The result of a lookup that was answered. */

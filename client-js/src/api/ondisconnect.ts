@@ -9,7 +9,7 @@ import type { Changes, Writable } from './types.js'
 /** Writes that the server carries out when this client is gone. Each runs once. */
 export class OnDisconnect<T = any> {
   /** @internal */
-  constructor(private readonly ref: DatabaseReference<T>) {}
+  constructor(protected readonly ref: DatabaseReference<T>) {}
 
   /** Takes back what was planned at this location and below. */
   cancel(): Promise<void> {
@@ -38,7 +38,8 @@ export class OnDisconnect<T = any> {
     return this.plan('om', values, plan => coverAll(plan, path, values))
   }
 
-  private plan(action: string, json: unknown, note: (plan: Overlay) => void): Promise<void> {
+  /** @internal */
+  protected plan(action: string, json: unknown, note: (plan: Overlay) => void): Promise<void> {
     const { db, path } = this.ref
     return plan(db.store as Core, action, path, json, note)
   }

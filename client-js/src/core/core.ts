@@ -34,7 +34,8 @@ export class Core implements LiveStore, Handler {
   private offset = 0 // of the clock of the server
   /** The views of what is below .info. */
   readonly infoSync: SyncTree
-  private writeIds = 0
+  /** Numbers of writes that were given away. */
+  writeIds = 0
 
   constructor(readonly target: Target) {
     this.connection = new Connection(target, this)
@@ -55,10 +56,6 @@ export class Core implements LiveStore, Handler {
   /** The time by the clock of the server. */
   now(): number {
     return Date.now() + this.offset
-  }
-
-  nextWriteId(): number {
-    return ++this.writeIds
   }
 
   // ---- listening
@@ -98,27 +95,32 @@ export class Core implements LiveStore, Handler {
     return estimate(node, this.now(), relative => this.sync.latest([...path, ...relative]))
   }
 
-  /** Shows a write, sends it, and settles it when the server has answered. */
+  /**
+   * Shows a write, sends it, and settles it when the server has answered. With `v`
+   * the promise resolves with what the server tells of its values.
+   */
   submit(
     write: Pick<Write, 'path' | 'merge' | 'changes'>,
     json: unknown,
     affected: readonly Path[],
-    writeId?: string
-  ): Promise<void> {
+    writeId?: string,
+    v?: 1
+  ): Promise<any> {
     const { path, merge } = write
-    const id = this.nextWriteId()
+    const id = ++this.writeIds
     this.queue.add(this.sync.write({ ...write, id, visible: true }))
-    const result = new Promise<void>((resolve, reject) => {
+    const result = new Promise((resolve, reject) => {
       const done = (answer: Answer) => {
         const ok = answer.s === 'ok'
         const events = this.sync.settle(id, !ok)
         this.queue.raise(merge && events.length ? this.rerun(path) : path, events)
-        if (ok) return resolve()
-        reject(errorOf(answer))
+        if (ok) resolve(v && answer.d)
+        else reject(errorOf(answer))
         // Who deletes a database need not have waited for its writes.
         if (answer.s === 'closed') result.catch(() => {})
       }
-      this.connection.send('write', merge ? 'm' : 'p', { p: formatPath(path), d: json }, done, writeId)
+      const body = { p: formatPath(path), d: json, v }
+      this.connection.send('write', merge ? 'm' : 'p', body, done, writeId)
     })
     let last = path
     for (const at of affected) this.rerun((last = this.transactions?.abort(at) ?? at))

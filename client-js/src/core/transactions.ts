@@ -134,7 +134,7 @@ export class Transactions implements Hook {
 
   private show(t: Transaction): Event[] {
     const { core } = this
-    t.writeId = core.nextWriteId()
+    t.writeId = ++core.writeIds
     return core.sync.write({
       id: t.writeId,
       path: t.path,

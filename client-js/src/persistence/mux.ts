@@ -146,7 +146,7 @@ export class Mux {
     const { d } = message
     if (message.t === 'c') {
       if (d.t === 'h') this.greeted(message)
-      this.toAll(text)
+      this.toAll(JSON.stringify(message))
     } else if ('r' in d) {
       const asked = this.asked.get(d.r)
       this.asked.delete(d.r)
@@ -157,8 +157,10 @@ export class Mux {
     } else this.toAll(text)
   }
 
-  // greeted keeps the greeting for tabs that come later. It has the time.
-  private greeted(message: { d: { d: { ts: number; s: string } } }): void {
+  // greeted keeps the greeting for tabs that come later. It has the time. What tabs leave
+  // for their end is carried out here, without conditions; so they are not offered any.
+  private greeted(message: { d: { d: { ts: number; s: string; f?: string[] } } }): void {
+    message.d.d.f = message.d.d.f?.filter(feature => feature !== 'c')
     const offset = message.d.d.ts - Date.now()
     this.session = message.d.d.s
     this.hello = () => {

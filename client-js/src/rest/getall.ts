@@ -1,13 +1,14 @@
 import type { Database } from '../api/database.js'
-import { type Batch, found, KeysOf, type Lookup, type Reply } from '../api/lookup.js'
+import { type Batch, found, KeysOf, type Lookup } from '../api/lookup.js'
 import { DogwoodError, invalid } from '../core/errors.js'
 import { nodeFromJSON } from '../core/node.js'
 import type { Params } from '../core/params.js'
 import { formatPath } from '../core/path.js'
+import type { Reply } from '../core/reply.js'
 import { type RestStore, restQuery } from './store.js'
 
 /** One part of the answer: a value, a failure, or keys. */
-interface Part {
+type Part = {
   value?: unknown
   error?: string
   code?: string

@@ -42,6 +42,15 @@ test('fields are set, added to, removed, and come back', async () => {
   await check()
 })
 
+test('everybody who adds gets a sum of his own', async () => {
+  const { game, lander } = await storage()
+  const adding = Array.from({ length: 100 }, (_, i) =>
+    (i % 2 ? game : lander).incr('player', 'p1001', { tickets: 1 })
+  )
+  const sums = (await Promise.all(adding)).map(({ tickets }) => tickets)
+  expect(sums.sort((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, i) => i + 1))
+})
+
 test('a field is removed with the value that it has then', async () => {
   const { game, lander, check, admin } = await storage()
   const changes = Array.from({ length: 10 }, (_, i) => lander.update('player', 'p1001', { nick: `n${i}` }))

@@ -1,0 +1,15 @@
+import type { Core } from '../core/core.js'
+import { wireQuery } from '../core/params.js'
+import { formatPath } from '../core/path.js'
+import { ask } from './ask.js'
+import type { Query } from './reference.js'
+
+/**
+ * The number of children that a query selects, which are not read for it. A query with a
+ * limit has none: it is refused. A server that does not count is `UNSUPPORTED`.
+ */
+export async function getCount({ db, path, params }: Query): Promise<number> {
+  const body = { p: formatPath(path), q: wireQuery(params) }
+  const { n } = (await ask(db.store as Core, 'n', 'cn', body)) as { n: number }
+  return n
+}

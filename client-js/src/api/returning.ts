@@ -1,0 +1,47 @@
+import type { Core } from '../core/core.js'
+import { type Node, nodeFromJSON } from '../core/node.js'
+import type { Path } from '../core/path.js'
+import { checkUpdate, checkValue } from '../core/validate.js'
+import { supports } from './ask.js'
+import type { DatabaseReference } from './reference.js'
+import type { Changes, Writable } from './types.js'
+
+/** What became of server values, by their paths below the location; "" for itself. */
+export type Resolved = Readonly<Record<string, number>>
+
+/**
+ * Writes as `set` does, and resolves with what its server values came to: of a hundred
+ * clients that add 1 at the same time, each gets another sum. A sum is left out for who may
+ * not read it. It is shown here only when there is a connection; a server that does not
+ * tell is not written to: `UNSUPPORTED`.
+ */
+export function setReturning<T>({ db, path }: DatabaseReference<T>, value: Writable<T>): Promise<Resolved> {
+  checkValue(value, path)
+  const node = nodeFromJSON(value)
+  return submit(db.store as Core, path, false, [[path, node]], node.toJSON(true))
+}
+
+/** Writes as `update` does, and resolves with what its server values came to. */
+export function updateReturning<T>(
+  { db, path }: DatabaseReference<T>,
+  values: Changes<T>
+): Promise<Resolved> {
+  const paths = checkUpdate(values, path)
+  if (!paths.length) return Promise.resolve({})
+  const nodes = Object.values(values).map((value, i) => [paths[i]!, nodeFromJSON(value)] as const)
+  return submit(db.store as Core, path, true, nodes, values)
+}
+
+async function submit(
+  core: Core,
+  path: Path,
+  merge: boolean,
+  nodes: readonly (readonly [Path, Node])[],
+  json: unknown
+): Promise<Resolved> {
+  await supports(core, 'v')
+  const changes = nodes.map(([at, node]) => [at, core.estimate(node, at)] as const)
+  const paths = nodes.map(([at]) => at)
+  const answer: { v?: Resolved } = await core.submit({ path, merge, changes }, json, paths, '', 1)
+  return answer.v ?? {}
+}
