@@ -26,7 +26,8 @@ beforeAll(async () => {
       bundle: true,
       format: 'esm',
       target: 'es2022',
-      write: false
+      write: false,
+      tsconfigRaw: {} // ours would lead to src, and persistence to dist
     })
     return outputFiles[0]!.text
   }
