@@ -78,9 +78,13 @@ func (r *Replica) drop(v *View) {
 	r.prune()
 }
 
-// Fail closes all views.
+// Fail closes all views. What the server still says of their sources is of no
+// interest.
 func (r *Replica) Fail(err error) {
 	views := r.views.all()
+	for _, s := range r.sources.all() {
+		s.gone, s.views = true, nil
+	}
 	r.views, r.sources, r.writes = byPath[*View]{}, byPath[*Source]{}, nil
 	for _, v := range views {
 		v.source = nil

@@ -197,6 +197,18 @@ func TestFail(t *testing.T) {
 	}
 }
 
+// TestFailBeforeAnswers: what the server says afterwards is not listened to.
+func TestFailBeforeAnswers(t *testing.T) {
+	net := new(recorder)
+	r := New(net)
+	for _, p := range []string{"a", "b"} {
+		r.Open(path(p), tree.Query{}, new(watcher))
+	}
+	r.Fail(errors.New("lost"))
+	r.Listened(net.listens[0])
+	r.Refused(net.listens[1], errors.New("denied"))
+}
+
 func TestUnknownTag(t *testing.T) {
 	r := New(new(recorder))
 	if err := r.Told(path("a"), 3, nil); err != ErrUnknownTag {
