@@ -4,7 +4,7 @@ import { nodeFromJSON } from '../core/node.js'
 import { cover, coverAll, type Overlay } from '../core/overlay.js'
 import { checkPriority, checkUpdate, checkValue } from '../core/validate.js'
 import type { DatabaseReference } from './reference.js'
-import type { Changes, Writable } from './types.js'
+import type { Changes, ChangesAt, Writable } from './types.js'
 
 /** Writes that the server carries out when this client is gone. Each runs once. */
 export class OnDisconnect<T = any> {
@@ -32,7 +32,7 @@ export class OnDisconnect<T = any> {
     return this.plan('o', node.toJSON(true), plan => cover(plan, path, node))
   }
 
-  update(values: Changes<T>): Promise<void> {
+  update<V extends object = Changes<T>>(values: V & ChangesAt<T, V>): Promise<void> {
     const { path } = this.ref
     if (!checkUpdate(values, path).length) return Promise.resolve()
     return this.plan('om', values, plan => coverAll(plan, path, values))

@@ -3,7 +3,7 @@ import { everything, type Params, queryId, wireQuery } from '../core/params.js'
 import { formatPath, type Path } from '../core/path.js'
 import { checkPath } from '../core/validate.js'
 import type { Database } from './database.js'
-import type { At } from './types.js'
+import type { At, Known, Untyped } from './types.js'
 
 /** A location, or part of its children in some order. */
 export class Query<T = any> {
@@ -63,8 +63,14 @@ export class DatabaseReference<T = any> extends Query<T> {
 
 /** A location by its path, by default the root. */
 export function ref<Schema>(db: Database<Schema>): DatabaseReference<Schema>
-export function ref<Schema, P extends string>(db: Database<Schema>, path: P): DatabaseReference<At<Schema, P>>
-export function ref<T = any>(db: Database, path?: string): DatabaseReference<T>
+export function ref<Schema, P extends string>(
+  db: Database<Schema>,
+  path: P & Known<Schema, P>
+): DatabaseReference<At<Schema, P>>
+export function ref<T = any, Schema = any>(
+  db: Database<Schema> & Untyped<Schema>,
+  path?: string
+): DatabaseReference<T>
 export function ref(db: Database, path?: string): DatabaseReference {
   return new DatabaseReference(db, path === undefined ? [] : checkPath(path, []))
 }
@@ -78,8 +84,14 @@ export function refFromURL<T = any>(db: Database, url: string): DatabaseReferenc
 }
 
 /** A location by its path below another one. */
-export function child<T, P extends string>(parent: DatabaseReference<T>, path: P): DatabaseReference<At<T, P>>
-export function child<T = any>(parent: DatabaseReference, path: string): DatabaseReference<T>
+export function child<T, P extends string>(
+  parent: DatabaseReference<T>,
+  path: P & Known<T, P>
+): DatabaseReference<At<T, P>>
+export function child<T = any, Parent = any>(
+  parent: DatabaseReference<Parent> & Untyped<Parent>,
+  path: string
+): DatabaseReference<T>
 export function child(parent: DatabaseReference, path: string): DatabaseReference {
   return new DatabaseReference(parent.db, checkPath(path, parent.path))
 }

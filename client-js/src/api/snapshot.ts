@@ -2,7 +2,7 @@ import type { Node } from '../core/node.js'
 import { type Index, PRIORITY } from '../core/order.js'
 import { parsePath } from '../core/path.js'
 import { child, type DatabaseReference } from './reference.js'
-import type { At, Children } from './types.js'
+import type { At, Children, Known } from './types.js'
 
 /** A child in `forEach`: it always has a key. */
 export interface IteratedDataSnapshot<T = any> extends DataSnapshot<T> {
@@ -33,8 +33,8 @@ export class DataSnapshot<T = any> {
     return this.node.kids.length
   }
 
-  child<P extends string>(path: P): DataSnapshot<At<T, P>> {
-    return new DataSnapshot(this.node.at(parsePath(path)), child(this.ref, path))
+  child<P extends string>(path: P & Known<T, P>): DataSnapshot<At<T, P>> {
+    return new DataSnapshot(this.node.at(parsePath(path)), child(this.ref as DatabaseReference, path))
   }
 
   exists(): boolean {

@@ -18,17 +18,29 @@ export type At<T, Path extends string> = string extends Path
           : ChildOf<T, Path>
 
 /** The type of one child; `never` if there can be none of that name. */
-export type ChildOf<T, Key extends string> = T extends null | undefined
-  ? never
+export type ChildOf<T, Key extends string> = unknown extends T
+  ? any
   : T extends readonly (infer Item)[]
     ? Item
-    : Key extends keyof T
-      ? NonNullable<T[Key]>
-      : Key extends `${infer N extends number}`
-        ? N extends keyof T
-          ? NonNullable<T[N]>
+    : T extends object
+      ? Key extends keyof T
+        ? NonNullable<T[Key]>
+        : Key extends `${infer N extends number}`
+          ? N extends keyof T
+            ? NonNullable<T[N]>
+            : never
           : never
-        : never
+      : never
+
+/** The path itself, if the schema has it; else `never`, so that it is refused. */
+export type Known<T, Path extends string> = Path extends `${'' | '/'}.info${string}`
+  ? Path
+  : [At<T, Path>] extends [never]
+    ? never
+    : Path
+
+/** Refuses what has a schema where a path is not looked up in it. */
+export type Untyped<T> = Any<T> extends true ? unknown : never
 
 /** The type of any child. */
 export type Children<T> =
@@ -59,3 +71,8 @@ export type Changes<T> =
   Any<T> extends true
     ? Record<string, any>
     : { [K in keyof T]?: Writable<T[K]> } & { [path: `${string}/${string}`]: unknown }
+
+/** `V` if all its paths are in the schema, and its values fit there. */
+export type ChangesAt<T, V> = {
+  [P in keyof V]: P extends string ? ([At<T, P>] extends [never] ? never : Writable<At<T, P>>) : V[P]
+}

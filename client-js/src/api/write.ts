@@ -2,7 +2,7 @@ import { invalid } from '../core/errors.js'
 import type { ServerValue } from '../core/node.js'
 import { pushId } from '../core/pushid.js'
 import { child, type DatabaseReference } from './reference.js'
-import type { Changes, Children, Writable } from './types.js'
+import type { Changes, ChangesAt, Children, Writable } from './types.js'
 
 /** A new location, which is also a promise of its first write. */
 export interface ThenableReference<T = any>
@@ -39,7 +39,10 @@ export function remove(ref: DatabaseReference): Promise<void> {
 }
 
 /** Replaces several children, or deeper paths `a/b`, all or none of them. */
-export function update<T>(ref: DatabaseReference<T>, values: Changes<T>): Promise<void> {
+export function update<T, V extends object = Changes<T>>(
+  ref: DatabaseReference<T>,
+  values: V & ChangesAt<T, V>
+): Promise<void> {
   return ref.db.store.update(ref.path, values)
 }
 

@@ -1,6 +1,7 @@
 // Checked by the compiler only: what must be accepted, and what must not.
 
 import {
+  child,
   type DatabaseReference,
   type DataSnapshot,
   events,
@@ -9,6 +10,7 @@ import {
   increment,
   limitToLast,
   onChildAdded,
+  onDisconnect,
   onValue,
   orderByChild,
   push,
@@ -61,6 +63,42 @@ export async function typed() {
   // @ts-expect-error a name is a string
   await update(room, { name: 5 })
 
+  // Paths that the schema does not have.
+  // @ts-expect-error
+  ref(db, 'roms')
+  // @ts-expect-error
+  ref(db, 'rooms/r1/nope')
+  // @ts-expect-error
+  ref(db, 'rooms/r1/name/deeper')
+  // @ts-expect-error a text has a length, but no child of that name
+  ref(db, 'rooms/r1/name/length')
+  // @ts-expect-error
+  await get(ref(db, '/rooms/r1/nmae'))
+  // @ts-expect-error
+  child(room, 'nmae')
+  // @ts-expect-error
+  ;(await get(room)).child('nmae')
+  // @ts-expect-error
+  await update(ref(db), { 'roms/r1/name': 'x' })
+  // @ts-expect-error
+  await update(ref(db), { cuont: 1 })
+  // @ts-expect-error a name is a string, also there
+  await update(ref(db), { 'rooms/r1/name': 5 })
+  // @ts-expect-error
+  await onDisconnect(room).update({ nmae: 'x' })
+
+  // Those that it has, and those that nobody knows before the program runs.
+  const id: string = 'r1'
+  const text: DatabaseReference<string> = ref(db, `rooms/${id}/messages/m1/text`)
+  const below: DatabaseReference<string> = child(child(ref(db, '/rooms/'), id), 'name')
+  const at: DataSnapshot<number> = (await get(ref(db, 'rooms/r1'))).child('messages/m1/at')
+  onValue(ref(db, '.info/connected'), snapshot => snapshot.val() === true)
+  await update(ref(db), { [`rooms/${id}/name`]: 'x', count: increment(1) })
+  await update(ref(db), { 'rooms/r1/name': null, 'rooms/r1/messages/m1/at': serverTimestamp() })
+  await onDisconnect(room).update({ name: null, 'messages/m1': null })
+  const chosen = ref<Message>(db, 'anywhere/at/all')
+  await set(chosen, { text: 'x', at: 1 })
+
   const value: string | null = (await get(name)).val()
   // @ts-expect-error it may be null
   const certain: string = (await get(name)).val()
@@ -78,7 +116,7 @@ export async function typed() {
     return [type, room]
   }
   await runTransaction(ref(db, 'count'), n => (n ?? 0) + 1)
-  return [value, certain]
+  return [value, certain, text, below, at]
 }
 
 export async function generic() {
