@@ -59,6 +59,7 @@ export async function enablePersistence(
   const { connection, target } = core
   if (connection.state !== 'offline') invalid('persistence must be enabled before the database is used')
   const { maxBytes = 20e6, maxWrites = 10_000, indexedDB = globalThis.indexedDB } = options
+  if (!indexedDB) invalid('there is no IndexedDB here: pass one as the option indexedDB')
   const name = `dogwood ${target.host} ${target.namespace}`
   const client = crypto.randomUUID()
   const { onError = error => console.warn(error) } = options

@@ -6,7 +6,7 @@ import type { Writable } from './api/types.js'
 import type { TokenProvider } from './core/connection.js'
 import { DogwoodError } from './core/errors.js'
 import { nodeFromJSON } from './core/node.js'
-import { RestStore } from './rest/store.js'
+import { bodyOf, RestStore } from './rest/store.js'
 
 export * from './api/constraints.js'
 export { type AppLike, Database, type DatabaseOptions } from './api/database.js'
@@ -65,13 +65,13 @@ export async function runTransaction<T>(
   const headers = { 'x-firebase-etag': 'true' }
   let response = await store.request('GET', ref.path, { headers }).catch(unreadable)
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const node = nodeFromJSON(await response.json())
+    const node = nodeFromJSON(await bodyOf(response))
     const body = update(node.toJSON() as T | null)
     if (body === undefined) return { committed: false, snapshot: new DataSnapshot(node, ref) }
     const match = { ...headers, 'if-match': response.headers.get('etag')! }
     response = await store.request('PUT', ref.path, { headers: match, body })
     if (response.ok)
-      return { committed: true, snapshot: new DataSnapshot(nodeFromJSON(await response.json()), ref) }
+      return { committed: true, snapshot: new DataSnapshot(nodeFromJSON(await bodyOf(response)), ref) }
   }
   throw new DogwoodError('MAXRETRY', 'maxretry')
 }

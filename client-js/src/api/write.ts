@@ -53,7 +53,7 @@ export function push<T>(
 ): ThenableReference<Children<T>> {
   const key = pushId(parent.db.store.now())
   const ref = child(parent, key) as DatabaseReference
-  const written = value === undefined || value === null ? Promise.resolve() : set(ref, value)
+  const written = (value ?? null) === null ? Promise.resolve() : set(ref, value as Writable<any>)
   const promise = () => written.then(() => ref)
   return Object.assign(child(parent, key), {
     then: (resolve, reject) => promise().then(resolve, reject),

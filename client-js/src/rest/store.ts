@@ -5,6 +5,8 @@ import { type Params, wireQuery } from '../core/params.js'
 import type { Path } from '../core/path.js'
 import type { Store } from '../core/store.js'
 
+const TIME = 60_000 // for an answer and all of its body
+
 /** A database over plain HTTP requests. */
 export class RestStore implements Store {
   constructor(readonly target: Target) {}
@@ -22,7 +24,11 @@ export class RestStore implements Store {
     await this.request('PATCH', path, { query: { print: 'silent' }, body: values })
   }
 
-  /** One request. Its failure is a DogwoodError with the text of the server. */
+  /**
+   * One request. Its failure is a DogwoodError, with the text of the server if
+   * there is one. A server that says nothing is left after TIME, unless there is
+   * a signal that decides otherwise.
+   */
   async request(
     method: string,
     path: Path,
@@ -43,7 +49,8 @@ export class RestStore implements Store {
       if (credential?.split('.').length === 3) query.set('auth', credential)
       else if (credential) headers.authorization = `Bearer ${credential}`
       const url = `http${secure ? 's' : ''}://${host}/${path.map(encodeURIComponent).join('/')}.json?${query}`
-      return fetch(url, { method, headers, signal: options.signal, body: JSON.stringify(options.body) })
+      const { body, signal = AbortSignal.timeout(TIME) } = options
+      return fetch(url, { method, headers, signal, body: JSON.stringify(body) }).catch(unavailable)
     }
     let response = await send(false)
     if (response.status === 401 && token) response = await send(true)
@@ -52,17 +59,26 @@ export class RestStore implements Store {
   }
 }
 
+// unavailable is the failure of a request that has no answer, or only half of one.
+function unavailable(error: Error): never {
+  throw new DogwoodError('UNAVAILABLE', `UNAVAILABLE: ${(error.cause as Error)?.message ?? error.message}`)
+}
+
+/** What an answer has in its body. */
+export const bodyOf = (response: Response): Promise<any> => response.json().catch(unavailable)
+
 async function failure(response: Response): Promise<DogwoodError> {
-  const { status } = response
-  const { error } = await response.json().catch(() => ({ error: response.statusText }))
+  const { status, statusText } = response
+  const { error } = await response.json().catch(() => ({}))
   const code =
     status === 401 || status === 403
       ? 'PERMISSION_DENIED'
       : status === 400
         ? 'INVALID_PARAMETERS'
-        : `HTTP_${status}`
-  if (status >= 500) throw new Error(`${status} ${error}`)
-  return new DogwoodError(code, `${code}: ${error}`)
+        : status >= 500
+          ? 'UNAVAILABLE'
+          : `HTTP_${status}`
+  return new DogwoodError(code, `${code}: ${typeof error === 'string' ? error : statusText || status}`)
 }
 
 /** The parameters of a read over HTTP. */

@@ -8,6 +8,7 @@ import { parsePath } from '../core/path.js'
 import { type RestStore, restQuery } from './store.js'
 
 const LONGEST_WAIT = 30_000
+const MAX_EVENT = 64 << 20 // characters
 
 /**
  * Calls `callback` with the value of `query` now and after every change, until
@@ -32,7 +33,8 @@ export function onValue<T>(
           callback(snapshot)
         }
       } catch (error) {
-        if (error instanceof DogwoodError && !signal.aborted) {
+        // What may go by is tried again.
+        if (error instanceof DogwoodError && error.code !== 'UNAVAILABLE' && !signal.aborted) {
           abort.abort()
           if (typeof cancel === 'function') cancel(error)
         }
@@ -72,6 +74,7 @@ async function* messages(body: ReadableStream<Uint8Array>): AsyncGenerator<{ eve
     text += decoder.decode(part.value, { stream: true })
     const events = text.split('\n\n')
     text = events.pop()!
+    if (text.length > MAX_EVENT) throw new DogwoodError('TOO_BIG', 'an event of the stream is too big')
     for (const lines of events) {
       const field = (name: string) => lines.match(new RegExp(`^${name}: ?(.*)$`, 'm'))?.[1] ?? ''
       yield { event: field('event'), data: field('data') }

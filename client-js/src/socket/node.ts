@@ -8,6 +8,7 @@ import type { SocketClass } from '../core/connection.js'
 export const defaultSocket = (): SocketClass => globalThis.WebSocket ?? NodeSocket
 
 const MAX_MESSAGE = 256 << 20
+const GRACE = 1000 // milliseconds for the server to close, too
 const TEXT = 1
 const CLOSE = 8
 const PING = 9
@@ -74,8 +75,12 @@ export class NodeSocket {
 
   private end(): void {
     this.closed = true
-    if (this.socket) this.socket.end()
-    else this.upgrade.destroy()
+    const { socket } = this
+    if (!socket) return void this.upgrade.destroy()
+    socket.end()
+    // A server that goes on sending must not keep the program from ending.
+    socket.removeAllListeners('data').resume()
+    setTimeout(() => socket.destroy(), GRACE).unref()
   }
 
   private read(chunk: Buffer): void {

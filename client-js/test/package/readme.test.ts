@@ -69,6 +69,15 @@ const alone: Record<string, { before?: string; after: string; prints: string }> 
     after: `console.log('signed in')`,
     prints: 'signed in\n'
   },
+  presence: {
+    before: `
+      import { getDatabase } from '@dogwood/client'
+      const db = getDatabase('https://db.example.com')`,
+    after: `
+      await new Promise(resolve => onValue(ref(db, 'online/ana'), seen => seen.val() && resolve()))
+      console.log('online')`,
+    prints: 'online\n'
+  },
   rest: { after: `console.log((await get(ref(db, 'a'))).val())`, prints: '1\n' },
   classic: {
     after: `await new Promise(resolve => ref.once('value', resolve))`,

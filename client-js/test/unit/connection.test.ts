@@ -422,3 +422,13 @@ test('an update names no place twice', () => {
     expect(() => update(list, values), JSON.stringify(values)).toThrow(/two writes at \/list\/a/)
   void update(list, { a: 1, ab: 2, 'b/a': 3, 'b/c': 4 })
 })
+
+test('wrong arguments are errors with a code', () => {
+  const wrong = [
+    () => ref(db, 'a.b'),
+    () => ref({} as Database, 'a'),
+    () => set(ref(db, 'a'), Number.NaN),
+    () => query(ref(db, 'a'), limitToLast(0))
+  ]
+  for (const call of wrong) expect(call).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }))
+})

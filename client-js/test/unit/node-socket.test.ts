@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
+import { createServer as createNetServer } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { WebSocketServer } from 'ws'
 import { NodeSocket } from '../../src/socket/node.js'
@@ -58,6 +60,30 @@ test('the end is told once', async () => {
   for (const client of server.clients) client.terminate()
   await ended
   expect(ends).toBe(1)
+})
+
+test('a server that goes on sending is left', async () => {
+  const raw = createNetServer(peer => {
+    peer.on('error', () => {})
+    peer.once('data', data => {
+      const key = /sec-websocket-key: (.*)\r/i.exec(String(data))![1]!
+      const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
+      peer.write(
+        `HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`
+      )
+      const send = () => peer.writable && peer.write(Buffer.alloc(1000, 0x81), () => setTimeout(send))
+      send()
+    })
+  })
+  await new Promise<void>(resolve => raw.listen(0, '127.0.0.1', resolve))
+  const left = new Promise<void>(resolve => raw.on('connection', peer => peer.on('close', () => resolve())))
+  const socket = new NodeSocket(`ws://127.0.0.1:${(raw.address() as { port: number }).port}/`)
+  await new Promise(resolve => {
+    socket.onopen = resolve
+  })
+  socket.close()
+  await left
+  raw.close()
 })
 
 test('a server that is not there ends the attempt', async () => {

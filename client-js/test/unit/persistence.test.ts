@@ -396,3 +396,8 @@ test('a write that the disk does not take is told, and tried again', async () =>
   client.goOffline(later.db)
   expect((await client.get(client.ref(later.db, 'a'))).val()).toBe(1)
 })
+
+test('without IndexedDB it says so', async () => {
+  const db = client.getDatabase({ databaseURL: server.url(freshNamespace()) })
+  await expect(enablePersistence(db)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' })
+})
