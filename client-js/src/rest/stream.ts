@@ -71,10 +71,13 @@ async function* messages(body: ReadableStream<Uint8Array>): AsyncGenerator<{ eve
   const decoder = new TextDecoder()
   let text = ''
   for (let part = await reader.read(); !part.done; part = await reader.read()) {
-    text += decoder.decode(part.value, { stream: true })
+    const piece = decoder.decode(part.value, { stream: true })
+    text += piece
+    if (text.length > MAX_EVENT) throw new DogwoodError('TOO_BIG', 'an event of the stream is too big')
+    // Else what has come of a large event would be searched again and again.
+    if (!piece.includes('\n')) continue
     const events = text.split('\n\n')
     text = events.pop()!
-    if (text.length > MAX_EVENT) throw new DogwoodError('TOO_BIG', 'an event of the stream is too big')
     for (const lines of events) {
       const field = (name: string) => lines.match(new RegExp(`^${name}: ?(.*)$`, 'm'))?.[1] ?? ''
       yield { event: field('event'), data: field('data') }
