@@ -72,7 +72,6 @@ export function ref<T = any, Schema = any>(
   path?: string
 ): DatabaseReference<T>
 export function ref(db: Database, path?: string): DatabaseReference {
-  if (!db.store) invalid('which database?')
   return new DatabaseReference(db, path === undefined ? [] : checkPath(path, []))
 }
 

@@ -426,7 +426,6 @@ test('an update names no place twice', () => {
 test('wrong arguments are errors with a code', () => {
   const wrong = [
     () => ref(db, 'a.b'),
-    () => ref({} as Database, 'a'),
     () => set(ref(db, 'a'), Number.NaN),
     () => query(ref(db, 'a'), limitToLast(0))
   ]
