@@ -138,6 +138,9 @@ export class OwnerStorage {
     const places = batch.map(({ logic, owner, key }) =>
       ref<Field>(this.db, `${this.at('store', logic)}/${owner}/${key}`)
     )
+    // A mark is a time in milliseconds: whatever is written after its field was read must
+    // not have the same.
+    await new Promise(resolve => setTimeout(resolve, 3))
     const { results } = await getAll(this.db, places)
     results.forEach(({ snapshot, error }, i) => {
       if (error) throw error

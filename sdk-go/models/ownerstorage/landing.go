@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/sdk-go/models/internal/record"
@@ -13,6 +14,10 @@ import (
 // mark returns the key of a field among the dirty ones, which is its primary key
 // in SQL, too.
 func mark(logic, owner, key string) string { return logic + ":" + owner + ":" + key }
+
+// tick is waited between reading marks and their fields. A mark is a time in
+// milliseconds: whatever is written after its field was read must not have the same.
+const tick = 2 * time.Millisecond
 
 // A Row is a field that has changed since it was landed.
 type Row struct {
@@ -32,6 +37,11 @@ func (s *Storage) Land(ctx context.Context, n int, save func([]Row) error) (int,
 	dirty, err := s.db.Ref("dirty/" + s.at).OrderByValue().LimitToFirst(n).Snapshot(ctx)
 	if err != nil {
 		return 0, err
+	}
+	select {
+	case <-time.After(tick):
+	case <-ctx.Done():
+		return 0, ctx.Err()
 	}
 	rows, err := s.rows(ctx, dirty)
 	if err != nil || len(rows) == 0 {
