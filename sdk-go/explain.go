@@ -45,7 +45,7 @@ type ExplainedRules struct {
 	Allowed   bool   `json:"allowed"`
 	Admin     bool   `json:"admin"`     // the rules do not apply
 	Evaluated int    `json:"evaluated"` // rules that were asked
-	Rows      int    `json:"rows"`      // rows that they read
+	Rows      int    `json:"rows"`      // rows that they read; for administrators, and in development
 	By        string `json:"by"`        // the rule that decided; only servers for development tell
 }
 

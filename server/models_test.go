@@ -200,7 +200,7 @@ type opsRun struct {
 }
 
 func (r *opsRun) serve() {
-	r.server = serveTest(r.t, Options{Dir: r.dir, Dev: true, Now: func() time.Time { return time.UnixMilli(r.now.Load()) }})
+	r.server = serveTest(r.t, Options{Dir: r.dir, Dev: true, Decisions: Decisions{Tell: true}, Now: func() time.Time { return time.UnixMilli(r.now.Load()) }})
 }
 
 func (r *opsRun) hangUp() {

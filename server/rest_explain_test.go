@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/dogwooddb/dogwood/tree"
 )
 
 const explainRules = `{"rules":{
@@ -59,6 +61,16 @@ func TestExplain(t *testing.T) {
 	}
 	ts.want("GET", "/.json", "", 200, `{"inbox":{"bo":1},"rooms":{"ana":{"type":"a"},"bo":{"type":"b"}}}`)
 
+	// A condition is a guess: who may write and not read is not told whether it is right.
+	var answers []string
+	for _, tag := range []string{"null_etag", tree.Number(1).Hash(), "xyz"} {
+		guess := http.Header{"If-Match": {tag}}
+		got := ts.do(call{"PUT", "/inbox/bo.json?explain=true" + as("ana"), guess, "1"})
+		if answers = append(answers, got.body); got.StatusCode != 200 || got.body != answers[0] {
+			t.Errorf("a write with the condition %s is explained with %d %s, want %s", tag, got.StatusCode, got.body, answers[0])
+		}
+	}
+
 	stale := http.Header{"Authorization": {"Bearer owner"}, "If-Match": {"no"}}
 	if got := ts.do(call{"PUT", "/rooms/bo.json?explain=true", stale, "1"}); got.StatusCode != http.StatusPreconditionFailed {
 		t.Errorf("a condition that does not hold is explained with %d %s", got.StatusCode, got.body)
@@ -84,13 +96,16 @@ func checkMember(t *testing.T, target, body, pair string) {
 func TestExplainTellsRule(t *testing.T) {
 	for _, tell := range []bool{false, true} {
 		ts := serveTest(t, Options{Dev: true, Decisions: Decisions{Tell: tell}})
-		if a := ts.admin("PUT", "/.settings/rules.json", `{"rules":{"a":{".read":true}}}`); a.StatusCode != 200 {
+		if a := ts.admin("PUT", "/.settings/rules.json", `{"rules":{"a":{".read":"root.child('hidden').val() == null"}}}`); a.StatusCode != 200 {
 			t.Fatal(a.body)
 		}
 		want := map[bool]string{true: "/a/.read"}[tell]
 		got := ts.do(call{"GET", "/a/b.json?explain=true", nil, ""})
 		if by := gjson.Get(got.body, "rules.by"); got.StatusCode != 200 || by.String() != want {
 			t.Errorf("%d %s, want by %q", got.StatusCode, got.body, want)
+		}
+		if rows := gjson.Get(got.body, "rules.rows"); rows.Exists() && !tell {
+			t.Errorf("everybody is told of %s rows that the rules read", rows)
 		}
 	}
 }

@@ -53,11 +53,14 @@ type WriteCost struct {
 
 // ExplainedRules say what it took to decide.
 type ExplainedRules struct {
-	Allowed   bool   `json:"allowed"`
-	Admin     bool   `json:"admin,omitempty"` // the rules do not apply
-	Evaluated int    `json:"evaluated"`       // rules that were asked
-	Rows      int    `json:"rows"`            // rows that they read
-	By        string `json:"by,omitempty"`    // the rule that decided, if Options.TellRules is set
+	Allowed   bool `json:"allowed"`
+	Admin     bool `json:"admin,omitempty"` // the rules do not apply
+	Evaluated int  `json:"evaluated"`       // rules that were asked
+
+	// For an administrator, or with Options.TellRules: they depend on what the rules
+	// read, which others may not be allowed to.
+	Rows int    `json:"rows,omitempty"` // rows that they read
+	By   string `json:"by,omitempty"`   // the rule that decided
 }
 
 // A verdict is where a decision about a Caller is noted.
@@ -117,16 +120,17 @@ func (d *Database) explain(ctx context.Context, r Read, read func(*store.Tx) (st
 }
 
 func (d *Database) explainRules(c Caller, rows int) ExplainedRules {
-	e := ExplainedRules{Allowed: true, Admin: c.Admin, Evaluated: c.verdict.asked, Rows: rows}
-	if d.options.TellRules {
-		e.By = c.verdict.by
+	e := ExplainedRules{Allowed: true, Admin: c.Admin, Evaluated: c.verdict.asked}
+	if c.Admin || d.options.TellRules {
+		e.Rows, e.By = rows, c.verdict.by
 	}
 	return e
 }
 
 // ExplainWrite decides a write and carries it out as Write does, says what that
 // took, and then takes it back: nobody sees anything of it, and nothing gets to the
-// disk. Other writes wait meanwhile. An ID is ignored. Errors are those of Write.
+// disk. Other writes wait meanwhile. An ID is ignored. Errors are those of Write; a
+// condition is passed over for who may not read what it is about.
 func (d *Database) ExplainWrite(ctx context.Context, w Write) (e WriteExplanation, err error) {
 	if err := ctx.Err(); err != nil {
 		return e, err
@@ -159,6 +163,9 @@ func (b *batch) explain(w Write, e *WriteExplanation) error {
 	shown, err := b.mayReadAll(w)
 	if err != nil {
 		return err
+	}
+	if !shown {
+		w.If = nil // it would be a guess that changes nothing
 	}
 	t := &writeTask{write: w}
 	read := b.tx.Stats().Read

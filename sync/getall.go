@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dogwooddb/dogwood/rules"
@@ -35,7 +36,7 @@ type Found struct {
 
 // A Findings is what a GetAll read.
 type Findings struct {
-	Revision uint64  // of the one state that all of it was read from
+	Revision uint64  // of the one state that all of it was read from; 0 if all failed
 	Found    []Found // one for each Lookup
 	Bytes    int     // about how long all values and keys are together
 }
@@ -75,6 +76,9 @@ func (d *Database) GetAll(ctx context.Context, lookups []Lookup) (all Findings, 
 			}
 		}
 		all.Bytes = int(d.options.MaxRead - f.bytes)
+		if !all.anyAllowed() {
+			all.Revision = 0 // how often others write is nobody's business
+		}
 		return nil
 	})
 	if errors.Is(err, store.ErrTooBig) {
@@ -84,6 +88,11 @@ func (d *Database) GetAll(ctx context.Context, lookups []Lookup) (all Findings, 
 		return Findings{}, err
 	}
 	return all, nil
+}
+
+// anyAllowed reports whether the caller may see anything of what was asked for.
+func (f *Findings) anyAllowed() bool {
+	return slices.ContainsFunc(f.Found, func(one Found) bool { return one.Err == nil })
 }
 
 // A finder carries out the lookups of one GetAll.
