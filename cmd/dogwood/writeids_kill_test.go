@@ -38,7 +38,7 @@ func (c *countingClient) run(url, secret string, last int64) {
 	defer conn.Close()
 	if _, hello, err := conn.ReadMessage(); err != nil {
 		return
-	} else if !strings.Contains(string(hello), `"f":["w"]`) {
+	} else if !strings.Contains(string(hello), `"f":["w"`) {
 		c.t.Errorf("hello %s, want the feature w", hello)
 		return
 	}
