@@ -278,6 +278,22 @@ func TestMessageRate(t *testing.T) {
 	}
 }
 
+// A batch get counts as what it reads.
+func TestBatchMessageRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := townOf(t, Options{Dev: true, Limits: Limits{MessageRate: 10, MessageBurst: 20}})
+		defer tn.shutdown()
+		c := tn.network(t, "198.51.100.1").connect("")
+		began := time.Now()
+		c.do("bg", `{"g":[{"p":"/a"}`+strings.Repeat(`,{"p":"/a"}`, 19)+`]}`)
+		c.do("p", `{"p":"/a","d":1}`)
+		if d := time.Since(began).Round(time.Millisecond); d != 100*time.Millisecond {
+			t.Errorf("what came after 20 reads waited %s, want 100 ms", d)
+		}
+		c.ws.Close()
+	})
+}
+
 // Pings cost something, too.
 func TestPingRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"golang.org/x/time/rate"
 
@@ -41,6 +42,22 @@ func (p *pace) wait(ctx context.Context) error {
 	}
 	p.refuse.Add(metrics.AddressRequests)
 	return p.address.Wait(ctx)
+}
+
+// charge has a message count as so many more. The next ones wait for it.
+func (p *pace) charge(more int) {
+	if p != nil {
+		charge(p.own, more)
+		charge(p.address, more)
+	}
+}
+
+// charge takes from a limiter what was done already, and so cannot wait: at most all
+// that it lets through at once.
+func charge(l *rate.Limiter, n int) {
+	if n = min(n, l.Burst()); n > 0 {
+		l.ReserveN(time.Now(), n)
+	}
 }
 
 // keepPace waits when the client sends too much, and is called by the reader.

@@ -54,6 +54,9 @@ func (q *request) find(entries []dsync.Lookup) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	if q.account != nil {
+		charge(q.account.requests, all.Reads-1)
+	}
 	if err := q.reserve(all.Bytes + len(entries)*len(`{"path":"","value":},`)); err != nil {
 		return answer{}, err
 	}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
@@ -171,5 +173,22 @@ func FuzzParseBatch(f *testing.F) {
 				t.Errorf("%q has the template %s", src, fmt.Sprint(l.Each))
 			}
 		}
+	})
+}
+
+// TestBatchRate: each place that a batch reads counts, once it has been read.
+func TestBatchRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := townTest(t, AddressLimits{RequestRate: 10, RequestBurst: 20})
+		defer tn.shutdown()
+		ts := tn.at("198.51.100.1")
+		ts.want("PUT", "/ids.json", `{"a":1,"b":1,"c":1}`, 200, `{"a":1,"b":1,"c":1}`)
+		body := `{"get":[{"path":"/a"},{"path":"/b"},{"keys":"/ids","child":"/$key"}` + strings.Repeat(`,{"path":"/a"}`, 13) + `]}` // 19 in all
+		if r := ts.do(call{"POST", "/.batch.json", nil, body}); r.StatusCode != 200 {
+			t.Fatalf("%d %s", r.StatusCode, r.body)
+		}
+		wantTooMany(t, "a request after the batch", ts.do(call{"GET", "/a.json", nil, noBody}))
+		time.Sleep(100 * time.Millisecond)
+		ts.want("GET", "/a.json", noBody, 200, "null")
 	})
 }

@@ -39,6 +39,7 @@ type Findings struct {
 	Revision uint64  // of the one state that all of it was read from; 0 if all failed
 	Found    []Found // one for each Lookup
 	Bytes    int     // about how long all values and keys are together
+	Reads    int     // places that were asked for: entries, and the keys that they found
 }
 
 // A TooManyError says that a request exceeds one of the bounds of what it may
@@ -76,6 +77,7 @@ func (d *Database) GetAll(ctx context.Context, lookups []Lookup) (all Findings, 
 			}
 		}
 		all.Bytes = int(d.options.MaxRead - f.bytes)
+		all.Reads = len(lookups) + MaxLookupKeys - f.keys
 		if !all.anyAllowed() {
 			all.Revision = 0 // how often others write is nobody's business
 		}

@@ -30,6 +30,10 @@ type SessionOptions struct {
 	// Limited is called when an operation came up against a bound. It must not
 	// block. nil: nobody wants to know.
 	Limited func(Bound)
+
+	// Charge is called when a request did more than one: with how many more. It must
+	// not block. nil: nobody wants to know.
+	Charge func(more int)
 }
 
 // A Credential is what a client presents to sign in (wire protocol §9).
@@ -68,6 +72,7 @@ type Session struct {
 	windows   map[tree.Path]int       // weight of their queries, by path
 	quota     *Quota
 	limited   func(Bound)
+	charge    func(more int)
 
 	mu      sync.Mutex
 	acked   sync.Cond // unacked went down
@@ -97,6 +102,7 @@ func (d *Database) NewSession(o SessionOptions) *Session {
 		listens: make(map[listenKey]*Listener),
 		quota:   o.Quota,
 		limited: o.Limited,
+		charge:  o.Charge,
 	}
 	s.acked.L = &s.mu
 	d.told(Operation{Name: OpConnect})

@@ -20,15 +20,24 @@ func (s *Session) getAll(ctx context.Context, r wire.Request) error {
 	if err := s.waitAcked(ctx, 0); err != nil {
 		return err
 	}
+	s.chargeFor(len(lookups) - 1)
 	id := r.ID
 	s.out.pushLater(len(r.Body.Raw), func() [][]byte {
 		all, err := s.db.GetAll(ctx, lookups)
 		if err != nil {
 			return [][]byte{s.failure(id, err)}
 		}
+		s.chargeFor(all.Reads - len(lookups))
 		return [][]byte{wire.AppendOK(nil, id, appendFindings(make([]byte, 0, all.Bytes+16*len(lookups)), all))}
 	})
 	return nil
+}
+
+// chargeFor tells that a request took as much as so many more.
+func (s *Session) chargeFor(more int) {
+	if s.charge != nil && more > 0 {
+		s.charge(more)
+	}
 }
 
 func (s *Session) readLookups(b *wire.Body) ([]Lookup, error) {
