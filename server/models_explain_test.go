@@ -124,7 +124,7 @@ func TestExplainOperations(t *testing.T) {
 // largeModel serves the data of a model with what is added to them.
 func largeModel(t *testing.T, m *dataModel, x *explainModel) *opsRun {
 	t.Helper()
-	r := &opsRun{dataModel: m, t: t}
+	r := &opsRun{dataModel: m, t: t, tell: true}
 	r.serve()
 	r.admin("PUT", "/", m.Data)
 	for _, b := range x.Bulk {

@@ -192,6 +192,7 @@ type opsRun struct {
 	*dataModel
 	t          *testing.T
 	dir        string
+	tell       bool         // clients are told why they are denied, and what rules read
 	now        atomic.Int64 // the clock
 	server     *testServer
 	want       rulestest.World // what the database must hold
@@ -200,7 +201,7 @@ type opsRun struct {
 }
 
 func (r *opsRun) serve() {
-	r.server = serveTest(r.t, Options{Dir: r.dir, Dev: true, Decisions: Decisions{Tell: true}, Now: func() time.Time { return time.UnixMilli(r.now.Load()) }})
+	r.server = serveTest(r.t, Options{Dir: r.dir, Dev: true, Decisions: Decisions{Tell: r.tell}, Now: func() time.Time { return time.UnixMilli(r.now.Load()) }})
 }
 
 func (r *opsRun) hangUp() {

@@ -399,5 +399,7 @@ test('a write that the disk does not take is told, and tried again', async () =>
 
 test('without IndexedDB it says so', async () => {
   const db = client.getDatabase({ databaseURL: server.url(freshNamespace()) })
-  await expect(enablePersistence(db, { indexedDB: null as any })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' })
+  await expect(enablePersistence(db, { indexedDB: null as any })).rejects.toMatchObject({
+    code: 'INVALID_ARGUMENT'
+  })
 })
