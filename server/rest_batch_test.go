@@ -144,9 +144,7 @@ func TestBatchIsBounded(t *testing.T) {
 			t.Errorf("%d times: %d %.200s, want %d", n, r.StatusCode, r.body, status)
 		}
 	}
-	if n := ts.answers.used.Load(); n != 0 {
-		t.Errorf("%d bytes of answers are still counted", n)
-	}
+	ts.wantRoom(0)
 }
 
 // FuzzParseBatch: what is refused is refused with a reason, and what is accepted

@@ -304,7 +304,7 @@ describe('org', () => {
     const byambyn = await open(server.host, '?as=brinchen')
     await mary.getByLabel('Seen by').selectOption('mchen')
     await mary.locator('[data-user=mchen]').waitFor()
-    expect(await mary.locator('[data-user]').count()).toBe(1)
+    await expect.poll(() => mary.locator('[data-user]').count()).toBe(1)
     expect(await mary.locator('[data-group=bravo]').count()).toBe(0)
     await byambyn.locator('[data-group=bravo] [data-add=mchen]').click()
     await mary.locator('[data-user=mchen] .pair', { hasText: 'bravo' }).waitFor()

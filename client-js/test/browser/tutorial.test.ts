@@ -129,25 +129,25 @@ const parts: Record<string, () => Promise<void>> = {
 }
 
 // saved waits until the messages, or writes, are on disk.
-const saved = (page: Page, store: string) =>
-  page.waitForFunction(
-    async store => {
-      const [found] = await indexedDB.databases()
-      const request = indexedDB.open(found!.name!)
-      const db = await new Promise<IDBDatabase>(resolve => {
-        request.onsuccess = () => resolve(request.result)
-      })
-      const all = db.transaction(store).objectStore(store).getAll()
-      await new Promise(resolve => {
-        all.onsuccess = resolve
-      })
-      db.close()
-      const text = JSON.stringify(all.result)
-      return text.includes(store === 'views' ? 'command line' : 'from nowhere')
-    },
-    store,
-    { polling: 200, timeout: 20_000 }
-  )
+const saved = (page: Page, store: 'views' | 'writes') =>
+  expect
+    .poll(() => page.evaluate(onDisk, store), { timeout: 20_000 })
+    .toContain(store === 'views' ? 'command line' : 'from nowhere')
+
+// onDisk runs in the page.
+async function onDisk(store: string): Promise<string> {
+  const [found] = await indexedDB.databases()
+  const request = indexedDB.open(found!.name!)
+  const db = await new Promise<IDBDatabase>(resolve => {
+    request.onsuccess = () => resolve(request.result)
+  })
+  const all = db.transaction(store).objectStore(store).getAll()
+  await new Promise(resolve => {
+    all.onsuccess = resolve
+  })
+  db.close()
+  return JSON.stringify(all.result)
+}
 
 test('the tutorial for the browser', async () => {
   const blocks = blocksOf('tutorial-browser.md')
