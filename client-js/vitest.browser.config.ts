@@ -5,6 +5,7 @@ export default defineConfig({
     include: ['test/browser/**/*.test.ts'],
     testTimeout: 180_000,
     hookTimeout: 180_000,
-    fileParallelism: false
+    fileParallelism: false,
+    retry: 2 // a browser on a busy machine can be late; what is wrong fails three times
   }
 })
