@@ -73,8 +73,8 @@ func (q Query) Explain(ctx context.Context) (Explanation, error) {
 // ExplainSet has the server decide and measure what Set would do, and not do it.
 func (r Ref) ExplainSet(ctx context.Context, value any) (WriteExplanation, error) {
 	var x WriteExplanation
-	if r.err != nil {
-		return x, r.failed("explain", r.err)
+	if err := r.check(); err != nil {
+		return x, r.failed("explain", err)
 	}
 	w, err := encode(tree.Target{Path: r.path}, value)
 	if err != nil {

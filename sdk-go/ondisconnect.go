@@ -62,8 +62,8 @@ func (o *onlyIf) holds(c *Client) bool {
 // Set makes the server replace the value.
 func (o OnDisconnect) Set(ctx context.Context, value any) error {
 	r := o.ref
-	if r.err != nil {
-		return r.failed("on disconnect", r.err)
+	if err := r.check(); err != nil {
+		return r.failed("on disconnect", err)
 	}
 	w, err := encode(tree.Target{Path: r.path}, value)
 	if err != nil {
@@ -94,8 +94,8 @@ func (o OnDisconnect) Cancel(ctx context.Context) error {
 
 func (o OnDisconnect) register(ctx context.Context, action string, body []byte, u tree.Update) error {
 	c, p := o.ref.client, o.ref.path
-	if o.ref.err != nil {
-		return o.ref.failed("on disconnect", o.ref.err)
+	if err := o.ref.check(); err != nil {
+		return o.ref.failed("on disconnect", err)
 	}
 	var feature string
 	if o.only != nil {

@@ -9,7 +9,8 @@ import (
 
 // A Query is an ordered window over the children of a place. Its methods return
 // a narrower Query and leave the one they are called on as it is. What makes no
-// sense is reported when the query is used.
+// sense is reported when the query is used: with ErrQuery, or with ErrPath for the
+// zero Query, which belongs to no Client.
 type Query struct {
 	client *Client
 	path   tree.Path
@@ -144,7 +145,10 @@ func (q Query) fail(format string, args ...any) Query {
 
 // check returns why the query can't be used.
 func (q Query) check() error {
-	if q.err != nil {
+	switch {
+	case q.client == nil:
+		return errNoClient
+	case q.err != nil:
 		return q.err
 	}
 	for _, b := range []tree.Bound{q.query.Start, q.query.End} {

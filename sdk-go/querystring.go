@@ -36,7 +36,7 @@ func (q Query) String() string {
 
 // MarshalText is String. So a log has the place, and who writes a Ref by mistake
 // does not write an empty object, which would remove what is there.
-func (q Query) MarshalText() ([]byte, error) { return []byte(q.String()), q.err }
+func (q Query) MarshalText() ([]byte, error) { return []byte(q.String()), q.check() }
 
 // boundWords returns what one side of a range is in words, none for none.
 func boundWords(b tree.Bound, inclusive, exclusive string) []string {

@@ -7,7 +7,8 @@ import (
 )
 
 // A Ref names a place in a database. It is a Query as well: the one for
-// everything that is there.
+// everything that is there. The zero Ref belongs to no Client: what is done with
+// it fails with ErrPath.
 type Ref struct{ Query }
 
 // Key returns the last key of the path, "" for the root.
@@ -57,6 +58,9 @@ func (r Ref) Root() Ref {
 // NewChild returns a child with a new key. Such keys sort by the time they were
 // made, and no two clients make the same.
 func (r Ref) NewChild() Ref {
+	if r.client == nil {
+		return r // which fails when it is used
+	}
 	return r.Child(r.client.pushIDs.Next(r.client.ServerTime()))
 }
 

@@ -121,8 +121,8 @@ func (r Ref) page(ctx context.Context, req ReadRequest) (tree.Node, error) {
 }
 
 func (r Ref) open(ctx context.Context, req ReadRequest) (io.ReadCloser, error) {
-	if r.err != nil {
-		return nil, r.err
+	if err := r.check(); err != nil {
+		return nil, err
 	}
 	credential, err := r.client.signedInAs(ctx)
 	if err != nil {

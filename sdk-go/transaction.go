@@ -37,8 +37,8 @@ func (r Ref) Transaction(ctx context.Context, update func(Snapshot) (any, error)
 
 func (r Ref) transact(ctx context.Context, update func(Snapshot) (any, error)) (tree.Node, error) {
 	fail := func(err error) (tree.Node, error) { return tree.Empty, r.failed("transaction", err) }
-	if r.err != nil {
-		return fail(r.err)
+	if err := r.check(); err != nil {
+		return fail(err)
 	}
 	turn, err := r.client.turn(ctx, r.path)
 	if err != nil {

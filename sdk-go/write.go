@@ -62,8 +62,8 @@ func (r Ref) mergeRequest(values map[string]any) (tree.Update, *request, error) 
 
 // merge reads values for paths below and returns what is sent.
 func (r Ref) merge(values map[string]any) (tree.Update, []byte, error) {
-	if r.err != nil {
-		return nil, nil, r.err
+	if err := r.check(); err != nil {
+		return nil, nil, err
 	}
 	raw := make(map[string]json.RawMessage, len(values))
 	for path, value := range values {
@@ -111,8 +111,8 @@ func (r Ref) put(ctx context.Context, op string, t tree.Target, value any) error
 
 // putRequest returns the request to replace a value or a priority.
 func (r Ref) putRequest(op string, t tree.Target, value any) (tree.Update, *request, error) {
-	if r.err != nil {
-		return nil, nil, r.failed(op, r.err)
+	if err := r.check(); err != nil {
+		return nil, nil, r.failed(op, err)
 	}
 	w, err := encode(t, value)
 	if err != nil {
@@ -128,8 +128,8 @@ func (r Ref) putRequest(op string, t tree.Target, value any) (tree.Update, *requ
 // SetIf replaces the value if it is still the old one: a Snapshot, or what Set
 // takes. If it is not, the error is ErrStale and nothing is changed.
 func (r Ref) SetIf(ctx context.Context, old, value any) error {
-	if r.err != nil {
-		return r.failed("set", r.err)
+	if err := r.check(); err != nil {
+		return r.failed("set", err)
 	}
 	was, err := encode(tree.Target{Path: r.path}, old)
 	if err != nil {
