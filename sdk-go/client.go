@@ -84,7 +84,8 @@ func New(ctx context.Context, t Transport, o Options) (*Client, error) {
 
 // Close ends the connection and everything that goes on: what is not answered
 // fails with ErrClosed. The server writes what OnDisconnect left. Close returns
-// when all of the client's goroutines have.
+// when all of the client's goroutines have, but for a TokenSource that does not
+// mind its context.
 func (c *Client) Close() error {
 	c.end(ErrClosed)
 	<-c.ended

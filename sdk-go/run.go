@@ -127,7 +127,7 @@ func (c *Client) sign() (string, error) {
 	if c.options.Token == nil {
 		return "", nil
 	}
-	credential, err := c.options.Token(c.ctx, c.refresh)
+	credential, err := c.options.Token.ask(c.ctx, c.refresh)
 	if err != nil {
 		return "", err
 	}

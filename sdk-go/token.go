@@ -11,9 +11,32 @@ import (
 
 // A TokenSource returns the credential that a client signs in with: a JWT, or
 // for an administrator an access token or a secret; "" stays signed out. It is
-// asked whenever the client connects. refresh says that the last one was refused
-// or has expired, so that it must not come from a cache.
+// asked whenever the client connects, by one goroutine at a time. refresh says that
+// the last one was refused or has expired, so that it must not come from a cache.
+//
+// ctx ends with the client. Close does not wait for a source that goes on after
+// that: its goroutine is left until it returns, and what it returns is not used.
 type TokenSource func(ctx context.Context, refresh bool) (string, error)
+
+// ask returns what the source does, or the error of ctx if that ends before. The
+// source is somebody else's code, which may not look at ctx.
+func (s TokenSource) ask(ctx context.Context, refresh bool) (string, error) {
+	type answer struct {
+		credential string
+		err        error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		credential, err := s(ctx, refresh)
+		answers <- answer{credential, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.credential, a.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
 
 // StaticToken is the source of a credential that never changes.
 func StaticToken(token string) TokenSource {
