@@ -28,7 +28,14 @@ type Request struct {
 	Data   tree.Reader          // the tree before the operation
 	Now    time.Time            // what server timestamps of the operation resolve to
 	Reads  *Reads               // if set, what an allowed read depends on is noted there
-	Asked  *int                 // if set, how many rules were asked is noted there
+
+	// Children is where the .limit of the rules is compared, with an allowed read; nil:
+	// nowhere. The server does that apart from Check, since it shares decisions among
+	// listeners (Ruleset.Excess).
+	Children Children
+	KeysOnly bool // nothing below the children is read
+
+	Asked *int // if set, how many rules were asked is noted there
 }
 
 // An Origin names what an operation came with as logs do, by the one of the names
@@ -44,7 +51,8 @@ type Decision struct {
 
 	// Rule is the path of the rule that decided, such as "/rooms/$room/.read":
 	// the one that granted a read or the first target of a write, the .validate
-	// that failed, or else the deepest rule that could have granted and did not.
+	// that failed, the .limit that was exceeded, or else the deepest rule that could
+	// have granted and did not.
 	// It is "" if no rule was asked.
 	Rule string
 }
@@ -52,8 +60,9 @@ type Decision struct {
 // Check decides a request. A read is allowed if a .read on the way to its path
 // is true. A write is allowed if each of its targets has a .write that is true,
 // at the target or above it, and no .validate fails. Rules below cannot take back
-// what a rule above has granted. A rule whose evaluation fails is not true. The
-// error is one of reading q.Data, or of ctx.
+// what a rule above has granted. A rule whose evaluation fails is not true. A read
+// that is allowed is denied nevertheless if q.Children has more than a .limit allows.
+// The error is one of reading q.Data or q.Children, or of ctx.
 //
 // Every operation runs Check. It does not allocate unless an expression has to.
 func (r *Ruleset) Check(ctx context.Context, q *Request) (Decision, error) {
@@ -66,5 +75,10 @@ func (r *Ruleset) Check(ctx context.Context, q *Request) (Decision, error) {
 	if q.Asked != nil {
 		*q.Asked = d.asked
 	}
-	return decision, err
+	if err != nil || q.Children == nil {
+		return decision, err
+	}
+	t := Trace{Decision: decision}
+	err = r.bound(q, &t)
+	return t.Decision, err
 }

@@ -17,6 +17,8 @@ type Coverage struct {
 	rules []*ruleCount
 	index map[*Rule]*ruleCount
 
+	limits []*limitCount // empty without CountLimits
+
 	parts    map[lang.Expr]*count // of each boolean expression
 	operands map[lang.Expr]*count // of the boolean expression that x is an operand of
 }
@@ -79,6 +81,7 @@ func (c *Coverage) Add(t *Trace) {
 	for i := range t.Steps {
 		c.step(&t.Steps[i])
 	}
+	c.compared(t)
 }
 
 func (c *Coverage) step(s *Step) {
@@ -141,7 +144,7 @@ func (n *count) sample(text string) {
 
 // A CoverageReport is what a Coverage has counted.
 type CoverageReport struct {
-	Rules []RuleCoverage `json:"rules"` // in the order of the document
+	Rules []RuleCoverage `json:"rules"` // in the order of the document, those of CountLimits last
 
 	// Evaluated is the percentage of rules that were evaluated at least once.
 	Evaluated float64 `json:"evaluatedPercent"`
@@ -155,7 +158,7 @@ type CoverageReport struct {
 // A RuleCoverage is what was counted of one rule.
 type RuleCoverage struct {
 	Path   string `json:"path"` // "/rooms/$room/.read"
-	Kind   string `json:"kind"` // ".read"
+	Kind   string `json:"kind"` // ".read", or ".limit"
 	Line   int    `json:"line"` // of the rule's value in the document
 	Column int    `json:"column"`
 	Source string `json:"source"`
@@ -192,11 +195,21 @@ func (n Counts) seen() int { return min(n.True, 1) + min(n.False, 1) }
 func (c *Coverage) Report() CoverageReport {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := CoverageReport{Rules: make([]RuleCoverage, 0, len(c.rules))}
-	evaluated, seen, possible := 0, 0, 0
+	r := CoverageReport{Rules: make([]RuleCoverage, 0, len(c.rules)+len(c.limits))}
 	for _, rule := range c.rules {
-		rc := rule.report()
-		r.Rules = append(r.Rules, rc)
+		r.Rules = append(r.Rules, rule.report())
+	}
+	for _, limit := range c.limits {
+		r.Rules = append(r.Rules, limit.report())
+	}
+	r.sumUp()
+	return r
+}
+
+// sumUp computes the percentages from the rules.
+func (r *CoverageReport) sumUp() {
+	evaluated, seen, possible := 0, 0, 0
+	for _, rc := range r.Rules {
 		if !rc.Never() {
 			evaluated++
 		}
@@ -207,8 +220,7 @@ func (c *Coverage) Report() CoverageReport {
 			seen, possible = seen+rc.seen(), possible+1
 		}
 	}
-	r.Evaluated, r.Outcomes = percent(evaluated, len(c.rules)), percent(seen, possible)
-	return r
+	r.Evaluated, r.Outcomes = percent(evaluated, len(r.Rules)), percent(seen, possible)
 }
 
 func (n *ruleCount) report() RuleCoverage {

@@ -6,7 +6,7 @@
 //
 // Its nouns: a Ruleset is a parsed document. A Request is one read or write that
 // somebody wants to make, a Decision the answer. A Rule is one .read, .write or
-// .validate of the document, an IndexDef one .indexOn declaration. A Trace tells
+// .validate of the document, an IndexDef one .indexOn declaration, a Limit one .limit. A Trace tells
 // how a decision came about, a Coverage what many traces have reached, and Reads
 // what a decision depends on.
 //

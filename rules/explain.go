@@ -38,7 +38,8 @@ func (r *Ruleset) Explain(ctx context.Context, q *Request) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Trace{Decision: decision, Steps: t.steps}, nil
+	trace := &Trace{Decision: decision, Steps: t.steps}
+	return trace, r.bound(q, trace)
 }
 
 // A tracer notes the steps of a decision.

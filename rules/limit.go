@@ -14,72 +14,67 @@ const MaxLimit = 1_000_000
 
 var msgBadLimit = fmt.Sprintf("Invalid limit. Must be a whole number from 1 to %d", MaxLimit)
 
+// A Limit is one .limit of a document: how many children of a node may be read at
+// once.
+type Limit struct {
+	Path string // "/messages/$room/.limit"
+	Max  int
+	Pos  Pos // of the property's value in the document
+}
+
 // limit reads a .limit property.
-func (b *builder) limit(v *hujson.Value) int {
+func (b *builder) limit(v *hujson.Value) *Limit {
 	if !b.reserve(v.StartOffset, ".limit") {
-		return 0
+		return nil
 	}
 	n, err := strconv.Atoi(b.doc.text[v.StartOffset:v.EndOffset])
 	if err != nil || v.Value.Kind() != '0' || n < 1 || n > MaxLimit {
 		b.fail(v.StartOffset, ".limit", msgBadLimit)
-		return 0
+		return nil
 	}
-	return n
+	l := &Limit{b.path(".limit"), n, b.posAt(v.StartOffset)}
+	b.limits = append(b.limits, l)
+	return l
 }
+
+// AllLimits returns every .limit of the document, in its order. The caller must
+// not modify the result.
+func (r *Ruleset) AllLimits() []*Limit { return r.limits }
 
 // Limited reports whether there is a .limit anywhere in the document.
-func (r *Ruleset) Limited() bool { return r.root != nil && r.root.limited }
+func (r *Ruleset) Limited() bool { return len(r.limits) > 0 }
 
-// Limits are the .limit declarations of one node of the document and those below it:
-// how many children may be read there at once. A nil *Limits has none.
-type Limits struct {
-	node *node
-	path string // of the node, as the document has it; "" for the root
-}
+// Limits are the .limit declarations of one node of the document and those below it.
+// A nil *Limits has none.
+type Limits node
 
 // Limits returns those that concern a read of p: nil if there are none at p or below.
 func (r *Ruleset) Limits(p tree.Path) *Limits {
-	if r.root == nil {
-		return nil
-	}
-	l := (&Limits{node: r.root}).orNil()
+	l := r.root.limits()
 	for key, rest, ok := p.Cut(); ok && l != nil; key, rest, ok = rest.Cut() {
 		l = l.Child(key)
 	}
 	return l
 }
 
-func (l *Limits) orNil() *Limits {
-	if l.node == nil || !l.node.limited {
+func (n *node) limits() *Limits {
+	if n == nil || !n.limited {
 		return nil
 	}
-	return l
+	return (*Limits)(n)
 }
-
-// Max returns the number of children that may be read at once at the node, 0 for any.
-func (l *Limits) Max() int { return l.node.limit }
-
-// Rule returns the path of the declaration: "/messages/$room/.limit".
-func (l *Limits) Rule() string { return l.path + "/.limit" }
 
 // Child returns the limits at a child and below it, nil for none. As everywhere, a
 // literal key wins over the capture.
-func (l *Limits) Child(key string) *Limits {
-	c := l.node.child(key)
-	name := key
-	if c == l.node.capture {
-		name = l.node.captureName
-	}
-	return (&Limits{c, l.path + "/" + name}).orNil()
-}
+func (l *Limits) Child(key string) *Limits { return (*node)(l).child(key).limits() }
 
 // Below returns the keys of the document's children with limits at or below them,
 // and whether those that it does not name may have some.
 func (l *Limits) Below() (keys []string, others bool) {
-	for key := range literals(l.node) {
-		if l.node.children[key].limited {
+	for key := range literals((*node)(l)) {
+		if l.children[key].limited {
 			keys = append(keys, key)
 		}
 	}
-	return keys, l.node.capture != nil && l.node.capture.limited
+	return keys, l.capture != nil && l.capture.limited
 }

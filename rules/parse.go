@@ -74,6 +74,7 @@ func ParseWith(src string, o ParseOptions) (*Ruleset, error) {
 		enforced: true,
 		root:     root,
 		indexes:  slices.Clip(b.indexes),
+		limits:   slices.Clip(b.limits),
 		rules:    slices.Clip(b.rules),
 	}, nil
 }
@@ -86,6 +87,7 @@ type builder struct {
 	paths   int      // bytes of the rules' paths so far
 	steps   int      // of the regular expressions so far
 	indexes []IndexDef
+	limits  []*Limit
 	rules   []*rule
 	errs    Errors
 	offset  int // how far posAt has come

@@ -15,6 +15,7 @@ type Ruleset struct {
 	enforced bool
 	root     *node
 	indexes  []IndexDef // in document order
+	limits   []*Limit   // in document order
 	rules    []*rule    // in document order
 }
 
@@ -133,8 +134,8 @@ type node struct {
 	validates   bool // a .validate here or below may refuse something
 	validated   bool // there is a .validate here or below
 	indexes     []IndexDef
-	limit       int  // of children that are read at once; 0: none
-	limited     bool // there is a limit here or below
+	limit       *Limit // nil: none
+	limited     bool   // there is a limit here or below
 }
 
 // add makes c the child of n that a key of the document names.
@@ -178,7 +179,7 @@ func (n *node) mayGrant(op Op) bool {
 func (n *node) sumUp() {
 	n.validated = n.validate != nil
 	n.validates = n.validated && !n.validate.alwaysHolds()
-	n.limited = n.limit > 0
+	n.limited = n.limit != nil
 	for _, c := range n.children {
 		n.include(c)
 	}

@@ -50,6 +50,10 @@ func (o Outcome) String() string { return [...]string{"false", "true", "error", 
 type Trace struct {
 	Decision
 	Steps []Step // the rules on the way, in the order in which they were asked
+
+	// Of a read that the rules allow, if it has Request.Children:
+	Limits []*Limit // that were compared, each once
+	Excess *Excess  // for which it is denied after all; nil: none
 }
 
 // A Step is one rule that a decision came by.

@@ -3,7 +3,6 @@ package sync
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/dogwooddb/dogwood/rules"
@@ -13,16 +12,10 @@ import (
 
 // An UnboundedError says that a read would show more children of a node than its
 // .limit in the rules allows. It is never answered with a part of them.
-type UnboundedError struct {
-	Path tree.Path // of the node
-	Rule string    // "/messages/$room/.limit"
-	Max  int
-}
+type UnboundedError struct{ *rules.Excess }
 
 // Error says what is wrong with the read and what would be allowed.
-func (e *UnboundedError) Error() string {
-	return fmt.Sprintf("%s has more than %d children, which %s does not allow to be read at once; use limitToFirst or limitToLast", e.Path, e.Max, e.Rule)
-}
+func (e *UnboundedError) Error() string { return e.Excess.String() }
 
 // Unwrap returns ErrTooBig.
 func (e *UnboundedError) Unwrap() error { return ErrTooBig }
@@ -30,80 +23,14 @@ func (e *UnboundedError) Unwrap() error { return ErrTooBig }
 // withinLimits refuses a read that would show more children of a node than the rules
 // allow, at its path or below it. Administrators may read everything.
 func withinLimits(rs *rules.Ruleset, tx *store.Tx, r Read) error {
-	if r.Caller.Admin || r.childless || !rs.Limited() {
+	if r.Caller.Admin || r.childless {
 		return nil
 	}
-	l := rs.Limits(r.Path)
-	if l == nil {
-		return nil
-	}
-	if err := boundedHere(l, tx, r.Path, r.Query); err != nil || r.keysOnly {
-		return err
-	}
-	return boundedBelow(l, tx, r.Path, r.Query)
-}
-
-// boundedHere looks at the children of p itself. It counts no more of them than
-// decide.
-func boundedHere(l *rules.Limits, tx *store.Tx, p tree.Path, q tree.Query) error {
-	most := l.Max()
-	if most == 0 || q.Limit > 0 && q.Limit <= most {
-		return nil
-	}
-	q.Limit = most + 1
-	n, err := tx.Count(p, q)
-	if err == nil && n > most {
-		err = &UnboundedError{p, l.Rule(), most}
+	x, err := rs.Excess(tx, r.Path, r.Query, r.keysOnly)
+	if x != nil {
+		return &UnboundedError{x}
 	}
 	return err
-}
-
-// boundedBelow looks at what lies below the children that the query shows.
-func boundedBelow(l *rules.Limits, tx *store.Tx, p tree.Path, q tree.Query) error {
-	literals, others := l.Below()
-	switch {
-	case len(literals) == 0 && !others:
-		return nil
-	case !q.IsAll():
-		entries, err := tx.Query(p, q)
-		for _, e := range entries {
-			if err := boundedChild(l, tx, p, e.Key); err != nil {
-				return err
-			}
-		}
-		return err
-	}
-	for _, key := range literals {
-		if err := boundedChild(l, tx, p, key); err != nil {
-			return err
-		}
-	}
-	if !others {
-		return nil
-	}
-	for key, err := range tx.Keys(p) {
-		if err != nil {
-			return err
-		}
-		if _, literal := slices.BinarySearch(literals, key); literal {
-			continue
-		}
-		if err := boundedChild(l, tx, p, key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func boundedChild(l *rules.Limits, tx *store.Tx, p tree.Path, key string) error {
-	child, at := l.Child(key), p.Child(key)
-	if child == nil {
-		return nil
-	}
-	if err := boundedHere(child, tx, at, tree.Query{}); err != nil {
-		return err
-	}
-	return boundedBelow(child, tx, at, tree.Query{})
 }
 
 // outgrown ends the listens whose views a write made larger than the rules allow.
@@ -166,22 +93,12 @@ func (b *batch) grown(w tree.ResolvedWrite) (bool, error) {
 		if !ok {
 			return w.Node.IsObject(), nil
 		}
-		if err := boundedHere(l, b.tx, at, tree.Query{}); err != nil {
-			return isUnbounded(err), unlessUnbounded(err)
+		if x, err := l.Excess(b.tx, at, tree.Query{}); x != nil || err != nil {
+			return x != nil, err
 		}
 		l, at, rest = l.Child(key), at.Child(key), below
 	}
 	return false, nil
-}
-
-func isUnbounded(err error) bool { return errors.As(err, new(*UnboundedError)) }
-
-// unlessUnbounded returns an error of looking that is not what was looked for.
-func unlessUnbounded(err error) error {
-	if isUnbounded(err) {
-		return nil
-	}
-	return err
 }
 
 // endOutgrown ends the listens of a group if its view is too large now.
@@ -190,7 +107,7 @@ func (b *batch) endOutgrown(g *group) error {
 	if err == nil {
 		return nil
 	}
-	if !isUnbounded(err) {
+	if !errors.As(err, new(*UnboundedError)) {
 		return err
 	}
 	listeners := slices.Clone(g.listeners)

@@ -96,7 +96,7 @@ func (d *Database) reconsider(listeners iter.Seq[*Listener]) {
 func (d *Database) revoke(l *Listener, why error) {
 	switch large := (*UnboundedError)(nil); {
 	case errors.As(why, &large):
-		d.log.Warn("a listen has outgrown its limit", "database", d.store.String(), "path", l.read.Path, "rule", large.Rule, "max", large.Max)
+		d.log.Warn("a listen has outgrown its limit", "database", d.store.String(), "path", l.read.Path, "rule", large.Limit.Path, "max", large.Limit.Max)
 	case !errors.Is(why, ErrDenied) && !errors.Is(why, ErrClosed):
 		d.log.Error("a listen could not be decided again", "database", d.store.String(), "path", l.read.Path, "err", why)
 	}

@@ -50,6 +50,7 @@ func (c *coverages) of(e *env, s *rulestest.Suite) (*covered, error) {
 		return nil, err
 	}
 	cov := &covered{rs, rules.NewCoverage(rs)}
+	cov.count.CountLimits(rs)
 	c.by[name] = cov
 	if s.Rules.File != "" {
 		c.files = append(c.files, name)

@@ -32,7 +32,7 @@ func (rulesDiffCommand) Help() string {
 	return `Prints the operations that one rules file allows and the other denies: new grants
 first, since those are the dangerous ones. Compared are the operations of tests,
 those of recorded traffic (dogwood serve --record), and some that are made up
-around what the rules mention. So what it finds is a change; that it finds
+around what the rules mention; and each .limit with itself. So what it finds is a change; that it finds
 nothing is no proof.
 
 Examples:
@@ -152,28 +152,40 @@ func (c *rulesDiffCommand) traffic(e *env, cmp *rulesdiff.Comparer, world rulest
 }
 
 func (c *rulesDiffCommand) write(w io.Writer, cmp *rulesdiff.Comparer) error {
-	changes := cmp.Changes()
+	changes, limits := cmp.Changes(), cmp.Limits()
 	grants, denials := cmp.Count(rulesdiff.NewGrant), cmp.Count(rulesdiff.NewDenial)
 	if c.JSON {
 		e := json.NewEncoder(w)
 		e.SetEscapeHTML(false)
 		e.SetIndent("", "  ")
 		return e.Encode(struct {
-			Asked      int                `json:"compared"`
-			NewGrants  int                `json:"newGrants"`
-			NewDenials int                `json:"newDenials"`
-			Changes    []rulesdiff.Change `json:"changes"`
-		}{cmp.Asked(), grants, denials, append([]rulesdiff.Change{}, changes...)})
+			Asked      int                     `json:"compared"`
+			NewGrants  int                     `json:"newGrants"`
+			NewDenials int                     `json:"newDenials"`
+			Limits     []rulesdiff.LimitChange `json:"limits,omitempty"`
+			Changes    []rulesdiff.Change      `json:"changes"`
+		}{cmp.Asked(), grants, denials, limits, append([]rulesdiff.Change{}, changes...)})
+	}
+	for _, l := range limits {
+		fmt.Fprintf(w, "%s: reads of many children (%s)\n    old: %s\n    new: %s\n", l.Kind, l.Rule, limitText(l.Old), limitText(l.New))
 	}
 	for _, ch := range changes[:min(len(changes), max(c.MaxPrint, 0))] {
 		fmt.Fprintf(w, "%s: %s (%s)\n", ch.Kind, ch.What, ch.Where)
 		fmt.Fprintf(w, "    old: %s\n    new: %s\n    %s\n", verdictOf(ch.Kind == rulesdiff.NewDenial, ch.OldRule), verdictOf(ch.Kind == rulesdiff.NewGrant, ch.NewRule), ch.Repro)
 	}
-	if more := grants + denials - min(len(changes), max(c.MaxPrint, 0)); more > 0 {
+	if more := grants + denials - len(limits) - min(len(changes), max(c.MaxPrint, 0)); more > 0 {
 		fmt.Fprintf(w, "... and %d more\n", more)
 	}
 	_, err := fmt.Fprintf(w, "%s compared: %s, %s\n", count(cmp.Asked(), "operation"), count(grants, "new grant"), count(denials, "new denial"))
 	return err
+}
+
+// limitText says what a .limit allows.
+func limitText(most int) string {
+	if most == 0 {
+		return "as many as there are"
+	}
+	return fmt.Sprintf("at most %d at once", most)
 }
 
 func verdictOf(allow bool, rule string) string {

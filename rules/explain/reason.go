@@ -30,6 +30,9 @@ func deciding(t *rules.Trace) int {
 // rule that is not true, which of its conditions. It quotes rules, never data.
 func Brief(q *rules.Request, t *rules.Trace) string {
 	text := Operation(q) + ": "
+	if t.Excess != nil {
+		return text + escape(excess(t.Excess))
+	}
 	i := deciding(t)
 	if i < 0 {
 		if t.Allow {
@@ -56,6 +59,11 @@ func Brief(q *rules.Request, t *rules.Trace) string {
 		text += " (" + shorten(s.Why, maxValue) + ")"
 	}
 	return text
+}
+
+// excess says that a read would show too much, and which declaration says so.
+func excess(x *rules.Excess) string {
+	return fmt.Sprintf("%s (%s)", x, x.Limit.Pos)
 }
 
 // culprit returns the source of the first condition of a chain of && that is not

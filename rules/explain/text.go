@@ -43,6 +43,10 @@ func Text(w io.Writer, q *rules.Request, t *rules.Trace, o Options) error {
 		}
 		b.step(&t.Steps[i], i == decided)
 	}
+	if x := t.Excess; x != nil {
+		b.line("→ %-7s  %s   %s", "limit", x.Limit.Path, b.place(x.Limit.Pos))
+		b.line("%s%s", margin, x)
+	}
 	if n := len(t.Steps) - maxSteps; n > 0 && !o.Deciding {
 		b.line("  … %d rules in all", len(t.Steps))
 	}
@@ -139,7 +143,7 @@ func (b *block) step(s *rules.Step, decided bool) {
 	if len(s.Captures) > 0 {
 		at = "   at " + shorten(s.Path.String(), maxValue)
 	}
-	b.line("%s %-7s  %s   %s%s", mark, s.Outcome, s.Rule.Path, b.place(s.Rule), at)
+	b.line("%s %-7s  %s   %s%s", mark, s.Outcome, s.Rule.Path, b.place(s.Rule.Pos), at)
 	if s.Outcome == rules.Skipped {
 		if s.Why != "" {
 			b.line("%s%s", margin, s.Why)
@@ -157,12 +161,12 @@ func (b *block) step(s *rules.Step, decided bool) {
 // margin is where what belongs to a rule begins.
 const margin = "           "
 
-// place returns the position of a rule, with the file if it is known.
-func (b *block) place(r *rules.Rule) string {
+// place returns a position, with the file if it is known.
+func (b *block) place(at rules.Pos) string {
 	if b.o.File == "" {
-		return r.Pos.String()
+		return at.String()
 	}
-	return b.o.File + ":" + r.Pos.String()
+	return b.o.File + ":" + at.String()
 }
 
 // source draws a rule's source with values below it.

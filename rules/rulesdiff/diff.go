@@ -3,8 +3,9 @@
 // about the operations of tests, of recorded traffic, and about operations made
 // up from what the rules mention.
 //
-// Its nouns: a Change is an operation on which the rulesets differ, a Comparer
-// asks them and collects Changes, a Record is a line of recorded traffic.
+// Its nouns: a Change is an operation on which the rulesets differ, a LimitChange a
+// .limit in which they do, a Comparer asks them and collects Changes, a Record is a
+// line of recorded traffic.
 package rulesdiff
 
 import (
@@ -61,8 +62,16 @@ type Comparer struct {
 // Asked returns how many operations were compared.
 func (c *Comparer) Asked() int { return c.asked }
 
-// Count returns how many changes of a kind there are.
-func (c *Comparer) Count(k Kind) int { return c.counts[k] }
+// Count returns how many changes of a kind there are, of operations and of limits.
+func (c *Comparer) Count(k Kind) int {
+	n := c.counts[k]
+	for _, l := range c.Limits() {
+		if l.Kind == k {
+			n++
+		}
+	}
+	return n
+}
 
 // Changes returns the changes, new grants first, in the order they were found.
 func (c *Comparer) Changes() []Change {

@@ -35,19 +35,27 @@ func NewWords(rulesets ...*rules.Ruleset) *Words {
 	w := &Words{}
 	for _, rs := range rulesets {
 		for r := range rs.Rules() {
-			node := r.Path[:strings.LastIndexByte(r.Path, '/')]
-			for w.nodes = appendNew(w.nodes, node); node != ""; {
-				node = node[:strings.LastIndexByte(node, '/')]
-				w.nodes = appendNew(w.nodes, node)
-			}
+			w.node(r.Path)
 			w.expression(r.Expr)
+		}
+		for _, l := range rs.AllLimits() {
+			w.node(l.Path)
 		}
 	}
 	slices.Sort(w.nodes)
 	return w
 }
 
-// Nodes returns the patterns of the nodes that have rules, and of those above
+// node adds the node of a rule's path, and those above it.
+func (w *Words) node(rule string) {
+	node := rule[:strings.LastIndexByte(rule, '/')]
+	for w.nodes = appendNew(w.nodes, node); node != ""; {
+		node = node[:strings.LastIndexByte(node, '/')]
+		w.nodes = appendNew(w.nodes, node)
+	}
+}
+
+// Nodes returns the patterns of the nodes that have rules or a .limit, and of those above
 // them: "", "/rooms", "/rooms/$room".
 func (w *Words) Nodes() []string { return w.nodes }
 

@@ -80,6 +80,8 @@ func (s Summary) String() string {
 func ReasonOf(t *rules.Trace) Reason {
 	s := Deciding(t)
 	switch {
+	case t.Excess != nil:
+		return Unbounded
 	case s == nil:
 		return NoGrant
 	case s.Outcome == rules.Failed:

@@ -207,13 +207,15 @@ func orNone(rule string) string {
 // Request returns the question whether the step's operation is allowed.
 func (op *Op) Request(w World) (*rules.Request, error) {
 	q := &rules.Request{
-		Op:    rules.OpRead,
-		Auth:  op.Who.Auth,
-		Path:  op.Path,
-		Query: op.Query,
-		Plain: op.Plain,
-		Data:  w,
-		Now:   time.UnixMilli(op.Now),
+		Op:       rules.OpRead,
+		Auth:     op.Who.Auth,
+		Path:     op.Path,
+		Query:    op.Query,
+		Plain:    op.Plain,
+		Data:     w,
+		Now:      time.UnixMilli(op.Now),
+		Children: w,
+		KeysOnly: op.Shallow,
 	}
 	if op.Kind == Read {
 		return q, nil

@@ -146,9 +146,10 @@ type Reason string
 
 // The reasons.
 const (
-	NoGrant  Reason = "no-grant" // no .read or .write is true
-	Invalid  Reason = "validate" // a .validate is not true
-	RunError Reason = "error"    // the rule that decided could not be evaluated
+	NoGrant   Reason = "no-grant" // no .read or .write is true
+	Invalid   Reason = "validate" // a .validate is not true
+	RunError  Reason = "error"    // the rule that decided could not be evaluated
+	Unbounded Reason = "limit"    // the read would show more than a .limit allows
 )
 
 // An Event is a change that a listener is told of.

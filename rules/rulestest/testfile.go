@@ -408,9 +408,9 @@ func (j *testJSON) want() (Want, error) {
 		return w, fmt.Errorf("expect is allow or deny, not %q", w.Verdict)
 	}
 	switch w.Reason {
-	case "", NoGrant, Invalid, RunError:
+	case "", NoGrant, Invalid, RunError, Unbounded:
 	default:
-		return w, fmt.Errorf("unknown reason %q; there are no-grant, validate and error", w.Reason)
+		return w, fmt.Errorf("unknown reason %q; there are no-grant, validate, error and limit", w.Reason)
 	}
 	if w.Rule != "" && !strings.HasPrefix(w.Rule, "/") {
 		return w, fmt.Errorf("%q is no rule; write it as /rooms/$room .read", w.Rule)

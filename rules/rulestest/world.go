@@ -6,7 +6,7 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// A World is one state of a tree in memory. It is a tree.Reader.
+// A World is one state of a tree in memory. It is a tree.Reader, and rules.Children.
 type World struct{ Root tree.Node }
 
 // Get returns the node at p.
@@ -36,6 +36,17 @@ func (w World) Keys(p tree.Path) iter.Seq2[string, error] {
 			}
 		}
 	}
+}
+
+// Count returns the number of children of the node at p that q shows.
+func (w World) Count(p tree.Path, q tree.Query) (int, error) {
+	list, err := w.Query(p, q)
+	return len(list), err
+}
+
+// Query returns the children of the node at p that q shows.
+func (w World) Query(p tree.Path, q tree.Query) ([]tree.Entry, error) {
+	return q.Entries(w.Root.Get(p)), nil
 }
 
 // Resolve replaces the server values of an update.
