@@ -17,6 +17,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { needBuild } from '../support/build.js'
 import { Server } from '../support/server.js'
 import { names, parsed, root } from './steps.js'
 
@@ -42,6 +43,8 @@ function blocksOf(page: string): Block[] {
     return { kind, code: code.replaceAll(`\n${indent}`, '\n'), line, answers }
   })
 }
+
+beforeAll(needBuild)
 
 for (const model of names) {
   describe(model, () => {

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import ts from 'typescript'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { needBuild } from '../support/build.js'
 import { Server } from '../support/server.js'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -20,6 +21,7 @@ const texts = (kind: string) => blocks.filter(block => block.kind === kind).map(
 let server: Server
 
 beforeAll(async () => {
+  needBuild()
   mkdirSync(cache, { recursive: true })
   server = await new Server().start()
 }, 120_000)

@@ -5,7 +5,8 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { needBuild } from '../support/build.js'
 import { Server } from '../support/server.js'
 import { blocksOf, Folder } from '../support/tutorial.js'
 
@@ -13,6 +14,7 @@ const servers: Server[] = []
 const running: ChildProcess[] = []
 let folder: Folder
 
+beforeAll(needBuild)
 afterAll(async () => {
   for (const child of running) child.kill()
   for (const server of servers) await server.stop()
