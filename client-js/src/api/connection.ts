@@ -87,7 +87,8 @@ export function deleteDatabase(db: Database): void {
  * Signs in with a token, or with a function that returns one and is asked again
  * when the server wants a fresh one. Resolves when the server has accepted it.
  * The function has 15 seconds: then the sign-in fails with `TOKEN_TIMEOUT`, and
- * the next attempt to connect asks again.
+ * the next attempt to connect asks again. Nothing is sent meanwhile: what needs the
+ * token would be refused without, and what does not only the server knows.
  */
 export async function signInWithToken(db: Database, token: string | TokenProvider): Promise<void> {
   const { target } = coreOf(db)

@@ -2,6 +2,7 @@ import type { SocketClass, Target, TokenProvider } from '../core/connection.js'
 import { invalid } from '../core/errors.js'
 import type { Store } from '../core/store.js'
 
+/** Where a database is, and how to get there. */
 export interface DatabaseOptions {
   /** `https://host[:port][?ns=namespace]` */
   databaseURL?: string

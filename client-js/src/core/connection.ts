@@ -17,6 +17,7 @@ export type SocketLike = {
   close(): void
 }
 
+/** A class of WebSockets, as browsers have it. */
 export type SocketClass = new (url: string) => SocketLike
 
 /** Returns the token to sign in with; after a refusal with `refresh`. */
@@ -34,6 +35,7 @@ export interface Target {
 }
 
 /**
+ * What a connection is doing.
  * - `offline`: not wanted, before first use or after `goOffline`
  * - `connecting`, `connected`
  * - `waiting`: for the next attempt

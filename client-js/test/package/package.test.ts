@@ -4,12 +4,15 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
-import { expect, test } from 'vitest'
-import { table } from '../../scripts/parity.js'
+import { beforeAll, expect, test } from 'vitest'
+import { noteOf, table } from '../../scripts/parity.js'
 import { internalNames } from '../../scripts/short-names.js'
+import { needBuild } from '../support/build.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
+
+beforeAll(needBuild)
 
 /** The size of what a page gets that imports these names. */
 async function size(module: string, names: string): Promise<number> {
@@ -77,4 +80,12 @@ test('the table of names is up to date', () => {
   const path = join(root, 'API.md')
   if (process.env.UPDATE_API) writeFileSync(path, table())
   expect(readFileSync(path, 'utf8')).toBe(table())
+})
+
+test('a name of our own says what it is for', () => {
+  const [theirs, ours] = [{ kind: 'type', purpose: 'A' } as const, { kind: 'type', purpose: '' } as const]
+  expect(noteOf('x', undefined, { kind: 'type', purpose: 'What is x' })).toBe('What is x')
+  expect(noteOf('x', theirs, ours)).toBe('')
+  expect(() => noteOf('x', undefined, ours)).toThrow('x')
+  expect(() => noteOf('x', theirs, undefined)).toThrow('x')
 })

@@ -193,6 +193,24 @@ test('a provider of tokens that never answers is given up', async () => {
   expect(await result).toMatchObject({ code: 'TOKEN_TIMEOUT' })
 })
 
+// What is public, only the server knows: sent without the token, the rest would be refused.
+test('what is written while a provider hangs waits for the one that answers', async () => {
+  let answer: string | undefined
+  const provider = () => answer ?? new Promise<string>(() => {})
+  signInWithToken(db, provider).catch(() => {})
+  const written = set(ref(db, 'a'), 1)
+  await tick(60_000)
+  expect(FakeSocket.all).toEqual([])
+  answer = 'secret'
+  await tick(60_000)
+  const socket = FakeSocket.last
+  socket.greet()
+  const [first, second] = socket.sent.map(({ d }) => d)
+  expect([first.a, second.a]).toEqual(['gauth', 'p'])
+  socket.answer(second.r)
+  await written
+})
+
 test('signing out, or in anew, does not wait for a provider', async () => {
   for (const other of [() => signOut(db), () => void signInWithToken(db, 'secret').catch(() => {})]) {
     FakeSocket.all.length = 0
