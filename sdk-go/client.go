@@ -54,7 +54,7 @@ func Dial(ctx context.Context, url string, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return New(ctx, newNetwork(a, o.TLS), o)
+	return New(ctx, newNetwork(a, o.TLS, o.withDefaults().MaxMessage), o)
 }
 
 // New is Dial for a database that is reached in another way. If the transport is

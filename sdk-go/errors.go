@@ -13,7 +13,7 @@ var (
 	ErrPermissionDenied = errors.New("permission denied")             // the rules refused the operation
 	ErrStale            = errors.New("the value has changed")         // SetIf and Create: it is not what it should be
 	ErrMaxRetries       = errors.New("too many concurrent changes")   // Transaction gave up
-	ErrTooBig           = errors.New("too big")                       // above a limit of the server
+	ErrTooBig           = errors.New("too big")                       // above a limit of the server, or Options.MaxMessage
 	ErrInvalid          = errors.New("invalid parameters")            // the server does not understand the path or value
 	ErrUnauthorized     = errors.New("invalid or expired token")      // the server refused the credential
 	ErrUnavailable      = errors.New("the server is not available")   // try again later

@@ -20,20 +20,20 @@ import (
 const (
 	handshakeTimeout = 30 * time.Second
 	writeTimeout     = 30 * time.Second
-	maxMessage       = 1 << 30 // of a server, whose largest view is far below
 	maxErrorBody     = 64 << 10
 )
 
 // A network is the Transport of Dial: a WebSocket, and REST for large reads.
 type network struct {
 	address
-	dialer websocket.Dialer
-	http   http.Client
+	maxMessage int // bytes of one message of the server
+	dialer     websocket.Dialer
+	http       http.Client
 }
 
-func newNetwork(a address, config *tls.Config) *network {
+func newNetwork(a address, config *tls.Config, maxMessage int) *network {
 	return &network{
-		address: a,
+		address: a, maxMessage: maxMessage,
 		dialer: websocket.Dialer{
 			Proxy: http.ProxyFromEnvironment, HandshakeTimeout: handshakeTimeout, TLSClientConfig: config,
 			ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10,
@@ -59,10 +59,8 @@ func (n *network) Connect(ctx context.Context, h Handshake) (Conn, error) {
 		}
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	ws.SetReadLimit(maxMessage)
-	c := &socket{ws: ws}
-	c.pieces.MaxBytes = maxMessage
-	return c, nil
+	ws.SetReadLimit(int64(n.maxMessage))
+	return &socket{ws: ws, pieces: wire.Collector{MaxBytes: n.maxMessage}}, nil
 }
 
 // A socket is a Conn over a WebSocket.
@@ -88,20 +86,32 @@ func (s *socket) Send(msg []byte) (err error) {
 	return nil
 }
 
+// Receive returns the next message. What it takes grows with what arrives, however
+// much the server announces.
 func (s *socket) Receive() ([]byte, error) {
 	for {
 		_, frame, err := s.ws.ReadMessage()
 		if err != nil {
-			return nil, err
+			return nil, s.tooBig(err)
 		}
 		msg, done, err := s.pieces.Add(string(frame))
-		if err != nil {
-			return nil, err
-		}
-		if done {
+		switch {
+		case err != nil:
+			return nil, s.tooBig(err)
+		case done && len(msg) == len(frame): // it is the message
+			return frame, nil
+		case done:
 			return []byte(msg), nil
 		}
 	}
+}
+
+// tooBig returns an error of receiving, as ErrTooBig if that is what is wrong.
+func (s *socket) tooBig(err error) error {
+	if errors.Is(err, websocket.ErrReadLimit) || errors.Is(err, wire.ErrTooLarge) {
+		return fmt.Errorf("%w: a message of the server has more than %d bytes", ErrTooBig, s.pieces.MaxBytes)
+	}
+	return err
 }
 
 func (s *socket) Close() error { return s.ws.Close() }

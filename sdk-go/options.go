@@ -27,12 +27,24 @@ type Options struct {
 	// there are more, or they are large, the loop goes on with the latest.
 	MaxQueue int // 0: 64
 
+	// MaxMessage bounds one message of the server that Dial connects to, in bytes: a
+	// value, or the view of a listener, as JSON. One beyond it ends the connection,
+	// and the read or listen that it was for fails with ErrTooBig; all else goes on
+	// when the connection comes back. While a message is taken in, memory holds
+	// several times its size. GetTo, Children and Keys, which read in another way,
+	// are not bound by it.
+	MaxMessage int // 0: 288 MiB, which is more than a server with default limits sends
+
 	TLS *tls.Config  // nil: the usual one
 	Log *slog.Logger // nil: no log
 
 	// Now is the clock that local times come from; nil is time.Now.
 	Now func() time.Time
 }
+
+// defaultMaxMessage is room for the largest value that a server reads (REST §11),
+// and for the keys and paths of 10,000 places that one answer may name.
+const defaultMaxMessage = 256<<20 + 32<<20
 
 func (o Options) withDefaults() Options {
 	if o.MinBackoff <= 0 {
@@ -47,6 +59,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxQueue <= 0 {
 		o.MaxQueue = 64
+	}
+	if o.MaxMessage <= 0 {
+		o.MaxMessage = defaultMaxMessage
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

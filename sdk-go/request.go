@@ -2,6 +2,7 @@ package dogwood
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/dogwooddb/dogwood/sync/wire"
@@ -170,6 +171,32 @@ func (c *Client) takeBack(r *request, why error) bool {
 	c.requests = slices.Delete(c.requests, i, i+1)
 	r.finish(why)
 	return true
+}
+
+// giveUp fails the read or listen that was asked first and is not answered. It is
+// the one that a message which is too big was for: servers answer reads in order,
+// and asked again they would send that again. If it was for none, since a view has
+// grown, it is for one on the next connection.
+func (c *Client) giveUp(why error) {
+	c.options.Log.Warn("a message is too big", "err", why)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.IndexFunc(c.requests, func(r *request) bool { return r.id != 0 && r.harmless })
+	first := int64(math.MaxInt64)
+	if i >= 0 {
+		first = c.requests[i].id
+	}
+	for id := range c.asked {
+		first = min(first, id)
+	}
+	if s := c.asked[first]; s != nil {
+		delete(c.asked, first)
+		c.replica.Refused(s, failed("listen", s.Path.String(), why))
+	} else if i >= 0 {
+		r := c.requests[i]
+		c.requests = slices.Delete(c.requests, i, i+1)
+		r.finish(why)
+	}
 }
 
 // lost takes note that the connection is gone. It reports whether the request

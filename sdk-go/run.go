@@ -113,8 +113,11 @@ func (c *Client) connect(first chan<- error) (ready bool, err error) {
 	tellFirst(first, nil)
 	for {
 		m, err := l.receive()
-		if err == nil {
+		switch {
+		case err == nil:
 			err = c.handle(m)
+		case errors.Is(err, ErrTooBig):
+			c.giveUp(err)
 		}
 		if err != nil {
 			return true, c.serverEnd(err)

@@ -26,9 +26,16 @@ type Handshake struct {
 // A Conn carries whole messages of the realtime protocol, each a JSON text, in
 // order. One goroutine sends, one receives, and any may close.
 type Conn interface {
+	// Send takes a message, which it must not keep. An error ends the connection.
 	Send(msg []byte) error
-	Receive() ([]byte, error) // valid until the next call
-	Close() error             // ends Send and Receive, too
+
+	// Receive waits for the next message, which is valid until the next call. An
+	// error ends the connection: ErrTooBig if the message is too large to be taken,
+	// so that it is no use to ask for it again.
+	Receive() ([]byte, error)
+
+	// Close makes Send and Receive return.
+	Close() error
 }
 
 // A ReadRequest says what is to be read: the value at a path in export form, the
