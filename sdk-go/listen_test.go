@@ -225,6 +225,23 @@ func TestListenIsDenied(t *testing.T) {
 	}
 }
 
+// A listen that outgrows a .limit ends with the status and the text that a new one
+// is refused with.
+func TestListenOutgrowsItsLimit(t *testing.T) {
+	ctx := t.Context()
+	db, ana := openWith(t, `{"rules":{"a":{".read":true,".limit":1}}}`)
+	whole, window := pull(t, ana.Ref("a").Values(ctx)), pull(t, ana.Ref("a").OrderByKey().StartAt("x").Values(ctx))
+	whole.get()
+	window.get()
+	want(t, db.Ref("a").Set(ctx, map[string]any{"x": 1, "y": 2}))
+	refused := pull(t, ana.Ref("a").Values(ctx)).fails()
+	for _, err := range []error{whole.fails(), window.fails()} {
+		if !errors.Is(err, dogwood.ErrTooBig) || err.Error() != refused.Error() {
+			t.Errorf("err = %v, want %v", err, refused)
+		}
+	}
+}
+
 // A loop that is slower than the changes sees the last state, and none out of
 // order.
 func TestSlowLoop(t *testing.T) {

@@ -148,6 +148,9 @@ func (c *Client) cancelled(m wire.ServerMessage) error {
 		}
 	}
 	why := &Error{Op: "listen", Path: p.String(), Status: wire.StatusPermissionDenied, Text: "the server has ended the listen", cause: ErrPermissionDenied}
+	if m.Reason != "" {
+		why.Status, why.Text, why.cause = m.Reason, textOf(m.Data), classes[m.Reason]
+	}
 	if len(queries) == 0 {
 		c.revoke(p, "", why)
 	}

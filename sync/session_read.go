@@ -74,7 +74,7 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 		return err
 	}
 	path, raw := v.path, v.raw // not v, which holds what is of no use after the first view
-	l.onRevoke = func(error) { s.reply(cancel(path, raw)) }
+	l.onRevoke = func(why error) { s.reply(cancel(path, raw, why)) }
 	if err := s.db.attach(ctx, l); err != nil {
 		s.db.toldListen(l, 0, 0, err)
 		return err
@@ -88,11 +88,16 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	return nil
 }
 
-// cancel is the push that tells a client that its listen has ended.
-func cancel(p tree.Path, query string) []byte {
+// cancel is the push that tells a client that its listen has ended, and why unless it
+// is that permission was lost.
+func cancel(p tree.Path, query string, why error) []byte {
 	var queries []string
 	if query != "" {
 		queries = []string{query}
+	}
+	if large := (*UnboundedError)(nil); errors.As(why, &large) {
+		status, text := statusOf(large)
+		return wire.AppendCancelBecause(nil, p.Clean(), queries, status, text)
 	}
 	return wire.AppendCancel(nil, p.Clean(), queries)
 }

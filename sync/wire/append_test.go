@@ -59,6 +59,9 @@ func TestAppend(t *testing.T) {
 			"cancel filtered", AppendCancel(nil, "a", []string{`{"l":1}`, `{"i":"m"}`}),
 			`{"t":"d","d":{"a":"c","b":{"p":"a","q":[{"l":1},{"i":"m"}]}}}`,
 		}, {
+			"cancel with a reason", AppendCancelBecause(nil, "a", []string{`{"l":1}`}, StatusTooBig, `too "much"`),
+			`{"t":"d","d":{"a":"c","b":{"p":"a","q":[{"l":1}],"s":"too_big","d":"too \"much\""}}}`,
+		}, {
 			"auth revoked", AppendAuthRevoked(nil, StatusExpiredToken, TextExpiredToken),
 			`{"t":"d","d":{"a":"ac","b":{"s":"expired_token","d":"Auth token is expired."}}}`,
 		},

@@ -56,6 +56,18 @@ func AppendCancel(dst []byte, path string, queries []string) []byte {
 	return append(dst, `}}}`...)
 }
 
+// AppendCancelBecause is AppendCancel with a status and a text, an extension
+// (client-js/PROTOCOL.md) for what is no lack of permission. Other clients look at
+// neither and report that.
+func AppendCancelBecause(dst []byte, path string, queries []string, status, text string) []byte {
+	dst = AppendCancel(dst, path, queries)
+	dst = append(dst[:len(dst)-len(`}}}`)], `,"s":`...)
+	dst = AppendString(dst, status)
+	dst = append(dst, `,"d":`...)
+	dst = AppendString(dst, text)
+	return append(dst, `}}}`...)
+}
+
 // AppendAuthRevoked appends the push that takes the client's identity away
 // (§9); the client reconnects with a fresh token.
 func AppendAuthRevoked(dst []byte, status, text string) []byte {

@@ -21,6 +21,7 @@ type ServerMessage struct {
 
 	Data    []byte // d of any kind, raw JSON; nil when there is none
 	Queries []byte // of PushCancel, raw JSON; nil for the default listen
+	Reason  string // of PushCancel, a status, an extension: why, with a text in Data; "": permission was lost
 	Rule    []byte // that refused a request, raw JSON, an extension; nil if the server does not tell
 }
 
@@ -143,6 +144,11 @@ func (m *serverMembers) push() (ServerMessage, error) {
 		return ServerMessage{}, wrongValue(-1, "a", string(m.a), "a string")
 	}
 	s := ServerMessage{Push: action, Data: m.bd, Queries: m.q}
+	if action == PushCancel && m.s != nil {
+		if s.Reason, ok = word(m.s); !ok {
+			return ServerMessage{}, wrongValue(-1, "b.s", string(m.s), "a string")
+		}
+	}
 	if m.p != nil {
 		if s.Path, ok = text(m.p); !ok {
 			return ServerMessage{}, wrongValue(-1, "b.p", string(m.p), "a string")
@@ -159,7 +165,7 @@ func (m *serverMembers) push() (ServerMessage, error) {
 // words are the strings that word returns without an allocation.
 var words = []string{
 	StatusOK, PushData, PushMerge, PushCancel, ControlHello, ControlPong, ControlReset, ControlShutdown,
-	StatusPermissionDenied, StatusDataStale,
+	StatusPermissionDenied, StatusDataStale, StatusTooBig,
 }
 
 // word returns a raw string of the protocol's vocabulary.

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import {
-  get, limitToFirst, onDisconnect, onValue, orderByChild, orderByKey, query, ref, runTransaction, set, update
+  get, limitToFirst, onDisconnect, onValue, orderByChild, orderByKey, query, ref, runTransaction, set, startAt, update
 } from 'firebase/database'
 import { fence, Log, values, within } from './events.mjs'
 import { scene, sharedServer } from './harness.mjs'
@@ -97,6 +97,28 @@ suite('rules', () => {
     await logs[1].reaches(2)
     await fence(db)
     assert.deepEqual(logs.map(log => log.items), [[1, 'PERMISSION_DENIED'], [1, 2]])
+  })
+
+  // The push that ends them has a status and a text, which this client does not know.
+  test('listeners that outgrow a .limit end, and the others go on', async t => {
+    const bounded = { '.read': true, '.limit': 1 }
+    const { s, put } = await ruled(t, { a: bounded, b: bounded, c: { '.read': true } })
+    const db = s.client()
+    const logs = [ref(db, 'a'), query(ref(db, 'b'), orderByKey(), startAt('x')), ref(db, 'c')].map(q => {
+      const log = new Log()
+      onValue(q, snap => log.add(snap.val()), error => log.add(error.code))
+      return log
+    })
+    await Promise.all(logs.map(log => log.reaches(null)))
+    for (const path of ['a', 'b', 'c']) await put(path, { x: 1, y: 2 })
+    await Promise.all(logs.map((log, i) => log.reaches(i < 2 ? 'PERMISSION_DENIED' : { x: 1, y: 2 })))
+    await put('a/x', null)
+    const again = values(ref(db, 'a'))
+    await again.reaches({ y: 2 })
+    await put('a/y', 3)
+    await again.reaches({ y: 3 })
+    await fence(db)
+    assert.deepEqual(logs.map(log => log.items.slice(1)), [['PERMISSION_DENIED'], ['PERMISSION_DENIED'], [{ x: 1, y: 2 }]])
   })
 
   test('a listener without an index still gets its window, a read does not', async t => {
