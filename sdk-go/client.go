@@ -46,9 +46,12 @@ type Client struct {
 }
 
 // Dial connects to a database: https://shop.example.org, or
-// http://127.0.0.1:9000?ns=shop. It returns when the connection is made and the
-// client is signed in, or that failed. The context is for dialing only; the
-// client lives until Close.
+// http://127.0.0.1:9000?ns=shop. Without ns, a host of three labels or more names it
+// by the first, and any other has the server's default. Dial returns when the
+// connection is made and the client is signed in, or that failed: the error is
+// ErrUnavailable if there is no server, ErrUnauthorized if it refuses the credential,
+// or that of the token source or ctx. The context is for dialing only; the client
+// lives until Close.
 func Dial(ctx context.Context, url string, o Options) (*Client, error) {
 	a, err := parseAddress(url)
 	if err != nil {
@@ -82,7 +85,7 @@ func New(ctx context.Context, t Transport, o Options) (*Client, error) {
 	return c, nil
 }
 
-// Close ends the connection and everything that goes on: what is not answered
+// Close ends the connection and everything that goes on, for good: what is not answered
 // fails with ErrClosed. The server writes what OnDisconnect left. Close returns
 // when all of the client's goroutines have, but for a TokenSource that does not
 // mind its context.
@@ -119,12 +122,14 @@ func (c *Client) Ref(path string) Ref {
 	return Ref{Query{client: c, path: p, err: err}}
 }
 
-// Update is Ref("").Update.
+// Update replaces the values at several paths, "rooms/r1/name" and so on, all at once
+// or none of them. It is Ref("").Update.
 func (c *Client) Update(ctx context.Context, values map[string]any) error {
 	return c.Ref("").Update(ctx, values)
 }
 
-// ServerTime returns the time by the server's clock, as far as the client knows.
+// ServerTime returns the time by the server's clock, as far as the client knows: it
+// has heard it when it connected, and goes by its own clock until then and since.
 func (c *Client) ServerTime() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -40,7 +40,8 @@ func (s *connectionState) wait() <-chan struct{} {
 }
 
 // Connected yields whether the client is connected and signed in, now and after
-// every change, until ctx ends. A slow loop sees the latest.
+// every change, until ctx ends or the loop is left. A slow loop sees the latest. An
+// error is the last thing that it yields: that of ctx, or why the client has ended.
 func (c *Client) Connected(ctx context.Context) iter.Seq2[bool, error] {
 	return func(yield func(bool, error) bool) {
 		told, last := false, false

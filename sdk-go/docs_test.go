@@ -97,6 +97,68 @@ func exported(t *testing.T, p *doc.Package) (names []string) {
 	return names
 }
 
+// Every field of a struct, every method of an interface and every constant or
+// variable of a group says what it is, behind it or above.
+func TestMembersAreDocumented(t *testing.T) {
+	for _, dir := range append(modelDirs(t), ".", "embed", filepath.Join("..", "server", "servertest")) {
+		fset := token.NewFileSet()
+		code, _ := parse(t, fset, dir)
+		if len(code) == 0 {
+			t.Errorf("%s: no files", dir)
+		}
+		for _, f := range code {
+			ast.FileExports(f)
+			ast.Inspect(f, func(n ast.Node) bool {
+				if names := undocumented(n); len(names) > 0 {
+					t.Errorf("%s: %s has no comment", fset.Position(n.Pos()), names[0])
+				}
+				_, isFunc := n.(*ast.FuncDecl)
+				return !isFunc
+			})
+		}
+	}
+}
+
+// modelDirs returns the folders of the data models.
+func modelDirs(t *testing.T) (dirs []string) {
+	t.Helper()
+	entries, err := os.ReadDir("models")
+	want(t, err)
+	for _, e := range entries {
+		if e.Name() != "internal" {
+			dirs = append(dirs, filepath.Join("models", e.Name()))
+		}
+	}
+	return dirs
+}
+
+// undocumented returns the names that a field or a line of a group declares
+// without a comment.
+func undocumented(n ast.Node) []*ast.Ident {
+	switch n := n.(type) {
+	case *ast.StructType:
+		return firstUndocumented(n.Fields)
+	case *ast.InterfaceType:
+		return firstUndocumented(n.Methods)
+	case *ast.GenDecl:
+		for _, s := range n.Specs {
+			if v, ok := s.(*ast.ValueSpec); ok && n.Lparen.IsValid() && v.Doc == nil && v.Comment == nil {
+				return v.Names
+			}
+		}
+	}
+	return nil
+}
+
+func firstUndocumented(list *ast.FieldList) []*ast.Ident {
+	for _, f := range list.List {
+		if f.Doc == nil && f.Comment == nil {
+			return f.Names // none if it is embedded
+		}
+	}
+	return nil
+}
+
 // parse reads the files of a package and of its tests.
 func parse(t *testing.T, fset *token.FileSet, dir string) (code, tests []*ast.File) {
 	t.Helper()

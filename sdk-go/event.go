@@ -31,10 +31,10 @@ func (t EventType) String() string {
 
 // An Event is a change of one child of a place.
 type Event struct {
-	Type    EventType
-	Key     string   // of the child
-	PrevKey string   // of the child before it in the order of the query; "" for the first
-	Value   Snapshot // the child; the last known one if it was removed
+	Type    EventType // what has happened to it
+	Key     string    // of the child
+	PrevKey string    // of the child before it in the order of the query; "" for the first, and if it was removed
+	Value   Snapshot  // the child; the last known one if it was removed
 }
 
 // events returns what happened between two states of a window, in the order of

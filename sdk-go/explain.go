@@ -10,7 +10,7 @@ import (
 
 // An Explanation says how a read is answered and what that takes.
 type Explanation struct {
-	Path     string         `json:"path"`
+	Path     string         `json:"path"`     // that was asked for: "/rooms/r1"
 	Plan     string         `json:"plan"`     // "leaf", "node", "keys", "index", "priorities", "packed", "scan" or "none"
 	Index    string         `json:"index"`    // order of the declared index that is used, "" for none
 	Building bool           `json:"building"` // that index is not complete yet, and so not used
@@ -19,7 +19,7 @@ type Explanation struct {
 	Results  int            `json:"results"`  // children answered; 1 for a value without any
 	Bytes    int            `json:"bytes"`    // of the answer
 	Revision uint64         `json:"revision"` // of the state that was looked at
-	Rules    ExplainedRules `json:"rules"`
+	Rules    ExplainedRules `json:"rules"`    // what they said
 
 	// MissingIndexOn says what to add to the rules; nil if nothing is missing.
 	MissingIndexOn *MissingIndex `json:"missingIndexOn"`
@@ -28,7 +28,7 @@ type Explanation struct {
 // A WriteExplanation says what a write would take. Where the client may not read all
 // that it writes, only Path, Revision and Rules are known.
 type WriteExplanation struct {
-	Path      string         `json:"path"`
+	Path      string         `json:"path"`         // that was asked for: "/rooms/r1"
 	Changes   bool           `json:"changes"`      // false: everything is as it would be already
 	Rows      int            `json:"rows"`         // rows and index entries read
 	Written   int            `json:"written"`      // rows put or deleted
@@ -36,17 +36,17 @@ type WriteExplanation struct {
 	Bytes     int            `json:"bytes"`        // of the values
 	Listeners int            `json:"listeners"`    // that would be sent an event
 	Cancelled int            `json:"cancelled"`    // listeners that would lose their permission
-	Revision  uint64         `json:"revision"`
-	Rules     ExplainedRules `json:"rules"`
+	Revision  uint64         `json:"revision"`     // of the state that was looked at
+	Rules     ExplainedRules `json:"rules"`        // what they said
 }
 
 // ExplainedRules say what it took to decide.
 type ExplainedRules struct {
-	Allowed   bool   `json:"allowed"`
+	Allowed   bool   `json:"allowed"`   // they let the client do it
 	Admin     bool   `json:"admin"`     // the rules do not apply
 	Evaluated int    `json:"evaluated"` // rules that were asked
 	Rows      int    `json:"rows"`      // rows that they read; for administrators, and in development
-	By        string `json:"by"`        // the rule that decided; only servers for development tell
+	By        string `json:"by"`        // the rule that decided; for administrators, and in development
 }
 
 // A MissingIndex is an index that the rules should declare.

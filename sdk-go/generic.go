@@ -7,11 +7,15 @@ import (
 
 // A Reader is what values are read from: a Ref or a Query.
 type Reader interface {
+	// Snapshot reads the value once.
 	Snapshot(ctx context.Context) (Snapshot, error)
+
+	// Values yields the value, and the new one after every change, until ctx ends.
 	Values(ctx context.Context) iter.Seq2[Snapshot, error]
 }
 
-// Get reads a value once. What is absent is the zero value.
+// Get reads a value once. What is absent is the zero value. The error is ErrValue if
+// it does not fit the type.
 func Get[T any](ctx context.Context, from Reader) (value T, err error) {
 	s, err := from.Snapshot(ctx)
 	if err != nil {
@@ -21,8 +25,8 @@ func Get[T any](ctx context.Context, from Reader) (value T, err error) {
 }
 
 // Values follows a value: it yields it now and after every change, as the
-// method of the same name does. A value that does not fit the type is an error
-// but does not end the loop.
+// method of the same name does. A value that does not fit the type is ErrValue, but
+// does not end the loop.
 func Values[T any](ctx context.Context, from Reader) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for s, err := range from.Values(ctx) {
@@ -38,7 +42,8 @@ func Values[T any](ctx context.Context, from Reader) iter.Seq2[T, error] {
 }
 
 // Transaction replaces a value by what update makes of it, as the method of the
-// same name does.
+// same name does, and returns what it has set. The error is ErrValue if what is there
+// does not fit the type.
 func Transaction[T any](ctx context.Context, ref Ref, update func(T) (T, error)) (value T, err error) {
 	s, err := ref.Transaction(ctx, func(s Snapshot) (any, error) {
 		old, err := Decode[T](s)
@@ -53,7 +58,7 @@ func Transaction[T any](ctx context.Context, ref Ref, update func(T) (T, error))
 	return Decode[T](s)
 }
 
-// Decode returns a snapshot's value as a Go value.
+// Decode returns a snapshot's value as a Go value, as Snapshot.Decode stores it.
 func Decode[T any](s Snapshot) (value T, err error) {
 	err = s.Decode(&value)
 	return value, err

@@ -67,7 +67,7 @@ func (l lookup) wire() wire.Lookup {
 
 // A Batch is what GetAll read: one state of the database.
 type Batch struct {
-	Revision uint64   // of that state; it never goes down
+	Revision uint64   // of that state; 0 if the rules deny all of the lookups, else it never goes down
 	Results  []Result // one for each Lookup
 }
 

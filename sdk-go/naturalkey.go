@@ -7,7 +7,8 @@ import (
 )
 
 // EscapeKey returns a text as a key: what keys must not have, and %, is
-// percent-encoded. UnescapeKey is the way back. An empty text is no key.
+// percent-encoded. UnescapeKey is the way back. An empty text is no key, nor is one
+// that has more than 768 bytes then.
 func EscapeKey(text string) string {
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder
@@ -24,7 +25,8 @@ func EscapeKey(text string) string {
 	return b.String()
 }
 
-// UnescapeKey returns the text that EscapeKey made a key of.
+// UnescapeKey returns the text that EscapeKey made a key of. The error is ErrValue if
+// that can't be.
 func UnescapeKey(key string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(key); i++ {
@@ -65,7 +67,7 @@ const timeKey = "2006-01-02T15:04:05,000000Z"
 func TimeKey(t time.Time) string { return t.UTC().Format(timeKey) }
 
 // ParseTimeKey returns the time of a key in ISO 8601, with any number of digits
-// behind the comma, or none.
+// behind the comma, or none. The error is ErrValue if the key is no time.
 func ParseTimeKey(key string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339Nano, strings.Replace(key, ",", ".", 1))
 	if err != nil {

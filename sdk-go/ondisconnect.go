@@ -59,7 +59,8 @@ func (o *onlyIf) holds(c *Client) bool {
 	return o == nil || c.existing(tree.Target{}, o.path).Value() == o.value
 }
 
-// Set makes the server replace the value.
+// Set makes the server replace the value, by what Ref.Set takes. Server values are
+// those of the moment when it is written. Set returns when the server has taken note.
 func (o OnDisconnect) Set(ctx context.Context, value any) error {
 	r := o.ref
 	if err := r.check(); err != nil {
@@ -72,7 +73,8 @@ func (o OnDisconnect) Set(ctx context.Context, value any) error {
 	return o.register(ctx, wire.ActionDisconnectPut, []byte(draftJSON(w.Value)), tree.Update{w})
 }
 
-// Update makes the server replace the values at several paths below.
+// Update makes the server replace the values at several paths below, as Ref.Update
+// does.
 func (o OnDisconnect) Update(ctx context.Context, values map[string]any) error {
 	u, body, err := o.ref.merge(values)
 	if err != nil {

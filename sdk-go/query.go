@@ -31,7 +31,8 @@ func (q Query) OrderByChild(path string) Query {
 	return q.order(p.Clean())
 }
 
-// OrderByKey orders by key.
+// OrderByKey orders by key: keys that are 32-bit integers first, by number, then all
+// others by their text.
 func (q Query) OrderByKey() Query { return q.order(tree.ByKey) }
 
 // OrderByValue orders by the children themselves.
@@ -76,10 +77,11 @@ func (q Query) EqualTo(value any, key ...string) Query {
 	return q.StartAt(value, key...).EndAt(value, key...)
 }
 
-// LimitToFirst leaves only the first n children.
+// LimitToFirst leaves only the first n children, 1 to 2³¹−1. A query has one limit.
 func (q Query) LimitToFirst(n int) Query { return q.limit(n, false) }
 
-// LimitToLast leaves only the last n children.
+// LimitToLast leaves only the last n children, 1 to 2³¹−1, in the same order as
+// without a limit.
 func (q Query) LimitToLast(n int) Query { return q.limit(n, true) }
 
 func (q Query) limit(n int, last bool) Query {

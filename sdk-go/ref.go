@@ -23,7 +23,8 @@ func (r Ref) Path() string { return r.path.String() }
 // String is Path.
 func (r Ref) String() string { return r.Path() }
 
-// Child returns the place at a path below: "members/ana".
+// Child returns the place at a path below: "members/ana". If the path is not valid,
+// what is done with the place fails with ErrPath.
 func (r Ref) Child(path string) Ref {
 	if r.err == nil {
 		r.path, r.err = join(r.path, path)

@@ -18,7 +18,7 @@ type Snapshot struct {
 // Ref returns the place.
 func (s Snapshot) Ref() Ref { return s.ref }
 
-// Key returns the last key of the place.
+// Key returns the last key of the place, "" for the root.
 func (s Snapshot) Key() string { return s.ref.Key() }
 
 // Exists reports whether there is a value.
@@ -26,7 +26,8 @@ func (s Snapshot) Exists() bool { return !s.node.IsEmpty() }
 
 // Decode stores the value in what dst points to, as json.Unmarshal would; what
 // is absent becomes the zero value. Objects whose keys count from 0 can be read
-// as slices, and all others as maps or structs. Priorities are left out.
+// as slices, and all others as maps or structs. Priorities are left out. The error
+// is ErrValue if the value does not fit.
 func (s Snapshot) Decode(dst any) error {
 	return failed("decode", s.ref.Path(), decode(s.node, dst))
 }

@@ -9,11 +9,12 @@ import (
 // embed has one to a database in the same process.
 type Transport interface {
 	// Connect opens a connection of the realtime protocol. The first message to
-	// be received is the server's hello.
+	// be received is the server's hello. An error should be of a class such as
+	// ErrUnavailable; the client tries again later whatever it is.
 	Connect(ctx context.Context, h Handshake) (Conn, error)
 
-	// Read reads without a connection: as a stream, so that its size does not
-	// matter.
+	// Read reads without a connection: as a stream of JSON, so that its size does
+	// not matter. An error is returned to who reads, with what was tried.
 	Read(ctx context.Context, r ReadRequest) (io.ReadCloser, error)
 }
 
@@ -44,8 +45,8 @@ type Conn interface {
 // of those true.
 type ReadRequest struct {
 	Path       string // "/rooms/r1"
-	Shallow    bool
+	Shallow    bool   // the keys alone
 	After      string // "" for the first
 	Limit      int    // 0 for all
-	Credential string
+	Credential string // what the client is signed in with; "" if it is signed out
 }

@@ -13,7 +13,8 @@ type ServerValue struct{ text string }
 // field of a struct there is Timestamp.
 var ServerTimestamp = ServerValue{`"timestamp"`}
 
-// Increment becomes the number that is there plus n; n if there is no number.
+// Increment becomes the number that is there plus n; n if there is no number. To
+// write one that is NaN or infinite fails with ErrValue.
 func Increment(n float64) ServerValue {
 	text, err := json.Marshal(n)
 	if err != nil {

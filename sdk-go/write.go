@@ -32,14 +32,16 @@ func (r Ref) Remove(ctx context.Context) error {
 	return r.put(ctx, "remove", tree.Target{Path: r.path}, nil)
 }
 
-// Push sets a new child and returns it. See NewChild for its key.
+// Push sets a new child and returns it, also with an error, which is that of Set. See
+// NewChild for its key.
 func (r Ref) Push(ctx context.Context, value any) (Ref, error) {
 	child := r.NewChild()
 	return child, child.put(ctx, "push", tree.Target{Path: child.path}, value)
 }
 
 // Update replaces the values at several paths below, "members/ana" and so on,
-// all at once or none of them. nil removes one.
+// all at once or none of them. nil removes one. No path may be inside of another
+// one; without any, nothing is sent.
 func (r Ref) Update(ctx context.Context, values map[string]any) error {
 	u, q, err := r.mergeRequest(values)
 	if err != nil || len(u) == 0 {

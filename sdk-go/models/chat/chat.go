@@ -26,11 +26,11 @@ const (
 
 // A Room is what is known of a room without its members and messages.
 type Room struct {
-	Key     string            `json:"-"`
-	Name    string            `json:"name"`  // up to 80 characters
-	Type    string            `json:"type"`  // Public or Private
-	Owner   string            `json:"owner"` // who made it, and cannot leave it
-	Created dogwood.Timestamp `json:"created"`
+	Key     string            `json:"-"`       // of the room
+	Name    string            `json:"name"`    // up to 80 characters
+	Type    string            `json:"type"`    // Public or Private
+	Owner   string            `json:"owner"`   // who made it, and cannot leave it
+	Created dogwood.Timestamp `json:"created"` // by the server's clock
 }
 
 func roomKey(r *Room) *string { return &r.Key }

@@ -11,8 +11,8 @@ import (
 // A Message is one that was posted. Its key sorts by the time at which it was
 // posted.
 type Message struct {
-	Key    string            `json:"-"`
-	Sender string            `json:"sender"`
+	Key    string            `json:"-"`       // of the message, in its room
+	Sender string            `json:"sender"`  // the user who posted it
 	Text   string            `json:"message"` // up to 2000 characters
 	Sent   dogwood.Timestamp `json:"sent"`    // by the server's clock
 }

@@ -9,24 +9,24 @@ import (
 
 // Roles of members.
 const (
-	RoleOwner  = "owner"
-	RoleAdmin  = "admin"
-	RoleMember = "member"
+	RoleOwner  = "owner"  // who made the group, and rules it
+	RoleAdmin  = "admin"  // a member whom programs may show as such; the rules allow no more
+	RoleMember = "member" // anybody else
 )
 
 // A Group is a group without its members and messages.
 type Group struct {
-	Key     string            `json:"-"`
-	Owner   string            `json:"owner"`
-	Name    string            `json:"name"` // up to 80 characters
-	Created dogwood.Timestamp `json:"created"`
+	Key     string            `json:"-"`       // of the group
+	Owner   string            `json:"owner"`   // the user who made it
+	Name    string            `json:"name"`    // up to 80 characters
+	Created dogwood.Timestamp `json:"created"` // by the server's clock
 }
 
 // A Member is what a group knows of a user.
 type Member struct {
-	Key    string            `json:"-"` // of the user
-	Role   string            `json:"role"`
-	Joined dogwood.Timestamp `json:"joined"`
+	Key    string            `json:"-"`      // of the user
+	Role   string            `json:"role"`   // RoleOwner, RoleAdmin or RoleMember
+	Joined dogwood.Timestamp `json:"joined"` // by the server's clock
 }
 
 // CreateGroup makes a group of this user and returns its id. The rules count a

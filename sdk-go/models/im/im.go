@@ -42,9 +42,9 @@ func newID(letter string) string {
 
 // A User is what everybody knows of a user.
 type User struct {
-	Key     string            `json:"-"`
-	Name    string            `json:"name"` // up to 80 characters
-	Created dogwood.Timestamp `json:"created"`
+	Key     string            `json:"-"`       // of the user
+	Name    string            `json:"name"`    // up to 80 characters
+	Created dogwood.Timestamp `json:"created"` // by the server's clock
 }
 
 // Register makes the record of this user. If there is one the error is

@@ -11,11 +11,11 @@ import (
 
 // A Message is one of a conversation.
 type Message struct {
-	Key     string            `json:"-"` // sorts by the time when it was sent
-	Bucket  string            `json:"-"` // the month that it is kept in
-	From    string            `json:"from"`
-	Text    string            `json:"text"` // up to 2000 characters
-	Sent    dogwood.Timestamp `json:"sent"`
+	Key     string            `json:"-"`                   // sorts by the time when it was sent
+	Bucket  string            `json:"-"`                   // the month that it is kept in
+	From    string            `json:"from"`                // the user who sent it
+	Text    string            `json:"text"`                // up to 2000 characters
+	Sent    dogwood.Timestamp `json:"sent"`                // by the server's clock
 	Deleted int64             `json:"deletedAt,omitempty"` // in milliseconds since 1970; 0: it is not
 }
 

@@ -10,18 +10,18 @@ import (
 
 // States of requests.
 const (
-	Pending  = "pending"
-	Accepted = "accepted"
-	Declined = "declined"
+	Pending  = "pending"  // not answered
+	Accepted = "accepted" // for good
+	Declined = "declined" // for good
 )
 
 // A Request asks a user to be a friend.
 type Request struct {
-	Key     string            `json:"-"`
-	From    string            `json:"from"`
+	Key     string            `json:"-"`              // of the request
+	From    string            `json:"from"`           // the user who asks
 	Text    string            `json:"text,omitempty"` // up to 200 characters
-	Created dogwood.Timestamp `json:"created"`
-	State   string            `json:"state"`
+	Created dogwood.Timestamp `json:"created"`        // by the server's clock
+	State   string            `json:"state"`          // Pending, Accepted or Declined
 }
 
 func (m *IM) requests(to string) dogwood.Ref { return m.db.Ref("friendRequests").Child(to) }

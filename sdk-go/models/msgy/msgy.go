@@ -27,20 +27,20 @@ var ErrTaken = errors.New("the name is taken")
 // A User is the record of a name.
 type User struct {
 	Name     string `json:"user_name"` // 3 to 32 of a-z, 0-9 and _; the key, too
-	FullName string `json:"full_name"`
-	Email    string `json:"email"`
-	UID      string `json:"uid"` // the account that the name belongs to
+	FullName string `json:"full_name"` // for people to read
+	Email    string `json:"email"`     // where the user is reached
+	UID      string `json:"uid"`       // the account that the name belongs to
 }
 
 // A Message is one that was sent to a user or to a group.
 type Message struct {
-	Key       string            `json:"-"`
-	Sender    string            `json:"sender"`
-	Recipient string            `json:"recipient"`
-	Created   string            `json:"created"` // by the sender's clock: "2014-03-06T02:05:13.223556Z"
-	Day       string            `json:"day"`     // "2014-03-06Z"
-	Text      string            `json:"text"`    // up to 2000 characters
-	At        dogwood.Timestamp `json:"at"`      // by the server's clock
+	Key       string            `json:"-"`         // of the message
+	Sender    string            `json:"sender"`    // the user who sent it
+	Recipient string            `json:"recipient"` // a user, or a group
+	Created   string            `json:"created"`   // by the sender's clock: "2014-03-06T02:05:13.223556Z"
+	Day       string            `json:"day"`       // "2014-03-06Z"
+	Text      string            `json:"text"`      // up to 2000 characters
+	At        dogwood.Timestamp `json:"at"`        // by the server's clock
 }
 
 func messageKey(m *Message) *string { return &m.Key }

@@ -10,8 +10,8 @@ import (
 
 // Types of timelines.
 const (
-	Inbox = "Inbox"
-	Sent  = "Sent"
+	Inbox = "Inbox" // what came
+	Sent  = "Sent"  // what was sent
 )
 
 // Timeline returns the messages of a day, Day(t), the oldest first. The owner is

@@ -21,10 +21,10 @@ import (
 
 // A Group is a group as its members see it.
 type Group struct {
-	Key     string          `json:"-"`
-	Name    string          `json:"name"`  // up to 80 characters
-	Owner   string          `json:"owner"` // who adds and removes members
-	Members map[string]bool `json:"members,omitempty"`
+	Key     string          `json:"-"`                 // of the group
+	Name    string          `json:"name"`              // up to 80 characters
+	Owner   string          `json:"owner"`             // who adds and removes members
+	Members map[string]bool `json:"members,omitempty"` // the users in it, each true
 }
 
 func groupKey(g *Group) *string { return &g.Key }

@@ -21,10 +21,10 @@ const tick = 2 * time.Millisecond
 
 // A Row is a field that has changed since it was landed.
 type Row struct {
-	Logic, Owner, Key string
-	Value             any  // if it was removed, the last one
-	Deleted           bool // it was removed
-	Changed           dogwood.Timestamp
+	Logic, Owner, Key string            // where the field is
+	Value             any               // if it was removed, the last one
+	Deleted           bool              // it was removed
+	Changed           dogwood.Timestamp // by the server's clock
 }
 
 // Land gives save the fields that have waited for the longest, n at most, and then

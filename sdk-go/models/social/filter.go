@@ -18,12 +18,14 @@ type Filter struct {
 }
 
 // A Box is an area, in degrees.
-type Box struct{ West, South, East, North float64 }
+type Box struct {
+	West, South, East, North float64 // longitude and latitude of its sides
+}
 
 // A Sample is a part of all statuses: the same for the same identifier.
 type Sample struct {
-	Percent    int // 1 to 100; 0: 10
-	Identifier string
+	Percent    int    // 1 to 100; 0: 10
+	Identifier string // of the sample: another one has other statuses
 }
 
 // Match reports whether a stream with the filter has a status.

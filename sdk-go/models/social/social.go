@@ -37,14 +37,14 @@ var ErrTaken = errors.New("the login is taken")
 
 // A User is what everybody who is signed in knows of a user.
 type User struct {
-	Key       string            `json:"-"`
-	Login     string            `json:"login"` // 1 to 15 letters, digits and _
-	ID        int64             `json:"id"`
-	Name      string            `json:"name"` // up to 80 characters
-	Followers int64             `json:"followers"`
-	Following int64             `json:"following"`
-	Posts     int64             `json:"posts"`
-	Signup    dogwood.Timestamp `json:"signup"`
+	Key       string            `json:"-"`         // "u" and the ID
+	Login     string            `json:"login"`     // 1 to 15 letters, digits and _
+	ID        int64             `json:"id"`        // counts users, from 1
+	Name      string            `json:"name"`      // up to 80 characters
+	Followers int64             `json:"followers"` // how many follow the user
+	Following int64             `json:"following"` // how many the user follows
+	Posts     int64             `json:"posts"`     // how many statuses there are
+	Signup    dogwood.Timestamp `json:"signup"`    // by the server's clock
 }
 
 // A Social is the network as one user sees it.

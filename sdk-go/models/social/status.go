@@ -11,11 +11,11 @@ import (
 
 // A Status is a message to all followers.
 type Status struct {
-	Key      string            `json:"-"`
-	Message  string            `json:"message"` // up to 140 characters
-	Posted   dogwood.Timestamp `json:"posted"`
-	ID       int64             `json:"id"`
-	UID      string            `json:"uid"`
+	Key      string            `json:"-"`                  // "s" and the ID
+	Message  string            `json:"message"`            // up to 140 characters
+	Posted   dogwood.Timestamp `json:"posted"`             // by the server's clock
+	ID       int64             `json:"id"`                 // counts statuses, from 1
+	UID      string            `json:"uid"`                // the author
 	Login    string            `json:"login"`              // of the author
 	Location string            `json:"location,omitempty"` // latitude and longitude: "34.05,-118.24"
 }

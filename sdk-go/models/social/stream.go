@@ -9,8 +9,8 @@ import (
 
 // An Event is a status that was posted or deleted.
 type Event struct {
-	Status  Status
-	Deleted bool // its author has deleted it
+	Status  Status // as it was posted, also if it is deleted
+	Deleted bool   // its author has deleted it
 }
 
 // Stream yields the statuses that match a filter, from now on until ctx ends, and
