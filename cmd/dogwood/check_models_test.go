@@ -14,8 +14,7 @@ import (
 
 // A modelInvariant is what of an invariant says where a model has things twice.
 type modelInvariant struct {
-	ID, Kind, A, B, Counter string
-	IfExists                bool
+	ID, Kind, A, B, Counter, Each, Field, From, Path string
 }
 
 // A damage is another value at a place that some invariant speaks of.
@@ -126,6 +125,12 @@ func damages(t *testing.T, dir string, root tree.Node) (list []damage) {
 			remove(v.B)
 		case "equal":
 			alter(v.A)
+		case "copy":
+			alter(v.Each + "/" + v.Field)
+		case "varEquals":
+			if v.From == v.Path { // a record repeats its key
+				alter(v.From)
+			}
 		case "count":
 			alter(v.Counter)
 		}

@@ -60,6 +60,10 @@ const holds = {
     const other = m.get(v.b)
     return isDeepStrictEqual(m.node, other) || (v.ifExists === true && !exists(other))
   }),
+  copy: (v, tree) => all(tree, v.each, m => {
+    const copied = at(m.node, split(v.field))
+    return !exists(copied) || isDeepStrictEqual(copied, m.get(v.of))
+  }),
   excludes: (v, tree) => all(tree, v.a, m => !exists(m.get(v.b))),
   count: (v, tree) => all(tree, v.counter, m => {
     const counted = [...matches(tree, v.over, m.vars)]

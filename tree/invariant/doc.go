@@ -17,6 +17,7 @@
 //	ref        from exists only if to does
 //	refValue   the value of from names a to that exists; lower: in lower case
 //	equal      the values at a and b are equal; ifExists: only where b exists
+//	copy       where a node that matches each has the field, its value is that at of
 //	excludes   of a and b at most one exists
 //	count      the number at counter is how many nodes match over; where: only
 //	           nodes whose child is the key that equalsVar is bound to

@@ -43,6 +43,11 @@ var kinds = map[string]kind{
 		valid: func(d *definition) error { return looksUp(d.A, d.B) },
 		check: (*definition).equal,
 	},
+	"copy": {
+		needs: []string{"each", "field", "of"},
+		valid: func(d *definition) error { return looksUp(d.Each, d.Of) },
+		check: (*definition).copy,
+	},
 	"excludes": {
 		needs: []string{"a", "b"},
 		valid: func(d *definition) error { return looksUp(d.A, d.B) },
@@ -158,6 +163,30 @@ func (d *definition) equal(s *scan) error {
 		v, err := s.value(m.path)
 		if err == nil {
 			s.broken(m.path, "%s is %s and %s is null", m.path, v, text)
+		}
+		return err
+	})
+}
+
+// copy compares a field of each record with what it was copied from. A place that is
+// not there has no value to be equal to.
+func (d *definition) copy(s *scan) error {
+	return s.each(d.Each, nil, func(m match) error {
+		at := m.path.Join(d.Field.Path)
+		exists, err := s.r.Has(at)
+		if err != nil || !exists {
+			return err
+		}
+		of, text, ok, err := m.fill(d.Of, asIs)
+		if err != nil {
+			return err
+		}
+		if ok {
+			return s.same(at, of)
+		}
+		v, err := s.value(at)
+		if err == nil {
+			s.broken(at, "%s is %s and %s is null", at, v, text)
 		}
 		return err
 	})

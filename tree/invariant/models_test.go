@@ -93,8 +93,8 @@ func TestModelsDamaged(t *testing.T) {
 		model                    string
 		leaves, removed, altered int
 	}{
-		{"chat", 48, 48, 3}, {"org", 22, 21, 0}, {"msgy", 157, 155, 118}, {"social", 80, 64, 49},
-		{"owner-storage", 10, 2, 0}, {"im", 80, 58, 14},
+		{"chat", 48, 48, 3}, {"org", 22, 21, 0}, {"msgy", 157, 155, 121}, {"social", 80, 64, 53},
+		{"owner-storage", 10, 2, 0}, {"im", 80, 58, 20},
 	} {
 		t.Run(c.model, func(t *testing.T) {
 			m := loadModel(t, c.model)
@@ -147,19 +147,19 @@ func TestModelsReportPaths(t *testing.T) {
 			}
 		}
 	}
-	if seen["inverse"] != 40 || seen["equal"] != 154 || seen["count"] != 20 {
-		t.Errorf("damaged %v, want 40 sides, 154 copies and 20 counters", seen)
+	if seen["inverse"] != 40 || seen["equal"]+seen["copy"] != 162 || seen["count"] != 20 {
+		t.Errorf("damaged %v, want 40 sides, 162 copies and 20 counters", seen)
 	}
 }
 
 // sides returns where there is a side of a pair, a copy or a counter.
 func sides(t *testing.T, m *model, v *Invariant) (paths []tree.Path) {
 	t.Helper()
-	list := map[string][]pattern{"inverse": {v.A, v.B}, "equal": {v.A}, "count": {v.Counter}}[v.Kind]
+	list := map[string][]pattern{"inverse": {v.A, v.B}, "equal": {v.A}, "copy": {v.Each}, "count": {v.Counter}}[v.Kind]
 	s := &scan{ctx: t.Context(), r: m}
 	for _, p := range list {
 		err := s.each(p, nil, func(found match) error {
-			paths = append(paths, found.path)
+			paths = append(paths, found.path.Join(v.Field.Path))
 			if v.Kind != "equal" {
 				return nil
 			}
@@ -172,6 +172,70 @@ func sides(t *testing.T, m *model, v *Invariant) (paths []tree.Path) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+	return paths
+}
+
+// twice has the places at which each model, by its page in docs/models and its rules,
+// has things twice: sides of pairs, which come and go together, and copies and
+// counters, whose value is elsewhere, too. What is missing here is said there: an entry
+// of a home may go when it is trimmed, a group of msgy has no index.
+var twice = map[string]struct{ pairs, values []string }{
+	"chat": {
+		pairs: []string{"users/*/rooms/*", "members/*/*"},
+	},
+	"org": {
+		pairs: []string{"users/*/groups/*", "groups/*/members/*"},
+	},
+	"msgy": {
+		pairs:  []string{"timelines/*/*/*/*", "recent/*/*/*", "msgs/*", "uids/*", "users/*/uid"},
+		values: []string{"timelines/*/*/*/*", "recent/*/*/*", "msgs/*/created", "msgs/*/sender", "msgs/*/recipient", "msgs/*/day", "uids/*", "users/*/uid", "users/*/user_name"},
+	},
+	"social": {
+		pairs:  []string{"following/*/*", "followers/*/*", "profile/*/*", "statuses/*", "logins/*", "users/*/login"},
+		values: []string{"following/*/*", "followers/*/*", "profile/*/*", "home/*/*", "statuses/*/posted", "statuses/*/login", "statuses/*/uid", "logins/*", "users/*/login", "users/*/posts", "users/*/followers", "users/*/following"},
+	},
+	"im": {
+		pairs:  []string{"userGroups/*/*", "groupMembers/*/*", "ownedGroups/*/*", "groups/*", "stats/*/ownedGroups"},
+		values: []string{"userGroups/*/*", "groupMembers/*/*/joined", "ownedGroups/*/*", "groups/*/created", "groups/*/owner", "conversations/*/group", "stats/*/ownedGroups"},
+	},
+}
+
+// Whatever a model has twice is noticed if one of the two goes, or is altered. Unlike
+// TestModelsReportPaths this does not ask the invariants what they are about.
+func TestModelsNoticeWhatIsTwice(t *testing.T) {
+	for name, has := range twice {
+		m := loadModel(t, name)
+		try := func(what string, patterns []string, damage func(tree.Node) tree.Node) {
+			for _, text := range patterns {
+				for _, p := range places(t, m, text) {
+					m.damaged(t, p, damage(m.root.Get(p)), func() {
+						if !m.noticed(t) {
+							t.Errorf("%s: nothing is noticed of %s %s", name, p, what)
+						}
+					})
+				}
+			}
+		}
+		try("removed", has.pairs, func(tree.Node) tree.Node { return tree.Empty })
+		try("altered", has.values, altered)
+	}
+}
+
+// places returns the paths that a pattern fits. There must be some.
+func places(t *testing.T, m *model, text string) (paths []tree.Path) {
+	t.Helper()
+	p, err := parsePattern(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scan{ctx: t.Context(), r: m}
+	err = s.each(p, nil, func(found match) error {
+		paths = append(paths, found.path)
+		return nil
+	})
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%d places fit %s, %v", len(paths), text, err)
 	}
 	return paths
 }

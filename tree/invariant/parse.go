@@ -21,6 +21,8 @@ type definition struct {
 	Path     pattern
 	Var      string
 	Fields   []fieldPath
+	Field    fieldPath
+	Of       pattern
 	Counter  pattern
 	Over     pattern
 	Limit    int
