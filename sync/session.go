@@ -122,6 +122,13 @@ func (s *Session) Handle(ctx context.Context, r wire.Request) {
 
 // handle answers the request or returns why it failed.
 func (s *Session) handle(ctx context.Context, r wire.Request) error {
+	if reads(r.Action) {
+		// What a client has written is there for it, and for the rules of what it reads
+		// next, as if each request had been carried out before the next one came.
+		if err := s.waitAcked(ctx, 0); err != nil {
+			return err
+		}
+	}
 	switch r.Action {
 	case wire.ActionListen, wire.ActionListenOld:
 		return s.listen(ctx, r)
@@ -153,6 +160,15 @@ func (s *Session) handle(ctx context.Context, r wire.Request) error {
 	}
 	s.reply(wire.AppendError(nil, r.ID, wire.StatusError, wire.TextUnknownAction))
 	return nil
+}
+
+// reads reports whether the answer to an action depends on what is stored.
+func reads(action string) bool {
+	switch action {
+	case wire.ActionListen, wire.ActionListenOld, wire.ActionGet, wire.ActionGetAll, wire.ActionCount, wire.ActionExplain:
+		return true
+	}
+	return false
 }
 
 func (s *Session) reply(msg []byte) { s.out.PushFrame(msg) }

@@ -22,11 +22,14 @@ export const chat: View = {
     const element = h('div', { class: 'chat' }, rail, stage)
     let view: RoomView | undefined
     let chosen = ''
-    let settled = 0
+    let member = false // of the chosen room, when the view of it was made
+    let settled = 0 // rooms.settled, then
 
     const choose = (id: string) => {
       view?.close()
       chosen = id
+      member = rooms.isMember(id)
+      settled = rooms.settled
       view = undefined
       sessionStorage.setItem(CHOSEN, id)
       element.classList.toggle('in-room', !!id)
@@ -37,12 +40,9 @@ export const chat: View = {
       render()
     }
     // A member of a room that is joined elsewhere, or here, has to listen again.
-    let member = false
     const render = () => {
       const now = rooms.isMember(chosen)
       const again = now !== member || (now && view?.refused && rooms.settled !== settled)
-      member = now
-      settled = rooms.settled
       if (chosen && again && rooms.find(chosen)) return choose(chosen)
       renderRail(rail, client, rooms, chosen, choose)
     }
@@ -50,7 +50,7 @@ export const chat: View = {
       const { mine } = rooms
       if (!chosen && rooms.ready && mine.length && matchMedia('(min-width: 720px)').matches)
         choose(mine[0]!.id)
-      else if (chosen && rooms.mine.length && !rooms.find(chosen)) choose('')
+      else if (chosen && rooms.mine.length && rooms.isGone(chosen)) choose('')
       else render()
     })
     choose(sessionStorage.getItem(CHOSEN) ?? '')

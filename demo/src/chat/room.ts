@@ -60,7 +60,10 @@ export class RoomView {
         },
         () => {}
       ),
-      this.messages.changed.on(() => this.renderMessages()),
+      this.messages.changed.on(() => {
+        this.renderMessages()
+        if (this.refused) rooms.changed.emit()
+      }),
       pending.changed.on(() => this.renderMessages()),
       rooms.changed.on(() => this.renderHead()),
       presence.changed.on(() => this.renderHead()),

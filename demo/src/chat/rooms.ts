@@ -32,7 +32,8 @@ export class Rooms {
   settled = 0
   private indexed = false
   private readonly failed = new Set<string>()
-  private readonly own = new Map<string, Room | undefined>()
+  private readonly reading = new Set<string>() // own rooms that have not been read yet
+  private readonly own = new Map<string, Room | undefined>() // undefined until it has been read
   private open = new Map<string, Room>()
   private readonly newest = new Map<string, string>()
   private readonly ends = new Map<string, () => void>()
@@ -83,6 +84,11 @@ export class Rooms {
     return this.own.has(id)
   }
 
+  /** Whether the user has no such room, and none is being read. */
+  isGone(id: string): boolean {
+    return !this.find(id) && !this.reading.has(id)
+  }
+
   /** Whether there is something in a room that was not looked at. */
   isUnread(id: string): boolean {
     const newest = this.newest.get(id)
@@ -122,15 +128,16 @@ export class Rooms {
     return outcome
   }
 
-  // settle listens again where that was refused. The page shows what the user does before
-  // the server has heard of it, and so asks for a room that is not the user's yet.
+  // settle listens again where that was refused, since the user may have become a member.
   private settle(): void {
     this.settled++
-    for (const id of [...this.failed]) {
-      this.drop(id)
-      this.add(id)
-    }
+    for (const id of [...this.failed]) this.again(id)
     this.changed.emit()
+  }
+
+  private again(id: string): void {
+    this.drop(id)
+    this.add(id)
   }
 
   private follow(ids: string[]): void {
@@ -143,12 +150,20 @@ export class Rooms {
   private add(id: string): void {
     const { db } = this.client
     this.own.set(id, undefined)
-    const none = () => void this.failed.add(id)
+    this.reading.add(id)
+    const { settled } = this
+    const none = () => {
+      if (settled !== this.settled && this.own.has(id)) return this.again(id)
+      this.failed.add(id)
+      this.reading.delete(id)
+      this.changed.emit()
+    }
     const ends = [
       onValue(
         ref(db, `rooms/${id}`),
         room => {
           if (!this.own.has(id)) return
+          this.reading.delete(id)
           this.own.set(id, room.exists() ? { ...(room.val() as Room), id } : undefined)
           this.changed.emit()
         },
@@ -170,6 +185,7 @@ export class Rooms {
     this.ends.get(id)?.()
     this.ends.delete(id)
     this.failed.delete(id)
+    this.reading.delete(id)
     this.own.delete(id)
   }
 }

@@ -1,0 +1,48 @@
+package sync
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestReadsFollowOwnWrites: what a client reads, and the rules of that, know of what it
+// wrote before without waiting for the answer.
+func TestReadsFollowOwnWrites(t *testing.T) {
+	ruleset := parseRules(t, `{"rules":{"room":{".write":true,"text":{".read":"data.parent().child('members/ana').val() === true"}}}}`)
+	const write = `{"r":1,"a":"p","b":{"p":"/room","d":{"members":{"ana":true},"text":"hello"}}}`
+	for name, read := range map[string]string{
+		"listen": `{"r":2,"a":"q","b":{"p":"/room/text","h":""}}`,
+		"get":    `{"r":2,"a":"g","b":{"p":"/room/text"}}`,
+		"count":  `{"r":2,"a":"cn","b":{"p":"/room/text"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := openTest(t, Options{})
+			if err := db.SetRules(t.Context(), ruleset); err != nil {
+				t.Fatal(err)
+			}
+			c := connect(t, db, "ana", 0)
+			defer c.session.Close()
+			g := closeGate(t, db)
+			c.send(write)
+			answered := make(chan struct{})
+			go func() {
+				defer close(answered)
+				c.send(read)
+			}()
+			select {
+			case <-answered:
+			case <-time.After(20 * time.Millisecond):
+			}
+			if early := c.frames(); len(early) > 0 {
+				t.Errorf("answered before what was written is stored: %s", early)
+			}
+			close(g.open)
+			<-answered
+			got := strings.Join(c.frames(), "\n")
+			if !strings.Contains(got, `"r":2,"b":{"s":"ok"`) {
+				t.Errorf("answers: %s", got)
+			}
+		})
+	}
+}
