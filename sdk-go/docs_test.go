@@ -97,6 +97,36 @@ func exported(t *testing.T, p *doc.Package) (names []string) {
 	return names
 }
 
+// Every exported function and method of a data model is called in an example that
+// is run.
+func TestModelExamples(t *testing.T) {
+	for _, dir := range modelDirs(t) {
+		fset := token.NewFileSet()
+		code, tests := parse(t, fset, dir)
+		p, err := doc.NewFromFiles(fset, code, "example.org/p")
+		want(t, err)
+		called := make(map[string]bool)
+		for _, e := range doc.Examples(tests...) {
+			if e.Output == "" {
+				t.Errorf("%s: Example%s is not run", dir, e.Name)
+			}
+			ast.Inspect(e.Code, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok {
+					if f, ok := call.Fun.(*ast.SelectorExpr); ok {
+						called[f.Sel.Name] = true
+					}
+				}
+				return true
+			})
+		}
+		for _, name := range exported(t, p) {
+			if !called[name[strings.LastIndex(name, ".")+1:]] {
+				t.Errorf("%s: no example calls %s", dir, name)
+			}
+		}
+	}
+}
+
 // Every field of a struct, every method of an interface and every constant or
 // variable of a group says what it is, behind it or above.
 func TestMembersAreDocumented(t *testing.T) {

@@ -118,3 +118,47 @@ func ExampleChat_DeleteRoom() {
 	// true
 	// 1 two
 }
+
+func ExampleChat_RemoveMember() {
+	db := modeltest.Open("chat")
+	defer db.Close()
+	mary := chat.New(db.As("mchen"), "mchen")
+	members, err := mary.Members(ctx, "one")
+	fmt.Println(members, err)
+	check(mary.RemoveMember(ctx, "one", "hmadi"))
+	members, err = mary.Members(ctx, "one")
+	fmt.Println(members, err)
+	// Output:
+	// [hmadi mchen] <nil>
+	// [mchen] <nil>
+}
+
+func ExampleChat_DeleteMessage() {
+	db := modeltest.Open("chat")
+	defer db.Close()
+	mary, hamadi := chat.New(db.As("mchen"), "mchen"), chat.New(db.As("hmadi"), "hmadi")
+	key, err := mary.PostMessage(ctx, "one", "oops")
+	check(err)
+	fmt.Println("by somebody else:", errors.Is(hamadi.DeleteMessage(ctx, "one", key), dogwood.ErrPermissionDenied))
+	check(mary.DeleteMessage(ctx, "one", key))
+	newest, err := mary.Newest(ctx, "one", 1)
+	check(err)
+	fmt.Println(newest[0].Text)
+	// Output:
+	// by somebody else: true
+	// ok
+}
+
+func ExampleChat_SetName() {
+	db := modeltest.Open("chat")
+	defer db.Close()
+	mary, zoe := chat.New(db.As("mchen"), "mchen"), chat.New(db.As("zoe"), "zoe")
+	fmt.Println("before:", errors.Is(mary.AddMember(ctx, "one", "zoe"), dogwood.ErrPermissionDenied))
+	check(zoe.SetName(ctx, "Zoe Zhou"))
+	check(mary.AddMember(ctx, "one", "zoe"))
+	room, found, err := zoe.Room(ctx, "one")
+	fmt.Println("then:", room.Name, room.Owner, found, err)
+	// Output:
+	// before: true
+	// then: room alpha mchen true <nil>
+}

@@ -76,3 +76,38 @@ func ExampleMsgy_WatchInbox() {
 	// status report 12
 	// hello
 }
+
+func ExampleMsgy_User() {
+	db := modeltest.Open("msgy")
+	defer db.Close()
+	u, found, err := msgy.New(db.As("uid-joe"), "joeuser").User(ctx, "marleenmgr")
+	fmt.Println(u.FullName, u.Email, found, err)
+	// Output: Marleen Manager marleen.manager@basho.com true <nil>
+}
+
+func ExampleMsgy_Message() {
+	db := modeltest.Open("msgy")
+	defer db.Close()
+	joe := msgy.New(db.As("uid-joe"), "joeuser")
+	key := msgy.Key("marleenmgr", time.Date(2014, 3, 6, 2, 5, 13, 223556000, time.UTC))
+	m, found, err := joe.Message(ctx, key)
+	fmt.Println(key)
+	fmt.Println(m.Text, found, err)
+	// Output:
+	// marleenmgr_2014-03-06T02:05:13,223556Z
+	// Welcome to the company! true <nil>
+}
+
+func ExampleMsgy_Days() {
+	db := modeltest.Open("msgy")
+	defer db.Close()
+	joe := msgy.New(db.As("uid-joe"), "joeuser")
+	days, err := joe.Days(ctx, "joeuser", msgy.Sent)
+	fmt.Println(days, err)
+	last, err := joe.Last(ctx, "marketing_group", msgy.Inbox, 1)
+	check(err)
+	fmt.Println(last[0].Sender, last[0].Text)
+	// Output:
+	// [2014-03-04Z 2014-03-05Z] <nil>
+	// marleenmgr Campaign starts today
+}

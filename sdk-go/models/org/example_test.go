@@ -65,3 +65,19 @@ func ExampleOrg_WatchGroups() {
 	// in Bravo Foxtrot
 	// not in bravo
 }
+
+func ExampleOrg_SignUp() {
+	db := modeltest.Open("org")
+	defer db.Close()
+	zoe, mary := org.New(db.As("zoe"), "zoe"), org.New(db.As("mchen"), "mchen")
+	check(zoe.SignUp(ctx, "Zoe Zhou"))
+	fmt.Println("again:", errors.Is(zoe.SignUp(ctx, "Zoe"), dogwood.ErrStale))
+	check(mary.AddMember(ctx, "alpha", "zoe"))
+	fmt.Println("in a group:", errors.Is(zoe.DeleteUser(ctx), dogwood.ErrPermissionDenied))
+	check(zoe.Leave(ctx, "alpha"))
+	fmt.Println("in none:", zoe.DeleteUser(ctx))
+	// Output:
+	// again: true
+	// in a group: true
+	// in none: <nil>
+}

@@ -85,3 +85,16 @@ func ExampleStorage_Watch() {
 	// map[gold:20 level:3]
 	// map[gold:20 level:4]
 }
+
+func ExampleStorage_Get() {
+	db := modeltest.Open("owner-storage")
+	defer db.Close()
+	game := ownerstorage.New(db.As("svc-game", service), "game1", "s1")
+	level, err := game.Get(ctx, "player", "p1001", "level")
+	fmt.Println(level, err)
+	pet, err := game.Get(ctx, "player", "p1001", "pet")
+	fmt.Println(pet, err)
+	// Output:
+	// 12 <nil>
+	// <nil> <nil>
+}
