@@ -24,7 +24,8 @@ beforeAll(async () => {
       halls: { '.read': true },
       tickets: { '.write': true, last: { '.read': true }, at: { '.read': true } },
       presence: { '.read': true, '.write': true },
-      locks: { '.write': true }
+      locks: { '.write': true },
+      bounded: { '.read': true, '.write': true, '.limit': 1 }
     }
   })
 }, 120_000)
@@ -120,6 +121,23 @@ test('a condition can be about the location itself, and must be readable', async
   expect(() => onDisconnectIf(ref(db, 'locks'), 'a#', 1)).toThrow('bad path')
   live.deleteDatabase(db)
   await expect.poll(() => server.rest(ns, 'GET', '/presence/lock')).toBe(null)
+})
+
+test('a listen that outgrows a .limit is told why it ends', async () => {
+  const { limitToLast, onValue, query, ref, set } = live
+  const db = connect()
+  const bounded = ref(db, 'bounded')
+  await set(bounded, { a: 1 })
+  const ended = [bounded, query(bounded, limitToLast(2))].map(
+    (place, i) => new Promise((_, reject) => onValue(place, () => i || set(ref(db, 'bounded/b'), 2), reject))
+  )
+  const why = {
+    code: 'TOO_BIG',
+    message: expect.stringMatching(/^too_big at \/bounded: \/bounded has more than 1 children/)
+  }
+  for (const end of ended) await expect(end).rejects.toMatchObject(why)
+  await expect(live.get(bounded)).rejects.toMatchObject({ code: 'TOO_BIG' })
+  live.deleteDatabase(db)
 })
 
 test('a server without these is asked for none of them', async () => {
