@@ -3,6 +3,7 @@
 import { endBefore, get, limitToLast, onValue, orderByKey, query, ref } from '@dogwood/client'
 import type { Client } from '../client.js'
 import { Signal } from '../dom.js'
+import { fieldsOf, textOf, timeIn } from '../read.js'
 
 export interface Message {
   readonly key: string
@@ -12,6 +13,11 @@ export interface Message {
 }
 
 export const PAGE = 30
+
+function messageOf(key: string, value: unknown): Message {
+  const { sender, message, sent } = fieldsOf(value)
+  return { key, sender: textOf(sender), message: textOf(message, '(no text)'), sent: timeIn(sent) }
+}
 
 export class Messages {
   readonly changed = new Signal()
@@ -32,7 +38,7 @@ export class Messages {
       query(this.ref, orderByKey(), limitToLast(PAGE)),
       snapshot => {
         const now: Message[] = []
-        snapshot.forEach(message => void now.push({ ...(message.val() as Message), key: message.key! }))
+        snapshot.forEach(message => void now.push(messageOf(message.key!, message.val())))
         this.slide(now)
       },
       () => {
@@ -53,7 +59,7 @@ export class Messages {
     if (!first) return
     const page = await get(query(this.ref, orderByKey(), endBefore(first.key), limitToLast(PAGE)))
     const found: Message[] = []
-    page.forEach(message => void found.push({ ...(message.val() as Message), key: message.key! }))
+    page.forEach(message => void found.push(messageOf(message.key!, message.val())))
     this.older = [...found, ...this.older]
     this.more = found.length === PAGE
     this.changed.emit()

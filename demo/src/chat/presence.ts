@@ -4,6 +4,7 @@
 import { onDisconnect, onValue, push, ref, remove, serverTimestamp, set } from '@dogwood/client'
 import type { Client } from '../client.js'
 import { Signal } from '../dom.js'
+import { fieldsOf, keysOf } from '../read.js'
 
 const none = () => {} // what is refused here is in the panel, and nobody waits for it
 
@@ -23,7 +24,7 @@ export class Presence {
     onValue(
       ref(db, 'presence'),
       presence => {
-        this.there = new Set(Object.keys(presence.val() ?? {}))
+        this.there = new Set(keysOf(presence.val()))
         this.changed.emit()
       },
       none
@@ -51,11 +52,11 @@ export class Typing {
     private readonly client: Client,
     private readonly room: string
   ) {
-    const values = new Map<string, number>()
+    const values = new Map<string, unknown>()
     this.ends = onValue(
       ref(client.db, `typing/${room}`),
       typing => {
-        const now: Record<string, number> = typing.val() ?? {}
+        const now = fieldsOf(typing.val())
         for (const [uid, at] of Object.entries(now)) {
           if (values.get(uid) !== at) this.heard.set(uid, Date.now())
           values.set(uid, at)

@@ -5,6 +5,7 @@ import { attempt } from '../attempt.js'
 import type { Client } from '../client.js'
 import { avatar, fill, h, icon, menu, timeOf } from '../dom.js'
 import { model, nameOf } from '../model.js'
+import { keysOf } from '../read.js'
 import { type Message, Messages } from './messages.js'
 import { pending } from './pending.js'
 import { type Presence, Typing } from './presence.js'
@@ -55,7 +56,7 @@ export class RoomView {
       onValue(
         ref(client.db, `members/${id}`),
         members => {
-          this.members = Object.keys(members.val() ?? {})
+          this.members = keysOf(members.val())
           this.renderHead()
         },
         () => {}

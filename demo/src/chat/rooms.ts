@@ -16,6 +16,7 @@ import {
 import { attempt, type Outcome } from '../attempt.js'
 import type { Client } from '../client.js'
 import { Signal } from '../dom.js'
+import { childrenOf, fieldsOf, keysOf, textOf } from '../read.js'
 
 export interface Room {
   readonly id: string
@@ -47,9 +48,7 @@ export class Rooms {
     onValue(
       query(ref(db, 'rooms'), orderByChild('type'), equalTo('public')),
       rooms => {
-        this.open = new Map(
-          Object.entries(rooms.val() ?? {}).map(([id, room]) => [id, { ...(room as Room), id }])
-        )
+        this.open = new Map(childrenOf(rooms.val()).map(([id, room]) => [id, roomOf(id, room)]))
         this.changed.emit()
       },
       error => {
@@ -57,8 +56,7 @@ export class Rooms {
         this.changed.emit()
       }
     )
-    if (person.uid)
-      onValue(ref(db, `users/${person.uid}/rooms`), index => this.follow(Object.keys(index.val() ?? {})))
+    if (person.uid) onValue(ref(db, `users/${person.uid}/rooms`), index => this.follow(keysOf(index.val())))
   }
 
   /** The rooms that the user is a member of. */
@@ -164,7 +162,7 @@ export class Rooms {
         room => {
           if (!this.own.has(id)) return
           this.reading.delete(id)
-          this.own.set(id, room.exists() ? { ...(room.val() as Room), id } : undefined)
+          this.own.set(id, room.exists() ? roomOf(id, room.val()) : undefined)
           this.changed.emit()
         },
         none
@@ -195,5 +193,10 @@ export const membership = (room: string, uid: string, member: true | null) => ({
   [`members/${room}/${uid}`]: member,
   [`users/${uid}/rooms/${room}`]: member
 })
+
+function roomOf(id: string, value: unknown): Room {
+  const { name, type, owner } = fieldsOf(value)
+  return { id, name: textOf(name, id), type: type === 'private' ? type : 'public', owner: textOf(owner) }
+}
 
 const sorted = (rooms: Room[]): Room[] => rooms.sort((a, b) => (a.name < b.name ? -1 : 1))

@@ -5,6 +5,7 @@ import { onValue, ref } from '@dogwood/client'
 import type { Client } from '../client.js'
 import { Signal } from '../dom.js'
 import { model } from '../model.js'
+import { fieldsOf, keysOf, textOf } from '../read.js'
 
 export interface User {
   readonly id: string
@@ -38,7 +39,7 @@ export class Memberships {
     for (const id of groups) this.follow('groups', id)
     if (person.claims?.admin) {
       const list = onValue(ref(db, 'groups'), all => {
-        for (const id of Object.keys(all.val() ?? {})) this.know(id)
+        for (const id of keysOf(all.val())) this.know(id)
       })
       this.ends.set('list', list)
     }
@@ -67,7 +68,7 @@ export class Memberships {
     const end = onValue(
       ref(this.client.db, key),
       snapshot => {
-        const value = snapshot.val()
+        const value: unknown = snapshot.val()
         if (kind === 'users') this.sawUser(id, value)
         else this.sawGroup(id, value)
         this.changed.emit()
@@ -80,14 +81,16 @@ export class Memberships {
     this.ends.set(key, end)
   }
 
-  private sawUser(id: string, value: any): void {
-    const groups = Object.keys(value?.groups ?? {})
-    this.users.set(id, value ? { id, name: value.name, groups } : undefined)
-    for (const group of groups) this.know(group)
+  private sawUser(id: string, value: unknown): void {
+    const { name, groups } = fieldsOf(value)
+    const ids = keysOf(groups)
+    this.users.set(id, value === null ? undefined : { id, name: textOf(name, id), groups: ids })
+    for (const group of ids) this.know(group)
   }
 
-  private sawGroup(id: string, value: any): void {
-    const members = Object.keys(value?.members ?? {})
-    this.groups.set(id, value ? { id, name: value.name, owner: value.owner, members } : undefined)
+  private sawGroup(id: string, value: unknown): void {
+    const { name, owner, members } = fieldsOf(value)
+    const group = { id, name: textOf(name, id), owner: textOf(owner), members: keysOf(members) }
+    this.groups.set(id, value === null ? undefined : group)
   }
 }

@@ -11,6 +11,7 @@ import {
   serverTimestamp,
   update
 } from '@dogwood/client'
+import { keysOf, numberOf } from '../read.js'
 
 /** What a status is counted by, which another may have taken in the meantime. */
 const TRIES = 4
@@ -34,9 +35,9 @@ async function posting(db: Database, uid: string, message: string): Promise<Reco
     read(`users/${uid}/login`),
     read(`followers/${uid}`)
   ])
-  const id = (last ?? 0) + 1
+  const id = numberOf(last) + 1
   const now = serverTimestamp()
-  const homes = [uid, ...Object.keys(followers ?? {})].map(who => [`home/${who}/s${id}`, now])
+  const homes = [uid, ...keysOf(followers)].map(who => [`home/${who}/s${id}`, now])
   return {
     'counters/statusId': id,
     [`statuses/s${id}`]: { message, posted: now, id, uid, login },
@@ -72,7 +73,7 @@ export async function unfollow(db: Database, uid: string, other: string): Promis
     [`following/${uid}/${other}`]: null,
     [`followers/${other}/${uid}`]: null
   }
-  for (const id of Object.keys(profile.val() ?? {})) if (home.hasChild(id)) values[`home/${uid}/${id}`] = null
+  for (const id of keysOf(profile.val())) if (home.hasChild(id)) values[`home/${uid}/${id}`] = null
   await update(ref(db), values)
 }
 
@@ -84,8 +85,8 @@ const edge = (uid: string, other: string, by: 1 | -1) => ({
 
 /** Deletes a status of one's own. Followers drop what is left in their homes. */
 export async function withdraw(db: Database, uid: string, id: string): Promise<void> {
-  const followers = (await get(ref(db, `followers/${uid}`))).val() ?? {}
-  const homes = [uid, ...Object.keys(followers)].map(who => [`home/${who}/${id}`, null])
+  const followers = (await get(ref(db, `followers/${uid}`))).val()
+  const homes = [uid, ...keysOf(followers)].map(who => [`home/${who}/${id}`, null])
   await update(ref(db), {
     [`statuses/${id}`]: null,
     [`profile/${uid}/${id}`]: null,

@@ -7,6 +7,7 @@ import type { Client } from '../client.js'
 import { avatar, debounced, fill, h, icon, Signal, timeOf } from '../dom.js'
 import { model, nameOf } from '../model.js'
 import type { View } from '../page.js'
+import { fieldsOf, keysOf, numberOf, textOf, timeIn } from '../read.js'
 import { follow, post, unfollow, withdraw } from './fanout.js'
 import { secondClient } from './second.js'
 
@@ -27,6 +28,28 @@ interface Profile {
   readonly posts: number
   readonly followers: number
   readonly following: number
+}
+
+function statusOf(id: string, value: unknown): Status {
+  const { uid, login, message, posted } = fieldsOf(value)
+  return {
+    id,
+    uid: textOf(uid),
+    login: textOf(login),
+    message: textOf(message, '(no text)'),
+    posted: timeIn(posted)
+  }
+}
+
+function profileOf(uid: string, value: unknown): Profile {
+  const { login, name, posts, followers, following } = fieldsOf(value)
+  return {
+    login: textOf(login),
+    name: textOf(name, uid),
+    posts: numberOf(posts),
+    followers: numberOf(followers),
+    following: numberOf(following)
+  }
 }
 
 export const social: View = {
@@ -99,12 +122,12 @@ class Social {
     for (const { uid, claims } of model.people) {
       if (!uid || claims) continue
       onValue(ref(db, `users/${uid}`), user => {
-        if (user.exists()) this.profiles.set(uid, user.val())
+        if (user.exists()) this.profiles.set(uid, profileOf(uid, user.val()))
         this.changed.emit()
       })
     }
     onValue(ref(db, `following/${this.uid}`), following => {
-      this.following = new Set(Object.keys(following.val() ?? {}))
+      this.following = new Set(keysOf(following.val()))
       this.changed.emit()
     })
     onValue(query(ref(db, `home/${this.uid}`), orderByValue(), limitToLast(HOME)), home => {
@@ -121,7 +144,7 @@ class Social {
     if (this.listening.has(id)) return
     this.listening.add(id)
     onValue(ref(this.client.db, `statuses/${id}`), status => {
-      this.statuses.set(id, status.exists() ? { ...(status.val() as Status), id } : null)
+      this.statuses.set(id, status.exists() ? statusOf(id, status.val()) : null)
       this.changed.emit()
     })
   }
