@@ -6,6 +6,6 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     fileParallelism: false,
-    retry: 2 // a browser on a busy machine can be late; what is wrong fails three times
+    retry: 1 // a browser on a busy machine can be late; what is wrong fails twice
   }
 })
