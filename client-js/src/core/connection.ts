@@ -419,7 +419,8 @@ export class Connection {
     } else if (action === 'c') {
       const id = body.q ? body.q.map(queryId).join('$') : 'default'
       const subscription = this.forget(formatPath(parsePath(body.p)), id)
-      if (subscription) this.finish(subscription, { s: body.s ?? 'permission_denied', d: body.d, rule: body.rule })
+      if (subscription)
+        this.finish(subscription, { s: body.s ?? 'permission_denied', d: body.d, rule: body.rule })
     } else if (action === 'ac') this.revoked(body.s)
   }
 }
