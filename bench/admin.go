@@ -43,12 +43,17 @@ func (a *admin) prepare(ctx context.Context, rules string, force, keep bool) (re
 	}, nil
 }
 
+var errNoDatabase = errors.New(`the server has no such database; "dogwood serve --namespace NAME" creates one`)
+
 // errNotEmpty keeps people from loading a database that is in use.
 var errNotEmpty = errors.New("the database is not empty; name another, or --force to load it all the same, which may overwrite data")
 
 func (a *admin) wantEmpty(ctx context.Context) error {
 	body, err := a.do(ctx, http.MethodGet, "/", "shallow=true", nil)
+	var answer *answerError
 	switch {
+	case errors.As(err, &answer) && answer.status == http.StatusNotFound:
+		return errNoDatabase
 	case err != nil:
 		return fmt.Errorf("look whether the database is empty: %w", err)
 	case strings.TrimSpace(string(body)) != "null":
@@ -120,6 +125,16 @@ func (a *admin) ask(ctx context.Context, method, resource string, header http.He
 	return a.http.Do(r)
 }
 
+// An answerError is an answer of the server that says what went wrong.
+type answerError struct {
+	status int
+	text   string
+}
+
+func (e *answerError) Error() string {
+	return fmt.Sprintf("%d %s: %s", e.status, http.StatusText(e.status), e.text)
+}
+
 // bodyOf returns the body of a response, or the error that it is.
 func bodyOf(resp *http.Response) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAdminAnswer))
@@ -127,7 +142,7 @@ func bodyOf(resp *http.Response) ([]byte, error) {
 		return nil, err
 	}
 	if resp.StatusCode/100 != 2 {
-		return nil, fmt.Errorf("%s: %s", resp.Status, reason(text))
+		return nil, &answerError{resp.StatusCode, reason(text)}
 	}
 	return text, nil
 }
