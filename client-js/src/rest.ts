@@ -6,7 +6,8 @@ import type { Writable } from './api/types.js'
 import type { TokenProvider } from './core/connection.js'
 import { DogwoodError } from './core/errors.js'
 import { nodeFromJSON } from './core/node.js'
-import { bodyOf, RestStore } from './rest/store.js'
+import { Reply } from './rest/reply.js'
+import { RestStore } from './rest/store.js'
 
 export * from './api/constraints.js'
 export { type AppLike, Database, type DatabaseOptions } from './api/database.js'
@@ -14,6 +15,8 @@ export type { ListenOptions, Unsubscribe } from './api/listen.js'
 export { type Batch, type Found, type FoundEach, KeysOf, keysOf, type Lookup } from './api/lookup.js'
 export * from './api/query.js'
 export * from './api/reference.js'
+export type { Refreshed } from './api/refreshed.js'
+export type { Resolved } from './api/returning.js'
 export * from './api/snapshot.js'
 export type { At, Changes, Children, Writable } from './api/types.js'
 export * from './api/write.js'
@@ -23,6 +26,8 @@ export type { ServerValue } from './core/node.js'
 export { get } from './rest/get.js'
 export { getAll } from './rest/getall.js'
 export { explain, explainSet, explainUpdate, getCount } from './rest/measure.js'
+export { refresh } from './rest/refresh.js'
+export { setReturning, updateReturning } from './rest/returning.js'
 export { onValue } from './rest/stream.js'
 export type { TokenProvider, TransactionResult }
 
@@ -48,9 +53,9 @@ const MAX_TRIES = 25
 
 // What may not be read is taken for absent, until the server says otherwise: who may
 // not read a place may still be the first who writes there.
-function unreadable(error: DogwoodError): Response {
+function unreadable(error: DogwoodError): Reply {
   if (error.code !== 'PERMISSION_DENIED') throw error
-  return new Response('null', { headers: { etag: 'null_etag' } })
+  return new Reply(new Response('null', { headers: { etag: 'null_etag' } }))
 }
 
 /**
@@ -63,15 +68,15 @@ export async function runTransaction<T>(
 ): Promise<Pick<TransactionResult<T>, 'committed' | 'snapshot'>> {
   const store = ref.db.store as RestStore
   const headers = { 'x-firebase-etag': 'true' }
-  let response = await store.request('GET', ref.path, { headers }).catch(unreadable)
+  let reply = await store.request('GET', ref.path, { headers }).catch(unreadable)
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const node = nodeFromJSON(await bodyOf(response))
+    const node = nodeFromJSON(await reply.json())
     const body = update(node.toJSON() as T | null)
     if (body === undefined) return { committed: false, snapshot: new DataSnapshot(node, ref) }
-    const match = { ...headers, 'if-match': response.headers.get('etag')! }
-    response = await store.request('PUT', ref.path, { headers: match, body })
-    if (response.ok)
-      return { committed: true, snapshot: new DataSnapshot(nodeFromJSON(await bodyOf(response)), ref) }
+    const match = { ...headers, 'if-match': reply.head.headers.get('etag')! }
+    reply = await store.request('PUT', ref.path, { headers: match, body })
+    if (reply.head.ok)
+      return { committed: true, snapshot: new DataSnapshot(nodeFromJSON(await reply.json()), ref) }
   }
   throw new DogwoodError('MAXRETRY', 'maxretry')
 }

@@ -1,3 +1,4 @@
+import { CLOSED } from '../core/close.js'
 import type { Core } from '../core/core.js'
 import { type Answer, DogwoodError, errorOf } from '../core/errors.js'
 
@@ -20,15 +21,21 @@ export async function ask(core: Core, feature: string, action: string, body: Rec
   return answer.d
 }
 
-function connected({ connection, states }: Core): Promise<void> {
-  return new Promise(resolve => {
+/** Resolves once there is a connection. A database that is deleted is CLOSED. */
+export function connected({ connection, states }: Core): Promise<void> {
+  const { signal } = connection.closing
+  return new Promise((resolve, reject) => {
+    const closed = () => reject(errorOf(CLOSED))
+    if (signal.aborted) return closed()
     if (connection.state === 'connected') return resolve()
     const f = (state: string) => {
       if (state !== 'connected') return
       states.delete(f)
+      signal.removeEventListener('abort', closed)
       resolve()
     }
     states.add(f)
+    signal.addEventListener('abort', closed)
     connection.hurry()
   })
 }

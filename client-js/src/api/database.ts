@@ -10,6 +10,12 @@ export interface DatabaseOptions {
   token?: TokenProvider
   /** For runtimes without a global WebSocket. */
   WebSocket?: SocketClass
+  /**
+   * Over HTTP: the length of an answer, or of an event of a stream, from which on it is
+   * not read but fails with `TOO_BIG`. By default 256 MiB, which is what a message over a
+   * WebSocket may have.
+   */
+  maxBytes?: number
 }
 
 /** An app of `firebase/app`, or anything of that form. */
@@ -48,11 +54,11 @@ export function open(
       : 'options' in from
         ? from
         : { options: from }
-  const { databaseURL, token, WebSocket } = app.options
-  const address = url ?? databaseURL ?? invalid('no databaseURL')
+  const { options } = app
+  const address = url ?? options.databaseURL ?? invalid('no databaseURL')
   let database = databases.find(({ key }) => key[0] === from && key[1] === address)
   if (!database) {
-    const target = { ...parseURL(address), WebSocket, token: token ?? tokensOf(app) }
+    const target = { ...options, ...parseURL(address), token: options.token ?? tokensOf(app) }
     database = new Database(app, make(target), [from, address])
     databases.push(database)
   }

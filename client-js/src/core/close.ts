@@ -3,7 +3,8 @@ import type { Core } from './core.js'
 import { type Answer, errorOf } from './errors.js'
 import { everything } from './params.js'
 
-const CLOSED: Answer = { s: 'closed', d: 'the database was deleted' }
+/** What a deleted database answers. */
+export const CLOSED: Answer = { s: 'closed', d: 'the database was deleted' }
 
 /**
  * Ends a database for good: it goes offline, and all that waits for the server

@@ -32,6 +32,8 @@ export interface Target {
   namespace: string
   token?: TokenProvider
   WebSocket?: SocketClass
+  /** Of an answer over HTTP. */
+  maxBytes?: number
 }
 
 /**

@@ -5,7 +5,7 @@ import { nodeFromJSON } from '../core/node.js'
 import type { Params } from '../core/params.js'
 import { formatPath } from '../core/path.js'
 import type { Reply } from '../core/reply.js'
-import { bodyOf, type RestStore, restQuery } from './store.js'
+import { type RestStore, restQuery } from './store.js'
 
 /** One part of the answer: a value, a failure, or keys. */
 type Part = {
@@ -28,8 +28,8 @@ export async function getAll<const L extends readonly Lookup[]>(db: Database, lo
       ? { keys: formatPath(lookup.query.path), child: lookup.template, ...bounds(lookup.query.params) }
       : { path: formatPath(lookup.path), ...bounds(lookup.params) }
   )
-  const response = await (db.store as RestStore).request('POST', ['.batch'], { body: { get: entries } })
-  const { revision, results } = (await bodyOf(response)) as { revision: number; results: Part[] }
+  const reply = await (db.store as RestStore).request('POST', ['.batch'], { body: { get: entries } })
+  const { revision, results } = (await reply.json()) as { revision: number; results: Part[] }
   return {
     revision,
     results: results.map((part, i) => found(db, lookups[i]!, replyOf(part))) as Batch<L>['results']

@@ -4,8 +4,7 @@ import { nodeFromJSON, type Priority } from '../core/node.js'
 import { type Params, wireQuery } from '../core/params.js'
 import type { Path } from '../core/path.js'
 import type { Store } from '../core/store.js'
-
-const TIME = 60_000 // for an answer and all of its body
+import { patient, Reply } from './reply.js'
 
 /** A database over plain HTTP requests. */
 export class RestStore implements Store {
@@ -26,8 +25,7 @@ export class RestStore implements Store {
 
   /**
    * One request. Its failure is a DogwoodError, with the text of the server if
-   * there is one. A server that says nothing is left after TIME, unless there is
-   * a signal that decides otherwise.
+   * there is one. `abort` ends it.
    */
   async request(
     method: string,
@@ -36,10 +34,12 @@ export class RestStore implements Store {
       query?: Record<string, string>
       body?: unknown
       headers?: Record<string, string>
-      signal?: AbortSignal
+      abort?: AbortController
     }
-  ): Promise<Response> {
-    const { host, secure, namespace, token } = this.target
+  ): Promise<Reply> {
+    const { host, secure, namespace, token, maxBytes } = this.target
+    const { abort = new AbortController() } = options
+    const { signal } = abort
     const send = async (refresh: boolean) => {
       const query = new URLSearchParams({ format: 'export', ...options.query })
       const headers: Record<string, string> = { ...options.headers }
@@ -49,27 +49,20 @@ export class RestStore implements Store {
       if (credential?.split('.').length === 3) query.set('auth', credential)
       else if (credential) headers.authorization = `Bearer ${credential}`
       const url = `http${secure ? 's' : ''}://${host}/${path.map(encodeURIComponent).join('/')}.json?${query}`
-      const { body, signal = AbortSignal.timeout(TIME) } = options
-      return fetch(url, { method, headers, signal, body: JSON.stringify(body) }).catch(unavailable)
+      const body = JSON.stringify(options.body)
+      return patient(fetch(url, { method, headers, signal, body }), abort, body?.length)
     }
-    let response = await send(false)
-    if (response.status === 401 && token) response = await send(true)
-    if (!response.ok && response.status !== 412) throw await failure(response)
-    return response
+    let head = await send(false)
+    if (head.status === 401 && token) head = await send(true)
+    const reply = new Reply(head, abort, maxBytes)
+    if (!head.ok && ![304, 412].includes(head.status)) throw await failure(reply)
+    return reply
   }
 }
 
-// unavailable is the failure of a request that has no answer, or only half of one.
-function unavailable(error: Error): never {
-  throw new DogwoodError('UNAVAILABLE', `UNAVAILABLE: ${(error.cause as Error)?.message ?? error.message}`)
-}
-
-/** What an answer has in its body. */
-export const bodyOf = (response: Response): Promise<any> => response.json().catch(unavailable)
-
-async function failure(response: Response): Promise<DogwoodError> {
-  const { status, statusText } = response
-  const { error } = await response.json().catch(() => ({}))
+async function failure(reply: Reply): Promise<DogwoodError> {
+  const { status, statusText } = reply.head
+  const error = (await reply.json().catch(() => null))?.error
   const code =
     status === 401 || status === 403
       ? 'PERMISSION_DENIED'

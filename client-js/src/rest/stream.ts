@@ -5,10 +5,10 @@ import { withPath } from '../core/change.js'
 import { DogwoodError } from '../core/errors.js'
 import { EMPTY, nodeFromJSON } from '../core/node.js'
 import { parsePath } from '../core/path.js'
+import type { Reply } from './reply.js'
 import { type RestStore, restQuery } from './store.js'
 
 const LONGEST_WAIT = 30_000
-const MAX_EVENT = 64 << 20 // characters
 
 /**
  * Calls `callback` with the value of `query` now and after every change, until
@@ -21,40 +21,45 @@ export function onValue<T>(
   cancel?: ((error: Error) => unknown) | ListenOptions,
   options: ListenOptions | undefined = typeof cancel === 'object' ? cancel : undefined
 ): Unsubscribe {
-  const abort = new AbortController()
-  const { signal } = abort
+  let abort = new AbortController()
+  let stopped = false
+  const stop = () => {
+    stopped = true
+    abort.abort()
+  }
   const follow = async () => {
-    for (let failures = 0; !signal.aborted; failures++) {
+    for (let failures = 0; !stopped; failures++) {
+      abort = new AbortController()
       try {
-        for await (const snapshot of snapshots(query, signal)) {
+        for await (const snapshot of snapshots(query, abort)) {
           failures = 0
-          if (signal.aborted) return
-          if (options?.onlyOnce) abort.abort()
+          if (stopped) return
+          if (options?.onlyOnce) stop()
           callback(snapshot)
         }
       } catch (error) {
         // What may go by is tried again.
-        if (error instanceof DogwoodError && error.code !== 'UNAVAILABLE' && !signal.aborted) {
-          abort.abort()
+        if (error instanceof DogwoodError && error.code !== 'UNAVAILABLE' && !stopped) {
+          stop()
           if (typeof cancel === 'function') cancel(error)
         }
       }
-      if (!signal.aborted) await pause(Math.random() * Math.min(LONGEST_WAIT, 1000 * 2 ** failures))
+      if (!stopped) await pause(Math.random() * Math.min(LONGEST_WAIT, 1000 * 2 ** failures))
     }
   }
   void follow()
-  return () => abort.abort()
+  return stop
 }
 
 const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
 
-async function* snapshots<T>(query: Query<T>, signal: AbortSignal): AsyncGenerator<DataSnapshot<T>> {
+async function* snapshots<T>(query: Query<T>, abort: AbortController): AsyncGenerator<DataSnapshot<T>> {
   const { path, params, ref } = query
   const store = query.db.store as RestStore
   const headers = { accept: 'text/event-stream' }
-  const response = await store.request('GET', path, { query: restQuery(params), headers, signal })
+  const reply = await store.request('GET', path, { query: restQuery(params), headers, abort })
   let node = EMPTY
-  for await (const { event, data } of messages(response.body!)) {
+  for await (const { event, data } of messages(reply)) {
     if (event === 'cancel') throw new DogwoodError('PERMISSION_DENIED', data)
     if (event !== 'put' && event !== 'patch') continue
     const change = JSON.parse(data)
@@ -66,18 +71,20 @@ async function* snapshots<T>(query: Query<T>, signal: AbortSignal): AsyncGenerat
 }
 
 /** The events of an event stream. */
-async function* messages(body: ReadableStream<Uint8Array>): AsyncGenerator<{ event: string; data: string }> {
-  const reader = body.getReader()
+async function* messages(reply: Reply): AsyncGenerator<{ event: string; data: string }> {
   const decoder = new TextDecoder()
   let text = ''
-  for (let part = await reader.read(); !part.done; part = await reader.read()) {
-    const piece = decoder.decode(part.value, { stream: true })
+  let bytes = 0 // of the event that has begun
+  for await (const part of reply.pieces()) {
+    const piece = decoder.decode(part, { stream: true })
     text += piece
-    if (text.length > MAX_EVENT) throw new DogwoodError('TOO_BIG', 'an event of the stream is too big')
+    bytes += part.length
+    reply.bound(bytes)
     // Else what has come of a large event would be searched again and again.
     if (!piece.includes('\n')) continue
     const events = text.split('\n\n')
     text = events.pop()!
+    if (events.length) bytes = text.length
     for (const lines of events) {
       const field = (name: string) => lines.match(new RegExp(`^${name}: ?(.*)$`, 'm'))?.[1] ?? ''
       yield { event: field('event'), data: field('data') }

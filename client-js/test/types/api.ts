@@ -16,6 +16,7 @@ import {
   push,
   query,
   ref,
+  refresh,
   runTransaction,
   serverTimestamp,
   set,
@@ -100,6 +101,9 @@ export async function typed() {
   await set(chosen, { text: 'x', at: 1 })
 
   const value: string | null = (await get(name)).val()
+  const again: string | null = (await refresh(name, await get(name))).snapshot.val()
+  // @ts-expect-error a name is no number
+  await refresh(ref(db, 'count'), await get(name))
   // @ts-expect-error it may be null
   const certain: string = (await get(name)).val()
 
@@ -116,7 +120,7 @@ export async function typed() {
     return [type, room]
   }
   await runTransaction(ref(db, 'count'), n => (n ?? 0) + 1)
-  return [value, certain, text, below, at]
+  return [value, again, certain, text, below, at]
 }
 
 export async function generic() {

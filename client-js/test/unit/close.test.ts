@@ -6,6 +6,7 @@ import {
   type Database,
   deleteDatabase,
   get,
+  getCount,
   getDatabase,
   goOnline,
   onDisconnect,
@@ -35,6 +36,7 @@ const waits: Record<string, (db: Database) => Promise<unknown>> = {
   push: db => Promise.resolve(push(ref(db, 'list'), 1)),
   update: db => update(ref(db), { b: 1, 'c/d': 2 }),
   get: db => get(ref(db, 'other')),
+  getCount: db => getCount(ref(db, 'other')),
   onDisconnect: db => onDisconnect(ref(db, 'a')).set(1),
   runTransaction: db => runTransaction(ref(db, 't'), () => 1),
   signInWithToken: db => signInWithToken(db, 'x'),
@@ -60,7 +62,7 @@ for (const greeted of [false, true]) {
   test(`what waits fails, ${greeted ? 'connected' : 'not connected'}`, async () => {
     goOnline(db)
     await soon()
-    if (greeted) FakeSocket.last.greet()
+    if (greeted) FakeSocket.last.greet({ f: ['n'] })
     const results = codes(Object.values(waits).map(wait => wait(db)))
     await soon()
     deleteDatabase(db)

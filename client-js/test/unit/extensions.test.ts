@@ -1,6 +1,6 @@
 // What Dogwood has beyond the protocol, at the real server, under rules.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import * as live from '../../src/index.js'
 import * as rest from '../../src/rest.js'
 import { FakeSocket } from '../support/fake-server.js'
@@ -16,11 +16,12 @@ beforeAll(async () => {
     rooms: { a: { type: 'public' }, b: { type: 'private' }, c: { type: 'public' } },
     halls: { a: { type: 'public' }, b: { type: 'private' } },
     closed: { a: 1 },
-    tickets: { last: 6, hidden: 40 }
+    open: true
   })
   await server.rest(ns, 'PUT', '/.settings/rules', {
     rules: {
-      rooms: { '.read': true, '.indexOn': 'type', $room: { '.write': true } },
+      rooms: { '.read': "root.child('open').val() == true", '.indexOn': 'type', $room: { '.write': true } },
+      scores: { '.read': true, '.write': true, '.indexOn': '.value' },
       halls: { '.read': true },
       tickets: { '.write': true, last: { '.read': true }, at: { '.read': true } },
       presence: { '.read': true, '.write': true },
@@ -32,8 +33,9 @@ beforeAll(async () => {
 afterAll(() => server?.stop())
 
 for (const [name, api] of Object.entries({ realtime: live, rest: rest as unknown as typeof live })) {
-  const { equalTo, explain, explainSet, explainUpdate, getCount, limitToFirst, orderByChild, query, ref } =
-    api
+  const { equalTo, explain, explainSet, explainUpdate, get, getCount, increment, limitToFirst } = api
+  const { orderByChild, orderByValue, query, ref, refresh, remove, serverTimestamp, set, setPriority } = api
+  const { setReturning, updateReturning } = api
   const open = () => api.getDatabase({ databaseURL: server.url(ns) })
 
   describe(name, () => {
@@ -69,26 +71,94 @@ for (const [name, api] of Object.entries({ realtime: live, rest: rest as unknown
       await expect(explainSet(ref(db, 'closed/a'), 2)).rejects.toMatchObject(denied)
       expect(await server.rest(ns, 'GET', '/rooms/d')).toBe(null)
     })
+
+    test('writes tell what their server values came to', async () => {
+      const db = open()
+      await server.rest(ns, 'PUT', '/tickets', { last: 6, hidden: 40 })
+      expect(await setReturning(ref(db, 'tickets/last'), increment(1))).toEqual({ '': 7 })
+      const told = await updateReturning(ref(db, 'tickets'), {
+        last: increment(1),
+        at: serverTimestamp(),
+        '/deep/er/': { a: 1, n: increment(3), list: [0, increment(2)], '.priority': 5 }
+      })
+      const deep = { 'deep/er/n': 3, 'deep/er/list/1': 2 }
+      // A sum is told over HTTP to whoever may write, and else to whoever may read.
+      expect(told).toEqual({ last: 8, at: expect.any(Number), ...(name === 'rest' && deep) })
+      expect(await server.rest(ns, 'GET', '/tickets/deep/er/n')).toBe(3)
+      expect(await setReturning(ref(db, 'rooms/a'), { type: 'public' })).toEqual({})
+      expect(await updateReturning(ref(db, 'tickets'), {})).toEqual({})
+      await expect(setReturning(ref(db, 'closed/a'), increment(1))).rejects.toMatchObject(denied)
+      await expect(updateReturning(ref(db, 'closed'), { a: increment(1) })).rejects.toMatchObject(denied)
+      await expect((async () => setReturning(ref(db, 'tickets/last'), NaN))()).rejects.toThrow('NaN')
+    })
+
+    test('reads again what is another value, and no other', async () => {
+      const db = open()
+      const scores = ref(db, 'scores')
+      await set(scores, { ana: 30, bo: 10, cy: 20, dee: { e: true } })
+      await setPriority(ref(db, 'scores/cy'), 7)
+      for (const place of [
+        scores,
+        query(scores, orderByValue(), limitToFirst(2)),
+        ref(db, 'scores/ana'),
+        ref(db, 'scores/x')
+      ]) {
+        const first = await get(place)
+        const same = await refresh(place, first)
+        expect(same).toEqual({ snapshot: first, changed: false })
+        expect(same.snapshot).toBe(first)
+        await set(ref(db, 'scores/bo'), 11)
+        await set(ref(db, 'scores/ana'), { now: place.toString() })
+        await set(ref(db, 'scores/x'), place.toString())
+        const now = await refresh(place, first)
+        expect(now.changed).toBe(true)
+        expect(now.snapshot.exportVal()).toEqual((await get(place)).exportVal())
+        expect(now.snapshot.exportVal()).not.toEqual(first.exportVal())
+        await remove(ref(db, 'scores/x'))
+        await set(ref(db, 'scores/bo'), 10)
+      }
+      const old = await get(scores)
+      await remove(scores)
+      const gone = await refresh(scores, old)
+      expect([gone.changed, gone.snapshot.exists()]).toEqual([true, false])
+    })
+
+    test('reads again only under the rules, and what the snapshot is of', async () => {
+      const db = open()
+      const [rooms, snapshot] = [ref(db, 'rooms'), await get(ref(db, 'rooms'))]
+      const other = { code: 'INVALID_ARGUMENT' }
+      await expect(refresh(ref(db, 'halls'), snapshot)).rejects.toMatchObject(other)
+      await expect(refresh(query(rooms, orderByChild('type')), snapshot)).rejects.toMatchObject(other)
+      await server.rest(ns, 'PUT', '/open', false)
+      await expect(refresh(rooms, snapshot)).rejects.toMatchObject(denied)
+      await server.rest(ns, 'PUT', '/open', true)
+      expect((await refresh(rooms, snapshot)).changed).toBe(false)
+    })
   })
 }
 
 const connect = () => live.getDatabase({ databaseURL: server.url(ns) })
 
-test('writes tell what their server values came to, to those who may read it', async () => {
-  const { increment, ref, serverTimestamp, setReturning, updateReturning } = live
+test('sums that may not be read are not told', async () => {
+  const { increment, ref, updateReturning } = live
   const db = connect()
-  expect(await setReturning(ref(db, 'tickets/last'), increment(1))).toEqual({ '': 7 })
-  const told = await updateReturning(ref(db, 'tickets'), {
-    last: increment(1),
-    hidden: increment(1),
-    at: serverTimestamp()
-  })
-  expect(told).toEqual({ last: 8, at: expect.any(Number) })
+  await server.rest(ns, 'PUT', '/tickets', { last: 7, hidden: 40 })
+  const told = await updateReturning(ref(db, 'tickets'), { last: increment(1), hidden: increment(1) })
+  expect(told).toEqual({ last: 8 })
   expect(await server.rest(ns, 'GET', '/tickets/hidden')).toBe(41)
-  expect(await setReturning(ref(db, 'rooms/a'), { type: 'public' })).toEqual({})
-  await expect(setReturning(ref(db, 'closed/a'), increment(1))).rejects.toMatchObject(denied)
   expect(await live.set(ref(db, 'tickets/last'), 1)).toBe(undefined)
   live.deleteDatabase(db)
+})
+
+test('over HTTP the value is not sent again', async () => {
+  const db = rest.getDatabase({ databaseURL: server.url(ns) })
+  const rooms = rest.query(rest.ref(db, 'rooms'), rest.limitToFirst(2))
+  const snapshot = await rest.get(rooms)
+  const fetched = vi.spyOn(globalThis, 'fetch')
+  await rest.refresh(rooms, snapshot)
+  const response = await fetched.mock.results[0]!.value
+  fetched.mockRestore()
+  expect(response.status).toBe(304)
 })
 
 test('the late end of an old session does not undo what a newer one wrote', async () => {
@@ -156,4 +226,55 @@ test('a server without these is asked for none of them', async () => {
   await Promise.all(asked)
   expect(FakeSocket.last.sent).toEqual([])
   live.deleteDatabase(db)
+})
+
+describe('a conditional read on the wire', () => {
+  const sockets = FakeSocket.all
+  /** A database that has read 1 from a server with features. */
+  async function having(f: string[]) {
+    sockets.length = 0
+    const db = live.getDatabase({ databaseURL: 'http://localhost:9000?ns=if', WebSocket: FakeSocket })
+    const place = live.ref(db, 'a')
+    const read = live.get(place)
+    await expect.poll(() => sockets.length).toBe(1)
+    FakeSocket.last.greet({ f })
+    FakeSocket.last.answer(1, 'ok', 1)
+    return { db, place, snapshot: await read }
+  }
+  const asked = (n: number) => expect.poll(() => FakeSocket.last.requests('g')[n]?.b)
+
+  test('has the hash of what is known', async () => {
+    const { db, place, snapshot } = await having(['h'])
+    const same = live.refresh(place, snapshot)
+    await asked(1).toEqual({ p: '/a', q: {}, h: 'YPVfR2bXt/lcDjiQZ8pOkAd3qkQ=' })
+    FakeSocket.last.answer(2, 'ok', { same: true })
+    expect(await same).toEqual({ snapshot, changed: false })
+    const other = live.refresh(place, snapshot)
+    await asked(2).toMatchObject({ p: '/a' })
+    FakeSocket.last.answer(3, 'ok', { v: { same: true } })
+    expect((await other).snapshot.val()).toEqual({ same: true })
+    live.deleteDatabase(db)
+  })
+
+  test('is a plain one of a server that has none', async () => {
+    const { db, place, snapshot } = await having([])
+    const other = live.refresh(place, snapshot)
+    await asked(1).toEqual({ p: '/a', q: {} })
+    FakeSocket.last.answer(2, 'ok', { same: true })
+    expect((await other).snapshot.val()).toEqual({ same: true })
+    live.deleteDatabase(db)
+  })
+
+  test('is made again on another connection, as that server can', async () => {
+    const { db, place, snapshot } = await having(['h'])
+    const again = live.refresh(place, snapshot)
+    await asked(1).toMatchObject({ h: expect.any(String) })
+    FakeSocket.last.onclose()
+    await expect.poll(() => sockets.length, { timeout: 10_000 }).toBe(2)
+    FakeSocket.last.greet({ f: [] })
+    await asked(0).toEqual({ p: '/a', q: {} })
+    FakeSocket.last.answer(FakeSocket.last.requests('g')[0].r, 'ok', 1)
+    expect(await again).toEqual({ snapshot, changed: false })
+    live.deleteDatabase(db)
+  })
 })

@@ -1,7 +1,7 @@
 // What servers do that are in trouble, or are none, over plain HTTP.
 
 import { createServer, type Server, type ServerResponse } from 'node:http'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import * as rest from '../../src/rest.js'
 
 // By namespace: how the server answers.
@@ -14,6 +14,11 @@ const answers: Record<string, (response: ServerResponse) => void> = {
     setTimeout(() => response.destroy())
   },
   silent: () => {},
+  begun: response => response.writeHead(200).write('[1'),
+  stream: response => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write('event: put\ndata: {"path":"/","data":1}\n\n')
+  },
   flood: response => {
     response.writeHead(200, { 'content-type': 'text/event-stream' }).write('event: put\ndata: ')
     const fill = () => {
@@ -26,9 +31,11 @@ const answers: Record<string, (response: ServerResponse) => void> = {
 
 let server: Server
 let host: string
+let response: ServerResponse // to the last request
 
 beforeAll(async () => {
-  server = createServer((request, response) => {
+  server = createServer((request, answer) => {
+    response = answer
     answers[new URL(request.url!, 'http://x').searchParams.get('ns')!]!(response)
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -39,7 +46,8 @@ afterAll(() => {
   server.close()
 })
 
-const open = (ns: string) => rest.getDatabase(`http://${host}?ns=${ns}`)
+const open = (ns: string, maxBytes?: number) =>
+  rest.getDatabase({ databaseURL: `http://${host}?ns=${ns}`, maxBytes })
 
 for (const ns of ['broken', 'rubbish', 'redirect', 'cut']) {
   test(`all failures have a code: ${ns}`, async () => {
@@ -56,15 +64,110 @@ for (const ns of ['broken', 'rubbish', 'redirect', 'cut']) {
 
 test('a stream without an end of its event is left', async () => {
   const error = await new Promise(resolve => {
-    rest.onValue(rest.ref(open('flood'), 'a'), () => {}, resolve)
+    rest.onValue(rest.ref(open('flood', 1 << 20), 'a'), () => {}, resolve)
   })
   expect(error).toMatchObject({ code: 'TOO_BIG' })
 })
 
-test('a server that says nothing is left', async () => {
-  const { timeout } = AbortSignal
-  AbortSignal.timeout = () => timeout.call(AbortSignal, 10)
-  const error = await rest.get(rest.ref(open('silent'), 'a')).catch((error: unknown) => error)
-  AbortSignal.timeout = timeout
-  expect(error).toMatchObject({ code: 'UNAVAILABLE' })
+test('an answer that is too big is not read to its end', async () => {
+  const at = rest.ref(open('flood', 1 << 20), 'a')
+  await expect(rest.get(at)).rejects.toMatchObject({ code: 'TOO_BIG' })
+  await expect.poll(() => response.destroyed).toBe(true)
+})
+
+describe('a server that says nothing', () => {
+  const unavailable = { code: 'UNAVAILABLE', message: expect.stringContaining('says nothing') }
+
+  /** What the client waits for: the head of an answer, a piece, another one. */
+  interface Wait {
+    readonly time: number
+    readonly giveUp: () => void
+    over?: boolean
+  }
+  let waits: Wait[]
+
+  beforeEach(() => {
+    waits = []
+    const { setTimeout, clearTimeout } = globalThis
+    vi.spyOn(globalThis, 'setTimeout').mockImplementation(((f: () => void, time = 0) => {
+      if (time < 60_000) return setTimeout(f, time)
+      const wait: Wait = { time, giveUp: f }
+      waits.push(wait)
+      return wait
+    }) as any)
+    vi.spyOn(globalThis, 'clearTimeout').mockImplementation((timer: any) => {
+      const wait = waits.find(wait => wait === timer)
+      if (wait) wait.over = true
+      else clearTimeout(timer)
+    })
+  })
+  afterEach(() => {
+    vi.restoreAllMocks()
+  })
+
+  const waiting = async (n: number): Promise<Wait> => {
+    await expect
+      .poll(() => waits.map(({ over = false }) => over))
+      .toEqual([...Array(n - 1).fill(true), false])
+    return waits[n - 1]!
+  }
+
+  test('is left', async () => {
+    const result = expect(rest.get(rest.ref(open('silent'), 'a'))).rejects.toMatchObject(unavailable)
+    const { time, giveUp } = await waiting(1)
+    expect(time).toBe(60_000)
+    giveUp()
+    await result
+    await expect.poll(() => response.destroyed).toBe(true)
+  })
+
+  test('is left in the middle of an answer', async () => {
+    const result = expect(rest.get(rest.ref(open('begun'), 'a'))).rejects.toMatchObject(unavailable)
+    const { giveUp } = await waiting(3)
+    giveUp()
+    await result
+    await expect.poll(() => response.destroyed).toBe(true)
+  })
+
+  test('has all the time it needs as long as it goes on', async () => {
+    const result = rest.get(rest.ref(open('begun'), 'a'))
+    for (const n of [3, 4, 5]) {
+      await waiting(n)
+      response.write(`,${n}`)
+    }
+    await waiting(6)
+    response.end(']')
+    expect((await result).val()).toEqual([1, 3, 4, 5])
+    expect(waits.every(({ over }) => over)).toBe(true)
+  })
+
+  test('has more time for what it has to read first', async () => {
+    const result = rest.set(rest.ref(open('silent'), 'a'), 'x'.repeat(16_000 - 2)) // two quotes
+    const { time, giveUp } = await waiting(1)
+    expect(time).toBe(61_000)
+    giveUp()
+    await expect(result).rejects.toMatchObject(unavailable)
+  })
+
+  test('is asked again for a stream', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0)
+    const seen: unknown[] = []
+    const stop = rest.onValue(rest.ref(open('stream'), 'a'), snapshot => void seen.push(snapshot.val()))
+    const { giveUp } = await waiting(3)
+    giveUp()
+    await expect.poll(() => seen).toEqual([1, 1])
+    stop()
+    await expect.poll(() => response.destroyed).toBe(true)
+  })
+})
+
+test('a connection is used for one request after the other', async () => {
+  const sockets = new Set()
+  answers.whole = answer => {
+    sockets.add(answer.socket)
+    answer.writeHead(200).end('1')
+  }
+  const at = rest.ref(open('whole'), 'a')
+  for (let i = 0; i < 6; i++) await rest.get(at)
+  expect(sockets.size).toBeLessThan(4) // the runtime may open a second one
 })
