@@ -239,9 +239,10 @@ func (f *follower) missing() error {
 	return nil
 }
 
-// isReset reports whether the other side ended a connection.
+// isReset reports whether the other side ended a connection, which is noticed by what
+// is read, or by what is written.
 func isReset(err error) bool {
-	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // cut ends a connection as a broken network does: without a word.
