@@ -2,7 +2,12 @@ package bench
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -141,5 +146,23 @@ func TestFaultsAreBounded(t *testing.T) {
 	}
 	if len(r.faults) != maxFaults || r.faulty != 100 || r.faults[1] != "fault 1" {
 		t.Errorf("%d faults are named, %d counted, the second is %q", len(r.faults), r.faulty, r.faults[1])
+	}
+}
+
+// TestIsReset: that the other side has gone is known from what is read and written then.
+func TestIsReset(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want bool
+	}{
+		{&net.OpError{Op: "write", Err: os.NewSyscallError("write", syscall.EPIPE)}, true},
+		{&net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, true},
+		{fmt.Errorf("follow list: %w", io.EOF), true},
+		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, false},
+		{&refusedError{"permission_denied", ""}, false},
+	} {
+		if got := isReset(test.err); got != test.want {
+			t.Errorf("isReset(%v) = %t, want %t", test.err, got, test.want)
+		}
 	}
 }
