@@ -88,9 +88,10 @@ func (p *printer) leaf(v *hujson.Value, key string, depth int) string {
 }
 
 // quote returns a text as a JSON string in which line breaks stand for themselves.
-func quote(s string) string {
-	return strings.ReplaceAll(jsonc.Quote(s), `\n`, "\n")
-}
+func quote(s string) string { return lineBreaks.Replace(jsonc.Quote(s)) }
+
+// An escaped backslash stays what it is, also before an n, as in /^a\\nb$/.
+var lineBreaks = strings.NewReplacer(`\\`, `\\`, `\n`, "\n")
 
 func isRule(key string) bool { return key == ".read" || key == ".write" || key == ".validate" }
 
