@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
+	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -35,6 +36,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		"| realtime connections | " + thousands(maxConns),
 		"| long-polling connections | " + thousands(maxPolls),
 		"| databases that are made on first use | " + thousands(l.MaxNamespaces),
+		"| values of one write, but of administrators | " + fmt.Sprintf("%d,%03d,%03d", dsync.MaxValues/1_000_000, dsync.MaxValues/1000%1000, dsync.MaxValues%1000),
 		fmt.Sprintf("| a compressed body | %d times what was sent, beyond %s", maxExpansion, mib(freeExpansion)),
 		fmt.Sprintf("| a request line | %d KiB |", l.MaxURLBytes>>10),
 		fmt.Sprintf("| a request line and headers together | %d KiB", (l.MaxURLBytes+maxHeaderBytes)>>10),
@@ -57,7 +59,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		metrics.AddressConnections, metrics.AddressRate, metrics.AddressRequests, metrics.AddressBodies,
 		metrics.AddressAnswers, metrics.AddressPolls, metrics.Connections, metrics.RealtimeConnections,
 		metrics.Polls, metrics.SessionRequests, metrics.MessageSize, metrics.BodySize, metrics.BodyExpansion,
-		metrics.Bodies, metrics.Answers, metrics.SlowHeaders, metrics.SlowBody, metrics.SlowConsumer,
+		metrics.WriteValues, metrics.Bodies, metrics.Answers, metrics.SlowHeaders, metrics.SlowBody, metrics.SlowConsumer,
 		metrics.Silent, metrics.Bulk, metrics.Namespaces, metrics.Profiles,
 	} {
 		if !strings.Contains(docs, "`"+r.String()+"`") {

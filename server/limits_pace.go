@@ -87,6 +87,7 @@ var limitReasons = map[dsync.Bound]metrics.Reason{
 	dsync.BoundQuotaWindows: metrics.AddressWindows,
 	dsync.BoundQuotaPending: metrics.AddressDisconnects,
 	dsync.BoundPathWindows:  metrics.PathWindows,
+	dsync.BoundValues:       metrics.WriteValues,
 }
 
 // limited counts that an operation came up against a bound of the engine.

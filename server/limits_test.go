@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dogwooddb/dogwood/server/metrics"
+	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
 const noBody = "" // of calls without one
@@ -34,6 +37,22 @@ func TestOversizeBodies(t *testing.T) {
 	chunks := strings.Repeat("c8\r\n"+strings.Repeat("1", 200)+"\r\n", 10) + "0\r\n\r\n"
 	if r := ts.do(call{"PUT", "/a.json", http.Header{"Transfer-Encoding": {"chunked"}}, chunks}); r.StatusCode != 413 {
 		t.Errorf("chunked body: %d %s, want 413", r.StatusCode, r.body)
+	}
+	ts.want("GET", "/.json", noBody, 200, "null")
+}
+
+// A body need not be long to keep all writers waiting: values cost what they cost.
+func TestManyValues(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	many := "[" + strings.Repeat("1,", dsync.MaxValues) + "1]"
+	for method, body := range map[string]string{"PUT": many, "POST": many, "PATCH": `{"b":` + many + `}`} {
+		r := ts.do(call{method, "/a.json", nil, body})
+		if r.StatusCode != 400 || r.body != errorBody(textWriteTooBig) {
+			t.Errorf("%s: %d %.100s, want 400", method, r.StatusCode, r.body)
+		}
+	}
+	if n := ts.metrics.Refused.Of(metrics.WriteValues); n != 3 {
+		t.Errorf("%d refusals were counted, want 3", n)
 	}
 	ts.want("GET", "/.json", noBody, 200, "null")
 }

@@ -313,7 +313,7 @@ func (q *request) newData() (string, error) {
 	case !fits(len(src), q.maxWriteSize()):
 		return "", badRequest(textWriteTooBig)
 	}
-	return src, nil
+	return src, dsync.CheckValues(q.id.Caller, src)
 }
 
 func (q *request) maxWriteSize() string {

@@ -16,13 +16,16 @@ const (
 	BoundQuotaWindows
 	BoundQuotaPending
 	BoundPathWindows
+	BoundValues // of one write
 )
 
-// A LimitError says which bound an operation would exceed. It is an ErrLimit.
+// A LimitError says which bound an operation would exceed.
 type LimitError struct{ Bound Bound }
 
 func (e *LimitError) Error() string {
 	switch e.Bound {
+	case BoundValues:
+		return textWriteTooBig
 	case BoundListens, BoundPending:
 		return ErrLimit.Error()
 	case BoundWindows:
@@ -35,8 +38,14 @@ func (e *LimitError) Error() string {
 	return "too many different queries at this path"
 }
 
-// Is reports whether err is ErrLimit, the class of all of these.
-func (e *LimitError) Is(err error) bool { return err == ErrLimit }
+// Is reports whether err is the class of e: ErrTooBig for the values of one write, which
+// will not do later either, and ErrLimit for all others.
+func (e *LimitError) Is(err error) bool {
+	if e.Bound == BoundValues {
+		return err == ErrTooBig
+	}
+	return err == ErrLimit
+}
 
 // QuotaLimits are the bounds of a Quota. A bound that is not positive does not
 // exist.

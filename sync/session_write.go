@@ -11,6 +11,9 @@ import (
 
 // put replaces a value (wire protocol §4, §8.2).
 func (s *Session) put(ctx context.Context, r wire.Request) error {
+	if err := CheckValues(s.caller, r.Body.Data); err != nil {
+		return err
+	}
 	u, err := readPut(r.Body)
 	if err != nil {
 		return err
@@ -24,6 +27,9 @@ func (s *Session) put(ctx context.Context, r wire.Request) error {
 
 // merge updates children (wire protocol §4).
 func (s *Session) merge(ctx context.Context, r wire.Request) error {
+	if err := CheckValues(s.caller, r.Body.Data); err != nil {
+		return err
+	}
 	base, u, err := readMerge(r.Body)
 	if err != nil {
 		return err

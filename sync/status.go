@@ -18,6 +18,7 @@ const (
 	textBadObject   = "Invalid data; couldn't parse JSON object. Are you sending a JSON object with valid key names?"
 	textBadKey      = "Invalid data; couldn't parse key beginning at %d:%d. Key value can't be empty or contain $ # [ ] / or ."
 	textBadValue    = "Invalid data; unrecognized server value"
+	textWriteTooBig = "Data to write exceeds the maximum size that can be modified with a single request."
 	textReadTooBig  = "Data requested exceeds the maximum size that can be accessed with a single request."
 	textUnavailable = "The service is temporarily unavailable."
 	textInternal    = "Internal server error."
@@ -33,6 +34,7 @@ func statusOf(err error) (status, text string) {
 	var stale *StaleError
 	var denied *DeniedError
 	var tooMany *TooManyError
+	var limit *LimitError
 	switch {
 	case errors.As(err, &tooMany):
 		return wire.StatusTooBig, tooMany.Error()
@@ -48,7 +50,7 @@ func statusOf(err error) (status, text string) {
 		return wire.StatusInvalidParameters, err.Error()
 	case errors.As(err, &parse):
 		return parseStatus(parse)
-	case errors.Is(err, ErrLimit):
+	case errors.Is(err, ErrLimit), errors.As(err, &limit):
 		return wire.StatusTooBig, err.Error()
 	}
 	for _, row := range []struct {

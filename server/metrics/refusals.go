@@ -28,6 +28,7 @@ const (
 	PathWindows                       // query windows of all connections at a path
 	MessageSize                       // one realtime message
 	BodySize                          // one request body
+	WriteValues                       // values of one write
 	BodyExpansion                     // what a compressed body grows to
 	Bodies                            // bytes of request bodies in memory
 	Answers                           // bytes of large answers in memory
@@ -64,6 +65,7 @@ var reasons = [reasonCount]string{
 	PathWindows:         "path_windows",
 	MessageSize:         "message_size",
 	BodySize:            "body_size",
+	WriteValues:         "write_values",
 	BodyExpansion:       "body_expansion",
 	Bodies:              "body_bytes",
 	Answers:             "answer_bytes",
