@@ -107,10 +107,10 @@ func newRun(o Options) *run {
 
 func (o Options) check() error {
 	switch {
-	case o.Duration <= 0 && o.Count <= 0:
-		return errors.New("neither a duration nor a count: it would never end")
 	case o.Duration < 0 || o.Count < 0 || o.Warmup < 0 || o.Rate < 0:
 		return errors.New("durations, counts and rates cannot be negative")
+	case o.Duration == 0 && o.Count == 0:
+		return errors.New("neither a duration nor a count: it would never end")
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -26,7 +27,7 @@ const (
 const typeBinary = "application/octet-stream"
 
 // putData replaces the value at the path. An administrator's body without limit
-// is streamed: PUT /rooms.json?writeSizeLimit=unlimited
+// is streamed: PUT /rooms.json?writeSizeLimit=unlimited&import=true
 func (s *Server) putData(q *request) (answer, error) {
 	if size, _ := q.params.get("writeSizeLimit"); size != "unlimited" {
 		return s.put(q)
@@ -39,6 +40,15 @@ func (s *Server) putData(q *request) (answer, error) {
 		return a, located(err)
 	}
 	return s.importBody(q)
+}
+
+// wantsData refuses server values in an import that is so small that it is written
+// as any other value: what a file may hold does not depend on its size.
+func wantsData(d tree.Draft) error {
+	for v := range d.ServerValues() {
+		return badRequest(fmt.Sprintf("Invalid data; server value at %s of what is imported", v.At))
+	}
+	return nil
 }
 
 // large reports whether the body is long enough to be streamed. If nobody has

@@ -25,6 +25,7 @@ type form struct {
 	download string
 	timeout  time.Duration
 	maxWrite string // writeSizeLimit, "" if not given
+	dataOnly bool   // import, of PUT: what is written are data, without server values
 	after    string // shallow: the key behind which the listing starts
 }
 
@@ -39,6 +40,9 @@ func parseForm(ps params, method string) (f form, err error) {
 	shallow, _ := ps.get("shallow")
 	f.shallow, f.isQuery = strings.EqualFold(shallow, "true"), ps.isQuery()
 	if method != http.MethodGet && method != http.MethodHead {
+		if f.dataOnly, err = parseFlag(ps, "import"); err != nil {
+			return f, err
+		}
 		f.maxWrite, err = parseWriteSize(ps)
 		return f, err
 	}

@@ -119,6 +119,9 @@ func (s *Server) put(q *request) (answer, error) {
 		return answer{}, err
 	}
 	w, err := tree.ParseWrite(q.target, src, tree.Strict)
+	if err == nil && q.form.dataOnly {
+		err = wantsData(w.Value)
+	}
 	if err != nil {
 		return answer{}, err
 	}

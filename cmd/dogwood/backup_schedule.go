@@ -13,9 +13,9 @@ import (
 
 // backupFlags have a server back up its databases by itself.
 type backupFlags struct {
-	BackupDir   string        `group:"Backups" help:"Directory for backups of all databases, better on another disk. Without it, none are made." type:"path" placeholder:"DIR"`
-	BackupEvery time.Duration `group:"Backups" help:"Time from one backup of a database to the next." default:"24h" placeholder:"TIME"`
-	BackupKeep  int           `group:"Backups" help:"How many backups of each database to keep." default:"7" placeholder:"N"`
+	BackupDir   string         `group:"Backups" help:"Directory for backups of all databases, better on another disk. Without it, none are made." type:"path" placeholder:"DIR"`
+	BackupEvery *time.Duration `group:"Backups" help:"Time from one backup of a database to the next, 24h if it is not given; at least 1m." placeholder:"TIME"`
+	BackupKeep  *int           `group:"Backups" help:"How many backups of each database to keep, 7 if it is not given." placeholder:"N"`
 }
 
 // minBackupEvery keeps a slip of the pen from filling the disk.
@@ -23,12 +23,15 @@ const minBackupEvery = time.Minute
 
 // schedule returns what makes the backups, nil if none were asked for.
 func (f *backupFlags) schedule(e *env) (func(context.Context, *server.Server), error) {
+	every, keep := orGiven(24*time.Hour, f.BackupEvery), orGiven(7, f.BackupKeep)
 	switch {
+	case f.BackupDir == "" && (f.BackupEvery != nil || f.BackupKeep != nil):
+		return nil, errors.New("--backup-every and --backup-keep need --backup-dir; without it, no backups are made")
 	case f.BackupDir == "":
 		return nil, nil
-	case f.BackupEvery < minBackupEvery:
-		return nil, fmt.Errorf("--backup-every %s: at least %s", f.BackupEvery, minBackupEvery)
-	case f.BackupKeep < 1:
+	case every < minBackupEvery:
+		return nil, fmt.Errorf("--backup-every %s: at least %s", every, minBackupEvery)
+	case keep < 1:
 		return nil, errors.New("--backup-keep must be at least 1")
 	}
 	if err := writable(f.BackupDir); err != nil {
@@ -36,13 +39,21 @@ func (f *backupFlags) schedule(e *env) (func(context.Context, *server.Server), e
 	}
 	o := server.Backups{
 		Dir:   f.BackupDir,
-		Every: f.BackupEvery,
-		Keep:  f.BackupKeep,
+		Every: every,
+		Keep:  keep,
 		Check: func(ctx context.Context, file string) error {
 			return checkCopy(&env{ctx, e.stdin, e.stdout, e.stderr}, file) // apart, for its memory
 		},
 	}
 	return func(ctx context.Context, s *server.Server) { s.RunBackups(ctx, o) }, nil
+}
+
+// orGiven returns what was given, or else what holds without it.
+func orGiven[T any](otherwise T, given *T) T {
+	if given == nil {
+		return otherwise
+	}
+	return *given
 }
 
 // writable makes a directory if need be and says whether files can be made in

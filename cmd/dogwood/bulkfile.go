@@ -2,9 +2,12 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
+	"path/filepath"
 
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -25,6 +28,9 @@ func writeBulk(name string, emit func(io.Writer) error) error {
 // placeFile writes to a file beside the one with the given name, has it
 // checked, and puts it in place. Whatever fails, nothing is left of it.
 func placeFile(name string, emit func(io.Writer) error, check func(part string) error) error {
+	if err := directoryOf(name); err != nil {
+		return err
+	}
 	part := name + ".part"
 	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -39,6 +45,16 @@ func placeFile(name string, emit func(io.Writer) error, check func(part string) 
 	}
 	if err != nil {
 		return errors.Join(err, undo(true, part))
+	}
+	return nil
+}
+
+// directoryOf refuses a name in a directory that is not there, which is more often a
+// slip of the pen than one that is missing.
+func directoryOf(name string) error {
+	dir := filepath.Dir(name)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: there is no directory %s", name, dir)
 	}
 	return nil
 }

@@ -15,7 +15,8 @@ func (compactCommand) Help() string {
 	return `Rewrites data files without the room that deleted data has left in them. The
 server reuses that room, but does not give it back to the system. It must be
 stopped: this works on the files themselves. Each new file is verified before it
-replaces the old one, so there must be room for both.
+replaces the old one, so there must be room for both. A file that would not become
+smaller is left as it is.
 
 Examples:
 
@@ -36,9 +37,17 @@ func (c *compactCommand) Run(e *env) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, explainOpen(err))
 		}
-		fmt.Fprintf(e.stdout, "%s: %s, was %s\n", file, formatBytes(result.After), formatBytes(result.Before))
+		fmt.Fprintf(e.stdout, "%s: %s\n", file, compacted(result))
 	}
 	return nil
+}
+
+// compacted says what became of a file.
+func compacted(r store.CompactResult) string {
+	if r.After == r.Before {
+		return formatBytes(r.Before) + ", is compact already"
+	}
+	return formatBytes(r.After) + ", was " + formatBytes(r.Before)
 }
 
 func (c *compactCommand) files() (files []string, err error) {

@@ -29,7 +29,7 @@ nothing; if the import does not come to its end, nothing has changed. It is for
 administrators: no rules are asked. Server values ({".sv": …}) are refused.
 
 With --data, the file goes into the data directory, and no server may be running
-on it.
+on it. The directory and the database are made if they are not there.
 
 Examples:
 
@@ -103,6 +103,9 @@ func importError(e *env, file string, err error) error {
 	if parse := (*tree.ParseError)(nil); errors.As(err, &parse) {
 		return fmt.Errorf("%s:%w", file, parse)
 	}
+	if damaged := (*damagedError)(nil); errors.As(err, &damaged) {
+		return damaged
+	}
 	return err
 }
 
@@ -114,7 +117,7 @@ func (c *importCommand) send(ctx context.Context, path tree.Path, ns string, r i
 	if err != nil {
 		return err
 	}
-	q := url.Values{"writeSizeLimit": {"unlimited"}, "print": {"silent"}}
+	q := url.Values{"writeSizeLimit": {"unlimited"}, "import": {"true"}, "print": {"silent"}}
 	req, err := db.request(ctx, http.MethodPut, path.String(), q, &payload{ReadCloser: io.NopCloser(r), size: -1})
 	if err != nil {
 		return err

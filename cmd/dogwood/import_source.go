@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"compress/flate"
 	"compress/gzip"
 	"errors"
 	"io"
@@ -21,7 +22,7 @@ type bulkFile struct {
 // openBulk opens a file, or standard input for "-".
 func openBulk(e *env, name string) (*bulkFile, error) {
 	if name == "-" {
-		return newBulkFile(e.stdin, 0, func() error { return nil })
+		return newBulkFile("standard input", e.stdin, 0, func() error { return nil })
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -34,14 +35,14 @@ func openBulk(e *env, name string) (*bulkFile, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	b, err := newBulkFile(f, info.Size(), f.Close)
+	b, err := newBulkFile(name, f, info.Size(), f.Close)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return b, nil
 }
 
-func newBulkFile(src io.Reader, size int64, close func() error) (*bulkFile, error) {
+func newBulkFile(name string, src io.Reader, size int64, close func() error) (*bulkFile, error) {
 	b := &bulkFile{size: size, close: close}
 	buffered := bufio.NewReaderSize(&countingReader{src, &b.read}, 256<<10)
 	b.Reader = buffered
@@ -50,10 +51,44 @@ func newBulkFile(src io.Reader, size int64, close func() error) (*bulkFile, erro
 	}
 	z, err := gzip.NewReader(buffered)
 	if err != nil {
-		return nil, err
+		return nil, gzipError(name, err)
 	}
-	b.Reader = z
+	b.Reader = &unzipper{z, name}
 	return b, nil
+}
+
+// A damagedError says that a compressed file is not what gzip made. Whoever sends
+// the file to a server finds it in what the request failed with.
+type damagedError struct {
+	file, how string
+}
+
+func (e *damagedError) Error() string { return e.file + ": " + e.how }
+
+// gzipError tells what is wrong with the file from other errors of reading it.
+func gzipError(file string, err error) error {
+	corrupt := flate.CorruptInputError(0)
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return &damagedError{file, "truncated; the gzip data have no end"}
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, &corrupt):
+		return &damagedError{file, "damaged gzip data"}
+	}
+	return err
+}
+
+// An unzipper reads what is in a compressed file.
+type unzipper struct {
+	*gzip.Reader
+	file string
+}
+
+func (z *unzipper) Read(p []byte) (int, error) {
+	n, err := z.Reader.Read(p)
+	if err == nil || err == io.EOF {
+		return n, err
+	}
+	return n, gzipError(z.file, err)
 }
 
 // Close closes the file.

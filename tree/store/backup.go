@@ -60,7 +60,9 @@ const compactTx = 4 << 20
 
 // Compact rewrites a file that no process has open, without the room that
 // deleted data has left in it. The new file is put in place of the old one when
-// it is complete and was checked by the given function, nil for none.
+// it is complete and was checked by the given function, nil for none. One that is
+// not smaller is dropped, and Before and After are the same: rows that were loaded
+// in order lie closer together than a copy puts them.
 func Compact(file string, check func(file string) error) (result CompactResult, err error) {
 	if result.Before, err = sizeOf(file); err != nil { // also, Open would make one
 		return result, err
@@ -76,17 +78,21 @@ func Compact(file string, check func(file string) error) (result CompactResult, 
 		}
 	}
 	part := file + ".compact"
-	defer os.Remove(part) // is there after a failure only
+	defer os.Remove(part) // is there unless it was put in place
 	if err := s.compactTo(part); err != nil {
 		return result, fmt.Errorf("compact %s: %w", file, err)
+	}
+	if result.After, err = sizeOf(part); err != nil {
+		return result, err
+	}
+	if result.After >= result.Before {
+		result.After = result.Before
+		return result, nil
 	}
 	if check != nil {
 		if err := check(part); err != nil {
 			return result, fmt.Errorf("compact %s: %w", file, err)
 		}
-	}
-	if result.After, err = sizeOf(part); err != nil {
-		return result, err
 	}
 	return result, PutInPlace(part, file)
 }
