@@ -20,6 +20,7 @@ type account struct {
 	requests *rate.Limiter
 	bodies   *budget
 	answers  *budget
+	making   *dsync.Party // of answers
 	views    *dsync.Budget
 	quota    *dsync.Quota
 
@@ -154,6 +155,7 @@ func (t *accounts) open(key netip.Addr) *account {
 		requests: limiter(l.RequestRate, l.RequestBurst),
 		bodies:   t.s.bodies.share(most, refuse(metrics.AddressBodies)),
 		answers:  t.s.answers.share(most, nil),
+		making:   t.s.turns.Party(),
 		views:    t.s.views.Share(),
 		quota: dsync.NewQuota(dsync.QuotaLimits{
 			Listens:      int64(l.Listens),

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -476,4 +477,39 @@ func TestExemptAddresses(t *testing.T) {
 			t.Errorf("exempt %v: %d, want %d", c.exempt, r.StatusCode, c.status)
 		}
 	}
+}
+
+// Reads of one address wait for each other, and those of others do not wait for
+// them.
+func TestAddressReadsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := townOf(t, Options{Dev: true})
+		defer tn.shutdown()
+		busy := tn.accounts.hold(netip.MustParseAddr("198.51.100.1"))
+		for range maxMaking / 2 { // large reads that go on and on
+			if !busy.making.TryEnter() {
+				t.Fatal("an address cannot make answers in a half of the places")
+			}
+		}
+		var waiting sync.WaitGroup
+		for range 20 {
+			waiting.Go(func() { tn.at("198.51.100.1").want("GET", "/a.json?timeout=1min", noBody, 200, "null") })
+		}
+		synctest.Wait()
+		began := time.Now()
+		for _, addr := range []string{"198.51.100.2", "198.51.100.3"} {
+			tn.at(addr).want("GET", "/a.json", noBody, 200, "null")
+		}
+		if d := time.Since(began); d != 0 {
+			t.Errorf("other addresses waited %s", d)
+		}
+		tn.at("198.51.100.1").want("GET", "/a.json?timeout=1s", noBody, 400, errorBody(textTimeout))
+		for range maxMaking / 2 {
+			busy.making.Leave()
+		}
+		waiting.Wait()
+		tn.accounts.letGo(busy)
+		synctest.Wait()
+		tn.wantIdle(t)
+	})
 }

@@ -34,11 +34,12 @@ type request struct {
 	cond   conditions
 
 	visit   visit
-	account *account // nil: without bounds
-	bodies  *budget  // of the server, or the address's share of it
-	answers *budget  // in the same way
-	held    int64    // bytes of the body, of bodies
-	room    int64    // bytes of the answer, of answers
+	account *account     // nil: without bounds
+	bodies  *budget      // of the server, or the address's share of it
+	answers *budget      // in the same way
+	making  *dsync.Party // in the same way
+	held    int64        // bytes of the body, of bodies
+	room    int64        // bytes of the answer, of answers
 
 	readBy time.Time // the deadline of reading that was set; zero: none
 	few    [2]param  // memory of params
@@ -48,7 +49,8 @@ type request struct {
 // init takes a request apart as far as every route needs it. q is zero before.
 func (q *request) init(s *Server, w http.ResponseWriter, r *http.Request) {
 	path, query := splitNamespace(r.URL.EscapedPath(), r.URL.RawQuery)
-	q.s, q.w, q.r, q.path, q.method, q.bodies, q.answers = s, w, r, path, r.Method, s.bodies, s.answers
+	q.s, q.w, q.r, q.path, q.method = s, w, r, path, r.Method
+	q.bodies, q.answers, q.making = s.bodies, s.answers, s.making
 	if len(query) <= s.opts.MaxURLBytes {
 		q.params = appendParams(q.few[:0], query)
 	}

@@ -37,30 +37,24 @@ func (q *request) make(f func() (answer, error)) (answer, error) {
 	return a, err
 }
 
-// inTurn runs f when fewer than maxMaking others run. Waiting counts as reading
-// slowly: it ends with the time that the request allows for it.
+// inTurn runs f when fewer than maxMaking others run, and not too many of the same
+// address. Waiting counts as reading slowly: it ends with the time that the request
+// allows for it.
 func (q *request) inTurn(f func() (answer, error)) (answer, error) {
 	if err := q.takeTurn(); err != nil {
 		return answer{}, err
 	}
-	defer func() { <-q.s.making }()
+	defer q.making.Leave()
 	return f()
 }
 
 func (q *request) takeTurn() error {
-	select {
-	case q.s.making <- struct{}{}:
+	if q.making.TryEnter() { // the context needs a timer to wait
 		return nil
-	default: // the context needs a timer to wait
 	}
 	ctx, cancel := q.readContext()
 	defer cancel()
-	select {
-	case q.s.making <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return q.making.Enter(ctx)
 }
 
 // await is reserve for requests that can wait a while for room. A write must

@@ -107,10 +107,10 @@ func TestAnswerLargerThanBudget(t *testing.T) {
 // its turn longer than it may take.
 func TestAnswersTakeTurns(t *testing.T) {
 	ts := serveTest(t, Options{Dev: true})
-	for range maxMaking {
-		ts.making <- struct{}{}
+	for ts.making.TryEnter() {
+		continue
 	}
 	ts.want("GET", "/a.json?timeout=50ms", noBody, 400, errorBody(textTimeout))
-	<-ts.making
+	ts.making.Leave()
 	ts.want("GET", "/a.json?timeout=5s", noBody, 200, "null")
 }

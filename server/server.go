@@ -75,8 +75,9 @@ type Server struct {
 	views  *dsync.Budget // bytes of views and values on their way to clients that listen
 
 	answers *budget       // bytes of large answers in memory
-	making  chan struct{} // holds an element for each answer that is being made
-	imports chan struct{} // and for each import
+	making  *dsync.Party  // of those who make answers: clients without bounds
+	turns   *dsync.Turns  // of making answers
+	imports chan struct{} // holds an element for each import
 	exports chan struct{} // and for each export or backup
 	backups backupCounts
 
@@ -105,12 +106,13 @@ func New(o Options) (*Server, error) {
 		bodies:   &budget{max: o.MaxBodiesBytes, refuse: func() { counts.Refused.Add(metrics.Bodies) }},
 		views:    dsync.NewBudget(o.MaxAnswersBytes),
 		answers:  &budget{max: o.MaxAnswersBytes},
-		making:   make(chan struct{}, maxMaking),
+		turns:    dsync.NewTurns(maxMaking),
 		imports:  make(chan struct{}, maxBulk),
 		exports:  make(chan struct{}, maxBulk),
 		stopping: make(chan struct{}),
 		metrics:  counts,
 	}
+	s.making = s.turns.Everybody()
 	spaces, err := newNamespaces(o)
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)

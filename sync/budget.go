@@ -1,6 +1,9 @@
 package sync
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
 // A Budget bounds the bytes of large messages that are in memory for all clients
 // together: views and values that were made and not yet sent. One client that
@@ -13,14 +16,15 @@ import "sync"
 // most, and there is always something left for the next.
 type Budget struct {
 	*pool
-	share bool
-	used  int64 // guarded by the pool's mu
+	share  bool
+	making *Party // since what a message needs is not known before, few are made at a time
+	used   int64  // guarded by the pool's mu
 }
 
 // A pool is what a budget and its shares have in common.
 type pool struct {
-	max    int64
-	making chan struct{} // as many at a time, since what they make is not known before
+	max   int64
+	turns *Turns // of making messages
 
 	mu      sync.Mutex
 	all     int64 // used by the budget itself and by its shares
@@ -36,31 +40,38 @@ const (
 
 // NewBudget returns a budget of about max bytes. A single message may exceed it.
 func NewBudget(max int64) *Budget {
-	return &Budget{pool: &pool{max: max, making: make(chan struct{}, maxMaking), waiting: make(map[*Outbox]*Budget)}}
+	turns := NewTurns(maxMaking)
+	return &Budget{
+		pool:   &pool{max: max, turns: turns, waiting: make(map[*Outbox]*Budget)},
+		making: turns.Everybody(),
+	}
 }
 
 // Share returns a budget for some of the users of b.
-func (b *Budget) Share() *Budget { return &Budget{pool: b.pool, share: true} }
+func (b *Budget) Share() *Budget {
+	return &Budget{pool: b.pool, share: true, making: b.turns.Party()}
+}
 
 // hasRoom reports whether messages may be made. mu is held.
 func (b *Budget) hasRoom() bool { return b.all < b.max && (!b.share || b.used <= b.max-b.all) }
 
-// enter admits the making of messages for an outbox, or remembers to notify it.
+// enter admits the making of messages for an outbox when it is the turn of its
+// share, or remembers to notify it.
 func (b *Budget) enter(o *Outbox) bool {
-	b.making <- struct{}{}
+	_ = b.making.Enter(context.Background()) // which does not end
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.hasRoom() {
 		return true
 	}
 	b.waiting[o] = b
-	<-b.making
+	b.making.Leave()
 	return false
 }
 
 // leave counts what was made, and returns what counts.
 func (b *Budget) leave(msgs [][]byte) int64 {
-	defer func() { <-b.making }()
+	defer b.making.Leave()
 	var size int64
 	for _, msg := range msgs {
 		size += int64(len(msg))

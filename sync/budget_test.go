@@ -110,3 +110,18 @@ func TestBudgetShares(t *testing.T) {
 		t.Error("no message though the share has room again")
 	}
 }
+
+// TestBudgetTurns: who waits for his share's turn to read does not hold up others.
+func TestBudgetTurns(t *testing.T) {
+	b := NewBudget(1 << 20)
+	busy, other := b.Share(), b.Share()
+	for busy.making.TryEnter() { // large views that are read for long
+		continue
+	}
+	o := NewOutbox(Realtime, 0, func() {})
+	o.Share(other)
+	big(o, 1)
+	if got := o.Take(1); len(got) != 1 {
+		t.Error("no message while another share is at it")
+	}
+}
