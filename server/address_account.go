@@ -16,6 +16,7 @@ import (
 // Whoever uses one holds it, so that it is not forgotten meanwhile.
 type account struct {
 	key      netip.Addr
+	name     string // for the log
 	connects *rate.Limiter
 	requests *rate.Limiter
 	bodies   *budget
@@ -37,11 +38,11 @@ type account struct {
 // first those go that nobody holds, longest unused first, and when all are
 // held, further addresses share one account.
 type accounts struct {
-	s       *Server
-	limits  AddressLimits
-	proxies proxies
-	max     int
-	refuse  *metrics.Refusals
+	s        *Server
+	limits   AddressLimits
+	proxies  proxies
+	max      int
+	refusals *refusals
 
 	mu     sync.Mutex
 	of     map[netip.Addr]*account
@@ -51,12 +52,12 @@ type accounts struct {
 
 func newAccounts(s *Server) *accounts {
 	return &accounts{
-		s:       s,
-		limits:  s.opts.PerAddress,
-		proxies: proxies{s.opts.PerAddress.TrustedProxies, s.opts.PerAddress.ProxyHeader},
-		max:     maxAccounts,
-		refuse:  &s.metrics.Refused,
-		of:      make(map[netip.Addr]*account),
+		s:        s,
+		limits:   s.opts.PerAddress,
+		proxies:  proxies{s.opts.PerAddress.TrustedProxies, s.opts.PerAddress.ProxyHeader},
+		max:      maxAccounts,
+		refusals: s.refusals,
+		of:       make(map[netip.Addr]*account),
 	}
 }
 
@@ -144,13 +145,15 @@ func (t *accounts) forget(needed bool) bool {
 // open returns a new account.
 func (t *accounts) open(key netip.Addr) *account {
 	l := t.limits
-	refuse := func(r metrics.Reason) func() { return func() { t.refuse.Add(r) } }
+	name := nameOf(key)
+	refuse := func(r metrics.Reason) func() { return func() { t.refusals.add(r, name) } }
 	most := l.BodyBytes
 	if most < 0 {
 		most = 1 << 62
 	}
 	return &account{
 		key:      key,
+		name:     name,
 		connects: limiter(l.ConnectRate, l.Connections),
 		requests: limiter(l.RequestRate, l.RequestBurst),
 		bodies:   t.s.bodies.share(most, refuse(metrics.AddressBodies)),
@@ -163,6 +166,17 @@ func (t *accounts) open(key netip.Addr) *account {
 			Windows:      l.Windows,
 		}),
 	}
+}
+
+// nameOf is what the log calls an account: the address, or those that share it.
+func nameOf(key netip.Addr) string {
+	switch {
+	case !key.IsValid():
+		return "others"
+	case key.Is6():
+		return key.String() + "/64"
+	}
+	return key.String()
 }
 
 // viewsOf returns what bounds the views that are sent to an address.
@@ -214,9 +228,9 @@ func (t *accounts) connect(a *account) (surplus, ok bool) {
 	defer t.mu.Unlock()
 	switch {
 	case !below(a.connections, t.limits.Connections):
-		t.refuse.Add(metrics.AddressConnections)
+		t.refusals.add(metrics.AddressConnections, a.name)
 	case !a.connects.Allow():
-		t.refuse.Add(metrics.AddressRate)
+		t.refusals.add(metrics.AddressRate, a.name)
 	default:
 		a.connections++
 		return false, true
@@ -247,7 +261,7 @@ func (t *accounts) occupy(a *account) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !below(a.connections, t.limits.Connections) {
-		t.refuse.Add(metrics.AddressConnections)
+		t.refusals.add(metrics.AddressConnections, a.name)
 		return false
 	}
 	a.connections++
@@ -262,7 +276,7 @@ func (t *accounts) startPoll(a *account) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !below(a.polls, t.limits.Polls) {
-		t.refuse.Add(metrics.AddressPolls)
+		t.refusals.add(metrics.AddressPolls, a.name)
 		return false
 	}
 	a.polls++

@@ -69,7 +69,7 @@ func (ls *links) add(c net.Conn, l *link) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.http >= ls.s.opts.MaxConnections {
-		ls.s.metrics.Refused.Add(metrics.Connections)
+		ls.s.refusals.add(metrics.Connections, c.RemoteAddr().String())
 		return false
 	}
 	ls.open[c] = l
@@ -84,7 +84,7 @@ func (ls *links) changed(c net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateClosed:
 		if l := ls.end(c, true); l != nil && !l.asked.Load() && time.Since(l.began) >= headerTimeout {
-			ls.s.metrics.Refused.Add(metrics.SlowHeaders)
+			ls.s.refusals.add(metrics.SlowHeaders, c.RemoteAddr().String())
 		}
 	case http.StateHijacked:
 		ls.mu.Lock()
@@ -166,7 +166,7 @@ func (v *visit) admit() error {
 		v.counted = true
 	}
 	if !v.account.requests.Allow() {
-		v.accounts.refuse.Add(metrics.AddressRequests)
+		v.accounts.refusals.add(metrics.AddressRequests, v.account.name)
 		return errTooMany
 	}
 	return nil
@@ -178,7 +178,7 @@ func (v *visit) connects() bool {
 	if v.account == nil || !v.own || v.account.connects.Allow() {
 		return true
 	}
-	v.accounts.refuse.Add(metrics.AddressRate)
+	v.accounts.refusals.add(metrics.AddressRate, v.account.name)
 	return false
 }
 

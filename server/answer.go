@@ -66,7 +66,7 @@ func (q *request) failure(err error) answer {
 	if q.r.Context().Err() != nil && errors.Is(err, context.Canceled) {
 		return answer{} // the client left
 	}
-	q.s.countFailure(err)
+	q.countFailure(err)
 	e := q.statusOf(err)
 	if e.status == http.StatusInternalServerError {
 		q.s.log.ErrorContext(q.r.Context(), "request failed", "request", requestOf(q.w), "method", q.method, "namespace", q.ns, "path", q.path, "err", err)

@@ -91,7 +91,7 @@ func (q *request) patient(body io.ReadCloser) io.Reader {
 // that much does not want it back.
 func (s *Server) importBody(q *request) (answer, error) {
 	if err := take(s.imports); err != nil {
-		s.metrics.Refused.Add(metrics.Bulk)
+		q.refused(metrics.Bulk)
 		return answer{}, err
 	}
 	defer give(s.imports)
@@ -208,7 +208,7 @@ func (s *Server) getBackup(q *request) (answer, error) {
 // spooled answers with what emit writes.
 func (s *Server) spooled(q *request, kind, name string, emit func(io.Writer) error) (answer, error) {
 	if err := take(s.exports); err != nil {
-		s.metrics.Refused.Add(metrics.Bulk)
+		q.refused(metrics.Bulk)
 		return answer{}, err
 	}
 	defer give(s.exports)

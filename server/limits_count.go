@@ -11,13 +11,13 @@ import (
 
 // countFailure counts a request that failed because of a bound, unless the bound
 // has counted it.
-func (s *Server) countFailure(err error) {
+func (q *request) countFailure(err error) {
 	if tooBig := (*http.MaxBytesError)(nil); errors.As(err, &tooBig) {
-		s.metrics.Refused.Add(metrics.BodySize)
+		q.refused(metrics.BodySize)
 		return
 	}
 	if limit := (*dsync.LimitError)(nil); errors.As(err, &limit) {
-		s.limited(limit.Bound)
+		q.refused(limitReasons[limit.Bound])
 		return
 	}
 	for _, row := range []struct {
@@ -29,20 +29,20 @@ func (s *Server) countFailure(err error) {
 		{errTooManyNamespaces, metrics.Namespaces},
 	} {
 		if errors.Is(err, row.err) {
-			s.metrics.Refused.Add(row.reason)
+			q.refused(row.reason)
 			return
 		}
 	}
 }
 
 // countEnd counts a realtime connection, or its transport, that ended because of a
-// bound, and returns why it ended.
-func (rt *realtime) countEnd(bye goodbye) goodbye {
+// bound, and returns why it ended. from is the address of its client.
+func (rt *realtime) countEnd(bye goodbye, from string) goodbye {
 	switch {
 	case bye == silent:
-		rt.s.metrics.Refused.Add(metrics.Silent)
+		rt.s.refusals.add(metrics.Silent, from)
 	case bye.code == closeTooBig:
-		rt.s.metrics.Refused.Add(metrics.MessageSize)
+		rt.s.refusals.add(metrics.MessageSize, from)
 	}
 	return bye
 }
@@ -53,5 +53,5 @@ func (q *request) countWait(size int) {
 	if all := q.answers.whole; all != nil && all.used.Load()+int64(size) <= all.max {
 		reason = metrics.AddressAnswers
 	}
-	q.s.metrics.Refused.Add(reason)
+	q.refused(reason)
 }

@@ -15,7 +15,8 @@ import (
 // lets everything through.
 type pace struct {
 	own, address *rate.Limiter
-	refuse       *metrics.Refusals
+	refusals     *refusals
+	from         string // address
 }
 
 // newPace returns the pace of a new connection, nil for addresses without bounds.
@@ -23,7 +24,7 @@ func (s *Server) newPace(a *account) *pace {
 	if a == nil {
 		return nil
 	}
-	return &pace{limiter(s.opts.MessageRate, s.opts.MessageBurst), a.requests, &s.metrics.Refused}
+	return &pace{limiter(s.opts.MessageRate, s.opts.MessageBurst), a.requests, s.refusals, a.name}
 }
 
 // wait returns when the next message may be handled, or ctx ends.
@@ -32,7 +33,7 @@ func (p *pace) wait(ctx context.Context) error {
 		return nil
 	}
 	if !p.own.Allow() {
-		p.refuse.Add(metrics.SessionRequests)
+		p.refusals.add(metrics.SessionRequests, p.from)
 		if err := p.own.Wait(ctx); err != nil {
 			return err
 		}
@@ -40,7 +41,7 @@ func (p *pace) wait(ctx context.Context) error {
 	if p.address.Allow() {
 		return nil
 	}
-	p.refuse.Add(metrics.AddressRequests)
+	p.refusals.add(metrics.AddressRequests, p.from)
 	return p.address.Wait(ctx)
 }
 
@@ -91,4 +92,4 @@ var limitReasons = map[dsync.Bound]metrics.Reason{
 }
 
 // limited counts that an operation came up against a bound of the engine.
-func (s *Server) limited(b dsync.Bound) { s.metrics.Refused.Add(limitReasons[b]) }
+func (c *conn) limited(b dsync.Bound) { c.rt.s.refusals.add(limitReasons[b], c.remote.addr) }

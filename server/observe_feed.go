@@ -26,7 +26,7 @@ func feed[T any](q *request, due <-chan T, begin func() (end func()), next func(
 	s := q.s
 	leave, err := s.feeds.enter(s.feedShare(q))
 	if err != nil {
-		s.metrics.Refused.Add(metrics.Profiles)
+		q.refused(metrics.Profiles)
 		return answer{}, err
 	}
 	defer leave()
@@ -36,7 +36,7 @@ func feed[T any](q *request, due <-chan T, begin func() (end func()), next func(
 	h.Set("Content-Type", typeEvents)
 	h.Set("X-Accel-Buffering", "no")
 	q.w.WriteHeader(http.StatusOK)
-	es := eventStream{client: newTimedWriter(q.w, q.r), slow: s.countSlow}
+	es := eventStream{client: newTimedWriter(q.w, q.r), slow: q.countSlow}
 	es.scheduleCheck(q)
 	idle := time.NewTicker(keepAlive)
 	defer idle.Stop()

@@ -77,11 +77,14 @@ func (s *Server) slowClients() []SlowClient {
 
 // countSlow counts a client that is given up because it did not take in time what it
 // was sent, if that is what err says.
-func (s *Server) countSlow(err error) {
+func (s *Server) countSlow(err error, from string) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		s.metrics.Refused.Add(metrics.SlowConsumer)
+		s.refusals.add(metrics.SlowConsumer, from)
 	}
 }
+
+// countSlow is that for the client of an event stream.
+func (q *request) countSlow(err error) { q.s.countSlow(err, q.from()) }
 
 // all returns the connections that are open.
 func (rt *realtime) all() []*conn {

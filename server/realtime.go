@@ -101,7 +101,7 @@ func (rt *realtime) add(c *conn) error {
 	case rt.stopping:
 		return errStopping
 	case len(rt.conns) >= rt.maxConns:
-		rt.s.metrics.Refused.Add(metrics.RealtimeConnections)
+		rt.s.refusals.add(metrics.RealtimeConnections, c.remote.addr)
 		return errCrowded
 	}
 	rt.s.accounts.again(c.account)
@@ -159,7 +159,7 @@ func (rt *realtime) addPoll(p *poll) error {
 	case rt.stopping:
 		return errStopping
 	case len(rt.polls) >= rt.maxPolls:
-		rt.s.metrics.Refused.Add(metrics.Polls)
+		rt.s.refusals.add(metrics.Polls, p.c.remote.addr)
 		return errCrowded
 	case !rt.s.accounts.startPoll(p.c.account):
 		return errTooFast

@@ -46,7 +46,7 @@ func newConn(rt *realtime, ns string, db *dsync.Database, a *account) *conn {
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.out = dsync.NewOutbox(dsync.Realtime, rt.s.opts.OutboxBytes, c.wake)
 	c.out.Share(rt.s.viewsOf(a))
-	c.session = db.NewSession(dsync.SessionOptions{ID: c.id, Name: c.name, Out: c.out, SignIn: c.signIn, Quota: quotaOf(a), Limited: rt.s.limited, Charge: c.pace.charge})
+	c.session = db.NewSession(dsync.SessionOptions{ID: c.id, Name: c.name, Out: c.out, SignIn: c.signIn, Quota: quotaOf(a), Limited: c.limited, Charge: c.pace.charge})
 	return c
 }
 

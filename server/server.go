@@ -84,6 +84,7 @@ type Server struct {
 	accounts *accounts // what addresses have and do
 	links    *links    // connections that are open
 	metrics  *metrics.Metrics
+	refusals *refusals
 	feeds    feeds
 	streams  streams
 
@@ -99,11 +100,12 @@ func New(o Options) (*Server, error) {
 	c := &clock{running: o.Now}
 	o.Now = c.now
 	counts := metrics.New()
+	refusals := newRefusals(&counts.Refused, o.Log)
 	s := &Server{
 		opts:     o,
 		clock:    c,
 		log:      o.Log,
-		bodies:   &budget{max: o.MaxBodiesBytes, refuse: func() { counts.Refused.Add(metrics.Bodies) }},
+		bodies:   &budget{max: o.MaxBodiesBytes, refuse: func() { refusals.add(metrics.Bodies, "") }},
 		views:    dsync.NewBudget(o.MaxAnswersBytes),
 		answers:  &budget{max: o.MaxAnswersBytes},
 		turns:    dsync.NewTurns(maxMaking),
@@ -111,6 +113,7 @@ func New(o Options) (*Server, error) {
 		exports:  make(chan struct{}, maxBulk),
 		stopping: make(chan struct{}),
 		metrics:  counts,
+		refusals: refusals,
 	}
 	s.making = s.turns.Everybody()
 	spaces, err := newNamespaces(o)

@@ -60,7 +60,7 @@ func (s *Server) stream(q *request) (answer, error) {
 	q.w.WriteHeader(http.StatusOK)
 	defer s.metrics.EventStreams.Open()()
 	defer s.streams.add(q, out)()
-	es := eventStream{out: out, wake: wake, client: newTimedWriter(q.w, q.r), slow: s.countSlow}
+	es := eventStream{out: out, wake: wake, client: newTimedWriter(q.w, q.r), slow: q.countSlow}
 	if es.writeAll(first) == nil {
 		es.run(q, s.stopping)
 	}

@@ -135,7 +135,7 @@ func (s *socket) read() (bye goodbye) {
 	for {
 		text, err := s.next(&in)
 		if err != nil {
-			return s.rt.countEnd(s.explain(err))
+			return s.rt.countEnd(s.explain(err), s.from())
 		}
 		msg, done, err := in.add(text)
 		if err == nil && done {
@@ -145,7 +145,7 @@ func (s *socket) read() (bye goodbye) {
 			in.forget()
 		}
 		if err != nil {
-			return s.rt.countEnd(s.explain(err))
+			return s.rt.countEnd(s.explain(err), s.from())
 		}
 	}
 }

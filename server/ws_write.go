@@ -87,7 +87,7 @@ func (s *socket) write(rest []byte) {
 	for more := true; more; more = s.moreToWrite() {
 		if err := s.flush(b); err != nil {
 			if err != errCloseSent {
-				s.rt.s.countSlow(err)
+				s.rt.s.countSlow(err, s.from())
 				s.cutOff()
 			}
 			return

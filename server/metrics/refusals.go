@@ -43,6 +43,9 @@ const (
 	reasonCount
 )
 
+// Reasons is how many there are: each is less.
+const Reasons = int(reasonCount)
+
 // reasons are the labels.
 var reasons = [reasonCount]string{
 	AddressConnections:  "address_connections",

@@ -1,0 +1,90 @@
+package server
+
+import (
+	"bytes"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dogwooddb/dogwood/server/metrics"
+)
+
+// logTo returns a logger of what serve logs unless told otherwise, and of its
+// lines from the message on.
+func logTo(b *bytes.Buffer) (*slog.Logger, func() []string) {
+	log := slog.New(slog.NewTextHandler(b, nil))
+	return log, func() (lines []string) {
+		for line := range strings.Lines(b.String()) {
+			_, line, _ = strings.Cut(line, "level=")
+			lines = append(lines, strings.TrimSpace(line))
+		}
+		b.Reset()
+		return lines
+	}
+}
+
+// TestRefusalsAreLogged: a line per reason, then one that counts what came until
+// the pause was over.
+func TestRefusalsAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bytes.Buffer
+		log, lines := logTo(&b)
+		counts := metrics.New()
+		r := newRefusals(&counts.Refused, log)
+		want := func(want ...string) {
+			t.Helper()
+			if got := lines(); !slices.Equal(got, want) {
+				t.Errorf("log has %q, want %q", got, want)
+			}
+		}
+		r.add(metrics.SlowHeaders, "192.0.2.1")
+		want(`WARN msg="came up against a limit" reason=slow_headers count=1 remote=192.0.2.1`)
+		for range 5 {
+			r.add(metrics.SlowHeaders, "192.0.2.2")
+		}
+		want()
+		r.add(metrics.Bodies, "")
+		want(`WARN msg="came up against a limit" reason=body_bytes count=1`)
+		time.Sleep(refusalPause)
+		r.add(metrics.SlowHeaders, "192.0.2.3")
+		r.add(metrics.SlowHeaders, "192.0.2.4")
+		want(`WARN msg="came up against a limit" reason=slow_headers count=6 remote=192.0.2.3`)
+		if n := counts.Refused.Of(metrics.SlowHeaders); n != 8 {
+			t.Errorf("%d refusals are counted, want 8", n)
+		}
+	})
+}
+
+// TestRefusedAddressIsLogged: the log tells whom the limits of addresses befell,
+// and who did not send headers.
+func TestRefusedAddressIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bytes.Buffer
+		log, lines := logTo(&b)
+		tn := townOf(t, Options{Dev: true, Log: log, Limits: Limits{PerAddress: AddressLimits{RequestRate: 1, RequestBurst: 1}}})
+		defer tn.shutdown()
+		for _, status := range []int{200, 429} {
+			if r := tn.at("2001:db8::7").do(call{"GET", "/a.json", nil, noBody}); r.StatusCode != status {
+				t.Errorf("status %d, want %d", r.StatusCode, status)
+			}
+		}
+		silent, err := tn.dialFrom(t.Context(), "192.0.2.9")
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(headerTimeout)
+		synctest.Wait()
+		silent.Close()
+		got := slices.DeleteFunc(lines(), func(line string) bool { return !strings.Contains(line, "against a limit") })
+		want := []string{
+			`WARN msg="came up against a limit" reason=address_request_rate count=1 remote=2001:db8::/64`,
+			`WARN msg="came up against a limit" reason=slow_headers count=1 remote=192.0.2.9:4711`,
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("log has %q, want %q", got, want)
+		}
+	})
+}
