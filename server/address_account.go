@@ -159,7 +159,7 @@ func (t *accounts) open(key netip.Addr) *account {
 		bodies:   t.s.bodies.share(most, refuse(metrics.AddressBodies)),
 		answers:  t.s.answers.share(most, nil),
 		making:   t.s.turns.Party(),
-		views:    t.s.views.Share(),
+		views:    t.s.views.Share(most),
 		quota: dsync.NewQuota(dsync.QuotaLimits{
 			Listens:      int64(l.Listens),
 			PendingBytes: l.PendingBytes,

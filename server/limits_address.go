@@ -12,7 +12,7 @@ type AddressLimits struct {
 	RequestRate  int   // HTTP requests and realtime messages per second; 5,000
 	RequestBurst int   // of them, at once; 20,000
 	Polls        int   // connections through long polling; 500
-	BodyBytes    int64 // of MaxBodiesBytes and of MaxAnswersBytes, each; a half
+	BodyBytes    int64 // of MaxBodiesBytes, and of MaxAnswersBytes over REST and in realtime, each; a half
 	Listens      int   // at a time; 100,000
 	PendingBytes int64 // of onDisconnect operations; 64 MiB
 	Windows      int   // of queries at one path; 2,000

@@ -417,6 +417,36 @@ func TestAddressAnswers(t *testing.T) {
 	})
 }
 
+// Values for those who listen count like answers, and can be seen in the metrics.
+func TestAddressViews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size = 200 << 10
+		tn := townOf(t, Options{Dev: true, Limits: Limits{
+			MaxAnswersBytes: 10 * size,
+			PerAddress:      AddressLimits{BodyBytes: 2 * size},
+		}})
+		defer tn.shutdown()
+		long := `"` + strings.Repeat("x", size-2) + `"`
+		tn.at("198.51.100.2").want("PUT", "/long.json?print=silent", long, 204, "")
+		var deaf []net.Conn
+		for range 5 {
+			c, _ := tn.at("198.51.100.1").send(call{"GET", "/long.json", http.Header{"Accept": {"text/event-stream"}}, noBody})
+			deaf = append(deaf, c)
+			synctest.Wait()
+		}
+		if held := tn.source().ViewBytes; held < 2*size || held >= 3*size {
+			t.Errorf("5 streams that are not read hold %d bytes, want those of 2 values of %d", held, size)
+		}
+		for _, c := range deaf {
+			c.Close()
+		}
+		synctest.Wait()
+		if held := tn.source().ViewBytes; held != 0 {
+			t.Errorf("%d bytes were not given back", held)
+		}
+	})
+}
+
 // Behind a proxy, requests count for the address that it tells, whatever
 // connection they come through.
 func TestProxy(t *testing.T) {

@@ -19,6 +19,7 @@ func (s *Server) source() metrics.Source {
 		Databases:       s.measured(),
 		BodyBytes:       s.bodies.used.Load(),
 		AnswerBytes:     s.answers.used.Load(),
+		ViewBytes:       s.views.Held(),
 		RunningImports:  len(s.imports),
 		RunningExports:  len(s.exports),
 		BackupsDone:     b.Done,

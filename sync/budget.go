@@ -16,6 +16,7 @@ import (
 // most, and there is always something left for the next.
 type Budget struct {
 	*pool
+	most   int64 // of used; the budget itself has max
 	share  bool
 	making *Party // since what a message needs is not known before, few are made at a time
 	used   int64  // guarded by the pool's mu
@@ -43,17 +44,27 @@ func NewBudget(max int64) *Budget {
 	turns := NewTurns(maxMaking)
 	return &Budget{
 		pool:   &pool{max: max, turns: turns, waiting: make(map[*Outbox]*Budget)},
+		most:   max,
 		making: turns.Everybody(),
 	}
 }
 
-// Share returns a budget for some of the users of b.
-func (b *Budget) Share() *Budget {
-	return &Budget{pool: b.pool, share: true, making: b.turns.Party()}
+// Share returns a budget for some of the users of b, of at most about max bytes.
+func (b *Budget) Share(max int64) *Budget {
+	return &Budget{pool: b.pool, most: min(max, b.max), share: true, making: b.turns.Party()}
 }
 
 // hasRoom reports whether messages may be made. mu is held.
-func (b *Budget) hasRoom() bool { return b.all < b.max && (!b.share || b.used <= b.max-b.all) }
+func (b *Budget) hasRoom() bool {
+	return b.all < b.max && (!b.share || b.used < b.most && b.used <= b.max-b.all)
+}
+
+// Held returns how many bytes messages hold, those of all shares together.
+func (b *Budget) Held() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all
+}
 
 // enter admits the making of messages for an outbox when it is the turn of its
 // share, or remembers to notify it.
@@ -74,7 +85,7 @@ func (b *Budget) leave(msgs [][]byte) int64 {
 	defer b.making.Leave()
 	var size int64
 	for _, msg := range msgs {
-		size += int64(len(msg))
+		size += int64(cap(msg))
 	}
 	if size <= smallMessage {
 		return 0

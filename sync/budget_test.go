@@ -66,7 +66,7 @@ func TestBudgetDoesNotHoldUpSmallMessages(t *testing.T) {
 
 // TestBudgetShares: whoever does not read can use up his share, and others go on.
 func TestBudgetShares(t *testing.T) {
-	const size = 100 << 10
+	const size = 104 << 10 // which memory is given out in
 	b := NewBudget(10 * size)
 	woken := make(map[*Outbox]int)
 	outbox := func(b *Budget) *Outbox {
@@ -84,7 +84,7 @@ func TestBudgetShares(t *testing.T) {
 		}
 		return list, n
 	}
-	greedy, good, last := b.Share(), b.Share(), b.Share()
+	greedy, good, last := b.Share(10*size), b.Share(10*size), b.Share(10*size)
 	first, n := taken(greedy, 20)
 	if n != 6 { // the one that makes it more than a half is the last
 		t.Errorf("an address alone is given %d of 10, want 6", n)
@@ -114,7 +114,7 @@ func TestBudgetShares(t *testing.T) {
 // TestBudgetTurns: who waits for his share's turn to read does not hold up others.
 func TestBudgetTurns(t *testing.T) {
 	b := NewBudget(1 << 20)
-	busy, other := b.Share(), b.Share()
+	busy, other := b.Share(1<<20), b.Share(1<<20)
 	for busy.making.TryEnter() { // large views that are read for long
 		continue
 	}
@@ -123,5 +123,25 @@ func TestBudgetTurns(t *testing.T) {
 	big(o, 1)
 	if got := o.Take(1); len(got) != 1 {
 		t.Error("no message while another share is at it")
+	}
+}
+
+// TestBudgetShareHasBound: a share has no more than it was given, whatever is left.
+func TestBudgetShareHasBound(t *testing.T) {
+	const size = 100 << 10
+	b := NewBudget(10 * size)
+	share := b.Share(2 * size)
+	made := 0
+	for range 5 {
+		o := NewOutbox(Realtime, 0, func() {})
+		o.Share(share)
+		big(o, size)
+		made += len(o.Take(1))
+	}
+	if made != 2 {
+		t.Errorf("a share of 2 messages is given %d", made)
+	}
+	if held := b.Held(); held < 2*size || held >= 3*size {
+		t.Errorf("messages hold %d bytes, want those of 2 messages of %d", held, size)
 	}
 }

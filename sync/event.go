@@ -110,7 +110,7 @@ func (e *event) appendPush(dst []byte) []byte {
 // them. All listeners of an event have the same root.
 func (e *event) streamBlock(root tree.Path) []byte {
 	e.stream.once.Do(func() {
-		name, data := "put", []byte(nil)
+		name, data := "put", make([]byte, 0, e.textSize())
 		if e.merge {
 			name = "patch"
 			data = append(data, '{')
@@ -137,6 +137,14 @@ func (e *event) streamBlock(root tree.Path) []byte {
 		}
 	})
 	return e.stream.text
+}
+
+// textSize returns about how many bytes the nodes of an event are.
+func (e *event) textSize() (n int) {
+	for _, p := range e.parts {
+		n += len(p.node.JSON())
+	}
+	return n
 }
 
 func appendBlock(name, path string, data []byte) []byte {

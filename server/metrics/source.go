@@ -13,6 +13,7 @@ type Source struct {
 	Databases []Database // that are open
 
 	BodyBytes, AnswerBytes     int64 // in memory
+	ViewBytes                  int64 // large messages for those who listen, in memory
 	RunningImports             int
 	RunningExports             int // and backups
 	BackupsDone, BackupsFailed uint64

@@ -224,6 +224,9 @@ func (tx *Tx) load(r row, limit int64) (tree.Node, error) {
 		return r.node, nil
 	}
 	l := loader{tx: tx, limit: limit}
+	if r.tag == tagBlob {
+		return l.blob(r) // may be large, and is not copied once more
+	}
 	if err := l.row(r); err != nil {
 		return tree.Empty, err
 	}
@@ -242,14 +245,11 @@ func (l *loader) row(r row) error {
 	case tagPacked:
 		l.buf = append(l.buf, r.node.Text()...)
 	case tagBlob:
-		if l.limit > 0 && r.size > uint64(l.limit) {
-			return ErrTooBig // without reading it
-		}
-		s, err := l.tx.blob(r)
+		n, err := l.blob(r)
 		if err != nil {
 			return err
 		}
-		l.buf = append(l.buf, tree.String(s).WithPriority(r.priority).Text()...)
+		l.buf = append(l.buf, n.Text()...)
 	default:
 		return l.container(r)
 	}
@@ -258,6 +258,25 @@ func (l *loader) row(r row) error {
 	}
 	return nil
 }
+
+// blob returns the leaf of a long string. Its text may exceed the limit by what is
+// escaped in it: then the error is ErrTooBig, too.
+func (l *loader) blob(r row) (tree.Node, error) {
+	if l.exceeds(r.size) {
+		return tree.Empty, ErrTooBig // without reading it
+	}
+	s, err := l.tx.blob(r)
+	if err != nil {
+		return tree.Empty, err
+	}
+	n := tree.String(s).WithPriority(r.priority)
+	if l.exceeds(uint64(len(n.Text()))) {
+		return tree.Empty, ErrTooBig
+	}
+	return n, nil
+}
+
+func (l *loader) exceeds(size uint64) bool { return l.limit > 0 && size > uint64(l.limit) }
 
 func (l *loader) container(r row) error {
 	l.buf = append(l.buf, '{')
