@@ -142,7 +142,7 @@ func (e *event) streamBlock(root tree.Path) []byte {
 // textSize returns about how many bytes the nodes of an event are.
 func (e *event) textSize() (n int) {
 	for _, p := range e.parts {
-		n += len(p.node.JSON())
+		n += len(p.node.Text())
 	}
 	return n
 }
