@@ -234,8 +234,9 @@ func TestListenOutgrowsItsLimit(t *testing.T) {
 	whole.get()
 	window.get()
 	want(t, db.Ref("a").Set(ctx, map[string]any{"x": 1, "y": 2}))
+	ended := []error{whole.fails(), window.fails()}
 	refused := pull(t, ana.Ref("a").Values(ctx)).fails()
-	for _, err := range []error{whole.fails(), window.fails()} {
+	for _, err := range ended {
 		if !errors.Is(err, dogwood.ErrTooBig) || err.Error() != refused.Error() {
 			t.Errorf("err = %v, want %v", err, refused)
 		}
