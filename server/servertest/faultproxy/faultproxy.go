@@ -172,7 +172,7 @@ type link struct {
 	breaks bool
 	silent int          // the direction that falls silent; -1: none, it is cut
 	left   atomic.Int64 // bytes until it breaks
-	muted  sync.Once
+	broken sync.Once
 	once   sync.Once
 	gone   chan struct{} // closed when it is cut
 }
@@ -199,10 +199,10 @@ func (l *link) carry(to net.Conn, data []byte, direction int) bool {
 		case left >= 0:
 		case l.silent < 0:
 			_, _ = to.Write(data[:max(0, len(data)+int(left))]) // nobody can tell what arrived
-			l.proxy.breaks.Add(1)
+			l.broken.Do(func() { l.proxy.breaks.Add(1) }) // which both directions may come to
 			return false
 		default:
-			l.muted.Do(func() { l.proxy.running.Go(l.fade) })
+			l.broken.Do(func() { l.proxy.running.Go(l.fade) })
 			if direction == l.silent {
 				return true // and nobody hears it
 			}
