@@ -199,7 +199,7 @@ func (l *link) carry(to net.Conn, data []byte, direction int) bool {
 		case left >= 0:
 		case l.silent < 0:
 			_, _ = to.Write(data[:max(0, len(data)+int(left))]) // nobody can tell what arrived
-			l.broken.Do(func() { l.proxy.breaks.Add(1) }) // which both directions may come to
+			l.broken.Do(func() { l.proxy.breaks.Add(1) })       // which both directions may come to
 			return false
 		default:
 			l.broken.Do(func() { l.proxy.running.Go(l.fade) })
