@@ -53,9 +53,6 @@ func (s *Session) count(ctx context.Context, r wire.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.waitAcked(ctx, 0); err != nil {
-		return err
-	}
 	read := v.read(s.caller)
 	read.OneShot = true
 	s.out.pushLater(v.size(), func() [][]byte {

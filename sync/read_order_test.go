@@ -1,9 +1,12 @@
 package sync
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
 // TestReadsFollowOwnWrites: what a client reads, and the rules of that, know of what it
@@ -41,6 +44,35 @@ func TestReadsFollowOwnWrites(t *testing.T) {
 			<-answered
 			got := strings.Join(c.frames(), "\n")
 			if !strings.Contains(got, `"r":2,"b":{"s":"ok"`) {
+				t.Errorf("answers: %s", got)
+			}
+		})
+	}
+}
+
+// TestGivenUpRequestsAreNotAnswered: a client that leaves while its request waits must
+// not take "unavailable" for the end of what it asked for. It asks again elsewhere.
+func TestGivenUpRequestsAreNotAnswered(t *testing.T) {
+	for name, request := range map[string]string{
+		"listen": `{"r":2,"a":"q","b":{"p":"/text","h":""}}`,
+		"get":    `{"r":2,"a":"g","b":{"p":"/text"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := openTest(t, Options{})
+			c := connect(t, db, "ana", 0)
+			defer c.session.Close()
+			g := closeGate(t, db)
+			c.send(`{"r":1,"a":"p","b":{"p":"/text","d":"hello"}}`)
+			m, err := wire.ParseMessage(`{"t":"d","d":` + request + `}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			c.session.Handle(ctx, m.Request)
+			close(g.open)
+			c.settle()
+			if got := strings.Join(c.frames(), "\n"); strings.Contains(got, `"r":2`) {
 				t.Errorf("answers: %s", got)
 			}
 		})

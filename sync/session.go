@@ -110,12 +110,13 @@ func (d *Database) NewSession(o SessionOptions) *Session {
 }
 
 // Handle carries out one request. It waits while the client's replies or writes
-// pile up, until ctx ends.
+// pile up, until ctx ends. Then the client is leaving: a request that was given up is
+// not answered, so that the client asks again where it comes back.
 func (s *Session) Handle(ctx context.Context, r wire.Request) {
 	if s.out.Wait(ctx) != nil {
 		return
 	}
-	if err := s.handle(ctx, r); err != nil {
+	if err := s.handle(ctx, r); err != nil && ctx.Err() == nil {
 		s.fail(r.ID, err)
 	}
 }

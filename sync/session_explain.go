@@ -19,9 +19,6 @@ func (s *Session) explain(ctx context.Context, r wire.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.waitAcked(ctx, 0); err != nil {
-		return err
-	}
 	read := v.read(s.caller)
 	s.out.pushLater(v.size(), func() [][]byte {
 		e, err := s.db.Explain(ctx, read)
@@ -47,9 +44,6 @@ func (s *Session) explainWrite(ctx context.Context, r wire.Request) error {
 	if r.Body.HasHash {
 		hash := strings.Clone(r.Body.Hash)
 		w.If = &hash
-	}
-	if err := s.waitAcked(ctx, 0); err != nil {
-		return err
 	}
 	e, err := s.db.ExplainWrite(ctx, w)
 	if err != nil {

@@ -17,9 +17,6 @@ func (s *Session) getAll(ctx context.Context, r wire.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.waitAcked(ctx, 0); err != nil {
-		return err
-	}
 	s.chargeFor(len(lookups) - 1)
 	id := r.ID
 	s.out.pushLater(len(r.Body.Raw), func() [][]byte {

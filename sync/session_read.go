@@ -215,9 +215,6 @@ func (s *Session) get(ctx context.Context, r wire.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.waitAcked(ctx, 0); err != nil {
-		return err
-	}
 	read := v.read(s.caller)
 	read.OneShot = true
 	conditional := r.Body.HasHash

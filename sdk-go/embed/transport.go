@@ -146,10 +146,15 @@ func (c *conn) Send(msg []byte) error {
 	return nil
 }
 
-// Receive returns what the session says.
+// Receive returns what the session says. After Close it is silent: an answer that was
+// being made then could be that its work was given up.
 func (c *conn) Receive() ([]byte, error) {
 	for len(c.ready) == 0 {
-		if c.ready = c.out.Take(takeBytes); len(c.ready) > 0 {
+		c.ready = c.out.Take(takeBytes)
+		if c.ctx.Err() != nil {
+			return nil, io.EOF
+		}
+		if len(c.ready) > 0 {
 			break
 		}
 		if err := c.out.Closing(); err != nil {
