@@ -50,6 +50,9 @@ func TestRemotesAreTold(t *testing.T) {
 		t.Fatalf("handshake: %d", status)
 	}
 	defer ws.Close()
+	if _, _, err := ws.ReadMessage(); err != nil { // the hello comes after the line
+		t.Fatal(err)
+	}
 	r := httptest.NewRequest("GET", "/a.json?ns=test", nil)
 	r.RemoteAddr, r.Header = "127.0.0.1:7", forwarded
 	n.ServeHTTP(httptest.NewRecorder(), r)
