@@ -7,7 +7,6 @@ import {
   equalTo,
   get,
   limitToLast,
-  onChildAdded,
   orderByChild,
   orderByKey,
   push,
@@ -20,6 +19,7 @@ import {
   update
 } from '@dogwood/client'
 import { joined, type Keyed, keyed, keys, read, records, retry } from './records.js'
+import { tail } from './tail.js'
 
 export interface Room {
   name: string
@@ -166,9 +166,10 @@ export class Chat {
   }
 
   /**
-   * Calls `next` with the newest messages of a room and with each that comes, once
-   * and in order, until the returned function is called. `cancel` hears if this user
-   * is no longer in the room.
+   * Calls `next` with the newest messages of a room and with each that comes, once,
+   * until the returned function is called. `cancel` hears if this user is no longer in
+   * the room. A message that comes when `count` with higher keys are there already, since
+   * its writer was offline for long, is only found by `older`.
    */
   tail(
     room: string,
@@ -176,18 +177,7 @@ export class Chat {
     cancel?: (error: Error) => unknown,
     count = PAGE
   ): Unsubscribe {
-    let last = ''
-    return onChildAdded(
-      query(this.messages(room), orderByKey(), limitToLast(count)),
-      message => {
-        const key = message.key!
-        // When a message is deleted, an older one comes into the window.
-        if (key <= last) return
-        last = key
-        next({ ...message.val()!, key })
-      },
-      cancel
-    )
+    return tail(this.messages(room), count, next, cancel)
   }
 
   private messages(room: string) {

@@ -1,3 +1,4 @@
+import { goOffline, goOnline } from '@dogwood/client'
 import { expect, test } from 'vitest'
 import { Chat, type ChatData, type Message } from '../../models/chat.js'
 import type { Keyed } from '../../models/records.js'
@@ -86,6 +87,30 @@ test('messages: pages, and a tail that tells each once', async () => {
   await expect(brinchen.postMessage('one', 'x')).rejects.toMatchObject(denied)
   await expect(hmadi.deleteMessage('one', keys[0]!)).rejects.toMatchObject(denied)
   await check()
+})
+
+test('a tail misses nothing that comes late or while it is offline', async () => {
+  const chat = await scene('chat')
+  const db = chat.as<ChatData>('hmadi')
+  const mchen = new Chat(chat.as<ChatData>('mchen'), 'mchen')
+  const heard = calls<Keyed<Message>>()
+  new Chat(db, 'hmadi').tail('one', heard.add, undefined, 3)
+  await heard.until(3)
+  const late = (key: string) =>
+    chat.admin('PUT', `/messages/one/${key}`, { sender: 'mchen', message: key, sent: 1 })
+  const last = heard.all[2]!.key
+  await mchen.postMessage('one', 'six')
+  await late(`${last}-late`) // its key was made before that of the one that came first
+  await heard.until(5)
+  goOffline(db)
+  for (let n = 7; n <= 14; n++) await mchen.postMessage('one', `${n}`)
+  await late(`${last}-later`)
+  goOnline(db)
+  await heard.until(14)
+  await mchen.postMessage('one', 'end')
+  await heard.until(15)
+  const after = ['six', `${last}-late`, `${last}-later`, '7', '8', '9', '10', '11', '12', '13', '14', 'end']
+  expect(texts(heard.all.slice(3))).toEqual(after)
 })
 
 test('who is sent out of a room hears that the tail has ended', async () => {

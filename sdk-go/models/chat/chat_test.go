@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -97,6 +98,45 @@ func TestTailMissesNothing(t *testing.T) {
 				if want := fmt.Sprint("message ", i+1); text != want {
 					t.Fatalf("the message after %q is %q, want %q", shown[2+i], text, want)
 				}
+			}
+			return
+		}
+	}
+}
+
+// A message may come after one with a higher key: keys are made when it is written.
+func TestTailKnowsLateMessages(t *testing.T) {
+	db := modeltest.Open("chat")
+	defer db.Close()
+	reader := db.As("hmadi")
+	mary, hamadi := chat.New(db.As("mchen"), "mchen"), chat.New(reader, "hmadi")
+	var shown []string
+	last := ""
+	late := func(text string) {
+		want(t, db.Ref("messages/one").Child(last+text).Set(ctx, chat.Message{Sender: "mchen", Text: text}))
+	}
+	post := func(text string) {
+		_, err := mary.PostMessage(ctx, "one", text)
+		want(t, err)
+	}
+	for m, err := range hamadi.Tail(ctx, "one", 3) {
+		want(t, err)
+		shown = append(shown, m.Text)
+		switch m.Text {
+		case "ok": // the last one of the data
+			last = m.Key
+			post("1")
+			late("a")
+		case "a":
+			reader.GoOffline()
+			for n := range 8 {
+				post(fmt.Sprint(2 + n))
+			}
+			late("b")
+			reader.GoOnline()
+		case "9":
+			if got, want := strings.Join(shown[3:], " "), "1 a b 2 3 4 5 6 7 8 9"; got != want {
+				t.Errorf("shown are %q, want %q", got, want)
 			}
 			return
 		}

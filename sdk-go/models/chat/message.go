@@ -54,12 +54,17 @@ func page(ctx context.Context, q dogwood.Query) ([]Message, error) {
 // out. Messages of this client itself come at once, before the server has them.
 //
 // A loop that is slow, or was disconnected, may see messages in groups, which are
-// in the order of their keys. If the group is larger than n, Tail reads what the
-// window no longer shows.
+// in the order of their keys. If more came than the window shows, Tail reads them.
+// A message that comes when n with higher keys are there already, since its writer was
+// disconnected for long, is only found by Older.
 func (c *Chat) Tail(ctx context.Context, room string, n int) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
-		t := tail{size: n, shown: make(map[string]bool), before: func(after, before string) ([]Message, error) {
-			return page(ctx, c.messages(room).OrderByKey().StartAfter(after).EndBefore(before).LimitToFirst(n))
+		t := tail{size: n, shown: make(map[string]bool), between: func(after, before string) ([]Message, error) {
+			q := c.messages(room).OrderByKey().EndBefore(before).LimitToFirst(n)
+			if after != "" {
+				q = q.StartAfter(after)
+			}
+			return page(ctx, q)
 		}}
 		for s, err := range c.messages(room).OrderByKey().LimitToLast(n).Values(ctx) {
 			var fresh []Message

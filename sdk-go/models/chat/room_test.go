@@ -19,9 +19,20 @@ import (
 
 // A largeRoom is a room on a server with many members.
 type largeRoom struct {
-	t      *testing.T
-	server *servertest.Server
-	posts  int // that everybody is to see
+	t       *testing.T
+	server  *servertest.Server
+	members int
+	posts   int // that everybody is to see
+
+	turns chan struct{} // has room for the messages that are on their way
+	mu    sync.Mutex
+	seen  map[string]*sighting // by message
+}
+
+// A sighting counts who has seen a message.
+type sighting struct {
+	by  int
+	all chan struct{} // closed when everybody has
 }
 
 // fromEnv is a number that an environment variable can raise.
@@ -33,27 +44,34 @@ func fromEnv(name string, usual int) int {
 }
 
 // TestLargeRoom has many members follow a room, each over a connection of his own,
-// while 20 post. Everybody sees every message once, and all in the same order.
+// while 20 post. Few messages are on their way to everybody at a time: else a machine that
+// is too slow breaks connections, and then messages come in groups. Everybody sees every message once, and all in the same order.
 // DOGWOOD_ROOM_MEMBERS and DOGWOOD_ROOM_POSTS (of each who posts) make it larger.
 func TestLargeRoom(t *testing.T) {
 	const posters = 20
 	members, each := fromEnv("DOGWOOD_ROOM_MEMBERS", 100), fromEnv("DOGWOOD_ROOM_POSTS", 3)
-	r := &largeRoom{t: t, server: servertest.New(t, servertest.Options{}), posts: posters * each}
-	r.fill(members)
+	r := &largeRoom{
+		t: t, server: servertest.New(t, servertest.Options{}),
+		members: members, posts: posters * each, seen: make(map[string]*sighting), turns: make(chan struct{}, 4),
+	}
+	r.fill()
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
 	seen := make([][]string, members)
 	var all, ready sync.WaitGroup
 	for i := range members {
 		c := r.client(i)
 		ready.Add(1)
-		all.Go(func() { seen[i] = r.follow(c, i, ready.Done) })
+		all.Go(func() { seen[i] = r.follow(ctx, c, i, ready.Done) })
 	}
 	ready.Wait()
 	for i := range posters {
 		c := chat.New(r.client(i), member(i))
 		all.Go(func() {
 			for n := range each {
-				if _, err := c.PostMessage(ctx, "hall", fmt.Sprintf("message %d of %d", n, i)); err != nil {
+				if err := r.post(ctx, c, fmt.Sprintf("message %d of %d", n, i)); err != nil {
 					t.Error(err)
+					return
 				}
 			}
 		})
@@ -74,10 +92,10 @@ func TestLargeRoom(t *testing.T) {
 func member(i int) string { return fmt.Sprintf("member%04d", i) }
 
 // fill makes the room, with a first message.
-func (r *largeRoom) fill(members int) {
+func (r *largeRoom) fill() {
 	r.t.Helper()
 	list, users := map[string]bool{}, map[string]any{}
-	for i := range members {
+	for i := range r.members {
 		list[member(i)] = true
 		users[member(i)] = map[string]any{"name": member(i), "rooms": map[string]bool{"hall": true}}
 	}
@@ -105,11 +123,51 @@ func (r *largeRoom) client(i int) *dogwood.Client {
 	return c
 }
 
+// sighting is that of a message.
+func (r *largeRoom) sighting(text string) *sighting {
+	if r.seen[text] == nil {
+		r.seen[text] = &sighting{all: make(chan struct{})}
+	}
+	return r.seen[text]
+}
+
+// sees notes that a member sees a message.
+func (r *largeRoom) sees(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.sighting(text)
+	if s.by++; s.by == r.members {
+		close(s.all)
+	}
+}
+
+// seenByAll is closed when everybody has seen a message.
+func (r *largeRoom) seenByAll(text string) <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sighting(text).all
+}
+
+// post posts a message of a member, and waits until everybody has seen it.
+func (r *largeRoom) post(ctx context.Context, c *chat.Chat, text string) error {
+	r.turns <- struct{}{}
+	defer func() { <-r.turns }()
+	if _, err := c.PostMessage(ctx, "hall", text); err != nil {
+		return err
+	}
+	select {
+	case <-r.seenByAll(text):
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%q was not seen by all: %w", text, ctx.Err())
+	}
+}
+
 // follow returns the messages that a member sees, in their order. It calls ready
-// when it sees the first one, which was there before.
-func (r *largeRoom) follow(c *dogwood.Client, i int, ready func()) (seen []string) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
+// when it sees the first one, which was there before, or in the end.
+func (r *largeRoom) follow(ctx context.Context, c *dogwood.Client, i int, ready func()) (seen []string) {
+	ready = sync.OnceFunc(ready)
+	defer ready()
 	for m, err := range chat.New(c, member(i)).Tail(ctx, "hall", 50) {
 		if err != nil {
 			r.t.Errorf("%s: %v", member(i), err)
@@ -119,7 +177,8 @@ func (r *largeRoom) follow(c *dogwood.Client, i int, ready func()) (seen []strin
 			ready()
 			continue
 		}
-		if seen = append(seen, m.Sender+": "+m.Text); len(seen) == r.posts {
+		r.sees(m.Text)
+		if seen = append(seen, m.Text); len(seen) == r.posts {
 			return seen
 		}
 	}
