@@ -76,6 +76,9 @@ func loadExplainModel(t *testing.T, name string) *explainModel {
 }
 
 func TestExplainModels(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many requests, one at a time")
+	}
 	for _, name := range dataModels {
 		t.Run(name, func(t *testing.T) {
 			m, x := loadDataModel(t, name), loadExplainModel(t, name)
@@ -97,6 +100,9 @@ func TestExplainModels(t *testing.T) {
 // the large data, as far as it is one of users, and is explained if, and only if, it
 // is allowed.
 func TestExplainOperations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many requests, one at a time")
+	}
 	const most = 400 // rows: of the largest update with all that its rules look at
 	const each = 3   // rows of a child that is answered
 	for _, name := range dataModels {
