@@ -117,7 +117,7 @@ func (p *printer) flat(v *hujson.Value, key string) (string, bool) {
 			if i > 0 {
 				text += ", "
 			}
-			text += quote(str(&m.Name)) + ": " + part
+			text += jsonc.Quote(str(&m.Name)) + ": " + part
 		}
 		return text + " }", true
 	case *hujson.Array:
@@ -159,7 +159,7 @@ func (p *printer) object(obj *hujson.Object, depth int) {
 			inner:  inner,
 			after:  parseExtra(m.Value.AfterExtra),
 			print: func() {
-				p.out.WriteString(quote(str(&m.Name)) + ": ")
+				p.out.WriteString(jsonc.Quote(str(&m.Name)) + ": ")
 				p.value(&m.Value, str(&m.Name), depth+1)
 			},
 		}

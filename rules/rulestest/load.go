@@ -83,10 +83,14 @@ func beside(file, name string) string {
 	return filepath.Join(filepath.Dir(file), name)
 }
 
-// at returns err with the position of a value, unless it has one.
+// at returns err with the position of a value, unless it has one. nil is the value of
+// a member whose name is written in another case, which decoding takes for the same.
 func (l *loader) at(v *hujson.Value, err error) error {
 	if e := (*jsonc.Error)(nil); err == nil || errors.As(err, &e) {
 		return err
+	}
+	if v == nil {
+		v = &l.doc.Root
 	}
 	return l.doc.ErrorAt(v.StartOffset, err.Error())
 }
