@@ -169,7 +169,8 @@ export class Chat {
    * Calls `next` with the newest messages of a room and with each that comes, once,
    * until the returned function is called. `cancel` hears if this user is no longer in
    * the room. A message that comes when `count` with higher keys are there already, since
-   * its writer was offline for long, is only found by `older`.
+   * its writer was offline for long, is only found by `older`; so may be what others
+   * posted while this client was offline and posted, too.
    */
   tail(
     room: string,

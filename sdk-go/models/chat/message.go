@@ -56,7 +56,8 @@ func page(ctx context.Context, q dogwood.Query) ([]Message, error) {
 // A loop that is slow, or was disconnected, may see messages in groups, which are
 // in the order of their keys. If more came than the window shows, Tail reads them.
 // A message that comes when n with higher keys are there already, since its writer was
-// disconnected for long, is only found by Older.
+// disconnected for long, is only found by Older; so may be what others posted while
+// this client was disconnected and posted, too.
 func (c *Chat) Tail(ctx context.Context, room string, n int) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		t := tail{size: n, shown: make(map[string]bool), between: func(after, before string) ([]Message, error) {
