@@ -38,6 +38,22 @@ func BenchmarkParseWide(b *testing.B) {
 	}
 }
 
+// BenchmarkParseRows parses objects of ten leaves whose keys are in no order.
+func BenchmarkParseRows(b *testing.B) {
+	var rows []string
+	for i := range 10_000 {
+		rows = append(rows, fmt.Sprintf(`"r%06d":{"n":%d,"name":"row number %d","mail":"row%d@example.com",`+
+			`"score":%d,"active":true,"kind":"text","city":"Springfield","note":"some words about it","at":1700000000000,"by":"u%d"}`,
+			i, i*7919%10_000, i, i, i*31, i%7))
+	}
+	text := "{" + strings.Join(rows, ",") + "}"
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		Parse(text, 0, Lenient)
+	}
+}
+
 func BenchmarkParseUnordered(b *testing.B) {
 	n := wide(1000)
 	var children []string

@@ -13,17 +13,26 @@ func ValidKey(s string) bool {
 	if s == "" || len(s) > MaxKeyBytes {
 		return false
 	}
-	ascii := true
+	high := byte(0)
 	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c < 0x20, c == 0x7f, c == '.', c == '$', c == '#', c == '[', c == ']', c == '/':
+		if notInKeys[s[i]] {
 			return false
-		case c >= utf8.RuneSelf:
-			ascii = false
 		}
+		high |= s[i]
 	}
-	return ascii || utf8.ValidString(s)
+	return high < utf8.RuneSelf || utf8.ValidString(s)
 }
+
+// notInKeys has the bytes that no key has.
+var notInKeys = func() (set [256]bool) {
+	for c := range 0x20 {
+		set[c] = true
+	}
+	for _, c := range []byte(".$#[]/\x7f") {
+		set[c] = true
+	}
+	return set
+}()
 
 // CompareKeys orders sibling keys: 32-bit integers first, by number, then all
 // other keys by UTF-16 code unit (wire protocol §7.1). Keys such as "7" and
@@ -32,6 +41,9 @@ func ValidKey(s string) bool {
 func CompareKeys(a, b string) int {
 	if a == b {
 		return 0
+	}
+	if a != "" && b != "" && a[0] > '9' && b[0] > '9' { // as most keys: no integer
+		return CompareUTF16(a, b)
 	}
 	x, aInt := IntegerKey(a)
 	y, bInt := IntegerKey(b)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 )
 
 // A Dialect says how strictly reserved keys are read.
@@ -53,6 +54,8 @@ const maxNesting = 2*MaxDepth + 8
 // *ParseError.
 func Parse(src string, depth int, d Dialect) (Draft, error) {
 	p := parser{src: src, dialect: d}
+	p.sendScout()
+	defer p.recall()
 	return p.run(func() Draft { return p.document(depth) })
 }
 
@@ -84,8 +87,12 @@ type parser struct {
 	pos      int
 	out      []byte
 	spans    []span // members of the objects being read, innermost last
+	scratch  []byte // members of an object on their way into their order
 	dialect  Dialect
-	deferred bool // out holds a server value
+	deferred bool         // out holds a server value
+	deepest  int          // nesting that was come across
+	scout    *scout       // that reads the second half, or nil
+	recalled *atomic.Bool // of a scout's parser, else nil
 }
 
 func (p *parser) run(f func() Draft) (d Draft, err error) {
@@ -129,7 +136,7 @@ func (p *parser) draft(from int) Draft {
 }
 
 func (p *parser) space() {
-	for p.pos < len(p.src) {
+	for p.pos < len(p.src) && p.src[p.pos] <= ' ' {
 		switch p.src[p.pos] {
 		case ' ', '\t', '\n', '\r':
 			p.pos++
@@ -161,6 +168,7 @@ func (p *parser) value(depth, nest int) bool {
 	if nest > maxNesting {
 		p.fail(p.pos, TooDeep, "nested too deep")
 	}
+	p.deepest = max(p.deepest, nest)
 	switch c := p.peek(); {
 	case c == '{':
 		return p.object(depth, nest)

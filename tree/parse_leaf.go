@@ -1,12 +1,18 @@
 package tree
 
 import (
+	"math/bits"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
 func (p *parser) number() {
+	if n := shortInteger(p.src[p.pos:]); n > 0 {
+		p.out = append(p.out, p.src[p.pos:p.pos+n]...)
+		p.pos += n
+		return
+	}
 	start := p.pos
 	digits := func() {
 		from := p.pos
@@ -42,6 +48,20 @@ func (p *parser) number() {
 	p.out = out
 }
 
+// shortInteger returns the length of the number that s begins with if it is one of
+// up to 18 digits, which is canonical as it stands, else 0.
+func shortInteger(s string) int {
+	const most = 18
+	n := 0
+	for n < len(s) && n <= most && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	if n == 0 || n > most || n > 1 && s[0] == '0' || n < len(s) && (s[n] == '.' || s[n]|0x20 == 'e') {
+		return 0
+	}
+	return n
+}
+
 func (p *parser) stringLeaf() {
 	at := p.pos
 	s, raw := p.str()
@@ -59,23 +79,45 @@ func (p *parser) stringLeaf() {
 func (p *parser) str() (s string, raw bool) {
 	start := p.pos
 	p.pos++
-	for i := p.pos; i < len(p.src); i++ {
-		switch c := p.src[i]; {
-		case c == '"':
-			s = p.src[p.pos:i]
-			if !utf8.ValidString(s) {
-				p.fail(start, BadJSON, "string is not valid UTF-8")
-			}
-			p.pos = i + 1
-			return s, true
-		case c == '\\':
-			return p.escapedString(start), false
-		case c < 0x20:
-			p.fail(i, BadJSON, "control character in string")
+	n, ascii := plainPrefix(p.src[p.pos:])
+	end := p.pos + n
+	switch {
+	case end == len(p.src):
+		p.fail(start, BadJSON, "string does not end")
+	case p.src[end] == '\\':
+		return p.escapedString(start), false
+	case p.src[end] != '"':
+		p.fail(end, BadJSON, "control character in string")
+	}
+	s = p.src[p.pos:end]
+	if !ascii && !utf8.ValidString(s) {
+		p.fail(start, BadJSON, "string is not valid UTF-8")
+	}
+	p.pos = end + 1
+	return s, true
+}
+
+// plainPrefix returns how many bytes of s come before the first quote, backslash
+// or control character, or its length if there is none. If ascii is true they are
+// all ASCII; it may be false without reason.
+func plainPrefix(s string) (n int, ascii bool) {
+	const each, highs = 0x0101010101010101, 0x8080808080808080
+	high := uint64(0) // the high bits of all bytes
+	for ; n+8 <= len(s); n += 8 {
+		w := uint64(s[n]) | uint64(s[n+1])<<8 | uint64(s[n+2])<<16 | uint64(s[n+3])<<24 |
+			uint64(s[n+4])<<32 | uint64(s[n+5])<<40 | uint64(s[n+6])<<48 | uint64(s[n+7])<<56
+		high |= w & highs
+		quote, backslash := w^each*'"', w^each*'\\'
+		// x-each &^ x has the high bit of the lowest byte of x that is 0, and none below.
+		stop := ((w-each*0x20)&^w | (quote-each)&^quote | (backslash-each)&^backslash) & highs
+		if stop != 0 {
+			return n + bits.TrailingZeros64(stop)/8, high == 0
 		}
 	}
-	p.fail(start, BadJSON, "string does not end")
-	return
+	for ; n < len(s) && s[n] >= 0x20 && s[n] != '"' && s[n] != '\\'; n++ {
+		high |= uint64(s[n]) & highs
+	}
+	return n, high == 0
 }
 
 func (p *parser) escapedString(start int) string {

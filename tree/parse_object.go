@@ -8,23 +8,34 @@ import (
 // object reads an object. Its members go straight to out; only if they are not
 // in key order, or repeat, are they put in order afterwards.
 func (p *parser) object(depth, nest int) bool {
+	p.heed()
 	o := objectReader{parser: p, start: len(p.out), base: len(p.spans), sorted: true}
 	p.out = append(p.out, '{')
 	p.pos++
-	for more := p.peek() != '}'; more; {
-		if p.peek() != '"' {
-			p.fail(p.pos, BadJSON, "expected a key")
-		}
-		at := p.pos
-		key, raw := p.str()
-		p.expect(':')
-		o.member(key, raw, at, depth, nest)
-		if more = p.peek() == ','; more {
-			p.pos++
-		}
+	if p.peek() != '}' {
+		o.members(depth, nest)
 	}
 	p.expect('}')
 	return o.finish()
+}
+
+// members reads one member or more, up to the end of the object.
+func (o *objectReader) members(depth, nest int) {
+	for more := true; more; {
+		if o.peek() != '"' {
+			o.fail(o.pos, BadJSON, "expected a key")
+		}
+		if o.scout != nil && o.pos >= o.scout.start && o.takeOver(depth, nest) {
+			return
+		}
+		at := o.pos
+		key, raw := o.str()
+		o.expect(':')
+		o.member(key, raw, at, depth, nest)
+		if more = o.peek() == ','; more {
+			o.pos++
+		}
+	}
 }
 
 type objectReader struct {
@@ -32,6 +43,8 @@ type objectReader struct {
 	start    int // of the object in out
 	base     int // of its members in spans
 	sorted   bool
+	absent   bool // members that are null have spans even if sorted
+	reserved bool // a key that begins with a dot was come across
 	priority string
 	val      string // .value, "" if it collapsed
 	valued   bool   // there is a .value that is not null
@@ -45,6 +58,7 @@ type span struct {
 }
 
 func (o *objectReader) member(key string, raw bool, at, depth, nest int) {
+	o.reserved = o.reserved || strings.HasPrefix(key, ".")
 	switch {
 	case key == ".priority":
 		o.priority = o.readPriority(nest)
@@ -81,10 +95,10 @@ func (o *objectReader) child(key string, raw bool, at, depth, nest int) {
 		o.out = o.out[:mark]
 		from = mark
 	}
-	if n := len(o.spans); n > o.base && CompareKeys(o.spans[n-1].key, key) >= 0 {
+	if n := len(o.spans); o.sorted && n > o.base && CompareKeys(o.spans[n-1].key, key) >= 0 {
 		o.sorted = false
 	}
-	if present || !o.sorted { // in order, the key can't have been there before
+	if present || !o.sorted || o.absent { // in order, the key can't have been there before
 		if o.spans == nil {
 			o.spans = make([]span, 0, 16)
 		}
@@ -182,7 +196,7 @@ func (o *objectReader) reorder(spans []span) []span {
 		}
 		kept = append(kept, s)
 	}
-	ordered := make([]byte, 0, len(o.out)-o.start)
+	ordered := slices.Grow(o.scratch[:0], len(o.out)-o.start)
 	for i, s := range kept {
 		if i > 0 {
 			ordered = append(ordered, ',')
@@ -190,5 +204,6 @@ func (o *objectReader) reorder(spans []span) []span {
 		ordered = append(ordered, o.out[s.from:s.to]...)
 	}
 	o.out = append(o.out[:o.start+1], ordered...)
+	o.scratch = ordered
 	return kept
 }
