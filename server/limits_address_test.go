@@ -516,10 +516,9 @@ func TestAddressReadsTakeTurns(t *testing.T) {
 		tn := townOf(t, Options{Dev: true})
 		defer tn.shutdown()
 		busy := tn.accounts.hold(netip.MustParseAddr("198.51.100.1"))
-		for range maxMaking / 2 { // large reads that go on and on
-			if !busy.making.TryEnter() {
-				t.Fatal("an address cannot make answers in a half of the places")
-			}
+		reads := 0
+		for busy.making.TryEnter() { // large reads that go on and on
+			reads++
 		}
 		var waiting sync.WaitGroup
 		for range 20 {
@@ -534,7 +533,7 @@ func TestAddressReadsTakeTurns(t *testing.T) {
 			t.Errorf("other addresses waited %s", d)
 		}
 		tn.at("198.51.100.1").want("GET", "/a.json?timeout=1s", noBody, 400, errorBody(textTimeout))
-		for range maxMaking / 2 {
+		for range reads {
 			busy.making.Leave()
 		}
 		waiting.Wait()

@@ -32,7 +32,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		"| one message | " + mib(l.MaxMessageBytes),
 		"| request bodies and unfinished messages in memory | " + mib(l.MaxBodiesBytes),
 		"over the realtime protocol each | " + mib(l.MaxAnswersBytes),
-		fmt.Sprintf("over REST and over the realtime protocol each | %d, and %d of one address", maxMaking, maxMaking/2),
+		fmt.Sprintf("over REST and over the realtime protocol each | as many as there are processors, 2 at least and %d at most", dsync.MaxReads),
 		"| HTTP connections | " + thousands(l.MaxConnections),
 		"| realtime connections | " + thousands(maxConns),
 		"| long-polling connections | " + thousands(maxPolls),

@@ -8,11 +8,10 @@ import (
 )
 
 // An answer stays in memory for as long as its client takes to read it. So
-// large answers share a budget, and only a few are made at a time: until a value
+// large answers share a budget, and only a few are made at a time (dsync.NewReadTurns): until a value
 // has been read, nobody knows how large it is.
 const (
 	smallAnswer = 64 << 10 // up to here an answer needs no room
-	maxMaking   = 8        // answers that are made at a time
 	roomWait    = 5 * time.Second
 	roomPoll    = 10 * time.Millisecond
 )
@@ -37,8 +36,8 @@ func (q *request) make(f func() (answer, error)) (answer, error) {
 	return a, err
 }
 
-// inTurn runs f when fewer than maxMaking others run, and not too many of the same
-// address. Waiting counts as reading slowly: it ends with the time that the request
+// inTurn runs f when it is its turn among what others read, and what the same address
+// does. Waiting counts as reading slowly: it ends with the time that the request
 // allows for it.
 func (q *request) inTurn(f func() (answer, error)) (answer, error) {
 	if err := q.takeTurn(); err != nil {

@@ -108,7 +108,7 @@ func New(o Options) (*Server, error) {
 		bodies:   &budget{max: o.MaxBodiesBytes, refuse: func() { refusals.add(metrics.Bodies, "") }},
 		views:    dsync.NewBudget(o.MaxAnswersBytes),
 		answers:  &budget{max: o.MaxAnswersBytes},
-		turns:    dsync.NewTurns(maxMaking),
+		turns:    dsync.NewReadTurns(),
 		imports:  make(chan struct{}, maxBulk),
 		exports:  make(chan struct{}, maxBulk),
 		stopping: make(chan struct{}),

@@ -16,16 +16,21 @@ import (
 // most, and there is always something left for the next.
 type Budget struct {
 	*pool
-	most   int64 // of used; the budget itself has max
-	share  bool
-	making *Party // since what a message needs is not known before, few are made at a time
-	used   int64  // guarded by the pool's mu
+	most  int64 // of used; the budget itself has max
+	share bool
+	used  int64 // guarded by the pool's mu
+
+	// Since what a message needs is not known before, few are made at a time.
+	views, values *Party
 }
 
 // A pool is what a budget and its shares have in common.
 type pool struct {
-	max   int64
-	turns *Turns // of making messages
+	max int64
+
+	// Turns of making messages: views of listeners, which wait for the committer before
+	// they are read, and values, which nothing keeps waiting.
+	views, values *Turns
 
 	mu      sync.Mutex
 	all     int64 // used by the budget itself and by its shares
@@ -35,23 +40,19 @@ type pool struct {
 const (
 	// smallMessage is what a message may have without being counted.
 	smallMessage = 64 << 10
-	// maxMaking is how many messages are made at a time.
-	maxMaking = 8
+	// maxViews is how many views are made at a time.
+	maxViews = 8
 )
 
 // NewBudget returns a budget of about max bytes. A single message may exceed it.
 func NewBudget(max int64) *Budget {
-	turns := NewTurns(maxMaking)
-	return &Budget{
-		pool:   &pool{max: max, turns: turns, waiting: make(map[*Outbox]*Budget)},
-		most:   max,
-		making: turns.Everybody(),
-	}
+	p := &pool{max: max, views: NewTurns(maxViews), values: NewReadTurns(), waiting: make(map[*Outbox]*Budget)}
+	return &Budget{pool: p, most: max, views: p.views.Everybody(), values: p.values.Everybody()}
 }
 
 // Share returns a budget for some of the users of b, of at most about max bytes.
 func (b *Budget) Share(max int64) *Budget {
-	return &Budget{pool: b.pool, most: min(max, b.max), share: true, making: b.turns.Party()}
+	return &Budget{pool: b.pool, most: min(max, b.max), share: true, views: b.pool.views.Party(), values: b.pool.values.Party()}
 }
 
 // hasRoom reports whether messages may be made. mu is held.
@@ -66,23 +67,32 @@ func (b *Budget) Held() int64 {
 	return b.all
 }
 
-// enter admits the making of messages for an outbox when it is the turn of its
-// share, or remembers to notify it.
-func (b *Budget) enter(o *Outbox) bool {
-	_ = b.making.Enter(context.Background()) // which does not end
+// party returns with whom an item of the share takes turns.
+func (b *Budget) party(it *item) *Party {
+	if it.listener != nil {
+		return b.views
+	}
+	return b.values
+}
+
+// enter admits the making of an item's messages for an outbox when it is the turn of
+// its share, or remembers to notify it.
+func (b *Budget) enter(o *Outbox, it *item) bool {
+	party := b.party(it)
+	_ = party.Enter(context.Background()) // which does not end
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.hasRoom() {
 		return true
 	}
 	b.waiting[o] = b
-	b.making.Leave()
+	party.Leave()
 	return false
 }
 
-// leave counts what was made, and returns what counts.
-func (b *Budget) leave(msgs [][]byte) int64 {
-	defer b.making.Leave()
+// leave counts the messages that were made of an item, and returns what counts.
+func (b *Budget) leave(it *item, msgs [][]byte) int64 {
+	defer b.party(it).Leave()
 	var size int64
 	for _, msg := range msgs {
 		size += int64(cap(msg))
@@ -139,11 +149,11 @@ func (o *Outbox) made(it item) (msgs [][]byte, ok bool) {
 	if o.budget == nil {
 		return it.make(), true
 	}
-	if !o.budget.enter(o) {
+	if !o.budget.enter(o, &it) {
 		return nil, false
 	}
 	defer func() {
-		size := o.budget.leave(msgs)
+		size := o.budget.leave(&it, msgs)
 		o.mu.Lock()
 		o.held += size
 		closed := o.closed

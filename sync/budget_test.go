@@ -115,14 +115,28 @@ func TestBudgetShares(t *testing.T) {
 func TestBudgetTurns(t *testing.T) {
 	b := NewBudget(1 << 20)
 	busy, other := b.Share(1<<20), b.Share(1<<20)
-	for busy.making.TryEnter() { // large views that are read for long
-		continue
-	}
+	entered(busy.views) // with what is read for long
+	entered(busy.values)
 	o := NewOutbox(Realtime, 0, func() {})
 	o.Share(other)
 	big(o, 1)
 	if got := o.Take(1); len(got) != 1 {
 		t.Error("no message while another share is at it")
+	}
+}
+
+// TestBudgetViewsBesideValues: views, which may wait for the committer, and values do
+// not wait for each other.
+func TestBudgetViewsBesideValues(t *testing.T) {
+	b := NewBudget(1 << 20)
+	if n := entered(b.values); n > MaxReads {
+		t.Errorf("%d values are made at a time, want at most %d", n, MaxReads)
+	}
+	o := NewOutbox(Realtime, 0, func() {})
+	o.Share(b)
+	o.pushView(&Listener{out: o}, 0, func() [][]byte { return [][]byte{[]byte("view")} })
+	if got := o.Take(1); len(got) != 1 {
+		t.Error("a view waits for values")
 	}
 }
 

@@ -3,6 +3,7 @@ package sync
 import (
 	"container/list"
 	"context"
+	"runtime"
 	"sync"
 )
 
@@ -29,6 +30,17 @@ type Party struct {
 
 // NewTurns returns turns for n at a time.
 func NewTurns(n int) *Turns { return &Turns{free: n} }
+
+// MaxReads is the most values that are read and made into answers at a time.
+const MaxReads = 8
+
+// NewReadTurns returns the turns of reading values and making answers of them. That
+// keeps a processor busy, and never lets it go: more at a time than there are
+// processors are not sooner done, but everything else then waits for slices of time
+// of theirs, a small read some 50 ms. Two is the least that can be shared.
+func NewReadTurns() *Turns {
+	return NewTurns(min(max(runtime.GOMAXPROCS(0), 2), MaxReads))
+}
 
 // Party returns a party that has its part of the places at most.
 func (t *Turns) Party() *Party { return &Party{turns: t, bounded: true} }

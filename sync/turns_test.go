@@ -3,6 +3,7 @@ package sync
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -29,6 +30,19 @@ func TestTurnsAreShared(t *testing.T) {
 	}
 	if n := entered(NewTurns(8).Everybody()); n != 8 {
 		t.Errorf("who has no bound has %d places, want 8", n)
+	}
+}
+
+// No more is read at a time than there are processors, but by two at least.
+func TestReadTurns(t *testing.T) {
+	before := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(before)
+	for procs, want := range map[int][2]int{1: {2, 1}, 2: {2, 1}, 4: {4, 2}, 64: {8, 4}} {
+		runtime.GOMAXPROCS(procs)
+		all, one := entered(NewReadTurns().Everybody()), entered(NewReadTurns().Party())
+		if got := [2]int{all, one}; got != want {
+			t.Errorf("with %d processors %d places, %d of one party; want %d", procs, all, one, want)
+		}
 	}
 }
 
