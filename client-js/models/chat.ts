@@ -150,7 +150,7 @@ export class Chat {
     return posted.key
   }
 
-  /** Deletes a message of this user. */
+  /** Deletes a message of this user; or, as the owner of the room, of somebody who is no longer in it. */
   deleteMessage(room: string, key: string): Promise<void> {
     return remove(ref(this.db, `messages/${room}/${key}`))
   }

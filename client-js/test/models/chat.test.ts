@@ -89,6 +89,16 @@ test('messages: pages, and a tail that tells each once', async () => {
   await check()
 })
 
+test('the owner of a room deletes what those have posted who are no longer in it', async () => {
+  const { mchen, hmadi } = await chats()
+  const key = await hmadi.postMessage('one', 'nonsense')
+  await expect(mchen.deleteMessage('one', key)).rejects.toMatchObject(denied)
+  await mchen.removeMember('one', 'hmadi')
+  await expect(hmadi.deleteMessage('one', key)).rejects.toMatchObject(denied)
+  await mchen.deleteMessage('one', key)
+  expect(texts(await mchen.newest('one', 1))).toEqual(['ok'])
+})
+
 test('a tail misses nothing that comes late or while it is offline', async () => {
   const chat = await scene('chat')
   const db = chat.as<ChatData>('hmadi')

@@ -62,6 +62,23 @@ func TestDeleteMessage(t *testing.T) {
 	want(t, err)
 	wantDenied(t, hamadi.DeleteMessage(ctx, "one", key))
 	want(t, mary.DeleteMessage(ctx, "one", key))
+
+	key, err = hamadi.PostMessage(ctx, "one", "nonsense")
+	want(t, err)
+	wantDenied(t, mary.DeleteMessage(ctx, "one", key))
+	want(t, mary.RemoveMember(ctx, "one", "hmadi"))
+	wantDenied(t, hamadi.DeleteMessage(ctx, "one", key))
+	want(t, mary.DeleteMessage(ctx, "one", key))
+}
+
+// A key that sorts behind those that are made could hide what is posted later.
+func TestKeysOfMessages(t *testing.T) {
+	db := modeltest.Open("chat")
+	defer db.Close()
+	mary := db.As("mchen")
+	for _, key := range []string{"~00", "10", "zz"} {
+		wantDenied(t, mary.Ref("messages/one").Child(key).Set(ctx, chat.Message{Sender: "mchen", Text: "x"}))
+	}
 }
 
 // A loop that falls behind by more than its window misses nothing, and what comes
