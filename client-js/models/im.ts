@@ -147,7 +147,10 @@ export class Im {
     return group
   }
 
-  /** Deletes a group of this user. Who joins meanwhile makes it start again. */
+  /**
+   * Deletes a group of this user. Its messages stay, so its id is not used again. Who joins
+   * meanwhile makes it start again.
+   */
   deleteGroup(group: string): Promise<void> {
     const { me } = this
     return retry(

@@ -59,7 +59,8 @@ func (m *IM) membership(group, user string, member, joined any) map[string]any {
 }
 
 // DeleteGroup deletes a group of this user with all memberships; its messages
-// stay. If somebody joins or leaves meanwhile it tries again.
+// stay, so its id is not used again. If somebody joins or leaves meanwhile it
+// tries again.
 func (m *IM) DeleteGroup(ctx context.Context, group string) error {
 	return record.Retry(ctx, func() ([]string, error) {
 		s, err := m.db.Ref("groupMembers").Child(group).Snapshot(ctx)
