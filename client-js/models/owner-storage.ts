@@ -12,6 +12,7 @@ import {
   orderByValue,
   query,
   ref,
+  remove,
   runTransaction,
   serverTimestamp,
   type Unsubscribe,
@@ -45,6 +46,9 @@ export interface Dirty {
   /** When it was changed, in milliseconds since 1970. */
   at: number
 }
+
+/** What the rules want of the key of a mark. */
+const MARK = /^([\w-]+):([\w-]+):([\w-]+)$/
 
 /**
  * The storage of one application in one region, for a service whose token names both.
@@ -127,13 +131,19 @@ export class OwnerStorage {
    * Gives `save` the fields that have waited for the longest, and takes away their marks
    * when it has saved them; not that of a field which has changed again meanwhile. Needs
    * the token of a landing program. Returns how many were saved.
+   *
+   * A mark that is of no field, which the rules let only administrators write, stops
+   * nothing: it is taken away with the others, and then named in an error.
    */
   async land(save: (batch: Dirty[]) => Promise<void>, limit = 1000): Promise<number> {
     const marks = await get(query(ref(this.db, this.at('dirty')), orderByValue(), limitToFirst(limit)))
     const batch: Dirty[] = []
+    const strays: string[] = []
     marks.forEach(mark => {
-      const [logic, owner, key] = mark.key.split(':') as [string, string, string]
-      batch.push({ logic, owner, key, value: null, at: mark.val() })
+      const at: unknown = mark.val()
+      const [, logic, owner, key] = MARK.exec(mark.key) ?? []
+      if (logic && owner && key && typeof at === 'number') batch.push({ logic, owner, key, value: null, at })
+      else strays.push(mark.key)
     })
     const places = batch.map(({ logic, owner, key }) =>
       ref<Field>(this.db, `${this.at('store', logic)}/${owner}/${key}`)
@@ -154,6 +164,8 @@ export class OwnerStorage {
         )
       )
     )
+    await Promise.all(strays.map(key => remove(ref(this.db, `${this.at('dirty')}/${key}`))))
+    if (strays.length > 0) throw new Error(`marks that are not of a field: ${strays.join(', ')}`)
     return batch.length
   }
 

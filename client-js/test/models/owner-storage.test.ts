@@ -93,3 +93,24 @@ test('what has changed is landed, the oldest first; what changes meanwhile waits
   await expect(game.land(async () => {})).rejects.toThrow(/permission_denied/i)
   await check()
 })
+
+test('a mark of no field is named and gone, and the others land', async () => {
+  const { game, lander, admin } = await storage()
+  await admin('PUT', '/dirty/game1/s1', {
+    level: 1,
+    'player:p1001': 2,
+    'player:p1001:level:x': 3,
+    'player::level': 4,
+    'player:p1001:title': 'when'
+  })
+  await game.update('player', 'p1001', { level: 13 })
+  const landed: string[] = []
+  const save = async (batch: Dirty[]) => void landed.push(...batch.map(({ key }) => key))
+  await expect(lander.land(save, 2)).rejects.toThrow('not of a field: level, player:p1001')
+  await expect(lander.land(save)).rejects.toThrow(
+    'not of a field: player:p1001:level:x, player::level, player:p1001:title'
+  )
+  expect(landed).toEqual(['level'])
+  expect(await admin('GET', '/dirty')).toBe(null)
+  expect(await lander.land(save)).toBe(0)
+})

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"regexp"
 	"time"
 
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
@@ -33,6 +33,9 @@ type Row struct {
 //
 // If save fails, or the program ends, the marks stay: save may be given a row
 // again.
+//
+// A mark that is of no field, which the rules let only administrators write, stops
+// nothing: it is taken away with the others, and then named in the error.
 func (s *Storage) Land(ctx context.Context, n int, save func([]Row) error) (int, error) {
 	dirty, err := s.db.Ref("dirty/" + s.at).OrderByValue().LimitToFirst(n).Snapshot(ctx)
 	if err != nil {
@@ -43,41 +46,55 @@ func (s *Storage) Land(ctx context.Context, n int, save func([]Row) error) (int,
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
-	rows, err := s.rows(ctx, dirty)
-	if err != nil || len(rows) == 0 {
+	rows, strays := marked(dirty)
+	if err := s.fill(ctx, rows); err != nil {
 		return 0, err
 	}
-	if err := save(rows); err != nil {
-		return 0, fmt.Errorf("land %d rows: %w", len(rows), err)
+	if len(rows) > 0 {
+		if err := save(rows); err != nil {
+			return 0, errors.Join(fmt.Errorf("land %d rows: %w", len(rows), err), strays)
+		}
 	}
 	for _, m := range dirty.Children() {
 		if err := m.Ref().SetIf(ctx, m, nil); err != nil && !errors.Is(err, dogwood.ErrStale) {
-			return 0, err
+			return 0, errors.Join(err, strays)
 		}
 	}
-	return len(rows), nil
+	return len(rows), strays
 }
 
-// rows reads the fields of marks.
-func (s *Storage) rows(ctx context.Context, dirty dogwood.Snapshot) ([]Row, error) {
-	var rows []Row
-	var places []dogwood.Ref
+// markKey is what the rules want of the key of a mark.
+var markKey = regexp.MustCompile(`^([A-Za-z0-9_-]+):([A-Za-z0-9_-]+):([A-Za-z0-9_-]+)$`)
+
+// marked returns the rows of marks, still without values, and an error that names
+// the marks of no field.
+func marked(dirty dogwood.Snapshot) (rows []Row, strays error) {
 	for pk, m := range dirty.Children() {
-		parts := strings.SplitN(pk, ":", 3)
-		if len(parts) != 3 {
-			return nil, fmt.Errorf("the mark %q is not of a field", pk)
+		field := markKey.FindStringSubmatch(pk)
+		if field == nil {
+			strays = errors.Join(strays, fmt.Errorf("the mark %q is not of a field", pk))
+			continue
 		}
-		row := Row{Logic: parts[0], Owner: parts[1], Key: parts[2]}
+		row := Row{Logic: field[1], Owner: field[2], Key: field[3]}
 		if err := m.Decode(&row.Changed); err != nil {
-			return nil, err
+			strays = errors.Join(strays, fmt.Errorf("the mark %q: %w", pk, err))
+			continue
 		}
 		rows = append(rows, row)
-		field := "/" + s.at + "/" + strings.Join(parts, "/")
+	}
+	return rows, strays
+}
+
+// fill reads the fields of rows, as they are at one moment.
+func (s *Storage) fill(ctx context.Context, rows []Row) error {
+	var places []dogwood.Ref
+	for _, r := range rows {
+		field := "/" + s.at + "/" + r.Logic + "/" + r.Owner + "/" + r.Key
 		places = append(places, s.db.Ref("store"+field), s.db.Ref("deleted"+field+"/value"))
 	}
 	found, err := record.Each(ctx, s.db, places...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for i := range rows {
 		live, last := found[2*i], found[2*i+1]
@@ -85,5 +102,5 @@ func (s *Storage) rows(ctx context.Context, dirty dogwood.Snapshot) ([]Row, erro
 			rows[i].Value, rows[i].Deleted = last.Value(), true
 		}
 	}
-	return rows, nil
+	return nil
 }

@@ -2,6 +2,8 @@ package ownerstorage_test
 
 import (
 	"errors"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -78,6 +80,40 @@ func TestLandAndDeny(t *testing.T) {
 	}
 	if len(levels) != 2 || levels[0] != "level" || levels[1] != 14.0 {
 		t.Errorf("landed %v afterwards, want the new level once", levels)
+	}
+}
+
+// A mark of no field is named and gone, and the others land, even if it fills the
+// window of a landing.
+func TestStrayMarks(t *testing.T) {
+	db := modeltest.Open("owner-storage")
+	defer db.Close()
+	want(t, db.Ref("dirty").Remove(ctx))
+	want(t, db.Ref("dirty/game1/s1").Set(ctx, map[string]any{
+		"level": 1, "player:p1001": 2, "player:p1001:level:x": 3, "player::level": 4, "player:p1001:title": "when",
+	}))
+	game := ownerstorage.New(db.As("svc-game", service), "game1", "s1")
+	want(t, game.Update(ctx, "player", "p1001", map[string]any{"level": 13}))
+	lander := ownerstorage.New(db.As("svc-landing", service, map[string]any{"landing": true}), "game1", "s1")
+	var landed []ownerstorage.Row
+	save := func(rows []ownerstorage.Row) error {
+		landed = append(landed, rows...)
+		return nil
+	}
+	if n, err := lander.Land(ctx, 2, save); n != 0 || err == nil || !strings.Contains(err.Error(), `"player:p1001" is not of a field`) {
+		t.Errorf("landed %d, %v, want an error that names the mark", n, err)
+	}
+	n, err := lander.Land(ctx, 10, save)
+	if n != 1 || len(landed) != 1 || landed[0].Key != "level" {
+		t.Errorf("landed %d, %+v, want the level", n, landed)
+	}
+	for _, stray := range []string{"player:p1001:level:x", "player::level", "player:p1001:title"} {
+		if err == nil || !strings.Contains(err.Error(), strconv.Quote(stray)) {
+			t.Errorf("err = %v, which does not name %q", err, stray)
+		}
+	}
+	if n, err := lander.Land(ctx, 10, save); n != 0 || err != nil {
+		t.Errorf("landed %d, %v afterwards, want nothing", n, err)
 	}
 }
 
