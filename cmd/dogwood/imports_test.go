@@ -19,6 +19,7 @@ var layers = map[string][]string{
 	"tree":                             {},
 	"tree/store":                       {"tree"},
 	"tree/invariant":                   {"tree"},
+	"tree/invariant/invarianttest":     {"tree", "tree/invariant"},
 	"tree/store/disktest":              {},
 	"rules":                            {"tree", "rules/lang"},
 	"rules/lang":                       {},

@@ -70,11 +70,40 @@ const holds = {
       .filter(o => !v.where || at(o.node, [v.where.child]) === m.vars[v.where.equalsVar])
     return m.node === counted.length
   }),
-  atLeast: (v, tree) => all(tree, v.each, m => nodeAt(tree, v.counter) >= m.node),
+  atLeast: (v, tree) => all(tree, v.each, m => {
+    const counter = m.get(v.counter)
+    return typeof counter === typeof m.node && counter >= m.node
+  }),
   max: (v, tree) => all(tree, v.over, m => Object.keys(m.node).length <= v.limit),
   required: (v, tree) => all(tree, v.each, m => v.fields.every(field => exists(at(m.node, [field])))),
   fan: (v, tree) => implies(tree, v.each, ...v.to),
-  varEquals: (v, tree) => all(tree, v.from, m => m.get(v.path) === m.vars[v.var])
+  varEquals: (v, tree) => all(tree, v.from, m => !chosen(v, m) || m.get(v.path) === m.vars[v.var]),
+  valueEquals: (v, tree) => all(tree, v.from, m => m.get(v.path) === v.value),
+  inverseValue: (v, tree) => namedBack(tree, v.a, v.b, lower(v.lower), String) && namedBack(tree, v.b, v.a, String, lower(v.lower)),
+  key: (v, tree) => all(tree, v.each, m => !chosen(v, m) || m.key === made(v, m))
+}
+
+// chosen: a node is one of those that `where` speaks of.
+const chosen = ({ where }, m) => !where || at(m.node, split(where.child)) === where.equals
+
+const lower = yes => value => (yes ? String(value).toLowerCase() : String(value))
+
+// namedBack: the value of each side is a key of the other one, which names it back.
+function namedBack(tree, from, to, change, changeBack) {
+  const own = (pattern, other) => split(pattern).find(key => key.startsWith('$') && !split(other).includes(key))
+  return all(tree, from, m => {
+    if (isObject(m.node)) return false
+    const other = at(tree, split(to).map(key => (key === own(to, from) ? change(m.node) : m.vars[key] ?? key)))
+    return exists(other) && !isObject(other) && changeBack(other) === m.vars[own(from, to)]
+  })
+}
+
+// made: the key that the fields of a node make, null if one is missing.
+function made({ is, replace }, { node }) {
+  const fields = [...is.matchAll(/{(.*?)}/g)].map(([, name]) => (name === '' ? node : at(node, [name])))
+  if (fields.some(value => !exists(value) || isObject(value))) return null
+  const inserted = fields.map(value => (replace ? String(value).replaceAll(...replace) : String(value)))
+  return is.replaceAll(/{.*?}/g, () => inserted.shift())
 }
 
 function all(tree, pattern, test) {
@@ -82,21 +111,21 @@ function all(tree, pattern, test) {
   return true
 }
 
-/** What fits a pattern: the node, the keys that were bound, and a look elsewhere. */
+/** What fits a pattern: the node, its key, the keys that were bound, and a look elsewhere. */
 function* matches(tree, pattern, vars = {}) {
-  for (const [node, bound] of found(tree, split(pattern), vars)) {
-    yield { node, vars: bound, get: (other, record = node) => at(tree, split(other).map(key => filled(key, bound, record))) }
+  for (const [node, bound, key] of found(tree, split(pattern), vars)) {
+    yield { node, key, vars: bound, get: (other, record = node) => at(tree, split(other).map(key => filled(key, bound, record))) }
   }
 }
 
-function* found(node, [key, ...rest], vars) {
+function* found(node, [key, ...rest], vars, last) {
   if (!exists(node)) return
-  if (key === undefined) return yield [node, vars]
+  if (key === undefined) return yield [node, vars, last]
   if (key !== '*' && !(key.startsWith('$') && !(key in vars))) {
-    return yield* found(at(node, [vars[key] ?? key]), rest, vars)
+    return yield* found(at(node, [vars[key] ?? key]), rest, vars, vars[key] ?? key)
   }
   for (const [k, child] of Object.entries(isObject(node) ? node : {})) {
-    yield* found(child, rest, key === '*' ? vars : { ...vars, [key]: k })
+    yield* found(child, rest, key === '*' ? vars : { ...vars, [key]: k }, k)
   }
 }
 

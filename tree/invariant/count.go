@@ -18,8 +18,8 @@ func (d *definition) validCount() error {
 	switch {
 	case d.Counter.has(field) || d.Over.has(field):
 		return errors.New("count has no {} in its patterns")
-	case d.Where != nil && d.Where.Child.IsRoot():
-		return errors.New(`where needs "child"`)
+	case d.Where != nil && !d.Where.Equals.IsEmpty():
+		return errors.New(`where has no "equals" in a count`)
 	case d.Where != nil && !d.Counter.binds(d.Where.EqualsVar):
 		return fmt.Errorf("%s is not in %q", d.Where.EqualsVar, d.Counter.text)
 	}
@@ -144,12 +144,8 @@ func (d *definition) counted(vars []binding) string {
 	text := ""
 	for _, seg := range d.Over.segments {
 		key, known := seg.key(vars)
-		switch {
-		case known:
-		case seg.kind == wildcard:
-			key = "*"
-		default:
-			key = seg.name
+		if !known {
+			key = seg.String()
 		}
 		text += "/" + key
 	}

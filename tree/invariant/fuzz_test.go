@@ -29,6 +29,9 @@ func FuzzRead(f *testing.F) {
 		f.Add(strings.TrimRight(list, ", \n") + "}")
 	}
 	f.Add(`{"invariants": [{"id": "1", "kind": "fan", "each": "$a/$a/*", "to": ["{}/$a", "b/{b}"]}]}`)
+	f.Add(`{"invariants": [{"id": "1", "kind": "inverseValue", "a": "users/$u/login", "b": "$l", "lower": true}]}`)
+	f.Add(`{"invariants": [{"id": "1", "kind": "key", "each": "users/$u", "is": "x{b}{login}", "replace": ["A", ""], "where": {"child": "b", "equals": "a"}}]}`)
+	f.Add(`{"invariants": [{"id": "1", "kind": "valueEquals", "from": "groups/$g", "path": "users/{owner}/a", "value": 2, "where": {"child": "owner", "equals": "a"}}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		list, err := Read(strings.NewReader(text))
 		if err != nil {

@@ -3,6 +3,7 @@ package invariant
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -65,7 +66,12 @@ var kinds = map[string]kind{
 	},
 	"max": {
 		needs: []string{"over", "limit"},
-		valid: func(d *definition) error { return d.Over.searched() },
+		valid: func(d *definition) error {
+			if d.Limit < 0 {
+				return fmt.Errorf("the limit is %d; it is 0 or more", d.Limit)
+			}
+			return d.Over.searched()
+		},
 		check: (*definition).max,
 	},
 	"required": {
@@ -89,16 +95,40 @@ var kinds = map[string]kind{
 		check: func(d *definition, s *scan) error { return s.implies(d.Each, d.To...) },
 	},
 	"varEquals": {
-		needs: []string{"from", "path", "var"},
+		needs: []string{"from", "path", "var"}, may: []string{"where"},
 		valid: func(d *definition) error {
 			if !d.From.binds(d.Var) {
 				return fmt.Errorf("%s is not in %q", d.Var, d.From.text)
 			}
-			return looksUp(d.From, d.Path)
+			return errors.Join(looksUp(d.From, d.Path), d.Where.byConstant())
 		},
 		check: (*definition).varEquals,
 	},
+	"valueEquals": {
+		needs: []string{"from", "path", "value"},
+		valid: func(d *definition) error { return looksUp(d.From, d.Path) },
+		check: (*definition).valueEquals,
+	},
+	"inverseValue": {
+		needs: []string{"a", "b"}, may: []string{"lower"},
+		valid: (*definition).validMutual,
+		check: (*definition).inverseValue,
+	},
+	"key": {
+		needs: []string{"each", "is"}, may: []string{"replace", "where"},
+		valid: (*definition).validKey,
+		check: (*definition).key,
+	},
 }
+
+// names has all names that are known in a definition.
+var names = func() []string {
+	list := slices.Clone(heads)
+	for _, k := range kinds {
+		list = append(append(list, k.needs...), k.may...)
+	}
+	return list
+}()
 
 // looksUp returns what is wrong with a pattern that is searched, and others that
 // are filled by what it finds.
@@ -218,7 +248,7 @@ func (d *definition) atLeast(s *scan) error {
 			return err
 		}
 		v, err := s.value(m.path)
-		if err == nil && (v.isObject || is.isObject || tree.CompareValues(is.leaf, v.leaf) < 0) {
+		if err == nil && !v.atMost(is) {
 			s.broken(m.path, "%s is %s and %s is %s", text, is, m.path, v)
 		}
 		return err
@@ -260,10 +290,20 @@ func (d *definition) required(s *scan) error {
 }
 
 func (d *definition) varEquals(s *scan) error {
-	return s.each(d.From, nil, func(m match) error {
+	return d.chosen(s, d.From, func(m match) error {
 		is, text, err := m.valueAt(d.Path)
 		if key, _ := m.key(d.Var); err == nil && is.leaf != tree.String(key) {
-			s.broken(m.path, "%s exists and %s is %s, not %s", m.path, text, is, tree.String(key).JSON())
+			s.broken(m.path, "%s and %s is %s, not %s", d.Where.because(m), text, is, tree.String(key).JSON())
+		}
+		return err
+	})
+}
+
+func (d *definition) valueEquals(s *scan) error {
+	return s.each(d.From, nil, func(m match) error {
+		is, text, err := m.valueAt(d.Path)
+		if err == nil && is.leaf != d.Value.Node {
+			s.broken(m.path, "%s exists and %s is %s, not %s", m.path, text, is, d.Value.JSON())
 		}
 		return err
 	})

@@ -113,7 +113,7 @@ func (m match) fill(p pattern, change func(string) string) (path tree.Path, text
 			return tree.Root, "", false, err
 		}
 		if !known || !tree.ValidKey(keys[i]) {
-			keys[i], ok = "{"+seg.name+"}", false
+			keys[i], ok = seg.String(), false
 		}
 	}
 	text = "/" + strings.Join(keys, "/")
@@ -126,18 +126,17 @@ func (m match) fill(p pattern, change func(string) string) (path tree.Path, text
 // field returns the value of a field of the node as the key that it would be, of
 // the node itself if the name is empty.
 func (m match) field(name string) (key string, ok bool, err error) {
-	p := m.path
-	if name != "" {
-		p = p.Child(name)
+	v, err := m.value(m.below(name))
+	key, ok = v.key()
+	return key, ok, err
+}
+
+// below returns where a field of the node is, the node itself if the name is empty.
+func (m match) below(name string) tree.Path {
+	if name == "" {
+		return m.path
 	}
-	leaf, isObject, err := m.r.Peek(p)
-	if err != nil || isObject || leaf.IsEmpty() {
-		return "", false, err
-	}
-	if s, isString := leaf.StringValue(); isString {
-		return s, true, nil
-	}
-	return leaf.Value().JSON(), true, nil
+	return m.path.Child(name)
 }
 
 // there reports whether there is a node where a pattern points, and where that is.

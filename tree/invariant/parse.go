@@ -29,12 +29,9 @@ type definition struct {
 	Where    *where
 	IfExists bool
 	Lower    bool
-}
-
-// A where chooses among the nodes that are counted.
-type where struct {
-	Child     fieldPath
-	EqualsVar string
+	Value    constant
+	Is       keyText
+	Replace  replacement
 }
 
 // A fieldPath is a path below a matched node.
@@ -56,22 +53,44 @@ func (p *fieldPath) UnmarshalJSON(text []byte) (err error) {
 // "to": "rooms/$r", "text": "no member list without room"}. What its kind does not
 // know or need is an error, since it is most often a misspelt name.
 func Parse(text []byte) (*Invariant, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(text, &fields); err != nil || fields == nil {
+	fields, err := members(text)
+	if fields == nil {
 		return nil, errors.New("an invariant is an object")
 	}
 	v := new(Invariant)
-	if err := v.decode(text); err != nil {
-		return nil, fmt.Errorf("invariant %s: %w", v.ID, err)
+	if err == nil {
+		err = v.parse(text, fields)
 	}
-	if v.ID == "" {
-		return nil, errors.New("an invariant has no id")
-	}
-	if err := v.validate(fields); err != nil {
-		return nil, fmt.Errorf("invariant %s: %w", v.ID, err)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", called(fields), err)
 	}
 	return v, nil
 }
+
+// called returns how a report of a mistake calls an invariant.
+func called(fields map[string]json.RawMessage) string {
+	var id string
+	if err := json.Unmarshal(fields["id"], &id); err != nil || id == "" {
+		return "an invariant"
+	}
+	return "invariant " + id
+}
+
+func (v *Invariant) parse(text []byte, fields map[string]json.RawMessage) error {
+	if err := written(fields, names); err != nil {
+		return err
+	}
+	if err := v.decode(text); err != nil {
+		return err
+	}
+	if v.ID == "" {
+		return errors.New("it has no id")
+	}
+	return v.validate(fields)
+}
+
+// heads are the names that each kind has.
+var heads = []string{"id", "kind", "text"}
 
 // decode reads the names first, so that what is wrong with the rest can be told
 // of an invariant.
@@ -100,7 +119,7 @@ func (v *Invariant) validate(fields map[string]json.RawMessage) error {
 		}
 	}
 	for name := range fields {
-		if name != "id" && name != "kind" && name != "text" && !slices.Contains(k.needs, name) && !slices.Contains(k.may, name) {
+		if !slices.Contains(heads, name) && !slices.Contains(k.needs, name) && !slices.Contains(k.may, name) {
 			return fmt.Errorf("%s has no %q", v.Kind, name)
 		}
 	}
@@ -126,6 +145,15 @@ func Read(r io.Reader) ([]*Invariant, error) {
 	var file struct{ Invariants []json.RawMessage }
 	if err := json.Unmarshal(text, &file); err != nil {
 		return nil, at(text, err)
+	}
+	top, err := members(text)
+	if err != nil {
+		return nil, err
+	}
+	for name := range top {
+		if err := spelled(name, []string{"invariants"}); err != nil {
+			return nil, err
+		}
 	}
 	return parseAll(file.Invariants)
 }

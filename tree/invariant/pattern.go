@@ -22,6 +22,17 @@ type segment struct {
 	name string // the key, "$x" with the dollar, or the field, "" for {}
 }
 
+// String returns the segment as it was written.
+func (g segment) String() string {
+	switch g.kind {
+	case wildcard:
+		return "*"
+	case field:
+		return "{" + g.name + "}"
+	}
+	return g.name
+}
+
 type segmentKind uint8
 
 const (

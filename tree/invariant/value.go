@@ -21,6 +21,28 @@ func (s *scan) value(p tree.Path) (value, error) {
 	return value{leaf.Value(), isObject}, err
 }
 
+// key returns the key that the value would be; ok is false if it is none.
+func (v value) key() (key string, ok bool) {
+	if v.isObject || v.leaf.IsEmpty() {
+		return "", false
+	}
+	if s, isString := v.leaf.StringValue(); isString {
+		return s, true
+	}
+	return v.leaf.JSON(), true
+}
+
+// atMost reports whether the value is not above another one. It is not compared with
+// one of another type: any text would be above any number.
+func (v value) atMost(other value) bool {
+	_, isText := v.leaf.StringValue()
+	_, otherIsText := other.leaf.StringValue()
+	_, isNumber := v.leaf.NumberValue()
+	_, otherIsNumber := other.leaf.NumberValue()
+	sameType := isText == otherIsText && isNumber == otherIsNumber && !v.isObject && !other.isObject
+	return sameType && tree.CompareValues(v.leaf, other.leaf) <= 0
+}
+
 // maxShown bounds what is shown of a value, in bytes.
 const maxShown = 100
 
