@@ -23,12 +23,12 @@ func ExampleRef_ExplainSet() {
 	defer db.Close()
 	x, err := db.Ref("scores/ana").ExplainSet(ctx, 100)
 	check(err)
-	fmt.Println(x.Changes, x.Written, x.Listeners)
+	fmt.Println(x.Changes, x.Bytes)
 	var score int
 	check(db.Ref("scores/ana").Get(ctx, &score))
 	fmt.Println(score)
 	// Output:
-	// true 1 0
+	// true 3
 	// 30
 }
 
@@ -37,6 +37,6 @@ func ExampleRef_ExplainUpdate() {
 	defer db.Close()
 	x, err := db.Ref("scores").ExplainUpdate(ctx, map[string]any{"ana": 1, "bo": nil})
 	check(err)
-	fmt.Println(x.Changes, x.Rows, x.Written)
-	// Output: true 2 2
+	fmt.Println(x.Changes, x.Bytes)
+	// Output: true 5
 }

@@ -25,15 +25,16 @@ type Explanation struct {
 	MissingIndexOn *MissingIndex `json:"missingIndexOn"`
 }
 
-// A WriteExplanation says what a write would take. Where the client may not read all
-// that it writes, only Path, Revision and Rules are known.
+// A WriteExplanation says what a write would do and take. Changes and Bytes are known
+// to who may read all that is written; Rows, Written, Entries, Listeners and Cancelled to
+// administrators, and in development. They are zero for others.
 type WriteExplanation struct {
 	Path      string         `json:"path"`         // that was asked for: "/rooms/r1"
 	Changes   bool           `json:"changes"`      // false: everything is as it would be already
+	Bytes     int            `json:"bytes"`        // of the values
 	Rows      int            `json:"rows"`         // rows and index entries read
 	Written   int            `json:"written"`      // rows put or deleted
 	Entries   int            `json:"indexEntries"` // index entries put or deleted
-	Bytes     int            `json:"bytes"`        // of the values
 	Listeners int            `json:"listeners"`    // that would be sent an event
 	Cancelled int            `json:"cancelled"`    // listeners that would lose their permission
 	Revision  uint64         `json:"revision"`     // of the state that was looked at

@@ -18,7 +18,7 @@ func TestExplain(t *testing.T) {
 		}
 		w, err := c.Ref("list").ExplainUpdate(ctx, map[string]any{"a": nil, "d": dogwood.Increment(1)})
 		want(t, err)
-		if !w.Changes || w.Written == 0 || w.Path != "/list" || !w.Rules.Allowed {
+		if !w.Changes || w.Bytes == 0 || w.Listeners != 0 || w.Path != "/list" || !w.Rules.Allowed {
 			t.Errorf("%+v", w)
 		}
 		if w, err = c.Ref("list/a").ExplainSet(ctx, 1); err != nil || w.Changes {

@@ -40,7 +40,8 @@ func TestExplain(t *testing.T) {
 		{"bo", "GET", `/rooms/bo.json?explain=yes`, "", 400, "error=explain must be true or false"},
 		{"bo", "GET", `/rooms/bo.json?explain=false`, "", 200, "type=b; plan="},
 		{"bo", "GET", `/rooms/bo/.priority.json?explain=true`, "", 400, "error=explain is not supported for priorities"},
-		{"bo", "PUT", `/rooms/bo.json?explain=true`, `{"type":"c"}`, 200, "plan=write; changes=true; listeners=0; rules.evaluated=1"},
+		{"bo", "PUT", `/rooms/bo.json?explain=true`, `{"type":"c"}`, 200, "plan=write; changes=true; bytes=12; rules.evaluated=1"},
+		{"bo", "PUT", `/rooms/bo.json?explain=true`, `{"type":"c"}`, 200, "rows=; written=; indexEntries=; listeners=; cancelled="},
 		{"bo", "PATCH", `/rooms/bo.json?explain=true`, `{"type":"b"}`, 200, "plan=write; changes=false"},
 		{"bo", "POST", `/rooms/bo.json?explain=true`, `{"type":"c"}`, 200, "plan=write; changes=true; name="},
 		{"bo", "DELETE", `/rooms/bo.json?explain=true`, "", 200, "plan=write; changes=true"},
@@ -96,7 +97,7 @@ func checkMember(t *testing.T, target, body, pair string) {
 func TestExplainTellsRule(t *testing.T) {
 	for _, tell := range []bool{false, true} {
 		ts := serveTest(t, Options{Dev: true, Decisions: Decisions{Tell: tell}})
-		if a := ts.admin("PUT", "/.settings/rules.json", `{"rules":{"a":{".read":"root.child('hidden').val() == null"}}}`); a.StatusCode != 200 {
+		if a := ts.admin("PUT", "/.settings/rules.json", `{"rules":{"a":{".read":"root.child('hidden').val() == null"},"b":{".write":true}}}`); a.StatusCode != 200 {
 			t.Fatal(a.body)
 		}
 		want := map[bool]string{true: "/a/.read"}[tell]
@@ -106,6 +107,12 @@ func TestExplainTellsRule(t *testing.T) {
 		}
 		if rows := gjson.Get(got.body, "rules.rows"); rows.Exists() && !tell {
 			t.Errorf("everybody is told of %s rows that the rules read", rows)
+		}
+		for name, header := range map[string]http.Header{"everybody": nil, "an administrator": {"Authorization": {"Bearer owner"}}} {
+			got := ts.do(call{"PUT", "/b.json?explain=true", header, "1"})
+			if told := gjson.Get(got.body, "listeners").Exists(); got.StatusCode != 200 || told != (tell || header != nil) {
+				t.Errorf("%s, TellRules %t: %d %s", name, tell, got.StatusCode, got.body)
+			}
 		}
 	}
 }

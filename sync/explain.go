@@ -33,22 +33,30 @@ type WriteExplanation struct {
 	Path string `json:"path"`
 	Plan string `json:"plan"` // "write"
 
-	// WriteCost is nil if the caller may not read all that he writes: it depends on
-	// what is there, and so could be used to guess that.
+	// What a write does and takes depends on what is there, and could be used to guess
+	// that. So the effect is nil if the caller may not read all that he writes; and the
+	// cost, in which others have a part, is not nil for an administrator, or with
+	// Options.TellRules.
+	*WriteEffect
 	*WriteCost
 	Revision uint64         `json:"revision"`
 	Rules    ExplainedRules `json:"rules"`
 }
 
-// A WriteCost is what it takes to make a write.
+// A WriteEffect is what a write does to the places that it writes.
+type WriteEffect struct {
+	Changes bool `json:"changes"` // false: everything is as it would be already
+	Bytes   int  `json:"bytes"`   // of the values, as JSON with priorities
+}
+
+// A WriteCost is what it takes to make a write. That depends on its surroundings: rows
+// hold what is beside it, the rules read elsewhere, and listeners are anywhere.
 type WriteCost struct {
-	Changes   bool `json:"changes"`      // false: everything is as it would be already
-	Rows      int  `json:"rows"`         // rows and index entries read, by deciding too
-	Written   int  `json:"written"`      // rows put or deleted
-	Entries   int  `json:"indexEntries"` // index entries put or deleted
-	Bytes     int  `json:"bytes"`        // of the values, as JSON with priorities
-	Listeners int  `json:"listeners"`    // that would be sent an event
-	Cancelled int  `json:"cancelled"`    // listeners that would lose their permission
+	Rows      int `json:"rows"`         // rows and index entries read, by deciding too
+	Written   int `json:"written"`      // rows put or deleted
+	Entries   int `json:"indexEntries"` // index entries put or deleted
+	Listeners int `json:"listeners"`    // that would be sent an event
+	Cancelled int `json:"cancelled"`    // listeners that would lose their permission
 }
 
 // ExplainedRules say what it took to decide.
@@ -121,11 +129,15 @@ func (d *Database) explain(ctx context.Context, r Read, read func(*store.Tx) (st
 
 func (d *Database) explainRules(c Caller, rows int) ExplainedRules {
 	e := ExplainedRules{Allowed: true, Admin: c.Admin, Evaluated: c.verdict.asked}
-	if c.Admin || d.options.TellRules {
+	if d.mayKnowAll(c) {
 		e.Rows, e.By = rows, c.verdict.by
 	}
 	return e
 }
+
+// mayKnowAll reports whether a caller may be told what depends on places that he may
+// not read.
+func (d *Database) mayKnowAll(c Caller) bool { return c.Admin || d.options.TellRules }
 
 // ExplainWrite decides a write and carries it out as Write does, says what that
 // took, and then takes it back: nobody sees anything of it, and nothing gets to the
@@ -173,7 +185,10 @@ func (b *batch) explain(w Write, e *WriteExplanation) error {
 		return err
 	}
 	if shown {
-		e.WriteCost = b.cost(t)
+		e.WriteEffect = b.effect(t)
+	}
+	if b.db.mayKnowAll(w.Caller) {
+		e.WriteCost = b.cost()
 		e.Rows -= read
 	}
 	return nil
@@ -201,18 +216,23 @@ func (b *batch) mayReadAll(w Write) (bool, error) {
 	return true, nil
 }
 
-// cost says what a write took that is the only one of its batch.
-func (b *batch) cost(t *writeTask) *WriteCost {
+// effect says what a write did that is the only one of its batch.
+func (b *batch) effect(t *writeTask) *WriteEffect {
+	e := &WriteEffect{Changes: b.dirty}
+	for _, w := range t.commit.Writes {
+		e.Bytes += len(w.Node.JSON())
+	}
+	return e
+}
+
+// cost says what the only write of a batch took.
+func (b *batch) cost() *WriteCost {
 	s := b.tx.Stats()
 	e := &WriteCost{
-		Changes:   b.dirty,
 		Rows:      s.Read,
 		Written:   s.Written - s.Entries,
 		Entries:   s.Entries,
 		Cancelled: len(b.revoked),
-	}
-	for _, w := range t.commit.Writes {
-		e.Bytes += len(w.Node.JSON())
 	}
 	heard := make(map[*Listener]bool)
 	for _, d := range b.events {

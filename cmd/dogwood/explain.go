@@ -122,15 +122,17 @@ func printExplanation(w io.Writer, x dsync.Explanation) error {
 func printWriteExplanation(w io.Writer, x dsync.WriteExplanation) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "plan\t%s\n", printable(x.Plan))
-	if c := x.WriteCost; c != nil {
+	if e := x.WriteEffect; e != nil {
 		changes := "nothing"
-		if c.Changes {
+		if e.Changes {
 			changes = "yes"
 		}
 		fmt.Fprintf(t, "changes\t%s\n", changes)
+		fmt.Fprintf(t, "values\t%s\n", formatBytes(int64(e.Bytes)))
+	}
+	if c := x.WriteCost; c != nil {
 		fmt.Fprintf(t, "rows\t%d read, %d written\n", c.Rows, c.Written)
 		fmt.Fprintf(t, "index entries\t%d written\n", c.Entries)
-		fmt.Fprintf(t, "values\t%s\n", formatBytes(int64(c.Bytes)))
 		fmt.Fprintf(t, "listeners\t%d would be told, %d would lose their permission\n", c.Listeners, c.Cancelled)
 	}
 	printRules(t, x.Rules)
@@ -144,6 +146,6 @@ func printRules(w io.Writer, r dsync.ExplainedRules) {
 	case r.By != "":
 		fmt.Fprintf(w, "rules\t%d asked, which read %d rows; %s decided\n", r.Evaluated, r.Rows, printable(r.By))
 	default:
-		fmt.Fprintf(w, "rules\t%d asked, which read %d rows\n", r.Evaluated, r.Rows)
+		fmt.Fprintf(w, "rules\t%d asked\n", r.Evaluated)
 	}
 }

@@ -8,11 +8,11 @@ export interface Explanation {
   readonly index?: string | null
   /** Children looked at. */
   readonly visited?: number
-  /** Rows of the data file that are read. */
+  /** Rows of the data file that are read; of a write only for administrators. */
   readonly rows?: number
   /** Children answered. */
   readonly results?: number
-  /** Of the answer, or of the values written. */
+  /** Of the answer, or, for whom may read them, of the values written. */
   readonly bytes?: number
   readonly revision: number
   readonly rules: Readonly<Record<string, unknown>>
@@ -24,6 +24,7 @@ export interface Explanation {
   }
   /** Of a write, and only for whom may read what it changes. */
   readonly changes?: boolean
+  /** This and the following of a write, and only for administrators. */
   readonly written?: number
   readonly indexEntries?: number
   readonly listeners?: number
