@@ -18,14 +18,14 @@ const tagHeader = "X-Firebase-Etag"
 type conditions struct {
 	wantTag bool   // X-Firebase-ETag
 	match   string // If-Match
-	none    string // If-None-Match
+	none    string // If-None-Match, as it came: a tag, a list of them, or *
 }
 
 func parseConditions(h http.Header) conditions {
 	return conditions{
 		wantTag: strings.EqualFold(h.Get(tagHeader), "true"),
 		match:   unquoteTag(h.Get("If-Match")),
-		none:    unquoteTag(h.Get("If-None-Match")),
+		none:    strings.Join(h.Values("If-None-Match"), ","),
 	}
 }
 
@@ -35,6 +35,28 @@ func unquoteTag(tag string) string {
 		return tag[1 : n-1]
 	}
 	return tag
+}
+
+// anyTag is the condition that there is something, whatever it is.
+const anyTag = "*"
+
+// has reports whether the client has n already: If-None-Match has its ETag, or is *
+// and n is not absent (RFC 9110 §13.1.2). Whether a tag is weak does not matter. Hashes
+// have no commas.
+func (c conditions) has(n tree.Node) bool {
+	switch strings.TrimSpace(c.none) {
+	case "":
+		return false
+	case anyTag:
+		return !n.IsEmpty()
+	}
+	tag := tagOf(n)
+	for one := range strings.SplitSeq(c.none, ",") {
+		if unquoteTag(strings.TrimPrefix(strings.TrimSpace(one), "W/")) == tag {
+			return true
+		}
+	}
+	return false
 }
 
 // check refuses combinations that the service does not have. If-None-Match goes

@@ -97,6 +97,9 @@ func (f *form) readShallow(ps params) error {
 	if ps.any("orderBy", "startAt", "endAt", "endBefore", "equalTo", "limitToLast") != "" {
 		return badRequest("Mixing 'shallow' and querying parameters is not supported")
 	}
+	if err := checkOnce(ps, nil); err != nil {
+		return err
+	}
 	if _, ok := ps.get("limitToFirst"); ok {
 		n, err := parseLimit(ps, "limitToFirst")
 		if err != nil {

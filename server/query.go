@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,17 @@ var (
 	boundParams = []string{"startAt", "startAfter", "endAt", "endBefore", "equalTo"}
 	limitParams = []string{"limitToFirst", "limitToLast"}
 )
+
+// checkOnce refuses bounds and limits that are given more than once: whichever counted,
+// the client may have meant the other.
+func checkOnce(ps params, _ *tree.Query) error {
+	for _, p := range ps {
+		if (slices.Contains(boundParams, p.name) || slices.Contains(limitParams, p.name)) && ps.count(p.name) > 1 {
+			return badRequest("Only one " + p.name + " may be specified")
+		}
+	}
+	return nil
+}
 
 // isQuery reports whether parameters that select children were given.
 func (ps params) isQuery() bool {
@@ -27,7 +39,7 @@ func parseQuery(ps params) (tree.Query, error) {
 		return tree.Query{OrderBy: tree.ByKey}, nil
 	}
 	q := tree.Query{OrderBy: tree.ByKey}
-	for _, read := range []func(params, *tree.Query) error{readOrder, readLimit, readBounds} {
+	for _, read := range []func(params, *tree.Query) error{readOrder, checkOnce, readLimit, readBounds} {
 		if err := read(ps, &q); err != nil {
 			return tree.Query{}, err
 		}

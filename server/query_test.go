@@ -79,6 +79,10 @@ func TestQueryErrors(t *testing.T) {
 		{order, []string{"orderBy", `{".value":"h"}`}},
 		{order, []string{"orderBy", "%22h%22", "limitToFirst", "x"}},
 		{"Only one orderBy may be specified", []string{"orderBy", `"a"`, "orderBy", `"b"`}},
+		{"orderBy must be defined when other query parameters are defined", []string{"startAt", "1", "startAt", "2"}},
+		{"Only one startAt may be specified", []string{"orderBy", `"a"`, "startAt", "1", "startAt", "2"}},
+		{"Only one endBefore may be specified", []string{"orderBy", `"a"`, "endBefore", "1", "limitToLast", "x", "endBefore", "1"}},
+		{"Only one limitToFirst may be specified", []string{"orderBy", `"a"`, "limitToFirst", "1", "limitToFirst", "1"}},
 		{"Only one of limitToFirst and limitToLast may be specified", []string{"orderBy", `"h"`, "limitToFirst", "x", "limitToLast", "1"}},
 		{"limitToFirst must be an integer", []string{"orderBy", `"h"`, "limitToFirst", "1.5", "equalTo", "1", "startAt", "1"}},
 		{"limitToLast must be positive", []string{"orderBy", `"h"`, "limitToLast", "-3"}},
@@ -100,6 +104,16 @@ func TestQueryErrors(t *testing.T) {
 	} {
 		if _, err := queryOf(c.pairs...); err == nil || err.Error() != c.want {
 			t.Errorf("%q: error %v, want %q", c.pairs, err, c.want)
+		}
+	}
+}
+
+// A shallow listing pages by two of the parameters.
+func TestShallowParametersOnce(t *testing.T) {
+	for _, name := range []string{"startAfter", "limitToFirst"} {
+		_, err := parseForm(params{{"shallow", "true"}, {name, "1"}, {name, "2"}}, "GET")
+		if want := "Only one " + name + " may be specified"; err == nil || err.Error() != want {
+			t.Errorf("%s twice: %v, want %s", name, err, want)
 		}
 	}
 }

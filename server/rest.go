@@ -41,8 +41,8 @@ func (q *request) value() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if q.cond.none != "" && q.cond.none == tagOf(n) {
-		return answer{status: http.StatusNotModified, tag: q.cond.none}, nil
+	if q.cond.has(n) {
+		return answer{status: http.StatusNotModified, tag: tagOf(n)}, nil
 	}
 	if err := q.reserve(len(n.JSON())); err != nil {
 		return answer{}, err

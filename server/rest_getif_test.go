@@ -21,12 +21,33 @@ func TestIfNoneMatch(t *testing.T) {
 		if first.StatusCode != 200 || tag == "" || first.body == "" {
 			t.Errorf("GET %s: %d %v %s", target, first.StatusCode, first.Header, first.body)
 		}
-		for _, same := range []string{tag, `"` + tag + `"`} {
+		for _, same := range []string{tag, `"` + tag + `"`, `W/"` + tag + `"`, `"x", W/"y" ,"` + tag + `"`, "x," + tag} {
 			for _, method := range []string{"GET", "HEAD"} {
 				if r := get(method, target, same); r.StatusCode != 304 || r.body != "" || r.Header.Get("ETag") != tag {
 					t.Errorf("%s %s again: %d %v %s", method, target, r.StatusCode, r.Header, r.body)
 				}
 			}
+		}
+	}
+	for target, status := range map[string]int{
+		"/list.json": 304, "/leaf.json": 304, `/list.json?orderBy="$value"&limitToLast=2`: 304,
+		"/none.json": 200, `/list.json?orderBy="$key"&startAt="x"`: 200, // nothing is there
+	} {
+		r := get("GET", target, "*")
+		if r.StatusCode != status || r.Header.Get("ETag") == "" || r.Header.Get("ETag") == "*" || status == 200 && r.body != "null" {
+			t.Errorf("GET %s with *: %d %v %s, want %d", target, r.StatusCode, r.Header, r.body, status)
+		}
+	}
+	for _, other := range []string{"x, *", `"*"`, "W/*", ",", `""`, " "} {
+		if r := get("GET", "/list.json", other); r.StatusCode != 200 {
+			t.Errorf("GET with %s: %d", other, r.StatusCode)
+		}
+	}
+	leaf, list := get("GET", "/leaf.json", "x").Header.Get("ETag"), get("GET", "/list.json", "x").Header.Get("ETag")
+	two := http.Header{"If-None-Match": {`"` + leaf + `"`, `"` + list + `"`}}
+	for _, target := range []string{"/leaf.json", "/list.json"} {
+		if r := ts.do(call{"GET", target, two, ""}); r.StatusCode != 304 {
+			t.Errorf("GET %s with both tags in two headers: %d", target, r.StatusCode)
 		}
 	}
 	const query = `/list.json?orderBy="$value"&limitToLast=2`
