@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -81,82 +82,191 @@ func TestKeysOfMessages(t *testing.T) {
 	}
 }
 
-// A loop that falls behind by more than its window misses nothing, and what comes
-// into the window again is not shown again.
-func TestTailMissesNothing(t *testing.T) {
+// A tailTest is a tail of room one, which has five messages, and two users who post.
+type tailTest struct {
+	*testing.T
+	db     modeltest.DB
+	reader *dogwood.Client // of hamadi, who follows the room
+	posts  sync.WaitGroup  // of the reader
+}
+
+func newTail(t *testing.T) *tailTest {
 	db := modeltest.Open("chat")
-	defer db.Close()
-	mary, hamadi := chat.New(db.As("mchen"), "mchen"), chat.New(db.As("hmadi"), "hmadi")
-	var keys, shown []string
-	posts := 0
-	post := func(n int) {
-		for range n {
-			posts++
-			key, err := mary.PostMessage(ctx, "one", fmt.Sprint("message ", posts))
-			want(t, err)
-			keys = append(keys, key)
+	t.Cleanup(db.Close)
+	return &tailTest{T: t, db: db, reader: db.As("hmadi")}
+}
+
+// post posts messages that are numbered from a number on, as mary.
+func (t *tailTest) post(from, n int) (keys []string) {
+	t.Helper()
+	mary := chat.New(t.db.As("mchen"), "mchen")
+	for i := range n {
+		key, err := mary.PostMessage(ctx, "one", fmt.Sprint(from+i))
+		want(t.T, err)
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// late writes a message with a key that was made before.
+func (t *tailTest) late(key string) {
+	t.Helper()
+	want(t.T, t.db.Ref("messages/one").Child(key).Set(ctx, chat.Message{Sender: "mchen", Text: key}))
+}
+
+// own posts a message as the reader, who may be offline.
+func (t *tailTest) own(text string) {
+	t.posts.Go(func() {
+		if _, err := chat.New(t.reader, "hmadi").PostMessage(ctx, "one", text); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// follow returns what the tail tells from the end of the data on. It calls next after
+// the first and each further one, until that returns false.
+func (t *tailTest) follow(n int, next func(text string) bool) (told []string) {
+	t.Helper()
+	first := n
+	for m, err := range chat.New(t.reader, "hmadi").Tail(ctx, "one", n) {
+		want(t.T, err)
+		if first--; first < 0 {
+			told = append(told, m.Text)
+		}
+		if first <= 0 && !next(m.Text) {
+			return told
 		}
 	}
-	for m, err := range hamadi.Tail(ctx, "one", 3) {
-		want(t, err)
-		switch shown = append(shown, m.Text); m.Text {
-		case "ok": // the last one of the data
-			post(300) // the loop waits meanwhile
-		case "message 300":
-			for _, key := range keys[298:] {
-				want(t, mary.DeleteMessage(ctx, "one", key))
-			}
-			post(1)
-		case "message 301":
-			if len(shown) != 3+301 {
-				t.Errorf("%d messages were shown, want 304", len(shown))
-			}
-			for i, text := range shown[3:] {
-				if want := fmt.Sprint("message ", i+1); text != want {
-					t.Fatalf("the message after %q is %q, want %q", shown[2+i], text, want)
-				}
-			}
-			return
-		}
+	t.Fatal("the tail has ended")
+	return nil
+}
+
+// wantOnce fails unless each text was told once, in any order.
+func (t *tailTest) wantOnce(told []string, texts ...string) {
+	t.Helper()
+	slices.Sort(told)
+	slices.Sort(texts)
+	if !slices.Equal(told, texts) {
+		t.Errorf("told are %q, want %q", told, texts)
 	}
 }
 
-// A message may come after one with a higher key: keys are made when it is written.
-func TestTailKnowsLateMessages(t *testing.T) {
-	db := modeltest.Open("chat")
-	defer db.Close()
-	reader := db.As("hmadi")
-	mary, hamadi := chat.New(db.As("mchen"), "mchen"), chat.New(reader, "hmadi")
-	var shown []string
-	last := ""
-	late := func(text string) {
-		want(t, db.Ref("messages/one").Child(last+text).Set(ctx, chat.Message{Sender: "mchen", Text: text}))
+// numbers returns the texts of messages.
+func numbers(from, n int) (texts []string) {
+	for i := range n {
+		texts = append(texts, fmt.Sprint(from+i))
 	}
-	post := func(text string) {
-		_, err := mary.PostMessage(ctx, "one", text)
-		want(t, err)
-	}
-	for m, err := range hamadi.Tail(ctx, "one", 3) {
-		want(t, err)
-		shown = append(shown, m.Text)
-		switch m.Text {
+	return texts
+}
+
+// A loop that falls behind by more than it was shown first misses nothing, and what is
+// among the last ones again is not shown again.
+func TestTailMissesNothing(t *testing.T) {
+	tt := newTail(t)
+	var keys []string
+	told := tt.follow(3, func(text string) bool {
+		switch text {
 		case "ok": // the last one of the data
-			last = m.Key
-			post("1")
-			late("a")
-		case "a":
-			reader.GoOffline()
-			for n := range 8 {
-				post(fmt.Sprint(2 + n))
+			keys = tt.post(1, 300) // the loop waits meanwhile
+		case "300":
+			for _, key := range keys[298:] {
+				want(t, tt.db.Ref("messages/one").Child(key).Remove(ctx))
 			}
-			late("b")
-			reader.GoOnline()
-		case "9":
-			if got, want := strings.Join(shown[3:], " "), "1 a b 2 3 4 5 6 7 8 9"; got != want {
-				t.Errorf("shown are %q, want %q", got, want)
-			}
-			return
+			tt.post(301, 1)
 		}
+		return text != "301"
+	})
+	tt.wantOnce(told, numbers(1, 301)...)
+}
+
+// Messages that this client has posted while it was disconnected are told at once, and
+// hide none that others have posted meanwhile.
+func TestTailWithOwnMessages(t *testing.T) {
+	for _, c := range []struct{ size, own int }{{1, 0}, {1, 1}, {3, 2}, {3, 5}, {10, 60}} {
+		tt := newTail(t)
+		told := tt.follow(min(c.size, 5), func(text string) bool {
+			i := 0
+			switch {
+			case text == "ok":
+				tt.reader.GoOffline()
+				tt.post(1, 5)
+			case text == "end":
+				return false
+			case strings.HasPrefix(text, "own "):
+				_, err := fmt.Sscan(text[len("own "):], &i)
+				want(t, err)
+			default:
+				return true
+			}
+			if i < c.own {
+				tt.own(fmt.Sprint("own ", i+1))
+				return true
+			}
+			tt.reader.GoOnline()
+			tt.posts.Wait()
+			_, err := chat.New(tt.db.As("mchen"), "mchen").PostMessage(ctx, "one", "end")
+			want(t, err)
+			return true
+		})
+		texts := append(numbers(1, 5), "end")
+		for i := range c.own {
+			texts = append(texts, fmt.Sprint("own ", i+1))
+		}
+		tt.wantOnce(told, texts...)
+	}
+}
+
+// A message may come after many with higher keys: keys are made when it is written. The
+// keys of others need not be those of PostMessage.
+func TestTailKnowsLateMessages(t *testing.T) {
+	tt := newTail(t)
+	told := tt.follow(2, func(text string) bool {
+		switch text {
+		case "ok":
+			tt.post(1, 5)
+		case "5":
+			tt.late("-A") // lower than all keys of the data
+		case "-A":
+			tt.late("9")
+		case "9":
+			tt.late("10")
+		case "10":
+			tt.reader.GoOffline()
+			tt.post(6, 5)
+			tt.late("-B")
+			tt.late("8")
+			tt.post(11, 1)
+			tt.reader.GoOnline()
+		}
+		return text != "11"
+	})
+	tt.wantOnce(told, append(numbers(1, 11), "-A", "9", "10", "-B", "8")...)
+}
+
+// A tail tells each message once for however long it goes on, whoever posts.
+func TestTailIsLong(t *testing.T) {
+	for name, post := range map[string]func(tt *tailTest, i int){
+		"others": func(tt *tailTest, i int) { tt.post(i, 1) },
+		"self":   func(tt *tailTest, i int) { tt.own(fmt.Sprint(i)) },
+		"both": func(tt *tailTest, i int) {
+			if i%3 == 0 {
+				tt.post(i, 1)
+			} else {
+				tt.own(fmt.Sprint(i))
+			}
+		},
+	} {
+		tt := newTail(t)
+		i := 0
+		told := tt.follow(1, func(string) bool {
+			if i++; i <= 200 {
+				post(tt, i)
+			}
+			return i <= 200
+		})
+		tt.posts.Wait()
+		t.Log(name)
+		tt.wantOnce(told, numbers(1, 200)...)
 	}
 }
 

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
@@ -50,38 +51,23 @@ func page(ctx context.Context, q dogwood.Query) ([]Message, error) {
 	return record.List(s, messageKey)
 }
 
-// Tail yields the n newest messages of a room and then each that is posted, once,
-// in the order in which the server took them, until ctx ends or this user is put
-// out. Messages of this client itself come at once, before the server has them.
+// Tail yields the n newest messages of a room and then each that the server takes,
+// once, until ctx ends or this user is put out. After the first n they come in the order
+// in which the server took them, also those with lower keys, whose writers were
+// disconnected for long. Messages of this client itself come at once, before the server
+// has them.
 //
-// A loop that is slow, or was disconnected, may see messages in groups, which are
-// in the order of their keys. If more came than the window shows, Tail reads them.
-// A message that comes when n with higher keys are there already, since its writer was
-// disconnected for long, is only found by Older; so may be what others posted while
-// this client was disconnected and posted, too.
+// A loop that is slow, or was disconnected, may see messages in groups, which are in
+// that order, too. However many came meanwhile, none is left out but those that were
+// deleted again.
 func (c *Chat) Tail(ctx context.Context, room string, n int) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
-		t := tail{size: n, shown: make(map[string]bool), between: func(after, before string) ([]Message, error) {
-			q := c.messages(room).OrderByKey().EndBefore(before).LimitToFirst(n)
-			if after != "" {
-				q = q.StartAfter(after)
-			}
-			return page(ctx, q)
-		}}
-		for s, err := range c.messages(room).OrderByKey().LimitToLast(n).Values(ctx) {
-			var fresh []Message
-			if err == nil {
-				fresh, err = t.next(s)
-			}
-			for _, m := range fresh {
-				if !yield(m, nil) {
-					return
-				}
-			}
-			if err != nil {
-				yield(Message{}, err)
-				return
-			}
+		t := tail{
+			db: c.db, me: c.me, list: c.messages(room), size: n,
+			yield: func(m Message) bool { return yield(m, nil) },
+		}
+		if err := t.run(ctx); !errors.Is(err, errLeft) {
+			yield(Message{}, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package msgy_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -63,5 +64,69 @@ func TestSaveUser(t *testing.T) {
 	u.Name = "Bad-Name"
 	if err := m.SaveUser(ctx, u); !errors.Is(err, dogwood.ErrPermissionDenied) {
 		t.Errorf("a second and bad name: err = %v", err)
+	}
+}
+
+// Messages are told that come while the loop waits or is disconnected, whatever time
+// their senders have.
+func TestWatchInbox(t *testing.T) {
+	db := modeltest.Open("msgy")
+	defer db.Close()
+	reader := db.As("uid-marleen")
+	joe, ann := msgy.New(db.As("uid-joe"), "joeuser"), msgy.New(db.As("uid-ann"), "annops")
+	post := func(from *msgy.Msgy, year int, text string) {
+		t.Helper()
+		at := time.Date(year, 1, 1, 0, 0, len(text), 0, time.UTC)
+		if _, err := from.PostMessageAt(ctx, at, "marleenmgr", text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var told []string
+	for m, err := range msgy.New(reader, "marleenmgr").WatchInbox(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		told = append(told, m.Text)
+		switch m.Text {
+		case "status report 12": // the last one of the data
+			post(joe, 2999, "from the future")
+		case "from the future":
+			post(ann, 1999, "from the past")
+		case "from the past":
+			reader.GoOffline()
+			post(ann, 2024, "three")
+			post(joe, 2023, "two")
+			post(joe, 2022, "one")
+			reader.GoOnline()
+		case "three":
+			post(ann, 2021, "end")
+		case "end":
+			want := []string{"status report 12", "from the future", "from the past", "one", "two", "three", "end"}
+			if !slices.Equal(told, want) {
+				t.Errorf("told are %q, want %q", told, want)
+			}
+			return
+		}
+	}
+}
+
+func TestWatchEmptyInbox(t *testing.T) {
+	db := modeltest.Open("msgy")
+	defer db.Close()
+	if err := db.Ref("recent/annops").Remove(ctx); err != nil {
+		t.Fatal(err)
+	}
+	joe, sent := msgy.New(db.As("uid-joe"), "joeuser"), make(chan error, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		_, err := joe.PostMessage(ctx, "annops", "the first")
+		sent <- err
+	}()
+	for m, err := range msgy.New(db.As("uid-ann"), "annops").WatchInbox(ctx) {
+		if err := errors.Join(err, <-sent); err != nil || m.Text != "the first" {
+			t.Errorf("told is %q, %v", m.Text, err)
+		}
+		return
 	}
 }

@@ -48,21 +48,47 @@ func (m *Msgy) listed(ctx context.Context, q dogwood.Query) ([]Message, error) {
 	return list, err
 }
 
-// WatchInbox yields the newest message to this user and each that comes, until ctx
-// ends. A loop that is slow sees the newest of several.
+// WatchInbox yields the newest message to this user and then each that comes, once, until
+// ctx ends. What a loop that is slow or disconnected sees at once is in the order of the
+// senders' times.
+//
+// Those times are what an inbox is ordered by, and no sender need have the right one. So
+// it listens to the keys of the whole inbox: a new message may be anywhere among them.
 func (m *Msgy) WatchInbox(ctx context.Context) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
-		for ev, err := range m.db.Ref("recent").Child(m.me).Child(Inbox).OrderByValue().LimitToLast(1).Events(ctx) {
-			var msg Message
-			if err == nil && ev.Type != dogwood.ChildAdded {
-				continue
-			}
-			if err == nil {
-				msg, _, err = m.Message(ctx, ev.Key)
-			}
-			if !yield(msg, err) || err != nil {
+		var inbox inbox
+		for s, err := range m.db.Ref("recent").Child(m.me).Child(Inbox).OrderByValue().Values(ctx) {
+			if err != nil {
+				yield(Message{}, err)
 				return
+			}
+			for _, key := range inbox.fresh(record.Keys(s)) {
+				msg, found, err := m.Message(ctx, key)
+				if !found && err == nil {
+					continue // it is deleted
+				}
+				if !yield(msg, err) || err != nil {
+					return
+				}
 			}
 		}
 	}
+}
+
+// An inbox is the keys that were seen in it; nil before the first time.
+type inbox map[string]bool
+
+// fresh returns what is new among the keys of an inbox; the first time, the last of them.
+func (in *inbox) fresh(keys []string) (fresh []string) {
+	before := *in
+	*in = make(inbox, len(keys))
+	for _, key := range keys {
+		if (*in)[key] = true; !before[key] {
+			fresh = append(fresh, key)
+		}
+	}
+	if before == nil && len(fresh) > 0 {
+		fresh = fresh[len(fresh)-1:]
+	}
+	return fresh
 }
