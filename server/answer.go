@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"errors"
+	"io"
+	"iter"
 	"net/http"
 	"strconv"
 	"strings"
@@ -28,6 +30,10 @@ type answer struct {
 	kind   string // Content-Type; "" is typeJSON
 	tag    string // ETag, "" for none
 	body   []byte
+
+	// pieces, if not nil, are in place of body: of an answer that is made while it is
+	// sent, since it is longer than what it is made of. A piece is good until the next.
+	pieces iter.Seq[[]byte]
 }
 
 // json answers 200 with compact JSON, in the form that print= asks for. body
@@ -46,6 +52,12 @@ func (q *request) json(body func(dst []byte) []byte) answer {
 	}
 	q.settle(a.body)
 	return a
+}
+
+// mayStream reports whether compact JSON is sent as it is, so that it can be sent in
+// pieces.
+func (q *request) mayStream() bool {
+	return !q.form.silent && !q.form.pretty && q.form.callback == ""
 }
 
 // jsonText is json for a text that is there.
@@ -123,10 +135,16 @@ func (q *request) sendBody(a answer) {
 	} else {
 		h.Add("Vary", "Accept-Encoding")
 	}
-	if len(a.body) > gzipFrom && q.method != http.MethodHead && acceptsGzip(q.r.Header) {
+	long := a.pieces != nil || len(a.body) > gzipFrom
+	if long && q.method != http.MethodHead && acceptsGzip(q.r.Header) {
 		h.Set("Content-Encoding", "gzip")
 		q.w.WriteHeader(a.status)
-		compress(newTimedWriter(q.w, q.r), a.body)
+		compress(newTimedWriter(q.w, q.r), a.all())
+		return
+	}
+	if a.pieces != nil {
+		q.w.WriteHeader(a.status)
+		_ = writeAll(newTimedWriter(q.w, q.r), a.pieces)
 		return
 	}
 	q.length[0] = strconv.Itoa(len(a.body))
@@ -135,6 +153,24 @@ func (q *request) sendBody(a answer) {
 	if q.r.Method != http.MethodHead {
 		writeWhole(q.w, q.r, a.body)
 	}
+}
+
+// all returns the body in pieces, of which there may be one.
+func (a *answer) all() iter.Seq[[]byte] {
+	if a.pieces != nil {
+		return a.pieces
+	}
+	return func(yield func([]byte) bool) { yield(a.body) }
+}
+
+// writeAll writes pieces to dst. An error means that the client left.
+func writeAll(dst io.Writer, pieces iter.Seq[[]byte]) error {
+	for piece := range pieces {
+		if _, err := dst.Write(piece); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // jsonp wraps JSON in a call. JSON may hold two line separators that older

@@ -3,6 +3,7 @@ package server
 import (
 	"compress/gzip"
 	"io"
+	"iter"
 	"net/http"
 	"strconv"
 	"strings"
@@ -66,13 +67,13 @@ var gzipWriters = sync.Pool{New: func() any {
 	return z
 }}
 
-// compress writes body to dst in gzip form. An error means that the client
+// compress writes a body to dst in gzip form. An error means that the client
 // left.
-func compress(dst io.Writer, body []byte) {
+func compress(dst io.Writer, body iter.Seq[[]byte]) {
 	z := gzipWriters.Get().(*gzip.Writer)
 	defer gzipWriters.Put(z)
 	z.Reset(dst)
-	if _, err := z.Write(body); err == nil {
+	if err := writeAll(z, body); err == nil {
 		_ = z.Close()
 	}
 }

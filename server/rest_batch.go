@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"iter"
 	"net/http"
 	"strconv"
 
@@ -57,20 +58,60 @@ func (q *request) find(entries []dsync.Lookup) (answer, error) {
 	if q.account != nil {
 		charge(q.account.requests, all.Reads-1)
 	}
+	size := writeChunk + longest(all.Found)
+	pieces := q.batchPieces(entries, all, size)
+	if all.Bytes > writeChunk && q.mayStream() {
+		if err := q.reserve(all.Held + size); err != nil {
+			return answer{}, err
+		}
+		return answer{status: http.StatusOK, pieces: pieces}, nil
+	}
 	if err := q.reserve(all.Bytes + len(entries)*len(`{"path":"","value":},`)); err != nil {
 		return answer{}, err
 	}
 	return q.json(func(dst []byte) []byte {
-		dst = strconv.AppendUint(append(dst, `{"revision":`...), all.Revision, 10)
-		dst = append(dst, `,"results":[`...)
+		for piece := range pieces {
+			dst = append(dst, piece...)
+		}
+		return dst
+	}), nil
+}
+
+// batchPieces returns the answer in pieces of about size at most, each in the memory of
+// the one before. Values are let go of when they are told, so it can be read once.
+func (q *request) batchPieces(entries []dsync.Lookup, all dsync.Findings, size int) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		piece := append(make([]byte, 0, min(size, all.Bytes)+usualAnswer), `{"revision":`...)
+		piece = strconv.AppendUint(piece, all.Revision, 10)
+		piece = append(piece, `,"results":[`...)
 		for i := range all.Found {
 			if i > 0 {
-				dst = append(dst, ',')
+				piece = append(piece, ',')
 			}
-			dst = q.appendFound(dst, &entries[i], &all.Found[i])
+			piece = q.appendFound(piece, &entries[i], &all.Found[i])
+			all.Found[i] = dsync.Found{}
+			if len(piece) < writeChunk {
+				continue
+			}
+			if !yield(piece) {
+				return
+			}
+			piece = piece[:0]
 		}
-		return append(dst, `]}`...)
-	}), nil
+		yield(append(piece, `]}`...))
+	}
+}
+
+// longest returns about how long the longest of the results is.
+func longest(found []dsync.Found) (size int) {
+	for i := range found {
+		n := len(found[i].Node.Text())
+		for _, one := range found[i].Each {
+			n += len(one.Node.Text())
+		}
+		size = max(size, n)
+	}
+	return size
 }
 
 func (q *request) findAll(ctx context.Context, entries []dsync.Lookup) (dsync.Findings, error) {

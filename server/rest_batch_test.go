@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -144,6 +145,36 @@ func TestBatchIsBounded(t *testing.T) {
 			t.Errorf("%d times: %d %.200s, want %d", n, r.StatusCode, r.body, status)
 		}
 	}
+	ts.wantRoom(0)
+}
+
+// A large batch is made while it is sent: what its client does not read takes no more
+// than the values themselves, however often they are asked for.
+func TestBatchIsStreamed(t *testing.T) {
+	const size, times = 1 << 20, 64
+	ts := serveTest(t, Options{Dev: true})
+	text := `"` + strings.Repeat("x", size-2) + `"`
+	ts.want("PUT", "/long.json", text, 200, text)
+	body := `{"get":[` + strings.Repeat(`{"path":"/long"},`, times) + `{"path":"/none"}]}`
+	want := `{"revision":1,"results":[` + strings.Repeat(`{"path":"/long","value":`+text+`},`, times) + `{"path":"/none","value":null}]}`
+	for _, coding := range []string{"", "gzip"} {
+		r := ts.do(call{"POST", "/.batch.json", http.Header{"Accept-Encoding": {coding}}, body})
+		if r.StatusCode != 200 || r.Header.Get("Content-Encoding") != coding || r.body != want {
+			t.Errorf("Accept-Encoding %q: %d %v, %d bytes: %.200s", coding, r.StatusCode, r.Header, len(r.body), r.body)
+		}
+	}
+	ts.wantRoom(0)
+	deaf, _ := ts.send(call{"POST", "/.batch.json", nil, body})
+	deaf.(*net.TCPConn).SetReadBuffer(4096)
+	for deadline := time.Now().Add(5 * time.Second); ts.answers.used.Load() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the answer takes no room")
+		}
+	}
+	if used := ts.answers.used.Load(); used > 4*size {
+		t.Errorf("%d times a value of %d bytes take %d", times, size, used)
+	}
+	deaf.Close()
 	ts.wantRoom(0)
 }
 

@@ -39,6 +39,7 @@ type Findings struct {
 	Revision uint64  // of the one state that all of it was read from; 0 if all failed
 	Found    []Found // one for each Lookup
 	Bytes    int     // about how long all values and keys are together
+	Held     int     // of Bytes, what is in memory: a value that is found again is not there twice
 	Reads    int     // places that were asked for: entries, and the keys that they found
 }
 
@@ -69,7 +70,7 @@ func (d *Database) GetAll(ctx context.Context, lookups []Lookup) (all Findings, 
 	}
 	err = d.snapshot(func(tx *store.Tx) error {
 		tx.Interrupt = ctx.Err
-		f := finder{db: d, ctx: ctx, tx: tx, rules: d.rules.Load(), bytes: d.options.MaxRead, keys: MaxLookupKeys}
+		f := finder{db: d, ctx: ctx, tx: tx, rules: d.rules.Load(), bytes: d.options.MaxRead, keys: MaxLookupKeys, values: make(map[place]tree.Node)}
 		all = Findings{Revision: tx.Revision(), Found: make([]Found, len(lookups))}
 		for i, l := range lookups {
 			if all.Found[i], err = f.find(l); err != nil {
@@ -77,6 +78,7 @@ func (d *Database) GetAll(ctx context.Context, lookups []Lookup) (all Findings, 
 			}
 		}
 		all.Bytes = int(d.options.MaxRead - f.bytes)
+		all.Held = all.Bytes - f.again
 		all.Reads = len(lookups) + MaxLookupKeys - f.keys
 		if !all.anyAllowed() {
 			all.Revision = 0 // how often others write is nobody's business
@@ -105,6 +107,15 @@ type finder struct {
 	rules *rules.Ruleset
 	bytes int64 // that may still be read
 	keys  int   // that may still be found
+
+	values map[place]tree.Node // that were read
+	again  int                 // bytes of values that had been read before
+}
+
+// A place is what a lookup of a value is about, whoever asks.
+type place struct {
+	path  tree.Path
+	query tree.Query
 }
 
 // find carries out one lookup. An error is one of all of them.
@@ -161,18 +172,31 @@ func (f *finder) spend(bytes int) error {
 const smallValue = 4 << 10
 
 func (f *finder) value(r Read) (Found, error) {
-	return f.allowed(r, func(found *Found) (int, error) {
-		n, err := f.tx.Window(r.Path, r.Query, f.bytes)
-		size := len(n.Text())
-		if size <= smallValue {
-			n = tree.FromCanonical(strings.Clone(n.Text()))
-		}
-		found.Node = n
+	return f.allowed(r, func(found *Found) (size int, err error) {
+		found.Node, err = f.read(place{r.Path, r.Query})
+		size = len(found.Node.Text())
 		if err == nil {
 			err = f.spend(size)
 		}
 		return size, err
 	})
+}
+
+// read reads a value, unless that was done before.
+func (f *finder) read(p place) (tree.Node, error) {
+	if n, ok := f.values[p]; ok {
+		f.again += len(n.Text())
+		return n, nil
+	}
+	n, err := f.tx.Window(p.path, p.query, f.bytes)
+	if err != nil {
+		return tree.Empty, err
+	}
+	if len(n.Text()) <= smallValue {
+		n = tree.FromCanonical(strings.Clone(n.Text()))
+	}
+	f.values[p] = n
+	return n, nil
 }
 
 func (f *finder) list(r Read) (Found, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
@@ -24,6 +25,31 @@ func eachOf(t *testing.T, path, template string) Lookup {
 	}
 	l.Each = &each
 	return l
+}
+
+// A value that several lookups are about is read once; it counts each time.
+func TestGetAllReadsOnce(t *testing.T) {
+	db := openTest(t, Options{Rules: rules.Open()})
+	long := `"` + strings.Repeat("x", 10_000) + `"`
+	set(t, db, "/", `{"a":`+long+`,"b":`+long+`,"index":{"a":true,"b":true}}`)
+	last := lookupOf("/")
+	last.Read.Plain, last.Read.Query = false, tree.Query{OrderBy: tree.ByKey, Limit: 1, FromLast: true}
+	all, err := db.GetAll(t.Context(), []Lookup{lookupOf("/a"), lookupOf("/a"), eachOf(t, "/index", "/$key"), last, last})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, index, window := all.Found[0].Node.Text(), all.Found[2].Each, all.Found[3].Node.Text()
+	for i, again := range []string{all.Found[1].Node.Text(), index[0].Node.Text()} {
+		if again != long || unsafe.StringData(again) != unsafe.StringData(a) {
+			t.Errorf("lookup %d of a value has a copy of its own", i+1)
+		}
+	}
+	if b := index[1].Node.Text(); b != long || window != `{"index":{"a":true,"b":true}}` || all.Found[4].Node.Text() != window {
+		t.Errorf("other values are %.20s, %s, %s", b, window, all.Found[4].Node.Text())
+	}
+	if want := 2*len(long) + len(window); all.Bytes-all.Held != want {
+		t.Errorf("of %d bytes %d are held, want %d less", all.Bytes, all.Held, want)
+	}
 }
 
 // All that one GetAll reads is of one state, however many write meanwhile.
