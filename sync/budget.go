@@ -28,8 +28,8 @@ type Budget struct {
 type pool struct {
 	max int64
 
-	// Turns of making messages: views of listeners, which wait for the committer before
-	// they are read, and values, which nothing keeps waiting.
+	// Turns of making messages: views of listeners, which first wait for the committer
+	// and then are read in a turn of values, and values, which nothing keeps waiting.
 	views, values *Turns
 
 	mu      sync.Mutex
@@ -163,6 +163,16 @@ func (o *Outbox) made(it item) (msgs [][]byte, ok bool) {
 		}
 	}()
 	return it.make(), true
+}
+
+// takeTurn waits for the turn of a view that is about to be read, among values. Only
+// so many views as are made at a time have an open snapshot while they wait.
+func (o *Outbox) takeTurn() (done func()) {
+	if o.budget == nil {
+		return func() {}
+	}
+	_ = o.budget.values.Enter(context.Background()) // which does not end
+	return o.budget.values.Leave
 }
 
 // sent gives back what the messages of the last Take counted for.

@@ -3,6 +3,9 @@ package sync
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
+
+	"github.com/dogwooddb/dogwood/rules"
 )
 
 // big queues a message of n bytes that is made when it is its turn.
@@ -125,19 +128,47 @@ func TestBudgetTurns(t *testing.T) {
 	}
 }
 
-// TestBudgetViewsBesideValues: views, which may wait for the committer, and values do
-// not wait for each other.
+// TestBudgetViewsBesideValues: values do not wait for views, which may wait for the
+// committer; views are read in turn with values, and nobody writes later for that.
 func TestBudgetViewsBesideValues(t *testing.T) {
-	b := NewBudget(1 << 20)
-	if n := entered(b.values); n > MaxReads {
-		t.Errorf("%d values are made at a time, want at most %d", n, MaxReads)
-	}
-	o := NewOutbox(Realtime, 0, func() {})
-	o.Share(b)
-	o.pushView(&Listener{out: o}, 0, func() [][]byte { return [][]byte{[]byte("view")} })
-	if got := o.Take(1); len(got) != 1 {
-		t.Error("a view waits for values")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		db := openTest(t, Options{Rules: rules.Open()})
+		b := NewBudget(1 << 20)
+		if entered(b.views) != maxViews {
+			t.Error("views cannot have all of their places")
+		}
+		value := NewOutbox(Realtime, 0, func() {})
+		value.Share(b)
+		big(value, 1)
+		if got := value.Take(1); len(got) != 1 {
+			t.Error("a value waits for views")
+		}
+		b.views.Leave()
+
+		reads := entered(b.values) // large values that are read for long
+		view := NewOutbox(EventStream, 0, func() {})
+		view.Share(b)
+		if _, err := db.Listen(t.Context(), Read{Plain: true}, view); err != nil {
+			t.Fatal(err)
+		}
+		var sent string
+		go func() { sent = joined(view.Take(1)) }()
+		synctest.Wait()
+		if sent != "" {
+			t.Errorf("a view is not read in turn: %s", sent)
+		}
+		set(t, db, "/a", "1")
+		for range reads {
+			b.values.Leave()
+		}
+		synctest.Wait()
+		if want := "event: put\ndata: {\"path\":\"/\",\"data\":null}\n\n"; sent != want {
+			t.Errorf("the view is %q, want that of before the write, %q", sent, want)
+		}
+		if n := entered(b.values); n != reads {
+			t.Errorf("a view leaves %d of %d places", n, reads)
+		}
+	})
 }
 
 // TestBudgetShareHasBound: a share has no more than it was given, whatever is left.

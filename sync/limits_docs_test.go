@@ -27,7 +27,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		"| different queries at one path of one database, by weight | " + thousands(maxPathWindows),
 		fmt.Sprintf("| writes that wait, of one database | %s, with %d MiB", thousands(maxQueueTasks), DefaultMaxQueue>>20),
 		fmt.Sprintf("1 more for each %d of its limit, up to\n%d", entriesOfWeight, maxWindowWeight),
-		fmt.Sprintf("| views that are being read for listens and event streams | %d, and %d of one address |", maxViews, maxViews/2),
+		fmt.Sprintf("and then to be read like that | %d, and %d of one address |", maxViews, maxViews/2),
 		fmt.Sprintf("%d bytes for each beside its text", taskOverhead),
 	} {
 		if !strings.Contains(string(file), text) {

@@ -134,6 +134,7 @@ func (l *Listener) view() (tree.Node, error) {
 		return tree.Empty, err
 	}
 	defer tx.Rollback()
+	defer l.out.takeTurn()()
 	n, err := tx.Window(l.read.Path, l.read.Query, l.db.options.MaxRead)
 	if errors.Is(err, store.ErrTooBig) {
 		return n, ErrTooBig
