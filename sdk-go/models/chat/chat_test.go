@@ -3,10 +3,12 @@ package chat_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -123,6 +125,17 @@ func (t *tailTest) own(text string) {
 	})
 }
 
+// end posts the last message, in a later millisecond than all before.
+func (t *tailTest) end() {
+	t.Helper()
+	mary := t.db.As("mchen")
+	for from := mary.ServerTime(); mary.ServerTime().Sub(from) < time.Millisecond; {
+		runtime.Gosched()
+	}
+	_, err := chat.New(mary, "mchen").PostMessage(ctx, "one", "end")
+	want(t.T, err)
+}
+
 // follow returns what the tail tells from the end of the data on. It calls next after
 // the first and each further one, until that returns false.
 func (t *tailTest) follow(n int, next func(text string) bool) (told []string) {
@@ -204,8 +217,7 @@ func TestTailWithOwnMessages(t *testing.T) {
 			}
 			tt.reader.GoOnline()
 			tt.posts.Wait()
-			_, err := chat.New(tt.db.As("mchen"), "mchen").PostMessage(ctx, "one", "end")
-			want(t, err)
+			tt.end()
 			return true
 		})
 		texts := append(numbers(1, 5), "end")
@@ -217,14 +229,13 @@ func TestTailWithOwnMessages(t *testing.T) {
 }
 
 // A message may come after many with higher keys: keys are made when it is written. The
-// keys of others need not be those of PostMessage.
+// database orders some as numbers.
 func TestTailKnowsLateMessages(t *testing.T) {
 	tt := newTail(t)
 	told := tt.follow(2, func(text string) bool {
 		switch text {
 		case "ok":
-			tt.post(1, 5)
-		case "5":
+			tt.post(101, 5)
 			tt.late("-A") // lower than all keys of the data
 		case "-A":
 			tt.late("9")
@@ -232,15 +243,16 @@ func TestTailKnowsLateMessages(t *testing.T) {
 			tt.late("10")
 		case "10":
 			tt.reader.GoOffline()
-			tt.post(6, 5)
+			tt.post(201, 5)
 			tt.late("-B")
 			tt.late("8")
-			tt.post(11, 1)
+			tt.end()
 			tt.reader.GoOnline()
 		}
-		return text != "11"
+		return text != "end"
 	})
-	tt.wantOnce(told, append(numbers(1, 11), "-A", "9", "10", "-B", "8")...)
+	texts := append(numbers(101, 5), numbers(201, 5)...)
+	tt.wantOnce(told, append(texts, "-A", "9", "10", "-B", "8", "end")...)
 }
 
 // A tail tells each message once for however long it goes on, whoever posts.

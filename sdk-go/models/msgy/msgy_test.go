@@ -74,9 +74,9 @@ func TestWatchInbox(t *testing.T) {
 	defer db.Close()
 	reader := db.As("uid-marleen")
 	joe, ann := msgy.New(db.As("uid-joe"), "joeuser"), msgy.New(db.As("uid-ann"), "annops")
-	post := func(from *msgy.Msgy, year int, text string) {
+	post := func(from *msgy.Msgy, day int, text string) {
 		t.Helper()
-		at := time.Date(year, 1, 1, 0, 0, len(text), 0, time.UTC)
+		at := time.Date(2023, 11, day, 12, 0, 0, 0, time.UTC) // it is the 14th
 		if _, err := from.PostMessageAt(ctx, at, "marleenmgr", text); err != nil {
 			t.Fatal(err)
 		}
@@ -89,17 +89,17 @@ func TestWatchInbox(t *testing.T) {
 		told = append(told, m.Text)
 		switch m.Text {
 		case "status report 12": // the last one of the data
-			post(joe, 2999, "from the future")
+			post(joe, 15, "from the future")
 		case "from the future":
-			post(ann, 1999, "from the past")
+			post(ann, 1, "from the past")
 		case "from the past":
 			reader.GoOffline()
-			post(ann, 2024, "three")
-			post(joe, 2023, "two")
-			post(joe, 2022, "one")
+			post(joe, 11, "one")
+			post(joe, 12, "two")
+			post(ann, 13, "three")
 			reader.GoOnline()
 		case "three":
-			post(ann, 2021, "end")
+			post(ann, 10, "end")
 		case "end":
 			want := []string{"status report 12", "from the future", "from the past", "one", "two", "three", "end"}
 			if !slices.Equal(told, want) {
