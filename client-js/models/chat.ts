@@ -19,7 +19,7 @@ import {
   update
 } from '@dogwood/client'
 import { joined, type Keyed, keyed, keys, read, records, retry } from './records.js'
-import { tail } from './tail.js'
+import { fromTime, type List, tail } from './tail.js'
 
 export interface Room {
   name: string
@@ -166,11 +166,11 @@ export class Chat {
   }
 
   /**
-   * Calls `next` with the newest messages of a room and with each that comes, once,
-   * until the returned function is called. `cancel` hears if this user is no longer in
-   * the room. A message that comes when `count` with higher keys are there already, since
-   * its writer was offline for long, is only found by `older`; so may be what others
-   * posted while this client was offline and posted, too.
+   * Calls `next` with the `count` newest messages of a room and then with each that the
+   * server takes, once, until the returned function is called. After the first they come in
+   * the order of their times, also those with lower keys, whose writers were offline for
+   * long; however many came while this client was offline, none is left out. Messages of
+   * this client come at once. `cancel` hears, once, if this user is no longer in the room.
    */
   tail(
     room: string,
@@ -178,7 +178,15 @@ export class Chat {
     cancel?: (error: Error) => unknown,
     count = PAGE
   ): Unsubscribe {
-    return tail(this.messages(room), count, next, cancel)
+    const messages = this.messages(room)
+    const list: List<Message> = {
+      db: this.db,
+      newest: query(messages, orderByKey(), limitToLast(count)),
+      since: time => query(messages, orderByChild('sent'), ...fromTime(time)),
+      time: ({ sent }) => sent,
+      mine: ({ sender }) => sender === this.me
+    }
+    return tail(list, message => next({ ...message.val()!, key: message.key! }), cancel)
   }
 
   private messages(room: string) {

@@ -5,7 +5,7 @@ import {
   type Database,
   get,
   limitToLast,
-  onChildAdded,
+  onValue,
   orderByValue,
   type Query,
   query,
@@ -14,7 +14,7 @@ import {
   type Unsubscribe,
   update
 } from '@dogwood/client'
-import { isDenied, joined, type Keyed, keyed, keys, read } from './records.js'
+import { guard, isDenied, joined, type Keyed, keyed, keys, read } from './records.js'
 
 export interface User {
   /** 3 to 32 of a-z, 0-9 and _; also the key of the record. */
@@ -151,9 +151,31 @@ export class Msgy {
     return keyed(await joined<Msg>(this.db, list, 'msgs/$key'))
   }
 
-  /** Calls `next` with the key of the newest message received, and of each that comes. */
-  watchInbox(next: (key: string) => unknown): Unsubscribe {
-    const inbox = ref(this.db, `recent/${this.me}/Inbox`)
-    return onChildAdded(query(inbox, orderByValue(), limitToLast(1)), ({ key }) => next(key!))
+  /**
+   * Calls `next` with the key of the newest message received, and with that of each that
+   * comes, once, until the returned function is called. What comes at once is in the order
+   * of the senders' times. `cancel` hears if the inbox cannot be read any more.
+   *
+   * Those times are what an inbox is ordered by, and no sender need have the right one. So
+   * this listens to the keys of the whole inbox: a new one may be anywhere among them.
+   */
+  watchInbox(next: (key: string) => unknown, cancel?: (error: Error) => unknown): Unsubscribe {
+    const inbox = query(ref(this.db, `recent/${this.me}/Inbox`), orderByValue())
+    let seen: Set<string> | undefined
+    let stopped = false
+    const stop = onValue(
+      inbox,
+      state => {
+        const all = keys(state)
+        const fresh = seen ? all.filter(key => !seen!.has(key)) : all.slice(-1)
+        seen = new Set(all)
+        for (const key of fresh) guard(() => !stopped && next(key))
+      },
+      cancel
+    )
+    return () => {
+      stopped = true
+      stop()
+    }
   }
 }

@@ -10,7 +10,8 @@ import {
   keysOf,
   onValue,
   type Query,
-  ref
+  ref,
+  values
 } from '@dogwood/client'
 
 /** A child with its key. */
@@ -58,12 +59,24 @@ export function valuesOf<T>(each: ReadonlyMap<string, Found<T>>): Map<string, T>
 export const keyed = <T extends object>(map: ReadonlyMap<string, T>): Keyed<T>[] =>
   Array.from(map, ([key, value]) => ({ ...value, key }))
 
-/** The time by the clock of the server, as far as known, in milliseconds since 1970. */
-export function serverTime(db: Database): Promise<number> {
+/** The time by the clock of the server, once it is known, in milliseconds since 1970. */
+export async function serverTime(db: Database): Promise<number> {
+  for await (const connected of values(ref<boolean>(db, '.info/connected'))) if (connected.val()) break
   const place = ref<number>(db, '.info/serverTimeOffset')
-  return new Promise(resolve =>
-    onValue(place, offset => resolve(Date.now() + offset.val()!), { onlyOnce: true })
+  return new Promise((resolve, reject) =>
+    onValue(place, offset => resolve(Date.now() + offset.val()!), reject, { onlyOnce: true })
   )
+}
+
+/** Calls what a user has passed. What it throws is reported as for a listener, and stops nothing. */
+export function guard(f: () => unknown): void {
+  try {
+    f()
+  } catch (error) {
+    setTimeout(() => {
+      throw error
+    })
+  }
 }
 
 /** Reads once; null if nothing is there. */

@@ -27,7 +27,8 @@ import {
   type Unsubscribe,
   update
 } from '@dogwood/client'
-import { type Keyed, keyed, keys, read, retry, serverTime, valuesOf } from './records.js'
+import { guard, type Keyed, keyed, keys, read, retry, serverTime, valuesOf } from './records.js'
+import { fromTime, type List, tail } from './tail.js'
 
 export interface User {
   login: string
@@ -245,11 +246,24 @@ export class Social {
 
   /** Follows a user, whose newest statuses come into the home of this one. */
   async follow(uid: string): Promise<void> {
-    await retry(
+    const merged = await retry(
       () => this.newestOf(uid),
-      newest => this.setEdge(uid, serverTimestamp(), 1, newest)
+      async newest => {
+        await this.setEdge(uid, serverTimestamp(), 1, newest)
+        return newest
+      }
     )
+    await this.catchUp(uid, merged)
     await this.trimHome()
+  }
+
+  // catchUp enters what a user has posted since his statuses were read: such a status may
+  // have been sent to all followers before this user was one.
+  private catchUp(uid: string, merged: Timed): Promise<void> {
+    return retry(
+      async () => Object.entries(await this.newestOf(uid)).filter(([sid]) => !(sid in merged)),
+      missing => this.setHome(Object.fromEntries(missing))
+    )
   }
 
   /** Leaves a user, whose statuses leave the home of this one. */
@@ -317,16 +331,47 @@ export class Social {
     await this.setHome(Object.fromEntries(oldest.map(sid => [sid, null])))
   }
 
-  /** Calls `next` with the newest status of a user, and with each that comes. */
-  stream(uid: string, next: (status: Keyed<Status>) => unknown): Unsubscribe {
-    let last = 0
-    const newest = query(ref<Timed>(this.db, `profile/${uid}`), orderByValue(), limitToLast(1))
-    return onChildAdded(newest, async ({ key }) => {
+  /**
+   * Calls `next` with the newest status of a user and with each that comes, once and in the
+   * order of their times, until the returned function is called. `cancel` hears, once, if
+   * they cannot be read any more.
+   */
+  stream(
+    uid: string,
+    next: (status: Keyed<Status>) => unknown,
+    cancel?: (error: Error) => unknown
+  ): Unsubscribe {
+    const profile = ref<Timed>(this.db, `profile/${uid}`)
+    const list: List<number> = {
+      db: this.db,
+      newest: query(profile, orderByValue(), limitToLast(1)),
+      since: time => query(profile, orderByValue(), ...fromTime(time)),
+      time: posted => posted,
+      mine: () => uid === this.me
+    }
+    let stopped = false
+    let reading = Promise.resolve() // of the statuses before
+    const tell = async (key: string) => {
       const status = await read(ref<Status>(this.db, `statuses/${key}`))
-      if (!status || status.id <= last) return // one was deleted, and an older one is the newest now
-      last = status.id
-      next({ ...status, key: key! })
-    })
+      if (status && !stopped) guard(() => next({ ...status, key })) // or it is deleted
+    }
+    const end = () => {
+      stopped = true
+      stop()
+    }
+    const fail = (error: Error) => {
+      if (stopped) return
+      end()
+      guard(() => cancel?.(error))
+    }
+    const stop = tail(
+      list,
+      ({ key }) => {
+        reading = reading.then(() => (stopped ? undefined : tell(key!))).catch(fail)
+      },
+      fail
+    )
+    return end
   }
 }
 
@@ -358,25 +403,40 @@ export interface Deleted {
 }
 
 /**
- * Calls `next` with each status that passes the filter, from a time on, and with those
- * of them that are deleted. Needs a token with `firehose`.
+ * Calls `next` with each status that passes the filter, from a time on, by default from now,
+ * and with those of them that are deleted, until the returned function is called. Needs a
+ * token with `firehose`: without one, `cancel` hears that.
  */
 export function firehose(
   db: Database<SocialData>,
   filter: Filter,
   next: (news: Status | Deleted) => unknown,
-  since = Date.now()
+  cancel?: (error: Error) => unknown,
+  since?: number
 ): Unsubscribe {
-  const news = query(ref<Record<string, Status>>(db, 'statuses'), orderByChild('posted'), startAt(since))
-  const stops = [
-    onChildAdded(news, status => {
-      if (filter(status.val()!)) next(status.val()!)
-    }),
-    onChildRemoved(news, status => {
+  let stops: Unsubscribe[] = []
+  let stopped = false
+  const listen = (time: number) => {
+    if (stopped) return
+    const news = query(ref<Record<string, Status>>(db, 'statuses'), orderByChild('posted'), startAt(time))
+    const added = onChildAdded(
+      news,
+      status => {
+        if (filter(status.val()!)) next(status.val()!)
+      },
+      cancel
+    )
+    const removed = onChildRemoved(news, status => {
       if (filter(status.val()!)) next({ id: status.val()!.id, deleted: true })
     })
-  ]
-  return () => stops.forEach(stop => stop())
+    stops = [added, removed]
+  }
+  if (since === undefined) serverTime(db).then(listen, error => guard(() => !stopped && cancel?.(error)))
+  else listen(since)
+  return () => {
+    stopped = true
+    for (const stop of stops) stop()
+  }
 }
 
 /** Statuses that have all words of one of the phrases. */

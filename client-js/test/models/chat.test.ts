@@ -1,8 +1,11 @@
 import { goOffline, goOnline } from '@dogwood/client'
+import { IDBFactory } from 'fake-indexeddb'
 import { expect, test } from 'vitest'
 import { Chat, type ChatData, type Message } from '../../models/chat.js'
 import type { Keyed } from '../../models/records.js'
-import { calls, denied, models } from './scene.js'
+import type { Core } from '../../src/core/core.js'
+import { enablePersistence } from '../../src/persistence.js'
+import { calls, denied, models, thrownBy } from './scene.js'
 
 const scene = models()
 
@@ -99,28 +102,178 @@ test('the owner of a room deletes what those have posted who are no longer in it
   expect(texts(await mchen.newest('one', 1))).toEqual(['ok'])
 })
 
-test('a tail misses nothing that comes late or while it is offline', async () => {
+// A reader who follows room one, and a writer.
+async function followed(count: number) {
   const chat = await scene('chat')
   const db = chat.as<ChatData>('hmadi')
   const mchen = new Chat(chat.as<ChatData>('mchen'), 'mchen')
+  const hmadi = new Chat(db, 'hmadi')
   const heard = calls<Keyed<Message>>()
-  new Chat(db, 'hmadi').tail('one', heard.add, undefined, 3)
-  await heard.until(3)
-  const late = (key: string) =>
-    chat.admin('PUT', `/messages/one/${key}`, { sender: 'mchen', message: key, sent: 1 })
-  const last = heard.all[2]!.key
-  await mchen.postMessage('one', 'six')
-  await late(`${last}-late`) // its key was made before that of the one that came first
-  await heard.until(5)
+  hmadi.tail('one', heard.add, undefined, count)
+  await heard.until(count)
+  return {
+    ...{ db, mchen, hmadi, heard },
+    /** Posts messages that are numbered. */
+    async post(from: number, to: number) {
+      for (let n = from; n <= to; n++) await mchen.postMessage('one', `${n}`)
+    },
+    /** A message whose key was made before. */
+    late: (key: string) => {
+      const message = { sender: 'mchen', message: key, sent: { '.sv': 'timestamp' } }
+      return chat.admin('PUT', `/messages/one/${key}`, message)
+    },
+    /** What was told after the first ones, and then nothing else until the end. */
+    async toldUntil(total: number) {
+      await heard.until(count + total)
+      await mchen.postMessage('one', 'end')
+      await heard.until(count + total + 1)
+      const all = texts(heard.all.slice(count))
+      expect(all.pop()).toBe('end')
+      return all
+    }
+  }
+}
+
+const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => `${from + i}`)
+
+test('a tail misses nothing that comes late or while it is offline', async () => {
+  const { db, post, late, heard, toldUntil } = await followed(2)
+  await post(1, 5)
+  await late('-A') // lower than all keys of the data
+  await heard.until(2 + 6)
+  await late('9') // the database orders these as numbers
+  await late('10')
+  await heard.until(2 + 8)
   goOffline(db)
-  for (let n = 7; n <= 14; n++) await mchen.postMessage('one', `${n}`)
-  await late(`${last}-later`)
+  await post(11, 20)
+  await late('-B')
+  await late('8')
   goOnline(db)
-  await heard.until(14)
+  const told = await toldUntil(20)
+  expect(told.sort()).toEqual([...numbers(1, 5), '-A', '9', '10', ...numbers(11, 20), '-B', '8'].sort())
+})
+
+test.for([
+  [1, 1],
+  [1, 5],
+  [3, 2],
+  [3, 70]
+] as const)('a tail of %d with %d own messages that wait misses nothing', async ([count, own]) => {
+  const { db, hmadi, post, heard, toldUntil } = await followed(count)
+  goOffline(db)
+  await post(1, 5)
+  const posts = numbers(1, own).map(n => hmadi.postMessage('one', `own ${n}`))
+  await heard.until(count + own) // at once, though it is offline
+  goOnline(db)
+  await Promise.all(posts)
+  const told = await toldUntil(own + 5)
+  expect(told.sort()).toEqual([...numbers(1, 5), ...numbers(1, own).map(n => `own ${n}`)].sort())
+})
+
+test.for(['mchen', 'hmadi'] as const)('a tail tells all that %s posts, and keeps little', async poster => {
+  const scene = await followed(2)
+  for (let n = 1; n <= 200; n++) {
+    await scene[poster].postMessage('one', `${n}`)
+    await scene.heard.until(2 + n)
+  }
+  expect(await scene.toldUntil(200)).toEqual(numbers(1, 200))
+  const views = [...(scene.db.store as Core).connection.listens.values()].flatMap(views => [
+    ...views.values()
+  ])
+  const kept = views.map(view => view.cached().kids.length)
+  expect(Math.max(...kept)).toBeLessThanOrEqual(110)
+})
+
+test('a tail goes on from what is on disk, also if it starts offline', async () => {
+  const chat = await scene('chat')
+  const mchen = new Chat(chat.as<ChatData>('mchen'), 'mchen')
+  const disk = new IDBFactory()
+  const start = async (online: boolean) => {
+    const db = chat.as<ChatData>('hmadi')
+    if (!online) goOffline(db)
+    const persistence = await enablePersistence(db, { indexedDB: disk, shareConnection: false })
+    const hmadi = new Chat(db, 'hmadi')
+    const heard = calls<Message>()
+    const stop = hmadi.tail('one', heard.add, undefined, 3)
+    return { db, persistence, hmadi, heard, stop }
+  }
+  const before = await start(true)
+  await before.heard.until(3)
+  before.stop()
+  await before.persistence.stop()
+  for (const text of numbers(1, 10)) await mchen.postMessage('one', text)
+  const { db, persistence, hmadi, heard } = await start(false)
+  await heard.until(3)
+  const own = numbers(1, 5).map(n => hmadi.postMessage('one', `own ${n}`))
+  await heard.until(8)
+  goOnline(db)
+  await Promise.all(own)
   await mchen.postMessage('one', 'end')
-  await heard.until(15)
-  const after = ['six', `${last}-late`, `${last}-later`, '7', '8', '9', '10', '11', '12', '13', '14', 'end']
-  expect(texts(heard.all.slice(3))).toEqual(after)
+  await heard.until(3 + 5 + 10 + 1)
+  const first = ['shall we ship today?', 'after the tests pass', 'ok']
+  const others = [...numbers(1, 10), ...numbers(1, 5).map(n => `own ${n}`), 'end']
+  expect(texts(heard.all).sort()).toEqual([...first, ...others].sort())
+  await persistence.stop()
+})
+
+test('what a listener of a tail throws is reported, and ends nothing', async () => {
+  const { mchen, hmadi } = await chats()
+  const heard = calls<string>()
+  const thrown = await thrownBy(async () => {
+    const next = ({ message }: Message) => {
+      heard.add(message)
+      throw new Error(message)
+    }
+    const cancel = ({ message }: Error) => {
+      heard.add(message)
+      throw new Error('cancel')
+    }
+    hmadi.tail('one', next, cancel, 2)
+    await heard.until(2)
+    await mchen.postMessage('one', 'more')
+    await heard.until(3)
+    await mchen.removeMember('one', 'hmadi')
+    await heard.until(4)
+  })
+  expect(heard.all.slice(0, 3)).toEqual(['after the tests pass', 'ok', 'more'])
+  expect(heard.all[3]).toMatch(/permission_denied/)
+  const texts = ['after the tests pass', 'ok', 'more', 'cancel']
+  expect(thrown).toEqual(texts.map(text => `uncaughtException: ${text}`))
+})
+
+test('a tail that is stopped tells nothing more', async () => {
+  const { mchen, hmadi } = await chats()
+  const [stopped, other] = [calls<Message>(), calls<Message>()]
+  const stop = hmadi.tail('one', stopped.add, stopped.add as () => void, 1)
+  const stopAtOnce = hmadi.tail('one', stopped.add, stopped.add as () => void, 2)
+  stopAtOnce()
+  await stopped.until(1)
+  const stopThere = hmadi.tail('one', message => {
+    other.add(message)
+    stopThere()
+  })
+  stop()
+  await mchen.postMessage('one', 'more')
+  hmadi.tail('one', other.add, undefined, 1)
+  await other.until(2)
+  expect(texts(stopped.all)).toEqual(['ok'])
+  expect(texts(other.all)).toEqual(['foo', 'more'])
+})
+
+test('a tail of a room of others is cancelled once', async () => {
+  const { brinchen } = await chats()
+  const ended = calls<{ code: string }>()
+  const thrown = await thrownBy(async () => {
+    brinchen.tail(
+      'one',
+      () => {},
+      error => ended.add(error as Error & { code: string })
+    )
+    await ended.until(1)
+    await expect(brinchen.newest('one')).rejects.toMatchObject(denied) // behind both answers
+  })
+  expect(ended.all).toHaveLength(1)
+  expect(thrown).toEqual([])
 })
 
 test('who is sent out of a room hears that the tail has ended', async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { keyOf, type Msg, Msgy, type MsgyData, timeNow } from '../../models/msgy.js'
+import { goOffline, goOnline } from '../../src/index.js'
 import { calls, denied, models } from './scene.js'
 
 const scene = models()
@@ -85,4 +86,39 @@ test('an inbox is watched', async () => {
   await heard.until(2)
   expect(heard.all[1]).toBe(key)
   stop()
+})
+
+test('a watched inbox has all that comes, whatever time its senders have', async () => {
+  const { as, joe, ann } = await mails()
+  const db = as<MsgyData>('uid-marleen')
+  const heard = calls<string>()
+  new Msgy(db, 'marleenmgr').watchInbox(heard.add)
+  await heard.until(1)
+  const sent: string[] = []
+  const post = async (from: Msgy, days: number) => {
+    const created = new Date(Date.now() + days * 24 * 60 * 60 * 1000).toISOString().replace('Z', '000Z')
+    sent.push(await from.postMessage('marleenmgr', `in ${days} days`, created))
+  }
+  await post(joe, 0.5)
+  await heard.until(2)
+  await post(ann, -1000)
+  await heard.until(3)
+  goOffline(db)
+  for (const days of [-30, -20, -10]) await post(ann, days)
+  goOnline(db)
+  await heard.until(6)
+  await post(joe, -40)
+  await heard.until(7)
+  expect(heard.all.slice(1)).toEqual(sent)
+})
+
+test('who cannot read an inbox hears that', async () => {
+  const { as } = await mails()
+  const ended = calls<string>()
+  new Msgy(as<MsgyData>('uid-ann'), 'joeuser').watchInbox(
+    () => {},
+    error => ended.add(error.message)
+  )
+  await ended.until(1)
+  expect(ended.all[0]).toMatch(/permission_denied/)
 })

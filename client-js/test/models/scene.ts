@@ -55,4 +55,25 @@ export function calls<T>() {
   return { all, add, until }
 }
 
+/** What is thrown while `f` runs and nobody catches. */
+export async function thrownBy(f: () => Promise<void>): Promise<string[]> {
+  const thrown: string[] = []
+  const kinds = ['uncaughtException', 'unhandledRejection'] as const
+  const before = kinds.map(kind => process.listeners(kind as 'uncaughtException'))
+  for (const kind of kinds) {
+    process.removeAllListeners(kind)
+    process.on(kind, (error: Error) => thrown.push(`${kind}: ${error.message}`))
+  }
+  try {
+    await f()
+    await new Promise(resolve => setTimeout(resolve)) // so that all that is due is thrown
+  } finally {
+    kinds.forEach((kind, i) => {
+      process.removeAllListeners(kind)
+      for (const listener of before[i]!) process.on(kind, listener)
+    })
+  }
+  return thrown
+}
+
 export const denied = { code: 'PERMISSION_DENIED' }

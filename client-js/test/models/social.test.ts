@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Keyed } from '../../models/records.js'
 import {
   type Deleted,
@@ -14,8 +14,8 @@ import {
   track,
   within
 } from '../../models/social.js'
-import { deleteDatabase } from '../../src/index.js'
-import { calls, denied, models } from './scene.js'
+import { deleteDatabase, goOffline, goOnline, onChildAdded, ref } from '../../src/index.js'
+import { calls, denied, models, thrownBy } from './scene.js'
 import { parsed } from './steps.js'
 
 const scene = models()
@@ -110,6 +110,21 @@ test('following and leaving keep lists, counters and homes together', async () =
   await check()
 })
 
+test('who follows while a status is sent has it, too', async () => {
+  const { u1, u4, check } = await network()
+  // The status is posted, and sent to all followers, when u4 has read what there was.
+  const look = vi.spyOn(u4 as unknown as { newestOf(uid: string): Promise<unknown> }, 'newestOf')
+  const newestOf = look.getMockImplementation() ?? Social.prototype['newestOf' as never]
+  look.mockImplementationOnce(async uid => {
+    const newest = await Reflect.apply(newestOf, u4, [uid])
+    await u1.postStatus('in between')
+    return newest
+  })
+  await u4.follow('u1')
+  expect(keys((await u4.homeTimeline()).statuses)).toEqual(['s5', 's3', 's1'])
+  await check()
+})
+
 test('timelines have pages, and homes a bound', async () => {
   const { u1, u2 } = await network()
   for (let i = 0; i < 5; i++) await u1.postStatus(`status ${i}`)
@@ -137,11 +152,88 @@ test('the statuses of one user are streamed', async () => {
   stop()
 })
 
+test('a stream has all statuses, in their order, also those of a time offline', async () => {
+  const { u1, as } = await network()
+  const db = as<SocialData>('u2')
+  const heard = calls<Keyed<Status>>()
+  const stop = new Social(db, 'u2').stream('u1', heard.add)
+  await heard.until(1)
+  for (let i = 0; i < 5; i++) await u1.postStatus(`quick ${i}`)
+  await heard.until(6)
+  goOffline(db)
+  for (let i = 0; i < 60; i++) await u1.postStatus(`missed ${i}`)
+  goOnline(db)
+  await heard.until(66)
+  await u1.postStatus('end')
+  await heard.until(67)
+  const sids = ['s3', ...Array.from({ length: 66 }, (_, i) => `s${i + 5}`)]
+  expect(keys(heard.all).sort()).toEqual(sids.sort())
+  const times = heard.all.map(({ posted }) => posted)
+  expect(times).toEqual([...times].sort((a, b) => a - b))
+  stop()
+})
+
+test('a stream that is stopped tells nothing, and one that ends says so once', async () => {
+  const { u1, as } = await network()
+  const db = as<SocialData>('u2')
+  const u2 = new Social(db, 'u2')
+  const [heard, ended, other] = [calls<Status>(), calls<string>(), calls<Status>()]
+  const thrown = await thrownBy(async () => {
+    const stop = u2.stream('u1', heard.add, error => ended.add(error.message))
+    // It is stopped when it knows what to read, and before the answer.
+    const listed = calls<string | null>()
+    onChildAdded(ref(db, 'profile/u1'), ({ key }) => {
+      listed.add(key)
+      stop()
+    })
+    await listed.until(2)
+    u2.stream(
+      'u1',
+      status => {
+        other.add(status)
+        throw new Error('next')
+      },
+      error => ended.add(error.message)
+    )
+    await other.until(1)
+    await u1.postStatus('more')
+    await other.until(2)
+    deleteDatabase(db)
+    await ended.until(1)
+  })
+  expect(heard.all).toEqual([])
+  expect(other.all).toHaveLength(2)
+  expect(ended.all).toHaveLength(1)
+  expect(thrown).toEqual(['uncaughtException: next', 'uncaughtException: next'])
+})
+
+test('the firehose begins at the time of the server, and is refused without its token', async () => {
+  const { as, u1 } = await network()
+  const { now } = Date
+  const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + 3_600_000) // of this client
+  const feed = as<SocialData>({ uid: 'svc-feed', token: { firehose: true } })
+  const heard = calls<Status | Deleted>()
+  const ended = calls<string>()
+  const stop = firehose(feed, () => true, heard.add)
+  firehose(
+    as<SocialData>('u2'),
+    () => true,
+    heard.add,
+    error => ended.add(error.message)
+  )
+  await ended.until(1)
+  for (let i = 0; !heard.all.length; i++) await u1.postStatus(`status ${i}`)
+  expect(heard.all[0]).toMatchObject({ uid: 'u1', message: expect.stringMatching(/^status/) })
+  expect(ended.all).toEqual([expect.stringMatching(/permission_denied/)])
+  stop()
+  clock.mockRestore()
+})
+
 test('the firehose tells what passes a filter, and what of it is deleted', async () => {
   const { as, u1, u3 } = await network()
   const feed = as<SocialData>({ uid: 'svc-feed', token: { firehose: true } })
   const heard = calls<Status | Deleted>()
-  const stop = firehose(feed, track('redis'), heard.add, 0)
+  const stop = firehose(feed, track('redis'), heard.add, undefined, 0)
   await heard.until(1)
   await u3.postStatus('trees')
   const sid = await u1.postStatus('Redis again')

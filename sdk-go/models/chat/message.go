@@ -53,9 +53,8 @@ func page(ctx context.Context, q dogwood.Query) ([]Message, error) {
 
 // Tail yields the n newest messages of a room and then each that the server takes,
 // once, until ctx ends or this user is put out. After the first n they come in the order
-// in which the server took them, also those with lower keys, whose writers were
-// disconnected for long. Messages of this client itself come at once, before the server
-// has them.
+// of Sent, also those with lower keys, whose writers were disconnected for long. Messages
+// of this client itself come at once, before the server has them.
 //
 // A loop that is slow, or was disconnected, may see messages in groups, which are in
 // that order, too. However many came meanwhile, none is left out but those that were
