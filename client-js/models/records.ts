@@ -84,29 +84,43 @@ export async function read<T>(query: Query<T>): Promise<T | null> {
   return (await get(query)).val()
 }
 
+/** Reads queries in one state of the server, without what is on its way there. */
+export async function stored(db: Database, ...queries: Query[]): Promise<DataSnapshot[]> {
+  const { results } = await getAll(db, queries)
+  return results.map(({ snapshot, error }) => {
+    if (error) throw error
+    return snapshot
+  })
+}
+
 /** Reports whether the rules have refused something. */
 export const isDenied = (error: unknown): boolean =>
   error instanceof DogwoodError && error.code === 'PERMISSION_DENIED'
 
-/** How often a write is made again that depends on what others change. */
-const MAX_TRIES = 10
+/** Reports whether a transaction gave way to a write of this client to the same place. */
+export const isOverwritten = (error: unknown): boolean =>
+  error instanceof DogwoodError && error.code === 'SET'
+
+/** How often a write is made that depends on what others change. */
+const MAX_TRIES = 100
 
 /**
- * Makes a write that rests on what was read before it. The rules refuse it if
- * somebody has changed that meanwhile; then it is made again from what is there
- * now. If nothing has changed, the refusal stands.
+ * Makes a write that rests on what was read before it. If the rules refuse it, and what was
+ * read is another thing by now, it is made again: that is how a write loses a race. One
+ * that is refused twice for the same thing is not allowed.
  */
 export async function retry<Read, Result>(
   look: () => Promise<Read>,
   write: (read: Read) => Promise<Result>
 ): Promise<Result> {
-  let before = await look()
+  let before: string | undefined
   for (let tries = 1; ; tries++) {
+    const read = await look()
+    const now = JSON.stringify(read)
     try {
-      return await write(before)
+      return await write(read)
     } catch (error) {
-      const now = isDenied(error) && tries < MAX_TRIES ? await look() : before
-      if (JSON.stringify(now) === JSON.stringify(before)) throw error
+      if (!isDenied(error) || now === before || tries === MAX_TRIES) throw error
       before = now
     }
   }

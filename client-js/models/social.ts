@@ -27,7 +27,18 @@ import {
   type Unsubscribe,
   update
 } from '@dogwood/client'
-import { guard, type Keyed, keyed, keys, read, retry, serverTime, valuesOf } from './records.js'
+import {
+  guard,
+  isOverwritten,
+  type Keyed,
+  keyed,
+  keys,
+  read,
+  retry,
+  serverTime,
+  stored,
+  valuesOf
+} from './records.js'
 import { fromTime, type List, tail } from './tail.js'
 
 export interface User {
@@ -145,7 +156,7 @@ export class Social {
     const posted = serverTimestamp()
     const sid = await retry(
       async () => ({
-        id: ((await read(ref<number>(this.db, 'counters/statusId'))) ?? 0) + 1,
+        id: (await this.lastStatusId()) + 1,
         first: await this.settledFollowers()
       }),
       async ({ id, first }) => {
@@ -186,30 +197,48 @@ export class Social {
     return { [`fanout/${this.me}/${sid}`]: last, ...inHomes(followers, sid, posted) }
   }
 
-  // send makes passes until nobody is left.
+  // What the server has: a post that loses the race for a number shows it as taken here.
+  private async lastStatusId(): Promise<number> {
+    const [last] = await stored(this.db, ref(this.db, 'counters/statusId'))
+    return last!.val() ?? 0
+  }
+
+  // send makes passes until the job is gone.
   private async send(sid: string): Promise<void> {
-    for (let more = true; more; ) {
+    for (let open = true; open; ) {
       // Somebody who leaves meanwhile makes the write fail.
-      await retry(
-        async () => {
-          const after = await read(this.job(sid))
-          const posted = await read(ref<number>(this.db, `statuses/${sid}/posted`))
-          return { after, posted, next: await this.followers(after ?? START) }
-        },
+      open = await retry(
+        () => this.turn(sid),
         async ({ after, posted, next }) => {
-          more = after !== null && posted !== null && next.followers.length > 0
-          if (more) await update(ref(this.db), this.pass(sid, next, posted!))
-          else if (after) await this.close(sid, after)
+          if (!after) return false
+          if (posted === null || !next.followers.length) return !(await this.close(sid, after))
+          await update(ref(this.db), this.pass(sid, next, posted))
+          return true
         }
       )
     }
   }
 
-  // close ends a job that nobody else has moved on.
-  private async close(sid: string, at: Place): Promise<void> {
-    await runTransaction(this.job(sid), now =>
-      !now || (now.key === at.key && now.time === at.time) ? null : undefined
-    )
+  // turn reads what the next pass of a job depends on.
+  private async turn(sid: string) {
+    const [job, status] = await stored(this.db, this.job(sid), ref(this.db, `statuses/${sid}/posted`))
+    const after: Place | null = job!.val()
+    const posted: number | null = status!.val()
+    return { after, posted, next: await this.followers(after ?? START) }
+  }
+
+  // close ends a job that nobody else has moved on, and reports whether it did. A post of
+  // this client that tries the same number shows a job there, and may end the transaction.
+  private async close(sid: string, at: Place): Promise<boolean> {
+    try {
+      const { committed } = await runTransaction(this.job(sid), now =>
+        !now || (now.key === at.key && now.time === at.time) ? null : undefined
+      )
+      return committed
+    } catch (error) {
+      if (isOverwritten(error)) return false
+      throw error
+    }
   }
 
   // followers returns the next ones, those first who have followed for the longest.

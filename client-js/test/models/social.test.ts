@@ -64,6 +64,18 @@ test('who loses the race for a number tries the next one', async () => {
   await check()
 })
 
+test('many posts of one user at once are all made, once, and sent', async () => {
+  const { u1, u2, admin, check } = await network()
+  const messages = Array.from({ length: 30 }, (_, i) => `post ${i}`)
+  const sids = await Promise.all(messages.map(message => u1.postStatus(message)))
+  const statuses: Record<string, Status> = await admin('GET', '/statuses')
+  expect(sids.map(sid => statuses[sid]!.message)).toEqual(messages)
+  expect((await u1.user())!.posts).toBe(2 + messages.length)
+  expect(keys((await u2.homeTimeline(undefined, 30)).statuses).sort()).toEqual(sids.sort())
+  expect(await admin('GET', '/fanout')).toBe(null)
+  await check()
+})
+
 test('a status reaches more followers than fit into one write', async () => {
   const { u1, as, admin, check } = await network()
   const followers = Object.fromEntries(
