@@ -1,5 +1,5 @@
 import type { Target } from '../core/connection.js'
-import { DogwoodError } from '../core/errors.js'
+import { DogwoodError, invalid } from '../core/errors.js'
 import { nodeFromJSON, type Priority } from '../core/node.js'
 import { type Params, wireQuery } from '../core/params.js'
 import type { Path } from '../core/path.js'
@@ -15,7 +15,7 @@ export class RestStore implements Store {
   }
 
   async set(path: Path, value: unknown, priority: Priority = null): Promise<void> {
-    const body = priority === null ? value : nodeFromJSON(value, priority).toJSON(true)
+    const body = priority === null ? value : nodeFromJSON(JSON.parse(encode(value)), priority).toJSON(true)
     await this.request('PUT', path, { query: { print: 'silent' }, body })
   }
 
@@ -39,7 +39,7 @@ export class RestStore implements Store {
   ): Promise<Reply> {
     const { host, secure, namespace, token, maxBytes } = this.target
     const { abort = new AbortController() } = options
-    const { signal } = abort
+    const body = method === 'GET' ? undefined : encode(options.body)
     const send = async (refresh: boolean) => {
       const query = new URLSearchParams({ format: 'export', ...options.query })
       const headers: Record<string, string> = { ...options.headers }
@@ -49,14 +49,25 @@ export class RestStore implements Store {
       if (credential?.split('.').length === 3) query.set('auth', credential)
       else if (credential) headers.authorization = `Bearer ${credential}`
       const url = `http${secure ? 's' : ''}://${host}/${path.map(encodeURIComponent).join('/')}.json?${query}`
-      const body = JSON.stringify(options.body)
-      return patient(fetch(url, { method, headers, signal, body }), abort, body?.length)
+      return patient(fetch(url, { method, headers, signal: abort.signal, body }), abort, body?.length)
     }
     let head = await send(false)
     if (head.status === 401 && token) head = await send(true)
     const reply = new Reply(head, abort, maxBytes)
     if (!head.ok && ![304, 412].includes(head.status)) throw await failure(reply)
     return reply
+  }
+}
+
+// encode refuses what JSON has no words for. It would say null, or nothing, and that deletes.
+function encode(body: unknown): string {
+  try {
+    return JSON.stringify(body, (key, value) => {
+      if (Number.isFinite(value) || /^(boolean|object|string)$/.test(typeof value)) return value
+      throw `${typeof value} at ${key}`
+    })
+  } catch (error) {
+    invalid(`cannot write ${error}`)
   }
 }
 

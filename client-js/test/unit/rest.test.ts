@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as rest from '../../src/rest.js'
 import { freshNamespace, Server } from '../support/server.js'
 
@@ -91,4 +91,27 @@ test('onValue follows changes until it is stopped', async () => {
 test('refusals are DogwoodErrors', async () => {
   const db = open()
   await expect(rest.set(rest.ref(db, 'a'), { 'b.c': 1 })).rejects.toBeInstanceOf(rest.DogwoodError)
+})
+
+describe('what JSON cannot say is refused, and deletes nothing', () => {
+  const circular: Record<string, unknown> = {}
+  circular.a = circular
+  const wrong = { nan: Number.NaN, infinity: 1 / 0, undefined, function: () => 1, bigint: 10n, circular }
+  const refused = expect.objectContaining({ code: 'INVALID_ARGUMENT' })
+
+  test.each(Object.entries(wrong))('%s', async (_, value: any) => {
+    const score = rest.ref(open(), 'score')
+    await rest.set(score, { a: 1, b: 2 })
+    for (const write of [
+      () => rest.set(score, value),
+      () => rest.set(score, { a: { b: [value] } }),
+      () => rest.update(score, { a: value }),
+      () => rest.setWithPriority(score, { a: value }, 1),
+      () => rest.setWithPriority(score, 1, value ?? Number.NaN),
+      () => rest.setReturning(score, { a: value }),
+      () => rest.runTransaction(score, () => ({ a: value }))
+    ])
+      await expect(write(), String(write)).rejects.toEqual(refused)
+    expect((await rest.get(score)).exportVal()).toEqual({ a: 1, b: 2 })
+  })
 })
