@@ -18,7 +18,7 @@ import {
   type Unsubscribe,
   update
 } from '@dogwood/client'
-import { joined, type Keyed, keyed, keys, read, records, retry } from './records.js'
+import { allJoined, type Keyed, keyed, keys, read, records, retry } from './records.js'
 import { fromTime, type List, tail } from './tail.js'
 
 export interface Room {
@@ -71,7 +71,7 @@ export class Chat {
 
   /** The rooms that this user is in, also private ones. */
   async ownRooms(): Promise<Keyed<Room>[]> {
-    return keyed(await joined<Room>(this.db, ref(this.db, `users/${this.me}/rooms`), 'rooms/$key'))
+    return keyed(await allJoined<Room>(this.db, ref(this.db, `users/${this.me}/rooms`), 'rooms/$key'))
   }
 
   /** Reports whether a user is in a room. */

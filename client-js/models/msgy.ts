@@ -7,14 +7,13 @@ import {
   limitToLast,
   onValue,
   orderByValue,
-  type Query,
   query,
   ref,
   serverTimestamp,
   type Unsubscribe,
   update
 } from '@dogwood/client'
-import { guard, isDenied, joined, type Keyed, keyed, keys, read } from './records.js'
+import { allJoined, guard, isDenied, joined, type Keyed, keyed, keys, read } from './records.js'
 
 export interface User {
   /** 3 to 32 of a-z, 0-9 and _; also the key of the record. */
@@ -58,6 +57,10 @@ export const keyOf = (sender: string, created: string): string => `${sender}_${c
 
 /** The day of a message. */
 export const dayOf = (created: string): string => `${created.slice(0, 10)}Z`
+
+/** The order of a timeline; messages of the same time are in that of their keys. */
+const byTime = (a: Keyed<Msg>, b: Keyed<Msg>): number =>
+  `${a.created} ${a.key}` < `${b.created} ${b.key}` ? -1 : 1
 
 let ticks = 0
 
@@ -128,7 +131,7 @@ export class Msgy {
   /** The messages of one day, the oldest first. `owner` may be a group of this user. */
   async timeline(type: TimelineType, day: string, owner = this.me): Promise<Keyed<Msg>[]> {
     const list = ref(this.db, `timelines/${owner}/${type}/${day}`)
-    return this.messages(query(list, orderByValue()))
+    return keyed(await allJoined<Msg>(this.db, list, 'msgs/$key')).sort(byTime)
   }
 
   /** The days on which there are messages. */
@@ -139,16 +142,12 @@ export class Msgy {
   /** The last messages of any day, the oldest first. */
   async last(type: TimelineType, count = 10, owner = this.me): Promise<Keyed<Msg>[]> {
     const list = ref(this.db, `recent/${owner}/${type}`)
-    return this.messages(query(list, orderByValue(), limitToLast(count)))
+    return keyed(await joined<Msg>(this.db, query(list, orderByValue(), limitToLast(count)), 'msgs/$key'))
   }
 
   /** The last messages that this user has sent, the oldest first. */
   lastSent(count = 10): Promise<Keyed<Msg>[]> {
     return this.last('Sent', count)
-  }
-
-  private async messages(list: Query): Promise<Keyed<Msg>[]> {
-    return keyed(await joined<Msg>(this.db, list, 'msgs/$key'))
   }
 
   /**

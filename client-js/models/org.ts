@@ -14,7 +14,7 @@ import {
   type Unsubscribe,
   update
 } from '@dogwood/client'
-import { joined, read, retry } from './records.js'
+import { allJoined, read, retry } from './records.js'
 
 export interface Group {
   name: string
@@ -60,7 +60,7 @@ export class Org {
 
   /** The groups of this user: their names by their keys. */
   ownGroups(): Promise<Map<string, string>> {
-    return joined(this.db, ref(this.db, `users/${this.me}/groups`), 'groups/$key/name')
+    return allJoined(this.db, ref(this.db, `users/${this.me}/groups`), 'groups/$key/name')
   }
 
   /** A group that this user is in, or owns. */

@@ -8,9 +8,14 @@ import {
   get,
   getAll,
   keysOf,
+  limitToFirst,
   onValue,
+  orderByKey,
   type Query,
+  type QueryConstraint,
+  query,
   ref,
+  startAfter,
   values
 } from '@dogwood/client'
 
@@ -37,12 +42,38 @@ export function keys(list: DataSnapshot): string[] {
 
 /**
  * What each key of a list names elsewhere, in the order of the list: one round trip, and
- * one state of the database. What is not there is left out.
+ * one state of the database, for at most 10,000 keys. What is not there is left out.
  */
 export async function joined<T>(db: Database, list: Query, template: string): Promise<Map<string, T>> {
   const { results } = await getAll(db, [keysOf<T>(list, template)])
   if (results[0].error) throw results[0].error
   return valuesOf(results[0].each)
+}
+
+/** How many keys of an index one request reads. */
+const PAGE = 1000
+
+/**
+ * `joined` for an index of any length, in the order of its keys: one that others write to.
+ * What a page has is one state of the database.
+ */
+export async function allJoined<T>(
+  db: Database,
+  index: Query,
+  template: string,
+  size = PAGE
+): Promise<Map<string, T>> {
+  const all = new Map<string, T>()
+  for (let from: QueryConstraint[] = []; ; ) {
+    const page = query(index, orderByKey(), ...from, limitToFirst(size))
+    const { results } = await getAll(db, [page, keysOf<T>(page, template)])
+    const [{ snapshot, error }, { each }] = results
+    if (error) throw error
+    for (const [key, value] of valuesOf(each)) all.set(key, value)
+    const last = keys(snapshot)[size - 1]
+    if (last === undefined) return all
+    from = [startAfter(last)]
+  }
 }
 
 /** The values of what `keysOf` has found. */

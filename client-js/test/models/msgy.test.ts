@@ -68,6 +68,15 @@ test('groups have an inbox', async () => {
   await check()
 })
 
+test('the messages of a day are in the order of their times', async () => {
+  const { joe, marleen, ann } = await mails()
+  const at = (hour: number) => `2014-03-09T0${hour}:00:00.000001Z`
+  await ann.postMessage('marleenmgr', 'second', at(2))
+  await joe.postMessage('marleenmgr', 'third', at(3))
+  await joe.postMessage('marleenmgr', 'first', at(1))
+  expect(texts(await marleen.timeline('Inbox', '2014-03-09Z'))).toEqual(['first', 'second', 'third'])
+})
+
 test('the last ten, over days', async () => {
   const { joe } = await mails()
   for (let i = 0; i < 12; i++) {

@@ -67,6 +67,31 @@ func TestSaveUser(t *testing.T) {
 	}
 }
 
+func TestTimelineOrder(t *testing.T) {
+	db := modeltest.Open("msgy")
+	defer db.Close()
+	joe, ann := msgy.New(db.As("uid-joe"), "joeuser"), msgy.New(db.As("uid-ann"), "annops")
+	noon := time.Date(2014, 3, 9, 12, 0, 0, 0, time.UTC)
+	for _, sent := range []struct {
+		from *msgy.Msgy
+		hour time.Duration
+		text string
+	}{{ann, 2, "second"}, {joe, 3, "third"}, {joe, 1, "first"}} {
+		if _, err := sent.from.PostMessageAt(ctx, noon.Add(sent.hour*time.Hour), "marleenmgr", sent.text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	marleen := msgy.New(db.As("uid-marleen"), "marleenmgr")
+	list, err := marleen.Timeline(ctx, "marleenmgr", msgy.Inbox, msgy.Day(noon))
+	var texts []string
+	for _, m := range list {
+		texts = append(texts, m.Text)
+	}
+	if want := []string{"first", "second", "third"}; err != nil || !slices.Equal(texts, want) {
+		t.Errorf("texts are %q, %v, want %q", texts, err, want)
+	}
+}
+
 // Messages are told that come while the loop waits or is disconnected, whatever time
 // their senders have.
 func TestWatchInbox(t *testing.T) {

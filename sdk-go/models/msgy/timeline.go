@@ -1,10 +1,11 @@
 package msgy
 
 import (
+	"cmp"
 	"context"
 	"iter"
+	"slices"
 
-	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/sdk-go/models/internal/record"
 )
 
@@ -17,13 +18,19 @@ const (
 // Timeline returns the messages of a day, Day(t), the oldest first. The owner is
 // this user or a group that he is in.
 func (m *Msgy) Timeline(ctx context.Context, owner, kind, day string) ([]Message, error) {
-	return m.listed(ctx, m.db.Ref("timelines").Child(owner).Child(kind).Child(day).OrderByValue())
+	list, err := record.AllNamedRecords(ctx, m.db, m.db.Ref("timelines").Child(owner).Child(kind).Child(day), "msgs/$key", messageKey)
+	slices.SortFunc(list, func(a, b Message) int {
+		return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.Key, b.Key))
+	})
+	return list, err
 }
 
 // Last returns the last n messages of a timeline, of whatever day, the oldest of
 // them first.
 func (m *Msgy) Last(ctx context.Context, owner, kind string, n int) ([]Message, error) {
-	return m.listed(ctx, m.db.Ref("recent").Child(owner).Child(kind).OrderByValue().LimitToLast(n))
+	q := m.db.Ref("recent").Child(owner).Child(kind).OrderByValue().LimitToLast(n)
+	list, _, err := record.NamedRecords(ctx, m.db, q, "msgs/$key", messageKey)
+	return list, err
 }
 
 // LastSent returns the last n messages that this user has sent.
@@ -40,12 +47,6 @@ func (m *Msgy) Days(ctx context.Context, owner, kind string) (days []string, err
 		days = append(days, day)
 	}
 	return days, nil
-}
-
-// listed returns the messages whose keys a query finds, in one round trip.
-func (m *Msgy) listed(ctx context.Context, q dogwood.Query) ([]Message, error) {
-	list, _, err := record.NamedRecords(ctx, m.db, q, "msgs/$key", messageKey)
-	return list, err
 }
 
 // WatchInbox yields the newest message to this user and then each that comes, once, until

@@ -76,13 +76,41 @@ func Each(ctx context.Context, db *dogwood.Client, places ...dogwood.Ref) ([]dog
 }
 
 // Named reads what the keys of an index name, by a template as EachKey has it, in
-// the order of the index and all at one moment.
+// the order of the index and all at one moment. One request bounds how many: 10,000.
 func Named(ctx context.Context, db *dogwood.Client, index dogwood.Query, template string) ([]dogwood.Snapshot, error) {
 	batch, err := db.GetAll(ctx, index.EachKey(template))
 	if err != nil {
 		return nil, err
 	}
-	found := batch.Results[0]
+	return places(batch.Results[0])
+}
+
+// AllNamed is Named for an index of any length, in the order of its keys: one that
+// others write to. What a request finds, up to maxPlaces, is as it was at one moment.
+func AllNamed(ctx context.Context, db *dogwood.Client, index dogwood.Ref, template string) ([]dogwood.Snapshot, error) {
+	return namedPages(ctx, db, index, template, maxPlaces)
+}
+
+// namedPages is AllNamed with pages of size keys.
+func namedPages(ctx context.Context, db *dogwood.Client, index dogwood.Ref, template string, size int) ([]dogwood.Snapshot, error) {
+	var all []dogwood.Snapshot
+	first := index.OrderByKey().LimitToFirst(size)
+	for page := first; ; {
+		batch, err := db.GetAll(ctx, page, page.EachKey(template))
+		if err != nil {
+			return nil, err
+		}
+		keys := Keys(batch.Results[0].Snapshot)
+		found, err := places(batch.Results[1])
+		if all = append(all, found...); err != nil || len(keys) < size {
+			return all, err
+		}
+		page = first.StartAfter(keys[size-1])
+	}
+}
+
+// places returns what EachKey found.
+func places(found dogwood.Result) ([]dogwood.Snapshot, error) {
 	list, err := make([]dogwood.Snapshot, len(found.Each)), found.Err
 	for i, r := range found.Each {
 		list[i], err = r.Snapshot, errors.Join(err, r.Err)
@@ -97,6 +125,21 @@ func NamedRecords[T any](ctx context.Context, db *dogwood.Client, index dogwood.
 	if err != nil {
 		return nil, nil, err
 	}
+	return there(found, key)
+}
+
+// AllNamedRecords is AllNamed for records. It returns those that are there.
+func AllNamedRecords[T any](ctx context.Context, db *dogwood.Client, index dogwood.Ref, template string, key func(*T) *string) ([]T, error) {
+	found, err := AllNamed(ctx, db, index, template)
+	if err != nil {
+		return nil, err
+	}
+	list, _, err := there(found, key)
+	return list, err
+}
+
+// there decodes the records that are there, and returns the keys of the others.
+func there[T any](found []dogwood.Snapshot, key func(*T) *string) (list []T, gone []string, err error) {
 	for _, s := range found {
 		if !s.Exists() {
 			gone = append(gone, s.Key())

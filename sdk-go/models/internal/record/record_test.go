@@ -93,3 +93,63 @@ func TestEach(t *testing.T) {
 		t.Error("what is missing is there")
 	}
 }
+
+// An index may be longer than what one request finds.
+func TestAllNamed(t *testing.T) {
+	db, err := embed.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	const most = 10_000 // keys of one request
+	index, values := make(map[string]bool), make(map[string]int)
+	for i := range most + 1 {
+		key := fmt.Sprintf("k%05d", i)
+		index[key], values[key] = true, i
+	}
+	if err := db.Ref("").Set(t.Context(), map[string]any{"index": index, "values": values}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Named(t.Context(), db.Client, db.Ref("index").Query, "values/$key"); !errors.Is(err, dogwood.ErrTooBig) {
+		t.Fatalf("in one request: err = %v, want %v", err, dogwood.ErrTooBig)
+	}
+	found, err := AllNamed(t.Context(), db.Client, db.Ref("index"), "values/$key")
+	if err != nil || len(found) != most+1 {
+		t.Fatalf("%d, %v, want %d", len(found), err, most+1)
+	}
+	for i, s := range found {
+		if s.Value() != float64(i) {
+			t.Fatalf("%s is %v, want %d", s.Ref(), s.Value(), i)
+		}
+	}
+}
+
+// Pages end anywhere, also with the last key; what is not there keeps its place.
+func TestNamedPages(t *testing.T) {
+	db, err := embed.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for n := range 7 {
+		index, want := make(map[string]bool), ""
+		for i := range n {
+			index[fmt.Sprintf("k%d", i)] = true
+			want += fmt.Sprintf("k%d ", i)
+		}
+		if err := db.Ref("index").Set(t.Context(), index); err != nil {
+			t.Fatal(err)
+		}
+		found, err := namedPages(t.Context(), db.Client, db.Ref("index"), "values/$key", 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, s := range found {
+			got += s.Key() + " "
+		}
+		if got != want {
+			t.Errorf("%d keys: %s, want %s", n, got, want)
+		}
+	}
+}
