@@ -56,13 +56,14 @@ func page(ctx context.Context, q dogwood.Query) ([]Message, error) {
 // of Sent, also those with lower keys, whose writers were disconnected for long. Messages
 // of this client itself come at once, before the server has them.
 //
-// A loop that is slow, or was disconnected, may see messages in groups, which are in
-// that order, too. However many came meanwhile, none is left out but those that were
+// All who follow a room see the messages of others in the same order. A loop that is slow,
+// or was disconnected, may see them in groups, in which those of one millisecond are in
+// the order of their keys. However many came meanwhile, none is left out but those that were
 // deleted again.
 func (c *Chat) Tail(ctx context.Context, room string, n int) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		t := tail{
-			db: c.db, me: c.me, list: c.messages(room), size: n,
+			db: c.db, list: c.messages(room), size: n,
 			yield: func(m Message) bool { return yield(m, nil) },
 		}
 		if err := t.run(ctx); !errors.Is(err, errLeft) {

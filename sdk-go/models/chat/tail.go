@@ -3,6 +3,8 @@ package chat
 import (
 	"context"
 	"errors"
+	"iter"
+	"slices"
 
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/sdk-go/models/internal/record"
@@ -14,7 +16,6 @@ import (
 // others out of a window. The rules see to it that the server's time is in a message.
 type tail struct {
 	db   *dogwood.Client
-	me   string      // who writes with this client
 	list dogwood.Ref // the messages
 	size int         // how many are told first
 
@@ -33,11 +34,33 @@ const minView = 50
 
 // run tells messages until there is an error.
 func (t *tail) run(ctx context.Context) error {
-	err := t.begin(ctx)
-	for err == nil {
-		err = t.follow(ctx)
+	if err := t.begin(ctx); err != nil {
+		return err
 	}
-	return err
+	l := t.listen(ctx)
+	defer func() { l.stop() }()
+	for fresh := 0; ; {
+		shown, err := l.next()
+		if err != nil {
+			return err
+		}
+		news := t.unknown(shown)
+		if err := t.tell(news...); err != nil {
+			return err
+		}
+		if fresh += len(news); fresh <= max(t.size, minView) || !t.online(ctx) {
+			continue
+		}
+		fresh = 0 // there will be another occasion, if this is none
+		later, err := t.successor(ctx)
+		if err != nil {
+			return err
+		}
+		if later != nil {
+			l.stop()
+			l = later
+		}
+	}
 }
 
 // begin tells the newest messages. Those that come later are not before the one that
@@ -48,78 +71,121 @@ func (t *tail) begin(ctx context.Context) error {
 		return err
 	}
 	t.told = make(map[string]bool)
-	for _, m := range newest[0] {
-		if _, err := t.tell(m); err != nil {
-			return err
-		}
-	}
 	for _, last := range newest[1] {
 		t.from = last.Sent.UnixMilli()
 	}
-	return nil
+	return t.tell(newest[0]...)
 }
 
-// follow tells messages as they come, until there are many.
-func (t *tail) follow(ctx context.Context) error {
-	t.earlier, t.told = t.told, make(map[string]bool)
-	fresh := 0
-	for ev, err := range t.since().Events(ctx) {
-		switch {
-		case err != nil:
-			return err
-		case ev.Type != dogwood.ChildAdded:
-			continue
-		}
-		n, err := t.heard(ev)
-		if err != nil {
-			return err
-		}
-		if fresh += n; fresh > max(t.size, minView) && t.online(ctx) {
-			return t.catchUp(ctx)
-		}
-	}
-	return ctx.Err()
-}
-
-// heard tells a message that the listener has, and says how many are new.
-func (t *tail) heard(ev dogwood.Event) (fresh int, err error) {
-	m, err := dogwood.Decode[Message](ev.Value)
-	if err != nil {
-		return 0, err
-	}
-	// Messages of this client may be on their way to the server, with the time of its
-	// own clock. Those of others come in the order of their times.
-	if m.Key = ev.Key; m.Sender != t.me {
-		t.from = max(t.from, m.Sent.UnixMilli())
-	}
-	return t.tell(m)
-}
-
-// catchUp tells what the server has since the last message of somebody else.
-func (t *tail) catchUp(ctx context.Context) error {
+// successor returns a listener that begins at the last message that the server has, and
+// tells what nobody has heard of yet. It returns none if that is in no order: a listener
+// begins with the messages in the order of their times and keys, and those who listen
+// already may hear of several of one millisecond in another.
+func (t *tail) successor(ctx context.Context) (l *listener, err error) {
 	lists, err := t.read(ctx, t.since())
 	if err != nil {
-		return err
+		return nil, err
 	}
+	before := t.from
 	for _, m := range lists[0] {
-		if _, err := t.tell(m); err != nil {
-			return err
-		}
 		t.from = max(t.from, m.Sent.UnixMilli())
+	}
+	l = t.view(ctx)
+	shown, err := l.next()
+	if err != nil {
+		l.stop()
+		return nil, err
+	}
+	news := t.unknown(lists[0])
+	for _, m := range t.unknown(shown) {
+		if !slices.ContainsFunc(news, func(n Message) bool { return n.Key == m.Key }) {
+			news = append(news, m)
+		}
+	}
+	if !inOrder(news) {
+		t.from = before
+		l.stop()
+		return nil, nil
+	}
+	t.earlier, t.told = t.told, make(map[string]bool)
+	t.unknown(shown)
+	if err := t.tell(news...); err != nil {
+		l.stop()
+		return nil, err
+	}
+	return l, nil
+}
+
+// inOrder reports whether the times of messages ascend.
+func inOrder(list []Message) bool {
+	for i := range list[min(1, len(list)):] {
+		if !list[i].Sent.Before(list[i+1].Sent.Time) {
+			return false
+		}
+	}
+	return true
+}
+
+// unknown returns those of the messages that were not told.
+func (t *tail) unknown(list []Message) (news []Message) {
+	for _, m := range list {
+		switch {
+		case t.told[m.Key]:
+		case t.earlier[m.Key]:
+			t.told[m.Key] = true
+		default:
+			news = append(news, m)
+		}
+	}
+	return news
+}
+
+func (t *tail) tell(news ...Message) error {
+	for _, m := range news {
+		if t.told[m.Key] = true; !t.yield(m) {
+			return errLeft
+		}
 	}
 	return nil
 }
 
-// tell tells a message if it is new, and says how many are.
-func (t *tail) tell(m Message) (fresh int, err error) {
-	known := t.told[m.Key] || t.earlier[m.Key]
-	if t.told[m.Key] = true; known {
-		return 0, nil
+// A listener shows messages since a time, known ones among them. It has to be stopped.
+type listener struct {
+	next func() ([]Message, error) // waits for some
+	stop func()
+}
+
+// listen begins to listen. Messages of this client are shown even if the server is not
+// there yet.
+func (t *tail) listen(ctx context.Context) *listener {
+	pull, stop := iter.Pull2(t.since().Events(ctx))
+	next := func() ([]Message, error) {
+		for {
+			ev, err, _ := pull() // an error comes last
+			if err != nil {
+				return nil, err
+			}
+			if ev.Type == dogwood.ChildAdded {
+				m, err := dogwood.Decode[Message](ev.Value)
+				m.Key = ev.Key
+				return []Message{m}, err
+			}
+		}
 	}
-	if !t.yield(m) {
-		return 0, errLeft
+	return &listener{next, stop}
+}
+
+// view begins to listen, and shows all messages together each time.
+func (t *tail) view(ctx context.Context) *listener {
+	pull, stop := iter.Pull2(t.since().Values(ctx))
+	next := func() ([]Message, error) {
+		s, err, _ := pull()
+		if err != nil {
+			return nil, err
+		}
+		return record.List(s, messageKey)
 	}
-	return 1, nil
+	return &listener{next, stop}
 }
 
 // since is the messages that may not have been told, in the order in which the server

@@ -19,7 +19,7 @@ func TestTailStaysSmall(t *testing.T) {
 			author = New(db.As(poster), poster)
 		}
 		told, most := 0, 0
-		tl := tail{db: reader, me: "hmadi", list: reader.Ref("messages/one"), size: 1}
+		tl := tail{db: reader, list: reader.Ref("messages/one"), size: 1}
 		tl.yield = func(m Message) bool {
 			most = max(most, len(tl.told)+len(tl.earlier))
 			if told++; told > posts {
