@@ -89,12 +89,13 @@ function exported(node: ts.Node): boolean {
 }
 
 /**
- * Short names, the shortest for what is used most. None is a lower-case letter:
- * those are names of the protocol.
+ * Short names, the shortest for what is used most, without regard to what a page loads
+ * only if it wants to: that must not make the others larger. None is a lower-case
+ * letter: those are names of the protocol.
  */
 function shorten(names: readonly string[]): Record<string, string> {
-  const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(name =>
-    name.endsWith('.ts')
+  const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(
+    name => name.endsWith('.ts') && !name.startsWith('persistence')
   )
   const words = files.flatMap(name => readFileSync(join(source, name), 'utf8').match(/(?<=\.)\w+/g) ?? [])
   const counts = new Map<string, number>()

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Mux } from '../../src/persistence/mux.js'
 import { FakeSocket } from '../support/fake-server.js'
+import { unsigned } from '../support/tokens.js'
 
 let mux: Mux
 let upper: FakeSocket
@@ -113,4 +114,156 @@ test('a server that does not answer is left', () => {
   mux.receive('one', '{"t":"c","d":{"t":"p","d":{}}}')
   vi.advanceTimersByTime(8_000)
   expect(one.ended).toBe(true)
+})
+
+// ---- several users
+
+const ana = unsigned({ sub: 'ana', iat: 1, exp: 2 })
+const anaLater = unsigned({ sub: 'ana', iat: 3, exp: 4 })
+const anaAdmin = unsigned({ sub: 'ana', admin: true, iat: 1, exp: 2 })
+const bo = unsigned({ sub: 'bo', iat: 1, exp: 2 })
+
+/** What a socket was asked: actions, and of credentials and writes what they are about. */
+const asked = (socket: FakeSocket): string[] =>
+  socket.sent.filter(({ t }) => t === 'd').map(({ d }) => `${d.a} ${d.b.cred ?? d.b.p ?? ''}`)
+
+test('each user has a connection; what is asked meanwhile waits for it', () => {
+  const [one, other] = two()
+  one.send('auth', { cred: ana })
+  one.send('p', { p: '/a', d: 1 }, 2)
+  other.send('auth', { cred: bo })
+  other.send('p', { p: '/b', d: 1 }, 2)
+  const second = FakeSocket.last
+  expect(second).not.toBe(upper)
+  expect(asked(second)).toEqual([])
+  second.greet()
+  expect(other.got, 'it was greeted before').toEqual([])
+  upper.answer(upper.requests('auth')[0].r)
+  second.answer(second.requests('auth')[0].r)
+  one.got.length = other.got.length = 0
+  expect(asked(upper)).toEqual([`auth ${ana}`, 'p /a'])
+  expect(asked(second)).toEqual([`auth ${bo}`, 'p /b'])
+  second.answer(second.requests('p')[0].r, 'ok')
+  expect(other.got).toEqual([{ r: 2, b: { s: 'ok', d: '' } }])
+})
+
+test('who is not signed in does not use the connection of who is', () => {
+  const [one, other] = two()
+  one.send('auth', { cred: ana })
+  other.send('q', { p: '/b', h: '' })
+  FakeSocket.last.greet()
+  expect(asked(upper)).toEqual([`auth ${ana}`])
+  expect(asked(FakeSocket.last)).toEqual(['q /b'])
+})
+
+test('a connection whose user has left is nobody’s', () => {
+  const [one, other] = two()
+  one.send('auth', { cred: ana })
+  mux.close('one')
+  other.send('q', { p: '/b', h: '' })
+  expect(asked(upper)).toEqual([`auth ${ana}`])
+  expect(upper.closed).toBe(true)
+})
+
+test('who signs in as another, or out, leaves those that stay', () => {
+  for (const [action, body] of [
+    ['auth', { cred: bo }],
+    ['auth', { cred: anaAdmin }],
+    ['gauth', { cred: 'secret' }],
+    ['unauth', {}]
+  ] as const) {
+    const [one, other] = two()
+    one.send('auth', { cred: ana })
+    other.send('auth', { cred: ana })
+    upper.answer(upper.requests('auth')[1].r)
+    one.send(action, body)
+    one.send('p', { p: '/b', d: 1 })
+    expect([one.ended, other.ended]).toEqual([true, false])
+    expect(asked(upper)).toEqual([`auth ${ana}`, `auth ${ana}`])
+    const back = tab('one')
+    if (action === 'unauth') back.send('p', { p: '/b', d: 1 })
+    else back.send(action, body)
+    expect(FakeSocket.last).not.toBe(upper)
+    mux.stop()
+  }
+})
+
+test('who has a connection alone may become anybody', () => {
+  const one = tab('one')
+  upper = FakeSocket.last
+  upper.greet()
+  one.send('q', { p: '/a', h: '' })
+  one.send('auth', { cred: ana })
+  one.send('unauth', {})
+  one.send('auth', { cred: bo })
+  expect(one.ended).toBe(false)
+  expect(asked(upper)).toEqual(['q /a', `auth ${ana}`, 'unauth ', `auth ${bo}`])
+  const other = tab('other')
+  other.send('auth', { cred: ana })
+  expect(asked(upper)).toHaveLength(4)
+})
+
+test('a fresh token of the same user goes on sharing', () => {
+  const [one, other] = two()
+  one.send('auth', { cred: ana })
+  other.send('auth', { cred: anaLater })
+  expect(FakeSocket.last).toBe(upper)
+  for (const { r } of upper.requests('auth')) upper.answer(r)
+  one.send('auth', { cred: anaLater })
+  expect([one.ended, other.ended]).toEqual([false, false])
+  expect(asked(upper)).toEqual([`auth ${ana}`, `auth ${anaLater}`, `auth ${anaLater}`])
+})
+
+test('nothing is asked on a shared connection before its credential was accepted', () => {
+  const [one, other] = two()
+  one.send('auth', { cred: ana })
+  other.send('auth', { cred: anaLater }, 1)
+  other.send('p', { p: '/a', d: 1 }, 2)
+  expect(upper.requests('p')).toEqual([])
+  upper.answer(upper.requests('auth')[1].r)
+  expect(upper.requests('p')).toHaveLength(1)
+
+  const third = tab('third')
+  third.send('auth', { cred: ana }, 1)
+  third.send('p', { p: '/forged', d: 1 }, 2)
+  upper.answer(upper.requests('auth')[2].r, 'invalid_token')
+  expect(third.got.at(-1)).toMatchObject({ r: 1, b: { s: 'invalid_token' } })
+  expect([one.ended, other.ended, third.ended]).toEqual([false, false, true])
+  expect(upper.requests('p')).toHaveLength(1)
+})
+
+test('who signs out while its credential is looked at leaves', () => {
+  const [one, other] = two()
+  one.send('auth', { cred: ana })
+  other.send('auth', { cred: ana })
+  mux.close('one')
+  other.send('unauth', {})
+  expect(other.ended).toBe(true)
+})
+
+test('a connection that has lost its user ends for all', () => {
+  const tabs = two()
+  for (const tab of tabs) tab.send('auth', { cred: ana })
+  upper.push('ac', { s: 'expired_token', d: '' })
+  for (const { got, ended } of tabs) {
+    expect(got).toContainEqual({ a: 'ac', b: { s: 'expired_token', d: '' } })
+    expect(ended).toBe(true)
+  }
+})
+
+test('each connection that ended is named once', () => {
+  const [one, other] = two()
+  one.send('auth', { cred: ana })
+  other.send('auth', { cred: bo })
+  const second = FakeSocket.last
+  second.greet({ s: 'second' })
+  upper.onclose()
+  second.onclose()
+  tab('one').send('auth', { cred: ana })
+  FakeSocket.last.greet()
+  const named = [FakeSocket.last.url]
+  tab('one').send('auth', { cred: ana })
+  tab('other').send('auth', { cred: bo })
+  named.push(FakeSocket.last.url)
+  expect(named).toEqual(['ws://localhost/.ws?v=5&ls=second', 'ws://localhost/.ws?v=5&ls=session'])
 })

@@ -7,6 +7,7 @@ import { FakeSocket } from '../support/fake-server.js'
 import { Browser } from '../support/locks.js'
 import { seen } from '../support/seen.js'
 import { freshNamespace, Server } from '../support/server.js'
+import { unsigned } from '../support/tokens.js'
 
 let server: Server
 let ns: string
@@ -265,6 +266,37 @@ test('a tab that has the connection comes back to it from being offline', async 
   client.goOnline(leader.db)
   await vi.waitFor(() => expect(client.connectionState(leader.db)).toBe('connected'), 10_000)
   await seen(leader.db, client.ref(leader.db, 'a')).until(3)
+})
+
+test('no tab writes as the user of another', async () => {
+  const disk = disks()
+  await server.rest(ns, 'PUT', '/.settings/rules', {
+    rules: { notes: { $user: { '.read': 'auth.uid === $user', '.write': 'auth.uid === $user' } } }
+  })
+  const browser = new Browser()
+  const tabs = [await page(disk, {}, true, browser), await page(disk, {}, true, browser)] as const
+  const token = (sub: string, iat = 0) => unsigned({ sub, user_id: sub, iat, exp: iat + 3600 })
+  const write = (tab: Tab, whose: string) =>
+    client.set(client.ref(tab.db, `notes/${whose}`), 1).then(
+      () => 'ok',
+      ({ code }) => code
+    )
+  const outcome = async () => {
+    const all = tabs.flatMap(tab => ['ana', 'bo'].map(whose => write(tab, whose)))
+    return (await Promise.all(all)).map(code => (code === 'ok' ? 1 : code === 'PERMISSION_DENIED' ? 0 : code))
+  }
+  const [one, other] = tabs
+  expect(await outcome()).toEqual([0, 0, 0, 0])
+  await client.signInWithToken(one.db, token('ana'))
+  expect(await outcome()).toEqual([1, 0, 0, 0])
+  await client.signInWithToken(other.db, token('bo'))
+  expect(await outcome()).toEqual([1, 0, 0, 1])
+  await client.signInWithToken(other.db, token('ana', 1))
+  expect(await outcome()).toEqual([1, 0, 1, 0])
+  client.signOut(one.db)
+  expect(await outcome()).toEqual([0, 0, 1, 0])
+  client.signOut(other.db)
+  expect(await outcome()).toEqual([0, 0, 0, 0])
 })
 
 // ---- with a server that the test plays
