@@ -10,7 +10,6 @@ import {
   limitToFirst,
   limitToLast,
   onChildAdded,
-  onChildChanged,
   orderByChild,
   orderByKey,
   push,
@@ -25,6 +24,7 @@ import {
   type Unsubscribe,
   update
 } from '@dogwood/client'
+import { watchMonth } from './month.js'
 import { type Keyed, keys, read, records, retry, serverTime } from './records.js'
 
 export type Role = 'owner' | 'admin' | 'member'
@@ -87,6 +87,8 @@ export interface ImData {
 export type Placed = Keyed<Message> & { readonly bucket: string }
 
 const PAGE = 50
+/** The rules let nobody read more messages at once. */
+const MAX_READ = 100
 const WEEK = 7 * 24 * 60 * 60 * 1000
 
 /** The id of the conversation of two users, whoever of them asks. */
@@ -233,19 +235,52 @@ export class Im {
     return found
   }
 
-  /** The messages after one, in its month; the oldest first. */
-  since(conversation: string, { bucket, key }: { bucket: string; key: string }, count = 100) {
-    return this.read(bucket, conversation, startAfter(key), limitToFirst(count))
+  /** The messages after one, the oldest first; where a month ends, they go on in the next. */
+  async since(
+    conversation: string,
+    after: { bucket: string; key: string },
+    count = MAX_READ
+  ): Promise<Placed[]> {
+    const found: Placed[] = []
+    for (const bucket of Object.keys(await this.buckets()).sort()) {
+      if (bucket < after.bucket) continue
+      const from = bucket === after.bucket ? [startAfter(after.key)] : []
+      const more = await this.read(bucket, conversation, ...from, limitToFirst(count - found.length))
+      found.push(...more)
+      if (found.length >= count) break
+    }
+    return found
   }
 
-  /** Calls `next` with the newest messages of this month, and with each that comes or is deleted. */
-  async watch(conversation: string, next: (message: Placed) => unknown, count = PAGE): Promise<Unsubscribe> {
-    const bucket = await this.currentBucket()
-    const newest = query(this.messages(bucket, conversation), orderByKey(), limitToLast(count))
-    const stops = [onChildAdded, onChildChanged].map(on =>
-      on(newest, message => next({ ...(message.val() as Message), key: message.key!, bucket }))
-    )
-    return () => stops.forEach(stop => stop())
+  /**
+   * Calls `next` with the newest messages of this month, with each that comes in this or a
+   * later one, and with those that are deleted while they are among the last 100 of their
+   * month. Messages are in the order of their keys, which are made by the clocks of their
+   * senders: one that comes with a key below those of the last 100 is not told. `cancel`
+   * hears if they cannot be read any more.
+   */
+  async watch(
+    conversation: string,
+    next: (message: Placed) => unknown,
+    count = PAGE,
+    cancel?: (error: Error) => unknown
+  ): Promise<Unsubscribe> {
+    const current = await this.currentBucket()
+    const stops: Unsubscribe[] = []
+    const stop = () => stops.forEach(stop => stop())
+    const fail = (error: Error) => {
+      stop()
+      cancel?.(error)
+    }
+    // Also those that are to come: nobody need know when they begin.
+    const months = query(ref(this.db, 'buckets'), orderByKey(), startAt(current))
+    const follow = (bucket: string) => {
+      const known = bucket === current ? count : undefined
+      const tell = (message: Keyed<Message>) => next({ ...message, bucket })
+      stops.push(watchMonth(this.messages(bucket, conversation), tell, known, fail))
+    }
+    stops.push(onChildAdded(months, ({ key }) => follow(key!), fail))
+    return stop
   }
 
   /** Marks a message of this user as deleted, once. It stays where it is. */

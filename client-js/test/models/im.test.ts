@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { conversationId, type Group, Im, type ImData, type Placed } from '../../models/im.js'
+import { goOffline, goOnline } from '../../src/index.js'
 import { calls, denied, models } from './scene.js'
 
 const scene = models()
@@ -12,7 +13,7 @@ const [a, b, c, d] = ['a1', 'b2', 'c3', 'd4'].map(end => `u00000000000000${end}`
 
 async function messengers() {
   const im = await scene('im')
-  const as = (uid: string) => new Im(im.as<ImData>(uid), uid)
+  const as = (uid: string, db = im.as<ImData>(uid)) => new Im(db, uid)
   // The month in which this test runs, and a day of the one before.
   const now = new Date()
   const month = (offset: number) => Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + offset)
@@ -22,7 +23,7 @@ async function messengers() {
     [last]: { from: month(-1), to: month(0), tier: 'cold' },
     [current]: { from: month(0), to: month(1), tier: 'hot' }
   })
-  return { ...im, an: as(a), bo: as(b), chen: as(c), dai: as(d), as, last, current }
+  return { ...im, client: im.as<ImData>, an: as(a), bo: as(b), chen: as(c), dai: as(d), as, last, current }
 }
 
 const texts = (messages: Placed[]) => messages.map(({ text }) => text)
@@ -91,6 +92,61 @@ test('a message is marked as deleted, once, by its sender', async () => {
   await seen.until(2)
   expect(seen.all.at(-1)).toMatchObject({ text: 'oops', bucket: current, deletedAt: expect.any(Number) })
   await expect(an.logicalDelete(id, sent)).rejects.toMatchObject(denied)
+  stop()
+})
+
+test('what is watched goes on in the next month', async () => {
+  const { an, bo, admin, last, current } = await messengers()
+  const id = await an.openConversation(b)
+  // Until the month ends, which an administrator decides here, it is the last one.
+  const now = Date.now()
+  const bucket = (from: number, to: number) => ({ from, to, tier: 'hot' })
+  await admin('PATCH', '/buckets', { [last]: bucket(0, now * 2), [current]: null })
+  const seen = calls<Placed>()
+  const stop = await bo.watch(id, seen.add)
+  const sent = await an.send(id, 'last')
+  await seen.until(1)
+  await admin('PATCH', '/buckets', { [last]: bucket(0, now - 1), [current]: bucket(now - 1, now * 2) })
+  await an.send(id, 'first')
+  await seen.until(2)
+  expect(seen.all.map(({ bucket, text }) => [bucket, text])).toEqual([
+    [last, 'last'],
+    [current, 'first']
+  ])
+  expect(texts(await bo.since(id, sent))).toEqual(['first'])
+  await an.send(id, 'second')
+  expect(texts(await bo.since(id, sent, 1))).toEqual(['first'])
+  stop()
+})
+
+test('a watch misses nothing that comes at once or while it is offline', async () => {
+  const { an, as, client, admin, current } = await messengers()
+  const id = await an.openConversation(b)
+  const messages = (from: number, count: number, letter: string) =>
+    Object.fromEntries(
+      Array.from({ length: count }, (_, i) => {
+        const n = String(from + i).padStart(18, '0')
+        return [`-${letter}${n}`, { from: a, text: `${letter}${from + i}`, sent: 1 }]
+      })
+    )
+  const place = `/messages/${current}/${id}`
+  await admin('PUT', place, messages(0, 150, 'M'))
+  const db = client(b)
+  const seen = calls<Placed>()
+  const stop = await as(b, db).watch(id, seen.add, 3)
+  await seen.until(3)
+  expect(texts(seen.all)).toEqual(['M147', 'M148', 'M149'])
+  await admin('PATCH', place, messages(150, 250, 'M'))
+  await seen.until(253)
+  goOffline(db)
+  await admin('PATCH', place, { ...messages(400, 250, 'M'), ...messages(0, 60, 'z') })
+  goOnline(db)
+  await seen.until(563)
+  await admin('PATCH', place, messages(650, 90, 'M')) // below those with high keys
+  await seen.until(653)
+  const numbers = Array.from({ length: 593 }, (_, i) => `M${147 + i}`)
+  expect(texts(seen.all).filter(text => text[0] === 'M')).toEqual(numbers)
+  expect(new Set(texts(seen.all)).size).toBe(653)
   stop()
 })
 
