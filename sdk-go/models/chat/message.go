@@ -63,7 +63,7 @@ func page(ctx context.Context, q dogwood.Query) ([]Message, error) {
 func (c *Chat) Tail(ctx context.Context, room string, n int) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		t := tail{
-			db: c.db, list: c.messages(room), size: n,
+			db: c.db, list: c.messages(room), size: n, most: max(n, usualView),
 			yield: func(m Message) bool { return yield(m, nil) },
 		}
 		if err := t.run(ctx); !errors.Is(err, errLeft) {

@@ -18,6 +18,7 @@ type tail struct {
 	db   *dogwood.Client
 	list dogwood.Ref // the messages
 	size int         // how many are told first
+	most int         // how many a listener shows, about, until another takes its place
 
 	yield   func(Message) bool // reports whether to go on
 	from    int64              // all that the server took before this time, in milliseconds, is told
@@ -28,9 +29,9 @@ type tail struct {
 // errLeft ends a tail that nobody follows any more.
 var errLeft = errors.New("the loop was left")
 
-// minView is how many messages a listener shows at least until another one takes its
-// place, from the last of them on.
-const minView = 50
+// usualView is how many messages a listener shows until another one takes its place, from
+// the last of them on. While that happens messages wait, and may come in groups then.
+const usualView = 1000
 
 // run tells messages until there is an error.
 func (t *tail) run(ctx context.Context) error {
@@ -48,7 +49,7 @@ func (t *tail) run(ctx context.Context) error {
 		if err := t.tell(news...); err != nil {
 			return err
 		}
-		if fresh += len(news); fresh <= max(t.size, minView) || !t.online(ctx) {
+		if fresh += len(news); fresh <= t.most || !t.online(ctx) {
 			continue
 		}
 		fresh = 0 // there will be another occasion, if this is none
@@ -183,7 +184,18 @@ func (t *tail) view(ctx context.Context) *listener {
 		if err != nil {
 			return nil, err
 		}
-		return record.List(s, messageKey)
+		var list []Message
+		for key, child := range s.Children() {
+			var m Message
+			if !t.told[key] { // or else it is known by its key
+				if m, err = dogwood.Decode[Message](child); err != nil {
+					return nil, err
+				}
+			}
+			m.Key = key
+			list = append(list, m)
+		}
+		return list, nil
 	}
 	return &listener{next, stop}
 }
