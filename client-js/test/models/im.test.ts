@@ -100,13 +100,17 @@ test('what is watched goes on in the next month', async () => {
   const id = await an.openConversation(b)
   // Until the month ends, which an administrator decides here, it is the last one.
   const now = Date.now()
+  const minuteAgo = now - 60_000 // clients know the time of the server only about
   const bucket = (from: number, to: number) => ({ from, to, tier: 'hot' })
   await admin('PATCH', '/buckets', { [last]: bucket(0, now * 2), [current]: null })
   const seen = calls<Placed>()
   const stop = await bo.watch(id, seen.add)
   const sent = await an.send(id, 'last')
   await seen.until(1)
-  await admin('PATCH', '/buckets', { [last]: bucket(0, now - 1), [current]: bucket(now - 1, now * 2) })
+  await admin('PATCH', '/buckets', {
+    [last]: bucket(0, minuteAgo),
+    [current]: bucket(minuteAgo, now * 2)
+  })
   await an.send(id, 'first')
   await seen.until(2)
   expect(seen.all.map(({ bucket, text }) => [bucket, text])).toEqual([
@@ -148,6 +152,25 @@ test('a watch misses nothing that comes at once or while it is offline', async (
   expect(texts(seen.all).filter(text => text[0] === 'M')).toEqual(numbers)
   expect(new Set(texts(seen.all)).size).toBe(653)
   stop()
+})
+
+test('a watch that is stopped tells nothing, and one that ends says so once', async () => {
+  const { an, as, client, admin, current } = await messengers()
+  const id = await an.openConversation(b)
+  await admin('PUT', '/buckets/299912', { from: Date.UTC(2999, 11), to: Date.UTC(3000, 0), tier: 'hot' })
+  const db = client(b)
+  const [stopped, heard, ended] = [calls<Placed>(), calls<Placed>(), calls<string>()]
+  const end = (error: Error) => ended.add(error.message)
+  const stop = await as(b, db).watch(id, stopped.add, 3, end)
+  await as(b, db).watch(id, heard.add, 3, end)
+  stop()
+  await an.send(id, 'news')
+  await heard.until(1)
+  await admin('DELETE', `/conversations/${id}`) // so bo may read no month of it
+  await ended.until(1)
+  await admin('PATCH', `/messages/${current}/${id}/-M0000000000000000_0`, { from: a, text: 'x', sent: 1 })
+  await expect(as(b, db).page(id)).rejects.toMatchObject(denied) // all that was told is here
+  expect([stopped.all, ended.all.length, texts(heard.all)]).toEqual([[], 1, ['news']])
 })
 
 test('friends are asked, and answer once', async () => {
