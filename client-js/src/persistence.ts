@@ -33,7 +33,8 @@ export interface PersistenceOptions {
 export interface Persistence {
   /**
    * Resolves when all that was written and seen so far is on disk. Writes are
-   * saved at once anyway, the rest soon after, and when the page is hidden.
+   * given to the browser at once anyway, so that only the end of the browser itself
+   * can lose the last of them; the rest soon after, and when the page is hidden.
    * Rejects with `NOT_SAVED` if the disk does not take a write.
    */
   flush(): Promise<void>

@@ -16,7 +16,15 @@ export type WriteRecord = [time: number, action: string, body: string]
 /** The tab or process that made a write, and its number there. */
 export type WriteKey = [client: string, n: number]
 
+/** Writes that are saved by one transaction. */
+interface Batch {
+  readonly store: IDBObjectStore
+  readonly done: Promise<void>
+}
+
 export class Storage {
+  private batch?: Batch // of this task
+
   private constructor(
     private readonly db: IDBDatabase,
     /** Hears of records that could not be read, and of what could not be saved. */
@@ -80,10 +88,26 @@ export class Storage {
     await finished(store.transaction)
   }
 
+  /**
+   * Saves a write. Those of one task go together, and are given to the browser before
+   * the task ends: a page that goes right after it does not take them along.
+   */
   async addWrite(key: WriteKey, record: WriteRecord): Promise<void> {
-    const store = this.store(WRITES, 'readwrite', 'strict')
+    const { store, done } = this.batch ?? this.begin()
     store.put(record, key)
-    await finished(store.transaction)
+    await done
+  }
+
+  private begin(): Batch {
+    const store = this.store(WRITES, 'readwrite', 'strict')
+    const { transaction } = store
+    const batch = { store, done: finished(transaction) }
+    this.batch = batch
+    queueMicrotask(() => {
+      this.batch = undefined
+      transaction.commit()
+    })
+    return batch
   }
 
   async deleteWrite(key: WriteKey): Promise<void> {
