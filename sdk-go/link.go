@@ -58,6 +58,15 @@ func (l *link) has(feature string) bool {
 	return feature == "" || slices.Contains(l.features, feature)
 }
 
+// A bounded is a Conn that takes messages of so many bytes.
+type bounded interface{ MaxSend() int }
+
+// takes reports whether the other end reads a message of this length.
+func (l *link) takes(msg []byte) bool {
+	b, ok := l.conn.(bounded)
+	return !ok || len(msg) <= b.MaxSend()
+}
+
 // wait waits until nothing of a closed link is running.
 func (l *link) wait() { l.running.Wait() }
 

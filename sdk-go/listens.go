@@ -33,7 +33,7 @@ func (n *listens) Unlisten(s *replica.Source) {
 func (c *Client) listen(s *replica.Source) {
 	c.lastID++
 	c.asked[c.lastID] = s
-	c.link.send(wire.AppendListen(nil, c.lastID, s.Path.String(), encodeQuery(s.Query), s.Tag, s.Hash()))
+	c.post(c.lastID, wire.AppendListen(nil, c.lastID, s.Path.String(), encodeQuery(s.Query), s.Tag, s.Hash()))
 }
 
 // handle takes a message of the server. An error ends the connection.

@@ -70,6 +70,9 @@ type socket struct {
 	frames [][]byte // of the message that is being sent
 }
 
+// MaxSend is what a server reads before it closes the connection.
+func (s *socket) MaxSend() int { return wire.DefaultMaxBytes }
+
 func (s *socket) Send(msg []byte) (err error) {
 	if s.frames, err = wire.AppendFrames(s.frames[:0], msg); err != nil {
 		return err

@@ -119,7 +119,22 @@ func (c *Client) send(r *request) {
 	if r.marked {
 		msg = wire.AppendWriteID(msg, c.writer, r.write)
 	}
-	c.link.send(msg)
+	c.post(r.id, msg)
+}
+
+// post sends a request or a listen. One that the server would not read is answered here,
+// soon: it would end the connection, and each further one on which it is sent again. The
+// lock is held.
+func (c *Client) post(id int64, msg []byte) {
+	if c.link.takes(msg) {
+		c.link.send(msg)
+		return
+	}
+	go func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.response(wire.ServerMessage{ID: id, Status: wire.StatusTooBig, Data: []byte(`"more than the server takes in one message"`)})
+	}()
 }
 
 // sendAll sends what is not answered on a new connection. What may not be

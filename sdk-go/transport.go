@@ -27,7 +27,9 @@ type Handshake struct {
 // A Conn carries whole messages of the realtime protocol, each a JSON text, in
 // order. One goroutine sends, one receives, and any may close.
 type Conn interface {
-	// Send takes a message, which it must not keep. An error ends the connection.
+	// Send takes a message, which it must not keep. An error ends the connection. A
+	// Conn that takes only so much has MaxSend() int, in bytes: what is larger is not
+	// sent to it, but fails with ErrTooBig.
 	Send(msg []byte) error
 
 	// Receive waits for the next message, which is valid until the next call. An
