@@ -3,6 +3,7 @@ import type { ConnectionState, SocketClass, TokenProvider } from '../core/connec
 import { Core } from '../core/core.js'
 import { type Answer, DogwoodError, invalid } from '../core/errors.js'
 import { setLogger } from '../core/log.js'
+import { connect, signIn } from '../core/online.js'
 import { type AppLike, type Database, type DatabaseOptions, forget, open } from './database.js'
 
 export type { ConnectionState, SocketClass, TokenProvider }
@@ -66,7 +67,7 @@ function unsignedToken(claims: EmulatorMockTokenOptions, project = 'demo-project
 
 /** Connects again after `goOffline`. */
 export function goOnline(db: Database): void {
-  coreOf(db).connection.goOnline()
+  connect(coreOf(db).connection)
 }
 
 /** Closes the connection until `goOnline`. Writes wait, listeners keep what they have. */
@@ -97,7 +98,7 @@ export async function signInWithToken(db: Database, token: string | TokenProvide
   const first = await provider(false)
   if (target.token !== provider) throw new DogwoodError('REPLACED', 'signed in anew, or out, meanwhile')
   await new Promise<void>((resolve, reject) => {
-    signIn(db, first, ({ s, d }) => {
+    signInAgain(db, first, ({ s, d }) => {
       if (s === 'ok') resolve()
       else reject(new DogwoodError(s.toUpperCase(), String(d ?? s)))
     })
@@ -108,16 +109,16 @@ export async function signInWithToken(db: Database, token: string | TokenProvide
 /** Forgets the token. What is public stays readable. */
 export function signOut(db: Database): void {
   coreOf(db).target.token = undefined
-  signIn(db, null)
+  signInAgain(db, null)
 }
 
-function signIn(db: Database, token: string | null, onAnswer?: (answer: Answer) => void): void {
+function signInAgain(db: Database, token: string | null, onAnswer?: (answer: Answer) => void): void {
   const { connection } = coreOf(db)
-  connection.signIn(token, onAnswer)
+  signIn(connection, token, onAnswer)
   // The attempt may wait for another token, which nobody needs any more.
   if (connection.state === 'connecting') {
     connection.goOffline()
-    connection.goOnline()
+    connect(connection)
   }
 }
 

@@ -35,8 +35,6 @@ export function close(core: Core): void {
 // call returns.
 function refuseAll(connection: Connection): void {
   const soon = (f: () => void) => void setTimeout(f)
-  connection.goOnline = () => {}
   connection.listen = subscription => soon(() => connection.finish(subscription, CLOSED))
   connection.send = (_kind, _action, _body, done) => soon(() => done(CLOSED))
-  connection.signIn = (_token, onAnswer) => soon(() => onAnswer?.(CLOSED))
 }

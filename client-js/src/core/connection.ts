@@ -1,6 +1,6 @@
 import { defaultSocket } from '#socket'
 import { type Answer, errorOf } from './errors.js'
-import { joiner, split } from './frames.js'
+import { isTooBig, joiner, split } from './frames.js'
 import { hashNode } from './hash.js'
 import { log } from './log.js'
 import { queryId } from './params.js'
@@ -65,7 +65,12 @@ interface Request {
   /** Lets the server recognize a write that it already has. */
   readonly writeId?: string
   readonly done: (answer: Answer) => void
-  sent?: boolean
+}
+
+/** What a message is about, and its data. */
+interface Message {
+  readonly t: string
+  readonly d: any
 }
 
 const HANDSHAKE = 15_000
@@ -84,8 +89,8 @@ const clock = () => performance.now()
  */
 export class Connection {
   state: ConnectionState = 'offline'
-  private socket?: SocketLike
-  private wanted = true // false after goOffline
+  socket?: SocketLike
+  wanted = true // false after goOffline
   private host?: string // where the server wants us to go
   private session?: string
   /** What the server can do beyond the protocol, by letters. */
@@ -94,7 +99,7 @@ export class Connection {
   private attemptedAt = -LONGEST_WAIT // before there was a clock
   private dueAt = 0 // the next attempt
   private connectedAt = 0
-  private failures = 0
+  failures = 0
   private refusals = 0 // of tokens in a row
   private refresh = false
   private heardAt = 0
@@ -104,8 +109,8 @@ export class Connection {
   private readonly answers = new Map<number, (answer: Answer) => void>()
   readonly listens = new Map<string, Map<string, Subscription>>() // by path, by id
   readonly pending = new Set<Request>()
-  private token?: string | null
-  private given = false // the token is one that no connection has used yet
+  token?: string | null
+  given = false // the token is one that no connection has used yet
   readonly closing = new AbortController()
   onSignIn?: (answer: Answer) => void
 
@@ -113,10 +118,10 @@ export class Connection {
     readonly target: Target,
     private readonly handler: Handler
   ) {
-    const { signal } = this.closing
-    globalThis.addEventListener?.('online', this.wake, { signal })
-    globalThis.addEventListener?.('offline', this.drop, { signal })
-    globalThis.document?.addEventListener('visibilitychange', this.wake, { signal })
+    const { closing } = this // has a signal, as the options of a listener do
+    globalThis.addEventListener?.('online', this.wake, closing)
+    globalThis.addEventListener?.('offline', this.drop, closing)
+    globalThis.document?.addEventListener('visibilitychange', this.wake, closing)
   }
 
   // ---- requests
@@ -158,28 +163,10 @@ export class Connection {
 
   // ---- being online
 
-  goOnline(): void {
-    this.wanted = true
-    this.failures = 0
-    if (!this.socket && this.state !== 'connecting') this.schedule(0)
-  }
-
   goOffline(): void {
     this.wanted = false
     this.drop()
     this.become('offline')
-  }
-
-  /** Signs in with another token, or out. `onAnswer` hears what the server says. */
-  signIn(token: string | null, onAnswer?: (answer: Answer) => void): void {
-    this.token = token
-    this.given = this.state !== 'connected'
-    this.onSignIn?.({ s: 'replaced' })
-    this.onSignIn = onAnswer
-    if (this.state === 'connected') {
-      if (token) this.authenticate()
-      else this.request('unauth', {})
-    } else if (token) this.hurry()
   }
 
   // wake follows a sign that the network may be back, or the machine awake.
@@ -199,7 +186,8 @@ export class Connection {
     if (this.state === 'offline' || clock() + delay < this.dueAt) this.schedule(delay)
   }
 
-  private schedule(delay: number): void {
+  /** Connects after so many milliseconds. */
+  schedule(delay: number): void {
     clearTimeout(this.timer)
     this.become('waiting')
     this.dueAt = clock() + delay
@@ -247,7 +235,7 @@ export class Connection {
         receive(String(event.data))
       } catch (error) {
         // No server says this; the next connection starts afresh.
-        log('bad message', String(error))
+        log('bad message', error)
         this.drop()
       }
     }
@@ -258,21 +246,21 @@ export class Connection {
   /** Ends this connection or the attempt, and thinks of the next one. */
   private readonly drop = (): void => {
     const { socket, state } = this
-    if (state === 'waiting' || state === 'connecting' || state === 'connected') {
-      this.attempt++
-      clearTimeout(this.timer)
-      this.socket = undefined
-      if (socket) {
-        // A socket of Node reports the end of an attempt as an error.
-        socket.onopen = socket.onmessage = socket.onclose = null
-        socket.onerror = () => {}
-        socket.close()
-      }
-      this.answers.clear()
-      if (this.wanted) this.retry()
-      else this.become('offline')
-      if (state === 'connected') this.lost()
+    const sent = [...this.pending] // if there was a connection
+    if (state === 'offline' || state === 'refused') return
+    this.attempt++
+    clearTimeout(this.timer)
+    this.socket = undefined
+    if (socket) {
+      // A socket of Node reports the end of an attempt as an error.
+      socket.onopen = socket.onmessage = socket.onclose = null
+      socket.onerror = () => {}
+      socket.close()
     }
+    this.answers.clear()
+    if (this.wanted) this.retry()
+    else this.become('offline')
+    if (state === 'connected') this.lost(sent)
   }
 
   private retry(): void {
@@ -281,14 +269,13 @@ export class Connection {
     this.schedule(this.refusals > 2 ? LONGEST_WAIT : Math.random() * longest)
   }
 
-  private lost(): void {
-    for (const request of [...this.pending]) {
+  private lost(sent: readonly Request[]): void {
+    for (const request of sent) {
       // Nobody knows whether a conditional write was done, so it fails.
-      if (request.sent && 'h' in request.body) {
+      if ('h' in request.body) {
         this.pending.delete(request)
         request.done({ s: 'disconnect' })
       }
-      request.sent = false
     }
     this.handler.connected(false)
   }
@@ -300,8 +287,8 @@ export class Connection {
     this.timer = setTimeout(() => {
       // By the wall clock, which also counts the time asleep.
       const silent = Date.now() - this.heardAt
-      if (silent < QUIET && silent >= 0 && !this.probing) this.watch(QUIET - silent)
-      else if (this.probing) this.drop()
+      if (this.probing) this.drop()
+      else if (silent < QUIET && silent >= 0) this.watch(QUIET - silent)
       else this.probe()
     }, after)
   }
@@ -314,28 +301,32 @@ export class Connection {
 
   // ---- messages
 
-  private write(message: object): void {
-    const text = JSON.stringify(message)
+  private write({ t, d }: Message): void {
+    const text = JSON.stringify({ t, d })
+    // The server would close this connection, and the next one. It need not, to be answered.
+    if (isTooBig(text)) return queueMicrotask(() => this.receive({ t, d: { ...d, b: { s: 'too_big' } } }))
     log('send', text)
     for (const piece of split(text)) this.socket!.send(piece)
   }
 
-  private request(action: string, body: object, done?: (answer: Answer) => void): void {
+  request(action: string, body: object, done?: (answer: Answer) => void): void {
     const id = ++this.requests
     if (done) this.answers.set(id, done)
     this.write({ t: 'd', d: { r: id, a: action, b: body } })
   }
 
-  private receive({ t, d }: { t: string; d: any }): void {
+  private receive({ t, d }: Message): void {
     if (t === 'c') this.control(d)
     else if ('r' in d) {
       const done = this.answers.get(d.r)
       this.answers.delete(d.r)
-      done?.(d.b)
+      const bad = typeof d.b?.s !== 'string'
+      done?.(bad ? { s: 'bad_answer' } : d.b)
+      if (bad) this.drop() // the next connection starts afresh
     } else if (d.a) this.push(d.a, d.b)
   }
 
-  private control({ t, d }: { t: string; d: any }): void {
+  private control({ t, d }: Message): void {
     if (t === 'h') this.ready(d)
     else if (t === 'r') {
       this.host = d
@@ -367,7 +358,7 @@ export class Connection {
     this.handler.connected(true)
   }
 
-  private authenticate(): void {
+  authenticate(): void {
     const { token } = this
     if (!token) return
     this.request(isJWT(token) ? 'auth' : 'gauth', { cred: token }, answer => {
@@ -407,9 +398,8 @@ export class Connection {
 
   private sendPending(request: Request): void {
     const { action, body, writeId } = request
-    request.sent = true
-    const numbered = writeId && this.features.includes('w') ? { ...body, w: writeId } : body
-    this.request(action, numbered, answer => {
+    const numbered = this.features.includes('w') && { w: writeId }
+    this.request(action, { ...body, ...numbered }, answer => {
       this.pending.delete(request)
       request.done(answer)
     })

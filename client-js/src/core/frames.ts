@@ -1,6 +1,13 @@
 const PIECE = 16384
 const LONGEST = 2 ** 28 // of a message in pieces; servers send less
 
+const SENT = 2 ** 24 + 2 ** 16 // bytes of UTF-8 that a server takes, with the envelope
+
+/** Reports whether a server would close the connection rather than read `text`. */
+export function isTooBig(text: string): boolean {
+  return text.length * 3 > SENT && new TextEncoder().encode(text).length > SENT
+}
+
 /** The WebSocket messages that carry `text`: itself, or a count and its pieces. */
 export function split(text: string): string[] {
   if (text.length <= PIECE) return [text]
@@ -22,7 +29,7 @@ export function joiner(deliver: (text: string) => void): (message: string) => vo
   return message => {
     if (missing) {
       text += message
-      if (text.length > LONGEST) throw new Error('a message without end')
+      if (text.length > LONGEST) throw new Error('too long')
       if (--missing) return
       message = text
       text = ''

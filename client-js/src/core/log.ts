@@ -5,6 +5,6 @@ export function setLogger(to?: (message: string) => unknown): void {
   logger = to
 }
 
-export function log(what: string, text: string): void {
+export function log(what: string, text: unknown): void {
   logger?.(`${what} ${text}`)
 }

@@ -33,7 +33,7 @@ function checkDeep(value: unknown, path: Path): void {
   const fail = (what: unknown) => invalid(`cannot write ${what} at ${formatPath(path)}`)
   if (path.length > MAX_DEPTH) fail('so deep')
   const type = typeof value
-  if (type === 'number' ? !Number.isFinite(value) : !/^(boolean|object|string)$/.test(type))
+  if (!Number.isFinite(value) && !/^(boolean|object|string)$/.test(type))
     fail(type === 'number' ? value : type)
   if (type !== 'object') return
   const isLeaf = value && '.value' in (value as object)
@@ -54,7 +54,7 @@ export function checkUpdate(values: object, path: Path): readonly Path[] {
     const at = paths[i]!
     checkValue(value, at)
     const keys = at.at(-1) === '.priority' ? at.slice(0, -1) : at
-    if (!keys.every(isKey)) invalid(`bad path "${formatPath(at)}" in an update`)
+    if (!keys.every(isKey)) invalid(`bad path "${formatPath(at)}"`)
   })
   const seen = new Set<string>()
   for (const at of [...paths].sort((a, b) => a.length - b.length)) {

@@ -1,10 +1,11 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import {
   connectDatabaseEmulator,
   connectionState,
   type Database,
   DogwoodError,
   deleteDatabase,
+  equalTo,
   get,
   getDatabase,
   goOffline,
@@ -15,6 +16,7 @@ import {
   onConnectionState,
   onDisconnect,
   onValue,
+  orderByValue,
   query,
   ref,
   runTransaction,
@@ -448,4 +450,58 @@ test('wrong arguments are errors with a code', () => {
     () => query(ref(db, 'a'), limitToLast(0))
   ]
   for (const call of wrong) expect(call).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }))
+})
+
+describe('what is longer than a server takes', () => {
+  const mega = 'x'.repeat(2 ** 20)
+  const large = () => Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`k${i}`, mega]))
+  const tooBig = expect.objectContaining({ code: 'TOO_BIG' })
+
+  test('is refused without sending it, and all else goes on', async () => {
+    const socket = await connected()
+    const seen: unknown[] = []
+    onValue(ref(db, 'a'), snapshot => seen.push(snapshot.val()))
+    socket.push('d', { p: 'a', d: 1 })
+    const wide = query(ref(db, 'b'), orderByValue(), equalTo(mega.repeat(9)))
+    const calls = [
+      set(ref(db, 'a'), large()),
+      update(ref(db, 'a'), large()),
+      onDisconnect(ref(db, 'a')).set(large()),
+      get(wide),
+      new Promise((_, reject) => onValue(wide, () => {}, reject)),
+      runTransaction(ref(db, 'a'), large)
+    ]
+    for (const call of calls) await expect(call).rejects.toEqual(tooBig)
+    expect(seen[0]).toBe(1)
+    expect(seen.at(-1)).toBe(1)
+    expect(socket.sent.map(({ d }) => d.a)).not.toContain('p')
+    const small = set(ref(db, 'a'), 2)
+    socket.answer(socket.requests('p')[0].r)
+    await small
+    expect(FakeSocket.all).toHaveLength(1)
+  })
+
+  test('is what has more bytes, not characters', async () => {
+    const socket = await connected()
+    void set(ref(db, 'a'), mega.repeat(16))
+    expect(socket.requests('p')).toHaveLength(1)
+    await expect(set(ref(db, 'a'), 'ü'.repeat(2 ** 23 + 2 ** 15))).rejects.toEqual(tooBig)
+    expect(socket.requests('p')).toHaveLength(1)
+  })
+
+  test('is refused as soon as there is a connection', async () => {
+    const call = expect(set(ref(db, 'a'), large())).rejects.toEqual(tooBig)
+    const socket = await connected()
+    await call
+    expect(socket.requests('p')).toEqual([])
+  })
+})
+
+test.each([undefined, null, 'ok', {}, { s: 5 }])('an answer that is none is an error: %j', async b => {
+  const socket = await connected()
+  const bad = expect.objectContaining({ code: 'BAD_ANSWER' })
+  const call = expect(get(ref(db, 'a'))).rejects.toEqual(bad)
+  socket.receive({ t: 'd', d: { r: socket.requests('g')[0].r, b } })
+  await call
+  expect(connectionState(db)).toBe('waiting')
 })
