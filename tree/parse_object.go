@@ -196,7 +196,10 @@ func (o *objectReader) reorder(spans []span) []span {
 		}
 		kept = append(kept, s)
 	}
-	ordered := slices.Grow(o.scratch[:0], len(o.out)-o.start)
+	if n := len(o.out) - o.start; cap(o.scratch) < n {
+		o.scratch = make([]byte, 0, n)
+	}
+	ordered := o.scratch[:0]
 	for i, s := range kept {
 		if i > 0 {
 			ordered = append(ordered, ',')

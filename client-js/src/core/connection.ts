@@ -398,7 +398,7 @@ export class Connection {
 
   private sendPending(request: Request): void {
     const { action, body, writeId } = request
-    const numbered = this.features.includes('w') && { w: writeId }
+    const numbered = !!writeId && this.features.includes('w') && { w: writeId }
     this.request(action, { ...body, ...numbered }, answer => {
       this.pending.delete(request)
       request.done(answer)
