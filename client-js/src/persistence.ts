@@ -1,5 +1,6 @@
 import { defaultSocket } from '#socket'
-import type { Database } from './api/database.js'
+import { type Database, forget } from './api/database.js'
+import { close } from './core/close.js'
 import type { Core } from './core/core.js'
 import { type DogwoodError, invalid } from './core/errors.js'
 import { guard } from './core/events.js'
@@ -39,13 +40,17 @@ export interface Persistence {
    */
   flush(): Promise<void>
   /**
-   * Forgets all that is on disk, also writes that are not sent: to be called when
-   * one user leaves and another may come, for nothing on disk says whose it is.
+   * Forgets all that is on disk, and all writes of this tab that the server has not
+   * answered: they fail with `CLEARED`. To be called, and awaited, when one user leaves and
+   * another may come, for nothing on disk says whose it is.
    */
   clear(): Promise<void>
-  /** Ends persistence, and the database with it. What is saved stays. */
+  /** Ends persistence, and the database with it as `deleteDatabase` does. What is saved stays. */
   stop(): Promise<void>
 }
+
+// The databases whose disk is in use, or about to be.
+const enabled = new WeakSet<Core>()
 
 /**
  * Keeps what is listened to, and writes that are not sent yet, in IndexedDB:
@@ -58,13 +63,19 @@ export async function enablePersistence(
 ): Promise<Persistence> {
   const core = db.store as Core
   const { connection, target } = core
+  if (connection.closing.signal.aborted) invalid('the database was deleted')
+  if (enabled.has(core)) invalid('persistence is enabled already')
   if (connection.state !== 'offline') invalid('persistence must be enabled before the database is used')
   const { maxBytes = 20e6, maxWrites = 10_000, indexedDB = globalThis.indexedDB } = options
   if (!indexedDB) invalid('there is no IndexedDB here: pass one as the option indexedDB')
+  enabled.add(core)
   const name = `dogwood ${target.host} ${target.namespace}`
-  const client = crypto.randomUUID()
+  const client = uuid()
   const { onError = error => console.warn(error) } = options
-  const storage = await Storage.open(indexedDB, name, error => guard(() => onError(error)))
+  const storage = await Storage.open(indexedDB, name, error => guard(() => onError(error))).catch(error => {
+    enabled.delete(core)
+    throw error
+  })
   const locks = options.locks ?? globalThis.navigator?.locks
   const Channel = options.BroadcastChannel ?? globalThis.BroadcastChannel
   let tabs: Tabs | undefined
@@ -87,6 +98,7 @@ export async function enablePersistence(
   return {
     flush,
     async clear() {
+      queue.forgetAll()
       await flush().catch(() => {}) // what is not there need not be deleted
       views.forgetAll()
       await storage.clear()
@@ -94,13 +106,23 @@ export async function enablePersistence(
     async stop() {
       globalThis.document?.removeEventListener('visibilitychange', hidden)
       globalThis.removeEventListener?.('pagehide', hidden)
-      connection.goOffline()
-      connection.closing.abort()
+      const saved = views.stop() // before all listens end
+      close(core)
+      forget(db)
       tabs?.stop()
-      await views.stop()
+      await saved
       storage.close()
     }
   }
+}
+
+// uuid works on origins without TLS, too, where crypto.randomUUID is not there.
+function uuid(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  bytes[6] = (bytes[6]! & 0x0f) | 0x40
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80
+  const hex = Array.from(bytes, byte => byte.toString(16).padStart(2, '0')).join('')
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 }
 
 function addressOf({ target: { host, secure, namespace } }: Core): string {

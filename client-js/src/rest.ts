@@ -36,7 +36,7 @@ export function getDatabase<Schema = any>(
   from?: AppLike | DatabaseOptions | string,
   url?: string
 ): Database<Schema> {
-  return open(target => new RestStore(target), from, url)
+  return open(RestStore, from, url)
 }
 
 /** Signs in with a token, or with a function that is asked again when one is refused. */

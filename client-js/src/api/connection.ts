@@ -27,7 +27,7 @@ export function getDatabase<Schema = any>(
   from?: AppLike | DatabaseOptions | string,
   url?: string
 ): Database<Schema> {
-  return open(target => new Core(target), from, url)
+  return open(Core, from, url)
 }
 
 /** Uses a local server. `mockUserToken` signs in with claims that are not checked. */

@@ -43,11 +43,12 @@ let databases: Database[] = []
 
 /** The database of an app, of options or at a URL; the same one for the same arguments. */
 export function open(
-  make: (target: Target) => Store,
+  Kind: new (target: Target) => Store,
   from?: AppLike | DatabaseOptions | string,
   url?: string
 ): Database {
-  if (!from) return databases.at(-1) ?? invalid('which database?')
+  const known = databases.filter(({ store }) => store instanceof Kind)
+  if (!from) return known.at(-1) ?? invalid('which database?')
   const app: AppLike =
     typeof from === 'string'
       ? { options: { databaseURL: from } }
@@ -56,10 +57,10 @@ export function open(
         : { options: from }
   const { options } = app
   const address = url ?? options.databaseURL ?? invalid('no databaseURL')
-  let database = databases.find(({ key }) => key[0] === from && key[1] === address)
+  let database = known.find(({ key }) => key[0] === from && key[1] === address)
   if (!database) {
     const target = { ...options, ...parseURL(address), token: options.token ?? tokensOf(app) }
-    database = new Database(app, make(target), [from, address])
+    database = new Database(app, new Kind(target), [from, address])
     databases.push(database)
   }
   return database
@@ -72,9 +73,13 @@ export function forget(db: Database): void {
 
 /** Reads a database URL; the namespace is in `ns`, or the first of three or more labels. */
 function parseURL(address: string): Target {
-  const { protocol, host, hostname, searchParams } = new URL(address)
-  const namespace = searchParams.get('ns') ?? /^([^.]+)\.[^.]+\.[^.]*[a-z]/i.exec(hostname)?.[1] ?? ''
-  return { host, secure: /^(http|ws)s/.test(protocol), namespace }
+  try {
+    const { protocol, host, hostname, searchParams } = new URL(address)
+    const namespace = searchParams.get('ns') ?? /^([^.]+)\.[^.]+\.[^.]*[a-z]/i.exec(hostname)?.[1] ?? ''
+    return { host, secure: /^(http|ws)s/.test(protocol), namespace }
+  } catch {
+    return invalid(`bad databaseURL "${address}"`)
+  }
 }
 
 // tokensOf finds the sign-in of `firebase/auth`, if the app has it.

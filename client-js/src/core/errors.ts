@@ -1,4 +1,7 @@
-/** Every error of this package is a DogwoodError; switch on `code`. */
+/**
+ * Every error of this package is a DogwoodError; switch on `code`. Only an argument that is
+ * of another type than declared may be a TypeError.
+ */
 export class DogwoodError extends Error {
   override readonly name = 'DogwoodError'
 

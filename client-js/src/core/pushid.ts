@@ -1,4 +1,5 @@
-const alphabet = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'
+// - 0-9 A-Z _ a-z: 64 characters in the order of their codes, which is that of keys
+const alphabet = String.fromCharCode(...Array(123).keys()).replace(/[^-\w]/g, '')
 
 let last = 0
 let digits: number[] = []

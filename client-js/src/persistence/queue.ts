@@ -8,6 +8,9 @@ import type { Views } from './views.js'
 /** Hears of a write from before that the server has refused. */
 export type OnRefused = (error: Error, path: string) => void
 
+/** What writes get that are forgotten. */
+const CLEARED: Answer = { s: 'cleared', d: 'what was not sent was forgotten' }
+
 /**
  * Keeps writes on disk until the server has answered them. Each has an id, by
  * which the server recognizes it if it is sent again. Transactions are not
@@ -38,8 +41,8 @@ export class Queue {
         return
       }
       const settled = (answer: Answer) => {
+        if (!this.waiting.delete(idOf(key))) return // it was forgotten before the answer came
         this.count--
-        this.waiting.delete(idOf(key))
         this.unsaved.delete(idOf(key))
         // What the end of the database cuts off is sent at the next start.
         if (answer.s !== 'closed') void storage.deleteWrite(key).catch(() => {})
@@ -80,12 +83,28 @@ export class Queue {
     if (size) throw new DogwoodError('NOT_SAVED', `${size} writes are not on disk`)
   }
 
+  /**
+   * Fails the writes that are not answered, so that they are not sent any more. Of what
+   * is not kept on disk, as transactions, what was sent is left to its answer.
+   */
+  forgetAll(): void {
+    const { pending, state } = this.core.connection
+    const sent = state === 'connected'
+    for (const request of [...pending]) {
+      const { kind, writeId = '', done } = request
+      if (kind === 'get' || (sent && !this.waiting.has(writeId))) continue
+      pending.delete(request)
+      done(CLEARED)
+    }
+  }
+
   /** Takes over writes of clients that are gone: shows them and sends them. */
   adopt(writes: readonly [WriteKey, WriteRecord][], onRefused?: OnRefused): void {
     const { core } = this
     for (const [key, record] of [...writes].sort((a, b) => a[1][0] - b[1][0])) {
       const [, action, text] = record
       this.count++
+      this.waiting.set(idOf(key), [key, record])
       this.adopted.set(idOf(key), key)
       const { p, d } = JSON.parse(text)
       const path = parsePath(p)
@@ -96,7 +115,9 @@ export class Queue {
         return [at, core.estimate(nodeFromJSON(value), at)] as const
       })
       const written = core.submit({ path, merge, changes }, d, [path], idOf(key))
-      written.catch((error: Error) => onRefused?.(error, formatPath(path)))
+      written.catch((error: DogwoodError) => {
+        if (error.code !== 'CLEARED') onRefused?.(error, formatPath(path))
+      })
     }
   }
 }

@@ -1,6 +1,8 @@
 /** What is on disk of a database: views that were listened to, and unsent writes. */
 
 import { DogwoodError } from '../core/errors.js'
+import { parsePath } from '../core/path.js'
+import { checkUpdate, checkValue } from '../core/validate.js'
 
 const VIEWS = 'views'
 const WRITES = 'writes'
@@ -166,7 +168,11 @@ function isWrite(key: unknown, record: unknown): record is WriteRecord {
   if (typeof client !== 'string' || !Number.isInteger(n) || !Number.isFinite(time)) return false
   try {
     const { p, d } = JSON.parse(text)
-    return typeof p === 'string' && (action === 'p' || (action === 'm' && Object(d) === d))
+    const path = parsePath(p)
+    // As when it was made: what is nested without end would be the end of who reads it.
+    if (action === 'm') checkUpdate(d, path)
+    else checkValue(d, path)
+    return action === 'p' || action === 'm'
   } catch {
     return false
   }

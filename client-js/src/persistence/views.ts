@@ -63,7 +63,9 @@ export class Views {
   stop(): Promise<void> {
     clearTimeout(this.timer)
     this.timer = undefined
-    return this.saveAll()
+    const saved = this.saveAll()
+    this.live.clear() // the end of a listen is nothing to save
+    return saved
   }
 
   /** Forgets what is on disk; what is listened to is saved again when it changes. */

@@ -1,10 +1,14 @@
 // What is published: its size, its names.
 
+import { execFile } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { noteOf, table } from '../../scripts/parity.js'
 import { internalNames } from '../../scripts/short-names.js'
 import { needBuild } from '../support/build.js'
@@ -56,6 +60,21 @@ test('sizes are within their limits, and as the README says', async () => {
     expect(printed(row), row).toBe(Math.ceil(size * 10) / 10)
   }
 })
+
+test('what is packed, as the README says, installs and runs', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'packed-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const npm = (args: string[], cwd: string) => promisify(execFile)('npm', args, { cwd })
+  await npm(['pack', '--silent', '--pack-destination', folder], root)
+  const [, file] = /makes (\S+\.tgz)/.exec(readme)!
+  writeFileSync(join(folder, 'package.json'), '{"type": "module"}')
+  await npm(['install', '--offline', '--no-audit', `./${file}`], folder)
+  const entries = ['', '/rest', '/wilddog', '/persistence', '/models/chat']
+  const program = entries.map(name => `console.log(typeof await import('@dogwood/client${name}'))`)
+  writeFileSync(join(folder, 'program.js'), program.join('\n'))
+  const { stdout } = await promisify(execFile)(process.execPath, ['program.js'], { cwd: folder })
+  expect(stdout).toBe('object\n'.repeat(entries.length))
+}, 60_000)
 
 test('names that are shortened are not documented', () => {
   const short = new Set(internalNames())

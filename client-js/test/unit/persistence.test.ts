@@ -161,8 +161,16 @@ test('after clear, nothing is left for the next user', async () => {
   const first = await page(disk)
   await seen(first.db, client.ref(first.db, 'a')).until(1)
   client.goOffline(first.db)
-  void client.set(client.ref(first.db, 'b'), 2)
+  const forgotten = [
+    client.set(client.ref(first.db, 'b'), 2),
+    client.runTransaction(client.ref(first.db, 'a'), () => 2),
+    client.onDisconnect(client.ref(first.db, 'd')).set(1)
+  ].map(promise => promise.catch(({ code }) => code))
   await first.persistence.clear()
+  expect(await Promise.all(forgotten)).toEqual(['CLEARED', 'CLEARED', 'CLEARED'])
+  client.goOnline(first.db)
+  await client.set(client.ref(first.db, 'c'), 2)
+  expect(await server.rest(ns, 'GET', '/')).toEqual({ a: 1, c: 2 })
   first.crash()
   const second = await page(disk)
   await client.set(client.ref(second.db, 'c'), 3)
@@ -359,6 +367,30 @@ test('a write that the server has taken stays visible until the listen is answer
   expect(seen.sort()).toEqual(['+a', '+b', '+c'])
 })
 
+test('what was sent, or taken over, and is not answered, is forgotten as well', async () => {
+  const disk = new IDBFactory()
+  const left = await played(disk)
+  client.goOffline(left.db)
+  void client.set(client.ref(left.db, 'adopted'), 1)
+  await left.persistence.flush()
+  FakeSocket.all.length = 0
+  const refused: string[] = []
+  const { db, persistence } = await played(disk, { onRefused: (_, path) => refused.push(path) })
+  const sent = client.set(client.ref(db, 'sent'), 2).catch(({ code }) => code)
+  const socket = await greeted()
+  await vi.waitFor(() => expect(socket.requests('p')).toHaveLength(2))
+  await persistence.clear()
+  expect(await sent).toBe('CLEARED')
+  for (const { r } of socket.requests('p')) socket.answer(r)
+  client.goOffline(db)
+  FakeSocket.all.length = 0
+  client.goOnline(db)
+  const again = await greeted()
+  void client.set(client.ref(db, 'new'), 3)
+  expect((await requested(again, 'p')).b.p).toBe('/new')
+  expect(refused).toEqual([])
+})
+
 test('what cannot be read on disk is deleted, told, and in nobody’s way', async () => {
   const good = ['{"a":1}', 7, Date.now()]
   const rubbish = [
@@ -370,6 +402,9 @@ test('what cannot be read on disk is deleted, told, and in nobody’s way', asyn
     ['{', 1, 1],
     [1, 2, 3],
     [{}, 'm', '{"p":"/a"}'],
+    [1, 'p', `{"p":"/a","d":${'{"a":'.repeat(50_000)}1${'}'.repeat(50_001)}`],
+    [1, 'm', `{"p":"/a","d":${'{"a":'.repeat(2000)}1${'}'.repeat(2001)}`],
+    [`${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}`, 1, 1],
     [1, 'm', '{"p":"/a"}']
   ]
   for (const bad of rubbish) {
@@ -427,6 +462,65 @@ test('a write that the disk does not take is told, and tried again', async () =>
   const later = await played(disk)
   client.goOffline(later.db)
   expect((await client.get(client.ref(later.db, 'a'))).val()).toBe(1)
+})
+
+test('a database whose persistence was stopped is as deleted', async () => {
+  const disk = disks()
+  const url = server.url(ns)
+  const first = client.getDatabase(url)
+  const errors: string[] = []
+  const persistence = await enablePersistence(first, {
+    indexedDB: disk,
+    onError: error => errors.push(error.code)
+  })
+  await client.set(client.ref(first, 'a'), 1)
+  await seen(first, client.ref(first, 'a')).until(1)
+  client.goOffline(first)
+  const cut = client.set(client.ref(first, 'b'), 2).catch(({ code }) => code)
+  await persistence.stop()
+  expect(await cut).toBe('CLOSED')
+  await expect(client.set(client.ref(first, 'a'), 1)).rejects.toMatchObject({ code: 'CLOSED' })
+  await expect(enablePersistence(first, { indexedDB: disk })).rejects.toThrow('the database was deleted')
+  const second = client.getDatabase(url)
+  expect(second).not.toBe(first)
+  client.goOffline(second)
+  const again = await enablePersistence(second, { indexedDB: disk })
+  await seen(second, client.ref(second, 'a')).until(1)
+  client.goOnline(second)
+  await client.set(client.ref(second, 'c'), 3)
+  expect(await server.rest(ns, 'GET', '/')).toEqual({ a: 1, b: 2, c: 3 })
+  await again.stop()
+  expect(errors).toEqual([])
+})
+
+test('persistence is enabled once', async () => {
+  const disk = disks()
+  const { db, persistence } = await page(disk)
+  await expect(enablePersistence(db, { indexedDB: disk })).rejects.toThrow('enabled already')
+  await client.set(client.ref(db, 'a'), 1)
+  await persistence.flush()
+  const other = client.getDatabase({ databaseURL: server.url(ns) })
+  const broken = {
+    open: () => {
+      throw new Error('no disk')
+    }
+  } as any
+  await expect(enablePersistence(other, { indexedDB: broken })).rejects.toThrow('no disk')
+  await (await enablePersistence(other, { indexedDB: disk })).stop()
+})
+
+test('it needs nothing that only secure origins have', async () => {
+  const uuid = vi.spyOn(crypto, 'randomUUID').mockImplementation(() => {
+    throw new TypeError('crypto.randomUUID is not a function')
+  })
+  const { db } = await played(new IDBFactory())
+  client.goOffline(db)
+  FakeSocket.all.length = 0
+  client.goOnline(db)
+  void client.set(client.ref(db, 'a'), 1).catch(() => {})
+  const write = await requested(await greeted(), 'p')
+  expect(write.b.w).toMatch(/^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}:1$/)
+  uuid.mockRestore()
 })
 
 test('without IndexedDB it says so', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import * as realtime from '../../src/index.js'
 import * as rest from '../../src/rest.js'
 import { freshNamespace, Server } from '../support/server.js'
 
@@ -114,4 +115,17 @@ describe('what JSON cannot say is refused, and deletes nothing', () => {
       await expect(write(), String(write)).rejects.toEqual(refused)
     expect((await rest.get(score)).exportVal()).toEqual({ a: 1, b: 2 })
   })
+})
+
+test('a URL names one database over WebSocket, and another over HTTP', () => {
+  const url = server.url(freshNamespace())
+  const [live, plain] = [realtime.getDatabase(url), rest.getDatabase(url)]
+  expect(live).not.toBe(plain)
+  expect(realtime.getDatabase()).toBe(live)
+  expect(rest.getDatabase()).toBe(plain)
+  expect(realtime.getDatabase(url)).toBe(live)
+  expect(rest.getDatabase(url)).toBe(plain)
+  for (const { getDatabase } of [realtime, rest]) {
+    expect(() => getDatabase('localhost')).toThrow('bad databaseURL "localhost"')
+  }
 })
