@@ -13,10 +13,12 @@ import (
 )
 
 // Background work is done in small steps between commits, at the latest after
-// so many of them.
+// so many of them. A write that comes during a step waits for its end; and who has
+// just been answered is likely to write again, so there is a pause before the first.
 const (
 	workRows  = 512
 	workEvery = 64
+	workAfter = time.Millisecond
 )
 
 // A storageError is a failure of the store. The transaction is lost with it.
@@ -60,8 +62,12 @@ func guarded(f func() error) (err error) {
 // so batches grow with the load and there is nothing to tune.
 func (d *Database) commitLoop() {
 	defer close(d.done)
+	pause := time.Duration(0)
 	for since := 0; ; since++ {
-		tasks, open := d.queue.take(!d.work)
+		if !d.work {
+			pause = forever
+		}
+		tasks, open := d.queue.take(pause)
 		if !open {
 			return
 		}
@@ -70,17 +76,24 @@ func (d *Database) commitLoop() {
 			d.late = nil
 			d.commit(late)
 		}
-		if d.work && (len(tasks) == 0 || since%workEvery == 0) {
-			d.background()
+		pause = workAfter
+		switch {
+		case !d.work:
+		case len(tasks) == 0:
+			d.background(d.queue.hasTasks)
+			pause = 0
+		case since%workEvery == 0:
+			d.background(nil)
 		}
 	}
 }
 
-// background does one step of reclaiming and of building indexes.
-func (d *Database) background() {
+// background does one step of reclaiming and of building indexes. If stop is not
+// nil, reclaiming ends soon after it says so.
+func (d *Database) background(stop func() bool) {
 	d.stalled = false
 	err := guarded(func() error {
-		more, err := d.store.Reclaim(workRows)
+		more, err := d.store.Reclaim(workRows, stop)
 		building, buildErr := d.store.Build(workRows)
 		d.work = more || building
 		return errors.Join(err, buildErr)

@@ -2,8 +2,10 @@ package sync
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"sync"
+	"time"
 )
 
 // A task is something that the committer does inside its transaction.
@@ -73,14 +75,15 @@ func (q *queue) full(size int64) bool {
 	return len(q.tasks) > 0 && (len(q.tasks) >= maxQueueTasks || q.bytes+size > q.maxBytes)
 }
 
-// take returns the next batch. It waits for one if wait is set, and returns
-// nothing and false when the queue is closed and empty.
-func (q *queue) take(wait bool) (batch []task, open bool) {
+// forever is how long take waits until there is something.
+const forever = time.Duration(math.MaxInt64)
+
+// take returns the next batch, which may be empty if there is none for so long. It
+// returns false when the queue is closed and empty.
+func (q *queue) take(wait time.Duration) (batch []task, open bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for wait && len(q.tasks) == 0 && !q.closed {
-		q.changed.Wait()
-	}
+	q.await(wait)
 	q.gather()
 	var bytes int64
 	n := 0
@@ -95,6 +98,25 @@ func (q *queue) take(wait bool) (batch []task, open bool) {
 	q.bytes -= bytes
 	q.changed.Broadcast()
 	return batch, n > 0 || !q.closed
+}
+
+// await waits for a task, or for the queue to be closed, mu held.
+func (q *queue) await(wait time.Duration) {
+	began := time.Now() // before the timer, which must not be early
+	if wait > 0 && wait != forever && len(q.tasks) == 0 {
+		over := time.AfterFunc(wait, q.wake)
+		defer over.Stop()
+	}
+	for len(q.tasks) == 0 && !q.closed && time.Since(began) < wait {
+		q.changed.Wait()
+	}
+}
+
+// hasTasks reports whether something waits to be taken.
+func (q *queue) hasTasks() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.tasks) > 0
 }
 
 // maxGather is how often gather lets others run.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // A sizedTask is a task that only has a size.
@@ -28,13 +29,32 @@ func add(t *testing.T, q *queue, sizes ...int64) {
 func TestQueueTakesInOrder(t *testing.T) {
 	q := newQueue(1 << 20)
 	add(t, q, 1, 2, 3)
-	tasks, open := q.take(true)
+	tasks, open := q.take(forever)
 	if len(tasks) != 3 || !open || tasks[0].size() != 1 || tasks[2].size() != 3 {
 		t.Errorf("take() = %v, %v, want [1 2 3], true", tasks, open)
 	}
-	if tasks, open := q.take(false); len(tasks) != 0 || !open {
-		t.Errorf("take(false) of an empty queue = %v, %v, want [], true", tasks, open)
+	if tasks, open := q.take(0); len(tasks) != 0 || !open {
+		t.Errorf("take(0) of an empty queue = %v, %v, want [], true", tasks, open)
 	}
+}
+
+func TestQueueWaitsForTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(1 << 20)
+		began := time.Now()
+		if tasks, open := q.take(time.Minute); len(tasks) != 0 || !open || time.Since(began) != time.Minute {
+			t.Errorf("take(1m) of an empty queue = %v, %v after %v", tasks, open, time.Since(began))
+		}
+		time.AfterFunc(time.Second, func() { add(t, q, 1) })
+		began = time.Now()
+		if tasks, open := q.take(time.Minute); len(tasks) != 1 || !open || time.Since(began) != time.Second {
+			t.Errorf("take(1m) = %v, %v after %v, want the task of the first second", tasks, open, time.Since(began))
+		}
+		time.AfterFunc(time.Second, q.close)
+		if tasks, open := q.take(time.Minute); len(tasks) != 0 || open {
+			t.Errorf("take(1m) of a queue that is closed = %v, %v, want [], false", tasks, open)
+		}
+	})
 }
 
 // TestQueueBatch: a batch is bounded in count and in bytes, and a task that is
@@ -45,13 +65,13 @@ func TestQueueBatch(t *testing.T) {
 		add(t, q, 1)
 	}
 	for _, want := range []int{maxBatchTasks, 1} {
-		if tasks, _ := q.take(true); len(tasks) != want {
+		if tasks, _ := q.take(forever); len(tasks) != want {
 			t.Errorf("take() gave %d tasks, want %d", len(tasks), want)
 		}
 	}
 	add(t, q, maxBatchBytes+1, maxBatchBytes-1, 1, 1)
 	for _, want := range []int{1, 2, 1} {
-		if tasks, _ := q.take(true); len(tasks) != want {
+		if tasks, _ := q.take(forever); len(tasks) != want {
 			t.Errorf("take() gave %d tasks, want %d", len(tasks), want)
 		}
 	}
@@ -94,7 +114,7 @@ func waits(t *testing.T, q *queue, size int64) {
 		if added {
 			t.Error("a task was added to a full queue")
 		}
-		inside.take(true)
+		inside.take(forever)
 		synctest.Wait()
 		if !added {
 			t.Error("a task still waits although there is room")
@@ -121,7 +141,7 @@ func TestQueueAddEndsWithItsContext(t *testing.T) {
 		if err := q.add(ctx, sizedTask(1)); !errors.Is(err, context.Canceled) {
 			t.Errorf("add() to a full queue with a cancelled context = %v, want %v", err, context.Canceled)
 		}
-		if tasks, _ := q.take(true); len(tasks) != 1 {
+		if tasks, _ := q.take(forever); len(tasks) != 1 {
 			t.Errorf("take() gave %d tasks, want only the first", len(tasks))
 		}
 	})
@@ -142,10 +162,10 @@ func TestQueueClose(t *testing.T) {
 		if err := q.add(t.Context(), sizedTask(1)); !errors.Is(err, ErrClosed) {
 			t.Errorf("add() to a closed queue = %v, want %v", err, ErrClosed)
 		}
-		if tasks, open := q.take(true); len(tasks) != 1 || !open {
+		if tasks, open := q.take(forever); len(tasks) != 1 || !open {
 			t.Errorf("take() = %v, %v, want the task that waits", tasks, open)
 		}
-		if tasks, open := q.take(true); len(tasks) != 0 || open {
+		if tasks, open := q.take(forever); len(tasks) != 0 || open {
 			t.Errorf("take() of a closed and empty queue = %v, %v, want [], false", tasks, open)
 		}
 	})
@@ -165,7 +185,7 @@ func TestQueueLosesNothing(t *testing.T) {
 	}
 	got := 0
 	for got < adders*each {
-		tasks, _ := q.take(true)
+		tasks, _ := q.take(forever)
 		got += len(tasks)
 	}
 	done.Wait()
@@ -185,7 +205,7 @@ func TestQueueGathers(t *testing.T) {
 			go q.add(t.Context(), sizedTask(1))
 		}
 		for got := 0; got < writers; batches++ {
-			tasks, _ := q.take(true)
+			tasks, _ := q.take(forever)
 			got += len(tasks)
 		}
 	}

@@ -210,7 +210,7 @@ func (k *killTest) look(acked int) (imported bool) {
 			k.t.Errorf("check %s: %v", when, err)
 		}
 		for more := true; more && err == nil; {
-			more, err = s.Reclaim(5000)
+			more, err = s.Reclaim(5000, nil)
 		}
 	}
 	var got bytes.Buffer

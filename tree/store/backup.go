@@ -73,7 +73,7 @@ func Compact(file string, check func(file string) error) (result CompactResult, 
 	}
 	defer func() { err = errors.Join(err, s.Close()) }() // last, for the lock
 	for more := true; more; {
-		if more, err = s.Reclaim(10_000); err != nil {
+		if more, err = s.Reclaim(10_000, nil); err != nil {
 			return result, err
 		}
 	}

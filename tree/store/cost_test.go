@@ -165,7 +165,7 @@ func TestDeleteAndReplaceDoNotVisitDescendants(t *testing.T) {
 	}
 	for more := true; more; {
 		var err error
-		if more, err = s.Reclaim(50_000); err != nil {
+		if more, err = s.Reclaim(50_000, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -180,6 +180,36 @@ func TestDeleteAndReplaceDoNotVisitDescendants(t *testing.T) {
 		t.Errorf("%d rows of the deleted node are left after reclaiming", rows)
 	}
 	check(t, s)
+}
+
+// TestReclaimStops: who has something better to do does not wait for more than a few
+// rows, and nothing is left in the end.
+func TestReclaimStops(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		stop  func() bool
+		least int // steps
+	}{
+		{"at once", func() bool { return true }, 10},
+		{"never", func() bool { return false }, 1},
+	} {
+		s := filled(t, 10*reclaimAtOnce)
+		put(t, s, func(tx *Tx) error {
+			_, err := tx.Put(tree.MustParsePath("list"), tree.Empty)
+			return err
+		})
+		steps := 0
+		for more := true; more; steps++ {
+			var err error
+			if more, err = s.Reclaim(1000*reclaimAtOnce, c.stop); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if steps < c.least {
+			t.Errorf("all was freed in %d steps that stop %s, want at least %d", steps, c.name, c.least)
+		}
+		check(t, s)
+	}
 }
 
 func TestIndexedRangeReadsItsWindow(t *testing.T) {

@@ -145,7 +145,7 @@ func TestCountFollows(t *testing.T) {
 		wants("b/list", 3001)
 		for more := true; more; {
 			var err error
-			if more, err = s.Reclaim(100); err != nil {
+			if more, err = s.Reclaim(100, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -352,7 +352,7 @@ func TestKeepCountOfWhatGoes(t *testing.T) {
 			_, err := tx.Put(list, number(500))
 			return err
 		})
-		_, err := s.Reclaim(10_000)
+		_, err := s.Reclaim(10_000, nil)
 		return err
 	})
 	if err != nil || !gone {

@@ -77,7 +77,7 @@ func (f *reclaimer) deleteRange(b bucket, from, to []byte) (done bool, err error
 	c := f.tx.kv.cursor(b)
 	k, _ := c.seek(from)
 	within := func() bool { return k != nil && bytes.Compare(k, to) < 0 }
-	for limit := max(f.budget-f.freed, 0); within() && len(keys) < limit; k, _ = c.next() {
+	for limit := f.limit(); within() && len(keys) < limit; k, _ = c.next() {
 		keys = append(keys, bytes.Clone(k))
 	}
 	done = !within()

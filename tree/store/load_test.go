@@ -68,7 +68,8 @@ func wantClean(t testing.TB, s *Store) {
 		for _, f := range findings {
 			t.Errorf("%s: %v", when, f)
 		}
-		for _, work := range []func(int) (bool, error){s.Build, s.Reclaim} {
+		reclaim := func(budget int) (bool, error) { return s.Reclaim(budget, nil) }
+		for _, work := range []func(int) (bool, error){s.Build, reclaim} {
 			for more := true; more; {
 				if more, err = work(1000); err != nil {
 					t.Fatal(err)

@@ -189,7 +189,7 @@ func TestLoadsAtTheSameTime(t *testing.T) {
 				return tx.Journal(tx.Revision(), []byte("record"))
 			})
 			if err == nil && n%4 == 0 {
-				_, err = s.Reclaim(500)
+				_, err = s.Reclaim(500, nil)
 			}
 			if err != nil {
 				t.Error(err)
@@ -306,7 +306,7 @@ func TestAbortOnABrokenDisk(t *testing.T) {
 	if err := l.Abort(); !errors.Is(err, broken) {
 		t.Errorf("Abort on a broken disk = %v", err)
 	}
-	if _, err := s.Reclaim(10); !errors.Is(err, broken) {
+	if _, err := s.Reclaim(10, nil); !errors.Is(err, broken) {
 		t.Errorf("Reclaim on a broken disk = %v", err)
 	}
 	s.kv = working

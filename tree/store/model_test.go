@@ -142,7 +142,11 @@ func (m *model) step() {
 		_, err = tx.Put(p, m.node(2))
 		tx.Rollback()
 	case op < 17:
-		_, err = m.store.Reclaim(1 + m.rnd.IntN(50))
+		var stop func() bool
+		if m.rnd.IntN(2) == 0 {
+			stop = func() bool { return m.rnd.IntN(3) == 0 }
+		}
+		_, err = m.store.Reclaim(1+m.rnd.IntN(50), stop)
 	case op < 18:
 		_, err = m.store.Build(1 + m.rnd.IntN(50))
 	case op < 19 && m.rnd.IntN(10) == 0:
@@ -297,7 +301,8 @@ func runModel(t *testing.T, file string, seed uint64, steps int) {
 
 // drain finishes all background work and checks that nothing waits any more.
 func (m *model) drain() {
-	for _, work := range []func(int) (bool, error){m.store.Build, m.store.Reclaim} {
+	reclaim := func(budget int) (bool, error) { return m.store.Reclaim(budget, nil) }
+	for _, work := range []func(int) (bool, error){m.store.Build, reclaim} {
 		for more := true; more; {
 			var err error
 			if more, err = work(100); err != nil {

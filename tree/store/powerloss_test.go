@@ -49,7 +49,7 @@ func crashWork(s *Store, commits int, committed func(n int) error) error {
 			return err
 		}
 		if n%3 == 0 {
-			if _, err := s.Reclaim(40); err != nil {
+			if _, err := s.Reclaim(40, nil); err != nil {
 				return err
 			}
 		}

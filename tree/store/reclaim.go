@@ -24,10 +24,14 @@ func (tx *Tx) enqueue(kind byte, id uint64) error {
 // called left something to Reclaim or Build, or one of these has to try again.
 func (s *Store) TakeWork() bool { return s.work.Swap(false) || s.aborted.some() }
 
+// reclaimAtOnce is how many rows are freed before it is asked whether to stop.
+const reclaimAtOnce = 32
+
 // Reclaim frees about budget rows of what was unlinked, in a transaction of its
 // own, and reports whether there is more to free. Call it when there is nothing
-// better to do.
-func (s *Store) Reclaim(budget int) (more bool, err error) {
+// better to do. It asks stop, unless that is nil, now and then whether something
+// better has come up, and then ends with what it has.
+func (s *Store) Reclaim(budget int, stop func() bool) (more bool, err error) {
 	if err := s.retryAborts(); err != nil {
 		return false, err
 	}
@@ -36,7 +40,7 @@ func (s *Store) Reclaim(budget int) (more bool, err error) {
 		return false, err
 	}
 	defer tx.Rollback()
-	r := reclaimer{tx: tx, budget: budget}
+	r := reclaimer{tx: tx, budget: budget, stop: stop}
 	if err := r.run(); err != nil || r.freed == 0 {
 		return false, err
 	}
@@ -48,6 +52,16 @@ type reclaimer struct {
 	tx     *Tx
 	budget int
 	freed  int
+	stop   func() bool
+}
+
+// limit returns how many rows may be freed before the next look at the budget.
+func (r *reclaimer) limit() int {
+	left := max(r.budget-r.freed, 0)
+	if r.stop != nil {
+		return min(left, reclaimAtOnce)
+	}
+	return left
 }
 
 // first returns the first key of the queue.
@@ -57,7 +71,7 @@ func (r *reclaimer) first() (key []byte, ok bool) {
 }
 
 func (r *reclaimer) run() error {
-	for r.freed < r.budget {
+	for r.freed < r.budget && (r.freed == 0 || r.stop == nil || !r.stop()) {
 		k, ok := r.first()
 		if !ok {
 			return nil
@@ -117,7 +131,7 @@ func (r *reclaimer) container(id uint64) (done bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if len(unlinked) > r.budget-r.freed {
+		if len(unlinked) > r.limit() {
 			break
 		}
 		unlinked = append(unlinked, child.row)
@@ -131,7 +145,7 @@ func (r *reclaimer) container(id uint64) (done bool, err error) {
 }
 
 func (r *reclaimer) deletePrefix(b bucket, prefix []byte) (done bool, err error) {
-	return r.deletePrefixed(b, prefix, max(r.budget-r.freed, 0))
+	return r.deletePrefixed(b, prefix, r.limit())
 }
 
 // deletePrefixed deletes up to limit entries that begin with prefix. The keys

@@ -42,7 +42,7 @@ func TestUsage(t *testing.T) {
 		t.Errorf("after the megabyte was replaced: %+v, want one entry to reclaim", u)
 	}
 	for more := true; more; {
-		if more, err = s.Reclaim(512); err != nil {
+		if more, err = s.Reclaim(512, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
