@@ -55,7 +55,8 @@ const enabled = new WeakSet<Core>()
 /**
  * Keeps what is listened to, and writes that are not sent yet, in IndexedDB:
  * they survive a reload, a crash, and being offline. To be called, and awaited,
- * before the database is used.
+ * before the database is used. Rejects with `NO_STORAGE` where IndexedDB cannot be
+ * used; the database can, without.
  */
 export async function enablePersistence(
   db: Database,

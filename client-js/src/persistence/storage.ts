@@ -33,20 +33,26 @@ export class Storage {
     readonly report: (error: DogwoodError) => void
   ) {}
 
+  /** Rejects with `NO_STORAGE` if the browser, or what is there, does not allow it. */
   static async open(
     factory: IDBFactory,
     name: string,
     report: (error: DogwoodError) => void
   ): Promise<Storage> {
-    const request = factory.open(name, 1)
-    request.onupgradeneeded = () => {
-      request.result.createObjectStore(VIEWS)
-      request.result.createObjectStore(WRITES)
+    try {
+      const request = factory.open(name, 1)
+      request.onupgradeneeded = () => {
+        request.result.createObjectStore(VIEWS)
+        request.result.createObjectStore(WRITES)
+      }
+      const db = await result(request)
+      // Another tab wants to delete or upgrade: do not be in its way.
+      db.onversionchange = () => db.close()
+      db.transaction([VIEWS, WRITES]) // fails if somebody else has made it
+      return new Storage(db, report)
+    } catch (error) {
+      throw new DogwoodError('NO_STORAGE', `IndexedDB cannot be used: ${error}`)
     }
-    const db = await result(request)
-    // Another tab wants to delete or upgrade: do not be in its way.
-    db.onversionchange = () => db.close()
-    return new Storage(db, report)
   }
 
   close(): void {

@@ -505,8 +505,25 @@ test('persistence is enabled once', async () => {
       throw new Error('no disk')
     }
   } as any
-  await expect(enablePersistence(other, { indexedDB: broken })).rejects.toThrow('no disk')
+  await expect(enablePersistence(other, { indexedDB: broken })).rejects.toMatchObject({
+    code: 'NO_STORAGE',
+    message: 'IndexedDB cannot be used: Error: no disk'
+  })
   await (await enablePersistence(other, { indexedDB: disk })).stop()
+})
+
+test('what somebody else keeps under the name is not touched, and the database works without', async () => {
+  const disk = new IDBFactory()
+  const db = client.getDatabase({ databaseURL: server.url(ns) })
+  const { host } = new URL(server.url(ns))
+  const theirs = disk.open(`dogwood ${host} ${ns}`, 2)
+  await new Promise(resolve => {
+    theirs.onsuccess = resolve
+  })
+  await expect(enablePersistence(db, { indexedDB: disk })).rejects.toMatchObject({ code: 'NO_STORAGE' })
+  await client.set(client.ref(db, 'a'), 1)
+  expect(await server.rest(ns, 'GET', '/')).toEqual({ a: 1 })
+  client.deleteDatabase(db)
 })
 
 test('it needs nothing that only secure origins have', async () => {
