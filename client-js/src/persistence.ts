@@ -1,8 +1,8 @@
 import { defaultSocket } from '#socket'
 import { type Database, forget } from './api/database.js'
-import { close } from './core/close.js'
+import { CLOSED, close } from './core/close.js'
 import type { Core } from './core/core.js'
-import { type DogwoodError, invalid } from './core/errors.js'
+import { type DogwoodError, errorOf, invalid } from './core/errors.js'
 import { guard } from './core/events.js'
 import { type OnRefused, Queue } from './persistence/queue.js'
 import { Storage, type WriteKey, type WriteRecord } from './persistence/storage.js'
@@ -99,6 +99,7 @@ export async function enablePersistence(
   return {
     flush,
     async clear() {
+      if (connection.closing.signal.aborted) throw errorOf(CLOSED)
       queue.forgetAll()
       await flush().catch(() => {}) // what is not there need not be deleted
       views.forgetAll()

@@ -14,7 +14,7 @@ import (
 
 // Errors of opening a file.
 var (
-	ErrLocked  = errors.New("in use by another process")
+	ErrLocked  = errors.New("in use by another process, or opened twice")
 	ErrForeign = errors.New("not a Dogwood database")
 	ErrDamaged = errors.New("damaged or truncated")
 )

@@ -48,7 +48,7 @@ export function open(
   url?: string
 ): Database {
   const known = databases.filter(({ store }) => store instanceof Kind)
-  if (!from) return known.at(-1) ?? invalid('which database?')
+  if (!from) return known.at(-1) ?? invalid('no database')
   const app: AppLike =
     typeof from === 'string'
       ? { options: { databaseURL: from } }

@@ -12,7 +12,7 @@ import type { Query } from './reference.js'
 import type { DataSnapshot } from './snapshot.js'
 import type { Children } from './types.js'
 
-/** So many events may wait for a loop; then it ends with an error. */
+/** So many events may wait for a loop; with more, it ends with `OVERFLOW`. */
 const MAX_WAITING = 10_000
 
 /** What happened to one child. */
@@ -51,33 +51,86 @@ export function events<T>(query: Query<T>): AsyncGenerator<ChildEvent<Children<T
 
 type Listen<E> = (add: (event: E) => void, fail: (error: Error) => void) => Unsubscribe[]
 
-async function* generate<E>(listen: Listen<E>, max: number): AsyncGenerator<E, void, void> {
-  let waiting: E[] = []
-  let failure: Error | undefined
-  let wake = () => {}
-  const stops = listen(
-    event => {
-      if (waiting.length < max) waiting.push(event)
-      else if (max === 1) waiting = [event]
-      else failure ??= new DogwoodError('OVERFLOW', `more than ${max} events are waiting`)
-      wake()
-    },
-    error => {
-      failure = error
-      wake()
+/** A generator that also ends while it waits, when somebody calls its `return`. */
+function generate<E>(listen: Listen<E>, max: number): AsyncGenerator<E, void, void> {
+  const queue = new EventsWaiting<E>(max)
+  const generator = take(queue, listen)
+  const { return: finish } = generator
+  return Object.assign(generator, {
+    return(): Promise<IteratorResult<E, void>> {
+      queue.end()
+      return finish.call(generator)
     }
+  })
+}
+
+async function* take<E>(queue: EventsWaiting<E>, listen: Listen<E>): AsyncGenerator<E, void, void> {
+  const stops = listen(
+    event => queue.add(event),
+    error => queue.end(error)
   )
   try {
     for (;;) {
-      if (waiting.length) yield waiting.shift()!
-      else if (failure) throw failure
-      else {
-        await new Promise<void>(resolve => {
-          wake = resolve
-        })
-      }
+      const found = queue.shift()
+      if (found) yield found[0]
+      else if (queue.failure) throw queue.failure
+      else if (queue.ended) return
+      else await queue.change()
     }
   } finally {
     for (const stop of stops) stop()
+  }
+}
+
+/** Events that a loop has not taken yet. With a bound of one, the newest takes the place. */
+class EventsWaiting<E> {
+  failure?: Error
+  ended = false
+  private events: E[] = []
+  private taken = 0
+  private before?: number // how many waited before this task
+  private wake = () => {}
+
+  constructor(private readonly max: number) {}
+
+  /**
+   * What comes in one task is in memory anyway, as all children that a listener begins
+   * with, so it is taken whole, unless too many wait already.
+   */
+  add(event: E): void {
+    if (this.max === 1) this.clear()
+    if (this.before === undefined) {
+      this.before = this.events.length - this.taken
+      queueMicrotask(() => {
+        this.before = undefined
+      })
+    }
+    if (this.before < this.max) this.events.push(event)
+    else this.failure ??= new DogwoodError('OVERFLOW', `more than ${this.max} events are waiting`)
+    this.wake()
+  }
+
+  end(failure?: Error): void {
+    this.ended = true
+    this.failure = failure
+    this.wake()
+  }
+
+  shift(): [E] | undefined {
+    if (this.taken < this.events.length) return [this.events[this.taken++]!]
+    this.clear()
+    return undefined
+  }
+
+  private clear(): void {
+    this.events = []
+    this.taken = 0
+  }
+
+  /** Resolves at the next event, or at the end. */
+  change(): Promise<void> {
+    return new Promise(resolve => {
+      this.wake = resolve
+    })
   }
 }

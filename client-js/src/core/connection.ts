@@ -80,7 +80,7 @@ const LONGEST_WAIT = 30_000
 const STABLE = 10_000 // a connection that lasted counts as a success
 
 /** Milliseconds that never go back. */
-const clock = () => performance.now()
+export const clock = () => performance.now()
 
 /**
  * A Connection carries requests to the server and news from it. It finds out
@@ -98,7 +98,7 @@ export class Connection {
   private attempt = 0 // counts up to invalidate what belongs to an older one
   private attemptedAt = -LONGEST_WAIT // before there was a clock
   private dueAt = 0 // the next attempt
-  private connectedAt = 0
+  connectedAt = 0
   failures = 0
   private refusals = 0 // of tokens in a row
   private refresh = false

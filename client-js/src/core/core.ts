@@ -112,7 +112,7 @@ export class Core implements LiveStore, Handler {
     const result = new Promise((resolve, reject) => {
       const done = (answer: Answer) => {
         const ok = answer.s === 'ok'
-        const events = this.sync.settle(id, !ok)
+        const events = this.sync.settle(id, !ok || !!answer.again)
         this.queue.raise(merge && events.length ? this.rerun(path) : path, events)
         if (ok) resolve(v && answer.d)
         else reject(errorOf(answer))

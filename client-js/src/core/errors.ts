@@ -21,6 +21,8 @@ export interface Answer {
   readonly s: string
   readonly d?: unknown
   readonly rule?: string
+  /** To a write that the server may have had before: what came after it is not told again. */
+  readonly again?: boolean
 }
 
 /** The error for an answer that is not "ok"; `path` is that of a listen. */

@@ -69,17 +69,17 @@ export class Node {
       return exported && priority !== null ? { '.value': value, '.priority': priority } : value
     }
     if (this.empty) return null
-    const object: Record<string, unknown> = {}
+    const members: [string, unknown][] = []
     let array = !exported
     let highest = 0
     for (const [key, node] of this.ordered(PRIORITY)) {
-      object[key] = node.toJSON(exported)
+      members.push([key, node.toJSON(exported)])
       if (arrayKey.test(key)) highest = Math.max(highest, Number(key))
       else array = false
     }
-    if (array && highest < 2 * this.kids.length) return Object.assign([], object)
-    if (exported && priority !== null) object['.priority'] = priority
-    return object
+    if (exported && priority !== null) members.push(['.priority', priority])
+    const object = Object.fromEntries(members) // what is named __proto__ is a member as others
+    return array && highest < 2 * this.kids.length ? Object.assign([], object) : object
   }
 }
 

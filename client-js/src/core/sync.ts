@@ -115,7 +115,10 @@ export class SyncTree {
     })
   }
 
-  /** Ends a write: the server has taken it, or it is undone. */
+  /**
+   * Ends a write: the server has taken it, or it is undone. One that it took before the
+   * views were last told of is as one that is undone: they are newer.
+   */
   settle(id: number, undone: boolean): Event[] {
     const write = this.writes.remove(id)
     if (!write) return []

@@ -1,3 +1,4 @@
+import { clock } from '../core/connection.js'
 import type { Core } from '../core/core.js'
 import { type Answer, DogwoodError } from '../core/errors.js'
 import { nodeFromJSON } from '../core/node.js'
@@ -40,7 +41,10 @@ export class Queue {
         setTimeout(() => done({ s: 'queue_full' }))
         return
       }
-      const settled = (answer: Answer) => {
+      const made = writeId ? -1 : clock()
+      const settled = (reply: Answer) => {
+        // What was made before this connection may have been taken on an earlier one.
+        const answer = { ...reply, again: made < connection.connectedAt }
         if (!this.waiting.delete(idOf(key))) return // it was forgotten before the answer came
         this.count--
         this.unsaved.delete(idOf(key))
@@ -116,7 +120,7 @@ export class Queue {
       })
       const written = core.submit({ path, merge, changes }, d, [path], idOf(key))
       written.catch((error: DogwoodError) => {
-        if (error.code !== 'CLEARED') onRefused?.(error, formatPath(path))
+        if (!/^(CLEARED|CLOSED)$/.test(error.code)) onRefused?.(error, formatPath(path))
       })
     }
   }

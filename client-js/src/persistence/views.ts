@@ -47,6 +47,10 @@ export class Views {
       if (live?.loaded) void this.save([[key, live]])
       this.release()
     }
+    // What the server answers to the listens of a new connection is not here yet.
+    core.states.add(state => {
+      if (state === 'connected') for (const live of this.live.values()) live.confirmed &&= !live.started
+    })
     this.schedule(SAVE_EVERY)
   }
 

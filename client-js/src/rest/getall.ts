@@ -1,6 +1,6 @@
 import type { Database } from '../api/database.js'
 import { type Batch, found, KeysOf, type Lookup } from '../api/lookup.js'
-import { DogwoodError, invalid } from '../core/errors.js'
+import { DogwoodError } from '../core/errors.js'
 import { nodeFromJSON } from '../core/node.js'
 import type { Params } from '../core/params.js'
 import { formatPath } from '../core/path.js'
@@ -38,14 +38,8 @@ export async function getAll<const L extends readonly Lookup[]>(db: Database, lo
 
 // bounds returns a query as members of an entry, which are JSON.
 function bounds(params: Params): Record<string, unknown> {
-  const members = Object.entries(restQuery(params)).map(([name, value]) => {
-    try {
-      return [name, JSON.parse(value)]
-    } catch {
-      return invalid(`getAll over HTTP: ${name} cannot have a second key`)
-    }
-  })
-  return Object.fromEntries(members)
+  const members = Object.entries(restQuery(params))
+  return Object.fromEntries(members.map(([name, value]) => [name, JSON.parse(value)]))
 }
 
 function replyOf({ value, error, code, keys, values = {}, errors = {} }: Part): Reply {

@@ -96,8 +96,8 @@ export function restQuery(p: Params): Record<string, string> {
     ['endAt', 'endBefore', p.end]
   ] as const) {
     if (!bound) continue
-    const key = bound.key !== undefined && bound.key[0] !== '[' ? `,${JSON.stringify(bound.key)}` : ''
-    query[bound.open ? open : name] = JSON.stringify(bound.value) + key
+    if (bound.key && bound.key[0] !== '[') invalid(`no second key over HTTP: ${name}`)
+    query[bound.open ? open : name] = JSON.stringify(bound.value)
   }
   if (p.limit) query[p.last ? 'limitToLast' : 'limitToFirst'] = String(p.limit)
   return query

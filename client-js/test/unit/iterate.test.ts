@@ -76,15 +76,38 @@ test('a denial ends the loop with an error', async () => {
   await expect(next).rejects.toMatchObject({ code: 'PERMISSION_DENIED' })
 })
 
-test('a loop that is far too slow ends with an error', async () => {
+test('a loop that waits is ended from outside', async () => {
+  const loop = values(ref(db, 'a'))
+  const waiting = loop.next()
+  await soon()
+  socket.push('d', { p: 'a', d: 1 })
+  expect((await waiting).value!.val()).toBe(1)
+  const next = loop.next()
+  expect(await loop.return()).toEqual({ value: undefined, done: true })
+  expect(await next).toEqual({ value: undefined, done: true })
+  expect(socket.requests('n')).toHaveLength(1)
+  const never = events(ref(db, 'b'))
+  await never.return()
+  expect(await never.next()).toEqual({ value: undefined, done: true })
+  expect(socket.requests('q')).toHaveLength(1)
+})
+
+test('a loop begins with all children, and ends when too many events wait', async () => {
+  const many = 12_000
   const loop = events(ref(db, 'list'))
   const first = loop.next()
   await soon()
-  const many = Object.fromEntries(Array.from({ length: 10_002 }, (_, i) => [`k${i}`, 1]))
-  socket.push('d', { p: 'list', d: many })
-  await first
-  const rest = async () => {
-    for await (const _ of loop);
+  const children = Object.fromEntries(Array.from({ length: many }, (_, i) => [`k${i}`, i]))
+  socket.push('d', { p: 'list', d: children })
+  const keys = new Set([(await first).value!.snapshot.key])
+  while (keys.size < many) keys.add((await loop.next()).value!.snapshot.key)
+  for (let i = 0; i < 10_200; i++) {
+    socket.push('m', { p: 'list', d: { k0: -i - 1 } })
+    if (i % 100 === 0) await soon()
   }
-  await expect(rest()).rejects.toMatchObject({ code: 'OVERFLOW' })
+  await expect(
+    (async () => {
+      for await (const { type } of loop) expect(type).toBe('child_changed')
+    })()
+  ).rejects.toMatchObject({ code: 'OVERFLOW' })
 })

@@ -133,6 +133,21 @@ test('a refused write from before is told', async () => {
   expect(refused).toBe('/a')
 })
 
+test('who ends a database is not told of writes that are sent at the next start', async () => {
+  const disk = disks()
+  const first = await page(disk, {}, false)
+  void client.set(client.ref(first.db, 'a'), 1)
+  await first.persistence.flush()
+  first.crash()
+  const refused: string[] = []
+  const second = await page(disk, { onRefused: ({ message }) => refused.push(message) }, false)
+  await second.persistence.stop()
+  const third = await page(disk)
+  await client.set(client.ref(third.db, 'b'), 2)
+  expect(await server.rest(ns, 'GET', '/')).toEqual({ a: 1, b: 2 })
+  expect(refused).toEqual([])
+})
+
 test('the queue and the cache are bounded', async () => {
   const disk = disks()
   const { db, persistence } = await page(disk, { maxWrites: 2, maxBytes: 3000 }, false)

@@ -129,3 +129,22 @@ test('a URL names one database over WebSocket, and another over HTTP', () => {
     expect(() => getDatabase('localhost')).toThrow('bad databaseURL "localhost"')
   }
 })
+
+test('a bound has no second key over HTTP', async () => {
+  const list = rest.ref(open(), 'list')
+  for (const bound of [rest.startAfter(1, 'a'), rest.endAt(1, 'b'), rest.equalTo(1, 'b')]) {
+    const query = rest.query(list, rest.orderByValue(), bound)
+    await expect(rest.get(query)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' })
+    await expect(rest.getAll(query.db, [query])).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' })
+  }
+})
+
+test('a child named __proto__ is a child as others', async () => {
+  const db = open()
+  await server.rest(db.store.target.namespace, 'PUT', '/', JSON.parse('{"a":{"__proto__":{"b":true},"c":1}}'))
+  const snapshot = await rest.get(rest.ref(db, 'a'))
+  for (const value of [snapshot.val(), snapshot.exportVal()]) {
+    expect(value.b).toBeUndefined()
+    expect(JSON.stringify(value)).toBe('{"__proto__":{"b":true},"c":1}')
+  }
+})

@@ -10,11 +10,14 @@ import {
   getDatabase,
   goOffline,
   increment,
+  limitToFirst,
   limitToLast,
   onConnectionState,
+  orderByValue,
   query,
   ref,
-  set
+  set,
+  startAt
 } from '../../src/index.js'
 import { enablePersistence } from '../../src/persistence.js'
 import { Relay } from '../support/relay.js'
@@ -82,5 +85,29 @@ test('what is counted is counted once, whatever is killed', async () => {
     await server.stop('SIGKILL')
     await server.start()
   }
+  relay.stop()
+})
+
+test('what is newer than a write whose answer was lost is seen, in windows too', async () => {
+  const ns = freshNamespace()
+  const relay = await new Relay(server.port).start()
+  await server.rest(ns, 'PUT', '/list', { 1: 1, a: 5, b: 6, c: 7 })
+  const db = getDatabase({ databaseURL: `http://${relay.host}?ns=${ns}` })
+  const persistence = await enablePersistence(db, { indexedDB: new IDBFactory(), locks: undefined })
+  const list = ref(db, 'list')
+  const large = seen(db, query(list, orderByValue(), startAt(2)))
+  const first = seen(db, query(list, limitToFirst(3)))
+  await large.until({ a: 5, b: 6, c: 7 })
+  await first.until({ 1: 1, a: 5, b: 6 })
+  relay.mute()
+  const written = set(child(list, '10'), 3)
+  await vi.waitFor(async () => expect(await server.rest(ns, 'GET', '/list/10')).toBe(3), 10_000)
+  await server.rest(ns, 'PUT', '/list/10', { '.value': 1, '.priority': 9 })
+  relay.cut()
+  relay.mend()
+  await written
+  await large.until({ a: 5, b: 6, c: 7 })
+  await first.until({ 1: 1, a: 5, b: 6 })
+  await persistence.stop()
   relay.stop()
 })
