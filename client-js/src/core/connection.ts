@@ -98,7 +98,7 @@ export class Connection {
   private attempt = 0 // counts up to invalidate what belongs to an older one
   private attemptedAt = -LONGEST_WAIT // before there was a clock
   private dueAt = 0 // the next attempt
-  connectedAt = 0
+  connectedAt = 0 // when the server greeted last, by the clock
   failures = 0
   private refusals = 0 // of tokens in a row
   private refresh = false

@@ -43,9 +43,9 @@ export class Queue {
       }
       const made = writeId ? -1 : clock()
       const settled = (reply: Answer) => {
+        if (!this.waiting.delete(idOf(key))) return // it was forgotten before the answer came
         // What was made before this connection may have been taken on an earlier one.
         const answer = { ...reply, again: made < connection.connectedAt }
-        if (!this.waiting.delete(idOf(key))) return // it was forgotten before the answer came
         this.count--
         this.unsaved.delete(idOf(key))
         // What the end of the database cuts off is sent at the next start.
