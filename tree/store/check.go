@@ -14,11 +14,14 @@ const maxFindings = 100
 // Check verifies every invariant of the store in one consistent state: that
 // rows can be read, are canonical and within their limits; that every container
 // and blob is reachable exactly once, or waits to be reclaimed; that no
-// container is empty, and each has as many children as are counted; that the indexes hold what the rows imply; that the
-// writers on record agree with their order; and that records of the journal are
-// complete. For a file it also checks the pages. It returns what is wrong, nothing
-// if all is well.
+// container is empty, and each has as many children as are counted; that the
+// indexes hold what the rows imply; that the writers on record agree with their
+// order; and that records of the journal are complete. For a file it also checks the
+// pages; the list of those that are free is of the last commit, so writers wait
+// meanwhile. It returns what is wrong, nothing if all is well.
 func (s *Store) Check() (findings []error, err error) {
+	s.desk.taken.Lock()
+	defer s.desk.taken.Unlock()
 	err = s.View(func(tx *Tx) error {
 		findings = tx.Check()
 		return nil
