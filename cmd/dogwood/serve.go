@@ -86,35 +86,38 @@ func (c *serveCommand) Run(e *env) error {
 	}, func(base string) { c.greet(e, base) })
 }
 
-// greet prints where everything is. The first line is for programs.
+// greet prints where everything is, at once, so that who waits for the first line,
+// which is for programs, has the others as well.
 func (c *serveCommand) greet(e *env, base string) {
 	rules := "locked, until you set some"
 	if c.Rules != "" {
 		rules = c.Rules
 	}
-	fmt.Fprintf(e.stdout, `Listening on %s
+	var text strings.Builder
+	fmt.Fprintf(&text, `Listening on %s
 
   databases      %s
   data           %s
   rules          %s   (of databases that were given none)%s
   admin secret   %s
 `, base, strings.Join(c.Namespace, ", "), c.Data, rules, c.ownRules(), secretFile(c.Data))
-	fmt.Fprint(e.stdout, c.operations.line("  operations     http://%s   (metrics, health, pprof)\n"))
-	c.authFlags.greet(e.stdout)
-	c.greetDatabases(e.stdout)
+	fmt.Fprint(&text, c.operations.line("  operations     http://%s   (metrics, health, pprof)\n"))
+	c.authFlags.greet(&text)
+	c.greetDatabases(&text)
 	if !isLoopback(c.Host) && c.tls == nil {
-		fmt.Fprintf(e.stdout, "\nThis is plain HTTP: have a proxy in front of it that speaks TLS.\n")
+		fmt.Fprintf(&text, "\nThis is plain HTTP: have a proxy in front of it that speaks TLS.\n")
 	}
 	which := ""
 	if c.DefaultNamespace == "" {
 		which = " --namespace " + c.Namespace[0]
 	}
-	fmt.Fprintf(e.stdout, `
+	fmt.Fprintf(&text, `
 Try it:
 
   dogwood get / --url %s --secret-file %s%s
 
 `, reachable(base), secretFile(c.Data), which)
+	fmt.Fprint(e.stdout, text.String())
 }
 
 // minSecret is the length of the shortest secret that is taken for one.
