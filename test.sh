@@ -20,8 +20,9 @@ more() {
 	DOGWOOD_MODEL_STEPS=100000 go test -count=1 -run Model ./server
 	if command -v "$(go env CC)" >/dev/null; then
 		step "Go tests with the race detector"
-		# Where something is concurrent, the longest first; "make race" takes all packages.
-		CGO_ENABLED=1 go test -race -short ./server ./tree/store ./sync ./sdk-go/... ./server/... ./bench/... ./sync/... ./tree/...
+		# Where something is concurrent, the longest first, and the models for a few steps, which
+		# have run; "make race" takes all packages.
+		DOGWOOD_MODEL_STEPS=400 CGO_ENABLED=1 go test -race -short ./server ./tree/store ./sync ./sdk-go/... ./server/... ./bench/... ./sync/... ./tree/...
 	else
 		step "no C compiler: the race detector is left out"
 	fi
