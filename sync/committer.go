@@ -15,10 +15,13 @@ import (
 // Background work is done in small steps between commits, at the latest after
 // so many of them. A write that comes during a step waits for its end; and who has
 // just been answered is likely to write again, so there is a pause before the first.
+// If a step has left something to reclaim, the next comes sooner, or who replaces
+// much in a row without a pause would fill the disk with what he replaced.
 const (
-	workRows  = 512
-	workEvery = 64
-	workAfter = time.Millisecond
+	workRows   = 512
+	workEvery  = 64
+	workBehind = 2
+	workAfter  = time.Millisecond
 )
 
 // A storageError is a failure of the store. The transaction is lost with it.
@@ -63,7 +66,7 @@ func guarded(f func() error) (err error) {
 func (d *Database) commitLoop() {
 	defer close(d.done)
 	pause := time.Duration(0)
-	for since := 0; ; since++ {
+	for since := 1; ; since++ { // batches since the last step
 		if !d.work {
 			pause = forever
 		}
@@ -79,11 +82,13 @@ func (d *Database) commitLoop() {
 		pause = workAfter
 		switch {
 		case !d.work:
+			since = 0
 		case len(tasks) == 0:
 			d.background(d.queue.hasTasks)
-			pause = 0
-		case since%workEvery == 0:
+			pause, since = 0, 0
+		case since >= workEvery || d.behind && since >= workBehind:
 			d.background(nil)
+			since = 0
 		}
 	}
 }
@@ -95,7 +100,7 @@ func (d *Database) background(stop func() bool) {
 	err := guarded(func() error {
 		more, err := d.store.Reclaim(workRows, stop)
 		building, buildErr := d.store.Build(workRows)
-		d.work = more || building
+		d.work, d.behind = more || building, more
 		return errors.Join(err, buildErr)
 	})
 	if err != nil {

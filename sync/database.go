@@ -63,6 +63,7 @@ type Database struct {
 
 	// These are the committer's.
 	work    bool          // there may be something to reclaim or to build
+	behind  bool          // the last step has left something to reclaim
 	stalled bool          // background work failed
 	late    []task        // onDisconnect that failed because the store did
 	record  []byte        // memory for the record of the next batch
