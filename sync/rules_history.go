@@ -148,7 +148,7 @@ func storedRules(tx *store.Tx) (*rules.Ruleset, error) {
 			return nil, fmt.Errorf("stored options of the rules: %w", err)
 		}
 	}
-	r, err := o.Parse(string(source))
+	r, err := o.ParseStored(string(source))
 	if err != nil {
 		return nil, fmt.Errorf("stored rules: %w", err)
 	}

@@ -162,6 +162,10 @@ type Scope struct {
 	NewData  bool     // whether there is newData: in .write and .validate
 	NewRoot  bool     // whether the extension newRoot is allowed beside it
 	Dialect  Dialect
+
+	// Accepted says that an earlier version accepted the expression. Checks that were
+	// added since then are left out.
+	Accepted bool
 }
 
 // An Error is a fault in an expression.

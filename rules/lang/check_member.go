@@ -22,18 +22,42 @@ func (c *checker) receiver(x Expr) Type {
 	return receiverType(x)
 }
 
-// receiverType returns the type of x as the receiver of a member: values of query
-// have no members, though they may be strings.
+// receiverType returns the type of x as the receiver of a member: an ordering has
+// no members, though it may be a string. The bounds of a query have those of a
+// string (rules spec §5.3).
 func receiverType(x Expr) Type {
 	switch x := x.(type) {
 	case *Member:
-		if x.X.Type() == Query {
+		if isOrdering(x) {
 			return x.typ &^ String
 		}
 	case *Cond:
 		return receiverType(x.Then) | receiverType(x.Else)
 	}
 	return x.Type()
+}
+
+// isOrdering reports whether x is query.orderByChild.
+func isOrdering(x Expr) bool {
+	m, ok := x.(*Member)
+	return ok && m.Name == "orderByChild" && m.X.Type() == Query
+}
+
+// mayBeOrdering reports whether x is an ordering or a ternary that may come to one.
+func mayBeOrdering(x Expr) bool {
+	if c, ok := x.(*Cond); ok {
+		return mayBeOrdering(c.Then) || mayBeOrdering(c.Else)
+	}
+	return isOrdering(x)
+}
+
+// comparesOrdering reports whether an ordering may be compared with x: a string
+// literal, null, or another ordering.
+func comparesOrdering(x Expr) bool {
+	if lit, ok := x.(*Literal); ok {
+		return literalType(lit.Value)&(Null|String) != 0
+	}
+	return isOrdering(x)
 }
 
 // lookup finds the member x of a receiver of type t that is no claim, and gives
