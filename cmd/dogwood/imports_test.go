@@ -28,7 +28,7 @@ var layers = map[string][]string{
 	"rules/explain":                    {"rules", "rules/lang", "tree"},
 	"rules/coverage":                   {"rules"},
 	"rules/rulesfmt":                   {"rules/jsonc", "rules/lang"},
-	"rules/ruleslint":                  {"rules", "rules/jsonc", "rules/lang"},
+	"rules/ruleslint":                  {"rules", "rules/jsonc", "rules/lang", "rules/rulesgen", "rules/rulestest", "tree"},
 	"rules/rulesgen":                   {"rules", "rules/jsonc", "rules/lang", "rules/rulestest", "tree"},
 	"rules/rulesdiff":                  {"rules", "rules/rulesgen", "rules/rulestest", "tree"},
 	"rules/rulesmutate":                {"rules", "rules/jsonc", "rules/lang", "rules/rulesgen", "rules/rulestest", "tree"},

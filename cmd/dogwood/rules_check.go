@@ -23,6 +23,10 @@ func (rulesCheckCommand) Help() string {
 suspicious (see dogwood rules lint --codes). The exit code is 2 if a file does
 not compile; with --strict it is 1 if there are warnings.
 
+It also asks every .read and .write on an empty database, once signed out and once
+as a user that the rules don't name, and says what they may do. A write without
+signing in is a warning.
+
 Examples:
 
   dogwood rules check database.rules.json
@@ -35,7 +39,7 @@ type finding struct {
 	File     string `json:"file"`
 	Line     int    `json:"line"`
 	Column   int    `json:"column"`
-	Severity string `json:"severity"` // "error" or "warning"
+	Severity string `json:"severity"` // "error", "warning" or "info"
 	Code     string `json:"code,omitempty"`
 	Rule     string `json:"rule,omitempty"`
 	Message  string `json:"message"`
@@ -91,10 +95,25 @@ func (r *findingReporter) check(src *rulestest.Source, withErrors bool) error {
 	if err != nil {
 		return unusable(err)
 	}
-	r.warnings += len(warnings)
-	if len(warnings) == 0 && withErrors && !r.json {
-		return r.fine(src.File, rs)
+	var open []*ruleslint.Access
+	if withErrors {
+		if open, err = ruleslint.FindAccess(r.ctx, rs); err != nil {
+			return unusable(err)
+		}
+		warnings = addOpenWrites(warnings, open)
 	}
+	r.warnings += len(warnings)
+	if err := r.warn(src, warnings); err != nil || !withErrors {
+		return err
+	}
+	if err := r.access(src, open, warnings); err != nil || len(warnings) > 0 || r.json {
+		return err
+	}
+	return r.fine(src.File, rs)
+}
+
+// warn prints warnings.
+func (r *findingReporter) warn(src *rulestest.Source, warnings []ruleslint.Warning) error {
 	for _, w := range warnings {
 		err := r.report(src, "warning", w.Code, rules.Errors{{Pos: w.Pos, Rule: w.Rule, Msg: w.Msg}})
 		if err != nil {

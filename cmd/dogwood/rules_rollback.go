@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/rules/rulestest"
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
@@ -33,7 +35,8 @@ type rulesDeployCommand struct {
 func (rulesDeployCommand) Help() string {
 	return `The server checks the rules first and shows what is wrong with them; rules that
 are in force then stay as they are. Rules take effect at once, and each change is
-kept as a version.
+kept as a version. What anybody may write without signing in, and comparisons
+of null with null, are warnings.
 
 Examples:
 
@@ -57,7 +60,10 @@ func (c *rulesDeployCommand) Run(e *env) error {
 		}
 	}
 	query.Set("dryRun", "true")
-	if err := c.upload(e.ctx, db, query, text); err != nil || c.DryRun {
+	if err := c.upload(e.ctx, db, query, text); err != nil {
+		return err
+	}
+	if err := c.warn(e, string(text)); err != nil || c.DryRun {
 		return err
 	}
 	query.Del("dryRun")
@@ -66,6 +72,15 @@ func (c *rulesDeployCommand) Run(e *env) error {
 	}
 	fmt.Fprintf(e.stdout, "The rules of %s are in force%s.\n", c.File, c.versionOf(e.ctx, db, string(text)))
 	return nil
+}
+
+// warn says on standard error which holes the rules have. They are deployed nonetheless.
+func (c *rulesDeployCommand) warn(e *env, text string) error {
+	o, err := rulestest.ParseOptions(cmp.Or(c.Dialect, "firebase"), strings.FieldsFunc(c.Extensions, func(r rune) bool { return r == ',' || r == ' ' }))
+	if err != nil {
+		return nil // the server knows it
+	}
+	return warnOpen(e, e.stderr, &rulestest.Source{File: c.File, Text: text, Options: o})
 }
 
 // versionOf names the version that has the rules in force. Without an answer to
