@@ -34,7 +34,8 @@ and "owner" and unsigned tokens are accepted, as with the official emulator.
 
 Without --rules, a firebase.json or database.rules.json of the working directory
 is used. Rules files are read again when they change. Operations that rules deny
-are explained here.
+are explained here. Without --host and --port, those of "emulators": {"database": …}
+of the firebase.json are used.
 
 With --sample, the page at /demo/ shows what the sample is about. It uses a database
 of the sample's name, which has the rules of the sample unless --rules is given.

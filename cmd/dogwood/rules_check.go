@@ -12,7 +12,7 @@ import (
 )
 
 type rulesCheckCommand struct {
-	Files  []string `arg:"" name:"file" help:"Rules files; - is standard input."`
+	Files  []string `arg:"" name:"file" help:"Rules files, or a firebase.json that names them; - is standard input."`
 	JSON   bool     `name:"json" help:"Print a list of findings as JSON." env:"-"`
 	Strict bool     `help:"Fail on warnings too." env:"-"`
 	rulesLanguage
@@ -43,11 +43,16 @@ type finding struct {
 	Code     string `json:"code,omitempty"`
 	Rule     string `json:"rule,omitempty"`
 	Message  string `json:"message"`
+	Meant    string `json:"meant,omitempty"` // the known name that an unknown one resembles
 }
 
 func (c *rulesCheckCommand) Run(e *env) error {
 	r := findingReporter{env: e, json: c.JSON}
-	for _, file := range c.Files {
+	files, err := rulesDocuments(c.Files)
+	if err != nil {
+		return unusable(err)
+	}
+	for _, file := range files {
 		src, err := c.source(e, file)
 		if err != nil {
 			return err
@@ -137,7 +142,7 @@ func (r *findingReporter) fine(file string, rs *rules.Ruleset) error {
 func (r *findingReporter) report(src *rulestest.Source, severity, code string, errs rules.Errors) error {
 	for _, err := range errs {
 		if r.json {
-			r.found = append(r.found, finding{src.File, err.Pos.Line, err.Pos.Col, severity, code, err.Rule, err.Msg})
+			r.found = append(r.found, finding{src.File, err.Pos.Line, err.Pos.Col, severity, code, err.Rule, err.Msg, err.Meant})
 			continue
 		}
 		shown := *err

@@ -172,6 +172,7 @@ type Scope struct {
 type Error struct {
 	Offset int // of the first byte of the offending token
 	Msg    string
+	Meant  string // of an unknown name the known one that it resembles; "" if there is none
 }
 
 // Error returns the message.

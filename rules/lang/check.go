@@ -106,7 +106,19 @@ func (c *checker) variable(x *Variable) Type {
 	if slices.Contains(c.scope.Captures, x.Name) {
 		return String
 	}
-	panic(at(x, msgUnknown, x.Name))
+	panic(at(x, msgUnknown, x.Name).meant(x.Name, c.variables()))
+}
+
+// variables returns the names of the variables in scope.
+func (c *checker) variables() []string {
+	list := append([]string{"auth", "now", "root", "data", "query"}, c.scope.Captures...)
+	if c.scope.NewData {
+		list = append(list, "newData")
+		if c.scope.NewRoot {
+			list = append(list, "newRoot")
+		}
+	}
+	return list
 }
 
 func (c *checker) unary(x *Unary) Type {

@@ -1,5 +1,10 @@
 package lang
 
+import (
+	"maps"
+	"slices"
+)
+
 // member finds the type of x.name, which is not called.
 func (c *checker) member(x *Member) Type {
 	t := c.receiver(x.X)
@@ -70,7 +75,7 @@ func (c *checker) lookup(x *Member, t Type) member {
 	name := c.canonical(x.Name)
 	m, ok := members[name]
 	if !ok {
-		panic(errorf(x.at, msgNoMember, x.Name))
+		panic(errorf(x.at, msgNoMember, x.Name).meant(x.Name, slices.Collect(maps.Keys(members))))
 	}
 	x.Name = name
 	return m
@@ -108,7 +113,11 @@ func (c *checker) call(x *Call) Type {
 		fun.Name = c.canonical(fun.Name)
 	}
 	if m.args == notCalled {
-		panic(errorf(fun.at, msgNoFunction))
+		err := errorf(fun.at, msgNoFunction)
+		if m.result == 0 { // of a claim
+			err = err.meant(written, slices.Collect(maps.Keys(stringMembers)))
+		}
+		panic(err)
 	}
 	fun.typ = Method
 	c.arguments(x, fun.at, written, m.args)
