@@ -216,7 +216,7 @@ func read(t *testing.T, s *Server, path string) string {
 func exchange(t *testing.T, n *network, assertion string) string {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DialContext: n.dial, DisableKeepAlives: true}}
-	resp, err := client.PostForm("http://db.example/token", url.Values{"grant_type": {jwtBearer}, "assertion": {assertion}})
+	resp, err := client.PostForm("http://db.localhost/token", url.Values{"grant_type": {jwtBearer}, "assertion": {assertion}})
 	if err != nil {
 		t.Fatal(err)
 	}
