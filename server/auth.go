@@ -180,8 +180,8 @@ func (id identity) data() string {
 	return data + "}"
 }
 
-// recheck is how often a credential that may end is looked at again: the longest
-// time for which a connection outlives the revocation of its credential.
+// recheck is how often a credential that may end is looked at again, beside the looks
+// when it expires and when something is revoked (revoked.go).
 const recheck = 30 * time.Second
 
 // untilCheck returns when an identity is to be looked at again. ok is false if
@@ -204,9 +204,22 @@ func (c *conn) signIn(_ context.Context, cred dsync.Credential) (dsync.Caller, d
 	if err != nil {
 		return dsync.Caller{}, dsync.SignInInfo{}, err
 	}
-	c.credential = id.credential
+	c.present(id.credential)
 	c.scheduleCheck()
 	return id.Caller, dsync.SignInInfo{Data: id.data()}, nil
+}
+
+// present makes a credential the one that the client is signed in with. c.in is held.
+func (c *conn) present(id auth.Identity) {
+	c.credential = id
+	if !id.CanEnd() {
+		c.presented.Store(nil)
+		return
+	}
+	c.presented.Store(&id)
+	if c.rt.s.auth.Check(c.ns, id) != nil { // it was revoked before the watch could see it here
+		go c.checkCredential()
+	}
 }
 
 // scheduleCheck is called with c.in held.
@@ -220,10 +233,13 @@ func (c *conn) scheduleCheck() {
 	}
 }
 
-// checkCredential signs the client out if its credential has ended. A client
-// whose request does not end, because it does not read, is disconnected.
-func (c *conn) checkCredential() {
-	stuck := time.AfterFunc(recheck, func() { c.close(expired) })
+// checkCredential signs the client out if its credential has ended.
+func (c *conn) checkCredential() { c.endCredential(recheck) }
+
+// endCredential signs the client out if its credential has ended. A client whose request
+// does not end for so long, because it does not read, is disconnected.
+func (c *conn) endCredential(patience time.Duration) {
+	stuck := time.AfterFunc(patience, func() { c.close(expired) })
 	c.in.Lock()
 	defer c.in.Unlock()
 	stuck.Stop()
@@ -232,7 +248,7 @@ func (c *conn) checkCredential() {
 	}
 	if err := c.disown(); err != nil {
 		c.session.Expire(wireTokenError(err))
-		c.credential = auth.Identity{}
+		c.present(auth.Identity{})
 	}
 	c.scheduleCheck()
 }

@@ -95,6 +95,9 @@ type Server struct {
 	feeds    feeds
 	streams  streams
 
+	presented presented      // credentials of event streams
+	watching  sync.WaitGroup // for watchRevocations
+
 	stopping chan struct{} // closed when event streams and sockets must end
 	stop     func()        // closes stopping, once
 	close    func() error  // closes the databases, once
@@ -141,6 +144,9 @@ func New(o Options) (*Server, error) {
 	s.links = newLinks(s, s.accounts)
 	s.rt = newRealtime(s)
 	s.routes = s.table()
+	if o.Dir != "" && !o.Dev { // where something can be revoked
+		s.watching.Go(s.watchRevocations)
+	}
 	return s, nil
 }
 
@@ -208,6 +214,7 @@ func (s *Server) closeAll() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.DrainTimeout)
 	defer cancel()
 	s.rt.shutdown(ctx)
+	s.watching.Wait()
 	s.auth.Close()
 	return s.spaces.close()
 }
