@@ -39,9 +39,8 @@ type identity struct {
 // decides. One that is not acceptable is an error even where the rules would let
 // anybody in (REST §6).
 func (s *Server) identify(h http.Header, ps params, ns string) (identity, error) {
-	id, err := s.credential(h, ps, ns)
+	id, err := s.credential(h, ps, ns, s.refusedCredential)
 	if err != nil {
-		s.metrics.CredentialsRefused.Add(1)
 		return identity{}, err
 	}
 	caller := callerOf(id)
@@ -56,7 +55,9 @@ func (s *Server) identify(h http.Header, ps params, ns string) (identity, error)
 	return identity{caller, id}, nil
 }
 
-func (s *Server) credential(h http.Header, ps params, ns string) (auth.Identity, error) {
+// credential decides the credential of a request, and calls refused for one that is not
+// acceptable.
+func (s *Server) credential(h http.Header, ps params, ns string, refused func(ns, text string, why error)) (auth.Identity, error) {
 	bearer := bearerToken(h)
 	if token, _ := ps.get("access_token"); bearer == "" {
 		bearer = token
@@ -64,6 +65,7 @@ func (s *Server) credential(h http.Header, ps params, ns string) (auth.Identity,
 	if bearer != "" {
 		id, err := s.auth.Bearer(ns, bearer)
 		if err != nil {
+			refused(ns, bearer, err)
 			return auth.Identity{}, errUnauthorized
 		}
 		return id, nil
@@ -73,6 +75,9 @@ func (s *Server) credential(h http.Header, ps params, ns string) (auth.Identity,
 		return auth.Identity{}, nil
 	}
 	id, err := s.auth.Token(ns, token)
+	if err != nil {
+		refused(ns, token, err)
+	}
 	return id, restTokenError(err)
 }
 
@@ -146,7 +151,7 @@ func (s *Server) signIn(ns string, c dsync.Credential) (id identity, err error) 
 		id.credential, err = s.auth.Token(ns, c.Token)
 	}
 	if err != nil {
-		s.metrics.CredentialsRefused.Add(1)
+		s.refusedCredential(ns, c.Token, err)
 		return identity{}, wireTokenError(err)
 	}
 	if !c.NoAuth && c.AuthVar == "" {

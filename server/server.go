@@ -92,8 +92,11 @@ type Server struct {
 	links    *links    // connections that are open
 	metrics  *metrics.Metrics
 	refusals *refusals
-	feeds    feeds
-	streams  streams
+
+	tokenLines tokenLines // of the log
+
+	feeds   feeds
+	streams streams
 
 	presented presented      // credentials of event streams
 	watching  sync.WaitGroup // for watchRevocations
