@@ -25,6 +25,6 @@ func (s *Server) refusedCredential(ns, text string, why error) {
 	}
 	if count, ok := s.tokenLines[class].next(time.Since(s.refusals.began)); ok {
 		args := []any{"count", count, "namespace", ns}
-		s.log.Warn("refused a credential", append(args, s.auth.Reason(ns, text, why)...)...)
+		s.log.Info("refused a credential", append(args, s.auth.Reason(ns, text, why)...)...)
 	}
 }

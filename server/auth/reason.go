@@ -29,6 +29,9 @@ func (a *Authority) Reason(ns, text string, why error) []any {
 		args = appendClaim(args, t.claims, name)
 	}
 	issuers, audiences := a.expected(ns)
+	if t.alg() == "HS256" && ns != "" {
+		audiences = append(audiences, ns)
+	}
 	return append(args,
 		slog.String("expected_iss", strings.Join(issuers, ", ")),
 		slog.String("expected_aud", strings.Join(audiences, ", ")),
