@@ -18,7 +18,7 @@ func TestUnindexedQueriesAreInTheLog(t *testing.T) {
 		ts.want("GET", `/a.json?orderBy="$key"`, "", 200, "null")
 	}
 	for name, want := range map[string]int{"name": 1, "age": 1, "$key": 0} {
-		text := fmt.Sprintf(`Index not defined, add \\\".indexOn\\\": \\\"%s\\\", for path \\\"/a\\\"`, name)
+		text := fmt.Sprintf(`Index not defined, add \".indexOn\": \"%s\", for path \"/a\"`, name)
 		if n := strings.Count(log.String(), text); n != want {
 			t.Errorf("the log has %s %d times, want %d:\n%s", text, n, want, log.String())
 		}
