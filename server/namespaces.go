@@ -35,6 +35,8 @@ type namespaces struct {
 	opts    Options
 	reports *reporter // about denied operations
 
+	unindexed unindexed // queries of a server in Dev
+
 	mu     sync.Mutex // guards the map, closed, and the rules in opts; not held while a database is opened
 	known  map[string]*namespace
 	closed bool
@@ -201,6 +203,9 @@ func (n *namespaces) databaseOptions(name string) dsync.Options {
 		Log:     n.opts.Log.With("namespace", name),
 		MaxRead: n.opts.MaxReadBytes,
 		Sample:  n.opts.Sample,
+	}
+	if n.opts.Dev {
+		o.Unindexed = n.unindexed.noteIn(name, n.opts.Log)
 	}
 	if n.opts.Dir != "" {
 		o.File = filepath.Join(n.opts.Dir, name+fileSuffix)

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/auth"
@@ -34,6 +35,8 @@ type conn struct {
 
 	credential auth.Identity // that the client signed in with; guarded by in
 	check      *time.Timer   // to look at it again, nil for never; guarded by in
+
+	presented atomic.Pointer[auth.Identity] // credential if it can end, for those who do not hold in
 
 	mu    sync.Mutex
 	poll  *poll         // nil: the client began with a WebSocket

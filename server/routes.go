@@ -101,6 +101,10 @@ func (s *Server) serve(w *observed, r *http.Request) {
 		q.tooMany(rt)
 		return
 	}
+	if err := s.gate.refuse(r); err != nil {
+		q.refuseForeign(err)
+		return
+	}
 	if rt.raw != nil {
 		rt.raw(w, withVisit(r, v))
 		return

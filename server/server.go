@@ -41,6 +41,12 @@ type Options struct {
 	// are made when they are first used. It must not face a network.
 	Dev bool
 
+	// In Dev, requests whose Host is no name or address of loopback, and those of pages
+	// whose origin is not on this machine, are refused unless these have them. An address
+	// that stands for all addresses, such as 0.0.0.0, allows each of them as a Host. The
+	// host of an origin is allowed, too; "null" is the origin of files and sandboxed frames.
+	AllowHosts, AllowOrigins []string
+
 	DefaultNamespace string   // for requests that name none; "" is the only one there is
 	Namespaces       []string // that exist, beside those that have a file in Dir
 	Deactivated      []string // that exist but are out of service
@@ -70,6 +76,7 @@ type Server struct {
 	clock  *clock
 	spaces *namespaces
 	routes []route
+	gate   *gate // nil: everybody may ask
 	rt     *realtime
 	bodies *budget       // bytes of request bodies in memory
 	views  *dsync.Budget // bytes of views and values on their way to clients that listen
@@ -85,8 +92,14 @@ type Server struct {
 	links    *links    // connections that are open
 	metrics  *metrics.Metrics
 	refusals *refusals
-	feeds    feeds
-	streams  streams
+
+	tokenLines tokenLines // of the log
+
+	feeds   feeds
+	streams streams
+
+	presented presented      // credentials of event streams
+	watching  sync.WaitGroup // for watchRevocations
 
 	stopping chan struct{} // closed when event streams and sockets must end
 	stop     func()        // closes stopping, once
@@ -116,6 +129,10 @@ func New(o Options) (*Server, error) {
 		refusals: refusals,
 	}
 	s.making = s.turns.Everybody()
+	var err error
+	if s.gate, err = newGate(o); err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
 	spaces, err := newNamespaces(o)
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
@@ -130,6 +147,9 @@ func New(o Options) (*Server, error) {
 	s.links = newLinks(s, s.accounts)
 	s.rt = newRealtime(s)
 	s.routes = s.table()
+	if o.Dir != "" && !o.Dev { // where something can be revoked
+		s.watching.Go(s.watchRevocations)
+	}
 	return s, nil
 }
 
@@ -197,6 +217,7 @@ func (s *Server) closeAll() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.DrainTimeout)
 	defer cancel()
 	s.rt.shutdown(ctx)
+	s.watching.Wait()
 	s.auth.Close()
 	return s.spaces.close()
 }

@@ -27,6 +27,10 @@ type Options struct {
 	Store    store.Options
 	Observer Observer // of what the rules decide; nil: nobody
 
+	// Unindexed is told each one-shot query that is answered without an index because no
+	// rules were given, and that rules would refuse. It must not block. It may be nil.
+	Unindexed func(*NoIndexError)
+
 	TellRules bool // whoever explains an operation is told which rule decided
 	Change    Log  // where commits are appended before they take effect; nil: nowhere else
 }

@@ -127,16 +127,24 @@ func (d *Database) authorizeRead(ctx context.Context, rs *rules.Ruleset, tx *sto
 	if err != nil || !r.OneShot {
 		return err
 	}
-	return requireIndex(rs, r.Path, r.Query)
+	return d.requireIndex(rs, r.Path, r.Query)
 }
 
 // requireIndex refuses a query without a declared index, whoever asks (REST
-// §5.3). Without rules document there is nobody to declare one.
-func requireIndex(r *rules.Ruleset, p tree.Path, q tree.Query) error {
-	if !r.Enforced() || declared(r, p, q) {
+// §5.3). Without a rules document there is no place to declare one: the query is
+// answered, and Options.Unindexed is told that it would be refused elsewhere.
+func (d *Database) requireIndex(r *rules.Ruleset, p tree.Path, q tree.Query) error {
+	if declared(r, p, q) {
 		return nil
 	}
-	return &NoIndexError{p, q.Order()}
+	missing := &NoIndexError{p, q.Order()}
+	if r.Enforced() {
+		return missing
+	}
+	if d.options.Unindexed != nil {
+		d.options.Unindexed(missing)
+	}
+	return nil
 }
 
 // declared reports whether the rules declare an index for the query, or it

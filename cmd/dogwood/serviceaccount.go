@@ -138,7 +138,7 @@ type revokeAccountCommand struct {
 
 func (revokeAccountCommand) Help() string {
 	return `Requests with its access tokens and custom tokens are refused at once;
-connections and event streams that are open end within half a minute.`
+connections and event streams that are open end within a second.`
 }
 
 func (c *revokeAccountCommand) Run(e *env) error {
