@@ -145,6 +145,7 @@ func (q *request) replace(w tree.Write) (answer, error) {
 		Update: tree.Update{w},
 		Base:   w.Path,
 		If:     q.cond.hash(),
+		Turn:   q.making,
 	})
 	if c != nil {
 		return q.node(c.Writes[0].Node), nil

@@ -175,6 +175,15 @@ func (o *Outbox) takeTurn() (done func()) {
 	return o.budget.values.Leave
 }
 
+// readers returns with whom the client of the outbox takes turns to read values; nil:
+// it has no share.
+func (o *Outbox) readers() *Party {
+	if o.budget == nil {
+		return nil
+	}
+	return o.budget.values
+}
+
 // sent gives back what the messages of the last Take counted for.
 func (o *Outbox) sent() {
 	if o.budget == nil {

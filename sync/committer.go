@@ -139,6 +139,7 @@ type batch struct {
 	undo      []func()       // to be run if the batch does not commit, last first
 	results   []error        // of the tasks that were applied
 	writing   time.Duration  // spent by the store to write and sync
+	apart     bool           // it is not the committer's, and holds up no other write
 }
 
 // commit carries out the tasks and finishes them, in the order they came. It
@@ -170,6 +171,7 @@ func (d *Database) commitBatch(tasks []task) (*batch, error) {
 	started := time.Now()
 	b, err := d.applyAll(tasks)
 	if err == nil {
+		d.rowsRead += b.tx.Stats().Read
 		b.publish()
 		d.stats.batch(len(b.results), time.Since(started), b.writing)
 	}

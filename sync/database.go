@@ -56,6 +56,7 @@ type Database struct {
 	stats    counters
 
 	operations operations
+	readers    *Party // with whom conditional writes without a Turn take turns
 
 	// mu guards the hub and what listeners know. The committer holds it while a
 	// batch is applied, committed and published, so that whoever holds it sees
@@ -64,6 +65,7 @@ type Database struct {
 	mu     sync.Mutex
 	hub    hub
 	grants grants
+	hashes hashes
 
 	// These are the committer's.
 	work    bool          // there may be something to reclaim or to build
@@ -73,6 +75,7 @@ type Database struct {
 	record  []byte        // memory for the record of the next batch
 	wrote   time.Duration // that the last batch took to be written
 
+	rowsRead  int           // by batches; tests look at it
 	batchTime time.Duration // minBatchTime, but in tests
 }
 
@@ -92,6 +95,7 @@ func Open(o Options) (*Database, error) {
 		done:    make(chan struct{}),
 		work:    true,
 		stats:   newCounters(),
+		readers: NewReadTurns().Everybody(),
 
 		batchTime: minBatchTime,
 	}

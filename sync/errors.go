@@ -17,7 +17,11 @@ var (
 )
 
 // A StaleError says that the condition of a conditional write did not hold.
-type StaleError struct{ Current tree.Node }
+type StaleError struct {
+	Current tree.Node // the value; of a Write as it was when the write failed, or later
+
+	known bool // Current was read
+}
 
 func (e *StaleError) Error() string { return "the value has changed" }
 

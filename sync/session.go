@@ -303,6 +303,18 @@ func (s *Session) waitRoom(ctx context.Context) error {
 	return s.waitAcked(ctx, maxUnacked-1)
 }
 
+// waitSmall waits until the writes of the session that are on their way came with few
+// bytes, or there are none.
+func (s *Session) waitSmall(ctx context.Context, bytes int) error {
+	s.mu.Lock()
+	small := s.size <= bytes
+	s.mu.Unlock()
+	if small {
+		return nil
+	}
+	return s.waitAcked(ctx, 0)
+}
+
 // waitAcked waits until at most most writes of the session are on their way, and
 // not too many bytes.
 func (s *Session) waitAcked(ctx context.Context, most int) error {

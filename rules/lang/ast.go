@@ -43,6 +43,7 @@ type (
 		Pattern    string // as written between the slashes
 		IgnoreCase bool
 		Prog       *regexp.Regexp // set by Parse
+		Machine    *Machine       // the same with counted steps; set by Parse
 		Steps      int            // set by Parse: how many characters Pattern has with its repeats written out
 	}
 
