@@ -11,6 +11,7 @@ import (
 	"time"
 
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // Backups say when the databases of a server are copied, and where to.
@@ -137,7 +138,7 @@ func (s *Server) backUp(ctx context.Context, ns string, o Backups) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+	if err := durable.MkdirAll(o.Dir, 0o700); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -169,7 +170,7 @@ func copyDatabase(ctx context.Context, db *dsync.Database, file string, check fu
 	if err := check(ctx, part); err != nil {
 		return 0, fmt.Errorf("the copy is damaged: %w", err)
 	}
-	return size, dsync.PutInPlace(part, file)
+	return size, durable.Rename(part, file)
 }
 
 // prune deletes the oldest backups of a database beyond those to keep, and what a

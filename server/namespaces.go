@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // Errors of namespaces (REST §1.2).
@@ -84,7 +85,7 @@ func savedNamespaces(o Options) (names []string, err error) {
 	if o.Dir == "" {
 		return nil, nil
 	}
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+	if err := durable.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
 	}
 	entries, err := os.ReadDir(o.Dir)

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // writeBulk makes a file of what emit writes, without changing a byte. An
@@ -41,7 +41,7 @@ func placeFile(name string, emit func(io.Writer) error, check func(part string) 
 		err = check(part)
 	}
 	if err == nil {
-		err = store.PutInPlace(part, name)
+		err = durable.Rename(part, name)
 	}
 	if err != nil {
 		return errors.Join(err, undo(true, part))

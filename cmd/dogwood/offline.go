@@ -8,6 +8,7 @@ import (
 	"regexp"
 
 	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // offlineFlags let a command work on the data directory itself.
@@ -49,7 +50,7 @@ func openOrMake(file string) (s *store.Store, made bool, err error) {
 		s, err := openThere(file, store.Options{})
 		return s, false, err
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+	if err := durable.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, false, err
 	}
 	s, err = store.Open(file, store.Options{})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 type restoreCommand struct {
@@ -40,7 +41,7 @@ func (c *restoreCommand) Run(e *env) error {
 		return err
 	}
 	defer release()
-	if err := os.MkdirAll(c.Data, 0o700); err != nil {
+	if err := durable.MkdirAll(c.Data, 0o700); err != nil {
 		return err
 	}
 	src, err := openBulk(e, c.File)

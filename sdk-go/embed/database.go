@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // Options adjust a Database. The zero value is what Open uses.
@@ -56,7 +56,7 @@ func OpenWith(dir string, o Options) (*Database, error) {
 		config.Rules = parsed
 	}
 	if dir != "" {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		if err := durable.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
 		}
 		name := o.Name

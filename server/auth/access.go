@@ -44,11 +44,13 @@ func loadAccessKey(dataDir string) (key accessKey, err error) {
 		return key, nil
 	}
 	file := filepath.Join(dataDir, "access-token-key")
-	err = createFile(file, []byte(hex.EncodeToString(key[:])+"\n"))
-	if err == nil || !errors.Is(err, fs.ErrExist) {
-		return key, err
-	}
 	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := createFile(file, []byte(hex.EncodeToString(key[:])+"\n")); !errors.Is(err, fs.ErrExist) {
+			return key, err
+		}
+		text, err = os.ReadFile(file) // another process made it
+	}
 	if err != nil {
 		return key, err
 	}

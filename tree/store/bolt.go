@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // Errors of opening a file.
@@ -69,9 +72,11 @@ func wantBuckets(tx *bolt.Tx) error {
 	return nil
 }
 
-// openBolt opens or creates the file and its buckets.
+// openBolt opens or creates the file and its buckets. A file that has them all is
+// not written to, so that one on a full disk can be opened.
 func openBolt(file string, noSync bool) (*boltKV, error) {
-	if err := probe(file); err != nil {
+	there, err := probe(file)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	db, err := openGuarded(file, &bolt.Options{
@@ -85,23 +90,28 @@ func openBolt(file string, noSync bool) (*boltKV, error) {
 		return nil, fmt.Errorf("%s: %w", file, openError(err))
 	}
 	k := &boltKV{db}
-	if err := db.Update(createBuckets); err != nil {
+	if db.View(haveBuckets) != nil {
+		err = db.Update(createBuckets)
+	}
+	if err == nil && !there {
+		err = durable.SyncDir(filepath.Dir(file))
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", file, err), db.Close())
 	}
 	return k, nil
 }
 
 // probe checks a file, if there is one, before it is opened to be written to.
-func probe(file string) error {
-	there, err := probeHead(file)
-	if err != nil || !there {
-		return err
+func probe(file string) (there bool, err error) {
+	if there, err = probeHead(file); err != nil || !there {
+		return there, err
 	}
 	reader, err := bolt.Open(file, 0o600, &bolt.Options{ReadOnly: true, Timeout: lockTimeout})
 	if err != nil {
-		return openError(err)
+		return true, openError(err)
 	}
-	return errors.Join(probePages(file), reader.Close()) // reader holds the lock meanwhile
+	return true, errors.Join(probePages(file), reader.Close()) // reader holds the lock meanwhile
 }
 
 // openGuarded is bolt.Open, which panics over keys that are out of order.
@@ -124,6 +134,16 @@ func openError(err error) error {
 		return ErrDamaged
 	}
 	return err
+}
+
+// haveBuckets fails if a bucket is missing.
+func haveBuckets(tx *bolt.Tx) error {
+	for _, b := range allBuckets {
+		if tx.Bucket([]byte{byte(b)}) == nil {
+			return ErrForeign
+		}
+	}
+	return nil
 }
 
 func createBuckets(tx *bolt.Tx) error {
