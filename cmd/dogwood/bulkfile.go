@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/dogwooddb/dogwood/tree/store"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
@@ -31,7 +32,7 @@ func placeFile(name string, emit func(io.Writer) error, check func(part string) 
 	if err := directoryOf(name); err != nil {
 		return err
 	}
-	part := name + ".part"
+	part := name + store.PartSuffix
 	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err

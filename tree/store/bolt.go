@@ -34,7 +34,10 @@ const (
 	densePercent = 0.9
 )
 
-type boltKV struct{ db *bolt.DB }
+type boltKV struct {
+	db     *bolt.DB
+	opened openedFile
+}
 
 // openFile opens a file in the way that the options say.
 func openFile(file string, o Options) (*boltKV, error) {
@@ -60,7 +63,7 @@ func openToRead(file string) (*boltKV, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", file, err), db.Close())
 	}
-	return &boltKV{db}, nil
+	return &boltKV{db: db}, nil
 }
 
 func wantBuckets(tx *bolt.Tx) error {
@@ -79,17 +82,23 @@ func openBolt(file string, noSync bool) (*boltKV, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	db, err := openGuarded(file, &bolt.Options{
+	if !there {
+		if err := noRemains(file); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	k := &boltKV{}
+	db, err := openGuarded(file, k.opened.watched(&bolt.Options{
 		Timeout:         lockTimeout,
 		NoFreelistSync:  true, // else every commit rewrites the whole free list
 		FreelistType:    bolt.FreelistMapType,
 		InitialMmapSize: mapBytes,
 		NoSync:          noSync,
-	})
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, openError(err))
 	}
-	k := &boltKV{db}
+	k.db = db
 	if db.View(haveBuckets) != nil {
 		err = db.Update(createBuckets)
 	}

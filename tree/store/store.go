@@ -217,8 +217,13 @@ func (s *Store) Update(f func(*Tx) error) error {
 }
 
 // Commit makes the transaction's writes durable and visible: when it returns,
-// they are on disk. On an error nothing of them is.
+// they are on disk. On an error nothing of them is, except for ErrReplaced: then
+// the file may have them, but not its name.
 func (tx *Tx) Commit() error {
+	if err := tx.store.InPlace(); err != nil {
+		tx.Rollback()
+		return err
+	}
 	if err := tx.putCounts(); err != nil {
 		tx.Rollback()
 		return err
@@ -244,7 +249,7 @@ func (tx *Tx) Commit() error {
 	}
 	tx.countCommitted()
 	tx.leaveDesk(true)
-	return nil
+	return tx.store.InPlace() // it may have been replaced meanwhile
 }
 
 // Rollback ends the transaction without its writes. After Commit it does
