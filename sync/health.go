@@ -22,6 +22,9 @@ func (d *Database) Health(ctx context.Context) error {
 	if d.closed.Load() {
 		return ErrClosed
 	}
+	if d.store.ReadOnly() {
+		return ErrReadOnly
+	}
 	if err := d.store.InPlace(); err != nil {
 		return err
 	}

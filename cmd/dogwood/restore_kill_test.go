@@ -73,11 +73,18 @@ func (r *restoreTest) serve() *serverProcess {
 // world returns all that a server has.
 func (r *restoreTest) world(s *serverProcess) string {
 	r.t.Helper()
+	_, text := r.ask(s, http.MethodGet, "/.json")
+	return text
+}
+
+// ask sends a request as an administrator; a write is of 1.
+func (r *restoreTest) ask(s *serverProcess, method, path string) (status int, text string) {
+	r.t.Helper()
 	secret, err := os.ReadFile(filepath.Join(r.data, "admin-secret"))
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	q, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, s.url+"/.json", nil)
+	q, err := http.NewRequestWithContext(r.t.Context(), method, s.url+path, strings.NewReader("1"))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -87,11 +94,11 @@ func (r *restoreTest) world(s *serverProcess) string {
 		r.t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
+	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return strings.TrimSpace(string(text))
+	return resp.StatusCode, strings.TrimSpace(string(body))
 }
 
 // restoreCalls are the system calls of a restore at which it is killed, and how

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -46,7 +47,11 @@ func loadAccessKey(dataDir string) (key accessKey, err error) {
 	file := filepath.Join(dataDir, "access-token-key")
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := createFile(file, []byte(hex.EncodeToString(key[:])+"\n")); !errors.Is(err, fs.ErrExist) {
+		err := createFile(file, []byte(hex.EncodeToString(key[:])+"\n"))
+		if errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC) {
+			return key, nil // it cannot be kept: access tokens end with this process
+		}
+		if !errors.Is(err, fs.ErrExist) {
 			return key, err
 		}
 		text, err = os.ReadFile(file) // another process made it

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -41,10 +43,21 @@ type boltKV struct {
 
 // openFile opens a file in the way that the options say.
 func openFile(file string, o Options) (*boltKV, error) {
-	if o.ReadOnly {
+	if o.ReadOnly || onReadOnly(file) {
 		return openToRead(file)
 	}
 	return openBolt(file, o.NoSync)
+}
+
+// onReadOnly reports whether a file is there that cannot be written to, because its
+// file system is read-only.
+func onReadOnly(file string) bool {
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	if err != nil {
+		return errors.Is(err, syscall.EROFS)
+	}
+	_ = f.Close() // nothing was written
+	return false
 }
 
 // openToRead opens a file that is there. Others can do so at the same time.
