@@ -86,6 +86,7 @@ func (q *request) statusOf(err error) *statusError {
 		{dsync.ErrTooBig, http.StatusBadRequest, tooBigText(q.method)},
 		{dsync.ErrLimit, http.StatusServiceUnavailable, textUnavailable},
 		{dsync.ErrBusy, http.StatusServiceUnavailable, textUnavailable},
+		{dsync.ErrReadOnly, http.StatusServiceUnavailable, "The database is read-only."},
 		{dsync.ErrUnavailable, http.StatusServiceUnavailable, textUnavailable},
 		{dsync.ErrClosed, http.StatusServiceUnavailable, textUnavailable},
 		{tree.ErrInvalidPath, http.StatusBadRequest, textBadPath},

@@ -80,14 +80,10 @@ func newNamespaces(o Options) (*namespaces, error) {
 	return n, nil
 }
 
-// savedNamespaces returns the names of the databases in the data directory,
-// which it makes if there is none.
+// savedNamespaces returns the names of the databases in the data directory.
 func savedNamespaces(o Options) (names []string, err error) {
 	if o.Dir == "" {
 		return nil, nil
-	}
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, err
 	}
 	entries, err := os.ReadDir(o.Dir)
 	for _, e := range entries {

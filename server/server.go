@@ -29,6 +29,8 @@ import (
 	"github.com/dogwooddb/dogwood/server/metrics"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/dirlock"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // Options says how a Server behaves. The zero value works: it serves nothing
@@ -104,10 +106,12 @@ type Server struct {
 	stopping chan struct{} // closed when event streams and sockets must end
 	stop     func()        // closes stopping, once
 	close    func() error  // closes the databases, once
+	lock     *dirlock.Lock // of the directory
 }
 
 // New returns a server. It reads the names of the databases in o.Dir but opens
-// none of them.
+// none of them. No other process can use the directory until the server is closed:
+// the error wraps a *dirlock.HeldError if one does.
 func New(o Options) (*Server, error) {
 	o.setDefaults()
 	c := &clock{running: o.Now}
@@ -133,12 +137,7 @@ func New(o Options) (*Server, error) {
 	if s.gate, err = newGate(o); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
-	spaces, err := newNamespaces(o)
-	if err != nil {
-		return nil, fmt.Errorf("server: %w", err)
-	}
-	s.spaces = spaces
-	if s.auth, err = newAuthority(o); err != nil {
+	if err := s.open(); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
@@ -151,6 +150,29 @@ func New(o Options) (*Server, error) {
 		s.watching.Go(s.watchRevocations)
 	}
 	return s, nil
+}
+
+// LockHolder is what a Server calls itself in the lock of its directory.
+const LockHolder = "a server"
+
+// open locks the data directory and reads what is in it.
+func (s *Server) open() (err error) {
+	s.lock = new(dirlock.Lock)
+	if s.opts.Dir != "" {
+		if err := durable.MkdirAll(s.opts.Dir, 0o700); err != nil {
+			return err
+		}
+		if s.lock, err = dirlock.Sole(s.opts.Dir, LockHolder); err != nil {
+			return err
+		}
+	}
+	if s.spaces, err = newNamespaces(s.opts); err == nil {
+		s.auth, err = newAuthority(s.opts)
+	}
+	if err != nil {
+		return errors.Join(err, s.lock.Release())
+	}
+	return nil
 }
 
 func (o *Options) setDefaults() {
@@ -219,5 +241,5 @@ func (s *Server) closeAll() error {
 	s.rt.shutdown(ctx)
 	s.watching.Wait()
 	s.auth.Close()
-	return s.spaces.close()
+	return errors.Join(s.spaces.close(), s.lock.Release())
 }

@@ -184,10 +184,6 @@ func (d *Database) Backup(w io.Writer) (size int64, err error) {
 	return size, err
 }
 
-// PutInPlace renames a file that is complete, durably, replacing what has its new
-// name.
-func PutInPlace(part, file string) error { return store.PutInPlace(part, file) }
-
 // CheckFile verifies a file, such as a backup, that no process has open. It does
 // not change it.
 func CheckFile(file string) error {

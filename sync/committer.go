@@ -41,6 +41,10 @@ func broken(err error) error {
 // ErrUnavailable is returned for writes that could not be made durable.
 var ErrUnavailable = errors.New("the write could not be stored")
 
+// ErrReadOnly is wrapped by ErrUnavailable for writes to a database whose file
+// system is read-only.
+var ErrReadOnly = store.ErrReadOnly
+
 // A panicError is a panic that was turned into an error: a fault of ours, or of
 // what we call, that must not take the database down with it.
 type panicError struct {

@@ -93,7 +93,7 @@ func Open(o Options) (*Database, error) {
 		log:     o.Log,
 		queue:   newQueue(o.MaxQueue),
 		done:    make(chan struct{}),
-		work:    true,
+		work:    !s.ReadOnly(),
 		stats:   newCounters(),
 		readers: NewReadTurns().Everybody(),
 
@@ -132,21 +132,30 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// loadRules reads the rules and settings of the file.
+func (d *Database) loadRules(tx *store.Tx) error {
+	stored, err := storedRules(tx)
+	if err != nil {
+		return err
+	}
+	if stored != nil {
+		d.rules.Store(stored)
+	}
+	all, err := readSettings(tx)
+	d.settings.Store(&all)
+	return err
+}
+
 // load reads the rules and settings of the file, and fills a new one with the sample.
 func (d *Database) load() error {
+	if d.store.ReadOnly() {
+		d.log.Error("the file system is read-only: the database is served, and writes are refused", "database", d.store.String())
+		return d.store.View(d.loadRules)
+	}
 	return d.store.Update(func(tx *store.Tx) error {
-		stored, err := storedRules(tx)
-		if err != nil {
+		if err := d.loadRules(tx); err != nil {
 			return err
 		}
-		if stored != nil {
-			d.rules.Store(stored)
-		}
-		all, err := readSettings(tx)
-		if err != nil {
-			return err
-		}
-		d.settings.Store(&all)
 		if err := tx.Declare(indexesOf(d.rules.Load())); err != nil {
 			return err
 		}
@@ -154,7 +163,7 @@ func (d *Database) load() error {
 			return nil
 		}
 		tx.SetRevision(1)
-		_, err = tx.Put(tree.Root, d.options.Sample())
+		_, err := tx.Put(tree.Root, d.options.Sample())
 		return err
 	})
 }

@@ -220,6 +220,9 @@ func (d *Database) runDisconnect(s *Session) error {
 // runOrphans carries out what sessions of an earlier run left: the server went
 // down before it could.
 func (d *Database) runOrphans() error {
+	if d.store.ReadOnly() {
+		return nil // they stay on record
+	}
 	left := make(map[string]*disconnectTask)
 	err := d.store.View(func(tx *store.Tx) error {
 		for p, err := range tx.Pending() {

@@ -16,11 +16,17 @@ const probeEvery = time.Second
 const metaProbe = "probe"
 
 // Health returns why writes cannot be stored now, nil if they can as far as is
-// known. It reads and writes nothing, except after a failure: then it commits
+// known, or that the file was replaced. It writes nothing, except after a failure: then it commits
 // something of its own, at most once a second, to find out whether that has passed.
 func (d *Database) Health(ctx context.Context) error {
 	if d.closed.Load() {
 		return ErrClosed
+	}
+	if d.store.ReadOnly() {
+		return ErrReadOnly
+	}
+	if err := d.store.InPlace(); err != nil {
+		return err
 	}
 	if !d.stats.failing.Load() {
 		return nil

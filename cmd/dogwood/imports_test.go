@@ -17,7 +17,9 @@ const module = "github.com/dogwooddb/dogwood/"
 var layers = map[string][]string{
 	"sync/wire":                        {},
 	"tree":                             {},
-	"tree/store":                       {"tree"},
+	"tree/store":                       {"tree", "tree/store/durable"},
+	"tree/store/durable":               {},
+	"tree/store/dirlock":               {},
 	"tree/invariant":                   {"tree"},
 	"tree/invariant/invarianttest":     {"tree", "tree/invariant"},
 	"tree/store/disktest":              {},
@@ -35,7 +37,7 @@ var layers = map[string][]string{
 	"rules/rulestest":                  {"rules", "rules/lang", "rules/jsonc", "rules/explain", "tree", "tree/invariant"},
 	"sync":                             {"tree", "tree/store", "rules", "rules/lang", "sync/wire", "sync/histogram"},
 	"sdk-go":                           {"tree", "sync/wire", "sdk-go/internal/replica"},
-	"sdk-go/embed":                     {"sdk-go", "sync", "sync/wire", "rules", "tree"},
+	"sdk-go/embed":                     {"sdk-go", "sync", "sync/wire", "rules", "tree", "tree/store/dirlock", "tree/store/durable"},
 	"sdk-go/internal/replica":          {"tree"},
 	"sdk-go/models/chat":               {"sdk-go", "sdk-go/models/internal/record"},
 	"sdk-go/models/org":                {"sdk-go", "sdk-go/models/internal/record"},
@@ -47,15 +49,15 @@ var layers = map[string][]string{
 	"sdk-go/models/internal/modeltest": {"sdk-go", "sdk-go/embed"},
 	"bench":                            {"sync/wire"},
 	"bench/bare":                       {},
-	"server":                           {"tree", "rules", "rules/coverage", "rules/explain", "sync", "sync/histogram", "sync/wire", "server/auth", "server/metrics"},
+	"server":                           {"tree", "rules", "rules/coverage", "rules/explain", "sync", "sync/histogram", "sync/wire", "server/auth", "server/metrics", "tree/store/dirlock", "tree/store/durable"},
 	"demo":                             {"rules", "rules/explain"},
-	"server/auth":                      {},
+	"server/auth":                      {"tree/store/dirlock", "tree/store/durable"},
 	"server/metrics":                   {"sync", "sync/histogram", "tree/store"},
 	"sync/histogram":                   {},
 	"server/servertest/faultproxy":     {},
 	"server/consistency":               {},
 	"server/servertest":                {"server", "server/auth", "sync", "sync/wire", "rules", "tree/store", "tree"},
-	"cmd/dogwood":                      {"bench", "bench/bare", "demo", "server", "server/auth", "sync", "sync/wire", "rules", "rules/coverage", "rules/rulesdiff", "rules/lang", "rules/explain", "rules/jsonc", "rules/rulesfmt", "rules/ruleslint", "rules/rulesmutate", "rules/rulestest", "tree/store", "tree/invariant", "tree"},
+	"cmd/dogwood":                      {"bench", "bench/bare", "demo", "server", "server/auth", "sync", "sync/wire", "rules", "rules/coverage", "rules/rulesdiff", "rules/lang", "rules/explain", "rules/jsonc", "rules/rulesfmt", "rules/ruleslint", "rules/rulesmutate", "rules/rulestest", "tree/store", "tree/store/dirlock", "tree/store/durable", "tree/invariant", "tree"},
 }
 
 func TestImports(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // ErrNoFile is returned for what only a store in a file can do.
@@ -94,7 +96,7 @@ func Compact(file string, check func(file string) error) (result CompactResult, 
 			return result, fmt.Errorf("compact %s: %w", file, err)
 		}
 	}
-	return result, PutInPlace(part, file)
+	return result, durable.Rename(part, file)
 }
 
 func (s *Store) compactTo(part string) error {

@@ -6,10 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // Errors of opening a file.
@@ -31,14 +36,28 @@ const (
 	densePercent = 0.9
 )
 
-type boltKV struct{ db *bolt.DB }
+type boltKV struct {
+	db     *bolt.DB
+	opened openedFile
+}
 
 // openFile opens a file in the way that the options say.
 func openFile(file string, o Options) (*boltKV, error) {
-	if o.ReadOnly {
+	if o.ReadOnly || onReadOnly(file) {
 		return openToRead(file)
 	}
 	return openBolt(file, o.NoSync)
+}
+
+// onReadOnly reports whether a file is there that cannot be written to, because its
+// file system is read-only.
+func onReadOnly(file string) bool {
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	if err != nil {
+		return errors.Is(err, syscall.EROFS)
+	}
+	_ = f.Close() // nothing was written
+	return false
 }
 
 // openToRead opens a file that is there. Others can do so at the same time.
@@ -57,7 +76,7 @@ func openToRead(file string) (*boltKV, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", file, err), db.Close())
 	}
-	return &boltKV{db}, nil
+	return &boltKV{db: db}, nil
 }
 
 func wantBuckets(tx *bolt.Tx) error {
@@ -69,39 +88,52 @@ func wantBuckets(tx *bolt.Tx) error {
 	return nil
 }
 
-// openBolt opens or creates the file and its buckets.
+// openBolt opens or creates the file and its buckets. A file that has them all is
+// not written to, so that one on a full disk can be opened.
 func openBolt(file string, noSync bool) (*boltKV, error) {
-	if err := probe(file); err != nil {
+	there, err := probe(file)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	db, err := openGuarded(file, &bolt.Options{
+	if !there {
+		if err := noRemains(file); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	k := &boltKV{}
+	db, err := openGuarded(file, k.opened.watched(&bolt.Options{
 		Timeout:         lockTimeout,
 		NoFreelistSync:  true, // else every commit rewrites the whole free list
 		FreelistType:    bolt.FreelistMapType,
 		InitialMmapSize: mapBytes,
 		NoSync:          noSync,
-	})
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, openError(err))
 	}
-	k := &boltKV{db}
-	if err := db.Update(createBuckets); err != nil {
+	k.db = db
+	if db.View(haveBuckets) != nil {
+		err = db.Update(createBuckets)
+	}
+	if err == nil && !there {
+		err = durable.SyncDir(filepath.Dir(file))
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", file, err), db.Close())
 	}
 	return k, nil
 }
 
 // probe checks a file, if there is one, before it is opened to be written to.
-func probe(file string) error {
-	there, err := probeHead(file)
-	if err != nil || !there {
-		return err
+func probe(file string) (there bool, err error) {
+	if there, err = probeHead(file); err != nil || !there {
+		return there, err
 	}
 	reader, err := bolt.Open(file, 0o600, &bolt.Options{ReadOnly: true, Timeout: lockTimeout})
 	if err != nil {
-		return openError(err)
+		return true, openError(err)
 	}
-	return errors.Join(probePages(file), reader.Close()) // reader holds the lock meanwhile
+	return true, errors.Join(probePages(file), reader.Close()) // reader holds the lock meanwhile
 }
 
 // openGuarded is bolt.Open, which panics over keys that are out of order.
@@ -124,6 +156,16 @@ func openError(err error) error {
 		return ErrDamaged
 	}
 	return err
+}
+
+// haveBuckets fails if a bucket is missing.
+func haveBuckets(tx *bolt.Tx) error {
+	for _, b := range allBuckets {
+		if tx.Bucket([]byte{byte(b)}) == nil {
+			return ErrForeign
+		}
+	}
+	return nil
 }
 
 func createBuckets(tx *bolt.Tx) error {

@@ -14,6 +14,10 @@ const formatVersion = "dogwood 1"
 
 var formatKey = []byte("format")
 
+// ErrReadOnly is returned for writes to a store that is only read: it was opened so,
+// or its file system is read-only.
+var ErrReadOnly = errors.New("the database is read-only")
+
 // ErrFormat is returned for a file of another format version.
 var ErrFormat = errors.New("written by another version of Dogwood")
 
@@ -61,10 +65,10 @@ func Open(file string, o Options) (*Store, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.kv = k
+		s.kv, s.options.ReadOnly = k, k.db.IsReadOnly()
 	}
 	start := s.initialize
-	if o.ReadOnly {
+	if s.options.ReadOnly {
 		start = s.inspect
 	}
 	if err := start(); err != nil {
@@ -123,8 +127,15 @@ func (s *Store) initialize() error {
 	if _, err := tx.catalogue(); err != nil {
 		return err
 	}
+	if !tx.dirty && tx.stats.Written == 0 { // there may be no room to write
+		s.catalogue.Store(tx.known)
+		return nil
+	}
 	return tx.Commit()
 }
+
+// ReadOnly reports whether nothing can be written.
+func (s *Store) ReadOnly() bool { return s.options.ReadOnly }
 
 // inspect is initialize for a file that is not to be changed.
 func (s *Store) inspect() error {
@@ -177,6 +188,9 @@ func (s *Store) Begin(writable bool) (*Tx, error) {
 }
 
 func (s *Store) beginWrite() (*Tx, error) {
+	if s.options.ReadOnly {
+		return nil, ErrReadOnly
+	}
 	s.desk.taken.Lock()
 	s.spares.enter()
 	tx := &Tx{store: s, desk: s.desk}
@@ -217,8 +231,13 @@ func (s *Store) Update(f func(*Tx) error) error {
 }
 
 // Commit makes the transaction's writes durable and visible: when it returns,
-// they are on disk. On an error nothing of them is.
+// they are on disk. On an error nothing of them is, except for ErrReplaced: then
+// the file may have them, but not its name.
 func (tx *Tx) Commit() error {
+	if err := tx.store.InPlace(); err != nil {
+		tx.Rollback()
+		return err
+	}
 	if err := tx.putCounts(); err != nil {
 		tx.Rollback()
 		return err
@@ -244,7 +263,7 @@ func (tx *Tx) Commit() error {
 	}
 	tx.countCommitted()
 	tx.leaveDesk(true)
-	return nil
+	return tx.store.InPlace() // it may have been replaced meanwhile
 }
 
 // Rollback ends the transaction without its writes. After Commit it does
