@@ -25,10 +25,11 @@ func TestLimitsAreDocumented(t *testing.T) {
 		"(extensions.md#resolved-values) | " + thousands(maxReturned) + " |",
 		fmt.Sprintf("(extensions.md#conditions-of-ondisconnect) | %d KiB |", maxOnlyIf>>10),
 		"| different queries at one path of one database, by weight | " + thousands(maxPathWindows),
-		fmt.Sprintf("| writes that wait, of one database | %s, with %d MiB", thousands(maxQueueTasks), DefaultMaxQueue>>20),
+		fmt.Sprintf("| writes that wait, of one database | %s, with 1/32 of the memory; %d MiB", thousands(maxQueueTasks), DefaultMaxQueue>>20),
 		fmt.Sprintf("1 more for each %d of its limit, up to\n%d", entriesOfWeight, maxWindowWeight),
 		fmt.Sprintf("and then to be read like that | %d, and %d of one address |", maxViews, maxViews/2),
 		fmt.Sprintf("%d bytes for each beside its text", taskOverhead),
+		fmt.Sprintf("%d bytes for each of its bytes and %d for each\ncomma", costOfByte, costOfValue),
 	} {
 		if !strings.Contains(string(file), text) {
 			t.Errorf("docs/limits.md lacks %q", text)

@@ -118,6 +118,10 @@ func (s *Session) firstView(l *Listener, v viewSpec) [][]byte {
 	switch {
 	case errors.Is(err, errGone):
 		return [][]byte{wire.AppendOK(nil, v.id, wire.DataNone)}
+	case errors.Is(err, ErrBusy): // the client listens again where it comes back
+		l.Close()
+		s.out.shut(err)
+		return nil
 	case err != nil:
 		l.Close()
 		return [][]byte{s.failure(v.id, err)}
@@ -216,7 +220,7 @@ func (s *Session) get(ctx context.Context, r wire.Request) error {
 		return err
 	}
 	read := v.read(s.caller)
-	read.OneShot = true
+	read.OneShot, read.Hold = true, s.out.hold
 	conditional := r.Body.HasHash
 	s.out.pushLater(v.size(), func() [][]byte {
 		n, err := s.db.Get(ctx, read)
