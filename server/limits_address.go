@@ -15,7 +15,7 @@ type AddressLimits struct {
 	BodyBytes    int64 // of MaxBodiesBytes, and of MaxAnswersBytes over REST and in realtime, each; a half
 	Listens      int   // at a time; 1/32 of Memory, 1 KiB each, 100,000
 	PendingBytes int64 // of onDisconnect operations; 1/32 of Memory, 64 MiB
-	Windows      int   // of queries at one path; 2,000
+	Windows      int   // of queries at one path; 600
 
 	Exempt         []netip.Prefix // addresses without bounds; nil: this machine, empty: none
 	TrustedProxies []netip.Prefix // whose header tells the address of their client
@@ -31,7 +31,7 @@ func (l *AddressLimits) setDefaults() {
 	orElse(&l.ConnectRate, 100)
 	orElse(&l.RequestRate, 5_000)
 	orElse(&l.RequestBurst, 20_000)
-	orElse(&l.Windows, 2_000)
+	orElse(&l.Windows, 600)
 	if l.Exempt == nil {
 		l.Exempt = Loopback()
 	}

@@ -16,7 +16,8 @@ func TestLimitsAreDocumented(t *testing.T) {
 	thousands := func(n int) string { return fmt.Sprintf("%d,%03d", n/1000, n%1000) }
 	for _, text := range []string{
 		fmt.Sprintf("| listens | %s, with %d MiB", thousands(maxListens), maxListenBytes>>20),
-		"| different queries at one path, by weight | " + thousands(maxSessionWindows),
+		fmt.Sprintf("| different queries at one path, by weight | %d |", maxSessionWindows),
+		fmt.Sprintf("without an index weighs %d times as much", unindexedWeight),
 		fmt.Sprintf("| `onDisconnect` operations | %s, with %d MiB", thousands(maxPending), maxPendingBytes>>20),
 		fmt.Sprintf("| writes that are not acknowledged | %s, with %d MiB", thousands(maxUnacked), maxUnackedSize>>20),
 		fmt.Sprintf("There are %s at most.", thousands(maxUnacked)),

@@ -13,13 +13,15 @@ import (
 
 // A Listener is one client's interest in one view. Its events go to its Outbox.
 type Listener struct {
-	db    *Database
-	out   *Outbox
-	read  Read
-	tag   int64 // of the realtime protocol; 0: none
-	size  int   // what it counts for in its session
-	group *group
-	slot  int // in group.listeners
+	db   *Database
+	out  *Outbox
+	read Read
+	tag  int64 // of the realtime protocol; 0: none
+	size int   // what it counts for in its session
+
+	weight int // of its query, when it came
+	group  *group
+	slot   int // in group.listeners
 
 	grant     *grant // nil for an administrator
 	grantSlot int    // in grant.listeners
@@ -33,7 +35,7 @@ type Listener struct {
 // Listen starts to follow a view for an event stream. Its first event is the
 // whole view; errors are as for Get.
 func (d *Database) Listen(ctx context.Context, r Read, out *Outbox) (*Listener, error) {
-	l := &Listener{db: d, out: out, read: r}
+	l := &Listener{db: d, out: out, read: r, weight: d.weight(r.Path, r.Query)}
 	l.onRevoke = func(why error) {
 		text := "Permission denied"
 		if large := (*UnboundedError)(nil); errors.As(why, &large) {

@@ -69,7 +69,7 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	key := listenKey{v.path, v.tag}
 	s.stop(key)
 	l := &Listener{db: s.db, out: s.out, read: v.read(s.caller), tag: v.tag, size: len(v.path.Clean()) + len(v.raw)}
-	l.read.Quota = s.quota
+	l.read.Quota, l.weight = s.quota, s.db.weight(v.path, v.query)
 	if err := s.roomFor(l); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (s *Session) fits(l *Listener) error {
 	switch {
 	case len(s.listens) >= maxListens, s.listening+l.size > maxListenBytes:
 		return &LimitError{BoundListens}
-	case s.windows[l.read.Path]+weight(l.read.Query) > maxSessionWindows:
+	case s.windows[l.read.Path]+l.weight > maxSessionWindows:
 		return &LimitError{BoundWindows}
 	}
 	return nil
@@ -190,7 +190,7 @@ func (s *Session) fits(l *Listener) error {
 
 // countWindow adds n windows like that of l to those of the session.
 func (s *Session) countWindow(l *Listener, n int) {
-	w := weight(l.read.Query)
+	w := l.weight
 	if w == 0 {
 		return
 	}

@@ -20,7 +20,7 @@ type limitFlags struct {
 	AddressMiB          autoBound `group:"Limits" name:"address-mib" default:"auto" help:"MiB of request bodies, and as much of large answers, in memory for one address; auto: a half of what all may have."`
 	AddressListens      autoBound `group:"Limits" default:"auto" help:"Listens of one address; auto: 100000, fewer in little memory."`
 	AddressPendingMiB   autoBound `group:"Limits" name:"address-pending-mib" default:"auto" help:"MiB of onDisconnect operations of one address; auto: 64, less in little memory."`
-	AddressWindows      bound     `group:"Limits" default:"2000" help:"Different queries of one address at the same path."`
+	AddressWindows      bound     `group:"Limits" default:"600" help:"Different queries of one address at the same path."`
 	ConnectionRequests  bound     `group:"Limits" default:"2000" help:"Messages of one realtime connection per second."`
 	ConnectionBurst     bound     `group:"Limits" default:"10000" help:"Of them, at once."`
 

@@ -78,12 +78,14 @@ func TestMemoryOfServer(t *testing.T) {
 	clients.Wait()
 
 	u, _ := url.Parse(s.url)
+	var deaf []net.Conn
 	for range 24 {
 		c, err := net.Dial("tcp", u.Host)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close()
+		deaf = append(deaf, c)
 		c.(*net.TCPConn).SetReadBuffer(4 << 10)
 		fmt.Fprintf(c, "GET /large.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	}
@@ -93,6 +95,9 @@ func TestMemoryOfServer(t *testing.T) {
 	}
 	if size := anonymousPeak(t, cmd.Process.Pid); size > limit+limit/4 {
 		t.Errorf("the server took %d MiB, and may take %d MiB", size>>20, limit>>20)
+	}
+	for _, c := range deaf {
+		c.Close()
 	}
 	if err := s.stop(); err != nil {
 		t.Errorf("the server ended with %v\n%s", err, &s.stderr)
