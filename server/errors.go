@@ -43,6 +43,7 @@ const (
 	textInternal      = "Internal server error."
 	textUnavailable   = "The service is temporarily unavailable."
 	textTimeout       = "The request did not finish within its timeout."
+	textTooCostly     = "The body takes more memory than the server has for one write."
 	textTooMany       = "Too many requests from this address."
 )
 
@@ -56,6 +57,7 @@ var (
 	errMethod       = &statusError{http.StatusMethodNotAllowed, "Method Not Allowed"}
 	errURLTooLong   = &statusError{http.StatusRequestURITooLong, "URI Too Long"}
 	errCoding       = &statusError{http.StatusUnsupportedMediaType, "Content-Encoding must be gzip or identity"}
+	errCostly       = &statusError{http.StatusRequestEntityTooLarge, textTooCostly}
 	errOverloaded   = &statusError{http.StatusServiceUnavailable, textUnavailable}
 )
 

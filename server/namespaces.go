@@ -194,11 +194,12 @@ func (n *namespaces) open(ns *namespace) (*dsync.Database, error) {
 
 func (n *namespaces) databaseOptions(name string) dsync.Options {
 	o := dsync.Options{
-		Rules:   n.defaultRules(name),
-		Now:     n.opts.Now,
-		Log:     n.opts.Log.With("namespace", name),
-		MaxRead: n.opts.MaxReadBytes,
-		Sample:  n.opts.Sample,
+		Rules:    n.defaultRules(name),
+		Now:      n.opts.Now,
+		Log:      n.opts.Log.With("namespace", name),
+		MaxRead:  n.opts.MaxReadBytes,
+		MaxQueue: n.opts.MaxPendingWrites,
+		Sample:   n.opts.Sample,
 	}
 	if n.opts.Dev {
 		o.Unindexed = n.unindexed.noteIn(name, n.opts.Log)

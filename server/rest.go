@@ -64,6 +64,7 @@ func (q *request) view() dsync.Read {
 		Query:   q.form.query,
 		Plain:   !q.form.isQuery,
 		OneShot: true,
+		Hold:    q.hold,
 	}
 }
 

@@ -81,6 +81,7 @@ type Server struct {
 	gate   *gate // nil: everybody may ask
 	rt     *realtime
 	bodies *budget       // bytes of request bodies in memory
+	work   *budget       // bytes of what is made of them, and read for answers
 	views  *dsync.Budget // bytes of views and values on their way to clients that listen
 
 	answers *budget       // bytes of large answers in memory
@@ -123,6 +124,7 @@ func New(o Options) (*Server, error) {
 		clock:    c,
 		log:      o.Log,
 		bodies:   &budget{max: o.MaxBodiesBytes, refuse: func() { refusals.add(metrics.Bodies, "") }},
+		work:     &budget{max: o.MaxWorkBytes},
 		views:    dsync.NewBudget(o.MaxAnswersBytes),
 		answers:  &budget{max: o.MaxAnswersBytes},
 		turns:    dsync.NewReadTurns(),

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dogwooddb/dogwood/server/metrics"
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
@@ -42,6 +43,7 @@ func (s *Server) stream(q *request) (answer, error) {
 		}
 	})
 	out.Share(s.viewsOf(q.account))
+	out.TakeFrom(workMemory{q.work.of, func() { q.refused(q.work.of.fullBy(0, metrics.Work, metrics.AddressWork)) }})
 	defer out.Close()
 	read := q.view()
 	read.Quota = quotaOf(q.account)

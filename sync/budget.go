@@ -146,6 +146,7 @@ func (o *Outbox) Share(b *Budget) { o.budget = b }
 // made makes the messages of an item. ok is false if there is no room for them
 // now: the outbox is notified when there is.
 func (o *Outbox) made(it item) (msgs [][]byte, ok bool) {
+	defer o.unhold()
 	if o.budget == nil {
 		return it.make(), true
 	}

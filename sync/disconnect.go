@@ -15,7 +15,7 @@ import (
 // onDisconnect registers or cancels writes for the end of the session.
 func (s *Session) onDisconnect(ctx context.Context, r wire.Request) error {
 	t := &registerTask{session: s, caller: s.caller, message: len(r.Body.Raw)}
-	if err := CheckValues(s.caller, r.Body.Data); err != nil {
+	if err := s.reserve(ctx, r.Body.Data); err != nil {
 		return err
 	}
 	if err := t.read(r); err != nil {

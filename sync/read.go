@@ -18,6 +18,10 @@ type Read struct {
 	OneShot bool       // an unindexed query is refused, as REST and get do
 	Quota   *Quota     // that a listen counts in; nil: none
 
+	// Hold, if not nil, is asked before a read takes much memory, with all that it takes
+	// so far and then. An error ends the read. A listen does not use it.
+	Hold func(total int64) error
+
 	realtime  bool // it came over the realtime protocol
 	keysOnly  bool // nothing below the children is answered
 	childless bool // no children are answered
@@ -71,7 +75,7 @@ func (d *Database) Shallow(ctx context.Context, r Read, after string, limit int)
 func (d *Database) view(ctx context.Context, r Read, f func(*store.Tx) error) error {
 	d.stats.reads.Add(1)
 	err := d.snapshot(func(tx *store.Tx) error {
-		tx.Interrupt = ctx.Err
+		tx.Interrupt, tx.Hold = ctx.Err, r.Hold
 		if err := d.authorizeRead(ctx, d.rules.Load(), tx, r, nil); err != nil {
 			return err
 		}

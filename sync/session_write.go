@@ -10,7 +10,7 @@ import (
 
 // put replaces a value (wire protocol §4, §8.2).
 func (s *Session) put(ctx context.Context, r wire.Request) error {
-	if err := CheckValues(s.caller, r.Body.Data); err != nil {
+	if err := s.reserve(ctx, r.Body.Data); err != nil {
 		return err
 	}
 	u, err := readPut(r.Body)
@@ -26,7 +26,7 @@ func (s *Session) put(ctx context.Context, r wire.Request) error {
 
 // merge updates children (wire protocol §4).
 func (s *Session) merge(ctx context.Context, r wire.Request) error {
-	if err := CheckValues(s.caller, r.Body.Data); err != nil {
+	if err := s.reserve(ctx, r.Body.Data); err != nil {
 		return err
 	}
 	base, u, err := readMerge(r.Body)
@@ -110,7 +110,7 @@ func (s *Session) submit(ctx context.Context, r wire.Request, answer func() []by
 	if err := s.waitRoom(ctx); err != nil {
 		return err
 	}
-	done := s.sent(r.ID, len(r.Body.Raw), answer)
+	done := s.sent(r.ID, len(r.Body.Raw), s.takeReserved(), answer)
 	if err := s.db.queue.add(ctx, make(done)); err != nil {
 		done(err)
 	}

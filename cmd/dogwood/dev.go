@@ -91,6 +91,7 @@ func (c *devCommand) Run(e *env) error {
 		Sample:           tree,
 		Decisions:        server.Decisions{Console: e.stderr, Tell: c.ExplainDenied, Coverage: c.Coverage},
 		Log:              c.logger(e),
+		Limits:           server.Limits{Memory: limitMemory().limit},
 	}
 	if c.Sample != "" {
 		if err := c.demonstrate(&o); err != nil {

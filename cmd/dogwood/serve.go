@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -74,6 +75,7 @@ func (c *serveCommand) Run(e *env) error {
 	if c.DefaultNamespace == "" && len(c.Namespace) == 1 {
 		c.DefaultNamespace = c.Namespace[0]
 	}
+	log.LogAttrs(e.ctx, slog.LevelInfo, "bounds by memory", boundAttrs(limits)...)
 	defer keepMemory()()
 	return c.run(e, server.Options{
 		Dir:              c.Data,

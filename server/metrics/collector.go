@@ -81,6 +81,7 @@ func (c *collector) server(w writer, s Source) {
 	}
 	w.add(credentialsRefused, float64(c.CredentialsRefused.Load()))
 	w.add(heldBytes, float64(s.BodyBytes), "bodies")
+	w.add(heldBytes, float64(s.WorkBytes), "work")
 	w.add(heldBytes, float64(s.AnswerBytes), "answers")
 	w.add(heldBytes, float64(s.ViewBytes), "views")
 	w.add(bulkRunning, float64(s.RunningImports), "import")

@@ -13,6 +13,7 @@ type Source struct {
 	Databases []Database // that are open
 
 	BodyBytes, AnswerBytes     int64 // in memory
+	WorkBytes                  int64 // for what is made of bodies, and read
 	ViewBytes                  int64 // large messages for those who listen, in memory
 	RunningImports             int
 	RunningExports             int // and backups
