@@ -120,6 +120,9 @@ func (s *Session) firstView(l *Listener, v viewSpec) [][]byte {
 		return [][]byte{wire.AppendOK(nil, v.id, wire.DataNone)}
 	case err != nil:
 		l.Close()
+		if s.leaves(err) {
+			return nil
+		}
 		return [][]byte{s.failure(v.id, err)}
 	}
 	data := wire.DataNone

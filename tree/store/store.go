@@ -148,6 +148,12 @@ func checkFormat(k kvTx) error {
 	return nil
 }
 
+// Failed reports whether the store is unusable, see ErrFailed. It waits for nobody.
+func (s *Store) Failed() bool {
+	k, ok := s.kv.(*boltKV)
+	return ok && k.failed.Load()
+}
+
 // Close closes the file. Transactions must have ended.
 func (s *Store) Close() error {
 	s.spares.close()
@@ -217,7 +223,8 @@ func (s *Store) Update(f func(*Tx) error) error {
 }
 
 // Commit makes the transaction's writes durable and visible: when it returns,
-// they are on disk. On an error nothing of them is.
+// they are on disk. On an error nothing of them is, and nobody has seen anything of
+// them, unless the error is ErrUnknown.
 func (tx *Tx) Commit() error {
 	if err := tx.putCounts(); err != nil {
 		tx.Rollback()
