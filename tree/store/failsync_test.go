@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,15 +24,15 @@ const failingCommits = 16
 // times. If restart is set, it opens the file anew after an unknown outcome.
 func failingWork(file string, restart bool) error {
 	runtime.LockOSThread() // syncs are counted for each thread
-	log, err := os.Create(file + ".acks")
+	ledger, err := disktest.NewLedger(file)
 	if err != nil {
 		return err
 	}
-	w := &failingRunner{file: file, log: log, restart: restart}
+	w := &failingRunner{file: file, Ledger: ledger, restart: restart}
 	if !w.open() {
 		return nil
 	}
-	w.say('a', 0)
+	w.Say(disktest.Acked, 0)
 	for n := 1; n <= failingCommits; n++ {
 		done, err := w.commit(n)
 		if !done || err != nil {
@@ -44,24 +43,18 @@ func failingWork(file string, restart bool) error {
 		}
 	}
 	_ = w.s.Close() // it keeps the list of free pages, or not
-	return log.Close()
+	return ledger.Close()
 }
 
 type failingRunner struct {
+	*disktest.Ledger
 	s       *Store
 	file    string
-	log     *os.File
 	restart bool
 }
 
 // mostTries is how often something that fails is tried.
 const mostTries = 4
-
-func (w *failingRunner) say(what byte, n int) {
-	if _, err := w.log.WriteAt(fmt.Appendf(nil, "%c%d", what, n), 0); err != nil {
-		panic(err)
-	}
-}
 
 func (w *failingRunner) open() bool {
 	for range mostTries {
@@ -77,15 +70,15 @@ func (w *failingRunner) open() bool {
 
 func (w *failingRunner) commit(n int) (done bool, err error) {
 	for range mostTries {
-		w.say('b', n)
+		w.Say(disktest.Begun, n)
 		err := crashCommit(w.s, n)
 		if err == nil {
-			w.say('a', n)
+			w.Say(disktest.Acked, n)
 			return true, nil
 		}
 		unknown := errors.Is(err, ErrUnknown)
 		if !unknown {
-			w.say('r', n)
+			w.Say(disktest.Refused, n)
 		}
 		if unknown && w.restart {
 			_ = w.s.Close()
@@ -98,7 +91,7 @@ func (w *failingRunner) commit(n int) (done bool, err error) {
 		case err != nil:
 			continue // nothing can be read
 		case at == n && unknown && w.restart:
-			w.say('a', n)
+			w.Say(disktest.Acked, n)
 			return true, nil
 		case at != n-1:
 			return false, fmt.Errorf("after commit %d failed the store has state %d", n, at)
@@ -136,6 +129,7 @@ func TestFailingSyncs(t *testing.T) {
 		step, share = 1, 1
 	}
 	states := crashStates(t, failingCommits)
+	crashed := filepath.Join(t.TempDir(), "crashed.db")
 	cuts, failed := 0, 0
 	for i, kind := range []struct {
 		syncs   func(n int) string
@@ -148,14 +142,21 @@ func TestFailingSyncs(t *testing.T) {
 	} {
 		for n := 1 + i%step; ; n += step {
 			run := failingRun{kind.syncs(n), kind.restart}
-			events := run.traced(t)
-			if !slices.ContainsFunc(events, isFailedSync) {
+			r := run.traced(t)
+			if !r.Failed() {
 				break
 			}
 			failed++
-			cuts += run.cut(t, events, states, rand.New(rand.NewPCG(uint64(i), uint64(n))), share)
-			if t.Failed() {
-				t.Fatalf("with failing syncs %+v", run)
+			r.Rand, r.Share = rand.New(rand.NewPCG(uint64(i), uint64(n))), share
+			more, err := r.Cut(func(left disktest.Image, acked, next int) error {
+				if err := left.Write(crashed); err != nil {
+					return err
+				}
+				wantStateUpTo(t, crashed, states, acked, next)
+				return nil
+			})
+			if cuts += more; err != nil || t.Failed() {
+				t.Fatalf("with failing syncs %+v: %v", run, err)
 			}
 		}
 	}
@@ -165,9 +166,7 @@ func TestFailingSyncs(t *testing.T) {
 	}
 }
 
-func isFailedSync(e disktest.Event) bool { return e.Do == disktest.FailedSync }
-
-func (r failingRun) traced(t *testing.T) []disktest.Event {
+func (r failingRun) traced(t *testing.T) disktest.Replay {
 	t.Helper()
 	dir := t.TempDir()
 	file, log := filepath.Join(dir, "data.db"), filepath.Join(dir, "trace")
@@ -191,40 +190,5 @@ func (r failingRun) traced(t *testing.T) []disktest.Event {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(events, func(e disktest.Event) bool { return e.File != file && e.File != file+".acks" })
-}
-
-// cut replays a run and cuts the power at one of share events from the first failure
-// on.
-func (r failingRun) cut(t *testing.T, events []disktest.Event, states []string, rnd *rand.Rand, share int) (cuts int) {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "crashed.db")
-	d := disktest.Disk{Rand: rnd}
-	acked, next, failed := -1, -1, false
-	for _, e := range events {
-		if !strings.HasSuffix(e.File, ".acks") {
-			d.Run(e)
-			failed = failed || isFailedSync(e)
-		} else if n, err := strconv.Atoi(string(e.Data[1:])); err != nil {
-			t.Fatal(err)
-		} else {
-			switch e.Data[0] {
-			case 'a':
-				acked, next = n, n
-			case 'b':
-				next = n
-			case 'r':
-				next = acked
-			}
-		}
-		if acked < 0 || !failed || rnd.IntN(share) > 0 {
-			continue
-		}
-		cuts++
-		if err := d.Crash(rnd).Write(file); err != nil {
-			t.Fatal(err)
-		}
-		wantStateUpTo(t, file, states, acked, next)
-	}
-	return cuts
+	return disktest.Replay{Events: events, File: file}
 }
