@@ -42,6 +42,7 @@ const (
 	textNotFound      = "404 Not Found"
 	textInternal      = "Internal server error."
 	textUnavailable   = "The service is temporarily unavailable."
+	textUnknown       = "The disk failed. It is unknown whether the write was stored: read before you write again."
 	textTimeout       = "The request did not finish within its timeout."
 	textTooCostly     = "The body takes more memory than the server has for one write."
 	textTooMany       = "Too many requests from this address."
@@ -89,6 +90,8 @@ func (q *request) statusOf(err error) *statusError {
 		{dsync.ErrLimit, http.StatusServiceUnavailable, textUnavailable},
 		{dsync.ErrBusy, http.StatusServiceUnavailable, textUnavailable},
 		{dsync.ErrReadOnly, http.StatusServiceUnavailable, "The database is read-only."},
+		{dsync.ErrUnknown, http.StatusServiceUnavailable, textUnknown},
+		{dsync.ErrFailed, http.StatusServiceUnavailable, textUnavailable},
 		{dsync.ErrUnavailable, http.StatusServiceUnavailable, textUnavailable},
 		{dsync.ErrClosed, http.StatusServiceUnavailable, textUnavailable},
 		{tree.ErrInvalidPath, http.StatusBadRequest, textBadPath},

@@ -45,6 +45,11 @@ var ErrUnavailable = errors.New("the write could not be stored")
 // system is read-only.
 var ErrReadOnly = store.ErrReadOnly
 
+// ErrUnknown is returned for writes of which it cannot be told whether they are on
+// disk: a sync failed, and what it was for could not be taken back. A restart finds
+// all writes of the batch or none.
+var ErrUnknown = errors.New("it is unknown whether the write was stored")
+
 // A panicError is a panic that was turned into an error: a fault of ours, or of
 // what we call, that must not take the database down with it.
 type panicError struct {
@@ -109,6 +114,7 @@ func (d *Database) background(stop func() bool) {
 	})
 	if err != nil {
 		d.log.Error("background work failed", "database", d.store.String(), "err", err)
+		d.observeCommit(nil, err)
 		d.work, d.stalled = false, true // until the next write, so as not to spin
 	}
 }
@@ -206,6 +212,9 @@ func (d *Database) applyAll(tasks []task) (*batch, error) {
 func unavailable(err error) error {
 	if p := (*panicError)(nil); errors.As(err, &p) {
 		return err
+	}
+	if errors.Is(err, store.ErrUnknown) {
+		return fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

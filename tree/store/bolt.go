@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -35,11 +36,6 @@ const (
 	// densePercent is for keys that ascend.
 	densePercent = 0.9
 )
-
-type boltKV struct {
-	db     *bolt.DB
-	opened openedFile
-}
 
 // openFile opens a file in the way that the options say.
 func openFile(file string, o Options) (*boltKV, error) {
@@ -76,7 +72,9 @@ func openToRead(file string) (*boltKV, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", file, err), db.Close())
 	}
-	return &boltKV{db: db}, nil
+	k := &boltKV{db: db}
+	k.durable.Store(math.MaxUint64) // nothing is written meanwhile
+	return k, nil
 }
 
 func wantBuckets(tx *bolt.Tx) error {
@@ -107,21 +105,31 @@ func openBolt(file string, noSync bool) (*boltKV, error) {
 		FreelistType:    bolt.FreelistMapType,
 		InitialMmapSize: mapBytes,
 		NoSync:          noSync,
+		OpenFile:        k.openFile,
 	}))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, openError(err))
 	}
 	k.db = db
-	if db.View(haveBuckets) != nil {
-		err = db.Update(createBuckets)
-	}
+	err = k.start()
 	if err == nil && !there {
 		err = durable.SyncDir(filepath.Dir(file))
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", file, err), db.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", file, err), k.release())
 	}
 	return k, nil
+}
+
+// start makes what the file shows durable, and creates the buckets that it lacks.
+func (k *boltKV) start() error {
+	if err := k.syncMetas(); err != nil {
+		return fmt.Errorf("sync: %w", err)
+	}
+	if k.db.View(haveBuckets) == nil {
+		return nil
+	}
+	return k.update(createBuckets)
 }
 
 // probe checks a file, if there is one, before it is opened to be written to.
@@ -183,29 +191,40 @@ func createBuckets(tx *bolt.Tx) error {
 }
 
 func (k *boltKV) close() error {
-	k.keepFreeList()
+	if !k.db.IsReadOnly() && !k.failed.Load() {
+		k.keepFreeList()
+	}
+	return k.release()
+}
+
+func (k *boltKV) release() error {
+	if k.stuck {
+		return ErrFailed // bbolt would wait for its own locks
+	}
 	return k.db.Close()
 }
 
 // keepFreeList writes the list of free pages into the file. Without it, which is
 // no harm, the next start has to find them by following all pages.
 func (k *boltKV) keepFreeList() {
-	if k.db.IsReadOnly() {
-		return
-	}
 	k.db.NoFreelistSync = false
-	_ = k.db.Update(func(*bolt.Tx) error { return nil })
+	_ = k.update(func(*bolt.Tx) error { return nil })
 }
 
 func (k *boltKV) begin(writable bool) (kvTx, error) {
-	tx, err := k.db.Begin(writable)
+	begin := k.beginRead
+	if writable {
+		begin = k.beginWrite
+	}
+	tx, err := begin()
 	if err != nil {
 		return nil, err
 	}
-	return &boltTx{tx: tx, fill: fillPercent}, nil
+	return &boltTx{kv: k, tx: tx, fill: fillPercent}, nil
 }
 
 type boltTx struct {
+	kv      *boltKV
 	tx      *bolt.Tx
 	fill    float64
 	buckets [len(allBuckets)]boltBucket // opened on first use
@@ -255,7 +274,7 @@ func (t *boltTx) put(b bucket, key, value []byte) error {
 
 func (t *boltTx) delete(b bucket, key []byte) error { return t.bucket(b).Delete(key) }
 func (t *boltTx) dense()                            { t.fill = densePercent }
-func (t *boltTx) commit() error                     { return t.tx.Commit() }
+func (t *boltTx) commit() error                     { return t.kv.commit(t.tx) }
 
 func (t *boltTx) cursor(b bucket) kvCursor {
 	if open := t.bucket(b); open.Bucket != nil {

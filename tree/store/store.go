@@ -159,6 +159,12 @@ func checkFormat(k kvTx) error {
 	return nil
 }
 
+// Failed reports whether the store is unusable, see ErrFailed. It waits for nobody.
+func (s *Store) Failed() bool {
+	k, ok := s.kv.(*boltKV)
+	return ok && k.failed.Load()
+}
+
 // Close closes the file. Transactions must have ended.
 func (s *Store) Close() error {
 	s.spares.close()
@@ -231,8 +237,8 @@ func (s *Store) Update(f func(*Tx) error) error {
 }
 
 // Commit makes the transaction's writes durable and visible: when it returns,
-// they are on disk. On an error nothing of them is, except for ErrReplaced: then
-// the file may have them, but not its name.
+// they are on disk. On an error nothing of them is, and nobody has seen anything of
+// them, unless the error is ErrUnknown.
 func (tx *Tx) Commit() error {
 	if err := tx.store.InPlace(); err != nil {
 		tx.Rollback()
@@ -263,7 +269,10 @@ func (tx *Tx) Commit() error {
 	}
 	tx.countCommitted()
 	tx.leaveDesk(true)
-	return tx.store.InPlace() // it may have been replaced meanwhile
+	if err := tx.store.InPlace(); err != nil { // replaced meanwhile: the name may not have the commit
+		return fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+	return nil
 }
 
 // Rollback ends the transaction without its writes. After Commit it does
