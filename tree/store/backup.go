@@ -17,7 +17,7 @@ var ErrNoFile = errors.New("the database is kept in memory")
 // long as w takes, so w should be a local file.
 func (s *Store) Backup(w io.Writer) (size int64, err error) {
 	err = s.View(func(tx *Tx) error {
-		t, ok := tx.kv.(*boltTx)
+		t, ok := fileOf(tx.kv)
 		if !ok {
 			return ErrNoFile
 		}
@@ -44,7 +44,7 @@ func CheckFile(file string) (findings []error, err error) {
 // Size returns how many bytes a backup of the current state has.
 func (s *Store) Size() (size int64, err error) {
 	err = s.View(func(tx *Tx) error {
-		if t, ok := tx.kv.(*boltTx); ok {
+		if t, ok := fileOf(tx.kv); ok {
 			size = t.tx.Size()
 		}
 		return nil
@@ -101,7 +101,7 @@ func (s *Store) compactTo(part string) error {
 	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	src, ok := s.kv.(*boltKV)
+	src, ok := s.kv.(*sumKV)
 	if !ok {
 		return ErrNoFile
 	}

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -155,82 +154,3 @@ func (k *boltKV) keepFreeList() {
 	_ = k.db.Update(func(*bolt.Tx) error { return nil })
 }
 
-func (k *boltKV) begin(writable bool) (kvTx, error) {
-	tx, err := k.db.Begin(writable)
-	if err != nil {
-		return nil, err
-	}
-	return &boltTx{tx: tx, fill: fillPercent}, nil
-}
-
-type boltTx struct {
-	tx      *bolt.Tx
-	fill    float64
-	buckets [len(allBuckets)]boltBucket // opened on first use
-}
-
-// A boltBucket is an open bucket.
-type boltBucket struct {
-	*bolt.Bucket
-	finder *bolt.Cursor // of get: to seek anew does not allocate
-}
-
-// bucket returns a bucket, which has none inside if it is not there: in an old
-// file that is opened to read.
-func (t *boltTx) bucket(b bucket) *boltBucket {
-	open := &t.buckets[bucketSlots[b]]
-	if open.Bucket == nil {
-		if open.Bucket = t.tx.Bucket([]byte{byte(b)}); open.Bucket == nil {
-			return open
-		}
-		if open.FillPercent = t.fill; b == bucketJournal {
-			open.FillPercent = densePercent
-		}
-		open.finder = open.Cursor()
-	}
-	return open
-}
-
-func (t *boltTx) get(b bucket, key []byte) []byte {
-	open := t.bucket(b)
-	if open.Bucket == nil {
-		return nil
-	}
-	k, v := open.finder.Seek(key)
-	if !bytes.Equal(k, key) {
-		return nil
-	}
-	return v
-}
-
-// put stores an empty value for nil, so that get can tell absence.
-func (t *boltTx) put(b bucket, key, value []byte) error {
-	if value == nil {
-		value = []byte{}
-	}
-	return t.bucket(b).Put(key, value)
-}
-
-func (t *boltTx) delete(b bucket, key []byte) error { return t.bucket(b).Delete(key) }
-func (t *boltTx) dense()                            { t.fill = densePercent }
-func (t *boltTx) commit() error                     { return t.tx.Commit() }
-
-func (t *boltTx) cursor(b bucket) kvCursor {
-	if open := t.bucket(b); open.Bucket != nil {
-		return boltCursor{open.Cursor()}
-	}
-	empty := newMemTree()
-	return &memCursor{tree: &empty}
-}
-
-func (t *boltTx) rollback() {
-	// The only error is that the transaction has ended, which is what we want.
-	_ = t.tx.Rollback()
-}
-
-type boltCursor struct{ c *bolt.Cursor }
-
-func (c boltCursor) seek(key []byte) (k, v []byte) { return c.c.Seek(key) }
-func (c boltCursor) next() (k, v []byte)           { return c.c.Next() }
-func (c boltCursor) prev() (k, v []byte)           { return c.c.Prev() }
-func (c boltCursor) last() (k, v []byte)           { return c.c.Last() }

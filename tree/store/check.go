@@ -66,7 +66,7 @@ func (c *checker) report(format string, args ...any) {
 }
 
 func (c *checker) pages() {
-	t, ok := c.tx.kv.(*boltTx)
+	t, ok := fileOf(c.tx.kv)
 	if !ok {
 		return
 	}
@@ -103,6 +103,7 @@ func (c *checker) loads() {
 		}
 		c.ranges = append(c.ranges, r)
 	}
+	c.walked(bucketReclaim, cur)
 	for _, r := range c.ranges {
 		if r.to > c.tx.state.nextID {
 			c.report("a load has ids up to %d, which were not given out", r.to)
@@ -229,7 +230,7 @@ func (c *checker) expect(indexes []definition, id uint64, p tree.Path, key strin
 		}
 		k := entryKey(ix.id, id, v.value, key)
 		c.entries[string(k)] = true
-		if ix.ready && c.tx.get(bucketIndex, k) == nil {
+		if ix.ready && !c.has(bucketIndex, k) {
 			c.report("%s: missing in the index by %q of %q", p, ix.Order, ix.Pattern)
 		}
 	}
@@ -260,6 +261,7 @@ func (c *checker) reclaimed() {
 			c.report("reclaim queue: unknown entry %x", k)
 		}
 	}
+	c.walked(bucketReclaim, cur)
 }
 
 // strays reports rows, chunks and index entries that nothing refers to.
@@ -294,4 +296,21 @@ func (c *checker) each(b bucket, f func(k []byte)) {
 		}
 		f(k)
 	}
+	c.walked(b, cur)
+}
+
+// walked reports damage that ended a walk through a bucket.
+func (c *checker) walked(b bucket, cur kvCursor) {
+	if err := cur.err(); err != nil {
+		c.report("bucket %c: %w", b, err)
+	}
+}
+
+// has reports whether there is an entry with the key.
+func (c *checker) has(b bucket, key []byte) bool {
+	v, err := c.tx.get(b, key)
+	if err != nil {
+		c.report("bucket %c: %w", b, err)
+	}
+	return v != nil || err != nil
 }
