@@ -59,6 +59,16 @@ func openToRead(file string) (*boltKV, error) {
 	return &boltKV{db}, nil
 }
 
+// wantAllBuckets is wantBuckets for the current format.
+func wantAllBuckets(tx *bolt.Tx) error {
+	for _, b := range allBuckets {
+		if tx.Bucket([]byte{byte(b)}) == nil {
+			return fmt.Errorf("%w: bucket %c is missing", ErrDamaged, b)
+		}
+	}
+	return nil
+}
+
 func wantBuckets(tx *bolt.Tx) error {
 	for _, b := range allBuckets {
 		if b != bucketWriters && b != bucketCounts && tx.Bucket([]byte{byte(b)}) == nil {
@@ -84,7 +94,7 @@ func openBolt(file string, noSync bool) (*boltKV, error) {
 		return nil, fmt.Errorf("%s: %w", file, openError(err))
 	}
 	k := &boltKV{db}
-	if err := db.Update(createBuckets); err != nil {
+	if err := updateGuarded(db, createBuckets); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", file, err), db.Close())
 	}
 	return k, nil
@@ -113,6 +123,16 @@ func openGuarded(file string, o *bolt.Options) (db *bolt.DB, err error) {
 	return bolt.Open(file, 0o600, o)
 }
 
+// updateGuarded is db.Update for pages that may be damaged.
+func updateGuarded(db *bolt.DB, f func(*bolt.Tx) error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", ErrDamaged, r)
+		}
+	}()
+	return db.Update(f)
+}
+
 func openError(err error) error {
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
@@ -130,6 +150,9 @@ func createBuckets(tx *bolt.Tx) error {
 		if k, _ := tx.Cursor().First(); k != nil {
 			return fmt.Errorf("%w: a bbolt file of another program", ErrForeign)
 		}
+	}
+	if meta := tx.Bucket([]byte{byte(bucketMeta)}); meta != nil && string(meta.Get(formatKey)) == formatVersion {
+		return wantAllBuckets(tx)
 	}
 	for _, b := range allBuckets {
 		if _, err := tx.CreateBucketIfNotExists([]byte{byte(b)}); err != nil {
@@ -151,6 +174,5 @@ func (k *boltKV) keepFreeList() {
 		return
 	}
 	k.db.NoFreelistSync = false
-	_ = k.db.Update(func(*bolt.Tx) error { return nil })
+	_ = updateGuarded(k.db, func(*bolt.Tx) error { return nil })
 }
-

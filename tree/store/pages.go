@@ -63,17 +63,47 @@ func (w *pageWalk) page(id uint64, min, max []byte) error {
 	if err != nil {
 		return err
 	}
-	flags, count := le.Uint16(buf[8:]), int(le.Uint16(buf[10:]))
-	if pageHeader+count*pageElement > len(buf) {
-		return w.damaged(id, "has more elements than fit")
+	g, err := w.head(id, buf, min)
+	switch {
+	case err != nil:
+		return err
+	case g.leaf:
+		return w.leaf(id, g.buf, g.count, min, max)
 	}
-	switch flags {
-	case flagBranch:
-		return w.branch(id, buf, count, max)
-	case flagLeaf:
-		return w.leaf(id, buf, count, min, max)
+	return w.branch(id, g.buf, g.count, max)
+}
+
+// head checks the head of a page and that its elements lie one behind the other.
+func (w *pageWalk) head(id uint64, buf, min []byte) (g page, err error) {
+	defer func() {
+		if d, ok := recover().(pageDamage); ok {
+			err = w.damaged(id, d.what)
+		}
+	}()
+	g = newPage(id, buf, min)
+	for i := 1; i < g.count; i++ {
+		g.adjoin(i)
 	}
-	return w.damaged(id, "is neither branch nor leaf")
+	return g, nil
+}
+
+// inline checks the page of a small bucket, which is in the value of its element.
+func (w *pageWalk) inline(id uint64, buf []byte) error {
+	if len(buf) < pageHeader {
+		return w.damaged(id, "has a bucket that is too short")
+	}
+	g, err := w.head(id, buf, nil)
+	if err != nil {
+		return err
+	}
+	end := pageHeader
+	if g.count > 0 {
+		_, _, end = g.extent(g.count - 1)
+	}
+	if !g.leaf || end != len(buf) {
+		return w.damaged(id, "has a bucket that is not whole")
+	}
+	return w.leaf(id, buf, g.count, nil, nil)
 }
 
 // read returns a page with its overflow pages, valid until the next read, and
@@ -168,13 +198,17 @@ func (w *pageWalk) leaf(id uint64, buf []byte, count int, min, max []byte) error
 		if le.Uint32(buf[at:])&flagBucket == 0 {
 			continue
 		}
-		if end-value < 16 {
+		if end-value < bucketHeader {
 			return w.damaged(id, "has a bucket that is too short")
 		}
-		if root := le.Uint64(buf[value:]); root != 0 { // a small bucket is in the leaf itself
-			if err := w.page(root, nil, nil); err != nil {
-				return err
-			}
+		root, err := le.Uint64(buf[value:]), error(nil)
+		if root != 0 {
+			err = w.page(root, nil, nil)
+		} else {
+			err = w.inline(id, buf[value+bucketHeader:end])
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
