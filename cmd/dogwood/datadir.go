@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -14,7 +15,7 @@ func explainOpen(err error) error {
 	case errors.Is(err, store.ErrForeign):
 		return errors.New("not a Dogwood database")
 	case errors.Is(err, store.ErrDamaged):
-		return errors.New("damaged or truncated; restore it from a backup")
+		return fmt.Errorf("%w; restore it from a backup", err)
 	}
 	return err
 }

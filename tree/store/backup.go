@@ -34,6 +34,11 @@ func (s *Store) Backup(w io.Writer) (size int64, err error) {
 // have it open to write to it.
 func CheckFile(file string) (findings []error, err error) {
 	s, err := Open(file, Options{ReadOnly: true})
+	if errors.Is(err, ErrDamaged) {
+		if found, e := damagedPages(file); e == nil && len(found) > 0 {
+			return found, nil
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -119,6 +119,9 @@ func answers(t *testing.T, s *Store) map[string]string {
 	ask("journal", func(tx *Tx) (list any, err error) {
 		var all []string
 		for r, err := range tx.Commits(1) {
+			if errors.Is(err, ErrTrimmed) {
+				return nil, ErrDamaged // one that is damaged is dropped when the file is opened
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -198,7 +201,7 @@ func TestDamageIsNeverServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := [][]byte{usedPages(t, file), loose} // without free pages, and with old content in them
-	refused, failed, served := 0, 0, 0
+	refused, failed, served, unnamed := 0, 0, 0, 0
 	for seed := range damages() {
 		r := rand.New(rand.NewPCG(uint64(seed), 8))
 		h := harms[r.IntN(len(harms))]
@@ -214,6 +217,9 @@ func TestDamageIsNeverServed(t *testing.T) {
 		}
 		findings, checkErr := CheckFile(at)
 		found := checkErr != nil || len(findings) > 0
+		if checkErr != nil {
+			unnamed++
+		}
 		s, err := Open(at, Options{})
 		if err != nil {
 			refused++
@@ -233,7 +239,7 @@ func TestDamageIsNeverServed(t *testing.T) {
 		}
 		s.Close()
 	}
-	t.Logf("%d not opened, %d opened with errors for readers, %d served whole", refused, failed, served)
+	t.Logf("%d not opened, %d opened with errors for readers, %d served whole; %d without findings of check but its error", refused, failed, served, unnamed)
 }
 
 // compareAnswers returns how many answers are errors. Others must be as before.

@@ -33,6 +33,11 @@ type pageWalk struct {
 	meta boltMeta
 	seen []bool
 
+	tolerant bool   // passes over damaged pages, which are in bad
+	bucket   bucket // that is followed; 0: the list of buckets
+	bad      []badPage
+	rows     func(key, v []byte) // is told of rows; nil: nobody
+
 	ahead []byte // pages that were read
 	first uint64 // of them
 	next  uint64 // page behind the last one that was asked for
@@ -56,6 +61,15 @@ func (w *pageWalk) damaged(page uint64, what string) error {
 // page checks a page and all below it. Its keys are from min up to max, which is
 // nil for no limit.
 func (w *pageWalk) page(id uint64, min, max []byte) error {
+	err := w.follow(id, min, max)
+	if err != nil && w.tolerant {
+		w.bad = append(w.bad, badPage{w.bucket, bytes.Clone(min), bytes.Clone(max), err})
+		return nil
+	}
+	return err
+}
+
+func (w *pageWalk) follow(id uint64, min, max []byte) error {
 	if id < 2 || id >= w.meta.pages || w.seen[id] {
 		return w.damaged(id, "does not belong where it is used")
 	}
@@ -196,7 +210,13 @@ func (w *pageWalk) leaf(id uint64, buf []byte, count int, min, max []byte) error
 		}
 		min = k
 		if le.Uint32(buf[at:])&flagBucket == 0 {
+			if w.rows != nil && w.bucket == bucketRows {
+				w.rows(k, buf[value:end])
+			}
 			continue
+		}
+		if len(k) > 0 {
+			w.bucket = bucket(k[0])
 		}
 		if end-value < bucketHeader {
 			return w.damaged(id, "has a bucket that is too short")
@@ -207,7 +227,7 @@ func (w *pageWalk) leaf(id uint64, buf []byte, count int, min, max []byte) error
 		} else {
 			err = w.inline(id, buf[value+bucketHeader:end])
 		}
-		if err != nil {
+		if w.bucket = 0; err != nil {
 			return err
 		}
 	}

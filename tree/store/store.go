@@ -109,7 +109,7 @@ func (s *Store) initialize() error {
 	if err := tx.startState(); err != nil {
 		return err
 	}
-	if s.journal, err = tx.measureJournal(); err != nil {
+	if s.journal, err = tx.openJournal(); err != nil {
 		return err
 	}
 	if err := tx.leaveLoads(); err != nil {
