@@ -59,9 +59,15 @@ func openToRead(file string) (*boltKV, error) {
 	return &boltKV{db}, nil
 }
 
-// wantAllBuckets is wantBuckets for the current format.
+// wantAllBuckets is wantBuckets for the current format. Without the numbers of
+// children they are counted when they are asked for.
 func wantAllBuckets(tx *bolt.Tx) error {
 	for _, b := range allBuckets {
+		if b == bucketCounts {
+			if _, err := tx.CreateBucketIfNotExists([]byte{byte(b)}); err != nil {
+				return err
+			}
+		}
 		if tx.Bucket([]byte{byte(b)}) == nil {
 			return fmt.Errorf("%w: bucket %c is missing", ErrDamaged, b)
 		}
