@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -15,7 +14,7 @@ func explainOpen(err error) error {
 	case errors.Is(err, store.ErrForeign):
 		return errors.New("not a Dogwood database")
 	case errors.Is(err, store.ErrDamaged):
-		return fmt.Errorf("%w; restore it from a backup", err)
+		return errors.New("damaged or truncated; restore it from a backup")
 	}
 	return err
 }

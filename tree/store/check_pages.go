@@ -16,6 +16,9 @@ type badPage struct {
 // damagedPages follows all pages of a file that cannot be opened, passes over those
 // that are damaged and reports them by the path of what is on them.
 func damagedPages(file string) (findings []error, err error) {
+	if _, err := probeHead(file); err != nil {
+		return nil, err // cut short: nothing is known of what is missing
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
