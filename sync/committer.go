@@ -102,15 +102,17 @@ func (d *Database) commitLoop() {
 	}
 }
 
-// background does one step of reclaiming and of building indexes. If stop is not
+// background does one step of reclaiming, of building indexes and of giving an older
+// file its checksums. If stop is not
 // nil, reclaiming ends soon after it says so.
 func (d *Database) background(stop func() bool) {
 	d.stalled = false
 	err := guarded(func() error {
 		more, err := d.store.Reclaim(workRows, stop)
 		building, buildErr := d.store.Build(workRows)
-		d.work, d.behind = more || building, more
-		return errors.Join(err, buildErr)
+		upgrading, upgradeErr := d.store.Upgrade(workRows)
+		d.work, d.behind = more || building || upgrading, more
+		return errors.Join(err, buildErr, upgradeErr)
 	})
 	if err != nil {
 		d.log.Error("background work failed", "database", d.store.String(), "err", err)

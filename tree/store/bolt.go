@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -77,6 +76,22 @@ func openToRead(file string) (*boltKV, error) {
 	return k, nil
 }
 
+// wantAllBuckets is wantBuckets for the current format. Without the numbers of
+// children they are counted when they are asked for.
+func wantAllBuckets(tx *bolt.Tx) error {
+	for _, b := range allBuckets {
+		if b == bucketCounts {
+			if _, err := tx.CreateBucketIfNotExists([]byte{byte(b)}); err != nil {
+				return err
+			}
+		}
+		if tx.Bucket([]byte{byte(b)}) == nil {
+			return fmt.Errorf("%w: bucket %c is missing", ErrDamaged, b)
+		}
+	}
+	return nil
+}
+
 func wantBuckets(tx *bolt.Tx) error {
 	for _, b := range allBuckets {
 		if b != bucketWriters && b != bucketCounts && tx.Bucket([]byte{byte(b)}) == nil {
@@ -126,10 +141,21 @@ func (k *boltKV) start() error {
 	if err := k.syncMetas(); err != nil {
 		return fmt.Errorf("sync: %w", err)
 	}
-	if k.db.View(haveBuckets) == nil {
-		return nil
+	var ready error
+	if err := guarded(func() error { ready = k.db.View(haveBuckets); return nil }); err != nil || ready == nil {
+		return err
 	}
 	return k.update(createBuckets)
+}
+
+// guarded calls f and turns a panic of bbolt over damaged pages into an error.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", ErrDamaged, r)
+		}
+	}()
+	return f()
 }
 
 // probe checks a file, if there is one, before it is opened to be written to.
@@ -182,6 +208,9 @@ func createBuckets(tx *bolt.Tx) error {
 			return fmt.Errorf("%w: a bbolt file of another program", ErrForeign)
 		}
 	}
+	if meta := tx.Bucket([]byte{byte(bucketMeta)}); meta != nil && string(meta.Get(formatKey)) == formatVersion {
+		return wantAllBuckets(tx)
+	}
 	for _, b := range allBuckets {
 		if _, err := tx.CreateBucketIfNotExists([]byte{byte(b)}); err != nil {
 			return err
@@ -210,88 +239,3 @@ func (k *boltKV) keepFreeList() {
 	k.db.NoFreelistSync = false
 	_ = k.update(func(*bolt.Tx) error { return nil })
 }
-
-func (k *boltKV) begin(writable bool) (kvTx, error) {
-	begin := k.beginRead
-	if writable {
-		begin = k.beginWrite
-	}
-	tx, err := begin()
-	if err != nil {
-		return nil, err
-	}
-	return &boltTx{kv: k, tx: tx, fill: fillPercent}, nil
-}
-
-type boltTx struct {
-	kv      *boltKV
-	tx      *bolt.Tx
-	fill    float64
-	buckets [len(allBuckets)]boltBucket // opened on first use
-}
-
-// A boltBucket is an open bucket.
-type boltBucket struct {
-	*bolt.Bucket
-	finder *bolt.Cursor // of get: to seek anew does not allocate
-}
-
-// bucket returns a bucket, which has none inside if it is not there: in an old
-// file that is opened to read.
-func (t *boltTx) bucket(b bucket) *boltBucket {
-	open := &t.buckets[bucketSlots[b]]
-	if open.Bucket == nil {
-		if open.Bucket = t.tx.Bucket([]byte{byte(b)}); open.Bucket == nil {
-			return open
-		}
-		if open.FillPercent = t.fill; b == bucketJournal {
-			open.FillPercent = densePercent
-		}
-		open.finder = open.Cursor()
-	}
-	return open
-}
-
-func (t *boltTx) get(b bucket, key []byte) []byte {
-	open := t.bucket(b)
-	if open.Bucket == nil {
-		return nil
-	}
-	k, v := open.finder.Seek(key)
-	if !bytes.Equal(k, key) {
-		return nil
-	}
-	return v
-}
-
-// put stores an empty value for nil, so that get can tell absence.
-func (t *boltTx) put(b bucket, key, value []byte) error {
-	if value == nil {
-		value = []byte{}
-	}
-	return t.bucket(b).Put(key, value)
-}
-
-func (t *boltTx) delete(b bucket, key []byte) error { return t.bucket(b).Delete(key) }
-func (t *boltTx) dense()                            { t.fill = densePercent }
-func (t *boltTx) commit() error                     { return t.kv.commit(t.tx) }
-
-func (t *boltTx) cursor(b bucket) kvCursor {
-	if open := t.bucket(b); open.Bucket != nil {
-		return boltCursor{open.Cursor()}
-	}
-	empty := newMemTree()
-	return &memCursor{tree: &empty}
-}
-
-func (t *boltTx) rollback() {
-	// The only error is that the transaction has ended, which is what we want.
-	_ = t.tx.Rollback()
-}
-
-type boltCursor struct{ c *bolt.Cursor }
-
-func (c boltCursor) seek(key []byte) (k, v []byte) { return c.c.Seek(key) }
-func (c boltCursor) next() (k, v []byte)           { return c.c.Next() }
-func (c boltCursor) prev() (k, v []byte)           { return c.c.Prev() }
-func (c boltCursor) last() (k, v []byte)           { return c.c.Last() }

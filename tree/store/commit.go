@@ -129,7 +129,7 @@ func (k *boltKV) update(f func(*bolt.Tx) error) error {
 	if err != nil {
 		return err
 	}
-	if err := f(tx); err != nil {
+	if err := guarded(func() error { return f(tx) }); err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
 	return k.commit(tx)
@@ -144,7 +144,10 @@ func (k *boltKV) commit(tx *bolt.Tx) error {
 	if err := k.keepMeta(id % 2); err != nil { // where bbolt will write
 		return errors.Join(err, tx.Rollback())
 	}
-	err := tx.Commit()
+	err := guarded(tx.Commit)
+	if errors.Is(err, ErrDamaged) { // it did not end: nothing else may wait for it
+		_ = tx.Rollback() // fails if it has ended
+	}
 	if err == nil {
 		err = k.faults.commit.strike()
 	}

@@ -21,7 +21,7 @@ func failing(t *testing.T) (*Store, *faults) {
 			t.Error(err)
 		}
 	})
-	k := s.kv.(*boltKV)
+	k := s.bolt()
 	k.pause = 0
 	putAt(t, s, "/a", `"old"`)
 	return s, &k.faults
@@ -54,8 +54,8 @@ func TestCommitIsTakenBack(t *testing.T) {
 	f.commit = func() error {
 		shown := make(chan struct{})
 		go func() {
-			tx, err := s.kv.(*boltKV).db.Begin(false)
-			if err == nil && uint64(tx.ID()) <= s.kv.(*boltKV).durable.Load() {
+			tx, err := s.bolt().db.Begin(false)
+			if err == nil && uint64(tx.ID()) <= s.bolt().durable.Load() {
 				t.Error("bbolt does not show the state yet: this tests nothing")
 			}
 			if err := errors.Join(err, tx.Rollback()); err != nil {
@@ -124,7 +124,7 @@ func TestCloseFailed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "db")
 	s := open(t, file)
 	putAt(t, s, "/a", `"old"`)
-	k := s.kv.(*boltKV)
+	k := s.bolt()
 	fail := func() error { return errDisk }
 	k.faults = faults{fail, fail}
 	if err := tryPut(s, "/a", `"new"`); !errors.Is(err, ErrUnknown) {

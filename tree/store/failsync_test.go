@@ -60,7 +60,7 @@ func (w *failingRunner) open() bool {
 	for range mostTries {
 		s, err := Open(w.file, Options{})
 		if err == nil {
-			s.kv.(*boltKV).pause = 0
+			s.bolt().pause = 0
 			w.s = s
 			return true
 		}

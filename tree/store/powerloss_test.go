@@ -241,17 +241,17 @@ func (r *imageRecorder) begin(writable bool) (kvTx, error) {
 	if err != nil || !writable {
 		return tx, err
 	}
-	return recordedTx{tx.(*boltTx), r}, nil
+	return recordedTx{tx.(*sumTx), r}, nil
 }
 
 type recordedTx struct {
-	*boltTx
+	*sumTx
 	to *imageRecorder
 }
 
 func (t recordedTx) commit() error {
 	size := t.tx.DB().Info().PageSize
-	err := t.boltTx.commit()
+	err := t.sumTx.commit()
 	if err == nil {
 		t.to.recordPages(size)
 	}
