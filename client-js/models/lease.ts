@@ -96,7 +96,10 @@ export class Lease {
       if (!isDenied(error)) throw error
       await lease.takeNext(error)
     }
-    await onDisconnect(lease.ref()).set(lease.value(0))
+    // If the connection is lost before, the lease runs out by itself.
+    await onDisconnect(lease.ref())
+      .set(lease.value(0))
+      .catch(() => {})
     lease.timer = setInterval(() => lease.renew(), LEASE / 3)
     return lease
   }

@@ -64,16 +64,21 @@ func (s *Storage) take(ctx context.Context) (*hold, error) {
 	h := &hold{s: s, at: s.db.Ref("landing/" + s.at), holder: newHolder()}
 	told, err := h.at.SetReturning(ctx, h.value(dogwood.ServerTimestamp, leaseTime))
 	h.version = int64(told["version"])
-	if errors.Is(err, dogwood.ErrPermissionDenied) {
+	switch {
+	case errors.Is(err, dogwood.ErrPermissionDenied):
 		err = h.takeNext(ctx, err)
+	case errors.Is(err, dogwood.ErrNotReturned):
+		var now lease
+		if now, err = dogwood.Get[lease](ctx, h.at); err == nil && now.Holder != h.holder {
+			err = ErrLeaseLost
+		}
+		h.version = now.Version
 	}
 	if err != nil {
 		return nil, fmt.Errorf("take the lease: %w", err)
 	}
-	if err := h.at.OnDisconnect().Set(ctx, h.value(h.version, 0)); err != nil {
-		h.release(ctx)
-		return nil, fmt.Errorf("take the lease: %w", err)
-	}
+	// If the connection is lost before, the lease runs out by itself.
+	_ = h.at.OnDisconnect().Set(ctx, h.value(h.version, 0))
 	h.stop = h.renewing(ctx)
 	return h, nil
 }
