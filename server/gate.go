@@ -80,8 +80,9 @@ func ParseOrigin(text string) (*url.URL, error) {
 // defaultPorts are those that browsers leave out of origins.
 var defaultPorts = map[string]string{"http": "80", "https": "443"}
 
-// refuse returns why a request is not answered, nil if it is.
-func (g *gate) refuse(r *http.Request) error {
+// refuse returns why a request is not answered, nil if it is. A foreign page may do what
+// harmless says, and nothing else; a foreign host nothing at all.
+func (g *gate) refuse(r *http.Request, harmless func() bool) error {
 	if g == nil {
 		return nil
 	}
@@ -89,11 +90,34 @@ func (g *gate) refuse(r *http.Request) error {
 		g.note(r, &g.lines.host, "--allow-host "+host)
 		return &statusError{http.StatusForbidden, fmt.Sprintf("This development server does not answer requests for the host %q. If it is yours, start dogwood dev with --allow-host %[1]s.", host)}
 	}
-	if origin, foreign := g.foreign(r); foreign {
+	if origin, foreign := g.foreign(r); foreign && !harmless() {
 		g.note(r, &g.lines.origin, "--allow-origin "+clipped(origin))
 		return &statusError{http.StatusForbidden, fmt.Sprintf("This development server does not answer pages of the origin %q. If it is yours, start dogwood dev with --allow-origin %[1]s.", clipped(origin))}
 	}
 	return nil
+}
+
+// readsAsNobody reports whether a request only reads data of a database that exists, or
+// asks whether it may (preflight), without a credential. The rules decide such a read as
+// that of a client that is not signed in, and it changes nothing.
+func (q *request) readsAsNobody(rt *route) bool {
+	switch {
+	case rt.pattern != dataPattern:
+		return false
+	case q.method == http.MethodOptions:
+		return true
+	case q.method != http.MethodGet && q.method != http.MethodHead:
+		return false
+	case q.r.Header.Get("Authorization") != "" || wantsEvents(q.r.Header):
+		return false
+	}
+	for _, name := range []string{"auth", "access_token"} {
+		if _, there := q.params.get(name); there {
+			return false
+		}
+	}
+	name, err := q.s.spaces.resolve(q.params, q.r.Host)
+	return err == nil && slices.Contains(q.s.spaces.names(), name)
 }
 
 func clipped(text string) string { return text[:min(len(text), maxLoggedPath)] }

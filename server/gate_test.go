@@ -14,32 +14,37 @@ var gateDoors = []struct {
 	name string
 	call call
 	ok   int
+
+	reads bool // as a client that is not signed in, which foreign pages may do
 }{
-	{"read", call{method: "GET", target: "/a.json?ns=here"}, 200},
-	{"jsonp", call{method: "GET", target: "/a.json?ns=here&callback=f"}, 200},
-	{"put", call{method: "PUT", target: "/a.json?ns=here", body: "2"}, 200},
-	{"patch", call{method: "PATCH", target: "/.json?ns=here", body: `{"a":2}`}, 200},
-	{"form", call{method: "POST", target: "/a.json?ns=here", header: http.Header{"Content-Type": {"text/plain"}}, body: "2"}, 200},
-	{"method override", call{method: "POST", target: "/a.json?ns=here&x-http-method-override=PUT", body: "2"}, 200},
-	{"delete", call{method: "DELETE", target: "/a.json?ns=here"}, 200},
-	{"head", call{method: "HEAD", target: "/a.json?ns=here"}, 200},
-	{"preflight", call{method: "OPTIONS", target: "/a.json?ns=here", header: http.Header{"Access-Control-Request-Method": {"PUT"}}}, 200},
-	{"new database", call{method: "GET", target: "/.json?ns=new"}, 200},
-	{"owner", call{method: "GET", target: "/a.json?ns=here", header: http.Header{"Authorization": {"Bearer owner"}}}, 200},
-	{"backup", call{method: "GET", target: "/.settings/backup?ns=here", header: http.Header{"Authorization": {"Bearer owner"}}}, 200},
-	{"backup by address", call{method: "GET", target: "/.settings/backup?ns=here&access_token=owner"}, 200},
-	{"rules", call{method: "PUT", target: "/.settings/rules.json?ns=here&access_token=owner", body: `{"rules":{".read":true,".write":true}}`}, 200},
-	{"databases", call{method: "GET", target: "/.inspect/databases.json?access_token=owner"}, 200},
-	{"instances", call{method: "POST", target: "/v1beta/projects/p/locations/us-central1/instances?databaseId=made"}, 200},
-	{"emulators", call{method: "GET", target: "/emulators"}, 200},
-	{"health", call{method: "GET", target: "/healthz"}, 200},
+	{"read", call{method: "GET", target: "/a.json?ns=here"}, 200, true},
+	{"jsonp", call{method: "GET", target: "/a.json?ns=here&callback=f"}, 200, true},
+	{"read of everything", call{method: "GET", target: "/.json?ns=here"}, 200, true},
+	{"read as owner by address", call{method: "GET", target: "/a.json?ns=here&access_token=owner"}, 200, false},
+	{"read with a bad token", call{method: "GET", target: "/a.json?ns=here&auth=x"}, 401, false},
+	{"read of a setting", call{method: "GET", target: "/.settings/rules.json?ns=here"}, 401, false},
+	{"put", call{method: "PUT", target: "/a.json?ns=here", body: "2"}, 200, false},
+	{"patch", call{method: "PATCH", target: "/.json?ns=here", body: `{"a":2}`}, 200, false},
+	{"form", call{method: "POST", target: "/a.json?ns=here", header: http.Header{"Content-Type": {"text/plain"}}, body: "2"}, 200, false},
+	{"method override", call{method: "POST", target: "/a.json?ns=here&x-http-method-override=PUT", body: "2"}, 200, false},
+	{"delete", call{method: "DELETE", target: "/a.json?ns=here"}, 200, false},
+	{"head", call{method: "HEAD", target: "/a.json?ns=here"}, 200, true},
+	{"preflight", call{method: "OPTIONS", target: "/a.json?ns=here", header: http.Header{"Access-Control-Request-Method": {"PUT"}}}, 200, true},
+	{"owner", call{method: "GET", target: "/a.json?ns=here", header: http.Header{"Authorization": {"Bearer owner"}}}, 200, false},
+	{"backup", call{method: "GET", target: "/.settings/backup?ns=here", header: http.Header{"Authorization": {"Bearer owner"}}}, 200, false},
+	{"backup by address", call{method: "GET", target: "/.settings/backup?ns=here&access_token=owner"}, 200, false},
+	{"rules", call{method: "PUT", target: "/.settings/rules.json?ns=here&access_token=owner", body: `{"rules":{".read":true,".write":true}}`}, 200, false},
+	{"databases", call{method: "GET", target: "/.inspect/databases.json?access_token=owner"}, 200, false},
+	{"instances", call{method: "POST", target: "/v1beta/projects/p/locations/us-central1/instances?databaseId=made"}, 200, false},
+	{"emulators", call{method: "GET", target: "/emulators"}, 200, false},
+	{"health", call{method: "GET", target: "/healthz"}, 200, false},
 	{"websocket", call{method: "GET", target: "/.ws?v=5&ns=here", header: http.Header{
-		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-WebSocket-Version": {"13"}, "Sec-WebSocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}}}, 101},
+		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-WebSocket-Version": {"13"}, "Sec-WebSocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}}}, 101, false},
 	{"websocket to a new database", call{method: "GET", target: "/.ws?v=5&ns=opened", header: http.Header{
-		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-WebSocket-Version": {"13"}, "Sec-WebSocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}}}, 101},
-	{"long poll", call{method: "GET", target: "/.lp?start=t&ser=1&cb=1&v=5&ns=here"}, 200},
-	{"long poll page", call{method: "GET", target: "/.lp?dframe=t&id=a&pw=b&ns=here"}, 200},
-	{"event stream", call{method: "GET", target: "/a.json?ns=here", header: http.Header{"Accept": {"text/event-stream"}}}, 200},
+		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-WebSocket-Version": {"13"}, "Sec-WebSocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}}}, 101, false},
+	{"long poll", call{method: "GET", target: "/.lp?start=t&ser=1&cb=1&v=5&ns=here"}, 200, false},
+	{"long poll page", call{method: "GET", target: "/.lp?dframe=t&id=a&pw=b&ns=here"}, 200, false},
+	{"event stream", call{method: "GET", target: "/a.json?ns=here", header: http.Header{"Accept": {"text/event-stream"}}}, 200, false},
 }
 
 // askers are those who ask, as their browsers say it.
@@ -103,13 +108,14 @@ func TestGate(t *testing.T) {
 				before := len(ts.spaces.names())
 				status, text, origin := ts.knock(d.call, a.header)
 				want := d.ok
-				if a.foreign {
+				reads := a.foreign && d.reads && a.header.Get("Host") == ""
+				if a.foreign && !reads {
 					want = http.StatusForbidden
 				}
 				if status != want {
 					t.Errorf("%s: %d %.200s, want %d", a.name, status, text, want)
 				}
-				if !a.foreign {
+				if !a.foreign || reads {
 					continue
 				}
 				if d.call.method != "HEAD" && !strings.Contains(text, "--allow-") || origin != "" {
@@ -121,6 +127,26 @@ func TestGate(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestGateMakesNoDatabase: a page may read a database that exists, and make none by that.
+func TestGateMakesNoDatabase(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	foreign := http.Header{"Origin": {"https://evil.example"}}
+	read := call{method: "GET", target: "/a.json?ns=new"}
+	if status, _, _ := ts.knock(read, foreign); status != http.StatusForbidden {
+		t.Errorf("read of a database that does not exist: %d, want 403", status)
+	}
+	if status, _, _ := ts.knock(call{method: "OPTIONS", target: read.target}, foreign); status != http.StatusOK {
+		t.Errorf("preflight: %d, want 200", status)
+	}
+	if names := ts.spaces.names(); len(names) != 0 {
+		t.Errorf("databases were made: %q", names)
+	}
+	ts.want("PUT", "/a.json?ns=new", "1", 200, "1")
+	if status, _, _ := ts.knock(read, foreign); status != http.StatusOK {
+		t.Errorf("read of one that does: %d, want 200", status)
 	}
 }
 
@@ -179,7 +205,7 @@ func TestGateOptions(t *testing.T) {
 		if c.origin != "" {
 			h.Set("Origin", c.origin)
 		}
-		if status, text, _ := ts.knock(call{method: "GET", target: "/a.json?ns=here"}, h); status != c.want {
+		if status, text, _ := ts.knock(call{method: "PUT", target: "/a.json?ns=here", body: "1"}, h); status != c.want {
 			t.Errorf("host %s, origin %s: %d %s, want %d", c.host, c.origin, status, text, c.want)
 		}
 	}
@@ -201,7 +227,7 @@ func TestGateOfAllAddresses(t *testing.T) {
 		{"a script of a file", http.Header{"Sec-Fetch-Site": {"cross-site"}}, 200},
 		{"a foreign page", http.Header{"Origin": {"https://evil.example"}}, 403},
 	} {
-		if status, text, _ := ts.knock(call{method: "GET", target: "/a.json?ns=here"}, c.header); status != c.want {
+		if status, text, _ := ts.knock(call{method: "PUT", target: "/a.json?ns=here", body: "1"}, c.header); status != c.want {
 			t.Errorf("%s: %d %s, want %d", c.name, status, text, c.want)
 		}
 	}
@@ -218,7 +244,7 @@ func TestGateLetsLinksShowPages(t *testing.T) {
 		header http.Header
 		want   int
 	}{
-		{"/demo/", link, 200}, {"/", link, 200}, {"/demo/", frame, 403}, {"/demo/decisions", link, 403}, {"/.json", link, 403},
+		{"/demo/", link, 200}, {"/", link, 200}, {"/demo/", frame, 403}, {"/demo/decisions", link, 403}, {"/emulators", link, 403},
 	} {
 		if status, _, _ := ts.knock(call{method: "GET", target: c.path}, c.header); status != c.want {
 			t.Errorf("%s as %s: %d, want %d", c.path, c.header.Get("Sec-Fetch-Dest"), status, c.want)
@@ -244,7 +270,7 @@ func TestGateIsInTheLog(t *testing.T) {
 	var log console
 	ts := serveTest(t, Options{Dev: true, Log: textLog(&log)})
 	for range 5 {
-		ts.knock(call{method: "GET", target: "/a.json"}, http.Header{"Origin": {"https://evil.example"}})
+		ts.knock(call{method: "DELETE", target: "/a.json"}, http.Header{"Origin": {"https://evil.example"}})
 		ts.knock(call{method: "GET", target: "/a.json"}, http.Header{"Host": {"evil.example"}})
 	}
 	for _, flag := range []string{"--allow-origin https://evil.example", "--allow-host evil.example"} {

@@ -70,6 +70,9 @@ func (rt *realtime) open(r *http.Request) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := db.Usable(); err != nil {
+		return nil, err
+	}
 	if last := rt.lookup(ns, r.URL.Query().Get("ls")); last != nil {
 		last.close(replaced)
 	}

@@ -68,7 +68,7 @@ func TestRestVectors(t *testing.T) {
 	for i := range vectors {
 		names = append(names, fmt.Sprintf("case-%d", i))
 	}
-	emulator := serveTest(t, Options{Dev: true, AllowOrigins: []string{"https://example.org"}}) // the pages of the vectors
+	emulator := serveTest(t, Options{Dev: true})
 	production := serveTest(t, Options{Namespaces: names, AdminSecrets: []string{vectorSecret}})
 	for i, v := range vectors {
 		t.Run(v.Name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,11 @@ type Options struct {
 	MaxQueue int64            // bytes of writes that wait; 0: DefaultMaxQueue
 	Sample   func() tree.Node // content of a database that is new; nil: empty
 	Store    store.Options
+
+	// ScrubEvery is the time between two scrubs of the file; 0: DefaultScrubEvery,
+	// negative: never.
+	ScrubEvery time.Duration
+
 	Observer Observer // of what the rules decide; nil: nobody
 
 	// Unindexed is told each one-shot query that is answered without an index because no
@@ -53,6 +59,8 @@ type Database struct {
 	queue    *queue
 	closed   atomic.Bool   // Close has begun
 	done     chan struct{} // closed when the committer has ended
+	scrubbed chan struct{} // closed when there are no more scrubs
+	endScrub context.CancelFunc
 	stats    counters
 
 	operations operations
@@ -83,6 +91,10 @@ type Database struct {
 // an earlier run left for their disconnect are carried out before it returns.
 func Open(o Options) (*Database, error) {
 	o = o.withDefaults()
+	damage := &damageLog{log: o.Log, file: o.File, now: o.Now}
+	if o.Store.OnDamage == nil {
+		o.Store.OnDamage = damage.note
+	}
 	s, err := store.Open(o.File, o.Store)
 	if err != nil {
 		return nil, err
@@ -104,6 +116,7 @@ func Open(o Options) (*Database, error) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", s, err), s.Close())
 	}
 	go d.commitLoop()
+	d.startScrubs()
 	if err := d.runOrphans(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", s, err), d.Close())
 	}
@@ -128,6 +141,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Change == nil {
 		o.Change = localLog{}
+	}
+	if o.ScrubEvery == 0 {
+		o.ScrubEvery = DefaultScrubEvery
 	}
 	return o
 }
@@ -181,6 +197,8 @@ func indexesOf(r *rules.Ruleset) []store.Index {
 func (d *Database) Close() error {
 	d.closed.Store(true)
 	d.queue.close()
+	d.endScrub()
+	<-d.scrubbed
 	<-d.done
 	return d.store.Close()
 }

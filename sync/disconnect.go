@@ -159,7 +159,8 @@ func (t *disconnectTask) finish(err error) {
 	if t.tries == 0 {
 		t.waiter.finish(err)
 	}
-	if t.tries++; t.session != nil && errors.Is(err, ErrUnavailable) && t.tries <= maxTries {
+	failed := errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnknown)
+	if t.tries++; t.session != nil && failed && t.tries <= maxTries {
 		t.session.db.late = append(t.session.db.late, t)
 	}
 }

@@ -29,13 +29,19 @@ func (d *Database) Health(ctx context.Context) error {
 		return err
 	}
 	if !d.stats.failing.Load() {
-		return nil
+		return d.Usable()
 	}
 	now := time.Now().UnixNano()
 	if last := d.stats.probed.Load(); now-last < int64(probeEvery) || !d.stats.probed.CompareAndSwap(last, now) {
 		return ErrUnavailable
 	}
 	return d.do(ctx, &probeTask{})
+}
+
+// Usable returns why the database's data cannot be had now: ErrClosed or ErrFailed.
+// After a failure it tries to mend that, at most once a second.
+func (d *Database) Usable() error {
+	return d.snapshot(func(*store.Tx) error { return nil })
 }
 
 // A probeTask commits something without meaning.
@@ -76,4 +82,4 @@ func (d *Database) Usage() (store.Usage, error) {
 }
 
 // Failing reports whether the last commit failed because the store did.
-func (d *Database) Failing() bool { return d.stats.failing.Load() }
+func (d *Database) Failing() bool { return d.stats.failing.Load() || d.store.Failed() }

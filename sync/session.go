@@ -181,7 +181,22 @@ func (s *Session) reply(msg []byte) { s.out.PushFrame(msg) }
 
 func (s *Session) ok(id int64, data string) { s.reply(wire.AppendOK(nil, id, data)) }
 
-func (s *Session) fail(id int64, err error) { s.reply(s.failure(id, err)) }
+func (s *Session) fail(id int64, err error) {
+	if !s.leaves(err) {
+		s.reply(s.failure(id, err))
+	}
+}
+
+// leaves ends the connection if an error is of a disk that failed, and reports
+// whether it is. A request that is not answered is sent again when the client is back.
+// An answer would be a refusal, which may be wrong for a write, and ends a listen.
+func (s *Session) leaves(err error) bool {
+	failed := errors.Is(err, ErrUnknown) || errors.Is(err, ErrFailed)
+	if failed {
+		s.out.shut(err)
+	}
+	return failed
+}
 
 // failure is the one place where an error becomes a status of the protocol
 // (wire protocol §13).

@@ -124,6 +124,9 @@ func (s *Session) firstView(l *Listener, v viewSpec) [][]byte {
 		return nil
 	case err != nil:
 		l.Close()
+		if s.leaves(err) {
+			return nil
+		}
 		return [][]byte{s.failure(v.id, err)}
 	}
 	data := wire.DataNone

@@ -39,7 +39,7 @@ type Commit struct {
 }
 
 // Write carries out a write and returns when it is on disk and its events are
-// queued. Errors: ErrDenied, *StaleError, *TooManyError, ErrClosed, ErrUnavailable, those of
+// queued. Errors: ErrDenied, *StaleError, *TooManyError, ErrClosed, ErrUnavailable, ErrUnknown, those of
 // package tree for values that can't be resolved, and that of the context, with
 // which the write may still take effect.
 func (d *Database) Write(ctx context.Context, w Write) (*Commit, error) {

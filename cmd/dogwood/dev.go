@@ -40,9 +40,9 @@ is used. Rules files are read again when they change. Operations that rules deny
 are explained here. Without --host and --port, those of "emulators": {"database": …}
 of the firebase.json are used.
 
-Only pages that this machine serves may ask, such as http://localhost:5173: those of
-other sites, and files, are refused unless --allow-origin names them. Programs that are
-no browsers are not concerned.
+Pages of other sites, and files, can only read what the rules let everybody read, unless
+--allow-origin names them. Pages that this machine serves, such as http://localhost:5173,
+and programs that are no browsers are not concerned.
 
 With --sample, the page at /demo/ shows what the sample is about. It uses a database
 of the sample's name, which has the rules of the sample unless --rules is given, and

@@ -155,6 +155,8 @@ func (w writer) database(d Database) {
 		{storeBytes, float64(u.Bytes)},
 		{storeFreeBytes, float64(u.FreeBytes)},
 		{reclaimEntries, float64(u.Reclaim)},
+		{damagedRows, float64(s.Damaged)},
+		{scrubs, float64(s.Scrubs)},
 		{storeFailing, failing},
 	} {
 		w.add(row.f, row.v, d.Namespace)

@@ -77,6 +77,8 @@ func sumStats(a, b sync.Stats) sync.Stats {
 	a.Events += b.Events
 	a.Resyncs += b.Resyncs
 	a.Overflows += b.Overflows
+	a.Damaged += b.Damaged
+	a.Scrubs += b.Scrubs
 	a.Slow += b.Slow
 	a.Waits += b.Waits
 	a.CommitTime += b.CommitTime

@@ -93,7 +93,7 @@ func (p *openedFile) check() error {
 
 // InPlace returns ErrReplaced if the store's file does not have its name any more.
 func (s *Store) InPlace() error {
-	if k, ok := s.kv.(*boltKV); ok && k.opened.info != nil {
+	if k := s.bolt(); k != nil && k.opened.info != nil {
 		return k.opened.check()
 	}
 	return nil

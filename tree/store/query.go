@@ -289,6 +289,9 @@ func (w *indexWalk) run(from []byte, yield func(tree.Entry, error) bool) {
 		}
 		k = w.step(c)
 	}
+	if err := c.err(); err != nil {
+		yield(tree.Entry{}, err)
+	}
 }
 
 func (w *indexWalk) first(c kvCursor, from []byte) (k, v []byte) {
@@ -338,6 +341,9 @@ func (w *indexWalk) cutRun(c kvCursor, k []byte) (run []tree.Entry, next []byte,
 			return nil, nil, err
 		}
 		run = append(run, e)
+	}
+	if err := c.err(); err != nil {
+		return nil, nil, err
 	}
 	q := tree.Query{OrderBy: w.ix.Order}
 	slices.SortFunc(run, q.Compare)

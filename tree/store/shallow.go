@@ -70,5 +70,5 @@ func (tx *Tx) listKeys(list *KeyList, container uint64, after string, limit int)
 			return err
 		}
 	}
-	return nil
+	return c.err()
 }

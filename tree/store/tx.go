@@ -64,7 +64,7 @@ func (tx *Tx) SetRevision(r uint64) {
 	tx.dirty = true
 }
 
-func (tx *Tx) get(b bucket, key []byte) []byte {
+func (tx *Tx) get(b bucket, key []byte) ([]byte, error) {
 	tx.stats.Read++
 	return tx.kv.get(b, key)
 }
@@ -106,7 +106,11 @@ func (tx *Tx) row(key []byte) (row, error) {
 	if r, ok := tx.desk.container(key); ok {
 		return r, nil
 	}
-	r, err := decodeRow(tx.get(bucketRows, key))
+	v, err := tx.get(bucketRows, key)
+	if err != nil {
+		return row{}, err
+	}
+	r, err := decodeRow(v)
 	tx.desk.learn(key, r)
 	return r, err
 }
@@ -345,6 +349,9 @@ func (tx *Tx) chunks(blob uint64) iter.Seq2[[]byte, error] {
 			if !yield(v, err) || err != nil {
 				return
 			}
+		}
+		if err := c.err(); err != nil {
+			yield(nil, err)
 		}
 	}
 }
