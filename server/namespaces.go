@@ -34,6 +34,7 @@ const fileSuffix = ".db"
 type namespaces struct {
 	opts    Options
 	reports *reporter // about denied operations
+	absent  *reporter // about databases that were asked for in vain
 
 	mu     sync.Mutex // guards the map, closed, and the rules in opts; not held while a database is opened
 	known  map[string]*namespace
@@ -58,6 +59,9 @@ func newNamespaces(o Options) (*namespaces, error) {
 		reports: newReporter(func(left int) { o.Decisions.leftOut(o.Log, left) }),
 		known:   make(map[string]*namespace),
 	}
+	n.absent = newReporter(func(left int) {
+		o.Log.Warn("no such database, not logged one by one", "count", left)
+	})
 	names, err := savedNamespaces(o)
 	if err != nil {
 		return nil, fmt.Errorf("databases in %s: %w", o.Dir, err)
@@ -131,6 +135,7 @@ func (n *namespaces) find(name string) (*namespace, error) {
 	case ns != nil:
 		return ns, nil
 	case !n.opts.Dev:
+		n.tellAbsent(name)
 		return nil, errNoNamespace
 	case len(n.known) >= n.opts.MaxNamespaces:
 		return nil, errTooManyNamespaces
@@ -138,6 +143,13 @@ func (n *namespaces) find(name string) (*namespace, error) {
 	ns = &namespace{name: name}
 	n.known[name] = ns
 	return ns, nil
+}
+
+// tellAbsent logs the name of a database that does not exist, at a bounded rate.
+func (n *namespaces) tellAbsent(name string) {
+	if n.absent.take() {
+		n.absent.add(func() { n.opts.Log.Warn("no such database", "namespace", name) })
+	}
 }
 
 // names returns the names of all namespaces, sorted.
@@ -225,6 +237,7 @@ func (n *namespaces) close() error {
 		errs = append(errs, ns.close())
 	}
 	n.reports.close()
+	n.absent.close()
 	return errors.Join(errs...)
 }
 
