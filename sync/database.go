@@ -62,12 +62,15 @@ type Database struct {
 	grants grants
 
 	// These are the committer's.
-	work    bool          // there may be something to reclaim or to build
-	behind  bool          // the last step has left something to reclaim
-	stalled bool          // background work failed
-	late    []task        // onDisconnect that failed because the store did
-	record  []byte        // memory for the record of the next batch
-	wrote   time.Duration // that the last batch took to be written
+	work    bool            // there may be something to reclaim or to build
+	behind  bool            // the last step has left something to reclaim
+	stalled bool            // background work failed
+	late    []task          // onDisconnect that failed because the store did
+	record  []byte          // memory for the record of the next batch
+	wrote   time.Duration   // that the last batch took to be written
+	took    []time.Duration // memory for what the tasks of the next batch take
+	results []error         // and for their errors
+	supply  supply          // memory for the tasks of the next batch
 
 	batchTime time.Duration // minBatchTime, but in tests
 }

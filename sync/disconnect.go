@@ -71,6 +71,8 @@ func (t *registerTask) size() int64 {
 	return (&writeTask{write: Write{Update: t.update}}).size() + int64(t.message)
 }
 
+func (t *registerTask) sender() (*Quota, *line) { return t.session.sender() }
+
 func (t *registerTask) finish(err error) { t.done(err) }
 
 func (t *registerTask) apply(b *batch) error {
@@ -163,6 +165,8 @@ func (t *disconnectTask) finish(err error) {
 		t.session.db.late = append(t.session.db.late, t)
 	}
 }
+
+func (t *disconnectTask) sender() (*Quota, *line) { return t.session.sender() }
 
 func (t *disconnectTask) size() int64 { return int64(taskOverhead + t.pending.bytes) }
 

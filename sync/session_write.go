@@ -57,7 +57,7 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 	if err := checkReturns(w); err != nil {
 		return err
 	}
-	t := &asyncWrite{writeTask: writeTask{write: w}, message: len(r.Body.Raw), lap: lap{db: s.db, queued: time.Now()}}
+	t := &asyncWrite{writeTask: writeTask{write: w}, session: s, message: len(r.Body.Raw), lap: lap{db: s.db, queued: time.Now()}}
 	answer := noData
 	if w.Returns {
 		answer = func() []byte { return appendReturned(nil, t.commit.Returned) }

@@ -23,6 +23,8 @@ type Write struct {
 
 	Returns bool // the Commit is to have what became of its server values
 
+	Quota *Quota // that the write shares the committer by; nil: it is alone
+
 	ID *store.WriteID // under which it is carried out once, however often it is sent; nil: each time
 }
 
@@ -58,6 +60,8 @@ type syncWrite struct {
 	lap lap
 }
 
+func (t *syncWrite) sender() (*Quota, *line) { return t.write.Quota, nil }
+
 func (t *syncWrite) apply(b *batch) error {
 	return t.lap.apply(func() error { return t.writeTask.apply(b) })
 }
@@ -71,10 +75,13 @@ func (t *syncWrite) finish(err error) {
 // must not block.
 type asyncWrite struct {
 	writeTask
+	session *Session
 	message int // bytes of the message, which the paths keep in memory
 	done    func(error)
 	lap     lap
 }
+
+func (t *asyncWrite) sender() (*Quota, *line) { return t.session.sender() }
 
 func (t *asyncWrite) size() int64 { return t.writeTask.size() + int64(t.message) }
 
