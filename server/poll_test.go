@@ -289,7 +289,7 @@ func (p *poll) isBusy() bool {
 
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for range 500 {
+	for range 6000 {
 		if ok() {
 			return
 		}

@@ -40,7 +40,8 @@ import (
 //
 // With the argument quiet nothing is taken from the outboxes; with sort the
 // answers to each request are sorted, where their order is not fixed. The clock
-// stands at 1700000000000.
+// stands at 1700000000000. The background work that a command or a request causes
+// is done before the next one.
 func TestConversations(t *testing.T) {
 	datadriven.Walk(t, "../testdata/sync", func(t *testing.T, path string) {
 		c := &conversation{now: time.UnixMilli(1_700_000_000_000)}
@@ -56,6 +57,7 @@ type conversation struct {
 }
 
 func (c *conversation) run(t *testing.T, d *datadriven.TestData) string {
+	defer func() { drained(t, c.db) }()
 	if c.db == nil && d.Cmd != "open" {
 		c.open(t, "")
 	}
@@ -170,6 +172,7 @@ func (c *conversation) requests(t *testing.T, cl *client, d *datadriven.TestData
 		c.handle(cl, line)
 		if !d.HasArg("quiet") {
 			cl.settle()
+			drained(t, c.db)
 			out.WriteString(sorted(c.sent(t), d.HasArg("sort")))
 		}
 	}
