@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
@@ -114,12 +115,14 @@ func (d *Database) background(stop func() bool) {
 const maxBatchEvents = 64 << 10
 
 // A batch may be applied for minBatchTime, or for writeShare times as long as the
-// last one took to be written if that is more; what is left over comes next. So
+// last one took to be written if that is more, and at most for maxBatchTime; what is left
+// over comes next. So
 // writing costs a fraction of applying, and the first of many are told while the
 // last are still being applied: neither the committer nor the readers wait for the
 // other's part of the work to end.
 const (
 	minBatchTime = 500 * time.Microsecond
+	maxBatchTime = 25 * time.Millisecond
 	writeShare   = 4
 )
 
@@ -131,6 +134,7 @@ type batch struct {
 	rules     *rules.Ruleset  // in force for the next task
 	dirty     bool            // something was written
 	record    []byte          // of the changes, for the log; in memory that the committer uses again
+	data      tree.Reader     // what decisions are made of; nil: tx
 	request   rules.Request   // of the task that is decided
 	events    []delivery      // to be published in order
 	committed []func()        // to be run after the commit
@@ -214,6 +218,14 @@ func (d *Database) commitSome(s *supply) (committed bool) {
 	s.drop(len(b.results))
 	clear(b.results)
 	return b.dirty
+}
+
+// reader returns what the decisions of the batch are made of.
+func (b *batch) reader() tree.Reader {
+	if b.data != nil {
+		return b.data
+	}
+	return b.tx
 }
 
 // commitBatch applies tasks to one transaction, commits it and publishes the
@@ -301,7 +313,7 @@ func (d *Database) tryAll(s *supply, failed map[int]error) (b *batch, at int, er
 			b.rollback()
 		}
 	}()
-	started, most := time.Now(), max(d.batchTime, writeShare*d.wrote)
+	started, most := time.Now(), max(d.batchTime, min(writeShare*d.wrote, maxBatchTime))
 	for i, spent := 0, time.Duration(0); len(b.events) <= maxBatchEvents && (i == 0 || spent <= most); i++ {
 		t, ok := s.at(i)
 		if !ok {

@@ -61,6 +61,9 @@ type Database struct {
 	hub    hub
 	grants grants
 
+	watches map[*watch]struct{} // of large writes; guarded by mu
+	large   largeTurns
+
 	// These are the committer's.
 	work    bool            // there may be something to reclaim or to build
 	behind  bool            // the last step has left something to reclaim
@@ -91,6 +94,8 @@ func Open(o Options) (*Database, error) {
 		done:    make(chan struct{}),
 		work:    true,
 		stats:   newCounters(),
+		watches: make(map[*watch]struct{}),
+		large:   newLargeTurns(),
 
 		batchTime: minBatchTime,
 	}

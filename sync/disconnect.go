@@ -186,7 +186,7 @@ func (t *disconnectTask) apply(b *batch) error {
 	if err != nil || len(allowed) == 0 {
 		return err
 	}
-	return b.change(allowed, len(allowed) > 1, tree.Root)
+	return b.change(allowed, len(allowed) > 1, tree.Root, nil)
 }
 
 // allowed returns the writes of the records that can be carried out now, and whose

@@ -28,7 +28,10 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("| writes that wait, of one database | %s, with %d MiB", thousands(maxQueueTasks), DefaultMaxQueue>>20),
 		fmt.Sprintf("1 more for each %d of its limit, up to\n%d", entriesOfWeight, maxWindowWeight),
 		fmt.Sprintf("and then to be read like that | %d, and %d of one address |", maxViews, maxViews/2),
-		fmt.Sprintf("%d bytes for each beside its text", taskOverhead),
+		fmt.Sprintf("%d bytes for each beside its text, and %d KiB for each value", taskOverhead, pendingValue>>10),
+		"| paths of one update, but of administrators | " + thousands(MaxPaths) + " |",
+		fmt.Sprintf("in slices of %d KiB", largeSlice>>10),
+		fmt.Sprintf("decided again, %d times at most", largeTries),
 	} {
 		if !strings.Contains(string(file), text) {
 			t.Errorf("docs/limits.md lacks %q", text)

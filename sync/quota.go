@@ -17,6 +17,7 @@ const (
 	BoundQuotaPending
 	BoundPathWindows
 	BoundValues // of one write
+	BoundPaths  // of one update
 )
 
 // A LimitError says which bound an operation would exceed.
@@ -24,7 +25,7 @@ type LimitError struct{ Bound Bound }
 
 func (e *LimitError) Error() string {
 	switch e.Bound {
-	case BoundValues:
+	case BoundValues, BoundPaths:
 		return textWriteTooBig
 	case BoundListens, BoundPending:
 		return ErrLimit.Error()
@@ -38,10 +39,10 @@ func (e *LimitError) Error() string {
 	return "too many different queries at this path"
 }
 
-// Is reports whether err is the class of e: ErrTooBig for the values of one write, which
-// will not do later either, and ErrLimit for all others.
+// Is reports whether err is the class of e: ErrTooBig for the values and paths of one
+// write, which will not do later either, and ErrLimit for all others.
 func (e *LimitError) Is(err error) bool {
-	if e.Bound == BoundValues {
+	if e.Bound == BoundValues || e.Bound == BoundPaths {
 		return err == ErrTooBig
 	}
 	return err == ErrLimit

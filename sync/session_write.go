@@ -2,6 +2,7 @@ package sync
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -54,8 +55,11 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 		w.ID = id
 	}
 	w.Returns = r.Body.Returns
-	if err := checkReturns(w); err != nil {
+	if err := errors.Join(checkPaths(w), checkReturns(w)); err != nil {
 		return err
+	}
+	if isLarge(w) {
+		return s.writeLarge(ctx, r, w)
 	}
 	t := &asyncWrite{writeTask: writeTask{write: w}, session: s, message: len(r.Body.Raw), lap: lap{db: s.db, queued: time.Now()}}
 	answer := noData
@@ -66,6 +70,25 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 		t.done = done
 		return t
 	})
+}
+
+// writeLarge carries out a large write, after those that were sent before it. Requests
+// that are sent after it wait. The client may leave meanwhile, as with other writes.
+func (s *Session) writeLarge(ctx context.Context, r wire.Request, w Write) error {
+	if err := s.waitAcked(ctx, 0); err != nil {
+		return err
+	}
+	w.Quota = s.quota
+	c, err := s.db.writeLarge(context.WithoutCancel(ctx), w, lap{db: s.db, queued: time.Now()}, &s.line)
+	if err != nil {
+		return err
+	}
+	data := noData()
+	if w.Returns {
+		data = appendReturned(nil, c.Returned)
+	}
+	s.reply(wire.AppendOK(nil, r.ID, data))
+	return nil
 }
 
 // submit queues a task that answers a request when it is done, if it went well

@@ -44,8 +44,11 @@ type Commit struct {
 // package tree for values that can't be resolved, and that of the context, with
 // which the write may still take effect.
 func (d *Database) Write(ctx context.Context, w Write) (*Commit, error) {
-	if err := checkReturns(w); err != nil {
+	if err := errors.Join(checkPaths(w), checkReturns(w)); err != nil {
 		return nil, err
+	}
+	if isLarge(w) {
+		return d.writeLarge(ctx, w, lap{db: d, rest: true, queued: time.Now()}, new(line))
 	}
 	t := &syncWrite{writeTask: writeTask{write: w}, lap: lap{db: d, rest: true, queued: time.Now()}}
 	if err := d.do(ctx, t); err != nil {
@@ -98,6 +101,7 @@ func (t *asyncWrite) finish(err error) {
 type writeTask struct {
 	write  Write
 	commit Commit
+	ready  *prepared // what was done before; nil: nothing
 }
 
 // taskOverhead is what a task without data counts for in the bounds of the
@@ -125,29 +129,55 @@ func (t *writeTask) carryOut(b *batch) error {
 	if len(w.Update) == 0 {
 		return nil
 	}
-	now := b.db.options.Now()
-	resolved, err := b.resolve(w.Update, now)
+	v, err := t.verdict(b)
 	if err != nil {
 		return err
 	}
-	denied := b.authorizeWrite(w.Caller, resolved, now)
-	if denied != nil && !errors.Is(denied, ErrDenied) {
-		return denied
-	}
 	if w.If != nil {
-		if err := b.compare(w, denied); err != nil {
+		if err := b.compare(w, v.denied); err != nil {
 			return err
 		}
 	}
-	if denied != nil {
-		return denied
+	if v.denied != nil {
+		return v.denied
 	}
-	t.commit = Commit{Writes: resolved, Now: now}
-	if err := b.change(resolved, w.Merge, w.Base); err != nil || !w.Returns {
+	t.commit = Commit{Writes: v.writes, Now: v.now}
+	if err := b.change(v.writes, w.Merge, w.Base, t.ready); err != nil || !w.Returns {
 		return err
 	}
-	t.commit.Returned, err = b.returned(w, resolved)
+	t.commit.Returned, err = b.returned(w, v.writes)
 	return err
+}
+
+// A decidedWrite is a write whose server values are resolved, with what the rules say.
+type decidedWrite struct {
+	writes []tree.ResolvedWrite
+	now    time.Time
+	denied error // nil: allowed
+}
+
+// verdict decides the write, or returns what was decided before if that is still true.
+func (t *writeTask) verdict(b *batch) (decidedWrite, error) {
+	if t.ready == nil {
+		return b.decide(t.write, b.db.options.Now())
+	}
+	if !t.ready.holds(b) {
+		return decidedWrite{}, errOutdated
+	}
+	return t.ready.decidedWrite, nil
+}
+
+// decide resolves the server values of a write and asks the rules.
+func (b *batch) decide(w Write, now time.Time) (v decidedWrite, err error) {
+	v.now = now
+	if v.writes, err = b.resolve(w.Update, now); err != nil {
+		return v, err
+	}
+	v.denied = b.authorizeWrite(w.Caller, v.writes, now)
+	if v.denied != nil && !errors.Is(v.denied, ErrDenied) {
+		return v, v.denied
+	}
+	return v, nil
 }
 
 // maxCompared bounds the value that a condition is about. Reading and hashing it
@@ -219,15 +249,16 @@ func (b *batch) resolve(u tree.Update, now time.Time) ([]tree.ResolvedWrite, err
 // else, or a priority. In the place of an object, whose size must not matter, it
 // returns a leaf with its priority.
 func (b *batch) existing(t tree.Target, rel tree.Path) (tree.Node, error) {
+	data := b.reader()
 	if t.Priority {
-		return b.tx.Priority(t.Path)
+		return data.Priority(t.Path)
 	}
 	p := t.Path.Join(rel)
-	leaf, isObject, err := b.tx.Peek(p)
+	leaf, isObject, err := data.Peek(p)
 	if err != nil || !isObject {
 		return leaf, err
 	}
-	priority, err := b.tx.Priority(p)
+	priority, err := data.Priority(p)
 	return tree.String("").WithPriority(priority), err
 }
 
@@ -236,15 +267,19 @@ func (b *batch) authorizeWrite(c Caller, writes []tree.ResolvedWrite, now time.T
 		Op:     rules.OpWrite,
 		Path:   writes[0].Path,
 		Writes: writes,
-		Data:   b.tx,
+		Data:   b.reader(),
 		Now:    now,
 	}
 	return b.db.authorize(b.ctx, b.rules, c, &b.request)
 }
 
 // change makes writes that were allowed: it puts them into the transaction and
-// notes the events and the record.
-func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path) error {
+// notes the events and the record. ready has the rows of those that were stored before;
+// nil: of none.
+func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path, ready *prepared) error {
+	if err := ready.claim(b.tx); err != nil {
+		return broken(err)
+	}
 	writes = inOrder(writes)
 	p := publisher{batch: b, writes: writes, merge: merge, base: base}
 	if err := p.before(); err != nil {
@@ -252,7 +287,7 @@ func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path) 
 	}
 	changed := false
 	for _, w := range byKey(writes) {
-		did, err := b.put(w)
+		did, err := b.put(w, ready)
 		if err != nil {
 			return broken(err)
 		}
@@ -263,6 +298,7 @@ func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path) 
 	}
 	b.dirty = true
 	b.note(writes)
+	b.touch(writes)
 	b.review(writes)
 	if err := b.outgrown(writes); err != nil {
 		return broken(err)
@@ -312,9 +348,12 @@ func byKey(writes []tree.ResolvedWrite) []tree.ResolvedWrite {
 	return sorted
 }
 
-func (b *batch) put(w tree.ResolvedWrite) (changed bool, err error) {
+func (b *batch) put(w tree.ResolvedWrite, ready *prepared) (changed bool, err error) {
 	if w.Priority {
 		return b.tx.PutPriority(w.Path, w.Node)
+	}
+	if i, ok := ready.part(w.Path); ok {
+		return b.tx.PutLoaded(ready.load, i, w.Path)
 	}
 	return b.tx.Put(w.Path, w.Node)
 }

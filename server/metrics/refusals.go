@@ -29,6 +29,7 @@ const (
 	MessageSize                       // one realtime message
 	BodySize                          // one request body
 	WriteValues                       // values of one write
+	WritePaths                        // paths of one update
 	BodyExpansion                     // what a compressed body grows to
 	Bodies                            // bytes of request bodies in memory
 	Answers                           // bytes of large answers in memory
@@ -69,6 +70,7 @@ var reasons = [reasonCount]string{
 	MessageSize:         "message_size",
 	BodySize:            "body_size",
 	WriteValues:         "write_values",
+	WritePaths:          "write_paths",
 	BodyExpansion:       "body_expansion",
 	Bodies:              "body_bytes",
 	Answers:             "answer_bytes",
