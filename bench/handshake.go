@@ -21,11 +21,15 @@ func dialTCP(ctx context.Context, t Target) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	dialer := &net.Dialer{}
+	if t.From != "" {
+		dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(t.From)}
+	}
 	var c net.Conn
 	if secure {
-		c, err = new(tls.Dialer).DialContext(ctx, "tcp", addr)
+		c, err = (&tls.Dialer{NetDialer: dialer}).DialContext(ctx, "tcp", addr)
 	} else {
-		c, err = new(net.Dialer).DialContext(ctx, "tcp", addr)
+		c, err = dialer.DialContext(ctx, "tcp", addr)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)

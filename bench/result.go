@@ -22,7 +22,8 @@ type Result struct {
 	Measures []Measure `json:"measures,omitempty"`
 
 	Intervals []Interval `json:"intervals,omitempty"` // of a Soak
-	Faults    []string   `json:"faults,omitempty"`    // the first ones of what a Soak found wrong
+	Trials    []Trial    `json:"trials,omitempty"`    // of an Isolation; the first is without an attack
+	Faults    []string   `json:"faults,omitempty"`    // the first ones of what a Soak or an Isolation found wrong
 
 	ServerCores    float64 `json:"serverCores,omitempty"`    // processor time per time; 0 is unknown
 	ServerMicros   float64 `json:"serverMicros,omitempty"`   // processor time per operation; 0 is unknown
@@ -49,7 +50,7 @@ func (r *run) result(w Workload, partial bool) Result {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	res.Measures, res.Intervals, res.Faults = r.measures, r.intervals, r.faults
+	res.Measures, res.Intervals, res.Trials, res.Faults = r.measures, r.intervals, r.trials, r.faults
 	window := r.window(ended, partial)
 	if r.origin.IsZero() || window <= 0 {
 		return res

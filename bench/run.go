@@ -69,6 +69,7 @@ type run struct {
 	mu        sync.Mutex
 	measures  []Measure
 	intervals []Interval
+	trials    []Trial
 	faults    []string
 	faulty    int    // faults, those that are not named among them
 	before    usages // at the start of the load

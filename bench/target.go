@@ -18,6 +18,8 @@ type Target struct {
 	Secret string
 
 	PID int // of the server if it runs here, else 0
+
+	From string // address to connect from; "" leaves the choice to the system
 }
 
 // owner is the credential of administrators in the emulator and in dev mode.

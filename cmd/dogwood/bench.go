@@ -30,6 +30,8 @@ type benchCommand struct {
 	Delete   benchDelete   `cmd:"" help:"Deletes of many rows at once, until a reader sees it."`
 	Soak     benchSoak     `cmd:"" help:"Mixed load for a long time, with clients that come and go. Missed events, lost writes and growing memory are failures."`
 
+	Isolation benchIsolation `cmd:"" help:"A client that writes and reads beside attacks from another address. Latencies above the bound are failures."`
+
 	BareServer benchBareServer `cmd:"" name:"bare-server" hidden:"" help:"Run the server of --spawn bare."`
 
 	URL        string `group:"Server" help:"Address of the server to load." default:"http://127.0.0.1:9000" aliases:"server"`
@@ -50,7 +52,9 @@ type benchCommand struct {
 
 	CompareBare bool `group:"Load" help:"Measure a bare server, which keeps nothing, and the server in turn, three times unless --repeat says otherwise, and print the ratio: for set, chat, fanout, rest-get and rest-put." env:"-"`
 
-	JSON       bool   `group:"Output" name:"json" help:"Print JSON." env:"-"`
+	JSON     bool     `group:"Output" name:"json" help:"Print JSON." env:"-"`
+	spawning spawning `kong:"-"` // what a workload adds to --spawn
+
 	CPUProfile string `group:"Output" name:"cpu-profile" help:"Write a processor profile of the load generator to a file." type:"path" env:"-" placeholder:"FILE"`
 }
 
@@ -76,6 +80,7 @@ Examples:
   dogwood bench set --compare-bare --spawn serve --repeat 5
   dogwood bench import --rows 1000000 --spawn serve
   dogwood bench soak --spawn serve --duration 30m
+  dogwood bench isolation --spawn serve --memory 512MiB
   dogwood bench set --rate 2000 --connections 4 --duration 30s --owner
   dogwood bench idle --connections 10000 --url http://127.0.0.1:9000 --pid 4711
   dogwood bench rest-get --json --url https://example.org --ns bench --secret-file secret`
@@ -198,7 +203,7 @@ func (c *benchCommand) run(e *env, s subject, n int) (res bench.Result, err erro
 		}
 		return bench.Run(e.ctx, s.workload, o)
 	}
-	server, err := spawn(e.ctx, s.spawn, c.SpawnDir)
+	server, err := spawn(e.ctx, s.spawn, c.SpawnDir, c.spawning)
 	if err != nil {
 		return bench.Result{}, err
 	}

@@ -15,6 +15,9 @@ import (
 func printBench(w io.Writer, r benchReport) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n%s\n\n", r.Workload, r.describe, machineLine(r.Machine))
+	if len(r.Median.Trials) > 0 {
+		return printTrials(w, b.String(), r.Runs)
+	}
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "run\t%s/s\tp50 ms\tp90\tp99\tp99.9\tmax\tfailed\tserver cores\tµs each\tbench cores\t\n", r.Median.Unit)
 	printRuns(t, "", r.Runs, r.Median)

@@ -17,9 +17,13 @@ import (
 	"github.com/dogwooddb/dogwood/bench"
 )
 
+// spawning is what a workload needs of a spawned server.
+type spawning struct{ args, env []string }
+
 // A spawned server is a child process with a data directory of its own.
 type spawned struct {
 	mode   string
+	with   spawning
 	cmd    *exec.Cmd
 	dir    string // "" if it keeps nothing
 	stderr bytes.Buffer
@@ -38,8 +42,8 @@ const (
 )
 
 // spawn starts this program as a server, with its data on disk below a place.
-func spawn(ctx context.Context, mode, place string) (*spawned, error) {
-	s := &spawned{mode: mode}
+func spawn(ctx context.Context, mode, place string, with spawning) (*spawned, error) {
+	s := &spawned{mode: mode, with: with}
 	if mode != spawnBare {
 		dir, err := os.MkdirTemp(place, "dogwood-bench-*")
 		if err != nil {
@@ -67,7 +71,9 @@ func (s *spawned) Start(ctx context.Context) (bench.Target, error) {
 	case spawnBare:
 		args = []string{"dogwood", "bench", "bare-server"}
 	}
-	s.cmd = &exec.Cmd{Path: self, Args: args, Env: withoutSettings(os.Environ()), Stderr: &s.stderr, SysProcAttr: ownGroup()}
+	args = append(args, s.with.args...)
+	env := append(withoutSettings(os.Environ()), s.with.env...)
+	s.cmd = &exec.Cmd{Path: self, Args: args, Env: env, Stderr: &s.stderr, SysProcAttr: ownGroup()}
 	if err := s.listen(ctx); err != nil {
 		return bench.Target{}, fmt.Errorf("start dogwood %s: %w", s.mode, err)
 	}
