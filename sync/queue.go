@@ -45,6 +45,7 @@ type queue struct {
 
 // batchBounds counts what was taken for a batch.
 type batchBounds struct {
+	most  int // tasks that waited when it began; later ones gather while it is synced
 	tasks int
 	bytes int64
 	cost  time.Duration
@@ -199,7 +200,7 @@ func (q *queue) take(wait time.Duration) (some, open bool) {
 	defer q.mu.Unlock()
 	q.await(wait)
 	q.gather()
-	q.batch = batchBounds{}
+	q.batch = batchBounds{most: min(q.count, maxBatchTasks)}
 	return q.count > 0, q.count > 0 || !q.closed
 }
 
@@ -229,7 +230,7 @@ func (q *queue) first() queuedTask {
 // fits reports whether the batch has room for a task. mu is held.
 func (q *queue) fits(t queuedTask) bool {
 	b := q.batch
-	return b.tasks < maxBatchTasks && b.bytes+t.size <= maxBatchBytes && b.cost+t.cost <= maxBatchCost
+	return b.tasks < b.most && b.bytes+t.size <= maxBatchBytes && b.cost+t.cost <= maxBatchCost
 }
 
 // await waits for a task, or for the queue to be closed, mu held.
