@@ -90,6 +90,7 @@ var limitReasons = map[dsync.Bound]metrics.Reason{
 	dsync.BoundPathWindows:  metrics.PathWindows,
 	dsync.BoundValues:       metrics.WriteValues,
 	dsync.BoundPaths:        metrics.WritePaths,
+	dsync.BoundMemory:       metrics.WriteMemory,
 }
 
 // limited counts that an operation came up against a bound of the engine.

@@ -35,6 +35,8 @@ type namespaces struct {
 	opts    Options
 	reports *reporter // about denied operations
 
+	unindexed unindexed // queries of a server in Dev
+
 	mu     sync.Mutex // guards the map, closed, and the rules in opts; not held while a database is opened
 	known  map[string]*namespace
 	closed bool
@@ -78,14 +80,10 @@ func newNamespaces(o Options) (*namespaces, error) {
 	return n, nil
 }
 
-// savedNamespaces returns the names of the databases in the data directory,
-// which it makes if there is none.
+// savedNamespaces returns the names of the databases in the data directory.
 func savedNamespaces(o Options) (names []string, err error) {
 	if o.Dir == "" {
 		return nil, nil
-	}
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, err
 	}
 	entries, err := os.ReadDir(o.Dir)
 	for _, e := range entries {
@@ -196,11 +194,15 @@ func (n *namespaces) open(ns *namespace) (*dsync.Database, error) {
 
 func (n *namespaces) databaseOptions(name string) dsync.Options {
 	o := dsync.Options{
-		Rules:   n.defaultRules(name),
-		Now:     n.opts.Now,
-		Log:     n.opts.Log.With("namespace", name),
-		MaxRead: n.opts.MaxReadBytes,
-		Sample:  n.opts.Sample,
+		Rules:    n.defaultRules(name),
+		Now:      n.opts.Now,
+		Log:      n.opts.Log.With("namespace", name),
+		MaxRead:  n.opts.MaxReadBytes,
+		MaxQueue: n.opts.MaxPendingWrites,
+		Sample:   n.opts.Sample,
+	}
+	if n.opts.Dev {
+		o.Unindexed = n.unindexed.noteIn(name, n.opts.Log)
 	}
 	if n.opts.Dir != "" {
 		o.File = filepath.Join(n.opts.Dir, name+fileSuffix)

@@ -42,6 +42,15 @@ func broken(err error) error {
 // ErrUnavailable is returned for writes that could not be made durable.
 var ErrUnavailable = errors.New("the write could not be stored")
 
+// ErrReadOnly is wrapped by ErrUnavailable for writes to a database whose file
+// system is read-only.
+var ErrReadOnly = store.ErrReadOnly
+
+// ErrUnknown is returned for writes of which it cannot be told whether they are on
+// disk: a sync failed, and what it was for could not be taken back. A restart finds
+// all writes of the batch or none.
+var ErrUnknown = errors.New("it is unknown whether the write was stored")
+
 // A panicError is a panic that was turned into an error: a fault of ours, or of
 // what we call, that must not take the database down with it.
 type panicError struct {
@@ -94,18 +103,21 @@ func (d *Database) commitLoop() {
 	}
 }
 
-// background does one step of reclaiming and of building indexes. If stop is not
+// background does one step of reclaiming, of building indexes and of giving an older
+// file its checksums. If stop is not
 // nil, reclaiming ends soon after it says so.
 func (d *Database) background(stop func() bool) {
 	d.stalled = false
 	err := guarded(func() error {
 		more, err := d.store.Reclaim(workRows, stop)
 		building, buildErr := d.store.Build(workRows)
-		d.work, d.behind = more || building, more
-		return errors.Join(err, buildErr)
+		upgrading, upgradeErr := d.store.Upgrade(workRows)
+		d.work, d.behind = more || building || upgrading, more
+		return errors.Join(err, buildErr, upgradeErr)
 	})
 	if err != nil {
 		d.log.Error("background work failed", "database", d.store.String(), "err", err)
+		d.observeCommit(nil, err)
 		d.work, d.stalled = false, true // until the next write, so as not to spin
 	}
 }
@@ -134,7 +146,7 @@ type batch struct {
 	rules     *rules.Ruleset  // in force for the next task
 	dirty     bool            // something was written
 	record    []byte          // of the changes, for the log; in memory that the committer uses again
-	data      tree.Reader     // what decisions are made of; nil: tx
+	noted     *notingReader   // of tx, what decisions are made of; nil: tx is
 	request   rules.Request   // of the task that is decided
 	events    []delivery      // to be published in order
 	committed []func()        // to be run after the commit
@@ -144,6 +156,7 @@ type batch struct {
 	results   []error         // of the tasks that were applied
 	took      []time.Duration // by each of them; in memory that the committer uses again
 	writing   time.Duration   // spent by the store to write and sync
+	apart     bool            // it is not the committer's, and holds up no other write
 }
 
 // A supply is the tasks of a batch: those that were given, and then those that next
@@ -222,8 +235,8 @@ func (d *Database) commitSome(s *supply) (committed bool) {
 
 // reader returns what the decisions of the batch are made of.
 func (b *batch) reader() tree.Reader {
-	if b.data != nil {
-		return b.data
+	if b.noted != nil {
+		return b.noted
 	}
 	return b.tx
 }
@@ -237,6 +250,7 @@ func (d *Database) commitBatch(s *supply) (*batch, error) {
 	started := time.Now()
 	b, err := d.applyAll(s)
 	if err == nil {
+		d.rowsRead += b.tx.Stats().Read
 		b.publish()
 		total := time.Since(started)
 		b.share(total)
@@ -285,6 +299,9 @@ func (d *Database) applyAll(s *supply) (*batch, error) {
 func unavailable(err error) error {
 	if p := (*panicError)(nil); errors.As(err, &p) {
 		return err
+	}
+	if errors.Is(err, store.ErrUnknown) {
+		return fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

@@ -3,6 +3,7 @@ package sync
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -33,6 +34,9 @@ func isLarge(w Write) bool { return (&writeTask{write: w}).cost() > costLarge }
 
 // errOutdated is returned for a prepared write that has to be decided again.
 var errOutdated = errors.New("what the decision depends on has changed")
+
+// errToDo is what a probe of a large write fails with that is to be carried out.
+var errToDo = errors.New("the write is to be carried out")
 
 // A prepared write was decided, and its large values were stored, outside of the
 // committer. A nil one has nothing.
@@ -85,37 +89,66 @@ func (d *Database) tryLarge(ctx context.Context, w Write, l *line) (*Commit, err
 	defer done()
 	p := new(prepared)
 	defer d.discard(p)
-	for range largeTries {
-		if err := d.prepare(ctx, w, p, l); err != nil {
-			return nil, err
+	for try := 1; ; try++ {
+		c, err := d.tryOnce(ctx, w, p, l)
+		switch {
+		case !errors.Is(err, errOutdated) && !errors.Is(err, errUnprepared):
+			return c, err
+		case try < largeTries:
+		case errors.Is(err, errUnprepared):
+			return nil, &StaleError{} // as in carryOut
+		default:
+			return nil, ErrBusy
 		}
-		t := &largeTask{writeTask: writeTask{write: w, ready: p}, line: l}
-		err := d.do(context.WithoutCancel(ctx), t) // its outcome is known, whoever has left
-		d.unwatch(p.watch)
-		if err == nil {
-			p.load = nil
-			return &t.commit, nil
-		}
-		if !errors.Is(err, errOutdated) {
+	}
+}
+
+// tryOnce prepares a large write and has the committer carry it out. Before its values
+// are stored, the committer says whether there is anything to carry out.
+func (d *Database) tryOnce(ctx context.Context, w Write, p *prepared, l *line) (*Commit, error) {
+	if err := d.prepare(ctx, w); err != nil {
+		return nil, err
+	}
+	if w.If != nil || w.ID != nil {
+		t := &largeTask{writeTask: writeTask{write: w, probe: true}, line: l}
+		switch err := d.doLarge(ctx, t); {
+		case err == nil:
+			return &t.commit, nil // it was carried out before
+		case !errors.Is(err, errToDo):
 			return nil, err
 		}
 	}
-	return nil, ErrBusy
+	if err := d.prepareLarge(ctx, w, p, l); err != nil {
+		return nil, err
+	}
+	defer d.unwatch(p.watch)
+	t := &largeTask{writeTask: writeTask{write: w, ready: p}, line: l}
+	if err := d.doLarge(ctx, t); err != nil {
+		return nil, err
+	}
+	p.load = nil
+	return &t.commit, nil
 }
 
-// prepare decides a write in the current state and stores its values, unless p has
+// doLarge queues a task of a large write. Its outcome is known, even if the caller has
+// left.
+func (d *Database) doLarge(ctx context.Context, t *largeTask) error {
+	return d.do(context.WithoutCancel(ctx), t)
+}
+
+// prepareLarge decides a write in the current state and stores its values, unless p has
 // stored them.
-func (d *Database) prepare(ctx context.Context, w Write, p *prepared, l *line) error {
+func (d *Database) prepareLarge(ctx context.Context, w Write, p *prepared, l *line) error {
 	before := p.writes
 	if err := d.decideLarge(ctx, w, p); err != nil {
 		return err
 	}
 	if p.denied != nil {
-		if w.If == nil {
+		if w.If == nil && w.ID == nil {
 			d.unwatch(p.watch)
 			return p.denied
 		}
-		return nil // the committer knows which refusal it is
+		return nil // the committer knows which refusal it is, or that it was carried out before
 	}
 	if p.load != nil && slices.Equal(before, p.writes) {
 		return nil
@@ -139,7 +172,7 @@ func (d *Database) decideLarge(ctx context.Context, w Write, p *prepared) (err e
 	tx.Interrupt = ctx.Err
 	noted := &notingReader{Reader: tx}
 	p.rules, p.watch = d.rules.Load(), watch
-	b := &batch{db: d, ctx: ctx, tx: tx, data: noted, rules: p.rules}
+	b := &batch{db: d, ctx: ctx, tx: tx, noted: noted, rules: p.rules}
 	err = guarded(func() (err error) {
 		p.decidedWrite, err = b.decide(w, d.options.Now())
 		return err
@@ -184,10 +217,14 @@ func (d *Database) loadLarge(ctx context.Context, w Write, p *prepared, l *line)
 	return loadError(err)
 }
 
-// loadError returns what a write fails with whose values could not be stored.
+// loadError returns what a write fails with whose values could not be stored. Nothing
+// refers to a slice of unknown outcome, so the write has no effect.
 func loadError(err error) error {
-	if errors.Is(err, ErrClosed) {
+	switch {
+	case errors.Is(err, ErrClosed):
 		return ErrClosed
+	case errors.Is(err, ErrUnknown):
+		return fmt.Errorf("%w: %v", ErrUnavailable, err)
 	}
 	return err
 }
@@ -203,7 +240,7 @@ func (d *Database) discard(p *prepared) {
 	p.load = nil
 }
 
-// A largeTask makes a prepared write take effect.
+// A largeTask makes a prepared write take effect, or probes whether one may.
 type largeTask struct {
 	writeTask
 	waiter

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -12,7 +11,7 @@ import (
 
 // put replaces a value (wire protocol §4, §8.2).
 func (s *Session) put(ctx context.Context, r wire.Request) error {
-	if err := CheckValues(s.caller, r.Body.Data); err != nil {
+	if err := s.reserve(ctx, r.Body.Data); err != nil {
 		return err
 	}
 	u, err := readPut(r.Body)
@@ -28,7 +27,7 @@ func (s *Session) put(ctx context.Context, r wire.Request) error {
 
 // merge updates children (wire protocol §4).
 func (s *Session) merge(ctx context.Context, r wire.Request) error {
-	if err := CheckValues(s.caller, r.Body.Data); err != nil {
+	if err := s.reserve(ctx, r.Body.Data); err != nil {
 		return err
 	}
 	base, u, err := readMerge(r.Body)
@@ -58,10 +57,17 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 	if err := errors.Join(checkPaths(w), checkReturns(w)); err != nil {
 		return err
 	}
+	w.Turn = s.out.readers()
 	if isLarge(w) {
 		return s.writeLarge(ctx, r, w)
 	}
-	t := &asyncWrite{writeTask: writeTask{write: w}, session: s, message: len(r.Body.Raw), lap: lap{db: s.db, queued: time.Now()}}
+	if large, err := s.comparesLarge(ctx, w); err != nil || large {
+		if err == nil {
+			err = s.writePrepared(ctx, r, w)
+		}
+		return err
+	}
+	t := &asyncWrite{writeTask: writeTask{write: w}, session: s, message: len(r.Body.Raw), lap: s.db.newLap(false)}
 	answer := noData
 	if w.Returns {
 		answer = func() []byte { return appendReturned(nil, t.commit.Returned) }
@@ -79,16 +85,48 @@ func (s *Session) writeLarge(ctx context.Context, r wire.Request, w Write) error
 		return err
 	}
 	w.Quota = s.quota
-	c, err := s.db.writeLarge(context.WithoutCancel(ctx), w, lap{db: s.db, queued: time.Now()}, &s.line)
+	c, err := s.db.writeLarge(context.WithoutCancel(ctx), w, s.db.newLap(false), &s.line)
 	if err != nil {
 		return err
 	}
-	data := noData()
-	if w.Returns {
-		data = appendReturned(nil, c.Returned)
-	}
-	s.reply(wire.AppendOK(nil, r.ID, data))
+	s.written(r, w, c)
 	return nil
+}
+
+// comparesLarge reports whether a write has a condition about a large value.
+func (s *Session) comparesLarge(ctx context.Context, w Write) (bool, error) {
+	if w.If == nil {
+		return false, nil
+	}
+	if err := s.waitSmall(ctx, comparedAtOnce/2); err != nil {
+		return false, err
+	}
+	return s.db.needsPreparing(ctx, w)
+}
+
+// writePrepared carries out a write whose condition has to be prepared. That looks at
+// what is stored, so the earlier writes of the session come before it; and the next
+// request waits, so that later ones come after it.
+func (s *Session) writePrepared(ctx context.Context, r wire.Request, w Write) error {
+	if err := s.waitAcked(ctx, 0); err != nil {
+		return err
+	}
+	w.Quota = s.quota
+	c, err := s.db.carryOut(ctx, w, false)
+	if err != nil {
+		return err
+	}
+	s.written(r, w, c)
+	return nil
+}
+
+// written answers a write that took effect.
+func (s *Session) written(r wire.Request, w Write, c *Commit) {
+	answer := noData()
+	if w.Returns {
+		answer = appendReturned(nil, c.Returned)
+	}
+	s.reply(wire.AppendOK(nil, r.ID, answer))
 }
 
 // submit queues a task that answers a request when it is done, if it went well
@@ -97,7 +135,7 @@ func (s *Session) submit(ctx context.Context, r wire.Request, answer func() []by
 	if err := s.waitRoom(ctx); err != nil {
 		return err
 	}
-	done := s.sent(r.ID, len(r.Body.Raw), answer)
+	done := s.sent(r.ID, len(r.Body.Raw), s.takeReserved(), answer)
 	if err := s.db.queue.add(ctx, make(done)); err != nil {
 		done(err)
 	}

@@ -9,11 +9,13 @@ import (
 
 type devCommand struct {
 	listenFlags
-	Data          string `help:"Directory to keep the data in; without it, it is gone when the server stops." type:"path" env:"DOGWOOD_DEV_DATA" placeholder:"DIR"`
-	Sample        string `help:"Fill new databases with a sample, and demonstrate it at /demo/: chat, im, msgy, org, owner-storage or social." placeholder:"NAME"`
-	ExplainDenied bool   `help:"Tell clients why they were denied, and not only this console."`
-	Coverage      bool   `help:"Count what rules are evaluated to, for /.inspect/coverage." default:"true" negatable:""`
-	AllowRemote   bool   `help:"Allow a --host that others can reach. They can read and write everything."`
+	Data          string   `help:"Directory to keep the data in; without it, it is gone when the server stops." type:"path" env:"DOGWOOD_DEV_DATA" placeholder:"DIR"`
+	Sample        string   `help:"Fill new databases with a sample, and demonstrate it at /demo/: chat, im, msgy, org, owner-storage or social." placeholder:"NAME"`
+	ExplainDenied bool     `help:"Tell clients why they were denied, and not only this console."`
+	Coverage      bool     `help:"Count what rules are evaluated to, for /.inspect/coverage." default:"true" negatable:""`
+	AllowRemote   bool     `help:"Allow a --host that others can reach. They can read and write everything."`
+	AllowHost     []string `help:"Answer requests for this name or address, too, such as 10.0.2.2 for the emulator of Android. Others than those of this machine are refused." placeholder:"NAME"`
+	AllowOrigin   []string `help:"Answer pages of this origin, too, such as https://app.example.org. Those of other sites than this machine are refused." placeholder:"ORIGIN"`
 	opsFlags
 	emulatorFlags
 
@@ -34,7 +36,12 @@ and "owner" and unsigned tokens are accepted, as with the official emulator.
 
 Without --rules, a firebase.json or database.rules.json of the working directory
 is used. Rules files are read again when they change. Operations that rules deny
-are explained here.
+are explained here. Without --host and --port, those of "emulators": {"database": …}
+of the firebase.json are used.
+
+Pages of other sites, and files, can only read what the rules let everybody read, unless
+--allow-origin names them. Pages that this machine serves, such as http://localhost:5173,
+and programs that are no browsers are not concerned.
 
 With --sample, the page at /demo/ shows what the sample is about. It uses a database
 of the sample's name, which has the rules of the sample unless --rules is given.
@@ -49,6 +56,11 @@ Examples:
 func (c *devCommand) Run(e *env) error {
 	if !c.AllowRemote && !isLoopback(c.Host) {
 		return fmt.Errorf("--host %s: others could read and write everything; pass --allow-remote if that is fine, or see dogwood serve", c.Host)
+	}
+	for _, origin := range c.AllowOrigin {
+		if _, err := server.ParseOrigin(origin); err != nil {
+			return fmt.Errorf("--allow-origin: %w", err)
+		}
 	}
 	tree, err := sample(c.Sample)
 	if err != nil {
@@ -71,12 +83,15 @@ func (c *devCommand) Run(e *env) error {
 	}
 	o := server.Options{
 		Dev:              true,
+		AllowHosts:       append([]string{c.Host}, c.AllowHost...),
+		AllowOrigins:     c.AllowOrigin,
 		Dir:              c.Data,
 		DefaultNamespace: c.DefaultNamespace,
 		Rules:            ruleset,
 		Sample:           tree,
 		Decisions:        server.Decisions{Console: e.stderr, Tell: c.ExplainDenied, Coverage: c.Coverage},
 		Log:              c.logger(e),
+		Limits:           server.Limits{Memory: limitMemory().limit},
 	}
 	if c.Sample != "" {
 		if err := c.demonstrate(&o); err != nil {

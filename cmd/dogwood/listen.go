@@ -60,7 +60,7 @@ func (f *listenFlags) run(e *env, o server.Options, started func(url string)) (e
 	defer func() { err = errors.Join(err, end()) }()
 	s, err := server.New(o)
 	if err != nil {
-		return err
+		return explainStart(err)
 	}
 	if f.operations, err = f.ops.listen(f.Port, o.Log); err != nil {
 		return errors.Join(err, s.Close())

@@ -76,6 +76,7 @@ func run(e *env, args []string) int {
 		kong.Exit(func(code int) { exit = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.DefaultEnvars(envPrefix),
+		kong.Resolvers(kong.ResolverFunc(resolveEmulator)),
 		kong.WithHyphenPrefixedParameters(true), // --start-at -5
 		kong.Vars{"version": versionLine()},
 		kong.Bind(e),

@@ -74,6 +74,7 @@ func TestScripts(t *testing.T) {
 			"upload":   command(2, upload),
 			"uploaded": command(1, uploaded),
 			"putas":    command(4, putAs),
+			"getwith":  command(3, getWith),
 		},
 	})
 }
@@ -328,6 +329,25 @@ func uploaded(ts *testscript.TestScript, args []string) error {
 	case <-time.After(patience):
 		return errors.New("the upload was not answered")
 	}
+}
+
+// getWith reads the root with a header and expects a status.
+func getWith(ts *testscript.TestScript, args []string) error {
+	r, err := http.NewRequest(http.MethodGet, ts.Getenv("DOGWOOD_URL")+"/.json", nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set(args[1], args[2])
+	r.Host = r.Header.Get("Host") // "" stands for that of the address
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if got := strconv.Itoa(resp.StatusCode); got != args[0] {
+		return fmt.Errorf("GET / with %s: %s is %s, want %s", args[1], args[2], got, args[0])
+	}
+	return nil
 }
 
 func putAs(ts *testscript.TestScript, args []string) error {

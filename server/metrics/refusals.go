@@ -30,8 +30,11 @@ const (
 	BodySize                          // one request body
 	WriteValues                       // values of one write
 	WritePaths                        // paths of one update
+	WriteMemory                       // memory that one write takes
 	BodyExpansion                     // what a compressed body grows to
 	Bodies                            // bytes of request bodies in memory
+	AddressWork                       // memory of writes and reads of one address
+	Work                              // memory of writes and reads
 	Answers                           // bytes of large answers in memory
 	SlowHeaders                       // a request whose headers do not arrive in time
 	SlowBody                          // a body that does not arrive in time
@@ -71,8 +74,11 @@ var reasons = [reasonCount]string{
 	BodySize:            "body_size",
 	WriteValues:         "write_values",
 	WritePaths:          "write_paths",
+	WriteMemory:         "write_memory",
 	BodyExpansion:       "body_expansion",
 	Bodies:              "body_bytes",
+	AddressWork:         "address_work_bytes",
+	Work:                "work_bytes",
 	Answers:             "answer_bytes",
 	SlowHeaders:         "slow_headers",
 	SlowBody:            "slow_body",

@@ -22,8 +22,11 @@ func (tx *Tx) Link(l *Load) (changed bool, err error) {
 
 // claim takes a load off the record, since what it stored is about to be linked.
 func (tx *Tx) claim(l *Load) error {
-	if !l.read || tx.get(bucketMeta, l.key) == nil {
+	if !l.read {
 		return ErrLoadEnded
+	}
+	if err := l.recorded(tx); err != nil {
+		return err
 	}
 	if err := tx.delete(bucketMeta, l.key); err != nil {
 		return err
