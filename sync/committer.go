@@ -70,7 +70,7 @@ func guarded(f func() error) (err error) {
 }
 
 // commitLoop is the committer: it commits batch after batch until the queue is
-// closed and empty. While one batch is synced to the disk the next one gathers,
+// closed, and refuses what is left in it. While one batch is synced to the disk the next one gathers,
 // so batches grow with the load and there is nothing to tune.
 func (d *Database) commitLoop() {
 	defer close(d.done)
@@ -81,6 +81,7 @@ func (d *Database) commitLoop() {
 		}
 		tasks, open := d.queue.take(pause)
 		if !open {
+			finishAll(d.queue.rest(), ErrClosed)
 			return
 		}
 		if d.commit(tasks) && len(d.late) > 0 {
@@ -154,15 +155,23 @@ type batch struct {
 	apart     bool           // it is not the committer's, and holds up no other write
 }
 
+// finishAll finishes tasks that have failed, or were never begun.
+func finishAll(tasks []task, err error) {
+	for _, t := range tasks {
+		t.finish(err)
+	}
+}
+
 // commit carries out the tasks and finishes them, in the order they came. It
 // reports whether anything was committed.
 func (d *Database) commit(tasks []task) (committed bool) {
 	for len(tasks) > 0 {
-		b, err := d.commitBatch(tasks)
+		b, err := (*batch)(nil), error(ErrClosed)
+		if !d.closed.Load() {
+			b, err = d.commitBatch(tasks)
+		}
 		if err != nil {
-			for _, t := range tasks {
-				t.finish(err)
-			}
+			finishAll(tasks, err)
 			return committed
 		}
 		for i, err := range b.results {

@@ -79,12 +79,15 @@ func (q *queue) full(size int64) bool {
 const forever = time.Duration(math.MaxInt64)
 
 // take returns the next batch, which may be empty if there is none for so long. It
-// returns false when the queue is closed and empty.
+// returns false when the queue is closed; see rest.
 func (q *queue) take(wait time.Duration) (batch []task, open bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.await(wait)
 	q.gather()
+	if q.closed {
+		return nil, false
+	}
 	var bytes int64
 	n := 0
 	for n < len(q.tasks) && n < maxBatchTasks && (n == 0 || bytes+q.tasks[n].size() <= maxBatchBytes) {
@@ -97,7 +100,15 @@ func (q *queue) take(wait time.Duration) (batch []task, open bool) {
 	q.tasks = q.tasks[:rest]
 	q.bytes -= bytes
 	q.changed.Broadcast()
-	return batch, n > 0 || !q.closed
+	return batch, true
+}
+
+// rest takes everything that is left in a closed queue.
+func (q *queue) rest() (left []task) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	left, q.tasks, q.bytes = q.tasks, nil, 0
+	return left
 }
 
 // await waits for a task, or for the queue to be closed, mu held.
@@ -135,11 +146,13 @@ func (q *queue) gather() {
 	}
 }
 
-func (q *queue) close() {
+// close refuses new tasks and hands out no more. It returns how many are left.
+func (q *queue) close() (left int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
 	q.changed.Broadcast()
+	return len(q.tasks)
 }
 
 // do queues a task and waits until it is done.
@@ -152,7 +165,11 @@ func (d *Database) do(ctx context.Context, t interface {
 	if err := d.queue.add(ctx, t); err != nil {
 		return err
 	}
-	return t.wait(ctx)
+	err := t.wait(ctx)
+	if ctx.Err() != nil && d.closed.Load() { // the task ends soon: its outcome need not stay unknown
+		return t.wait(context.WithoutCancel(ctx))
+	}
+	return err
 }
 
 // A waiter is the part of a task that somebody waits for.

@@ -46,10 +46,29 @@ type commands struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	ctx := interruptible()
 	dropEmptyVariables()
 	os.Exit(run(&env{ctx, os.Stdin, os.Stdout, os.Stderr}, os.Args[1:]))
+}
+
+// interruptible returns a context that ends with the first SIGINT or SIGTERM. The second
+// one ends the process at once.
+func interruptible() context.Context {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		<-signals
+		cancel()
+		second := <-signals
+		code := 1
+		if n, ok := second.(syscall.Signal); ok {
+			code = 128 + int(n) // as shells count
+		}
+		fmt.Fprintf(os.Stderr, "dogwood: ended at once by a second signal (%v)\n", second)
+		os.Exit(code)
+	}()
+	return ctx
 }
 
 // envPrefix begins the names of the variables that stand for flags.
