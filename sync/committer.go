@@ -70,7 +70,7 @@ func guarded(f func() error) (err error) {
 }
 
 // commitLoop is the committer: it commits batch after batch until the queue is
-// closed, and refuses what is left in it. While one batch is synced to the disk the next one gathers,
+// closed. While one batch is synced to the disk the next one gathers,
 // so batches grow with the load and there is nothing to tune.
 func (d *Database) commitLoop() {
 	defer close(d.done)
@@ -81,7 +81,6 @@ func (d *Database) commitLoop() {
 		}
 		tasks, open := d.queue.take(pause)
 		if !open {
-			finishAll(d.queue.rest(), ErrClosed)
 			return
 		}
 		if d.commit(tasks) && len(d.late) > 0 {

@@ -200,7 +200,9 @@ func (d *Database) BeginClose() (refused int) {
 		return 0
 	}
 	d.endScrub()
-	return d.queue.close()
+	left := d.queue.close()
+	finishAll(left, ErrClosed) // here, since the batch may wait for a disk
+	return len(left)
 }
 
 // Close does what BeginClose does, waits for the batch that is being committed and for

@@ -79,7 +79,7 @@ func (q *queue) full(size int64) bool {
 const forever = time.Duration(math.MaxInt64)
 
 // take returns the next batch, which may be empty if there is none for so long. It
-// returns false when the queue is closed; see rest.
+// returns false when the queue is closed.
 func (q *queue) take(wait time.Duration) (batch []task, open bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -101,14 +101,6 @@ func (q *queue) take(wait time.Duration) (batch []task, open bool) {
 	q.bytes -= bytes
 	q.changed.Broadcast()
 	return batch, true
-}
-
-// rest takes everything that is left in a closed queue.
-func (q *queue) rest() (left []task) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	left, q.tasks, q.bytes = q.tasks, nil, 0
-	return left
 }
 
 // await waits for a task, or for the queue to be closed, mu held.
@@ -146,13 +138,14 @@ func (q *queue) gather() {
 	}
 }
 
-// close refuses new tasks and hands out no more. It returns how many are left.
-func (q *queue) close() (left int) {
+// close refuses new tasks and returns those that are left.
+func (q *queue) close() (left []task) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
+	left, q.tasks, q.bytes = q.tasks, nil, 0
 	q.changed.Broadcast()
-	return len(q.tasks)
+	return left
 }
 
 // do queues a task and waits until it is done.
