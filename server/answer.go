@@ -76,7 +76,10 @@ func (q *request) node(n tree.Node) answer {
 // what is our own fault.
 func (q *request) failure(err error) answer {
 	if q.r.Context().Err() != nil && errors.Is(err, context.Canceled) {
-		return answer{} // the client left
+		if !isCut(q.r.Context()) {
+			return answer{} // the client left
+		}
+		err = dsync.ErrClosed // which a write waits for (dsync.Database.BeginClose): this had no effect
 	}
 	q.countFailure(err)
 	e := q.statusOf(err)

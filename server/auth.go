@@ -21,12 +21,26 @@ import (
 // newAuthority returns what decides about credentials.
 func newAuthority(o Options) (*auth.Authority, error) {
 	a := o.Auth
-	for _, s := range o.AdminSecrets {
-		a.Secrets = append(a.Secrets, auth.Secret{Value: s})
-	}
+	a.Secrets = allSecrets(o.AdminSecrets, a.Secrets)
 	a.Dev, a.DataDir, a.Now, a.Log = o.Dev, o.Dir, o.Now, o.Log
 	return auth.New(a)
 }
+
+func allSecrets(admin []string, others []auth.Secret) (all []auth.Secret) {
+	for _, s := range admin {
+		all = append(all, auth.Secret{Value: s})
+	}
+	return append(all, others...)
+}
+
+// SetSecrets replaces Options.AdminSecrets and Options.Auth.Secrets for credentials that
+// come later. Connections that are signed in stay so.
+func (s *Server) SetSecrets(admin []string, others []auth.Secret) {
+	s.auth.SetSecrets(allSecrets(admin, others))
+}
+
+// ReloadKeys reads the key sets of ID tokens in files again (see auth.Authority).
+func (s *Server) ReloadKeys() map[string]error { return s.auth.ReloadKeys() }
 
 // An identity is a caller with the credential that made it one.
 type identity struct {

@@ -61,10 +61,19 @@ const partSuffix = ".part"
 // backup is due before.
 const backupRetry = 10 * time.Minute
 
-// RunBackups backs up all databases until ctx ends: each o.Every after the last
+// RunBackups backs up all databases until ctx ends or the server shuts down: each o.Every after the last
 // backup that it has made, or at first when the newest one in the directory is older
 // than that. What fails is logged and tried again.
 func (s *Server) RunBackups(ctx context.Context, o Backups) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-s.stopping:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	o.made = make(map[string]*madeBackups)
 	if o.Now == nil {
 		o.Now = time.Now
@@ -223,7 +232,7 @@ func copyDatabase(ctx context.Context, db *dsync.Database, file string, check fu
 	if err != nil {
 		return 0, err
 	}
-	size, err = db.Backup(f)
+	size, err = db.Backup(cutWriter{ctx, f})
 	if err == nil {
 		err = f.Sync()
 	}

@@ -218,7 +218,7 @@ func (s *Server) spooled(q *request, kind, name string, emit func(io.Writer) err
 			s.log.Error("a temporary file is left", "dir", s.opts.Dir, "err", err)
 		}
 	}()
-	if err := emit(spool); err != nil {
+	if err := emit(cutWriter{q.r.Context(), spool}); err != nil {
 		return answer{}, err
 	}
 	src, err := spool.reader()

@@ -94,7 +94,7 @@ func TestNotReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ns.db = db
+	ns.db.Store(db)
 	if r := ts.do(call{"GET", pathReady, nil, ""}); r.StatusCode != 200 {
 		t.Errorf("before a write: %d", r.StatusCode)
 	}

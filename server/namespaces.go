@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
@@ -48,9 +49,9 @@ type namespace struct {
 	name        string
 	deactivated bool
 
-	mu        sync.Mutex // guards db; held while it is opened
-	db        *dsync.Database
-	decisions *rulesWatch // of the database; nil before it was opened
+	mu        sync.Mutex                     // held while db is opened or closed
+	db        atomic.Pointer[dsync.Database] // nil: not open
+	decisions *rulesWatch                    // of the database; nil before it was opened
 }
 
 // newNamespaces returns the namespaces that exist: the configured ones and
@@ -186,8 +187,8 @@ func (n *namespaces) database(name string) (*dsync.Database, error) {
 func (n *namespaces) open(ns *namespace) (*dsync.Database, error) {
 	ns.mu.Lock()
 	defer ns.mu.Unlock()
-	if ns.db != nil {
-		return ns.db, nil
+	if db := ns.db.Load(); db != nil {
+		return db, nil
 	}
 	if n.isClosed() { // close visits ns after it set closed, and waits for ns.mu
 		return nil, dsync.ErrClosed
@@ -200,7 +201,8 @@ func (n *namespaces) open(ns *namespace) (*dsync.Database, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database %s: %w", ns.name, err)
 	}
-	ns.db, ns.decisions = db, watch
+	ns.decisions = watch
+	ns.db.Store(db)
 	return db, nil
 }
 
@@ -228,29 +230,53 @@ func (n *namespaces) isClosed() bool {
 	return n.closed
 }
 
-// close closes the databases and refuses to open others.
-func (n *namespaces) close() error {
+// beginClose refuses to open databases, and whatever is queued in those that are open.
+// It returns how many writes that were.
+func (n *namespaces) beginClose() (refused int) {
 	n.mu.Lock()
 	n.closed = true
-	all := slices.Collect(maps.Values(n.known))
 	n.mu.Unlock()
-	var errs []error
-	for _, ns := range all {
-		errs = append(errs, ns.close())
+	for _, ns := range n.all() {
+		if db := ns.db.Load(); db != nil {
+			refused += db.BeginClose()
+		}
 	}
+	return refused
+}
+
+// close closes the databases, after beginClose. One that is slow does not hold up others.
+func (n *namespaces) close() error {
+	all := n.all()
+	errs := make([]error, len(all))
+	var closing sync.WaitGroup
+	for i, ns := range all {
+		closing.Go(func() { errs[i] = ns.close() })
+	}
+	closing.Wait()
 	n.reports.close()
 	n.absent.close()
 	return errors.Join(errs...)
 }
 
+// notClosed returns the names of the databases that are open.
+func (n *namespaces) notClosed() (names []string) {
+	for _, ns := range n.all() {
+		if ns.db.Load() != nil {
+			names = append(names, ns.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 func (ns *namespace) close() error {
 	ns.mu.Lock()
 	defer ns.mu.Unlock()
-	if ns.db == nil {
+	db := ns.db.Load()
+	if db == nil {
 		return nil
 	}
-	db := ns.db
-	ns.db = nil
+	defer ns.db.Store(nil)
 	if err := db.Close(); err != nil {
 		return fmt.Errorf("close database %s: %w", ns.name, err)
 	}

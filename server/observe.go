@@ -44,6 +44,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	o.id[0] = requestID(r.Header)
 	w.Header()[headerRequestID] = o.id[:]
+	s.underWay.Add(1)
 	defer o.end()
 	s.serve(o, r)
 }
@@ -51,6 +52,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // end counts the request. Those that are slow or that failed because of the server
 // are in every log.
 func (o *observed) end() {
+	o.s.underWay.Add(-1)
 	took := time.Since(o.began)
 	m := o.s.metrics
 	m.Requests.Add(o.kind, o.status, took)

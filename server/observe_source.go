@@ -49,12 +49,10 @@ func (n *namespaces) opened() func(yield func(string, *dsync.Database) bool) {
 			n.mu.Lock()
 			ns := n.known[name]
 			n.mu.Unlock()
-			if ns == nil || !ns.mu.TryLock() {
+			if ns == nil {
 				continue
 			}
-			db := ns.db
-			ns.mu.Unlock()
-			if db != nil && !yield(name, db) {
+			if db := ns.db.Load(); db != nil && !yield(name, db) {
 				return
 			}
 		}

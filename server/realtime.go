@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"net/http"
@@ -182,8 +181,8 @@ func (rt *realtime) removePoll(p *poll) {
 
 // shutdown ends all connections, which runs their onDisconnect operations, and
 // waits for that. Clients are told to connect again, by close code 1001 or by a
-// close command. If ctx ends first the sockets are cut.
-func (rt *realtime) shutdown(ctx context.Context) {
+// close command.
+func (rt *realtime) shutdown() {
 	conns, sockets, polls := rt.stop()
 	for _, p := range polls {
 		p.retire()
@@ -196,17 +195,29 @@ func (rt *realtime) shutdown(ctx context.Context) {
 			s.end(goingAway)
 		}
 	}
-	done := make(chan struct{})
-	go func() {
-		rt.wg.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		for _, s := range sockets {
-			s.conn.Close()
-		}
+	rt.wg.Wait()
+}
+
+// count returns how many connections there are.
+func (rt *realtime) count() int {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	return len(rt.conns)
+}
+
+// cut ends the requests of all connections.
+func (rt *realtime) cut() {
+	conns, _, _ := rt.stop()
+	for _, c := range conns {
+		c.cancel()
+	}
+}
+
+// closeSockets closes the sockets that are left, without a goodbye.
+func (rt *realtime) closeSockets() {
+	_, sockets, _ := rt.stop()
+	for _, s := range sockets {
+		s.conn.Close()
 	}
 }
 

@@ -25,9 +25,7 @@ func (s *Server) SetDefaultRules(ctx context.Context, all *rules.Ruleset, of map
 // upload, to which default rules do not apply.
 func (s *Server) GivenRules() (names []string, err error) {
 	for _, ns := range s.spaces.all() {
-		ns.mu.Lock()
-		db := ns.db
-		ns.mu.Unlock()
+		db := ns.db.Load()
 		if db == nil {
 			continue
 		}
@@ -74,7 +72,7 @@ func (n *namespaces) all() []*namespace {
 // being opened may have begun with those before, so it is waited for.
 func (n *namespaces) renewRules(ctx context.Context, ns *namespace) error {
 	ns.mu.Lock()
-	db := ns.db
+	db := ns.db.Load()
 	ns.mu.Unlock()
 	if db == nil {
 		return nil

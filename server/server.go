@@ -19,9 +19,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
@@ -104,9 +104,13 @@ type Server struct {
 	presented presented      // credentials of event streams
 	watching  sync.WaitGroup // for watchRevocations
 
-	stopping chan struct{} // closed when event streams and sockets must end
+	stopping chan struct{} // closed when event streams, sockets and background work must end
 	stop     func()        // closes stopping, once
-	close    func() error  // closes the databases, once
+	requests context.Context
+	cut      context.CancelCauseFunc // ends requests
+	underWay atomic.Int64            // HTTP requests
+	ending   sync.Once
+	ended    error         // of ending
 	lock     *dirlock.Lock // of the directory
 }
 
@@ -143,7 +147,7 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("server: %w", err)
 	}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
-	s.close = sync.OnceValue(s.closeAll)
+	s.requests, s.cut = context.WithCancelCause(context.Background())
 	s.accounts = newAccounts(s)
 	s.links = newLinks(s, s.accounts)
 	s.rt = newRealtime(s)
@@ -188,60 +192,4 @@ func (o *Options) setDefaults() {
 	if o.Rules == nil {
 		o.Rules = standardRules(o.Dev)
 	}
-}
-
-// Serve answers requests on l until ctx ends or l fails. Then it stops
-// accepting, ends event streams and realtime connections, lets requests finish
-// for DrainTimeout, and closes the server. It returns nil after a drain in
-// which every request finished.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	h := &http.Server{
-		Handler:           s,
-		ReadHeaderTimeout: headerTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    s.opts.MaxURLBytes + maxHeaderBytes,
-		ConnContext:       s.links.begin,
-		ConnState:         s.links.changed,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
-	}
-	failed := make(chan error, 1)
-	go func() { failed <- h.Serve(l) }()
-	select {
-	case err := <-failed:
-		h.Close()
-		return errors.Join(fmt.Errorf("serve %s: %w", l.Addr(), err), s.Close())
-	case <-ctx.Done():
-	}
-	err := s.drain(context.WithoutCancel(ctx), h)
-	<-failed
-	return errors.Join(err, s.Close())
-}
-
-func (s *Server) drain(ctx context.Context, h *http.Server) error {
-	ctx, cancel := context.WithTimeout(ctx, s.opts.DrainTimeout)
-	defer cancel()
-	drained := make(chan error, 1)
-	go func() { drained <- h.Shutdown(ctx) }() // closes the listener first
-	s.stop()
-	s.rt.shutdown(ctx)
-	if err := <-drained; err != nil {
-		h.Close()
-		return fmt.Errorf("requests did not finish in %s: %w", s.opts.DrainTimeout, err)
-	}
-	return nil
-}
-
-// Close ends event streams and realtime connections and closes the databases,
-// which finishes commits that are under way. Requests that come later are
-// answered with 503.
-func (s *Server) Close() error { return s.close() }
-
-func (s *Server) closeAll() error {
-	s.stop()
-	ctx, cancel := context.WithTimeout(context.Background(), s.opts.DrainTimeout)
-	defer cancel()
-	s.rt.shutdown(ctx)
-	s.watching.Wait()
-	s.auth.Close()
-	return errors.Join(s.spaces.close(), s.lock.Release())
 }

@@ -71,7 +71,7 @@ func guarded(f func() error) (err error) {
 }
 
 // commitLoop is the committer: it commits batch after batch until the queue is
-// closed and empty. While one batch is synced to the disk the next one gathers,
+// closed. While one batch is synced to the disk the next one gathers,
 // so batches grow with the load and there is nothing to tune.
 func (d *Database) commitLoop() {
 	defer close(d.done)
@@ -202,6 +202,13 @@ func (d *Database) commitQueued() (committed bool) {
 	return committed
 }
 
+// finishAll finishes tasks that have failed, or were never begun.
+func finishAll(tasks []task, err error) {
+	for _, t := range tasks {
+		t.finish(err)
+	}
+}
+
 // commit carries out the tasks and finishes them, in the order they came. It
 // reports whether anything was committed.
 func (d *Database) commit(tasks []task) (committed bool) {
@@ -214,11 +221,12 @@ func (d *Database) commit(tasks []task) (committed bool) {
 // commitSome carries out one batch of the tasks, takes them out of the supply and
 // finishes them.
 func (d *Database) commitSome(s *supply) (committed bool) {
-	b, err := d.commitBatch(s)
+	b, err := (*batch)(nil), error(ErrClosed)
+	if !d.closed.Load() {
+		b, err = d.commitBatch(s)
+	}
 	if err != nil {
-		for _, t := range s.tasks {
-			t.finish(err)
-		}
+		finishAll(s.tasks, err)
 		s.drop(len(s.tasks))
 		return false
 	}

@@ -200,12 +200,24 @@ func indexesOf(r *rules.Ruleset) []store.Index {
 	return list
 }
 
-// Close refuses new operations, finishes those that are queued, and closes the
-// file.
-func (d *Database) Close() error {
-	d.closed.Store(true)
-	d.queue.close()
+// BeginClose refuses new operations, and the queued writes that were not begun: they
+// fail with ErrClosed and have no effect. The batch that is being committed and reads that
+// are under way go on. BeginClose does not wait. It returns how many writes were queued.
+func (d *Database) BeginClose() (refused int) {
+	if d.closed.Swap(true) {
+		return 0
+	}
 	d.endScrub()
+	left := d.queue.close()
+	finishAll(left, ErrClosed) // here, since the batch may wait for a disk
+	return len(left)
+}
+
+// Close does what BeginClose does, waits for the batch that is being committed and for
+// reads, and closes the file. What sessions left for their disconnect and was not begun
+// stays in the file, and is carried out when it is opened again.
+func (d *Database) Close() error {
+	d.BeginClose()
 	<-d.scrubbed
 	<-d.done
 	return d.store.Close()

@@ -194,14 +194,14 @@ func (q *queue) charge(tasks []queuedTask, took []time.Duration) {
 const forever = time.Duration(math.MaxInt64)
 
 // take begins a batch: it waits for a task at most so long, and lets others be added.
-// It returns false when the queue is closed and empty.
+// It returns false when the queue is closed.
 func (q *queue) take(wait time.Duration) (some, open bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.await(wait)
 	q.gather()
 	q.batch = batchBounds{most: min(q.count, maxBatchTasks)}
-	return q.count > 0, q.count > 0 || !q.closed
+	return q.count > 0, !q.closed
 }
 
 // next takes the next task of the batch that take began, if there is one and it fits.
@@ -268,11 +268,16 @@ func (q *queue) gather() {
 	}
 }
 
-func (q *queue) close() {
+// close refuses new tasks and returns those that are left.
+func (q *queue) close() (left []task) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
+	for q.count > 0 {
+		left = append(left, q.pop().task)
+	}
 	q.changed.Broadcast()
+	return left
 }
 
 // do queues a task and waits until it is done.
@@ -285,7 +290,11 @@ func (d *Database) do(ctx context.Context, t interface {
 	if err := d.queue.add(ctx, t); err != nil {
 		return err
 	}
-	return t.wait(ctx)
+	err := t.wait(ctx)
+	if ctx.Err() != nil && d.closed.Load() { // the task ends soon: its outcome need not stay unknown
+		return t.wait(context.WithoutCancel(ctx))
+	}
+	return err
 }
 
 // A waiter is the part of a task that somebody waits for.

@@ -34,24 +34,11 @@ func (f *authFlags) options(log *slog.Logger) (auth.Options, error) {
 	if err != nil {
 		return auth.Options{}, err
 	}
-	o := auth.Options{Providers: providers, Skew: f.ClockSkew}
-	for _, text := range f.SecretFile {
-		ns, file := cutNamespace(text)
-		list, err := readSecretFile(file)
-		if err != nil {
-			return auth.Options{}, fmt.Errorf("--secret-file: %w", err)
-		}
-		if othersCanRead(file) {
-			log.Warn("others can read secrets", "file", file)
-		}
-		for _, s := range list {
-			if ns != "" {
-				s.Namespaces = []string{ns}
-			}
-			o.Secrets = append(o.Secrets, s)
-		}
+	secrets, err := f.secrets(log)
+	if err != nil {
+		return auth.Options{}, err
 	}
-	return o, nil
+	return auth.Options{Providers: providers, Skew: f.ClockSkew, Secrets: secrets}, nil
 }
 
 func readSecretFile(file string) ([]auth.Secret, error) {

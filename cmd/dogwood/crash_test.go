@@ -233,7 +233,9 @@ func startProcess(t *testing.T, args ...string) *serverProcess {
 
 func startServerProcess(cmd *exec.Cmd) (*serverProcess, error) {
 	s := &serverProcess{cmd: cmd}
-	s.cmd.Stderr = &s.stderr
+	if cmd.Stderr == nil {
+		cmd.Stderr = &s.stderr
+	}
 	out, err := s.cmd.StdoutPipe()
 	if err == nil {
 		err = s.cmd.Start()

@@ -8,11 +8,13 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/dogwooddb/dogwood/server"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -37,6 +39,9 @@ type listenFlags struct {
 	operations *opsListener // nil: none
 
 	beside func(context.Context, *server.Server) // runs while the server does; nil: nothing
+
+	hangups chan os.Signal                                      // SIGHUP; nil: not caught
+	reload  func(context.Context, *server.Server, *slog.Logger) // at SIGHUP
 }
 
 func (f *listenFlags) logger(e *env) *slog.Logger {
@@ -94,10 +99,31 @@ func (f *listenFlags) run(e *env, o server.Options, started func(url string)) (e
 	if f.beside != nil {
 		beside.Go(func() { f.beside(ctx, s) })
 	}
+	if f.hangups != nil {
+		beside.Go(func() { f.reloadAtHangups(ctx, s, o.Log) })
+	}
 	err = s.Serve(e.ctx, l)
 	stop()
-	beside.Wait()
-	return err
+	return errors.Join(err, awaitBeside(&beside))
+}
+
+// besideGrace is how long what runs beside a server may take to end after it. A backup
+// may be waiting for a disk.
+const besideGrace = 2 * time.Second
+
+// awaitBeside waits for what ran beside a server, for a bounded time.
+func awaitBeside(beside *sync.WaitGroup) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		beside.Wait()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-time.After(besideGrace):
+		return errors.New("a backup or a reload that was under way did not end in time; an unfinished backup is not used")
+	}
 }
 
 func (f *listenFlags) cannotListen(err error) error {

@@ -182,7 +182,7 @@ func halt(ts *testscript.TestScript, args []string) error {
 	return ended(ts, args[:1])
 }
 
-var signals = map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL}
+var signals = map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL, "HUP": syscall.SIGHUP}
 
 func sendSignal(ts *testscript.TestScript, args []string) error {
 	return worldOf(ts).procs[args[0]].Process.Signal(signals[append(args, "TERM")[1]])

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/dogwooddb/dogwood/server"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
@@ -23,14 +24,20 @@ type serveCommand struct {
 	backupFlags
 	opsFlags
 	limitFlags
+	DrainTimeout time.Duration `help:"After SIGTERM or SIGINT, how long requests that are under way may finish. Then they are cut, and 2s later the server has ended." default:"10s" placeholder:"TIME"`
 }
 
 func (serveCommand) Help() string {
 	return `Listens on loopback unless --host says otherwise. Without rules everything is
 denied except to the admin secret, which is created in DIR/admin-secret and
 readable only by the user who runs the server. Users come with ID tokens (--jwks)
-or with tokens that a secret or a service account signed. SIGINT and SIGTERM end
-it when the requests that are under way are done.
+or with tokens that a secret or a service account signed.
+
+SIGINT and SIGTERM end the server when the requests that are under way are done, or
+2s after --drain-timeout; what was cut is in the log, and the exit code is 1. A second
+signal ends it at once, with exit code 130 (SIGINT) or 143 (SIGTERM). SIGHUP reads the
+files of --rules, --tls-cert, --tls-key, --secret-file, --jwks and the admin secret again;
+a file with a mistake is logged and leaves what it was before in use.
 
 Examples:
 
@@ -43,6 +50,10 @@ Examples:
 }
 
 func (c *serveCommand) Run(e *env) error {
+	defer c.catchHangups()()
+	if c.DrainTimeout <= 0 {
+		return fmt.Errorf("--drain-timeout %s: must be positive", c.DrainTimeout)
+	}
 	ruleset, err := c.ruleset()
 	if err != nil {
 		return err
@@ -64,6 +75,8 @@ func (c *serveCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	limits.DrainTimeout = c.DrainTimeout
+	c.reload = c.reloadAll
 	if file := secretFile(c.Data); othersCanRead(file) {
 		log.Warn("others can read the admin secret", "file", file)
 	}
@@ -145,6 +158,11 @@ func adminSecret(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return checkSecret(file, text)
+}
+
+// checkSecret returns the secret of a file with the given text.
+func checkSecret(file string, text []byte) (string, error) {
 	secret := strings.TrimSpace(string(text))
 	if len(secret) < minSecret {
 		return "", fmt.Errorf("%s: too short to be a secret; delete it to have a new one made", file)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -11,12 +12,13 @@ import (
 // signal as its cause. A second signal ends the process at once.
 func untilSignal(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
-	signals := make(chan os.Signal, 1)
+	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		s := <-signals
-		signal.Stop(signals)
-		cancel(signalError{s})
+		cancel(signalError{<-signals})
+		second := signalError{<-signals}
+		fmt.Fprintf(os.Stderr, "dogwood: ended at once by a second signal (%v)\n", second)
+		os.Exit(second.exitCode())
 	}()
 	return ctx
 }
@@ -32,4 +34,12 @@ func (e signalError) Error() string {
 		return "SIGTERM"
 	}
 	return e.String()
+}
+
+// exitCode is that of a process that the signal ended, as shells count.
+func (e signalError) exitCode() int {
+	if n, ok := e.Signal.(syscall.Signal); ok {
+		return 128 + int(n)
+	}
+	return 1
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -31,7 +32,7 @@ type Options struct {
 // several goroutines at once.
 type Authority struct {
 	opts      Options
-	secrets   secrets
+	secrets   atomic.Pointer[secrets]
 	sources   map[string]keySource // by their places
 	providers []provider
 	audiences []Audience // of all providers
@@ -46,11 +47,11 @@ func New(o Options) (*Authority, error) {
 	o.setDefaults()
 	a := &Authority{
 		opts:     o,
-		secrets:  newSecrets(o.Secrets),
 		sources:  make(map[string]keySource),
 		accounts: AccountsOf(o.DataDir),
 		revoked:  RevocationsOf(o.DataDir),
 	}
+	a.SetSecrets(o.Secrets)
 	var err error
 	if a.access, err = loadAccessKey(o.DataDir); err != nil {
 		return nil, fmt.Errorf("key of access tokens: %w", err)
@@ -101,13 +102,33 @@ func (a *Authority) Close() {
 	}
 }
 
+// SetSecrets replaces Options.Secrets. It holds for credentials that come later: a
+// connection that has signed in stays so.
+func (a *Authority) SetSecrets(list []Secret) {
+	all := newSecrets(list)
+	a.secrets.Store(&all)
+}
+
+// ReloadKeys reads the key sets of files again, and returns what is wrong with each of
+// them, by its place: nil if it was read, else the keys before stay in use. Key sets at an
+// address are asked for on their own schedule.
+func (a *Authority) ReloadKeys() map[string]error {
+	results := make(map[string]error)
+	for place, source := range a.sources {
+		if f, ok := source.(*keyFile); ok {
+			results[place] = f.reload()
+		}
+	}
+	return results
+}
+
 // Bearer returns whom an administrator's credential stands for in a namespace,
 // "" for the server as a whole: a secret or an access token.
 func (a *Authority) Bearer(ns, text string) (Identity, error) {
 	if text == "" {
 		return Identity{}, ErrInvalid
 	}
-	if a.opts.Dev || a.secrets.match(ns, text) {
+	if a.opts.Dev || a.secrets.Load().match(ns, text) {
 		return admin, nil
 	}
 	g, ok := a.access.read(text)
@@ -121,7 +142,7 @@ func (a *Authority) Bearer(ns, text string) (Identity, error) {
 // Token returns whom a user's token stands for in a namespace. A secret stands
 // for an administrator here, too.
 func (a *Authority) Token(ns, text string) (Identity, error) {
-	if text != "" && a.secrets.match(ns, text) {
+	if text != "" && a.secrets.Load().match(ns, text) {
 		return admin, nil
 	}
 	t, err := parseToken(text)
@@ -150,7 +171,7 @@ func (a *Authority) Token(ns, text string) (Identity, error) {
 func (a *Authority) verified(ns string, t token) (Identity, error) {
 	switch t.alg() {
 	case "HS256":
-		if !a.secrets.signed(ns, t) || !a.isFor(ns, t.claims, ns) {
+		if !a.secrets.Load().signed(ns, t) || !a.isFor(ns, t.claims, ns) {
 			return Identity{}, ErrInvalid
 		}
 		id, err := t.claims.secretIdentity()

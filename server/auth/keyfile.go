@@ -33,6 +33,14 @@ func (f *keyFile) find(t token) (any, bool) {
 	return key, err == nil
 }
 
+// reload reads the file even if it looks like the one that was read last.
+func (f *keyFile) reload() error {
+	f.mu.Lock()
+	f.seen = nil
+	f.mu.Unlock()
+	return f.load()
+}
+
 // load reads the file if it is not the one that was read last. What is wrong
 // with a file is said once.
 func (f *keyFile) load() error {

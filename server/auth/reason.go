@@ -109,7 +109,7 @@ func (a *Authority) reason(ns string, t token, why error) string {
 func (a *Authority) reasonOfSigner(ns string, t token) string {
 	issuer := t.claims.Text("iss")
 	switch alg := t.alg(); {
-	case alg == "HS256" && !a.secrets.signed(ns, t):
+	case alg == "HS256" && !a.secrets.Load().signed(ns, t):
 		return "no secret for this database signed it"
 	case alg == "HS256" && !a.isFor(ns, t.claims, ns):
 		return "its audience (aud) is not the database"

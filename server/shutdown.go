@@ -1,0 +1,178 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// A shutdown has two times. For DrainTimeout, requests that are under way may finish, and
+// queued writes are carried out. What is left then is cut: queued writes that were not
+// begun are refused, and the contexts of requests end. For cutGrace, the batch that is
+// being committed may end, and what was cut may be answered. Then the server returns,
+// whatever still runs.
+
+// cutGrace is how long what was cut has to be answered. It is more than a batch takes.
+const cutGrace = 2 * time.Second
+
+// Serve answers requests on l until ctx ends or l fails. Then it stops
+// accepting, ends event streams and realtime connections, lets requests finish
+// for DrainTimeout, cuts what is left, and closes the server. It returns nil after a drain
+// in which everything finished, and at the latest 2 s after DrainTimeout.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	h := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    s.opts.MaxURLBytes + maxHeaderBytes,
+		BaseContext:       func(net.Listener) context.Context { return s.requests },
+		ConnContext:       s.links.begin,
+		ConnState:         s.links.changed,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- h.Serve(l) }()
+	select {
+	case err := <-failed:
+		h.Close()
+		return errors.Join(fmt.Errorf("serve %s: %w", l.Addr(), err), s.Close())
+	case <-ctx.Done():
+	}
+	idle := make(chan struct{})
+	draining, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		defer close(idle)
+		_ = h.Shutdown(draining) // closes the listener first; fails if it is given up
+	}()
+	err := s.end(idle)
+	giveUp()
+	h.Close()
+	<-failed
+	return err
+}
+
+// Close ends event streams and realtime connections and closes the databases, which
+// refuses queued writes and finishes the commits that are under way. Requests that come
+// later are answered with 503. It takes 2 s longer than DrainTimeout at most.
+func (s *Server) Close() error {
+	idle := make(chan struct{})
+	close(idle)
+	return s.end(idle)
+}
+
+// end shuts the server down, once. idle is closed when no HTTP request is under way.
+func (s *Server) end(idle <-chan struct{}) error {
+	s.ending.Do(func() { s.ended = s.shutDown(idle) })
+	return s.ended
+}
+
+func (s *Server) shutDown(idle <-chan struct{}) error {
+	s.stop()
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		s.rt.shutdown()
+		<-idle
+	}()
+	err := within(s.opts.DrainTimeout, drained)
+	var left leftovers
+	if err != nil {
+		left = s.leftovers()
+	}
+	left.writes = s.spaces.beginClose() // first, so that no write is cut without its outcome
+	s.cut(errStopping)
+	if err != nil {
+		err = s.tellCut(left)
+		s.rt.cut()
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- s.closeDatabases() }()
+	return errors.Join(err, s.awaitEnd(drained, closed))
+}
+
+// within waits for done, and fails if that takes longer than the given time.
+func within(most time.Duration, done <-chan struct{}) error {
+	over := time.NewTimer(most)
+	defer over.Stop()
+	select {
+	case <-done:
+		return nil
+	case <-over.C:
+		return context.DeadlineExceeded
+	}
+}
+
+// awaitEnd waits until what was cut has ended and the databases are closed, for cutGrace
+// at most. Then sockets are closed.
+func (s *Server) awaitEnd(drained <-chan struct{}, closed <-chan error) error {
+	var err error
+	all := make(chan struct{})
+	result := make(chan error, 1)
+	go func() {
+		defer close(all)
+		result <- <-closed
+		<-drained
+	}()
+	if within(cutGrace, all) != nil {
+		s.rt.closeSockets()
+	}
+	select {
+	case err = <-result:
+	default:
+		names := strings.Join(s.spaces.notClosed(), ", ")
+		s.log.Error("shutdown: not all databases were closed: a commit or a read takes too long; what was acknowledged is on disk", "namespaces", names)
+		err = fmt.Errorf("databases were not closed in time: %s", names)
+	}
+	return err
+}
+
+// closeDatabases closes the databases and what uses the data directory, and gives up
+// the lock of the directory after that.
+func (s *Server) closeDatabases() error {
+	s.watching.Wait()
+	s.auth.Close()
+	return errors.Join(s.spaces.close(), s.lock.Release())
+}
+
+// leftovers are what is under way at the end of the drain time.
+type leftovers struct{ requests, connections, imports, exports, writes int }
+
+func (s *Server) leftovers() leftovers {
+	return leftovers{
+		requests:    int(s.underWay.Load()),
+		connections: s.rt.count(),
+		imports:     len(s.imports),
+		exports:     len(s.exports),
+	}
+}
+
+// tellCut logs what is cut, and returns it as an error.
+func (s *Server) tellCut(left leftovers) error {
+	s.log.Warn("shutdown: the drain time is over, what is under way is cut", "after", s.opts.DrainTimeout,
+		"requests", left.requests, "imports", left.imports, "exports", left.exports,
+		"connections", left.connections, "queued_writes", left.writes)
+	return fmt.Errorf("cut after %s: %d requests and %d realtime connections that were under way; %d queued writes were refused",
+		s.opts.DrainTimeout, left.requests, left.connections, left.writes)
+}
+
+// isCut reports whether a context ended because the server is shutting down.
+func isCut(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errStopping) }
+
+// A cutWriter fails when its context has ended.
+type cutWriter struct {
+	ctx context.Context
+	io.Writer
+}
+
+func (w cutWriter) Write(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.Writer.Write(p)
+}
