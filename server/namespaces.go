@@ -248,6 +248,10 @@ func (ns *namespace) close() error {
 // errNoNamespace, errBadNamespace, errDeactivated and those of opening it.
 func (s *Server) database(ns string) (*dsync.Database, error) { return s.spaces.database(ns) }
 
+// Namespaces returns the names of all databases, sorted: the configured ones and those
+// that have a file, open or not.
+func (s *Server) Namespaces() []string { return s.spaces.names() }
+
 // Open opens a namespace's database now, not when it is first asked for: so
 // what is wrong with its file is said at the start, and no other process can
 // have it. Errors wrap those of store.Open.
