@@ -99,7 +99,7 @@ async function inMenu(page: Page, item: string): Promise<void> {
 describe('the curl lines of the README', () => {
   const server = sampleServer('chat')
   const readme = readFileSync(join(import.meta.dirname, '..', '..', '..', 'README.md'), 'utf8')
-  const lines = /^With curl[^]*?```sh\n([^]*?)```/m.exec(readme)![1]!.trim().split('\n')
+  const lines = /^With curl[\s\S]*?```sh\n([\s\S]*?)```/m.exec(readme)![1]!.trim().split('\n')
 
   /** Runs the line with a text in it, as in the shell that has run the first one. */
   async function type(text: string): Promise<void> {
