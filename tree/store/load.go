@@ -244,7 +244,10 @@ func (l *Load) flush(want uint64) error {
 	ids, next := l.ids, l.next
 	var more func(*Tx) error
 	if want > 0 {
-		more = l.reserve
+		more = func(tx *Tx) error {
+			l.ids, l.next = ids, next // perhaps again after a rollback
+			return l.reserve(tx)
+		}
 	}
 	err := l.commit(&l.slice, more)
 	if err != nil {
@@ -262,7 +265,7 @@ func (l *Load) commit(s *slice, more func(*Tx) error) error {
 		l.stats.Rows += int64(len(s.ops))
 		return nil
 	}
-	ids, next, rows := l.ids, l.next, 0
+	rows := 0
 	err := l.update(func(tx *Tx) error {
 		s.rewind()
 		before := tx.stats.Written
@@ -276,7 +279,6 @@ func (l *Load) commit(s *slice, more func(*Tx) error) error {
 		if more == nil {
 			return nil
 		}
-		l.ids, l.next = ids, next
 		return more(tx)
 	})
 	if err != nil {
