@@ -188,7 +188,7 @@ func TestSecondSignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.ended()
-	if code := s.cmd.ProcessState.ExitCode(); code != 143 || !strings.Contains(s.stderr.String(), "ended at once by a second signal (terminated)") {
+	if code := s.cmd.ProcessState.ExitCode(); code != 143 || !strings.Contains(s.stderr.String(), "ended at once by a second signal (SIGTERM)") {
 		t.Errorf("exit code %d\n%s", code, &s.stderr)
 	}
 }
