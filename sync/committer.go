@@ -137,6 +137,7 @@ const (
 
 // A batch is one transaction with the tasks that are applied to it.
 type batch struct {
+	*audience // of db, unless apart
 	db        *Database
 	ctx       context.Context
 	tx        *store.Tx
@@ -151,7 +152,8 @@ type batch struct {
 	undo      []func()       // to be run if the batch does not commit, last first
 	results   []error        // of the tasks that were applied
 	writing   time.Duration  // spent by the store to write and sync
-	apart     bool           // it is not the committer's, and holds up no other write
+	apart     bool           // it is a draft and not the committer's, and holds up no other write
+	partly    bool           // the audience is a part of those that the write concerns
 }
 
 // commit carries out the tasks and finishes them, in the order they came. It
@@ -230,12 +232,13 @@ func (d *Database) tryAll(tasks []task, failed map[int]error) (b *batch, at int,
 	}
 	defer tx.Rollback()
 	b = &batch{
-		db:      d,
-		ctx:     context.Background(),
-		tx:      tx,
-		rules:   d.rules.Load(),
-		record:  d.record[:0],
-		results: make([]error, 0, len(tasks)),
+		audience: &d.audience,
+		db:       d,
+		ctx:      context.Background(),
+		tx:       tx,
+		rules:    d.rules.Load(),
+		record:   d.record[:0],
+		results:  make([]error, 0, len(tasks)),
 	}
 	defer func() {
 		d.keepRecord(b.record)
