@@ -18,16 +18,23 @@ type address struct {
 // parseAddress reads the URL of a database: https://shop.example.org, or
 // http://127.0.0.1:9000?ns=shop. The schemes ws and wss do as well.
 func parseAddress(text string) (a address, err error) {
-	u, err := url.Parse(text)
-	if err != nil {
-		return a, fmt.Errorf("database URL: %w", err)
+	scheme, rest, found := strings.Cut(text, "://")
+	if !found {
+		rest = text
 	}
-	switch u.Scheme {
+	switch strings.ToLower(scheme) {
 	case "https", "wss":
 		a.secure = true
 	case "http", "ws":
 	default:
-		return a, fmt.Errorf("database URL %q: the scheme must be https or http", text)
+		found = false
+	}
+	if !found {
+		return a, fmt.Errorf("%w: %s: a database URL begins with http:// or https://; did you mean %s://%s?", ErrInvalid, text, usualScheme(rest), rest)
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return a, fmt.Errorf("database URL: %w", err)
 	}
 	if u.Host == "" {
 		return a, fmt.Errorf("database URL %q: there is no host", text)
@@ -40,6 +47,28 @@ func parseAddress(text string) (a address, err error) {
 		a.namespace = hostNamespace(u.Hostname())
 	}
 	return a, nil
+}
+
+// usualScheme returns http for addresses of this machine and for those in digits,
+// else https.
+func usualScheme(rest string) string {
+	host, _, _ := strings.Cut(rest, "/")
+	host, _, _ = strings.Cut(host, "?")
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if host == "localhost" || net.ParseIP(strings.Trim(host, "[]")) != nil {
+		return "http"
+	}
+	return "https"
+}
+
+// missing returns what to do about a database that the server does not have.
+func (a address) missing() string {
+	if a.namespace == "" {
+		return fmt.Sprintf("%s has no default database; ?ns= in the URL names one", a.host)
+	}
+	return fmt.Sprintf("is there a database %q on %s? ?ns= in the URL names another", a.namespace, a.host)
 }
 
 // hostNamespace returns the namespace that a host names by its first label, ""

@@ -37,6 +37,8 @@ type Client struct {
 	offset    time.Duration // the server's clock is ahead by this
 	offline   bool          // by GoOffline
 	err       error         // why the client has ended
+	met       bool          // there was a connection
+	failure   error         // why the last attempt to connect, or connection, ended
 
 	// Only run uses these.
 	session    string // the last one

@@ -305,7 +305,7 @@ func (r *refusing) Connect(context.Context, dogwood.Handshake) (dogwood.Conn, er
 func TestDialFails(t *testing.T) {
 	ctx := t.Context()
 	for url, want := range map[string]string{
-		"ftp://example.org":       `database URL "ftp://example.org": the scheme must be https or http`,
+		"ftp://example.org":       `invalid parameters: ftp://example.org: a database URL begins with http:// or https://; did you mean https://example.org?`,
 		"https://":                `database URL "https://": there is no host`,
 		"https://example.org/a/b": `database URL "https://example.org/a/b": a path is for Ref`,
 		"https://%zz":             `database URL: parse "https://%zz"`,

@@ -18,6 +18,7 @@ var (
 	ErrUnauthorized     = errors.New("invalid or expired token")      // the server refused the credential
 	ErrUnavailable      = errors.New("the server is not available")   // try again later
 	ErrDisconnected     = errors.New("the connection was lost")       // it is not known whether the operation was carried out
+	ErrNoDatabase       = errors.New("no such database")              // the server does not have it
 	ErrShutdown         = errors.New("the server ended the client")   // for good; the text says why
 	ErrUnsupported      = errors.New("not supported by the server")   // an extension that it does not have
 	ErrNotReturned      = errors.New("done, but not returned")        // SetReturning and so on: it is not known what became of the values

@@ -139,7 +139,11 @@ func (n *network) Read(ctx context.Context, r ReadRequest) (io.ReadCloser, error
 		return resp.Body, nil
 	}
 	defer resp.Body.Close()
-	return nil, restError(r.Path, resp)
+	err = restError(r.Path, resp)
+	if e := (*Error)(nil); resp.StatusCode == http.StatusNotFound && errors.As(err, &e) {
+		e.Text, e.cause = n.missing(), ErrNoDatabase
+	}
+	return nil, err
 }
 
 // restError returns the error of an answer that is not ok (REST §8).

@@ -14,8 +14,8 @@ type Options struct {
 	// what is asked of it waits.
 	Lazy bool
 
-	// MinBackoff and MaxBackoff bound the waits between attempts to connect. Each
-	// wait is random, up to a bound that grows from the one to the other.
+	// MinBackoff and MaxBackoff bound the waits between attempts to connect. Each wait
+	// is random, at most MinBackoff and half of the outage so far, and at most MaxBackoff.
 	MinBackoff time.Duration // 0: one second
 	MaxBackoff time.Duration // 0: thirty seconds
 

@@ -20,7 +20,8 @@ const maxRefused = 3
 // attempt went.
 func (c *Client) run(first chan<- error) {
 	defer close(c.ended)
-	wait := c.options.MinBackoff
+	outage := time.Now() // when it began
+	defer time.AfterFunc(warnAfter, c.warnLate).Stop()
 	for hasty := 0; ; {
 		if !c.mayConnect() {
 			return
@@ -30,17 +31,54 @@ func (c *Client) run(first chan<- error) {
 		c.options.Log.Debug("disconnected", "ready", ready, "err", err)
 		again := errors.Is(err, errMoved) || errors.Is(err, errExpired) || errors.Is(err, ErrUnauthorized)
 		if hasty++; ready && time.Since(began) >= healthyAfter {
-			wait, hasty = c.options.MinBackoff, 0
+			outage, hasty = time.Now(), 0
+		} else if ready {
+			outage = outage.Add(time.Since(began)) // the time connected is none
 		}
+		c.failed(err)
 		if again && hasty < maxRefused {
 			continue
 		}
 		tellFirst(first, err)
-		if !c.pause(rand.N(wait) + 1) {
+		if !c.pause(c.backoff(time.Since(outage))) {
 			return
 		}
-		wait = min(wait*13/10+1, c.options.MaxBackoff)
 	}
+}
+
+// backoff returns how long to wait before the next attempt: at most half of the
+// outage so far, and MinBackoff. It is random, so that the clients of a server do not
+// come back at once.
+func (c *Client) backoff(outage time.Duration) time.Duration {
+	longest := min(c.options.MinBackoff+outage/2, c.options.MaxBackoff)
+	return longest/2 + rand.N(longest/2+1)
+}
+
+// warnAfter is how long the first connection may take before there is a warning.
+const warnAfter = 5 * time.Second
+
+func (c *Client) failed(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failure = err
+}
+
+// warnLate says that there is no first connection yet, and why.
+func (c *Client) warnLate() {
+	c.mu.Lock()
+	quiet, err := c.met || c.offline || c.err != nil, c.failure
+	c.mu.Unlock()
+	if quiet {
+		return
+	}
+	if err == nil {
+		err = errors.New("no answer yet")
+	}
+	args := []any{"err", err}
+	if n, ok := c.transport.(*network); ok {
+		args = append(args, "address", n.host)
+	}
+	c.options.Log.Warn("no connection yet", args...)
 }
 
 // tellFirst says how the first attempt went, to who may wait for it.
@@ -150,11 +188,33 @@ func (e *shutdownError) Error() string { return e.reason }
 func (c *Client) serverEnd(err error) error {
 	var s *shutdownError
 	if errors.As(err, &s) {
-		err = &Error{Op: "connect", Text: s.reason, cause: ErrShutdown}
+		err = c.sentAway(s.reason)
 		c.end(err)
 	}
 	return err
 }
+
+// sentAway returns the error for a client that the server does not want back. It is
+// ErrShutdown in any case.
+func (c *Client) sentAway(reason string) error {
+	e := &Error{Op: "connect", Text: reason, cause: ErrShutdown}
+	if reason != wire.TextNoInstance {
+		return e
+	}
+	e.Text, e.cause = "", errMissing
+	if n, ok := c.transport.(interface{ missing() string }); ok {
+		e.Text = n.missing()
+	}
+	return e
+}
+
+// errMissing is ErrNoDatabase for a client that has ended.
+var errMissing error = missingError{}
+
+type missingError struct{}
+
+func (missingError) Error() string   { return ErrNoDatabase.Error() }
+func (missingError) Unwrap() []error { return []error{ErrNoDatabase, ErrShutdown} }
 
 // greet takes the server's hello and signs in.
 func (c *Client) greet(l *link, credential string) error {
@@ -244,6 +304,7 @@ func (c *Client) ready(l *link) bool {
 	if c.offline || c.err != nil {
 		return false
 	}
+	c.met = true
 	c.link, c.asked, l.used = l, make(map[int64]*replica.Source), true
 	for _, s := range c.replica.Sources() {
 		c.listen(s)

@@ -34,6 +34,7 @@ const fileSuffix = ".db"
 type namespaces struct {
 	opts    Options
 	reports *reporter // about denied operations
+	absent  *reporter // about databases that were asked for in vain
 
 	unindexed unindexed // queries of a server in Dev
 
@@ -60,6 +61,9 @@ func newNamespaces(o Options) (*namespaces, error) {
 		reports: newReporter(func(left int) { o.Decisions.leftOut(o.Log, left) }),
 		known:   make(map[string]*namespace),
 	}
+	n.absent = newReporter(func(left int) {
+		o.Log.Warn("no such database, not logged one by one", "count", left)
+	})
 	names, err := savedNamespaces(o)
 	if err != nil {
 		return nil, fmt.Errorf("databases in %s: %w", o.Dir, err)
@@ -129,6 +133,7 @@ func (n *namespaces) find(name string) (*namespace, error) {
 	case ns != nil:
 		return ns, nil
 	case !n.opts.Dev:
+		n.tellAbsent(name)
 		return nil, errNoNamespace
 	case len(n.known) >= n.opts.MaxNamespaces:
 		return nil, errTooManyNamespaces
@@ -136,6 +141,13 @@ func (n *namespaces) find(name string) (*namespace, error) {
 	ns = &namespace{name: name}
 	n.known[name] = ns
 	return ns, nil
+}
+
+// tellAbsent logs the name of a database that does not exist, at a bounded rate.
+func (n *namespaces) tellAbsent(name string) {
+	if n.absent.take() {
+		n.absent.add(func() { n.opts.Log.Warn("no such database", "namespace", name) })
+	}
 }
 
 // names returns the names of all namespaces, sorted.
@@ -227,6 +239,7 @@ func (n *namespaces) close() error {
 		errs = append(errs, ns.close())
 	}
 	n.reports.close()
+	n.absent.close()
 	return errors.Join(errs...)
 }
 
@@ -247,6 +260,10 @@ func (ns *namespace) close() error {
 // database returns the open database of a namespace. The errors are
 // errNoNamespace, errBadNamespace, errDeactivated and those of opening it.
 func (s *Server) database(ns string) (*dsync.Database, error) { return s.spaces.database(ns) }
+
+// Namespaces returns the names of all databases, sorted: the configured ones and those
+// that have a file, open or not.
+func (s *Server) Namespaces() []string { return s.spaces.names() }
 
 // Open opens a namespace's database now, not when it is first asked for: so
 // what is wrong with its file is said at the start, and no other process can

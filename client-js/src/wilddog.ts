@@ -18,7 +18,7 @@ import {
   type QueryConstraint,
   startAt
 } from './api/constraints.js'
-import type { Database, DatabaseOptions } from './api/database.js'
+import { type Database, type DatabaseOptions, readURL } from './api/database.js'
 import {
   type EventType,
   off,
@@ -425,7 +425,7 @@ const opened = new Map<string, Database>()
 
 // locate finds the database of a URL, and in it the path.
 function locate(url: string): DatabaseReference {
-  const { origin, pathname, search } = new URL(url)
+  const { origin, pathname, search } = readURL(url)
   const databaseURL = origin + search
   let db = opened.get(databaseURL)
   if (!db) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 
@@ -44,7 +45,9 @@ Pages of other sites, and files, can only read what the rules let everybody read
 and programs that are no browsers are not concerned.
 
 With --sample, the page at /demo/ shows what the sample is about. It uses a database
-of the sample's name, which has the rules of the sample unless --rules is given.
+of the sample's name, which has the rules of the sample unless --rules is given, and
+which is the default one unless --default-namespace is given. The rules do not apply
+to requests with the token "owner".
 
 Examples:
 
@@ -79,7 +82,7 @@ func (c *devCommand) Run(e *env) error {
 		c.ops.OpsAddr = opsOff
 	}
 	if c.DefaultNamespace == "" {
-		c.DefaultNamespace = "demo"
+		c.DefaultNamespace = cmp.Or(c.Sample, openNamespace)
 	}
 	o := server.Options{
 		Dev:              true,
@@ -100,6 +103,10 @@ func (c *devCommand) Run(e *env) error {
 	}
 	return c.run(e, o, func(base string) { c.greet(e, base) })
 }
+
+// openNamespace is the default database of a server without a sample. With one, it is
+// filled with the sample and open.
+const openNamespace = "demo"
 
 // greet prints where everything is. The first line is for programs.
 func (c *devCommand) greet(e *env, base string) {
@@ -124,24 +131,35 @@ func (c *devCommand) greet(e *env, base string) {
 	if c.sampleRules != nil {
 		rules += fmt.Sprintf("\n             those of the sample in ns=%s, which the demonstration uses", c.Sample)
 	}
-	path := "/"
+	operations := c.operations.line("  operations http://%s   (metrics, health, pprof)\n")
+	fmt.Fprintf(e.stdout, `%s
+  database   %s?ns=%s   (any other ns is a database of its own)
+  data       %s
+  rules      %s
+%s
+%s`, first, base, c.DefaultNamespace, data, rules, operations, c.commands(base, u.Port()))
+}
+
+// commands returns what to try. It uses the default database. If that has the rules of
+// the sample, the commands pass the token of the owner, and the program, which has no user,
+// uses another database.
+func (c *devCommand) commands(base, port string) string {
+	path, ns, flag, header := "/", c.DefaultNamespace, "", ""
 	if c.Sample == "chat" {
 		path = "/rooms"
 	}
-	fmt.Fprintf(e.stdout, `%[7]s
-  database   %[1]s?ns=%[3]s   (any other ns is a database of its own)
-  data       %[4]s
-  rules      %[5]s
-%[8]s
-Try it:
+	if c.sampleRules[ns] != nil {
+		ns, flag, header = openNamespace, " --owner", "-H 'Authorization: Bearer owner' "
+	}
+	return fmt.Sprintf(`Try it:
 
-  dogwood get %[6]s --shallow --url %[1]s
-  curl '%[1]s%[6]s.json?shallow=true'
+  dogwood get %[1]s --shallow%[2]s --url %[3]s
+  curl %[4]s'%[3]s%[1]s.json?shallow=true'
 
   import { initializeApp } from 'firebase/app'
   import { getDatabase, ref, onValue } from 'firebase/database'
-  const app = initializeApp({ databaseURL: 'http://localhost:%[2]s?ns=%[3]s' })
-  onValue(ref(getDatabase(app), '%[6]s'), snap => console.log(snap.val()))
+  const app = initializeApp({ databaseURL: 'http://localhost:%[5]s?ns=%[6]s' })
+  onValue(ref(getDatabase(app), '%[1]s'), snap => console.log(snap.val()))
 
-`, base, u.Port(), c.DefaultNamespace, data, rules, path, first, c.operations.line("  operations http://%s   (metrics, health, pprof)\n"))
+`, path, flag, base, header, port, ns)
 }

@@ -36,8 +36,7 @@ func softLimit(memory int64, source string) memoryLimit {
 	return memoryLimit{memory / 8 * 7, source}
 }
 
-// boundAttrs returns the bounds of a server for the line of the log that tells of its
-// start.
+// boundAttrs returns the bounds of a server for the line that it logs at its start.
 func boundAttrs(l server.Limits) []slog.Attr {
 	return append([]slog.Attr{slog.String("memory_source", limitMemory().source)}, l.Attrs()...)
 }

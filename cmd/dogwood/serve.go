@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -75,9 +74,9 @@ func (c *serveCommand) Run(e *env) error {
 	if c.DefaultNamespace == "" && len(c.Namespace) == 1 {
 		c.DefaultNamespace = c.Namespace[0]
 	}
-	log.LogAttrs(e.ctx, slog.LevelInfo, "bounds by memory", boundAttrs(limits)...)
 	defer keepMemory()()
-	return c.run(e, server.Options{
+	life := &lifetime{log: log}
+	err = c.run(e, server.Options{
 		Dir:              c.Data,
 		DefaultNamespace: c.DefaultNamespace,
 		Namespaces:       c.Namespace,
@@ -86,7 +85,12 @@ func (c *serveCommand) Run(e *env) error {
 		Rules:            ruleset,
 		Limits:           limits,
 		Log:              log,
-	}, func(base string) { c.greet(e, base) })
+	}, func(base string) {
+		life.start(e.ctx, c, base, limits)
+		c.greet(e, base)
+	})
+	life.end(e.ctx, err)
+	return err
 }
 
 // greet prints where everything is, at once, so that who waits for the first line,

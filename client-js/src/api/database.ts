@@ -73,13 +73,22 @@ export function forget(db: Database): void {
 
 /** Reads a database URL; the namespace is in `ns`, or the first of three or more labels. */
 function parseURL(address: string): Target {
+  const { protocol, host, hostname, searchParams } = readURL(address)
+  const namespace = searchParams.get('ns') ?? /^([^.]+)\.[^.]+\.[^.]*[a-z]/i.exec(hostname)?.[1] ?? ''
+  return { host, secure: /^(http|ws)s/.test(protocol), namespace }
+}
+
+/** Reads the URL of something in a database. */
+export function readURL(address: string): URL {
   try {
-    const { protocol, host, hostname, searchParams } = new URL(address)
-    const namespace = searchParams.get('ns') ?? /^([^.]+)\.[^.]+\.[^.]*[a-z]/i.exec(hostname)?.[1] ?? ''
-    return { host, secure: /^(http|ws)s/.test(protocol), namespace }
-  } catch {
-    return invalid(`bad databaseURL "${address}"`)
-  }
+    const url = new URL(address)
+    if (/^(http|ws)s?:$/.test(url.protocol)) return url
+  } catch {}
+  const rest = `${address}`.replace(/^[^/]*\/\//, '')
+  const scheme = /^(localhost|[\d.]+|\[.*\])(:|\/|$)/.test(rest) ? 'http' : 'https'
+  return invalid(
+    `${address}: a database URL begins with http:// or https://; did you mean ${scheme}://${rest}?`
+  )
 }
 
 // tokensOf finds the sign-in of `firebase/auth`, if the app has it.

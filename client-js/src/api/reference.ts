@@ -2,7 +2,7 @@ import { invalid } from '../core/errors.js'
 import { everything, type Params, queryId, wireQuery } from '../core/params.js'
 import { formatPath, type Path } from '../core/path.js'
 import { checkPath } from '../core/validate.js'
-import type { Database } from './database.js'
+import { type Database, readURL } from './database.js'
 import type { At, Known, Untyped } from './types.js'
 
 /** A location, or part of its children in some order. */
@@ -77,7 +77,7 @@ export function ref(db: Database, path?: string): DatabaseReference {
 
 /** The location that a URL of this database names. */
 export function refFromURL<T = any>(db: Database, url: string): DatabaseReference<T> {
-  const { host, pathname } = new URL(url)
+  const { host, pathname } = readURL(url)
   const own = db.store.target.host
   if (host !== own) invalid(`${url} is not in the database at ${own}`)
   return pathname === '/' ? ref(db) : ref(db, decodeURIComponent(pathname))

@@ -1,4 +1,3 @@
-import type { Connection } from './connection.js'
 import type { Core } from './core.js'
 import { type Answer, errorOf } from './errors.js'
 import { everything } from './params.js'
@@ -15,26 +14,10 @@ export function close(core: Core): void {
   const { connection } = core
   connection.goOffline()
   connection.closing.abort()
-  refuseAll(connection)
-  const listens = [...connection.listens.values()].flatMap(known => [...known.values()])
-  const requests = [...connection.pending]
-  connection.listens.clear()
-  connection.pending.clear()
-  for (const subscription of listens) connection.finish(subscription, CLOSED)
+  connection.refuse(CLOSED)
   for (const key of ['connected', 'serverTimeOffset']) {
     const path = ['.info', key]
     const which = { matches: () => true }
     core.queue.raise(path, core.infoSync.remove({ path, params: everything }, which, errorOf(CLOSED)))
   }
-  for (const { done } of requests) done(CLOSED)
-  connection.onSignIn?.(CLOSED)
-}
-
-// refuseAll makes the connection answer all that is asked of it from now on,
-// also listens that were covered by those that end. No answer comes before the
-// call returns.
-function refuseAll(connection: Connection): void {
-  const soon = (f: () => void) => void setTimeout(f)
-  connection.listen = subscription => soon(() => connection.finish(subscription, CLOSED))
-  connection.send = (_kind, _action, _body, done) => soon(() => done(CLOSED))
 }

@@ -1,11 +1,12 @@
 import { defaultSocket } from '#socket'
-import { type Answer, errorOf } from './errors.js'
+import { type Answer, errorOf, missing, noDatabase } from './errors.js'
 import { isTooBig, joiner, split } from './frames.js'
 import { hashNode } from './hash.js'
 import { log } from './log.js'
 import { queryId } from './params.js'
 import { formatPath, type Path, parsePath } from './path.js'
 import type { Event, Subscription } from './sync.js'
+import { LATE, say, warn } from './warn.js'
 
 /** What is needed of a WebSocket. */
 export type SocketLike = {
@@ -77,6 +78,7 @@ const HANDSHAKE = 15_000
 const QUIET = 30_000 // without news: ask whether the server is there
 const GRACE = 10_000 // time for the answer
 const LONGEST_WAIT = 30_000
+const SHORTEST_WAIT = 500
 const STABLE = 10_000 // a connection that lasted counts as a success
 
 /** Milliseconds that never go back. */
@@ -99,6 +101,10 @@ export class Connection {
   private attemptedAt = -LONGEST_WAIT // before there was a clock
   private dueAt = 0 // the next attempt
   connectedAt = 0 // when the server greeted last, by the clock
+  private outageAt = 0 // when it was lost, or first wanted
+  private late?: ReturnType<typeof setTimeout> // warns if there is no first connection
+  /** Answers everything that is asked, until it is wanted again. */
+  refusal?: Answer
   failures = 0
   private refusals = 0 // of tokens in a row
   private refresh = false
@@ -128,6 +134,8 @@ export class Connection {
 
   listen(subscription: Subscription): void {
     const path = formatPath(subscription.path)
+    const { refusal } = this
+    if (refusal) return soon(() => this.finish(subscription, refusal))
     const known = this.listens.get(path) ?? new Map()
     this.listens.set(path, known.set(subscription.id, subscription))
     if (this.state === 'connected') this.sendListen(subscription)
@@ -155,10 +163,25 @@ export class Connection {
     done: (answer: Answer) => void,
     writeId?: string
   ): void {
+    const { refusal } = this
+    if (refusal) return soon(() => done(refusal))
     const request: Request = { kind, action, body, done, writeId }
     this.pending.add(request)
     if (this.state === 'connected') this.sendPending(request)
     else this.hurry()
+  }
+
+  /** Fails all that waits for the server, and all that is asked from now on. */
+  refuse(answer: Answer): void {
+    this.refusal = answer
+    const listens = [...this.listens.values()].flatMap(known => [...known.values()])
+    const requests = [...this.pending]
+    this.listens.clear()
+    this.pending.clear()
+    for (const subscription of listens) this.finish(subscription, answer)
+    for (const { done } of requests) done(answer)
+    this.onSignIn?.(answer)
+    this.onSignIn = undefined
   }
 
   // ---- being online
@@ -175,6 +198,7 @@ export class Connection {
     if (this.state === 'connected') this.probe()
     else {
       this.failures = 0
+      this.outageAt = clock()
       if (this.state === 'waiting') this.hurry()
     }
   }
@@ -195,8 +219,14 @@ export class Connection {
   }
 
   private become(state: ConnectionState, reason?: string): void {
-    if (this.state === state) return
+    const before = this.state
+    if (before === state) return
     this.state = state
+    if (!/ing$/.test(state)) clearTimeout(this.late)
+    else if (before === 'offline') {
+      this.outageAt = clock()
+      if (!this.connectedAt) this.late = setTimeout(() => warn(this), LATE)
+    }
     this.handler.state(state, reason)
   }
 
@@ -264,9 +294,15 @@ export class Connection {
   }
 
   private retry(): void {
-    if (this.state === 'connected' && clock() - this.connectedAt > STABLE) this.failures = 0
-    const longest = Math.min(LONGEST_WAIT, 500 * 2 ** this.failures++)
-    this.schedule(this.refusals > 2 ? LONGEST_WAIT : Math.random() * longest)
+    const now = clock()
+    if (this.state === 'connected' && now - this.connectedAt > STABLE) {
+      this.failures = 0
+      this.outageAt = now
+    }
+    this.failures++
+    // A short outage is followed by a short wait, and the clients of a server do not come at once.
+    const longest = Math.min(LONGEST_WAIT, SHORTEST_WAIT + (now - this.outageAt) / 2)
+    this.schedule(this.refusals > 2 ? LONGEST_WAIT : (longest * (1 + Math.random())) / 2)
   }
 
   private lost(sent: readonly Request[]): void {
@@ -337,6 +373,9 @@ export class Connection {
       this.wanted = false
       this.drop()
       this.become('refused', d)
+      const answer = noDatabase.test(d) ? missing(this.target) : { s: 'refused', d }
+      say(errorOf(answer).message)
+      this.refuse(answer)
     }
   }
 
@@ -416,6 +455,9 @@ export class Connection {
     } else if (action === 'ac') this.revoked(body.s)
   }
 }
+
+// No answer comes before the call returns.
+const soon = (f: () => void): void => void setTimeout(f)
 
 // A credential of three parts is a token of a user; others are secrets.
 const isJWT = (token: string): boolean => /^[^.]*(\.[^.]*){2}$/.test(token)

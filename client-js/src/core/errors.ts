@@ -32,6 +32,20 @@ export function errorOf({ s, d, rule }: Answer, path?: string): DogwoodError {
   return new DogwoodError(code, d && typeof d === 'string' ? `${text}: ${d}` : text, rule)
 }
 
+/** What a server says, in the words of the protocol, when it does not have the database. */
+export const noDatabase = /^Firebase error. Please ensure/
+
+/** The answer for a database that the server does not have. */
+export function missing({ host, namespace }: { host: string; namespace: string }): Answer {
+  const d = namespace
+    ? `is there a database "${namespace}" on ${host}? ?ns= in the URL names another`
+    : `${host} has no default database; ?ns= in the URL names one`
+  return { s: 'no_database', d }
+}
+
+/** Of the answers that a connection gives in the name of a server: what is on disk stays there. */
+export const isEnd = /^(closed|no_database|refused)$/i
+
 /** Throws the error for a wrong argument. */
 export function invalid(message: string): never {
   throw new DogwoodError('INVALID_ARGUMENT', message)

@@ -1,4 +1,3 @@
-import { CLOSED } from './close.js'
 import type { Connection } from './connection.js'
 import type { Answer } from './errors.js'
 
@@ -9,6 +8,7 @@ import type { Answer } from './errors.js'
 export function connect(connection: Connection): void {
   if (connection.closing.signal.aborted) return
   connection.wanted = true
+  connection.refusal = undefined
   connection.failures = 0
   if (!connection.socket && connection.state !== 'connecting') connection.schedule(0)
 }
@@ -19,12 +19,13 @@ export function signIn(
   token: string | null,
   onAnswer?: (answer: Answer) => void
 ): void {
-  if (connection.closing.signal.aborted) return void setTimeout(() => onAnswer?.(CLOSED))
   const connected = connection.state === 'connected'
   connection.token = token
   connection.given = !connected
   connection.onSignIn?.({ s: 'replaced' })
-  connection.onSignIn = onAnswer
+  const { refusal } = connection
+  connection.onSignIn = refusal ? undefined : onAnswer
+  if (refusal) return void setTimeout(() => onAnswer?.(refusal))
   if (connected) {
     if (token) connection.authenticate()
     else connection.request('unauth', {})

@@ -1,6 +1,6 @@
 import { withPath } from './change.js'
 import type { Core, Transactions as Hook } from './core.js'
-import { type Answer, DogwoodError } from './errors.js'
+import { type Answer, DogwoodError, errorOf } from './errors.js'
 import { guard } from './events.js'
 import { hashNode } from './hash.js'
 import { EMPTY, type Node, nodeFromJSON } from './node.js'
@@ -229,8 +229,8 @@ export class Transactions implements Hook {
 }
 
 function reasonOf(t: Transaction): Error {
-  const { s, rule } = t.reason
-  return new DogwoodError(s.toUpperCase(), s, rule)
+  const { s, d, rule } = t.reason
+  return d ? errorOf(t.reason) : new DogwoodError(s.toUpperCase(), s, rule)
 }
 
 // groups puts transactions of the same path together.

@@ -1,6 +1,6 @@
 import { clock } from '../core/connection.js'
 import type { Core } from '../core/core.js'
-import { type Answer, DogwoodError } from '../core/errors.js'
+import { type Answer, DogwoodError, isEnd } from '../core/errors.js'
 import { nodeFromJSON } from '../core/node.js'
 import { formatPath, parsePath } from '../core/path.js'
 import type { Storage, WriteKey, WriteRecord } from './storage.js'
@@ -35,7 +35,7 @@ export class Queue {
     const { connection } = core
     const send = connection.send.bind(connection)
     connection.send = (kind, action, body, done, writeId) => {
-      if (kind !== 'write' || 'h' in body) return send(kind, action, body, done)
+      if (kind !== 'write' || 'h' in body || connection.refusal) return send(kind, action, body, done)
       const key = writeId ? this.adopted.get(writeId)! : this.keep(action, body)
       if (!key) {
         setTimeout(() => done({ s: 'queue_full' }))
@@ -48,8 +48,8 @@ export class Queue {
         const answer = { ...reply, again: made < connection.connectedAt }
         this.count--
         this.unsaved.delete(idOf(key))
-        // What the end of the database cuts off is sent at the next start.
-        if (answer.s !== 'closed') void storage.deleteWrite(key).catch(() => {})
+        // What the end of the database, or its absence, cuts off is sent at the next start.
+        if (!isEnd.test(answer.s)) void storage.deleteWrite(key).catch(() => {})
         // What the disk has of a view is older than a write that was taken just now.
         if (answer.s === 'ok') views.whenConfirmed(parsePath(body.p as string), () => done(answer))
         else done(answer)
@@ -120,7 +120,7 @@ export class Queue {
       })
       const written = core.submit({ path, merge, changes }, d, [path], idOf(key))
       written.catch((error: DogwoodError) => {
-        if (!/^(CLEARED|CLOSED)$/.test(error.code)) onRefused?.(error, formatPath(path))
+        if (error.code !== 'CLEARED' && !isEnd.test(error.code)) onRefused?.(error, formatPath(path))
       })
     }
   }

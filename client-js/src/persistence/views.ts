@@ -1,5 +1,5 @@
 import type { Core } from '../core/core.js'
-import { DogwoodError } from '../core/errors.js'
+import { DogwoodError, isEnd } from '../core/errors.js'
 import { EMPTY, type Node, nodeFromJSON } from '../core/node.js'
 import { formatPath, overlaps, type Path } from '../core/path.js'
 import type { Subscription } from '../core/sync.js'
@@ -107,7 +107,7 @@ export class Views {
     live.started = true
     const done: Subscription['done'] = (status, error) => {
       if (status === 'ok') live.loaded = true
-      else if (status !== 'closed') this.discard(key)
+      else if (!isEnd.test(status)) this.discard(key)
       queueMicrotask(() => this.confirm(live)) // when what the server said is shown
       return subscription.done(status, error)
     }

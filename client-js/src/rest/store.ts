@@ -1,5 +1,5 @@
 import type { Target } from '../core/connection.js'
-import { DogwoodError, invalid } from '../core/errors.js'
+import { DogwoodError, errorOf, invalid, missing } from '../core/errors.js'
 import { nodeFromJSON, type Priority } from '../core/node.js'
 import { type Params, wireQuery } from '../core/params.js'
 import type { Path } from '../core/path.js'
@@ -54,7 +54,7 @@ export class RestStore implements Store {
     let head = await send(false)
     if (head.status === 401 && token) head = await send(true)
     const reply = new Reply(head, abort, maxBytes)
-    if (!head.ok && ![304, 412].includes(head.status)) throw await failure(reply)
+    if (!head.ok && ![304, 412].includes(head.status)) throw await failure(reply, this.target)
     return reply
   }
 }
@@ -71,9 +71,10 @@ function encode(body: unknown): string {
   }
 }
 
-async function failure(reply: Reply): Promise<DogwoodError> {
+async function failure(reply: Reply, target: Target): Promise<DogwoodError> {
   const { status, statusText } = reply.head
   const error = (await reply.json().catch(() => null))?.error
+  if (status === 404) return errorOf(missing(target))
   const code =
     status === 401 || status === 403
       ? 'PERMISSION_DENIED'

@@ -160,7 +160,7 @@ test('servers that send the client around are left alone more and more', async (
     if (!FakeSocket.last.closed) FakeSocket.last.receive({ t: 'c', d: { t: 'r', d: 'localhost:9000' } })
   }
   expect(FakeSocket.all.length).toBeGreaterThan(4)
-  expect(FakeSocket.all.length).toBeLessThan(14)
+  expect(FakeSocket.all.length).toBeLessThan(20)
 })
 
 test('a token that is no string is an error, and nothing is harmed', async () => {
@@ -204,7 +204,7 @@ test('what is written while a provider hangs waits for the one that answers', as
   await tick(60_000)
   expect(FakeSocket.all).toEqual([])
   answer = 'secret'
-  await tick(60_000)
+  while (!FakeSocket.all.length) await tick(100)
   const socket = FakeSocket.last
   socket.greet()
   const [first, second] = socket.sent.map(({ d }) => d)

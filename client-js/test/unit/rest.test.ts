@@ -126,7 +126,7 @@ test('a URL names one database over WebSocket, and another over HTTP', () => {
   expect(realtime.getDatabase(url)).toBe(live)
   expect(rest.getDatabase(url)).toBe(plain)
   for (const { getDatabase } of [realtime, rest]) {
-    expect(() => getDatabase('localhost')).toThrow('bad databaseURL "localhost"')
+    expect(() => getDatabase('localhost')).toThrow('did you mean http://localhost?')
   }
 })
 

@@ -1,0 +1,120 @@
+package dogwood_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	dogwood "github.com/dogwooddb/dogwood/sdk-go"
+	"github.com/dogwooddb/dogwood/server"
+)
+
+// An address without a scheme is refused with the one that was probably meant.
+func TestAddressHint(t *testing.T) {
+	for address, meant := range map[string]string{
+		"localhost:9000":         "http://localhost:9000",
+		"127.0.0.1:9000?ns=shop": "http://127.0.0.1:9000?ns=shop",
+		"shop.example.org":       "https://shop.example.org",
+		"ftp://shop.example.org": "https://shop.example.org",
+	} {
+		_, err := dogwood.Dial(t.Context(), address, dogwood.Options{})
+		if !errors.Is(err, dogwood.ErrInvalid) || !strings.HasSuffix(err.Error(), "did you mean "+meant+"?") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+// A database that the server does not have is named in the error of whatever waits.
+func TestNoDatabase(t *testing.T) {
+	s, err := server.New(server.Options{Namespaces: []string{"real"}})
+	want(t, err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	want(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := result(func() error { return s.Serve(ctx, l) })
+	t.Cleanup(func() {
+		stop()
+		want(t, <-ended)
+	})
+	address := "http://" + l.Addr().String() + "?ns=shop"
+	check := func(what string, err error) {
+		t.Helper()
+		text := `is there a database "shop" on `
+		if !errors.Is(err, dogwood.ErrNoDatabase) || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "Firebase") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	_, err = dogwood.Dial(t.Context(), address, quick)
+	check("dial", err)
+	if !errors.Is(err, dogwood.ErrShutdown) {
+		t.Errorf("dial: %v, want ErrShutdown, too", err)
+	}
+	o := quick
+	o.Lazy = true
+	c := dial(t, address, o)
+	check("set", c.Ref("a").Set(t.Context(), 1))
+	check("get", c.Ref("a").Get(t.Context(), new(int)))
+	check("listen", pull(t, c.Ref("a").Values(t.Context())).fails())
+	check("keys", pull(t, dial(t, address, o).Ref("a").Keys(t.Context())).fails())
+}
+
+// nowhere is a transport to a server that does not answer.
+type nowhere struct {
+	dogwood.Transport
+	attempts []time.Time
+	hang     bool
+}
+
+func (n *nowhere) Connect(ctx context.Context, _ dogwood.Handshake) (dogwood.Conn, error) {
+	n.attempts = append(n.attempts, time.Now())
+	if n.hang {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return nil, dogwood.ErrUnavailable
+}
+
+// There is one warning after five seconds, also while an attempt is under way.
+func TestLateWarning(t *testing.T) {
+	for _, hang := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var text bytes.Buffer
+			o := dogwood.Options{Lazy: true, Log: slog.New(slog.NewTextHandler(&text, nil))}
+			c, err := dogwood.New(t.Context(), &nowhere{hang: hang}, o)
+			want(t, err)
+			time.Sleep(4900 * time.Millisecond)
+			synctest.Wait()
+			before := text.String()
+			time.Sleep(5 * time.Minute)
+			synctest.Wait()
+			want(t, c.Close())
+			if n := strings.Count(text.String(), "no connection yet"); before != "" || n != 1 {
+				t.Errorf("hang %t: %q, then %d warnings", hang, before, n)
+			}
+		})
+	}
+}
+
+// A wait is at most half of the outage so far and MinBackoff.
+func TestBackoffFollowsOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &nowhere{}
+		c, err := dogwood.New(t.Context(), n, dogwood.Options{Lazy: true})
+		want(t, err)
+		time.Sleep(10 * time.Minute)
+		want(t, c.Close())
+		for i, at := range n.attempts[1:] {
+			before := n.attempts[i]
+			longest := min(time.Second+before.Sub(n.attempts[0])/2, 30*time.Second)
+			if wait := at.Sub(before); wait > longest || wait < longest/2 {
+				t.Errorf("wait %d of %v, want %v to %v", i, wait, longest/2, longest)
+			}
+		}
+	})
+}
