@@ -37,6 +37,7 @@ type WriteExplanation struct {
 	Entries   int            `json:"indexEntries"` // index entries put or deleted
 	Listeners int            `json:"listeners"`    // that would be sent an event
 	Cancelled int            `json:"cancelled"`    // listeners that would lose their permission
+	AtLeast   bool           `json:"atLeast"`      // there may be more listeners than are counted
 	Revision  uint64         `json:"revision"`     // of the state that was looked at
 	Rules     ExplainedRules `json:"rules"`        // what they said
 }

@@ -115,10 +115,10 @@ func (t *linkTask) apply(b *batch) error {
 // them are older than that.
 func (b *batch) resync(p tree.Path) {
 	var groups []*group
-	for g := range b.db.hub.above(p) {
+	for g := range b.hub.above(p) {
 		groups = append(groups, g)
 	}
-	for g := range b.db.hub.below(p) {
+	for g := range b.hub.below(p) {
 		groups = append(groups, g)
 	}
 	for _, g := range groups {

@@ -140,6 +140,7 @@ const (
 
 // A batch is one transaction with the tasks that are applied to it.
 type batch struct {
+	*audience // of db, unless apart
 	db        *Database
 	ctx       context.Context
 	tx        *store.Tx
@@ -156,7 +157,8 @@ type batch struct {
 	results   []error         // of the tasks that were applied
 	took      []time.Duration // by each of them; in memory that the committer uses again
 	writing   time.Duration   // spent by the store to write and sync
-	apart     bool            // it is not the committer's, and holds up no other write
+	apart     bool            // it is a draft and not the committer's, and holds up no other write
+	partly    bool            // the audience is a part of those that the write concerns
 }
 
 // A supply is the tasks of a batch: those that were given, and then those that next
@@ -323,13 +325,14 @@ func (d *Database) tryAll(s *supply, failed map[int]error) (b *batch, at int, er
 	}
 	defer tx.Rollback()
 	b = &batch{
-		db:      d,
-		ctx:     context.Background(),
-		tx:      tx,
-		rules:   d.rules.Load(),
-		record:  d.record[:0],
-		results: d.results[:0],
-		took:    d.took[:0],
+		audience: &d.audience,
+		db:       d,
+		ctx:      context.Background(),
+		tx:       tx,
+		rules:    d.rules.Load(),
+		record:   d.record[:0],
+		results:  d.results[:0],
+		took:     d.took[:0],
 	}
 	defer func() {
 		d.keepRecord(b.record)

@@ -76,7 +76,7 @@ func (b *batch) compare(w Write) error {
 		return &StaleError{Current: n, known: true}
 	}
 	most := b.db.mostCompared(w.Caller)
-	if f := b.db.hashes.find(t.Path); f != nil && f.answers(most, b.rules) {
+	if f := b.hashes.find(t.Path); f != nil && f.answers(most, b.rules) {
 		return f.decide(w, most, &StaleError{})
 	}
 	return b.compareNow(w, most)
@@ -134,7 +134,7 @@ func (f *fingerprint) bound(rs *rules.Ruleset, tx *store.Tx) (err error) {
 // rolled back.
 func (b *batch) remember(f *fingerprint) {
 	f.path = ownPath(f.path) // not the text of a message
-	h := &b.db.hashes
+	h := &b.hashes
 	h.watch(f)
 	h.keep(f)
 	b.undo = append(b.undo, func() { h.drop(f) })

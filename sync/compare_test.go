@@ -159,7 +159,7 @@ func TestHashesAreBounded(t *testing.T) {
 // forgotten.
 func TestHashOfABatchThatFails(t *testing.T) {
 	db := openTest(t, Options{})
-	b := &batch{db: db}
+	b := &batch{audience: &db.audience, db: db}
 	f := newFingerprint(tree.MustParsePath("a"), tree.Number(1))
 	b.remember(f)
 	b.rollback()

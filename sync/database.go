@@ -70,10 +70,8 @@ type Database struct {
 	// batch is applied, committed and published, so that whoever holds it sees
 	// listeners that agree with the last commit. Lock order: mu, then that of an
 	// Outbox; nobody who holds another lock of this package takes mu.
-	mu     sync.Mutex
-	hub    hub
-	grants grants
-	hashes hashes
+	mu sync.Mutex
+	audience
 
 	watches map[*watch]struct{} // of large writes; guarded by mu
 	large   largeTurns

@@ -3,7 +3,6 @@ package sync
 import (
 	"context"
 
-	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
@@ -25,38 +24,6 @@ type Explanation struct {
 	// MissingIndexOn says what to add to the rules; nil if nothing is missing.
 	// Without it, one-shot reads are refused.
 	MissingIndexOn *MissingIndex `json:"missingIndexOn,omitempty"`
-}
-
-// A WriteExplanation says what a write would take. It is that of a write which was
-// decided and measured, and then not made.
-type WriteExplanation struct {
-	Path string `json:"path"`
-	Plan string `json:"plan"` // "write"
-
-	// What a write does and takes depends on what is there, and could be used to guess
-	// that. So the effect is nil if the caller may not read all that he writes; and the
-	// cost, in which others have a part, is not nil for an administrator, or with
-	// Options.TellRules.
-	*WriteEffect
-	*WriteCost
-	Revision uint64         `json:"revision"`
-	Rules    ExplainedRules `json:"rules"`
-}
-
-// A WriteEffect is what a write does to the places that it writes.
-type WriteEffect struct {
-	Changes bool `json:"changes"` // false: everything is as it would be already
-	Bytes   int  `json:"bytes"`   // of the values, as JSON with priorities
-}
-
-// A WriteCost is what it takes to make a write. That depends on its surroundings: rows
-// hold what is beside it, the rules read elsewhere, and listeners are anywhere.
-type WriteCost struct {
-	Rows      int `json:"rows"`         // rows and index entries read, by deciding too
-	Written   int `json:"written"`      // rows put or deleted
-	Entries   int `json:"indexEntries"` // index entries put or deleted
-	Listeners int `json:"listeners"`    // that would be sent an event
-	Cancelled int `json:"cancelled"`    // listeners that would lose their permission
 }
 
 // ExplainedRules say what it took to decide.
@@ -138,106 +105,3 @@ func (d *Database) explainRules(c Caller, rows int) ExplainedRules {
 // mayKnowAll reports whether a caller may be told what depends on places that he may
 // not read.
 func (d *Database) mayKnowAll(c Caller) bool { return c.Admin || d.options.TellRules }
-
-// ExplainWrite decides a write and carries it out as Write does, says what that
-// took, and then takes it back: nobody sees anything of it, and nothing gets to the
-// disk. Other writes wait meanwhile. An ID is ignored. Errors are those of Write.
-func (d *Database) ExplainWrite(ctx context.Context, w Write) (e WriteExplanation, err error) {
-	if err := ctx.Err(); err != nil {
-		return e, err
-	}
-	v := new(verdict)
-	w.Caller.verdict, w.ID = v, nil
-	d.mu.Lock() // as the committer does, whose turn this is
-	defer d.mu.Unlock()
-	if d.closed.Load() {
-		return e, ErrClosed
-	}
-	tx, err := d.store.Begin(true)
-	if err != nil {
-		return e, unavailable(err)
-	}
-	defer tx.Rollback()
-	b := &batch{db: d, ctx: ctx, tx: tx, rules: d.rules.Load(), apart: true}
-	defer b.rollback()
-	err = guarded(func() error { return b.explain(w, &e) })
-	if isBroken(err) {
-		err = unavailable(err)
-	}
-	e.Rules = d.explainRules(w.Caller, 0)
-	return e, err
-}
-
-// explain carries out a write, as the only one of the batch, and says what it took.
-func (b *batch) explain(w Write, e *WriteExplanation) error {
-	*e = WriteExplanation{Path: w.Base.String(), Plan: "write", Revision: b.tx.Revision()}
-	shown, err := b.mayReadAll(w)
-	if err != nil {
-		return err
-	}
-	t := &writeTask{write: w}
-	read := b.tx.Stats().Read
-	if err := t.carryOut(b); err != nil {
-		return err
-	}
-	if shown {
-		e.WriteEffect = b.effect(t)
-	}
-	if b.db.mayKnowAll(w.Caller) {
-		e.WriteCost = b.cost()
-		e.Rows -= read
-	}
-	return nil
-}
-
-// mayReadAll reports whether the caller may read all that a write replaces. He does
-// not ask for it, so nobody is told of what is decided.
-func (b *batch) mayReadAll(w Write) (bool, error) {
-	for _, u := range w.Update {
-		if w.Caller.Admin {
-			break
-		}
-		decision, err := b.rules.Check(b.ctx, &rules.Request{
-			Op:    rules.OpRead,
-			Auth:  w.Caller.Auth,
-			Path:  u.Path,
-			Plain: true,
-			Data:  b.tx,
-			Now:   b.db.options.Now(),
-		})
-		if err != nil || !decision.Allow {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-// effect says what a write did that is the only one of its batch.
-func (b *batch) effect(t *writeTask) *WriteEffect {
-	e := &WriteEffect{Changes: b.dirty}
-	for _, w := range t.commit.Writes {
-		e.Bytes += len(w.Node.JSON())
-	}
-	return e
-}
-
-// cost says what the only write of a batch took.
-func (b *batch) cost() *WriteCost {
-	s := b.tx.Stats()
-	e := &WriteCost{
-		Rows:      s.Read,
-		Written:   s.Written - s.Entries,
-		Entries:   s.Entries,
-		Cancelled: len(b.revoked),
-	}
-	heard := make(map[*Listener]bool)
-	for _, d := range b.events {
-		for _, l := range d.group.listeners {
-			if !l.revoked {
-				heard[l] = true
-			}
-		}
-	}
-	e.Listeners = len(heard)
-	return e
-}

@@ -151,7 +151,7 @@ func TestNoListenersNoAllocations(t *testing.T) {
 	db := openTest(t, Options{})
 	w := []tree.ResolvedWrite{{Target: tree.Target{Path: tree.MustParsePath("/a/b")}, Node: tree.Bool(true)}}
 	allocs := testing.AllocsPerRun(100, func() {
-		p := publisher{batch: &batch{db: db}, writes: w}
+		p := publisher{batch: &batch{audience: &db.audience, db: db}, writes: w}
 		if err := p.before(); err != nil {
 			t.Error(err)
 		}

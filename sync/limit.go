@@ -35,7 +35,7 @@ func withinLimits(rs *rules.Ruleset, tx *store.Tx, r Read) error {
 
 // outgrown ends the listens whose views a write made larger than the rules allow.
 func (b *batch) outgrown(writes []tree.ResolvedWrite) error {
-	if b.db.hub.listeners.Load() == 0 || !b.rules.Limited() {
+	if b.hub.listeners.Load() == 0 || !b.rules.Limited() {
 		return nil
 	}
 	touched := make(map[*group]bool)
@@ -60,13 +60,13 @@ func (b *batch) touchedBy(w tree.ResolvedWrite, touched map[*group]bool) error {
 	if err != nil {
 		return err
 	}
-	for g := range b.db.hub.above(w.Path) {
+	for g := range b.hub.above(w.Path) {
 		if full || !g.query.IsAll() && limitsBelow(b.rules.Limits(g.path)) {
 			touched[g] = true
 		}
 	}
 	if full {
-		for g := range b.db.hub.below(w.Path) {
+		for g := range b.hub.below(w.Path) {
 			touched[g] = true
 		}
 	}
@@ -122,13 +122,13 @@ func (b *batch) endOutgrown(g *group) error {
 }
 
 // permitted is permit with the bounds of what may be read at once.
-func (d *Database) permitted(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, l *Listener, refused refusals) error {
-	if err := d.permit(ctx, rs, tx, l, refused); err != nil {
+func (a *audience) permitted(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, l *Listener, refused refusals) error {
+	if err := a.permit(ctx, rs, tx, l, refused); err != nil {
 		return err
 	}
 	err := withinLimits(rs, tx, l.read)
 	if err != nil {
-		d.grants.leave(l)
+		a.grants.leave(l)
 	}
 	return err
 }

@@ -26,6 +26,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		"(extensions.md#resolved-values) | " + thousands(maxReturned) + " |",
 		fmt.Sprintf("(extensions.md#conditions-of-ondisconnect) | %d KiB |", maxOnlyIf>>10),
 		"| different queries at one path of one database, by weight | " + thousands(maxPathWindows),
+		"decisions with the places that they read | " + thousands(maxTouching) + " |",
 		fmt.Sprintf("`If-Match`) | %d MiB; %d MiB for administrators |", maxCompared>>20, maxComparedAdmin>>20),
 		fmt.Sprintf("that are remembered, of one database | %d |", maxHashes),
 		fmt.Sprintf("with a value of up to %d KiB", comparedAtOnce>>10),

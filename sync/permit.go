@@ -13,14 +13,14 @@ import (
 
 // permit decides whether a listener may follow its view, in the state of tx, and
 // notes what that depends on. The error is ErrDenied or one of deciding; refused
-// has those that were made in the same state. d.mu is held.
-func (d *Database) permit(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, l *Listener, refused refusals) error {
+// has those that were made in the same state. What guards the audience is held.
+func (a *audience) permit(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, l *Listener, refused refusals) error {
 	if l.read.Caller.Admin {
 		return nil
 	}
-	if g := d.grants.find(l.read); g != nil {
+	if g := a.grants.find(l.read); g != nil {
 		if l.read.Caller.Trace != nil { // who wants to be told how it is decided
-			if err := d.decideListen(ctx, rs, tx, l.read, nil); err != nil {
+			if err := l.db.decideListen(ctx, rs, tx, l.read, nil); err != nil {
 				return err
 			}
 		}
@@ -31,11 +31,11 @@ func (d *Database) permit(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, 
 		return err
 	}
 	var reads rules.Reads
-	if err := d.decideListen(ctx, rs, tx, l.read, &reads); err != nil {
+	if err := l.db.decideListen(ctx, rs, tx, l.read, &reads); err != nil {
 		refused[l.read.grantKey(classOf(l.read.Caller.Auth, reads.Auth))] = err
 		return err
 	}
-	d.grants.make(l.read, reads).join(l)
+	a.grants.make(l.read, reads).join(l)
 	return nil
 }
 
@@ -114,8 +114,8 @@ type revocation struct {
 // listen. Whoever may not go on gets no event of these writes or of later ones. It
 // also forgets the fingerprints of what the writes changed.
 func (b *batch) review(writes []tree.ResolvedWrite) {
-	b.db.hashes.touch(writes)
-	for g := range b.db.grants.touched(writes) {
+	b.hashes.touch(writes)
+	for g := range b.grants.touched(writes) {
 		b.reviewGrant(g)
 	}
 }
@@ -131,7 +131,7 @@ func (b *batch) reviewGrant(g *grant) {
 		return
 	}
 	b.undo = append(b.undo, func() { b.db.reconsider(slices.Values(g.listeners)) })
-	b.db.grants.depend(g, reads.Paths)
+	b.grants.depend(g, reads.Paths)
 }
 
 // redecide decides about listeners as if they had just come.
@@ -139,14 +139,14 @@ func (b *batch) redecide(listeners []*Listener) {
 	listeners = slices.Clone(listeners)
 	b.undo = append(b.undo, func() { b.db.reconsider(slices.Values(listeners)) })
 	for _, l := range listeners {
-		b.db.grants.leave(l)
+		b.grants.leave(l)
 	}
 	refused := make(refusals)
 	for _, l := range listeners {
 		if l.revoked {
 			continue
 		}
-		if err := b.db.permitted(b.ctx, b.rules, b.tx, l, refused); err != nil {
+		if err := b.permitted(b.ctx, b.rules, b.tx, l, refused); err != nil {
 			l.revoked = true
 			b.revoked = append(b.revoked, revocation{l, err})
 		}

@@ -46,18 +46,18 @@ const maxCompare = 256 << 10
 // before finds the groups and notes what must be known of the state before the
 // change.
 func (p *publisher) before() error {
-	if p.db.hub.listeners.Load() == 0 {
+	if p.hub.listeners.Load() == 0 {
 		return nil
 	}
 	for i, w := range p.writes {
-		for g := range p.db.hub.above(w.Path) {
+		for g := range p.hub.above(w.Path) {
 			v := p.view(g)
 			v.inside = append(v.inside, i)
 		}
 		if w.Priority {
 			continue
 		}
-		for g := range p.db.hub.below(w.Path) {
+		for g := range p.hub.below(w.Path) {
 			p.view(g)
 		}
 	}

@@ -124,7 +124,7 @@ func (b *batch) enforce(r *rules.Ruleset) error {
 	}
 	b.dirty = true
 	b.rules = r
-	b.redecide(b.db.hub.all())
+	b.redecide(b.hub.all())
 	b.committed = append(b.committed, func() {
 		b.db.rules.Store(r)
 		b.db.work = true

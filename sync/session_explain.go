@@ -31,7 +31,7 @@ func (s *Session) explain(ctx context.Context, r wire.Request) error {
 }
 
 func (s *Session) explainWrite(ctx context.Context, r wire.Request) error {
-	w := Write{Caller: s.caller, Merge: r.Body.Merge}
+	w := Write{Caller: s.caller, Merge: r.Body.Merge, Turn: s.out.readers()}
 	err := s.reserve(ctx, r.Body.Data)
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ type Write struct {
 	Merge  bool        // it was sent as an update of the children of Base
 	Base   tree.Path   // where it was sent to
 	If     *string     // hash of the value that must be at Update[0] ("" for none); nil: whatever is there. The caller must be able to read it
-	Turn   *Party      // in whose turn a large value is read and hashed for If; nil: that of all callers
+	Turn   *Party      // in whose turn a large value is read and hashed for If, or the write is explained; nil: that of all callers
 
 	Returns bool // the Commit is to have what became of its server values
 

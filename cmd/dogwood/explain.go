@@ -133,7 +133,11 @@ func printWriteExplanation(w io.Writer, x dsync.WriteExplanation) error {
 	if c := x.WriteCost; c != nil {
 		fmt.Fprintf(t, "rows\t%d read, %d written\n", c.Rows, c.Written)
 		fmt.Fprintf(t, "index entries\t%d written\n", c.Entries)
-		fmt.Fprintf(t, "listeners\t%d would be told, %d would lose their permission\n", c.Listeners, c.Cancelled)
+		some := ""
+		if c.AtLeast {
+			some = "at least "
+		}
+		fmt.Fprintf(t, "listeners\t%s%d would be told, %s%d would lose their permission\n", some, c.Listeners, some, c.Cancelled)
 	}
 	printRules(t, x.Rules)
 	return t.Flush()

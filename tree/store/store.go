@@ -320,6 +320,11 @@ func (tx *Tx) Commit() error {
 // Rollback ends the transaction without its writes. After Commit it does
 // nothing.
 func (tx *Tx) Rollback() {
+	if tx.snapshot != nil {
+		tx.snapshot.Rollback()
+		tx.snapshot, tx.desk = nil, nil
+		return
+	}
 	if tx.epoch == 0 {
 		tx.kv.rollback()
 		tx.leaveDesk(tx.stats.Written == 0)

@@ -19,7 +19,7 @@ type Tx struct {
 	store *Store
 	kv    kvTx       // nil for a read transaction that has ended
 	epoch uint64     // of its snapshot; 0 for a write transaction
-	desk  *desk      // of a write transaction that has not ended, else nil
+	desk  *desk      // of a write transaction or draft that has not ended, else nil
 	state state      // written back at commit
 	dirty bool       // state has changed
 	known *catalogue // as of this state; nil until asked for
@@ -39,6 +39,8 @@ type Tx struct {
 	Hold func(total int64) error
 
 	holds, asked int64 // bytes, for Hold
+
+	snapshot *Tx // that a draft writes in front of; nil: it is no draft, or has ended
 }
 
 // Stats counts what a transaction touched.
