@@ -13,6 +13,11 @@ const (
 	// 2 MiB to match.
 	matchCost = 32
 
+	// maxMatchSteps bounds the steps of regular expressions of one operation, over short
+	// texts, too: a large expression takes a hundred microseconds for a character.
+	// So many steps take about a tenth of a second.
+	maxMatchSteps = 12_000_000
+
 	// freeText is the length below which text costs nothing: it takes no longer
 	// than the expression around it, and expressions are counted.
 	freeText = 256
@@ -23,6 +28,7 @@ const (
 // texts happen to be short enough for the rest.
 type budget struct {
 	spent int
+	steps int // of regular expressions
 	over  bool
 }
 
@@ -40,12 +46,23 @@ func (b *budget) charge(n, price int) bool {
 	return true
 }
 
+// match reports whether a text matches, and whether the budget allowed to find out.
+func (b *budget) match(m *lang.Machine, s string) (matched, ok bool) {
+	if b.steps > maxMatchSteps || !b.charge(len(s), matchCost) {
+		return false, false
+	}
+	matched, steps := m.Match(s, maxMatchSteps-b.steps)
+	if b.steps += steps; b.steps > maxMatchSteps {
+		b.over = true
+		return false, false
+	}
+	return matched, true
+}
+
 // charge charges the current expression for looking at n bytes of text. If that
 // is too much it fails.
-func (e *evaluation) charge(n int) bool { return e.chargeAt(n, 1) }
-
-func (e *evaluation) chargeAt(n, price int) bool {
-	if e.budget.charge(n, price) {
+func (e *evaluation) charge(n int) bool {
+	if e.budget.charge(n, 1) {
 		return true
 	}
 	e.fail(lang.Any, msgTooMuch)

@@ -164,3 +164,16 @@ func TestExplainEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestLargeExpressionOverShortTexts: what regular expressions take is bounded by their
+// steps, so a large one over many short texts ends.
+func TestLargeExpressionOverShortTexts(t *testing.T) {
+	r := mustRules(t, `{"rules":{"posts":{"$p":{".write":true,".validate":"newData.val().matches(/([a-z]?){1000}1/) == false"}}}}`)
+	short := tree.String(strings.Repeat("x", 200))
+	for writes, allow := range map[int]bool{1: true, 2000: false} {
+		q := &Request{Op: OpWrite, Data: stored{}, Writes: manyWrites(writes, short)}
+		if d := check(t, r, q); d.Allow != allow {
+			t.Errorf("%d writes: allow = %t", writes, d.Allow)
+		}
+	}
+}

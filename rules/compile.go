@@ -30,6 +30,11 @@ type ParseOptions struct {
 	// NewRoot allows the variable newRoot beside newData: the root of the tree
 	// after the operation, as root is the one before it.
 	NewRoot bool
+
+	// Accepted says that the document is stored and was accepted by an earlier version.
+	// What only newer versions refuse is let through, so that an upgrade does not put
+	// rules out of force.
+	Accepted bool
 }
 
 // compile makes a rule of its expression. keys are those on the way to it, with
@@ -40,7 +45,7 @@ func (r *rule) compile(keys []string, o ParseOptions) *lang.Error {
 		return err
 	}
 	r.depths = make(map[string]int)
-	scope := lang.Scope{Dialect: o.Dialect, NewData: r.Kind != ReadRule, NewRoot: o.NewRoot}
+	scope := lang.Scope{Dialect: o.Dialect, NewData: r.Kind != ReadRule, NewRoot: o.NewRoot, Accepted: o.Accepted}
 	for depth, key := range keys {
 		if strings.HasPrefix(key, "$") {
 			scope.Captures = append(scope.Captures, key)

@@ -24,5 +24,5 @@
 // Obligations: Request.Now is the time that server timestamps of the operation
 // resolve to, and the targets of Request.Writes are disjoint. A read over REST
 // without parameters has Query.OrderBy tree.ByKey; over the realtime protocol it
-// has the zero Query.
+// has the zero Query, which is ordered by priority.
 package rules

@@ -18,6 +18,10 @@ type SyntaxError struct {
 	Pos  Pos
 	Rule string // the property: "/rooms/$room/.read"; "" if it is the document
 	Msg  string
+
+	// Meant is the known name that an unknown one resembles, "" if there is none. It is
+	// for people: Error leaves it out.
+	Meant string
 }
 
 // Error returns the position and the message: "3:15: Unknown variable 'tr'."

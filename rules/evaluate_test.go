@@ -91,7 +91,7 @@ func TestQueryVariable(t *testing.T) {
 		query      tree.Query
 	}{
 		{"REST without parameters", `query.orderByKey && !query.orderByPriority && query.orderByChild == null`, tree.Query{OrderBy: tree.ByKey}},
-		{"socket without parameters", `!query.orderByKey && !query.orderByPriority && !query.orderByValue && query.startAt == null`, tree.Query{}},
+		{"socket without parameters", `!query.orderByKey && query.orderByPriority && !query.orderByValue && query.orderByChild == null && query.startAt == null`, tree.Query{}},
 		{"bare limit", `query.orderByKey && !query.orderByPriority && query.limitToFirst == 3 && query.limitToLast == null`, tree.Query{Limit: 3}},
 		{"bare limit from the end", `query.orderByKey && query.limitToLast == 3 && query.limitToFirst == null`, tree.Query{Limit: 3, FromLast: true}},
 		{"range by priority", `query.orderByPriority && !query.orderByKey && query.startAt == 5 && query.equalTo == null`, tree.Query{Start: at(tree.Number(5), tree.BeforeKeys)}},
@@ -101,6 +101,9 @@ func TestQueryVariable(t *testing.T) {
 			tree.Query{OrderBy: "a", Start: after, End: at(tree.Number(5), tree.AfterKeys)}},
 		{"endBefore", `query.equalTo == null && query.endAt == 5`,
 			tree.Query{OrderBy: "a", Start: at(tree.Number(5), tree.BeforeKeys), End: at(tree.Number(5), tree.BeforeKeys)}},
+		{"members of bounds", `query.startAt.length == 2 && query.endAt.toUpperCase() == 'AB' && query.equalTo.matches(/^ab$/) && query.equalTo.beginsWith('a')`,
+			tree.Query{OrderBy: "a", Start: at(tree.String("ab"), tree.BeforeKeys), End: at(tree.String("ab"), tree.AfterKeys)}},
+		{"ordering", `query.orderByChild == 'a/b' && 'a' != query.orderByChild && query.orderByChild == query.orderByChild`, tree.Query{OrderBy: "a/b"}},
 		{"null bound", `query.startAt == null && query.equalTo == null && query.orderByValue`,
 			tree.Query{OrderBy: tree.ByValue, Start: at(tree.Empty, tree.BeforeKeys), End: at(tree.Empty, tree.AfterKeys)}},
 	} {
@@ -110,8 +113,23 @@ func TestQueryVariable(t *testing.T) {
 	}
 }
 
+// Members of a bound that is no string are errors, which nothing makes up for.
+func TestBoundsThatAreNoStrings(t *testing.T) {
+	number := tree.Bound{Set: true, Value: tree.Number(5)}
+	for _, rule := range []string{
+		`query.equalTo.length > 0 || true`, `!query.startAt.contains('a')`, `query.endAt.matches(/5/) || true`,
+		`query.equalTo.toLowerCase() != 'a'`, `query.startAt.replace('a', 'b') != 'a'`,
+	} {
+		for _, q := range []tree.Query{{}, {OrderBy: "a", Start: number, End: number}} {
+			if readAt(t, rule, &Request{Query: q}) {
+				t.Errorf("%s is true for %+v", rule, q)
+			}
+		}
+	}
+}
+
 func TestQueryInWrites(t *testing.T) {
-	r := mustRules(t, rulesWith(".write", `!query.orderByKey && query.limitToFirst == null`))
+	r := mustRules(t, rulesWith(".write", `!query.orderByKey && !query.orderByPriority && query.limitToFirst == null`))
 	q := &Request{Op: OpWrite, Writes: writes(t, stored{}, false, "rooms/r1", "1"), Query: tree.Query{OrderBy: tree.ByKey, Limit: 2}}
 	if verdict(t, r, q) != "allow" {
 		t.Error("a write has a query")

@@ -339,7 +339,7 @@ func (w *walker) stringMethod(x *lang.Call, v any, name string, args []any) any 
 		return w.e.reject(x.Type(), msgNoString, v)
 	}
 	if name == "matches" {
-		return w.e.matches(x.Args[0].(*lang.Regex).Prog, s)
+		return w.e.matches(x.Args[0].(*lang.Regex).Machine, s)
 	}
 	var strs [2]string
 	for i, arg := range args {

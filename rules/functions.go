@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"regexp"
-
 	"github.com/expr-lang/expr/builtin"
 
 	"github.com/dogwooddb/dogwood/rules/lang"
@@ -114,7 +112,7 @@ func (f *queryMember) run(e *evaluation, _ []any) any { return e.queryMember(f.n
 // match is the method matches.
 type match struct {
 	x  operand
-	re *regexp.Regexp
+	re *lang.Machine
 }
 
 func (f *match) run(e *evaluation, args []any) any {

@@ -169,7 +169,7 @@ func (l *lowering) method(x *lang.Call) ast.Node {
 	}
 	if fun.Name == "matches" {
 		c := l.call(fnMatch)
-		return c.node(&match{c.operand(fun.X), x.Args[0].(*lang.Regex).Prog}, x)
+		return c.node(&match{c.operand(fun.X), x.Args[0].(*lang.Regex).Machine}, x)
 	}
 	c := l.call(fnMethod)
 	m := &method{x: c.operand(fun.X), call: stringMethods[fun.Name], result: x.Type()}

@@ -4,7 +4,7 @@ package rules
 const (
 	msgPanic     = "evaluating it failed unexpectedly"
 	msgTooMany   = "more than 100,000 rules were evaluated for one operation"
-	msgTooMuch   = "the rules read more than 64 MiB of text for one operation"
+	msgTooMuch   = "the rules read more than 64 MiB of text for one operation, or matched regular expressions for more than 12 million steps"
 	msgBadAuth   = "the auth variable is no JSON"
 	msgNoParent  = "the root has no parent"
 	msgTooLong   = "the string would be longer than 1 MiB"

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"math"
-	"regexp"
 	"strings"
 
 	"github.com/dogwooddb/dogwood/rules/lang"
@@ -190,8 +189,12 @@ func (e *evaluation) callMethod(call stringMethod, result lang.Type, s string, a
 }
 
 // matches is the method matches.
-func (e *evaluation) matches(re *regexp.Regexp, s string) bool {
-	return e.chargeAt(len(s), matchCost) && re.MatchString(s)
+func (e *evaluation) matches(re *lang.Machine, s string) bool {
+	matched, ok := e.budget.match(re, s)
+	if !ok {
+		e.fail(lang.Boolean, msgTooMuch)
+	}
+	return matched
 }
 
 // A stringMethod is a method of strings.

@@ -636,6 +636,8 @@ func mapQuery(q *Request) map[string]any {
 	}
 	switch order := q.Query.OrderBy; order {
 	case "":
+		bare := q.Query.Limit > 0 && !q.Query.Start.Set && !q.Query.End.Set
+		m["orderByKey"], m["orderByPriority"] = bare, !bare
 	case tree.ByKey:
 		m["orderByKey"] = true
 	case tree.ByValue:

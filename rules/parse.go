@@ -96,11 +96,15 @@ type builder struct {
 
 // fail adds an error at an offset of the text. property is the name inside the
 // node being built, or "".
-func (b *builder) fail(offset int, property, msg string) {
+func (b *builder) fail(offset int, property, msg string) { b.failMeant(offset, property, msg, "") }
+
+// failMeant is fail with the name that is likely meant.
+func (b *builder) failMeant(offset int, property, msg, meant string) {
 	if len(b.errs) == maxErrors {
 		return
 	}
 	err := b.doc.errorAt(offset, msg)
+	err.Meant = meant
 	if property != "" {
 		err.Rule = b.path(property)
 	}
@@ -157,7 +161,7 @@ func (b *builder) document() *node {
 		name := &obj.Members[i].Name
 		switch {
 		case str(name) != "rules":
-			b.fail(name.StartOffset, "", msgNoRules)
+			b.failMeant(name.StartOffset, "", msgNoRules, lang.Nearest(str(name), []string{"rules"}))
 			return nil
 		case i > 0:
 			b.fail(name.StartOffset, "", fmt.Sprintf(msgDuplicate, "rules"))
@@ -208,11 +212,13 @@ func (b *builder) child(n *node, name, value *hujson.Value) {
 	key := str(name)
 	obj, ok := value.Value.(*hujson.Object)
 	if !ok {
-		b.fail(value.StartOffset, key, msgNoObject)
+		b.failMeant(value.StartOffset, key, msgNoObject, lang.Nearest(key, properties))
 		return
 	}
 	msg := b.keyError(n, key)
-	if msg != "" {
+	if msg != "" && strings.HasPrefix(key, ".") {
+		b.failMeant(name.StartOffset, key, msg, lang.Nearest(key, properties))
+	} else if msg != "" {
 		b.fail(name.StartOffset, key, msg)
 	}
 	b.keys = append(b.keys, key)
@@ -239,6 +245,9 @@ func (b *builder) keyError(n *node, key string) string {
 	return ""
 }
 
+// properties are the names of what a node has beside its children.
+var properties = []string{".read", ".write", ".validate", ".indexOn", ".limit"}
+
 var kinds = map[string]Kind{".read": ReadRule, ".write": WriteRule, ".validate": ValidateRule}
 
 // rule builds the rule in a .read, .write or .validate property.
@@ -263,7 +272,7 @@ func (b *builder) rule(key string, v *hujson.Value) *rule {
 		return r
 	}
 	if err := r.compile(b.keys, b.options); err != nil {
-		b.fail(b.doc.offsetInString(v, err.Offset), key, err.Msg)
+		b.failMeant(b.doc.offsetInString(v, err.Offset), key, err.Msg, err.Meant)
 	}
 	if b.steps += regexSteps(r.Expr); b.steps > maxRegexSteps {
 		b.fail(v.StartOffset, key, msgRegexesTooLong)

@@ -6,11 +6,11 @@ import "github.com/dogwooddb/dogwood/tree"
 // operation wherever the rule stands. Writes have no query: flags are false and
 // values null (rules spec §2).
 //
-// A REST GET without parameters is ordered by key; a read over the realtime
-// protocol without any has no order (rules spec §7).
+// A REST GET without parameters is ordered by key, a read over the realtime
+// protocol without any by priority (rules spec §7).
 func (e *evaluation) queryMember(name string) any {
-	q := &e.request.Query
-	if e.request.Op != OpRead {
+	q, isRead := &e.request.Query, e.request.Op == OpRead
+	if !isRead {
 		q = new(tree.Query)
 	}
 	switch name {
@@ -19,7 +19,7 @@ func (e *evaluation) queryMember(name string) any {
 	case "orderByValue":
 		return q.OrderBy == tree.ByValue
 	case "orderByPriority":
-		return q.OrderBy == tree.ByPriority || q.OrderBy == "" && !q.IsAll() && !isBareLimit(q)
+		return q.OrderBy == tree.ByPriority || isRead && q.OrderBy == "" && !isBareLimit(q)
 	case "orderByChild":
 		if !q.NeedsIndex() || q.OrderBy == tree.ByValue {
 			return nil

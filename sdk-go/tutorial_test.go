@@ -3,7 +3,6 @@ package dogwood_test
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"io"
 	"os"
 	"os/exec"
@@ -12,9 +11,9 @@ import (
 	"testing"
 )
 
-// The Go tutorial, docs/tutorial-go.md, is played as a reader would: in a module of
-// its own, which has this one from elsewhere. Go blocks are files, named by their
-// first line; sh blocks are commands; text blocks are what these have printed.
+// The Go tutorial, docs/tutorial-go.md, is followed as a reader would: in a folder that has
+// the checkout under the name dogwood. Go blocks are files, named by their first line; sh
+// blocks are commands; text blocks are what these have printed.
 func TestTutorial(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds seven programs")
@@ -23,7 +22,8 @@ func TestTutorial(t *testing.T) {
 	want(t, err)
 	root, err := filepath.Abs("..")
 	want(t, err)
-	r := &reader{t: t, root: root, dir: t.TempDir()}
+	r := &reader{t: t, dir: t.TempDir()}
+	want(t, os.Symlink(root, filepath.Join(r.dir, "dogwood")))
 	parts := strings.Split("\n"+string(text), "\n```")
 	for i := 1; i < len(parts); i += 2 {
 		language, block, _ := strings.Cut(parts[i], "\n")
@@ -49,7 +49,7 @@ func TestTutorial(t *testing.T) {
 // A reader does what the tutorial says.
 type reader struct {
 	t          *testing.T
-	root, dir  string
+	dir        string
 	host       string        // of the server, instead of localhost:9000
 	printed    bytes.Buffer  // by the commands of a block
 	background *bufio.Reader // what a program prints that still runs
@@ -68,17 +68,15 @@ func (r *reader) save(block string) {
 	want(r.t, os.WriteFile(file, []byte(strings.ReplaceAll(block, "localhost:9000", r.host)+"\n"), 0o600))
 }
 
-// run runs a command.
+// run runs a command. Programs that go on are built before they are started, because
+// "go run" would leave them behind when it is killed.
 func (r *reader) run(line string) {
 	r.t.Helper()
-	const module = "github.com/dogwooddb/dogwood"
 	switch words := strings.Fields(line); {
 	case words[0] == "cd":
 		r.dir = filepath.Join(r.dir, words[1])
-	case strings.HasPrefix(line, "go get "+module):
-		r.require(module)
-	case strings.HasPrefix(line, "go run "+module+"/cmd/dogwood@latest "):
-		out := r.start(module+"/cmd/dogwood", append(words[3:], "--port", "0")...)
+	case strings.HasPrefix(line, "go run ") && words[len(words)-1] == "dev":
+		out := r.start(words[2], append(words[3:], "--port", "0")...)
 		_, url, found := strings.Cut(r.line(out), "Listening on http://")
 		if r.host = url; !found {
 			r.t.Fatal("the server does not say where it listens")
@@ -89,23 +87,6 @@ func (r *reader) run(line string) {
 	default:
 		r.printed.Write(r.command("sh", "-c", line))
 	}
-}
-
-// require is "go get" of the module that this test belongs to.
-func (r *reader) require(module string) {
-	r.t.Helper()
-	var needs struct {
-		Require []struct{ Path, Version string }
-	}
-	want(r.t, json.Unmarshal(r.command("go", "mod", "edit", "-json", filepath.Join(r.root, "go.mod")), &needs))
-	args := []string{"mod", "edit", "-require=" + module + "@v0.0.0", "-replace=" + module + "=" + r.root}
-	for _, n := range needs.Require {
-		args = append(args, "-require="+n.Path+"@"+n.Version)
-	}
-	r.command("go", args...)
-	sums, err := os.ReadFile(filepath.Join(r.root, "go.sum"))
-	want(r.t, err)
-	want(r.t, os.WriteFile(filepath.Join(r.dir, "go.sum"), sums, 0o600))
 }
 
 // command runs a command to its end and returns what it prints.
@@ -141,7 +122,7 @@ func (r *reader) start(program string, args ...string) *bufio.Reader {
 
 func (r *reader) prepare(cmd *exec.Cmd) {
 	cmd.Dir = r.dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -ldflags=-w", "GOPROXY=off", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOFLAGS=-ldflags=-w", "GOPROXY=off", "GOWORK=")
 }
 
 // line waits for the next line that a program prints.

@@ -20,6 +20,7 @@ type account struct {
 	connects *rate.Limiter
 	requests *rate.Limiter
 	bodies   *budget
+	work     *budget // what is made of bodies, and read
 	answers  *budget
 	making   *dsync.Party // of answers
 	views    *dsync.Budget
@@ -157,6 +158,7 @@ func (t *accounts) open(key netip.Addr) *account {
 		connects: limiter(l.ConnectRate, l.Connections),
 		requests: limiter(l.RequestRate, l.RequestBurst),
 		bodies:   t.s.bodies.share(most, refuse(metrics.AddressBodies)),
+		work:     t.s.work.share(t.s.work.max, nil),
 		answers:  t.s.answers.share(most, nil),
 		making:   t.s.turns.Party(),
 		views:    t.s.views.Share(most),
@@ -193,6 +195,14 @@ func (s *Server) bodiesOf(a *account) *budget {
 		return s.bodies
 	}
 	return a.bodies
+}
+
+// workOf returns what bounds what is made of requests of an address.
+func (s *Server) workOf(a *account) *budget {
+	if a == nil {
+		return s.work
+	}
+	return a.work
 }
 
 func quotaOf(a *account) *dsync.Quota {

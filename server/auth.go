@@ -39,9 +39,8 @@ type identity struct {
 // decides. One that is not acceptable is an error even where the rules would let
 // anybody in (REST §6).
 func (s *Server) identify(h http.Header, ps params, ns string) (identity, error) {
-	id, err := s.credential(h, ps, ns)
+	id, err := s.credential(h, ps, ns, s.refusedCredential)
 	if err != nil {
-		s.metrics.CredentialsRefused.Add(1)
 		return identity{}, err
 	}
 	caller := callerOf(id)
@@ -56,7 +55,9 @@ func (s *Server) identify(h http.Header, ps params, ns string) (identity, error)
 	return identity{caller, id}, nil
 }
 
-func (s *Server) credential(h http.Header, ps params, ns string) (auth.Identity, error) {
+// credential decides the credential of a request, and calls refused for one that is not
+// acceptable.
+func (s *Server) credential(h http.Header, ps params, ns string, refused func(ns, text string, why error)) (auth.Identity, error) {
 	bearer := bearerToken(h)
 	if token, _ := ps.get("access_token"); bearer == "" {
 		bearer = token
@@ -64,6 +65,7 @@ func (s *Server) credential(h http.Header, ps params, ns string) (auth.Identity,
 	if bearer != "" {
 		id, err := s.auth.Bearer(ns, bearer)
 		if err != nil {
+			refused(ns, bearer, err)
 			return auth.Identity{}, errUnauthorized
 		}
 		return id, nil
@@ -73,6 +75,9 @@ func (s *Server) credential(h http.Header, ps params, ns string) (auth.Identity,
 		return auth.Identity{}, nil
 	}
 	id, err := s.auth.Token(ns, token)
+	if err != nil {
+		refused(ns, token, err)
+	}
 	return id, restTokenError(err)
 }
 
@@ -146,7 +151,7 @@ func (s *Server) signIn(ns string, c dsync.Credential) (id identity, err error) 
 		id.credential, err = s.auth.Token(ns, c.Token)
 	}
 	if err != nil {
-		s.metrics.CredentialsRefused.Add(1)
+		s.refusedCredential(ns, c.Token, err)
 		return identity{}, wireTokenError(err)
 	}
 	if !c.NoAuth && c.AuthVar == "" {
@@ -180,8 +185,8 @@ func (id identity) data() string {
 	return data + "}"
 }
 
-// recheck is how often a credential that may end is looked at again: the longest
-// time for which a connection outlives the revocation of its credential.
+// recheck is how often a credential that may end is looked at again, beside the looks
+// when it expires and when something is revoked (revoked.go).
 const recheck = 30 * time.Second
 
 // untilCheck returns when an identity is to be looked at again. ok is false if
@@ -204,9 +209,22 @@ func (c *conn) signIn(_ context.Context, cred dsync.Credential) (dsync.Caller, d
 	if err != nil {
 		return dsync.Caller{}, dsync.SignInInfo{}, err
 	}
-	c.credential = id.credential
+	c.present(id.credential)
 	c.scheduleCheck()
 	return id.Caller, dsync.SignInInfo{Data: id.data()}, nil
+}
+
+// present makes a credential the one that the client is signed in with. c.in is held.
+func (c *conn) present(id auth.Identity) {
+	c.credential = id
+	if !id.CanEnd() {
+		c.presented.Store(nil)
+		return
+	}
+	c.presented.Store(&id)
+	if c.rt.s.auth.Check(c.ns, id) != nil { // it was revoked before the watch could see it here
+		go c.checkCredential()
+	}
 }
 
 // scheduleCheck is called with c.in held.
@@ -220,10 +238,13 @@ func (c *conn) scheduleCheck() {
 	}
 }
 
-// checkCredential signs the client out if its credential has ended. A client
-// whose request does not end, because it does not read, is disconnected.
-func (c *conn) checkCredential() {
-	stuck := time.AfterFunc(recheck, func() { c.close(expired) })
+// checkCredential signs the client out if its credential has ended.
+func (c *conn) checkCredential() { c.endCredential(recheck) }
+
+// endCredential signs the client out if its credential has ended. A client whose request
+// does not end for so long, because it does not read, is disconnected.
+func (c *conn) endCredential(patience time.Duration) {
+	stuck := time.AfterFunc(patience, func() { c.close(expired) })
 	c.in.Lock()
 	defer c.in.Unlock()
 	stuck.Stop()
@@ -232,7 +253,7 @@ func (c *conn) checkCredential() {
 	}
 	if err := c.disown(); err != nil {
 		c.session.Expire(wireTokenError(err))
-		c.credential = auth.Identity{}
+		c.present(auth.Identity{})
 	}
 	c.scheduleCheck()
 }

@@ -65,7 +65,7 @@ func TestDebugHeader(t *testing.T) {
 		{call{"GET", "/elsewhere.json", nil, ""}, 401, "read /elsewhere: there is no .read rule on the way to it"},
 		{call{"PUT", "/users/ana.json", nil, `"a"`}, 200, "write /users/ana: /users/$uid/.write (5:15) is true"},
 		{call{"PUT", "/users/ana.json", nil, "1"}, 401, "write /users/ana: /users/$uid/.write (5:15) is false, because of: newData.isString()"},
-		{call{"PUT", "/users/ana.json", etag, `"b"`}, 412, "write /users/ana: /users/$uid/.write (5:15) is true; read /users/ana: /users/$uid/.read (4:14) is true"},
+		{call{"PUT", "/users/ana.json", etag, `"b"`}, 412, "read /users/ana: /users/$uid/.read (4:14) is true; write /users/ana: /users/$uid/.write (5:15) is true"},
 		{call{"DELETE", "/users/ana.json", nil, ""}, 401, "write /users/ana: /users/$uid/.write (5:15) is false, because of: newData.isString()"},
 		{call{"PATCH", "/users.json", nil, `{"ana":"b","bo":"c"}`}, 401, "write /users/ana and 1 more: /users/$uid/.write (5:15) is false for /users/bo, because of: auth.uid === $uid"},
 		{call{"PUT", "/open.json", nil, "1"}, 401, "write /open: there is no .write rule on the way to it"},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // Backups say when the databases of a server are copied, and where to.
@@ -22,6 +23,18 @@ type Backups struct {
 	// Check verifies a copy before it counts as a backup; nil: dsync.CheckFile,
 	// in this process.
 	Check func(ctx context.Context, file string) error
+
+	Now func() time.Time // of the names of backups; nil: time.Now
+
+	made map[string]*madeBackups // by database
+}
+
+// madeBackups are those of a database that this process has made. The clock may be
+// wrong, or be set right: their order is known nonetheless.
+type madeBackups struct {
+	last  time.Time // by the monotonic clock
+	names []string  // of those that are kept, the oldest first
+	told  bool      // the log has that there are backups of the future
 }
 
 // BackupStats count what RunBackups did.
@@ -48,9 +61,14 @@ const partSuffix = ".part"
 // backup is due before.
 const backupRetry = 10 * time.Minute
 
-// RunBackups backs up all databases until ctx ends: each when its last backup in
-// the directory is older than o.Every. What fails is logged and tried again.
+// RunBackups backs up all databases until ctx ends: each o.Every after the last
+// backup that it has made, or at first when the newest one in the directory is older
+// than that. What fails is logged and tried again.
 func (s *Server) RunBackups(ctx context.Context, o Backups) {
+	o.made = make(map[string]*madeBackups)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	if o.Check == nil {
 		o.Check = func(_ context.Context, file string) error { return dsync.CheckFile(file) }
 	}
@@ -70,7 +88,7 @@ func (s *Server) RunBackups(ctx context.Context, o Backups) {
 func (s *Server) backUpDue(ctx context.Context, o Backups) (next time.Time) {
 	next = time.Now().Add(o.Every) // for databases that are made until then
 	for _, ns := range s.spaces.names() {
-		due, err := o.due(ns)
+		due, err := s.backupDue(ns, o)
 		if err == nil && !due.After(time.Now()) {
 			err = s.backUp(ctx, ns, o)
 			due = time.Now().Add(o.Every)
@@ -90,17 +108,41 @@ func (s *Server) backUpDue(ctx context.Context, o Backups) (next time.Time) {
 	return next
 }
 
-// due returns when the next backup of a database is.
-func (o Backups) due(ns string) (time.Time, error) {
+// backupDue returns when the next backup of a database is.
+func (s *Server) backupDue(ns string, o Backups) (time.Time, error) {
+	made := o.made[ns]
+	if made == nil {
+		made = new(madeBackups)
+		o.made[ns] = made
+	}
+	if !made.last.IsZero() {
+		return made.last.Add(o.Every), nil
+	}
 	list, err := o.list(ns, fileSuffix)
-	if err != nil || len(list) == 0 {
+	if err != nil {
 		return time.Time{}, err
 	}
-	last := list[len(list)-1].at
-	if now := time.Now(); last.After(now) { // the clock was wrong, then or now
-		last = now
+	now := o.Now()
+	past, future := splitAt(list, now)
+	if len(future) > 0 && !made.told {
+		made.told = true
+		s.log.Warn("backups have times in the future: the clock was wrong, then or now; backups go on",
+			"namespace", ns, "file", future[len(future)-1].name, "count", len(future))
 	}
-	return last.Add(o.Every), nil
+	if len(past) == 0 {
+		return time.Time{}, nil
+	}
+	age := now.Sub(past[len(past)-1].at)
+	return time.Now().Add(o.Every - age), nil
+}
+
+// splitAt divides backups, which are sorted, by a time.
+func splitAt(list []backupFile, now time.Time) (past, future []backupFile) {
+	i := slices.IndexFunc(list, func(f backupFile) bool { return f.at.After(now) })
+	if i < 0 {
+		return list, nil
+	}
+	return list[:i], list[i:]
 }
 
 // A backupFile is one backup in the directory.
@@ -137,18 +179,40 @@ func (s *Server) backUp(ctx context.Context, ns string, o Backups) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+	if err := durable.MkdirAll(o.Dir, 0o700); err != nil {
 		return err
 	}
-	began := time.Now()
-	file := filepath.Join(o.Dir, ns+"-"+began.UTC().Format(backupTime)+fileSuffix)
+	began, at := time.Now(), o.Now()
+	file, err := o.newName(ns, at)
+	if err != nil {
+		return err
+	}
 	size, err := copyDatabase(ctx, db, file, o.Check)
 	if err != nil {
 		return err
 	}
-	s.backups.done(began, size)
+	made := o.made[ns]
+	made.last, made.names = began, append(made.names, filepath.Base(file))
+	s.backups.done(at, size)
 	s.log.InfoContext(ctx, "backed up", "namespace", ns, "file", file, "bytes", size, "took", time.Since(began))
-	return o.prune(ns)
+	if err := o.prune(ns, at); err != nil {
+		s.log.ErrorContext(ctx, "old backups cannot be deleted", "namespace", ns, "dir", o.Dir, "err", err)
+	}
+	return nil
+}
+
+// newName returns the name of a backup, which no other has: not even if the clock
+// was set back to where it was before.
+func (o Backups) newName(ns string, at time.Time) (string, error) {
+	for {
+		file := filepath.Join(o.Dir, ns+"-"+at.UTC().Format(backupTime)+fileSuffix)
+		if _, err := os.Lstat(file); errors.Is(err, os.ErrNotExist) {
+			return file, nil
+		} else if err != nil {
+			return "", err
+		}
+		at = at.Add(time.Second)
+	}
 }
 
 // copyDatabase makes a checked copy of a database's file.
@@ -169,12 +233,12 @@ func copyDatabase(ctx context.Context, db *dsync.Database, file string, check fu
 	if err := check(ctx, part); err != nil {
 		return 0, fmt.Errorf("the copy is damaged: %w", err)
 	}
-	return size, dsync.PutInPlace(part, file)
+	return size, durable.Rename(part, file)
 }
 
-// prune deletes the oldest backups of a database beyond those to keep, and what a
-// crash has left of one.
-func (o Backups) prune(ns string) error {
+// prune deletes backups of a database when as many newer ones are there as are to be
+// kept, and what a crash has left of one. It is called after a good one was made.
+func (o Backups) prune(ns string, now time.Time) error {
 	list, err := o.list(ns, fileSuffix)
 	if err != nil {
 		return err
@@ -183,15 +247,32 @@ func (o Backups) prune(ns string) error {
 	if err != nil {
 		return err
 	}
-	for _, part := range parts {
-		if err := os.Remove(filepath.Join(o.Dir, part.name)); err != nil {
-			return err
-		}
+	var errs []error
+	for _, name := range append(o.surplus(o.made[ns], list, now), names(parts)...) {
+		errs = append(errs, os.Remove(filepath.Join(o.Dir, name)))
 	}
-	for _, old := range list[:max(0, len(list)-max(o.Keep, 1))] {
-		if err := os.Remove(filepath.Join(o.Dir, old.name)); err != nil {
-			return err
-		}
+	return errors.Join(errs...)
+}
+
+// surplus returns which backups are not kept. Those of this process are newer than
+// all others, and those of the past come in the order of their times. Of the others,
+// those with times in the future, it is not known how old they are: so they are
+// counted apart, until enough newer ones were made.
+func (o Backups) surplus(made *madeBackups, list []backupFile, now time.Time) []string {
+	keep := max(o.Keep, 1)
+	there := names(list)
+	made.names = slices.DeleteFunc(made.names, func(name string) bool { return !slices.Contains(there, name) })
+	others := slices.DeleteFunc(list, func(f backupFile) bool { return slices.Contains(made.names, f.name) })
+	past, future := splitAt(others, now)
+	known := append(names(past), made.names...)
+	left := max(0, keep-len(made.names))
+	old := known[:max(0, len(known)-keep)]
+	return append(slices.Clip(old), names(future[:max(0, len(future)-left)])...)
+}
+
+func names(list []backupFile) (all []string) {
+	for _, f := range list {
+		all = append(all, f.name)
 	}
-	return nil
+	return all
 }

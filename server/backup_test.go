@@ -24,7 +24,8 @@ type backupTest struct {
 	stop func()
 
 	mu   sync.Mutex
-	fail error // of the check
+	fail error         // of the check
+	off  time.Duration // by which the clock of the machine is wrong
 }
 
 func newBackupTest(t *testing.T, dir string, every time.Duration, keep int) *backupTest {
@@ -37,7 +38,7 @@ func newBackupTest(t *testing.T, dir string, every time.Duration, keep int) *bac
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		s.RunBackups(ctx, Backups{Dir: b.dir, Every: every, Keep: keep, Check: b.check})
+		s.RunBackups(ctx, Backups{Dir: b.dir, Every: every, Keep: keep, Check: b.check, Now: b.now})
 	})
 	b.stop = func() {
 		cancel()
@@ -53,6 +54,20 @@ func (b *backupTest) check(context.Context, string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.fail
+}
+
+// now is the clock of the machine. Timers go by another one, which is never set.
+func (b *backupTest) now() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return time.Now().Add(b.off)
+}
+
+// setClock makes the clock wrong from now on.
+func (b *backupTest) setClock(off time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.off = off
 }
 
 // failWith makes checks fail from now on, or no longer.
@@ -140,5 +155,62 @@ func TestBackupThatFails(t *testing.T) {
 		b.failWith(nil)
 		b.want(backupRetry,
 			"shop-2-20000101T000000Z.db", "shop-2-20000102T002000Z.db", "shop-20000101T000000Z.db", "shop-20000102T002000Z.db")
+	})
+}
+
+// shop wants these backups of one database.
+func (b *backupTest) shop(after time.Duration, stamps ...string) {
+	b.t.Helper()
+	var files []string
+	for _, ns := range []string{"shop-2", "shop"} {
+		for _, stamp := range stamps {
+			files = append(files, ns+"-"+stamp+".db")
+		}
+	}
+	slices.Sort(files)
+	b.want(after, files...)
+}
+
+// TestBackupsOfTheFuture: backups that were made while the clock was wrong neither
+// stop others nor have them deleted, and go when there are enough newer ones.
+func TestBackupsOfTheFuture(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		for _, ns := range []string{"shop", "shop-2"} {
+			for _, stamp := range []string{"19991230T000000Z", "20990101T000000Z", "20990102T000000Z"} {
+				if err := os.WriteFile(filepath.Join(dir, ns+"-"+stamp+".db"), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		b := newBackupTest(t, dir, 24*time.Hour, 2)
+		defer b.stop()
+		b.shop(0, "19991230T000000Z", "20000101T000000Z", "20990102T000000Z")
+		b.shop(24*time.Hour, "20000101T000000Z", "20000102T000000Z")
+		b.shop(24*time.Hour, "20000102T000000Z", "20000103T000000Z")
+		if n := strings.Count(b.log.String(), "backups have times in the future"); n != 2 {
+			t.Errorf("%d warnings of two databases: %s", n, &b.log)
+		}
+	})
+}
+
+// TestBackupsWhileTheClockJumps: the schedule goes on, and the newest are kept,
+// whatever their names say.
+func TestBackupsWhileTheClockJumps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBackupTest(t, filepath.Join(t.TempDir(), "backups"), 24*time.Hour, 2)
+		defer b.stop()
+		b.shop(0, "20000101T000000Z")
+		b.setClock(366 * 24 * time.Hour) // on the day after
+		b.shop(23*time.Hour, "20000101T000000Z")
+		b.shop(time.Hour, "20000101T000000Z", "20010102T000000Z")
+		b.setClock(-48 * time.Hour)
+		b.shop(24*time.Hour, "20000101T000001Z", "20010102T000000Z")
+		b.shop(24*time.Hour, "20000101T000001Z", "20000102T000000Z")
+		b.setClock(0)
+		b.shop(24*time.Hour, "20000102T000000Z", "20000105T000000Z")
+		if got := b.BackupStats(); got.Done != 10 || got.Failed != 0 {
+			t.Errorf("stats %+v", got)
+		}
 	})
 }

@@ -40,9 +40,12 @@ const (
 	textRulesTooBig   = "1:1: Rules are larger than 1 MiB.\n"
 	textPayloadTooBig = "The specified payload is too large, please request a location with less data."
 	textNotFound      = "404 Not Found"
+	textDamaged       = "The stored data are damaged here; see the log of the server."
 	textInternal      = "Internal server error."
 	textUnavailable   = "The service is temporarily unavailable."
+	textUnknown       = "The disk failed. It is unknown whether the write was stored: read before you write again."
 	textTimeout       = "The request did not finish within its timeout."
+	textTooCostly     = "The body takes more memory than the server has for one write."
 	textTooMany       = "Too many requests from this address."
 )
 
@@ -56,6 +59,7 @@ var (
 	errMethod       = &statusError{http.StatusMethodNotAllowed, "Method Not Allowed"}
 	errURLTooLong   = &statusError{http.StatusRequestURITooLong, "URI Too Long"}
 	errCoding       = &statusError{http.StatusUnsupportedMediaType, "Content-Encoding must be gzip or identity"}
+	errCostly       = &statusError{http.StatusRequestEntityTooLarge, textTooCostly}
 	errOverloaded   = &statusError{http.StatusServiceUnavailable, textUnavailable}
 )
 
@@ -85,7 +89,11 @@ func (q *request) statusOf(err error) *statusError {
 		{dsync.ErrNoVersion, http.StatusNotFound, "There is no such version of the rules."},
 		{dsync.ErrTooBig, http.StatusBadRequest, tooBigText(q.method)},
 		{dsync.ErrLimit, http.StatusServiceUnavailable, textUnavailable},
+		{dsync.ErrDamaged, http.StatusInternalServerError, textDamaged},
 		{dsync.ErrBusy, http.StatusServiceUnavailable, textUnavailable},
+		{dsync.ErrReadOnly, http.StatusServiceUnavailable, "The database is read-only."},
+		{dsync.ErrUnknown, http.StatusServiceUnavailable, textUnknown},
+		{dsync.ErrFailed, http.StatusServiceUnavailable, textUnavailable},
 		{dsync.ErrUnavailable, http.StatusServiceUnavailable, textUnavailable},
 		{dsync.ErrClosed, http.StatusServiceUnavailable, textUnavailable},
 		{tree.ErrInvalidPath, http.StatusBadRequest, textBadPath},

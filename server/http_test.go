@@ -186,7 +186,8 @@ func TestSettings(t *testing.T) {
 	}
 	ts.want("PUT", "/.settings/strictTriggerValidation.json", `true`, 200, `true`)
 	ts.want("GET", "/.settings/strictTriggerValidation.json", "", 200, `{"value":true}`)
-	ts.want("POST", "/.settings/functionTriggers.json", `{"name":"f"}`, 200, `{"status":"ok"}`)
+	ts.want("POST", "/.settings/functionTriggers.json", `{"name":"f"}`, 501, errorBody(errNoTriggers.text))
+	ts.want("PUT", "/.settings/functionTriggers.json", `{"name":"f"}`, 501, errorBody(errNoTriggers.text))
 	ts.want("GET", "/.settings/nothing.json", "", 404, errorBody(textNotFound))
 	ts.want("PUT", "/.settings/rules.json?print=silent", `{"rules":{".read":true}}`, 204, "")
 	ts.want("PUT", "/?ns="+emulatorNamespace+"/.settings/rules.json?dryRun=true", `{"rules":{}}`, 200, `{"status":"ok"}`)

@@ -6,16 +6,24 @@ import "time"
 // default, which is the documented limit of the hosted service where there is
 // one (REST §11).
 type Limits struct {
-	MaxReadBytes    int64 // one answer; 256 MiB
+	// Memory is what the process may have, 4 GiB if it is unknown. Bounds that say so
+	// below are parts of it, or what is named if that is less.
+	Memory int64
+
+	MaxReadBytes    int64 // one answer; 3/16 of Memory, 256 MiB
 	MaxWriteBytes   int64 // the body of one REST request; 256 MiB
 	MaxMessageBytes int64 // one message of the realtime protocol; 16 MiB
 	MaxURLBytes     int   // a request line; 128 KiB
 	OutboxBytes     int   // what waits for one slow client; 1 MiB
 
-	MaxBodiesBytes  int64 // all request bodies that are in memory together; 512 MiB
-	MaxAnswersBytes int64 // all large answers that are in memory together; 512 MiB
-	MaxConnections  int   // HTTP connections, event streams among them; 100,000
-	MaxNamespaces   int   // databases that are made on first use; 10,000
+	MaxBodiesBytes   int64 // all request bodies as they arrive; 1/8 of Memory, 512 MiB
+	MaxWorkBytes     int64 // all that is made of them, and read for answers; 3/8 of Memory, 4 GiB
+	MaxAnswersBytes  int64 // all large answers that wait to be sent, over REST and in realtime each; 1/8 of Memory, 512 MiB
+	MaxPendingWrites int64 // writes that wait, of one database; 1/32 of Memory, 64 MiB
+	MaxConnections   int   // HTTP connections, event streams among them; 1/16 of Memory, 16 KiB each, 100,000
+	MaxRealtime      int   // realtime connections; twice as many, 200,000
+	MaxPolls         int   // connections through long polling among these; a fourth of them, 10,000
+	MaxNamespaces    int   // databases that are made on first use; 10,000
 
 	MessageRate  int // messages per second of one realtime connection, after a burst; 2,000
 	MessageBurst int // 10,000
@@ -33,14 +41,11 @@ func DefaultLimits() Limits {
 }
 
 func (l *Limits) setDefaults() {
-	orElse(&l.MaxReadBytes, 256<<20)
+	l.deriveFromMemory()
 	orElse(&l.MaxWriteBytes, 256<<20)
 	orElse(&l.MaxMessageBytes, 16<<20)
 	orElse(&l.MaxURLBytes, 128<<10)
 	orElse(&l.OutboxBytes, 1<<20)
-	orElse(&l.MaxBodiesBytes, 512<<20)
-	orElse(&l.MaxAnswersBytes, 512<<20)
-	orElse(&l.MaxConnections, 100_000)
 	orElse(&l.MaxNamespaces, 10_000)
 	orElse(&l.MessageRate, 2_000)
 	orElse(&l.MessageBurst, 10_000)

@@ -7,15 +7,15 @@ import "net/netip"
 // IPv6. A zero field takes its default, and there is no bound where a field is
 // negative.
 type AddressLimits struct {
-	Connections  int   // at a time, WebSockets among them; 1,000
+	Connections  int   // at a time, WebSockets among them; 1,000, or half of MaxRealtime
 	ConnectRate  int   // new ones per second, after a burst of Connections; 100
 	RequestRate  int   // HTTP requests and realtime messages per second; 5,000
 	RequestBurst int   // of them, at once; 20,000
-	Polls        int   // connections through long polling; 500
+	Polls        int   // connections through long polling; 500, or half of MaxPolls
 	BodyBytes    int64 // of MaxBodiesBytes, and of MaxAnswersBytes over REST and in realtime, each; a half
-	Listens      int   // at a time; 100,000
-	PendingBytes int64 // of onDisconnect operations; 64 MiB
-	Windows      int   // of queries at one path; 2,000
+	Listens      int   // at a time; 1/32 of Memory, 1 KiB each, 100,000
+	PendingBytes int64 // of onDisconnect operations; 1/32 of Memory, 64 MiB
+	Windows      int   // of queries at one path; 600
 
 	Exempt         []netip.Prefix // addresses without bounds; nil: this machine, empty: none
 	TrustedProxies []netip.Prefix // whose header tells the address of their client
@@ -28,15 +28,10 @@ func Loopback() []netip.Prefix {
 }
 
 func (l *AddressLimits) setDefaults() {
-	orElse(&l.Connections, 1_000)
 	orElse(&l.ConnectRate, 100)
 	orElse(&l.RequestRate, 5_000)
 	orElse(&l.RequestBurst, 20_000)
-	orElse(&l.Polls, 500)
-	orElse(&l.BodyBytes, 256<<20)
-	orElse(&l.Listens, 100_000)
-	orElse(&l.PendingBytes, 64<<20)
-	orElse(&l.Windows, 2_000)
+	orElse(&l.Windows, 600)
 	if l.Exempt == nil {
 		l.Exempt = Loopback()
 	}

@@ -93,7 +93,7 @@ func wantTooMany(t *testing.T, doing string, r result) {
 // handshake tries to open a WebSocket and returns the status of the answer.
 func (n *network) handshake(header http.Header) (*websocket.Conn, int) {
 	n.t.Helper()
-	ws, resp, err := (&websocket.Dialer{NetDialContext: n.dial}).Dial("ws://db.example/.ws?v=5&ns=test", header)
+	ws, resp, err := (&websocket.Dialer{NetDialContext: n.dial}).Dial("ws://db.localhost/.ws?v=5&ns=test", header)
 	if resp == nil {
 		n.t.Fatalf("handshake: %v", err)
 	}

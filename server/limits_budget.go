@@ -42,6 +42,14 @@ func (b *budget) take(n int64) bool {
 	return true
 }
 
+// most returns the most that one who takes all that he can gets.
+func (b *budget) most() int64 {
+	if b.whole == nil {
+		return b.max
+	}
+	return min(b.max, b.whole.max/2)
+}
+
 func (b *budget) refused() {
 	if b.refuse != nil {
 		b.refuse()

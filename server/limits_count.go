@@ -25,6 +25,7 @@ func (q *request) countFailure(err error) {
 		reason metrics.Reason
 	}{
 		{errExpansion, metrics.BodyExpansion},
+		{errCostly, metrics.WriteMemory},
 		{os.ErrDeadlineExceeded, metrics.SlowBody},
 		{errTooManyNamespaces, metrics.Namespaces},
 	} {
@@ -47,11 +48,11 @@ func (rt *realtime) countEnd(bye goodbye, from string) goodbye {
 	return bye
 }
 
-// countWait counts an answer that has to wait for room.
-func (q *request) countWait(size int) {
-	reason := metrics.Answers
-	if all := q.answers.whole; all != nil && all.used.Load()+int64(size) <= all.max {
-		reason = metrics.AddressAnswers
+// countWait counts a request that has to wait for room.
+func (q *request) countWait(full *noRoomError) {
+	if full.claim == &q.work {
+		q.refused(full.claim.of.fullBy(full.size, metrics.Work, metrics.AddressWork))
+		return
 	}
-	q.refused(reason)
+	q.refused(full.claim.of.fullBy(full.size, metrics.Answers, metrics.AddressAnswers))
 }

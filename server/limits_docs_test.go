@@ -22,6 +22,8 @@ func TestLimitsAreDocumented(t *testing.T) {
 	docs := string(file)
 	var l Limits
 	l.setDefaults()
+	most := Limits{Memory: 1 << 50}
+	most.setDefaults()
 	mib := func(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
 	seconds := func(d time.Duration) string { return fmt.Sprintf("%d s", d/time.Second) }
 	for _, text := range []string{
@@ -30,12 +32,14 @@ func TestLimitsAreDocumented(t *testing.T) {
 		"| one body | " + mib(l.MaxWriteBytes),
 		"| the body of one batch get over REST | " + mib(maxBatchBytes),
 		"| one message | " + mib(l.MaxMessageBytes),
-		"| request bodies and unfinished messages in memory | " + mib(l.MaxBodiesBytes),
-		"over the realtime protocol each | " + mib(l.MaxAnswersBytes),
+		"| request bodies and unfinished messages in memory, as they arrive | 1/8 of the memory; " + mib(most.MaxBodiesBytes),
+		"| memory of writes and reads until they are done | 3/8 of the memory; " + fmt.Sprintf("%d GiB", most.MaxWorkBytes>>30),
+		"| one value that is read | 3/16 of the memory; " + mib(most.MaxReadBytes),
+		"over the realtime protocol each | 1/8 of the memory; " + mib(most.MaxAnswersBytes),
 		fmt.Sprintf("over REST and over the realtime protocol each | as many as there are processors, 2 at least and %d at most", dsync.MaxReads),
-		"| HTTP connections | " + thousands(l.MaxConnections),
-		"| realtime connections | " + thousands(maxConns),
-		"| long-polling connections | " + thousands(maxPolls),
+		fmt.Sprintf("| HTTP connections | 1/16 of the [memory](#memory), %d KiB each; %s |", connectionBytes>>10, thousands(most.MaxConnections)),
+		fmt.Sprintf("| realtime connections | 1/8 of the memory, %d KiB each; %s |", connectionBytes>>10, thousands(most.MaxRealtime)),
+		"| long-polling connections | 1/4 of the realtime connections; " + thousands(most.MaxPolls),
 		"| databases that are made on first use | " + thousands(l.MaxNamespaces),
 		"| values of one write, but of administrators | " + fmt.Sprintf("%d,%03d,%03d", dsync.MaxValues/1_000_000, dsync.MaxValues/1000%1000, dsync.MaxValues%1000),
 		fmt.Sprintf("| a compressed body | %d times what was sent, beyond %s", maxExpansion, mib(freeExpansion)),
@@ -72,6 +76,50 @@ func TestLimitsAreDocumented(t *testing.T) {
 			t.Errorf("docs/limits.md lacks the reason %s", r)
 		}
 	}
+}
+
+// docs/limits.md has the table of what is derived from four sizes of memory, and the
+// parts fit into it together.
+func TestBoundsByMemoryAreDocumented(t *testing.T) {
+	file, err := os.ReadFile("../docs/limits.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []Limits
+	for _, mib := range []int64{512, 1024, 4096, 24576} {
+		l := Limits{Memory: mib << 20 / 8 * 7}
+		l.setDefaults()
+		all = append(all, l)
+		sum := l.MaxWorkBytes + l.MaxBodiesBytes + 2*l.MaxAnswersBytes + int64(l.MaxConnections+l.MaxRealtime)*connectionBytes
+		if sum > l.Memory {
+			t.Errorf("in %d MiB all bounds together are %d MiB", mib, sum>>20)
+		}
+	}
+	row := func(name string, value func(Limits) string) {
+		text := "| " + name + " |"
+		for _, l := range all {
+			text += " " + value(l) + " |"
+		}
+		if !strings.Contains(string(file), text+"\n") {
+			t.Errorf("docs/limits.md lacks %s", text)
+		}
+	}
+	mib := func(of func(Limits) int64) func(Limits) string {
+		return func(l Limits) string { return fmt.Sprintf("%d MiB", of(l)>>20) }
+	}
+	row("soft limit |", mib(func(l Limits) int64 { return l.Memory }))
+	row("`work`: writes and reads until they are done | 3/8", mib(func(l Limits) int64 { return l.MaxWorkBytes }))
+	row("request bodies as they arrive | 1/8", mib(func(l Limits) int64 { return l.MaxBodiesBytes }))
+	row("large answers over REST; as much over the realtime protocol | 1/8 each", mib(func(l Limits) int64 { return l.MaxAnswersBytes }))
+	row("writes that wait, of one database | 1/32", mib(func(l Limits) int64 { return l.MaxPendingWrites }))
+	row("one value that is read | 3/16", mib(func(l Limits) int64 { return l.MaxReadBytes }))
+	row("`onDisconnect` operations of one address | 1/32", mib(func(l Limits) int64 { return l.PerAddress.PendingBytes }))
+	row("HTTP connections | 1/16", func(l Limits) string { return thousands(l.MaxConnections) })
+	row("realtime connections | 1/8", func(l Limits) string { return thousands(l.MaxRealtime) })
+	row("long-polling connections | 1/32", func(l Limits) string { return thousands(l.MaxPolls) })
+	row("connections of one address |", func(l Limits) string { return thousands(l.PerAddress.Connections) })
+	row("long-polling connections of one address |", func(l Limits) string { return thousands(l.PerAddress.Polls) })
+	row("listens of one address | 1/32", func(l Limits) string { return thousands(l.PerAddress.Listens) })
 }
 
 // thousands writes a number with commas.

@@ -89,6 +89,7 @@ var limitReasons = map[dsync.Bound]metrics.Reason{
 	dsync.BoundQuotaPending: metrics.AddressDisconnects,
 	dsync.BoundPathWindows:  metrics.PathWindows,
 	dsync.BoundValues:       metrics.WriteValues,
+	dsync.BoundMemory:       metrics.WriteMemory,
 }
 
 // limited counts that an operation came up against a bound of the engine.

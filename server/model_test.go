@@ -412,7 +412,7 @@ func (m *modelRun) rest(method string, path []string, query url.Values, payload 
 	}
 	target := "/" + strings.Join(path, "/") + ".json?" + query.Encode()
 	m.note("%s %s %s", method, target, payload)
-	r := httptest.NewRequest(method, target, strings.NewReader(payload))
+	r := localRequest(method, target, strings.NewReader(payload))
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}

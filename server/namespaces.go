@@ -36,6 +36,8 @@ type namespaces struct {
 	reports *reporter // about denied operations
 	absent  *reporter // about databases that were asked for in vain
 
+	unindexed unindexed // queries of a server in Dev
+
 	mu     sync.Mutex // guards the map, closed, and the rules in opts; not held while a database is opened
 	known  map[string]*namespace
 	closed bool
@@ -82,14 +84,10 @@ func newNamespaces(o Options) (*namespaces, error) {
 	return n, nil
 }
 
-// savedNamespaces returns the names of the databases in the data directory,
-// which it makes if there is none.
+// savedNamespaces returns the names of the databases in the data directory.
 func savedNamespaces(o Options) (names []string, err error) {
 	if o.Dir == "" {
 		return nil, nil
-	}
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, err
 	}
 	entries, err := os.ReadDir(o.Dir)
 	for _, e := range entries {
@@ -208,11 +206,15 @@ func (n *namespaces) open(ns *namespace) (*dsync.Database, error) {
 
 func (n *namespaces) databaseOptions(name string) dsync.Options {
 	o := dsync.Options{
-		Rules:   n.defaultRules(name),
-		Now:     n.opts.Now,
-		Log:     n.opts.Log.With("namespace", name),
-		MaxRead: n.opts.MaxReadBytes,
-		Sample:  n.opts.Sample,
+		Rules:    n.defaultRules(name),
+		Now:      n.opts.Now,
+		Log:      n.opts.Log.With("namespace", name),
+		MaxRead:  n.opts.MaxReadBytes,
+		MaxQueue: n.opts.MaxPendingWrites,
+		Sample:   n.opts.Sample,
+	}
+	if n.opts.Dev {
+		o.Unindexed = n.unindexed.noteIn(name, n.opts.Log)
 	}
 	if n.opts.Dir != "" {
 		o.File = filepath.Join(n.opts.Dir, name+fileSuffix)
@@ -258,6 +260,10 @@ func (ns *namespace) close() error {
 // database returns the open database of a namespace. The errors are
 // errNoNamespace, errBadNamespace, errDeactivated and those of opening it.
 func (s *Server) database(ns string) (*dsync.Database, error) { return s.spaces.database(ns) }
+
+// Namespaces returns the names of all databases, sorted: the configured ones and those
+// that have a file, open or not.
+func (s *Server) Namespaces() []string { return s.spaces.names() }
 
 // Open opens a namespace's database now, not when it is first asked for: so
 // what is wrong with its file is said at the start, and no other process can

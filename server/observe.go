@@ -70,7 +70,7 @@ func (o *observed) log(ctx context.Context, level slog.Level, took time.Duration
 	attrs := []slog.Attr{
 		slog.String("request", requestOf(o)),
 		slog.String("method", o.r.Method),
-		slog.String("path", path[:min(len(path), maxLoggedPath)]),
+		slog.String("path", clipped(path)),
 		slog.String("kind", o.kind.String()),
 		slog.Int("status", o.status),
 		slog.Duration("took", took),

@@ -36,8 +36,8 @@ func feed[T any](q *request, due <-chan T, begin func() (end func()), next func(
 	h.Set("Content-Type", typeEvents)
 	h.Set("X-Accel-Buffering", "no")
 	q.w.WriteHeader(http.StatusOK)
-	es := eventStream{client: newTimedWriter(q.w, q.r), slow: q.countSlow}
-	es.scheduleCheck(q)
+	es := eventStream{client: newTimedWriter(q.w, q.r), slow: q.countSlow, check: make(chan struct{}, 1)}
+	defer es.watch(q)()
 	idle := time.NewTicker(keepAlive)
 	defer idle.Stop()
 	for event := next(); ; event = next() {

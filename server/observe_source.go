@@ -18,6 +18,7 @@ func (s *Server) source() metrics.Source {
 		Version:         buildVersion(),
 		Databases:       s.measured(),
 		BodyBytes:       s.bodies.used.Load(),
+		WorkBytes:       s.work.used.Load(),
 		AnswerBytes:     s.answers.used.Load(),
 		ViewBytes:       s.views.Held(),
 		RunningImports:  len(s.imports),

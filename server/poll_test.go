@@ -49,7 +49,7 @@ var script = regexp.MustCompile(`^(?:parent\.pLPCommand7\("start","(\w+)","(\w+)
 
 // fetch makes a request and takes its script apart.
 func (b *browser) fetch(query string) reply {
-	resp, err := b.http.Get("http://db.example/.lp?ns=test&" + query)
+	resp, err := b.http.Get("http://db.localhost/.lp?ns=test&" + query)
 	if err != nil {
 		return reply{err: err}
 	}
@@ -264,7 +264,7 @@ func TestPollAbandoned(t *testing.T) {
 	b.next(ask(1, "q", `{"p":"/x","h":""}`))
 	ctx, cancel := context.WithCancel(t.Context())
 	q := b.query()
-	req, _ := http.NewRequestWithContext(ctx, "GET", "http://db.example/.lp?ns=test&"+q, nil)
+	req, _ := http.NewRequestWithContext(ctx, "GET", "http://db.localhost/.lp?ns=test&"+q, nil)
 	done := make(chan error)
 	go func() {
 		_, err := b.http.Do(req)
@@ -378,7 +378,7 @@ func TestPollDisconnect(t *testing.T) {
 		b.start("")
 		b.want(ask(1, "o", fmt.Sprintf(`{"p":"/gone/%d","d":true}`, i)), okReply(1, `""`))
 		held := b.hold()
-		req, _ := http.NewRequest(method, "http://db.example/.lp?ns=test&disconn=t&id="+b.id+"&pw="+b.password, strings.NewReader("x"))
+		req, _ := http.NewRequest(method, "http://db.localhost/.lp?ns=test&disconn=t&id="+b.id+"&pw="+b.password, strings.NewReader("x"))
 		resp, err := b.http.Do(req)
 		if err != nil || resp.StatusCode != http.StatusNoContent {
 			t.Fatalf("%s: %v %v", method, resp, err)

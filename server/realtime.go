@@ -13,14 +13,6 @@ import (
 	"github.com/dogwooddb/dogwood/server/metrics"
 )
 
-// Bounds on the connections that the server keeps. Those through long polling
-// are few, since a browser moves on to a WebSocket when it can, and they cost
-// their owner no socket.
-const (
-	maxConns = 200_000
-	maxPolls = 10_000 // part of them
-)
-
 // Reasons not to open a connection. They become status 503, after which
 // clients try again.
 var (
@@ -57,8 +49,8 @@ func newRealtime(s *Server) *realtime {
 	return &realtime{
 		s:        s,
 		couriers: couriers{max: runtime.GOMAXPROCS(0)},
-		maxConns: maxConns,
-		maxPolls: maxPolls,
+		maxConns: s.opts.MaxRealtime,
+		maxPolls: s.opts.MaxPolls,
 		conns:    make(map[string]*conn),
 		polls:    make(map[string]*poll),
 		sockets:  make(map[*socket]struct{}),
@@ -76,6 +68,9 @@ func (rt *realtime) open(r *http.Request) (*conn, error) {
 	}
 	db, err := rt.s.database(ns)
 	if err != nil {
+		return nil, err
+	}
+	if err := db.Usable(); err != nil {
 		return nil, err
 	}
 	if last := rt.lookup(ns, r.URL.Query().Get("ls")); last != nil {

@@ -5,9 +5,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/auth"
+	"github.com/dogwooddb/dogwood/server/metrics"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
@@ -35,6 +37,8 @@ type conn struct {
 	credential auth.Identity // that the client signed in with; guarded by in
 	check      *time.Timer   // to look at it again, nil for never; guarded by in
 
+	presented atomic.Pointer[auth.Identity] // credential if it can end, for those who do not hold in
+
 	mu    sync.Mutex
 	poll  *poll         // nil: the client began with a WebSocket
 	sock  *socket       // nil: it has none yet
@@ -46,8 +50,15 @@ func newConn(rt *realtime, ns string, db *dsync.Database, a *account) *conn {
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.out = dsync.NewOutbox(dsync.Realtime, rt.s.opts.OutboxBytes, c.wake)
 	c.out.Share(rt.s.viewsOf(a))
-	c.session = db.NewSession(dsync.SessionOptions{ID: c.id, Name: c.name, Out: c.out, SignIn: c.signIn, Quota: quotaOf(a), Limited: c.limited, Charge: c.pace.charge})
+	c.out.TakeFrom(c.workMemory())
+	c.session = db.NewSession(dsync.SessionOptions{ID: c.id, Name: c.name, Out: c.out, SignIn: c.signIn, Quota: quotaOf(a), Memory: c.workMemory(), Limited: c.limited, Charge: c.pace.charge})
 	return c
+}
+
+// workMemory is what the writes of the connection take their memory from.
+func (c *conn) workMemory() workMemory {
+	of := c.rt.s.workOf(c.account)
+	return workMemory{of, func() { c.rt.s.refusals.add(of.fullBy(0, metrics.Work, metrics.AddressWork), c.remote.addr) }}
 }
 
 // hello is the first message of every connection (§3).

@@ -57,6 +57,9 @@ func outboxError(err error) goodbye {
 	if errors.Is(err, dsync.ErrClosed) {
 		return goingAway
 	}
+	if errors.Is(err, dsync.ErrUnknown) || errors.Is(err, dsync.ErrFailed) {
+		return goodbye{closeTryAgain, "the disk failed"}
+	}
 	return goodbye{closePolicy, err.Error()}
 }
 

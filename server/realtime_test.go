@@ -99,7 +99,7 @@ type wsClient struct {
 func (n *network) websocket(query string) *wsClient {
 	n.t.Helper()
 	d := websocket.Dialer{NetDialContext: n.dial}
-	ws, _, err := d.Dial("ws://db.example/.ws?v=5&ns=test"+query, nil)
+	ws, _, err := d.Dial("ws://db.localhost/.ws?v=5&ns=test"+query, nil)
 	if err != nil {
 		n.t.Fatalf("dial %s: %v", query, err)
 	}
@@ -132,7 +132,7 @@ func helloID(t *testing.T, text string) string {
 		t.Fatalf("hello %s: %v", text, err)
 	}
 	h := m.D.D
-	if m.T != "c" || m.D.T != "h" || h.V != "5" || h.H != "db.example" || len(h.S) < 22 {
+	if m.T != "c" || m.D.T != "h" || h.V != "5" || h.H != "db.localhost" || len(h.S) < 22 {
 		t.Fatalf("hello = %s", text)
 	}
 	if d := time.Since(time.UnixMilli(h.TS)); d < -time.Minute || d > time.Minute {
@@ -255,7 +255,7 @@ func TestLastSessionEndsFirst(t *testing.T) {
 	// Neither of these names the session within its namespace.
 	n.connect("&ls=unknown")
 	d := websocket.Dialer{NetDialContext: n.dial}
-	ws, _, err := d.Dial("ws://db.example/.ws?v=5&ns=other&ls="+old.id, nil)
+	ws, _, err := d.Dial("ws://db.localhost/.ws?v=5&ns=other&ls="+old.id, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +298,7 @@ func TestShutdownTellsClients(t *testing.T) {
 	if d := time.Since(began); d > 5*time.Second {
 		t.Errorf("shutdown took %v", d)
 	}
-	if _, _, err := (&websocket.Dialer{NetDialContext: n.dial}).Dial("ws://db.example/.ws?ns=test", nil); err == nil {
+	if _, _, err := (&websocket.Dialer{NetDialContext: n.dial}).Dial("ws://db.localhost/.ws?ns=test", nil); err == nil {
 		t.Error("a new connection was accepted")
 	}
 }
@@ -308,7 +308,7 @@ func TestTooManyConnections(t *testing.T) {
 	n.rt.maxConns, n.rt.maxPolls = 2, 1
 	n.connect("")
 	n.browser().start("")
-	_, resp, err := (&websocket.Dialer{NetDialContext: n.dial}).Dial("ws://db.example/.ws?ns=test", nil)
+	_, resp, err := (&websocket.Dialer{NetDialContext: n.dial}).Dial("ws://db.localhost/.ws?ns=test", nil)
 	if err == nil || resp == nil || resp.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("third connection: %v, want status 503", err)
 	}

@@ -19,14 +19,25 @@ type refusals struct {
 	counts *metrics.Refusals
 	log    *slog.Logger
 	began  time.Time
-	lines  [metrics.Reasons]refusalLine
+	lines  [metrics.Reasons]quietLine
 }
 
-// A refusalLine is when the next line about a reason may be written, as time since
-// the beginning, and how many refusals it will stand for.
-type refusalLine struct {
+// A quietLine is one of the log that is written now and then: when the next one may be,
+// as time since the beginning, and how many events it will stand for.
+type quietLine struct {
 	due   atomic.Int64
 	count atomic.Uint64
+}
+
+// next counts an event at a time since the beginning. ok says that the line is to be
+// written now, for count events.
+func (l *quietLine) next(since time.Duration) (count uint64, ok bool) {
+	l.count.Add(1)
+	due := l.due.Load()
+	if int64(since) < due || !l.due.CompareAndSwap(due, int64(since+refusalPause)) {
+		return 0, false
+	}
+	return l.count.Swap(0), true
 }
 
 func newRefusals(counts *metrics.Refusals, log *slog.Logger) *refusals {
@@ -37,13 +48,11 @@ func newRefusals(counts *metrics.Refusals, log *slog.Logger) *refusals {
 // particular; the line has that of the last one.
 func (r *refusals) add(reason metrics.Reason, from string) {
 	r.counts.Add(reason)
-	line := &r.lines[reason]
-	line.count.Add(1)
-	due, now := line.due.Load(), int64(time.Since(r.began))
-	if now < due || !line.due.CompareAndSwap(due, now+int64(refusalPause)) {
+	count, ok := r.lines[reason].next(time.Since(r.began))
+	if !ok {
 		return
 	}
-	attrs := []slog.Attr{slog.String("reason", reason.String()), slog.Uint64("count", line.count.Swap(0))}
+	attrs := []slog.Attr{slog.String("reason", reason.String()), slog.Uint64("count", count)}
 	if from != "" {
 		attrs = append(attrs, slog.String("remote", from))
 	}

@@ -36,10 +36,10 @@ type request struct {
 	visit   visit
 	account *account     // nil: without bounds
 	bodies  *budget      // of the server, or the address's share of it
-	answers *budget      // in the same way
 	making  *dsync.Party // in the same way
 	held    int64        // bytes of the body, of bodies
-	room    int64        // bytes of the answer, of answers
+	work    claim        // what is made of the body, or read for the answer
+	room    claim        // the answer
 
 	readBy time.Time // the deadline of reading that was set; zero: none
 	few    [2]param  // memory of params
@@ -50,7 +50,8 @@ type request struct {
 func (q *request) init(s *Server, w http.ResponseWriter, r *http.Request) {
 	path, query := splitNamespace(r.URL.EscapedPath(), r.URL.RawQuery)
 	q.s, q.w, q.r, q.path, q.method = s, w, r, path, r.Method
-	q.bodies, q.answers, q.making = s.bodies, s.answers, s.making
+	q.bodies, q.making = s.bodies, s.making
+	q.work.of, q.room.of = s.work, s.answers
 	if len(query) <= s.opts.MaxURLBytes {
 		q.params = appendParams(q.few[:0], query)
 	}
@@ -160,6 +161,7 @@ const (
 // counts against the server's budget of body bytes.
 func (q *request) readText(src io.Reader, size int) (string, error) {
 	var pieces [][]byte
+	var cost dsync.Cost
 	piece := make([]byte, 0, size)
 	for {
 		n, err := src.Read(piece[len(piece):cap(piece)])
@@ -167,9 +169,13 @@ func (q *request) readText(src io.Reader, size int) (string, error) {
 			return "", errOverloaded
 		}
 		q.held += int64(n)
+		cost.Add(piece[len(piece) : len(piece)+n])
 		piece = piece[:len(piece)+n]
+		if cost.Memory() > q.work.of.most() {
+			return "", errCostly
+		}
 		if err == io.EOF {
-			return joined(pieces, piece), nil
+			return q.textOf(pieces, piece, cost)
 		}
 		if err != nil {
 			return "", err
@@ -179,6 +185,19 @@ func (q *request) readText(src io.Reader, size int) (string, error) {
 			piece = make([]byte, 0, min(2*cap(piece), mostPiece))
 		}
 	}
+}
+
+// textOf returns a body that has arrived, once there is memory for all that will be
+// made of it. That includes the body.
+func (q *request) textOf(pieces [][]byte, last []byte, cost dsync.Cost) (string, error) {
+	need := cost.Memory()
+	if !q.work.of.takeSoon(q.r.Context(), need, func() { q.countWait(&noRoomError{&q.work, need}) }) {
+		return "", errOverloaded
+	}
+	q.work.has += need
+	q.bodies.give(q.held)
+	q.held = 0
+	return joined(pieces, last), nil
 }
 
 // joined returns all pieces as one text.
@@ -212,17 +231,17 @@ func bodyError(err error) error {
 	return badRequest("Invalid data; the body could not be read")
 }
 
-// releaseBody ends the request's use of its body.
+// releaseBody ends the request's use of its body, and of what was made of it.
 func (q *request) releaseBody() {
 	q.bodies.give(q.held)
 	q.held = 0
+	q.work.end()
 }
 
 // release ends the request's use of what it holds.
 func (q *request) release() {
 	q.releaseBody()
-	q.answers.give(q.room)
-	q.room = 0
+	q.room.end()
 }
 
 // A patientBody reads a request body for as long as it keeps arriving.

@@ -64,6 +64,7 @@ func (q *request) view() dsync.Read {
 		Query:   q.form.query,
 		Plain:   !q.form.isQuery,
 		OneShot: true,
+		Hold:    q.hold,
 	}
 }
 
@@ -145,6 +146,7 @@ func (q *request) replace(w tree.Write) (answer, error) {
 		Update: tree.Update{w},
 		Base:   w.Path,
 		If:     q.cond.hash(),
+		Turn:   q.making,
 	})
 	if c != nil {
 		return q.node(c.Writes[0].Node), nil

@@ -29,7 +29,7 @@ func (s *Server) postBatch(q *request) (answer, error) {
 		return answer{}, err
 	}
 	for i := range entries {
-		entries[i].Read.Caller = q.id.Caller
+		entries[i].Read.Caller, entries[i].Read.Hold = q.id.Caller, q.hold
 	}
 	return q.make(func() (answer, error) { return q.find(entries) })
 }

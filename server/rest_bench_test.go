@@ -3,7 +3,6 @@ package server
 import (
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +23,7 @@ func restCall(t testing.TB, method, target, body string) func() {
 	s := newTest(t, Options{Dev: true})
 	ts := &testServer{Server: s, t: t}
 	ts.record(call{"PUT", "/a/b.json", nil, `{"name":"Jack","n":5}`}, 200)
-	r := httptest.NewRequest(method, target, nil)
+	r := localRequest(method, target, nil)
 	w := &sink{make(http.Header)}
 	return func() {
 		clear(w.header)

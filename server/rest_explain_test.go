@@ -62,12 +62,12 @@ func TestExplain(t *testing.T) {
 	}
 	ts.want("GET", "/.json", "", 200, `{"inbox":{"bo":1},"rooms":{"ana":{"type":"a"},"bo":{"type":"b"}}}`)
 
-	// A condition is a guess: who may write and not read is not told whether it is right.
+	// A condition is a guess: it is refused to callers that may write and not read.
 	var answers []string
 	for _, tag := range []string{"null_etag", tree.Number(1).Hash(), "xyz"} {
 		guess := http.Header{"If-Match": {tag}}
 		got := ts.do(call{"PUT", "/inbox/bo.json?explain=true" + as("ana"), guess, "1"})
-		if answers = append(answers, got.body); got.StatusCode != 200 || got.body != answers[0] {
+		if answers = append(answers, got.body); got.StatusCode != 401 || got.body != answers[0] {
 			t.Errorf("a write with the condition %s is explained with %d %s, want %s", tag, got.StatusCode, got.body, answers[0])
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
 // An answer stays in memory for as long as its client takes to read it. So
@@ -14,10 +16,15 @@ const (
 	smallAnswer = 64 << 10 // up to here an answer needs no room
 	roomWait    = 5 * time.Second
 	roomPoll    = 10 * time.Millisecond
+
+	makingAnswer = 2 // times the size of a value is taken until it is an answer: both are there
 )
 
 // A noRoomError says that an answer does not fit beside those in memory.
-type noRoomError struct{ size int }
+type noRoomError struct {
+	claim *claim // of the request
+	size  int64  // that it has to reach
+}
 
 func (e *noRoomError) Error() string { return fmt.Sprintf("no room for an answer of %d bytes", e.size) }
 func (e *noRoomError) Unwrap() error { return errOverloaded }
@@ -27,11 +34,18 @@ func (e *noRoomError) Unwrap() error { return errOverloaded }
 // nothing large is held while waiting.
 func (q *request) make(f func() (answer, error)) (answer, error) {
 	a, err := q.inTurn(f)
-	if full := (*noRoomError)(nil); errors.As(err, &full) {
-		if err := q.await(full.size); err != nil {
+	var until context.Context
+	for full := (*noRoomError)(nil); errors.As(err, &full); {
+		if until == nil {
+			q.countWait(full)
+			ctx, cancel := context.WithTimeout(q.r.Context(), roomWait)
+			defer cancel()
+			until = ctx
+		}
+		if err := q.waitFor(until, full); err != nil {
 			return answer{}, err
 		}
-		return q.inTurn(f)
+		a, err = q.inTurn(f)
 	}
 	return a, err
 }
@@ -44,6 +58,7 @@ func (q *request) inTurn(f func() (answer, error)) (answer, error) {
 		return answer{}, err
 	}
 	defer q.making.Leave()
+	defer q.work.end()
 	return f()
 }
 
@@ -59,19 +74,25 @@ func (q *request) takeTurn() error {
 // await is reserve for requests that can wait a while for room. A write must
 // have its room before it is committed, since a 503 says that it was not.
 func (q *request) await(size int) error {
-	if err := q.reserve(size); err == nil {
-		return nil
+	err := q.reserve(size)
+	if full := (*noRoomError)(nil); errors.As(err, &full) {
+		q.countWait(full)
+		ctx, cancel := context.WithTimeout(q.r.Context(), roomWait)
+		defer cancel()
+		return q.waitFor(ctx, full)
 	}
-	q.countWait(size)
-	ctx, cancel := context.WithTimeout(q.r.Context(), roomWait)
-	defer cancel()
+	return err
+}
+
+// waitFor waits until a claim is what it could not become.
+func (q *request) waitFor(ctx context.Context, full *noRoomError) error {
 	for {
 		select {
 		case <-time.After(roomPoll):
 		case <-ctx.Done():
-			return &noRoomError{size}
+			return full
 		}
-		if err := q.reserve(size); err == nil {
+		if full.claim.reach(full.size) {
 			return nil
 		}
 	}
@@ -84,17 +105,27 @@ func (q *request) reserve(size int) error {
 	if size <= smallAnswer || q.form.silent {
 		return nil
 	}
-	more := min(int64(size), q.answers.max) - q.room
-	if more <= 0 {
+	return q.claim(&q.room, int64(size))
+}
+
+// hold takes memory for a value of about the given size that is about to be read, and for
+// the answer that is made of it, until it is made.
+func (q *request) hold(size int64) error {
+	if need := makingAnswer * size; need <= q.work.of.most() {
+		return q.claim(&q.work, need)
+	}
+	return dsync.ErrTooBig
+}
+
+// claim makes a claim of the request reach a size. After a *noRoomError the request has
+// nothing of what it claims for its answer.
+func (q *request) claim(c *claim, size int64) error {
+	if c.reach(size) {
 		return nil
 	}
-	if !q.answers.take(more) {
-		q.answers.give(q.room)
-		q.room = 0
-		return &noRoomError{size}
-	}
-	q.room += more
-	return nil
+	q.room.end()
+	q.work.end()
+	return &noRoomError{c, size}
 }
 
 // settle makes the room of the request what its answer came to need, which is
@@ -104,6 +135,5 @@ func (q *request) settle(body []byte) {
 	if need <= smallAnswer {
 		need = 0
 	}
-	q.answers.add(need - q.room)
-	q.room = need
+	q.room.settle(need)
 }

@@ -60,7 +60,7 @@ func (s *Server) table() []route {
 		{pattern: "/v1beta/projects/*", methods: methods{get: s.getInstances, post: s.postInstance}},
 
 		{pattern: pathBatch, methods: methods{post: s.postBatch}},
-		{pattern: "*.json", methods: methods{get: s.getData, put: s.putData, post: s.post, patch: s.patch, del: s.remove}},
+		{pattern: dataPattern, methods: methods{get: s.getData, put: s.putData, post: s.post, patch: s.patch, del: s.remove}},
 	}
 	if s.opts.Dev && s.opts.Demo != nil {
 		table = append(table,
@@ -71,6 +71,9 @@ func (s *Server) table() []route {
 		route{pattern: "/", methods: methods{get: s.front}},
 		route{pattern: "*", methods: methods{get: s.noSuffix, put: s.noSuffix, post: s.noSuffix, patch: s.noSuffix, del: s.noSuffix}})
 }
+
+// dataPattern matches what is below the root of a database.
+const dataPattern = "*.json"
 
 func (rt *route) match(path string) bool {
 	p, last := rt.pattern, len(rt.pattern)-1
@@ -99,6 +102,10 @@ func (s *Server) serve(w *observed, r *http.Request) {
 	}
 	if err != nil {
 		q.tooMany(rt)
+		return
+	}
+	if err := s.gate.refuse(r, func() bool { return q.readsAsNobody(rt) }); err != nil {
+		q.refuseForeign(err)
 		return
 	}
 	if rt.raw != nil {

@@ -153,7 +153,7 @@ func (s *Server) postRollback(q *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	rs, err := old.Options().Parse(source)
+	rs, err := old.Options().ParseStored(source)
 	if err != nil {
 		return answer{}, badRequest(err.Error())
 	}

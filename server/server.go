@@ -29,6 +29,8 @@ import (
 	"github.com/dogwooddb/dogwood/server/metrics"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/dirlock"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // Options says how a Server behaves. The zero value works: it serves nothing
@@ -40,6 +42,12 @@ type Options struct {
 	// token is an administrator's, unsigned tokens are believed, and databases
 	// are made when they are first used. It must not face a network.
 	Dev bool
+
+	// In Dev, requests whose Host is no name or address of loopback, and those of pages
+	// whose origin is not on this machine, are refused unless these have them. An address
+	// that stands for all addresses, such as 0.0.0.0, allows each of them as a Host. The
+	// host of an origin is allowed, too; "null" is the origin of files and sandboxed frames.
+	AllowHosts, AllowOrigins []string
 
 	DefaultNamespace string   // for requests that name none; "" is the only one there is
 	Namespaces       []string // that exist, beside those that have a file in Dir
@@ -70,8 +78,10 @@ type Server struct {
 	clock  *clock
 	spaces *namespaces
 	routes []route
+	gate   *gate // nil: everybody may ask
 	rt     *realtime
 	bodies *budget       // bytes of request bodies in memory
+	work   *budget       // bytes of what is made of them, and read for answers
 	views  *dsync.Budget // bytes of views and values on their way to clients that listen
 
 	answers *budget       // bytes of large answers in memory
@@ -85,16 +95,24 @@ type Server struct {
 	links    *links    // connections that are open
 	metrics  *metrics.Metrics
 	refusals *refusals
-	feeds    feeds
-	streams  streams
+
+	tokenLines tokenLines // of the log
+
+	feeds   feeds
+	streams streams
+
+	presented presented      // credentials of event streams
+	watching  sync.WaitGroup // for watchRevocations
 
 	stopping chan struct{} // closed when event streams and sockets must end
 	stop     func()        // closes stopping, once
 	close    func() error  // closes the databases, once
+	lock     *dirlock.Lock // of the directory
 }
 
 // New returns a server. It reads the names of the databases in o.Dir but opens
-// none of them.
+// none of them. No other process can use the directory until the server is closed:
+// the error wraps a *dirlock.HeldError if one does.
 func New(o Options) (*Server, error) {
 	o.setDefaults()
 	c := &clock{running: o.Now}
@@ -106,6 +124,7 @@ func New(o Options) (*Server, error) {
 		clock:    c,
 		log:      o.Log,
 		bodies:   &budget{max: o.MaxBodiesBytes, refuse: func() { refusals.add(metrics.Bodies, "") }},
+		work:     &budget{max: o.MaxWorkBytes},
 		views:    dsync.NewBudget(o.MaxAnswersBytes),
 		answers:  &budget{max: o.MaxAnswersBytes},
 		turns:    dsync.NewReadTurns(),
@@ -116,12 +135,11 @@ func New(o Options) (*Server, error) {
 		refusals: refusals,
 	}
 	s.making = s.turns.Everybody()
-	spaces, err := newNamespaces(o)
-	if err != nil {
+	var err error
+	if s.gate, err = newGate(o); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
-	s.spaces = spaces
-	if s.auth, err = newAuthority(o); err != nil {
+	if err := s.open(); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
@@ -130,7 +148,33 @@ func New(o Options) (*Server, error) {
 	s.links = newLinks(s, s.accounts)
 	s.rt = newRealtime(s)
 	s.routes = s.table()
+	if o.Dir != "" && !o.Dev { // where something can be revoked
+		s.watching.Go(s.watchRevocations)
+	}
 	return s, nil
+}
+
+// LockHolder is what a Server calls itself in the lock of its directory.
+const LockHolder = "a server"
+
+// open locks the data directory and reads what is in it.
+func (s *Server) open() (err error) {
+	s.lock = new(dirlock.Lock)
+	if s.opts.Dir != "" {
+		if err := durable.MkdirAll(s.opts.Dir, 0o700); err != nil {
+			return err
+		}
+		if s.lock, err = dirlock.Sole(s.opts.Dir, LockHolder); err != nil {
+			return err
+		}
+	}
+	if s.spaces, err = newNamespaces(s.opts); err == nil {
+		s.auth, err = newAuthority(s.opts)
+	}
+	if err != nil {
+		return errors.Join(err, s.lock.Release())
+	}
+	return nil
 }
 
 func (o *Options) setDefaults() {
@@ -197,6 +241,7 @@ func (s *Server) closeAll() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.DrainTimeout)
 	defer cancel()
 	s.rt.shutdown(ctx)
+	s.watching.Wait()
 	s.auth.Close()
-	return s.spaces.close()
+	return errors.Join(s.spaces.close(), s.lock.Release())
 }

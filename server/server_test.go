@@ -166,10 +166,17 @@ func errorBody(text string) string {
 	return "{\n  \"error\" : \"" + strings.ReplaceAll(text, `"`, `\"`) + "\"\n}\n"
 }
 
+// localRequest is httptest.NewRequest for the host that a development server has.
+func localRequest(method, target string, body io.Reader) *http.Request {
+	r := httptest.NewRequest(method, target, body)
+	r.Host = "localhost"
+	return r
+}
+
 // record makes a call without a socket.
 func (ts *testServer) record(c call, status int) *httptest.ResponseRecorder {
 	ts.t.Helper()
-	r := httptest.NewRequest(c.method, c.target, strings.NewReader(c.body))
+	r := localRequest(c.method, c.target, strings.NewReader(c.body))
 	for name, values := range c.header {
 		r.Header[name] = values
 	}

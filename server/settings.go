@@ -90,14 +90,16 @@ func (s *Server) putTriggerValidation(q *request) (answer, error) {
 	return q.jsonText(src), nil
 }
 
-// putTriggers accepts the registration of a function that nothing runs (REST
-// §12.4).
+// errNoTriggers is the answer to the registration of a function (REST §12.4).
+// firebase-tools prints it.
+var errNoTriggers = &statusError{http.StatusNotImplemented, "Dogwood does not run function triggers: this function would never be called. Leave the functions emulator out, for example with firebase emulators:start --only database, or listen to the path from a program of your own."}
+
+// putTriggers refuses the registration of a function, since nothing would run it.
 func (s *Server) putTriggers(q *request) (answer, error) {
-	var trigger map[string]any
-	if _, err := q.setting(&trigger); err != nil {
+	if err := q.openSettings(); err != nil {
 		return answer{}, err
 	}
-	return q.jsonText(`{"status":"ok"}`), nil
+	return answer{}, errNoTriggers
 }
 
 // setting reads the body of an administrator's request into a variable and

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dogwooddb/dogwood/server/metrics"
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
@@ -42,6 +43,7 @@ func (s *Server) stream(q *request) (answer, error) {
 		}
 	})
 	out.Share(s.viewsOf(q.account))
+	out.TakeFrom(workMemory{q.work.of, func() { q.refused(q.work.of.fullBy(0, metrics.Work, metrics.AddressWork)) }})
 	defer out.Close()
 	read := q.view()
 	read.Quota = quotaOf(q.account)
@@ -60,7 +62,8 @@ func (s *Server) stream(q *request) (answer, error) {
 	q.w.WriteHeader(http.StatusOK)
 	defer s.metrics.EventStreams.Open()()
 	defer s.streams.add(q, out)()
-	es := eventStream{out: out, wake: wake, client: newTimedWriter(q.w, q.r), slow: q.countSlow}
+	es := eventStream{out: out, wake: wake, client: newTimedWriter(q.w, q.r), slow: q.countSlow, check: make(chan struct{}, 1)}
+	defer es.watch(q)()
 	if es.writeAll(first) == nil {
 		es.run(q, s.stopping)
 	}
@@ -74,7 +77,8 @@ type eventStream struct {
 	client *timedWriter
 	slow   func(error) // counts that the client did not take what it was sent
 
-	check <-chan time.Time // when to look at the credential again, nil for never
+	check chan struct{} // has one element when the credential is to be looked at again
+	timer *time.Timer   // for that, nil for never
 }
 
 // run returns when the stream has ended. A keep-alive follows a time of
@@ -83,7 +87,6 @@ type eventStream struct {
 func (es *eventStream) run(q *request, stopping <-chan struct{}) {
 	idle := time.NewTimer(keepAlive)
 	defer idle.Stop()
-	es.scheduleCheck(q)
 	for es.flush(q) {
 		idle.Reset(keepAlive)
 		if !es.await(q, idle.C, stopping) {
@@ -123,10 +126,35 @@ func (es *eventStream) endsNow(q *request) bool {
 	return true
 }
 
-// scheduleCheck sets when the client's credential is looked at again.
+// watch has the client's credential looked at when it may have ended, until stop is
+// called.
+func (es *eventStream) watch(q *request) (stop func()) {
+	if !q.id.credential.CanEnd() {
+		return func() {}
+	}
+	remove := q.s.presented.add(es, q.id.credential)
+	es.scheduleCheck(q)
+	es.look() // it may have been revoked before the watch could see it here
+	return func() {
+		remove()
+		es.timer.Stop()
+	}
+}
+
+// scheduleCheck sets when the client's credential is looked at again. It can end.
 func (es *eventStream) scheduleCheck(q *request) {
-	if wait, ok := q.s.untilCheck(q.id.credential); ok {
-		es.check = time.After(wait)
+	if es.timer != nil {
+		es.timer.Stop()
+	}
+	wait, _ := q.s.untilCheck(q.id.credential)
+	es.timer = time.AfterFunc(wait, es.look)
+}
+
+// look has the credential looked at now. Every goroutine may call it.
+func (es *eventStream) look() {
+	select {
+	case es.check <- struct{}{}:
+	default:
 	}
 }
 

@@ -38,6 +38,9 @@ func (s *Server) postToken(q *request) (answer, error) {
 		return q.refuseToken(tokenError{"unsupported_grant_type", "The grant_type must be " + jwtBearer + "."})
 	}
 	access, err := s.auth.Exchange(form.Get("assertion"))
+	if err != nil {
+		s.refusedCredential("", form.Get("assertion"), err)
+	}
 	if errors.Is(err, auth.ErrExpired) {
 		return q.refuseToken(tokenError{"invalid_grant", "The assertion has expired."})
 	}

@@ -164,7 +164,7 @@ func TestWireVectorsArrays(t *testing.T) {
 func (n *network) rest(path string) string {
 	n.t.Helper()
 	w := httptest.NewRecorder()
-	n.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+	n.ServeHTTP(w, localRequest("GET", path, nil))
 	return w.Body.String()
 }
 

@@ -38,7 +38,7 @@ func TestWebSocketOfNoDatabase(t *testing.T) {
 		"a!":   wire.TextNoInstance,
 		"old":  "The database has been deactivated.",
 	} {
-		ws, _, err := (&websocket.Dialer{NetDialContext: n.dial}).Dial("ws://db.example/.ws?v=5&ns="+ns, nil)
+		ws, _, err := (&websocket.Dialer{NetDialContext: n.dial}).Dial("ws://db.localhost/.ws?v=5&ns="+ns, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +231,7 @@ func TestPanicEndsOneConnection(t *testing.T) {
 		s.start(true)
 	})
 	n.routes = append([]route{{pattern: "/.panic", raw: mux}}, n.routes...)
-	ws, _, err := (&websocket.Dialer{NetDialContext: n.dial}).Dial("ws://db.example/.panic", nil)
+	ws, _, err := (&websocket.Dialer{NetDialContext: n.dial}).Dial("ws://db.localhost/.panic", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -150,16 +150,16 @@ func TestUpgradeRefused(t *testing.T) {
 	first.want(switchOver)
 	for _, id := range []string{"unknown", overSocket.id, id} {
 		c := n.websocket("&s=" + id)
-		c.want(`{"t":"c","d":{"t":"r","d":"db.example"}}`)
+		c.want(`{"t":"c","d":{"t":"r","d":"db.localhost"}}`)
 		c.wantClose(closeNormal)
 	}
 	d := websocket.Dialer{NetDialContext: n.dial}
-	ws, _, err := d.Dial("ws://db.example/.ws?ns=other&s="+id, nil)
+	ws, _, err := d.Dial("ws://db.localhost/.ws?ns=other&s="+id, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer ws.Close()
-	(&wsClient{t: t, ws: ws}).want(`{"t":"c","d":{"t":"r","d":"db.example"}}`)
+	(&wsClient{t: t, ws: ws}).want(`{"t":"c","d":{"t":"r","d":"db.localhost"}}`)
 
 	// A socket that is lost, or that says too much, leaves the poll as it was.
 	first.ws.Close()

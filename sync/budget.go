@@ -146,6 +146,7 @@ func (o *Outbox) Share(b *Budget) { o.budget = b }
 // made makes the messages of an item. ok is false if there is no room for them
 // now: the outbox is notified when there is.
 func (o *Outbox) made(it item) (msgs [][]byte, ok bool) {
+	defer o.unhold()
 	if o.budget == nil {
 		return it.make(), true
 	}
@@ -173,6 +174,15 @@ func (o *Outbox) takeTurn() (done func()) {
 	}
 	_ = o.budget.values.Enter(context.Background()) // which does not end
 	return o.budget.values.Leave
+}
+
+// readers returns with whom the client of the outbox takes turns to read values; nil:
+// it has no share.
+func (o *Outbox) readers() *Party {
+	if o.budget == nil {
+		return nil
+	}
+	return o.budget.values
 }
 
 // sent gives back what the messages of the last Take counted for.

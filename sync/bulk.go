@@ -3,6 +3,7 @@ package sync
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/dogwooddb/dogwood/tree"
@@ -18,8 +19,9 @@ type ImportResult = store.LoadStats
 // goes down meanwhile, nothing has changed. Other operations go on beside it. No
 // rules are asked; it is for administrators.
 //
-// Errors: *tree.ParseError, those of src and of the context, ErrClosed and
-// ErrUnavailable. After an error of the context it may still take effect.
+// Errors: *tree.ParseError, those of src and of the context, ErrClosed,
+// ErrUnavailable and ErrUnknown. After an error of the context it may still take
+// effect.
 func (d *Database) Import(ctx context.Context, p tree.Path, src io.Reader, progress func(bytes int64)) (ImportResult, error) {
 	if d.closed.Load() {
 		return ImportResult{}, ErrClosed
@@ -69,7 +71,7 @@ func (d *Database) importError(p tree.Path, err error) error {
 		return ErrClosed
 	}
 	d.log.Error("import failed", "database", d.store.String(), "path", p, "err", err)
-	return unavailable(err)
+	return fmt.Errorf("%w: %w", ErrUnavailable, err) // nothing refers to what was stored
 }
 
 // A wakeTask has the committer look whether there is something to reclaim.
@@ -183,10 +185,6 @@ func (d *Database) Backup(w io.Writer) (size int64, err error) {
 	}
 	return size, err
 }
-
-// PutInPlace renames a file that is complete, durably, replacing what has its new
-// name.
-func PutInPlace(part, file string) error { return store.PutInPlace(part, file) }
 
 // CheckFile verifies a file, such as a backup, that no process has open. It does
 // not change it.

@@ -41,6 +41,15 @@ func broken(err error) error {
 // ErrUnavailable is returned for writes that could not be made durable.
 var ErrUnavailable = errors.New("the write could not be stored")
 
+// ErrReadOnly is wrapped by ErrUnavailable for writes to a database whose file
+// system is read-only.
+var ErrReadOnly = store.ErrReadOnly
+
+// ErrUnknown is returned for writes of which it cannot be told whether they are on
+// disk: a sync failed, and what it was for could not be taken back. A restart finds
+// all writes of the batch or none.
+var ErrUnknown = errors.New("it is unknown whether the write was stored")
+
 // A panicError is a panic that was turned into an error: a fault of ours, or of
 // what we call, that must not take the database down with it.
 type panicError struct {
@@ -93,18 +102,21 @@ func (d *Database) commitLoop() {
 	}
 }
 
-// background does one step of reclaiming and of building indexes. If stop is not
+// background does one step of reclaiming, of building indexes and of giving an older
+// file its checksums. If stop is not
 // nil, reclaiming ends soon after it says so.
 func (d *Database) background(stop func() bool) {
 	d.stalled = false
 	err := guarded(func() error {
 		more, err := d.store.Reclaim(workRows, stop)
 		building, buildErr := d.store.Build(workRows)
-		d.work, d.behind = more || building, more
-		return errors.Join(err, buildErr)
+		upgrading, upgradeErr := d.store.Upgrade(workRows)
+		d.work, d.behind = more || building || upgrading, more
+		return errors.Join(err, buildErr, upgradeErr)
 	})
 	if err != nil {
 		d.log.Error("background work failed", "database", d.store.String(), "err", err)
+		d.observeCommit(nil, err)
 		d.work, d.stalled = false, true // until the next write, so as not to spin
 	}
 }
@@ -139,6 +151,7 @@ type batch struct {
 	undo      []func()       // to be run if the batch does not commit, last first
 	results   []error        // of the tasks that were applied
 	writing   time.Duration  // spent by the store to write and sync
+	apart     bool           // it is not the committer's, and holds up no other write
 }
 
 // commit carries out the tasks and finishes them, in the order they came. It
@@ -170,6 +183,7 @@ func (d *Database) commitBatch(tasks []task) (*batch, error) {
 	started := time.Now()
 	b, err := d.applyAll(tasks)
 	if err == nil {
+		d.rowsRead += b.tx.Stats().Read
 		b.publish()
 		d.stats.batch(len(b.results), time.Since(started), b.writing)
 	}
@@ -200,6 +214,9 @@ func (d *Database) applyAll(tasks []task) (*batch, error) {
 func unavailable(err error) error {
 	if p := (*panicError)(nil); errors.As(err, &p) {
 		return err
+	}
+	if errors.Is(err, store.ErrUnknown) {
+		return fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 )
 
-// TestConditionOfTheUnreadable: who may neither read nor write a value does not
-// have it hashed, and is told nothing about it. Who may do one of both is.
+// TestConditionOfTheUnreadable: a condition needs the permission to read, whether it
+// holds or not, and even if the write is allowed. Only a write that creates does not.
 func TestConditionOfTheUnreadable(t *testing.T) {
 	rs := parseRules(t, `{"rules":{
 		"ro":{".read":true},
 		"wo":{".write":true},
+		"absent":{"wo":{".write":true}},
 		"rw":{".read":true,".write":"newData.val() != 'no'"}}}`)
 	db := openTest(t, Options{Rules: rs, MaxRead: 10_000})
 	for _, place := range []string{"no", "ro", "wo", "rw"} {
@@ -31,7 +32,14 @@ func TestConditionOfTheUnreadable(t *testing.T) {
 		{"/ro", "2", right, ErrDenied},
 		{"/ro", "2", "x", &StaleError{}},
 		{"/wo", "2", "x", ErrDenied},
-		{"/wo", "2", right, nil},
+		{"/wo", "2", right, ErrDenied},
+		{"/wo", "1", "", ErrDenied},
+		{"/wo", "2", "", ErrDenied},
+		{"/absent/wo", "2", right, ErrDenied},
+		{"/absent/no", "2", "", ErrDenied},
+		{"/absent/wo", "2", "", nil},
+		{"/absent/wo", "2", "", ErrDenied}, // it is there now
+		{"/large/wo", "2", "x", ErrDenied},
 		{"/rw", `"no"`, "x", &StaleError{}},
 		{"/rw", `"no"`, right, ErrDenied},
 		{"/rw", "2", "x", &StaleError{}},

@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +26,16 @@ type Options struct {
 	MaxQueue int64            // bytes of writes that wait; 0: DefaultMaxQueue
 	Sample   func() tree.Node // content of a database that is new; nil: empty
 	Store    store.Options
+
+	// ScrubEvery is the time between two scrubs of the file; 0: DefaultScrubEvery,
+	// negative: never.
+	ScrubEvery time.Duration
+
 	Observer Observer // of what the rules decide; nil: nobody
+
+	// Unindexed is told each one-shot query that is answered without an index because no
+	// rules were given, and that rules would refuse. It must not block. It may be nil.
+	Unindexed func(*NoIndexError)
 
 	TellRules bool // whoever explains an operation is told which rule decided
 	Change    Log  // where commits are appended before they take effect; nil: nowhere else
@@ -49,9 +59,12 @@ type Database struct {
 	queue    *queue
 	closed   atomic.Bool   // Close has begun
 	done     chan struct{} // closed when the committer has ended
+	scrubbed chan struct{} // closed when there are no more scrubs
+	endScrub context.CancelFunc
 	stats    counters
 
 	operations operations
+	readers    *Party // with whom conditional writes without a Turn take turns
 
 	// mu guards the hub and what listeners know. The committer holds it while a
 	// batch is applied, committed and published, so that whoever holds it sees
@@ -60,6 +73,7 @@ type Database struct {
 	mu     sync.Mutex
 	hub    hub
 	grants grants
+	hashes hashes
 
 	// These are the committer's.
 	work    bool          // there may be something to reclaim or to build
@@ -69,6 +83,7 @@ type Database struct {
 	record  []byte        // memory for the record of the next batch
 	wrote   time.Duration // that the last batch took to be written
 
+	rowsRead  int           // by batches; tests look at it
 	batchTime time.Duration // minBatchTime, but in tests
 }
 
@@ -76,6 +91,10 @@ type Database struct {
 // an earlier run left for their disconnect are carried out before it returns.
 func Open(o Options) (*Database, error) {
 	o = o.withDefaults()
+	damage := &damageLog{log: o.Log, file: o.File, now: o.Now}
+	if o.Store.OnDamage == nil {
+		o.Store.OnDamage = damage.note
+	}
 	s, err := store.Open(o.File, o.Store)
 	if err != nil {
 		return nil, err
@@ -86,8 +105,9 @@ func Open(o Options) (*Database, error) {
 		log:     o.Log,
 		queue:   newQueue(o.MaxQueue),
 		done:    make(chan struct{}),
-		work:    true,
+		work:    !s.ReadOnly(),
 		stats:   newCounters(),
+		readers: NewReadTurns().Everybody(),
 
 		batchTime: minBatchTime,
 	}
@@ -96,6 +116,7 @@ func Open(o Options) (*Database, error) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", s, err), s.Close())
 	}
 	go d.commitLoop()
+	d.startScrubs()
 	if err := d.runOrphans(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", s, err), d.Close())
 	}
@@ -121,24 +142,36 @@ func (o Options) withDefaults() Options {
 	if o.Change == nil {
 		o.Change = localLog{}
 	}
+	if o.ScrubEvery == 0 {
+		o.ScrubEvery = DefaultScrubEvery
+	}
 	return o
+}
+
+// loadRules reads the rules and settings of the file.
+func (d *Database) loadRules(tx *store.Tx) error {
+	stored, err := storedRules(tx)
+	if err != nil {
+		return err
+	}
+	if stored != nil {
+		d.rules.Store(stored)
+	}
+	all, err := readSettings(tx)
+	d.settings.Store(&all)
+	return err
 }
 
 // load reads the rules and settings of the file, and fills a new one with the sample.
 func (d *Database) load() error {
+	if d.store.ReadOnly() {
+		d.log.Error("the file system is read-only: the database is served, and writes are refused", "database", d.store.String())
+		return d.store.View(d.loadRules)
+	}
 	return d.store.Update(func(tx *store.Tx) error {
-		stored, err := storedRules(tx)
-		if err != nil {
+		if err := d.loadRules(tx); err != nil {
 			return err
 		}
-		if stored != nil {
-			d.rules.Store(stored)
-		}
-		all, err := readSettings(tx)
-		if err != nil {
-			return err
-		}
-		d.settings.Store(&all)
 		if err := tx.Declare(indexesOf(d.rules.Load())); err != nil {
 			return err
 		}
@@ -146,7 +179,7 @@ func (d *Database) load() error {
 			return nil
 		}
 		tx.SetRevision(1)
-		_, err = tx.Put(tree.Root, d.options.Sample())
+		_, err := tx.Put(tree.Root, d.options.Sample())
 		return err
 	})
 }
@@ -164,6 +197,8 @@ func indexesOf(r *rules.Ruleset) []store.Index {
 func (d *Database) Close() error {
 	d.closed.Store(true)
 	d.queue.close()
+	d.endScrub()
+	<-d.scrubbed
 	<-d.done
 	return d.store.Close()
 }

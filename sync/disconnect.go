@@ -15,7 +15,7 @@ import (
 // onDisconnect registers or cancels writes for the end of the session.
 func (s *Session) onDisconnect(ctx context.Context, r wire.Request) error {
 	t := &registerTask{session: s, caller: s.caller, message: len(r.Body.Raw)}
-	if err := CheckValues(s.caller, r.Body.Data); err != nil {
+	if err := s.reserve(ctx, r.Body.Data); err != nil {
 		return err
 	}
 	if err := t.read(r); err != nil {
@@ -159,7 +159,8 @@ func (t *disconnectTask) finish(err error) {
 	if t.tries == 0 {
 		t.waiter.finish(err)
 	}
-	if t.tries++; t.session != nil && errors.Is(err, ErrUnavailable) && t.tries <= maxTries {
+	failed := errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnknown)
+	if t.tries++; t.session != nil && failed && t.tries <= maxTries {
 		t.session.db.late = append(t.session.db.late, t)
 	}
 }
@@ -220,6 +221,9 @@ func (d *Database) runDisconnect(s *Session) error {
 // runOrphans carries out what sessions of an earlier run left: the server went
 // down before it could.
 func (d *Database) runOrphans() error {
+	if d.store.ReadOnly() {
+		return nil // they stay on record
+	}
 	left := make(map[string]*disconnectTask)
 	err := d.store.View(func(tx *store.Tx) error {
 		for p, err := range tx.Pending() {

@@ -21,7 +21,9 @@
 // A write that is refused, that the store fails for, or that makes the program
 // panic, fails alone: the others of its batch take effect. If the batch itself
 // can't be committed, all of them fail with [ErrUnavailable], and listeners and
-// sessions are as they were before.
+// sessions are as they were before. If it cannot be told whether it was committed, they
+// fail with [ErrUnknown], and the database serves nothing until the file is as it was
+// before the batch; then so are listeners and sessions.
 //
 // A [Session] is the protocol state of one client of the realtime protocol: a
 // request goes in, replies and events go to its Outbox. It keeps little of what a

@@ -5,6 +5,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // Errors that callers decide on.
@@ -16,8 +17,16 @@ var (
 	ErrLimit  = errors.New("too many listens or pending operations on this connection")
 )
 
+// ErrFailed is returned for all that asks for the database's data after a commit with
+// an unknown outcome, until the file is as it was before that commit.
+var ErrFailed = store.ErrFailed
+
 // A StaleError says that the condition of a conditional write did not hold.
-type StaleError struct{ Current tree.Node }
+type StaleError struct {
+	Current tree.Node // the value; of a Write as it was when the write failed, or later
+
+	known bool // Current was read
+}
 
 func (e *StaleError) Error() string { return "the value has changed" }
 

@@ -141,8 +141,7 @@ func (d *Database) mayKnowAll(c Caller) bool { return c.Admin || d.options.TellR
 
 // ExplainWrite decides a write and carries it out as Write does, says what that
 // took, and then takes it back: nobody sees anything of it, and nothing gets to the
-// disk. Other writes wait meanwhile. An ID is ignored. Errors are those of Write; a
-// condition is passed over for who may not read what it is about.
+// disk. Other writes wait meanwhile. An ID is ignored. Errors are those of Write.
 func (d *Database) ExplainWrite(ctx context.Context, w Write) (e WriteExplanation, err error) {
 	if err := ctx.Err(); err != nil {
 		return e, err
@@ -159,7 +158,7 @@ func (d *Database) ExplainWrite(ctx context.Context, w Write) (e WriteExplanatio
 		return e, unavailable(err)
 	}
 	defer tx.Rollback()
-	b := &batch{db: d, ctx: ctx, tx: tx, rules: d.rules.Load()}
+	b := &batch{db: d, ctx: ctx, tx: tx, rules: d.rules.Load(), apart: true}
 	defer b.rollback()
 	err = guarded(func() error { return b.explain(w, &e) })
 	if isBroken(err) {
@@ -175,9 +174,6 @@ func (b *batch) explain(w Write, e *WriteExplanation) error {
 	shown, err := b.mayReadAll(w)
 	if err != nil {
 		return err
-	}
-	if !shown {
-		w.If = nil // it would be a guess that changes nothing
 	}
 	t := &writeTask{write: w}
 	read := b.tx.Stats().Read

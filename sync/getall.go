@@ -70,6 +70,9 @@ func (d *Database) GetAll(ctx context.Context, lookups []Lookup) (all Findings, 
 	}
 	err = d.snapshot(func(tx *store.Tx) error {
 		tx.Interrupt = ctx.Err
+		if len(lookups) > 0 {
+			tx.Hold = lookups[0].Read.Hold
+		}
 		f := finder{db: d, ctx: ctx, tx: tx, rules: d.rules.Load(), bytes: d.options.MaxRead, keys: MaxLookupKeys, values: make(map[place]tree.Node)}
 		all = Findings{Revision: tx.Revision(), Found: make([]Found, len(lookups))}
 		for i, l := range lookups {

@@ -16,20 +16,32 @@ const probeEvery = time.Second
 const metaProbe = "probe"
 
 // Health returns why writes cannot be stored now, nil if they can as far as is
-// known. It reads and writes nothing, except after a failure: then it commits
+// known, or that the file was replaced. It writes nothing, except after a failure: then it commits
 // something of its own, at most once a second, to find out whether that has passed.
 func (d *Database) Health(ctx context.Context) error {
 	if d.closed.Load() {
 		return ErrClosed
 	}
+	if d.store.ReadOnly() {
+		return ErrReadOnly
+	}
+	if err := d.store.InPlace(); err != nil {
+		return err
+	}
 	if !d.stats.failing.Load() {
-		return nil
+		return d.Usable()
 	}
 	now := time.Now().UnixNano()
 	if last := d.stats.probed.Load(); now-last < int64(probeEvery) || !d.stats.probed.CompareAndSwap(last, now) {
 		return ErrUnavailable
 	}
 	return d.do(ctx, &probeTask{})
+}
+
+// Usable returns why the database's data cannot be had now: ErrClosed or ErrFailed.
+// After a failure it tries to mend that, at most once a second.
+func (d *Database) Usable() error {
+	return d.snapshot(func(*store.Tx) error { return nil })
 }
 
 // A probeTask commits something without meaning.
@@ -70,4 +82,4 @@ func (d *Database) Usage() (store.Usage, error) {
 }
 
 // Failing reports whether the last commit failed because the store did.
-func (d *Database) Failing() bool { return d.stats.failing.Load() }
+func (d *Database) Failing() bool { return d.stats.failing.Load() || d.store.Failed() }

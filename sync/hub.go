@@ -22,6 +22,7 @@ type group struct {
 	path      tree.Path
 	query     tree.Query
 	id        string // of the query
+	weight    int    // of the query, when its first listener came
 	listeners []*Listener
 
 	// window is what a query with a limit shows, in query order. It is kept from
@@ -45,7 +46,7 @@ func (h *hub) add(l *Listener, p tree.Path, q tree.Query) {
 	n := h.at(p)
 	i := slices.IndexFunc(n.items, func(g *group) bool { return g.id == id })
 	if i < 0 {
-		n.items = append(n.items, &group{path: p, query: q, id: id})
+		n.items = append(n.items, &group{path: p, query: q, id: id, weight: l.weight})
 		i = len(n.items) - 1
 	}
 	g := n.items[i]

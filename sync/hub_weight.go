@@ -4,28 +4,33 @@ import "github.com/dogwooddb/dogwood/tree"
 
 // Every write below a path has to be compared with each different query that
 // somebody listens to there, and moving a long window costs more than a short
-// one. So the windows at a path are bounded by weight: for a session, for a Quota
-// and for all together. At these bounds, they make a write 10 ms, 20 ms and 100 ms
-// longer at worst (BenchmarkManyWindows).
+// one. Without an index, what leaves a window is replaced by looking at every child.
+// So the windows at a path are bounded by weight: for a session, for a Quota
+// and for all together (BenchmarkManyWindows).
 const (
-	maxSessionWindows = 1_000
+	maxSessionWindows = 400
 	maxPathWindows    = 10_000
 	maxWindowWeight   = 200 // of a query without a sensible limit
 	entriesOfWeight   = 100 // of a window that weigh as much as the query itself
+	unindexedWeight   = 10  // times, of a query by a child or value that has no index
 )
 
-// weight is what a query counts for in the bounds of windows.
-func weight(q tree.Query) int {
+// weight is what a query at a path counts for in the bounds of windows.
+func (d *Database) weight(p tree.Path, q tree.Query) int {
 	if q.IsAll() {
 		return 0
 	}
-	return min(1+q.Limit/entriesOfWeight, maxWindowWeight)
+	w := 1 + q.Limit/entriesOfWeight
+	if !declared(d.rules.Load(), p, q) {
+		w *= unindexedWeight
+	}
+	return min(w, maxWindowWeight)
 }
 
 // room returns a *LimitError if a listener for a new query at a path would be one
 // too many for its quota or for the path.
 func (h *hub) room(l *Listener, p tree.Path, q tree.Query) error {
-	w := weight(q)
+	w := l.weight
 	if w == 0 {
 		return nil
 	}
@@ -33,7 +38,7 @@ func (h *hub) room(l *Listener, p tree.Path, q tree.Query) error {
 	var g *group
 	if n := h.find(p); n != nil {
 		for _, other := range n.items {
-			have += weight(other.query)
+			have += other.weight
 			if other.id == id {
 				g, known = other, true
 			}
@@ -75,7 +80,7 @@ func (ws *quotaWindows) fits(q *Quota, g *group, p tree.Path, w int) bool {
 }
 
 func (ws *quotaWindows) add(l *Listener) {
-	w := weight(l.group.query)
+	w := l.group.weight
 	if l.read.Quota == nil || w == 0 {
 		return
 	}
@@ -90,7 +95,7 @@ func (ws *quotaWindows) add(l *Listener) {
 }
 
 func (ws *quotaWindows) remove(l *Listener) {
-	w := weight(l.group.query)
+	w := l.group.weight
 	if l.read.Quota == nil || w == 0 {
 		return
 	}

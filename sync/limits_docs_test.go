@@ -16,7 +16,8 @@ func TestLimitsAreDocumented(t *testing.T) {
 	thousands := func(n int) string { return fmt.Sprintf("%d,%03d", n/1000, n%1000) }
 	for _, text := range []string{
 		fmt.Sprintf("| listens | %s, with %d MiB", thousands(maxListens), maxListenBytes>>20),
-		"| different queries at one path, by weight | " + thousands(maxSessionWindows),
+		fmt.Sprintf("| different queries at one path, by weight | %d |", maxSessionWindows),
+		fmt.Sprintf("without an index weighs %d times as much", unindexedWeight),
 		fmt.Sprintf("| `onDisconnect` operations | %s, with %d MiB", thousands(maxPending), maxPendingBytes>>20),
 		fmt.Sprintf("| writes that are not acknowledged | %s, with %d MiB", thousands(maxUnacked), maxUnackedSize>>20),
 		fmt.Sprintf("There are %s at most.", thousands(maxUnacked)),
@@ -25,10 +26,15 @@ func TestLimitsAreDocumented(t *testing.T) {
 		"(extensions.md#resolved-values) | " + thousands(maxReturned) + " |",
 		fmt.Sprintf("(extensions.md#conditions-of-ondisconnect) | %d KiB |", maxOnlyIf>>10),
 		"| different queries at one path of one database, by weight | " + thousands(maxPathWindows),
-		fmt.Sprintf("| writes that wait, of one database | %s, with %d MiB", thousands(maxQueueTasks), DefaultMaxQueue>>20),
+		fmt.Sprintf("`If-Match`) | %d MiB; %d MiB for administrators |", maxCompared>>20, maxComparedAdmin>>20),
+		fmt.Sprintf("that are remembered, of one database | %d |", maxHashes),
+		fmt.Sprintf("with a value of up to %d KiB", comparedAtOnce>>10),
+		fmt.Sprintf("up to\n%d times; after that", maxPrepares),
+		fmt.Sprintf("| writes that wait, of one database | %s, with 1/32 of the memory; %d MiB", thousands(maxQueueTasks), DefaultMaxQueue>>20),
 		fmt.Sprintf("1 more for each %d of its limit, up to\n%d", entriesOfWeight, maxWindowWeight),
 		fmt.Sprintf("and then to be read like that | %d, and %d of one address |", maxViews, maxViews/2),
 		fmt.Sprintf("%d bytes for each beside its text", taskOverhead),
+		fmt.Sprintf("%d bytes for each of its bytes and %d for each\ncomma", costOfByte, costOfValue),
 	} {
 		if !strings.Contains(string(file), text) {
 			t.Errorf("docs/limits.md lacks %q", text)

@@ -13,13 +13,15 @@ import (
 
 // A Listener is one client's interest in one view. Its events go to its Outbox.
 type Listener struct {
-	db    *Database
-	out   *Outbox
-	read  Read
-	tag   int64 // of the realtime protocol; 0: none
-	size  int   // what it counts for in its session
-	group *group
-	slot  int // in group.listeners
+	db   *Database
+	out  *Outbox
+	read Read
+	tag  int64 // of the realtime protocol; 0: none
+	size int   // what it counts for in its session
+
+	weight int // of its query, when it came
+	group  *group
+	slot   int // in group.listeners
 
 	grant     *grant // nil for an administrator
 	grantSlot int    // in grant.listeners
@@ -33,7 +35,7 @@ type Listener struct {
 // Listen starts to follow a view for an event stream. Its first event is the
 // whole view; errors are as for Get.
 func (d *Database) Listen(ctx context.Context, r Read, out *Outbox) (*Listener, error) {
-	l := &Listener{db: d, out: out, read: r}
+	l := &Listener{db: d, out: out, read: r, weight: d.weight(r.Path, r.Query)}
 	l.onRevoke = func(why error) {
 		text := "Permission denied"
 		if large := (*UnboundedError)(nil); errors.As(why, &large) {
@@ -58,12 +60,12 @@ func (d *Database) attach(ctx context.Context, l *Listener) error {
 	if err := d.hub.room(l, l.read.Path, l.read.Query); err != nil {
 		return err
 	}
-	if !l.read.Quota.takeListen() {
+	if !l.read.Quota.takeListen(l) {
 		return &LimitError{BoundQuotaListens}
 	}
 	err := d.snapshot(func(tx *store.Tx) error { return d.permitted(ctx, d.rules.Load(), tx, l, make(refusals)) })
 	if err != nil {
-		l.read.Quota.giveListen()
+		l.read.Quota.giveListen(l)
 		return err
 	}
 	l.read.Caller.Trace = nil // whoever asked has the answer
@@ -93,7 +95,7 @@ func (d *Database) remove(l *Listener) {
 	l.closed.Store(true)
 	d.grants.leave(l)
 	d.hub.remove(l)
-	l.read.Quota.giveListen()
+	l.read.Quota.giveListen(l)
 	d.told(Operation{Name: OpUnlisten, Path: l.read.Path, Query: l.read.Query})
 }
 
@@ -105,7 +107,7 @@ func (l *Listener) resync() [][]byte {
 	case errors.Is(err, errGone):
 		return nil
 	case err != nil:
-		if !errors.Is(err, ErrTooBig) && !errors.Is(err, ErrClosed) {
+		if !errors.Is(err, ErrTooBig) && !errors.Is(err, ErrClosed) && !errors.Is(err, ErrBusy) {
 			l.db.log.Error("view could not be read", "path", l.read.Path, "err", err)
 		}
 		l.Close()
@@ -135,6 +137,7 @@ func (l *Listener) view() (tree.Node, error) {
 	}
 	defer tx.Rollback()
 	defer l.out.takeTurn()()
+	tx.Hold = l.out.hold
 	n, err := tx.Window(l.read.Path, l.read.Query, l.db.options.MaxRead)
 	if errors.Is(err, store.ErrTooBig) {
 		return n, ErrTooBig
@@ -179,6 +182,7 @@ func (l *Listener) lookAhead() (early glimpse, err error) {
 	}
 	err = l.db.snapshot(func(tx *store.Tx) error {
 		early.revision = tx.Revision()
+		tx.Hold = l.out.hold
 		early.window, err = tx.Query(l.read.Path, l.read.Query)
 		return err
 	})

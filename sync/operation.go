@@ -159,6 +159,9 @@ type lap struct {
 	took   time.Duration
 }
 
+// newLap returns the lap of a write that is queued now.
+func (d *Database) newLap(rest bool) lap { return lap{db: d, rest: rest, queued: time.Now()} }
+
 // apply measures f if somebody watches.
 func (l *lap) apply(f func() error) error {
 	if l.db == nil {

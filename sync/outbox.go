@@ -34,6 +34,8 @@ type Outbox struct {
 	max    int
 	notify func()
 	budget *Budget // nil: none
+	memory Memory  // nil: without a bound
+	making int64   // of memory, by the item whose messages are made
 
 	mu      sync.Mutex // taken after Database.mu, and alone
 	room    sync.Cond  // bytes went down, or closed

@@ -111,8 +111,10 @@ type revocation struct {
 }
 
 // review decides again what writes of this batch may have changed about who may
-// listen. Whoever may not go on gets no event of these writes or of later ones.
+// listen. Whoever may not go on gets no event of these writes or of later ones. It
+// also forgets the fingerprints of what the writes changed.
 func (b *batch) review(writes []tree.ResolvedWrite) {
+	b.db.hashes.touch(writes)
 	for g := range b.db.grants.touched(writes) {
 		b.reviewGrant(g)
 	}

@@ -1,6 +1,10 @@
 package sync
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
 
 // A Bound is one of those that clients of the realtime protocol may come up
 // against, for who counts how often that happens.
@@ -17,6 +21,7 @@ const (
 	BoundQuotaPending
 	BoundPathWindows
 	BoundValues // of one write
+	BoundMemory // that one write takes
 )
 
 // A LimitError says which bound an operation would exceed.
@@ -24,7 +29,7 @@ type LimitError struct{ Bound Bound }
 
 func (e *LimitError) Error() string {
 	switch e.Bound {
-	case BoundValues:
+	case BoundValues, BoundMemory:
 		return textWriteTooBig
 	case BoundListens, BoundPending:
 		return ErrLimit.Error()
@@ -38,10 +43,10 @@ func (e *LimitError) Error() string {
 	return "too many different queries at this path"
 }
 
-// Is reports whether err is the class of e: ErrTooBig for the values of one write, which
+// Is reports whether err is the class of e: ErrTooBig for the size of one write, which
 // will not do later either, and ErrLimit for all others.
 func (e *LimitError) Is(err error) bool {
-	if e.Bound == BoundValues {
+	if e.Bound == BoundValues || e.Bound == BoundMemory {
 		return err == ErrTooBig
 	}
 	return err == ErrLimit
@@ -66,21 +71,39 @@ type Quota struct {
 // NewQuota returns a Quota of which nothing is used.
 func NewQuota(l QuotaLimits) *Quota { return &Quota{limits: l} }
 
+// listenBytes is how much of its path and query a listen may have that counts once.
+const listenBytes = 1 << 10
+
+// listenUnits returns what a listen counts for: its path and query are kept in memory.
+func listenUnits(l *Listener) int64 {
+	return 1 + int64(len(l.read.Path.Clean())+querySize(l.read.Query))/listenBytes
+}
+
+// querySize returns how long the texts of a query are.
+func querySize(q tree.Query) int {
+	size := len(q.OrderBy)
+	for _, b := range []tree.Bound{q.Start, q.End} {
+		size += len(b.Value.Text()) + len(b.Key)
+	}
+	return size
+}
+
 // takeListen counts one more listen, if there may be one.
-func (q *Quota) takeListen() bool {
+func (q *Quota) takeListen(l *Listener) bool {
 	if q == nil {
 		return true
 	}
-	if q.listens.Add(1) > q.limits.Listens && q.limits.Listens > 0 {
-		q.listens.Add(-1)
+	n := listenUnits(l)
+	if q.listens.Add(n) > q.limits.Listens && q.limits.Listens > 0 {
+		q.listens.Add(-n)
 		return false
 	}
 	return true
 }
 
-func (q *Quota) giveListen() {
+func (q *Quota) giveListen(l *Listener) {
 	if q != nil {
-		q.listens.Add(-1)
+		q.listens.Add(-listenUnits(l))
 	}
 }
 

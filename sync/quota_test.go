@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -218,4 +219,27 @@ func TestUnackedBytes(t *testing.T) {
 		t.Errorf("%d answers, and %d bytes are left", got, c.session.size)
 	}
 	want(t, db, "/x", "2")
+}
+
+// TestUnindexedWindows: a query without an index weighs more than one with an index.
+func TestUnindexedWindows(t *testing.T) {
+	parsed, err := rules.Parse(`{"rules":{".read":true,"x":{".indexOn":"a"}}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := openTest(t, Options{Rules: parsed})
+	for _, test := range []struct {
+		order string
+		fit   int
+	}{{"a", maxSessionWindows}, {"b", maxSessionWindows / unindexedWeight}} {
+		c := connectBounded(t, db, test.order, nil)
+		fits := 0
+		for fits <= maxSessionWindows && c.answer(listenOf("/x", fits+1, fmt.Sprintf(`{"i":%q,"sp":"%d","l":1,"vf":"l"}`, test.order, fits))) == "ok" {
+			fits++
+		}
+		if fits != test.fit {
+			t.Errorf("%d queries by %s fit, want %d", fits, test.order, test.fit)
+		}
+		c.session.Close()
+	}
 }

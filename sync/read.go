@@ -18,6 +18,10 @@ type Read struct {
 	OneShot bool       // an unindexed query is refused, as REST and get do
 	Quota   *Quota     // that a listen counts in; nil: none
 
+	// Hold, if not nil, is asked before a read takes much memory, with all that it takes
+	// so far and then. An error ends the read. A listen does not use it.
+	Hold func(total int64) error
+
 	realtime  bool // it came over the realtime protocol
 	keysOnly  bool // nothing below the children is answered
 	childless bool // no children are answered
@@ -71,7 +75,7 @@ func (d *Database) Shallow(ctx context.Context, r Read, after string, limit int)
 func (d *Database) view(ctx context.Context, r Read, f func(*store.Tx) error) error {
 	d.stats.reads.Add(1)
 	err := d.snapshot(func(tx *store.Tx) error {
-		tx.Interrupt = ctx.Err
+		tx.Interrupt, tx.Hold = ctx.Err, r.Hold
 		if err := d.authorizeRead(ctx, d.rules.Load(), tx, r, nil); err != nil {
 			return err
 		}
@@ -127,16 +131,24 @@ func (d *Database) authorizeRead(ctx context.Context, rs *rules.Ruleset, tx *sto
 	if err != nil || !r.OneShot {
 		return err
 	}
-	return requireIndex(rs, r.Path, r.Query)
+	return d.requireIndex(rs, r.Path, r.Query)
 }
 
 // requireIndex refuses a query without a declared index, whoever asks (REST
-// §5.3). Without rules document there is nobody to declare one.
-func requireIndex(r *rules.Ruleset, p tree.Path, q tree.Query) error {
-	if !r.Enforced() || declared(r, p, q) {
+// §5.3). Without a rules document there is no place to declare one: the query is
+// answered, and Options.Unindexed is told that it would be refused elsewhere.
+func (d *Database) requireIndex(r *rules.Ruleset, p tree.Path, q tree.Query) error {
+	if declared(r, p, q) {
 		return nil
 	}
-	return &NoIndexError{p, q.Order()}
+	missing := &NoIndexError{p, q.Order()}
+	if r.Enforced() {
+		return missing
+	}
+	if d.options.Unindexed != nil {
+		d.options.Unindexed(missing)
+	}
+	return nil
 }
 
 // declared reports whether the rules declare an index for the query, or it

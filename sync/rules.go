@@ -86,7 +86,11 @@ func (t *rulesTask) apply(b *batch) error {
 		return broken(err)
 	}
 	next := newVersion(c, b.db.options.Now())
-	if last := h.last(); b.tx.Meta(metaRules) != nil && last.same(next) {
+	source, err := b.tx.Meta(metaRules)
+	if err != nil {
+		return broken(err)
+	}
+	if last := h.last(); source != nil && last.same(next) {
 		t.version = last
 		return nil
 	}
@@ -107,8 +111,8 @@ type defaultRulesTask struct {
 func (t *defaultRulesTask) size() int64 { return int64(len(t.rules.Source())) }
 
 func (t *defaultRulesTask) apply(b *batch) error {
-	if b.tx.Meta(metaRules) != nil {
-		return nil
+	if source, err := b.tx.Meta(metaRules); source != nil || err != nil {
+		return broken(err)
 	}
 	return b.enforce(t.rules)
 }

@@ -82,7 +82,11 @@ func metaSource(number int64) string { return fmt.Sprintf("rules-source-%02d", n
 type history []RulesVersion
 
 func readHistory(tx *store.Tx) (h history, err error) {
-	if text := tx.Meta(metaHistory); text != nil {
+	text, err := tx.Meta(metaHistory)
+	if err != nil {
+		return nil, fmt.Errorf("versions of the rules: %w", err)
+	}
+	if text != nil {
 		if err := json.Unmarshal(text, &h); err != nil {
 			return nil, fmt.Errorf("versions of the rules: %w", err)
 		}
@@ -138,17 +142,24 @@ func storeRules(tx *store.Tx, c RulesChange) error {
 // storedRules returns the rules that the file begins with, nil if it was not
 // given any.
 func storedRules(tx *store.Tx) (*rules.Ruleset, error) {
-	source := tx.Meta(metaRules)
+	source, err := tx.Meta(metaRules)
+	if err != nil {
+		return nil, fmt.Errorf("stored rules: %w", err)
+	}
 	if source == nil {
 		return nil, nil
 	}
 	var o RulesOptions
-	if text := tx.Meta(metaRulesOptions); text != nil {
+	text, err := tx.Meta(metaRulesOptions)
+	if err != nil {
+		return nil, fmt.Errorf("stored options of the rules: %w", err)
+	}
+	if text != nil {
 		if err := json.Unmarshal(text, &o); err != nil {
 			return nil, fmt.Errorf("stored options of the rules: %w", err)
 		}
 	}
-	r, err := o.Parse(string(source))
+	r, err := o.ParseStored(string(source))
 	if err != nil {
 		return nil, fmt.Errorf("stored rules: %w", err)
 	}
@@ -177,8 +188,9 @@ func (d *Database) RulesVersion(number int64) (v RulesVersion, source string, er
 		if i < 0 {
 			return fmt.Errorf("%w: %d", ErrNoVersion, number)
 		}
-		v, source = h[i], string(tx.Meta(metaSource(number)))
-		return nil
+		text, err := tx.Meta(metaSource(number))
+		v, source = h[i], string(text)
+		return err
 	})
 	return v, source, err
 }

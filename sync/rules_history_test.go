@@ -144,6 +144,30 @@ func TestVersionsAreBounded(t *testing.T) {
 	}
 }
 
+// Rules that an earlier version accepted stay in force after an upgrade, and can be
+// put in force again, even if an upload of them is refused now.
+func TestStoredRulesStayInForce(t *testing.T) {
+	const source = `{"rules":{".read":"query.orderByChild == 'members/' + auth.uid"}}`
+	if _, err := (RulesOptions{}).Parse(source); err == nil {
+		t.Fatal("an upload of the rules is accepted")
+	}
+	r, err := (RulesOptions{}).ParseStored(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "a.db")
+	db := openTest(t, Options{File: file})
+	if _, err := db.ChangeRules(t.Context(), RulesChange{Rules: r}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if db = openTest(t, Options{File: file}); db.Rules().Source() != source {
+		t.Errorf("the rules are %s", db.Rules().Source())
+	}
+}
+
 func TestRulesCompareAndSet(t *testing.T) {
 	db := openTest(t, Options{})
 	before := RulesHash(db.Rules().Source())

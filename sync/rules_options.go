@@ -55,7 +55,16 @@ func (o RulesOptions) Extensions() string {
 
 // Parse reads a rules document. The error is rules.Errors.
 func (o RulesOptions) Parse(source string) (*rules.Ruleset, error) {
-	p := rules.ParseOptions{NewRoot: o.NewRoot}
+	return o.parse(source, false)
+}
+
+// ParseStored reads a document that Parse of this or an earlier version accepted.
+func (o RulesOptions) ParseStored(source string) (*rules.Ruleset, error) {
+	return o.parse(source, true)
+}
+
+func (o RulesOptions) parse(source string, accepted bool) (*rules.Ruleset, error) {
+	p := rules.ParseOptions{NewRoot: o.NewRoot, Accepted: accepted}
 	if o.Wilddog {
 		p.Dialect = lang.Wilddog
 	}

@@ -25,6 +25,7 @@ type SessionOptions struct {
 	Name   string  // what logs call it
 	Out    *Outbox // where replies and pushes go
 	Quota  *Quota  // that it counts in; nil: none
+	Memory Memory  // that its writes take; nil: without a bound
 	SignIn func(ctx context.Context, c Credential) (Caller, SignInInfo, error)
 
 	// Limited is called when an operation came up against a bound. It must not
@@ -71,6 +72,8 @@ type Session struct {
 	listening int                     // their size
 	windows   map[tree.Path]int       // weight of their queries, by path
 	quota     *Quota
+	memory    Memory
+	reserved  int64 // of it, by the request that is handled
 	limited   func(Bound)
 	charge    func(more int)
 
@@ -101,6 +104,7 @@ func (d *Database) NewSession(o SessionOptions) *Session {
 		signIn:  o.SignIn,
 		listens: make(map[listenKey]*Listener),
 		quota:   o.Quota,
+		memory:  o.Memory,
 		limited: o.Limited,
 		charge:  o.Charge,
 	}
@@ -119,6 +123,7 @@ func (s *Session) Handle(ctx context.Context, r wire.Request) {
 	if err := s.handle(ctx, r); err != nil && ctx.Err() == nil {
 		s.fail(r.ID, err)
 	}
+	s.release(s.takeReserved())
 }
 
 // handle answers the request or returns why it failed.
@@ -176,7 +181,22 @@ func (s *Session) reply(msg []byte) { s.out.PushFrame(msg) }
 
 func (s *Session) ok(id int64, data string) { s.reply(wire.AppendOK(nil, id, data)) }
 
-func (s *Session) fail(id int64, err error) { s.reply(s.failure(id, err)) }
+func (s *Session) fail(id int64, err error) {
+	if !s.leaves(err) {
+		s.reply(s.failure(id, err))
+	}
+}
+
+// leaves ends the connection if an error is of a disk that failed, and reports
+// whether it is. A request that is not answered is sent again when the client is back.
+// An answer would be a refusal, which may be wrong for a write, and ends a listen.
+func (s *Session) leaves(err error) bool {
+	failed := errors.Is(err, ErrUnknown) || errors.Is(err, ErrFailed)
+	if failed {
+		s.out.shut(err)
+	}
+	return failed
+}
 
 // failure is the one place where an error becomes a status of the protocol
 // (wire protocol §13).
@@ -303,6 +323,18 @@ func (s *Session) waitRoom(ctx context.Context) error {
 	return s.waitAcked(ctx, maxUnacked-1)
 }
 
+// waitSmall waits until the writes of the session that are on their way came with few
+// bytes, or there are none.
+func (s *Session) waitSmall(ctx context.Context, bytes int) error {
+	s.mu.Lock()
+	small := s.size <= bytes
+	s.mu.Unlock()
+	if small {
+		return nil
+	}
+	return s.waitAcked(ctx, 0)
+}
+
 // waitAcked waits until at most most writes of the session are on their way, and
 // not too many bytes.
 func (s *Session) waitAcked(ctx context.Context, most int) error {
@@ -324,9 +356,10 @@ func (s *Session) waitAcked(ctx context.Context, most int) error {
 	return ctx.Err()
 }
 
-// sent counts a task on its way, which came with a message of size bytes, and
-// returns what to call when it is done. answer returns the data of the answer.
-func (s *Session) sent(id int64, size int, answer func() []byte) (done func(error)) {
+// sent counts a task on its way, which came with a message of size bytes and has
+// reserved memory, and returns what to call when it is done. answer returns the data of
+// the answer.
+func (s *Session) sent(id int64, size int, reserved int64, answer func() []byte) (done func(error)) {
 	s.mu.Lock()
 	s.unacked++
 	s.size += size
@@ -337,6 +370,7 @@ func (s *Session) sent(id int64, size int, answer func() []byte) (done func(erro
 		} else {
 			s.reply(wire.AppendOK(nil, id, answer()))
 		}
+		s.release(reserved)
 		s.forget(size)
 	}
 }

@@ -32,7 +32,10 @@ func (s *Session) explain(ctx context.Context, r wire.Request) error {
 
 func (s *Session) explainWrite(ctx context.Context, r wire.Request) error {
 	w := Write{Caller: s.caller, Merge: r.Body.Merge}
-	var err error
+	err := s.reserve(ctx, r.Body.Data)
+	if err != nil {
+		return err
+	}
 	if w.Merge {
 		w.Base, w.Update, err = readMerge(r.Body)
 	} else if w.Update, err = readPut(r.Body); err == nil {

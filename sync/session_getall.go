@@ -18,6 +18,9 @@ func (s *Session) getAll(ctx context.Context, r wire.Request) error {
 		return err
 	}
 	s.chargeFor(len(lookups) - 1)
+	if len(lookups) > 0 {
+		lookups[0].Read.Hold = s.out.hold
+	}
 	id := r.ID
 	s.out.pushLater(len(r.Body.Raw), func() [][]byte {
 		all, err := s.db.GetAll(ctx, lookups)

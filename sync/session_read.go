@@ -69,7 +69,7 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	key := listenKey{v.path, v.tag}
 	s.stop(key)
 	l := &Listener{db: s.db, out: s.out, read: v.read(s.caller), tag: v.tag, size: len(v.path.Clean()) + len(v.raw)}
-	l.read.Quota = s.quota
+	l.read.Quota, l.weight = s.quota, s.db.weight(v.path, v.query)
 	if err := s.roomFor(l); err != nil {
 		return err
 	}
@@ -118,8 +118,15 @@ func (s *Session) firstView(l *Listener, v viewSpec) [][]byte {
 	switch {
 	case errors.Is(err, errGone):
 		return [][]byte{wire.AppendOK(nil, v.id, wire.DataNone)}
+	case errors.Is(err, ErrBusy): // the client listens again where it comes back
+		l.Close()
+		s.out.shut(err)
+		return nil
 	case err != nil:
 		l.Close()
+		if s.leaves(err) {
+			return nil
+		}
 		return [][]byte{s.failure(v.id, err)}
 	}
 	data := wire.DataNone
@@ -178,7 +185,7 @@ func (s *Session) fits(l *Listener) error {
 	switch {
 	case len(s.listens) >= maxListens, s.listening+l.size > maxListenBytes:
 		return &LimitError{BoundListens}
-	case s.windows[l.read.Path]+weight(l.read.Query) > maxSessionWindows:
+	case s.windows[l.read.Path]+l.weight > maxSessionWindows:
 		return &LimitError{BoundWindows}
 	}
 	return nil
@@ -186,7 +193,7 @@ func (s *Session) fits(l *Listener) error {
 
 // countWindow adds n windows like that of l to those of the session.
 func (s *Session) countWindow(l *Listener, n int) {
-	w := weight(l.read.Query)
+	w := l.weight
 	if w == 0 {
 		return
 	}
@@ -216,7 +223,7 @@ func (s *Session) get(ctx context.Context, r wire.Request) error {
 		return err
 	}
 	read := v.read(s.caller)
-	read.OneShot = true
+	read.OneShot, read.Hold = true, s.out.hold
 	conditional := r.Body.HasHash
 	s.out.pushLater(v.size(), func() [][]byte {
 		n, err := s.db.Get(ctx, read)

@@ -3,7 +3,6 @@ package sync
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -11,7 +10,7 @@ import (
 
 // put replaces a value (wire protocol §4, §8.2).
 func (s *Session) put(ctx context.Context, r wire.Request) error {
-	if err := CheckValues(s.caller, r.Body.Data); err != nil {
+	if err := s.reserve(ctx, r.Body.Data); err != nil {
 		return err
 	}
 	u, err := readPut(r.Body)
@@ -27,7 +26,7 @@ func (s *Session) put(ctx context.Context, r wire.Request) error {
 
 // merge updates children (wire protocol §4).
 func (s *Session) merge(ctx context.Context, r wire.Request) error {
-	if err := CheckValues(s.caller, r.Body.Data); err != nil {
+	if err := s.reserve(ctx, r.Body.Data); err != nil {
 		return err
 	}
 	base, u, err := readMerge(r.Body)
@@ -57,7 +56,13 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 	if err := checkReturns(w); err != nil {
 		return err
 	}
-	t := &asyncWrite{writeTask: writeTask{write: w}, message: len(r.Body.Raw), lap: lap{db: s.db, queued: time.Now()}}
+	if large, err := s.comparesLarge(ctx, &w); err != nil || large {
+		if err == nil {
+			err = s.writePrepared(ctx, r, w)
+		}
+		return err
+	}
+	t := &asyncWrite{writeTask: writeTask{write: w}, message: len(r.Body.Raw), lap: s.db.newLap(false)}
 	answer := noData
 	if w.Returns {
 		answer = func() []byte { return appendReturned(nil, t.commit.Returned) }
@@ -68,13 +73,44 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 	})
 }
 
+// comparesLarge reports whether a write has a condition about a large value.
+func (s *Session) comparesLarge(ctx context.Context, w *Write) (bool, error) {
+	if w.If == nil {
+		return false, nil
+	}
+	w.Turn = s.out.readers()
+	if err := s.waitSmall(ctx, comparedAtOnce/2); err != nil {
+		return false, err
+	}
+	return s.db.needsPreparing(ctx, *w)
+}
+
+// writePrepared carries out a write whose condition has to be prepared. That looks at
+// what is stored, so the earlier writes of the session come before it; and the next
+// request waits, so that later ones come after it.
+func (s *Session) writePrepared(ctx context.Context, r wire.Request, w Write) error {
+	if err := s.waitAcked(ctx, 0); err != nil {
+		return err
+	}
+	c, err := s.db.carryOut(ctx, w, false)
+	if err != nil {
+		return err
+	}
+	answer := noData()
+	if w.Returns {
+		answer = appendReturned(nil, c.Returned)
+	}
+	s.reply(wire.AppendOK(nil, r.ID, answer))
+	return nil
+}
+
 // submit queues a task that answers a request when it is done, if it went well
 // with the data that answer returns then.
 func (s *Session) submit(ctx context.Context, r wire.Request, answer func() []byte, make func(done func(error)) task) error {
 	if err := s.waitRoom(ctx); err != nil {
 		return err
 	}
-	done := s.sent(r.ID, len(r.Body.Raw), answer)
+	done := s.sent(r.ID, len(r.Body.Raw), s.takeReserved(), answer)
 	if err := s.db.queue.add(ctx, make(done)); err != nil {
 		done(err)
 	}

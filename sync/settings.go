@@ -17,7 +17,11 @@ type settings map[string]string
 
 func readSettings(tx *store.Tx) (settings, error) {
 	all := settings{}
-	if text := tx.Meta(metaSettings); text != nil {
+	text, err := tx.Meta(metaSettings)
+	if err != nil {
+		return nil, fmt.Errorf("stored settings: %w", err)
+	}
+	if text != nil {
 		if err := json.Unmarshal(text, &all); err != nil {
 			return nil, fmt.Errorf("stored settings: %w", err)
 		}

@@ -17,6 +17,8 @@ type Stats struct {
 	Events                uint64        // queued for listeners
 	Resyncs               uint64        // whole views sent to slow consumers
 	Overflows             uint64        // of outboxes
+	Damaged               uint64        // entries of the file that are damaged, each time that one is read
+	Scrubs                uint64        // of the whole file
 	Slow                  uint64        // clients given up because they did not read
 	Waits                 uint64        // writes that waited because the queue was full
 	CommitTime            time.Duration // spent in all batches
@@ -37,7 +39,7 @@ type Timings struct {
 
 type counters struct {
 	reads, writes, denied, decisions, batches, events, resyncs, commitNanos atomic.Uint64
-	failed, published, overflows, slow                                      atomic.Uint64
+	failed, published, overflows, slow, scrubs                              atomic.Uint64
 
 	failing atomic.Bool  // the last commit failed because the store did
 	probed  atomic.Int64 // when the store was last tried, in Unix nanoseconds
@@ -79,6 +81,8 @@ func (d *Database) Stats() Stats {
 		Events:     c.events.Load(),
 		Resyncs:    c.resyncs.Load(),
 		Overflows:  c.overflows.Load(),
+		Damaged:    d.store.Damaged(),
+		Scrubs:     c.scrubs.Load(),
 		Slow:       c.slow.Load(),
 		CommitTime: time.Duration(c.commitNanos.Load()),
 		Listeners:  int(d.hub.listeners.Load()),

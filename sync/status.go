@@ -64,6 +64,9 @@ func statusOf(err error) (status, text string) {
 		{tree.ErrIncrement, wire.StatusInvalidParameters, textIncrement},
 		{ErrTooBig, wire.StatusTooBig, textReadTooBig},
 		{ErrClosed, wire.StatusUnavailable, textUnavailable},
+		{ErrReadOnly, wire.StatusUnavailable, "The database is read-only."},
+		{ErrUnknown, wire.StatusUnavailable, textUnavailable},
+		{ErrFailed, wire.StatusUnavailable, textUnavailable},
 		{ErrUnavailable, wire.StatusUnavailable, textUnavailable},
 		{ErrBusy, wire.StatusUnavailable, textUnavailable},
 		{context.Canceled, wire.StatusUnavailable, textUnavailable}, // the client is leaving

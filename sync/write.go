@@ -19,7 +19,8 @@ type Write struct {
 	Update tree.Update // disjoint; of one element for a set
 	Merge  bool        // it was sent as an update of the children of Base
 	Base   tree.Path   // where it was sent to
-	If     *string     // hash of the value that must be at Update[0] ("" for none); nil: whatever is there
+	If     *string     // hash of the value that must be at Update[0] ("" for none); nil: whatever is there. The caller must be able to read it
+	Turn   *Party      // in whose turn a large value is read and hashed for If; nil: that of all callers
 
 	Returns bool // the Commit is to have what became of its server values
 
@@ -38,18 +39,22 @@ type Commit struct {
 }
 
 // Write carries out a write and returns when it is on disk and its events are
-// queued. Errors: ErrDenied, *StaleError, *TooManyError, ErrClosed, ErrUnavailable, those of
+// queued. Errors: ErrDenied, *StaleError, *TooManyError, ErrClosed, ErrUnavailable, ErrUnknown, those of
 // package tree for values that can't be resolved, and that of the context, with
 // which the write may still take effect.
 func (d *Database) Write(ctx context.Context, w Write) (*Commit, error) {
 	if err := checkReturns(w); err != nil {
 		return nil, err
 	}
-	t := &syncWrite{writeTask: writeTask{write: w}, lap: lap{db: d, rest: true, queued: time.Now()}}
-	if err := d.do(ctx, t); err != nil {
-		return nil, err
+	c, err := d.carryOut(ctx, w, true)
+	if stale := (*StaleError)(nil); errors.As(err, &stale) && !stale.known {
+		n, err := d.current(ctx, w)
+		if err != nil {
+			return nil, err
+		}
+		return nil, &StaleError{Current: n, known: true}
 	}
-	return &t.commit, nil
+	return c, err
 }
 
 type syncWrite struct {
@@ -63,7 +68,9 @@ func (t *syncWrite) apply(b *batch) error {
 }
 
 func (t *syncWrite) finish(err error) {
-	t.lap.finish(&t.write, err)
+	if !errors.Is(err, errUnprepared) { // it comes again
+		t.lap.finish(&t.write, err)
+	}
 	t.waiter.finish(err)
 }
 
@@ -78,8 +85,14 @@ type asyncWrite struct {
 
 func (t *asyncWrite) size() int64 { return t.writeTask.size() + int64(t.message) }
 
+// apply takes a value that became too large to be compared at once, since the write
+// was queued, for one that differs: it was small when the condition was received.
 func (t *asyncWrite) apply(b *batch) error {
-	return t.lap.apply(func() error { return t.writeTask.apply(b) })
+	err := t.lap.apply(func() error { return t.writeTask.apply(b) })
+	if errors.Is(err, errUnprepared) {
+		return &StaleError{}
+	}
+	return err
 }
 
 func (t *asyncWrite) finish(err error) {
@@ -118,6 +131,10 @@ func (t *writeTask) carryOut(b *batch) error {
 	if len(w.Update) == 0 {
 		return nil
 	}
+	compares, err := b.mayCompareFor(w)
+	if err != nil {
+		return err
+	}
 	now := b.db.options.Now()
 	resolved, err := b.resolve(w.Update, now)
 	if err != nil {
@@ -127,8 +144,8 @@ func (t *writeTask) carryOut(b *batch) error {
 	if denied != nil && !errors.Is(denied, ErrDenied) {
 		return denied
 	}
-	if w.If != nil {
-		if err := b.compare(w, denied); err != nil {
+	if compares {
+		if err := b.compare(w); err != nil {
 			return err
 		}
 	}
@@ -141,50 +158,6 @@ func (t *writeTask) carryOut(b *batch) error {
 	}
 	t.commit.Returned, err = b.returned(w, resolved)
 	return err
-}
-
-// maxCompared bounds the value that a condition is about. Reading and hashing it
-// holds up all other writes, and a larger one could not be written back in one
-// message.
-const maxCompared = 16 << 20
-
-// compare checks the condition of a write, which the rules denied or not. Only
-// who may read the value is told that it differs, before anything else (wire
-// protocol §8.2). For who may neither read nor write it, it is not even read.
-func (b *batch) compare(w Write, denied error) error {
-	read := Read{Caller: w.Caller, Path: w.Update[0].Path, Plain: true}
-	mayRead := func() error {
-		if err := b.db.authorizeRead(b.ctx, b.rules, b.tx, read, nil); err != nil {
-			return err
-		}
-		return withinLimits(b.rules, b.tx, read)
-	}
-	if denied != nil && mayRead() != nil {
-		return denied
-	}
-	current, err := b.current(w.Update[0].Target)
-	if err != nil || current.MatchesHash(*w.If) {
-		return err
-	}
-	if denied == nil {
-		if err := mayRead(); err != nil {
-			return err
-		}
-	}
-	return &StaleError{current}
-}
-
-// current returns what a condition is compared with.
-func (b *batch) current(t tree.Target) (n tree.Node, err error) {
-	if t.Priority {
-		n, err = b.tx.Priority(t.Path)
-	} else {
-		n, err = b.tx.GetLimit(t.Path, min(maxCompared, b.db.options.MaxRead))
-	}
-	if errors.Is(err, store.ErrTooBig) {
-		return n, ErrTooBig
-	}
-	return n, broken(err)
 }
 
 // resolve replaces the server values of an update.
@@ -209,16 +182,19 @@ func (b *batch) resolve(u tree.Update, now time.Time) ([]tree.ResolvedWrite, err
 }
 
 // existing returns what an increment below a target adds to: a number, something
-// else, or a priority. In the place of an object, whose size must not matter, it
-// returns a leaf with its priority.
+// else, or a priority. For an object or a long string, whose size must not matter, it
+// returns a short string with the same priority.
 func (b *batch) existing(t tree.Target, rel tree.Path) (tree.Node, error) {
 	if t.Priority {
 		return b.tx.Priority(t.Path)
 	}
 	p := t.Path.Join(rel)
-	leaf, isObject, err := b.tx.Peek(p)
-	if err != nil || !isObject {
-		return leaf, err
+	n, err := b.tx.GetLimit(p, 1) // no more than the row of the node, or of its first child
+	if err == nil && !n.IsObject() {
+		return n, nil
+	}
+	if err != nil && !errors.Is(err, store.ErrTooBig) {
+		return n, err
 	}
 	priority, err := b.tx.Priority(p)
 	return tree.String("").WithPriority(priority), err

@@ -4,22 +4,22 @@
 
 import {
   type Database,
-  get,
   getAll,
   increment,
   limitToFirst,
   onValue,
-  orderByValue,
-  query,
   ref,
-  remove,
-  runTransaction,
   serverTimestamp,
   type Unsubscribe,
   update,
   updateReturning
 } from '@dogwood/client'
-import { read, retry } from './records.js'
+import { errors, land, marks, rowOf, type Save } from './landing.js'
+import type { LeaseRecord } from './lease.js'
+import { read, retry, stored } from './records.js'
+
+export { LandingError, type Refused, type Save } from './landing.js'
+export { HeldError, LeaseLostError, type LeaseRecord } from './lease.js'
 
 /** What a field may hold. Bytes are kept as base64 text. */
 export type Field = string | number | boolean
@@ -34,6 +34,8 @@ export interface StorageData {
     Record<string, Record<string, Record<string, Record<string, { value: Field; at: number }>>>>
   >
   dirty: Record<string, Record<string, Record<string, number>>>
+  landing: Record<string, Record<string, LeaseRecord>>
+  error: Record<string, Record<string, Record<string, StoredFailure>>>
 }
 
 /** A field that has changed since it was landed. */
@@ -41,14 +43,38 @@ export interface Dirty {
   logic: string
   owner: string
   key: string
-  /** Null if it was removed. */
+  /** If it was removed, the last one. */
   value: Field | null
+  /** It was removed. */
+  deleted: boolean
   /** When it was changed, in milliseconds since 1970. */
   at: number
+  /**
+   * It grows with every call of `land` and `replay`. SQL must not replace a row by one with
+   * a smaller version: a stalled lander may save it late.
+   */
+  version: number
 }
 
-/** What the rules want of the key of a mark. */
-const MARK = /^([\w-]+):([\w-]+):([\w-]+)$/
+/** What is kept of a row that SQL has refused. */
+export interface StoredFailure {
+  /** What `save` threw, shortened. */
+  reason: string
+  /** When it was refused the last time, in milliseconds since 1970. */
+  at: number
+  /** How often it was refused. */
+  tries: number
+  /** The time of the change that was refused. */
+  changed: number
+  version: number
+}
+
+/** A field that SQL has refused; it is not landed again before it changes or is replayed. */
+export interface Failure extends StoredFailure {
+  logic: string
+  owner: string
+  key: string
+}
 
 /**
  * The storage of one application in one region, for a service whose token names both.
@@ -132,41 +158,41 @@ export class OwnerStorage {
    * when it has saved them; not that of a field which has changed again meanwhile. Needs
    * the token of a landing program. Returns how many were saved.
    *
+   * One lander works at a time. It throws a `HeldError` if another one holds the lease, and
+   * a `LeaseLostError` if another one took over because this one was stalled. `save` may
+   * then have been late, so SQL must keep the row with the greater `version`.
+   *
+   * If `save` fails, its rows are saved one by one. Those that fail alone while others do
+   * not are moved to the errors, and named by a `LandingError`. If all fail, nothing is
+   * moved: SQL is down.
+   *
    * A mark that is of no field, which the rules let only administrators write, stops
    * nothing: it is taken away with the others, and then named in an error.
    */
-  async land(save: (batch: Dirty[]) => Promise<void>, limit = 1000): Promise<number> {
-    const marks = await get(query(ref(this.db, this.at('dirty')), orderByValue(), limitToFirst(limit)))
-    const batch: Dirty[] = []
-    const strays: string[] = []
-    marks.forEach(mark => {
-      const at: unknown = mark.val()
-      const [, logic, owner, key] = MARK.exec(mark.key) ?? []
-      if (logic && owner && key && typeof at === 'number') batch.push({ logic, owner, key, value: null, at })
-      else strays.push(mark.key)
+  land(save: Save, limit = 1000): Promise<number> {
+    return land(this.db as Database, this.at(), marks, save, limit)
+  }
+
+  /** The fields that SQL has refused, first those that have waited for the longest. */
+  async failed(limit = 1000): Promise<Failure[]> {
+    const [found] = await stored(this.db, errors.query(this.db as Database, this.at(), limitToFirst(limit)))
+    const list: Failure[] = []
+    found!.forEach(child => {
+      const row = rowOf(child.key, 0)
+      if (!row) throw new Error(`the error record ${child.key} is not of a field`)
+      const { logic, owner, key } = row
+      list.push({ logic, owner, key, ...(child.val() as StoredFailure) })
     })
-    const places = batch.map(({ logic, owner, key }) =>
-      ref<Field>(this.db, `${this.at('store', logic)}/${owner}/${key}`)
-    )
-    // A mark is a time in milliseconds: whatever is written after its field was read must
-    // not have the same.
-    await new Promise(resolve => setTimeout(resolve, 3))
-    const { results } = await getAll(this.db, places)
-    results.forEach(({ snapshot, error }, i) => {
-      if (error) throw error
-      batch[i]!.value = snapshot.val()
-    })
-    await save(batch)
-    await Promise.all(
-      batch.map(({ logic, owner, key, at }) =>
-        runTransaction(ref<number>(this.db, this.mark(logic, owner, key)), now =>
-          now === at || now === null ? null : undefined
-        )
-      )
-    )
-    await Promise.all(strays.map(key => remove(ref(this.db, `${this.at('dirty')}/${key}`))))
-    if (strays.length > 0) throw new Error(`marks that are not of a field: ${strays.join(', ')}`)
-    return batch.length
+    return list
+  }
+
+  /**
+   * Gives `save` the fields that SQL has refused, as they are now, and forgets that those
+   * were refused which it saves. It is `land` in all else: it needs the lease, and throws
+   * if rows are refused again.
+   */
+  replay(save: Save, limit = 1000): Promise<number> {
+    return land(this.db as Database, this.at(), errors, save, limit)
   }
 
   // changes returns the paths of a write of fields, each of which clears what the field
@@ -189,7 +215,7 @@ export class OwnerStorage {
     return `${this.at('dirty')}/${logic}:${owner}:${key}`
   }
 
-  private at(...[top, ...below]: string[]): string {
-    return [top, this.app, this.region, ...below].join('/')
+  private at(top?: string, ...below: string[]): string {
+    return [...(top ? [top] : []), this.app, this.region, ...below].join('/')
   }
 }

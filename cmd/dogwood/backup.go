@@ -66,11 +66,16 @@ func (c *backupCommand) receive(ctx context.Context, w io.Writer) error {
 }
 
 // copyHere copies a file of the data directory.
-func (c *backupCommand) copyHere(w io.Writer) error {
+func (c *backupCommand) copyHere(w io.Writer) (err error) {
 	file, err := c.file(c.Namespace)
 	if err != nil {
 		return err
 	}
+	lock, err := useToRead(file)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
 	s, err := openThere(file, store.Options{ReadOnly: true})
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/server"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // backupFlags have a server back up its databases by itself.
@@ -59,7 +60,7 @@ func orGiven[T any](otherwise T, given *T) T {
 // writable makes a directory if need be and says whether files can be made in
 // it, now and not in the night.
 func writable(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := durable.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	probe := filepath.Join(dir, ".dogwood-probe")

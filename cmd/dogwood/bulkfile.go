@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // writeBulk makes a file of what emit writes, without changing a byte. An
@@ -31,7 +32,7 @@ func placeFile(name string, emit func(io.Writer) error, check func(part string) 
 	if err := directoryOf(name); err != nil {
 		return err
 	}
-	part := name + ".part"
+	part := name + store.PartSuffix
 	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
@@ -41,7 +42,7 @@ func placeFile(name string, emit func(io.Writer) error, check func(part string) 
 		err = check(part)
 	}
 	if err == nil {
-		err = store.PutInPlace(part, name)
+		err = durable.Rename(part, name)
 	}
 	if err != nil {
 		return errors.Join(err, undo(true, part))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/dirlock"
 )
 
 type checkCommand struct {
@@ -52,6 +53,10 @@ func (c *checkCommand) Run(e *env) error {
 		var err error
 		if files, err = databases(c.Data); err != nil {
 			return err
+		}
+		// If the directory is in use, the files are, and that is what is found.
+		if lock, err := dirlock.Shared(c.Data); err == nil {
+			defer lock.Release()
 		}
 	}
 	bad := 0

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -24,11 +25,16 @@ Examples:
   dogwood compact --data /var/lib/dogwood --namespace shop`
 }
 
-func (c *compactCommand) Run(e *env) error {
+func (c *compactCommand) Run(e *env) (err error) {
 	files, err := c.files()
 	if err != nil {
 		return err
 	}
+	lock, err := useAlone(files[0], "compact")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
 	for _, file := range files {
 		if e.ctx.Err() != nil {
 			return errInterrupted

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 
@@ -9,11 +10,13 @@ import (
 
 type devCommand struct {
 	listenFlags
-	Data          string `help:"Directory to keep the data in; without it, it is gone when the server stops." type:"path" env:"DOGWOOD_DEV_DATA" placeholder:"DIR"`
-	Sample        string `help:"Fill new databases with a sample, and demonstrate it at /demo/: chat, im, msgy, org, owner-storage or social." placeholder:"NAME"`
-	ExplainDenied bool   `help:"Tell clients why they were denied, and not only this console."`
-	Coverage      bool   `help:"Count what rules are evaluated to, for /.inspect/coverage." default:"true" negatable:""`
-	AllowRemote   bool   `help:"Allow a --host that others can reach. They can read and write everything."`
+	Data          string   `help:"Directory to keep the data in; without it, it is gone when the server stops." type:"path" env:"DOGWOOD_DEV_DATA" placeholder:"DIR"`
+	Sample        string   `help:"Fill new databases with a sample, and demonstrate it at /demo/: chat, im, msgy, org, owner-storage or social." placeholder:"NAME"`
+	ExplainDenied bool     `help:"Tell clients why they were denied, and not only this console."`
+	Coverage      bool     `help:"Count what rules are evaluated to, for /.inspect/coverage." default:"true" negatable:""`
+	AllowRemote   bool     `help:"Allow a --host that others can reach. They can read and write everything."`
+	AllowHost     []string `help:"Answer requests for this name or address, too, such as 10.0.2.2 for the emulator of Android. Others than those of this machine are refused." placeholder:"NAME"`
+	AllowOrigin   []string `help:"Answer pages of this origin, too, such as https://app.example.org. Those of other sites than this machine are refused." placeholder:"ORIGIN"`
 	opsFlags
 	emulatorFlags
 
@@ -34,10 +37,17 @@ and "owner" and unsigned tokens are accepted, as with the official emulator.
 
 Without --rules, a firebase.json or database.rules.json of the working directory
 is used. Rules files are read again when they change. Operations that rules deny
-are explained here.
+are explained here. Without --host and --port, those of "emulators": {"database": …}
+of the firebase.json are used.
+
+Pages of other sites, and files, can only read what the rules let everybody read, unless
+--allow-origin names them. Pages that this machine serves, such as http://localhost:5173,
+and programs that are no browsers are not concerned.
 
 With --sample, the page at /demo/ shows what the sample is about. It uses a database
-of the sample's name, which has the rules of the sample unless --rules is given.
+of the sample's name, which has the rules of the sample unless --rules is given, and
+which is the default one unless --default-namespace is given. The rules do not apply
+to requests with the token "owner".
 
 Examples:
 
@@ -49,6 +59,11 @@ Examples:
 func (c *devCommand) Run(e *env) error {
 	if !c.AllowRemote && !isLoopback(c.Host) {
 		return fmt.Errorf("--host %s: others could read and write everything; pass --allow-remote if that is fine, or see dogwood serve", c.Host)
+	}
+	for _, origin := range c.AllowOrigin {
+		if _, err := server.ParseOrigin(origin); err != nil {
+			return fmt.Errorf("--allow-origin: %w", err)
+		}
 	}
 	tree, err := sample(c.Sample)
 	if err != nil {
@@ -67,16 +82,19 @@ func (c *devCommand) Run(e *env) error {
 		c.ops.OpsAddr = opsOff
 	}
 	if c.DefaultNamespace == "" {
-		c.DefaultNamespace = "demo"
+		c.DefaultNamespace = cmp.Or(c.Sample, openNamespace)
 	}
 	o := server.Options{
 		Dev:              true,
+		AllowHosts:       append([]string{c.Host}, c.AllowHost...),
+		AllowOrigins:     c.AllowOrigin,
 		Dir:              c.Data,
 		DefaultNamespace: c.DefaultNamespace,
 		Rules:            ruleset,
 		Sample:           tree,
 		Decisions:        server.Decisions{Console: e.stderr, Tell: c.ExplainDenied, Coverage: c.Coverage},
 		Log:              c.logger(e),
+		Limits:           server.Limits{Memory: limitMemory().limit},
 	}
 	if c.Sample != "" {
 		if err := c.demonstrate(&o); err != nil {
@@ -85,6 +103,10 @@ func (c *devCommand) Run(e *env) error {
 	}
 	return c.run(e, o, func(base string) { c.greet(e, base) })
 }
+
+// openNamespace is the default database of a server without a sample. With one, it is
+// filled with the sample and open.
+const openNamespace = "demo"
 
 // greet prints where everything is. The first line is for programs.
 func (c *devCommand) greet(e *env, base string) {
@@ -109,24 +131,35 @@ func (c *devCommand) greet(e *env, base string) {
 	if c.sampleRules != nil {
 		rules += fmt.Sprintf("\n             those of the sample in ns=%s, which the demonstration uses", c.Sample)
 	}
-	path := "/"
+	operations := c.operations.line("  operations http://%s   (metrics, health, pprof)\n")
+	fmt.Fprintf(e.stdout, `%s
+  database   %s?ns=%s   (any other ns is a database of its own)
+  data       %s
+  rules      %s
+%s
+%s`, first, base, c.DefaultNamespace, data, rules, operations, c.commands(base, u.Port()))
+}
+
+// commands returns what to try. It uses the default database. If that has the rules of
+// the sample, the commands pass the token of the owner, and the program, which has no user,
+// uses another database.
+func (c *devCommand) commands(base, port string) string {
+	path, ns, flag, header := "/", c.DefaultNamespace, "", ""
 	if c.Sample == "chat" {
 		path = "/rooms"
 	}
-	fmt.Fprintf(e.stdout, `%[7]s
-  database   %[1]s?ns=%[3]s   (any other ns is a database of its own)
-  data       %[4]s
-  rules      %[5]s
-%[8]s
-Try it:
+	if c.sampleRules[ns] != nil {
+		ns, flag, header = openNamespace, " --owner", "-H 'Authorization: Bearer owner' "
+	}
+	return fmt.Sprintf(`Try it:
 
-  dogwood get %[6]s --shallow --url %[1]s
-  curl '%[1]s%[6]s.json?shallow=true'
+  dogwood get %[1]s --shallow%[2]s --url %[3]s
+  curl %[4]s'%[3]s%[1]s.json?shallow=true'
 
   import { initializeApp } from 'firebase/app'
   import { getDatabase, ref, onValue } from 'firebase/database'
-  const app = initializeApp({ databaseURL: 'http://localhost:%[2]s?ns=%[3]s' })
-  onValue(ref(getDatabase(app), '%[6]s'), snap => console.log(snap.val()))
+  const app = initializeApp({ databaseURL: 'http://localhost:%[5]s?ns=%[6]s' })
+  onValue(ref(getDatabase(app), '%[1]s'), snap => console.log(snap.val()))
 
-`, base, u.Port(), c.DefaultNamespace, data, rules, path, first, c.operations.line("  operations http://%s   (metrics, health, pprof)\n"))
+`, path, flag, base, header, port, ns)
 }

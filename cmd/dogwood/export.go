@@ -81,11 +81,16 @@ func (c *exportCommand) receive(ctx context.Context, path tree.Path, ns string, 
 	return db.call(r, w)
 }
 
-func (c *exportCommand) exportHere(_ context.Context, path tree.Path, ns string, w io.Writer) error {
+func (c *exportCommand) exportHere(_ context.Context, path tree.Path, ns string, w io.Writer) (err error) {
 	file, err := c.file(ns)
 	if err != nil {
 		return err
 	}
+	lock, err := useToRead(file)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
 	s, err := openThere(file, store.Options{ReadOnly: true})
 	if err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"os"
+
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 type getCommand struct {
@@ -102,7 +104,7 @@ func writeFile(name string, emit func(io.Writer) error) error {
 		}
 		return err
 	}
-	return os.Rename(part, name)
+	return durable.Rename(part, name)
 }
 
 func writeInto(name string, flag int, emit func(io.Writer) error) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 type importCommand struct {
@@ -131,6 +132,14 @@ func (c *importCommand) importHere(ctx context.Context, path tree.Path, ns strin
 	if err != nil {
 		return err
 	}
+	if err := durable.MkdirAll(c.Data, 0o700); err != nil {
+		return err
+	}
+	lock, err := useAlone(file, "import")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
 	s, made, err := openOrMake(file)
 	if err != nil {
 		return err

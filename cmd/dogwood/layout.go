@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // The directory that "firebase emulators:export" makes holds a description and,
@@ -78,7 +79,7 @@ func (c *exportCommand) exportFirebase(e *env, path tree.Path) error {
 			return err
 		}
 	}
-	if err := os.MkdirAll(filepath.Join(c.File, exportDir), 0o700); err != nil {
+	if err := durable.MkdirAll(filepath.Join(c.File, exportDir), 0o700); err != nil {
 		return err
 	}
 	for _, ns := range names {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strconv"
 
 	"github.com/dogwooddb/dogwood/server"
 )
@@ -11,17 +12,17 @@ import (
 // limitFlags bound what one address, and one connection, can ask of a server.
 // docs/limits.md explains them. -1 stands for no bound.
 type limitFlags struct {
-	AddressConnections  bound `group:"Limits" default:"1000" help:"Connections of one address at a time."`
-	AddressConnectRate  bound `group:"Limits" default:"100" help:"New connections of one address per second, after a burst of --address-connections."`
-	AddressRequests     bound `group:"Limits" default:"5000" help:"Requests and realtime messages of one address per second."`
-	AddressRequestBurst bound `group:"Limits" default:"20000" help:"Of them, at once."`
-	AddressPolls        bound `group:"Limits" default:"500" help:"Connections of one address through long polling."`
-	AddressMiB          bound `group:"Limits" name:"address-mib" default:"256" help:"MiB of request bodies, and as much of large answers, in memory for one address."`
-	AddressListens      bound `group:"Limits" default:"100000" help:"Listens of one address."`
-	AddressPendingMiB   bound `group:"Limits" name:"address-pending-mib" default:"64" help:"MiB of onDisconnect operations of one address."`
-	AddressWindows      bound `group:"Limits" default:"2000" help:"Different queries of one address at the same path."`
-	ConnectionRequests  bound `group:"Limits" default:"2000" help:"Messages of one realtime connection per second."`
-	ConnectionBurst     bound `group:"Limits" default:"10000" help:"Of them, at once."`
+	AddressConnections  autoBound `group:"Limits" default:"auto" help:"Connections of one address at a time; auto: 1000, fewer in little memory."`
+	AddressConnectRate  bound     `group:"Limits" default:"100" help:"New connections of one address per second, after a burst of --address-connections."`
+	AddressRequests     bound     `group:"Limits" default:"5000" help:"Requests and realtime messages of one address per second."`
+	AddressRequestBurst bound     `group:"Limits" default:"20000" help:"Of them, at once."`
+	AddressPolls        autoBound `group:"Limits" default:"auto" help:"Connections of one address through long polling; auto: 500, fewer in little memory."`
+	AddressMiB          autoBound `group:"Limits" name:"address-mib" default:"auto" help:"MiB of request bodies, and as much of large answers, in memory for one address; auto: a half of what all may have."`
+	AddressListens      autoBound `group:"Limits" default:"auto" help:"Listens of one address; auto: 100000, fewer in little memory."`
+	AddressPendingMiB   autoBound `group:"Limits" name:"address-pending-mib" default:"auto" help:"MiB of onDisconnect operations of one address; auto: 64, less in little memory."`
+	AddressWindows      bound     `group:"Limits" default:"600" help:"Different queries of one address at the same path."`
+	ConnectionRequests  bound     `group:"Limits" default:"2000" help:"Messages of one realtime connection per second."`
+	ConnectionBurst     bound     `group:"Limits" default:"10000" help:"Of them, at once."`
 
 	Exempt       []string `group:"Limits" default:"127.0.0.0/8,::1" help:"Addresses without bounds, as 10.0.0.0/8; none for none."`
 	TrustedProxy []string `group:"Limits" help:"Proxies whose header tells the address of their client." placeholder:"CIDR"`
@@ -30,6 +31,7 @@ type limitFlags struct {
 
 // limits returns what the flags say, in the server's words.
 func (f *limitFlags) limits() (l server.Limits, err error) {
+	l.Memory = limitMemory().limit
 	l.MessageRate, l.MessageBurst = int(f.ConnectionRequests), int(f.ConnectionBurst)
 	l.PerAddress = server.AddressLimits{
 		Connections:  int(f.AddressConnections),
@@ -52,6 +54,27 @@ func (f *limitFlags) limits() (l server.Limits, err error) {
 
 // A bound is a number that must not be exceeded.
 type bound int
+
+// An autoBound is a bound that is derived from the memory unless it is given. Then it
+// is 0.
+type autoBound int
+
+// UnmarshalText is called by kong.
+func (b *autoBound) UnmarshalText(text []byte) error {
+	if string(text) == "auto" {
+		*b = 0
+		return nil
+	}
+	n, err := strconv.Atoi(string(text))
+	if err != nil {
+		return errors.New("must be a number or auto")
+	}
+	*b = autoBound(n)
+	return bound(n).Validate()
+}
+
+// mebibytes is that of a bound.
+func (b autoBound) mebibytes() int64 { return bound(b).mebibytes() }
 
 // Validate is called by kong.
 func (b bound) Validate() error {

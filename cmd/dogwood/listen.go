@@ -26,7 +26,8 @@ type listenFlags struct {
 	rulesFlags
 	Verbose bool `short:"v" help:"Log more."`
 
-	given []string // databases that were given rules by an upload; known when the server is started
+	databases []string // of the server; known when it is started
+	given     []string // databases that were given rules by an upload; known when the server is started
 
 	watch bool // rules are reloaded when their files change
 
@@ -60,7 +61,7 @@ func (f *listenFlags) run(e *env, o server.Options, started func(url string)) (e
 	defer func() { err = errors.Join(err, end()) }()
 	s, err := server.New(o)
 	if err != nil {
-		return err
+		return explainStart(err)
 	}
 	if f.operations, err = f.ops.listen(f.Port, o.Log); err != nil {
 		return errors.Join(err, s.Close())
@@ -82,6 +83,7 @@ func (f *listenFlags) run(e *env, o server.Options, started func(url string)) (e
 	if f.given, err = s.GivenRules(); err != nil {
 		return errors.Join(err, l.Close(), s.Close())
 	}
+	f.databases = s.Namespaces()
 	f.operations.ready(s)
 	started(scheme + "://" + l.Addr().String())
 	ctx, stop := context.WithCancel(e.ctx)

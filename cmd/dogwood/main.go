@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/alecthomas/kong"
 )
@@ -46,10 +44,8 @@ type commands struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	dropEmptyVariables()
-	os.Exit(run(&env{ctx, os.Stdin, os.Stdout, os.Stderr}, os.Args[1:]))
+	os.Exit(run(&env{untilSignal(context.Background()), os.Stdin, os.Stdout, os.Stderr}, os.Args[1:]))
 }
 
 // envPrefix begins the names of the variables that stand for flags.
@@ -76,6 +72,7 @@ func run(e *env, args []string) int {
 		kong.Exit(func(code int) { exit = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.DefaultEnvars(envPrefix),
+		kong.Resolvers(kong.ResolverFunc(resolveEmulator)),
 		kong.WithHyphenPrefixedParameters(true), // --start-at -5
 		kong.Vars{"version": versionLine()},
 		kong.Bind(e),

@@ -14,7 +14,8 @@ import (
 // makes much garbage beside a small heap, and with the settings of Go itself would
 // collect it many times per second (docs/performance.md).
 //
-// The environment variable GOGC turns it off; GOMEMLIMIT holds beside it.
+// The environment variable GOGC turns it off. The soft limit of memory (memory_limit.go)
+// holds beside it: Go collects sooner than a percentage says where that would exceed it.
 type memoryKeeper struct {
 	measure func() heap
 	collect func(percent int) // sets how much garbage is collected at a time

@@ -197,6 +197,9 @@ func (l *ledger) compare(root tree.Node) error {
 		if n.IsObject() {
 			continue // its leaves are among the paths
 		}
+		if strings.HasPrefix(path, "/landing/") {
+			continue // the server gives up a lease when a connection ends
+		}
 		if err := l.compareLeaf(path, n); err != nil && len(errs) < 10 {
 			errs = append(errs, err)
 		}

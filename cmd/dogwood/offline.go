@@ -43,17 +43,16 @@ func openThere(file string, o store.Options) (*store.Store, error) {
 	return s, nil
 }
 
-// openOrMake opens a data file. made reports that it was not there before.
+// openOrMake opens a data file in a directory that is there. made reports that it was not there before.
 func openOrMake(file string) (s *store.Store, made bool, err error) {
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 		s, err := openThere(file, store.Options{})
 		return s, false, err
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return nil, false, err
+	if s, err = store.Open(file, store.Options{}); err != nil {
+		return nil, false, fmt.Errorf("%s: %w", file, explainOpen(err))
 	}
-	s, err = store.Open(file, store.Options{})
-	return s, true, err
+	return s, true, nil
 }
 
 // undo removes a file, if it should not be there.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 type restoreCommand struct {
@@ -30,19 +31,24 @@ Examples:
   ssh vault 'cat shop.db.gz' | dogwood restore - --namespace shop`
 }
 
-func (c *restoreCommand) Run(e *env) error {
+func (c *restoreCommand) Run(e *env) (err error) {
 	file, err := dataFile(c.Data, c.Namespace)
 	if err != nil {
 		return err
 	}
+	if err := durable.MkdirAll(c.Data, 0o700); err != nil {
+		return err
+	}
+	lock, err := useAlone(file, "restore")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
 	release, err := c.claim(file)
 	if err != nil {
 		return err
 	}
 	defer release()
-	if err := os.MkdirAll(c.Data, 0o700); err != nil {
-		return err
-	}
 	src, err := openBulk(e, c.File)
 	if err != nil {
 		return err
@@ -60,7 +66,7 @@ func (c *restoreCommand) Run(e *env) error {
 		return err
 	})
 	if err != nil {
-		return errors.Join(err, putBack(kept, file))
+		return errors.Join(err, dropKept(kept, file))
 	}
 	if kept != "" {
 		fmt.Fprintf(e.stdout, "The database that was there is now %s\n", kept)
@@ -69,8 +75,8 @@ func (c *restoreCommand) Run(e *env) error {
 	return nil
 }
 
-// claim makes sure that the file may be replaced and that no server uses it
-// until release is called.
+// claim makes sure that the file may be replaced and that no program writes to it
+// until release is called: not even an older one, that does not lock the directory.
 func (c *restoreCommand) claim(file string) (release func(), err error) {
 	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
 		return func() {}, nil
@@ -78,33 +84,45 @@ func (c *restoreCommand) claim(file string) (release func(), err error) {
 	if !c.Force {
 		return nil, fmt.Errorf("%s is there; --force replaces it and keeps it under another name", file)
 	}
-	s, err := store.Open(file, store.Options{})
+	s, err := store.Open(file, store.Options{ReadOnly: true})
 	switch {
 	case errors.Is(err, store.ErrLocked):
 		return nil, fmt.Errorf("%s: %w", file, explainOpen(err))
 	case err != nil: // damaged, which is why there is a backup
 		return func() {}, nil
 	}
-	return func() { _ = s.Close() }, nil // nothing was written
+	return func() { _ = s.Close() }, nil // it was only read
 }
 
-// keepAside gives a file, if it is there, a name that tells when it was
-// replaced, and returns the name.
+// keepAside gives a file, if it is there, a second name that tells when it was
+// replaced, and returns that name. The file has its own until another one takes it,
+// so there is a database at any moment.
 func keepAside(file string) (string, error) {
-	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+	kept := file + store.KeptSuffix + time.Now().UTC().Format("20060102T150405Z")
+	err := durable.Link(file, kept)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
 		return "", nil
-	}
-	kept := fmt.Sprintf("%s.replaced-%s", file, time.Now().UTC().Format("20060102T150405Z"))
-	if _, err := os.Lstat(kept); err == nil {
+	case errors.Is(err, os.ErrExist):
 		return "", fmt.Errorf("%s is there already", filepath.Base(kept))
+	case err != nil:
+		return "", fmt.Errorf("the database that is there cannot be kept: %w; move it away and restore without --force", err)
 	}
-	return kept, os.Rename(file, kept)
+	return kept, nil
 }
 
-// putBack gives a file that was kept aside its name back.
-func putBack(kept, file string) error {
+// dropKept takes back what keepAside did, if the file still has its own name.
+func dropKept(kept, file string) error {
 	if kept == "" {
 		return nil
 	}
-	return os.Rename(kept, file)
+	old, err := os.Stat(kept)
+	if err != nil {
+		return err
+	}
+	now, err := os.Stat(file)
+	if err != nil || !os.SameFile(old, now) {
+		return err
+	}
+	return os.Remove(kept)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 type rulesCheckCommand struct {
-	Files  []string `arg:"" name:"file" help:"Rules files; - is standard input."`
+	Files  []string `arg:"" name:"file" help:"Rules files, or a firebase.json that names them; - is standard input."`
 	JSON   bool     `name:"json" help:"Print a list of findings as JSON." env:"-"`
 	Strict bool     `help:"Fail on warnings too." env:"-"`
 	rulesLanguage
@@ -22,6 +22,10 @@ func (rulesCheckCommand) Help() string {
 	return `Prints everything that is wrong, with the line and a caret, and then what is
 suspicious (see dogwood rules lint --codes). The exit code is 2 if a file does
 not compile; with --strict it is 1 if there are warnings.
+
+It also asks every .read and .write on an empty database, once signed out and once
+as a user that the rules don't name, and says what they may do. A write without
+signing in is a warning.
 
 Examples:
 
@@ -35,15 +39,20 @@ type finding struct {
 	File     string `json:"file"`
 	Line     int    `json:"line"`
 	Column   int    `json:"column"`
-	Severity string `json:"severity"` // "error" or "warning"
+	Severity string `json:"severity"` // "error", "warning" or "info"
 	Code     string `json:"code,omitempty"`
 	Rule     string `json:"rule,omitempty"`
 	Message  string `json:"message"`
+	Meant    string `json:"meant,omitempty"` // the known name that an unknown one resembles
 }
 
 func (c *rulesCheckCommand) Run(e *env) error {
 	r := findingReporter{env: e, json: c.JSON}
-	for _, file := range c.Files {
+	files, err := rulesDocuments(c.Files)
+	if err != nil {
+		return unusable(err)
+	}
+	for _, file := range files {
 		src, err := c.source(e, file)
 		if err != nil {
 			return err
@@ -91,10 +100,25 @@ func (r *findingReporter) check(src *rulestest.Source, withErrors bool) error {
 	if err != nil {
 		return unusable(err)
 	}
-	r.warnings += len(warnings)
-	if len(warnings) == 0 && withErrors && !r.json {
-		return r.fine(src.File, rs)
+	var open []*ruleslint.Access
+	if withErrors {
+		if open, err = ruleslint.FindAccess(r.ctx, rs); err != nil {
+			return unusable(err)
+		}
+		warnings = addOpenWrites(warnings, open)
 	}
+	r.warnings += len(warnings)
+	if err := r.warn(src, warnings); err != nil || !withErrors {
+		return err
+	}
+	if err := r.access(src, open, warnings); err != nil || len(warnings) > 0 || r.json {
+		return err
+	}
+	return r.fine(src.File, rs)
+}
+
+// warn prints warnings.
+func (r *findingReporter) warn(src *rulestest.Source, warnings []ruleslint.Warning) error {
 	for _, w := range warnings {
 		err := r.report(src, "warning", w.Code, rules.Errors{{Pos: w.Pos, Rule: w.Rule, Msg: w.Msg}})
 		if err != nil {
@@ -118,7 +142,7 @@ func (r *findingReporter) fine(file string, rs *rules.Ruleset) error {
 func (r *findingReporter) report(src *rulestest.Source, severity, code string, errs rules.Errors) error {
 	for _, err := range errs {
 		if r.json {
-			r.found = append(r.found, finding{src.File, err.Pos.Line, err.Pos.Col, severity, code, err.Rule, err.Msg})
+			r.found = append(r.found, finding{src.File, err.Pos.Line, err.Pos.Col, severity, code, err.Rule, err.Msg, err.Meant})
 			continue
 		}
 		shown := *err

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/dogwooddb/dogwood/rules/rulesfmt"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 type rulesFmtCommand struct {
@@ -64,11 +66,16 @@ func (c *rulesFmtCommand) Run(e *env) error {
 	return nil
 }
 
-// replaceFile replaces a file's content and keeps its mode.
+// replaceFile replaces a file's content, at once, and keeps its mode. A symbolic
+// link stays one.
 func replaceFile(file, text string) error {
+	file, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return err
+	}
 	info, err := os.Stat(file)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, []byte(text), info.Mode().Perm())
+	return durable.Replace(file, []byte(text), info.Mode().Perm())
 }

@@ -8,7 +8,7 @@ import (
 )
 
 type rulesLintCommand struct {
-	Files []string `arg:"" name:"file" optional:"" help:"Rules files; - is standard input."`
+	Files []string `arg:"" name:"file" optional:"" help:"Rules files, or a firebase.json that names them; - is standard input."`
 	JSON  bool     `name:"json" help:"Print a list of findings as JSON." env:"-"`
 	Codes bool     `help:"List the codes and what they are for." env:"-"`
 	rulesLanguage
@@ -38,7 +38,11 @@ func (c *rulesLintCommand) Run(e *env) error {
 		return unusable(errors.New("which file? see dogwood rules lint --help"))
 	}
 	r := findingReporter{env: e, json: c.JSON}
-	for _, file := range c.Files {
+	files, err := rulesDocuments(c.Files)
+	if err != nil {
+		return unusable(err)
+	}
+	for _, file := range files {
 		src, err := c.source(e, file)
 		if err != nil {
 			return err

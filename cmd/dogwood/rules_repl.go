@@ -18,8 +18,8 @@ type rulesReplCommand struct {
 }
 
 func (rulesReplCommand) Help() string {
-	return `Reads lines and answers them: an expression with its value, or a command. :help
-lists the commands. It can be used in a pipe.
+	return `Reads lines and answers them: an expression with its value, or a command. help
+lists the commands, quit or Ctrl-D ends it. It can be used in a pipe.
 
 Examples:
 
@@ -41,8 +41,8 @@ const replHelp = `EXPRESSION            its value at the current place
 :commit               make the writes of :set happen
 :trace                show all rules and values, or no longer
 :reload               read the files again
-:help                 this list
-:quit                 the end
+:help, help           this list
+:quit, quit, exit     the end, as is Ctrl-D
 `
 
 // A repl is the state between the lines.
@@ -66,13 +66,16 @@ func (c *rulesReplCommand) Run(e *env) error {
 	prompt := ""
 	if isTerminal(e.stdin) && isTerminal(e.stdout) {
 		prompt = "> "
-		fmt.Fprintln(e.stdout, ":help lists the commands")
+		fmt.Fprintln(e.stdout, "help lists the commands, quit or Ctrl-D ends")
 	}
 	lines := bufio.NewScanner(e.stdin)
 	lines.Buffer(nil, 1<<20)
 	for fmt.Fprint(e.stdout, prompt); lines.Scan(); fmt.Fprint(e.stdout, prompt) {
 		line := strings.TrimSpace(lines.Text())
-		if line == ":quit" || line == ":q" {
+		if word, ok := replWords[line]; ok {
+			line = word
+		}
+		if line == ":quit" {
 			return nil
 		}
 		if line == "" || strings.HasPrefix(line, "#") {
@@ -82,7 +85,16 @@ func (c *rulesReplCommand) Run(e *env) error {
 			fmt.Fprintln(e.stdout, "error:", err)
 		}
 	}
+	if prompt != "" {
+		fmt.Fprintln(e.stdout) // Ctrl-D left the cursor behind the prompt
+	}
 	return unusable(lines.Err())
+}
+
+// replWords are other spellings of commands. None is an expression that compiles.
+var replWords = map[string]string{
+	"help": ":help", "?": ":help", ":?": ":help", ":h": ":help",
+	"quit": ":quit", "exit": ":quit", ":exit": ":quit", ":q": ":quit",
 }
 
 // load reads the files.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/rules/rulestest"
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
@@ -22,7 +24,7 @@ import (
 // the others about rules in files.
 
 type rulesDeployCommand struct {
-	File       string `arg:"" optional:"" default:"database.rules.json" help:"Rules document, database.rules.json if it is not given."`
+	File       string `arg:"" optional:"" help:"Rules document, or a firebase.json that names it; database.rules.json, or else firebase.json, if it is not given."`
 	DryRun     bool   `help:"Only have the server check them."`
 	Comment    string `short:"m" help:"Text to keep with the version." placeholder:"TEXT"`
 	Dialect    string `help:"Language of the document, firebase or wilddog; what the server is set to if it is not given." placeholder:"NAME"`
@@ -33,7 +35,9 @@ type rulesDeployCommand struct {
 func (rulesDeployCommand) Help() string {
 	return `The server checks the rules first and shows what is wrong with them; rules that
 are in force then stay as they are. Rules take effect at once, and each change is
-kept as a version.
+kept as a version. What anybody may write without signing in, and comparisons
+of null with null, are warnings. Of a firebase.json with several databases, each gets
+the rules that are named for its instance or target; --namespace chooses one.
 
 Examples:
 
@@ -46,6 +50,56 @@ func (c *rulesDeployCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	if c.File == "" {
+		c.File = rulesToDeploy()
+	}
+	if !isFirebaseJSON(c.File) {
+		return c.deploy(e, db)
+	}
+	return c.deployConfig(e, db)
+}
+
+// rulesToDeploy returns the rules file of the working directory.
+func rulesToDeploy() string {
+	const document = "database.rules.json"
+	if _, err := os.Stat(document); err == nil {
+		return document
+	}
+	return cmp.Or(findRules(), document)
+}
+
+// deployConfig deploys what a firebase.json names, all of it or for one namespace.
+func (c *rulesDeployCommand) deployConfig(e *env, db *client) error {
+	config, wanted := c.File, db.ns
+	targets, err := new(rulesSet).targets(config)
+	if err != nil {
+		return err
+	}
+	deployed := false
+	for _, t := range targets {
+		namespaces := t.namespaces
+		if len(namespaces) == 0 {
+			namespaces = []string{wanted}
+		}
+		for _, ns := range namespaces {
+			if wanted != "" && ns != wanted {
+				continue
+			}
+			one := *db
+			one.ns, c.File, deployed = ns, t.file, true
+			if err := c.deploy(e, &one); err != nil {
+				return err
+			}
+		}
+	}
+	if !deployed {
+		return fmt.Errorf("%s: it names no rules for the database %q", config, wanted)
+	}
+	return nil
+}
+
+// deploy deploys one document to one database.
+func (c *rulesDeployCommand) deploy(e *env, db *client) error {
 	text, err := os.ReadFile(c.File)
 	if err != nil {
 		return err
@@ -57,15 +111,31 @@ func (c *rulesDeployCommand) Run(e *env) error {
 		}
 	}
 	query.Set("dryRun", "true")
-	if err := c.upload(e.ctx, db, query, text); err != nil || c.DryRun {
+	if err := c.upload(e.ctx, db, query, text); err != nil {
+		return err
+	}
+	if err := c.warn(e, string(text)); err != nil || c.DryRun {
 		return err
 	}
 	query.Del("dryRun")
 	if err := c.upload(e.ctx, db, query, text); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.stdout, "The rules of %s are in force%s.\n", c.File, c.versionOf(e.ctx, db, string(text)))
+	of := ""
+	if db.ns != c.Namespace {
+		of = " in " + db.ns
+	}
+	fmt.Fprintf(e.stdout, "The rules of %s are in force%s%s.\n", c.File, of, c.versionOf(e.ctx, db, string(text)))
 	return nil
+}
+
+// warn says on standard error which holes the rules have. They are deployed nonetheless.
+func (c *rulesDeployCommand) warn(e *env, text string) error {
+	o, err := rulestest.ParseOptions(cmp.Or(c.Dialect, "firebase"), strings.FieldsFunc(c.Extensions, func(r rune) bool { return r == ',' || r == ' ' }))
+	if err != nil {
+		return nil // the server knows it
+	}
+	return warnOpen(e, e.stderr, &rulestest.Source{File: c.File, Text: text, Options: o})
 }
 
 // versionOf names the version that has the rules in force. Without an answer to
@@ -123,7 +193,22 @@ func refusedRules(file, text string, resp *http.Response) error {
 		}
 		errs = append(errs, &rules.SyntaxError{Pos: at, Msg: printable(strings.TrimPrefix(line, at.String()+": "))})
 	}
+	addMeant(errs, text)
 	return drawErrors(file, text, errs)
+}
+
+// addMeant adds the names that unknown ones resemble, which the server does not say.
+func addMeant(errs rules.Errors, text string) {
+	_, err := rules.Parse(text)
+	var local rules.Errors
+	errors.As(err, &local)
+	for _, e := range errs {
+		for _, l := range local {
+			if e.Pos == l.Pos && e.Msg == l.Msg {
+				e.Meant = l.Meant
+			}
+		}
+	}
 }
 
 func bytesPayload(text []byte) *payload {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/dogwooddb/dogwood/rules"
@@ -80,6 +81,27 @@ func loadRules(file string, o dsync.RulesOptions) (*rulesSet, error) {
 		}
 	}
 	return s, errors.Join(errs...)
+}
+
+// rulesDocuments returns the rules documents that files are or, each once, that a
+// firebase.json among them names.
+func rulesDocuments(files []string) (list []string, err error) {
+	for _, file := range files {
+		if !isFirebaseJSON(file) {
+			list = append(list, file)
+			continue
+		}
+		targets, err := new(rulesSet).targets(file)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range targets {
+			if !slices.Contains(list, t.file) {
+				list = append(list, t.file)
+			}
+		}
+	}
+	return list, nil
 }
 
 // isFirebaseJSON reports whether a file is a configuration of the firebase tools:

@@ -59,21 +59,22 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"start":    command(2, start),
-			"run":      command(2, func(ts *testscript.TestScript, args []string) error { return runBackground(ts, args[0], args[1:]) }),
-			"await":    command(2, await),
-			"signal":   command(1, sendSignal),
-			"ended":    command(1, ended),
-			"halt":     command(1, halt),
-			"refused":  command(0, refused),
-			"status":   command(2, status),
-			"freeport": command(1, freePort),
-			"crowd":    command(3, crowd),
-			"mode":     command(2, mode),
-			"poke":     command(3, poke),
-			"upload":   command(2, upload),
-			"uploaded": command(1, uploaded),
-			"putas":    command(4, putAs),
+			"start":      command(2, start),
+			"run":        command(2, func(ts *testscript.TestScript, args []string) error { return runBackground(ts, args[0], args[1:]) }),
+			"await":      command(2, await),
+			"signal":     command(1, sendSignal),
+			"ended":      command(1, ended),
+			"halt":       command(1, halt),
+			"refused":    command(0, refused),
+			"status":     command(2, status),
+			"freeport":   command(1, freePort),
+			"crowd":      command(3, crowd),
+			"mode":       command(2, mode),
+			"poke":       command(3, poke),
+			"upload":     command(2, upload),
+			"uploaded":   command(1, uploaded),
+			"putas":      command(4, putAs),
+			"deletewith": command(3, deleteWith),
 		},
 	})
 }
@@ -328,6 +329,25 @@ func uploaded(ts *testscript.TestScript, args []string) error {
 	case <-time.After(patience):
 		return errors.New("the upload was not answered")
 	}
+}
+
+// deleteWith reads the root with a header and expects a status.
+func deleteWith(ts *testscript.TestScript, args []string) error {
+	r, err := http.NewRequest(http.MethodDelete, ts.Getenv("DOGWOOD_URL")+"/.json", nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set(args[1], args[2])
+	r.Host = r.Header.Get("Host") // "" stands for that of the address
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if got := strconv.Itoa(resp.StatusCode); got != args[0] {
+		return fmt.Errorf("DELETE / with %s: %s is %s, want %s", args[1], args[2], got, args[0])
+	}
+	return nil
 }
 
 func putAs(ts *testscript.TestScript, args []string) error {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/dogwooddb/dogwood/server"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 type serveCommand struct {
@@ -74,7 +75,8 @@ func (c *serveCommand) Run(e *env) error {
 		c.DefaultNamespace = c.Namespace[0]
 	}
 	defer keepMemory()()
-	return c.run(e, server.Options{
+	life := &lifetime{log: log}
+	err = c.run(e, server.Options{
 		Dir:              c.Data,
 		DefaultNamespace: c.DefaultNamespace,
 		Namespaces:       c.Namespace,
@@ -83,7 +85,12 @@ func (c *serveCommand) Run(e *env) error {
 		Rules:            ruleset,
 		Limits:           limits,
 		Log:              log,
-	}, func(base string) { c.greet(e, base) })
+	}, func(base string) {
+		life.start(e.ctx, c, base, limits)
+		c.greet(e, base)
+	})
+	life.end(e.ctx, err)
+	return err
 }
 
 // greet prints where everything is, at once, so that who waits for the first line,
@@ -127,15 +134,14 @@ func secretFile(dir string) string { return filepath.Join(dir, "admin-secret") }
 
 // adminSecret reads the secret of the data directory, creating both if need be.
 func adminSecret(dir string) (string, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
 	file := secretFile(dir)
-	err := createSecret(file)
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", err
-	}
 	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := createSecret(file); err != nil && !errors.Is(err, fs.ErrExist) {
+			return "", err
+		}
+		text, err = os.ReadFile(file)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -154,12 +160,10 @@ func othersCanRead(file string) bool {
 }
 
 // createSecret makes a new file with a random secret that only its owner can
-// read. A file that is there already is an error: another server may use it.
+// read, and its directory. The error is fs.ErrExist if another server was faster.
 func createSecret(file string) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
+	if err := durable.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(f, rand.Text())
-	return errors.Join(err, f.Close())
+	return durable.Create(file, []byte(rand.Text()+"\n"), 0o600)
 }

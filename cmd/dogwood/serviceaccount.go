@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/auth"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // serviceAccountCommand manages the service accounts of a data directory. A
@@ -96,15 +97,10 @@ func (c *createAccountCommand) Run(e *env) error {
 
 // writeSecretFile writes a new file that only its owner can read.
 func writeSecretFile(file string, content []byte) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
+	if err := directoryOf(file); err != nil {
 		return err
 	}
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Close()); err != nil {
-		err = errors.Join(err, os.Remove(file))
-	}
-	return err
+	return durable.Create(file, content, 0o600)
 }
 
 func scopeOf(a *auth.Account) string {
@@ -138,7 +134,7 @@ type revokeAccountCommand struct {
 
 func (revokeAccountCommand) Help() string {
 	return `Requests with its access tokens and custom tokens are refused at once;
-connections and event streams that are open end within half a minute.`
+connections and event streams that are open end within a second.`
 }
 
 func (c *revokeAccountCommand) Run(e *env) error {

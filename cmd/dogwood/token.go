@@ -96,7 +96,7 @@ type revokeTokenCommand struct {
 
 func (revokeTokenCommand) Help() string {
 	return `Tokens that the user signed in for before that time are refused at once; open
-connections and event streams end within half a minute. The time is that of the
+connections and event streams end within a second. The time is that of the
 claim auth_time, or else of iat.`
 }
 

@@ -11,7 +11,11 @@ var version = "dev"
 type versionCommand struct{}
 
 func (versionCommand) Help() string {
-	return `Examples:
+	return `Prints the version, the revision of the sources, and the version of Go. The revision
+is known to programs that "go build" or "go install" made in a checkout; +dirty says
+that the checkout had changes that were not committed.
+
+Examples:
 
   dogwood version`
 }
@@ -22,9 +26,64 @@ func (versionCommand) Run(e *env) error {
 }
 
 func versionLine() string {
-	goVersion := "unknown Go"
+	goVersion, revision := "unknown Go", unknownRevision
 	if info, ok := debug.ReadBuildInfo(); ok {
 		goVersion = info.GoVersion
+		if r := revisionOf(info.Settings); r.commit != "" {
+			revision = "revision " + r.String()
+		}
 	}
-	return fmt.Sprintf("dogwood %s (%s)", version, goVersion)
+	return fmt.Sprintf("dogwood %s, %s (%s)", version, revision, goVersion)
+}
+
+const unknownRevision = "unknown revision"
+
+// buildRevision returns the revision of the program for the log.
+func buildRevision() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if r := revisionOf(info.Settings); r.commit != "" {
+			return r.name()
+		}
+	}
+	return "unknown"
+}
+
+// A revision is the state of the sources that a program was built from.
+type revision struct {
+	commit string // "": unknown
+	time   string // of the commit
+	dirty  bool   // there were changes beside it
+}
+
+// revisionOf returns the revision that Go recorded in a program. "go run" and tests record
+// none.
+func revisionOf(settings []debug.BuildSetting) (r revision) {
+	for _, s := range settings {
+		switch s.Key {
+		case "vcs.revision":
+			r.commit = s.Value
+		case "vcs.time":
+			r.time = s.Value
+		case "vcs.modified":
+			r.dirty = s.Value == "true"
+		}
+	}
+	return r
+}
+
+// name returns the short form of the commit.
+func (r revision) name() string {
+	const short = 12 // as many digits as Go's pseudo-versions have
+	name := r.commit[:min(short, len(r.commit))]
+	if r.dirty {
+		name += "+dirty"
+	}
+	return name
+}
+
+func (r revision) String() string {
+	if r.time == "" {
+		return r.name()
+	}
+	return r.name() + " of " + r.time
 }

@@ -28,6 +28,7 @@ type note struct {
 // add takes the values over that tell something.
 func (d *drawing) add(values []rules.Value) {
 	seen := make(map[[2]int]int)
+	told := make(map[string]bool)
 	for _, v := range values {
 		if obvious(v.Expr) {
 			continue
@@ -41,6 +42,11 @@ func (d *drawing) add(values []rules.Value) {
 			d.notes[i] = n
 			continue
 		}
+		same := d.source[from:to] + "\x00" + n.text
+		if told[same] && !v.Failed {
+			continue // the same part has the same value wherever it stands
+		}
+		told[same] = true
 		if len(d.notes) == maxValues {
 			d.cut = true
 			break

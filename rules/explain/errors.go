@@ -9,11 +9,13 @@ import (
 )
 
 // Errors writes what is wrong in a document: for each error the file, the
-// position and the message, and below it the line with a caret.
+// position and the message, and below it the line with a caret, and the name that an
+// unknown one resembles.
 //
-//	database.rules.json:3:15: Unknown variable 'tr'.
-//	    ".read": "tr"
+//	database.rules.json:3:15: Unknown variable 'auht'.
+//	    ".read": "auht != null"
 //	              ^
+//	    did you mean auth?
 func Errors(w io.Writer, file, source string, errs rules.Errors) error {
 	lines := strings.Split(strings.TrimPrefix(source, "\uFEFF"), "\n")
 	var b strings.Builder
@@ -21,6 +23,9 @@ func Errors(w io.Writer, file, source string, errs rules.Errors) error {
 		fmt.Fprintf(&b, "%s\n", escape(file+":"+e.Error()))
 		if e.Pos.Line >= 1 && e.Pos.Line <= len(lines) {
 			b.WriteString(excerpt(lines[e.Pos.Line-1], e.Pos.Col))
+		}
+		if e.Meant != "" {
+			fmt.Fprintf(&b, "    did you mean %s?\n", escape(e.Meant))
 		}
 	}
 	_, err := io.WriteString(w, b.String())

@@ -31,7 +31,7 @@ const (
 
 // Text writes how a request was decided, a block of lines.
 func Text(w io.Writer, q *rules.Request, t *rules.Trace, o Options) error {
-	b := &block{o: o}
+	b := &block{o: o, shown: make(map[*rules.Rule]bool)}
 	b.head(q, t)
 	decided := deciding(t)
 	for i := range t.Steps {
@@ -61,7 +61,8 @@ func Text(w io.Writer, q *rules.Request, t *rules.Trace, o Options) error {
 type block struct {
 	o     Options
 	text  strings.Builder
-	lines int // written
+	lines int                  // written
+	shown map[*rules.Rule]bool // whose source was drawn
 }
 
 func (b *block) line(format string, args ...any) {
@@ -150,8 +151,9 @@ func (b *block) step(s *rules.Step, decided bool) {
 		}
 		return
 	}
-	if _, literal := s.Rule.Expr.(*lang.Literal); !literal {
+	if _, literal := s.Rule.Expr.(*lang.Literal); !literal && (b.o.Values || !b.shown[s.Rule]) {
 		b.source(s)
+		b.shown[s.Rule] = true
 	}
 	if s.Why != "" && !(b.o.Values && slices.ContainsFunc(s.Values, func(v rules.Value) bool { return v.Failed })) {
 		b.line("%s%s", margin, shorten(s.Why, maxValue))

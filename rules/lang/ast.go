@@ -43,6 +43,7 @@ type (
 		Pattern    string // as written between the slashes
 		IgnoreCase bool
 		Prog       *regexp.Regexp // set by Parse
+		Machine    *Machine       // the same with counted steps; set by Parse
 		Steps      int            // set by Parse: how many characters Pattern has with its repeats written out
 	}
 
@@ -162,12 +163,17 @@ type Scope struct {
 	NewData  bool     // whether there is newData: in .write and .validate
 	NewRoot  bool     // whether the extension newRoot is allowed beside it
 	Dialect  Dialect
+
+	// Accepted says that an earlier version accepted the expression. Checks that were
+	// added since then are left out.
+	Accepted bool
 }
 
 // An Error is a fault in an expression.
 type Error struct {
 	Offset int // of the first byte of the offending token
 	Msg    string
+	Meant  string // of an unknown name the known one that it resembles; "" if there is none
 }
 
 // Error returns the message.

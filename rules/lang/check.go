@@ -106,7 +106,19 @@ func (c *checker) variable(x *Variable) Type {
 	if slices.Contains(c.scope.Captures, x.Name) {
 		return String
 	}
-	panic(at(x, msgUnknown, x.Name))
+	panic(at(x, msgUnknown, x.Name).meant(x.Name, c.variables()))
+}
+
+// variables returns the names of the variables in scope.
+func (c *checker) variables() []string {
+	list := append([]string{"auth", "now", "root", "data", "query"}, c.scope.Captures...)
+	if c.scope.NewData {
+		list = append(list, "newData")
+		if c.scope.NewRoot {
+			list = append(list, "newRoot")
+		}
+	}
+	return list
 }
 
 func (c *checker) unary(x *Unary) Type {
@@ -140,12 +152,28 @@ func (c *checker) binary(x *Binary) Type {
 		panic(operandError(x.Op, x.Y, "right"))
 	}
 	switch x.Op {
+	case Eq, Ne:
+		c.orderings(x)
 	case Sub, Mul, Div, Rem:
 		return Number
 	case Add:
 		return sum(left, right)
 	}
 	return Boolean
+}
+
+// orderings refuses to compare an ordering with what is not known before the
+// request.
+func (c *checker) orderings(x *Binary) {
+	if c.scope.Accepted {
+		return
+	}
+	if mayBeOrdering(x.X) && !comparesOrdering(x.Y) {
+		panic(at(x.Y, msgOrdering, x.Op, "right"))
+	}
+	if mayBeOrdering(x.Y) && !comparesOrdering(x.X) && !mayBeOrdering(x.X) {
+		panic(at(x.X, msgOrdering, x.Op, "left"))
+	}
 }
 
 // operand reports whether op may have an operand of type t.

@@ -1,5 +1,10 @@
 package lang
 
+import (
+	"maps"
+	"slices"
+)
+
 // member finds the type of x.name, which is not called.
 func (c *checker) member(x *Member) Type {
 	t := c.receiver(x.X)
@@ -22,18 +27,42 @@ func (c *checker) receiver(x Expr) Type {
 	return receiverType(x)
 }
 
-// receiverType returns the type of x as the receiver of a member: values of query
-// have no members, though they may be strings.
+// receiverType returns the type of x as the receiver of a member: an ordering has
+// no members, though it may be a string. The bounds of a query have those of a
+// string (rules spec §5.3).
 func receiverType(x Expr) Type {
 	switch x := x.(type) {
 	case *Member:
-		if x.X.Type() == Query {
+		if isOrdering(x) {
 			return x.typ &^ String
 		}
 	case *Cond:
 		return receiverType(x.Then) | receiverType(x.Else)
 	}
 	return x.Type()
+}
+
+// isOrdering reports whether x is query.orderByChild.
+func isOrdering(x Expr) bool {
+	m, ok := x.(*Member)
+	return ok && m.Name == "orderByChild" && m.X.Type() == Query
+}
+
+// mayBeOrdering reports whether x is an ordering or a ternary that may come to one.
+func mayBeOrdering(x Expr) bool {
+	if c, ok := x.(*Cond); ok {
+		return mayBeOrdering(c.Then) || mayBeOrdering(c.Else)
+	}
+	return isOrdering(x)
+}
+
+// comparesOrdering reports whether an ordering may be compared with x: a string
+// literal, null, or another ordering.
+func comparesOrdering(x Expr) bool {
+	if lit, ok := x.(*Literal); ok {
+		return literalType(lit.Value)&(Null|String) != 0
+	}
+	return isOrdering(x)
 }
 
 // lookup finds the member x of a receiver of type t that is no claim, and gives
@@ -46,7 +75,7 @@ func (c *checker) lookup(x *Member, t Type) member {
 	name := c.canonical(x.Name)
 	m, ok := members[name]
 	if !ok {
-		panic(errorf(x.at, msgNoMember, x.Name))
+		panic(errorf(x.at, msgNoMember, x.Name).meant(x.Name, slices.Collect(maps.Keys(members))))
 	}
 	x.Name = name
 	return m
@@ -84,7 +113,11 @@ func (c *checker) call(x *Call) Type {
 		fun.Name = c.canonical(fun.Name)
 	}
 	if m.args == notCalled {
-		panic(errorf(fun.at, msgNoFunction))
+		err := errorf(fun.at, msgNoFunction)
+		if m.result == 0 { // of a claim
+			err = err.meant(written, slices.Collect(maps.Keys(stringMembers)))
+		}
+		panic(err)
 	}
 	fun.typ = Method
 	c.arguments(x, fun.at, written, m.args)

@@ -35,8 +35,9 @@ package lang
 //	           limitToLast      null or number
 //
 // The Wilddog spellings length() and startsWith are length and beginsWith in a
-// checked tree. A string argument is one that may be a string; whether it is, is
-// decided at run time.
+// checked tree. The bounds of a query have a string's members, orderByChild has none
+// and is compared with literals only. A string argument is one that may be a string;
+// whether it is, is decided at run time.
 type member struct {
 	args   arguments
 	result Type

@@ -38,6 +38,7 @@ const (
 	msgLogical      = "%s operand of %s must be boolean."
 	msgEqLeft       = "Invalid == expression: left operand is not a number, boolean, string, null."
 	msgEquality     = "Invalid %s expression: %s operand is not a number, boolean, string, or null."
+	msgOrdering     = "Invalid %s expression: %s operand must be an ordering or string literal when comparing against an ordering."
 	msgOrder        = "Invalid %s expression: %s operand must be a number or string."
 	msgAdd          = "Invalid + expression: %s operand is not a number or string."
 	msgArithmetic   = "Invalid %s expression: %s operand is not a number."

@@ -33,7 +33,11 @@ func compileRegex(pattern string, ignoreCase bool) (x *Regex, err *Error) {
 	if bad != nil { // more than 1000 repeats of repeats
 		return nil, errorf(0, msgRegexTooLarge)
 	}
-	return &Regex{Pattern: pattern, IgnoreCase: ignoreCase, Prog: prog, Steps: re.steps}, nil
+	machine, bad := newMachine(re.text)
+	if bad != nil {
+		return nil, errorf(0, msgRegexTooLarge)
+	}
+	return &Regex{Pattern: pattern, IgnoreCase: ignoreCase, Prog: prog, Machine: machine, Steps: re.steps}, nil
 }
 
 // A re2 is a part of a pattern in RE2's syntax.

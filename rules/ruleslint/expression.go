@@ -12,6 +12,7 @@ func (l *linter) expression(n *node, r *rules.Rule) {
 	if r.Kind == rules.ReadRule {
 		l.missingIndex(n, r)
 	}
+	l.nullEqual(n, r)
 	explained := false // a part of it says why it is constant
 	lang.Walk(r.Expr, func(x lang.Expr) bool {
 		switch x := x.(type) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -16,6 +15,8 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/tree/store/dirlock"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // Options adjust a Database. The zero value is what Open uses.
@@ -35,6 +36,8 @@ type Database struct {
 	*dogwood.Client
 	db  *dsync.Database
 	now func() time.Time
+
+	lock *dirlock.Lock // of the directory
 
 	mu      sync.Mutex
 	clients map[*transport]*dogwood.Client // that As has made and nobody has closed
@@ -56,7 +59,7 @@ func OpenWith(dir string, o Options) (*Database, error) {
 		config.Rules = parsed
 	}
 	if dir != "" {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		if err := durable.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
 		}
 		name := o.Name
@@ -65,18 +68,31 @@ func OpenWith(dir string, o Options) (*Database, error) {
 		}
 		config.File = filepath.Join(dir, name+".db")
 	}
-	db, err := dsync.Open(config)
+	lock, err := share(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	d := &Database{db: db, now: o.Now, clients: make(map[*transport]*dogwood.Client)}
+	db, err := dsync.Open(config)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open database: %w", err), lock.Release())
+	}
+	d := &Database{db: db, now: o.Now, lock: lock, clients: make(map[*transport]*dogwood.Client)}
 	if d.now == nil {
 		d.now = time.Now
 	}
 	if _, d.Client, err = d.client(dsync.Admin); err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(err, db.Close(), lock.Release())
 	}
 	return d, nil
+}
+
+// share locks a directory, in which other programs may have other databases, but
+// no server may run.
+func share(dir string) (*dirlock.Lock, error) {
+	if dir == "" {
+		return new(dirlock.Lock), nil
+	}
+	return dirlock.Shared(dir)
 }
 
 // As returns a client of a user, to whom the rules apply: auth is what they see
@@ -163,5 +179,5 @@ func (d *Database) Close() error {
 	for _, c := range clients {
 		errs = append(errs, c.Close())
 	}
-	return errors.Join(append(errs, d.db.Close())...)
+	return errors.Join(append(errs, d.db.Close(), d.lock.Release())...)
 }

@@ -91,6 +91,7 @@ func refusal(err error) error {
 	for _, c := range []struct{ is, means error }{
 		{dsync.ErrDenied, dogwood.ErrPermissionDenied},
 		{dsync.ErrTooBig, dogwood.ErrTooBig},
+		{dsync.ErrFailed, dogwood.ErrUnavailable},
 		{dsync.ErrClosed, dogwood.ErrUnavailable},
 	} {
 		if errors.Is(err, c.is) {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -44,11 +45,17 @@ func loadAccessKey(dataDir string) (key accessKey, err error) {
 		return key, nil
 	}
 	file := filepath.Join(dataDir, "access-token-key")
-	err = createFile(file, []byte(hex.EncodeToString(key[:])+"\n"))
-	if err == nil || !errors.Is(err, fs.ErrExist) {
-		return key, err
-	}
 	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		err := createFile(file, []byte(hex.EncodeToString(key[:])+"\n"))
+		if errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC) {
+			return key, nil // it cannot be kept: access tokens end with this process
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return key, err
+		}
+		text, err = os.ReadFile(file) // another process made it
+	}
 	if err != nil {
 		return key, err
 	}

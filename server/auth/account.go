@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // An Account is what a server knows of a service account: a program that acts
@@ -127,7 +129,7 @@ func (l Accounts) Revoke(name string) error {
 	if !validName(name) {
 		return fmt.Errorf("%q: %w", name, ErrName)
 	}
-	err := removeFile(l.file(name))
+	err := durable.Remove(l.file(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("service account %s: %w", name, ErrNoSuch)
 	}

@@ -10,6 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/dogwooddb/dogwood/tree/store/dirlock"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // Revocations are the users of a data directory whose older tokens are no
@@ -22,6 +25,9 @@ type revocation struct {
 	UID    string    `json:"uid"`
 	Before time.Time `json:"before"`
 }
+
+// lockPatience is how long a revocation waits for others, which take milliseconds.
+const lockPatience = 10 * time.Second
 
 // RevocationsOf returns the revocations of a data directory.
 func RevocationsOf(dataDir string) Revocations {
@@ -39,10 +45,18 @@ func (l Revocations) file(uid string) string {
 
 // Revoke makes the tokens of a user invalid that are of a time before. A
 // revocation that reaches further is kept.
-func (l Revocations) Revoke(uid string, before time.Time) error {
+func (l Revocations) Revoke(uid string, before time.Time) (err error) {
 	if uid == "" || len(uid) > maxUID {
 		return fmt.Errorf("a user's id has 1 to %d bytes", maxUID)
 	}
+	if err := durable.MkdirAll(l.dir, 0o700); err != nil {
+		return err
+	}
+	lock, err := dirlock.SoleWithin(l.dir, "dogwood token revoke", lockPatience)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
 	had, err := l.find(uid)
 	if err != nil || !had.Before(before) {
 		return err

@@ -81,6 +81,7 @@ func (c *collector) server(w writer, s Source) {
 	}
 	w.add(credentialsRefused, float64(c.CredentialsRefused.Load()))
 	w.add(heldBytes, float64(s.BodyBytes), "bodies")
+	w.add(heldBytes, float64(s.WorkBytes), "work")
 	w.add(heldBytes, float64(s.AnswerBytes), "answers")
 	w.add(heldBytes, float64(s.ViewBytes), "views")
 	w.add(bulkRunning, float64(s.RunningImports), "import")
@@ -154,6 +155,8 @@ func (w writer) database(d Database) {
 		{storeBytes, float64(u.Bytes)},
 		{storeFreeBytes, float64(u.FreeBytes)},
 		{reclaimEntries, float64(u.Reclaim)},
+		{damagedRows, float64(s.Damaged)},
+		{scrubs, float64(s.Scrubs)},
 		{storeFailing, failing},
 	} {
 		w.add(row.f, row.v, d.Namespace)

@@ -76,6 +76,8 @@ var (
 	storeBytes      = gauge("store_bytes", "Size of the file.", labelNamespace)
 	storeFreeBytes  = gauge("store_free_bytes", "Part of the file that later writes will use.", labelNamespace)
 	reclaimEntries  = gauge("store_reclaim_entries", "Entries of the reclaim queue; of more than 1000 no more is known.", labelNamespace)
+	damagedRows     = counter("damaged_rows_total", "How often reads, writes and scrubs came by an entry of the file that is damaged.", labelNamespace)
+	scrubs          = counter("scrubs_total", "Times that the whole file was read for damage.", labelNamespace)
 	storeFailing    = gauge("store_failing", "1 while commits fail because the store does.", labelNamespace)
 
 	commitSeconds = distribution("commit_seconds", "Time of a batch: to decide, store and publish it.")

@@ -29,8 +29,11 @@ const (
 	MessageSize                       // one realtime message
 	BodySize                          // one request body
 	WriteValues                       // values of one write
+	WriteMemory                       // memory that one write takes
 	BodyExpansion                     // what a compressed body grows to
 	Bodies                            // bytes of request bodies in memory
+	AddressWork                       // memory of writes and reads of one address
+	Work                              // memory of writes and reads
 	Answers                           // bytes of large answers in memory
 	SlowHeaders                       // a request whose headers do not arrive in time
 	SlowBody                          // a body that does not arrive in time
@@ -69,8 +72,11 @@ var reasons = [reasonCount]string{
 	MessageSize:         "message_size",
 	BodySize:            "body_size",
 	WriteValues:         "write_values",
+	WriteMemory:         "write_memory",
 	BodyExpansion:       "body_expansion",
 	Bodies:              "body_bytes",
+	AddressWork:         "address_work_bytes",
+	Work:                "work_bytes",
 	Answers:             "answer_bytes",
 	SlowHeaders:         "slow_headers",
 	SlowBody:            "slow_body",

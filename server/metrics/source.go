@@ -13,6 +13,7 @@ type Source struct {
 	Databases []Database // that are open
 
 	BodyBytes, AnswerBytes     int64 // in memory
+	WorkBytes                  int64 // for what is made of bodies, and read
 	ViewBytes                  int64 // large messages for those who listen, in memory
 	RunningImports             int
 	RunningExports             int // and backups
@@ -76,6 +77,8 @@ func sumStats(a, b sync.Stats) sync.Stats {
 	a.Events += b.Events
 	a.Resyncs += b.Resyncs
 	a.Overflows += b.Overflows
+	a.Damaged += b.Damaged
+	a.Scrubs += b.Scrubs
 	a.Slow += b.Slow
 	a.Waits += b.Waits
 	a.CommitTime += b.CommitTime

@@ -37,7 +37,12 @@ suite('README', () => {
       'end of the curl commands'
     )
     assert.match(stdout, /"one":true/)
-    assert.match(stdout, /"four":\{"name":"room delta","type":"public"\}/)
+    assert.match(stdout, /"four":\{"name":"room echo","type":"public"\}/)
+    // The database is that of the demonstration.
+    const read = path => fetch(`${server.url}/${path}.json?ns=chat`, { headers: { Authorization: 'Bearer owner' } })
+    const messages = Object.values(await (await read('messages/one')).json())
+    assert.ok(messages.some(({ sender, message }) => sender === 'hmadi' && message === 'hello from curl'))
+    assert.deepEqual(Object.keys(await (await read('rooms')).json()).sort(), ['one', 'three', 'two'])
   })
 
   test('JavaScript', async t => {

@@ -143,7 +143,7 @@ suite('REST and socket', () => {
   test('a sample is there for both doors', async t => {
     const own = await new Server(['--sample', 'chat']).start()
     t.after(() => own.stop())
-    const s = scene(t, own)
+    const s = scene(t, own, 'demo')
     const sample = (await get(ref(s.client(), '/'))).val()
     assert.ok(sample.rooms)
     assert.deepEqual(await s.rest('GET', ''), sample)

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // ErrNoFile is returned for what only a store in a file can do.
@@ -17,7 +19,7 @@ var ErrNoFile = errors.New("the database is kept in memory")
 // long as w takes, so w should be a local file.
 func (s *Store) Backup(w io.Writer) (size int64, err error) {
 	err = s.View(func(tx *Tx) error {
-		t, ok := tx.kv.(*boltTx)
+		t, ok := fileOf(tx.kv)
 		if !ok {
 			return ErrNoFile
 		}
@@ -34,6 +36,11 @@ func (s *Store) Backup(w io.Writer) (size int64, err error) {
 // have it open to write to it.
 func CheckFile(file string) (findings []error, err error) {
 	s, err := Open(file, Options{ReadOnly: true})
+	if errors.Is(err, ErrDamaged) {
+		if found, e := damagedPages(file); e == nil && len(found) > 0 {
+			return found, nil
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +51,7 @@ func CheckFile(file string) (findings []error, err error) {
 // Size returns how many bytes a backup of the current state has.
 func (s *Store) Size() (size int64, err error) {
 	err = s.View(func(tx *Tx) error {
-		if t, ok := tx.kv.(*boltTx); ok {
+		if t, ok := fileOf(tx.kv); ok {
 			size = t.tx.Size()
 		}
 		return nil
@@ -94,14 +101,14 @@ func Compact(file string, check func(file string) error) (result CompactResult, 
 			return result, fmt.Errorf("compact %s: %w", file, err)
 		}
 	}
-	return result, PutInPlace(part, file)
+	return result, durable.Rename(part, file)
 }
 
 func (s *Store) compactTo(part string) error {
 	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	src, ok := s.kv.(*boltKV)
+	src, ok := s.kv.(*sumKV)
 	if !ok {
 		return ErrNoFile
 	}

@@ -1,15 +1,20 @@
 package store
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"syscall"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // Errors of opening a file.
@@ -31,14 +36,23 @@ const (
 	densePercent = 0.9
 )
 
-type boltKV struct{ db *bolt.DB }
-
 // openFile opens a file in the way that the options say.
 func openFile(file string, o Options) (*boltKV, error) {
-	if o.ReadOnly {
+	if o.ReadOnly || onReadOnly(file) {
 		return openToRead(file)
 	}
 	return openBolt(file, o.NoSync)
+}
+
+// onReadOnly reports whether a file is there that cannot be written to, because its
+// file system is read-only.
+func onReadOnly(file string) bool {
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	if err != nil {
+		return errors.Is(err, syscall.EROFS)
+	}
+	_ = f.Close() // nothing was written
+	return false
 }
 
 // openToRead opens a file that is there. Others can do so at the same time.
@@ -57,7 +71,25 @@ func openToRead(file string) (*boltKV, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", file, err), db.Close())
 	}
-	return &boltKV{db}, nil
+	k := &boltKV{db: db}
+	k.durable.Store(math.MaxUint64) // nothing is written meanwhile
+	return k, nil
+}
+
+// wantAllBuckets is wantBuckets for the current format. Without the numbers of
+// children they are counted when they are asked for.
+func wantAllBuckets(tx *bolt.Tx) error {
+	for _, b := range allBuckets {
+		if b == bucketCounts {
+			if _, err := tx.CreateBucketIfNotExists([]byte{byte(b)}); err != nil {
+				return err
+			}
+		}
+		if tx.Bucket([]byte{byte(b)}) == nil {
+			return fmt.Errorf("%w: bucket %c is missing", ErrDamaged, b)
+		}
+	}
+	return nil
 }
 
 func wantBuckets(tx *bolt.Tx) error {
@@ -69,39 +101,73 @@ func wantBuckets(tx *bolt.Tx) error {
 	return nil
 }
 
-// openBolt opens or creates the file and its buckets.
+// openBolt opens or creates the file and its buckets. A file that has them all is
+// not written to, so that one on a full disk can be opened.
 func openBolt(file string, noSync bool) (*boltKV, error) {
-	if err := probe(file); err != nil {
+	there, err := probe(file)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	db, err := openGuarded(file, &bolt.Options{
+	if !there {
+		if err := noRemains(file); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	k := &boltKV{}
+	db, err := openGuarded(file, k.opened.watched(&bolt.Options{
 		Timeout:         lockTimeout,
 		NoFreelistSync:  true, // else every commit rewrites the whole free list
 		FreelistType:    bolt.FreelistMapType,
 		InitialMmapSize: mapBytes,
 		NoSync:          noSync,
-	})
+		OpenFile:        k.openFile,
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, openError(err))
 	}
-	k := &boltKV{db}
-	if err := db.Update(createBuckets); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", file, err), db.Close())
+	k.db = db
+	err = k.start()
+	if err == nil && !there {
+		err = durable.SyncDir(filepath.Dir(file))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", file, err), k.release())
 	}
 	return k, nil
 }
 
-// probe checks a file, if there is one, before it is opened to be written to.
-func probe(file string) error {
-	there, err := probeHead(file)
-	if err != nil || !there {
+// start makes what the file shows durable, and creates the buckets that it lacks.
+func (k *boltKV) start() error {
+	if err := k.syncMetas(); err != nil {
+		return fmt.Errorf("sync: %w", err)
+	}
+	var ready error
+	if err := guarded(func() error { ready = k.db.View(haveBuckets); return nil }); err != nil || ready == nil {
 		return err
+	}
+	return k.update(createBuckets)
+}
+
+// guarded calls f and turns a panic of bbolt over damaged pages into an error.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", ErrDamaged, r)
+		}
+	}()
+	return f()
+}
+
+// probe checks a file, if there is one, before it is opened to be written to.
+func probe(file string) (there bool, err error) {
+	if there, err = probeHead(file); err != nil || !there {
+		return there, err
 	}
 	reader, err := bolt.Open(file, 0o600, &bolt.Options{ReadOnly: true, Timeout: lockTimeout})
 	if err != nil {
-		return openError(err)
+		return true, openError(err)
 	}
-	return errors.Join(probePages(file), reader.Close()) // reader holds the lock meanwhile
+	return true, errors.Join(probePages(file), reader.Close()) // reader holds the lock meanwhile
 }
 
 // openGuarded is bolt.Open, which panics over keys that are out of order.
@@ -126,11 +192,24 @@ func openError(err error) error {
 	return err
 }
 
+// haveBuckets fails if a bucket is missing.
+func haveBuckets(tx *bolt.Tx) error {
+	for _, b := range allBuckets {
+		if tx.Bucket([]byte{byte(b)}) == nil {
+			return ErrForeign
+		}
+	}
+	return nil
+}
+
 func createBuckets(tx *bolt.Tx) error {
 	if tx.Bucket([]byte{byte(bucketMeta)}) == nil {
 		if k, _ := tx.Cursor().First(); k != nil {
 			return fmt.Errorf("%w: a bbolt file of another program", ErrForeign)
 		}
+	}
+	if meta := tx.Bucket([]byte{byte(bucketMeta)}); meta != nil && string(meta.Get(formatKey)) == formatVersion {
+		return wantAllBuckets(tx)
 	}
 	for _, b := range allBuckets {
 		if _, err := tx.CreateBucketIfNotExists([]byte{byte(b)}); err != nil {
@@ -141,96 +220,22 @@ func createBuckets(tx *bolt.Tx) error {
 }
 
 func (k *boltKV) close() error {
-	k.keepFreeList()
+	if !k.db.IsReadOnly() && !k.failed.Load() {
+		k.keepFreeList()
+	}
+	return k.release()
+}
+
+func (k *boltKV) release() error {
+	if k.stuck {
+		return ErrFailed // bbolt would wait for its own locks
+	}
 	return k.db.Close()
 }
 
 // keepFreeList writes the list of free pages into the file. Without it, which is
 // no harm, the next start has to find them by following all pages.
 func (k *boltKV) keepFreeList() {
-	if k.db.IsReadOnly() {
-		return
-	}
 	k.db.NoFreelistSync = false
-	_ = k.db.Update(func(*bolt.Tx) error { return nil })
+	_ = k.update(func(*bolt.Tx) error { return nil })
 }
-
-func (k *boltKV) begin(writable bool) (kvTx, error) {
-	tx, err := k.db.Begin(writable)
-	if err != nil {
-		return nil, err
-	}
-	return &boltTx{tx: tx, fill: fillPercent}, nil
-}
-
-type boltTx struct {
-	tx      *bolt.Tx
-	fill    float64
-	buckets [len(allBuckets)]boltBucket // opened on first use
-}
-
-// A boltBucket is an open bucket.
-type boltBucket struct {
-	*bolt.Bucket
-	finder *bolt.Cursor // of get: to seek anew does not allocate
-}
-
-// bucket returns a bucket, which has none inside if it is not there: in an old
-// file that is opened to read.
-func (t *boltTx) bucket(b bucket) *boltBucket {
-	open := &t.buckets[bucketSlots[b]]
-	if open.Bucket == nil {
-		if open.Bucket = t.tx.Bucket([]byte{byte(b)}); open.Bucket == nil {
-			return open
-		}
-		if open.FillPercent = t.fill; b == bucketJournal {
-			open.FillPercent = densePercent
-		}
-		open.finder = open.Cursor()
-	}
-	return open
-}
-
-func (t *boltTx) get(b bucket, key []byte) []byte {
-	open := t.bucket(b)
-	if open.Bucket == nil {
-		return nil
-	}
-	k, v := open.finder.Seek(key)
-	if !bytes.Equal(k, key) {
-		return nil
-	}
-	return v
-}
-
-// put stores an empty value for nil, so that get can tell absence.
-func (t *boltTx) put(b bucket, key, value []byte) error {
-	if value == nil {
-		value = []byte{}
-	}
-	return t.bucket(b).Put(key, value)
-}
-
-func (t *boltTx) delete(b bucket, key []byte) error { return t.bucket(b).Delete(key) }
-func (t *boltTx) dense()                            { t.fill = densePercent }
-func (t *boltTx) commit() error                     { return t.tx.Commit() }
-
-func (t *boltTx) cursor(b bucket) kvCursor {
-	if open := t.bucket(b); open.Bucket != nil {
-		return boltCursor{open.Cursor()}
-	}
-	empty := newMemTree()
-	return &memCursor{tree: &empty}
-}
-
-func (t *boltTx) rollback() {
-	// The only error is that the transaction has ended, which is what we want.
-	_ = t.tx.Rollback()
-}
-
-type boltCursor struct{ c *bolt.Cursor }
-
-func (c boltCursor) seek(key []byte) (k, v []byte) { return c.c.Seek(key) }
-func (c boltCursor) next() (k, v []byte)           { return c.c.Next() }
-func (c boltCursor) prev() (k, v []byte)           { return c.c.Prev() }
-func (c boltCursor) last() (k, v []byte)           { return c.c.Last() }

@@ -15,7 +15,7 @@ const maxFindings = 100
 // rows can be read, are canonical and within their limits; that every container
 // and blob is reachable exactly once, or waits to be reclaimed; that no
 // container is empty, and each has as many children as are counted; that the
-// indexes hold what the rows imply; that the writers on record agree with their
+// indexes hold what the rows imply; that the checksum of every entry is right; that the writers on record agree with their
 // order; and that records of the journal are complete. For a file it also checks the
 // pages; the list of those that are free is of the last commit, so writers wait
 // meanwhile. It returns what is wrong, nothing if all is well.
@@ -39,6 +39,9 @@ func (tx *Tx) Check() []error {
 		garbage: make(map[uint64]bool),
 	}
 	c.pages()
+	if !c.sums() {
+		return c.findings // the rest takes what is read for what was stored
+	}
 	c.loads()
 	c.tree()
 	c.reclaimed()
@@ -66,7 +69,7 @@ func (c *checker) report(format string, args ...any) {
 }
 
 func (c *checker) pages() {
-	t, ok := c.tx.kv.(*boltTx)
+	t, ok := fileOf(c.tx.kv)
 	if !ok {
 		return
 	}
@@ -103,6 +106,7 @@ func (c *checker) loads() {
 		}
 		c.ranges = append(c.ranges, r)
 	}
+	c.walked(bucketReclaim, cur)
 	for _, r := range c.ranges {
 		if r.to > c.tx.state.nextID {
 			c.report("a load has ids up to %d, which were not given out", r.to)
@@ -229,7 +233,7 @@ func (c *checker) expect(indexes []definition, id uint64, p tree.Path, key strin
 		}
 		k := entryKey(ix.id, id, v.value, key)
 		c.entries[string(k)] = true
-		if ix.ready && c.tx.get(bucketIndex, k) == nil {
+		if ix.ready && !c.has(bucketIndex, k) {
 			c.report("%s: missing in the index by %q of %q", p, ix.Order, ix.Pattern)
 		}
 	}
@@ -260,6 +264,7 @@ func (c *checker) reclaimed() {
 			c.report("reclaim queue: unknown entry %x", k)
 		}
 	}
+	c.walked(bucketReclaim, cur)
 }
 
 // strays reports rows, chunks and index entries that nothing refers to.
@@ -294,4 +299,21 @@ func (c *checker) each(b bucket, f func(k []byte)) {
 		}
 		f(k)
 	}
+	c.walked(b, cur)
+}
+
+// walked reports damage that ended a walk through a bucket.
+func (c *checker) walked(b bucket, cur kvCursor) {
+	if err := cur.err(); err != nil {
+		c.report("bucket %c: %w", b, err)
+	}
+}
+
+// has reports whether there is an entry with the key.
+func (c *checker) has(b bucket, key []byte) bool {
+	v, err := c.tx.get(b, key)
+	if err != nil {
+		c.report("bucket %c: %w", b, err)
+	}
+	return v != nil || err != nil
 }

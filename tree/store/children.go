@@ -31,6 +31,9 @@ func (tx *Tx) childrenFrom(container uint64, from []byte) iter.Seq2[child, error
 				return
 			}
 		}
+		if err := c.err(); err != nil {
+			yield(child{}, err)
+		}
 	}
 }
 
@@ -45,6 +48,9 @@ func (tx *Tx) childrenBefore(container uint64, end []byte) iter.Seq2[child, erro
 			if !yield(ch, err) || err != nil {
 				return
 			}
+		}
+		if err := c.err(); err != nil {
+			yield(child{}, err)
 		}
 	}
 }
@@ -64,6 +70,9 @@ func appendBound(dst []byte, key string) []byte {
 // seekBefore returns the last entry below end.
 func seekBefore(c kvCursor, end []byte) (k, v []byte) {
 	if k, _ := c.seek(end); k == nil {
+		if c.err() != nil {
+			return nil, nil
+		}
 		return c.last()
 	}
 	return c.prev()

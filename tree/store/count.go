@@ -70,7 +70,7 @@ func (tx *Tx) putCounts() error {
 
 func (tx *Tx) putCount(container uint64, c countChange) error {
 	key := idKey(container)
-	old, known, err := decodeCount(tx.get(bucketCounts, key))
+	old, known, err := tx.storedCount(key)
 	if err != nil {
 		return err
 	}
@@ -109,8 +109,16 @@ func (tx *Tx) keptCount(container uint64) (n int64, known bool, err error) {
 			return c.n, true, nil
 		}
 	}
-	n, known, err = decodeCount(tx.get(bucketCounts, idKey(container)))
+	n, known, err = tx.storedCount(idKey(container))
 	return n + c.n, known, err
+}
+
+func (tx *Tx) storedCount(key []byte) (n int64, known bool, err error) {
+	v, err := tx.get(bucketCounts, key)
+	if err != nil {
+		return 0, false, err
+	}
+	return decodeCount(v)
 }
 
 // Count returns how many children the query selects at p; a limit bounds what it
@@ -194,6 +202,9 @@ func (tx *Tx) keysInRange(container uint64, q tree.Query) iter.Seq2[tree.Entry, 
 			if !yield(e, err) || err != nil {
 				return
 			}
+		}
+		if err := c.err(); err != nil {
+			yield(tree.Entry{}, err)
 		}
 	})
 }
@@ -283,6 +294,7 @@ func (c *checker) counts() {
 			c.report("container %x: %w", k, err)
 		}
 	}
+	c.walked(bucketCounts, cur)
 }
 
 // count compares the number of children that is kept of a container, if one is.

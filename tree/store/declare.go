@@ -158,7 +158,11 @@ func (tx *Tx) putCatalogue(all []definition) error {
 
 func (tx *Tx) loadCatalogue() (*catalogue, error) {
 	var stored []storedIndex
-	if text := tx.text(indexesKey); text != nil {
+	text, err := tx.text(indexesKey)
+	if err != nil {
+		return nil, err
+	}
+	if text != nil {
 		if err := json.Unmarshal(text, &stored); err != nil {
 			return nil, fmt.Errorf("%w: unreadable list of indexes", ErrDamaged)
 		}

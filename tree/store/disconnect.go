@@ -38,6 +38,9 @@ func (tx *Tx) DeleteAllPending(session string) error {
 	for k, _ := c.seek(prefix); hasPrefix(k, prefix); k, _ = c.next() {
 		keys = append(keys, bytes.Clone(k))
 	}
+	if err := c.err(); err != nil {
+		return err
+	}
 	for _, k := range keys {
 		if err := tx.delete(bucketDisconnect, k); err != nil {
 			return err
@@ -57,6 +60,9 @@ func (tx *Tx) Pending() iter.Seq2[Pending, error] {
 				return
 			}
 		}
+		if err := c.err(); err != nil {
+			yield(Pending{}, err)
+		}
 	}
 }
 
@@ -74,15 +80,16 @@ func decodePending(k, v []byte) (Pending, error) {
 
 // Meta returns a value that the layer above keeps in the file, nil if there is
 // none.
-func (tx *Tx) Meta(name string) []byte {
-	return bytes.Clone(tx.text([]byte("+" + name)))
+func (tx *Tx) Meta(name string) ([]byte, error) {
+	v, err := tx.text([]byte("+" + name))
+	return bytes.Clone(v), err
 }
 
 // text returns a value that may be large. It is valid until the transaction
 // writes.
-func (tx *Tx) text(key []byte) []byte {
-	if v := tx.get(bucketTexts, key); v != nil {
-		return v
+func (tx *Tx) text(key []byte) ([]byte, error) {
+	if v, err := tx.get(bucketTexts, key); v != nil || err != nil {
+		return v, err
 	}
 	return tx.get(bucketMeta, key) // where files of the first versions have it
 }

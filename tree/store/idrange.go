@@ -80,6 +80,9 @@ func (f *reclaimer) deleteRange(b bucket, from, to []byte) (done bool, err error
 	for limit := f.limit(); within() && len(keys) < limit; k, _ = c.next() {
 		keys = append(keys, bytes.Clone(k))
 	}
+	if err := c.err(); err != nil {
+		return false, err
+	}
 	done = !within()
 	for _, k := range keys {
 		if err := f.tx.delete(b, k); err != nil {

@@ -29,7 +29,7 @@ func (j journalSize) after(change journalSize) journalSize {
 // pieceBytes is how much of a record is in one row. bbolt puts at least two rows
 // into a leaf and, when one is added, writes up to four again: two of these, with
 // what belongs to them, are two pages.
-const pieceBytes = 4060
+const pieceBytes = 4060 - sumBytes
 
 // trimShare is the share of the journal that is dropped when it is full. Less at
 // a time would make every commit change its first page, too.
@@ -84,6 +84,9 @@ func (tx *Tx) trimJournal(newest uint64) error {
 		drop = append(drop, bytes.Clone(k))
 		size, tx.journaled = size.after(change), tx.journaled.after(change)
 	}
+	if err := c.err(); err != nil {
+		return err
+	}
 	for _, k := range drop {
 		if err := tx.delete(bucketJournal, k); err != nil {
 			return err
@@ -119,10 +122,17 @@ func (tx *Tx) Commits(from uint64) iter.Seq2[Record, error] {
 				}
 				r.Data = append(r.Data, v...)
 			}
+			if c.err() != nil {
+				break
+			}
 			if !yield(r, nil) {
 				return
 			}
 			next++
+		}
+		if err := c.err(); err != nil {
+			yield(Record{}, err)
+			return
 		}
 		if next <= tx.state.revision {
 			yield(Record{}, ErrTrimmed)
@@ -136,8 +146,7 @@ type Record struct {
 	Data     []byte
 }
 
-func (tx *Tx) measureJournal() journalSize {
-	var size journalSize
+func (tx *Tx) measureJournal() (size journalSize, err error) {
 	c := tx.kv.cursor(bucketJournal)
 	for k, v := c.seek(nil); k != nil; k, v = c.next() {
 		piece := journalSize{0, int64(len(v))}
@@ -146,7 +155,7 @@ func (tx *Tx) measureJournal() journalSize {
 		}
 		size = size.after(piece)
 	}
-	return size
+	return size, c.err()
 }
 
 // journal checks that no piece of a record is missing before another.

@@ -34,9 +34,10 @@ type kv interface {
 }
 
 // A kvTx is a transaction. What get and cursors return is valid until the
-// transaction writes or ends.
+// transaction writes or ends. An error of get or of a cursor says that an entry is
+// damaged: whether it is there, and what it holds, is not known then.
 type kvTx interface {
-	get(b bucket, key []byte) []byte
+	get(b bucket, key []byte) ([]byte, error)
 	put(b bucket, key, value []byte) error
 	delete(b bucket, key []byte) error
 	cursor(b bucket) kvCursor
@@ -45,11 +46,13 @@ type kvTx interface {
 	rollback()
 }
 
-// A kvCursor walks a bucket in byte order. Methods return nil keys at the end.
-// It must be positioned anew after a write.
+// A kvCursor walks a bucket in byte order. Methods return nil keys at the end, and
+// in front of an entry that is damaged: ask err behind every walk. It must be
+// positioned anew after a write.
 type kvCursor interface {
 	seek(key []byte) (k, v []byte) // first key ≥ key
 	next() (k, v []byte)
 	prev() (k, v []byte)
 	last() (k, v []byte)
+	err() error // of the last step
 }

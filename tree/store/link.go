@@ -14,8 +14,11 @@ import (
 // The load has ended when the transaction is committed. If it is not, it can be
 // linked in another one.
 func (tx *Tx) Link(l *Load) (changed bool, err error) {
-	if !l.read || tx.get(bucketMeta, l.key) == nil {
+	if !l.read {
 		return false, ErrLoadEnded
+	}
+	if err := l.recorded(tx); err != nil {
+		return false, err
 	}
 	if err := tx.delete(bucketMeta, l.key); err != nil {
 		return false, err

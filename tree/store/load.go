@@ -177,6 +177,17 @@ func (l *Load) reserve(tx *Tx) error {
 	return nil
 }
 
+// recorded returns an error unless the load is on record.
+func (l *Load) recorded(tx *Tx) error {
+	switch v, err := tx.get(bucketMeta, l.key); {
+	case err != nil:
+		return err
+	case v == nil:
+		return ErrLoadEnded
+	}
+	return nil
+}
+
 // hand lets the slice be stored while the next one is made.
 func (l *Load) hand() error {
 	if err := l.settle(); err != nil {
@@ -232,8 +243,8 @@ func (l *Load) commit(s *slice, more func(*Tx) error) error {
 	}
 	err := l.store.Update(func(tx *Tx) error {
 		tx.kv.dense()
-		if tx.get(bucketMeta, l.key) == nil {
-			return ErrLoadEnded
+		if err := l.recorded(tx); err != nil {
+			return err
 		}
 		if err := l.apply(tx, s); err != nil {
 			return err

@@ -77,8 +77,9 @@ func (l *Load) close(c *loadContainer) (present bool, err error) {
 		return false, err
 	}
 	err = l.store.View(func(tx *Tx) error {
-		present = !tx.emptyContainer(c.id)
-		return nil
+		empty, err := tx.emptyContainer(c.id)
+		present = !empty
+		return err
 	})
 	return present, err
 }

@@ -21,9 +21,9 @@ func (l *Load) Abort() error {
 
 // endLoad moves a load to the reclaim queue, if it is on record.
 func (tx *Tx) endLoad(key []byte) error {
-	v := tx.get(bucketMeta, key)
-	if v == nil {
-		return nil
+	v, err := tx.get(bucketMeta, key)
+	if v == nil || err != nil {
+		return err
 	}
 	ids, ok := decodeRanges(v)
 	if !ok {
@@ -115,5 +115,5 @@ func (tx *Tx) loads() (found []loadRecord, err error) {
 		}
 		found = append(found, loadRecord{append([]byte(nil), k...), ids})
 	}
-	return found, nil
+	return found, c.err()
 }

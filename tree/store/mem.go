@@ -69,12 +69,12 @@ func (t *memTx) writable(b bucket) memTree {
 	return t.state[i]
 }
 
-func (t *memTx) get(b bucket, key []byte) []byte {
+func (t *memTx) get(b bucket, key []byte) ([]byte, error) {
 	item, ok := (*t.tree(b)).Get(memItem{key: string(key)})
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	return item.value
+	return item.value, nil
 }
 
 func (t *memTx) put(b bucket, key, value []byte) error {
@@ -144,6 +144,8 @@ func (c *memCursor) last() (k, v []byte) {
 	}
 	return nil, nil
 }
+
+func (c *memCursor) err() error { return nil }
 
 func (c *memCursor) take(item memItem) (k, v []byte) {
 	c.at = item.key

@@ -41,7 +41,7 @@ func (t *orderedTx) delete(b bucket, key []byte) error {
 	return nil
 }
 
-func (t *orderedTx) get(b bucket, key []byte) []byte {
+func (t *orderedTx) get(b bucket, key []byte) ([]byte, error) {
 	t.release(b)
 	return t.kvTx.get(b, key)
 }

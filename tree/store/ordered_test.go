@@ -116,7 +116,9 @@ func TestOrderedTx(t *testing.T) {
 	if len(puts[bucketIndex]) != 0 {
 		t.Errorf("%q were passed on before anybody looked", puts[bucketIndex])
 	}
-	if tx.get(bucketIndex, []byte("a")) == nil || tx.get(bucketIndex, []byte("b")) != nil {
+	a, errA := tx.get(bucketIndex, []byte("a"))
+	b, errB := tx.get(bucketIndex, []byte("b"))
+	if a == nil || b != nil || errA != nil || errB != nil {
 		t.Error("get does not see what was held back")
 	}
 	if got := string(bytes.Join(puts[bucketIndex], nil)); got != "acd" {
@@ -131,7 +133,7 @@ func TestOrderedTx(t *testing.T) {
 		t.Fatal(err)
 	}
 	view(t, s, func(tx *Tx) error {
-		if tx.get(bucketIndex, []byte("0")) == nil {
+		if v, err := tx.get(bucketIndex, []byte("0")); v == nil || err != nil {
 			t.Error("the commit forgot what was held back")
 		}
 		return nil

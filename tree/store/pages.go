@@ -33,6 +33,11 @@ type pageWalk struct {
 	meta boltMeta
 	seen []bool
 
+	tolerant bool   // passes over damaged pages, which are in bad
+	bucket   bucket // that is followed; 0: the list of buckets
+	bad      []badPage
+	rows     func(key, v []byte) // is told of rows; nil: nobody
+
 	ahead []byte // pages that were read
 	first uint64 // of them
 	next  uint64 // page behind the last one that was asked for
@@ -56,6 +61,15 @@ func (w *pageWalk) damaged(page uint64, what string) error {
 // page checks a page and all below it. Its keys are from min up to max, which is
 // nil for no limit.
 func (w *pageWalk) page(id uint64, min, max []byte) error {
+	err := w.follow(id, min, max)
+	if err != nil && w.tolerant {
+		w.bad = append(w.bad, badPage{w.bucket, bytes.Clone(min), bytes.Clone(max), err})
+		return nil
+	}
+	return err
+}
+
+func (w *pageWalk) follow(id uint64, min, max []byte) error {
 	if id < 2 || id >= w.meta.pages || w.seen[id] {
 		return w.damaged(id, "does not belong where it is used")
 	}
@@ -63,17 +77,47 @@ func (w *pageWalk) page(id uint64, min, max []byte) error {
 	if err != nil {
 		return err
 	}
-	flags, count := le.Uint16(buf[8:]), int(le.Uint16(buf[10:]))
-	if pageHeader+count*pageElement > len(buf) {
-		return w.damaged(id, "has more elements than fit")
+	g, err := w.head(id, buf, min)
+	switch {
+	case err != nil:
+		return err
+	case g.leaf:
+		return w.leaf(id, g.buf, g.count, min, max)
 	}
-	switch flags {
-	case flagBranch:
-		return w.branch(id, buf, count, max)
-	case flagLeaf:
-		return w.leaf(id, buf, count, min, max)
+	return w.branch(id, g.buf, g.count, max)
+}
+
+// head checks the head of a page and that its elements lie one behind the other.
+func (w *pageWalk) head(id uint64, buf, min []byte) (g page, err error) {
+	defer func() {
+		if d, ok := recover().(pageDamage); ok {
+			err = w.damaged(id, d.what)
+		}
+	}()
+	g = newPage(id, buf, min)
+	for i := 1; i < g.count; i++ {
+		g.adjoin(i)
 	}
-	return w.damaged(id, "is neither branch nor leaf")
+	return g, nil
+}
+
+// inline checks the page of a small bucket, which is in the value of its element.
+func (w *pageWalk) inline(id uint64, buf []byte) error {
+	if len(buf) < pageHeader {
+		return w.damaged(id, "has a bucket that is too short")
+	}
+	g, err := w.head(id, buf, nil)
+	if err != nil {
+		return err
+	}
+	end := pageHeader
+	if g.count > 0 {
+		_, _, end = g.extent(g.count - 1)
+	}
+	if !g.leaf || end != len(buf) {
+		return w.damaged(id, "has a bucket that is not whole")
+	}
+	return w.leaf(id, buf, g.count, nil, nil)
 }
 
 // read returns a page with its overflow pages, valid until the next read, and
@@ -166,15 +210,25 @@ func (w *pageWalk) leaf(id uint64, buf []byte, count int, min, max []byte) error
 		}
 		min = k
 		if le.Uint32(buf[at:])&flagBucket == 0 {
+			if w.rows != nil && w.bucket == bucketRows {
+				w.rows(k, buf[value:end])
+			}
 			continue
 		}
-		if end-value < 16 {
+		if len(k) > 0 {
+			w.bucket = bucket(k[0])
+		}
+		if end-value < bucketHeader {
 			return w.damaged(id, "has a bucket that is too short")
 		}
-		if root := le.Uint64(buf[value:]); root != 0 { // a small bucket is in the leaf itself
-			if err := w.page(root, nil, nil); err != nil {
-				return err
-			}
+		root, err := le.Uint64(buf[value:]), error(nil)
+		if root != 0 {
+			err = w.page(root, nil, nil)
+		} else {
+			err = w.inline(id, buf[value+bucketHeader:end])
+		}
+		if w.bucket = 0; err != nil {
+			return err
 		}
 	}
 	return nil

@@ -15,10 +15,17 @@ import (
 
 const tracedCommits = 40
 
-// TestMain runs the part of TestPowerLossTraced that is traced.
+// TestMain runs the parts of TestPowerLossTraced and TestFailingSyncs that are traced.
 func TestMain(m *testing.M) {
 	if file := os.Getenv("DOGWOOD_TRACED_FILE"); file != "" {
 		if err := tracedWork(file); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	if file := os.Getenv("DOGWOOD_FAILING_FILE"); file != "" {
+		if err := failingWork(file, os.Getenv("DOGWOOD_FAILING_RESTART") == "true"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -38,7 +38,7 @@ func (tx *Tx) entries(r row, rest, p tree.Path, q tree.Query) ([]tree.Entry, err
 	case r.tag == tagPacked:
 		return q.Entries(r.node.Get(rest)), nil
 	case q.Order() == tree.ByKey:
-		return take(q, tx.byKey(r.id, q))
+		return tx.take(q, tx.byKey(r.id, q))
 	}
 	ix, ok, err := tx.readyIndex(p, q.Order())
 	switch {
@@ -47,9 +47,9 @@ func (tx *Tx) entries(r row, rest, p tree.Path, q tree.Query) ([]tree.Entry, err
 	case !ok:
 		return tx.scan(r.id, p, q)
 	case ix.Order == tree.ByPriority:
-		return take(q, tx.byPriority(r.id, p, q))
+		return tx.take(q, tx.byPriority(r.id, p, q))
 	}
-	return take(q, tx.byIndex(ix, r.id, p, q))
+	return tx.take(q, tx.byIndex(ix, r.id, p, q))
 }
 
 // Window returns the node at p with only the children inside the query's
@@ -84,7 +84,11 @@ func (tx *Tx) collect(r row, rest tree.Path, entries []tree.Entry, limit int64) 
 		if err != nil {
 			return tree.Empty, err
 		}
+		before := b.Len()
 		b.Child(e.Key, n)
+		if err := tx.grown(b.Len(), before); err != nil {
+			return tree.Empty, err
+		}
 		if limit > 0 && int64(b.Len()) > limit {
 			return tree.Empty, ErrTooBig
 		}
@@ -106,9 +110,12 @@ func (tx *Tx) childOf(r row, rest tree.Path, key string, limit int64) (tree.Node
 
 // take collects the entries of a walk up to the query's limit. The walk goes
 // backwards if the limit counts from the end.
-func take(q tree.Query, walk iter.Seq2[tree.Entry, error]) ([]tree.Entry, error) {
+func (tx *Tx) take(q tree.Query, walk iter.Seq2[tree.Entry, error]) ([]tree.Entry, error) {
 	var entries []tree.Entry
 	for e, err := range walk {
+		if err == nil {
+			err = tx.holdEntry(e)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -282,6 +289,9 @@ func (w *indexWalk) run(from []byte, yield func(tree.Entry, error) bool) {
 		}
 		k = w.step(c)
 	}
+	if err := c.err(); err != nil {
+		yield(tree.Entry{}, err)
+	}
 }
 
 func (w *indexWalk) first(c kvCursor, from []byte) (k, v []byte) {
@@ -332,6 +342,9 @@ func (w *indexWalk) cutRun(c kvCursor, k []byte) (run []tree.Entry, next []byte,
 		}
 		run = append(run, e)
 	}
+	if err := c.err(); err != nil {
+		return nil, nil, err
+	}
 	q := tree.Query{OrderBy: w.ix.Order}
 	slices.SortFunc(run, q.Compare)
 	if w.back {
@@ -353,9 +366,13 @@ func (tx *Tx) scan(container uint64, p tree.Path, q tree.Query) ([]tree.Entry, e
 		} else if e.Value, err = tx.valueAt(p.Child(ch.key), q.Order()); err != nil {
 			return nil, err
 		}
-		if q.InRange(e) {
-			entries = append(entries, e)
+		if !q.InRange(e) {
+			continue
 		}
+		if err := tx.holdEntry(e); err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
 	}
 	slices.SortFunc(entries, q.Compare)
 	return slices.Clone(q.Cut(entries)), nil

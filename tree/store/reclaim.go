@@ -44,8 +44,11 @@ func (s *Store) Reclaim(budget int, stop func() bool) (more bool, err error) {
 	if err := r.run(); err != nil || r.freed == 0 {
 		return false, err
 	}
-	_, pending := r.first()
-	return pending, tx.Commit()
+	next, err := r.first()
+	if err != nil {
+		return false, err
+	}
+	return next != nil, tx.Commit()
 }
 
 type reclaimer struct {
@@ -64,17 +67,18 @@ func (r *reclaimer) limit() int {
 	return left
 }
 
-// first returns the first key of the queue.
-func (r *reclaimer) first() (key []byte, ok bool) {
-	k, _ := r.tx.kv.cursor(bucketReclaim).seek(nil)
-	return bytes.Clone(k), k != nil
+// first returns the first key of the queue, nil if it is empty.
+func (r *reclaimer) first() (key []byte, err error) {
+	c := r.tx.kv.cursor(bucketReclaim)
+	k, _ := c.seek(nil)
+	return bytes.Clone(k), c.err()
 }
 
 func (r *reclaimer) run() error {
 	for r.freed < r.budget && (r.freed == 0 || r.stop == nil || !r.stop()) {
-		k, ok := r.first()
-		if !ok {
-			return nil
+		k, err := r.first()
+		if k == nil || err != nil {
+			return err
 		}
 		done, err := r.entry(k)
 		if err != nil {
@@ -157,6 +161,9 @@ func (r *reclaimer) deletePrefixed(b bucket, prefix []byte, limit int) (done boo
 	k, _ := c.seek(prefix)
 	for ; hasPrefix(k, prefix) && len(keys) < limit; k, _ = c.next() {
 		keys = append(keys, bytes.Clone(k))
+	}
+	if err := c.err(); err != nil {
+		return false, err
 	}
 	done = !hasPrefix(k, prefix)
 	for _, k := range keys {

@@ -63,9 +63,12 @@ func (tx *Tx) listKeys(list *KeyList, container uint64, after string, limit int)
 		if after != "" && tree.CompareKeys(string(key), after) <= 0 {
 			continue
 		}
+		if err := list.grow(tx, len(key)); err != nil {
+			return err
+		}
 		if err := list.add(key); err != nil || list.Len() == limit {
 			return err
 		}
 	}
-	return nil
+	return c.err()
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// formatVersion is the version of the layout of the file. A file of a later
-// version is refused.
-const formatVersion = "dogwood 1"
-
 var formatKey = []byte("format")
+
+// ErrReadOnly is returned for writes to a store that is only read: it was opened so,
+// or its file system is read-only.
+var ErrReadOnly = errors.New("the database is read-only")
 
 // ErrFormat is returned for a file of another format version.
 var ErrFormat = errors.New("written by another version of Dogwood")
@@ -24,6 +24,8 @@ type Options struct {
 	JournalBytes int64 // size of the journal ring; 0: DefaultJournalBytes
 	JournalLimit int   // commits in the journal ring; 0: DefaultJournalLimit
 	WriterLimit  int   // clients whose writes are recognized; 0: DefaultWriterLimit
+
+	OnDamage func(error) // is told of every damaged entry that is read; nil: nobody
 }
 
 // A Store is an open tree.
@@ -38,6 +40,7 @@ type Store struct {
 	spares    spares
 	work      atomic.Bool // see TakeWork
 	aborted   abortedLoads
+	damage    damageCount
 	counting  map[uint64]int64 // containers that are being counted, and what is to be added; the writer's
 }
 
@@ -61,10 +64,10 @@ func Open(file string, o Options) (*Store, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.kv = k
+		s.kv, s.options.ReadOnly = &sumKV{boltKV: k, damaged: s.noteDamage}, k.db.IsReadOnly()
 	}
 	start := s.initialize
-	if o.ReadOnly {
+	if s.options.ReadOnly {
 		start = s.inspect
 	}
 	if err := start(); err != nil {
@@ -96,34 +99,51 @@ func (s *Store) String() string {
 
 // initialize checks the format of the file, or writes it into a new one.
 func (s *Store) initialize() error {
+	if k, ok := s.kv.(*sumKV); ok {
+		if err := k.startUpgrade(); err != nil {
+			return err
+		}
+	}
 	k, err := s.kv.begin(true)
 	if err != nil {
 		return err
 	}
 	tx := &Tx{store: s, kv: k}
 	defer tx.Rollback()
-	if k.get(bucketMeta, formatKey) == nil {
-		tx.state = state{nextID: 1, catalogue: 1}
-		tx.dirty = true
-		if err := k.put(bucketMeta, formatKey, []byte(formatVersion)); err != nil {
-			return err
-		}
-	} else {
-		if err := checkFormat(k); err != nil {
-			return err
-		}
-		if tx.state, err = decodeState(k.get(bucketMeta, stateKey)); err != nil {
-			return err
-		}
+	if err := tx.startState(); err != nil {
+		return err
 	}
-	s.journal = tx.measureJournal()
+	if s.journal, err = tx.openJournal(); err != nil {
+		return err
+	}
 	if err := tx.leaveLoads(); err != nil {
 		return err
 	}
 	if _, err := tx.catalogue(); err != nil {
 		return err
 	}
+	if !tx.dirty && tx.stats.Written == 0 { // there may be no room to write
+		s.catalogue.Store(tx.known)
+		return nil
+	}
 	return tx.Commit()
+}
+
+// ReadOnly reports whether nothing can be written.
+func (s *Store) ReadOnly() bool { return s.options.ReadOnly }
+
+// startState reads the state of a file, or writes that of a new one.
+func (tx *Tx) startState() (err error) {
+	switch format, err := readFormat(tx.kv); {
+	case err != nil:
+		return err
+	case format == "":
+		tx.state = state{nextID: 1, catalogue: 1}
+		tx.dirty = true
+		return tx.kv.put(bucketMeta, formatKey, []byte(formatVersion))
+	}
+	tx.state, err = readState(tx.kv)
+	return err
 }
 
 // inspect is initialize for a file that is not to be changed.
@@ -134,16 +154,55 @@ func (s *Store) inspect() error {
 	}
 	tx := &Tx{store: s, kv: k}
 	defer tx.Rollback()
-	if err := checkFormat(k); err != nil {
+	switch format, err := readFormat(k); {
+	case err != nil:
 		return err
+	case format == "":
+		return ErrForeign
 	}
-	_, err = decodeState(k.get(bucketMeta, stateKey))
+	_, err = readState(k)
 	return err
 }
 
-func checkFormat(k kvTx) error {
-	if format := string(k.get(bucketMeta, formatKey)); format != formatVersion {
-		return fmt.Errorf("%w: format %q, this one reads %q", ErrFormat, format, formatVersion)
+// readFormat returns the format of a file, which is one that this version reads, or
+// none in a new one.
+func readFormat(k kvTx) (string, error) {
+	v, err := k.get(bucketMeta, formatKey)
+	switch format := string(v); {
+	case err != nil:
+		return "", err
+	case format == formatVersion, format == formatPlain:
+		return format, nil
+	case format != "":
+		return "", fmt.Errorf("%w: format %q, this one reads %q", ErrFormat, format, formatVersion)
+	}
+	for _, b := range allBuckets {
+		c := k.cursor(b)
+		if k, _ := c.seek(nil); k != nil || c.err() != nil {
+			return "", fmt.Errorf("%w: there are data, but no format", ErrDamaged)
+		}
+	}
+	return "", nil
+}
+
+func readState(k kvTx) (state, error) {
+	v, err := k.get(bucketMeta, stateKey)
+	if err != nil {
+		return state{}, err
+	}
+	return decodeState(v)
+}
+
+// Failed reports whether the store is unusable, see ErrFailed. It waits for nobody.
+func (s *Store) Failed() bool {
+	k := s.bolt()
+	return k != nil && k.failed.Load()
+}
+
+// bolt returns what the store keeps its file open with, nil for a store in memory.
+func (s *Store) bolt() *boltKV {
+	if k, ok := s.kv.(*sumKV); ok {
+		return k.boltKV
 	}
 	return nil
 }
@@ -168,7 +227,7 @@ func (s *Store) Begin(writable bool) (*Tx, error) {
 			return nil, err
 		}
 		snap.kv = k
-		if snap.state, err = decodeState(k.get(bucketMeta, stateKey)); err != nil {
+		if snap.state, err = readState(k); err != nil {
 			k.rollback()
 			return nil, err
 		}
@@ -177,6 +236,9 @@ func (s *Store) Begin(writable bool) (*Tx, error) {
 }
 
 func (s *Store) beginWrite() (*Tx, error) {
+	if s.options.ReadOnly {
+		return nil, ErrReadOnly
+	}
 	s.desk.taken.Lock()
 	s.spares.enter()
 	tx := &Tx{store: s, desk: s.desk}
@@ -186,7 +248,7 @@ func (s *Store) beginWrite() (*Tx, error) {
 		return nil, err
 	}
 	tx.kv = &orderedTx{kvTx: k}
-	if tx.state, err = decodeState(k.get(bucketMeta, stateKey)); err != nil {
+	if tx.state, err = readState(k); err != nil {
 		tx.Rollback()
 		return nil, err
 	}
@@ -217,8 +279,13 @@ func (s *Store) Update(f func(*Tx) error) error {
 }
 
 // Commit makes the transaction's writes durable and visible: when it returns,
-// they are on disk. On an error nothing of them is.
+// they are on disk. On an error nothing of them is, and nobody has seen anything of
+// them, unless the error is ErrUnknown.
 func (tx *Tx) Commit() error {
+	if err := tx.store.InPlace(); err != nil {
+		tx.Rollback()
+		return err
+	}
 	if err := tx.putCounts(); err != nil {
 		tx.Rollback()
 		return err
@@ -244,6 +311,9 @@ func (tx *Tx) Commit() error {
 	}
 	tx.countCommitted()
 	tx.leaveDesk(true)
+	if err := tx.store.InPlace(); err != nil { // replaced meanwhile: the name may not have the commit
+		return fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
 	return nil
 }
 

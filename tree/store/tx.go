@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -31,6 +32,13 @@ type Tx struct {
 	// Interrupt, if set, is asked now and then during long reads; an error ends
 	// them.
 	Interrupt func() error
+
+	// Hold, if set, is asked now and then while a read takes much memory, and before it
+	// takes the memory of a large value: with all bytes that are held so far and then.
+	// An error ends the read.
+	Hold func(total int64) error
+
+	holds, asked int64 // bytes, for Hold
 }
 
 // Stats counts what a transaction touched.
@@ -56,7 +64,7 @@ func (tx *Tx) SetRevision(r uint64) {
 	tx.dirty = true
 }
 
-func (tx *Tx) get(b bucket, key []byte) []byte {
+func (tx *Tx) get(b bucket, key []byte) ([]byte, error) {
 	tx.stats.Read++
 	return tx.kv.get(b, key)
 }
@@ -98,7 +106,11 @@ func (tx *Tx) row(key []byte) (row, error) {
 	if r, ok := tx.desk.container(key); ok {
 		return r, nil
 	}
-	r, err := decodeRow(tx.get(bucketRows, key))
+	v, err := tx.get(bucketRows, key)
+	if err != nil {
+		return row{}, err
+	}
+	r, err := decodeRow(v)
 	tx.desk.learn(key, r)
 	return r, err
 }
@@ -223,38 +235,49 @@ func (tx *Tx) load(r row, limit int64) (tree.Node, error) {
 	if r.tag == tagPacked {
 		return r.node, nil
 	}
-	l := loader{tx: tx, limit: limit}
+	l := loader{tx: tx, limit: limit, most: largeValue}
 	if r.tag == tagBlob {
+		if err := tx.hold(int(r.size)); err != nil {
+			return tree.Empty, err
+		}
 		return l.blob(r) // may be large, and is not copied once more
 	}
-	if err := l.row(r); err != nil {
+	err := l.row(r)
+	if err == errLarge {
+		return tx.large(r, limit)
+	}
+	if err != nil {
 		return tree.Empty, err
 	}
-	return tree.FromCanonical(string(l.buf)), nil
+	return tree.FromCanonical(owned(&l.buf)), tx.hold(l.buf.Len())
 }
 
 // A loader puts the text of a node together from its rows.
 type loader struct {
 	tx    *Tx
-	buf   []byte
+	buf   strings.Builder
 	limit int64
+	most  int // bytes, beyond which the error is errLarge; 0: none
 }
 
 func (l *loader) row(r row) error {
 	switch r.tag {
 	case tagPacked:
-		l.buf = append(l.buf, r.node.Text()...)
+		l.buf.WriteString(r.node.Text())
 	case tagBlob:
 		n, err := l.blob(r)
 		if err != nil {
 			return err
 		}
-		l.buf = append(l.buf, n.Text()...)
+		l.buf.WriteString(n.Text())
 	default:
 		return l.container(r)
 	}
-	if l.limit > 0 && int64(len(l.buf)) > l.limit {
+	switch {
+	case l.limit > 0 && int64(l.buf.Len()) > l.limit:
 		return ErrTooBig
+	case l.most > 0 && l.buf.Len() > l.most:
+		return errLarge
 	}
 	return nil
 }
@@ -279,22 +302,25 @@ func (l *loader) blob(r row) (tree.Node, error) {
 func (l *loader) exceeds(size uint64) bool { return l.limit > 0 && size > uint64(l.limit) }
 
 func (l *loader) container(r row) error {
-	l.buf = append(l.buf, '{')
+	sep := byte('{')
 	if !r.priority.IsEmpty() {
-		l.buf = append(append(l.buf, `".priority":`...), r.priority.Text()...)
-		l.buf = append(l.buf, ',')
+		l.buf.WriteString(`{".priority":`)
+		l.buf.WriteString(r.priority.Text())
+		sep = ','
 	}
 	for child, err := range l.tx.children(r.id) {
 		if err != nil {
 			return err
 		}
-		l.buf = append(append(l.buf, tree.String(child.key).Text()...), ':')
+		l.buf.WriteByte(sep)
+		l.buf.WriteString(tree.String(child.key).Text())
+		l.buf.WriteByte(':')
 		if err := l.row(child.row); err != nil {
 			return err
 		}
-		l.buf = append(l.buf, ',')
+		sep = ','
 	}
-	l.buf[len(l.buf)-1] = '}'
+	l.buf.WriteByte('}')
 	return nil
 }
 
@@ -323,6 +349,9 @@ func (tx *Tx) chunks(blob uint64) iter.Seq2[[]byte, error] {
 			if !yield(v, err) || err != nil {
 				return
 			}
+		}
+		if err := c.err(); err != nil {
+			yield(nil, err)
 		}
 	}
 }

@@ -17,7 +17,7 @@ func (s *Store) Usage() (u Usage, err error) {
 	if u.Bytes, err = s.Size(); err != nil {
 		return u, err
 	}
-	if k, ok := s.kv.(*boltKV); ok {
+	if k, ok := s.kv.(*sumKV); ok {
 		stats := k.db.Stats()
 		u.FreeBytes = int64(stats.FreePageN+stats.PendingPageN) * int64(k.db.Info().PageSize)
 	}
@@ -26,7 +26,7 @@ func (s *Store) Usage() (u Usage, err error) {
 		for k, _ := c.seek(nil); k != nil && u.Reclaim < MaxReclaimCounted; k, _ = c.next() {
 			u.Reclaim++
 		}
-		return nil
+		return c.err()
 	})
 	return u, err
 }
@@ -34,7 +34,7 @@ func (s *Store) Usage() (u Usage, err error) {
 // WriteTime returns how long all commits so far took to write to the file and to
 // sync it. It waits for nobody.
 func (s *Store) WriteTime() time.Duration {
-	if k, ok := s.kv.(*boltKV); ok {
+	if k, ok := s.kv.(*sumKV); ok {
 		stats := k.db.Stats()
 		return stats.TxStats.GetWriteTime()
 	}

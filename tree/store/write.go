@@ -148,18 +148,22 @@ func (tx *Tx) prune(steps []step) error {
 			return err
 		}
 		steps[i].now = row{}
-		if i == 0 || !tx.emptyContainer(steps[i-1].row.id) {
+		if i == 0 {
 			break
+		}
+		if empty, err := tx.emptyContainer(steps[i-1].row.id); !empty || err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (tx *Tx) emptyContainer(id uint64) bool {
+func (tx *Tx) emptyContainer(id uint64) (bool, error) {
 	tx.stats.Read++
 	prefix := idKey(id)
-	k, _ := tx.kv.cursor(bucketRows).seek(prefix)
-	return !hasPrefix(k, prefix)
+	c := tx.kv.cursor(bucketRows)
+	k, _ := c.seek(prefix)
+	return !hasPrefix(k, prefix), c.err()
 }
 
 // writeBlob stores a long string and returns its row.

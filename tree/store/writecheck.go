@@ -19,6 +19,7 @@ func (c *checker) writers() {
 			c.report("bucket w: unreadable key %x", k)
 		}
 	}
+	c.walked(bucketWriters, cur)
 	count, err := c.tx.writers()
 	switch {
 	case err != nil:
@@ -35,14 +36,14 @@ func (c *checker) writer(k, v []byte) {
 		c.report("writer %x: %w", k[1:], err)
 	case len(w.runs) == 0:
 		c.report("writer %x has no writes", k[1:])
-	case c.tx.get(bucketWriters, hourKey(w.hour, [16]byte(k[1:]))) == nil:
+	case !c.has(bucketWriters, hourKey(w.hour, [16]byte(k[1:]))):
 		c.report("writer %x would never be forgotten", k[1:])
 	}
 }
 
 func (c *checker) writerHour(k []byte) {
 	id := [16]byte(k[5:])
-	w, err := decodeWriter(c.tx.get(bucketWriters, writerKey(id)))
+	w, _, err := c.tx.writer(id)
 	if err == nil && (len(w.runs) == 0 || w.hour != binary.BigEndian.Uint32(k[1:])) {
 		c.report("writer %x would be forgotten at a wrong time", id)
 	}

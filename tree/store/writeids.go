@@ -40,7 +40,7 @@ const (
 
 // HasWrite reports whether a write is on record.
 func (tx *Tx) HasWrite(id WriteID) (bool, error) {
-	w, err := decodeWriter(tx.get(bucketWriters, writerKey(id.Writer)))
+	w, _, err := tx.writer(id.Writer)
 	return w.runs.has(id.Number), err
 }
 
@@ -48,20 +48,29 @@ func (tx *Tx) HasWrite(id WriteID) (bool, error) {
 // limit, and some that were not heard from for long.
 func (tx *Tx) RecordWrite(id WriteID, now time.Time) error {
 	key := writerKey(id.Writer)
-	v := tx.get(bucketWriters, key)
-	w, err := decodeWriter(v)
+	w, known, err := tx.writer(id.Writer)
 	if err != nil {
 		return err
 	}
 	hour := max(w.hour, hourOf(now)) // a clock that goes back makes nobody older
-	if err := tx.moveWriter(id.Writer, v != nil, w.hour, hour); err != nil {
+	if err := tx.moveWriter(id.Writer, known, w.hour, hour); err != nil {
 		return err
 	}
 	w = writer{hour, w.runs.add(id.Number)}
-	if err := tx.put(bucketWriters, key, w.encode()); err != nil || v != nil {
+	if err := tx.put(bucketWriters, key, w.encode()); err != nil || known {
 		return err
 	}
 	return tx.countWriter(now)
+}
+
+// writer returns what is on record of a writer.
+func (tx *Tx) writer(id [16]byte) (w writer, known bool, err error) {
+	v, err := tx.get(bucketWriters, writerKey(id))
+	if err != nil {
+		return w, false, err
+	}
+	w, err = decodeWriter(v)
+	return w, v != nil, err
 }
 
 // moveWriter notes when a writer was heard from.
@@ -100,7 +109,11 @@ func (tx *Tx) countWriter(now time.Time) error {
 // forgetWriter forgets the writer that was not heard from for the longest, if
 // that is long ago or it must go anyway.
 func (tx *Tx) forgetWriter(must bool, now time.Time) (did bool, err error) {
-	k, _ := tx.kv.cursor(bucketWriters).seek([]byte{writerHour})
+	c := tx.kv.cursor(bucketWriters)
+	k, _ := c.seek([]byte{writerHour})
+	if err := c.err(); err != nil {
+		return false, err
+	}
 	if len(k) != 1+4+16 || k[0] != writerHour {
 		return false, nil
 	}
@@ -116,9 +129,9 @@ func (tx *Tx) forgetWriter(must bool, now time.Time) (did bool, err error) {
 
 // writers returns how many writers are on record.
 func (tx *Tx) writers() (uint64, error) {
-	v := tx.get(bucketWriters, []byte{writerCount})
-	if v == nil {
-		return 0, nil
+	v, err := tx.get(bucketWriters, []byte{writerCount})
+	if v == nil || err != nil {
+		return 0, err
 	}
 	n, size := binary.Uvarint(v)
 	if size != len(v) {

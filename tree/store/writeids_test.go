@@ -229,6 +229,7 @@ func TestCheckFindsDamagedWriters(t *testing.T) {
 // then to write.
 func TestFileWithoutWriters(t *testing.T) {
 	file := written(t)
+	withoutSums(t, file)
 	db, err := bolt.Open(file, 0o600, nil)
 	if err != nil {
 		t.Fatal(err)

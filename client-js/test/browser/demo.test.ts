@@ -1,7 +1,9 @@
 // The demonstration of `dogwood dev --sample`, as somebody would try it.
 
-import { mkdirSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { Relay } from '../support/relay.js'
@@ -93,6 +95,36 @@ async function inMenu(page: Page, item: string): Promise<void> {
   await page.locator('.room-head .menu > summary').click()
   await page.getByRole('button', { name: item }).click()
 }
+
+describe('the curl lines of the README', () => {
+  const server = sampleServer('chat')
+  const readme = readFileSync(join(import.meta.dirname, '..', '..', '..', 'README.md'), 'utf8')
+  const lines = /^With curl[\s\S]*?```sh\n([\s\S]*?)```/m.exec(readme)![1]!.trim().split('\n')
+
+  /** Runs the line with a text in it, as in the shell that has run the first one. */
+  async function type(text: string): Promise<void> {
+    const line = lines.find(line => line.includes(text))!
+    const script = `${lines[0]}\n${line.replace('curl', 'curl -sSf')}`
+    await promisify(execFile)('sh', ['-ec', script.replaceAll('localhost:9000', server.host)], {
+      timeout: 60_000
+    })
+  }
+
+  test('change the page', async () => {
+    const mary = await open(server.host, '?as=mchen')
+    await room(mary, 'room alpha').click()
+    await shows(mary, 'ok')
+    await type('/messages/one.json')
+    await shows(mary, 'hello from curl')
+    await type('-X PUT')
+    await room(mary, 'room delta').waitFor()
+    await type('-X PATCH')
+    await room(mary, 'room echo').waitFor()
+    await room(mary, 'room bravo!').waitFor()
+    await type('-X DELETE')
+    await soon(() => room(mary, 'room echo').count()).toBe(0)
+  })
+})
 
 describe('chat', () => {
   const server = sampleServer('chat')

@@ -1,8 +1,7 @@
-// docs/tutorial-browser.md is followed in Chromium: its files are saved and served, its
-// commands run, and after each part the windows must show what it says.
+// docs/tutorial-browser.md is followed in Chromium, next to a checkout: its files are saved
+// and served, its commands run, and after each part the windows must show what it says.
 
 import { execFile } from 'node:child_process'
-import { rm } from 'node:fs/promises'
 import { createServer, type Server as HttpServer } from 'node:http'
 import { extname } from 'node:path'
 import { promisify } from 'node:util'
@@ -36,7 +35,7 @@ afterAll(async () => {
   files?.close()
   relay?.stop()
   await server?.stop()
-  await rm(folder.path, { recursive: true })
+  await folder.remove()
 })
 
 async function serve(): Promise<void> {
@@ -57,9 +56,8 @@ const open = (page: Page) => page.goto(`http://127.0.0.1:${(files.address() as {
 
 /** Runs one line of a block of commands. */
 async function run(line: string): Promise<void> {
-  if (/^(mkdir|cd|npm) /.test(line)) return // the folder is made, the package is there
-  if (line === 'dogwood dev') {
-    server = await new Server().start()
+  if (line === './dogwood dev') {
+    server = await new Server([], folder.path).start()
     relay = await new Relay(server.port).start()
   } else if (line === 'npx serve') {
     await serve()
@@ -154,7 +152,8 @@ test('the tutorial for the browser', async () => {
   const done = new Set<string>()
   for (const [i, block] of blocks.entries()) {
     const { language, text, heading } = block
-    if (language === 'sh') for (const line of text.trim().split('\n')) await run(line)
+    if (i === 0) await folder.install(block)
+    else if (language === 'sh') for (const line of text.trim().split('\n')) await run(line)
     else if (language === 'html' || language === 'js') {
       folder.save(block, text => text.replaceAll('localhost:9000', relay.host))
     } else throw new Error(`nobody runs this:\n${text}`)
@@ -163,4 +162,4 @@ test('the tutorial for the browser', async () => {
     done.add(heading)
   }
   expect(Object.keys(parts).filter(heading => !done.has(heading))).toEqual([])
-}, 180_000)
+}, 600_000)

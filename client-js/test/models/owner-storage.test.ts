@@ -84,7 +84,7 @@ test('what has changed is landed, the oldest first; what changes meanwhile waits
   }
   expect(await lander.land(save)).toBe(before + 2)
   expect(sql.get('player:p1001:level')).toMatchObject({ value: 13 })
-  expect(sql.get('player:p1001:nick')).toMatchObject({ value: null })
+  expect(sql.get('player:p1001:nick')).toMatchObject({ value: 'Li', deleted: true })
   expect(Object.keys(await admin('GET', '/dirty/game1/s1'))).toEqual(['player:p1001:level'])
   expect(await lander.land(async batch => void sql.set('last', batch[0]!), 1)).toBe(1)
   expect(sql.get('last')).toMatchObject({ key: 'level', value: 14 })

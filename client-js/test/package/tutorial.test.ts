@@ -1,12 +1,10 @@
-// docs/tutorial-node.md is played as a reader would: its files are saved, its commands
-// run, and what they print is compared.
+// docs/tutorial-node.md is followed as a reader would, next to a checkout: its files are
+// saved, its commands run, and what they print is compared.
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { rm } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { needBuild } from '../support/build.js'
 import { Server } from '../support/server.js'
 import { blocksOf, Folder } from '../support/tutorial.js'
 
@@ -14,11 +12,13 @@ const servers: Server[] = []
 const running: ChildProcess[] = []
 let folder: Folder
 
-beforeAll(needBuild)
+beforeAll(async () => {
+  folder = await Folder.make()
+}, 120_000)
 afterAll(async () => {
   for (const child of running) child.kill()
   for (const server of servers) await server.stop()
-  await rm(folder.path, { recursive: true })
+  await folder.remove()
 })
 
 // The addresses of the page, and where its servers really are.
@@ -34,12 +34,11 @@ let printed: string[] = []
 /** Runs one line of a block of commands. */
 async function run(line: string): Promise<void> {
   const [command, ...words] = line.split(' ')
-  if (/^(mkdir|cd|npm) /.test(line)) return // the folder is made, the package is there
-  if (line.startsWith('dogwood dev')) {
-    const args = words.slice(1).map(word => (word === 'rules.json' ? `${folder.path}/${word}` : word))
+  if (line.startsWith('./dogwood dev')) {
+    const args = words.slice(1)
     const port = args.indexOf('--port')
     if (port >= 0) args.splice(port, 2) // any that is free
-    servers.push(await new Server(args).start())
+    servers.push(await new Server(args, folder.path).start())
   } else if (command === 'node' && words[1] === '&') {
     const child = spawn(process.execPath, [words[0]!], {
       cwd: folder.path,
@@ -63,11 +62,11 @@ async function run(line: string): Promise<void> {
 }
 
 test('the tutorial for Node prints what it says', async () => {
-  folder = await Folder.make()
   const blocks = blocksOf('tutorial-node.md')
-  for (const block of blocks) {
+  for (const [i, block] of blocks.entries()) {
     const { language, text } = block
-    if (language === 'sh') {
+    if (i === 0) await folder.install(block)
+    else if (language === 'sh') {
       printed = []
       for (const line of text.trim().split('\n')) await run(line)
     } else if (language === 'text') {
@@ -76,4 +75,4 @@ test('the tutorial for Node prints what it says', async () => {
     else throw new Error(`nobody runs this:\n${text}`)
   }
   expect(blocks.length).toBeGreaterThan(15)
-})
+}, 600_000)

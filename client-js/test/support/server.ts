@@ -31,7 +31,11 @@ export class Server {
   port = 0
   private child?: ChildProcess
 
-  constructor(private readonly args: readonly string[] = []) {}
+  /** With a folder, the process is its ./dogwood, and runs there. */
+  constructor(
+    private readonly args: readonly string[] = [],
+    private readonly folder?: string
+  ) {}
 
   get host(): string {
     return `127.0.0.1:${this.port}`
@@ -43,7 +47,8 @@ export class Server {
 
   async start(): Promise<this> {
     const args = ['dev', '--host', '127.0.0.1', '--port', String(this.port), ...this.args]
-    const child = spawn(await binary(), args, { stdio: ['ignore', 'pipe', 'pipe'] })
+    const command = this.folder ? join(this.folder, 'dogwood') : await binary()
+    const child = spawn(command, args, { cwd: this.folder, stdio: ['ignore', 'pipe', 'pipe'] })
     this.child = child
     running.add(child)
     let stderr = ''

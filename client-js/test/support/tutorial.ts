@@ -1,12 +1,18 @@
 // The tutorials of docs/, as a reader would follow them: blocks that name a file in
 // their first line are saved there, and the others are run.
 
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { mkdtemp } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
+import { promisify } from 'node:util'
 
-const root = join(import.meta.dirname, '..', '..')
+const checkout = join(import.meta.dirname, '..', '..', '..')
+
+/** Is false for what a fresh checkout does not have. */
+const isSource = (path: string): boolean =>
+  !['.git', '.cache', 'node_modules'].includes(basename(path)) && path !== join(checkout, 'client-js', 'dist')
 
 export interface Block {
   /** The heading above it. */
@@ -17,7 +23,7 @@ export interface Block {
 
 /** The blocks of a page, in order. */
 export function blocksOf(page: string): Block[] {
-  const text = readFileSync(join(root, '..', 'docs', page), 'utf8')
+  const text = readFileSync(join(checkout, 'docs', page), 'utf8')
   const blocks: Block[] = []
   let heading = ''
   for (const [, title, language, body] of text.matchAll(/^## (.*)$|^```(\w*)\n([\s\S]*?)^```$/gm)) {
@@ -27,16 +33,35 @@ export function blocksOf(page: string): Block[] {
   return blocks
 }
 
-/** A folder of a reader, who has installed the package. */
+/** The folder that a reader makes next to a checkout. */
 export class Folder {
-  private constructor(readonly path: string) {}
+  private constructor(private readonly parent: string) {}
 
+  /** Copies the checkout, so that what the reader installs there changes no other test. */
   static async make(): Promise<Folder> {
-    const folder = new Folder(await mkdtemp(join(tmpdir(), 'tutorial-')))
-    writeFileSync(join(folder.path, 'package.json'), '{"type": "module"}')
-    mkdirSync(join(folder.path, 'node_modules', '@dogwood'), { recursive: true })
-    symlinkSync(root, join(folder.path, 'node_modules', '@dogwood', 'client'))
-    return folder
+    const parent = await mkdtemp(join(tmpdir(), 'tutorial-'))
+    await cp(checkout, join(parent, 'dogwood'), { recursive: true, filter: isSource })
+    return new Folder(parent)
+  }
+
+  get path(): string {
+    return join(this.parent, 'chat')
+  }
+
+  /** Runs a block of commands next to the checkout. */
+  async install({ text }: Block): Promise<void> {
+    const env = {
+      ...process.env,
+      GOFLAGS: `${process.env.GOFLAGS ?? ''} -trimpath`.trim(), // so that the next run finds it in the cache
+      npm_config_audit: 'false',
+      npm_config_fund: 'false',
+      npm_config_prefer_offline: 'true'
+    }
+    await promisify(execFile)('sh', ['-ec', text], { cwd: this.parent, env, maxBuffer: 64 << 20 })
+  }
+
+  remove(): Promise<void> {
+    return rm(this.parent, { recursive: true })
   }
 
   /** Saves a block under the name in its first line. JSON and HTML go without that line. */

@@ -66,7 +66,7 @@ func (g *generator) boolean() lang.Expr {
 	return g.oneOf(
 		g.logical, g.logical, g.logical, g.equality, g.equality, g.order, g.order,
 		g.not, g.exists, g.hasChild, g.hasChildren, g.stringTest, g.stringTest,
-		g.matches, g.queryFlag, g.truth, func() lang.Expr { return g.cond(g.boolean) },
+		g.matches, g.queryFlag, g.ordering, g.truth, func() lang.Expr { return g.cond(g.boolean) },
 	)
 }
 
@@ -85,7 +85,7 @@ func (g *generator) str() lang.Expr {
 		return g.oneOf(g.stringLiteral, g.capture)
 	}
 	return g.oneOf(
-		g.stringLiteral, g.capture, g.value, g.claim, g.concat,
+		g.stringLiteral, g.capture, g.value, g.claim, g.bound, g.concat,
 		g.replace, g.otherCase, func() lang.Expr { return g.cond(g.str) },
 	)
 }

@@ -171,7 +171,20 @@ func (g *generator) limit() lang.Expr {
 }
 
 func (g *generator) queryValue() lang.Expr {
-	return g.member(variable("query"), pick(g, []string{
-		"orderByChild", "startAt", "endAt", "equalTo", "limitToFirst", "limitToLast",
-	}))
+	if g.IntN(3) == 0 {
+		return g.limit()
+	}
+	return g.bound()
+}
+
+// bound makes a bound of the query, which has the members of a string.
+func (g *generator) bound() lang.Expr {
+	return g.member(variable("query"), pick(g, []string{"startAt", "endAt", "equalTo"}))
+}
+
+// ordering compares the ordering with what it may be compared with.
+func (g *generator) ordering() lang.Expr {
+	return g.binary(func() lang.Expr {
+		return g.oneOf(g.null, g.stringLiteral, func() lang.Expr { return g.member(variable("query"), "orderByChild") })
+	}, lang.Eq, lang.Ne)
 }

@@ -2,6 +2,7 @@ package ownerstorage_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/dogwooddb/dogwood/sdk-go/models/internal/modeltest"
@@ -97,4 +98,54 @@ func ExampleStorage_Get() {
 	// Output:
 	// 12 <nil>
 	// <nil> <nil>
+}
+
+func ExampleStorage_Replay() {
+	db := modeltest.Open("owner-storage")
+	defer db.Close()
+	game := ownerstorage.New(db.As("svc-game", service), "game1", "s1")
+	check(game.Update(ctx, "player", "p1001", map[string]any{"level": 13, "nick": "much too long"}))
+
+	lander := ownerstorage.New(db.As("svc-landing", service, map[string]any{"landing": true}), "game1", "s1")
+	tooLong := errors.New("value too long for type character varying(8)")
+	save := func(rows []ownerstorage.Row) error {
+		for _, r := range rows {
+			if r.PrimaryKey() == "player:p1001:nick" {
+				return tooLong
+			}
+		}
+		return nil
+	}
+	n, err := lander.Land(ctx, 1000, save)
+	var bad *ownerstorage.RowError
+	if errors.As(err, &bad) {
+		fmt.Println(n, bad.Error())
+		fmt.Println(bad.Unwrap() == tooLong)
+	}
+	failed, err := lander.Failed(ctx, 10)
+	check(err)
+	fmt.Println(len(failed), failed[0].Key, failed[0].Tries)
+	n, err = lander.Replay(ctx, 10, func([]ownerstorage.Row) error { return nil }) // the column is longer now
+	fmt.Println(n, err)
+	// Output:
+	// 1 the row player:p1001:nick was refused: value too long for type character varying(8)
+	// true
+	// 1 nick 1
+	// 1 <nil>
+}
+
+func ExampleHeldError() {
+	db := modeltest.Open("owner-storage")
+	defer db.Close()
+	game := ownerstorage.New(db.As("svc-game", service), "game1", "s1")
+	check(game.Update(ctx, "player", "p1001", map[string]any{"level": 13}))
+	lander := ownerstorage.New(db.As("svc-landing", service, map[string]any{"landing": true}), "game1", "s1")
+	_, err := lander.Land(ctx, 1000, func(rows []ownerstorage.Row) error {
+		_, err := lander.Land(ctx, 1000, func([]ownerstorage.Row) error { return nil }) // another one
+		var held *ownerstorage.HeldError
+		fmt.Println(errors.As(err, &held), held.Error() != "")
+		return nil
+	})
+	check(err)
+	// Output: true true
 }

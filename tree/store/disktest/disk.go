@@ -35,6 +35,7 @@ const (
 	Write    Step = iota // Data at an offset
 	Truncate             // to a size
 	Sync
+	FailedSync // what it was for may be on the disk or lost for good
 )
 
 // A Disk is what is left of a file when the power fails. The zero Disk has an
@@ -42,16 +43,26 @@ const (
 type Disk struct {
 	synced  Image
 	pending []Event
+
+	Rand *rand.Rand // decides what a sync that fails loses; nil: everything
 }
 
 // Run takes the next event.
+//
+// After a sync has failed, the system takes what it was for as written, shows it to
+// who reads, and never writes it: a later sync succeeds without it.
 func (d *Disk) Run(e Event) {
-	if e.Do != Sync {
+	var lost func() bool
+	switch e.Do {
+	case Sync:
+	case FailedSync:
+		lost = loses(d.Rand)
+	default:
 		d.pending = append(d.pending, e)
 		return
 	}
 	for _, p := range d.pending {
-		d.synced.apply(p, nil)
+		d.synced.apply(p, lost)
 	}
 	d.pending = nil
 }
@@ -60,8 +71,20 @@ func (d *Disk) Run(e Event) {
 // pending, any sectors, and any of the changes of the size.
 func (d *Disk) Crash(rnd *rand.Rand) Image {
 	left := Image{bytes.Clone(d.synced.data), d.synced.size}
-	part := rnd.IntN(4) // none, all, half, most
-	lost := func() bool {
+	lost := loses(rnd)
+	for _, p := range d.pending {
+		left.apply(p, lost)
+	}
+	return left
+}
+
+// loses decides for each sector whether it is lost: of all, none, half or few.
+func loses(rnd *rand.Rand) func() bool {
+	part := 0
+	if rnd != nil {
+		part = rnd.IntN(4)
+	}
+	return func() bool {
 		switch part {
 		case 0:
 			return true
@@ -72,10 +95,6 @@ func (d *Disk) Crash(rnd *rand.Rand) Image {
 		}
 		return rnd.IntN(16) == 0
 	}
-	for _, p := range d.pending {
-		left.apply(p, lost)
-	}
-	return left
 }
 
 // An Image is the content of a file: data, and then zeros up to its size.

@@ -57,10 +57,11 @@ func TestReadTrace(t *testing.T) {
 17 1795300000.000003 ftruncate(4<\x2f\x62>, 512) = 0
 18 1795300000.000004 <... fdatasync resumed>) = 0
 17 1795300000.000005 pwrite64(3<\x2f\x61>, "\x78", 1, 0) = -1 EIO (Input/output error)
+17 1795300000.000006 fsync(3<\x2f\x61>) = -1 EIO (Input/output error) (INJECTED)
 17 +++ exited with 0 +++
 17 1795300000.000006 pwrite64(3<\x2f\x61>, "\x78", 1`
 	events, err := readTrace(strings.NewReader(log))
-	if err != nil || len(events) != 3 {
+	if err != nil || len(events) != 4 {
 		t.Fatalf("%d events, %v: %+v", len(events), err, events)
 	}
 	at := func(i int, do Step, offset int64, data, file string, micros int64) {
@@ -73,7 +74,32 @@ func TestReadTrace(t *testing.T) {
 	at(0, Write, 4096, "xy", "/a", 1)
 	at(1, Truncate, 512, "", "/b", 3)
 	at(2, Sync, 0, "", "/a", 2)
+	at(3, FailedSync, 0, "", "/a", 6)
 	if _, err := readTrace(strings.NewReader(`17 1795300000.000001 pwrite64(3<\x2f\x61>, "\x78"..., 2, 0) = 2` + "\n")); err == nil {
 		t.Error("a write that is not recorded whole is taken")
+	}
+}
+
+// TestFailedSync: what a sync that failed was for is never written later, but for
+// what the disk had taken.
+func TestFailedSync(t *testing.T) {
+	var d Disk // loses all
+	d.Run(Event{Do: Write, Data: []byte("lost")})
+	d.Run(Event{Do: FailedSync})
+	d.Run(Event{Do: Write, At: 4, Data: []byte("kept")})
+	d.Run(Event{Do: Sync})
+	if got := string(d.synced.data); got != "\x00\x00\x00\x00kept" {
+		t.Errorf("the disk has %q", got)
+	}
+	seen := map[string]bool{}
+	for seed := range uint64(32) {
+		d := Disk{Rand: rand.New(rand.NewPCG(seed, 0))}
+		d.Run(Event{Do: Write, Data: []byte("some")})
+		d.Run(Event{Do: FailedSync})
+		d.Run(Event{Do: Sync})
+		seen[string(d.synced.data)] = true
+	}
+	if len(seen) != 2 || !seen["some"] || !seen[""] {
+		t.Errorf("the disk has one of %v", seen)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,9 +26,15 @@ func Trace(log, program string, args ...string) (*exec.Cmd, error) {
 	return exec.Command(strace, append(flags, args...)...), nil
 }
 
+// FailSyncs has a command of Trace see syncs fail: of each thread those that when
+// names, counted from 1 for fsync and fdatasync each, as in strace(1): 3, 3..4, 3+.
+func FailSyncs(cmd *exec.Cmd, when string) {
+	cmd.Args = slices.Insert(cmd.Args, 1, "-e", "inject=fsync,fdatasync:error=EIO:when="+when)
+}
+
 // tracedCall matches the start of a system call on a file. Paths are in
 // hexadecimal.
-var tracedCall = regexp.MustCompile(`^\d+ +(\d+\.\d+) (\w+)\(\d+<([^>]*)>(.*)\) += (\d+)`)
+var tracedCall = regexp.MustCompile(`^\d+ +(\d+\.\d+) (\w+)\(\d+<([^>]*)>(.*)\) += (\d+|-1)`)
 
 // ReadTrace reads what a command of Trace has recorded, in the order in which
 // the calls returned.
@@ -64,6 +71,9 @@ func readTrace(r io.Reader) (events []Event, err error) {
 		if call == nil {
 			continue
 		}
+		if call[5] == "-1" && !isSync(call[2]) {
+			continue // it changed nothing
+		}
 		e, err := tracedEvent(call)
 		if err != nil {
 			return nil, fmt.Errorf("%.200s: %w", line, err)
@@ -77,11 +87,14 @@ func tracedEvent(call []string) (e Event, err error) {
 	if e.Time, err = tracedTime(call[1]); err != nil {
 		return e, err
 	}
-	switch call[2] {
-	case "fsync", "fdatasync":
+	switch {
+	case isSync(call[2]) && call[5] == "-1":
+		e.Do = FailedSync
+		return e, nil
+	case isSync(call[2]):
 		e.Do = Sync
 		return e, nil
-	case "ftruncate":
+	case call[2] == "ftruncate":
 		e.Do = Truncate
 		e.At, err = strconv.ParseInt(strings.TrimPrefix(call[4], ", "), 10, 64)
 		return e, err
@@ -96,6 +109,8 @@ func tracedEvent(call []string) (e Event, err error) {
 	}
 	return e, err
 }
+
+func isSync(call string) bool { return call == "fsync" || call == "fdatasync" }
 
 // tracedTime reads seconds since 1970.
 func tracedTime(s string) (time.Time, error) {

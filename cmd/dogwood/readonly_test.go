@@ -1,0 +1,46 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestReadOnlyDisk: a server starts on a file system that became read-only, serves
+// what is there, and refuses writes.
+func TestReadOnlyDisk(t *testing.T) {
+	disk := smallDisk(t, "12m")
+	data := filepath.Join(disk, "data")
+	if out, err := exec.Command("dogwood", "import", "/", writeTemp(t, "world.json", oldWorld), "--force", "--data", data, "--namespace", "shop").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(data, "admin-secret"), []byte("a-secret-of-the-test\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("", disk, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		t.Skipf("cannot make a file system read-only here: %v", err)
+	}
+	r := &restoreTest{t: t, dir: disk, data: data}
+	r.wants(oldWorld)
+	s := r.serve()
+	if err := s.listening(); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"/readyz": "storage", "/a.json": "The database is read-only."} {
+		method := "GET"
+		if path == "/a.json" {
+			method = "PUT"
+		}
+		if status, text := r.ask(s, method, path); status != 503 || !strings.Contains(text, want) {
+			t.Errorf("%s %s: %d %s", method, path, status, text)
+		}
+	}
+	if err := s.stop(); err != nil {
+		t.Error(err)
+	}
+}

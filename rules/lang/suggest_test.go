@@ -1,0 +1,50 @@
+package lang_test
+
+import (
+	"testing"
+
+	"github.com/dogwooddb/dogwood/rules/lang"
+)
+
+func TestMeant(t *testing.T) {
+	scope := lang.Scope{Captures: []string{"$room"}, NewData: true}
+	for src, want := range map[string]string{
+		"auht != null":              "auth",
+		"newDate.exists()":          "newData",
+		"data.exist()":              "exists",
+		"data.hasChildern(['a'])":   "hasChildren",
+		"data.chlid('a').exists()":  "child",
+		"data.val().lenght > 1":     "length",
+		"$rom == 'a'":               "$room",
+		"query.orderBychild == 'a'": "orderByChild",
+		"auth.uid.contain('a')":     "contains",
+		"$room.startsWith('a')":     "",
+		"foo == 1":                  "",
+		"x == 1":                    "",
+		"auth.uid.length() > 1":     "",
+		"data.val() + true == 1":    "",
+	} {
+		x, err := lang.Parse(src, lang.Firebase)
+		if err == nil {
+			err = lang.Check(x, scope)
+		}
+		if err == nil || err.Meant != want {
+			t.Errorf("%s: %+v, want %q meant", src, err, want)
+		}
+	}
+	if x, err := lang.Parse("newDat.exists()", lang.Firebase); err != nil || lang.Check(x, lang.Scope{}).Meant == "newData" {
+		t.Error("newData is suggested where it does not exist")
+	}
+}
+
+func TestNearest(t *testing.T) {
+	keys := []string{".read", ".write", ".validate", ".indexOn", ".limit"}
+	for name, want := range map[string]string{
+		".wirte": ".write", "write": ".write", ".reed": ".read", ".indexon": ".indexOn", ".valdiate": ".validate",
+		".r": "", "rooms": "", ".priority": "", "": "",
+	} {
+		if got := lang.Nearest(name, keys); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package server
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/dogwooddb/dogwood/server/auth"
+)
+
+// This file tells open connections at once that their credential was revoked. The
+// commands that revoke write into the data directory, perhaps while no server runs;
+// so the server watches two directories there, for all connections together.
+
+// Times of the watch. A connection outlives its credential by the sum of the first two
+// at most.
+const (
+	revocationWatch  = 200 * time.Millisecond // between two looks at the directories
+	revocationSettle = 400 * time.Millisecond // until they are read again: a clock that is coarse hides a second change
+	revocationStuck  = time.Second            // for a request that is under way to end
+)
+
+// watchRevocations returns when the server stops.
+func (s *Server) watchRevocations() {
+	tick := time.NewTicker(revocationWatch)
+	defer tick.Stop()
+	var settled time.Time // when to read again; zero: not
+	seen := s.auth.DataState()
+	for {
+		select {
+		case <-s.stopping:
+			return
+		case now := <-tick.C:
+			state := s.auth.DataState()
+			switch {
+			case state != seen:
+				seen, settled = state, now.Add(revocationSettle)
+			case settled.IsZero() || now.Before(settled):
+				continue
+			default:
+				settled = time.Time{}
+			}
+			s.dismissRevoked()
+		}
+	}
+}
+
+// dismissRevoked ends what the revoked credentials among those in use hold open.
+func (s *Server) dismissRevoked() {
+	suspect := s.auth.Suspects()
+	for _, c := range s.rt.all() {
+		id := c.presented.Load()
+		if id != nil && suspect(*id) && s.auth.Check(c.ns, *id) != nil {
+			go c.endCredential(revocationStuck)
+		}
+	}
+	for es, id := range s.presented.all() {
+		if suspect(id) {
+			es.look()
+		}
+	}
+}
+
+// presented are the credentials of the event streams that are open. The zero value has
+// none.
+type presented struct {
+	mu   sync.Mutex
+	open map[*eventStream]auth.Identity
+}
+
+// add notes a stream until remove is called.
+func (p *presented) add(es *eventStream, id auth.Identity) (remove func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open == nil {
+		p.open = make(map[*eventStream]auth.Identity)
+	}
+	p.open[es] = id
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.open, es)
+	}
+}
+
+func (p *presented) all() map[*eventStream]auth.Identity {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.open)
+}

@@ -1,0 +1,73 @@
+package sync
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// TestScrubFindsDamage damages a row under a database that nobody reads. The scrub
+// counts it and says so, and does so again at its next time.
+func TestScrubFindsDamage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "data.db")
+	db := openTest(t, Options{File: file})
+	set(t, db, "users/ann", `"`+strings.Repeat("a", 1500)+`"`)
+	set(t, db, "users/bob", `"`+strings.Repeat("b", 1500)+`"`)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := bytes.ReplaceAll(whole, []byte("bbbbbbbb"), []byte("DDDDDDDD"))
+	if err := os.WriteFile(file, broken, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		db, err := Open(Options{File: file, ScrubEvery: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		s := db.Stats()
+		if s.Scrubs != 1 || s.Damaged == 0 {
+			t.Errorf("after the first scrub: %d scrubs, %d damaged", s.Scrubs, s.Damaged)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if again := db.Stats(); again.Scrubs != 2 || again.Damaged <= s.Damaged {
+			t.Errorf("after the second: %d scrubs, %d damaged", again.Scrubs, again.Damaged)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	db, err = Open(Options{File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.store.View(readsDamage("users/bob")); !errors.Is(err, ErrDamaged) {
+		t.Errorf("read of the damaged row = %v", err)
+	}
+	if err := db.store.View(readsDamage("users/ann")); err != nil {
+		t.Errorf("read of another row = %v", err)
+	}
+}
+
+func readsDamage(path string) func(*store.Tx) error {
+	return func(tx *store.Tx) error {
+		_, err := tx.Get(tree.MustParsePath(path))
+		return err
+	}
+}

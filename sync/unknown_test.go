@@ -1,0 +1,33 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// An unknownLog has commits end as when a disk fails.
+type unknownLog struct{}
+
+func (unknownLog) Append(context.Context, string, uint64, []byte) (uint64, error) {
+	return 0, store.ErrUnknown
+}
+
+// TestUnknownOutcome: a write of unknown outcome is not answered: its connection
+// ends. One that is told by the function is told that.
+func TestUnknownOutcome(t *testing.T) {
+	db := openTest(t, Options{Change: unknownLog{}})
+	if _, err := db.Write(t.Context(), putOf(t, "/x", "1")); !errors.Is(err, ErrUnknown) || errors.Is(err, ErrUnavailable) {
+		t.Errorf("Write() = %v, want %v", err, ErrUnknown)
+	}
+	c := connect(t, db, "a", 0)
+	c.send(`{"r":1,"a":"p","b":{"p":"/x","d":1}}`)
+	c.settle()
+	wantFrames(t, c)
+	if err := c.out.Closing(); !errors.Is(err, ErrUnknown) {
+		t.Errorf("the connection ends for %v, want %v", err, ErrUnknown)
+	}
+	c.session.Close()
+}

@@ -1,0 +1,146 @@
+package store
+
+import (
+	"errors"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+var errDisk = errors.New("the disk failed")
+
+// failing returns a store with one value in a file, and its faults.
+func failing(t *testing.T) (*Store, *faults) {
+	t.Helper()
+	s := open(t, filepath.Join(t.TempDir(), "db"))
+	t.Cleanup(func() {
+		wantClean(t, s)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	k := s.bolt()
+	k.pause = 0
+	putAt(t, s, "/a", `"old"`)
+	return s, &k.faults
+}
+
+func putAt(t *testing.T, s *Store, path, value string) {
+	t.Helper()
+	if err := tryPut(s, path, value); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func tryPut(s *Store, path, value string) error {
+	return s.Update(func(tx *Tx) error {
+		_, err := tx.Put(tree.MustParsePath(path), tree.MustParseNode(value))
+		return err
+	})
+}
+
+// TestCommitIsTakenBack: a commit whose last sync fails did not take place, for
+// readers that come meanwhile, for those that are older, and for what follows.
+func TestCommitIsTakenBack(t *testing.T) {
+	s, f := failing(t)
+	old, err := s.Begin(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Rollback()
+	seen := make(chan string)
+	f.commit = func() error {
+		shown := make(chan struct{})
+		go func() {
+			tx, err := s.bolt().db.Begin(false)
+			if err == nil && uint64(tx.ID()) <= s.bolt().durable.Load() {
+				t.Error("bbolt does not show the state yet: this tests nothing")
+			}
+			if err := errors.Join(err, tx.Rollback()); err != nil {
+				t.Error(err)
+			}
+			close(shown)
+			seen <- exported(t, s, tree.Root)
+		}()
+		<-shown
+		runtime.Gosched()
+		return errDisk
+	}
+	if err := tryPut(s, "/a", `"new"`); !errors.Is(err, errDisk) || errors.Is(err, ErrUnknown) {
+		t.Fatalf("a commit that fails: %v", err)
+	}
+	if got := <-seen; got != `{"a":"old"}` {
+		t.Errorf("a reader during the commit has seen %s", got)
+	}
+	f.commit = nil
+	for range 20 { // in pages that are free
+		putAt(t, s, "/b", `"x"`)
+	}
+	if n, err := old.Get(tree.MustParsePath("/a")); err != nil || n.JSON() != `"old"` {
+		t.Errorf("an older reader sees %s, %v", n.JSON(), err)
+	}
+	if got := exported(t, s, tree.Root); got != `{"a":"old","b":"x"}` {
+		t.Errorf("in the end there is %s", got)
+	}
+}
+
+// TestUnknownCommit: while a commit can be neither completed nor taken back, nothing
+// is read or written. Then it did not take place.
+func TestUnknownCommit(t *testing.T) {
+	s, f := failing(t)
+	_ = exported(t, s, tree.Root) // leaves a spare snapshot
+	fail := func() error { return errDisk }
+	f.commit, f.putBack = fail, fail
+	if err := tryPut(s, "/a", `"new"`); !errors.Is(err, ErrUnknown) || !errors.Is(err, errDisk) {
+		t.Fatalf("a commit that cannot be taken back: %v", err)
+	}
+	for range 2 {
+		if _, err := s.Begin(false); !errors.Is(err, ErrFailed) {
+			t.Errorf("a reader: %v", err)
+		}
+		if err := tryPut(s, "/b", `1`); !errors.Is(err, ErrFailed) {
+			t.Errorf("a writer: %v", err)
+		}
+		if !s.Failed() {
+			t.Error("the store has not failed")
+		}
+	}
+	f.putBack = nil
+	if got := exported(t, s, tree.Root); got != `{"a":"old"}` {
+		t.Errorf("when it was taken back there is %s", got)
+	}
+	f.commit = nil
+	putAt(t, s, "/a", `"newer"`)
+	if got := exported(t, s, tree.Root); got != `{"a":"newer"}` || s.Failed() {
+		t.Errorf("in the end there is %s", got)
+	}
+}
+
+// TestCloseFailed: a file that has failed is not written when it is closed, and opens
+// with all or nothing of the commit.
+func TestCloseFailed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "db")
+	s := open(t, file)
+	putAt(t, s, "/a", `"old"`)
+	k := s.bolt()
+	fail := func() error { return errDisk }
+	k.faults = faults{fail, fail}
+	if err := tryPut(s, "/a", `"new"`); !errors.Is(err, ErrUnknown) {
+		t.Fatal(err)
+	}
+	before := metaOf(t, file)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if after := metaOf(t, file); after != before {
+		t.Errorf("Close changed %+v to %+v", before, after)
+	}
+	s = open(t, file)
+	defer s.Close()
+	wantClean(t, s)
+	if got := exported(t, s, tree.Root); got != `{"a":"old"}` {
+		t.Errorf("there is %s", got)
+	}
+}

@@ -1,0 +1,146 @@
+// Package durable makes, replaces and removes files so that a power failure
+// cannot undo it. A file is on disk when its content is synced and the directory
+// that has its name is synced, too; the same holds for a new directory and its
+// parent.
+//
+// When a function of this package returns nil, its effect is on disk.
+package durable
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+)
+
+// MkdirAll makes a directory and its missing parents. A directory that exists is
+// left as it is, and is not written to.
+func MkdirAll(dir string, perm fs.FileMode) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := MkdirAll(parent, perm); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, perm); err != nil {
+		if info, statErr := os.Stat(dir); statErr == nil && info.IsDir() {
+			return nil // another process made it
+		}
+		return err
+	}
+	return SyncDir(parent)
+}
+
+// Create makes a file that has its content as soon as it has its name. The error
+// wraps fs.ErrExist if there is a file of that name.
+func Create(file string, content []byte, perm fs.FileMode) error {
+	return write(file, content, perm, link)
+}
+
+// Replace is Create for a file that may exist. It is replaced as a whole.
+func Replace(file string, content []byte, perm fs.FileMode) error {
+	return write(file, content, perm, os.Rename)
+}
+
+func write(file string, content []byte, perm fs.FileMode, publish func(from, to string) error) error {
+	dir := filepath.Dir(file)
+	f, err := os.CreateTemp(dir, ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil && runtime.GOOS != "windows" {
+		err = f.Chmod(perm)
+	}
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = publish(f.Name(), file)
+	}
+	if gone := os.Remove(f.Name()); err == nil && !errors.Is(gone, fs.ErrNotExist) {
+		err = gone
+	}
+	if err != nil {
+		return err
+	}
+	return SyncDir(dir)
+}
+
+// link gives a complete file its name, which no file may have. Where the file
+// system has no hard links, the check and the renaming are two steps.
+func link(from, to string) error {
+	err := os.Link(from, to)
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, errors.ErrUnsupported) {
+		if _, err = os.Lstat(to); errors.Is(err, fs.ErrNotExist) {
+			return os.Rename(from, to)
+		}
+		err = cmp.Or(err, error(syscall.EEXIST))
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return &fs.PathError{Op: "open", Path: to, Err: syscall.EEXIST}
+	}
+	return err
+}
+
+// Rename syncs a file that is complete and renames it, replacing the file that
+// has its new name. After a power failure one of the two is there, whole.
+func Rename(part, file string) error {
+	if err := syncFile(part); err != nil {
+		return err
+	}
+	if err := os.Rename(part, file); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(file))
+}
+
+// Link gives a file a second name in the same directory. The error wraps
+// fs.ErrExist if there is a file of that name.
+func Link(file, name string) error {
+	if err := os.Link(file, name); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(name))
+}
+
+// Remove removes a file.
+func Remove(file string) error {
+	if err := os.Remove(file); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(file))
+}
+
+func syncFile(file string) error {
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// SyncDir puts the names in a directory on disk. It does nothing where the
+// system cannot do that: on Windows, on file systems that refuse to sync a
+// directory, and for a directory that this process may not read.
+func SyncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
+}

@@ -1,0 +1,275 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"runtime/debug"
+	"sync/atomic"
+)
+
+// Files have a checksum behind the value of every entry of every bucket, over the
+// bucket, the key and the value. This layer adds it and takes it off; nothing above
+// knows of it, and a store in memory has none.
+//
+// An answer that there is no entry is verified, too: the entries on both sides of the
+// gap must be whole, and the key must belong between them. See pagecursor.go for
+// entries that are missing because a page is damaged.
+
+// sumBytes is the length of a checksum.
+const sumBytes = 4
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// sumOf returns the checksum of an entry. The length of the key is in it, so that a
+// damaged length does not move bytes between key and value.
+func sumOf(b bucket, key, value []byte) uint32 {
+	sum := crc32.Update(crc32.Update(0, castagnoli, key), castagnoli, value)
+	return sum ^ (uint32(b)<<16 | uint32(len(key))) ^ 0x5A<<24
+}
+
+// A damageError says which entry is damaged. It is an [ErrDamaged].
+type damageError struct {
+	bucket bucket
+	key    []byte // of the entry, or what was looked for
+	what   string
+}
+
+func (e *damageError) Error() string {
+	return fmt.Sprintf("%v: %s: %s", ErrDamaged, entryName(e.bucket, e.key), e.what)
+}
+
+func (e *damageError) Unwrap() error { return ErrDamaged }
+
+// entryName names an entry for people.
+func entryName(b bucket, key []byte) string {
+	if b == bucketRows && len(key) > 8 {
+		if name, ok := decodeKey(key[8:]); ok {
+			return fmt.Sprintf("row %q of container %d", name, binary.BigEndian.Uint64(key))
+		}
+	}
+	return fmt.Sprintf("entry %.64x of bucket %c", key, b)
+}
+
+// checkSum returns a stored value without its checksum. ok reports that it is right.
+func checkSum(b bucket, key, stored []byte) (value []byte, ok bool) {
+	n := len(stored) - sumBytes
+	if n < 0 {
+		return nil, false
+	}
+	value = stored[:n:n]
+	return value, le.Uint32(stored[n:]) == sumOf(b, key, value)
+}
+
+// A sumKV is a file whose entries have checksums.
+type sumKV struct {
+	*boltKV
+	damaged func(err error) // is told of damage
+	all     atomic.Bool     // all entries have checksums
+	room    atomic.Pointer[[]byte]
+}
+
+func (k *sumKV) begin(writable bool) (kvTx, error) {
+	all := k.all.Load() // before the transaction begins, so that it is not older
+	tx, err := k.boltKV.begin(writable)
+	if err != nil {
+		return nil, err
+	}
+	t := &sumTx{boltTx: tx, kv: k, all: all}
+	if room := k.room.Swap(nil); room != nil && writable {
+		t.room = *room
+	}
+	if !all {
+		if t.place, err = t.readPlace(); err != nil {
+			t.rollback()
+			return nil, err
+		}
+		if t.all = t.place.turn == len(upgradeOrder); t.all {
+			k.all.Store(true)
+		}
+	}
+	return t, nil
+}
+
+// A sumTx is a transaction of a file. It belongs to one goroutine.
+type sumTx struct {
+	*boltTx
+	kv      *sumKV
+	all     bool         // all entries have checksums
+	place   upgradePlace // else, those before it
+	finders [len(allBuckets)]*sumCursor
+	room    []byte // for values with their checksums
+	ended   bool
+}
+
+// summed reports whether the entry with a key has a checksum.
+func (t *sumTx) summed(b bucket, key []byte) bool {
+	if b == bucketMeta && bytes.Equal(key, formatKey) {
+		return false // older versions read it
+	}
+	return t.all || t.place.has(b, key)
+}
+
+// open verifies an entry and returns its value without the checksum.
+func (t *sumTx) open(b bucket, key, stored []byte) ([]byte, error) {
+	if !t.summed(b, key) {
+		return stored, nil
+	}
+	value, ok := checkSum(b, key, stored)
+	if !ok {
+		return nil, t.damage(b, key, "the checksum is wrong")
+	}
+	return value, nil
+}
+
+func (t *sumTx) damage(b bucket, key []byte, what string) error {
+	err := &damageError{b, bytes.Clone(key), what}
+	t.kv.damaged(err)
+	return err
+}
+
+// guard turns a panic into an error: bbolt panics over pages that are damaged, and a
+// mapped page that cannot be read is a fault. Use it with a call of mayFault.
+func (t *sumTx) guard(b bucket, key []byte, before bool, err *error) {
+	debug.SetPanicOnFault(before)
+	if r := recover(); r != nil {
+		*err = t.damage(b, key, fmt.Sprintf("page: %v", r))
+	}
+}
+
+// mayFault has faults of this goroutine panic, and returns what guard restores.
+func mayFault() bool { return debug.SetPanicOnFault(true) }
+
+func (t *sumTx) get(b bucket, key []byte) ([]byte, error) {
+	slot := bucketSlots[b]
+	c := t.finders[slot]
+	if c == nil {
+		c = t.newCursor(b)
+		t.finders[slot] = c
+	}
+	k, v := c.seek(key)
+	if c.bad != nil || !bytes.Equal(k, key) {
+		return nil, c.bad
+	}
+	return v, nil
+}
+
+func (t *sumTx) put(b bucket, key, value []byte) (err error) {
+	defer t.guard(b, key, mayFault(), &err)
+	if t.summed(b, key) {
+		value = t.seal(b, key, value)
+	}
+	return t.boltTx.put(b, key, value)
+}
+
+// roomForValues is how much is allocated at a time for values with checksums.
+const roomForValues = 64 << 10
+
+// seal returns a value with its checksum, which lasts as long as the transaction.
+func (t *sumTx) seal(b bucket, key, value []byte) []byte {
+	n := len(value) + sumBytes
+	if cap(t.room)-len(t.room) < n {
+		t.room = make([]byte, 0, max(roomForValues, n))
+	}
+	from := len(t.room)
+	t.room = append(t.room, value...)
+	t.room = le.AppendUint32(t.room, sumOf(b, key, value))
+	return t.room[from:len(t.room):len(t.room)]
+}
+
+func (t *sumTx) delete(b bucket, key []byte) (err error) {
+	defer t.guard(b, key, mayFault(), &err)
+	return t.boltTx.delete(b, key)
+}
+
+func (t *sumTx) commit() (err error) {
+	defer t.guard(bucketMeta, nil, mayFault(), &err)
+	if err := t.boltTx.commit(); err != nil {
+		return err
+	}
+	t.end()
+	return nil
+}
+
+func (t *sumTx) rollback() {
+	t.boltTx.rollback()
+	t.end()
+}
+
+// end leaves the room for values to the next writer: nothing refers to it any longer.
+func (t *sumTx) end() {
+	if t.ended || !t.writable {
+		return
+	}
+	t.ended = true
+	if room := t.room[:0]; cap(room) <= maxKept {
+		t.kv.room.Store(&room)
+	}
+}
+
+func (t *sumTx) cursor(b bucket) kvCursor { return t.newCursor(b) }
+
+func (t *sumTx) newCursor(b bucket) *sumCursor { return &sumCursor{t: t, b: b, c: t.boltTx.cursor(b)} }
+
+// A sumCursor verifies what it comes by.
+type sumCursor struct {
+	t   *sumTx
+	b   bucket
+	c   *boltCursor
+	bad error
+}
+
+func (c *sumCursor) err() error { return c.bad }
+
+func (c *sumCursor) seek(key []byte) (k, v []byte) {
+	c.bad = nil
+	defer c.t.guard(c.b, key, mayFault(), &c.bad)
+	k, v = c.c.seek(key)
+	if k != nil && bytes.Equal(k, key) {
+		return c.open(k, v)
+	}
+	if c.bad = c.gap(key); c.bad != nil {
+		return nil, nil
+	}
+	return c.open(k, v)
+}
+
+// gap verifies that the file has nothing between a key that was not found and the
+// next one: the entries on both sides are what was stored, and the key belongs there.
+func (c *sumCursor) gap(key []byte) error {
+	before, at := c.c.around(key)
+	if at.k != nil && bytes.Compare(at.k, key) < 0 || before.k != nil && bytes.Compare(before.k, key) >= 0 {
+		return c.t.damage(c.b, key, "keys are out of order")
+	}
+	for _, e := range []entryText{before, at} {
+		if e.k == nil {
+			continue
+		}
+		if _, err := c.t.open(c.b, e.k, e.v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *sumCursor) next() (k, v []byte) { return c.step((*boltCursor).next) }
+func (c *sumCursor) prev() (k, v []byte) { return c.step((*boltCursor).prev) }
+func (c *sumCursor) last() (k, v []byte) { return c.step((*boltCursor).last) }
+
+func (c *sumCursor) step(to func(*boltCursor) (k, v []byte)) (k, v []byte) {
+	c.bad = nil
+	defer c.t.guard(c.b, nil, mayFault(), &c.bad)
+	return c.open(to(c.c))
+}
+
+// open verifies an entry and takes its checksum off.
+func (c *sumCursor) open(k, stored []byte) (key, v []byte) {
+	if k == nil {
+		return nil, nil
+	}
+	if v, c.bad = c.t.open(c.b, k, stored); c.bad != nil {
+		return nil, nil
+	}
+	return k, v
+}

@@ -1,0 +1,134 @@
+package store
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// withoutSums takes the checksums off a closed file, as files of format 1 have none.
+func withoutSums(t *testing.T, file string) {
+	t.Helper()
+	db, err := bolt.Open(file, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	err = db.Update(func(tx *bolt.Tx) error {
+		for _, b := range allBuckets {
+			k := tx.Bucket([]byte{byte(b)})
+			values := make(map[string][]byte)
+			err := k.ForEach(func(key, v []byte) error {
+				if b != bucketMeta || string(key) != string(formatKey) {
+					values[string(key)] = append([]byte{}, v[:len(v)-sumBytes]...)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			for key, v := range values {
+				if err := k.Put([]byte(key), v); err != nil {
+					return err
+				}
+			}
+		}
+		return tx.Bucket([]byte{byte(bucketMeta)}).Put(formatKey, []byte(formatPlain))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestUpgrade opens a file without checksums, to read and to write, and has them
+// added a few at a time, between writes and with restarts.
+func TestUpgrade(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "data.db")
+	s := open(t, file)
+	damageable(t, s)
+	want := answers(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	withoutSums(t, file)
+	old, err := Open(file, Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bad := compareAnswers(t, "only read", want, answers(t, old)); bad > 0 {
+		t.Errorf("%d answers of an old file are errors", bad)
+	}
+	old.Close()
+	if findings, err := CheckFile(file); len(findings) > 0 || err != nil {
+		t.Errorf("check of an old file: %v, %v", findings, err)
+	}
+	s = open(t, file)
+	note := tree.MustParsePath("note")
+	for n, more := 0, true; more; n++ {
+		put(t, s, func(tx *Tx) error { _, err := tx.Put(note, tree.Number(float64(n))); return err })
+		if more, err = s.Upgrade(97); err != nil {
+			t.Fatal(err)
+		}
+		if n%20 == 7 {
+			if bad := compareAnswers(t, "meanwhile", want, answers(t, s)); bad > 0 {
+				t.Errorf("%d answers are errors", bad)
+			}
+			check(t, s)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s = open(t, file)
+		}
+	}
+	compareAnswers(t, "in the end", want, answers(t, s))
+	check(t, s)
+	if more, err := s.Upgrade(10); more || err != nil {
+		t.Errorf("Upgrade again = %t, %v", more, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, file)
+	defer s.Close()
+	if !s.kv.(*sumKV).all.Load() {
+		t.Error("the upgrade has not ended")
+	}
+}
+
+// TestCheckNamesDamage damages the value of one row and of a chunk and wants check to
+// name their paths, readers of others to be served, and a write there to fail.
+func TestCheckNamesDamage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "data.db")
+	s := open(t, file)
+	mustLoad(t, s, "users", LoadOptions{}, `{"ann": "`+strings.Repeat("a", 1500)+`", "bob": "`+strings.Repeat("b", 1500)+`", "eve": "`+strings.Repeat("e", 5000)+`"}`)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole := usedPages(t, file)
+	for user, text := range map[string]string{"bob": "bbbbbbbb", "eve": "eeeeeeee"} {
+		broken := strings.ReplaceAll(string(whole), text, "DDDDDDDD")
+		if err := os.WriteFile(file, []byte(broken), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		findings, err := CheckFile(file)
+		if err != nil || len(findings) != 1 || !strings.HasPrefix(findings[0].Error(), "/users/"+user+": ") {
+			t.Errorf("check = %v, %v, want /users/%s", findings, err, user)
+		}
+		var told []error
+		s, err := Open(file, Options{OnDamage: func(err error) { told = append(told, err) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.View(func(tx *Tx) error { _, err := tx.Get(tree.MustParsePath("users/" + user)); return err })
+		if err == nil || len(told) == 0 || s.Damaged() == 0 {
+			t.Errorf("read of damage = %v, told %v, counted %d", err, told, s.Damaged())
+		}
+		wantTree(t, s, tree.MustParsePath("users/ann"), tree.String(strings.Repeat("a", 1500)))
+		s.Close()
+	}
+}
