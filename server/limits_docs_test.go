@@ -64,7 +64,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		metrics.AddressConnections, metrics.AddressRate, metrics.AddressRequests, metrics.AddressBodies,
 		metrics.AddressAnswers, metrics.AddressPolls, metrics.Connections, metrics.RealtimeConnections,
 		metrics.Polls, metrics.SessionRequests, metrics.MessageSize, metrics.BodySize, metrics.BodyExpansion,
-		metrics.WriteValues, metrics.Bodies, metrics.Answers, metrics.SlowHeaders, metrics.SlowBody, metrics.SlowConsumer,
+		metrics.WriteValues, metrics.WritePaths, metrics.Bodies, metrics.Answers, metrics.SlowHeaders, metrics.SlowBody, metrics.SlowConsumer,
 		metrics.Silent, metrics.Bulk, metrics.Namespaces, metrics.Profiles,
 	} {
 		if !strings.Contains(docs, "`"+r.String()+"`") {

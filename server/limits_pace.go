@@ -89,6 +89,7 @@ var limitReasons = map[dsync.Bound]metrics.Reason{
 	dsync.BoundQuotaPending: metrics.AddressDisconnects,
 	dsync.BoundPathWindows:  metrics.PathWindows,
 	dsync.BoundValues:       metrics.WriteValues,
+	dsync.BoundPaths:        metrics.WritePaths,
 	dsync.BoundMemory:       metrics.WriteMemory,
 }
 

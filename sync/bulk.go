@@ -103,7 +103,9 @@ func (t *linkTask) apply(b *batch) error {
 	b.db.work = true
 	b.record = []byte(cutRecord)
 	p := t.load.Path()
-	b.review([]tree.ResolvedWrite{{Target: tree.Target{Path: p}}})
+	write := []tree.ResolvedWrite{{Target: tree.Target{Path: p}}}
+	b.touch(write)
+	b.review(write)
 	b.resync(p)
 	return nil
 }

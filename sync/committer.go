@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
@@ -79,11 +80,11 @@ func (d *Database) commitLoop() {
 		if !d.work {
 			pause = forever
 		}
-		tasks, open := d.queue.take(pause)
+		some, open := d.queue.take(pause)
 		if !open {
 			return
 		}
-		if d.commit(tasks) && len(d.late) > 0 {
+		if d.commitQueued() && len(d.late) > 0 {
 			late := d.late
 			d.late = nil
 			d.commit(late)
@@ -92,7 +93,7 @@ func (d *Database) commitLoop() {
 		switch {
 		case !d.work:
 			since = 0
-		case len(tasks) == 0:
+		case !some:
 			d.background(d.queue.hasTasks)
 			pause, since = 0, 0
 		case since >= workEvery || d.behind && since >= workBehind:
@@ -126,12 +127,14 @@ func (d *Database) background(stop func() bool) {
 const maxBatchEvents = 64 << 10
 
 // A batch may be applied for minBatchTime, or for writeShare times as long as the
-// last one took to be written if that is more; what is left over comes next. So
+// last one took to be written if that is more, and at most for maxBatchTime; what is left
+// over comes next. So
 // writing costs a fraction of applying, and the first of many are told while the
 // last are still being applied: neither the committer nor the readers wait for the
 // other's part of the work to end.
 const (
 	minBatchTime = 500 * time.Microsecond
+	maxBatchTime = 25 * time.Millisecond
 	writeShare   = 4
 )
 
@@ -140,68 +143,150 @@ type batch struct {
 	db        *Database
 	ctx       context.Context
 	tx        *store.Tx
-	rules     *rules.Ruleset // in force for the next task
-	dirty     bool           // something was written
-	record    []byte         // of the changes, for the log; in memory that the committer uses again
-	request   rules.Request  // of the task that is decided
-	events    []delivery     // to be published in order
-	committed []func()       // to be run after the commit
-	revoked   []revocation   // listens that end with the commit
-	saved     []savedWindow  // windows as they were before the batch
-	undo      []func()       // to be run if the batch does not commit, last first
-	results   []error        // of the tasks that were applied
-	writing   time.Duration  // spent by the store to write and sync
-	apart     bool           // it is not the committer's, and holds up no other write
+	rules     *rules.Ruleset  // in force for the next task
+	dirty     bool            // something was written
+	record    []byte          // of the changes, for the log; in memory that the committer uses again
+	noted     *notingReader   // of tx, what decisions are made of; nil: tx is
+	request   rules.Request   // of the task that is decided
+	events    []delivery      // to be published in order
+	committed []func()        // to be run after the commit
+	revoked   []revocation    // listens that end with the commit
+	saved     []savedWindow   // windows as they were before the batch
+	undo      []func()        // to be run if the batch does not commit, last first
+	results   []error         // of the tasks that were applied
+	took      []time.Duration // by each of them; in memory that the committer uses again
+	writing   time.Duration   // spent by the store to write and sync
+	apart     bool            // it is not the committer's, and holds up no other write
+}
+
+// A supply is the tasks of a batch: those that were given, and then those that next
+// takes from the queue while there is time for them.
+type supply struct {
+	tasks  []task
+	queued []queuedTask
+	next   func() (queuedTask, bool) // nil: no more
+}
+
+// at returns task i, if there is one.
+func (s *supply) at(i int) (t task, ok bool) {
+	if i == len(s.tasks) && s.next != nil {
+		q, ok := s.next()
+		if !ok {
+			return nil, false
+		}
+		s.queued = append(s.queued, q)
+		s.tasks = append(s.tasks, q.task)
+	}
+	if i < len(s.tasks) {
+		return s.tasks[i], true
+	}
+	return nil, false
+}
+
+// drop takes the first n tasks away, which are done.
+func (s *supply) drop(n int) {
+	s.tasks = slices.Delete(s.tasks, 0, n)
+	if len(s.queued) > 0 {
+		s.queued = slices.Delete(s.queued, 0, n)
+	}
+}
+
+// commitQueued carries out the batch that the queue has begun.
+func (d *Database) commitQueued() (committed bool) {
+	s := &d.supply
+	s.next = d.queue.next
+	for _, some := s.at(0); some; _, some = s.at(0) {
+		committed = d.commitSome(s) || committed
+		s.next = nil // what is left has been taken: a task failed and cost the batch its time
+	}
+	return committed
 }
 
 // commit carries out the tasks and finishes them, in the order they came. It
 // reports whether anything was committed.
 func (d *Database) commit(tasks []task) (committed bool) {
-	for len(tasks) > 0 {
-		b, err := d.commitBatch(tasks)
-		if err != nil {
-			for _, t := range tasks {
-				t.finish(err)
-			}
-			return committed
-		}
-		for i, err := range b.results {
-			tasks[i].finish(err)
-		}
-		tasks = tasks[len(b.results):]
-		committed = committed || b.dirty
+	for s := (supply{tasks: tasks}); len(s.tasks) > 0; {
+		committed = d.commitSome(&s) || committed
 	}
 	return committed
+}
+
+// commitSome carries out one batch of the tasks, takes them out of the supply and
+// finishes them.
+func (d *Database) commitSome(s *supply) (committed bool) {
+	b, err := d.commitBatch(s)
+	if err != nil {
+		for _, t := range s.tasks {
+			t.finish(err)
+		}
+		s.drop(len(s.tasks))
+		return false
+	}
+	if len(s.queued) > 0 {
+		d.queue.charge(s.queued, b.took)
+	}
+	for i, err := range b.results {
+		s.tasks[i].finish(err)
+	}
+	s.drop(len(b.results))
+	clear(b.results)
+	return b.dirty
+}
+
+// reader returns what the decisions of the batch are made of.
+func (b *batch) reader() tree.Reader {
+	if b.noted != nil {
+		return b.noted
+	}
+	return b.tx
 }
 
 // commitBatch applies tasks to one transaction, commits it and publishes the
 // events. It stops before the last task if there are too many events or it takes
 // too long.
-func (d *Database) commitBatch(tasks []task) (*batch, error) {
+func (d *Database) commitBatch(s *supply) (*batch, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	started := time.Now()
-	b, err := d.applyAll(tasks)
+	b, err := d.applyAll(s)
 	if err == nil {
 		d.rowsRead += b.tx.Stats().Read
 		b.publish()
-		d.stats.batch(len(b.results), time.Since(started), b.writing)
+		total := time.Since(started)
+		b.share(total)
+		d.stats.batch(len(b.results), total, b.writing)
 	}
 	return b, err
+}
+
+// share adds to the time that each task took its share of the time that all of them took
+// together, such as that of the commit.
+func (b *batch) share(total time.Duration) {
+	var applying time.Duration
+	for _, took := range b.took {
+		applying += took
+	}
+	if applying <= 0 {
+		return
+	}
+	factor := float64(total) / float64(applying)
+	for i, took := range b.took {
+		b.took[i] = time.Duration(float64(took) * factor)
+	}
 }
 
 // applyAll applies and commits. If the store fails or the program panics under
 // one task, that one is left out and the others are tried again; if the commit
 // itself fails, so do all of them.
-func (d *Database) applyAll(tasks []task) (*batch, error) {
+func (d *Database) applyAll(s *supply) (*batch, error) {
 	failed := make(map[int]error)
 	for {
-		b, at, err := d.tryAll(tasks, failed)
+		b, at, err := d.tryAll(s, failed)
 		d.observeCommit(b, err)
 		if err == nil {
 			return b, nil
 		}
-		d.log.Error("commit failed", "database", d.store.String(), "tasks", len(tasks), "err", err)
+		d.log.Error("commit failed", "database", d.store.String(), "tasks", len(s.tasks), "err", err)
 		if at < 0 {
 			return nil, unavailable(err)
 		}
@@ -223,7 +308,7 @@ func unavailable(err error) error {
 
 // tryAll makes one attempt. An error comes with the index of the task to blame,
 // or -1.
-func (d *Database) tryAll(tasks []task, failed map[int]error) (b *batch, at int, err error) {
+func (d *Database) tryAll(s *supply, failed map[int]error) (b *batch, at int, err error) {
 	tx, err := d.store.Begin(true)
 	if err != nil {
 		return nil, -1, err
@@ -235,17 +320,20 @@ func (d *Database) tryAll(tasks []task, failed map[int]error) (b *batch, at int,
 		tx:      tx,
 		rules:   d.rules.Load(),
 		record:  d.record[:0],
-		results: make([]error, 0, len(tasks)),
+		results: d.results[:0],
+		took:    d.took[:0],
 	}
 	defer func() {
 		d.keepRecord(b.record)
+		d.took, d.results = b.took, b.results
 		if err != nil {
 			b.rollback()
 		}
 	}()
-	started, most := time.Now(), max(d.batchTime, writeShare*d.wrote)
-	for i, t := range tasks {
-		if len(b.events) > maxBatchEvents || i > 0 && time.Since(started) > most {
+	started, most := time.Now(), max(d.batchTime, min(writeShare*d.wrote, maxBatchTime))
+	for i, spent := 0, time.Duration(0); len(b.events) <= maxBatchEvents && (i == 0 || spent <= most); i++ {
+		t, ok := s.at(i)
+		if !ok {
 			break
 		}
 		err, tried := failed[i]
@@ -256,6 +344,9 @@ func (d *Database) tryAll(tasks []task, failed map[int]error) (b *batch, at int,
 			return b, i, err
 		}
 		b.results = append(b.results, err)
+		now := time.Since(started)
+		b.took = append(b.took, now-spent)
+		spent = now
 	}
 	if !b.dirty {
 		return b, -1, nil

@@ -34,9 +34,7 @@ func start(t testing.TB, db *Database, w Write) result {
 // queued waits until n tasks wait for the committer.
 func queued(db *Database, n int) {
 	for waiting := 0; waiting < n; time.Sleep(time.Millisecond) {
-		db.queue.mu.Lock()
-		waiting = len(db.queue.tasks)
-		db.queue.mu.Unlock()
+		waiting, _, _ = db.queue.waiting()
 	}
 }
 

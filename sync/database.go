@@ -75,13 +75,19 @@ type Database struct {
 	grants grants
 	hashes hashes
 
+	watches map[*watch]struct{} // of large writes; guarded by mu
+	large   largeTurns
+
 	// These are the committer's.
-	work    bool          // there may be something to reclaim or to build
-	behind  bool          // the last step has left something to reclaim
-	stalled bool          // background work failed
-	late    []task        // onDisconnect that failed because the store did
-	record  []byte        // memory for the record of the next batch
-	wrote   time.Duration // that the last batch took to be written
+	work    bool            // there may be something to reclaim or to build
+	behind  bool            // the last step has left something to reclaim
+	stalled bool            // background work failed
+	late    []task          // onDisconnect that failed because the store did
+	record  []byte          // memory for the record of the next batch
+	wrote   time.Duration   // that the last batch took to be written
+	took    []time.Duration // memory for what the tasks of the next batch take
+	results []error         // and for their errors
+	supply  supply          // memory for the tasks of the next batch
 
 	rowsRead  int           // by batches; tests look at it
 	batchTime time.Duration // minBatchTime, but in tests
@@ -107,6 +113,8 @@ func Open(o Options) (*Database, error) {
 		done:    make(chan struct{}),
 		work:    !s.ReadOnly(),
 		stats:   newCounters(),
+		watches: make(map[*watch]struct{}),
+		large:   newLargeTurns(),
 		readers: NewReadTurns().Everybody(),
 
 		batchTime: minBatchTime,

@@ -71,6 +71,8 @@ func (t *registerTask) size() int64 {
 	return (&writeTask{write: Write{Update: t.update}}).size() + int64(t.message)
 }
 
+func (t *registerTask) sender() (*Quota, *line) { return t.session.sender() }
+
 func (t *registerTask) finish(err error) { t.done(err) }
 
 func (t *registerTask) apply(b *batch) error {
@@ -165,6 +167,8 @@ func (t *disconnectTask) finish(err error) {
 	}
 }
 
+func (t *disconnectTask) sender() (*Quota, *line) { return t.session.sender() }
+
 func (t *disconnectTask) size() int64 { return int64(taskOverhead + t.pending.bytes) }
 
 func (t *disconnectTask) apply(b *batch) error {
@@ -183,7 +187,7 @@ func (t *disconnectTask) apply(b *batch) error {
 	if err != nil || len(allowed) == 0 {
 		return err
 	}
-	return b.change(allowed, len(allowed) > 1, tree.Root)
+	return b.change(allowed, len(allowed) > 1, tree.Root, nil)
 }
 
 // allowed returns the writes of the records that can be carried out now, and whose

@@ -33,7 +33,10 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("| writes that wait, of one database | %s, with 1/32 of the memory; %d MiB", thousands(maxQueueTasks), DefaultMaxQueue>>20),
 		fmt.Sprintf("1 more for each %d of its limit, up to\n%d", entriesOfWeight, maxWindowWeight),
 		fmt.Sprintf("and then to be read like that | %d, and %d of one address |", maxViews, maxViews/2),
-		fmt.Sprintf("%d bytes for each beside its text", taskOverhead),
+		fmt.Sprintf("%d bytes for each beside its text, and %d KiB for each value", taskOverhead, pendingValue>>10),
+		"| paths of one update, but of administrators | " + thousands(MaxPaths) + " |",
+		fmt.Sprintf("in slices of %d KiB", largeSlice>>10),
+		fmt.Sprintf("decided again, %d times at most", largeTries),
 		fmt.Sprintf("%d bytes for each of its bytes and %d for each\ncomma", costOfByte, costOfValue),
 	} {
 		if !strings.Contains(string(file), text) {

@@ -28,7 +28,7 @@ const (
 type pendingWrites struct {
 	at    btree.Map[string, *pendingWrite] // by target, so what is below a path comes in a row
 	last  uint64                           // number of the last record
-	bytes int                              // of targets and values
+	bytes int                              // of targets and values, see pendingWrite.size
 }
 
 // A pendingWrite is one record with the caller it will be written for. It never
@@ -41,8 +41,13 @@ type pendingWrite struct {
 	only   *onlyIf // nil: in any case
 }
 
+// pendingValue is what each value of a record beyond the first counts for. All records
+// of a session are carried out in one step, and all writers wait meanwhile.
+const pendingValue = 1 << 10
+
 func (w *pendingWrite) size() int {
-	return len(w.target.Path.Clean()) + len(w.value.Text()) + w.only.size()
+	text := w.value.Text()
+	return len(w.target.Path.Clean()) + len(text) + w.only.size() + (tree.CountValues(text)-1)*pendingValue
 }
 
 // snapshot returns a copy. The original must not be used while it is made.

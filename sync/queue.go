@@ -19,48 +19,78 @@ type task interface {
 const (
 	maxBatchTasks = 1024
 	maxBatchBytes = 4 << 20
+	maxBatchCost  = 20 * time.Millisecond // by the estimates of its tasks
 	maxQueueTasks = 64 << 10
 )
 
+// maxParties is how many parties without a task are remembered, for what they have used.
+const maxParties = 1024
+
 // A queue holds the tasks that wait for the committer. It is bounded in count
-// and bytes; who wants to add more waits.
+// and bytes: when it is full, senders block. The tasks of one sender are taken in the
+// order in which they came; among senders it is fair (see fair.go).
 type queue struct {
 	mu       sync.Mutex
 	changed  sync.Cond // tasks were added or taken, or the queue was closed
-	tasks    []task
+	parties  schedule
+	of       map[*Quota]*party
+	count    int // tasks that wait
 	bytes    int64
 	maxBytes int64
 	waits    uint64 // tasks that had to wait to be added
+	blocked  int    // senders that wait now
 	closed   bool
+	batch    batchBounds
+}
+
+// batchBounds counts what was taken for a batch.
+type batchBounds struct {
+	most  int // tasks that waited when it began; later ones gather while it is synced
+	tasks int
+	bytes int64
+	cost  time.Duration
 }
 
 func newQueue(maxBytes int64) *queue {
-	q := &queue{maxBytes: maxBytes}
+	q := &queue{maxBytes: maxBytes, of: make(map[*Quota]*party)}
 	q.changed.L = &q.mu
 	return q
 }
 
-// add queues a task, waiting for room. A task larger than the bound is taken
-// when nothing else waits.
+// A sender is a task that shares the committer with others: with those of its Quota,
+// and within it in the order of its line. Any other task is alone.
+type sender interface{ sender() (*Quota, *line) }
+
+// add queues a task and blocks while the queue is full. A task larger than the bound is
+// taken when nothing else waits.
 func (q *queue) add(ctx context.Context, t task) error {
+	item := queuedTask{task: t, size: t.size(), cost: costOf(t)}
+	quota := (*Quota)(nil)
+	if s, ok := t.(sender); ok {
+		quota, item.line = s.sender()
+	}
+	if item.line == nil {
+		item.line = new(line)
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.closed && q.full(t.size()) {
+	if !q.closed && q.full(quota, item.size) {
 		q.waits++
 		stop := context.AfterFunc(ctx, q.wake)
 		defer stop()
 	}
-	for !q.closed && q.full(t.size()) {
+	for !q.closed && q.full(quota, item.size) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		q.blocked++
 		q.changed.Wait()
+		q.blocked--
 	}
 	if q.closed {
 		return ErrClosed
 	}
-	q.tasks = append(q.tasks, t)
-	q.bytes += t.size()
+	q.push(q.party(quota, item.line), item)
 	q.changed.Broadcast()
 	return nil
 }
@@ -71,43 +101,146 @@ func (q *queue) wake() {
 	q.changed.Broadcast()
 }
 
-func (q *queue) full(size int64) bool {
-	return len(q.tasks) > 0 && (len(q.tasks) >= maxQueueTasks || q.bytes+size > q.maxBytes)
+// full reports whether a task has to wait. The party of a Quota leaves at least as much
+// room as it has to all others, so that none can fill the queue.
+func (q *queue) full(quota *Quota, size int64) bool {
+	if q.count == 0 {
+		return false
+	}
+	if q.count >= maxQueueTasks || q.bytes+size > q.maxBytes {
+		return true
+	}
+	p := q.of[quota]
+	return p != nil && p.count > 0 && (p.count >= maxQueueTasks-q.count || p.bytes+size > q.maxBytes-q.bytes)
+}
+
+// party returns the party of a Quota, or that of a sender that has none. mu is held.
+func (q *queue) party(quota *Quota, l *line) *party {
+	if quota == nil {
+		return &l.alone
+	}
+	p := q.of[quota]
+	if p == nil {
+		q.forget()
+		p = new(party)
+		q.of[quota] = p
+	}
+	return p
+}
+
+// forget forgets parties without a task if there are many: those that have used no more
+// than their share, or else all of them. mu is held.
+func (q *queue) forget() {
+	for _, all := range []bool{false, true} {
+		if len(q.of) < maxParties {
+			return
+		}
+		for quota, p := range q.of {
+			if p.count == 0 && (all || !q.parties.owes(&p.turn)) {
+				delete(q.of, quota)
+			}
+		}
+	}
+}
+
+// push adds a task of a party. mu is held.
+func (q *queue) push(p *party, t queuedTask) {
+	if q.count == 0 {
+		q.parties.rest()
+	}
+	p.push(t)
+	q.count++
+	q.bytes += t.size
+	if p.owner = p; !p.ready {
+		q.parties.enter(&p.turn, p.cost())
+	} else {
+		q.parties.reprice(&p.turn, p.cost())
+	}
+}
+
+// pop takes the task whose turn it is. There is one. mu is held.
+func (q *queue) pop() queuedTask {
+	p := q.parties.next().owner.(*party)
+	t := p.pop()
+	q.count--
+	q.bytes -= t.size
+	if p.count == 0 {
+		q.parties.took(0, false)
+	} else {
+		q.parties.took(p.cost(), true)
+	}
+	return t
+}
+
+// maxDebt bounds how far one task can set back its sender.
+const maxDebt = time.Second
+
+// charge corrects the estimates of tasks that were taken by what they took.
+func (q *queue) charge(tasks []queuedTask, took []time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i, t := range tasks[:len(took)] {
+		by := min(took[i], maxDebt) - t.cost
+		p := t.line.party
+		p.lines.correct(&t.line.turn, by)
+		q.parties.correct(&p.turn, by)
+		if p.ready {
+			q.parties.reprice(&p.turn, p.cost())
+		}
+	}
 }
 
 // forever is how long take waits until there is something.
 const forever = time.Duration(math.MaxInt64)
 
-// take returns the next batch, which may be empty if there is none for so long. It
-// returns false when the queue is closed and empty.
-func (q *queue) take(wait time.Duration) (batch []task, open bool) {
+// take begins a batch: it waits for a task at most so long, and lets others be added.
+// It returns false when the queue is closed and empty.
+func (q *queue) take(wait time.Duration) (some, open bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.await(wait)
 	q.gather()
-	var bytes int64
-	n := 0
-	for n < len(q.tasks) && n < maxBatchTasks && (n == 0 || bytes+q.tasks[n].size() <= maxBatchBytes) {
-		bytes += q.tasks[n].size()
-		n++
+	q.batch = batchBounds{most: min(q.count, maxBatchTasks)}
+	return q.count > 0, q.count > 0 || !q.closed
+}
+
+// next takes the next task of the batch that take began, if there is one and it fits.
+func (q *queue) next() (t queuedTask, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.count == 0 || q.batch.tasks > 0 && !q.fits(q.first()) {
+		return t, false
 	}
-	batch = append(batch, q.tasks[:n]...)
-	rest := copy(q.tasks, q.tasks[n:])
-	clear(q.tasks[rest:])
-	q.tasks = q.tasks[:rest]
-	q.bytes -= bytes
-	q.changed.Broadcast()
-	return batch, n > 0 || !q.closed
+	t = q.pop()
+	q.batch.tasks++
+	q.batch.bytes += t.size
+	q.batch.cost += t.cost
+	if q.blocked > 0 {
+		q.changed.Broadcast()
+	}
+	return t, true
+}
+
+// first returns the task whose turn it is. There is one. mu is held.
+func (q *queue) first() queuedTask {
+	p := q.parties.next().owner.(*party)
+	return p.lines.next().owner.(*line).first()
+}
+
+// fits reports whether the batch has room for a task. mu is held.
+func (q *queue) fits(t queuedTask) bool {
+	b := q.batch
+	return b.tasks < b.most && b.bytes+t.size <= maxBatchBytes && b.cost+t.cost <= maxBatchCost
 }
 
 // await waits for a task, or for the queue to be closed, mu held.
 func (q *queue) await(wait time.Duration) {
 	began := time.Now() // before the timer, which must not be early
-	if wait > 0 && wait != forever && len(q.tasks) == 0 {
+	if wait > 0 && wait != forever && q.count == 0 {
 		over := time.AfterFunc(wait, q.wake)
 		defer over.Stop()
 	}
-	for len(q.tasks) == 0 && !q.closed && time.Since(began) < wait {
+	for q.count == 0 && !q.closed && time.Since(began) < wait {
 		q.changed.Wait()
 	}
 }
@@ -116,7 +249,7 @@ func (q *queue) await(wait time.Duration) {
 func (q *queue) hasTasks() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.tasks) > 0
+	return q.count > 0
 }
 
 // maxGather is how often gather lets others run.
@@ -127,8 +260,8 @@ const maxGather = 16
 // commit that one alone, and all others would wait for two syncs. It waits for
 // nobody who is not ready, so a single writer does not notice.
 func (q *queue) gather() {
-	for round, before := 0, 0; round < maxGather && len(q.tasks) > before && len(q.tasks) < maxBatchTasks; round++ {
-		before = len(q.tasks)
+	for round, before := 0, 0; round < maxGather && q.count > before && q.count < maxBatchTasks; round++ {
+		before = q.count
 		q.mu.Unlock()
 		runtime.Gosched()
 		q.mu.Lock()

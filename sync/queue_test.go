@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,23 +18,43 @@ func (t sizedTask) size() int64        { return int64(t) }
 func (t sizedTask) apply(*batch) error { return nil }
 func (t sizedTask) finish(error)       {}
 
+// A sentTask is a task of a sender.
+type sentTask struct {
+	task
+	quota *Quota
+	line  *line
+}
+
+func (t sentTask) sender() (*Quota, *line) { return t.quota, t.line }
+
+// add queues tasks of one sender.
 func add(t *testing.T, q *queue, sizes ...int64) {
 	t.Helper()
+	l := new(line)
 	for _, size := range sizes {
-		if err := q.add(t.Context(), sizedTask(size)); err != nil {
+		if err := q.add(t.Context(), sentTask{sizedTask(size), nil, l}); err != nil {
 			t.Fatalf("add %d: %v", size, err)
 		}
 	}
 }
 
+// take takes a whole batch.
+func take(q *queue, wait time.Duration) (batch []task, open bool) {
+	_, open = q.take(wait)
+	for t, ok := q.next(); ok; t, ok = q.next() {
+		batch = append(batch, t.task)
+	}
+	return batch, open
+}
+
 func TestQueueTakesInOrder(t *testing.T) {
 	q := newQueue(1 << 20)
 	add(t, q, 1, 2, 3)
-	tasks, open := q.take(forever)
+	tasks, open := take(q, forever)
 	if len(tasks) != 3 || !open || tasks[0].size() != 1 || tasks[2].size() != 3 {
 		t.Errorf("take() = %v, %v, want [1 2 3], true", tasks, open)
 	}
-	if tasks, open := q.take(0); len(tasks) != 0 || !open {
+	if tasks, open := take(q, 0); len(tasks) != 0 || !open {
 		t.Errorf("take(0) of an empty queue = %v, %v, want [], true", tasks, open)
 	}
 }
@@ -42,16 +63,16 @@ func TestQueueWaitsForTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(1 << 20)
 		began := time.Now()
-		if tasks, open := q.take(time.Minute); len(tasks) != 0 || !open || time.Since(began) != time.Minute {
+		if tasks, open := take(q, time.Minute); len(tasks) != 0 || !open || time.Since(began) != time.Minute {
 			t.Errorf("take(1m) of an empty queue = %v, %v after %v", tasks, open, time.Since(began))
 		}
 		time.AfterFunc(time.Second, func() { add(t, q, 1) })
 		began = time.Now()
-		if tasks, open := q.take(time.Minute); len(tasks) != 1 || !open || time.Since(began) != time.Second {
+		if tasks, open := take(q, time.Minute); len(tasks) != 1 || !open || time.Since(began) != time.Second {
 			t.Errorf("take(1m) = %v, %v after %v, want the task of the first second", tasks, open, time.Since(began))
 		}
 		time.AfterFunc(time.Second, q.close)
-		if tasks, open := q.take(time.Minute); len(tasks) != 0 || open {
+		if tasks, open := take(q, time.Minute); len(tasks) != 0 || open {
 			t.Errorf("take(1m) of a queue that is closed = %v, %v, want [], false", tasks, open)
 		}
 	})
@@ -61,17 +82,15 @@ func TestQueueWaitsForTasks(t *testing.T) {
 // larger than that comes alone.
 func TestQueueBatch(t *testing.T) {
 	q := newQueue(1 << 40)
-	for range maxBatchTasks + 1 {
-		add(t, q, 1)
-	}
+	add(t, q, slices.Repeat([]int64{1}, maxBatchTasks+1)...)
 	for _, want := range []int{maxBatchTasks, 1} {
-		if tasks, _ := q.take(forever); len(tasks) != want {
+		if tasks, _ := take(q, forever); len(tasks) != want {
 			t.Errorf("take() gave %d tasks, want %d", len(tasks), want)
 		}
 	}
 	add(t, q, maxBatchBytes+1, maxBatchBytes-1, 1, 1)
 	for _, want := range []int{1, 2, 1} {
-		if tasks, _ := q.take(forever); len(tasks) != want {
+		if tasks, _ := take(q, forever); len(tasks) != want {
 			t.Errorf("take() gave %d tasks, want %d", len(tasks), want)
 		}
 	}
@@ -105,7 +124,7 @@ func waits(t *testing.T, q *queue, size int64) {
 	synctest.Test(t, func(t *testing.T) {
 		added := false
 		inside := newQueue(q.maxBytes) // made here: a bubble owns its channels and waiters
-		inside.tasks, inside.bytes = q.tasks, q.bytes
+		inside.parties, inside.count, inside.bytes = q.parties, q.count, q.bytes
 		go func() {
 			add(t, inside, size)
 			added = true
@@ -114,7 +133,7 @@ func waits(t *testing.T, q *queue, size int64) {
 		if added {
 			t.Error("a task was added to a full queue")
 		}
-		inside.take(forever)
+		take(inside, forever)
 		synctest.Wait()
 		if !added {
 			t.Error("a task still waits although there is room")
@@ -123,7 +142,7 @@ func waits(t *testing.T, q *queue, size int64) {
 			t.Errorf("%d tasks are counted that waited, want 1", n)
 		}
 	})
-	q.tasks, q.bytes = nil, 0
+	q.parties, q.count, q.bytes = schedule{}, 0, 0
 }
 
 func TestQueueAddEndsWithItsContext(t *testing.T) {
@@ -141,7 +160,7 @@ func TestQueueAddEndsWithItsContext(t *testing.T) {
 		if err := q.add(ctx, sizedTask(1)); !errors.Is(err, context.Canceled) {
 			t.Errorf("add() to a full queue with a cancelled context = %v, want %v", err, context.Canceled)
 		}
-		if tasks, _ := q.take(forever); len(tasks) != 1 {
+		if tasks, _ := take(q, forever); len(tasks) != 1 {
 			t.Errorf("take() gave %d tasks, want only the first", len(tasks))
 		}
 	})
@@ -162,10 +181,10 @@ func TestQueueClose(t *testing.T) {
 		if err := q.add(t.Context(), sizedTask(1)); !errors.Is(err, ErrClosed) {
 			t.Errorf("add() to a closed queue = %v, want %v", err, ErrClosed)
 		}
-		if tasks, open := q.take(forever); len(tasks) != 1 || !open {
+		if tasks, open := take(q, forever); len(tasks) != 1 || !open {
 			t.Errorf("take() = %v, %v, want the task that waits", tasks, open)
 		}
-		if tasks, open := q.take(forever); len(tasks) != 0 || open {
+		if tasks, open := take(q, forever); len(tasks) != 0 || open {
 			t.Errorf("take() of a closed and empty queue = %v, %v, want [], false", tasks, open)
 		}
 	})
@@ -185,12 +204,12 @@ func TestQueueLosesNothing(t *testing.T) {
 	}
 	got := 0
 	for got < adders*each {
-		tasks, _ := q.take(forever)
+		tasks, _ := take(q, forever)
 		got += len(tasks)
 	}
 	done.Wait()
-	if got != adders*each || q.bytes != 0 || len(q.tasks) != 0 {
-		t.Errorf("took %d tasks, %d are left with %d bytes; want %d, 0, 0", got, len(q.tasks), q.bytes, adders*each)
+	if got != adders*each || q.bytes != 0 || q.count != 0 {
+		t.Errorf("took %d tasks, %d are left with %d bytes; want %d, 0, 0", got, q.count, q.bytes, adders*each)
 	}
 }
 
@@ -205,7 +224,7 @@ func TestQueueGathers(t *testing.T) {
 			go q.add(t.Context(), sizedTask(1))
 		}
 		for got := 0; got < writers; batches++ {
-			tasks, _ := q.take(forever)
+			tasks, _ := take(q, forever)
 			got += len(tasks)
 		}
 	}

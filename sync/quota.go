@@ -21,6 +21,7 @@ const (
 	BoundQuotaPending
 	BoundPathWindows
 	BoundValues // of one write
+	BoundPaths  // of one update
 	BoundMemory // that one write takes
 )
 
@@ -29,7 +30,7 @@ type LimitError struct{ Bound Bound }
 
 func (e *LimitError) Error() string {
 	switch e.Bound {
-	case BoundValues, BoundMemory:
+	case BoundValues, BoundPaths, BoundMemory:
 		return textWriteTooBig
 	case BoundListens, BoundPending:
 		return ErrLimit.Error()
@@ -46,7 +47,7 @@ func (e *LimitError) Error() string {
 // Is reports whether err is the class of e: ErrTooBig for the size of one write, which
 // will not do later either, and ErrLimit for all others.
 func (e *LimitError) Is(err error) bool {
-	if e.Bound == BoundValues || e.Bound == BoundMemory {
+	if e.Bound == BoundValues || e.Bound == BoundPaths || e.Bound == BoundMemory {
 		return err == ErrTooBig
 	}
 	return err == ErrLimit

@@ -262,7 +262,7 @@ func (r *revokeTest) change() {
 			r.state.rules = r.rnd.IntN(len(r.sets))
 			t := &rulesTask{change: RulesChange{Rules: r.sets[r.state.rules]}}
 			t.start()
-			if err := r.db.queue.add(r.Context(), t); err != nil {
+			if err := r.db.queue.add(r.Context(), sentTask{t, nil, &r.writer.session.line}); err != nil {
 				r.Fatal(err)
 			}
 			r.waiting = append(r.waiting, t.done)

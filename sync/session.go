@@ -83,6 +83,7 @@ type Session struct {
 	size    int // of their messages
 
 	pending pendingWrites // the committer's, once the session has begun
+	line    line          // the queue's
 }
 
 // A listenKey identifies a listen of a connection (wire protocol §5.1).
@@ -111,6 +112,15 @@ func (d *Database) NewSession(o SessionOptions) *Session {
 	s.acked.L = &s.mu
 	d.told(Operation{Name: OpConnect})
 	return s
+}
+
+// sender says as whose the tasks of a session are queued. The session of a task is nil
+// in tests and of an earlier run.
+func (s *Session) sender() (*Quota, *line) {
+	if s == nil {
+		return nil, nil
+	}
+	return s.quota, &s.line
 }
 
 // Handle carries out one request. It waits while the client's replies or writes

@@ -2,6 +2,7 @@ package sync
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/dogwooddb/dogwood/sync/wire"
@@ -53,16 +54,20 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 		w.ID = id
 	}
 	w.Returns = r.Body.Returns
-	if err := checkReturns(w); err != nil {
+	if err := errors.Join(checkPaths(w), checkReturns(w)); err != nil {
 		return err
 	}
-	if large, err := s.comparesLarge(ctx, &w); err != nil || large {
+	w.Turn = s.out.readers()
+	if isLarge(w) {
+		return s.writeLarge(ctx, r, w)
+	}
+	if large, err := s.comparesLarge(ctx, w); err != nil || large {
 		if err == nil {
 			err = s.writePrepared(ctx, r, w)
 		}
 		return err
 	}
-	t := &asyncWrite{writeTask: writeTask{write: w}, message: len(r.Body.Raw), lap: s.db.newLap(false)}
+	t := &asyncWrite{writeTask: writeTask{write: w}, session: s, message: len(r.Body.Raw), lap: s.db.newLap(false)}
 	answer := noData
 	if w.Returns {
 		answer = func() []byte { return appendReturned(nil, t.commit.Returned) }
@@ -73,16 +78,30 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 	})
 }
 
+// writeLarge carries out a large write, after those that were sent before it. Requests
+// that are sent after it wait. The client may leave meanwhile, as with other writes.
+func (s *Session) writeLarge(ctx context.Context, r wire.Request, w Write) error {
+	if err := s.waitAcked(ctx, 0); err != nil {
+		return err
+	}
+	w.Quota = s.quota
+	c, err := s.db.writeLarge(context.WithoutCancel(ctx), w, s.db.newLap(false), &s.line)
+	if err != nil {
+		return err
+	}
+	s.written(r, w, c)
+	return nil
+}
+
 // comparesLarge reports whether a write has a condition about a large value.
-func (s *Session) comparesLarge(ctx context.Context, w *Write) (bool, error) {
+func (s *Session) comparesLarge(ctx context.Context, w Write) (bool, error) {
 	if w.If == nil {
 		return false, nil
 	}
-	w.Turn = s.out.readers()
 	if err := s.waitSmall(ctx, comparedAtOnce/2); err != nil {
 		return false, err
 	}
-	return s.db.needsPreparing(ctx, *w)
+	return s.db.needsPreparing(ctx, w)
 }
 
 // writePrepared carries out a write whose condition has to be prepared. That looks at
@@ -92,16 +111,22 @@ func (s *Session) writePrepared(ctx context.Context, r wire.Request, w Write) er
 	if err := s.waitAcked(ctx, 0); err != nil {
 		return err
 	}
+	w.Quota = s.quota
 	c, err := s.db.carryOut(ctx, w, false)
 	if err != nil {
 		return err
 	}
+	s.written(r, w, c)
+	return nil
+}
+
+// written answers a write that took effect.
+func (s *Session) written(r wire.Request, w Write, c *Commit) {
 	answer := noData()
 	if w.Returns {
 		answer = appendReturned(nil, c.Returned)
 	}
 	s.reply(wire.AppendOK(nil, r.ID, answer))
-	return nil
 }
 
 // submit queues a task that answers a request when it is done, if it went well

@@ -109,7 +109,7 @@ func (d *Database) Timings() Timings {
 func (q *queue) waiting() (tasks int, bytes int64, waits uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.tasks), q.bytes, q.waits
+	return q.count, q.bytes, q.waits
 }
 
 // Backlog returns what waits in an outbox for its client.

@@ -24,6 +24,8 @@ type Write struct {
 
 	Returns bool // the Commit is to have what became of its server values
 
+	Quota *Quota // that the write shares the committer by; nil: it is alone
+
 	ID *store.WriteID // under which it is carried out once, however often it is sent; nil: each time
 }
 
@@ -43,10 +45,10 @@ type Commit struct {
 // package tree for values that can't be resolved, and that of the context, with
 // which the write may still take effect.
 func (d *Database) Write(ctx context.Context, w Write) (*Commit, error) {
-	if err := checkReturns(w); err != nil {
+	if err := errors.Join(checkPaths(w), checkReturns(w)); err != nil {
 		return nil, err
 	}
-	c, err := d.carryOut(ctx, w, true)
+	c, err := d.write(ctx, w)
 	if stale := (*StaleError)(nil); errors.As(err, &stale) && !stale.known {
 		n, err := d.current(ctx, w)
 		if err != nil {
@@ -57,11 +59,21 @@ func (d *Database) Write(ctx context.Context, w Write) (*Commit, error) {
 	return c, err
 }
 
+// write carries out a write in the way that its size asks for.
+func (d *Database) write(ctx context.Context, w Write) (*Commit, error) {
+	if isLarge(w) {
+		return d.writeLarge(ctx, w, d.newLap(true), new(line))
+	}
+	return d.carryOut(ctx, w, true)
+}
+
 type syncWrite struct {
 	writeTask
 	waiter
 	lap lap
 }
+
+func (t *syncWrite) sender() (*Quota, *line) { return t.write.Quota, nil }
 
 func (t *syncWrite) apply(b *batch) error {
 	return t.lap.apply(func() error { return t.writeTask.apply(b) })
@@ -78,10 +90,13 @@ func (t *syncWrite) finish(err error) {
 // must not block.
 type asyncWrite struct {
 	writeTask
+	session *Session
 	message int // bytes of the message, which the paths keep in memory
 	done    func(error)
 	lap     lap
 }
+
+func (t *asyncWrite) sender() (*Quota, *line) { return t.session.sender() }
 
 func (t *asyncWrite) size() int64 { return t.writeTask.size() + int64(t.message) }
 
@@ -104,6 +119,8 @@ func (t *asyncWrite) finish(err error) {
 type writeTask struct {
 	write  Write
 	commit Commit
+	ready  *prepared // what was done before; nil: nothing
+	probe  bool      // only its condition is checked, and whether it was carried out before
 }
 
 // taskOverhead is what a task without data counts for in the bounds of the
@@ -135,29 +152,60 @@ func (t *writeTask) carryOut(b *batch) error {
 	if err != nil {
 		return err
 	}
-	now := b.db.options.Now()
-	resolved, err := b.resolve(w.Update, now)
-	if err != nil {
-		return err
-	}
-	denied := b.authorizeWrite(w.Caller, resolved, now)
-	if denied != nil && !errors.Is(denied, ErrDenied) {
-		return denied
+	var v decidedWrite
+	if !t.probe {
+		if v, err = t.verdict(b); err != nil {
+			return err
+		}
 	}
 	if compares {
 		if err := b.compare(w); err != nil {
 			return err
 		}
 	}
-	if denied != nil {
-		return denied
+	if t.probe {
+		return errToDo
 	}
-	t.commit = Commit{Writes: resolved, Now: now}
-	if err := b.change(resolved, w.Merge, w.Base); err != nil || !w.Returns {
+	if v.denied != nil {
+		return v.denied
+	}
+	t.commit = Commit{Writes: v.writes, Now: v.now}
+	if err := b.change(v.writes, w.Merge, w.Base, t.ready); err != nil || !w.Returns {
 		return err
 	}
-	t.commit.Returned, err = b.returned(w, resolved)
+	t.commit.Returned, err = b.returned(w, v.writes)
 	return err
+}
+
+// A decidedWrite is a write whose server values are resolved, with what the rules say.
+type decidedWrite struct {
+	writes []tree.ResolvedWrite
+	now    time.Time
+	denied error // nil: allowed
+}
+
+// verdict decides the write, or returns what was decided before if that is still true.
+func (t *writeTask) verdict(b *batch) (decidedWrite, error) {
+	if t.ready == nil {
+		return b.decide(t.write, b.db.options.Now())
+	}
+	if !t.ready.holds(b) {
+		return decidedWrite{}, errOutdated
+	}
+	return t.ready.decidedWrite, nil
+}
+
+// decide resolves the server values of a write and asks the rules.
+func (b *batch) decide(w Write, now time.Time) (v decidedWrite, err error) {
+	v.now = now
+	if v.writes, err = b.resolve(w.Update, now); err != nil {
+		return v, err
+	}
+	v.denied = b.authorizeWrite(w.Caller, v.writes, now)
+	if v.denied != nil && !errors.Is(v.denied, ErrDenied) {
+		return v, v.denied
+	}
+	return v, nil
 }
 
 // resolve replaces the server values of an update.
@@ -186,9 +234,12 @@ func (b *batch) resolve(u tree.Update, now time.Time) ([]tree.ResolvedWrite, err
 // returns a short string with the same priority.
 func (b *batch) existing(t tree.Target, rel tree.Path) (tree.Node, error) {
 	if t.Priority {
-		return b.tx.Priority(t.Path)
+		return b.reader().Priority(t.Path)
 	}
 	p := t.Path.Join(rel)
+	if b.noted != nil {
+		b.noted.note(p)
+	}
 	n, err := b.tx.GetLimit(p, 1) // no more than the row of the node, or of its first child
 	if err == nil && !n.IsObject() {
 		return n, nil
@@ -205,15 +256,19 @@ func (b *batch) authorizeWrite(c Caller, writes []tree.ResolvedWrite, now time.T
 		Op:     rules.OpWrite,
 		Path:   writes[0].Path,
 		Writes: writes,
-		Data:   b.tx,
+		Data:   b.reader(),
 		Now:    now,
 	}
 	return b.db.authorize(b.ctx, b.rules, c, &b.request)
 }
 
 // change makes writes that were allowed: it puts them into the transaction and
-// notes the events and the record.
-func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path) error {
+// notes the events and the record. ready has the rows of those that were stored before;
+// nil: of none.
+func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path, ready *prepared) error {
+	if err := ready.claim(b.tx); err != nil {
+		return broken(err)
+	}
 	writes = inOrder(writes)
 	p := publisher{batch: b, writes: writes, merge: merge, base: base}
 	if err := p.before(); err != nil {
@@ -221,7 +276,7 @@ func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path) 
 	}
 	changed := false
 	for _, w := range byKey(writes) {
-		did, err := b.put(w)
+		did, err := b.put(w, ready)
 		if err != nil {
 			return broken(err)
 		}
@@ -232,6 +287,7 @@ func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path) 
 	}
 	b.dirty = true
 	b.note(writes)
+	b.touch(writes)
 	b.review(writes)
 	if err := b.outgrown(writes); err != nil {
 		return broken(err)
@@ -281,9 +337,12 @@ func byKey(writes []tree.ResolvedWrite) []tree.ResolvedWrite {
 	return sorted
 }
 
-func (b *batch) put(w tree.ResolvedWrite) (changed bool, err error) {
+func (b *batch) put(w tree.ResolvedWrite, ready *prepared) (changed bool, err error) {
 	if w.Priority {
 		return b.tx.PutPriority(w.Path, w.Node)
+	}
+	if i, ok := ready.part(w.Path); ok {
+		return b.tx.PutLoaded(ready.load, i, w.Path)
 	}
 	return b.tx.Put(w.Path, w.Node)
 }

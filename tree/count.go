@@ -9,18 +9,24 @@ func HasMoreValues(src string, max int) bool {
 	if len(src) < 2*max || strings.Count(src, ",") < max { // max+1 values have max commas between them
 		return false
 	}
+	return countValues(src, max) > max
+}
+
+// CountValues returns how many values a JSON text has, as HasMoreValues counts them.
+func CountValues(src string) int { return countValues(src, len(src)) }
+
+// countValues counts up to one more than max.
+func countValues(src string, max int) int {
 	n := 1
-	for i := 0; i < len(src); i++ {
+	for i := 0; i < len(src) && n <= max; i++ {
 		switch src[i] {
 		case '"':
 			i = endOfString(src, i)
 		case ',':
-			if n++; n > max {
-				return true
-			}
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 // endOfString returns the index of the quote that ends the string which begins at

@@ -29,6 +29,7 @@ const (
 	MessageSize                       // one realtime message
 	BodySize                          // one request body
 	WriteValues                       // values of one write
+	WritePaths                        // paths of one update
 	WriteMemory                       // memory that one write takes
 	BodyExpansion                     // what a compressed body grows to
 	Bodies                            // bytes of request bodies in memory
@@ -72,6 +73,7 @@ var reasons = [reasonCount]string{
 	MessageSize:         "message_size",
 	BodySize:            "body_size",
 	WriteValues:         "write_values",
+	WritePaths:          "write_paths",
 	WriteMemory:         "write_memory",
 	BodyExpansion:       "body_expansion",
 	Bodies:              "body_bytes",

@@ -14,25 +14,35 @@ import (
 // The load has ended when the transaction is committed. If it is not, it can be
 // linked in another one.
 func (tx *Tx) Link(l *Load) (changed bool, err error) {
+	if err := tx.claim(l); err != nil {
+		return false, err
+	}
+	return tx.link(l.path, l.root)
+}
+
+// claim takes a load off the record, since what it stored is about to be linked.
+func (tx *Tx) claim(l *Load) error {
 	if !l.read {
-		return false, ErrLoadEnded
+		return ErrLoadEnded
 	}
 	if err := l.recorded(tx); err != nil {
-		return false, err
+		return err
 	}
 	if err := tx.delete(bucketMeta, l.key); err != nil {
-		return false, err
+		return err
 	}
-	if err := tx.rebuildSince(l.indexes); err != nil {
-		return false, err
-	}
-	switch l.root.tag {
+	return tx.rebuildSince(l.indexes)
+}
+
+// link puts a row in the place of the node at p.
+func (tx *Tx) link(p tree.Path, root row) (changed bool, err error) {
+	switch root.tag {
 	case 0:
-		return tx.Put(l.path, tree.Empty)
+		return tx.Put(p, tree.Empty)
 	case tagPacked:
-		return tx.Put(l.path, l.root.node)
+		return tx.Put(p, root.node)
 	}
-	steps, rest, err := tx.descend(l.path)
+	steps, rest, err := tx.descend(p)
 	if err != nil {
 		return false, err
 	}
@@ -45,7 +55,7 @@ func (tx *Tx) Link(l *Load) (changed bool, err error) {
 		if last.row.tag == tagBlob && !rest.IsRoot() {
 			around = tree.Bool(true).WithPriority(last.row.priority) // any leaf gives way
 		}
-		if err := tx.graft(last.key, last.path, around, rest, l.root); err != nil {
+		if err := tx.graft(last.key, last.path, around, rest, root); err != nil {
 			return err
 		}
 		last.now, err = tx.row(last.key)

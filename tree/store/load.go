@@ -34,6 +34,7 @@ type Load struct {
 
 	text  *window // being read
 	root  row     // of what was read; absent for null
+	roots []row   // of what Nodes stored
 	read  bool
 	stats LoadStats
 }
@@ -43,6 +44,11 @@ type LoadOptions struct {
 	SliceBytes int               // rows of one transaction; 0: 1 MiB
 	WholeBytes int               // values up to this size are parsed at once; 0: 64 KiB
 	Progress   func(bytes int64) // is told now and then how much was read; nil: nobody
+
+	// Update carries out the steps of the load, each in a write transaction that it may
+	// share with others. If that is rolled back, it may call the step again in another
+	// one. nil: each step has a transaction of its own.
+	Update func(step func(*Tx) error) error
 }
 
 const (
@@ -84,7 +90,8 @@ func (s *Store) NewLoad(p tree.Path, o LoadOptions) (*Load, error) {
 	}
 	o.WholeBytes = min(o.WholeBytes, maxWholeBytes)
 	l := &Load{store: s, path: p, options: o}
-	err := s.Update(func(tx *Tx) (err error) {
+	err := l.update(func(tx *Tx) (err error) {
+		l.ids = nil
 		l.key = binary.BigEndian.AppendUint64(loadPrefix[:len(loadPrefix):len(loadPrefix)], tx.state.nextID)
 		if l.indexes, err = tx.catalogue(); err != nil {
 			return err
@@ -95,6 +102,17 @@ func (s *Store) NewLoad(p tree.Path, o LoadOptions) (*Load, error) {
 		return nil, fmt.Errorf("begin to load %s: %w: %w", p, ErrNotStored, err)
 	}
 	return l, nil
+}
+
+// update carries out a step of the load.
+func (l *Load) update(step func(*Tx) error) error {
+	if l.options.Update != nil {
+		return l.options.Update(step)
+	}
+	return l.store.Update(func(tx *Tx) error {
+		tx.kv.dense()
+		return step(tx)
+	})
 }
 
 // Validate reads what a load for p would, and stores nothing. It returns how much
@@ -141,6 +159,9 @@ func (l *Load) Read(ctx context.Context, src io.Reader) error {
 }
 
 func (l *Load) progress() {
+	if l.text == nil { // of nodes
+		return
+	}
 	l.stats.Bytes = l.text.size
 	if l.options.Progress != nil {
 		l.options.Progress(l.text.size)
@@ -241,23 +262,28 @@ func (l *Load) commit(s *slice, more func(*Tx) error) error {
 		l.stats.Rows += int64(len(s.ops))
 		return nil
 	}
-	err := l.store.Update(func(tx *Tx) error {
-		tx.kv.dense()
+	ids, next, rows := l.ids, l.next, 0
+	err := l.update(func(tx *Tx) error {
+		s.rewind()
+		before := tx.stats.Written
 		if err := l.recorded(tx); err != nil {
 			return err
 		}
 		if err := l.apply(tx, s); err != nil {
 			return err
 		}
-		l.stats.Rows += int64(tx.stats.Written)
+		rows = tx.stats.Written - before
 		if more == nil {
 			return nil
 		}
+		l.ids, l.next = ids, next
 		return more(tx)
 	})
 	if err != nil {
 		return fmt.Errorf("load %s: %w: %w", l.path, ErrNotStored, err)
 	}
+	s.keep()
+	l.stats.Rows += int64(rows)
 	l.stats.Slices++
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 // disk, Reclaim tries again.
 func (l *Load) Abort() error {
 	l.read = false
-	err := l.store.Update(func(tx *Tx) error { return tx.endLoad(l.key) })
+	err := l.update(func(tx *Tx) error { return tx.endLoad(l.key) })
 	if err != nil {
 		l.store.aborted.add(l.key)
 	}

@@ -70,6 +70,25 @@ type loadContainer struct {
 	rows    int    // added, of which some may be gone again
 	gaps    bool   // rows were deleted
 	stored  int64  // rows that are there; those who store slices keep it
+	kept    int64  // stored, without the slice that is being stored
+}
+
+// rewind prepares a slice to be stored, perhaps again after a rollback.
+func (s *slice) rewind() {
+	for i := range s.ops {
+		if c := s.ops[i].container; c != nil {
+			c.stored = c.kept
+		}
+	}
+}
+
+// keep notes that a slice was stored.
+func (s *slice) keep() {
+	for i := range s.ops {
+		if c := s.ops[i].container; c != nil {
+			c.kept = c.stored
+		}
+	}
 }
 
 // apply carries out the slice.

@@ -1,0 +1,212 @@
+package sync
+
+import (
+	pq "container/heap" // tests have a heap of their own
+	"time"
+)
+
+// The queue is fair by time: it is a weighted fair queue in two levels. Parties, which
+// are client addresses, share the committer equally; within a party its lines, which
+// are sessions, do. A turn has a virtual clock, which advances by the committer time
+// that its tasks take: by an estimate when a task is taken, corrected by the measured
+// time when it is done. The turn whose clock would be the lowest after its next task
+// comes first. So a small task overtakes large ones of others, and a sender that has
+// used much waits for those that have used little.
+
+// A turn is the place of a party or a line in a schedule.
+type turn struct {
+	clock   time.Duration // virtual: the committer time used so far
+	finish  time.Duration // clock after the next task
+	arrived uint64        // orders turns with the same finish
+	slot    int           // in schedule.ready; meaningless while it is not there
+	ready   bool          // it has a task
+	owner   any           // *party or *line
+}
+
+// A schedule orders the turns that have tasks.
+type schedule struct {
+	ready   []*turn
+	now     time.Duration // finish of the turn that was taken last
+	latest  time.Duration // highest clock
+	arrived uint64
+}
+
+// enter puts a turn into the schedule whose next task costs so much. Time in which it
+// had no tasks is not saved up.
+func (s *schedule) enter(t *turn, cost time.Duration) {
+	t.clock = max(t.clock, s.now)
+	t.finish = t.clock + cost
+	s.arrived++
+	t.arrived, t.ready = s.arrived, true
+	pq.Push(s, t)
+}
+
+// next returns the turn that comes next.
+func (s *schedule) next() *turn { return s.ready[0] }
+
+// took advances the first turn by its task. If it has another one, of the cost more,
+// it stays in the schedule.
+func (s *schedule) took(more time.Duration, stays bool) {
+	t := s.ready[0]
+	s.now = max(s.now, t.finish)
+	t.clock = t.finish
+	s.latest = max(s.latest, t.clock)
+	if !stays {
+		pq.Pop(s)
+		t.ready = false
+		return
+	}
+	t.finish += more
+	s.arrived++
+	t.arrived = s.arrived
+	pq.Fix(s, 0)
+}
+
+// correct adds to a turn's clock what a task took beyond its estimate, which may be
+// less than nothing.
+func (s *schedule) correct(t *turn, by time.Duration) {
+	t.clock += by
+	s.latest = max(s.latest, t.clock)
+	if t.ready {
+		t.finish += by
+		pq.Fix(s, t.slot)
+	}
+}
+
+// reprice changes the cost of the next task of a turn, if the turn has one.
+func (s *schedule) reprice(t *turn, cost time.Duration) {
+	if t.ready && t.finish != t.clock+cost {
+		t.finish = t.clock + cost
+		pq.Fix(s, t.slot)
+	}
+}
+
+// rest makes all turns equal. It is called when no task waits, so that no sender waits
+// for another.
+func (s *schedule) rest() { s.now = max(s.now, s.latest) }
+
+// owes reports whether a turn that is not in the schedule has used more than its share.
+func (s *schedule) owes(t *turn) bool { return t.clock > s.now }
+
+// The methods below are for container/heap.
+
+func (s *schedule) Len() int { return len(s.ready) }
+
+func (s *schedule) Less(i, j int) bool {
+	a, b := s.ready[i], s.ready[j]
+	if a.finish != b.finish {
+		return a.finish < b.finish
+	}
+	return a.arrived < b.arrived
+}
+
+func (s *schedule) Swap(i, j int) {
+	s.ready[i], s.ready[j] = s.ready[j], s.ready[i]
+	s.ready[i].slot, s.ready[j].slot = i, j
+}
+
+func (s *schedule) Push(x any) {
+	t := x.(*turn)
+	t.slot = len(s.ready)
+	s.ready = append(s.ready, t)
+}
+
+func (s *schedule) Pop() any {
+	last := len(s.ready) - 1
+	t := s.ready[last]
+	s.ready[last] = nil
+	s.ready = s.ready[:last]
+	return t
+}
+
+// A party is the senders that share one turn: those of one Quota, or one sender that
+// has none.
+type party struct {
+	turn
+	lines   schedule
+	bounded bool  // it may fill a part of the queue only
+	count   int   // of its tasks that wait
+	bytes   int64 // of them
+}
+
+// A line is the tasks of one sender, in the order in which they are carried out: of a
+// session, or of a request that belongs to no session.
+type line struct {
+	turn
+	party *party // of the tasks that wait
+	alone party  // the party of a sender without a Quota
+	tasks []queuedTask
+	head  int // of the tasks that wait, in tasks
+}
+
+// A queuedTask is a task with what was known of it when it was queued.
+type queuedTask struct {
+	task
+	line *line
+	size int64
+	cost time.Duration // an estimate
+}
+
+// first returns the task that is next. There is one.
+func (l *line) first() queuedTask { return l.tasks[l.head] }
+
+func (l *line) empty() bool { return l.head == len(l.tasks) }
+
+// maxKeptLine bounds the memory that an empty line keeps for its next tasks.
+const maxKeptLine = 16
+
+// push adds a task behind the others.
+func (l *line) push(t queuedTask) {
+	if l.head > len(l.tasks)/2 {
+		n := copy(l.tasks, l.tasks[l.head:])
+		clear(l.tasks[n:])
+		l.tasks, l.head = l.tasks[:n], 0
+	}
+	l.tasks = append(l.tasks, t)
+}
+
+// pop takes the first task. There is one.
+func (l *line) pop() queuedTask {
+	t := l.tasks[l.head]
+	l.tasks[l.head] = queuedTask{}
+	l.head++
+	if l.empty() {
+		l.tasks, l.head = l.tasks[:0], 0
+		if cap(l.tasks) > maxKeptLine {
+			l.tasks = nil
+		}
+	}
+	return t
+}
+
+// push adds a task to its line, which is one of p.
+func (p *party) push(t queuedTask) {
+	if p.count == 0 {
+		p.lines.rest()
+	}
+	l := t.line
+	l.party, l.owner = p, l
+	l.push(t)
+	p.count++
+	p.bytes += t.size
+	if !l.ready {
+		p.lines.enter(&l.turn, t.cost)
+	}
+}
+
+// pop takes the task that is next in turn. There is one.
+func (p *party) pop() queuedTask {
+	l := p.lines.next().owner.(*line)
+	t := l.pop()
+	p.count--
+	p.bytes -= t.size
+	if l.empty() {
+		p.lines.took(0, false)
+	} else {
+		p.lines.took(l.first().cost, true)
+	}
+	return t
+}
+
+// cost returns the estimate of the task that is next. There is one.
+func (p *party) cost() time.Duration { return p.lines.next().owner.(*line).first().cost }

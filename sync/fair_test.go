@@ -1,0 +1,242 @@
+package sync
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A namedTask is a task with a name and an estimate.
+type namedTask struct {
+	sizedTask
+	name string
+	est  time.Duration
+}
+
+func (t namedTask) cost() time.Duration { return t.est }
+
+// A queueTest adds named tasks to a queue and takes them.
+type queueTest struct {
+	*testing.T
+	*queue
+}
+
+func newQueueTest(t *testing.T) queueTest { return queueTest{t, newQueue(1 << 30)} }
+
+// from adds tasks of a sender, one for each word.
+func (q queueTest) from(quota *Quota, l *line, est time.Duration, names string) {
+	q.Helper()
+	for _, name := range strings.Fields(names) {
+		t := sentTask{namedTask{1, name, est}, quota, l}
+		if err := q.add(q.Context(), costedTask{t, est}); err != nil {
+			q.Fatal(err)
+		}
+	}
+}
+
+// A costedTask shows the cost of what it holds.
+type costedTask struct {
+	sentTask
+	est time.Duration
+}
+
+func (t costedTask) cost() time.Duration { return t.est }
+
+func nameOf(t queuedTask) string { return t.task.(costedTask).task.(namedTask).name }
+
+// takes takes one task after the other and charges for each what it took, its estimate
+// if that is 0.
+func (q queueTest) takes(took time.Duration, want string) {
+	q.Helper()
+	var names []string
+	for range strings.Fields(want) {
+		q.take(0)
+		t, ok := q.next()
+		if !ok {
+			break
+		}
+		spent := took
+		if took == 0 {
+			spent = t.cost
+		}
+		q.charge([]queuedTask{t}, []time.Duration{spent})
+		names = append(names, nameOf(t))
+	}
+	if got := strings.Join(names, " "); got != want {
+		q.Errorf("took %s, want %s", got, want)
+	}
+}
+
+// TestFairSessions: sessions take turns, and the tasks of each stay in order.
+func TestFairSessions(t *testing.T) {
+	q := newQueueTest(t)
+	var a, b, c line
+	q.from(nil, &a, time.Millisecond, "a1 a2 a3 a4 a5 a6")
+	q.from(nil, &b, time.Millisecond, "b1 b2")
+	q.takes(0, "a1 b1")
+	q.from(nil, &c, time.Millisecond, "c1 c2")
+	q.takes(0, "a2 b2 c1 a3 c2 a4 a5 a6")
+}
+
+// TestFairAddresses: the sessions of one address share one turn.
+func TestFairAddresses(t *testing.T) {
+	q := newQueueTest(t)
+	many, one := NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{})
+	for i := range 4 {
+		q.from(many, new(line), time.Millisecond, fmt.Sprintf("m%d m%d", i, i))
+	}
+	q.from(one, new(line), time.Millisecond, "a b c d")
+	q.takes(0, "m0 a m1 b m2 c m3 d m0 m1 m2 m3")
+}
+
+// TestFairByEstimate: a small task overtakes the large ones of others, which come in
+// their turn all the same.
+func TestFairByEstimate(t *testing.T) {
+	q := newQueueTest(t)
+	var large, small line
+	q.from(nil, &large, 3*time.Millisecond, "L1 L2")
+	q.from(nil, &small, time.Millisecond, "s1 s2 s3 s4 s5 s6 s7 s8")
+	q.takes(0, "s1 s2 L1 s3 s4 s5 L2 s6 s7 s8")
+}
+
+// TestFairByTime: a sender whose tasks took longer than estimated waits for it.
+func TestFairByTime(t *testing.T) {
+	q := newQueueTest(t)
+	var slow, fast line
+	q.from(nil, &slow, time.Millisecond, "S1 S2")
+	q.takes(4*time.Millisecond, "S1")
+	q.from(nil, &fast, time.Millisecond, "f1 f2 f3 f4 f5")
+	q.takes(0, "f1 f2 f3 S2 f4 f5")
+}
+
+// TestFairDebt: what a session or an address used counts although it has nothing queued
+// for a moment, and is forgiven when nothing at all is queued.
+func TestFairDebt(t *testing.T) {
+	for _, quota := range []*Quota{nil, NewQuota(QuotaLimits{})} {
+		q := newQueueTest(t)
+		var slow, fast line
+		q.from(quota, &slow, time.Millisecond, "S1")
+		q.from(nil, &fast, time.Millisecond, "f1 f2 f3 f4 f5 f6")
+		q.takes(4*time.Millisecond, "S1")
+		q.from(quota, &slow, time.Millisecond, "S2")
+		q.takes(0, "f1 f2 f3 f4 S2 f5 f6")
+
+		q.from(quota, &slow, time.Millisecond, "S3")
+		q.takes(time.Hour, "S3")
+		q.from(quota, &slow, time.Millisecond, "S4 S5")
+		q.from(nil, &fast, time.Millisecond, "f7 f8")
+		q.takes(0, "S4 f7 S5 f8")
+	}
+}
+
+// TestFairRequests: requests without a session are told apart by their address.
+func TestFairRequests(t *testing.T) {
+	q := newQueueTest(t)
+	many, one := NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{})
+	for i := range 4 {
+		q.from(many, nil, time.Millisecond, fmt.Sprint("m", i))
+	}
+	q.from(one, nil, time.Millisecond, "a")
+	q.from(nil, nil, time.Millisecond, "x")
+	q.takes(0, "m0 a x m1 m2 m3")
+}
+
+// TestBatchCost: a batch is bounded by the estimates of its tasks.
+func TestBatchCost(t *testing.T) {
+	q := newQueueTest(t)
+	var l line
+	q.from(nil, &l, maxBatchCost/2, "a b c")
+	q.from(nil, &l, 3*maxBatchCost, "d")
+	q.from(nil, &l, time.Millisecond, "e")
+	for _, want := range []string{"a b", "c", "d", "e"} {
+		var got []string
+		q.take(0)
+		for t, ok := q.next(); ok; t, ok = q.next() {
+			got = append(got, nameOf(t))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("a batch has %v, want %s", got, want)
+		}
+	}
+}
+
+// TestQueueIsShared: an address that fills its part of the queue blocks, and leaves room
+// for others.
+func TestQueueIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(100)
+		greedy, other := NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{})
+		ctx, cancel := context.WithCancel(t.Context())
+		var blocked atomic.Int32
+		for range 100 {
+			go func() {
+				if q.add(ctx, sentTask{sizedTask(1), greedy, nil}) != nil {
+					blocked.Add(1)
+				}
+			}()
+		}
+		synctest.Wait()
+		if q.bytes != 50 {
+			t.Errorf("one address has filled %d bytes of 100, want 50", q.bytes)
+		}
+		if err := q.add(t.Context(), sentTask{sizedTask(25), other, nil}); err != nil {
+			t.Error(err)
+		}
+		cancel()
+		synctest.Wait()
+		if n := blocked.Load(); n != 50 {
+			t.Errorf("%d tasks were not added, want 50", n)
+		}
+	})
+}
+
+// TestPartiesAreForgotten: many addresses that come once leave nothing behind.
+func TestPartiesAreForgotten(t *testing.T) {
+	q := newQueueTest(t)
+	for i := range 3 * maxParties {
+		q.from(NewQuota(QuotaLimits{}), nil, time.Millisecond, fmt.Sprint(i))
+		q.takes(time.Hour, fmt.Sprint(i))
+	}
+	if len(q.of) > maxParties {
+		t.Errorf("%d addresses are remembered, want at most %d", len(q.of), maxParties)
+	}
+}
+
+// TestFairModel: whatever the senders do, nothing is lost, the tasks of a line stay in
+// order, and senders that always have tasks use the same time.
+func TestFairModel(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(rand.Uint64(), 1))
+	q := newQueueTest(t)
+	lines := make([]line, 5)
+	quotas := []*Quota{nil, nil, NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{})}
+	added, taken, used := make([]int, 5), make([]int, 5), make([]time.Duration, 5)
+	const most = 8 * time.Millisecond
+	for range 5000 {
+		for i := range lines {
+			for lines[i].head+3 > len(lines[i].tasks) {
+				q.from(quotas[i], &lines[i], time.Duration(rnd.IntN(int(most))), fmt.Sprint(i, "-", added[i]))
+				added[i]++
+			}
+		}
+		q.take(0)
+		next, _ := q.next()
+		var i, n int
+		fmt.Sscanf(nameOf(next), "%d-%d", &i, &n)
+		if n != taken[i] {
+			t.Fatalf("line %d: took task %d, want %d", i, n, taken[i])
+		}
+		taken[i]++
+		took := time.Duration(rnd.IntN(int(most)))
+		used[i] += took
+		q.charge([]queuedTask{next}, []time.Duration{took})
+	}
+	if slices.Max(used)-slices.Min(used) > 3*most {
+		t.Errorf("senders used %v, want about the same", used)
+	}
+}

@@ -1,0 +1,328 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// A write is large if its estimate is above this.
+const costLarge = maxBatchCost / 2
+
+// Large writes are stored in slices of so many bytes, each of them a task.
+const (
+	largeSlice = 256 << 10
+	costSlice  = 5 * time.Millisecond
+)
+
+// largeAtOnce is how many large writes are prepared at a time, of one database. One
+// address has half of them.
+const largeAtOnce = 2
+
+// largeTries is how often a large write is decided outside of the committer, if what
+// the decision depends on changes meanwhile.
+const largeTries = 5
+
+func isLarge(w Write) bool { return (&writeTask{write: w}).cost() > costLarge }
+
+// errOutdated is returned for a prepared write that has to be decided again.
+var errOutdated = errors.New("what the decision depends on has changed")
+
+// errToDo is what a probe of a large write fails with that is to be carried out.
+var errToDo = errors.New("the write is to be carried out")
+
+// A prepared write was decided, and its large values were stored, outside of the
+// committer. A nil one has nothing.
+type prepared struct {
+	decidedWrite
+	rules *rules.Ruleset // that decided it
+	watch *watch         // of what the decision depends on
+	load  *store.Load    // rows of the values; nil: none
+	parts map[tree.Path]int
+}
+
+// holds reports whether the decision is true of the state that b sees.
+func (p *prepared) holds(b *batch) bool { return b.rules == p.rules && !p.watch.changed }
+
+// claim begins to link the values.
+func (p *prepared) claim(tx *store.Tx) error {
+	if p == nil || p.load == nil {
+		return nil
+	}
+	return tx.Claim(p.load)
+}
+
+// part returns which of the values that were stored is that at a path.
+func (p *prepared) part(at tree.Path) (i int, ok bool) {
+	if p == nil {
+		return 0, false
+	}
+	i, ok = p.parts[at]
+	return i, ok
+}
+
+// writeLarge carries out a large write: it is decided on a snapshot, its values are
+// stored in slices that nothing refers to yet, and the committer only links them. If
+// what the decision depends on has changed by then, it is made again. l is the line that
+// the tasks are queued in. Errors are those of Write.
+func (d *Database) writeLarge(ctx context.Context, w Write, times lap, l *line) (c *Commit, err error) {
+	err = times.apply(func() error {
+		c, err = d.tryLarge(ctx, w, l)
+		return err
+	})
+	times.finish(&w, err)
+	return c, err
+}
+
+func (d *Database) tryLarge(ctx context.Context, w Write, l *line) (*Commit, error) {
+	done, err := d.large.enter(ctx, w.Quota)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	p := new(prepared)
+	defer d.discard(p)
+	for try := 1; ; try++ {
+		c, err := d.tryOnce(ctx, w, p, l)
+		switch {
+		case !errors.Is(err, errOutdated) && !errors.Is(err, errUnprepared):
+			return c, err
+		case try < largeTries:
+		case errors.Is(err, errUnprepared):
+			return nil, &StaleError{} // as in carryOut
+		default:
+			return nil, ErrBusy
+		}
+	}
+}
+
+// tryOnce prepares a large write and has the committer carry it out. Before its values
+// are stored, the committer says whether there is anything to carry out.
+func (d *Database) tryOnce(ctx context.Context, w Write, p *prepared, l *line) (*Commit, error) {
+	if err := d.prepare(ctx, w); err != nil {
+		return nil, err
+	}
+	if w.If != nil || w.ID != nil {
+		t := &largeTask{writeTask: writeTask{write: w, probe: true}, line: l}
+		switch err := d.doLarge(ctx, t); {
+		case err == nil:
+			return &t.commit, nil // it was carried out before
+		case !errors.Is(err, errToDo):
+			return nil, err
+		}
+	}
+	if err := d.prepareLarge(ctx, w, p, l); err != nil {
+		return nil, err
+	}
+	defer d.unwatch(p.watch)
+	t := &largeTask{writeTask: writeTask{write: w, ready: p}, line: l}
+	if err := d.doLarge(ctx, t); err != nil {
+		return nil, err
+	}
+	p.load = nil
+	return &t.commit, nil
+}
+
+// doLarge queues a task of a large write. Its outcome is known, even if the caller has
+// left.
+func (d *Database) doLarge(ctx context.Context, t *largeTask) error {
+	return d.do(context.WithoutCancel(ctx), t)
+}
+
+// prepareLarge decides a write in the current state and stores its values, unless p has
+// stored them.
+func (d *Database) prepareLarge(ctx context.Context, w Write, p *prepared, l *line) error {
+	before := p.writes
+	if err := d.decideLarge(ctx, w, p); err != nil {
+		return err
+	}
+	if p.denied != nil {
+		if w.If == nil && w.ID == nil {
+			d.unwatch(p.watch)
+			return p.denied
+		}
+		return nil // the committer knows which refusal it is, or that it was carried out before
+	}
+	if p.load != nil && slices.Equal(before, p.writes) {
+		return nil
+	}
+	d.discard(p)
+	err := d.loadLarge(ctx, w, p, l)
+	if err != nil {
+		d.unwatch(p.watch)
+	}
+	return err
+}
+
+// decideLarge decides a write on a snapshot. From then on p.watch tells whether the
+// decision is still true.
+func (d *Database) decideLarge(ctx context.Context, w Write, p *prepared) (err error) {
+	tx, watch, err := d.watchedSnapshot()
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	tx.Interrupt = ctx.Err
+	noted := &notingReader{Reader: tx}
+	p.rules, p.watch = d.rules.Load(), watch
+	b := &batch{db: d, ctx: ctx, tx: tx, noted: noted, rules: p.rules}
+	err = guarded(func() (err error) {
+		p.decidedWrite, err = b.decide(w, d.options.Now())
+		return err
+	})
+	if err != nil {
+		d.unwatch(watch)
+		return decideError(err)
+	}
+	d.settle(watch, noted.paths())
+	return nil
+}
+
+// decideError returns what a write fails with whose decision failed.
+func decideError(err error) error {
+	if storage := (*storageError)(nil); errors.As(err, &storage) {
+		return unavailable(err)
+	}
+	return err
+}
+
+// loadLarge stores the values of a write that are larger than one row.
+func (d *Database) loadLarge(ctx context.Context, w Write, p *prepared, l *line) error {
+	var nodes []store.PathNode
+	p.parts = make(map[tree.Path]int)
+	for _, v := range p.writes {
+		if !v.Priority && len(v.Node.Text()) > store.PackLimit {
+			p.parts[v.Path] = len(nodes)
+			nodes = append(nodes, store.PathNode{Path: v.Path, Node: v.Node})
+		}
+	}
+	if len(nodes) == 0 {
+		return nil
+	}
+	step := func(f func(*store.Tx) error) error {
+		return d.do(context.WithoutCancel(ctx), &sliceTask{quota: w.Quota, line: l, step: f})
+	}
+	load, err := d.store.NewLoad(w.Base, store.LoadOptions{SliceBytes: largeSlice, Update: step})
+	if err == nil {
+		p.load = load
+		err = load.Nodes(ctx, nodes)
+	}
+	return loadError(err)
+}
+
+// loadError returns what a write fails with whose values could not be stored. Nothing
+// refers to a slice of unknown outcome, so the write has no effect.
+func loadError(err error) error {
+	switch {
+	case errors.Is(err, ErrClosed):
+		return ErrClosed
+	case errors.Is(err, ErrUnknown):
+		return fmt.Errorf("%w: %v", ErrUnavailable, err)
+	}
+	return err
+}
+
+// discard leaves what was stored for a write that did not take effect to be reclaimed.
+func (d *Database) discard(p *prepared) {
+	if p.load == nil {
+		return
+	}
+	if err := p.load.Abort(); err != nil && !d.closed.Load() {
+		d.log.Error("a large write could not be taken back yet", "database", d.store.String(), "err", err)
+	}
+	p.load = nil
+}
+
+// A largeTask makes a prepared write take effect, or probes whether one may.
+type largeTask struct {
+	writeTask
+	waiter
+	line *line
+}
+
+func (t *largeTask) sender() (*Quota, *line) { return t.write.Quota, t.line }
+
+func (t *largeTask) cost() time.Duration {
+	return costTask + time.Duration(len(t.write.Update))*costPath
+}
+
+// A sliceTask is a step of storing a large write. Nothing refers to what it stores.
+type sliceTask struct {
+	waiter
+	quota *Quota
+	line  *line
+	step  func(*store.Tx) error
+}
+
+func (t *sliceTask) sender() (*Quota, *line) { return t.quota, t.line }
+func (t *sliceTask) size() int64             { return largeSlice }
+func (t *sliceTask) cost() time.Duration     { return costSlice }
+
+func (t *sliceTask) apply(b *batch) error {
+	if err := t.step(b.tx); err != nil {
+		if errors.Is(err, store.ErrLoadEnded) {
+			return err
+		}
+		return broken(err)
+	}
+	b.dirty = true
+	return nil
+}
+
+// largeTurns lets a few large writes be prepared at a time, those of one address in
+// half of the places.
+type largeTurns struct {
+	turns *Turns
+	all   *Party // of writes without a Quota
+	mu    sync.Mutex
+	of    map[*Quota]*largeParty // that have a write, or wait
+}
+
+type largeParty struct {
+	party  *Party
+	writes int
+}
+
+func newLargeTurns() largeTurns {
+	t := NewTurns(largeAtOnce)
+	return largeTurns{turns: t, all: t.Everybody(), of: make(map[*Quota]*largeParty)}
+}
+
+// enter waits for a place. done gives it back.
+func (t *largeTurns) enter(ctx context.Context, q *Quota) (done func(), err error) {
+	p, leave := t.party(q)
+	if err := p.Enter(ctx); err != nil {
+		leave()
+		return nil, err
+	}
+	return func() { p.Leave(); leave() }, nil
+}
+
+// party returns the party of a Quota, which is forgotten after its last write.
+func (t *largeTurns) party(q *Quota) (p *Party, leave func()) {
+	if q == nil {
+		return t.all, func() {}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l := t.of[q]
+	if l == nil {
+		l = &largeParty{party: t.turns.Party()}
+		t.of[q] = l
+	}
+	l.writes++
+	return l.party, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if l.writes--; l.writes == 0 {
+			delete(t.of, q)
+		}
+	}
+}

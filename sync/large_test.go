@@ -1,0 +1,236 @@
+package sync
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// largeValues is enough to make a write large.
+const largeValues = 20_000
+
+// A pause holds up the first large write between its snapshot and its decision.
+type pause struct {
+	armed           atomic.Bool
+	reached, resume chan struct{}
+}
+
+func newPause() *pause {
+	return &pause{reached: make(chan struct{}), resume: make(chan struct{})}
+}
+
+func (p *pause) now() time.Time {
+	if p.armed.CompareAndSwap(true, false) {
+		close(p.reached)
+		<-p.resume
+	}
+	return time.Now()
+}
+
+// during starts a large write and has something else done before it is decided.
+func (p *pause) during(t *testing.T, db *Database, large Write, other func() error) (err error) {
+	t.Helper()
+	p.armed.Store(true)
+	r := start(t, db, asUser(large))
+	<-p.reached
+	if err := other(); err != nil {
+		t.Error(err)
+	}
+	close(p.resume)
+	return <-r
+}
+
+func asUser(w Write) Write {
+	w.Caller = Caller{}
+	return w
+}
+
+// TestLargeWriteIsSliced: what a large write queues is small, and it takes effect as a
+// whole.
+func TestLargeWriteIsSliced(t *testing.T) {
+	db := openTest(t, Options{})
+	value := manyValues(largeValues)
+	if _, err := db.Write(t.Context(), asUser(putOf(t, "/x", value))); err != nil {
+		t.Fatal(err)
+	}
+	if n := db.Stats().Writes; n < 5 {
+		t.Errorf("the write was %d tasks, want several", n)
+	}
+	want(t, db, "/x", value)
+}
+
+// TestLargeWriteReplaces: whatever is there, a large write puts its value in its place,
+// with its listeners told.
+func TestLargeWriteReplaces(t *testing.T) {
+	value := manyValues(largeValues)
+	for _, before := range []string{"null", "1", `{"y":{"z":1}}`, value} {
+		for _, path := range []string{"/x", "/x/y", "/x/y/z/a"} {
+			db := openTest(t, Options{})
+			set(t, db, "/x", before)
+			c := connect(t, db, "c", 64<<20)
+			c.send(fmt.Sprintf(`{"r":1,"a":"q","b":{"p":%q,"h":""}}`, path))
+			c.frames()
+			c.send(fmt.Sprintf(`{"r":2,"a":"p","b":{"p":%q,"d":%s}}`, path, value))
+			c.send(fmt.Sprintf(`{"r":3,"a":"p","b":{"p":%q,"d":1}}`, path+"/k0000000"))
+			c.settle()
+			frames := c.frames()
+			if len(frames) != 4 || !strings.Contains(frames[0], value[:1000]) || frames[1] != `{"r":2,"b":{"s":"ok","d":""}}` {
+				t.Errorf("put %s over %.20s: %d messages, want the event and the answer of each", path, before, len(frames))
+			}
+			want(t, db, path, strings.Replace(value, `"k0000000":0`, `"k0000000":1`, 1))
+		}
+	}
+}
+
+// TestLargeDecisionIsCurrent: a large write is decided in the state that it is committed
+// in, whatever is written while it is prepared.
+func TestLargeDecisionIsCurrent(t *testing.T) {
+	const gated = `{"rules":{".read":true,"x":{".write":"root.child('open').val() == true"}}}`
+	for _, c := range []struct {
+		name      string
+		meanwhile func(t *testing.T, db *Database) error
+		allowed   bool
+		decisions uint64
+	}{
+		{"what the rule reads changes", func(t *testing.T, db *Database) error {
+			set(t, db, "/open", "false")
+			return nil
+		}, false, 2},
+		{"what is above it changes", func(t *testing.T, db *Database) error {
+			set(t, db, "/", "null")
+			return nil
+		}, false, 2},
+		{"the rules change", func(t *testing.T, db *Database) error {
+			return db.SetRules(t.Context(), parseRules(t, `{"rules":{}}`))
+		}, false, 2},
+		{"something else changes", func(t *testing.T, db *Database) error {
+			set(t, db, "/other", "1")
+			return nil
+		}, true, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPause()
+			db := openTest(t, Options{Rules: parseRules(t, gated), Now: p.now})
+			set(t, db, "/open", "true")
+			err := p.during(t, db, putOf(t, "/x", manyValues(largeValues)), func() error { return c.meanwhile(t, db) })
+			if (err == nil) != c.allowed || err != nil && !errors.Is(err, ErrDenied) {
+				t.Errorf("the large write ended with %v, want allowed: %t", err, c.allowed)
+			}
+			if exists := get(t, db, "/x") != "null"; exists != c.allowed {
+				t.Errorf("the value is there: %t, want %t", exists, c.allowed)
+			}
+			if n := db.Stats().Decisions; n != c.decisions {
+				t.Errorf("%d decisions, want %d", n, c.decisions)
+			}
+			if len(db.watches) != 0 {
+				t.Errorf("%d watches are left", len(db.watches))
+			}
+		})
+	}
+}
+
+// TestLargeIncrement: a server value in a large write adds to what is there when it is
+// committed.
+func TestLargeIncrement(t *testing.T) {
+	p := newPause()
+	db := openTest(t, Options{Now: p.now})
+	set(t, db, "/x/n", "1")
+	value := `{"n":{".sv":{"increment":1}},` + manyValues(largeValues)[1:]
+	err := p.during(t, db, putOf(t, "/x", value), func() error { set(t, db, "/x/n", "10"); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, db, "/x/n", "11")
+	want(t, db, "/x/k0000007", "7")
+}
+
+// TestLargeRefusal: a large write that the rules refuse stores nothing.
+func TestLargeRefusal(t *testing.T) {
+	db := openTest(t, Options{Rules: parseRules(t, `{"rules":{".read":true,".write":true,"x":{"$k":{".validate":"newData.val() < 1000"}}}}`)})
+	before := db.Stats().Batches
+	if _, err := db.Write(t.Context(), asUser(putOf(t, "/x", manyValues(largeValues)))); !errors.Is(err, ErrDenied) {
+		t.Errorf("write of an invalid value: %v, want %v", err, ErrDenied)
+	}
+	if n := db.Stats().Batches - before; n != 0 {
+		t.Errorf("%d batches for a write that was refused", n)
+	}
+}
+
+// TestUpdateOfLargeValues: an update may have several large values among others.
+func TestUpdateOfLargeValues(t *testing.T) {
+	db := openTest(t, Options{})
+	set(t, db, "/", `{"gone":1,"p":{"a":1}}`)
+	value := manyValues(largeValues)
+	w := updateOf(t, "/", fmt.Sprintf(`{"a":%s,"gone":null,"small":2,"b/c":%s,"p/.priority":3}`, value, value))
+	if _, err := db.Write(t.Context(), asUser(w)); err != nil {
+		t.Fatal(err)
+	}
+	want(t, db, "/", fmt.Sprintf(`{"a":%s,"b":{"c":%s},"p":{".priority":3,"a":1},"small":2}`, value, value))
+}
+
+// TestLargeFailure: if a slice cannot be stored, the write fails and has no effect.
+func TestLargeFailure(t *testing.T) {
+	log := new(faultyLog)
+	db := openTest(t, Options{Change: log})
+	log.set(true)
+	_, err := db.Write(t.Context(), asUser(putOf(t, "/x", manyValues(largeValues))))
+	log.set(false)
+	if !errors.Is(err, ErrUnavailable) {
+		t.Errorf("write = %v, want %v", err, ErrUnavailable)
+	}
+	want(t, db, "/x", "null")
+}
+
+// TestMaxPaths: an update of more paths is for administrators.
+func TestMaxPaths(t *testing.T) {
+	db := openTest(t, Options{})
+	w := updateOf(t, "/x", manyValues(MaxPaths+1))
+	_, err := db.Write(t.Context(), asUser(w))
+	if limit := (*LimitError)(nil); !errors.As(err, &limit) || limit.Bound != BoundPaths || !errors.Is(err, ErrTooBig) {
+		t.Errorf("update of %d paths: %v, want a LimitError", MaxPaths+1, err)
+	}
+	want(t, db, "/x", "null")
+	if _, err := db.Write(t.Context(), w); err != nil {
+		t.Errorf("the same by an administrator: %v", err)
+	}
+	w.Update = w.Update[:MaxPaths]
+	if _, err := db.Write(t.Context(), asUser(w)); err != nil {
+		t.Errorf("update of %d paths: %v", MaxPaths, err)
+	}
+}
+
+// TestPendingValues: what is left for the disconnect is bounded in values, too.
+func TestPendingValues(t *testing.T) {
+	db := openTest(t, Options{})
+	c := connect(t, db, "c", 0)
+	for i, s := range []string{"ok", "too_big"} {
+		c.send(fmt.Sprintf(`{"r":%d,"a":"o","b":{"p":"/x/%d","d":%s}}`, i, i, manyValues(maxPendingBytes/pendingValue*2/3)))
+		c.settle()
+		if frames := c.frames(); len(frames) != 1 || !strings.Contains(frames[0], s) {
+			t.Errorf("answer %d is %v, want %s", i, frames, s)
+		}
+	}
+	c.session.Close()
+}
+
+// TestWatchNotes: of many paths that are read, those above them are noted.
+func TestWatchNotes(t *testing.T) {
+	r := &notingReader{}
+	for i := range 10 * maxNoted {
+		r.note(tree.MustParsePath(fmt.Sprintf("a/b/%d/c", i)))
+	}
+	if n := len(r.paths()); n == 0 || n > maxNoted {
+		t.Fatalf("%d paths are noted, want 1 to %d", n, maxNoted)
+	}
+	w := &watch{reads: r.paths()}
+	for path, want := range map[string]bool{"a/b/17/c": true, "a/b": true, "": true, "b": false, "a/c": false} {
+		if got := w.depends(tree.MustParsePath(path)); got != want {
+			t.Errorf("depends on %q: %t, want %t", path, got, want)
+		}
+	}
+}
