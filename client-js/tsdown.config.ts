@@ -19,6 +19,7 @@ export default defineConfig({
   platform: 'neutral',
   target: 'es2022',
   dts: true,
+  sourcemap: true,
   clean: true,
   fixedExtension: false,
   plugins: [shortNames()]

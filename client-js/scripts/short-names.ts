@@ -123,9 +123,11 @@ export function shortNames() {
         loader: 'ts',
         tsconfigRaw: { compilerOptions: { useDefineForClassFields: false } },
         target: 'es2022',
-        legalComments: 'none'
+        legalComments: 'none',
+        sourcemap: true,
+        sourcefile: chunk.fileName
       })
-      return { code: result.code }
+      return { code: result.code, map: result.map }
     }
   }
 }

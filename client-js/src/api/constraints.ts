@@ -19,8 +19,10 @@ export type QueryConstraintType =
 
 type Value = number | string | boolean | null
 
-/** One step of a query; see `query`. */
-export class QueryConstraint {
+/** One step of a query; see `query`. `Path` is what it orders by, if that is a child. */
+export class QueryConstraint<Path extends string = any> {
+  declare readonly path?: Path
+
   /** @internal */
   constructor(
     readonly type: QueryConstraintType,
@@ -94,7 +96,7 @@ export const orderByPriority = (): QueryConstraint => order('orderByPriority', P
 export const orderByValue = (): QueryConstraint => order('orderByValue', VALUE)
 
 /** Orders children by what is at `path` in each. */
-export function orderByChild(path: string): QueryConstraint {
+export function orderByChild<P extends string>(path: P): QueryConstraint<P> {
   const keys = checkPath(path, ['x']).slice(1)
   if (!keys.length) invalid('orderByChild needs a path')
   return order('orderByChild', childIndex(keys))

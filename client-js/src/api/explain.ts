@@ -9,21 +9,21 @@ import type { DatabaseReference, Query } from './reference.js'
 import type { Changes, Writable } from './types.js'
 
 /** What reading a query takes, and whether an index helps. Nothing of the data is told. */
-export function explain({ db, path, params }: Query): Promise<Explanation> {
+export function explain(query: Query): Promise<Explanation> {
+  const { db, path, params } = query
   return about(db.store as Core, { p: formatPath(path), q: wireQuery(params) })
 }
 
 /** What `set` would take. Nothing is written. */
-export function explainSet<T>({ db, path }: DatabaseReference<T>, value: Writable<T>): Promise<Explanation> {
+export function explainSet<T>(ref: DatabaseReference<T>, value: Writable<T>): Promise<Explanation> {
+  const { db, path } = ref
   checkValue(value, path)
   return about(db.store as Core, { p: formatPath(path), d: nodeFromJSON(value).toJSON(true) })
 }
 
 /** What `update` would take. Nothing is written. */
-export function explainUpdate<T>(
-  { db, path }: DatabaseReference<T>,
-  values: Changes<T>
-): Promise<Explanation> {
+export function explainUpdate<T>(ref: DatabaseReference<T>, values: Changes<T>): Promise<Explanation> {
+  const { db, path } = ref
   checkUpdate(values, path)
   return about(db.store as Core, { p: formatPath(path), d: values, m: 1 })
 }

@@ -9,7 +9,7 @@ import {
   type Unsubscribe
 } from './listen.js'
 import type { Query } from './reference.js'
-import type { DataSnapshot } from './snapshot.js'
+import type { DataSnapshot, IteratedDataSnapshot } from './snapshot.js'
 import type { Children } from './types.js'
 
 /** So many events may wait for a loop; with more, it ends with `OVERFLOW`. */
@@ -18,7 +18,7 @@ const MAX_WAITING = 10_000
 /** What happened to one child. */
 export interface ChildEvent<T = any> {
   readonly type: Exclude<EventType, 'value'>
-  readonly snapshot: DataSnapshot<T>
+  readonly snapshot: IteratedDataSnapshot<T>
   /** The key before the child; absent for `child_removed`. */
   readonly previousChildName?: string | null
 }
@@ -38,8 +38,9 @@ export function values<T>(query: Query<T>): AsyncGenerator<DataSnapshot<T>, void
  */
 export function events<T>(query: Query<T>): AsyncGenerator<ChildEvent<Children<T>>, void, void> {
   return generate((add, fail) => {
-    const adder = (type: ChildEvent['type']) => (snapshot: DataSnapshot, previousChildName?: string | null) =>
-      add({ type, snapshot, previousChildName })
+    const adder =
+      (type: ChildEvent['type']) => (snapshot: IteratedDataSnapshot, previousChildName?: string | null) =>
+        add({ type, snapshot, previousChildName })
     return [
       onChildRemoved(query, adder('child_removed')),
       onChildAdded(query, adder('child_added')),

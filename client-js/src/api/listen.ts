@@ -2,7 +2,7 @@ import type { LiveStore } from '../core/store.js'
 import type { Listener } from '../core/sync.js'
 import type { EventType } from '../core/view.js'
 import { child, type Query } from './reference.js'
-import { DataSnapshot } from './snapshot.js'
+import { DataSnapshot, type IteratedDataSnapshot } from './snapshot.js'
 import type { Children } from './types.js'
 
 export type { EventType }
@@ -16,12 +16,15 @@ export type Unsubscribe = () => void
 
 type Cancel = (error: Error) => unknown
 type ValueCallback<T> = (snapshot: DataSnapshot<T>) => unknown
-type ChildCallback<T> = (snapshot: DataSnapshot<Children<T>>, previousChildName: string | null) => unknown
+type ChildCallback<T> = (
+  snapshot: IteratedDataSnapshot<Children<T>>,
+  previousChildName: string | null
+) => unknown
 
 function listen(
   type: EventType,
   query: Query,
-  callback: (snapshot: DataSnapshot, previousChildName?: any) => unknown,
+  callback: (snapshot: any, previousChildName?: any) => unknown,
   cancel?: Cancel | ListenOptions,
   options: ListenOptions | undefined = typeof cancel === 'object' ? cancel : undefined
 ): Unsubscribe {
@@ -88,7 +91,7 @@ export function onChildMoved<T>(
 /** Calls `callback` with the last value of each child that goes. */
 export function onChildRemoved<T>(
   query: Query<T>,
-  callback: (snapshot: DataSnapshot<Children<T>>) => unknown,
+  callback: (snapshot: IteratedDataSnapshot<Children<T>>) => unknown,
   cancel?: Cancel | ListenOptions,
   options?: ListenOptions
 ): Unsubscribe {

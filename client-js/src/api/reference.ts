@@ -38,6 +38,11 @@ export class Query<T = any> {
     return this.toString()
   }
 
+  /** What the console of Node shows. */
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return this.toString()
+  }
+
   /** The URL of the location. */
   toString(): string {
     const { host, secure } = this.db.store.target

@@ -15,17 +15,16 @@ export type Resolved = Readonly<Record<string, number>>
  * not read it. It is shown here only when there is a connection; a server that does not
  * tell is not written to: `UNSUPPORTED`.
  */
-export function setReturning<T>({ db, path }: DatabaseReference<T>, value: Writable<T>): Promise<Resolved> {
+export function setReturning<T>(ref: DatabaseReference<T>, value: Writable<T>): Promise<Resolved> {
+  const { db, path } = ref
   checkValue(value, path)
   const node = nodeFromJSON(value)
   return submit(db.store as Core, path, false, [[path, node]], node.toJSON(true))
 }
 
 /** Writes as `update` does, and resolves with what its server values came to. */
-export function updateReturning<T>(
-  { db, path }: DatabaseReference<T>,
-  values: Changes<T>
-): Promise<Resolved> {
+export function updateReturning<T>(ref: DatabaseReference<T>, values: Changes<T>): Promise<Resolved> {
+  const { db, path } = ref
   const paths = checkUpdate(values, path)
   if (!paths.length) return Promise.resolve({})
   const nodes = Object.values(values).map((value, i) => [paths[i]!, nodeFromJSON(value)] as const)

@@ -4,9 +4,10 @@ import { parsePath } from '../core/path.js'
 import { child, type DatabaseReference } from './reference.js'
 import type { At, Children, Known } from './types.js'
 
-/** A child in `forEach`: it always has a key. */
+/** A child in `forEach` or of a child event: it always has a key and a value. */
 export interface IteratedDataSnapshot<T = any> extends DataSnapshot<T> {
   key: string
+  val(): T
 }
 
 /** What was at a location at one moment. */

@@ -32,11 +32,14 @@ export type ChildOf<T, Key extends string> = unknown extends T
           : never
       : never
 
-/** The path itself, if the schema has it; else `never`, so that it is refused. */
+/** What is asked for where the schema does not have a path: so the error says it in words. */
+export type UnknownPath<Path extends string> = `unknown path '${Path}' in the schema`
+
+/** The path itself, if the schema has it; else a type that it does not have, so that it is refused. */
 export type Known<T, Path extends string> = Path extends `${'' | '/'}.info${string}`
   ? Path
   : [At<T, Path>] extends [never]
-    ? never
+    ? UnknownPath<Path>
     : Path
 
 /** Refuses what has a schema where a path is not looked up in it. */
@@ -74,5 +77,5 @@ export type Changes<T> =
 
 /** `V` if all its paths are in the schema, and its values fit there. */
 export type ChangesAt<T, V> = {
-  [P in keyof V]: P extends string ? ([At<T, P>] extends [never] ? never : Writable<At<T, P>>) : V[P]
+  [P in keyof V]: P extends string ? ([At<T, P>] extends [never] ? UnknownPath<P> : Writable<At<T, P>>) : V[P]
 }

@@ -295,9 +295,10 @@ export class Connection {
 
   private retry(): void {
     const now = clock()
-    if (this.state === 'connected' && now - this.connectedAt > STABLE) {
-      this.failures = 0
-      this.outageAt = now
+    if (this.state === 'connected') {
+      const lasted = now - this.connectedAt
+      if (lasted > STABLE) this.failures = 0
+      this.outageAt = lasted > STABLE ? now : this.outageAt + lasted
     }
     this.failures++
     // A short outage is followed by a short wait, and the clients of a server do not come at once.

@@ -29,6 +29,15 @@ export function checkValue(value: unknown, path: Path): void {
   checkDeep(value, path)
 }
 
+/** Names a value that JSON has no members of: written as an object, it would delete what is there. */
+export function foreignKind(value: unknown): string | undefined {
+  const kind = /(Date|Map|Set)]$/.exec(Object.prototype.toString.call(value))?.[1]
+  return (
+    kind &&
+    `a ${kind}${kind === 'Date' ? '; use date.getTime() or serverTimestamp()' : '; use a plain object'}`
+  )
+}
+
 function checkDeep(value: unknown, path: Path): void {
   const fail = (what: unknown) => invalid(`cannot write ${what} at ${formatPath(path)}`)
   if (path.length > MAX_DEPTH) fail('so deep')
@@ -36,6 +45,8 @@ function checkDeep(value: unknown, path: Path): void {
   if (!Number.isFinite(value) && !/^(boolean|object|string)$/.test(type))
     fail(type === 'number' ? value : type)
   if (type !== 'object') return
+  const foreign = foreignKind(value)
+  if (foreign) fail(foreign)
   const isLeaf = value && '.value' in (value as object)
   for (const key of Object.keys(value ?? {})) {
     if (isKey(key) ? isLeaf : !/^\.(value|priority|sv)$/.test(key)) fail(`key "${key}"`)
@@ -48,7 +59,8 @@ function checkDeep(value: unknown, path: Path): void {
  * Returns the paths, from the root, in the order of the values.
  */
 export function checkUpdate(values: object, path: Path): readonly Path[] {
-  if (!values || typeof values !== 'object' || Array.isArray(values)) invalid('an update is an object')
+  if (!values || typeof values !== 'object' || Array.isArray(values) || foreignKind(values))
+    invalid('an update is a plain object')
   const paths = Object.keys(values).map(key => [...path, ...parsePath(key)])
   Object.values(values).forEach((value, i) => {
     const at = paths[i]!

@@ -11,20 +11,16 @@ import type { RestStore } from './store.js'
  * clients that add 1 at the same time, each gets another sum. Over HTTP everybody who may
  * write is told, and those of priorities are left out.
  */
-export async function setReturning<T>(
-  { db, path }: DatabaseReference<T>,
-  value: Writable<T>
-): Promise<Resolved> {
+export async function setReturning<T>(ref: DatabaseReference<T>, value: Writable<T>): Promise<Resolved> {
+  const { db, path } = ref
   checkValue(value, path)
   const reply = await (db.store as RestStore).request('PUT', path, { body: value })
   return Object.fromEntries(resolved(nodeFromJSON(value), nodeFromJSON(await reply.json()), []))
 }
 
 /** Writes as `update` does, and resolves with what its server values came to. */
-export async function updateReturning<T>(
-  { db, path }: DatabaseReference<T>,
-  values: Changes<T>
-): Promise<Resolved> {
+export async function updateReturning<T>(ref: DatabaseReference<T>, values: Changes<T>): Promise<Resolved> {
+  const { db, path } = ref
   if (!checkUpdate(values, path).length) return {}
   const reply = await (db.store as RestStore).request('PATCH', path, { body: values })
   const answer = await reply.json()

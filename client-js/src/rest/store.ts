@@ -4,6 +4,7 @@ import { nodeFromJSON, type Priority } from '../core/node.js'
 import { type Params, wireQuery } from '../core/params.js'
 import type { Path } from '../core/path.js'
 import type { Store } from '../core/store.js'
+import { foreignKind } from '../core/validate.js'
 import { patient, Reply } from './reply.js'
 
 /** A database over plain HTTP requests. */
@@ -62,7 +63,9 @@ export class RestStore implements Store {
 // encode refuses what JSON has no words for. It would say null, or nothing, and that deletes.
 function encode(body: unknown): string {
   try {
-    return JSON.stringify(body, (key, value) => {
+    return JSON.stringify(body, function (this: any, key, value) {
+      const foreign = foreignKind(this[key]) // a Date is a text here already
+      if (foreign) throw foreign
       if (Number.isFinite(value) || /^(boolean|object|string)$/.test(typeof value)) return value
       throw `${typeof value} at ${key}`
     })

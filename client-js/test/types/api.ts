@@ -1,5 +1,6 @@
 // Checked by the compiler only: what must be accepted, and what must not.
 
+import type { Known } from '../../src/api/types.js'
 import {
   child,
   type DatabaseReference,
@@ -10,10 +11,13 @@ import {
   increment,
   limitToLast,
   onChildAdded,
+  onChildChanged,
+  onChildRemoved,
   onDisconnect,
   onValue,
   orderByChild,
   push,
+  type QueryConstraint,
   query,
   ref,
   refresh,
@@ -138,3 +142,40 @@ export async function untyped() {
   const path: string = 'computed'
   await set(ref(db, path), 5)
 }
+
+export async function neverNull() {
+  const db = getDatabase<Schema>({ databaseURL: 'http://localhost:9000' })
+  const rooms = ref(db, 'rooms')
+  onChildAdded(rooms, room => room.val().name.length)
+  onChildRemoved(rooms, room => room.val().name.length)
+  // A callback that is made for any snapshot fits, too.
+  onChildChanged(rooms, (room: DataSnapshot<Room>) => room.val()?.name)
+  for await (const { snapshot } of events(rooms)) void snapshot.val().name
+  ;(await get(rooms)).forEach(room => {
+    room.val().name.trim()
+  })
+  // @ts-expect-error a whole value may be absent
+  onValue(rooms, snapshot => snapshot.val().r1)
+}
+
+export function ordered() {
+  const db = getDatabase<Schema>({ databaseURL: 'http://localhost:9000' })
+  const rooms = ref(db, 'rooms')
+  query(rooms, orderByChild('name'), limitToLast(3))
+  query(rooms, orderByChild('messages/m1/at'))
+  const order = orderByChild('name')
+  const all: QueryConstraint[] = [order, limitToLast(3)]
+  query(rooms, ...all)
+  const untyped = getDatabase()
+  query(ref(untyped, 'x'), orderByChild('anything'))
+  const computed: string = 'name'
+  query(rooms, orderByChild(computed))
+  // @ts-expect-error there is no such field
+  query(rooms, orderByChild('nmae'))
+  // @ts-expect-error nor here
+  query(rooms, limitToLast(3), orderByChild('messages/m1/att'))
+}
+
+// The error says in words what is wrong.
+type Refused = Known<Schema, 'roms'>
+export const words: "unknown path 'roms' in the schema" = '' as Refused

@@ -2,6 +2,7 @@
 
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
   connectionState,
@@ -11,13 +12,16 @@ import {
   getDatabase,
   goOffline,
   goOnline,
+  limitToLast,
   onDisconnect,
   onValue,
+  query,
   ref,
   refFromURL,
   runTransaction,
   set,
-  signInWithToken
+  signInWithToken,
+  update
 } from '../../src/index.js'
 import * as rest from '../../src/rest.js'
 import { Wilddog } from '../../src/wilddog.js'
@@ -228,4 +232,31 @@ test('over HTTP, a database that is not there is named', async () => {
     code: 'NO_DATABASE',
     message: expect.stringContaining('"shop"')
   })
+})
+
+test.each([new Date(0), new Map([['a', 1]]), new Set([1])])('%o is no value', async value => {
+  const db = getDatabase({ databaseURL: 'http://localhost:9000?ns=values', WebSocket: FakeSocket })
+  onTestFinished(() => deleteDatabase(db))
+  const hint = expect.objectContaining({
+    code: 'INVALID_ARGUMENT',
+    message: expect.stringMatching(
+      value instanceof Date ? /date\.getTime\(\) or serverTimestamp/ : /use a plain object/
+    )
+  })
+  expect(() => set(ref(db, 'a'), { b: [value] })).toThrow(hint)
+  expect(() => update(ref(db, 'a'), { b: value })).toThrow(hint)
+  const plain = rest.getDatabase('http://127.0.0.1:1?ns=values')
+  await expect(rest.set(rest.ref(plain, 'a'), { b: value })).rejects.toEqual(hint)
+  if (!(value instanceof Date)) expect(() => update(ref(db, 'a'), value)).toThrow(/plain object/)
+})
+
+test('the console shows the address of a reference', () => {
+  const db = getDatabase({ databaseURL: 'http://localhost:9000?ns=shown', WebSocket: FakeSocket })
+  onTestFinished(() => deleteDatabase(db))
+  const place = ref(db, 'a/b c')
+  expect(inspect(place)).toBe('http://localhost:9000/a/b%20c')
+  expect(inspect(query(place, limitToLast(1)))).toBe('http://localhost:9000/a/b%20c')
+  expect(`${place} ${JSON.stringify(place)}`).toBe(
+    'http://localhost:9000/a/b%20c "http://localhost:9000/a/b%20c"'
+  )
 })
