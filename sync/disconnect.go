@@ -112,9 +112,14 @@ func (b *batch) setPending(s *Session, next pendingWrites) {
 	s.quota.addPending(grown)
 	b.undo = append(b.undo, func() {
 		s.quota.addPending(-grown)
-		s.pending = before
+		s.keepPending(before)
 	})
-	s.pending = next
+	s.keepPending(next)
+}
+
+func (s *Session) keepPending(p pendingWrites) {
+	s.pending = p
+	s.pendingBytes.Store(int64(p.bytes))
 }
 
 // register checks the rules as for a write now, and records it.
@@ -169,7 +174,14 @@ func (t *disconnectTask) finish(err error) {
 
 func (t *disconnectTask) sender() (*Quota, *line) { return t.session.sender() }
 
-func (t *disconnectTask) size() int64 { return int64(taskOverhead + t.pending.bytes) }
+// size is that of what the session has left by now, which the task takes when it is
+// carried out.
+func (t *disconnectTask) size() int64 {
+	if t.session != nil {
+		return taskOverhead + t.session.pendingBytes.Load()
+	}
+	return int64(taskOverhead + t.pending.bytes)
+}
 
 func (t *disconnectTask) apply(b *batch) error {
 	if s := t.session; s != nil {

@@ -218,6 +218,26 @@ func TestPendingValues(t *testing.T) {
 	c.session.Close()
 }
 
+// TestDisconnectIsWeighed: the queue weighs a disconnect by what the session left, so that
+// those of many sessions do not come into one batch.
+func TestDisconnectIsWeighed(t *testing.T) {
+	db := openTest(t, Options{})
+	c := connect(t, db, "c", 0)
+	const size = 1 << 20
+	for i := range 3 {
+		c.send(fmt.Sprintf(`{"r":%d,"a":"o","b":{"p":"/x/%d","d":%q}}`, i, i, strings.Repeat("a", size)))
+	}
+	c.settle()
+	task := &disconnectTask{id: c.session.id, session: c.session}
+	if cost := costOf(task); task.size() < 3*size || 2*cost < maxBatchCost {
+		t.Errorf("a disconnect of 3 MiB has size %d and cost %v; two of them must not fit into a batch of %v", task.size(), cost, maxBatchCost)
+	}
+	c.session.Close()
+	if task.size() >= size {
+		t.Errorf("after it was carried out its size is %d", task.size())
+	}
+}
+
 // TestWatchNotes: of many paths that are read, those above them are noted.
 func TestWatchNotes(t *testing.T) {
 	r := &notingReader{}

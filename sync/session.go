@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/wire"
@@ -82,8 +83,9 @@ type Session struct {
 	unacked int
 	size    int // of their messages
 
-	pending pendingWrites // the committer's, once the session has begun
-	line    line          // the queue's
+	pending      pendingWrites // the committer's, once the session has begun
+	pendingBytes atomic.Int64  // of pending
+	line         line          // the queue's
 }
 
 // A listenKey identifies a listen of a connection (wire protocol §5.1).
