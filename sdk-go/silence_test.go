@@ -1,12 +1,12 @@
 package dogwood_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,11 +80,29 @@ func (n *nowhere) Connect(ctx context.Context, _ dogwood.Handshake) (dogwood.Con
 	return nil, dogwood.ErrUnavailable
 }
 
+// logText is what a log has written so far.
+type logText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logText) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *logText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // There is one warning after five seconds, also while an attempt is under way.
 func TestLateWarning(t *testing.T) {
 	for _, hang := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			var text bytes.Buffer
+			var text logText
 			o := dogwood.Options{Lazy: true, Log: slog.New(slog.NewTextHandler(&text, nil))}
 			c, err := dogwood.New(t.Context(), &nowhere{hang: hang}, o)
 			want(t, err)
