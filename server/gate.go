@@ -145,14 +145,14 @@ func (g *gate) foreign(r *http.Request) (origin string, foreign bool) {
 		return origin, !g.ownOrigin(origin, r)
 	}
 	site := r.Header.Get("Sec-Fetch-Site")
-	referer := r.Header.Get("Referer")
+	referer := originOf(r.Header.Get("Referer")) // of a frame without an address it says nothing
 	switch {
 	case site == "same-origin", site == "none": // none: from the address bar
 		return "", false
 	case showsPage(r):
 		return "", false
-	case referer != "":
-		origin = originOf(referer)
+	case referer != opaqueOrigin:
+		origin = referer
 	case site == "", site == "same-site" && isLoopbackHost(plainHost(r.Host)):
 		return "", false
 	default: // a page that hides where it is from

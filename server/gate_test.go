@@ -66,6 +66,7 @@ var askers = []struct {
 	{"a script of localhost", http.Header{"Sec-Fetch-Site": {"same-site"}, "Referer": {"http://localhost:5173/"}}, false},
 	{"a script of localhost that hides it", http.Header{"Sec-Fetch-Site": {"same-site"}}, false},
 	{"a script of 127.0.0.1", http.Header{"Sec-Fetch-Site": {"cross-site"}, "Referer": {"http://127.0.0.1:5173/"}}, false},
+	{"a frame without an address, of an old browser", http.Header{"Referer": {"about:blank"}}, false},
 	{"our own page", http.Header{"Sec-Fetch-Site": {"same-origin"}}, false},
 	{"the address bar", http.Header{"Sec-Fetch-Site": {"none"}, "Sec-Fetch-Mode": {"navigate"}}, false},
 

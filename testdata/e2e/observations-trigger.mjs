@@ -37,6 +37,7 @@ export async function playTrigger(t, given, when, then) {
       topic: 'projects/demo/topics/created'
     })
   })
+  if (registration.status === 501) throw new NotYet(FUNCTIONS)
   assert.equal(registration.status, 200, await registration.text())
   const db = s.client()
   for (const step of steps) await performStep(db, step)
