@@ -105,7 +105,7 @@ func (a *Authority) reason(ns string, t token, why error) string {
 	return "it names no user, or is not accepted in this place"
 }
 
-// reasonOfSigner returns why whoever signed a token may not say so, "" if he may.
+// reasonOfSigner returns why the signer of a token is not accepted, "" if it is.
 func (a *Authority) reasonOfSigner(ns string, t token) string {
 	issuer := t.claims.Text("iss")
 	switch alg := t.alg(); {
