@@ -62,7 +62,7 @@ func newQueue(maxBytes int64) *queue {
 type sender interface{ sender() (*Quota, *line) }
 
 // add queues a task and blocks while the queue is full. A task larger than the bound is
-// taken when nothing else waits.
+// taken when nothing else waits. Once ctx has ended, add queues nothing.
 func (q *queue) add(ctx context.Context, t task) error {
 	item := queuedTask{task: t, size: t.size(), cost: costOf(t)}
 	quota := (*Quota)(nil)
@@ -79,16 +79,16 @@ func (q *queue) add(ctx context.Context, t task) error {
 		stop := context.AfterFunc(ctx, q.wake)
 		defer stop()
 	}
-	for !q.closed && q.full(quota, item.size) {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	for !q.closed && ctx.Err() == nil && q.full(quota, item.size) {
 		q.blocked++
 		q.changed.Wait()
 		q.blocked--
 	}
 	if q.closed {
 		return ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	q.push(q.party(quota, item.line), item)
 	q.changed.Broadcast()
@@ -315,6 +315,11 @@ func (w *waiter) wait(ctx context.Context) error {
 	case <-w.done:
 		return w.err
 	case <-ctx.Done():
+	}
+	select {
+	case <-w.done: // both have happened: the outcome is known
+		return w.err
+	default:
 		return ctx.Err() // the task may still take effect
 	}
 }
