@@ -68,6 +68,13 @@ func (a *admin) put(ctx context.Context, path string, value io.Reader) error {
 	return err
 }
 
+// load replaces the value at a path by one of any size, which the server takes in as it
+// comes.
+func (a *admin) load(ctx context.Context, path string, value io.Reader) error {
+	_, err := a.do(ctx, http.MethodPut, path, "print=silent&writeSizeLimit=unlimited", value)
+	return err
+}
+
 // patchJSON writes several places below a path.
 func (a *admin) patchJSON(ctx context.Context, path string, update map[string]any) error {
 	text, err := json.Marshal(update)

@@ -182,7 +182,7 @@ func (w Isolation) fill(ctx context.Context, r *run) error {
 	for path, shape := range map[string][2]int{largePath: {largeRows, largeRow}, sharedPath: {sharedRows, sharedBytes}} {
 		pr, pw := io.Pipe()
 		go func() { pw.CloseWithError(writeObjects(pw, shape[0], shape[1])) }()
-		err := r.admin.put(ctx, path, pr)
+		err := r.admin.load(ctx, path, pr)
 		pr.Close()
 		if err != nil {
 			return err

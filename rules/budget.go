@@ -27,10 +27,15 @@ const (
 // refused, all that costs is refused, so what is decided doesn't depend on which
 // texts happen to be short enough for the rest.
 type budget struct {
+	count int // expressions that were evaluated
 	spent int
 	steps int // of regular expressions
 	over  bool
 }
+
+// A Budget is what several decisions may spend together, as those of one task that
+// others wait for. The zero Budget is that of one decision, of which nothing is spent.
+type Budget struct{ budget }
 
 // charge takes n bytes of text at a price for each, and reports whether the
 // budget allows for them.

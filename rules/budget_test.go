@@ -177,3 +177,41 @@ func TestLargeExpressionOverShortTexts(t *testing.T) {
 		}
 	}
 }
+
+// Decisions with one Budget spend it together, and Explain decides as they do.
+func TestSharedBudget(t *testing.T) {
+	const mib = 1 << 20
+	r := mustRules(t, `{"rules":{"$p":{".read":"root.child('big').val().contains('y')"}}}`)
+	data := stored{tree.Empty.With(tree.MustParsePath("big"), tree.String(strings.Repeat("x", 9*mib)+"y"))}
+	for shared, want := range map[bool]int{false: 10, true: maxSpent / (2 * 9 * mib)} { // read, and scanned
+		var b Budget
+		allowed := 0
+		for i := range 10 {
+			q := &Request{Op: OpRead, Data: data, Path: tree.MustParsePath(fmt.Sprint("p", i))}
+			before := b
+			if shared {
+				q.Budget = &b
+			}
+			d := check(t, r, q)
+			if d.Allow {
+				allowed++
+			}
+			q.Budget = &before
+			if x, err := r.Explain(t.Context(), q); err != nil || x.Allow != d.Allow {
+				t.Errorf("shared %t: Explain of decision %d = %+v, %v, want allowed: %t", shared, i, x.Decision, err, d.Allow)
+			}
+		}
+		if allowed != want {
+			t.Errorf("shared %t: %d of 10 reads are allowed, want %d", shared, allowed, want)
+		}
+	}
+
+	var b Budget
+	b.count = maxEvaluations - 2
+	for i, allow := range []bool{true, true, false} {
+		q := &Request{Op: OpRead, Data: data, Path: tree.MustParsePath("a"), Budget: &b}
+		if d := check(t, mustRules(t, `{"rules":{"a":{".read":"auth == null"}}}`), q); d.Allow != allow {
+			t.Errorf("decision %d, of 2 expressions: allow = %t", i, d.Allow)
+		}
+	}
+}

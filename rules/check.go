@@ -36,6 +36,9 @@ type Request struct {
 	KeysOnly bool // nothing below the children is read
 
 	Asked *int // if set, how many rules were asked is noted there
+
+	// Budget is what the decision has in common with others; nil: it has one of its own.
+	Budget *Budget
 }
 
 // An Origin names what an operation came with as logs do, by the one of the names

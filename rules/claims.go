@@ -34,6 +34,16 @@ func NewAuth(text string) Auth {
 // IsNull reports whether the caller is signed out.
 func (a Auth) IsNull() bool { return a.JSON == "" }
 
+// Provider returns the member provider of the variable, "" if it has none.
+func (a Auth) Provider() string {
+	c := a.decoded
+	if c == nil {
+		c = decodeClaims(a.JSON)
+	}
+	name, _ := member(c.value, "provider").(string)
+	return name
+}
+
 // claims is the decoded variable auth. Its objects are map[string]any, its
 // arrays []any, its numbers float64.
 type claims struct {

@@ -40,6 +40,9 @@ func newDecider(ctx context.Context, q *Request) *decider {
 // end gives the decider back. It keeps nothing of the request alive.
 func (d *decider) end() {
 	if d.begun {
+		if d.q.Budget != nil {
+			d.q.Budget.budget = d.e.budget
+		}
 		d.e.end()
 	}
 	d.ctx, d.q, d.tracer, d.target, d.asked, d.failed, d.denied, d.err, d.begun = nil, nil, nil, 0, 0, nil, false, nil, false

@@ -26,7 +26,6 @@ type evaluation struct {
 	now     any     // the variable now, nil: not asked for yet
 	old     oldTree
 	new     newTree
-	count   int // of expressions
 	budget  budget
 	vm      vm.VM
 
@@ -57,7 +56,10 @@ func (f failure) String() string {
 
 // begin prepares for a request.
 func (e *evaluation) begin(q *Request) {
-	e.request, e.claims, e.now, e.count, e.budget = q, q.Auth.decoded, nil, 0, budget{}
+	e.request, e.claims, e.now, e.budget = q, q.Auth.decoded, nil, budget{}
+	if q.Budget != nil {
+		e.budget = q.Budget.budget
+	}
 	e.noting = q.Reads != nil && q.Op == OpRead
 	e.old.reset(q.Data, &e.budget)
 	if q.Op == OpWrite {
@@ -73,7 +75,7 @@ func (e *evaluation) end() {
 	e.request, e.claims, e.now = nil, nil, nil
 	e.old.reset(nil, nil)
 	e.start(tree.Root)
-	e.uses.Paths = nil
+	e.uses.Paths, e.uses.Exists = nil, nil
 	clear(e.vm.Stack[:cap(e.vm.Stack)])
 }
 
@@ -83,7 +85,7 @@ func (e *evaluation) start(p tree.Path) {
 	e.faulty, e.failure = false, failure{}
 	clear(e.snapshots[:e.taken])
 	e.taken = 0
-	e.uses = Reads{Paths: e.uses.Paths[:0]}
+	e.uses = Reads{Paths: e.uses.Paths[:0], Exists: e.uses.Exists[:0]}
 	if cap(e.text) > maxFactText {
 		e.text = nil
 	}
@@ -106,11 +108,11 @@ func (e *evaluation) holds(r *rule, p tree.Path) bool {
 
 // countOne counts an expression, and reports whether there may be one more.
 func (e *evaluation) countOne() bool {
-	if e.count == maxEvaluations {
+	if e.budget.count >= maxEvaluations {
 		e.fail(lang.Boolean, msgTooMany)
 		return false
 	}
-	e.count++
+	e.budget.count++
 	return true
 }
 
@@ -186,7 +188,7 @@ func (e *evaluation) interrupted(ctx context.Context) error {
 	if e.old.err != nil {
 		return e.old.err
 	}
-	if e.count%256 == 0 {
+	if e.budget.count%256 == 0 {
 		return ctx.Err()
 	}
 	return nil

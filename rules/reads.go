@@ -15,6 +15,10 @@ type Reads struct {
 	// of a rule that looked at more, they are places above those.
 	Paths []tree.Path
 
+	// Exists are those of Paths of which the rule only asked whether there is anything:
+	// the decision stays the same as long as the answer does.
+	Exists []tree.Path
+
 	// Auth and Now say how the granting rule looked at the caller, and whether it
 	// looked at the time. If none granted, they are about all rules that were
 	// asked.
@@ -42,6 +46,13 @@ func (e *evaluation) note(s snapshot) {
 	}
 }
 
+// noteExists notes that the current expression depends on whether there is a node at s.
+func (e *evaluation) noteExists(s snapshot) {
+	if e.noting && !s.new {
+		e.uses.Exists = append(e.uses.Exists, s.path)
+	}
+}
+
 // noteReads notes in the request what the rule that was just asked depends on.
 func (d *decider) noteReads(r *rule, granted bool) {
 	reads := d.q.Reads
@@ -50,7 +61,7 @@ func (d *decider) noteReads(r *rule, granted bool) {
 	case granted:
 		*reads = Reads{}
 		if r.program != nil {
-			*reads = Reads{collapse(d.e.uses.Paths), d.e.uses.Auth, d.e.uses.Now}
+			*reads = d.e.uses.noted()
 		}
 	case r.program != nil:
 		reads.Auth = max(reads.Auth, d.e.uses.Auth)
@@ -58,18 +69,40 @@ func (d *decider) noteReads(r *rule, granted bool) {
 	}
 }
 
-// collapse returns the paths without duplicates. If there are still too many, it
-// returns their parents, and so on.
-func collapse(paths []tree.Path) []tree.Path {
-	paths = slices.Clone(paths)
-	for {
-		slices.SortFunc(paths, func(a, b tree.Path) int { return strings.Compare(a.Clean(), b.Clean()) })
-		paths = slices.Compact(paths)
-		if len(paths) <= MaxReads {
-			return paths
+// noted returns the uses of an expression, whose Exists are those that it asked for, as
+// those of a decision.
+func (u Reads) noted() Reads {
+	exists := sorted(slices.Clone(u.Exists))
+	all := sorted(slices.Concat(u.Paths, exists))
+	if len(all) > MaxReads {
+		u.Paths, u.Exists = collapse(all), nil
+		return u
+	}
+	values := sorted(slices.Clone(u.Paths))
+	u.Paths, u.Exists = all, nil
+	for _, p := range exists {
+		if _, read := slices.BinarySearchFunc(values, p, comparePaths); !read {
+			u.Exists = append(u.Exists, p)
 		}
+	}
+	return u
+}
+
+func comparePaths(a, b tree.Path) int { return strings.Compare(a.Clean(), b.Clean()) }
+
+// sorted sorts paths and takes duplicates away.
+func sorted(paths []tree.Path) []tree.Path {
+	slices.SortFunc(paths, comparePaths)
+	return slices.Compact(paths)
+}
+
+// collapse returns the parents of too many paths, and so on.
+func collapse(paths []tree.Path) []tree.Path {
+	for len(paths) > MaxReads {
 		for i := range paths {
 			paths[i], _ = paths[i].Parent()
 		}
+		paths = sorted(paths)
 	}
+	return paths
 }

@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,11 +29,12 @@ func TestReads(t *testing.T) {
 		{`auth == null || auth.uid == 'ann'`, Auth{}, Reads{Auth: AuthNull}},
 		{`now > 5`, signedIn, Reads{Now: true}},
 		{`root.child('open').val() == true`, signedIn, Reads{Paths: paths("open")}},
-		{`root.child('members').child($room).hasChild('ann')`, signedIn, Reads{Paths: paths("members/r1/ann")}},
-		{`root.child('members/' + $room).hasChildren(['ann'])`, signedIn, Reads{Paths: paths("members/r1/ann")}},
+		{`root.child('members').child($room).hasChild('ann')`, signedIn, Reads{Paths: paths("members/r1/ann"), Exists: paths("members/r1/ann")}},
+		{`root.child('members/' + $room).hasChildren(['ann'])`, signedIn, Reads{Paths: paths("members/r1/ann"), Exists: paths("members/r1/ann")}},
 		{`root.child('members').hasChildren()`, signedIn, Reads{Paths: paths("members")}},
 		{`root.child('p').getPriority() == 1 && data.parent().parent().child('open').isBoolean()`, signedIn, Reads{Paths: paths("open", "p")}},
-		{`!data.exists()`, signedIn, Reads{Paths: paths("rooms/r1")}},
+		{`!data.exists()`, signedIn, Reads{Paths: paths("rooms/r1"), Exists: paths("rooms/r1")}},
+		{`root.child('open').exists() && root.child('open').val() == true && root.child('p').exists()`, signedIn, Reads{Paths: paths("open", "p"), Exists: paths("p")}},
 		{`!root.child('a.b').exists()`, signedIn, Reads{}},
 	} {
 		reads := Reads{Paths: paths("left", "over"), Auth: AuthFull, Now: true}
@@ -130,12 +132,16 @@ func (m maker) varyRequest(q *Request, allowed bool, reads Reads) (changed bool)
 	if !allowed { // no paths were noted
 		return changed
 	}
-	p := m.path(3)
+	p, was := m.path(3), q.Data.(stored)
+	is := stored{was.With(p, m.data(2))}
 	for _, noted := range reads.Paths {
-		if noted.Contains(p) || p.Contains(noted) {
+		if !noted.Contains(p) && !p.Contains(noted) {
+			continue
+		}
+		if !slices.Contains(reads.Exists, noted) || was.Node.Get(noted).IsEmpty() != is.Node.Get(noted).IsEmpty() {
 			return changed
 		}
 	}
-	q.Data = stored{q.Data.(stored).With(p, m.data(2))}
+	q.Data = is
 	return true
 }

@@ -104,7 +104,7 @@ func (e *evaluation) exists(s snapshot) bool {
 	if s.none {
 		return false
 	}
-	e.note(s)
+	e.noteExists(s)
 	if s.new {
 		return e.new.exists(s.path)
 	}

@@ -78,7 +78,7 @@ func New(ctx context.Context, t Transport, o Options) (*Client, error) {
 	select {
 	case err = <-first:
 	case <-ctx.Done():
-		err = failed("connect", "", ctx.Err())
+		err = failed("connect", "", c.late(ctx))
 	}
 	if err != nil {
 		c.Close()

@@ -33,7 +33,8 @@
 // # Errors
 //
 // What the server refuses is an *Error with the path and the server's words;
-// errors.Is compares it with ErrPermissionDenied and the others here.
+// errors.Is compares it with ErrPermissionDenied and the others here. If a context
+// ends while there is no connection, the error also says why there is none.
 //
 // # Concurrency
 //

@@ -1,6 +1,7 @@
 package dogwood
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -108,6 +109,32 @@ func (q Query) failed(op string, err error) error {
 		return failed(op, "", err) // which says what the path was
 	}
 	return failed(op, q.path.String(), err)
+}
+
+// A lateError is the end of a context, and why there was no connection when it came.
+type lateError struct {
+	error   // of the context
+	failure error
+}
+
+func (e *lateError) Error() string {
+	return e.error.Error() + ", without a connection: " + e.failure.Error()
+}
+
+func (e *lateError) Unwrap() error { return e.error }
+
+// Is lets callers ask for the failure too. It is not unwrapped: an *Error in it was for
+// connecting, not for what has failed now.
+func (e *lateError) Is(target error) bool { return errors.Is(e.failure, target) }
+
+// late returns the error of a context that has ended.
+func (c *Client) late(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link != nil || c.offline || c.failure == nil {
+		return ctx.Err()
+	}
+	return &lateError{ctx.Err(), c.failure}
 }
 
 // errAnswer is the error of an answer that is none to what was asked.

@@ -85,6 +85,15 @@ func (f *feed) next(ctx context.Context) (replica.State, error) {
 	}
 }
 
+// next is that of the feed; the end of the context says why there is no connection.
+func (c *Client) next(ctx context.Context, f *feed) (replica.State, error) {
+	s, err := f.next(ctx)
+	if err != nil && err == ctx.Err() {
+		err = c.late(ctx)
+	}
+	return s, err
+}
+
 // pop returns the oldest state.
 func (f *feed) pop() (s replica.State, ok bool, err error) {
 	f.mu.Lock()

@@ -67,7 +67,7 @@ func (q Query) states(ctx context.Context) iter.Seq2[replica.State, error] {
 		}
 		defer stop()
 		for {
-			s, err := f.next(ctx)
+			s, err := q.client.next(ctx, f)
 			if err != nil {
 				yield(replica.State{}, q.failed("listen", err))
 				return

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -52,7 +53,22 @@ func (n *network) Close() error {
 }
 
 func (n *network) Connect(ctx context.Context, h Handshake) (Conn, error) {
-	ws, resp, err := n.dialer.DialContext(ctx, n.socket(h), http.Header{"User-Agent": {"Firebase/5/dogwood/go/AdminNode"}})
+	d := n.dialer
+	var release func() bool // keeps the end of ctx from closing the connection
+	d.NetDialContext = func(dialing context.Context, network, address string) (net.Conn, error) {
+		c, err := new(net.Dialer).DialContext(dialing, network, address)
+		if err == nil {
+			release = context.AfterFunc(ctx, func() { c.Close() }) // for the handshake minds only the deadline
+		}
+		return c, err
+	}
+	ws, resp, err := d.DialContext(ctx, n.socket(h), http.Header{"User-Agent": {"Firebase/5/dogwood/go/AdminNode"}})
+	if release != nil && !release() {
+		if err == nil {
+			ws.Close()
+		}
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
+	}
 	if err != nil {
 		if resp != nil {
 			return nil, fmt.Errorf("%w: the server answered %s", ErrUnavailable, resp.Status)

@@ -52,8 +52,8 @@ func (c *Client) submit(ctx context.Context, r *request, prepare func() error) e
 	select {
 	case <-r.done:
 	case <-ctx.Done():
-		if !c.takeBack(r, ctx.Err()) {
-			return failed(r.op, r.path, ctx.Err())
+		if err := c.late(ctx); !c.takeBack(r, err) {
+			return failed(r.op, r.path, err)
 		}
 	}
 	return failed(r.op, r.path, r.err)
@@ -64,7 +64,7 @@ func (c *Client) begin(ctx context.Context, r *request, prepare func() error) er
 	select {
 	case c.slots <- struct{}{}:
 	case <-ctx.Done():
-		return ctx.Err()
+		return c.late(ctx)
 	case <-c.ctx.Done():
 		return c.cause()
 	}

@@ -1,12 +1,15 @@
 package dogwood_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,6 +72,7 @@ type nowhere struct {
 	dogwood.Transport
 	attempts []time.Time
 	hang     bool
+	failure  error // nil: ErrUnavailable
 }
 
 func (n *nowhere) Connect(ctx context.Context, _ dogwood.Handshake) (dogwood.Conn, error) {
@@ -77,7 +81,7 @@ func (n *nowhere) Connect(ctx context.Context, _ dogwood.Handshake) (dogwood.Con
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	return nil, dogwood.ErrUnavailable
+	return nil, cmp.Or(n.failure, dogwood.ErrUnavailable)
 }
 
 // logText is what a log has written so far.
@@ -96,6 +100,95 @@ func (l *logText) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
+}
+
+// Operations that time out on a port without a server say that it refuses connections.
+func TestTimeoutNamesCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := fmt.Errorf("%w: %w", dogwood.ErrUnavailable, syscall.ECONNREFUSED)
+		c, err := dogwood.New(t.Context(), &nowhere{failure: refused}, dogwood.Options{Lazy: true, MaxPending: 1})
+		want(t, err)
+		ref := c.Ref("a")
+		check := func(op string, f func(ctx context.Context) error) {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			err := f(ctx)
+			text := op + " /a: context deadline exceeded, without a connection: connect: the server is not available: connection refused"
+			if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, syscall.ECONNREFUSED) || err.Error() != text {
+				t.Errorf("%s: %v, want %s", op, err, text)
+			}
+		}
+		set := func(ctx context.Context) error { return ref.Set(ctx, 1) }
+		check("set", set)
+		waiting := result(func() error { return c.Ref("b").Set(t.Context(), 0) })
+		synctest.Wait()
+		check("set", set) // which waits for its turn
+		check("get", func(ctx context.Context) error { return ref.Get(ctx, new(int)) })
+		check("listen", func(ctx context.Context) error { return pull(t, ref.Values(ctx)).fails() })
+		c.GoOffline()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := set(ctx); err == nil || err.Error() != "set /a: context canceled" {
+			t.Errorf("offline: %v", err)
+		}
+		want(t, c.Close())
+		if err := <-waiting; !errors.Is(err, dogwood.ErrClosed) {
+			t.Errorf("closed: %v", err)
+		}
+	})
+}
+
+// A host that accepts connections and says nothing holds up neither Dial nor Close.
+func TestSilentHost(t *testing.T) {
+	for _, scheme := range []string{"http://", "https://"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		want(t, err)
+		accepted := make(chan net.Conn)
+		go func() {
+			defer close(accepted)
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = c.Read(make([]byte, 1)) // then the handshake has begun
+				accepted <- c
+			}
+		}()
+		address := scheme + l.Addr().String()
+
+		ctx, cancel := context.WithCancel(t.Context())
+		dialed := result(func() error {
+			_, err := dogwood.Dial(ctx, address, dogwood.Options{})
+			return err
+		})
+		c := <-accepted
+		cancel()
+		returns(t, "Dial", dialed, context.Canceled)
+		want(t, c.Close())
+
+		lazy, err := dogwood.Dial(t.Context(), address, dogwood.Options{Lazy: true})
+		want(t, err)
+		c = <-accepted
+		returns(t, "Close", result(lazy.Close), nil)
+		want(t, c.Close())
+		want(t, l.Close())
+		<-accepted
+	}
+}
+
+// returns expects that something returns with an error, sooner than a handshake may take.
+func returns(t *testing.T, what string, done <-chan error, want error) {
+	t.Helper()
+	select {
+	case err := <-done:
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", what, err, want)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s does not return", what)
+	}
 }
 
 // There is one warning after five seconds, also while an attempt is under way.

@@ -148,7 +148,7 @@ func (c *Client) signedInAs(ctx context.Context) (string, error) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return "", ctx.Err()
+			return "", c.late(ctx)
 		}
 	}
 }

@@ -100,7 +100,7 @@ func (c *Client) complete(ctx context.Context, f *feed, v *replica.View) (tree.N
 		if s.Complete {
 			return s.Node, nil
 		}
-		if _, err := f.next(ctx); err != nil {
+		if _, err := c.next(ctx, f); err != nil {
 			return tree.Empty, err
 		}
 	}

@@ -122,7 +122,7 @@ func (r *reader) start(program string, args ...string) *bufio.Reader {
 
 func (r *reader) prepare(cmd *exec.Cmd) {
 	cmd.Dir = r.dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-ldflags=-w", "GOPROXY=off", "GOWORK=")
+	cmd.Env = append(os.Environ(), "GOFLAGS=-ldflags=-w -trimpath", "GOWORK=")
 }
 
 // line waits for the next line that a program prints.

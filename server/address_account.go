@@ -22,7 +22,7 @@ type account struct {
 	bodies   *budget
 	work     *budget // what is made of bodies, and read
 	answers  *budget
-	making   *dsync.Party // of answers
+	making   *dsync.Party // of answers, and of long texts and large writes
 	views    *dsync.Budget
 	quota    *dsync.Quota
 
@@ -152,6 +152,7 @@ func (t *accounts) open(key netip.Addr) *account {
 	if most < 0 {
 		most = 1 << 62
 	}
+	making := t.s.turns.Party()
 	return &account{
 		key:      key,
 		name:     name,
@@ -160,8 +161,8 @@ func (t *accounts) open(key netip.Addr) *account {
 		bodies:   t.s.bodies.share(most, refuse(metrics.AddressBodies)),
 		work:     t.s.work.share(t.s.work.max, nil),
 		answers:  t.s.answers.share(most, nil),
-		making:   t.s.turns.Party(),
-		views:    t.s.views.Share(most),
+		making:   making,
+		views:    t.s.views.Share(most, making),
 		quota: dsync.NewQuota(dsync.QuotaLimits{
 			Listens:      int64(l.Listens),
 			PendingBytes: l.PendingBytes,
@@ -179,6 +180,14 @@ func nameOf(key netip.Addr) string {
 		return key.String() + "/64"
 	}
 	return key.String()
+}
+
+// turnsOf returns with whom an address takes turns.
+func (s *Server) turnsOf(a *account) *dsync.Party {
+	if a == nil {
+		return s.making
+	}
+	return a.making
 }
 
 // viewsOf returns what bounds the views that are sent to an address.

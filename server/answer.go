@@ -84,7 +84,7 @@ func (q *request) failure(err error) answer {
 	q.countFailure(err)
 	e := q.statusOf(err)
 	if e.status == http.StatusInternalServerError {
-		q.s.log.ErrorContext(q.r.Context(), "request failed", "request", requestOf(q.w), "method", q.method, "namespace", q.ns, "path", q.path, "err", err)
+		q.s.log.ErrorContext(q.r.Context(), "request failed", "request", requestOf(q.w), "method", q.method, "namespace", q.ns, "path", clipped(q.path), "err", err)
 	}
 	if e.status == http.StatusServiceUnavailable || e.status == http.StatusTooManyRequests {
 		q.w.Header().Set("Retry-After", "1")

@@ -51,6 +51,7 @@ func chunked(text string) string {
 
 // TestLargePut sends more than the server takes into memory.
 func TestLargePut(t *testing.T) {
+	t.Parallel()
 	ts := serveTest(t, Options{Dev: true, Dir: t.TempDir(), Limits: Limits{MaxWriteBytes: 1 << 20, MaxReadBytes: 1 << 20, MaxBodiesBytes: 1 << 20}})
 	for i, c := range []struct {
 		header http.Header
@@ -98,6 +99,7 @@ func stored(text string) string {
 
 // TestPutThatIsNotStreamed has the limits and the echo of any other write.
 func TestPutThatIsNotStreamed(t *testing.T) {
+	t.Parallel()
 	ts := serveTest(t, Options{Dev: true, Limits: Limits{MaxWriteBytes: 1 << 20}})
 	text := bulkText(1)
 	for _, c := range []struct {
@@ -130,6 +132,7 @@ func TestPutThatIsNotStreamed(t *testing.T) {
 
 // TestLargePutThatFails changes nothing.
 func TestLargePutThatFails(t *testing.T) {
+	t.Parallel()
 	ts := serveTest(t, Options{Dev: true, Dir: t.TempDir()})
 	ts.want("PUT", "/a.json", `"old"`, 200, `"old"`)
 	text := bulkText(1)
@@ -171,6 +174,7 @@ func TestLargePutThatFails(t *testing.T) {
 
 // TestExportOfAnySize is for administrators; others have the limits of a read.
 func TestExportOfAnySize(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ts := serveTest(t, Options{Dev: true, Dir: dir, Limits: Limits{MaxReadBytes: 1 << 20}})
 	text := bulkText(1)

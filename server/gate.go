@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ func newGate(o Options) (*gate, error) {
 	}
 	g := &gate{log: o.Log, began: time.Now()}
 	for _, name := range o.AllowHosts {
-		host := plainHost(name)
+		host := strings.TrimSuffix(plainHost(name), ".")
 		ip := net.ParseIP(host)
 		if host == "" || ip != nil && ip.IsUnspecified() {
 			g.anyAddress = true
@@ -80,17 +81,19 @@ func ParseOrigin(text string) (*url.URL, error) {
 // defaultPorts are those that browsers leave out of origins.
 var defaultPorts = map[string]string{"http": "80", "https": "443"}
 
-// refuse returns why a request is not answered, nil if it is. A foreign page may do what
-// harmless says, and nothing else; a foreign host nothing at all.
-func (g *gate) refuse(r *http.Request, harmless func() bool) error {
+// refuse returns why a request is not answered, nil if it is. A foreign page may read
+// data without a credential and link to our pages, and nothing else; a foreign host
+// nothing at all.
+func (g *gate) refuse(q *request, rt *route) error {
 	if g == nil {
 		return nil
 	}
+	r := q.r
 	if host := clipped(plainHost(r.Host)); !g.ownHost(host) {
 		g.note(r, &g.lines.host, "--allow-host "+host)
 		return &statusError{http.StatusForbidden, fmt.Sprintf("This development server does not answer requests for the host %q. If it is yours, start dogwood dev with --allow-host %[1]s.", host)}
 	}
-	if origin, foreign := g.foreign(r); foreign && !harmless() {
+	if origin, foreign := g.foreign(r); foreign && !q.readsAsNobody(rt) && !q.isLinkToPage() {
 		g.note(r, &g.lines.origin, "--allow-origin "+clipped(origin))
 		return &statusError{http.StatusForbidden, fmt.Sprintf("This development server does not answer pages of the origin %q. If it is yours, start dogwood dev with --allow-origin %[1]s.", clipped(origin))}
 	}
@@ -120,8 +123,6 @@ func (q *request) readsAsNobody(rt *route) bool {
 	return err == nil && slices.Contains(q.s.spaces.names(), name)
 }
 
-func clipped(text string) string { return text[:min(len(text), maxLoggedPath)] }
-
 // refuseForeign answers a request that the gate refused. No page may read that, and no
 // cache may keep it.
 func (q *request) refuseForeign(why error) {
@@ -134,7 +135,13 @@ func (q *request) refuseForeign(why error) {
 // ownHost reports whether a name or an address is the server's. No site can have these
 // names point here.
 func (g *gate) ownHost(host string) bool {
-	return isLoopbackHost(host) || slices.Contains(g.hosts, host) || g.anyAddress && net.ParseIP(host) != nil
+	return isLoopbackHost(host) || g.isNamed(strings.TrimSuffix(host, ".")) || g.anyAddress && net.ParseIP(host) != nil
+}
+
+// isNamed reports whether the options name a host, whose final dot was cut off. Those of
+// loopback must not have had one.
+func (g *gate) isNamed(host string) bool {
+	return slices.Contains(g.hosts, host) && !isLoopbackHost(host)
 }
 
 // foreign returns the origin of the page that a request comes from, and whether it is
@@ -149,8 +156,6 @@ func (g *gate) foreign(r *http.Request) (origin string, foreign bool) {
 	switch {
 	case site == "same-origin", site == "none": // none: from the address bar
 		return "", false
-	case showsPage(r):
-		return "", false
 	case referer != opaqueOrigin:
 		origin = referer
 	case site == "", site == "same-site" && isLoopbackHost(plainHost(r.Host)):
@@ -161,13 +166,14 @@ func (g *gate) foreign(r *http.Request) (origin string, foreign bool) {
 	return origin, !g.ownOrigin(origin, r)
 }
 
-// showsPage reports whether a browser follows a link to a page of ours. It shows that
-// page in place of the one with the link, which learns nothing of it.
-func showsPage(r *http.Request) bool {
-	path := r.URL.Path
-	return r.Method == http.MethodGet &&
-		r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" &&
-		(path == "/" || path == "/demo" || path == "/demo/")
+// isLinkToPage reports whether a browser follows a link to a page of ours. It shows that
+// page in place of the one with the link, which learns nothing of it. It looks at the path
+// that is routed, which may be another one than that of the URL.
+func (q *request) isLinkToPage() bool {
+	h := q.r.Header
+	return q.r.Method == http.MethodGet && len(h.Values("Origin")) == 0 &&
+		h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document" &&
+		(q.path == "/" || q.path == "/demo" || q.path == "/demo/")
 }
 
 // ownOrigin reports whether pages of an origin may ask: those that this machine, or the
@@ -198,14 +204,21 @@ func originOf(address string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// isLoopbackHost reports whether a name or an address always is this machine's.
+// isLoopbackHost reports whether a name or an address always is this machine's, and
+// browsers know that: they tell a server where a page is from only if they trust its host
+// even without TLS. A loopback address of IPv4 written as one of IPv6, as in
+// [::ffff:127.0.0.1], is none of these hosts, nor is a name with a final dot for all
+// browsers.
 func isLoopbackHost(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback() && !ip.Is4In6() && ip.Zone() == ""
 }
 
-// plainHost returns the host of a Host header as names are compared: without port,
-// brackets and final dot, in lower case.
+// plainHost returns the host of a Host header as names are compared: without port and
+// brackets, in lower case.
 func plainHost(hostport string) string {
 	host := hostport
 	if name, _, err := net.SplitHostPort(hostport); err == nil {
@@ -213,7 +226,7 @@ func plainHost(hostport string) string {
 	} else if in, ok := strings.CutPrefix(host, "["); ok {
 		host = strings.TrimSuffix(in, "]")
 	}
-	return strings.ToLower(strings.TrimSuffix(host, "."))
+	return strings.ToLower(host)
 }
 
 // note has the log say how to allow what was refused: the console of dev is where its

@@ -57,7 +57,7 @@ var askers = []struct {
 	{"a program, by address", http.Header{"Host": {"127.0.0.1:9000"}}, false},
 	{"a program, by another address", http.Header{"Host": {"127.8.8.8"}}, false},
 	{"a program, by IPv6", http.Header{"Host": {"[::1]:9000"}}, false},
-	{"a host with a dot", http.Header{"Host": {"LocalHost.:9000"}}, false},
+	{"a program, by a name in capitals", http.Header{"Host": {"LocalHost:9000"}}, false},
 	{"a page of localhost", http.Header{"Origin": {"http://localhost:5173"}, "Sec-Fetch-Site": {"same-site"}}, false},
 	{"a page of 127.0.0.1", http.Header{"Origin": {"http://127.0.0.1:3000"}, "Sec-Fetch-Site": {"cross-site"}}, false},
 	{"a page of IPv6", http.Header{"Origin": {"http://[::1]:3000"}, "Sec-Fetch-Site": {"cross-site"}}, false},
@@ -90,6 +90,12 @@ var askers = []struct {
 	{"a foreign host of a like name", http.Header{"Host": {"localhost.evil.example"}}, true},
 	{"a foreign host with a database", http.Header{"Host": {"here.evil.example"}}, true},
 	{"a foreign address", http.Header{"Host": {"192.0.2.1"}}, true},
+	{"a script that hides it, by IPv4 in IPv6", http.Header{"Host": {"[::ffff:127.0.0.1]:9000"}}, true},
+	{"the same as browsers write it", http.Header{"Host": {"[::ffff:7f00:1]:9000"}}, true},
+	{"a script that hides it, by a zone", http.Header{"Host": {"[::1%25lo]:9000"}}, true},
+	{"a script that hides it, by a final dot", http.Header{"Host": {"localhost.:9000"}}, true},
+	{"a script that hides it, by a final dot below", http.Header{"Host": {"app.localhost.:9000"}}, true},
+	{"a page of IPv4 in IPv6", http.Header{"Origin": {"http://[::ffff:127.0.0.1]:3000"}}, true},
 	{"the address of all", http.Header{"Host": {"0.0.0.0:9000"}}, true},
 	{"a foreign host and a port that is none", http.Header{"Host": {"localhost:1:evil.example"}}, true},
 }
@@ -97,6 +103,7 @@ var askers = []struct {
 // TestGate has everybody try every door of a development server. What is refused
 // leaves nothing behind.
 func TestGate(t *testing.T) {
+	t.Parallel()
 	for _, d := range gateDoors {
 		t.Run(d.name, func(t *testing.T) {
 			o := Options{Dev: true}
@@ -179,7 +186,7 @@ func (ts *testServer) knock(c call, h http.Header) (status int, text, origin str
 func TestGateOptions(t *testing.T) {
 	ts := serveTest(t, Options{
 		Dev:          true,
-		AllowHosts:   []string{"10.0.2.2", "box.lan"},
+		AllowHosts:   []string{"10.0.2.2", "box.lan", "localhost"},
 		AllowOrigins: []string{"https://App.example.org:443", "capacitor://localhost"},
 	})
 	for _, c := range []struct {
@@ -192,6 +199,8 @@ func TestGateOptions(t *testing.T) {
 		{"box.lan:9000", "http://box.lan:9000", 200},
 		{"box.lan:9000", "http://box.lan.evil.example:9000", 403},
 		{"shop.box.lan:9000", "", 403},
+		{"Box.lan.:9000", "", 200},
+		{"localhost.:9000", "", 403},
 		{"app.example.org", "", 200},
 		{"localhost", "https://app.example.org", 200},
 		{"localhost", "http://app.example.org", 403},
@@ -246,6 +255,8 @@ func TestGateLetsLinksShowPages(t *testing.T) {
 		want   int
 	}{
 		{"/demo/", link, 200}, {"/", link, 200}, {"/demo/", frame, 403}, {"/demo/decisions", link, 403}, {"/emulators", link, 403},
+		{"/?ns=here/emulators", link, 403}, {"/?ns=here/demo/decisions", link, 403}, {"/?ns=here/.json?access_token=owner", link, 403},
+		{"/?ns=here/demo/", link, 200}, {"/%64emo/", link, 403},
 	} {
 		if status, _, _ := ts.knock(call{method: "GET", target: c.path}, c.header); status != c.want {
 			t.Errorf("%s as %s: %d, want %d", c.path, c.header.Get("Sec-Fetch-Dest"), status, c.want)

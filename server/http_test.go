@@ -175,6 +175,7 @@ func TestManagement(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
+	t.Parallel()
 	ts := serveTest(t, Options{Dev: true})
 	ts.want("PUT", "/.settings/defaultWriteSizeLimit.json", `"small"`, 200, `"small"`)
 	ts.want("GET", "/.settings/defaultWriteSizeLimit.json", "", 200, `"small"`)

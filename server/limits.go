@@ -19,6 +19,7 @@ type Limits struct {
 	MaxBodiesBytes   int64 // all request bodies as they arrive; 1/8 of Memory, 512 MiB
 	MaxWorkBytes     int64 // all that is made of them, and read for answers; 3/8 of Memory, 4 GiB
 	MaxAnswersBytes  int64 // all large answers that wait to be sent, over REST and in realtime each; 1/8 of Memory, 512 MiB
+	MaxPendingBytes  int64 // onDisconnect operations of all connections; 1/16 of Memory, 512 MiB
 	MaxPendingWrites int64 // writes that wait, of one database; 1/32 of Memory, 64 MiB
 	MaxConnections   int   // HTTP connections, event streams among them; 1/16 of Memory, 16 KiB each, 100,000
 	MaxRealtime      int   // realtime connections; twice as many, 200,000

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,8 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
+	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
 // A town is a server on pipes whose other ends have addresses. It is for tests
@@ -317,6 +320,78 @@ func TestPingRate(t *testing.T) {
 	})
 }
 
+// Frames that are no messages cost something, too. Large messages count once.
+func TestFrameRate(t *testing.T) {
+	piece := strings.Repeat("x", wire.MaxUnit)
+	whole := `{"t":"d","d":{"r":1,"a":"p","b":{"p":"/a","d":"` + strings.Repeat("x", 7*wire.MaxUnit) + `"}}}`
+	split, err := wire.AppendFrames(nil, []byte(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		kind   int
+		frames []string
+		waits  int // of what is beyond the burst
+	}{
+		{"keep-alives", websocket.TextMessage, slices.Repeat([]string{"0"}, 30), 20},
+		{"answers to pings", websocket.PongMessage, slices.Repeat([]string{""}, 30), 20},
+		{"long answers to pings", websocket.PongMessage, slices.Repeat([]string{"payload"}, 30), 20},
+		{"short pieces", websocket.TextMessage, append([]string{"100"}, slices.Repeat([]string{"x"}, 30)...), 21},
+		{"empty pieces", websocket.TextMessage, append([]string{"100"}, slices.Repeat([]string{""}, 30)...), 21},
+		{"pieces", websocket.TextMessage, append([]string{"100"}, slices.Repeat([]string{piece}, 30)...), 0},
+		{"messages in pieces", websocket.TextMessage, slices.Repeat(texts(split), 10), 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tn := townOf(t, Options{Dev: true, Limits: Limits{MessageRate: 10, MessageBurst: 10}})
+				defer tn.shutdown()
+				ws := tn.network(t, "198.51.100.1").connect("").ws
+				ws.SetReadDeadline(time.Time{})
+				go func() {
+					for _, _, err := ws.ReadMessage(); err == nil; _, _, err = ws.ReadMessage() {
+					}
+				}()
+				began := time.Now()
+				for _, text := range c.frames {
+					if err := ws.WriteMessage(c.kind, []byte(text)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				ws.WriteControl(websocket.CloseMessage, nil, time.Time{}) // taken when all others were
+				if d, want := time.Since(began).Round(time.Millisecond), time.Duration(c.waits)*100*time.Millisecond; d != want {
+					t.Errorf("%d frames took %s, want %s", len(c.frames), d, want)
+				}
+				if got := tn.metrics.Refused.Of(metrics.SessionRequests); got != uint64(c.waits) {
+					t.Errorf("%d waited, want %d", got, c.waits)
+				}
+				ws.Close()
+			})
+		})
+	}
+}
+
+func texts(frames [][]byte) []string {
+	all := make([]string, len(frames))
+	for i, f := range frames {
+		all[i] = string(f)
+	}
+	return all
+}
+
+// Answers to pings that are read ahead of the library count as well.
+func TestPongRateOnSockets(t *testing.T) {
+	n := onSocket(t, Options{Dev: true, Limits: Limits{MessageRate: 1, MessageBurst: 1, PerAddress: AddressLimits{Exempt: []netip.Prefix{}}}})
+	c := n.connect("")
+	for range 3 {
+		if err := c.ws.WriteControl(websocket.PongMessage, nil, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waitFor(t, "a pong that waits", func() bool { return n.Server.metrics.Refused.Of(metrics.SessionRequests) > 0 })
+	c.ws.Close()
+}
+
 func TestAddressPolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tn := townTest(t, AddressLimits{Polls: 2})
@@ -537,6 +612,50 @@ func TestAddressReadsTakeTurns(t *testing.T) {
 			busy.making.Leave()
 		}
 		waiting.Wait()
+		tn.accounts.letGo(busy)
+		synctest.Wait()
+		tn.wantIdle(t)
+	})
+}
+
+// Long texts of one address are parsed in its turn. Short ones, and those of other
+// addresses, do not wait for them.
+func TestAddressTextsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := townOf(t, Options{Dev: true})
+		defer tn.shutdown()
+		busy := tn.accounts.hold(netip.MustParseAddr("198.51.100.1"))
+		texts := 0
+		for busy.making.TryEnter() { // long texts that take long
+			texts++
+		}
+		long := `{"a":"` + strings.Repeat("x", dsync.LongText) + `"}`
+		done := make(map[string]int)
+		var waiting sync.WaitGroup
+		var mu sync.Mutex
+		for _, method := range []string{"PUT", "PATCH", "POST"} {
+			waiting.Go(func() {
+				r := tn.at("198.51.100.1").do(call{method, "/" + method + ".json?print=silent", nil, long})
+				mu.Lock()
+				defer mu.Unlock()
+				done[method] = r.StatusCode
+			})
+		}
+		synctest.Wait()
+		if len(done) != 0 {
+			t.Errorf("done without a turn: %v", done)
+		}
+		tn.at("198.51.100.1").want("PUT", "/short.json", "1", 200, "1")
+		tn.at("198.51.100.2").want("PUT", "/other.json?print=silent", long, 204, "")
+		for range texts {
+			busy.making.Leave()
+		}
+		waiting.Wait()
+		for method, status := range done {
+			if status/100 != 2 {
+				t.Errorf("%s: status %d", method, status)
+			}
+		}
 		tn.accounts.letGo(busy)
 		synctest.Wait()
 		tn.wantIdle(t)

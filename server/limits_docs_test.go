@@ -34,9 +34,10 @@ func TestLimitsAreDocumented(t *testing.T) {
 		"| one message | " + mib(l.MaxMessageBytes),
 		"| request bodies and unfinished messages in memory, as they arrive | 1/8 of the memory; " + mib(most.MaxBodiesBytes),
 		"| memory of writes and reads until they are done | 3/8 of the memory; " + fmt.Sprintf("%d GiB", most.MaxWorkBytes>>30),
+		"| `onDisconnect` operations of all connections | 1/16 of the memory; " + mib(most.MaxPendingBytes),
 		"| one value that is read | 3/16 of the memory; " + mib(most.MaxReadBytes),
 		"over the realtime protocol each | 1/8 of the memory; " + mib(most.MaxAnswersBytes),
-		fmt.Sprintf("over REST and over the realtime protocol each | as many as there are processors, 2 at least and %d at most", dsync.MaxReads),
+		fmt.Sprintf("large writes that are decided | as many as there are processors, 2 at least and %d at most", dsync.MaxReads),
 		fmt.Sprintf("| HTTP connections | 1/16 of the [memory](#memory), %d KiB each; %s |", connectionBytes>>10, thousands(most.MaxConnections)),
 		fmt.Sprintf("| realtime connections | 1/8 of the memory, %d KiB each; %s |", connectionBytes>>10, thousands(most.MaxRealtime)),
 		"| long-polling connections | 1/4 of the realtime connections; " + thousands(most.MaxPolls),
@@ -49,6 +50,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("| imports; exports and backups | %d; %d", maxBulk, maxBulk),
 		fmt.Sprintf("| %d; %d bytes; %s |", tree.MaxDepth, tree.MaxKeyBytes, mib(tree.MaxStringBytes)),
 		"or the headers of a request | " + seconds(headerTimeout),
+		fmt.Sprintf("about databases that do not exist | %d in a second", maxReports),
 		fmt.Sprintf("| %s, and another second for each %d KiB that came; never %s without", seconds(bodyGrace), bodyRate>>10, seconds(bodyStall)),
 		"| a first message of a WebSocket | " + seconds(firstMessage),
 		fmt.Sprintf("| %s without a byte, %s in all", seconds(stalled), seconds(silence)),
@@ -113,6 +115,7 @@ func TestBoundsByMemoryAreDocumented(t *testing.T) {
 	row("large answers over REST; as much over the realtime protocol | 1/8 each", mib(func(l Limits) int64 { return l.MaxAnswersBytes }))
 	row("writes that wait, of one database | 1/32", mib(func(l Limits) int64 { return l.MaxPendingWrites }))
 	row("one value that is read | 3/16", mib(func(l Limits) int64 { return l.MaxReadBytes }))
+	row("`onDisconnect` operations of all connections | 1/16", mib(func(l Limits) int64 { return l.MaxPendingBytes }))
 	row("`onDisconnect` operations of one address | 1/32", mib(func(l Limits) int64 { return l.PerAddress.PendingBytes }))
 	row("HTTP connections | 1/16", func(l Limits) string { return thousands(l.MaxConnections) })
 	row("realtime connections | 1/8", func(l Limits) string { return thousands(l.MaxRealtime) })

@@ -24,6 +24,7 @@ func (l *Limits) deriveFromMemory() {
 	orElse(&l.MaxWorkBytes, min(m*3/8, 4<<30))
 	orElse(&l.MaxBodiesBytes, min(m/8, 512<<20))
 	orElse(&l.MaxAnswersBytes, min(m/8, 512<<20))
+	orElse(&l.MaxPendingBytes, min(m/16, 512<<20))
 	orElse(&l.MaxPendingWrites, min(m/32, 64<<20))
 	orElse(&l.MaxReadBytes, min(m*3/16, 256<<20))
 
@@ -52,6 +53,7 @@ func (l Limits) Attrs() []slog.Attr {
 		mib("bodies", l.MaxBodiesBytes),
 		mib("answers", l.MaxAnswersBytes),
 		mib("one_read", l.MaxReadBytes),
+		mib("on_disconnect", l.MaxPendingBytes),
 		slog.Int("connections", l.MaxConnections),
 		slog.Int("realtime_connections", l.MaxRealtime),
 	}

@@ -69,6 +69,13 @@ func (s *socket) keepPace() error {
 	return nil
 }
 
+// countsAsMessage reports whether a frame of text counts as a message. One that comes in
+// pieces counts with its first frame, which has their number, and its pieces do not: they
+// cost by their bytes. But no client makes short ones, save the last.
+func countsAsMessage(text string, piece, last bool) bool {
+	return !piece || !last && len(text) <= smallMessage
+}
+
 // bodies returns what bounds messages that are not complete.
 func (s *socket) bodies() *budget {
 	if s.c == nil {
@@ -91,6 +98,8 @@ var limitReasons = map[dsync.Bound]metrics.Reason{
 	dsync.BoundValues:       metrics.WriteValues,
 	dsync.BoundPaths:        metrics.WritePaths,
 	dsync.BoundMemory:       metrics.WriteMemory,
+
+	dsync.BoundCommonPending: metrics.Disconnects,
 }
 
 // limited counts that an operation came up against a bound of the engine.

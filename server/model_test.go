@@ -37,7 +37,8 @@ type modelRun struct {
 type modelClient struct {
 	session *dsync.Session
 	out     *dsync.Outbox
-	next    int64 // request id
+	woken   chan struct{} // something waits in out
+	next    int64         // request id
 	views   map[string]*modelView
 	replies map[int64]gjson.Result
 }
@@ -59,14 +60,22 @@ func modelSteps(part int) int {
 }
 
 func TestModelMemory(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(3) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { runModel(t, "", seed, modelSteps(3)) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			runModel(t, "", seed, modelSteps(3))
+		})
 	}
 }
 
 func TestModelDisk(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(2) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { runModel(t, t.TempDir(), 100+seed, modelSteps(4)) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			runModel(t, t.TempDir(), 100+seed, modelSteps(4))
+		})
 	}
 }
 
@@ -103,12 +112,17 @@ func (m *modelRun) db() *dsync.Database {
 }
 
 func (m *modelRun) connect() {
-	c := &modelClient{views: map[string]*modelView{}, replies: map[int64]gjson.Result{}}
+	c := &modelClient{views: map[string]*modelView{}, replies: map[int64]gjson.Result{}, woken: make(chan struct{}, 1)}
 	most := 0
 	if len(m.clients) == 2 {
 		most = 2000 // a slow consumer: it overflows and is sent whole views
 	}
-	c.out = dsync.NewOutbox(dsync.Realtime, most, func() {})
+	c.out = dsync.NewOutbox(dsync.Realtime, most, func() {
+		select {
+		case c.woken <- struct{}{}:
+		default:
+		}
+	})
 	c.session = m.db().NewSession(dsync.SessionOptions{ID: fmt.Sprint("s", m.rnd.Uint64()), Out: c.out, SignIn: signInTo(m.srv)})
 	m.clients = append(m.clients, c)
 }
@@ -145,24 +159,31 @@ func (m *modelRun) request(c *modelClient, action, body string) gjson.Result {
 		m.t.Fatalf("%s: %v", body, err)
 	}
 	c.session.Handle(context.Background(), msg.Request)
-	for !c.replies[id].Exists() {
-		m.pump(c)
+	for m.pump(c); !c.replies[id].Exists(); m.pump(c) {
+		<-c.woken
 	}
 	reply := c.replies[id]
 	delete(c.replies, id)
 	return reply
 }
 
-// pump applies what waits in a client's outbox.
+// pump applies what waits in a client's outbox, until it is empty: only then does
+// the outbox tell of what comes next.
 func (m *modelRun) pump(c *modelClient) {
-	for _, msg := range c.out.Take(1 << 20) {
-		d := gjson.ParseBytes(msg).Get("d")
-		if r := d.Get("r"); r.Exists() {
-			c.replies[r.Int()] = d.Get("b")
-			continue
+	for msgs := c.out.Take(1 << 20); len(msgs) > 0; msgs = c.out.Take(1 << 20) {
+		for _, msg := range msgs {
+			m.receive(c, gjson.ParseBytes(msg).Get("d"))
 		}
-		m.push(c, d.Get("a").String(), d.Get("b"))
 	}
+}
+
+// receive applies what one message says.
+func (m *modelRun) receive(c *modelClient, d gjson.Result) {
+	if r := d.Get("r"); r.Exists() {
+		c.replies[r.Int()] = d.Get("b")
+		return
+	}
+	m.push(c, d.Get("a").String(), d.Get("b"))
 }
 
 func (m *modelRun) push(c *modelClient, action string, b gjson.Result) {

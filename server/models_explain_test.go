@@ -79,8 +79,10 @@ func TestExplainModels(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many requests, one at a time")
 	}
+	t.Parallel()
 	for _, name := range dataModels {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			m, x := loadDataModel(t, name), loadExplainModel(t, name)
 			r := largeModel(t, m, x)
 			for _, a := range x.Asks {
@@ -103,10 +105,12 @@ func TestExplainOperations(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many requests, one at a time")
 	}
+	t.Parallel()
 	const most = 400 // rows: of the largest update with all that its rules look at
 	const each = 3   // rows of a child that is answered
 	for _, name := range dataModels {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			m := loadDataModel(t, name)
 			r := largeModel(t, m, loadExplainModel(t, name))
 			for _, s := range m.Steps {

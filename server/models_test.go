@@ -135,8 +135,12 @@ func (m *dataModel) credential(actor string, h http.Header, q url.Values) error 
 }
 
 func TestDataModels(t *testing.T) {
+	t.Parallel()
 	for _, name := range dataModels {
-		t.Run(name, func(t *testing.T) { playModel(t, name, "", func() bool { return false }) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			playModel(t, name, "", func() bool { return false })
+		})
 	}
 }
 
@@ -145,11 +149,14 @@ func TestDataModelsWithRestarts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and one request after the other")
 	}
+	t.Parallel()
 	for _, name := range dataModels {
 		t.Run(name+"/each step", func(t *testing.T) {
+			t.Parallel()
 			playModel(t, name, t.TempDir(), func() bool { return true })
 		})
 		t.Run(name+"/some steps", func(t *testing.T) {
+			t.Parallel()
 			rnd := rand.New(rand.NewPCG(1, 11))
 			playModel(t, name, t.TempDir(), func() bool { return rnd.IntN(3) == 0 })
 		})

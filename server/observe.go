@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
 )
@@ -16,8 +17,22 @@ import (
 // slowRequest is how long a request may take before the log mentions it.
 const slowRequest = time.Second
 
-// maxLoggedPath is how much of a path is logged.
+// maxLoggedPath is how much of a path is logged, and of any other text that a client makes up.
 const maxLoggedPath = 512
+
+// clipped returns as much of a client's text as is logged.
+func clipped(text string) string { return clip(text, maxLoggedPath) }
+
+// clip returns the first bytes of a text, up to the end of a character.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}
 
 // An observed is the answer to a request, and its body, as they are counted. It is
 // the http.ResponseWriter of all handlers.

@@ -1,8 +1,11 @@
 package server
 
 import (
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/pprof"
+	"strings"
 )
 
 // operations is the surface of the operations listener.
@@ -18,4 +21,38 @@ func operations(s *Server) http.Handler {
 	mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	return mux
+}
+
+// An OpsGate keeps web pages away from a listener for operations, which asks for no
+// credentials. It tells them as the gate of a development server does.
+type OpsGate struct {
+	gate  gate
+	names string // that requests may ask by
+}
+
+// NewOpsGate returns the gate of a listener. Requests may name its host by what the
+// flag of its address has, "" for none; also by the names of loopback; and if it
+// listens beyond loopback, by any address or none.
+func NewOpsGate(listens net.Addr, name string) *OpsGate {
+	g := &OpsGate{names: "a loopback address, such as localhost"}
+	if name = strings.TrimSuffix(plainHost(name), "."); name != "" {
+		g.gate.hosts = append(g.gate.hosts, name)
+	}
+	if ip := net.ParseIP(plainHost(listens.String())); ip == nil || !ip.IsLoopback() {
+		g.gate.hosts = append(g.gate.hosts, "")
+		g.gate.anyAddress = true
+		g.names = "an IP address, or by the name in --ops-addr"
+	}
+	return g
+}
+
+// Refuse returns why a request is not answered, nil if it is.
+func (g *OpsGate) Refuse(r *http.Request) error {
+	if !g.gate.ownHost(plainHost(r.Host)) {
+		return fmt.Errorf("ask by %s", g.names)
+	}
+	if origin, foreign := g.gate.foreign(r); foreign {
+		return fmt.Errorf("pages and links of the origin %q are not answered; type or copy the address instead", clipped(origin))
+	}
+	return nil
 }

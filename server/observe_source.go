@@ -21,6 +21,7 @@ func (s *Server) source() metrics.Source {
 		WorkBytes:       s.work.used.Load(),
 		AnswerBytes:     s.answers.used.Load(),
 		ViewBytes:       s.views.Held(),
+		PendingBytes:    s.pending.Pending(),
 		RunningImports:  len(s.imports),
 		RunningExports:  len(s.exports),
 		BackupsDone:     b.Done,

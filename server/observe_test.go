@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
 )
@@ -76,8 +77,10 @@ func TestRequestLog(t *testing.T) {
 	}
 }
 
-func TestRequestsAreCounted(t *testing.T) {
-	n := onSocket(t, Options{Dev: true})
+func TestRequestsAreCounted(t *testing.T) { synctest.Test(t, testRequestsAreCounted) }
+
+func testRequestsAreCounted(t *testing.T) {
+	n := onPipe(t, Options{Dev: true})
 	ts := &testServer{Server: n.Server, t: t}
 	ts.record(call{method: "GET", target: "/a.json?ns=test"}, 200)
 	ts.record(call{method: "PUT", target: "/a.json?ns=test", body: "1234"}, 200)

@@ -287,17 +287,6 @@ func (p *poll) isBusy() bool {
 	return p.turns > 0
 }
 
-func waitFor(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for range 6000 {
-		if ok() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("waited too long for %s", what)
-}
-
 // TestPollRepeated: a browser that repeats a poll did not get the response.
 func TestPollRepeated(t *testing.T) {
 	n := onSocket(t, Options{Dev: true})

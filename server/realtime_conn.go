@@ -51,7 +51,7 @@ func newConn(rt *realtime, ns string, db *dsync.Database, a *account) *conn {
 	c.out = dsync.NewOutbox(dsync.Realtime, rt.s.opts.OutboxBytes, c.wake)
 	c.out.Share(rt.s.viewsOf(a))
 	c.out.TakeFrom(c.workMemory())
-	c.session = db.NewSession(dsync.SessionOptions{ID: c.id, Name: c.name, Out: c.out, SignIn: c.signIn, Quota: quotaOf(a), Memory: c.workMemory(), Limited: c.limited, Charge: c.pace.charge})
+	c.session = db.NewSession(dsync.SessionOptions{ID: c.id, Name: c.name, Out: c.out, SignIn: c.signIn, Quota: quotaOf(a), Common: rt.s.pending, Memory: c.workMemory(), Limited: c.limited, Charge: c.pace.charge})
 	return c
 }
 
@@ -88,7 +88,7 @@ func (c *conn) transports() (*poll, *socket) {
 // transport that it came through. It waits while replies fill the outbox: who
 // does not read is not read from. An error ends the connection.
 func (c *conn) receive(text string, control func(typ string) error) error {
-	m, err := wire.ParseMessage(text)
+	m, err := c.parse(text)
 	var bad *wire.FormatError
 	switch {
 	case c.out.Wait(c.ctx) != nil:
@@ -102,6 +102,18 @@ func (c *conn) receive(text string, control func(typ string) error) error {
 		return control(m.Control.Type)
 	}
 	return c.handle(m.Request)
+}
+
+// parse parses a message, a long one in the turn of the client's address.
+func (c *conn) parse(text string) (m wire.Message, err error) {
+	if len(text) < dsync.LongText {
+		return wire.ParseMessage(text)
+	}
+	err = c.rt.s.turnsOf(c.account).While(c.ctx, func() error {
+		m, err = wire.ParseMessage(text)
+		return err
+	})
+	return m, err
 }
 
 // handle makes the session handle a request.

@@ -13,6 +13,7 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
 // A request is one HTTP request, taken apart. The fields below method are
@@ -189,7 +190,7 @@ func (q *request) readText(src io.Reader, size int) (string, error) {
 
 // textOf returns a body that has arrived, once there is memory for all that will be
 // made of it. That includes the body.
-func (q *request) textOf(pieces [][]byte, last []byte, cost dsync.Cost) (string, error) {
+func (q *request) textOf(pieces [][]byte, last []byte, cost dsync.Cost) (text string, err error) {
 	need := cost.Memory()
 	if !q.work.of.takeSoon(q.r.Context(), need, func() { q.countWait(&noRoomError{&q.work, need}) }) {
 		return "", errOverloaded
@@ -197,24 +198,12 @@ func (q *request) textOf(pieces [][]byte, last []byte, cost dsync.Cost) (string,
 	q.work.has += need
 	q.bodies.give(q.held)
 	q.held = 0
-	return joined(pieces, last), nil
-}
-
-// joined returns all pieces as one text.
-func joined(pieces [][]byte, last []byte) string {
-	if len(pieces) == 0 {
-		return string(last)
-	}
-	size := len(last)
-	for _, p := range pieces {
-		size += len(p)
-	}
-	var text strings.Builder
-	text.Grow(size)
-	for _, p := range append(pieces, last) {
-		text.Write(p)
-	}
-	return text.String()
+	size := len(last) + len(pieces)*mostPiece // at most
+	err = q.handling(size, func() error {
+		text = piecewise.Join(append(pieces, last)...)
+		return nil
+	})
+	return text, err
 }
 
 // bodyError classifies an error of reading a body. What is not a limit of ours

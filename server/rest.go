@@ -119,7 +119,7 @@ func (s *Server) put(q *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	w, err := tree.ParseWrite(q.target, src, tree.Strict)
+	w, err := q.parseWrite(q.target, src)
 	if err == nil && q.form.dataOnly {
 		err = wantsData(w.Value)
 	}
@@ -146,7 +146,6 @@ func (q *request) replace(w tree.Write) (answer, error) {
 		Update: tree.Update{w},
 		Base:   w.Path,
 		If:     q.cond.hash(),
-		Turn:   q.making,
 	})
 	if c != nil {
 		return q.node(c.Writes[0].Node), nil
@@ -165,6 +164,7 @@ func (q *request) replace(w tree.Write) (answer, error) {
 // write carries a write out. If the request only wants it explained, there is no
 // commit, but an answer.
 func (q *request) write(w dsync.Write) (c *dsync.Commit, explained answer, err error) {
+	w.Turn = q.making
 	if q.form.explain {
 		explained, err = q.explainWrite(w)
 		return nil, explained, err
@@ -184,7 +184,7 @@ func (s *Server) post(q *request) (answer, error) {
 		return answer{}, err
 	}
 	name := q.db.NextPushID()
-	w, err := tree.ParseWrite(tree.Target{Path: q.target.Path.Child(name)}, src, tree.Strict)
+	w, err := q.parseWrite(tree.Target{Path: q.target.Path.Child(name)}, src)
 	if err != nil {
 		return answer{}, err
 	}
@@ -211,7 +211,7 @@ func (s *Server) patch(q *request) (answer, error) {
 		return q.replace(tree.Write{Target: q.target})
 	}
 	base := q.target.Path
-	update, err := tree.ParseUpdate(base, src, tree.Strict)
+	update, err := q.parseUpdate(base, src)
 	if err != nil {
 		return answer{}, err
 	}
@@ -319,7 +319,32 @@ func (q *request) newData() (string, error) {
 	case !fits(len(src), q.maxWriteSize()):
 		return "", badRequest(textWriteTooBig)
 	}
-	return src, dsync.CheckValues(q.id.Caller, src)
+	return src, q.handling(len(src), func() error { return dsync.CheckValues(q.id.Caller, src) })
+}
+
+// handling runs f, which does something with all of a text of size bytes, in the turn of
+// the address if that is long.
+func (q *request) handling(size int, f func() error) error {
+	if size < dsync.LongText {
+		return f()
+	}
+	return q.making.While(q.r.Context(), f)
+}
+
+func (q *request) parseWrite(t tree.Target, text string) (w tree.Write, err error) {
+	err = q.handling(len(text), func() error {
+		w, err = tree.ParseWrite(t, text, tree.Strict)
+		return err
+	})
+	return w, err
+}
+
+func (q *request) parseUpdate(base tree.Path, text string) (u tree.Update, err error) {
+	err = q.handling(len(text), func() error {
+		u, err = dsync.ParseUpdate(q.id.Caller, base, text, tree.Strict)
+		return err
+	})
+	return u, err
 }
 
 func (q *request) maxWriteSize() string {

@@ -24,7 +24,6 @@ func (q *request) explain() (answer, error) {
 
 // explainWrite answers with what a write would take, which is not made.
 func (q *request) explainWrite(w dsync.Write) (answer, error) {
-	w.Turn = q.making
 	e, err := q.db.ExplainWrite(q.r.Context(), w)
 	return q.explained(e, err)
 }

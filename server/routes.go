@@ -104,7 +104,7 @@ func (s *Server) serve(w *observed, r *http.Request) {
 		q.tooMany(rt)
 		return
 	}
-	if err := s.gate.refuse(r, func() bool { return q.readsAsNobody(rt) }); err != nil {
+	if err := s.gate.refuse(q, rt); err != nil {
 		q.refuseForeign(err)
 		return
 	}

@@ -89,8 +89,11 @@ func (w *rulesWatch) Decided(rs *rules.Ruleset, q *rules.Request, t *rules.Trace
 	return ""
 }
 
-// maxExplained bounds the lines of one explanation on the console.
-const maxExplained = 60
+// Bounds of one explanation on the console or in the log.
+const (
+	maxExplained   = 60 // lines
+	maxExplanation = 16 << 10
+)
 
 // maxExplainedPaths bounds the updates that are explained. The committer explains,
 // while all other writes wait: that an update of more paths is left out of the
@@ -111,7 +114,8 @@ func (w *rulesWatch) report(rs *rules.Ruleset, q *rules.Request, t *rules.Trace)
 		var b strings.Builder
 		fmt.Fprintf(&b, "\n%s: ", w.ns)
 		_ = explain.Text(&b, q, t, o) // a Builder takes everything
-		w.reports.add(func() { _, _ = io.WriteString(w.Console, b.String()) })
+		text := clip(b.String(), maxExplanation)
+		w.reports.add(func() { _, _ = io.WriteString(w.Console, strings.TrimSuffix(text, "\n")+"\n") })
 		return
 	}
 	id := rand.Text()[:12]
@@ -120,13 +124,13 @@ func (w *rulesWatch) report(rs *rules.Ruleset, q *rules.Request, t *rules.Trace)
 	for _, s := range r.Steps {
 		outcome = s.Outcome
 	}
-	args := []any{"decision", id, "namespace", w.ns, "operation", r.Operation, "uid", q.Auth.UID, "rule", r.Rule, "outcome", outcome}
+	args := []any{"decision", id, "namespace", w.ns, "operation", clipped(r.Operation), "uid", clipped(q.Auth.UID), "rule", clipped(r.Rule), "outcome", outcome}
 	args = append(args, originArgs(q.Origin)...)
 	var full string
 	if w.log.Enabled(context.Background(), slog.LevelDebug) {
 		var b strings.Builder
 		_ = explain.Text(&b, q, t, o)
-		full = b.String()
+		full = clip(b.String(), maxExplanation)
 	}
 	w.reports.add(func() {
 		w.log.Info("operation denied", args...)
@@ -142,14 +146,14 @@ func (w *rulesWatch) reportBriefly(q *rules.Request, d rules.Decision) {
 	if !w.reports.take() {
 		return
 	}
-	n, uid := len(q.Writes), q.Auth.UID
+	n, uid, rule := len(q.Writes), clipped(q.Auth.UID), clipped(d.Rule)
 	if w.Console != nil {
 		text := fmt.Sprintf("\n%s: denied  update of %d paths  as %s\n  decided by %s; an update of more than %d paths is not explained\n",
-			w.ns, n, pick(uid == "", "nobody", strconv.Quote(uid)), pick(d.Rule == "", "no rule", d.Rule), maxExplainedPaths)
+			w.ns, n, pick(uid == "", "nobody", strconv.Quote(uid)), pick(rule == "", "no rule", explain.Escape(rule, "")), maxExplainedPaths)
 		w.reports.add(func() { _, _ = io.WriteString(w.Console, text) })
 		return
 	}
-	args := []any{"decision", rand.Text()[:12], "namespace", w.ns, "operation", "update", "paths", n, "uid", uid, "rule", d.Rule}
+	args := []any{"decision", rand.Text()[:12], "namespace", w.ns, "operation", "update", "paths", n, "uid", uid, "rule", rule}
 	args = append(args, originArgs(q.Origin)...)
 	w.reports.add(func() { w.log.Info("operation denied", args...) })
 }

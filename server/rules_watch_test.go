@@ -127,6 +127,54 @@ func TestDeniedLog(t *testing.T) {
 	}
 }
 
+// However long a path and a uid are, what is written about a denied operation is not.
+func TestDeniedReportsAreShort(t *testing.T) {
+	key := strings.Repeat("ключ", 96) // as long as a key may be
+	path, uid := strings.Repeat("/"+key, 30), strings.Repeat("ü", 10_000)
+	update := `{"` + path[1:] + `":1}`
+	wide := strings.Replace(wideUpdate(maxExplainedPaths+1), "{", `{"`+path[1:]+`":1,`, 1)
+	asks := [][2]string{
+		{"q", `{"p":"` + path + `","h":""}`}, {"p", `{"p":"` + path + `","d":1}`},
+		{"m", `{"p":"/","d":` + update + `}`}, {"m", `{"p":"/","d":` + wide + `}`},
+	}
+	for _, c := range []struct {
+		name    string
+		console bool
+		level   slog.Level
+		most    int // bytes of a line
+	}{
+		{"log", false, slog.LevelInfo, 4 * maxLoggedPath},
+		{"log for debugging", false, slog.LevelDebug, maxExplanation + 1<<10},
+		{"console", true, slog.LevelInfo, maxExplanation + 1<<10},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out := new(console)
+			o := Options{Dev: true, Rules: parseRules(t, `{"rules":{"$a":{".read":false,".write":"auth.uid == 'ana'"}}}`)}
+			if c.console {
+				o.Decisions.Console = out
+			} else {
+				o.Log = slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: c.level}))
+			}
+			n := onSocket(t, o)
+			client := n.connect("")
+			client.do("auth", `{"cred":"`+unsigned(`{"sub":"`+uid+`"}`)+`"}`)
+			for _, ask := range asks {
+				client.request(ask[0], ask[1])
+				client.next()
+			}
+			n.spaces.reports.close()
+			if got := strings.Count(out.String(), "denied"); got < len(asks) {
+				t.Errorf("%d reports, want %d:\n%.1000s", got, len(asks), out)
+			}
+			for line := range strings.Lines(out.String()) {
+				if len(line) > c.most {
+					t.Errorf("a line of %d bytes: %.200s", len(line), line)
+				}
+			}
+		})
+	}
+}
+
 // What a realtime connection is denied is logged with its name, signed in or not.
 func TestDeniedLogOfConnections(t *testing.T) {
 	for _, uid := range []string{"", "ana"} {
@@ -155,6 +203,7 @@ func TestDeniedLogOfConnections(t *testing.T) {
 // A REST write where no rule can allow any is refused before its body, and seen like
 // any other that is denied: on the console, by the client, in the recording.
 func TestHopelessWritesAreObserved(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "decisions.jsonl")
 	rec, err := OpenRecorder(file)
 	if err != nil {

@@ -85,8 +85,9 @@ type Server struct {
 	views  *dsync.Budget // bytes of views and values on their way to clients that listen
 
 	answers *budget       // bytes of large answers in memory
-	making  *dsync.Party  // of those who make answers: clients without bounds
-	turns   *dsync.Turns  // of making answers
+	making  *dsync.Party  // of clients without bounds, among turns
+	pending *dsync.Quota  // of onDisconnect operations of all connections
+	turns   *dsync.Turns  // of reading values, parsing long texts, and deciding large writes
 	imports chan struct{} // holds an element for each import
 	exports chan struct{} // and for each export or backup
 	backups backupCounts
@@ -129,8 +130,8 @@ func New(o Options) (*Server, error) {
 		log:      o.Log,
 		bodies:   &budget{max: o.MaxBodiesBytes, refuse: func() { refusals.add(metrics.Bodies, "") }},
 		work:     &budget{max: o.MaxWorkBytes},
-		views:    dsync.NewBudget(o.MaxAnswersBytes),
 		answers:  &budget{max: o.MaxAnswersBytes},
+		pending:  dsync.NewQuota(dsync.QuotaLimits{PendingBytes: o.MaxPendingBytes}),
 		turns:    dsync.NewReadTurns(),
 		imports:  make(chan struct{}, maxBulk),
 		exports:  make(chan struct{}, maxBulk),
@@ -139,6 +140,7 @@ func New(o Options) (*Server, error) {
 		refusals: refusals,
 	}
 	s.making = s.turns.Everybody()
+	s.views = dsync.NewBudget(o.MaxAnswersBytes, s.making)
 	var err error
 	if s.gate, err = newGate(o); err != nil {
 		return nil, fmt.Errorf("server: %w", err)

@@ -26,8 +26,20 @@ type testServer struct {
 	done chan error // what Serve returned
 }
 
-// serveTest serves on a real socket.
+// patience is how long a test waits for what must come, however busy the machine is.
+const patience = time.Minute
 
+// waitFor waits until something that tells of itself in no other way is so.
+func waitFor(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %s for %s", patience, what)
+		}
+	}
+}
+
+// serveTest serves on a real socket.
 func serveTest(t testing.TB, o Options) *testServer {
 	t.Helper()
 	s, err := New(o)

@@ -30,6 +30,7 @@ func TestExportImport(t *testing.T) {
 // The CLI imports thousands of paths with one request and removes them in
 // pages.
 func TestImportAndRemove(t *testing.T) {
+	t.Parallel()
 	ts := serveTest(t, Options{Dev: true})
 	const users = 20_000
 	chunk := make(map[string]any)

@@ -22,9 +22,9 @@ type unindexed struct {
 // it is asked.
 func (u *unindexed) noteIn(ns string, log *slog.Logger) func(*dsync.NoIndexError) {
 	return func(missing *dsync.NoIndexError) {
-		text := missing.Error()
+		text := clipped(missing.Error())
 		if u.add(ns + "\n" + text) {
-			log.Warn("this query fails in production, and here as soon as rules are given", "namespace", ns, "path", missing.Path.String(), "err", text)
+			log.Warn("this query fails in production, and here as soon as rules are given", "namespace", ns, "path", clipped(missing.Path.String()), "err", text)
 		}
 	}
 }

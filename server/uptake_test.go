@@ -159,6 +159,7 @@ func TestUptakeEnds(t *testing.T) {
 // What waits in the system for one that does not read is bounded, so a write to it
 // has to wait early.
 func TestUnsentIsBounded(t *testing.T) {
+	t.Parallel()
 	_, server := socketPair(t)
 	if err := boundUnsent(server.(*net.TCPConn)); err != nil {
 		t.Fatal(err)

@@ -46,7 +46,9 @@ func (s *socket) await() error {
 	e := &s.inlet.early
 	for s.raw != nil && s.inlet.br.Buffered() == 0 {
 		for isEmptyPong(e.left) {
-			s.waitLonger()
+			if err := s.ponged(""); err != nil {
+				return err
+			}
 			if e.left = e.left[pongLen:]; len(e.left) == 0 {
 				e.drop()
 			}

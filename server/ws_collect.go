@@ -1,9 +1,8 @@
 package server
 
 import (
-	"strings"
-
 	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
 // smallMessage is the length up to which a frame is read without asking the
@@ -37,24 +36,20 @@ func (c *collector) add(text string) (msg string, done bool, err error) {
 	return msg, done, nil
 }
 
-// grow makes room in text, a frame that is not complete, for n more bytes. Its
+// grow returns text, a frame that is not complete, with room for n more bytes. Its
 // errors are goodbyes.
-func (c *collector) grow(text *strings.Builder, n int) error {
-	if text.Len()+n <= text.Cap() {
-		return nil
+func (c *collector) grow(text []byte, n int) ([]byte, error) {
+	if len(text)+n <= cap(text) {
+		return text, nil
 	}
-	size := max(2*text.Cap(), wire.MaxUnit) // a piece fits exactly
-	size = max(min(size, c.frames.MaxBytes), text.Len()+n)
-	more := int64(size - text.Cap())
+	size := max(2*cap(text), wire.MaxUnit) // a piece fits exactly
+	size = max(min(size, c.frames.MaxBytes), len(text)+n)
+	more := int64(size - cap(text))
 	if !c.hold(more) {
-		return crowded
+		return nil, crowded
 	}
 	c.ahead += more
-	old := text.String()
-	text.Reset()
-	text.Grow(size) // exactly, since it is empty
-	text.WriteString(old)
-	return nil
+	return piecewise.Append(make([]byte, 0, size), text), nil
 }
 
 // hold takes n bytes from the budget, none if n is not positive.

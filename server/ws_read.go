@@ -5,12 +5,13 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
 // next reads the text of one frame or, if a client splits it that far, of one
@@ -46,21 +47,22 @@ func (s *socket) next(in *collector) (string, error) {
 func readText(r io.Reader, in *collector) (string, error) {
 	p := steps.Get().(*step)
 	defer steps.Put(p)
-	var text strings.Builder
+	var text []byte
 	for {
 		n, err := fill(r, p[:])
 		switch {
 		case err != nil && err != io.EOF:
 			return "", err
-		case err == io.EOF && text.Len() == 0:
+		case err == io.EOF && len(text) == 0:
 			return string(p[:n]), nil
 		}
-		if err := in.grow(&text, n); err != nil {
-			return "", err
+		var full error
+		if text, full = in.grow(text, n); full != nil {
+			return "", full
 		}
-		text.Write(p[:n])
+		text = append(text, p[:n]...)
 		if err == io.EOF {
-			return text.String(), nil
+			return piecewise.Own(text), nil
 		}
 	}
 }

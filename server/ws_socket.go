@@ -137,11 +137,13 @@ func (s *socket) read() (bye goodbye) {
 		if err != nil {
 			return s.rt.countEnd(s.explain(err), s.from())
 		}
+		piece := in.frames.InPieces()
 		msg, done, err := in.add(text)
+		if err == nil && countsAsMessage(text, piece, done) {
+			err = s.keepPace()
+		}
 		if err == nil && done {
-			if err = s.keepPace(); err == nil {
-				err = s.receive(msg)
-			}
+			err = s.receive(msg)
 			in.forget()
 		}
 		if err != nil {
@@ -176,7 +178,11 @@ func (s *socket) explain(err error) goodbye {
 	return goodbye{closeProtocolError, strings.TrimPrefix(err.Error(), "websocket: ")}
 }
 
+// ponged hears an answer to a ping. It costs as much as a message, whoever asked for it.
 func (s *socket) ponged(string) error {
+	if err := s.keepPace(); err != nil {
+		return err
+	}
 	s.waitLonger()
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gorilla/websocket"
 )
@@ -27,12 +26,16 @@ func TestUpgrade(t *testing.T) {
 		c.want(pong)
 	}
 	b.want(ask(1, "o", `{"p":"/gone","d":true}`), okReply(1, `""`))
+	before, _ := n.metrics.Sockets.Bytes()
 	c.send(switchOver)
 	// The socket overtakes the poll: these wait for the end of the poll.
 	for r := 21; r <= 40; r++ {
 		c.send(ask(r, "p", fmt.Sprintf(`{"p":"/x","d":%d}`, r)))
 	}
-	time.Sleep(50 * time.Millisecond)
+	waitFor(t, "a request to overtake the poll", func() bool {
+		in, _ := n.metrics.Sockets.Bytes()
+		return in >= before+uint64(len(switchOver)+len(ask(21, "p", `{"p":"/x","d":21}`)))
+	})
 	var got []string
 	for r := 2; r <= 20; r++ {
 		got = append(got, b.next(ask(r, "p", fmt.Sprintf(`{"p":"/x","d":%d}`, r)))...)
@@ -45,8 +48,9 @@ func TestUpgrade(t *testing.T) {
 	}
 	older, newer := poll(pieces[1]), poll(pieces[0])
 	held := make(chan reply)
+	p := n.rt.findPoll(b.id)
 	go func() { held <- b.fetch(older) }()
-	time.Sleep(50 * time.Millisecond)
+	waitFor(t, "the poll that came first", p.isBusy)
 	r := b.fetch(newer)
 	if first := <-held; first.number >= 0 {
 		r, first = first, r

@@ -58,14 +58,16 @@ func (c *copier) place(p tree.Path) bool {
 			return false
 		}
 	}
-	for d := range c.from.grants.dependents.above(p) {
-		if !c.dependents(d) {
-			return false
+	for _, t := range []*trie[*dependents]{&c.from.grants.dependents, &c.from.grants.existing} {
+		for d := range t.above(p) {
+			if !c.dependents(d) {
+				return false
+			}
 		}
-	}
-	for d := range c.from.grants.dependents.below(p) {
-		if !c.dependents(d) {
-			return false
+		for d := range t.below(p) {
+			if !c.dependents(d) {
+				return false
+			}
 		}
 	}
 	return true
@@ -96,9 +98,11 @@ func (c *copier) group(g *group) bool {
 }
 
 func (c *copier) dependents(d *dependents) bool {
-	for g := range d.grants {
-		if !c.grant(g) {
-			return false
+	for _, some := range []map[*grant]struct{}{d.grants, d.stale} {
+		for g := range some {
+			if !c.grant(g) {
+				return false
+			}
 		}
 	}
 	return true
@@ -108,7 +112,7 @@ func (c *copier) grant(g *grant) bool {
 	switch {
 	case c.grants[g]:
 		return true
-	case !c.take(1 + len(g.reads)):
+	case !c.take(1 + len(g.reads.Paths)):
 		return false
 	case c.grants == nil:
 		c.grants = make(map[*grant]bool)

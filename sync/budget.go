@@ -22,15 +22,18 @@ type Budget struct {
 
 	// Since what a message needs is not known before, few are made at a time.
 	views, values *Party
+
+	decisions *Party // of listens, which are small but may be many
 }
 
 // A pool is what a budget and its shares have in common.
 type pool struct {
 	max int64
 
-	// Turns of making messages: views of listeners, which first wait for the committer
-	// and then are read in a turn of values, and values, which nothing keeps waiting.
-	views, values *Turns
+	// Turns of making views of listeners, which first wait for the committer and then
+	// are read in a turn of values. Values are not kept waiting by anything else.
+	views     *Turns
+	decisions *Turns
 
 	mu      sync.Mutex
 	all     int64 // used by the budget itself and by its shares
@@ -44,15 +47,24 @@ const (
 	maxViews = 8
 )
 
-// NewBudget returns a budget of about max bytes. A single message may exceed it.
-func NewBudget(max int64) *Budget {
-	p := &pool{max: max, views: NewTurns(maxViews), values: NewReadTurns(), waiting: make(map[*Outbox]*Budget)}
-	return &Budget{pool: p, most: max, views: p.views.Everybody(), values: p.values.Everybody()}
+// NewBudget returns a budget of about max bytes, whose users read values in the turns of
+// readers. A single message may exceed it.
+func NewBudget(max int64, readers *Party) *Budget {
+	p := &pool{max: max, views: NewTurns(maxViews), decisions: NewReadTurns(), waiting: make(map[*Outbox]*Budget)}
+	return &Budget{pool: p, most: max, views: p.views.Everybody(), values: readers, decisions: p.decisions.Everybody()}
 }
 
-// Share returns a budget for some of the users of b, of at most about max bytes.
-func (b *Budget) Share(max int64) *Budget {
-	return &Budget{pool: b.pool, most: min(max, b.max), share: true, views: b.pool.views.Party(), values: b.pool.values.Party()}
+// Share returns a budget for some of the users of b, of at most about max bytes. They
+// read values in the turns of readers.
+func (b *Budget) Share(max int64, readers *Party) *Budget {
+	return &Budget{
+		pool:      b.pool,
+		most:      min(max, b.max),
+		share:     true,
+		views:     b.pool.views.Party(),
+		values:    readers,
+		decisions: b.pool.decisions.Party(),
+	}
 }
 
 // hasRoom reports whether messages may be made. mu is held.
@@ -183,6 +195,15 @@ func (o *Outbox) readers() *Party {
 		return nil
 	}
 	return o.budget.values
+}
+
+// deciders returns with whom the client of the outbox takes turns to be decided about;
+// nil: it has no share.
+func (o *Outbox) deciders() *Party {
+	if o.budget == nil {
+		return nil
+	}
+	return o.budget.decisions
 }
 
 // sent gives back what the messages of the last Take counted for.

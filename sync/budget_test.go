@@ -15,7 +15,7 @@ func big(o *Outbox, n int) {
 
 func TestBudgetMakesLargeMessagesLater(t *testing.T) {
 	const size = 100 << 10
-	b := NewBudget(2*size - 1)
+	b := newBudget(2*size - 1)
 	notified := make(map[int]int)
 	var boxes []*Outbox
 	for i := range 4 {
@@ -52,7 +52,7 @@ func TestBudgetMakesLargeMessagesLater(t *testing.T) {
 }
 
 func TestBudgetDoesNotHoldUpSmallMessages(t *testing.T) {
-	b := NewBudget(1)
+	b := newBudget(1)
 	slow := NewOutbox(Realtime, 0, func() {})
 	slow.Share(b)
 	big(slow, 1<<20) // more than there is, but alone
@@ -70,7 +70,7 @@ func TestBudgetDoesNotHoldUpSmallMessages(t *testing.T) {
 // TestBudgetShares: whoever does not read can use up his share, and others go on.
 func TestBudgetShares(t *testing.T) {
 	const size = 104 << 10 // which memory is given out in
-	b := NewBudget(10 * size)
+	b := newBudget(10 * size)
 	woken := make(map[*Outbox]int)
 	outbox := func(b *Budget) *Outbox {
 		var o *Outbox
@@ -87,7 +87,7 @@ func TestBudgetShares(t *testing.T) {
 		}
 		return list, n
 	}
-	greedy, good, last := b.Share(10*size), b.Share(10*size), b.Share(10*size)
+	greedy, good, last := share(b, 10*size), share(b, 10*size), share(b, 10*size)
 	first, n := taken(greedy, 20)
 	if n != 6 { // the one that makes it more than a half is the last
 		t.Errorf("an address alone is given %d of 10, want 6", n)
@@ -116,8 +116,8 @@ func TestBudgetShares(t *testing.T) {
 
 // TestBudgetTurns: who waits for his share's turn to read does not hold up others.
 func TestBudgetTurns(t *testing.T) {
-	b := NewBudget(1 << 20)
-	busy, other := b.Share(1<<20), b.Share(1<<20)
+	b := newBudget(1 << 20)
+	busy, other := share(b, 1<<20), share(b, 1<<20)
 	entered(busy.views) // with what is read for long
 	entered(busy.values)
 	o := NewOutbox(Realtime, 0, func() {})
@@ -133,7 +133,7 @@ func TestBudgetTurns(t *testing.T) {
 func TestBudgetViewsBesideValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := openTest(t, Options{Rules: rules.Open()})
-		b := NewBudget(1 << 20)
+		b := newBudget(1 << 20)
 		if entered(b.views) != maxViews {
 			t.Error("views cannot have all of their places")
 		}
@@ -174,12 +174,12 @@ func TestBudgetViewsBesideValues(t *testing.T) {
 // TestBudgetShareHasBound: a share has no more than it was given, whatever is left.
 func TestBudgetShareHasBound(t *testing.T) {
 	const size = 100 << 10
-	b := NewBudget(10 * size)
-	share := b.Share(2 * size)
+	b := newBudget(10 * size)
+	part := share(b, 2*size)
 	made := 0
 	for range 5 {
 		o := NewOutbox(Realtime, 0, func() {})
-		o.Share(share)
+		o.Share(part)
 		big(o, size)
 		made += len(o.Take(1))
 	}
@@ -190,3 +190,9 @@ func TestBudgetShareHasBound(t *testing.T) {
 		t.Errorf("messages hold %d bytes, want those of 2 messages of %d", held, size)
 	}
 }
+
+// newBudget returns a budget with turns of its own.
+func newBudget(max int64) *Budget { return NewBudget(max, NewReadTurns().Everybody()) }
+
+// share returns a share of b for one more address.
+func share(b *Budget, max int64) *Budget { return b.Share(max, b.values.turns.Party()) }

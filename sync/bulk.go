@@ -93,6 +93,9 @@ type linkTask struct {
 func (t *linkTask) size() int64 { return taskOverhead }
 
 func (t *linkTask) apply(b *batch) error {
+	p := t.load.Path()
+	write := []tree.ResolvedWrite{{Target: tree.Target{Path: p}}}
+	reviewing := b.reviewing(write)
 	if _, err := b.tx.Link(t.load); err != nil {
 		if errors.Is(err, store.ErrLoadEnded) {
 			return err
@@ -102,66 +105,20 @@ func (t *linkTask) apply(b *batch) error {
 	b.dirty = true
 	b.db.work = true
 	b.record = []byte(cutRecord)
-	p := t.load.Path()
-	write := []tree.ResolvedWrite{{Target: tree.Target{Path: p}}}
 	b.touch(write)
-	b.review(write)
+	b.review(reviewing, write)
 	b.resync(p)
 	return nil
 }
 
 // resync has all listeners that can see a change at p read their views again,
-// which may be large, when it is their turn to be sent. Events that wait for
-// them are older than that.
+// which may be large, when it is their turn to be sent.
 func (b *batch) resync(p tree.Path) {
-	var groups []*group
 	for g := range b.hub.above(p) {
-		groups = append(groups, g)
+		b.lag(g)
 	}
 	for g := range b.hub.below(p) {
-		groups = append(groups, g)
-	}
-	for _, g := range groups {
-		b.forget(g)
-	}
-	b.committed = append(b.committed, func() {
-		for _, g := range groups {
-			for _, l := range g.listeners {
-				l.out.pushResync(l)
-			}
-		}
-	})
-}
-
-// forget makes a group as if no listener had been sent its view. The first that
-// is sent it brings the window.
-func (b *batch) forget(g *group) {
-	if !g.live {
-		return
-	}
-	b.setWindow(g, nil)
-	b.undo = append(b.undo, func() { g.live = true })
-	g.live = false
-}
-
-// pushResync queues the view of a listener in the place of the first event that
-// waits for it, or behind all that waits.
-func (o *Outbox) pushResync(l *Listener) {
-	o.mu.Lock()
-	if o.closed || l.waiting {
-		o.mu.Unlock()
-		return
-	}
-	wasEmpty := o.items.len() == 0
-	o.replaceEvents(func(other *Listener) bool { return other == l })
-	if !l.waiting {
-		l.waiting = true
-		l.db.stats.resyncs.Add(1)
-		o.append(item{listener: l, make: l.resync})
-	}
-	o.mu.Unlock()
-	if wasEmpty {
-		o.notify()
+		b.lag(g)
 	}
 }
 

@@ -1,6 +1,10 @@
 package sync
 
-import "github.com/dogwooddb/dogwood/rules"
+import (
+	"strconv"
+
+	"github.com/dogwooddb/dogwood/rules"
+)
 
 // A Caller says on whose behalf an operation runs. Every operation carries one.
 // The zero Caller is a signed-out client.
@@ -22,3 +26,17 @@ type Caller struct {
 
 // Admin is the caller that the rules do not apply to.
 var Admin = Caller{Admin: true}
+
+// principal names whom a caller acts for. It stays the same when a token is refreshed: a
+// user is told by uid and provider, one without uid by all that the rules see of them.
+func (c Caller) principal() string {
+	switch {
+	case c.Admin:
+		return "administrator"
+	case c.Auth.IsNull():
+		return "signed out"
+	case c.Auth.UID == "":
+		return "auth " + c.Auth.JSON
+	}
+	return "user " + strconv.Quote(c.Auth.Provider()) + " " + c.Auth.UID
+}

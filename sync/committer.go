@@ -77,22 +77,26 @@ func (d *Database) commitLoop() {
 	defer close(d.done)
 	pause := time.Duration(0)
 	for since := 1; ; since++ { // batches since the last step
-		if !d.work {
+		switch {
+		case d.reviews:
+			pause = 0
+		case !d.work && len(d.late) > 0:
+			pause = probeEvery
+		case !d.work:
 			pause = forever
 		}
 		some, open := d.queue.take(pause)
 		if !open {
 			return
 		}
-		if d.commitQueued() && len(d.late) > 0 {
-			late := d.late
-			d.late = nil
-			d.commit(late)
-		}
+		d.commitLate(some)
+		d.commitQueued()
 		pause = workAfter
+		d.reviewSome()
 		switch {
 		case !d.work:
 			since = 0
+		case d.reviews && !some:
 		case !some:
 			d.background(d.queue.hasTasks)
 			pause, since = 0, 0
@@ -116,7 +120,7 @@ func (d *Database) background(stop func() bool) {
 		return errors.Join(err, buildErr, upgradeErr)
 	})
 	if err != nil {
-		d.log.Error("background work failed", "database", d.store.String(), "err", err)
+		d.tellFailed("background work failed", err)
 		d.observeCommit(nil, err)
 		d.work, d.stalled = false, true // until the next write, so as not to spin
 	}
@@ -149,6 +153,7 @@ type batch struct {
 	record    []byte          // of the changes, for the log; in memory that the committer uses again
 	noted     *notingReader   // of tx, what decisions are made of; nil: tx is
 	request   rules.Request   // of the task that is decided
+	budget    rules.Budget    // of the task: of all decisions that it takes
 	events    []delivery      // to be published in order
 	committed []func()        // to be run after the commit
 	revoked   []revocation    // listens that end with the commit
@@ -259,6 +264,7 @@ func (d *Database) commitBatch(s *supply) (*batch, error) {
 	defer d.mu.Unlock()
 	started := time.Now()
 	b, err := d.applyAll(s)
+	d.reviews = len(d.grants.stale) > 0
 	if err == nil {
 		d.rowsRead += b.tx.Stats().Read
 		b.publish()
@@ -292,11 +298,13 @@ func (d *Database) applyAll(s *supply) (*batch, error) {
 	failed := make(map[int]error)
 	for {
 		b, at, err := d.tryAll(s, failed)
+		if err != nil {
+			d.tellFailed("commit failed", err, "tasks", len(s.tasks))
+		}
 		d.observeCommit(b, err)
 		if err == nil {
 			return b, nil
 		}
-		d.log.Error("commit failed", "database", d.store.String(), "tasks", len(s.tasks), "err", err)
 		if at < 0 {
 			return nil, unavailable(err)
 		}
@@ -349,6 +357,7 @@ func (d *Database) tryAll(s *supply, failed map[int]error) (b *batch, at int, er
 		}
 		err, tried := failed[i]
 		if !tried {
+			b.budget = rules.Budget{}
 			err = guarded(func() error { return t.apply(b) })
 		}
 		if !tried && isBroken(err) {
@@ -420,7 +429,11 @@ func (b *batch) publish() {
 	for _, e := range b.events {
 		began := b.db.operations.start()
 		for _, l := range e.group.listeners {
-			if !l.revoked {
+			switch {
+			case l.revoked:
+			case e.event == nil || b.grants.isStale(l.grant):
+				l.out.pushResync(l)
+			default:
 				l.out.pushEvent(l, e.event)
 			}
 		}

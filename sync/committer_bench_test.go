@@ -97,6 +97,9 @@ func BenchmarkPostBatch(b *testing.B) {
 // TestBatchAllocations bounds what the committer allocates for one write of a
 // batch, with its share of the commit.
 func TestBatchAllocations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("about costs")
+	}
 	const n = 256
 	for _, c := range []struct {
 		name  string

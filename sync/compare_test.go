@@ -35,6 +35,9 @@ func rowsReadBy(db *Database, f func()) int {
 // TestHashGuesses: the committer does not read a large value that is guessed at,
 // whatever the outcome is.
 func TestHashGuesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and about costs")
+	}
 	db := openTest(t, Options{Rules: parseRules(t, `{"rules":{".read":true,"mine":{".write":true}}}`)})
 	for _, size := range []int{40 << 10, 3 << 20, 14 << 20} {
 		set(t, db, "/large", largeValue(size))
@@ -56,7 +59,7 @@ func answers(c *client) string {
 func guess(t *testing.T, db *Database, caller Caller, size int) {
 	c := connect(t, db, fmt.Sprint("guesser", size, caller.Admin), 0)
 	defer c.session.Close()
-	c.session.caller = caller
+	c.session.caller.Store(&caller)
 	want, status := error(&StaleError{}), "datastale"
 	if int64(size) > db.mostCompared(caller) {
 		want, status = ErrTooBig, "too_big"

@@ -237,7 +237,7 @@ func (c *conversation) left(t *testing.T) string {
 				return err
 			}
 			var records pendingWrites
-			if err := records.edit().restore(p.Data); err != nil {
+			if err := records.restore(p); err != nil {
 				return err
 			}
 			for w := range records.all() {

@@ -58,7 +58,7 @@ type Memory interface {
 // reserve takes the memory for a write with the given text. It is released when the write
 // is done, or with the request if that does not become one.
 func (s *Session) reserve(ctx context.Context, text string) error {
-	if err := CheckValues(s.caller, text); err != nil || s.memory == nil {
+	if err := CheckValues(s.as(), text); err != nil || s.memory == nil {
 		return err
 	}
 	n := CostOf(text)

@@ -17,6 +17,9 @@ import (
 // The estimate for a text is at least what its write takes at its peak, whatever it
 // consists of.
 func TestCostOfWrites(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and about memory")
+	}
 	many := func(n int, open, item, end string) string {
 		var b strings.Builder
 		b.WriteString(open)

@@ -53,9 +53,9 @@ func (s *Session) count(ctx context.Context, r wire.Request) error {
 	if err != nil {
 		return err
 	}
-	read := v.read(s.caller)
-	read.OneShot = true
 	s.out.pushLater(v.size(), func() [][]byte {
+		read := v.read(s.as())
+		read.OneShot = true
 		n, err := s.db.Count(ctx, read)
 		if err != nil {
 			return [][]byte{s.failure(v.id, err)}

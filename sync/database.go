@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,6 +66,7 @@ type Database struct {
 
 	operations operations
 	readers    *Party // with whom conditional writes without a Turn take turns
+	deciders   *Party // with whom listens of outboxes without a Budget take turns to be decided
 
 	// mu guards the hub and what listeners know. The committer holds it while a
 	// batch is applied, committed and published, so that whoever holds it sees
@@ -80,19 +82,26 @@ type Database struct {
 	work    bool            // there may be something to reclaim or to build
 	behind  bool            // the last step has left something to reclaim
 	stalled bool            // background work failed
-	late    []task          // onDisconnect that failed because the store did
+	reviews bool            // there are stale grants
+	late    []task          // see retry
 	record  []byte          // memory for the record of the next batch
 	wrote   time.Duration   // that the last batch took to be written
 	took    []time.Duration // memory for what the tasks of the next batch take
 	results []error         // and for their errors
 	supply  supply          // memory for the tasks of the next batch
 
+	lateTried time.Time     // when late was tried last
 	rowsRead  int           // by batches; tests look at it
 	batchTime time.Duration // minBatchTime, but in tests
+
+	publishRows  int // maxPublishRows, but in tests
+	reviewAtOnce int // reviewAtOnce, but in tests
 }
 
 // Open opens the database and starts its committer. Operations that sessions of
-// an earlier run left for their disconnect are carried out before it returns.
+// an earlier run left for their disconnect are carried out before it returns. If there is
+// no room for that on the disk, the database is read meanwhile, and they are carried out
+// before the first write.
 func Open(o Options) (*Database, error) {
 	o = o.withDefaults()
 	damage := &damageLog{log: o.Log, file: o.File, now: o.Now}
@@ -101,7 +110,7 @@ func Open(o Options) (*Database, error) {
 	}
 	s, err := store.Open(o.File, o.Store)
 	if err != nil {
-		return nil, err
+		return nil, openError(err)
 	}
 	d := &Database{
 		store:   s,
@@ -115,18 +124,36 @@ func Open(o Options) (*Database, error) {
 		large:   newLargeTurns(),
 		readers: NewReadTurns().Everybody(),
 
+		deciders:  NewReadTurns().Everybody(),
 		batchTime: minBatchTime,
+
+		publishRows:  maxPublishRows,
+		reviewAtOnce: reviewAtOnce,
 	}
 	d.rules.Store(o.Rules)
-	if err := d.load(); err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", s, err), s.Close())
+	late := d.load()
+	if late != nil && !store.NoRoom(late) {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", s, late), s.Close())
 	}
 	go d.commitLoop()
 	d.startScrubs()
-	if err := d.runOrphans(); err != nil {
+	err = d.runOrphans()
+	if err != nil && !store.NoRoom(err) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", s, err), d.Close())
 	}
+	if late = cmp.Or(late, err); late != nil {
+		d.log.Error("the disk has no room: the database is served, and what its start has to write is written when there is some", "database", s.String(), "err", late)
+	}
 	return d, nil
+}
+
+// openError is an error of opening a file for those who ask for its data. One for which
+// there is no room may be opened later.
+func openError(err error) error {
+	if store.NoRoom(err) {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return err
 }
 
 func (o Options) withDefaults() Options {
@@ -168,26 +195,16 @@ func (d *Database) loadRules(tx *store.Tx) error {
 	return err
 }
 
-// load reads the rules and settings of the file, and fills a new one with the sample.
+// load reads the rules and settings of the file, and writes what a start has to.
 func (d *Database) load() error {
-	if d.store.ReadOnly() {
-		d.log.Error("the file system is read-only: the database is served, and writes are refused", "database", d.store.String())
-		return d.store.View(d.loadRules)
-	}
-	return d.store.Update(func(tx *store.Tx) error {
-		if err := d.loadRules(tx); err != nil {
-			return err
-		}
-		if err := tx.Declare(indexesOf(d.rules.Load())); err != nil {
-			return err
-		}
-		if tx.Revision() > 0 || d.options.Sample == nil {
-			return nil
-		}
-		tx.SetRevision(1)
-		_, err := tx.Put(tree.Root, d.options.Sample())
+	if err := d.store.View(d.loadRules); err != nil {
 		return err
-	})
+	}
+	if d.store.ReadOnly() {
+		d.log.Error("the file or its file system is read-only: the database is served, and writes are refused until a restart finds it writable", "database", d.store.String())
+		return nil
+	}
+	return d.writeDue()
 }
 
 func indexesOf(r *rules.Ruleset) []store.Index {

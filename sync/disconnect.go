@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,11 +15,11 @@ import (
 
 // onDisconnect registers or cancels writes for the end of the session.
 func (s *Session) onDisconnect(ctx context.Context, r wire.Request) error {
-	t := &registerTask{session: s, caller: s.caller, message: len(r.Body.Raw)}
+	t := &registerTask{session: s, caller: s.as(), message: len(r.Body.Raw)}
 	if err := s.reserve(ctx, r.Body.Data); err != nil {
 		return err
 	}
-	if err := t.read(r); err != nil {
+	if err := t.read(ctx, r); err != nil {
 		return err
 	}
 	return s.submit(ctx, r, noData, func(done func(error)) task {
@@ -28,15 +29,15 @@ func (s *Session) onDisconnect(ctx context.Context, r wire.Request) error {
 }
 
 // read reads what a request registers or cancels.
-func (t *registerTask) read(r wire.Request) (err error) {
+func (t *registerTask) read(ctx context.Context, r wire.Request) (err error) {
 	var base tree.Path
 	switch r.Action {
 	case wire.ActionDisconnectPut:
-		if t.update, err = readPut(r.Body); err == nil {
+		if t.update, err = t.session.readPut(ctx, r.Body); err == nil {
 			base = t.update[0].Path
 		}
 	case wire.ActionDisconnectMerge:
-		base, t.update, err = readMerge(r.Body)
+		base, t.update, err = t.session.readMerge(ctx, r.Body)
 	default:
 		t.cancel, err = readCancel(r.Body)
 		return err
@@ -87,52 +88,36 @@ func (t *registerTask) apply(b *batch) error {
 	if next.at.Len() > maxPending || next.bytes > maxPendingBytes {
 		return &LimitError{BoundPending}
 	}
-	if !s.quota.fitsPending(next.cost() - s.pending.cost()) {
-		return &LimitError{BoundQuotaPending}
-	}
 	if len(e.added) == 0 && len(e.removed) == 0 {
 		return nil
 	}
-	if err := e.save(b.tx, s.id); err != nil {
-		return broken(err)
-	}
-	b.dirty = true
-	b.setPending(s, next)
-	return nil
+	return b.setPending(s, e)
 }
 
 // cost is about what the records take in memory.
 func (p *pendingWrites) cost() int { return p.bytes + taskOverhead*p.at.Len() }
 
-// setPending gives a session other records, and those that it had again if the
-// batch does not commit.
-func (b *batch) setPending(s *Session, next pendingWrites) {
+// setPending gives a session the records of an edit, also in the store, if there is room
+// for them; and those that it had again if the batch does not commit.
+func (b *batch) setPending(s *Session, e *pendingEdit) error {
 	before := s.pending
-	grown := next.cost() - before.cost()
-	s.quota.addPending(grown)
+	grown := e.cost() - before.cost()
+	if err := s.takePending(grown); err != nil {
+		return err
+	}
 	b.undo = append(b.undo, func() {
-		s.quota.addPending(-grown)
-		s.keepPending(before)
+		s.givePending(grown)
+		s.pending = before
 	})
-	s.keepPending(next)
-}
-
-func (s *Session) keepPending(p pendingWrites) {
-	s.pending = p
-	s.pendingBytes.Store(int64(p.bytes))
+	s.pending = *e.pendingWrites
+	b.dirty = true
+	return broken(e.save(b.tx, s.id))
 }
 
 // register checks the rules as for a write now, and records it.
 func (t *registerTask) register(b *batch, e *pendingEdit) error {
-	now := b.db.options.Now()
-	writes, err := b.resolve(t.update, now)
-	if err != nil {
+	if _, err := b.allow(t.update, t.caller, b.db.options.Now()); err != nil {
 		return err
-	}
-	if len(writes) > 0 {
-		if err := b.authorizeWrite(t.caller, writes, now); err != nil {
-			return err
-		}
 	}
 	if err := b.mayCompare(t.only, t.caller); err != nil {
 		return err
@@ -146,112 +131,113 @@ func (t *registerTask) register(b *batch, e *pendingEdit) error {
 	return nil
 }
 
-// A disconnectTask carries out what a session left, once: it removes the
-// records in the same transaction. If the store fails it is tried again after a
-// later commit. Nobody waits for that, and if there is none the records are still
-// there when the database is opened again.
+// A disconnectTask carries out one operation that a session left. It may be late.
 type disconnectTask struct {
-	waiter
-	id      string
-	session *Session // nil: of an earlier run
-	pending pendingWrites
-	tries   int
+	writeTask
+	retry
+	session *Session
+	done    func(error) // called after the first try
 }
-
-// maxTries bounds how often a disconnectTask is tried again: the store may fail
-// for its records alone.
-const maxTries = 100
 
 func (t *disconnectTask) finish(err error) {
 	if t.tries == 0 {
-		t.waiter.finish(err)
+		t.done(err)
 	}
-	failed := errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnknown)
-	if t.tries++; t.session != nil && failed && t.tries <= maxTries {
-		t.session.db.late = append(t.session.db.late, t)
-	}
+	t.again(t.session.db, t, err)
 }
 
 func (t *disconnectTask) sender() (*Quota, *line) { return t.session.sender() }
 
-// size is that of what the session has left by now, which the task takes when it is
-// carried out.
-func (t *disconnectTask) size() int64 {
-	if t.session != nil {
-		return taskOverhead + t.session.pendingBytes.Load()
+// carryOutLeft carries out an operation by f if its condition holds, and removes its
+// records: so that is done once. f decides in the state that the operations before it
+// have made. An operation that is refused is skipped (wire protocol §10).
+func (b *batch) carryOutLeft(o *pendingOperation, f func() error) error {
+	next := o.session.pending.snapshot()
+	e := next.edit()
+	if !e.drop(o) {
+		return nil // it was carried out before
 	}
-	return int64(taskOverhead + t.pending.bytes)
-}
-
-func (t *disconnectTask) apply(b *batch) error {
-	if s := t.session; s != nil {
-		t.pending = s.pending
-		if t.pending.at.Len() == 0 {
-			return nil
-		}
-		b.setPending(s, pendingWrites{})
+	holds, err := b.holds(o.only(), o.caller())
+	if holds && err == nil {
+		err = f()
 	}
-	if err := b.tx.DeleteAllPending(t.id); err != nil {
-		return broken(err)
-	}
-	b.dirty = true
-	allowed, err := t.allowed(b)
-	if err != nil || len(allowed) == 0 {
+	if isBroken(err) || errors.Is(err, errOutdated) {
 		return err
 	}
-	return b.change(allowed, len(allowed) > 1, tree.Root, nil)
+	return b.setPending(o.session, e)
 }
 
-// allowed returns the writes of the records that can be carried out now, and whose
-// conditions hold in the state before any of them. Others are skipped (wire
-// protocol §10).
-func (t *disconnectTask) allowed(b *batch) (allowed []tree.ResolvedWrite, err error) {
-	now := b.db.options.Now()
-	for w := range t.pending.all() {
-		holds, err := b.holds(w.only, w.caller)
-		if isBroken(err) {
-			return nil, err
-		}
-		if !holds {
-			continue
-		}
-		writes, err := b.resolve(tree.Update{{Target: w.target, Value: w.value}}, now)
-		if err == nil {
-			err = b.authorizeWrite(w.caller, writes, now)
-		}
-		switch {
-		case isBroken(err):
-			return nil, err
-		case err == nil:
-			allowed = append(allowed, writes...)
+// runDisconnect carries out what a session left, and returns when it is on disk. The
+// operations are writes of the session like any other: so they take turns with those of
+// other sessions, and few of them are on their way at a time. What was not carried out
+// when the database is closed is still on record. The error is the first one.
+func (d *Database) runDisconnect(s *Session) error {
+	failed := make(chan error, 1)
+	for _, o := range s.operations() {
+		if err := d.leave(s, o.write(), failed); errors.Is(err, ErrClosed) {
+			break
 		}
 	}
-	return allowed, nil
+	_ = s.waitAcked(context.Background(), 0) // which does not end
+	select {
+	case err := <-failed:
+		return err
+	default:
+		return nil
+	}
 }
 
-// runDisconnect carries out what a session left and waits until it is on disk.
-func (d *Database) runDisconnect(s *Session) error {
-	return d.do(context.Background(), &disconnectTask{id: s.id, session: s})
+// leave has an operation carried out. If it is large it is prepared, as other writes are;
+// or else, and where that fails, it is one task. The first error goes to failed.
+func (d *Database) leave(s *Session, w Write, failed chan<- error) error {
+	ctx := context.Background() // does not end: only closing the database ends this
+	if isLarge(w) {
+		_ = s.waitAcked(ctx, 0)
+		if s.out != nil {
+			w.Turn = s.out.readers()
+		}
+		if _, err := d.writeLarge(ctx, w, lap{}, &s.line); err == nil {
+			return nil
+		}
+	}
+	_ = s.waitAcked(ctx, maxUnacked-1)
+	t := &disconnectTask{writeTask: writeTask{write: w}, session: s}
+	size := int(t.size())
+	s.begin(size)
+	t.done = func(err error) {
+		if err != nil {
+			select {
+			case failed <- err:
+			default:
+			}
+		}
+		s.forget(size)
+	}
+	err := d.queue.add(ctx, t)
+	if err != nil {
+		t.done(err)
+	}
+	return err
 }
 
 // runOrphans carries out what sessions of an earlier run left: the server went
-// down before it could.
+// down before it could. The error is of store.NoRoom if some of it is late.
 func (d *Database) runOrphans() error {
 	if d.store.ReadOnly() {
 		return nil // they stay on record
 	}
-	left := make(map[string]*disconnectTask)
+	left := make(map[string]*Session)
 	err := d.store.View(func(tx *store.Tx) error {
 		for p, err := range tx.Pending() {
 			if err != nil {
 				return err
 			}
-			t := left[p.Session]
-			if t == nil {
-				t = &disconnectTask{id: p.Session}
-				left[p.Session] = t
+			s := left[p.Session]
+			if s == nil {
+				s = d.NewSession(SessionOptions{ID: p.Session})
+				left[p.Session] = s
 			}
-			if err := t.pending.edit().restore(p.Data); err != nil {
+			if err := s.pending.restore(p); err != nil {
 				return fmt.Errorf("onDisconnect record of session %s: %w", p.Session, err)
 			}
 		}
@@ -260,10 +246,13 @@ func (d *Database) runOrphans() error {
 	if err != nil {
 		return err
 	}
+	var late error
 	for _, id := range slices.Sorted(maps.Keys(left)) {
-		if err := d.do(context.Background(), left[id]); err != nil {
+		err := d.runDisconnect(left[id])
+		if err != nil && !store.NoRoom(err) {
 			return err
 		}
+		late = cmp.Or(late, err)
 	}
-	return nil
+	return late
 }

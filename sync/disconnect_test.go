@@ -13,7 +13,7 @@ import (
 
 // TestOrphans: what a session left when the server went down is carried out
 // when the database is opened again: once, with the values and the rules of that
-// time, whether the server was stopped or crashed.
+// time, an update as a whole, whether the server was stopped or crashed.
 func TestOrphans(t *testing.T) {
 	for name, goDown := range map[string]func(t *testing.T, db *Database, file string) string{
 		"stopped": func(t *testing.T, db *Database, file string) string { return file },
@@ -31,16 +31,17 @@ func TestOrphans(t *testing.T) {
 			for _, name := range []string{"a", "b"} {
 				c := connect(t, db, name, 0)
 				c.send(`{"r":1,"a":"o","b":{"p":"/n","d":{".sv":{"increment":1}}}}`)
-				c.send(`{"r":2,"a":"om","b":{"p":"/at","d":{"` + name + `":{".sv":"timestamp"},"shut` + name + `":1}}}`)
-				c.send(`{"r":3,"a":"o","b":{"p":"/cancelled","d":1}}`)
-				c.send(`{"r":4,"a":"oc","b":{"p":"/cancelled"}}`)
+				c.send(`{"r":2,"a":"om","b":{"p":"/at","d":{"` + name + `":{".sv":"timestamp"}}}}`)
+				c.send(`{"r":3,"a":"om","b":{"p":"/","d":{"open/` + name + `":1,"at/shut` + name + `":1}}}`)
+				c.send(`{"r":4,"a":"o","b":{"p":"/cancelled","d":1}}`)
+				c.send(`{"r":5,"a":"oc","b":{"p":"/cancelled"}}`)
 				c.settle()
 			}
 			gone := connect(t, db, "gone", 0)
 			gone.send(`{"r":1,"a":"o","b":{"p":"/n","d":{".sv":{"increment":100}}}}`)
 			gone.session.Close()
 			if err := db.SetRules(t.Context(), parseRules(t,
-				`{"rules":{".read":true,"n":{".write":true},"at":{"a":{".write":true},"b":{".write":true}}}}`)); err != nil {
+				`{"rules":{".read":true,"n":{".write":true},"at":{"a":{".write":true},"b":{".write":true}},"open":{".write":true}}}`)); err != nil {
 				t.Fatal(err)
 			}
 			left := goDown(t, db, file)

@@ -125,6 +125,7 @@ func (b *batch) explain(w Write, e *WriteExplanation) error {
 // mayReadAll reports whether the caller may read all that a write replaces. He does
 // not ask for it, so nobody is told of what is decided.
 func (b *batch) mayReadAll(w Write) (bool, error) {
+	var budget rules.Budget // of all of them
 	for _, u := range w.Update {
 		if w.Caller.Admin {
 			break
@@ -136,6 +137,8 @@ func (b *batch) mayReadAll(w Write) (bool, error) {
 			Plain: true,
 			Data:  b.tx,
 			Now:   b.db.options.Now(),
+
+			Budget: &budget,
 		})
 		if err != nil || !decision.Allow {
 			return false, err

@@ -2,6 +2,7 @@ package sync
 
 import (
 	pq "container/heap" // tests have a heap of their own
+	"container/list"
 	"time"
 )
 
@@ -127,6 +128,9 @@ type party struct {
 	bounded bool  // it may fill a part of the queue only
 	count   int   // of its tasks that wait
 	bytes   int64 // of them
+
+	blocked list.List     // of *blockedTask: its tasks that wait for room
+	waits   *list.Element // in the queue's blocked; nil: none waits
 }
 
 // A line is the tasks of one sender, in the order in which they are carried out: of a
@@ -153,7 +157,7 @@ func (l *line) first() queuedTask { return l.tasks[l.head] }
 func (l *line) empty() bool { return l.head == len(l.tasks) }
 
 // maxKeptLine bounds the memory that an empty line keeps for its next tasks.
-const maxKeptLine = 16
+const maxKeptLine = 32
 
 // push adds a task behind the others.
 func (l *line) push(t queuedTask) {

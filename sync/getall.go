@@ -70,11 +70,11 @@ func (d *Database) GetAll(ctx context.Context, lookups []Lookup) (all Findings, 
 	}
 	err = d.snapshot(func(tx *store.Tx) error {
 		tx.Interrupt = ctx.Err
-		if len(lookups) > 0 {
-			tx.Hold = lookups[0].Read.Hold
-		}
 		f := finder{db: d, ctx: ctx, tx: tx, rules: d.rules.Load(), bytes: d.options.MaxRead, keys: MaxLookupKeys, values: make(map[place]tree.Node)}
 		all = Findings{Revision: tx.Revision(), Found: make([]Found, len(lookups))}
+		if len(lookups) > 0 {
+			f.hold = lookups[0].Read.Hold
+		}
 		for i, l := range lookups {
 			if all.Found[i], err = f.find(l); err != nil {
 				return err
@@ -108,8 +108,9 @@ type finder struct {
 	ctx   context.Context
 	tx    *store.Tx
 	rules *rules.Ruleset
-	bytes int64 // that may still be read
-	keys  int   // that may still be found
+	hold  func(total int64) error // Hold of all reads
+	bytes int64                   // that may still be read
+	keys  int                     // that may still be found
 
 	values map[place]tree.Node // that were read
 	again  int                 // bytes of values that had been read before
@@ -151,7 +152,9 @@ func (f *finder) allowed(r Read, read func(*Found) (bytes int, err error)) (foun
 		return Found{Err: err}, nil
 	}
 	if err == nil {
+		f.tx.Hold = f.hold // not before, as in Database.view
 		bytes, err = read(&found)
+		f.tx.Hold = nil
 	}
 	return found, err
 }

@@ -1,6 +1,9 @@
 package sync
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -12,7 +15,8 @@ import (
 type grant struct {
 	key       grantKey
 	listeners []*Listener
-	reads     []tree.Path // where it is among the dependents
+	reads     rules.Reads   // what it depends on
+	among     []*dependents // of each of its paths
 }
 
 // A grantKey says what a decision is about.
@@ -52,20 +56,93 @@ func (r Read) grantKey(c class) grantKey {
 // Grants are all grants of a database. Its mu guards them.
 type grants struct {
 	byKey      map[grantKey]*grant
-	dependents trie[*dependents]
+	dependents trie[*dependents] // on what is at a place
+	existing   trie[*dependents] // on whether anything is there
 	serial     uint64
+	stale      []*dependents // those that had stale grants
 }
 
 // Dependents are the grants that looked at one path.
 type dependents struct {
+	in     *trie[*dependents]
 	path   tree.Path
 	grants map[*grant]struct{}
+	stale  map[*grant]struct{} // those that have to be decided again
+	listed bool                // in grants.stale
+}
+
+// dependOn adds a grant to the dependents on a path.
+func dependOn(in *trie[*dependents], p tree.Path, g *grant) *dependents {
+	n := in.at(p)
+	if len(n.items) == 0 {
+		n.items = append(n.items, &dependents{in: in, path: p})
+	}
+	d := n.items[0]
+	if d.grants == nil {
+		d.grants = make(map[*grant]struct{})
+	}
+	d.grants[g] = struct{}{}
+	return d
+}
+
+func (d *dependents) len() int { return len(d.grants) + len(d.stale) }
+
+// none reports whether no grant depends on anything.
+func (t *grants) none() bool {
+	return t.dependents.none() && t.existing.none()
+}
+
+// makeStale has the grants of d decided again, later. It need not be undone: they are
+// decided in the state that there is then. What it costs does not depend on their number,
+// unless they were decided since d was stale.
+func (t *grants) makeStale(d *dependents) {
+	if len(d.stale) == 0 {
+		d.grants, d.stale = nil, d.grants
+	} else {
+		maps.Copy(d.stale, d.grants)
+		d.grants = nil
+	}
+	t.list(d)
+}
+
+func (t *grants) list(d *dependents) {
+	if !d.listed {
+		d.listed = true
+		t.stale = append(t.stale, d)
+	}
+}
+
+// isStale reports whether a grant has to be decided again before anything is sent to its
+// listeners. nil is that of an administrator.
+func (t *grants) isStale(g *grant) bool {
+	if g == nil || len(t.stale) == 0 {
+		return false
+	}
+	for _, d := range g.among {
+		if _, stale := d.stale[g]; stale {
+			return true
+		}
+	}
+	return false
+}
+
+// nextStale returns a stale grant, or nil if there is none.
+func (t *grants) nextStale() *grant {
+	for len(t.stale) > 0 {
+		d := t.stale[len(t.stale)-1]
+		for g := range d.stale {
+			return g
+		}
+		d.stale, d.listed = nil, false
+		t.stale = t.stale[:len(t.stale)-1]
+	}
+	return nil
 }
 
 // find returns a grant that a listener may join, or nil.
 func (t *grants) find(r Read) *grant {
 	for use := rules.AuthUnused; use <= rules.AuthFull; use++ {
-		if g := t.byKey[r.grantKey(classOf(r.Caller.Auth, use))]; g != nil {
+		if g := t.byKey[r.grantKey(classOf(r.Caller.Auth, use))]; g != nil && !t.isStale(g) {
 			return g
 		}
 	}
@@ -84,7 +161,7 @@ func (t *grants) make(r Read, reads rules.Reads) *grant {
 		t.byKey = make(map[grantKey]*grant)
 	}
 	t.byKey[g.key] = g
-	t.depend(g, reads.Paths)
+	t.depend(g, reads)
 	return g
 }
 
@@ -114,54 +191,103 @@ func (t *grants) leave(l *Listener) {
 	g.listeners[last] = nil
 	g.listeners = g.listeners[:last]
 	l.grant = nil
-	if last == 0 {
+	t.drop(g)
+}
+
+// drop forgets a grant that has no listeners.
+func (t *grants) drop(g *grant) {
+	if len(g.listeners) > 0 {
+		return
+	}
+	if t.byKey[g.key] == g { // not one that was made when g was stale
 		delete(t.byKey, g.key)
-		t.depend(g, nil)
+	}
+	t.depend(g, rules.Reads{})
+}
+
+// restoring returns what gives listeners the grants that they have now, with what these
+// depend on, after a batch that was not committed.
+func (t *grants) restoring(listeners []*Listener) (undo func()) {
+	type standing struct {
+		listener *Listener
+		grant    *grant
+		reads    rules.Reads
+		revoked  bool
+		stale    bool
+	}
+	all := make([]standing, 0, len(listeners))
+	for _, l := range listeners {
+		s := standing{listener: l, grant: l.grant, revoked: l.revoked}
+		if g := l.grant; g != nil {
+			s.reads, s.stale = g.reads, t.isStale(g)
+		}
+		all = append(all, s)
+	}
+	return func() {
+		for _, s := range all {
+			s.listener.revoked = s.revoked
+			t.leave(s.listener)
+		}
+		for _, s := range all {
+			if s.grant != nil {
+				t.restore(s.grant, s.reads, s.stale)
+				s.grant.join(s.listener)
+			}
+		}
 	}
 }
 
-// depend notes what a grant depends on, instead of what it did before.
-func (t *grants) depend(g *grant, paths []tree.Path) {
-	for _, p := range g.reads {
-		n := t.dependents.at(p)
-		d := n.items[0]
+// restore makes a grant what it was: one that depended on reads, and was stale or not.
+func (t *grants) restore(g *grant, reads rules.Reads, stale bool) {
+	if t.byKey[g.key] == nil {
+		t.byKey[g.key] = g
+	}
+	if len(g.among) == len(reads.Paths) && slices.Equal(g.reads.Paths, reads.Paths) &&
+		slices.Equal(g.reads.Exists, reads.Exists) && t.isStale(g) == stale {
+		return
+	}
+	t.depend(g, reads)
+	if stale {
+		d := g.among[0]
 		delete(d.grants, g)
-		if len(d.grants) == 0 {
-			t.dependents.remove(p, d)
+		if d.stale == nil {
+			d.stale = make(map[*grant]struct{})
 		}
-	}
-	g.reads = paths
-	for _, p := range paths {
-		n := t.dependents.at(p)
-		if len(n.items) == 0 {
-			n.items = append(n.items, &dependents{p, make(map[*grant]struct{})})
-		}
-		n.items[0].grants[g] = struct{}{}
+		d.stale[g] = struct{}{}
+		t.list(d)
 	}
 }
 
-// touched returns the grants that writes may change: those that looked at a
-// written place, above it or below it.
-func (t *grants) touched(writes []tree.ResolvedWrite) map[*grant]struct{} {
-	if len(t.dependents.root.kids) == 0 && len(t.dependents.root.items) == 0 {
+// depend notes what a grant that was just decided depends on, instead of what it did
+// before.
+func (t *grants) depend(g *grant, reads rules.Reads) {
+	for _, d := range g.among {
+		delete(d.grants, g)
+		delete(d.stale, g)
+		if d.len() == 0 {
+			d.in.remove(d.path, d)
+		}
+	}
+	g.reads, g.among = reads, make([]*dependents, 0, len(reads.Paths))
+	exists := reads.Exists // in the order of Paths
+	for _, p := range reads.Paths {
+		in := &t.dependents
+		if len(exists) > 0 && exists[0] == p {
+			in, exists = &t.existing, exists[1:]
+		}
+		g.among = append(g.among, dependOn(in, p, g))
+	}
+}
+
+// grantsOf returns the grants that depend on something.
+func grantsOf(touched []*dependents) map[*grant]struct{} {
+	if len(touched) == 0 {
 		return nil
 	}
-	var found map[*grant]struct{}
-	collect := func(d *dependents) {
-		for g := range d.grants {
-			if found == nil {
-				found = make(map[*grant]struct{})
-			}
-			found[g] = struct{}{}
-		}
-	}
-	for _, w := range writes {
-		for d := range t.dependents.above(w.Path) {
-			collect(d)
-		}
-		for d := range t.dependents.below(w.Path) {
-			collect(d)
-		}
+	found := make(map[*grant]struct{})
+	for _, d := range touched {
+		maps.Copy(found, d.grants)
+		maps.Copy(found, d.stale)
 	}
 	return found
 }

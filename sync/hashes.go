@@ -95,7 +95,7 @@ func (h *hashes) drop(f *fingerprint) {
 // and below a target. Each is dropped once, so this costs no more than making it.
 func (h *hashes) touch(writes []tree.ResolvedWrite) {
 	for _, w := range writes {
-		if len(h.watched.root.kids) == 0 && len(h.watched.root.items) == 0 {
+		if h.watched.none() {
 			return
 		}
 		var touched []*fingerprint

@@ -50,11 +50,19 @@ type probeTask struct{ waiter }
 func (t *probeTask) size() int64 { return taskOverhead }
 
 func (t *probeTask) apply(b *batch) error {
-	if err := b.tx.SetMeta(metaProbe, []byte(time.Now().UTC().Format(time.RFC3339Nano))); err != nil {
+	if err := writeProbe(b.tx); err != nil {
 		return broken(err)
 	}
 	b.dirty = true
 	return nil
+}
+
+// tellFailed logs that the store failed. That a disk has no room is logged when it begins,
+// before observeCommit notes it, and not for each write that it refuses.
+func (d *Database) tellFailed(what string, err error, args ...any) {
+	if !store.NoRoom(err) || !d.stats.failing.Load() {
+		d.log.Error(what, append([]any{"database", d.store.String(), "err", err}, args...)...)
+	}
 }
 
 // observeCommit notes how an attempt to commit ended.

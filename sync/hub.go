@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"iter"
 	"slices"
 	"sync/atomic"
 
@@ -70,6 +71,11 @@ func (h *hub) remove(l *Listener) {
 	if last == 0 {
 		h.trie.remove(g.path, g)
 	}
+}
+
+// groups yields every group.
+func (h *hub) groups() iter.Seq[*group] {
+	return func(yield func(*group) bool) { h.root.each(yield) }
 }
 
 // all returns every listener. It is a copy, so that listeners can be removed on

@@ -1,6 +1,9 @@
 package sync
 
-import "github.com/dogwooddb/dogwood/tree"
+import (
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
 
 // Every write below a path has to be compared with each different query that
 // somebody listens to there, and moving a long window costs more than a short
@@ -10,9 +13,10 @@ import "github.com/dogwooddb/dogwood/tree"
 const (
 	maxSessionWindows = 400
 	maxPathWindows    = 10_000
-	maxWindowWeight   = 200 // of a query without a sensible limit
-	entriesOfWeight   = 100 // of a window that weigh as much as the query itself
-	unindexedWeight   = 10  // times, of a query by a child or value that has no index
+	maxWindowWeight   = 200  // of a query without a sensible limit
+	entriesOfWeight   = 100  // of a window that weigh as much as the query itself
+	unindexedWeight   = 10   // times, of a query by a child or value that has no index
+	scannedOfWeight   = 2000 // children that weigh as much again, if there is no index
 )
 
 // weight is what a query at a path counts for in the bounds of windows.
@@ -25,6 +29,19 @@ func (d *Database) weight(p tree.Path, q tree.Query) int {
 		w *= unindexedWeight
 	}
 	return min(w, maxWindowWeight)
+}
+
+// weigh adds to the weight of a listener what it may scan. Clients that may not listen do
+// not learn of it.
+func (d *Database) weigh(l *Listener) error {
+	if l.weight == 0 || declared(d.rules.Load(), l.read.Path, l.read.Query) {
+		return nil
+	}
+	return d.snapshot(func(tx *store.Tx) error {
+		children, err := tx.Count(l.read.Path, tree.Query{OrderBy: tree.ByKey, Limit: maxWindowWeight * scannedOfWeight})
+		l.weight = min(l.weight+children/scannedOfWeight, maxWindowWeight)
+		return err
+	})
 }
 
 // room returns a *LimitError if a listener for a new query at a path would be one

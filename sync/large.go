@@ -46,6 +46,8 @@ type prepared struct {
 	watch *watch         // of what the decision depends on
 	load  *store.Load    // rows of the values; nil: none
 	parts map[tree.Path]int
+
+	excess map[tree.Path]*rules.Excess // of the values that are larger than the rules allow
 }
 
 // holds reports whether the decision is true of the state that b sees.
@@ -118,7 +120,8 @@ func (d *Database) tryOnce(ctx context.Context, w Write, p *prepared, l *line) (
 			return nil, err
 		}
 	}
-	if err := d.prepareLarge(ctx, w, p, l); err != nil {
+	turn := d.turnOf(w)
+	if err := turn.While(ctx, func() error { return d.prepareLarge(ctx, w, p, l) }); err != nil {
 		return nil, err
 	}
 	defer d.unwatch(p.watch)
@@ -126,7 +129,9 @@ func (d *Database) tryOnce(ctx context.Context, w Write, p *prepared, l *line) (
 	if err := d.doLarge(ctx, t); err != nil {
 		return nil, err
 	}
-	p.load = nil
+	if t.commit.Writes != nil { // it was carried out now
+		p.load = nil
+	}
 	return &t.commit, nil
 }
 
@@ -137,18 +142,19 @@ func (d *Database) doLarge(ctx context.Context, t *largeTask) error {
 }
 
 // prepareLarge decides a write in the current state and stores its values, unless p has
-// stored them.
+// stored them. It runs in the turn of the write, which it leaves while it waits for the
+// committer.
 func (d *Database) prepareLarge(ctx context.Context, w Write, p *prepared, l *line) error {
 	before := p.writes
 	if err := d.decideLarge(ctx, w, p); err != nil {
 		return err
 	}
 	if p.denied != nil {
-		if w.If == nil && w.ID == nil {
+		if w.If == nil && w.ID == nil && w.left == nil {
 			d.unwatch(p.watch)
 			return p.denied
 		}
-		return nil // the committer knows which refusal it is, or that it was carried out before
+		return nil // the committer knows which refusal it is, or that it was carried out before, or removes what was left
 	}
 	if p.load != nil && slices.Equal(before, p.writes) {
 		return nil
@@ -174,7 +180,9 @@ func (d *Database) decideLarge(ctx context.Context, w Write, p *prepared) (err e
 	p.rules, p.watch = d.rules.Load(), watch
 	b := &batch{db: d, ctx: ctx, tx: tx, noted: noted, rules: p.rules}
 	err = guarded(func() (err error) {
-		p.decidedWrite, err = b.decide(w, d.options.Now())
+		if p.decidedWrite, err = b.decide(w, d.options.Now()); err == nil {
+			err = p.measure()
+		}
 		return err
 	})
 	if err != nil {
@@ -182,6 +190,19 @@ func (d *Database) decideLarge(ctx context.Context, w Write, p *prepared) (err e
 		return decideError(err)
 	}
 	d.settle(watch, noted.paths())
+	return nil
+}
+
+// measure notes which values the rules do not allow to be read at once.
+func (p *prepared) measure() error {
+	p.excess = make(map[tree.Path]*rules.Excess)
+	for _, w := range p.writes {
+		if x, err := excessIn(p.rules, w); err != nil {
+			return err
+		} else if x != nil {
+			p.excess[w.Path] = x
+		}
+	}
 	return nil
 }
 
@@ -207,7 +228,9 @@ func (d *Database) loadLarge(ctx context.Context, w Write, p *prepared, l *line)
 		return nil
 	}
 	step := func(f func(*store.Tx) error) error {
-		return d.do(context.WithoutCancel(ctx), &sliceTask{quota: w.Quota, line: l, step: f})
+		return d.turnOf(w).Apart(func() error {
+			return d.do(context.WithoutCancel(ctx), &sliceTask{quota: w.Quota, line: l, step: f})
+		})
 	}
 	load, err := d.store.NewLoad(w.Base, store.LoadOptions{SliceBytes: largeSlice, Update: step})
 	if err == nil {

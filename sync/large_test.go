@@ -6,9 +6,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // largeValues is enough to make a write large.
@@ -194,6 +197,13 @@ func TestMaxPaths(t *testing.T) {
 	if limit := (*LimitError)(nil); !errors.As(err, &limit) || limit.Bound != BoundPaths || !errors.Is(err, ErrTooBig) {
 		t.Errorf("update of %d paths: %v, want a LimitError", MaxPaths+1, err)
 	}
+	unread := strings.TrimSuffix(manyValues(MaxPaths+1), "}") + "what is not read"
+	if _, err := ParseUpdate(Caller{}, tree.Root, unread, tree.Strict); !errors.Is(err, ErrTooBig) {
+		t.Errorf("text of an update of %d paths: %v, want a LimitError", MaxPaths+1, err)
+	}
+	if _, err := ParseUpdate(Admin, tree.Root, manyValues(MaxPaths+1), tree.Strict); err != nil {
+		t.Errorf("the text of an administrator: %v", err)
+	}
 	want(t, db, "/x", "null")
 	if _, err := db.Write(t.Context(), w); err != nil {
 		t.Errorf("the same by an administrator: %v", err)
@@ -218,26 +228,6 @@ func TestPendingValues(t *testing.T) {
 	c.session.Close()
 }
 
-// TestDisconnectIsWeighed: the queue weighs a disconnect by what the session left, so that
-// those of many sessions do not come into one batch.
-func TestDisconnectIsWeighed(t *testing.T) {
-	db := openTest(t, Options{})
-	c := connect(t, db, "c", 0)
-	const size = 1 << 20
-	for i := range 3 {
-		c.send(fmt.Sprintf(`{"r":%d,"a":"o","b":{"p":"/x/%d","d":%q}}`, i, i, strings.Repeat("a", size)))
-	}
-	c.settle()
-	task := &disconnectTask{id: c.session.id, session: c.session}
-	if cost := costOf(task); task.size() < 3*size || 2*cost < maxBatchCost {
-		t.Errorf("a disconnect of 3 MiB has size %d and cost %v; two of them must not fit into a batch of %v", task.size(), cost, maxBatchCost)
-	}
-	c.session.Close()
-	if task.size() >= size {
-		t.Errorf("after it was carried out its size is %d", task.size())
-	}
-}
-
 // TestWatchNotes: of many paths that are read, those above them are noted.
 func TestWatchNotes(t *testing.T) {
 	r := &notingReader{}
@@ -252,5 +242,99 @@ func TestWatchNotes(t *testing.T) {
 		if got := w.depends(tree.MustParsePath(path)); got != want {
 			t.Errorf("depends on %q: %t, want %t", path, got, want)
 		}
+	}
+}
+
+// TestLargeWritesTakeTurns: the long text of a session is parsed in the turn of its
+// client, and a large write is decided in it. Small ones do not wait.
+func TestLargeWritesTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := openTest(t, Options{Rules: rules.Open()})
+		c := connect(t, db, "c", 64<<20)
+		b := newBudget(1 << 30)
+		c.out.Share(b)
+		places := entered(b.values)
+		c.send(`{"r":1,"a":"p","b":{"p":"/small","d":1}}`)
+		c.settle()
+		sent := make(chan struct{})
+		go func() {
+			defer close(sent)
+			c.send(fmt.Sprintf(`{"r":2,"a":"p","b":{"p":"/text","d":%q}}`, strings.Repeat("x", LongText)))
+			c.settle()
+		}()
+		synctest.Wait()
+		want(t, db, "/small", "1")
+		want(t, db, "/text", "null")
+		for range places {
+			b.values.Leave()
+		}
+		<-sent
+
+		entered(b.values)
+		w := asUser(putOf(t, "/large", manyValues(largeValues)))
+		w.Turn = b.values
+		done := start(t, db, w)
+		synctest.Wait()
+		if n := db.Stats().Writes; n != 2 {
+			t.Errorf("%d writes, want the two from before", n)
+		}
+		for range places {
+			b.values.Leave()
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestLargeWriteLeavesItsTurn: while a large write waits for the committer, others can
+// use its place, and it goes on when it has one again.
+func TestLargeWriteLeavesItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPause()
+		db := openTest(t, Options{Rules: rules.Open(), Now: p.now})
+		turn := NewTurns(1).Everybody()
+		w := asUser(putOf(t, "/large", manyValues(largeValues)))
+		w.Turn = turn
+		p.armed.Store(true)
+		done := start(t, db, w)
+		<-p.reached
+		entered := make(chan struct{})
+		go func() {
+			_ = turn.Enter(t.Context())
+			close(entered)
+		}()
+		synctest.Wait()
+		close(p.resume)
+		<-entered
+		synctest.Wait()
+		want(t, db, "/large", "null")
+		turn.Leave()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestLargeIncrementOverflows: a large write whose increment leaves the range of a number
+// is refused as a small one is, also when it has an id or a condition.
+func TestLargeIncrementOverflows(t *testing.T) {
+	db := openTest(t, Options{Rules: parseRules(t, `{"rules":{".read":true,"open":{".write":true}}}`)})
+	set(t, db, "/", `{"shut":{"n":1e308},"open":{"n":1e308}}`)
+	before := get(t, db, "/")
+	for path, want := range map[string]error{"/shut": ErrDenied, "/open": tree.ErrIncrement} {
+		plain := asUser(putOf(t, path, `{"n":{".sv":{"increment":1e308}},"v":`+manyValues(largeValues)+`}`))
+		withID, withIf := plain, plain
+		withID.ID = &store.WriteID{Writer: [16]byte{1}, Number: 1}
+		hash := tree.MustParseNode(`{"n":1e308}`).Hash()
+		withIf.If = &hash
+		for name, w := range map[string]Write{"plain": plain, "with an id": withID, "with a condition": withIf} {
+			if _, err := db.Write(t.Context(), w); !errors.Is(err, want) {
+				t.Errorf("%s of %s: %v, want %v", path, name, err, want)
+			}
+		}
+	}
+	if after := get(t, db, "/"); after != before {
+		t.Errorf("something was written: %.200s", after)
 	}
 }

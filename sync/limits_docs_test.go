@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // docs/limits.md has the bounds of the engine that are in force.
@@ -39,6 +40,11 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("in slices of %d KiB", largeSlice>>10),
 		fmt.Sprintf("decided again, %d times at most", largeTries),
 		fmt.Sprintf("%d bytes for each of its bytes and %d for each\ncomma", costOfByte, costOfValue),
+		fmt.Sprintf("%d KiB at a time with %d ms between: %d MiB in a second |", scrubStep>>10, (scrubPause + time.Millisecond/2).Milliseconds(), scrubStep*time.Second/scrubPause>>20),
+		fmt.Sprintf("| background scrub: the whole file is read, %.0f min after the start and then every %.0f h |", scrubAfter.Minutes(), DefaultScrubEvery.Hours()),
+		fmt.Sprintf("| %d entries in one transaction, between writes |", workRows),
+		fmt.Sprintf("about damaged data, of one database | 1 in %.0f s |", damageLogEvery.Seconds()),
+		fmt.Sprintf("tried again before later writes, up to %d times", maxTries),
 	} {
 		if !strings.Contains(string(file), text) {
 			t.Errorf("docs/limits.md lacks %q", text)

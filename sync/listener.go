@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -8,7 +9,6 @@ import (
 
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
-	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // A Listener is one client's interest in one view. Its events go to its Outbox.
@@ -52,25 +52,59 @@ func (d *Database) Listen(ctx context.Context, r Read, out *Outbox) (*Listener, 
 	return l, nil
 }
 
-// attach registers a listener if the caller may read the view.
-func (d *Database) attach(ctx context.Context, l *Listener) error {
+// attach registers a listener if the caller may read the view. What the listener shows is
+// measured when writes already are told to it, so nothing can outgrow a .limit in between.
+func (d *Database) attach(ctx context.Context, l *Listener) (err error) {
 	l.waiting = true // nothing before the view
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.hub.room(l, l.read.Path, l.read.Query); err != nil {
+	if err := d.weigh(l); err != nil {
 		return err
 	}
 	if !l.read.Quota.takeListen(l) {
 		return &LimitError{BoundQuotaListens}
 	}
-	err := d.snapshot(func(tx *store.Tx) error { return d.permitted(ctx, d.rules.Load(), tx, l, make(refusals)) })
-	if err != nil {
+	var refused error
+	err = d.admit(ctx, l.turn(), []*candidate{{listener: l, read: l.read}}, func(l *Listener, g *grant, err error) {
+		if refused = err; err == nil {
+			refused = d.enroll(l, g)
+		}
+	})
+	if err = cmp.Or(err, refused); err != nil {
 		l.read.Quota.giveListen(l)
 		return err
 	}
+	if err := d.bound(l.turn(), l.read); err != nil {
+		l.Close()
+		return err
+	}
+	return nil
+}
+
+// enroll makes an allowed listener one of the audience, if there is room for its query.
+// d.mu is held.
+func (d *Database) enroll(l *Listener, g *grant) error {
+	if d.closed.Load() {
+		return ErrClosed
+	}
+	if err := d.hub.room(l, l.read.Path, l.read.Query); err != nil {
+		return err
+	}
 	l.read.Caller.Trace = nil // whoever asked has the answer
+	if g != nil {
+		g.join(l)
+	}
 	d.hub.add(l, l.read.Path, l.read.Query)
 	return nil
+}
+
+// turn returns with whom the listener takes turns to be decided and measured.
+func (l *Listener) turn() *Party { return l.db.turnFor(l.out) }
+
+// turnFor returns with whom the client of an outbox takes turns to be decided about.
+func (d *Database) turnFor(o *Outbox) *Party {
+	if p := o.deciders(); p != nil {
+		return p
+	}
+	return d.deciders
 }
 
 // Close ends the listen. Events that are queued are not sent.
@@ -106,6 +140,9 @@ func (l *Listener) resync() [][]byte {
 	switch {
 	case errors.Is(err, errGone):
 		return nil
+	case errors.As(err, new(*UnboundedError)):
+		l.outgrow(err)
+		return nil
 	case err != nil:
 		if !errors.Is(err, ErrTooBig) && !errors.Is(err, ErrClosed) && !errors.Is(err, ErrBusy) {
 			l.db.log.Error("view could not be read", "path", l.read.Path, "err", err)
@@ -119,6 +156,15 @@ func (l *Listener) resync() [][]byte {
 	return [][]byte{l.push(n)}
 }
 
+// outgrow ends a listen whose view has become larger than the rules allow.
+func (l *Listener) outgrow(why error) {
+	l.db.mu.Lock()
+	defer l.db.mu.Unlock()
+	if !l.closed.Load() {
+		l.db.revoke(l, why)
+	}
+}
+
 // push returns the push that sets the whole view.
 func (l *Listener) push(n tree.Node) []byte {
 	buf := make([]byte, 0, len(n.Text())+len(l.read.Path.Clean())+96)
@@ -127,93 +173,3 @@ func (l *Listener) push(n tree.Node) []byte {
 
 // errGone is returned for the view of a listener that was closed.
 var errGone = errors.New("the listener is closed")
-
-// view reads the whole view at the current revision. From then on the listener
-// gets the events of later commits: there is no gap and no overlap.
-func (l *Listener) view() (tree.Node, error) {
-	tx, err := l.join()
-	if err != nil {
-		return tree.Empty, err
-	}
-	defer tx.Rollback()
-	defer l.out.takeTurn()()
-	tx.Hold = l.out.hold
-	n, err := tx.Window(l.read.Path, l.read.Query, l.db.options.MaxRead)
-	if errors.Is(err, store.ErrTooBig) {
-		return n, ErrTooBig
-	}
-	return n, err
-}
-
-// A glimpse is the window of a limited view as it was at a revision.
-type glimpse struct {
-	window   []tree.Entry
-	revision uint64
-}
-
-// join opens a read transaction and lets events through, both under the
-// database's lock. If the listener is the first of its group to see a limited
-// view, the group's window is read, too. That may take long without an index, so
-// it is first tried without the lock, in the hope that nothing is committed
-// meanwhile.
-func (l *Listener) join() (*store.Tx, error) {
-	const attempts = 3
-	for attempt := 1; ; attempt++ {
-		early, err := l.lookAhead()
-		if err != nil {
-			return nil, err
-		}
-		tx, err := l.joinWith(early, attempt == attempts)
-		if tx != nil || err != nil {
-			return tx, err
-		}
-	}
-}
-
-func (l *Listener) lookAhead() (early glimpse, err error) {
-	if l.read.Query.Limit == 0 {
-		return early, nil
-	}
-	l.db.mu.Lock()
-	live := l.group.live
-	l.db.mu.Unlock()
-	if live {
-		return early, nil
-	}
-	err = l.db.snapshot(func(tx *store.Tx) error {
-		early.revision = tx.Revision()
-		tx.Hold = l.out.hold
-		early.window, err = tx.Query(l.read.Path, l.read.Query)
-		return err
-	})
-	return early, err
-}
-
-// joinWith is one attempt. It returns nothing if the glimpse is out of date,
-// unless it is the last attempt.
-func (l *Listener) joinWith(early glimpse, last bool) (*store.Tx, error) {
-	d, g, q := l.db, l.group, l.read.Query
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if l.closed.Load() {
-		return nil, errGone
-	}
-	tx, err := d.begin()
-	if err != nil {
-		return nil, err
-	}
-	if q.Limit > 0 && !g.live && tx.Revision() != early.revision {
-		if last {
-			early.window, err = tx.Query(l.read.Path, q)
-		}
-		if !last || err != nil {
-			tx.Rollback()
-			return nil, err
-		}
-	}
-	if !g.live {
-		g.live, g.window = true, early.window
-	}
-	l.out.resume(l)
-	return tx, nil
-}

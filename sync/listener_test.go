@@ -135,35 +135,6 @@ func TestListenDuringRulesChange(t *testing.T) {
 	}
 }
 
-// TestJoinReadsTheWindowAgain: a window that was read before the last commit is
-// of no use, and is not waited for more than a few times.
-func TestJoinReadsTheWindowAgain(t *testing.T) {
-	db := openTest(t, Options{})
-	set(t, db, "/l", `{"a":1,"b":2}`)
-	q := tree.Query{OrderBy: tree.ByKey, Limit: 2}
-	l := &Listener{db: db, out: NewOutbox(Realtime, 0, noNotify), read: Read{Path: tree.MustParsePath("/l"), Query: q}}
-	if err := db.attach(t.Context(), l); err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	early, err := l.lookAhead()
-	if err != nil {
-		t.Fatal(err)
-	}
-	set(t, db, "/l/0", "0")
-	if tx, err := l.joinWith(early, false); tx != nil || err != nil || l.group.live {
-		t.Errorf("joinWith() an old window = %v, %v, live %v, want nothing", tx, err, l.group.live)
-	}
-	tx, err := l.joinWith(early, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tx.Rollback()
-	if got := fmt.Sprint(l.group.window); got != "[{{} 0} {{} a}]" {
-		t.Errorf("the window is %s, want that of 0 and a", got)
-	}
-}
-
 // TestRevokeMeetsClose: a listener that is closed while it is revoked is removed
 // once.
 func TestRevokeMeetsClose(t *testing.T) {
@@ -329,11 +300,11 @@ func TestListensKeepNoMessages(t *testing.T) {
 	const n, junk = 50, 1 << 20
 	before := heap()
 	for i := range n {
-		filler := strings.Repeat(fmt.Sprint(i%10), junk)
-		c.send(fmt.Sprintf(`{"r":1,"a":"q","b":{"p":"%s/l%d","h":%q,"junk":%q}}`, strings.Repeat("/", 1000), i, filler, filler))
-		c.send(fmt.Sprintf(`{"r":1,"a":"q","b":{"p":"/l%d","q":{"i":".key","l":1},"t":1,"junk":%q}}`, i, filler))
-		c.send(fmt.Sprintf(`{"r":2,"a":"o","b":{"p":"/o%d","d":1,"junk":%q}}`, i, filler))
-		c.send(fmt.Sprintf(`{"r":3,"a":"om","b":{"p":"/","d":{"om%d":1},"junk":%q}}`, i, filler))
+		filler := strings.Repeat(fmt.Sprint(i%10), junk) // needs no quoting, which takes long
+		c.send(fmt.Sprintf(`{"r":1,"a":"q","b":{"p":"%s/l%d","h":"%s","junk":"%s"}}`, strings.Repeat("/", 1000), i, filler, filler))
+		c.send(fmt.Sprintf(`{"r":1,"a":"q","b":{"p":"/l%d","q":{"i":".key","l":1},"t":1,"junk":"%s"}}`, i, filler))
+		c.send(fmt.Sprintf(`{"r":2,"a":"o","b":{"p":"/o%d","d":1,"junk":"%s"}}`, i, filler))
+		c.send(fmt.Sprintf(`{"r":3,"a":"om","b":{"p":"/","d":{"om%d":1},"junk":"%s"}}`, i, filler))
 		c.settle()
 		c.frames()
 	}
@@ -400,7 +371,7 @@ func TestStats(t *testing.T) {
 
 // TestWindows lets random writes meet random queries, indexed and not. After
 // each of them every listener shows what a fresh query finds, and so does every
-// window that is kept.
+// window that is kept. Writes may read many, few or no rows for their listeners.
 func TestWindows(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -409,6 +380,7 @@ func TestWindows(t *testing.T) {
 				o.Rules = parseRules(t, `{"rules":{".read":true,".write":true,"l":{".indexOn":["n",".value"]}}}`)
 			}
 			w := windowTest{t: t, db: openTest(t, o), rnd: rand.New(rand.NewPCG(seed, 1))}
+			w.db.publishRows = []int{maxPublishRows, 30, 0}[seed/2]
 			w.many = 4 + 8*int(seed/2%2) // entries of few windows are looked up for each
 			w.run(400)
 		})

@@ -45,9 +45,9 @@ func denied(rule, detail string) error {
 const maxTraced = 100
 
 // observe tells the observer, and the caller's Trace, about a decision and returns
-// what the observer has to tell the client. Whatever goes wrong with that does not
-// change the decision.
-func (d *Database) observe(ctx context.Context, rs *rules.Ruleset, c Caller, q *rules.Request, decision rules.Decision) (detail string) {
+// what the observer has to tell the client. spent is what of the request's budget was
+// spent before. Whatever goes wrong with that does not change the decision.
+func (d *Database) observe(ctx context.Context, rs *rules.Ruleset, c Caller, q *rules.Request, decision rules.Decision, spent rules.Budget) (detail string) {
 	o, traced := d.options.Observer, c.Trace != nil && len(q.Writes) <= maxTraced
 	if o == nil && !traced {
 		return ""
@@ -59,6 +59,8 @@ func (d *Database) observe(ctx context.Context, rs *rules.Ruleset, c Caller, q *
 		}
 		again := *q
 		again.Reads = nil // noted when it was decided
+		budget := spent   // not &spent: most decisions end above, and allocate nothing
+		again.Budget = &budget
 		t, err := rs.Explain(ctx, &again)
 		if err != nil {
 			return err

@@ -79,7 +79,7 @@ func (b *batch) mayCompare(o *onlyIf, c Caller) error {
 	if o == nil {
 		return nil
 	}
-	return b.db.authorizeRead(b.ctx, b.rules, b.tx, Read{Caller: c, Path: o.path, Plain: true}, nil)
+	return b.authorizeRead(c, o.path)
 }
 
 // holds reports whether a condition holds for a caller.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // Records that were stored before there were conditions have none; those with one
@@ -21,7 +22,7 @@ func TestStoredConditions(t *testing.T) {
 		{`{"target":"/a","value":"1","auth":{},"if":{"path":"/a/s","value":""}}`, &onlyIf{path: only.path}},
 	} {
 		var p pendingWrites
-		if err := p.edit().restore([]byte(c.stored)); err != nil {
+		if err := p.restore(store.Pending{Data: []byte(c.stored)}); err != nil {
 			t.Fatalf("%s: %v", c.stored, err)
 		}
 		w, ok := p.at.Get("/a")
@@ -33,7 +34,7 @@ func TestStoredConditions(t *testing.T) {
 			t.Fatal(err)
 		}
 		var again pendingWrites
-		if err := again.edit().restore(text); err != nil {
+		if err := again.restore(store.Pending{Data: text}); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
 		if v, _ := again.at.Get("/a"); !v.only.same(c.only) || v.caller.Auth.JSON != w.caller.Auth.JSON || strings.Contains(string(text), `"if"`) != (c.only != nil) {

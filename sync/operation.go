@@ -146,7 +146,7 @@ func (d *Database) toldListen(l *Listener, took time.Duration, bytes int, err er
 // that start returned.
 func (d *Database) toldBroadcast(e delivery, began time.Time) {
 	if n := len(e.group.listeners); n > 0 && !began.IsZero() {
-		d.told(Operation{Name: OpBroadcast, Took: time.Since(began), Path: e.group.path, Bytes: n * e.event.size, Listeners: n, Query: e.group.query})
+		d.told(Operation{Name: OpBroadcast, Took: time.Since(began), Path: e.group.path, Bytes: n * e.size(), Listeners: n, Query: e.group.query})
 	}
 }
 

@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"cmp"
 	"encoding/json"
 	"iter"
 	"strings"
@@ -35,14 +36,16 @@ type pendingWrites struct {
 // changes.
 type pendingWrite struct {
 	number uint64 // of a session's records; a record that takes the place of another has a new one
+	op     uint64 // number of the operation that it belongs to: that of the first record of its request
 	target tree.Target
 	value  tree.Draft
 	caller Caller
 	only   *onlyIf // nil: in any case
+	bytes  int     // its size, which takes time to find
 }
 
-// pendingValue is what each value of a record beyond the first counts for. All records
-// of a session are carried out in one step, and all writers wait meanwhile.
+// pendingValue is what each value of a record beyond the first counts for: it takes about
+// that much memory and time until it is carried out.
 const pendingValue = 1 << 10
 
 func (w *pendingWrite) size() int {
@@ -60,6 +63,48 @@ func (p *pendingWrites) all() iter.Seq[*pendingWrite] {
 	return func(yield func(*pendingWrite) bool) {
 		p.at.Scan(func(_ string, w *pendingWrite) bool { return yield(w) })
 	}
+}
+
+// A pendingOperation is what a session has left with one request, or what is still recorded of
+// it. It is one write: its records have the same caller and the same condition.
+type pendingOperation struct {
+	session *Session
+	records []*pendingWrite
+}
+
+// operations returns the operations in path order, by the first record of each. Those of
+// priorities alone come last, since what has no value has no priority.
+func (s *Session) operations() (list []*pendingOperation) {
+	found := make(map[uint64]*pendingOperation)
+	for _, priorities := range []bool{false, true} {
+		for w := range s.pending.all() {
+			if w.target.Priority != priorities {
+				continue
+			}
+			o := found[w.op]
+			if o == nil {
+				o = &pendingOperation{session: s}
+				found[w.op] = o
+				list = append(list, o)
+			}
+			o.records = append(o.records, w)
+		}
+	}
+	return list
+}
+
+// only returns the condition of the operation; nil: it has none.
+func (o *pendingOperation) only() *onlyIf { return o.records[0].only }
+
+func (o *pendingOperation) caller() Caller { return o.records[0].caller }
+
+// write returns the operation as a write.
+func (o *pendingOperation) write() Write {
+	w := Write{Caller: o.caller(), Merge: len(o.records) > 1, Quota: o.session.quota, left: o}
+	for _, r := range o.records {
+		w.Update = append(w.Update, tree.Write{Target: r.target, Value: r.value})
+	}
+	return w
 }
 
 // ancestor returns the record that holds what is at t because it is above it.
@@ -98,7 +143,7 @@ func (e *pendingEdit) put(t tree.Target, v tree.Draft, c Caller, only *onlyIf) e
 	above := e.ancestor(t)
 	if above == nil {
 		e.removeAt(t)
-		e.set(t, v, c, only)
+		e.set(pendingWrite{op: e.first, target: t, value: v, caller: c, only: only})
 		return nil
 	}
 	if !above.only.same(only) {
@@ -109,7 +154,7 @@ func (e *pendingEdit) put(t tree.Target, v tree.Draft, c Caller, only *onlyIf) e
 	}
 	at := above.target
 	v = within(above.value, tree.Target{Path: at.Path.Rel(t.Path), Priority: t.Priority}, v)
-	e.set(at, v, c, only)
+	e.set(pendingWrite{op: e.first, target: at, value: v, caller: c, only: only})
 	return nil
 }
 
@@ -143,7 +188,9 @@ func (e *pendingEdit) cancel(t tree.Target) {
 		e.remove(above)
 		for key, child := range n.Children() {
 			at := tree.Target{Path: above.target.Path.Child(key)}
-			e.set(at, tree.DraftFromText(child.Text()), above.caller, above.only)
+			part := *above
+			part.target, part.value = at, tree.DraftFromText(child.Text())
+			e.set(part)
 		}
 	}
 	e.removeAt(t)
@@ -171,24 +218,40 @@ func (e *pendingEdit) removeAt(t tree.Target) {
 	}
 }
 
+// drop removes the records of an operation, if they are there.
+func (e *pendingEdit) drop(o *pendingOperation) bool {
+	for _, w := range o.records {
+		if have, _ := e.at.Get(w.target.String()); have != w {
+			return false
+		}
+		e.remove(w)
+	}
+	return true
+}
+
 func (e *pendingEdit) remove(w *pendingWrite) {
 	e.at.Delete(w.target.String())
-	e.bytes -= w.size()
+	e.bytes -= w.bytes
 	if w.number < e.first {
 		e.removed = append(e.removed, w.number)
 	}
 }
 
-func (e *pendingEdit) set(t tree.Target, v tree.Draft, c Caller, only *onlyIf) {
-	key := t.String()
-	if have, ok := e.at.Get(key); ok {
+// set adds a record, in place of one with the same target.
+func (e *pendingEdit) set(w pendingWrite) {
+	if have, ok := e.at.Get(w.target.String()); ok {
 		e.remove(have)
 	}
 	e.last++
-	w := &pendingWrite{number: e.last, target: t, value: v, caller: c, only: only}
-	e.at.Set(key, w)
-	e.bytes += w.size()
-	e.added = append(e.added, w)
+	w.number = e.last
+	e.keep(&w)
+	e.added = append(e.added, &w)
+}
+
+func (p *pendingWrites) keep(w *pendingWrite) {
+	w.bytes = w.size()
+	p.at.Set(w.target.String(), w)
+	p.bytes += w.bytes
 }
 
 // save tells the store what the edit has changed.
@@ -220,16 +283,17 @@ type storedPending struct {
 	Admin  bool          `json:"admin,omitempty"`
 	Auth   rules.Auth    `json:"auth"`
 	OnlyIf *storedOnlyIf `json:"if,omitempty"`
+	Op     uint64        `json:"op,omitempty"` // absent in older files: each record is an operation
 }
 
 func (w *pendingWrite) encode() ([]byte, error) {
-	return json.Marshal(storedPending{w.target.String(), w.value.Text(), w.caller.Admin, w.caller.Auth, w.only.stored()})
+	return json.Marshal(storedPending{w.target.String(), w.value.Text(), w.caller.Admin, w.caller.Auth, w.only.stored(), w.op})
 }
 
 // restore adds a record as the store kept it.
-func (e *pendingEdit) restore(data []byte) error {
+func (p *pendingWrites) restore(r store.Pending) error {
 	var stored storedPending
-	if err := json.Unmarshal(data, &stored); err != nil {
+	if err := json.Unmarshal(r.Data, &stored); err != nil {
 		return err
 	}
 	t, err := tree.ParseTarget(stored.Target)
@@ -240,6 +304,14 @@ func (e *pendingEdit) restore(data []byte) error {
 	if err != nil {
 		return err
 	}
-	e.set(t, tree.DraftFromText(stored.Value), Caller{Auth: rules.NewAuth(stored.Auth.JSON), Admin: stored.Admin}, only)
+	p.last = max(p.last, r.Number)
+	p.keep(&pendingWrite{
+		number: r.Number,
+		op:     cmp.Or(stored.Op, r.Number),
+		target: t,
+		value:  tree.DraftFromText(stored.Value),
+		caller: Caller{Auth: rules.NewAuth(stored.Auth.JSON), Admin: stored.Admin},
+		only:   only,
+	})
 	return nil
 }

@@ -3,6 +3,7 @@ package sync
 import (
 	"errors"
 
+	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -10,7 +11,14 @@ import (
 // A delivery is an event with the group it goes to.
 type delivery struct {
 	group *group
-	event *event
+	event *event // nil: the listeners lag, and are sent their views
+}
+
+func (e delivery) size() int {
+	if e.event == nil {
+		return 0
+	}
+	return e.event.size
 }
 
 // A publisher works out which groups see a change and what they are sent. It
@@ -26,6 +34,11 @@ type publisher struct {
 	found  map[*group]*view // the views of an update of several writes
 
 	entries map[entryKey]lookedUp // of children, when there are many views to ask for them
+
+	meter *meter    // of what is read; nil if there are no views
+	ready *prepared // what was done before; nil: nothing
+
+	excess [][]*rules.Excess // for each write, what may have become larger than the rules allow
 }
 
 // A view is one group that may see the change.
@@ -37,6 +50,7 @@ type view struct {
 	children []viewChild // of a filtered view: those that the change touches
 	own      bool        // of a filtered view: the change sets its own priority
 	looked   bool        // of a limited view: before and existed of its children are known
+	lags     bool        // too much would have to be read to make an event
 }
 
 // maxCompare is the largest view that is compared to find out that a write
@@ -61,8 +75,16 @@ func (p *publisher) before() error {
 			p.view(g)
 		}
 	}
+	if len(p.views) == 0 {
+		return nil
+	}
+	p.meter = &meter{tx: p.tx, most: p.db.publishRows}
+	p.meter.run()
+	defer p.meter.stop()
 	for _, v := range p.views {
-		if err := p.lookBefore(v); err != nil {
+		if err := p.lookBefore(v); errors.Is(err, errLag) {
+			v.lags = true
+		} else if err != nil {
 			return err
 		}
 	}
@@ -88,7 +110,13 @@ func (p *publisher) view(g *group) *view {
 
 func (p *publisher) lookBefore(v *view) error {
 	g := v.group
+	if !g.query.IsAll() && !g.live {
+		return nil
+	}
 	if len(v.inside) == 0 || !g.query.IsAll() && p.replaces(v) {
+		if err := p.affords(g); err != nil {
+			return err
+		}
 		n, err := p.tx.Window(g.path, g.query, maxCompare)
 		v.old, v.known = n, err == nil
 		if errors.Is(err, store.ErrTooBig) {
@@ -96,8 +124,11 @@ func (p *publisher) lookBefore(v *view) error {
 		}
 		return err
 	}
-	if g.query.IsAll() || !g.live {
+	if g.query.IsAll() {
 		return nil
+	}
+	if p.meter.left() <= 0 {
+		return errLag
 	}
 	p.touch(v)
 	if g.query.Limit > 0 && !p.hasMany() {
@@ -155,12 +186,22 @@ func (p *publisher) entry(g *group, key string) (e tree.Entry, exists bool, err 
 // after makes the events from the state after the change.
 func (p *publisher) after() error {
 	clear(p.entries)
+	if len(p.views) == 0 {
+		return nil
+	}
+	p.meter.run()
+	defer p.meter.stop()
+	if err := p.bound(); err != nil {
+		return err
+	}
 	for _, v := range p.views {
 		e, err := p.event(v)
-		if err != nil {
+		switch {
+		case errors.Is(err, errLag):
+			p.lag(v.group)
+		case err != nil:
 			return err
-		}
-		if e != nil {
+		case e != nil:
 			e.measure()
 			p.events = append(p.events, delivery{v.group, e})
 		}
@@ -170,14 +211,17 @@ func (p *publisher) after() error {
 
 func (p *publisher) event(v *view) (*event, error) {
 	g := v.group
-	if len(v.inside) == 0 || p.replaces(v) {
+	switch {
+	case !g.query.IsAll() && !g.live:
+		return nil, nil // no listener has been sent the view yet
+	case v.lags:
+		return nil, errLag
+	case len(v.inside) == 0 || p.replaces(v):
 		return p.whole(v)
-	}
-	if g.query.IsAll() {
+	case g.query.IsAll():
 		return p.parts(v), nil
-	}
-	if !g.live {
-		return nil, nil // nobody has been sent the view yet
+	case p.meter.left() <= 0:
+		return nil, errLag
 	}
 	return p.windowEvent(v)
 }
@@ -191,32 +235,36 @@ func (p *publisher) replaces(v *view) bool {
 // whole is the event of a view that a write at or above it replaced.
 func (p *publisher) whole(v *view) (*event, error) {
 	g := v.group
-	if !g.query.IsAll() && g.query.Limit > 0 && g.live {
-		if err := p.refill(g); err != nil {
-			return nil, err
-		}
-	}
-	var n tree.Node
-	switch {
-	case !g.query.IsAll():
-		var err error
-		if n, err = p.tx.Window(g.path, g.query, 0); err != nil {
-			return nil, err
-		}
-	case len(v.inside) > 0:
-		n = p.writes[v.inside[0]].Node
-	default:
-		// Not a part of what was written, which may be very large: to find it
-		// there takes time for each of many views.
-		var err error
-		if n, err = p.tx.Get(g.path); err != nil {
-			return nil, err
-		}
+	n, err := p.wholeNode(v)
+	if err != nil {
+		return nil, err
 	}
 	if v.known && n == v.old {
 		return nil, nil
 	}
 	return put(tree.Target{Path: g.path}, n), nil
+}
+
+// wholeNode returns the view after the change.
+func (p *publisher) wholeNode(v *view) (tree.Node, error) {
+	g := v.group
+	switch {
+	case g.query.IsAll() && len(v.inside) > 0:
+		return p.writes[v.inside[0]].Node, nil
+	case g.query.IsAll():
+		// Not a part of what was written, which may be very large: to find it
+		// there takes time for each of many views.
+		return p.entering(g.path)
+	case g.query.Limit > 0:
+		if err := p.refill(g); err != nil {
+			return tree.Empty, err
+		}
+		return lagsIfLarge(p.tx.Children(g.path, g.window, maxEntering))
+	}
+	if err := p.affords(g); err != nil {
+		return tree.Empty, err
+	}
+	return lagsIfLarge(p.tx.Window(g.path, g.query, maxEntering))
 }
 
 // parts is the event of changes inside a view that shows everything.

@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"container/list"
 	"context"
 	"math"
 	"runtime"
@@ -18,9 +19,14 @@ type task interface {
 // Bounds of one batch. They keep a commit short; whatever waits comes next.
 const (
 	maxBatchTasks = 1024
-	maxBatchBytes = 4 << 20
+	maxBatchBytes = 512 << 10             // with 4 MiB, beside large values small writes waited 5 times as long
 	maxBatchCost  = 20 * time.Millisecond // by the estimates of its tasks
 	maxQueueTasks = 64 << 10
+
+	// While several parties wait, batches are shorter: whoever comes next waits for the
+	// one that is carried out, and then for his own.
+	sharedBatchBytes = 256 << 10
+	sharedBatchCost  = 5 * time.Millisecond
 )
 
 // maxParties is how many parties without a task are remembered, for what they have used.
@@ -31,24 +37,25 @@ const maxParties = 1024
 // order in which they came; among senders it is fair (see fair.go).
 type queue struct {
 	mu       sync.Mutex
-	changed  sync.Cond // tasks were added or taken, or the queue was closed
+	changed  sync.Cond // for the committer: tasks were added, or the queue was closed
 	parties  schedule
 	of       map[*Quota]*party
 	count    int // tasks that wait
 	bytes    int64
 	maxBytes int64
-	waits    uint64 // tasks that had to wait to be added
-	blocked  int    // senders that wait now
+	waits    uint64    // tasks that had to wait to be added
+	blocked  list.List // of *party: those of which a sender waits for room, whose turn is next in front
 	closed   bool
 	batch    batchBounds
 }
 
 // batchBounds counts what was taken for a batch.
 type batchBounds struct {
-	most  int // tasks that waited when it began; later ones gather while it is synced
-	tasks int
-	bytes int64
-	cost  time.Duration
+	most   int  // tasks that waited when it began; later ones gather while it is synced
+	shared bool // they were of several parties
+	tasks  int
+	bytes  int64
+	cost   time.Duration
 }
 
 func newQueue(maxBytes int64) *queue {
@@ -64,35 +71,107 @@ type sender interface{ sender() (*Quota, *line) }
 // add queues a task and blocks while the queue is full. A task larger than the bound is
 // taken when nothing else waits. Once ctx has ended, add queues nothing.
 func (q *queue) add(ctx context.Context, t task) error {
-	item := queuedTask{task: t, size: t.size(), cost: costOf(t)}
-	quota := (*Quota)(nil)
+	item, quota := newQueued(t)
+	w, err := q.tryAdd(ctx, item, quota)
+	if w == nil {
+		return err
+	}
+	select {
+	case <-w.done:
+		return w.err
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if w.place == nil {
+		return w.err // it was added just now, or the queue was closed
+	}
+	q.unblock(w)
+	q.admit() // who came later may fit
+	return ctx.Err()
+}
+
+// A blockedTask waits for room in the queue.
+type blockedTask struct {
+	queuedTask
+	party *party
+	place *list.Element // in the party's blocked; nil: it does not wait any longer
+	done  chan struct{} // closed then
+	err   error
+}
+
+// tryAdd adds a task, or has it wait for room: then it returns what waits.
+func (q *queue) tryAdd(ctx context.Context, item queuedTask, quota *Quota) (*blockedTask, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return nil, ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	p := q.party(quota, item.line)
+	if p.blocked.Len() == 0 && !q.full(p, item.size) {
+		q.push(p, item)
+		q.changed.Signal()
+		return nil, nil
+	}
+	q.waits++
+	w := &blockedTask{queuedTask: item, party: p, done: make(chan struct{})}
+	if w.place = p.blocked.PushBack(w); p.waits == nil {
+		p.waits = q.blocked.PushBack(p)
+	}
+	return w, nil
+}
+
+// unblock takes a task out of those that wait for room. mu is held.
+func (q *queue) unblock(w *blockedTask) {
+	p := w.party
+	p.blocked.Remove(w.place)
+	w.place = nil
+	if p.blocked.Len() == 0 {
+		q.blocked.Remove(p.waits)
+		p.waits = nil
+	}
+	close(w.done)
+}
+
+// maxPassed bounds how many parties admit passes over because their task does not fit: it
+// is called for each task that is taken. When nothing waits to be taken, any task fits.
+const maxPassed = 16
+
+// admit adds tasks that wait for room, those of each party in turn, as long as there is
+// room. mu is held.
+func (q *queue) admit() {
+	passed := 0
+	for e := q.blocked.Front(); e != nil && passed < maxPassed && !q.isFull(); {
+		p := e.Value.(*party)
+		w := p.blocked.Front().Value.(*blockedTask)
+		if q.full(p, w.size) {
+			e = e.Next() // it waits for its own, or is large
+			passed++
+			continue
+		}
+		q.unblock(w)
+		q.push(p, w.queuedTask)
+		if p.waits != nil {
+			q.blocked.MoveToBack(p.waits)
+		}
+		q.changed.Signal()
+		e = q.blocked.Front()
+	}
+}
+
+// newQueued returns a task as it is queued, and whose it is.
+func newQueued(t task) (item queuedTask, quota *Quota) {
+	item = queuedTask{task: t, size: t.size(), cost: costOf(t)}
 	if s, ok := t.(sender); ok {
 		quota, item.line = s.sender()
 	}
 	if item.line == nil {
 		item.line = new(line)
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if !q.closed && q.full(quota, item.size) {
-		q.waits++
-		stop := context.AfterFunc(ctx, q.wake)
-		defer stop()
-	}
-	for !q.closed && ctx.Err() == nil && q.full(quota, item.size) {
-		q.blocked++
-		q.changed.Wait()
-		q.blocked--
-	}
-	if q.closed {
-		return ErrClosed
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	q.push(q.party(quota, item.line), item)
-	q.changed.Broadcast()
-	return nil
+	return item, quota
 }
 
 func (q *queue) wake() {
@@ -103,15 +182,19 @@ func (q *queue) wake() {
 
 // full reports whether a task has to wait. The party of a Quota leaves at least as much
 // room as it has to all others, so that none can fill the queue.
-func (q *queue) full(quota *Quota, size int64) bool {
+func (q *queue) full(p *party, size int64) bool {
 	if q.count == 0 {
 		return false
 	}
-	if q.count >= maxQueueTasks || q.bytes+size > q.maxBytes {
+	if q.isFull() || q.bytes+size > q.maxBytes {
 		return true
 	}
-	p := q.of[quota]
-	return p != nil && p.count > 0 && (p.count >= maxQueueTasks-q.count || p.bytes+size > q.maxBytes-q.bytes)
+	return p.bounded && p.count > 0 && (p.count >= maxQueueTasks-q.count || p.bytes+size > q.maxBytes-q.bytes)
+}
+
+// isFull reports whether there is no room for any task.
+func (q *queue) isFull() bool {
+	return q.count >= maxQueueTasks || q.count > 0 && q.bytes >= q.maxBytes
 }
 
 // party returns the party of a Quota, or that of a sender that has none. mu is held.
@@ -122,7 +205,7 @@ func (q *queue) party(quota *Quota, l *line) *party {
 	p := q.of[quota]
 	if p == nil {
 		q.forget()
-		p = new(party)
+		p = &party{bounded: true}
 		q.of[quota] = p
 	}
 	return p
@@ -136,7 +219,7 @@ func (q *queue) forget() {
 			return
 		}
 		for quota, p := range q.of {
-			if p.count == 0 && (all || !q.parties.owes(&p.turn)) {
+			if p.count == 0 && p.waits == nil && (all || !q.parties.owes(&p.turn)) {
 				delete(q.of, quota)
 			}
 		}
@@ -200,7 +283,7 @@ func (q *queue) take(wait time.Duration) (some, open bool) {
 	defer q.mu.Unlock()
 	q.await(wait)
 	q.gather()
-	q.batch = batchBounds{most: min(q.count, maxBatchTasks)}
+	q.batch = batchBounds{most: min(q.count, maxBatchTasks), shared: q.parties.Len() > 1}
 	return q.count > 0, !q.closed
 }
 
@@ -215,9 +298,7 @@ func (q *queue) next() (t queuedTask, ok bool) {
 	q.batch.tasks++
 	q.batch.bytes += t.size
 	q.batch.cost += t.cost
-	if q.blocked > 0 {
-		q.changed.Broadcast()
-	}
+	q.admit()
 	return t, true
 }
 
@@ -230,7 +311,11 @@ func (q *queue) first() queuedTask {
 // fits reports whether the batch has room for a task. mu is held.
 func (q *queue) fits(t queuedTask) bool {
 	b := q.batch
-	return b.tasks < b.most && b.bytes+t.size <= maxBatchBytes && b.cost+t.cost <= maxBatchCost
+	bytes, cost := int64(maxBatchBytes), maxBatchCost
+	if b.shared {
+		bytes, cost = sharedBatchBytes, sharedBatchCost
+	}
+	return b.tasks < b.most && b.bytes+t.size <= bytes && b.cost+t.cost <= cost
 }
 
 // await waits for a task, or for the queue to be closed, mu held.
@@ -276,7 +361,12 @@ func (q *queue) close() (left []task) {
 	for q.count > 0 {
 		left = append(left, q.pop().task)
 	}
-	q.changed.Broadcast()
+	for e := q.blocked.Front(); e != nil; e = q.blocked.Front() {
+		w := e.Value.(*party).blocked.Front().Value.(*blockedTask)
+		w.err = ErrClosed
+		q.unblock(w)
+	}
+	q.changed.Signal()
 	return left
 }
 

@@ -231,3 +231,98 @@ func TestQueueGathers(t *testing.T) {
 		t.Errorf("%d batches for %d rounds of %d writers", batches, rounds, writers)
 	}
 }
+
+// TestQueueSharesBatches: a batch is shorter if several parties wait when it begins.
+func TestQueueSharesBatches(t *testing.T) {
+	for parties, want := range map[int]int{1: 8, 2: 4} {
+		q := newQueue(1 << 40)
+		lines := make([]line, parties)
+		for i := range 8 {
+			task := sentTask{task: sizedTask(sharedBatchBytes / 4), line: &lines[i%parties]}
+			if err := q.add(t.Context(), task); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if tasks, _ := take(q, 0); len(tasks) != want {
+			t.Errorf("a batch of %d parties has %d tasks, want %d", parties, len(tasks), want)
+		}
+	}
+}
+
+// TestQueueAdmitsInTurn: who waits for room is added as soon as there is some, in the
+// order in which they came, those of each party in turn. Nobody overtakes them.
+func TestQueueAdmitsInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(100)
+		add(t, q, 100)
+		var lines [2]line
+		for i, size := range []int64{10, 11, 12, 20} { // the last one is of another party
+			go func() { _ = q.add(t.Context(), sentTask{task: sizedTask(size), line: &lines[i/3]}) }()
+			synctest.Wait()
+		}
+		if q.count != 1 {
+			t.Fatalf("%d tasks are in a full queue, want 1", q.count)
+		}
+		take(q, 0)
+		synctest.Wait()
+		if q.count != 4 || q.blocked.Len() > 0 {
+			t.Errorf("%d tasks wait to be taken, want 4", q.count)
+		}
+		var sizes []int64
+		tasks, _ := take(q, 0)
+		for _, task := range tasks {
+			sizes = append(sizes, task.size())
+		}
+		if want := []int64{10, 20, 11, 12}; !slices.Equal(sizes, want) {
+			t.Errorf("taken: %v, want %v", sizes, want)
+		}
+	})
+}
+
+// TestQueueForgetsWhoLeft: a task of a sender that does not wait any longer is not
+// added, and those behind it are.
+func TestQueueForgetsWhoLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(100)
+		add(t, q, 90)
+		var l line
+		ctx, leave := context.WithCancel(t.Context())
+		large, small := make(chan error, 1), make(chan error, 1)
+		go func() { large <- q.add(ctx, sentTask{task: sizedTask(50), line: &l}) }()
+		synctest.Wait()
+		go func() { small <- q.add(t.Context(), sentTask{task: sizedTask(5), line: &l}) }()
+		synctest.Wait()
+		if len(small) > 0 {
+			t.Fatal("a task overtakes one of the same sender")
+		}
+		leave()
+		if err := <-large; !errors.Is(err, context.Canceled) {
+			t.Errorf("add() = %v, want %v", err, context.Canceled)
+		}
+		if err := <-small; err != nil || q.count != 2 {
+			t.Errorf("add() = %v, and %d tasks wait, want none and 2", err, q.count)
+		}
+	})
+}
+
+// TestQueueAdmitsAll: everybody who waits for room is added in the end, also behind many
+// whose tasks do not fit.
+func TestQueueAdmitsAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(100)
+		add(t, q, 50)
+		sizes := append(slices.Repeat([]int64{60}, 3*maxPassed), 1)
+		for _, size := range sizes {
+			go func() { _ = q.add(t.Context(), sizedTask(size)) }()
+			synctest.Wait()
+		}
+		taken := 0
+		for range 1 + len(sizes) {
+			tasks, _ := take(q, 0)
+			taken += len(tasks)
+		}
+		if taken != 1+len(sizes) || q.blocked.Len() > 0 {
+			t.Errorf("%d of %d tasks were taken, and %d senders wait", taken, 1+len(sizes), q.blocked.Len())
+		}
+	})
+}

@@ -23,6 +23,8 @@ const (
 	BoundValues // of one write
 	BoundPaths  // of one update
 	BoundMemory // that one write takes
+
+	BoundCommonPending // of all sessions of a server
 )
 
 // A LimitError says which bound an operation would exceed.
@@ -38,6 +40,8 @@ func (e *LimitError) Error() string {
 		return "too many queries at this path on this connection"
 	case BoundQuotaListens, BoundQuotaPending:
 		return "too many listens or pending operations from this address"
+	case BoundCommonPending:
+		return "the server has no room for more onDisconnect operations now; try again later"
 	case BoundQuotaWindows:
 		return "too many different queries at this path from this address"
 	}
@@ -108,14 +112,53 @@ func (q *Quota) giveListen(l *Listener) {
 	}
 }
 
-// fitsPending reports whether there may be n more bytes of onDisconnect
-// operations. There may always be fewer.
-func (q *Quota) fitsPending(n int) bool {
-	return q == nil || n <= 0 || q.limits.PendingBytes <= 0 || q.pending.Load()+int64(n) <= q.limits.PendingBytes
+// takePending counts n more bytes of onDisconnect operations, if there may be as many.
+// There may always be fewer.
+func (q *Quota) takePending(n int) bool {
+	if q == nil {
+		return true
+	}
+	if q.pending.Add(int64(n)) > q.limits.PendingBytes && q.limits.PendingBytes > 0 && n > 0 {
+		q.givePending(n)
+		return false
+	}
+	return true
 }
 
-func (q *Quota) addPending(n int) {
+func (q *Quota) givePending(n int) {
 	if q != nil {
-		q.pending.Add(int64(n))
+		q.pending.Add(-int64(n))
 	}
+}
+
+// leaves reports whether q has no more onDisconnect operations of common than it leaves
+// to all others: so none can use up what all have together.
+func (q *Quota) leaves(common *Quota) bool {
+	return q == nil || common == nil || common.limits.PendingBytes <= 0 ||
+		q.pending.Load() <= common.limits.PendingBytes-common.pending.Load()
+}
+
+// Pending returns how many bytes onDisconnect operations have.
+func (q *Quota) Pending() int64 { return q.pending.Load() }
+
+// takePending counts n more bytes of onDisconnect operations of the session, in its Quota
+// and in what it has in common with all others. The error is a *LimitError.
+func (s *Session) takePending(n int) error {
+	if !s.quota.takePending(n) {
+		return &LimitError{BoundQuotaPending}
+	}
+	if !s.common.takePending(n) {
+		s.quota.givePending(n)
+		return &LimitError{BoundCommonPending}
+	}
+	if n > 0 && !s.quota.leaves(s.common) {
+		s.givePending(n)
+		return &LimitError{BoundQuotaPending}
+	}
+	return nil
+}
+
+func (s *Session) givePending(n int) {
+	s.quota.givePending(n)
+	s.common.givePending(n)
 }

@@ -113,6 +113,60 @@ func TestQuotaPending(t *testing.T) {
 	want(t, db, "/b", `"`+long+`"`)
 }
 
+// TestCommonPending: all sessions have a common bound of what they leave for their
+// disconnect, on whichever database, and one address leaves as much room as it has. What
+// is gone with a session, or with a batch that fails, counts no more.
+func TestCommonPending(t *testing.T) {
+	log := new(faultyLog)
+	dbs := []*Database{openTest(t, Options{Change: log}), openTest(t, Options{})}
+	const most = 100_000
+	common := NewQuota(QuotaLimits{PendingBytes: most})
+	greedy := NewQuota(QuotaLimits{PendingBytes: 2 * most})
+	session := func(i int, name string, q *Quota) bounded {
+		c := connectBounded(t, dbs[i], name, q)
+		c.session.common = common
+		return c
+	}
+	a, b := session(0, "a", greedy), session(1, "b", greedy)
+	other, exempt := session(0, "other", NewQuota(QuotaLimits{})), session(1, "exempt", nil)
+	put := func(path string, size int) string {
+		return fmt.Sprintf(`{"r":1,"a":"o","b":{"p":%q,"d":%q}}`, path, strings.Repeat("x", size))
+	}
+	a.want("a part", put("/a", 40_000), "ok")
+	b.want("more than it leaves to others", put("/b", 20_000), "too_big")
+	b.wantReached(map[Bound]int{BoundQuotaPending: 1})
+	b.want("what it may have", put("/b", 5_000), "ok")
+	other.want("as much as is left to another", put("/other", 25_000), "ok")
+	exempt.want("the rest", put("/exempt", 25_000), "ok")
+	if got := exempt.answer(put("/more", 10_000)); got != "too_big" {
+		t.Errorf("more than there is: %s, want too_big", got)
+	}
+	exempt.wantReached(map[Bound]int{BoundCommonPending: 1})
+	before := common.Pending()
+
+	log.set(true)
+	g := closeGate(t, dbs[0])
+	other.send(put("/other", 10))
+	other.send(`{"r":2,"a":"p","b":{"p":"/x","d":1}}`) // in the same batch
+	close(g.open)
+	other.settle()
+	log.set(false)
+	if got := strings.Join(other.frames(), ""); strings.Count(got, `"s":"unavailable"`) != 2 {
+		t.Errorf("in a batch that fails: %s, want unavailable", got)
+	}
+	if n := common.Pending(); n != before {
+		t.Errorf("%d bytes are counted after a batch that failed, want %d", n, before)
+	}
+	a.session.Close()
+	exempt.want("in the room of a session that has ended", put("/more", 10_000), "ok")
+	for _, c := range []bounded{b, other, exempt} {
+		c.session.Close()
+	}
+	if n := common.Pending(); n != 0 {
+		t.Errorf("%d bytes are counted for closed sessions", n)
+	}
+}
+
 // TestSessionWindows: different queries at one path are bounded by weight, those
 // of different paths and those of everything are not.
 func TestSessionWindows(t *testing.T) {
@@ -241,5 +295,40 @@ func TestUnindexedWindows(t *testing.T) {
 			t.Errorf("%d queries by %s fit, want %d", fits, test.order, test.fit)
 		}
 		c.session.Close()
+	}
+}
+
+// TestScannedWindows: a query without an index weighs more where there are many children,
+// and one that is denied does not tell how many there are.
+func TestScannedWindows(t *testing.T) {
+	db := openTest(t, Options{Rules: parseRules(t, `{"rules":{"x":{".read":true,".indexOn":"a"}}}`)})
+	children := manyChildren(50 * scannedOfWeight)
+	set(t, db, "/x", children)
+	set(t, db, "/hidden", children)
+	for _, test := range []struct {
+		path, order, then string
+		fit               int
+	}{
+		{"/x", "a", "too_big", maxSessionWindows},
+		{"/x", "b", "too_big", maxSessionWindows / (unindexedWeight + 50)},
+		{"/hidden", "b", "permission_denied", 0},
+	} {
+		c := connectBounded(t, db, test.path+test.order, nil)
+		fits, status := 0, ""
+		for ; fits <= maxSessionWindows; fits++ {
+			c.send(listenOf(test.path, fits+1, fmt.Sprintf(`{"i":%q,"sp":%d,"l":1,"vf":"l"}`, test.order, 1_000_000+fits)))
+			if got := c.frames(); len(got) > 0 && !strings.Contains(got[len(got)-1], `"ok"`) {
+				_, status, _ = strings.Cut(got[len(got)-1], `"s":"`)
+				status, _, _ = strings.Cut(status, `"`)
+				break
+			}
+		}
+		if fits != test.fit || status != test.then {
+			t.Errorf("%s by %s: %d queries fit, and then %q, want %d and %q", test.path, test.order, fits, status, test.fit, test.then)
+		}
+		c.session.Close()
+	}
+	if n := db.hub.listeners.Load(); n != 0 {
+		t.Errorf("%d listeners are left", n)
 	}
 }

@@ -75,13 +75,14 @@ func (d *Database) Shallow(ctx context.Context, r Read, after string, limit int)
 func (d *Database) view(ctx context.Context, r Read, f func(*store.Tx) error) error {
 	d.stats.reads.Add(1)
 	err := d.snapshot(func(tx *store.Tx) error {
-		tx.Interrupt, tx.Hold = ctx.Err, r.Hold
+		tx.Interrupt = ctx.Err
 		if err := d.authorizeRead(ctx, d.rules.Load(), tx, r, nil); err != nil {
 			return err
 		}
 		if err := withinLimits(d.rules.Load(), tx, r); err != nil {
 			return err
 		}
+		tx.Hold = r.Hold // not before: how much the rules read is not for the caller to know
 		return f(tx)
 	})
 	if errors.Is(err, store.ErrTooBig) {
@@ -101,6 +102,10 @@ func (d *Database) authorize(ctx context.Context, rs *rules.Ruleset, c Caller, q
 		q.Asked = &c.verdict.asked
 	}
 	d.stats.decisions.Add(1)
+	var spent rules.Budget // before this decision
+	if q.Budget != nil {
+		spent = *q.Budget
+	}
 	decision, err := rs.Check(ctx, q)
 	if err != nil {
 		return err
@@ -108,12 +113,24 @@ func (d *Database) authorize(ctx context.Context, rs *rules.Ruleset, c Caller, q
 	if c.verdict != nil {
 		c.verdict.by = decision.Rule
 	}
-	detail := d.observe(ctx, rs, c, q, decision)
+	detail := d.observe(ctx, rs, c, q, decision, spent)
 	if !decision.Allow {
 		d.stats.denied.Add(1)
 		return denied(decision.Rule, detail)
 	}
 	return nil
+}
+
+// authorizeRead allows or refuses a read without a query, in the budget of the task.
+func (b *batch) authorizeRead(c Caller, p tree.Path) error {
+	return b.db.authorize(b.ctx, b.rules, c, &rules.Request{
+		Op:     rules.OpRead,
+		Path:   p,
+		Plain:  true,
+		Data:   b.tx,
+		Now:    b.db.options.Now(),
+		Budget: &b.budget,
+	})
 }
 
 // authorizeRead allows or refuses a read. What that depends on goes to reads,

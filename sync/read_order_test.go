@@ -4,8 +4,9 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
+	"testing/synctest"
 
+	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -20,33 +21,34 @@ func TestReadsFollowOwnWrites(t *testing.T) {
 		"count":  `{"r":2,"a":"cn","b":{"p":"/room/text"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			db := openTest(t, Options{})
-			if err := db.SetRules(t.Context(), ruleset); err != nil {
-				t.Fatal(err)
-			}
-			c := connect(t, db, "ana", 0)
-			defer c.session.Close()
-			g := closeGate(t, db)
-			c.send(write)
-			answered := make(chan struct{})
-			go func() {
-				defer close(answered)
-				c.send(read)
-			}()
-			select {
-			case <-answered:
-			case <-time.After(20 * time.Millisecond):
-			}
-			if early := c.frames(); len(early) > 0 {
-				t.Errorf("answered before what was written is stored: %s", early)
-			}
-			close(g.open)
-			<-answered
-			got := strings.Join(c.frames(), "\n")
-			if !strings.Contains(got, `"r":2,"b":{"s":"ok"`) {
-				t.Errorf("answers: %s", got)
-			}
+			synctest.Test(t, func(t *testing.T) { readWaits(t, ruleset, write, read) })
 		})
+	}
+}
+
+func readWaits(t *testing.T, ruleset *rules.Ruleset, write, read string) {
+	db := openTest(t, Options{})
+	if err := db.SetRules(t.Context(), ruleset); err != nil {
+		t.Fatal(err)
+	}
+	c := connect(t, db, "ana", 0)
+	defer c.session.Close()
+	g := closeGate(t, db)
+	c.send(write)
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		c.send(read)
+	}()
+	synctest.Wait() // for all that is done while the write waits
+	if early := c.frames(); len(early) > 0 {
+		t.Errorf("answered before what was written is stored: %s", early)
+	}
+	close(g.open)
+	<-answered
+	got := strings.Join(c.frames(), "\n")
+	if !strings.Contains(got, `"r":2,"b":{"s":"ok"`) {
+		t.Errorf("answers: %s", got)
 	}
 }
 

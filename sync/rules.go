@@ -124,7 +124,10 @@ func (b *batch) enforce(r *rules.Ruleset) error {
 	}
 	b.dirty = true
 	b.rules = r
-	b.redecide(b.hub.all())
+	b.reviewAll()
+	if err := b.boundGroups(); err != nil {
+		return broken(err)
+	}
 	b.committed = append(b.committed, func() {
 		b.db.rules.Store(r)
 		b.db.work = true

@@ -113,6 +113,9 @@ func TestStoredDialect(t *testing.T) {
 
 // No more than the bounds is kept, and what is kept can be read.
 func TestVersionsAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one change after the other")
+	}
 	db := openTest(t, Options{})
 	large := strings.Repeat(" ", 900<<10)
 	for _, c := range []struct {

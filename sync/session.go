@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -26,6 +27,7 @@ type SessionOptions struct {
 	Name   string  // what logs call it
 	Out    *Outbox // where replies and pushes go
 	Quota  *Quota  // that it counts in; nil: none
+	Common *Quota  // of all sessions, in which what it leaves for its disconnect counts as well; nil: none
 	Memory Memory  // that its writes take; nil: without a bound
 	SignIn func(ctx context.Context, c Credential) (Caller, SignInInfo, error)
 
@@ -66,13 +68,14 @@ type Session struct {
 	out      *Outbox
 	origin   *rules.Origin
 	signIn   func(context.Context, Credential) (Caller, SignInInfo, error)
-	caller   Caller // with origin
-	signedIn bool   // as caller
+	caller   atomic.Pointer[Caller] // with origin; answers are made by other goroutines
+	signedIn bool                   // as caller
 
 	listens   map[listenKey]*Listener // some of them may have ended by themselves
 	listening int                     // their size
 	windows   map[tree.Path]int       // weight of their queries, by path
 	quota     *Quota
+	common    *Quota
 	memory    Memory
 	reserved  int64 // of it, by the request that is handled
 	limited   func(Bound)
@@ -83,9 +86,8 @@ type Session struct {
 	unacked int
 	size    int // of their messages
 
-	pending      pendingWrites // the committer's, once the session has begun
-	pendingBytes atomic.Int64  // of pending
-	line         line          // the queue's
+	pending pendingWrites // the committer's, once the session has begun and until it is closed
+	line    line          // the queue's
 }
 
 // A listenKey identifies a listen of a connection (wire protocol §5.1).
@@ -102,19 +104,24 @@ func (d *Database) NewSession(o SessionOptions) *Session {
 		id:      o.ID,
 		name:    o.Name,
 		origin:  origin,
-		caller:  Caller{Origin: origin},
 		out:     o.Out,
 		signIn:  o.SignIn,
 		listens: make(map[listenKey]*Listener),
 		quota:   o.Quota,
+		common:  o.Common,
 		memory:  o.Memory,
 		limited: o.Limited,
 		charge:  o.Charge,
 	}
+	s.caller.Store(&Caller{Origin: origin})
 	s.acked.L = &s.mu
 	d.told(Operation{Name: OpConnect})
 	return s
 }
+
+// as returns who the client is now. An answer that is made when it is its turn to be sent
+// asks then, since the client may have been signed out meanwhile.
+func (s *Session) as() Caller { return *s.caller.Load() }
 
 // sender says as whose the tasks of a session are queued. The session of a task is nil
 // in tests and of an earlier run.
@@ -258,16 +265,14 @@ func (s *Session) authenticate(ctx context.Context, r wire.Request) error {
 }
 
 // become changes who the client is and ends the listens that the new identity
-// does not allow.
+// does not allow. When it returns, nothing that the identity may not read is queued any
+// more.
 func (s *Session) become(c Caller) {
 	c.Origin = s.origin
-	s.caller = c
-	s.db.mu.Lock()
-	defer s.db.mu.Unlock()
-	for _, l := range s.listens {
-		l.read.Caller = c
-	}
-	s.db.reconsider(maps.Values(s.listens))
+	s.caller.Store(&c)
+	listeners := slices.Collect(maps.Values(s.listens))
+	listeners = slices.DeleteFunc(listeners, func(l *Listener) bool { return l.closed.Load() })
+	s.db.become(s.db.turnFor(s.out), listeners, c)
 }
 
 func (s *Session) signOut() {
@@ -329,9 +334,10 @@ func (s *Session) waitRoom(ctx context.Context) error {
 	s.mu.Lock()
 	full := s.unacked >= maxUnacked || s.size > maxUnackedSize
 	s.mu.Unlock()
-	if full {
-		s.reached(BoundWrites)
+	if !full {
+		return nil
 	}
+	s.reached(BoundWrites)
 	return s.waitAcked(ctx, maxUnacked-1)
 }
 
@@ -372,10 +378,7 @@ func (s *Session) waitAcked(ctx context.Context, most int) error {
 // reserved memory, and returns what to call when it is done. answer returns the data of
 // the answer.
 func (s *Session) sent(id int64, size int, reserved int64, answer func() []byte) (done func(error)) {
-	s.mu.Lock()
-	s.unacked++
-	s.size += size
-	s.mu.Unlock()
+	s.begin(size)
 	return func(err error) {
 		if err != nil {
 			s.fail(id, err)
@@ -385,6 +388,13 @@ func (s *Session) sent(id int64, size int, reserved int64, answer func() []byte)
 		s.release(reserved)
 		s.forget(size)
 	}
+}
+
+func (s *Session) begin(size int) {
+	s.mu.Lock()
+	s.unacked++
+	s.size += size
+	s.mu.Unlock()
 }
 
 func (s *Session) forget(size int) {

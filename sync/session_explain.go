@@ -19,9 +19,8 @@ func (s *Session) explain(ctx context.Context, r wire.Request) error {
 	if err != nil {
 		return err
 	}
-	read := v.read(s.caller)
 	s.out.pushLater(v.size(), func() [][]byte {
-		e, err := s.db.Explain(ctx, read)
+		e, err := s.db.Explain(ctx, v.read(s.as()))
 		if err != nil {
 			return [][]byte{s.failure(v.id, err)}
 		}
@@ -31,14 +30,14 @@ func (s *Session) explain(ctx context.Context, r wire.Request) error {
 }
 
 func (s *Session) explainWrite(ctx context.Context, r wire.Request) error {
-	w := Write{Caller: s.caller, Merge: r.Body.Merge, Turn: s.out.readers()}
+	w := Write{Caller: s.as(), Merge: r.Body.Merge, Turn: s.out.readers()}
 	err := s.reserve(ctx, r.Body.Data)
 	if err != nil {
 		return err
 	}
 	if w.Merge {
-		w.Base, w.Update, err = readMerge(r.Body)
-	} else if w.Update, err = readPut(r.Body); err == nil {
+		w.Base, w.Update, err = s.readMerge(ctx, r.Body)
+	} else if w.Update, err = s.readPut(ctx, r.Body); err == nil {
 		w.Base = w.Update[0].Path
 	}
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // getAll answers a read of several places (docs/extensions.md). Like get it sees
 // the earlier writes of its session, and makes its answer when it is its turn.
 func (s *Session) getAll(ctx context.Context, r wire.Request) error {
-	lookups, err := s.readLookups(&r.Body)
+	lookups, err := readLookups(&r.Body)
 	if err != nil {
 		return err
 	}
@@ -23,6 +23,10 @@ func (s *Session) getAll(ctx context.Context, r wire.Request) error {
 	}
 	id := r.ID
 	s.out.pushLater(len(r.Body.Raw), func() [][]byte {
+		as := s.as()
+		for i := range lookups {
+			lookups[i].Read.Caller = as
+		}
 		all, err := s.db.GetAll(ctx, lookups)
 		if err != nil {
 			return [][]byte{s.failure(id, err)}
@@ -40,7 +44,7 @@ func (s *Session) chargeFor(more int) {
 	}
 }
 
-func (s *Session) readLookups(b *wire.Body) ([]Lookup, error) {
+func readLookups(b *wire.Body) ([]Lookup, error) {
 	if b.Lookups == "" {
 		return nil, fmt.Errorf("%w: no list of reads", errMalformed)
 	}
@@ -52,7 +56,7 @@ func (s *Session) readLookups(b *wire.Body) ([]Lookup, error) {
 		if len(lookups) == MaxLookups {
 			return nil, TooManyLookups()
 		}
-		l, err := s.readLookup(sent)
+		l, err := readLookup(sent)
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +65,7 @@ func (s *Session) readLookups(b *wire.Body) ([]Lookup, error) {
 	return lookups, nil
 }
 
-func (s *Session) readLookup(sent wire.Lookup) (l Lookup, err error) {
+func readLookup(sent wire.Lookup) (l Lookup, err error) {
 	v := viewSpec{raw: sent.Query}
 	if v.path, err = tree.ParsePath(sent.Path); err != nil {
 		return l, err
@@ -69,7 +73,7 @@ func (s *Session) readLookup(sent wire.Lookup) (l Lookup, err error) {
 	if v.query, err = parseQuery(v.raw); err != nil {
 		return l, err
 	}
-	l.Read = v.read(s.caller)
+	l.Read = v.read(Caller{}) // who asks is known when the answer is made
 	if sent.Each == "" {
 		return l, nil
 	}

@@ -68,7 +68,7 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	}
 	key := listenKey{v.path, v.tag}
 	s.stop(key)
-	l := &Listener{db: s.db, out: s.out, read: v.read(s.caller), tag: v.tag, size: len(v.path.Clean()) + len(v.raw)}
+	l := &Listener{db: s.db, out: s.out, read: v.read(s.as()), tag: v.tag, size: len(v.path.Clean()) + len(v.raw)}
 	l.read.Quota, l.weight = s.quota, s.db.weight(v.path, v.query)
 	if err := s.roomFor(l); err != nil {
 		return err
@@ -77,6 +77,10 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	l.onRevoke = func(why error) { s.reply(cancel(path, raw, why)) }
 	if err := s.db.attach(ctx, l); err != nil {
 		s.db.toldListen(l, 0, 0, err)
+		return err
+	}
+	if err := s.fits(l); err != nil { // it weighs more than was known before
+		l.Close()
 		return err
 	}
 	s.listens[key] = l
@@ -222,10 +226,10 @@ func (s *Session) get(ctx context.Context, r wire.Request) error {
 	if err != nil {
 		return err
 	}
-	read := v.read(s.caller)
-	read.OneShot, read.Hold = true, s.out.hold
 	conditional := r.Body.HasHash
 	s.out.pushLater(v.size(), func() [][]byte {
+		read := v.read(s.as())
+		read.OneShot, read.Hold = true, s.out.hold
 		n, err := s.db.Get(ctx, read)
 		switch {
 		case err != nil:

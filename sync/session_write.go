@@ -14,11 +14,11 @@ func (s *Session) put(ctx context.Context, r wire.Request) error {
 	if err := s.reserve(ctx, r.Body.Data); err != nil {
 		return err
 	}
-	u, err := readPut(r.Body)
+	u, err := s.readPut(ctx, r.Body)
 	if err != nil {
 		return err
 	}
-	w := Write{Caller: s.caller, Update: u, Base: u[0].Path}
+	w := Write{Caller: s.as(), Update: u, Base: u[0].Path}
 	if r.Body.HasHash {
 		w.If = &r.Body.Hash
 	}
@@ -30,7 +30,7 @@ func (s *Session) merge(ctx context.Context, r wire.Request) error {
 	if err := s.reserve(ctx, r.Body.Data); err != nil {
 		return err
 	}
-	base, u, err := readMerge(r.Body)
+	base, u, err := s.readMerge(ctx, r.Body)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (s *Session) merge(ctx context.Context, r wire.Request) error {
 		s.reply(wire.AppendOK(nil, r.ID, none))
 		return nil
 	}
-	return s.write(ctx, r, Write{Caller: s.caller, Update: u, Merge: true, Base: base})
+	return s.write(ctx, r, Write{Caller: s.as(), Update: u, Merge: true, Base: base})
 }
 
 func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
@@ -145,15 +145,28 @@ func (s *Session) submit(ctx context.Context, r wire.Request, answer func() []by
 // noData is the answer of what has nothing to tell.
 func noData() []byte { return nil }
 
+// parsing runs f, which parses the data of a request, in the client's turn if it is long.
+func (s *Session) parsing(ctx context.Context, b wire.Body, f func() error) error {
+	turn := s.out.readers()
+	if len(b.Data) < LongText || turn == nil {
+		return f()
+	}
+	return turn.While(ctx, f)
+}
+
 // readPut reads the target and value of a put. A missing value is malformed,
 // not a removal.
-func readPut(b wire.Body) (tree.Update, error) {
+func (s *Session) readPut(ctx context.Context, b wire.Body) (u tree.Update, err error) {
 	t, err := readTarget(b)
 	if err != nil {
 		return nil, err
 	}
-	w, err := tree.ParseWrite(t, b.Data, tree.Lenient)
-	return tree.Update{w}, err
+	err = s.parsing(ctx, b, func() error {
+		w, err := tree.ParseWrite(t, b.Data, tree.Lenient)
+		u = tree.Update{w}
+		return err
+	})
+	return u, err
 }
 
 func readTarget(b wire.Body) (tree.Target, error) {
@@ -166,7 +179,7 @@ func readTarget(b wire.Body) (tree.Target, error) {
 	return tree.ParseTarget(b.Path)
 }
 
-func readMerge(b wire.Body) (tree.Path, tree.Update, error) {
+func (s *Session) readMerge(ctx context.Context, b wire.Body) (base tree.Path, u tree.Update, err error) {
 	t, err := readTarget(b)
 	switch {
 	case err != nil:
@@ -174,6 +187,9 @@ func readMerge(b wire.Body) (tree.Path, tree.Update, error) {
 	case t.Priority:
 		return tree.Root, nil, tree.ErrInvalidPath
 	}
-	u, err := tree.ParseUpdate(t.Path, b.Data, tree.Lenient)
+	err = s.parsing(ctx, b, func() error {
+		u, err = ParseUpdate(s.as(), t.Path, b.Data, tree.Lenient)
+		return err
+	})
 	return t.Path, u, err
 }

@@ -35,6 +35,9 @@ func (t *trie[T]) at(p tree.Path) *trieNode[T] {
 	return n
 }
 
+// none reports whether the trie is empty.
+func (t *trie[T]) none() bool { return len(t.root.kids) == 0 && len(t.root.items) == 0 }
+
 // find returns the node for p, nil if there is none.
 func (t *trie[T]) find(p tree.Path) *trieNode[T] {
 	n := &t.root

@@ -34,8 +34,11 @@ func NewTurns(n int) *Turns { return &Turns{free: n} }
 // MaxReads is the most values that are read and made into answers at a time.
 const MaxReads = 8
 
-// NewReadTurns returns the turns of reading values and making answers of them. That
-// keeps a processor busy, and never lets it go: more at a time than there are
+// LongText is the length in bytes from which a text is parsed in a turn.
+const LongText = 4 << 10
+
+// NewReadTurns returns the turns of what takes long: reading values and making answers
+// of them, parsing long texts, and deciding large writes. That keeps a processor busy, and never lets it go: more at a time than there are
 // processors are not sooner done, but everything else then waits for slices of time
 // of theirs, a small read some 50 ms. Two is the least that can be shared.
 func NewReadTurns() *Turns {
@@ -76,6 +79,24 @@ func (p *Party) Leave() {
 	p.turns.mu.Lock()
 	defer p.turns.mu.Unlock()
 	p.leave()
+}
+
+// While runs f in a place of its own. The error is that of f, or that of ctx, which ended
+// before there was a place.
+func (p *Party) While(ctx context.Context, f func() error) error {
+	if err := p.Enter(ctx); err != nil {
+		return err
+	}
+	defer p.Leave()
+	return f()
+}
+
+// Apart runs f, which waits for something, and leaves meanwhile the place that the caller
+// has: others can use it, among them those that f waits for.
+func (p *Party) Apart(f func() error) error {
+	p.Leave()
+	defer p.Enter(context.Background()) // which does not end
+	return f()
 }
 
 // enter takes a place if there is one for p. Those who wait have been let in as

@@ -17,16 +17,23 @@ type watch struct {
 }
 
 // Bounds of a watch. Beyond maxWritten it is as if something had changed; of more than
-// maxNoted paths that were read, those above them are noted.
+// maxNoted paths that were read, those above them are noted. Beyond maxMeets comparisons of
+// one with the other, it is also as if something had changed.
 const (
 	maxWritten = 16 << 10
 	maxNoted   = 64
+	maxMeets   = 64 << 10
 )
 
 // watchedSnapshot begins a read transaction, and to watch what is written after it.
 func (d *Database) watchedSnapshot() (*store.Tx, *watch, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.watched()
+}
+
+// watched is watchedSnapshot with d.mu held.
+func (d *Database) watched() (*store.Tx, *watch, error) {
 	tx, err := d.begin()
 	if err != nil {
 		return nil, nil, err
@@ -58,6 +65,22 @@ func (w *watch) depends(p tree.Path) bool {
 	for _, r := range w.reads {
 		if r.Contains(p) || p.Contains(r) {
 			return true
+		}
+	}
+	return false
+}
+
+// meets reports whether anything that was written since the snapshot may change what was
+// read. It takes for changed what would take long to compare.
+func (w *watch) meets(reads []tree.Path) bool {
+	if w.changed || len(w.written)*len(reads) > maxMeets {
+		return true
+	}
+	for _, p := range w.written {
+		for _, r := range reads {
+			if r.Contains(p) || p.Contains(r) {
+				return true
+			}
 		}
 	}
 	return false

@@ -25,7 +25,11 @@ func (b *batch) setWindow(g *group, window []tree.Entry) {
 	g.window = window
 }
 
+// refill reads a window again, if that takes few rows.
 func (p *publisher) refill(g *group) error {
+	if err := p.affords(g); err != nil {
+		return err
+	}
 	entries, err := p.tx.Query(g.path, g.query)
 	if err != nil {
 		return err
@@ -261,6 +265,11 @@ func (p *publisher) compose(v *view, children []viewChild) (*event, error) {
 	e := &event{path: g.path, merge: true}
 	stays, enters := 0, 0
 	for _, c := range children {
+		if c.is {
+			if err := p.boundChild(v, c); err != nil {
+				return nil, err
+			}
+		}
 		switch {
 		case c.was && c.is:
 			stays++
@@ -268,7 +277,7 @@ func (p *publisher) compose(v *view, children []viewChild) (*event, error) {
 		case c.was:
 			e.parts = append(e.parts, part{tree.Target{Path: tree.Root.Child(c.key)}, tree.Empty})
 		case c.is:
-			n, err := p.tx.Get(g.path.Child(c.key))
+			n, err := p.entering(g.path.Child(c.key))
 			if err != nil {
 				return nil, err
 			}

@@ -20,13 +20,15 @@ type Write struct {
 	Merge  bool        // it was sent as an update of the children of Base
 	Base   tree.Path   // where it was sent to
 	If     *string     // hash of the value that must be at Update[0] ("" for none); nil: whatever is there. The caller must be able to read it
-	Turn   *Party      // in whose turn a large value is read and hashed for If, or the write is explained; nil: that of all callers
+	Turn   *Party      // in whose turn a large value is read and hashed for If, and a large write is decided, or explained; nil: that of all callers
 
 	Returns bool // the Commit is to have what became of its server values
 
 	Quota *Quota // that the write shares the committer by; nil: it is alone
 
 	ID *store.WriteID // under which it is carried out once, however often it is sent; nil: each time
+
+	left *pendingOperation // that it carries out, once; nil: none
 }
 
 // A Commit is a write that took effect.
@@ -137,8 +139,11 @@ func (t *writeTask) size() int64 {
 
 func (t *writeTask) apply(b *batch) error {
 	t.commit = Commit{} // of an attempt that was given up
-	if id := t.write.ID; id != nil {
-		return b.once(*id, func() error { return t.carryOut(b) })
+	switch w := &t.write; {
+	case w.ID != nil:
+		return b.once(*w.ID, w.Caller, func() error { return t.carryOut(b) })
+	case w.left != nil:
+		return b.carryOutLeft(w.left, func() error { return t.carryOut(b) })
 	}
 	return t.carryOut(b)
 }
@@ -181,7 +186,7 @@ func (t *writeTask) carryOut(b *batch) error {
 type decidedWrite struct {
 	writes []tree.ResolvedWrite
 	now    time.Time
-	denied error // nil: allowed
+	denied error // why it is refused; nil: it is not
 }
 
 // verdict decides the write, or returns what was decided before if that is still true.
@@ -195,22 +200,34 @@ func (t *writeTask) verdict(b *batch) (decidedWrite, error) {
 	return t.ready.decidedWrite, nil
 }
 
-// decide resolves the server values of a write and asks the rules.
+// decide decides a write: v.denied tells whether it may be made.
 func (b *batch) decide(w Write, now time.Time) (v decidedWrite, err error) {
 	v.now = now
-	if v.writes, err = b.resolve(w.Update, now); err != nil {
-		return v, err
+	v.writes, err = b.allow(w.Update, w.Caller, now)
+	if errors.Is(err, ErrDenied) || errors.Is(err, tree.ErrIncrement) {
+		v.denied, err = err, nil
 	}
-	v.denied = b.authorizeWrite(w.Caller, v.writes, now)
-	if v.denied != nil && !errors.Is(v.denied, ErrDenied) {
-		return v, v.denied
-	}
-	return v, nil
+	return v, err
 }
 
-// resolve replaces the server values of an update.
-func (b *batch) resolve(u tree.Update, now time.Time) ([]tree.ResolvedWrite, error) {
-	resolved := make([]tree.ResolvedWrite, len(u))
+// allow resolves the server values of an update and asks the rules. That an increment
+// leaves the range of numbers depends on what is there, so it is an error only of a caller
+// who may write it; the rules see the number nearest to the sum.
+func (b *batch) allow(u tree.Update, c Caller, now time.Time) ([]tree.ResolvedWrite, error) {
+	writes, overflow, err := b.resolve(u, now)
+	if err != nil || len(writes) == 0 {
+		return writes, err
+	}
+	if err := b.authorizeWrite(c, writes, now); err != nil {
+		return writes, err
+	}
+	return writes, overflow
+}
+
+// resolve replaces the server values of an update. overflow tells that an increment
+// leaves the range of numbers.
+func (b *batch) resolve(u tree.Update, now time.Time) (resolved []tree.ResolvedWrite, overflow, err error) {
+	resolved = make([]tree.ResolvedWrite, len(u))
 	for i, w := range u {
 		var failed error
 		n, err := w.Value.Resolve(now.UnixMilli(), func(rel tree.Path) (tree.Node, error) {
@@ -220,13 +237,15 @@ func (b *batch) resolve(u tree.Update, now time.Time) ([]tree.ResolvedWrite, err
 		})
 		switch {
 		case failed != nil:
-			return nil, broken(failed)
+			return nil, nil, broken(failed)
+		case errors.Is(err, tree.ErrIncrement):
+			overflow = err
 		case err != nil:
-			return nil, err
+			return nil, nil, err
 		}
 		resolved[i] = tree.ResolvedWrite{Target: w.Target, Node: n}
 	}
-	return resolved, nil
+	return resolved, overflow, nil
 }
 
 // existing returns what an increment below a target adds to: a number, something
@@ -258,6 +277,7 @@ func (b *batch) authorizeWrite(c Caller, writes []tree.ResolvedWrite, now time.T
 		Writes: writes,
 		Data:   b.reader(),
 		Now:    now,
+		Budget: &b.budget,
 	}
 	return b.db.authorize(b.ctx, b.rules, c, &b.request)
 }
@@ -270,10 +290,11 @@ func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path, 
 		return broken(err)
 	}
 	writes = inOrder(writes)
-	p := publisher{batch: b, writes: writes, merge: merge, base: base}
+	p := publisher{batch: b, writes: writes, merge: merge, base: base, ready: ready}
 	if err := p.before(); err != nil {
 		return broken(err)
 	}
+	reviewing := b.reviewing(writes)
 	changed := false
 	for _, w := range byKey(writes) {
 		did, err := b.put(w, ready)
@@ -288,10 +309,7 @@ func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path, 
 	b.dirty = true
 	b.note(writes)
 	b.touch(writes)
-	b.review(writes)
-	if err := b.outgrown(writes); err != nil {
-		return broken(err)
-	}
+	b.review(reviewing, writes)
 	return broken(p.after())
 }
 

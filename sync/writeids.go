@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"strconv"
@@ -14,9 +15,10 @@ import (
 // again (client-js/PROTOCOL.md). The id is put on record in the transaction of the
 // write: either both are on disk or neither is.
 
-// once carries out a write unless that was done before. What is refused is not put
-// on record: sent again, it is decided like any other write.
-func (b *batch) once(id store.WriteID, carryOut func() error) error {
+// once carries out a write of a caller unless that was done before. What is refused is
+// not put on record: sent again, it is decided like any other write.
+func (b *batch) once(id store.WriteID, c Caller, carryOut func() error) error {
+	id.Writer = writerOf(id.Writer, c)
 	done, err := b.tx.HasWrite(id)
 	if done || err != nil {
 		return broken(err)
@@ -26,6 +28,14 @@ func (b *batch) once(id store.WriteID, carryOut func() error) error {
 	}
 	b.dirty = true // also if the write changed nothing
 	return broken(b.tx.RecordWrite(id, b.db.options.Now()))
+}
+
+// writerOf returns under whose name a caller's writes are on record. The ids that others
+// send are theirs, also if they know those of the caller: they can neither find out what
+// became of a write nor use up its id.
+func writerOf(client [16]byte, c Caller) [16]byte {
+	sum := sha256.Sum256(append(client[:], c.principal()...))
+	return [16]byte(sum[:16])
 }
 
 // parseWriteID reads an id: a UUID in lower case, a colon and a number.

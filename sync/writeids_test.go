@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/dogwooddb/dogwood/rules"
 )
 
 const testWriter = "2f1c0b1e-58a3-4d0f-8a56-0d6c0c1b9e9e"
@@ -87,6 +89,34 @@ func TestWriteIDsUnderRepetition(t *testing.T) {
 			c.session.Close()
 		}
 		want(t, db, "/n", fmt.Sprint(writes))
+	}
+}
+
+// TestPrincipal: a caller stays the same while tokens are refreshed, and is no other.
+func TestPrincipal(t *testing.T) {
+	user := func(auth string) Caller { return Caller{Auth: rules.NewAuth(auth)} }
+	ana := user(`{"uid":"ana","provider":"password","token":{"iat":1,"exp":2,"sub":"ana"}}`)
+	later := user(`{"uid":"ana","provider":"password","token":{"iat":3,"exp":4,"sub":"ana","email":"a@example.org"}}`)
+	stored := Caller{Auth: rules.Auth{UID: "ana", JSON: `{"uid":"ana","provider":"password"}`}} // not decoded yet
+	if ana.principal() != later.principal() || ana.principal() != stored.principal() {
+		t.Errorf("ana is %q, later %q, from a file %q", ana.principal(), later.principal(), stored.principal())
+	}
+	seen := make(map[string]Caller)
+	for _, c := range []Caller{
+		ana, Admin, {},
+		user(`{"uid":"bo","provider":"password"}`),
+		user(`{"uid":"ana","provider":"custom"}`),
+		user(`{"uid":"ana"}`),
+		user(`{"uid":"\" ana","provider":""}`),
+		user(`{"uid":"ana","provider":"password\" "}`),
+		user(`{"role":"guest"}`),
+		user(`{"role":"editor"}`),
+		user(`{}`),
+	} {
+		if other, ok := seen[c.principal()]; ok {
+			t.Errorf("%+v and %+v are both %q", c.Auth, other.Auth, c.principal())
+		}
+		seen[c.principal()] = c
 	}
 }
 

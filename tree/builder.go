@@ -1,5 +1,7 @@
 package tree
 
+import "github.com/dogwooddb/dogwood/tree/piecewise"
+
 // A Builder makes an object node from children that are added in key order.
 // The zero Builder is ready to use.
 type Builder struct {
@@ -20,7 +22,7 @@ func (b *Builder) Child(key string, n Node) {
 		return
 	}
 	b.open(key)
-	b.buf = append(b.buf, n.text...)
+	b.buf = piecewise.Append(b.buf, n.text)
 }
 
 func (b *Builder) open(key string) {
@@ -30,7 +32,7 @@ func (b *Builder) open(key string) {
 		b.buf = append(b.buf, ',')
 	}
 	b.any = true
-	b.buf = append(appendQuoted(b.buf, key), ':')
+	b.buf = append(appendQuoted(piecewise.Grow(b.buf, 2*len(key)+len(`"":`)), key), ':')
 }
 
 // Node returns the finished node: Empty if no child was added.
@@ -38,7 +40,7 @@ func (b *Builder) Node() Node {
 	if !b.any {
 		return Empty
 	}
-	return Node{string(append(b.buf, '}'))}
+	return Node{piecewise.String(append(b.buf, '}'))}
 }
 
 // Len returns the bytes appended so far.

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
 // A Draft is a value that a client wants to write: canonical text in which
@@ -48,19 +50,24 @@ func (d Draft) Node() (n Node, ok bool) {
 // Resolve replaces the server values: a timestamp by now, in milliseconds
 // since 1970, an increment by the existing number at its place plus the
 // increment (wire protocol §12). existing returns the node at a path below the
-// place of the write; it is asked only for increments.
+// place of the write; it is asked only for increments. With the error ErrIncrement there
+// is a node all the same: it has the number nearest to the sum.
 func (d Draft) Resolve(now int64, existing func(Path) (Node, error)) (Node, error) {
 	if !d.deferred {
 		return Node{d.text}, nil
 	}
 	r := resolver{now: now, existing: existing}
 	text, err := r.node(d.text, Root)
+	if err == nil && r.overflows {
+		err = ErrIncrement
+	}
 	return Node{text}, err
 }
 
 type resolver struct {
-	now      int64
-	existing func(Path) (Node, error)
+	now       int64
+	existing  func(Path) (Node, error)
+	overflows bool
 }
 
 func (r *resolver) node(s string, at Path) (string, error) {
@@ -83,9 +90,9 @@ func (r *resolver) node(s string, at Path) (string, error) {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(append(append(out, m.key(s)...), ':'), v...)
+		out = piecewise.Append(append(append(out, m.key(s)...), ':'), v)
 	}
-	return string(append(out, '}')), nil
+	return piecewise.String(append(out, '}')), nil
 }
 
 func (r *resolver) member(quoted, v string, at Path) (string, error) {
@@ -118,7 +125,8 @@ func (r *resolver) serverValue(s string, at Path, priority bool) (string, error)
 	base, _ := old.NumberValue() // 0 unless it is a number
 	sum := base + delta
 	if math.IsInf(sum, 0) {
-		return "", ErrIncrement
+		r.overflows = true
+		sum = math.Copysign(math.MaxFloat64, sum)
 	}
 	return string(appendNumber(nil, sum)), nil
 }

@@ -47,8 +47,9 @@ func TestDraftResolveErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	most, broken := Number(1.7e308), errors.New("broken")
-	if _, err := d.Resolve(0, func(Path) (Node, error) { return most, nil }); err != ErrIncrement {
-		t.Errorf("1.7e308 + 1e308: %v, want %v", err, ErrIncrement)
+	n, err := d.Resolve(0, func(Path) (Node, error) { return most, nil })
+	if nearest := `{"a":{"b":1.7976931348623157e+308}}`; err != ErrIncrement || n.JSON() != nearest {
+		t.Errorf("1.7e308 + 1e308: %s, %v, want %s, %v", n.JSON(), err, nearest, ErrIncrement)
 	}
 	asked := Root
 	_, err = d.Resolve(0, func(p Path) (Node, error) { asked = p; return Empty, broken })

@@ -3,22 +3,25 @@ package tree
 import (
 	"strconv"
 	"strings"
+
+	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
 // AppendPlain appends the node as REST shows it: without priorities, and with
 // objects whose keys are mostly the integers from 0 as arrays (REST §4.3). The
 // absent node is null.
 func AppendPlain(dst []byte, n Node) []byte {
-	return appendForm(dst, n.JSON())
+	s := n.JSON()
+	return appendForm(piecewise.Grow(dst, len(s)), s)
 }
 
 // AppendExport appends the node in the REST export form: priorities are kept
 // (REST §4.4).
-func AppendExport(dst []byte, n Node) []byte { return append(dst, n.JSON()...) }
+func AppendExport(dst []byte, n Node) []byte { return piecewise.Append(dst, n.JSON()) }
 
 func appendForm(dst []byte, s string) []byte {
 	if s[0] != '{' {
-		return append(dst, s...)
+		return piecewise.Append(dst, s)
 	}
 	n := Node{s}
 	i := firstChild(s)
@@ -80,7 +83,7 @@ func appendArray(dst []byte, n Node) []byte {
 // print=pretty: two spaces of indent, " : " behind keys, arrays of leaves on
 // one line (REST §4.2). It ends without a newline.
 func AppendPretty(dst []byte, compact string) []byte {
-	p := pretty{dst: dst, src: compact}
+	p := pretty{dst: piecewise.Grow(dst, len(compact)), src: compact}
 	p.value(0)
 	return p.dst
 }
@@ -110,7 +113,7 @@ func (p *pretty) value(indent int) {
 }
 
 func (p *pretty) take(end int) {
-	p.dst = append(p.dst, p.src[p.pos:end]...)
+	p.dst = piecewise.Append(p.dst, p.src[p.pos:end])
 	p.pos = end
 }
 

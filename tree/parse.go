@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
+
+	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
 // A Dialect says how strictly reserved keys are read.
@@ -30,6 +33,7 @@ const (
 	BadUpdatePath                   // an update whose paths overlap or are not valid
 	TooDeep                         // more than MaxDepth keys to a leaf
 	TooLong                         // a string above MaxStringBytes
+	TooManyPaths                    // an update of more paths than ParseUpdateUpTo takes
 )
 
 // A ParseError says what is wrong in a JSON text and where.
@@ -44,6 +48,13 @@ func (e *ParseError) Error() string {
 	return fmt.Sprintf("%d:%d: %s", e.Line, e.Col, e.Msg)
 }
 
+// shortText is the length in bytes up to which texts are copied at once.
+const shortText = 64 << 10
+
+// slack is more than what is appended beside strings and keys before the next call of
+// fit: numbers, literals, brackets, commas.
+const slack = 64
+
 // maxNesting bounds the recursion of the parser. It is above MaxDepth because
 // {".value":{…}} nests without going deeper into the tree.
 const maxNesting = 2*MaxDepth + 8
@@ -54,6 +65,8 @@ const maxNesting = 2*MaxDepth + 8
 // *ParseError.
 func Parse(src string, depth int, d Dialect) (Draft, error) {
 	p := parser{src: src, dialect: d}
+	p.borrow()
+	defer p.giveBack()
 	p.sendScout()
 	defer p.recall()
 	return p.run(func() Draft { return p.document(depth) })
@@ -86,8 +99,9 @@ type parser struct {
 	src      string
 	pos      int
 	out      []byte
-	spans    []span // members of the objects being read, innermost last
-	scratch  []byte // members of an object on their way into their order
+	spans    []span      // members of the objects being read, innermost last
+	scratch  []byte      // members of an object on their way into their order
+	room     *parserRoom // that spans and scratch are from; nil: they are its own
 	dialect  Dialect
 	deferred bool         // out holds a server value
 	deepest  int          // nesting that was come across
@@ -105,8 +119,36 @@ func (p *parser) run(f func() Draft) (d Draft, err error) {
 			err = e
 		}
 	}()
-	p.out = make([]byte, 0, len(p.src))
 	return f(), nil
+}
+
+// parserRoom is memory that parsers use one after the other.
+type parserRoom struct {
+	spans   []span
+	scratch []byte
+}
+
+var parserRooms = sync.Pool{New: func() any { return &parserRoom{spans: make([]span, 0, 64)} }}
+
+// Bounds of the memory that is kept.
+const (
+	maxKeptSpans   = 1 << 10
+	maxKeptScratch = 64 << 10
+)
+
+func (p *parser) borrow() {
+	p.room = parserRooms.Get().(*parserRoom)
+	p.spans, p.scratch = p.room.spans, p.room.scratch
+}
+
+func (p *parser) giveBack() {
+	if cap(p.spans) > maxKeptSpans || cap(p.scratch) > maxKeptScratch {
+		return
+	}
+	spans := p.spans[:cap(p.spans)]
+	clear(spans) // of keys, which are parts of the text
+	p.room.spans, p.room.scratch = spans[:0], p.scratch[:0]
+	parserRooms.Put(p.room)
 }
 
 func (p *parser) fail(at int, kind ParseKind, format string, args ...any) {
@@ -117,9 +159,37 @@ func (p *parser) fail(at int, kind ParseKind, format string, args ...any) {
 }
 
 func (p *parser) document(depth int) Draft {
+	if p.peek() == '"' {
+		return p.text()
+	}
+	p.out = make([]byte, 0, p.size())
 	p.value(depth, 0)
 	p.end()
-	return p.draft(0)
+	return p.whole()
+}
+
+// whole returns all that was read as a draft, and its text without a copy if that does
+// not keep much more memory than it needs. Nothing more is read then.
+func (p *parser) whole() Draft {
+	if len(p.out) < cap(p.out)/4*3 {
+		return p.draft(0)
+	}
+	return p.newDraft(piecewise.Own(p.out))
+}
+
+// size returns the room that the canonical form of the text needs in most cases.
+func (p *parser) size() int {
+	if len(p.src) <= shortText {
+		return len(p.src)
+	}
+	return len(p.src) + slack
+}
+
+// fit makes room for n bytes in out if that is long: append can move what is short.
+func (p *parser) fit(n int) {
+	if len(p.out) > shortText && cap(p.out)-len(p.out) < n {
+		p.out = piecewise.Grow(p.out, n)
+	}
 }
 
 func (p *parser) end() {
@@ -128,10 +198,12 @@ func (p *parser) end() {
 	}
 }
 
-// draft returns what was read. A server value may have been read that is not in
-// it, beside a .value or under a key that came again.
-func (p *parser) draft(from int) Draft {
-	text := string(p.out[from:])
+// draft returns what was read.
+func (p *parser) draft(from int) Draft { return p.newDraft(piecewise.String(p.out[from:])) }
+
+// newDraft returns a draft of what was read. A server value may have been read that is
+// not in it, beside a .value or under a key that came again.
+func (p *parser) newDraft(text string) Draft {
 	return Draft{text, p.deferred && hasServerValue(text)}
 }
 
@@ -217,6 +289,7 @@ func (p *parser) array(depth, nest int) bool {
 			p.fail(p.pos, TooDeep, "more than %d levels", MaxDepth)
 		}
 		mark := len(p.out)
+		p.fit(slack)
 		if mark > start+1 {
 			p.out = append(p.out, ',')
 		}

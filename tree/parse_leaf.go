@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
 func (p *parser) number() {
@@ -62,17 +64,37 @@ func shortInteger(s string) int {
 	return n
 }
 
+// text reads a document that is one string. It is a part of the source if it can be.
+func (p *parser) text() Draft {
+	at := p.pos
+	s, raw := p.shortStr()
+	canonical := p.src[at:p.pos]
+	if !raw {
+		canonical = piecewise.Own(appendQuoted(make([]byte, 0, p.pos-at), s))
+	}
+	p.end()
+	return Draft{text: canonical}
+}
+
 func (p *parser) stringLeaf() {
 	at := p.pos
-	s, raw := p.str()
+	s, raw := p.shortStr()
+	if raw {
+		p.out = piecewise.Append(p.out, p.src[at:p.pos])
+	} else {
+		p.fit(p.pos - at + slack)
+		p.out = appendQuoted(p.out, s)
+	}
+}
+
+// shortStr is str for a string that is a value: it is not longer than MaxStringBytes.
+func (p *parser) shortStr() (s string, raw bool) {
+	at := p.pos
+	s, raw = p.str()
 	if len(s) > MaxStringBytes {
 		p.fail(at, TooLong, "string of %d bytes exceeds the maximum of %d", len(s), MaxStringBytes)
 	}
-	if raw {
-		p.out = append(p.out, p.src[at:p.pos]...)
-	} else {
-		p.out = appendQuoted(p.out, s)
-	}
+	return s, raw
 }
 
 // str reads a string. raw reports that its source is canonical as it stands.
@@ -121,7 +143,7 @@ func plainPrefix(s string) (n int, ascii bool) {
 }
 
 func (p *parser) escapedString(start int) string {
-	var out []byte
+	out := make([]byte, 0, stringLength(p.src[start:])) // more than enough
 	for p.pos < len(p.src) {
 		c := p.src[p.pos]
 		p.pos++
@@ -130,7 +152,7 @@ func (p *parser) escapedString(start int) string {
 			if !utf8.Valid(out) {
 				p.fail(start, BadJSON, "string is not valid UTF-8")
 			}
-			return string(out)
+			return piecewise.Own(out)
 		case c == '\\':
 			out = p.escape(out)
 		case c < 0x20:

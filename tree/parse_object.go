@@ -3,6 +3,8 @@ package tree
 import (
 	"slices"
 	"strings"
+
+	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
 // object reads an object. Its members go straight to out; only if they are not
@@ -80,6 +82,7 @@ func (o *objectReader) member(key string, raw bool, at, depth, nest int) {
 
 func (o *objectReader) child(key string, raw bool, at, depth, nest int) {
 	mark := len(o.out)
+	o.fit(len(key) + slack)
 	if mark > o.start+1 {
 		o.out = append(o.out, ',')
 	}
@@ -102,7 +105,7 @@ func (o *objectReader) child(key string, raw bool, at, depth, nest int) {
 		if o.spans == nil {
 			o.spans = make([]span, 0, 16)
 		}
-		o.spans = append(o.spans, span{key, from, len(o.out)})
+		o.spans = piecewise.Add(o.spans, span{key, from, len(o.out)})
 	}
 }
 
@@ -110,7 +113,7 @@ func (o *objectReader) child(key string, raw bool, at, depth, nest int) {
 func (p *parser) detached(f func()) string {
 	start := len(p.out)
 	f()
-	s := string(p.out[start:])
+	s := piecewise.String(p.out[start:])
 	p.out = p.out[:start]
 	return s
 }
@@ -160,6 +163,7 @@ func (o *objectReader) finish() bool {
 	}
 	o.out = append(o.out, '}')
 	if o.priority != "" {
+		o.fit(len(o.priority) + slack)
 		o.out = slices.Insert(o.out, o.start+1, []byte(`".priority":`+o.priority+",")...)
 	}
 	return true
@@ -177,11 +181,11 @@ func (o *objectReader) leaf() bool {
 	case v == "":
 		return false
 	case o.priority == "":
-		o.out = append(o.out, v...)
+		o.out = piecewise.Append(o.out, v)
 	case v[0] == '{' && !isServerValue(v):
-		o.out = append(o.out, `{".priority":`+o.priority+","+v[1:]...)
+		o.out = piecewise.Append(append(o.out, `{".priority":`+o.priority+","...), v[1:])
 	default:
-		o.out = append(o.out, `{".priority":`+o.priority+`,".value":`+v+"}"...)
+		o.out = append(piecewise.Append(append(o.out, `{".priority":`+o.priority+`,".value":`...), v), '}')
 	}
 	return true
 }
@@ -204,9 +208,9 @@ func (o *objectReader) reorder(spans []span) []span {
 		if i > 0 {
 			ordered = append(ordered, ',')
 		}
-		ordered = append(ordered, o.out[s.from:s.to]...)
+		ordered = piecewise.Append(ordered, o.out[s.from:s.to])
 	}
-	o.out = append(o.out[:o.start+1], ordered...)
+	o.out = piecewise.Append(o.out[:o.start+1], ordered)
 	o.scratch = ordered
 	return kept
 }

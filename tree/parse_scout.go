@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"sync/atomic"
+
+	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
 // A scout reads the second half of a long text while the parser reads the first.
@@ -104,10 +106,10 @@ func (o *objectReader) append(other *objectReader) {
 		o.out = append(o.out, ',')
 	}
 	shift := len(o.out) - 1
-	o.out = append(o.out, text...)
+	o.out = piecewise.Append(o.out, text)
 	for _, s := range spans {
 		if s.from < s.to || !o.sorted {
-			o.spans = append(o.spans, span{s.key, s.from + shift, s.to + shift})
+			o.spans = piecewise.Add(o.spans, span{s.key, s.from + shift, s.to + shift})
 		}
 	}
 }

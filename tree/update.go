@@ -3,6 +3,7 @@ package tree
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -45,10 +46,18 @@ func checkPriority(t Target, v Draft) error {
 // *ParseError, among them BadObject if src is no object and BadUpdatePath if
 // one path is an ancestor of another.
 func ParseUpdate(base Path, src string, d Dialect) (Update, error) {
+	return ParseUpdateUpTo(base, src, d, math.MaxInt)
+}
+
+// ParseUpdateUpTo is ParseUpdate for updates of at most most paths. It reads no more of one
+// that has more: the error is a *ParseError of the kind TooManyPaths.
+func ParseUpdateUpTo(base Path, src string, d Dialect, most int) (Update, error) {
 	p := parser{src: src, dialect: d}
+	p.borrow()
+	defer p.giveBack()
 	var u Update
 	_, err := p.run(func() Draft {
-		u = p.update(base)
+		u = p.update(base, most)
 		return Draft{}
 	})
 	if err != nil {
@@ -57,7 +66,7 @@ func ParseUpdate(base Path, src string, d Dialect) (Update, error) {
 	return u, nil
 }
 
-func (p *parser) update(base Path) Update {
+func (p *parser) update(base Path, most int) Update {
 	if p.peek() != '{' {
 		p.value(0, 0)
 		p.end()
@@ -76,6 +85,8 @@ func (p *parser) update(base Path) Update {
 		w := p.updateMember(base, key, at)
 		if i, ok := seen[w.Target]; ok {
 			u[i] = w // the last of equal keys wins
+		} else if len(u) == most {
+			p.fail(at, TooManyPaths, "more than %d paths", most)
 		} else {
 			seen[w.Target] = len(u)
 			u = append(u, w)

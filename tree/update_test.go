@@ -177,3 +177,24 @@ func FuzzParseUpdate(f *testing.F) {
 		}
 	})
 }
+
+// What comes after too many paths is not read. A path that comes again is one.
+func TestParseUpdateUpTo(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		kind ParseKind
+		ok   bool
+	}{
+		{`{"a":1,"b":2}`, 0, true},
+		{`{"a":1,"b":2,"/a":3}`, 0, true},
+		{`{"a":1,"b":2,"c":3}`, TooManyPaths, false},
+		{`{"a":1,"b":2,"c":3,` + "\x00", TooManyPaths, false},
+		{`{"a":1,"b":2,"c":`, BadJSON, false},
+	} {
+		_, err := ParseUpdateUpTo(Root, c.in, Strict, 2)
+		e := (*ParseError)(nil)
+		if errors.As(err, &e); c.ok != (err == nil) || e != nil && e.Kind != c.kind {
+			t.Errorf("%s: %v", c.in, err)
+		}
+	}
+}

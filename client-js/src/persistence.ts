@@ -12,9 +12,13 @@ import { Views } from './persistence/views.js'
 export interface PersistenceOptions {
   /** How much of what was listened to is kept; the least recently used goes first. Default: 20 MB. */
   maxBytes?: number
-  /** How many writes may wait for the server; more are refused. Default: 10000. */
+  /** How many writes and transactions may wait for the server; more are refused. Default: 10000. */
   maxWrites?: number
-  /** Hears of writes from before a reload that the server has refused. */
+  /**
+   * Hears, at the next start, what became of work from before a reload: of writes that the
+   * server has refused, and with `TRANSACTION_LOST` of transactions that it had not answered,
+   * for their functions do not outlast the page. Default: a warning in the console.
+   */
   onRefused?: OnRefused
   /**
    * Hears what happens to the disk: `NOT_SAVED`, something new is not there, as when it is
@@ -73,6 +77,7 @@ export async function enablePersistence(
   const name = `dogwood ${target.host} ${target.namespace}`
   const client = uuid()
   const { onError = error => console.warn(error) } = options
+  const { onRefused = (error, path) => console.warn(path, error) } = options
   const storage = await Storage.open(indexedDB, name, error => guard(() => onError(error))).catch(error => {
     enabled.delete(core)
     throw error
@@ -88,7 +93,7 @@ export async function enablePersistence(
   } else if (locks) void locks.request(`${name} ${client}`, () => new Promise(() => {}))
   const views = new Views(core, storage, await storage.sizes(), maxBytes)
   const queue = new Queue(core, storage, views, client, maxWrites)
-  queue.adopt(await orphans(storage, name, locks), options.onRefused)
+  queue.adopt(await orphans(storage, name, locks), onRefused)
 
   const hidden = () => void (globalThis.document?.hidden && views.saveAll())
   globalThis.document?.addEventListener('visibilitychange', hidden)

@@ -1,4 +1,4 @@
-import { type AppLike, type Database, type DatabaseOptions, open } from './api/database.js'
+import { type AppLike, checked, type Database, type DatabaseOptions, open, storeOf } from './api/database.js'
 import type { DatabaseReference } from './api/reference.js'
 import { DataSnapshot } from './api/snapshot.js'
 import type { TransactionResult } from './api/transaction.js'
@@ -6,6 +6,7 @@ import type { Writable } from './api/types.js'
 import type { TokenProvider } from './core/connection.js'
 import { DogwoodError } from './core/errors.js'
 import { nodeFromJSON } from './core/node.js'
+import { checkCallback } from './core/validate.js'
 import { Reply } from './rest/reply.js'
 import { RestStore } from './rest/store.js'
 
@@ -41,12 +42,12 @@ export function getDatabase<Schema = any>(
 
 /** Signs in with a token, or with a function that is asked again when one is refused. */
 export function signInWithToken(db: Database, token: string | TokenProvider): void {
-  db.store.target.token = typeof token === 'string' ? () => token : token
+  storeOf(db).target.token = typeof token === 'string' ? () => token : token
 }
 
 /** Forgets the token. */
 export function signOut(db: Database): void {
-  db.store.target.token = undefined
+  storeOf(db).target.token = undefined
 }
 
 const MAX_TRIES = 25
@@ -66,7 +67,8 @@ export async function runTransaction<T>(
   ref: DatabaseReference<T>,
   update: (value: T | null) => Writable<T> | undefined | void
 ): Promise<Pick<TransactionResult<T>, 'committed' | 'snapshot'>> {
-  const store = ref.db.store as RestStore
+  const store = checked(ref).db.store as RestStore
+  checkCallback(update)
   const headers = { 'x-firebase-etag': 'true' }
   let reply = await store.request('GET', ref.path, { headers }).catch(unreadable)
   for (let tries = 0; tries < MAX_TRIES; tries++) {

@@ -53,7 +53,7 @@ func (c *backupCommand) Run(e *env) error {
 
 // receive writes what a server sends.
 func (c *backupCommand) receive(ctx context.Context, w io.Writer) error {
-	db, err := c.client()
+	db, err := c.patient(bulkPatience)
 	if err != nil {
 		return err
 	}
@@ -61,6 +61,7 @@ func (c *backupCommand) receive(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	r.Header.Set("Accept", typeBinary)
 	db.uncompressedHere(r)
 	return db.call(r, w)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -23,7 +24,7 @@ type backupFlags struct {
 const minBackupEvery = time.Minute
 
 // schedule returns what makes the backups, nil if none were asked for.
-func (f *backupFlags) schedule(e *env) (func(context.Context, *server.Server), error) {
+func (f *backupFlags) schedule(e *env, log *slog.Logger) (func(context.Context, *server.Server), error) {
 	every, keep := orGiven(24*time.Hour, f.BackupEvery), orGiven(7, f.BackupKeep)
 	switch {
 	case f.BackupDir == "" && (f.BackupEvery != nil || f.BackupKeep != nil):
@@ -35,7 +36,10 @@ func (f *backupFlags) schedule(e *env) (func(context.Context, *server.Server), e
 	case keep < 1:
 		return nil, errors.New("--backup-keep must be at least 1")
 	}
-	if err := writable(f.BackupDir); err != nil {
+	switch err := writable(f.BackupDir); {
+	case durable.NoRoom(err): // there may be when the next one is due
+		log.Error("there is no room for backups", "dir", f.BackupDir, "err", err)
+	case err != nil:
 		return nil, fmt.Errorf("--backup-dir: %w", err)
 	}
 	o := server.Backups{
@@ -64,8 +68,9 @@ func writable(dir string) error {
 		return err
 	}
 	probe := filepath.Join(dir, ".dogwood-probe")
-	if err := os.WriteFile(probe, nil, 0o600); err != nil {
-		return err
+	err := os.WriteFile(probe, []byte("probe"), 0o600)
+	if gone := os.Remove(probe); err == nil {
+		err = gone
 	}
-	return os.Remove(probe)
+	return err
 }

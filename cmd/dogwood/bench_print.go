@@ -116,7 +116,7 @@ type benchProgress struct {
 func newBenchProgress(e *env, name string, n, of int, o bench.Options) *benchProgress {
 	p := &benchProgress{title: name}
 	if isTerminal(e.stderr) {
-		p.w = e.stderr
+		p.w = canvas(e.stderr)
 	}
 	if of > 1 {
 		p.title += fmt.Sprintf(" %d/%d", n, of)

@@ -15,8 +15,10 @@ import (
 // of each pair is removed, each copy, counter and repeated id changed, and replaced by
 // that of another record. "check --invariants" reports the place each time.
 func TestCheckModels(t *testing.T) {
+	t.Parallel()
 	for _, name := range invarianttest.Names {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			m := newCheckedModel(t, name)
 			tried := make(map[string]int)
 			for _, d := range m.Damages() {

@@ -1,17 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
 	"syscall"
-	"unicode"
+	"time"
 )
 
 // clientFlags say which database a command is about, and on whose behalf.
@@ -20,6 +22,14 @@ type clientFlags struct {
 	Namespace  string `group:"Server" help:"Database on the server; --instance is another name for it." aliases:"instance" placeholder:"NAME"`
 	SecretFile string `group:"Server" help:"File that holds the admin secret or an access token. Without it, the environment variable DOGWOOD_SECRET is used." type:"path" placeholder:"FILE"`
 	Owner      bool   `group:"Server" help:"Act as the owner of a development server, to whom no rules apply."`
+
+	notices io.Writer // for people who wait; nil: none
+}
+
+// AfterApply keeps what the command line does not say.
+func (f *clientFlags) AfterApply(e *env) error {
+	f.notices = e.stderr
+	return nil
 }
 
 // A client sends requests to the REST API of one database.
@@ -31,12 +41,16 @@ type client struct {
 }
 
 // client returns a client for the database that the flags name.
-func (f *clientFlags) client() (*client, error) {
+func (f *clientFlags) client() (*client, error) { return f.patient(usualPatience) }
+
+// patient returns a client that waits so long for a server to answer.
+func (f *clientFlags) patient(patience time.Duration) (*client, error) {
 	base, err := parseServerURL(f.URL)
 	if err != nil {
 		return nil, err
 	}
-	c := &client{http: &http.Client{}, base: base, ns: f.Namespace}
+	t := &patientTransport{http.DefaultTransport, patience, cmp.Or[io.Writer](f.notices, io.Discard)}
+	c := &client{http: &http.Client{Transport: t}, base: base, ns: f.Namespace}
 	if c.ns == "" {
 		c.ns = base.Query().Get("ns")
 	}
@@ -117,6 +131,14 @@ func (c *client) place(path string) string {
 	return u + strings.Join(keys, "/")
 }
 
+// Media types of answers. A request that expects another one than JSON says so in its
+// Accept header.
+const (
+	typeJSON   = "application/json"
+	typeEvents = "text/event-stream"
+	typeBinary = "application/octet-stream"
+)
+
 // expectBytes is the size from which a body waits for the server's consent: a
 // server that refuses closes the connection, and its reason may be lost while
 // we are still sending.
@@ -135,7 +157,7 @@ func (c *client) request(ctx context.Context, method, path string, query url.Val
 	if p == nil {
 		return r, nil
 	}
-	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Content-Type", typeJSON)
 	r.Body, r.ContentLength, r.GetBody = p, p.size, p.again
 	if p.size < 0 || p.size >= expectBytes {
 		r.Header.Set("Expect", "100-continue")
@@ -145,16 +167,40 @@ func (c *client) request(ctx context.Context, method, path string, query url.Val
 
 // do sends a request. What is not a success is an error that says what to do.
 func (c *client) do(r *http.Request) (*http.Response, error) {
-	resp, err := c.http.Do(r)
-	if err != nil {
-		return nil, c.unreachable(r.Context(), err)
-	}
-	if resp.StatusCode/100 == 2 {
-		return resp, nil
+	resp, err := c.answer(r)
+	if err != nil || resp.StatusCode/100 == 2 {
+		return resp, err
 	}
 	defer resp.Body.Close()
 	return nil, c.refusal(resp)
 }
+
+// answer sends a request and returns what a database answers, a refusal too.
+func (c *client) answer(r *http.Request) (*http.Response, error) {
+	resp, err := c.http.Do(r)
+	if err != nil {
+		return nil, c.unreachable(r.Context(), err)
+	}
+	if resp.StatusCode/100 == 2 && !isAnswer(r, resp) {
+		resp.Body.Close()
+		return nil, fmt.Errorf("%s does not answer as a Dogwood server does: is the port right? --url names another", c.server())
+	}
+	return resp, nil
+}
+
+// isAnswer reports whether a success is one that a database sends to the request. Other
+// programs answer 200 to everything too, and would make a write that never happened look
+// like one that did.
+func isAnswer(r *http.Request, resp *http.Response) bool {
+	if r.URL.Query().Get("print") == "silent" {
+		return resp.StatusCode == http.StatusNoContent
+	}
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return err == nil && kind == cmp.Or(r.Header.Get("Accept"), typeJSON)
+}
+
+// server returns the address of the server for people.
+func (c *client) server() string { return c.base.Scheme + "://" + c.base.Host }
 
 // call sends a request and copies the answer to w.
 func (c *client) call(r *http.Request, w io.Writer) error {
@@ -180,11 +226,10 @@ func (c *client) unreachable(ctx context.Context, err error) error {
 	if e := (*url.Error)(nil); errors.As(err, &e) {
 		err = e.Err
 	}
-	server := c.base.Scheme + "://" + c.base.Host
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("no server at %s; start one with \"dogwood dev\", or name another with --url", server)
+		return fmt.Errorf("no server at %s; start one with \"dogwood dev\", or name another with --url", c.server())
 	}
-	return fmt.Errorf("%s: %w", server, err)
+	return fmt.Errorf("%s: %w", c.server(), err)
 }
 
 // A serverError is an answer that is not a success.
@@ -237,14 +282,4 @@ func errorText(resp *http.Response) string {
 		return "the server answered " + resp.Status
 	}
 	return text
-}
-
-// printable replaces what could confuse a terminal by spaces.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, text)
 }

@@ -56,6 +56,7 @@ func TestClientFollowsRedirects(t *testing.T) {
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		got = r.Method + " " + r.URL.Path + " " + string(body)
+		w.WriteHeader(http.StatusNoContent)
 	}))
 	defer target.Close()
 	source := httptest.NewServer(http.RedirectHandler(target.URL+"/there.json", http.StatusTemporaryRedirect))
@@ -95,7 +96,7 @@ func TestErrorText(t *testing.T) {
 		{"<html><body>Bad Gateway</body></html>", "the server answered 502 Bad Gateway"},
 		{"", "the server answered 502 Bad Gateway"},
 		{`{"error": {"code": 5}}`, `{"error": {"code": 5}}`},
-		{"a\x1b[2Jb\nc", "a [2Jb c"},
+		{"a\x1b[2Jb\nc", `a\u001b[2Jb c`},
 	} {
 		resp := &http.Response{Status: "502 Bad Gateway", Body: io.NopCloser(strings.NewReader(test.body))}
 		if got := errorText(resp); got != test.want {
@@ -104,9 +105,53 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
+// A server of another kind that answers 200 to everything has stored nothing.
+func TestAnswersOfOtherServers(t *testing.T) {
+	t.Setenv("DOGWOOD_SECRET", "")
+	rules := filepath.Join(t.TempDir(), "rules.json")
+	if err := os.WriteFile(rules, []byte(`{"rules":{}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(t.TempDir(), "data.json")
+	if err := os.WriteFile(data, []byte(`1`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, answer := range map[string]http.HandlerFunc{
+		"HTML":           func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<h1>It works") },
+		"nothing":        func(http.ResponseWriter, *http.Request) {},
+		"JSON to writes": jsonToWrites,
+	} {
+		s := httptest.NewServer(answer)
+		defer s.Close()
+		for _, args := range [][]string{
+			{"get", "/"}, {"get", "/", "-o", filepath.Join(t.TempDir(), "out")}, {"export", "/"}, {"backup", "-"},
+			{"set", "/a", "1"}, {"update", "/a", `{"b":1}`}, {"push", "/a", "1"}, {"remove", "/a", "--force"},
+			{"import", "/a", data, "--force"}, {"rules", "deploy", rules}, {"rules", "history"}, {"explain", "/a"},
+			{"watch", "/a"}, {"top"},
+		} {
+			var stdout, stderr strings.Builder
+			code := run(&env{t.Context(), strings.NewReader(""), &stdout, &stderr}, append(args, "--url", s.URL))
+			want := "dogwood: " + s.URL + " does not answer as a Dogwood server does: is the port right? --url names another\n"
+			if code != 1 || stdout.Len() > 0 || stderr.String() != want {
+				t.Errorf("%s: %q = %d, %q, %q", name, args, code, stdout.String(), stderr.String())
+			}
+		}
+	}
+}
+
+// jsonToWrites answers JSON to what asks for an answer of 204 and no body, and HTML to the rest.
+func jsonToWrites(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/html")
+	if r.URL.Query().Get("print") == "silent" {
+		w.Header().Set("Content-Type", typeJSON)
+	}
+	io.WriteString(w, `{"ok":true}`)
+}
+
 // An answer that breaks off leaves the file as it was.
 func TestGetThatBreaksOff(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", typeJSON)
 		w.Header().Set("Content-Length", "100")
 		_, _ = io.WriteString(w, `{"a":`) // the client sees what is missing
 	}))

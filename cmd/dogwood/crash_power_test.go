@@ -33,6 +33,7 @@ func TestCrashPowerLoss(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a long test of other processes; not with -short")
 	}
+	t.Parallel()
 	c := newCrashTest(t, "one")
 	db, then := c.dbs[0], &hindsight{}
 	db.look(then)

@@ -50,6 +50,7 @@ const (
 // and no others, no update in part, and what clients left for their disconnect
 // once. With DOGWOOD_KILLS=1000 it does so as often.
 func TestCrash(t *testing.T) {
+	t.Parallel()
 	c := newCrashTest(t, "one", "two")
 	for round := range kills() {
 		if round%5 == 4 {

@@ -15,7 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/dirlock"
+	"github.com/dogwooddb/dogwood/tree/store/disktest"
 )
 
 // smallDisk mounts a file system of the given size.
@@ -60,7 +64,7 @@ func fill(t *testing.T, dir string) (balloon string) {
 func TestDiskFull(t *testing.T) {
 	disk := smallDisk(t, "12m")
 	data := filepath.Join(disk, "data")
-	url, stop := startServer(t, "--data", data)
+	_, url, stop := startServer(t, "--data", data)
 	token, err := os.ReadFile(filepath.Join(data, "admin-secret"))
 	if err != nil {
 		t.Fatal(err)
@@ -131,10 +135,121 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// startServer runs dogwood serve and returns its address. stop ends it.
-func startServer(t *testing.T, args ...string) (url string, stop func() error) {
+// A fullStart is a disk that is full when a server starts.
+type fullStart struct {
+	dir  string              // on the disk
+	full func()              // leaves no room
+	room func(cmd *exec.Cmd) // makes room, for the server, too
+}
+
+// fullStarts are a small file system, and a limit on the size of files, which needs no
+// permission.
+var fullStarts = map[string]func(t *testing.T) fullStart{
+	"disk": func(t *testing.T) fullStart {
+		dir, balloon := smallDisk(t, "12m"), ""
+		return fullStart{dir, func() { balloon = fill(t, dir) }, func(*exec.Cmd) {
+			if err := os.Remove(balloon); err != nil {
+				t.Fatal(err)
+			}
+		}}
+	},
+	"limit": func(t *testing.T) fullStart {
+		empty := func() {}
+		return fullStart{t.TempDir(), func() { empty = disktest.Fill(t) }, func(cmd *exec.Cmd) {
+			empty()
+			var own unix.Rlimit
+			err := unix.Getrlimit(unix.RLIMIT_FSIZE, &own)
+			if err = errors.Join(err, unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_FSIZE, &own, nil)); err != nil {
+				t.Fatal(err)
+			}
+		}}
+	},
+}
+
+// TestDiskFullAtStart: a server starts on a full disk, whatever it would write: a secret,
+// a key, an index, a new database, the directory of backups. It serves reads, and the rest
+// when there is room.
+func TestDiskFullAtStart(t *testing.T) {
+	for name, disk := range fullStarts {
+		t.Run(name, func(t *testing.T) {
+			d := disk(t)
+			data := filepath.Join(d.dir, "data")
+			rules := writeTemp(t, "rules.json", `{"rules":{".read":true,".write":true}}`)
+			_, url, stop := startServer(t, "--data", data, "--rules", rules)
+			wantAnswer(t, "PUT", url+"/list.json", rowsText(100, "row"), 200, "row")
+			if err := stop(); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"admin-secret", "access-token-key", dirlock.Name} {
+				if err := os.Remove(filepath.Join(data, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			rules = writeTemp(t, "rules.json", `{"rules":{".read":true,".write":true,"list":{".indexOn":"i"}}}`)
+
+			d.full()
+			cmd, url, stop := startServer(t, "--data", data, "--rules", rules, "--namespace", "default,new", "--default-namespace", "default",
+				"--backup-dir", filepath.Join(d.dir, "backups"))
+			wantAnswer(t, "GET", url+"/list/k000007/i.json", "", 200, "7")
+			wantAnswer(t, "GET", url+`/list.json?orderBy="i"&equalTo=7`, "", 200, "k000007")
+			wantAnswer(t, "PUT", url+"/n.json", "1", 503, "temporarily unavailable")
+			wantAnswer(t, "GET", url+"/n.json?ns=new", "", 503, "temporarily unavailable")
+			wantAnswer(t, "GET", url+"/readyz", "", 503, "storage")
+
+			d.room(cmd)
+			wantAnswer(t, "PUT", url+"/n.json", "1", 200, "1")
+			wantAnswer(t, "PUT", url+"/n.json?ns=new", "2", 200, "2")
+			wantAnswer(t, "GET", url+"/readyz", "", 200, "ok")
+			if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+				t.Fatal(err)
+			}
+			awaitFile(t, filepath.Join(data, "admin-secret"))
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+			for _, name := range []string{"default.db", "new.db"} {
+				findings, err := store.CheckFile(filepath.Join(data, name))
+				if err := errors.Join(append(findings, err)...); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		})
+	}
+}
+
+func wantAnswer(t *testing.T, method, url, body string, status int, answer string) {
 	t.Helper()
-	cmd := exec.Command("dogwood", append([]string{"serve", "--port", "0"}, args...)...)
+	r, err := http.NewRequestWithContext(t.Context(), method, strings.ReplaceAll(url, `"`, "%22"), strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != status || !strings.Contains(string(text), answer) {
+		t.Errorf("%s %s: %d %.200s, %v; want %d %s", method, url, resp.StatusCode, text, err, status, answer)
+	}
+}
+
+func awaitFile(t *testing.T, file string) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(file); err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("there is no %s", file)
+		}
+	}
+}
+
+// startServer runs dogwood serve and returns it with its address. stop ends it.
+func startServer(t *testing.T, args ...string) (cmd *exec.Cmd, url string, stop func() error) {
+	t.Helper()
+	cmd = exec.Command("dogwood", append([]string{"serve", "--port", "0"}, args...)...)
 	cmd.Stderr = &testWriter{t}
 	out, err := cmd.StdoutPipe()
 	if err == nil {
@@ -157,7 +272,7 @@ func startServer(t *testing.T, args ...string) (url string, stop func() error) {
 			_ = stop()
 		}
 	})
-	return url, stop
+	return cmd, url, stop
 }
 
 // A testWriter writes to the log of a test.

@@ -17,7 +17,7 @@ func TestEmulatorFlags(t *testing.T) {
 		t.Helper()
 		c := new(commands)
 		parser, err := kong.New(c, kong.Name("dogwood"), kong.DefaultEnvars(envPrefix), kong.Vars{"version": "test"},
-			kong.Resolvers(kong.ResolverFunc(resolveEmulator)))
+			kong.Resolvers(kong.ResolverFunc(resolveEmulator)), kong.Bind(new(env)))
 		if err != nil {
 			t.Fatal(err)
 		}

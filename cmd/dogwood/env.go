@@ -22,6 +22,9 @@ var errInterrupted = errors.New("interrupted")
 // isTerminal reports whether a stream is connected to a person. The null device
 // is a character device too, but nobody is there.
 func isTerminal(stream any) bool {
+	if _, ok := stream.(*screen); ok {
+		return true
+	}
 	f, ok := stream.(*os.File)
 	if !ok {
 		return false

@@ -37,7 +37,7 @@ Examples:
 }
 
 func (c *explainCommand) Run(e *env) error {
-	db, err := c.client()
+	db, err := c.patient(bulkPatience)
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func (c *exportCommand) export(ctx context.Context, path tree.Path, ns string, w
 func (c *exportCommand) receive(ctx context.Context, path tree.Path, ns string, w io.Writer) error {
 	flags := c.clientFlags
 	flags.Namespace = ns
-	db, err := flags.client()
+	db, err := flags.patient(bulkPatience)
 	if err != nil {
 		return err
 	}

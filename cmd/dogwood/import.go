@@ -114,7 +114,7 @@ func importError(e *env, file string, err error) error {
 func (c *importCommand) send(ctx context.Context, path tree.Path, ns string, r io.Reader) error {
 	flags := c.clientFlags
 	flags.Namespace = ns
-	db, err := flags.client()
+	db, err := flags.patient(bulkPatience)
 	if err != nil {
 		return err
 	}

@@ -48,6 +48,7 @@ func TestImportIsKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a long test of other processes; not with -short")
 	}
+	t.Parallel()
 	k := newKillTest(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	finished := 0

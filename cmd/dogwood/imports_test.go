@@ -15,11 +15,12 @@ const module = "github.com/dogwooddb/dogwood/"
 // layers says which packages of this module each package may import. Imports
 // point down only. A package that is not here is a layer that nobody planned.
 var layers = map[string][]string{
-	"sync/wire":                        {},
-	"tree":                             {},
-	"tree/store":                       {"tree", "tree/store/durable"},
+	"sync/wire":                        {"tree/piecewise"},
+	"tree":                             {"tree/piecewise"},
+	"tree/piecewise":                   {},
+	"tree/store":                       {"tree", "tree/piecewise", "tree/store/durable"},
 	"tree/store/durable":               {},
-	"tree/store/dirlock":               {},
+	"tree/store/dirlock":               {"tree/store/durable"},
 	"tree/invariant":                   {"tree"},
 	"tree/invariant/invarianttest":     {"tree", "tree/invariant"},
 	"tree/store/disktest":              {},
@@ -49,7 +50,7 @@ var layers = map[string][]string{
 	"sdk-go/models/internal/modeltest": {"sdk-go", "sdk-go/embed"},
 	"bench":                            {"sync/wire"},
 	"bench/bare":                       {},
-	"server":                           {"tree", "rules", "rules/coverage", "rules/explain", "sync", "sync/histogram", "sync/wire", "server/auth", "server/metrics", "tree/store/dirlock", "tree/store/durable"},
+	"server":                           {"tree", "rules", "rules/coverage", "rules/explain", "sync", "sync/histogram", "sync/wire", "server/auth", "server/metrics", "tree/piecewise", "tree/store/dirlock", "tree/store/durable"},
 	"demo":                             {"rules", "rules/explain"},
 	"server/auth":                      {"tree/store/dirlock", "tree/store/durable"},
 	"server/metrics":                   {"sync", "sync/histogram", "tree/store"},

@@ -73,7 +73,7 @@ func (f *listenFlags) run(e *env, o server.Options, started func(url string)) (e
 	}
 	defer f.operations.stop()
 	if o.Dir != "" {
-		if err := openDatabases(s, o.Dir, names); err != nil {
+		if err := openDatabases(s, o, names); err != nil {
 			return errors.Join(err, s.Close())
 		}
 	}
@@ -134,14 +134,17 @@ func (f *listenFlags) cannotListen(err error) error {
 }
 
 // openDatabases opens the databases that a server has from the start, so that
-// what is wrong with them is said now and not to the first client.
-func openDatabases(s *server.Server, dir string, names []string) error {
+// what is wrong with them is said now and not to the first client. New ones for which
+// there is no room are opened when they are asked for and there is.
+func openDatabases(s *server.Server, o server.Options, names []string) error {
 	for _, name := range names {
 		switch err := s.Open(name); {
 		case errors.Is(err, store.ErrLocked):
-			return fmt.Errorf("another server is running on %s; stop it, or choose another --data", dir)
+			return fmt.Errorf("another server is running on %s; stop it, or choose another --data", o.Dir)
+		case store.NoRoom(err):
+			o.Log.Error("there is no room for a new database", "namespace", name, "err", err)
 		case err != nil:
-			return fmt.Errorf("%s: %w", filepath.Join(dir, name+".db"), explainOpen(err))
+			return fmt.Errorf("%s: %w", filepath.Join(o.Dir, name+".db"), explainOpen(err))
 		}
 	}
 	return nil

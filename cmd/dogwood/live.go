@@ -36,7 +36,7 @@ func (v *liveView) show(ev event, more bool) error {
 	}
 	const home, clear = "\x1b[H", "\x1b[J"
 	pretty := tree.AppendPretty(nil, string(plain))
-	_, err := fmt.Fprintf(v.w, "%s%s%s\n\n%s\n", home, clear, v.title, pretty)
+	_, err := fmt.Fprintf(canvas(v.w), "%s%s%s\n\n%s\n", home, clear, shown(v.title), shown(string(pretty)))
 	return err
 }
 

@@ -45,7 +45,7 @@ type commands struct {
 
 func main() {
 	dropEmptyVariables()
-	os.Exit(run(&env{untilSignal(context.Background()), os.Stdin, os.Stdout, os.Stderr}, os.Args[1:]))
+	os.Exit(run(&env{untilSignal(context.Background()), os.Stdin, screenOf(os.Stdout), screenOf(os.Stderr)}, os.Args[1:]))
 }
 
 // envPrefix begins the names of the variables that stand for flags.

@@ -123,5 +123,5 @@ func anonymousPeak(t *testing.T, pid int) int64 {
 		n, _ := strconv.ParseInt(string(m[1]), 10, 64)
 		return n
 	}
-	return max(kib("VmHWM")-kib("RssFile"), kib("RssAnon")) << 10
+	return max(kib("VmHWM")-kib("RssFile")-kib("RssShmem"), kib("RssAnon")) << 10 // shmem: of files in a tmpfs
 }

@@ -64,6 +64,7 @@ func TestFanOutCrash(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a long test of other processes; not with -short")
 	}
+	t.Parallel()
 	f := &fanOut{followers: 10_000, pass: 1000, removed: make(map[string]bool)}
 	f.modelCrash = newModelCrash(t, dataModel{name: "social", seed: f.seed})
 	token := modelToken(t, f.data, "u1", nil)

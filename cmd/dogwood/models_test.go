@@ -65,8 +65,12 @@ func TestModelsCrash(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a long test of other processes; not with -short")
 	}
+	t.Parallel()
 	for _, m := range []dataModel{chatModel, orgModel, msgyModel, socialModel, storageModel, imModel} {
-		t.Run(m.name, func(t *testing.T) { newModelCrash(t, m).run() })
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			newModelCrash(t, m).run()
+		})
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -25,6 +24,14 @@ const opsOff = "off"
 // minute.
 const maxOpsRequests = 16
 
+// maxOpsConnections bounds those that are open. A browser has 256 at most, and as many
+// WebSockets, so its pages cannot take them all.
+const maxOpsConnections = 1_000
+
+// opsTimeout is for headers, or a body, to arrive. An answer has three of them to be made and
+// taken, to which the seconds that a profile was asked for are added.
+const opsTimeout = 10 * time.Second
+
 // opsFlags say where those who run the server look at it.
 type opsFlags struct {
 	OpsAddr string `name:"ops-addr" help:"Address for metrics, health and pprof, without credentials: whoever reaches it sees them. off for none. By default 127.0.0.1:9464 with serve, and none with dev." placeholder:"HOST:PORT"`
@@ -33,12 +40,13 @@ type opsFlags struct {
 // An opsListener serves operations, from before the databases are opened until the
 // end. nil is one that does not.
 type opsListener struct {
-	addr     net.Addr
-	name     string // that --ops-addr has, "" for none
-	http     http.Server
-	requests chan struct{} // has an element for each one that is being answered
-	handler  atomic.Pointer[http.Handler]
-	done     chan struct{} // closed when http has ended
+	addr        net.Addr
+	gate        *server.OpsGate
+	http        http.Server
+	connections atomic.Int64
+	requests    chan struct{} // has an element for each one that is being answered
+	handler     atomic.Pointer[http.Handler]
+	done        chan struct{} // closed when http has ended
 }
 
 // listen starts the listener. A default address that another server has is no
@@ -64,8 +72,16 @@ func (f *opsFlags) listen(port int, log *slog.Logger) (*opsListener, error) {
 	if !isLoopback(hostOf(l.Addr())) {
 		log.Warn("others can reach metrics and pprof, which need no credentials", "addr", l.Addr().String())
 	}
-	o := &opsListener{addr: l.Addr(), name: plainHost(addr), requests: make(chan struct{}, maxOpsRequests), done: make(chan struct{})}
-	o.http = http.Server{Handler: o, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
+	o := &opsListener{addr: l.Addr(), gate: server.NewOpsGate(l.Addr(), addr), requests: make(chan struct{}, maxOpsRequests), done: make(chan struct{})}
+	o.http = http.Server{
+		Handler:           o,
+		ConnState:         o.changed,
+		ReadHeaderTimeout: opsTimeout,
+		WriteTimeout:      3 * opsTimeout,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
 	go func() {
 		defer close(o.done)
 		if err := o.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -94,9 +110,13 @@ func (o *opsListener) stop() {
 
 // ServeHTTP implements http.Handler.
 func (o *opsListener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if why := o.refuseHost(r.Host); why != "" {
-		http.Error(w, why, http.StatusForbidden)
+	if err := o.gate.Refuse(r); err != nil {
+		w.Header().Set("Connection", "close") // a foreign page holds none
+		http.Error(w, err.Error(), http.StatusForbidden)
 		return
+	}
+	if r.ContentLength != 0 { // not for all: its end would end a profile
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(opsTimeout))
 	}
 	select {
 	case o.requests <- struct{}{}:
@@ -116,30 +136,16 @@ func (o *opsListener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "starting", http.StatusServiceUnavailable)
 }
 
-// refuseHost returns why requests with a Host header are not answered, "" if they
-// are: a page in a browser may have its own name point here, and browsers always send
-// the name. So it has to be one that no page can have.
-func (o *opsListener) refuseHost(hostport string) string {
-	host := plainHost(hostport)
-	switch local := isLoopback(hostOf(o.addr)); {
-	case isLoopback(host), o.name != "" && host == o.name:
-		return ""
-	case local:
-		return "ask by a loopback address, such as localhost"
-	case host == "" || net.ParseIP(host) != nil:
-		return ""
+// changed is an http.Server's ConnState. It closes connections beyond the bound.
+func (o *opsListener) changed(c net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		if o.connections.Add(1) > maxOpsConnections {
+			_ = c.Close() // its reader finds out, and ends it
+		}
+	case http.StateClosed:
+		o.connections.Add(-1)
 	}
-	return "ask by an IP address, or by the name in --ops-addr"
-}
-
-// plainHost returns the host of a Host header as names are compared: without port,
-// brackets and final dot, in lower case.
-func plainHost(hostport string) string {
-	host := hostname(hostport)
-	if in, ok := strings.CutPrefix(host, "["); ok {
-		host = strings.TrimSuffix(in, "]")
-	}
-	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
 // line returns a text with the address in it, "" if there is none.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dogwooddb/dogwood/server"
 )
@@ -65,6 +66,66 @@ func TestOpsListener(t *testing.T) {
 	expect("/healthz", "localhost", 503, "too many")
 }
 
+// A foreign page takes no place, and holds no connection.
+func TestOpsPages(t *testing.T) {
+	o, err := (&opsFlags{}).listen(0, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.stop()
+	for range maxOpsRequests {
+		o.requests <- struct{}{}
+	}
+	for _, c := range []struct {
+		name   string
+		header http.Header
+		host   string
+		status int
+	}{
+		{"a program", http.Header{}, "localhost", 503},
+		{"a page of this machine", http.Header{"Origin": {"http://localhost:3000"}}, "localhost", 503},
+		{"the address bar", http.Header{"Sec-Fetch-Site": {"none"}}, "localhost", 503},
+		{"a foreign page", http.Header{"Origin": {"https://evil.example"}}, "localhost", 403},
+		{"a foreign script that hides it", http.Header{"Sec-Fetch-Site": {"cross-site"}}, "localhost", 403},
+		{"a foreign link", http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"navigate"}, "Sec-Fetch-Dest": {"document"}}, "localhost", 403},
+		{"a foreign script by a host that browsers do not trust", http.Header{}, "[::ffff:127.0.0.1]", 403},
+	} {
+		r, err := http.NewRequest(http.MethodGet, "http://"+o.addr.String()+"/healthz", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header, r.Host = c.header, c.host
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if refused := c.status == 403; resp.StatusCode != c.status || resp.Close != refused {
+			t.Errorf("%s: %d, closed %t, want %d, %t", c.name, resp.StatusCode, resp.Close, c.status, refused)
+		}
+	}
+}
+
+// Connections beyond the bound are closed, and have their place again when they are.
+func TestOpsConnections(t *testing.T) {
+	var o opsListener
+	for i := range maxOpsConnections + 2 {
+		here, there := net.Pipe()
+		defer there.Close()
+		o.changed(here, http.StateNew)
+		open := here.SetDeadline(time.Now()) == nil
+		if want := i < maxOpsConnections; open != want {
+			t.Fatalf("connection %d is open: %t, want %t", i, open, want)
+		}
+		if !open {
+			o.changed(here, http.StateClosed)
+		}
+	}
+	if n := o.connections.Load(); n != maxOpsConnections {
+		t.Errorf("%d connections count, want %d", n, maxOpsConnections)
+	}
+}
+
 // A page of the web, whose own name points at the listener, is not answered.
 func TestOpsHosts(t *testing.T) {
 	for _, c := range []struct {
@@ -72,24 +133,25 @@ func TestOpsHosts(t *testing.T) {
 		hosts      map[string]bool
 	}{
 		{"127.0.0.1:9464", "127.0.0.1", map[string]bool{
-			"127.0.0.1": true, "127.0.0.1:9464": true, "localhost:1": true, "LOCALHOST": true, "localhost.": true, "LocalHost.:9464": true,
+			"127.0.0.1": true, "127.0.0.1:9464": true, "localhost:1": true, "LOCALHOST": true, "app.localhost": true,
 			"[::1]": true, "[::1]:9464": true, "::1": true,
 			"": false, "evil.example": false, "localhost.evil.example": false, "10.0.0.1": false, "[2001:db8::1]": false,
+			"localhost.": false, "LocalHost.:9464": false, "[::ffff:127.0.0.1]:9464": false, "[::ffff:7f00:1]": false,
 		}},
 		{"10.0.0.1:9464", "", map[string]bool{
 			"10.0.0.1:9464": true, "192.0.2.1": true, "[2001:db8::1]": true, "[2001:db8::1]:9464": true, "localhost": true, "": true,
 			"evil.example": false, "evil.example:9464": false, "10.0.0.1.evil.example": false,
 		}},
-		{"10.0.0.1:9464", "db.internal", map[string]bool{"DB.internal.:9464": true, "10.0.0.1": true, "evil.example": false, "x.db.internal": false}},
+		{"10.0.0.1:9464", "db.internal:9464", map[string]bool{"DB.internal.:9464": true, "10.0.0.1": true, "evil.example": false, "x.db.internal": false}},
 	} {
 		addr, err := net.ResolveTCPAddr("tcp", c.addr)
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := &opsListener{addr: addr, name: c.name}
+		gate := server.NewOpsGate(addr, c.name)
 		for host, want := range c.hosts {
-			if why := o.refuseHost(host); (why == "") != want {
-				t.Errorf("at %s %s, the host %q: %q, want it to be answered: %t", c.addr, c.name, host, why, want)
+			if err := gate.Refuse(&http.Request{Host: host}); (err == nil) != want {
+				t.Errorf("at %s %s, the host %q: %v, want it to be answered: %t", c.addr, c.name, host, err, want)
 			}
 		}
 	}

@@ -22,7 +22,7 @@ type readProgress struct {
 
 // newReadProgress begins to draw, if somebody can see it. It must be stopped.
 func newReadProgress(e *env, file *bulkFile) *readProgress {
-	p := &readProgress{w: e.stderr, file: file, began: time.Now(), end: func() {}}
+	p := &readProgress{w: canvas(e.stderr), file: file, began: time.Now(), end: func() {}}
 	if !isTerminal(e.stderr) {
 		return p
 	}

@@ -70,12 +70,7 @@ func (f *rulesFlags) reloadRules(ctx context.Context, s *server.Server) error {
 
 // reloadSecrets takes all secrets from their files, or none if there is a mistake in one.
 func (c *serveCommand) reloadSecrets(s *server.Server) error {
-	file := secretFile(c.Data)
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	admin, err := checkSecret(file, text)
+	admin, err := adminSecret(c.Data)
 	if err != nil {
 		return err
 	}

@@ -125,6 +125,7 @@ func (r *restoreTest) killed(strace, call string, n int) bool {
 // TestRestoreKilled kills a restore at its system calls, one after the other, and
 // starts a server each time: it has the old data or the new, whole.
 func TestRestoreKilled(t *testing.T) {
+	t.Parallel()
 	r := newRestoreTest(t)
 	strace, err := exec.LookPath("strace")
 	if err != nil {
@@ -163,6 +164,7 @@ func TestRestoreKilled(t *testing.T) {
 // TestFirstRestoreKilled is the same where there was no database: a server does not
 // begin with an empty one beside what the restore has left.
 func TestFirstRestoreKilled(t *testing.T) {
+	t.Parallel()
 	r := newRestoreTest(t)
 	strace, err := exec.LookPath("strace")
 	if err != nil {
@@ -225,6 +227,7 @@ func (r *restoreTest) wants(world string) {
 // TestRestoreWhileServersStart: one of the two has the directory, and the other one
 // says so.
 func TestRestoreWhileServersStart(t *testing.T) {
+	t.Parallel()
 	r := newRestoreTest(t)
 	for range 6 {
 		r.reset(true)

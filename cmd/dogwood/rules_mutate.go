@@ -145,10 +145,11 @@ func progress(e *env, noun string) func(done, all int) {
 	if !isTerminal(e.stderr) {
 		return nil
 	}
+	w := canvas(e.stderr)
 	return func(done, all int) {
-		fmt.Fprintf(e.stderr, "\r%d of %d %s", done, all, noun)
+		fmt.Fprintf(w, "\r%d of %d %s", done, all, noun)
 		if done == all {
-			fmt.Fprint(e.stderr, "\r\x1b[K")
+			fmt.Fprint(w, "\r\x1b[K")
 		}
 	}
 }

@@ -158,9 +158,9 @@ func (c *rulesDeployCommand) upload(ctx context.Context, db *client, query url.V
 	if err != nil {
 		return err
 	}
-	resp, err := db.http.Do(r)
+	resp, err := db.answer(r)
 	if err != nil {
-		return db.unreachable(ctx, err)
+		return err
 	}
 	defer resp.Body.Close()
 	switch {

@@ -11,6 +11,7 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // rulesFlags say which rules a server begins with, and what it keeps of their
@@ -78,7 +79,12 @@ func (f *rulesFlags) configure(o *server.Options) (end func() error, err error) 
 	if f.Record == "" {
 		return func() error { return nil }, nil
 	}
-	if o.Decisions.Record, err = server.OpenRecorder(f.Record); err != nil {
+	o.Decisions.Record, err = server.OpenRecorder(f.Record)
+	if store.NoRoom(err) {
+		o.Log.Error("there is no room for a recording: none is made", "err", err)
+		return func() error { return nil }, nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	return o.Decisions.Record.Close, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -58,11 +59,11 @@ func (c *serveCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	secret, err := adminSecret(c.Data)
+	log := c.logger(e)
+	secret, err := c.adminSecret(log)
 	if err != nil {
 		return err
 	}
-	log := c.logger(e)
 	c.warnUnserved(log)
 	credentials, err := c.options(log)
 	if err != nil {
@@ -80,7 +81,7 @@ func (c *serveCommand) Run(e *env) error {
 	if file := secretFile(c.Data); othersCanRead(file) {
 		log.Warn("others can read the admin secret", "file", file)
 	}
-	if c.beside, err = c.schedule(e); err != nil {
+	if c.beside, err = c.schedule(e, log); err != nil {
 		return err
 	}
 	c.ops = c.opsFlags
@@ -120,7 +121,7 @@ func (c *serveCommand) greet(e *env, base string) {
   data           %s
   rules          %s   (of databases that were given none)%s
   admin secret   %s
-`, base, strings.Join(c.Namespace, ", "), c.Data, rules, c.ownRules(), secretFile(c.Data))
+`, base, strings.Join(c.Namespace, ", "), c.Data, rules, c.ownRules(), c.shownSecret())
 	fmt.Fprint(&text, c.operations.line("  operations     http://%s   (metrics, health, pprof)\n"))
 	c.authFlags.greet(&text)
 	c.greetDatabases(&text)
@@ -140,10 +141,30 @@ Try it:
 	fmt.Fprint(e.stdout, text.String())
 }
 
+// shownSecret is the file of the admin secret as the greeting shows it.
+func (c *serveCommand) shownSecret() string {
+	file := secretFile(c.Data)
+	if _, err := os.Stat(file); err != nil {
+		return file + "   (missing: see the log)"
+	}
+	return file
+}
+
 // minSecret is the length of the shortest secret that is taken for one.
 const minSecret = 16
 
 func secretFile(dir string) string { return filepath.Join(dir, "admin-secret") }
+
+// adminSecret is adminSecret of the data directory. A server starts without a secret that
+// cannot be created, so that it serves what it has.
+func (c *serveCommand) adminSecret(log *slog.Logger) (string, error) {
+	secret, err := adminSecret(c.Data)
+	if missing := (*noSecretError)(nil); errors.As(err, &missing) && durable.Unwritable(err) {
+		log.Error("there is no admin secret, and none can be created: make room and send SIGHUP", "file", secretFile(c.Data), "err", err)
+		return "", nil
+	}
+	return secret, err
+}
 
 // adminSecret reads the secret of the data directory, creating both if need be.
 func adminSecret(dir string) (string, error) {
@@ -151,7 +172,7 @@ func adminSecret(dir string) (string, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := createSecret(file); err != nil && !errors.Is(err, fs.ErrExist) {
-			return "", err
+			return "", &noSecretError{err}
 		}
 		text, err = os.ReadFile(file)
 	}
@@ -160,6 +181,12 @@ func adminSecret(dir string) (string, error) {
 	}
 	return checkSecret(file, text)
 }
+
+// A noSecretError says that there is no secret, and why none could be created.
+type noSecretError struct{ err error }
+
+func (e *noSecretError) Error() string { return e.err.Error() }
+func (e *noSecretError) Unwrap() error { return e.err }
 
 // checkSecret returns the secret of a file with the given text.
 func checkSecret(file string, text []byte) (string, error) {

@@ -73,7 +73,7 @@ func TestShutdownIsBounded(t *testing.T) {
 	}
 	c.begin("GET", "/.json?format=export", 0, "") // nobody reads it
 	// More than the system keeps for a socket, so the server has begun to read it.
-	c.begin("PUT", "/import.json?writeSizeLimit=unlimited", 100<<20, `{"a":["`+strings.Repeat(`x","`, 8<<20))
+	c.begin("PUT", "/import.json?writeSizeLimit=unlimited", 100<<20, `{"a":["`+strings.Repeat(strings.Repeat("x", 1000)+`","`, 32<<10))
 	var update strings.Builder
 	for i := range rows {
 		fmt.Fprintf(&update, `,"k%d/a":%d`, i, i)

@@ -49,7 +49,7 @@ func (c *topCommand) Run(e *env) error {
 	case c.JSON:
 		show = func(line []byte, _ server.Top) error { return writeLine(e.stdout, line) }
 	case isTerminal(e.stdout) && !c.Once:
-		show = func(_ []byte, v server.Top) error { return drawTop(e.stdout, db.place("/"), v) }
+		show = func(_ []byte, v server.Top) error { return drawTop(canvas(e.stdout), db.place("/"), v) }
 	}
 	err = followTop(e.ctx, db, func(line []byte, v server.Top) error {
 		if v.Interval == 0 { // the first one says nothing about how it is now
@@ -79,6 +79,7 @@ func followTop(ctx context.Context, db *client, show func(line []byte, v server.
 	if err != nil {
 		return err
 	}
+	r.Header.Set("Accept", typeEvents)
 	resp, err := db.do(r)
 	if err != nil {
 		return causeOf(ctx, err)

@@ -52,7 +52,7 @@ func formatMillis(ms float64) string {
 // drawTop draws a second on a terminal, over the one before.
 func drawTop(w io.Writer, title string, v server.Top) error {
 	const home, clear, endOfLine = "\x1b[H", "\x1b[J", "\x1b[K\n"
-	page := bytes.ReplaceAll(topPage(title, v), []byte("\n"), []byte(endOfLine))
+	page := bytes.ReplaceAll([]byte(shown(string(topPage(title, v)))), []byte("\n"), []byte(endOfLine))
 	_, err := fmt.Fprintf(w, "%s%s%s", home, page, clear)
 	return err
 }

@@ -21,7 +21,7 @@ var aSecond = server.Top{
 	Commit:      server.TopLatency{Count: 9, P50: 1.234, P99: 45},
 	Write:       server.TopLatency{Count: 12, P99: 2500},
 	Slow:        []server.SlowClient{{Connection: "c7", Remote: "10.0.0.1:5", Namespace: "shop", Transport: "websocket", Bytes: 4096, Messages: 12}},
-	Paths:       []server.HotPath{{Namespace: "shop", Path: "/a/\x1b[31m", Writes: 12.4}},
+	Paths:       []server.HotPath{{Namespace: "shop", Path: "/a/\x1b[31m\u202ex", Writes: 12.4}},
 }
 
 func TestTopLines(t *testing.T) {
@@ -33,7 +33,7 @@ func TestTopLines(t *testing.T) {
 2023-11-14T22:13:20Z reads/s 5 writes/s 12 events/s 0 requests/s 0 denied/s 0 refused/s 0 in/s 0 B out/s 2.5 MB
 2023-11-14T22:13:20Z commit p50 1.23ms p99 45ms sync p99 - write p99 2.5s queued 0
 2023-11-14T22:13:20Z slow c7 10.0.0.1:5 shop websocket 4.1 kB in 12
-2023-11-14T22:13:20Z path shop /a/ [31m writes/s 12.4 reads/s 0.0 events/s 0.0
+2023-11-14T22:13:20Z path shop /a/\u001b[31m\u202ex writes/s 12.4 reads/s 0.0 events/s 0.0
 `
 	if got := b.String(); got != want {
 		t.Errorf("lines:\n%s\nwant:\n%s", got, want)
@@ -48,8 +48,8 @@ func TestDrawTop(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := b.String()
-	if strings.Contains(page, "\x1b[31m") {
-		t.Error("a path moves the cursor")
+	if strings.ContainsAny(page, "\u202e") || strings.Contains(page, "\x1b[31m") {
+		t.Error("a path moves the cursor, or turns text around")
 	}
 	if lines := strings.Count(page, "\n"); strings.Count(page, "\x1b[K\n") != lines || !strings.HasPrefix(page, "\x1b[H") || !strings.HasSuffix(page, "\x1b[J") {
 		t.Errorf("page %q", page)

@@ -160,7 +160,7 @@ func (w *watcher) connect(ctx context.Context) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Header.Set("Accept", "text/event-stream")
+	r.Header.Set("Accept", typeEvents)
 	r.Header.Set("Accept-Encoding", "identity") // compression would hold events back
 	resp, err := w.client.do(r)
 	if err != nil {

@@ -67,6 +67,7 @@ func TestLiveView(t *testing.T) {
 		{"put", `{"path":"/b/c","data":[true]}`, false, "{\n  \"a\" : 1,\n  \"b\" : {\n    \"c\" : [ true ]\n  }\n}"},
 		{"patch", `{"path":"/","data":{"a":null,"b/c":2}}`, true, ""},
 		{"patch", `{"path":"/b","data":{"d":3}}`, false, "{\n  \"b\" : {\n    \"c\" : 2,\n    \"d\" : 3\n  }\n}"},
+		{"put", `{"path":"/","data":{"a":"\u001b[2J\u009b1m","":"‮"}}`, false, "{\n  \"a\" : \"\\u001b[2J\\u009b1m\",\n  \"\\u009b\" : \"\\u202e\"\n}"},
 		{"put", `{"path":"/","data":null}`, false, "null"},
 	} {
 		b.Reset()
@@ -121,7 +122,7 @@ func (s *streams) RoundTrip(r *http.Request) (*http.Response, error) {
 		time.Sleep(next.lasts)
 		w.Close()
 	}()
-	return &http.Response{StatusCode: next.status, Status: http.StatusText(next.status), Body: body}, nil
+	return &http.Response{StatusCode: next.status, Status: http.StatusText(next.status), Header: http.Header{"Content-Type": {typeEvents}}, Body: body}, nil
 }
 
 const keepAliveEvent = "event: keep-alive\ndata: null"

@@ -1,7 +1,7 @@
 // The demonstration of a sample: signs in as somebody, and shows what the sample is about
 // with the explorer beside it.
 
-import { DogwoodError } from '@dogwood/client'
+import type { DogwoodError } from '@dogwood/client'
 import { notify, outcomeOf } from './attempt.js'
 import { chat } from './chat/chat.js'
 import { connect } from './client.js'
@@ -20,9 +20,9 @@ async function start(): Promise<void> {
   restoreTheme()
   introduce(model.people.map(({ id, uid }) => uid ?? id))
   const person = personOf(new URLSearchParams(location.search).get('as') ?? '') ?? model.people[0]!
-  const onRefused = (_: Error, path: string) =>
-    void outcomeOf({ person }, [], () => Promise.reject(new DogwoodError('PERMISSION_DENIED', path))).then(
-      outcome => notify('Kept from before, and refused', outcome)
+  const onRefused = (error: DogwoodError, path: string) =>
+    void outcomeOf({ person }, [], () => Promise.reject(error)).then(outcome =>
+      notify(error.code === 'TRANSACTION_LOST' ? `Lost: ${path}` : 'Kept from before, and refused', outcome)
     )
   const client = await connect(person, { keep: true, onRefused })
   const view = own[sample]

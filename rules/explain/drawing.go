@@ -129,13 +129,23 @@ func (d *drawing) surplus() int {
 // another: carets under each part that begins there, and its value.
 func (d *drawing) below(from, to int) (out []string) {
 	long := utf8.RuneCountInString(d.source[from:to]) > maxLine
+	said := make(map[string]bool) // parts, as they are cut
 	for _, n := range d.notes {
 		if n.from < from || n.from >= to {
 			continue
 		}
 		end := min(n.to, to)
 		if long {
-			out = append(out, fmt.Sprintf("  %s: %s", shorten(clean(d.source[n.from:end]), maxName), n.text))
+			part := clean(d.source[n.from:end])
+			text := shortenInside(part, maxName)
+			if said[text] {
+				text = shortenInside(part, 2*maxName)
+			}
+			if said[text] {
+				continue // it reads as another part
+			}
+			said[text] = true
+			out = append(out, fmt.Sprintf("  %s: %s", text, n.text))
 			continue
 		}
 		indent := utf8.RuneCountInString(d.source[from:n.from])
@@ -145,26 +155,44 @@ func (d *drawing) below(from, to int) (out []string) {
 	return out
 }
 
-// clean replaces what moves a cursor by spaces, one for one, so that carets
-// stand below what they mean.
+// shortenInside leaves out the middle of a text of more than most characters: parts of one
+// condition often begin alike.
+func shortenInside(s string, most int) string {
+	r := []rune(s)
+	if len(r) <= most {
+		return escape(s)
+	}
+	return escape(string(r[:most/2]) + "…" + string(r[len(r)-(most-most/2):]))
+}
+
+// clean replaces what a terminal obeys by spaces, one for one, so that carets stand below
+// what they mean.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		if isObeyed(r) {
 			return ' '
 		}
 		return r
 	}, s)
 }
 
-// escape writes control characters as JSON may, so that none reaches a terminal
-// that would obey it.
-func escape(s string) string {
-	if strings.IndexFunc(s, unicode.IsControl) < 0 {
+// isObeyed reports whether a terminal may obey a character, or change for it the order
+// in which it shows others.
+func isObeyed(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+}
+
+// Escape writes the characters of a text that a terminal would obey, and those that
+// change the order in which it shows others, as JSON may write them: \u009b. It leaves
+// those in keep as they are.
+func Escape(s, keep string) string {
+	escaped := func(r rune) bool { return isObeyed(r) && !strings.ContainsRune(keep, r) }
+	if utf8.ValidString(s) && strings.IndexFunc(s, escaped) < 0 {
 		return s
 	}
 	var b strings.Builder
 	for _, r := range s {
-		if unicode.IsControl(r) {
+		if escaped(r) {
 			fmt.Fprintf(&b, `\u%04x`, r)
 		} else {
 			b.WriteRune(r)
@@ -172,6 +200,8 @@ func escape(s string) string {
 	}
 	return b.String()
 }
+
+func escape(s string) string { return Escape(s, "") }
 
 // shorten cuts a text to about max bytes, at a character, and escapes it.
 func shorten(s string, max int) string {

@@ -158,3 +158,26 @@ func TestTextIsBounded(t *testing.T) {
 		t.Errorf("a text of five lines has %d", lines)
 	}
 }
+
+// The parts of a long condition are told apart, even if they begin alike.
+func TestLongConditionRepeatsNoLine(t *testing.T) {
+	s := new(script)
+	member := `root.child('members').child($room).child(auth.uid).val()`
+	rule := fmt.Sprintf(`auth != null && (%[1]s == 'owner' || %[1]s == 'editor') && newData.hasChildren(['a']) && data.val() == null && $room != 'x'`, member)
+	if out := s.parse(fmt.Sprintf(`{"rules":{"$room":{".write":%q}}}`, rule)); out != "" {
+		t.Fatal(out)
+	}
+	q := &rules.Request{Op: rules.OpWrite, Data: s.world, Auth: rules.Auth{UID: "ana", JSON: `{"uid":"ana"}`}}
+	q.Writes = []tree.ResolvedWrite{{Target: tree.Target{Path: tree.MustParsePath("/r")}, Node: tree.Bool(true)}}
+	trace, err := s.rules.Explain(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[string]bool)
+	for line := range strings.Lines(draw(t, "values", q, trace)) {
+		if seen[line] && strings.TrimSpace(line) != "" {
+			t.Errorf("this line is there twice: %s", line)
+		}
+		seen[line] = true
+	}
+}

@@ -20,6 +20,7 @@ func TestModels(t *testing.T) {
 	for _, model := range models {
 		dir := filepath.Dir(model)
 		t.Run(filepath.Base(dir), func(t *testing.T) {
+			t.Parallel() // mutants are made by one goroutine, and tried by several
 			files, err := rulestest.Find(dir)
 			if err != nil {
 				t.Fatal(err)

@@ -13,8 +13,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // AccessLife is how long an access token is valid.
@@ -48,7 +49,7 @@ func loadAccessKey(dataDir string) (key accessKey, err error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		err := createFile(file, []byte(hex.EncodeToString(key[:])+"\n"))
-		if errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC) {
+		if durable.Unwritable(err) {
 			return key, nil // it cannot be kept: access tokens end with this process
 		}
 		if !errors.Is(err, fs.ErrExist) {

@@ -70,7 +70,7 @@ func loadTime() time.Duration {
 }
 
 // places are what clients write: few, so that they get into each other's way.
-const places = 6
+const places = 12
 
 // faults are what happens to the connections of client i.
 func faults(i int, seed uint64) faultproxy.Faults {

@@ -36,6 +36,7 @@ const (
 	AddressWork                       // memory of writes and reads of one address
 	Work                              // memory of writes and reads
 	Answers                           // bytes of large answers in memory
+	Disconnects                       // onDisconnect operations of all realtime connections
 	SlowHeaders                       // a request whose headers do not arrive in time
 	SlowBody                          // a body that does not arrive in time
 	SlowConsumer                      // a client that does not read what it listens to
@@ -80,6 +81,7 @@ var reasons = [reasonCount]string{
 	AddressWork:         "address_work_bytes",
 	Work:                "work_bytes",
 	Answers:             "answer_bytes",
+	Disconnects:         "disconnects",
 	SlowHeaders:         "slow_headers",
 	SlowBody:            "slow_body",
 	SlowConsumer:        "slow_consumer",

@@ -15,6 +15,7 @@ type Source struct {
 	BodyBytes, AnswerBytes     int64 // in memory
 	WorkBytes                  int64 // for what is made of bodies, and read
 	ViewBytes                  int64 // large messages for those who listen, in memory
+	PendingBytes               int64 // onDisconnect operations of those who are connected
 	RunningImports             int
 	RunningExports             int // and backups
 	BackupsDone, BackupsFailed uint64

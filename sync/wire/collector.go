@@ -3,7 +3,8 @@ package wire
 import (
 	"fmt"
 	"strconv"
-	"strings"
+
+	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
 // DefaultMaxBytes is the largest message, in bytes of UTF-8, that a Collector
@@ -45,6 +46,9 @@ func (c *Collector) Add(text string) (msg string, done bool, err error) {
 	return text, true, nil
 }
 
+// InPieces reports whether the next frame is a piece of a message.
+func (c *Collector) InPieces() bool { return c.left > 0 }
+
 // begin starts to collect. A count of one is not sent by any client but does
 // no harm.
 func (c *Collector) begin(count string) error {
@@ -68,7 +72,7 @@ func (c *Collector) piece(text string) (msg string, done bool, err error) {
 	if c.left--; c.left > 0 {
 		return "", false, nil
 	}
-	msg = strings.Join(c.pieces, "")
+	msg = piecewise.Join(c.pieces...)
 	c.pieces, c.size = nil, 0
 	return msg, true, nil
 }

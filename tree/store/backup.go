@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -37,7 +38,11 @@ func (s *Store) Backup(w io.Writer) (size int64, err error) {
 func CheckFile(file string) (findings []error, err error) {
 	s, err := Open(file, Options{ReadOnly: true})
 	if errors.Is(err, ErrDamaged) {
-		if found, e := damagedPages(file); e == nil && len(found) > 0 {
+		if found, e := damagedPages(file); e == nil {
+			if len(found) == 0 { // what is on them makes no sense
+				text := err.Error()
+				found = append(found, errors.New(text[strings.Index(text, ErrDamaged.Error()):]))
+			}
 			return found, nil
 		}
 	}

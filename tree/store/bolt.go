@@ -45,11 +45,11 @@ func openFile(file string, o Options) (*boltKV, error) {
 }
 
 // onReadOnly reports whether a file is there that cannot be written to, because its
-// file system is read-only.
+// file system is read-only or this process may not.
 func onReadOnly(file string) bool {
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
 	if err != nil {
-		return errors.Is(err, syscall.EROFS)
+		return errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission)
 	}
 	_ = f.Close() // nothing was written
 	return false
@@ -101,8 +101,7 @@ func wantBuckets(tx *bolt.Tx) error {
 	return nil
 }
 
-// openBolt opens or creates the file and its buckets. A file that has them all is
-// not written to, so that one on a full disk can be opened.
+// openBolt opens or creates the file. One that is there is not written to before start.
 func openBolt(file string, noSync bool) (*boltKV, error) {
 	there, err := probe(file)
 	if err != nil {
@@ -113,7 +112,7 @@ func openBolt(file string, noSync bool) (*boltKV, error) {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 	}
-	k := &boltKV{}
+	k := &boltKV{fresh: !there}
 	db, err := openGuarded(file, k.opened.watched(&bolt.Options{
 		Timeout:         lockTimeout,
 		NoFreelistSync:  true, // else every commit rewrites the whole free list
@@ -123,29 +122,37 @@ func openBolt(file string, noSync bool) (*boltKV, error) {
 		OpenFile:        k.openFile,
 	}))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, openError(err))
+		return nil, errors.Join(fmt.Errorf("%s: %w", file, openError(err)), k.removeFresh(file, err))
 	}
 	k.db = db
-	err = k.start()
-	if err == nil && !there {
-		err = durable.SyncDir(filepath.Dir(file))
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", file, err), k.release())
-	}
 	return k, nil
 }
 
-// start makes what the file shows durable, and creates the buckets that it lacks.
+// removeFresh removes a file that was made and has no content, because there was no
+// room for it: the next start would take it for a damaged one.
+func (k *boltKV) removeFresh(file string, err error) error {
+	if !k.fresh || k.file == nil || !durable.NoRoom(err) {
+		return nil
+	}
+	return os.Remove(file)
+}
+
+// start makes what the file shows durable, and creates the buckets that it lacks. A
+// file that has them all is only written to where it has the same already.
 func (k *boltKV) start() error {
 	if err := k.syncMetas(); err != nil {
 		return fmt.Errorf("sync: %w", err)
 	}
 	var ready error
-	if err := guarded(func() error { ready = k.db.View(haveBuckets); return nil }); err != nil || ready == nil {
-		return err
+	err := guarded(func() error { ready = k.db.View(haveBuckets); return nil })
+	if err == nil && ready != nil {
+		err = k.update(createBuckets)
 	}
-	return k.update(createBuckets)
+	if err == nil && k.fresh {
+		err = durable.SyncDir(filepath.Dir(k.file.Name()))
+	}
+	k.started = err == nil
+	return err
 }
 
 // guarded calls f and turns a panic of bbolt over damaged pages into an error.
@@ -220,7 +227,7 @@ func createBuckets(tx *bolt.Tx) error {
 }
 
 func (k *boltKV) close() error {
-	if !k.db.IsReadOnly() && !k.failed.Load() {
+	if k.started && !k.failed.Load() {
 		k.keepFreeList()
 	}
 	return k.release()

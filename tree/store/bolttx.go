@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"hash/maphash"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -35,9 +36,41 @@ type boltBucket struct {
 	there   bool         // false in an old file that is opened to read
 	root    page         // as of the beginning of the transaction
 	changed *bolt.Bucket // once the transaction changes it
-	checker pageCursor
-	checked [2][]byte // bounds of the leaf that was checked last
-	whole   bool      // checked is set
+	changes *changes
+
+	finder pageCursor
+	sought []byte    // by finder; empty for none
+	at     entryText // that finder came to
+}
+
+// changes are what a transaction changes of a bucket.
+type changes struct {
+	cursor *bolt.Cursor
+	keys   keyFilter
+	leaves map[uint64]struct{} // of the file, by page; they were checked
+	last   leafRange           // one of them
+}
+
+// A keyFilter says which keys are not among those that were added to it, for most of
+// them.
+type keyFilter [128]uint64
+
+var filterSeed = maphash.MakeSeed()
+
+func (f *keyFilter) bit(key []byte) (word *uint64, bit uint64) {
+	h := maphash.Bytes(filterSeed, key)
+	return &f[h>>6%uint64(len(f))], 1 << (h & 63)
+}
+
+func (f *keyFilter) add(key []byte) {
+	word, bit := f.bit(key)
+	*word |= bit
+}
+
+// mayHave reports whether a key may have been added.
+func (f *keyFilter) mayHave(key []byte) bool {
+	word, bit := f.bit(key)
+	return *word&bit != 0
 }
 
 func (t *boltTx) bucket(b bucket) *boltBucket {
@@ -45,8 +78,39 @@ func (t *boltTx) bucket(b bucket) *boltBucket {
 	if !open.opened {
 		open.root, open.there = t.pages.bucket(uint64(t.tx.Cursor().Bucket().Root()), b)
 		open.opened = true
+		open.finder = pageCursor{pages: &t.pages, root: open.root}
 	}
 	return open
+}
+
+// find has the finder go to where a key is or would be, as of the beginning of the
+// transaction.
+func (o *boltBucket) find(key []byte) {
+	if len(o.sought) > 0 && bytes.Equal(o.sought, key) {
+		return
+	}
+	o.sought = o.sought[:0]
+	o.at.k, o.at.v = o.finder.find(key)
+	o.sought = append(o.sought, key...)
+}
+
+// get returns the entry with a key; k is nil if there is none. Then before and at are the
+// entries of the file on both sides of where it would be.
+func (t *boltTx) get(b bucket, key []byte) (k, v []byte, before, at entryText) {
+	open := t.bucket(b)
+	if !open.there {
+		return nil, nil, before, at
+	}
+	open.find(key)
+	k, v = open.at.k, open.at.v
+	if open.changes != nil && open.changes.keys.mayHave(key) {
+		k, v = open.changes.cursor.Seek(key)
+	}
+	if bytes.Equal(k, key) {
+		return k, v, before, at
+	}
+	before.k, before.v = open.finder.before()
+	return nil, nil, before, open.at
 }
 
 // toChange returns a bucket to change where a key is or will be. The pages on the way
@@ -54,25 +118,25 @@ func (t *boltTx) bucket(b bucket) *boltBucket {
 // damaged ones as whole ones.
 func (t *boltTx) toChange(b bucket, key []byte) *bolt.Bucket {
 	open := t.bucket(b)
-	if !open.within(key) {
-		if open.checker.pages == nil {
-			open.checker = pageCursor{pages: &t.pages, root: open.root}
-		}
-		open.checked[0], open.checked[1] = open.checker.check(key)
-		open.whole = true
-	}
 	if open.changed == nil {
 		open.changed = t.tx.Bucket([]byte{byte(b)})
+		open.changes = &changes{cursor: open.changed.Cursor(), leaves: make(map[uint64]struct{})}
 		if open.changed.FillPercent = t.fill; b == bucketJournal {
 			open.changed.FillPercent = densePercent
 		}
 	}
+	c := open.changes
+	if !c.last.has(key) {
+		open.find(key)
+		home := open.finder.home
+		if _, checked := c.leaves[home.page.id]; !checked {
+			home.check()
+			c.leaves[home.page.id] = struct{}{}
+		}
+		c.last = home
+	}
+	c.keys.add(key)
 	return open.changed
-}
-
-// within reports whether a key is in the leaf that was checked last.
-func (o *boltBucket) within(key []byte) bool {
-	return o.whole && bytes.Compare(key, o.checked[0]) >= 0 && (o.checked[1] == nil || bytes.Compare(key, o.checked[1]) < 0)
 }
 
 // put stores an empty value for nil, so that get can tell absence.

@@ -41,6 +41,9 @@ type boltKV struct {
 	file   *os.File // of db
 	opened openedFile
 
+	fresh   bool // the file was made
+	started bool // see start; the writer's
+
 	// durable is the id of the last transaction that is on disk. Readers do not
 	// see one before its commit has succeeded.
 	durable atomic.Uint64

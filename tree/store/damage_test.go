@@ -189,6 +189,9 @@ func anyPage(r *rand.Rand, f []byte, page int) []byte {
 // TestDamageIsNeverServed damages a file in random ways. Whatever it is asked then
 // has the answer from before or an error, and check finds what is an error.
 func TestDamageIsNeverServed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many damages, one after the other")
+	}
 	file := filepath.Join(t.TempDir(), "data.db")
 	s := open(t, file)
 	damageable(t, s)
@@ -280,6 +283,9 @@ func usedPages(t *testing.T, file string) []byte {
 // TestDamageUnderARunningStore is TestDamageIsNeverServed for damage that comes
 // about while the file is open.
 func TestDamageUnderARunningStore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many damages, one after the other")
+	}
 	file := filepath.Join(t.TempDir(), "data.db")
 	s := open(t, file)
 	damageable(t, s)

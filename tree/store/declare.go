@@ -110,10 +110,30 @@ func (s *Store) Declare(indexes []Index) error {
 	return tx.Commit()
 }
 
+// Declared reports whether the given indexes are the ones that are kept, so that
+// Declare has nothing to change.
+func (tx *Tx) Declared(indexes []Index) (bool, error) {
+	c, err := tx.catalogue()
+	return err == nil && c.keeps(indexes), err
+}
+
+// keeps reports whether a catalogue has the given indexes and no others.
+func (c *catalogue) keeps(indexes []Index) bool {
+	kept := func(ix Index) bool {
+		return slices.ContainsFunc(c.all, func(d definition) bool { return d.Index == ix })
+	}
+	for _, d := range c.all {
+		if !slices.Contains(indexes, d.Index) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(indexes, func(ix Index) bool { return !kept(ix) })
+}
+
 // Declare is Store.Declare as part of a transaction.
 func (tx *Tx) Declare(indexes []Index) error {
 	c, err := tx.catalogue()
-	if err != nil {
+	if err != nil || c.keeps(indexes) {
 		return err
 	}
 	var next []definition

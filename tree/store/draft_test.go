@@ -15,9 +15,14 @@ import (
 // TestDraft: what is written to a draft, read from it and counted is the same as in the
 // write transaction, which runs at the same time, and nobody else sees anything of it.
 func TestDraft(t *testing.T) {
+	seeds := uint64(20)
+	if testing.Short() {
+		seeds = 5
+	}
 	for name, file := range map[string]string{"memory": "", "file": filepath.Join(t.TempDir(), "a.db")} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(20) {
+			t.Parallel()
+			for seed := range seeds {
 				m := &model{t: t, rnd: rand.New(rand.NewPCG(seed, 1))}
 				s, err := Open(file, Options{NoSync: true})
 				if err != nil {

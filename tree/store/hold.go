@@ -16,10 +16,12 @@ const largeValue = 1 << 20
 var errLarge = errors.New("the value is large")
 
 // hold notes that n more bytes are about to be held by what the transaction reads, and
-// asks Hold in steps of largeValue.
+// asks Hold in steps of largeValue. What is read without Hold does not count.
 func (tx *Tx) hold(n int) error {
-	tx.holds += int64(n)
-	if tx.Hold == nil || tx.holds < tx.asked+largeValue {
+	if tx.Hold == nil {
+		return nil
+	}
+	if tx.holds += int64(n); tx.holds < tx.asked+largeValue {
 		return nil
 	}
 	tx.asked = tx.holds

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
 // A layout is the rows of a value that is more than one row. They are made as the
@@ -91,7 +92,7 @@ func (l *layout) key(container uint64, key string) []byte {
 func (l *layout) add(key []byte, r row) {
 	from := l.fit(r.maxSize())
 	l.room = r.append(l.room)
-	l.rows = append(l.rows, layoutRow{key, l.made(from)})
+	l.rows = piecewise.Add(l.rows, layoutRow{key, l.made(from)})
 }
 
 func (l *layout) put() error {

@@ -34,6 +34,9 @@ func rowsLeft(t testing.TB, s *Store) (n int) {
 // TestLoadCutShort copies the file at every slice of a load, as a crash would
 // leave it, and wants the old tree in every copy and nothing of the new one.
 func TestLoadCutShort(t *testing.T) {
+	if testing.Short() {
+		t.Skip("each place to stop, one after the other")
+	}
 	dir := t.TempDir()
 	file, cut := filepath.Join(dir, "data.db"), filepath.Join(dir, "cut.db")
 	s := open(t, file)
@@ -159,7 +162,11 @@ func TestLinkThatIsRolledBack(t *testing.T) {
 func TestLoadsAtTheSameTime(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "data.db"))
 	defer s.Close()
-	const loads, rounds = 3, 2
+	const loads = 3
+	rounds := 2
+	if testing.Short() {
+		rounds = 1
+	}
 	text := readAll(t, &rowsText{n: 150})
 	whole := tree.MustParseNode(text).NumChildren()
 	var work sync.WaitGroup
@@ -230,6 +237,9 @@ func TestLoadsAtTheSameTime(t *testing.T) {
 // TestLinkReadsFewRows holds the commit that makes a load visible to the rows on
 // the way.
 func TestLinkReadsFewRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("about costs")
+	}
 	s := open(t, "")
 	defer s.Close()
 	for range 2 { // into an empty place, and in place of another load

@@ -61,7 +61,7 @@ func TestOpenRefusesTruncatedFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	meta, _ := readMeta(bytes.NewReader(whole), 0) // behind the pages in use the file is empty
+	meta, _ := readMeta(bytes.NewReader(whole), 0, 0) // behind the pages in use the file is empty
 	used := int(meta.pages) * int(meta.pageSize)
 	for size := 1; size < used; size += 1 + used/40 {
 		if err := os.WriteFile(file, whole[:size], 0o600); err != nil {
@@ -113,7 +113,7 @@ func TestOpenRefusesDamagedPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	meta, _ := readMeta(bytes.NewReader(whole), 0)
+	meta, _ := readMeta(bytes.NewReader(whole), 0, 0)
 	size := int(meta.pageSize)
 	refused := 0
 	for page := 2; page < int(meta.pages); page++ {
@@ -277,5 +277,75 @@ func TestCheckFindsDamage(t *testing.T) {
 				t.Errorf("Check found nothing (%v)", err)
 			}
 		})
+	}
+}
+
+// TestOpenRefusesDamagedMetas: the meta page that is left may be that of the commit before
+// the last, and of a compacted file that of an empty one.
+func TestOpenRefusesDamagedMetas(t *testing.T) {
+	crashed, compacted := written(t), written(t)
+	s := open(t, crashed)
+	put(t, s, putNumber("n", 1))
+	last := usedPages(t, crashed)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Compact(compacted, nil); err != nil {
+		t.Fatal(err)
+	}
+	page := os.Getpagesize()
+	damages := map[string]func(f []byte, number int){
+		"a bit":       func(f []byte, number int) { f[number*page+40] ^= 1 },
+		"zeros":       func(f []byte, number int) { clear(f[number*page:][:page]) },
+		"the other":   func(f []byte, number int) { copy(f[number*page:][:page], f[(1-number)*page:]) },
+		"a data page": func(f []byte, number int) { copy(f[number*page:][:page], f[3*page:]) },
+	}
+	for file, whole := range map[string][]byte{"crashed": last, "compacted": usedPages(t, compacted)} {
+		for name, damage := range damages {
+			for number := range 2 {
+				at := filepath.Join(t.TempDir(), file+".db")
+				broken := bytes.Clone(whole)
+				damage(broken, number)
+				if err := os.WriteFile(at, broken, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				wantOpenError(t, at, ErrDamaged)
+				findings, err := CheckFile(at)
+				if err != nil || len(findings) == 0 || !strings.Contains(findings[0].Error(), fmt.Sprintf("page %d: the meta page", number)) {
+					t.Errorf("%s, %s for meta page %d: check = %v, %v", file, name, number, findings, err)
+				}
+				if !bytes.Equal(contentOf(t, at), broken) {
+					t.Errorf("%s, %s for meta page %d: the file has changed", file, name, number)
+				}
+			}
+		}
+	}
+}
+
+// TestOpenNewWithOneMeta: a power failure while a file is made may leave one of its two
+// meta pages. It has nothing yet.
+func TestOpenNewWithOneMeta(t *testing.T) {
+	for number := range 2 {
+		file := filepath.Join(t.TempDir(), "data.db")
+		db, err := bolt.Open(file, 0o600, nil)
+		if err == nil {
+			err = db.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		made := contentOf(t, file)
+		clear(made[number*os.Getpagesize():][:os.Getpagesize()])
+		if err := os.WriteFile(file, made, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, file)
+		put(t, s, putNumber("n", 1))
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := open(t, file).Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"fmt"
-	"sort"
 	"unsafe"
 
 	bolt "go.etcd.io/bbolt"
@@ -149,8 +148,19 @@ func (g *page) entry(i int) (k, v []byte, isBucket bool) {
 
 // search returns the first element whose key is not below the given one.
 func (g *page) search(key []byte) (i int, exact bool) {
-	i = sort.Search(g.count, func(i int) bool { return bytes.Compare(g.key(i), key) >= 0 })
-	return i, i < g.count && bytes.Equal(g.key(i), key)
+	end := g.count
+	for i < end {
+		mid := int(uint(i+end) / 2)
+		switch c := bytes.Compare(g.key(mid), key); {
+		case c == 0:
+			return mid, true
+		case c < 0:
+			i = mid + 1
+		default:
+			end = mid
+		}
+	}
+	return i, false
 }
 
 // way returns the element of a branch below which a key is.
@@ -191,6 +201,29 @@ type pageCursor struct {
 	root  page
 	stack []pageRef
 	spare []pageRef // of before
+	home  leafRange // of the key that was sought
+}
+
+// A leafRange is a leaf and the keys that belong there: from first, up to but without
+// next. Each is nil for no bound.
+type leafRange struct {
+	page        page
+	first, next []byte
+}
+
+// has reports whether a key belongs to the leaf.
+func (r *leafRange) has(key []byte) bool {
+	return r.page.leaf && bytes.Compare(key, r.first) >= 0 && (r.next == nil || bytes.Compare(key, r.next) < 0)
+}
+
+// check checks all of the leaf, that is, what load leaves for later.
+func (r *leafRange) check() {
+	leaf := &r.page
+	for i := 1; i < leaf.count; i++ {
+		if leaf.adjoin(i); bytes.Compare(leaf.key(i-1), leaf.key(i)) >= 0 {
+			panic(pageDamage{leaf.id, "has keys out of order"})
+		}
+	}
 }
 
 type pageRef struct {
@@ -203,10 +236,18 @@ func (c *pageCursor) top() *pageRef { return &c.stack[len(c.stack)-1] }
 // find goes to the first entry that is not below the key.
 func (c *pageCursor) find(key []byte) (k, v []byte) {
 	c.stack = append(c.stack[:0], pageRef{page: c.root})
+	c.home = leafRange{}
 	for !c.top().page.leaf {
-		c.down(c.top().page.way(key))
+		top := c.top()
+		i := top.page.way(key)
+		c.home.first = top.page.key(i)
+		if i+1 < top.page.count {
+			c.home.next = top.page.key(i + 1)
+		}
+		c.down(i)
 	}
 	top := c.top()
+	c.home.page = top.page
 	if top.index, _ = top.page.search(key); top.index == top.page.count {
 		return c.nextLeaf()
 	}
@@ -320,26 +361,4 @@ func (c *pageCursor) before() (k, v []byte) {
 	}
 	c.stack, c.spare = c.spare, c.stack
 	return k, v
-}
-
-// check goes to where a key is or would be and checks all of that leaf. It returns
-// the bounds of the leaf, nil for none.
-func (c *pageCursor) check(key []byte) (from, to []byte) {
-	c.stack = append(c.stack[:0], pageRef{page: c.root})
-	for !c.top().page.leaf {
-		top := c.top()
-		i := top.page.way(key)
-		from = top.page.key(i)
-		if i+1 < top.page.count {
-			to = top.page.key(i + 1)
-		}
-		c.down(i)
-	}
-	leaf := c.top().page
-	for i := 1; i < leaf.count; i++ {
-		if leaf.adjoin(i); bytes.Compare(leaf.key(i-1), leaf.key(i)) >= 0 {
-			panic(pageDamage{leaf.id, "has keys out of order"})
-		}
-	}
-	return from, to
 }

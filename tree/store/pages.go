@@ -16,6 +16,7 @@ const (
 	pageElement = 16
 	flagBranch  = 0x01
 	flagLeaf    = 0x02
+	flagMeta    = 0x04
 	flagFree    = 0x10 // the list of free pages
 	flagBucket  = 0x01 // of an element: its value is a bucket
 
@@ -36,7 +37,8 @@ type pageWalk struct {
 	tolerant bool   // passes over damaged pages, which are in bad
 	bucket   bucket // that is followed; 0: the list of buckets
 	bad      []badPage
-	rows     func(key, v []byte) // is told of rows; nil: nobody
+	size     int64                         // of the file, which may be cut short; 0: it is not
+	entry    func(b bucket, key, v []byte) // is told of entries as they are stored; nil: nobody
 
 	ahead []byte // pages that were read
 	first uint64 // of them
@@ -142,6 +144,9 @@ func (w *pageWalk) read(id uint64) ([]byte, error) {
 	if overflow == 0 {
 		return head, nil
 	}
+	if w.size > 0 && int64(id+overflow+1)*size > w.size {
+		return nil, w.damaged(id, "is missing in part at the end of the file")
+	}
 	all := make([]byte, size*int64(overflow+1))
 	_, err = w.f.ReadAt(all, int64(id)*size)
 	return all, err
@@ -154,10 +159,16 @@ const readAhead = 64
 // one returns a page without its overflow pages.
 func (w *pageWalk) one(id uint64) ([]byte, error) {
 	size := uint64(w.meta.pageSize)
+	if w.size > 0 && (id+1)*size > uint64(w.size) {
+		return nil, w.damaged(id, "is missing at the end of the file")
+	}
 	if id < w.first || id >= w.first+uint64(len(w.ahead))/size {
 		pages := uint64(1)
 		if id == w.next {
 			pages = min(readAhead, w.meta.pages-id)
+		}
+		if w.size > 0 {
+			pages = min(pages, uint64(w.size)/size-id)
 		}
 		w.ahead, w.first = slices.Grow(w.ahead[:0], int(pages*size))[:pages*size], id
 		if _, err := w.f.ReadAt(w.ahead, int64(id*size)); err != nil {
@@ -210,8 +221,8 @@ func (w *pageWalk) leaf(id uint64, buf []byte, count int, min, max []byte) error
 		}
 		min = k
 		if le.Uint32(buf[at:])&flagBucket == 0 {
-			if w.rows != nil && w.bucket == bucketRows {
-				w.rows(k, buf[value:end])
+			if w.entry != nil && w.bucket != 0 {
+				w.entry(w.bucket, k, buf[value:end])
 			}
 			continue
 		}

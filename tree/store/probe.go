@@ -32,8 +32,7 @@ func probeHead(file string) (there bool, err error) {
 	return true, probeMeta(f, info.Size())
 }
 
-// probeMeta checks the newest valid of the two meta pages: the file must be as
-// long as it says.
+// probeMeta checks the two meta pages: the file must be as long as the newest says.
 func probeMeta(f io.ReaderAt, size int64) error {
 	newest, err := newestMeta(f)
 	if err != nil {
@@ -42,17 +41,36 @@ func probeMeta(f io.ReaderAt, size int64) error {
 	if need := int64(newest.pages) * int64(newest.pageSize); size < need {
 		return fmt.Errorf("%w: %d bytes, should have %d", ErrDamaged, size, need)
 	}
+	return bothMetas(f, size, newest)
+}
+
+// freshPages is how many pages a file has before anything is committed.
+const freshPages = 4
+
+// bothMetas checks that the other meta page is whole, too. A damaged one may have been the
+// newest. The one that is left would be served without the last commit, and in a file of
+// one commit without everything. A power failure does not damage a meta page, which is in
+// one sector, but it may leave a new file with one of them.
+func bothMetas(f io.ReaderAt, size int64, newest boltMeta) error {
+	if newest.txid <= 1 && size <= freshPages*int64(newest.pageSize) {
+		return nil
+	}
+	for number := range uint64(2) {
+		if m, _ := readMeta(f, number, int64(newest.pageSize)); !m.valid {
+			return fmt.Errorf("%w: page %d: the meta page is damaged, and the last commit may be lost", ErrDamaged, number)
+		}
+	}
 	return nil
 }
 
 // newestMeta returns the newest valid meta page.
 func newestMeta(f io.ReaderAt) (newest boltMeta, err error) {
-	first, known := readMeta(f, 0)
+	first, known := readMeta(f, 0, 0)
 	pageSize := int64(first.pageSize)
 	if pageSize == 0 {
 		pageSize = int64(os.Getpagesize())
 	}
-	second, also := readMeta(f, pageSize)
+	second, also := readMeta(f, 1, pageSize)
 	if !known && !also {
 		return newest, ErrForeign
 	}
@@ -88,20 +106,20 @@ type boltMeta struct {
 	freeList uint64 // page of the list of free pages, or noFreeList
 	pages    uint64 // high-water mark
 	txid     uint64
-	valid    bool // the checksum is right
+	valid    bool // the checksum is right, and the page is where it belongs
 }
 
-// readMeta reads the meta page at an offset. known reports bbolt's magic.
-func readMeta(f io.ReaderAt, at int64) (m boltMeta, known bool) {
+// readMeta reads the meta page with a number. known reports bbolt's magic.
+func readMeta(f io.ReaderAt, number uint64, pageSize int64) (m boltMeta, known bool) {
 	const (
-		header = 16 // of every page
 		length = 64
 		magic  = 0xED0CDAED
 	)
-	var page [length]byte
-	if _, err := f.ReadAt(page[:], at+header); err != nil {
+	var whole [pageHeader + length]byte
+	if _, err := f.ReadAt(whole[:], int64(number)*pageSize); err != nil {
 		return m, false
 	}
+	page := whole[pageHeader:]
 	if le.Uint32(page[0:]) != magic {
 		return m, false
 	}
@@ -113,6 +131,6 @@ func readMeta(f io.ReaderAt, at int64) (m boltMeta, known bool) {
 		freeList: le.Uint64(page[32:]),
 		pages:    le.Uint64(page[40:]),
 		txid:     le.Uint64(page[48:]),
-		valid:    sum.Sum64() == le.Uint64(page[56:]),
+		valid:    sum.Sum64() == le.Uint64(page[56:]) && le.Uint64(whole[:]) == number && le.Uint16(whole[8:]) == flagMeta,
 	}, true
 }

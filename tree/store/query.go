@@ -70,6 +70,16 @@ func (tx *Tx) Window(p tree.Path, q tree.Query, limit int64) (tree.Node, error) 
 	return tx.collect(r, rest, entries, limit)
 }
 
+// Children is Window for entries that are known to be those of the window in this state.
+// It costs their rows, with or without an index.
+func (tx *Tx) Children(p tree.Path, window []tree.Entry, limit int64) (tree.Node, error) {
+	r, rest, err := tx.find(p)
+	if err != nil {
+		return tree.Empty, err
+	}
+	return tx.collect(r, rest, slices.Clone(window), limit)
+}
+
 // collect makes the node of a window of what find found, with its own priority.
 // It sorts the entries by key.
 func (tx *Tx) collect(r row, rest tree.Path, entries []tree.Entry, limit int64) (tree.Node, error) {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 var formatKey = []byte("format")
@@ -13,6 +14,9 @@ var formatKey = []byte("format")
 // ErrReadOnly is returned for writes to a store that is only read: it was opened so,
 // or its file system is read-only.
 var ErrReadOnly = errors.New("the database is read-only")
+
+// NoRoom reports whether a write failed because the disk takes nothing more.
+func NoRoom(err error) bool { return durable.NoRoom(err) }
 
 // ErrFormat is returned for a file of another format version.
 var ErrFormat = errors.New("written by another version of Dogwood")
@@ -41,6 +45,7 @@ type Store struct {
 	work      atomic.Bool // see TakeWork
 	aborted   abortedLoads
 	damage    damageCount
+	unready   bool             // what initialize writes was not written for want of room; the writer's
 	counting  map[uint64]int64 // containers that are being counted, and what is to be added; the writer's
 }
 
@@ -66,12 +71,12 @@ func Open(file string, o Options) (*Store, error) {
 		}
 		s.kv, s.options.ReadOnly = &sumKV{boltKV: k, damaged: s.noteDamage}, k.db.IsReadOnly()
 	}
-	start := s.initialize
-	if s.options.ReadOnly {
-		start = s.inspect
-	}
-	if err := start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", s, err), s.kv.close())
+	if err := s.start(); err != nil {
+		err = errors.Join(fmt.Errorf("open %s: %w", s, err), s.kv.close())
+		if k := s.bolt(); k != nil {
+			err = errors.Join(err, k.removeFresh(file, err))
+		}
+		return nil, err
 	}
 	return s, nil
 }
@@ -97,9 +102,42 @@ func (s *Store) String() string {
 	return s.file
 }
 
+// start makes a store ready. A file on a disk without room is only read until there is
+// some: the next write transaction begins with what could not be written.
+func (s *Store) start() error {
+	if s.options.ReadOnly {
+		return s.inspect()
+	}
+	err := s.initialize()
+	if !durable.NoRoom(err) || s.bolt().fresh {
+		return err
+	}
+	switch unread := s.inspect(); {
+	case errors.Is(unread, ErrForeign): // it has nothing yet
+		return err
+	case unread != nil:
+		return unread
+	}
+	s.unready = true
+	return nil
+}
+
+// finishStart does what start could not. The writer calls it.
+func (s *Store) finishStart() error {
+	if !s.unready {
+		return nil
+	}
+	err := s.initialize()
+	s.unready = err != nil
+	return err
+}
+
 // initialize checks the format of the file, or writes it into a new one.
 func (s *Store) initialize() error {
 	if k, ok := s.kv.(*sumKV); ok {
+		if err := k.start(); err != nil {
+			return err
+		}
 		if err := k.startUpgrade(); err != nil {
 			return err
 		}
@@ -242,6 +280,10 @@ func (s *Store) beginWrite() (*Tx, error) {
 	s.desk.taken.Lock()
 	s.spares.enter()
 	tx := &Tx{store: s, desk: s.desk}
+	if err := s.finishStart(); err != nil {
+		tx.leaveDesk(false)
+		return nil, err
+	}
 	k, err := s.kv.begin(true)
 	if err != nil {
 		tx.leaveDesk(false)

@@ -95,12 +95,11 @@ func (k *sumKV) begin(writable bool) (kvTx, error) {
 // A sumTx is a transaction of a file. It belongs to one goroutine.
 type sumTx struct {
 	*boltTx
-	kv      *sumKV
-	all     bool         // all entries have checksums
-	place   upgradePlace // else, those before it
-	finders [len(allBuckets)]*sumCursor
-	room    []byte // for values with their checksums
-	ended   bool
+	kv    *sumKV
+	all   bool         // all entries have checksums
+	place upgradePlace // else, those before it
+	room  []byte       // for values with their checksums
+	ended bool
 }
 
 // summed reports whether the entry with a key has a checksum.
@@ -141,18 +140,13 @@ func (t *sumTx) guard(b bucket, key []byte, before bool, err *error) {
 // mayFault has faults of this goroutine panic, and returns what guard restores.
 func mayFault() bool { return debug.SetPanicOnFault(true) }
 
-func (t *sumTx) get(b bucket, key []byte) ([]byte, error) {
-	slot := bucketSlots[b]
-	c := t.finders[slot]
-	if c == nil {
-		c = t.newCursor(b)
-		t.finders[slot] = c
+func (t *sumTx) get(b bucket, key []byte) (v []byte, err error) {
+	defer t.guard(b, key, mayFault(), &err)
+	k, v, before, at := t.boltTx.get(b, key)
+	if k == nil {
+		return nil, t.gap(b, key, before, at)
 	}
-	k, v := c.seek(key)
-	if c.bad != nil || !bytes.Equal(k, key) {
-		return nil, c.bad
-	}
-	return v, nil
+	return t.open(b, k, v)
 }
 
 func (t *sumTx) put(b bucket, key, value []byte) (err error) {
@@ -163,14 +157,15 @@ func (t *sumTx) put(b bucket, key, value []byte) (err error) {
 	return t.boltTx.put(b, key, value)
 }
 
-// roomForValues is how much is allocated at a time for values with checksums.
+// roomForValues is how much is allocated at first for values with checksums. Later pieces
+// are larger, so that one is enough for the next transaction.
 const roomForValues = 64 << 10
 
 // seal returns a value with its checksum, which lasts as long as the transaction.
 func (t *sumTx) seal(b bucket, key, value []byte) []byte {
 	n := len(value) + sumBytes
 	if cap(t.room)-len(t.room) < n {
-		t.room = make([]byte, 0, max(roomForValues, n))
+		t.room = make([]byte, 0, max(roomForValues, min(2*cap(t.room), maxKept), n))
 	}
 	from := len(t.room)
 	t.room = append(t.room, value...)
@@ -229,7 +224,8 @@ func (c *sumCursor) seek(key []byte) (k, v []byte) {
 	if k != nil && bytes.Equal(k, key) {
 		return c.open(k, v)
 	}
-	if c.bad = c.gap(key); c.bad != nil {
+	before, at := c.c.around(key)
+	if c.bad = c.t.gap(c.b, key, before, at); c.bad != nil {
 		return nil, nil
 	}
 	return c.open(k, v)
@@ -237,16 +233,15 @@ func (c *sumCursor) seek(key []byte) (k, v []byte) {
 
 // gap verifies that the file has nothing between a key that was not found and the
 // next one: the entries on both sides are what was stored, and the key belongs there.
-func (c *sumCursor) gap(key []byte) error {
-	before, at := c.c.around(key)
+func (t *sumTx) gap(b bucket, key []byte, before, at entryText) error {
 	if at.k != nil && bytes.Compare(at.k, key) < 0 || before.k != nil && bytes.Compare(before.k, key) >= 0 {
-		return c.t.damage(c.b, key, "keys are out of order")
+		return t.damage(b, key, "keys are out of order")
 	}
 	for _, e := range []entryText{before, at} {
 		if e.k == nil {
 			continue
 		}
-		if _, err := c.t.open(c.b, e.k, e.v); err != nil {
+		if _, err := t.open(b, e.k, e.v); err != nil {
 			return err
 		}
 	}

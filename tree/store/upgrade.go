@@ -74,11 +74,20 @@ func (t *sumTx) readPlace() (place upgradePlace, err error) {
 	case k == nil:
 		return upgradeEnd, nil
 	}
-	v, ok := checkSum(bucketMeta, placeKey, stored)
-	if !ok || len(v) == 0 || int(v[0]) == 0 || int(v[0]) >= len(upgradeOrder) {
+	place, ok := decodePlace(stored)
+	if !ok {
 		return place, t.damage(bucketMeta, placeKey, "the checksum is wrong")
 	}
-	return upgradePlace{int(v[0]), bytes.Clone(v[1:])}, nil
+	return place, nil
+}
+
+// decodePlace reads a place as it is stored.
+func decodePlace(stored []byte) (place upgradePlace, ok bool) {
+	v, ok := checkSum(bucketMeta, placeKey, stored)
+	if !ok || len(v) == 0 || int(v[0]) == 0 || int(v[0]) >= len(upgradeOrder) {
+		return place, false
+	}
+	return upgradePlace{int(v[0]), bytes.Clone(v[1:])}, true
 }
 
 // beginUpgrade gives bucket m its checksums and the file its format.

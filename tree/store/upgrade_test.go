@@ -1,6 +1,9 @@
 package store
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -130,5 +133,83 @@ func TestCheckNamesDamage(t *testing.T) {
 		}
 		wantTree(t, s, tree.MustParsePath("users/ann"), tree.String(strings.Repeat("a", 1500)))
 		s.Close()
+	}
+}
+
+// TestCheckNamesAllDamage: of a file that cannot be opened, check names what is on
+// damaged pages, what is missing at its end, and entries with wrong checksums elsewhere.
+func TestCheckNamesAllDamage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "data.db")
+	s := open(t, file)
+	damageable(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Compact(file, nil); err != nil {
+		t.Fatal(err)
+	}
+	whole := usedPages(t, file)
+	page := os.Getpagesize()
+	pageOf := func(f []byte, text string) []byte {
+		at := bytes.Index(f, []byte(text)) / page * page
+		return f[at:][:page]
+	}
+	for _, c := range []struct {
+		name   string
+		damage func(f []byte) []byte
+		want   []string
+	}{
+		{"a page of zeros and a byte", func(f []byte) []byte {
+			clear(pageOf(f, "user number 99"))
+			f[bytes.Index(f, []byte("user number 300"))] = 'X'
+			f[bytes.Index(f, []byte("record 0"))] = 'X'
+			return f
+		}, []string{"/users/k00000", " up to /users/k00001", "/users/k0000300: ", "the journal: "}},
+		{"cut short", func(f []byte) []byte {
+			return f[:bytes.Index(f, []byte("user number 200"))/page*page]
+		}, []string{"bytes, should have", "is missing at the end of the file"}},
+		{"the format", func(f []byte) []byte {
+			return bytes.ReplaceAll(f, []byte(formatVersion), []byte(formatPlain))
+		}, []string{"unreadable state"}},
+	} {
+		if err := os.WriteFile(file, c.damage(bytes.Clone(whole)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		wantOpenError(t, file, ErrDamaged)
+		findings, err := CheckFile(file)
+		all := fmt.Sprintln(errors.Join(findings...))
+		for _, want := range c.want {
+			if !strings.Contains(all, want) {
+				t.Errorf("%s: check = %s, %v; want %q", c.name, all, err, want)
+			}
+		}
+	}
+}
+
+// TestPathsOfAPage: containers are in the order of their ids.
+func TestPathsOfAPage(t *testing.T) {
+	s := sumScan{
+		places:  map[uint64]rowPlace{5: {0, "b"}, 6: {0, "z"}, 7: {0, "a"}, 8: {0, "c"}, 9: {0, "text"}},
+		chunked: map[uint64]bool{7: true, 9: true},
+	}
+	for id, place := range s.places {
+		place.key = string(rowKey(0, place.key)[8:])
+		s.places[id] = place
+	}
+	s.places[0] = rowPlace{}
+	for _, c := range []struct {
+		page badPage
+		want string
+	}{
+		{badPage{bucketRows, rowKey(5, "k"), rowKey(5, "m"), nil}, "/b/k up to /b/m"},
+		{badPage{bucketRows, rowKey(5, "k"), rowKey(8, "m"), nil}, "/b/k and what follows there, /z, /c up to /c/m"},
+		{badPage{bucketRows, rowKey(6, "k"), nil, nil}, "/z/k and what follows there, /c, what was stored last"},
+		{badPage{bucketBlobs, idKey(6), idKey(9), nil}, "/z, /a"},
+		{badPage{bucketRows, nil, nil, nil}, "all of the values"},
+		{badPage{bucketJournal, idKey(6), nil, nil}, "a part of the journal"},
+	} {
+		if got := s.on(c.page); got != c.want {
+			t.Errorf("%+v is %q, want %q", c.page, got, c.want)
+		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 // A WriteID names one write of one client, by which it is recognized when it is
 // sent again.
 type WriteID struct {
-	Writer [16]byte // random, never used by another client
+	Writer [16]byte // made of a client's random name and its caller: never that of another
 	Number uint64   // ascending; from 1 to MaxWriteNumber
 }
 

@@ -4,7 +4,7 @@ import { Core } from '../core/core.js'
 import { type Answer, DogwoodError, invalid } from '../core/errors.js'
 import { setLogger } from '../core/log.js'
 import { connect, signIn } from '../core/online.js'
-import { type AppLike, type Database, type DatabaseOptions, forget, open } from './database.js'
+import { type AppLike, type Database, type DatabaseOptions, forget, open, storeOf } from './database.js'
 
 export type { ConnectionState, SocketClass, TokenProvider }
 
@@ -16,7 +16,7 @@ export interface EmulatorMockTokenOptions {
 
 const TOKEN_TIME = 15_000 // for a provider to answer
 
-const coreOf = (db: Database): Core => db.store as Core
+const coreOf = (db: Database): Core => storeOf(db) as Core
 
 /**
  * The database of an app, or of options, or at a URL. The same app, object or URL
@@ -39,6 +39,8 @@ export function connectDatabaseEmulator(
 ): void {
   const { connection, target } = coreOf(db)
   const address = `${host}:${port}`
+  if (!/^([^/:?#@\s]+|\[.*])$/.test(host))
+    invalid(`"${host}" is no host; give one as localhost, and the port after it`)
   if (connection.state !== 'offline' && target.host !== address) invalid('the database is already in use')
   const { mockUserToken: mock } = options
   const token = typeof mock === 'object' ? unsignedToken(mock, db.app.options.projectId) : mock

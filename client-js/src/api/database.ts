@@ -39,6 +39,16 @@ export class Database<Schema = any> {
   ) {}
 }
 
+/** The store of a database; refuses what is none. */
+export const storeOf = (db: Database): Store =>
+  db?.store ?? invalid('expected a database, as getDatabase returns it')
+
+/** The reference or query itself; refuses what is none. */
+export function checked<Q extends { readonly db: Database }>(query: Q): Q {
+  if (!query?.db) invalid('expected a reference or a query, as ref(db, path) returns it')
+  return query
+}
+
 let databases: Database[] = []
 
 /** The database of an app, of options or at a URL; the same one for the same arguments. */

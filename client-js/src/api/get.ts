@@ -3,12 +3,13 @@ import { type Answer, errorOf } from '../core/errors.js'
 import { nodeFromJSON } from '../core/node.js'
 import { loadsAll, wireQuery } from '../core/params.js'
 import { formatPath } from '../core/path.js'
+import { checked } from './database.js'
 import type { Query } from './reference.js'
 import { DataSnapshot } from './snapshot.js'
 
 /** Reads once: from what listeners have, else from the server. */
 export async function get<T>(query: Query<T>): Promise<DataSnapshot<T>> {
-  const { path, params, ref } = query
+  const { path, params, ref } = checked(query)
   const { sync, queue, connection } = query.db.store as Core
   let node = sync.cached(query)
   if (!node) {

@@ -5,7 +5,7 @@ import { wireQuery } from '../core/params.js'
 import { formatPath } from '../core/path.js'
 import type { Reply } from '../core/reply.js'
 import { ask } from './ask.js'
-import type { Database } from './database.js'
+import { checked, type Database, storeOf } from './database.js'
 import { type Batch, found, KeysOf, type Lookup } from './lookup.js'
 
 /** One part of the answer to a `bg`: a value, a failure, or keys. */
@@ -18,11 +18,11 @@ type Part = Answer & { k?: string[]; v?: Record<string, unknown>; e?: Record<str
  */
 export async function getAll<const L extends readonly Lookup[]>(db: Database, lookups: L): Promise<Batch<L>> {
   const entries = lookups.map(lookup => {
-    const { path, params } = lookup instanceof KeysOf ? lookup.query : lookup
+    const { path, params } = checked(lookup instanceof KeysOf ? lookup.query : lookup)
     const [p, q] = [formatPath(path), wireQuery(params)]
     return lookup instanceof KeysOf ? { k: p, q, c: lookup.template } : { p, q }
   })
-  const { rev, v } = (await ask(db.store as Core, 'b', 'bg', { g: entries })) as { rev: number; v: Part[] }
+  const { rev, v } = (await ask(storeOf(db) as Core, 'b', 'bg', { g: entries })) as { rev: number; v: Part[] }
   const results = v.map((part, i) => found(db, lookups[i]!, replyOf(part)))
   return { revision: rev, results: results as Batch<L>['results'] }
 }

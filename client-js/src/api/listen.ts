@@ -1,6 +1,8 @@
 import type { LiveStore } from '../core/store.js'
 import type { Listener } from '../core/sync.js'
+import { checkCallback } from '../core/validate.js'
 import type { EventType } from '../core/view.js'
+import { checked } from './database.js'
 import { child, type Query } from './reference.js'
 import { DataSnapshot, type IteratedDataSnapshot } from './snapshot.js'
 import type { Children } from './types.js'
@@ -28,7 +30,8 @@ function listen(
   cancel?: Cancel | ListenOptions,
   options: ListenOptions | undefined = typeof cancel === 'object' ? cancel : undefined
 ): Unsubscribe {
-  const store = query.db.store as LiveStore
+  const store = checked(query).db.store as LiveStore
+  checkCallback(callback)
   const stop = () => store.unlisten(query, { matches: other => other === listener })
   const listener: Listener = {
     type,
@@ -109,5 +112,5 @@ export function off(
 ): void {
   const matches = (listener: Listener) =>
     (!eventType || listener.type === eventType) && (!callback || listener.callback === callback)
-  ;(query.db.store as LiveStore).unlisten(query, { matches, first: !!callback })
+  ;(checked(query).db.store as LiveStore).unlisten(query, { matches, first: !!callback })
 }

@@ -4,7 +4,7 @@ import { EMPTY } from '../core/node.js'
 import { parsePath } from '../core/path.js'
 import type { Reply } from '../core/reply.js'
 import { checkPath } from '../core/validate.js'
-import type { Database } from './database.js'
+import { checked, type Database } from './database.js'
 import { DatabaseReference, type Query } from './reference.js'
 import { DataSnapshot } from './snapshot.js'
 
@@ -32,7 +32,7 @@ export class KeysOf<T = any> {
 export function keysOf<T = any>(query: Query, template: string): KeysOf<T> {
   if (!template.split('/').includes('$key')) invalid(`no $key in "${template}"`)
   checkPath(template.replaceAll('$key', 'key'), [])
-  return new KeysOf(query, template)
+  return new KeysOf(checked(query), template)
 }
 
 /** What was found for a location or a query. */

@@ -3,6 +3,7 @@ import { forget, plan } from '../core/disconnect.js'
 import { nodeFromJSON } from '../core/node.js'
 import { cover, coverAll, type Overlay } from '../core/overlay.js'
 import { checkPriority, checkUpdate, checkValue } from '../core/validate.js'
+import { checked } from './database.js'
 import type { DatabaseReference } from './reference.js'
 import type { Changes, ChangesAt, Writable } from './types.js'
 
@@ -46,5 +47,5 @@ export class OnDisconnect<T = any> {
 }
 
 export function onDisconnect<T>(ref: DatabaseReference<T>): OnDisconnect<T> {
-  return new OnDisconnect(ref)
+  return new OnDisconnect(checked(ref))
 }

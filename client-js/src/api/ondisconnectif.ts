@@ -6,6 +6,7 @@ import type { Overlay } from '../core/overlay.js'
 import { formatPath, parsePath } from '../core/path.js'
 import { checkPath, checkValue } from '../core/validate.js'
 import { supports } from './ask.js'
+import { checked } from './database.js'
 import { OnDisconnect } from './ondisconnect.js'
 import type { DatabaseReference } from './reference.js'
 
@@ -43,6 +44,6 @@ export function onDisconnectIf<T>(
   childPath: string,
   value: unknown
 ): OnDisconnect<T> {
-  checkValue(value, childPath ? checkPath(childPath, ref.path) : ref.path)
+  checkValue(value, childPath ? checkPath(childPath, checked(ref).path) : checked(ref).path)
   return new ConditionalOnDisconnect(ref, { p: childPath, d: nodeFromJSON(value).toJSON(true) })
 }

@@ -1,4 +1,5 @@
 import type { QueryConstraint } from './constraints.js'
+import { checked } from './database.js'
 import { Query } from './reference.js'
 import type { At, Children, UnknownPath } from './types.js'
 
@@ -16,6 +17,6 @@ export function query<T, C extends QueryConstraint[]>(
   ...constraints: { [I in keyof C]: ConstraintOf<T, C[I]> }
 ): Query<T>
 export function query(query: Query, ...constraints: QueryConstraint[]): Query {
-  const params = constraints.reduce((params, constraint) => constraint.apply(params), query.params)
+  const params = constraints.reduce((params, constraint) => constraint.apply(params), checked(query).params)
   return new Query(query.db, query.path, params)
 }

@@ -1,23 +1,24 @@
 import { invalid } from '../core/errors.js'
 import { everything, type Params, queryId, wireQuery } from '../core/params.js'
-import { formatPath, type Path } from '../core/path.js'
+import { formatPath, Located, type Path } from '../core/path.js'
 import { checkPath } from '../core/validate.js'
-import { type Database, readURL } from './database.js'
+import { checked, type Database, readURL, storeOf } from './database.js'
 import type { At, Known, Untyped } from './types.js'
 
 /** A location, or part of its children in some order. */
-export class Query<T = any> {
+export class Query<T = any> extends Located {
   declare readonly valueType?: T
 
   /** @internal */
   constructor(
     /** @internal */
     readonly db: Database,
-    /** @internal */
-    readonly path: Path,
+    path: Path,
     /** @internal */
     readonly params: Params = everything
-  ) {}
+  ) {
+    super(path)
+  }
 
   /** The location without the query. */
   get ref(): DatabaseReference<T> {
@@ -44,7 +45,7 @@ export class Query<T = any> {
   }
 
   /** The URL of the location. */
-  toString(): string {
+  override toString(): string {
     const { host, secure } = this.db.store.target
     return `http${secure ? 's' : ''}://${host}${formatPath(this.path.map(encodeURIComponent))}`
   }
@@ -70,20 +71,21 @@ export class DatabaseReference<T = any> extends Query<T> {
 export function ref<Schema>(db: Database<Schema>): DatabaseReference<Schema>
 export function ref<Schema, P extends string>(
   db: Database<Schema>,
-  path: P & Known<Schema, P>
+  path: Known<Schema, P> & string
 ): DatabaseReference<At<Schema, P>>
 export function ref<T = any, Schema = any>(
   db: Database<Schema> & Untyped<Schema>,
   path?: string
 ): DatabaseReference<T>
 export function ref(db: Database, path?: string): DatabaseReference {
+  storeOf(db)
   return new DatabaseReference(db, path === undefined ? [] : checkPath(path, []))
 }
 
 /** The location that a URL of this database names. */
 export function refFromURL<T = any>(db: Database, url: string): DatabaseReference<T> {
   const { host, pathname } = readURL(url)
-  const own = db.store.target.host
+  const own = storeOf(db).target.host
   if (host !== own) invalid(`${url} is not in the database at ${own}`)
   return pathname === '/' ? ref(db) : ref(db, decodeURIComponent(pathname))
 }
@@ -91,12 +93,12 @@ export function refFromURL<T = any>(db: Database, url: string): DatabaseReferenc
 /** A location by its path below another one. */
 export function child<T, P extends string>(
   parent: DatabaseReference<T>,
-  path: P & Known<T, P>
+  path: Known<T, P> & string
 ): DatabaseReference<At<T, P>>
 export function child<T = any, Parent = any>(
   parent: DatabaseReference<Parent> & Untyped<Parent>,
   path: string
 ): DatabaseReference<T>
 export function child(parent: DatabaseReference, path: string): DatabaseReference {
-  return new DatabaseReference(parent.db, checkPath(path, parent.path))
+  return new DatabaseReference(checked(parent).db, checkPath(path, parent.path))
 }

@@ -5,6 +5,7 @@ import { type Node, nodeFromJSON } from '../core/node.js'
 import { wireQuery } from '../core/params.js'
 import { formatPath } from '../core/path.js'
 import { connected } from './ask.js'
+import { checked } from './database.js'
 import type { Query } from './reference.js'
 import { type Refreshed, refreshed } from './refreshed.js'
 import type { DataSnapshot } from './snapshot.js'
@@ -15,7 +16,7 @@ import type { DataSnapshot } from './snapshot.js'
  * the value, and compares it here.
  */
 export function refresh<T>(query: Query<T>, have: DataSnapshot<T>): Promise<Refreshed<T>> {
-  const core = query.db.store as Core
+  const core = checked(query).db.store as Core
   return refreshed(query, have, known => core.sync.cached(query) ?? readIf(core, query, known))
 }
 

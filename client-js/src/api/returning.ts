@@ -3,6 +3,7 @@ import { type Node, nodeFromJSON } from '../core/node.js'
 import type { Path } from '../core/path.js'
 import { checkUpdate, checkValue } from '../core/validate.js'
 import { supports } from './ask.js'
+import { checked } from './database.js'
 import type { DatabaseReference } from './reference.js'
 import type { Changes, Writable } from './types.js'
 
@@ -16,7 +17,7 @@ export type Resolved = Readonly<Record<string, number>>
  * tell is not written to: `UNSUPPORTED`.
  */
 export function setReturning<T>(ref: DatabaseReference<T>, value: Writable<T>): Promise<Resolved> {
-  const { db, path } = ref
+  const { db, path } = checked(ref)
   checkValue(value, path)
   const node = nodeFromJSON(value)
   return submit(db.store as Core, path, false, [[path, node]], node.toJSON(true))
@@ -24,7 +25,7 @@ export function setReturning<T>(ref: DatabaseReference<T>, value: Writable<T>): 
 
 /** Writes as `update` does, and resolves with what its server values came to. */
 export function updateReturning<T>(ref: DatabaseReference<T>, values: Changes<T>): Promise<Resolved> {
-  const { db, path } = ref
+  const { db, path } = checked(ref)
   const paths = checkUpdate(values, path)
   if (!paths.length) return Promise.resolve({})
   const nodes = Object.values(values).map((value, i) => [paths[i]!, nodeFromJSON(value)] as const)

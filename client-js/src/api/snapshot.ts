@@ -34,7 +34,7 @@ export class DataSnapshot<T = any> {
     return this.node.kids.length
   }
 
-  child<P extends string>(path: P & Known<T, P>): DataSnapshot<At<T, P>> {
+  child<P extends string>(path: Known<T, P> & string): DataSnapshot<At<T, P>> {
     return new DataSnapshot(this.node.at(parsePath(path)), child(this.ref as DatabaseReference, path))
   }
 

@@ -1,5 +1,7 @@
 import type { Core } from '../core/core.js'
 import { Transactions } from '../core/transactions.js'
+import { checkCallback } from '../core/validate.js'
+import { checked } from './database.js'
 import { onValue } from './listen.js'
 import type { DatabaseReference } from './reference.js'
 import { DataSnapshot } from './snapshot.js'
@@ -33,16 +35,19 @@ export function runTransaction<T>(
   update: (value: T | null) => Writable<T> | undefined | void,
   options: TransactionOptions = {}
 ): Promise<TransactionResult<T>> {
-  const { path } = ref
+  const { path } = checked(ref)
+  checkCallback(update)
   const core = ref.db.store as Core
   const transactions = (core.transactions ??= new Transactions(core)) as Transactions
   return new Promise((resolve, reject) => {
+    const ended = core.onTransaction?.(path)
     transactions.start({
       path,
       update,
       visible: options.applyLocally ?? true,
       unwatch: onValue(ref, () => {}),
       done: (error, node, committed) => {
+        ended?.()
         if (error) reject(error)
         else resolve(new TransactionResult(committed, new DataSnapshot(node, ref)))
       }

@@ -1,6 +1,7 @@
 import { invalid } from '../core/errors.js'
 import type { ServerValue } from '../core/node.js'
 import { pushId } from '../core/pushid.js'
+import { checked } from './database.js'
 import { child, type DatabaseReference } from './reference.js'
 import type { Changes, ChangesAt, Children, Writable } from './types.js'
 
@@ -16,7 +17,7 @@ type PriorityValue = string | number | null
 
 /** Replaces what is at a location; null deletes it. Resolves when the server has it. */
 export function set<T>(ref: DatabaseReference<T>, value: Writable<T>): Promise<void> {
-  return ref.db.store.set(ref.path, value)
+  return checked(ref).db.store.set(ref.path, value)
 }
 
 /** Replaces value and priority. */
@@ -25,12 +26,12 @@ export function setWithPriority<T>(
   value: Writable<T>,
   priority: PriorityValue
 ): Promise<void> {
-  return ref.db.store.set(ref.path, value, priority)
+  return checked(ref).db.store.set(ref.path, value, priority)
 }
 
 /** Replaces only the priority. */
 export function setPriority(ref: DatabaseReference, priority: PriorityValue): Promise<void> {
-  return ref.db.store.set([...ref.path, '.priority'], priority)
+  return checked(ref).db.store.set([...ref.path, '.priority'], priority)
 }
 
 /** Deletes what is at a location. */
@@ -43,7 +44,7 @@ export function update<T, V extends object = Changes<T>>(
   ref: DatabaseReference<T>,
   values: V & ChangesAt<T, V>
 ): Promise<void> {
-  return ref.db.store.update(ref.path, values)
+  return checked(ref).db.store.update(ref.path, values)
 }
 
 /** A child with a new key that sorts after all made before; writes `value` if given. */
@@ -51,7 +52,7 @@ export function push<T>(
   parent: DatabaseReference<T>,
   value?: Writable<Children<T>>
 ): ThenableReference<Children<T>> {
-  const key = pushId(parent.db.store.now())
+  const key = pushId(checked(parent).db.store.now())
   const ref = child(parent, key) as DatabaseReference
   const written = (value ?? null) === null ? Promise.resolve() : set(ref, value as Writable<any>)
   const promise = () => written.then(() => ref)

@@ -6,7 +6,7 @@ import { log } from './log.js'
 import { queryId } from './params.js'
 import { formatPath, type Path, parsePath } from './path.js'
 import type { Event, Subscription } from './sync.js'
-import { LATE, say, warn } from './warn.js'
+import { LATE, PROBE, say, warn } from './warn.js'
 
 /** What is needed of a WebSocket. */
 export type SocketLike = {
@@ -103,6 +103,8 @@ export class Connection {
   connectedAt = 0 // when the server greeted last, by the clock
   private outageAt = 0 // when it was lost, or first wanted
   private late?: ReturnType<typeof setTimeout> // warns if there is no first connection
+  /** What kept the last attempt from being made. */
+  problem?: string
   /** Answers everything that is asked, until it is wanted again. */
   refusal?: Answer
   failures = 0
@@ -225,7 +227,7 @@ export class Connection {
     if (!/ing$/.test(state)) clearTimeout(this.late)
     else if (before === 'offline') {
       this.outageAt = clock()
-      if (!this.connectedAt) this.late = setTimeout(() => warn(this), LATE)
+      if (!this.connectedAt) this.late = setTimeout(() => warn(this), LATE - PROBE)
     }
     this.handler.state(state, reason)
   }
@@ -238,13 +240,18 @@ export class Connection {
     const refresh = this.refresh
     this.refresh = false
     const { target } = this
+    let missing = 'token'
     try {
       const token = this.given ? null : await target.token?.(refresh)
       if (attempt !== this.attempt) return
       if (target.token && !this.given) this.token = token
+      missing = 'socket'
       this.open(target)
-    } catch {
-      if (attempt === this.attempt) this.drop()
+      this.problem = ''
+    } catch (error) {
+      if (attempt !== this.attempt) return
+      this.problem = `there is no ${missing}: ${error}`
+      this.drop()
     }
   }
 
@@ -420,7 +427,7 @@ export class Connection {
   private sendListen(subscription: Subscription): void {
     const { path, tag, query, id } = subscription
     const place = formatPath(path)
-    const body = { p: place, ...(tag && { q: query, t: tag }), h: hashNode(subscription.cached()) }
+    const body = { p: place, ...(tag && { q: query, t: tag }), h: hashNode(subscription.cached().node) }
     this.request('q', body, answer => {
       // It may have been removed, and even made anew, in the meantime.
       if (this.listens.get(place)?.get(id) !== subscription) return

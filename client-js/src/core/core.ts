@@ -26,6 +26,8 @@ export class Core implements LiveStore, Handler {
   readonly connection: Connection
   readonly states = new Set<(state: ConnectionState, reason?: string) => void>()
   transactions?: Transactions
+  /** Hears of each transaction that begins; returns what to call at its end. May throw. */
+  onTransaction?: (path: Path) => () => void
   /** What the server will do when this client is gone; see `disconnect.ts`. */
   readonly plan = overlay()
   /** Runs when a connection is lost. */

@@ -1,6 +1,15 @@
 /** A Path names one location: its keys from the root down. */
 export type Path = readonly string[]
 
+/** A Located has a path: a reference or a query, which is no value itself. */
+export class Located {
+  /** @internal */
+  constructor(
+    /** @internal */
+    readonly path: Path
+  ) {}
+}
+
 export const parsePath = (text: string): Path => text.split('/').filter(Boolean)
 
 export const formatPath = (path: Path): string => `/${path.join('/')}`

@@ -3,7 +3,7 @@ import { EMPTY, type Node } from './node.js'
 import { cover, type Overlay, overlay, sortedKids } from './overlay.js'
 import { loadsAll, type Params, queryId, wireQuery } from './params.js'
 import { isWithin, type Path } from './path.js'
-import { type Change, type EventType, forChild, type Operation, View } from './view.js'
+import { type Cache, type Change, type EventType, forChild, type Operation, View } from './view.js'
 import { type Write, Writes } from './writes.js'
 
 /** What is listened to: a location, and which part of it in which order. */
@@ -43,7 +43,7 @@ export interface Subscription {
   readonly query?: object
   readonly tag?: number
   /** What was loaded so far. */
-  cached(): Node
+  cached(): Cache
   done(status: string, error?: Error): Event[]
 }
 
@@ -226,7 +226,7 @@ export class SyncTree {
       tag,
       id: tag ? tracked.id : 'default',
       query: tag ? wireQuery(spec.params) : undefined,
-      cached: () => view.server.node,
+      cached: () => view.server,
       done: (status, error) => {
         if (status !== 'ok') return this.remove(spec, all, error)
         return this.news({ type: 'listened', path }, tag)

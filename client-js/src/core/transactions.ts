@@ -1,4 +1,4 @@
-import { withPath } from './change.js'
+import { equals, withPath } from './change.js'
 import type { Core, Transactions as Hook } from './core.js'
 import { type Answer, DogwoodError, errorOf } from './errors.js'
 import { guard } from './events.js'
@@ -163,8 +163,21 @@ export class Transactions implements Hook {
     for (const [first] of groups(this.list)) {
       if (first!.status !== 'run' || this.top(first!.path).length < first!.path.length) continue
       const queue = this.below(first!.path)
-      if (queue.every(t => t.status === 'run')) this.send(first!.path, queue)
+      if (!queue.every(t => t.status === 'run')) continue
+      if (this.outdated(queue)) {
+        this.rerun(first!.path) // which comes back here
+        return
+      }
+      this.send(first!.path, queue)
     }
+  }
+
+  // outdated reports whether there is something else now than one of the transactions has
+  // seen. While an earlier one was under way, its value hid what others wrote. The official
+  // client sends what was made without that, with the hash of what is there now: a lost update.
+  private outdated(queue: readonly Transaction[]): boolean {
+    const ids = queue.map(t => t.writeId)
+    return queue.some((t, i) => !equals(t.input, this.core.sync.latest(t.path, ids.slice(i))))
   }
 
   private send(path: Path, queue: readonly Transaction[]): void {

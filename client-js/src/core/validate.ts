@@ -1,5 +1,5 @@
 import { invalid } from './errors.js'
-import { formatPath, type Path, parsePath } from './path.js'
+import { formatPath, Located, type Path, parsePath } from './path.js'
 
 const badKey = /[.#$[\]/\0-\x1f\x7f]/
 const badPath = /[.#$[\]\0-\x1f\x7f]/
@@ -7,6 +7,11 @@ const badPath = /[.#$[\]\0-\x1f\x7f]/
 const MAX_DEPTH = 32
 
 export const isKey = (key: unknown): boolean => typeof key === 'string' && key !== '' && !badKey.test(key)
+
+/** Refuses a callback that is not there, when it is given and not when it is called. */
+export function checkCallback(callback: unknown): void {
+  if (typeof callback !== 'function') invalid('expected a function as callback')
+}
 
 /** Parses a path given by the user. The root also has `.info`. */
 export function checkPath(text: string, parent: Path): Path {
@@ -29,13 +34,27 @@ export function checkValue(value: unknown, path: Path): void {
   checkDeep(value, path)
 }
 
-/** Names a value that JSON has no members of: written as an object, it would delete what is there. */
+/**
+ * Names an object that is no value: written as an object, it would delete what is there or
+ * leave its insides. Values are arrays, plain objects of any realm, and objects of classes
+ * that a program declares for its data.
+ */
 export function foreignKind(value: unknown): string | undefined {
-  const kind = /(Date|Map|Set)]$/.exec(Object.prototype.toString.call(value))?.[1]
-  return (
-    kind &&
-    `a ${kind}${kind === 'Date' ? '; use date.getTime() or serverTimestamp()' : '; use a plain object'}`
-  )
+  if (!value || typeof value !== 'object' || Array.isArray(value)) return
+  const proto = Object.getPrototypeOf(value)
+  if (!proto || !Object.getPrototypeOf(proto)) return
+  if (value instanceof Located) return `a reference (use its path "${formatPath(value.path)}")`
+  const tag = Object.prototype.toString.call(value).slice(8, -1)
+  const isPromise = typeof (value as { then?: unknown }).then === 'function'
+  // What the runtime brings is named after a global; data has members.
+  const builtin = tag !== 'Object' && tag in globalThis
+  if (!isPromise && !builtin && Object.keys(value).length) return
+  const hint = isPromise
+    ? 'await it'
+    : tag === 'Date'
+      ? 'use date.getTime() or serverTimestamp()'
+      : 'use a plain object or a primitive'
+  return `an object of class ${value.constructor?.name || tag} (${hint})`
 }
 
 function checkDeep(value: unknown, path: Path): void {

@@ -47,7 +47,7 @@ interface Listened {
 }
 
 /** A node as far as it is known. */
-interface Cache {
+export interface Cache {
   readonly node: Node
   /** All of the node is known, or, of a filtered one, all that the query shows. */
   readonly full: boolean

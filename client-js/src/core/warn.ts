@@ -3,6 +3,9 @@ import type { Connection } from './connection.js'
 /** Milliseconds without a first connection after which there is a warning. */
 export const LATE = 5000
 
+/** Those of them in which a request finds out why. */
+export const PROBE = 1000
+
 /** Says something in the console that no caller may be there to hear. */
 export const say = (text: string): void => console.warn(`dogwood: ${text}`)
 
@@ -10,19 +13,35 @@ export const say = (text: string): void => console.warn(`dogwood: ${text}`)
  * Says in the console that there is no connection yet, and why, as far as that can be
  * known: no runtime tells why a WebSocket failed, but most tell it of a request.
  */
-export async function warn({ target, state, socket }: Connection): Promise<void> {
-  const url = `http${target.secure ? 's' : ''}://${target.host}`
-  say(`no connection to ${url} yet: ${await cause(url, state === 'connecting' && !socket)}`)
+export async function warn(connection: Connection): Promise<void> {
+  const { host, secure } = connection.target
+  const url = `http${secure ? 's' : ''}://${host}`
+  const abort = new AbortController()
+  let why = 'it does not answer'
+  void cause(url, abort.signal).then(text => {
+    why = text
+  })
+  await new Promise(resolve => setTimeout(resolve, PROBE))
+  abort.abort()
+  const { state, socket, problem, connectedAt } = connection
+  if (connectedAt || !/ing$/.test(state)) return
+  const unsigned = state === 'connecting' && !socket
+  say(`no connection to ${url} yet: ${problem || (unsigned ? 'the token is not there' : why)}`)
 }
 
-async function cause(url: string, unsigned: boolean): Promise<string> {
-  if (unsigned) return 'the token is not there'
+async function cause(url: string, signal: AbortSignal): Promise<string> {
   try {
-    const { status } = await fetch(`${url}/.ws`, { mode: 'no-cors', signal: AbortSignal.timeout(LATE) })
+    const answer = await fetch(`${url}/.ws`, { mode: 'no-cors', signal })
+    const { status } = answer
+    if (status === 400 && /HTTPS (server|port)/.test(await answer.text()))
+      return 'it speaks TLS; use https://'
     // A server of WebSockets wants them to be asked for, with status 426.
     return `it answers HTTP${status ? ` (${status})` : ''}, but no WebSocket opens; is there a proxy that does not pass upgrades?`
   } catch (error) {
     const { cause, message } = error as Error
-    return (cause as Error)?.message || message
+    const text = (cause as Error)?.message || message
+    return /wrong version number|packet length too long/.test(text)
+      ? 'it does not speak TLS; use http://'
+      : text
   }
 }

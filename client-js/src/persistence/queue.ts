@@ -1,25 +1,27 @@
 import { clock } from '../core/connection.js'
 import type { Core } from '../core/core.js'
-import { type Answer, DogwoodError, isEnd } from '../core/errors.js'
+import { type Answer, DogwoodError, errorOf, isEnd } from '../core/errors.js'
 import { nodeFromJSON } from '../core/node.js'
 import { formatPath, parsePath } from '../core/path.js'
-import type { Storage, WriteKey, WriteRecord } from './storage.js'
+import { type Storage, TRANSACTION, type WriteKey, type WriteRecord } from './storage.js'
 import type { Views } from './views.js'
 
-/** Hears of a write from before that the server has refused. */
-export type OnRefused = (error: Error, path: string) => void
+/** Hears of a write from before that the server has refused, or of a transaction that was lost. */
+export type OnRefused = (error: DogwoodError, path: string) => void
 
 /** What writes get that are forgotten. */
 const CLEARED: Answer = { s: 'cleared', d: 'what was not sent was forgotten' }
 
 /**
  * Keeps writes on disk until the server has answered them. Each has an id, by
- * which the server recognizes it if it is sent again. Transactions are not
- * kept: nobody could run them again.
+ * which the server recognizes it if it is sent again. Of a transaction only a note
+ * is kept, without its function: it cannot run again, but its loss can be told.
  */
 export class Queue {
   private count = 0
   private numbers = 0
+  // Of transactions. Those of writes have no gaps: the server remembers ranges of them.
+  private notes = Number.MIN_SAFE_INTEGER
   private readonly saving = new Set<Promise<unknown>>()
   private readonly waiting = new Map<string, [WriteKey, WriteRecord]>() // for an answer
   private readonly unsaved = new Set<string>() // ids of those of them that the disk did not take
@@ -43,25 +45,37 @@ export class Queue {
       }
       const made = writeId ? -1 : clock()
       const settled = (reply: Answer) => {
-        if (!this.waiting.delete(idOf(key))) return // it was forgotten before the answer came
+        // What the end of the database, or its absence, cuts off is sent at the next start.
+        if (!this.end(key, isEnd.test(reply.s))) return // it was forgotten before the answer came
         // What was made before this connection may have been taken on an earlier one.
         const answer = { ...reply, again: made < connection.connectedAt }
-        this.count--
-        this.unsaved.delete(idOf(key))
-        // What the end of the database, or its absence, cuts off is sent at the next start.
-        if (!isEnd.test(answer.s)) void storage.deleteWrite(key).catch(() => {})
         // What the disk has of a view is older than a write that was taken just now.
         if (answer.s === 'ok') views.whenConfirmed(parsePath(body.p as string), () => done(answer))
         else done(answer)
       }
       send(kind, action, body, settled, idOf(key))
     }
+    core.onTransaction = path => {
+      const key = this.keep(TRANSACTION, { p: formatPath(path) })
+      if (!key) throw errorOf({ s: 'queue_full' })
+      // However it ends, its promise tells.
+      return () => void this.end(key)
+    }
+  }
+
+  // end forgets what was waited for; false if that was done before.
+  private end(key: WriteKey, stays = false): boolean {
+    if (!this.waiting.delete(idOf(key))) return false
+    this.count--
+    this.unsaved.delete(idOf(key))
+    if (!stays) void this.storage.deleteWrite(key).catch(() => {})
+    return true
   }
 
   private keep(action: string, body: object): WriteKey | undefined {
     if (this.count >= this.maxWrites) return undefined
     this.count++
-    const key: WriteKey = [this.client, ++this.numbers]
+    const key: WriteKey = [this.client, action === TRANSACTION ? ++this.notes : ++this.numbers]
     this.save(key, [Date.now(), action, JSON.stringify(body)])
     return key
   }
@@ -94,7 +108,8 @@ export class Queue {
   forgetAll(): void {
     const { pending, state } = this.core.connection
     const sent = state === 'connected'
-    for (const request of [...pending]) {
+    for (const request of pending) {
+      // Also those that begin here: a transaction that has waited for the one before.
       const { kind, writeId = '', done } = request
       if (kind === 'get' || (sent && !this.waiting.has(writeId))) continue
       pending.delete(request)
@@ -102,11 +117,19 @@ export class Queue {
     }
   }
 
-  /** Takes over writes of clients that are gone: shows them and sends them. */
-  adopt(writes: readonly [WriteKey, WriteRecord][], onRefused?: OnRefused): void {
+  /**
+   * Takes over writes of clients that are gone: shows them and sends them. Their
+   * transactions are reported, each once: when the note of it is deleted.
+   */
+  adopt(writes: readonly [WriteKey, WriteRecord][], onRefused: OnRefused): void {
     const { core } = this
     for (const [key, record] of [...writes].sort((a, b) => a[1][0] - b[1][0])) {
-      const [, action, text] = record
+      const [time, action, text] = record
+      if (action === TRANSACTION) {
+        const tell = () => onRefused(lost(time), JSON.parse(text).p)
+        void this.storage.deleteWrite(key).then(tell, () => {}) // else at the next start
+        continue
+      }
       this.count++
       this.waiting.set(idOf(key), [key, record])
       this.adopted.set(idOf(key), key)
@@ -120,10 +143,17 @@ export class Queue {
       })
       const written = core.submit({ path, merge, changes }, d, [path], idOf(key))
       written.catch((error: DogwoodError) => {
-        if (error.code !== 'CLEARED' && !isEnd.test(error.code)) onRefused?.(error, formatPath(path))
+        if (error.code !== 'CLEARED' && !isEnd.test(error.code)) onRefused(error, formatPath(path))
       })
     }
   }
 }
+
+const lost = (time: number): DogwoodError =>
+  new DogwoodError(
+    'TRANSACTION_LOST',
+    `the page ended before the server had answered a transaction of ${new Date(time).toJSON()}; ` +
+      'look at the value, and run it again if it was not carried out'
+  )
 
 const idOf = ([client, n]: WriteKey): string => `${client}:${n}`

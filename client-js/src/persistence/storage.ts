@@ -12,7 +12,10 @@ const WRITES = 'writes'
 /** Export form JSON, its length, and when it was used last. */
 export type ViewRecord = [text: string, size: number, used: number]
 
-/** When it was made, the action of the protocol, and the body as JSON. */
+/** The action of a record that only says that a transaction is under way, and where. */
+export const TRANSACTION = 't'
+
+/** When it was made, the action of the protocol or TRANSACTION, and the body as JSON. */
 export type WriteRecord = [time: number, action: string, body: string]
 
 /** The tab or process that made a write, and its number there. */
@@ -175,6 +178,7 @@ function isWrite(key: unknown, record: unknown): record is WriteRecord {
   try {
     const { p, d } = JSON.parse(text)
     const path = parsePath(p)
+    if (action === TRANSACTION) return true
     // As when it was made: what is nested without end would be the end of who reads it.
     if (action === 'm') checkUpdate(d, path)
     else checkValue(d, path)

@@ -1,8 +1,9 @@
 import type { Core } from '../core/core.js'
 import { DogwoodError, isEnd } from '../core/errors.js'
 import { EMPTY, type Node, nodeFromJSON } from '../core/node.js'
+import { queryId, wireQuery } from '../core/params.js'
 import { formatPath, overlaps, type Path } from '../core/path.js'
-import type { Subscription } from '../core/sync.js'
+import type { Listener, Spec, Subscription, SyncTree } from '../core/sync.js'
 import type { Storage, ViewRecord } from './storage.js'
 
 const SAVE_EVERY = 250
@@ -13,12 +14,16 @@ interface Live {
   loaded: boolean // the server, or the disk, has given the whole view
   confirmed: boolean // nothing of it is known from the disk alone
   saved: Node
+  /** Listeners to start when the disk has been read; undefined after that. */
+  unread?: (() => void)[]
 }
 
 /**
  * Keeps what is listened to on disk, and shows it at the next start before the
  * server has answered. It stands between a core and its connection: a listen
  * goes to the server when the disk was read, with the hash of what was there.
+ * It also stands between a core and its listeners: they get no event before that. Their
+ * first events show one view: what was on disk with the pending writes applied.
  */
 export class Views {
   private readonly live = new Map<string, Live>()
@@ -35,7 +40,24 @@ export class Views {
     private readonly maxBytes: number
   ) {
     this.sizes = sizes
-    const { connection } = core
+    const { connection, sync, queue } = core
+    const add = sync.add.bind(sync)
+    sync.add = (spec, listener) => {
+      const events = add(spec, listener)
+      if (!this.unread(spec)) return events
+      const { next } = listener
+      listener.next = () => {}
+      this.whenRead(spec, () => {
+        listener.next = next
+        if (!isThere(sync, spec, listener)) return
+        // Adding a copy of the listener makes the events for all there is.
+        const copy = { ...listener }
+        const initial = add(spec, copy)
+        sync.remove(spec, { matches: other => other === copy })
+        queue.raise(spec.path, initial, true)
+      })
+      return []
+    }
     const listen = connection.listen.bind(connection)
     const unlisten = connection.unlisten.bind(connection)
     connection.listen = subscription => void this.load(subscription, listen)
@@ -45,6 +67,8 @@ export class Views {
       this.live.delete(key)
       if (live?.started) unlisten(path, id, tag)
       if (live?.loaded) void this.save([[key, live]])
+      // Its listeners may have to wait for another view, which this change is about to make.
+      if (live) queueMicrotask(() => this.read(live))
       this.release()
     }
     // What the server answers to the listens of a new connection is not here yet.
@@ -75,14 +99,14 @@ export class Views {
   /** Forgets what is on disk; what is listened to is saved again when it changes. */
   forgetAll(): void {
     this.sizes.clear()
-    for (const live of this.live.values()) live.saved = live.subscription.cached()
+    for (const live of this.live.values()) live.saved = live.subscription.cached().node
   }
 
   /** Saves what has changed. */
   saveAll(): Promise<void> {
     return this.save(
       [...this.live].filter(
-        ([, { loaded, saved, subscription }]) => loaded && subscription.cached() !== saved
+        ([, { loaded, saved, subscription }]) => loaded && subscription.cached().node !== saved
       )
     )
   }
@@ -93,16 +117,24 @@ export class Views {
   ): Promise<void> {
     const { path, id, tag } = subscription
     const key = keyOf(path, id)
-    const live: Live = { subscription, started: false, loaded: false, confirmed: false, saved: EMPTY }
+    const live: Live = {
+      subscription,
+      started: false,
+      loaded: false,
+      confirmed: false,
+      saved: EMPTY,
+      unread: []
+    }
     this.live.set(key, live)
-    const saved = subscription.cached().empty ? await this.read(key) : undefined
+    const saved = subscription.cached().full ? undefined : await this.fromDisk(key, subscription)
     if (this.live.get(key) !== live) return
     if (saved) {
       live.saved = saved
       live.loaded = true
       const { sync, queue } = this.core
-      queue.raise(path, sync.set(path, live.saved, tag))
+      queue.raise(path, sync.set(path, saved, tag))
     } else this.confirm(live)
+    this.read(live)
     if (this.live.get(key) !== live) return
     live.started = true
     const done: Subscription['done'] = (status, error) => {
@@ -114,16 +146,41 @@ export class Views {
     listen({ ...subscription, done })
   }
 
-  // read returns what the disk has of a view.
-  private async read(key: string): Promise<Node | undefined> {
+  // fromDisk returns what the disk has of a view, with what listeners below it have loaded,
+  // which is newer.
+  private async fromDisk(key: string, { cached }: Subscription): Promise<Node | undefined> {
     const record = await this.storage.view(key).catch(() => undefined)
     try {
-      return record && nodeFromJSON(JSON.parse(record[0]))
+      if (!record) return undefined
+      const json = JSON.parse(record[0])
+      const kids = cached().node.kids.map(([key, child]) => [key, child.toJSON(true)])
+      return nodeFromJSON(kids.length ? { ...json, ...Object.fromEntries(kids) } : json)
     } catch {
       this.sizes.delete(key)
       await this.storage.discardView(key)
       return undefined
     }
+  }
+
+  // read starts the listeners that waited for this view, or has them wait for another one.
+  private read(live: Live): void {
+    const { unread = [] } = live
+    live.unread = undefined
+    for (const f of unread) f()
+  }
+
+  // whenRead calls `f` once the disk has been read for `spec`.
+  private whenRead(spec: Spec, f: () => void): void {
+    const unread = this.unread(spec)
+    if (unread) unread.push(() => this.whenRead(spec, f))
+    else f()
+  }
+
+  // unread returns what waits for the disk with `spec`: in its own view, or one that covers it.
+  private unread({ path, params }: Spec): (() => void)[] | undefined {
+    const keys = [keyOf(path, queryId(wireQuery(params)))]
+    for (let i = 0; i <= path.length; i++) keys.push(keyOf(path.slice(0, i), 'default'))
+    return keys.map(key => this.live.get(key)?.unread).find(Boolean)
   }
 
   /** Calls `f` once no view above or below `path` is known from the disk alone. */
@@ -154,7 +211,7 @@ export class Views {
   private save(changed: readonly [string, Live][]): Promise<void> {
     const records = new Map<string, ViewRecord>()
     for (const [key, live] of changed) {
-      live.saved = live.subscription.cached()
+      live.saved = live.subscription.cached().node
       const text = JSON.stringify(live.saved.toJSON(true))
       if (text.length * 2 > this.maxBytes) continue
       records.set(key, [text, text.length, Date.now()])
@@ -190,6 +247,17 @@ export class Views {
     }
     return surplus
   }
+}
+
+// isThere reports whether the listener was not removed.
+function isThere(sync: SyncTree, spec: Spec, listener: Listener): boolean {
+  let found = false
+  const matches = (other: Listener) => {
+    found ||= other === listener
+    return false
+  }
+  sync.remove(spec, { matches })
+  return found
 }
 
 const keyOf = (path: Path, id: string): string => `${formatPath(path)} ${id}`

@@ -1,4 +1,4 @@
-import type { Database } from '../api/database.js'
+import { checked, type Database, storeOf } from '../api/database.js'
 import { type Batch, found, KeysOf, type Lookup } from '../api/lookup.js'
 import { DogwoodError } from '../core/errors.js'
 import { nodeFromJSON } from '../core/node.js'
@@ -26,9 +26,9 @@ export async function getAll<const L extends readonly Lookup[]>(db: Database, lo
   const entries = lookups.map(lookup =>
     lookup instanceof KeysOf
       ? { keys: formatPath(lookup.query.path), child: lookup.template, ...bounds(lookup.query.params) }
-      : { path: formatPath(lookup.path), ...bounds(lookup.params) }
+      : { path: formatPath(checked(lookup).path), ...bounds(lookup.params) }
   )
-  const reply = await (db.store as RestStore).request('POST', ['.batch'], { body: { get: entries } })
+  const reply = await (storeOf(db) as RestStore).request('POST', ['.batch'], { body: { get: entries } })
   const { revision, results } = (await reply.json()) as { revision: number; results: Part[] }
   return {
     revision,

@@ -1,3 +1,4 @@
+import { checked } from '../api/database.js'
 import type { DatabaseReference, Query } from '../api/reference.js'
 import type { Changes, Writable } from '../api/types.js'
 import type { Explanation } from '../core/explanation.js'
@@ -5,7 +6,7 @@ import { checkUpdate, checkValue } from '../core/validate.js'
 import { type RestStore, restQuery } from './store.js'
 
 async function ask(query: Query, method: string, more: Record<string, string>, body?: unknown) {
-  const store = query.db.store as RestStore
+  const store = checked(query).db.store as RestStore
   const options = { query: { ...restQuery(query.params), ...more }, body }
   return (await store.request(method, query.path, options)).json()
 }
@@ -21,12 +22,12 @@ export const explain = (query: Query): Promise<Explanation> => ask(query, 'GET',
 
 /** What `set` would take. Nothing is written. */
 export async function explainSet<T>(ref: DatabaseReference<T>, value: Writable<T>): Promise<Explanation> {
-  checkValue(value, ref.path)
+  checkValue(value, checked(ref).path)
   return ask(ref, 'PUT', { explain: 'true' }, value)
 }
 
 /** What `update` would take. Nothing is written. */
 export async function explainUpdate<T>(ref: DatabaseReference<T>, values: Changes<T>): Promise<Explanation> {
-  checkUpdate(values, ref.path)
+  checkUpdate(values, checked(ref).path)
   return ask(ref, 'PATCH', { explain: 'true' }, values)
 }

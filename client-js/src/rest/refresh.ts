@@ -1,3 +1,4 @@
+import { checked } from '../api/database.js'
 import type { Query } from '../api/reference.js'
 import { type Refreshed, refreshed } from '../api/refreshed.js'
 import type { DataSnapshot } from '../api/snapshot.js'
@@ -10,7 +11,7 @@ import { type RestStore, restQuery } from './store.js'
  * the same, the server sends only that.
  */
 export function refresh<T>(query: Query<T>, have: DataSnapshot<T>): Promise<Refreshed<T>> {
-  const { db, path, params } = query
+  const { db, path, params } = checked(query)
   return refreshed(query, have, async known => {
     const headers = { 'if-none-match': `"${hashNode(known) || 'null_etag'}"` }
     const options = { query: restQuery(params), headers }

@@ -1,3 +1,4 @@
+import { checked } from '../api/database.js'
 import type { DatabaseReference } from '../api/reference.js'
 import type { Resolved } from '../api/returning.js'
 import type { Changes, Writable } from '../api/types.js'
@@ -12,7 +13,7 @@ import type { RestStore } from './store.js'
  * write is told, and those of priorities are left out.
  */
 export async function setReturning<T>(ref: DatabaseReference<T>, value: Writable<T>): Promise<Resolved> {
-  const { db, path } = ref
+  const { db, path } = checked(ref)
   checkValue(value, path)
   const reply = await (db.store as RestStore).request('PUT', path, { body: value })
   return Object.fromEntries(resolved(nodeFromJSON(value), nodeFromJSON(await reply.json()), []))
@@ -20,7 +21,7 @@ export async function setReturning<T>(ref: DatabaseReference<T>, value: Writable
 
 /** Writes as `update` does, and resolves with what its server values came to. */
 export async function updateReturning<T>(ref: DatabaseReference<T>, values: Changes<T>): Promise<Resolved> {
-  const { db, path } = ref
+  const { db, path } = checked(ref)
   if (!checkUpdate(values, path).length) return {}
   const reply = await (db.store as RestStore).request('PATCH', path, { body: values })
   const answer = await reply.json()

@@ -1,3 +1,4 @@
+import { checked } from '../api/database.js'
 import type { ListenOptions, Unsubscribe } from '../api/listen.js'
 import type { Query } from '../api/reference.js'
 import { DataSnapshot } from '../api/snapshot.js'
@@ -5,6 +6,7 @@ import { withPath } from '../core/change.js'
 import { DogwoodError } from '../core/errors.js'
 import { EMPTY, nodeFromJSON } from '../core/node.js'
 import { parsePath } from '../core/path.js'
+import { checkCallback } from '../core/validate.js'
 import type { Reply } from './reply.js'
 import { type RestStore, restQuery } from './store.js'
 
@@ -21,6 +23,8 @@ export function onValue<T>(
   cancel?: ((error: Error) => unknown) | ListenOptions,
   options: ListenOptions | undefined = typeof cancel === 'object' ? cancel : undefined
 ): Unsubscribe {
+  checked(query)
+  checkCallback(callback)
   let abort = new AbortController()
   let stopped = false
   const stop = () => {

@@ -1,16 +1,24 @@
 import { createServer, type Server } from 'node:http'
 import { build } from 'esbuild'
-import { type Browser, chromium } from 'playwright-core'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 const source = `
-  import { getDatabase, goOffline, ref, set } from '@dogwood/client'
+  import { getDatabase, goOffline, ref, runTransaction, set } from '@dogwood/client'
   import { enablePersistence } from '@dogwood/client/persistence'
   const db = getDatabase('http://localhost:9000?ns=reload')
   goOffline(db)
-  await enablePersistence(db)
+  window.lost = []
+  const persistence = await enablePersistence(db, {
+    onRefused: ({ code }, path) => lost.push(code + ' ' + path)
+  })
+  window.flush = () => persistence.flush()
   window.write = n => {
     for (let i = 0; i < n; i++) set(ref(db, 'k' + i), i)
+    location.reload()
+  }
+  window.count = () => {
+    runTransaction(ref(db, 'count'), n => n + 1)
     location.reload()
   }
   window.kept = () => new Promise(resolve => {
@@ -20,7 +28,7 @@ const source = `
       count.onsuccess = () => resolve(count.result)
     }
   })
-  window.ready = true`
+  Object.assign(window, { db, ref, runTransaction, ready: true })`
 
 let pages: Server
 let browser: Browser
@@ -48,17 +56,50 @@ afterAll(async () => {
   pages?.close()
 })
 
+interface Opened {
+  page: Page
+  /** Runs a program in the page, which loads itself anew. */
+  reload(program: string): Promise<void>
+}
+
+/** A page in a browser of its own. */
+async function opened(context: BrowserContext): Promise<Opened> {
+  const page = await context.newPage()
+  await page.goto(`http://127.0.0.1:${(pages.address() as { port: number }).port}/`)
+  await page.waitForFunction('window.ready')
+  return {
+    page,
+    async reload(program) {
+      const loaded = page.waitForEvent('load')
+      await page.evaluate(`void setTimeout(() => ${program})`)
+      await loaded
+      await page.waitForFunction('window.ready')
+    }
+  }
+}
+
 test('writes of the task that reloads the page are not lost', async () => {
   for (const n of [1, 20, 300]) {
     const context = await browser.newContext()
-    const page = await context.newPage()
-    await page.goto(`http://127.0.0.1:${(pages.address() as { port: number }).port}/`)
-    await page.waitForFunction('window.ready')
-    const loaded = page.waitForEvent('load')
-    await page.evaluate(`void setTimeout(() => write(${n}))`)
-    await loaded
-    await page.waitForFunction('window.ready')
+    const { page, reload } = await opened(context)
+    await reload(`write(${n})`)
     expect(await page.evaluate('kept()')).toBe(n)
     await context.close()
   }
+})
+
+test('a transaction of the task that reloads the page is told once, and not that of another tab', async () => {
+  const context = await browser.newContext()
+  const [one, other] = [await opened(context), await opened(context)]
+  await other.page.evaluate(`void runTransaction(ref(db, 'other'), () => 1)`)
+  await other.page.evaluate('flush()')
+  await one.reload('count()')
+  await one.page.waitForFunction('lost.length')
+  expect(await one.page.evaluate('lost')).toEqual(['TRANSACTION_LOST /count'])
+  await one.reload('location.reload()')
+  await one.page.evaluate('flush()')
+  expect(await one.page.evaluate('kept()')).toBe(1) // the note of the other tab
+  expect(await one.page.evaluate('lost')).toEqual([])
+  expect(await other.page.evaluate('lost')).toEqual([])
+  await context.close()
 })

@@ -27,6 +27,7 @@ import {
   update,
   values
 } from '../../src/index.js'
+import { enablePersistence } from '../../src/persistence.js'
 
 interface Message {
   text: string
@@ -176,6 +177,30 @@ export function ordered() {
   query(rooms, limitToLast(3), orderByChild('messages/m1/att'))
 }
 
+export async function persisted() {
+  const db = getDatabase()
+  await enablePersistence(db, {
+    onRefused: ({ code, rule }, path) => console.warn(code.toLowerCase(), rule, path.toLowerCase())
+  })
+  // One that wants to know less, as written for earlier versions.
+  await enablePersistence(db, { onRefused: (error: Error) => console.warn(error.message) })
+  // @ts-expect-error there is no snapshot of what was lost
+  await enablePersistence(db, { onRefused: (_, path: DataSnapshot) => path })
+}
+
 // The error says in words what is wrong.
 type Refused = Known<Schema, 'roms'>
 export const words: "unknown path 'roms' in the schema" = '' as Refused
+
+// So do the functions that take a path: what they ask for is no type `never`.
+type PathOf<F> = F extends { (parent: any, path: infer P): any; (parent: any, path: any): any } ? P : never
+declare const snapshot: DataSnapshot<Schema>
+export const asked: [
+  PathOf<typeof ref<Schema, 'roms/r1'>>,
+  PathOf<typeof child<Room, 'nmae'>>,
+  Parameters<typeof snapshot.child<'roms'>>[0]
+] = [
+  "unknown path 'roms/r1' in the schema",
+  "unknown path 'nmae' in the schema",
+  "unknown path 'roms' in the schema"
+]

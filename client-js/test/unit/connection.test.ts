@@ -377,6 +377,29 @@ test('a read is answered by what listeners have', async () => {
   expect(socket.requests('g')).toEqual([])
 })
 
+// While the first transaction is under way, its value hides what the other client writes.
+test('transactions that wait for one see what others wrote meanwhile', async () => {
+  const socket = await connected()
+  const count = (n: any) => ({ ...n, t: (n?.t ?? 0) + 1 })
+  const all = Promise.all([1, 2, 3].map(() => runTransaction(ref(db, 'a'), count)))
+  socket.answer(socket.requests('q')[0].r)
+  const [first] = socket.requests('p')
+  expect(first.b).toEqual({ p: '/a', d: { t: 1 }, h: '' })
+  socket.push('d', { p: 'a', d: { t: 1 } })
+  socket.push('d', { p: 'a/other', d: true })
+  socket.answer(first.r)
+  const [, second] = socket.requests('p')
+  expect(second.b.d).toEqual({ t: 3, other: true })
+  socket.push('d', { p: 'a', d: { t: 3, other: true } })
+  socket.answer(second.r)
+  const results = await all
+  expect(results.map(({ snapshot }) => snapshot.val())).toEqual([
+    { t: 1 },
+    { t: 2, other: true },
+    { t: 3, other: true }
+  ])
+})
+
 test('an update function that throws rejects the transaction', async () => {
   await connected()
   const boom = new Error('boom')

@@ -148,11 +148,112 @@ test('who ends a database is not told of writes that are sent at the next start'
   expect(refused).toEqual([])
 })
 
+const nobodyHears = () => {} // of the promises of a page that is gone
+
+/** Writes, and waits until the disk has done all that it was given before. */
+async function write({ db, persistence }: Tab, path: string, value: unknown): Promise<void> {
+  const written = client.set(client.ref(db, path), value)
+  await persistence.flush()
+  await written
+}
+
+test('a transaction that is lost with its page is told at the next start, once', async () => {
+  const disk = disks()
+  const first = await page(disk, {}, false)
+  const at = client.ref(first.db, 'seats')
+  const start = Date.now()
+  void client.runTransaction(at, n => (n ?? 0) + 1).catch(nobodyHears)
+  void client.runTransaction(at, n => (n ?? 0) + 1).catch(nobodyHears) // waits for the one before
+  void client
+    .runTransaction(client.ref(first.db, 'hidden'), () => 1, { applyLocally: false })
+    .catch(nobodyHears)
+  void client.set(client.ref(first.db, 'kept'), 1)
+  await first.persistence.flush()
+  first.crash()
+
+  const lost: [code: string, path: string][] = []
+  const times: number[] = []
+  const onRefused: PersistenceOptions['onRefused'] = ({ code, message }, path) => {
+    lost.push([code, path])
+    times.push(Date.parse(/\d{4}-[\d-]+T[\d:.]+Z/.exec(message)![0]))
+  }
+  const second = await page(disk, { onRefused })
+  await vi.waitFor(() =>
+    expect(lost).toEqual([
+      ['TRANSACTION_LOST', '/seats'],
+      ['TRANSACTION_LOST', '/seats'],
+      ['TRANSACTION_LOST', '/hidden']
+    ])
+  )
+  for (const time of times) expect(time >= start && time <= Date.now()).toBe(true)
+  await write(second, 'more', 1)
+  expect(await server.rest(ns, 'GET', '/')).toEqual({ kept: 1, more: 1 })
+  await second.persistence.stop()
+  client.deleteDatabase(second.db)
+  const third = await page(disk, { onRefused })
+  await write(third, 'more', 2)
+  expect(lost).toHaveLength(3)
+})
+
+test('a transaction that has ended is not told of, however it ended', async () => {
+  const disk = disks()
+  const first = await page(disk)
+  const at = client.ref(first.db, 'a')
+  expect(await client.runTransaction(at, () => 1)).toMatchObject({ committed: true })
+  expect(await client.runTransaction(at, () => undefined)).toMatchObject({ committed: false })
+  const thrown = client.runTransaction(at, () => {
+    throw new Error('mine')
+  })
+  await expect(thrown).rejects.toThrow('mine')
+  client.goOffline(first.db)
+  const closed = client.runTransaction(at, () => 2).catch(({ code }) => code)
+  await first.persistence.stop()
+  expect(await closed).toBe('CLOSED')
+  const lost: string[] = []
+  const second = await page(disk, { onRefused: ({ code }) => lost.push(code) })
+  await write(second, 'b', 1)
+  expect(lost).toEqual([])
+})
+
+test('of several tabs, only the transactions of one that is gone are lost', async () => {
+  const disk = disks()
+  const browser = new Browser()
+  const [gone, stays] = [await page(disk, {}, false, browser), await page(disk, {}, false, browser)]
+  void client.runTransaction(client.ref(gone.db, 'gone'), () => 1).catch(nobodyHears)
+  const staying = client.runTransaction(client.ref(stays.db, 'stays'), () => 1)
+  await Promise.all([gone.persistence.flush(), stays.persistence.flush()])
+  gone.crash()
+  const lost: string[] = []
+  const onRefused: PersistenceOptions['onRefused'] = ({ code }, path) => lost.push(`${code} ${path}`)
+  const next = await Promise.all([1, 2].map(() => page(disk, { onRefused }, true, browser)))
+  await vi.waitFor(() => expect(lost).toEqual(['TRANSACTION_LOST /gone']))
+  client.goOnline(stays.db)
+  expect(await staying).toMatchObject({ committed: true })
+  for (const tab of next) await write(tab, 'b', 1)
+  expect(lost).toHaveLength(1)
+})
+
+test('without onRefused, what is lost is in the console', async () => {
+  const disk = disks()
+  const first = await page(disk, {}, false)
+  void client.runTransaction(client.ref(first.db, 'a'), () => 1).catch(nobodyHears)
+  await first.persistence.flush()
+  first.crash()
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+  await page(disk, {}, false)
+  await vi.waitFor(() =>
+    expect(warn.mock.calls).toEqual([['/a', expect.objectContaining({ code: 'TRANSACTION_LOST' })]])
+  )
+  warn.mockRestore()
+})
+
 test('the queue and the cache are bounded', async () => {
   const disk = disks()
   const { db, persistence } = await page(disk, { maxWrites: 2, maxBytes: 3000 }, false)
   const kept = ['a', 'b'].map(key => client.set(client.ref(db, key), 1))
   await expect(client.set(client.ref(db, 'c'), 1)).rejects.toMatchObject({ code: 'QUEUE_FULL' })
+  const transaction = client.runTransaction(client.ref(db, 'c'), () => 1)
+  await expect(transaction).rejects.toMatchObject({ code: 'QUEUE_FULL' })
   client.goOnline(db)
   await Promise.all(kept)
   for (const key of ['k1', 'k2', 'k3', 'k4', 'k5']) {
@@ -179,16 +280,19 @@ test('after clear, nothing is left for the next user', async () => {
   const forgotten = [
     client.set(client.ref(first.db, 'b'), 2),
     client.runTransaction(client.ref(first.db, 'a'), () => 2),
+    client.runTransaction(client.ref(first.db, 'a'), () => 3), // waits for the one before
     client.onDisconnect(client.ref(first.db, 'd')).set(1)
   ].map(promise => promise.catch(({ code }) => code))
   await first.persistence.clear()
-  expect(await Promise.all(forgotten)).toEqual(['CLEARED', 'CLEARED', 'CLEARED'])
+  expect(await Promise.all(forgotten)).toEqual(['CLEARED', 'CLEARED', 'CLEARED', 'CLEARED'])
   client.goOnline(first.db)
   await client.set(client.ref(first.db, 'c'), 2)
   expect(await server.rest(ns, 'GET', '/')).toEqual({ a: 1, c: 2 })
   first.crash()
-  const second = await page(disk)
-  await client.set(client.ref(second.db, 'c'), 3)
+  const lost: string[] = []
+  const second = await page(disk, { onRefused: (_, path) => lost.push(path) })
+  await write(second, 'c', 3)
+  expect(lost).toEqual([])
   expect(await server.rest(ns, 'GET', '/')).toEqual({ a: 1, c: 3 })
   client.goOffline(second.db)
   const values = seen(second.db, client.ref(second.db, 'a'))
@@ -322,6 +426,128 @@ test('no tab writes as the user of another', async () => {
   expect(await outcome()).toEqual([0, 0, 0, 0])
 })
 
+// ---- what is first seen after a reload
+
+/** The child events of a query, with the key before; and its values. */
+function told(query: client.Query) {
+  const told: string[] = []
+  const values: unknown[] = []
+  client.onChildRemoved(query, ({ key }) => told.push(`-${key}`))
+  client.onChildAdded(query, ({ key }, previous) => told.push(`${previous ?? ''}<${key}`))
+  client.onChildChanged(query, ({ key }, previous) => told.push(`${previous ?? ''}~${key}`))
+  client.onValue(query, snapshot => {
+    const keys: string[] = []
+    snapshot.forEach(({ key }) => void keys.push(key))
+    values.push(keys.join(' '))
+  })
+  return { told, values }
+}
+
+/** A page that was loaded anew, offline, after the other one has seen `rooms` and written. */
+async function reloaded(
+  queries: (db: client.Database) => client.Query[],
+  work: (db: client.Database) => void
+): Promise<Tab> {
+  const disk = disks()
+  await server.rest(ns, 'PUT', '/rooms', { a: { n: 2 }, b: { n: 4 }, d: { n: 6 } })
+  const first = await page(disk)
+  for (const query of queries(first.db)) {
+    await new Promise<void>(resolve => client.onValue(query, () => resolve()))
+  }
+  client.goOffline(first.db)
+  work(first.db)
+  await first.persistence.flush()
+  first.crash()
+  return page(disk, {}, false)
+}
+
+const byN = (db: client.Database, ...more: client.QueryConstraint[]) =>
+  client.query(client.ref(db, 'rooms'), client.orderByChild('n'), ...more)
+
+const orders: [name: string, query: (db: client.Database) => client.Query, told: string[], value: string][] =
+  [
+    ['all', db => client.ref(db, 'rooms'), ['<a', 'a<b', 'b<c', 'c<e'], 'a b c e'],
+    ['by a child', db => byN(db), ['<e', 'e<b', 'b<c', 'c<a'], 'e b c a'],
+    ['the last of them', db => byN(db, client.limitToLast(2)), ['<c', 'c<a'], 'c a'],
+    ['the first of them', db => byN(db, client.limitToFirst(2)), ['<e', 'e<b'], 'e b'],
+    ['a range', db => byN(db, client.startAt(4), client.endAt(5)), ['<b', 'b<c'], 'b c']
+  ]
+
+for (const [name, query, expected, value] of orders) {
+  test(`the first view after a reload has what was cached and what waits, in order: ${name}`, async () => {
+    const { db } = await reloaded(
+      db => [query(db)],
+      db => {
+        const rooms = client.ref(db, 'rooms')
+        void client.set(client.child(rooms, 'c'), { n: 5 }).catch(nobodyHears)
+        void client.set(client.child(rooms, 'e'), { n: 1 }).catch(nobodyHears)
+        void client.update(rooms, { a: { n: 7 }, 'b/m': 1, d: null }).catch(nobodyHears)
+      }
+    )
+    const { told: heard, values } = told(query(db))
+    await vi.waitFor(() => expect(values).not.toEqual([]))
+    expect(values).toEqual([value])
+    expect(heard).toEqual(expected)
+  })
+}
+
+test('what is written while the disk is read is in the first view', async () => {
+  const { db } = await reloaded(
+    db => [client.ref(db, 'rooms')],
+    () => {}
+  )
+  const { told: heard, values } = told(client.ref(db, 'rooms'))
+  void client.set(client.ref(db, 'rooms/c'), 1).catch(nobodyHears)
+  await vi.waitFor(() => expect(values).not.toEqual([]))
+  expect([values, heard]).toEqual([['a b c d'], ['<a', 'a<b', 'b<c', 'c<d']])
+  void client.set(client.ref(db, 'rooms/e'), 1).catch(nobodyHears)
+  expect(heard.at(-1), 'at once').toBe('d<e')
+})
+
+test('listeners below wait for the view that has what they show', async () => {
+  const { db } = await reloaded(
+    db => [client.ref(db, 'rooms')],
+    db => void client.set(client.ref(db, 'rooms/b/m'), 1).catch(nobodyHears)
+  )
+  const all = told(client.ref(db, 'rooms'))
+  const below = told(client.ref(db, 'rooms/b'))
+  await vi.waitFor(() => expect(below.values).not.toEqual([]))
+  expect([below.values, below.told]).toEqual([['m n'], ['<m', 'm<n']])
+  expect(all.values).toEqual(['a b d'])
+})
+
+test('what was kept is in the first view also if a child of it is listened to already', async () => {
+  const { db } = await reloaded(
+    db => [client.ref(db, 'rooms/b'), client.ref(db, 'rooms')],
+    db => void client.set(client.ref(db, 'rooms/c'), 1).catch(nobodyHears)
+  )
+  await seen(db, client.ref(db, 'rooms/b')).until({ n: 4 })
+  const { told: heard, values } = told(client.ref(db, 'rooms'))
+  const last = told(byN(db, client.limitToLast(1)))
+  await vi.waitFor(() => expect(values).not.toEqual([]))
+  expect([values, heard]).toEqual([['a b c d'], ['<a', 'a<b', 'b<c', 'c<d']])
+  await vi.waitFor(() => expect(last.values).toEqual(['d']))
+})
+
+test('a listener that ends while the disk is read hears nothing, and others do not miss it', async () => {
+  const { db } = await reloaded(
+    db => [client.ref(db, 'rooms/b'), client.ref(db, 'rooms')],
+    db => void client.set(client.ref(db, 'rooms/b/m'), 1).catch(nobodyHears)
+  )
+  const ended: unknown[] = []
+  const stop = client.onValue(client.ref(db, 'rooms'), snapshot => ended.push(snapshot.val()))
+  const below = told(client.ref(db, 'rooms/b'))
+  client.onChildAdded(client.ref(db, 'rooms/b'), ({ key }) => ended.push(key))
+  const again = client.onChildAdded(client.ref(db, 'rooms/b'), ({ key }) => ended.push(key))
+  client.off(client.ref(db, 'rooms/b'), 'child_changed')
+  stop()
+  again()
+  ended.length = 0
+  await vi.waitFor(() => expect(below.values).not.toEqual([]))
+  expect([below.values, below.told]).toEqual([['m n'], ['<m', 'm<n']])
+  expect(ended, 'of one of three').toEqual(['m', 'n'])
+})
+
 // ---- with a server that the test plays
 
 const events = (db: client.Database, path: string): string[] => {
@@ -382,6 +608,20 @@ test('a write that the server has taken stays visible until the listen is answer
   expect(seen.sort()).toEqual(['+a', '+b', '+c'])
 })
 
+test('the ids of writes have no gaps, which the server would have to remember', async () => {
+  FakeSocket.all.length = 0
+  const { db } = await played(new IDBFactory())
+  client.goOffline(db)
+  for (const key of ['a', 'b', 'c']) {
+    void client.set(client.ref(db, key), 1).catch(nobodyHears)
+    void client.runTransaction(client.ref(db, `of ${key}`), () => 1).catch(nobodyHears)
+  }
+  client.goOnline(db)
+  const socket = await greeted()
+  const ids = socket.requests('p').flatMap(({ b: { w } }) => (w ? [w.split(':')[1]] : []))
+  expect(ids).toEqual(['1', '2', '3'])
+})
+
 test('what was sent, or taken over, and is not answered, is forgotten as well', async () => {
   const disk = new IDBFactory()
   const left = await played(disk)
@@ -420,7 +660,9 @@ test('what cannot be read on disk is deleted, told, and in nobody’s way', asyn
     [1, 'p', `{"p":"/a","d":${'{"a":'.repeat(50_000)}1${'}'.repeat(50_001)}`],
     [1, 'm', `{"p":"/a","d":${'{"a":'.repeat(2000)}1${'}'.repeat(2001)}`],
     [`${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}`, 1, 1],
-    [1, 'm', '{"p":"/a"}']
+    [1, 'm', '{"p":"/a"}'],
+    [1, 't', '{}'],
+    ['now', 't', '{"p":"/a"}']
   ]
   for (const bad of rubbish) {
     const disk = new IDBFactory()

@@ -3,8 +3,11 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
+import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import * as realtime from '../../src/index.js'
 import {
+  connectDatabaseEmulator,
   connectionState,
   type Database,
   deleteDatabase,
@@ -15,12 +18,14 @@ import {
   limitToLast,
   onDisconnect,
   onValue,
+  push,
   query,
   ref,
   refFromURL,
   runTransaction,
   set,
   signInWithToken,
+  signOut,
   update
 } from '../../src/index.js'
 import * as rest from '../../src/rest.js'
@@ -49,6 +54,24 @@ describe('an address that is none', () => {
     const db = getDatabase('http://localhost:9000')
     expect(() => refFromURL(db, address)).toThrow(hint)
     deleteDatabase(db)
+  })
+
+  test.each(['http://localhost', 'localhost:9000', 'localhost/', ''])('"%s" is no host', host => {
+    const db = getDatabase('http://localhost:9000')
+    onTestFinished(() => deleteDatabase(db))
+    expect(() => connectDatabaseEmulator(db, host, 9000)).toThrow(
+      expect.objectContaining({
+        code: 'INVALID_ARGUMENT',
+        message: `"${host}" is no host; give one as localhost, and the port after it`
+      })
+    )
+  })
+
+  test.each(['localhost', '127.0.0.1', '[::1]', 'db.example.org'])('%s is one', host => {
+    const db = getDatabase('http://localhost:9000')
+    onTestFinished(() => deleteDatabase(db))
+    connectDatabaseEmulator(db, host, 9000)
+    expect(`${ref(db)}`).toBe(`http://${host}:9000/`)
   })
 })
 
@@ -139,6 +162,28 @@ describe('over a connection', () => {
         () => Promise.reject(new TypeError('Failed to fetch')),
         'Failed to fetch'
       ],
+      [
+        'of a server without TLS',
+        () =>
+          Promise.reject(
+            Object.assign(new TypeError('fetch failed'), {
+              cause: new Error('error:0A00010B:SSL routines:ssl3_get_record:wrong version number:')
+            })
+          ),
+        'it does not speak TLS; use http://'
+      ],
+      [
+        'of a server with TLS',
+        async () => new Response('Client sent an HTTP request to an HTTPS server.\n', { status: 400 }),
+        'it speaks TLS; use https://'
+      ],
+      [
+        'of a proxy with TLS',
+        async () => new Response('<h1>The plain HTTP request was sent to HTTPS port</h1>', { status: 400 }),
+        'it speaks TLS; use https://'
+      ],
+      ['of another bad request', async () => new Response('no', { status: 400 }), '(400)'],
+      ['of a silent host', () => new Promise(() => {}), 'it does not answer'],
       ['through a proxy', async () => ({ status: 426 }), 'proxy that does not pass upgrades'],
       ['through a broken proxy', async () => ({ status: 502 }), '(502)']
     ]
@@ -149,6 +194,8 @@ describe('over a connection', () => {
       goOnline(db)
       await tick(4_900)
       expect(warned).toEqual([])
+      await tick(100)
+      expect(warned).toHaveLength(1)
       for (let t = 0; t < 60_000; t += 100) {
         FakeSocket.last.onerror?.({})
         await tick(100)
@@ -159,6 +206,7 @@ describe('over a connection', () => {
     })
 
     test('there is none after a connection, nor when none is wanted', async () => {
+      vi.stubGlobal('fetch', () => new Promise(() => {}))
       goOnline(db)
       await tick(4_000)
       goOffline(db)
@@ -171,7 +219,59 @@ describe('over a connection', () => {
       expect(warned).toEqual([])
     })
 
+    test.each([
+      ['while the cause is looked for', 500, () => FakeSocket.last.greet()],
+      ['nor when none is wanted any more', 500, () => goOffline(db)]
+    ])('there is none after a connection %s', async (_, wait, end) => {
+      vi.stubGlobal('fetch', () => new Promise(() => {}))
+      goOnline(db)
+      await tick(4_000 + wait)
+      end()
+      await tick(10_000)
+      expect(warned).toEqual([])
+    })
+
+    test.each([
+      [
+        'the token',
+        { token: () => Promise.reject(new Error('no session')) },
+        'there is no token: Error: no session'
+      ],
+      [
+        'the token at once',
+        {
+          token: () => {
+            throw new Error('no session')
+          }
+        },
+        'there is no token: Error: no session'
+      ],
+      [
+        'the WebSocket',
+        {
+          WebSocket: class {
+            constructor() {
+              throw new TypeError('no sockets here')
+            }
+          } as never
+        },
+        'there is no socket: TypeError: no sockets here'
+      ]
+    ])('what throws is told: %s', async (_, options, cause) => {
+      vi.stubGlobal('fetch', async () => ({ status: 426 }))
+      const other = getDatabase({
+        databaseURL: 'http://localhost:9000?ns=throws',
+        WebSocket: FakeSocket,
+        ...options
+      })
+      onTestFinished(() => deleteDatabase(other))
+      goOnline(other)
+      await tick(6_000)
+      expect(warned).toEqual([`dogwood: no connection to http://localhost:9000 yet: ${cause}`])
+    })
+
     test('the token may be what is missing', async () => {
+      vi.stubGlobal('fetch', async () => ({ status: 426 }))
       signInWithToken(db, () => new Promise(() => {})).catch(() => {})
       goOnline(db)
       await tick(6_000)
@@ -234,20 +334,184 @@ test('over HTTP, a database that is not there is named', async () => {
   })
 })
 
-test.each([new Date(0), new Map([['a', 1]]), new Set([1])])('%o is no value', async value => {
-  const db = getDatabase({ databaseURL: 'http://localhost:9000?ns=values', WebSocket: FakeSocket })
-  onTestFinished(() => deleteDatabase(db))
-  const hint = expect.objectContaining({
-    code: 'INVALID_ARGUMENT',
-    message: expect.stringMatching(
-      value instanceof Date ? /date\.getTime\(\) or serverTimestamp/ : /use a plain object/
-    )
+class Empty {}
+class Failure extends Error {
+  readonly reason = 'none'
+}
+class Point {
+  constructor(
+    readonly x: number,
+    readonly y: number
+  ) {}
+}
+
+describe('what is no value', () => {
+  let db: Database
+  let plain: Database
+
+  beforeEach(() => {
+    db = getDatabase({ databaseURL: 'http://localhost:9000?ns=values', WebSocket: FakeSocket })
+    plain = rest.getDatabase('http://127.0.0.1:1?ns=values')
   })
-  expect(() => set(ref(db, 'a'), { b: [value] })).toThrow(hint)
-  expect(() => update(ref(db, 'a'), { b: value })).toThrow(hint)
-  const plain = rest.getDatabase('http://127.0.0.1:1?ns=values')
-  await expect(rest.set(rest.ref(plain, 'a'), { b: value })).rejects.toEqual(hint)
-  if (!(value instanceof Date)) expect(() => update(ref(db, 'a'), value)).toThrow(/plain object/)
+  afterEach(() => deleteDatabase(db))
+
+  const kinds: [name: string, value: object, hint: string][] = [
+    ['Date', new Date(0), 'use date.getTime() or serverTimestamp()'],
+    ['Date', runInNewContext('new Date(0)'), 'use date.getTime() or serverTimestamp()'],
+    ['Promise', Promise.resolve(1), 'await it'],
+    ['Promise', runInNewContext('Promise.resolve(1)'), 'await it'],
+    ...[
+      new Map([['a', 1]]),
+      new Set([1]),
+      /a/,
+      new URL('http://localhost/'),
+      new Error('no'),
+      new TypeError('no'),
+      new Failure('no'),
+      new Number(5),
+      new String('ab'),
+      new Boolean(true),
+      new Uint8Array([1, 2]),
+      Buffer.from('ab'),
+      new ArrayBuffer(2),
+      new WeakMap(),
+      new Map().keys(),
+      new Empty()
+    ].map((value): [string, object, string] => [
+      value.constructor.name,
+      value,
+      'use a plain object or a primitive'
+    ])
+  ]
+
+  test.each(kinds)('%s: %o', async (name, value, hint) => {
+    const refused = expect.objectContaining({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringContaining(`cannot write an object of class ${name} (${hint})`)
+    })
+    expect(() => set(ref(db, 'a'), value)).toThrow(refused)
+    expect(() => set(ref(db, 'a'), { b: [value] })).toThrow(refused)
+    expect(() => update(ref(db, 'a'), { b: value })).toThrow(refused)
+    expect(() => update(ref(db, 'a'), value)).toThrow(/an update is a plain object/)
+    // Over HTTP a value with toJSON is a text before it is looked at.
+    await expect(rest.set(rest.ref(plain, 'a'), { b: value })).rejects.toEqual(refused)
+  })
+
+  test.each([
+    ['a reference', () => ref(db, 'b/c')],
+    ['a query', () => query(ref(db, 'b/c'), limitToLast(1))],
+    ['a new reference', () => push(ref(db, 'b/c'))]
+  ])('%s', async (_, make) => {
+    const value = make() as object
+    const refused = expect.objectContaining({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringMatching(/cannot write a reference \(use its path "\/b\/c.*"\) at \/a/)
+    })
+    // A new reference is also a promise: nothing awaits it here.
+    const wrapped = { x: value }
+    expect(() => set(ref(db, 'a'), value)).toThrow(refused)
+    expect(() => set(ref(db, 'a'), wrapped)).toThrow(refused)
+    expect(() => update(ref(db, 'a'), value)).toThrow(/an update is a plain object/)
+  })
+
+  test.each([
+    ['a class of data', new Point(1, 2)],
+    [
+      'a class with a name of its own',
+      Object.assign(Object.create({ [Symbol.toStringTag]: 'Point' }), { x: 1, y: 2 })
+    ],
+    ['an object of another realm', runInNewContext('({ x: 1, y: 2 })')],
+    ['an object without a prototype', Object.assign(Object.create(null), { x: 1, y: 2 })]
+  ])('but %s is one', (_, value) => {
+    void set(ref(db, 'a'), value).catch(() => {})
+    void set(ref(db, 'b'), [value]).catch(() => {})
+    void update(ref(db), { c: value }).catch(() => {})
+    const seen: unknown[] = []
+    for (const path of ['a', 'b', 'c'])
+      onValue(ref(db, path), s => void seen.push(s.val()), { onlyOnce: true })
+    expect(seen).toMatchObject([value, [value], value].map(v => JSON.parse(JSON.stringify(v))))
+  })
+})
+
+describe('an argument of another kind', () => {
+  const needs = (message: string) => expect.objectContaining({ code: 'INVALID_ARGUMENT', message })
+  const reference = needs('expected a reference or a query, as ref(db, path) returns it')
+  const database = needs('expected a database, as getDatabase returns it')
+  const callback = needs('expected a function as callback')
+  // The failure of a call, whether it is thrown or a rejection.
+  const failure = async (call: () => unknown) => {
+    try {
+      await call()
+    } catch (error) {
+      return error
+    }
+  }
+
+  const entries: [string, any, (url: string) => Database][] = [
+    ['realtime', realtime, url => getDatabase({ databaseURL: url, WebSocket: FakeSocket })],
+    ['REST', rest, url => rest.getDatabase(url)]
+  ]
+  describe.each(entries)('%s', (_, client, open) => {
+    let db: Database
+    beforeEach(() => {
+      db = open('http://127.0.0.1:1?ns=kinds')
+    })
+    afterEach(() => {
+      if (client === realtime) deleteDatabase(db)
+    })
+
+    const wants: Record<string, unknown[]> = {
+      child: ['a'],
+      explain: [],
+      explainSet: [1],
+      explainUpdate: [{ a: 1 }],
+      get: [],
+      getCount: [],
+      keysOf: ['a/$key'],
+      off: [],
+      onChildAdded: [() => {}],
+      onDisconnect: [],
+      onDisconnectIf: [null],
+      onValue: [() => {}],
+      push: [1],
+      query: [limitToLast(1)],
+      refresh: [{}],
+      remove: [],
+      runTransaction: [() => 1],
+      set: [1],
+      setPriority: [1],
+      setReturning: [1],
+      setWithPriority: [1, 1],
+      update: [{ a: 1 }],
+      updateReturning: [{ a: 1 }]
+    }
+    const has = (name: string) => name in client
+    test.each(Object.entries(wants).filter(([name]) => has(name)))('%s', async (name, more) => {
+      for (const wrong of ['x', undefined, null, db, {}, 5])
+        expect(await failure(() => client[name](wrong, ...more)), `${wrong}`).toEqual(reference)
+    })
+
+    test('a database', async () => {
+      for (const wrong of ['x', undefined, null, {}, client.ref(db)]) {
+        expect(await failure(() => client.ref(wrong))).toEqual(database)
+        expect(await failure(() => client.ref(wrong, 'a'))).toEqual(database)
+        expect(await failure(() => client.getAll(wrong, []))).toEqual(database)
+        expect(await failure(() => client.refFromURL(wrong, 'http://127.0.0.1:1/a'))).toEqual(database)
+      }
+      expect(await failure(() => client.getAll(db, ['a']))).toEqual(reference)
+    })
+
+    const calling = ['onValue', 'onChildAdded', 'onChildRemoved', 'runTransaction'].filter(has)
+    test.each(calling)('%s without a callback', async name => {
+      expect(await failure(() => client[name](client.ref(db, 'a')))).toEqual(callback)
+      expect(await failure(() => client[name](client.ref(db, 'a'), { onlyOnce: true }))).toEqual(callback)
+    })
+  })
+
+  test('of what needs a connection', async () => {
+    for (const use of [goOnline, goOffline, deleteDatabase, signOut, connectionState])
+      expect(await failure(() => use('x' as never))).toEqual(database)
+  })
 })
 
 test('the console shows the address of a reference', () => {

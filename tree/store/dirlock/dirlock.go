@@ -14,8 +14,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"time"
+
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // Name is the name of the lock file. It is never removed.
@@ -55,8 +56,8 @@ type Lock struct {
 
 // Sole locks a directory that no other process may use. use says what this process
 // is, for the error of others. The error is a *HeldError if the directory is in
-// use. Where no file can be made, on a full or read-only file system, nothing is
-// locked; then the locks of the data files are what is left.
+// use. Where no file can be made, on a full or read-only file system or in a directory
+// of another user, nothing is locked; then the locks of the data files are what is left.
 func Sole(dir, use string) (*Lock, error) { return SoleWithin(dir, use, patience) }
 
 // SoleWithin is Sole that waits for longer while another process has the
@@ -134,8 +135,7 @@ func open(name string, sole bool) (*os.File, error) {
 	if !sole && errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	noRoom := errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
-	if !noRoom && (sole || !errors.Is(err, fs.ErrPermission)) {
+	if !durable.Unwritable(err) {
 		return nil, err
 	}
 	f, err = os.Open(name)

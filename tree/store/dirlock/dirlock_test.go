@@ -85,3 +85,29 @@ func TestNoDirectory(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestLockOfAnother: a process that may not write to a directory can have it, to read.
+func TestLockOfAnother(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may write everywhere")
+	}
+	dir := t.TempDir()
+	for _, there := range []bool{false, true} {
+		if there {
+			if err := os.WriteFile(filepath.Join(dir, Name), nil, 0o400); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Chmod(dir, 0o500); err != nil {
+			t.Fatal(err)
+		}
+		one, err := Sole(dir, "a server")
+		lock(t, one, err)
+		if _, err = Sole(dir, "another"); there && err == nil {
+			t.Error("two have the lock")
+		}
+		if err := errors.Join(one.Release(), os.Chmod(dir, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

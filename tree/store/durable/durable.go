@@ -16,6 +16,20 @@ import (
 	"syscall"
 )
 
+// NoRoom reports whether an error is of a disk that takes nothing more: it is full, over
+// a quota or the limit of a file's size, or its file system is read-only.
+func NoRoom(err error) bool {
+	for _, no := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EROFS} {
+		if errors.Is(err, no) {
+			return true
+		}
+	}
+	return false
+}
+
+// Unwritable reports NoRoom, or that this process may not write there.
+func Unwritable(err error) bool { return NoRoom(err) || errors.Is(err, fs.ErrPermission) }
+
 // MkdirAll makes a directory and its missing parents. A directory that exists is
 // left as it is, and is not written to.
 func MkdirAll(dir string, perm fs.FileMode) error {

@@ -1,0 +1,252 @@
+package sync
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A write has the grants decided again that read what it touches. Up to reviewAtOnce of
+// them are decided with the write. If there are more, they are stale from then on:
+// listeners with a stale grant get no events, and their views are read again when it is
+// decided. The committer decides stale grants a slice at a time, between batches.
+
+const (
+	reviewAtOnce = 256
+	// reviewTime ends a slice early whose rules take long.
+	reviewTime = 2 * time.Millisecond
+	// maxReviewed is how many places that rules read, below what is written, are compared
+	// with what was there. Of more, and of values of more than reviewedBytes, it is as if
+	// all had changed.
+	maxReviewed   = 64
+	reviewedBytes = 1 << 10
+)
+
+// A reviewing is what one write touches that grants have read.
+type reviewing struct {
+	changed  []*dependents // on what is at the place of the write, or above it
+	compared []lookedAt    // those for which the write may have changed nothing
+}
+
+// A lookedAt is a place that grants have read, with what was there before a write.
+type lookedAt struct {
+	*dependents
+	before tree.Node // or true if grants depend on whether anything is there, and something is
+	known  bool      // it is small
+}
+
+// reviewing finds what writes touch, before they are made.
+func (b *batch) reviewing(writes []tree.ResolvedWrite) (r reviewing) {
+	if b.grants.none() {
+		return r
+	}
+	var found map[*dependents]bool // by one of several writes
+	if len(writes) > 1 {
+		found = make(map[*dependents]bool)
+	}
+	isNew := func(d *dependents) bool {
+		if found == nil {
+			return true
+		}
+		is := !found[d]
+		found[d] = true
+		return is
+	}
+	compare := func(d *dependents) {
+		if isNew(d) {
+			r.compared = append(r.compared, lookedAt{dependents: d})
+		}
+	}
+	for _, w := range writes {
+		for d := range b.grants.dependents.above(w.Path) {
+			if isNew(d) {
+				r.changed = append(r.changed, d)
+			}
+		}
+		for d := range b.grants.existing.above(w.Path) {
+			compare(d)
+		}
+		for _, t := range []*trie[*dependents]{&b.grants.dependents, &b.grants.existing} {
+			for d := range t.below(w.Path) {
+				compare(d)
+			}
+		}
+	}
+	if len(r.compared) <= maxReviewed {
+		for i := range r.compared {
+			at := &r.compared[i]
+			at.before, at.known = b.look(at.dependents)
+		}
+	}
+	return r
+}
+
+// look returns what grants depend on, if that is small.
+func (b *batch) look(d *dependents) (n tree.Node, known bool) {
+	if d.in == &b.grants.existing {
+		exists, err := b.tx.Has(d.path)
+		return tree.Bool(exists), err == nil
+	}
+	n, err := b.tx.GetLimit(d.path, reviewedBytes)
+	return n, err == nil
+}
+
+// isChanged reports whether something else may be there now.
+func (b *batch) isChanged(at lookedAt) bool {
+	if !at.known {
+		return true
+	}
+	n, known := b.look(at.dependents)
+	return !known || n != at.before
+}
+
+// review decides again about the listens whose permission writes of this batch may have
+// changed. Listeners that lose it get no event of these writes or of later ones. It also
+// forgets the fingerprints of what the writes changed.
+func (b *batch) review(r reviewing, writes []tree.ResolvedWrite) {
+	b.hashes.touch(writes)
+	touched := r.changed
+	for _, at := range r.compared {
+		if b.isChanged(at) {
+			touched = append(touched, at.dependents)
+		}
+	}
+	count := 0
+	for _, d := range touched {
+		count += d.len()
+	}
+	if count > b.db.reviewAtOnce && !b.apart {
+		for _, d := range touched {
+			b.grants.makeStale(d)
+		}
+		return
+	}
+	for g := range grantsOf(touched) {
+		b.reviewGrant(g)
+	}
+}
+
+// reviewAll is review for new rules.
+func (b *batch) reviewAll() {
+	b.redecide(b.hub.all(), make(rulings))
+}
+
+// reviewGrant decides a grant again, for one of its listeners if they are still equal to
+// the rules.
+func (b *batch) reviewGrant(g *grant) {
+	if len(g.listeners) == 0 {
+		return // dissolved since it was found
+	}
+	var reads rules.Reads
+	err := b.db.decideListen(b.ctx, b.rules, b.tx, g.listeners[0].read, &reads)
+	if err != nil || !g.covers(reads) {
+		known := make(rulings)
+		known.add(g.listeners[0].read, &ruling{reads, err})
+		b.redecide(g.listeners, known)
+		return
+	}
+	b.undo = append(b.undo, b.grants.restoring(g.listeners[:1]))
+	b.grants.depend(g, reads)
+}
+
+// redecide decides about listeners as if they had just come. known are rulings that were
+// made in the same state.
+func (b *batch) redecide(listeners []*Listener, known rulings) {
+	b.undo = append(b.undo, b.grants.restoring(listeners))
+	listeners = slices.Clone(listeners)
+	for _, l := range listeners {
+		b.grants.leave(l)
+	}
+	open := make([]*candidate, 0, min(len(listeners), decideAtOnce))
+	for some := range slices.Chunk(listeners, decideAtOnce) {
+		open = open[:0]
+		for _, l := range some {
+			if !l.revoked {
+				open = append(open, &candidate{listener: l, read: l.read})
+			}
+		}
+		open = b.admitKnown(open, b.regrant)
+		b.db.decideOn(b.ctx, b.rules, b.tx, open, known)
+		b.admitDecided(open, always, b.regrant)
+	}
+}
+
+// regrant is the admission of a listener whose permission a batch may have changed.
+func (b *batch) regrant(l *Listener, g *grant, err error) {
+	switch {
+	case err != nil:
+		l.revoked = true
+		b.revoked = append(b.revoked, revocation{l, err})
+	case g != nil:
+		g.join(l)
+	}
+}
+
+// A reviewTask decides a slice of the stale grants, or the one of a listener whose view is
+// about to be read.
+type reviewTask struct {
+	waiter
+	listener *Listener // nil: a slice
+}
+
+func (t *reviewTask) sender() (*Quota, *line) {
+	if t.listener == nil {
+		return nil, nil
+	}
+	return t.listener.read.Quota, nil
+}
+
+func (t *reviewTask) size() int64 { return taskOverhead }
+
+func (t *reviewTask) apply(b *batch) error {
+	if t.listener == nil {
+		b.reviewSlice()
+		return nil
+	}
+	if g := t.listener.grant; b.grants.isStale(g) {
+		if len(b.events) > 0 { // they may be of writes at which the grant was not good
+			for _, l := range g.listeners {
+				l.out.pushResync(l)
+			}
+		}
+		b.reviewGrant(g)
+	}
+	return nil
+}
+
+func (t *reviewTask) finish(err error) {
+	if t.listener == nil {
+		t.err = err // for reviewSome
+		return
+	}
+	t.waiter.finish(err)
+}
+
+func (b *batch) reviewSlice() {
+	began := time.Now()
+	g := b.grants.nextStale()
+	for n := 0; g != nil && (n == 0 || n < b.db.reviewAtOnce && time.Since(began) < reviewTime); n++ {
+		b.reviewGrant(g)
+		g = b.grants.nextStale()
+	}
+}
+
+// reviewSome decides a slice of the stale grants. It is called by the committer. If that
+// fails, the next batch brings the next slice.
+func (d *Database) reviewSome() {
+	if !d.reviews {
+		return
+	}
+	t := new(reviewTask)
+	d.commit([]task{t})
+	d.reviews = d.reviews && t.err == nil
+}
+
+// reviewed has the grant of a listener decided if it is stale. It returns when that is
+// done.
+func (l *Listener) reviewed() error {
+	return l.db.do(context.Background(), &reviewTask{listener: l})
+}

@@ -1,0 +1,118 @@
+package sync
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// TestReviewIsSliced: a write that touches what the grants of many listens read has a
+// bounded number of them decided in one batch. The listens that are not allowed any more
+// get nothing of it and end; the others get what is written meanwhile.
+func TestReviewIsSliced(t *testing.T) {
+	const many = 3000
+	db, w := openWatched(t, `{"rules":{"rooms":{"$r":{".read":"root.child('state').child(auth.uid).val() != $r"}}}}`)
+	set(t, db, "/state", `{"ana":"none"}`)
+	m := newMirror(connect(t, db, "m", 64<<20))
+	defer m.session.Close()
+	m.send(`{"r":1,"a":"auth","b":{"cred":"user ana"}}`)
+	for i := range many {
+		m.follow(fmt.Sprintf(`{"r":2,"a":"q","b":{"p":"/rooms/r%d","h":""}}`, i))
+	}
+	m.read()
+	locked, _ := w.counts(func() {
+		set(t, db, "/state/ana", `"r7"`)
+		set(t, db, "/rooms/r7", "1")
+		set(t, db, "/rooms/r8", "1")
+		set(t, db, "/rooms/r9/x", "1")
+		m.read() // has those decided that have events
+		allReviewed(t, db)
+	})
+	most := slices.Max(slices.Collect(maps.Values(w.batches)))
+	t.Logf("%d decisions, %d in one batch", locked, most)
+	if locked != many || most > reviewAtOnce {
+		t.Errorf("%d decisions, %d of them in one batch, want %d and at most %d", locked, most, many, reviewAtOnce)
+	}
+	m.read()
+	r7 := listenKey{path: tree.MustParsePath("/rooms/r7")}
+	if v := m.views[r7]; !v.node.IsEmpty() || !m.session.listens[r7].closed.Load() {
+		t.Errorf("the listen of r7 goes on, or was sent %s", v.node.JSON())
+	}
+	delete(m.views, r7)
+	compareViews(t, db, m, "after all were decided")
+	if n := db.Stats().Listeners; n != many-1 {
+		t.Errorf("%d listeners are left, want %d", n, many-1)
+	}
+	resyncs := db.Stats().Resyncs
+	set(t, db, "/rooms/r10", "1")
+	m.read()
+	compareViews(t, db, m, "after another write")
+	if db.Stats().Resyncs != resyncs || resyncs > 3 {
+		t.Errorf("%d views were sent again, and then %d, want 2 and 0", resyncs, db.Stats().Resyncs-resyncs)
+	}
+}
+
+// TestReviewOfWhatIsUnchanged: a write above what rules read, which leaves that as it was,
+// has nothing decided; nor has one below a place of which they only asked whether anything
+// is there.
+func TestReviewOfWhatIsUnchanged(t *testing.T) {
+	db, w := openWatched(t, `{"rules":{"rooms":{"$r":{".read":"root.child('members').child($r).child(auth.uid).val() == true && data.exists()"}}}}`)
+	set(t, db, "/", `{"members":{"r":{"ana":true}},"rooms":{"r":1}}`)
+	l := listenAs(t, db, "ana", "/rooms/r")
+	for _, c := range []struct {
+		path, value string
+		want        int
+		open        bool
+	}{
+		{"/members/r/ben", "true", 0, true},
+		{"/members", `{"r":{"ana":true,"cleo":true}}`, 0, true},
+		{"/", `{"members":{"r":{"ana":true},"q":1},"rooms":{"r":2}}`, 0, true},
+		{"/rooms/r/a", "1", 0, true},
+		{"/rooms/r/b", "2", 0, true},
+		{"/rooms/r/a", "null", 0, true},
+		{"/members/r", `{"ana":{".value":true,".priority":1}}`, 1, true},
+		{"/rooms/r/b", "null", 1, false},
+	} {
+		locked, _ := w.counts(func() { set(t, db, c.path, c.value) })
+		if locked != c.want || l.closed.Load() == c.open {
+			t.Errorf("%s: %d decisions, want %d; open %v, want %v", c.value, locked, c.want, !l.closed.Load(), c.open)
+		}
+	}
+}
+
+// TestStaleGrantIsNotJoined: a listen that comes when a grant has not been decided yet is
+// decided alone, and a client that signs in again gets a new decision, too.
+func TestStaleGrantIsNotJoined(t *testing.T) {
+	db, _ := openWatched(t, memberRules)
+	set(t, db, "/members/r", `{"ana":true,"ben":true}`)
+	first := listenAs(t, db, "ana", "/rooms/r")
+	db.mu.Lock()
+	for d := range db.grants.dependents.below(tree.Root) {
+		db.grants.makeStale(d)
+	}
+	stale := first.grant
+	if !db.grants.isStale(stale) {
+		t.Error("the grant is not stale")
+	}
+	db.mu.Unlock()
+	second := listenAs(t, db, "ana", "/rooms/r")
+	db.mu.Lock()
+	if second.grant == stale || db.grants.isStale(second.grant) {
+		t.Error("a listen has joined a stale grant")
+	}
+	db.mu.Unlock()
+	if _, err := first.view(); err != nil { // has it decided
+		t.Error(err)
+	}
+	db.mu.Lock()
+	if db.grants.isStale(first.grant) {
+		t.Error("a view was read with a stale grant")
+	}
+	db.mu.Unlock()
+	first.Close()
+	second.Close()
+	grantsAreEmpty(t, db)
+}
