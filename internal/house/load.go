@@ -1,0 +1,142 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// A module is what one run of go list found.
+type module struct {
+	packages []*pkg
+}
+
+// A pkg is a parsed and checked package without its tests.
+type pkg struct {
+	name  string // import path within the module; "." is the module itself
+	fset  *token.FileSet
+	files []*file
+	info  *types.Info
+	tests []string // paths of test files
+}
+
+// A file is a file of a pkg.
+type file struct {
+	path string
+	text string
+	tree *ast.File
+}
+
+// listed is what go list prints of a package.
+type listed struct {
+	ImportPath   string
+	Dir          string
+	Export       string
+	GoFiles      []string
+	TestGoFiles  []string
+	XTestGoFiles []string
+	Module       *struct{ Path, Dir string }
+	Standard     bool
+	DepOnly      bool
+}
+
+// load parses and checks all packages of the module that dir is in. Imports are read from
+// the export data of the compiler, so it builds what is not in the build cache.
+func load(dir string) (*module, error) {
+	list, err := goList(dir)
+	if err != nil {
+		return nil, err
+	}
+	exports := make(map[string]string)
+	for _, l := range list {
+		exports[l.ImportPath] = l.Export
+	}
+	m := new(module)
+	for _, l := range list {
+		if l.DepOnly || len(l.GoFiles) == 0 {
+			continue
+		}
+		p, err := check(l, exports)
+		if err != nil {
+			return nil, err
+		}
+		m.packages = append(m.packages, p)
+	}
+	return m, nil
+}
+
+// goList returns the packages of the module and all that they import.
+func goList(dir string) ([]listed, error) {
+	root := exec.Command("go", "list", "-m", "-f", "{{.Dir}}")
+	root.Dir = dir
+	top, err := root.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list -m: %w", err)
+	}
+	cmd := exec.Command("go", "list", "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles,TestGoFiles,XTestGoFiles,Module,Standard,DepOnly", "./...")
+	cmd.Dir = strings.TrimSpace(string(top))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	var list []listed
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var l listed
+		if err := d.Decode(&l); errors.Is(err, io.EOF) {
+			return list, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		list = append(list, l)
+	}
+}
+
+// check parses the files of a package and resolves their identifiers.
+func check(l listed, exports map[string]string) (*pkg, error) {
+	p := &pkg{
+		name: strings.TrimPrefix(strings.TrimPrefix(l.ImportPath, l.Module.Path), "/"),
+		fset: token.NewFileSet(),
+		info: &types.Info{
+			Uses:       make(map[*ast.Ident]types.Object),
+			Defs:       make(map[*ast.Ident]types.Object),
+			Selections: make(map[*ast.SelectorExpr]*types.Selection),
+		},
+	}
+	if p.name == "" {
+		p.name = "."
+	}
+	var trees []*ast.File
+	for _, name := range l.GoFiles {
+		path := filepath.Join(l.Dir, name)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		tree, err := parser.ParseFile(p.fset, path, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		p.files = append(p.files, &file{path, string(text), tree})
+		trees = append(trees, tree)
+	}
+	for _, name := range append(l.TestGoFiles, l.XTestGoFiles...) {
+		p.tests = append(p.tests, filepath.Join(l.Dir, name))
+	}
+	lookup := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
+	conf := types.Config{Importer: importer.ForCompiler(p.fset, "gc", lookup)}
+	if _, err := conf.Check(l.ImportPath, p.fset, trees, p.info); err != nil {
+		return nil, fmt.Errorf("package %s: %w", p.name, err)
+	}
+	return p, nil
+}
