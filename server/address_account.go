@@ -2,14 +2,15 @@ package server
 
 import (
 	"container/list"
+	"errors"
 	"net/netip"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/server/metrics"
-	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
 // An account is what one address has, and may have. A nil account has no bounds.
@@ -19,12 +20,7 @@ type account struct {
 	name     string // for the log
 	connects *rate.Limiter
 	requests *rate.Limiter
-	bodies   *budget
-	work     *budget // what is made of bodies, and read
-	answers  *budget
-	making   *dsync.Party // of answers, and of long texts and large writes
-	views    *dsync.Budget
-	quota    *dsync.Quota
+	resources
 
 	// These are guarded by the table's mu.
 	holders     int
@@ -145,30 +141,21 @@ func (t *accounts) forget(needed bool) bool {
 
 // open returns a new account.
 func (t *accounts) open(key netip.Addr) *account {
-	l := t.limits
-	name := nameOf(key)
-	refuse := func(r metrics.Reason) func() { return func() { t.refusals.add(r, name) } }
-	most := l.BodyBytes
-	if most < 0 {
-		most = 1 << 62
+	a := &account{
+		key:       key,
+		name:      nameOf(key),
+		connects:  limiter(t.limits.ConnectRate, t.limits.Connections),
+		requests:  limiter(t.limits.RequestRate, t.limits.RequestBurst),
+		resources: t.s.all.share(t.limits),
 	}
-	making := t.s.turns.Party()
-	return &account{
-		key:      key,
-		name:     name,
-		connects: limiter(l.ConnectRate, l.Connections),
-		requests: limiter(l.RequestRate, l.RequestBurst),
-		bodies:   t.s.bodies.share(most, refuse(metrics.AddressBodies)),
-		work:     t.s.work.share(t.s.work.max, nil),
-		answers:  t.s.answers.share(most, nil),
-		making:   making,
-		views:    t.s.views.Share(most, making),
-		quota: dsync.NewQuota(dsync.QuotaLimits{
-			Listens:      int64(l.Listens),
-			PendingBytes: l.PendingBytes,
-			Windows:      l.Windows,
-		}),
+	a.bodies.Refused = func(err error) {
+		if errors.Is(err, limit.ErrShare) {
+			t.refusals.add(metrics.AddressBodies, a.name)
+		} else {
+			t.refusals.add(metrics.Bodies, "")
+		}
 	}
+	return a
 }
 
 // nameOf is what the log calls an account: the address, or those that share it.
@@ -180,45 +167,6 @@ func nameOf(key netip.Addr) string {
 		return key.String() + "/64"
 	}
 	return key.String()
-}
-
-// turnsOf returns with whom an address takes turns.
-func (s *Server) turnsOf(a *account) *dsync.Party {
-	if a == nil {
-		return s.making
-	}
-	return a.making
-}
-
-// viewsOf returns what bounds the views that are sent to an address.
-func (s *Server) viewsOf(a *account) *dsync.Budget {
-	if a == nil {
-		return s.views
-	}
-	return a.views
-}
-
-// bodiesOf returns what bounds the requests of an address that are in memory.
-func (s *Server) bodiesOf(a *account) *budget {
-	if a == nil {
-		return s.bodies
-	}
-	return a.bodies
-}
-
-// workOf returns what bounds what is made of requests of an address.
-func (s *Server) workOf(a *account) *budget {
-	if a == nil {
-		return s.work
-	}
-	return a.work
-}
-
-func quotaOf(a *account) *dsync.Quota {
-	if a == nil {
-		return nil
-	}
-	return a.quota
 }
 
 // limiter returns a limiter of so many events per second after a burst, one that

@@ -100,30 +100,3 @@ func TestAccountsTogether(t *testing.T) {
 		}
 	}
 }
-
-func TestBudgetOfShares(t *testing.T) {
-	refused := 0
-	b := &budget{max: 120}
-	one, two, three := b.share(100, func() { refused++ }), b.share(100, nil), b.share(10, nil)
-	for range 200 {
-		one.take(1)
-	}
-	for range 200 {
-		two.take(1)
-	}
-	if one.used.Load() != 60 || two.used.Load() != 30 || b.used.Load() != 90 || refused != 140 {
-		t.Errorf("shares have %d and %d of %d, and one was refused %d times", one.used.Load(), two.used.Load(), b.used.Load(), refused)
-	}
-	if three.take(11) || !three.take(10) {
-		t.Error("a share has another bound than it was given")
-	}
-	one.give(60)
-	if !two.take(10) || b.used.Load() != 50 {
-		t.Error("what was given back cannot be taken")
-	}
-	two.give(40)
-	three.give(10)
-	if b.used.Load() != 0 {
-		t.Errorf("%d is left", b.used.Load())
-	}
-}

@@ -221,8 +221,7 @@ func visitOf(r *http.Request) *visit { return r.Context().Value(visitKey{}).(*vi
 // countFor makes what the request holds count for an address.
 func (q *request) countFor(a *account) {
 	if q.account = a; a != nil {
-		q.bodies, q.making = a.bodies, a.making
-		q.work.of, q.room.of = a.work, a.answers
+		q.use(&a.resources)
 	}
 }
 

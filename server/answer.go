@@ -42,7 +42,7 @@ func (q *request) json(body func(dst []byte) []byte) answer {
 	if q.form.silent {
 		return answer{status: http.StatusNoContent}
 	}
-	b := body(make([]byte, 0, max(q.room.has, usualAnswer)))
+	b := body(make([]byte, 0, max(q.room.Size(), usualAnswer)))
 	if q.form.pretty {
 		b = append(tree.AppendPretty(nil, string(b)), '\n')
 	}

@@ -145,9 +145,9 @@ func (tn *town) wantIdle(t *testing.T) {
 	tn.accounts.mu.Lock()
 	defer tn.accounts.mu.Unlock()
 	for addr, a := range tn.accounts.of {
-		if a.holders != 0 || a.connections != 0 || a.surplus != 0 || a.polls != 0 || a.bodies.used.Load() != 0 || a.answers.used.Load() != 0 {
+		if a.holders != 0 || a.connections != 0 || a.surplus != 0 || a.polls != 0 || a.bodies.Used() != 0 || a.answers.Used() != 0 {
 			t.Errorf("%s is left with %d holders, %d and %d connections, %d polls, %d and %d bytes", addr,
-				a.holders, a.connections, a.surplus, a.polls, a.bodies.used.Load(), a.answers.used.Load())
+				a.holders, a.connections, a.surplus, a.polls, a.bodies.Used(), a.answers.Used())
 		}
 	}
 	tn.links.mu.Lock()
@@ -427,7 +427,7 @@ func TestAddressBodies(t *testing.T) {
 		for range 4 {
 			held = append(held, hold("198.51.100.1"))
 		}
-		if used := tn.bodies.used.Load(); used > 512<<10 {
+		if used := tn.all.bodies.Meter().Used(); used > 512<<10 {
 			t.Errorf("one address holds %d of 1 MiB", used)
 		}
 		if got := tn.metrics.Refused.Of(metrics.AddressBodies); got != 2 {
@@ -456,7 +456,7 @@ func TestAddressBodies(t *testing.T) {
 		time.Sleep(time.Second) // in which net/http lets clients read
 		synctest.Wait()
 		tn.wantIdle(t)
-		if used := tn.bodies.used.Load(); used != 0 {
+		if used := tn.all.bodies.Meter().Used(); used != 0 {
 			t.Errorf("%d bytes were not given back", used)
 		}
 	})
@@ -476,7 +476,7 @@ func TestAddressAnswers(t *testing.T) {
 			deaf = append(deaf, c)
 			synctest.Wait()
 		}
-		if used := tn.answers.used.Load(); used > 512<<10 {
+		if used := tn.all.answers.Meter().Used(); used > 512<<10 {
 			t.Errorf("one address holds %d of 1 MiB", used)
 		}
 		if got := tn.metrics.Refused.Of(metrics.AddressAnswers); got != 2 {
@@ -592,7 +592,7 @@ func TestAddressReadsTakeTurns(t *testing.T) {
 		defer tn.shutdown()
 		busy := tn.accounts.hold(netip.MustParseAddr("198.51.100.1"))
 		reads := 0
-		for busy.making.TryEnter() { // large reads that go on and on
+		for busy.readers.Try(1) == nil { // large reads that go on and on
 			reads++
 		}
 		var waiting sync.WaitGroup
@@ -609,7 +609,7 @@ func TestAddressReadsTakeTurns(t *testing.T) {
 		}
 		tn.at("198.51.100.1").want("GET", "/a.json?timeout=1s", noBody, 400, errorBody(textTimeout))
 		for range reads {
-			busy.making.Leave()
+			busy.readers.Release(1)
 		}
 		waiting.Wait()
 		tn.accounts.letGo(busy)
@@ -626,7 +626,7 @@ func TestAddressTextsTakeTurns(t *testing.T) {
 		defer tn.shutdown()
 		busy := tn.accounts.hold(netip.MustParseAddr("198.51.100.1"))
 		texts := 0
-		for busy.making.TryEnter() { // long texts that take long
+		for busy.readers.Try(1) == nil { // long texts that take long
 			texts++
 		}
 		long := `{"a":"` + strings.Repeat("x", dsync.LongText) + `"}`
@@ -648,7 +648,7 @@ func TestAddressTextsTakeTurns(t *testing.T) {
 		tn.at("198.51.100.1").want("PUT", "/short.json", "1", 200, "1")
 		tn.at("198.51.100.2").want("PUT", "/other.json?print=silent", long, 204, "")
 		for range texts {
-			busy.making.Leave()
+			busy.readers.Release(1)
 		}
 		waiting.Wait()
 		for method, status := range done {

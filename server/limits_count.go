@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/server/metrics"
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
@@ -48,11 +49,11 @@ func (rt *realtime) countEnd(bye goodbye, from string) goodbye {
 	return bye
 }
 
-// countWait counts a request that has to wait for room.
-func (q *request) countWait(full *noRoomError) {
-	if full.claim == &q.work {
-		q.refused(full.claim.of.fullBy(full.size, metrics.Work, metrics.AddressWork))
+// countWait counts a request that has to wait for room in one of its holds.
+func (q *request) countWait(h *limit.Hold, refusal error) {
+	if h == &q.work {
+		q.refused(reasonOf(refusal, metrics.Work, metrics.AddressWork))
 		return
 	}
-	q.refused(full.claim.of.fullBy(full.size, metrics.Answers, metrics.AddressAnswers))
+	q.refused(reasonOf(refusal, metrics.Answers, metrics.AddressAnswers))
 }

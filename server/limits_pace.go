@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/server/metrics"
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
@@ -77,11 +78,11 @@ func countsAsMessage(text string, piece, last bool) bool {
 }
 
 // bodies returns what bounds messages that are not complete.
-func (s *socket) bodies() *budget {
+func (s *socket) bodies() *limit.Share {
 	if s.c == nil {
-		return s.rt.s.bodies
+		return s.rt.s.all.bodies
 	}
-	return s.rt.s.bodiesOf(s.c.account)
+	return s.rt.s.resourcesOf(s.c.account).bodies
 }
 
 // limitReasons are the bounds of the engine by the reasons under which they are

@@ -194,7 +194,7 @@ func TestBodyExpansion(t *testing.T) {
 		t.Errorf("9 MiB in %d KiB: %d %.200s, want 413", len(bomb.body)>>10, r.StatusCode, r.body)
 	}
 	ts.wantRefused(t, metrics.BodyExpansion, 1)
-	if used := ts.bodies.used.Load(); used != 0 {
+	if used := ts.all.bodies.Meter().Used(); used != 0 {
 		t.Errorf("%d bytes were not given back", used)
 	}
 }

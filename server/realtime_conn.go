@@ -49,16 +49,18 @@ func newConn(rt *realtime, ns string, db *dsync.Database, a *account) *conn {
 	c := &conn{rt: rt, id: rand.Text(), name: rt.nextName(), ns: ns, ended: make(chan struct{}), moved: make(chan struct{}), account: a, pace: rt.s.newPace(a)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.out = dsync.NewOutbox(dsync.Realtime, rt.s.opts.OutboxBytes, c.wake)
-	c.out.Share(rt.s.viewsOf(a))
+	res := rt.s.resourcesOf(a)
+	c.out.Share(res.views)
 	c.out.TakeFrom(c.workMemory())
-	c.session = db.NewSession(dsync.SessionOptions{ID: c.id, Name: c.name, Out: c.out, SignIn: c.signIn, Quota: quotaOf(a), Common: rt.s.pending, Memory: c.workMemory(), Limited: c.limited, Charge: c.pace.charge})
+	c.session = db.NewSession(dsync.SessionOptions{ID: c.id, Name: c.name, Out: c.out, SignIn: c.signIn, Quota: res.quota, Pending: res.pending, Memory: c.workMemory(), Limited: c.limited, Charge: c.pace.charge})
 	return c
 }
 
 // workMemory is what the writes of the connection take their memory from.
 func (c *conn) workMemory() workMemory {
-	of := c.rt.s.workOf(c.account)
-	return workMemory{of, func() { c.rt.s.refusals.add(of.fullBy(0, metrics.Work, metrics.AddressWork), c.remote.addr) }}
+	return workMemory{c.rt.s.resourcesOf(c.account).work, func(refusal error) {
+		c.rt.s.refusals.add(reasonOf(refusal, metrics.Work, metrics.AddressWork), c.remote.addr)
+	}}
 }
 
 // hello is the first message of every connection (§3).
@@ -109,7 +111,7 @@ func (c *conn) parse(text string) (m wire.Message, err error) {
 	if len(text) < dsync.LongText {
 		return wire.ParseMessage(text)
 	}
-	err = c.rt.s.turnsOf(c.account).While(c.ctx, func() error {
+	err = c.rt.s.resourcesOf(c.account).readers.Do(c.ctx, func() error {
 		m, err = wire.ParseMessage(text)
 		return err
 	})

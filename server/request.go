@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
@@ -36,11 +37,10 @@ type request struct {
 
 	visit   visit
 	account *account     // nil: without bounds
-	bodies  *budget      // of the server, or the address's share of it
-	making  *dsync.Party // in the same way
-	held    int64        // bytes of the body, of bodies
-	work    claim        // what is made of the body, or read for the answer
-	room    claim        // the answer
+	readers *limit.Share // places of the server, or the address's share of them
+	body    limit.Hold   // bytes of the body, in the same way
+	work    limit.Hold   // what is made of the body, or read for the answer
+	room    limit.Hold   // the answer
 
 	readBy time.Time // the deadline of reading that was set; zero: none
 	few    [2]param  // memory of params
@@ -51,8 +51,7 @@ type request struct {
 func (q *request) init(s *Server, w http.ResponseWriter, r *http.Request) {
 	path, query := splitNamespace(r.URL.EscapedPath(), r.URL.RawQuery)
 	q.s, q.w, q.r, q.path, q.method = s, w, r, path, r.Method
-	q.bodies, q.making = s.bodies, s.making
-	q.work.of, q.room.of = s.work, s.answers
+	q.use(&s.all)
 	if len(query) <= s.opts.MaxURLBytes {
 		q.params = appendParams(q.few[:0], query)
 	}
@@ -63,6 +62,11 @@ func (q *request) init(s *Server, w http.ResponseWriter, r *http.Request) {
 		// Also bounds how long the rest of a refused body is waited for.
 		q.setReadDeadline(time.Now().Add(bodyStall))
 	}
+}
+
+// use makes what the request holds count for those who have r.
+func (q *request) use(r *resources) {
+	q.readers, q.body.Of, q.work.Of, q.room.Of = r.readers, r.bodies, r.work, r.answers
 }
 
 // overriddenMethod returns the method that a POST stands for (REST §2).
@@ -125,7 +129,7 @@ func parseTarget(escaped string) (tree.Target, error) {
 }
 
 // text reads the body as text, decompressed if need be, of at most max bytes.
-// The bytes count against the server's budget until the answer is made.
+// The bytes count against the meter of bodies until the answer is made.
 func (q *request) text(max int64) (string, error) {
 	coding := strings.ToLower(strings.Join(q.r.Header.Values("Content-Encoding"), ","))
 	if coding != "" && coding != "identity" && coding != "gzip" {
@@ -159,20 +163,19 @@ const (
 )
 
 // readText reads all of src, at first a piece of the given size. What it reads
-// counts against the server's budget of body bytes.
+// counts against the meter of bodies.
 func (q *request) readText(src io.Reader, size int) (string, error) {
 	var pieces [][]byte
 	var cost dsync.Cost
 	piece := make([]byte, 0, size)
 	for {
 		n, err := src.Read(piece[len(piece):cap(piece)])
-		if n > 0 && !q.bodies.take(int64(n)) {
+		if n > 0 && q.body.Grow(int64(n)) != nil {
 			return "", errOverloaded
 		}
-		q.held += int64(n)
 		cost.Add(piece[len(piece) : len(piece)+n])
 		piece = piece[:len(piece)+n]
-		if cost.Memory() > q.work.of.most() {
+		if cost.Memory() > q.work.Of.Most() {
 			return "", errCostly
 		}
 		if err == io.EOF {
@@ -192,12 +195,11 @@ func (q *request) readText(src io.Reader, size int) (string, error) {
 // made of it. That includes the body.
 func (q *request) textOf(pieces [][]byte, last []byte, cost dsync.Cost) (text string, err error) {
 	need := cost.Memory()
-	if !q.work.of.takeSoon(q.r.Context(), need, func() { q.countWait(&noRoomError{&q.work, need}) }) {
+	if acquireSoon(q.r.Context(), q.work.Of, need, func(refusal error) { q.countWait(&q.work, refusal) }) != nil {
 		return "", errOverloaded
 	}
-	q.work.has += need
-	q.bodies.give(q.held)
-	q.held = 0
+	q.work.Take(need)
+	q.body.End()
 	size := len(last) + len(pieces)*mostPiece // at most
 	err = q.handling(size, func() error {
 		text = piecewise.Join(append(pieces, last)...)
@@ -222,15 +224,14 @@ func bodyError(err error) error {
 
 // releaseBody ends the request's use of its body, and of what was made of it.
 func (q *request) releaseBody() {
-	q.bodies.give(q.held)
-	q.held = 0
-	q.work.end()
+	q.body.End()
+	q.work.End()
 }
 
 // release ends the request's use of what it holds.
 func (q *request) release() {
 	q.releaseBody()
-	q.room.end()
+	q.room.End()
 }
 
 // A patientBody reads a request body for as long as it keeps arriving.

@@ -164,12 +164,12 @@ func (q *request) replace(w tree.Write) (answer, error) {
 // write carries a write out. If the request only wants it explained, there is no
 // commit, but an answer.
 func (q *request) write(w dsync.Write) (c *dsync.Commit, explained answer, err error) {
-	w.Turn = q.making
+	w.Turn = q.readers
 	if q.form.explain {
 		explained, err = q.explainWrite(w)
 		return nil, explained, err
 	}
-	w.Quota = quotaOf(q.account)
+	w.Quota = q.s.resourcesOf(q.account).quota
 	c, err = q.db.Write(q.r.Context(), w)
 	return c, answer{}, err
 }
@@ -328,7 +328,7 @@ func (q *request) handling(size int, f func() error) error {
 	if size < dsync.LongText {
 		return f()
 	}
-	return q.making.While(q.r.Context(), f)
+	return q.readers.Do(q.r.Context(), f)
 }
 
 func (q *request) parseWrite(t tree.Target, text string) (w tree.Write, err error) {

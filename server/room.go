@@ -6,24 +6,25 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dogwooddb/dogwood/limit"
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
-// An answer stays in memory for as long as its client takes to read it. So
-// large answers share a budget, and only a few are made at a time (dsync.NewReadTurns): until a value
-// has been read, nobody knows how large it is.
+// An answer stays in memory for as long as its client takes to read it. So large answers
+// share a meter, and only a few are made at a time (dsync.NewReaders): the size of a value
+// is known only after it was read.
 const (
 	smallAnswer = 64 << 10 // up to here an answer needs no room
 	roomWait    = 5 * time.Second
-	roomPoll    = 10 * time.Millisecond
 
 	makingAnswer = 2 // times the size of a value is taken until it is an answer: both are there
 )
 
 // A noRoomError says that an answer does not fit beside those in memory.
 type noRoomError struct {
-	claim *claim // of the request
-	size  int64  // that it has to reach
+	hold    *limit.Hold // of the request
+	size    int64       // that it has to reach
+	refusal error
 }
 
 func (e *noRoomError) Error() string { return fmt.Sprintf("no room for an answer of %d bytes", e.size) }
@@ -37,7 +38,7 @@ func (q *request) make(f func() (answer, error)) (answer, error) {
 	var until context.Context
 	for full := (*noRoomError)(nil); errors.As(err, &full); {
 		if until == nil {
-			q.countWait(full)
+			q.countWait(full.hold, full.refusal)
 			ctx, cancel := context.WithTimeout(q.r.Context(), roomWait)
 			defer cancel()
 			until = ctx
@@ -57,18 +58,18 @@ func (q *request) inTurn(f func() (answer, error)) (answer, error) {
 	if err := q.takeTurn(); err != nil {
 		return answer{}, err
 	}
-	defer q.making.Leave()
-	defer q.work.end()
+	defer q.readers.Release(1)
+	defer q.work.End()
 	return f()
 }
 
 func (q *request) takeTurn() error {
-	if q.making.TryEnter() { // the context needs a timer to wait
+	if q.readers.Try(1) == nil { // the context needs a timer to wait
 		return nil
 	}
 	ctx, cancel := q.readContext()
 	defer cancel()
-	return q.making.Enter(ctx)
+	return q.readers.Acquire(ctx, 1)
 }
 
 // await is reserve for requests that can wait a while for room. A write must
@@ -76,7 +77,7 @@ func (q *request) takeTurn() error {
 func (q *request) await(size int) error {
 	err := q.reserve(size)
 	if full := (*noRoomError)(nil); errors.As(err, &full) {
-		q.countWait(full)
+		q.countWait(full.hold, full.refusal)
 		ctx, cancel := context.WithTimeout(q.r.Context(), roomWait)
 		defer cancel()
 		return q.waitFor(ctx, full)
@@ -84,22 +85,18 @@ func (q *request) await(size int) error {
 	return err
 }
 
-// waitFor waits until a claim is what it could not become.
+// waitFor waits until a hold is as large as it could not become.
 func (q *request) waitFor(ctx context.Context, full *noRoomError) error {
-	for {
-		select {
-		case <-time.After(roomPoll):
-		case <-ctx.Done():
-			return full
-		}
-		if full.claim.reach(full.size) {
-			return nil
-		}
+	n := full.hold.Missing(full.size)
+	if full.hold.Of.Acquire(ctx, n) != nil {
+		return full
 	}
+	full.hold.Take(n)
+	return nil
 }
 
 // reserve takes room for an answer of about the given size, beyond what the
-// request has. An answer that is larger than the whole budget can have all of
+// request has. An answer that is larger than the whole meter can have all of
 // it. After a *noRoomError the request has no room.
 func (q *request) reserve(size int) error {
 	if size <= smallAnswer || q.form.silent {
@@ -111,21 +108,22 @@ func (q *request) reserve(size int) error {
 // hold takes memory for a value of about the given size that is about to be read, and for
 // the answer that is made of it, until it is made.
 func (q *request) hold(size int64) error {
-	if need := makingAnswer * size; need <= q.work.of.most() {
+	if need := makingAnswer * size; need <= q.work.Of.Most() {
 		return q.claim(&q.work, need)
 	}
 	return dsync.ErrTooBig
 }
 
-// claim makes a claim of the request reach a size. After a *noRoomError the request has
-// nothing of what it claims for its answer.
-func (q *request) claim(c *claim, size int64) error {
-	if c.reach(size) {
+// claim makes a hold of the request reach a size. After a *noRoomError the request holds
+// nothing for its answer.
+func (q *request) claim(h *limit.Hold, size int64) error {
+	refusal := h.Grow(h.Missing(size))
+	if refusal == nil {
 		return nil
 	}
-	q.room.end()
-	q.work.end()
-	return &noRoomError{c, size}
+	q.room.End()
+	q.work.End()
+	return &noRoomError{h, size, refusal}
 }
 
 // settle makes the room of the request what its answer came to need, which is
@@ -135,5 +133,5 @@ func (q *request) settle(body []byte) {
 	if need <= smallAnswer {
 		need = 0
 	}
-	q.room.settle(need)
+	q.room.Settle(need)
 }

@@ -14,7 +14,7 @@ import (
 // wantRoom waits until answers hold exactly n bytes of their budget.
 func (ts *testServer) wantRoom(n int64) {
 	ts.t.Helper()
-	waitFor(ts.t, fmt.Sprintf("answers to hold %d bytes", n), func() bool { return ts.answers.used.Load() == n })
+	waitFor(ts.t, fmt.Sprintf("answers to hold %d bytes", n), func() bool { return ts.all.answers.Meter().Used() == n })
 }
 
 // A large read waits for the room that a client which does not read holds.
@@ -28,7 +28,7 @@ func TestAnswersWaitForRoom(t *testing.T) {
 		deaf, _ := ts.send(call{"GET", target, nil, noBody})
 		defer deaf.Close()
 		deaf.(*net.TCPConn).SetReadBuffer(4096)
-		waitFor(t, "the answer to take room", func() bool { return ts.answers.used.Load() >= size })
+		waitFor(t, "the answer to take room", func() bool { return ts.all.answers.Meter().Used() >= size })
 		ts.want("GET", "/small.json", noBody, 200, "null")
 		var left atomic.Bool
 		time.AfterFunc(200*time.Millisecond, func() {
@@ -83,8 +83,8 @@ func TestAnswersWithoutRoom(t *testing.T) {
 		synctest.Wait()
 		ts.want("GET", "/other.json", noBody, 200, long)
 		synctest.Wait()
-		if used := ts.answers.used.Load(); used != 0 {
-			t.Errorf("%d bytes of the budget were not given back", used)
+		if used := ts.all.answers.Meter().Used(); used != 0 {
+			t.Errorf("%d bytes were not given back", used)
 		}
 	})
 }
@@ -105,10 +105,10 @@ func TestAnswerLargerThanBudget(t *testing.T) {
 // its turn longer than it may take.
 func TestAnswersTakeTurns(t *testing.T) {
 	ts := serveTest(t, Options{Dev: true})
-	for ts.making.TryEnter() {
+	for ts.all.readers.Try(1) == nil {
 		continue
 	}
 	ts.want("GET", "/a.json?timeout=50ms", noBody, 400, errorBody(textTimeout))
-	ts.making.Leave()
+	ts.all.readers.Release(1)
 	ts.want("GET", "/a.json?timeout=1min", noBody, 200, "null")
 }

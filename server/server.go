@@ -80,14 +80,8 @@ type Server struct {
 	routes []route
 	gate   *gate // nil: everybody may ask
 	rt     *realtime
-	bodies *budget       // bytes of request bodies in memory
-	work   *budget       // bytes of what is made of them, and read for answers
-	views  *dsync.Budget // bytes of views and values on their way to clients that listen
+	all    resources // of clients without bounds
 
-	answers *budget       // bytes of large answers in memory
-	making  *dsync.Party  // of clients without bounds, among turns
-	pending *dsync.Quota  // of onDisconnect operations of all connections
-	turns   *dsync.Turns  // of reading values, parsing long texts, and deciding large writes
 	imports chan struct{} // holds an element for each import
 	exports chan struct{} // and for each export or backup
 	backups backupCounts
@@ -128,19 +122,14 @@ func New(o Options) (*Server, error) {
 		opts:     o,
 		clock:    c,
 		log:      o.Log,
-		bodies:   &budget{max: o.MaxBodiesBytes, refuse: func() { refusals.add(metrics.Bodies, "") }},
-		work:     &budget{max: o.MaxWorkBytes},
-		answers:  &budget{max: o.MaxAnswersBytes},
-		pending:  dsync.NewQuota(dsync.QuotaLimits{PendingBytes: o.MaxPendingBytes}),
-		turns:    dsync.NewReadTurns(),
+		all:      newResources(o.Limits),
 		imports:  make(chan struct{}, maxBulk),
 		exports:  make(chan struct{}, maxBulk),
 		stopping: make(chan struct{}),
 		metrics:  counts,
 		refusals: refusals,
 	}
-	s.making = s.turns.Everybody()
-	s.views = dsync.NewBudget(o.MaxAnswersBytes, s.making)
+	s.all.bodies.Refused = func(error) { refusals.add(metrics.Bodies, "") }
 	var err error
 	if s.gate, err = newGate(o); err != nil {
 		return nil, fmt.Errorf("server: %w", err)

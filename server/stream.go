@@ -42,11 +42,14 @@ func (s *Server) stream(q *request) (answer, error) {
 		default:
 		}
 	})
-	out.Share(s.viewsOf(q.account))
-	out.TakeFrom(workMemory{q.work.of, func() { q.refused(q.work.of.fullBy(0, metrics.Work, metrics.AddressWork)) }})
+	res := s.resourcesOf(q.account)
+	out.Share(res.views)
+	out.TakeFrom(workMemory{res.work, func(refusal error) {
+		q.refused(reasonOf(refusal, metrics.Work, metrics.AddressWork))
+	}})
 	defer out.Close()
 	read := q.view()
-	read.Quota = quotaOf(q.account)
+	read.Quota = res.quota
 	l, err := q.db.Listen(q.r.Context(), read, out)
 	if err != nil {
 		return answer{}, err

@@ -1,12 +1,13 @@
 package server
 
 import (
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
 // smallMessage is the length up to which a frame is read without asking the
-// budget.
+// meter of bodies.
 const smallMessage = 4 << 10
 
 var crowded = goodbye{closeTryAgain, "too many large messages are being sent"}
@@ -16,9 +17,8 @@ var crowded = goodbye{closeTryAgain, "too many large messages are being sent"}
 // message was handled, and in the end.
 type collector struct {
 	frames wire.Collector
-	budget *budget
-	held   int64 // bytes taken from budget
-	ahead  int64 // part of held: for a frame that add was not called with yet
+	held   limit.Hold // bytes of the frames
+	ahead  int64      // part of held: for a frame that add was not called with yet
 }
 
 // add takes a frame and returns the message that it completes. Its errors are
@@ -52,22 +52,13 @@ func (c *collector) grow(text []byte, n int) ([]byte, error) {
 	return piecewise.Append(make([]byte, 0, size), text), nil
 }
 
-// hold takes n bytes from the budget, none if n is not positive.
+// hold takes n bytes more, none if n is not positive.
 func (c *collector) hold(n int64) bool {
-	if n <= 0 {
-		return true
-	}
-	if !c.budget.take(n) {
-		return false
-	}
-	c.held += n
-	return true
+	return n <= 0 || c.held.Grow(n) == nil
 }
 
 // forget gives back what is held.
 func (c *collector) forget() {
-	if c.held > 0 {
-		c.budget.give(c.held)
-	}
-	c.held, c.ahead = 0, 0
+	c.held.End()
+	c.ahead = 0
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"github.com/dogwooddb/dogwood/limit"
 	"strings"
 	"testing"
 )
@@ -8,13 +9,13 @@ import (
 // TestCollectorBudget: pieces count until their message is handled or given
 // up, and one client that is turned away does not cost the others anything.
 func TestCollectorBudget(t *testing.T) {
-	b := &budget{max: 100}
-	first, second := collector{budget: b}, collector{budget: b}
+	b := limit.NewMeter(100)
+	first, second := collector{held: limit.Hold{Of: b.All()}}, collector{held: limit.Hold{Of: b.All()}}
 	add := func(c *collector, text string, wantDone bool, wantUsed int64) {
 		t.Helper()
 		_, done, err := c.add(text)
-		if err != nil || done != wantDone || b.used.Load() != wantUsed {
-			t.Errorf("add %.20s: done %v, error %v, %d bytes used; want %v, %d", text, done, err, b.used.Load(), wantDone, wantUsed)
+		if err != nil || done != wantDone || b.Used() != wantUsed {
+			t.Errorf("add %.20s: done %v, error %v, %d bytes used; want %v, %d", text, done, err, b.Used(), wantDone, wantUsed)
 		}
 	}
 	add(&first, "3", false, 1)

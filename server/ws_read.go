@@ -42,7 +42,7 @@ func (s *socket) next(in *collector) (string, error) {
 }
 
 // readText reads a whole frame. It keeps no more than a step beyond what the
-// budget of in has granted, whatever length the frame claims. Most frames take
+// meter of in has granted, whatever length the frame claims. Most frames take
 // one step, which allocates nothing but the text.
 func readText(r io.Reader, in *collector) (string, error) {
 	p := steps.Get().(*step)

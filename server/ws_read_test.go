@@ -10,11 +10,12 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
 func TestReadText(t *testing.T) {
-	b := &budget{max: 1 << 20}
+	b := limit.NewMeter(1 << 20)
 	for n, held := range map[int]int64{
 		0:                0,
 		1:                0,
@@ -24,30 +25,30 @@ func TestReadText(t *testing.T) {
 		100_000:          128 << 10,
 		300_000:          300_000, // the limit
 	} {
-		in := collector{budget: b}
+		in := collector{held: limit.Hold{Of: b.All()}}
 		in.frames.MaxBytes = 300_000
 		want := strings.Repeat("x", n)
 		got, err := readText(iotest.HalfReader(strings.NewReader(want)), &in)
 		if err != nil || got != want {
 			t.Errorf("%d bytes: read %d, error %v", n, len(got), err)
 		}
-		if used := b.used.Load(); used < held || used > held+held/4 { // the runtime rounds up
-			t.Errorf("%d bytes: %d of the budget used, want %d", n, used, held)
+		if used := b.Used(); used < held || used > held+held/4 { // the runtime rounds up
+			t.Errorf("%d bytes: %d are held, want %d", n, used, held)
 		}
 		if msg, done, err := in.add(got); n > 0 && (msg != want || !done || err != nil) {
 			t.Errorf("%d bytes: done %v, error %v", n, done, err)
 		}
 		in.forget()
-		if used := b.used.Load(); used != 0 {
-			t.Errorf("%d bytes: %d of the budget were not given back", n, used)
+		if used := b.Used(); used != 0 {
+			t.Errorf("%d bytes: %d were not given back", n, used)
 		}
 	}
 }
 
 // TestReadTextOfPieces: the bytes of a piece count once.
 func TestReadTextOfPieces(t *testing.T) {
-	b := &budget{max: 1 << 20}
-	in := collector{budget: b}
+	b := limit.NewMeter(1 << 20)
+	in := collector{held: limit.Hold{Of: b.All()}}
 	in.add("9")
 	for i := range int64(3) {
 		text, err := readText(strings.NewReader(strings.Repeat("x", wire.MaxUnit)), &in)
@@ -55,14 +56,14 @@ func TestReadTextOfPieces(t *testing.T) {
 			t.Fatal(err)
 		}
 		in.add(text)
-		if used, want := b.used.Load(), 1+(i+1)*wire.MaxUnit; used != want {
-			t.Errorf("%d pieces: %d of the budget used, want %d", i+1, used, want)
+		if used, want := b.Used(), 1+(i+1)*wire.MaxUnit; used != want {
+			t.Errorf("%d pieces: %d are held, want %d", i+1, used, want)
 		}
 	}
 }
 
 func TestReadTextCut(t *testing.T) {
-	in := collector{budget: new(budget)}
+	in := collector{held: limit.Hold{Of: limit.NewMeter(0).All()}}
 	r := io.MultiReader(strings.NewReader("{"), iotest.ErrReader(io.ErrUnexpectedEOF))
 	if text, err := readText(r, &in); err != io.ErrUnexpectedEOF {
 		t.Errorf("read %q, %v, want an unexpected end", text, err)
@@ -102,11 +103,11 @@ func TestUnfinishedMessages(t *testing.T) {
 		}
 		clients = append(clients, c)
 	}
-	waitFor(t, "the budget to be used", func() bool { return n.bodies.used.Load() >= 800_000 })
+	waitFor(t, "the meter to be used", func() bool { return n.all.bodies.Meter().Used() >= 800_000 })
 	late := n.connect("")
 	late.ws.NetConn().Write(begin)
 	late.wantClose(closeTryAgain)
-	if used := n.bodies.used.Load(); used > limit {
+	if used := n.all.bodies.Meter().Used(); used > limit {
 		t.Errorf("%d bytes are held, want at most %d", used, limit)
 	}
 	n.connect("").do("s", `{"c":{}}`) // small messages need no budget
@@ -114,10 +115,10 @@ func TestUnfinishedMessages(t *testing.T) {
 	for _, c := range clients {
 		c.ws.Close()
 	}
-	waitFor(t, "the budget to be given back", func() bool { return n.bodies.used.Load() == 0 })
+	waitFor(t, "the meter to be given back", func() bool { return n.all.bodies.Meter().Used() == 0 })
 	c := n.connect("")
 	c.do("p", `{"p":"/x","d":"`+strings.Repeat("x", 300_000)+`"}`)
-	waitFor(t, "the budget to be given back", func() bool { return n.bodies.used.Load() == 0 })
+	waitFor(t, "the meter to be given back", func() bool { return n.all.bodies.Meter().Used() == 0 })
 	c.ws.WriteControl(websocket.CloseMessage, nil, time.Now().Add(time.Second))
 	c.wantClose(closeNormal)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -129,7 +130,7 @@ func (s *socket) read() (bye goodbye) {
 			bye = crashed
 		}
 	}()
-	in := collector{budget: s.bodies()}
+	in := collector{held: limit.Hold{Of: s.bodies()}}
 	in.frames.MaxBytes = s.rt.maxMessage()
 	defer in.forget()
 	for {

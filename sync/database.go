@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -65,8 +66,8 @@ type Database struct {
 	stats    counters
 
 	operations operations
-	readers    *Party // with whom conditional writes without a Turn take turns
-	deciders   *Party // with whom listens of outboxes without a Budget take turns to be decided
+	readers    *limit.Share // with whom conditional writes without a Turn take turns
+	deciders   *limit.Share // with whom listens of outboxes without a Budget take turns to be decided
 
 	// mu guards the hub and what listeners know. The committer holds it while a
 	// batch is applied, committed and published, so that whoever holds it sees
@@ -122,9 +123,9 @@ func Open(o Options) (*Database, error) {
 		stats:   newCounters(),
 		watches: make(map[*watch]struct{}),
 		large:   newLargeTurns(),
-		readers: NewReadTurns().Everybody(),
+		readers: NewReaders().All(),
 
-		deciders:  NewReadTurns().Everybody(),
+		deciders:  NewReaders().All(),
 		batchTime: minBatchTime,
 
 		publishRows:  maxPublishRows,

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -41,7 +42,7 @@ type admission func(l *Listener, g *grant, err error)
 
 // admit decides about listeners of one client, at most decideAtOnce of them, and settles
 // each. It returns an error if it could not decide about those that are not settled.
-func (d *Database) admit(ctx context.Context, turn *Party, open []*candidate, done admission) error {
+func (d *Database) admit(ctx context.Context, turn *limit.Share, open []*candidate, done admission) error {
 	for try := 1; len(open) > 0; try++ {
 		if try > decideTries {
 			return d.admitInTurn(ctx, open, done)
@@ -55,19 +56,19 @@ func (d *Database) admit(ctx context.Context, turn *Party, open []*candidate, do
 }
 
 // tryAdmit makes one attempt. It returns those that have to be decided again.
-func (d *Database) tryAdmit(ctx context.Context, turn *Party, open []*candidate, done admission) ([]*candidate, error) {
-	if !turn.TryEnter() { // what others have decided may be enough
+func (d *Database) tryAdmit(ctx context.Context, turn *limit.Share, open []*candidate, done admission) ([]*candidate, error) {
+	if turn.Try(1) != nil { // what others have decided may be enough
 		d.mu.Lock()
 		open = d.audience.admitKnown(open, done)
 		d.mu.Unlock()
 		if len(open) == 0 {
 			return nil, nil
 		}
-		if err := turn.Enter(ctx); err != nil {
+		if err := turn.Acquire(ctx, 1); err != nil {
 			return nil, err
 		}
 	}
-	defer turn.Leave()
+	defer turn.Release(1)
 	d.mu.Lock()
 	if open = d.audience.admitKnown(open, done); len(open) == 0 {
 		d.mu.Unlock()
@@ -208,13 +209,13 @@ func (f rulings) add(r Read, made *ruling) {
 // become gives listeners of one client another caller, and ends those that the rules do
 // not allow it. When it returns, all have the new caller or have ended. It decides a few
 // at a time, and others write and listen in between.
-func (d *Database) become(turn *Party, listeners []*Listener, caller Caller) {
+func (d *Database) become(turn *limit.Share, listeners []*Listener, caller Caller) {
 	for some := range slices.Chunk(listeners, decideAtOnce) {
 		d.becomeSome(turn, some, caller)
 	}
 }
 
-func (d *Database) becomeSome(turn *Party, listeners []*Listener, caller Caller) {
+func (d *Database) becomeSome(turn *limit.Share, listeners []*Listener, caller Caller) {
 	open := make([]*candidate, 0, len(listeners))
 	wasAdmin := false
 	for _, l := range listeners {

@@ -106,7 +106,7 @@ func (b *batch) setPending(s *Session, e *pendingEdit) error {
 		return err
 	}
 	b.undo = append(b.undo, func() {
-		s.givePending(grown)
+		s.untakePending(grown)
 		s.pending = before
 	})
 	s.pending = *e.pendingWrites

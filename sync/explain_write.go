@@ -51,10 +51,10 @@ func (d *Database) ExplainWrite(ctx context.Context, w Write) (e WriteExplanatio
 		return e, err
 	}
 	turn := d.turnOf(w)
-	if err := turn.Enter(ctx); err != nil {
+	if err := turn.Acquire(ctx, 1); err != nil {
 		return e, err
 	}
-	defer turn.Leave()
+	defer turn.Release(1)
 	v := new(verdict)
 	w.Caller.verdict, w.ID = v, nil
 	b, err := d.draft(ctx, w)

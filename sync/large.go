@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -121,7 +122,7 @@ func (d *Database) tryOnce(ctx context.Context, w Write, p *prepared, l *line) (
 		}
 	}
 	turn := d.turnOf(w)
-	if err := turn.While(ctx, func() error { return d.prepareLarge(ctx, w, p, l) }); err != nil {
+	if err := turn.Do(ctx, func() error { return d.prepareLarge(ctx, w, p, l) }); err != nil {
 		return nil, err
 	}
 	defer d.unwatch(p.watch)
@@ -228,7 +229,7 @@ func (d *Database) loadLarge(ctx context.Context, w Write, p *prepared, l *line)
 		return nil
 	}
 	step := func(f func(*store.Tx) error) error {
-		return d.turnOf(w).Apart(func() error {
+		return d.turnOf(w).Yield(func() error {
 			return d.do(context.WithoutCancel(ctx), &sliceTask{quota: w.Quota, line: l, step: f})
 		})
 	}
@@ -302,34 +303,34 @@ func (t *sliceTask) apply(b *batch) error {
 // largeTurns lets a few large writes be prepared at a time, those of one address in
 // half of the places.
 type largeTurns struct {
-	turns *Turns
-	all   *Party // of writes without a Quota
+	turns *limit.Meter
+	all   *limit.Share // of writes without a Quota
 	mu    sync.Mutex
 	of    map[*Quota]*largeParty // that have a write, or wait
 }
 
 type largeParty struct {
-	party  *Party
+	party  *limit.Share
 	writes int
 }
 
 func newLargeTurns() largeTurns {
-	t := NewTurns(largeAtOnce)
-	return largeTurns{turns: t, all: t.Everybody(), of: make(map[*Quota]*largeParty)}
+	t := limit.NewMeter(largeAtOnce)
+	return largeTurns{turns: t, all: t.All(), of: make(map[*Quota]*largeParty)}
 }
 
 // enter waits for a place. done gives it back.
 func (t *largeTurns) enter(ctx context.Context, q *Quota) (done func(), err error) {
 	p, leave := t.party(q)
-	if err := p.Enter(ctx); err != nil {
+	if err := p.Acquire(ctx, 1); err != nil {
 		leave()
 		return nil, err
 	}
-	return func() { p.Leave(); leave() }, nil
+	return func() { p.Release(1); leave() }, nil
 }
 
 // party returns the party of a Quota, which is forgotten after its last write.
-func (t *largeTurns) party(q *Quota) (p *Party, leave func()) {
+func (t *largeTurns) party(q *Quota) (p *limit.Share, leave func()) {
 	if q == nil {
 		return t.all, func() {}
 	}
@@ -337,7 +338,7 @@ func (t *largeTurns) party(q *Quota) (p *Party, leave func()) {
 	defer t.mu.Unlock()
 	l := t.of[q]
 	if l == nil {
-		l = &largeParty{party: t.turns.Party()}
+		l = &largeParty{party: t.turns.Share(limit.Unbounded)}
 		t.of[q] = l
 	}
 	l.writes++

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -251,7 +252,7 @@ func TestLargeWritesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := openTest(t, Options{Rules: rules.Open()})
 		c := connect(t, db, "c", 64<<20)
-		b := newBudget(1 << 30)
+		b := newAllowance(1 << 30)
 		c.out.Share(b)
 		places := entered(b.values)
 		c.send(`{"r":1,"a":"p","b":{"p":"/small","d":1}}`)
@@ -266,7 +267,7 @@ func TestLargeWritesTakeTurns(t *testing.T) {
 		want(t, db, "/small", "1")
 		want(t, db, "/text", "null")
 		for range places {
-			b.values.Leave()
+			b.values.Release(1)
 		}
 		<-sent
 
@@ -279,7 +280,7 @@ func TestLargeWritesTakeTurns(t *testing.T) {
 			t.Errorf("%d writes, want the two from before", n)
 		}
 		for range places {
-			b.values.Leave()
+			b.values.Release(1)
 		}
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -293,7 +294,7 @@ func TestLargeWriteLeavesItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPause()
 		db := openTest(t, Options{Rules: rules.Open(), Now: p.now})
-		turn := NewTurns(1).Everybody()
+		turn := limit.NewMeter(1).All()
 		w := asUser(putOf(t, "/large", manyValues(largeValues)))
 		w.Turn = turn
 		p.armed.Store(true)
@@ -301,7 +302,7 @@ func TestLargeWriteLeavesItsTurn(t *testing.T) {
 		<-p.reached
 		entered := make(chan struct{})
 		go func() {
-			_ = turn.Enter(t.Context())
+			_ = turn.Acquire(t.Context(), 1)
 			close(entered)
 		}()
 		synctest.Wait()
@@ -309,7 +310,7 @@ func TestLargeWriteLeavesItsTurn(t *testing.T) {
 		<-entered
 		synctest.Wait()
 		want(t, db, "/large", "null")
-		turn.Leave()
+		turn.Release(1)
 		if err := <-done; err != nil {
 			t.Error(err)
 		}

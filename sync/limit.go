@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -81,20 +82,20 @@ func (b *batch) boundGroup(m *meter, g *group) error {
 
 // bound measures what a listener shows that was attached just now, or has no
 // administrator any more. It need not be repeated: what writes add is measured by them.
-func (d *Database) bound(turn *Party, r Read) error {
+func (d *Database) bound(turn *limit.Share, r Read) error {
 	if r.Caller.Admin || d.rules.Load().Limits(r.Path) == nil {
 		return nil
 	}
-	if err := turn.Enter(context.Background()); err != nil {
+	if err := turn.Acquire(context.Background(), 1); err != nil {
 		return err
 	}
-	defer turn.Leave()
+	defer turn.Release(1)
 	return d.snapshot(func(tx *store.Tx) error { return withinLimits(d.rules.Load(), tx, r) })
 }
 
 // boundAll ends those listeners whose views are too large for callers that are no
 // administrators.
-func (d *Database) boundAll(turn *Party, listeners []*Listener) {
+func (d *Database) boundAll(turn *limit.Share, listeners []*Listener) {
 	for _, l := range listeners {
 		if err := d.bound(turn, l.read); err != nil {
 			l.outgrow(err)

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"sync/atomic"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -97,10 +98,10 @@ func (d *Database) enroll(l *Listener, g *grant) error {
 }
 
 // turn returns with whom the listener takes turns to be decided and measured.
-func (l *Listener) turn() *Party { return l.db.turnFor(l.out) }
+func (l *Listener) turn() *limit.Share { return l.db.turnFor(l.out) }
 
 // turnFor returns with whom the client of an outbox takes turns to be decided about.
-func (d *Database) turnFor(o *Outbox) *Party {
+func (d *Database) turnFor(o *Outbox) *limit.Share {
 	if p := o.deciders(); p != nil {
 		return p
 	}

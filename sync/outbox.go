@@ -3,6 +3,7 @@ package sync
 import (
 	"context"
 	"errors"
+	"github.com/dogwooddb/dogwood/limit"
 	"sync"
 )
 
@@ -30,18 +31,19 @@ var (
 // view, which is made when it is sent. So a client that reads slowly sees fewer
 // states, but never a wrong order, and costs no more than the bound.
 type Outbox struct {
-	format Format
-	max    int
-	notify func()
-	budget *Budget // nil: none
-	memory Memory  // nil: without a bound
-	making int64   // of memory, by the item whose messages are made
+	format    Format
+	max       int
+	notify    func()
+	allowance *Allowance   // nil: none
+	waiter    limit.Waiter // for memory of the allowance
+	memory    Memory       // nil: without a bound
+	making    int64        // of memory, by the item whose messages are made
 
 	mu      sync.Mutex // taken after Database.mu, and alone
 	room    sync.Cond  // bytes went down, or closed
 	items   items
 	bytes   int
-	held    int64 // of the budget, by what the last Take returned
+	held    int64 // of the allowance, by what the last Take returned
 	closed  bool
 	closing error
 }
@@ -310,8 +312,8 @@ func (o *Outbox) Close() {
 	o.items, o.bytes = items{}, 0
 	o.room.Broadcast()
 	o.mu.Unlock()
-	if o.budget != nil {
-		o.budget.forget(o)
+	if o.allowance != nil {
+		o.allowance.memory.Forget(&o.waiter)
 	}
 	o.sent()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -41,15 +42,15 @@ func (d *Database) prepare(ctx context.Context, w Write) error {
 		return err
 	}
 	turn := d.turnOf(w)
-	if err := turn.Enter(ctx); err != nil {
+	if err := turn.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer turn.Leave()
+	defer turn.Release(1)
 	return guarded(func() error { return d.fingerprint(ctx, w) })
 }
 
 // turnOf returns with whom a write takes turns to read a large value.
-func (d *Database) turnOf(w Write) *Party {
+func (d *Database) turnOf(w Write) *limit.Share {
 	if w.Turn != nil {
 		return w.Turn
 	}
@@ -147,10 +148,10 @@ func (f *fingerprint) read(tx *store.Tx, most int64, rs *rules.Ruleset) error {
 // current reads what is now where a condition failed, for a caller that may read it.
 func (d *Database) current(ctx context.Context, w Write) (n tree.Node, err error) {
 	turn := d.turnOf(w)
-	if err := turn.Enter(ctx); err != nil {
+	if err := turn.Acquire(ctx, 1); err != nil {
 		return n, err
 	}
-	defer turn.Leave()
+	defer turn.Release(1)
 	p := w.Update[0].Path
 	err = d.view(ctx, Read{Caller: w.Caller, Path: p, Plain: true}, func(tx *store.Tx) error {
 		n, err = tx.GetLimit(p, d.mostCompared(w.Caller))

@@ -1,8 +1,9 @@
 package sync
 
 import (
-	"sync/atomic"
+	"errors"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -60,21 +61,25 @@ func (e *LimitError) Is(err error) bool {
 // QuotaLimits are the bounds of a Quota. A bound that is not positive does not
 // exist.
 type QuotaLimits struct {
-	Listens      int64 // at a time
-	PendingBytes int64 // of onDisconnect operations, with what each costs beside its text
-	Windows      int   // of queries at one path of one database, by their weight
+	Listens int64 // at a time
+	Windows int   // of queries at one path of one database, by their weight
 }
 
 // A Quota bounds what several sessions have together, such as all those of one
 // address, whatever databases they are on. A nil Quota bounds nothing.
 type Quota struct {
 	limits  QuotaLimits
-	listens atomic.Int64
-	pending atomic.Int64
+	listens *limit.Share
 }
 
 // NewQuota returns a Quota of which nothing is used.
-func NewQuota(l QuotaLimits) *Quota { return &Quota{limits: l} }
+func NewQuota(l QuotaLimits) *Quota {
+	most := l.Listens
+	if most <= 0 {
+		most = limit.Unbounded
+	}
+	return &Quota{limits: l, listens: limit.NewMeter(most).All()}
+}
 
 // listenBytes is how much of its path and query a listen may have that counts once.
 const listenBytes = 1 << 10
@@ -95,70 +100,41 @@ func querySize(q tree.Query) int {
 
 // takeListen counts one more listen, if there may be one.
 func (q *Quota) takeListen(l *Listener) bool {
-	if q == nil {
-		return true
-	}
-	n := listenUnits(l)
-	if q.listens.Add(n) > q.limits.Listens && q.limits.Listens > 0 {
-		q.listens.Add(-n)
-		return false
-	}
-	return true
+	return q == nil || q.listens.Try(listenUnits(l)) == nil
 }
 
 func (q *Quota) giveListen(l *Listener) {
 	if q != nil {
-		q.listens.Add(-listenUnits(l))
+		q.listens.Release(listenUnits(l))
 	}
 }
 
-// takePending counts n more bytes of onDisconnect operations, if there may be as many.
-// There may always be fewer.
-func (q *Quota) takePending(n int) bool {
-	if q == nil {
-		return true
-	}
-	if q.pending.Add(int64(n)) > q.limits.PendingBytes && q.limits.PendingBytes > 0 && n > 0 {
-		q.givePending(n)
-		return false
-	}
-	return true
-}
-
-func (q *Quota) givePending(n int) {
-	if q != nil {
-		q.pending.Add(-int64(n))
-	}
-}
-
-// leaves reports whether q has no more onDisconnect operations of common than it leaves
-// to all others: so none can use up what all have together.
-func (q *Quota) leaves(common *Quota) bool {
-	return q == nil || common == nil || common.limits.PendingBytes <= 0 ||
-		q.pending.Load() <= common.limits.PendingBytes-common.pending.Load()
-}
-
-// Pending returns how many bytes onDisconnect operations have.
-func (q *Quota) Pending() int64 { return q.pending.Load() }
-
-// takePending counts n more bytes of onDisconnect operations of the session, in its Quota
-// and in what it has in common with all others. The error is a *LimitError.
+// takePending counts n more bytes of onDisconnect operations of the session, if there may be
+// as many. There may always be fewer. The error is a *LimitError.
 func (s *Session) takePending(n int) error {
-	if !s.quota.takePending(n) {
-		return &LimitError{BoundQuotaPending}
+	if s.pendingBytes == nil {
+		return nil
 	}
-	if !s.common.takePending(n) {
-		s.quota.givePending(n)
+	if n <= 0 {
+		s.pendingBytes.Release(int64(-n))
+		return nil
+	}
+	switch err := s.pendingBytes.Try(int64(n)); {
+	case errors.Is(err, limit.ErrShare):
+		return &LimitError{BoundQuotaPending}
+	case err != nil:
 		return &LimitError{BoundCommonPending}
-	}
-	if n > 0 && !s.quota.leaves(s.common) {
-		s.givePending(n)
-		return &LimitError{BoundQuotaPending}
 	}
 	return nil
 }
 
-func (s *Session) givePending(n int) {
-	s.quota.givePending(n)
-	s.common.givePending(n)
+// untakePending undoes takePending.
+func (s *Session) untakePending(n int) {
+	switch {
+	case s.pendingBytes == nil:
+	case n > 0:
+		s.pendingBytes.Release(int64(n))
+	default:
+		s.pendingBytes.Force(int64(-n))
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -78,7 +79,7 @@ func TestQuotaListens(t *testing.T) {
 	b.wantReached(map[Bound]int{BoundQuotaListens: 1})
 	a.session.Close()
 	b.session.Close()
-	if n := q.listens.Load(); n != 0 {
+	if n := q.listens.Used(); n != 0 {
 		t.Errorf("%d listens are counted for closed sessions", n)
 	}
 }
@@ -87,8 +88,10 @@ func TestQuotaListens(t *testing.T) {
 // disconnect together.
 func TestQuotaPending(t *testing.T) {
 	db := openTest(t, Options{})
-	q := NewQuota(QuotaLimits{PendingBytes: 100_000})
+	pending := limit.NewMeter(limit.Unbounded).Share(100_000)
+	q := NewQuota(QuotaLimits{})
 	a, b := connectBounded(t, db, "a", q), connectBounded(t, db, "b", q)
+	a.session.pendingBytes, b.session.pendingBytes = pending, pending
 	long := strings.Repeat("x", 60_000)
 	put := func(path, value string) string {
 		return fmt.Sprintf(`{"r":1,"a":"o","b":{"p":%q,"d":%q}}`, path, value)
@@ -107,7 +110,7 @@ func TestQuotaPending(t *testing.T) {
 	}
 	a.session.Close()
 	b.session.Close()
-	if n := q.pending.Load(); n != 0 {
+	if n := pending.Used(); n != 0 {
 		t.Errorf("%d bytes are counted for closed sessions", n)
 	}
 	want(t, db, "/b", `"`+long+`"`)
@@ -120,15 +123,15 @@ func TestCommonPending(t *testing.T) {
 	log := new(faultyLog)
 	dbs := []*Database{openTest(t, Options{Change: log}), openTest(t, Options{})}
 	const most = 100_000
-	common := NewQuota(QuotaLimits{PendingBytes: most})
-	greedy := NewQuota(QuotaLimits{PendingBytes: 2 * most})
-	session := func(i int, name string, q *Quota) bounded {
-		c := connectBounded(t, dbs[i], name, q)
-		c.session.common = common
+	common := limit.NewMeter(most)
+	greedy := common.Share(2 * most)
+	session := func(i int, name string, pending *limit.Share) bounded {
+		c := connectBounded(t, dbs[i], name, nil)
+		c.session.pendingBytes = pending
 		return c
 	}
 	a, b := session(0, "a", greedy), session(1, "b", greedy)
-	other, exempt := session(0, "other", NewQuota(QuotaLimits{})), session(1, "exempt", nil)
+	other, exempt := session(0, "other", common.Share(limit.Unbounded)), session(1, "exempt", common.All())
 	put := func(path string, size int) string {
 		return fmt.Sprintf(`{"r":1,"a":"o","b":{"p":%q,"d":%q}}`, path, strings.Repeat("x", size))
 	}
@@ -142,7 +145,7 @@ func TestCommonPending(t *testing.T) {
 		t.Errorf("more than there is: %s, want too_big", got)
 	}
 	exempt.wantReached(map[Bound]int{BoundCommonPending: 1})
-	before := common.Pending()
+	before := common.Used()
 
 	log.set(true)
 	g := closeGate(t, dbs[0])
@@ -154,7 +157,7 @@ func TestCommonPending(t *testing.T) {
 	if got := strings.Join(other.frames(), ""); strings.Count(got, `"s":"unavailable"`) != 2 {
 		t.Errorf("in a batch that fails: %s, want unavailable", got)
 	}
-	if n := common.Pending(); n != before {
+	if n := common.Used(); n != before {
 		t.Errorf("%d bytes are counted after a batch that failed, want %d", n, before)
 	}
 	a.session.Close()
@@ -162,7 +165,7 @@ func TestCommonPending(t *testing.T) {
 	for _, c := range []bounded{b, other, exempt} {
 		c.session.Close()
 	}
-	if n := common.Pending(); n != 0 {
+	if n := common.Used(); n != 0 {
 		t.Errorf("%d bytes are counted for closed sessions", n)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -27,8 +28,11 @@ type SessionOptions struct {
 	Name   string  // what logs call it
 	Out    *Outbox // where replies and pushes go
 	Quota  *Quota  // that it counts in; nil: none
-	Common *Quota  // of all sessions, in which what it leaves for its disconnect counts as well; nil: none
 	Memory Memory  // that its writes take; nil: without a bound
+
+	// Pending is what bounds the bytes that it leaves for its disconnect; nil: without a bound.
+	Pending *limit.Share
+
 	SignIn func(ctx context.Context, c Credential) (Caller, SignInInfo, error)
 
 	// Limited is called when an operation came up against a bound. It must not
@@ -71,15 +75,15 @@ type Session struct {
 	caller   atomic.Pointer[Caller] // with origin; answers are made by other goroutines
 	signedIn bool                   // as caller
 
-	listens   map[listenKey]*Listener // some of them may have ended by themselves
-	listening int                     // their size
-	windows   map[tree.Path]int       // weight of their queries, by path
-	quota     *Quota
-	common    *Quota
-	memory    Memory
-	reserved  int64 // of it, by the request that is handled
-	limited   func(Bound)
-	charge    func(more int)
+	listens      map[listenKey]*Listener // some of them may have ended by themselves
+	listening    int                     // their size
+	windows      map[tree.Path]int       // weight of their queries, by path
+	quota        *Quota
+	pendingBytes *limit.Share // of onDisconnect operations; nil: without a bound
+	memory       Memory
+	reserved     int64 // of it, by the request that is handled
+	limited      func(Bound)
+	charge       func(more int)
 
 	mu      sync.Mutex
 	acked   sync.Cond // unacked went down
@@ -100,18 +104,18 @@ type listenKey struct {
 func (d *Database) NewSession(o SessionOptions) *Session {
 	origin := &rules.Origin{Connection: o.Name}
 	s := &Session{
-		db:      d,
-		id:      o.ID,
-		name:    o.Name,
-		origin:  origin,
-		out:     o.Out,
-		signIn:  o.SignIn,
-		listens: make(map[listenKey]*Listener),
-		quota:   o.Quota,
-		common:  o.Common,
-		memory:  o.Memory,
-		limited: o.Limited,
-		charge:  o.Charge,
+		db:           d,
+		id:           o.ID,
+		name:         o.Name,
+		origin:       origin,
+		out:          o.Out,
+		signIn:       o.SignIn,
+		listens:      make(map[listenKey]*Listener),
+		quota:        o.Quota,
+		pendingBytes: o.Pending,
+		memory:       o.Memory,
+		limited:      o.Limited,
+		charge:       o.Charge,
 	}
 	s.caller.Store(&Caller{Origin: origin})
 	s.acked.L = &s.mu

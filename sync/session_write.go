@@ -151,7 +151,7 @@ func (s *Session) parsing(ctx context.Context, b wire.Body, f func() error) erro
 	if len(b.Data) < LongText || turn == nil {
 		return f()
 	}
-	return turn.While(ctx, f)
+	return turn.Do(ctx, f)
 }
 
 // readPut reads the target and value of a put. A missing value is malformed,

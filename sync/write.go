@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -16,11 +17,11 @@ import (
 // A Write is a change that a client asks for: one location, or several at once.
 type Write struct {
 	Caller Caller
-	Update tree.Update // disjoint; of one element for a set
-	Merge  bool        // it was sent as an update of the children of Base
-	Base   tree.Path   // where it was sent to
-	If     *string     // hash of the value that must be at Update[0] ("" for none); nil: whatever is there. The caller must be able to read it
-	Turn   *Party      // in whose turn a large value is read and hashed for If, and a large write is decided, or explained; nil: that of all callers
+	Update tree.Update  // disjoint; of one element for a set
+	Merge  bool         // it was sent as an update of the children of Base
+	Base   tree.Path    // where it was sent to
+	If     *string      // hash of the value that must be at Update[0] ("" for none); nil: whatever is there. The caller must be able to read it
+	Turn   *limit.Share // in whose turn a large value is read and hashed for If, and a large write is decided, or explained; nil: that of all callers
 
 	Returns bool // the Commit is to have what became of its server values
 

@@ -15,6 +15,7 @@ const module = "github.com/dogwooddb/dogwood/"
 // layers says which packages of this module each package may import. Imports
 // point down only. A package that is not here is a layer that nobody planned.
 var layers = map[string][]string{
+	"limit":                            {},
 	"sync/wire":                        {"tree/piecewise"},
 	"tree":                             {"tree/piecewise"},
 	"tree/piecewise":                   {},
@@ -36,7 +37,7 @@ var layers = map[string][]string{
 	"rules/rulesdiff":                  {"rules", "rules/rulesgen", "rules/rulestest", "tree"},
 	"rules/rulesmutate":                {"rules", "rules/jsonc", "rules/lang", "rules/rulesgen", "rules/rulestest", "tree"},
 	"rules/rulestest":                  {"rules", "rules/lang", "rules/jsonc", "rules/explain", "tree", "tree/invariant"},
-	"sync":                             {"tree", "tree/store", "rules", "rules/lang", "sync/wire", "sync/histogram"},
+	"sync":                             {"limit", "tree", "tree/store", "rules", "rules/lang", "sync/wire", "sync/histogram"},
 	"sdk-go":                           {"tree", "sync/wire", "sdk-go/internal/replica"},
 	"sdk-go/embed":                     {"sdk-go", "sync", "sync/wire", "rules", "tree", "tree/store/dirlock", "tree/store/durable"},
 	"sdk-go/internal/replica":          {"tree"},
@@ -50,7 +51,7 @@ var layers = map[string][]string{
 	"sdk-go/models/internal/modeltest": {"sdk-go", "sdk-go/embed"},
 	"bench":                            {"sync/wire"},
 	"bench/bare":                       {},
-	"server":                           {"tree", "rules", "rules/coverage", "rules/explain", "sync", "sync/histogram", "sync/wire", "server/auth", "server/metrics", "tree/piecewise", "tree/store/dirlock", "tree/store/durable"},
+	"server":                           {"limit", "tree", "rules", "rules/coverage", "rules/explain", "sync", "sync/histogram", "sync/wire", "server/auth", "server/metrics", "tree/piecewise", "tree/store/dirlock", "tree/store/durable"},
 	"demo":                             {"rules", "rules/explain"},
 	"server/auth":                      {"tree/store/dirlock", "tree/store/durable"},
 	"server/metrics":                   {"sync", "sync/histogram", "tree/store"},

@@ -1,21 +1,44 @@
 package sync
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 )
+
+// entered returns how many places a share can have now.
+func entered(s *limit.Share) (n int) {
+	for s.Try(1) == nil {
+		n++
+	}
+	return n
+}
+
+// No more is read at a time than there are processors, but by two at least.
+func TestReaders(t *testing.T) {
+	before := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(before)
+	for procs, want := range map[int][2]int{1: {2, 1}, 2: {2, 1}, 4: {4, 2}, 64: {8, 4}} {
+		runtime.GOMAXPROCS(procs)
+		all, one := entered(NewReaders().All()), entered(NewReaders().Share(limit.Unbounded))
+		if got := [2]int{all, one}; got != want {
+			t.Errorf("with %d processors %d places, %d of one share; want %d", procs, all, one, want)
+		}
+	}
+}
 
 // big queues a message of n bytes that is made when it is its turn.
 func big(o *Outbox, n int) {
 	o.pushLater(0, func() [][]byte { return [][]byte{[]byte(strings.Repeat("x", n))} })
 }
 
-func TestBudgetMakesLargeMessagesLater(t *testing.T) {
+func TestAllowanceMakesLargeMessagesLater(t *testing.T) {
 	const size = 100 << 10
-	b := newBudget(2*size - 1)
+	b := newAllowance(2*size - 1)
 	notified := make(map[int]int)
 	var boxes []*Outbox
 	for i := range 4 {
@@ -46,13 +69,13 @@ func TestBudgetMakesLargeMessagesLater(t *testing.T) {
 	for _, o := range boxes {
 		o.Close()
 	}
-	if b.used != 0 || len(b.waiting) != 0 {
-		t.Errorf("%d bytes and %d clients are left in the budget", b.used, len(b.waiting))
+	if b.Held() != 0 {
+		t.Errorf("%d bytes are left in the allowance", b.Held())
 	}
 }
 
-func TestBudgetDoesNotHoldUpSmallMessages(t *testing.T) {
-	b := newBudget(1)
+func TestAllowanceDoesNotHoldUpSmallMessages(t *testing.T) {
+	b := newAllowance(1)
 	slow := NewOutbox(Realtime, 0, func() {})
 	slow.Share(b)
 	big(slow, 1<<20) // more than there is, but alone
@@ -67,19 +90,19 @@ func TestBudgetDoesNotHoldUpSmallMessages(t *testing.T) {
 	}
 }
 
-// TestBudgetShares: whoever does not read can use up his share, and others go on.
-func TestBudgetShares(t *testing.T) {
+// TestAllowanceShares: whoever does not read can use up his share, and others go on.
+func TestAllowanceShares(t *testing.T) {
 	const size = 104 << 10 // which memory is given out in
-	b := newBudget(10 * size)
+	b := newAllowance(10 * size)
 	woken := make(map[*Outbox]int)
-	outbox := func(b *Budget) *Outbox {
+	outbox := func(b *Allowance) *Outbox {
 		var o *Outbox
 		o = NewOutbox(Realtime, 0, func() { woken[o]++ })
 		o.Share(b)
 		big(o, size)
 		return o
 	}
-	taken := func(b *Budget, boxes int) (list []*Outbox, n int) {
+	taken := func(b *Allowance, boxes int) (list []*Outbox, n int) {
 		for range boxes {
 			o := outbox(b)
 			n += len(o.Take(1))
@@ -114,9 +137,9 @@ func TestBudgetShares(t *testing.T) {
 	}
 }
 
-// TestBudgetTurns: who waits for his share's turn to read does not hold up others.
-func TestBudgetTurns(t *testing.T) {
-	b := newBudget(1 << 20)
+// TestAllowanceTurns: who waits for his share's turn to read does not hold up others.
+func TestAllowanceTurns(t *testing.T) {
+	b := newAllowance(1 << 20)
 	busy, other := share(b, 1<<20), share(b, 1<<20)
 	entered(busy.views) // with what is read for long
 	entered(busy.values)
@@ -128,12 +151,12 @@ func TestBudgetTurns(t *testing.T) {
 	}
 }
 
-// TestBudgetViewsBesideValues: values do not wait for views, which may wait for the
+// TestAllowanceViewsBesideValues: values do not wait for views, which may wait for the
 // committer; views are read in turn with values, and nobody writes later for that.
-func TestBudgetViewsBesideValues(t *testing.T) {
+func TestAllowanceViewsBesideValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := openTest(t, Options{Rules: rules.Open()})
-		b := newBudget(1 << 20)
+		b := newAllowance(1 << 20)
 		if entered(b.views) != maxViews {
 			t.Error("views cannot have all of their places")
 		}
@@ -143,7 +166,7 @@ func TestBudgetViewsBesideValues(t *testing.T) {
 		if got := value.Take(1); len(got) != 1 {
 			t.Error("a value waits for views")
 		}
-		b.views.Leave()
+		b.views.Release(1)
 
 		reads := entered(b.values) // large values that are read for long
 		view := NewOutbox(EventStream, 0, func() {})
@@ -159,7 +182,7 @@ func TestBudgetViewsBesideValues(t *testing.T) {
 		}
 		set(t, db, "/a", "1")
 		for range reads {
-			b.values.Leave()
+			b.values.Release(1)
 		}
 		synctest.Wait()
 		if want := "event: put\ndata: {\"path\":\"/\",\"data\":null}\n\n"; sent != want {
@@ -171,10 +194,10 @@ func TestBudgetViewsBesideValues(t *testing.T) {
 	})
 }
 
-// TestBudgetShareHasBound: a share has no more than it was given, whatever is left.
-func TestBudgetShareHasBound(t *testing.T) {
+// TestAllowanceHasBound: a share has no more than it was given, whatever is left.
+func TestAllowanceHasBound(t *testing.T) {
 	const size = 100 << 10
-	b := newBudget(10 * size)
+	b := newAllowance(10 * size)
 	part := share(b, 2*size)
 	made := 0
 	for range 5 {
@@ -191,8 +214,10 @@ func TestBudgetShareHasBound(t *testing.T) {
 	}
 }
 
-// newBudget returns a budget with turns of its own.
-func newBudget(max int64) *Budget { return NewBudget(max, NewReadTurns().Everybody()) }
+// newAllowance returns an allowance with places of its own.
+func newAllowance(max int64) *Allowance { return NewAllowance(max, NewReaders().All()) }
 
 // share returns a share of b for one more address.
-func share(b *Budget, max int64) *Budget { return b.Share(max, b.values.turns.Party()) }
+func share(b *Allowance, max int64) *Allowance {
+	return b.Share(max, b.values.Meter().Share(limit.Unbounded))
+}

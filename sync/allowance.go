@@ -1,0 +1,186 @@
+package sync
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/dogwooddb/dogwood/limit"
+)
+
+// MaxReads is the most values that are read and made into answers at a time.
+const MaxReads = 8
+
+// LongText is the length in bytes from which a text is parsed in a place of the readers.
+const LongText = 4 << 10
+
+// NewReaders returns the places of what takes long: reading values and making answers of
+// them, parsing long texts, and deciding large writes. Each keeps a processor busy until it
+// is done: more at a time than there are processors are not sooner done, but a small read
+// then waits some 50 ms for its slice of time. Two is the least that can be shared.
+func NewReaders() *limit.Meter {
+	return limit.NewMeter(int64(min(max(runtime.GOMAXPROCS(0), 2), MaxReads)))
+}
+
+// An Allowance is what a client may use of what all clients share: the memory of large
+// messages that were made and not yet sent, and places to make them. A client that does not
+// read costs little; a thousand that ask for a large value each and do not read would cost
+// all there is. When the memory is used up, large messages are made later, when others have
+// been sent or given up.
+type Allowance struct {
+	memory *limit.Share // in bytes; a single message may exceed it
+
+	// The size of a message is known only after it was made, so few are made at a time. A
+	// view waits for the committer first and is then read in a place of values. Values do
+	// not wait for anything else.
+	views, values *limit.Share
+
+	decisions *limit.Share // of listens, which are small but may be many
+}
+
+const (
+	// smallMessage is what a message may have without being counted.
+	smallMessage = 64 << 10
+	// maxViews is how many views are made at a time.
+	maxViews = 8
+)
+
+// NewAllowance returns what all clients share: about max bytes, and the given places of
+// readers.
+func NewAllowance(max int64, readers *limit.Share) *Allowance {
+	return &Allowance{
+		memory:    limit.NewMeter(max).All(),
+		views:     limit.NewMeter(maxViews).All(),
+		values:    readers,
+		decisions: NewReaders().All(),
+	}
+}
+
+// Share returns the allowance of some clients: a share of each part, at most about max
+// bytes, and the given places of readers.
+func (a *Allowance) Share(max int64, readers *limit.Share) *Allowance {
+	return &Allowance{
+		memory:    a.memory.Meter().Share(max),
+		views:     a.views.Meter().Share(limit.Unbounded),
+		values:    readers,
+		decisions: a.decisions.Meter().Share(limit.Unbounded),
+	}
+}
+
+// Held returns how many bytes the messages of all clients hold.
+func (a *Allowance) Held() int64 { return a.memory.Meter().Used() }
+
+// places returns where an item waits for its turn.
+func (a *Allowance) places(it *item) *limit.Share {
+	if it.listener != nil {
+		return a.views
+	}
+	return a.values
+}
+
+// enter admits the making of an item's messages for an outbox when there is a place, or has
+// the outbox notified once there is memory.
+func (a *Allowance) enter(o *Outbox, it *item) bool {
+	places := a.places(it)
+	_ = places.Acquire(context.Background(), 1) // which does not end
+	if a.memory.Await(&o.waiter) {
+		return true
+	}
+	places.Release(1)
+	return false
+}
+
+// leave counts the messages that were made of an item, and returns what counts.
+func (a *Allowance) leave(it *item, msgs [][]byte) int64 {
+	defer a.places(it).Release(1)
+	var size int64
+	for _, msg := range msgs {
+		size += int64(cap(msg))
+	}
+	if size <= smallMessage {
+		return 0
+	}
+	a.memory.Force(size)
+	return size
+}
+
+// Share makes an outbox use an allowance. It must be called before the outbox is used.
+func (o *Outbox) Share(a *Allowance) {
+	o.allowance = a
+	o.waiter.Ready = o.notify
+}
+
+// made makes the messages of an item. ok is false if there is no room for them
+// now: the outbox is notified when there is.
+func (o *Outbox) made(it item) (msgs [][]byte, ok bool) {
+	defer o.unhold()
+	if o.allowance == nil {
+		return it.make(), true
+	}
+	if !o.allowance.enter(o, &it) {
+		return nil, false
+	}
+	defer func() {
+		size := o.allowance.leave(&it, msgs)
+		o.mu.Lock()
+		o.held += size
+		closed := o.closed
+		o.mu.Unlock()
+		if closed { // meanwhile: nobody will say that it was sent
+			o.sent()
+		}
+	}()
+	return it.make(), true
+}
+
+// takeTurn waits for the turn of a view that is about to be read, among values. Only
+// so many views as are made at a time have an open snapshot while they wait.
+func (o *Outbox) takeTurn() (done func()) {
+	if o.allowance == nil {
+		return func() {}
+	}
+	_ = o.allowance.values.Acquire(context.Background(), 1) // which does not end
+	return func() { o.allowance.values.Release(1) }
+}
+
+// readers returns with whom the client of the outbox takes turns to read values; nil:
+// it has no share.
+func (o *Outbox) readers() *limit.Share {
+	if o.allowance == nil {
+		return nil
+	}
+	return o.allowance.values
+}
+
+// deciders returns with whom the client of the outbox takes turns to be decided about;
+// nil: it has no share.
+func (o *Outbox) deciders() *limit.Share {
+	if o.allowance == nil {
+		return nil
+	}
+	return o.allowance.decisions
+}
+
+// sent gives back what the messages of the last Take counted for.
+func (o *Outbox) sent() {
+	if o.allowance == nil {
+		return
+	}
+	o.mu.Lock()
+	size := o.held
+	o.held = 0
+	o.mu.Unlock()
+	if size > 0 {
+		o.allowance.memory.Release(size)
+	}
+}
+
+// back puts an item at the front of the queue again.
+func (o *Outbox) back(it item) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return
+	}
+	o.items.unpop(it)
+	o.bytes += it.size
+}
