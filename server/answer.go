@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -142,19 +143,19 @@ func (q *request) sendBody(a answer) {
 	if long && q.method != http.MethodHead && acceptsGzip(q.r.Header) {
 		h.Set("Content-Encoding", "gzip")
 		q.w.WriteHeader(a.status)
-		compress(newTimedWriter(q.w, q.r), a.all())
+		compress(peer.NewWriter(q.w, q.r), a.all())
 		return
 	}
 	if a.pieces != nil {
 		q.w.WriteHeader(a.status)
-		_ = writeAll(newTimedWriter(q.w, q.r), a.pieces)
+		_ = writeAll(peer.NewWriter(q.w, q.r), a.pieces)
 		return
 	}
 	q.length[0] = strconv.Itoa(len(a.body))
 	h["Content-Length"] = q.length[:]
 	q.w.WriteHeader(a.status)
 	if q.r.Method != http.MethodHead {
-		writeWhole(q.w, q.r, a.body)
+		peer.WriteAll(q.w, q.r, a.body)
 	}
 }
 

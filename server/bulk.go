@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -238,7 +239,7 @@ func (s *Server) spooled(q *request, kind, name string, emit func(io.Writer) err
 func (q *request) stream(src io.Reader, size int64) {
 	h := q.w.Header()
 	h.Add("Vary", "Accept-Encoding")
-	dst := newTimedWriter(q.w, q.r)
+	dst := peer.NewWriter(q.w, q.r)
 	zip := size > gzipFrom && acceptsGzip(q.r.Header)
 	if zip {
 		h.Set("Content-Encoding", "gzip")

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 
+	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -84,6 +85,7 @@ func (q *request) statusOf(err error) *statusError {
 		status int
 		text   string
 	}{
+		{peer.ErrTooMany, http.StatusTooManyRequests, textTooMany},
 		{dsync.ErrDenied, http.StatusUnauthorized, textDenied},
 		{dsync.ErrRulesChanged, http.StatusPreconditionFailed, "The rules have changed."},
 		{dsync.ErrNoVersion, http.StatusNotFound, "There is no such version of the rules."},

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
@@ -69,7 +70,7 @@ func TestProbesAreNotBound(t *testing.T) {
 			surplus    bool
 		}{
 			{"one connection too many", "198.51.100.1", nil, true},
-			{"behind a proxy", "10.0.0.1", http.Header{headerForwardedFor: {"198.51.100.1"}}, false},
+			{"behind a proxy", "10.0.0.1", http.Header{peer.HeaderForwardedFor: {"198.51.100.1"}}, false},
 		} {
 			ts := tn.at(c.peer)
 			ts.do(call{"GET", "/a.json", c.header, noBody})

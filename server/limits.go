@@ -1,6 +1,11 @@
 package server
 
-import "time"
+import (
+	"net/netip"
+	"time"
+
+	"github.com/dogwooddb/dogwood/server/peer"
+)
 
 // Limits bounds what clients can ask of a server. A zero field takes its
 // default, which is the documented limit of the hosted service where there is
@@ -34,6 +39,12 @@ type Limits struct {
 	DrainTimeout time.Duration // how long requests may finish after shutdown began; 10 s
 }
 
+// AddressLimits bound what one address can ask of a server.
+type AddressLimits = peer.Limits
+
+// Loopback are the addresses of the machine itself.
+func Loopback() []netip.Prefix { return peer.Loopback() }
+
 // DefaultLimits returns the limits of a server that was given none.
 func DefaultLimits() Limits {
 	var l Limits
@@ -50,7 +61,7 @@ func (l *Limits) setDefaults() {
 	orElse(&l.MaxNamespaces, 10_000)
 	orElse(&l.MessageRate, 2_000)
 	orElse(&l.MessageBurst, 10_000)
-	l.PerAddress.setDefaults()
+	l.PerAddress.SetDefaults()
 	orElse(&l.DrainTimeout, 10*time.Second)
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
@@ -142,18 +143,14 @@ func TestAddressConnections(t *testing.T) {
 // wantIdle checks that nobody holds anything.
 func (tn *town) wantIdle(t *testing.T) {
 	t.Helper()
-	tn.accounts.mu.Lock()
-	defer tn.accounts.mu.Unlock()
-	for addr, a := range tn.accounts.of {
-		if a.holders != 0 || a.connections != 0 || a.surplus != 0 || a.polls != 0 || a.bodies.Used() != 0 || a.answers.Used() != 0 {
-			t.Errorf("%s is left with %d holders, %d and %d connections, %d polls, %d and %d bytes", addr,
-				a.holders, a.connections, a.surplus, a.polls, a.bodies.Used(), a.answers.Used())
-		}
+	if used := tn.peers.Usage(); used != (peer.Usage{}) {
+		t.Errorf("addresses are left with %+v", used)
 	}
-	tn.links.mu.Lock()
-	defer tn.links.mu.Unlock()
-	if len(tn.links.open) != 0 || tn.links.http != 0 {
-		t.Errorf("%d and %d connections are left", len(tn.links.open), tn.links.http)
+	if open := tn.conns.Open(); open != 0 {
+		t.Errorf("%d connections are left", open)
+	}
+	if bodies, answers := tn.all.Bodies.Meter().Used(), tn.all.Answers.Meter().Used(); bodies != 0 || answers != 0 {
+		t.Errorf("%d bytes of bodies and %d of answers are left", bodies, answers)
 	}
 }
 
@@ -178,8 +175,8 @@ func TestConnectionFlood(t *testing.T) {
 				open++
 			}
 		}
-		if open != 5+maxSurplus {
-			t.Errorf("%d connections are open, want %d", open, 5+maxSurplus)
+		if open != 5+peer.MaxExcess {
+			t.Errorf("%d connections are open, want %d", open, 5+peer.MaxExcess)
 		}
 		if r := tn.at("198.51.100.2").do(call{"GET", "/a.json", nil, noBody}); r.StatusCode != 200 {
 			t.Errorf("another address: %d", r.StatusCode)
@@ -187,7 +184,7 @@ func TestConnectionFlood(t *testing.T) {
 		time.Sleep(headerTimeout)
 		synctest.Wait()
 		tn.wantIdle(t) // none of them has said anything in time
-		tn.wantRefused(t, metrics.SlowHeaders, 5+maxSurplus)
+		tn.wantRefused(t, metrics.SlowHeaders, 5+peer.MaxExcess)
 		for _, c := range conns {
 			c.Close()
 		}
@@ -427,7 +424,7 @@ func TestAddressBodies(t *testing.T) {
 		for range 4 {
 			held = append(held, hold("198.51.100.1"))
 		}
-		if used := tn.all.bodies.Meter().Used(); used > 512<<10 {
+		if used := tn.all.Bodies.Meter().Used(); used > 512<<10 {
 			t.Errorf("one address holds %d of 1 MiB", used)
 		}
 		if got := tn.metrics.Refused.Of(metrics.AddressBodies); got != 2 {
@@ -456,7 +453,7 @@ func TestAddressBodies(t *testing.T) {
 		time.Sleep(time.Second) // in which net/http lets clients read
 		synctest.Wait()
 		tn.wantIdle(t)
-		if used := tn.all.bodies.Meter().Used(); used != 0 {
+		if used := tn.all.Bodies.Meter().Used(); used != 0 {
 			t.Errorf("%d bytes were not given back", used)
 		}
 	})
@@ -476,7 +473,7 @@ func TestAddressAnswers(t *testing.T) {
 			deaf = append(deaf, c)
 			synctest.Wait()
 		}
-		if used := tn.all.answers.Meter().Used(); used > 512<<10 {
+		if used := tn.all.Answers.Meter().Used(); used > 512<<10 {
 			t.Errorf("one address holds %d of 1 MiB", used)
 		}
 		if got := tn.metrics.Refused.Of(metrics.AddressAnswers); got != 2 {
@@ -486,7 +483,7 @@ func TestAddressAnswers(t *testing.T) {
 		for _, c := range deaf {
 			c.Close()
 		}
-		time.Sleep(writeTimeout + roomWait)
+		time.Sleep(peer.WriteTimeout + roomWait)
 		synctest.Wait()
 		tn.wantIdle(t)
 	})
@@ -532,7 +529,7 @@ func TestProxy(t *testing.T) {
 		})
 		defer tn.shutdown()
 		proxy := tn.network(t, "10.0.0.1")
-		from := func(addr string) http.Header { return http.Header{headerForwardedFor: {"127.0.0.1, " + addr}} }
+		from := func(addr string) http.Header { return http.Header{peer.HeaderForwardedFor: {"127.0.0.1, " + addr}} }
 		get := func(addr string) result {
 			return tn.at("10.0.0.1").do(call{"GET", "/a.json", from(addr), noBody})
 		}
@@ -590,9 +587,9 @@ func TestAddressReadsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tn := townOf(t, Options{Dev: true})
 		defer tn.shutdown()
-		busy := tn.accounts.hold(netip.MustParseAddr("198.51.100.1"))
+		busy := tn.peers.Acquire(netip.MustParseAddr("198.51.100.1"))
 		reads := 0
-		for busy.readers.Try(1) == nil { // large reads that go on and on
+		for busy.Readers.Try(1) == nil { // large reads that go on and on
 			reads++
 		}
 		var waiting sync.WaitGroup
@@ -609,10 +606,10 @@ func TestAddressReadsTakeTurns(t *testing.T) {
 		}
 		tn.at("198.51.100.1").want("GET", "/a.json?timeout=1s", noBody, 400, errorBody(textTimeout))
 		for range reads {
-			busy.readers.Release(1)
+			busy.Readers.Release(1)
 		}
 		waiting.Wait()
-		tn.accounts.letGo(busy)
+		tn.peers.Release(busy)
 		synctest.Wait()
 		tn.wantIdle(t)
 	})
@@ -624,9 +621,9 @@ func TestAddressTextsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tn := townOf(t, Options{Dev: true})
 		defer tn.shutdown()
-		busy := tn.accounts.hold(netip.MustParseAddr("198.51.100.1"))
+		busy := tn.peers.Acquire(netip.MustParseAddr("198.51.100.1"))
 		texts := 0
-		for busy.readers.Try(1) == nil { // long texts that take long
+		for busy.Readers.Try(1) == nil { // long texts that take long
 			texts++
 		}
 		long := `{"a":"` + strings.Repeat("x", dsync.LongText) + `"}`
@@ -648,7 +645,7 @@ func TestAddressTextsTakeTurns(t *testing.T) {
 		tn.at("198.51.100.1").want("PUT", "/short.json", "1", 200, "1")
 		tn.at("198.51.100.2").want("PUT", "/other.json?print=silent", long, 204, "")
 		for range texts {
-			busy.readers.Release(1)
+			busy.Readers.Release(1)
 		}
 		waiting.Wait()
 		for method, status := range done {
@@ -656,7 +653,7 @@ func TestAddressTextsTakeTurns(t *testing.T) {
 				t.Errorf("%s: status %d", method, status)
 			}
 		}
-		tn.accounts.letGo(busy)
+		tn.peers.Release(busy)
 		synctest.Wait()
 		tn.wantIdle(t)
 	})

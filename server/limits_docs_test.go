@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -27,8 +28,8 @@ func TestLimitsAreDocumented(t *testing.T) {
 	mib := func(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
 	seconds := func(d time.Duration) string { return fmt.Sprintf("%d s", d/time.Second) }
 	for _, text := range []string{
-		fmt.Sprintf("beyond %d of those", maxSurplus),
-		"At most " + thousands(maxAccounts) + " addresses",
+		fmt.Sprintf("beyond %d of those", peer.MaxExcess),
+		"At most " + thousands(peer.MaxClients) + " addresses",
 		"| one body | " + mib(l.MaxWriteBytes),
 		"| the body of one batch get over REST | " + mib(maxBatchBytes),
 		"| one message | " + mib(l.MaxMessageBytes),
@@ -56,7 +57,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("| %s without a byte, %s in all", seconds(stalled), seconds(silence)),
 		fmt.Sprintf("it is pinged every %s | %s", seconds(pingEvery), seconds(silence)),
 		"| a long-polling client without a poll | " + seconds(pollIdle),
-		fmt.Sprintf("never %s in which it takes less than %d KiB", seconds(writeTimeout), writeLeast>>10),
+		fmt.Sprintf("never %s in which it takes less than %d KiB", seconds(peer.WriteTimeout), peer.WriteLeast>>10),
 	} {
 		if !strings.Contains(docs, text) {
 			t.Errorf("docs/limits.md lacks %q", text)

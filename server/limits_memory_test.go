@@ -25,7 +25,7 @@ func TestCostlyWrites(t *testing.T) {
 	long := `"` + strings.Repeat("x", 100_000) + `"` // 100 KB that take 600 KB
 	ts.want("PUT", "/y.json?print=silent", long, 204, "")
 	ts.want("GET", "/x.json", noBody, 200, "null")
-	if used := ts.all.work.Meter().Used(); used != 0 {
+	if used := ts.all.Work.Meter().Used(); used != 0 {
 		t.Errorf("%d bytes were not given back", used)
 	}
 }
@@ -36,16 +36,16 @@ func TestWritesWaitForMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ts := pipeTest(t, Options{Dev: true, Limits: Limits{MaxWorkBytes: 1 << 20}})
 		defer ts.shutdown()
-		ts.all.work.Try(1 << 20)
+		ts.all.Work.Try(1 << 20)
 		began := time.Now()
 		r := ts.admin("PUT", "/x.json", "1")
 		if r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" || time.Since(began) != roomWait {
 			t.Errorf("PUT: %d after %s, want 503 with Retry-After after %s", r.StatusCode, time.Since(began), roomWait)
 		}
-		time.AfterFunc(time.Second, func() { ts.all.work.Release(1 << 20) })
+		time.AfterFunc(time.Second, func() { ts.all.Work.Release(1 << 20) })
 		ts.want("PUT", "/y.json", "1", 200, "1")
 		ts.want("GET", "/x.json", noBody, 200, "null")
-		if used := ts.all.work.Meter().Used(); used != 0 {
+		if used := ts.all.Work.Meter().Used(); used != 0 {
 			t.Errorf("%d bytes were not given back", used)
 		}
 	})
@@ -59,21 +59,21 @@ func TestReadsWaitForMemory(t *testing.T) {
 		for _, key := range []string{"a", "b", "c"} {
 			ts.want("PUT", "/x/"+key+".json?print=silent", `"`+strings.Repeat("x", 1<<20)+`"`, 204, "")
 		}
-		ts.all.work.Try(30 << 20)
+		ts.all.Work.Try(30 << 20)
 		if r := ts.admin("GET", "/x.json", noBody); r.StatusCode != http.StatusServiceUnavailable {
 			t.Errorf("GET without memory: %d, want 503", r.StatusCode)
 		}
-		if used := ts.all.work.Meter().Used(); used != 30<<20 {
+		if used := ts.all.Work.Meter().Used(); used != 30<<20 {
 			t.Errorf("%d bytes are used, want %d", used, 30<<20)
 		}
-		time.AfterFunc(time.Second, func() { ts.all.work.Release(30 << 20) })
+		time.AfterFunc(time.Second, func() { ts.all.Work.Release(30 << 20) })
 		if r := ts.admin("GET", "/x.json", noBody); r.StatusCode != http.StatusOK || len(r.body) < 3<<20 {
 			t.Errorf("GET: %d, %d bytes", r.StatusCode, len(r.body))
 		}
-		ts.all.work.Try(30 << 20)
+		ts.all.Work.Try(30 << 20)
 		ts.want("GET", "/x.json?shallow=true", noBody, 200, `{"a":true,"b":true,"c":true}`)
-		ts.all.work.Release(30 << 20)
-		if used := ts.all.work.Meter().Used(); used != 0 {
+		ts.all.Work.Release(30 << 20)
+		if used := ts.all.Work.Meter().Used(); used != 0 {
 			t.Errorf("%d bytes were not given back", used)
 		}
 	})

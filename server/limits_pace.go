@@ -8,6 +8,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
@@ -21,11 +22,11 @@ type pace struct {
 }
 
 // newPace returns the pace of a new connection, nil for addresses without bounds.
-func (s *Server) newPace(a *account) *pace {
+func (s *Server) newPace(a *peer.Client) *pace {
 	if a == nil {
 		return nil
 	}
-	return &pace{limiter(s.opts.MessageRate, s.opts.MessageBurst), a.requests, s.refusals, a.name}
+	return &pace{peer.NewLimiter(s.opts.MessageRate, s.opts.MessageBurst), a.Requests, s.refusals, a.Name}
 }
 
 // wait returns when the next message may be handled, or ctx ends.
@@ -80,9 +81,9 @@ func countsAsMessage(text string, piece, last bool) bool {
 // bodies returns what bounds messages that are not complete.
 func (s *socket) bodies() *limit.Share {
 	if s.c == nil {
-		return s.rt.s.all.bodies
+		return s.rt.s.all.Bodies
 	}
-	return s.rt.s.resourcesOf(s.c.account).bodies
+	return s.rt.s.resourcesOf(s.c.peer).Bodies
 }
 
 // limitReasons are the bounds of the engine by the reasons under which they are
@@ -104,4 +105,4 @@ var limitReasons = map[dsync.Bound]metrics.Reason{
 }
 
 // limited counts that an operation came up against a bound of the engine.
-func (c *conn) limited(b dsync.Bound) { c.rt.s.refusals.add(limitReasons[b], c.remote.addr) }
+func (c *conn) limited(b dsync.Bound) { c.rt.s.refusals.add(limitReasons[b], c.remote.Addr) }

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/peer"
 )
 
 // TestSlowClientsOnSockets: on real sockets and with the real time limits, whoever
@@ -79,7 +80,7 @@ func TestSlowClientsOnSockets(t *testing.T) {
 	for i := range 20 {
 		writer.do("p", fmt.Sprintf(`{"p":"/long/%d","d":%q}`, i, long[:50<<10]))
 	}
-	if d := time.Since(began); d >= writeTimeout {
+	if d := time.Since(began); d >= peer.WriteTimeout {
 		t.Errorf("writes waited %s for who does not read", d)
 	}
 	for range len(attacks) + 1 {
@@ -88,7 +89,7 @@ func TestSlowClientsOnSockets(t *testing.T) {
 		}
 	}
 	writer.request("q", `{"p":"/gone","h":""}`) // what deaf left is done when it is cut off
-	writer.ws.SetReadDeadline(time.Now().Add(writeTimeout + patience))
+	writer.ws.SetReadDeadline(time.Now().Add(peer.WriteTimeout + patience))
 	for event := []byte(nil); !bytes.Contains(event, []byte(`"d":true`)); {
 		var err error
 		if _, event, err = writer.ws.ReadMessage(); err != nil {
@@ -194,7 +195,27 @@ func TestBodyExpansion(t *testing.T) {
 		t.Errorf("9 MiB in %d KiB: %d %.200s, want 413", len(bomb.body)>>10, r.StatusCode, r.body)
 	}
 	ts.wantRefused(t, metrics.BodyExpansion, 1)
-	if used := ts.all.bodies.Meter().Used(); used != 0 {
+	if used := ts.all.Bodies.Meter().Used(); used != 0 {
 		t.Errorf("%d bytes were not given back", used)
 	}
+}
+
+// readSlowly reads size bytes every while until the other side closes or ctx ends,
+// and tells how many it read in all.
+func readSlowly(ctx context.Context, conn net.Conn, size int, every time.Duration) <-chan int64 {
+	total := make(chan int64, 1)
+	go func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		var n, m int64
+		for err := error(nil); err == nil && ctx.Err() == nil; n += m {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+			m, err = io.CopyN(io.Discard, conn, int64(size))
+		}
+		total <- n
+	}()
+	return total
 }

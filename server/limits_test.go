@@ -157,7 +157,7 @@ func TestDeniedBodies(t *testing.T) {
 			t.Errorf("%s %s was refused after %s: the body was waited for", c.method, c.target, d)
 		}
 	}
-	if used := ts.all.bodies.Meter().Used(); used != 0 {
+	if used := ts.all.Bodies.Meter().Used(); used != 0 {
 		t.Errorf("refused bodies hold %d bytes", used)
 	}
 	secret := func(method, target, body string) result {
@@ -189,7 +189,7 @@ func TestBodyBudget(t *testing.T) {
 	for range 3 {
 		ts.want("PUT", "/a.json", `"`+strings.Repeat("x", 500)+`"`, 200, `"`+strings.Repeat("x", 500)+`"`)
 	}
-	if used := ts.all.bodies.Meter().Used(); used != 0 {
+	if used := ts.all.Bodies.Meter().Used(); used != 0 {
 		t.Errorf("%d bytes were not given back", used)
 	}
 }

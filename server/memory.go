@@ -3,70 +3,20 @@ package server
 import (
 	"context"
 	"errors"
+	"net/http"
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
-// resources are what a client uses together with others: the clients of one address, or all
-// clients without bounds.
-type resources struct {
-	bodies  *limit.Share // bytes of request bodies in memory
-	work    *limit.Share // bytes of what is made of them, and read for answers
-	answers *limit.Share // bytes of large answers in memory
-	pending *limit.Share // bytes of onDisconnect operations
-	readers *limit.Share // places to read values, parse long texts, and decide large writes
-	views   *dsync.Allowance
-	quota   *dsync.Quota // nil: without bounds
-}
-
-// newResources returns what all clients share.
-func newResources(o Limits) resources {
-	pending := o.MaxPendingBytes
-	if pending <= 0 {
-		pending = limit.Unbounded
-	}
-	r := resources{
-		bodies:  limit.NewMeter(o.MaxBodiesBytes).All(),
-		work:    limit.NewMeter(o.MaxWorkBytes).All(),
-		answers: limit.NewMeter(o.MaxAnswersBytes).All(),
-		pending: limit.NewMeter(pending).All(),
-		readers: dsync.NewReaders().All(),
-	}
-	r.views = dsync.NewAllowance(o.MaxAnswersBytes, r.readers)
-	return r
-}
-
-// share returns what the clients of one address use together.
-func (r *resources) share(l AddressLimits) resources {
-	bytes := bound(int64(l.BodyBytes))
-	readers := r.readers.Meter().Share(limit.Unbounded)
-	return resources{
-		bodies:  r.bodies.Meter().Share(bytes),
-		work:    r.work.Meter().Share(limit.Unbounded),
-		answers: r.answers.Meter().Share(bytes),
-		pending: r.pending.Meter().Share(bound(l.PendingBytes)),
-		readers: readers,
-		views:   r.views.Share(bytes, readers),
-		quota:   dsync.NewQuota(dsync.QuotaLimits{Listens: int64(l.Listens), Windows: l.Windows}),
-	}
-}
-
-// bound returns a bound of which no positive value means that there is none.
-func bound(n int64) int64 {
-	if n <= 0 {
-		return limit.Unbounded
-	}
-	return n
-}
-
 // resourcesOf returns what the clients of an address use.
-func (s *Server) resourcesOf(a *account) *resources {
-	if a == nil {
-		return &s.all
+func (s *Server) resourcesOf(c *peer.Client) *peer.Resources {
+	if c == nil {
+		return s.all
 	}
-	return &a.resources
+	return &c.Resources
 }
 
 // reasonOf says which of two bounds a refusal is of: that of all clients, or that of the
@@ -110,3 +60,27 @@ func (m workMemory) Reserve(ctx context.Context, n int64) error {
 
 // Release implements dsync.Memory.
 func (m workMemory) Release(n int64) { m.of.Release(n) }
+
+// countFor makes what the request holds count for a client.
+func (q *request) countFor(c *peer.Client) {
+	if q.peer = c; c != nil {
+		q.use(&c.Resources)
+	}
+}
+
+// tooMany answers a request that was not admitted, in the form of its route.
+func (q *request) tooMany(rt *route) {
+	if rt.raw == nil {
+		setCommonHeaders(q.w.Header(), q.r)
+		q.send(q.failure(peer.ErrTooMany))
+		return
+	}
+	refuseAddress(q.w)
+}
+
+// refuseAddress tells a client of the realtime protocol that its address has or
+// does too much.
+func refuseAddress(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, textTooMany, http.StatusTooManyRequests)
+}

@@ -94,7 +94,7 @@ func (o *observed) log(ctx context.Context, level slog.Level, took time.Duration
 		slog.Int("in", o.in),
 		slog.Int("out", o.out),
 	}
-	o.s.log.LogAttrs(ctx, level, "request", append(attrs, o.s.accounts.proxies.remoteOf(o.r).attrs()...)...)
+	o.s.log.LogAttrs(ctx, level, "request", append(attrs, o.s.peers.Remote(o.r).Attrs()...)...)
 }
 
 // is says what the request is for.

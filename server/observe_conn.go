@@ -12,6 +12,6 @@ func (rt *realtime) nextName() string { return "c" + strconv.FormatUint(rt.named
 
 // opened logs a connection that w is the answer to.
 func (c *conn) opened(w http.ResponseWriter) {
-	attrs := append(c.remote.attrs(), slog.String("connection", c.name), slog.String("namespace", c.ns), slog.String("request", requestOf(w)))
+	attrs := append(c.remote.Attrs(), slog.String("connection", c.name), slog.String("namespace", c.ns), slog.String("request", requestOf(w)))
 	c.rt.s.log.LogAttrs(c.ctx, slog.LevelDebug, "connection opened", attrs...)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/peer"
 )
 
 // Paths of the feeds.
@@ -36,7 +37,7 @@ func feed[T any](q *request, due <-chan T, begin func() (end func()), next func(
 	h.Set("Content-Type", typeEvents)
 	h.Set("X-Accel-Buffering", "no")
 	q.w.WriteHeader(http.StatusOK)
-	es := eventStream{client: newTimedWriter(q.w, q.r), slow: q.countSlow, check: make(chan struct{}, 1)}
+	es := eventStream{client: peer.NewWriter(q.w, q.r), slow: q.countSlow, check: make(chan struct{}, 1)}
 	defer es.watch(q)()
 	idle := time.NewTicker(keepAlive)
 	defer idle.Stop()

@@ -5,36 +5,12 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
-
-func TestRemoteOf(t *testing.T) {
-	p := proxies{[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, headerForwardedFor}
-	for _, c := range []struct {
-		name, peer, told string
-		want             remote
-	}{
-		{"no proxy", "198.51.100.1:5", "", remote{"198.51.100.1:5", ""}},
-		{"not a proxy", "198.51.100.1:5", "203.0.113.7", remote{"198.51.100.1:5", ""}},
-		{"a proxy", "10.0.0.1:5", "203.0.113.7", remote{"203.0.113.7", "10.0.0.1:5"}},
-		{"two proxies", "10.0.0.1:5", "203.0.113.7, 10.0.0.2", remote{"203.0.113.7", "10.0.0.1:5"}},
-		{"the proxy itself", "10.0.0.1:5", "", remote{"10.0.0.1:5", ""}},
-		{"a pipe", "pipe", "203.0.113.7", remote{"pipe", ""}},
-	} {
-		r := httptest.NewRequest("GET", "/a.json", nil)
-		r.RemoteAddr = c.peer
-		if c.told != "" {
-			r.Header.Set(headerForwardedFor, c.told)
-		}
-		if got := p.remoteOf(r); got != c.want {
-			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
-		}
-	}
-}
 
 // Behind a proxy, the log and dogwood top have the addresses of clients.
 func TestRemotesAreTold(t *testing.T) {
@@ -44,7 +20,7 @@ func TestRemotesAreTold(t *testing.T) {
 		Log:    slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Limits: Limits{PerAddress: AddressLimits{TrustedProxies: Loopback()}},
 	})
-	forwarded := http.Header{headerForwardedFor: {"203.0.113.7"}}
+	forwarded := http.Header{peer.HeaderForwardedFor: {"203.0.113.7"}}
 	ws, status := n.handshake(forwarded)
 	if status != 101 {
 		t.Fatalf("handshake: %d", status)

@@ -40,8 +40,8 @@ func (s *streams) add(q *request, out *dsync.Outbox) (remove func()) {
 	if s.open == nil {
 		s.open = make(map[*dsync.Outbox]SlowClient)
 	}
-	from := q.s.accounts.proxies.remoteOf(q.r)
-	s.open[out] = SlowClient{Connection: requestOf(q.w), Remote: from.addr, Via: from.via, Namespace: q.ns, Transport: "event_stream"}
+	from := q.s.peers.Remote(q.r)
+	s.open[out] = SlowClient{Connection: requestOf(q.w), Remote: from.Addr, Via: from.Via, Namespace: q.ns, Transport: "event_stream"}
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -98,5 +98,5 @@ func (c *conn) described() SlowClient {
 	if poll, sock := c.transports(); poll != nil && sock == nil {
 		transport = "long_poll"
 	}
-	return SlowClient{Connection: c.name, Remote: c.remote.addr, Via: c.remote.via, Namespace: c.ns, Transport: transport}
+	return SlowClient{Connection: c.name, Remote: c.remote.Addr, Via: c.remote.Via, Namespace: c.ns, Transport: transport}
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/dogwooddb/dogwood/server/peer"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -104,6 +105,6 @@ func (rt *realtime) authenticPoll(q pollQuery) *poll {
 func writeScript(w http.ResponseWriter, r *http.Request, body []byte) error {
 	w.Header().Set("Content-Type", typeScript)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	_, err := newTimedWriter(w, r).Write(body)
+	_, err := peer.NewWriter(w, r).Write(body)
 	return err
 }

@@ -19,7 +19,7 @@ func (p *poll) receive(pieces []wire.Piece) {
 	if !errors.As(err, &bye) {
 		bye = frameError(err)
 	}
-	p.c.close(p.c.rt.countEnd(bye, p.c.remote.addr))
+	p.c.close(p.c.rt.countEnd(bye, p.c.remote.Addr))
 }
 
 func (p *poll) handle(pieces []wire.Piece) error {

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/peer"
 )
 
 // Reasons not to open a connection. They become status 503, after which
@@ -75,12 +76,12 @@ func (rt *realtime) open(r *http.Request) (*conn, error) {
 	if last := rt.lookup(ns, r.URL.Query().Get("ls")); last != nil {
 		last.close(replaced)
 	}
-	v := visitOf(r)
-	if !v.connects() {
+	v := peer.RequestOf(r)
+	if !v.Connects() {
 		return nil, errTooFast
 	}
-	c := newConn(rt, ns, db, v.account)
-	c.remote = rt.s.accounts.proxies.remoteOf(r)
+	c := newConn(rt, ns, db, v.Client())
+	c.remote = rt.s.peers.Remote(r)
 	if err := rt.add(c); err != nil {
 		c.close(goingAway)
 		return nil, err
@@ -95,10 +96,10 @@ func (rt *realtime) add(c *conn) error {
 	case rt.stopping:
 		return errStopping
 	case len(rt.conns) >= rt.maxConns:
-		rt.s.refusals.add(metrics.RealtimeConnections, c.remote.addr)
+		rt.s.refusals.add(metrics.RealtimeConnections, c.remote.Addr)
 		return errCrowded
 	}
-	rt.s.accounts.again(c.account)
+	rt.s.peers.Retain(c.peer)
 	rt.conns[c.id] = c
 	rt.wg.Add(1)
 	return nil
@@ -109,7 +110,7 @@ func (rt *realtime) remove(c *conn) {
 	defer rt.mu.Unlock()
 	if rt.conns[c.id] == c {
 		delete(rt.conns, c.id)
-		rt.s.accounts.letGo(c.account)
+		rt.s.peers.Release(c.peer)
 		rt.wg.Done()
 	}
 }
@@ -153,9 +154,9 @@ func (rt *realtime) addPoll(p *poll) error {
 	case rt.stopping:
 		return errStopping
 	case len(rt.polls) >= rt.maxPolls:
-		rt.s.refusals.add(metrics.Polls, p.c.remote.addr)
+		rt.s.refusals.add(metrics.Polls, p.c.remote.Addr)
 		return errCrowded
-	case !rt.s.accounts.startPoll(p.c.account):
+	case !rt.s.peers.StartPoll(p.c.peer):
 		return errTooFast
 	}
 	rt.polls[p.id] = p
@@ -175,7 +176,7 @@ func (rt *realtime) removePoll(p *poll) {
 	if rt.polls[p.id] == p {
 		delete(rt.polls, p.id)
 		rt.s.metrics.LongPolls.Closed()
-		rt.s.accounts.endPoll(p.c.account)
+		rt.s.peers.EndPoll(p.c.peer)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/server/auth"
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
@@ -20,7 +21,7 @@ type conn struct {
 	rt      *realtime
 	id      string // the hello's s; a secret, since it can end (ls) and take over (s) the conn
 	name    string // in logs, and for administrators
-	remote  remote
+	remote  peer.Remote
 	ns      string
 	out     *dsync.Outbox
 	session *dsync.Session
@@ -28,7 +29,7 @@ type conn struct {
 	cancel  context.CancelFunc
 	closing sync.Once
 	ended   chan struct{} // closed when closing begins
-	account *account      // of the client's address, held while conns has c; nil: without bounds
+	peer    *peer.Client  // of the client's address, held while conns has c; nil: without bounds
 	pace    *pace
 
 	in     sync.Mutex // held while session is used: one request at a time
@@ -45,21 +46,21 @@ type conn struct {
 	moved chan struct{} // closed when the client's last message came through poll
 }
 
-func newConn(rt *realtime, ns string, db *dsync.Database, a *account) *conn {
-	c := &conn{rt: rt, id: rand.Text(), name: rt.nextName(), ns: ns, ended: make(chan struct{}), moved: make(chan struct{}), account: a, pace: rt.s.newPace(a)}
+func newConn(rt *realtime, ns string, db *dsync.Database, a *peer.Client) *conn {
+	c := &conn{rt: rt, id: rand.Text(), name: rt.nextName(), ns: ns, ended: make(chan struct{}), moved: make(chan struct{}), peer: a, pace: rt.s.newPace(a)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.out = dsync.NewOutbox(dsync.Realtime, rt.s.opts.OutboxBytes, c.wake)
 	res := rt.s.resourcesOf(a)
-	c.out.Share(res.views)
+	c.out.Share(res.Views)
 	c.out.TakeFrom(c.workMemory())
-	c.session = db.NewSession(dsync.SessionOptions{ID: c.id, Name: c.name, Out: c.out, SignIn: c.signIn, Quota: res.quota, Pending: res.pending, Memory: c.workMemory(), Limited: c.limited, Charge: c.pace.charge})
+	c.session = db.NewSession(dsync.SessionOptions{ID: c.id, Name: c.name, Out: c.out, SignIn: c.signIn, Quota: res.Quota, Pending: res.Pending, Memory: c.workMemory(), Limited: c.limited, Charge: c.pace.charge})
 	return c
 }
 
 // workMemory is what the writes of the connection take their memory from.
 func (c *conn) workMemory() workMemory {
-	return workMemory{c.rt.s.resourcesOf(c.account).work, func(refusal error) {
-		c.rt.s.refusals.add(reasonOf(refusal, metrics.Work, metrics.AddressWork), c.remote.addr)
+	return workMemory{c.rt.s.resourcesOf(c.peer).Work, func(refusal error) {
+		c.rt.s.refusals.add(reasonOf(refusal, metrics.Work, metrics.AddressWork), c.remote.Addr)
 	}}
 }
 
@@ -111,7 +112,7 @@ func (c *conn) parse(text string) (m wire.Message, err error) {
 	if len(text) < dsync.LongText {
 		return wire.ParseMessage(text)
 	}
-	err = c.rt.s.resourcesOf(c.account).readers.Do(c.ctx, func() error {
+	err = c.rt.s.resourcesOf(c.peer).Readers.Do(c.ctx, func() error {
 		m, err = wire.ParseMessage(text)
 		return err
 	})

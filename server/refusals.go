@@ -63,12 +63,12 @@ func (r *refusals) add(reason metrics.Reason, from string) {
 func (q *request) refused(reason metrics.Reason) { q.s.refusals.add(reason, q.from()) }
 
 // from is the address that the request comes from.
-func (q *request) from() string { return q.s.accounts.proxies.remoteOf(q.r).addr }
+func (q *request) from() string { return q.s.peers.Remote(q.r).Addr }
 
 // from is the address at the other end of the socket, or of the client behind it.
 func (s *socket) from() string {
 	if s.c != nil {
-		return s.c.remote.addr
+		return s.c.remote.Addr
 	}
 	return s.conn.RemoteAddr().String()
 }

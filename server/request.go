@@ -12,6 +12,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/piecewise"
@@ -35,8 +36,8 @@ type request struct {
 	form   form
 	cond   conditions
 
-	visit   visit
-	account *account     // nil: without bounds
+	visit   peer.Request
+	peer    *peer.Client // nil: without bounds
 	readers *limit.Share // places of the server, or the address's share of them
 	body    limit.Hold   // bytes of the body, in the same way
 	work    limit.Hold   // what is made of the body, or read for the answer
@@ -51,7 +52,7 @@ type request struct {
 func (q *request) init(s *Server, w http.ResponseWriter, r *http.Request) {
 	path, query := splitNamespace(r.URL.EscapedPath(), r.URL.RawQuery)
 	q.s, q.w, q.r, q.path, q.method = s, w, r, path, r.Method
-	q.use(&s.all)
+	q.use(s.all)
 	if len(query) <= s.opts.MaxURLBytes {
 		q.params = appendParams(q.few[:0], query)
 	}
@@ -65,8 +66,8 @@ func (q *request) init(s *Server, w http.ResponseWriter, r *http.Request) {
 }
 
 // use makes what the request holds count for those who have r.
-func (q *request) use(r *resources) {
-	q.readers, q.body.Of, q.work.Of, q.room.Of = r.readers, r.bodies, r.work, r.answers
+func (q *request) use(r *peer.Resources) {
+	q.readers, q.body.Of, q.work.Of, q.room.Of = r.Readers, r.Bodies, r.Work, r.Answers
 }
 
 // overriddenMethod returns the method that a POST stands for (REST §2).

@@ -55,8 +55,8 @@ func (q *request) find(entries []dsync.Lookup) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if q.account != nil {
-		charge(q.account.requests, all.Reads-1)
+	if q.peer != nil {
+		charge(q.peer.Requests, all.Reads-1)
 	}
 	size := writeChunk + longest(all.Found)
 	pieces := q.batchPieces(entries, all, size)

@@ -172,8 +172,8 @@ func TestBatchIsStreamed(t *testing.T) {
 	ts.wantRoom(0)
 	deaf, _ := ts.send(call{"POST", "/.batch.json", nil, body})
 	deaf.(*net.TCPConn).SetReadBuffer(4096)
-	waitFor(t, "the answer to take room", func() bool { return ts.all.answers.Meter().Used() > 0 })
-	if used := ts.all.answers.Meter().Used(); used > 4*size {
+	waitFor(t, "the answer to take room", func() bool { return ts.all.Answers.Meter().Used() > 0 })
+	if used := ts.all.Answers.Meter().Used(); used > 4*size {
 		t.Errorf("%d times a value of %d bytes take %d", times, size, used)
 	}
 	deaf.Close()

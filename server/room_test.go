@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"github.com/dogwooddb/dogwood/server/peer"
 	"net"
 	"net/http"
 	"strings"
@@ -14,7 +15,7 @@ import (
 // wantRoom waits until answers hold exactly n bytes of their budget.
 func (ts *testServer) wantRoom(n int64) {
 	ts.t.Helper()
-	waitFor(ts.t, fmt.Sprintf("answers to hold %d bytes", n), func() bool { return ts.all.answers.Meter().Used() == n })
+	waitFor(ts.t, fmt.Sprintf("answers to hold %d bytes", n), func() bool { return ts.all.Answers.Meter().Used() == n })
 }
 
 // A large read waits for the room that a client which does not read holds.
@@ -28,7 +29,7 @@ func TestAnswersWaitForRoom(t *testing.T) {
 		deaf, _ := ts.send(call{"GET", target, nil, noBody})
 		defer deaf.Close()
 		deaf.(*net.TCPConn).SetReadBuffer(4096)
-		waitFor(t, "the answer to take room", func() bool { return ts.all.answers.Meter().Used() >= size })
+		waitFor(t, "the answer to take room", func() bool { return ts.all.Answers.Meter().Used() >= size })
 		ts.want("GET", "/small.json", noBody, 200, "null")
 		var left atomic.Bool
 		time.AfterFunc(200*time.Millisecond, func() {
@@ -79,11 +80,11 @@ func TestAnswersWithoutRoom(t *testing.T) {
 		ts.want("GET", "/other.json", noBody, 200, "null")
 		ts.want("GET", "/.json?shallow=true", noBody, 200, `{"long":true}`)
 		ts.want("PUT", "/other.json?print=silent", long, 204, "")
-		time.Sleep(writeTimeout)
+		time.Sleep(peer.WriteTimeout)
 		synctest.Wait()
 		ts.want("GET", "/other.json", noBody, 200, long)
 		synctest.Wait()
-		if used := ts.all.answers.Meter().Used(); used != 0 {
+		if used := ts.all.Answers.Meter().Used(); used != 0 {
 			t.Errorf("%d bytes were not given back", used)
 		}
 	})
@@ -105,10 +106,10 @@ func TestAnswerLargerThanBudget(t *testing.T) {
 // its turn longer than it may take.
 func TestAnswersTakeTurns(t *testing.T) {
 	ts := serveTest(t, Options{Dev: true})
-	for ts.all.readers.Try(1) == nil {
+	for ts.all.Readers.Try(1) == nil {
 		continue
 	}
 	ts.want("GET", "/a.json?timeout=50ms", noBody, 400, errorBody(textTimeout))
-	ts.all.readers.Release(1)
+	ts.all.Readers.Release(1)
 	ts.want("GET", "/a.json?timeout=1min", noBody, 200, "null")
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"github.com/dogwooddb/dogwood/server/peer"
 	"maps"
 	"net/http"
 	"slices"
@@ -95,9 +96,9 @@ func (s *Server) serve(w *observed, r *http.Request) {
 	rt := s.routeOf(q.path)
 	w.is(rt.pattern, q.method)
 	v := &q.visit
-	err := s.accounts.enter(v, r, isProbe(rt.pattern))
-	defer v.leave()
-	if v.surplus {
+	err := s.peers.Enter(v, r, isProbe(rt.pattern))
+	defer v.Leave()
+	if v.Excess() {
 		w.Header().Set("Connection", "close")
 	}
 	if err != nil {
@@ -109,10 +110,10 @@ func (s *Server) serve(w *observed, r *http.Request) {
 		return
 	}
 	if rt.raw != nil {
-		rt.raw(w, withVisit(r, v))
+		rt.raw(w, peer.WithRequest(r, v))
 		return
 	}
-	q.countFor(v.account)
+	q.countFor(v.Client())
 	setCommonHeaders(w.Header(), r)
 	a, err := s.answerTo(q, rt)
 	if err != nil {

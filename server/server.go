@@ -27,6 +27,7 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server/auth"
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/dirlock"
@@ -80,14 +81,14 @@ type Server struct {
 	routes []route
 	gate   *gate // nil: everybody may ask
 	rt     *realtime
-	all    resources // of clients without bounds
+	all    *peer.Resources // of clients without bounds
 
 	imports chan struct{} // holds an element for each import
 	exports chan struct{} // and for each export or backup
 	backups backupCounts
 
-	accounts *accounts // what addresses have and do
-	links    *links    // connections that are open
+	peers    *peer.Table // what addresses have and do
+	conns    *peer.Conns // that are open
 	metrics  *metrics.Metrics
 	refusals *refusals
 
@@ -119,17 +120,22 @@ func New(o Options) (*Server, error) {
 	counts := metrics.New()
 	refusals := newRefusals(&counts.Refused, o.Log)
 	s := &Server{
-		opts:     o,
-		clock:    c,
-		log:      o.Log,
-		all:      newResources(o.Limits),
+		opts:  o,
+		clock: c,
+		log:   o.Log,
+		all: peer.NewResources(peer.Memory{
+			Bodies:  o.MaxBodiesBytes,
+			Work:    o.MaxWorkBytes,
+			Answers: o.MaxAnswersBytes,
+			Pending: o.MaxPendingBytes,
+		}),
 		imports:  make(chan struct{}, maxBulk),
 		exports:  make(chan struct{}, maxBulk),
 		stopping: make(chan struct{}),
 		metrics:  counts,
 		refusals: refusals,
 	}
-	s.all.bodies.Refused = func(error) { refusals.add(metrics.Bodies, "") }
+	s.all.Bodies.Refused = func(error) { refusals.add(metrics.Bodies, "") }
 	var err error
 	if s.gate, err = newGate(o); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
@@ -139,8 +145,14 @@ func New(o Options) (*Server, error) {
 	}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	s.requests, s.cut = context.WithCancelCause(context.Background())
-	s.accounts = newAccounts(s)
-	s.links = newLinks(s, s.accounts)
+	s.peers = peer.NewTable(peer.Options{
+		Limits:         o.PerAddress,
+		All:            s.all,
+		MaxConnections: o.MaxConnections,
+		HeaderTimeout:  headerTimeout,
+		Refused:        refusals.add,
+	})
+	s.conns = peer.NewConns(s.peers)
 	s.rt = newRealtime(s)
 	s.routes = s.table()
 	if o.Dir != "" && !o.Dev { // where something can be revoked

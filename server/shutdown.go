@@ -32,8 +32,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    s.opts.MaxURLBytes + maxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return s.requests },
-		ConnContext:       s.links.begin,
-		ConnState:         s.links.changed,
+		ConnContext:       s.conns.Begin,
+		ConnState:         s.conns.Changed,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	failed := make(chan error, 1)

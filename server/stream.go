@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
@@ -42,14 +43,14 @@ func (s *Server) stream(q *request) (answer, error) {
 		default:
 		}
 	})
-	res := s.resourcesOf(q.account)
-	out.Share(res.views)
-	out.TakeFrom(workMemory{res.work, func(refusal error) {
+	res := s.resourcesOf(q.peer)
+	out.Share(res.Views)
+	out.TakeFrom(workMemory{res.Work, func(refusal error) {
 		q.refused(reasonOf(refusal, metrics.Work, metrics.AddressWork))
 	}})
 	defer out.Close()
 	read := q.view()
-	read.Quota = res.quota
+	read.Quota = res.Quota
 	l, err := q.db.Listen(q.r.Context(), read, out)
 	if err != nil {
 		return answer{}, err
@@ -65,7 +66,7 @@ func (s *Server) stream(q *request) (answer, error) {
 	q.w.WriteHeader(http.StatusOK)
 	defer s.metrics.EventStreams.Open()()
 	defer s.streams.add(q, out)()
-	es := eventStream{out: out, wake: wake, client: newTimedWriter(q.w, q.r), slow: q.countSlow, check: make(chan struct{}, 1)}
+	es := eventStream{out: out, wake: wake, client: peer.NewWriter(q.w, q.r), slow: q.countSlow, check: make(chan struct{}, 1)}
 	defer es.watch(q)()
 	if es.writeAll(first) == nil {
 		es.run(q, s.stopping)
@@ -77,7 +78,7 @@ func (s *Server) stream(q *request) (answer, error) {
 type eventStream struct {
 	out    *dsync.Outbox
 	wake   <-chan struct{} // out has something
-	client *timedWriter
+	client *peer.Writer
 	slow   func(error) // counts that the client did not take what it was sent
 
 	check chan struct{} // has one element when the credential is to be looked at again

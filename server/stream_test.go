@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/peer"
 )
 
 // A stream is an open event stream.
@@ -127,7 +128,7 @@ func TestStreamToDeafClient(t *testing.T) {
 		if d := time.Since(began); d != 0 {
 			t.Errorf("writes waited %s for a client that does not read", d)
 		}
-		time.Sleep(keepAlive + writeTimeout)
+		time.Sleep(keepAlive + peer.WriteTimeout)
 		synctest.Wait()
 		if _, err := s.Write([]byte("x")); err == nil {
 			t.Error("the connection is still open")

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"github.com/dogwooddb/dogwood/server/peer"
 	"net/http"
 	"sync"
 	"time"
@@ -70,12 +71,12 @@ func (rt *realtime) accept(w http.ResponseWriter, r *http.Request, c *conn) *soc
 	ws, err := upgrader.Upgrade(in, r, http.Header{headerRequestID: {requestOf(w)}})
 	if err != nil {
 		if in.conn != nil {
-			rt.s.links.end(in.conn, false)
+			rt.s.conns.End(in.conn, false)
 		}
 		return nil // the library has answered
 	}
 	s := newSocket(rt, ws, c)
-	s.gone = visitOf(r).keep(in.conn, rt.s.links)
+	s.gone = peer.RequestOf(r).Keep(in.conn, rt.s.conns)
 	if rt.addSocket(s) != nil {
 		ws.Close()
 		s.gone()

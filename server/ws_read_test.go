@@ -103,11 +103,11 @@ func TestUnfinishedMessages(t *testing.T) {
 		}
 		clients = append(clients, c)
 	}
-	waitFor(t, "the meter to be used", func() bool { return n.all.bodies.Meter().Used() >= 800_000 })
+	waitFor(t, "the meter to be used", func() bool { return n.all.Bodies.Meter().Used() >= 800_000 })
 	late := n.connect("")
 	late.ws.NetConn().Write(begin)
 	late.wantClose(closeTryAgain)
-	if used := n.all.bodies.Meter().Used(); used > limit {
+	if used := n.all.Bodies.Meter().Used(); used > limit {
 		t.Errorf("%d bytes are held, want at most %d", used, limit)
 	}
 	n.connect("").do("s", `{"c":{}}`) // small messages need no budget
@@ -115,10 +115,10 @@ func TestUnfinishedMessages(t *testing.T) {
 	for _, c := range clients {
 		c.ws.Close()
 	}
-	waitFor(t, "the meter to be given back", func() bool { return n.all.bodies.Meter().Used() == 0 })
+	waitFor(t, "the meter to be given back", func() bool { return n.all.Bodies.Meter().Used() == 0 })
 	c := n.connect("")
 	c.do("p", `{"p":"/x","d":"`+strings.Repeat("x", 300_000)+`"}`)
-	waitFor(t, "the meter to be given back", func() bool { return n.all.bodies.Meter().Used() == 0 })
+	waitFor(t, "the meter to be given back", func() bool { return n.all.Bodies.Meter().Used() == 0 })
 	c.ws.WriteControl(websocket.CloseMessage, nil, time.Now().Add(time.Second))
 	c.wantClose(closeNormal)
 }

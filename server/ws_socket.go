@@ -12,6 +12,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/dogwooddb/dogwood/limit"
+	"github.com/dogwooddb/dogwood/server/peer"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -35,19 +36,19 @@ const (
 // by the server's couriers, and if that would have to wait, by another goroutine
 // of the socket, write.
 type socket struct {
-	rt      *realtime
-	ws      *websocket.Conn
-	inlet   *inlet                  // beneath ws
-	conn    net.Conn                // beneath inlet
-	raw     syscall.RawConn         // beneath conn; nil: there is something in between
-	c       *conn                   // nil: only says why it was refused
-	gone    func()                  // ends what it counts as for its address
-	receive func(text string) error // takes one message
-	uptake  *uptake                 // of write: nil before it first runs
-	relied  bool                    // of the reader: the client has no other transport
-	greeted bool                    // of the reader: a first frame of text was there
-	begun   bool                    // of the reader: a message has begun and not ended
-	until   time.Time               // of the reader: when the peer must have been heard
+	rt       *realtime
+	ws       *websocket.Conn
+	inlet    *inlet                  // beneath ws
+	conn     net.Conn                // beneath inlet
+	raw      syscall.RawConn         // beneath conn; nil: there is something in between
+	c        *conn                   // nil: only says why it was refused
+	gone     func()                  // ends what it counts as for its address
+	receive  func(text string) error // takes one message
+	deadline *peer.WriteDeadline     // of write: nil before it first runs
+	relied   bool                    // of the reader: the client has no other transport
+	greeted  bool                    // of the reader: a first frame of text was there
+	begun    bool                    // of the reader: a message has begun and not ended
+	until    time.Time               // of the reader: when the peer must have been heard
 
 	mu      sync.Mutex
 	live    bool     // takes from the outbox of c

@@ -13,6 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/peer"
 )
 
 // The tests in this file run on pipes and take no real time.
@@ -184,7 +185,7 @@ func TestSlowReaderIsDropped(t *testing.T) {
 		if d := time.Since(began); d > time.Second {
 			t.Errorf("the others waited %v", d)
 		}
-		time.Sleep(writeTimeout + time.Second)
+		time.Sleep(peer.WriteTimeout + time.Second)
 		synctest.Wait()
 		n.rt.mu.Lock()
 		if len(n.rt.conns) != 2 {
@@ -212,7 +213,7 @@ func TestPingFlood(t *testing.T) {
 		for err == nil {
 			err = c.ws.WriteMessage(websocket.TextMessage, []byte(`{"t":"c","d":{"t":"p","d":{}}}`))
 		}
-		if d := time.Since(began); d > writeTimeout+linger {
+		if d := time.Since(began); d > peer.WriteTimeout+linger {
 			t.Errorf("dropped after %v", d)
 		}
 		c.ws.Close()

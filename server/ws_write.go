@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dogwooddb/dogwood/server/peer"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -78,8 +79,8 @@ func (s *socket) write(rest []byte) {
 			s.cutOff()
 		}
 	}()
-	if s.uptake == nil {
-		s.uptake = newUptake(s.conn, s.extend)
+	if s.deadline == nil {
+		s.deadline = peer.NewWriteDeadline(s.conn, s.extend)
 	}
 	b := batches.Get().(*batch)
 	defer b.release()
@@ -200,7 +201,7 @@ func (s *socket) send(b *batch) error {
 	if len(b.buf) == 0 {
 		return nil
 	}
-	n, err := s.uptake.write(s.conn, b.buf)
+	n, err := s.deadline.Write(s.conn, b.buf)
 	s.rt.s.metrics.Sockets.Sent(n)
 	b.buf = b.buf[:0]
 	return err

@@ -1,4 +1,4 @@
-package server
+package peer
 
 import (
 	"iter"
@@ -10,7 +10,7 @@ import (
 
 // Headers that proxies tell the address of their client in.
 const (
-	headerForwardedFor = "X-Forwarded-For"
+	HeaderForwardedFor = "X-Forwarded-For"
 	headerForwarded    = "Forwarded" // RFC 7239
 )
 
@@ -106,9 +106,9 @@ func peerOf(remote string) netip.Addr {
 
 func cleanAddr(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
-// accountOf returns what the limits count as one address: a single one of IPv4,
+// keyOf returns what counts as one address: a single one of IPv4,
 // and the 64 bits of IPv6 that a customer is given at least.
-func accountOf(a netip.Addr) netip.Addr {
+func keyOf(a netip.Addr) netip.Addr {
 	if !a.Is6() {
 		return a
 	}

@@ -1,12 +1,15 @@
-package server
+package peer
 
-import "net/netip"
+import (
+	"cmp"
+	"net/netip"
+)
 
-// AddressLimits bounds what one address can ask of a server, so that others are
+// Limits bounds what one address can ask of a server, so that others are
 // served beside it. An address is one of IPv4, or the first 64 bits of one of
 // IPv6. A zero field takes its default, and there is no bound where a field is
 // negative.
-type AddressLimits struct {
+type Limits struct {
 	Connections  int   // at a time, WebSockets among them; 1,000, or half of MaxRealtime
 	ConnectRate  int   // new ones per second, after a burst of Connections; 100
 	RequestRate  int   // HTTP requests and realtime messages per second; 5,000
@@ -27,21 +30,22 @@ func Loopback() []netip.Prefix {
 	return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 }
 
-func (l *AddressLimits) setDefaults() {
-	orElse(&l.ConnectRate, 100)
-	orElse(&l.RequestRate, 5_000)
-	orElse(&l.RequestBurst, 20_000)
-	orElse(&l.Windows, 600)
+// SetDefaults fills in what does not depend on the memory of the machine.
+func (l *Limits) SetDefaults() {
+	l.ConnectRate = cmp.Or(l.ConnectRate, 100)
+	l.RequestRate = cmp.Or(l.RequestRate, 5_000)
+	l.RequestBurst = cmp.Or(l.RequestBurst, 20_000)
+	l.Windows = cmp.Or(l.Windows, 600)
 	if l.Exempt == nil {
 		l.Exempt = Loopback()
 	}
 	if l.ProxyHeader == "" {
-		l.ProxyHeader = headerForwardedFor
+		l.ProxyHeader = HeaderForwardedFor
 	}
 }
 
 // Bounds of what the server remembers about addresses.
 const (
-	maxAccounts = 65_536 // addresses; the rest share one account
-	maxSurplus  = 16     // connections beyond the bound that are told so, of each address
+	MaxClients = 65_536 // addresses; the rest share one account
+	MaxExcess  = 16     // connections beyond the bound that are told so, of each address
 )

@@ -1,4 +1,4 @@
-package server
+package peer
 
 import (
 	"fmt"
@@ -8,17 +8,23 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/dogwooddb/dogwood/server/metrics"
 )
 
-func accountsTest(t *testing.T, max int) *accounts {
-	t.Helper()
-	s, err := New(Options{Dev: true})
-	if err != nil {
-		t.Fatal(err)
+// testLimits are bounds that no test reaches without meaning to.
+var testLimits = Limits{Connections: 100, ConnectRate: 1000, RequestRate: 1000, RequestBurst: 1000, Polls: 100, BodyBytes: 1 << 20, Exempt: []netip.Prefix{}}
+
+func tableTest(max int) *Table {
+	o := Options{
+		Limits:  testLimits,
+		All:     NewResources(Memory{Bodies: 1 << 20, Work: 1 << 20, Answers: 1 << 20}),
+		Refused: func(metrics.Reason, string) {},
 	}
-	t.Cleanup(func() { s.Close() })
-	s.accounts.max = max
-	return s.accounts
+	o.SetDefaults()
+	t := NewTable(o)
+	t.max = max
+	return t
 }
 
 func numbered(n int) netip.Addr {
@@ -27,26 +33,26 @@ func numbered(n int) netip.Addr {
 
 // Who is held is never forgotten, and the table does not grow beyond its bound.
 func TestAccountsAreBounded(t *testing.T) {
-	ac := accountsTest(t, 3)
-	a, b := ac.hold(numbered(1)), ac.hold(numbered(2))
-	if ac.hold(numbered(1)) != a {
+	ac := tableTest(3)
+	a, b := ac.Acquire(numbered(1)), ac.Acquire(numbered(2))
+	if ac.Acquire(numbered(1)) != a {
 		t.Error("an address has two accounts")
 	}
-	ac.letGo(a)
+	ac.Release(a)
 	for n := 10; n < 20; n++ {
-		ac.letGo(ac.hold(numbered(n)))
+		ac.Release(ac.Acquire(numbered(n)))
 	}
 	if len(ac.of) != 3 || ac.of[numbered(1)] != a || ac.of[numbered(2)] != b {
 		t.Errorf("%d accounts are kept, want 3 with those that are held", len(ac.of))
 	}
-	c := ac.hold(numbered(3))
-	d, e := ac.hold(numbered(4)), ac.hold(numbered(5))
+	c := ac.Acquire(numbered(3))
+	d, e := ac.Acquire(numbered(4)), ac.Acquire(numbered(5))
 	if d != e || d == c || len(ac.of) != 3 {
 		t.Error("those for whom there is no place do not share an account")
 	}
-	ac.letGo(d)
-	ac.letGo(b)
-	if f := ac.hold(numbered(6)); f == d || ac.of[numbered(2)] != nil {
+	ac.Release(d)
+	ac.Release(b)
+	if f := ac.Acquire(numbered(6)); f == d || ac.of[numbered(2)] != nil {
 		t.Error("a place that is free is not used")
 	}
 }
@@ -54,39 +60,38 @@ func TestAccountsAreBounded(t *testing.T) {
 // Accounts are forgotten after a while without need.
 func TestAccountsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ac := accountsTest(t, maxAccounts)
+		ac := tableTest(MaxClients)
 		for n := range 1000 {
-			ac.letGo(ac.hold(numbered(n)))
+			ac.Release(ac.Acquire(numbered(n)))
 		}
 		time.Sleep(rested)
 		for range 1000 {
-			ac.letGo(ac.hold(numbered(0)))
+			ac.Release(ac.Acquire(numbered(0)))
 		}
 		if len(ac.of) != 1 || ac.idle.Len() != 1 {
 			t.Errorf("%d accounts are left, want 1", len(ac.of))
 		}
-		ac.s.Close()
 	})
 }
 
 func TestAccountsTogether(t *testing.T) {
-	ac := accountsTest(t, 10)
+	ac := tableTest(10)
 	var all sync.WaitGroup
 	for seed := range uint64(8) {
 		all.Go(func() {
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			for range 2000 {
-				a := ac.hold(numbered(rnd.IntN(15)))
-				surplus, ok := ac.connect(a)
-				poll := ac.startPoll(a)
-				ac.letGo(ac.again(a))
+				a := ac.Acquire(numbered(rnd.IntN(15)))
+				excess, ok := ac.connect(a)
+				poll := ac.StartPoll(a)
+				ac.Release(ac.Retain(a))
 				if poll {
-					ac.endPoll(a)
+					ac.EndPoll(a)
 				}
 				if ok {
-					ac.disconnect(a, surplus)
+					ac.disconnect(a, excess)
 				}
-				ac.letGo(a)
+				ac.Release(a)
 			}
 		})
 	}
@@ -95,7 +100,7 @@ func TestAccountsTogether(t *testing.T) {
 		t.Errorf("%d accounts, %d of them idle", len(ac.of), ac.idle.Len())
 	}
 	for _, a := range ac.of {
-		if a.holders != 0 || a.connections != 0 || a.surplus != 0 || a.polls != 0 {
+		if a.holders != 0 || a.connections != 0 || a.excess != 0 || a.polls != 0 {
 			t.Errorf("%+v is left", a)
 		}
 	}

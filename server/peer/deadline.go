@@ -1,4 +1,4 @@
-package server
+package peer
 
 import (
 	"io"
@@ -17,19 +17,19 @@ import (
 // what it reads in large steps, 300 KiB on Linux if it was fast before, which
 // takes one of 16 KiB/s nearly 20 seconds.
 const (
-	writeTimeout = 30 * time.Second
-	writeLeast   = 16 << 10        // within writeTimeout
+	WriteTimeout = 30 * time.Second
+	WriteLeast   = 16 << 10        // within WriteTimeout
 	lookEvery    = 2 * time.Second // whether it was taken
 	countedPiece = 8 << 10         // is written at a time where the network does not tell
 )
 
-// An uptake is what the other side of a connection takes. It sets the deadlines
+// An deadline is what the other side of a connection takes. It sets the deadlines
 // of writing, and moves them on while enough is taken.
-type uptake struct {
+type WriteDeadline struct {
 	tcp    *net.TCPConn                // nil: only what was written is known
 	extend func(until time.Time) error // sets the deadline of writing
 
-	timeout, every time.Duration // writeTimeout and lookEvery
+	timeout, every time.Duration // WriteTimeout and lookEvery
 
 	mu      sync.Mutex
 	until   time.Time // the deadline that was set
@@ -40,10 +40,10 @@ type uptake struct {
 	written int64 // in all
 }
 
-// newUptake returns the uptake of a connection. A nil conn is one that is shared, or
+// NewWriteDeadline returns the deadline of a connection. A nil conn is one that is shared, or
 // not known.
-func newUptake(conn net.Conn, extend func(until time.Time) error) *uptake {
-	return &uptake{tcp: tcpOf(conn), extend: extend, timeout: writeTimeout, every: lookEvery}
+func NewWriteDeadline(conn net.Conn, extend func(until time.Time) error) *WriteDeadline {
+	return &WriteDeadline{tcp: tcpOf(conn), extend: extend, timeout: WriteTimeout, every: lookEvery}
 }
 
 // tcpOf returns the connection that c is or, as TLS, goes through; nil for others.
@@ -57,7 +57,7 @@ func tcpOf(c net.Conn) *net.TCPConn {
 
 // begin starts the time that the other side has for what will be written. A
 // deadline remains after end, for what net/http still has to write.
-func (u *uptake) begin() {
+func (u *WriteDeadline) begin() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.writing, u.looked = true, false
@@ -72,7 +72,7 @@ func (u *uptake) begin() {
 // allow gives the other side time for a little that net/http will write after the
 // handler. It sets no deadline if there is one that is not sooner, and those it sets
 // are late enough to serve the next answers, too.
-func (u *uptake) allow() {
+func (u *WriteDeadline) allow() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if time.Until(u.until) < u.timeout {
@@ -81,13 +81,13 @@ func (u *uptake) allow() {
 }
 
 // move sets the deadline, mu held.
-func (u *uptake) move(after time.Duration) {
+func (u *WriteDeadline) move(after time.Duration) {
 	u.until = time.Now().Add(after)
 	_ = u.extend(u.until) // an error is one of the write, too
 }
 
 // end must follow begin. The deadline is not moved any more.
-func (u *uptake) end() {
+func (u *WriteDeadline) end() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.writing = false
@@ -96,7 +96,7 @@ func (u *uptake) end() {
 
 // look gives the other side more time if it has taken enough since it was given
 // some. Most writes end before the first look, so that they cost none.
-func (u *uptake) look() {
+func (u *WriteDeadline) look() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if !u.writing {
@@ -105,7 +105,7 @@ func (u *uptake) look() {
 	switch taken := u.taken(); {
 	case !u.looked:
 		u.looked, u.mark = true, taken
-	case taken-u.mark >= writeLeast:
+	case taken-u.mark >= WriteLeast:
 		u.mark = taken
 		u.move(u.timeout)
 	}
@@ -114,7 +114,7 @@ func (u *uptake) look() {
 
 // taken returns how many bytes were taken in all, mu held. What the network has
 // taken for the other side does not count where it can tell the difference.
-func (u *uptake) taken() int64 {
+func (u *WriteDeadline) taken() int64 {
 	if u.tcp != nil {
 		if n, ok := acknowledged(u.tcp); ok {
 			return n
@@ -123,8 +123,8 @@ func (u *uptake) taken() int64 {
 	return u.written
 }
 
-// write writes p to dst, which leads to the connection.
-func (u *uptake) write(dst io.Writer, p []byte) (n int, err error) {
+// Write writes p to dst, which leads to the connection.
+func (u *WriteDeadline) Write(dst io.Writer, p []byte) (n int, err error) {
 	u.begin()
 	defer u.end()
 	piece := len(p)
@@ -140,7 +140,7 @@ func (u *uptake) write(dst io.Writer, p []byte) (n int, err error) {
 	return n, err
 }
 
-func (u *uptake) wrote(n int) {
+func (u *WriteDeadline) wrote(n int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.written += int64(n)
@@ -150,50 +150,50 @@ func (u *uptake) wrote(n int) {
 // has returned, to send it with its headers in one piece.
 const bufferedAnswer = 2 << 10
 
-// writeWhole writes the answer of r, of which nothing was written. An error, which
+// WriteAll writes the answer of r, of which nothing was written. An error, which
 // means that the client left, is of no use to anybody.
-func writeWhole(w http.ResponseWriter, r *http.Request, body []byte) {
-	if u := uptakeOf(w, r); len(body) <= bufferedAnswer {
+func WriteAll(w http.ResponseWriter, r *http.Request, body []byte) {
+	if u := deadlineOf(w, r); len(body) <= bufferedAnswer {
 		u.allow()
 		_, _ = w.Write(body)
 	} else {
-		_, _ = u.write(w, body)
+		_, _ = u.Write(w, body)
 	}
 }
 
-// A timedWriter writes to a client that may be slow, but not deaf.
-type timedWriter struct {
-	dst    http.ResponseWriter
-	conn   *http.ResponseController
-	uptake *uptake
+// A Writer writes to a client that may be slow, but not deaf.
+type Writer struct {
+	dst      http.ResponseWriter
+	conn     *http.ResponseController
+	deadline *WriteDeadline
 }
 
-// newTimedWriter returns what writes the answer of r.
-func newTimedWriter(w http.ResponseWriter, r *http.Request) *timedWriter {
-	return &timedWriter{dst: w, conn: http.NewResponseController(w), uptake: uptakeOf(w, r)}
+// NewWriter returns what writes the answer of r.
+func NewWriter(w http.ResponseWriter, r *http.Request) *Writer {
+	return &Writer{dst: w, conn: http.NewResponseController(w), deadline: deadlineOf(w, r)}
 }
 
-// uptakeOf returns the uptake of the client that sent r. Requests that share their
+// deadlineOf returns the deadline of the client that sent r. Requests that share their
 // connection with others, as those of HTTP/2 do, get one of their own.
-func uptakeOf(w http.ResponseWriter, r *http.Request) *uptake {
-	l, _ := r.Context().Value(linkKey{}).(*link)
+func deadlineOf(w http.ResponseWriter, r *http.Request) *WriteDeadline {
+	l, _ := r.Context().Value(connKey{}).(*conn)
 	if l == nil || r.ProtoMajor != 1 {
-		return newUptake(nil, http.NewResponseController(w).SetWriteDeadline)
+		return NewWriteDeadline(nil, http.NewResponseController(w).SetWriteDeadline)
 	}
-	if l.uptake == nil {
-		l.uptake = newUptake(l.conn, l.conn.SetWriteDeadline)
+	if l.deadline == nil {
+		l.deadline = NewWriteDeadline(l.conn, l.conn.SetWriteDeadline)
 	}
-	return l.uptake
+	return l.deadline
 }
 
 // Write implements io.Writer.
-func (t *timedWriter) Write(p []byte) (n int, err error) {
-	return t.uptake.write(t.dst, p)
+func (t *Writer) Write(p []byte) (n int, err error) {
+	return t.deadline.Write(t.dst, p)
 }
 
 // Flush sends what was written and is kept back.
-func (t *timedWriter) Flush() error {
-	t.uptake.begin()
-	defer t.uptake.end()
+func (t *Writer) Flush() error {
+	t.deadline.begin()
+	defer t.deadline.end()
 	return t.conn.Flush()
 }

@@ -1,0 +1,281 @@
+package peer
+
+import (
+	"container/list"
+	"errors"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/dogwooddb/dogwood/limit"
+	"github.com/dogwooddb/dogwood/server/metrics"
+)
+
+// A Client is what one address has, and may have. A nil Client has no bounds.
+// Whoever uses one holds it, so that it is not forgotten meanwhile.
+type Client struct {
+	key      netip.Addr
+	Name     string // for the log
+	connects *rate.Limiter
+	Requests *rate.Limiter // HTTP requests and messages
+	Resources
+
+	// These are guarded by the table's mu.
+	holders     int
+	connections int
+	excess      int // connections that are only there to be refused
+	polls       int
+	idle        *list.Element // nil while somebody holds it
+	since       time.Time     // when that began
+}
+
+// A Table is the table of addresses that were heard of lately. It is bounded:
+// first those go that nobody holds, longest unused first, and when all are
+// held, further addresses share one client.
+type Table struct {
+	options Options
+	proxies proxies
+	max     int
+
+	mu     sync.Mutex
+	of     map[netip.Addr]*Client
+	idle   list.List // of *Client, the one that was used last in the back
+	shared *Client   // of those for whom the table has no place; nil: none yet
+}
+
+// Options are what a Table needs.
+type Options struct {
+	Limits
+	All            *Resources    // of which each address has a share
+	MaxConnections int           // that are not WebSockets
+	HeaderTimeout  time.Duration // in which a request has to come
+	Refused        func(reason metrics.Reason, addr string)
+}
+
+// NewTable returns a table of no addresses.
+func NewTable(o Options) *Table {
+	return &Table{
+		options: o,
+		proxies: proxies{o.TrustedProxies, o.ProxyHeader},
+		max:     MaxClients,
+		of:      make(map[netip.Addr]*Client),
+	}
+}
+
+// Acquire returns the client of an address until it is released, nil if the address
+// is exempt or there is none.
+func (t *Table) Acquire(addr netip.Addr) *Client {
+	if !addr.IsValid() || contains(t.options.Exempt, addr) {
+		return nil
+	}
+	key := keyOf(addr)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a := t.of[key]
+	if a == nil {
+		a = t.add(key)
+	}
+	a.holders++
+	if a.idle != nil {
+		t.idle.Remove(a.idle)
+		a.idle = nil
+	}
+	return a
+}
+
+// Retain holds a client once more.
+func (t *Table) Retain(a *Client) *Client {
+	if a != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		a.holders++
+	}
+	return a
+}
+
+// Release ends what Acquire began.
+func (t *Table) Release(a *Client) {
+	if a == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if a.holders--; a.holders > 0 || a == t.shared {
+		return
+	}
+	a.since = time.Now()
+	a.idle = t.idle.PushBack(a)
+	for range 2 { // more than the one that may have been added
+		t.forget(false)
+	}
+}
+
+// add makes a client. mu is held.
+func (t *Table) add(key netip.Addr) *Client {
+	if len(t.of) >= t.max && !t.forget(true) {
+		if t.shared == nil {
+			t.shared = t.open(netip.Addr{})
+		}
+		return t.shared
+	}
+	a := t.open(key)
+	t.of[key] = a
+	return a
+}
+
+// rested is how long nobody must have held a client that is forgotten without
+// need. By default an address has its bursts back by then.
+const rested = time.Minute
+
+// forget forgets the client that was not used for longest, if that was long
+// ago or room is needed. It reports whether there was one.
+func (t *Table) forget(needed bool) bool {
+	front := t.idle.Front()
+	if front == nil {
+		return false
+	}
+	a := front.Value.(*Client)
+	if !needed && time.Since(a.since) < rested {
+		return false
+	}
+	t.idle.Remove(front)
+	delete(t.of, a.key)
+	return true
+}
+
+// open returns a new client.
+func (t *Table) open(key netip.Addr) *Client {
+	a := &Client{
+		key:       key,
+		Name:      nameOf(key),
+		connects:  NewLimiter(t.options.ConnectRate, t.options.Connections),
+		Requests:  NewLimiter(t.options.RequestRate, t.options.RequestBurst),
+		Resources: t.options.All.share(t.options.Limits),
+	}
+	a.Bodies.Refused = func(err error) {
+		if errors.Is(err, limit.ErrShare) {
+			t.options.Refused(metrics.AddressBodies, a.Name)
+		} else {
+			t.options.Refused(metrics.Bodies, "")
+		}
+	}
+	return a
+}
+
+// nameOf is what the log calls a client: the address, or those that share it.
+func nameOf(key netip.Addr) string {
+	switch {
+	case !key.IsValid():
+		return "others"
+	case key.Is6():
+		return key.String() + "/64"
+	}
+	return key.String()
+}
+
+// NewLimiter returns a limiter of so many events per second after a burst, one that
+// limits nothing if there is no bound.
+func NewLimiter(perSecond, burst int) *rate.Limiter {
+	if perSecond < 0 {
+		return rate.NewLimiter(rate.Inf, 0)
+	}
+	if burst < 0 {
+		burst = perSecond
+	}
+	return rate.NewLimiter(rate.Limit(perSecond), max(burst, 1))
+}
+
+// below reports whether n more can be added, most being negative if there is no
+// bound.
+func below(n, most int) bool { return most < 0 || n < most }
+
+// connect counts a connection of a's address, or as excess if it has too many or
+// makes them too fast. Beyond a few of those, ok is false.
+func (t *Table) connect(a *Client) (excess, ok bool) {
+	if a == nil {
+		return false, true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case !below(a.connections, t.options.Connections):
+		t.options.Refused(metrics.AddressConnections, a.Name)
+	case !a.connects.Allow():
+		t.options.Refused(metrics.AddressRate, a.Name)
+	default:
+		a.connections++
+		return false, true
+	}
+	if a.excess >= MaxExcess {
+		return true, false
+	}
+	a.excess++
+	return true, true
+}
+
+// disconnect ends what connect counted.
+func (t *Table) disconnect(a *Client, excess bool) {
+	if a == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if excess {
+		a.excess--
+	} else {
+		a.connections--
+	}
+}
+
+// occupy counts one connection more if a may have it.
+func (t *Table) occupy(a *Client) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !below(a.connections, t.options.Connections) {
+		t.options.Refused(metrics.AddressConnections, a.Name)
+		return false
+	}
+	a.connections++
+	return true
+}
+
+// StartPoll counts a connection through long polling, if there may be one more.
+func (t *Table) StartPoll(a *Client) bool {
+	if a == nil {
+		return true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !below(a.polls, t.options.Polls) {
+		t.options.Refused(metrics.AddressPolls, a.Name)
+		return false
+	}
+	a.polls++
+	return true
+}
+
+func (t *Table) EndPoll(a *Client) {
+	if a == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a.polls--
+}
+
+// Usage is what all addresses have now.
+type Usage struct{ Holders, Connections, Polls int }
+
+// Usage returns what all addresses have now.
+func (t *Table) Usage() (u Usage) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.of {
+		u.Holders += c.holders
+		u.Connections += c.connections + c.excess
+		u.Polls += c.polls
+	}
+	return u
+}

@@ -1,0 +1,232 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dogwooddb/dogwood/server/metrics"
+)
+
+// A conn is one connection of the server, with the client it counts for. It
+// lasts until the connection is closed, be it one of a WebSocket.
+type conn struct {
+	conn     net.Conn
+	deadline *WriteDeadline // of requests, one after the other: nil before the first
+	peer     netip.Addr
+	proxy    bool    // its requests come from addresses of their own
+	client   *Client // nil: exempt, or a proxy
+	excess   bool    // it is only there to be refused
+	began    time.Time
+	asked    atomic.Bool // a request has come
+}
+
+// Conns are the connections that are open.
+type Conns struct {
+	table *Table
+
+	mu   sync.Mutex
+	open map[net.Conn]*conn
+	http int // those that have not become WebSockets
+}
+
+func NewConns(t *Table) *Conns {
+	return &Conns{table: t, open: make(map[net.Conn]*conn)}
+}
+
+// Open returns how many connections are open.
+func (cs *Conns) Open() int {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return len(cs.open)
+}
+
+type connKey struct{}
+
+// Begin is an http.Server's ConnContext: requests find the conn of their
+// connection in their context. A connection for which there is no room is closed;
+// one too many of an address is there until its first request, which can be told
+// so.
+func (cs *Conns) Begin(ctx context.Context, c net.Conn) context.Context {
+	l := &conn{conn: c, peer: peerOf(c.RemoteAddr().String()), began: time.Now()}
+	if l.proxy = cs.table.proxies.trusts(l.peer); !l.proxy {
+		l.client = cs.table.Acquire(l.peer)
+	}
+	ok := true
+	if l.excess, ok = cs.table.connect(l.client); ok && cs.add(c, l) {
+		if tcp := tcpOf(c); tcp != nil {
+			_ = boundUnsent(tcp) // it works without, and one that is closed tells the reader
+		}
+		return context.WithValue(ctx, connKey{}, l)
+	}
+	if ok {
+		cs.table.disconnect(l.client, l.excess)
+	}
+	cs.table.Release(l.client)
+	c.Close()
+	return ctx
+}
+
+func (cs *Conns) add(c net.Conn, l *conn) bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.http >= cs.table.options.MaxConnections {
+		cs.table.options.Refused(metrics.Connections, c.RemoteAddr().String())
+		return false
+	}
+	cs.open[c] = l
+	cs.http++
+	return true
+}
+
+// Changed is an http.Server's ConnState. Connections that became WebSockets no
+// longer count for MaxConnections, since realtime has its own limit for them, but
+// do for their address.
+func (cs *Conns) Changed(c net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateClosed:
+		if l := cs.End(c, true); l != nil && !l.asked.Load() && time.Since(l.began) >= cs.table.options.HeaderTimeout {
+			cs.table.options.Refused(metrics.SlowHeaders, c.RemoteAddr().String())
+		}
+	case http.StateHijacked:
+		cs.mu.Lock()
+		defer cs.mu.Unlock()
+		if cs.open[c] != nil {
+			cs.http--
+		}
+	}
+}
+
+// End is called when a connection is closed, and returns its conn. It does nothing
+// the second time. http tells that it has not become a WebSocket.
+func (cs *Conns) End(c net.Conn, http bool) *conn {
+	l := cs.remove(c, http)
+	if l != nil {
+		cs.table.disconnect(l.client, l.excess)
+		cs.table.Release(l.client)
+	}
+	return l
+}
+
+func (cs *Conns) remove(c net.Conn, http bool) *conn {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	l := cs.open[c]
+	delete(cs.open, c)
+	if l != nil && http {
+		cs.http--
+	}
+	return l
+}
+
+// A Request is one HTTP request as its address counts it.
+type Request struct {
+	table   *Table
+	client  *Client // nil: exempt
+	excess  bool    // its connection is only there to be refused
+	own     bool    // it counts as a connection: it came through a proxy, which has others
+	counted bool    // and has been counted
+}
+
+// ErrTooMany is what an address is told that has or does too much.
+var ErrTooMany = errors.New("peer: too many requests from this address")
+
+// Enter begins a request, which is zero before. It must be left, whatever Enter
+// returns. A probe is not refused: who asks for the health of the server would take
+// that for an answer.
+func (t *Table) Enter(v *Request, r *http.Request, probe bool) error {
+	v.table = t
+	l, _ := r.Context().Value(connKey{}).(*conn)
+	if l != nil && !l.asked.Load() {
+		l.asked.Store(true)
+	}
+	switch {
+	case l == nil: // it is not Serve that we run in
+		v.own, v.client = true, t.Acquire(t.proxies.client(peerOf(r.RemoteAddr), r.Header))
+	case l.proxy:
+		v.own, v.client = true, t.Acquire(t.proxies.client(l.peer, r.Header))
+	default:
+		v.excess, v.client = l.excess, t.Retain(l.client)
+	}
+	if probe {
+		return nil
+	}
+	return v.admit()
+}
+
+func (v *Request) admit() error {
+	if v.client == nil {
+		return nil
+	}
+	if v.excess {
+		return ErrTooMany // and it is counted already
+	}
+	if v.own {
+		if !v.table.occupy(v.client) {
+			return ErrTooMany
+		}
+		v.counted = true
+	}
+	if !v.client.Requests.Allow() {
+		v.table.options.Refused(metrics.AddressRequests, v.client.Name)
+		return ErrTooMany
+	}
+	return nil
+}
+
+// Connects reports whether the address may open a connection of the realtime
+// protocol. Where it has sockets of its own, that has been counted with those.
+func (v *Request) Connects() bool {
+	if v.client == nil || !v.own || v.client.connects.Allow() {
+		return true
+	}
+	v.table.options.Refused(metrics.AddressRate, v.client.Name)
+	return false
+}
+
+// Keep makes what the request counts as last until the returned function is
+// called, which is when the WebSocket that it became has ended.
+func (v *Request) Keep(c net.Conn, cs *Conns) (end func()) {
+	if !v.own {
+		return func() { cs.End(c, false) }
+	}
+	t, a, counted := v.table, v.table.Retain(v.client), v.counted
+	v.counted = false
+	return func() {
+		if counted {
+			t.disconnect(a, false)
+		}
+		t.Release(a)
+		cs.End(c, false)
+	}
+}
+
+// Leave ends a request.
+func (v *Request) Leave() {
+	if v.counted {
+		v.table.disconnect(v.client, false)
+	}
+	v.table.Release(v.client)
+}
+
+// Excess reports whether the connection of the request is only there to be refused.
+func (v *Request) Excess() bool { return v.excess }
+
+// Client returns whose request it is, nil if the address is exempt.
+func (v *Request) Client() *Client { return v.client }
+
+type requestKey struct{}
+
+// WithRequest returns the request with v in its context, for handlers that take
+// over the connection.
+func WithRequest(r *http.Request, v *Request) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), requestKey{}, v))
+}
+
+// RequestOf returns the Request that WithRequest has put there.
+func RequestOf(r *http.Request) *Request { return r.Context().Value(requestKey{}).(*Request) }

@@ -1,0 +1,57 @@
+package peer
+
+import (
+	"github.com/dogwooddb/dogwood/limit"
+	dsync "github.com/dogwooddb/dogwood/sync"
+)
+
+// Resources are what a client uses together with others: the clients of one address, or all
+// clients without bounds.
+type Resources struct {
+	Bodies  *limit.Share // bytes of request bodies in memory
+	Work    *limit.Share // bytes of what is made of them, and read for answers
+	Answers *limit.Share // bytes of large answers in memory
+	Pending *limit.Share // bytes of onDisconnect operations
+	Readers *limit.Share // places to read values, parse long texts, and decide large writes
+	Views   *dsync.Allowance
+	Quota   *dsync.Quota // nil: without bounds
+}
+
+// Memory is how many bytes all clients can use together, for each purpose.
+type Memory struct{ Bodies, Work, Answers, Pending int64 }
+
+// NewResources returns what all clients share.
+func NewResources(m Memory) *Resources {
+	r := &Resources{
+		Bodies:  limit.NewMeter(m.Bodies).All(),
+		Work:    limit.NewMeter(m.Work).All(),
+		Answers: limit.NewMeter(m.Answers).All(),
+		Pending: limit.NewMeter(bound(m.Pending)).All(),
+		Readers: dsync.NewReaders().All(),
+	}
+	r.Views = dsync.NewAllowance(m.Answers, r.Readers)
+	return r
+}
+
+// share returns what the clients of one address use together.
+func (r *Resources) share(l Limits) Resources {
+	bytes := bound(int64(l.BodyBytes))
+	readers := r.Readers.Meter().Share(limit.Unbounded)
+	return Resources{
+		Bodies:  r.Bodies.Meter().Share(bytes),
+		Work:    r.Work.Meter().Share(limit.Unbounded),
+		Answers: r.Answers.Meter().Share(bytes),
+		Pending: r.Pending.Meter().Share(bound(l.PendingBytes)),
+		Readers: readers,
+		Views:   r.Views.Share(bytes, readers),
+		Quota:   dsync.NewQuota(dsync.QuotaLimits{Listens: int64(l.Listens), Windows: l.Windows}),
+	}
+}
+
+// bound returns a bound of which no positive value means that there is none.
+func bound(n int64) int64 {
+	if n <= 0 {
+		return limit.Unbounded
+	}
+	return n
+}
