@@ -54,8 +54,8 @@ func TestAccountOf(t *testing.T) {
 		"2001:db8:1:3:3:4:5:6":  "2001:db8:1:3::",
 		"::ffff:198.51.100.200": "198.51.100.200",
 	} {
-		if got := accountOf(cleanAddr(netip.MustParseAddr(addr))).String(); got != want {
-			t.Errorf("accountOf(%s) = %s, want %s", addr, got, want)
+		if got := keyOf(cleanAddr(netip.MustParseAddr(addr))).String(); got != want {
+			t.Errorf("keyOf(%s) = %s, want %s", addr, got, want)
 		}
 	}
 }
