@@ -60,6 +60,32 @@ func TestCitations(t *testing.T) {
 	}
 }
 
+// TestOwnCitations: in one of the documents, a section sign that names no other
+// one means a section of the document itself.
+func TestOwnCitations(t *testing.T) {
+	const root = "../.."
+	sections, err := readSections(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	citation := regexp.MustCompile(`(\S*)\s*§(\d+(?:\.\d+)*)`)
+	for name := range sections {
+		text, err := os.ReadFile(filepath.Join(root, documents[name]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range citation.FindAllStringSubmatch(string(text), -1) {
+			before := strings.TrimLeft(m[1], `"([`)
+			if _, other := documents[before]; other || strings.HasSuffix(before, ".md") {
+				continue
+			}
+			if !sections[name][m[2]] {
+				t.Errorf("%s cites its §%s, which it does not have", documents[name], m[2])
+			}
+		}
+	}
+}
+
 // sectionsOf holds the section numbers of each document, by its name in
 // citations. A document that is not there is nil.
 type sectionsOf map[string]map[string]bool
