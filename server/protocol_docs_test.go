@@ -59,22 +59,22 @@ type conversation struct {
 
 func (c *conversation) play(line string) {
 	c.t.Helper()
-	name, text, _ := strings.Cut(line, " ")
-	who := strings.TrimRight(name, "<>")
+	arrow, text, _ := strings.Cut(line, " ")
+	name := strings.TrimRight(arrow, "<>")
 	target, connects := strings.CutPrefix(text, "GET ")
 	switch {
 	case connects:
-		c.clients[who] = c.dialDocs(target)
+		c.clients[name] = c.dialDocs(target)
 	case text == "close":
-		c.clients[who].ws.Close()
-		delete(c.clients, who)
-	case strings.HasSuffix(name, ">"):
-		c.clients[who].send(`{"t":"d","d":` + text + `}`)
+		c.clients[name].ws.Close()
+		delete(c.clients, name)
+	case strings.HasSuffix(arrow, ">"):
+		c.clients[name].send(`{"t":"d","d":` + text + `}`)
 	case strings.HasPrefix(text, `{"t":"c"`):
-		c.hello(c.clients[who].next(), text)
+		c.hello(c.clients[name].next(), text)
 	default:
-		if got := inEnvelope(c.clients[who].next()); got != text {
-			c.t.Fatalf("%s is sent\n%s\nthe document says\n%s", who, got, text)
+		if got := inEnvelope(c.clients[name].next()); got != text {
+			c.t.Fatalf("%s is sent\n%s\nthe document says\n%s", name, got, text)
 		}
 	}
 }
