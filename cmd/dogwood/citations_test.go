@@ -28,49 +28,53 @@ var elsewhere = []string{"RFC 6455", "RFC 6749", "RFC 7515", "RFC 9110"}
 // TestCitations finds every section sign in comments and fails if it does not
 // lead to a heading.
 func TestCitations(t *testing.T) {
-	const root = "../.."
-	sections, err := readSections(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sections := readSections(t)
 	found := 0
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git"):
-			return fs.SkipDir
-		case d.IsDir():
-			return nil
-		}
+	for _, path := range repositoryFiles(t) {
 		comments, err := readComments(path)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, c := range comments {
 			found += strings.Count(c.text, "§")
 			for _, bad := range badCitations(c.text, sections) {
 				t.Errorf("%s:%d: %s", filepath.ToSlash(path), c.line+bad.line, bad.msg)
 			}
 		}
-		return err
+	}
+	if found == 0 {
+		t.Error("no file has a citation: is ../.. the repository?")
+	}
+}
+
+// repositoryFiles returns the paths of all files but those that npm and git
+// keep.
+func repositoryFiles(t *testing.T) (paths []string) {
+	t.Helper()
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git"):
+			return fs.SkipDir
+		case d.Type().IsRegular():
+			paths = append(paths, path)
+		}
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found == 0 {
-		t.Error("no citation was found; this test looks in the wrong place")
-	}
+	return paths
 }
 
 // TestOwnCitations: in one of the documents, a section sign that names no other
 // one means a section of the document itself.
 func TestOwnCitations(t *testing.T) {
-	const root = "../.."
-	sections, err := readSections(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sections := readSections(t)
 	citation := regexp.MustCompile(`(\S*)\s*§(\d+(?:\.\d+)*)`)
 	for name := range sections {
-		text, err := os.ReadFile(filepath.Join(root, documents[name]))
+		text, err := os.ReadFile(filepath.Join("../..", documents[name]))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,22 +96,23 @@ type sectionsOf map[string]map[string]bool
 
 var heading = regexp.MustCompile(`(?m)^#{2,6} (\d+(?:\.\d+)*)\.? `)
 
-func readSections(root string) (sectionsOf, error) {
+func readSections(t *testing.T) sectionsOf {
+	t.Helper()
 	all := make(sectionsOf)
 	for name, file := range documents {
-		text, err := os.ReadFile(filepath.Join(root, file))
+		text, err := os.ReadFile(filepath.Join("../..", file))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			t.Fatal(err)
 		}
 		all[name] = make(map[string]bool)
 		for _, m := range heading.FindAllSubmatch(text, -1) {
 			all[name][string(m[1])] = true
 		}
 	}
-	return all, nil
+	return all
 }
 
 // A comment is a run of lines without the marks that make them a comment.

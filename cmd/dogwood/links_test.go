@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,39 +12,32 @@ import (
 // TestLinks follows the links between the documents of this repository: each
 // leads to a file, and behind # to a heading or an anchor in it.
 func TestLinks(t *testing.T) {
-	const root = "../.."
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	found := 0
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git"):
-			return fs.SkipDir
-		case d.IsDir() || filepath.Ext(path) != ".md":
-			return nil
+	for _, path := range repositoryFiles(t) {
+		if filepath.Ext(path) != ".md" {
+			continue
 		}
 		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, m := range link.FindAllStringSubmatch(withoutCode(string(text)), -1) {
 			if strings.Contains(m[1], "://") {
 				continue
 			}
 			found++
 			if !leadsSomewhere(path, m[1]) {
-				t.Errorf("%s links to %s, which is not there", filepath.ToSlash(path), m[1])
+				t.Errorf("%s links to %s, which does not exist", filepath.ToSlash(path), m[1])
 			}
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	if found == 0 {
-		t.Error("no link was found; this test looks in the wrong place")
+		t.Error("no document has a link: is ../.. the repository?")
 	}
 }
 
-// leadsSomewhere reports whether a link in a file has a target.
+// leadsSomewhere reports whether the target of a link in a file exists.
 func leadsSomewhere(from, link string) bool {
 	file, anchor, hasAnchor := strings.Cut(link, "#")
 	path := from
