@@ -182,7 +182,7 @@ func closed(payload []byte) error {
 	return fmt.Errorf("the server closed the connection: %d %s", int(payload[0])<<8|int(payload[1]), payload[2:])
 }
 
-// collect puts messages in pieces together (wire protocol §1.2). Whole ones, the
+// collect puts messages in pieces together (protocol §1.2). Whole ones, the
 // usual case, are passed on as they are.
 func (c *conn) collect(frame []byte) (msg []byte, done bool, err error) {
 	if !c.within && len(frame) > 6 {

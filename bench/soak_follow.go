@@ -125,7 +125,7 @@ func (s *soak) promise(f *follower, c *conn) error {
 	return nil
 }
 
-// keepAlive is a frame that says that its sender is there (wire protocol §1.2).
+// keepAlive is a frame that says that its sender is there (protocol §1.2).
 const keepAlive = "0"
 
 // increment is the server value that adds one.

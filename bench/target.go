@@ -26,7 +26,7 @@ type Target struct {
 const owner = "owner"
 
 // socketResource is what follows the host in the address of realtime
-// connections (wire protocol §1.1).
+// connections (protocol §1.1).
 func (t Target) socketResource() string {
 	r := "/.ws?v=5"
 	if t.Namespace != "" {

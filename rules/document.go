@@ -11,7 +11,7 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// Bounds of a document (rules spec §5.9).
+// Bounds of a document (rules §5.9).
 const (
 	maxDocument = 1 << 20 // bytes
 	maxDepth    = 64      // nodes inside each other; deeper than any path goes
@@ -20,7 +20,7 @@ const (
 const msgParse = "Parse error."
 
 // A document is a rules text read as relaxed JSON: comments, trailing commas,
-// and raw line breaks and tabs inside strings (rules spec §1.1). The offsets in
+// and raw line breaks and tabs inside strings (rules §1.1). The offsets in
 // the values of root are offsets in text.
 type document struct {
 	text string // without a byte order mark

@@ -10,7 +10,7 @@ import (
 )
 
 // maxEvaluations bounds the expressions that are evaluated for one operation
-// (rules spec §5.9). One more decides against it.
+// (rules §5.9). One more decides against it.
 const maxEvaluations = 100_000
 
 // An evaluation is what the expressions of one operation are evaluated in: the
@@ -19,7 +19,7 @@ const maxEvaluations = 100_000
 //
 // Faults stick: a function that fails notes the fault and returns a value of its
 // type, and the expression goes on. In the end an expression holds if it is true
-// and has no fault, so nothing in it can make up for one (rules spec §5.4).
+// and has no fault, so nothing in it can make up for one (rules §5.4).
 type evaluation struct {
 	request *Request
 	claims  *claims // the variable auth; nil: not asked for yet

@@ -38,7 +38,7 @@ func (e *evaluation) same(s, t string) bool {
 }
 
 // order compares two numbers or two strings. There is no order between a number
-// and a string (rules spec §5.3).
+// and a string (rules §5.3).
 func (e *evaluation) order(op lang.Op, x, y any) any {
 	switch x := x.(type) {
 	case float64:
@@ -126,7 +126,7 @@ func (e *evaluation) arithmetic(op lang.Op, x, y any) any {
 	case lang.Rem:
 		return math.Mod(a, b)
 	}
-	if b == 0 { // never infinity (rules spec §5.3)
+	if b == 0 { // never infinity (rules §5.3)
 		return math.NaN()
 	}
 	return a / b

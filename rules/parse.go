@@ -11,7 +11,7 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// Texts of errors (rules spec §1.4). From msgDuplicate on they are our own: for
+// Texts of errors (rules §1.4). From msgDuplicate on they are our own: for
 // what they say, no text of the hosted service is known.
 const (
 	msgNoRules      = "Expected 'rules' property."

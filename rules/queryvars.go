@@ -4,10 +4,10 @@ import "github.com/dogwooddb/dogwood/tree"
 
 // queryMember returns a property of the variable query, which describes the
 // operation wherever the rule stands. Writes have no query: flags are false and
-// values null (rules spec §2).
+// values null (rules §2).
 //
 // A REST GET without parameters is ordered by key, a read over the realtime
-// protocol without any by priority (rules spec §7).
+// protocol without any by priority (rules §7).
 func (e *evaluation) queryMember(name string) any {
 	q, isRead := &e.request.Query, e.request.Op == OpRead
 	if !isRead {

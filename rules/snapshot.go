@@ -126,7 +126,7 @@ func (e *evaluation) value(s snapshot) any {
 }
 
 // child returns the snapshot at a path below s. What is no path leads nowhere,
-// and that is no fault (rules spec §5.7).
+// and that is no fault (rules §5.7).
 func (e *evaluation) child(s snapshot, path string) snapshot {
 	rel, err := tree.ParsePath(path)
 	if s.none || err != nil || rel.IsRoot() || s.path.Len()+rel.Len() > tree.MaxDepth {

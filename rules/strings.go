@@ -8,7 +8,7 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// maxString bounds the strings that an evaluation makes (rules spec §5.9):
+// maxString bounds the strings that an evaluation makes (rules §5.9):
 // replacing in stored text could otherwise square what a client may store.
 const maxString = 1 << 20
 

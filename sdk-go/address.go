@@ -72,7 +72,7 @@ func (a address) missing() string {
 }
 
 // hostNamespace returns the namespace that a host names by its first label, ""
-// for none (wire protocol §1.1).
+// for none (protocol §1.1).
 func hostNamespace(host string) string {
 	labels := strings.Split(host, ".")
 	if len(labels) < 3 || net.ParseIP(host) != nil {

@@ -75,7 +75,7 @@ func appendObject(dst []byte, n tree.Node, typeOf func(key string) reflect.Type)
 }
 
 // arraySize returns how long a node is as an array. ok is false if it is none:
-// if a key is no number, or most numbers are not there (wire protocol §6).
+// if a key is no number, or most numbers are not there (protocol §6).
 func arraySize(n tree.Node) (size int, ok bool) {
 	for key := range n.Children() {
 		i, err := strconv.Atoi(key)

@@ -9,7 +9,7 @@ import (
 
 func appendString(dst []byte, s string) []byte { return wire.AppendString(dst, s) }
 
-// encodeQuery returns the query object of the protocol (wire protocol §5.2), ""
+// encodeQuery returns the query object of the protocol (protocol §5.2), ""
 // for all children, in whatever order: that is for the client to sort out.
 func encodeQuery(q tree.Query) string {
 	if q.IsAll() {

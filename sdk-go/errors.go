@@ -65,7 +65,7 @@ func (e *Error) Error() string {
 // Unwrap returns the class of the error, such as ErrPermissionDenied.
 func (e *Error) Unwrap() error { return e.cause }
 
-// classes are the errors that statuses stand for (wire protocol §13).
+// classes are the errors that statuses stand for (protocol §13).
 var classes = map[string]error{
 	wire.StatusPermissionDenied:  ErrPermissionDenied,
 	wire.StatusDataStale:         ErrStale,

@@ -10,7 +10,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
-// Times and bounds of one connection (wire protocol §1.3).
+// Times and bounds of one connection (protocol §1.3).
 const (
 	pingInterval  = 30 * time.Second // between questions to the server, which answers at once
 	silenceLimit  = 75 * time.Second // without any answer the connection is dead

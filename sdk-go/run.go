@@ -297,7 +297,7 @@ func (c *Client) control(m wire.ServerMessage) error {
 }
 
 // ready begins to use a connection: all that is followed and all that was not
-// answered is sent, in the order of wire protocol §11.
+// answered is sent, in the order of protocol §11.
 func (c *Client) ready(l *link) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -44,7 +44,7 @@ func StaticToken(token string) TokenSource {
 }
 
 // authAction returns the request that a credential is sent with: all JWTs that
-// say when they were issued are of users (wire protocol §9).
+// say when they were issued are of users (protocol §9).
 func authAction(credential string) string {
 	if isUserToken(credential) {
 		return wire.ActionAuth

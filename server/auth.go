@@ -15,8 +15,8 @@ import (
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
-// This file puts the questions of the doors to package auth, and its answers
-// into the words of REST (§6) and of the realtime protocol (§9).
+// This file passes credentials to package auth. It turns the answers into those
+// that clients know (REST §6, protocol §9).
 
 // newAuthority returns what decides about credentials.
 func newAuthority(o Options) (*auth.Authority, error) {
@@ -156,8 +156,8 @@ func authOf(vars auth.Claims) rules.Auth {
 	return rules.NewAuth(vars.JSON())
 }
 
-// signIn decides a credential that came over the realtime protocol (wire
-// protocol §9). A refusal is a *dsync.TokenError.
+// signIn decides a credential that came over the realtime protocol
+// (protocol §9). A refusal is a *dsync.TokenError.
 func (s *Server) signIn(ns string, c dsync.Credential) (id identity, err error) {
 	if c.Admin {
 		id.credential, err = s.auth.Bearer(ns, c.Token)

@@ -301,7 +301,7 @@ func (s *Server) Open(name string) error {
 
 // namespaceOf returns the name of the namespace that a request is for: the ns
 // parameter, else the first label of the Host, else the default (REST §1.2,
-// wire protocol §1.1).
+// protocol §1.1).
 func (s *Server) namespaceOf(r *http.Request) (string, error) {
 	return s.spaces.resolve(parseParams(r.URL.RawQuery), r.Host)
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // servePoll answers the requests of browsers that cannot, or not yet, use a
-// WebSocket (§14). They come from script elements, so that all but the status
-// of a failure is lost on them; the client then connects anew.
+// WebSocket (protocol §14). They come from script elements, so that all but the
+// status of a failure is lost on them; the client then connects anew.
 func (rt *realtime) servePoll(w http.ResponseWriter, r *http.Request) {
 	q, err := parsePoll(r)
 	if err != nil {

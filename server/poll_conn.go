@@ -14,8 +14,8 @@ const (
 	pollIdle  = 60 * time.Second // without any poll: the client is gone
 )
 
-// A poll carries the messages of one conn over HTTP requests (§14). It outlives
-// the conn for a while, to tell the client to stop asking.
+// A poll carries the messages of one conn over HTTP requests (protocol §14). It
+// outlives the conn for a while, to tell the client to stop asking.
 type poll struct {
 	c            *conn
 	id, password string

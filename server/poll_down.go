@@ -42,7 +42,8 @@ func (p *poll) number(msgs [][]byte) []byte {
 }
 
 // handOver returns the last response. What is in the outbox now goes to the
-// socket, where the client keeps it until it has had this response (§14.4).
+// socket, where the client keeps it until it has had this response
+// (protocol §14.4).
 func (p *poll) handOver(msgs [][]byte) []byte {
 	p.over = true
 	_, sock := p.c.transports()

@@ -6,10 +6,10 @@ import (
 	"net/http"
 )
 
-// pageScript runs in a hidden frame of the client's page (§14.3). When that
-// page or the frame goes away it reports the end of the connection, whose id
-// and password are in the frame's address. It has nothing else of the address
-// in it, so that there is nothing to inject.
+// pageScript runs in a hidden frame of the client's page (protocol §14.3). When
+// that page or the frame goes away it reports the end of the connection, whose
+// id and password are in the frame's address. It has nothing else of the
+// address in it, so that there is nothing to inject.
 const pageScript = `
 addEventListener("onpagehide" in self ? "pagehide" : "unload", function () {
   var url = location.pathname + location.search.replace(/([?&])dframe=t/, "$1disconn=t")

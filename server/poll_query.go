@@ -19,7 +19,7 @@ const (
 	pollDisconnect                 // says that the client is gone
 )
 
-// A pollQuery is what a request for /.lp says (§14).
+// A pollQuery is what a request for /.lp says (protocol §14).
 type pollQuery struct {
 	kind         pollKind
 	callback     wire.CallbackID // cb, of a start

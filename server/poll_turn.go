@@ -6,7 +6,7 @@ import (
 )
 
 // pollHold is how long a poll waits for something to say. Browsers give up on
-// one after 25 seconds (§14.2), counted from before it was sent.
+// one after 25 seconds (protocol §14.2), counted from before it was sent.
 const pollHold = 20 * time.Second
 
 // A turn is one request of a poll while it is being answered. The client has

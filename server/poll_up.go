@@ -62,7 +62,7 @@ var gone = func() context.Context {
 }()
 
 // control acts on a control message: a ping wants an answer, an end moves the
-// conn to the socket that it has meanwhile (§14.4).
+// conn to the socket that it has meanwhile (protocol §14.4).
 func (p *poll) control(typ string) error {
 	switch typ {
 	case wire.ControlPing:

@@ -23,8 +23,7 @@ var (
 
 // realtime holds the connections of the realtime protocol. A conn is one
 // client; a socket or a poll carries its messages, and while a browser changes
-// from one to the other there are both. Section numbers in this and the
-// neighbouring files (§) are those of the wire protocol document.
+// from one to the other there are both. The protocol is in docs/protocol.md.
 //
 // Lock order: poll.up, then conn.in or poll.mu, then one of conn.mu, socket.mu
 // and realtime.mu, then couriers.mu. An outbox is not called under the last four,
@@ -60,7 +59,7 @@ func newRealtime(s *Server) *realtime {
 // open makes a connection without a transport for a request to connect. If the
 // client names its last session (ls), that one ends first, its onDisconnect
 // operations included, so that they cannot undo what the client does next
-// (§10).
+// (protocol §10).
 func (rt *realtime) open(r *http.Request) (*conn, error) {
 	ns, err := rt.s.namespaceOf(r)
 	if err != nil {

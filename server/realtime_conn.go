@@ -64,7 +64,7 @@ func (c *conn) workMemory() workMemory {
 	}}
 }
 
-// hello is the first message of every connection (§3).
+// hello is the first message of every connection (protocol §3).
 func (c *conn) hello(host string) []byte {
 	return wire.AppendHello(nil, c.rt.s.opts.Now().UnixMilli(), host, c.id, wire.Features...)
 }
@@ -176,7 +176,7 @@ func (c *conn) closeSession() {
 }
 
 // carry makes s the transport of c, or, next to a poll, the one that c may move
-// to (§14). It fails when c has one already, or is closed.
+// to (protocol §14). It fails when c has one already, or is closed.
 func (c *conn) carry(s *socket) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

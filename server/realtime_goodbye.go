@@ -64,8 +64,8 @@ func outboxError(err error) goodbye {
 }
 
 // refusal returns what a client is told that asks for a database which it
-// cannot have: a control message after which it gives up (§3). It is nil if
-// err is of the passing kind.
+// cannot have: a control message after which it gives up (protocol §3). It is
+// nil if err is of the passing kind.
 func refusal(err error) []byte {
 	switch {
 	case errors.Is(err, errNoNamespace), errors.Is(err, errBadNamespace):

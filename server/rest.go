@@ -56,7 +56,7 @@ func (q *request) value() (answer, error) {
 }
 
 // view returns what the request reads. A request without query parameters
-// counts as ordered by key (rules language §7).
+// counts as ordered by key (rules §7).
 func (q *request) view() dsync.Read {
 	return dsync.Read{
 		Caller:  q.id.Caller,
@@ -279,7 +279,7 @@ func (q *request) openWrite() (string, error) {
 const maxEmptyUpdate = 64
 
 // openPatch is openWrite for updates. One that writes nothing is allowed where
-// nothing may be written, too (rules spec §4.1), so a short body is looked at
+// nothing may be written, too (rules §4.1), so a short body is looked at
 // before it is refused.
 func (q *request) openPatch() (string, error) {
 	if err := q.open(); err != nil {

@@ -20,8 +20,8 @@ func (q *request) writeSize() string {
 	return "large"
 }
 
-// openSettings is open for /.settings, which is for administrators only (REST
-// §12).
+// openSettings is open for /.settings, which is for administrators only
+// (REST §12).
 func (q *request) openSettings() (err error) {
 	if err := q.openDatabase(); err != nil {
 		return err

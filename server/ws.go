@@ -10,9 +10,9 @@ import (
 )
 
 // upgrader does the handshake of WebSockets. Any origin may connect, since
-// tokens protect the data and cookies mean nothing (§1.1). The library only
-// reads: its buffer is that of the inlet, and it gets none to write with, see
-// socket.
+// tokens protect the data and cookies mean nothing (protocol §1.1). The library
+// only reads: its buffer is that of the inlet, and it gets none to write with,
+// see socket.
 var upgrader = websocket.Upgrader{
 	HandshakeTimeout: 10 * time.Second,
 	WriteBufferPool:  new(sync.Pool),
@@ -20,7 +20,7 @@ var upgrader = websocket.Upgrader{
 }
 
 // serveWS answers GET /.ws: a new connection, or the second transport of a
-// connection that began with long polling (§1.1, §14).
+// connection that began with long polling (protocol §1.1, §14).
 func (rt *realtime) serveWS(w http.ResponseWriter, r *http.Request) {
 	if !websocket.IsWebSocketUpgrade(r) {
 		w.Header().Set("Connection", "Upgrade")

@@ -16,9 +16,9 @@ import (
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
-// Times of a socket (§1.3). Clients send a keep-alive after 45 seconds without
-// traffic, so a first message comes within firstMessage, and browsers and all
-// other clients answer pings by themselves.
+// Times of a socket (protocol §1.3). Clients send a keep-alive after 45 seconds
+// without traffic, so a first message comes within firstMessage, and browsers
+// and all other clients answer pings by themselves.
 const (
 	pingEvery    = 25 * time.Second
 	silence      = 75 * time.Second // without any frame: the peer is gone
@@ -215,7 +215,7 @@ func (s *socket) pingDue() {
 }
 
 // control acts on a control message: a ping wants an answer, all others mean
-// nothing here (§3).
+// nothing here (protocol §3).
 func (s *socket) control(typ string) error {
 	if typ == wire.ControlPing {
 		s.c.out.PushFrame(wire.AppendControl(nil, wire.ControlPong, "null"))

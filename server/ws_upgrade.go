@@ -8,10 +8,10 @@ import (
 )
 
 // upgradeTimeout is how long the end of the poll may come after the client
-// began to rely on the socket. Clients give up after a minute (§14).
+// began to rely on the socket. Clients give up after a minute (protocol §14).
 const upgradeTimeout = 60 * time.Second
 
-// An upgrade is a conn on its way from a poll to a socket (§14.4):
+// An upgrade is a conn on its way from a poll to a socket (protocol §14.4):
 //
 //   - the socket's first message is a switch control instead of a hello;
 //   - the client pings on it and, when it likes the answers, sends a switch

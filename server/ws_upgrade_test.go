@@ -16,7 +16,7 @@ const (
 )
 
 // TestUpgrade follows a browser from a poll to a socket, with requests and
-// events on the way all the time (§14.4).
+// events on the way all the time (protocol §14.4).
 func TestUpgrade(t *testing.T) {
 	n := onSocket(t, Options{Dev: true})
 	b := n.browser()

@@ -150,7 +150,7 @@ func (t *disconnectTask) sender() (*Quota, *line) { return t.session.sender() }
 
 // carryOutLeft carries out an operation by f if its condition holds, and removes its
 // records: so that is done once. f decides in the state that the operations before it
-// have made. An operation that is refused is skipped (wire protocol §10).
+// have made. An operation that is refused is skipped (protocol §10).
 func (b *batch) carryOutLeft(o *pendingOperation, f func() error) error {
 	next := o.session.pending.snapshot()
 	e := next.edit()

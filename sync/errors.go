@@ -31,7 +31,7 @@ type StaleError struct {
 func (e *StaleError) Error() string { return "the value has changed" }
 
 // A NoIndexError says that a one-shot query needs an index that the rules do
-// not declare (wire protocol §5.2).
+// not declare (protocol §5.2).
 type NoIndexError struct {
 	Path  tree.Path
 	Order string

@@ -68,7 +68,7 @@ func (p part) name() string {
 }
 
 // realtimePush returns the push of the realtime protocol for a listener with
-// the given tag, 0 for none (wire protocol §5.4). Only the tag differs between
+// the given tag, 0 for none (protocol §5.4). Only the tag differs between
 // listeners, so all that have the same one, or none, share the same bytes.
 func (e *event) realtimePush(tag int64) []byte {
 	e.realtime.once.Do(func() {

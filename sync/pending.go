@@ -21,7 +21,7 @@ const (
 )
 
 // pendingWrites is what is to be written when a session ends: a sparse tree of
-// values, not a list of operations (wire protocol §10). No location in it lies
+// values, not a list of operations (protocol §10). No location in it lies
 // inside of another.
 //
 // A copy of it shares what neither has changed, so that one can be kept for the

@@ -12,7 +12,7 @@ import (
 // errQuery is the class of errors of query objects.
 var errQuery = errors.New("invalid query")
 
-// parseQuery reads the query object of a listen or get (wire protocol §5.2).
+// parseQuery reads the query object of a listen or get (protocol §5.2).
 func parseQuery(raw string) (tree.Query, error) {
 	var q tree.Query
 	if raw == "" {

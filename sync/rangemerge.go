@@ -8,9 +8,9 @@ import (
 )
 
 // pushMerges returns the push that turns the view a client has into n, given
-// the compound hash of what it has: only the ranges that differ are sent (wire
-// protocol §8.3). It returns nil if the client sent no compound hash, or one that
-// makes no sense; the whole view is right then.
+// the compound hash of what it has: only the ranges that differ are sent
+// (protocol §8.3). It returns nil if the client sent no compound hash, or one
+// that makes no sense; the whole view is right then.
 func (l *Listener) pushMerges(n tree.Node, compound string) []byte {
 	if compound == "" || len(n.Text()) > maxHashed {
 		return nil

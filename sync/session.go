@@ -44,7 +44,7 @@ type SessionOptions struct {
 	Charge func(more int)
 }
 
-// A Credential is what a client presents to sign in (wire protocol §9).
+// A Credential is what a client presents to sign in (protocol §9).
 type Credential struct {
 	Token   string
 	Admin   bool   // presented by gauth: an access token, a secret or "owner"
@@ -94,7 +94,7 @@ type Session struct {
 	line    line          // the queue's
 }
 
-// A listenKey identifies a listen of a connection (wire protocol §5.1).
+// A listenKey identifies a listen of a connection (protocol §5.1).
 type listenKey struct {
 	path tree.Path
 	tag  int64
@@ -222,7 +222,7 @@ func (s *Session) leaves(err error) bool {
 }
 
 // failure is the one place where an error becomes a status of the protocol
-// (wire protocol §13).
+// (protocol §13).
 func (s *Session) failure(id int64, err error) []byte {
 	var token *TokenError
 	if errors.As(err, &token) {
@@ -244,7 +244,7 @@ func (s *Session) failure(id int64, err error) []byte {
 // errMalformed is the class of errors of requests that lack what they need.
 var errMalformed = errors.New("malformed request")
 
-// authenticate signs the client in (wire protocol §9).
+// authenticate signs the client in (protocol §9).
 func (s *Session) authenticate(ctx context.Context, r wire.Request) error {
 	c := Credential{
 		Token:  r.Body.Cred,
@@ -286,7 +286,7 @@ func (s *Session) signOut() {
 
 // Expire signs the client out because its credential is no longer good, and
 // tells it why. The client hears that before its listens are cancelled: it then
-// connects again with a fresh token and keeps them (wire protocol §9). Expire
+// connects again with a fresh token and keeps them (protocol §9). Expire
 // must not be called while Handle runs. It does nothing to who is signed out.
 func (s *Session) Expire(why *TokenError) {
 	if !s.signedIn {

@@ -11,7 +11,7 @@ import (
 )
 
 // maxHashed is the largest view whose hash is compared with the client's. A
-// larger one is sent, which is always correct (wire protocol §8.1).
+// larger one is sent, which is always correct (protocol §8.1).
 const maxHashed = 4 << 20
 
 // A viewSpec is the part of a listen or get that outlives the request. It keeps
@@ -59,7 +59,7 @@ func (v viewSpec) read(c Caller) Read {
 	return Read{Caller: c, Path: v.path, Query: v.query, Plain: v.raw == "" || v.raw == "{}", realtime: true}
 }
 
-// listen begins to follow a view (wire protocol §5). The view itself is read
+// listen begins to follow a view (protocol §5). The view itself is read
 // when it is its turn to be sent, and the reply follows it.
 func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	v, err := readView(r)

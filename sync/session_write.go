@@ -9,7 +9,7 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// put replaces a value (wire protocol §4, §8.2).
+// put replaces a value (protocol §4, §8.2).
 func (s *Session) put(ctx context.Context, r wire.Request) error {
 	if err := s.reserve(ctx, r.Body.Data); err != nil {
 		return err
@@ -25,7 +25,7 @@ func (s *Session) put(ctx context.Context, r wire.Request) error {
 	return s.write(ctx, r, w)
 }
 
-// merge updates children (wire protocol §4).
+// merge updates children (protocol §4).
 func (s *Session) merge(ctx context.Context, r wire.Request) error {
 	if err := s.reserve(ctx, r.Body.Data); err != nil {
 		return err

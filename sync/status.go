@@ -10,7 +10,7 @@ import (
 )
 
 // Texts that clients see beside those of package wire. They are those of REST
-// (REST §8), as the protocol recommends (wire protocol §6.1).
+// (REST §8), as the protocol recommends (protocol §6.1).
 const (
 	textTooDeep     = "Path exceeds the maximum depth (32)"
 	textIncrement   = "Invalid data; increment leaves the range of a number"
@@ -25,7 +25,7 @@ const (
 )
 
 // statusOf is the one place where an error becomes a status of the protocol and
-// a text (wire protocol §13). What it does not know is ours to explain, and
+// a text (protocol §13). What it does not know is ours to explain, and
 // stays here.
 func statusOf(err error) (status, text string) {
 	var noIndex *NoIndexError

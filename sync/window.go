@@ -98,7 +98,7 @@ func (v *view) child(key string) *viewChild {
 // windowEvent is the event of changes below a filtered view. What leaves the
 // window is sent as null, what enters it whole, and what stays as the change
 // alone; all in one merge, so that the client never sees a window that is too
-// short or too long (wire protocol §5.4).
+// short or too long (protocol §5.4).
 func (p *publisher) windowEvent(v *view) (*event, error) {
 	g := v.group
 	for i := range v.children {

@@ -9,7 +9,7 @@ import (
 
 // CompoundHash describes a node by the hashes of consecutive ranges of its
 // leaves, so that a server that knows the node in another state can send only
-// the ranges that differ (wire protocol §8.3). posts are the paths of the last
+// the ranges that differ (protocol §8.3). posts are the paths of the last
 // leaf of each range, "/" for a root leaf; hashes has one more for what comes
 // behind the last post, which is nothing: "".
 func (n Node) CompoundHash() (posts, hashes []string) {

@@ -49,7 +49,7 @@ func (d Draft) Node() (n Node, ok bool) {
 
 // Resolve replaces the server values: a timestamp by now, in milliseconds
 // since 1970, an increment by the existing number at its place plus the
-// increment (wire protocol §12). existing returns the node at a path below the
+// increment (protocol §12). existing returns the node at a path below the
 // place of the write; it is asked only for increments. With the error ErrIncrement there
 // is a node all the same: it has the number nearest to the sum.
 func (d Draft) Resolve(now int64, existing func(Path) (Node, error)) (Node, error) {

@@ -10,8 +10,8 @@ import (
 )
 
 // Hash returns the protocol's hash of a node, which clients send with listens
-// and transactions: base64 of a SHA-1 over the node's text form (wire protocol
-// §8.1). The hash of the absent node is "".
+// and transactions: base64 of a SHA-1 over the node's text form
+// (protocol §8.1). The hash of the absent node is "".
 func (n Node) Hash() string { return hashWith(doubleHex, n) }
 
 // HashJS is Hash as the JS SDK computes it: its encoding of a double is wrong

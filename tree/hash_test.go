@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// hashModel is the definition of the hash (wire protocol §8.1), word for word.
+// hashModel is the definition of the hash (protocol §8.1), word for word.
 func hashModel(v any) string {
 	if v == nil {
 		return ""

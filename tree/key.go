@@ -7,8 +7,8 @@ import (
 )
 
 // ValidKey reports whether s may name a child: 1 to MaxKeyBytes bytes of valid
-// UTF-8 without control characters and without . $ # [ ] / (wire protocol
-// §6.1).
+// UTF-8 without control characters and without . $ # [ ] /
+// (protocol §6.1).
 func ValidKey(s string) bool {
 	if s == "" || len(s) > MaxKeyBytes {
 		return false
@@ -35,7 +35,7 @@ var notInKeys = func() (set [256]bool) {
 }()
 
 // CompareKeys orders sibling keys: 32-bit integers first, by number, then all
-// other keys by UTF-16 code unit (wire protocol §7.1). Keys such as "7" and
+// other keys by UTF-16 code unit (protocol §7.1). Keys such as "7" and
 // "07" tie as numbers; the shorter one comes first. "-0" and "00" tie in the
 // JS SDK too; bytes decide.
 func CompareKeys(a, b string) int {

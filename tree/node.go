@@ -179,7 +179,7 @@ func (n Node) Get(p Path) Node {
 
 // With returns n with the node at p replaced by v. It prunes what becomes
 // empty. A leaf on the way becomes an object and keeps its priority; writing
-// null below a leaf changes nothing (wire protocol §6).
+// null below a leaf changes nothing (protocol §6).
 func (n Node) With(p Path, v Node) Node {
 	key, rest, ok := p.Cut()
 	if !ok {

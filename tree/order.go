@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The classes of values in ascending order (wire protocol §7.2).
+// The classes of values in ascending order (protocol §7.2).
 const (
 	classNull = iota
 	classFalse

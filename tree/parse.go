@@ -16,7 +16,7 @@ type Dialect int
 // The dialects.
 const (
 	Strict  Dialect = iota // REST §3: a key that begins with a dot and is unknown is an error
-	Lenient                // wire protocol §6: it is ignored, as are siblings of .value
+	Lenient                // protocol §6: it is ignored, as are siblings of .value
 )
 
 // A ParseKind classifies a ParseError.

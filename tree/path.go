@@ -20,7 +20,7 @@ type Path struct{ s string } // "rooms/r1/name": clean, no slash at either end
 var Root Path
 
 // ParsePath reads a slash-separated path. Empty segments are dropped, so
-// "/a//b/" is "a/b" (wire protocol §4). It returns ErrInvalidPath if a segment
+// "/a//b/" is "a/b" (protocol §4). It returns ErrInvalidPath if a segment
 // is no valid key and ErrTooDeep if there are more than MaxDepth of them.
 func ParsePath(s string) (Path, error) {
 	switch clean := strings.Trim(s, "/"); {
@@ -168,7 +168,7 @@ func (p Path) Rel(q Path) Path {
 }
 
 // A Target is what a write names: a location, or the priority of a location
-// ("/a/.priority", wire protocol §4).
+// ("/a/.priority", protocol §4).
 type Target struct {
 	Path     Path
 	Priority bool

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// PushChars is the alphabet of push ids, in ASCII order (wire protocol §7.3).
+// PushChars is the alphabet of push ids, in ASCII order (protocol §7.3).
 const PushChars = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 
 // A PushIDs makes push ids: 8 characters of time in milliseconds and 12 random

@@ -14,8 +14,8 @@ const (
 	ByPriority = ".priority"
 )
 
-// A Query is an ordered window over the children of a node (wire protocol
-// §5.2). The zero Query is everything, ordered by priority.
+// A Query is an ordered window over the children of a node
+// (protocol §5.2). The zero Query is everything, ordered by priority.
 type Query struct {
 	OrderBy    string // ByKey, ByValue, ByPriority, or a child path "a/b"; "" is ByPriority
 	Start, End Bound
@@ -64,7 +64,7 @@ func (q Query) Order() string {
 func (q Query) IsAll() bool { return !q.Start.Set && !q.End.Set && q.Limit == 0 }
 
 // NeedsIndex reports whether the query orders by something for which the rules
-// must declare an index (wire protocol §5.2).
+// must declare an index (protocol §5.2).
 func (q Query) NeedsIndex() bool { return q.Order() != ByKey && q.Order() != ByPriority }
 
 // ID returns a text that is equal exactly for equal queries.

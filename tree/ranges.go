@@ -15,7 +15,7 @@ var ErrCompoundHash = errors.New("invalid compound hash")
 const maxPosts = 1 << 14
 
 // RangeHashes returns the hashes of the node's ranges between the given posts,
-// one more than posts (wire protocol §8.3). Posts are ascending paths; the last
+// one more than posts (protocol §8.3). Posts are ascending paths; the last
 // key may be ".priority". A range without leaves has the hash "".
 func (n Node) RangeHashes(posts []string) ([]string, error) {
 	h, err := n.hashRanges(posts)

@@ -42,7 +42,7 @@ func checkPriority(t Target, v Draft) error {
 
 // ParseUpdate reads the body of a merge at base: an object whose keys are
 // relative paths ("a", "a/b", "a/.priority") and whose values are as for
-// ParseWrite (REST §2, wire protocol §4). A null value removes. It returns
+// ParseWrite (REST §2, protocol §4). A null value removes. It returns
 // *ParseError, among them BadObject if src is no object and BadUpdatePath if
 // one path is an ancestor of another.
 func ParseUpdate(base Path, src string, d Dialect) (Update, error) {

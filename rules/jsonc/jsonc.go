@@ -1,6 +1,6 @@
 // Package jsonc reads and prints the relaxed JSON in which rules and their tests
 // are written: JSON with comments, trailing commas, and raw line breaks and tabs
-// inside strings (rules spec §1.1). What it reads keeps its comments and knows
+// inside strings (rules §1.1). What it reads keeps its comments and knows
 // where it stood, so that tools can point at it and change it.
 //
 // It knows nothing of rules. Its nouns: a Doc is a text that was read, an Error

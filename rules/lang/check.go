@@ -34,7 +34,7 @@ func CheckAny(x Expr, s Scope) (err *Error) {
 	return nil
 }
 
-// A checker finds the types of a tree, operands first (rules spec §5.3). It
+// A checker finds the types of a tree, operands first (rules §5.3). It
 // panics with *Error.
 type checker struct{ scope Scope }
 

@@ -29,7 +29,7 @@ func (c *checker) receiver(x Expr) Type {
 
 // receiverType returns the type of x as the receiver of a member: an ordering has
 // no members, though it may be a string. The bounds of a query have those of a
-// string (rules spec §5.3).
+// string (rules §5.3).
 func receiverType(x Expr) Type {
 	switch x := x.(type) {
 	case *Member:

@@ -1,5 +1,5 @@
 // Package lang is the front end of the security rules' expression language:
-// tokens, syntax trees, static types and regular expressions (rules spec §5). It
+// tokens, syntax trees, static types and regular expressions (rules §5). It
 // knows nothing of rules documents, data or evaluation.
 //
 // Parse makes an Expr of a text, Check (or CheckAny) proves its types and

@@ -1,6 +1,6 @@
 package lang
 
-// The limits of an expression (rules spec §5.9).
+// The limits of an expression (rules §5.9).
 const (
 	MaxBytes      = 64 << 10 // of an expression
 	MaxNesting    = 200      // of parentheses, brackets, arguments, ternaries and unary operators

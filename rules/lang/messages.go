@@ -2,7 +2,7 @@ package lang
 
 import "fmt"
 
-// The texts of errors. Those of the table in rules spec §1.4 are known to clients
+// The texts of errors. Those of the table in rules §1.4 are known to clients
 // and tools and are reproduced to the letter; the others are in the same style.
 const (
 	msgEnd           = "Unexpected end of expression."

@@ -48,7 +48,7 @@ func validPrefix(s string) int {
 }
 
 // A parser is a recursive descent parser with one method per rule of the grammar
-// (rules spec §5.2). It panics with *Error.
+// (rules §5.2). It panics with *Error.
 type parser struct {
 	lex     lexer
 	dialect Dialect

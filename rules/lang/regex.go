@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// compileRegex compiles the pattern of a regular expression (rules spec §5.8) into
+// compileRegex compiles the pattern of a regular expression (rules §5.8) into
 // a node without a place. The offset of an error counts from the beginning of the
 // pattern.
 //

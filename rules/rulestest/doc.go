@@ -6,7 +6,7 @@
 // Step one operation with what it Wants, a Result what came of it. An Actor is
 // who acts. An Invariant is what must hold of the tree after each accepted write.
 //
-// Three formats are read (Load): test files (*.rules-test.json, rules spec §11.3),
-// lists of single cases (rules spec §12), and the operations of the data models
+// Three formats are read (Load): test files (*.rules-test.json, rules §11.3),
+// lists of single cases (rules §12), and the operations of the data models
 // (*.ops.json). What a step can do is the same in all of them.
 package rulestest

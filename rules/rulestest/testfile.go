@@ -107,7 +107,7 @@ type testReader struct {
 	steps int
 }
 
-// tests reads a file of the format of rules spec §11.3.
+// tests reads a file of the format of rules §11.3.
 func (l *loader) tests(s *Suite) error {
 	top := &l.doc.Root
 	var f fileJSON
@@ -356,7 +356,7 @@ func (j *testJSON) read(op *Op) error {
 }
 
 // setQuery sets what a read selects. Without a query it is a plain read, whose
-// order depends on the door (rules spec §7).
+// order depends on the door (rules §7).
 func (op *Op) setQuery(text json.RawMessage) (err error) {
 	op.Plain = text == nil || string(text) == "{}" || string(text) == "null"
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/dogwooddb/dogwood/rules/jsonc"
 )
 
-// A vectorJSON is a single case (rules spec §12). Its other fields say where it
+// A vectorJSON is a single case (rules §12). Its other fields say where it
 // is from.
 type vectorJSON struct {
 	optionsJSON

@@ -23,7 +23,7 @@ const AccessLife = time.Hour
 
 // accessPrefix begins access tokens, so that they can be told from everything
 // else, also by programs that look for leaked ones. They are no JWTs: JavaScript
-// clients present what looks like one as a user's token (wire protocol §9).
+// clients present what looks like one as a user's token (protocol §9).
 const accessPrefix = "dogwood_"
 
 // An accessKey makes and reads access tokens, with which a service account

@@ -111,7 +111,7 @@ func (c Claims) idIdentity() (Identity, error) {
 }
 
 // userIdentity returns the user uid, whose auth variable has the members uid,
-// provider and token (rules language §2).
+// provider and token (rules §2).
 func (c Claims) userIdentity(uid string) Identity {
 	vars := Claims{"uid": uid, "token": map[string]any(c)}
 	if firebase, ok := c.Object("firebase"); ok && firebase.Text("sign_in_provider") != "" {

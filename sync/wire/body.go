@@ -1,8 +1,8 @@
 package wire
 
-// Body is the b of a request (§4, §8, §9). Which members an action needs is
-// for the caller to decide; here only their types are checked. Where absence
-// differs from any value there is a Has field.
+// Body is the b of a request (protocol §4, §8, §9). Which members an action
+// needs is for the caller to decide; here only their types are checked. Where
+// absence differs from any value there is a Has field.
 //
 // Raw JSON is checked to be valid, nothing more: keys, depth of data and
 // unpaired surrogates are for the data model.
@@ -12,7 +12,7 @@ type Body struct {
 	Path    string // p, with or without a leading slash; no URL encoding
 	HasPath bool   // false must not be taken for the root
 	Data    string // d, raw; "null" when it was null
-	HasData bool   // false is malformed in a put, not a removal (§4)
+	HasData bool   // false is malformed in a put, not a removal (protocol §4)
 	Hash    string // h; "" is the hash of an empty node
 	HasHash bool
 
@@ -24,13 +24,13 @@ type Body struct {
 	HasQuery     bool
 	Tag          int64 // t; clients count from 1, so 0 is no tag
 	HasTag       bool
-	CompoundHash string // ch, raw object; "" when absent (§8.3)
+	CompoundHash string // ch, raw object; "" when absent (protocol §8.3)
 
 	OnlyIf  string // if of o and om, raw object, an extension (FeatureOnlyIf); "" when absent
 	Lookups string // g of bg, raw array, an extension (FeatureGetAll); "" when absent
 	Merge   bool   // m of x, an extension (FeatureExplain): the write is a merge
 
-	Cred       string // cred of auth and gauth (§9)
+	Cred       string // cred of auth and gauth (protocol §9)
 	AuthVar    string // authvar, raw; may be "null"
 	HasAuthVar bool
 	NoAuth     bool   // noauth

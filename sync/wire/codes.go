@@ -1,7 +1,7 @@
 package wire
 
 // ProtocolVersion is the version in the hello and in the v parameter of
-// connection URLs (§1.1, §3).
+// connection URLs (protocol §1.1, §3).
 const ProtocolVersion = "5"
 
 // FeatureWriteIDs in the hello says that puts and merges may have an id, w, by which
@@ -41,7 +41,7 @@ var Features = []string{
 	FeatureGetIf,
 }
 
-// Types of control messages (§3, §14).
+// Types of control messages (protocol §3, §14).
 const (
 	ControlHello    = "h" // server: first message of a connection
 	ControlReset    = "r" // server: reconnect, to the host in d
@@ -53,7 +53,7 @@ const (
 	ControlEnd      = "n" // both: nothing more follows on the old transport
 )
 
-// Actions of requests (§4).
+// Actions of requests (protocol §4).
 const (
 	ActionListen          = "q"
 	ActionUnlisten        = "n"
@@ -77,7 +77,7 @@ const (
 	ActionUnlistenOld     = "u" // before version 5; same as ActionUnlisten
 )
 
-// Actions of pushes (§5.4).
+// Actions of pushes (protocol §5.4).
 const (
 	PushData            = "d"
 	PushMerge           = "m"
@@ -88,8 +88,8 @@ const (
 	PushSecurityDebug   = "sd"
 )
 
-// Statuses of responses (§13). A client turns one that it does not know into
-// an error code by upper-casing it.
+// Statuses of responses (protocol §13). A client turns one that it does not
+// know into an error code by upper-casing it.
 const (
 	StatusOK                = "ok"
 	StatusPermissionDenied  = "permission_denied"
@@ -105,28 +105,28 @@ const (
 
 // Texts of error responses and of control messages, as applications see them.
 const (
-	TextPermissionDenied = "Permission denied"                       // StatusPermissionDenied (§13)
-	TextInvalidPath      = "Invalid token in path"                   // StatusInvalidParameters (§4)
-	TextDataStale        = "Transaction hash does not match"         // StatusDataStale (§8.2)
-	TextUnknownAction    = "Unknown action"                          // StatusError (§4)
-	TextInvalidToken     = "Could not parse auth token."             // StatusInvalidToken (§9)
-	TextExpiredToken     = "Auth token is expired."                  // StatusExpiredToken (§9)
-	TextTooBig           = "data requested exceeds the maximum size" // StatusTooBig (§5.3)
+	TextPermissionDenied = "Permission denied"                       // StatusPermissionDenied (protocol §13)
+	TextInvalidPath      = "Invalid token in path"                   // StatusInvalidParameters (protocol §4)
+	TextDataStale        = "Transaction hash does not match"         // StatusDataStale (protocol §8.2)
+	TextUnknownAction    = "Unknown action"                          // StatusError (protocol §4)
+	TextInvalidToken     = "Could not parse auth token."             // StatusInvalidToken (protocol §9)
+	TextExpiredToken     = "Auth token is expired."                  // StatusExpiredToken (protocol §9)
+	TextTooBig           = "data requested exceeds the maximum size" // StatusTooBig (protocol §5.3)
 
 	// TextNoInstance is the reason of ControlShutdown when the database
-	// instance does not exist (§3).
+	// instance does not exist (protocol §3).
 	TextNoInstance = "Firebase error. Please ensure that you have the URL of your Firebase Realtime Database instance configured correctly."
 )
 
 // Encoded data of frequent responses.
 const (
-	DataNone    = `{}`                 // a listen without warnings (§2)
+	DataNone    = `{}`                 // a listen without warnings (protocol §2)
 	GotSame     = `{"same":true}`      // a get with a hash whose value has it, an extension
-	DataNoIndex = `{"w":["no_index"]}` // a listen that had to filter without an index (§5.2)
+	DataNoIndex = `{"w":["no_index"]}` // a listen that had to filter without an index (protocol §5.2)
 )
 
 // TextNoIndex is the text of the refusal of a get whose index is not defined
-// (§5.2). Both arguments appear as they are; path has a leading slash.
+// (protocol §5.2). Both arguments appear as they are; path has a leading slash.
 func TextNoIndex(index, path string) string {
 	return `Index not defined, add ".indexOn": "` + index + `", for path "` + path + `", to the rules`
 }

@@ -8,12 +8,12 @@ import (
 )
 
 // DefaultMaxBytes is the largest message, in bytes of UTF-8, that a Collector
-// and a Reassembler accept unless told otherwise: 16 MiB of data (§6.1) and
-// some room for the envelope.
+// and a Reassembler accept unless told otherwise: 16 MiB of data
+// (protocol §6.1) and some room for the envelope.
 const DefaultMaxBytes = 16<<20 + 64<<10
 
-// A Collector puts the messages of one WebSocket back together (§1.2, receive
-// rules). The zero Collector is ready.
+// A Collector puts the messages of one WebSocket back together (protocol §1.2,
+// receive rules). The zero Collector is ready.
 //
 // It keeps at most MaxBytes of text and, however small the pieces, at most
 // MaxPieces of them (more only if MaxBytes needs more). A count costs nothing

@@ -6,8 +6,7 @@
 // A frame is one text message of the transport. A message is one JSON text,
 // carried in one frame or in several. A [Message] from a client is a [Control]
 // signal or a [Request]; what goes to a client is a control signal, a response
-// to a request, or a push. Section numbers in the comments (§) are those of the
-// wire protocol document.
+// to a request, or a push. The protocol is described in docs/protocol.md.
 //
 // # Reading
 //

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of the framing (§1.2).
+// Limits of the framing (protocol §1.2).
 const (
 	// MaxUnit is the length of a frame in UTF-16 code units, at most. In UTF-8
 	// that is at most three times as many bytes, below the 64 KiB where a Java
@@ -17,9 +17,9 @@ const (
 	MaxPieces = 9999
 )
 
-// AppendFrames appends the frames that carry msg (§1.2, send rules): msg itself
-// when it is short enough, otherwise a count and the pieces, cut between
-// characters. Nothing is copied, so the frames share memory with msg.
+// AppendFrames appends the frames that carry msg (protocol §1.2, send rules):
+// msg itself when it is short enough, otherwise a count and the pieces, cut
+// between characters. Nothing is copied, so the frames share memory with msg.
 //
 // It returns ErrTooLarge if there are more than MaxPieces. It returns
 // ErrBadFrame for a message that is empty or looks like a count; no envelope

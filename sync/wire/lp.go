@@ -9,7 +9,7 @@ import (
 )
 
 // A Piece is a part of a message that a browser sends through long polling
-// (§14): parameters seg, ts and d of a poll's URL.
+// (protocol §14): parameters seg, ts and d of a poll's URL.
 type Piece struct {
 	Seg   int    // running number over the whole connection, from 0
 	Total int    // pieces of this message
@@ -17,7 +17,7 @@ type Piece struct {
 }
 
 // ParsePieces reads the pieces of one poll: seg0, ts0, d0, seg1 and so on
-// (§14). A poll without seg0 has none. Errors wrap ErrBadFrame.
+// (protocol §14). A poll without seg0 has none. Errors wrap ErrBadFrame.
 func ParsePieces(query url.Values) ([]Piece, error) {
 	var pieces []Piece
 	for i := 0; ; i++ {
@@ -46,8 +46,8 @@ func pieceNumber(query url.Values, name string) (int, error) {
 	return strconv.Atoi(s)
 }
 
-// DecodeWebSafe decodes the base64 of a whole message (§14): alphabet with -
-// and _, padded with dots by browsers; equals signs and no padding are
+// DecodeWebSafe decodes the base64 of a whole message (protocol §14): alphabet
+// with - and _, padded with dots by browsers; equals signs and no padding are
 // accepted too. Bytes that are not UTF-8 become U+FFFD, as on a WebSocket.
 // Errors wrap ErrBadFrame.
 func DecodeWebSafe(text string) (string, error) {

@@ -12,7 +12,7 @@ import (
 const DefaultMaxAhead = 256
 
 // A Reassembler puts the messages of one long-poll connection back together
-// (§14). Polls may arrive in any order, and more than once when a browser
+// (protocol §14). Polls may arrive in any order, and more than once when a browser
 // repeats a request whose connection broke. The zero Reassembler is ready.
 type Reassembler struct {
 	MaxBytes int // largest message in bytes; also bounds all that is kept; 0 is DefaultMaxBytes

@@ -8,11 +8,11 @@ import (
 )
 
 // The replies to long polls are scripts that a page runs in a child frame
-// (§14). They call two functions of the parent, whose names end in an id that
-// the page chose: pLPCommand for commands, pRTLPCB for messages.
+// (protocol §14). They call two functions of the parent, whose names end in an
+// id that the page chose: pLPCommand for commands, pRTLPCB for messages.
 
-// A CallbackID is the cb parameter of the first long poll (§14). It is digits
-// only, since it becomes part of a script.
+// A CallbackID is the cb parameter of the first long poll (protocol §14). It is
+// digits only, since it becomes part of a script.
 type CallbackID struct{ digits string }
 
 // ParseCallbackID reads a cb parameter. Its error wraps ErrBadFrame.
@@ -24,7 +24,7 @@ func ParseCallbackID(s string) (CallbackID, error) {
 }
 
 // AppendStartScript appends the command that opens a connection: all later
-// polls carry this id and password (§14). The hello may follow in the same
+// polls carry this id and password (protocol §14). The hello may follow in the same
 // reply as the first AppendPollScript.
 func AppendStartScript(dst []byte, cb CallbackID, connID, password string) []byte {
 	dst = appendCommand(dst, cb, "start")
@@ -35,7 +35,7 @@ func AppendStartScript(dst []byte, cb CallbackID, connID, password string) []byt
 	return append(dst, ");"...)
 }
 
-// AppendCloseScript appends the command that ends a connection (§14). The
+// AppendCloseScript appends the command that ends a connection (protocol §14). The
 // client first waits for response number lastResp; a negative one is not sent
 // and the client closes at once. It closes at once for 0 as well, so then the
 // command has to come after that response, in the same reply.
@@ -48,8 +48,8 @@ func AppendCloseScript(dst []byte, cb CallbackID, lastResp int) []byte {
 	return append(dst, ");"...)
 }
 
-// AppendPollScript appends the delivery of messages (§14). Numbers of responses
-// start at 0 and must have no gap; the client puts them in order.
+// AppendPollScript appends the delivery of messages (protocol §14). Numbers of
+// responses start at 0 and must have no gap; the client puts them in order.
 func AppendPollScript(dst []byte, cb CallbackID, respNum int, msgs [][]byte) []byte {
 	dst = append(dst, "parent.pRTLPCB"...)
 	dst = append(dst, cb.digits...)

@@ -8,37 +8,37 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// maxNesting bounds arrays and objects within each other in a message. Data
-// may have 32 levels (§6.1) and the envelope adds three; the rest is for data
-// that should be refused with a better text than ours.
+// maxNesting bounds arrays and objects within each other in a message. Data may
+// have 32 levels (protocol §6.1) and the envelope adds three; the rest is for
+// data that should be refused with a better text than ours.
 const maxNesting = 100
 
-// A Message is one message of a client (§2). Its strings are parts of the text
-// it was parsed from and keep that text in memory.
+// A Message is one message of a client (protocol §2). Its strings are parts of
+// the text it was parsed from and keep that text in memory.
 type Message struct {
 	Control *Control // nil: the message is a request
 	Request Request
 }
 
 // Control is a signal about the connection itself: {"t":"c","d":{"t":…,"d":…}}
-// (§3).
+// (protocol §3).
 type Control struct {
 	Type string // ControlPing, ControlSwitch or ControlEnd, from clients of today
 	Data string // raw JSON of d, "" when there is none
 }
 
 // A Request asks for something and gets exactly one response:
-// {"t":"d","d":{"r":…,"a":…,"b":{…}}} (§2, §4).
+// {"t":"d","d":{"r":…,"a":…,"b":{…}}} (protocol §2, §4).
 type Request struct {
 	ID     int64 // r, unique on its connection; zero is an id like any other
 	Action string
 	Body   Body
 }
 
-// ParseMessage reads one message of a client (§2). It is strict about the shape
-// of everything that the protocol names, ignores members that it does not, and
-// lets the last of several equal keys win, as every JSON parser of the clients
-// does. All its errors are of type *FormatError.
+// ParseMessage reads one message of a client (protocol §2). It is strict about
+// the shape of everything that the protocol names, ignores members that it does
+// not, and lets the last of several equal keys win, as every JSON parser of the
+// clients does. All its errors are of type *FormatError.
 func ParseMessage(text string) (Message, error) {
 	if err := checkJSON(text); err != nil {
 		return Message{}, err

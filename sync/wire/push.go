@@ -2,7 +2,7 @@ package wire
 
 import "strconv"
 
-// AppendPush appends a push of data (§5.4): PushData, PushMerge or
+// AppendPush appends a push of data (protocol §5.4): PushData, PushMerge or
 // PushRangeMerge at a path, with data as raw JSON. A tag of 0 is no tag.
 //
 // The tag comes last, so that all listeners of one change share the bytes
@@ -35,9 +35,9 @@ func AppendPushSuffix(dst []byte, tag int64) []byte {
 	return append(dst, `}}}`...)
 }
 
-// AppendCancel appends the push that ends a listen (§5.4). Queries are the raw
-// query objects of a filtered listen; none means the default listen. Java and
-// iOS ignore them and end every listen at the path.
+// AppendCancel appends the push that ends a listen (protocol §5.4). Queries are
+// the raw query objects of a filtered listen; none means the default listen.
+// Java and iOS ignore them and end every listen at the path.
 func AppendCancel(dst []byte, path string, queries []string) []byte {
 	dst = appendEventHead(dst, PushCancel)
 	dst = append(dst, `"p":`...)
@@ -69,7 +69,7 @@ func AppendCancelBecause(dst []byte, path string, queries []string, status, text
 }
 
 // AppendAuthRevoked appends the push that takes the client's identity away
-// (§9); the client reconnects with a fresh token.
+// (protocol §9); the client reconnects with a fresh token.
 func AppendAuthRevoked(dst []byte, status, text string) []byte {
 	dst = appendEventHead(dst, PushAuthRevoked)
 	dst = append(dst, `"s":`...)

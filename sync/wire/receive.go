@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// A ServerMessage is one message of a server, as a client sees it (§2). Exactly
-// one of Control, Status and Push is set and says which kind it is. Path, Data
-// and Queries are parts of the text that was parsed.
+// A ServerMessage is one message of a server, as a client sees it
+// (protocol §2). Exactly one of Control, Status and Push is set and says which
+// kind it is. Path, Data and Queries are parts of the text that was parsed.
 type ServerMessage struct {
 	Control string // type of a control message, such as ControlHello
 

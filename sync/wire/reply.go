@@ -5,9 +5,10 @@ import "strconv"
 // Raw is JSON that is already encoded.
 type Raw interface{ ~string | ~[]byte }
 
-// AppendOK appends the response to a request that succeeded (§2). Data is raw
-// JSON; empty data is sent as "", the answer to writes. The answer to a listen
-// must be an object, DataNone if there is nothing to say: Java reads it as one.
+// AppendOK appends the response to a request that succeeded (protocol §2). Data
+// is raw JSON; empty data is sent as "", the answer to writes. The answer to a
+// listen must be an object, DataNone if there is nothing to say: Java reads it
+// as one.
 func AppendOK[T Raw](dst []byte, id int64, data T) []byte {
 	dst = appendReplyHead(dst, id)
 	dst = append(dst, `"`+StatusOK+`","d":`...)
@@ -18,8 +19,8 @@ func AppendOK[T Raw](dst []byte, id int64, data T) []byte {
 	return append(dst, `}}}`...)
 }
 
-// AppendError appends the response to a request that failed (§2, §13). Clients
-// show the text to the application.
+// AppendError appends the response to a request that failed (protocol §2, §13).
+// Clients show the text to the application.
 func AppendError(dst []byte, id int64, status, text string) []byte {
 	dst = appendReplyHead(dst, id)
 	dst = AppendString(dst, status)

@@ -5,9 +5,9 @@ import "strconv"
 // What clients send. Load generators, proxies and SDKs write requests with
 // these; data and queries are raw JSON, all else is text.
 
-// AppendListen appends the request to follow a path (§5). An empty query is
-// the default listen; a filtered one needs a tag. The hash is that of what the
-// client has already, "" for nothing.
+// AppendListen appends the request to follow a path (protocol §5). An empty
+// query is the default listen; a filtered one needs a tag. The hash is that of
+// what the client has already, "" for nothing.
 func AppendListen(dst []byte, id int64, path, query string, tag int64, hash string) []byte {
 	dst = appendView(dst, id, ActionListen, path, query, tag)
 	dst = append(dst, `,"h":`...)
@@ -16,7 +16,7 @@ func AppendListen(dst []byte, id int64, path, query string, tag int64, hash stri
 }
 
 // AppendUnlisten appends the request to follow a path no longer. Query and tag
-// are those of the listen (§4).
+// are those of the listen (protocol §4).
 func AppendUnlisten(dst []byte, id int64, path, query string, tag int64) []byte {
 	return append(appendView(dst, id, ActionUnlisten, path, query, tag), `}}}`...)
 }
@@ -36,8 +36,8 @@ func appendView(dst []byte, id int64, action, path, query string, tag int64) []b
 	return dst
 }
 
-// AppendGet appends the request for one read without a listen (§4). An empty
-// query asks for the whole value.
+// AppendGet appends the request for one read without a listen (protocol §4). An
+// empty query asks for the whole value.
 func AppendGet(dst []byte, id int64, path, query string) []byte {
 	dst = appendRequestHead(dst, id, ActionGet)
 	dst = append(dst, `"p":`...)
@@ -59,13 +59,13 @@ func AppendGetIf(dst []byte, id int64, path, query, hash string) []byte {
 	return append(dst, end...)
 }
 
-// AppendPut appends the request to replace the value at a path (§4).
+// AppendPut appends the request to replace the value at a path (protocol §4).
 func AppendPut[T Raw](dst []byte, id int64, path string, data T) []byte {
 	return append(appendWrite(dst, id, ActionPut, path, data), `}}}`...)
 }
 
 // AppendPutIf appends the request to replace the value at a path if it still
-// has the given hash, "" for no value (§8.2).
+// has the given hash, "" for no value (protocol §8.2).
 func AppendPutIf[T Raw](dst []byte, id int64, path string, data T, hash string) []byte {
 	dst = appendWrite(dst, id, ActionPut, path, data)
 	dst = append(dst, `,"h":`...)
@@ -74,13 +74,13 @@ func AppendPutIf[T Raw](dst []byte, id int64, path string, data T, hash string) 
 }
 
 // AppendMerge appends the request to write several places below a path at once
-// (§4). Data is an object whose keys may be paths.
+// (protocol §4). Data is an object whose keys may be paths.
 func AppendMerge[T Raw](dst []byte, id int64, path string, data T) []byte {
 	return append(appendWrite(dst, id, ActionMerge, path, data), `}}}`...)
 }
 
 // AppendDisconnect appends a request about what the server is to write when the
-// connection ends (§10): ActionDisconnectPut, ActionDisconnectMerge, or
+// connection ends (protocol §10): ActionDisconnectPut, ActionDisconnectMerge, or
 // ActionDisconnectStop, whose data is null.
 func AppendDisconnect[T Raw](dst []byte, id int64, action, path string, data T) []byte {
 	return append(appendWrite(dst, id, action, path, data), `}}}`...)
@@ -96,7 +96,7 @@ func appendWrite[T Raw](dst []byte, id int64, action, path string, data T) []byt
 }
 
 // AppendAuth appends the request to sign in: ActionAuth with a JWT, or
-// ActionAdminAuth with an access token, a secret or "owner" (§9).
+// ActionAdminAuth with an access token, a secret or "owner" (protocol §9).
 func AppendAuth(dst []byte, id int64, action, credential string) []byte {
 	dst = appendRequestHead(dst, id, action)
 	dst = append(dst, `"cred":`...)
@@ -104,7 +104,7 @@ func AppendAuth(dst []byte, id int64, action, credential string) []byte {
 	return append(dst, `}}}`...)
 }
 
-// AppendSignOut appends the request to be nobody (§9).
+// AppendSignOut appends the request to be nobody (protocol §9).
 func AppendSignOut(dst []byte, id int64) []byte {
 	return append(appendRequestHead(dst, id, ActionUnauth), `}}}`...)
 }

@@ -52,7 +52,7 @@ func (tx *Tx) descend(p tree.Path) (steps []step, rest tree.Path, err error) {
 
 // Put replaces the node at p by n; Empty removes it. Ancestors that become
 // empty are removed, leaves on the way become objects and keep their priority,
-// and removing something below a leaf changes nothing (wire protocol §6). It
+// and removing something below a leaf changes nothing (protocol §6). It
 // reports whether anything changed; for large nodes it says true without
 // comparing.
 func (tx *Tx) Put(p tree.Path, n tree.Node) (changed bool, err error) {

@@ -49,7 +49,7 @@ export class Bound {
     return this.side === 'end' ? MAX_KEY : MIN_KEY
   }
 
-  /** Its fields in the query object of the wire protocol (§5.2). */
+  /** Its fields in the query object of a listen (protocol §5.2). */
   get wire(): Record<string, unknown> {
     const { value, key, open } = this
     const named = key !== undefined

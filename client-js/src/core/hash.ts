@@ -2,7 +2,7 @@ import type { Node, Priority, Scalar } from './node.js'
 import { PRIORITY } from './order.js'
 
 /**
- * The hash of a node as the server computes it (wire protocol §8.1): "" for
+ * The hash of a node as the server computes it (protocol §8.1): "" for
  * nothing, else SHA-1 over its text, in base64.
  */
 export function hashNode(node: Node): string {

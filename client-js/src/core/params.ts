@@ -21,7 +21,7 @@ export const loadsAll = (p: Params): boolean => !(p.start || p.end || p.limit)
 export const inRange = ({ start, end, index }: Params, entry: Entry): boolean =>
   (!start || start.contains(index, entry)) && (!end || end.contains(index, entry))
 
-/** The query object of the wire protocol (§5.2). */
+/** The query object of a listen (protocol §5.2). */
 export function wireQuery({ start, end, limit, last, index }: Params): Record<string, unknown> {
   return {
     ...start?.wire,
