@@ -20,7 +20,7 @@ func TestExtensions(t *testing.T) { runPage(t, "../../docs/extensions.md", serve
 // TestReferences runs the references, each against a server of its own with the sample that
 // they name.
 func TestReferences(t *testing.T) {
-	for _, page := range []string{"rest.md", "rules.md"} {
+	for _, page := range []string{"rest.md", "rules.md", "storage.md"} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			s := startProcess(t, "dev", "--port", "0", "--sample", "chat")
