@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// docs/rules.md §1.4 has every text that an upload may be refused with.
+// The table of rules §1.4 has every text that an upload may be refused with.
 func TestMessagesAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/rules.md")
 	if err != nil {

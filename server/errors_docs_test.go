@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// docs/rest.md §8 has every text that clients compare, with the status that it has.
+// The table of REST §8 has every text that clients compare, with the status that it has.
 func TestErrorsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/rest.md")
 	if err != nil {
