@@ -247,7 +247,7 @@ func startServerProcess(cmd *exec.Cmd) (*serverProcess, error) {
 
 // listening waits until the server says where it listens.
 func (s *serverProcess) listening() error {
-	if _, err := fmt.Fscanf(s.out, "Listening on %s\n", &s.url); err != nil {
+	if _, err := fmt.Fscanf(s.out, "Listening on %s", &s.url); err != nil {
 		s.kill()
 		return fmt.Errorf("the server does not start: %w\n%s", err, &s.stderr)
 	}

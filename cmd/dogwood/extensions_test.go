@@ -14,19 +14,37 @@ import (
 	"github.com/dogwooddb/dogwood/server"
 )
 
-// TestExtensions runs the shell blocks of docs/extensions.md as they stand, but for
-// the port, in order, against one server. A block of JSON or text right behind one
-// is what it prints; of JSON the revisions may be others.
-func TestExtensions(t *testing.T) {
+// TestExtensions runs docs/extensions.md.
+func TestExtensions(t *testing.T) { runPage(t, "../../docs/extensions.md", serveDev(t)) }
+
+// TestReferences runs the references, each against a server of its own with the sample that
+// they name.
+func TestReferences(t *testing.T) {
+	for _, page := range []string{"rest.md", "rules.md", "storage.md"} {
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			s := startProcess(t, "dev", "--port", "0", "--sample", "chat")
+			if err := s.listening(); err != nil {
+				t.Fatal(err)
+			}
+			runPage(t, "../../docs/"+page, strings.TrimPrefix(s.url, "http://"))
+		})
+	}
+}
+
+// runPage runs the shell blocks of a page as they stand, but for the port, in order,
+// against one server. A block of JSON or text right behind one is what it prints; of
+// JSON the revisions may be others.
+func runPage(t *testing.T, page, host string) {
+	t.Helper()
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("there is no curl")
 	}
-	page, err := os.ReadFile("../../docs/extensions.md")
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	host := serveDev(t)
-	blocks := regexp.MustCompile("(?s)```sh\n(.*?)```\n(?:\n```(json|text)\n(.*?)```)?").FindAllStringSubmatch(string(page), -1)
+	blocks := regexp.MustCompile("(?s)```sh\n(.*?)```\n(?:\n```(json|text)\n(.*?)```)?").FindAllStringSubmatch(string(text), -1)
 	if len(blocks) < 2 {
 		t.Fatalf("%d blocks", len(blocks))
 	}
@@ -38,20 +56,26 @@ func TestExtensions(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", b[1], err, out)
 		}
-		switch got := string(out); b[2] {
-		case "json":
-			if !reflect.DeepEqual(withoutRevisions(t, got), withoutRevisions(t, b[3])) {
-				t.Errorf("%sprints\n%s\nthe page says\n%s", b[1], got, b[3])
-			}
-		case "text":
-			if strings.TrimSpace(got) != strings.TrimSpace(b[3]) {
-				t.Errorf("%sprints\n%s\nthe page says\n%s", b[1], got, b[3])
-			}
-		default:
-			if strings.Contains(got, `"error"`) {
-				t.Errorf("%sprints\n%s", b[1], got)
-			}
+		compareOutput(t, b[1], b[2], string(out), b[3])
+	}
+}
+
+// compareOutput compares what a block of a page prints with what the page says.
+func compareOutput(t *testing.T, block, kind, got, want string) {
+	t.Helper()
+	same := true
+	switch kind {
+	case "json":
+		same = reflect.DeepEqual(withoutRevisions(t, got), withoutRevisions(t, want))
+	case "text":
+		same = strings.TrimSpace(got) == strings.TrimSpace(want)
+	default:
+		if strings.Contains(got, `"error"`) {
+			t.Errorf("%sprints\n%s", block, got)
 		}
+	}
+	if !same {
+		t.Errorf("%sprints\n%s\nthe page says\n%s", block, got, want)
 	}
 }
 
