@@ -14,10 +14,14 @@ type Node struct{ text string } // canonical; see the package comment
 // Empty is the absent node.
 var Empty Node
 
-// Bool, Number and String make leaves.
-func Bool(b bool) Node      { return Node{strconv.FormatBool(b)} }
+// Bool returns a leaf.
+func Bool(b bool) Node { return Node{strconv.FormatBool(b)} }
+
+// Number returns a leaf. f must be finite.
 func Number(f float64) Node { return Node{string(appendNumber(nil, f))} }
-func String(s string) Node  { return Node{string(appendQuoted(make([]byte, 0, len(s)+2), s))} }
+
+// String returns a leaf.
+func String(s string) Node { return Node{string(appendQuoted(make([]byte, 0, len(s)+2), s))} }
 
 // FromCanonical returns the node whose canonical text is s, "" or "null" being
 // the absent node. It does not check s: it is for text that this package made,

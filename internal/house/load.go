@@ -46,14 +46,13 @@ type listed struct {
 	TestGoFiles  []string
 	XTestGoFiles []string
 	Module       *struct{ Path, Dir string }
-	Standard     bool
 	DepOnly      bool
 }
 
 // load parses and checks all packages of the module that dir is in. Imports are read from
 // the export data of the compiler, so it builds what is not in the build cache.
 func load(dir string) (*module, error) {
-	list, err := goList(dir)
+	list, err := goList(dir, "-deps", "-export")
 	if err != nil {
 		return nil, err
 	}
@@ -61,29 +60,47 @@ func load(dir string) (*module, error) {
 	for _, l := range list {
 		exports[l.ImportPath] = l.Export
 	}
+	return each(list, func(l listed, p *pkg) error { return p.check(l, exports) })
+}
+
+// parse parses all packages of the module that dir is in, and builds nothing.
+func parse(dir string) (*module, error) {
+	list, err := goList(dir)
+	if err != nil {
+		return nil, err
+	}
+	return each(list, func(listed, *pkg) error { return nil })
+}
+
+// each parses the packages of the module and calls f with each of them.
+func each(list []listed, f func(l listed, p *pkg) error) (*module, error) {
 	m := new(module)
 	for _, l := range list {
 		if l.DepOnly || len(l.GoFiles) == 0 {
 			continue
 		}
-		p, err := check(l, exports)
+		p, err := parsePackage(l)
+		if err == nil {
+			err = f(l, p)
+		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("package %s: %w", l.ImportPath, err)
 		}
 		m.packages = append(m.packages, p)
 	}
 	return m, nil
 }
 
-// goList returns the packages of the module and all that they import.
-func goList(dir string) ([]listed, error) {
+// goList returns the packages of the module, and what the flags add.
+func goList(dir string, flags ...string) ([]listed, error) {
 	root := exec.Command("go", "list", "-m", "-f", "{{.Dir}}")
 	root.Dir = dir
 	top, err := root.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list -m: %w", err)
 	}
-	cmd := exec.Command("go", "list", "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles,TestGoFiles,XTestGoFiles,Module,Standard,DepOnly", "./...")
+	args := append([]string{"list", "-json=ImportPath,Dir,Export,GoFiles,TestGoFiles,XTestGoFiles,Module,DepOnly"}, flags...)
+	cmd := exec.Command("go", append(args, "./...")...)
 	cmd.Dir = strings.TrimSpace(string(top))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
@@ -102,8 +119,8 @@ func goList(dir string) ([]listed, error) {
 	}
 }
 
-// check parses the files of a package and resolves their identifiers.
-func check(l listed, exports map[string]string) (*pkg, error) {
+// parsePackage parses the files of a package.
+func parsePackage(l listed) (*pkg, error) {
 	p := &pkg{
 		name: strings.TrimPrefix(strings.TrimPrefix(l.ImportPath, l.Module.Path), "/"),
 		fset: token.NewFileSet(),
@@ -116,7 +133,6 @@ func check(l listed, exports map[string]string) (*pkg, error) {
 	if p.name == "" {
 		p.name = "."
 	}
-	var trees []*ast.File
 	for _, name := range l.GoFiles {
 		path := filepath.Join(l.Dir, name)
 		text, err := os.ReadFile(path)
@@ -128,15 +144,21 @@ func check(l listed, exports map[string]string) (*pkg, error) {
 			return nil, err
 		}
 		p.files = append(p.files, &file{path, string(text), tree})
-		trees = append(trees, tree)
 	}
 	for _, name := range append(l.TestGoFiles, l.XTestGoFiles...) {
 		p.tests = append(p.tests, filepath.Join(l.Dir, name))
 	}
+	return p, nil
+}
+
+// check resolves the identifiers of a package.
+func (p *pkg) check(l listed, exports map[string]string) error {
+	var trees []*ast.File
+	for _, f := range p.files {
+		trees = append(trees, f.tree)
+	}
 	lookup := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
 	conf := types.Config{Importer: importer.ForCompiler(p.fset, "gc", lookup)}
-	if _, err := conf.Check(l.ImportPath, p.fset, trees, p.info); err != nil {
-		return nil, fmt.Errorf("package %s: %w", p.name, err)
-	}
-	return p, nil
+	_, err := conf.Check(l.ImportPath, p.fset, trees, p.info)
+	return err
 }

@@ -256,6 +256,7 @@ func (t *Table) StartPoll(a *Client) bool {
 	return true
 }
 
+// EndPoll ends what StartPoll counted.
 func (t *Table) EndPoll(a *Client) {
 	if a == nil {
 		return

@@ -35,6 +35,8 @@ type Conns struct {
 	http int // those that have not become WebSockets
 }
 
+// NewConns returns the connections of a server that has none yet. They count for the
+// clients of t.
 func NewConns(t *Table) *Conns {
 	return &Conns{table: t, open: make(map[net.Conn]*conn)}
 }
