@@ -172,7 +172,8 @@ func TestSecondSignal(t *testing.T) {
 	}
 	host := strings.TrimPrefix(s.url, "http://")
 	c := shutdownClient{t, host, strings.TrimSpace(string(secret))}
-	conn := c.begin("PUT", "/import.json?writeSizeLimit=unlimited", 100<<20, "{")
+	// More than the system keeps for a socket, so the server has begun to read it.
+	conn := c.begin("PUT", "/import.json?writeSizeLimit=unlimited", 100<<20, "{"+strings.Repeat(" ", 32<<20))
 	go func() { // a body that does not stall
 		for err := error(nil); err == nil; time.Sleep(50 * time.Millisecond) {
 			_, err = conn.Write([]byte(" "))
