@@ -25,6 +25,7 @@ type Request struct {
 	Query  tree.Query           // of a read
 	Plain  bool                 // a read without query parameters
 	Writes []tree.ResolvedWrite // everything one write operation does, at disjoint targets
+	Unread bool                 // what the writes bring was not read, since no rule can allow them; their nodes are empty
 	Data   tree.Reader          // the tree before the operation
 	Now    time.Time            // what server timestamps of the operation resolve to
 	Reads  *Reads               // if set, what an allowed read depends on is noted there

@@ -38,11 +38,11 @@ type ParseOptions struct {
 }
 
 // compile makes a rule of its expression. keys are those on the way to it, with
-// captures as written.
-func (r *rule) compile(keys []string, o ParseOptions) *lang.Error {
+// captures as written. It returns all that is wrong, one mistake at least if something is.
+func (r *rule) compile(keys []string, o ParseOptions) []*lang.Error {
 	x, err := lang.Parse(r.Source, o.Dialect)
 	if err != nil {
-		return err
+		return []*lang.Error{err}
 	}
 	r.depths = make(map[string]int)
 	scope := lang.Scope{Dialect: o.Dialect, NewData: r.Kind != ReadRule, NewRoot: o.NewRoot, Accepted: o.Accepted}
@@ -52,8 +52,8 @@ func (r *rule) compile(keys []string, o ParseOptions) *lang.Error {
 			r.depths[key] = depth
 		}
 	}
-	if err := lang.Check(x, scope); err != nil {
-		return err
+	if errs := lang.CheckAll(x, scope, maxRuleErrors); errs != nil {
+		return errs
 	}
 	r.Expr = x
 	if value, ok := constant(x); ok {
@@ -62,7 +62,7 @@ func (r *rule) compile(keys []string, o ParseOptions) *lang.Error {
 	}
 	program, failed := compileProgram(x, r.depths)
 	if failed != nil { // a fault of ours
-		return &lang.Error{Msg: "Expression can't be compiled."}
+		return []*lang.Error{{Msg: "Expression can't be compiled."}}
 	}
 	r.program = program
 	return nil

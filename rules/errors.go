@@ -22,6 +22,10 @@ type SyntaxError struct {
 	// Meant is the known name that an unknown one resembles, "" if there is none. It is
 	// for people: Error leaves it out.
 	Meant string
+
+	// More is what else is wrong with the same rule and does not follow from this. It is
+	// for people: uploads of rules answer one error for each rule.
+	More Errors
 }
 
 // Error returns the position and the message: "3:15: Unknown variable 'tr'."
@@ -30,6 +34,14 @@ func (e *SyntaxError) Error() string { return e.Pos.String() + ": " + e.Msg }
 // Errors are what is wrong in one document, at least one, in the order of the
 // text. A rule has at most one.
 type Errors []*SyntaxError
+
+// All returns the errors with what else is wrong with their rules.
+func (e Errors) All() (all Errors) {
+	for _, err := range e {
+		all = append(append(all, err), err.More...)
+	}
+	return all
+}
 
 // Error returns one line for each error, as an upload of rules answers them:
 // each ends in a line feed.

@@ -33,6 +33,9 @@ const (
 	// maxErrors ends the list of errors of a document.
 	maxErrors = 100
 
+	// maxRuleErrors bounds the errors of one rule.
+	maxRuleErrors = 10
+
 	// maxPaths bounds the bytes of the paths that a Ruleset keeps, one for each
 	// rule. Many rules below a chain of long keys could otherwise make gigabytes
 	// of a document of 1 MiB.
@@ -90,6 +93,7 @@ type builder struct {
 	limits  []*Limit
 	rules   []*rule
 	errs    Errors
+	more    int // errors of rules beyond their first
 	offset  int // how far posAt has come
 	pos     Pos // of offset
 }
@@ -109,6 +113,22 @@ func (b *builder) failMeant(offset int, property, msg, meant string) {
 		err.Rule = b.path(property)
 	}
 	b.errs = append(b.errs, err)
+}
+
+// failRule adds what is wrong with the rule at v: the first error, with the others.
+func (b *builder) failRule(v *hujson.Value, property string, errs []*lang.Error) {
+	before := len(b.errs)
+	b.failMeant(b.doc.offsetInString(v, errs[0].Offset), property, errs[0].Msg, errs[0].Meant)
+	if len(b.errs) == before || b.more+len(errs) > maxErrors {
+		return
+	}
+	first := b.errs[before]
+	for _, e := range errs[1:] {
+		err := b.doc.errorAt(b.doc.offsetInString(v, e.Offset), e.Msg)
+		err.Rule, err.Meant = first.Rule, e.Meant
+		first.More = append(first.More, err)
+		b.more++
+	}
 }
 
 // path returns the path of a property of the node being built.
@@ -271,8 +291,8 @@ func (b *builder) rule(key string, v *hujson.Value) *rule {
 	if b.steps > maxRegexSteps {
 		return r
 	}
-	if err := r.compile(b.keys, b.options); err != nil {
-		b.failMeant(b.doc.offsetInString(v, err.Offset), key, err.Msg, err.Meant)
+	if errs := r.compile(b.keys, b.options); errs != nil {
+		b.failRule(v, key, errs)
 	}
 	if b.steps += regexSteps(r.Expr); b.steps > maxRegexSteps {
 		b.fail(v.StartOffset, key, msgRegexesTooLong)

@@ -105,6 +105,9 @@ func detailOf(err error) string {
 	if wrong := (*locatedError)(nil); errors.As(err, &wrong) {
 		return wrong.Error()
 	}
+	if wrong := (*tree.ParseError)(nil); errors.As(err, &wrong) && wrong.Kind == tree.BadJSON {
+		return wrong.Error()
+	}
 	return ""
 }
 

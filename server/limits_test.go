@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -226,34 +227,38 @@ func TestHugeHeaders(t *testing.T) {
 func TestHostileBodies(t *testing.T) {
 	ts := serveTest(t, Options{Dev: true})
 	deep := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
-	for _, c := range []struct{ body, want string }{
-		{strings.Repeat("[", 100_000), textTooDeep},
-		{strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000), textTooDeep},
-		{deep(100_000), textTooDeep},
-		{deep(32), textTooDeep},
-		{strings.Repeat(`{".value":`, 100_000) + "1" + strings.Repeat("}", 100_000), textTooDeep},
-		{"\"\xff\"", textBadJSON},
-		{"{\"\xc3\x28\":1}", textBadJSON},
-		{`"\ud800"`, textBadJSON},
-		{`"\udc00x"`, textBadJSON},
-		{`{"x":"\ud83d"}`, textBadJSON},
-		{`{"\ud800":1}`, textBadJSON},
-		{"\"\xed\xa0\x80\"", textBadJSON},
-		{"1e999", textBadJSON},
-		{"NaN", textBadJSON},
-		{"{\"a\":1}\x00", textBadJSON},
-		{"\xef\xbb\xbf1", textBadJSON},
-		{" \n", textNoData},
-		{`{".value":1,"a":2}`, "Invalid data; .value or .sv beside other keys"},
-		{`{".priority":{},"a":2}`, ""},
-		{`{".priority":true,"a":2}`, "Invalid data; a priority must be a string or a number"},
-		{`{".sv":{"increment":"x"}}`, "Invalid data; unrecognized server value"},
-		{`{".foo":1}`, "Invalid data; couldn't parse key beginning at 1:2. Key value can't be empty or contain $ # [ ] / or ."},
+	for _, c := range []struct{ body, want, detail string }{
+		{strings.Repeat("[", 100_000), textTooDeep, ""},
+		{strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000), textTooDeep, ""},
+		{deep(100_000), textTooDeep, ""},
+		{deep(32), textTooDeep, ""},
+		{strings.Repeat(`{".value":`, 100_000) + "1" + strings.Repeat("}", 100_000), textTooDeep, ""},
+		{"\"\xff\"", textBadJSON, "1:1: string is not valid UTF-8"},
+		{"{\"\xc3\x28\":1}", textBadJSON, "1:2: string is not valid UTF-8"},
+		{`"\ud800"`, textBadJSON, "1:2: unpaired surrogate"},
+		{`"\udc00x"`, textBadJSON, "1:2: unpaired surrogate"},
+		{`{"x":"\ud83d"}`, textBadJSON, "1:7: unpaired surrogate"},
+		{`{"\ud800":1}`, textBadJSON, "1:3: unpaired surrogate"},
+		{"\"\xed\xa0\x80\"", textBadJSON, "1:1: string is not valid UTF-8"},
+		{"1e999", textBadJSON, "1:1: number out of range"},
+		{"NaN", textBadJSON, "1:1: expected a value, found 'N'"},
+		{"{\"a\":1}\x00", textBadJSON, "1:8: unexpected text after the value"},
+		{"\xef\xbb\xbf1", textBadJSON, "1:1: expected a value, found '\\ufeff'"},
+		{" \n", textNoData, ""},
+		{`{".value":1,"a":2}`, "Invalid data; .value or .sv beside other keys", ""},
+		{`{".priority":{},"a":2}`, "", ""},
+		{`{".priority":true,"a":2}`, "Invalid data; a priority must be a string or a number", ""},
+		{`{".sv":{"increment":"x"}}`, "Invalid data; unrecognized server value", ""},
+		{`{".foo":1}`, "Invalid data; couldn't parse key beginning at 1:2. Key value can't be empty or contain $ # [ ] / or .", ""},
 	} {
 		if c.want == "" {
 			continue
 		}
-		ts.want("PUT", "/p.json", c.body, 400, errorBody(c.want))
+		want := errorBody(c.want)
+		if c.detail != "" {
+			want = fmt.Sprintf("{\n  \"error\" : %q,\n  \"detail\" : %q\n}\n", c.want, c.detail)
+		}
+		ts.want("PUT", "/p.json", c.body, 400, want)
 	}
 	ts.want("GET", "/.json", noBody, 200, "null")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
 
+	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -299,6 +300,7 @@ func TestShutdownTellsClients(t *testing.T) {
 	if err := ts.shutdown(); err != nil {
 		t.Errorf("shutdown: %v", err)
 	}
+	ts.wantRefused(t, metrics.Silent, 0)
 	if _, _, err := (&websocket.Dialer{NetDialContext: n.dial}).Dial("ws://db.localhost/.ws?ns=test", nil); err == nil {
 		t.Error("a new connection was accepted")
 	}

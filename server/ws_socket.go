@@ -137,7 +137,7 @@ func (s *socket) read() (bye goodbye) {
 	for {
 		text, err := s.next(&in)
 		if err != nil {
-			return s.rt.countEnd(s.explain(err), s.from())
+			return s.broken(err)
 		}
 		piece := in.frames.InPieces()
 		msg, done, err := in.add(text)
@@ -149,9 +149,27 @@ func (s *socket) read() (bye goodbye) {
 			in.forget()
 		}
 		if err != nil {
-			return s.rt.countEnd(s.explain(err), s.from())
+			return s.broken(err)
 		}
 	}
+}
+
+// broken returns why reading ended. If the server ended the socket, the reader's deadline
+// was cut short for that, and the client did nothing wrong.
+func (s *socket) broken(err error) goodbye {
+	if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
+		if bye, ended := s.goodbye(); ended {
+			return bye
+		}
+	}
+	return s.rt.countEnd(s.explain(err), s.from())
+}
+
+// goodbye returns why the server ended the socket, if it did.
+func (s *socket) goodbye() (bye goodbye, ended bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bye, s.ended
 }
 
 // explain turns an error of reading into a goodbye.

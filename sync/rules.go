@@ -27,7 +27,7 @@ func (d *Database) SetDefaultRules(ctx context.Context, r *rules.Ruleset) error 
 
 // MayWrite refuses a write that no rule can allow, whatever it brings, so that
 // nobody has to wait for that. The refusal is a decision like any other, on a write
-// of null. Everything else is left to Write. Errors: ErrDenied and those of Get.
+// whose value is unread. Everything else is left to Write. Errors: ErrDenied and those of Get.
 func (d *Database) MayWrite(ctx context.Context, c Caller, t tree.Target) error {
 	rs := d.Rules()
 	if c.Admin || rs.MayWrite(t.Path) {
@@ -38,6 +38,7 @@ func (d *Database) MayWrite(ctx context.Context, c Caller, t tree.Target) error 
 			Op:     rules.OpWrite,
 			Path:   t.Path,
 			Writes: []tree.ResolvedWrite{{Target: t, Node: tree.Empty}},
+			Unread: true,
 			Data:   tx,
 			Now:    d.options.Now(),
 		})

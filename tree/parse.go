@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
@@ -158,6 +159,27 @@ func (p *parser) fail(at int, kind ParseKind, format string, args ...any) {
 	panic(&ParseError{kind, line, col, fmt.Sprintf(format, args...)})
 }
 
+// want fails because something else is there than what is expected.
+func (p *parser) want(what string) {
+	after := ""
+	if strings.HasSuffix(strings.TrimRight(p.src[:p.pos], " \t\r\n"), ",") {
+		after = " after a comma"
+	}
+	p.fail(p.pos, BadJSON, "expected %s, found %s%s", what, Found(p.src[p.pos:]), after)
+}
+
+// Found names what a text begins with, for errors: its first character or its end.
+func Found(rest string) string {
+	if rest == "" {
+		return "the end of the text"
+	}
+	c, size := utf8.DecodeRuneInString(rest)
+	if c == utf8.RuneError && size == 1 {
+		return fmt.Sprintf("the byte %#x", rest[0])
+	}
+	return fmt.Sprintf("%q", c)
+}
+
 func (p *parser) document(depth int) Draft {
 	if p.peek() == '"' {
 		return p.text()
@@ -229,7 +251,15 @@ func (p *parser) peek() byte {
 
 func (p *parser) expect(c byte) {
 	if p.peek() != c {
-		p.fail(p.pos, BadJSON, "expected %q", c)
+		p.want(fmt.Sprintf("%q", c))
+	}
+	p.pos++
+}
+
+// afterMember takes c, which must come after a member: a comma or the end of its container.
+func (p *parser) afterMember(c, end byte) {
+	if p.peek() != c {
+		p.want(fmt.Sprintf("',' or %q", end))
 	}
 	p.pos++
 }
@@ -254,7 +284,7 @@ func (p *parser) value(depth, nest int) bool {
 	case p.skipLiteral("null"):
 		return false
 	default:
-		p.fail(p.pos, BadJSON, "expected a value")
+		p.want("a value")
 	}
 	return true
 }
@@ -301,7 +331,7 @@ func (p *parser) array(depth, nest int) bool {
 			p.pos++
 			break
 		}
-		p.expect(',')
+		p.afterMember(',', ']')
 	}
 	if len(p.out) == start+1 {
 		p.out = p.out[:start]

@@ -17,7 +17,7 @@ func (p *parser) object(depth, nest int) bool {
 	if p.peek() != '}' {
 		o.members(depth, nest)
 	}
-	p.expect('}')
+	p.afterMember('}', '}')
 	return o.finish()
 }
 
@@ -25,7 +25,7 @@ func (p *parser) object(depth, nest int) bool {
 func (o *objectReader) members(depth, nest int) {
 	for more := true; more; {
 		if o.peek() != '"' {
-			o.fail(o.pos, BadJSON, "expected a key")
+			o.want("a key")
 		}
 		if o.scout != nil && o.pos >= o.scout.start && o.takeOver(depth, nest) {
 			return

@@ -77,7 +77,7 @@ func (p *parser) update(base Path, most int) Update {
 	var u Update
 	for more := p.peek() != '}'; more; {
 		if p.peek() != '"' {
-			p.fail(p.pos, BadJSON, "expected a key")
+			p.want("a key")
 		}
 		at := p.pos
 		key, _ := p.str()
@@ -95,7 +95,7 @@ func (p *parser) update(base Path, most int) Update {
 			p.pos++
 		}
 	}
-	p.expect('}')
+	p.afterMember('}', '}')
 	p.end()
 	if a, b, ok := overlap(u, seen); ok {
 		p.fail(0, BadUpdatePath, "path %s is an ancestor of %s", abbreviate(a.String()), abbreviate(b.String()))

@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"runtime/pprof"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/dogwooddb/dogwood/bench"
@@ -201,7 +204,8 @@ func (c *benchCommand) run(e *env, s subject, n int) (res bench.Result, err erro
 		if o.Target, err = c.target(); err != nil {
 			return bench.Result{}, err
 		}
-		return bench.Run(e.ctx, s.workload, o)
+		res, err = bench.Run(e.ctx, s.workload, o)
+		return res, c.explainTarget(o.Target, err)
 	}
 	server, err := spawn(e.ctx, s.spawn, c.SpawnDir, c.spawning)
 	if err != nil {
@@ -210,6 +214,20 @@ func (c *benchCommand) run(e *env, s subject, n int) (res bench.Result, err erro
 	defer func() { err = errors.Join(err, server.stop()) }()
 	o.Target, o.Server, o.Keep = server.target, server, true // the data go with the directory
 	return bench.Run(e.ctx, s.workload, o)
+}
+
+// explainTarget says what to do where the server to load cannot be reached.
+func (c *benchCommand) explainTarget(t bench.Target, err error) error {
+	u, bad := url.Parse(t.URL)
+	switch {
+	case bad != nil:
+		return err
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("no server at %s; have the bench start one with --spawn serve, or start \"dogwood dev\", or name another with --url", t.URL)
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return fmt.Errorf("%s: %s", t.URL, plainServer(u))
+	}
+	return err
 }
 
 // target is the server that the flags name.

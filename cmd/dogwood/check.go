@@ -14,7 +14,7 @@ import (
 
 type checkCommand struct {
 	Here       bool     `hidden:"" env:"-" help:"Check one file in this process and print the bare findings."`
-	Files      []string `arg:"" name:"file" optional:"" help:"Data files; without any, all of the data directory." type:"path"`
+	Files      []string `arg:"" name:"file" optional:"" help:"Data files, or directories of them; without any, all of the data directory." type:"path"`
 	Invariants string   `help:"Check what this file says must hold of the values, and nothing else." env:"-" type:"path" placeholder:"FILE"`
 	Data       string   `help:"Directory that holds the data, ./dogwood-data if it is not given." default:"./dogwood-data" type:"path" placeholder:"DIR"`
 }
@@ -33,6 +33,7 @@ docs/invariants.md describes them.
 Examples:
 
   dogwood check --data /var/lib/dogwood
+  dogwood check /var/lib/dogwood
   dogwood check backup/default.db
   dogwood check --invariants chat.ops.json backup/default.db`
 }
@@ -48,17 +49,11 @@ func (c *checkCommand) Run(e *env) error {
 		}
 		args = []string{"--invariants", c.Invariants}
 	}
-	files := c.Files
-	if len(files) == 0 {
-		var err error
-		if files, err = databases(c.Data); err != nil {
-			return err
-		}
-		// If the directory is in use, the files are, and that is what is found.
-		if lock, err := dirlock.Shared(c.Data); err == nil {
-			defer lock.Release()
-		}
+	files, release, err := c.dataFiles()
+	if err != nil {
+		return err
 	}
+	defer release()
 	bad := 0
 	for _, file := range files {
 		findings, err := checkApart(e, file, args...)
@@ -78,6 +73,38 @@ func (c *checkCommand) Run(e *env) error {
 		return fmt.Errorf("%d of %d files did not pass", bad, len(files))
 	}
 	return nil
+}
+
+// dataFiles returns the files to check, of directories all of them, and locks the
+// directories until release is called.
+func (c *checkCommand) dataFiles() (files []string, release func(), err error) {
+	var locks []*dirlock.Lock
+	release = func() {
+		for _, lock := range locks {
+			_ = lock.Release() // it was for reading
+		}
+	}
+	named := c.Files
+	if len(named) == 0 {
+		named = []string{c.Data}
+	}
+	for _, name := range named {
+		if info, err := os.Stat(name); len(c.Files) > 0 && (err != nil || !info.IsDir()) {
+			files = append(files, name)
+			continue
+		}
+		list, err := databases(name)
+		if err != nil {
+			release()
+			return nil, nil, err
+		}
+		files = append(files, list...)
+		// If the directory is in use, the files are, and that is what is found.
+		if lock, err := dirlock.Shared(name); err == nil {
+			locks = append(locks, lock)
+		}
+	}
+	return files, release, nil
 }
 
 func (c *checkCommand) runHere(e *env) error {
@@ -143,7 +170,7 @@ func databases(dir string) ([]string, error) {
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.db"))
 	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("no data files in %s", dir)
+		err = fmt.Errorf("no data files in %s; name the data directory of a server, or its .db files", dir)
 	}
 	return files, err
 }

@@ -67,6 +67,9 @@ func parseServerURL(text string) (*url.URL, error) {
 		text = "http://" + text
 	}
 	u, err := url.Parse(text)
+	if err == nil && (u.Scheme == "ws" || u.Scheme == "wss") {
+		return nil, fmt.Errorf("--url %s: commands speak HTTP; write %s instead of %s", text, strings.Replace(u.Scheme, "ws", "http", 1), u.Scheme)
+	}
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("--url %s: not the address of a server, such as http://localhost:9000", text)
 	}
@@ -129,6 +132,27 @@ func (c *client) place(path string) string {
 		}
 	}
 	return u + strings.Join(keys, "/")
+}
+
+// pathOf returns the path in the database that a request is about.
+func (c *client) pathOf(r *http.Request) string {
+	path := strings.TrimPrefix(r.URL.Path, strings.TrimRight(c.base.Path, "/"))
+	return strings.TrimSuffix(path, ".json")
+}
+
+// forbiddenIn says which character a path must not have, and where. It is "" if it is not a
+// character that is wrong.
+func forbiddenIn(path string) string {
+	at := 0 // of the character in the path
+	for key := range strings.SplitSeq(path, "/") {
+		for i, c := range []rune(key) {
+			if c == 0x7f || c < ' ' || strings.ContainsRune(".$#[]", c) {
+				return fmt.Sprintf("the key %q cannot have %q (character %d of the path): keys have no . $ # [ ] / and no control characters", key, c, at+i+1)
+			}
+		}
+		at += len([]rune(key)) + 1
+	}
+	return ""
 }
 
 // Media types of answers. A request that expects another one than JSON says so in its
@@ -229,7 +253,21 @@ func (c *client) unreachable(ctx context.Context, err error) error {
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Errorf("no server at %s; start one with \"dogwood dev\", or name another with --url", c.server())
 	}
+	if errors.Is(err, http.ErrSchemeMismatch) {
+		return fmt.Errorf("%s: %s", c.server(), plainServer(c.base))
+	}
 	return fmt.Errorf("%s: %w", c.server(), err)
+}
+
+// plainServer is what to do where a server does not speak TLS.
+func plainServer(u *url.URL) string {
+	return "the server speaks plain HTTP, not TLS; write --url http://" + u.Host
+}
+
+// wantsTLS reports whether an answer is that of a server of ours, or of another one in Go,
+// that speaks TLS to a client that does not.
+func wantsTLS(e *serverError) bool {
+	return e.status == http.StatusBadRequest && strings.Contains(e.text, "HTTP request to an HTTPS server")
 }
 
 // A serverError is an answer that is not a success.
@@ -249,6 +287,10 @@ func (e *serverError) Error() string {
 func (c *client) refusal(resp *http.Response) *serverError {
 	e := &serverError{status: resp.StatusCode, text: errorText(resp)}
 	switch {
+	case wantsTLS(e):
+		e.advice = "the server speaks TLS; write --url https://" + c.base.Host
+	case e.status == http.StatusBadRequest && strings.HasPrefix(e.text, "Invalid path"):
+		e.advice = forbiddenIn(c.pathOf(resp.Request))
 	case e.status == http.StatusUnauthorized && c.bearer == "":
 		e.advice = "pass the admin secret with --secret-file or in DOGWOOD_SECRET (--owner on a development server)"
 	case e.status == http.StatusUnauthorized:

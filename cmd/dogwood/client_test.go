@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -173,5 +174,21 @@ func TestGetThatBreaksOff(t *testing.T) {
 	}
 	if files, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "*")); len(files) != 1 {
 		t.Errorf("left behind: %q", files)
+	}
+}
+
+// A server that speaks TLS is said to do so.
+func TestClientWithoutTLS(t *testing.T) {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	host := strings.TrimPrefix(server.URL, "https://")
+	var stderr strings.Builder
+	e := &env{t.Context(), strings.NewReader(""), io.Discard, &stderr}
+	if code := run(e, []string{"get", "/", "--url", "http://" + host}); code != 1 {
+		t.Errorf("exit code %d, want 1", code)
+	}
+	if want := "; the server speaks TLS; write --url https://" + host + "\n"; !strings.HasSuffix(stderr.String(), want) {
+		t.Errorf("%q, want …%q", stderr.String(), want)
 	}
 }

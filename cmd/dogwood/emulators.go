@@ -15,20 +15,20 @@ type emulatorConfig struct {
 }
 
 // databaseEmulator returns emulators.database of the firebase.json of the working
-// directory, zero if there is none that can be read.
-func databaseEmulator() emulatorConfig {
+// directory, zero if there is none.
+func databaseEmulator() (emulatorConfig, error) {
 	var config struct {
 		Emulators struct {
 			Database emulatorConfig `json:"database"`
 		} `json:"emulators"`
 	}
 	if _, err := os.Stat("firebase.json"); err != nil {
-		return emulatorConfig{}
+		return emulatorConfig{}, nil
 	}
 	if err := new(rulesSet).readConfig("firebase.json", &config); err != nil {
-		return emulatorConfig{} // dev says what is wrong with it when it looks for rules
+		return emulatorConfig{}, err
 	}
-	return config.Emulators.Database
+	return config.Emulators.Database, nil
 }
 
 // url returns the address at which clients reach the emulator.
@@ -56,7 +56,10 @@ func resolveEmulator(k *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error
 			return nil, nil
 		}
 	}
-	config := databaseEmulator()
+	config, err := databaseEmulator()
+	if err != nil {
+		return nil, err
+	}
 	switch {
 	case flag.Name == "url" && config != emulatorConfig{}:
 		return config.url(), nil

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"github.com/dogwooddb/dogwood/tree"
 )
 
 // dataFlags say where the data of a write come from.
@@ -44,11 +46,22 @@ func (f *dataFlags) payload(e *env) (*payload, error) {
 
 func textPayload(text string) (*payload, error) {
 	if !json.Valid([]byte(text)) {
-		return nil, fmt.Errorf("%s is not JSON; a text needs double quotes: '\"text\"'", abbreviate(text))
+		return nil, notJSON(text)
 	}
 	open := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }
 	body, err := open()
 	return &payload{body, int64(len(text)), open}, err
+}
+
+// notJSON says where a text stops to be JSON, or how to make JSON of one that does not look
+// like it.
+func notJSON(text string) error {
+	_, err := tree.Parse(text, 0, tree.Lenient)
+	at := (*tree.ParseError)(nil)
+	if !errors.As(err, &at) || !strings.ContainsAny(text[:1], `{["`) {
+		return fmt.Errorf("%s is not JSON; a text needs double quotes: '\"text\"'", abbreviate(text))
+	}
+	return fmt.Errorf("%s is not JSON: line %d, column %d: %s", abbreviate(text), at.Line, at.Col, at.Msg)
 }
 
 func filePayload(name string) (*payload, error) {

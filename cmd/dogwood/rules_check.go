@@ -90,7 +90,7 @@ func (r *findingReporter) check(src *rulestest.Source, withErrors bool) error {
 			_, err := compile(r.env, src)
 			return err
 		}
-		r.errors += len(errs)
+		r.errors += len(errs.All())
 		return r.report(src, "error", "", errs)
 	}
 	if err != nil {
@@ -140,12 +140,13 @@ func (r *findingReporter) fine(file string, rs *rules.Ruleset) error {
 
 // report prints findings of a file, or keeps them for flush.
 func (r *findingReporter) report(src *rulestest.Source, severity, code string, errs rules.Errors) error {
-	for _, err := range errs {
+	for _, err := range errs.All() {
 		if r.json {
 			r.found = append(r.found, finding{src.File, err.Pos.Line, err.Pos.Col, severity, code, err.Rule, err.Msg, err.Meant})
 			continue
 		}
 		shown := *err
+		shown.More = nil // they are shown in turn
 		if severity == "warning" {
 			shown.Msg = fmt.Sprintf("warning: %s (%s)", err.Msg, code)
 		}

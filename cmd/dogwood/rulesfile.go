@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -199,14 +200,17 @@ func databaseConfigs(raw json.RawMessage) (list []databaseConfig, single bool, e
 		return nil, false, errors.New(`it has no "database", so it names no rules`)
 	}
 	if raw[0] == '[' {
-		if json.Unmarshal(raw, &list) != nil {
-			return nil, false, errors.New(`"database" is no list of objects`)
+		if err := json.Unmarshal(raw, &list); err != nil {
+			return nil, false, misfit("database", err)
 		}
 		return list, false, nil
 	}
 	list = make([]databaseConfig, 1)
-	if json.Unmarshal(raw, &list[0]) != nil {
+	if raw[0] != '{' {
 		return nil, false, errors.New(`"database" is neither an object nor a list`)
+	}
+	if err := json.Unmarshal(raw, &list[0]); err != nil {
+		return nil, false, misfit("database", err)
 	}
 	return list, true, nil
 }
@@ -246,9 +250,49 @@ func (s *rulesSet) readConfig(file string, v any) error {
 		return fmt.Errorf("%s:%w", file, err)
 	}
 	if err := json.Unmarshal(jsonc.Strict(doc.Root), v); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+		return fmt.Errorf("%s: %w", file, misfit("", err))
 	}
 	return nil
+}
+
+// misfit says in plain words which key of a file has a value of the wrong kind. below is
+// the key that the file's part was under, "" for the whole file.
+func misfit(below string, err error) error {
+	e := (*json.UnmarshalTypeError)(nil)
+	if !errors.As(err, &e) {
+		return err
+	}
+	keys := slices.DeleteFunc([]string{below, e.Field}, func(s string) bool { return s == "" })
+	key, found := strings.Join(keys, "."), strings.Fields(e.Value)[0]
+	if key == "" {
+		return fmt.Errorf("it is %s, not %s", article(found), article(kindOf(e.Type)))
+	}
+	return fmt.Errorf("%q must be %s, but is %s", key, article(kindOf(e.Type)), article(found))
+}
+
+// kindOf names the kind of JSON that a type is read from.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "string"
+	case reflect.Int:
+		return "whole number"
+	case reflect.Slice:
+		return "list"
+	}
+	return "object"
+}
+
+// article puts the article before a kind of JSON. encoding/json calls a list an array, and
+// a boolean a bool.
+func article(kind string) string {
+	switch kind {
+	case "array", "object":
+		return "an " + kind
+	case "bool":
+		return "true or false"
+	}
+	return "a " + kind
 }
 
 // findRules returns the rules file of the working directory, "" if it has none.

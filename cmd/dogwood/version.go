@@ -13,7 +13,7 @@ type versionCommand struct{}
 func (versionCommand) Help() string {
 	return `Prints the version, the revision of the sources, and the version of Go. The revision
 is known to programs that "go build" or "go install" made in a checkout; +dirty says
-that the checkout had changes that were not committed.
+that the checkout had changes that were not committed. "go run" does not record it.
 
 Examples:
 
@@ -26,17 +26,28 @@ func (versionCommand) Run(e *env) error {
 }
 
 func versionLine() string {
-	goVersion, revision := "unknown Go", unknownRevision
-	if info, ok := debug.ReadBuildInfo(); ok {
-		goVersion = info.GoVersion
-		if r := revisionOf(info.Settings); r.commit != "" {
-			revision = "revision " + r.String()
-		}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return describeBuild(&debug.BuildInfo{GoVersion: "unknown Go"})
 	}
-	return fmt.Sprintf("dogwood %s, %s (%s)", version, revision, goVersion)
+	return describeBuild(info)
 }
 
-const unknownRevision = "unknown revision"
+// unknownRevision takes the place of the revision of a program that was built from a
+// checkout without it.
+const unknownRevision = "built from a checkout, revision unknown: go run does not record it, go build and make do"
+
+// describeBuild returns the version line of a program that was built so. The version of a
+// module that Go downloaded says which revision it is.
+func describeBuild(info *debug.BuildInfo) string {
+	if r := revisionOf(info.Settings); r.commit != "" {
+		return fmt.Sprintf("dogwood %s, revision %s (%s)", version, r, info.GoVersion)
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return fmt.Sprintf("dogwood %s, module %s (%s)", version, v, info.GoVersion)
+	}
+	return fmt.Sprintf("dogwood %s, %s (%s)", version, unknownRevision, info.GoVersion)
+}
 
 // buildRevision returns the revision of the program for the log.
 func buildRevision() string {

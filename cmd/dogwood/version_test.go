@@ -30,3 +30,22 @@ func TestRevision(t *testing.T) {
 		}
 	}
 }
+
+func TestDescribeBuild(t *testing.T) {
+	for _, test := range []struct {
+		module   string
+		settings []debug.BuildSetting
+		want     string
+	}{
+		{"(devel)", nil, "dogwood dev, built from a checkout, revision unknown: go run does not record it, go build and make do (go1.26)"},
+		{"", nil, "dogwood dev, built from a checkout, revision unknown: go run does not record it, go build and make do (go1.26)"},
+		{"v1.2.3", nil, "dogwood dev, module v1.2.3 (go1.26)"},
+		{"(devel)", []debug.BuildSetting{{Key: "vcs.revision", Value: "42"}}, "dogwood dev, revision 42 (go1.26)"},
+		{"v0.0.0-20261120100000-0123456789ab", []debug.BuildSetting{{Key: "vcs.revision", Value: "42"}}, "dogwood dev, revision 42 (go1.26)"},
+	} {
+		info := &debug.BuildInfo{GoVersion: "go1.26", Main: debug.Module{Version: test.module}, Settings: test.settings}
+		if got := describeBuild(info); got != test.want {
+			t.Errorf("module %s, %v: %q, want %q", test.module, test.settings, got, test.want)
+		}
+	}
+}

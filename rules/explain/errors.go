@@ -19,7 +19,7 @@ import (
 func Errors(w io.Writer, file, source string, errs rules.Errors) error {
 	lines := strings.Split(strings.TrimPrefix(source, "\uFEFF"), "\n")
 	var b strings.Builder
-	for _, e := range errs {
+	for _, e := range errs.All() {
 		fmt.Fprintf(&b, "%s\n", escape(file+":"+e.Error()))
 		if e.Pos.Line >= 1 && e.Pos.Line <= len(lines) {
 			b.WriteString(excerpt(lines[e.Pos.Line-1], e.Pos.Col))

@@ -26,7 +26,8 @@ type script struct {
 //	rules                                   the rules that follow; if they are wrong, what is drawn
 //	data                                    the JSON that is stored
 //	read PATH [as=UID] [in=FORM]            decide a read; the forms are text, values, deciding, brief, json
-//	write PATH [as=UID] [in=FORM]           decide a write of the JSON below, or an update if it ends in /*
+//	write PATH [as=UID] [in=FORM] [unread]  decide a write of the JSON below, or an update if it ends in /*;
+//	                                        unread: before the JSON is read
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "../../testdata/explain", func(t *testing.T, file string) {
 		s := new(script)
@@ -66,7 +67,7 @@ func (s *script) decide(t *testing.T, d *datadriven.TestData) string {
 	path, update := strings.CutSuffix(d.CmdArgs[0].Key, "/*")
 	q.Path = tree.MustParsePath(path)
 	if d.Cmd == "write" {
-		q.Op, q.Writes = rules.OpWrite, s.writes(t, d, path, update)
+		q.Op, q.Writes, q.Unread = rules.OpWrite, s.writes(t, d, path, update), d.HasArg("unread")
 	}
 	var uid string
 	if d.MaybeScanArgs(t, "as", &uid); uid != "" {

@@ -86,7 +86,11 @@ func (b *block) head(q *rules.Request, t *rules.Trace) {
 			b.line("  … %d writes in all", len(q.Writes))
 			break
 		}
-		b.line("  %s = %s", w.Target, shorten(w.Node.JSON(), maxValue))
+		value := "(not read: no rule can allow a write here)"
+		if !q.Unread {
+			value = shorten(w.Node.JSON(), maxValue)
+		}
+		b.line("  %s = %s", w.Target, value)
 	}
 }
 

@@ -19,7 +19,17 @@ func Check(x Expr, s Scope) *Error {
 
 // CheckAny checks the types of an expression that may have any type, and
 // annotates the tree. If it fails, the tree is not to be used.
-func CheckAny(x Expr, s Scope) (err *Error) {
+func CheckAny(x Expr, s Scope) *Error {
+	c := checker{scope: s}
+	err := recovered(func() { c.expr(x) })
+	if err != nil {
+		suggest(x, []*Error{err})
+	}
+	return err
+}
+
+// recovered returns the mistake that f panics with, nil if there is none.
+func recovered(f func()) (err *Error) {
 	defer func() {
 		switch e := recover().(type) {
 		case nil:
@@ -29,14 +39,16 @@ func CheckAny(x Expr, s Scope) (err *Error) {
 			panic(e)
 		}
 	}()
-	c := checker{s}
-	c.expr(x)
+	f()
 	return nil
 }
 
 // A checker finds the types of a tree, operands first (rules §5.3). It
 // panics with *Error.
-type checker struct{ scope Scope }
+type checker struct {
+	scope   Scope
+	checked map[Expr]bool // what was checked before; true: it is right and has its type
+}
 
 // at makes an error at the beginning of x.
 func at(x Expr, format string, args ...any) *Error {
@@ -46,6 +58,9 @@ func at(x Expr, format string, args ...any) *Error {
 
 // expr finds the type of x and notes it in x.
 func (c *checker) expr(x Expr) Type {
+	if c.checked[x] {
+		return x.Type()
+	}
 	switch x := x.(type) {
 	case *Literal:
 		x.typ = literalType(x.Value)

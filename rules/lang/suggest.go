@@ -50,8 +50,61 @@ func edits(a, b string) int {
 	return last[len(b)]
 }
 
+// otherNames are what other languages call what candidates are, in lower case. Names
+// with a dot are members of variables that do not exist here.
+var otherNames = map[string]string{
+	"startswith": "beginsWith", "includes": "contains", "match": "matches", "test": "matches", "size": "length",
+	"lower": "toLowerCase", "upper": "toUpperCase", "keys": "hasChildren", "hasall": "hasChildren", "has": "hasChild",
+	"hasownproperty": "hasChild", "get": "child", "value": "val",
+	"request": "auth", "request.auth": "auth", "request.time": "now", "request.resource": "newData", "request.query": "query",
+	"resource": "data", "resource.data": "data", "user": "auth", "date": "now", "timestamp": "now", "olddata": "data",
+}
+
 // meant returns e with the name that is likely meant.
 func (e *Error) meant(name string, candidates []string) *Error {
 	e.Meant = Nearest(name, candidates)
+	if other := otherNames[strings.ToLower(name)]; e.Meant == "" && slices.Contains(candidates, other) {
+		e.Meant = other
+	}
 	return e
+}
+
+// suggest looks at more than the name that is wrong: of an unknown variable with a member,
+// such as request.time, the member says what is meant; and a snapshot has no members of
+// strings, but its value may.
+func suggest(x Expr, errs []*Error) {
+	unknown := make(map[int]*Error)
+	for _, err := range errs {
+		unknown[err.Offset] = err
+	}
+	Walk(x, func(x Expr) bool {
+		m, ok := x.(*Member)
+		if !ok {
+			return true
+		}
+		if v, ok := m.X.(*Variable); ok {
+			from, _ := v.Span()
+			if err := unknown[from]; err != nil && err.Msg == errorf(from, msgUnknown, v.Name).Msg {
+				if other := otherNames[v.Name+"."+m.Name]; other != "" {
+					err.Meant = other
+				}
+			}
+		}
+		if err := unknown[m.at]; err != nil && err.Meant == "" && m.X.Type() == Snapshot {
+			err.Meant = memberOfValue(m.Name)
+		}
+		return true
+	})
+}
+
+// memberOfValue returns how the value of a snapshot is asked for a member of a string, "" if
+// the name is none.
+func memberOfValue(name string) string {
+	if other := otherNames[strings.ToLower(name)]; other != "" {
+		name = other
+	}
+	if _, ok := stringMembers[name]; !ok {
+		return ""
+	}
+	return "val()." + name
 }

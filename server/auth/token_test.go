@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"strings"
 	"testing"
@@ -402,4 +403,28 @@ func FuzzToken(f *testing.F) {
 			t.Errorf("%q: auth is %s", token, id.Auth.JSON())
 		}
 	})
+}
+
+// A development server takes any Bearer token, and warns once of those that another server
+// would refuse.
+func TestDevWarnsOfUnknownBearer(t *testing.T) {
+	var log strings.Builder
+	a := must(New(Options{Dev: true, Secrets: []Secret{{Value: secret}}, Log: slog.New(slog.NewTextHandler(&log, nil))}))
+	defer a.Close()
+	bearer := func(text string) {
+		t.Helper()
+		if id, err := a.Bearer("demo", text); err != nil || !id.Admin {
+			t.Errorf("%s: %+v, %v, want an administrator", text, id, err)
+		}
+	}
+	bearer("owner")
+	bearer(secret)
+	if log.Len() > 0 {
+		t.Errorf("a warning of tokens that are right: %s", &log)
+	}
+	bearer("wrong")
+	bearer("wrong again")
+	if n := strings.Count(log.String(), "level=WARN"); n != 1 || strings.Contains(log.String(), "wrong") {
+		t.Errorf("%d warnings, want one without the token: %s", n, &log)
+	}
 }

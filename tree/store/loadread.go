@@ -79,10 +79,8 @@ func (r *loadReader) value(at place, nest int) (row, error) {
 		return r.array(at, nest)
 	case '"':
 		return r.longString()
-	case 0:
-		return row{}, r.text.broken(0, "a value")
 	}
-	return row{}, r.text.fail(0, tree.BadJSON, "expected a value")
+	return row{}, r.text.broken(0, "a value")
 }
 
 // piece reads a value that is there as a whole.

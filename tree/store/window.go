@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -99,7 +100,8 @@ func (w *window) broken(ahead int, what string) error {
 	if w.err != nil && w.err != io.EOF && w.pos+ahead >= w.end {
 		return w.err
 	}
-	return w.fail(ahead, tree.BadJSON, "expected %s", what)
+	found := tree.Found(string(w.buf[min(w.pos+ahead, w.end):min(w.pos+ahead+utf8.UTFMax, w.end)]))
+	return w.fail(ahead, tree.BadJSON, "expected %s, found %s", what, found)
 }
 
 // peek skips white space and returns the next byte, 0 at the end of the text.

@@ -4,7 +4,7 @@ import type { Store } from '../core/store.js'
 
 /** Where a database is, and how to get there. */
 export interface DatabaseOptions {
-  /** `https://host[:port][?ns=namespace]` */
+  /** `https://host[:port][?ns=namespace]`; `wss:` is another name for `https:`, and `ws:` for `http:`. */
   databaseURL?: string
   /** Signs in; see `signInWithToken`. */
   token?: TokenProvider
@@ -83,9 +83,23 @@ export function forget(db: Database): void {
 
 /** Reads a database URL; the namespace is in `ns`, or the first of three or more labels. */
 function parseURL(address: string): Target {
-  const { protocol, host, hostname, searchParams } = readURL(address)
+  const { protocol, host, hostname, pathname, searchParams } = readURL(address)
+  if (pathname !== '/')
+    invalid(`${address}: a database URL has no path; use ref(db, '${decodePath(pathname)}')`)
+  for (const name of searchParams.keys())
+    if (name !== 'ns' && name.toLowerCase() === 'ns')
+      invalid(`${address}: write ?ns= in lower case; it names the database`)
   const namespace = searchParams.get('ns') ?? /^([^.]+)\.[^.]+\.[^.]*[a-z]/i.exec(hostname)?.[1] ?? ''
   return { host, secure: /^(http|ws)s/.test(protocol), namespace }
+}
+
+// decodePath shows a path as `ref` takes it, or as it is.
+function decodePath(pathname: string): string {
+  try {
+    return decodeURIComponent(pathname)
+  } catch {
+    return pathname
+  }
 }
 
 /** Reads the URL of something in a database. */

@@ -40,8 +40,13 @@ async function submit(
   json: unknown
 ): Promise<Resolved> {
   await supports(core, 'v')
-  const changes = nodes.map(([at, node]) => [at, core.estimate(node, at)] as const)
   const paths = nodes.map(([at]) => at)
-  const answer: { v?: Resolved } = await core.submit({ path, merge, changes }, json, paths, '', 1)
+  const answer: { v?: Resolved } = await core.submit(
+    { path, merge, ...core.estimates(nodes) },
+    json,
+    paths,
+    '',
+    1
+  )
   return answer.v ?? {}
 }

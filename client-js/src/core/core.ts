@@ -77,19 +77,15 @@ export class Core implements LiveStore, Handler {
     checkPriority(priority)
     checkValue(value, path)
     const node = nodeFromJSON(value, priority)
-    const shown = this.estimate(node, path)
-    return this.submit({ path, merge: false, changes: [[path, shown]] }, node.toJSON(true), [path])
+    return this.submit({ path, merge: false, ...this.estimates([[path, node]]) }, node.toJSON(true), [path])
   }
 
   /** Replaces what is at several paths below `path`. */
   update(path: Path, values: object): Promise<void> {
     const paths = checkUpdate(values, path)
     if (!paths.length) return Promise.resolve()
-    const changes = Object.values(values).map((value, i) => {
-      const at = paths[i]!
-      return [at, this.estimate(nodeFromJSON(value), at)] as const
-    })
-    return this.submit({ path, merge: true, changes }, values, paths)
+    const raw = Object.values(values).map((value, i) => [paths[i]!, nodeFromJSON(value)] as const)
+    return this.submit({ path, merge: true, ...this.estimates(raw) }, values, paths)
   }
 
   /** What the server will probably make of `node` at `path`. */
@@ -97,12 +93,19 @@ export class Core implements LiveStore, Handler {
     return estimate(node, this.now(), relative => this.sync.latest([...path, ...relative]))
   }
 
+  /** What the server will probably make of changes, with what that comes from. */
+  estimates(raw: Write['changes']): Pick<Write, 'changes' | 'raw'> {
+    const changes = raw.map(([at, node]) => [at, this.estimate(node, at)] as const)
+    const same = changes.every(([, node], i) => node === raw[i]![1])
+    return same ? { changes } : { changes, raw: { changes: raw, now: this.now() } }
+  }
+
   /**
    * Shows a write, sends it, and settles it when the server has answered. With `v`
    * the promise resolves with what the server tells of its values.
    */
   submit(
-    write: Pick<Write, 'path' | 'merge' | 'changes'>,
+    write: Pick<Write, 'path' | 'merge' | 'changes' | 'raw'>,
     json: unknown,
     affected: readonly Path[],
     writeId?: string,

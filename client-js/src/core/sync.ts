@@ -1,9 +1,12 @@
 import { withChild } from './change.js'
+import { type DogwoodError, isEnd } from './errors.js'
 import { EMPTY, type Node } from './node.js'
 import { cover, type Overlay, overlay, sortedKids } from './overlay.js'
 import { loadsAll, type Params, queryId, wireQuery } from './params.js'
 import { isWithin, type Path } from './path.js'
+import { estimate } from './servervalue.js'
 import { type Cache, type Change, type EventType, forChild, type Operation, View } from './view.js'
+import { say } from './warn.js'
 import { type Write, Writes } from './writes.js'
 
 /** What is listened to: a location, and which part of it in which order. */
@@ -126,9 +129,27 @@ export class SyncTree {
     return this.visit({ type: undone ? 'revert' : 'ack', path: write.path, data })
   }
 
-  /** What is at `path` as far as known, with all writes but `except`. */
-  latest(path: Path, except: readonly number[] = []): Node {
-    return this.writes.latest(path, this.known(path), except)
+  /**
+   * What is at `path` as far as known, with all writes but `except`; `otherwise` is there if
+   * nothing is known.
+   */
+  latest(path: Path, except: readonly number[] = [], otherwise: Node | null = null): Node {
+    return this.writes.latest(path, this.known(path) ?? otherwise, except)
+  }
+
+  /** Shows `node`, known from the disk, at `path`; server values of pending writes act on it. */
+  restore(path: Path, node: Node, tag?: number): Event[] {
+    const changed = this.writes.refresh(path, (raw, at, now, except) =>
+      estimate(raw, now, relative => {
+        const place = [...at, ...relative]
+        const saved = isWithin(place, path) ? node.at(place.slice(path.length)) : null
+        return this.latest(place, except, saved)
+      })
+    )
+    const shown = changed.flatMap(at =>
+      this.visit({ type: 'set', local: true, path: at, data: this.writes.at(at) })
+    )
+    return shown.concat(this.set(path, node, tag))
   }
 
   /** What a read can be answered with at once, or null. */
@@ -327,10 +348,17 @@ function eventsOf({ spec }: Tracked, changes: readonly Change[], listeners: read
   )
 }
 
+// warnOf says in the console that a listener has ended which has no callback for that. The
+// end of all of a database has words of its own.
+function warnOf(error: Error): void {
+  if (!isEnd.test((error as DogwoodError).code)) say(`a listener has ended: ${error.message}`)
+}
+
 function drop(tracked: Tracked, { matches, first }: Selection, error?: Error): Event[] {
   const found = tracked.listeners.filter(matches)
   const gone = new Set(first ? found.slice(0, 1) : found)
   tracked.listeners = tracked.listeners.filter(listener => !gone.has(listener))
   if (!error) return []
+  if ([...gone].some(l => !l.error)) warnOf(error)
   return [...gone].flatMap(l => (l.error ? [{ path: tracked.spec.path, run: () => l.error!(error) }] : []))
 }

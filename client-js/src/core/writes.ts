@@ -1,3 +1,4 @@
+import { equals } from './change.js'
 import { EMPTY, type Node } from './node.js'
 import { applied, cover, isBlank, type Overlay, overlay, overlayAt, uncover } from './overlay.js'
 import { isWithin, overlaps, type Path } from './path.js'
@@ -10,6 +11,11 @@ export interface Write {
   /** The location of the call; contains all changes. */
   readonly path: Path
   readonly merge: boolean
+  /**
+   * What the changes were estimated from, if that has server values, and when. The estimate is
+   * made again when more is known of what is there.
+   */
+  readonly raw?: { readonly changes: readonly (readonly [Path, Node])[]; readonly now: number }
   /** False for a transaction that shows nothing before it is committed. */
   readonly visible: boolean
 }
@@ -23,6 +29,31 @@ export class Writes {
   add(write: Write): void {
     this.list.push(write)
     if (write.visible) lay(this.shown, write)
+  }
+
+  /**
+   * Has `estimate` make the changes of writes around `path` again, where they come from server
+   * values. It gets the numbers of the write and of those made after it. Returns where
+   * changes are not what they were.
+   */
+  refresh(
+    path: Path,
+    estimate: (raw: Node, at: Path, now: number, except: readonly number[]) => Node
+  ): Path[] {
+    const changed: Path[] = []
+    for (const [i, write] of this.list.entries()) {
+      const { raw } = write
+      if (!raw || !overlaps(write.path, path)) continue
+      const except = this.list.slice(i).map(({ id }) => id)
+      const changes = raw.changes.map(([at, node], j) => {
+        const next = estimate(node, at, raw.now, except)
+        if (write.visible && !equals(next, write.changes[j]![1])) changed.push(at)
+        return [at, next] as const
+      })
+      this.list[i] = { ...write, changes }
+    }
+    if (changed.length) this.rebuild()
+    return changed
   }
 
   /** Removes a write. Returns it if views may look different without it. */

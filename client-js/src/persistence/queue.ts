@@ -137,11 +137,10 @@ export class Queue {
       const path = parsePath(p)
       const merge = action === 'm'
       const values: [string, unknown][] = merge ? Object.entries(d) : [['', d]]
-      const changes = values.map(([relative, value]) => {
-        const at = [...path, ...parsePath(relative)]
-        return [at, core.estimate(nodeFromJSON(value), at)] as const
+      const raw = values.map(([relative, value]) => {
+        return [[...path, ...parsePath(relative)], nodeFromJSON(value)] as const
       })
-      const written = core.submit({ path, merge, changes }, d, [path], idOf(key))
+      const written = core.submit({ path, merge, ...core.estimates(raw) }, d, [path], idOf(key))
       written.catch((error: DogwoodError) => {
         if (error.code !== 'CLEARED' && !isEnd.test(error.code)) onRefused(error, formatPath(path))
       })

@@ -132,7 +132,7 @@ export class Views {
       live.saved = saved
       live.loaded = true
       const { sync, queue } = this.core
-      queue.raise(path, sync.set(path, saved, tag))
+      queue.raise(path, sync.restore(path, saved, tag))
     } else this.confirm(live)
     this.read(live)
     if (this.live.get(key) !== live) return

@@ -121,6 +121,39 @@ test('writes made offline survive a crash and arrive once', async () => {
   expect(await server.rest(ns, 'GET', '/list')).toBe(null)
 })
 
+test('increments from before a reload act on what is on disk', async () => {
+  const disk = disks()
+  await server.rest(ns, 'PUT', '/a', { n: 5, rooms: { x: { count: 7, text: 't' } } })
+  const first = await page(disk)
+  const a = client.ref(first.db, 'a')
+  await seen(first.db, client.child(a, 'n')).until(5)
+  await seen(first.db, client.child(a, 'rooms')).until({ x: { count: 7, text: 't' } })
+  await first.persistence.flush()
+  client.goOffline(first.db)
+  void client.set(client.child(a, 'n'), client.increment(1))
+  void client.update(a, { n: client.increment(2), 'rooms/x/count': client.increment(1) })
+  void client.update(client.child(a, 'rooms/x'), { text: 'u', 'more/deep': client.increment(1) })
+  await first.persistence.flush()
+  first.crash()
+
+  const second = await page(disk, {}, false)
+  const b = client.ref(second.db, 'a')
+  void client.update(b, { n: client.increment(10) }) // before the disk was read
+  const n = seen(second.db, client.child(b, 'n'))
+  const rooms = seen(second.db, client.child(b, 'rooms'))
+  await n.until(18)
+  await rooms.until({ x: { count: 8, text: 'u', more: { deep: 1 } } })
+  expect(n.all).toEqual([18])
+  expect(rooms.all).toHaveLength(1)
+  client.goOnline(second.db)
+  await client.set(client.ref(second.db, 'done'), true)
+  expect(await server.rest(ns, 'GET', '/a')).toEqual({
+    n: 18,
+    rooms: { x: { count: 8, text: 'u', more: { deep: 1 } } }
+  })
+  expect(n.all).toEqual([18])
+})
+
 test('a refused write from before is told', async () => {
   const disk = disks()
   const first = await page(disk, {}, false)

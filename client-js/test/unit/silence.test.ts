@@ -97,6 +97,21 @@ describe('over a connection', () => {
   const tick = (ms = 0) => vi.advanceTimersByTimeAsync(ms)
   const away = (d: string) => FakeSocket.last.receive({ t: 'c', d: { t: 's', d } })
 
+  test('a denied listener without a callback for that is in the console, once', async () => {
+    const place = ref(db, 'a')
+    onValue(place, () => {})
+    onValue(place, () => {})
+    const heard = new Promise(resolve => onValue(ref(db, 'b'), () => {}, resolve))
+    await tick()
+    const socket = FakeSocket.last
+    socket.greet()
+    await tick()
+    socket.answer(1, 'permission_denied', 'Permission denied')
+    socket.answer(2, 'permission_denied', 'Permission denied')
+    expect(await heard).toMatchObject({ code: 'PERMISSION_DENIED' })
+    expect(warned).toEqual(['dogwood: a listener has ended: permission_denied at /a: Permission denied'])
+  })
+
   test('a database that is not there fails all that waits, and what comes', async () => {
     const place = ref(db, 'a')
     const use = () => [
@@ -512,6 +527,25 @@ describe('an argument of another kind', () => {
     for (const use of [goOnline, goOffline, deleteDatabase, signOut, connectionState])
       expect(await failure(() => use('x' as never))).toEqual(database)
   })
+})
+
+test.each([
+  ['http://localhost:9000/a/b%20c?ns=x', "a database URL has no path; use ref(db, '/a/b c')"],
+  ['https://shop.example.org/a', "a database URL has no path; use ref(db, '/a')"],
+  ['http://localhost:9000?NS=x', 'write ?ns= in lower case; it names the database'],
+  ['localhost:9000', 'did you mean http://localhost:9000?']
+])('no database is at %s', (url, message) => {
+  const error = { code: 'INVALID_ARGUMENT', message: expect.stringContaining(message) }
+  expect(() => getDatabase({ databaseURL: url })).toThrow(expect.objectContaining(error))
+})
+
+test.each([
+  ['ws://localhost:9000/?ns=x', { host: 'localhost:9000', secure: false, namespace: 'x' }],
+  ['wss://shop.example.org', { host: 'shop.example.org', secure: true, namespace: 'shop' }]
+])('%s is the address of a database', (url, target) => {
+  const db = getDatabase({ databaseURL: url, WebSocket: FakeSocket })
+  onTestFinished(() => deleteDatabase(db))
+  expect(db.store).toMatchObject({ target })
 })
 
 test('the console shows the address of a reference', () => {
