@@ -79,9 +79,8 @@ type history struct {
 
 func (h *history) now() int64 { return int64(time.Since(h.began)) }
 
-// add notes a call that has just returned.
+// add notes a call that has returned.
 func (h *history) add(o op) {
-	o.Return = h.now()
 	if o.Input.Kind == read && o.Output.Unknown {
 		return // nothing was learned
 	}

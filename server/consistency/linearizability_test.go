@@ -248,6 +248,7 @@ func (l *load) work(ctx context.Context, i int) {
 
 func (l *load) read(c client, o op) {
 	value, err := c.read(o.Input.Key)
+	o.Return = l.history.now()
 	o.Input.Kind, o.Output = read, outcome{Unknown: err != nil, Value: value}
 	l.history.add(o)
 }
@@ -257,6 +258,7 @@ func (l *load) read(c client, o op) {
 func (l *load) write(c client, o op, behind *faultproxy.Proxy) {
 	before := behind.Accepted()
 	err := c.write(o.Input.Key, o.Input.Tag)
+	o.Return = l.history.now()
 	o.Input.Kind, o.Output.Unknown = write, err != nil
 	if c.resends() {
 		o.Output.Resent = behind.Accepted() - before
@@ -264,13 +266,27 @@ func (l *load) write(c client, o op, behind *faultproxy.Proxy) {
 	l.history.add(o)
 }
 
+// swap notes each attempt. It begins when the client asks for its tag, which clients in
+// other programs do once for all attempts.
 func (l *load) swap(c client, o op, tag func() string) {
-	tried, done := c.swap(o.Input.Key, tag)
+	var began []int64
+	tried, done := c.swap(o.Input.Key, func() string {
+		began = append(began, l.history.now())
+		return tag()
+	})
+	ended := l.history.now()
 	o.Input.Kind = swap
 	for n, a := range tried {
+		last := n == len(tried)-1
+		o.Return = ended
+		if len(began) == len(tried) {
+			o.Call = began[n]
+			if !last {
+				o.Return = began[n+1]
+			}
+		}
 		o.Input.Old, o.Input.Tag = a.Old, a.Tag
-		o.Output = outcome{Refused: a.Refused}
-		o.Output.Unknown = !a.Refused && !(done && n == len(tried)-1)
+		o.Output = outcome{Refused: a.Refused, Unknown: !a.Refused && !(done && last)}
 		l.history.add(o)
 	}
 }

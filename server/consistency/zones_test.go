@@ -143,7 +143,8 @@ func (r *register) resent(value string) bool { return r.writers[value].Output.Re
 
 // chain makes the chains.
 func (r *register) chain() *conflict {
-	for value, w := range r.writers {
+	for _, value := range slices.Sorted(maps.Keys(r.writers)) {
+		w := r.writers[value]
 		after, swapped := r.next[w.Input.Old]
 		swapped = swapped && w.Input.Kind == swap
 		switch {
@@ -157,7 +158,7 @@ func (r *register) chain() *conflict {
 			return &conflict{"two swaps replaced one value", []op{after, w}}
 		}
 	}
-	for value := range r.next {
+	for _, value := range slices.Sorted(maps.Keys(r.next)) {
 		if r.chainOf[value] == nil && !r.resent(value) {
 			return &conflict{"swaps follow each other in a circle", []op{r.next[value]}}
 		}
@@ -214,7 +215,7 @@ func (r *register) order() *conflict {
 				}
 			}
 			if o := c.links[i].op; c.links[i].at > 0 && o.end() < latest.Call {
-				return &conflict{"by the values the second call comes after the first, but it returned before that was called", []op{latest, o}}
+				return &conflict{"the values say that the first call took effect before the second, but the second returned before the first was called", []op{latest, o}}
 			}
 		}
 	}
