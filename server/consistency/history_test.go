@@ -114,12 +114,12 @@ func (h *history) figures() map[string]int {
 // is beside the test and stays.
 const failed = "testdata/failed"
 
-// keep records a history and returns the name of the file.
-func (h *history) keep(name string) (file string, err error) {
-	if err := os.MkdirAll(failed, 0o755); err != nil {
+// keep records a history in a directory and returns the name of the file.
+func (h *history) keep(dir, name string) (file string, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	file, err = filepath.Abs(filepath.Join(failed, name+".jsonl"))
+	file, err = filepath.Abs(filepath.Join(dir, name+".jsonl"))
 	if err != nil {
 		return "", err
 	}

@@ -301,11 +301,27 @@ func (l *load) check() {
 	n := l.history.figures()
 	l.t.Logf("%d clients, %d connections broke: %v", len(l.clients), breaks, n)
 	if err := linearizable(l.history.ops); err != nil {
-		file, keepErr := l.history.keep(fmt.Sprint(l.seed))
+		file, keepErr := l.history.keep(failed, fmt.Sprint(l.seed))
 		l.t.Errorf("not linearizable: %v\nthe seed is %d; to check the history again: go test -run TestRecorded ./server/consistency -history %s", errors.Join(err, keepErr), l.seed, file)
 	}
 	if breaks == 0 || n["swaps"] == 0 || n["reads"] == 0 || n["writes"] == 0 {
 		l.t.Error("something never took place")
+	}
+}
+
+// A history that was kept reads back as it was.
+func TestKeep(t *testing.T) {
+	h := history{ops: []op{
+		{Client: "c0", SDK: "rest", Call: 1, Return: 4, Input: call{Kind: swap, Key: "k", Old: "a", Tag: "b"}, Output: outcome{Refused: true}},
+		{Client: "c1", SDK: "go", Call: 2, Return: 3, Input: call{Kind: read, Key: "k"}, Output: outcome{Value: "a"}},
+		{Client: "c2", SDK: "firebase", Call: 5, Return: 9, Input: call{Kind: write, Key: "k", Tag: "c"}, Output: outcome{Unknown: true, Resent: 2}},
+	}}
+	file, err := h.keep(t.TempDir(), "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := recorded(file); err != nil || !slices.Equal(got, h.ops) {
+		t.Errorf("recorded: %v, %v; want %v", got, err, h.ops)
 	}
 }
 
