@@ -32,7 +32,7 @@ type order struct {
 
 // An answer says what became of it. While a driver listens, each answer is a view.
 type answer struct {
-	Error string            `json:"error"` // nobody knows
+	Error string            `json:"error"` // the outcome is unknown
 	Value string            `json:"value"`
 	Tried []attempt         `json:"tried"`
 	View  map[string]string `json:"view"`

@@ -25,12 +25,12 @@ type client interface {
 	// read returns the string at a key; "" is nothing.
 	read(key string) (value string, err error)
 
-	// write replaces it. An error means that nobody knows.
+	// write replaces it. An error means that the outcome is unknown.
 	write(key, tag string) error
 
 	// swap replaces what it finds, by a tag of its own in each attempt. It returns
-	// the attempts; done says that the last one succeeded. Of the others nobody
-	// knows, unless they were refused for sure.
+	// the attempts; done says that the last one succeeded. The outcome of the others
+	// is unknown, unless they were refused.
 	swap(key string, tag func() string) (tried []attempt, done bool)
 
 	// resends says that a write may be sent again when a connection breaks, and
@@ -340,7 +340,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// sameView reports whether a view shows the places as they are.
+// sameView reports whether a view shows the keys as they are.
 func sameView(got map[string]string, want map[string]string) bool {
 	return len(got) == 0 && len(want) == 0 || reflect.DeepEqual(got, want)
 }

@@ -145,17 +145,13 @@ func (r *register) resent(value string) bool { return r.writers[value].Output.Re
 func (r *register) chain() *conflict {
 	for _, value := range slices.Sorted(maps.Keys(r.writers)) {
 		w := r.writers[value]
-		after, swapped := r.next[w.Input.Old]
-		swapped = swapped && w.Input.Kind == swap
 		switch {
 		case r.resent(value):
 			r.separate(value)
 		case w.Output.Unknown && !r.saw(value):
 			// It need not have taken effect.
-		case !swapped || r.resent(w.Input.Old):
+		case w.Input.Kind != swap || r.resent(w.Input.Old):
 			r.follow(value)
-		case after.Input.Tag != value:
-			return &conflict{"two swaps replaced one value", []op{after, w}}
 		}
 	}
 	for _, value := range slices.Sorted(maps.Keys(r.next)) {
