@@ -20,7 +20,7 @@ type driver struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
 	out  *bufio.Scanner
-	name string
+	name string // of the SDK
 }
 
 // An order tells a driver what to do: "get", "set", "transaction" or "listen".
@@ -32,7 +32,7 @@ type order struct {
 
 // An answer says what became of it. While a driver listens, each answer is a view.
 type answer struct {
-	Error string            `json:"error"` // nobody knows
+	Error string            `json:"error"` // the outcome is unknown
 	Value string            `json:"value"`
 	Tried []attempt         `json:"tried"`
 	View  map[string]string `json:"view"`
@@ -74,7 +74,7 @@ func adminDriver(t *testing.T) func(host string) *exec.Cmd {
 	}
 }
 
-func startDriver(cmd *exec.Cmd) (*driver, error) {
+func startDriver(name string, cmd *exec.Cmd) (*driver, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func startDriver(cmd *exec.Cmd) (*driver, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	d := &driver{cmd: cmd, in: in, out: bufio.NewScanner(out), name: filepath.Base(cmd.Path)}
+	d := &driver{cmd: cmd, in: in, out: bufio.NewScanner(out), name: name}
 	return d, nil
 }
 
@@ -133,6 +133,8 @@ func (d *driver) swap(key string, tag func() string) (tried []attempt, done bool
 
 func (d *driver) resends() bool { return true }
 
+func (d *driver) kind() string { return d.name }
+
 // close ends the program, which ends well with its input and not before.
 func (d *driver) close() error { return errors.Join(d.in.Close(), d.cmd.Wait()) }
 
@@ -143,8 +145,8 @@ type driverWatcher struct {
 	reading sync.WaitGroup
 }
 
-func startWatcher(cmd *exec.Cmd) (*driverWatcher, error) {
-	d, err := startDriver(cmd)
+func startWatcher(name string, cmd *exec.Cmd) (*driverWatcher, error) {
+	d, err := startDriver(name, cmd)
 	if err != nil {
 		return nil, err
 	}

@@ -41,6 +41,8 @@ func (c *goClient) swap(key string, tag func() string) (tried []attempt, done bo
 // resends: writes carry ids by which the server knows them again.
 func (c *goClient) resends() bool { return false }
 
+func (c *goClient) kind() string { return "go" }
+
 func (c *goClient) close() error { return c.db.Close() }
 
 // A goWatcher follows everything with the Go client.

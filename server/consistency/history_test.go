@@ -1,65 +1,92 @@
-// Package consistency tests what many clients see of one server together, over a
-// network that breaks.
 package consistency
 
 import (
+	"bufio"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
-
-	"github.com/anishathalye/porcupine"
 )
 
-// A call is one thing that a client asked for, of one place.
-type call struct {
-	kind kind
-	key  string
-	old  string // of a swap: what has to be there; "" is nothing
-	tag  string // of a write or swap: what is to be there, unlike all others
+// An op is one call of a client, and what the client learned. As JSON it is one line of
+// a recorded history. Times are nanoseconds since the history began.
+type op struct {
+	Client string  `json:"client"` // "c7"
+	SDK    string  `json:"kind"`   // of the client: "firebase"
+	Call   int64   `json:"call"`
+	Return int64   `json:"return"` // the client's answer, or when the client gave up
+	Input  call    `json:"input"`
+	Output outcome `json:"output"`
 }
 
-type kind int
+// A call is what a client asked for. It concerns one key.
+type call struct {
+	Kind kind   `json:"do"`
+	Key  string `json:"key"`
+	Old  string `json:"old,omitempty"` // of a swap: the value that it replaces; "" is no value
+	Tag  string `json:"tag,omitempty"` // of a write or swap: the new value, which no other call writes
+}
+
+type kind string
 
 const (
-	read  kind = iota
-	write      // whatever is there
-	swap       // on condition that a certain value is there
+	read  kind = "read"
+	write kind = "write" // unconditional
+	swap  kind = "swap"  // takes effect only while a certain value is there
 )
 
 // An outcome is what a client learned. Without an answer it is unknown: the call
-// may have taken effect, may do so any time later, or not at all.
+// may have taken effect, may do so at any later time, or not at all.
 type outcome struct {
-	unknown bool
-	refused bool   // a swap whose condition did not hold
-	value   string // that was read
+	Unknown bool   `json:"unknown,omitempty"`
+	Refused bool   `json:"refused,omitempty"` // a swap whose condition did not hold
+	Value   string `json:"value,omitempty"`   // of a read
+	Resent  int64  `json:"resent,omitempty"`  // how often a write was perhaps sent again; each may take effect
 }
 
-// never is when calls return that have no answer.
+// never is when calls end that have no answer.
 const never = math.MaxInt64
+
+// end is the latest time at which the call can have taken effect.
+func (o op) end() int64 {
+	if o.Output.Unknown {
+		return never
+	}
+	return o.Return
+}
+
+// String returns the line of a recorded history.
+func (o op) String() string {
+	line, err := json.Marshal(o)
+	if err != nil {
+		return err.Error()
+	}
+	return string(line)
+}
 
 // A history is what all clients did, on one clock.
 type history struct {
 	began time.Time
 
 	mu  sync.Mutex
-	ops []porcupine.Operation
+	ops []op
 }
 
 func (h *history) now() int64 { return int64(time.Since(h.began)) }
 
-// add notes a call that began at a time and has just ended.
-func (h *history) add(client int, began int64, c call, o outcome) {
-	ended := h.now()
-	if o.unknown {
-		if c.kind == read {
-			return // it says nothing
-		}
-		ended = never
+// add notes a call that has returned.
+func (h *history) add(o op) {
+	if o.Input.Kind == read && o.Output.Unknown {
+		return // nothing was learned
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: c, Call: began, Output: o, Return: ended})
+	h.ops = append(h.ops, o)
 }
 
 // figures counts the calls by what became of them.
@@ -67,73 +94,61 @@ func (h *history) figures() map[string]int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := make(map[string]int)
-	for _, op := range h.ops {
-		c, o := op.Input.(call), op.Output.(outcome)
-		name := [...]string{"reads", "writes", "swaps"}[c.kind]
+	for _, o := range h.ops {
+		name := string(o.Input.Kind) + "s"
 		switch {
-		case o.unknown:
+		case o.Output.Unknown:
 			name += " without answer"
-		case o.refused:
+		case o.Output.Refused:
 			name += " refused"
 		}
 		n[name]++
+		if o.Output.Resent > 0 {
+			n["writes perhaps sent again"]++
+		}
 	}
 	return n
 }
 
-// model is what a server is to be: each place has one value at any time, and a
-// call takes effect at one moment between its beginning and its end.
-func model() porcupine.Model {
-	m := porcupine.NondeterministicModel{
-		Partition: byKey,
-		Init:      func() []any { return []any{""} },
-		Step: func(state, input, output any) []any {
-			return step(state.(string), input.(call), output.(outcome))
-		},
-		DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v → %+v", input, output) },
-		DescribeState:     func(state any) string { return fmt.Sprint(state) },
+// failed is the directory of recorded histories. As with the findings of a fuzz test, it
+// is beside the test and stays.
+const failed = "testdata/failed"
+
+// keep records a history in a directory and returns the name of the file.
+func (h *history) keep(dir, name string) (file string, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
 	}
-	return m.ToModel()
+	file, err = filepath.Abs(filepath.Join(dir, name+".jsonl"))
+	if err != nil {
+		return "", err
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return "", err
+	}
+	w := bufio.NewWriter(f)
+	for _, o := range h.ops {
+		fmt.Fprintln(w, o)
+	}
+	return file, errors.Join(w.Flush(), f.Close())
 }
 
-// step returns what may be there after a call, nothing if there cannot have been
-// such an outcome.
-func step(state string, c call, o outcome) []any {
-	switch c.kind {
-	case read:
-		if state != o.value {
-			return nil
-		}
-		return []any{state}
-	case write:
-		if o.unknown {
-			return []any{state, c.tag}
-		}
-		return []any{c.tag}
+// recorded reads a history that was kept.
+func recorded(file string) (ops []op, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
 	}
-	switch holds := state == c.old; {
-	case o.unknown && holds:
-		return []any{state, c.tag}
-	case o.unknown, o.refused && !holds:
-		return []any{state}
-	case o.refused, !holds:
-		return nil
-	}
-	return []any{c.tag}
-}
-
-// byKey splits a history by the places.
-func byKey(ops []porcupine.Operation) (parts [][]porcupine.Operation) {
-	at := make(map[string]int)
-	for _, op := range ops {
-		key := op.Input.(call).key
-		i, ok := at[key]
-		if !ok {
-			i = len(parts)
-			at[key] = i
-			parts = append(parts, nil)
+	defer f.Close()
+	for d := json.NewDecoder(f); ; {
+		var o op
+		switch err := d.Decode(&o); {
+		case err == io.EOF:
+			return ops, nil
+		case err != nil:
+			return nil, fmt.Errorf("%s: op %d: %w", file, len(ops)+1, err)
 		}
-		parts[i] = append(parts[i], op)
+		ops = append(ops, o)
 	}
-	return parts
 }

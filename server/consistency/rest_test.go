@@ -88,6 +88,8 @@ func (c *restClient) swap(key string, tag func() string) (tried []attempt, done 
 
 func (c *restClient) resends() bool { return false }
 
+func (c *restClient) kind() string { return "rest" }
+
 func (c *restClient) close() error {
 	c.http.CloseIdleConnections()
 	return nil

@@ -38,6 +38,10 @@ const orders = {
       }, { applyLocally: false })
       return { tried }
     } catch (e) {
+      // The SDK removes the listener of a failed transaction in a timer (Repo.ts,
+      // repoRerunTransactionQueue). Until then it answers a get from the listener's view
+      // (repoGetValue), which may be out of date. This timer fires after that one.
+      await new Promise(done => setTimeout(done, 0))
       return { tried, error: String(e) }
     }
   },
