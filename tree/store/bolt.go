@@ -28,8 +28,9 @@ const (
 	// mapBytes is reserved as address space at once. If the file outgrew its
 	// map, the writer would wait for all readers to remap it.
 	mapBytes = 8 << 30
-	// lockTimeout is how long another process may hold the file.
-	lockTimeout = 200 * time.Millisecond
+	// lockTimeout is how long another process may hold the file. A process that this one is
+	// starting has the lock of a file that was read until it runs its own program.
+	lockTimeout = time.Second
 	// fillPercent leaves room in pages for keys that arrive out of order.
 	fillPercent = 0.7
 	// densePercent is for keys that ascend.
