@@ -36,29 +36,37 @@ const (
 
 // trial measures the bystander beside an attack.
 func (w Isolation) trial(ctx context.Context, r *run, a attack) (t Trial, err error) {
-	attackCtx, stop := context.WithCancel(ctx)
-	defer stop()
-	by := &attacker{target: r.Target, token: userToken(r.Target.Secret, "mallory", time.Now())}
-	by.target.From = w.Attacker
-	var attacking group
-	for n := range a.clients {
-		attacking.Go(func() { by.repeat(attackCtx, a, n) })
-	}
-	if a.clients > 0 && !sleep(ctx, attackRamp) {
-		return t, ctx.Err()
+	end := func() (tally, error) { return tally{}, nil }
+	if a.clients > 0 {
+		by, err := r.orderAttack(ctx, w.order(r, a))
+		if err != nil {
+			return t, err
+		}
+		end = by.end
+		if !sleep(ctx, attackRamp) {
+			return t, errors.Join(ctx.Err(), by.abort())
+		}
 	}
 	memory, err := r.watchMemory(ctx, func() error {
 		t, err = w.bystander(ctx, r)
 		return err
 	})
-	stop()
-	attacking.Wait()
-	t.Attack, t.Sent, t.Refused = a.name, by.sent.Load(), by.refused.Load()
+	count, endErr := end()
+	t.Attack, t.Sent, t.Refused = a.name, count.Sent, count.Refused
 	t.MiB = float64(memory.own) / (1 << 20)
 	if a.clients > 0 {
 		sleep(ctx, attackPause)
 	}
-	return t, err
+	return t, errors.Join(err, endErr)
+}
+
+// order returns what the attackers have to do. They get a user's token and not the
+// administrator's credential.
+func (w Isolation) order(r *run, a attack) attackOrder {
+	o := attackOrder{Attack: a.name, Target: r.Target, Token: userToken(r.Target.Secret, "mallory", time.Now())}
+	o.Target.Secret, o.Target.From = "", w.Attacker
+	o.Most = attackRamp + w.Each + trialGrace + attackEnd // longer than it is measured
+	return o
 }
 
 // repeat runs a client of an attack again and again: servers cut attackers off.
