@@ -240,3 +240,71 @@ func TestFairModel(t *testing.T) {
 		t.Errorf("senders used %v, want about the same", used)
 	}
 }
+
+// back puts tasks of a sender back, one for each word.
+func (q queueTest) back(quota *Quota, l *line, est time.Duration, names string) {
+	q.Helper()
+	var tasks []task
+	for _, name := range strings.Fields(names) {
+		tasks = append(tasks, costedTask{sentTask{namedTask{1, name, est}, quota, l}, est})
+	}
+	if !q.putBack(tasks) {
+		q.Fatal("the queue is closed")
+	}
+}
+
+// TestPutBack: tasks that are put back come before those that came later, of their sender
+// and of all others.
+func TestPutBack(t *testing.T) {
+	q := newQueueTest(t)
+	address, other := NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{})
+	var session, next, bystander line
+	q.from(address, &session, time.Millisecond, "s3 s4")
+	q.from(address, &next, time.Millisecond, "n1")
+	q.from(other, &bystander, time.Millisecond, "b1")
+	q.back(address, &session, time.Millisecond, "s1 s2")
+	q.takes(0, "s1 s2 n1 s3 s4 b1")
+}
+
+// TestPutBackTwice: what is put back while more of the same sender waits to be tried again
+// comes before that.
+func TestPutBackTwice(t *testing.T) {
+	q := newQueueTest(t)
+	var session line
+	q.back(nil, &session, time.Millisecond, "s1 s2 s3")
+	q.takes(0, "s1")
+	q.back(nil, &session, time.Millisecond, "s1")
+	q.takes(0, "s1 s2 s3")
+}
+
+// TestPutBackTakesTurns: after their lead, tasks that are put back take turns with those of
+// other addresses. Those of their own address come after all of them.
+func TestPutBackTakesTurns(t *testing.T) {
+	q := newQueueTest(t)
+	address, other := NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{})
+	var session, next, bystander line
+	q.from(address, &next, putBackLead, "n1 n2")
+	q.from(other, &bystander, putBackLead, "b1 b2 b3")
+	q.back(address, &session, putBackLead, "s1 s2 s3 s4")
+	q.takes(0, "s1 b1 s2 b2 s3 b3 s4 n1 n2")
+}
+
+// TestPutBackHasRoom: tasks that are put back take no room that others wait for, and a
+// closed queue takes none.
+func TestPutBackHasRoom(t *testing.T) {
+	q := queueTest{t, newQueue(1)}
+	quota := NewQuota(QuotaLimits{})
+	q.back(quota, new(line), 10*time.Millisecond, strings.Repeat("s ", 100))
+	if q.bytes != 0 || q.isFull() {
+		t.Errorf("they fill %d bytes", q.bytes)
+	}
+	q.from(nil, new(line), time.Millisecond, "b")
+	q.takes(0, "b"+strings.Repeat(" s", 100))
+	if q.count != 0 || q.counted != 0 || q.bytes != 0 {
+		t.Errorf("an empty queue counts %d tasks, %d of them for its bounds, with %d bytes", q.count, q.counted, q.bytes)
+	}
+	q.close()
+	if q.putBack([]task{namedTask{}}) {
+		t.Error("a closed queue takes tasks")
+	}
+}
