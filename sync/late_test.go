@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -219,33 +220,84 @@ func follow(t *testing.T, db *Database, name string, seen *[]string) (read func(
 	}
 }
 
+// slowTask is how long a slowClock makes a task take.
+const slowTask = 5 * time.Millisecond
+
+// A slowClock makes the committer take slowTask for each write, so that each batch has one
+// task. Tests with it have a fake clock.
+type slowClock struct {
+	slow atomic.Bool
+	asks func() // nil: nothing happens
+}
+
+func (c *slowClock) now() time.Time {
+	if c.slow.Load() {
+		time.Sleep(slowTask)
+		if c.asks != nil {
+			c.asks()
+		}
+	}
+	return time.Now()
+}
+
+// openSlow opens a database with a slowClock.
+func openSlow(t *testing.T, o Options, c *slowClock) *Database {
+	t.Helper()
+	o.Now = c.now
+	db := openTest(t, o)
+	db.batchTime = minBatchTime
+	return db
+}
+
 // TestLateTakesTurns: when the disk is back, writes do not wait until all that is late was
 // carried out. Operations stay in the order of their session.
 func TestLateTakesTurns(t *testing.T) {
-	const many, each = 200, 5 * time.Millisecond
+	const many = 200
 	file := filepath.Join(t.TempDir(), "db")
 	synctest.Test(t, func(t *testing.T) {
-		var slow atomic.Bool // each write takes the committer a while
-		db := openTest(t, Options{File: file, Now: func() time.Time {
-			if slow.Load() {
-				time.Sleep(each)
-			}
-			return time.Now()
-		}})
-		db.batchTime = minBatchTime
+		var clock slowClock
+		db := openSlow(t, Options{File: file}, &clock)
 		var seen []string
 		read := follow(t, db, "left", &seen)
 		c := leaveMany(t, db, "left", many)
 		empty := disktest.Fill(t)
 		c.session.Close()
 		empty()
-		slow.Store(true)
+		clock.slow.Store(true)
 		began := time.Now()
 		set(t, db, "/bystander", "1")
-		if took := time.Since(began); took > many*each/10 {
-			t.Errorf("a write waited for %s, all that is late takes %s", took, many*each)
+		if took := time.Since(began); took > many*slowTask/10 {
+			t.Errorf("a write waited for %s, all that is late takes %s", took, many*slowTask)
 		}
-		time.Sleep(2 * many * each)
+		time.Sleep(2 * many * slowTask)
+		synctest.Wait()
+		read()
+		wantMany(t, "left", many, seen)
+	})
+}
+
+// TestLateIsNotOvertaken: when the disk is back just before an operation is carried out, and
+// one before it is late, they are carried out in order all the same.
+func TestLateIsNotOvertaken(t *testing.T) {
+	const many = 2
+	file := filepath.Join(t.TempDir(), "db")
+	synctest.Test(t, func(t *testing.T) {
+		var clock slowClock
+		db := openSlow(t, Options{File: file}, &clock)
+		var seen []string
+		read := follow(t, db, "left", &seen)
+		c := leaveMany(t, db, "left", many)
+		empty := sync.OnceFunc(disktest.Fill(t))
+		asked := 0
+		clock.asks = func() {
+			if asked++; asked == 2 { // the first has failed
+				empty()
+			}
+		}
+		clock.slow.Store(true)
+		c.session.Close()
+		empty()
+		time.Sleep(2 * probeEvery)
 		synctest.Wait()
 		read()
 		wantMany(t, "left", many, seen)
@@ -271,8 +323,8 @@ func TestLateKeepsOrder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "db")
 	synctest.Test(t, func(t *testing.T) {
 		log := new(flakyLog)
-		db := openTest(t, Options{File: file, Change: log})
-		db.batchTime = 0 // a task for each batch
+		var clock slowClock
+		db := openSlow(t, Options{File: file, Change: log}, &clock)
 		names := []string{"ana", "bo"}
 		seen := make([][]string, len(names))
 		var reads []func()
@@ -281,6 +333,7 @@ func TestLateKeepsOrder(t *testing.T) {
 			reads = append(reads, follow(t, db, name, &seen[i]))
 			clients = append(clients, leaveMany(t, db, name, many))
 		}
+		clock.slow.Store(true)
 		log.every.Store(3)
 		for _, c := range clients {
 			c.session.Close()
