@@ -145,10 +145,11 @@ func (s *schedule) Pop() any {
 type party struct {
 	turn
 	lines   schedule
-	bounded bool  // it may fill a part of the queue only
-	count   int   // of its tasks that wait
-	counted int   // of them for the bounds: those that were not put back
-	bytes   int64 // of these
+	bounded bool   // it may fill a part of the queue only
+	count   int    // of its tasks that wait
+	counted int    // of them for the bounds: those that were not put back
+	bytes   int64  // of these
+	served  uint64 // the last batch with a task of it
 
 	blocked list.List     // of *blockedTask: its tasks that wait for room
 	waits   *list.Element // in the queue's blocked; nil: none waits

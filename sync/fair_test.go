@@ -308,3 +308,33 @@ func TestPutBackHasRoom(t *testing.T) {
 		t.Error("a closed queue takes tasks")
 	}
 }
+
+// TestStepAfter: background work that is behind does a step after each batch. A sender that
+// had no task in that batch goes first, once, and the next step does the work of both.
+func TestStepAfter(t *testing.T) {
+	q := newQueueTest(t)
+	address, other := NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{})
+	var session, bystander line
+	d := &Database{queue: q.queue}
+	wants := func(when string, batches, want int) {
+		t.Helper()
+		if got := d.stepAfter(batches); got != want {
+			t.Errorf("%s, after %d batches: a step of %d rows, want %d", when, batches, got, want)
+		}
+	}
+	wants("not behind", workEvery-1, 0)
+	wants("not behind", workEvery, workRows)
+	d.behind = true
+	q.from(address, &session, time.Millisecond, "s1 s2 s3")
+	q.takes(0, "s1")
+	wants("the same sender goes on", 1, behindRows)
+	q.from(other, &bystander, time.Microsecond, "b1 b2")
+	wants("a sender has come", 1, 0)
+	q.takes(0, "b1")
+	wants("its batch is done", 2, 2*behindRows)
+	q.takes(0, "b2")
+	wants("the other one has waited", 1, 0)
+	wants("and waits again", 2, 2*behindRows)
+	q.takes(0, "s2 s3")
+	wants("all is done", 1, behindRows)
+}

@@ -52,6 +52,7 @@ type queue struct {
 	blocked  list.List // of *party: those of which a sender waits for room, whose turn is next in front
 	closed   bool
 	batch    batchBounds
+	batches  uint64 // that were begun
 }
 
 // batchBounds counts what was taken for a batch.
@@ -250,6 +251,7 @@ func (q *queue) push(p *party, t queuedTask) {
 // pop takes the task whose turn it is. There is one. mu is held.
 func (q *queue) pop() queuedTask {
 	p := q.parties.next().owner.(*party)
+	p.served = q.batches
 	t := p.pop()
 	q.count--
 	if !t.again {
@@ -340,6 +342,7 @@ func (q *queue) take(wait time.Duration) (some, open bool) {
 
 // beginBatch begins a batch of what is in the queue. mu is held.
 func (q *queue) beginBatch() {
+	q.batches++
 	q.batch = batchBounds{most: min(q.count, maxBatchTasks), shared: q.parties.Len() > 1}
 }
 
@@ -391,6 +394,13 @@ func (q *queue) hasTasks() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.count > 0
+}
+
+// hasNewcomer reports whether the party whose turn it is had no task in the last batch.
+func (q *queue) hasNewcomer() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.count > 0 && q.parties.next().owner.(*party).served != q.batches
 }
 
 // maxGather is how often gather lets others run.
