@@ -18,8 +18,8 @@ import (
 // just been answered is likely to write again, so there is a pause before the first.
 // If a step has left something to reclaim, the next comes sooner, or who replaces
 // much in a row without a pause would fill the disk with what he replaced. Such steps are
-// smaller, and each lets a sender that has just come go first, once: so that sender waits
-// for a batch or a step and its own batch, not for all three.
+// smaller. A sender that has just come goes before one of them: it waits for the batch or the
+// step that has begun, and for its own batch, not for all three.
 const (
 	workRows   = 512
 	workEvery  = 64
