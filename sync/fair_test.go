@@ -338,3 +338,32 @@ func TestStepAfter(t *testing.T) {
 	q.takes(0, "s2 s3")
 	wants("all is done", 1, behindRows)
 }
+
+// TestSharedBatches: when several addresses have had tasks, the batches of one of them stay
+// short for a while, since others may come again.
+func TestSharedBatches(t *testing.T) {
+	q := newQueueTest(t)
+	address, other := NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{})
+	var session, bystander line
+	const est = time.Millisecond
+	long, short := int(maxBatchCost/est), int(sharedBatchCost/est)
+	wants := func(when string, want int) {
+		t.Helper()
+		q.from(address, &session, est, strings.Repeat("s ", long-q.count))
+		q.take(0)
+		got := 0
+		for _, ok := q.next(); ok; _, ok = q.next() {
+			got++
+		}
+		if got != want {
+			t.Errorf("%s a batch has %d tasks, want %d", when, got, want)
+		}
+	}
+	wants("alone,", long)
+	q.from(other, &bystander, est, "b")
+	wants("with another address,", short)
+	for range sharedBatches {
+		wants("soon after,", short)
+	}
+	wants("later", long)
+}

@@ -23,10 +23,12 @@ const (
 	maxBatchCost  = 20 * time.Millisecond // by the estimates of its tasks
 	maxQueueTasks = 64 << 10
 
-	// While several parties wait, batches are shorter: whoever comes next waits for the
-	// one that is carried out, and then for his own.
+	// While several parties wait, and for sharedBatches after that, batches are shorter: a
+	// party that comes next waits for the one that is carried out, and then for its own.
+	// Without the memory, one that writes now and then always waited for a long one.
 	sharedBatchBytes = 256 << 10
 	sharedBatchCost  = 5 * time.Millisecond
+	sharedBatches    = 16
 )
 
 // putBackLead is how much committer time a party's tasks that are put back take before those
@@ -53,19 +55,20 @@ type queue struct {
 	closed   bool
 	batch    batchBounds
 	batches  uint64 // that were begun
+	unshared int    // of them since several parties had tasks
 }
 
 // batchBounds counts what was taken for a batch.
 type batchBounds struct {
 	most   int  // tasks that waited when it began; later ones gather while it is synced
-	shared bool // they were of several parties
+	shared bool // they were of several parties, or those of a batch before it were
 	tasks  int
 	bytes  int64
 	cost   time.Duration
 }
 
 func newQueue(maxBytes int64) *queue {
-	q := &queue{maxBytes: maxBytes, of: make(map[*Quota]*party)}
+	q := &queue{maxBytes: maxBytes, of: make(map[*Quota]*party), unshared: sharedBatches}
 	q.changed.L = &q.mu
 	return q
 }
@@ -343,7 +346,10 @@ func (q *queue) take(wait time.Duration) (some, open bool) {
 // beginBatch begins a batch of what is in the queue. mu is held.
 func (q *queue) beginBatch() {
 	q.batches++
-	q.batch = batchBounds{most: min(q.count, maxBatchTasks), shared: q.parties.Len() > 1}
+	if q.unshared++; q.parties.Len() > 1 {
+		q.unshared = 0
+	}
+	q.batch = batchBounds{most: min(q.count, maxBatchTasks), shared: q.unshared <= sharedBatches}
 }
 
 // next takes the next task of the batch that take began, if there is one and it fits.
