@@ -22,8 +22,8 @@ type benchIsolation struct {
 
 func (benchIsolation) Help() string {
 	return `A bystander writes and reads small values, first alone and then beside one
-attack after the other. Attacks come from another address and send what a user
-without administrator rights can send. The bystander's p99 must stay below ten
+attack after the other. Attacks come from another address and another process, and
+send what a user without administrator rights can send. The bystander's p99 must stay below ten
 times that without an attack and below 500 ms.
 
 The attacks are ` + strings.Join(bench.AttackNames(), ", ") + `.
