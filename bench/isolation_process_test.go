@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dogwooddb/dogwood/bench/child"
 )
 
 // roleVariable makes this test binary another program.
@@ -50,12 +52,12 @@ func orderAndWait() error {
 }
 
 // halfOpen orders an attack by connections that stay open.
-func halfOpen(ctx context.Context, url, role string) (*attackers, error) {
+func halfOpen(ctx context.Context, url, role string) (*child.Process, error) {
 	r := newRun(Options{Target: Target{URL: url}})
 	if role != "" {
 		r.Attackers = func() *exec.Cmd { return inRole(role) }
 	}
-	return r.orderAttack(ctx, attackOrder{Attack: "half-open-sockets", Target: r.Target, Most: time.Hour})
+	return r.order(ctx, &attacker{Attack: "half-open-sockets", Target: r.Target, Most: time.Hour})
 }
 
 // A sink is a server that takes connections and notices their end.
@@ -121,7 +123,8 @@ func TestAttackersEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			conns := s.attacked()
-			count, err := a.end()
+			var count Trial
+			err = a.End(&count)
 			if err != nil || count.Sent < 1 {
 				t.Errorf("%d connections, %v", count.Sent, err)
 			}
@@ -163,11 +166,11 @@ func TestAttackersEndWithTheBench(t *testing.T) {
 func TestAttackersAreBounded(t *testing.T) {
 	s := newSink(t)
 	r := newRun(Options{Target: Target{URL: s.url()}, Attackers: func() *exec.Cmd { return inRole("attackers") }})
-	a, err := r.orderAttack(t.Context(), attackOrder{Attack: "half-open-sockets", Target: r.Target, Most: time.Millisecond})
+	a, err := r.order(t.Context(), &attacker{Attack: "half-open-sockets", Target: r.Target, Most: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.wait(); err != nil {
+	if err := a.Wait(); err != nil {
 		t.Error(err)
 	}
 }
@@ -190,7 +193,7 @@ func TestAttackersSayWhatFailed(t *testing.T) {
 		})
 	}
 	r := newRun(Options{Attackers: func() *exec.Cmd { return &exec.Cmd{Path: "/nonexistent/program"} }})
-	if _, err := r.orderAttack(t.Context(), attackOrder{}); err == nil || !strings.HasPrefix(err.Error(), "start the attackers: ") {
+	if _, err := r.order(t.Context(), &attacker{}); err == nil || !strings.HasPrefix(err.Error(), "the process of the attackers: start ") {
 		t.Errorf("no program: %v", err)
 	}
 }
