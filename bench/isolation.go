@@ -12,8 +12,8 @@ import (
 
 // Isolation measures what one client can do to the others. A bystander writes and
 // reads small values at a fixed rate, first alone and then beside one attack after
-// the other. The attacks come from another address and are what a user without
-// administrator rights can send.
+// the other. The attacks come from another address, and from another process if
+// [Options.Attackers] says which. They are what a user without administrator rights can send.
 //
 // A [Result] has a [Trial] for each attack, and a fault for each one in which the
 // bystander waits too long or the server takes too much memory.

@@ -34,7 +34,7 @@ var attacks = []attack{
 
 // request sends one REST request after the other over one connection.
 func (by *attacker) requests(ctx context.Context, request []byte) error {
-	h, err := dialHTTP(ctx, by.target)
+	h, err := dialHTTP(ctx, by.Target)
 	if err != nil {
 		return err
 	}
@@ -54,8 +54,8 @@ func (by *attacker) requests(ctx context.Context, request []byte) error {
 
 // signedIn is a request in the name of a user.
 func (by *attacker) signedIn(method, path, query, body string) []byte {
-	query = strings.TrimPrefix(query+"&print=silent&auth="+url.QueryEscape(by.token), "&")
-	head := requestHead(by.target, method, path, query)
+	query = strings.TrimPrefix(query+"&print=silent&auth="+url.QueryEscape(by.Token), "&")
+	head := requestHead(by.Target, method, path, query)
 	if body == "" {
 		return []byte(head + "\r\n")
 	}
@@ -95,7 +95,7 @@ func updateWidely(ctx context.Context, by *attacker, n int) error {
 
 // replaceTrees writes trees and deletes them.
 func replaceTrees(ctx context.Context, by *attacker, n int) error {
-	h, err := dialHTTP(ctx, by.target)
+	h, err := dialHTTP(ctx, by.Target)
 	if err != nil {
 		return err
 	}
@@ -119,13 +119,13 @@ func replaceTrees(ctx context.Context, by *attacker, n int) error {
 // connected gives f a realtime connection that is signed in. f sends; what comes is
 // read and dropped, and counted if it is a refusal.
 func (by *attacker) connected(ctx context.Context, f func(c *conn) error) error {
-	c, err := dial(ctx, by.target, readBuffer)
+	c, err := dial(ctx, by.Target, readBuffer)
 	if err != nil {
 		return err
 	}
 	defer c.close()
 	defer context.AfterFunc(ctx, c.close)()
-	if err := c.signIn(by.token); err != nil {
+	if err := c.signIn(by.Token); err != nil {
 		return err
 	}
 	read := make(chan error, 1)
@@ -177,12 +177,12 @@ func floodWrites(ctx context.Context, by *attacker, n int) error {
 
 // leaveUnread asks for a large answer and does not read it.
 func leaveUnread(ctx context.Context, by *attacker, _ int) error {
-	c, err := dialTCP(ctx, by.target)
+	c, err := dialTCP(ctx, by.Target)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	if _, err := c.Write([]byte(getRequest(by.target, largePath, ""))); err != nil {
+	if _, err := c.Write([]byte(getRequest(by.Target, largePath, ""))); err != nil {
 		return err
 	}
 	by.sent.Add(1)
@@ -192,7 +192,7 @@ func leaveUnread(ctx context.Context, by *attacker, _ int) error {
 
 // listenUnread listens to large views and reads nothing.
 func listenUnread(ctx context.Context, by *attacker, _ int) error {
-	c, err := dial(ctx, by.target, idleBuffer)
+	c, err := dial(ctx, by.Target, idleBuffer)
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func leaveWrites(ctx context.Context, by *attacker, n int) error {
 func openHalf(ctx context.Context, by *attacker, n int) error {
 	parts := []string{"", "GET / HTTP/1.1\r\nHost: ", "PUT /attack/half.json HTTP/1.1\r\nHost: x\r\nContent-Length: 10000000\r\n\r\n{"}
 	for i := range 250 {
-		c, err := dialTCP(ctx, by.target)
+		c, err := dialTCP(ctx, by.Target)
 		if err != nil {
 			return err
 		}
@@ -261,6 +261,6 @@ func openHalf(ctx context.Context, by *attacker, n int) error {
 
 // floodPolls begins sessions over long polling and leaves them.
 func floodPolls(ctx context.Context, by *attacker, n int) error {
-	resource := fmt.Sprintf("/.lp?start=t&ser=%d&cb=%d&v=5&ns=%s", n, n, url.QueryEscape(by.target.Namespace))
-	return by.requests(ctx, []byte(requestLine(by.target, "GET", resource)+"\r\n"))
+	resource := fmt.Sprintf("/.lp?start=t&ser=%d&cb=%d&v=5&ns=%s", n, n, url.QueryEscape(by.Target.Namespace))
+	return by.requests(ctx, []byte(requestLine(by.Target, "GET", resource)+"\r\n"))
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync/atomic"
 	"time"
 
+	"github.com/dogwooddb/dogwood/bench/child"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -18,10 +20,15 @@ type attack struct {
 	client  func(ctx context.Context, a *attacker, n int) error
 }
 
-// An attacker is one attack under way. Its counts may be added to by all clients.
+// An attacker is one attack under way. It is also the order to the process that carries out
+// the attack, without the administrator's credential. Its counts may be added to by all
+// clients.
 type attacker struct {
-	target  Target // with the address that the attack comes from
-	token   string // signs in a user
+	Attack string        `json:"attack"`
+	Target Target        `json:"target"` // with the address that the attack comes from
+	Token  string        `json:"token"`  // signs in a user
+	Most   time.Duration `json:"most"`   // the attack ends by itself after this time
+
 	sent    atomic.Int64
 	refused atomic.Int64
 }
@@ -30,35 +37,121 @@ type attacker struct {
 // alone after it, and how long the bystander waits for an answer at most.
 const (
 	attackRamp  = time.Second
+	attackReach = 30 * time.Second // to connect at all
+	attackEnd   = 10 * time.Second // for the clients of an attack to end
 	attackPause = time.Second
 	trialGrace  = 2 * time.Minute
 )
 
+// bystanderInFlight is how many writes of the bystander may be unacknowledged. Clients send
+// writes when they are due. If each waited for the one before it, and writes took longer than
+// the time between two of them, the latencies would add up to that of the whole backlog.
+const bystanderInFlight = 64
+
 // trial measures the bystander beside an attack.
 func (w Isolation) trial(ctx context.Context, r *run, a attack) (t Trial, err error) {
-	attackCtx, stop := context.WithCancel(ctx)
-	defer stop()
-	by := &attacker{target: r.Target, token: userToken(r.Target.Secret, "mallory", time.Now())}
-	by.target.From = w.Attacker
-	var attacking group
-	for n := range a.clients {
-		attacking.Go(func() { by.repeat(attackCtx, a, n) })
-	}
-	if a.clients > 0 && !sleep(ctx, attackRamp) {
-		return t, ctx.Err()
+	var attackers *child.Process
+	if a.clients > 0 {
+		if attackers, err = r.order(ctx, w.attacker(r, a)); err != nil {
+			return t, err
+		}
+		if !sleep(ctx, attackRamp) {
+			return t, errors.Join(ctx.Err(), attackers.Abort())
+		}
 	}
 	memory, err := r.watchMemory(ctx, func() error {
 		t, err = w.bystander(ctx, r)
 		return err
 	})
-	stop()
-	attacking.Wait()
-	t.Attack, t.Sent, t.Refused = a.name, by.sent.Load(), by.refused.Load()
+	t.Attack = a.name
 	t.MiB = float64(memory.own) / (1 << 20)
-	if a.clients > 0 {
+	if attackers != nil {
+		var counts Trial
+		err = errors.Join(err, attackers.End(&counts))
+		t.Sent, t.Refused = counts.Sent, counts.Refused
 		sleep(ctx, attackPause)
 	}
 	return t, err
+}
+
+// attacker returns the order of an attack.
+func (w Isolation) attacker(r *run, a attack) *attacker {
+	by := &attacker{Attack: a.name, Target: r.Target, Token: userToken(r.Target.Secret, "mallory", time.Now())}
+	by.Target.Secret, by.Target.From = "", w.Attacker
+	by.Most = attackRamp + w.Each + trialGrace + attackEnd // longer than it is measured
+	return by
+}
+
+// order starts the attackers, and returns when the attack has begun.
+func (r *run) order(ctx context.Context, by *attacker) (p *child.Process, err error) {
+	if r.Attackers == nil {
+		p, err = child.StartHere(ctx, RunAttackers, by)
+	} else {
+		p, err = child.Start(ctx, r.Attackers(), by)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the process of the attackers: %w", err)
+	}
+	return p, nil
+}
+
+// RunAttackers carries out one attack of an [Isolation]. It is what the process of
+// [Options.Attackers] has to call with its standard input and output, and then end. The
+// attack ends when in does, so it does not outlive the process that ordered it.
+func RunAttackers(ctx context.Context, in io.Reader, out io.Writer) error {
+	by := new(attacker)
+	return child.Serve(ctx, in, out, by, by.attack)
+}
+
+// attack attacks until ctx ends, or the time of the order is over. It returns a Trial with
+// the counts.
+func (by *attacker) attack(ctx context.Context, begun func() error) (any, error) {
+	list, err := Isolation{Only: []string{by.Attack}}.attacks()
+	if err != nil {
+		return nil, err
+	}
+	if err := reach(ctx, by.Target); err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithTimeout(ctx, by.Most)
+	defer stop()
+	ended := by.begin(ctx, list[0])
+	if err := begun(); err != nil {
+		return nil, fmt.Errorf("say that the attack has begun: %w", err)
+	}
+	<-ctx.Done()
+	select {
+	case <-ended:
+		return Trial{Attack: by.Attack, Sent: by.sent.Load(), Refused: by.refused.Load()}, nil
+	case <-time.After(attackEnd):
+		return nil, fmt.Errorf("the clients of %s do not end", by.Attack)
+	}
+}
+
+// reach returns an error if the server cannot be reached, such as from an address that this
+// machine does not have. The clients of an attack count such an error as a refusal.
+func reach(ctx context.Context, t Target) error {
+	ctx, stop := context.WithTimeout(ctx, attackReach)
+	defer stop()
+	c, err := dialTCP(ctx, t)
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
+
+// begin starts the clients of an attack. The channel is closed when all have ended.
+func (by *attacker) begin(ctx context.Context, a attack) (ended <-chan struct{}) {
+	var clients group
+	for n := range a.clients {
+		clients.Go(func() { by.repeat(ctx, a, n) })
+	}
+	done := make(chan struct{})
+	go func() {
+		clients.Wait()
+		close(done)
+	}()
+	return done
 }
 
 // repeat runs a client of an attack again and again: servers cut attackers off.
@@ -104,7 +197,7 @@ func (w Isolation) write(ctx context.Context, r *run) error {
 	}
 	r.begin()
 	var value []byte
-	return newPipeline(r, conns[0], 0, 1, func(dst []byte, id, seq int64) []byte {
+	return newPipeline(r, conns[0], 0, bystanderInFlight, func(dst []byte, id, seq int64) []byte {
 		value = appendObject(value[:0], seq, sharedBytes)
 		return wire.AppendPut(dst, id, sharedRow(seq), value)
 	}).drive(ctx)

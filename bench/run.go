@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,6 +40,11 @@ type Options struct {
 
 	// Server, if not nil, is what answers at Target, and may be started again.
 	Server Server
+
+	// Attackers, if not nil, returns a process for the attackers of an Isolation, not yet
+	// started: one that calls RunAttackers. Without it they are in this process, and the
+	// latencies include the time that they take from the bystander.
+	Attackers func() *exec.Cmd
 
 	// Progress, if not nil, is called several times per second.
 	Progress func(Progress)

@@ -17,11 +17,14 @@ import (
 // so many of them. A write that comes during a step waits for its end; and who has
 // just been answered is likely to write again, so there is a pause before the first.
 // If a step has left something to reclaim, the next comes sooner, or who replaces
-// much in a row without a pause would fill the disk with what he replaced.
+// much in a row without a pause would fill the disk with what he replaced. Such steps are
+// smaller. A sender that has just come goes before one of them: it waits for the batch or the
+// step that has begun, and for its own batch, not for all three.
 const (
 	workRows   = 512
 	workEvery  = 64
-	workBehind = 2
+	workBehind = 1
+	behindRows = 256 // of a step after workBehind batches
 	workAfter  = time.Millisecond
 )
 
@@ -98,24 +101,41 @@ func (d *Database) commitLoop() {
 			since = 0
 		case d.reviews && !some:
 		case !some:
-			d.background(d.queue.hasTasks)
+			d.background(workRows, d.queue.hasTasks)
 			pause, since = 0, 0
-		case since >= workEvery || d.behind && since >= workBehind:
-			d.background(nil)
-			since = 0
+		default:
+			if rows := d.stepAfter(since); rows > 0 {
+				d.background(rows, nil)
+				since = 0
+			}
 		}
 	}
+}
+
+// stepAfter returns the rows of the step of background work that has to be done after so
+// many batches without one; 0: of none. When a sender has just come, its batch is first, and
+// the step after it has the rows of both.
+func (d *Database) stepAfter(batches int) (rows int) {
+	switch {
+	case batches >= workEvery:
+		return workRows
+	case !d.behind || batches < workBehind:
+		return 0
+	case batches == workBehind && d.queue.hasNewcomer():
+		return 0
+	}
+	return min(batches*behindRows, workRows)
 }
 
 // background does one step of reclaiming, of building indexes and of giving an older
 // file its checksums. If stop is not
 // nil, reclaiming ends soon after it says so.
-func (d *Database) background(stop func() bool) {
+func (d *Database) background(rows int, stop func() bool) {
 	d.stalled = false
 	err := guarded(func() error {
-		more, err := d.store.Reclaim(workRows, stop)
-		building, buildErr := d.store.Build(workRows)
-		upgrading, upgradeErr := d.store.Upgrade(workRows)
+		more, err := d.store.Reclaim(rows, stop)
+		building, buildErr := d.store.Build(rows)
+		upgrading, upgradeErr := d.store.Upgrade(rows)
 		d.work, d.behind = more || building || upgrading, more
 		return errors.Join(err, buildErr, upgradeErr)
 	})

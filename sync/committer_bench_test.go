@@ -172,7 +172,7 @@ func TestSmallWritesLeaveNoWork(t *testing.T) {
 		{"/large", "3", true},
 	} {
 		for db.work = true; db.work; {
-			db.background(nil)
+			db.background(workRows, nil)
 		}
 		db.store.TakeWork()
 		db.commit([]task{&asyncWrite{writeTask: writeTask{write: putOf(t, c.path, c.value)}, done: func(err error) {
@@ -197,7 +197,7 @@ func TestStalledWorkIsTriedAgain(t *testing.T) {
 		t.Error("work that failed is not tried again after a write")
 	}
 	for db.work {
-		db.background(nil)
+		db.background(workRows, nil)
 	}
 	if db.stalled {
 		t.Error("work that was done counts as failed")

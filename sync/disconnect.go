@@ -143,7 +143,18 @@ func (t *disconnectTask) finish(err error) {
 	if t.tries == 0 {
 		t.done(err)
 	}
-	t.again(t.session.db, t, err)
+	if t.again(t.session.db, t, err) {
+		t.session.late++
+	}
+}
+
+// apply carries out the operation, unless one that the session left before it waits for the
+// store to work.
+func (t *disconnectTask) apply(b *batch) error {
+	if t.session.late > 0 && b.db.stats.failing.Load() {
+		return errBehind
+	}
+	return t.writeTask.apply(b)
 }
 
 func (t *disconnectTask) sender() (*Quota, *line) { return t.session.sender() }

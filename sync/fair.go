@@ -3,6 +3,7 @@ package sync
 import (
 	pq "container/heap" // tests have a heap of their own
 	"container/list"
+	"slices"
 	"time"
 )
 
@@ -21,6 +22,7 @@ type turn struct {
 	arrived uint64        // orders turns with the same finish
 	slot    int           // in schedule.ready; meaningless while it is not there
 	ready   bool          // it has a task
+	again   bool          // of a line: its next task was put back
 	owner   any           // *party or *line
 }
 
@@ -39,6 +41,21 @@ func (s *schedule) enter(t *turn, cost time.Duration) {
 	t.finish = t.clock + cost
 	s.arrived++
 	t.arrived, t.ready = s.arrived, true
+	pq.Push(s, t)
+}
+
+// lead puts a turn whose next task costs so much ahead of those that have used as much, by
+// so much time.
+func (s *schedule) lead(t *turn, by, cost time.Duration) {
+	t.clock = max(t.clock, s.now) - by
+	t.finish = t.clock + cost
+	s.arrived++
+	t.arrived = s.arrived
+	if t.ready {
+		pq.Fix(s, t.slot)
+		return
+	}
+	t.ready = true
 	pq.Push(s, t)
 }
 
@@ -95,6 +112,9 @@ func (s *schedule) Len() int { return len(s.ready) }
 
 func (s *schedule) Less(i, j int) bool {
 	a, b := s.ready[i], s.ready[j]
+	if a.again != b.again {
+		return a.again
+	}
 	if a.finish != b.finish {
 		return a.finish < b.finish
 	}
@@ -125,9 +145,11 @@ func (s *schedule) Pop() any {
 type party struct {
 	turn
 	lines   schedule
-	bounded bool  // it may fill a part of the queue only
-	count   int   // of its tasks that wait
-	bytes   int64 // of them
+	bounded bool   // it may fill a part of the queue only
+	count   int    // of its tasks that wait
+	counted int    // of them for the bounds: those that were not put back
+	bytes   int64  // of these
+	served  uint64 // the last batch with a task of it
 
 	blocked list.List     // of *blockedTask: its tasks that wait for room
 	waits   *list.Element // in the queue's blocked; nil: none waits
@@ -146,9 +168,10 @@ type line struct {
 // A queuedTask is a task with what was known of it when it was queued.
 type queuedTask struct {
 	task
-	line *line
-	size int64
-	cost time.Duration // an estimate
+	line  *line
+	size  int64
+	cost  time.Duration // an estimate
+	again bool          // it was put back
 }
 
 // first returns the task that is next. There is one.
@@ -169,11 +192,18 @@ func (l *line) push(t queuedTask) {
 	l.tasks = append(l.tasks, t)
 }
 
+// putBack adds tasks in front of the others.
+func (l *line) putBack(tasks []queuedTask) {
+	l.tasks, l.head = slices.Concat(tasks, l.tasks[l.head:]), 0
+	l.again = true
+}
+
 // pop takes the first task. There is one.
 func (l *line) pop() queuedTask {
 	t := l.tasks[l.head]
 	l.tasks[l.head] = queuedTask{}
 	l.head++
+	l.again = !l.empty() && l.first().again
 	if l.empty() {
 		l.tasks, l.head = l.tasks[:0], 0
 		if cap(l.tasks) > maxKeptLine {
@@ -192,10 +222,23 @@ func (p *party) push(t queuedTask) {
 	l.party, l.owner = p, l
 	l.push(t)
 	p.count++
+	p.counted++
 	p.bytes += t.size
 	if !l.ready {
 		p.lines.enter(&l.turn, t.cost)
 	}
+}
+
+// putBack adds tasks to the front of their line, which is one of p. They come before those
+// of other lines that were not put back.
+func (p *party) putBack(l *line, tasks []queuedTask) {
+	if p.count == 0 {
+		p.lines.rest()
+	}
+	l.party, l.owner = p, l
+	l.putBack(tasks)
+	p.count += len(tasks)
+	p.lines.lead(&l.turn, 0, tasks[0].cost)
 }
 
 // pop takes the task that is next in turn. There is one.
@@ -203,7 +246,10 @@ func (p *party) pop() queuedTask {
 	l := p.lines.next().owner.(*line)
 	t := l.pop()
 	p.count--
-	p.bytes -= t.size
+	if !t.again {
+		p.counted--
+		p.bytes -= t.size
+	}
 	if l.empty() {
 		p.lines.took(0, false)
 	} else {

@@ -240,3 +240,130 @@ func TestFairModel(t *testing.T) {
 		t.Errorf("senders used %v, want about the same", used)
 	}
 }
+
+// back puts tasks of a sender back, one for each word.
+func (q queueTest) back(quota *Quota, l *line, est time.Duration, names string) {
+	q.Helper()
+	var tasks []task
+	for _, name := range strings.Fields(names) {
+		tasks = append(tasks, costedTask{sentTask{namedTask{1, name, est}, quota, l}, est})
+	}
+	if !q.putBack(tasks) {
+		q.Fatal("the queue is closed")
+	}
+}
+
+// TestPutBack: tasks that are put back come before those that came later, of their sender
+// and of all others.
+func TestPutBack(t *testing.T) {
+	q := newQueueTest(t)
+	address, other := NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{})
+	var session, next, bystander line
+	q.from(address, &session, time.Millisecond, "s3 s4")
+	q.from(address, &next, time.Millisecond, "n1")
+	q.from(other, &bystander, time.Millisecond, "b1")
+	q.back(address, &session, time.Millisecond, "s1 s2")
+	q.takes(0, "s1 s2 n1 s3 s4 b1")
+}
+
+// TestPutBackTwice: what is put back while more of the same sender waits to be tried again
+// comes before that.
+func TestPutBackTwice(t *testing.T) {
+	q := newQueueTest(t)
+	var session line
+	q.back(nil, &session, time.Millisecond, "s1 s2 s3")
+	q.takes(0, "s1")
+	q.back(nil, &session, time.Millisecond, "s1")
+	q.takes(0, "s1 s2 s3")
+}
+
+// TestPutBackTakesTurns: after their lead, tasks that are put back take turns with those of
+// other addresses. Those of their own address come after all of them.
+func TestPutBackTakesTurns(t *testing.T) {
+	q := newQueueTest(t)
+	address, other := NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{})
+	var session, next, bystander line
+	q.from(address, &next, putBackLead, "n1 n2")
+	q.from(other, &bystander, putBackLead, "b1 b2 b3")
+	q.back(address, &session, putBackLead, "s1 s2 s3 s4")
+	q.takes(0, "s1 b1 s2 b2 s3 b3 s4 n1 n2")
+}
+
+// TestPutBackHasRoom: tasks that are put back take no room that others wait for, and a
+// closed queue takes none.
+func TestPutBackHasRoom(t *testing.T) {
+	q := queueTest{t, newQueue(1)}
+	quota := NewQuota(QuotaLimits{})
+	q.back(quota, new(line), 10*time.Millisecond, strings.Repeat("s ", 100))
+	if q.bytes != 0 || q.isFull() {
+		t.Errorf("they fill %d bytes", q.bytes)
+	}
+	q.from(nil, new(line), time.Millisecond, "b")
+	q.takes(0, "b"+strings.Repeat(" s", 100))
+	if q.count != 0 || q.counted != 0 || q.bytes != 0 {
+		t.Errorf("an empty queue counts %d tasks, %d of them for its bounds, with %d bytes", q.count, q.counted, q.bytes)
+	}
+	q.close()
+	if q.putBack([]task{namedTask{}}) {
+		t.Error("a closed queue takes tasks")
+	}
+}
+
+// TestStepAfter: background work that is behind does a step after each batch. A sender that
+// had no task in that batch goes first, once, and the next step does the work of both.
+func TestStepAfter(t *testing.T) {
+	q := newQueueTest(t)
+	address, other := NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{})
+	var session, bystander line
+	d := &Database{queue: q.queue}
+	wants := func(when string, batches, want int) {
+		t.Helper()
+		if got := d.stepAfter(batches); got != want {
+			t.Errorf("%s, after %d batches: a step of %d rows, want %d", when, batches, got, want)
+		}
+	}
+	wants("not behind", workEvery-1, 0)
+	wants("not behind", workEvery, workRows)
+	d.behind = true
+	q.from(address, &session, time.Millisecond, "s1 s2 s3")
+	q.takes(0, "s1")
+	wants("the same sender goes on", 1, behindRows)
+	q.from(other, &bystander, time.Microsecond, "b1 b2")
+	wants("a sender has come", 1, 0)
+	q.takes(0, "b1")
+	wants("its batch is done", 2, 2*behindRows)
+	q.takes(0, "b2")
+	wants("the other one has waited", 1, 0)
+	wants("and waits again", 2, 2*behindRows)
+	q.takes(0, "s2 s3")
+	wants("all is done", 1, behindRows)
+}
+
+// TestSharedBatches: when several addresses have had tasks, the batches of one of them stay
+// short for a while, since others may come again.
+func TestSharedBatches(t *testing.T) {
+	q := newQueueTest(t)
+	address, other := NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{})
+	var session, bystander line
+	const est = time.Millisecond
+	long, short := int(maxBatchCost/est), int(sharedBatchCost/est)
+	wants := func(when string, want int) {
+		t.Helper()
+		q.from(address, &session, est, strings.Repeat("s ", long-q.count))
+		q.take(0)
+		got := 0
+		for _, ok := q.next(); ok; _, ok = q.next() {
+			got++
+		}
+		if got != want {
+			t.Errorf("%s a batch has %d tasks, want %d", when, got, want)
+		}
+	}
+	wants("alone,", long)
+	q.from(other, &bystander, est, "b")
+	wants("with another address,", short)
+	for range sharedBatches {
+		wants("soon after,", short)
+	}
+	wants("later", long)
+}

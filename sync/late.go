@@ -2,16 +2,21 @@ package sync
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
-// A late task is one that nobody sends again: what a session left for its disconnect,
-// and what a start has to write. If the store fails under it, it is tried again before
-// later writes are carried out, and at least every probeEvery. Until then its record
-// stays in the file, so the next start finds it, too.
+// A late task is one that no client sends again: what a session left for its disconnect,
+// and what a start has to write. If the store fails under it, it is tried again as soon as
+// commits work, which is found out in front of later writes, and at least every probeEvery.
+// Until then its record stays in the file, so the next start finds it, too.
+//
+// What a start has to write is carried out before everything else. The others go back to the
+// front of the queue, and take turns there: so they come before later writes of the same
+// session or address, and many of one address do not hold up others.
 
 // maxTries bounds how often a task is tried again: the store may fail for its records
 // alone.
@@ -20,17 +25,23 @@ const maxTries = 100
 // A retry is the part of a late task that counts its tries.
 type retry struct{ tries int }
 
-// again has t tried again if the store failed under it.
-func (r *retry) again(d *Database, t task, err error) {
-	if r.tries == 0 || !store.NoRoom(err) {
+// again has t tried again if the store failed under it, and reports whether.
+func (r *retry) again(d *Database, t task, err error) bool {
+	if r.tries == 0 || !store.NoRoom(err) && !errors.Is(err, errBehind) {
 		r.tries++
 	}
-	if failed := errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnknown); failed && r.tries <= maxTries {
-		d.late = append(d.late, t)
+	failed := errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnknown)
+	if !failed || r.tries > maxTries {
+		return false
 	}
+	d.late = append(d.late, t)
+	return true
 }
 
-// commitLate carries out what is late. While the store fails it tries a write of its own
+// errBehind is for operations of a session that come behind a late one. They are late, too.
+var errBehind = fmt.Errorf("%w: an operation before it was not", ErrUnavailable)
+
+// commitLate has late tasks carried out. While the store fails it tries a write of its own
 // first, which costs less, and if there are writes that came later (queued), it does so in
 // front of each batch of them. Otherwise it is the late tasks that fail, and they are tried
 // now and then.
@@ -40,10 +51,32 @@ func (d *Database) commitLate(queued bool) {
 		return
 	}
 	d.lateTried = time.Now()
-	if d.probe() {
-		late := d.late
-		d.late = nil
-		d.commit(late)
+	if !d.probe() {
+		return
+	}
+	late := d.late
+	d.late = nil
+	if start, ok := late[0].(*startTask); ok { // the first of all
+		d.commit([]task{start})
+		late = late[1:]
+	}
+	if d.stats.failing.Load() {
+		d.late = append(d.late, late...)
+		return
+	}
+	d.putBack(late)
+}
+
+// putBack has late operations of sessions take their turns.
+func (d *Database) putBack(late []task) {
+	if len(late) == 0 {
+		return
+	}
+	for _, t := range late {
+		t.(*disconnectTask).session.late--
+	}
+	if !d.queue.putBack(late) {
+		finishAll(late, ErrClosed)
 	}
 }
 

@@ -2,11 +2,17 @@ package sync
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -163,4 +169,202 @@ func TestLateBeforeWrites(t *testing.T) {
 	set(t, db, "/online", `"again"`)
 	want(t, db, "/online", `"again"`)
 	want(t, db, "/left", "1")
+}
+
+// leaveMany connects a client that leaves operations, each to add 1 to a value of its own.
+func leaveMany(t *testing.T, db *Database, name string, n int) *client {
+	t.Helper()
+	c := connect(t, db, name, 0)
+	for i := range n {
+		c.send(fmt.Sprintf(`{"r":%d,"a":"o","b":{"p":"/%s/%04d","d":{".sv":{"increment":1}}}}`, i+1, name, i))
+	}
+	c.settle()
+	c.frames()
+	return c
+}
+
+// wantMany wants each operation of leaveMany to have been carried out, in order and once.
+func wantMany(t *testing.T, name string, n int, seen []string) {
+	t.Helper()
+	if len(seen) != n {
+		t.Errorf("%d operations of %s were carried out, want %d", len(seen), name, n)
+	}
+	for i, got := range seen {
+		if want := fmt.Sprintf("/%s/%04d=1", name, i); got != want {
+			t.Fatalf("operation %d of %s: %s, want %s", i, name, got, want)
+		}
+	}
+}
+
+// follow notes each change below a path, as it is told.
+func follow(t *testing.T, db *Database, name string, seen *[]string) (read func()) {
+	t.Helper()
+	c := connect(t, db, "follower-of-"+name, 0)
+	c.send(fmt.Sprintf(`{"r":1,"a":"q","b":{"p":"/%s","h":""}}`, name))
+	c.settle()
+	c.frames()
+	return func() {
+		t.Helper()
+		for _, frame := range c.frames() {
+			var m struct {
+				Body struct {
+					Path string          `json:"p"`
+					Data json.RawMessage `json:"d"`
+				} `json:"b"`
+			}
+			if err := json.Unmarshal([]byte(frame), &m); err != nil {
+				t.Fatalf("%s: %v", frame, err)
+			}
+			*seen = append(*seen, fmt.Sprintf("/%s=%s", m.Body.Path, m.Body.Data))
+		}
+	}
+}
+
+// slowTask is how long a slowClock makes a task take.
+const slowTask = 5 * time.Millisecond
+
+// A slowClock makes the committer take slowTask for each write, so that each batch has one
+// task. Tests with it have a fake clock.
+type slowClock struct {
+	slow atomic.Bool
+	asks func() // nil: nothing happens
+}
+
+func (c *slowClock) now() time.Time {
+	if c.slow.Load() {
+		time.Sleep(slowTask)
+		if c.asks != nil {
+			c.asks()
+		}
+	}
+	return time.Now()
+}
+
+// openSlow opens a database with a slowClock.
+func openSlow(t *testing.T, o Options, c *slowClock) *Database {
+	t.Helper()
+	o.Now = c.now
+	db := openTest(t, o)
+	db.batchTime = minBatchTime
+	return db
+}
+
+// TestLateTakesTurns: when the disk is back, writes do not wait until all that is late was
+// carried out. Operations stay in the order of their session.
+func TestLateTakesTurns(t *testing.T) {
+	const many = 200
+	file := filepath.Join(t.TempDir(), "db")
+	synctest.Test(t, func(t *testing.T) {
+		var clock slowClock
+		db := openSlow(t, Options{File: file}, &clock)
+		var seen []string
+		read := follow(t, db, "left", &seen)
+		c := leaveMany(t, db, "left", many)
+		empty := disktest.Fill(t)
+		c.session.Close()
+		empty()
+		clock.slow.Store(true)
+		began := time.Now()
+		set(t, db, "/bystander", "1")
+		if took := time.Since(began); took > many*slowTask/10 {
+			t.Errorf("a write waited for %s, all that is late takes %s", took, many*slowTask)
+		}
+		time.Sleep(2 * many * slowTask)
+		synctest.Wait()
+		read()
+		wantMany(t, "left", many, seen)
+	})
+}
+
+// TestLateIsNotOvertaken: when the disk is back just before an operation is carried out, and
+// one before it is late, they are carried out in order all the same.
+func TestLateIsNotOvertaken(t *testing.T) {
+	const many = 2
+	file := filepath.Join(t.TempDir(), "db")
+	synctest.Test(t, func(t *testing.T) {
+		var clock slowClock
+		db := openSlow(t, Options{File: file}, &clock)
+		var seen []string
+		read := follow(t, db, "left", &seen)
+		c := leaveMany(t, db, "left", many)
+		empty := sync.OnceFunc(disktest.Fill(t))
+		asked := 0
+		clock.asks = func() {
+			if asked++; asked == 2 { // the first has failed
+				empty()
+			}
+		}
+		clock.slow.Store(true)
+		c.session.Close()
+		empty()
+		time.Sleep(2 * probeEvery)
+		synctest.Wait()
+		read()
+		wantMany(t, "left", many, seen)
+	})
+}
+
+// A flakyLog fails now and then, and the commit with it.
+type flakyLog struct{ appends, every atomic.Int64 }
+
+var errFlaky = errors.New("the log fails")
+
+func (l *flakyLog) Append(ctx context.Context, db string, prev uint64, record []byte) (uint64, error) {
+	if every := l.every.Load(); every > 0 && l.appends.Add(1)%every != 0 {
+		return 0, errFlaky
+	}
+	return localLog{}.Append(ctx, db, prev, record)
+}
+
+// TestLateKeepsOrder: operations that are late again and again are carried out in the order
+// of their session, once.
+func TestLateKeepsOrder(t *testing.T) {
+	const many = 40
+	file := filepath.Join(t.TempDir(), "db")
+	synctest.Test(t, func(t *testing.T) {
+		log := new(flakyLog)
+		var clock slowClock
+		db := openSlow(t, Options{File: file, Change: log}, &clock)
+		names := []string{"ana", "bo"}
+		seen := make([][]string, len(names))
+		var reads []func()
+		var clients []*client
+		for i, name := range names {
+			reads = append(reads, follow(t, db, name, &seen[i]))
+			clients = append(clients, leaveMany(t, db, name, many))
+		}
+		clock.slow.Store(true)
+		log.every.Store(3)
+		for _, c := range clients {
+			c.session.Close()
+		}
+		time.Sleep(many * 10 * probeEvery)
+		synctest.Wait()
+		for i, name := range names {
+			reads[i]()
+			wantMany(t, name, many, seen[i])
+		}
+		log.every.Store(0)
+	})
+}
+
+// TestLateEndsWithTheDatabase: what is late when the database is closed stays on record, and
+// is carried out at the next start.
+func TestLateEndsWithTheDatabase(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "db")
+	log := new(flakyLog)
+	db, err := Open(Options{File: file, Change: log, Rules: rules.Open()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := leaveMany(t, db, "left", 10)
+	log.every.Store(math.MaxInt64)
+	c.session.Close()
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = openTest(t, Options{File: file, Rules: rules.Open()})
+	for i := range 10 {
+		want(t, db, fmt.Sprintf("/left/%04d", i), "1")
+	}
 }

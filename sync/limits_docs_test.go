@@ -45,6 +45,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("| %d entries in one transaction, between writes |", workRows),
 		fmt.Sprintf("about damaged data, of one database | 1 in %.0f s |", damageLogEvery.Seconds()),
 		fmt.Sprintf("tried again before later writes, up to %d times", maxTries),
+		fmt.Sprintf("After %d ms of such operations, other addresses take turns", putBackLead.Milliseconds()),
 	} {
 		if !strings.Contains(string(file), text) {
 			t.Errorf("docs/limits.md lacks %q", text)

@@ -23,11 +23,17 @@ const (
 	maxBatchCost  = 20 * time.Millisecond // by the estimates of its tasks
 	maxQueueTasks = 64 << 10
 
-	// While several parties wait, batches are shorter: whoever comes next waits for the
-	// one that is carried out, and then for his own.
+	// While several parties wait, and for sharedBatches after that, batches are shorter: a
+	// party that comes next waits for the one that is carried out, and then for its own.
+	// Without the memory, one that writes now and then always waited for a long one.
 	sharedBatchBytes = 256 << 10
 	sharedBatchCost  = 5 * time.Millisecond
+	sharedBatches    = 16
 )
+
+// putBackLead is how much committer time a party's tasks that are put back take before those
+// of others: as much as a batch.
+const putBackLead = sharedBatchCost
 
 // maxParties is how many parties without a task are remembered, for what they have used.
 const maxParties = 1024
@@ -40,26 +46,29 @@ type queue struct {
 	changed  sync.Cond // for the committer: tasks were added, or the queue was closed
 	parties  schedule
 	of       map[*Quota]*party
-	count    int // tasks that wait
-	bytes    int64
+	count    int   // tasks that wait
+	counted  int   // of them for the bounds: those that were not put back
+	bytes    int64 // of these
 	maxBytes int64
 	waits    uint64    // tasks that had to wait to be added
 	blocked  list.List // of *party: those of which a sender waits for room, whose turn is next in front
 	closed   bool
 	batch    batchBounds
+	batches  uint64 // that were begun
+	unshared int    // of them since several parties had tasks
 }
 
 // batchBounds counts what was taken for a batch.
 type batchBounds struct {
 	most   int  // tasks that waited when it began; later ones gather while it is synced
-	shared bool // they were of several parties
+	shared bool // they were of several parties, or those of a batch before it were
 	tasks  int
 	bytes  int64
 	cost   time.Duration
 }
 
 func newQueue(maxBytes int64) *queue {
-	q := &queue{maxBytes: maxBytes, of: make(map[*Quota]*party)}
+	q := &queue{maxBytes: maxBytes, of: make(map[*Quota]*party), unshared: sharedBatches}
 	q.changed.L = &q.mu
 	return q
 }
@@ -183,18 +192,18 @@ func (q *queue) wake() {
 // full reports whether a task has to wait. The party of a Quota leaves at least as much
 // room as it has to all others, so that none can fill the queue.
 func (q *queue) full(p *party, size int64) bool {
-	if q.count == 0 {
+	if q.counted == 0 {
 		return false
 	}
 	if q.isFull() || q.bytes+size > q.maxBytes {
 		return true
 	}
-	return p.bounded && p.count > 0 && (p.count >= maxQueueTasks-q.count || p.bytes+size > q.maxBytes-q.bytes)
+	return p.bounded && p.counted > 0 && (p.counted >= maxQueueTasks-q.counted || p.bytes+size > q.maxBytes-q.bytes)
 }
 
 // isFull reports whether there is no room for any task.
 func (q *queue) isFull() bool {
-	return q.count >= maxQueueTasks || q.count > 0 && q.bytes >= q.maxBytes
+	return q.counted >= maxQueueTasks || q.counted > 0 && q.bytes >= q.maxBytes
 }
 
 // party returns the party of a Quota, or that of a sender that has none. mu is held.
@@ -233,6 +242,7 @@ func (q *queue) push(p *party, t queuedTask) {
 	}
 	p.push(t)
 	q.count++
+	q.counted++
 	q.bytes += t.size
 	if p.owner = p; !p.ready {
 		q.parties.enter(&p.turn, p.cost())
@@ -244,15 +254,61 @@ func (q *queue) push(p *party, t queuedTask) {
 // pop takes the task whose turn it is. There is one. mu is held.
 func (q *queue) pop() queuedTask {
 	p := q.parties.next().owner.(*party)
+	p.served = q.batches
 	t := p.pop()
 	q.count--
-	q.bytes -= t.size
+	if !t.again {
+		q.counted--
+		q.bytes -= t.size
+	}
 	if p.count == 0 {
 		q.parties.took(0, false)
 	} else {
 		q.parties.took(p.cost(), true)
 	}
 	return t
+}
+
+// putBack puts tasks that were taken back in front of the other tasks of their senders, in
+// the order that they have here. They had their room in the queue, so they do not count for
+// its bounds. It returns false, and does nothing, if the queue is closed.
+func (q *queue) putBack(tasks []task) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
+	type place struct {
+		quota *Quota
+		line  *line
+	}
+	var places []place
+	of := make(map[place][]queuedTask)
+	for _, t := range tasks {
+		item, quota := newQueued(t)
+		item.again = true
+		at := place{quota, item.line}
+		if of[at] == nil {
+			places = append(places, at)
+		}
+		of[at] = append(of[at], item)
+	}
+	for _, at := range places {
+		q.pushBack(q.party(at.quota, at.line), at.line, of[at])
+	}
+	q.beginBatch()
+	return true
+}
+
+// pushBack puts tasks of a party back in front of their line. mu is held.
+func (q *queue) pushBack(p *party, l *line, tasks []queuedTask) {
+	if q.count == 0 {
+		q.parties.rest()
+	}
+	p.putBack(l, tasks)
+	q.count += len(tasks)
+	p.owner = p
+	q.parties.lead(&p.turn, putBackLead, p.cost())
 }
 
 // maxDebt bounds how far one task can set back its sender.
@@ -283,8 +339,17 @@ func (q *queue) take(wait time.Duration) (some, open bool) {
 	defer q.mu.Unlock()
 	q.await(wait)
 	q.gather()
-	q.batch = batchBounds{most: min(q.count, maxBatchTasks), shared: q.parties.Len() > 1}
+	q.beginBatch()
 	return q.count > 0, !q.closed
+}
+
+// beginBatch begins a batch of what is in the queue. mu is held.
+func (q *queue) beginBatch() {
+	q.batches++
+	if q.unshared++; q.parties.Len() > 1 {
+		q.unshared = 0
+	}
+	q.batch = batchBounds{most: min(q.count, maxBatchTasks), shared: q.unshared <= sharedBatches}
 }
 
 // next takes the next task of the batch that take began, if there is one and it fits.
@@ -335,6 +400,13 @@ func (q *queue) hasTasks() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.count > 0
+}
+
+// hasNewcomer reports whether the party whose turn it is had no task in the last batch.
+func (q *queue) hasNewcomer() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.count > 0 && q.parties.next().owner.(*party).served != q.batches
 }
 
 // maxGather is how often gather lets others run.

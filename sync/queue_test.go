@@ -124,7 +124,7 @@ func waits(t *testing.T, q *queue, size int64) {
 	synctest.Test(t, func(t *testing.T) {
 		added := false
 		inside := newQueue(q.maxBytes) // made here: a bubble owns its channels and waiters
-		inside.parties, inside.count, inside.bytes = q.parties, q.count, q.bytes
+		inside.parties, inside.count, inside.counted, inside.bytes = q.parties, q.count, q.counted, q.bytes
 		go func() {
 			add(t, inside, size)
 			added = true
@@ -142,7 +142,7 @@ func waits(t *testing.T, q *queue, size int64) {
 			t.Errorf("%d tasks are counted that waited, want 1", n)
 		}
 	})
-	q.parties, q.count, q.bytes = schedule{}, 0, 0
+	q.parties, q.count, q.counted, q.bytes = schedule{}, 0, 0, 0
 }
 
 func TestQueueAddEndsWithItsContext(t *testing.T) {

@@ -91,6 +91,7 @@ type Session struct {
 	size    int // of their messages
 
 	pending pendingWrites // the committer's, once the session has begun and until it is closed
+	late    int           // of its operations for the disconnect, those that wait for the store to work; the committer's
 	line    line          // the queue's
 }
 

@@ -36,6 +36,7 @@ type benchCommand struct {
 	Isolation benchIsolation `cmd:"" help:"A client that writes and reads beside attacks from another address. Latencies above the bound are failures."`
 
 	BareServer benchBareServer `cmd:"" name:"bare-server" hidden:"" help:"Run the server of --spawn bare."`
+	Attackers  benchAttackers  `cmd:"" hidden:"" help:"Carry out an attack of isolation, until standard input ends."`
 
 	URL        string `group:"Server" help:"Address of the server to load." default:"http://127.0.0.1:9000" aliases:"server"`
 	Namespace  string `group:"Server" help:"Database to load, which must be empty. Without it a new one is named, which development servers make." aliases:"ns,instance" placeholder:"NAME"`
@@ -94,6 +95,7 @@ func (c *benchCommand) options() bench.Options {
 	o := bench.Options{
 		Duration: c.Duration, Count: c.Count, Rate: c.Rate,
 		Force: c.Force, Keep: c.Keep,
+		Attackers: attackersCommand,
 	}
 	if o.Count == 0 && o.Duration == 0 {
 		o.Duration = 10 * time.Second

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -20,8 +22,8 @@ type benchIsolation struct {
 
 func (benchIsolation) Help() string {
 	return `A bystander writes and reads small values, first alone and then beside one
-attack after the other. Attacks come from another address and send what a user
-without administrator rights can send. The bystander's p99 must stay below ten
+attack after the other. Attacks come from another address and another process, and
+send what a user without administrator rights can send. The bystander's p99 must stay below ten
 times that without an attack and below 500 ms.
 
 The attacks are ` + strings.Join(bench.AttackNames(), ", ") + `.
@@ -47,6 +49,23 @@ func (c *benchIsolation) Run(e *env, b *benchCommand) error {
 	}
 	b.spawning.args = []string{"--exempt", "none"}
 	return b.measure(e, w)
+}
+
+// benchAttackers is the process that attacks come from. It is told by its standard input
+// which attack to carry out, and ends with it: so it does not outlive the bench.
+type benchAttackers struct{}
+
+func (benchAttackers) Run(e *env) error { return bench.RunAttackers(e.ctx, e.stdin, e.stdout) }
+
+// attackersCommand returns that process.
+func attackersCommand() *exec.Cmd {
+	self, err := os.Executable()
+	return &exec.Cmd{
+		Path: self, Err: err,
+		Args:        []string{"dogwood", "bench", "attackers"},
+		Env:         withoutSettings(os.Environ()),
+		SysProcAttr: ownGroup(), // Ctrl-C is for the bench, which then ends the attackers
+	}
 }
 
 // parseMemory reads a size such as 512MiB or 4GiB.
