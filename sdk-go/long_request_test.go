@@ -78,9 +78,7 @@ func (c *serverSocket) hearPieces() string {
 	c.t.Helper()
 	var pieces wire.Collector
 	for {
-		_, text, err := c.ws.ReadMessage()
-		want(c.t, err)
-		msg, done, err := pieces.Add(string(text))
+		msg, done, err := pieces.Add(string(c.read()))
 		want(c.t, err)
 		if done {
 			return msg
