@@ -68,7 +68,7 @@ func (w ChatRoom) drive(ctx context.Context, r *run) error {
 		return err
 	}
 	defer closeAll(conns)
-	o := newOrder(w.Members, w.Posters)
+	o := newOrder(w.Members, w.Posters, w.Window)
 	r.begin()
 	err = receiving(ctx, conns, o.take, func(ctx context.Context) error {
 		return parallel(ctx, w.Posters, w.Posters, func(ctx context.Context, i int) error { return w.post(ctx, r, o, conns[i], i) })
@@ -109,8 +109,10 @@ func (w ChatRoom) post(ctx context.Context, r *run, o *order, c *conn, n int) er
 		if !ok || !r.wait(ctx, due) {
 			return nil
 		}
-		key := postKey(nil, time.Now().UnixMilli(), seq<<20|int64(n)) // nobody else's
-		o.expect(n, key)
+		key, err := o.expect(ctx, n)
+		if err != nil {
+			return err
+		}
 		msg = wire.AppendPut(msg[:0], seq, "/messages/"+roomKey+"/"+string(key), fmt.Appendf(nil,
 			`{"message":"%s","sender":"%s","sent":{".sv":"timestamp"}}`, padding[:w.Size], roomMember(n)))
 		if err := c.send(msg); err != nil {
@@ -126,29 +128,69 @@ func (w ChatRoom) post(ctx context.Context, r *run, o *order, c *conn, n int) er
 // An order is that in which a room's posts have come to its members. The member
 // who gets a post first says what its number is.
 type order struct {
+	window int // posts that members follow
+
 	mu      sync.Mutex
 	numbers map[string]int // of posts, by key
 	next    []int          // number of the next post, of each member
 	posts   []*roomPost    // that are on their way, of each poster
+	open    []*roomPost    // in the order of their keys, from the first that is on its way
+	issued  int64          // keys
+	latest  int64          // time in a key
 	byKey   map[string]*roomPost
 }
 
-// A roomPost is one that not everybody has.
+// A roomPost is one that not all members have.
 type roomPost struct {
-	missing int // members, and the acknowledgement
+	number  int64 // of its key
+	missing int   // members, and the acknowledgement
 	all     chan struct{}
 }
 
-func newOrder(members, posters int) *order {
-	return &order{numbers: make(map[string]int), next: make([]int, members), posts: make([]*roomPost, posters), byKey: make(map[string]*roomPost)}
+func newOrder(members, posters, window int) *order {
+	return &order{
+		window:  window,
+		numbers: make(map[string]int),
+		next:    make([]int, members),
+		posts:   make([]*roomPost, posters),
+		byKey:   make(map[string]*roomPost),
+	}
 }
 
-// expect notes that a poster is about to post.
-func (o *order) expect(poster int, key []byte) {
+// expect returns the key of a poster's next post. It waits while the oldest post that is on
+// its way is followed by as many keys as there are posts in a window: if those were stored
+// first, it would be in no window, and reach nobody.
+func (o *order) expect(ctx context.Context, poster int) (key []byte, err error) {
+	for {
+		key, oldest := o.issue(poster)
+		if oldest == nil {
+			return key, nil
+		}
+		select {
+		case <-oldest.all:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// issue returns the next key, or the post that has to be everywhere first.
+func (o *order) issue(poster int) (key []byte, oldest *roomPost) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	p := &roomPost{missing: len(o.next) + 1, all: make(chan struct{})}
+	for len(o.open) > 0 && o.open[0].missing == 0 {
+		o.open = o.open[1:]
+	}
+	if len(o.open) > 0 && o.issued-o.open[0].number >= int64(o.window) {
+		return nil, o.open[0]
+	}
+	o.latest = max(o.latest, time.Now().UnixMilli())
+	key = postKey(nil, o.latest, o.issued)
+	p := &roomPost{number: o.issued, missing: len(o.next) + 1, all: make(chan struct{})}
+	o.issued++
+	o.open = append(o.open, p)
 	o.posts[poster], o.byKey[string(key)] = p, p
+	return key, nil
 }
 
 // wait waits until everybody has a poster's post.

@@ -58,6 +58,7 @@ var layers = map[string][]string{
 	"server/auth":                      {"tree/store/dirlock", "tree/store/durable"},
 	"server/metrics":                   {"sync", "sync/histogram", "tree/store"},
 	"sync/histogram":                   {},
+	"internal/house":                   {},
 	"server/servertest/faultproxy":     {},
 	"server/consistency":               {},
 	"server/servertest":                {"server", "server/auth", "sync", "sync/wire", "rules", "tree/store", "tree"},
