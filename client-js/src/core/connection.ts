@@ -5,21 +5,9 @@ import { hashNode } from './hash.js'
 import { log } from './log.js'
 import { queryId } from './params.js'
 import { formatPath, type Path, parsePath } from './path.js'
+import type { SocketClass, SocketLike } from './socket.js'
 import type { Event, Subscription } from './sync.js'
 import { LATE, PROBE, say, warn } from './warn.js'
-
-/** What is needed of a WebSocket. */
-export type SocketLike = {
-  onopen: any
-  onmessage: any
-  onclose: any
-  onerror: any
-  send(text: string): void
-  close(): void
-}
-
-/** A class of WebSockets, as browsers have it. */
-export type SocketClass = new (url: string) => SocketLike
 
 /** Returns the token to sign in with; after a refusal with `refresh`. */
 export type TokenProvider = (

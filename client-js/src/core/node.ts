@@ -1,14 +1,8 @@
 import { compareKeys } from './key.js'
 import { compareEntries, type Index, KEY, PRIORITY } from './order.js'
 import type { Path } from './path.js'
+import type { Priority, Scalar } from './scalar.js'
 
-/** A placeholder that the server replaces: `{'.sv': 'timestamp'}`. */
-export interface ServerValue {
-  readonly '.sv': string | { readonly increment: number }
-}
-
-export type Scalar = string | number | boolean | ServerValue
-export type Priority = Scalar | null
 export type Entry = readonly [key: string, node: Node]
 export type Order = readonly [index: Index, entries: readonly Entry[]]
 

@@ -1,5 +1,3 @@
-import type { Connection } from './connection.js'
-
 /** Milliseconds without a first connection after which there is a warning. */
 export const LATE = 5000
 
@@ -9,11 +7,21 @@ export const PROBE = 1000
 /** Says something in the console that no caller may be there to hear. */
 export const say = (text: string): void => console.warn(`dogwood: ${text}`)
 
+/** The parts of a connection that tell how far it has come. */
+export interface Attempt {
+  readonly target: { readonly host: string; readonly secure: boolean }
+  readonly state: string
+  readonly socket?: unknown
+  readonly problem?: string
+  /** 0 before the first connection. */
+  readonly connectedAt: number
+}
+
 /**
  * Says in the console that there is no connection yet, and why, as far as that can be
  * known: no runtime tells why a WebSocket failed, but most tell it of a request.
  */
-export async function warn(connection: Connection): Promise<void> {
+export async function warn(connection: Attempt): Promise<void> {
   const { host, secure } = connection.target
   const url = `http${secure ? 's' : ''}://${host}`
   const abort = new AbortController()

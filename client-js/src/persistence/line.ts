@@ -1,5 +1,5 @@
-import type { SocketClass, SocketLike } from '../core/connection.js'
 import { joiner, split } from '../core/frames.js'
+import type { SocketClass, SocketLike } from '../core/socket.js'
 import { signsIn } from './user.js'
 
 const GRACE = 8_000 // for the server to answer a ping

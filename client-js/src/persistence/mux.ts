@@ -1,4 +1,4 @@
-import type { SocketClass } from '../core/connection.js'
+import type { SocketClass } from '../core/socket.js'
 import { type Guest, Line, type Request } from './line.js'
 import { NOBODY, userAfter } from './user.js'
 

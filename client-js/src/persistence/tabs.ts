@@ -1,5 +1,5 @@
-import type { SocketClass } from '../core/connection.js'
 import { joiner } from '../core/frames.js'
+import type { SocketClass } from '../core/socket.js'
 import { Mux } from './mux.js'
 
 // What tabs tell each other. Type literals: their names are part of a protocol
