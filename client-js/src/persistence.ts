@@ -4,10 +4,11 @@ import { CLOSED, close } from './core/close.js'
 import type { Core } from './core/core.js'
 import { type DogwoodError, errorOf, invalid } from './core/errors.js'
 import { guard } from './core/events.js'
-import { type OnRefused, Queue } from './persistence/queue.js'
+import { HeldListeners } from './persistence/listeners.js'
 import { Storage, type WriteKey, type WriteRecord } from './persistence/storage.js'
 import { type Platform, Tabs } from './persistence/tabs.js'
-import { Views } from './persistence/views.js'
+import { SavedViews } from './persistence/views.js'
+import { type OnRefused, SavedWrites } from './persistence/writes.js'
 
 export interface PersistenceOptions {
   /** How much of what was listened to is kept; the least recently used goes first. Default: 20 MB. */
@@ -53,14 +54,14 @@ export interface Persistence {
   stop(): Promise<void>
 }
 
-// The databases whose disk is in use, or about to be.
+// The databases with persistence, or about to have it.
 const enabled = new WeakSet<Core>()
 
 /**
  * Keeps what is listened to, and writes that are not sent yet, in IndexedDB:
  * they survive a reload, a crash, and being offline. To be called, and awaited,
  * before the database is used. Rejects with `NO_STORAGE` where IndexedDB cannot be
- * used; the database can, without.
+ * used; the database works without persistence then.
  */
 export async function enablePersistence(
   db: Database,
@@ -87,26 +88,31 @@ export async function enablePersistence(
   let tabs: Tabs | undefined
   if (locks && Channel && (options.shareConnection ?? !!(options.locks || globalThis.document))) {
     const Socket = target.WebSocket ?? defaultSocket()
-    tabs = new Tabs(name, client, Socket, { locks, channel: new Channel(name) })
-    tabs.url = addressOf(core)
+    tabs = new Tabs(name, client, Socket, addressOf(core), { locks, channel: new Channel(name) })
     target.WebSocket = tabs.socketClass()
   } else if (locks) void locks.request(`${name} ${client}`, () => new Promise(() => {}))
-  const views = new Views(core, storage, await storage.sizes(), maxBytes)
-  const queue = new Queue(core, storage, views, client, maxWrites)
-  queue.adopt(await orphans(storage, name, locks), onRefused)
+  const sizes = await storage.sizes()
+  // The layers, from the database down to the server. Listeners pass HeldListeners on their
+  // way to the tree of views. All requests pass SavedWrites, then SavedViews, then the
+  // connection, and at last a socket, which may be the one that tabs share.
+  const views = new SavedViews(core.link, core, storage, sizes, maxBytes)
+  const writes = new SavedWrites(views, core, storage, client, maxWrites)
+  core.link = writes
+  core.listeners = new HeldListeners(core.sync, views, core.queue)
+  writes.adopt(await orphans(storage, name, locks), onRefused)
 
   const hidden = () => void (globalThis.document?.hidden && views.saveAll())
   globalThis.document?.addEventListener('visibilitychange', hidden)
   globalThis.addEventListener?.('pagehide', hidden)
   const flush = async () => {
-    await Promise.all([queue.flush(), views.saveAll()])
+    await Promise.all([writes.flush(), views.saveAll()])
   }
   return {
     flush,
     async clear() {
       if (connection.closing.signal.aborted) throw errorOf(CLOSED)
-      queue.forgetAll()
-      await flush().catch(() => {}) // what is not there need not be deleted
+      writes.forgetAll()
+      await flush().catch(() => {}) // a write that is not on disk need not be deleted
       views.forgetAll()
       await storage.clear()
     },
@@ -123,7 +129,7 @@ export async function enablePersistence(
   }
 }
 
-// uuid works on origins without TLS, too, where crypto.randomUUID is not there.
+// uuid also works on origins without TLS, which have no crypto.randomUUID.
 function uuid(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   bytes[6] = (bytes[6]! & 0x0f) | 0x40
@@ -136,8 +142,8 @@ function addressOf({ target: { host, secure, namespace } }: Core): string {
   return `${secure ? 'wss' : 'ws'}://${host}/.ws?v=5${namespace && `&ns=${namespace}`}`
 }
 
-// orphans are the writes of clients that do not live any more. Whoever gets the
-// lock of such a client keeps it, so that only one takes its writes over.
+// orphans are the writes of clients that are gone. The tab that gets the lock of such a
+// client keeps the lock, so that only one tab takes over its writes.
 async function orphans(
   storage: Storage,
   name: string,

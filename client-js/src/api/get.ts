@@ -10,11 +10,11 @@ import { DataSnapshot } from './snapshot.js'
 /** Reads once: from what listeners have, else from the server. */
 export async function get<T>(query: Query<T>): Promise<DataSnapshot<T>> {
   const { path, params, ref } = checked(query)
-  const { sync, queue, connection } = query.db.store as Core
+  const { sync, queue, link } = query.db.store as Core
   let node = sync.cached(query)
   if (!node) {
     const answer = await new Promise<Answer>(done => {
-      connection.send('get', 'g', { p: formatPath(path), q: wireQuery(params) }, done)
+      link.send('get', 'g', { p: formatPath(path), q: wireQuery(params) }, done)
     })
     if (answer.s !== 'ok') throw errorOf(answer)
     node = nodeFromJSON(answer.d)

@@ -27,7 +27,7 @@ class ConditionalOnDisconnect<T> extends OnDisconnect<T> {
     // server tells. It takes the place of what was planned before.
     const below = action === 'om' ? Object.keys(json as object) : ['']
     const body = { p: formatPath(path), d: json, if: this.condition }
-    const answer = await new Promise<Answer>(done => core.connection.send('disconnect', action, body, done))
+    const answer = await new Promise<Answer>(done => core.link.send('disconnect', action, body, done))
     if (answer.s !== 'ok') throw errorOf(answer)
     for (const key of below) forget(core.plan, [...path, ...parsePath(key)])
   }

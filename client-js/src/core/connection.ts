@@ -2,6 +2,7 @@ import { defaultSocket } from '#socket'
 import { type Answer, errorOf, missing, noDatabase } from './errors.js'
 import { isTooBig, joiner, split } from './frames.js'
 import { hashNode } from './hash.js'
+import type { Kind, Link } from './link.js'
 import { log } from './log.js'
 import { queryId } from './params.js'
 import { formatPath, type Path, parsePath } from './path.js'
@@ -43,8 +44,6 @@ export interface Handler {
   state(state: ConnectionState, reason?: string): void
 }
 
-/** Requests that outlive a connection, in the order in which they are sent again. */
-type Kind = 'write' | 'disconnect' | 'get'
 const kinds: readonly Kind[] = ['write', 'disconnect', 'get']
 
 interface Request {
@@ -77,7 +76,7 @@ export const clock = () => performance.now()
  * when the server is gone, comes back with random delays, and then repeats what
  * is not answered: sign-in, listens (with the hash of what is known), writes.
  */
-export class Connection {
+export class Connection implements Link {
   state: ConnectionState = 'offline'
   socket?: SocketLike
   wanted = true // false after goOffline
@@ -132,10 +131,9 @@ export class Connection {
     else this.hurry()
   }
 
-  unlisten(path: Path, id: string, tag?: number): void {
+  unlisten(path: Path, id: string): void {
     const subscription = this.forget(formatPath(path), id)
-    if (!subscription || this.state !== 'connected') return
-    this.request('n', { p: formatPath(path), ...(tag && { q: subscription.query, t: tag }) })
+    if (subscription && this.state === 'connected') this.request('n', named(subscription))
   }
 
   private forget(path: string, id: string): Subscription | undefined {
@@ -413,13 +411,12 @@ export class Connection {
   }
 
   private sendListen(subscription: Subscription): void {
-    const { path, tag, query, id } = subscription
-    const place = formatPath(path)
-    const body = { p: place, ...(tag && { q: query, t: tag }), h: hashNode(subscription.cached().node) }
-    this.request('q', body, answer => {
+    const { id } = subscription
+    const name = named(subscription)
+    this.request('q', { ...name, h: hashNode(subscription.cached().node) }, answer => {
       // It may have been removed, and even made anew, in the meantime.
-      if (this.listens.get(place)?.get(id) !== subscription) return
-      if (answer.s !== 'ok') this.forget(place, id)
+      if (this.listens.get(name.p)?.get(id) !== subscription) return
+      if (answer.s !== 'ok') this.forget(name.p, id)
       this.finish(subscription, answer)
     })
   }
@@ -451,6 +448,12 @@ export class Connection {
     } else if (action === 'ac') this.revoked(body.s)
   }
 }
+
+// named is how the protocol names a listen: by its path, and the query if it is one.
+const named = ({ path, query, tag }: Subscription) => ({
+  p: formatPath(path),
+  ...(tag && { q: query, t: tag })
+})
 
 // No answer comes before the call returns.
 const soon = (f: () => void): void => void setTimeout(f)

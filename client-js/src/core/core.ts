@@ -2,13 +2,14 @@ import { withPath } from './change.js'
 import { Connection, type ConnectionState, type Handler, type Target } from './connection.js'
 import { type Answer, errorOf } from './errors.js'
 import { EventQueue, guard } from './events.js'
+import type { Link } from './link.js'
 import { EMPTY, leaf, type Node, nodeFromJSON } from './node.js'
 import { coverAll, overlay } from './overlay.js'
 import { formatPath, type Path } from './path.js'
 import type { Priority } from './scalar.js'
 import { estimate } from './servervalue.js'
 import type { LiveStore } from './store.js'
-import { type Event, type Listener, type Selection, type Spec, SyncTree } from './sync.js'
+import { type Event, type Listener, type Listeners, type Selection, type Spec, SyncTree } from './sync.js'
 import { checkPriority, checkUpdate, checkValue } from './validate.js'
 import type { Write } from './writes.js'
 
@@ -25,10 +26,12 @@ export class Core implements LiveStore, Handler {
   readonly queue = new EventQueue()
   readonly sync: SyncTree
   readonly connection: Connection
+  /** Takes what is asked of the server: the connection, or the uppermost layer above it. */
+  link: Link
+  /** Takes listeners: `sync`, or a layer above it. */
+  listeners: Listeners
   readonly states = new Set<(state: ConnectionState, reason?: string) => void>()
   transactions?: Transactions
-  /** Hears of each transaction that begins; returns what to call at its end. May throw. */
-  onTransaction?: (path: Path) => () => void
   /** What the server will do when this client is gone; see `disconnect.ts`. */
   readonly plan = overlay()
   /** Runs when a connection is lost. */
@@ -41,17 +44,19 @@ export class Core implements LiveStore, Handler {
   writeIds = 0
 
   constructor(readonly target: Target) {
-    this.connection = new Connection(target, this)
-    this.sync = new SyncTree(this.connection)
+    this.link = this.connection = new Connection(target, this)
+    this.listeners = this.sync = new SyncTree(this)
     this.infoSync = new SyncTree({
-      listen: ({ path, done }) => {
-        this.connection.hurry() // who asks about the connection wants one
-        const node = this.info.at(path)
-        if (node.empty) return
-        setTimeout(() => done('ok'))
-        return this.infoSync.set(path, node)
-      },
-      unlisten: () => {}
+      link: {
+        listen: ({ path, done }) => {
+          this.connection.hurry() // a listener below .info wants a connection
+          const node = this.info.at(path)
+          if (node.empty) return
+          setTimeout(() => done('ok'))
+          return this.infoSync.set(path, node)
+        },
+        unlisten() {}
+      }
     })
     this.tell('connected', false)
   }
@@ -126,7 +131,7 @@ export class Core implements LiveStore, Handler {
         if (answer.s === 'closed') result.catch(() => {})
       }
       const body = { p: formatPath(path), d: json, v }
-      this.connection.send('write', merge ? 'm' : 'p', body, done, writeId)
+      this.link.send('write', merge ? 'm' : 'p', body, done, writeId)
     })
     let last = path
     for (const at of affected) this.rerun((last = this.transactions?.abort(at) ?? at))
@@ -172,7 +177,7 @@ export class Core implements LiveStore, Handler {
     this.queue.raise(path, this.infoSync.set(path, leaf(value)))
   }
 
-  private treeOf({ path }: Spec): SyncTree {
-    return path[0] === '.info' ? this.infoSync : this.sync
+  private treeOf({ path }: Spec): Listeners {
+    return path[0] === '.info' ? this.infoSync : this.listeners
   }
 }

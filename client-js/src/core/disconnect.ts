@@ -17,7 +17,7 @@ export function plan(
 ): Promise<void> {
   core.onLost = () => carryOut(core)
   return new Promise((resolve, reject) => {
-    core.connection.send('disconnect', action, { p: formatPath(path), d: json }, answer => {
+    core.link.send('disconnect', action, { p: formatPath(path), d: json }, answer => {
       if (answer.s !== 'ok') return reject(errorOf(answer))
       note(core.plan)
       resolve()

@@ -50,11 +50,24 @@ export interface Subscription {
   done(status: string, error?: Error): Event[]
 }
 
+/** Where listeners are added and removed: a SyncTree, or a layer above it. */
+export interface Listeners {
+  /** Returns the first events of the listener, as far as they are known. */
+  add(spec: Spec, listener: Listener): Event[]
+  /** Removes the listeners of a query that match; for a plain location, of all its queries. */
+  remove(spec: Spec, which: Selection): Event[]
+}
+
 /** Where the data of listens comes from. */
 export interface Provider {
   /** Returns the events of what is known at once. */
   listen(subscription: Subscription): Event[] | void
-  unlisten(path: Path, id: string, tag?: number): void
+  unlisten(path: Path, id: string): void
+}
+
+/** The owner of a tree. Its link is looked up for each listen, since a layer may be put above it. */
+export interface Linked {
+  readonly link: Provider
 }
 
 interface Tracked {
@@ -81,12 +94,12 @@ let tags = 0
  * what the user does and what the server says into events, and sees to it that
  * the server is listened to exactly where that is needed.
  */
-export class SyncTree {
+export class SyncTree implements Listeners {
   readonly writes = new Writes()
   private readonly root = point()
   private readonly tagged = new Map<number, Tracked>()
 
-  constructor(private readonly provider: Provider) {}
+  constructor(private readonly owner: Linked) {}
 
   // ---- news
 
@@ -193,7 +206,7 @@ export class SyncTree {
     tracked.listeners.push(listener)
     const events = eventsOf(tracked, tracked.view.initial(), [listener])
     if (exists || covered) return events
-    const more = this.provider.listen(this.subscription(tracked)) ?? []
+    const more = this.owner.link.listen(this.subscription(tracked)) ?? []
     if (!tracked.tag) for (const below of heads(at, true)) this.stop(below)
     return events.concat(more)
   }
@@ -220,23 +233,20 @@ export class SyncTree {
         gone.push(tracked)
       }
     }
-    const lostWhole = hadWhole && !wholeView(at)
+    const lost = wholeView(at) ? undefined : hadWhole
     let over = this.root
     let covered = !!wholeView(over)
     for (const key of path) covered ||= !!wholeView((over = over.kids.get(key)!))
     if (!covered) {
-      if (lostWhole) for (const below of heads(at, false)) this.provider.listen(this.subscription(below))
-      if (!error) {
-        if (lostWhole) this.provider.unlisten(path, 'default')
-        else for (const tracked of gone) this.stop(tracked)
-      }
+      if (lost) for (const below of heads(at, false)) this.owner.link.listen(this.subscription(below))
+      if (!error) for (const tracked of lost ? [lost] : gone) this.stop(tracked)
     }
     this.prune(path)
     return events
   }
 
   private stop({ spec, tag, id }: Tracked): void {
-    this.provider.unlisten(spec.path, tag ? id : 'default', tag)
+    this.owner.link.unlisten(spec.path, tag ? id : 'default')
   }
 
   private subscription(tracked: Tracked): Subscription {
@@ -303,10 +313,8 @@ function changesOf(write: Write): Overlay {
 }
 
 // A view that loads the whole location, whatever its order.
-function wholeView(at: Point): Tracked | undefined {
-  for (const tracked of at.views.values()) if (loadsAll(tracked.spec.params)) return tracked
-  return undefined
-}
+const wholeView = (at: Point): Tracked | undefined =>
+  [...at.views.values()].find(({ spec }) => loadsAll(spec.params))
 
 function knownAt(at: Point, path: Path): Node | null {
   for (const { view } of at.views.values()) {

@@ -107,9 +107,9 @@ export class Transactions implements Hook {
         except.splice(except.indexOf(old), 1)
         return [...this.show(t), ...this.core.sync.settle(old, true)]
       }
-      error = outcome ? outcome.error : null
+      error = outcome?.error ?? null
     } else error = reasonOf(t)
-    this.list.splice(this.list.indexOf(t), 1)
+    this.forget([t])
     setTimeout(t.unwatch)
     callbacks.push(() => t.done(error, t.input, false))
     return this.core.sync.settle(t.writeId, true)
@@ -123,8 +123,7 @@ export class Transactions implements Hook {
       const value = t.update(t.input.toJSON())
       if (value === undefined) return undefined
       checkValue(value, t.path)
-      const explicit = typeof value === 'object' && value !== null && '.priority' in value
-      t.output = nodeFromJSON(value, explicit ? null : t.input.priority)
+      t.output = nodeFromJSON(value, t.input.priority)
       t.shown = estimate(t.output, core.now(), path => t.input.at(path))
       return { node: t.output }
     } catch (error) {
@@ -142,6 +141,10 @@ export class Transactions implements Hook {
       changes: [[t.path, t.shown]],
       visible: t.visible
     })
+  }
+
+  private forget(ended: readonly Transaction[]): void {
+    this.list = this.list.filter(t => !ended.includes(t))
   }
 
   private fail(t: Transaction, reason: Answer): void {
@@ -193,7 +196,7 @@ export class Transactions implements Hook {
       after = withPath(after, t.path.slice(path.length), t.output)
     }
     const body = { p: formatPath(path), d: after.toJSON(true), h: hashNode(before) }
-    core.connection.send('write', 'p', body, answer => this.answered(path, queue, answer))
+    core.link.send('write', 'p', body, answer => this.answered(path, queue, answer))
   }
 
   private answered(path: Path, queue: readonly Transaction[], answer: Answer): void {
@@ -207,7 +210,7 @@ export class Transactions implements Hook {
       this.rerun(path)
       return
     }
-    this.list = this.list.filter(t => !queue.includes(t))
+    this.forget(queue)
     const events = queue.flatMap(t => {
       const events = core.sync.settle(t.writeId, false)
       t.unwatch()
@@ -235,7 +238,7 @@ export class Transactions implements Hook {
         events = events.concat(core.sync.settle(t.writeId, true))
       }
     }
-    this.list = this.list.filter(t => !ended.includes(t))
+    this.forget(ended)
     core.queue.raise(group[0]!.path, events)
     for (const t of ended) guard(() => t.done(reasonOf(t), t.input, false))
   }
