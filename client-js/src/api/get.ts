@@ -18,7 +18,7 @@ export async function get<T>(query: Query<T>): Promise<DataSnapshot<T>> {
     })
     if (answer.s !== 'ok') throw errorOf(answer)
     node = nodeFromJSON(answer.d)
-    // Listeners that wait for the same data need not wait longer.
+    // The answer also serves listeners that wait for the same data.
     const tag = sync.tagOf(query)
     if (tag || loadsAll(params)) queue.raise(path, sync.set(path, node, tag))
   }

@@ -4,8 +4,8 @@ import { compareEntries, compareValues, type Index, VALUE } from './order.js'
 import type { Path } from './path.js'
 import type { Priority } from './scalar.js'
 
-// Nodes are immutable: these make others. They are functions, not methods, so
-// that who only reads does not need them.
+// Nodes are immutable: these functions return changed copies. They are not methods, so that
+// a bundle that only reads does not contain them.
 
 /** Replaces the priority. Empty nodes have none. */
 export function withPriority(node: Node, priority: Priority): Node {

@@ -13,11 +13,11 @@ import { type Event, type Listener, type Listeners, type Selection, type Spec, S
 import { checkPriority, checkUpdate, checkValue } from './validate.js'
 import type { Write } from './writes.js'
 
-/** Transactions, once one was started. */
+/** The running transactions; made when the first one starts. */
 export interface Transactions {
-  /** Ends those that a write at `path` gets in the way of. */
+  /** Aborts those that conflict with a write at `path`. Returns the highest path affected. */
   abort(path: Path): Path
-  /** Runs those again that depend on `path`; returns all they may have changed. */
+  /** Reruns those that depend on `path`. Returns the highest path they may have changed. */
   rerun(path: Path): Path
 }
 
@@ -26,21 +26,21 @@ export class Core implements LiveStore, Handler {
   readonly queue = new EventQueue()
   readonly sync: SyncTree
   readonly connection: Connection
-  /** Takes what is asked of the server: the connection, or the uppermost layer above it. */
+  /** Carries requests to the server: the connection, or the uppermost layer above it. */
   link: Link
   /** Takes listeners: `sync`, or a layer above it. */
   listeners: Listeners
   readonly states = new Set<(state: ConnectionState, reason?: string) => void>()
   transactions?: Transactions
-  /** What the server will do when this client is gone; see `disconnect.ts`. */
+  /** The onDisconnect operations that the server has accepted; see `disconnect.ts`. */
   readonly plan = overlay()
-  /** Runs when a connection is lost. */
+  /** Called when a connection is lost. */
   onLost?: () => void
   private info = EMPTY
   private offset = 0 // of the clock of the server
   /** The views of what is below .info. */
   readonly infoSync: SyncTree
-  /** Numbers of writes that were given away. */
+  /** The number of the last write. */
   writeIds = 0
 
   constructor(readonly target: Target) {
@@ -108,7 +108,7 @@ export class Core implements LiveStore, Handler {
 
   /**
    * Shows a write, sends it, and settles it when the server has answered. With `v`
-   * the promise resolves with what the server tells of its values.
+   * the promise resolves with the server values as the server has resolved them.
    */
   submit(
     write: Pick<Write, 'path' | 'merge' | 'changes' | 'raw'>,
@@ -127,7 +127,7 @@ export class Core implements LiveStore, Handler {
         this.queue.raise(merge && events.length ? this.rerun(path) : path, events)
         if (ok) resolve(v && answer.d)
         else reject(errorOf(answer))
-        // Who deletes a database need not have waited for its writes.
+        // A program that deletes a database need not handle the end of its writes.
         if (answer.s === 'closed') result.catch(() => {})
       }
       const body = { p: formatPath(path), d: json, v }
@@ -143,7 +143,7 @@ export class Core implements LiveStore, Handler {
     return this.transactions?.rerun(path) ?? path
   }
 
-  // ---- news of the connection
+  // ---- reports of the connection
 
   push(path: Path, data: unknown, merge: boolean, tag?: number): void {
     const content = overlay(merge ? undefined : nodeFromJSON(data))

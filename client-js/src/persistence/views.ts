@@ -11,9 +11,9 @@ const SAVE_EVERY = 250
 
 interface Live {
   readonly subscription: Subscription
-  started: boolean // the server was asked
-  loaded: boolean // the server, or the disk, has given the whole view
-  confirmed: boolean // nothing of it is known from the disk alone
+  started: boolean // the listen was sent on
+  loaded: boolean // the server, or the disk, has delivered the whole view
+  confirmed: boolean // no part of it comes from the disk alone
   saved: Node
   /** Listeners to start when the disk has been read; undefined after that. */
   unread?: (() => void)[]
@@ -57,7 +57,7 @@ export class SavedViews implements Link {
     this.live.delete(key)
     if (live?.started) this.below.unlisten(path, id)
     if (live?.loaded) void this.save([[key, live]])
-    // Its listeners may have to wait for another view, which this change is about to make.
+    // Its listeners may have to wait for another view, which the caller is about to add.
     if (live) queueMicrotask(() => this.read(live))
     this.release()
   }
@@ -82,17 +82,17 @@ export class SavedViews implements Link {
     clearTimeout(this.timer)
     this.timer = undefined
     const saved = this.saveAll()
-    this.live.clear() // the end of a listen is nothing to save
+    this.live.clear() // so that the end of their listens saves nothing more
     return saved
   }
 
-  /** Forgets what is on disk; what is listened to is saved again when it changes. */
+  /** Treats the disk as empty; live views are saved again when they change. */
   forgetAll(): void {
     this.sizes.clear()
     for (const live of this.live.values()) live.saved = live.subscription.cached().node
   }
 
-  /** Saves what has changed. */
+  /** Saves the views that have changed. */
   saveAll(): Promise<void> {
     return this.save(
       [...this.live].filter(
@@ -127,13 +127,13 @@ export class SavedViews implements Link {
     const done: Subscription['done'] = (status, error) => {
       if (status === 'ok') live.loaded = true
       else if (!isEnd.test(status)) this.discard(key)
-      queueMicrotask(() => this.confirm(live)) // when what the server said is shown
+      queueMicrotask(() => this.confirm(live)) // after the data from the server is shown
       return subscription.done(status, error)
     }
     this.below.listen({ ...subscription, done })
   }
 
-  // fromDisk returns what the disk has of a view, with what listeners below it have loaded,
+  // fromDisk returns the saved view, merged with data that listeners below it have loaded,
   // which is newer.
   private async fromDisk(key: string, { cached }: Subscription): Promise<Node | undefined> {
     const record = await this.storage.view(key).catch(() => undefined)
@@ -169,7 +169,7 @@ export class SavedViews implements Link {
     return !!unread
   }
 
-  /** Calls `f` once no view above or below `path` is known from the disk alone. */
+  /** Calls `f` once no view above or below `path` comes from the disk alone. */
   whenConfirmed(path: Path, f: () => void): void {
     const open = [...this.live.values()].some(
       ({ confirmed, subscription }) => !confirmed && overlaps(subscription.path, path)
@@ -187,7 +187,7 @@ export class SavedViews implements Link {
     for (const [path, f] of this.waiting.splice(0)) this.whenConfirmed(path, f)
   }
 
-  // discard forgets a view that this user may not see.
+  // discard deletes a saved view that this user may not read.
   private discard(key: string): void {
     this.live.delete(key)
     this.sizes.delete(key)
@@ -204,7 +204,7 @@ export class SavedViews implements Link {
       this.sizes.set(key, [text.length, Date.now()])
     }
     if (!records.size) return this.saving
-    // A disk that is full must not disturb what works without it.
+    // A full disk must not disturb the database, which works without it.
     const write = async () => {
       try {
         await this.storage.saveViews(records, this.surplus())
@@ -219,7 +219,7 @@ export class SavedViews implements Link {
     return this.saving
   }
 
-  // surplus returns the views to delete, those not used for the longest first.
+  // surplus returns the views to delete, the least recently used first.
   private surplus(): string[] {
     let total = 0
     for (const [size] of this.sizes.values()) total += size

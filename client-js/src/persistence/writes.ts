@@ -7,15 +7,15 @@ import { formatPath, type Path, parsePath } from '../core/path.js'
 import type { Event, Subscription } from '../core/sync.js'
 import { type Storage, TRANSACTION, type WriteKey, type WriteRecord } from './storage.js'
 
-/** Hears of a write from before that the server has refused, or of a transaction that was lost. */
+/** Called for a write from before a reload that the server has refused, and for a lost transaction. */
 export type OnRefused = (error: DogwoodError, path: string) => void
 
-/** What writes get that are forgotten. */
+/** The answer to writes that `clear` drops. */
 const CLEARED: Answer = { s: 'cleared', d: 'what was not sent was forgotten' }
 
-/** The layer below knows which views are as the server has them. */
+/** The layer below also knows which views come from the disk alone. */
 interface Below extends Link {
-  /** Calls `f` once no view above or below `path` is known from the disk alone. */
+  /** Calls `f` once no view above or below `path` comes from the disk alone. */
   whenConfirmed(path: Path, f: () => void): void
 }
 
@@ -70,7 +70,7 @@ export class SavedWrites implements Link {
     const made = writeId ? -1 : clock()
     const settled = (reply: Answer) => {
       // A write that the end of the database cuts off is sent at the next start.
-      if (!this.end(key, isEnd.test(reply.s))) return // it was forgotten before the answer came
+      if (!this.end(key, isEnd.test(reply.s))) return // it was dropped before the answer came
       // The server may have taken a write from before this connection on an earlier one.
       const answer = { ...reply, again: made < connection.connectedAt }
       // A saved view is older than a write that was taken just now.
@@ -89,7 +89,7 @@ export class SavedWrites implements Link {
 
   // ---- writes
 
-  // end forgets what was waited for; false if that was done before.
+  // end removes a write that waits for its answer; false if it was removed before.
   private end(key: WriteKey, stays = false): boolean {
     if (!this.waiting.delete(idOf(key))) return false
     this.count--
@@ -119,7 +119,7 @@ export class SavedWrites implements Link {
     void saved.then(() => this.saving.delete(saved))
   }
 
-  /** Resolves when all writes made so far are on disk; tries again what failed. */
+  /** Resolves when all writes made so far are on disk. Retries the failed ones. */
   async flush(): Promise<void> {
     for (const id of this.unsaved) this.save(...this.waiting.get(id)!)
     await Promise.all(this.saving)
@@ -128,14 +128,14 @@ export class SavedWrites implements Link {
   }
 
   /**
-   * Fails the writes that are not answered, so that they are not sent any more. Of what
-   * is not kept on disk, as transactions, what was sent is left to its answer.
+   * Fails the writes without an answer, so that they are not sent again. Requests that are not
+   * kept on disk, such as transactions, still get their answer if they have been sent.
    */
   forgetAll(): void {
     const { pending, state } = this.core.connection
     const sent = state === 'connected'
     for (const request of pending) {
-      // Also those that begin here: a transaction that has waited for the one before.
+      // Includes requests made during this loop: the next transaction, which has waited.
       const { kind, writeId = '', done } = request
       if (kind === 'get' || (sent && !this.waiting.has(writeId))) continue
       pending.delete(request)
@@ -144,8 +144,8 @@ export class SavedWrites implements Link {
   }
 
   /**
-   * Takes over writes of clients that are gone: shows them and sends them. Their
-   * transactions are reported, each once: when the note of it is deleted.
+   * Takes over writes of clients that are gone: shows them and sends them. Each of their
+   * transactions is reported once: when its note has been deleted.
    */
   adopt(writes: readonly [WriteKey, WriteRecord][], onRefused: OnRefused): void {
     const { core } = this
@@ -153,7 +153,7 @@ export class SavedWrites implements Link {
       const [time, action, text] = record
       if (action === TRANSACTION) {
         const tell = () => onRefused(lost(time), JSON.parse(text).p)
-        void this.storage.deleteWrite(key).then(tell, () => {}) // else at the next start
+        void this.storage.deleteWrite(key).then(tell, () => {}) // if that fails, at the next start
         continue
       }
       this.count++
