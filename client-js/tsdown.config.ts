@@ -1,4 +1,5 @@
 import { defineConfig } from 'tsdown'
+import { noImportCycles } from './scripts/import-cycles.ts'
 import { shortNames } from './scripts/short-names.ts'
 
 // Examples, which import the package as others do.
@@ -22,5 +23,5 @@ export default defineConfig({
   sourcemap: true,
   clean: true,
   fixedExtension: false,
-  plugins: [shortNames()]
+  plugins: [noImportCycles(), shortNames()]
 })

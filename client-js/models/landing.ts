@@ -14,8 +14,28 @@ import {
   serverTimestamp
 } from '@dogwood/client'
 import { Lease, type Step } from './lease.js'
-import type { Dirty, Field } from './owner-storage.js'
 import { stored } from './records.js'
+
+/** What a field may hold. Bytes are kept as base64 text. */
+export type Field = string | number | boolean
+
+/** A field that has changed since it was landed. */
+export interface Dirty {
+  logic: string
+  owner: string
+  key: string
+  /** If it was removed, the last one. */
+  value: Field | null
+  /** It was removed. */
+  deleted: boolean
+  /** When it was changed, in milliseconds since 1970. */
+  at: number
+  /**
+   * It grows with every call of `land` and `replay`. SQL must not replace a row by one with
+   * a smaller version: a stalled lander may save it late.
+   */
+  version: number
+}
 
 /** What takes rows to SQL. */
 export type Save = (batch: Dirty[]) => Promise<void>

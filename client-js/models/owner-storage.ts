@@ -14,15 +14,12 @@ import {
   update,
   updateReturning
 } from '@dogwood/client'
-import { errors, land, marks, rowOf, type Save } from './landing.js'
+import { errors, type Field, land, marks, rowOf, type Save } from './landing.js'
 import type { LeaseRecord } from './lease.js'
 import { read, retry, stored } from './records.js'
 
-export { LandingError, type Refused, type Save } from './landing.js'
+export { type Dirty, type Field, LandingError, type Refused, type Save } from './landing.js'
 export { HeldError, LeaseLostError, type LeaseRecord } from './lease.js'
-
-/** What a field may hold. Bytes are kept as base64 text. */
-export type Field = string | number | boolean
 
 export type Fields = Record<string, Field>
 
@@ -36,24 +33,6 @@ export interface StorageData {
   dirty: Record<string, Record<string, Record<string, number>>>
   landing: Record<string, Record<string, LeaseRecord>>
   error: Record<string, Record<string, Record<string, StoredFailure>>>
-}
-
-/** A field that has changed since it was landed. */
-export interface Dirty {
-  logic: string
-  owner: string
-  key: string
-  /** If it was removed, the last one. */
-  value: Field | null
-  /** It was removed. */
-  deleted: boolean
-  /** When it was changed, in milliseconds since 1970. */
-  at: number
-  /**
-   * It grows with every call of `land` and `replay`. SQL must not replace a row by one with
-   * a smaller version: a stalled lander may save it late.
-   */
-  version: number
 }
 
 /** What is kept of a row that SQL has refused. */

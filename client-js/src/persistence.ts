@@ -4,31 +4,32 @@ import { CLOSED, close } from './core/close.js'
 import type { Core } from './core/core.js'
 import { type DogwoodError, errorOf, invalid } from './core/errors.js'
 import { guard } from './core/events.js'
-import { type OnRefused, Queue } from './persistence/queue.js'
+import { HeldListeners } from './persistence/listeners.js'
 import { Storage, type WriteKey, type WriteRecord } from './persistence/storage.js'
 import { type Platform, Tabs } from './persistence/tabs.js'
-import { Views } from './persistence/views.js'
+import { SavedViews } from './persistence/views.js'
+import { type OnRefused, SavedWrites } from './persistence/writes.js'
 
 export interface PersistenceOptions {
-  /** How much of what was listened to is kept; the least recently used goes first. Default: 20 MB. */
+  /** The most bytes of views to keep; the least recently used are deleted first. Default: 20 MB. */
   maxBytes?: number
-  /** How many writes and transactions may wait for the server; more are refused. Default: 10000. */
+  /** The most writes and transactions that may wait for the server; more are refused. Default: 10000. */
   maxWrites?: number
   /**
-   * Hears, at the next start, what became of work from before a reload: of writes that the
-   * server has refused, and with `TRANSACTION_LOST` of transactions that it had not answered,
-   * for their functions do not outlast the page. Default: a warning in the console.
+   * Called at the next start for work from before a reload that failed: for writes that the
+   * server has refused, and with `TRANSACTION_LOST` for transactions without an answer, whose
+   * functions are lost with the page. Default: a warning in the console.
    */
   onRefused?: OnRefused
   /**
-   * Hears what happens to the disk: `NOT_SAVED`, something new is not there, as when it is
-   * full, and would be lost with the page; `UNREADABLE`, something old was of no use and is
-   * deleted. Default: a warning in the console.
+   * Called for problems with the disk. `NOT_SAVED`: new data could not be saved, for instance
+   * because the disk is full, and would be lost with the page. `UNREADABLE`: saved data could
+   * not be read and was deleted. Default: a warning in the console.
    */
   onError?: (error: DogwoodError) => void
   /** Share one connection among the tabs of a browser. Default: true where tabs exist. */
   shareConnection?: boolean
-  /** For runtimes that do not have it. */
+  /** For runtimes without these globals. */
   indexedDB?: IDBFactory
   locks?: Platform['locks']
   BroadcastChannel?: new (name: string) => BroadcastChannel
@@ -37,30 +38,29 @@ export interface PersistenceOptions {
 /** Persistence that was enabled. */
 export interface Persistence {
   /**
-   * Resolves when all that was written and seen so far is on disk. Writes are
-   * given to the browser at once anyway, so that only the end of the browser itself
-   * can lose the last of them; the rest soon after, and when the page is hidden.
-   * Rejects with `NOT_SAVED` if the disk does not take a write.
+   * Resolves when all writes and views so far are on disk. Without it, writes are given to
+   * the browser at once, so only a crash of the browser itself can lose the last of them;
+   * views are saved soon after a change, and when the page is hidden. Rejects with
+   * `NOT_SAVED` if a write cannot be saved.
    */
   flush(): Promise<void>
   /**
-   * Forgets all that is on disk, and all writes of this tab that the server has not
-   * answered: they fail with `CLEARED`. To be called, and awaited, when one user leaves and
-   * another may come, for nothing on disk says whose it is.
+   * Deletes everything on disk and drops all writes of this tab without an answer: they fail
+   * with `CLEARED`. Call and await it when a user signs out, since the data on disk does not
+   * say which user it belongs to.
    */
   clear(): Promise<void>
-  /** Ends persistence, and the database with it as `deleteDatabase` does. What is saved stays. */
+  /** Ends persistence, and the database as `deleteDatabase` does. Saved data stays on disk. */
   stop(): Promise<void>
 }
 
-// The databases whose disk is in use, or about to be.
+// The databases with persistence, or about to have it.
 const enabled = new WeakSet<Core>()
 
 /**
- * Keeps what is listened to, and writes that are not sent yet, in IndexedDB:
- * they survive a reload, a crash, and being offline. To be called, and awaited,
- * before the database is used. Rejects with `NO_STORAGE` where IndexedDB cannot be
- * used; the database can, without.
+ * Keeps views and unanswered writes in IndexedDB: they survive a reload, a crash, and being
+ * offline. Call and await it before the database is used. Rejects with `NO_STORAGE` if
+ * IndexedDB cannot be used; then the database works without persistence.
  */
 export async function enablePersistence(
   db: Database,
@@ -87,33 +87,38 @@ export async function enablePersistence(
   let tabs: Tabs | undefined
   if (locks && Channel && (options.shareConnection ?? !!(options.locks || globalThis.document))) {
     const Socket = target.WebSocket ?? defaultSocket()
-    tabs = new Tabs(name, client, Socket, { locks, channel: new Channel(name) })
-    tabs.url = addressOf(core)
+    tabs = new Tabs(name, client, Socket, addressOf(core), { locks, channel: new Channel(name) })
     target.WebSocket = tabs.socketClass()
   } else if (locks) void locks.request(`${name} ${client}`, () => new Promise(() => {}))
-  const views = new Views(core, storage, await storage.sizes(), maxBytes)
-  const queue = new Queue(core, storage, views, client, maxWrites)
-  queue.adopt(await orphans(storage, name, locks), onRefused)
+  const sizes = await storage.sizes()
+  // The layers, from the application down to the server. A listener passes HeldListeners on its
+  // way to the tree of views. A request passes SavedWrites, SavedViews, the connection, and
+  // finally the socket, which may lead to the connection that the tabs share.
+  const views = new SavedViews(core.link, core, storage, sizes, maxBytes)
+  const writes = new SavedWrites(views, core, storage, client, maxWrites)
+  core.link = writes
+  core.listeners = new HeldListeners(core.sync, views, core.queue)
+  writes.adopt(await orphans(storage, name, locks), onRefused)
 
   const hidden = () => void (globalThis.document?.hidden && views.saveAll())
   globalThis.document?.addEventListener('visibilitychange', hidden)
   globalThis.addEventListener?.('pagehide', hidden)
   const flush = async () => {
-    await Promise.all([queue.flush(), views.saveAll()])
+    await Promise.all([writes.flush(), views.saveAll()])
   }
   return {
     flush,
     async clear() {
       if (connection.closing.signal.aborted) throw errorOf(CLOSED)
-      queue.forgetAll()
-      await flush().catch(() => {}) // what is not there need not be deleted
+      writes.forgetAll()
+      await flush().catch(() => {}) // a write that is not on disk need not be deleted
       views.forgetAll()
       await storage.clear()
     },
     async stop() {
       globalThis.document?.removeEventListener('visibilitychange', hidden)
       globalThis.removeEventListener?.('pagehide', hidden)
-      const saved = views.stop() // before all listens end
+      const saved = views.stop() // before the listens end
       close(core)
       forget(db)
       tabs?.stop()
@@ -123,7 +128,7 @@ export async function enablePersistence(
   }
 }
 
-// uuid works on origins without TLS, too, where crypto.randomUUID is not there.
+// uuid also works on origins without TLS, which have no crypto.randomUUID.
 function uuid(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   bytes[6] = (bytes[6]! & 0x0f) | 0x40
@@ -136,8 +141,8 @@ function addressOf({ target: { host, secure, namespace } }: Core): string {
   return `${secure ? 'wss' : 'ws'}://${host}/.ws?v=5${namespace && `&ns=${namespace}`}`
 }
 
-// orphans are the writes of clients that do not live any more. Whoever gets the
-// lock of such a client keeps it, so that only one takes its writes over.
+// orphans are the writes of clients that are gone. The tab that gets the lock of such a
+// client keeps the lock, so that only one tab takes over its writes.
 async function orphans(
   storage: Storage,
   name: string,

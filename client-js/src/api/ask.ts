@@ -13,10 +13,10 @@ export async function supports(core: Core, feature: string): Promise<void> {
   }
 }
 
-/** Asks for something that not every server has. Resolves with the data of the answer. */
+/** Sends a request that not every server supports. Resolves with the data of the answer. */
 export async function ask(core: Core, feature: string, action: string, body: Record<string, unknown>) {
   await supports(core, feature)
-  const answer = await new Promise<Answer>(done => core.connection.send('get', action, body, done))
+  const answer = await new Promise<Answer>(done => core.link.send('get', action, body, done))
   if (answer.s !== 'ok') throw errorOf(answer)
   return answer.d
 }

@@ -1,5 +1,6 @@
-import type { SocketClass, Target, TokenProvider } from '../core/connection.js'
+import type { Target, TokenProvider } from '../core/connection.js'
 import { invalid } from '../core/errors.js'
+import type { SocketClass } from '../core/socket.js'
 import type { Store } from '../core/store.js'
 
 /** Where a database is, and how to get there. */

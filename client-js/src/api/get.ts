@@ -10,15 +10,15 @@ import { DataSnapshot } from './snapshot.js'
 /** Reads once: from what listeners have, else from the server. */
 export async function get<T>(query: Query<T>): Promise<DataSnapshot<T>> {
   const { path, params, ref } = checked(query)
-  const { sync, queue, connection } = query.db.store as Core
+  const { sync, queue, link } = query.db.store as Core
   let node = sync.cached(query)
   if (!node) {
     const answer = await new Promise<Answer>(done => {
-      connection.send('get', 'g', { p: formatPath(path), q: wireQuery(params) }, done)
+      link.send('get', 'g', { p: formatPath(path), q: wireQuery(params) }, done)
     })
     if (answer.s !== 'ok') throw errorOf(answer)
     node = nodeFromJSON(answer.d)
-    // Listeners that wait for the same data need not wait longer.
+    // The answer also serves listeners that wait for the same data.
     const tag = sync.tagOf(query)
     if (tag || loadsAll(params)) queue.raise(path, sync.set(path, node, tag))
   }

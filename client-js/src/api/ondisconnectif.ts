@@ -23,11 +23,11 @@ class ConditionalOnDisconnect<T> extends OnDisconnect<T> {
     const core = db.store as Core
     if (action === 'oc') return super.plan(action, json, note)
     await supports(core, 'c')
-    // Nobody here knows whether it will hold, so what is planned is not shown before the
-    // server tells. It takes the place of what was planned before.
+    // Only the server knows whether the condition will hold, so the operation is not shown
+    // locally. It replaces the operations planned before.
     const below = action === 'om' ? Object.keys(json as object) : ['']
     const body = { p: formatPath(path), d: json, if: this.condition }
-    const answer = await new Promise<Answer>(done => core.connection.send('disconnect', action, body, done))
+    const answer = await new Promise<Answer>(done => core.link.send('disconnect', action, body, done))
     if (answer.s !== 'ok') throw errorOf(answer)
     for (const key of below) forget(core.plan, [...path, ...parsePath(key)])
   }

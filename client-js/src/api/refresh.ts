@@ -22,17 +22,17 @@ export function refresh<T>(query: Query<T>, have: DataSnapshot<T>): Promise<Refr
 
 // readIf resolves with what the server has. If it is the given node, that is not sent.
 async function readIf(core: Core, query: Query, known: Node): Promise<Node> {
-  const { connection } = core
+  const { connection, link } = core
   await connected(core)
   const compares = () => connection.features.includes('h')
   const asked = compares()
   const h = asked ? hashNode(known) : undefined
   const body = { p: formatPath(query.path), q: wireQuery(query.params), h }
-  // Another connection may be the one that answers, of a server that does not compare.
+  // The answer may come over a later connection, from a server that does not compare hashes.
   const [{ s, d, rule }, answered] = await new Promise<[Answer, boolean]>(resolve => {
-    connection.send('get', 'g', body, answer => resolve([answer, compares()]))
+    link.send('get', 'g', body, answer => resolve([answer, compares()]))
   })
-  // What has a hash is not sent again by the connection: it is taken for a write.
+  // The connection does not repeat a request with a hash, since it could be a conditional write.
   if (s === 'disconnect') return readIf(core, query, known)
   if (s !== 'ok') throw errorOf({ s, d, rule })
   if (!asked || !answered) return nodeFromJSON(d)

@@ -40,7 +40,7 @@ export function runTransaction<T>(
   const core = ref.db.store as Core
   const transactions = (core.transactions ??= new Transactions(core)) as Transactions
   return new Promise((resolve, reject) => {
-    const ended = core.onTransaction?.(path)
+    const ended = core.link.begin?.(path)
     transactions.start({
       path,
       update,

@@ -1,4 +1,4 @@
-import type { ServerValue } from '../core/node.js'
+import type { ServerValue } from '../core/scalar.js'
 
 type Any<T> = 0 extends 1 & T ? true : false
 

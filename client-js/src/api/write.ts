@@ -1,6 +1,6 @@
 import { invalid } from '../core/errors.js'
-import type { ServerValue } from '../core/node.js'
 import { pushId } from '../core/pushid.js'
+import type { ServerValue } from '../core/scalar.js'
 import { checked } from './database.js'
 import { child, type DatabaseReference } from './reference.js'
 import type { Changes, ChangesAt, Children, Writable } from './types.js'

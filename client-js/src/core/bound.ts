@@ -1,7 +1,8 @@
 import { invalid } from './errors.js'
 import { compareKeys } from './key.js'
-import type { Entry, Scalar } from './node.js'
+import type { Entry } from './node.js'
 import { compareValues, type Index, KEY, PRIORITY } from './order.js'
+import type { Scalar } from './scalar.js'
 import { checkPriority } from './validate.js'
 
 /** Sorts before every key, as the key of a bound: "from the first child of that value". */

@@ -1,10 +1,11 @@
 import { compareKeys } from './key.js'
-import { EMPTY, type Entry, lowerBound, Node, type Order, type Priority } from './node.js'
-import { compareEntries } from './order.js'
+import { EMPTY, type Entry, lowerBound, Node, type Order } from './node.js'
+import { compareEntries, compareValues, type Index, VALUE } from './order.js'
 import type { Path } from './path.js'
+import type { Priority } from './scalar.js'
 
-// Nodes are immutable: these make others. They are functions, not methods, so
-// that who only reads does not need them.
+// Nodes are immutable: these functions return changed copies. They are not methods, so that
+// a bundle that only reads does not contain them.
 
 /** Replaces the priority. Empty nodes have none. */
 export function withPriority(node: Node, priority: Priority): Node {
@@ -52,6 +53,12 @@ export function equals(a: Node, b: Node): boolean {
       a.kids.length === b.kids.length &&
       a.kids.every(([key, node], i) => b.kids[i]![0] === key && equals(node, b.kids[i]![1])))
   )
+}
+
+/** Reports whether a change of a child counts as a move in this order. */
+export function isMove(index: Index, before: Node, after: Node): boolean {
+  if (index === VALUE) return !equals(before, after)
+  return compareValues(index.of(before), index.of(after)) !== 0
 }
 
 // reordered brings the known orders of `kids` up to date for `changed`.

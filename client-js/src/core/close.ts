@@ -2,13 +2,13 @@ import type { Core } from './core.js'
 import { type Answer, errorOf } from './errors.js'
 import { everything } from './params.js'
 
-/** What a deleted database answers. */
+/** The answer to requests of a deleted database. */
 export const CLOSED: Answer = { s: 'closed', d: 'the database was deleted' }
 
 /**
- * Ends a database for good: it goes offline, and all that waits for the server
- * fails with CLOSED, as does all that is begun later. A function, not a method,
- * so that who never ends a database does not need it.
+ * Ends a database for good: it goes offline, and all pending and later requests fail with
+ * CLOSED. A function, not a method, so that a bundle that never ends a database does not
+ * contain it.
  */
 export function close(core: Core): void {
   const { connection } = core

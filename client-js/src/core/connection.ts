@@ -2,26 +2,15 @@ import { defaultSocket } from '#socket'
 import { type Answer, errorOf, missing, noDatabase } from './errors.js'
 import { isTooBig, joiner, split } from './frames.js'
 import { hashNode } from './hash.js'
+import type { Kind, Link } from './link.js'
 import { log } from './log.js'
 import { queryId } from './params.js'
 import { formatPath, type Path, parsePath } from './path.js'
+import type { SocketClass, SocketLike } from './socket.js'
 import type { Event, Subscription } from './sync.js'
 import { LATE, PROBE, say, warn } from './warn.js'
 
-/** What is needed of a WebSocket. */
-export type SocketLike = {
-  onopen: any
-  onmessage: any
-  onclose: any
-  onerror: any
-  send(text: string): void
-  close(): void
-}
-
-/** A class of WebSockets, as browsers have it. */
-export type SocketClass = new (url: string) => SocketLike
-
-/** Returns the token to sign in with; after a refusal with `refresh`. */
+/** Returns the token to sign in with; a fresh one with `refresh`, after a refusal. */
 export type TokenProvider = (
   refresh: boolean
 ) => Promise<string | null | undefined> | string | null | undefined
@@ -33,7 +22,7 @@ export interface Target {
   namespace: string
   token?: TokenProvider
   WebSocket?: SocketClass
-  /** Of an answer over HTTP. */
+  /** The limit of an answer over HTTP. */
   maxBytes?: number
 }
 
@@ -41,12 +30,12 @@ export interface Target {
  * What a connection is doing.
  * - `offline`: not wanted, before first use or after `goOffline`
  * - `connecting`, `connected`
- * - `waiting`: for the next attempt
+ * - `waiting`: until the next attempt
  * - `refused`: the server told this client to go away
  */
 export type ConnectionState = 'offline' | 'connecting' | 'connected' | 'waiting' | 'refused'
 
-/** What a connection tells. */
+/** Receives what a connection reports. */
 export interface Handler {
   push(path: Path, data: unknown, merge: boolean, tag?: number): void
   events(path: Path, events: Event[]): void
@@ -55,60 +44,58 @@ export interface Handler {
   state(state: ConnectionState, reason?: string): void
 }
 
-/** Requests that outlive a connection, in the order in which they are sent again. */
-type Kind = 'write' | 'disconnect' | 'get'
 const kinds: readonly Kind[] = ['write', 'disconnect', 'get']
 
 interface Request {
   readonly kind: Kind
   readonly action: string
   readonly body: Record<string, unknown>
-  /** Lets the server recognize a write that it already has. */
+  /** Lets the server recognize a write that it has already taken. */
   readonly writeId?: string
   readonly done: (answer: Answer) => void
 }
 
-/** What a message is about, and its data. */
+/** A message: its type and its data. */
 interface Message {
   readonly t: string
   readonly d: any
 }
 
 const HANDSHAKE = 15_000
-const QUIET = 30_000 // without news: ask whether the server is there
+const QUIET = 30_000 // without a message: ping the server
 const GRACE = 10_000 // time for the answer
 const LONGEST_WAIT = 30_000
 const SHORTEST_WAIT = 500
 const STABLE = 10_000 // a connection that lasted counts as a success
 
-/** Milliseconds that never go back. */
+/** A monotonic clock in milliseconds. */
 export const clock = () => performance.now()
 
 /**
- * A Connection carries requests to the server and news from it. It finds out
- * when the server is gone, comes back with random delays, and then repeats what
- * is not answered: sign-in, listens (with the hash of what is known), writes.
+ * A Connection carries requests to the server and pushes from it. It detects when the
+ * server is gone, reconnects with random delays, and repeats what has no answer yet: the
+ * sign-in, the listens (with the hash of the cached data) and the pending requests.
  */
-export class Connection {
+export class Connection implements Link {
   state: ConnectionState = 'offline'
   socket?: SocketLike
   wanted = true // false after goOffline
-  private host?: string // where the server wants us to go
+  private host?: string // the host that the server has named
   private session?: string
-  /** What the server can do beyond the protocol, by letters. */
+  /** The extensions that the server supports, by letters. */
   features: readonly string[] = []
-  private attempt = 0 // counts up to invalidate what belongs to an older one
-  private attemptedAt = -LONGEST_WAIT // before there was a clock
-  private dueAt = 0 // the next attempt
-  connectedAt = 0 // when the server greeted last, by the clock
-  private outageAt = 0 // when it was lost, or first wanted
+  private attempt = 0 // its number; callbacks of an older attempt compare it
+  private attemptedAt = -LONGEST_WAIT // long ago, so that the first attempt does not wait
+  private dueAt = 0 // when the next attempt starts
+  connectedAt = 0 // when the last handshake came, by the clock
+  private outageAt = 0 // when the connection was lost, or first wanted
   private late?: ReturnType<typeof setTimeout> // warns if there is no first connection
-  /** What kept the last attempt from being made. */
+  /** Why the last attempt could not be made. */
   problem?: string
-  /** Answers everything that is asked, until it is wanted again. */
+  /** Answers every request until the connection is wanted again. */
   refusal?: Answer
   failures = 0
-  private refusals = 0 // of tokens in a row
+  private refusals = 0 // of tokens, in a row
   private refresh = false
   private heardAt = 0
   private probing = false
@@ -126,7 +113,7 @@ export class Connection {
     readonly target: Target,
     private readonly handler: Handler
   ) {
-    const { closing } = this // has a signal, as the options of a listener do
+    const { closing } = this // has the property "signal", as the options of a listener do
     globalThis.addEventListener?.('online', this.wake, closing)
     globalThis.addEventListener?.('offline', this.drop, closing)
     globalThis.document?.addEventListener('visibilitychange', this.wake, closing)
@@ -144,10 +131,9 @@ export class Connection {
     else this.hurry()
   }
 
-  unlisten(path: Path, id: string, tag?: number): void {
+  unlisten(path: Path, id: string): void {
     const subscription = this.forget(formatPath(path), id)
-    if (!subscription || this.state !== 'connected') return
-    this.request('n', { p: formatPath(path), ...(tag && { q: subscription.query, t: tag }) })
+    if (subscription && this.state === 'connected') this.request('n', named(subscription))
   }
 
   private forget(path: string, id: string): Subscription | undefined {
@@ -173,7 +159,7 @@ export class Connection {
     else this.hurry()
   }
 
-  /** Fails all that waits for the server, and all that is asked from now on. */
+  /** Fails all pending requests and listens, and all requests from now on. */
   refuse(answer: Answer): void {
     this.refusal = answer
     const listens = [...this.listens.values()].flatMap(known => [...known.values()])
@@ -194,7 +180,7 @@ export class Connection {
     this.become('offline')
   }
 
-  // wake follows a sign that the network may be back, or the machine awake.
+  // wake reacts to a sign that the network is back or the machine awake.
   private readonly wake = (): void => {
     if (globalThis.document?.hidden) return
     if (this.state === 'connected') this.probe()
@@ -205,14 +191,14 @@ export class Connection {
     }
   }
 
-  /** Connects soon: the user does something that needs it. */
+  /** Connects soon, since a request or a listener needs it. */
   hurry(): void {
     if (!this.wanted || (this.state !== 'offline' && this.state !== 'waiting')) return
     const delay = Math.max(0, this.attemptedAt + 1000 * (1 + Math.random()) - clock())
     if (this.state === 'offline' || clock() + delay < this.dueAt) this.schedule(delay)
   }
 
-  /** Connects after so many milliseconds. */
+  /** Connects after `delay` milliseconds. */
   schedule(delay: number): void {
     clearTimeout(this.timer)
     this.become('waiting')
@@ -271,7 +257,7 @@ export class Connection {
       try {
         receive(String(event.data))
       } catch (error) {
-        // No server says this; the next connection starts afresh.
+        // Not a message of a server. The next connection starts afresh.
         log('bad message', error)
         this.drop()
       }
@@ -280,16 +266,16 @@ export class Connection {
     this.socket = socket as SocketLike
   }
 
-  /** Ends this connection or the attempt, and thinks of the next one. */
+  /** Ends this connection or attempt and schedules the next one. */
   private readonly drop = (): void => {
     const { socket, state } = this
-    const sent = [...this.pending] // if there was a connection
+    const sent = [...this.pending] // if it was connected
     if (state === 'offline' || state === 'refused') return
     this.attempt++
     clearTimeout(this.timer)
     this.socket = undefined
     if (socket) {
-      // A socket of Node reports the end of an attempt as an error.
+      // In Node, closing a socket that is not open yet raises an error event.
       socket.onopen = socket.onmessage = socket.onclose = null
       socket.onerror = () => {}
       socket.close()
@@ -308,14 +294,14 @@ export class Connection {
       this.outageAt = lasted > STABLE ? now : this.outageAt + lasted
     }
     this.failures++
-    // A short outage is followed by a short wait, and the clients of a server do not come at once.
+    // A short outage means a short wait. The random part spreads the clients of a server.
     const longest = Math.min(LONGEST_WAIT, SHORTEST_WAIT + (now - this.outageAt) / 2)
     this.schedule(this.refusals > 2 ? LONGEST_WAIT : (longest * (1 + Math.random())) / 2)
   }
 
   private lost(sent: readonly Request[]): void {
     for (const request of sent) {
-      // Nobody knows whether a conditional write was done, so it fails.
+      // The server may have applied a conditional write. It must not be sent again, so it fails.
       if ('h' in request.body) {
         this.pending.delete(request)
         request.done({ s: 'disconnect' })
@@ -329,7 +315,7 @@ export class Connection {
   private watch(after: number): void {
     clearTimeout(this.timer)
     this.timer = setTimeout(() => {
-      // By the wall clock, which also counts the time asleep.
+      // Use the wall clock: it also counts the time that the machine was asleep.
       const silent = Date.now() - this.heardAt
       if (this.probing) this.drop()
       else if (silent < QUIET && silent >= 0) this.watch(QUIET - silent)
@@ -347,7 +333,7 @@ export class Connection {
 
   private write({ t, d }: Message): void {
     const text = JSON.stringify({ t, d })
-    // The server would close this connection, and the next one. It need not, to be answered.
+    // The server would close the connection, and the next one too. Answer in its place.
     if (isTooBig(text)) return queueMicrotask(() => this.receive({ t, d: { ...d, b: { s: 'too_big' } } }))
     log('send', text)
     for (const piece of split(text)) this.socket!.send(piece)
@@ -375,7 +361,7 @@ export class Connection {
     else if (t === 'r') {
       this.host = d
       this.drop()
-      // Not if one leads to another without end.
+      // Not at once if servers redirect without end.
       if (this.wanted && this.failures < 4) this.schedule(0)
     } else if (t === 's') {
       this.wanted = false
@@ -390,7 +376,7 @@ export class Connection {
   private ready({ ts, s, h, f }: { ts: number; s: string; h?: string; f?: string[] }): void {
     this.session = s
     this.features = f ?? []
-    // Local servers name the address they listen on, which may not be ours.
+    // A local server names the address it listens on, which may not be reachable from here.
     if (h && this.target.secure) this.host = h
     this.given = false
     this.connectedAt = clock()
@@ -417,7 +403,7 @@ export class Connection {
     })
   }
 
-  // revoked comes back with a fresh token.
+  // revoked reconnects with a fresh token.
   private revoked(status: string): void {
     this.refresh = true
     if (status !== 'expired_token') this.refusals++
@@ -425,13 +411,12 @@ export class Connection {
   }
 
   private sendListen(subscription: Subscription): void {
-    const { path, tag, query, id } = subscription
-    const place = formatPath(path)
-    const body = { p: place, ...(tag && { q: query, t: tag }), h: hashNode(subscription.cached().node) }
-    this.request('q', body, answer => {
-      // It may have been removed, and even made anew, in the meantime.
-      if (this.listens.get(place)?.get(id) !== subscription) return
-      if (answer.s !== 'ok') this.forget(place, id)
+    const { id } = subscription
+    const name = named(subscription)
+    this.request('q', { ...name, h: hashNode(subscription.cached().node) }, answer => {
+      // The listen may have been removed, and even replaced, in the meantime.
+      if (this.listens.get(name.p)?.get(id) !== subscription) return
+      if (answer.s !== 'ok') this.forget(name.p, id)
       this.finish(subscription, answer)
     })
   }
@@ -464,8 +449,14 @@ export class Connection {
   }
 }
 
-// No answer comes before the call returns.
+// named returns the fields by which the protocol identifies a listen.
+const named = ({ path, query, tag }: Subscription) => ({
+  p: formatPath(path),
+  ...(tag && { q: query, t: tag })
+})
+
+// soon defers an answer, so that none comes before the call returns.
 const soon = (f: () => void): void => void setTimeout(f)
 
-// A credential of three parts is a token of a user; others are secrets.
+// isJWT tells the token of a user, which has three parts, from a secret.
 const isJWT = (token: string): boolean => /^[^.]*(\.[^.]*){2}$/.test(token)

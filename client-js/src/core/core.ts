@@ -2,20 +2,22 @@ import { withPath } from './change.js'
 import { Connection, type ConnectionState, type Handler, type Target } from './connection.js'
 import { type Answer, errorOf } from './errors.js'
 import { EventQueue, guard } from './events.js'
-import { EMPTY, leaf, type Node, nodeFromJSON, type Priority } from './node.js'
+import type { Link } from './link.js'
+import { EMPTY, leaf, type Node, nodeFromJSON } from './node.js'
 import { coverAll, overlay } from './overlay.js'
 import { formatPath, type Path } from './path.js'
+import type { Priority } from './scalar.js'
 import { estimate } from './servervalue.js'
 import type { LiveStore } from './store.js'
-import { type Event, type Listener, type Selection, type Spec, SyncTree } from './sync.js'
+import { type Event, type Listener, type Listeners, type Selection, type Spec, SyncTree } from './sync.js'
 import { checkPriority, checkUpdate, checkValue } from './validate.js'
 import type { Write } from './writes.js'
 
-/** Transactions, once one was started. */
+/** The running transactions; made when the first one starts. */
 export interface Transactions {
-  /** Ends those that a write at `path` gets in the way of. */
+  /** Aborts those that conflict with a write at `path`. Returns the highest path affected. */
   abort(path: Path): Path
-  /** Runs those again that depend on `path`; returns all they may have changed. */
+  /** Reruns those that depend on `path`. Returns the highest path they may have changed. */
   rerun(path: Path): Path
 }
 
@@ -24,33 +26,37 @@ export class Core implements LiveStore, Handler {
   readonly queue = new EventQueue()
   readonly sync: SyncTree
   readonly connection: Connection
+  /** Carries requests to the server: the connection, or the uppermost layer above it. */
+  link: Link
+  /** Takes listeners: `sync`, or a layer above it. */
+  listeners: Listeners
   readonly states = new Set<(state: ConnectionState, reason?: string) => void>()
   transactions?: Transactions
-  /** Hears of each transaction that begins; returns what to call at its end. May throw. */
-  onTransaction?: (path: Path) => () => void
-  /** What the server will do when this client is gone; see `disconnect.ts`. */
+  /** The onDisconnect operations that the server has accepted; see `disconnect.ts`. */
   readonly plan = overlay()
-  /** Runs when a connection is lost. */
+  /** Called when a connection is lost. */
   onLost?: () => void
   private info = EMPTY
   private offset = 0 // of the clock of the server
   /** The views of what is below .info. */
   readonly infoSync: SyncTree
-  /** Numbers of writes that were given away. */
+  /** The number of the last write. */
   writeIds = 0
 
   constructor(readonly target: Target) {
-    this.connection = new Connection(target, this)
-    this.sync = new SyncTree(this.connection)
+    this.link = this.connection = new Connection(target, this)
+    this.listeners = this.sync = new SyncTree(this)
     this.infoSync = new SyncTree({
-      listen: ({ path, done }) => {
-        this.connection.hurry() // who asks about the connection wants one
-        const node = this.info.at(path)
-        if (node.empty) return
-        setTimeout(() => done('ok'))
-        return this.infoSync.set(path, node)
-      },
-      unlisten: () => {}
+      link: {
+        listen: ({ path, done }) => {
+          this.connection.hurry() // a listener below .info wants a connection
+          const node = this.info.at(path)
+          if (node.empty) return
+          setTimeout(() => done('ok'))
+          return this.infoSync.set(path, node)
+        },
+        unlisten() {}
+      }
     })
     this.tell('connected', false)
   }
@@ -102,7 +108,7 @@ export class Core implements LiveStore, Handler {
 
   /**
    * Shows a write, sends it, and settles it when the server has answered. With `v`
-   * the promise resolves with what the server tells of its values.
+   * the promise resolves with the server values as the server has resolved them.
    */
   submit(
     write: Pick<Write, 'path' | 'merge' | 'changes' | 'raw'>,
@@ -121,11 +127,11 @@ export class Core implements LiveStore, Handler {
         this.queue.raise(merge && events.length ? this.rerun(path) : path, events)
         if (ok) resolve(v && answer.d)
         else reject(errorOf(answer))
-        // Who deletes a database need not have waited for its writes.
+        // A program that deletes a database need not handle the end of its writes.
         if (answer.s === 'closed') result.catch(() => {})
       }
       const body = { p: formatPath(path), d: json, v }
-      this.connection.send('write', merge ? 'm' : 'p', body, done, writeId)
+      this.link.send('write', merge ? 'm' : 'p', body, done, writeId)
     })
     let last = path
     for (const at of affected) this.rerun((last = this.transactions?.abort(at) ?? at))
@@ -137,7 +143,7 @@ export class Core implements LiveStore, Handler {
     return this.transactions?.rerun(path) ?? path
   }
 
-  // ---- news of the connection
+  // ---- reports of the connection
 
   push(path: Path, data: unknown, merge: boolean, tag?: number): void {
     const content = overlay(merge ? undefined : nodeFromJSON(data))
@@ -171,7 +177,7 @@ export class Core implements LiveStore, Handler {
     this.queue.raise(path, this.infoSync.set(path, leaf(value)))
   }
 
-  private treeOf({ path }: Spec): SyncTree {
-    return path[0] === '.info' ? this.infoSync : this.sync
+  private treeOf({ path }: Spec): Listeners {
+    return path[0] === '.info' ? this.infoSync : this.listeners
   }
 }

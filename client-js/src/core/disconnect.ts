@@ -5,8 +5,8 @@ import { type Overlay, overlay, uncover } from './overlay.js'
 import { formatPath, type Path } from './path.js'
 
 /**
- * Plans what the server will do when this client is gone. `note` keeps it in the
- * plan of the core when the server has it.
+ * Sends an onDisconnect operation. `note` adds it to the plan of the core once the server
+ * has accepted it.
  */
 export function plan(
   core: Core,
@@ -17,7 +17,7 @@ export function plan(
 ): Promise<void> {
   core.onLost = () => carryOut(core)
   return new Promise((resolve, reject) => {
-    core.connection.send('disconnect', action, { p: formatPath(path), d: json }, answer => {
+    core.link.send('disconnect', action, { p: formatPath(path), d: json }, answer => {
       if (answer.s !== 'ok') return reject(errorOf(answer))
       note(core.plan)
       resolve()
@@ -25,8 +25,8 @@ export function plan(
   })
 }
 
-// carryOut does here what the server does, so that this client sees what the
-// others see.
+// carryOut applies the plan locally, as the server does, so that this client shows the same
+// data as other clients.
 function carryOut(core: Core): void {
   const changes: [Path, Node][] = []
   const collect = ({ node, kids }: Overlay, path: Path): void => {

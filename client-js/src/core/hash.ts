@@ -1,5 +1,6 @@
-import type { Node, Priority, Scalar } from './node.js'
+import type { Node } from './node.js'
 import { PRIORITY } from './order.js'
+import type { Priority, Scalar } from './scalar.js'
 
 /**
  * The hash of a node as the server computes it (protocol §8.1): "" for

@@ -1,14 +1,8 @@
 import { compareKeys } from './key.js'
 import { compareEntries, type Index, KEY, PRIORITY } from './order.js'
 import type { Path } from './path.js'
+import type { Priority, Scalar } from './scalar.js'
 
-/** A placeholder that the server replaces: `{'.sv': 'timestamp'}`. */
-export interface ServerValue {
-  readonly '.sv': string | { readonly increment: number }
-}
-
-export type Scalar = string | number | boolean | ServerValue
-export type Priority = Scalar | null
 export type Entry = readonly [key: string, node: Node]
 export type Order = readonly [index: Index, entries: readonly Entry[]]
 
@@ -18,8 +12,8 @@ export type Order = readonly [index: Index, entries: readonly Entry[]]
  * which also counts as a child named `.priority`.
  */
 export class Node {
-  // Children in the orders that were asked for so far. Kept up to date by
-  // withChild, so that one change of a long list does not sort it again.
+  // The children in the orders that were used so far. withChild keeps them up to date, so
+  // that a change of one child does not sort a long list again.
   orders?: Map<string, Order>
 
   /** `kids` is in key order and holds no empty nodes. */
@@ -78,7 +72,7 @@ export class Node {
       else array = false
     }
     if (exported && priority !== null) members.push(['.priority', priority])
-    const object = Object.fromEntries(members) // what is named __proto__ is a member as others
+    const object = Object.fromEntries(members) // keeps a key named __proto__ as an ordinary member
     return array && highest < 2 * this.kids.length ? Object.assign([], object) : object
   }
 }

@@ -1,8 +1,8 @@
 import type { Connection } from './connection.js'
 import type { Answer } from './errors.js'
 
-// What the user wants of a connection. Functions, not methods, so that who wants none of
-// it does not need them.
+// Going online and signing in. Functions, not methods, so that a bundle that uses neither
+// does not contain them.
 
 /** Connects at once, unless the database was deleted. */
 export function connect(connection: Connection): void {
@@ -13,7 +13,7 @@ export function connect(connection: Connection): void {
   if (!connection.socket && connection.state !== 'connecting') connection.schedule(0)
 }
 
-/** Signs in with another token, or out. `onAnswer` hears what the server says. */
+/** Signs in with another token, or out. `onAnswer` gets the answer of the server. */
 export function signIn(
   connection: Connection,
   token: string | null,

@@ -1,16 +1,25 @@
-import { equals } from './change.js'
 import { compareKeys } from './key.js'
-import type { Entry, Node, Scalar } from './node.js'
 import type { Path } from './path.js'
+import type { Priority, Scalar } from './scalar.js'
+
+/** The parts of a node that an order compares. Nodes sort their children, so orders lie below them. */
+export interface Sorted {
+  readonly value: Scalar | null
+  readonly priority: Priority
+  readonly empty: boolean
+  at(path: Path): Sorted
+}
 
 /** What an index sorts by: a scalar, null for nothing, or a node with children. */
-export type Sortable = Scalar | Node | null
+export type Sortable = Scalar | Sorted | null
 
 /** An order of siblings. `id` is how queries name it on the wire. */
 export interface Index {
   readonly id: string
-  of(node: Node): Sortable
+  of(node: Sorted): Sortable
 }
+
+type Keyed = readonly [key: string, node: Sorted]
 
 const ranks: Record<string, number> = { boolean: 1, number: 2, string: 3, object: 4 }
 
@@ -27,11 +36,11 @@ export function compareValues(a: Sortable, b: Sortable): number {
 }
 
 /** Orders children by what `index` sorts by, ties by key. */
-export function compareEntries(index: Index, a: Entry, b: Entry): number {
+export function compareEntries(index: Index, a: Keyed, b: Keyed): number {
   return compareValues(index.of(a[1]), index.of(b[1])) || compareKeys(a[0], b[0])
 }
 
-const sortable = (node: Node): Sortable => node.value ?? (node.empty ? null : node)
+const sortable = (node: Sorted): Sortable => node.value ?? (node.empty ? null : node)
 
 export const KEY: Index = { id: '.key', of: () => null }
 export const VALUE: Index = { id: '.value', of: sortable }
@@ -42,9 +51,3 @@ export const childIndex = (path: Path): Index => ({
   id: path.join('/'),
   of: node => sortable(node.at(path))
 })
-
-/** Reports whether a change of a child counts as a move in this order. */
-export function isMove(index: Index, before: Node, after: Node): boolean {
-  if (index === VALUE) return !equals(before, after)
-  return compareValues(index.of(before), index.of(after)) !== 0
-}

@@ -1,6 +1,7 @@
 import { withChild, withPriority } from './change.js'
-import { leaf, type Node, type Priority, type ServerValue } from './node.js'
+import { leaf, type Node } from './node.js'
 import type { Path } from './path.js'
+import type { Priority, ServerValue } from './scalar.js'
 
 /**
  * Replaces the server values in `node` by what the server will probably make

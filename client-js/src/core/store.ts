@@ -1,6 +1,6 @@
 import type { Target } from './connection.js'
-import type { Priority } from './node.js'
 import type { Path } from './path.js'
+import type { Priority } from './scalar.js'
 import type { Listener, Selection, Spec } from './sync.js'
 
 /** What references work on: a realtime connection, or requests over HTTP. */

@@ -9,13 +9,13 @@ import { type Cache, type Change, type EventType, forChild, type Operation, View
 import { say } from './warn.js'
 import { type Write, Writes } from './writes.js'
 
-/** What is listened to: a location, and which part of it in which order. */
+/** What a listener observes: a location, and which part of it in which order. */
 export interface Spec {
   readonly path: Path
   readonly params: Params
 }
 
-/** Someone who wants to hear of one kind of event. */
+/** A listener for one kind of event. */
 export interface Listener {
   readonly type: EventType
   /** The function that the user passed; `off` finds listeners by it. */
@@ -24,7 +24,7 @@ export interface Listener {
   error?(error: Error): void
 }
 
-/** A call that is due, and the location that it is about. */
+/** A pending call of a listener, and the location it concerns. */
 export interface Event {
   readonly path: Path
   run(): void
@@ -45,16 +45,29 @@ export interface Subscription {
   /** Undefined for the whole location. */
   readonly query?: object
   readonly tag?: number
-  /** What was loaded so far. */
+  /** The data that has been loaded so far. */
   cached(): Cache
   done(status: string, error?: Error): Event[]
 }
 
+/** Where listeners are added and removed: a SyncTree, or a layer above it. */
+export interface Listeners {
+  /** Returns the first events of the listener, as far as the data is cached. */
+  add(spec: Spec, listener: Listener): Event[]
+  /** Removes the listeners of a query that match; for a plain location, of all its queries. */
+  remove(spec: Spec, which: Selection): Event[]
+}
+
 /** Where the data of listens comes from. */
 export interface Provider {
-  /** Returns the events of what is known at once. */
+  /** Returns the events of data that is there at once. */
   listen(subscription: Subscription): Event[] | void
-  unlisten(path: Path, id: string, tag?: number): void
+  unlisten(path: Path, id: string): void
+}
+
+/** The owner of a tree. Its link is looked up for each listen, since a layer may be put above it. */
+export interface Linked {
+  readonly link: Provider
 }
 
 interface Tracked {
@@ -77,20 +90,20 @@ const idOf = (spec: Spec): string => queryId(wireQuery(spec.params))
 let tags = 0
 
 /**
- * A SyncTree keeps the views of all listeners, and the pending writes. It turns
- * what the user does and what the server says into events, and sees to it that
- * the server is listened to exactly where that is needed.
+ * A SyncTree holds the views of all listeners and the pending writes. It turns local
+ * writes and pushes of the server into events, and sends the server exactly the listens
+ * that the listeners need.
  */
-export class SyncTree {
+export class SyncTree implements Listeners {
   readonly writes = new Writes()
   private readonly root = point()
   private readonly tagged = new Map<number, Tracked>()
 
-  constructor(private readonly provider: Provider) {}
+  constructor(private readonly owner: Linked) {}
 
-  // ---- news
+  // ---- data from the server
 
-  /** News for all views above and below its path, or for that with the tag. */
+  /** Applies an operation to all views above and below its path, or to the one with the tag. */
   news(op: Operation, tag?: number): Event[] {
     if (!tag) return this.visit(op)
     const tracked = this.tagged.get(tag)
@@ -106,7 +119,7 @@ export class SyncTree {
 
   // ---- writes
 
-  /** Notes a write and shows it. */
+  /** Adds a pending write and shows it. */
   write(write: Write): Event[] {
     this.writes.add(write)
     if (!write.visible) return []
@@ -119,8 +132,8 @@ export class SyncTree {
   }
 
   /**
-   * Ends a write: the server has taken it, or it is undone. One that it took before the
-   * views were last told of is as one that is undone: they are newer.
+   * Ends a pending write: the server has taken it, or it is undone. A write that the server
+   * took before it last sent the views also counts as undone, since the views are newer.
    */
   settle(id: number, undone: boolean): Event[] {
     const write = this.writes.remove(id)
@@ -152,7 +165,7 @@ export class SyncTree {
     return shown.concat(this.set(path, node, tag))
   }
 
-  /** What a read can be answered with at once, or null. */
+  /** The value that answers a read without the server, or null. */
   cached(spec: Spec): Node | null {
     const view = this.find(spec.path)?.views.get(idOf(spec))?.view
     const known = view ? null : this.known(spec.path)
@@ -193,14 +206,14 @@ export class SyncTree {
     tracked.listeners.push(listener)
     const events = eventsOf(tracked, tracked.view.initial(), [listener])
     if (exists || covered) return events
-    const more = this.provider.listen(this.subscription(tracked)) ?? []
+    const more = this.owner.link.listen(this.subscription(tracked)) ?? []
     if (!tracked.tag) for (const below of heads(at, true)) this.stop(below)
     return events.concat(more)
   }
 
   /**
    * Removes listeners of a query; for the plain location, of all its queries.
-   * With an error, they are told.
+   * With an error, their error callbacks are called.
    */
   remove(spec: Spec, which: Selection, error?: Error): Event[] {
     const { path } = spec
@@ -220,23 +233,20 @@ export class SyncTree {
         gone.push(tracked)
       }
     }
-    const lostWhole = hadWhole && !wholeView(at)
+    const lost = wholeView(at) ? undefined : hadWhole
     let over = this.root
     let covered = !!wholeView(over)
     for (const key of path) covered ||= !!wholeView((over = over.kids.get(key)!))
     if (!covered) {
-      if (lostWhole) for (const below of heads(at, false)) this.provider.listen(this.subscription(below))
-      if (!error) {
-        if (lostWhole) this.provider.unlisten(path, 'default')
-        else for (const tracked of gone) this.stop(tracked)
-      }
+      if (lost) for (const below of heads(at, false)) this.owner.link.listen(this.subscription(below))
+      if (!error) for (const tracked of lost ? [lost] : gone) this.stop(tracked)
     }
     this.prune(path)
     return events
   }
 
   private stop({ spec, tag, id }: Tracked): void {
-    this.provider.unlisten(spec.path, tag ? id : 'default', tag)
+    this.owner.link.unlisten(spec.path, tag ? id : 'default')
   }
 
   private subscription(tracked: Tracked): Subscription {
@@ -282,7 +292,7 @@ export class SyncTree {
     }
   }
 
-  // visit tells all views above and below op.path, the deepest first.
+  // visit applies an operation to all views above and below op.path, the deepest first.
   private visit(op: Operation, at: Point = this.root, known?: Node | null): Event[] {
     known ??= knownAt(at, [])
     const front = op.path[0]
@@ -302,11 +312,9 @@ function changesOf(write: Write): Overlay {
   return data
 }
 
-// A view that loads the whole location, whatever its order.
-function wholeView(at: Point): Tracked | undefined {
-  for (const tracked of at.views.values()) if (loadsAll(tracked.spec.params)) return tracked
-  return undefined
-}
+// wholeView finds a view that loads the whole location, whatever its order.
+const wholeView = (at: Point): Tracked | undefined =>
+  [...at.views.values()].find(({ spec }) => loadsAll(spec.params))
 
 function knownAt(at: Point, path: Path): Node | null {
   for (const { view } of at.views.values()) {
@@ -316,7 +324,7 @@ function knownAt(at: Point, path: Path): Node | null {
   return null
 }
 
-// fromKids puts together what listens below a location have loaded.
+// fromKids puts together the data that listens below a location have loaded.
 function fromKids(at: Point): Node {
   let node = EMPTY
   for (const [key, kid] of sortedKids(at.kids)) {
@@ -326,9 +334,8 @@ function fromKids(at: Point): Node {
   return node
 }
 
-// heads returns the views that the server would have to be asked for, if
-// nothing above them were listened to; without those of `at` itself that load
-// all, if `proper`.
+// heads returns the uppermost views at and below a point: those that need a listen of
+// their own if no listener above covers them. With `proper`, whole views of `at` do not count.
 function heads(at: Point, proper: boolean): Tracked[] {
   const whole = !proper && wholeView(at)
   if (whole) return [whole]

@@ -9,13 +9,13 @@ import { estimate } from './servervalue.js'
 import type { Event } from './sync.js'
 import { checkValue } from './validate.js'
 
-/** After so many refusals the hashes of client and server probably never agree. */
+/** After so many attempts a transaction fails: client and server may never agree on the hash. */
 const MAX_TRIES = 25
 
 /**
- * - `run`: has made a value, which is not sent
- * - `sent`: waits for the answer; `doomed`: the same, but a write came between
- * - `failed`: to be removed, for `reason`
+ * - `run`: the update function has returned a value, which is not sent yet
+ * - `sent`: it waits for the answer; `doomed`: likewise, but another write has aborted it
+ * - `failed`: it will be removed, for `reason`
  */
 type Status = 'run' | 'sent' | 'doomed' | 'failed'
 
@@ -35,13 +35,13 @@ interface Transaction {
   shown: Node // with estimates for them
 }
 
-/** What an update function made: nothing if it gave up. */
+/** The result of an update function: undefined if it gave up. */
 type Outcome = { node: Node } | { error: Error } | undefined
 
 /**
- * Transactions run update functions, send what they made on condition that
- * nothing has changed, and run them again if something had. Those that lie
- * above or below each other are sent as one.
+ * Transactions run update functions and send the results on condition that the data has
+ * not changed. If it has, the functions run again. Transactions above or below each other
+ * are sent as one.
  */
 export class Transactions implements Hook {
   private list: Transaction[] = []
@@ -107,15 +107,15 @@ export class Transactions implements Hook {
         except.splice(except.indexOf(old), 1)
         return [...this.show(t), ...this.core.sync.settle(old, true)]
       }
-      error = outcome ? outcome.error : null
+      error = outcome?.error ?? null
     } else error = reasonOf(t)
-    this.list.splice(this.list.indexOf(t), 1)
+    this.forget([t])
     setTimeout(t.unwatch)
     callbacks.push(() => t.done(error, t.input, false))
     return this.core.sync.settle(t.writeId, true)
   }
 
-  // compute calls the update function with what is there now.
+  // compute calls the update function with the current value.
   private compute(t: Transaction, except: readonly number[]): Outcome {
     const { core } = this
     t.input = core.sync.latest(t.path, except)
@@ -123,8 +123,7 @@ export class Transactions implements Hook {
       const value = t.update(t.input.toJSON())
       if (value === undefined) return undefined
       checkValue(value, t.path)
-      const explicit = typeof value === 'object' && value !== null && '.priority' in value
-      t.output = nodeFromJSON(value, explicit ? null : t.input.priority)
+      t.output = nodeFromJSON(value, t.input.priority)
       t.shown = estimate(t.output, core.now(), path => t.input.at(path))
       return { node: t.output }
     } catch (error) {
@@ -142,6 +141,10 @@ export class Transactions implements Hook {
       changes: [[t.path, t.shown]],
       visible: t.visible
     })
+  }
+
+  private forget(ended: readonly Transaction[]): void {
+    this.list = this.list.filter(t => !ended.includes(t))
   }
 
   private fail(t: Transaction, reason: Answer): void {
@@ -165,16 +168,17 @@ export class Transactions implements Hook {
       const queue = this.below(first!.path)
       if (!queue.every(t => t.status === 'run')) continue
       if (this.outdated(queue)) {
-        this.rerun(first!.path) // which comes back here
+        this.rerun(first!.path) // which calls sendReady again
         return
       }
       this.send(first!.path, queue)
     }
   }
 
-  // outdated reports whether there is something else now than one of the transactions has
-  // seen. While an earlier one was under way, its value hid what others wrote. The official
-  // client sends what was made without that, with the hash of what is there now: a lost update.
+  // outdated reports whether the current value differs from the input of a transaction. While
+  // an earlier transaction was in flight, its value hid the writes of other clients. The
+  // official client then sends a result that was computed without them, with the hash of the
+  // current value: a lost update.
   private outdated(queue: readonly Transaction[]): boolean {
     const ids = queue.map(t => t.writeId)
     return queue.some((t, i) => !equals(t.input, this.core.sync.latest(t.path, ids.slice(i))))
@@ -193,7 +197,7 @@ export class Transactions implements Hook {
       after = withPath(after, t.path.slice(path.length), t.output)
     }
     const body = { p: formatPath(path), d: after.toJSON(true), h: hashNode(before) }
-    core.connection.send('write', 'p', body, answer => this.answered(path, queue, answer))
+    core.link.send('write', 'p', body, answer => this.answered(path, queue, answer))
   }
 
   private answered(path: Path, queue: readonly Transaction[], answer: Answer): void {
@@ -207,7 +211,7 @@ export class Transactions implements Hook {
       this.rerun(path)
       return
     }
-    this.list = this.list.filter(t => !queue.includes(t))
+    this.forget(queue)
     const events = queue.flatMap(t => {
       const events = core.sync.settle(t.writeId, false)
       t.unwatch()
@@ -218,7 +222,7 @@ export class Transactions implements Hook {
     for (const t of queue) guard(() => t.done(null, t.shown, true))
   }
 
-  // abortAll makes room for a write at or near the path of these transactions.
+  // abortAll ends these transactions for a write that conflicts with them.
   private abortAll(group: readonly Transaction[]): void {
     const { core } = this
     let events: Event[] = []
@@ -235,7 +239,7 @@ export class Transactions implements Hook {
         events = events.concat(core.sync.settle(t.writeId, true))
       }
     }
-    this.list = this.list.filter(t => !ended.includes(t))
+    this.forget(ended)
     core.queue.raise(group[0]!.path, events)
     for (const t of ended) guard(() => t.done(reasonOf(t), t.input, false))
   }
@@ -246,7 +250,7 @@ function reasonOf(t: Transaction): Error {
   return d ? errorOf(t.reason) : new DogwoodError(s.toUpperCase(), s, rule)
 }
 
-// groups puts transactions of the same path together.
+// groups collects transactions by path.
 function groups(list: readonly Transaction[]): Transaction[][] {
   const byPath = new Map<string, Transaction[]>()
   for (const t of list) {

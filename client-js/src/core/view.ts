@@ -1,6 +1,6 @@
-import { equals, kept, withChild, withPath, withPriority } from './change.js'
+import { equals, isMove, kept, withChild, withPath, withPriority } from './change.js'
 import { EMPTY, type Entry, lowerBound, type Node } from './node.js'
-import { compareEntries, isMove, PRIORITY } from './order.js'
+import { compareEntries, PRIORITY } from './order.js'
 import {
   applied,
   appliedToChildren,

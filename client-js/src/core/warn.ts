@@ -1,19 +1,27 @@
-import type { Connection } from './connection.js'
-
 /** Milliseconds without a first connection after which there is a warning. */
 export const LATE = 5000
 
-/** Those of them in which a request finds out why. */
+/** The last part of that time, in which an HTTP request looks for the cause. */
 export const PROBE = 1000
 
-/** Says something in the console that no caller may be there to hear. */
+/** Warns in the console of something that no caller may be told of. */
 export const say = (text: string): void => console.warn(`dogwood: ${text}`)
 
+/** The state of a connection, as far as the warning needs it. */
+export interface Attempt {
+  readonly target: { readonly host: string; readonly secure: boolean }
+  readonly state: string
+  readonly socket?: unknown
+  readonly problem?: string
+  /** 0 before the first connection. */
+  readonly connectedAt: number
+}
+
 /**
- * Says in the console that there is no connection yet, and why, as far as that can be
- * known: no runtime tells why a WebSocket failed, but most tell it of a request.
+ * Warns in the console that there is no connection yet, with the cause if it can be found:
+ * no runtime reports why a WebSocket failed, but most do for an HTTP request.
  */
-export async function warn(connection: Connection): Promise<void> {
+export async function warn(connection: Attempt): Promise<void> {
   const { host, secure } = connection.target
   const url = `http${secure ? 's' : ''}://${host}`
   const abort = new AbortController()
@@ -35,7 +43,7 @@ async function cause(url: string, signal: AbortSignal): Promise<string> {
     const { status } = answer
     if (status === 400 && /HTTPS (server|port)/.test(await answer.text()))
       return 'it speaks TLS; use https://'
-    // A server of WebSockets wants them to be asked for, with status 426.
+    // A WebSocket server answers a plain request with status 426.
     return `it answers HTTP${status ? ` (${status})` : ''}, but no WebSocket opens; is there a proxy that does not pass upgrades?`
   } catch (error) {
     const { cause, message } = error as Error

@@ -1,18 +1,17 @@
-import type { SocketClass } from '../core/connection.js'
-import { type Guest, Line, type Request } from './line.js'
+import type { SocketClass } from '../core/socket.js'
+import { type Request, SharedConnection, type TabClient } from './shared-connection.js'
 import { NOBODY, userAfter } from './user.js'
 
 /**
- * A Mux carries the conversations of several tabs over as few connections as they
- * have users: a connection acts as one user, so tabs share it only if they are
- * signed in as the same. Who a tab is shows in the first request after its
- * greeting, which therefore can be that of any connection: only then it gets its
- * place.
+ * A Mux carries several tabs over as few connections as they have users: a connection is
+ * signed in as one user, so only tabs of the same user share it. The user of a tab shows
+ * in its first request after the handshake. Therefore any connection may send the
+ * handshake to a new tab, and the tab moves to the connection of its user afterwards.
  */
 export class Mux {
-  private readonly lines = new Set<Line>()
-  private readonly guests = new Map<string, Guest>()
-  // Of connections that have ended: the server ends them first if the next one names them.
+  private readonly connections = new Set<SharedConnection>()
+  private readonly clients = new Map<string, TabClient>()
+  // Of connections that have ended: the server ends such a session first if a new connection names it.
   private readonly sessions: string[] = []
 
   constructor(
@@ -21,76 +20,88 @@ export class Mux {
     private readonly url: string
   ) {}
 
-  /** A tab opens its connection. */
+  /** Opens the connection of a tab. */
   open(id: string, deliver: (text: string) => void, end: () => void): void {
-    const lines = [...this.lines]
-    const line = lines.find(({ hello }) => hello) ?? lines[0] ?? this.connect()
+    const connections = [...this.connections]
+    const connection = connections.find(({ handshake }) => handshake) ?? connections[0] ?? this.connect()
     const ended = () => {
-      this.guests.delete(id)
+      this.clients.delete(id)
       end()
     }
-    const guest: Guest = { deliver, end: ended, plans: [], line, greeted: false, seated: false }
-    this.guests.set(id, guest)
-    line.enter(guest)
+    const client: TabClient = {
+      deliver,
+      end: ended,
+      plans: [],
+      connection,
+      welcomed: false,
+      identified: false
+    }
+    this.clients.set(id, client)
+    connection.add(client)
   }
 
-  /** A tab closes its connection, or is gone; then its plans are carried out. */
+  /** Closes the connection of a tab, or of one that is gone, and carries out its onDisconnect operations. */
   close(id: string): void {
-    const guest = this.guests.get(id)
-    this.guests.delete(id)
-    guest?.line.leave(guest)
+    const client = this.clients.get(id)
+    this.clients.delete(id)
+    client?.connection.remove(client)
   }
 
-  /** Ends all. */
+  /** Ends all connections. */
   stop(): void {
-    for (const line of [...this.lines]) line.stop()
+    for (const connection of [...this.connections]) connection.stop()
   }
 
-  /** Takes a message of a tab. False if it has no open connection. */
+  /** Takes a message of a tab. False if the tab has no open connection. */
   receive(id: string, text: string): boolean {
-    const guest = this.guests.get(id)
-    if (!guest?.greeted) return !!guest
+    const client = this.clients.get(id)
+    if (!client?.welcomed) return !!client
     const { t, d } = JSON.parse(text)
-    if (t === 'c') guest.line.probe(text)
-    else this.pass(guest, d)
+    if (t === 'c') client.connection.probe(text)
+    else this.send(client, d)
     return true
   }
 
-  private pass(guest: Guest, request: Request): void {
+  private send(client: TabClient, request: Request): void {
     const user = userAfter(request.a, request.b)
-    if (!guest.seated) this.seat(guest, user ?? NOBODY)
-    else if (user !== undefined && user !== guest.line.user) {
-      // Others must not act as somebody else, so it has to come back as a new guest.
-      if (!guest.line.isAlone(guest)) return this.dismiss(guest)
-      guest.line.user = user
+    if (!client.identified) this.identify(client, user ?? NOBODY)
+    else if (user !== undefined && user !== client.connection.user) {
+      // The user must not change for other tabs, so this one has to come back as a new client.
+      if (!client.connection.isAlone(client)) return this.dismiss(client)
+      client.connection.user = user
     }
-    guest.line.pass(guest, request)
+    client.connection.send(client, request)
   }
 
-  // seat leads a guest to the connection of its user. Nothing was asked for it yet.
-  private seat(guest: Guest, user: string): void {
-    guest.seated = true
-    guest.line.user ??= user
-    if (guest.line.user === user) return
-    const line = [...this.lines].find(line => line.user === user) ?? this.connect()
-    line.user = user
-    const before = guest.line
-    guest.line = line
-    line.enter(guest)
-    before.leave(guest)
+  // identify moves a client to the connection of its user, before its first request is sent.
+  private identify(client: TabClient, user: string): void {
+    client.identified = true
+    client.connection.user ??= user
+    if (client.connection.user === user) return
+    const connection = [...this.connections].find(other => other.user === user) ?? this.connect()
+    connection.user = user
+    const before = client.connection
+    client.connection = connection
+    connection.add(client)
+    before.remove(client)
   }
 
-  private dismiss(guest: Guest): void {
-    guest.line.leave(guest)
-    guest.end()
+  private dismiss(client: TabClient): void {
+    client.connection.remove(client)
+    client.end()
   }
 
-  private connect(): Line {
-    const line: Line = new Line(this.Socket, this.url, this.sessions.pop(), session => {
-      this.lines.delete(line)
-      if (session) this.sessions.push(session)
-    })
-    this.lines.add(line)
-    return line
+  private connect(): SharedConnection {
+    const connection: SharedConnection = new SharedConnection(
+      this.Socket,
+      this.url,
+      this.sessions.pop(),
+      session => {
+        this.connections.delete(connection)
+        if (session) this.sessions.push(session)
+      }
+    )
+    this.connections.add(connection)
+    return connection
   }
 }

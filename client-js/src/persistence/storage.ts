@@ -1,4 +1,4 @@
-/** What is on disk of a database: views that were listened to, and unsent writes. */
+/** The part of a database that is on disk: saved views and unanswered writes. */
 
 import { DogwoodError } from '../core/errors.js'
 import { parsePath } from '../core/path.js'
@@ -7,12 +7,12 @@ import { checkUpdate, checkValue } from '../core/validate.js'
 const VIEWS = 'views'
 const WRITES = 'writes'
 
-// Records are arrays: their names must not depend on how this code was built.
+// Records are arrays, because the build shortens the names of members.
 
 /** Export form JSON, its length, and when it was used last. */
 export type ViewRecord = [text: string, size: number, used: number]
 
-/** The action of a record that only says that a transaction is under way, and where. */
+/** The action of a record that only notes that a transaction is running, and where. */
 export const TRANSACTION = 't'
 
 /** When it was made, the action of the protocol or TRANSACTION, and the body as JSON. */
@@ -21,7 +21,7 @@ export type WriteRecord = [time: number, action: string, body: string]
 /** The tab or process that made a write, and its number there. */
 export type WriteKey = [client: string, n: number]
 
-/** Writes that are saved by one transaction. */
+/** Writes that are saved in one IndexedDB transaction. */
 interface Batch {
   readonly store: IDBObjectStore
   readonly done: Promise<void>
@@ -32,11 +32,11 @@ export class Storage {
 
   private constructor(
     private readonly db: IDBDatabase,
-    /** Hears of records that could not be read, and of what could not be saved. */
+    /** Called for records that cannot be read and for data that cannot be saved. */
     readonly report: (error: DogwoodError) => void
   ) {}
 
-  /** Rejects with `NO_STORAGE` if the browser, or what is there, does not allow it. */
+  /** Rejects with `NO_STORAGE` if the browser, or an existing database of this name, prevents it. */
   static async open(
     factory: IDBFactory,
     name: string,
@@ -49,9 +49,9 @@ export class Storage {
         request.result.createObjectStore(WRITES)
       }
       const db = await result(request)
-      // Another tab wants to delete or upgrade: do not be in its way.
+      // Another tab wants to delete or upgrade the database. Do not block it.
       db.onversionchange = () => db.close()
-      db.transaction([VIEWS, WRITES]) // fails if somebody else has made it
+      db.transaction([VIEWS, WRITES]) // fails if another program has made the database
       return new Storage(db, report)
     } catch (error) {
       throw new DogwoodError('NO_STORAGE', `IndexedDB cannot be used: ${error}`)
@@ -100,8 +100,8 @@ export class Storage {
   }
 
   /**
-   * Saves a write. Those of one task go together, and are given to the browser before
-   * the task ends: a page that goes right after it does not take them along.
+   * Saves a write. All writes of one task share a transaction, which is committed before the
+   * task ends. So they are saved even if the page is closed right after it.
    */
   async addWrite(key: WriteKey, record: WriteRecord): Promise<void> {
     const { store, done } = this.batch ?? this.begin()
@@ -138,8 +138,8 @@ export class Storage {
     return writes
   }
 
-  // visit deletes the records that `read` does not accept: whoever wrote them, they
-  // must not keep the others from being used.
+  // visit deletes the records that `read` does not accept, so that they do not prevent the use
+  // of the others.
   private async visit(name: string, read: (key: unknown, record: unknown) => boolean): Promise<void> {
     const broken: IDBValidKey[] = []
     await each(this.store(name, 'readonly').openCursor(), cursor => {
@@ -152,7 +152,7 @@ export class Storage {
     this.report(new DogwoodError('UNREADABLE', `${keys.length} of the saved ${name} cannot be read`))
     const store = this.store(name, 'readwrite')
     for (const key of keys) store.delete(key)
-    await finished(store.transaction).catch(() => {}) // then they are found again at the next start
+    await finished(store.transaction).catch(() => {}) // if that fails, the next start finds them again
   }
 
   private store(
@@ -179,7 +179,7 @@ function isWrite(key: unknown, record: unknown): record is WriteRecord {
     const { p, d } = JSON.parse(text)
     const path = parsePath(p)
     if (action === TRANSACTION) return true
-    // As when it was made: what is nested without end would be the end of who reads it.
+    // Check as when the write was made: a value nested too deep would overflow the stack.
     if (action === 'm') checkUpdate(d, path)
     else checkValue(d, path)
     return action === 'p' || action === 'm'

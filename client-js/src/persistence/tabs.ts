@@ -1,9 +1,9 @@
-import type { SocketClass } from '../core/connection.js'
 import { joiner } from '../core/frames.js'
+import type { SocketClass } from '../core/socket.js'
 import { Mux } from './mux.js'
 
-// What tabs tell each other. Type literals: their names are part of a protocol
-// between builds of different age.
+// Messages between tabs. Type literals, whose names the build does not shorten: tabs may
+// run different builds.
 type Message =
   | { kind: 'open' | 'close'; from: string; socket: string }
   | { kind: 'up'; from: string; socket: string; text: string }
@@ -11,16 +11,16 @@ type Message =
   | { kind: 'end'; socket: string }
   | { kind: 'leader' }
 
-/** What is needed of the browser. */
+/** The part of the browser that tabs use. */
 export type Platform = {
   locks?: Pick<LockManager, 'request'>
   channel?: BroadcastChannel
 }
 
 /**
- * Lets the tabs of a database share one connection. One of them, which holds a
- * lock, is the leader and has the connection; the others talk to it over a
- * channel. When it goes, the next one in the queue for the lock takes over.
+ * Lets the tabs of a database share one connection. The tab that holds a lock is the
+ * leader and has the connection; the others talk to it over a channel. When the leader is
+ * gone, the next tab in the queue for the lock takes over.
  */
 export class Tabs {
   private mux?: Mux
@@ -30,13 +30,16 @@ export class Tabs {
   private readonly closing = new AbortController()
   private readonly watched = new Set<string>()
   private count = 0
-  private readonly held: Promise<unknown>
+  private readonly held: Promise<unknown> // resolves when this tab has its own lock
+  private leading = false
   private resign = () => {}
 
   constructor(
     private readonly name: string,
     readonly id: string,
     private readonly Socket: SocketClass,
+    /** The address of the server. */
+    private readonly url: string,
     platform: Required<Platform>
   ) {
     this.locks = platform.locks
@@ -69,7 +72,7 @@ export class Tabs {
     this.channel.close()
   }
 
-  // hold keeps a lock as long as this tab lives, by which others see that it does.
+  // hold keeps a lock as long as this tab lives. Other tabs wait for it to learn of the end.
   private hold(id: string, held: (lock: unknown) => void): Promise<unknown> {
     return this.locks.request(`${this.name} ${id}`, lock => {
       held(lock)
@@ -90,8 +93,6 @@ export class Tabs {
       await this.untilStop()
     })
   }
-
-  private leading = false
 
   private untilStop(): Promise<void> {
     return new Promise(resolve => {
@@ -116,15 +117,14 @@ export class Tabs {
     else void this.ask(socket)
   }
 
-  // enter waits until whoever makes the socket listens to it: a connection that is
-  // there already greets it at once.
+  // enter waits until the caller listens to its new socket: a connection that is open
+  // already sends the handshake at once.
   private async enter({ key, url }: TabSocket): Promise<void> {
     await Promise.resolve()
     if (this.sockets.has(key)) this.admit(this.id, key, url)
   }
 
-  // ask waits for the lock of this tab. Without it the leader would believe that
-  // the tab is gone.
+  // ask waits for the lock of this tab. Without it the leader would take the tab for gone.
   private async ask({ key }: TabSocket): Promise<void> {
     await this.held
     if (this.sockets.has(key)) this.tell({ kind: 'open', from: this.id, socket: key })
@@ -167,14 +167,7 @@ export class Tabs {
 
   // ---- as the leader
 
-  private base = ''
-
-  /** The address of the server; that of any tab, as all have the same database. */
-  set url(url: string) {
-    this.base = url
-  }
-
-  private admit(tab: string, key: string, url = this.base): void {
+  private admit(tab: string, key: string, url = this.url): void {
     this.mux ??= new Mux(this.Socket, url)
     const own = tab === this.id
     this.mux.open(
@@ -185,12 +178,12 @@ export class Tabs {
     if (!own) this.watch(tab, key)
   }
 
-  // take lets a tab know if it has no connection any more.
+  // take passes on a message of a tab, or tells the tab that it has no connection any more.
   private take(key: string, text: string): void {
     if (!this.mux?.receive(key, text)) this.tell({ kind: 'end', socket: key })
   }
 
-  // watch waits for the lock of a tab: whoever gets it knows that the tab is gone.
+  // watch waits for the lock of a tab: once it is granted, the tab is gone.
   private watch(tab: string, key: string): void {
     if (this.watched.has(key)) return
     this.watched.add(key)
@@ -203,14 +196,14 @@ export class Tabs {
   }
 }
 
-/** Looks like a WebSocket; leads to the leader. */
+/** A socket for the client of this tab; its messages go through the leader. */
 class TabSocket {
   onopen: any = null
   onmessage: any = null
   onclose: any = null
   onerror: any = null
   key = ''
-  greeted = false // there was a leader to let it in
+  greeted = false // it has received a message, so a leader has admitted it
   private readonly join: (piece: string) => void
 
   constructor(

@@ -1,13 +1,13 @@
-/** Nobody: a connection that has not signed in, or has signed out. */
+/** The user of a connection that has not signed in, or has signed out. */
 export const NOBODY = ''
 
 /** Reports whether a request of the protocol signs in. */
 export const signsIn = (action: string): boolean => action === 'auth' || action === 'gauth'
 
 /**
- * As whom a connection acts after a request; undefined if that does not change it.
- * Two tokens are of the same user if they claim the same but for their age: a role
- * that only one of them has makes two users, as the rules can tell them apart.
+ * The user of a connection after a request; undefined if the request does not change it.
+ * Two tokens belong to the same user if their claims differ only in age. A role that only
+ * one of them has makes two users, because rules can tell them apart.
  */
 export function userAfter(action: string, { cred = '' }: { cred?: string }): string | undefined {
   if (action === 'unauth') return NOBODY
@@ -21,6 +21,6 @@ function claimsOf(credential: string): string | undefined {
     const { iat, exp, nbf, jti, ...claims } = JSON.parse(text)
     return JSON.stringify(claims)
   } catch {
-    return undefined // a secret, which is as good as a name
+    return undefined // a secret identifies the user by itself
   }
 }

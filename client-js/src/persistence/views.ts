@@ -1,82 +1,72 @@
 import type { Core } from '../core/core.js'
 import { DogwoodError, isEnd } from '../core/errors.js'
+import type { Link } from '../core/link.js'
 import { EMPTY, type Node, nodeFromJSON } from '../core/node.js'
 import { queryId, wireQuery } from '../core/params.js'
 import { formatPath, overlaps, type Path } from '../core/path.js'
-import type { Listener, Spec, Subscription, SyncTree } from '../core/sync.js'
+import type { Spec, Subscription } from '../core/sync.js'
 import type { Storage, ViewRecord } from './storage.js'
 
 const SAVE_EVERY = 250
 
 interface Live {
   readonly subscription: Subscription
-  started: boolean // the server was asked
-  loaded: boolean // the server, or the disk, has given the whole view
-  confirmed: boolean // nothing of it is known from the disk alone
+  started: boolean // the listen was sent on
+  loaded: boolean // the server, or the disk, has delivered the whole view
+  confirmed: boolean // no part of it comes from the disk alone
   saved: Node
   /** Listeners to start when the disk has been read; undefined after that. */
   unread?: (() => void)[]
 }
 
 /**
- * Keeps what is listened to on disk, and shows it at the next start before the
- * server has answered. It stands between a core and its connection: a listen
- * goes to the server when the disk was read, with the hash of what was there.
- * It also stands between a core and its listeners: they get no event before that. Their
- * first events show one view: what was on disk with the pending writes applied.
+ * The layer of a link that keeps views on disk. It shows a view at the next start before
+ * the server has answered: a listen goes on to the server once the disk has been read,
+ * with the hash of the saved view.
  */
-export class Views {
+export class SavedViews implements Link {
   private readonly live = new Map<string, Live>()
   private timer?: ReturnType<typeof setTimeout>
-  private readonly sizes: Map<string, [size: number, used: number]>
   private saving: Promise<void> = Promise.resolve()
   private failing = false // the last views were not saved
   private waiting: [path: Path, f: () => void][] = []
 
   constructor(
+    private readonly below: Link,
     private readonly core: Core,
     private readonly storage: Storage,
-    sizes: Map<string, [size: number, used: number]>,
+    private readonly sizes: Map<string, [size: number, used: number]>,
     private readonly maxBytes: number
   ) {
-    this.sizes = sizes
-    const { connection, sync, queue } = core
-    const add = sync.add.bind(sync)
-    sync.add = (spec, listener) => {
-      const events = add(spec, listener)
-      if (!this.unread(spec)) return events
-      const { next } = listener
-      listener.next = () => {}
-      this.whenRead(spec, () => {
-        listener.next = next
-        if (!isThere(sync, spec, listener)) return
-        // Adding a copy of the listener makes the events for all there is.
-        const copy = { ...listener }
-        const initial = add(spec, copy)
-        sync.remove(spec, { matches: other => other === copy })
-        queue.raise(spec.path, initial, true)
-      })
-      return []
-    }
-    const listen = connection.listen.bind(connection)
-    const unlisten = connection.unlisten.bind(connection)
-    connection.listen = subscription => void this.load(subscription, listen)
-    connection.unlisten = (path, id, tag) => {
-      const key = keyOf(path, id)
-      const live = this.live.get(key)
-      this.live.delete(key)
-      if (live?.started) unlisten(path, id, tag)
-      if (live?.loaded) void this.save([[key, live]])
-      // Its listeners may have to wait for another view, which this change is about to make.
-      if (live) queueMicrotask(() => this.read(live))
-      this.release()
-    }
-    // What the server answers to the listens of a new connection is not here yet.
+    // On a new connection, the server has yet to answer the listens.
     core.states.add(state => {
       if (state === 'connected') for (const live of this.live.values()) live.confirmed &&= !live.started
     })
     this.schedule(SAVE_EVERY)
   }
+
+  // ---- as a link
+
+  listen(subscription: Subscription): void {
+    void this.load(subscription)
+  }
+
+  unlisten(path: Path, id: string): void {
+    const key = keyOf(path, id)
+    const live = this.live.get(key)
+    this.live.delete(key)
+    if (live?.started) this.below.unlisten(path, id)
+    if (live?.loaded) void this.save([[key, live]])
+    // Its listeners may have to wait for another view, which the caller is about to add.
+    if (live) queueMicrotask(() => this.read(live))
+    this.release()
+  }
+
+  send(...request: Parameters<Link['send']>): void {
+    this.below.send(...request)
+  }
+
+  // ---- views
 
   // Views that take long to save are saved less often.
   private schedule(delay: number): void {
@@ -92,17 +82,17 @@ export class Views {
     clearTimeout(this.timer)
     this.timer = undefined
     const saved = this.saveAll()
-    this.live.clear() // the end of a listen is nothing to save
+    this.live.clear() // so that the end of their listens saves nothing more
     return saved
   }
 
-  /** Forgets what is on disk; what is listened to is saved again when it changes. */
+  /** Treats the disk as empty; live views are saved again when they change. */
   forgetAll(): void {
     this.sizes.clear()
     for (const live of this.live.values()) live.saved = live.subscription.cached().node
   }
 
-  /** Saves what has changed. */
+  /** Saves the views that have changed. */
   saveAll(): Promise<void> {
     return this.save(
       [...this.live].filter(
@@ -111,10 +101,7 @@ export class Views {
     )
   }
 
-  private async load(
-    subscription: Subscription,
-    listen: (subscription: Subscription) => void
-  ): Promise<void> {
+  private async load(subscription: Subscription): Promise<void> {
     const { path, id, tag } = subscription
     const key = keyOf(path, id)
     const live: Live = {
@@ -140,13 +127,13 @@ export class Views {
     const done: Subscription['done'] = (status, error) => {
       if (status === 'ok') live.loaded = true
       else if (!isEnd.test(status)) this.discard(key)
-      queueMicrotask(() => this.confirm(live)) // when what the server said is shown
+      queueMicrotask(() => this.confirm(live)) // after the data from the server is shown
       return subscription.done(status, error)
     }
-    listen({ ...subscription, done })
+    this.below.listen({ ...subscription, done })
   }
 
-  // fromDisk returns what the disk has of a view, with what listeners below it have loaded,
+  // fromDisk returns the saved view, merged with data that listeners below it have loaded,
   // which is newer.
   private async fromDisk(key: string, { cached }: Subscription): Promise<Node | undefined> {
     const record = await this.storage.view(key).catch(() => undefined)
@@ -169,21 +156,20 @@ export class Views {
     for (const f of unread) f()
   }
 
-  // whenRead calls `f` once the disk has been read for `spec`.
-  private whenRead(spec: Spec, f: () => void): void {
-    const unread = this.unread(spec)
-    if (unread) unread.push(() => this.whenRead(spec, f))
-    else f()
-  }
-
-  // unread returns what waits for the disk with `spec`: in its own view, or one that covers it.
-  private unread({ path, params }: Spec): (() => void)[] | undefined {
+  /**
+   * Defers `f` until the disk has been read for `spec`: for its own view, and those that
+   * cover it. False if it has been read already; then `f` is not called.
+   */
+  defer(spec: Spec, f: () => void): boolean {
+    const { path, params } = spec
     const keys = [keyOf(path, queryId(wireQuery(params)))]
     for (let i = 0; i <= path.length; i++) keys.push(keyOf(path.slice(0, i), 'default'))
-    return keys.map(key => this.live.get(key)?.unread).find(Boolean)
+    const unread = keys.map(key => this.live.get(key)?.unread).find(Boolean)
+    unread?.push(() => this.defer(spec, f) || f())
+    return !!unread
   }
 
-  /** Calls `f` once no view above or below `path` is known from the disk alone. */
+  /** Calls `f` once no view above or below `path` comes from the disk alone. */
   whenConfirmed(path: Path, f: () => void): void {
     const open = [...this.live.values()].some(
       ({ confirmed, subscription }) => !confirmed && overlaps(subscription.path, path)
@@ -201,7 +187,7 @@ export class Views {
     for (const [path, f] of this.waiting.splice(0)) this.whenConfirmed(path, f)
   }
 
-  // discard forgets a view that this user may not see.
+  // discard deletes a saved view that this user may not read.
   private discard(key: string): void {
     this.live.delete(key)
     this.sizes.delete(key)
@@ -218,7 +204,7 @@ export class Views {
       this.sizes.set(key, [text.length, Date.now()])
     }
     if (!records.size) return this.saving
-    // A disk that is full must not disturb what works without it.
+    // A full disk must not disturb the database, which works without it.
     const write = async () => {
       try {
         await this.storage.saveViews(records, this.surplus())
@@ -233,7 +219,7 @@ export class Views {
     return this.saving
   }
 
-  // surplus returns the views to delete, those not used for the longest first.
+  // surplus returns the views to delete, the least recently used first.
   private surplus(): string[] {
     let total = 0
     for (const [size] of this.sizes.values()) total += size
@@ -247,17 +233,6 @@ export class Views {
     }
     return surplus
   }
-}
-
-// isThere reports whether the listener was not removed.
-function isThere(sync: SyncTree, spec: Spec, listener: Listener): boolean {
-  let found = false
-  const matches = (other: Listener) => {
-    found ||= other === listener
-    return false
-  }
-  sync.remove(spec, { matches })
-  return found
 }
 
 const keyOf = (path: Path, id: string): string => `${formatPath(path)} ${id}`

@@ -1,4 +1,4 @@
-import type { SocketClass } from '../core/connection.js'
+import type { SocketClass } from '../core/socket.js'
 
 /** The WebSocket of the runtime. */
 export const defaultSocket = (): SocketClass => globalThis.WebSocket

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { type IncomingMessage, request as plain } from 'node:http'
 import { request as secure } from 'node:https'
 import type { Duplex } from 'node:stream'
-import type { SocketClass } from '../core/connection.js'
+import type { SocketClass } from '../core/socket.js'
 
 /** The WebSocket of the runtime; Node 20 has none. */
 export const defaultSocket = (): SocketClass => globalThis.WebSocket ?? NodeSocket

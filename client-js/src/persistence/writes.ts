@@ -1,69 +1,95 @@
 import { clock } from '../core/connection.js'
 import type { Core } from '../core/core.js'
 import { type Answer, DogwoodError, errorOf, isEnd } from '../core/errors.js'
+import type { Kind, Link } from '../core/link.js'
 import { nodeFromJSON } from '../core/node.js'
-import { formatPath, parsePath } from '../core/path.js'
+import { formatPath, type Path, parsePath } from '../core/path.js'
+import type { Event, Subscription } from '../core/sync.js'
 import { type Storage, TRANSACTION, type WriteKey, type WriteRecord } from './storage.js'
-import type { Views } from './views.js'
 
-/** Hears of a write from before that the server has refused, or of a transaction that was lost. */
+/** Called for a write from before a reload that the server has refused, and for a lost transaction. */
 export type OnRefused = (error: DogwoodError, path: string) => void
 
-/** What writes get that are forgotten. */
+/** The answer to writes that `clear` drops. */
 const CLEARED: Answer = { s: 'cleared', d: 'what was not sent was forgotten' }
 
+/** The layer below also knows which views come from the disk alone. */
+interface Below extends Link {
+  /** Calls `f` once no view above or below `path` comes from the disk alone. */
+  whenConfirmed(path: Path, f: () => void): void
+}
+
 /**
- * Keeps writes on disk until the server has answered them. Each has an id, by
- * which the server recognizes it if it is sent again. Of a transaction only a note
- * is kept, without its function: it cannot run again, but its loss can be told.
+ * The layer of a link that keeps writes on disk until the server has answered them. Each
+ * has an id, by which the server recognizes it if it is sent again. Of a transaction only
+ * a note is kept, as its function cannot be: at the next start its loss is reported.
  */
-export class Queue {
+export class SavedWrites implements Link {
   private count = 0
   private numbers = 0
-  // Of transactions. Those of writes have no gaps: the server remembers ranges of them.
+  // Of transactions. The numbers of writes have no gaps: the server remembers ranges of them.
   private notes = Number.MIN_SAFE_INTEGER
   private readonly saving = new Set<Promise<unknown>>()
   private readonly waiting = new Map<string, [WriteKey, WriteRecord]>() // for an answer
-  private readonly unsaved = new Set<string>() // ids of those of them that the disk did not take
+  private readonly unsaved = new Set<string>() // ids of waiting writes that could not be saved
   private readonly adopted = new Map<string, WriteKey>()
 
   constructor(
+    private readonly below: Below,
     private readonly core: Core,
     private readonly storage: Storage,
-    views: Views,
     private readonly client: string,
     private readonly maxWrites: number
-  ) {
-    const { connection } = core
-    const send = connection.send.bind(connection)
-    connection.send = (kind, action, body, done, writeId) => {
-      if (kind !== 'write' || 'h' in body || connection.refusal) return send(kind, action, body, done)
-      const key = writeId ? this.adopted.get(writeId)! : this.keep(action, body)
-      if (!key) {
-        setTimeout(() => done({ s: 'queue_full' }))
-        return
-      }
-      const made = writeId ? -1 : clock()
-      const settled = (reply: Answer) => {
-        // What the end of the database, or its absence, cuts off is sent at the next start.
-        if (!this.end(key, isEnd.test(reply.s))) return // it was forgotten before the answer came
-        // What was made before this connection may have been taken on an earlier one.
-        const answer = { ...reply, again: made < connection.connectedAt }
-        // What the disk has of a view is older than a write that was taken just now.
-        if (answer.s === 'ok') views.whenConfirmed(parsePath(body.p as string), () => done(answer))
-        else done(answer)
-      }
-      send(kind, action, body, settled, idOf(key))
-    }
-    core.onTransaction = path => {
-      const key = this.keep(TRANSACTION, { p: formatPath(path) })
-      if (!key) throw errorOf({ s: 'queue_full' })
-      // However it ends, its promise tells.
-      return () => void this.end(key)
-    }
+  ) {}
+
+  // ---- as a link
+
+  listen(subscription: Subscription): Event[] | void {
+    return this.below.listen(subscription)
   }
 
-  // end forgets what was waited for; false if that was done before.
+  unlisten(path: Path, id: string): void {
+    this.below.unlisten(path, id)
+  }
+
+  send(
+    kind: Kind,
+    action: string,
+    body: Record<string, unknown>,
+    done: (answer: Answer) => void,
+    writeId?: string
+  ): void {
+    const { connection } = this.core
+    const { below } = this
+    if (kind !== 'write' || 'h' in body || connection.refusal) return below.send(kind, action, body, done)
+    const key = writeId ? this.adopted.get(writeId)! : this.keep(action, body)
+    if (!key) {
+      setTimeout(() => done({ s: 'queue_full' }))
+      return
+    }
+    const made = writeId ? -1 : clock()
+    const settled = (reply: Answer) => {
+      // A write that the end of the database cuts off is sent at the next start.
+      if (!this.end(key, isEnd.test(reply.s))) return // it was dropped before the answer came
+      // The server may have taken a write from before this connection on an earlier one.
+      const answer = { ...reply, again: made < connection.connectedAt }
+      // A saved view is older than a write that was taken just now.
+      if (answer.s === 'ok') below.whenConfirmed(parsePath(body.p as string), () => done(answer))
+      else done(answer)
+    }
+    below.send(kind, action, body, settled, idOf(key))
+  }
+
+  begin(path: Path): () => void {
+    const key = this.keep(TRANSACTION, { p: formatPath(path) })
+    if (!key) throw errorOf({ s: 'queue_full' })
+    // The promise of the transaction reports how it ends.
+    return () => void this.end(key)
+  }
+
+  // ---- writes
+
+  // end removes a write that waits for its answer; false if it was removed before.
   private end(key: WriteKey, stays = false): boolean {
     if (!this.waiting.delete(idOf(key))) return false
     this.count--
@@ -93,7 +119,7 @@ export class Queue {
     void saved.then(() => this.saving.delete(saved))
   }
 
-  /** Resolves when all writes made so far are on disk; tries again what failed. */
+  /** Resolves when all writes made so far are on disk. Retries the failed ones. */
   async flush(): Promise<void> {
     for (const id of this.unsaved) this.save(...this.waiting.get(id)!)
     await Promise.all(this.saving)
@@ -102,14 +128,14 @@ export class Queue {
   }
 
   /**
-   * Fails the writes that are not answered, so that they are not sent any more. Of what
-   * is not kept on disk, as transactions, what was sent is left to its answer.
+   * Fails the writes without an answer, so that they are not sent again. Requests that are not
+   * kept on disk, such as transactions, still get their answer if they have been sent.
    */
   forgetAll(): void {
     const { pending, state } = this.core.connection
     const sent = state === 'connected'
     for (const request of pending) {
-      // Also those that begin here: a transaction that has waited for the one before.
+      // Includes requests made during this loop: the next transaction, which has waited.
       const { kind, writeId = '', done } = request
       if (kind === 'get' || (sent && !this.waiting.has(writeId))) continue
       pending.delete(request)
@@ -118,8 +144,8 @@ export class Queue {
   }
 
   /**
-   * Takes over writes of clients that are gone: shows them and sends them. Their
-   * transactions are reported, each once: when the note of it is deleted.
+   * Takes over writes of clients that are gone: shows them and sends them. Each of their
+   * transactions is reported once: when its note has been deleted.
    */
   adopt(writes: readonly [WriteKey, WriteRecord][], onRefused: OnRefused): void {
     const { core } = this
@@ -127,7 +153,7 @@ export class Queue {
       const [time, action, text] = record
       if (action === TRANSACTION) {
         const tell = () => onRefused(lost(time), JSON.parse(text).p)
-        void this.storage.deleteWrite(key).then(tell, () => {}) // else at the next start
+        void this.storage.deleteWrite(key).then(tell, () => {}) // if that fails, at the next start
         continue
       }
       this.count++

@@ -1,0 +1,23 @@
+import type { Answer } from './errors.js'
+import type { Path } from './path.js'
+import type { Provider } from './sync.js'
+
+/** Requests that outlive a connection, in the order in which they are sent again. */
+export type Kind = 'write' | 'disconnect' | 'get'
+
+/**
+ * What a database asks of its server goes through a Link: the connection itself, or a
+ * layer that has another Link below it and passes on what it does not handle.
+ */
+export interface Link extends Provider {
+  /** `writeId` lets the server recognize a write that it already has. */
+  send(
+    kind: Kind,
+    action: string,
+    body: Record<string, unknown>,
+    done: (answer: Answer) => void,
+    writeId?: string
+  ): void
+  /** A transaction begins at `path`; returns what to call when it ends. May throw. */
+  begin?(path: Path): () => void
+}

@@ -1,0 +1,7 @@
+/** A placeholder that the server replaces: `{'.sv': 'timestamp'}`. */
+export interface ServerValue {
+  readonly '.sv': string | { readonly increment: number }
+}
+
+export type Scalar = string | number | boolean | ServerValue
+export type Priority = Scalar | null

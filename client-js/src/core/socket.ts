@@ -1,0 +1,12 @@
+/** The part of a WebSocket that the client uses. */
+export type SocketLike = {
+  onopen: any
+  onmessage: any
+  onclose: any
+  onerror: any
+  send(text: string): void
+  close(): void
+}
+
+/** A class of WebSockets, as browsers have it. */
+export type SocketClass = new (url: string) => SocketLike

@@ -1,0 +1,255 @@
+import { joiner, split } from '../core/frames.js'
+import type { SocketClass, SocketLike } from '../core/socket.js'
+import { signsIn } from './user.js'
+
+const GRACE = 8_000 // for the server to answer a ping
+
+/** The client of one tab. */
+export interface TabClient {
+  /** Delivers a message to the tab. */
+  readonly deliver: (text: string) => void
+  /** Ends the tab's own socket. */
+  readonly end: () => void
+  /** Its onDisconnect operations: action, path, data. */
+  plans: [action: string, path: string, data: unknown][]
+  /** The connection that carries it. */
+  connection: SharedConnection
+  /** The tab has received the handshake of the server. */
+  welcomed: boolean
+  /** Its user is known, from its first request. */
+  identified: boolean
+  /** Its requests while the server checks its credential. */
+  held?: Request[]
+}
+
+/** A request of the protocol. Type literals keep the names of the protocol. */
+export type Request = { r: number; a: string; b: any }
+
+/** A request that was sent to the server, and the client that it belongs to. */
+interface Sent {
+  readonly client: TabClient
+  readonly r: number
+  readonly signIn: boolean
+}
+
+/**
+ * A SharedConnection is one connection to the server, shared by tabs of the same user. It
+ * renumbers requests and gives each listen a tag of its own, so that every answer and
+ * every push reaches the right tab. When the connection ends, it ends for all tabs; each
+ * of them reconnects and repeats what it needs.
+ */
+export class SharedConnection {
+  private readonly clients = new Set<TabClient>()
+  /** The user it is signed in as; undefined before the first request. */
+  user?: string
+  /** The handshake of the server, with the current time. */
+  handshake?: () => string
+  private socket?: SocketLike
+  private backlog: string[] = [] // messages to send after the handshake
+  private requests = 0
+  private tags = 0
+  private readonly sent = new Map<number, Sent>()
+  // By the tag of this connection: the client, and the tag of the client if it has one.
+  private readonly listens = new Map<number, { client: TabClient; path: string; tag?: number }>()
+  private timer?: ReturnType<typeof setTimeout>
+
+  constructor(
+    Socket: SocketClass,
+    url: string,
+    /** The session of an earlier connection, until the server has named a new one. */
+    private session: string | undefined,
+    /** Called when the connection has ended. */
+    private readonly onEnd: (session?: string) => void
+  ) {
+    const socket = new Socket(url + (session ? `&ls=${session}` : ''))
+    const receive = joiner(text => this.receive(text))
+    socket.onmessage = (event: { data: unknown }) => {
+      clearTimeout(this.timer)
+      try {
+        receive(String(event.data))
+      } catch {
+        this.stop() // not a message of a server
+      }
+    }
+    socket.onclose = socket.onerror = () => this.stop()
+    this.socket = socket
+  }
+
+  /** Adds a client, a new one or one of another connection. */
+  add(client: TabClient): void {
+    this.clients.add(client)
+    if (this.handshake) this.welcome(client)
+  }
+
+  /** Removes a client and carries out its onDisconnect operations. */
+  remove(client: TabClient): void {
+    this.clients.delete(client)
+    for (const [tag, listen] of this.listens) {
+      if (listen.client !== client) continue
+      this.listens.delete(tag)
+      this.request('n', { p: listen.path, t: tag })
+    }
+    if (this.clients.size) this.carryOut(client)
+    else this.disconnect()
+  }
+
+  /** Ends the connection for all its clients. */
+  stop(): void {
+    this.disconnect()
+    const clients = [...this.clients]
+    this.clients.clear()
+    for (const client of clients) client.end()
+  }
+
+  /** Reports whether no other client uses the connection, and no request of this one is held. */
+  isAlone(client: TabClient): boolean {
+    return this.clients.size === 1 && !client.held
+  }
+
+  /**
+   * Sends a request of a client whose user is that of the connection. Requests that follow a
+   * credential wait until the server has accepted it: other clients have signed this
+   * connection in, and a client with an expired or forged credential must not profit from that.
+   */
+  send(client: TabClient, request: Request): void {
+    if (client.held) {
+      client.held.push(request)
+      return
+    }
+    const { r, a, b } = request
+    const signIn = signsIn(a)
+    if (signIn && !this.isAlone(client)) client.held = []
+    if (a === 'q') b.t = this.tagFor(client, b)
+    else if (a === 'n') b.t = this.untag(client, b)
+    else if (a[0] === 'o') note(client, a, b)
+    this.sent.set(this.request(a, b), { client, r, signIn })
+  }
+
+  /** Asks the server for a sign of life, with the ping of a client. */
+  probe(text: string): void {
+    if (!this.handshake) return
+    this.write(text)
+    clearTimeout(this.timer)
+    this.timer = setTimeout(() => this.stop(), GRACE)
+  }
+
+  // ---- to the server
+
+  private disconnect(): void {
+    const { socket } = this
+    clearTimeout(this.timer)
+    if (!socket) return
+    this.socket = undefined
+    this.handshake = undefined
+    this.sent.clear()
+    this.listens.clear()
+    socket.onmessage = socket.onclose = null
+    socket.onerror = () => {}
+    socket.close()
+    this.onEnd(this.session)
+  }
+
+  private write(text: string): void {
+    if (!this.handshake) this.backlog.push(text)
+    else for (const piece of split(text)) this.socket?.send(piece)
+  }
+
+  private request(action: string, body: object): number {
+    const r = ++this.requests
+    this.write(JSON.stringify({ t: 'd', d: { r, a: action, b: body } }))
+    return r
+  }
+
+  // ---- to the clients
+
+  private receive(text: string): void {
+    const message = JSON.parse(text)
+    const { d } = message
+    if (message.t === 'c') {
+      if (d.t === 'h') this.greeted(message)
+      else this.toAll(text)
+    } else if ('r' in d) this.answered(d)
+    else if (d.b.t !== undefined) {
+      const listen = this.listens.get(d.b.t)
+      listen?.client.deliver(JSON.stringify({ t: 'd', d: { a: d.a, b: { ...d.b, t: listen.tag } } }))
+    } else {
+      this.toAll(text)
+      if (d.a === 'ac') this.stop() // the connection is signed out now
+    }
+  }
+
+  private answered({ r, b }: { r: number; b: { s: string } }): void {
+    const sent = this.sent.get(r)
+    this.sent.delete(r)
+    if (!sent) return
+    const { client } = sent
+    client.deliver(JSON.stringify({ t: 'd', d: { r: sent.r, b } }))
+    if (sent.signIn && client.held) this.release(client, b.s === 'ok')
+  }
+
+  private release(client: TabClient, accepted: boolean): void {
+    const held = client.held ?? []
+    client.held = undefined
+    if (!this.clients.has(client)) return
+    if (accepted) for (const request of held) this.send(client, request)
+    else {
+      this.remove(client)
+      client.end()
+    }
+  }
+
+  // greeted keeps the handshake, which has the time, for tabs that come later. It removes
+  // the feature of conditional onDisconnect operations: carryOut has no conditions.
+  private greeted(message: { d: { d: { ts: number; s: string; f?: string[] } } }): void {
+    message.d.d.f = message.d.d.f?.filter(feature => feature !== 'c')
+    const offset = message.d.d.ts - Date.now()
+    this.session = message.d.d.s
+    this.handshake = () => {
+      message.d.d.ts = Date.now() + offset
+      return JSON.stringify(message)
+    }
+    for (const text of this.backlog.splice(0)) this.write(text)
+    for (const client of [...this.clients]) this.welcome(client)
+  }
+
+  private welcome(client: TabClient): void {
+    if (client.welcomed || !this.clients.has(client)) return
+    client.welcomed = true
+    client.deliver(this.handshake!())
+  }
+
+  private toAll(text: string): void {
+    for (const client of [...this.clients]) client.deliver(text)
+  }
+
+  private tagFor(client: TabClient, body: { p: string; t?: number }): number {
+    const tag = ++this.tags
+    this.listens.set(tag, { client, path: body.p, tag: body.t })
+    return tag
+  }
+
+  private untag(client: TabClient, body: { p: string; t?: number }): number | undefined {
+    for (const [tag, listen] of this.listens) {
+      if (listen.client !== client || listen.path !== body.p || listen.tag !== body.t) continue
+      this.listens.delete(tag)
+      return tag
+    }
+    return body.t
+  }
+
+  // carryOut does what the server would do if the tab had a connection of its own.
+  private carryOut({ plans }: TabClient): void {
+    for (const [action, path, data] of plans) {
+      const planned = [...this.clients].some(other => other.plans.some(plan => plan[1] === path))
+      if (!planned) this.request('oc', { p: path, d: null })
+      this.request(action === 'om' ? 'm' : 'p', { p: path, d: data })
+    }
+  }
+}
+
+// note keeps track of the onDisconnect operations of a tab.
+function note(client: TabClient, action: string, { p, d }: { p: string; d: unknown }): void {
+  const below = (path: string) => `${path}/`.startsWith(p === '/' ? p : `${p}/`)
+  if (action !== 'om') client.plans = client.plans.filter(([, path]) => !below(path))
+  if (action !== 'oc') client.plans.push([action, p, d])
+}
