@@ -274,7 +274,7 @@ export class SyncTree implements Listeners {
   }
 
   // known is what the server has at `path`, if some view holds all of it.
-  private known(path: Path): Node | null {
+  known(path: Path): Node | null {
     let at: Point | undefined = this.root
     for (let i = 0; at && i <= path.length; i++) {
       const node = knownAt(at, path.slice(i))

@@ -175,13 +175,14 @@ export class Transactions implements Hook {
     }
   }
 
-  // outdated reports whether the current value differs from the input of a transaction. While
-  // an earlier transaction was in flight, its value hid the writes of other clients. The
-  // official client then sends a result that was computed without them, with the hash of the
-  // current value: a lost update.
+  // outdated reports whether the current value is known and differs from the input of a
+  // transaction. While an earlier transaction was in flight, its value hid the writes of other
+  // clients. The official client then sends a result that was computed without them, with the
+  // hash of the current value: a lost update.
   private outdated(queue: readonly Transaction[]): boolean {
+    const { sync } = this.core
     const ids = queue.map(t => t.writeId)
-    return queue.some((t, i) => !equals(t.input, this.core.sync.latest(t.path, ids.slice(i))))
+    return queue.some((t, i) => sync.known(t.path) && !equals(t.input, sync.latest(t.path, ids.slice(i))))
   }
 
   private send(path: Path, queue: readonly Transaction[]): void {
