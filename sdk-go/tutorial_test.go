@@ -9,15 +9,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/dogwooddb/dogwood/internal/tier"
 )
 
 // The Go tutorial, docs/tutorial-go.md, is followed as a reader would: in a folder that has
 // the checkout under the name dogwood. Go blocks are files, named by their first line; sh
 // blocks are commands; text blocks are what these have printed.
 func TestTutorial(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds seven programs")
-	}
+	tier.Need(t, tier.Full)
 	text, err := os.ReadFile(filepath.Join("..", "docs", "tutorial-go.md"))
 	want(t, err)
 	root, err := filepath.Abs("..")

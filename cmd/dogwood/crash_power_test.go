@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
@@ -30,9 +31,7 @@ const tracedLoad = time.Second
 // the record: what is left of the file must have everything that was acknowledged
 // until then, and so on as in TestCrash.
 func TestCrashPowerLoss(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test of other processes; not with -short")
-	}
+	tier.Need(t, tier.Full)
 	t.Parallel()
 	c := newCrashTest(t, "one")
 	db, then := c.dbs[0], &hindsight{}

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,19 +18,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // kills is how often TestCrash kills a server.
 func kills() int {
-	if n, err := strconv.Atoi(os.Getenv("DOGWOOD_KILLS")); err == nil {
-		return n
-	}
-	if testing.Short() {
-		return 6
-	}
-	return 32
+	return tier.Count("DOGWOOD_KILLS", 3, 16, 1000)
 }
 
 // crashRules let everybody in.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/sdk-go/models/social"
 	"github.com/dogwooddb/dogwood/tree"
@@ -61,11 +62,9 @@ type fanOut struct {
 // it, and the server, are killed in turn. Each home gets the status once: those who
 // remove it from theirs do not get it again.
 func TestFanOutCrash(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test of other processes; not with -short")
-	}
+	tier.Need(t, tier.Full)
 	t.Parallel()
-	f := &fanOut{followers: 10_000, pass: 1000, removed: make(map[string]bool)}
+	f := &fanOut{followers: tier.Pick(0, 4000, 10_000), pass: 400, removed: make(map[string]bool)}
 	f.modelCrash = newModelCrash(t, dataModel{name: "social", seed: f.seed})
 	token := modelToken(t, f.data, "u1", nil)
 	for round := 0; !f.finished(token, round); round++ {

@@ -83,3 +83,13 @@ func Count(variable string, quick, full, long int) int {
 	}
 	return n
 }
+
+// Unraced skips a test under the race detector, because it measures costs that the
+// detector changes, or is long without anything concurrent. test.sh runs every package
+// without the detector, too.
+func Unraced(t testing.TB) {
+	t.Helper()
+	if raced {
+		t.Skip("not under the race detector")
+	}
+}
