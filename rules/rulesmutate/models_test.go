@@ -25,6 +25,7 @@ var record = flag.Bool("record", false, "record that the tests of the data model
 //
 //	go test ./rules/rulesmutate -run TestModels -record
 func TestModels(t *testing.T) {
+	tier.Need(t, tier.Full)
 	tried := newRecord(t)
 	files, err := filepath.Glob("../../testdata/models/*/ops.json")
 	if err != nil || len(files) != 6 {
@@ -130,7 +131,7 @@ func (r *triedRecord) share(m *mutatedModel) int {
 	if *record || !strings.Contains(r.text, m.line()) {
 		return 1
 	}
-	return tier.Pick(40, 10, 1)
+	return tier.Pick(10, 10, 1)
 }
 
 func (m *mutatedModel) line() string { return m.name + " " + m.hash + "\n" }
