@@ -26,8 +26,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/golang-jwt/jwt/v5"
-	"go.uber.org/goleak"
 
+	"github.com/dogwooddb/dogwood/internal/leaktest"
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/server/auth"
 )
@@ -43,7 +43,7 @@ import (
 func TestDoors(t *testing.T) {
 	tier.Unraced(t)
 	tier.Need(t, tier.Full)
-	t.Cleanup(func() { goleak.VerifyNone(t) })
+	t.Cleanup(func() { leaktest.Verify(t) })
 	issuers := newIssuers(t)
 	servers := map[string]*doors{"dev": issuers.open(t, true), "serve": issuers.open(t, false)}
 	credentials := issuers.credentials(t, servers["serve"])

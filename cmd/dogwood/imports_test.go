@@ -17,6 +17,7 @@ const module = "github.com/dogwooddb/dogwood/"
 var layers = map[string][]string{
 	"limit":                            {},
 	"internal/tier":                    {}, // imported by tests only
+	"internal/leaktest":                {},
 	"internal/testrun":                 {},
 	"sync/wire":                        {"tree/piecewise"},
 	"tree":                             {"tree/piecewise"},

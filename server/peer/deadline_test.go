@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/dogwooddb/dogwood/internal/leaktest"
 )
 
 // socketPair returns the two ends of a connection over real sockets, the client's
@@ -92,7 +92,7 @@ func readSlowly(ctx context.Context, conn net.Conn, size int, every time.Duratio
 // TestWriteDeadline: on real sockets, one write may last many times as long as the time
 // for a part of it.
 func TestWriteDeadline(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.Verify(t)
 	for _, c := range []struct {
 		name  string
 		tls   bool
