@@ -78,6 +78,7 @@ func loadExplainModel(t *testing.T, name string) *explainModel {
 
 func TestExplainModels(t *testing.T) {
 	tier.Unraced(t)
+	tier.Need(t, tier.Full)
 	t.Parallel()
 	for _, name := range dataModels {
 		t.Run(name, func(t *testing.T) {
@@ -102,6 +103,7 @@ func TestExplainModels(t *testing.T) {
 // is allowed.
 func TestExplainOperations(t *testing.T) {
 	tier.Unraced(t)
+	tier.Need(t, tier.Full)
 	t.Parallel()
 	const most = 400 // rows: of the largest update with all that its rules look at
 	const each = 3   // rows of a child that is answered

@@ -37,6 +37,7 @@ func rowsReadBy(db *Database, f func()) int {
 // whatever the outcome is.
 func TestHashGuesses(t *testing.T) {
 	tier.Unraced(t)
+	tier.Need(t, tier.Full)
 	db := openTest(t, Options{Rules: parseRules(t, `{"rules":{".read":true,"mine":{".write":true}}}`)})
 	for _, size := range []int{40 << 10, 3 << 20, 14 << 20} {
 		set(t, db, "/large", largeValue(size))

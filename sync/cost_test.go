@@ -19,6 +19,7 @@ import (
 // consists of.
 func TestCostOfWrites(t *testing.T) {
 	tier.Unraced(t)
+	tier.Need(t, tier.Full)
 	many := func(n int, open, item, end string) string {
 		var b strings.Builder
 		b.WriteString(open)
