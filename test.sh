@@ -59,7 +59,7 @@ unit() {
 
 # race looks for races where something is concurrent. In the other tiers the amount of work
 # is that of quick, because the same tests run without the detector, too.
-concurrent="./server ./tree/store ./sync ./sdk-go/... ./server/... ./bench/... ./sync/... ./tree ./tree/store/..."
+concurrent="./server ./limit/... ./tree/store ./sync ./sdk-go/... ./server/... ./bench/... ./sync/... ./tree ./tree/store/..."
 race() {
 	if command -v "$(go env CC)" >/dev/null; then
 		step "Go tests with the race detector"
