@@ -23,6 +23,7 @@ func manyChildren(n int) string {
 // there is all the same.
 func TestWritesReadFewRowsForListeners(t *testing.T) {
 	tier.Unraced(t)
+	tier.Need(t, tier.Full)
 	const children = 6000
 	for _, c := range []struct {
 		name    string
