@@ -57,13 +57,13 @@ unit() {
 	gotest "$1" -vet=all -parallel 4 -timeout "$2" ./server ./cmd/dogwood ./...
 }
 
-# race looks for races where something is concurrent. In the other tiers the amount of work
-# is that of quick, because the same tests run without the detector, too.
+# race runs the packages with goroutines under the race detector. ./test.sh does so in tier
+# quick, because the same tests run in tier full without the detector.
 concurrent="./server ./limit/... ./tree/store ./sync ./sdk-go/... ./server/... ./bench/... ./sync/... ./tree ./tree/store/..."
 race() {
 	if command -v "$(go env CC)" >/dev/null; then
 		step "Go tests with the race detector"
-		CGO_ENABLED=1 gotest "$1" -race -vet=off -parallel 4 -timeout "$2" $concurrent
+		(export CGO_ENABLED=1; gotest "$1" -race -vet=off -parallel 4 -timeout "$2" $concurrent)
 	else
 		step "no C compiler: the race detector is left out"
 	fi
