@@ -1,12 +1,14 @@
-.PHONY: help build test quick race model crash soak fuzz bench figures e2e fmt
+.PHONY: help build test quick long race model crash soak fuzz bench figures e2e fmt
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/'
 build: ## build bin/dogwood
 	go build -o bin/dogwood ./cmd/dogwood
 test: ## run every test, as CI does
 	./test.sh
-quick: ## vet and the Go tests
+quick: ## vet and the Go tests, without the long ones
 	./test.sh quick
+long: ## run every test at length, for hours
+	./test.sh long
 race: ## the Go tests with the race detector
 	go test -race ./...
 model: ## 100,000 random operations against the reference model

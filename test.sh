@@ -1,10 +1,17 @@
 #!/bin/sh
-# Runs every test: ./test.sh. Parts of it: ./test.sh quick, ./test.sh e2e.
+# Runs the tests, in one of three tiers:
+#
+#	./test.sh quick   vet and the Go tests, the long ones left out: for the inner loop
+#	./test.sh         every test, the long ones in a short form: before a commit, and in CI
+#	./test.sh long    the same with long models, thousands of kills, fuzzing and hours of
+#	                  load: at night
+#	./test.sh e2e     of ./test.sh, the part with the real clients
+#
 # Needs Go and Node, and Chromium ($CHROMIUM, else the one in PATH) for what runs in a
 # browser; installs npm packages into testdata/e2e and client-js.
 set -eu
 cd "$(dirname "$0")"
-part=${1:-all}
+part=${1:-full}
 
 step() { printf '\n== %s\n' "$*"; }
 
@@ -12,8 +19,15 @@ step() { printf '\n== %s\n' "$*"; }
 # the disk, for which they would wait thousands of times. TMPDIR=/tmp ./test.sh keeps
 # them on disk.
 memory=
-bin=
-trap 'rm -rf "$bin" "$memory"' EXIT
+bin=$(mktemp -d)
+finish() {
+	if [ -s "$bin/times" ]; then
+		step "the slowest Go tests"
+		"$bin/testrun" -times "$bin/times" -top 10
+	fi
+	rm -rf "$bin" "$memory"
+}
+trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 kib=$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print $4 }')
@@ -28,53 +42,80 @@ if [ -z "${TMPDIR:-}" ] && [ "${kib:-0}" -gt 8000000 ]; then
 	fi
 fi
 
-unit() {
-	step "go vet"
-	go vet ./...
-	step "Go tests"
-	go test -parallel 4 ./server ./cmd/dogwood ./... # the longest first, and tests that wait beside others
+# gotest runs "go test" with a tier, and notes how long the tests take.
+gotest() {
+	tier=$1
+	shift
+	go build -o "$bin/testrun" ./internal/testrun
+	DOGWOOD_TIER=$tier "$bin/testrun" -times "$bin/times" -- "$@"
 }
 
-more() {
-	step "model: 100,000 random operations through every door"
-	DOGWOOD_MODEL_STEPS=100000 go test -count=1 -run '^TestModel' ./server
+# unit runs the Go tests and all of go vet. The longest packages come first, and tests
+# that wait run beside others.
+unit() {
+	step "Go tests"
+	gotest "$1" -vet=all -parallel 4 -timeout "$2" ./server ./cmd/dogwood ./...
+}
+
+# race runs the packages with goroutines under the race detector. ./test.sh does so in tier
+# quick, because the same tests run in tier full without the detector.
+concurrent="./server ./limit/... ./tree/store ./sync ./sdk-go/... ./server/... ./bench/... ./sync/... ./tree ./tree/store/..."
+race() {
 	if command -v "$(go env CC)" >/dev/null; then
 		step "Go tests with the race detector"
-		# Where something is concurrent, the longest first, and the models for a few steps, which
-		# have run; "make race" takes all packages.
-		DOGWOOD_MODEL_STEPS=400 CGO_ENABLED=1 go test -race -short -parallel 4 ./server ./tree/store ./sync ./sdk-go/... ./server/... ./bench/... ./sync/... ./tree ./tree/store/...
+		(export CGO_ENABLED=1; gotest "$1" -race -vet=off -parallel 4 -timeout "$2" $concurrent)
 	else
 		step "no C compiler: the race detector is left out"
 	fi
 }
 
+# packages installs the npm packages of a directory, unless those of its lock file are there.
+packages() {
+	lock="$(node --version) $(cksum <"$1/package-lock.json")"
+	stamp="$1/node_modules/.installed"
+	if [ "$(cat "$stamp" 2>/dev/null)" != "$lock" ]; then
+		(cd "$1" && npm ci --no-audit --no-fund)
+		echo "$lock" >"$stamp"
+	fi
+}
+
 e2e() {
-	bin=$(mktemp -d)
 	step "build"
 	go build -o "$bin/dogwood" ./cmd/dogwood
 	export DOGWOOD_BIN="$bin/dogwood"
 	step "Go Admin SDK"
 	(cd testdata/e2e-go && go vet ./... && go test -count=1 ./...)
 	step "npm packages"
-	(cd testdata/e2e && npm ci --no-audit --no-fund)
+	packages testdata/e2e
+	packages client-js
 	step "npm clients: firebase, firebase-admin"
 	(cd testdata/e2e && npm test)
 	step "linearizability, with all clients"
 	go build -C testdata/e2e-go -o "$bin/consistency" ./consistency
-	DOGWOOD_ADMIN_DRIVER="$bin/consistency" go test -count=1 -run Linearizable ./server/consistency
+	DOGWOOD_ADMIN_DRIVER="$bin/consistency" gotest "$1" -count=1 -run Linearizable ./server/consistency
 	step "client-js"
-	(cd client-js && npm ci --no-audit --no-fund && npm test)
+	(cd client-js && npm test)
 	if CHROMIUM=$(command -v "${CHROMIUM:-chromium}"); then
 		step "client-js in Chromium"
-		(cd client-js && CHROMIUM="$CHROMIUM" npm run test:browser)
+		(cd client-js && CHROMIUM="$CHROMIUM" node_modules/.bin/vitest run --config vitest.browser.config.ts)
 	else
 		step "no Chromium: the browser tests of client-js are left out"
 	fi
 }
 
+night() {
+	step "client-js and the official client side by side: 10,000 histories"
+	(cd client-js && npm run test:sidebyside)
+	step "fuzzing"
+	make fuzz T=2m
+	step "half an hour of mixed load"
+	make soak
+}
+
 case $part in
-quick) unit ;;
-e2e) e2e ;;
-all) unit; more; e2e ;;
-*) echo "usage: ./test.sh [quick|e2e]" >&2; exit 2 ;;
+quick) unit quick 10m ;;
+full) unit full 20m; race quick 20m; e2e full ;;
+long) unit long 6h; race full 2h; e2e long; night ;;
+e2e) e2e full ;;
+*) echo "usage: ./test.sh [quick|long|e2e]" >&2; exit 2 ;;
 esac

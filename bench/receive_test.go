@@ -12,6 +12,8 @@ import (
 
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
+
+	"github.com/dogwooddb/dogwood/internal/leaktest"
 )
 
 // dialScript connects n times to a scripted server.
@@ -40,7 +42,7 @@ type inTLS struct{ net.Conn }
 // sent to, with pollers and without.
 func TestReceive(t *testing.T) {
 	ignored := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, ignored) }) // runs after that of the servers
+	t.Cleanup(func() { leaktest.Verify(t, ignored) }) // runs after that of the servers
 	large := strings.Repeat("x", 70_000)
 	const rounds = 50
 	for _, polled := range []bool{true, false} {

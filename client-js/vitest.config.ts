@@ -24,7 +24,9 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/browser/**'],
-    testTimeout: 120_000, // some compile, and machines may be busy
+    testTimeout: 300_000, // some compile, and machines may be busy
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 60_000 } },
     fileParallelism: false,
     server: { deps: { inline: [/react-firebase-hooks/, /vuefire/] } }
   }

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules/lang"
 	"github.com/dogwooddb/dogwood/rules/lang/langtest"
 	"github.com/dogwooddb/dogwood/tree"
@@ -219,15 +219,8 @@ func (r *mapRules) check(t *testing.T, captures []string) {
 }
 
 // triples is how many decisions the differential test compares.
-func triples(t *testing.T) int {
-	if text := os.Getenv("DOGWOOD_ORACLE_TRIPLES"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	return 20_000
+func triples() int {
+	return tier.Count("DOGWOOD_ORACLE_TRIPLES", 5_000, 20_000, 2_000_000)
 }
 
 // TestOracle compares decisions on random rules, data and requests with those of
@@ -235,7 +228,7 @@ func triples(t *testing.T) int {
 // DOGWOOD_ORACLE_TRIPLES sets how many.
 func TestOracle(t *testing.T) {
 	allowed, faults := 0, 0
-	n := triples(t)
+	n := triples()
 	for seed := uint64(0); n > 0; seed++ {
 		m := newMaker(seed)
 		src, model := m.rules()

@@ -5,14 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/dogwooddb/dogwood/internal/leaktest"
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/sdk-go/embed"
 	"github.com/dogwooddb/dogwood/server/servertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // quick are options with which a client does not wait long between attempts.
 var quick = dogwood.Options{MinBackoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 )
 
@@ -49,9 +50,7 @@ func modelProcesses(t *testing.T) func(*testing.T) modelHome {
 		return path, nil
 	})
 	return func(t *testing.T) modelHome {
-		if testing.Short() {
-			t.Skip("starts a server many times")
-		}
+		tier.Need(t, tier.Full)
 		path, err := binary()
 		want(t, err)
 		return newModelProcess(t, path)

@@ -26,8 +26,9 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/golang-jwt/jwt/v5"
-	"go.uber.org/goleak"
 
+	"github.com/dogwooddb/dogwood/internal/leaktest"
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/server/auth"
 )
 
@@ -40,10 +41,9 @@ import (
 // The output has one line for each way to present a credential and each
 // outcome, and in it all doors with that outcome. A 200 is "allowed".
 func TestDoors(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and one request after the other")
-	}
-	t.Cleanup(func() { goleak.VerifyNone(t) })
+	tier.Unraced(t)
+	tier.Need(t, tier.Full)
+	t.Cleanup(func() { leaktest.Verify(t) })
 	issuers := newIssuers(t)
 	servers := map[string]*doors{"dev": issuers.open(t, true), "serve": issuers.open(t, false)}
 	credentials := issuers.credentials(t, servers["serve"])

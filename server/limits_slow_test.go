@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/peer"
 )
@@ -28,9 +29,7 @@ import (
 // begins something and does not go on is cut off, whoever reads nothing too, whoever
 // reads slowly is not, and others are served meanwhile. It takes as long as the longest limit.
 func TestSlowClientsOnSockets(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes 40 seconds")
-	}
+	tier.Need(t, tier.Full)
 	t.Parallel()
 	ts := serveTest(t, Options{Dev: true, Limits: Limits{OutboxBytes: 100_000}})
 	n := &network{ts.Server, t, func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -124,9 +123,7 @@ func cutWithin(conn net.Conn, name string, began time.Time, limit time.Duration)
 
 // TestSilentTLSClient: the handshake has its time, too.
 func TestSilentTLSClient(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes 10 seconds")
-	}
+	tier.Need(t, tier.Full)
 	t.Parallel()
 	s, err := New(Options{Dev: true})
 	if err != nil {
@@ -167,9 +164,7 @@ func certificateTest(t *testing.T) tls.Certificate {
 // A body that is compressed too well is refused before it has grown, and one that
 // is JSON of the better kind is not.
 func TestBodyExpansion(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and about memory")
-	}
+	tier.Unraced(t)
 	t.Parallel()
 	ts := serveTest(t, Options{Dev: true})
 	zip := func(text string) call {

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
@@ -53,10 +53,7 @@ type modelView struct {
 var refKeySet = []string{"a", "b", "c", "0", "1", "2", "07", "-1", "é", "😀", "\uffee", "x y", `q"`, ":n"}
 
 func modelSteps(part int) int {
-	if n, err := strconv.Atoi(os.Getenv("DOGWOOD_MODEL_STEPS")); err == nil {
-		return n / part
-	}
-	return 4000 / part
+	return tier.Count("DOGWOOD_MODEL_STEPS", 400, 100_000, 2_000_000) / part
 }
 
 func TestModelMemory(t *testing.T) {

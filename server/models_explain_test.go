@@ -18,6 +18,7 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -76,9 +77,8 @@ func loadExplainModel(t *testing.T, name string) *explainModel {
 }
 
 func TestExplainModels(t *testing.T) {
-	if testing.Short() {
-		t.Skip("many requests, one at a time")
-	}
+	tier.Unraced(t)
+	tier.Need(t, tier.Full)
 	t.Parallel()
 	for _, name := range dataModels {
 		t.Run(name, func(t *testing.T) {
@@ -102,9 +102,8 @@ func TestExplainModels(t *testing.T) {
 // the large data, as far as it is one of users, and is explained if, and only if, it
 // is allowed.
 func TestExplainOperations(t *testing.T) {
-	if testing.Short() {
-		t.Skip("many requests, one at a time")
-	}
+	tier.Unraced(t)
+	tier.Need(t, tier.Full)
 	t.Parallel()
 	const most = 400 // rows: of the largest update with all that its rules look at
 	const each = 3   // rows of a child that is answered

@@ -67,7 +67,7 @@ func (r *opsRun) connect(l *opsListener) *result {
 // follow takes the next event, which the step id waits for, into the view.
 func (r *opsRun) follow(l *opsListener, id string) {
 	r.t.Helper()
-	if err := l.conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := l.conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		r.t.Fatal(err)
 	}
 	name, src, err := readEvent(l.events)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules/rulestest"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/invariant"
@@ -146,9 +147,8 @@ func TestDataModels(t *testing.T) {
 
 // The data, the rules and the indexes outlive the server.
 func TestDataModelsWithRestarts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and one request after the other")
-	}
+	tier.Unraced(t)
+	tier.Need(t, tier.Full)
 	t.Parallel()
 	for _, name := range dataModels {
 		t.Run(name+"/each step", func(t *testing.T) {

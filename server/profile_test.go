@@ -12,8 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/dogwooddb/dogwood/internal/leaktest"
 	"github.com/dogwooddb/dogwood/server/metrics"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
@@ -56,7 +55,7 @@ func summary(data map[string]any) string {
 }
 
 func TestProfile(t *testing.T) {
-	t.Cleanup(func() { goleak.VerifyNone(t) })
+	t.Cleanup(func() { leaktest.Verify(t) })
 	ts := serveTest(t, Options{Dev: true})
 	n := &network{ts.Server, t, func(context.Context, string, string) (net.Conn, error) { return ts.dial() }}
 	ts.want("PUT", "/.settings/rules.json?ns=test", `{"rules":{"a":{".read":true,".write":true}}}`, 200, `{"status":"ok"}`)

@@ -13,8 +13,8 @@ import (
 	"unicode/utf16"
 
 	"github.com/gorilla/websocket"
-	"go.uber.org/goleak"
 
+	"github.com/dogwooddb/dogwood/internal/leaktest"
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
@@ -30,7 +30,7 @@ type network struct {
 // left.
 func onSocket(t *testing.T, o Options) *network {
 	t.Helper()
-	t.Cleanup(func() { goleak.VerifyNone(t) })
+	t.Cleanup(func() { leaktest.Verify(t) })
 	ts := serveTest(t, o)
 	return &network{ts.Server, t, func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", ts.addr)
@@ -182,7 +182,7 @@ func (c *wsClient) next() string {
 func (c *wsClient) read() (string, error) {
 	var frames wire.Collector
 	for {
-		c.ws.SetReadDeadline(time.Now().Add(15 * time.Second))
+		c.ws.SetReadDeadline(time.Now().Add(patience))
 		_, b, err := c.ws.ReadMessage()
 		if err != nil {
 			return "", err

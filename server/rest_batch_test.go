@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
@@ -154,10 +155,7 @@ func TestBatchIsBounded(t *testing.T) {
 func TestBatchIsStreamed(t *testing.T) {
 	t.Parallel()
 	const size = 1 << 20
-	times := 64
-	if testing.Short() {
-		times = 16 // still more than sockets buffer
-	}
+	times := tier.Pick(16, 16, 64) // more than sockets buffer
 	ts := serveTest(t, Options{Dev: true})
 	text := `"` + strings.Repeat("x", size-2) + `"`
 	ts.want("PUT", "/long.json", text, 200, text)

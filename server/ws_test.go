@@ -190,7 +190,7 @@ func TestWebSocketBadFrames(t *testing.T) {
 		if _, err := conn.Write([]byte(test.raw)); err != nil {
 			t.Fatal(err)
 		}
-		conn.SetReadDeadline(time.Now().Add(15 * time.Second))
+		conn.SetReadDeadline(time.Now().Add(patience))
 		got, err := io.ReadAll(conn)
 		if want := appendCloseFrame(nil, test.bye); string(got) != string(want) {
 			t.Errorf("%.20q: got %q, %v, want %q", test.raw, got, err, want)

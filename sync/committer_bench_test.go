@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -97,9 +98,7 @@ func BenchmarkPostBatch(b *testing.B) {
 // TestBatchAllocations bounds what the committer allocates for one write of a
 // batch, with its share of the commit.
 func TestBatchAllocations(t *testing.T) {
-	if testing.Short() {
-		t.Skip("about costs")
-	}
+	tier.Unraced(t)
 	const n = 256
 	for _, c := range []struct {
 		name  string

@@ -15,6 +15,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -337,10 +338,7 @@ func TestPanicInCommit(t *testing.T) {
 // however many of them wait.
 func TestManyEvents(t *testing.T) {
 	const listeners = 700
-	writes := uint64(200)
-	if testing.Short() {
-		writes = 100 // still more events than one batch may have
-	}
+	writes := tier.Pick[uint64](100, 200, 200) // more events than one batch may have
 	db := openTest(t, Options{})
 	c := connect(t, db, "a", 1000)
 	defer c.session.Close()

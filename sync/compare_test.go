@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -35,9 +36,8 @@ func rowsReadBy(db *Database, f func()) int {
 // TestHashGuesses: the committer does not read a large value that is guessed at,
 // whatever the outcome is.
 func TestHashGuesses(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and about costs")
-	}
+	tier.Unraced(t)
+	tier.Need(t, tier.Full)
 	db := openTest(t, Options{Rules: parseRules(t, `{"rules":{".read":true,"mine":{".write":true}}}`)})
 	for _, size := range []int{40 << 10, 3 << 20, 14 << 20} {
 		set(t, db, "/large", largeValue(size))

@@ -11,15 +11,15 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
 // The estimate for a text is at least what its write takes at its peak, whatever it
 // consists of.
 func TestCostOfWrites(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and about memory")
-	}
+	tier.Unraced(t)
+	tier.Need(t, tier.Full)
 	many := func(n int, open, item, end string) string {
 		var b strings.Builder
 		b.WriteString(open)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -231,11 +232,9 @@ func (r *failingRun) awaitUsable() bool {
 // who listen see what is stored. With DOGWOOD_KILLS of 1000 or more each sync fails
 // and the power is cut at each event.
 func TestFailingSyncs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test of other processes; not with -short")
-	}
+	tier.Need(t, tier.Full)
 	step, share := 13, 6 // odd: every other sync is that of a meta page
-	if len(os.Getenv("DOGWOOD_KILLS")) >= len("1000") {
+	if tier.Count("DOGWOOD_KILLS", 0, 32, 1000) >= 1000 {
 		step, share = 1, 1
 	}
 	_, states := failingStates(t)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -21,9 +22,8 @@ func manyChildren(n int) string {
 // views take, the committer reads a bounded number of rows for them. They are sent what
 // there is all the same.
 func TestWritesReadFewRowsForListeners(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and about costs")
-	}
+	tier.Unraced(t)
+	tier.Need(t, tier.Full)
 	const children = 6000
 	for _, c := range []struct {
 		name    string

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -291,9 +292,7 @@ func TestListenLimits(t *testing.T) {
 // TestListensKeepNoMessages: a listen or a record for the disconnect may be
 // long, and must not keep the message in memory that it came with.
 func TestListensKeepNoMessages(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and about memory")
-	}
+	tier.Unraced(t)
 	db := openTest(t, Options{})
 	c := connect(t, db, "a", 0)
 	defer c.session.Close()

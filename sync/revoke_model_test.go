@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
 )
 
@@ -112,10 +112,7 @@ func TestRevokeModel(t *testing.T) {
 }
 
 func revokeModel(t *testing.T, atOnce int) {
-	rounds := 400
-	if steps, err := strconv.Atoi(os.Getenv("DOGWOOD_MODEL_STEPS")); err == nil {
-		rounds = max(rounds, steps/25)
-	}
+	rounds := tier.Count("DOGWOOD_MODEL_STEPS", 2500, 10_000, 2_000_000) / 25
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := &revokeTest{T: t, rnd: rand.New(rand.NewPCG(seed, 1)), log: &faultyLog{}, last: map[string]int{}}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
 )
 
@@ -113,9 +114,7 @@ func TestStoredDialect(t *testing.T) {
 
 // No more than the bounds is kept, and what is kept can be read.
 func TestVersionsAreBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("one change after the other")
-	}
+	tier.Unraced(t)
 	db := openTest(t, Options{})
 	large := strings.Repeat(" ", 900<<10)
 	for _, c := range []struct {

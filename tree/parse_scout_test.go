@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/dogwooddb/dogwood/internal/tier"
 )
 
 // parseScouted is Parse with a scout that starts at a place.
@@ -71,10 +73,7 @@ func randomText(rnd *rand.Rand, level int) string {
 // TestScoutTakesOver checks that the guess is right for what is large usually, so
 // that the second half is not read twice.
 func TestScoutTakesOver(t *testing.T) {
-	rows := 60_000
-	if testing.Short() {
-		rows /= 4
-	}
+	rows := tier.Pick(15_000, 60_000, 60_000)
 	row := `{"n":%d,"tags":{"x":true,"y":true},"text":"some },\" words"}`
 	for name, text := range map[string]string{
 		"rows":         rowsOf(rows, row, ","),

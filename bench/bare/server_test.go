@@ -8,12 +8,11 @@ import (
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/dogwooddb/dogwood/bench"
+	"github.com/dogwooddb/dogwood/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // serve starts a server. The returned function waits until all its connections
 // have ended.

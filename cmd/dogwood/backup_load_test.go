@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -19,9 +20,7 @@ import (
 // TestBackupUnderLoad backs up a server while many write to it, restores the
 // copies elsewhere, and wants in each what was acknowledged before it began.
 func TestBackupUnderLoad(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test of other processes; not with -short")
-	}
+	tier.Need(t, tier.Full)
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
 	k := &killTest{t: t, dir: data}
@@ -63,7 +62,7 @@ func TestBackupUnderLoad(t *testing.T) {
 			t.Errorf("dogwood %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
 	}
-	for i := range 6 {
+	for i := range tier.Pick(0, 3, 30) {
 		var before [len(acked)]int64
 		for w := range acked {
 			before[w] = acked[w].Load()

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/invariant/invarianttest"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -15,6 +16,7 @@ import (
 // of each pair is removed, each copy, counter and repeated id changed, and replaced by
 // that of another record. "check --invariants" reports the place each time.
 func TestCheckModels(t *testing.T) {
+	tier.Need(t, tier.Full)
 	t.Parallel()
 	for _, name := range invarianttest.Names {
 		t.Run(name, func(t *testing.T) {

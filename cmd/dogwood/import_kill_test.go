@@ -17,16 +17,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // killRounds is how often a process is killed.
 func killRounds() int {
-	if n, err := strconv.Atoi(os.Getenv("DOGWOOD_KILL_ROUNDS")); err == nil {
-		return n
-	}
-	return 20
+	return tier.Count("DOGWOOD_KILL_ROUNDS", 2, 10, 500)
 }
 
 // A killTest kills processes while they import a file, and looks at what they
@@ -45,9 +43,7 @@ type killTest struct {
 // works on the data directory, and a server that is sent the file while others
 // write to it.
 func TestImportIsKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test of other processes; not with -short")
-	}
+	tier.Need(t, tier.Full)
 	t.Parallel()
 	k := newKillTest(t)
 	rnd := rand.New(rand.NewPCG(1, 2))

@@ -16,6 +16,9 @@ const module = "github.com/dogwooddb/dogwood/"
 // point down only. A package that is not here is a layer that nobody planned.
 var layers = map[string][]string{
 	"limit":                            {},
+	"internal/tier":                    {}, // imported by tests only
+	"internal/leaktest":                {},
+	"internal/testrun":                 {},
 	"sync/wire":                        {"tree/piecewise"},
 	"tree":                             {"tree/piecewise"},
 	"tree/piecewise":                   {},

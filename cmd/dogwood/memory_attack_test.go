@@ -16,12 +16,15 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/dogwooddb/dogwood/internal/tier"
 )
 
 // A server with little memory stays below it, and answers others, while clients ask for
 // more in each way that takes much: bodies of short values and of long keys, and large
 // answers that are not read.
 func TestMemoryOfServer(t *testing.T) {
+	tier.Need(t, tier.Full)
 	if runtime.GOOS != "linux" {
 		t.Skip("the size of a process is read from /proc")
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/sdk-go/models/social"
 	"github.com/dogwooddb/dogwood/tree"
@@ -57,15 +58,27 @@ type fanOut struct {
 	db              *dogwood.Client // an administrator's, while a server runs
 }
 
-// TestFanOutCrash sends a status to 10,000 followers while the program that sends
+// TestFanOutCrash sends a status to thousands of followers while the program that sends
 // it, and the server, are killed in turn. Each home gets the status once: those who
 // remove it from theirs do not get it again.
 func TestFanOutCrash(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test of other processes; not with -short")
-	}
+	tier.Need(t, tier.Full)
 	t.Parallel()
-	f := &fanOut{followers: 10_000, pass: 1000, removed: make(map[string]bool)}
+	const attempts = 5
+	for range attempts {
+		if fanOutCrash(t) {
+			return
+		}
+	}
+	t.Errorf("too little has happened in each of %d attempts", attempts)
+}
+
+// fanOutCrash sends one status for TestFanOutCrash. It reports whether both programs were
+// killed on the way, which a busy machine may prevent: then the status is sent before the
+// test sees how far it has come.
+func fanOutCrash(t *testing.T) (killed bool) {
+	t.Helper()
+	f := &fanOut{followers: tier.Pick(0, 4000, 10_000), pass: 400, removed: make(map[string]bool)}
 	f.modelCrash = newModelCrash(t, dataModel{name: "social", seed: f.seed})
 	token := modelToken(t, f.data, "u1", nil)
 	for round := 0; !f.finished(token, round); round++ {
@@ -79,9 +92,7 @@ func TestFanOutCrash(t *testing.T) {
 	}
 	f.check()
 	t.Logf("%d followers, passes of %d; the author was killed %d times, the server %d times; %d have removed the status", f.followers, f.pass, f.posterKills, f.kills, len(f.removed))
-	if f.kills == 0 || f.posterKills == 0 || len(f.removed) == 0 {
-		t.Error("too little has happened")
-	}
+	return f.kills > 0 && f.posterKills > 0 && len(f.removed) > 0
 }
 
 func (*fanOut) follower(i int) string { return "u" + strconv.Itoa(i+2) }

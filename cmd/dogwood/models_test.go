@@ -20,6 +20,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/sdk-go/models/msgy"
 	"github.com/dogwooddb/dogwood/sdk-go/models/social"
@@ -40,10 +41,7 @@ const (
 
 // modelOps is how many writes of each model are accepted before the test ends.
 func modelOps() int {
-	if n, err := strconv.Atoi(os.Getenv("DOGWOOD_MODEL_OPS")); err == nil {
-		return n
-	}
-	return 500
+	return tier.Count("DOGWOOD_MODEL_OPS", 100, 400, 20_000)
 }
 
 // A dataModel is one of testdata/models, and what its clients do.
@@ -62,9 +60,7 @@ type modelDo map[string]func(ctx context.Context) error
 // each kill every invariant holds, everything that was acknowledged is there, and
 // nothing else. DOGWOOD_MODEL_OPS says how many writes are to be accepted.
 func TestModelsCrash(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test of other processes; not with -short")
-	}
+	tier.Need(t, tier.Full)
 	t.Parallel()
 	for _, m := range []dataModel{chatModel, orgModel, msgyModel, socialModel, storageModel, imModel} {
 		t.Run(m.name, func(t *testing.T) {

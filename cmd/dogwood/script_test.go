@@ -20,13 +20,16 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/dogwooddb/dogwood/internal/tier"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"dogwood": main, "poster": poster})
 }
 
-// TestScripts runs testdata/cli. Beside the commands of testscript there are
+// TestScripts runs testdata/cli. Scripts that wait begin with "[!full] skip", which leaves
+// them out of quick runs. In addition to the commands of testscript there are
 //
 //	start NAME ARG…         run a server in the background and wait until it listens;
 //	                        DOGWOOD_URL is its address
@@ -51,6 +54,12 @@ func TestScripts(t *testing.T) {
 		Dir:                 "../../testdata/cli",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Condition: func(name string) (bool, error) {
+			if name != tier.Full.String() {
+				return false, fmt.Errorf("no condition %q", name)
+			}
+			return tier.Current() >= tier.Full, nil
+		},
 		Setup: func(e *testscript.Env) error {
 			e.Values["world"] = &world{procs: make(map[string]*process)}
 			// Under the race detector a process would wait for a second at its

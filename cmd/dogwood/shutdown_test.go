@@ -23,6 +23,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dogwooddb/dogwood/internal/tier"
 )
 
 // A shutdownClient speaks HTTP to a server process by hand, so that it can begin
@@ -52,9 +54,7 @@ func (c shutdownClient) begin(method, target string, length int, body string) ne
 // import trickles. Every write is answered or its connection is closed; after a restart
 // there is what was acknowledged, and nothing of what was refused.
 func TestShutdownIsBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts processes")
-	}
+	tier.Need(t, tier.Full)
 	const writers, rows = 60, 20_000
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
@@ -158,9 +158,6 @@ func (c shutdownClient) checkWrites(data string, statuses []int) {
 
 // The second signal ends a server that drains, and says so.
 func TestSecondSignal(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts processes")
-	}
 	data := filepath.Join(t.TempDir(), "data")
 	s := startProcess(t, "serve", "--port", "0", "--ops-addr", "off", "--data", data, "--drain-timeout", "1h")
 	if err := s.listening(); err != nil {
@@ -208,9 +205,6 @@ func TestSecondSignal(t *testing.T) {
 // SIGHUP takes a new certificate and new secrets, and keeps the ones before if they are
 // broken.
 func TestHangupReloads(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts processes")
-	}
 	dir := t.TempDir()
 	data, cert, key := filepath.Join(dir, "data"), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	secrets, log := filepath.Join(dir, "secrets"), filepath.Join(dir, "log")

@@ -61,6 +61,11 @@ func Run(ctx context.Context, src *rulestest.Source, suites []*rulestest.Suite, 
 	if err != nil {
 		return nil, err
 	}
+	return try(ctx, src, suites, mutants, progress)
+}
+
+// try runs the suites with each of some mutants of the rules.
+func try(ctx context.Context, src *rulestest.Source, suites []*rulestest.Suite, mutants []*Mutant, progress func(done, all int)) (*Report, error) {
 	units, err := divide(ctx, src, suites)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/server/servertest"
 	"github.com/dogwooddb/dogwood/server/servertest/faultproxy"
 )
@@ -68,10 +69,7 @@ func loadTime() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv("DOGWOOD_LINEAR")); err == nil {
 		return d
 	}
-	if testing.Short() {
-		return brokenTime / 3
-	}
-	return brokenTime
+	return tier.Pick(brokenTime/3, brokenTime, time.Minute)
 }
 
 // keys is how many keys the clients write: few, so that they get into each other's way.

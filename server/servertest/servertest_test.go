@@ -8,12 +8,13 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/tidwall/gjson"
-	"go.uber.org/goleak"
+
+	"github.com/dogwooddb/dogwood/internal/leaktest"
 )
 
 func TestMain(m *testing.M) {
 	http.DefaultTransport = &http.Transport{DisableKeepAlives: true} // no connection outlives its test
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 func TestServer(t *testing.T) {

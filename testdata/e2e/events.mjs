@@ -8,7 +8,7 @@ import {
 } from 'firebase/database'
 
 /** Far above what anything here needs, below the runner's own timeout. */
-export const DEADLINE = 20_000
+export const DEADLINE = 60_000
 
 /** Resolves as `promise` does, or rejects when that takes too long. */
 export function within(promise, what, ms = DEADLINE) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/invariant"
 	"github.com/dogwooddb/dogwood/tree/invariant/invarianttest"
@@ -87,6 +88,7 @@ type noticed struct{ leaves, removed, altered int }
 // the invariants miss what is optional; of those that are altered, what is nowhere a
 // second time. No invariant is idle.
 func TestModelsDamaged(t *testing.T) {
+	tier.Need(t, tier.Full)
 	for name, want := range map[string]noticed{
 		"chat": {48, 48, 15}, "org": {22, 21, 12}, "msgy": {157, 155, 121}, "social": {82, 64, 61},
 		"owner-storage": {21, 8, 0}, "im": {83, 65, 37},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -132,17 +133,9 @@ func wide(t *testing.T, n int) *Store {
 	return s
 }
 
-// oneGoroutine leaves a long test out of short runs, which are for the race
-// detector.
-func oneGoroutine(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and nothing in it is concurrent")
-	}
-}
-
 func TestDeleteAndReplaceDoNotVisitDescendants(t *testing.T) {
-	oneGoroutine(t)
-	const leaves = 1_000_000
+	tier.Unraced(t)
+	leaves := tier.Pick(100_000, 100_000, 1_000_000)
 	s := wide(t, leaves)
 	big := tree.MustParsePath("big")
 	for _, c := range []struct {
@@ -213,9 +206,11 @@ func TestReclaimStops(t *testing.T) {
 }
 
 func TestIndexedRangeReadsItsWindow(t *testing.T) {
-	oneGoroutine(t)
-	const rows, window = 1_000_000, 50
+	tier.Unraced(t)
+	const window = 50
+	rows := tier.Pick(100_000, 100_000, 1_000_000)
 	s := wide(t, rows)
+	middle := float64(rows / 2)
 	if err := s.Declare([]Index{{"/big", tree.ByValue}}); err != nil {
 		t.Fatal(err)
 	}
@@ -224,9 +219,9 @@ func TestIndexedRangeReadsItsWindow(t *testing.T) {
 		return tree.Bound{Set: true, Value: tree.Number(i), KeyRank: tree.BeforeKeys}
 	}
 	for _, q := range []tree.Query{
-		{OrderBy: tree.ByValue, Start: at(500_000), Limit: window},
-		{OrderBy: tree.ByValue, End: at(500_000), Limit: window, FromLast: true},
-		{OrderBy: tree.ByValue, Start: at(777_000), End: at(777_000 + window)},
+		{OrderBy: tree.ByValue, Start: at(middle), Limit: window},
+		{OrderBy: tree.ByValue, End: at(middle), Limit: window, FromLast: true},
+		{OrderBy: tree.ByValue, Start: at(middle + 77), End: at(middle + 77 + window)},
 		{OrderBy: tree.ByKey, Limit: window, FromLast: true},
 		{Limit: window, FromLast: true},
 		{Limit: window},

@@ -7,20 +7,17 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
 // damages is how many random damages the tests try.
 func damages() int {
-	if n, err := strconv.Atoi(os.Getenv("DOGWOOD_DAMAGES")); err == nil {
-		return n
-	}
-	return 60
+	return tier.Count("DOGWOOD_DAMAGES", 20, 60, 2000)
 }
 
 // damageable fills a store with everything that a file holds.
@@ -189,9 +186,7 @@ func anyPage(r *rand.Rand, f []byte, page int) []byte {
 // TestDamageIsNeverServed damages a file in random ways. Whatever it is asked then
 // has the answer from before or an error, and check finds what is an error.
 func TestDamageIsNeverServed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("many damages, one after the other")
-	}
+	tier.Unraced(t)
 	file := filepath.Join(t.TempDir(), "data.db")
 	s := open(t, file)
 	damageable(t, s)
@@ -283,9 +278,7 @@ func usedPages(t *testing.T, file string) []byte {
 // TestDamageUnderARunningStore is TestDamageIsNeverServed for damage that comes
 // about while the file is open.
 func TestDamageUnderARunningStore(t *testing.T) {
-	if testing.Short() {
-		t.Skip("many damages, one after the other")
-	}
+	tier.Unraced(t)
 	file := filepath.Join(t.TempDir(), "data.db")
 	s := open(t, file)
 	damageable(t, s)

@@ -9,16 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
 // TestDraft: what is written to a draft, read from it and counted is the same as in the
 // write transaction, which runs at the same time, and nobody else sees anything of it.
 func TestDraft(t *testing.T) {
-	seeds := uint64(20)
-	if testing.Short() {
-		seeds = 5
-	}
+	seeds := tier.Pick[uint64](5, 20, 200)
 	for name, file := range map[string]string{"memory": "", "file": filepath.Join(t.TempDir(), "a.db")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/disktest"
 )
@@ -123,7 +124,8 @@ type failingRun struct {
 // With DOGWOOD_KILLS of 1000 or more each sync fails and the power is cut at each
 // event.
 func TestFailingSyncs(t *testing.T) {
-	oneGoroutine(t)
+	tier.Unraced(t)
+	tier.Need(t, tier.Full)
 	step, share := 11, 16 // odd: every other sync is that of a meta page
 	if powerCuts() >= 10 {
 		step, share = 1, 1

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -34,9 +35,7 @@ func rowsLeft(t testing.TB, s *Store) (n int) {
 // TestLoadCutShort copies the file at every slice of a load, as a crash would
 // leave it, and wants the old tree in every copy and nothing of the new one.
 func TestLoadCutShort(t *testing.T) {
-	if testing.Short() {
-		t.Skip("each place to stop, one after the other")
-	}
+	tier.Unraced(t)
 	dir := t.TempDir()
 	file, cut := filepath.Join(dir, "data.db"), filepath.Join(dir, "cut.db")
 	s := open(t, file)
@@ -163,10 +162,7 @@ func TestLoadsAtTheSameTime(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "data.db"))
 	defer s.Close()
 	const loads = 3
-	rounds := 2
-	if testing.Short() {
-		rounds = 1
-	}
+	rounds := tier.Pick(1, 2, 10)
 	text := readAll(t, &rowsText{n: 150})
 	whole := tree.MustParseNode(text).NumChildren()
 	var work sync.WaitGroup
@@ -237,9 +233,7 @@ func TestLoadsAtTheSameTime(t *testing.T) {
 // TestLinkReadsFewRows holds the commit that makes a load visible to the rows on
 // the way.
 func TestLinkReadsFewRows(t *testing.T) {
-	if testing.Short() {
-		t.Skip("about costs")
-	}
+	tier.Unraced(t)
 	s := open(t, "")
 	defer s.Close()
 	for range 2 { // into an empty place, and in place of another load

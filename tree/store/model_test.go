@@ -3,13 +3,13 @@ package store
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -313,10 +313,7 @@ func (m *model) drain() {
 }
 
 func modelSteps() int {
-	if n, err := strconv.Atoi(os.Getenv("DOGWOOD_MODEL_STEPS")); err == nil {
-		return n
-	}
-	return 800
+	return tier.Count("DOGWOOD_MODEL_STEPS", 200, 800, 100_000)
 }
 
 func TestModelMemory(t *testing.T) {

@@ -9,20 +9,17 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/disktest"
 )
 
 // powerCuts is how often the power fails at each event of a record.
 func powerCuts() int {
-	if n, err := strconv.Atoi(os.Getenv("DOGWOOD_KILLS")); err == nil {
-		return max(2, n/100)
-	}
-	return 2
+	return max(1, tier.Count("DOGWOOD_KILLS", 100, 200, 1000)/100)
 }
 
 // A powerEvent is an event of the file, or somebody was told that a commit is
@@ -210,7 +207,7 @@ func wantStateUpTo(t *testing.T, file string, states []string, acked, next int) 
 // a sync, one of these after it, and then a sync again. That is the order of
 // bbolt; TestPowerLossTraced does without knowing it.
 func TestPowerLoss(t *testing.T) {
-	oneGoroutine(t)
+	tier.Unraced(t)
 	const commits = 60
 	file := filepath.Join(t.TempDir(), "data.db")
 	s := open(t, file)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree/store/disktest"
 )
 
@@ -58,7 +59,7 @@ func tracedWork(file string) error {
 // TestPowerLossTraced has strace record what a process does to its file and
 // when it syncs it.
 func TestPowerLossTraced(t *testing.T) {
-	oneGoroutine(t)
+	tier.Unraced(t)
 	dir := t.TempDir()
 	file, log := filepath.Join(dir, "data.db"), filepath.Join(dir, "trace")
 	self, err := os.Executable()

@@ -1,9 +1,10 @@
 import Firebase from 'firebase'
 import { GeoFire } from 'geofire'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { eventually } from '../support/eventually.js'
 import { freshNamespace, Server } from '../support/server.js'
 
-const soon = (check: () => void) => vi.waitFor(check, 10_000)
+const soon = eventually
 
 let server: Server
 

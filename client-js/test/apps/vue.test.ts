@@ -11,12 +11,13 @@ import {
   set,
   update
 } from 'firebase/database'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createRenderer, defineComponent, h } from 'vue'
 import { useDatabaseList, useDatabaseObject, VueFire } from 'vuefire'
+import { eventually } from '../support/eventually.js'
 import { freshNamespace, Server } from '../support/server.js'
 
-const soon = (check: () => void) => vi.waitFor(check, 10_000)
+const soon = eventually
 
 let server: Server
 let db: Database

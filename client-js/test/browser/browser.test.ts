@@ -93,7 +93,7 @@ const shown = (page: Page) =>
   page.evaluate(() => [...document.querySelectorAll('li')].map(li => li.textContent))
 
 async function lists(page: Page, ...texts: string[]): Promise<void> {
-  await expect.poll(() => shown(page), { timeout: 10_000 }).toEqual(texts)
+  await expect.poll(() => shown(page), { timeout: 60_000 }).toEqual(texts)
 }
 
 const online = (page: Page, ...names: string[]) =>

@@ -67,7 +67,7 @@ async function open(host: string, path = '', options: object = DESKTOP, offline 
 }
 
 /** Expects something of what `f` returns before long. */
-const soon = <T>(f: () => T | Promise<T>) => expect.poll(f, { timeout: 30_000 })
+const soon = <T>(f: () => T | Promise<T>) => expect.poll(f, { timeout: 60_000 })
 
 const ready = (page: Page) => page.waitForSelector('body[data-ready]')
 const connected = (page: Page) => page.waitForSelector('body[data-state=connected]')

@@ -64,7 +64,7 @@ async function run(line: string): Promise<void> {
     windows = [await context.newPage(), await context.newPage()]
     for (const page of windows) await open(page)
   } else if (line.startsWith('curl ')) {
-    await promisify(execFile)('sh', ['-c', line.replace('localhost:9000', server.host)], { timeout: 20_000 })
+    await promisify(execFile)('sh', ['-c', line.replace('localhost:9000', server.host)], { timeout: 60_000 })
   } else throw new Error(`nobody runs this: ${line}`)
 }
 
@@ -75,11 +75,11 @@ const say = async (page: Page, text: string) => {
 
 const lists = async (page: Page, ...texts: string[]) =>
   expect
-    .poll(() => page.locator('li').allTextContents(), { timeout: 20_000 })
+    .poll(() => page.locator('li').allTextContents(), { timeout: 60_000 })
     .toEqual(['hello from the command line', ...texts])
 
 const here = (page: Page, text: string) =>
-  expect.poll(() => page.textContent('#here'), { timeout: 20_000 }).toBe(text)
+  expect.poll(() => page.textContent('#here'), { timeout: 60_000 }).toBe(text)
 
 /** What is so after the last block of a part. */
 const parts: Record<string, () => Promise<void>> = {
@@ -112,7 +112,7 @@ const parts: Record<string, () => Promise<void>> = {
     await lists(ana, 'hello', 'hi', 'from nowhere')
     relay.mend()
     await expect
-      .poll(() => server.rest('tutorial', 'GET', '/rooms/lobby/messages'), { timeout: 40_000 })
+      .poll(() => server.rest('tutorial', 'GET', '/rooms/lobby/messages'), { timeout: 60_000 })
       .toSatisfy((all: object) => Object.keys(all).length === 4)
     await lists(ana, 'hello', 'hi', 'from nowhere')
     // The windows of one browser share one connection.
@@ -129,7 +129,7 @@ const parts: Record<string, () => Promise<void>> = {
 // saved waits until the messages, or writes, are on disk.
 const saved = (page: Page, store: 'views' | 'writes') =>
   expect
-    .poll(() => page.evaluate(onDisk, store), { timeout: 20_000 })
+    .poll(() => page.evaluate(onDisk, store), { timeout: 60_000 })
     .toContain(store === 'views' ? 'command line' : 'from nowhere')
 
 // onDisk runs in the page.

@@ -122,7 +122,7 @@ test('the lease of a lander that ends is free at once', async () => {
   await set('level', 1)
   const ended = storage.land(async () => void deleteDatabase(db))
   await expect(ended).rejects.toThrow()
-  await expect.poll(() => admin('GET', '/landing/game1/s1/for'), { timeout: 20_000 }).toBe(0)
+  await expect.poll(() => admin('GET', '/landing/game1/s1/for'), { timeout: 60_000 }).toBe(0)
   expect(await b.land(sql.save)).toBe(1)
   await equal()
 })

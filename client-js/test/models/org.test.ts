@@ -60,7 +60,7 @@ test('memberships are watched', async () => {
   const seen = calls<ReadonlyMap<string, Group>>()
   const stop = mchen.watchGroups(seen.add)
   const now = () => [...(seen.all.at(-1)?.entries() ?? [])].map(([key, { name }]) => `${key}: ${name}`).sort()
-  const become = (...groups: string[]) => expect.poll(now, { timeout: 20_000 }).toEqual(groups)
+  const become = (...groups: string[]) => expect.poll(now, { timeout: 60_000 }).toEqual(groups)
   await become('alpha: Alpha Tango', 'charlie: Charlie Kilo')
   await brinchen.addMember('bravo', 'mchen')
   await become('alpha: Alpha Tango', 'bravo: Bravo Foxtrot', 'charlie: Charlie Kilo')

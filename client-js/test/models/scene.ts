@@ -51,7 +51,7 @@ export function calls<T>() {
   const all: T[] = []
   const add = (value: T) => void all.push(structuredClone(value))
   const until = (count: number) =>
-    expect.poll(() => all.length, { timeout: 20_000 }).toBeGreaterThanOrEqual(count)
+    expect.poll(() => all.length, { timeout: 60_000 }).toBeGreaterThanOrEqual(count)
   return { all, add, until }
 }
 

@@ -34,7 +34,7 @@ async function run(name: string, program: string): Promise<string> {
     .replace('localhost:9000', server.host)
     .replace('https://db.example.com', server.url('readme'))
   writeFileSync(file, here)
-  const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: root, timeout: 20_000 })
+  const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: root, timeout: 60_000 })
   return stdout
 }
 

@@ -70,7 +70,7 @@ test('the tutorial for Node prints what it says', async () => {
       printed = []
       for (const line of text.trim().split('\n')) await run(line)
     } else if (language === 'text') {
-      await expect.poll(() => printed.join('\n'), { timeout: 20_000 }).toBe(text.trim())
+      await expect.poll(() => printed.join('\n'), { timeout: 60_000 }).toBe(text.trim())
     } else if (language === 'js' || language === 'json') folder.save(block, replace)
     else throw new Error(`nobody runs this:\n${text}`)
   }

@@ -13,7 +13,7 @@ export function seen(_db: Database, query: Query) {
     new Promise<void>((resolve, reject) => {
       const late = setTimeout(
         () => reject(new Error(`no ${JSON.stringify(value)}; seen: ${JSON.stringify(all)}`)),
-        10_000
+        60_000
       )
       wake = () => {
         if (!isDeepStrictEqual(all.at(-1), value)) return

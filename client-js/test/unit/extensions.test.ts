@@ -270,7 +270,7 @@ describe('a conditional read on the wire', () => {
     const again = live.refresh(place, snapshot)
     await asked(1).toMatchObject({ h: expect.any(String) })
     FakeSocket.last.onclose()
-    await expect.poll(() => sockets.length, { timeout: 10_000 }).toBe(2)
+    await expect.poll(() => sockets.length, { timeout: 60_000 }).toBe(2)
     FakeSocket.last.greet({ f: [] })
     await asked(0).toEqual({ p: '/a', q: {} })
     FakeSocket.last.answer(FakeSocket.last.requests('g')[0].r, 'ok', 1)

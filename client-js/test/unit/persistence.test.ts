@@ -3,6 +3,7 @@ import 'fake-indexeddb/auto'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import * as client from '../../src/index.js'
 import { enablePersistence, type Persistence, type PersistenceOptions } from '../../src/persistence.js'
+import { eventually } from '../support/eventually.js'
 import { FakeSocket } from '../support/fake-server.js'
 import { Browser } from '../support/locks.js'
 import { seen } from '../support/seen.js'
@@ -211,7 +212,7 @@ test('a transaction that is lost with its page is told at the next start, once',
     times.push(Date.parse(/\d{4}-[\d-]+T[\d:.]+Z/.exec(message)![0]))
   }
   const second = await page(disk, { onRefused })
-  await vi.waitFor(() =>
+  await eventually(() =>
     expect(lost).toEqual([
       ['TRANSACTION_LOST', '/seats'],
       ['TRANSACTION_LOST', '/seats'],
@@ -259,7 +260,7 @@ test('of several tabs, only the transactions of one that is gone are lost', asyn
   const lost: string[] = []
   const onRefused: PersistenceOptions['onRefused'] = ({ code }, path) => lost.push(`${code} ${path}`)
   const next = await Promise.all([1, 2].map(() => page(disk, { onRefused }, true, browser)))
-  await vi.waitFor(() => expect(lost).toEqual(['TRANSACTION_LOST /gone']))
+  await eventually(() => expect(lost).toEqual(['TRANSACTION_LOST /gone']))
   client.goOnline(stays.db)
   expect(await staying).toMatchObject({ committed: true })
   for (const tab of next) await write(tab, 'b', 1)
@@ -274,7 +275,7 @@ test('without onRefused, what is lost is in the console', async () => {
   first.crash()
   const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
   await page(disk, {}, false)
-  await vi.waitFor(() =>
+  await eventually(() =>
     expect(warn.mock.calls).toEqual([['/a', expect.objectContaining({ code: 'TRANSACTION_LOST' })]])
   )
   warn.mockRestore()
@@ -424,7 +425,7 @@ test('a tab that has the connection comes back to it from being offline', async 
   client.goOffline(leader.db)
   await client.set(client.ref(other.db, 'a'), 3)
   client.goOnline(leader.db)
-  await vi.waitFor(() => expect(client.connectionState(leader.db)).toBe('connected'), 10_000)
+  await eventually(() => expect(client.connectionState(leader.db)).toBe('connected'))
   await seen(leader.db, client.ref(leader.db, 'a')).until(3)
 })
 
@@ -518,7 +519,7 @@ for (const [name, query, expected, value] of orders) {
       }
     )
     const { told: heard, values } = told(query(db))
-    await vi.waitFor(() => expect(values).not.toEqual([]))
+    await eventually(() => expect(values).not.toEqual([]))
     expect(values).toEqual([value])
     expect(heard).toEqual(expected)
   })
@@ -531,7 +532,7 @@ test('what is written while the disk is read is in the first view', async () => 
   )
   const { told: heard, values } = told(client.ref(db, 'rooms'))
   void client.set(client.ref(db, 'rooms/c'), 1).catch(nobodyHears)
-  await vi.waitFor(() => expect(values).not.toEqual([]))
+  await eventually(() => expect(values).not.toEqual([]))
   expect([values, heard]).toEqual([['a b c d'], ['<a', 'a<b', 'b<c', 'c<d']])
   void client.set(client.ref(db, 'rooms/e'), 1).catch(nobodyHears)
   expect(heard.at(-1), 'at once').toBe('d<e')
@@ -544,7 +545,7 @@ test('listeners below wait for the view that has what they show', async () => {
   )
   const all = told(client.ref(db, 'rooms'))
   const below = told(client.ref(db, 'rooms/b'))
-  await vi.waitFor(() => expect(below.values).not.toEqual([]))
+  await eventually(() => expect(below.values).not.toEqual([]))
   expect([below.values, below.told]).toEqual([['m n'], ['<m', 'm<n']])
   expect(all.values).toEqual(['a b d'])
 })
@@ -557,9 +558,9 @@ test('what was kept is in the first view also if a child of it is listened to al
   await seen(db, client.ref(db, 'rooms/b')).until({ n: 4 })
   const { told: heard, values } = told(client.ref(db, 'rooms'))
   const last = told(byN(db, client.limitToLast(1)))
-  await vi.waitFor(() => expect(values).not.toEqual([]))
+  await eventually(() => expect(values).not.toEqual([]))
   expect([values, heard]).toEqual([['a b c d'], ['<a', 'a<b', 'b<c', 'c<d']])
-  await vi.waitFor(() => expect(last.values).toEqual(['d']))
+  await eventually(() => expect(last.values).toEqual(['d']))
 })
 
 test('a listener that ends while the disk is read hears nothing, and others do not miss it', async () => {
@@ -576,7 +577,7 @@ test('a listener that ends while the disk is read hears nothing, and others do n
   stop()
   again()
   ended.length = 0
-  await vi.waitFor(() => expect(below.values).not.toEqual([]))
+  await eventually(() => expect(below.values).not.toEqual([]))
   expect([below.values, below.told]).toEqual([['m n'], ['<m', 'm<n']])
   expect(ended, 'of one of three').toEqual(['m', 'n'])
 })
@@ -603,13 +604,13 @@ async function played(disk: IDBFactory, more: PersistenceOptions = {}): Promise<
 }
 
 async function greeted(): Promise<FakeSocket> {
-  await vi.waitFor(() => expect(FakeSocket.all).toHaveLength(1))
+  await eventually(() => expect(FakeSocket.all).toHaveLength(1))
   FakeSocket.last.greet({ f: ['w'] })
   return FakeSocket.last
 }
 
 const requested = async (socket: FakeSocket, action: string): Promise<any> => {
-  await vi.waitFor(() => expect(socket.requests(action)).not.toEqual([]))
+  await eventually(() => expect(socket.requests(action)).not.toEqual([]))
   return socket.requests(action)[0]
 }
 
@@ -637,7 +638,7 @@ test('a write that the server has taken stays visible until the listen is answer
   await new Promise(resolve => setTimeout(resolve))
   next.push('d', { p: 'list', d: { a: 1, b: 2, c: 3 } })
   next.answer(again.r)
-  await vi.waitFor(() => expect(seen).toContain('+c'))
+  await eventually(() => expect(seen).toContain('+c'))
   expect(seen.sort()).toEqual(['+a', '+b', '+c'])
 })
 
@@ -666,7 +667,7 @@ test('what was sent, or taken over, and is not answered, is forgotten as well', 
   const { db, persistence } = await played(disk, { onRefused: (_, path) => refused.push(path) })
   const sent = client.set(client.ref(db, 'sent'), 2).catch(({ code }) => code)
   const socket = await greeted()
-  await vi.waitFor(() => expect(socket.requests('p')).toHaveLength(2))
+  await eventually(() => expect(socket.requests('p')).toHaveLength(2))
   await persistence.clear()
   expect(await sent).toBe('CLEARED')
   for (const { r } of socket.requests('p')) socket.answer(r)
@@ -723,8 +724,8 @@ test('what cannot be read on disk is deleted, told, and in nobody’s way', asyn
     client.goOffline(second.db)
     const seen = events(second.db, 'good')
     events(second.db, 'bad')
-    await vi.waitFor(() => expect(seen.sort()).toEqual(['+a', '+b']))
-    await vi.waitFor(() => expect(errors.length).toBeGreaterThanOrEqual(2))
+    await eventually(() => expect(seen.sort()).toEqual(['+a', '+b']))
+    await eventually(() => expect(errors.length).toBeGreaterThanOrEqual(2))
     expect(new Set(errors)).toEqual(new Set(['UNREADABLE']))
     await second.persistence.stop()
     errors.length = 0
@@ -744,7 +745,7 @@ test('a write that the disk does not take is told, and tried again', async () =>
     throw new DOMException('no room', 'QuotaExceededError')
   })
   void client.set(client.ref(db, 'a'), 1)
-  await vi.waitFor(() => expect(errors).toEqual(['NOT_SAVED']))
+  await eventually(() => expect(errors).toEqual(['NOT_SAVED']))
   await expect(persistence.flush()).rejects.toMatchObject({ code: 'NOT_SAVED' })
   full.mockRestore()
   await persistence.flush()

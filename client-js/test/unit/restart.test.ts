@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { IDBFactory } from 'fake-indexeddb'
 import 'fake-indexeddb/auto'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   child,
   deleteDatabase,
@@ -20,6 +20,7 @@ import {
   startAt
 } from '../../src/index.js'
 import { enablePersistence } from '../../src/persistence.js'
+import { eventually } from '../support/eventually.js'
 import { Relay } from '../support/relay.js'
 import { seen } from '../support/seen.js'
 import { freshNamespace, Server } from '../support/server.js'
@@ -77,7 +78,7 @@ test('what is counted is counted once, whatever is killed', async () => {
     // The server does it, and nobody hears of it.
     relay.mute()
     for (let i = 0; i < 3; i++) void set(at, increment(1)).catch(() => {})
-    await vi.waitFor(async () => expect(await count()).toBe(round * 3), 10_000)
+    await eventually(async () => expect(await count()).toBe(round * 3))
     await persistence.flush()
     relay.cut()
     goOffline(db)
@@ -101,7 +102,7 @@ test('what is newer than a write whose answer was lost is seen, in windows too',
   await first.until({ 1: 1, a: 5, b: 6 })
   relay.mute()
   const written = set(child(list, '10'), 3)
-  await vi.waitFor(async () => expect(await server.rest(ns, 'GET', '/list/10')).toBe(3), 10_000)
+  await eventually(async () => expect(await server.rest(ns, 'GET', '/list/10')).toBe(3))
   await server.rest(ns, 'PUT', '/list/10', { '.value': 1, '.priority': 9 })
   relay.cut()
   relay.mend()

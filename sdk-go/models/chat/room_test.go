@@ -7,11 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/sdk-go/models/chat"
 	"github.com/dogwooddb/dogwood/server/servertest"
@@ -35,21 +35,13 @@ type sighting struct {
 	all chan struct{} // closed when everybody has
 }
 
-// fromEnv is a number that an environment variable can raise.
-func fromEnv(name string, usual int) int {
-	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
-		return n
-	}
-	return usual
-}
-
 // TestLargeRoom has many members follow a room, each over a connection of his own,
 // while 20 post. Few messages are on their way to everybody at a time: else a machine that
 // is too slow breaks connections, and then messages come in groups. Everybody sees every message once, and all in the same order.
 // DOGWOOD_ROOM_MEMBERS and DOGWOOD_ROOM_POSTS (of each who posts) make it larger.
 func TestLargeRoom(t *testing.T) {
 	const posters = 20
-	members, each := fromEnv("DOGWOOD_ROOM_MEMBERS", 100), fromEnv("DOGWOOD_ROOM_POSTS", 3)
+	members, each := tier.Count("DOGWOOD_ROOM_MEMBERS", 30, 100, 1000), tier.Count("DOGWOOD_ROOM_POSTS", 1, 3, 10)
 	r := &largeRoom{
 		t: t, server: servertest.New(t, servertest.Options{}),
 		members: members, posts: posters * each, seen: make(map[string]*sighting), turns: make(chan struct{}, 4),

@@ -7,14 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/dogwooddb/dogwood/internal/leaktest"
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/sdk-go/models/internal/modeltest"
 	"github.com/dogwooddb/dogwood/sdk-go/models/msgy"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func TestPostMessage(t *testing.T) {
 	db := modeltest.Open("msgy")

@@ -4,14 +4,13 @@ import (
 	"errors"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/dogwooddb/dogwood/internal/leaktest"
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/sdk-go/models/internal/modeltest"
 	"github.com/dogwooddb/dogwood/sdk-go/models/org"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func TestOrg(t *testing.T) {
 	db := modeltest.Open("org")
