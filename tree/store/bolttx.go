@@ -90,7 +90,7 @@ func (o *boltBucket) find(key []byte) {
 		return
 	}
 	o.sought = o.sought[:0]
-	o.at.k, o.at.v = o.finder.find(key)
+	o.at.k, o.at.v = o.finder.locate(key)
 	o.sought = append(o.sought, key...)
 }
 
