@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"unicode/utf8"
-
-	"github.com/tidwall/gjson"
 )
 
 // maxNesting bounds arrays and objects within each other in a message. Data may
@@ -65,7 +63,7 @@ func ParseMessage(text string) (Message, error) {
 }
 
 // checkJSON reports a text that is not one JSON object of tolerable depth.
-// gjson recurses and takes any bytes for text, so depth and encoding are
+// isJSON recurses and takes any bytes for text, so depth and encoding are
 // checked here; not every WebSocket library checks the encoding.
 func checkJSON(text string) error {
 	var msg string
@@ -74,7 +72,7 @@ func checkJSON(text string) error {
 		msg = fmt.Sprintf("more than %d levels", maxNesting)
 	case !utf8.ValidString(text):
 		msg = "not UTF-8"
-	case !gjson.Valid(text):
+	case !isJSON(text):
 		msg = "not JSON"
 	case !isObject(text[skipSpace(text, 0):]):
 		msg = "not an object"

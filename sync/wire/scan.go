@@ -3,14 +3,12 @@ package wire
 import (
 	"encoding/json"
 	"iter"
+	"math/bits"
 	"strings"
 )
 
-// The functions in this file trust their text: gjson.Valid has accepted it. Only
+// The functions in this file trust their text: isJSON has accepted it. Only
 // tooDeep and what it calls may see any text.
-//
-// gjson.Result.ForEach would do most of this, but it decodes every string and
-// number it passes, which for a message means copying the data once more.
 
 // tooDeep reports whether arrays and objects nest deeper than limit. It comes
 // before the check for validity, which recurses.
@@ -64,6 +62,9 @@ func skipSpace[T ~string | ~[]byte](s T, i int) int {
 // it does not end.
 func skipString[T ~string | ~[]byte](s T, i int) int {
 	for i++; i < len(s); i++ {
+		if i = skipPlain(s, i); i == len(s) {
+			break
+		}
 		switch s[i] {
 		case '\\':
 			i++
@@ -72,6 +73,26 @@ func skipString[T ~string | ~[]byte](s T, i int) int {
 		}
 	}
 	return len(s)
+}
+
+// skipPlain returns the index of the first quote, backslash or control character at or
+// after s[i], len(s) if there is none. It looks at 8 bytes at a time.
+func skipPlain[T ~string | ~[]byte](s T, i int) int {
+	const each, highs = 0x0101010101010101, 0x8080808080808080
+	for ; i+8 <= len(s); i += 8 {
+		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
+			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
+		quote, backslash := w^each*'"', w^each*'\\'
+		// x-each &^ x has the high bit of the lowest byte of x that is 0, and none below.
+		stop := ((w-each*0x20)&^w | (quote-each)&^quote | (backslash-each)&^backslash) & highs
+		if stop != 0 {
+			return i + bits.TrailingZeros64(stop)/8
+		}
+	}
+	for i < len(s) && s[i] >= 0x20 && s[i] != '"' && s[i] != '\\' {
+		i++
+	}
+	return i
 }
 
 // skipValue returns the index after the value that starts at text[i].
