@@ -32,9 +32,9 @@ func tooDeep(text string, limit int) bool {
 	return false
 }
 
-// members yields the decoded key and the raw value of each member of the object
+// membersOf yields the decoded key and the raw value of each member of the object
 // that starts at text[0].
-func members(text string) iter.Seq2[string, string] {
+func membersOf(text string) iter.Seq2[string, string] {
 	return func(yield func(key, value string) bool) {
 		for i := skipSpace(text, 1); i < len(text) && text[i] == '"'; {
 			end := skipString(text, i)
@@ -59,12 +59,33 @@ func skipSpace[T ~string | ~[]byte](s T, i int) int {
 }
 
 // skipString returns the index after the string whose quote is s[i], len(s) if
-// it does not end.
-func skipString[T ~string | ~[]byte](s T, i int) int {
-	for i++; i < len(s); i++ {
-		if i = skipPlain(s, i); i == len(s) {
-			break
+// it does not end. Keys are short; the rest of what is long takes as long as memchr.
+func skipString(s string, i int) int {
+	short := min(i+1+shortString, len(s))
+	for at := i + 1; at < short; at++ {
+		switch s[at] {
+		case '\\':
+			return skipEscaped(s, i)
+		case '"':
+			return at + 1
 		}
+	}
+	n := strings.IndexByte(s[short:], '"')
+	if n < 0 {
+		return len(s)
+	}
+	if end := short + n; s[end-1] != '\\' {
+		return end + 1
+	}
+	return skipEscaped(s, i)
+}
+
+// shortString is how long a string is that takes no longer byte by byte.
+const shortString = 12
+
+// skipEscaped is skipString for strings with escapes.
+func skipEscaped[T ~string | ~[]byte](s T, i int) int {
+	for i++; i < len(s); i++ {
 		switch s[i] {
 		case '\\':
 			i++
@@ -75,24 +96,40 @@ func skipString[T ~string | ~[]byte](s T, i int) int {
 	return len(s)
 }
 
-// skipPlain returns the index of the first quote, backslash or control character at or
-// after s[i], len(s) if there is none. It looks at 8 bytes at a time.
-func skipPlain[T ~string | ~[]byte](s T, i int) int {
+// plainPrefix returns how many bytes of s come before the first quote, backslash or
+// control character, len(s) if there is none.
+func plainPrefix(s string) int {
+	n := 0
+	for n < min(len(s), shortString) && isPlain(s[n]) {
+		n++
+	}
+	if n < shortString {
+		return n
+	}
+	return n + plainWords(s[n:])
+}
+
+func isPlain(c byte) bool { return c >= 0x20 && c != '"' && c != '\\' }
+
+// plainWords is plainPrefix for long strings. It looks at 8 bytes at a time.
+func plainWords(s string) int {
 	const each, highs = 0x0101010101010101, 0x8080808080808080
-	for ; i+8 <= len(s); i += 8 {
-		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
-			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
+	rest := s
+	for ; len(rest) >= 8; rest = rest[8:] {
+		w := uint64(rest[0]) | uint64(rest[1])<<8 | uint64(rest[2])<<16 | uint64(rest[3])<<24 |
+			uint64(rest[4])<<32 | uint64(rest[5])<<40 | uint64(rest[6])<<48 | uint64(rest[7])<<56
 		quote, backslash := w^each*'"', w^each*'\\'
 		// x-each &^ x has the high bit of the lowest byte of x that is 0, and none below.
 		stop := ((w-each*0x20)&^w | (quote-each)&^quote | (backslash-each)&^backslash) & highs
 		if stop != 0 {
-			return i + bits.TrailingZeros64(stop)/8
+			return len(s) - len(rest) + bits.TrailingZeros64(stop)/8
 		}
 	}
-	for i < len(s) && s[i] >= 0x20 && s[i] != '"' && s[i] != '\\' {
-		i++
+	n := len(s) - len(rest)
+	for n < len(s) && isPlain(s[n]) {
+		n++
 	}
-	return i
+	return n
 }
 
 // skipValue returns the index after the value that starts at text[i].
@@ -114,8 +151,7 @@ func skipValue(text string, i int) int {
 }
 
 // skipNested returns the index after the object or array that starts at
-// text[i]. It sees every byte of the data three times per message: as part of
-// the outer d, of b and of the inner d.
+// text[i].
 func skipNested(text string, i int) int {
 	for depth := 0; i < len(text); i++ {
 		switch text[i] {

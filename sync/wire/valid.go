@@ -5,8 +5,7 @@ import "strings"
 // isJSON reports whether a text is one JSON value (RFC 8259), but for the encoding of
 // strings. It recurses, so the depth has to be bounded before.
 func isJSON(text string) bool {
-	end := validValue(text, skipSpace(text, 0))
-	return end >= 0 && skipSpace(text, end) == len(text)
+	return endsAt(text, validValue(text, skipSpace(text, 0)))
 }
 
 // invalid is what the functions below return in place of the index after what they have
@@ -21,9 +20,9 @@ func validValue(s string, i int) (end int) {
 	case '"':
 		return validString(s, i)
 	case '{':
-		return validList(s, i, '}', validMember)
+		return validObject(s, i)
 	case '[':
-		return validList(s, i, ']', validValue)
+		return validArray(s, i)
 	case 't':
 		return validWord(s, i, "true")
 	case 'f':
@@ -34,54 +33,82 @@ func validValue(s string, i int) (end int) {
 	return validNumber(s, i)
 }
 
-// validList reads what is between s[i] and the byte that ends it: parts with commas
-// between them.
-func validList(s string, i int, end byte, part func(s string, i int) int) int {
-	if i = skipSpace(s, i+1); i < len(s) && s[i] == end {
+func validObject(s string, i int) int { return readObject(s, i, nil) }
+
+// readObject calls value for each member of the object that starts at s[i], with its
+// decoded key and where its value starts. value returns the index after it; nil checks
+// that it is valid.
+func readObject(s string, i int, value func(key string, i int) int) (end int) {
+	if i = skipSpace(s, i+1); i < len(s) && s[i] == '}' {
 		return i + 1
 	}
-	for {
-		if i = part(s, i); i < 0 {
+	for more := true; more; {
+		if i == len(s) || s[i] != '"' {
 			return invalid
 		}
-		if i = skipSpace(s, i); i == len(s) {
+		start := i
+		if i = validString(s, i); i < 0 {
 			return invalid
 		}
-		switch s[i] {
-		case end:
-			return i + 1
-		case ',':
-			i = skipSpace(s, i+1)
-		default:
+		raw := s[start:i]
+		if i = skipSpace(s, i); i == len(s) || s[i] != ':' {
 			return invalid
 		}
+		if i = skipSpace(s, i+1); value == nil {
+			i = validValue(s, i)
+		} else {
+			key, _ := unquote(raw)
+			i = value(key, i)
+		}
+		if i < 0 {
+			return invalid
+		}
+		i, more = validEnd(s, i, '}')
 	}
+	return i
 }
 
-func validMember(s string, i int) int {
-	if i == len(s) || s[i] != '"' {
-		return invalid
+func validArray(s string, i int) int {
+	if i = skipSpace(s, i+1); i < len(s) && s[i] == ']' {
+		return i + 1
 	}
-	if i = validString(s, i); i < 0 {
-		return invalid
+	for more := true; more; {
+		if i = validValue(s, i); i < 0 {
+			return invalid
+		}
+		i, more = validEnd(s, i, ']')
 	}
-	if i = skipSpace(s, i); i == len(s) || s[i] != ':' {
-		return invalid
+	return i
+}
+
+// validEnd reads what follows a part of an array or object that ends with the byte last:
+// that, or a comma, and then there is more.
+func validEnd(s string, i int, last byte) (end int, more bool) {
+	if i = skipSpace(s, i); i == len(s) {
+		return invalid, false
 	}
-	return validValue(s, skipSpace(s, i+1))
+	switch s[i] {
+	case ',':
+		return skipSpace(s, i+1), true
+	case last:
+		return i + 1, false
+	}
+	return invalid, false
 }
 
 func validString(s string, i int) int {
-	for i = skipPlain(s, i+1); i < len(s); i = skipPlain(s, i) {
-		switch s[i] {
-		case '"':
+	for i++; i < len(s); {
+		switch c := s[i]; {
+		case c == '"':
 			return i + 1
-		case '\\':
+		case c == '\\':
 			if i = validEscape(s, i+1); i < 0 {
 				return invalid
 			}
-		default:
+		case c < 0x20:
 			return invalid
+		default:
+			i += plainPrefix(s[i:])
 		}
 	}
 	return invalid

@@ -64,3 +64,20 @@ func TestSkipString(t *testing.T) {
 		}
 	}
 }
+
+// TestParseMessageMembers: a body has as many members as it likes, and the last of equal
+// ones counts, also of the objects around it.
+func TestParseMessageMembers(t *testing.T) {
+	const many = `"1":1,"2":2,"3":3,"4":4,"5":5,"6":6,"7":7,"8":8,"9":9,`
+	m, err := ParseMessage(`{"t":"c","d":{"r":1,"a":"m","b":{"h":"gone"}},"t":"d",` +
+		`"d":{"a":"q","b":{"p":"/gone"},"b":{` + many + `"p":"/a","d":1,"p":"/b"},"r":2,"a":"p"}}`)
+	if r := m.Request; err != nil || r.ID != 2 || r.Action != "p" || r.Body.Path != "/b" || r.Body.Data != "1" || r.Body.HasHash {
+		t.Errorf("read %+v, %v", r, err)
+	}
+	if _, err := ParseMessage(`{"t":"d","d":{"r":2,"a":"p","b":{` + many + `"v":2}}}`); err == nil || !strings.HasSuffix(err.Error(), "b.v is 2, want 1") {
+		t.Errorf("a wrong member behind many others: %v", err)
+	}
+	if _, err := ParseMessage(`{"t":"d","d":{"r":2},"d":{"a":"p","b":{}}}`); err == nil {
+		t.Error("members of an object that comes again are still there")
+	}
+}
