@@ -42,6 +42,7 @@ type turn struct {
 // A schedule orders the turns that have tasks.
 type schedule struct {
 	ready   []*turn
+	one     [1]*turn      // ready of one that has had no more: most requests are alone
 	now     time.Duration // when the turn that was taken last was due
 	latest  time.Duration // highest clock
 	arrived uint64
@@ -156,6 +157,9 @@ func (s *schedule) Swap(i, j int) {
 
 func (s *schedule) Push(x any) {
 	t := x.(*turn)
+	if s.ready == nil {
+		s.ready = s.one[:0]
+	}
 	t.slot = len(s.ready)
 	s.ready = append(s.ready, t)
 }
@@ -190,7 +194,8 @@ type line struct {
 	party *party // of the tasks that wait
 	alone party  // the party of a sender without a Quota
 	tasks []queuedTask
-	head  int // of the tasks that wait, in tasks
+	head  int           // of the tasks that wait, in tasks
+	one   [1]queuedTask // tasks of one that has had no more
 }
 
 // A queuedTask is a task with what was known of it when it was queued.
@@ -212,6 +217,9 @@ const maxKeptLine = 32
 
 // push adds a task behind the others.
 func (l *line) push(t queuedTask) {
+	if l.tasks == nil {
+		l.tasks = l.one[:0]
+	}
 	if l.head > len(l.tasks)/2 {
 		n := copy(l.tasks, l.tasks[l.head:])
 		clear(l.tasks[n:])

@@ -73,10 +73,11 @@ func (d *Database) write(ctx context.Context, w Write) (*Commit, error) {
 type syncWrite struct {
 	writeTask
 	waiter
-	lap lap
+	line line
+	lap  lap
 }
 
-func (t *syncWrite) sender() (*Quota, *line) { return t.write.Quota, nil }
+func (t *syncWrite) sender() (*Quota, *line) { return t.write.Quota, &t.line }
 
 func (t *syncWrite) apply(b *batch) error {
 	return t.lap.apply(func() error { return t.writeTask.apply(b) })
