@@ -44,6 +44,8 @@ type boltKV struct {
 	fresh   bool // the file was made
 	started bool // see start; the writer's
 
+	changes atomic.Pointer[keptChanges]
+
 	// durable is the id of the last transaction that is on disk. Readers do not
 	// see one before its commit has succeeded.
 	durable atomic.Uint64
