@@ -113,6 +113,8 @@ func (g *page) extent(i int) (key, value, end int) {
 	return key, value, end
 }
 
+const notAdjoining = "has elements that do not adjoin"
+
 // adjoin checks that an element begins where the one before it ends, and the first
 // one behind all elements.
 func (g *page) adjoin(i int) {
@@ -121,7 +123,7 @@ func (g *page) adjoin(i int) {
 		_, _, want = g.extent(i - 1)
 	}
 	if key, _, _ := g.extent(i); key != want {
-		panic(pageDamage{g.id, "has elements that do not adjoin"})
+		panic(pageDamage{g.id, notAdjoining})
 	}
 }
 
@@ -226,8 +228,16 @@ func (r *leafRange) has(key []byte) bool {
 // check checks all of the leaf, that is, what load leaves for later.
 func (r *leafRange) check() {
 	leaf := &r.page
+	if leaf.count == 0 {
+		return
+	}
+	key, value, end := leaf.extent(0)
 	for i := 1; i < leaf.count; i++ {
-		if leaf.adjoin(i); bytes.Compare(leaf.key(i-1), leaf.key(i)) >= 0 {
+		before, next := leaf.buf[key:value], end
+		if key, value, end = leaf.extent(i); key != next {
+			panic(pageDamage{leaf.id, notAdjoining})
+		}
+		if bytes.Compare(before, leaf.buf[key:value]) >= 0 {
 			panic(pageDamage{leaf.id, "has keys out of order"})
 		}
 	}
