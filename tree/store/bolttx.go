@@ -59,7 +59,8 @@ type keptChanges [len(allBuckets)]*changes
 // newChanges returns the changes of a bucket that has none yet.
 func (t *boltTx) newChanges(b bucket, changed *bolt.Bucket) *changes {
 	if t.kept == nil {
-		if t.kept = t.kv.changes.Swap(nil); t.kept == nil {
+		var ok bool
+		if t.kept, ok = t.kv.kept.Get().(*keptChanges); !ok {
 			t.kept = new(keptChanges)
 		}
 	}
@@ -79,7 +80,7 @@ const maxKeptLeaves = 256
 // leave leaves the memory of changes to the next transaction. This one has ended.
 func (t *boltTx) leave() {
 	if t.kept != nil {
-		t.kv.changes.Store(t.kept)
+		t.kv.kept.Put(t.kept)
 		t.kept = nil
 	}
 }
