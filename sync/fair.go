@@ -62,8 +62,7 @@ func (s *schedule) enter(t *turn, cost time.Duration) {
 func (s *schedule) lead(t *turn, by, cost time.Duration) {
 	t.clock = max(t.clock, s.now) - by
 	t.finish = t.clock + cost
-	s.arrived++
-	t.arrived = s.arrived
+	s.begin(t)
 	if t.ready {
 		pq.Fix(s, t.slot)
 		return
@@ -89,8 +88,8 @@ func (s *schedule) took(more time.Duration, stays bool) {
 	}
 	if t.finish += more; !s.goesOn(t) {
 		s.begin(t)
-		pq.Fix(s, 0)
 	}
+	pq.Fix(s, 0) // also of one that goes on: what was put back of it may have been taken
 }
 
 // begin begins a visit.
