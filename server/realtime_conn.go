@@ -92,19 +92,26 @@ func (c *conn) transports() (*poll, *socket) {
 // does not read is not read from. An error ends the connection.
 func (c *conn) receive(text string, control func(typ string) error) error {
 	m, err := c.parse(text)
-	var bad *wire.FormatError
 	switch {
 	case c.out.Wait(c.ctx) != nil:
 		return dropped
-	case errors.As(err, &bad) && bad.ID >= 0:
-		c.out.PushFrame(wire.AppendError(nil, bad.ID, wire.StatusInvalidParameters, bad.Msg))
-		return nil
 	case err != nil:
-		return goodbye{closeProtocolError, err.Error()}
+		return c.malformed(err)
 	case m.Control != nil:
 		return control(m.Control.Type)
 	}
 	return c.handle(m.Request)
+}
+
+// malformed answers a message that could not be read, or ends the connection if it is
+// not known which request it was.
+func (c *conn) malformed(err error) error {
+	var bad *wire.FormatError
+	if !errors.As(err, &bad) || bad.ID < 0 {
+		return goodbye{closeProtocolError, err.Error()}
+	}
+	c.out.PushFrame(wire.AppendError(nil, bad.ID, wire.StatusInvalidParameters, bad.Msg))
+	return nil
 }
 
 // parse parses a message, a long one in the turn of the client's address.

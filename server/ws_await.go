@@ -88,20 +88,26 @@ func newInlet(conn net.Conn) *inlet {
 	return in
 }
 
-// Read is called for frames that were not read ahead, so that small messages
-// do not set a deadline of their own.
+// Read is called for frames that were not read ahead, or not to their end, so that small
+// messages do not set a deadline of their own. Of what is short, more than p takes is read
+// ahead: small messages that come one behind the other take few system calls.
 func (in *inlet) Read(p []byte) (int, error) {
 	if len(in.early.left) > 0 {
 		return in.early.take(p), nil
 	}
-	if in.s != nil && in.s.begun {
-		in.s.waitForMore()
+	if in.s == nil {
+		return in.Conn.Read(p)
 	}
-	n, err := in.Conn.Read(p)
-	if in.s != nil {
-		in.s.rt.s.metrics.Sockets.Received(n)
+	in.s.waitForMore()
+	received := in.s.rt.s.metrics.Sockets.Received
+	if in.s.raw == nil || len(p) >= len(step{}) {
+		n, err := in.Conn.Read(p)
+		received(n)
+		return n, err
 	}
-	return n, err
+	err := in.early.fetch(in.s.raw)
+	received(len(in.early.left))
+	return in.early.take(p), err
 }
 
 // fetched turns what a system call said into what a reader says.

@@ -84,28 +84,37 @@ type step [smallMessage + 1]byte
 var steps = sync.Pool{New: func() any { return new(step) }}
 
 // waitLonger gives the peer another while to be heard, unless it is in the
-// middle of a message: one that holds memory has a fixed time to arrive.
+// middle of a message: one that holds memory has a fixed time to arrive. While something
+// that was read ahead is left, the deadline is set later, if more has to be read.
 func (s *socket) waitLonger() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.greeted && !s.ended && !s.begun {
-		s.until = time.Now().Add(silence)
-		s.conn.SetReadDeadline(s.until)
+	if !s.greeted || s.begun {
+		return
+	}
+	s.until = time.Now().Add(silence)
+	if len(s.inlet.early.left) == 0 && s.inlet.br.Buffered() == 0 {
+		s.waitUntil(s.until)
 	}
 }
 
-// waitForMore gives the peer a while to go on with a message that has begun.
-func (s *socket) waitForMore() {
+// waitUntil sets the deadline of reading, but not that of a socket that has ended.
+func (s *socket) waitUntil(t time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended {
-		return
+	if !s.ended {
+		s.conn.SetReadDeadline(t)
 	}
-	next := time.Now().Add(stalled)
-	if next.After(s.until) {
-		next = s.until
+}
+
+// waitForMore sets the deadline for the rest of what was read ahead. The peer has a while
+// to go on with a message that has begun.
+func (s *socket) waitForMore() {
+	next := s.until
+	if s.begun {
+		if soon := time.Now().Add(stalled); soon.Before(next) {
+			next = soon
+		}
 	}
-	s.conn.SetReadDeadline(next)
+	s.waitUntil(next)
 }
 
 func (in *inlet) Write(p []byte) (int, error) {

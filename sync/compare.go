@@ -38,7 +38,7 @@ func (d *Database) mostCompared(c Caller) int64 {
 // Whether there is anything is another matter: rules often let a caller create what the
 // caller can only read once it is there. So without the permission to read, a write may
 // still depend on there being nothing.
-func (b *batch) mayCompareFor(w Write) (compares bool, err error) {
+func (b *batch) mayCompareFor(w *Write) (compares bool, err error) {
 	if w.If == nil {
 		return false, nil
 	}
@@ -66,7 +66,7 @@ func (b *batch) exists(t tree.Target) (bool, error) {
 }
 
 // compare checks the condition of a write whose caller may read the value.
-func (b *batch) compare(w Write) error {
+func (b *batch) compare(w *Write) error {
 	t := w.Update[0].Target
 	if t.Priority {
 		n, err := b.tx.Priority(t.Path)
@@ -84,7 +84,7 @@ func (b *batch) compare(w Write) error {
 
 // decide is the outcome of the condition of a write; stale is that of a value that
 // differs.
-func (f *fingerprint) decide(w Write, most int64, stale *StaleError) error {
+func (f *fingerprint) decide(w *Write, most int64, stale *StaleError) error {
 	switch {
 	case f.over || f.size > most:
 		return ErrTooBig
@@ -98,7 +98,7 @@ func (f *fingerprint) decide(w Write, most int64, stale *StaleError) error {
 
 // compareNow reads and hashes the value that a condition is about. In the committer
 // it reads a small one only.
-func (b *batch) compareNow(w Write, most int64) error {
+func (b *batch) compareNow(w *Write, most int64) error {
 	limit := min(most, comparedAtOnce)
 	if b.apart {
 		limit = most

@@ -14,12 +14,25 @@ import (
 // time when it is done. The turn whose clock would be the lowest after its next task
 // comes first. So a small task overtakes large ones of others, and a sender that has
 // used much waits for those that have used little.
+//
+// A turn that has come keeps its place for a visit: some small tasks in a row. The writes
+// of one sender are often neighbours in the file, and their answers go to one socket, so
+// a batch that has many tasks of few senders costs less than one that has a few of each.
+// Visits are short enough that all turns have theirs within the time of one batch.
+
+// Bounds of a visit, by the estimates of its tasks. A round is one visit of each turn.
+const (
+	maxVisit = 16 * costTask
+	maxRound = sharedBatchCost
+)
 
 // A turn is the place of a party or a line in a schedule.
 type turn struct {
 	clock   time.Duration // virtual: the committer time used so far
 	finish  time.Duration // clock after the next task
-	arrived uint64        // orders turns with the same finish
+	began   time.Duration // clock when its visit began
+	due     time.Duration // finish of the first task of its visit: the lowest comes first
+	arrived uint64        // orders turns that are due at the same time
 	slot    int           // in schedule.ready; meaningless while it is not there
 	ready   bool          // it has a task
 	again   bool          // of a line: its next task was put back
@@ -29,7 +42,8 @@ type turn struct {
 // A schedule orders the turns that have tasks.
 type schedule struct {
 	ready   []*turn
-	now     time.Duration // finish of the turn that was taken last
+	one     [1]*turn      // ready of one that has had no more: most requests are alone
+	now     time.Duration // when the turn that was taken last was due
 	latest  time.Duration // highest clock
 	arrived uint64
 }
@@ -38,9 +52,8 @@ type schedule struct {
 // had no tasks is not saved up.
 func (s *schedule) enter(t *turn, cost time.Duration) {
 	t.clock = max(t.clock, s.now)
-	t.finish = t.clock + cost
-	s.arrived++
-	t.arrived, t.ready = s.arrived, true
+	t.finish, t.ready = t.clock+cost, true
+	s.begin(t)
 	pq.Push(s, t)
 }
 
@@ -49,8 +62,7 @@ func (s *schedule) enter(t *turn, cost time.Duration) {
 func (s *schedule) lead(t *turn, by, cost time.Duration) {
 	t.clock = max(t.clock, s.now) - by
 	t.finish = t.clock + cost
-	s.arrived++
-	t.arrived = s.arrived
+	s.begin(t)
 	if t.ready {
 		pq.Fix(s, t.slot)
 		return
@@ -66,7 +78,7 @@ func (s *schedule) next() *turn { return s.ready[0] }
 // it stays in the schedule.
 func (s *schedule) took(more time.Duration, stays bool) {
 	t := s.ready[0]
-	s.now = max(s.now, t.finish)
+	s.now = max(s.now, t.due)
 	t.clock = t.finish
 	s.latest = max(s.latest, t.clock)
 	if !stays {
@@ -74,10 +86,21 @@ func (s *schedule) took(more time.Duration, stays bool) {
 		t.ready = false
 		return
 	}
-	t.finish += more
+	if t.finish += more; !s.goesOn(t) {
+		s.begin(t)
+	}
+	pq.Fix(s, 0) // also of one that goes on: what was put back of it may have been taken
+}
+
+// begin begins a visit.
+func (s *schedule) begin(t *turn) {
 	s.arrived++
-	t.arrived = s.arrived
-	pq.Fix(s, 0)
+	t.began, t.due, t.arrived = t.clock, t.finish, s.arrived
+}
+
+// goesOn reports whether the next task of a turn still belongs to the visit that has begun.
+func (s *schedule) goesOn(t *turn) bool {
+	return t.clock > t.began && t.finish-t.began <= min(maxVisit, maxRound/time.Duration(len(s.ready)))
 }
 
 // correct adds to a turn's clock what a task took beyond its estimate, which may be
@@ -87,14 +110,19 @@ func (s *schedule) correct(t *turn, by time.Duration) {
 	s.latest = max(s.latest, t.clock)
 	if t.ready {
 		t.finish += by
+		t.began += by
+		t.due += by
 		pq.Fix(s, t.slot)
 	}
 }
 
 // reprice changes the cost of the next task of a turn, if the turn has one.
 func (s *schedule) reprice(t *turn, cost time.Duration) {
-	if t.ready && t.finish != t.clock+cost {
-		t.finish = t.clock + cost
+	if !t.ready || t.finish == t.clock+cost {
+		return
+	}
+	if t.finish = t.clock + cost; !s.goesOn(t) {
+		t.began, t.due = t.clock, t.finish
 		pq.Fix(s, t.slot)
 	}
 }
@@ -115,8 +143,8 @@ func (s *schedule) Less(i, j int) bool {
 	if a.again != b.again {
 		return a.again
 	}
-	if a.finish != b.finish {
-		return a.finish < b.finish
+	if a.due != b.due {
+		return a.due < b.due
 	}
 	return a.arrived < b.arrived
 }
@@ -128,6 +156,9 @@ func (s *schedule) Swap(i, j int) {
 
 func (s *schedule) Push(x any) {
 	t := x.(*turn)
+	if s.ready == nil {
+		s.ready = s.one[:0]
+	}
 	t.slot = len(s.ready)
 	s.ready = append(s.ready, t)
 }
@@ -162,7 +193,8 @@ type line struct {
 	party *party // of the tasks that wait
 	alone party  // the party of a sender without a Quota
 	tasks []queuedTask
-	head  int // of the tasks that wait, in tasks
+	head  int           // of the tasks that wait, in tasks
+	one   [1]queuedTask // tasks of one that has had no more
 }
 
 // A queuedTask is a task with what was known of it when it was queued.
@@ -184,6 +216,9 @@ const maxKeptLine = 32
 
 // push adds a task behind the others.
 func (l *line) push(t queuedTask) {
+	if l.tasks == nil {
+		l.tasks = l.one[:0]
+	}
 	if l.head > len(l.tasks)/2 {
 		n := copy(l.tasks, l.tasks[l.head:])
 		clear(l.tasks[n:])

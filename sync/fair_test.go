@@ -84,6 +84,41 @@ func TestFairSessions(t *testing.T) {
 	q.takes(0, "a2 b2 c1 a3 c2 a4 a5 a6")
 }
 
+// TestFairVisits: small tasks of a session, or of an address, are taken some in a row, so
+// that a batch has many of few. A task that took long ends the visit, and a session that
+// comes meanwhile waits for no more than one visit of each other.
+func TestFairVisits(t *testing.T) {
+	const visit = int(maxVisit / costTask)
+	times := func(n int, name string) string { return strings.TrimSpace(strings.Repeat(name+" ", n)) }
+	for _, quota := range []*Quota{nil, NewQuota(QuotaLimits{})} {
+		q := newQueueTest(t)
+		var a, b, c line
+		q.from(quota, &a, costTask, times(2*visit, "a"))
+		q.from(quota, &b, costTask, times(2*visit, "b"))
+		q.takes(0, times(visit, "a")+" "+times(visit, "b")+" a")
+		q.takes(time.Second, "a")
+		q.from(quota, &c, costTask, "c")
+		q.takes(0, times(visit, "b")+" c "+times(visit-2, "a"))
+	}
+}
+
+// TestFairVisitsOfMany: the visits of many sessions are shorter, so that each comes as soon.
+func TestFairVisitsOfMany(t *testing.T) {
+	q := newQueueTest(t)
+	lines := make([]line, maxRound/costTask)
+	for i := range lines {
+		q.from(nil, &lines[i], costTask, "x x x")
+	}
+	for range lines {
+		q.takes(0, "x")
+	}
+	for i := range lines {
+		if left := len(lines[i].tasks) - lines[i].head; left != 2 {
+			t.Fatalf("session %d has %d tasks left, want 2", i, left)
+		}
+	}
+}
+
 // TestFairAddresses: the sessions of one address share one turn.
 func TestFairAddresses(t *testing.T) {
 	q := newQueueTest(t)

@@ -181,7 +181,7 @@ func (d *Database) decideLarge(ctx context.Context, w Write, p *prepared) (err e
 	p.rules, p.watch = d.rules.Load(), watch
 	b := &batch{db: d, ctx: ctx, tx: tx, noted: noted, rules: p.rules}
 	err = guarded(func() (err error) {
-		if p.decidedWrite, err = b.decide(w, d.options.Now()); err == nil {
+		if p.decidedWrite, err = b.decide(&w, d.options.Now()); err == nil {
 			err = p.measure()
 		}
 		return err

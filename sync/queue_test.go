@@ -257,7 +257,8 @@ func TestQueueAdmitsInTurn(t *testing.T) {
 		add(t, q, 100)
 		var lines [2]line
 		for i, size := range []int64{10, 11, 12, 20} { // the last one is of another party
-			go func() { _ = q.add(t.Context(), sentTask{task: sizedTask(size), line: &lines[i/3]}) }()
+			task := costedTask{sentTask{task: sizedTask(size), line: &lines[i/3]}, maxVisit}
+			go func() { _ = q.add(t.Context(), task) }()
 			synctest.Wait()
 		}
 		if q.count != 1 {

@@ -36,7 +36,7 @@ func checkReturns(w Write) error {
 // returned returns what became of the server values of a write that was just made.
 // What an increment came to tells what was there, so that is only for who may read
 // it now.
-func (b *batch) returned(w Write, resolved []tree.ResolvedWrite) ([]Returned, error) {
+func (b *batch) returned(w *Write, resolved []tree.ResolvedWrite) ([]Returned, error) {
 	list := []Returned{}
 	for i, u := range w.Update {
 		for v := range u.Value.ServerValues() {

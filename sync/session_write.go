@@ -20,7 +20,8 @@ func (s *Session) put(ctx context.Context, r wire.Request) error {
 	}
 	w := Write{Caller: s.as(), Update: u, Base: u[0].Path}
 	if r.Body.HasHash {
-		w.If = &r.Body.Hash
+		hash := r.Body.Hash // a copy, so that r is kept for no longer than it is handled
+		w.If = &hash
 	}
 	return s.write(ctx, r, w)
 }

@@ -73,10 +73,11 @@ func (d *Database) write(ctx context.Context, w Write) (*Commit, error) {
 type syncWrite struct {
 	writeTask
 	waiter
-	lap lap
+	line line
+	lap  lap
 }
 
-func (t *syncWrite) sender() (*Quota, *line) { return t.write.Quota, nil }
+func (t *syncWrite) sender() (*Quota, *line) { return t.write.Quota, &t.line }
 
 func (t *syncWrite) apply(b *batch) error {
 	return t.lap.apply(func() error { return t.writeTask.apply(b) })
@@ -150,7 +151,7 @@ func (t *writeTask) apply(b *batch) error {
 }
 
 func (t *writeTask) carryOut(b *batch) error {
-	w := t.write
+	w := &t.write
 	if len(w.Update) == 0 {
 		return nil
 	}
@@ -193,7 +194,7 @@ type decidedWrite struct {
 // verdict decides the write, or returns what was decided before if that is still true.
 func (t *writeTask) verdict(b *batch) (decidedWrite, error) {
 	if t.ready == nil {
-		return b.decide(t.write, b.db.options.Now())
+		return b.decide(&t.write, b.db.options.Now())
 	}
 	if !t.ready.holds(b) {
 		return decidedWrite{}, errOutdated
@@ -202,7 +203,7 @@ func (t *writeTask) verdict(b *batch) (decidedWrite, error) {
 }
 
 // decide decides a write: v.denied tells whether it may be made.
-func (b *batch) decide(w Write, now time.Time) (v decidedWrite, err error) {
+func (b *batch) decide(w *Write, now time.Time) (v decidedWrite, err error) {
 	v.now = now
 	v.writes, err = b.allow(w.Update, w.Caller, now)
 	if errors.Is(err, ErrDenied) || errors.Is(err, tree.ErrIncrement) {
@@ -230,6 +231,10 @@ func (b *batch) allow(u tree.Update, c Caller, now time.Time) ([]tree.ResolvedWr
 func (b *batch) resolve(u tree.Update, now time.Time) (resolved []tree.ResolvedWrite, overflow, err error) {
 	resolved = make([]tree.ResolvedWrite, len(u))
 	for i, w := range u {
+		if n, ok := w.Value.Node(); ok {
+			resolved[i] = tree.ResolvedWrite{Target: w.Target, Node: n}
+			continue
+		}
 		var failed error
 		n, err := w.Value.Resolve(now.UnixMilli(), func(rel tree.Path) (tree.Node, error) {
 			n, err := b.existing(w.Target, rel)

@@ -39,17 +39,6 @@ type Body struct {
 	Counters string // c of stats, raw object; "" when absent
 }
 
-// parse fills b from a valid JSON object. The id is for the error.
-func (b *Body) parse(id int64, text string) error {
-	b.Raw = text
-	for key, value := range members(text) {
-		if want := b.set(key, value); want != "" {
-			return wrongValue(id, "b."+key, value, want)
-		}
-	}
-	return nil
-}
-
 // set stores one member. If raw has the wrong type it returns the right one.
 func (b *Body) set(key, raw string) (want string) {
 	ok := true

@@ -34,7 +34,7 @@ func readLookup(raw string, at int) (l Lookup, err error) {
 		return l, wrongValue(-1, name, raw, "an object")
 	}
 	var path, keys string
-	for key, value := range members(raw) {
+	for key, value := range membersOf(raw) {
 		ok, want := true, "a string"
 		switch key {
 		case "p":

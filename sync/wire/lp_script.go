@@ -87,7 +87,7 @@ func appendLiteral(dst, msg []byte) []byte {
 			return append(dst, msg[i:]...)
 		}
 		start := i + quote
-		end := skipString(msg, start)
+		end := skipEscaped(msg, start)
 		dst = append(dst, msg[i:start]...)
 		if isProtoKey(msg, start, end) {
 			dst = append(dst, `["__proto__"]`...)

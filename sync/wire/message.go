@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"unicode/utf8"
-
-	"github.com/tidwall/gjson"
 )
 
 // maxNesting bounds arrays and objects within each other in a message. Data may
@@ -40,54 +38,155 @@ type Request struct {
 // not, and lets the last of several equal keys win, as every JSON parser of the
 // clients does. All its errors are of type *FormatError.
 func ParseMessage(text string) (Message, error) {
-	if err := checkJSON(text); err != nil {
+	var e envelope
+	if err := e.read(text); err != nil {
 		return Message{}, err
 	}
-	var kind, data string
-	for key, value := range members(text[skipSpace(text, 0):]) {
-		switch key {
-		case "t":
-			kind = value
-		case "d":
-			data = value
-		}
+	if !isObject(e.data) {
+		return Message{}, wrongValue(-1, "d", e.data, "an object")
 	}
-	if !isObject(data) {
-		return Message{}, wrongValue(-1, "d", data, "an object")
-	}
-	switch kind, _ := unquote(kind); kind {
+	switch kind, _ := unquote(e.kind); kind {
 	case "c":
-		return parseControl(data)
+		return parseControl(e.data)
 	case "d":
-		return parseRequest(data)
+		return e.request()
 	}
-	return Message{}, wrongValue(-1, "t", kind, `"c" or "d"`)
+	return Message{}, wrongValue(-1, "t", e.kind, `"c" or "d"`)
 }
 
-// checkJSON reports a text that is not one JSON object of tolerable depth.
-// gjson recurses and takes any bytes for text, so depth and encoding are
-// checked here; not every WebSocket library checks the encoding.
-func checkJSON(text string) error {
+// An envelope is what is around the data of a message. It is taken apart and the text
+// checked in one pass. All its values are raw, "" where there is none.
+type envelope struct {
+	kind, data       string // t and d of the message
+	id, action, body string // r, a and b of its d
+	members          members
+}
+
+// members are those of b.
+type members struct {
+	first [8]member // not a slice, which would be on the heap
+	n     int       // of first
+	more  []member
+}
+
+type member struct{ key, raw string }
+
+func (m *members) add(x member) {
+	if m.n < len(m.first) {
+		m.first[m.n] = x
+		m.n++
+		return
+	}
+	m.more = append(m.more, x)
+}
+
+func (m *members) clear() { m.n, m.more = 0, nil }
+
+// set puts the members into a body.
+func (m *members) set(b *Body, id int64) error {
+	for _, all := range [][]member{m.first[:m.n], m.more} {
+		for _, x := range all {
+			if want := b.set(x.key, x.raw); want != "" {
+				return wrongValue(id, "b."+x.key, x.raw, want)
+			}
+		}
+	}
+	return nil
+}
+
+// read takes a text apart. An error says that it is not one JSON object of tolerable depth.
+// The reading recurses and takes any bytes for text, so depth and encoding are checked
+// before; not every WebSocket library checks the encoding.
+func (e *envelope) read(text string) error {
+	start := skipSpace(text, 0)
 	var msg string
 	switch {
 	case tooDeep(text, maxNesting):
 		msg = fmt.Sprintf("more than %d levels", maxNesting)
 	case !utf8.ValidString(text):
 		msg = "not UTF-8"
-	case !gjson.Valid(text):
-		msg = "not JSON"
-	case !isObject(text[skipSpace(text, 0):]):
+	case !isObject(text[start:]) && isJSON(text):
 		msg = "not an object"
+	case !isObject(text[start:]) || !endsAt(text, e.readMessage(text, start)):
+		msg = "not JSON"
 	default:
 		return nil
 	}
 	return &FormatError{ID: -1, Msg: msg}
 }
 
+// endsAt reports whether only white space is left of a text.
+func endsAt(text string, end int) bool { return end >= 0 && skipSpace(text, end) == len(text) }
+
+func (e *envelope) readMessage(text string, i int) (end int) {
+	return readObject(text, i, func(key string, i int) (end int) {
+		switch key {
+		case "t":
+			end = takeValue(text, i, &e.kind)
+		case "d":
+			end = e.readData(text, i)
+		default:
+			end = validValue(text, i)
+		}
+		return end
+	})
+}
+
+// readData reads the d of a message.
+func (e *envelope) readData(text string, i int) (end int) {
+	e.id, e.action, e.body = "", "", ""
+	e.members.clear()
+	if !isObject(text[i:]) {
+		return takeValue(text, i, &e.data)
+	}
+	end = readObject(text, i, func(key string, i int) (end int) {
+		switch key {
+		case "r":
+			end = takeValue(text, i, &e.id)
+		case "a":
+			end = takeValue(text, i, &e.action)
+		case "b":
+			end = e.readBody(text, i)
+		default:
+			end = validValue(text, i)
+		}
+		return end
+	})
+	return taken(text, i, end, &e.data)
+}
+
+// readBody reads the b of a request.
+func (e *envelope) readBody(text string, i int) (end int) {
+	e.members.clear()
+	if !isObject(text[i:]) {
+		return takeValue(text, i, &e.body)
+	}
+	end = readObject(text, i, func(key string, i int) (end int) {
+		m := member{key: key}
+		end = takeValue(text, i, &m.raw)
+		e.members.add(m)
+		return end
+	})
+	return taken(text, i, end, &e.body)
+}
+
+// takeValue reads a value into raw.
+func takeValue(text string, i int, raw *string) (end int) {
+	return taken(text, i, validValue(text, i), raw)
+}
+
+// taken puts what was read into raw, if it was valid.
+func taken(text string, i, end int, raw *string) int {
+	if end >= 0 {
+		*raw = text[i:end]
+	}
+	return end
+}
+
 func parseControl(text string) (Message, error) {
 	var kind string
 	c := new(Control)
-	for key, value := range members(text) {
+	for key, value := range membersOf(text) {
 		switch key {
 		case "t":
 			kind = value
@@ -102,30 +201,20 @@ func parseControl(text string) (Message, error) {
 	return Message{Control: c}, nil
 }
 
-func parseRequest(text string) (Message, error) {
-	var id, action, body string
-	for key, value := range members(text) {
-		switch key {
-		case "r":
-			id = value
-		case "a":
-			action = value
-		case "b":
-			body = value
-		}
-	}
+func (e *envelope) request() (Message, error) {
 	var r Request
 	var ok bool
-	if r.ID, ok = parseInt(id, 0); !ok {
-		return Message{}, wrongValue(-1, "r", id, "an integer from 0")
+	if r.ID, ok = parseInt(e.id, 0); !ok {
+		return Message{}, wrongValue(-1, "r", e.id, "an integer from 0")
 	}
-	if r.Action, ok = unquote(action); !ok {
-		return Message{}, wrongValue(r.ID, "a", action, "a string")
+	if r.Action, ok = unquote(e.action); !ok {
+		return Message{}, wrongValue(r.ID, "a", e.action, "a string")
 	}
-	if !isObject(body) {
-		return Message{}, wrongValue(r.ID, "b", body, "an object")
+	if !isObject(e.body) {
+		return Message{}, wrongValue(r.ID, "b", e.body, "an object")
 	}
-	if err := r.Body.parse(r.ID, body); err != nil {
+	r.Body.Raw = e.body
+	if err := e.members.set(&r.Body, r.ID); err != nil {
 		return Message{}, err
 	}
 	return Message{Request: r}, nil

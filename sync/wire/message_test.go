@@ -297,6 +297,7 @@ func compareString(t *testing.T, name string, raw json.RawMessage, got string) {
 func BenchmarkParseMessage(b *testing.B) {
 	benchmarks := []struct{ name, text string }{
 		{"listen", `{"t":"d","d":{"r":76,"a":"q","b":{"p":"/list","q":{"l":1,"vf":"r"},"t":16,"h":"g0syMO1vjATW0z0hTh+uQ0X1sd8="}}}`},
+		{"put", `{"t":"d","d":{"r":3,"a":"p","b":{"p":"/a/b","d":{"n":1,"done":false,"text":"` + strings.Repeat("the quick brown fox ", 9) + `"}}}}`},
 		{"put1MB", `{"t":"d","d":{"r":3,"a":"p","b":{"p":"/a/b","d":[` + strings.Repeat(`{"name":"Ana","n":12345},`, 40000) + `0]}}}`},
 	}
 	for _, bm := range benchmarks {

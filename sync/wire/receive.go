@@ -284,7 +284,7 @@ func (c *cursor) skipString() int {
 	start := c.at + 1
 	n := bytes.IndexByte(c.text[start:], '"')
 	if n < 0 || bytes.IndexByte(c.text[start:start+n], '\\') >= 0 {
-		return skipString(c.text, c.at)
+		return skipEscaped(c.text, c.at)
 	}
 	return start + n + 1
 }

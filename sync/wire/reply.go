@@ -1,6 +1,9 @@
 package wire
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Raw is JSON that is already encoded.
 type Raw interface{ ~string | ~[]byte }
@@ -38,7 +41,11 @@ func AppendDenied(dst []byte, id int64, status, text, rule string) []byte {
 	return append(dst, `}}}`...)
 }
 
+// replyRoom is enough for the answer to a write.
+const replyRoom = 64
+
 func appendReplyHead(dst []byte, id int64) []byte {
+	dst = slices.Grow(dst, replyRoom)
 	dst = append(dst, `{"t":"d","d":{"r":`...)
 	dst = strconv.AppendInt(dst, id, 10)
 	return append(dst, `,"b":{"s":`...)

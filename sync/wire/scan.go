@@ -3,14 +3,12 @@ package wire
 import (
 	"encoding/json"
 	"iter"
+	"math/bits"
 	"strings"
 )
 
-// The functions in this file trust their text: gjson.Valid has accepted it. Only
+// The functions in this file trust their text: isJSON has accepted it. Only
 // tooDeep and what it calls may see any text.
-//
-// gjson.Result.ForEach would do most of this, but it decodes every string and
-// number it passes, which for a message means copying the data once more.
 
 // tooDeep reports whether arrays and objects nest deeper than limit. It comes
 // before the check for validity, which recurses.
@@ -34,9 +32,9 @@ func tooDeep(text string, limit int) bool {
 	return false
 }
 
-// members yields the decoded key and the raw value of each member of the object
+// membersOf yields the decoded key and the raw value of each member of the object
 // that starts at text[0].
-func members(text string) iter.Seq2[string, string] {
+func membersOf(text string) iter.Seq2[string, string] {
 	return func(yield func(key, value string) bool) {
 		for i := skipSpace(text, 1); i < len(text) && text[i] == '"'; {
 			end := skipString(text, i)
@@ -61,8 +59,32 @@ func skipSpace[T ~string | ~[]byte](s T, i int) int {
 }
 
 // skipString returns the index after the string whose quote is s[i], len(s) if
-// it does not end.
-func skipString[T ~string | ~[]byte](s T, i int) int {
+// it does not end. Keys are short; the rest of what is long takes as long as memchr.
+func skipString(s string, i int) int {
+	short := min(i+1+shortString, len(s))
+	for at := i + 1; at < short; at++ {
+		switch s[at] {
+		case '\\':
+			return skipEscaped(s, i)
+		case '"':
+			return at + 1
+		}
+	}
+	n := strings.IndexByte(s[short:], '"')
+	if n < 0 {
+		return len(s)
+	}
+	if end := short + n; s[end-1] != '\\' {
+		return end + 1
+	}
+	return skipEscaped(s, i)
+}
+
+// shortString is how long a string is that takes no longer byte by byte.
+const shortString = 12
+
+// skipEscaped is skipString for strings with escapes.
+func skipEscaped[T ~string | ~[]byte](s T, i int) int {
 	for i++; i < len(s); i++ {
 		switch s[i] {
 		case '\\':
@@ -72,6 +94,42 @@ func skipString[T ~string | ~[]byte](s T, i int) int {
 		}
 	}
 	return len(s)
+}
+
+// plainPrefix returns how many bytes of s come before the first quote, backslash or
+// control character, len(s) if there is none.
+func plainPrefix(s string) int {
+	n := 0
+	for n < min(len(s), shortString) && isPlain(s[n]) {
+		n++
+	}
+	if n < shortString {
+		return n
+	}
+	return n + plainWords(s[n:])
+}
+
+func isPlain(c byte) bool { return c >= 0x20 && c != '"' && c != '\\' }
+
+// plainWords is plainPrefix for long strings. It looks at 8 bytes at a time.
+func plainWords(s string) int {
+	const each, highs = 0x0101010101010101, 0x8080808080808080
+	rest := s
+	for ; len(rest) >= 8; rest = rest[8:] {
+		w := uint64(rest[0]) | uint64(rest[1])<<8 | uint64(rest[2])<<16 | uint64(rest[3])<<24 |
+			uint64(rest[4])<<32 | uint64(rest[5])<<40 | uint64(rest[6])<<48 | uint64(rest[7])<<56
+		quote, backslash := w^each*'"', w^each*'\\'
+		// x-each &^ x has the high bit of the lowest byte of x that is 0, and none below.
+		stop := ((w-each*0x20)&^w | (quote-each)&^quote | (backslash-each)&^backslash) & highs
+		if stop != 0 {
+			return len(s) - len(rest) + bits.TrailingZeros64(stop)/8
+		}
+	}
+	n := len(s) - len(rest)
+	for n < len(s) && isPlain(s[n]) {
+		n++
+	}
+	return n
 }
 
 // skipValue returns the index after the value that starts at text[i].
@@ -93,8 +151,7 @@ func skipValue(text string, i int) int {
 }
 
 // skipNested returns the index after the object or array that starts at
-// text[i]. It sees every byte of the data three times per message: as part of
-// the outer d, of b and of the inner d.
+// text[i].
 func skipNested(text string, i int) int {
 	for depth := 0; i < len(text); i++ {
 		switch text[i] {

@@ -31,8 +31,9 @@ const (
 	// lockTimeout is how long another process may hold the file. A process that this one is
 	// starting has the lock of a file that was read until it runs its own program.
 	lockTimeout = time.Second
-	// fillPercent leaves room in pages for keys that arrive out of order.
-	fillPercent = 0.7
+	// fillPercent leaves room in pages for keys that arrive out of order. Of rows of 200 bytes
+	// with their checksums it leaves 12 in a page; with 0.7 it was 11.
+	fillPercent = 0.72
 	// densePercent is for keys that ascend.
 	densePercent = 0.9
 )

@@ -28,6 +28,7 @@ type boltTx struct {
 	fill     float64
 	pages    pages
 	buckets  [len(allBuckets)]boltBucket // opened on first use
+	kept     *keptChanges                // that buckets use
 }
 
 // A boltBucket is an open bucket.
@@ -49,6 +50,39 @@ type changes struct {
 	keys   keyFilter
 	leaves map[uint64]struct{} // of the file, by page; they were checked
 	last   leafRange           // one of them
+}
+
+// keptChanges are those of the last transaction that has ended, by bucket, whose memory
+// the next one uses. nil: none.
+type keptChanges [len(allBuckets)]*changes
+
+// newChanges returns the changes of a bucket that has none yet.
+func (t *boltTx) newChanges(b bucket, changed *bolt.Bucket) *changes {
+	if t.kept == nil {
+		var ok bool
+		if t.kept, ok = t.kv.kept.Get().(*keptChanges); !ok {
+			t.kept = new(keptChanges)
+		}
+	}
+	c := t.kept[bucketSlots[b]]
+	if c == nil || len(c.leaves) > maxKeptLeaves {
+		c = &changes{leaves: make(map[uint64]struct{})}
+		t.kept[bucketSlots[b]] = c
+	}
+	clear(c.leaves)
+	*c = changes{cursor: changed.Cursor(), leaves: c.leaves}
+	return c
+}
+
+// maxKeptLeaves bounds the memory of changes that is kept.
+const maxKeptLeaves = 256
+
+// leave leaves the memory of changes to the next transaction. This one has ended.
+func (t *boltTx) leave() {
+	if t.kept != nil {
+		t.kv.kept.Put(t.kept)
+		t.kept = nil
+	}
 }
 
 // A keyFilter says which keys are not among those that were added to it, for most of
@@ -90,7 +124,7 @@ func (o *boltBucket) find(key []byte) {
 		return
 	}
 	o.sought = o.sought[:0]
-	o.at.k, o.at.v = o.finder.find(key)
+	o.at.k, o.at.v = o.finder.locate(key)
 	o.sought = append(o.sought, key...)
 }
 
@@ -120,7 +154,7 @@ func (t *boltTx) toChange(b bucket, key []byte) *bolt.Bucket {
 	open := t.bucket(b)
 	if open.changed == nil {
 		open.changed = t.tx.Bucket([]byte{byte(b)})
-		open.changes = &changes{cursor: open.changed.Cursor(), leaves: make(map[uint64]struct{})}
+		open.changes = t.newChanges(b, open.changed)
 		if open.changed.FillPercent = t.fill; b == bucketJournal {
 			open.changed.FillPercent = densePercent
 		}

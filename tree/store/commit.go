@@ -44,6 +44,8 @@ type boltKV struct {
 	fresh   bool // the file was made
 	started bool // see start; the writer's
 
+	kept sync.Pool // memory of write transactions
+
 	// durable is the id of the last transaction that is on disk. Readers do not
 	// see one before its commit has succeeded.
 	durable atomic.Uint64

@@ -113,6 +113,8 @@ func (g *page) extent(i int) (key, value, end int) {
 	return key, value, end
 }
 
+const notAdjoining = "has elements that do not adjoin"
+
 // adjoin checks that an element begins where the one before it ends, and the first
 // one behind all elements.
 func (g *page) adjoin(i int) {
@@ -121,7 +123,7 @@ func (g *page) adjoin(i int) {
 		_, _, want = g.extent(i - 1)
 	}
 	if key, _, _ := g.extent(i); key != want {
-		panic(pageDamage{g.id, "has elements that do not adjoin"})
+		panic(pageDamage{g.id, notAdjoining})
 	}
 }
 
@@ -200,8 +202,15 @@ type pageCursor struct {
 	pages *pages
 	root  page
 	stack []pageRef
-	spare []pageRef // of before
+	spare []pageRef // of before and behind
 	home  leafRange // of the key that was sought
+	after nextEntry // of home, for locate
+}
+
+// A nextEntry is the first entry behind a leaf; none if its key is nil.
+type nextEntry struct {
+	entryText
+	known bool
 }
 
 // A leafRange is a leaf and the keys that belong there: from first, up to but without
@@ -219,8 +228,16 @@ func (r *leafRange) has(key []byte) bool {
 // check checks all of the leaf, that is, what load leaves for later.
 func (r *leafRange) check() {
 	leaf := &r.page
+	if leaf.count == 0 {
+		return
+	}
+	key, value, end := leaf.extent(0)
 	for i := 1; i < leaf.count; i++ {
-		if leaf.adjoin(i); bytes.Compare(leaf.key(i-1), leaf.key(i)) >= 0 {
+		before, next := leaf.buf[key:value], end
+		if key, value, end = leaf.extent(i); key != next {
+			panic(pageDamage{leaf.id, notAdjoining})
+		}
+		if bytes.Compare(before, leaf.buf[key:value]) >= 0 {
 			panic(pageDamage{leaf.id, "has keys out of order"})
 		}
 	}
@@ -235,8 +252,29 @@ func (c *pageCursor) top() *pageRef { return &c.stack[len(c.stack)-1] }
 
 // find goes to the first entry that is not below the key.
 func (c *pageCursor) find(key []byte) (k, v []byte) {
+	c.descend(key)
+	if !c.within(key) {
+		return c.nextLeaf()
+	}
+	return c.here()
+}
+
+// locate is find for keys that are often neighbours: it does not descend again to the
+// leaf where it is. It stays in the leaf where the key belongs, so only before may follow.
+func (c *pageCursor) locate(key []byte) (k, v []byte) {
+	if !c.home.has(key) {
+		c.descend(key)
+	}
+	if !c.within(key) {
+		return c.behind()
+	}
+	return c.here()
+}
+
+// descend goes to the leaf where a key belongs.
+func (c *pageCursor) descend(key []byte) {
 	c.stack = append(c.stack[:0], pageRef{page: c.root})
-	c.home = leafRange{}
+	c.home, c.after = leafRange{}, nextEntry{}
 	for !c.top().page.leaf {
 		top := c.top()
 		i := top.page.way(key)
@@ -246,12 +284,15 @@ func (c *pageCursor) find(key []byte) (k, v []byte) {
 		}
 		c.down(i)
 	}
+	c.home.page = c.top().page
+}
+
+// within goes to the first entry of the leaf that is not below the key. ok is false if
+// there is none.
+func (c *pageCursor) within(key []byte) (ok bool) {
 	top := c.top()
-	c.home.page = top.page
-	if top.index, _ = top.page.search(key); top.index == top.page.count {
-		return c.nextLeaf()
-	}
-	return c.here()
+	top.index, _ = top.page.search(key)
+	return top.index < top.page.count
 }
 
 // down goes to a child of the branch at the top.
@@ -354,11 +395,31 @@ func (c *pageCursor) before() (k, v []byte) {
 	if len(c.stack) == 1 {
 		return nil, nil
 	}
+	c.aside(func() {
+		if c.back() {
+			k, v = c.here()
+		}
+	})
+	return k, v
+}
+
+// behind returns the first entry behind the leaf, without going there.
+func (c *pageCursor) behind() (k, v []byte) {
+	if !c.after.known {
+		c.aside(func() { c.after.k, c.after.v = c.nextLeaf() })
+		c.after.known = true
+	}
+	return c.after.k, c.after.v
+}
+
+// aside calls f, which may go elsewhere, and comes back. If f panics, the cursor has to
+// seek anew.
+func (c *pageCursor) aside(f func()) {
+	home := c.home
+	c.home = leafRange{}
 	c.spare = append(c.spare[:0], c.stack...)
 	c.stack, c.spare = c.spare, c.stack
-	if c.back() {
-		k, v = c.here()
-	}
+	f()
 	c.stack, c.spare = c.spare, c.stack
-	return k, v
+	c.home = home
 }

@@ -198,6 +198,7 @@ func (t *sumTx) end() {
 		return
 	}
 	t.ended = true
+	t.boltTx.leave()
 	if room := t.room[:0]; cap(room) <= maxKept {
 		t.kv.room.Store(&room)
 	}
