@@ -7,24 +7,20 @@ import (
 	"os"
 	"strings"
 
-	bolt "go.etcd.io/bbolt"
-
 	"github.com/dogwooddb/dogwood/tree/store/durable"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
-
-// ErrNoFile is returned for what only a store in a file can do.
-var ErrNoFile = errors.New("the database is kept in memory")
 
 // Backup writes a copy of the file as of one commit to w, while other
 // transactions go on, and returns its size. It holds a read transaction for as
 // long as w takes, so w should be a local file.
 func (s *Store) Backup(w io.Writer) (size int64, err error) {
 	err = s.View(func(tx *Tx) error {
-		t, ok := fileOf(tx.kv)
+		t, ok := kv.FileOf(tx.kv)
 		if !ok {
 			return ErrNoFile
 		}
-		size, err = t.tx.WriteTo(w)
+		size, err = t.WriteTo(w)
 		return err
 	})
 	if err != nil {
@@ -56,8 +52,8 @@ func CheckFile(file string) (findings []error, err error) {
 // Size returns how many bytes a backup of the current state has.
 func (s *Store) Size() (size int64, err error) {
 	err = s.View(func(tx *Tx) error {
-		if t, ok := fileOf(tx.kv); ok {
-			size = t.tx.Size()
+		if t, ok := kv.FileOf(tx.kv); ok {
+			size = t.Size()
 		}
 		return nil
 	})
@@ -66,9 +62,6 @@ func (s *Store) Size() (size int64, err error) {
 
 // CompactResult says what Compact did to a file.
 type CompactResult struct{ Before, After int64 } // sizes in bytes
-
-// compactTx is about how many bytes Compact writes in a transaction.
-const compactTx = 4 << 20
 
 // Compact rewrites a file that no process has open, without the room that
 // deleted data has left in it. The new file is put in place of the old one when
@@ -113,19 +106,11 @@ func (s *Store) compactTo(part string) error {
 	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	src, ok := s.kv.(*sumKV)
-	if !ok {
+	k := s.bolt()
+	if k == nil {
 		return ErrNoFile
 	}
-	dst, err := bolt.Open(part, 0o600, &bolt.Options{NoFreelistSync: true, NoSync: true})
-	if err != nil {
-		return err
-	}
-	err = bolt.Compact(dst, src.db, compactTx)
-	if err == nil {
-		err = dst.Sync()
-	}
-	return errors.Join(err, dst.Close())
+	return k.CompactTo(part)
 }
 
 func sizeOf(file string) (int64, error) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // maxFindings bounds what one Check reports.
@@ -69,11 +70,11 @@ func (c *checker) report(format string, args ...any) {
 }
 
 func (c *checker) pages() {
-	t, ok := fileOf(c.tx.kv)
+	t, ok := kv.FileOf(c.tx.kv)
 	if !ok {
 		return
 	}
-	for err := range t.tx.Check() {
+	for err := range t.CheckPages() {
 		c.report("page: %w", err)
 	}
 }
@@ -97,8 +98,8 @@ func (c *checker) loads() {
 	for _, f := range found {
 		c.ranges = append(c.ranges, f.ids...)
 	}
-	cur := c.tx.kv.cursor(bucketReclaim)
-	for k, _ := cur.seek([]byte{reclaimRange}); k != nil && k[0] == reclaimRange; k, _ = cur.next() {
+	cur := c.tx.kv.Cursor(kv.Reclaim)
+	for k, _ := cur.Seek([]byte{reclaimRange}); k != nil && k[0] == reclaimRange; k, _ = cur.Next() {
 		r, ok := decodeRange(k[1:])
 		if !ok {
 			c.report("reclaim queue: unreadable range %x", k)
@@ -106,7 +107,7 @@ func (c *checker) loads() {
 		}
 		c.ranges = append(c.ranges, r)
 	}
-	c.walked(bucketReclaim, cur)
+	c.walked(kv.Reclaim, cur)
 	for _, r := range c.ranges {
 		if r.to > c.tx.state.nextID {
 			c.report("a load has ids up to %d, which were not given out", r.to)
@@ -233,7 +234,7 @@ func (c *checker) expect(indexes []definition, id uint64, p tree.Path, key strin
 		}
 		k := entryKey(ix.id, id, v.value, key)
 		c.entries[string(k)] = true
-		if ix.ready && !c.has(bucketIndex, k) {
+		if ix.ready && !c.has(kv.Index, k) {
 			c.report("%s: missing in the index by %q of %q", p, ix.Order, ix.Pattern)
 		}
 	}
@@ -241,8 +242,8 @@ func (c *checker) expect(indexes []definition, id uint64, p tree.Path, key strin
 
 // reclaimed marks what waits to be reclaimed.
 func (c *checker) reclaimed() {
-	cur := c.tx.kv.cursor(bucketReclaim)
-	for k, _ := cur.seek(nil); k != nil; k, _ = cur.next() {
+	cur := c.tx.kv.Cursor(kv.Reclaim)
+	for k, _ := cur.Seek(nil); k != nil; k, _ = cur.Next() {
 		if k[0] == reclaimRange {
 			continue // see loads
 		}
@@ -264,22 +265,22 @@ func (c *checker) reclaimed() {
 			c.report("reclaim queue: unknown entry %x", k)
 		}
 	}
-	c.walked(bucketReclaim, cur)
+	c.walked(kv.Reclaim, cur)
 }
 
 // strays reports rows, chunks and index entries that nothing refers to.
 func (c *checker) strays() {
-	c.each(bucketRows, func(k []byte) {
+	c.each(kv.Rows, func(k []byte) {
 		if id := binary.BigEndian.Uint64(k); id == 0 && len(k) != 8 || id != 0 && !c.seen[id] && !c.loading(id) {
 			c.report("row %x belongs to no container", k)
 		}
 	})
-	c.each(bucketBlobs, func(k []byte) {
+	c.each(kv.Blobs, func(k []byte) {
 		if id := binary.BigEndian.Uint64(k); !c.seen[id] && !c.loading(id) {
 			c.report("chunk %x belongs to no blob", k)
 		}
 	})
-	c.each(bucketIndex, func(k []byte) {
+	c.each(kv.Index, func(k []byte) {
 		switch {
 		case len(k) < 12:
 			c.report("index entry %x is too short", k)
@@ -290,9 +291,9 @@ func (c *checker) strays() {
 	})
 }
 
-func (c *checker) each(b bucket, f func(k []byte)) {
-	cur := c.tx.kv.cursor(b)
-	for k, _ := cur.seek(nil); k != nil; k, _ = cur.next() {
+func (c *checker) each(b kv.Bucket, f func(k []byte)) {
+	cur := c.tx.kv.Cursor(b)
+	for k, _ := cur.Seek(nil); k != nil; k, _ = cur.Next() {
 		if len(k) < 8 {
 			c.report("bucket %c: unreadable key %x", b, k)
 			continue
@@ -303,14 +304,14 @@ func (c *checker) each(b bucket, f func(k []byte)) {
 }
 
 // walked reports damage that ended a walk through a bucket.
-func (c *checker) walked(b bucket, cur kvCursor) {
-	if err := cur.err(); err != nil {
+func (c *checker) walked(b kv.Bucket, cur kv.Cursor) {
+	if err := cur.Err(); err != nil {
 		c.report("bucket %c: %w", b, err)
 	}
 }
 
 // has reports whether there is an entry with the key.
-func (c *checker) has(b bucket, key []byte) bool {
+func (c *checker) has(b kv.Bucket, key []byte) bool {
 	v, err := c.tx.get(b, key)
 	if err != nil {
 		c.report("bucket %c: %w", b, err)

@@ -6,18 +6,20 @@ import (
 	"strings"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // sums verifies the checksum of every entry of a file and reports those that are
 // wrong by the path of what they belong to. It reports whether there were none.
 func (c *checker) sums() bool {
-	t, ok := fileOf(c.tx.kv)
+	t, ok := kv.FileOf(c.tx.kv)
 	if !ok {
 		return true
 	}
-	s := sumScan{summed: t.summed, places: make(map[uint64]rowPlace)}
-	for _, b := range allBuckets {
-		if err := s.bucket(t, b); err != nil {
+	s := sumScan{places: make(map[uint64]rowPlace)}
+	for _, b := range kv.Buckets {
+		err := t.Scan(b, func(k, v []byte, whole bool) { s.entry(b, k, v, whole) })
+		if err != nil {
 			c.report("%s: %w", bucketNames[b], err)
 		}
 	}
@@ -27,27 +29,26 @@ func (c *checker) sums() bool {
 	return len(s.bad) == 0 && len(c.findings) == 0
 }
 
-// A sumScan goes over all entries of a file as they are stored.
+// A sumScan goes over all entries of a file, damaged ones too.
 type sumScan struct {
-	summed  func(b bucket, key []byte) bool // whether an entry has a checksum
-	places  map[uint64]rowPlace             // of containers and blobs
-	chunked map[uint64]bool                 // those of blobs
+	places  map[uint64]rowPlace // of containers and blobs
+	chunked map[uint64]bool     // those of blobs
 	bad     []badEntry
 }
 
 // bucketNames are the names of buckets for people; that of 0 is the list of buckets.
-var bucketNames = map[bucket]string{
-	0:                "the pages of the file",
-	bucketRows:       "the values",
-	bucketBlobs:      "long strings",
-	bucketIndex:      "the indexes",
-	bucketReclaim:    "the reclaim queue",
-	bucketJournal:    "the journal",
-	bucketDisconnect: "onDisconnect operations",
-	bucketMeta:       "the state of the database",
-	bucketTexts:      "rules, settings and the list of indexes",
-	bucketWriters:    "write ids",
-	bucketCounts:     "the numbers of children",
+var bucketNames = map[kv.Bucket]string{
+	0:             "the pages of the file",
+	kv.Rows:       "the values",
+	kv.Blobs:      "long strings",
+	kv.Index:      "the indexes",
+	kv.Reclaim:    "the reclaim queue",
+	kv.Journal:    "the journal",
+	kv.Disconnect: "onDisconnect operations",
+	kv.Meta:       "the state of the database",
+	kv.Texts:      "rules, settings and the list of indexes",
+	kv.Writers:    "write ids",
+	kv.Counts:     "the numbers of children",
 }
 
 // A rowPlace is the container and the ordered key of a row.
@@ -57,29 +58,16 @@ type rowPlace struct {
 }
 
 type badEntry struct {
-	b   bucket
+	b   kv.Bucket
 	key []byte
 }
 
-func (s *sumScan) bucket(t *sumTx, b bucket) (err error) {
-	defer t.guard(b, nil, mayFault(), &err)
-	c := t.boltTx.cursor(b)
-	for k, stored := c.seek(nil); k != nil; k, stored = c.next() {
-		s.entry(b, k, stored)
-	}
-	return nil
-}
-
 // entry takes the next entry.
-func (s *sumScan) entry(b bucket, k, stored []byte) {
-	v, ok := stored, true
-	if s.summed(b, k) {
-		v, ok = checkSum(b, k, stored)
-	}
+func (s *sumScan) entry(b kv.Bucket, k, v []byte, whole bool) {
 	switch {
-	case !ok && len(s.bad) < maxFindings:
+	case !whole && len(s.bad) < maxFindings:
 		s.bad = append(s.bad, badEntry{b, append([]byte(nil), k...)})
-	case ok && b == bucketRows:
+	case whole && b == kv.Rows:
 		s.row(k, v)
 	}
 }
@@ -90,6 +78,16 @@ func (s *sumScan) findings() (all []error) {
 		all = append(all, fmt.Errorf("%s: %w: the checksum of %s is wrong", s.where(e.b, e.key), ErrDamaged, entryName(e.b, e.key)))
 	}
 	return all
+}
+
+// entryName names an entry for people.
+func entryName(b kv.Bucket, key []byte) string {
+	if b == kv.Rows && len(key) > 8 {
+		if name, ok := decodeKey(key[8:]); ok {
+			return fmt.Sprintf("row %q of container %d", name, binary.BigEndian.Uint64(key))
+		}
+	}
+	return fmt.Sprintf("entry %.64x of bucket %c", key, b)
 }
 
 // row notes where the container or blob of a row is.
@@ -108,17 +106,17 @@ func (s *sumScan) row(k, v []byte) {
 }
 
 // where returns the path of what an entry belongs to, as far as it is known.
-func (s *sumScan) where(b bucket, key []byte) string {
+func (s *sumScan) where(b kv.Bucket, key []byte) string {
 	switch {
-	case b == bucketRows && len(key) >= 8:
+	case b == kv.Rows && len(key) >= 8:
 		path := s.path(binary.BigEndian.Uint64(key))
 		if name, ok := decodeKey(key[8:]); ok && tree.ValidKey(name) {
 			return strings.TrimSuffix(path, "/") + "/" + name
 		}
 		return path
-	case (b == bucketBlobs || b == bucketCounts) && len(key) >= 8:
+	case (b == kv.Blobs || b == kv.Counts) && len(key) >= 8:
 		return s.path(binary.BigEndian.Uint64(key))
-	case b == bucketIndex && len(key) >= 12:
+	case b == kv.Index && len(key) >= 12:
 		return s.path(binary.BigEndian.Uint64(key[4:]))
 	}
 	return bucketNames[b]

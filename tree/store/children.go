@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"iter"
+
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 func hasPrefix(k, prefix []byte) bool { return k != nil && bytes.HasPrefix(k, prefix) }
@@ -24,14 +26,14 @@ func (tx *Tx) children(container uint64) iter.Seq2[child, error] {
 func (tx *Tx) childrenFrom(container uint64, from []byte) iter.Seq2[child, error] {
 	prefix := idKey(container)
 	return func(yield func(child, error) bool) {
-		c := tx.kv.cursor(bucketRows)
-		for k, v := c.seek(from); hasPrefix(k, prefix); k, v = c.next() {
+		c := tx.kv.Cursor(kv.Rows)
+		for k, v := c.Seek(from); hasPrefix(k, prefix); k, v = c.Next() {
 			ch, err := tx.child(k, v)
 			if !yield(ch, err) || err != nil {
 				return
 			}
 		}
-		if err := c.err(); err != nil {
+		if err := c.Err(); err != nil {
 			yield(child{}, err)
 		}
 	}
@@ -42,14 +44,14 @@ func (tx *Tx) childrenFrom(container uint64, from []byte) iter.Seq2[child, error
 func (tx *Tx) childrenBefore(container uint64, end []byte) iter.Seq2[child, error] {
 	prefix := idKey(container)
 	return func(yield func(child, error) bool) {
-		c := tx.kv.cursor(bucketRows)
-		for k, v := seekBefore(c, end); hasPrefix(k, prefix); k, v = c.prev() {
+		c := tx.kv.Cursor(kv.Rows)
+		for k, v := seekBefore(c, end); hasPrefix(k, prefix); k, v = c.Prev() {
 			ch, err := tx.child(k, v)
 			if !yield(ch, err) || err != nil {
 				return
 			}
 		}
-		if err := c.err(); err != nil {
+		if err := c.Err(); err != nil {
 			yield(child{}, err)
 		}
 	}
@@ -68,14 +70,14 @@ func appendBound(dst []byte, key string) []byte {
 }
 
 // seekBefore returns the last entry below end.
-func seekBefore(c kvCursor, end []byte) (k, v []byte) {
-	if k, _ := c.seek(end); k == nil {
-		if c.err() != nil {
+func seekBefore(c kv.Cursor, end []byte) (k, v []byte) {
+	if k, _ := c.Seek(end); k == nil {
+		if c.Err() != nil {
 			return nil, nil
 		}
-		return c.last()
+		return c.Last()
 	}
-	return c.prev()
+	return c.Prev()
 }
 
 func (tx *Tx) child(k, v []byte) (child, error) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // The store keeps the number of children of containers in bucket c, so that a count
@@ -84,9 +85,9 @@ func (tx *Tx) putCount(container uint64, c countChange) error {
 		if !known {
 			return nil
 		}
-		return tx.delete(bucketCounts, key)
+		return tx.delete(kv.Counts, key)
 	}
-	return tx.put(bucketCounts, key, binary.AppendUvarint(nil, uint64(c.n)))
+	return tx.put(kv.Counts, key, binary.AppendUvarint(nil, uint64(c.n)))
 }
 
 // decodeCount reads a number of children. known is false if there is none.
@@ -114,7 +115,7 @@ func (tx *Tx) keptCount(container uint64) (n int64, known bool, err error) {
 }
 
 func (tx *Tx) storedCount(key []byte) (n int64, known bool, err error) {
-	v, err := tx.get(bucketCounts, key)
+	v, err := tx.get(kv.Counts, key)
 	if err != nil {
 		return 0, false, err
 	}
@@ -192,8 +193,8 @@ func (tx *Tx) keysInRange(container uint64, q tree.Query) iter.Seq2[tree.Entry, 
 	}
 	ranged := q.Start.Set || q.End.Set
 	return inRange(q, func(yield func(tree.Entry, error) bool) {
-		c := tx.kv.cursor(bucketRows)
-		for k, _ := c.seek(from); hasPrefix(k, prefix); k, _ = c.next() {
+		c := tx.kv.Cursor(kv.Rows)
+		for k, _ := c.Seek(from); hasPrefix(k, prefix); k, _ = c.Next() {
 			tx.stats.Visited++
 			e, err := tree.Entry{}, tx.tick()
 			if ranged && err == nil {
@@ -203,7 +204,7 @@ func (tx *Tx) keysInRange(container uint64, q tree.Query) iter.Seq2[tree.Entry, 
 				return
 			}
 		}
-		if err := c.err(); err != nil {
+		if err := c.Err(); err != nil {
 			yield(tree.Entry{}, err)
 		}
 	})
@@ -281,8 +282,8 @@ func keyOfRow(k []byte) (string, error) {
 // counts checks that no number of children is that of something else, or cannot be
 // read. Those of live containers are compared when their children are.
 func (c *checker) counts() {
-	cur := c.tx.kv.cursor(bucketCounts)
-	for k, v := cur.seek(nil); k != nil; k, v = cur.next() {
+	cur := c.tx.kv.Cursor(kv.Counts)
+	for k, v := cur.Seek(nil); k != nil; k, v = cur.Next() {
 		if len(k) != 8 {
 			c.report("bucket c: unreadable key %x", k)
 			continue
@@ -294,7 +295,7 @@ func (c *checker) counts() {
 			c.report("container %x: %w", k, err)
 		}
 	}
-	c.walked(bucketCounts, cur)
+	c.walked(kv.Counts, cur)
 }
 
 // count compares the number of children that is kept of a container, if one is.

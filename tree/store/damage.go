@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"sync/atomic"
+
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // A damageCount counts damaged entries that were come by.
@@ -26,28 +28,19 @@ func (s *Store) noteDamage(err error) {
 // trimmed: it only repeats what the rows say, and should not keep a database closed.
 func (tx *Tx) openJournal() (size journalSize, err error) {
 	size, err = tx.measureJournal()
-	t, ok := fileOf(tx.kv)
+	t, ok := kv.FileOf(tx.kv)
 	if !ok || !errors.Is(err, ErrDamaged) {
 		return size, err
 	}
-	keys, err := t.keys(bucketJournal)
+	var keys [][]byte
+	err = t.Scan(kv.Journal, func(k, _ []byte, _ bool) { keys = append(keys, bytes.Clone(k)) })
 	if err != nil {
 		return journalSize{}, err
 	}
 	for _, k := range keys {
-		if err := t.delete(bucketJournal, k); err != nil {
+		if err := t.Delete(kv.Journal, k); err != nil {
 			return journalSize{}, err
 		}
 	}
 	return journalSize{}, nil
-}
-
-// keys returns all keys of a bucket, of damaged entries too.
-func (t *sumTx) keys(b bucket) (keys [][]byte, err error) {
-	defer t.guard(b, nil, mayFault(), &err)
-	c := t.boltTx.cursor(b)
-	for k, _ := c.seek(nil); k != nil; k, _ = c.next() {
-		keys = append(keys, bytes.Clone(k))
-	}
-	return keys, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // damages is how many random damages the tests try.
@@ -268,11 +269,11 @@ func usedPages(t *testing.T, file string) []byte {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	meta, err := newestMeta(f)
+	used, err := kv.UsedBytes(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return whole[:int64(meta.pages)*int64(meta.pageSize)]
+	return whole[:used]
 }
 
 // TestDamageUnderARunningStore is TestDamageIsNeverServed for damage that comes

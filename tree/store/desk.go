@@ -1,6 +1,10 @@
 package store
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/dogwooddb/dogwood/tree/store/kv"
+)
 
 // A desk is what write transactions leave for the next one: the rows of
 // containers, since most writes go down through the same few, and memory. It
@@ -18,8 +22,8 @@ type desk struct {
 const (
 	// maxKnown bounds how many containers are remembered.
 	maxKnown = 4096
-	// maxKept bounds the memory that is kept for the next transaction.
-	maxKept = 1 << 20
+	// keptValues bounds the memory that is kept for the next transaction.
+	keptValues = 1 << 20
 )
 
 func newDesk() *desk {
@@ -32,7 +36,7 @@ func (d *desk) leave(committed bool) {
 	if !committed {
 		clear(d.containers)
 	}
-	if d.values = d.values[:0]; cap(d.values) > maxKept {
+	if d.values = d.values[:0]; cap(d.values) > keptValues {
 		d.values = nil
 	}
 	clear(d.steps) // they hold nodes
@@ -62,8 +66,8 @@ func (d *desk) learn(key []byte, r row) {
 }
 
 // forget is told that a row changes.
-func (d *desk) forget(b bucket, key []byte) {
-	if d != nil && b == bucketRows {
+func (d *desk) forget(b kv.Bucket, key []byte) {
+	if d != nil && b == kv.Rows {
 		delete(d.containers, string(key))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // containerNode is an object that becomes a container.
@@ -127,16 +128,16 @@ func TestRolledBackContainersAreForgotten(t *testing.T) {
 	}
 }
 
-type brokenCommitKV struct{ kv }
+type brokenCommitKV struct{ kv.Store }
 
-func (k brokenCommitKV) begin(writable bool) (kvTx, error) {
-	tx, err := k.kv.begin(writable)
+func (k brokenCommitKV) Begin(writable bool) (kv.Tx, error) {
+	tx, err := k.Store.Begin(writable)
 	return brokenCommitTx{tx}, err
 }
 
-type brokenCommitTx struct{ kvTx }
+type brokenCommitTx struct{ kv.Tx }
 
-func (brokenCommitTx) commit() error { return errBroken }
+func (brokenCommitTx) Commit() error { return errBroken }
 
 // TestDeskIsBounded: a writer that goes through many containers remembers some.
 func TestDeskIsBounded(t *testing.T) {
@@ -152,9 +153,9 @@ func TestDeskIsBounded(t *testing.T) {
 		t.Errorf("a packed row is remembered: %+v", r)
 	}
 	d.taken.Lock()
-	d.values = make([]byte, 0, 2*maxKept)
+	d.values = make([]byte, 0, 2*keptValues)
 	d.leave(true)
-	if cap(d.values) > maxKept {
+	if cap(d.values) > keptValues {
 		t.Errorf("%d bytes are kept for the next transaction", cap(d.values))
 	}
 }

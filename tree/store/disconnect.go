@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
+
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // A Pending operation is something that a session left to be done when it
@@ -22,27 +24,27 @@ func pendingPrefix(session string) []byte {
 
 // PutPending stores an operation, replacing one of the same session and number.
 func (tx *Tx) PutPending(p Pending) error {
-	return tx.put(bucketDisconnect, binary.BigEndian.AppendUint64(pendingPrefix(p.Session), p.Number), p.Data)
+	return tx.put(kv.Disconnect, binary.BigEndian.AppendUint64(pendingPrefix(p.Session), p.Number), p.Data)
 }
 
 // DeletePending removes one operation of a session.
 func (tx *Tx) DeletePending(session string, number uint64) error {
-	return tx.delete(bucketDisconnect, binary.BigEndian.AppendUint64(pendingPrefix(session), number))
+	return tx.delete(kv.Disconnect, binary.BigEndian.AppendUint64(pendingPrefix(session), number))
 }
 
 // DeleteAllPending removes all operations of a session.
 func (tx *Tx) DeleteAllPending(session string) error {
 	prefix := pendingPrefix(session)
 	var keys [][]byte
-	c := tx.kv.cursor(bucketDisconnect)
-	for k, _ := c.seek(prefix); hasPrefix(k, prefix); k, _ = c.next() {
+	c := tx.kv.Cursor(kv.Disconnect)
+	for k, _ := c.Seek(prefix); hasPrefix(k, prefix); k, _ = c.Next() {
 		keys = append(keys, bytes.Clone(k))
 	}
-	if err := c.err(); err != nil {
+	if err := c.Err(); err != nil {
 		return err
 	}
 	for _, k := range keys {
-		if err := tx.delete(bucketDisconnect, k); err != nil {
+		if err := tx.delete(kv.Disconnect, k); err != nil {
 			return err
 		}
 	}
@@ -53,14 +55,14 @@ func (tx *Tx) DeleteAllPending(session string) error {
 // and in order.
 func (tx *Tx) Pending() iter.Seq2[Pending, error] {
 	return func(yield func(Pending, error) bool) {
-		c := tx.kv.cursor(bucketDisconnect)
-		for k, v := c.seek(nil); k != nil; k, v = c.next() {
+		c := tx.kv.Cursor(kv.Disconnect)
+		for k, v := c.Seek(nil); k != nil; k, v = c.Next() {
 			p, err := decodePending(k, v)
 			if !yield(p, err) || err != nil {
 				return
 			}
 		}
-		if err := c.err(); err != nil {
+		if err := c.Err(); err != nil {
 			yield(Pending{}, err)
 		}
 	}
@@ -88,21 +90,21 @@ func (tx *Tx) Meta(name string) ([]byte, error) {
 // text returns a value that may be large. It is valid until the transaction
 // writes.
 func (tx *Tx) text(key []byte) ([]byte, error) {
-	if v, err := tx.get(bucketTexts, key); v != nil || err != nil {
+	if v, err := tx.get(kv.Texts, key); v != nil || err != nil {
 		return v, err
 	}
-	return tx.get(bucketMeta, key) // where files of the first versions have it
+	return tx.get(kv.Meta, key) // where files of the first versions have it
 }
 
 // setText stores a value that may be large.
 func (tx *Tx) setText(key, value []byte) error {
-	if err := tx.delete(bucketMeta, key); err != nil {
+	if err := tx.delete(kv.Meta, key); err != nil {
 		return err
 	}
 	if value == nil {
-		return tx.delete(bucketTexts, key)
+		return tx.delete(kv.Texts, key)
 	}
-	return tx.put(bucketTexts, key, value)
+	return tx.put(kv.Texts, key, value)
 }
 
 // SetMeta stores a value for the layer above; nil removes it.

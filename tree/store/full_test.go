@@ -17,6 +17,7 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/disktest"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // unfinishedLoad leaves a load on record, as a crash would.
@@ -42,7 +43,7 @@ func withoutCounts(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	err = db.Update(func(tx *bolt.Tx) error {
-		return tx.DeleteBucket([]byte{byte(bucketCounts)})
+		return tx.DeleteBucket([]byte{byte(kv.Counts)})
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,8 @@ package store
 import (
 	"bytes"
 	"encoding/binary"
+
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // An idRange is the ids from from up to to, which is not in it. What has them
@@ -57,12 +59,12 @@ func (f *reclaimer) ids(r idRange) (done bool, err error) {
 		return false, err
 	}
 	for _, ix := range append([]definition{priorityIndex}, c.all...) {
-		done, err = f.deleteRange(bucketIndex, indexPrefix(ix.id, r.from), indexPrefix(ix.id, r.to))
+		done, err = f.deleteRange(kv.Index, indexPrefix(ix.id, r.from), indexPrefix(ix.id, r.to))
 		if err != nil || !done {
 			return false, err
 		}
 	}
-	for _, b := range []bucket{bucketRows, bucketBlobs, bucketCounts} {
+	for _, b := range []kv.Bucket{kv.Rows, kv.Blobs, kv.Counts} {
 		if done, err = f.deleteRange(b, idKey(r.from), idKey(r.to)); err != nil || !done {
 			return false, err
 		}
@@ -72,15 +74,15 @@ func (f *reclaimer) ids(r idRange) (done bool, err error) {
 
 // deleteRange deletes entries from a key up to another, as many as the budget
 // allows. See deletePrefixed.
-func (f *reclaimer) deleteRange(b bucket, from, to []byte) (done bool, err error) {
+func (f *reclaimer) deleteRange(b kv.Bucket, from, to []byte) (done bool, err error) {
 	var keys [][]byte
-	c := f.tx.kv.cursor(b)
-	k, _ := c.seek(from)
+	c := f.tx.kv.Cursor(b)
+	k, _ := c.Seek(from)
 	within := func() bool { return k != nil && bytes.Compare(k, to) < 0 }
-	for limit := f.limit(); within() && len(keys) < limit; k, _ = c.next() {
+	for limit := f.limit(); within() && len(keys) < limit; k, _ = c.Next() {
 		keys = append(keys, bytes.Clone(k))
 	}
-	if err := c.err(); err != nil {
+	if err := c.Err(); err != nil {
 		return false, err
 	}
 	done = !within()

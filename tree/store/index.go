@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // An Index is a declared order of the children of all nodes that match a
@@ -184,14 +185,14 @@ func (tx *Tx) putEntry(ix definition, container uint64, key string, v indexed) e
 	if !v.ok || ix.Order == tree.ByPriority && v.value.IsEmpty() {
 		return nil
 	}
-	return tx.put(bucketIndex, entryKey(ix.id, container, v.value, key), nil)
+	return tx.put(kv.Index, entryKey(ix.id, container, v.value, key), nil)
 }
 
 func (tx *Tx) deleteEntry(ix definition, container uint64, key string, v indexed) error {
 	if !v.ok {
 		return nil
 	}
-	return tx.delete(bucketIndex, entryKey(ix.id, container, v.value, key))
+	return tx.delete(kv.Index, entryKey(ix.id, container, v.value, key))
 }
 
 // indexOf returns the index that an entry's key belongs to.

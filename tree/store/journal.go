@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"iter"
+
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // Defaults of the journal ring.
@@ -29,7 +31,7 @@ func (j journalSize) after(change journalSize) journalSize {
 // pieceBytes is how much of a record is in one row. bbolt puts at least two rows
 // into a leaf and, when one is added, writes up to four again: two of these, with
 // what belongs to them, are two pages.
-const pieceBytes = 4060 - sumBytes
+const pieceBytes = 4060 - kv.SumBytes
 
 // trimShare is the share of the journal that is dropped when it is full. Less at
 // a time would make every commit change its first page, too.
@@ -42,7 +44,7 @@ func (tx *Tx) Journal(revision uint64, record []byte) error {
 	tx.journaled = tx.journaled.after(journalSize{1, int64(len(record))})
 	for key := idKey(revision); ; {
 		piece := record[:min(len(record), pieceBytes)]
-		if err := tx.put(bucketJournal, key, piece); err != nil {
+		if err := tx.put(kv.Journal, key, piece); err != nil {
 			return err
 		}
 		if record = record[len(piece):]; len(record) == 0 {
@@ -72,8 +74,8 @@ func (tx *Tx) trimJournal(newest uint64) error {
 	most.records -= most.records / trimShare
 	most.bytes -= most.bytes / trimShare
 	var drop [][]byte
-	c := tx.kv.cursor(bucketJournal)
-	for k, v := c.seek(nil); k != nil && binary.BigEndian.Uint64(k) != newest; k, v = c.next() {
+	c := tx.kv.Cursor(kv.Journal)
+	for k, v := c.Seek(nil); k != nil && binary.BigEndian.Uint64(k) != newest; k, v = c.Next() {
 		if len(k) == 8 && !size.exceeds(most) {
 			break
 		}
@@ -84,11 +86,11 @@ func (tx *Tx) trimJournal(newest uint64) error {
 		drop = append(drop, bytes.Clone(k))
 		size, tx.journaled = size.after(change), tx.journaled.after(change)
 	}
-	if err := c.err(); err != nil {
+	if err := c.Err(); err != nil {
 		return err
 	}
 	for _, k := range drop {
-		if err := tx.delete(bucketJournal, k); err != nil {
+		if err := tx.delete(kv.Journal, k); err != nil {
 			return err
 		}
 	}
@@ -109,20 +111,20 @@ func (tx *Tx) Commits(from uint64) iter.Seq2[Record, error] {
 			return
 		}
 		next := from
-		c := tx.kv.cursor(bucketJournal)
-		for k, v := c.seek(idKey(from)); k != nil; {
+		c := tx.kv.Cursor(kv.Journal)
+		for k, v := c.Seek(idKey(from)); k != nil; {
 			if binary.BigEndian.Uint64(k) != next {
 				break
 			}
 			r := Record{Revision: next}
-			for ; k != nil && binary.BigEndian.Uint64(k) == next; k, v = c.next() {
+			for ; k != nil && binary.BigEndian.Uint64(k) == next; k, v = c.Next() {
 				if err := tx.tick(); err != nil {
 					yield(Record{}, err)
 					return
 				}
 				r.Data = append(r.Data, v...)
 			}
-			if c.err() != nil {
+			if c.Err() != nil {
 				break
 			}
 			if !yield(r, nil) {
@@ -130,7 +132,7 @@ func (tx *Tx) Commits(from uint64) iter.Seq2[Record, error] {
 			}
 			next++
 		}
-		if err := c.err(); err != nil {
+		if err := c.Err(); err != nil {
 			yield(Record{}, err)
 			return
 		}
@@ -147,21 +149,21 @@ type Record struct {
 }
 
 func (tx *Tx) measureJournal() (size journalSize, err error) {
-	c := tx.kv.cursor(bucketJournal)
-	for k, v := c.seek(nil); k != nil; k, v = c.next() {
+	c := tx.kv.Cursor(kv.Journal)
+	for k, v := c.Seek(nil); k != nil; k, v = c.Next() {
 		piece := journalSize{0, int64(len(v))}
 		if len(k) == 8 {
 			piece.records = 1
 		}
 		size = size.after(piece)
 	}
-	return size, c.err()
+	return size, c.Err()
 }
 
 // journal checks that no piece of a record is missing before another.
 func (c *checker) journal() {
 	var want []byte // key of the next piece of the record
-	c.each(bucketJournal, func(k []byte) {
+	c.each(kv.Journal, func(k []byte) {
 		if len(k) != 8 && !bytes.Equal(k, want) {
 			c.report("journal: a piece is missing before %x", k)
 			want = nil

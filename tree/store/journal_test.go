@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // records returns the revisions of the journal and their records, from the oldest
@@ -14,7 +16,7 @@ import (
 func records(t *testing.T, s *Store) (revisions []uint64, data [][]byte) {
 	t.Helper()
 	view(t, s, func(tx *Tx) error {
-		k, _ := tx.kv.cursor(bucketJournal).seek(nil)
+		k, _ := tx.kv.Cursor(kv.Journal).Seek(nil)
 		for r, err := range tx.Commits(be(k)) {
 			if err != nil {
 				t.Fatal(err)
@@ -111,7 +113,7 @@ func TestCheckJournal(t *testing.T) {
 	defer s.Close()
 	put(t, s, func(tx *Tx) error { return tx.Journal(1, make([]byte, 3*pieceBytes)) })
 	check(t, s)
-	put(t, s, func(tx *Tx) error { return tx.delete(bucketJournal, nextPiece(idKey(1))) })
+	put(t, s, func(tx *Tx) error { return tx.delete(kv.Journal, nextPiece(idKey(1))) })
 	findings, err := s.Check()
 	if err != nil || len(findings) != 1 || !strings.Contains(findings[0].Error(), "piece is missing") {
 		t.Errorf("Check() = %v, %v, want the piece that is missing", findings, err)

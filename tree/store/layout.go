@@ -6,11 +6,12 @@ import (
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/piecewise"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // A layout is the rows of a value that is more than one row. They are made as the
 // value is walked, children inside of their parents, and put in the order of
-// keys, container after container: see [orderedTx] for why.
+// keys, container after container: see [SortWrites] for why.
 type layout struct {
 	tx   *Tx
 	rows []layoutRow
@@ -98,7 +99,7 @@ func (l *layout) add(key []byte, r row) {
 func (l *layout) put() error {
 	slices.SortFunc(l.rows, func(a, b layoutRow) int { return bytes.Compare(a.key, b.key) })
 	for _, r := range l.rows {
-		if err := l.tx.put(bucketRows, r.key, r.value); err != nil {
+		if err := l.tx.put(kv.Rows, r.key, r.value); err != nil {
 			return err
 		}
 	}

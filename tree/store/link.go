@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // Link puts what a load has read in the place of the node at its path, as Put
@@ -28,7 +29,7 @@ func (tx *Tx) claim(l *Load) error {
 	if err := l.recorded(tx); err != nil {
 		return err
 	}
-	if err := tx.delete(bucketMeta, l.key); err != nil {
+	if err := tx.delete(kv.Meta, l.key); err != nil {
 		return err
 	}
 	return tx.rebuildSince(l.indexes)
@@ -74,10 +75,10 @@ func (l *Load) Small() (n tree.Node, ok bool) {
 func (tx *Tx) graft(key []byte, path tree.Path, n tree.Node, rest tree.Path, r row) error {
 	name, below, ok := rest.Cut()
 	if !ok {
-		return tx.put(bucketRows, key, r.encode())
+		return tx.put(kv.Rows, key, r.encode())
 	}
 	c := row{tag: tagContainer, id: tx.newID(), priority: n.Priority()}
-	if err := tx.put(bucketRows, key, c.encode()); err != nil {
+	if err := tx.put(kv.Rows, key, c.encode()); err != nil {
 		return err
 	}
 	if err := tx.graft(rowKey(c.id, name), path.Child(name), n.Child(name), below, r); err != nil {

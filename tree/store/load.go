@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // A Load puts a large value into the store, a slice at a time, each slice in a
@@ -110,7 +111,7 @@ func (l *Load) update(step func(*Tx) error) error {
 		return l.options.Update(step)
 	}
 	return l.store.Update(func(tx *Tx) error {
-		tx.kv.dense()
+		tx.kv.Dense()
 		return step(tx)
 	})
 }
@@ -189,7 +190,7 @@ func (l *Load) reserve(tx *Tx) error {
 	}
 	from := tx.state.nextID
 	ids := append(l.ids[:len(l.ids):len(l.ids)], idRange{from, from + size})
-	if err := tx.put(bucketMeta, l.key, encodeRanges(ids)); err != nil {
+	if err := tx.put(kv.Meta, l.key, encodeRanges(ids)); err != nil {
 		return err
 	}
 	tx.state.nextID += size
@@ -200,7 +201,7 @@ func (l *Load) reserve(tx *Tx) error {
 
 // recorded returns an error unless the load is on record.
 func (l *Load) recorded(tx *Tx) error {
-	switch v, err := tx.get(bucketMeta, l.key); {
+	switch v, err := tx.get(kv.Meta, l.key); {
 	case err != nil:
 		return err
 	case v == nil:

@@ -3,6 +3,8 @@ package store
 import (
 	"fmt"
 	"sync"
+
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // The functions in this file take back loads that were not linked.
@@ -21,7 +23,7 @@ func (l *Load) Abort() error {
 
 // endLoad moves a load to the reclaim queue, if it is on record.
 func (tx *Tx) endLoad(key []byte) error {
-	v, err := tx.get(bucketMeta, key)
+	v, err := tx.get(kv.Meta, key)
 	if v == nil || err != nil {
 		return err
 	}
@@ -79,11 +81,11 @@ func (s *Store) retryAborts() error {
 func (tx *Tx) leaveLoad(key []byte, ids []idRange) error {
 	tx.work = true
 	for _, r := range ids {
-		if err := tx.put(bucketReclaim, r.reclaimKey(), nil); err != nil {
+		if err := tx.put(kv.Reclaim, r.reclaimKey(), nil); err != nil {
 			return err
 		}
 	}
-	return tx.delete(bucketMeta, key)
+	return tx.delete(kv.Meta, key)
 }
 
 // leaveLoads does so for all loads: when a file is opened, nobody works on them.
@@ -107,13 +109,13 @@ type loadRecord struct {
 }
 
 func (tx *Tx) loads() (found []loadRecord, err error) {
-	c := tx.kv.cursor(bucketMeta)
-	for k, v := c.seek(loadPrefix); hasPrefix(k, loadPrefix); k, v = c.next() {
+	c := tx.kv.Cursor(kv.Meta)
+	for k, v := c.Seek(loadPrefix); hasPrefix(k, loadPrefix); k, v = c.Next() {
 		ids, ok := decodeRanges(v)
 		if !ok {
 			return nil, errLoadRecord
 		}
 		found = append(found, loadRecord{append([]byte(nil), k...), ids})
 	}
-	return found, c.err()
+	return found, c.Err()
 }

@@ -12,15 +12,16 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // rowsLeft counts all rows, chunks and index entries.
 func rowsLeft(t testing.TB, s *Store) (n int) {
 	t.Helper()
 	err := s.View(func(tx *Tx) error {
-		for _, b := range []bucket{bucketRows, bucketBlobs, bucketIndex, bucketReclaim} {
-			c := tx.kv.cursor(b)
-			for k, _ := c.seek(nil); k != nil; k, _ = c.next() {
+		for _, b := range []kv.Bucket{kv.Rows, kv.Blobs, kv.Index, kv.Reclaim} {
+			c := tx.kv.Cursor(b)
+			for k, _ := c.Seek(nil); k != nil; k, _ = c.Next() {
 				n++
 			}
 		}
@@ -322,18 +323,18 @@ func TestAbortOnABrokenDisk(t *testing.T) {
 
 // A brokenKV refuses to commit.
 type brokenKV struct {
-	kv
+	kv.Store
 	err error
 }
 
-func (k brokenKV) begin(writable bool) (kvTx, error) {
-	tx, err := k.kv.begin(writable)
+func (k brokenKV) Begin(writable bool) (kv.Tx, error) {
+	tx, err := k.Store.Begin(writable)
 	return brokenTx{tx, k.err}, err
 }
 
 type brokenTx struct {
-	kvTx
+	kv.Tx
 	err error
 }
 
-func (t brokenTx) commit() error { return t.err }
+func (t brokenTx) Commit() error { return t.err }

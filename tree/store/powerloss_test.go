@@ -15,6 +15,7 @@ import (
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/disktest"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // powerCuts is how often the power fails at each event of a record.
@@ -211,7 +212,7 @@ func TestPowerLoss(t *testing.T) {
 	const commits = 60
 	file := filepath.Join(t.TempDir(), "data.db")
 	s := open(t, file)
-	r := &imageRecorder{kv: s.kv, file: file}
+	r := &imageRecorder{Store: s.kv, file: file}
 	r.record()
 	s.kv = r
 	r.events = append(r.events, ackEvent(0))
@@ -227,39 +228,37 @@ func TestPowerLoss(t *testing.T) {
 
 // An imageRecorder makes a record of what commits do to a file.
 type imageRecorder struct {
-	kv
+	kv.Store
 	file   string
 	last   []byte
 	events []powerEvent
 }
 
-func (r *imageRecorder) begin(writable bool) (kvTx, error) {
-	tx, err := r.kv.begin(writable)
+func (r *imageRecorder) Begin(writable bool) (kv.Tx, error) {
+	tx, err := r.Store.Begin(writable)
 	if err != nil || !writable {
 		return tx, err
 	}
-	return recordedTx{tx.(*sumTx), r}, nil
+	return recordedTx{tx, r}, nil
 }
 
 type recordedTx struct {
-	*sumTx
+	kv.Tx
 	to *imageRecorder
 }
 
-func (t recordedTx) commit() error {
-	size := t.tx.DB().Info().PageSize
-	err := t.sumTx.commit()
+func (t recordedTx) Commit() error {
+	err := t.Tx.Commit()
 	if err == nil {
-		t.to.recordPages(size)
+		t.to.record()
 	}
 	return err
 }
 
-func (r *imageRecorder) record() { r.recordPages(os.Getpagesize()) }
-
 func (r *imageRecorder) add(e disktest.Event) { r.events = append(r.events, fileEvent(e)) }
 
-func (r *imageRecorder) recordPages(size int) {
+func (r *imageRecorder) record() {
+	size := os.Getpagesize()
 	now, err := os.ReadFile(r.file)
 	if err != nil {
 		panic(err)

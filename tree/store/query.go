@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // Indexed reports whether a query at p is answered without visiting every
@@ -277,7 +278,7 @@ func (w *indexWalk) bound(k []byte, b tree.Bound) []byte {
 }
 
 func (w *indexWalk) run(from []byte, yield func(tree.Entry, error) bool) {
-	c := w.tx.kv.cursor(bucketIndex)
+	c := w.tx.kv.Cursor(kv.Index)
 	k, _ := w.first(c, from)
 	for hasPrefix(k, w.prefix) {
 		e, cut, err := w.entry(k)
@@ -299,24 +300,24 @@ func (w *indexWalk) run(from []byte, yield func(tree.Entry, error) bool) {
 		}
 		k = w.step(c)
 	}
-	if err := c.err(); err != nil {
+	if err := c.Err(); err != nil {
 		yield(tree.Entry{}, err)
 	}
 }
 
-func (w *indexWalk) first(c kvCursor, from []byte) (k, v []byte) {
+func (w *indexWalk) first(c kv.Cursor, from []byte) (k, v []byte) {
 	if w.back {
 		return seekBefore(c, from)
 	}
-	return c.seek(from)
+	return c.Seek(from)
 }
 
-func (w *indexWalk) step(c kvCursor) []byte {
+func (w *indexWalk) step(c kv.Cursor) []byte {
 	if w.back {
-		k, _ := c.prev()
+		k, _ := c.Prev()
 		return k
 	}
-	k, _ := c.next()
+	k, _ := c.Next()
 	return k
 }
 
@@ -339,7 +340,7 @@ func (w *indexWalk) entry(k []byte) (e tree.Entry, cut bool, err error) {
 
 // cutRun reads the entries of strings that agree in the bytes the index holds,
 // puts them in order by their whole values, and returns the key behind them.
-func (w *indexWalk) cutRun(c kvCursor, k []byte) (run []tree.Entry, next []byte, err error) {
+func (w *indexWalk) cutRun(c kv.Cursor, k []byte) (run []tree.Entry, next []byte, err error) {
 	_, size, _, _ := splitValue(k[len(w.prefix):])
 	same := bytes.Clone(k[:len(w.prefix)+size])
 	for ; hasPrefix(k, same); k = w.step(c) {
@@ -352,7 +353,7 @@ func (w *indexWalk) cutRun(c kvCursor, k []byte) (run []tree.Entry, next []byte,
 		}
 		run = append(run, e)
 	}
-	if err := c.err(); err != nil {
+	if err := c.Err(); err != nil {
 		return nil, nil, err
 	}
 	q := tree.Query{OrderBy: w.ix.Order}

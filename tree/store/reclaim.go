@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // Kinds of entries in the reclaim queue.
@@ -17,7 +19,7 @@ const (
 // enqueue puts something that is no longer reachable on the reclaim queue.
 func (tx *Tx) enqueue(kind byte, id uint64) error {
 	tx.work = true
-	return tx.put(bucketReclaim, append([]byte{kind}, idKey(id)...), nil)
+	return tx.put(kv.Reclaim, append([]byte{kind}, idKey(id)...), nil)
 }
 
 // TakeWork reports whether transactions that were committed since it was last
@@ -69,9 +71,9 @@ func (r *reclaimer) limit() int {
 
 // first returns the first key of the queue, nil if it is empty.
 func (r *reclaimer) first() (key []byte, err error) {
-	c := r.tx.kv.cursor(bucketReclaim)
-	k, _ := c.seek(nil)
-	return bytes.Clone(k), c.err()
+	c := r.tx.kv.Cursor(kv.Reclaim)
+	k, _ := c.Seek(nil)
+	return bytes.Clone(k), c.Err()
 }
 
 func (r *reclaimer) run() error {
@@ -86,7 +88,7 @@ func (r *reclaimer) run() error {
 		}
 		if done {
 			r.freed++
-			if err := r.tx.delete(bucketReclaim, k); err != nil {
+			if err := r.tx.delete(kv.Reclaim, k); err != nil {
 				return err
 			}
 		}
@@ -112,9 +114,9 @@ func (r *reclaimer) free(kind byte, id uint64) (done bool, err error) {
 	case reclaimContainer:
 		return r.container(id)
 	case reclaimBlob:
-		return r.deletePrefix(bucketBlobs, idKey(id))
+		return r.deletePrefix(kv.Blobs, idKey(id))
 	case reclaimIndex:
-		return r.deletePrefix(bucketIndex, binary.BigEndian.AppendUint32(nil, uint32(id)))
+		return r.deletePrefix(kv.Index, binary.BigEndian.AppendUint32(nil, uint32(id)))
 	}
 	return false, fmt.Errorf("%w: unknown entry %q in the reclaim queue", ErrDamaged, kind)
 }
@@ -125,7 +127,7 @@ func (r *reclaimer) container(id uint64) (done bool, err error) {
 		return false, err
 	}
 	for _, ix := range append([]definition{priorityIndex}, c.all...) {
-		if done, err = r.deletePrefix(bucketIndex, indexPrefix(ix.id, id)); err != nil || !done {
+		if done, err = r.deletePrefix(kv.Index, indexPrefix(ix.id, id)); err != nil || !done {
 			return false, err
 		}
 	}
@@ -145,24 +147,24 @@ func (r *reclaimer) container(id uint64) (done bool, err error) {
 			return false, err
 		}
 	}
-	return r.deletePrefixed(bucketRows, idKey(id), len(unlinked))
+	return r.deletePrefixed(kv.Rows, idKey(id), len(unlinked))
 }
 
-func (r *reclaimer) deletePrefix(b bucket, prefix []byte) (done bool, err error) {
+func (r *reclaimer) deletePrefix(b kv.Bucket, prefix []byte) (done bool, err error) {
 	return r.deletePrefixed(b, prefix, r.limit())
 }
 
 // deletePrefixed deletes up to limit entries that begin with prefix. The keys
 // are collected first: to delete while seeking makes bbolt walk over the pages
 // that were emptied again and again.
-func (r *reclaimer) deletePrefixed(b bucket, prefix []byte, limit int) (done bool, err error) {
+func (r *reclaimer) deletePrefixed(b kv.Bucket, prefix []byte, limit int) (done bool, err error) {
 	var keys [][]byte
-	c := r.tx.kv.cursor(b)
-	k, _ := c.seek(prefix)
-	for ; hasPrefix(k, prefix) && len(keys) < limit; k, _ = c.next() {
+	c := r.tx.kv.Cursor(b)
+	k, _ := c.Seek(prefix)
+	for ; hasPrefix(k, prefix) && len(keys) < limit; k, _ = c.Next() {
 		keys = append(keys, bytes.Clone(k))
 	}
-	if err := c.err(); err != nil {
+	if err := c.Err(); err != nil {
 		return false, err
 	}
 	done = !hasPrefix(k, prefix)

@@ -1,6 +1,10 @@
 package store
 
-import "bytes"
+import (
+	"fmt"
+
+	"github.com/dogwooddb/dogwood/tree/store/kv"
+)
 
 // A ScrubPlace is how far a scrub is. The zero place is the beginning.
 type ScrubPlace struct {
@@ -12,13 +16,13 @@ type ScrubPlace struct {
 // many bytes as it is told, and returns the place behind them and what it read. At the
 // end that is the zero place. Damage is counted, and told to Options.OnDamage.
 func (tx *Tx) Scrub(from ScrubPlace, size int) (next ScrubPlace, read int) {
-	t, ok := fileOf(tx.kv)
+	t, ok := kv.FileOf(tx.kv)
 	if !ok {
 		return ScrubPlace{}, 0
 	}
-	for next = from; next.bucket < len(allBuckets); next = (ScrubPlace{bucket: next.bucket + 1}) {
+	for next = from; next.bucket < len(kv.Buckets); next = (ScrubPlace{bucket: next.bucket + 1}) {
 		var n int
-		if next.key, n = t.scrub(allBuckets[next.bucket], next.key, size-read); next.key != nil {
+		if next.key, n = t.Scrub(kv.Buckets[next.bucket], next.key, size-read); next.key != nil {
 			return next, read + n
 		}
 		read += n
@@ -26,22 +30,34 @@ func (tx *Tx) Scrub(from ScrubPlace, size int) (next ScrubPlace, read int) {
 	return ScrubPlace{}, read
 }
 
-// scrub verifies entries of a bucket from a key on. It returns the key behind them,
-// nil at the end of the bucket or of what of it can be walked.
-func (t *sumTx) scrub(b bucket, from []byte, size int) (next []byte, read int) {
-	var err error // counted where it is made
-	defer t.guard(b, from, mayFault(), &err)
-	c := t.boltTx.cursor(b)
-	k, v := c.seek(from)
-	for ; k != nil; k, v = c.next() {
-		if read >= size {
-			return bytes.Clone(k), read
-		}
-		_, _ = t.open(b, k, v)
-		read += len(k) + len(v)
-	}
-	return nil, read
-}
-
 // Start reports whether a place is the beginning.
 func (p ScrubPlace) Start() bool { return p.bucket == 0 && p.key == nil }
+
+// Upgrade gives about budget entries of a file of an older format the checksums that
+// they lack, in a transaction of its own, and reports whether there are more. Call it
+// when there is nothing better to do.
+func (s *Store) Upgrade(budget int) (more bool, err error) {
+	k := s.bolt()
+	if k == nil || !k.Plain() || s.options.ReadOnly {
+		return false, nil
+	}
+	tx, err := s.Begin(true)
+	if err != nil {
+		return false, err
+	}
+	defer tx.Rollback()
+	t, ok := kv.FileOf(tx.kv)
+	if !ok {
+		return false, nil
+	}
+	if more, err = t.Upgrade(budget); err != nil {
+		return false, fmt.Errorf("add checksums to %s: %w", s, err)
+	}
+	if err := tx.Commit(); err != nil {
+		return false, err
+	}
+	if !more {
+		k.NoteUpgraded()
+	}
+	return more, nil
+}

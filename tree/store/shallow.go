@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // A Listing is what a shallow read shows (REST §4.5).
@@ -51,8 +52,8 @@ func (tx *Tx) listKeys(list *KeyList, container uint64, after string, limit int)
 		from = boundKey(container, after)
 	}
 	var key []byte
-	c := tx.kv.cursor(bucketRows)
-	for k, _ := c.seek(from); hasPrefix(k, prefix); k, _ = c.next() {
+	c := tx.kv.Cursor(kv.Rows)
+	for k, _ := c.Seek(from); hasPrefix(k, prefix); k, _ = c.Next() {
 		if err := tx.tick(); err != nil {
 			return err
 		}
@@ -70,5 +71,5 @@ func (tx *Tx) listKeys(list *KeyList, container uint64, after string, limit int)
 			return err
 		}
 	}
-	return c.err()
+	return c.Err()
 }

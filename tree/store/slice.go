@@ -1,6 +1,9 @@
 package store
 
-import "github.com/dogwooddb/dogwood/tree"
+import (
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
+)
 
 // A slice is the part of a load that is stored next. Its rows are made outside
 // of the transaction, which so holds up others for as short as it can.
@@ -114,26 +117,26 @@ func (op *loadOp) apply(tx *Tx, kept func(index uint32) bool) error {
 	switch op.do {
 	case putRow:
 		op.container.stored++
-		return tx.put(bucketRows, op.key, op.value)
+		return tx.put(kv.Rows, op.key, op.value)
 	case replaceRow:
 		if err := op.unlink(tx); err != nil {
 			return err
 		}
 		op.container.stored++
-		return tx.put(bucketRows, op.key, op.value)
+		return tx.put(kv.Rows, op.key, op.value)
 	case deleteRow:
 		if err := op.unlink(tx); err != nil {
 			return err
 		}
-		return tx.delete(bucketRows, op.key)
+		return tx.delete(kv.Rows, op.key)
 	case countChildren:
 		tx.setCount(op.container.id, op.container.stored)
 		return nil
 	case putChunk:
-		return tx.put(bucketBlobs, op.key, op.value)
+		return tx.put(kv.Blobs, op.key, op.value)
 	case putIndex:
 		if kept(indexOf(op.key)) {
-			return tx.put(bucketIndex, op.key, nil)
+			return tx.put(kv.Index, op.key, nil)
 		}
 		return nil
 	case indexChild:

@@ -1,11 +1,15 @@
 package store
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/dogwooddb/dogwood/tree/store/kv"
+)
 
 // A snapshot is a read transaction of the key-value store, with the counts that
 // every transaction begins by reading.
 type snapshot struct {
-	kv    kvTx
+	kv    kv.Tx
 	state state
 	epoch uint64 // of the spares when it began, never 0
 }
@@ -43,7 +47,7 @@ func (s *spares) take() (snap snapshot, ok bool) {
 // give takes a snapshot back. It ends it unless it is still of the current state.
 func (s *spares) give(snap snapshot) {
 	if !s.keep(snap) {
-		snap.kv.rollback()
+		snap.kv.Rollback()
 	}
 }
 
@@ -82,6 +86,6 @@ func (s *spares) drop(change func()) {
 	change()
 	s.mu.Unlock()
 	for _, snap := range idle {
-		snap.kv.rollback()
+		snap.kv.Rollback()
 	}
 }

@@ -7,19 +7,8 @@ import (
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
-
-var formatKey = []byte("format")
-
-// ErrReadOnly is returned for writes to a store that is only read: it was opened so,
-// or its file system is read-only.
-var ErrReadOnly = errors.New("the database is read-only")
-
-// NoRoom reports whether a write failed because the disk takes nothing more.
-func NoRoom(err error) bool { return durable.NoRoom(err) }
-
-// ErrFormat is returned for a file of another format version.
-var ErrFormat = errors.New("written by another version of Dogwood")
 
 // Options adjust a store. The zero value is right for most.
 type Options struct {
@@ -34,7 +23,7 @@ type Options struct {
 
 // A Store is an open tree.
 type Store struct {
-	kv        kv
+	kv        kv.Store
 	file      string
 	options   Options
 	catalogue atomic.Pointer[catalogue] // newest
@@ -63,18 +52,18 @@ func Open(file string, o Options) (*Store, error) {
 		counting: make(map[uint64]int64),
 	}
 	if file == "" {
-		s.kv = newMemKV()
+		s.kv = kv.NewMemory()
 	} else {
-		k, err := openFile(file, o)
+		k, err := kv.OpenFile(file, kv.FileOptions{ReadOnly: o.ReadOnly, NoSync: o.NoSync, OnDamage: s.noteDamage, Name: entryName})
 		if err != nil {
 			return nil, err
 		}
-		s.kv, s.options.ReadOnly = &sumKV{boltKV: k, damaged: s.noteDamage}, k.db.IsReadOnly()
+		s.kv, s.options.ReadOnly = k, k.ReadOnly()
 	}
 	if err := s.start(); err != nil {
-		err = errors.Join(fmt.Errorf("open %s: %w", s, err), s.kv.close())
+		err = errors.Join(fmt.Errorf("open %s: %w", s, err), s.kv.Close())
 		if k := s.bolt(); k != nil {
-			err = errors.Join(err, k.removeFresh(file, err))
+			err = errors.Join(err, k.RemoveFresh(err))
 		}
 		return nil, err
 	}
@@ -109,7 +98,7 @@ func (s *Store) start() error {
 		return s.inspect()
 	}
 	err := s.initialize()
-	if !durable.NoRoom(err) || s.bolt().fresh {
+	if !durable.NoRoom(err) || s.bolt().Fresh() {
 		return err
 	}
 	switch unread := s.inspect(); {
@@ -134,15 +123,12 @@ func (s *Store) finishStart() error {
 
 // initialize checks the format of the file, or writes it into a new one.
 func (s *Store) initialize() error {
-	if k, ok := s.kv.(*sumKV); ok {
-		if err := k.start(); err != nil {
-			return err
-		}
-		if err := k.startUpgrade(); err != nil {
+	if k := s.bolt(); k != nil {
+		if err := k.Start(); err != nil {
 			return err
 		}
 	}
-	k, err := s.kv.begin(true)
+	k, err := s.kv.Begin(true)
 	if err != nil {
 		return err
 	}
@@ -172,13 +158,13 @@ func (s *Store) ReadOnly() bool { return s.options.ReadOnly }
 
 // startState reads the state of a file, or writes that of a new one.
 func (tx *Tx) startState() (err error) {
-	switch format, err := readFormat(tx.kv); {
+	switch format, err := kv.ReadFormat(tx.kv); {
 	case err != nil:
 		return err
 	case format == "":
 		tx.state = state{nextID: 1, catalogue: 1}
 		tx.dirty = true
-		return tx.kv.put(bucketMeta, formatKey, []byte(formatVersion))
+		return kv.WriteFormat(tx.kv)
 	}
 	tx.state, err = readState(tx.kv)
 	return err
@@ -186,13 +172,13 @@ func (tx *Tx) startState() (err error) {
 
 // inspect is initialize for a file that is not to be changed.
 func (s *Store) inspect() error {
-	k, err := s.kv.begin(false)
+	k, err := s.kv.Begin(false)
 	if err != nil {
 		return err
 	}
 	tx := &Tx{store: s, kv: k}
 	defer tx.Rollback()
-	switch format, err := readFormat(k); {
+	switch format, err := kv.ReadFormat(k); {
 	case err != nil:
 		return err
 	case format == "":
@@ -202,29 +188,8 @@ func (s *Store) inspect() error {
 	return err
 }
 
-// readFormat returns the format of a file, which is one that this version reads, or
-// none in a new one.
-func readFormat(k kvTx) (string, error) {
-	v, err := k.get(bucketMeta, formatKey)
-	switch format := string(v); {
-	case err != nil:
-		return "", err
-	case format == formatVersion, format == formatPlain:
-		return format, nil
-	case format != "":
-		return "", fmt.Errorf("%w: format %q, this one reads %q", ErrFormat, format, formatVersion)
-	}
-	for _, b := range allBuckets {
-		c := k.cursor(b)
-		if k, _ := c.seek(nil); k != nil || c.err() != nil {
-			return "", fmt.Errorf("%w: there are data, but no format", ErrDamaged)
-		}
-	}
-	return "", nil
-}
-
-func readState(k kvTx) (state, error) {
-	v, err := k.get(bucketMeta, stateKey)
+func readState(k kv.Tx) (state, error) {
+	v, err := k.Get(kv.Meta, stateKey)
 	if err != nil {
 		return state{}, err
 	}
@@ -234,13 +199,19 @@ func readState(k kvTx) (state, error) {
 // Failed reports whether the store is unusable, see ErrFailed. It waits for nobody.
 func (s *Store) Failed() bool {
 	k := s.bolt()
-	return k != nil && k.failed.Load()
+	return k != nil && k.Failed()
 }
 
 // bolt returns what the store keeps its file open with, nil for a store in memory.
-func (s *Store) bolt() *boltKV {
-	if k, ok := s.kv.(*sumKV); ok {
-		return k.boltKV
+func (s *Store) bolt() *kv.File {
+	k, _ := s.kv.(*kv.File)
+	return k
+}
+
+// InPlace returns ErrReplaced if the store's file does not have its name any more.
+func (s *Store) InPlace() error {
+	if k := s.bolt(); k != nil {
+		return k.InPlace()
 	}
 	return nil
 }
@@ -248,7 +219,7 @@ func (s *Store) bolt() *boltKV {
 // Close closes the file. Transactions must have ended.
 func (s *Store) Close() error {
 	s.spares.close()
-	return s.kv.close()
+	return s.kv.Close()
 }
 
 // Begin begins a transaction. There is one write transaction at a time: Begin
@@ -260,13 +231,13 @@ func (s *Store) Begin(writable bool) (*Tx, error) {
 	}
 	snap, ok := s.spares.take()
 	if !ok {
-		k, err := s.kv.begin(false)
+		k, err := s.kv.Begin(false)
 		if err != nil {
 			return nil, err
 		}
 		snap.kv = k
 		if snap.state, err = readState(k); err != nil {
-			k.rollback()
+			k.Rollback()
 			return nil, err
 		}
 	}
@@ -284,12 +255,12 @@ func (s *Store) beginWrite() (*Tx, error) {
 		tx.leaveDesk(false)
 		return nil, err
 	}
-	k, err := s.kv.begin(true)
+	k, err := s.kv.Begin(true)
 	if err != nil {
 		tx.leaveDesk(false)
 		return nil, err
 	}
-	tx.kv = &orderedTx{kvTx: k}
+	tx.kv = kv.SortWrites(k)
 	if tx.state, err = readState(k); err != nil {
 		tx.Rollback()
 		return nil, err
@@ -333,12 +304,12 @@ func (tx *Tx) Commit() error {
 		return err
 	}
 	if tx.dirty {
-		if err := tx.kv.put(bucketMeta, stateKey, tx.state.encode()); err != nil {
+		if err := tx.kv.Put(kv.Meta, stateKey, tx.state.encode()); err != nil {
 			tx.Rollback()
 			return err
 		}
 	}
-	if err := tx.kv.commit(); err != nil {
+	if err := tx.kv.Commit(); err != nil {
 		tx.Rollback()
 		return err
 	}
@@ -368,7 +339,7 @@ func (tx *Tx) Rollback() {
 		return
 	}
 	if tx.epoch == 0 {
-		tx.kv.rollback()
+		tx.kv.Rollback()
 		tx.leaveDesk(tx.stats.Written == 0)
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // ErrTooBig is returned by a read that exceeds the limit it was given.
@@ -17,7 +18,7 @@ var ErrTooBig = errors.New("node exceeds the size limit")
 // belongs to one goroutine. Errors of a write leave it unusable: roll back.
 type Tx struct {
 	store *Store
-	kv    kvTx       // nil for a read transaction that has ended
+	kv    kv.Tx      // nil for a read transaction that has ended
 	epoch uint64     // of its snapshot; 0 for a write transaction
 	desk  *desk      // of a write transaction or draft that has not ended, else nil
 	state state      // written back at commit
@@ -66,33 +67,33 @@ func (tx *Tx) SetRevision(r uint64) {
 	tx.dirty = true
 }
 
-func (tx *Tx) get(b bucket, key []byte) ([]byte, error) {
+func (tx *Tx) get(b kv.Bucket, key []byte) ([]byte, error) {
 	tx.stats.Read++
-	return tx.kv.get(b, key)
+	return tx.kv.Get(b, key)
 }
 
 // wrote notes that something is put or deleted.
-func (tx *Tx) wrote(b bucket, key []byte) {
+func (tx *Tx) wrote(b kv.Bucket, key []byte) {
 	tx.stats.Written++
-	if b == bucketIndex {
+	if b == kv.Index {
 		tx.stats.Entries++
 	}
 	tx.desk.forget(b, key)
 }
 
-func (tx *Tx) put(b bucket, key, value []byte) error {
+func (tx *Tx) put(b kv.Bucket, key, value []byte) error {
 	tx.wrote(b, key)
-	return tx.kv.put(b, key, value)
+	return tx.kv.Put(b, key, value)
 }
 
 // putRow puts a row.
 func (tx *Tx) putRow(key []byte, r row) error {
-	return tx.put(bucketRows, key, tx.desk.encode(r))
+	return tx.put(kv.Rows, key, tx.desk.encode(r))
 }
 
-func (tx *Tx) delete(b bucket, key []byte) error {
+func (tx *Tx) delete(b kv.Bucket, key []byte) error {
 	tx.wrote(b, key)
-	return tx.kv.delete(b, key)
+	return tx.kv.Delete(b, key)
 }
 
 // tick counts a step of a cursor and asks Interrupt.
@@ -108,7 +109,7 @@ func (tx *Tx) row(key []byte) (row, error) {
 	if r, ok := tx.desk.container(key); ok {
 		return r, nil
 	}
-	v, err := tx.get(bucketRows, key)
+	v, err := tx.get(kv.Rows, key)
 	if err != nil {
 		return row{}, err
 	}
@@ -344,15 +345,15 @@ func (tx *Tx) blob(r row) (string, error) {
 // chunks yields the chunks of a blob, each valid until the next.
 func (tx *Tx) chunks(blob uint64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		c := tx.kv.cursor(bucketBlobs)
+		c := tx.kv.Cursor(kv.Blobs)
 		prefix := idKey(blob)
-		for k, v := c.seek(prefix); hasPrefix(k, prefix); k, v = c.next() {
+		for k, v := c.Seek(prefix); hasPrefix(k, prefix); k, v = c.Next() {
 			err := tx.tick()
 			if !yield(v, err) || err != nil {
 				return
 			}
 		}
-		if err := c.err(); err != nil {
+		if err := c.Err(); err != nil {
 			yield(nil, err)
 		}
 	}

@@ -1,6 +1,10 @@
 package store
 
-import "time"
+import (
+	"time"
+
+	"github.com/dogwooddb/dogwood/tree/store/kv"
+)
 
 // Usage is how a store uses its file. A store in memory has no file.
 type Usage struct {
@@ -17,26 +21,24 @@ func (s *Store) Usage() (u Usage, err error) {
 	if u.Bytes, err = s.Size(); err != nil {
 		return u, err
 	}
-	if k, ok := s.kv.(*sumKV); ok {
-		stats := k.db.Stats()
-		u.FreeBytes = int64(stats.FreePageN+stats.PendingPageN) * int64(k.db.Info().PageSize)
+	if k := s.bolt(); k != nil {
+		u.FreeBytes = k.FreeBytes()
 	}
 	err = s.View(func(tx *Tx) error {
-		c := tx.kv.cursor(bucketReclaim)
-		for k, _ := c.seek(nil); k != nil && u.Reclaim < MaxReclaimCounted; k, _ = c.next() {
+		c := tx.kv.Cursor(kv.Reclaim)
+		for k, _ := c.Seek(nil); k != nil && u.Reclaim < MaxReclaimCounted; k, _ = c.Next() {
 			u.Reclaim++
 		}
-		return c.err()
+		return c.Err()
 	})
 	return u, err
 }
 
 // WriteTime returns how long all commits so far took to write to the file and to
-// sync it. It waits for nobody.
+// sync it. It never blocks.
 func (s *Store) WriteTime() time.Duration {
-	if k, ok := s.kv.(*sumKV); ok {
-		stats := k.db.Stats()
-		return stats.TxStats.GetWriteTime()
+	if k := s.bolt(); k != nil {
+		return k.WriteTime()
 	}
 	return 0
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // chunkBytes is the size of a blob's chunks: large enough to be few, small
@@ -144,7 +145,7 @@ func (tx *Tx) discard(r row) error {
 // empty.
 func (tx *Tx) prune(steps []step) error {
 	for i := len(steps) - 1; i >= 0; i-- {
-		if err := tx.delete(bucketRows, steps[i].key); err != nil {
+		if err := tx.delete(kv.Rows, steps[i].key); err != nil {
 			return err
 		}
 		steps[i].now = row{}
@@ -161,9 +162,9 @@ func (tx *Tx) prune(steps []step) error {
 func (tx *Tx) emptyContainer(id uint64) (bool, error) {
 	tx.stats.Read++
 	prefix := idKey(id)
-	c := tx.kv.cursor(bucketRows)
-	k, _ := c.seek(prefix)
-	return !hasPrefix(k, prefix), c.err()
+	c := tx.kv.Cursor(kv.Rows)
+	k, _ := c.Seek(prefix)
+	return !hasPrefix(k, prefix), c.Err()
 }
 
 // writeBlob stores a long string and returns its row.
@@ -173,7 +174,7 @@ func (tx *Tx) writeBlob(n tree.Node) (row, error) {
 	chunk := uint32(0)
 	for part := range slices.Chunk([]byte(s), chunkBytes) {
 		k := binary.BigEndian.AppendUint32(idKey(r.id), chunk)
-		if err := tx.put(bucketBlobs, k, part); err != nil {
+		if err := tx.put(kv.Blobs, k, part); err != nil {
 			return row{}, err
 		}
 		chunk++

@@ -1,13 +1,17 @@
 package store
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/dogwooddb/dogwood/tree/store/kv"
+)
 
 // writers checks that what is kept of writers can be read, and that their count
 // and the order in which they are forgotten agree with it.
 func (c *checker) writers() {
 	found := uint64(0)
-	cur := c.tx.kv.cursor(bucketWriters)
-	for k, v := cur.seek(nil); k != nil; k, v = cur.next() {
+	cur := c.tx.kv.Cursor(kv.Writers)
+	for k, v := cur.Seek(nil); k != nil; k, v = cur.Next() {
 		switch {
 		case len(k) == 1+16 && k[0] == writerRuns:
 			found++
@@ -19,7 +23,7 @@ func (c *checker) writers() {
 			c.report("bucket w: unreadable key %x", k)
 		}
 	}
-	c.walked(bucketWriters, cur)
+	c.walked(kv.Writers, cur)
 	count, err := c.tx.writers()
 	switch {
 	case err != nil:
@@ -36,7 +40,7 @@ func (c *checker) writer(k, v []byte) {
 		c.report("writer %x: %w", k[1:], err)
 	case len(w.runs) == 0:
 		c.report("writer %x has no writes", k[1:])
-	case !c.has(bucketWriters, hourKey(w.hour, [16]byte(k[1:]))):
+	case !c.has(kv.Writers, hourKey(w.hour, [16]byte(k[1:]))):
 		c.report("writer %x would never be forgotten", k[1:])
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // A WriteID names one write of one client, by which it is recognized when it is
@@ -57,7 +59,7 @@ func (tx *Tx) RecordWrite(id WriteID, now time.Time) error {
 		return err
 	}
 	w = writer{hour, w.runs.add(id.Number)}
-	if err := tx.put(bucketWriters, key, w.encode()); err != nil || known {
+	if err := tx.put(kv.Writers, key, w.encode()); err != nil || known {
 		return err
 	}
 	return tx.countWriter(now)
@@ -65,7 +67,7 @@ func (tx *Tx) RecordWrite(id WriteID, now time.Time) error {
 
 // writer returns what is on record of a writer.
 func (tx *Tx) writer(id [16]byte) (w writer, known bool, err error) {
-	v, err := tx.get(bucketWriters, writerKey(id))
+	v, err := tx.get(kv.Writers, writerKey(id))
 	if err != nil {
 		return w, false, err
 	}
@@ -79,11 +81,11 @@ func (tx *Tx) moveWriter(w [16]byte, known bool, from, to uint32) error {
 		if from == to {
 			return nil
 		}
-		if err := tx.delete(bucketWriters, hourKey(from, w)); err != nil {
+		if err := tx.delete(kv.Writers, hourKey(from, w)); err != nil {
 			return err
 		}
 	}
-	return tx.put(bucketWriters, hourKey(to, w), nil)
+	return tx.put(kv.Writers, hourKey(to, w), nil)
 }
 
 // countWriter counts a new writer and forgets old ones.
@@ -103,15 +105,15 @@ func (tx *Tx) countWriter(now time.Time) error {
 		}
 		count--
 	}
-	return tx.put(bucketWriters, []byte{writerCount}, binary.AppendUvarint(nil, count))
+	return tx.put(kv.Writers, []byte{writerCount}, binary.AppendUvarint(nil, count))
 }
 
 // forgetWriter forgets the writer that was not heard from for the longest, if
 // that is long ago or it must go anyway.
 func (tx *Tx) forgetWriter(must bool, now time.Time) (did bool, err error) {
-	c := tx.kv.cursor(bucketWriters)
-	k, _ := c.seek([]byte{writerHour})
-	if err := c.err(); err != nil {
+	c := tx.kv.Cursor(kv.Writers)
+	k, _ := c.Seek([]byte{writerHour})
+	if err := c.Err(); err != nil {
 		return false, err
 	}
 	if len(k) != 1+4+16 || k[0] != writerHour {
@@ -121,15 +123,15 @@ func (tx *Tx) forgetWriter(must bool, now time.Time) (did bool, err error) {
 		return false, nil
 	}
 	k = slices.Clone(k)
-	if err := tx.delete(bucketWriters, k); err != nil {
+	if err := tx.delete(kv.Writers, k); err != nil {
 		return false, err
 	}
-	return true, tx.delete(bucketWriters, writerKey([16]byte(k[5:])))
+	return true, tx.delete(kv.Writers, writerKey([16]byte(k[5:])))
 }
 
 // writers returns how many writers are on record.
 func (tx *Tx) writers() (uint64, error) {
-	v, err := tx.get(bucketWriters, []byte{writerCount})
+	v, err := tx.get(kv.Writers, []byte{writerCount})
 	if v == nil || err != nil {
 		return 0, err
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 var testNow = time.Unix(1_795_239_618, 0)
@@ -203,14 +205,14 @@ func TestRecordIsCheap(t *testing.T) {
 func TestCheckFindsDamagedWriters(t *testing.T) {
 	id := writeOf(1, 1)
 	for name, damage := range map[string]func(tx *Tx) error{
-		"unreadable":  func(tx *Tx) error { return tx.put(bucketWriters, writerKey(id.Writer), []byte{1}) },
-		"no writes":   func(tx *Tx) error { return tx.put(bucketWriters, writerKey(id.Writer), nil) },
-		"wrong count": func(tx *Tx) error { return tx.put(bucketWriters, []byte{writerCount}, []byte{2}) },
-		"no count":    func(tx *Tx) error { return tx.put(bucketWriters, []byte{writerCount}, []byte{0x80}) },
-		"no hour":     func(tx *Tx) error { return tx.delete(bucketWriters, hourKey(hourOf(testNow), id.Writer)) },
-		"two hours":   func(tx *Tx) error { return tx.put(bucketWriters, hourKey(7, id.Writer), nil) },
-		"stray hour":  func(tx *Tx) error { return tx.put(bucketWriters, hourKey(7, writeOf(2, 1).Writer), nil) },
-		"stray key":   func(tx *Tx) error { return tx.put(bucketWriters, []byte("x"), nil) },
+		"unreadable":  func(tx *Tx) error { return tx.put(kv.Writers, writerKey(id.Writer), []byte{1}) },
+		"no writes":   func(tx *Tx) error { return tx.put(kv.Writers, writerKey(id.Writer), nil) },
+		"wrong count": func(tx *Tx) error { return tx.put(kv.Writers, []byte{writerCount}, []byte{2}) },
+		"no count":    func(tx *Tx) error { return tx.put(kv.Writers, []byte{writerCount}, []byte{0x80}) },
+		"no hour":     func(tx *Tx) error { return tx.delete(kv.Writers, hourKey(hourOf(testNow), id.Writer)) },
+		"two hours":   func(tx *Tx) error { return tx.put(kv.Writers, hourKey(7, id.Writer), nil) },
+		"stray hour":  func(tx *Tx) error { return tx.put(kv.Writers, hourKey(7, writeOf(2, 1).Writer), nil) },
+		"stray key":   func(tx *Tx) error { return tx.put(kv.Writers, []byte("x"), nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, "")
@@ -234,7 +236,7 @@ func TestFileWithoutWriters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = db.Update(func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte{byte(bucketWriters)}) })
+	err = db.Update(func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte{byte(kv.Writers)}) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package store
+package kv
 
 import (
 	"errors"
@@ -82,6 +82,12 @@ func newestMeta(f io.ReaderAt) (newest boltMeta, err error) {
 		return newest, ErrDamaged
 	}
 	return newest, nil
+}
+
+// UsedBytes returns how many bytes at the beginning of a file its newest state uses.
+func UsedBytes(f io.ReaderAt) (int64, error) {
+	meta, err := newestMeta(f)
+	return int64(meta.pages) * int64(meta.pageSize), err
 }
 
 // probePages follows all pages of a file that no other process writes to.

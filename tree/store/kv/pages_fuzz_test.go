@@ -1,12 +1,10 @@
-package store
+package kv
 
 import (
 	"bytes"
 	"encoding/binary"
 	"os"
 	"testing"
-
-	"github.com/dogwooddb/dogwood/tree"
 )
 
 // FuzzPageWalk: a file that was damaged in any way is walked without a fault. One
@@ -44,27 +42,25 @@ func walkAll(file []byte) error {
 // smallFile returns the pages of a file with branches, overflow pages and free
 // pages.
 func smallFile(f *testing.F) []byte {
+	const entries = 100
 	name := f.TempDir() + "/db"
-	s, err := Open(name, Options{})
-	if err != nil {
-		f.Fatal(err)
+	k := openTest(f, name)
+	for range 2 { // what is deleted becomes free
+		fill(f, k, 0, entries)
+		empty(f, k, entries)
 	}
-	for range 2 { // what is replaced becomes free
-		if err := load(f, s, tree.MustParsePath("rows"), LoadOptions{}, &rowsText{n: 100}); err != nil {
-			f.Fatal(err)
-		}
-	}
-	wantClean(f, s)
-	if err := s.Close(); err != nil {
+	fill(f, k, 0, entries)
+	soundPages(f, k)
+	if err := k.Close(); err != nil {
 		f.Fatal(err)
 	}
 	file, err := os.ReadFile(name)
 	if err != nil {
 		f.Fatal(err)
 	}
-	meta, err := newestMeta(bytes.NewReader(file))
+	used, err := UsedBytes(bytes.NewReader(file))
 	if err != nil {
 		f.Fatal(err)
 	}
-	return file[:meta.pages*uint64(meta.pageSize)]
+	return file[:used]
 }

@@ -1,4 +1,4 @@
-package store
+package kv
 
 import (
 	"bytes"
@@ -53,12 +53,11 @@ type boltKV struct {
 	metas   sync.RWMutex // held while a meta page is put back
 
 	// The rest is guarded by commits.
-	failed atomic.Bool   // former has to be put back; read without the lock
-	former metaPage      // before the last commit
-	tried  time.Time     // when that was last tried
-	pause  time.Duration // retryPause, but in tests
-	stuck  bool          // bbolt did not survive it: do not touch it any more
-	faults faults        // of tests
+	failed atomic.Bool // former has to be put back; read without the lock
+	former metaPage    // before the last commit
+	tried  time.Time   // when that was last tried
+	stuck  bool        // bbolt did not survive it: do not touch it any more
+	faults *Faults     // nil but in tests
 }
 
 // A metaPage is one of the two meta pages as it was.
@@ -67,20 +66,38 @@ type metaPage struct {
 	data []byte
 }
 
-// faults are failures that tests ask for.
-type faults struct {
-	commit  fault // of the sync behind the meta page
-	putBack fault // of the sync behind a meta page that was put back
+// Faults are failures of the disk that tests ask for. Its functions return the error of
+// a sync, nil if it succeeds; a nil function is one that does.
+type Faults struct {
+	Commit  func() error // of the sync behind the meta page
+	PutBack func() error // of the sync behind a meta page that was put back
 }
 
-type fault func() error
+// Inject returns the faults of the file. From now on a failed commit is tried to be
+// taken back without a pause.
+func (k *boltKV) Inject() *Faults {
+	if k.faults == nil {
+		k.faults = new(Faults)
+	}
+	return k.faults
+}
 
-func (f fault) strike() error {
-	if f == nil {
+func (f *Faults) commit() error {
+	if f == nil || f.Commit == nil {
 		return nil
 	}
-	return f()
+	return f.Commit()
 }
+
+func (f *Faults) putBack() error {
+	if f == nil || f.PutBack == nil {
+		return nil
+	}
+	return f.PutBack()
+}
+
+// resting reports whether the last try to take a commit back was just now.
+func (k *boltKV) resting() bool { return k.faults == nil && time.Since(k.tried) < retryPause }
 
 // openFile opens what bbolt asks for. The first file is the one that it keeps; backups
 // open it once more.
@@ -154,7 +171,7 @@ func (k *boltKV) commit(tx *bolt.Tx) error {
 		_ = tx.Rollback() // fails if it has ended
 	}
 	if err == nil {
-		err = k.faults.commit.strike()
+		err = k.faults.commit()
 	}
 	if err == nil {
 		k.durable.Store(id)
@@ -204,7 +221,7 @@ func (k *boltKV) usable() error {
 		return ErrFailed // others try
 	}
 	defer k.commits.Unlock()
-	if k.failed.Load() && (k.stuck || time.Since(k.tried) < k.pause || k.putBack() != nil) {
+	if k.failed.Load() && (k.stuck || k.resting() || k.putBack() != nil) {
 		return ErrFailed
 	}
 	return nil
@@ -221,7 +238,7 @@ func (k *boltKV) putBack() error {
 		err = k.sync()
 	}
 	if err == nil {
-		err = k.faults.putBack.strike()
+		err = k.faults.putBack()
 	}
 	if err == nil {
 		err = k.reloadFree()
@@ -259,7 +276,6 @@ func (k *boltKV) reloadFree() (err error) {
 // shows. If a sync failed in an earlier run they may not be, and pages that are free
 // now could still be those of the state on the disk.
 func (k *boltKV) syncMetas() error {
-	k.pause = retryPause
 	tx, err := k.db.Begin(false)
 	if err != nil {
 		return err

@@ -1,7 +1,8 @@
-package store
+package kv
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 )
 
@@ -18,15 +19,45 @@ const (
 	formatVersion = "dogwood 2"
 )
 
+// ErrFormat is returned for a file of another format version.
+var ErrFormat = errors.New("written by another version of Dogwood")
+
+// formatKey is the entry of bucket m that says what format a file has.
+var formatKey = []byte("format")
+
+// ReadFormat returns the format of a file, which is one that this version reads, or
+// none in a new one.
+func ReadFormat(k Tx) (string, error) {
+	v, err := k.Get(Meta, formatKey)
+	switch format := string(v); {
+	case err != nil:
+		return "", err
+	case format == formatVersion, format == formatPlain:
+		return format, nil
+	case format != "":
+		return "", fmt.Errorf("%w: format %q, this one reads %q", ErrFormat, format, formatVersion)
+	}
+	for _, b := range Buckets {
+		c := k.Cursor(b)
+		if k, _ := c.Seek(nil); k != nil || c.Err() != nil {
+			return "", fmt.Errorf("%w: there are data, but no format", ErrDamaged)
+		}
+	}
+	return "", nil
+}
+
+// WriteFormat makes a new file one of the current format.
+func WriteFormat(k Tx) error { return k.Put(Meta, formatKey, []byte(formatVersion)) }
+
 // placeKey is the entry of bucket m that says how far an upgrade is. There is none
 // when it has ended.
 var placeKey = []byte("checksums")
 
 // upgradeOrder is the order in which buckets get their checksums.
-var upgradeOrder = func() (order []bucket) {
-	order = append(order, bucketMeta)
-	for _, b := range allBuckets {
-		if b != bucketMeta {
+var upgradeOrder = func() (order []Bucket) {
+	order = append(order, Meta)
+	for _, b := range Buckets {
+		if b != Meta {
 			order = append(order, b)
 		}
 	}
@@ -50,40 +81,40 @@ type upgradePlace struct {
 
 var upgradeEnd = upgradePlace{turn: len(upgradeOrder)}
 
-func (p upgradePlace) has(b bucket, key []byte) bool {
+func (p upgradePlace) has(b Bucket, key []byte) bool {
 	turn := upgradeTurns[b]
 	return turn < p.turn || turn == p.turn && bytes.Compare(key, p.key) < 0
 }
 
 func (p upgradePlace) encode() []byte { return append([]byte{byte(p.turn)}, p.key...) }
 
-func (t *sumTx) readFormat() string {
-	_, v := t.boltTx.cursor(bucketMeta).seekExact(formatKey)
+func (t *FileTx) readFormat() string {
+	_, v := t.boltTx.cursor(Meta).seekExact(formatKey)
 	return string(v)
 }
 
 // readPlace returns how far the upgrade of the file is.
-func (t *sumTx) readPlace() (place upgradePlace, err error) {
-	defer t.guard(bucketMeta, placeKey, mayFault(), &err)
-	k, stored := t.boltTx.cursor(bucketMeta).seekExact(placeKey)
+func (t *FileTx) readPlace() (place upgradePlace, err error) {
+	defer t.guard(Meta, placeKey, mayFault(), &err)
+	k, stored := t.boltTx.cursor(Meta).seekExact(placeKey)
 	switch format := t.readFormat(); {
 	case format == formatPlain && k == nil:
 		return upgradePlace{}, nil
 	case format == formatPlain:
-		return place, t.damage(bucketMeta, placeKey, "belongs to a later format")
+		return place, t.damage(Meta, placeKey, "belongs to a later format")
 	case k == nil:
 		return upgradeEnd, nil
 	}
 	place, ok := decodePlace(stored)
 	if !ok {
-		return place, t.damage(bucketMeta, placeKey, "the checksum is wrong")
+		return place, t.damage(Meta, placeKey, "the checksum is wrong")
 	}
 	return place, nil
 }
 
 // decodePlace reads a place as it is stored.
 func decodePlace(stored []byte) (place upgradePlace, ok bool) {
-	v, ok := checkSum(bucketMeta, placeKey, stored)
+	v, ok := checkSum(Meta, placeKey, stored)
 	if !ok || len(v) == 0 || int(v[0]) == 0 || int(v[0]) >= len(upgradeOrder) {
 		return place, false
 	}
@@ -91,49 +122,65 @@ func decodePlace(stored []byte) (place upgradePlace, ok bool) {
 }
 
 // beginUpgrade gives bucket m its checksums and the file its format.
-func (t *sumTx) beginUpgrade() (err error) {
-	defer t.guard(bucketMeta, formatKey, mayFault(), &err)
+func (t *FileTx) beginUpgrade() (err error) {
+	defer t.guard(Meta, formatKey, mayFault(), &err)
 	var entries [][2][]byte
-	c := t.boltTx.cursor(bucketMeta)
+	c := t.boltTx.cursor(Meta)
 	for k, v := c.seek(nil); k != nil; k, v = c.next() {
 		entries = append(entries, [2][]byte{bytes.Clone(k), bytes.Clone(v)})
 	}
 	t.place = upgradePlace{turn: 1}
 	for _, e := range entries {
-		if err := t.put(bucketMeta, e[0], e[1]); err != nil {
+		if err := t.Put(Meta, e[0], e[1]); err != nil {
 			return err
 		}
 	}
-	if err := t.put(bucketMeta, formatKey, []byte(formatVersion)); err != nil {
+	if err := t.Put(Meta, formatKey, []byte(formatVersion)); err != nil {
 		return err
 	}
-	return t.put(bucketMeta, placeKey, t.place.encode())
+	return t.Put(Meta, placeKey, t.place.encode())
+}
+
+// Start makes what the file shows durable, and creates the buckets that it lacks. A file
+// of an older format begins to get its checksums.
+func (k *File) Start() error {
+	if err := k.start(); err != nil {
+		return err
+	}
+	return k.startUpgrade()
 }
 
 // startUpgrade begins to give a file of an older format its checksums.
-func (k *sumKV) startUpgrade() error {
-	tx, err := k.begin(true)
+func (k *File) startUpgrade() error {
+	tx, err := k.Begin(true)
 	if err != nil {
 		return err
 	}
-	defer tx.rollback()
-	format, err := readFormat(tx)
+	defer tx.Rollback()
+	format, err := ReadFormat(tx)
 	if err != nil || format != formatPlain {
 		return err
 	}
-	if err := tx.(*sumTx).beginUpgrade(); err != nil {
+	if err := tx.(*FileTx).beginUpgrade(); err != nil {
 		return err
 	}
-	return tx.commit()
+	return tx.Commit()
 }
 
 // upgradeBytes bounds the values of a slice.
 const upgradeBytes = 1 << 20
 
-// upgrade gives a number of entries their checksums. It reports whether there are
+// Plain reports whether the file has entries without checksums.
+func (k *File) Plain() bool { return !k.all.Load() }
+
+// NoteUpgraded is to be called when a transaction was committed in which the last
+// entries got their checksums.
+func (k *File) NoteUpgraded() { k.all.Store(true) }
+
+// Upgrade gives a number of entries their checksums. It reports whether there are
 // more.
-func (t *sumTx) upgrade(entries int) (more bool, err error) {
-	defer t.guard(bucketMeta, placeKey, mayFault(), &err)
+func (t *FileTx) Upgrade(entries int) (more bool, err error) {
+	defer t.guard(Meta, placeKey, mayFault(), &err)
 	place := t.place
 	for size := 0; entries > 0 && size < upgradeBytes && place.turn < len(upgradeOrder); {
 		b := upgradeOrder[place.turn]
@@ -158,45 +205,16 @@ func (t *sumTx) upgrade(entries int) (more bool, err error) {
 	}
 	t.place = place
 	if place.turn == len(upgradeOrder) {
-		return false, t.delete(bucketMeta, placeKey)
+		return false, t.Delete(Meta, placeKey)
 	}
-	return true, t.put(bucketMeta, placeKey, place.encode())
+	return true, t.Put(Meta, placeKey, place.encode())
 }
 
-// Upgrade gives about budget entries of a file of an older format the checksums that
-// they lack, in a transaction of its own, and reports whether there are more. Call it
-// when there is nothing better to do.
-func (s *Store) Upgrade(budget int) (more bool, err error) {
-	k, ok := s.kv.(*sumKV)
-	if !ok || k.all.Load() || s.options.ReadOnly {
-		return false, nil
+// FileOf returns the transaction of the file below a transaction, if there is one.
+func FileOf(k Tx) (*FileTx, bool) {
+	if o, ok := k.(*sortedWrites); ok {
+		k = o.Tx
 	}
-	tx, err := s.Begin(true)
-	if err != nil {
-		return false, err
-	}
-	defer tx.Rollback()
-	t, ok := fileOf(tx.kv)
-	if !ok {
-		return false, nil
-	}
-	if more, err = t.upgrade(budget); err != nil {
-		return false, fmt.Errorf("add checksums to %s: %w", s, err)
-	}
-	if err := tx.Commit(); err != nil {
-		return false, err
-	}
-	if !more {
-		k.all.Store(true)
-	}
-	return more, nil
-}
-
-// fileOf returns the transaction of the file below a transaction, if there is one.
-func fileOf(k kvTx) (*sumTx, bool) {
-	if o, ok := k.(*orderedTx); ok {
-		k = o.kvTx
-	}
-	t, ok := k.(*sumTx)
+	t, ok := k.(*FileTx)
 	return t, ok
 }

@@ -1,4 +1,4 @@
-package store
+package kv
 
 import (
 	"encoding/binary"
@@ -6,57 +6,37 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/dogwooddb/dogwood/tree"
 )
 
-// freed returns the file of a store that was closed and has free pages, and its
-// meta page.
+// freed returns a file that was closed and has free pages, and its meta page.
 func freed(t *testing.T) (file string, meta boltMeta) {
 	t.Helper()
+	const entries = 2000
 	file = filepath.Join(t.TempDir(), "db")
-	s := open(t, file)
-	if err := load(t, s, tree.Root, LoadOptions{}, &rowsText{n: 2000}); err != nil {
-		t.Fatal(err)
-	}
-	put(t, s, func(tx *Tx) error { _, err := tx.Put(tree.Root, tree.Empty); return err })
-	wantClean(t, s)
+	f := openTest(t, file)
+	fill(t, f, 0, entries)
+	empty(t, f, entries)
+	soundPages(t, f)
 	if metaOf(t, file).freeList != noFreeList {
 		t.Error("every commit writes the list of free pages")
 	}
-	if err := s.Close(); err != nil {
+	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return file, metaOf(t, file)
 }
 
-func metaOf(t *testing.T, file string) boltMeta {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	meta, err := newestMeta(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return meta
-}
-
 // TestFreeListIsKept: a file that was closed has the list of its free pages, and
-// a store that is opened on it uses them.
+// they are used when it is opened again.
 func TestFreeListIsKept(t *testing.T) {
 	file, meta := freed(t)
 	if meta.freeList == noFreeList {
 		t.Fatal("Close did not keep the list of free pages")
 	}
-	s := open(t, file)
-	defer s.Close()
-	if err := load(t, s, tree.Root, LoadOptions{}, &rowsText{n: 1000}); err != nil {
-		t.Fatal(err)
-	}
-	wantClean(t, s)
+	f := openTest(t, file)
+	defer f.Close()
+	fill(t, f, 0, 1000)
+	soundPages(t, f)
 	if after := metaOf(t, file); after.pages > meta.pages {
 		t.Errorf("the file grew from %d to %d pages though half of them were free", meta.pages, after.pages)
 	}
@@ -92,12 +72,12 @@ func TestDamagedFreeList(t *testing.T) {
 			if err := os.WriteFile(file, bad, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			s, err := Open(file, Options{})
+			f, err := OpenFile(file, FileOptions{})
 			if err == nil {
-				s.Close()
+				f.Close()
 			}
 			if !errors.Is(err, ErrDamaged) {
-				t.Errorf("Open = %v, want %v", err, ErrDamaged)
+				t.Errorf("OpenFile = %v, want %v", err, ErrDamaged)
 			}
 		})
 	}

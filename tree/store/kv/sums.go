@@ -1,8 +1,7 @@
-package store
+package kv
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"hash/crc32"
 	"runtime/debug"
@@ -17,44 +16,33 @@ import (
 // gap must be whole, and the key must belong between them. See pagecursor.go for
 // entries that are missing because a page is damaged.
 
-// sumBytes is the length of a checksum.
-const sumBytes = 4
+// SumBytes is the length of the checksum behind every value in a file.
+const SumBytes = 4
+
+// maxKept bounds the memory that is kept for the values of the next transaction.
+const maxKept = 1 << 20
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // sumOf returns the checksum of an entry. The length of the key is in it, so that a
 // damaged length does not move bytes between key and value.
-func sumOf(b bucket, key, value []byte) uint32 {
+func sumOf(b Bucket, key, value []byte) uint32 {
 	sum := crc32.Update(crc32.Update(0, castagnoli, key), castagnoli, value)
 	return sum ^ (uint32(b)<<16 | uint32(len(key))) ^ 0x5A<<24
 }
 
 // A damageError says which entry is damaged. It is an [ErrDamaged].
-type damageError struct {
-	bucket bucket
-	key    []byte // of the entry, or what was looked for
-	what   string
-}
+type damageError struct{ entry, what string }
 
 func (e *damageError) Error() string {
-	return fmt.Sprintf("%v: %s: %s", ErrDamaged, entryName(e.bucket, e.key), e.what)
+	return fmt.Sprintf("%v: %s: %s", ErrDamaged, e.entry, e.what)
 }
 
 func (e *damageError) Unwrap() error { return ErrDamaged }
 
-// entryName names an entry for people.
-func entryName(b bucket, key []byte) string {
-	if b == bucketRows && len(key) > 8 {
-		if name, ok := decodeKey(key[8:]); ok {
-			return fmt.Sprintf("row %q of container %d", name, binary.BigEndian.Uint64(key))
-		}
-	}
-	return fmt.Sprintf("entry %.64x of bucket %c", key, b)
-}
-
 // checkSum returns a stored value without its checksum. ok reports that it is right.
-func checkSum(b bucket, key, stored []byte) (value []byte, ok bool) {
-	n := len(stored) - sumBytes
+func checkSum(b Bucket, key, stored []byte) (value []byte, ok bool) {
+	n := len(stored) - SumBytes
 	if n < 0 {
 		return nil, false
 	}
@@ -62,27 +50,28 @@ func checkSum(b bucket, key, stored []byte) (value []byte, ok bool) {
 	return value, le.Uint32(stored[n:]) == sumOf(b, key, value)
 }
 
-// A sumKV is a file whose entries have checksums.
-type sumKV struct {
+// A File is a file whose entries have checksums.
+type File struct {
 	*boltKV
-	damaged func(err error) // is told of damage
-	all     atomic.Bool     // all entries have checksums
+	damaged func(err error) // is called with damage; may be nil
+	name    func(b Bucket, key []byte) string
+	all     atomic.Bool // all entries have checksums
 	room    atomic.Pointer[[]byte]
 }
 
-func (k *sumKV) begin(writable bool) (kvTx, error) {
+func (k *File) Begin(writable bool) (Tx, error) {
 	all := k.all.Load() // before the transaction begins, so that it is not older
 	tx, err := k.boltKV.begin(writable)
 	if err != nil {
 		return nil, err
 	}
-	t := &sumTx{boltTx: tx, kv: k, all: all}
+	t := &FileTx{boltTx: tx, kv: k, all: all}
 	if room := k.room.Swap(nil); room != nil && writable {
 		t.room = *room
 	}
 	if !all {
 		if t.place, err = t.readPlace(); err != nil {
-			t.rollback()
+			t.Rollback()
 			return nil, err
 		}
 		if t.all = t.place.turn == len(upgradeOrder); t.all {
@@ -92,10 +81,10 @@ func (k *sumKV) begin(writable bool) (kvTx, error) {
 	return t, nil
 }
 
-// A sumTx is a transaction of a file. It belongs to one goroutine.
-type sumTx struct {
+// A FileTx is a transaction of a file. It belongs to one goroutine.
+type FileTx struct {
 	*boltTx
-	kv    *sumKV
+	kv    *File
 	all   bool         // all entries have checksums
 	place upgradePlace // else, those before it
 	room  []byte       // for values with their checksums
@@ -103,15 +92,15 @@ type sumTx struct {
 }
 
 // summed reports whether the entry with a key has a checksum.
-func (t *sumTx) summed(b bucket, key []byte) bool {
-	if b == bucketMeta && bytes.Equal(key, formatKey) {
+func (t *FileTx) summed(b Bucket, key []byte) bool {
+	if b == Meta && bytes.Equal(key, formatKey) {
 		return false // older versions read it
 	}
 	return t.all || t.place.has(b, key)
 }
 
 // open verifies an entry and returns its value without the checksum.
-func (t *sumTx) open(b bucket, key, stored []byte) ([]byte, error) {
+func (t *FileTx) open(b Bucket, key, stored []byte) ([]byte, error) {
 	if !t.summed(b, key) {
 		return stored, nil
 	}
@@ -122,15 +111,21 @@ func (t *sumTx) open(b bucket, key, stored []byte) ([]byte, error) {
 	return value, nil
 }
 
-func (t *sumTx) damage(b bucket, key []byte, what string) error {
-	err := &damageError{b, bytes.Clone(key), what}
-	t.kv.damaged(err)
+func (t *FileTx) damage(b Bucket, key []byte, what string) error {
+	entry := fmt.Sprintf("entry %.64x of bucket %c", key, b)
+	if t.kv.name != nil {
+		entry = t.kv.name(b, key)
+	}
+	err := &damageError{entry, what}
+	if t.kv.damaged != nil {
+		t.kv.damaged(err)
+	}
 	return err
 }
 
 // guard turns a panic into an error: bbolt panics over pages that are damaged, and a
 // mapped page that cannot be read is a fault. Use it with a call of mayFault.
-func (t *sumTx) guard(b bucket, key []byte, before bool, err *error) {
+func (t *FileTx) guard(b Bucket, key []byte, before bool, err *error) {
 	debug.SetPanicOnFault(before)
 	if r := recover(); r != nil {
 		*err = t.damage(b, key, fmt.Sprintf("page: %v", r))
@@ -140,7 +135,7 @@ func (t *sumTx) guard(b bucket, key []byte, before bool, err *error) {
 // mayFault has faults of this goroutine panic, and returns what guard restores.
 func mayFault() bool { return debug.SetPanicOnFault(true) }
 
-func (t *sumTx) get(b bucket, key []byte) (v []byte, err error) {
+func (t *FileTx) Get(b Bucket, key []byte) (v []byte, err error) {
 	defer t.guard(b, key, mayFault(), &err)
 	k, v, before, at := t.boltTx.get(b, key)
 	if k == nil {
@@ -149,7 +144,7 @@ func (t *sumTx) get(b bucket, key []byte) (v []byte, err error) {
 	return t.open(b, k, v)
 }
 
-func (t *sumTx) put(b bucket, key, value []byte) (err error) {
+func (t *FileTx) Put(b Bucket, key, value []byte) (err error) {
 	defer t.guard(b, key, mayFault(), &err)
 	if t.summed(b, key) {
 		value = t.seal(b, key, value)
@@ -162,8 +157,8 @@ func (t *sumTx) put(b bucket, key, value []byte) (err error) {
 const roomForValues = 64 << 10
 
 // seal returns a value with its checksum, which lasts as long as the transaction.
-func (t *sumTx) seal(b bucket, key, value []byte) []byte {
-	n := len(value) + sumBytes
+func (t *FileTx) seal(b Bucket, key, value []byte) []byte {
+	n := len(value) + SumBytes
 	if cap(t.room)-len(t.room) < n {
 		t.room = make([]byte, 0, max(roomForValues, min(2*cap(t.room), maxKept), n))
 	}
@@ -173,13 +168,13 @@ func (t *sumTx) seal(b bucket, key, value []byte) []byte {
 	return t.room[from:len(t.room):len(t.room)]
 }
 
-func (t *sumTx) delete(b bucket, key []byte) (err error) {
+func (t *FileTx) Delete(b Bucket, key []byte) (err error) {
 	defer t.guard(b, key, mayFault(), &err)
 	return t.boltTx.delete(b, key)
 }
 
-func (t *sumTx) commit() (err error) {
-	defer t.guard(bucketMeta, nil, mayFault(), &err)
+func (t *FileTx) Commit() (err error) {
+	defer t.guard(Meta, nil, mayFault(), &err)
 	if err := t.boltTx.commit(); err != nil {
 		return err
 	}
@@ -187,13 +182,13 @@ func (t *sumTx) commit() (err error) {
 	return nil
 }
 
-func (t *sumTx) rollback() {
+func (t *FileTx) Rollback() {
 	t.boltTx.rollback()
 	t.end()
 }
 
 // end leaves the room for values to the next writer: nothing refers to it any longer.
-func (t *sumTx) end() {
+func (t *FileTx) end() {
 	if t.ended || !t.writable {
 		return
 	}
@@ -204,21 +199,21 @@ func (t *sumTx) end() {
 	}
 }
 
-func (t *sumTx) cursor(b bucket) kvCursor { return t.newCursor(b) }
+func (t *FileTx) Cursor(b Bucket) Cursor { return t.newCursor(b) }
 
-func (t *sumTx) newCursor(b bucket) *sumCursor { return &sumCursor{t: t, b: b, c: t.boltTx.cursor(b)} }
+func (t *FileTx) newCursor(b Bucket) *sumCursor { return &sumCursor{t: t, b: b, c: t.boltTx.cursor(b)} }
 
 // A sumCursor verifies what it comes by.
 type sumCursor struct {
-	t   *sumTx
-	b   bucket
+	t   *FileTx
+	b   Bucket
 	c   *boltCursor
 	bad error
 }
 
-func (c *sumCursor) err() error { return c.bad }
+func (c *sumCursor) Err() error { return c.bad }
 
-func (c *sumCursor) seek(key []byte) (k, v []byte) {
+func (c *sumCursor) Seek(key []byte) (k, v []byte) {
 	c.bad = nil
 	defer c.t.guard(c.b, key, mayFault(), &c.bad)
 	k, v = c.c.seek(key)
@@ -234,7 +229,7 @@ func (c *sumCursor) seek(key []byte) (k, v []byte) {
 
 // gap verifies that the file has nothing between a key that was not found and the
 // next one: the entries on both sides are what was stored, and the key belongs there.
-func (t *sumTx) gap(b bucket, key []byte, before, at entryText) error {
+func (t *FileTx) gap(b Bucket, key []byte, before, at entryText) error {
 	if at.k != nil && bytes.Compare(at.k, key) < 0 || before.k != nil && bytes.Compare(before.k, key) >= 0 {
 		return t.damage(b, key, "keys are out of order")
 	}
@@ -249,9 +244,9 @@ func (t *sumTx) gap(b bucket, key []byte, before, at entryText) error {
 	return nil
 }
 
-func (c *sumCursor) next() (k, v []byte) { return c.step((*boltCursor).next) }
-func (c *sumCursor) prev() (k, v []byte) { return c.step((*boltCursor).prev) }
-func (c *sumCursor) last() (k, v []byte) { return c.step((*boltCursor).last) }
+func (c *sumCursor) Next() (k, v []byte) { return c.step((*boltCursor).next) }
+func (c *sumCursor) Prev() (k, v []byte) { return c.step((*boltCursor).prev) }
+func (c *sumCursor) Last() (k, v []byte) { return c.step((*boltCursor).last) }
 
 func (c *sumCursor) step(to func(*boltCursor) (k, v []byte)) (k, v []byte) {
 	c.bad = nil

@@ -1,4 +1,4 @@
-package store
+package kv
 
 import (
 	"bytes"
@@ -35,10 +35,10 @@ type pageWalk struct {
 	seen []bool
 
 	tolerant bool   // passes over damaged pages, which are in bad
-	bucket   bucket // that is followed; 0: the list of buckets
-	bad      []badPage
+	bucket   Bucket // that is followed; 0: the list of buckets
+	bad      []BadPage
 	size     int64                         // of the file, which may be cut short; 0: it is not
-	entry    func(b bucket, key, v []byte) // is told of entries as they are stored; nil: nobody
+	entry    func(b Bucket, key, v []byte) // is told of entries as they are stored; nil: nobody
 
 	ahead []byte // pages that were read
 	first uint64 // of them
@@ -65,7 +65,7 @@ func (w *pageWalk) damaged(page uint64, what string) error {
 func (w *pageWalk) page(id uint64, min, max []byte) error {
 	err := w.follow(id, min, max)
 	if err != nil && w.tolerant {
-		w.bad = append(w.bad, badPage{w.bucket, bytes.Clone(min), bytes.Clone(max), err})
+		w.bad = append(w.bad, BadPage{w.bucket, bytes.Clone(min), bytes.Clone(max), err})
 		return nil
 	}
 	return err
@@ -227,7 +227,7 @@ func (w *pageWalk) leaf(id uint64, buf []byte, count int, min, max []byte) error
 			continue
 		}
 		if len(k) > 0 {
-			w.bucket = bucket(k[0])
+			w.bucket = Bucket(k[0])
 		}
 		if end-value < bucketHeader {
 			return w.damaged(id, "has a bucket that is too short")

@@ -1,4 +1,4 @@
-package store
+package kv
 
 import (
 	"bytes"
@@ -16,14 +16,14 @@ func TestLocate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer k.close()
+		defer k.Close()
 		if err := k.start(); err != nil {
 			t.Fatal(err)
 		}
 		key := func(n int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
 		tx := beginBolt(t, k, true)
 		for n := range entries {
-			if err := tx.put(bucketRows, key(2*n+1), bytes.Repeat([]byte{1}, 100)); err != nil {
+			if err := tx.put(Rows, key(2*n+1), bytes.Repeat([]byte{1}, 100)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -33,7 +33,7 @@ func TestLocate(t *testing.T) {
 
 		tx = beginBolt(t, k, false)
 		defer tx.rollback()
-		open := tx.bucket(bucketRows)
+		open := tx.bucket(Rows)
 		at := 0
 		for range 5000 {
 			if at = at + rand.IntN(7) - 3; rand.IntN(10) == 0 {

@@ -1,4 +1,4 @@
-package store
+package kv
 
 import (
 	"errors"
@@ -91,10 +91,10 @@ func (p *openedFile) check() error {
 	return nil
 }
 
-// InPlace returns ErrReplaced if the store's file does not have its name any more.
-func (s *Store) InPlace() error {
-	if k := s.bolt(); k != nil && k.opened.info != nil {
-		return k.opened.check()
+// InPlace returns ErrReplaced if the open file does not have its name any more.
+func (k *boltKV) InPlace() error {
+	if k.opened.info == nil {
+		return nil
 	}
-	return nil
+	return k.opened.check()
 }

@@ -1,4 +1,4 @@
-package store
+package kv
 
 import (
 	"cmp"
@@ -38,12 +38,29 @@ const (
 	densePercent = 0.9
 )
 
-// openFile opens a file in the way that the options say.
-func openFile(file string, o Options) (*boltKV, error) {
+// FileOptions adjust how a file is opened.
+type FileOptions struct {
+	ReadOnly bool        // change nothing; the file must be there
+	NoSync   bool        // do not sync commits to the disk
+	OnDamage func(error) // is called with every damaged entry that is read; nil: not called
+
+	// Name names an entry in errors; nil: by its bucket and key.
+	Name func(b Bucket, key []byte) string
+}
+
+// OpenFile opens or creates a file. One that exists is not written to before Start,
+// and one on a read-only file system is opened to be read.
+func OpenFile(file string, o FileOptions) (*File, error) {
+	k := &File{damaged: o.OnDamage, name: o.Name}
+	open := func() (*boltKV, error) { return openBolt(file, o.NoSync) }
 	if o.ReadOnly || onReadOnly(file) {
-		return openToRead(file)
+		open = func() (*boltKV, error) { return openToRead(file) }
 	}
-	return openBolt(file, o.NoSync)
+	var err error
+	if k.boltKV, err = open(); err != nil {
+		return nil, err
+	}
+	return k, nil
 }
 
 // onReadOnly reports whether a file is there that cannot be written to, because its
@@ -78,11 +95,11 @@ func openToRead(file string) (*boltKV, error) {
 	return k, nil
 }
 
-// wantAllBuckets is wantBuckets for the current format. Without the numbers of
+// wantAllbuckets is wantbuckets for the current format. Without the numbers of
 // children they are counted when they are asked for.
 func wantAllBuckets(tx *bolt.Tx) error {
-	for _, b := range allBuckets {
-		if b == bucketCounts {
+	for _, b := range Buckets {
+		if b == Counts {
 			if _, err := tx.CreateBucketIfNotExists([]byte{byte(b)}); err != nil {
 				return err
 			}
@@ -95,8 +112,8 @@ func wantAllBuckets(tx *bolt.Tx) error {
 }
 
 func wantBuckets(tx *bolt.Tx) error {
-	for _, b := range allBuckets {
-		if b != bucketWriters && b != bucketCounts && tx.Bucket([]byte{byte(b)}) == nil {
+	for _, b := range Buckets {
+		if b != Writers && b != Counts && tx.Bucket([]byte{byte(b)}) == nil {
 			return ErrForeign
 		}
 	}
@@ -124,19 +141,28 @@ func openBolt(file string, noSync bool) (*boltKV, error) {
 		OpenFile:        k.openFile,
 	}))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", file, openError(err)), k.removeFresh(file, err))
+		return nil, errors.Join(fmt.Errorf("%s: %w", file, openError(err)), k.RemoveFresh(err))
 	}
 	k.db = db
 	return k, nil
 }
 
-// removeFresh removes a file that was made and has no content, because there was no
-// room for it: the next start would take it for a damaged one.
-func (k *boltKV) removeFresh(file string, err error) error {
+// Fresh reports whether the file was created when it was opened.
+func (k *boltKV) Fresh() bool { return k.fresh }
+
+// ReadOnly reports whether the file is only read.
+func (k *boltKV) ReadOnly() bool { return k.db.IsReadOnly() }
+
+// Failed reports whether the file is unusable, see ErrFailed. It never blocks.
+func (k *boltKV) Failed() bool { return k.failed.Load() }
+
+// RemoveFresh removes a file that was created and has no content because the disk was
+// full: the next start would take it for a damaged one. err is why it could not be used.
+func (k *boltKV) RemoveFresh(err error) error {
 	if !k.fresh || k.file == nil || !durable.NoRoom(err) {
 		return nil
 	}
-	return os.Remove(file)
+	return os.Remove(k.file.Name())
 }
 
 // start makes what the file shows durable, and creates the buckets that it lacks. A
@@ -201,9 +227,9 @@ func openError(err error) error {
 	return err
 }
 
-// haveBuckets fails if a bucket is missing.
+// havebuckets fails if a bucket is missing.
 func haveBuckets(tx *bolt.Tx) error {
-	for _, b := range allBuckets {
+	for _, b := range Buckets {
 		if tx.Bucket([]byte{byte(b)}) == nil {
 			return ErrForeign
 		}
@@ -212,15 +238,15 @@ func haveBuckets(tx *bolt.Tx) error {
 }
 
 func createBuckets(tx *bolt.Tx) error {
-	if tx.Bucket([]byte{byte(bucketMeta)}) == nil {
+	if tx.Bucket([]byte{byte(Meta)}) == nil {
 		if k, _ := tx.Cursor().First(); k != nil {
 			return fmt.Errorf("%w: a bbolt file of another program", ErrForeign)
 		}
 	}
-	if meta := tx.Bucket([]byte{byte(bucketMeta)}); meta != nil && string(meta.Get(formatKey)) == formatVersion {
+	if meta := tx.Bucket([]byte{byte(Meta)}); meta != nil && string(meta.Get(formatKey)) == formatVersion {
 		return wantAllBuckets(tx)
 	}
-	for _, b := range allBuckets {
+	for _, b := range Buckets {
 		if _, err := tx.CreateBucketIfNotExists([]byte{byte(b)}); err != nil {
 			return err
 		}
@@ -228,7 +254,7 @@ func createBuckets(tx *bolt.Tx) error {
 	return nil
 }
 
-func (k *boltKV) close() error {
+func (k *boltKV) Close() error {
 	if k.started && !k.failed.Load() {
 		k.keepFreeList()
 	}

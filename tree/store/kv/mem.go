@@ -1,4 +1,4 @@
-package store
+package kv
 
 import (
 	"sync"
@@ -22,9 +22,10 @@ type memItem struct {
 type memTree = *btree.BTreeG[memItem]
 
 // A memState has the tree of each bucket, at the bucket's slot.
-type memState [len(allBuckets)]memTree
+type memState [len(Buckets)]memTree
 
-func newMemKV() *memKV {
+// NewMemory returns a new store in memory.
+func NewMemory() Store {
 	m := new(memKV)
 	for i := range m.cur {
 		m.cur[i] = newMemTree()
@@ -37,9 +38,9 @@ func newMemTree() memTree {
 	return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
 }
 
-func (m *memKV) close() error { return nil }
+func (m *memKV) Close() error { return nil }
 
-func (m *memKV) begin(writable bool) (kvTx, error) {
+func (m *memKV) Begin(writable bool) (Tx, error) {
 	if writable {
 		m.writer.Lock()
 	}
@@ -55,13 +56,13 @@ func (m *memKV) begin(writable bool) (kvTx, error) {
 type memTx struct {
 	kv    *memKV // nil if read-only or done
 	state memState
-	own   [len(allBuckets)]bool // the tree is a copy
+	own   [len(Buckets)]bool // the tree is a copy
 }
 
-func (t *memTx) tree(b bucket) *memTree { return &t.state[bucketSlots[b]] }
+func (t *memTx) tree(b Bucket) *memTree { return &t.state[bucketSlots[b]] }
 
 // writable returns a tree that can be changed.
-func (t *memTx) writable(b bucket) memTree {
+func (t *memTx) writable(b Bucket) memTree {
 	i := bucketSlots[b]
 	if !t.own[i] {
 		t.state[i], t.own[i] = t.state[i].Copy(), true
@@ -69,7 +70,7 @@ func (t *memTx) writable(b bucket) memTree {
 	return t.state[i]
 }
 
-func (t *memTx) get(b bucket, key []byte) ([]byte, error) {
+func (t *memTx) Get(b Bucket, key []byte) ([]byte, error) {
 	item, ok := (*t.tree(b)).Get(memItem{key: string(key)})
 	if !ok {
 		return nil, nil
@@ -77,31 +78,31 @@ func (t *memTx) get(b bucket, key []byte) ([]byte, error) {
 	return item.value, nil
 }
 
-func (t *memTx) put(b bucket, key, value []byte) error {
+func (t *memTx) Put(b Bucket, key, value []byte) error {
 	copied := make([]byte, len(value)) // never nil, so that get can tell absence
 	copy(copied, value)
 	t.writable(b).Set(memItem{string(key), copied})
 	return nil
 }
 
-func (t *memTx) delete(b bucket, key []byte) error {
+func (t *memTx) Delete(b Bucket, key []byte) error {
 	t.writable(b).Delete(memItem{key: string(key)})
 	return nil
 }
 
-func (t *memTx) dense() {}
+func (t *memTx) Dense() {}
 
-func (t *memTx) cursor(b bucket) kvCursor { return &memCursor{tree: t.tree(b)} }
+func (t *memTx) Cursor(b Bucket) Cursor { return &memCursor{tree: t.tree(b)} }
 
-func (t *memTx) commit() error {
+func (t *memTx) Commit() error {
 	t.kv.mu.Lock()
 	t.kv.cur = t.state
 	t.kv.mu.Unlock()
-	t.rollback()
+	t.Rollback()
 	return nil
 }
 
-func (t *memTx) rollback() {
+func (t *memTx) Rollback() {
 	if t.kv != nil {
 		t.kv.writer.Unlock()
 		t.kv = nil
@@ -115,9 +116,9 @@ type memCursor struct {
 	at   string
 }
 
-func (c *memCursor) seek(key []byte) (k, v []byte) { return c.ascend(string(key)) }
+func (c *memCursor) Seek(key []byte) (k, v []byte) { return c.ascend(string(key)) }
 
-func (c *memCursor) next() (k, v []byte) { return c.ascend(c.at + "\x00") }
+func (c *memCursor) Next() (k, v []byte) { return c.ascend(c.at + "\x00") }
 
 func (c *memCursor) ascend(from string) (k, v []byte) {
 	(*c.tree).Ascend(memItem{key: from}, func(item memItem) bool {
@@ -127,7 +128,7 @@ func (c *memCursor) ascend(from string) (k, v []byte) {
 	return k, v
 }
 
-func (c *memCursor) prev() (k, v []byte) {
+func (c *memCursor) Prev() (k, v []byte) {
 	(*c.tree).Descend(memItem{key: c.at}, func(item memItem) bool {
 		if item.key == c.at {
 			return true
@@ -138,14 +139,14 @@ func (c *memCursor) prev() (k, v []byte) {
 	return k, v
 }
 
-func (c *memCursor) last() (k, v []byte) {
+func (c *memCursor) Last() (k, v []byte) {
 	if item, ok := (*c.tree).Max(); ok {
 		return c.take(item)
 	}
 	return nil, nil
 }
 
-func (c *memCursor) err() error { return nil }
+func (c *memCursor) Err() error { return nil }
 
 func (c *memCursor) take(item memItem) (k, v []byte) {
 	c.at = item.key

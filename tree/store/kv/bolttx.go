@@ -1,4 +1,4 @@
-package store
+package kv
 
 import (
 	"bytes"
@@ -20,15 +20,15 @@ func (k *boltKV) begin(writable bool) (*boltTx, error) {
 }
 
 // A boltTx is a transaction of a file, whose values it takes for what they are. Its
-// methods may panic; see [sumTx].
+// methods may panic; see [FileTx].
 type boltTx struct {
 	kv       *boltKV
 	tx       *bolt.Tx
 	writable bool
 	fill     float64
 	pages    pages
-	buckets  [len(allBuckets)]boltBucket // opened on first use
-	kept     *keptChanges                // that buckets use
+	buckets  [len(Buckets)]boltBucket // opened on first use
+	kept     *keptChanges             // that buckets use
 }
 
 // A boltBucket is an open bucket.
@@ -54,10 +54,10 @@ type changes struct {
 
 // keptChanges are those of the last transaction that has ended, by bucket, whose memory
 // the next one uses. nil: none.
-type keptChanges [len(allBuckets)]*changes
+type keptChanges [len(Buckets)]*changes
 
 // newChanges returns the changes of a bucket that has none yet.
-func (t *boltTx) newChanges(b bucket, changed *bolt.Bucket) *changes {
+func (t *boltTx) newChanges(b Bucket, changed *bolt.Bucket) *changes {
 	if t.kept == nil {
 		var ok bool
 		if t.kept, ok = t.kv.kept.Get().(*keptChanges); !ok {
@@ -107,7 +107,7 @@ func (f *keyFilter) mayHave(key []byte) bool {
 	return *word&bit != 0
 }
 
-func (t *boltTx) bucket(b bucket) *boltBucket {
+func (t *boltTx) bucket(b Bucket) *boltBucket {
 	open := &t.buckets[bucketSlots[b]]
 	if !open.opened {
 		open.root, open.there = t.pages.bucket(uint64(t.tx.Cursor().Bucket().Root()), b)
@@ -130,7 +130,7 @@ func (o *boltBucket) find(key []byte) {
 
 // get returns the entry with a key; k is nil if there is none. Then before and at are the
 // entries of the file on both sides of where it would be.
-func (t *boltTx) get(b bucket, key []byte) (k, v []byte, before, at entryText) {
+func (t *boltTx) get(b Bucket, key []byte) (k, v []byte, before, at entryText) {
 	open := t.bucket(b)
 	if !open.there {
 		return nil, nil, before, at
@@ -150,12 +150,12 @@ func (t *boltTx) get(b bucket, key []byte) (k, v []byte, before, at entryText) {
 // toChange returns a bucket to change where a key is or will be. The pages on the way
 // are checked before bbolt takes them over, since it would write what is left of
 // damaged ones as whole ones.
-func (t *boltTx) toChange(b bucket, key []byte) *bolt.Bucket {
+func (t *boltTx) toChange(b Bucket, key []byte) *bolt.Bucket {
 	open := t.bucket(b)
 	if open.changed == nil {
 		open.changed = t.tx.Bucket([]byte{byte(b)})
 		open.changes = t.newChanges(b, open.changed)
-		if open.changed.FillPercent = t.fill; b == bucketJournal {
+		if open.changed.FillPercent = t.fill; b == Journal {
 			open.changed.FillPercent = densePercent
 		}
 	}
@@ -174,15 +174,15 @@ func (t *boltTx) toChange(b bucket, key []byte) *bolt.Bucket {
 }
 
 // put stores an empty value for nil, so that get can tell absence.
-func (t *boltTx) put(b bucket, key, value []byte) error {
+func (t *boltTx) put(b Bucket, key, value []byte) error {
 	if value == nil {
 		value = []byte{}
 	}
 	return t.toChange(b, key).Put(key, value)
 }
 
-func (t *boltTx) delete(b bucket, key []byte) error { return t.toChange(b, key).Delete(key) }
-func (t *boltTx) dense()                            { t.fill = densePercent }
+func (t *boltTx) delete(b Bucket, key []byte) error { return t.toChange(b, key).Delete(key) }
+func (t *boltTx) Dense()                            { t.fill = densePercent }
 func (t *boltTx) commit() error                     { return t.kv.commit(t.tx) }
 
 func (t *boltTx) rollback() {
@@ -190,13 +190,13 @@ func (t *boltTx) rollback() {
 	_ = t.tx.Rollback()
 }
 
-func (t *boltTx) cursor(b bucket) *boltCursor { return &boltCursor{tx: t, b: b} }
+func (t *boltTx) cursor(b Bucket) *boltCursor { return &boltCursor{tx: t, b: b} }
 
 // A boltCursor walks a bucket as of the transaction: its pages, or what bbolt has of
 // it once the transaction has changed it.
 type boltCursor struct {
 	tx      *boltTx
-	b       bucket
+	b       Bucket
 	pages   pageCursor
 	changed *bolt.Cursor // nil while pages is used
 }

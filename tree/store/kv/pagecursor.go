@@ -1,4 +1,4 @@
-package store
+package kv
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 // finds them.
 
 // A pageDamage is what methods of pages panic with, as bbolt does, to be turned into
-// an error in one place (see sumTx.guard).
+// an error in one place (see FileTx.guard).
 type pageDamage struct {
 	page uint64
 	what string
@@ -175,7 +175,7 @@ func (g *page) way(key []byte) int {
 }
 
 // bucket returns the root page of a bucket. ok is false if there is none.
-func (p *pages) bucket(root uint64, b bucket) (g page, ok bool) {
+func (p *pages) bucket(root uint64, b Bucket) (g page, ok bool) {
 	c := pageCursor{pages: p, root: p.load(root, nil)}
 	k, v := c.find([]byte{byte(b)})
 	if len(k) != 1 || k[0] != byte(b) {
