@@ -24,21 +24,35 @@ func (s *Store) Check() (findings []error, err error) {
 	s.desk.taken.Lock()
 	defer s.desk.taken.Unlock()
 	err = s.View(func(tx *Tx) error {
-		findings = tx.Check()
+		findings = newChecker(tx).run()
 		return nil
 	})
 	return findings, err
 }
 
-// Check is Store.Check for the transaction's state.
-func (tx *Tx) Check() []error {
-	c := checker{
+// A checker is Store.Check for the state of a transaction.
+type checker struct {
+	tx       *Tx
+	findings []error
+	seen     map[uint64]bool // containers and blobs
+	entries  map[string]bool // index entries that should be there
+	dropped  map[uint64]bool // indexes on the reclaim queue
+	garbage  map[uint64]bool // containers that wait to be reclaimed, with those below
+	ranges   []idRange       // of loads that go on, or wait to be reclaimed
+}
+
+func newChecker(tx *Tx) *checker {
+	return &checker{
 		tx:      tx,
 		seen:    make(map[uint64]bool),
 		entries: make(map[string]bool),
 		dropped: make(map[uint64]bool),
 		garbage: make(map[uint64]bool),
 	}
+}
+
+// run returns what is wrong.
+func (c *checker) run() []error {
 	c.pages()
 	if !c.sums() {
 		return c.findings // the rest takes what is read for what was stored
@@ -51,16 +65,6 @@ func (tx *Tx) Check() []error {
 	c.writers()
 	c.journal()
 	return c.findings
-}
-
-type checker struct {
-	tx       *Tx
-	findings []error
-	seen     map[uint64]bool // containers and blobs
-	entries  map[string]bool // index entries that should be there
-	dropped  map[uint64]bool // indexes on the reclaim queue
-	garbage  map[uint64]bool // containers that wait to be reclaimed, with those below
-	ranges   []idRange       // of loads that go on, or wait to be reclaimed
 }
 
 func (c *checker) report(format string, args ...any) {
@@ -91,7 +95,7 @@ func (c *checker) tree() {
 
 // loads notes which ids belong to loads that are not linked.
 func (c *checker) loads() {
-	found, err := c.tx.loads()
+	found, err := loadsOf(c.tx).all()
 	if err != nil {
 		c.report("%w", err)
 	}
@@ -180,7 +184,7 @@ func (c *checker) priority(p tree.Path, n tree.Node) {
 }
 
 func (c *checker) blob(p tree.Path, r row) {
-	if s, err := c.tx.blob(r); err != nil {
+	if s, err := read(c.tx).blob(r); err != nil {
 		c.report("%s: %w", p, err)
 	} else if len(s) > tree.MaxStringBytes {
 		c.report("%s: string of %d bytes", p, len(s))
@@ -188,7 +192,7 @@ func (c *checker) blob(p tree.Path, r row) {
 }
 
 func (c *checker) container(p tree.Path, id uint64, live bool) {
-	indexes, err := c.tx.indexesAt(p)
+	indexes, err := c.tx.Indexes().at(p)
 	if err != nil {
 		c.report("%s: %w", p, err)
 		return
@@ -224,7 +228,7 @@ func (c *checker) container(p tree.Path, id uint64, live bool) {
 // finished indexes that it lacks.
 func (c *checker) expect(indexes []definition, id uint64, p tree.Path, key string) {
 	for _, ix := range indexes {
-		v, err := c.tx.indexedValue(ix, p)
+		v, err := c.tx.Indexes().indexedValue(ix, p)
 		if err != nil {
 			c.report("%s: %w", p, err)
 			continue

@@ -18,17 +18,17 @@ type child struct {
 
 // children yields a container's rows in key order.
 func (tx *Tx) children(container uint64) iter.Seq2[child, error] {
-	return tx.childrenFrom(container, idKey(container))
+	return read(tx).childrenFrom(container, idKey(container))
 }
 
 // childrenFrom yields a container's rows from the given row key on, in key
 // order.
-func (tx *Tx) childrenFrom(container uint64, from []byte) iter.Seq2[child, error] {
+func (rd reader) childrenFrom(container uint64, from []byte) iter.Seq2[child, error] {
 	prefix := idKey(container)
 	return func(yield func(child, error) bool) {
-		c := tx.kv.Cursor(kv.Rows)
+		c := rd.tx.kv.Cursor(kv.Rows)
 		for k, v := c.Seek(from); hasPrefix(k, prefix); k, v = c.Next() {
-			ch, err := tx.child(k, v)
+			ch, err := rd.child(k, v)
 			if !yield(ch, err) || err != nil {
 				return
 			}
@@ -41,12 +41,12 @@ func (tx *Tx) childrenFrom(container uint64, from []byte) iter.Seq2[child, error
 
 // childrenBefore yields a container's rows with row keys below end, from the
 // last to the first.
-func (tx *Tx) childrenBefore(container uint64, end []byte) iter.Seq2[child, error] {
+func (rd reader) childrenBefore(container uint64, end []byte) iter.Seq2[child, error] {
 	prefix := idKey(container)
 	return func(yield func(child, error) bool) {
-		c := tx.kv.Cursor(kv.Rows)
+		c := rd.tx.kv.Cursor(kv.Rows)
 		for k, v := seekBefore(c, end); hasPrefix(k, prefix); k, v = c.Prev() {
-			ch, err := tx.child(k, v)
+			ch, err := rd.child(k, v)
 			if !yield(ch, err) || err != nil {
 				return
 			}
@@ -80,9 +80,9 @@ func seekBefore(c kv.Cursor, end []byte) (k, v []byte) {
 	return c.Prev()
 }
 
-func (tx *Tx) child(k, v []byte) (child, error) {
-	tx.stats.Visited++
-	if err := tx.tick(); err != nil {
+func (rd reader) child(k, v []byte) (child, error) {
+	rd.tx.stats.Visited++
+	if err := rd.tx.tick(); err != nil {
 		return child{}, err
 	}
 	key, ok := decodeKey(k[8:])

@@ -19,27 +19,32 @@ import (
 // Containers of files of the first versions have no number. It is not made up from
 // changes, so they have none until [Store.KeepCount] counts their children.
 
+// childCounts are the numbers of children as a transaction sees and changes them.
+type childCounts struct{ tx *Tx }
+
+func countsOf(tx *Tx) childCounts { return childCounts{tx} }
+
 // A countChange is what becomes of the number of a container's children.
 type countChange struct {
 	n   int64 // is added, or the number itself
 	set bool  // n is the number; 0 if the container is gone
 }
 
-// childrenChanged notes that children of a container were added or removed.
-func (tx *Tx) childrenChanged(container uint64, by int64) {
-	c := tx.desk.counts[container]
+// changed notes that children of a container were added or removed.
+func (cc childCounts) changed(container uint64, by int64) {
+	c := cc.tx.desk.counts[container]
 	c.n += by
-	tx.desk.counts[container] = c
+	cc.tx.desk.counts[container] = c
 }
 
-// setCount notes the number of a container's children; 0 if it is gone.
-func (tx *Tx) setCount(container uint64, n int64) {
-	tx.desk.counts[container] = countChange{n, true}
+// set notes the number of a container's children; 0 if it is gone.
+func (cc childCounts) set(container uint64, n int64) {
+	cc.tx.desk.counts[container] = countChange{n, true}
 }
 
-// countSteps notes which containers on the way of a write have got or lost a child,
+// noteSteps notes which containers on the way of a write have got or lost a child,
 // and which were pruned.
-func (tx *Tx) countSteps(steps []step) {
+func (cc childCounts) noteSteps(steps []step) {
 	for i := 1; i < len(steps); i++ {
 		was, is := steps[i].row.exists(), steps[i].now.exists()
 		if was == is {
@@ -49,29 +54,29 @@ func (tx *Tx) countSteps(steps []step) {
 		if was {
 			by = -1
 		}
-		tx.childrenChanged(steps[i-1].row.id, by)
+		cc.changed(steps[i-1].row.id, by)
 		if !steps[i-1].now.exists() {
-			tx.setCount(steps[i-1].row.id, 0)
+			cc.set(steps[i-1].row.id, 0)
 		}
 	}
 }
 
-// putCounts writes what was noted.
-func (tx *Tx) putCounts() error {
-	if tx.desk == nil || len(tx.desk.counts) == 0 {
+// write writes what was noted.
+func (cc childCounts) write() error {
+	if cc.tx.desk == nil || len(cc.tx.desk.counts) == 0 {
 		return nil
 	}
-	for _, id := range slices.Sorted(maps.Keys(tx.desk.counts)) {
-		if err := tx.putCount(id, tx.desk.counts[id]); err != nil {
+	for _, id := range slices.Sorted(maps.Keys(cc.tx.desk.counts)) {
+		if err := cc.put(id, cc.tx.desk.counts[id]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (tx *Tx) putCount(container uint64, c countChange) error {
+func (cc childCounts) put(container uint64, c countChange) error {
 	key := idKey(container)
-	old, known, err := tx.storedCount(key)
+	old, known, err := cc.stored(key)
 	if err != nil {
 		return err
 	}
@@ -85,9 +90,9 @@ func (tx *Tx) putCount(container uint64, c countChange) error {
 		if !known {
 			return nil
 		}
-		return tx.delete(kv.Counts, key)
+		return cc.tx.delete(kv.Counts, key)
 	}
-	return tx.put(kv.Counts, key, binary.AppendUvarint(nil, uint64(c.n)))
+	return cc.tx.put(kv.Counts, key, binary.AppendUvarint(nil, uint64(c.n)))
 }
 
 // decodeCount reads a number of children. known is false if there is none.
@@ -102,20 +107,20 @@ func decodeCount(v []byte) (n int64, known bool, err error) {
 	return int64(u), true, nil
 }
 
-// keptCount returns the number of a container's children, if it is kept.
-func (tx *Tx) keptCount(container uint64) (n int64, known bool, err error) {
+// kept returns the number of a container's children, if it is kept.
+func (cc childCounts) kept(container uint64) (n int64, known bool, err error) {
 	var c countChange
-	if tx.desk != nil {
-		if c = tx.desk.counts[container]; c.set {
+	if cc.tx.desk != nil {
+		if c = cc.tx.desk.counts[container]; c.set {
 			return c.n, true, nil
 		}
 	}
-	n, known, err = tx.storedCount(idKey(container))
+	n, known, err = cc.stored(idKey(container))
 	return n + c.n, known, err
 }
 
-func (tx *Tx) storedCount(key []byte) (n int64, known bool, err error) {
-	v, err := tx.get(kv.Counts, key)
+func (cc childCounts) stored(key []byte) (n int64, known bool, err error) {
+	v, err := cc.tx.get(kv.Counts, key)
 	if err != nil {
 		return 0, false, err
 	}
@@ -136,26 +141,26 @@ func (tx *Tx) Count(p tree.Path, q tree.Query) (int, error) {
 	case r.tag == tagPacked:
 		return len(q.Entries(r.node.Get(rest))), nil
 	case !q.Start.Set && !q.End.Set:
-		return tx.countAll(r.id, q.Limit)
+		return read(tx).countAll(r.id, q.Limit)
 	case q.Order() == tree.ByKey:
-		return countWalk(q, tx.keysInRange(r.id, q))
+		return countWalk(q, read(tx).keysInRange(r.id, q))
 	}
-	ix, ok, err := tx.readyIndex(p, q.Order())
+	ix, ok, err := tx.Indexes().ready(p, q.Order())
 	switch {
 	case err != nil:
 		return 0, err
 	case !ok:
-		entries, err := tx.scan(r.id, p, q)
+		entries, err := read(tx).scan(r.id, p, q)
 		return len(entries), err
 	case ix.Order == tree.ByPriority:
-		return countWalk(q, tx.byPriority(r.id, p, q))
+		return countWalk(q, read(tx).byPriority(r.id, p, q))
 	}
-	return countWalk(q, tx.byIndex(ix, r.id, p, q))
+	return countWalk(q, read(tx).byIndex(ix, r.id, p, q))
 }
 
 // countAll counts the children of a container up to a limit, 0 for none.
-func (tx *Tx) countAll(container uint64, limit int) (int, error) {
-	n, known, err := tx.keptCount(container)
+func (rd reader) countAll(container uint64, limit int) (int, error) {
+	n, known, err := countsOf(rd.tx).kept(container)
 	switch {
 	case err != nil:
 		return 0, err
@@ -165,7 +170,7 @@ func (tx *Tx) countAll(container uint64, limit int) (int, error) {
 		return int(n), nil
 	}
 	q := tree.Query{OrderBy: tree.ByKey, Limit: limit}
-	return countWalk(q, tx.keysInRange(container, q))
+	return countWalk(q, rd.keysInRange(container, q))
 }
 
 // countWalk counts the entries of a walk up to the query's limit.
@@ -183,7 +188,7 @@ func countWalk(q tree.Query, walk iter.Seq2[tree.Entry, error]) (n int, err erro
 
 // keysInRange walks the keys of a container without decoding the rows, from the
 // start of the range, whatever end the limit counts from.
-func (tx *Tx) keysInRange(container uint64, q tree.Query) iter.Seq2[tree.Entry, error] {
+func (rd reader) keysInRange(container uint64, q tree.Query) iter.Seq2[tree.Entry, error] {
 	q.FromLast = false
 	prefix := idKey(container)
 	from := prefix
@@ -193,10 +198,10 @@ func (tx *Tx) keysInRange(container uint64, q tree.Query) iter.Seq2[tree.Entry, 
 	}
 	ranged := q.Start.Set || q.End.Set
 	return inRange(q, func(yield func(tree.Entry, error) bool) {
-		c := tx.kv.Cursor(kv.Rows)
+		c := rd.tx.kv.Cursor(kv.Rows)
 		for k, _ := c.Seek(from); hasPrefix(k, prefix); k, _ = c.Next() {
-			tx.stats.Visited++
-			e, err := tree.Entry{}, tx.tick()
+			rd.tx.stats.Visited++
+			e, err := tree.Entry{}, rd.tx.tick()
 			if ranged && err == nil {
 				e.Key, err = keyOfRow(k)
 			}
@@ -219,7 +224,7 @@ func (s *Store) KeepCount(p tree.Path, interrupt func() error) error {
 		return err
 	}
 	reader.Interrupt = interrupt
-	n, err := reader.countAll(id, 0)
+	n, err := read(reader).countAll(id, 0)
 	reader.Rollback()
 	return s.Update(func(tx *Tx) error {
 		changed, wanted := s.counting[id]
@@ -228,7 +233,7 @@ func (s *Store) KeepCount(p tree.Path, interrupt func() error) error {
 			return err
 		}
 		if n += int(changed); n > 0 {
-			tx.setCount(id, int64(n))
+			countsOf(tx).set(id, int64(n))
 		}
 		return nil
 	})
@@ -246,7 +251,7 @@ func (s *Store) beginCount(p tree.Path) (id uint64, reader *Tx, err error) {
 	if err != nil || r.tag != tagContainer {
 		return 0, nil, err
 	}
-	_, known, err := tx.keptCount(r.id)
+	_, known, err := countsOf(tx).kept(r.id)
 	if _, counting := s.counting[r.id]; err != nil || known || counting {
 		return 0, nil, err
 	}
@@ -256,16 +261,16 @@ func (s *Store) beginCount(p tree.Path) (id uint64, reader *Tx, err error) {
 	return r.id, reader, err
 }
 
-// countCommitted tells those who count what was committed.
-func (tx *Tx) countCommitted() {
-	if tx.desk == nil || len(tx.store.counting) == 0 {
+// committed tells those who count what was committed.
+func (cc childCounts) committed() {
+	if cc.tx.desk == nil || len(cc.tx.store.counting) == 0 {
 		return
 	}
-	for id, c := range tx.desk.counts {
-		if _, counting := tx.store.counting[id]; counting && c.set {
-			delete(tx.store.counting, id) // it is gone, or known
+	for id, c := range cc.tx.desk.counts {
+		if _, counting := cc.tx.store.counting[id]; counting && c.set {
+			delete(cc.tx.store.counting, id) // it is gone, or known
 		} else if counting {
-			tx.store.counting[id] += c.n
+			cc.tx.store.counting[id] += c.n
 		}
 	}
 }
@@ -300,7 +305,7 @@ func (c *checker) counts() {
 
 // count compares the number of children that is kept of a container, if one is.
 func (c *checker) count(p tree.Path, id uint64, children int64) {
-	n, known, err := c.tx.keptCount(id)
+	n, known, err := countsOf(c.tx).kept(id)
 	if err == nil && known && n != children {
 		c.report("%s: container %d has %d children, %d are counted", p, id, children, n)
 	}

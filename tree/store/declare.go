@@ -19,10 +19,10 @@ type storedIndex struct {
 	Ready   bool   `json:"ready"`
 }
 
-// indexesAt returns the indexes that order the children of p, the one by
+// at returns the indexes that order the children of p, the one by
 // priority first.
-func (tx *Tx) indexesAt(p tree.Path) ([]definition, error) {
-	c, err := tx.catalogue()
+func (x Indexes) at(p tree.Path) ([]definition, error) {
+	c, err := x.catalogue()
 	if err != nil {
 		return nil, err
 	}
@@ -55,9 +55,9 @@ func (c *catalogue) has(id uint32) bool {
 	return id == priorityIndex.id || slices.ContainsFunc(c.all, func(d definition) bool { return d.id == id })
 }
 
-// readyIndex returns the index that can answer a query at p in the given order.
-func (tx *Tx) readyIndex(p tree.Path, order string) (ix definition, ok bool, err error) {
-	list, err := tx.indexesAt(p)
+// ready returns the index that can answer a query at p in the given order.
+func (x Indexes) ready(p tree.Path, order string) (ix definition, ok bool, err error) {
+	list, err := x.at(p)
 	for _, ix := range list {
 		if ix.Order == order && ix.ready {
 			return ix, true, err
@@ -68,16 +68,16 @@ func (tx *Tx) readyIndex(p tree.Path, order string) (ix definition, ok bool, err
 
 // catalogue returns the indexes as of the transaction's state. The store keeps
 // the newest; a transaction that began before it changed reads its own.
-func (tx *Tx) catalogue() (*catalogue, error) {
-	if tx.known == nil {
-		if tx.known = tx.store.catalogue.Load(); tx.known == nil || tx.known.version != tx.state.catalogue {
+func (x Indexes) catalogue() (*catalogue, error) {
+	if x.tx.known == nil {
+		if x.tx.known = x.tx.store.catalogue.Load(); x.tx.known == nil || x.tx.known.version != x.tx.state.catalogue {
 			var err error
-			if tx.known, err = tx.loadCatalogue(); err != nil {
+			if x.tx.known, err = x.loadCatalogue(); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return tx.known, nil
+	return x.tx.known, nil
 }
 
 // A catalogue is the set of declared indexes. It is immutable.
@@ -104,7 +104,7 @@ func (s *Store) Declare(indexes []Index) error {
 		return err
 	}
 	defer tx.Rollback()
-	if err := tx.Declare(indexes); err != nil {
+	if err := tx.Indexes().Declare(indexes); err != nil {
 		return err
 	}
 	return tx.Commit()
@@ -112,8 +112,8 @@ func (s *Store) Declare(indexes []Index) error {
 
 // Declared reports whether the given indexes are the ones that are kept, so that
 // Declare has nothing to change.
-func (tx *Tx) Declared(indexes []Index) (bool, error) {
-	c, err := tx.catalogue()
+func (x Indexes) Declared(indexes []Index) (bool, error) {
+	c, err := x.catalogue()
 	return err == nil && c.keeps(indexes), err
 }
 
@@ -131,8 +131,8 @@ func (c *catalogue) keeps(indexes []Index) bool {
 }
 
 // Declare is Store.Declare as part of a transaction.
-func (tx *Tx) Declare(indexes []Index) error {
-	c, err := tx.catalogue()
+func (x Indexes) Declare(indexes []Index) error {
+	c, err := x.catalogue()
 	if err != nil || c.keeps(indexes) {
 		return err
 	}
@@ -147,20 +147,20 @@ func (tx *Tx) Declare(indexes []Index) error {
 			next = append(next, old[i])
 			continue
 		}
-		tx.state.nextIndex++
-		next = append(next, definition{Index: want, id: tx.state.nextIndex})
+		x.tx.state.nextIndex++
+		next = append(next, definition{Index: want, id: x.tx.state.nextIndex})
 	}
 	for _, d := range old {
 		if !slices.ContainsFunc(next, func(n definition) bool { return n.id == d.id }) {
-			if err := tx.enqueue(reclaimIndex, uint64(d.id)); err != nil {
+			if err := edits(x.tx).enqueue(reclaimIndex, uint64(d.id)); err != nil {
 				return err
 			}
 		}
 	}
-	return tx.putCatalogue(next)
+	return x.putCatalogue(next)
 }
 
-func (tx *Tx) putCatalogue(all []definition) error {
+func (x Indexes) putCatalogue(all []definition) error {
 	stored := make([]storedIndex, len(all))
 	for i, d := range all {
 		stored[i] = storedIndex{d.Pattern, d.Order, d.id, d.ready}
@@ -169,16 +169,16 @@ func (tx *Tx) putCatalogue(all []definition) error {
 	if err != nil {
 		return err
 	}
-	tx.work = true
-	tx.state.catalogue++
-	tx.dirty = true
-	tx.known = newCatalogue(tx.state.catalogue, all)
-	return tx.setText(indexesKey, text)
+	x.tx.work = true
+	x.tx.state.catalogue++
+	x.tx.dirty = true
+	x.tx.known = newCatalogue(x.tx.state.catalogue, all)
+	return textsOf(x.tx).set(indexesKey, text)
 }
 
-func (tx *Tx) loadCatalogue() (*catalogue, error) {
+func (x Indexes) loadCatalogue() (*catalogue, error) {
 	var stored []storedIndex
-	text, err := tx.text(indexesKey)
+	text, err := textsOf(x.tx).get(indexesKey)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func (tx *Tx) loadCatalogue() (*catalogue, error) {
 	for i, d := range stored {
 		all[i] = definition{Index{d.Pattern, d.Order}, d.ID, d.Ready}
 	}
-	return newCatalogue(tx.state.catalogue, all), nil
+	return newCatalogue(x.tx.state.catalogue, all), nil
 }
 
 // Build works for one turn on an index that is not ready: it adds the entries
@@ -204,7 +204,7 @@ func (s *Store) Build(batch int) (more bool, err error) {
 		return false, err
 	}
 	defer tx.Rollback()
-	c, err := tx.catalogue()
+	c, err := tx.Indexes().catalogue()
 	if err != nil {
 		return false, err
 	}
@@ -219,7 +219,7 @@ func (s *Store) Build(batch int) (more bool, err error) {
 	next := slices.Clone(c.all)
 	if b.budget > 0 { // reached the end
 		next[i].ready = true
-		if err := tx.putCatalogue(next); err != nil {
+		if err := tx.Indexes().putCatalogue(next); err != nil {
 			return false, err
 		}
 	}
@@ -258,7 +258,7 @@ func (b *builder) run() error {
 		return err
 	}
 	for _, e := range b.found { // not before: writing invalidates cursors
-		if err := b.tx.putEntry(b.ix, e.container, e.key, indexed{e.value, true}); err != nil {
+		if err := b.tx.Indexes().putEntry(b.ix, e.container, e.key, indexed{e.value, true}); err != nil {
 			return err
 		}
 	}
@@ -287,7 +287,7 @@ func (b *builder) visit(r row, p tree.Path, pattern []string, from tree.Path) er
 	if resume != "" {
 		first = rowKey(r.id, resume)
 	}
-	for ch, err := range b.tx.childrenFrom(r.id, first) {
+	for ch, err := range read(b.tx).childrenFrom(r.id, first) {
 		if err != nil {
 			return err
 		}
@@ -309,7 +309,7 @@ func (b *builder) visit(r row, p tree.Path, pattern []string, from tree.Path) er
 }
 
 func (b *builder) add(container uint64, p tree.Path, ch child) error {
-	v, err := b.tx.valueAt(p.Child(ch.key), b.ix.Order)
+	v, err := b.tx.Indexes().valueAt(p.Child(ch.key), b.ix.Order)
 	b.found = append(b.found, entry{container, ch.key, v})
 	return err
 }

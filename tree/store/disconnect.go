@@ -22,21 +22,27 @@ func pendingPrefix(session string) []byte {
 	return append(k, session...)
 }
 
-// PutPending stores an operation, replacing one of the same session and number.
-func (tx *Tx) PutPending(p Pending) error {
-	return tx.put(kv.Disconnect, binary.BigEndian.AppendUint64(pendingPrefix(p.Session), p.Number), p.Data)
+// Disconnects are the operations that sessions left to be done when they end.
+type Disconnects struct{ tx *Tx }
+
+// Disconnects returns the pending operations of all sessions.
+func (tx *Tx) Disconnects() Disconnects { return Disconnects{tx} }
+
+// Put stores an operation, replacing one of the same session and number.
+func (d Disconnects) Put(p Pending) error {
+	return d.tx.put(kv.Disconnect, binary.BigEndian.AppendUint64(pendingPrefix(p.Session), p.Number), p.Data)
 }
 
-// DeletePending removes one operation of a session.
-func (tx *Tx) DeletePending(session string, number uint64) error {
-	return tx.delete(kv.Disconnect, binary.BigEndian.AppendUint64(pendingPrefix(session), number))
+// Delete removes one operation of a session.
+func (d Disconnects) Delete(session string, number uint64) error {
+	return d.tx.delete(kv.Disconnect, binary.BigEndian.AppendUint64(pendingPrefix(session), number))
 }
 
-// DeleteAllPending removes all operations of a session.
-func (tx *Tx) DeleteAllPending(session string) error {
+// DeleteAll removes all operations of a session.
+func (d Disconnects) DeleteAll(session string) error {
 	prefix := pendingPrefix(session)
 	var keys [][]byte
-	c := tx.kv.Cursor(kv.Disconnect)
+	c := d.tx.kv.Cursor(kv.Disconnect)
 	for k, _ := c.Seek(prefix); hasPrefix(k, prefix); k, _ = c.Next() {
 		keys = append(keys, bytes.Clone(k))
 	}
@@ -44,18 +50,18 @@ func (tx *Tx) DeleteAllPending(session string) error {
 		return err
 	}
 	for _, k := range keys {
-		if err := tx.delete(kv.Disconnect, k); err != nil {
+		if err := d.tx.delete(kv.Disconnect, k); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Pending yields the operations of all sessions, those of one session together
+// All yields the operations of all sessions, those of one session together
 // and in order.
-func (tx *Tx) Pending() iter.Seq2[Pending, error] {
+func (d Disconnects) All() iter.Seq2[Pending, error] {
 	return func(yield func(Pending, error) bool) {
-		c := tx.kv.Cursor(kv.Disconnect)
+		c := d.tx.kv.Cursor(kv.Disconnect)
 		for k, v := c.Seek(nil); k != nil; k, v = c.Next() {
 			p, err := decodePending(k, v)
 			if !yield(p, err) || err != nil {
@@ -78,36 +84,4 @@ func decodePending(k, v []byte) (Pending, error) {
 		Number:  binary.BigEndian.Uint64(k[end:]),
 		Data:    bytes.Clone(v),
 	}, nil
-}
-
-// Meta returns a value that the layer above keeps in the file, nil if there is
-// none.
-func (tx *Tx) Meta(name string) ([]byte, error) {
-	v, err := tx.text([]byte("+" + name))
-	return bytes.Clone(v), err
-}
-
-// text returns a value that may be large. It is valid until the transaction
-// writes.
-func (tx *Tx) text(key []byte) ([]byte, error) {
-	if v, err := tx.get(kv.Texts, key); v != nil || err != nil {
-		return v, err
-	}
-	return tx.get(kv.Meta, key) // where files of the first versions have it
-}
-
-// setText stores a value that may be large.
-func (tx *Tx) setText(key, value []byte) error {
-	if err := tx.delete(kv.Meta, key); err != nil {
-		return err
-	}
-	if value == nil {
-		return tx.delete(kv.Texts, key)
-	}
-	return tx.put(kv.Texts, key, value)
-}
-
-// SetMeta stores a value for the layer above; nil removes it.
-func (tx *Tx) SetMeta(name string, value []byte) error {
-	return tx.setText([]byte("+"+name), value)
 }

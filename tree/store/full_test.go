@@ -149,11 +149,11 @@ func TestDeclareAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same, err := tx.Declared(c.indexes)
+		same, err := tx.Indexes().Declared(c.indexes)
 		if err != nil || same != c.same {
 			t.Errorf("Declared(%v) = %t, %v; want %t", c.indexes, same, err, c.same)
 		}
-		if err := tx.Declare(c.indexes); err != nil {
+		if err := tx.Indexes().Declare(c.indexes); err != nil {
 			t.Fatal(err)
 		}
 		if tx.dirty == c.same {

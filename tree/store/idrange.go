@@ -54,7 +54,7 @@ func (r idRange) reclaimKey() []byte { return r.append([]byte{reclaimRange}) }
 // ids frees what has ids of a range: the rows of its containers, its blobs and
 // its index entries. What hangs on the rows is in a range of the same load.
 func (f *reclaimer) ids(r idRange) (done bool, err error) {
-	c, err := f.tx.catalogue()
+	c, err := f.tx.Indexes().catalogue()
 	if err != nil {
 		return false, err
 	}

@@ -60,22 +60,28 @@ func shallowIndexValue(v tree.Node) tree.Node {
 	return v
 }
 
+// Indexes are the declared indexes and their entries, as a transaction sees them.
+type Indexes struct{ tx *Tx }
+
+// Indexes returns the indexes as of the transaction.
+func (tx *Tx) Indexes() Indexes { return Indexes{tx} }
+
 // indexedValue reads what ix holds for the node at p.
-func (tx *Tx) indexedValue(ix definition, p tree.Path) (indexed, error) {
+func (x Indexes) indexedValue(ix definition, p tree.Path) (indexed, error) {
 	if ix.Order == tree.ByPriority {
-		v, err := tx.Priority(p)
+		v, err := x.tx.Priority(p)
 		return indexed{v, !v.IsEmpty()}, err
 	}
-	ok, err := tx.Has(p)
+	ok, err := x.tx.Has(p)
 	if err != nil || !ok {
 		return indexed{}, err
 	}
-	v, err := tx.valueAt(p, ix.Order)
+	v, err := x.valueAt(p, ix.Order)
 	return indexed{v, true}, err
 }
 
 // valueAt returns the index value of the child at p in a declared order.
-func (tx *Tx) valueAt(p tree.Path, order string) (tree.Node, error) {
+func (x Indexes) valueAt(p tree.Path, order string) (tree.Node, error) {
 	if order != tree.ByValue {
 		rel, err := tree.ParsePath(order)
 		if err != nil {
@@ -83,11 +89,11 @@ func (tx *Tx) valueAt(p tree.Path, order string) (tree.Node, error) {
 		}
 		p = p.Join(rel)
 	}
-	return tx.shallowValue(tx.find(p))
+	return x.shallowValue(x.tx.find(p))
 }
 
 // shallowValue returns the index value of what find or follow found.
-func (tx *Tx) shallowValue(r row, rest tree.Path, err error) (tree.Node, error) {
+func (x Indexes) shallowValue(r row, rest tree.Path, err error) (tree.Node, error) {
 	switch {
 	case err != nil || !r.exists():
 		return tree.Empty, err
@@ -98,7 +104,7 @@ func (tx *Tx) shallowValue(r row, rest tree.Path, err error) (tree.Node, error) 
 	case r.tag == tagContainer:
 		return objectValue, nil
 	}
-	n, err := tx.load(r, 0)
+	n, err := read(x.tx).load(r, 0)
 	return n.Value(), err
 }
 
@@ -113,27 +119,27 @@ type declaredValue struct {
 // reindexed runs change, which notes in steps what the rows are then, and makes
 // the index entries of the containers on the way agree with it. Containers that
 // change creates or discards take care of their own entries.
-func (tx *Tx) reindexed(steps []step, change func() error) error {
-	declared, err := tx.declaredValues(steps)
+func (x Indexes) reindexed(steps []step, change func() error) error {
+	declared, err := x.declaredValues(steps)
 	if err != nil {
 		return err
 	}
 	if err := change(); err != nil {
 		return err
 	}
-	tx.countSteps(steps)
+	countsOf(x.tx).noteSteps(steps)
 	for _, d := range declared {
-		after, err := tx.rowIndexed(d.ix, steps[d.step].now)
+		after, err := x.rowIndexed(d.ix, steps[d.step].now)
 		if err != nil {
 			return err
 		}
-		if err := tx.moveEntry(d.ix, steps, d.step, d.before, after); err != nil {
+		if err := x.moveEntry(d.ix, steps, d.step, d.before, after); err != nil {
 			return err
 		}
 	}
 	for i := 1; i < len(steps); i++ {
 		before, after := steps[i].row.nodePriority(), steps[i].now.nodePriority()
-		err := tx.moveEntry(priorityIndex, steps, i, indexed{before, !before.IsEmpty()}, indexed{after, !after.IsEmpty()})
+		err := x.moveEntry(priorityIndex, steps, i, indexed{before, !before.IsEmpty()}, indexed{after, !after.IsEmpty()})
 		if err != nil {
 			return err
 		}
@@ -142,14 +148,14 @@ func (tx *Tx) reindexed(steps []step, change func() error) error {
 }
 
 // declaredValues reads what the declared indexes hold for the rows on the way.
-func (tx *Tx) declaredValues(steps []step) (list []declaredValue, err error) {
-	c, err := tx.catalogue()
+func (x Indexes) declaredValues(steps []step) (list []declaredValue, err error) {
+	c, err := x.catalogue()
 	if err != nil || len(c.all) == 0 {
 		return nil, err
 	}
 	for i := 1; i < len(steps); i++ {
 		for ix := range c.declared(steps[i-1].path, i-1) {
-			before, err := tx.rowIndexed(ix, steps[i].row)
+			before, err := x.rowIndexed(ix, steps[i].row)
 			if err != nil {
 				return nil, err
 			}
@@ -160,39 +166,39 @@ func (tx *Tx) declaredValues(steps []step) (list []declaredValue, err error) {
 }
 
 // rowIndexed returns what a declared index holds for a row.
-func (tx *Tx) rowIndexed(ix definition, r row) (indexed, error) {
+func (x Indexes) rowIndexed(ix definition, r row) (indexed, error) {
 	if !r.exists() {
 		return indexed{}, nil
 	}
-	v, err := tx.rowValue(r, ix.Order)
+	v, err := x.rowValue(r, ix.Order)
 	return indexed{v, true}, err
 }
 
 // moveEntry puts the entry for the row of a step where it belongs now.
-func (tx *Tx) moveEntry(ix definition, steps []step, i int, before, after indexed) error {
+func (x Indexes) moveEntry(ix definition, steps []step, i int, before, after indexed) error {
 	if before == after {
 		return nil
 	}
 	container := steps[i-1].row.id
 	_, key := steps[i].path.Parent()
-	if err := tx.deleteEntry(ix, container, key, before); err != nil {
+	if err := x.deleteEntry(ix, container, key, before); err != nil {
 		return err
 	}
-	return tx.putEntry(ix, container, key, after)
+	return x.putEntry(ix, container, key, after)
 }
 
-func (tx *Tx) putEntry(ix definition, container uint64, key string, v indexed) error {
+func (x Indexes) putEntry(ix definition, container uint64, key string, v indexed) error {
 	if !v.ok || ix.Order == tree.ByPriority && v.value.IsEmpty() {
 		return nil
 	}
-	return tx.put(kv.Index, entryKey(ix.id, container, v.value, key), nil)
+	return x.tx.put(kv.Index, entryKey(ix.id, container, v.value, key), nil)
 }
 
-func (tx *Tx) deleteEntry(ix definition, container uint64, key string, v indexed) error {
+func (x Indexes) deleteEntry(ix definition, container uint64, key string, v indexed) error {
 	if !v.ok {
 		return nil
 	}
-	return tx.delete(kv.Index, entryKey(ix.id, container, v.value, key))
+	return x.tx.delete(kv.Index, entryKey(ix.id, container, v.value, key))
 }
 
 // indexOf returns the index that an entry's key belongs to.
@@ -210,17 +216,17 @@ func entryKey(index uint32, container uint64, v tree.Node, key string) []byte {
 	return appendKey(appendValue(k, v), key)
 }
 
-// IndexValue returns what the child at p is ordered by in the given order, and
+// Value returns what the child at p is ordered by in the given order, and
 // whether there is a child. All objects have the same index value.
-func (tx *Tx) IndexValue(p tree.Path, order string) (v tree.Node, exists bool, err error) {
-	exists, err = tx.Has(p)
+func (x Indexes) Value(p tree.Path, order string) (v tree.Node, exists bool, err error) {
+	exists, err = x.tx.Has(p)
 	switch {
 	case err != nil || !exists || order == tree.ByKey:
 		return tree.Empty, exists, err
 	case order == tree.ByPriority:
-		v, err = tx.Priority(p)
+		v, err = x.tx.Priority(p)
 	default:
-		v, err = tx.valueAt(p, order)
+		v, err = x.valueAt(p, order)
 	}
 	return v, true, err
 }

@@ -37,18 +37,24 @@ const pieceBytes = 4060 - kv.SumBytes
 // a time would make every commit change its first page, too.
 const trimShare = 16
 
-// Journal appends the record of a commit and drops the oldest records if the ring
+// A Journal is the ring of the records of the last commits.
+type Journal struct{ tx *Tx }
+
+// Journal returns the journal as of the transaction.
+func (tx *Tx) Journal() Journal { return Journal{tx} }
+
+// Append appends the record of a commit and drops the oldest records if the ring
 // is full. Revisions must ascend. The record must not change before the
 // transaction ends.
-func (tx *Tx) Journal(revision uint64, record []byte) error {
-	tx.journaled = tx.journaled.after(journalSize{1, int64(len(record))})
+func (j Journal) Append(revision uint64, record []byte) error {
+	j.tx.journaled = j.tx.journaled.after(journalSize{1, int64(len(record))})
 	for key := idKey(revision); ; {
 		piece := record[:min(len(record), pieceBytes)]
-		if err := tx.put(kv.Journal, key, piece); err != nil {
+		if err := j.tx.put(kv.Journal, key, piece); err != nil {
 			return err
 		}
 		if record = record[len(piece):]; len(record) == 0 {
-			return tx.trimJournal(revision)
+			return j.trim(revision)
 		}
 		key = nextPiece(key)
 	}
@@ -64,17 +70,17 @@ func nextPiece(key []byte) []byte {
 	return binary.BigEndian.AppendUint32(key[:8:8], n)
 }
 
-// trimJournal makes room in a journal that is full. The newest record stays.
-func (tx *Tx) trimJournal(newest uint64) error {
-	most := journalSize{tx.store.options.JournalLimit, tx.store.options.JournalBytes}
-	size := tx.store.journal.after(tx.journaled)
+// trim makes room in a journal that is full. The newest record stays.
+func (j Journal) trim(newest uint64) error {
+	most := journalSize{j.tx.store.options.JournalLimit, j.tx.store.options.JournalBytes}
+	size := j.tx.store.journal.after(j.tx.journaled)
 	if !size.exceeds(most) {
 		return nil
 	}
 	most.records -= most.records / trimShare
 	most.bytes -= most.bytes / trimShare
 	var drop [][]byte
-	c := tx.kv.Cursor(kv.Journal)
+	c := j.tx.kv.Cursor(kv.Journal)
 	for k, v := c.Seek(nil); k != nil && binary.BigEndian.Uint64(k) != newest; k, v = c.Next() {
 		if len(k) == 8 && !size.exceeds(most) {
 			break
@@ -84,13 +90,13 @@ func (tx *Tx) trimJournal(newest uint64) error {
 			change.records = -1
 		}
 		drop = append(drop, bytes.Clone(k))
-		size, tx.journaled = size.after(change), tx.journaled.after(change)
+		size, j.tx.journaled = size.after(change), j.tx.journaled.after(change)
 	}
 	if err := c.Err(); err != nil {
 		return err
 	}
 	for _, k := range drop {
-		if err := tx.delete(kv.Journal, k); err != nil {
+		if err := j.tx.delete(kv.Journal, k); err != nil {
 			return err
 		}
 	}
@@ -102,23 +108,23 @@ func (j journalSize) exceeds(most journalSize) bool {
 	return j.records > most.records || j.bytes > most.bytes
 }
 
-// Commits yields the records of the commits with revisions from the given one
+// Since yields the records of the commits with revisions from the given one
 // on. The first error is ErrTrimmed if the journal begins later; a from beyond
 // the last revision yields nothing.
-func (tx *Tx) Commits(from uint64) iter.Seq2[Record, error] {
+func (j Journal) Since(from uint64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		if from > tx.state.revision {
+		if from > j.tx.state.revision {
 			return
 		}
 		next := from
-		c := tx.kv.Cursor(kv.Journal)
+		c := j.tx.kv.Cursor(kv.Journal)
 		for k, v := c.Seek(idKey(from)); k != nil; {
 			if binary.BigEndian.Uint64(k) != next {
 				break
 			}
 			r := Record{Revision: next}
 			for ; k != nil && binary.BigEndian.Uint64(k) == next; k, v = c.Next() {
-				if err := tx.tick(); err != nil {
+				if err := j.tx.tick(); err != nil {
 					yield(Record{}, err)
 					return
 				}
@@ -136,7 +142,7 @@ func (tx *Tx) Commits(from uint64) iter.Seq2[Record, error] {
 			yield(Record{}, err)
 			return
 		}
-		if next <= tx.state.revision {
+		if next <= j.tx.state.revision {
 			yield(Record{}, ErrTrimmed)
 		}
 	}
@@ -148,8 +154,8 @@ type Record struct {
 	Data     []byte
 }
 
-func (tx *Tx) measureJournal() (size journalSize, err error) {
-	c := tx.kv.Cursor(kv.Journal)
+func (j Journal) measure() (size journalSize, err error) {
+	c := j.tx.kv.Cursor(kv.Journal)
 	for k, v := c.Seek(nil); k != nil; k, v = c.Next() {
 		piece := journalSize{0, int64(len(v))}
 		if len(k) == 8 {
@@ -158,6 +164,27 @@ func (tx *Tx) measureJournal() (size journalSize, err error) {
 		size = size.after(piece)
 	}
 	return size, c.Err()
+}
+
+// open measures the journal. If it is damaged it is dropped, as one that was
+// trimmed: it only repeats what the rows say, and should not keep a database closed.
+func (j Journal) open() (size journalSize, err error) {
+	size, err = j.measure()
+	t, ok := kv.FileOf(j.tx.kv)
+	if !ok || !errors.Is(err, ErrDamaged) {
+		return size, err
+	}
+	var keys [][]byte
+	err = t.Scan(kv.Journal, func(k, _ []byte, _ bool) { keys = append(keys, bytes.Clone(k)) })
+	if err != nil {
+		return journalSize{}, err
+	}
+	for _, k := range keys {
+		if err := t.Delete(kv.Journal, k); err != nil {
+			return journalSize{}, err
+		}
+	}
+	return journalSize{}, nil
 }
 
 // journal checks that no piece of a record is missing before another.

@@ -17,7 +17,7 @@ func records(t *testing.T, s *Store) (revisions []uint64, data [][]byte) {
 	t.Helper()
 	view(t, s, func(tx *Tx) error {
 		k, _ := tx.kv.Cursor(kv.Journal).Seek(nil)
-		for r, err := range tx.Commits(be(k)) {
+		for r, err := range tx.Journal().Since(be(k)) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,7 +46,7 @@ func TestJournalPieces(t *testing.T) {
 		want = append(want, record)
 		put(t, s, func(tx *Tx) error {
 			tx.SetRevision(uint64(i + 1))
-			return tx.Journal(uint64(i+1), record)
+			return tx.Journal().Append(uint64(i+1), record)
 		})
 	}
 	counted := s.journal
@@ -77,7 +77,7 @@ func TestJournalTrims(t *testing.T) {
 		before := s.journal
 		put(t, s, func(tx *Tx) error {
 			tx.SetRevision(r)
-			return tx.Journal(r, make([]byte, pieceBytes+10))
+			return tx.Journal().Append(r, make([]byte, pieceBytes+10))
 		})
 		if s.journal.bytes > most {
 			t.Fatalf("the journal has %d bytes, want at most %d", s.journal.bytes, most)
@@ -100,7 +100,7 @@ func TestJournalTrims(t *testing.T) {
 	}
 	put(t, s, func(tx *Tx) error {
 		tx.SetRevision(201)
-		return tx.Journal(201, make([]byte, 2*most))
+		return tx.Journal().Append(201, make([]byte, 2*most))
 	})
 	if revisions, _ := records(t, s); fmt.Sprint(revisions) != "[201]" {
 		t.Errorf("after a record larger than the journal it has %v, want the record", revisions)
@@ -111,7 +111,7 @@ func TestJournalTrims(t *testing.T) {
 func TestCheckJournal(t *testing.T) {
 	s := open(t, "")
 	defer s.Close()
-	put(t, s, func(tx *Tx) error { return tx.Journal(1, make([]byte, 3*pieceBytes)) })
+	put(t, s, func(tx *Tx) error { return tx.Journal().Append(1, make([]byte, 3*pieceBytes)) })
 	check(t, s)
 	put(t, s, func(tx *Tx) error { return tx.delete(kv.Journal, nextPiece(idKey(1))) })
 	findings, err := s.Check()

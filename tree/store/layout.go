@@ -21,11 +21,11 @@ type layout struct {
 type layoutRow struct{ key, value []byte }
 
 // write stores a node that is not empty in the row with the given key.
-func (tx *Tx) write(key []byte, path tree.Path, n tree.Node) error {
+func (e editor) write(key []byte, path tree.Path, n tree.Node) error {
 	if len(n.Text()) <= PackLimit {
-		return tx.putRow(key, packedRow(n))
+		return e.tx.putRow(key, packedRow(n))
 	}
-	l := layout{tx: tx}
+	l := layout{tx: e.tx}
 	if err := l.node(key, place{path: path}, n); err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (l *layout) node(key []byte, at place, n tree.Node) error {
 		l.add(key, packedRow(n))
 		return nil
 	case n.IsLeaf():
-		r, err := l.tx.writeBlob(n)
+		r, err := edits(l.tx).writeBlob(n)
 		l.add(key, r)
 		return err
 	}
@@ -48,12 +48,12 @@ func (l *layout) node(key []byte, at place, n tree.Node) error {
 func (l *layout) container(key []byte, path tree.Path, n tree.Node) error {
 	r := row{tag: tagContainer, id: l.tx.newID(), priority: n.Priority()}
 	l.add(key, r)
-	indexes, err := l.tx.indexesAt(path)
+	indexes, err := l.tx.Indexes().at(path)
 	if err != nil {
 		return err
 	}
 	count := int64(0)
-	defer func() { l.tx.setCount(r.id, count) }()
+	defer func() { countsOf(l.tx).set(r.id, count) }()
 	for name, child := range n.Children() {
 		count++
 		key := l.key(r.id, name)
@@ -62,7 +62,7 @@ func (l *layout) container(key []byte, path tree.Path, n tree.Node) error {
 		}
 		for _, ix := range indexes {
 			v := shallowIndexValue(tree.IndexValue(ix.Order, child))
-			if err := l.tx.putEntry(ix, r.id, name, indexed{v, true}); err != nil {
+			if err := l.tx.Indexes().putEntry(ix, r.id, name, indexed{v, true}); err != nil {
 				return err
 			}
 		}

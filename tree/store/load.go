@@ -14,7 +14,7 @@ import (
 
 // A Load puts a large value into the store, a slice at a time, each slice in a
 // write transaction of its own. What it stores cannot be reached until
-// [Tx.Link] puts it in its place, in one commit. Other transactions run between
+// [Load.Link] puts it in its place, in one commit. Other transactions run between
 // slices; others and readers see nothing of it before.
 //
 // The ids that a Load uses are on record in bucket m until it is linked. What is
@@ -94,7 +94,7 @@ func (s *Store) NewLoad(p tree.Path, o LoadOptions) (*Load, error) {
 	err := l.update(func(tx *Tx) (err error) {
 		l.ids = nil
 		l.key = binary.BigEndian.AppendUint64(loadPrefix[:len(loadPrefix):len(loadPrefix)], tx.state.nextID)
-		if l.indexes, err = tx.catalogue(); err != nil {
+		if l.indexes, err = tx.Indexes().catalogue(); err != nil {
 			return err
 		}
 		return l.reserve(tx)

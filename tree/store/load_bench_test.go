@@ -73,7 +73,7 @@ func BenchmarkLoad(b *testing.B) {
 				if err := l.Read(context.Background(), &rowsText{n: benchRows()}); err != nil {
 					b.Fatal(err)
 				}
-				if err := s.Update(func(tx *Tx) error { _, err := tx.Link(l); return err }); err != nil {
+				if err := s.Update(func(tx *Tx) error { _, err := l.Link(tx); return err }); err != nil {
 					b.Fatal(err)
 				}
 				b.SetBytes(l.Stats().Bytes)

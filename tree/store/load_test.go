@@ -31,7 +31,7 @@ func load(t testing.TB, s *Store, p tree.Path, o LoadOptions, src io.Reader) err
 		return err
 	}
 	return s.Update(func(tx *Tx) error {
-		_, err := tx.Link(l)
+		_, err := l.Link(tx)
 		return err
 	})
 }
@@ -78,7 +78,7 @@ func wantClean(t testing.TB, s *Store) {
 		}
 	}
 	err := s.View(func(tx *Tx) error {
-		left, err := tx.loads()
+		left, err := loadsOf(tx).all()
 		if len(left) > 0 {
 			t.Errorf("%d loads are on record", len(left))
 		}
@@ -250,7 +250,7 @@ func (m *model) loadStep() {
 			m.t.Fatal(err)
 		}
 	}
-	err = m.store.Update(func(tx *Tx) error { _, err := tx.Link(l); return err })
+	err = m.store.Update(func(tx *Tx) error { _, err := l.Link(tx); return err })
 	if err != nil {
 		m.t.Fatal(err)
 	}

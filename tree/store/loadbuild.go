@@ -77,7 +77,7 @@ func (l *Load) close(c *loadContainer) (present bool, err error) {
 		return false, err
 	}
 	err = l.store.View(func(tx *Tx) error {
-		empty, err := tx.emptyContainer(c.id)
+		empty, err := edits(tx).isEmpty(c.id)
 		present = !empty
 		return err
 	})

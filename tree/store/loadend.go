@@ -14,16 +14,16 @@ import (
 // disk, Reclaim tries again.
 func (l *Load) Abort() error {
 	l.read = false
-	err := l.update(func(tx *Tx) error { return tx.endLoad(l.key) })
+	err := l.update(func(tx *Tx) error { return loadsOf(tx).end(l.key) })
 	if err != nil {
 		l.store.aborted.add(l.key)
 	}
 	return err
 }
 
-// endLoad moves a load to the reclaim queue, if it is on record.
-func (tx *Tx) endLoad(key []byte) error {
-	v, err := tx.get(kv.Meta, key)
+// end moves a load to the reclaim queue, if it is on record.
+func (lr loadRecords) end(key []byte) error {
+	v, err := lr.tx.get(kv.Meta, key)
 	if v == nil || err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (tx *Tx) endLoad(key []byte) error {
 	if !ok {
 		return errLoadRecord
 	}
-	return tx.leaveLoad(key, ids)
+	return lr.leave(key, ids)
 }
 
 var errLoadRecord = fmt.Errorf("%w: unreadable record of a load", ErrDamaged)
@@ -67,7 +67,7 @@ func (a *abortedLoads) take() [][]byte {
 func (s *Store) retryAborts() error {
 	keys := s.aborted.take()
 	for i, key := range keys {
-		if err := s.Update(func(tx *Tx) error { return tx.endLoad(key) }); err != nil {
+		if err := s.Update(func(tx *Tx) error { return loadsOf(tx).end(key) }); err != nil {
 			for _, key := range keys[i:] {
 				s.aborted.add(key)
 			}
@@ -77,30 +77,35 @@ func (s *Store) retryAborts() error {
 	return nil
 }
 
-// leaveLoad moves a load from its record to the reclaim queue.
-func (tx *Tx) leaveLoad(key []byte, ids []idRange) error {
-	tx.work = true
+// leave moves a load from its record to the reclaim queue.
+func (lr loadRecords) leave(key []byte, ids []idRange) error {
+	lr.tx.work = true
 	for _, r := range ids {
-		if err := tx.put(kv.Reclaim, r.reclaimKey(), nil); err != nil {
+		if err := lr.tx.put(kv.Reclaim, r.reclaimKey(), nil); err != nil {
 			return err
 		}
 	}
-	return tx.delete(kv.Meta, key)
+	return lr.tx.delete(kv.Meta, key)
 }
 
-// leaveLoads does so for all loads: when a file is opened, nobody works on them.
-func (tx *Tx) leaveLoads() error {
-	found, err := tx.loads()
+// leaveAll does so for all loads: when a file is opened, nobody works on them.
+func (lr loadRecords) leaveAll() error {
+	found, err := lr.all()
 	if err != nil {
 		return err
 	}
 	for _, f := range found {
-		if err := tx.leaveLoad(f.key, f.ids); err != nil {
+		if err := lr.leave(f.key, f.ids); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// loadRecords are the records of the loads that are not linked.
+type loadRecords struct{ tx *Tx }
+
+func loadsOf(tx *Tx) loadRecords { return loadRecords{tx} }
 
 // A loadRecord is what bucket m says about a load.
 type loadRecord struct {
@@ -108,8 +113,8 @@ type loadRecord struct {
 	ids []idRange
 }
 
-func (tx *Tx) loads() (found []loadRecord, err error) {
-	c := tx.kv.Cursor(kv.Meta)
+func (lr loadRecords) all() (found []loadRecord, err error) {
+	c := lr.tx.kv.Cursor(kv.Meta)
 	for k, v := c.Seek(loadPrefix); hasPrefix(k, loadPrefix); k, v = c.Next() {
 		ids, ok := decodeRanges(v)
 		if !ok {

@@ -101,7 +101,7 @@ func TestLoadAborted(t *testing.T) {
 	if err := l.Read(ctx, &rowsText{n: 5000}); !errors.Is(err, context.Canceled) {
 		t.Errorf("load with a context that ended = %v", err)
 	}
-	link := func() error { return s.Update(func(tx *Tx) error { _, err := tx.Link(l); return err }) }
+	link := func() error { return s.Update(func(tx *Tx) error { _, err := l.Link(tx); return err }) }
 	if err := link(); !errors.Is(err, ErrLoadEnded) {
 		t.Errorf("Link of what was not read = %v", err)
 	}
@@ -137,13 +137,13 @@ func TestLinkThatIsRolledBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if changed, err := tx.Link(l); err != nil || !changed {
+	if changed, err := l.Link(tx); err != nil || !changed {
 		t.Errorf("Link = %t, %v", changed, err)
 	}
 	tx.Rollback()
 	wantTree(t, s, tree.Root, tree.Empty)
 	check(t, s)
-	link := func() error { return s.Update(func(tx *Tx) error { _, err := tx.Link(l); return err }) }
+	link := func() error { return s.Update(func(tx *Tx) error { _, err := l.Link(tx); return err }) }
 	if err := link(); err != nil {
 		t.Error(err)
 	}
@@ -190,7 +190,7 @@ func TestLoadsAtTheSameTime(t *testing.T) {
 				if _, err := tx.Put(tree.MustParsePath("n"), tree.Number(float64(n))); err != nil {
 					return err
 				}
-				return tx.Journal(tx.Revision(), []byte("record"))
+				return tx.Journal().Append(tx.Revision(), []byte("record"))
 			})
 			if err == nil && n%4 == 0 {
 				_, err = s.Reclaim(500, nil)
@@ -245,7 +245,7 @@ func TestLinkReadsFewRows(t *testing.T) {
 		if err := l.Read(t.Context(), &rowsText{n: 20_000}); err != nil {
 			t.Fatal(err)
 		}
-		stats := put(t, s, func(tx *Tx) error { _, err := tx.Link(l); return err })
+		stats := put(t, s, func(tx *Tx) error { _, err := l.Link(tx); return err })
 		if stats.Written > 8 || stats.Read > 24 {
 			t.Errorf("Link of 20,000 rows: %+v, want at most 8 written and 24 read", stats)
 		}
@@ -279,7 +279,7 @@ func TestLoadBesideNewIndexes(t *testing.T) {
 	if err := l.Read(t.Context(), &rowsText{n: 200}); err != nil {
 		t.Fatal(err)
 	}
-	put(t, s, func(tx *Tx) error { _, err := tx.Link(l); return err })
+	put(t, s, func(tx *Tx) error { _, err := l.Link(tx); return err })
 	check(t, s)
 	build(t, s)
 	wantClean(t, s)

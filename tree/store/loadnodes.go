@@ -13,7 +13,7 @@ type PathNode struct {
 }
 
 // Nodes stores nodes that are in memory, instead of Read: the rows of those that are
-// larger than one row. [Tx.Claim] and [Tx.PutLoaded] make them visible.
+// larger than one row. [Load.Claim] and [Load.PutNode] make them visible.
 func (l *Load) Nodes(ctx context.Context, nodes []PathNode) error {
 	for _, n := range nodes {
 		err := ctx.Err()
@@ -34,12 +34,7 @@ func (l *Load) Nodes(ctx context.Context, nodes []PathNode) error {
 	return nil
 }
 
-// Claim begins to link what Nodes stored: PutLoaded for each of the nodes must follow.
-// The load has ended when the transaction is committed. If it is not, it can be claimed
-// in another one.
-func (tx *Tx) Claim(l *Load) error { return tx.claim(l) }
-
-// PutLoaded puts node i of a load at its path p, as Put does.
-func (tx *Tx) PutLoaded(l *Load, i int, p tree.Path) (changed bool, err error) {
-	return tx.link(p, l.roots[i])
+// PutNode puts node i of Nodes at its path p, as Put does.
+func (l *Load) PutNode(tx *Tx, i int, p tree.Path) (changed bool, err error) {
+	return edits(tx).link(p, l.roots[i])
 }

@@ -169,12 +169,12 @@ func TestJournalIsARing(t *testing.T) {
 	for r := uint64(1); r <= 30; r++ {
 		put(t, s, func(tx *Tx) error {
 			tx.SetRevision(r)
-			return tx.Journal(r, []byte(fmt.Sprint("record ", r)))
+			return tx.Journal().Append(r, []byte(fmt.Sprint("record ", r)))
 		})
 	}
 	read := func(from uint64) (got []uint64, err error) {
 		view(t, s, func(tx *Tx) error {
-			for rec, e := range tx.Commits(from) {
+			for rec, e := range tx.Journal().Since(from) {
 				if err = e; e != nil {
 					return nil
 				}
@@ -198,7 +198,7 @@ func TestJournalIsARing(t *testing.T) {
 	}
 	put(t, s, func(tx *Tx) error { // a large record pushes all others out
 		tx.SetRevision(31)
-		return tx.Journal(31, make([]byte, 999))
+		return tx.Journal().Append(31, make([]byte, 999))
 	})
 	if _, err := read(30); !errors.Is(err, ErrTrimmed) {
 		t.Errorf("after a large record: %v", err)
@@ -210,21 +210,21 @@ func TestPendingOperations(t *testing.T) {
 	s := open(t, file)
 	put(t, s, func(tx *Tx) error {
 		for _, p := range []Pending{{"b", 2, []byte("b2")}, {"a", 1, []byte("a1")}, {"b", 1, []byte("b1")}, {"ab", 1, []byte("ab1")}} {
-			if err := tx.PutPending(p); err != nil {
+			if err := tx.Disconnects().Put(p); err != nil {
 				return err
 			}
 		}
-		return tx.DeletePending("ab", 1)
+		return tx.Disconnects().Delete("ab", 1)
 	})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	s = open(t, file)
 	defer s.Close()
-	put(t, s, func(tx *Tx) error { return tx.DeleteAllPending("a") })
+	put(t, s, func(tx *Tx) error { return tx.Disconnects().DeleteAll("a") })
 	var got []string
 	view(t, s, func(tx *Tx) error {
-		for p, err := range tx.Pending() {
+		for p, err := range tx.Disconnects().All() {
 			if err != nil {
 				return err
 			}

@@ -66,7 +66,7 @@ func crashCommit(s *Store, n int) error {
 		}
 		_, err := tx.Put(tree.MustParsePath("n"), tree.Number(float64(n)))
 		tx.SetRevision(uint64(n))
-		return errors.Join(err, crashPending(tx, n), tx.Journal(uint64(n), []byte("a record")))
+		return errors.Join(err, crashPending(tx, n), tx.Journal().Append(uint64(n), []byte("a record")))
 	}
 	if n%10 != 5 {
 		return s.Update(change)
@@ -78,7 +78,7 @@ func crashCommit(s *Store, n int) error {
 	err = l.Read(context.Background(), &rowsText{n: 60 + n})
 	if err == nil {
 		err = s.Update(func(tx *Tx) error {
-			_, err := tx.Link(l)
+			_, err := l.Link(tx)
 			return errors.Join(err, change(tx))
 		})
 	}
@@ -93,7 +93,7 @@ func crashCommit(s *Store, n int) error {
 func crashPending(tx *Tx, n int) error {
 	session := func(n int) string { return fmt.Sprint("session ", n) }
 	for i := range uint64(2) {
-		if err := tx.PutPending(Pending{Session: session(n), Number: i, Data: []byte("add one")}); err != nil {
+		if err := tx.Disconnects().Put(Pending{Session: session(n), Number: i, Data: []byte("add one")}); err != nil {
 			return err
 		}
 	}
@@ -101,7 +101,7 @@ func crashPending(tx *Tx, n int) error {
 		return nil
 	}
 	_, err := tx.Put(tree.MustParsePath("left"), tree.Number(float64(2*(n-3))))
-	return errors.Join(err, tx.DeleteAllPending(session(n-3)))
+	return errors.Join(err, tx.Disconnects().DeleteAll(session(n-3)))
 }
 
 func crashValue(n, i int) tree.Node {
@@ -120,7 +120,7 @@ func crashState(t *testing.T, s *Store) string {
 	var b strings.Builder
 	b.WriteString(exported(t, s, tree.Root))
 	err := s.View(func(tx *Tx) error {
-		for p, err := range tx.Pending() {
+		for p, err := range tx.Disconnects().All() {
 			if err != nil {
 				return err
 			}

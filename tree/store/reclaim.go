@@ -17,9 +17,9 @@ const (
 )
 
 // enqueue puts something that is no longer reachable on the reclaim queue.
-func (tx *Tx) enqueue(kind byte, id uint64) error {
-	tx.work = true
-	return tx.put(kv.Reclaim, append([]byte{kind}, idKey(id)...), nil)
+func (e editor) enqueue(kind byte, id uint64) error {
+	e.tx.work = true
+	return e.tx.put(kv.Reclaim, append([]byte{kind}, idKey(id)...), nil)
 }
 
 // TakeWork reports whether transactions that were committed since it was last
@@ -122,7 +122,7 @@ func (r *reclaimer) free(kind byte, id uint64) (done bool, err error) {
 }
 
 func (r *reclaimer) container(id uint64) (done bool, err error) {
-	c, err := r.tx.catalogue()
+	c, err := r.tx.Indexes().catalogue()
 	if err != nil {
 		return false, err
 	}
@@ -131,7 +131,7 @@ func (r *reclaimer) container(id uint64) (done bool, err error) {
 			return false, err
 		}
 	}
-	r.tx.setCount(id, 0)
+	countsOf(r.tx).set(id, 0)
 	var unlinked []row
 	for child, err := range r.tx.children(id) {
 		if err != nil {
@@ -143,7 +143,7 @@ func (r *reclaimer) container(id uint64) (done bool, err error) {
 		unlinked = append(unlinked, child.row)
 	}
 	for _, row := range unlinked {
-		if err := r.tx.discard(row); err != nil {
+		if err := edits(r.tx).discard(row); err != nil {
 			return false, err
 		}
 	}

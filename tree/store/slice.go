@@ -96,7 +96,7 @@ func (s *slice) keep() {
 
 // apply carries out the slice.
 func (l *Load) apply(tx *Tx, s *slice) error {
-	now, err := tx.catalogue()
+	now, err := tx.Indexes().catalogue()
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (op *loadOp) apply(tx *Tx, kept func(index uint32) bool) error {
 		}
 		return tx.delete(kv.Rows, op.key)
 	case countChildren:
-		tx.setCount(op.container.id, op.container.stored)
+		countsOf(tx).set(op.container.id, op.container.stored)
 		return nil
 	case putChunk:
 		return tx.put(kv.Blobs, op.key, op.value)
@@ -142,7 +142,7 @@ func (op *loadOp) apply(tx *Tx, kept func(index uint32) bool) error {
 	case indexChild:
 		return op.index(tx, kept)
 	}
-	return tx.discard(op.child)
+	return edits(tx).discard(op.child)
 }
 
 // index adds the index entries of a child.
@@ -152,11 +152,11 @@ func (op *loadOp) index(tx *Tx, kept func(uint32) bool) error {
 		if !kept(ix.id) {
 			continue
 		}
-		v, err := tx.rowValue(op.child, ix.Order)
+		v, err := tx.Indexes().rowValue(op.child, ix.Order)
 		if err != nil {
 			return err
 		}
-		if err := tx.putEntry(ix, op.container.id, key, indexed{v, true}); err != nil {
+		if err := tx.Indexes().putEntry(ix, op.container.id, key, indexed{v, true}); err != nil {
 			return err
 		}
 	}
@@ -171,20 +171,20 @@ func (op *loadOp) unlink(tx *Tx) error {
 	}
 	key, _ := decodeKey(op.key[8:])
 	for _, ix := range op.container.indexes {
-		v, err := tx.rowValue(old, ix.Order)
+		v, err := tx.Indexes().rowValue(old, ix.Order)
 		if err != nil {
 			return err
 		}
-		if err := tx.deleteEntry(ix, op.container.id, key, indexed{v, true}); err != nil {
+		if err := tx.Indexes().deleteEntry(ix, op.container.id, key, indexed{v, true}); err != nil {
 			return err
 		}
 	}
 	op.container.stored--
-	return tx.discard(old)
+	return edits(tx).discard(old)
 }
 
 // rowValue returns what an index by the given order holds for a row.
-func (tx *Tx) rowValue(r row, order string) (tree.Node, error) {
+func (x Indexes) rowValue(r row, order string) (tree.Node, error) {
 	switch {
 	case order == tree.ByPriority:
 		return r.nodePriority(), nil
@@ -198,5 +198,5 @@ func (tx *Tx) rowValue(r row, order string) (tree.Node, error) {
 			return tree.Empty, err
 		}
 	}
-	return tx.shallowValue(tx.follow(r, rel))
+	return x.shallowValue(x.tx.follow(r, rel))
 }

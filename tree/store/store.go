@@ -134,16 +134,16 @@ func (s *Store) initialize() error {
 	}
 	tx := &Tx{store: s, kv: k}
 	defer tx.Rollback()
-	if err := tx.startState(); err != nil {
+	if err := startState(tx); err != nil {
 		return err
 	}
-	if s.journal, err = tx.openJournal(); err != nil {
+	if s.journal, err = tx.Journal().open(); err != nil {
 		return err
 	}
-	if err := tx.leaveLoads(); err != nil {
+	if err := loadsOf(tx).leaveAll(); err != nil {
 		return err
 	}
-	if _, err := tx.catalogue(); err != nil {
+	if _, err := tx.Indexes().catalogue(); err != nil {
 		return err
 	}
 	if !tx.dirty && tx.stats.Written == 0 { // there may be no room to write
@@ -157,7 +157,7 @@ func (s *Store) initialize() error {
 func (s *Store) ReadOnly() bool { return s.options.ReadOnly }
 
 // startState reads the state of a file, or writes that of a new one.
-func (tx *Tx) startState() (err error) {
+func startState(tx *Tx) (err error) {
 	switch format, err := kv.ReadFormat(tx.kv); {
 	case err != nil:
 		return err
@@ -299,7 +299,7 @@ func (tx *Tx) Commit() error {
 		tx.Rollback()
 		return err
 	}
-	if err := tx.putCounts(); err != nil {
+	if err := countsOf(tx).write(); err != nil {
 		tx.Rollback()
 		return err
 	}
@@ -322,7 +322,7 @@ func (tx *Tx) Commit() error {
 	if tx.work {
 		tx.store.work.Store(true)
 	}
-	tx.countCommitted()
+	countsOf(tx).committed()
 	tx.leaveDesk(true)
 	if err := tx.store.InPlace(); err != nil { // replaced meanwhile: the name may not have the commit
 		return fmt.Errorf("%w: %w", ErrUnknown, err)

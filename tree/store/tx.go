@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strings"
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
@@ -184,7 +183,7 @@ func (tx *Tx) GetLimit(p tree.Path, limit int64) (tree.Node, error) {
 	if !rest.IsRoot() { // below a blob
 		return tree.Empty, nil
 	}
-	return tx.load(r, limit)
+	return read(tx).load(r, limit)
 }
 
 // Peek returns the node at p if it is a leaf. Of an object it only says that it
@@ -197,7 +196,7 @@ func (tx *Tx) Peek(p tree.Path) (leaf tree.Node, isObject bool, err error) {
 	case r.tag == tagContainer:
 		return tree.Empty, true, nil
 	case r.tag == tagBlob && rest.IsRoot():
-		leaf, err = tx.load(r, 0)
+		leaf, err = read(tx).load(r, 0)
 		return leaf, false, err
 	}
 	if n := r.node.Get(rest); !n.IsObject() {
@@ -231,136 +230,6 @@ func (tx *Tx) Keys(p tree.Path) iter.Seq2[string, error] {
 func (tx *Tx) Priority(p tree.Path) (tree.Node, error) {
 	r, rest, err := tx.find(p)
 	return r.priorityAt(rest), err
-}
-
-// load returns the whole node of a row.
-func (tx *Tx) load(r row, limit int64) (tree.Node, error) {
-	if r.tag == tagPacked {
-		return r.node, nil
-	}
-	l := loader{tx: tx, limit: limit, most: largeValue}
-	if r.tag == tagBlob {
-		if err := tx.hold(int(r.size)); err != nil {
-			return tree.Empty, err
-		}
-		return l.blob(r) // may be large, and is not copied once more
-	}
-	err := l.row(r)
-	if err == errLarge {
-		return tx.large(r, limit)
-	}
-	if err != nil {
-		return tree.Empty, err
-	}
-	return tree.FromCanonical(owned(&l.buf)), tx.hold(l.buf.Len())
-}
-
-// A loader puts the text of a node together from its rows.
-type loader struct {
-	tx    *Tx
-	buf   strings.Builder
-	limit int64
-	most  int // bytes, beyond which the error is errLarge; 0: none
-}
-
-func (l *loader) row(r row) error {
-	switch r.tag {
-	case tagPacked:
-		l.buf.WriteString(r.node.Text())
-	case tagBlob:
-		n, err := l.blob(r)
-		if err != nil {
-			return err
-		}
-		l.buf.WriteString(n.Text())
-	default:
-		return l.container(r)
-	}
-	switch {
-	case l.limit > 0 && int64(l.buf.Len()) > l.limit:
-		return ErrTooBig
-	case l.most > 0 && l.buf.Len() > l.most:
-		return errLarge
-	}
-	return nil
-}
-
-// blob returns the leaf of a long string. Its text may exceed the limit by what is
-// escaped in it: then the error is ErrTooBig, too.
-func (l *loader) blob(r row) (tree.Node, error) {
-	if l.exceeds(r.size) {
-		return tree.Empty, ErrTooBig // without reading it
-	}
-	s, err := l.tx.blob(r)
-	if err != nil {
-		return tree.Empty, err
-	}
-	n := tree.String(s).WithPriority(r.priority)
-	if l.exceeds(uint64(len(n.Text()))) {
-		return tree.Empty, ErrTooBig
-	}
-	return n, nil
-}
-
-func (l *loader) exceeds(size uint64) bool { return l.limit > 0 && size > uint64(l.limit) }
-
-func (l *loader) container(r row) error {
-	sep := byte('{')
-	if !r.priority.IsEmpty() {
-		l.buf.WriteString(`{".priority":`)
-		l.buf.WriteString(r.priority.Text())
-		sep = ','
-	}
-	for child, err := range l.tx.children(r.id) {
-		if err != nil {
-			return err
-		}
-		l.buf.WriteByte(sep)
-		l.buf.WriteString(tree.String(child.key).Text())
-		l.buf.WriteByte(':')
-		if err := l.row(child.row); err != nil {
-			return err
-		}
-		sep = ','
-	}
-	l.buf.WriteByte('}')
-	return nil
-}
-
-// blob reads a long string.
-func (tx *Tx) blob(r row) (string, error) {
-	buf := make([]byte, 0, min(r.size, tree.MaxStringBytes))
-	for chunk, err := range tx.chunks(r.id) {
-		if err != nil {
-			return "", err
-		}
-		buf = append(buf, chunk...)
-	}
-	if uint64(len(buf)) != r.size {
-		return "", wrongSize(r, uint64(len(buf)))
-	}
-	return string(buf), nil
-}
-
-// chunks yields the chunks of a blob, each valid until the next.
-func (tx *Tx) chunks(blob uint64) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		c := tx.kv.Cursor(kv.Blobs)
-		prefix := idKey(blob)
-		for k, v := c.Seek(prefix); hasPrefix(k, prefix); k, v = c.Next() {
-			err := tx.tick()
-			if !yield(v, err) || err != nil {
-				return
-			}
-		}
-		if err := c.Err(); err != nil {
-			yield(nil, err)
-		}
-	}
-}
-
-func wrongSize(r row, size uint64) error {
-	return fmt.Errorf("%w: blob %d has %d bytes, should have %d", ErrDamaged, r.id, size, r.size)
 }
 
 // state is what the store counts; one row of bucket m.

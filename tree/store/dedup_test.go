@@ -28,7 +28,7 @@ func record(t *testing.T, s *Store, now time.Time, ids ...WriteID) {
 	t.Helper()
 	put(t, s, func(tx *Tx) error {
 		for _, id := range ids {
-			if err := tx.RecordWrite(id, now); err != nil {
+			if err := tx.Dedup().Record(id, now); err != nil {
 				return err
 			}
 		}
@@ -39,7 +39,7 @@ func record(t *testing.T, s *Store, now time.Time, ids ...WriteID) {
 func wantRecorded(t *testing.T, s *Store, id WriteID, want bool) {
 	t.Helper()
 	view(t, s, func(tx *Tx) error {
-		got, err := tx.HasWrite(id)
+		got, err := tx.Dedup().Has(id)
 		if got != want {
 			t.Errorf("write %d of %x is on record: %v, want %v", id.Number, id.Writer, got, want)
 		}
@@ -138,7 +138,7 @@ func writersLeft(t *testing.T, s *Store, from, to int) (left []int) {
 	t.Helper()
 	view(t, s, func(tx *Tx) error {
 		for n := from; n <= to; n++ {
-			if has, err := tx.HasWrite(writeOf(n, 1)); err != nil {
+			if has, err := tx.Dedup().Has(writeOf(n, 1)); err != nil {
 				return err
 			} else if has {
 				left = append(left, n)
@@ -192,11 +192,11 @@ func TestRecordIsCheap(t *testing.T) {
 	for n := range 2000 {
 		record(t, s, testNow, writeOf(n, 1), writeOf(0, uint64(n)+2))
 	}
-	stats := put(t, s, func(tx *Tx) error { return tx.RecordWrite(writeOf(0, 3000), testNow) })
+	stats := put(t, s, func(tx *Tx) error { return tx.Dedup().Record(writeOf(0, 3000), testNow) })
 	if stats.Written != 1 || stats.Read > 2 {
 		t.Errorf("a write of a known writer: %+v, want one row", stats)
 	}
-	stats = put(t, s, func(tx *Tx) error { return tx.RecordWrite(writeOf(9999, 1), testNow) })
+	stats = put(t, s, func(tx *Tx) error { return tx.Dedup().Record(writeOf(9999, 1), testNow) })
 	if stats.Written != 3 || stats.Read > 3 {
 		t.Errorf("a write of a new writer: %+v, want three rows", stats)
 	}
