@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/dedup"
+	"github.com/dogwooddb/dogwood/tree/store/journal"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
@@ -62,8 +64,8 @@ func (c *checker) run() []error {
 	c.reclaimed()
 	c.strays()
 	c.counts()
-	c.writers()
-	c.journal()
+	dedup.Of(entries{c.tx}, 0).Check(c.report)
+	c.each(kv.Journal, journal.Checker(c.report))
 	return c.findings
 }
 

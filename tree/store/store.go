@@ -7,6 +7,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
+	"github.com/dogwooddb/dogwood/tree/store/journal"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
@@ -28,7 +29,7 @@ type Store struct {
 	options   Options
 	catalogue atomic.Pointer[catalogue] // newest
 	builds    map[uint32]tree.Path      // where index builds stand; the writer's
-	journal   journalSize               // the writer's
+	journal   journal.Size              // the writer's
 	desk      *desk                     // the writer's
 	spares    spares
 	work      atomic.Bool // see TakeWork
@@ -137,7 +138,7 @@ func (s *Store) initialize() error {
 	if err := startState(tx); err != nil {
 		return err
 	}
-	if s.journal, err = tx.Journal().open(); err != nil {
+	if s.journal, err = journal.Open(tx.kv); err != nil {
 		return err
 	}
 	if err := loadsOf(tx).leaveAll(); err != nil {
@@ -313,8 +314,8 @@ func (tx *Tx) Commit() error {
 		tx.Rollback()
 		return err
 	}
-	if tx.journaled != (journalSize{}) { // loads have none, and may commit meanwhile
-		tx.store.journal = tx.store.journal.after(tx.journaled)
+	if tx.journaled != (journal.Size{}) { // loads have none, and may commit meanwhile
+		tx.store.journal = tx.store.journal.After(tx.journaled)
 	}
 	if tx.known != nil && tx.known.version == tx.state.catalogue {
 		tx.store.catalogue.Store(tx.known)

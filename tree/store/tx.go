@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/journal"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
@@ -25,8 +26,8 @@ type Tx struct {
 	known *catalogue // as of this state; nil until asked for
 	key   []byte     // of the last rowAt
 
-	journaled journalSize // what this transaction adds to the journal
-	work      bool        // it left something to Reclaim or Build
+	journaled journal.Size // what this transaction adds to the journal
+	work      bool         // it left something to Reclaim or Build
 	stats     Stats
 
 	// Interrupt, if set, is asked now and then during long reads; an error ends

@@ -34,14 +34,19 @@ type Store interface {
 	Close() error
 }
 
-// A Tx is a transaction. What Get and cursors return is valid until the
+// Entries are what reads and writes the entries of a transaction. What Get and cursors return is valid until the
 // transaction writes or ends. An error of Get or of a cursor says that an entry is
 // damaged: whether it is there, and what it holds, is not known then.
-type Tx interface {
+type Entries interface {
 	Get(b Bucket, key []byte) ([]byte, error)
 	Put(b Bucket, key, value []byte) error
 	Delete(b Bucket, key []byte) error
 	Cursor(b Bucket) Cursor
+}
+
+// A Tx is a transaction: one consistent state, and what it writes on top.
+type Tx interface {
+	Entries
 	Dense() // keys will ascend: leave less room between them
 	Commit() error
 	Rollback()

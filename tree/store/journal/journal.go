@@ -1,4 +1,8 @@
-package store
+// Package journal keeps the records of the last commits in a ring, in bucket j of a
+// store. A record is in pieces: its key is the revision, that of each further piece the
+// revision and a number. When the ring is full, the oldest records are dropped, a share of
+// the ring at a time.
+package journal
 
 import (
 	"bytes"
@@ -11,21 +15,22 @@ import (
 
 // Defaults of the journal ring.
 const (
-	DefaultJournalBytes = 16 << 20
-	DefaultJournalLimit = 4096
+	DefaultBytes = 16 << 20
+	DefaultLimit = 4096
 )
 
 // ErrTrimmed is returned for a revision that the journal no longer holds.
 var ErrTrimmed = errors.New("the journal no longer holds this revision")
 
-// journalSize is what the journal ring holds.
-type journalSize struct {
-	records int
-	bytes   int64
+// A Size is how much a journal holds.
+type Size struct {
+	Records int
+	Bytes   int64
 }
 
-func (j journalSize) after(change journalSize) journalSize {
-	return journalSize{j.records + change.records, j.bytes + change.bytes}
+// After returns the size after a change.
+func (s Size) After(change Size) Size {
+	return Size{s.Records + change.Records, s.Bytes + change.Bytes}
 }
 
 // pieceBytes is how much of a record is in one row. bbolt puts at least two rows
@@ -37,20 +42,37 @@ const pieceBytes = 4060 - kv.SumBytes
 // a time would make every commit change its first page, too.
 const trimShare = 16
 
-// A Journal is the ring of the records of the last commits.
-type Journal struct{ tx *Tx }
+// Entries are those of the transaction that a journal is part of.
+type Entries interface {
+	kv.Entries
+	Tick() error // is called for every piece that is read; an error ends the read
+}
 
-// Journal returns the journal as of the transaction.
-func (tx *Tx) Journal() Journal { return Journal{tx} }
+// A State is what a transaction knows of the journal.
+type State struct {
+	Revision uint64 // the last one
+	Most     Size   // bound of the journal
+	Size     Size   // when the transaction began
+	Change   *Size  // of the size by the transaction
+}
+
+// A Journal is the ring of the records of the last commits.
+type Journal struct {
+	entries Entries
+	state   State
+}
+
+// Of returns the journal as of a transaction.
+func Of(e Entries, s State) Journal { return Journal{e, s} }
 
 // Append appends the record of a commit and drops the oldest records if the ring
 // is full. Revisions must ascend. The record must not change before the
 // transaction ends.
 func (j Journal) Append(revision uint64, record []byte) error {
-	j.tx.journaled = j.tx.journaled.after(journalSize{1, int64(len(record))})
-	for key := idKey(revision); ; {
+	*j.state.Change = j.state.Change.After(Size{1, int64(len(record))})
+	for key := revisionKey(revision); ; {
 		piece := record[:min(len(record), pieceBytes)]
-		if err := j.tx.put(kv.Journal, key, piece); err != nil {
+		if err := j.entries.Put(kv.Journal, key, piece); err != nil {
 			return err
 		}
 		if record = record[len(piece):]; len(record) == 0 {
@@ -72,40 +94,40 @@ func nextPiece(key []byte) []byte {
 
 // trim makes room in a journal that is full. The newest record stays.
 func (j Journal) trim(newest uint64) error {
-	most := journalSize{j.tx.store.options.JournalLimit, j.tx.store.options.JournalBytes}
-	size := j.tx.store.journal.after(j.tx.journaled)
+	most := j.state.Most
+	size := j.state.Size.After(*j.state.Change)
 	if !size.exceeds(most) {
 		return nil
 	}
-	most.records -= most.records / trimShare
-	most.bytes -= most.bytes / trimShare
+	most.Records -= most.Records / trimShare
+	most.Bytes -= most.Bytes / trimShare
 	var drop [][]byte
-	c := j.tx.kv.Cursor(kv.Journal)
+	c := j.entries.Cursor(kv.Journal)
 	for k, v := c.Seek(nil); k != nil && binary.BigEndian.Uint64(k) != newest; k, v = c.Next() {
 		if len(k) == 8 && !size.exceeds(most) {
 			break
 		}
-		change := journalSize{0, -int64(len(v))}
+		change := Size{0, -int64(len(v))}
 		if len(k) == 8 {
-			change.records = -1
+			change.Records = -1
 		}
 		drop = append(drop, bytes.Clone(k))
-		size, j.tx.journaled = size.after(change), j.tx.journaled.after(change)
+		size, *j.state.Change = size.After(change), j.state.Change.After(change)
 	}
 	if err := c.Err(); err != nil {
 		return err
 	}
 	for _, k := range drop {
-		if err := j.tx.delete(kv.Journal, k); err != nil {
+		if err := j.entries.Delete(kv.Journal, k); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// exceeds reports whether j is more than most in any way.
-func (j journalSize) exceeds(most journalSize) bool {
-	return j.records > most.records || j.bytes > most.bytes
+// exceeds reports whether s is more than most in any way.
+func (s Size) exceeds(most Size) bool {
+	return s.Records > most.Records || s.Bytes > most.Bytes
 }
 
 // Since yields the records of the commits with revisions from the given one
@@ -113,18 +135,18 @@ func (j journalSize) exceeds(most journalSize) bool {
 // the last revision yields nothing.
 func (j Journal) Since(from uint64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		if from > j.tx.state.revision {
+		if from > j.state.Revision {
 			return
 		}
 		next := from
-		c := j.tx.kv.Cursor(kv.Journal)
-		for k, v := c.Seek(idKey(from)); k != nil; {
+		c := j.entries.Cursor(kv.Journal)
+		for k, v := c.Seek(revisionKey(from)); k != nil; {
 			if binary.BigEndian.Uint64(k) != next {
 				break
 			}
 			r := Record{Revision: next}
 			for ; k != nil && binary.BigEndian.Uint64(k) == next; k, v = c.Next() {
-				if err := j.tx.tick(); err != nil {
+				if err := j.entries.Tick(); err != nil {
 					yield(Record{}, err)
 					return
 				}
@@ -142,7 +164,7 @@ func (j Journal) Since(from uint64) iter.Seq2[Record, error] {
 			yield(Record{}, err)
 			return
 		}
-		if next <= j.tx.state.revision {
+		if next <= j.state.Revision {
 			yield(Record{}, ErrTrimmed)
 		}
 	}
@@ -154,48 +176,53 @@ type Record struct {
 	Data     []byte
 }
 
-func (j Journal) measure() (size journalSize, err error) {
-	c := j.tx.kv.Cursor(kv.Journal)
+// measure returns what the journal holds.
+func measure(tx kv.Tx) (size Size, err error) {
+	c := tx.Cursor(kv.Journal)
 	for k, v := c.Seek(nil); k != nil; k, v = c.Next() {
-		piece := journalSize{0, int64(len(v))}
+		piece := Size{0, int64(len(v))}
 		if len(k) == 8 {
-			piece.records = 1
+			piece.Records = 1
 		}
-		size = size.after(piece)
+		size = size.After(piece)
 	}
 	return size, c.Err()
 }
 
-// open measures the journal. If it is damaged it is dropped, as one that was
-// trimmed: it only repeats what the rows say, and should not keep a database closed.
-func (j Journal) open() (size journalSize, err error) {
-	size, err = j.measure()
-	t, ok := kv.FileOf(j.tx.kv)
-	if !ok || !errors.Is(err, ErrDamaged) {
+// Open measures the journal of a store that is opened. If it is damaged it is dropped, as
+// one that was trimmed: it only repeats what the rows say, and should not keep a database
+// closed.
+func Open(tx kv.Tx) (size Size, err error) {
+	size, err = measure(tx)
+	t, ok := kv.FileOf(tx)
+	if !ok || !errors.Is(err, kv.ErrDamaged) {
 		return size, err
 	}
 	var keys [][]byte
 	err = t.Scan(kv.Journal, func(k, _ []byte, _ bool) { keys = append(keys, bytes.Clone(k)) })
 	if err != nil {
-		return journalSize{}, err
+		return Size{}, err
 	}
 	for _, k := range keys {
 		if err := t.Delete(kv.Journal, k); err != nil {
-			return journalSize{}, err
+			return Size{}, err
 		}
 	}
-	return journalSize{}, nil
+	return Size{}, nil
 }
 
-// journal checks that no piece of a record is missing before another.
-func (c *checker) journal() {
+// Checker returns a function that is to be called with the keys of the journal in their
+// order, and reports a record that lacks a piece before another.
+func Checker(report func(format string, args ...any)) func(key []byte) {
 	var want []byte // key of the next piece of the record
-	c.each(kv.Journal, func(k []byte) {
+	return func(k []byte) {
 		if len(k) != 8 && !bytes.Equal(k, want) {
-			c.report("journal: a piece is missing before %x", k)
+			report("journal: a piece is missing before %x", k)
 			want = nil
 			return
 		}
 		want = nextPiece(k)
-	})
+	}
 }
+
+func revisionKey(revision uint64) []byte { return binary.BigEndian.AppendUint64(nil, revision) }
