@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -11,9 +12,6 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
-// maxFindings bounds what one Check reports.
-const maxFindings = 100
-
 // Check verifies every invariant of the store in one consistent state: that
 // rows can be read, are canonical and within their limits; that every container
 // and blob is reachable exactly once, or waits to be reclaimed; that no
@@ -23,8 +21,8 @@ const maxFindings = 100
 // pages; the list of those that are free is of the last commit, so writers wait
 // meanwhile. It returns what is wrong, nothing if all is well.
 func (s *Store) Check() (findings []error, err error) {
-	s.desk.taken.Lock()
-	defer s.desk.taken.Unlock()
+	s.cache.taken.Lock()
+	defer s.cache.taken.Unlock()
 	err = s.View(func(tx *Tx) error {
 		findings = newChecker(tx).run()
 		return nil
@@ -323,4 +321,51 @@ func (c *checker) has(b kv.Bucket, key []byte) bool {
 		c.report("bucket %c: %w", b, err)
 	}
 	return v != nil || err != nil
+}
+
+// counts checks that no number of children is that of something else, or cannot be
+// read. Those of live containers are compared when their children are.
+func (c *checker) counts() {
+	cur := c.tx.kv.Cursor(kv.Counts)
+	for k, v := cur.Seek(nil); k != nil; k, v = cur.Next() {
+		if len(k) != 8 {
+			c.report("bucket c: unreadable key %x", k)
+			continue
+		}
+		if id := binary.BigEndian.Uint64(k); !c.seen[id] && !c.loading(id) {
+			c.report("a number of children belongs to no container: %d", id)
+		}
+		if _, _, err := decodeCount(bytes.Clone(v)); err != nil {
+			c.report("container %x: %w", k, err)
+		}
+	}
+	c.walked(kv.Counts, cur)
+}
+
+// count compares the number of children that is kept of a container, if one is.
+func (c *checker) count(p tree.Path, id uint64, children int64) {
+	n, known, err := countsOf(c.tx).kept(id)
+	if err == nil && known && n != children {
+		c.report("%s: container %d has %d children, %d are counted", p, id, children, n)
+	}
+}
+
+// sums verifies the checksum of every entry of a file and reports those that are
+// wrong by the path of what they belong to. It reports whether there were none.
+func (c *checker) sums() bool {
+	t, ok := kv.FileOf(c.tx.kv)
+	if !ok {
+		return true
+	}
+	s := sumScan{places: make(map[uint64]rowPlace)}
+	for _, b := range kv.Buckets {
+		err := t.Scan(b, func(k, v []byte, whole bool) { s.entry(b, k, v, whole) })
+		if err != nil {
+			c.report("%s: %w", bucketNames[b], err)
+		}
+	}
+	for _, err := range s.findings() {
+		c.report("%w", err)
+	}
+	return len(s.bad) == 0 && len(c.findings) == 0
 }

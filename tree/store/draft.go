@@ -14,7 +14,7 @@ func (s *Store) Draft() (*Tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	tx := &Tx{store: s, state: base.state, desk: newDesk(), snapshot: base}
+	tx := &Tx{store: s, state: base.state, cache: newWriteCache(), snapshot: base}
 	tx.kv = kv.NewDraft(base.kv, func() error {
 		if tx.Interrupt == nil {
 			return nil

@@ -2,48 +2,10 @@ package store
 
 import (
 	"encoding/binary"
-	"strings"
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
-
-// An Index is a declared order of the children of all nodes that match a
-// pattern, such as "/rooms/$room" by "name".
-type Index struct {
-	Pattern string // keys, or "$name" for any key
-	Order   string // tree.ByValue or a child path
-}
-
-// A definition is an index that the file knows. Entries of an index that is not
-// ready may be missing; none is wrong.
-type definition struct {
-	Index
-	id    uint32
-	ready bool
-}
-
-// priorityIndex holds the children that have a priority. It is always there.
-// Children without one come before them, in key order, straight from the rows.
-var priorityIndex = definition{Index: Index{Order: tree.ByPriority}, id: 0, ready: true}
-
-// matches reports whether p matches the pattern.
-func (ix Index) matches(p tree.Path) bool {
-	pattern := strings.Trim(ix.Pattern, "/")
-	for key := range p.Keys() {
-		var want string
-		want, pattern, _ = strings.Cut(pattern, "/")
-		if want == "" || want != key && want[0] != '$' {
-			return false
-		}
-	}
-	return pattern == ""
-}
-
-// patternKeys returns the keys of an index pattern such as "/rooms/$room".
-func patternKeys(pattern string) []string {
-	return strings.FieldsFunc(pattern, func(r rune) bool { return r == '/' })
-}
 
 // An indexed value is what an index holds for one child: nothing if the child
 // is absent.
@@ -229,4 +191,22 @@ func (x Indexes) Value(p tree.Path, order string) (v tree.Node, exists bool, err
 		v, err = x.valueAt(p, order)
 	}
 	return v, true, err
+}
+
+// rowValue returns what an index by the given order holds for a row.
+func (x Indexes) rowValue(r row, order string) (tree.Node, error) {
+	switch {
+	case order == tree.ByPriority:
+		return r.nodePriority(), nil
+	case r.tag == tagPacked:
+		return shallowIndexValue(tree.IndexValue(order, r.node)), nil
+	}
+	rel := tree.Root
+	if order != tree.ByValue {
+		var err error
+		if rel, err = tree.ParsePath(order); err != nil {
+			return tree.Empty, err
+		}
+	}
+	return x.shallowValue(x.tx.follow(r, rel))
 }

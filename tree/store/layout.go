@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"encoding/binary"
 	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
@@ -104,4 +105,28 @@ func (l *layout) put() error {
 		}
 	}
 	return nil
+}
+
+// chunkBytes is the size of a blob's chunks: large enough to be few, small
+// enough that pages are reused well.
+const chunkBytes = 32 << 10
+
+// An editor changes the rows of a transaction so that the tree changes.
+type editor struct{ tx *Tx }
+
+func edits(tx *Tx) editor { return editor{tx} }
+
+// writeBlob stores a long string and returns its row.
+func (e editor) writeBlob(n tree.Node) (row, error) {
+	s, _ := n.StringValue()
+	r := row{tag: tagBlob, id: e.tx.newID(), size: uint64(len(s)), priority: n.Priority()}
+	chunk := uint32(0)
+	for part := range slices.Chunk([]byte(s), chunkBytes) {
+		k := binary.BigEndian.AppendUint32(idKey(r.id), chunk)
+		if err := e.tx.put(kv.Blobs, k, part); err != nil {
+			return row{}, err
+		}
+		chunk++
+	}
+	return r, nil
 }

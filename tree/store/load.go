@@ -12,7 +12,7 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
-// A Load puts a large value into the store, a slice at a time, each slice in a
+// A Load puts a large value into the store, a batch at a time, each batch in a
 // write transaction of its own. What it stores cannot be reached until
 // [Load.Link] puts it in its place, in one commit. Other transactions run between
 // slices; others and readers see nothing of it before.
@@ -29,9 +29,9 @@ type Load struct {
 	next    uint64     // of the last range
 	indexes *catalogue // declared when it began; it fills these
 
-	slice   slice      // being made
-	storing slice      // being stored, until stored says so
-	stored  chan error // nil: no slice is being stored
+	batch   loadBatch  // being made
+	storing loadBatch  // being stored, until stored says so
+	stored  chan error // nil: no batch is being stored
 
 	text  *window // being read
 	root  row     // of what was read; absent for null
@@ -138,7 +138,7 @@ func (l *Load) Path() tree.Path { return l.path }
 
 // Read reads the value: JSON in export form, with keys in any order and arrays,
 // as [tree.ParseNode] reads it in the strict dialect. It holds a window of the
-// text and one slice of rows in memory, however long the text is. Errors about
+// text and one batch of rows in memory, however long the text is. Errors about
 // the text are *tree.ParseError.
 func (l *Load) Read(ctx context.Context, src io.Reader) error {
 	l.text = newWindow(src)
@@ -210,18 +210,18 @@ func (l *Load) recorded(tx *Tx) error {
 	return nil
 }
 
-// hand lets the slice be stored while the next one is made.
+// hand lets the batch be stored while the next one is made.
 func (l *Load) hand() error {
 	if err := l.settle(); err != nil {
 		return err
 	}
-	l.slice, l.storing = l.storing, l.slice
+	l.batch, l.storing = l.storing, l.batch
 	l.stored = make(chan error, 1)
 	go func() { l.stored <- l.commit(&l.storing, nil) }()
 	return nil
 }
 
-// settle waits until the slice that was handed over is stored.
+// settle waits until the batch that was handed over is stored.
 func (l *Load) settle() error {
 	if l.stored == nil {
 		return nil
@@ -239,7 +239,7 @@ func (l *Load) flush(want uint64) error {
 	if err := l.settle(); err != nil {
 		return err
 	}
-	if len(l.slice.ops) == 0 && want == 0 {
+	if len(l.batch.ops) == 0 && want == 0 {
 		return nil
 	}
 	ids, next := l.ids, l.next
@@ -250,18 +250,18 @@ func (l *Load) flush(want uint64) error {
 			return l.reserve(tx)
 		}
 	}
-	err := l.commit(&l.slice, more)
+	err := l.commit(&l.batch, more)
 	if err != nil {
 		l.ids, l.next = ids, next
 	}
-	l.slice.reset()
+	l.batch.reset()
 	l.progress()
 	return err
 }
 
-// commit stores a slice in a transaction and calls more, if it is not nil, with
+// commit stores a batch in a transaction and calls more, if it is not nil, with
 // it.
-func (l *Load) commit(s *slice, more func(*Tx) error) error {
+func (l *Load) commit(s *loadBatch, more func(*Tx) error) error {
 	if l.store == nil { // see Validate
 		l.stats.Rows += int64(len(s.ops))
 		return nil
@@ -288,5 +288,23 @@ func (l *Load) commit(s *slice, more func(*Tx) error) error {
 	s.keep()
 	l.stats.Rows += int64(rows)
 	l.stats.Slices++
+	return nil
+}
+
+// apply carries out the batch.
+func (l *Load) apply(tx *Tx, s *loadBatch) error {
+	now, err := tx.Indexes().catalogue()
+	if err != nil {
+		return err
+	}
+	kept := func(uint32) bool { return true }
+	if now.version != l.indexes.version {
+		kept = now.has
+	}
+	for i := range s.ops {
+		if err := s.ops[i].apply(tx, kept); err != nil {
+			return err
+		}
+	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (l *Load) add(c *loadContainer, key string, child row) error {
 		return nil
 	case !child.exists():
 		c.gaps = true
-		return l.step(loadOp{do: deleteRow, key: l.slice.rowKey(c.id, key), container: c})
+		return l.step(loadOp{do: deleteRow, key: l.batch.rowKey(c.id, key), container: c})
 	}
 	if c.id == 0 {
 		id, err := l.newID()
@@ -34,7 +34,7 @@ func (l *Load) add(c *loadContainer, key string, child row) error {
 		c.id = id
 	}
 	c.rows++
-	op := loadOp{do: putRow, key: l.slice.rowKey(c.id, key), value: l.slice.encode(child), container: c}
+	op := loadOp{do: putRow, key: l.batch.rowKey(c.id, key), value: l.batch.encode(child), container: c}
 	if ascends {
 		c.last = key
 	} else {
@@ -48,7 +48,7 @@ func (l *Load) add(c *loadContainer, key string, child row) error {
 
 func (l *Load) indexChild(c *loadContainer, key string, child row) error {
 	if child.tag != tagPacked && len(c.indexes) > 1 {
-		return l.step(loadOp{do: indexChild, key: l.slice.rowKey(c.id, key), container: c, child: child})
+		return l.step(loadOp{do: indexChild, key: l.batch.rowKey(c.id, key), container: c, child: child})
 	}
 	for _, ix := range c.indexes {
 		v := child.nodePriority()
@@ -168,14 +168,14 @@ func (l *Load) withPriority(at place, r row, priority tree.Node) (row, error) {
 // drop lets go of a value that another one replaces.
 func (l *Load) drop(r row) {
 	if r.tag == tagContainer || r.tag == tagBlob {
-		l.slice.add(loadOp{do: dropChild, child: r})
+		l.batch.add(loadOp{do: dropChild, child: r})
 	}
 }
 
-// step adds a step to the slice and stores the slice if it is full.
+// step adds a step to the batch and stores the batch if it is full.
 func (l *Load) step(op loadOp) error {
-	l.slice.add(op)
-	if l.slice.size() < l.options.SliceBytes {
+	l.batch.add(op)
+	if l.batch.size() < l.options.SliceBytes {
 		return nil
 	}
 	return l.hand()

@@ -2,7 +2,6 @@ package store
 
 import (
 	"fmt"
-	"sync"
 
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
@@ -35,33 +34,6 @@ func (lr loadRecords) end(key []byte) error {
 }
 
 var errLoadRecord = fmt.Errorf("%w: unreadable record of a load", ErrDamaged)
-
-// abortedLoads are those whose Abort failed. Its methods may be called by several
-// goroutines at once.
-type abortedLoads struct {
-	mu   sync.Mutex
-	keys [][]byte
-}
-
-func (a *abortedLoads) add(key []byte) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.keys = append(a.keys, key)
-}
-
-func (a *abortedLoads) some() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.keys) > 0
-}
-
-func (a *abortedLoads) take() [][]byte {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	keys := a.keys
-	a.keys = nil
-	return keys
-}
 
 // retryAborts ends the loads whose Abort failed.
 func (s *Store) retryAborts() error {

@@ -33,7 +33,7 @@ func rowsLeft(t testing.TB, s *Store) (n int) {
 	return n
 }
 
-// TestLoadCutShort copies the file at every slice of a load, as a crash would
+// TestLoadCutShort copies the file at every batch of a load, as a crash would
 // leave it, and wants the old tree in every copy and nothing of the new one.
 func TestLoadCutShort(t *testing.T) {
 	tier.Unraced(t)

@@ -8,20 +8,6 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
-// Kinds of entries in the reclaim queue.
-const (
-	reclaimContainer = 'c'
-	reclaimBlob      = 'b'
-	reclaimIndex     = 'x'
-	reclaimRange     = 'r' // all that has ids of a range
-)
-
-// enqueue puts something that is no longer reachable on the reclaim queue.
-func (e editor) enqueue(kind byte, id uint64) error {
-	e.tx.work = true
-	return e.tx.put(kv.Reclaim, append([]byte{kind}, idKey(id)...), nil)
-}
-
 // TakeWork reports whether transactions that were committed since it was last
 // called left something to Reclaim or Build, or one of these has to try again.
 func (s *Store) TakeWork() bool { return s.work.Swap(false) || s.aborted.some() }
@@ -174,5 +160,49 @@ func (r *reclaimer) deletePrefixed(b kv.Bucket, prefix []byte, limit int) (done 
 		}
 	}
 	r.freed += len(keys)
+	return done, nil
+}
+
+// ids frees what has ids of a range: the rows of its containers, its blobs and
+// its index entries. What hangs on the rows is in a range of the same load.
+func (f *reclaimer) ids(r idRange) (done bool, err error) {
+	c, err := f.tx.Indexes().catalogue()
+	if err != nil {
+		return false, err
+	}
+	for _, ix := range append([]definition{priorityIndex}, c.all...) {
+		done, err = f.deleteRange(kv.Index, indexPrefix(ix.id, r.from), indexPrefix(ix.id, r.to))
+		if err != nil || !done {
+			return false, err
+		}
+	}
+	for _, b := range []kv.Bucket{kv.Rows, kv.Blobs, kv.Counts} {
+		if done, err = f.deleteRange(b, idKey(r.from), idKey(r.to)); err != nil || !done {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// deleteRange deletes entries from a key up to another, as many as the budget
+// allows. See deletePrefixed.
+func (f *reclaimer) deleteRange(b kv.Bucket, from, to []byte) (done bool, err error) {
+	var keys [][]byte
+	c := f.tx.kv.Cursor(b)
+	k, _ := c.Seek(from)
+	within := func() bool { return k != nil && bytes.Compare(k, to) < 0 }
+	for limit := f.limit(); within() && len(keys) < limit; k, _ = c.Next() {
+		keys = append(keys, bytes.Clone(k))
+	}
+	if err := c.Err(); err != nil {
+		return false, err
+	}
+	done = !within()
+	for _, k := range keys {
+		if err := f.tx.delete(b, k); err != nil {
+			return false, err
+		}
+	}
+	f.freed += len(keys)
 	return done, nil
 }

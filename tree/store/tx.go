@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"iter"
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/journal"
@@ -18,13 +17,13 @@ var ErrTooBig = errors.New("node exceeds the size limit")
 // belongs to one goroutine. Errors of a write leave it unusable: roll back.
 type Tx struct {
 	store *Store
-	kv    kv.Tx      // nil for a read transaction that has ended
-	epoch uint64     // of its snapshot; 0 for a write transaction
-	desk  *desk      // of a write transaction or draft that has not ended, else nil
-	state state      // written back at commit
-	dirty bool       // state has changed
-	known *catalogue // as of this state; nil until asked for
-	key   []byte     // of the last rowAt
+	kv    kv.Tx       // nil for a read transaction that has ended
+	epoch uint64      // of its snapshot; 0 for a write transaction
+	cache *writeCache // of a write transaction or draft that has not ended, else nil
+	state state       // written back at commit
+	dirty bool        // state has changed
+	known *catalogue  // as of this state; nil until asked for
+	key   []byte      // of the last rowAt
 
 	journaled journal.Size // what this transaction adds to the journal
 	work      bool         // it left something to Reclaim or Build
@@ -78,7 +77,7 @@ func (tx *Tx) wrote(b kv.Bucket, key []byte) {
 	if b == kv.Index {
 		tx.stats.Entries++
 	}
-	tx.desk.forget(b, key)
+	tx.cache.forget(b, key)
 }
 
 func (tx *Tx) put(b kv.Bucket, key, value []byte) error {
@@ -88,7 +87,7 @@ func (tx *Tx) put(b kv.Bucket, key, value []byte) error {
 
 // putRow puts a row.
 func (tx *Tx) putRow(key []byte, r row) error {
-	return tx.put(kv.Rows, key, tx.desk.encode(r))
+	return tx.put(kv.Rows, key, tx.cache.encode(r))
 }
 
 func (tx *Tx) delete(b kv.Bucket, key []byte) error {
@@ -106,7 +105,7 @@ func (tx *Tx) tick() error {
 }
 
 func (tx *Tx) row(key []byte) (row, error) {
-	if r, ok := tx.desk.container(key); ok {
+	if r, ok := tx.cache.container(key); ok {
 		return r, nil
 	}
 	v, err := tx.get(kv.Rows, key)
@@ -114,7 +113,7 @@ func (tx *Tx) row(key []byte) (row, error) {
 		return row{}, err
 	}
 	r, err := decodeRow(v)
-	tx.desk.learn(key, r)
+	tx.cache.learn(key, r)
 	return r, err
 }
 
@@ -155,84 +154,6 @@ func (tx *Tx) follow(r row, p tree.Path) (row, tree.Path, error) {
 	return r, p, err
 }
 
-// Has reports whether there is a node at p. It costs one row for each level of
-// containers, however large the node.
-func (tx *Tx) Has(p tree.Path) (bool, error) {
-	r, rest, err := tx.find(p)
-	if err != nil || !r.exists() {
-		return false, err
-	}
-	if r.tag == tagPacked {
-		return !r.node.Get(rest).IsEmpty(), nil
-	}
-	return rest.IsRoot(), nil
-}
-
-// Get returns the node at p.
-func (tx *Tx) Get(p tree.Path) (tree.Node, error) { return tx.GetLimit(p, 0) }
-
-// GetLimit is Get with a limit on the bytes of canonical JSON; beyond it the
-// error is ErrTooBig. A limit of 0 is none.
-func (tx *Tx) GetLimit(p tree.Path, limit int64) (tree.Node, error) {
-	r, rest, err := tx.find(p)
-	if err != nil || !r.exists() {
-		return tree.Empty, err
-	}
-	if r.tag == tagPacked {
-		return r.node.Get(rest), nil
-	}
-	if !rest.IsRoot() { // below a blob
-		return tree.Empty, nil
-	}
-	return read(tx).load(r, limit)
-}
-
-// Peek returns the node at p if it is a leaf. Of an object it only says that it
-// is one, which costs what Has does.
-func (tx *Tx) Peek(p tree.Path) (leaf tree.Node, isObject bool, err error) {
-	r, rest, err := tx.find(p)
-	switch {
-	case err != nil || !r.exists():
-		return tree.Empty, false, err
-	case r.tag == tagContainer:
-		return tree.Empty, true, nil
-	case r.tag == tagBlob && rest.IsRoot():
-		leaf, err = read(tx).load(r, 0)
-		return leaf, false, err
-	}
-	if n := r.node.Get(rest); !n.IsObject() {
-		return n, false, nil
-	}
-	return tree.Empty, true, nil
-}
-
-// Keys yields the keys of the children of the node at p in key order. It reads
-// one row for each that is asked for.
-func (tx *Tx) Keys(p tree.Path) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		r, rest, err := tx.find(p)
-		if err != nil {
-			yield("", err)
-			return
-		}
-		if r.tag == tagContainer {
-			tx.children(r.id)(func(c child, err error) bool { return yield(c.key, err) })
-			return
-		}
-		for key := range r.node.Get(rest).Children() {
-			if !yield(key, nil) {
-				return
-			}
-		}
-	}
-}
-
-// Priority returns the priority of the node at p.
-func (tx *Tx) Priority(p tree.Path) (tree.Node, error) {
-	r, rest, err := tx.find(p)
-	return r.priorityAt(rest), err
-}
-
 // state is what the store counts; one row of bucket m.
 type state struct {
 	revision  uint64
@@ -256,4 +177,21 @@ func decodeState(b []byte) (state, error) {
 	}
 	be := binary.BigEndian
 	return state{be.Uint64(b), be.Uint64(b[8:]), be.Uint32(b[16:]), be.Uint32(b[20:])}, nil
+}
+
+// largeValue is from where on a read asks for the memory that it takes, and a value is
+// measured before it is read: to let its text grow would take twice the memory.
+const largeValue = 1 << 20
+
+// hold notes that n more bytes are about to be held by what the transaction reads, and
+// asks Hold in steps of largeValue. What is read without Hold does not count.
+func (tx *Tx) hold(n int) error {
+	if tx.Hold == nil {
+		return nil
+	}
+	if tx.holds += int64(n); tx.holds < tx.asked+largeValue {
+		return nil
+	}
+	tx.asked = tx.holds
+	return tx.Hold(tx.holds)
 }

@@ -1,35 +1,20 @@
 package store
 
 import (
-	"encoding/binary"
-	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
-// chunkBytes is the size of a blob's chunks: large enough to be few, small
-// enough that pages are reused well.
-const chunkBytes = 32 << 10
-
-// A step is one row on the way to a path.
-type step struct {
-	key  []byte    // row key
-	path tree.Path // of the row's node
-	row  row       // before the write
-	now  row       // after it
-}
-
-// An editor changes the rows of a transaction so that the tree changes.
-type editor struct{ tx *Tx }
-
-func edits(tx *Tx) editor { return editor{tx} }
-
 // descend returns the rows on the way to p, from the root down, until the next
 // descend. The last is where p's node is or would be; it may be absent. rest is
 // the path inside it.
 func (e editor) descend(p tree.Path) (steps []step, rest tree.Path, err error) {
-	d := e.tx.desk
+	d := e.tx.cache
 	d.keys = d.keys[:0]
 	steps, rest = d.steps[:0], p
 	for key := rootKey; ; {
@@ -172,17 +157,32 @@ func (e editor) isEmpty(id uint64) (bool, error) {
 	return !hasPrefix(k, prefix), c.Err()
 }
 
-// writeBlob stores a long string and returns its row.
-func (e editor) writeBlob(n tree.Node) (row, error) {
-	s, _ := n.StringValue()
-	r := row{tag: tagBlob, id: e.tx.newID(), size: uint64(len(s)), priority: n.Priority()}
-	chunk := uint32(0)
-	for part := range slices.Chunk([]byte(s), chunkBytes) {
-		k := binary.BigEndian.AppendUint32(idKey(r.id), chunk)
-		if err := e.tx.put(kv.Blobs, k, part); err != nil {
-			return row{}, err
-		}
-		chunk++
+// edit returns n with the node at p replaced by v. Putting something in place
+// of something else, the most frequent change of a packed row, is one splice of
+// its text; all else goes through the node.
+func edit(n tree.Node, p tree.Path, v tree.Node) tree.Node {
+	if v.IsEmpty() || p.IsRoot() || !n.IsObject() || !plain(p) {
+		return n.With(p, v)
 	}
-	return r, nil
+	at := strings.ReplaceAll(p.Clean(), "/", ".")
+	if !gjson.Get(n.Text(), at).Exists() {
+		return n.With(p, v)
+	}
+	text, err := sjson.SetRaw(n.Text(), at, v.Text())
+	if err != nil {
+		return n.With(p, v)
+	}
+	return tree.FromCanonical(text)
+}
+
+// plain reports whether the keys of p have no character that is special in the
+// path syntax of gjson and sjson.
+func plain(p tree.Path) bool {
+	for i, s := 0, p.Clean(); i < len(s); i++ {
+		c := s[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '/' {
+			return false
+		}
+	}
+	return true
 }

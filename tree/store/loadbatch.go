@@ -5,42 +5,42 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
-// A slice is the part of a load that is stored next. Its rows are made outside
+// A loadBatch is the part of a load that is stored next. Its rows are made outside
 // of the transaction, which so holds up others for as short as it can.
-type slice struct {
+type loadBatch struct {
 	ops  []loadOp
 	text []byte // where keys and values are
 }
 
-// sliceOverhead is what an operation counts for beside its bytes.
-const sliceOverhead = 64
+// stepOverhead is what an operation counts for beside its bytes.
+const stepOverhead = 64
 
-func (s *slice) add(op loadOp) { s.ops = append(s.ops, op) }
+func (s *loadBatch) add(op loadOp) { s.ops = append(s.ops, op) }
 
 // size is about how much a transaction has to store.
-func (s *slice) size() int { return len(s.text) + len(s.ops)*sliceOverhead }
+func (s *loadBatch) size() int { return len(s.text) + len(s.ops)*stepOverhead }
 
-func (s *slice) reset() {
+func (s *loadBatch) reset() {
 	clear(s.ops)
 	s.ops, s.text = s.ops[:0], s.text[:0]
 }
 
-// rowKey returns the key of a row, made in the slice.
-func (s *slice) rowKey(container uint64, key string) []byte {
+// rowKey returns the key of a row, made in the batch.
+func (s *loadBatch) rowKey(container uint64, key string) []byte {
 	from := len(s.text)
 	s.text = appendRowKey(s.text, container, key)
 	return s.since(from)
 }
 
-// encode returns an encoded row, made in the slice.
-func (s *slice) encode(r row) []byte {
+// encode returns an encoded row, made in the batch.
+func (s *loadBatch) encode(r row) []byte {
 	from := len(s.text)
 	s.text = r.append(s.text)
 	return s.since(from)
 }
 
 // since returns what was appended. It stays what it is when the text moves.
-func (s *slice) since(from int) []byte { return s.text[from:len(s.text):len(s.text)] }
+func (s *loadBatch) since(from int) []byte { return s.text[from:len(s.text):len(s.text)] }
 
 // A loadOp is one step of a load. Later steps see the effect of earlier ones.
 type loadOp struct {
@@ -73,11 +73,11 @@ type loadContainer struct {
 	rows    int    // added, of which some may be gone again
 	gaps    bool   // rows were deleted
 	stored  int64  // rows that are there; those who store slices keep it
-	kept    int64  // stored, without the slice that is being stored
+	kept    int64  // stored, without the batch that is being stored
 }
 
-// rewind prepares a slice to be stored, perhaps again after a rollback.
-func (s *slice) rewind() {
+// rewind prepares a batch to be stored, perhaps again after a rollback.
+func (s *loadBatch) rewind() {
 	for i := range s.ops {
 		if c := s.ops[i].container; c != nil {
 			c.stored = c.kept
@@ -85,31 +85,13 @@ func (s *slice) rewind() {
 	}
 }
 
-// keep notes that a slice was stored.
-func (s *slice) keep() {
+// keep notes that a batch was stored.
+func (s *loadBatch) keep() {
 	for i := range s.ops {
 		if c := s.ops[i].container; c != nil {
 			c.kept = c.stored
 		}
 	}
-}
-
-// apply carries out the slice.
-func (l *Load) apply(tx *Tx, s *slice) error {
-	now, err := tx.Indexes().catalogue()
-	if err != nil {
-		return err
-	}
-	kept := func(uint32) bool { return true }
-	if now.version != l.indexes.version {
-		kept = now.has
-	}
-	for i := range s.ops {
-		if err := s.ops[i].apply(tx, kept); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // apply carries out one step. kept reports whether an index is still declared.
@@ -181,22 +163,4 @@ func (op *loadOp) unlink(tx *Tx) error {
 	}
 	op.container.stored--
 	return edits(tx).discard(old)
-}
-
-// rowValue returns what an index by the given order holds for a row.
-func (x Indexes) rowValue(r row, order string) (tree.Node, error) {
-	switch {
-	case order == tree.ByPriority:
-		return r.nodePriority(), nil
-	case r.tag == tagPacked:
-		return shallowIndexValue(tree.IndexValue(order, r.node)), nil
-	}
-	rel := tree.Root
-	if order != tree.ByValue {
-		var err error
-		if rel, err = tree.ParsePath(order); err != nil {
-			return tree.Empty, err
-		}
-	}
-	return x.shallowValue(x.tx.follow(r, rel))
 }

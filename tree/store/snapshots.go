@@ -11,14 +11,14 @@ import (
 type snapshot struct {
 	kv    kv.Tx
 	state state
-	epoch uint64 // of the spares when it began, never 0
+	epoch uint64 // of the snapshot pool when it began, never 0
 }
 
-// spares are snapshots that nobody reads just now. To begin one costs more than
-// to read a small value, so those that have ended serve again for as long as
-// nobody writes. While somebody does, there are none: an open snapshot keeps
-// pages from being reused and holds up a writer whose file outgrew its map.
-type spares struct {
+// A snapshotPool has the snapshots that no transaction reads just now. To begin one
+// costs more than to read a small value, so those that have ended serve again while no
+// write transaction runs. During one the pool is empty: an open snapshot keeps pages from
+// being reused, and a writer whose file outgrew its map waits for it.
+type snapshotPool struct {
 	mu      sync.Mutex
 	writing bool   // there is a write transaction
 	epoch   uint64 // changes when one begins or ends
@@ -26,12 +26,12 @@ type spares struct {
 	closed  bool
 }
 
-// maxSpares bounds how many snapshots are kept of one store.
-const maxSpares = 16
+// maxSnapshots bounds how many snapshots are kept of one store.
+const maxSnapshots = 16
 
 // take returns a snapshot of the current state, if there is one. Otherwise the
 // caller begins one, of the returned epoch.
-func (s *spares) take() (snap snapshot, ok bool) {
+func (s *snapshotPool) take() (snap snapshot, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := len(s.idle) - 1
@@ -45,7 +45,7 @@ func (s *spares) take() (snap snapshot, ok bool) {
 }
 
 // give takes a snapshot back. It ends it unless it is still of the current state.
-func (s *spares) give(snap snapshot) {
+func (s *snapshotPool) give(snap snapshot) {
 	if !s.keep(snap) {
 		snap.kv.Rollback()
 	}
@@ -53,10 +53,10 @@ func (s *spares) give(snap snapshot) {
 
 // keep reports whether the snapshot is kept. In its epoch nobody has written if
 // nobody does now, since the epoch changes whenever that begins or ends.
-func (s *spares) keep(snap snapshot) bool {
+func (s *snapshotPool) keep(snap snapshot) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.writing || snap.epoch != s.epoch || len(s.idle) == maxSpares {
+	if s.closed || s.writing || snap.epoch != s.epoch || len(s.idle) == maxSnapshots {
 		return false
 	}
 	s.idle = append(s.idle, snap)
@@ -65,9 +65,9 @@ func (s *spares) keep(snap snapshot) bool {
 
 // enter must be called before a write transaction begins, and leave when it has
 // ended.
-func (s *spares) enter() { s.drop(func() { s.writing = true }) }
+func (s *snapshotPool) enter() { s.drop(func() { s.writing = true }) }
 
-func (s *spares) leave() {
+func (s *snapshotPool) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writing = false
@@ -75,10 +75,10 @@ func (s *spares) leave() {
 }
 
 // close ends what is kept; from now on nothing is.
-func (s *spares) close() { s.drop(func() { s.closed = true }) }
+func (s *snapshotPool) close() { s.drop(func() { s.closed = true }) }
 
 // drop makes a change and ends what was kept before.
-func (s *spares) drop(change func()) {
+func (s *snapshotPool) drop(change func()) {
 	s.mu.Lock()
 	idle := s.idle
 	s.idle = nil

@@ -139,9 +139,9 @@ type brokenCommitTx struct{ kv.Tx }
 
 func (brokenCommitTx) Commit() error { return errBroken }
 
-// TestDeskIsBounded: a writer that goes through many containers remembers some.
-func TestDeskIsBounded(t *testing.T) {
-	d := newDesk()
+// TestWriteCacheIsBounded: a writer that goes through many containers remembers some.
+func TestWriteCacheIsBounded(t *testing.T) {
+	d := newWriteCache()
 	for i := range uint64(3 * maxKnown) {
 		d.learn(idKey(i), row{tag: tagContainer, id: i})
 		if len(d.containers) > maxKnown {

@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 
+	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
@@ -60,4 +61,50 @@ func (s *Store) Upgrade(budget int) (more bool, err error) {
 		k.NoteUpgraded()
 	}
 	return more, nil
+}
+
+// KeepCount counts the children of the container at p, if it is one whose number is
+// not kept yet, and keeps it from then on. Others can write meanwhile: what they
+// change is added in the end.
+func (s *Store) KeepCount(p tree.Path, interrupt func() error) error {
+	id, reader, err := s.beginCount(p)
+	if err != nil || reader == nil {
+		return err
+	}
+	reader.Interrupt = interrupt
+	n, err := read(reader).countAll(id, 0)
+	reader.Rollback()
+	return s.Update(func(tx *Tx) error {
+		changed, wanted := s.counting[id]
+		delete(s.counting, id)
+		if err != nil || !wanted {
+			return err
+		}
+		if n += int(changed); n > 0 {
+			countsOf(tx).set(id, int64(n))
+		}
+		return nil
+	})
+}
+
+// beginCount returns a transaction in which to count, and has those who write note
+// what they change from that state on. There is none if there is nothing to count.
+func (s *Store) beginCount(p tree.Path) (id uint64, reader *Tx, err error) {
+	tx, err := s.Begin(true)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer tx.Rollback()
+	r, _, err := tx.find(p)
+	if err != nil || r.tag != tagContainer {
+		return 0, nil, err
+	}
+	_, known, err := countsOf(tx).kept(r.id)
+	if _, counting := s.counting[r.id]; err != nil || known || counting {
+		return 0, nil, err
+	}
+	if reader, err = s.Begin(false); err == nil {
+		s.counting[r.id] = 0
+	}
+	return r.id, reader, err
 }

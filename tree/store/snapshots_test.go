@@ -17,8 +17,8 @@ func TestSpares(t *testing.T) {
 			s := open(t, file)
 			idle := func(want int) {
 				t.Helper()
-				if got := len(s.spares.idle); got != want {
-					t.Errorf("%d spares, want %d", got, want)
+				if got := len(s.snapshots.idle); got != want {
+					t.Errorf("%d snapshots in the pool, want %d", got, want)
 				}
 			}
 			first, second := begin(t, s, false), begin(t, s, false)
@@ -48,7 +48,7 @@ func TestSpares(t *testing.T) {
 			across.Rollback()
 			idle(0) // both are of the state before
 			var all []*Tx
-			for range maxSpares + 3 {
+			for range maxSnapshots + 3 {
 				tx := begin(t, s, false)
 				if n, err := tx.Get(tree.Root); err != nil || n != tree.String("new") {
 					t.Fatalf("read %s, %v", n.Text(), err)
@@ -59,7 +59,7 @@ func TestSpares(t *testing.T) {
 			for _, tx := range all[1:] {
 				tx.Rollback()
 			}
-			idle(maxSpares)
+			idle(maxSnapshots)
 			begin(t, s, true).Rollback()
 			idle(0)
 			last.Rollback()

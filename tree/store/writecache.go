@@ -3,13 +3,14 @@ package store
 import (
 	"sync"
 
+	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
-// A desk is what write transactions leave for the next one: the rows of
+// A writeCache is what write transactions leave for the next one: the rows of
 // containers, since most writes go down through the same few, and memory. It
 // belongs to the one transaction that has it.
-type desk struct {
+type writeCache struct {
 	taken      sync.Mutex     // by the write transaction, from its beginning to its end
 	containers map[string]row // by row key; as the transaction sees them
 	steps      []step         // of the last descend
@@ -26,13 +27,13 @@ const (
 	keptValues = 1 << 20
 )
 
-func newDesk() *desk {
-	return &desk{containers: make(map[string]row), counts: make(map[uint64]countChange)}
+func newWriteCache() *writeCache {
+	return &writeCache{containers: make(map[string]row), counts: make(map[uint64]countChange)}
 }
 
-// leave hands the desk to the next transaction. It knows the containers of the
+// leave hands the write cache to the next transaction. It knows the containers of the
 // state that is committed.
-func (d *desk) leave(committed bool) {
+func (d *writeCache) leave(committed bool) {
 	if !committed {
 		clear(d.containers)
 	}
@@ -46,7 +47,7 @@ func (d *desk) leave(committed bool) {
 
 // container returns the row with the given key if it is known to be that of a
 // container.
-func (d *desk) container(key []byte) (row, bool) {
+func (d *writeCache) container(key []byte) (row, bool) {
 	if d == nil {
 		return row{}, false
 	}
@@ -55,7 +56,7 @@ func (d *desk) container(key []byte) (row, bool) {
 }
 
 // learn remembers a row that was read, if it is that of a container.
-func (d *desk) learn(key []byte, r row) {
+func (d *writeCache) learn(key []byte, r row) {
 	if d == nil || r.tag != tagContainer {
 		return
 	}
@@ -66,22 +67,30 @@ func (d *desk) learn(key []byte, r row) {
 }
 
 // forget is told that a row changes.
-func (d *desk) forget(b kv.Bucket, key []byte) {
+func (d *writeCache) forget(b kv.Bucket, key []byte) {
 	if d != nil && b == kv.Rows {
 		delete(d.containers, string(key))
 	}
 }
 
 // encode returns an encoded row that lasts as long as the transaction.
-func (d *desk) encode(r row) []byte {
+func (d *writeCache) encode(r row) []byte {
 	from := len(d.values)
 	d.values = r.append(d.values)
 	return d.values[from:len(d.values):len(d.values)]
 }
 
 // rowKey is the function of that name. The key lasts until the next descend.
-func (d *desk) rowKey(container uint64, key string) []byte {
+func (d *writeCache) rowKey(container uint64, key string) []byte {
 	from := len(d.keys)
 	d.keys = appendRowKey(d.keys, container, key)
 	return d.keys[from:len(d.keys):len(d.keys)]
+}
+
+// A step is one row on the way to a path.
+type step struct {
+	key  []byte    // row key
+	path tree.Path // of the row's node
+	row  row       // before the write
+	now  row       // after it
 }
