@@ -95,7 +95,7 @@ func (c *checker) tree() {
 
 // loads notes which ids belong to loads that are not linked.
 func (c *checker) loads() {
-	found, err := loadsOf(c.tx).all()
+	found, err := loadRecords(c.tx)
 	if err != nil {
 		c.report("%w", err)
 	}

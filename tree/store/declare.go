@@ -103,12 +103,12 @@ func (x Indexes) putCatalogue(all []definition) error {
 	x.tx.state.catalogue++
 	x.tx.dirty = true
 	x.tx.known = newCatalogue(x.tx.state.catalogue, all)
-	return textsOf(x.tx).set(indexesKey, text)
+	return setText(x.tx, indexesKey, text)
 }
 
 func (x Indexes) loadCatalogue() (*catalogue, error) {
 	var stored []storedIndex
-	text, err := textsOf(x.tx).get(indexesKey)
+	text, err := getText(x.tx, indexesKey)
 	if err != nil {
 		return nil, err
 	}

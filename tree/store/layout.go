@@ -8,6 +8,7 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/piecewise"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
+	"github.com/dogwooddb/dogwood/tree/store/load"
 )
 
 // A layout is the rows of a value that is more than one row. They are made as the
@@ -27,13 +28,13 @@ func (e editor) write(key []byte, path tree.Path, n tree.Node) error {
 		return e.tx.putRow(key, packedRow(n))
 	}
 	l := layout{tx: e.tx}
-	if err := l.node(key, place{path: path}, n); err != nil {
+	if err := l.node(key, load.Place{Path: path}, n); err != nil {
 		return err
 	}
 	return l.put()
 }
 
-func (l *layout) node(key []byte, at place, n tree.Node) error {
+func (l *layout) node(key []byte, at load.Place, n tree.Node) error {
 	switch {
 	case len(n.Text()) <= PackLimit:
 		l.add(key, packedRow(n))
@@ -43,7 +44,7 @@ func (l *layout) node(key []byte, at place, n tree.Node) error {
 		l.add(key, r)
 		return err
 	}
-	return l.container(key, at.resolve(), n)
+	return l.container(key, at.Resolve(), n)
 }
 
 func (l *layout) container(key []byte, path tree.Path, n tree.Node) error {
@@ -58,7 +59,7 @@ func (l *layout) container(key []byte, path tree.Path, n tree.Node) error {
 	for name, child := range n.Children() {
 		count++
 		key := l.key(r.id, name)
-		if err := l.node(key, place{path, name}, child); err != nil {
+		if err := l.node(key, load.Place{Path: path, Key: name}, child); err != nil {
 			return err
 		}
 		for _, ix := range indexes {

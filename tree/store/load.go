@@ -10,6 +10,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
+	"github.com/dogwooddb/dogwood/tree/store/load"
 )
 
 // A Load puts a large value into the store, a batch at a time, each batch in a
@@ -33,9 +34,9 @@ type Load struct {
 	storing loadBatch  // being stored, until stored says so
 	stored  chan error // nil: no batch is being stored
 
-	text  *window // being read
-	root  row     // of what was read; absent for null
-	roots []row   // of what Nodes stored
+	text  *load.Text // being read
+	root  row        // of what was read; absent for null
+	roots []row      // of what Nodes stored
 	read  bool
 	stats LoadStats
 }
@@ -55,7 +56,6 @@ type LoadOptions struct {
 const (
 	defaultSliceBytes = 1 << 20
 	defaultWholeBytes = 64 << 10
-	maxWholeBytes     = windowBytes / 2
 )
 
 // LoadStats counts what a load did.
@@ -89,7 +89,7 @@ func (s *Store) NewLoad(p tree.Path, o LoadOptions) (*Load, error) {
 	if o.WholeBytes <= 0 {
 		o.WholeBytes = defaultWholeBytes
 	}
-	o.WholeBytes = min(o.WholeBytes, maxWholeBytes)
+	o.WholeBytes = min(o.WholeBytes, load.MaxWhole)
 	l := &Load{store: s, path: p, options: o}
 	err := l.update(func(tx *Tx) (err error) {
 		l.ids = nil
@@ -141,9 +141,8 @@ func (l *Load) Path() tree.Path { return l.path }
 // text and one batch of rows in memory, however long the text is. Errors about
 // the text are *tree.ParseError.
 func (l *Load) Read(ctx context.Context, src io.Reader) error {
-	l.text = newWindow(src)
-	r := &loadReader{load: l, ctx: ctx, text: l.text, whole: l.options.WholeBytes}
-	root, err := r.document()
+	l.text = load.NewText(src)
+	root, err := load.Read(ctx, l.text, l.path, l.options.WholeBytes, rowBuilder{l})
 	if err == nil {
 		err = l.flush(0)
 	}
@@ -163,9 +162,9 @@ func (l *Load) progress() {
 	if l.text == nil { // of nodes
 		return
 	}
-	l.stats.Bytes = l.text.size
+	l.stats.Bytes = l.text.Size()
 	if l.options.Progress != nil {
-		l.options.Progress(l.text.size)
+		l.options.Progress(l.text.Size())
 	}
 }
 

@@ -93,7 +93,7 @@ func BenchmarkExport(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	if err := load(b, s, tree.Root, LoadOptions{}, &rowsText{n: benchRows()}); err != nil {
+	if err := loadText(b, s, tree.Root, LoadOptions{}, &rowsText{n: benchRows()}); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
@@ -118,7 +118,7 @@ func BenchmarkBackup(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	if err := load(b, s, tree.Root, LoadOptions{}, &rowsText{n: benchRows()}); err != nil {
+	if err := loadText(b, s, tree.Root, LoadOptions{}, &rowsText{n: benchRows()}); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {

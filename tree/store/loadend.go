@@ -13,16 +13,16 @@ import (
 // disk, Reclaim tries again.
 func (l *Load) Abort() error {
 	l.read = false
-	err := l.update(func(tx *Tx) error { return loadsOf(tx).end(l.key) })
+	err := l.update(func(tx *Tx) error { return endLoad(tx, l.key) })
 	if err != nil {
 		l.store.aborted.add(l.key)
 	}
 	return err
 }
 
-// end moves a load to the reclaim queue, if it is on record.
-func (lr loadRecords) end(key []byte) error {
-	v, err := lr.tx.get(kv.Meta, key)
+// endLoad moves a load to the reclaim queue, if it is on record.
+func endLoad(tx *Tx, key []byte) error {
+	v, err := tx.get(kv.Meta, key)
 	if v == nil || err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (lr loadRecords) end(key []byte) error {
 	if !ok {
 		return errLoadRecord
 	}
-	return lr.leave(key, ids)
+	return leaveLoad(tx, key, ids)
 }
 
 var errLoadRecord = fmt.Errorf("%w: unreadable record of a load", ErrDamaged)
@@ -39,7 +39,7 @@ var errLoadRecord = fmt.Errorf("%w: unreadable record of a load", ErrDamaged)
 func (s *Store) retryAborts() error {
 	keys := s.aborted.take()
 	for i, key := range keys {
-		if err := s.Update(func(tx *Tx) error { return loadsOf(tx).end(key) }); err != nil {
+		if err := s.Update(func(tx *Tx) error { return endLoad(tx, key) }); err != nil {
 			for _, key := range keys[i:] {
 				s.aborted.add(key)
 			}
@@ -49,35 +49,30 @@ func (s *Store) retryAborts() error {
 	return nil
 }
 
-// leave moves a load from its record to the reclaim queue.
-func (lr loadRecords) leave(key []byte, ids []idRange) error {
-	lr.tx.work = true
+// leaveLoad moves a load from its record to the reclaim queue.
+func leaveLoad(tx *Tx, key []byte, ids []idRange) error {
+	tx.work = true
 	for _, r := range ids {
-		if err := lr.tx.put(kv.Reclaim, r.reclaimKey(), nil); err != nil {
+		if err := tx.put(kv.Reclaim, r.reclaimKey(), nil); err != nil {
 			return err
 		}
 	}
-	return lr.tx.delete(kv.Meta, key)
+	return tx.delete(kv.Meta, key)
 }
 
-// leaveAll does so for all loads: when a file is opened, nobody works on them.
-func (lr loadRecords) leaveAll() error {
-	found, err := lr.all()
+// leaveLoads does so for all loads: when a file is opened, nobody works on them.
+func leaveLoads(tx *Tx) error {
+	found, err := loadRecords(tx)
 	if err != nil {
 		return err
 	}
 	for _, f := range found {
-		if err := lr.leave(f.key, f.ids); err != nil {
+		if err := leaveLoad(tx, f.key, f.ids); err != nil {
 			return err
 		}
 	}
 	return nil
 }
-
-// loadRecords are the records of the loads that are not linked.
-type loadRecords struct{ tx *Tx }
-
-func loadsOf(tx *Tx) loadRecords { return loadRecords{tx} }
 
 // A loadRecord is what bucket m says about a load.
 type loadRecord struct {
@@ -85,8 +80,9 @@ type loadRecord struct {
 	ids []idRange
 }
 
-func (lr loadRecords) all() (found []loadRecord, err error) {
-	c := lr.tx.kv.Cursor(kv.Meta)
+// loadRecords returns the records of all loads that are not linked.
+func loadRecords(tx *Tx) (found []loadRecord, err error) {
+	c := tx.kv.Cursor(kv.Meta)
 	for k, v := c.Seek(loadPrefix); hasPrefix(k, loadPrefix); k, v = c.Next() {
 		ids, ok := decodeRanges(v)
 		if !ok {

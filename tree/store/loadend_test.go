@@ -89,7 +89,7 @@ func TestLoadAborted(t *testing.T) {
 	rows := rowsLeft(t, s)
 	broken := errors.New("broken")
 	src := io.MultiReader(strings.NewReader(`{"a":`+readAll(t, &rowsText{n: 50})+`,`), failingReader{broken})
-	if err := load(t, s, tree.Root, tiny, src); !errors.Is(err, broken) {
+	if err := loadText(t, s, tree.Root, tiny, src); !errors.Is(err, broken) {
 		t.Errorf("load from a broken reader = %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -170,7 +170,7 @@ func TestLoadsAtTheSameTime(t *testing.T) {
 	for i := range loads {
 		work.Go(func() {
 			for range rounds {
-				if err := load(t, s, tree.Root.Child(string(rune('a'+i))), tiny, strings.NewReader(text)); err != nil {
+				if err := loadText(t, s, tree.Root.Child(string(rune('a'+i))), tiny, strings.NewReader(text)); err != nil {
 					t.Error(err)
 				}
 			}

@@ -91,7 +91,7 @@ func (s *Store) initialize() error {
 	if s.journal, err = journal.Open(tx.kv); err != nil {
 		return err
 	}
-	if err := loadsOf(tx).leaveAll(); err != nil {
+	if err := leaveLoads(tx); err != nil {
 		return err
 	}
 	if _, err := tx.Indexes().catalogue(); err != nil {

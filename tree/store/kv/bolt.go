@@ -17,13 +17,6 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
-// Errors of opening a file.
-var (
-	ErrLocked  = errors.New("in use by another process, or opened twice")
-	ErrForeign = errors.New("not a Dogwood database")
-	ErrDamaged = errors.New("damaged or truncated")
-)
-
 const (
 	// mapBytes is reserved as address space at once. If the file outgrew its
 	// map, the writer would wait for all readers to remap it.
@@ -183,16 +176,6 @@ func (k *boltKV) start() error {
 	return err
 }
 
-// guarded calls f and turns a panic of bbolt over damaged pages into an error.
-func guarded(f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v", ErrDamaged, r)
-		}
-	}()
-	return f()
-}
-
 // probe checks a file, if there is one, before it is opened to be written to.
 func probe(file string) (there bool, err error) {
 	if there, err = probeHead(file); err != nil || !there {
@@ -273,4 +256,12 @@ func (k *boltKV) release() error {
 func (k *boltKV) keepFreeList() {
 	k.db.NoFreelistSync = false
 	_ = k.update(func(*bolt.Tx) error { return nil })
+}
+
+// InPlace returns ErrReplaced if the open file does not have its name any more.
+func (k *boltKV) InPlace() error {
+	if k.opened.info == nil {
+		return nil
+	}
+	return k.opened.check()
 }

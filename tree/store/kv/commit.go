@@ -13,17 +13,6 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// Errors of a disk that fails.
-var (
-	// ErrUnknown is returned by a commit that failed and could not be taken back:
-	// after a restart the file may have it or not.
-	ErrUnknown = errors.New("it is unknown whether the commit is on disk")
-	// ErrFailed is returned for every transaction after such a commit, until it
-	// could be taken back.
-	ErrFailed = errors.New("the disk failed during a commit, and the file cannot be used until a sync succeeds again: " +
-		"look at the disk and its file system, then restart if this goes on")
-)
-
 // retryPause is how often a failed commit is tried to be taken back.
 const retryPause = time.Second
 

@@ -90,11 +90,3 @@ func (p *openedFile) check() error {
 	}
 	return nil
 }
-
-// InPlace returns ErrReplaced if the open file does not have its name any more.
-func (k *boltKV) InPlace() error {
-	if k.opened.info == nil {
-		return nil
-	}
-	return k.opened.check()
-}

@@ -2,7 +2,9 @@ package kv
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"unsafe"
 
 	bolt "go.etcd.io/bbolt"
@@ -423,3 +425,21 @@ func (c *pageCursor) aside(f func()) {
 	c.stack, c.spare = c.spare, c.stack
 	c.home = home
 }
+
+// What bbolt keeps at the beginning of a page, and in front of the keys of
+// branch and leaf pages.
+const (
+	pageHeader  = 16
+	pageElement = 16
+	flagBranch  = 0x01
+	flagLeaf    = 0x02
+	flagMeta    = 0x04
+	flagFree    = 0x10 // the list of free pages
+	flagBucket  = 0x01 // of an element: its value is a bucket
+
+	noFreeList  = math.MaxUint64 // in the place of the list's page
+	longList    = math.MaxUint16 // a count that stands in front of the list
+	freeElement = 8
+)
+
+var le = binary.LittleEndian

@@ -2,27 +2,10 @@ package kv
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"io"
-	"math"
+	"os"
 	"slices"
-)
-
-// What bbolt keeps at the beginning of a page, and in front of the keys of
-// branch and leaf pages.
-const (
-	pageHeader  = 16
-	pageElement = 16
-	flagBranch  = 0x01
-	flagLeaf    = 0x02
-	flagMeta    = 0x04
-	flagFree    = 0x10 // the list of free pages
-	flagBucket  = 0x01 // of an element: its value is a bucket
-
-	noFreeList  = math.MaxUint64 // in the place of the list's page
-	longList    = math.MaxUint16 // a count that stands in front of the list
-	freeElement = 8
 )
 
 // A pageWalk follows all pages from the root and checks what bbolt takes for
@@ -285,4 +268,24 @@ func (w *pageWalk) freeList() error {
 	return nil
 }
 
-var le = binary.LittleEndian
+// A BadPage is a page that cannot be followed, and the range of keys that it has.
+type BadPage struct {
+	Bucket   Bucket // 0: the list of buckets
+	Min, Max []byte // nil: not known
+	Err      error
+}
+
+// probePages follows all pages of a file that no other process writes to.
+func probePages(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	meta, err := newestMeta(f)
+	if err != nil {
+		return err
+	}
+	w := pageWalk{f: f, meta: meta}
+	return w.run()
+}

@@ -90,21 +90,6 @@ func UsedBytes(f io.ReaderAt) (int64, error) {
 	return int64(meta.pages) * int64(meta.pageSize), err
 }
 
-// probePages follows all pages of a file that no other process writes to.
-func probePages(file string) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	meta, err := newestMeta(f)
-	if err != nil {
-		return err
-	}
-	w := pageWalk{f: f, meta: meta}
-	return w.run()
-}
-
 // A boltMeta is what bbolt keeps in a meta page.
 type boltMeta struct {
 	pageSize uint32

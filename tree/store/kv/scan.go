@@ -43,13 +43,6 @@ func opened(b Bucket, key, stored []byte, summed bool) (value []byte, whole bool
 	return checkSum(b, key, stored)
 }
 
-// A BadPage is a page that cannot be followed, and the range of keys that it has.
-type BadPage struct {
-	Bucket   Bucket // 0: the list of buckets
-	Min, Max []byte // nil: not known
-	Err      error
-}
-
 // Damage says what is wrong with the pages of a file.
 type Damage struct {
 	Short error // the file is cut short; nil: it is not

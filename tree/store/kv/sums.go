@@ -31,15 +31,6 @@ func sumOf(b Bucket, key, value []byte) uint32 {
 	return sum ^ (uint32(b)<<16 | uint32(len(key))) ^ 0x5A<<24
 }
 
-// A damageError says which entry is damaged. It is an [ErrDamaged].
-type damageError struct{ entry, what string }
-
-func (e *damageError) Error() string {
-	return fmt.Sprintf("%v: %s: %s", ErrDamaged, e.entry, e.what)
-}
-
-func (e *damageError) Unwrap() error { return ErrDamaged }
-
 // checkSum returns a stored value without its checksum. ok reports that it is right.
 func checkSum(b Bucket, key, stored []byte) (value []byte, ok bool) {
 	n := len(stored) - SumBytes

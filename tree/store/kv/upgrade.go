@@ -1,10 +1,6 @@
 package kv
 
-import (
-	"bytes"
-	"errors"
-	"fmt"
-)
+import "bytes"
 
 // Files of format 1 have no checksums. When one is opened to be written to, its
 // format becomes 2, which older versions refuse, and the entries of bucket m get
@@ -12,42 +8,6 @@ import (
 // keys, a slice in each transaction, which also notes how far it came: what is before
 // that place has checksums, what is behind it has none, and there is never a doubt
 // about one entry.
-
-// Formats of files. A file of a later one is refused.
-const (
-	formatPlain   = "dogwood 1" // no checksums
-	formatVersion = "dogwood 2"
-)
-
-// ErrFormat is returned for a file of another format version.
-var ErrFormat = errors.New("written by another version of Dogwood")
-
-// formatKey is the entry of bucket m that says what format a file has.
-var formatKey = []byte("format")
-
-// ReadFormat returns the format of a file, which is one that this version reads, or
-// none in a new one.
-func ReadFormat(k Tx) (string, error) {
-	v, err := k.Get(Meta, formatKey)
-	switch format := string(v); {
-	case err != nil:
-		return "", err
-	case format == formatVersion, format == formatPlain:
-		return format, nil
-	case format != "":
-		return "", fmt.Errorf("%w: format %q, this one reads %q", ErrFormat, format, formatVersion)
-	}
-	for _, b := range Buckets {
-		c := k.Cursor(b)
-		if k, _ := c.Seek(nil); k != nil || c.Err() != nil {
-			return "", fmt.Errorf("%w: there are data, but no format", ErrDamaged)
-		}
-	}
-	return "", nil
-}
-
-// WriteFormat makes a new file one of the current format.
-func WriteFormat(k Tx) error { return k.Put(Meta, formatKey, []byte(formatVersion)) }
 
 // placeKey is the entry of bucket m that says how far an upgrade is. There is none
 // when it has ended.

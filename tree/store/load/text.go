@@ -1,4 +1,4 @@
-package store
+package load
 
 import (
 	"bytes"
@@ -10,12 +10,17 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// windowBytes is how much of a text is in memory at a time.
-const windowBytes = 1 << 20
+const (
+	// windowBytes is how much of a text is in memory at a time.
+	windowBytes = 1 << 20
+	// MaxWhole bounds the values that are parsed at once.
+	MaxWhole = windowBytes / 2
+)
 
-// A window slides over a JSON text of any size. It knows where strings and
-// brackets end and leaves it to package tree to judge what is between.
-type window struct {
+// A Text is a JSON text of any size that is being read. It has a window of the text in
+// memory. It knows where strings and brackets end and leaves it to package tree to judge
+// what is between.
+type Text struct {
 	src  io.Reader
 	buf  []byte // what is in memory: buf[pos:end] is still to be read
 	pos  int
@@ -26,13 +31,17 @@ type window struct {
 	size int64 // bytes taken from src
 }
 
-func newWindow(src io.Reader) *window {
-	return &window{src: src, buf: make([]byte, windowBytes), line: 1}
+// NewText returns the text that src yields.
+func NewText(src io.Reader) *Text {
+	return &Text{src: src, buf: make([]byte, windowBytes), line: 1}
 }
+
+// Size returns how many bytes were read.
+func (w *Text) Size() int64 { return w.size }
 
 // more tries to have n bytes ahead, which must not be more than the window
 // holds, and returns those that there are: fewer at the end of the text.
-func (w *window) more(n int) []byte {
+func (w *Text) more(n int) []byte {
 	for w.end-w.pos < n && w.err == nil {
 		if w.pos > 0 && len(w.buf)-w.pos < n {
 			w.slide()
@@ -43,14 +52,14 @@ func (w *window) more(n int) []byte {
 }
 
 // slide makes room by forgetting what was read.
-func (w *window) slide() {
+func (w *Text) slide() {
 	w.line, w.col = w.position(w.pos)
 	w.col--
 	w.end = copy(w.buf, w.buf[w.pos:w.end])
 	w.pos = 0
 }
 
-func (w *window) fill() {
+func (w *Text) fill() {
 	const most = 100 // readers that return nothing
 	for range most {
 		n, err := w.src.Read(w.buf[w.end:])
@@ -64,7 +73,7 @@ func (w *window) fill() {
 }
 
 // position returns line and column, both 1-based, of buf[at].
-func (w *window) position(at int) (line, col int) {
+func (w *Text) position(at int) (line, col int) {
 	before := w.buf[:at]
 	if i := bytes.LastIndexByte(before, '\n'); i >= 0 {
 		return w.line + bytes.Count(before, []byte{'\n'}), at - i
@@ -73,14 +82,14 @@ func (w *window) position(at int) (line, col int) {
 }
 
 // fail returns an error about the text at the given distance ahead.
-func (w *window) fail(ahead int, kind tree.ParseKind, format string, args ...any) error {
+func (w *Text) fail(ahead int, kind tree.ParseKind, format string, args ...any) error {
 	line, col := w.position(min(w.pos+ahead, w.end))
 	return &tree.ParseError{Kind: kind, Line: line, Col: col, Msg: fmt.Sprintf(format, args...)}
 }
 
 // moved returns an error about a text of its own as one about the text ahead,
 // of which it was a copy that began skew bytes earlier.
-func (w *window) moved(err error, skew int) error {
+func (w *Text) moved(err error, skew int) error {
 	e := (*tree.ParseError)(nil)
 	if !errors.As(err, &e) {
 		return err
@@ -96,7 +105,7 @@ func (w *window) moved(err error, skew int) error {
 
 // broken returns what to say about a text that goes on in no valid way: the
 // error of its source, if it has one, or else that something is missing.
-func (w *window) broken(ahead int, what string) error {
+func (w *Text) broken(ahead int, what string) error {
 	if w.err != nil && w.err != io.EOF && w.pos+ahead >= w.end {
 		return w.err
 	}
@@ -105,7 +114,7 @@ func (w *window) broken(ahead int, what string) error {
 }
 
 // peek skips white space and returns the next byte, 0 at the end of the text.
-func (w *window) peek() byte {
+func (w *Text) peek() byte {
 	for {
 		for ; w.pos < w.end; w.pos++ {
 			if c := w.buf[w.pos]; !isSpace(c) {
@@ -121,7 +130,7 @@ func (w *window) peek() byte {
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
 // expect takes the next byte that is not white space, which must be c.
-func (w *window) expect(c byte) error {
+func (w *Text) expect(c byte) error {
 	if w.peek() != c {
 		return w.broken(0, fmt.Sprintf("%q", c))
 	}
@@ -131,7 +140,7 @@ func (w *window) expect(c byte) error {
 
 // whole returns how long the value ahead is, if that is at most limit. Numbers
 // and words have a limit of their own.
-func (w *window) whole(limit int) (size int, ok bool) {
+func (w *Text) whole(limit int) (size int, ok bool) {
 	switch text := w.ahead(limit); {
 	case len(text) == 0:
 	case text[0] == '"':
@@ -151,7 +160,7 @@ func (w *window) whole(limit int) (size int, ok bool) {
 const maxScalar = 4 << 10
 
 // ahead returns the next n bytes, fewer at the end of the text.
-func (w *window) ahead(n int) []byte {
+func (w *Text) ahead(n int) []byte {
 	text := w.more(n)
 	return text[:min(n, len(text))]
 }
@@ -217,7 +226,7 @@ func scalarEnd(text []byte) int {
 // piece returns how much of the inside of a string, which goes on ahead, can be
 // read by itself: at most limit bytes, and no escape, surrogate pair or
 // character is cut. done reports that the closing quote follows.
-func (w *window) piece(limit int) (size int, done bool) {
+func (w *Text) piece(limit int) (size int, done bool) {
 	const longest = len(`\ud83d\ude00`)
 	text := w.more(limit + longest)
 	for size < limit && size < len(text) {

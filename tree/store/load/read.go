@@ -1,4 +1,4 @@
-package store
+package load
 
 import (
 	"context"
@@ -10,63 +10,53 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// A loadReader reads JSON of any size into a load. What is small enough it hands
-// to package tree in one piece; only objects, arrays and strings above that it
-// takes apart itself.
-type loadReader struct {
-	load  *Load
-	ctx   context.Context
-	text  *window
-	whole int // bytes of what is read in one piece
+// A reader reads JSON of any size. What is small enough it hands to package tree in one
+// piece; only objects, arrays and strings above that it takes apart itself.
+type reader[V, C any] struct {
+	builder Builder[V, C]
+	ctx     context.Context
+	text    *Text
+	whole   int // bytes of what is read in one piece
 }
 
-// Bounds of what stands in front of a value.
+// Read reads a text, which must be one value for path p, and has it stored. Values of up
+// to whole bytes, at most MaxWhole, are parsed at once. The value that is returned is
+// absent if there is none, that is, if it collapsed to null. Errors about the text are
+// *tree.ParseError.
+func Read[V, C any](ctx context.Context, text *Text, p tree.Path, whole int, b Builder[V, C]) (V, error) {
+	r := &reader[V, C]{builder: b, ctx: ctx, text: text, whole: whole}
+	return r.document(p)
+}
+
+// MaxNesting bounds how deep objects and arrays nest in a text, as in package tree.
+const MaxNesting = 2*tree.MaxDepth + 8
+
 const (
 	maxKeyText = 6*tree.MaxKeyBytes + 2 // a key, all of it escapes
-	maxNesting = 2*tree.MaxDepth + 8    // as in package tree
 	ctxEvery   = 1024                   // members between looks at the context
+	chunkBytes = 32 << 10               // of a string that is read in parts
 )
 
 // document reads the text, which must be one value.
-func (r *loadReader) document() (row, error) {
-	v, err := r.value(place{path: r.load.path}, 0)
+func (r *reader[V, C]) document(p tree.Path) (none V, err error) {
+	v, err := r.value(Place{Path: p}, 0)
 	if err != nil {
-		return row{}, err
+		return none, err
 	}
 	if r.text.peek() != 0 || r.text.pos < r.text.end {
-		return row{}, r.text.fail(0, tree.BadJSON, "unexpected text after the value")
+		return none, r.text.fail(0, tree.BadJSON, "unexpected text after the value")
 	}
 	if r.text.err != io.EOF {
-		return row{}, r.text.err
+		return none, r.text.err
 	}
 	return v, nil
 }
 
-// A place is where a value goes: a child of a container, or its path itself.
-type place struct {
-	path tree.Path
-	key  string // "" for the path itself
-}
-
-func (p place) resolve() tree.Path {
-	if p.key == "" {
-		return p.path
-	}
-	return p.path.Child(p.key)
-}
-
-func (p place) depth() int {
-	if p.key == "" {
-		return p.path.Len()
-	}
-	return p.path.Len() + 1
-}
-
 // value reads one value and stores what is not the row itself. The row is
 // absent if there is none, that is, if it collapsed to null.
-func (r *loadReader) value(at place, nest int) (row, error) {
-	if nest > maxNesting {
-		return row{}, r.text.fail(0, tree.TooDeep, "nested too deep")
+func (r *reader[V, C]) value(at Place, nest int) (none V, err error) {
+	if nest > MaxNesting {
+		return none, r.text.fail(0, tree.TooDeep, "nested too deep")
 	}
 	c := r.text.peek()
 	if size, ok := r.text.whole(r.whole); ok {
@@ -80,20 +70,20 @@ func (r *loadReader) value(at place, nest int) (row, error) {
 	case '"':
 		return r.longString()
 	}
-	return row{}, r.text.broken(0, "a value")
+	return none, r.text.broken(0, "a value")
 }
 
 // piece reads a value that is there as a whole.
-func (r *loadReader) piece(at place, size int) (row, error) {
+func (r *reader[V, C]) piece(at Place, size int) (none V, err error) {
 	n, err := r.parse(size, at.depth())
 	if err != nil {
-		return row{}, err
+		return none, err
 	}
-	return r.load.node(at, n)
+	return r.builder.Node(at, n)
 }
 
 // parse takes the next bytes and reads them as a value.
-func (r *loadReader) parse(size, depth int) (tree.Node, error) {
+func (r *reader[V, C]) parse(size, depth int) (tree.Node, error) {
 	src := string(r.text.buf[r.text.pos : r.text.pos+size])
 	d, err := tree.Parse(src, depth, tree.Strict)
 	if err != nil {
@@ -109,41 +99,43 @@ func (r *loadReader) parse(size, depth int) (tree.Node, error) {
 
 // noServerValue refuses server values: what is loaded is data that is there, and
 // an increment has nothing to add to.
-func (r *loadReader) noServerValue() error {
+func (r *reader[V, C]) noServerValue() error {
 	return r.text.fail(0, tree.BadServerValue, "server value in data to be loaded")
 }
 
 // object reads an object that is not in one piece.
-func (r *loadReader) object(at place, nest int) (row, error) {
-	o := objectLoad{loadReader: r, at: at, nest: nest, into: r.load.container(at.resolve())}
+func (r *reader[V, C]) object(at Place, nest int) (none V, err error) {
+	path := at.Resolve()
+	o := object[V, C]{reader: r, at: at, path: path, nest: nest, into: r.builder.Container(path)}
 	r.text.pos++
 	for more := r.text.peek() != '}'; more; {
 		if err := o.member(); err != nil {
-			return row{}, err
+			return none, err
 		}
 		if more = r.text.peek() == ','; more {
 			r.text.pos++
 		}
 	}
 	if err := r.text.expect('}'); err != nil {
-		return row{}, err
+		return none, err
 	}
 	return o.finish()
 }
 
-// An objectLoad is an object that is being read.
-type objectLoad struct {
-	*loadReader
-	at       place
+// An object is one that is being read.
+type object[V, C any] struct {
+	*reader[V, C]
+	at       Place
 	nest     int
-	into     *loadContainer
+	path     tree.Path
+	into     C
 	count    int // members so far
 	priority tree.Node
-	val      row  // .value, absent if it collapsed
+	val      V    // .value, absent if it collapsed
 	valued   bool // there is a .value that is not null
 }
 
-func (o *objectLoad) member() error {
+func (o *object[V, C]) member() error {
 	if o.count++; o.count%ctxEvery == 0 && o.ctx.Err() != nil {
 		return o.ctx.Err()
 	}
@@ -166,15 +158,15 @@ func (o *objectLoad) member() error {
 	case ".sv":
 		return o.noServerValue()
 	}
-	child, err := o.value(place{o.into.path, key}, o.nest+1)
+	child, err := o.value(Place{o.path, key}, o.nest+1)
 	if err != nil {
 		return err
 	}
-	return o.load.add(o.into, key, child)
+	return o.builder.Add(o.into, key, child)
 }
 
 // key reads the key of a member.
-func (o *objectLoad) key() (string, error) {
+func (o *object[V, C]) key() (string, error) {
 	size, ok := o.text.whole(maxKeyText)
 	if !ok {
 		if len(o.text.more(maxKeyText)) < maxKeyText {
@@ -195,7 +187,7 @@ func (o *objectLoad) key() (string, error) {
 	case key == ".priority", key == ".value", key == ".sv":
 	case !tree.ValidKey(key):
 		return "", o.text.fail(0, tree.BadKey, "invalid key %.64q", key)
-	case o.into.path.Len() >= tree.MaxDepth:
+	case o.path.Len() >= tree.MaxDepth:
 		return "", o.text.fail(0, tree.TooDeep, "more than %d levels", tree.MaxDepth)
 	}
 	o.text.pos += size
@@ -203,10 +195,10 @@ func (o *objectLoad) key() (string, error) {
 }
 
 // readPriority reads what follows ".priority".
-func (o *objectLoad) readPriority() (tree.Node, error) {
+func (o *object[V, C]) readPriority() (tree.Node, error) {
 	o.text.peek()
-	size, ok := o.text.whole(maxWholeBytes)
-	if !ok && len(o.text.more(maxWholeBytes)) < maxWholeBytes {
+	size, ok := o.text.whole(MaxWhole)
+	if !ok && len(o.text.more(MaxWhole)) < MaxWhole {
 		return tree.Empty, o.text.broken(o.text.end-o.text.pos, "the end of a priority")
 	}
 	src := o.text.buf[o.text.pos : o.text.pos+size]
@@ -223,96 +215,92 @@ func (o *objectLoad) readPriority() (tree.Node, error) {
 
 // readValue reads what follows ".value". If there was one before, this one
 // counts.
-func (o *objectLoad) readValue() error {
-	o.load.drop(o.val)
+func (o *object[V, C]) readValue() error {
+	o.builder.Drop(o.val)
 	o.valued = o.text.peek() != 'n'
 	v, err := o.value(o.at, o.nest+1)
 	o.val = v
 	return err
 }
 
-func (o *objectLoad) finish() (row, error) {
-	present, err := o.load.close(o.into)
+func (o *object[V, C]) finish() (none V, err error) {
+	v, present, err := o.builder.Close(o.into, o.priority)
 	switch {
 	case err != nil:
-		return row{}, err
+		return none, err
 	case o.valued && present:
-		return row{}, o.text.fail(-1, tree.BadValue, ".value or .sv beside other keys")
+		return none, o.text.fail(-1, tree.BadValue, ".value or .sv beside other keys")
 	case o.valued:
-		return o.load.withPriority(o.at, o.val, o.priority)
-	case !present:
-		return row{}, nil
+		return o.builder.WithPriority(o.at, o.val, o.priority)
 	}
-	return row{tag: tagContainer, id: o.into.id, priority: o.priority}, nil
+	return v, nil
 }
 
 // array reads an array that is not in one piece.
-func (r *loadReader) array(at place, nest int) (row, error) {
-	into := r.load.container(at.resolve())
+func (r *reader[V, C]) array(at Place, nest int) (none V, err error) {
+	path := at.Resolve()
+	into := r.builder.Container(path)
 	r.text.pos++
-	if into.path.Len() >= tree.MaxDepth && r.text.peek() != ']' {
-		return row{}, r.text.fail(0, tree.TooDeep, "more than %d levels", tree.MaxDepth)
+	if path.Len() >= tree.MaxDepth && r.text.peek() != ']' {
+		return none, r.text.fail(0, tree.TooDeep, "more than %d levels", tree.MaxDepth)
 	}
 	for i := 0; i > 0 || r.text.peek() != ']'; i++ {
 		if i%ctxEvery == 0 && r.ctx.Err() != nil {
-			return row{}, r.ctx.Err()
+			return none, r.ctx.Err()
 		}
 		key := strconv.Itoa(i)
-		child, err := r.value(place{into.path, key}, nest+1)
+		child, err := r.value(Place{path, key}, nest+1)
 		if err != nil {
-			return row{}, err
+			return none, err
 		}
-		if err := r.load.add(into, key, child); err != nil {
-			return row{}, err
+		if err := r.builder.Add(into, key, child); err != nil {
+			return none, err
 		}
 		if r.text.peek() == ']' {
 			break
 		}
 		if err := r.text.expect(','); err != nil {
-			return row{}, err
+			return none, err
 		}
 	}
 	if err := r.text.expect(']'); err != nil {
-		return row{}, err
+		return none, err
 	}
-	present, err := r.load.close(into)
-	if err != nil || !present {
-		return row{}, err
-	}
-	return row{tag: tagContainer, id: into.id}, nil
+	v, _, err := r.builder.Close(into, tree.Empty)
+	return v, err
 }
 
-// longString reads a string that is not in one piece into a blob, chunk by
-// chunk.
-func (r *loadReader) longString() (row, error) {
-	b, err := r.load.newBlob()
+// longString reads a string that is not in one piece, part by part.
+func (r *reader[V, C]) longString() (none V, err error) {
+	long, err := r.builder.String()
 	if err != nil {
-		return row{}, err
+		return none, err
 	}
 	r.text.pos++
+	length := 0
 	for done := false; !done; {
 		var size int
 		size, done = r.text.piece(chunkBytes)
 		if size == 0 && !done {
-			return row{}, r.text.broken(r.text.end-r.text.pos, "the end of a string")
+			return none, r.text.broken(r.text.end-r.text.pos, "the end of a string")
 		}
 		part, err := r.stringPart(size)
 		if err != nil {
-			return row{}, err
+			return none, err
 		}
-		if b.row.size+uint64(len(part)) > tree.MaxStringBytes {
-			return row{}, r.text.fail(0, tree.TooLong, "string exceeds the maximum of %d bytes", tree.MaxStringBytes)
+		if length += len(part); length > tree.MaxStringBytes {
+			return none, r.text.fail(0, tree.TooLong, "string exceeds the maximum of %d bytes", tree.MaxStringBytes)
 		}
-		if err := r.load.chunk(b, part); err != nil {
-			return row{}, err
+		if err := long.Append(part); err != nil {
+			return none, err
 		}
 	}
 	r.text.pos++
-	return b.row, nil
+	return long.Value(), nil
 }
 
 // stringPart takes some bytes from inside a string.
-func (r *loadReader) stringPart(size int) (string, error) {
+func (r *reader[V, C]) stringPart(size int) (string, error) {
 	src := `"` + string(r.text.buf[r.text.pos:r.text.pos+size]) + `"`
 	n, err := tree.ParseNode(src)
 	if err != nil {

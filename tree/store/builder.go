@@ -5,19 +5,23 @@ import (
 	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/load"
 )
 
-// The methods in this file make the rows of a load.
+// A rowBuilder makes the rows of a load.
+type rowBuilder struct{ *Load }
 
-// container returns a new container at p. It has no id, and nothing of it is
+var _ load.Builder[row, *loadContainer] = rowBuilder{}
+
+// Container returns a new container at p. It has no id, and nothing of it is
 // stored, until it has a child.
-func (l *Load) container(p tree.Path) *loadContainer {
+func (l rowBuilder) Container(p tree.Path) *loadContainer {
 	return &loadContainer{path: p, indexes: l.indexes.at(p)}
 }
 
-// add makes row a child of a container. An absent row takes away the child that
+// Add makes row a child of a container. An absent row takes away the child that
 // had the same key before.
-func (l *Load) add(c *loadContainer, key string, child row) error {
+func (l rowBuilder) Add(c *loadContainer, key string, child row) error {
 	ascends := c.last == "" || tree.CompareKeys(c.last, key) < 0
 	switch {
 	case !child.exists() && (ascends || c.id == 0):
@@ -46,7 +50,7 @@ func (l *Load) add(c *loadContainer, key string, child row) error {
 	return l.indexChild(c, key, child)
 }
 
-func (l *Load) indexChild(c *loadContainer, key string, child row) error {
+func (l rowBuilder) indexChild(c *loadContainer, key string, child row) error {
 	if child.tag != tagPacked && len(c.indexes) > 1 {
 		return l.step(loadOp{do: indexChild, key: l.batch.rowKey(c.id, key), container: c, child: child})
 	}
@@ -64,9 +68,17 @@ func (l *Load) indexChild(c *loadContainer, key string, child row) error {
 	return nil
 }
 
-// close ends a container and reports whether it has children: some may have been
-// taken away again.
-func (l *Load) close(c *loadContainer) (present bool, err error) {
+// Close ends a container. Its row is absent if it has no children.
+func (l rowBuilder) Close(c *loadContainer, priority tree.Node) (r row, present bool, err error) {
+	if present, err = l.hasChildren(c); err != nil || !present {
+		return row{}, false, err
+	}
+	return row{tag: tagContainer, id: c.id, priority: priority}, true, nil
+}
+
+// hasChildren reports whether a container that is complete has children: some may have
+// been taken away again.
+func (l rowBuilder) hasChildren(c *loadContainer) (has bool, err error) {
 	if err := l.complete(c); err != nil {
 		return false, err
 	}
@@ -78,22 +90,22 @@ func (l *Load) close(c *loadContainer) (present bool, err error) {
 	}
 	err = l.store.View(func(tx *Tx) error {
 		empty, err := edits(tx).isEmpty(c.id)
-		present = !empty
+		has = !empty
 		return err
 	})
-	return present, err
+	return has, err
 }
 
 // complete has the children of a container counted that has no more of them.
-func (l *Load) complete(c *loadContainer) error {
+func (l rowBuilder) complete(c *loadContainer) error {
 	if c.id == 0 {
 		return nil
 	}
 	return l.step(loadOp{do: countChildren, container: c})
 }
 
-// node makes the row of a value that is in memory, and the rows below it.
-func (l *Load) node(at place, n tree.Node) (row, error) {
+// Node makes the row of a value that is in memory, and the rows below it.
+func (l rowBuilder) Node(at load.Place, n tree.Node) (row, error) {
 	switch {
 	case n.IsEmpty():
 		return row{}, nil
@@ -102,13 +114,13 @@ func (l *Load) node(at place, n tree.Node) (row, error) {
 	case n.IsLeaf():
 		return l.leaf(n)
 	}
-	c := l.container(at.resolve())
+	c := l.Container(at.Resolve())
 	for key, child := range n.Children() {
-		r, err := l.node(place{c.path, key}, child)
+		r, err := l.Node(load.Place{Path: c.path, Key: key}, child)
 		if err != nil {
 			return row{}, err
 		}
-		if err := l.add(c, key, r); err != nil {
+		if err := l.Add(c, key, r); err != nil {
 			return row{}, err
 		}
 	}
@@ -116,14 +128,14 @@ func (l *Load) node(at place, n tree.Node) (row, error) {
 }
 
 // leaf stores a long string as a blob.
-func (l *Load) leaf(n tree.Node) (row, error) {
+func (l rowBuilder) leaf(n tree.Node) (row, error) {
 	b, err := l.newBlob()
 	if err != nil {
 		return row{}, err
 	}
 	s, _ := n.StringValue()
 	for part := range slices.Chunk([]byte(s), chunkBytes) {
-		if err := l.chunk(b, string(part)); err != nil {
+		if err := b.Append(string(part)); err != nil {
 			return row{}, err
 		}
 	}
@@ -133,47 +145,54 @@ func (l *Load) leaf(n tree.Node) (row, error) {
 
 // A loadBlob is a long string that is being loaded.
 type loadBlob struct {
+	to     rowBuilder
 	row    row
 	chunks uint32
 }
 
-func (l *Load) newBlob() (*loadBlob, error) {
+func (l rowBuilder) newBlob() (*loadBlob, error) {
 	id, err := l.newID()
-	return &loadBlob{row: row{tag: tagBlob, id: id}}, err
+	return &loadBlob{to: l, row: row{tag: tagBlob, id: id}}, err
 }
 
-// chunk appends to a blob.
-func (l *Load) chunk(b *loadBlob, part string) error {
+// String begins a blob.
+func (l rowBuilder) String() (load.String[row], error) { return l.newBlob() }
+
+// Value returns the row of the blob.
+func (b *loadBlob) Value() row { return b.row }
+
+// Append adds a chunk.
+func (b *loadBlob) Append(part string) error {
 	if part == "" {
 		return nil
 	}
 	key := binary.BigEndian.AppendUint32(idKey(b.row.id), b.chunks)
 	b.chunks++
 	b.row.size += uint64(len(part))
-	return l.step(loadOp{do: putChunk, key: key, value: []byte(part)})
+	return b.to.step(loadOp{do: putChunk, key: key, value: []byte(part)})
 }
 
-// withPriority returns the row with the given priority, or with none.
-func (l *Load) withPriority(at place, r row, priority tree.Node) (row, error) {
+// WithPriority returns the row with the given priority, or with none.
+func (l rowBuilder) WithPriority(at load.Place, r row, priority tree.Node) (row, error) {
 	switch r.tag {
 	case 0:
 		return r, nil
 	case tagPacked:
-		return l.node(at, r.node.WithPriority(priority))
+		return l.Node(at, r.node.WithPriority(priority))
 	}
 	r.priority = priority
 	return r, nil
 }
 
-// drop lets go of a value that another one replaces.
-func (l *Load) drop(r row) {
+// Drop lets go of a value that another one replaces.
+func (l rowBuilder) Drop(r row) {
 	if r.tag == tagContainer || r.tag == tagBlob {
 		l.batch.add(loadOp{do: dropChild, child: r})
 	}
 }
 
 // step adds a step to the batch and stores the batch if it is full.
-func (l *Load) step(op loadOp) error {
+func (l rowBuilder) step(op loadOp) error {
 	l.batch.add(op)
 	if l.batch.size() < l.options.SliceBytes {
 		return nil
