@@ -50,6 +50,7 @@ type File struct {
 	room    atomic.Pointer[[]byte]
 }
 
+// Begin begins a transaction. If it can write, it waits for the one before to end.
 func (k *File) Begin(writable bool) (Tx, error) {
 	all := k.all.Load() // before the transaction begins, so that it is not older
 	tx, err := k.boltKV.begin(writable)
@@ -126,6 +127,8 @@ func (t *FileTx) guard(b Bucket, key []byte, before bool, err *error) {
 // mayFault has faults of this goroutine panic, and returns what guard restores.
 func mayFault() bool { return debug.SetPanicOnFault(true) }
 
+// Get returns the value of a key, nil if there is none. It verifies the entry, or the two
+// entries between which the key would be.
 func (t *FileTx) Get(b Bucket, key []byte) (v []byte, err error) {
 	defer t.guard(b, key, mayFault(), &err)
 	k, v, before, at := t.boltTx.get(b, key)
@@ -135,6 +138,7 @@ func (t *FileTx) Get(b Bucket, key []byte) (v []byte, err error) {
 	return t.open(b, k, v)
 }
 
+// Put stores a value with its checksum. The pages that it changes are checked before.
 func (t *FileTx) Put(b Bucket, key, value []byte) (err error) {
 	defer t.guard(b, key, mayFault(), &err)
 	if t.summed(b, key) {
@@ -159,11 +163,14 @@ func (t *FileTx) seal(b Bucket, key, value []byte) []byte {
 	return t.room[from:len(t.room):len(t.room)]
 }
 
+// Delete removes an entry, if there is one.
 func (t *FileTx) Delete(b Bucket, key []byte) (err error) {
 	defer t.guard(b, key, mayFault(), &err)
 	return t.boltTx.delete(b, key)
 }
 
+// Commit makes the writes durable and visible. After an error none of them is in the file,
+// unless the error is ErrUnknown.
 func (t *FileTx) Commit() (err error) {
 	defer t.guard(Meta, nil, mayFault(), &err)
 	if err := t.boltTx.commit(); err != nil {
@@ -173,6 +180,7 @@ func (t *FileTx) Commit() (err error) {
 	return nil
 }
 
+// Rollback ends the transaction without its writes.
 func (t *FileTx) Rollback() {
 	t.boltTx.rollback()
 	t.end()
@@ -190,6 +198,7 @@ func (t *FileTx) end() {
 	}
 }
 
+// Cursor returns a cursor that verifies each entry that it stops at.
 func (t *FileTx) Cursor(b Bucket) Cursor { return t.newCursor(b) }
 
 func (t *FileTx) newCursor(b Bucket) *sumCursor { return &sumCursor{t: t, b: b, c: t.boltTx.cursor(b)} }
