@@ -96,7 +96,7 @@ func (t *linkTask) apply(b *batch) error {
 	p := t.load.Path()
 	write := []tree.ResolvedWrite{{Target: tree.Target{Path: p}}}
 	reviewing := b.reviewing(write)
-	if _, err := b.tx.Link(t.load); err != nil {
+	if _, err := t.load.Link(b.tx); err != nil {
 		if errors.Is(err, store.ErrLoadEnded) {
 			return err
 		}

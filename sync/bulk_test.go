@@ -151,7 +151,7 @@ func TestImportIsCutInTheRecord(t *testing.T) {
 	db := openTest(t, Options{})
 	imports(t, db, "/x", importText(1, 100))
 	err := db.store.View(func(tx *store.Tx) error {
-		for r, err := range tx.Commits(1) {
+		for r, err := range tx.Journal().Since(1) {
 			if err != nil || string(r.Data) != cutRecord {
 				t.Errorf("record %q, %v", r.Data, err)
 			}

@@ -412,7 +412,7 @@ func (b *batch) commit() error {
 			return err
 		}
 		b.tx.SetRevision(revision)
-		if err := b.tx.Journal(revision, b.record); err != nil {
+		if err := b.tx.Journal().Append(revision, b.record); err != nil {
 			return err
 		}
 	}

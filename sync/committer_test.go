@@ -228,7 +228,7 @@ func wantPending(t *testing.T, c *client, want ...string) {
 	var inMemory, stored pendingWrites
 	inMemory = c.session.pending
 	err := c.session.db.store.View(func(tx *store.Tx) error {
-		for p, err := range tx.Pending() {
+		for p, err := range tx.Disconnects().All() {
 			if err != nil {
 				return err
 			}
@@ -553,7 +553,7 @@ func TestRecord(t *testing.T) {
 	set(t, db, "/big", fmt.Sprintf("%q", strings.Repeat("x", maxRecord)))
 	var got []string
 	err := db.store.View(func(tx *store.Tx) error {
-		for r, err := range tx.Commits(1) {
+		for r, err := range tx.Journal().Since(1) {
 			if err != nil {
 				return err
 			}

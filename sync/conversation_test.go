@@ -232,7 +232,7 @@ func (c *conversation) sent(t *testing.T) string {
 func (c *conversation) left(t *testing.T) string {
 	var out strings.Builder
 	err := c.db.store.View(func(tx *store.Tx) error {
-		for p, err := range tx.Pending() {
+		for p, err := range tx.Disconnects().All() {
 			if err != nil {
 				return err
 			}

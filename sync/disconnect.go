@@ -239,7 +239,7 @@ func (d *Database) runOrphans() error {
 	}
 	left := make(map[string]*Session)
 	err := d.store.View(func(tx *store.Tx) error {
-		for p, err := range tx.Pending() {
+		for p, err := range tx.Disconnects().All() {
 			if err != nil {
 				return err
 			}

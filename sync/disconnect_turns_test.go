@@ -41,7 +41,7 @@ func wantLeft(t *testing.T, db *Database, n int) {
 func records(t *testing.T, db *Database) (n int) {
 	t.Helper()
 	err := db.store.View(func(tx *store.Tx) error {
-		for _, err := range tx.Pending() {
+		for _, err := range tx.Disconnects().All() {
 			if err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ func records(t *testing.T, db *Database) (n int) {
 func journal(t *testing.T, db *Database, from uint64) (list []string) {
 	t.Helper()
 	err := db.store.View(func(tx *store.Tx) error {
-		for r, err := range tx.Commits(from) {
+		for r, err := range tx.Journal().Since(from) {
 			if err != nil {
 				return err
 			}

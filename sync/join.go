@@ -170,7 +170,7 @@ func (e *earlyWindow) update(tx *store.Tx, p tree.Path, q tree.Query) (window []
 		known = slices.DeleteFunc(slices.Clone(known), func(e tree.Entry) bool { return touched[e.Key] })
 	}
 	for key := range touched {
-		v, exists, err := tx.IndexValue(p.Child(key), q.Order())
+		v, exists, err := tx.Indexes().Value(p.Child(key), q.Order())
 		if err != nil {
 			return nil, false, err
 		}

@@ -59,7 +59,7 @@ func (p *prepared) claim(tx *store.Tx) error {
 	if p == nil || p.load == nil {
 		return nil
 	}
-	return tx.Claim(p.load)
+	return p.load.Claim(tx)
 }
 
 // part returns which of the values that were stored is that at a path.

@@ -114,7 +114,7 @@ func (t *startTask) finish(err error) {
 
 func (t *startTask) apply(b *batch) error {
 	b.dirty = true
-	if err := b.tx.Declare(indexesOf(b.rules)); err != nil {
+	if err := b.tx.Indexes().Declare(indexesOf(b.rules)); err != nil {
 		return broken(err)
 	}
 	if !t.db.wantsSample(b.tx) {
@@ -134,7 +134,7 @@ func (d *Database) wantsSample(tx *store.Tx) bool {
 func (d *Database) writeDue() error {
 	due := false
 	err := d.store.View(func(tx *store.Tx) error {
-		declared, err := tx.Declared(indexesOf(d.rules.Load()))
+		declared, err := tx.Indexes().Declared(indexesOf(d.rules.Load()))
 		due = !declared || d.wantsSample(tx)
 		return err
 	})

@@ -257,7 +257,7 @@ func (p *pendingWrites) keep(w *pendingWrite) {
 // save tells the store what the edit has changed.
 func (e *pendingEdit) save(tx *store.Tx, session string) error {
 	for _, number := range e.removed {
-		if err := tx.DeletePending(session, number); err != nil {
+		if err := tx.Disconnects().Delete(session, number); err != nil {
 			return err
 		}
 	}
@@ -269,7 +269,7 @@ func (e *pendingEdit) save(tx *store.Tx, session string) error {
 		if err != nil {
 			return err
 		}
-		if err := tx.PutPending(store.Pending{Session: session, Number: w.number, Data: data}); err != nil {
+		if err := tx.Disconnects().Put(store.Pending{Session: session, Number: w.number, Data: data}); err != nil {
 			return err
 		}
 	}

@@ -172,7 +172,7 @@ func (p *publisher) entry(g *group, key string) (e tree.Entry, exists bool, err 
 	if l, ok := p.entries[at]; ok {
 		return l.entry, l.exists, nil
 	}
-	v, exists, err := p.tx.IndexValue(g.path.Child(key), order)
+	v, exists, err := p.tx.Indexes().Value(g.path.Child(key), order)
 	e = tree.Entry{Key: key, Value: v}
 	if err == nil && p.hasMany() {
 		if p.entries == nil {

@@ -120,7 +120,7 @@ func (t *defaultRulesTask) apply(b *batch) error {
 
 // enforce puts rules in force for the tasks that follow.
 func (b *batch) enforce(r *rules.Ruleset) error {
-	if err := b.tx.Declare(indexesOf(r)); err != nil {
+	if err := b.tx.Indexes().Declare(indexesOf(r)); err != nil {
 		return broken(err)
 	}
 	b.dirty = true

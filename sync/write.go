@@ -366,7 +366,7 @@ func (b *batch) put(w tree.ResolvedWrite, ready *prepared) (changed bool, err er
 		return b.tx.PutPriority(w.Path, w.Node)
 	}
 	if i, ok := ready.part(w.Path); ok {
-		return b.tx.PutLoaded(ready.load, i, w.Path)
+		return ready.load.PutNode(b.tx, i, w.Path)
 	}
 	return b.tx.Put(w.Path, w.Node)
 }

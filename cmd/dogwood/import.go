@@ -155,7 +155,7 @@ func (c *importCommand) importHere(ctx context.Context, path tree.Path, ns strin
 	return s.Update(func(tx *store.Tx) error {
 		// Without a record in the journal: who follows it has to read the state.
 		tx.SetRevision(tx.Revision() + 1)
-		_, err := tx.Link(l)
+		_, err := l.Link(tx)
 		return err
 	})
 }

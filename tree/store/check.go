@@ -1,15 +1,16 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/dedup"
+	"github.com/dogwooddb/dogwood/tree/store/journal"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
-
-// maxFindings bounds what one Check reports.
-const maxFindings = 100
 
 // Check verifies every invariant of the store in one consistent state: that
 // rows can be read, are canonical and within their limits; that every container
@@ -20,38 +21,16 @@ const maxFindings = 100
 // pages; the list of those that are free is of the last commit, so writers wait
 // meanwhile. It returns what is wrong, nothing if all is well.
 func (s *Store) Check() (findings []error, err error) {
-	s.desk.taken.Lock()
-	defer s.desk.taken.Unlock()
+	s.cache.taken.Lock()
+	defer s.cache.taken.Unlock()
 	err = s.View(func(tx *Tx) error {
-		findings = tx.Check()
+		findings = newChecker(tx).run()
 		return nil
 	})
 	return findings, err
 }
 
-// Check is Store.Check for the transaction's state.
-func (tx *Tx) Check() []error {
-	c := checker{
-		tx:      tx,
-		seen:    make(map[uint64]bool),
-		entries: make(map[string]bool),
-		dropped: make(map[uint64]bool),
-		garbage: make(map[uint64]bool),
-	}
-	c.pages()
-	if !c.sums() {
-		return c.findings // the rest takes what is read for what was stored
-	}
-	c.loads()
-	c.tree()
-	c.reclaimed()
-	c.strays()
-	c.counts()
-	c.writers()
-	c.journal()
-	return c.findings
-}
-
+// A checker is Store.Check for the state of a transaction.
 type checker struct {
 	tx       *Tx
 	findings []error
@@ -62,6 +41,32 @@ type checker struct {
 	ranges   []idRange       // of loads that go on, or wait to be reclaimed
 }
 
+func newChecker(tx *Tx) *checker {
+	return &checker{
+		tx:      tx,
+		seen:    make(map[uint64]bool),
+		entries: make(map[string]bool),
+		dropped: make(map[uint64]bool),
+		garbage: make(map[uint64]bool),
+	}
+}
+
+// run returns what is wrong.
+func (c *checker) run() []error {
+	c.pages()
+	if !c.sums() {
+		return c.findings // the rest takes what is read for what was stored
+	}
+	c.loads()
+	c.tree()
+	c.reclaimed()
+	c.strays()
+	c.counts()
+	dedup.Of(entries{c.tx}, 0).Check(c.report)
+	c.each(kv.Journal, journal.Checker(c.report))
+	return c.findings
+}
+
 func (c *checker) report(format string, args ...any) {
 	if len(c.findings) < maxFindings {
 		c.findings = append(c.findings, fmt.Errorf(format, args...))
@@ -69,11 +74,11 @@ func (c *checker) report(format string, args ...any) {
 }
 
 func (c *checker) pages() {
-	t, ok := fileOf(c.tx.kv)
+	t, ok := kv.FileOf(c.tx.kv)
 	if !ok {
 		return
 	}
-	for err := range t.tx.Check() {
+	for err := range t.CheckPages() {
 		c.report("page: %w", err)
 	}
 }
@@ -90,15 +95,15 @@ func (c *checker) tree() {
 
 // loads notes which ids belong to loads that are not linked.
 func (c *checker) loads() {
-	found, err := c.tx.loads()
+	found, err := loadRecords(c.tx)
 	if err != nil {
 		c.report("%w", err)
 	}
 	for _, f := range found {
 		c.ranges = append(c.ranges, f.ids...)
 	}
-	cur := c.tx.kv.cursor(bucketReclaim)
-	for k, _ := cur.seek([]byte{reclaimRange}); k != nil && k[0] == reclaimRange; k, _ = cur.next() {
+	cur := c.tx.kv.Cursor(kv.Reclaim)
+	for k, _ := cur.Seek([]byte{reclaimRange}); k != nil && k[0] == reclaimRange; k, _ = cur.Next() {
 		r, ok := decodeRange(k[1:])
 		if !ok {
 			c.report("reclaim queue: unreadable range %x", k)
@@ -106,7 +111,7 @@ func (c *checker) loads() {
 		}
 		c.ranges = append(c.ranges, r)
 	}
-	c.walked(bucketReclaim, cur)
+	c.walked(kv.Reclaim, cur)
 	for _, r := range c.ranges {
 		if r.to > c.tx.state.nextID {
 			c.report("a load has ids up to %d, which were not given out", r.to)
@@ -179,7 +184,7 @@ func (c *checker) priority(p tree.Path, n tree.Node) {
 }
 
 func (c *checker) blob(p tree.Path, r row) {
-	if s, err := c.tx.blob(r); err != nil {
+	if s, err := read(c.tx).blob(r); err != nil {
 		c.report("%s: %w", p, err)
 	} else if len(s) > tree.MaxStringBytes {
 		c.report("%s: string of %d bytes", p, len(s))
@@ -187,7 +192,7 @@ func (c *checker) blob(p tree.Path, r row) {
 }
 
 func (c *checker) container(p tree.Path, id uint64, live bool) {
-	indexes, err := c.tx.indexesAt(p)
+	indexes, err := c.tx.Indexes().at(p)
 	if err != nil {
 		c.report("%s: %w", p, err)
 		return
@@ -223,7 +228,7 @@ func (c *checker) container(p tree.Path, id uint64, live bool) {
 // finished indexes that it lacks.
 func (c *checker) expect(indexes []definition, id uint64, p tree.Path, key string) {
 	for _, ix := range indexes {
-		v, err := c.tx.indexedValue(ix, p)
+		v, err := c.tx.Indexes().indexedValue(ix, p)
 		if err != nil {
 			c.report("%s: %w", p, err)
 			continue
@@ -233,7 +238,7 @@ func (c *checker) expect(indexes []definition, id uint64, p tree.Path, key strin
 		}
 		k := entryKey(ix.id, id, v.value, key)
 		c.entries[string(k)] = true
-		if ix.ready && !c.has(bucketIndex, k) {
+		if ix.ready && !c.has(kv.Index, k) {
 			c.report("%s: missing in the index by %q of %q", p, ix.Order, ix.Pattern)
 		}
 	}
@@ -241,8 +246,8 @@ func (c *checker) expect(indexes []definition, id uint64, p tree.Path, key strin
 
 // reclaimed marks what waits to be reclaimed.
 func (c *checker) reclaimed() {
-	cur := c.tx.kv.cursor(bucketReclaim)
-	for k, _ := cur.seek(nil); k != nil; k, _ = cur.next() {
+	cur := c.tx.kv.Cursor(kv.Reclaim)
+	for k, _ := cur.Seek(nil); k != nil; k, _ = cur.Next() {
 		if k[0] == reclaimRange {
 			continue // see loads
 		}
@@ -264,22 +269,22 @@ func (c *checker) reclaimed() {
 			c.report("reclaim queue: unknown entry %x", k)
 		}
 	}
-	c.walked(bucketReclaim, cur)
+	c.walked(kv.Reclaim, cur)
 }
 
 // strays reports rows, chunks and index entries that nothing refers to.
 func (c *checker) strays() {
-	c.each(bucketRows, func(k []byte) {
+	c.each(kv.Rows, func(k []byte) {
 		if id := binary.BigEndian.Uint64(k); id == 0 && len(k) != 8 || id != 0 && !c.seen[id] && !c.loading(id) {
 			c.report("row %x belongs to no container", k)
 		}
 	})
-	c.each(bucketBlobs, func(k []byte) {
+	c.each(kv.Blobs, func(k []byte) {
 		if id := binary.BigEndian.Uint64(k); !c.seen[id] && !c.loading(id) {
 			c.report("chunk %x belongs to no blob", k)
 		}
 	})
-	c.each(bucketIndex, func(k []byte) {
+	c.each(kv.Index, func(k []byte) {
 		switch {
 		case len(k) < 12:
 			c.report("index entry %x is too short", k)
@@ -290,9 +295,9 @@ func (c *checker) strays() {
 	})
 }
 
-func (c *checker) each(b bucket, f func(k []byte)) {
-	cur := c.tx.kv.cursor(b)
-	for k, _ := cur.seek(nil); k != nil; k, _ = cur.next() {
+func (c *checker) each(b kv.Bucket, f func(k []byte)) {
+	cur := c.tx.kv.Cursor(b)
+	for k, _ := cur.Seek(nil); k != nil; k, _ = cur.Next() {
 		if len(k) < 8 {
 			c.report("bucket %c: unreadable key %x", b, k)
 			continue
@@ -303,17 +308,64 @@ func (c *checker) each(b bucket, f func(k []byte)) {
 }
 
 // walked reports damage that ended a walk through a bucket.
-func (c *checker) walked(b bucket, cur kvCursor) {
-	if err := cur.err(); err != nil {
+func (c *checker) walked(b kv.Bucket, cur kv.Cursor) {
+	if err := cur.Err(); err != nil {
 		c.report("bucket %c: %w", b, err)
 	}
 }
 
 // has reports whether there is an entry with the key.
-func (c *checker) has(b bucket, key []byte) bool {
+func (c *checker) has(b kv.Bucket, key []byte) bool {
 	v, err := c.tx.get(b, key)
 	if err != nil {
 		c.report("bucket %c: %w", b, err)
 	}
 	return v != nil || err != nil
+}
+
+// counts checks that no number of children is that of something else, or cannot be
+// read. Those of live containers are compared when their children are.
+func (c *checker) counts() {
+	cur := c.tx.kv.Cursor(kv.Counts)
+	for k, v := cur.Seek(nil); k != nil; k, v = cur.Next() {
+		if len(k) != 8 {
+			c.report("bucket c: unreadable key %x", k)
+			continue
+		}
+		if id := binary.BigEndian.Uint64(k); !c.seen[id] && !c.loading(id) {
+			c.report("a number of children belongs to no container: %d", id)
+		}
+		if _, _, err := decodeCount(bytes.Clone(v)); err != nil {
+			c.report("container %x: %w", k, err)
+		}
+	}
+	c.walked(kv.Counts, cur)
+}
+
+// count compares the number of children that is kept of a container, if one is.
+func (c *checker) count(p tree.Path, id uint64, children int64) {
+	n, known, err := countsOf(c.tx).kept(id)
+	if err == nil && known && n != children {
+		c.report("%s: container %d has %d children, %d are counted", p, id, children, n)
+	}
+}
+
+// sums verifies the checksum of every entry of a file and reports those that are
+// wrong by the path of what they belong to. It reports whether there were none.
+func (c *checker) sums() bool {
+	t, ok := kv.FileOf(c.tx.kv)
+	if !ok {
+		return true
+	}
+	s := sumScan{places: make(map[uint64]rowPlace)}
+	for _, b := range kv.Buckets {
+		err := t.Scan(b, func(k, v []byte, whole bool) { s.entry(b, k, v, whole) })
+		if err != nil {
+			c.report("%s: %w", bucketNames[b], err)
+		}
+	}
+	for _, err := range s.findings() {
+		c.report("%w", err)
+	}
+	return len(s.bad) == 0 && len(c.findings) == 0
 }

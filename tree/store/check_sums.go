@@ -3,51 +3,33 @@ package store
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
-// sums verifies the checksum of every entry of a file and reports those that are
-// wrong by the path of what they belong to. It reports whether there were none.
-func (c *checker) sums() bool {
-	t, ok := fileOf(c.tx.kv)
-	if !ok {
-		return true
-	}
-	s := sumScan{summed: t.summed, places: make(map[uint64]rowPlace)}
-	for _, b := range allBuckets {
-		if err := s.bucket(t, b); err != nil {
-			c.report("%s: %w", bucketNames[b], err)
-		}
-	}
-	for _, err := range s.findings() {
-		c.report("%w", err)
-	}
-	return len(s.bad) == 0 && len(c.findings) == 0
-}
-
-// A sumScan goes over all entries of a file as they are stored.
+// A sumScan goes over all entries of a file, damaged ones too.
 type sumScan struct {
-	summed  func(b bucket, key []byte) bool // whether an entry has a checksum
-	places  map[uint64]rowPlace             // of containers and blobs
-	chunked map[uint64]bool                 // those of blobs
+	places  map[uint64]rowPlace // of containers and blobs
+	chunked map[uint64]bool     // those of blobs
 	bad     []badEntry
 }
 
 // bucketNames are the names of buckets for people; that of 0 is the list of buckets.
-var bucketNames = map[bucket]string{
-	0:                "the pages of the file",
-	bucketRows:       "the values",
-	bucketBlobs:      "long strings",
-	bucketIndex:      "the indexes",
-	bucketReclaim:    "the reclaim queue",
-	bucketJournal:    "the journal",
-	bucketDisconnect: "onDisconnect operations",
-	bucketMeta:       "the state of the database",
-	bucketTexts:      "rules, settings and the list of indexes",
-	bucketWriters:    "write ids",
-	bucketCounts:     "the numbers of children",
+var bucketNames = map[kv.Bucket]string{
+	0:             "the pages of the file",
+	kv.Rows:       "the values",
+	kv.Blobs:      "long strings",
+	kv.Index:      "the indexes",
+	kv.Reclaim:    "the reclaim queue",
+	kv.Journal:    "the journal",
+	kv.Disconnect: "onDisconnect operations",
+	kv.Meta:       "the state of the database",
+	kv.Texts:      "rules, settings and the list of indexes",
+	kv.Writers:    "write ids",
+	kv.Counts:     "the numbers of children",
 }
 
 // A rowPlace is the container and the ordered key of a row.
@@ -57,29 +39,16 @@ type rowPlace struct {
 }
 
 type badEntry struct {
-	b   bucket
+	b   kv.Bucket
 	key []byte
 }
 
-func (s *sumScan) bucket(t *sumTx, b bucket) (err error) {
-	defer t.guard(b, nil, mayFault(), &err)
-	c := t.boltTx.cursor(b)
-	for k, stored := c.seek(nil); k != nil; k, stored = c.next() {
-		s.entry(b, k, stored)
-	}
-	return nil
-}
-
 // entry takes the next entry.
-func (s *sumScan) entry(b bucket, k, stored []byte) {
-	v, ok := stored, true
-	if s.summed(b, k) {
-		v, ok = checkSum(b, k, stored)
-	}
+func (s *sumScan) entry(b kv.Bucket, k, v []byte, whole bool) {
 	switch {
-	case !ok && len(s.bad) < maxFindings:
+	case !whole && len(s.bad) < maxFindings:
 		s.bad = append(s.bad, badEntry{b, append([]byte(nil), k...)})
-	case ok && b == bucketRows:
+	case whole && b == kv.Rows:
 		s.row(k, v)
 	}
 }
@@ -90,6 +59,16 @@ func (s *sumScan) findings() (all []error) {
 		all = append(all, fmt.Errorf("%s: %w: the checksum of %s is wrong", s.where(e.b, e.key), ErrDamaged, entryName(e.b, e.key)))
 	}
 	return all
+}
+
+// entryName names an entry for people.
+func entryName(b kv.Bucket, key []byte) string {
+	if b == kv.Rows && len(key) > 8 {
+		if name, ok := decodeKey(key[8:]); ok {
+			return fmt.Sprintf("row %q of container %d", name, binary.BigEndian.Uint64(key))
+		}
+	}
+	return fmt.Sprintf("entry %.64x of bucket %c", key, b)
 }
 
 // row notes where the container or blob of a row is.
@@ -108,17 +87,17 @@ func (s *sumScan) row(k, v []byte) {
 }
 
 // where returns the path of what an entry belongs to, as far as it is known.
-func (s *sumScan) where(b bucket, key []byte) string {
+func (s *sumScan) where(b kv.Bucket, key []byte) string {
 	switch {
-	case b == bucketRows && len(key) >= 8:
+	case b == kv.Rows && len(key) >= 8:
 		path := s.path(binary.BigEndian.Uint64(key))
 		if name, ok := decodeKey(key[8:]); ok && tree.ValidKey(name) {
 			return strings.TrimSuffix(path, "/") + "/" + name
 		}
 		return path
-	case (b == bucketBlobs || b == bucketCounts) && len(key) >= 8:
+	case (b == kv.Blobs || b == kv.Counts) && len(key) >= 8:
 		return s.path(binary.BigEndian.Uint64(key))
-	case b == bucketIndex && len(key) >= 12:
+	case b == kv.Index && len(key) >= 12:
 		return s.path(binary.BigEndian.Uint64(key[4:]))
 	}
 	return bucketNames[b]
@@ -145,4 +124,87 @@ func (s *sumScan) path(id uint64) string {
 		id = place.parent
 	}
 	return path
+}
+
+// maxFindings bounds what one Check reports.
+const maxFindings = 100
+
+// damagedPages follows all pages of a file that cannot be opened, passes over those
+// that are damaged and reports them by the path of what is on them, as it does entries
+// with a wrong checksum on the others.
+func damagedPages(file string) (findings []error, err error) {
+	s := sumScan{places: make(map[uint64]rowPlace)}
+	damage, err := kv.ScanDamaged(file, s.entry)
+	if err != nil {
+		return nil, err
+	}
+	if damage.Short != nil {
+		findings = append(findings, fmt.Errorf("%w; restore it from a backup", damage.Short))
+	}
+	for _, b := range damage.Pages {
+		findings = append(findings, fmt.Errorf("%s: %w", s.on(b), b.Err))
+	}
+	findings = append(findings, s.findings()...)
+	return findings[:min(len(findings), maxFindings)], nil
+}
+
+// on says what is on a page.
+func (s *sumScan) on(b kv.BadPage) string {
+	what := bucketNames[b.Bucket]
+	switch {
+	case b.Bucket == 0:
+		return what
+	case b.Min == nil && b.Max == nil:
+		return "all of " + what
+	case b.Bucket == kv.Rows || b.Bucket == kv.Blobs || b.Bucket == kv.Counts:
+		return s.paths(b)
+	case b.Bucket == kv.Index && b.Min != nil:
+		return "index entries from " + s.where(b.Bucket, b.Min) + " on"
+	}
+	return "a part of " + what
+}
+
+// maxPaths bounds the paths that one finding names.
+const maxPaths = 20
+
+// paths returns the paths of what is on a page of rows, chunks or counts: those of its
+// first and last container with the first and last key, and those between as a whole.
+// Containers are in the order of their ids, which is not that of paths.
+func (s *sumScan) paths(b kv.BadPage) string {
+	first, last := uint64(0), ^uint64(0)
+	if len(b.Min) >= 8 {
+		first = binary.BigEndian.Uint64(b.Min)
+	}
+	if len(b.Max) >= 8 {
+		last = binary.BigEndian.Uint64(b.Max)
+	}
+	if b.Bucket == kv.Rows && len(b.Min) >= 8 && len(b.Max) >= 8 && first == last {
+		return s.where(b.Bucket, b.Min) + " up to " + s.where(b.Bucket, b.Max)
+	}
+	var all []string
+	if b.Bucket == kv.Rows && len(b.Min) > 8 {
+		all = append(all, s.where(b.Bucket, b.Min)+" and what follows there")
+	} else if len(b.Min) >= 8 {
+		all = append(all, s.where(b.Bucket, b.Min))
+	}
+	var between []string
+	for id := range s.places {
+		if id > first && id < last && s.chunked[id] == (b.Bucket == kv.Blobs) {
+			between = append(between, s.path(id))
+		}
+	}
+	slices.Sort(between)
+	if more := len(between) - maxPaths; more > 0 {
+		between = append(between[:maxPaths], fmt.Sprintf("%d more", more))
+	}
+	all = append(all, between...)
+	switch {
+	case len(b.Max) < 8:
+		all = append(all, "what was stored last")
+	case b.Bucket == kv.Rows && len(b.Max) > 8:
+		all = append(all, s.path(last)+" up to "+s.where(b.Bucket, b.Max))
+	case b.Bucket == kv.Blobs && len(b.Max) > 8:
+		all = append(all, s.path(last))
+	}
+	return strings.Join(slices.Compact(all), ", ")
 }

@@ -1,125 +1,12 @@
 package store
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
 	"iter"
-	"maps"
-	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
-
-// The store keeps the number of children of containers in bucket c, so that a count
-// of a million costs one row. What a transaction changes about them is noted, and
-// written when it is committed: once for each container, in the order of ids.
-//
-// Containers of files of the first versions have no number. It is not made up from
-// changes, so they have none until [Store.KeepCount] counts their children.
-
-// A countChange is what becomes of the number of a container's children.
-type countChange struct {
-	n   int64 // is added, or the number itself
-	set bool  // n is the number; 0 if the container is gone
-}
-
-// childrenChanged notes that children of a container were added or removed.
-func (tx *Tx) childrenChanged(container uint64, by int64) {
-	c := tx.desk.counts[container]
-	c.n += by
-	tx.desk.counts[container] = c
-}
-
-// setCount notes the number of a container's children; 0 if it is gone.
-func (tx *Tx) setCount(container uint64, n int64) {
-	tx.desk.counts[container] = countChange{n, true}
-}
-
-// countSteps notes which containers on the way of a write have got or lost a child,
-// and which were pruned.
-func (tx *Tx) countSteps(steps []step) {
-	for i := 1; i < len(steps); i++ {
-		was, is := steps[i].row.exists(), steps[i].now.exists()
-		if was == is {
-			continue
-		}
-		by := int64(1)
-		if was {
-			by = -1
-		}
-		tx.childrenChanged(steps[i-1].row.id, by)
-		if !steps[i-1].now.exists() {
-			tx.setCount(steps[i-1].row.id, 0)
-		}
-	}
-}
-
-// putCounts writes what was noted.
-func (tx *Tx) putCounts() error {
-	if tx.desk == nil || len(tx.desk.counts) == 0 {
-		return nil
-	}
-	for _, id := range slices.Sorted(maps.Keys(tx.desk.counts)) {
-		if err := tx.putCount(id, tx.desk.counts[id]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (tx *Tx) putCount(container uint64, c countChange) error {
-	key := idKey(container)
-	old, known, err := tx.storedCount(key)
-	if err != nil {
-		return err
-	}
-	switch {
-	case !c.set && !known:
-		return nil
-	case !c.set:
-		c.n += old
-	}
-	if c.n == 0 {
-		if !known {
-			return nil
-		}
-		return tx.delete(bucketCounts, key)
-	}
-	return tx.put(bucketCounts, key, binary.AppendUvarint(nil, uint64(c.n)))
-}
-
-// decodeCount reads a number of children. known is false if there is none.
-func decodeCount(v []byte) (n int64, known bool, err error) {
-	if v == nil {
-		return 0, false, nil
-	}
-	u, size := binary.Uvarint(v)
-	if size != len(v) || u == 0 || u > 1<<62 {
-		return 0, false, fmt.Errorf("%w: unreadable number of children", ErrDamaged)
-	}
-	return int64(u), true, nil
-}
-
-// keptCount returns the number of a container's children, if it is kept.
-func (tx *Tx) keptCount(container uint64) (n int64, known bool, err error) {
-	var c countChange
-	if tx.desk != nil {
-		if c = tx.desk.counts[container]; c.set {
-			return c.n, true, nil
-		}
-	}
-	n, known, err = tx.storedCount(idKey(container))
-	return n + c.n, known, err
-}
-
-func (tx *Tx) storedCount(key []byte) (n int64, known bool, err error) {
-	v, err := tx.get(bucketCounts, key)
-	if err != nil {
-		return 0, false, err
-	}
-	return decodeCount(v)
-}
 
 // Count returns how many children the query selects at p; a limit bounds what it
 // costs, too. All children of a container cost one row. A range costs the keys or
@@ -135,26 +22,26 @@ func (tx *Tx) Count(p tree.Path, q tree.Query) (int, error) {
 	case r.tag == tagPacked:
 		return len(q.Entries(r.node.Get(rest))), nil
 	case !q.Start.Set && !q.End.Set:
-		return tx.countAll(r.id, q.Limit)
+		return read(tx).countAll(r.id, q.Limit)
 	case q.Order() == tree.ByKey:
-		return countWalk(q, tx.keysInRange(r.id, q))
+		return countWalk(q, read(tx).keysInRange(r.id, q))
 	}
-	ix, ok, err := tx.readyIndex(p, q.Order())
+	ix, ok, err := tx.Indexes().ready(p, q.Order())
 	switch {
 	case err != nil:
 		return 0, err
 	case !ok:
-		entries, err := tx.scan(r.id, p, q)
+		entries, err := read(tx).scan(r.id, p, q)
 		return len(entries), err
 	case ix.Order == tree.ByPriority:
-		return countWalk(q, tx.byPriority(r.id, p, q))
+		return countWalk(q, read(tx).byPriority(r.id, p, q))
 	}
-	return countWalk(q, tx.byIndex(ix, r.id, p, q))
+	return countWalk(q, read(tx).byIndex(ix, r.id, p, q))
 }
 
 // countAll counts the children of a container up to a limit, 0 for none.
-func (tx *Tx) countAll(container uint64, limit int) (int, error) {
-	n, known, err := tx.keptCount(container)
+func (rd reader) countAll(container uint64, limit int) (int, error) {
+	n, known, err := countsOf(rd.tx).kept(container)
 	switch {
 	case err != nil:
 		return 0, err
@@ -164,7 +51,7 @@ func (tx *Tx) countAll(container uint64, limit int) (int, error) {
 		return int(n), nil
 	}
 	q := tree.Query{OrderBy: tree.ByKey, Limit: limit}
-	return countWalk(q, tx.keysInRange(container, q))
+	return countWalk(q, rd.keysInRange(container, q))
 }
 
 // countWalk counts the entries of a walk up to the query's limit.
@@ -182,7 +69,7 @@ func countWalk(q tree.Query, walk iter.Seq2[tree.Entry, error]) (n int, err erro
 
 // keysInRange walks the keys of a container without decoding the rows, from the
 // start of the range, whatever end the limit counts from.
-func (tx *Tx) keysInRange(container uint64, q tree.Query) iter.Seq2[tree.Entry, error] {
+func (rd reader) keysInRange(container uint64, q tree.Query) iter.Seq2[tree.Entry, error] {
 	q.FromLast = false
 	prefix := idKey(container)
 	from := prefix
@@ -192,10 +79,10 @@ func (tx *Tx) keysInRange(container uint64, q tree.Query) iter.Seq2[tree.Entry, 
 	}
 	ranged := q.Start.Set || q.End.Set
 	return inRange(q, func(yield func(tree.Entry, error) bool) {
-		c := tx.kv.cursor(bucketRows)
-		for k, _ := c.seek(from); hasPrefix(k, prefix); k, _ = c.next() {
-			tx.stats.Visited++
-			e, err := tree.Entry{}, tx.tick()
+		c := rd.tx.kv.Cursor(kv.Rows)
+		for k, _ := c.Seek(from); hasPrefix(k, prefix); k, _ = c.Next() {
+			rd.tx.stats.Visited++
+			e, err := tree.Entry{}, rd.tx.tick()
 			if ranged && err == nil {
 				e.Key, err = keyOfRow(k)
 			}
@@ -203,70 +90,10 @@ func (tx *Tx) keysInRange(container uint64, q tree.Query) iter.Seq2[tree.Entry, 
 				return
 			}
 		}
-		if err := c.err(); err != nil {
+		if err := c.Err(); err != nil {
 			yield(tree.Entry{}, err)
 		}
 	})
-}
-
-// KeepCount counts the children of the container at p, if it is one whose number is
-// not kept yet, and keeps it from then on. Others can write meanwhile: what they
-// change is added in the end.
-func (s *Store) KeepCount(p tree.Path, interrupt func() error) error {
-	id, reader, err := s.beginCount(p)
-	if err != nil || reader == nil {
-		return err
-	}
-	reader.Interrupt = interrupt
-	n, err := reader.countAll(id, 0)
-	reader.Rollback()
-	return s.Update(func(tx *Tx) error {
-		changed, wanted := s.counting[id]
-		delete(s.counting, id)
-		if err != nil || !wanted {
-			return err
-		}
-		if n += int(changed); n > 0 {
-			tx.setCount(id, int64(n))
-		}
-		return nil
-	})
-}
-
-// beginCount returns a transaction in which to count, and has those who write note
-// what they change from that state on. There is none if there is nothing to count.
-func (s *Store) beginCount(p tree.Path) (id uint64, reader *Tx, err error) {
-	tx, err := s.Begin(true)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer tx.Rollback()
-	r, _, err := tx.find(p)
-	if err != nil || r.tag != tagContainer {
-		return 0, nil, err
-	}
-	_, known, err := tx.keptCount(r.id)
-	if _, counting := s.counting[r.id]; err != nil || known || counting {
-		return 0, nil, err
-	}
-	if reader, err = s.Begin(false); err == nil {
-		s.counting[r.id] = 0
-	}
-	return r.id, reader, err
-}
-
-// countCommitted tells those who count what was committed.
-func (tx *Tx) countCommitted() {
-	if tx.desk == nil || len(tx.store.counting) == 0 {
-		return
-	}
-	for id, c := range tx.desk.counts {
-		if _, counting := tx.store.counting[id]; counting && c.set {
-			delete(tx.store.counting, id) // it is gone, or known
-		} else if counting {
-			tx.store.counting[id] += c.n
-		}
-	}
 }
 
 // keyOfRow returns the key of a row's child.
@@ -276,31 +103,4 @@ func keyOfRow(k []byte) (string, error) {
 		return "", fmt.Errorf("%w: unreadable key of a row", ErrDamaged)
 	}
 	return key, nil
-}
-
-// counts checks that no number of children is that of something else, or cannot be
-// read. Those of live containers are compared when their children are.
-func (c *checker) counts() {
-	cur := c.tx.kv.cursor(bucketCounts)
-	for k, v := cur.seek(nil); k != nil; k, v = cur.next() {
-		if len(k) != 8 {
-			c.report("bucket c: unreadable key %x", k)
-			continue
-		}
-		if id := binary.BigEndian.Uint64(k); !c.seen[id] && !c.loading(id) {
-			c.report("a number of children belongs to no container: %d", id)
-		}
-		if _, _, err := decodeCount(bytes.Clone(v)); err != nil {
-			c.report("container %x: %w", k, err)
-		}
-	}
-	c.walked(bucketCounts, cur)
-}
-
-// count compares the number of children that is kept of a container, if one is.
-func (c *checker) count(p tree.Path, id uint64, children int64) {
-	n, known, err := c.tx.keptCount(id)
-	if err == nil && known && n != children {
-		c.report("%s: container %d has %d children, %d are counted", p, id, children, n)
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // countOf returns a count, and what it touched.
@@ -269,7 +270,7 @@ func oldFile(t *testing.T, n int) string {
 	}
 	db, err := bolt.Open(file, 0o600, nil)
 	if err == nil {
-		err = db.Update(func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte{byte(bucketCounts)}) })
+		err = db.Update(func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte{byte(kv.Counts)}) })
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -378,10 +379,10 @@ func TestKeepCountOfWhatGoes(t *testing.T) {
 // TestCheckCounts: numbers that are wrong are found.
 func TestCheckCounts(t *testing.T) {
 	for name, damage := range map[string]func(tx *Tx, id uint64) error{
-		"too many":   func(tx *Tx, id uint64) error { return tx.put(bucketCounts, idKey(id), []byte{7}) },
-		"unreadable": func(tx *Tx, id uint64) error { return tx.put(bucketCounts, idKey(id), []byte{0x80}) },
-		"stray":      func(tx *Tx, id uint64) error { return tx.put(bucketCounts, idKey(id+1000), []byte{7}) },
-		"stray key":  func(tx *Tx, id uint64) error { return tx.put(bucketCounts, []byte("x"), []byte{7}) },
+		"too many":   func(tx *Tx, id uint64) error { return tx.put(kv.Counts, idKey(id), []byte{7}) },
+		"unreadable": func(tx *Tx, id uint64) error { return tx.put(kv.Counts, idKey(id), []byte{0x80}) },
+		"stray":      func(tx *Tx, id uint64) error { return tx.put(kv.Counts, idKey(id+1000), []byte{7}) },
+		"stray key":  func(tx *Tx, id uint64) error { return tx.put(kv.Counts, []byte("x"), []byte{7}) },
 	} {
 		s := open(t, "")
 		put(t, s, func(tx *Tx) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // damages is how many random damages the tests try.
@@ -35,9 +36,9 @@ func damageable(t *testing.T, s *Store) {
 			_, err2 := tx.Put(tree.MustParsePath(fmt.Sprintf("long/%d", n%5)), tree.String(strings.Repeat(string(rune('a'+n%26)), 3000+997*(n%40))))
 			_, err3 := tx.Put(tree.MustParsePath(fmt.Sprintf("users/k%07d/age", n)), tree.Number(float64(n)))
 			tx.SetRevision(uint64(n + 1))
-			err4 := tx.Journal(uint64(n+1), fmt.Appendf(nil, "record %0*d", 50+n*40, n))
-			err5 := tx.PutPending(Pending{Session: fmt.Sprint("session ", n%9), Number: uint64(n), Data: fmt.Append(nil, "data ", n)})
-			err6 := tx.RecordWrite(WriteID{Writer: [16]byte{byte(n % 11)}, Number: uint64(n + 1)}, time.Unix(1e9, 0))
+			err4 := tx.Journal().Append(uint64(n+1), fmt.Appendf(nil, "record %0*d", 50+n*40, n))
+			err5 := tx.Disconnects().Put(Pending{Session: fmt.Sprint("session ", n%9), Number: uint64(n), Data: fmt.Append(nil, "data ", n)})
+			err6 := tx.Dedup().Record(WriteID{Writer: [16]byte{byte(n % 11)}, Number: uint64(n + 1)}, time.Unix(1e9, 0))
 			return errors.Join(err, err2, err3, err4, err5, err6, tx.SetMeta("name", fmt.Append(nil, n)))
 		})
 	}
@@ -98,14 +99,14 @@ func answers(t *testing.T, s *Store) map[string]string {
 	}
 	for i := range uint64(12) {
 		ask(fmt.Sprint("writer ", i), func(tx *Tx) (any, error) {
-			return tx.HasWrite(WriteID{Writer: [16]byte{byte(i)}, Number: i + 1})
+			return tx.Dedup().Has(WriteID{Writer: [16]byte{byte(i)}, Number: i + 1})
 		})
 	}
 	ask("meta", func(tx *Tx) (any, error) { v, err := tx.Meta("name"); return string(v), err })
 	ask("revision", func(tx *Tx) (any, error) { return tx.Revision(), nil })
 	ask("pending", func(tx *Tx) (list any, err error) {
 		var all []string
-		for p, err := range tx.Pending() {
+		for p, err := range tx.Disconnects().All() {
 			if err != nil {
 				return nil, err
 			}
@@ -115,7 +116,7 @@ func answers(t *testing.T, s *Store) map[string]string {
 	})
 	ask("journal", func(tx *Tx) (list any, err error) {
 		var all []string
-		for r, err := range tx.Commits(1) {
+		for r, err := range tx.Journal().Since(1) {
 			if errors.Is(err, ErrTrimmed) {
 				return nil, ErrDamaged // one that is damaged is dropped when the file is opened
 			}
@@ -268,11 +269,11 @@ func usedPages(t *testing.T, file string) []byte {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	meta, err := newestMeta(f)
+	used, err := kv.UsedBytes(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return whole[:int64(meta.pages)*int64(meta.pageSize)]
+	return whole[:used]
 }
 
 // TestDamageUnderARunningStore is TestDamageIsNeverServed for damage that comes

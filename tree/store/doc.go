@@ -27,6 +27,9 @@
 // any size unlinks one row: the containers and blobs below go to the reclaim
 // queue, from which [Store.Reclaim] frees them a little at a time.
 //
+// Below it, package kv keeps the entries and their checksums, and packages journal and
+// dedup keep what belongs to no path. Package load reads the text of a [Load].
+//
 // One write transaction runs at a time; any number of read transactions see the
 // state of the last commit before they began. A read transaction keeps pages
 // from being freed, so nothing slow may happen inside one.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // TestDraft: what is written to a draft, read from it and counted is the same as in the
@@ -135,7 +136,7 @@ func TestDraftEnds(t *testing.T) {
 	if _, err := d.Put(tree.Root, tree.Bool(true)); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Commit(); !errors.Is(err, errDraft) {
+	if err := d.Commit(); !errors.Is(err, kv.ErrDraft) {
 		t.Errorf("Commit() = %v", err)
 	}
 	if d, err = s.Draft(); err != nil {

@@ -34,14 +34,14 @@ func (tx *Tx) Explain(p tree.Path, q tree.Query, limit int64) (n tree.Node, c Co
 	before := tx.stats
 	r, rest, err := tx.find(p)
 	if err == nil {
-		c, err = tx.plan(r, rest, p, q)
+		c, err = read(tx).plan(r, rest, p, q)
 	}
 	if err != nil {
 		return tree.Empty, c, err
 	}
 	if c.Plan == PlanNode || c.Plan == PlanLeaf && q.IsAll() {
 		if n = r.node.Get(rest); r.tag != tagPacked {
-			n, err = tx.load(r, limit)
+			n, err = read(tx).load(r, limit)
 		}
 		c.Visited = n.NumChildren()
 		c.Results = c.Visited
@@ -51,7 +51,7 @@ func (tx *Tx) Explain(p tree.Path, q tree.Query, limit int64) (n tree.Node, c Co
 		c.Rows = tx.stats.Read - before.Read
 		return n, c, err
 	}
-	entries, err := tx.entries(r, rest, p, q)
+	entries, err := read(tx).entries(r, rest, p, q)
 	if err != nil {
 		return tree.Empty, c, err
 	}
@@ -59,13 +59,13 @@ func (tx *Tx) Explain(p tree.Path, q tree.Query, limit int64) (n tree.Node, c Co
 	if c.Plan == PlanPacked {
 		c.Visited = r.node.Get(rest).NumChildren()
 	}
-	n, err = tx.collect(r, rest, entries, limit)
+	n, err = read(tx).collect(r, rest, entries, limit)
 	c.Rows = tx.stats.Read - before.Read
 	return n, c, err
 }
 
 // plan says how a query over what find found at p is answered: see entries.
-func (tx *Tx) plan(r row, rest, p tree.Path, q tree.Query) (c Cost, err error) {
+func (rd reader) plan(r row, rest, p tree.Path, q tree.Query) (c Cost, err error) {
 	switch {
 	case !r.exists(), r.tag == tagPacked && r.node.Get(rest).IsEmpty(), r.tag == tagBlob && !rest.IsRoot():
 		return Cost{Plan: PlanNone}, nil
@@ -74,7 +74,7 @@ func (tx *Tx) plan(r row, rest, p tree.Path, q tree.Query) (c Cost, err error) {
 	case q.IsAll():
 		return Cost{Plan: PlanNode}, nil
 	case q.NeedsIndex():
-		if c, err = tx.planIndex(p, q); err != nil {
+		if c, err = rd.planIndex(p, q); err != nil {
 			return c, err
 		}
 	case q.Order() == tree.ByKey:
@@ -88,8 +88,8 @@ func (tx *Tx) plan(r row, rest, p tree.Path, q tree.Query) (c Cost, err error) {
 	return c, nil
 }
 
-func (tx *Tx) planIndex(p tree.Path, q tree.Query) (Cost, error) {
-	list, err := tx.indexesAt(p)
+func (rd reader) planIndex(p tree.Path, q tree.Query) (Cost, error) {
+	list, err := rd.tx.Indexes().at(p)
 	for _, ix := range list {
 		switch {
 		case ix.Order != q.Order():
@@ -107,7 +107,7 @@ func (tx *Tx) ExplainShallow(p tree.Path, after string, limit int) (l Listing, c
 	before := tx.stats
 	r, rest, err := tx.find(p)
 	if err == nil {
-		c, err = tx.plan(r, rest, p, tree.Query{OrderBy: tree.ByKey, Limit: max(limit, 1)})
+		c, err = read(tx).plan(r, rest, p, tree.Query{OrderBy: tree.ByKey, Limit: max(limit, 1)})
 	}
 	if err == nil {
 		l, err = tx.Shallow(p, after, limit)

@@ -88,7 +88,7 @@ func (e *exporter) blob(r row) error {
 	}
 	e.w.WriteByte('"')
 	size := uint64(0)
-	for chunk, err := range e.tx.chunks(r.id) {
+	for chunk, err := range read(e.tx).chunks(r.id) {
 		if err != nil {
 			return err
 		}

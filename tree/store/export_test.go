@@ -187,10 +187,10 @@ func TestCompact(t *testing.T) {
 	build(t, s)
 	put(t, s, func(tx *Tx) error {
 		tx.SetRevision(7)
-		if err := tx.PutPending(Pending{"s", 1, []byte("op")}); err != nil {
+		if err := tx.Disconnects().Put(Pending{"s", 1, []byte("op")}); err != nil {
 			return err
 		}
-		return tx.Journal(7, nil)
+		return tx.Journal().Append(7, nil)
 	})
 	if _, err := Compact(file, nil); !errors.Is(err, ErrLocked) {
 		t.Errorf("Compact of a file in use = %v", err)

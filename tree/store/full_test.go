@@ -17,6 +17,7 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/disktest"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // unfinishedLoad leaves a load on record, as a crash would.
@@ -42,7 +43,7 @@ func withoutCounts(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	err = db.Update(func(tx *bolt.Tx) error {
-		return tx.DeleteBucket([]byte{byte(bucketCounts)})
+		return tx.DeleteBucket([]byte{byte(kv.Counts)})
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
@@ -148,11 +149,11 @@ func TestDeclareAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same, err := tx.Declared(c.indexes)
+		same, err := tx.Indexes().Declared(c.indexes)
 		if err != nil || same != c.same {
 			t.Errorf("Declared(%v) = %t, %v; want %t", c.indexes, same, err, c.same)
 		}
-		if err := tx.Declare(c.indexes); err != nil {
+		if err := tx.Indexes().Declare(c.indexes); err != nil {
 			t.Fatal(err)
 		}
 		if tx.dirty == c.same {

@@ -2,47 +2,10 @@ package store
 
 import (
 	"encoding/binary"
-	"strings"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
-
-// An Index is a declared order of the children of all nodes that match a
-// pattern, such as "/rooms/$room" by "name".
-type Index struct {
-	Pattern string // keys, or "$name" for any key
-	Order   string // tree.ByValue or a child path
-}
-
-// A definition is an index that the file knows. Entries of an index that is not
-// ready may be missing; none is wrong.
-type definition struct {
-	Index
-	id    uint32
-	ready bool
-}
-
-// priorityIndex holds the children that have a priority. It is always there.
-// Children without one come before them, in key order, straight from the rows.
-var priorityIndex = definition{Index: Index{Order: tree.ByPriority}, id: 0, ready: true}
-
-// matches reports whether p matches the pattern.
-func (ix Index) matches(p tree.Path) bool {
-	pattern := strings.Trim(ix.Pattern, "/")
-	for key := range p.Keys() {
-		var want string
-		want, pattern, _ = strings.Cut(pattern, "/")
-		if want == "" || want != key && want[0] != '$' {
-			return false
-		}
-	}
-	return pattern == ""
-}
-
-// patternKeys returns the keys of an index pattern such as "/rooms/$room".
-func patternKeys(pattern string) []string {
-	return strings.FieldsFunc(pattern, func(r rune) bool { return r == '/' })
-}
 
 // An indexed value is what an index holds for one child: nothing if the child
 // is absent.
@@ -59,22 +22,28 @@ func shallowIndexValue(v tree.Node) tree.Node {
 	return v
 }
 
+// Indexes are the declared indexes and their entries, as a transaction sees them.
+type Indexes struct{ tx *Tx }
+
+// Indexes returns the indexes as of the transaction.
+func (tx *Tx) Indexes() Indexes { return Indexes{tx} }
+
 // indexedValue reads what ix holds for the node at p.
-func (tx *Tx) indexedValue(ix definition, p tree.Path) (indexed, error) {
+func (x Indexes) indexedValue(ix definition, p tree.Path) (indexed, error) {
 	if ix.Order == tree.ByPriority {
-		v, err := tx.Priority(p)
+		v, err := x.tx.Priority(p)
 		return indexed{v, !v.IsEmpty()}, err
 	}
-	ok, err := tx.Has(p)
+	ok, err := x.tx.Has(p)
 	if err != nil || !ok {
 		return indexed{}, err
 	}
-	v, err := tx.valueAt(p, ix.Order)
+	v, err := x.valueAt(p, ix.Order)
 	return indexed{v, true}, err
 }
 
 // valueAt returns the index value of the child at p in a declared order.
-func (tx *Tx) valueAt(p tree.Path, order string) (tree.Node, error) {
+func (x Indexes) valueAt(p tree.Path, order string) (tree.Node, error) {
 	if order != tree.ByValue {
 		rel, err := tree.ParsePath(order)
 		if err != nil {
@@ -82,11 +51,11 @@ func (tx *Tx) valueAt(p tree.Path, order string) (tree.Node, error) {
 		}
 		p = p.Join(rel)
 	}
-	return tx.shallowValue(tx.find(p))
+	return x.shallowValue(x.tx.find(p))
 }
 
 // shallowValue returns the index value of what find or follow found.
-func (tx *Tx) shallowValue(r row, rest tree.Path, err error) (tree.Node, error) {
+func (x Indexes) shallowValue(r row, rest tree.Path, err error) (tree.Node, error) {
 	switch {
 	case err != nil || !r.exists():
 		return tree.Empty, err
@@ -97,7 +66,7 @@ func (tx *Tx) shallowValue(r row, rest tree.Path, err error) (tree.Node, error) 
 	case r.tag == tagContainer:
 		return objectValue, nil
 	}
-	n, err := tx.load(r, 0)
+	n, err := read(x.tx).load(r, 0)
 	return n.Value(), err
 }
 
@@ -112,27 +81,27 @@ type declaredValue struct {
 // reindexed runs change, which notes in steps what the rows are then, and makes
 // the index entries of the containers on the way agree with it. Containers that
 // change creates or discards take care of their own entries.
-func (tx *Tx) reindexed(steps []step, change func() error) error {
-	declared, err := tx.declaredValues(steps)
+func (x Indexes) reindexed(steps []step, change func() error) error {
+	declared, err := x.declaredValues(steps)
 	if err != nil {
 		return err
 	}
 	if err := change(); err != nil {
 		return err
 	}
-	tx.countSteps(steps)
+	countsOf(x.tx).noteSteps(steps)
 	for _, d := range declared {
-		after, err := tx.rowIndexed(d.ix, steps[d.step].now)
+		after, err := x.rowIndexed(d.ix, steps[d.step].now)
 		if err != nil {
 			return err
 		}
-		if err := tx.moveEntry(d.ix, steps, d.step, d.before, after); err != nil {
+		if err := x.moveEntry(d.ix, steps, d.step, d.before, after); err != nil {
 			return err
 		}
 	}
 	for i := 1; i < len(steps); i++ {
 		before, after := steps[i].row.nodePriority(), steps[i].now.nodePriority()
-		err := tx.moveEntry(priorityIndex, steps, i, indexed{before, !before.IsEmpty()}, indexed{after, !after.IsEmpty()})
+		err := x.moveEntry(priorityIndex, steps, i, indexed{before, !before.IsEmpty()}, indexed{after, !after.IsEmpty()})
 		if err != nil {
 			return err
 		}
@@ -141,14 +110,14 @@ func (tx *Tx) reindexed(steps []step, change func() error) error {
 }
 
 // declaredValues reads what the declared indexes hold for the rows on the way.
-func (tx *Tx) declaredValues(steps []step) (list []declaredValue, err error) {
-	c, err := tx.catalogue()
+func (x Indexes) declaredValues(steps []step) (list []declaredValue, err error) {
+	c, err := x.catalogue()
 	if err != nil || len(c.all) == 0 {
 		return nil, err
 	}
 	for i := 1; i < len(steps); i++ {
 		for ix := range c.declared(steps[i-1].path, i-1) {
-			before, err := tx.rowIndexed(ix, steps[i].row)
+			before, err := x.rowIndexed(ix, steps[i].row)
 			if err != nil {
 				return nil, err
 			}
@@ -159,39 +128,39 @@ func (tx *Tx) declaredValues(steps []step) (list []declaredValue, err error) {
 }
 
 // rowIndexed returns what a declared index holds for a row.
-func (tx *Tx) rowIndexed(ix definition, r row) (indexed, error) {
+func (x Indexes) rowIndexed(ix definition, r row) (indexed, error) {
 	if !r.exists() {
 		return indexed{}, nil
 	}
-	v, err := tx.rowValue(r, ix.Order)
+	v, err := x.rowValue(r, ix.Order)
 	return indexed{v, true}, err
 }
 
 // moveEntry puts the entry for the row of a step where it belongs now.
-func (tx *Tx) moveEntry(ix definition, steps []step, i int, before, after indexed) error {
+func (x Indexes) moveEntry(ix definition, steps []step, i int, before, after indexed) error {
 	if before == after {
 		return nil
 	}
 	container := steps[i-1].row.id
 	_, key := steps[i].path.Parent()
-	if err := tx.deleteEntry(ix, container, key, before); err != nil {
+	if err := x.deleteEntry(ix, container, key, before); err != nil {
 		return err
 	}
-	return tx.putEntry(ix, container, key, after)
+	return x.putEntry(ix, container, key, after)
 }
 
-func (tx *Tx) putEntry(ix definition, container uint64, key string, v indexed) error {
+func (x Indexes) putEntry(ix definition, container uint64, key string, v indexed) error {
 	if !v.ok || ix.Order == tree.ByPriority && v.value.IsEmpty() {
 		return nil
 	}
-	return tx.put(bucketIndex, entryKey(ix.id, container, v.value, key), nil)
+	return x.tx.put(kv.Index, entryKey(ix.id, container, v.value, key), nil)
 }
 
-func (tx *Tx) deleteEntry(ix definition, container uint64, key string, v indexed) error {
+func (x Indexes) deleteEntry(ix definition, container uint64, key string, v indexed) error {
 	if !v.ok {
 		return nil
 	}
-	return tx.delete(bucketIndex, entryKey(ix.id, container, v.value, key))
+	return x.tx.delete(kv.Index, entryKey(ix.id, container, v.value, key))
 }
 
 // indexOf returns the index that an entry's key belongs to.
@@ -209,17 +178,35 @@ func entryKey(index uint32, container uint64, v tree.Node, key string) []byte {
 	return appendKey(appendValue(k, v), key)
 }
 
-// IndexValue returns what the child at p is ordered by in the given order, and
+// Value returns what the child at p is ordered by in the given order, and
 // whether there is a child. All objects have the same index value.
-func (tx *Tx) IndexValue(p tree.Path, order string) (v tree.Node, exists bool, err error) {
-	exists, err = tx.Has(p)
+func (x Indexes) Value(p tree.Path, order string) (v tree.Node, exists bool, err error) {
+	exists, err = x.tx.Has(p)
 	switch {
 	case err != nil || !exists || order == tree.ByKey:
 		return tree.Empty, exists, err
 	case order == tree.ByPriority:
-		v, err = tx.Priority(p)
+		v, err = x.tx.Priority(p)
 	default:
-		v, err = tx.valueAt(p, order)
+		v, err = x.valueAt(p, order)
 	}
 	return v, true, err
+}
+
+// rowValue returns what an index by the given order holds for a row.
+func (x Indexes) rowValue(r row, order string) (tree.Node, error) {
+	switch {
+	case order == tree.ByPriority:
+		return r.nodePriority(), nil
+	case r.tag == tagPacked:
+		return shallowIndexValue(tree.IndexValue(order, r.node)), nil
+	}
+	rel := tree.Root
+	if order != tree.ByValue {
+		var err error
+		if rel, err = tree.ParsePath(order); err != nil {
+			return tree.Empty, err
+		}
+	}
+	return x.shallowValue(x.tx.follow(r, rel))
 }

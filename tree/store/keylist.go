@@ -3,6 +3,7 @@ package store
 import (
 	"iter"
 	"math"
+	"slices"
 )
 
 // A KeyList is keys in order. It keeps them in one piece, since there may be very
@@ -39,5 +40,18 @@ func (l *KeyList) add(key []byte) error {
 	}
 	l.text = append(l.text, key...)
 	l.ends = append(l.ends, uint32(len(l.text)))
+	return nil
+}
+
+// grow makes room for n more bytes of keys, and asks for it before.
+func (l *KeyList) grow(tx *Tx, n int) error {
+	if cap(l.text)-len(l.text) >= n {
+		return nil
+	}
+	more := max(len(l.text)/2, n, 4<<10)
+	if err := tx.hold(more); err != nil {
+		return err
+	}
+	l.text = slices.Grow(l.text, more)
 	return nil
 }

@@ -2,15 +2,18 @@ package store
 
 import (
 	"bytes"
+	"encoding/binary"
 	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/piecewise"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
+	"github.com/dogwooddb/dogwood/tree/store/load"
 )
 
 // A layout is the rows of a value that is more than one row. They are made as the
 // value is walked, children inside of their parents, and put in the order of
-// keys, container after container: see [orderedTx] for why.
+// keys, container after container: see [SortWrites] for why.
 type layout struct {
 	tx   *Tx
 	rows []layoutRow
@@ -20,48 +23,48 @@ type layout struct {
 type layoutRow struct{ key, value []byte }
 
 // write stores a node that is not empty in the row with the given key.
-func (tx *Tx) write(key []byte, path tree.Path, n tree.Node) error {
+func (e editor) write(key []byte, path tree.Path, n tree.Node) error {
 	if len(n.Text()) <= PackLimit {
-		return tx.putRow(key, packedRow(n))
+		return e.tx.putRow(key, packedRow(n))
 	}
-	l := layout{tx: tx}
-	if err := l.node(key, place{path: path}, n); err != nil {
+	l := layout{tx: e.tx}
+	if err := l.node(key, load.Place{Path: path}, n); err != nil {
 		return err
 	}
 	return l.put()
 }
 
-func (l *layout) node(key []byte, at place, n tree.Node) error {
+func (l *layout) node(key []byte, at load.Place, n tree.Node) error {
 	switch {
 	case len(n.Text()) <= PackLimit:
 		l.add(key, packedRow(n))
 		return nil
 	case n.IsLeaf():
-		r, err := l.tx.writeBlob(n)
+		r, err := edits(l.tx).writeBlob(n)
 		l.add(key, r)
 		return err
 	}
-	return l.container(key, at.resolve(), n)
+	return l.container(key, at.Resolve(), n)
 }
 
 func (l *layout) container(key []byte, path tree.Path, n tree.Node) error {
 	r := row{tag: tagContainer, id: l.tx.newID(), priority: n.Priority()}
 	l.add(key, r)
-	indexes, err := l.tx.indexesAt(path)
+	indexes, err := l.tx.Indexes().at(path)
 	if err != nil {
 		return err
 	}
 	count := int64(0)
-	defer func() { l.tx.setCount(r.id, count) }()
+	defer func() { countsOf(l.tx).set(r.id, count) }()
 	for name, child := range n.Children() {
 		count++
 		key := l.key(r.id, name)
-		if err := l.node(key, place{path, name}, child); err != nil {
+		if err := l.node(key, load.Place{Path: path, Key: name}, child); err != nil {
 			return err
 		}
 		for _, ix := range indexes {
 			v := shallowIndexValue(tree.IndexValue(ix.Order, child))
-			if err := l.tx.putEntry(ix, r.id, name, indexed{v, true}); err != nil {
+			if err := l.tx.Indexes().putEntry(ix, r.id, name, indexed{v, true}); err != nil {
 				return err
 			}
 		}
@@ -98,9 +101,33 @@ func (l *layout) add(key []byte, r row) {
 func (l *layout) put() error {
 	slices.SortFunc(l.rows, func(a, b layoutRow) int { return bytes.Compare(a.key, b.key) })
 	for _, r := range l.rows {
-		if err := l.tx.put(bucketRows, r.key, r.value); err != nil {
+		if err := l.tx.put(kv.Rows, r.key, r.value); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// chunkBytes is the size of a blob's chunks: large enough to be few, small
+// enough that pages are reused well.
+const chunkBytes = 32 << 10
+
+// An editor changes the rows of a transaction so that the tree changes.
+type editor struct{ tx *Tx }
+
+func edits(tx *Tx) editor { return editor{tx} }
+
+// writeBlob stores a long string and returns its row.
+func (e editor) writeBlob(n tree.Node) (row, error) {
+	s, _ := n.StringValue()
+	r := row{tag: tagBlob, id: e.tx.newID(), size: uint64(len(s)), priority: n.Priority()}
+	chunk := uint32(0)
+	for part := range slices.Chunk([]byte(s), chunkBytes) {
+		k := binary.BigEndian.AppendUint32(idKey(r.id), chunk)
+		if err := e.tx.put(kv.Blobs, k, part); err != nil {
+			return row{}, err
+		}
+		chunk++
+	}
+	return r, nil
 }

@@ -1,9 +1,12 @@
 package store
 
 import (
+	"context"
 	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
+	"github.com/dogwooddb/dogwood/tree/store/load"
 )
 
 // Link puts what a load has read in the place of the node at its path, as Put
@@ -13,52 +16,54 @@ import (
 //
 // The load has ended when the transaction is committed. If it is not, it can be
 // linked in another one.
-func (tx *Tx) Link(l *Load) (changed bool, err error) {
-	if err := tx.claim(l); err != nil {
+func (l *Load) Link(tx *Tx) (changed bool, err error) {
+	if err := l.Claim(tx); err != nil {
 		return false, err
 	}
-	return tx.link(l.path, l.root)
+	return edits(tx).link(l.path, l.root)
 }
 
-// claim takes a load off the record, since what it stored is about to be linked.
-func (tx *Tx) claim(l *Load) error {
+// Claim takes a load off the record, since what it stored is about to be linked. After
+// Nodes, PutNode for each of the nodes must follow. The load has ended when the
+// transaction is committed. If it is not, it can be claimed in another one.
+func (l *Load) Claim(tx *Tx) error {
 	if !l.read {
 		return ErrLoadEnded
 	}
 	if err := l.recorded(tx); err != nil {
 		return err
 	}
-	if err := tx.delete(bucketMeta, l.key); err != nil {
+	if err := tx.delete(kv.Meta, l.key); err != nil {
 		return err
 	}
-	return tx.rebuildSince(l.indexes)
+	return tx.Indexes().rebuildSince(l.indexes)
 }
 
 // link puts a row in the place of the node at p.
-func (tx *Tx) link(p tree.Path, root row) (changed bool, err error) {
+func (e editor) link(p tree.Path, root row) (changed bool, err error) {
 	switch root.tag {
 	case 0:
-		return tx.Put(p, tree.Empty)
+		return e.tx.Put(p, tree.Empty)
 	case tagPacked:
-		return tx.Put(p, root.node)
+		return e.tx.Put(p, root.node)
 	}
-	steps, rest, err := tx.descend(p)
+	steps, rest, err := e.descend(p)
 	if err != nil {
 		return false, err
 	}
-	return true, tx.reindexed(steps, func() error {
+	return true, e.tx.Indexes().reindexed(steps, func() error {
 		last := &steps[len(steps)-1]
-		if err := tx.discard(last.row); err != nil {
+		if err := e.discard(last.row); err != nil {
 			return err
 		}
 		around := last.row.node
 		if last.row.tag == tagBlob && !rest.IsRoot() {
 			around = tree.Bool(true).WithPriority(last.row.priority) // any leaf gives way
 		}
-		if err := tx.graft(last.key, last.path, around, rest, root); err != nil {
+		if err := e.graft(last.key, last.path, around, rest, root); err != nil {
 			return err
 		}
-		last.now, err = tx.row(last.key)
+		last.now, err = e.tx.row(last.key)
 		return err
 	})
 }
@@ -71,16 +76,16 @@ func (l *Load) Small() (n tree.Node, ok bool) {
 
 // graft stores n, with r in the place of the node at rest, in the row with the
 // given key.
-func (tx *Tx) graft(key []byte, path tree.Path, n tree.Node, rest tree.Path, r row) error {
+func (e editor) graft(key []byte, path tree.Path, n tree.Node, rest tree.Path, r row) error {
 	name, below, ok := rest.Cut()
 	if !ok {
-		return tx.put(bucketRows, key, r.encode())
+		return e.tx.put(kv.Rows, key, r.encode())
 	}
-	c := row{tag: tagContainer, id: tx.newID(), priority: n.Priority()}
-	if err := tx.put(bucketRows, key, c.encode()); err != nil {
+	c := row{tag: tagContainer, id: e.tx.newID(), priority: n.Priority()}
+	if err := e.tx.put(kv.Rows, key, c.encode()); err != nil {
 		return err
 	}
-	if err := tx.graft(rowKey(c.id, name), path.Child(name), n.Child(name), below, r); err != nil {
+	if err := e.graft(rowKey(c.id, name), path.Child(name), n.Child(name), below, r); err != nil {
 		return err
 	}
 	count := int64(1)
@@ -89,31 +94,31 @@ func (tx *Tx) graft(key []byte, path tree.Path, n tree.Node, rest tree.Path, r r
 			continue
 		}
 		count++
-		if err := tx.write(rowKey(c.id, sibling), path.Child(sibling), child); err != nil {
+		if err := e.write(rowKey(c.id, sibling), path.Child(sibling), child); err != nil {
 			return err
 		}
-		if err := tx.indexGrafted(c.id, path.Child(sibling)); err != nil {
+		if err := e.indexGrafted(c.id, path.Child(sibling)); err != nil {
 			return err
 		}
 	}
-	tx.setCount(c.id, count)
-	return tx.indexGrafted(c.id, path.Child(name))
+	countsOf(e.tx).set(c.id, count)
+	return e.indexGrafted(c.id, path.Child(name))
 }
 
 // indexGrafted adds the index entries of a child of a container that was just
 // made.
-func (tx *Tx) indexGrafted(container uint64, p tree.Path) error {
+func (e editor) indexGrafted(container uint64, p tree.Path) error {
 	parent, key := p.Parent()
-	indexes, err := tx.indexesAt(parent)
+	indexes, err := e.tx.Indexes().at(parent)
 	if err != nil {
 		return err
 	}
 	for _, ix := range indexes {
-		v, err := tx.indexedValue(ix, p)
+		v, err := e.tx.Indexes().indexedValue(ix, p)
 		if err != nil {
 			return err
 		}
-		if err := tx.putEntry(ix, container, key, v); err != nil {
+		if err := e.tx.Indexes().putEntry(ix, container, key, v); err != nil {
 			return err
 		}
 	}
@@ -122,8 +127,8 @@ func (tx *Tx) indexGrafted(container uint64, p tree.Path) error {
 
 // rebuildSince has indexes built again that were declared after those that a
 // load filled.
-func (tx *Tx) rebuildSince(old *catalogue) error {
-	now, err := tx.catalogue()
+func (x Indexes) rebuildSince(old *catalogue) error {
+	now, err := x.catalogue()
 	if err != nil || now.version == old.version {
 		return err
 	}
@@ -132,12 +137,45 @@ func (tx *Tx) rebuildSince(old *catalogue) error {
 		if old.has(d.id) {
 			continue
 		}
-		delete(tx.store.builds, d.id) // from the start
+		delete(x.tx.store.builds, d.id) // from the start
 		found = found || d.ready
 		all[i].ready = false
 	}
 	if !found {
 		return nil
 	}
-	return tx.putCatalogue(all)
+	return x.putCatalogue(all)
+}
+
+// A PathNode is a node and where it goes.
+type PathNode struct {
+	Path tree.Path
+	Node tree.Node
+}
+
+// Nodes stores nodes that are in memory, instead of Read: the rows of those that are
+// larger than one row. [Load.Claim] and [Load.PutNode] make them visible.
+func (l *Load) Nodes(ctx context.Context, nodes []PathNode) error {
+	for _, n := range nodes {
+		err := ctx.Err()
+		var root row
+		if err == nil {
+			root, err = rowBuilder{l}.Node(load.Place{Path: n.Path}, n.Node)
+		}
+		if err != nil {
+			_ = l.settle() // the batch on its way; the first error is the cause
+			return err
+		}
+		l.roots = append(l.roots, root)
+	}
+	if err := l.flush(0); err != nil {
+		return err
+	}
+	l.read = true
+	return nil
+}
+
+// PutNode puts node i of Nodes at its path p, as Put does.
+func (l *Load) PutNode(tx *Tx, i int, p tree.Path) (changed bool, err error) {
+	return edits(tx).link(p, l.roots[i])
 }

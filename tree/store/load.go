@@ -9,11 +9,13 @@ import (
 	"math"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
+	"github.com/dogwooddb/dogwood/tree/store/load"
 )
 
-// A Load puts a large value into the store, a slice at a time, each slice in a
+// A Load puts a large value into the store, a batch at a time, each batch in a
 // write transaction of its own. What it stores cannot be reached until
-// [Tx.Link] puts it in its place, in one commit. Other transactions run between
+// [Load.Link] puts it in its place, in one commit. Other transactions run between
 // slices; others and readers see nothing of it before.
 //
 // The ids that a Load uses are on record in bucket m until it is linked. What is
@@ -28,13 +30,13 @@ type Load struct {
 	next    uint64     // of the last range
 	indexes *catalogue // declared when it began; it fills these
 
-	slice   slice      // being made
-	storing slice      // being stored, until stored says so
-	stored  chan error // nil: no slice is being stored
+	batch   loadBatch  // being made
+	storing loadBatch  // being stored, until stored says so
+	stored  chan error // nil: no batch is being stored
 
-	text  *window // being read
-	root  row     // of what was read; absent for null
-	roots []row   // of what Nodes stored
+	text  *load.Text // being read
+	root  row        // of what was read; absent for null
+	roots []row      // of what Nodes stored
 	read  bool
 	stats LoadStats
 }
@@ -54,7 +56,6 @@ type LoadOptions struct {
 const (
 	defaultSliceBytes = 1 << 20
 	defaultWholeBytes = 64 << 10
-	maxWholeBytes     = windowBytes / 2
 )
 
 // LoadStats counts what a load did.
@@ -88,12 +89,12 @@ func (s *Store) NewLoad(p tree.Path, o LoadOptions) (*Load, error) {
 	if o.WholeBytes <= 0 {
 		o.WholeBytes = defaultWholeBytes
 	}
-	o.WholeBytes = min(o.WholeBytes, maxWholeBytes)
+	o.WholeBytes = min(o.WholeBytes, load.MaxWhole)
 	l := &Load{store: s, path: p, options: o}
 	err := l.update(func(tx *Tx) (err error) {
 		l.ids = nil
 		l.key = binary.BigEndian.AppendUint64(loadPrefix[:len(loadPrefix):len(loadPrefix)], tx.state.nextID)
-		if l.indexes, err = tx.catalogue(); err != nil {
+		if l.indexes, err = tx.Indexes().catalogue(); err != nil {
 			return err
 		}
 		return l.reserve(tx)
@@ -110,7 +111,7 @@ func (l *Load) update(step func(*Tx) error) error {
 		return l.options.Update(step)
 	}
 	return l.store.Update(func(tx *Tx) error {
-		tx.kv.dense()
+		tx.kv.Dense()
 		return step(tx)
 	})
 }
@@ -137,12 +138,11 @@ func (l *Load) Path() tree.Path { return l.path }
 
 // Read reads the value: JSON in export form, with keys in any order and arrays,
 // as [tree.ParseNode] reads it in the strict dialect. It holds a window of the
-// text and one slice of rows in memory, however long the text is. Errors about
+// text and one batch of rows in memory, however long the text is. Errors about
 // the text are *tree.ParseError.
 func (l *Load) Read(ctx context.Context, src io.Reader) error {
-	l.text = newWindow(src)
-	r := &loadReader{load: l, ctx: ctx, text: l.text, whole: l.options.WholeBytes}
-	root, err := r.document()
+	l.text = load.NewText(src)
+	root, err := load.Read(ctx, l.text, l.path, l.options.WholeBytes, rowBuilder{l})
 	if err == nil {
 		err = l.flush(0)
 	}
@@ -162,9 +162,9 @@ func (l *Load) progress() {
 	if l.text == nil { // of nodes
 		return
 	}
-	l.stats.Bytes = l.text.size
+	l.stats.Bytes = l.text.Size()
 	if l.options.Progress != nil {
-		l.options.Progress(l.text.size)
+		l.options.Progress(l.text.Size())
 	}
 }
 
@@ -189,7 +189,7 @@ func (l *Load) reserve(tx *Tx) error {
 	}
 	from := tx.state.nextID
 	ids := append(l.ids[:len(l.ids):len(l.ids)], idRange{from, from + size})
-	if err := tx.put(bucketMeta, l.key, encodeRanges(ids)); err != nil {
+	if err := tx.put(kv.Meta, l.key, encodeRanges(ids)); err != nil {
 		return err
 	}
 	tx.state.nextID += size
@@ -200,7 +200,7 @@ func (l *Load) reserve(tx *Tx) error {
 
 // recorded returns an error unless the load is on record.
 func (l *Load) recorded(tx *Tx) error {
-	switch v, err := tx.get(bucketMeta, l.key); {
+	switch v, err := tx.get(kv.Meta, l.key); {
 	case err != nil:
 		return err
 	case v == nil:
@@ -209,18 +209,18 @@ func (l *Load) recorded(tx *Tx) error {
 	return nil
 }
 
-// hand lets the slice be stored while the next one is made.
+// hand lets the batch be stored while the next one is made.
 func (l *Load) hand() error {
 	if err := l.settle(); err != nil {
 		return err
 	}
-	l.slice, l.storing = l.storing, l.slice
+	l.batch, l.storing = l.storing, l.batch
 	l.stored = make(chan error, 1)
 	go func() { l.stored <- l.commit(&l.storing, nil) }()
 	return nil
 }
 
-// settle waits until the slice that was handed over is stored.
+// settle waits until the batch that was handed over is stored.
 func (l *Load) settle() error {
 	if l.stored == nil {
 		return nil
@@ -238,7 +238,7 @@ func (l *Load) flush(want uint64) error {
 	if err := l.settle(); err != nil {
 		return err
 	}
-	if len(l.slice.ops) == 0 && want == 0 {
+	if len(l.batch.ops) == 0 && want == 0 {
 		return nil
 	}
 	ids, next := l.ids, l.next
@@ -249,18 +249,18 @@ func (l *Load) flush(want uint64) error {
 			return l.reserve(tx)
 		}
 	}
-	err := l.commit(&l.slice, more)
+	err := l.commit(&l.batch, more)
 	if err != nil {
 		l.ids, l.next = ids, next
 	}
-	l.slice.reset()
+	l.batch.reset()
 	l.progress()
 	return err
 }
 
-// commit stores a slice in a transaction and calls more, if it is not nil, with
+// commit stores a batch in a transaction and calls more, if it is not nil, with
 // it.
-func (l *Load) commit(s *slice, more func(*Tx) error) error {
+func (l *Load) commit(s *loadBatch, more func(*Tx) error) error {
 	if l.store == nil { // see Validate
 		l.stats.Rows += int64(len(s.ops))
 		return nil
@@ -287,5 +287,23 @@ func (l *Load) commit(s *slice, more func(*Tx) error) error {
 	s.keep()
 	l.stats.Rows += int64(rows)
 	l.stats.Slices++
+	return nil
+}
+
+// apply carries out the batch.
+func (l *Load) apply(tx *Tx, s *loadBatch) error {
+	now, err := tx.Indexes().catalogue()
+	if err != nil {
+		return err
+	}
+	kept := func(uint32) bool { return true }
+	if now.version != l.indexes.version {
+		kept = now.has
+	}
+	for i := range s.ops {
+		if err := s.ops[i].apply(tx, kept); err != nil {
+			return err
+		}
+	}
 	return nil
 }

@@ -73,7 +73,7 @@ func BenchmarkLoad(b *testing.B) {
 				if err := l.Read(context.Background(), &rowsText{n: benchRows()}); err != nil {
 					b.Fatal(err)
 				}
-				if err := s.Update(func(tx *Tx) error { _, err := tx.Link(l); return err }); err != nil {
+				if err := s.Update(func(tx *Tx) error { _, err := l.Link(tx); return err }); err != nil {
 					b.Fatal(err)
 				}
 				b.SetBytes(l.Stats().Bytes)
@@ -93,7 +93,7 @@ func BenchmarkExport(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	if err := load(b, s, tree.Root, LoadOptions{}, &rowsText{n: benchRows()}); err != nil {
+	if err := loadText(b, s, tree.Root, LoadOptions{}, &rowsText{n: benchRows()}); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
@@ -118,7 +118,7 @@ func BenchmarkBackup(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	if err := load(b, s, tree.Root, LoadOptions{}, &rowsText{n: benchRows()}); err != nil {
+	if err := loadText(b, s, tree.Root, LoadOptions{}, &rowsText{n: benchRows()}); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {

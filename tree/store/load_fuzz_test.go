@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/dogwooddb/dogwood/tree/store/load"
 )
 
 // FuzzLoad compares loads, which take apart what is a few bytes long, with
@@ -16,7 +18,7 @@ func FuzzLoad(f *testing.F) {
 		if len(text) > 1<<14 || strings.Contains(text, ".sv") {
 			return // loads refuse server values
 		}
-		if strings.Count(text, ".value") > maxNesting {
+		if strings.Count(text, ".value") > load.MaxNesting {
 			return // nests deeper than package tree reads, without going deeper into the tree
 		}
 		src := strings.NewReader(text)

@@ -17,8 +17,8 @@ import (
 // tiny makes a load take apart and store in parts what is a few bytes long.
 var tiny = LoadOptions{WholeBytes: 16, SliceBytes: 512}
 
-// load replaces the value at p by a text and checks the store.
-func load(t testing.TB, s *Store, p tree.Path, o LoadOptions, src io.Reader) error {
+// loadText replaces the value at p by a text and checks the store.
+func loadText(t testing.TB, s *Store, p tree.Path, o LoadOptions, src io.Reader) error {
 	t.Helper()
 	l, err := s.NewLoad(p, o)
 	if err != nil {
@@ -31,14 +31,14 @@ func load(t testing.TB, s *Store, p tree.Path, o LoadOptions, src io.Reader) err
 		return err
 	}
 	return s.Update(func(tx *Tx) error {
-		_, err := tx.Link(l)
+		_, err := l.Link(tx)
 		return err
 	})
 }
 
 func mustLoad(t testing.TB, s *Store, path string, o LoadOptions, text string) {
 	t.Helper()
-	if err := load(t, s, tree.MustParsePath(path), o, strings.NewReader(text)); err != nil {
+	if err := loadText(t, s, tree.MustParsePath(path), o, strings.NewReader(text)); err != nil {
 		t.Fatalf("load %s %.200s: %v", path, text, err)
 	}
 }
@@ -78,7 +78,7 @@ func wantClean(t testing.TB, s *Store) {
 		}
 	}
 	err := s.View(func(tx *Tx) error {
-		left, err := tx.loads()
+		left, err := loadRecords(tx)
 		if len(left) > 0 {
 			t.Errorf("%d loads are on record", len(left))
 		}
@@ -155,7 +155,7 @@ func compareLoad(t *testing.T, o LoadOptions, name, text string, src io.Reader) 
 	old := tree.MustParseNode(`{"what": "was there before"}`)
 	put(t, s, func(tx *Tx) error { _, err := tx.Put(tree.Root, old); return err })
 	want, wantErr := reference(text)
-	err := load(t, s, tree.Root, o, src)
+	err := loadText(t, s, tree.Root, o, src)
 	if (err == nil) != (wantErr == nil) {
 		t.Errorf("%s, %+v: load of %.120q: %v; parsed as a whole: %v", name, o, text, err, wantErr)
 	}
@@ -184,7 +184,7 @@ func TestLoadErrorsSayWhere(t *testing.T) {
 	} {
 		for _, o := range []LoadOptions{{}, tiny} {
 			s := open(t, "")
-			err := load(t, s, tree.Root, o, iotest.OneByteReader(strings.NewReader(c.text)))
+			err := loadText(t, s, tree.Root, o, iotest.OneByteReader(strings.NewReader(c.text)))
 			s.Close()
 			e := (*tree.ParseError)(nil)
 			if !errors.As(err, &e) || e.Line != c.line || e.Col != c.col {
@@ -250,7 +250,7 @@ func (m *model) loadStep() {
 			m.t.Fatal(err)
 		}
 	}
-	err = m.store.Update(func(tx *Tx) error { _, err := tx.Link(l); return err })
+	err = m.store.Update(func(tx *Tx) error { _, err := l.Link(tx); return err })
 	if err != nil {
 		m.t.Fatal(err)
 	}

@@ -2,7 +2,8 @@ package store
 
 import (
 	"fmt"
-	"sync"
+
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // The functions in this file take back loads that were not linked.
@@ -12,7 +13,7 @@ import (
 // disk, Reclaim tries again.
 func (l *Load) Abort() error {
 	l.read = false
-	err := l.update(func(tx *Tx) error { return tx.endLoad(l.key) })
+	err := l.update(func(tx *Tx) error { return endLoad(tx, l.key) })
 	if err != nil {
 		l.store.aborted.add(l.key)
 	}
@@ -20,8 +21,8 @@ func (l *Load) Abort() error {
 }
 
 // endLoad moves a load to the reclaim queue, if it is on record.
-func (tx *Tx) endLoad(key []byte) error {
-	v, err := tx.get(bucketMeta, key)
+func endLoad(tx *Tx, key []byte) error {
+	v, err := tx.get(kv.Meta, key)
 	if v == nil || err != nil {
 		return err
 	}
@@ -29,43 +30,16 @@ func (tx *Tx) endLoad(key []byte) error {
 	if !ok {
 		return errLoadRecord
 	}
-	return tx.leaveLoad(key, ids)
+	return leaveLoad(tx, key, ids)
 }
 
 var errLoadRecord = fmt.Errorf("%w: unreadable record of a load", ErrDamaged)
-
-// abortedLoads are those whose Abort failed. Its methods may be called by several
-// goroutines at once.
-type abortedLoads struct {
-	mu   sync.Mutex
-	keys [][]byte
-}
-
-func (a *abortedLoads) add(key []byte) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.keys = append(a.keys, key)
-}
-
-func (a *abortedLoads) some() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.keys) > 0
-}
-
-func (a *abortedLoads) take() [][]byte {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	keys := a.keys
-	a.keys = nil
-	return keys
-}
 
 // retryAborts ends the loads whose Abort failed.
 func (s *Store) retryAborts() error {
 	keys := s.aborted.take()
 	for i, key := range keys {
-		if err := s.Update(func(tx *Tx) error { return tx.endLoad(key) }); err != nil {
+		if err := s.Update(func(tx *Tx) error { return endLoad(tx, key) }); err != nil {
 			for _, key := range keys[i:] {
 				s.aborted.add(key)
 			}
@@ -76,24 +50,24 @@ func (s *Store) retryAborts() error {
 }
 
 // leaveLoad moves a load from its record to the reclaim queue.
-func (tx *Tx) leaveLoad(key []byte, ids []idRange) error {
+func leaveLoad(tx *Tx, key []byte, ids []idRange) error {
 	tx.work = true
 	for _, r := range ids {
-		if err := tx.put(bucketReclaim, r.reclaimKey(), nil); err != nil {
+		if err := tx.put(kv.Reclaim, r.reclaimKey(), nil); err != nil {
 			return err
 		}
 	}
-	return tx.delete(bucketMeta, key)
+	return tx.delete(kv.Meta, key)
 }
 
 // leaveLoads does so for all loads: when a file is opened, nobody works on them.
-func (tx *Tx) leaveLoads() error {
-	found, err := tx.loads()
+func leaveLoads(tx *Tx) error {
+	found, err := loadRecords(tx)
 	if err != nil {
 		return err
 	}
 	for _, f := range found {
-		if err := tx.leaveLoad(f.key, f.ids); err != nil {
+		if err := leaveLoad(tx, f.key, f.ids); err != nil {
 			return err
 		}
 	}
@@ -106,14 +80,15 @@ type loadRecord struct {
 	ids []idRange
 }
 
-func (tx *Tx) loads() (found []loadRecord, err error) {
-	c := tx.kv.cursor(bucketMeta)
-	for k, v := c.seek(loadPrefix); hasPrefix(k, loadPrefix); k, v = c.next() {
+// loadRecords returns the records of all loads that are not linked.
+func loadRecords(tx *Tx) (found []loadRecord, err error) {
+	c := tx.kv.Cursor(kv.Meta)
+	for k, v := c.Seek(loadPrefix); hasPrefix(k, loadPrefix); k, v = c.Next() {
 		ids, ok := decodeRanges(v)
 		if !ok {
 			return nil, errLoadRecord
 		}
 		found = append(found, loadRecord{append([]byte(nil), k...), ids})
 	}
-	return found, c.err()
+	return found, c.Err()
 }

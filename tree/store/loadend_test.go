@@ -12,15 +12,16 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // rowsLeft counts all rows, chunks and index entries.
 func rowsLeft(t testing.TB, s *Store) (n int) {
 	t.Helper()
 	err := s.View(func(tx *Tx) error {
-		for _, b := range []bucket{bucketRows, bucketBlobs, bucketIndex, bucketReclaim} {
-			c := tx.kv.cursor(b)
-			for k, _ := c.seek(nil); k != nil; k, _ = c.next() {
+		for _, b := range []kv.Bucket{kv.Rows, kv.Blobs, kv.Index, kv.Reclaim} {
+			c := tx.kv.Cursor(b)
+			for k, _ := c.Seek(nil); k != nil; k, _ = c.Next() {
 				n++
 			}
 		}
@@ -32,7 +33,7 @@ func rowsLeft(t testing.TB, s *Store) (n int) {
 	return n
 }
 
-// TestLoadCutShort copies the file at every slice of a load, as a crash would
+// TestLoadCutShort copies the file at every batch of a load, as a crash would
 // leave it, and wants the old tree in every copy and nothing of the new one.
 func TestLoadCutShort(t *testing.T) {
 	tier.Unraced(t)
@@ -88,7 +89,7 @@ func TestLoadAborted(t *testing.T) {
 	rows := rowsLeft(t, s)
 	broken := errors.New("broken")
 	src := io.MultiReader(strings.NewReader(`{"a":`+readAll(t, &rowsText{n: 50})+`,`), failingReader{broken})
-	if err := load(t, s, tree.Root, tiny, src); !errors.Is(err, broken) {
+	if err := loadText(t, s, tree.Root, tiny, src); !errors.Is(err, broken) {
 		t.Errorf("load from a broken reader = %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -100,7 +101,7 @@ func TestLoadAborted(t *testing.T) {
 	if err := l.Read(ctx, &rowsText{n: 5000}); !errors.Is(err, context.Canceled) {
 		t.Errorf("load with a context that ended = %v", err)
 	}
-	link := func() error { return s.Update(func(tx *Tx) error { _, err := tx.Link(l); return err }) }
+	link := func() error { return s.Update(func(tx *Tx) error { _, err := l.Link(tx); return err }) }
 	if err := link(); !errors.Is(err, ErrLoadEnded) {
 		t.Errorf("Link of what was not read = %v", err)
 	}
@@ -136,13 +137,13 @@ func TestLinkThatIsRolledBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if changed, err := tx.Link(l); err != nil || !changed {
+	if changed, err := l.Link(tx); err != nil || !changed {
 		t.Errorf("Link = %t, %v", changed, err)
 	}
 	tx.Rollback()
 	wantTree(t, s, tree.Root, tree.Empty)
 	check(t, s)
-	link := func() error { return s.Update(func(tx *Tx) error { _, err := tx.Link(l); return err }) }
+	link := func() error { return s.Update(func(tx *Tx) error { _, err := l.Link(tx); return err }) }
 	if err := link(); err != nil {
 		t.Error(err)
 	}
@@ -169,7 +170,7 @@ func TestLoadsAtTheSameTime(t *testing.T) {
 	for i := range loads {
 		work.Go(func() {
 			for range rounds {
-				if err := load(t, s, tree.Root.Child(string(rune('a'+i))), tiny, strings.NewReader(text)); err != nil {
+				if err := loadText(t, s, tree.Root.Child(string(rune('a'+i))), tiny, strings.NewReader(text)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -189,7 +190,7 @@ func TestLoadsAtTheSameTime(t *testing.T) {
 				if _, err := tx.Put(tree.MustParsePath("n"), tree.Number(float64(n))); err != nil {
 					return err
 				}
-				return tx.Journal(tx.Revision(), []byte("record"))
+				return tx.Journal().Append(tx.Revision(), []byte("record"))
 			})
 			if err == nil && n%4 == 0 {
 				_, err = s.Reclaim(500, nil)
@@ -244,7 +245,7 @@ func TestLinkReadsFewRows(t *testing.T) {
 		if err := l.Read(t.Context(), &rowsText{n: 20_000}); err != nil {
 			t.Fatal(err)
 		}
-		stats := put(t, s, func(tx *Tx) error { _, err := tx.Link(l); return err })
+		stats := put(t, s, func(tx *Tx) error { _, err := l.Link(tx); return err })
 		if stats.Written > 8 || stats.Read > 24 {
 			t.Errorf("Link of 20,000 rows: %+v, want at most 8 written and 24 read", stats)
 		}
@@ -278,7 +279,7 @@ func TestLoadBesideNewIndexes(t *testing.T) {
 	if err := l.Read(t.Context(), &rowsText{n: 200}); err != nil {
 		t.Fatal(err)
 	}
-	put(t, s, func(tx *Tx) error { _, err := tx.Link(l); return err })
+	put(t, s, func(tx *Tx) error { _, err := l.Link(tx); return err })
 	check(t, s)
 	build(t, s)
 	wantClean(t, s)
@@ -322,18 +323,18 @@ func TestAbortOnABrokenDisk(t *testing.T) {
 
 // A brokenKV refuses to commit.
 type brokenKV struct {
-	kv
+	kv.Store
 	err error
 }
 
-func (k brokenKV) begin(writable bool) (kvTx, error) {
-	tx, err := k.kv.begin(writable)
+func (k brokenKV) Begin(writable bool) (kv.Tx, error) {
+	tx, err := k.Store.Begin(writable)
 	return brokenTx{tx, k.err}, err
 }
 
 type brokenTx struct {
-	kvTx
+	kv.Tx
 	err error
 }
 
-func (t brokenTx) commit() error { return t.err }
+func (t brokenTx) Commit() error { return t.err }

@@ -64,11 +64,11 @@ func TestLoadNodes(t *testing.T) {
 		t.Errorf("stored in %d steps, want many", steps)
 	}
 	err = s.Update(func(tx *Tx) error {
-		if err := tx.Claim(l); err != nil {
+		if err := l.Claim(tx); err != nil {
 			return err
 		}
 		for i, n := range nodes {
-			if _, err := tx.PutLoaded(l, i, n.Path); err != nil {
+			if _, err := l.PutNode(tx, i, n.Path); err != nil {
 				return err
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // written returns a closed file with some data in it.
@@ -61,8 +62,7 @@ func TestOpenRefusesTruncatedFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	meta, _ := readMeta(bytes.NewReader(whole), 0, 0) // behind the pages in use the file is empty
-	used := int(meta.pages) * int(meta.pageSize)
+	used := len(usedPages(t, file)) // behind the pages in use the file is empty
 	for size := 1; size < used; size += 1 + used/40 {
 		if err := os.WriteFile(file, whole[:size], 0o600); err != nil {
 			t.Fatal(err)
@@ -109,15 +109,10 @@ func TestOpenRefusesForeignFiles(t *testing.T) {
 // opens in spite of it was a page that nothing uses.
 func TestOpenRefusesDamagedPages(t *testing.T) {
 	file := written(t)
-	whole, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	meta, _ := readMeta(bytes.NewReader(whole), 0, 0)
-	size := int(meta.pageSize)
+	whole, size := usedPages(t, file), os.Getpagesize()
 	refused := 0
-	for page := 2; page < int(meta.pages); page++ {
-		broken := bytes.Clone(whole[:int(meta.pages)*size])
+	for page := 2; page < len(whole)/size; page++ {
+		broken := bytes.Clone(whole)
 		for i := range size {
 			broken[page*size+i] = byte(i*7 + page)
 		}
@@ -157,7 +152,7 @@ func TestOpenRefusesAnotherFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = db.Update(func(tx *bolt.Tx) error {
-		return tx.Bucket([]byte{byte(bucketMeta)}).Put(formatKey, []byte("dogwood 99"))
+		return tx.Bucket([]byte{byte(kv.Meta)}).Put([]byte("format"), []byte("dogwood 99"))
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
@@ -174,12 +169,12 @@ func TestJournalIsARing(t *testing.T) {
 	for r := uint64(1); r <= 30; r++ {
 		put(t, s, func(tx *Tx) error {
 			tx.SetRevision(r)
-			return tx.Journal(r, []byte(fmt.Sprint("record ", r)))
+			return tx.Journal().Append(r, []byte(fmt.Sprint("record ", r)))
 		})
 	}
 	read := func(from uint64) (got []uint64, err error) {
 		view(t, s, func(tx *Tx) error {
-			for rec, e := range tx.Commits(from) {
+			for rec, e := range tx.Journal().Since(from) {
 				if err = e; e != nil {
 					return nil
 				}
@@ -203,7 +198,7 @@ func TestJournalIsARing(t *testing.T) {
 	}
 	put(t, s, func(tx *Tx) error { // a large record pushes all others out
 		tx.SetRevision(31)
-		return tx.Journal(31, make([]byte, 999))
+		return tx.Journal().Append(31, make([]byte, 999))
 	})
 	if _, err := read(30); !errors.Is(err, ErrTrimmed) {
 		t.Errorf("after a large record: %v", err)
@@ -215,21 +210,21 @@ func TestPendingOperations(t *testing.T) {
 	s := open(t, file)
 	put(t, s, func(tx *Tx) error {
 		for _, p := range []Pending{{"b", 2, []byte("b2")}, {"a", 1, []byte("a1")}, {"b", 1, []byte("b1")}, {"ab", 1, []byte("ab1")}} {
-			if err := tx.PutPending(p); err != nil {
+			if err := tx.Disconnects().Put(p); err != nil {
 				return err
 			}
 		}
-		return tx.DeletePending("ab", 1)
+		return tx.Disconnects().Delete("ab", 1)
 	})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	s = open(t, file)
 	defer s.Close()
-	put(t, s, func(tx *Tx) error { return tx.DeleteAllPending("a") })
+	put(t, s, func(tx *Tx) error { return tx.Disconnects().DeleteAll("a") })
 	var got []string
 	view(t, s, func(tx *Tx) error {
-		for p, err := range tx.Pending() {
+		for p, err := range tx.Disconnects().All() {
 			if err != nil {
 				return err
 			}
@@ -248,20 +243,20 @@ func TestCheckFindsDamage(t *testing.T) {
 		name   string
 		damage func(tx *Tx) error
 	}{
-		{"stray row", func(tx *Tx) error { return tx.put(bucketRows, rowKey(999, "x"), packedRow(tree.Bool(true)).encode()) }},
-		{"stray chunk", func(tx *Tx) error { return tx.put(bucketBlobs, append(idKey(998), 0, 0, 0, 0), []byte("x")) }},
+		{"stray row", func(tx *Tx) error { return tx.put(kv.Rows, rowKey(999, "x"), packedRow(tree.Bool(true)).encode()) }},
+		{"stray chunk", func(tx *Tx) error { return tx.put(kv.Blobs, append(idKey(998), 0, 0, 0, 0), []byte("x")) }},
 		{"missing chunk", func(tx *Tx) error {
-			k, _ := tx.kv.cursor(bucketBlobs).seek(nil)
-			return tx.delete(bucketBlobs, bytes.Clone(k))
+			k, _ := tx.kv.Cursor(kv.Blobs).Seek(nil)
+			return tx.delete(kv.Blobs, bytes.Clone(k))
 		}},
-		{"row that is not canonical", func(tx *Tx) error { return tx.put(bucketRows, rowKey(1, "k"), []byte(`J{"b":1,"a":2}`)) }},
-		{"unreadable row", func(tx *Tx) error { return tx.put(bucketRows, rowKey(1, "k"), []byte("?")) }},
-		{"stray index entry", func(tx *Tx) error { return tx.put(bucketIndex, entryKey(0, 1, tree.Number(7), "nobody"), nil) }},
-		{"missing index entry", func(tx *Tx) error { return tx.delete(bucketIndex, entryKey(0, 1, tree.Number(3), "first")) }},
+		{"row that is not canonical", func(tx *Tx) error { return tx.put(kv.Rows, rowKey(1, "k"), []byte(`J{"b":1,"a":2}`)) }},
+		{"unreadable row", func(tx *Tx) error { return tx.put(kv.Rows, rowKey(1, "k"), []byte("?")) }},
+		{"stray index entry", func(tx *Tx) error { return tx.put(kv.Index, entryKey(0, 1, tree.Number(7), "nobody"), nil) }},
+		{"missing index entry", func(tx *Tx) error { return tx.delete(kv.Index, entryKey(0, 1, tree.Number(3), "first")) }},
 		{"empty container", func(tx *Tx) error {
-			return tx.put(bucketRows, rowKey(1, "e"), row{tag: tagContainer, id: tx.newID()}.encode())
+			return tx.put(kv.Rows, rowKey(1, "e"), row{tag: tagContainer, id: tx.newID()}.encode())
 		}},
-		{"container used twice", func(tx *Tx) error { return tx.put(bucketRows, rowKey(1, "e"), row{tag: tagContainer, id: 1}.encode()) }},
+		{"container used twice", func(tx *Tx) error { return tx.put(kv.Rows, rowKey(1, "e"), row{tag: tagContainer, id: 1}.encode()) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := open(t, "")

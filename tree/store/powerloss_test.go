@@ -15,6 +15,7 @@ import (
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/disktest"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // powerCuts is how often the power fails at each event of a record.
@@ -65,7 +66,7 @@ func crashCommit(s *Store, n int) error {
 		}
 		_, err := tx.Put(tree.MustParsePath("n"), tree.Number(float64(n)))
 		tx.SetRevision(uint64(n))
-		return errors.Join(err, crashPending(tx, n), tx.Journal(uint64(n), []byte("a record")))
+		return errors.Join(err, crashPending(tx, n), tx.Journal().Append(uint64(n), []byte("a record")))
 	}
 	if n%10 != 5 {
 		return s.Update(change)
@@ -77,7 +78,7 @@ func crashCommit(s *Store, n int) error {
 	err = l.Read(context.Background(), &rowsText{n: 60 + n})
 	if err == nil {
 		err = s.Update(func(tx *Tx) error {
-			_, err := tx.Link(l)
+			_, err := l.Link(tx)
 			return errors.Join(err, change(tx))
 		})
 	}
@@ -92,7 +93,7 @@ func crashCommit(s *Store, n int) error {
 func crashPending(tx *Tx, n int) error {
 	session := func(n int) string { return fmt.Sprint("session ", n) }
 	for i := range uint64(2) {
-		if err := tx.PutPending(Pending{Session: session(n), Number: i, Data: []byte("add one")}); err != nil {
+		if err := tx.Disconnects().Put(Pending{Session: session(n), Number: i, Data: []byte("add one")}); err != nil {
 			return err
 		}
 	}
@@ -100,7 +101,7 @@ func crashPending(tx *Tx, n int) error {
 		return nil
 	}
 	_, err := tx.Put(tree.MustParsePath("left"), tree.Number(float64(2*(n-3))))
-	return errors.Join(err, tx.DeleteAllPending(session(n-3)))
+	return errors.Join(err, tx.Disconnects().DeleteAll(session(n-3)))
 }
 
 func crashValue(n, i int) tree.Node {
@@ -119,7 +120,7 @@ func crashState(t *testing.T, s *Store) string {
 	var b strings.Builder
 	b.WriteString(exported(t, s, tree.Root))
 	err := s.View(func(tx *Tx) error {
-		for p, err := range tx.Pending() {
+		for p, err := range tx.Disconnects().All() {
 			if err != nil {
 				return err
 			}
@@ -211,7 +212,7 @@ func TestPowerLoss(t *testing.T) {
 	const commits = 60
 	file := filepath.Join(t.TempDir(), "data.db")
 	s := open(t, file)
-	r := &imageRecorder{kv: s.kv, file: file}
+	r := &imageRecorder{Store: s.kv, file: file}
 	r.record()
 	s.kv = r
 	r.events = append(r.events, ackEvent(0))
@@ -227,39 +228,37 @@ func TestPowerLoss(t *testing.T) {
 
 // An imageRecorder makes a record of what commits do to a file.
 type imageRecorder struct {
-	kv
+	kv.Store
 	file   string
 	last   []byte
 	events []powerEvent
 }
 
-func (r *imageRecorder) begin(writable bool) (kvTx, error) {
-	tx, err := r.kv.begin(writable)
+func (r *imageRecorder) Begin(writable bool) (kv.Tx, error) {
+	tx, err := r.Store.Begin(writable)
 	if err != nil || !writable {
 		return tx, err
 	}
-	return recordedTx{tx.(*sumTx), r}, nil
+	return recordedTx{tx, r}, nil
 }
 
 type recordedTx struct {
-	*sumTx
+	kv.Tx
 	to *imageRecorder
 }
 
-func (t recordedTx) commit() error {
-	size := t.tx.DB().Info().PageSize
-	err := t.sumTx.commit()
+func (t recordedTx) Commit() error {
+	err := t.Tx.Commit()
 	if err == nil {
-		t.to.recordPages(size)
+		t.to.record()
 	}
 	return err
 }
 
-func (r *imageRecorder) record() { r.recordPages(os.Getpagesize()) }
-
 func (r *imageRecorder) add(e disktest.Event) { r.events = append(r.events, fileEvent(e)) }
 
-func (r *imageRecorder) recordPages(size int) {
+func (r *imageRecorder) record() {
+	size := os.Getpagesize()
 	now, err := os.ReadFile(r.file)
 	if err != nil {
 		panic(err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // Indexed reports whether a query at p is answered without visiting every
@@ -15,7 +16,7 @@ func (tx *Tx) Indexed(p tree.Path, q tree.Query) (bool, error) {
 	if !q.NeedsIndex() {
 		return true, nil
 	}
-	_, ok, err := tx.readyIndex(p, q.Order())
+	_, ok, err := tx.Indexes().ready(p, q.Order())
 	return ok, err
 }
 
@@ -27,29 +28,29 @@ func (tx *Tx) Query(p tree.Path, q tree.Query) ([]tree.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tx.entries(r, rest, p, q)
+	return read(tx).entries(r, rest, p, q)
 }
 
 // entries is Query for what find found at p.
-func (tx *Tx) entries(r row, rest, p tree.Path, q tree.Query) ([]tree.Entry, error) {
+func (rd reader) entries(r row, rest, p tree.Path, q tree.Query) ([]tree.Entry, error) {
 	switch {
 	case !r.exists() || r.tag == tagBlob:
 		return nil, nil
 	case r.tag == tagPacked:
 		return q.Entries(r.node.Get(rest)), nil
 	case q.Order() == tree.ByKey:
-		return tx.take(q, tx.byKey(r.id, q))
+		return rd.take(q, rd.byKey(r.id, q))
 	}
-	ix, ok, err := tx.readyIndex(p, q.Order())
+	ix, ok, err := rd.tx.Indexes().ready(p, q.Order())
 	switch {
 	case err != nil:
 		return nil, err
 	case !ok:
-		return tx.scan(r.id, p, q)
+		return rd.scan(r.id, p, q)
 	case ix.Order == tree.ByPriority:
-		return tx.take(q, tx.byPriority(r.id, p, q))
+		return rd.take(q, rd.byPriority(r.id, p, q))
 	}
-	return tx.take(q, tx.byIndex(ix, r.id, p, q))
+	return rd.take(q, rd.byIndex(ix, r.id, p, q))
 }
 
 // Window returns the node at p with only the children inside the query's
@@ -63,11 +64,11 @@ func (tx *Tx) Window(p tree.Path, q tree.Query, limit int64) (tree.Node, error) 
 	if err != nil {
 		return tree.Empty, err
 	}
-	entries, err := tx.entries(r, rest, p, q)
+	entries, err := read(tx).entries(r, rest, p, q)
 	if err != nil {
 		return tree.Empty, err
 	}
-	return tx.collect(r, rest, entries, limit)
+	return read(tx).collect(r, rest, entries, limit)
 }
 
 // Children is Window for entries that are known to be those of the window in this state.
@@ -77,12 +78,12 @@ func (tx *Tx) Children(p tree.Path, window []tree.Entry, limit int64) (tree.Node
 	if err != nil {
 		return tree.Empty, err
 	}
-	return tx.collect(r, rest, slices.Clone(window), limit)
+	return read(tx).collect(r, rest, slices.Clone(window), limit)
 }
 
 // collect makes the node of a window of what find found, with its own priority.
 // It sorts the entries by key.
-func (tx *Tx) collect(r row, rest tree.Path, entries []tree.Entry, limit int64) (tree.Node, error) {
+func (rd reader) collect(r row, rest tree.Path, entries []tree.Entry, limit int64) (tree.Node, error) {
 	if len(entries) == 0 {
 		return tree.Empty, nil
 	}
@@ -90,13 +91,13 @@ func (tx *Tx) collect(r row, rest tree.Path, entries []tree.Entry, limit int64) 
 	var b tree.Builder
 	b.Priority(r.priorityAt(rest))
 	for _, e := range entries {
-		n, err := tx.childOf(r, rest, e.Key, limit)
+		n, err := rd.childOf(r, rest, e.Key, limit)
 		if err != nil {
 			return tree.Empty, err
 		}
 		before := b.Len()
 		b.Child(e.Key, n)
-		if err := tx.grown(b.Len(), before); err != nil {
+		if err := rd.grown(b.Len(), before); err != nil {
 			return tree.Empty, err
 		}
 		if limit > 0 && int64(b.Len()) > limit {
@@ -107,24 +108,24 @@ func (tx *Tx) collect(r row, rest tree.Path, entries []tree.Entry, limit int64) 
 }
 
 // childOf returns a child of what find found.
-func (tx *Tx) childOf(r row, rest tree.Path, key string, limit int64) (tree.Node, error) {
+func (rd reader) childOf(r row, rest tree.Path, key string, limit int64) (tree.Node, error) {
 	if r.tag == tagPacked {
 		return r.node.Get(rest).Child(key), nil
 	}
-	child, err := tx.rowAt(r.id, key)
+	child, err := rd.tx.rowAt(r.id, key)
 	if err != nil || !child.exists() {
 		return tree.Empty, err
 	}
-	return tx.load(child, limit)
+	return rd.load(child, limit)
 }
 
 // take collects the entries of a walk up to the query's limit. The walk goes
 // backwards if the limit counts from the end.
-func (tx *Tx) take(q tree.Query, walk iter.Seq2[tree.Entry, error]) ([]tree.Entry, error) {
+func (rd reader) take(q tree.Query, walk iter.Seq2[tree.Entry, error]) ([]tree.Entry, error) {
 	var entries []tree.Entry
 	for e, err := range walk {
 		if err == nil {
-			err = tx.holdEntry(e)
+			err = rd.holdEntry(e)
 		}
 		if err != nil {
 			return nil, err
@@ -160,7 +161,7 @@ func inRange(q tree.Query, walk iter.Seq2[tree.Entry, error]) iter.Seq2[tree.Ent
 }
 
 // byKey walks a container's rows in key order.
-func (tx *Tx) byKey(container uint64, q tree.Query) iter.Seq2[tree.Entry, error] {
+func (rd reader) byKey(container uint64, q tree.Query) iter.Seq2[tree.Entry, error] {
 	from, end := idKey(container), idKey(container+1)
 	if q.Start.Set {
 		key, _ := q.Start.Value.StringValue()
@@ -170,9 +171,9 @@ func (tx *Tx) byKey(container uint64, q tree.Query) iter.Seq2[tree.Entry, error]
 		key, _ := q.End.Value.StringValue()
 		end = append(boundKey(container, key), 0) // the key itself may be inside
 	}
-	rows := tx.childrenFrom(container, from)
+	rows := rd.childrenFrom(container, from)
 	if q.FromLast {
-		rows = tx.childrenBefore(container, end)
+		rows = rd.childrenBefore(container, end)
 	}
 	return inRange(q, func(yield func(tree.Entry, error) bool) {
 		for ch, err := range rows {
@@ -186,8 +187,8 @@ func (tx *Tx) byKey(container uint64, q tree.Query) iter.Seq2[tree.Entry, error]
 // byPriority walks the children in priority order: first those without one, in
 // key order, from the rows; then those with one, from the index. Backwards it
 // is the other way round.
-func (tx *Tx) byPriority(container uint64, p tree.Path, q tree.Query) iter.Seq2[tree.Entry, error] {
-	first, second := tx.withoutPriority(container, q), tx.byIndex(priorityIndex, container, p, q)
+func (rd reader) byPriority(container uint64, p tree.Path, q tree.Query) iter.Seq2[tree.Entry, error] {
+	first, second := rd.withoutPriority(container, q), rd.byIndex(priorityIndex, container, p, q)
 	if q.FromLast {
 		first, second = second, first
 	}
@@ -203,7 +204,7 @@ func (tx *Tx) byPriority(container uint64, p tree.Path, q tree.Query) iter.Seq2[
 }
 
 // withoutPriority walks the children that have no priority.
-func (tx *Tx) withoutPriority(container uint64, q tree.Query) iter.Seq2[tree.Entry, error] {
+func (rd reader) withoutPriority(container uint64, q tree.Query) iter.Seq2[tree.Entry, error] {
 	if q.Start.Set && tree.CompareValues(q.Start.Value, tree.Empty) > 0 {
 		return func(func(tree.Entry, error) bool) {}
 	}
@@ -211,9 +212,9 @@ func (tx *Tx) withoutPriority(container uint64, q tree.Query) iter.Seq2[tree.Ent
 	if q.Start.Set && q.Start.Value.IsEmpty() && q.Start.KeyRank == tree.AtKey {
 		from = boundKey(container, q.Start.Key)
 	}
-	rows := tx.childrenFrom(container, from)
+	rows := rd.childrenFrom(container, from)
 	if q.FromLast {
-		rows = tx.childrenBefore(container, idKey(container+1))
+		rows = rd.childrenBefore(container, idKey(container+1))
 	}
 	return inRange(q, func(yield func(tree.Entry, error) bool) {
 		for ch, err := range rows {
@@ -228,8 +229,8 @@ func (tx *Tx) withoutPriority(container uint64, q tree.Query) iter.Seq2[tree.Ent
 }
 
 // byIndex walks the entries of an index in order.
-func (tx *Tx) byIndex(ix definition, container uint64, p tree.Path, q tree.Query) iter.Seq2[tree.Entry, error] {
-	w := indexWalk{tx: tx, ix: ix, path: p, prefix: indexPrefix(ix.id, container), back: q.FromLast}
+func (rd reader) byIndex(ix definition, container uint64, p tree.Path, q tree.Query) iter.Seq2[tree.Entry, error] {
+	w := indexWalk{tx: rd.tx, ix: ix, path: p, prefix: indexPrefix(ix.id, container), back: q.FromLast}
 	from := w.start(q)
 	return inRange(q, func(yield func(tree.Entry, error) bool) { w.run(from, yield) })
 }
@@ -277,7 +278,7 @@ func (w *indexWalk) bound(k []byte, b tree.Bound) []byte {
 }
 
 func (w *indexWalk) run(from []byte, yield func(tree.Entry, error) bool) {
-	c := w.tx.kv.cursor(bucketIndex)
+	c := w.tx.kv.Cursor(kv.Index)
 	k, _ := w.first(c, from)
 	for hasPrefix(k, w.prefix) {
 		e, cut, err := w.entry(k)
@@ -299,24 +300,24 @@ func (w *indexWalk) run(from []byte, yield func(tree.Entry, error) bool) {
 		}
 		k = w.step(c)
 	}
-	if err := c.err(); err != nil {
+	if err := c.Err(); err != nil {
 		yield(tree.Entry{}, err)
 	}
 }
 
-func (w *indexWalk) first(c kvCursor, from []byte) (k, v []byte) {
+func (w *indexWalk) first(c kv.Cursor, from []byte) (k, v []byte) {
 	if w.back {
 		return seekBefore(c, from)
 	}
-	return c.seek(from)
+	return c.Seek(from)
 }
 
-func (w *indexWalk) step(c kvCursor) []byte {
+func (w *indexWalk) step(c kv.Cursor) []byte {
 	if w.back {
-		k, _ := c.prev()
+		k, _ := c.Prev()
 		return k
 	}
-	k, _ := c.next()
+	k, _ := c.Next()
 	return k
 }
 
@@ -339,7 +340,7 @@ func (w *indexWalk) entry(k []byte) (e tree.Entry, cut bool, err error) {
 
 // cutRun reads the entries of strings that agree in the bytes the index holds,
 // puts them in order by their whole values, and returns the key behind them.
-func (w *indexWalk) cutRun(c kvCursor, k []byte) (run []tree.Entry, next []byte, err error) {
+func (w *indexWalk) cutRun(c kv.Cursor, k []byte) (run []tree.Entry, next []byte, err error) {
 	_, size, _, _ := splitValue(k[len(w.prefix):])
 	same := bytes.Clone(k[:len(w.prefix)+size])
 	for ; hasPrefix(k, same); k = w.step(c) {
@@ -347,12 +348,12 @@ func (w *indexWalk) cutRun(c kvCursor, k []byte) (run []tree.Entry, next []byte,
 		if err != nil {
 			return nil, nil, err
 		}
-		if e.Value, err = w.tx.valueAt(w.path.Child(e.Key), w.ix.Order); err != nil {
+		if e.Value, err = w.tx.Indexes().valueAt(w.path.Child(e.Key), w.ix.Order); err != nil {
 			return nil, nil, err
 		}
 		run = append(run, e)
 	}
-	if err := c.err(); err != nil {
+	if err := c.Err(); err != nil {
 		return nil, nil, err
 	}
 	q := tree.Query{OrderBy: w.ix.Order}
@@ -364,22 +365,22 @@ func (w *indexWalk) cutRun(c kvCursor, k []byte) (run []tree.Entry, next []byte,
 }
 
 // scan answers a query without an index: it looks at every child.
-func (tx *Tx) scan(container uint64, p tree.Path, q tree.Query) ([]tree.Entry, error) {
+func (rd reader) scan(container uint64, p tree.Path, q tree.Query) ([]tree.Entry, error) {
 	var entries []tree.Entry
-	for ch, err := range tx.children(container) {
+	for ch, err := range rd.tx.children(container) {
 		if err != nil {
 			return nil, err
 		}
 		e := tree.Entry{Key: ch.key}
 		if ch.row.tag == tagPacked {
 			e.Value = shallowIndexValue(q.IndexValue(ch.row.node))
-		} else if e.Value, err = tx.valueAt(p.Child(ch.key), q.Order()); err != nil {
+		} else if e.Value, err = rd.tx.Indexes().valueAt(p.Child(ch.key), q.Order()); err != nil {
 			return nil, err
 		}
 		if !q.InRange(e) {
 			continue
 		}
-		if err := tx.holdEntry(e); err != nil {
+		if err := rd.holdEntry(e); err != nil {
 			return nil, err
 		}
 		entries = append(entries, e)

@@ -4,21 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-)
 
-// Kinds of entries in the reclaim queue.
-const (
-	reclaimContainer = 'c'
-	reclaimBlob      = 'b'
-	reclaimIndex     = 'x'
-	reclaimRange     = 'r' // all that has ids of a range
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
-
-// enqueue puts something that is no longer reachable on the reclaim queue.
-func (tx *Tx) enqueue(kind byte, id uint64) error {
-	tx.work = true
-	return tx.put(bucketReclaim, append([]byte{kind}, idKey(id)...), nil)
-}
 
 // TakeWork reports whether transactions that were committed since it was last
 // called left something to Reclaim or Build, or one of these has to try again.
@@ -69,9 +57,9 @@ func (r *reclaimer) limit() int {
 
 // first returns the first key of the queue, nil if it is empty.
 func (r *reclaimer) first() (key []byte, err error) {
-	c := r.tx.kv.cursor(bucketReclaim)
-	k, _ := c.seek(nil)
-	return bytes.Clone(k), c.err()
+	c := r.tx.kv.Cursor(kv.Reclaim)
+	k, _ := c.Seek(nil)
+	return bytes.Clone(k), c.Err()
 }
 
 func (r *reclaimer) run() error {
@@ -86,7 +74,7 @@ func (r *reclaimer) run() error {
 		}
 		if done {
 			r.freed++
-			if err := r.tx.delete(bucketReclaim, k); err != nil {
+			if err := r.tx.delete(kv.Reclaim, k); err != nil {
 				return err
 			}
 		}
@@ -112,24 +100,24 @@ func (r *reclaimer) free(kind byte, id uint64) (done bool, err error) {
 	case reclaimContainer:
 		return r.container(id)
 	case reclaimBlob:
-		return r.deletePrefix(bucketBlobs, idKey(id))
+		return r.deletePrefix(kv.Blobs, idKey(id))
 	case reclaimIndex:
-		return r.deletePrefix(bucketIndex, binary.BigEndian.AppendUint32(nil, uint32(id)))
+		return r.deletePrefix(kv.Index, binary.BigEndian.AppendUint32(nil, uint32(id)))
 	}
 	return false, fmt.Errorf("%w: unknown entry %q in the reclaim queue", ErrDamaged, kind)
 }
 
 func (r *reclaimer) container(id uint64) (done bool, err error) {
-	c, err := r.tx.catalogue()
+	c, err := r.tx.Indexes().catalogue()
 	if err != nil {
 		return false, err
 	}
 	for _, ix := range append([]definition{priorityIndex}, c.all...) {
-		if done, err = r.deletePrefix(bucketIndex, indexPrefix(ix.id, id)); err != nil || !done {
+		if done, err = r.deletePrefix(kv.Index, indexPrefix(ix.id, id)); err != nil || !done {
 			return false, err
 		}
 	}
-	r.tx.setCount(id, 0)
+	countsOf(r.tx).set(id, 0)
 	var unlinked []row
 	for child, err := range r.tx.children(id) {
 		if err != nil {
@@ -141,28 +129,28 @@ func (r *reclaimer) container(id uint64) (done bool, err error) {
 		unlinked = append(unlinked, child.row)
 	}
 	for _, row := range unlinked {
-		if err := r.tx.discard(row); err != nil {
+		if err := edits(r.tx).discard(row); err != nil {
 			return false, err
 		}
 	}
-	return r.deletePrefixed(bucketRows, idKey(id), len(unlinked))
+	return r.deletePrefixed(kv.Rows, idKey(id), len(unlinked))
 }
 
-func (r *reclaimer) deletePrefix(b bucket, prefix []byte) (done bool, err error) {
+func (r *reclaimer) deletePrefix(b kv.Bucket, prefix []byte) (done bool, err error) {
 	return r.deletePrefixed(b, prefix, r.limit())
 }
 
 // deletePrefixed deletes up to limit entries that begin with prefix. The keys
 // are collected first: to delete while seeking makes bbolt walk over the pages
 // that were emptied again and again.
-func (r *reclaimer) deletePrefixed(b bucket, prefix []byte, limit int) (done bool, err error) {
+func (r *reclaimer) deletePrefixed(b kv.Bucket, prefix []byte, limit int) (done bool, err error) {
 	var keys [][]byte
-	c := r.tx.kv.cursor(b)
-	k, _ := c.seek(prefix)
-	for ; hasPrefix(k, prefix) && len(keys) < limit; k, _ = c.next() {
+	c := r.tx.kv.Cursor(b)
+	k, _ := c.Seek(prefix)
+	for ; hasPrefix(k, prefix) && len(keys) < limit; k, _ = c.Next() {
 		keys = append(keys, bytes.Clone(k))
 	}
-	if err := c.err(); err != nil {
+	if err := c.Err(); err != nil {
 		return false, err
 	}
 	done = !hasPrefix(k, prefix)
@@ -172,5 +160,49 @@ func (r *reclaimer) deletePrefixed(b bucket, prefix []byte, limit int) (done boo
 		}
 	}
 	r.freed += len(keys)
+	return done, nil
+}
+
+// ids frees what has ids of a range: the rows of its containers, its blobs and
+// its index entries. What hangs on the rows is in a range of the same load.
+func (f *reclaimer) ids(r idRange) (done bool, err error) {
+	c, err := f.tx.Indexes().catalogue()
+	if err != nil {
+		return false, err
+	}
+	for _, ix := range append([]definition{priorityIndex}, c.all...) {
+		done, err = f.deleteRange(kv.Index, indexPrefix(ix.id, r.from), indexPrefix(ix.id, r.to))
+		if err != nil || !done {
+			return false, err
+		}
+	}
+	for _, b := range []kv.Bucket{kv.Rows, kv.Blobs, kv.Counts} {
+		if done, err = f.deleteRange(b, idKey(r.from), idKey(r.to)); err != nil || !done {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// deleteRange deletes entries from a key up to another, as many as the budget
+// allows. See deletePrefixed.
+func (f *reclaimer) deleteRange(b kv.Bucket, from, to []byte) (done bool, err error) {
+	var keys [][]byte
+	c := f.tx.kv.Cursor(b)
+	k, _ := c.Seek(from)
+	within := func() bool { return k != nil && bytes.Compare(k, to) < 0 }
+	for limit := f.limit(); within() && len(keys) < limit; k, _ = c.Next() {
+		keys = append(keys, bytes.Clone(k))
+	}
+	if err := c.Err(); err != nil {
+		return false, err
+	}
+	done = !within()
+	for _, k := range keys {
+		if err := f.tx.delete(b, k); err != nil {
+			return false, err
+		}
+	}
+	f.freed += len(keys)
 	return done, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // A Listing is what a shallow read shows (REST §4.5).
@@ -21,12 +22,12 @@ func (tx *Tx) Shallow(p tree.Path, after string, limit int) (l Listing, err erro
 		return l, err
 	}
 	if r.tag == tagContainer {
-		err = tx.listKeys(&l.Keys, r.id, after, limit)
+		err = read(tx).listKeys(&l.Keys, r.id, after, limit)
 		return l, err
 	}
 	n := r.node.Get(rest)
 	if r.tag == tagBlob && rest.IsRoot() {
-		n, err = tx.load(r, 0)
+		n, err = read(tx).load(r, 0)
 	}
 	if err != nil || n.IsLeaf() {
 		l.Leaf = n.Value()
@@ -44,16 +45,16 @@ func (tx *Tx) Shallow(p tree.Path, after string, limit int) (l Listing, err erro
 }
 
 // listKeys adds the keys of a container.
-func (tx *Tx) listKeys(list *KeyList, container uint64, after string, limit int) error {
+func (rd reader) listKeys(list *KeyList, container uint64, after string, limit int) error {
 	prefix := idKey(container)
 	from := prefix
 	if after != "" {
 		from = boundKey(container, after)
 	}
 	var key []byte
-	c := tx.kv.cursor(bucketRows)
-	for k, _ := c.seek(from); hasPrefix(k, prefix); k, _ = c.next() {
-		if err := tx.tick(); err != nil {
+	c := rd.tx.kv.Cursor(kv.Rows)
+	for k, _ := c.Seek(from); hasPrefix(k, prefix); k, _ = c.Next() {
+		if err := rd.tx.tick(); err != nil {
 			return err
 		}
 		var ok bool
@@ -63,12 +64,12 @@ func (tx *Tx) listKeys(list *KeyList, container uint64, after string, limit int)
 		if after != "" && tree.CompareKeys(string(key), after) <= 0 {
 			continue
 		}
-		if err := list.grow(tx, len(key)); err != nil {
+		if err := list.grow(rd.tx, len(key)); err != nil {
 			return err
 		}
 		if err := list.add(key); err != nil || list.Len() == limit {
 			return err
 		}
 	}
-	return c.err()
+	return c.Err()
 }

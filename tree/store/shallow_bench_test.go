@@ -13,7 +13,7 @@ func BenchmarkShallow(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	if err := load(b, s, tree.Root, LoadOptions{}, &rowsText{n: benchRows()}); err != nil {
+	if err := loadText(b, s, tree.Root, LoadOptions{}, &rowsText{n: benchRows()}); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()

@@ -1,25 +1,13 @@
 package store
 
 import (
-	"errors"
-	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/dogwooddb/dogwood/tree"
-	"github.com/dogwooddb/dogwood/tree/store/durable"
+	"github.com/dogwooddb/dogwood/tree/store/journal"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
-
-var formatKey = []byte("format")
-
-// ErrReadOnly is returned for writes to a store that is only read: it was opened so,
-// or its file system is read-only.
-var ErrReadOnly = errors.New("the database is read-only")
-
-// NoRoom reports whether a write failed because the disk takes nothing more.
-func NoRoom(err error) bool { return durable.NoRoom(err) }
-
-// ErrFormat is returned for a file of another format version.
-var ErrFormat = errors.New("written by another version of Dogwood")
 
 // Options adjust a store. The zero value is right for most.
 type Options struct {
@@ -34,51 +22,19 @@ type Options struct {
 
 // A Store is an open tree.
 type Store struct {
-	kv        kv
+	kv        kv.Store
 	file      string
 	options   Options
 	catalogue atomic.Pointer[catalogue] // newest
 	builds    map[uint32]tree.Path      // where index builds stand; the writer's
-	journal   journalSize               // the writer's
-	desk      *desk                     // the writer's
-	spares    spares
+	journal   journal.Size              // the writer's
+	cache     *writeCache               // the writer's
+	snapshots snapshotPool
 	work      atomic.Bool // see TakeWork
 	aborted   abortedLoads
-	damage    damageCount
+	damaged   atomic.Uint64
 	unready   bool             // what initialize writes was not written for want of room; the writer's
 	counting  map[uint64]int64 // containers that are being counted, and what is to be added; the writer's
-}
-
-// Open opens the store in the file, creating it if need be; the empty name
-// opens a new store in memory. Only one process can have a file open: the
-// error is ErrLocked for a second one, ErrForeign for a file that is no store,
-// ErrDamaged for one that is cut short and ErrFormat for another version.
-func Open(file string, o Options) (*Store, error) {
-	s := &Store{
-		file:     file,
-		options:  o.withDefaults(),
-		builds:   make(map[uint32]tree.Path),
-		desk:     newDesk(),
-		spares:   spares{epoch: 1},
-		counting: make(map[uint64]int64),
-	}
-	if file == "" {
-		s.kv = newMemKV()
-	} else {
-		k, err := openFile(file, o)
-		if err != nil {
-			return nil, err
-		}
-		s.kv, s.options.ReadOnly = &sumKV{boltKV: k, damaged: s.noteDamage}, k.db.IsReadOnly()
-	}
-	if err := s.start(); err != nil {
-		err = errors.Join(fmt.Errorf("open %s: %w", s, err), s.kv.close())
-		if k := s.bolt(); k != nil {
-			err = errors.Join(err, k.removeFresh(file, err))
-		}
-		return nil, err
-	}
-	return s, nil
 }
 
 func (o Options) withDefaults() Options {
@@ -102,288 +58,69 @@ func (s *Store) String() string {
 	return s.file
 }
 
-// start makes a store ready. A file on a disk without room is only read until there is
-// some: the next write transaction begins with what could not be written.
-func (s *Store) start() error {
-	if s.options.ReadOnly {
-		return s.inspect()
-	}
-	err := s.initialize()
-	if !durable.NoRoom(err) || s.bolt().fresh {
-		return err
-	}
-	switch unread := s.inspect(); {
-	case errors.Is(unread, ErrForeign): // it has nothing yet
-		return err
-	case unread != nil:
-		return unread
-	}
-	s.unready = true
-	return nil
-}
-
-// finishStart does what start could not. The writer calls it.
-func (s *Store) finishStart() error {
-	if !s.unready {
-		return nil
-	}
-	err := s.initialize()
-	s.unready = err != nil
-	return err
-}
-
-// initialize checks the format of the file, or writes it into a new one.
-func (s *Store) initialize() error {
-	if k, ok := s.kv.(*sumKV); ok {
-		if err := k.start(); err != nil {
-			return err
-		}
-		if err := k.startUpgrade(); err != nil {
-			return err
-		}
-	}
-	k, err := s.kv.begin(true)
-	if err != nil {
-		return err
-	}
-	tx := &Tx{store: s, kv: k}
-	defer tx.Rollback()
-	if err := tx.startState(); err != nil {
-		return err
-	}
-	if s.journal, err = tx.openJournal(); err != nil {
-		return err
-	}
-	if err := tx.leaveLoads(); err != nil {
-		return err
-	}
-	if _, err := tx.catalogue(); err != nil {
-		return err
-	}
-	if !tx.dirty && tx.stats.Written == 0 { // there may be no room to write
-		s.catalogue.Store(tx.known)
-		return nil
-	}
-	return tx.Commit()
-}
-
 // ReadOnly reports whether nothing can be written.
 func (s *Store) ReadOnly() bool { return s.options.ReadOnly }
-
-// startState reads the state of a file, or writes that of a new one.
-func (tx *Tx) startState() (err error) {
-	switch format, err := readFormat(tx.kv); {
-	case err != nil:
-		return err
-	case format == "":
-		tx.state = state{nextID: 1, catalogue: 1}
-		tx.dirty = true
-		return tx.kv.put(bucketMeta, formatKey, []byte(formatVersion))
-	}
-	tx.state, err = readState(tx.kv)
-	return err
-}
-
-// inspect is initialize for a file that is not to be changed.
-func (s *Store) inspect() error {
-	k, err := s.kv.begin(false)
-	if err != nil {
-		return err
-	}
-	tx := &Tx{store: s, kv: k}
-	defer tx.Rollback()
-	switch format, err := readFormat(k); {
-	case err != nil:
-		return err
-	case format == "":
-		return ErrForeign
-	}
-	_, err = readState(k)
-	return err
-}
-
-// readFormat returns the format of a file, which is one that this version reads, or
-// none in a new one.
-func readFormat(k kvTx) (string, error) {
-	v, err := k.get(bucketMeta, formatKey)
-	switch format := string(v); {
-	case err != nil:
-		return "", err
-	case format == formatVersion, format == formatPlain:
-		return format, nil
-	case format != "":
-		return "", fmt.Errorf("%w: format %q, this one reads %q", ErrFormat, format, formatVersion)
-	}
-	for _, b := range allBuckets {
-		c := k.cursor(b)
-		if k, _ := c.seek(nil); k != nil || c.err() != nil {
-			return "", fmt.Errorf("%w: there are data, but no format", ErrDamaged)
-		}
-	}
-	return "", nil
-}
-
-func readState(k kvTx) (state, error) {
-	v, err := k.get(bucketMeta, stateKey)
-	if err != nil {
-		return state{}, err
-	}
-	return decodeState(v)
-}
 
 // Failed reports whether the store is unusable, see ErrFailed. It waits for nobody.
 func (s *Store) Failed() bool {
 	k := s.bolt()
-	return k != nil && k.failed.Load()
+	return k != nil && k.Failed()
 }
 
 // bolt returns what the store keeps its file open with, nil for a store in memory.
-func (s *Store) bolt() *boltKV {
-	if k, ok := s.kv.(*sumKV); ok {
-		return k.boltKV
+func (s *Store) bolt() *kv.File {
+	k, _ := s.kv.(*kv.File)
+	return k
+}
+
+// InPlace returns ErrReplaced if the store's file does not have its name any more.
+func (s *Store) InPlace() error {
+	if k := s.bolt(); k != nil {
+		return k.InPlace()
 	}
 	return nil
 }
 
 // Close closes the file. Transactions must have ended.
 func (s *Store) Close() error {
-	s.spares.close()
-	return s.kv.close()
+	s.snapshots.close()
+	return s.kv.Close()
 }
 
-// Begin begins a transaction. There is one write transaction at a time: Begin
-// waits for the other to end. Every transaction must be ended by Commit or
-// Rollback.
-func (s *Store) Begin(writable bool) (*Tx, error) {
-	if writable {
-		return s.beginWrite()
-	}
-	snap, ok := s.spares.take()
-	if !ok {
-		k, err := s.kv.begin(false)
-		if err != nil {
-			return nil, err
-		}
-		snap.kv = k
-		if snap.state, err = readState(k); err != nil {
-			k.rollback()
-			return nil, err
-		}
-	}
-	return &Tx{store: s, kv: snap.kv, state: snap.state, epoch: snap.epoch}, nil
+// abortedLoads are those whose Abort failed. Its methods may be called by several
+// goroutines at once.
+type abortedLoads struct {
+	mu   sync.Mutex
+	keys [][]byte
 }
 
-func (s *Store) beginWrite() (*Tx, error) {
-	if s.options.ReadOnly {
-		return nil, ErrReadOnly
-	}
-	s.desk.taken.Lock()
-	s.spares.enter()
-	tx := &Tx{store: s, desk: s.desk}
-	if err := s.finishStart(); err != nil {
-		tx.leaveDesk(false)
-		return nil, err
-	}
-	k, err := s.kv.begin(true)
-	if err != nil {
-		tx.leaveDesk(false)
-		return nil, err
-	}
-	tx.kv = &orderedTx{kvTx: k}
-	if tx.state, err = readState(k); err != nil {
-		tx.Rollback()
-		return nil, err
-	}
-	return tx, nil
+func (a *abortedLoads) add(key []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.keys = append(a.keys, key)
 }
 
-// View calls f with a read transaction.
-func (s *Store) View(f func(*Tx) error) error {
-	tx, err := s.Begin(false)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	return f(tx)
+func (a *abortedLoads) some() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.keys) > 0
 }
 
-// Update calls f with a write transaction and commits it, unless f fails.
-func (s *Store) Update(f func(*Tx) error) error {
-	tx, err := s.Begin(true)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	if err := f(tx); err != nil {
-		return err
-	}
-	return tx.Commit()
+func (a *abortedLoads) take() [][]byte {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	keys := a.keys
+	a.keys = nil
+	return keys
 }
 
-// Commit makes the transaction's writes durable and visible: when it returns,
-// they are on disk. On an error nothing of them is, and nobody has seen anything of
-// them, unless the error is ErrUnknown.
-func (tx *Tx) Commit() error {
-	if err := tx.store.InPlace(); err != nil {
-		tx.Rollback()
-		return err
-	}
-	if err := tx.putCounts(); err != nil {
-		tx.Rollback()
-		return err
-	}
-	if tx.dirty {
-		if err := tx.kv.put(bucketMeta, stateKey, tx.state.encode()); err != nil {
-			tx.Rollback()
-			return err
-		}
-	}
-	if err := tx.kv.commit(); err != nil {
-		tx.Rollback()
-		return err
-	}
-	if tx.journaled != (journalSize{}) { // loads have none, and may commit meanwhile
-		tx.store.journal = tx.store.journal.after(tx.journaled)
-	}
-	if tx.known != nil && tx.known.version == tx.state.catalogue {
-		tx.store.catalogue.Store(tx.known)
-	}
-	if tx.work {
-		tx.store.work.Store(true)
-	}
-	tx.countCommitted()
-	tx.leaveDesk(true)
-	if err := tx.store.InPlace(); err != nil { // replaced meanwhile: the name may not have the commit
-		return fmt.Errorf("%w: %w", ErrUnknown, err)
-	}
-	return nil
-}
+// Damaged returns how often something read an entry that is damaged, since the store
+// was opened. Each was an error for its reader.
+func (s *Store) Damaged() uint64 { return s.damaged.Load() }
 
-// Rollback ends the transaction without its writes. After Commit it does
-// nothing.
-func (tx *Tx) Rollback() {
-	if tx.snapshot != nil {
-		tx.snapshot.Rollback()
-		tx.snapshot, tx.desk = nil, nil
-		return
-	}
-	if tx.epoch == 0 {
-		tx.kv.rollback()
-		tx.leaveDesk(tx.stats.Written == 0)
-		return
-	}
-	if tx.kv != nil {
-		tx.store.spares.give(snapshot{tx.kv, tx.state, tx.epoch})
-		tx.kv = nil // another has it now
-	}
-}
-
-// leaveDesk ends a write transaction. Rows that it read are still what they were
-// if it was committed or wrote nothing.
-func (tx *Tx) leaveDesk(valid bool) {
-	if tx.desk != nil {
-		tx.store.spares.leave()
-		tx.desk.leave(valid)
-		tx.desk = nil
+func (s *Store) noteDamage(err error) {
+	s.damaged.Add(1)
+	if s.options.OnDamage != nil {
+		s.options.OnDamage(err)
 	}
 }

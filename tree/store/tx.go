@@ -4,10 +4,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"iter"
-	"strings"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/journal"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // ErrTooBig is returned by a read that exceeds the limit it was given.
@@ -17,16 +17,16 @@ var ErrTooBig = errors.New("node exceeds the size limit")
 // belongs to one goroutine. Errors of a write leave it unusable: roll back.
 type Tx struct {
 	store *Store
-	kv    kvTx       // nil for a read transaction that has ended
-	epoch uint64     // of its snapshot; 0 for a write transaction
-	desk  *desk      // of a write transaction or draft that has not ended, else nil
-	state state      // written back at commit
-	dirty bool       // state has changed
-	known *catalogue // as of this state; nil until asked for
-	key   []byte     // of the last rowAt
+	kv    kv.Tx       // nil for a read transaction that has ended
+	epoch uint64      // of its snapshot; 0 for a write transaction
+	cache *writeCache // of a write transaction or draft that has not ended, else nil
+	state state       // written back at commit
+	dirty bool        // state has changed
+	known *catalogue  // as of this state; nil until asked for
+	key   []byte      // of the last rowAt
 
-	journaled journalSize // what this transaction adds to the journal
-	work      bool        // it left something to Reclaim or Build
+	journaled journal.Size // what this transaction adds to the journal
+	work      bool         // it left something to Reclaim or Build
 	stats     Stats
 
 	// Interrupt, if set, is asked now and then during long reads; an error ends
@@ -66,33 +66,33 @@ func (tx *Tx) SetRevision(r uint64) {
 	tx.dirty = true
 }
 
-func (tx *Tx) get(b bucket, key []byte) ([]byte, error) {
+func (tx *Tx) get(b kv.Bucket, key []byte) ([]byte, error) {
 	tx.stats.Read++
-	return tx.kv.get(b, key)
+	return tx.kv.Get(b, key)
 }
 
 // wrote notes that something is put or deleted.
-func (tx *Tx) wrote(b bucket, key []byte) {
+func (tx *Tx) wrote(b kv.Bucket, key []byte) {
 	tx.stats.Written++
-	if b == bucketIndex {
+	if b == kv.Index {
 		tx.stats.Entries++
 	}
-	tx.desk.forget(b, key)
+	tx.cache.forget(b, key)
 }
 
-func (tx *Tx) put(b bucket, key, value []byte) error {
+func (tx *Tx) put(b kv.Bucket, key, value []byte) error {
 	tx.wrote(b, key)
-	return tx.kv.put(b, key, value)
+	return tx.kv.Put(b, key, value)
 }
 
 // putRow puts a row.
 func (tx *Tx) putRow(key []byte, r row) error {
-	return tx.put(bucketRows, key, tx.desk.encode(r))
+	return tx.put(kv.Rows, key, tx.cache.encode(r))
 }
 
-func (tx *Tx) delete(b bucket, key []byte) error {
+func (tx *Tx) delete(b kv.Bucket, key []byte) error {
 	tx.wrote(b, key)
-	return tx.kv.delete(b, key)
+	return tx.kv.Delete(b, key)
 }
 
 // tick counts a step of a cursor and asks Interrupt.
@@ -105,15 +105,15 @@ func (tx *Tx) tick() error {
 }
 
 func (tx *Tx) row(key []byte) (row, error) {
-	if r, ok := tx.desk.container(key); ok {
+	if r, ok := tx.cache.container(key); ok {
 		return r, nil
 	}
-	v, err := tx.get(bucketRows, key)
+	v, err := tx.get(kv.Rows, key)
 	if err != nil {
 		return row{}, err
 	}
 	r, err := decodeRow(v)
-	tx.desk.learn(key, r)
+	tx.cache.learn(key, r)
 	return r, err
 }
 
@@ -154,214 +154,6 @@ func (tx *Tx) follow(r row, p tree.Path) (row, tree.Path, error) {
 	return r, p, err
 }
 
-// Has reports whether there is a node at p. It costs one row for each level of
-// containers, however large the node.
-func (tx *Tx) Has(p tree.Path) (bool, error) {
-	r, rest, err := tx.find(p)
-	if err != nil || !r.exists() {
-		return false, err
-	}
-	if r.tag == tagPacked {
-		return !r.node.Get(rest).IsEmpty(), nil
-	}
-	return rest.IsRoot(), nil
-}
-
-// Get returns the node at p.
-func (tx *Tx) Get(p tree.Path) (tree.Node, error) { return tx.GetLimit(p, 0) }
-
-// GetLimit is Get with a limit on the bytes of canonical JSON; beyond it the
-// error is ErrTooBig. A limit of 0 is none.
-func (tx *Tx) GetLimit(p tree.Path, limit int64) (tree.Node, error) {
-	r, rest, err := tx.find(p)
-	if err != nil || !r.exists() {
-		return tree.Empty, err
-	}
-	if r.tag == tagPacked {
-		return r.node.Get(rest), nil
-	}
-	if !rest.IsRoot() { // below a blob
-		return tree.Empty, nil
-	}
-	return tx.load(r, limit)
-}
-
-// Peek returns the node at p if it is a leaf. Of an object it only says that it
-// is one, which costs what Has does.
-func (tx *Tx) Peek(p tree.Path) (leaf tree.Node, isObject bool, err error) {
-	r, rest, err := tx.find(p)
-	switch {
-	case err != nil || !r.exists():
-		return tree.Empty, false, err
-	case r.tag == tagContainer:
-		return tree.Empty, true, nil
-	case r.tag == tagBlob && rest.IsRoot():
-		leaf, err = tx.load(r, 0)
-		return leaf, false, err
-	}
-	if n := r.node.Get(rest); !n.IsObject() {
-		return n, false, nil
-	}
-	return tree.Empty, true, nil
-}
-
-// Keys yields the keys of the children of the node at p in key order. It reads
-// one row for each that is asked for.
-func (tx *Tx) Keys(p tree.Path) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		r, rest, err := tx.find(p)
-		if err != nil {
-			yield("", err)
-			return
-		}
-		if r.tag == tagContainer {
-			tx.children(r.id)(func(c child, err error) bool { return yield(c.key, err) })
-			return
-		}
-		for key := range r.node.Get(rest).Children() {
-			if !yield(key, nil) {
-				return
-			}
-		}
-	}
-}
-
-// Priority returns the priority of the node at p.
-func (tx *Tx) Priority(p tree.Path) (tree.Node, error) {
-	r, rest, err := tx.find(p)
-	return r.priorityAt(rest), err
-}
-
-// load returns the whole node of a row.
-func (tx *Tx) load(r row, limit int64) (tree.Node, error) {
-	if r.tag == tagPacked {
-		return r.node, nil
-	}
-	l := loader{tx: tx, limit: limit, most: largeValue}
-	if r.tag == tagBlob {
-		if err := tx.hold(int(r.size)); err != nil {
-			return tree.Empty, err
-		}
-		return l.blob(r) // may be large, and is not copied once more
-	}
-	err := l.row(r)
-	if err == errLarge {
-		return tx.large(r, limit)
-	}
-	if err != nil {
-		return tree.Empty, err
-	}
-	return tree.FromCanonical(owned(&l.buf)), tx.hold(l.buf.Len())
-}
-
-// A loader puts the text of a node together from its rows.
-type loader struct {
-	tx    *Tx
-	buf   strings.Builder
-	limit int64
-	most  int // bytes, beyond which the error is errLarge; 0: none
-}
-
-func (l *loader) row(r row) error {
-	switch r.tag {
-	case tagPacked:
-		l.buf.WriteString(r.node.Text())
-	case tagBlob:
-		n, err := l.blob(r)
-		if err != nil {
-			return err
-		}
-		l.buf.WriteString(n.Text())
-	default:
-		return l.container(r)
-	}
-	switch {
-	case l.limit > 0 && int64(l.buf.Len()) > l.limit:
-		return ErrTooBig
-	case l.most > 0 && l.buf.Len() > l.most:
-		return errLarge
-	}
-	return nil
-}
-
-// blob returns the leaf of a long string. Its text may exceed the limit by what is
-// escaped in it: then the error is ErrTooBig, too.
-func (l *loader) blob(r row) (tree.Node, error) {
-	if l.exceeds(r.size) {
-		return tree.Empty, ErrTooBig // without reading it
-	}
-	s, err := l.tx.blob(r)
-	if err != nil {
-		return tree.Empty, err
-	}
-	n := tree.String(s).WithPriority(r.priority)
-	if l.exceeds(uint64(len(n.Text()))) {
-		return tree.Empty, ErrTooBig
-	}
-	return n, nil
-}
-
-func (l *loader) exceeds(size uint64) bool { return l.limit > 0 && size > uint64(l.limit) }
-
-func (l *loader) container(r row) error {
-	sep := byte('{')
-	if !r.priority.IsEmpty() {
-		l.buf.WriteString(`{".priority":`)
-		l.buf.WriteString(r.priority.Text())
-		sep = ','
-	}
-	for child, err := range l.tx.children(r.id) {
-		if err != nil {
-			return err
-		}
-		l.buf.WriteByte(sep)
-		l.buf.WriteString(tree.String(child.key).Text())
-		l.buf.WriteByte(':')
-		if err := l.row(child.row); err != nil {
-			return err
-		}
-		sep = ','
-	}
-	l.buf.WriteByte('}')
-	return nil
-}
-
-// blob reads a long string.
-func (tx *Tx) blob(r row) (string, error) {
-	buf := make([]byte, 0, min(r.size, tree.MaxStringBytes))
-	for chunk, err := range tx.chunks(r.id) {
-		if err != nil {
-			return "", err
-		}
-		buf = append(buf, chunk...)
-	}
-	if uint64(len(buf)) != r.size {
-		return "", wrongSize(r, uint64(len(buf)))
-	}
-	return string(buf), nil
-}
-
-// chunks yields the chunks of a blob, each valid until the next.
-func (tx *Tx) chunks(blob uint64) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		c := tx.kv.cursor(bucketBlobs)
-		prefix := idKey(blob)
-		for k, v := c.seek(prefix); hasPrefix(k, prefix); k, v = c.next() {
-			err := tx.tick()
-			if !yield(v, err) || err != nil {
-				return
-			}
-		}
-		if err := c.err(); err != nil {
-			yield(nil, err)
-		}
-	}
-}
-
-func wrongSize(r row, size uint64) error {
-	return fmt.Errorf("%w: blob %d has %d bytes, should have %d", ErrDamaged, r.id, size, r.size)
-}
-
 // state is what the store counts; one row of bucket m.
 type state struct {
 	revision  uint64
@@ -385,4 +177,21 @@ func decodeState(b []byte) (state, error) {
 	}
 	be := binary.BigEndian
 	return state{be.Uint64(b), be.Uint64(b[8:]), be.Uint32(b[16:]), be.Uint32(b[20:])}, nil
+}
+
+// largeValue is from where on a read asks for the memory that it takes, and a value is
+// measured before it is read: to let its text grow would take twice the memory.
+const largeValue = 1 << 20
+
+// hold notes that n more bytes are about to be held by what the transaction reads, and
+// asks Hold in steps of largeValue. What is read without Hold does not count.
+func (tx *Tx) hold(n int) error {
+	if tx.Hold == nil {
+		return nil
+	}
+	if tx.holds += int64(n); tx.holds < tx.asked+largeValue {
+		return nil
+	}
+	tx.asked = tx.holds
+	return tx.Hold(tx.holds)
 }

@@ -12,6 +12,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // withoutSums takes the checksums off a closed file, as files of format 1 have none.
@@ -23,12 +24,12 @@ func withoutSums(t *testing.T, file string) {
 	}
 	defer db.Close()
 	err = db.Update(func(tx *bolt.Tx) error {
-		for _, b := range allBuckets {
+		for _, b := range kv.Buckets {
 			k := tx.Bucket([]byte{byte(b)})
 			values := make(map[string][]byte)
 			err := k.ForEach(func(key, v []byte) error {
-				if b != bucketMeta || string(key) != string(formatKey) {
-					values[string(key)] = append([]byte{}, v[:len(v)-sumBytes]...)
+				if b != kv.Meta || string(key) != "format" {
+					values[string(key)] = append([]byte{}, v[:len(v)-kv.SumBytes]...)
 				}
 				return nil
 			})
@@ -41,7 +42,7 @@ func withoutSums(t *testing.T, file string) {
 				}
 			}
 		}
-		return tx.Bucket([]byte{byte(bucketMeta)}).Put(formatKey, []byte(formatPlain))
+		return tx.Bucket([]byte{byte(kv.Meta)}).Put([]byte("format"), []byte("dogwood 1"))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +99,7 @@ func TestUpgrade(t *testing.T) {
 	}
 	s = open(t, file)
 	defer s.Close()
-	if !s.kv.(*sumKV).all.Load() {
+	if s.bolt().Plain() {
 		t.Error("the upgrade has not ended")
 	}
 }
@@ -169,7 +170,7 @@ func TestCheckNamesAllDamage(t *testing.T) {
 			return f[:bytes.Index(f, []byte("user number 200"))/page*page]
 		}, []string{"bytes, should have", "is missing at the end of the file"}},
 		{"the format", func(f []byte) []byte {
-			return bytes.ReplaceAll(f, []byte(formatVersion), []byte(formatPlain))
+			return bytes.ReplaceAll(f, []byte("dogwood 2"), []byte("dogwood 1"))
 		}, []string{"unreadable state"}},
 	} {
 		if err := os.WriteFile(file, c.damage(bytes.Clone(whole)), 0o600); err != nil {
@@ -198,15 +199,15 @@ func TestPathsOfAPage(t *testing.T) {
 	}
 	s.places[0] = rowPlace{}
 	for _, c := range []struct {
-		page badPage
+		page kv.BadPage
 		want string
 	}{
-		{badPage{bucketRows, rowKey(5, "k"), rowKey(5, "m"), nil}, "/b/k up to /b/m"},
-		{badPage{bucketRows, rowKey(5, "k"), rowKey(8, "m"), nil}, "/b/k and what follows there, /z, /c up to /c/m"},
-		{badPage{bucketRows, rowKey(6, "k"), nil, nil}, "/z/k and what follows there, /c, what was stored last"},
-		{badPage{bucketBlobs, idKey(6), idKey(9), nil}, "/z, /a"},
-		{badPage{bucketRows, nil, nil, nil}, "all of the values"},
-		{badPage{bucketJournal, idKey(6), nil, nil}, "a part of the journal"},
+		{kv.BadPage{Bucket: kv.Rows, Min: rowKey(5, "k"), Max: rowKey(5, "m")}, "/b/k up to /b/m"},
+		{kv.BadPage{Bucket: kv.Rows, Min: rowKey(5, "k"), Max: rowKey(8, "m")}, "/b/k and what follows there, /z, /c up to /c/m"},
+		{kv.BadPage{Bucket: kv.Rows, Min: rowKey(6, "k")}, "/z/k and what follows there, /c, what was stored last"},
+		{kv.BadPage{Bucket: kv.Blobs, Min: idKey(6), Max: idKey(9)}, "/z, /a"},
+		{kv.BadPage{Bucket: kv.Rows}, "all of the values"},
+		{kv.BadPage{Bucket: kv.Journal, Min: idKey(6)}, "a part of the journal"},
 	} {
 		if got := s.on(c.page); got != c.want {
 			t.Errorf("%+v is %q, want %q", c.page, got, c.want)

@@ -1,33 +1,24 @@
 package store
 
 import (
-	"encoding/binary"
-	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
-
-// chunkBytes is the size of a blob's chunks: large enough to be few, small
-// enough that pages are reused well.
-const chunkBytes = 32 << 10
-
-// A step is one row on the way to a path.
-type step struct {
-	key  []byte    // row key
-	path tree.Path // of the row's node
-	row  row       // before the write
-	now  row       // after it
-}
 
 // descend returns the rows on the way to p, from the root down, until the next
 // descend. The last is where p's node is or would be; it may be absent. rest is
 // the path inside it.
-func (tx *Tx) descend(p tree.Path) (steps []step, rest tree.Path, err error) {
-	d := tx.desk
+func (e editor) descend(p tree.Path) (steps []step, rest tree.Path, err error) {
+	d := e.tx.cache
 	d.keys = d.keys[:0]
 	steps, rest = d.steps[:0], p
 	for key := rootKey; ; {
-		r, err := tx.row(key)
+		r, err := e.tx.row(key)
 		if err != nil {
 			return nil, rest, err
 		}
@@ -56,7 +47,7 @@ func (tx *Tx) descend(p tree.Path) (steps []step, rest tree.Path, err error) {
 // reports whether anything changed; for large nodes it says true without
 // comparing.
 func (tx *Tx) Put(p tree.Path, n tree.Node) (changed bool, err error) {
-	steps, rest, err := tx.descend(p)
+	steps, rest, err := edits(tx).descend(p)
 	if err != nil {
 		return false, err
 	}
@@ -65,7 +56,7 @@ func (tx *Tx) Put(p tree.Path, n tree.Node) (changed bool, err error) {
 	if !changed {
 		return false, nil
 	}
-	return true, tx.reindexed(steps, func() error { return tx.replace(steps, replaced) })
+	return true, tx.Indexes().reindexed(steps, func() error { return edits(tx).replace(steps, replaced) })
 }
 
 // replacement returns what becomes of a row's node when n is put at rest below
@@ -89,7 +80,7 @@ func replacement(old row, rest tree.Path, n tree.Node) (r tree.Node, changed boo
 // PutPriority sets the priority of the node at p; Empty removes it. It reports
 // whether anything changed: an absent node takes no priority.
 func (tx *Tx) PutPriority(p tree.Path, priority tree.Node) (changed bool, err error) {
-	steps, rest, err := tx.descend(p)
+	steps, rest, err := edits(tx).descend(p)
 	if err != nil {
 		return false, err
 	}
@@ -102,22 +93,22 @@ func (tx *Tx) PutPriority(p tree.Path, priority tree.Node) (changed bool, err er
 	case last.row.priority == priority:
 		return false, nil
 	}
-	return true, tx.reindexed(steps, func() error {
+	return true, tx.Indexes().reindexed(steps, func() error {
 		last.now.priority = priority
 		return tx.putRow(last.key, last.now)
 	})
 }
 
 // replace makes n the node of the last step's row and prunes upwards.
-func (tx *Tx) replace(steps []step, n tree.Node) error {
+func (e editor) replace(steps []step, n tree.Node) error {
 	last := &steps[len(steps)-1]
-	if err := tx.discard(last.row); err != nil {
+	if err := e.discard(last.row); err != nil {
 		return err
 	}
 	if n.IsEmpty() {
-		return tx.prune(steps)
+		return e.prune(steps)
 	}
-	if err := tx.write(last.key, last.path, n); err != nil {
+	if err := e.write(last.key, last.path, n); err != nil {
 		return err
 	}
 	if len(n.Text()) <= PackLimit {
@@ -125,58 +116,73 @@ func (tx *Tx) replace(steps []step, n tree.Node) error {
 		return nil
 	}
 	var err error
-	last.now, err = tx.row(last.key)
+	last.now, err = e.tx.row(last.key)
 	return err
 }
 
 // discard hands what hangs on a row to the reclaimer.
-func (tx *Tx) discard(r row) error {
+func (e editor) discard(r row) error {
 	switch r.tag {
 	case tagContainer:
-		return tx.enqueue(reclaimContainer, r.id)
+		return e.enqueue(reclaimContainer, r.id)
 	case tagBlob:
-		return tx.enqueue(reclaimBlob, r.id)
+		return e.enqueue(reclaimBlob, r.id)
 	}
 	return nil
 }
 
 // prune deletes the last step's row and then the rows of containers that became
 // empty.
-func (tx *Tx) prune(steps []step) error {
+func (e editor) prune(steps []step) error {
 	for i := len(steps) - 1; i >= 0; i-- {
-		if err := tx.delete(bucketRows, steps[i].key); err != nil {
+		if err := e.tx.delete(kv.Rows, steps[i].key); err != nil {
 			return err
 		}
 		steps[i].now = row{}
 		if i == 0 {
 			break
 		}
-		if empty, err := tx.emptyContainer(steps[i-1].row.id); !empty || err != nil {
+		if empty, err := e.isEmpty(steps[i-1].row.id); !empty || err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (tx *Tx) emptyContainer(id uint64) (bool, error) {
-	tx.stats.Read++
+func (e editor) isEmpty(id uint64) (bool, error) {
+	e.tx.stats.Read++
 	prefix := idKey(id)
-	c := tx.kv.cursor(bucketRows)
-	k, _ := c.seek(prefix)
-	return !hasPrefix(k, prefix), c.err()
+	c := e.tx.kv.Cursor(kv.Rows)
+	k, _ := c.Seek(prefix)
+	return !hasPrefix(k, prefix), c.Err()
 }
 
-// writeBlob stores a long string and returns its row.
-func (tx *Tx) writeBlob(n tree.Node) (row, error) {
-	s, _ := n.StringValue()
-	r := row{tag: tagBlob, id: tx.newID(), size: uint64(len(s)), priority: n.Priority()}
-	chunk := uint32(0)
-	for part := range slices.Chunk([]byte(s), chunkBytes) {
-		k := binary.BigEndian.AppendUint32(idKey(r.id), chunk)
-		if err := tx.put(bucketBlobs, k, part); err != nil {
-			return row{}, err
-		}
-		chunk++
+// edit returns n with the node at p replaced by v. Putting something in place
+// of something else, the most frequent change of a packed row, is one splice of
+// its text; all else goes through the node.
+func edit(n tree.Node, p tree.Path, v tree.Node) tree.Node {
+	if v.IsEmpty() || p.IsRoot() || !n.IsObject() || !plain(p) {
+		return n.With(p, v)
 	}
-	return r, nil
+	at := strings.ReplaceAll(p.Clean(), "/", ".")
+	if !gjson.Get(n.Text(), at).Exists() {
+		return n.With(p, v)
+	}
+	text, err := sjson.SetRaw(n.Text(), at, v.Text())
+	if err != nil {
+		return n.With(p, v)
+	}
+	return tree.FromCanonical(text)
+}
+
+// plain reports whether the keys of p have no character that is special in the
+// path syntax of gjson and sjson.
+func plain(p tree.Path) bool {
+	for i, s := 0, p.Clean(); i < len(s); i++ {
+		c := s[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '/' {
+			return false
+		}
+	}
+	return true
 }

@@ -1,0 +1,139 @@
+package store
+
+import (
+	"slices"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// Declare makes the given indexes the ones that are kept. New ones are built by
+// Build, in the background; those no longer declared are reclaimed.
+func (s *Store) Declare(indexes []Index) error {
+	tx, err := s.Begin(true)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := tx.Indexes().Declare(indexes); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// Build works for one turn on an index that is not ready: it adds the entries
+// of about batch rows. It reports whether there is more to do. Where it stopped
+// is only kept in memory; after a restart it begins again, which does no harm,
+// because adding an entry twice is adding it once.
+func (s *Store) Build(batch int) (more bool, err error) {
+	tx, err := s.Begin(true)
+	if err != nil {
+		return false, err
+	}
+	defer tx.Rollback()
+	c, err := tx.Indexes().catalogue()
+	if err != nil {
+		return false, err
+	}
+	i := slices.IndexFunc(c.all, unfinished)
+	if i < 0 {
+		return false, nil
+	}
+	b := builder{tx: tx, ix: c.all[i], budget: batch, from: s.builds[c.all[i].id]}
+	if err := b.run(); err != nil {
+		return false, err
+	}
+	next := slices.Clone(c.all)
+	if b.budget > 0 { // reached the end
+		next[i].ready = true
+		if err := tx.Indexes().putCatalogue(next); err != nil {
+			return false, err
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return false, err
+	}
+	s.builds[b.ix.id] = b.at
+	return slices.ContainsFunc(next, unfinished), nil
+}
+
+// A builder walks the nodes that match an index's pattern and adds an entry for
+// each child.
+type builder struct {
+	tx     *Tx
+	ix     definition
+	budget int       // rows it may still visit
+	from   tree.Path // the child it stopped at last time; the root: from the start
+	at     tree.Path // the child it is at
+	found  []entry
+}
+
+type entry struct {
+	container uint64
+	key       string
+	value     tree.Node
+}
+
+func (b *builder) run() error {
+	r, err := b.tx.row(rootKey)
+	if err == nil {
+		err = b.visit(r, tree.Root, patternKeys(b.ix.Pattern), b.from)
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range b.found { // not before: writing invalidates cursors
+		if err := b.tx.Indexes().putEntry(b.ix, e.container, e.key, indexed{e.value, true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// visit handles the node at p, whose remaining pattern is given. from is the
+// way below p to where the last turn stopped.
+func (b *builder) visit(r row, p tree.Path, pattern []string, from tree.Path) error {
+	if r.tag != tagContainer {
+		return nil // packed rows are small enough to be searched
+	}
+	resume, below, _ := from.Cut()
+	if len(pattern) > 0 && pattern[0][0] != '$' {
+		resume, below = "", from
+		if key, rest, ok := from.Cut(); ok && key == pattern[0] {
+			below = rest
+		}
+		child, err := b.tx.row(rowKey(r.id, pattern[0]))
+		if err != nil {
+			return err
+		}
+		return b.visit(child, p.Child(pattern[0]), pattern[1:], below)
+	}
+	first := idKey(r.id)
+	if resume != "" {
+		first = rowKey(r.id, resume)
+	}
+	for ch, err := range read(b.tx).childrenFrom(r.id, first) {
+		if err != nil {
+			return err
+		}
+		if b.budget--; b.budget <= 0 {
+			b.at = p.Child(ch.key)
+			return nil
+		}
+		if len(pattern) == 0 {
+			err = b.add(r.id, p, ch)
+		} else {
+			err = b.visit(ch.row, p.Child(ch.key), pattern[1:], below)
+			below = tree.Root
+		}
+		if err != nil || b.budget <= 0 {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *builder) add(container uint64, p tree.Path, ch child) error {
+	v, err := b.tx.Indexes().valueAt(p.Child(ch.key), b.ix.Order)
+	b.found = append(b.found, entry{container, ch.key, v})
+	return err
+}

@@ -1,0 +1,38 @@
+package store
+
+import (
+	"errors"
+
+	"github.com/dogwooddb/dogwood/tree/store/durable"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
+)
+
+// Errors of files. See package kv.
+var (
+	ErrLocked   = kv.ErrLocked   // in use by another process, or opened twice
+	ErrForeign  = kv.ErrForeign  // not a Dogwood database
+	ErrDamaged  = kv.ErrDamaged  // damaged or truncated
+	ErrFormat   = kv.ErrFormat   // written by another version of Dogwood
+	ErrReplaced = kv.ErrReplaced // the file was removed, renamed or replaced while it was open
+	ErrUnknown  = kv.ErrUnknown  // after a restart the file may have the commit or not
+	ErrFailed   = kv.ErrFailed   // a commit could neither be completed nor taken back
+)
+
+// ErrReadOnly is returned for writes to a store that is only read: it was opened so,
+// or its file system is read-only.
+var ErrReadOnly = errors.New("the database is read-only")
+
+// ErrNoFile is returned for what only a store in a file can do.
+var ErrNoFile = errors.New("the database is kept in memory")
+
+// Files that a restore makes beside a data file. See RemainsError.
+const (
+	PartSuffix = kv.PartSuffix // ends the name of one that is not complete
+	KeptSuffix = kv.KeptSuffix // comes before the time at which it was replaced
+)
+
+// A RemainsError says that a data file is missing whose restore did not finish.
+type RemainsError = kv.RemainsError
+
+// NoRoom reports whether a write failed because the disk takes nothing more.
+func NoRoom(err error) bool { return durable.NoRoom(err) }

@@ -1,0 +1,85 @@
+package store
+
+import (
+	"iter"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// Has reports whether there is a node at p. It costs one row for each level of
+// containers, however large the node.
+func (tx *Tx) Has(p tree.Path) (bool, error) {
+	r, rest, err := tx.find(p)
+	if err != nil || !r.exists() {
+		return false, err
+	}
+	if r.tag == tagPacked {
+		return !r.node.Get(rest).IsEmpty(), nil
+	}
+	return rest.IsRoot(), nil
+}
+
+// Get returns the node at p.
+func (tx *Tx) Get(p tree.Path) (tree.Node, error) { return tx.GetLimit(p, 0) }
+
+// GetLimit is Get with a limit on the bytes of canonical JSON; beyond it the
+// error is ErrTooBig. A limit of 0 is none.
+func (tx *Tx) GetLimit(p tree.Path, limit int64) (tree.Node, error) {
+	r, rest, err := tx.find(p)
+	if err != nil || !r.exists() {
+		return tree.Empty, err
+	}
+	if r.tag == tagPacked {
+		return r.node.Get(rest), nil
+	}
+	if !rest.IsRoot() { // below a blob
+		return tree.Empty, nil
+	}
+	return read(tx).load(r, limit)
+}
+
+// Peek returns the node at p if it is a leaf. Of an object it only says that it
+// is one, which costs what Has does.
+func (tx *Tx) Peek(p tree.Path) (leaf tree.Node, isObject bool, err error) {
+	r, rest, err := tx.find(p)
+	switch {
+	case err != nil || !r.exists():
+		return tree.Empty, false, err
+	case r.tag == tagContainer:
+		return tree.Empty, true, nil
+	case r.tag == tagBlob && rest.IsRoot():
+		leaf, err = read(tx).load(r, 0)
+		return leaf, false, err
+	}
+	if n := r.node.Get(rest); !n.IsObject() {
+		return n, false, nil
+	}
+	return tree.Empty, true, nil
+}
+
+// Keys yields the keys of the children of the node at p in key order. It reads
+// one row for each that is asked for.
+func (tx *Tx) Keys(p tree.Path) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		r, rest, err := tx.find(p)
+		if err != nil {
+			yield("", err)
+			return
+		}
+		if r.tag == tagContainer {
+			tx.children(r.id)(func(c child, err error) bool { return yield(c.key, err) })
+			return
+		}
+		for key := range r.node.Get(rest).Children() {
+			if !yield(key, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Priority returns the priority of the node at p.
+func (tx *Tx) Priority(p tree.Path) (tree.Node, error) {
+	r, rest, err := tx.find(p)
+	return r.priorityAt(rest), err
+}

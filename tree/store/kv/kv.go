@@ -1,0 +1,64 @@
+package kv
+
+// A Bucket is one ordered key space of the file.
+type Bucket byte
+
+const (
+	Rows       Bucket = 'n' // container id, ordered key → row
+	Blobs      Bucket = 'b' // blob id, chunk number → bytes
+	Index      Bucket = 'x' // index id, container id, value, ordered key → nothing
+	Reclaim    Bucket = 'g' // what waits to be freed
+	Journal    Bucket = 'j' // revision, number of the piece from the second on → piece of the commit record
+	Disconnect Bucket = 'o' // session, number → operation
+	Meta       Bucket = 'm' // name → value; small ones, since one of them changes with every commit
+	Texts      Bucket = 't' // name → value; those that may be large
+	Writers    Bucket = 'w' // the writes that clients may send again; not in files of the first versions
+	Counts     Bucket = 'c' // container id → number of its children; not in files of the first versions
+)
+
+// Buckets are all buckets of a file.
+var Buckets = [...]Bucket{Rows, Blobs, Index, Reclaim, Journal, Disconnect, Meta, Texts, Writers, Counts}
+
+// bucketSlots are the places of buckets in buckets.
+var bucketSlots = func() (slots [256]byte) {
+	for i, b := range Buckets {
+		slots[b] = byte(i)
+	}
+	return slots
+}()
+
+// A Store is an ordered key-value store with transactions. Bolt and memory
+// implement it.
+type Store interface {
+	Begin(writable bool) (Tx, error)
+	Close() error
+}
+
+// Entries are what reads and writes the entries of a transaction. What Get and cursors return is valid until the
+// transaction writes or ends. An error of Get or of a cursor says that an entry is
+// damaged: whether it is there, and what it holds, is not known then.
+type Entries interface {
+	Get(b Bucket, key []byte) ([]byte, error)
+	Put(b Bucket, key, value []byte) error
+	Delete(b Bucket, key []byte) error
+	Cursor(b Bucket) Cursor
+}
+
+// A Tx is a transaction: one consistent state, and what it writes on top.
+type Tx interface {
+	Entries
+	Dense() // keys will ascend: leave less room between them
+	Commit() error
+	Rollback()
+}
+
+// A Cursor walks a bucket in byte order. Methods return nil keys at the end, and
+// in front of an entry that is damaged: ask Err behind every walk. It must be
+// positioned anew after a write.
+type Cursor interface {
+	Seek(key []byte) (k, v []byte) // first key ≥ key
+	Next() (k, v []byte)
+	Prev() (k, v []byte)
+	Last() (k, v []byte)
+	Err() error // of the last step
+}

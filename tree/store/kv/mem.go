@@ -1,0 +1,154 @@
+package kv
+
+import (
+	"sync"
+
+	"github.com/tidwall/btree"
+)
+
+// memKV keeps buckets in copy-on-write trees: a transaction works on copies of
+// those that it changes, and a commit makes them the current state.
+type memKV struct {
+	writer sync.Mutex // held by the one write transaction
+	mu     sync.Mutex // guards current
+	cur    memState
+}
+
+type memItem struct {
+	key   string
+	value []byte
+}
+
+type memTree = *btree.BTreeG[memItem]
+
+// A memState has the tree of each bucket, at the bucket's slot.
+type memState [len(Buckets)]memTree
+
+// NewMemory returns a new store in memory.
+func NewMemory() Store {
+	m := new(memKV)
+	for i := range m.cur {
+		m.cur[i] = newMemTree()
+	}
+	return m
+}
+
+func newMemTree() memTree {
+	less := func(a, b memItem) bool { return a.key < b.key }
+	return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
+}
+
+func (m *memKV) Close() error { return nil }
+
+func (m *memKV) Begin(writable bool) (Tx, error) {
+	if writable {
+		m.writer.Lock()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	tx := &memTx{state: m.cur}
+	if writable {
+		tx.kv = m
+	}
+	return tx, nil
+}
+
+type memTx struct {
+	kv    *memKV // nil if read-only or done
+	state memState
+	own   [len(Buckets)]bool // the tree is a copy
+}
+
+func (t *memTx) tree(b Bucket) *memTree { return &t.state[bucketSlots[b]] }
+
+// writable returns a tree that can be changed.
+func (t *memTx) writable(b Bucket) memTree {
+	i := bucketSlots[b]
+	if !t.own[i] {
+		t.state[i], t.own[i] = t.state[i].Copy(), true
+	}
+	return t.state[i]
+}
+
+func (t *memTx) Get(b Bucket, key []byte) ([]byte, error) {
+	item, ok := (*t.tree(b)).Get(memItem{key: string(key)})
+	if !ok {
+		return nil, nil
+	}
+	return item.value, nil
+}
+
+func (t *memTx) Put(b Bucket, key, value []byte) error {
+	copied := make([]byte, len(value)) // never nil, so that get can tell absence
+	copy(copied, value)
+	t.writable(b).Set(memItem{string(key), copied})
+	return nil
+}
+
+func (t *memTx) Delete(b Bucket, key []byte) error {
+	t.writable(b).Delete(memItem{key: string(key)})
+	return nil
+}
+
+func (t *memTx) Dense() {}
+
+func (t *memTx) Cursor(b Bucket) Cursor { return &memCursor{tree: t.tree(b)} }
+
+func (t *memTx) Commit() error {
+	t.kv.mu.Lock()
+	t.kv.cur = t.state
+	t.kv.mu.Unlock()
+	t.Rollback()
+	return nil
+}
+
+func (t *memTx) Rollback() {
+	if t.kv != nil {
+		t.kv.writer.Unlock()
+		t.kv = nil
+	}
+}
+
+// A memCursor seeks for every step, from a copy of the last key: iterators of
+// the tree do not survive writes, and rows are cheap to find.
+type memCursor struct {
+	tree *memTree
+	at   string
+}
+
+func (c *memCursor) Seek(key []byte) (k, v []byte) { return c.ascend(string(key)) }
+
+func (c *memCursor) Next() (k, v []byte) { return c.ascend(c.at + "\x00") }
+
+func (c *memCursor) ascend(from string) (k, v []byte) {
+	(*c.tree).Ascend(memItem{key: from}, func(item memItem) bool {
+		k, v = c.take(item)
+		return false
+	})
+	return k, v
+}
+
+func (c *memCursor) Prev() (k, v []byte) {
+	(*c.tree).Descend(memItem{key: c.at}, func(item memItem) bool {
+		if item.key == c.at {
+			return true
+		}
+		k, v = c.take(item)
+		return false
+	})
+	return k, v
+}
+
+func (c *memCursor) Last() (k, v []byte) {
+	if item, ok := (*c.tree).Max(); ok {
+		return c.take(item)
+	}
+	return nil, nil
+}
+
+func (c *memCursor) Err() error { return nil }
+
+func (c *memCursor) take(item memItem) (k, v []byte) {
+	c.at = item.key
+	return []byte(item.key), item.value
+}

@@ -1,0 +1,282 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
+	"github.com/dogwooddb/dogwood/tree/store/journal"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
+)
+
+// Open opens the store in the file, creating it if need be; the empty name
+// opens a new store in memory. Only one process can have a file open: the
+// error is ErrLocked for a second one, ErrForeign for a file that is no store,
+// ErrDamaged for one that is cut short and ErrFormat for another version.
+func Open(file string, o Options) (*Store, error) {
+	s := &Store{
+		file:      file,
+		options:   o.withDefaults(),
+		builds:    make(map[uint32]tree.Path),
+		cache:     newWriteCache(),
+		snapshots: snapshotPool{epoch: 1},
+		counting:  make(map[uint64]int64),
+	}
+	if file == "" {
+		s.kv = kv.NewMemory()
+	} else {
+		k, err := kv.OpenFile(file, kv.FileOptions{ReadOnly: o.ReadOnly, NoSync: o.NoSync, OnDamage: s.noteDamage, Name: entryName})
+		if err != nil {
+			return nil, err
+		}
+		s.kv, s.options.ReadOnly = k, k.ReadOnly()
+	}
+	if err := s.start(); err != nil {
+		err = errors.Join(fmt.Errorf("open %s: %w", s, err), s.kv.Close())
+		if k := s.bolt(); k != nil {
+			err = errors.Join(err, k.RemoveFresh(err))
+		}
+		return nil, err
+	}
+	return s, nil
+}
+
+// start makes a store ready. A file on a disk without room is only read until there is
+// some: the next write transaction begins with what could not be written.
+func (s *Store) start() error {
+	if s.options.ReadOnly {
+		return s.inspect()
+	}
+	err := s.initialize()
+	if !durable.NoRoom(err) || s.bolt().Fresh() {
+		return err
+	}
+	switch unread := s.inspect(); {
+	case errors.Is(unread, ErrForeign): // it has nothing yet
+		return err
+	case unread != nil:
+		return unread
+	}
+	s.unready = true
+	return nil
+}
+
+// finishStart does what start could not. The writer calls it.
+func (s *Store) finishStart() error {
+	if !s.unready {
+		return nil
+	}
+	err := s.initialize()
+	s.unready = err != nil
+	return err
+}
+
+// initialize checks the format of the file, or writes it into a new one.
+func (s *Store) initialize() error {
+	if k := s.bolt(); k != nil {
+		if err := k.Start(); err != nil {
+			return err
+		}
+	}
+	k, err := s.kv.Begin(true)
+	if err != nil {
+		return err
+	}
+	tx := &Tx{store: s, kv: k}
+	defer tx.Rollback()
+	if err := startState(tx); err != nil {
+		return err
+	}
+	if s.journal, err = journal.Open(tx.kv); err != nil {
+		return err
+	}
+	if err := leaveLoads(tx); err != nil {
+		return err
+	}
+	if _, err := tx.Indexes().catalogue(); err != nil {
+		return err
+	}
+	if !tx.dirty && tx.stats.Written == 0 { // there may be no room to write
+		s.catalogue.Store(tx.known)
+		return nil
+	}
+	return tx.Commit()
+}
+
+// startState reads the state of a file, or writes that of a new one.
+func startState(tx *Tx) (err error) {
+	switch format, err := kv.ReadFormat(tx.kv); {
+	case err != nil:
+		return err
+	case format == "":
+		tx.state = state{nextID: 1, catalogue: 1}
+		tx.dirty = true
+		return kv.WriteFormat(tx.kv)
+	}
+	tx.state, err = readState(tx.kv)
+	return err
+}
+
+// inspect is initialize for a file that is not to be changed.
+func (s *Store) inspect() error {
+	k, err := s.kv.Begin(false)
+	if err != nil {
+		return err
+	}
+	tx := &Tx{store: s, kv: k}
+	defer tx.Rollback()
+	switch format, err := kv.ReadFormat(k); {
+	case err != nil:
+		return err
+	case format == "":
+		return ErrForeign
+	}
+	_, err = readState(k)
+	return err
+}
+
+func readState(k kv.Tx) (state, error) {
+	v, err := k.Get(kv.Meta, stateKey)
+	if err != nil {
+		return state{}, err
+	}
+	return decodeState(v)
+}
+
+// Begin begins a transaction. There is one write transaction at a time: Begin
+// waits for the other to end. Every transaction must be ended by Commit or
+// Rollback.
+func (s *Store) Begin(writable bool) (*Tx, error) {
+	if writable {
+		return s.beginWrite()
+	}
+	snap, ok := s.snapshots.take()
+	if !ok {
+		k, err := s.kv.Begin(false)
+		if err != nil {
+			return nil, err
+		}
+		snap.kv = k
+		if snap.state, err = readState(k); err != nil {
+			k.Rollback()
+			return nil, err
+		}
+	}
+	return &Tx{store: s, kv: snap.kv, state: snap.state, epoch: snap.epoch}, nil
+}
+
+func (s *Store) beginWrite() (*Tx, error) {
+	if s.options.ReadOnly {
+		return nil, ErrReadOnly
+	}
+	s.cache.taken.Lock()
+	s.snapshots.enter()
+	tx := &Tx{store: s, cache: s.cache}
+	if err := s.finishStart(); err != nil {
+		tx.leaveCache(false)
+		return nil, err
+	}
+	k, err := s.kv.Begin(true)
+	if err != nil {
+		tx.leaveCache(false)
+		return nil, err
+	}
+	tx.kv = kv.SortWrites(k)
+	if tx.state, err = readState(k); err != nil {
+		tx.Rollback()
+		return nil, err
+	}
+	return tx, nil
+}
+
+// View calls f with a read transaction.
+func (s *Store) View(f func(*Tx) error) error {
+	tx, err := s.Begin(false)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	return f(tx)
+}
+
+// Update calls f with a write transaction and commits it, unless f fails.
+func (s *Store) Update(f func(*Tx) error) error {
+	tx, err := s.Begin(true)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := f(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// Commit makes the transaction's writes durable and visible: when it returns,
+// they are on disk. On an error nothing of them is, and nobody has seen anything of
+// them, unless the error is ErrUnknown.
+func (tx *Tx) Commit() error {
+	if err := tx.store.InPlace(); err != nil {
+		tx.Rollback()
+		return err
+	}
+	if err := countsOf(tx).write(); err != nil {
+		tx.Rollback()
+		return err
+	}
+	if tx.dirty {
+		if err := tx.kv.Put(kv.Meta, stateKey, tx.state.encode()); err != nil {
+			tx.Rollback()
+			return err
+		}
+	}
+	if err := tx.kv.Commit(); err != nil {
+		tx.Rollback()
+		return err
+	}
+	if tx.journaled != (journal.Size{}) { // loads have none, and may commit meanwhile
+		tx.store.journal = tx.store.journal.After(tx.journaled)
+	}
+	if tx.known != nil && tx.known.version == tx.state.catalogue {
+		tx.store.catalogue.Store(tx.known)
+	}
+	if tx.work {
+		tx.store.work.Store(true)
+	}
+	countsOf(tx).committed()
+	tx.leaveCache(true)
+	if err := tx.store.InPlace(); err != nil { // replaced meanwhile: the name may not have the commit
+		return fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+	return nil
+}
+
+// Rollback ends the transaction without its writes. After Commit it does
+// nothing.
+func (tx *Tx) Rollback() {
+	if tx.snapshot != nil {
+		tx.snapshot.Rollback()
+		tx.snapshot, tx.cache = nil, nil
+		return
+	}
+	if tx.epoch == 0 {
+		tx.kv.Rollback()
+		tx.leaveCache(tx.stats.Written == 0)
+		return
+	}
+	if tx.kv != nil {
+		tx.store.snapshots.give(snapshot{tx.kv, tx.state, tx.epoch})
+		tx.kv = nil // another has it now
+	}
+}
+
+// leaveDesk ends a write transaction. Rows that it read are still what they were
+// if it was committed or wrote nothing.
+func (tx *Tx) leaveCache(valid bool) {
+	if tx.cache != nil {
+		tx.store.snapshots.leave()
+		tx.cache.leave(valid)
+		tx.cache = nil
+	}
+}

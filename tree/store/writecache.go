@@ -1,0 +1,96 @@
+package store
+
+import (
+	"sync"
+
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
+)
+
+// A writeCache is what write transactions leave for the next one: the rows of
+// containers, since most writes go down through the same few, and memory. It
+// belongs to the one transaction that has it.
+type writeCache struct {
+	taken      sync.Mutex     // by the write transaction, from its beginning to its end
+	containers map[string]row // by row key; as the transaction sees them
+	steps      []step         // of the last descend
+	keys       []byte         // of those steps
+	values     []byte         // of rows that the transaction puts
+
+	counts map[uint64]countChange // of the children of containers
+}
+
+const (
+	// maxKnown bounds how many containers are remembered.
+	maxKnown = 4096
+	// keptValues bounds the memory that is kept for the next transaction.
+	keptValues = 1 << 20
+)
+
+func newWriteCache() *writeCache {
+	return &writeCache{containers: make(map[string]row), counts: make(map[uint64]countChange)}
+}
+
+// leave hands the write cache to the next transaction. It knows the containers of the
+// state that is committed.
+func (d *writeCache) leave(committed bool) {
+	if !committed {
+		clear(d.containers)
+	}
+	if d.values = d.values[:0]; cap(d.values) > keptValues {
+		d.values = nil
+	}
+	clear(d.steps) // they hold nodes
+	clear(d.counts)
+	d.taken.Unlock()
+}
+
+// container returns the row with the given key if it is known to be that of a
+// container.
+func (d *writeCache) container(key []byte) (row, bool) {
+	if d == nil {
+		return row{}, false
+	}
+	r, ok := d.containers[string(key)]
+	return r, ok
+}
+
+// learn remembers a row that was read, if it is that of a container.
+func (d *writeCache) learn(key []byte, r row) {
+	if d == nil || r.tag != tagContainer {
+		return
+	}
+	if len(d.containers) >= maxKnown {
+		clear(d.containers)
+	}
+	d.containers[string(key)] = r
+}
+
+// forget is told that a row changes.
+func (d *writeCache) forget(b kv.Bucket, key []byte) {
+	if d != nil && b == kv.Rows {
+		delete(d.containers, string(key))
+	}
+}
+
+// encode returns an encoded row that lasts as long as the transaction.
+func (d *writeCache) encode(r row) []byte {
+	from := len(d.values)
+	d.values = r.append(d.values)
+	return d.values[from:len(d.values):len(d.values)]
+}
+
+// rowKey is the function of that name. The key lasts until the next descend.
+func (d *writeCache) rowKey(container uint64, key string) []byte {
+	from := len(d.keys)
+	d.keys = appendRowKey(d.keys, container, key)
+	return d.keys[from:len(d.keys):len(d.keys)]
+}
+
+// A step is one row on the way to a path.
+type step struct {
+	key  []byte    // row key
+	path tree.Path // of the row's node
+	row  row       // before the write
+	now  row       // after it
+}

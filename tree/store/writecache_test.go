@@ -1,0 +1,228 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
+)
+
+// containerNode is an object that becomes a container.
+func containerNode() tree.Node {
+	return tree.MustParseNode(fmt.Sprintf(`{"a":%q,"b":%[1]q}`, strings.Repeat("x", PackLimit)))
+}
+
+func mustPut(t *testing.T, tx *Tx, path string, n tree.Node) {
+	t.Helper()
+	if _, err := tx.Put(tree.MustParsePath(path), n); err != nil {
+		t.Fatalf("put %s: %v", path, err)
+	}
+}
+
+// TestContainersAreReadOnce: the second write into a container finds its way
+// there without reading, in the same transaction and in the next.
+func TestContainersAreReadOnce(t *testing.T) {
+	s := filled(t, 10)
+	reads := func(path string) int {
+		return put(t, s, func(tx *Tx) error {
+			mustPut(t, tx, path, tree.Number(1))
+			return nil
+		}).Read
+	}
+	reads("list/k000003/x")
+	if got := reads("list/k000003/y"); got != 1 {
+		t.Errorf("a write into a known container read %d rows, want the one it changes", got)
+	}
+	stats := put(t, s, func(tx *Tx) error {
+		for i := range 100 {
+			mustPut(t, tx, fmt.Sprintf("list/k000003/z%d", i), tree.Number(1))
+		}
+		return nil
+	})
+	if stats.Read != 100 || stats.Written != 100 {
+		t.Errorf("100 writes touched %+v, want 100 rows read and written", stats)
+	}
+}
+
+// TestReplacedContainersAreForgotten goes through all ways in which a known
+// container ceases to be one, or becomes another.
+func TestReplacedContainersAreForgotten(t *testing.T) {
+	for name, change := range map[string]func(t *testing.T, tx *Tx){
+		"a leaf":    func(t *testing.T, tx *Tx) { mustPut(t, tx, "c", tree.Bool(true)) },
+		"deleted":   func(t *testing.T, tx *Tx) { mustPut(t, tx, "c", tree.Empty) },
+		"another":   func(t *testing.T, tx *Tx) { mustPut(t, tx, "c", containerNode()) },
+		"above":     func(t *testing.T, tx *Tx) { mustPut(t, tx, "", tree.MustParseNode(`{"d":1}`)) },
+		"unchanged": func(*testing.T, *Tx) {},
+		"pruned": func(t *testing.T, tx *Tx) {
+			mustPut(t, tx, "c/a", tree.Empty)
+			mustPut(t, tx, "c/b", tree.Empty)
+		},
+		"priority": func(t *testing.T, tx *Tx) {
+			if _, err := tx.PutPriority(tree.MustParsePath("c"), tree.Number(7)); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, "")
+			defer s.Close()
+			put(t, s, func(tx *Tx) error {
+				mustPut(t, tx, "c", containerNode())
+				mustPut(t, tx, "d", containerNode())
+				return nil
+			})
+			var want tree.Node
+			put(t, s, func(tx *Tx) error {
+				mustPut(t, tx, "c/a", tree.Number(1)) // the container is known
+				change(t, tx)
+				n, err := tx.Get(tree.Root)
+				want = n.With(tree.MustParsePath("c/e"), tree.Number(2))
+				mustPut(t, tx, "c/e", tree.Number(2))
+				return err
+			})
+			view(t, s, func(tx *Tx) error {
+				if got, err := tx.Get(tree.Root); got != want || err != nil {
+					t.Errorf("the tree is %.300s, %v, want %.300s", got.JSON(), err, want.JSON())
+				}
+				return nil
+			})
+			check(t, s)
+		})
+	}
+}
+
+// TestRolledBackContainersAreForgotten: what a transaction knew of containers is
+// gone with it if it is not committed, by its own will or because it can't.
+func TestRolledBackContainersAreForgotten(t *testing.T) {
+	for _, fail := range []bool{false, true} {
+		t.Run(fmt.Sprint("fail=", fail), func(t *testing.T) {
+			s := open(t, "")
+			defer s.Close()
+			put(t, s, func(tx *Tx) error { mustPut(t, tx, "c/a", tree.Number(1)); return nil })
+			working := s.kv
+			if fail {
+				s.kv = brokenCommitKV{working}
+			}
+			tx, err := s.Begin(true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustPut(t, tx, "c", containerNode())
+			mustPut(t, tx, "c/e", tree.Number(2))
+			if !fail {
+				tx.Rollback()
+			} else if err := tx.Commit(); !errors.Is(err, errBroken) {
+				t.Fatalf("Commit() = %v, want %v", err, errBroken)
+			}
+			s.kv = working
+			put(t, s, func(tx *Tx) error { mustPut(t, tx, "c/f", tree.Number(3)); return nil })
+			if got, want := exported(t, s, tree.Root), `{"c":{"a":1,"f":3}}`; strings.TrimSpace(got) != want {
+				t.Errorf("the tree is %.300s, want %s", got, want)
+			}
+			check(t, s)
+		})
+	}
+}
+
+type brokenCommitKV struct{ kv.Store }
+
+func (k brokenCommitKV) Begin(writable bool) (kv.Tx, error) {
+	tx, err := k.Store.Begin(writable)
+	return brokenCommitTx{tx}, err
+}
+
+type brokenCommitTx struct{ kv.Tx }
+
+func (brokenCommitTx) Commit() error { return errBroken }
+
+// TestWriteCacheIsBounded: a writer that goes through many containers remembers some.
+func TestWriteCacheIsBounded(t *testing.T) {
+	d := newWriteCache()
+	for i := range uint64(3 * maxKnown) {
+		d.learn(idKey(i), row{tag: tagContainer, id: i})
+		if len(d.containers) > maxKnown {
+			t.Fatalf("%d containers are remembered", len(d.containers))
+		}
+	}
+	d.learn(rootKey, packedRow(tree.Bool(true)))
+	if r, ok := d.container(rootKey); ok {
+		t.Errorf("a packed row is remembered: %+v", r)
+	}
+	d.taken.Lock()
+	d.values = make([]byte, 0, 2*keptValues)
+	d.leave(true)
+	if cap(d.values) > keptValues {
+		t.Errorf("%d bytes are kept for the next transaction", cap(d.values))
+	}
+}
+
+// TestSmallPutAllocations holds a small write to what bbolt allocates for it: a
+// cursor's stack and the key, and now and then room in a page.
+func TestSmallPutAllocations(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "db"))
+	defer s.Close()
+	put(t, s, func(tx *Tx) error {
+		mustPut(t, tx, "set/c", containerNode())
+		return nil
+	})
+	value := tree.MustParseNode(`{"n":1,"done":false,"text":"the quick brown fox jumps over the lazy dog"}`)
+	var paths []tree.Path
+	for i := range 400 {
+		paths = append(paths, tree.MustParsePath(fmt.Sprintf("set/c/k%06d", i)))
+	}
+	put(t, s, func(tx *Tx) error {
+		next := 0
+		got := testing.AllocsPerRun(300, func() {
+			if _, err := tx.Put(paths[next], value); err != nil {
+				t.Fatal(err)
+			}
+			next++
+		})
+		if got > 2 {
+			t.Errorf("a small put allocates %.0f times, want at most 2", got)
+		}
+		return nil
+	})
+}
+
+// BenchmarkSmallPut is a write into one of few containers, without the commit.
+func BenchmarkSmallPut(b *testing.B) {
+	value := tree.MustParseNode(fmt.Sprintf(`{"n":1,"text":%q}`, strings.Repeat("x", 180)))
+	for _, c := range []struct {
+		name    string
+		indexes []Index
+	}{{"indexes=0", nil}, {"indexes=1", []Index{{"/set/$c", "n"}}}} {
+		b.Run(c.name, func(b *testing.B) {
+			s, err := Open(filepath.Join(b.TempDir(), "db"), Options{NoSync: true})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			if err := s.Declare(c.indexes); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			n := 0
+			for b.Loop() {
+				err := s.Update(func(tx *Tx) error {
+					for range 256 {
+						p := tree.Root.Child("set").Child(fmt.Sprint("c", n%16)).Child(fmt.Sprintf("k%08d", n/16))
+						if _, err := tx.Put(p, value); err != nil {
+							return err
+						}
+						n++
+					}
+					return nil
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/put")
+		})
+	}
+}
