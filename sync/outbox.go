@@ -127,8 +127,8 @@ func (o *Outbox) pushEvent(l *Listener, e *event) {
 	}
 }
 
-// overflow drops the waiting events and puts their listeners' views in the
-// place of the first of each.
+// overflow drops the waiting events and replaces the first of each listener
+// with its view.
 func (o *Outbox) overflow(stats *counters) {
 	stats.overflows.Add(1)
 	o.replaceEvents(func(*Listener) bool { return true })

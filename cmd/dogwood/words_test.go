@@ -112,7 +112,7 @@ var commentWords = map[string]int{
 	`(?-i:What)`:                        200,
 	`he|him|his`:                        30,
 	`of which`:                          60,
-	`in the place of`:                   1,
+	`in the place of`:                   0,
 	`is not to be had|can be had`:       0,
 	`comes? up against|came up against`: 0,
 	`befalls?|befell|befallen`:          0,
