@@ -245,7 +245,7 @@ func isReset(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// cut ends a connection as a broken network does: without a word.
+// cut ends a connection as a broken network does: without notice.
 func (c *conn) cut() {
 	if tcp, ok := c.net.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0) // if it fails the end is a little more polite

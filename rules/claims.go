@@ -6,7 +6,7 @@ import (
 )
 
 // An Auth is what rules see of a caller: the variable auth. The zero Auth is a
-// signed-out caller, for whom auth is null.
+// signed-out caller, whose auth is null.
 type Auth struct {
 	UID   string
 	Token string // the claims as JSON object text, "" if there are none

@@ -8,8 +8,8 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// Refresh reads the value once, as Snapshot does, if it is another one than an
-// earlier snapshot of the same query has. If it is the same, the server sends only
+// Refresh reads the value once, as Snapshot does, if it differs from that
+// of an earlier snapshot of the same query. If it is the same, the server sends only
 // that, and Refresh returns the earlier snapshot and false. From a server that has
 // no conditional reads it gets the value and compares it here.
 func (q Query) Refresh(ctx context.Context, have Snapshot) (now Snapshot, changed bool, err error) {

@@ -121,7 +121,7 @@ func keepPriority(p tree.Path, value any, was tree.Node) (tree.Draft, error) {
 }
 
 // replace replaces a value that is known, and returns what there is then. The
-// error is ErrStale if the value is another one by now.
+// error is ErrStale if the value has changed by now.
 func (c *Client) replace(ctx context.Context, v *replica.View, n tree.Node, d tree.Draft) (tree.Node, error) {
 	r := putIf("transaction", v.Path, d, n.Hash())
 	r.isWrite = true

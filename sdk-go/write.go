@@ -153,7 +153,7 @@ func (r Ref) SetIf(ctx context.Context, old, value any) error {
 func (r Ref) Create(ctx context.Context, value any) error { return r.SetIf(ctx, nil, value) }
 
 // putIf is the request to replace what has a hash. Only to a server that knows it
-// again can it be sent twice: the second time the hash is another one.
+// again can it be sent twice: the second time the hash differs.
 func putIf(op string, p tree.Path, d tree.Draft, hash string) *request {
 	return &request{
 		op: op, path: p.String(),

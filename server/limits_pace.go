@@ -104,5 +104,5 @@ var limitReasons = map[dsync.Bound]metrics.Reason{
 	dsync.BoundCommonPending: metrics.Disconnects,
 }
 
-// limited counts that an operation came up against a bound of the engine.
+// limited counts an operation that reached a bound of the engine.
 func (c *conn) limited(b dsync.Bound) { c.rt.s.refusals.add(limitReasons[b], c.remote.Addr) }

@@ -15,7 +15,7 @@ import (
 // slowShown bounds the clients that are shown.
 const slowShown = 10
 
-// A SlowClient is one for whom something waits that it does not read. Most are slow
+// A SlowClient is one that does not read what waits for it. Most are slow
 // for a moment only.
 type SlowClient struct {
 	Connection string `json:"connection"` // as in the log
@@ -55,7 +55,7 @@ func (s *streams) all() map[*dsync.Outbox]SlowClient {
 	return maps.Clone(s.open)
 }
 
-// slowClients returns those for whom the most bytes wait.
+// slowClients returns those with the most bytes waiting.
 func (s *Server) slowClients() []SlowClient {
 	slow := []SlowClient{}
 	add := func(c SlowClient, out *dsync.Outbox) {

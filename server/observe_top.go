@@ -25,7 +25,7 @@ type Top struct {
 	Commit      TopLatency     `json:"commit"` // of batches
 	Sync        TopLatency     `json:"sync"`   // the disk's part of it
 	Write       TopLatency     `json:"write"`  // of writes, from the queue to the answer
-	Slow        []SlowClient   `json:"slow"`   // those for whom most is waiting
+	Slow        []SlowClient   `json:"slow"`   // those with the longest queues
 	Paths       []HotPath      `json:"paths"`
 }
 

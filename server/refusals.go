@@ -12,8 +12,8 @@ import (
 // refusalPause is the least time between two lines of the log about one reason.
 const refusalPause = 10 * time.Second
 
-// refusals count what came up against a bound, and have the log name who did. The
-// log has a line per reason now and then, not one per refusal: whoever floods the
+// refusals count operations that reached a bound, and log their addresses. The
+// log has a line per reason now and then, not one per refusal: a client that floods the
 // server must not fill its disk. No lock is taken, since many come at once.
 type refusals struct {
 	counts *metrics.Refusals
@@ -44,7 +44,7 @@ func newRefusals(counts *metrics.Refusals, log *slog.Logger) *refusals {
 	return &refusals{counts: counts, log: log, began: time.Now()}
 }
 
-// add counts one refusal. from is the address that it befell, "" if nobody in
+// add counts one refusal. from is the address that was refused, "" for none in
 // particular; the line has that of the last one.
 func (r *refusals) add(reason metrics.Reason, from string) {
 	r.counts.Add(reason)
@@ -59,7 +59,7 @@ func (r *refusals) add(reason metrics.Reason, from string) {
 	r.log.LogAttrs(context.Background(), slog.LevelWarn, "came up against a limit", attrs...)
 }
 
-// refused counts that a bound befell the request.
+// refused counts that a bound refused the request.
 func (q *request) refused(reason metrics.Reason) { q.s.refusals.add(reason, q.from()) }
 
 // from is the address that the request comes from.

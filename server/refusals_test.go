@@ -58,7 +58,7 @@ func TestRefusalsAreLogged(t *testing.T) {
 	})
 }
 
-// TestRefusedAddressIsLogged: the log tells whom the limits of addresses befell,
+// TestRefusedAddressIsLogged: the log names the addresses that limits refused,
 // and who did not send headers.
 func TestRefusedAddressIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

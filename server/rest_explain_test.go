@@ -15,7 +15,7 @@ const explainRules = `{"rules":{
   "inbox":{"$user":{".write":"auth !== null"}}
 }}`
 
-// TestExplain: what is asked for with explain=true is decided as ever, and
+// TestExplain: what is asked for with explain=true is decided as usual, and
 // answered with what it takes.
 func TestExplain(t *testing.T) {
 	ts := serveTest(t, Options{Dev: true})

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// rawConn returns nil: to read and write without waiting is not to be had here, so
+// rawConn returns nil: reads and writes without waiting are not available here, so
 // each socket does it in goroutines of its own.
 func rawConn(net.Conn) syscall.RawConn { return nil }
 

@@ -69,7 +69,7 @@ func hashAt(t *testing.T, db *Database, path string) string {
 	return n.Hash()
 }
 
-// TestIncrementBesideAnObject: an increment in the place of an object does not
+// TestIncrementBesideAnObject: an increment that replaces an object does not
 // read it, and finds its priority.
 func TestIncrementBesideAnObject(t *testing.T) {
 	db := openTest(t, Options{Rules: rules.Open()})

@@ -27,7 +27,7 @@ var (
 
 // An Outbox is the ordered queue of what goes to one client. It is bounded in
 // bytes. When events beyond the bound come in, all events that wait are dropped,
-// and in the place of the first of each listener comes that listener's whole
+// and the first of each listener is replaced by that listener's whole
 // view, which is made when it is sent. So a client that reads slowly sees fewer
 // states, but never a wrong order, and costs no more than the bound.
 type Outbox struct {
@@ -127,8 +127,8 @@ func (o *Outbox) pushEvent(l *Listener, e *event) {
 	}
 }
 
-// overflow drops the waiting events and puts their listeners' views in the
-// place of the first of each.
+// overflow drops the waiting events and replaces the first of each listener
+// with its view.
 func (o *Outbox) overflow(stats *counters) {
 	stats.overflows.Add(1)
 	o.replaceEvents(func(*Listener) bool { return true })
@@ -138,8 +138,8 @@ func (o *Outbox) overflow(stats *counters) {
 	}
 }
 
-// replaceEvents drops the waiting events of some listeners and puts the view of
-// each in the place of its first.
+// replaceEvents drops the waiting events of some listeners and replaces the first
+// of each with its view.
 func (o *Outbox) replaceEvents(of func(*Listener) bool) {
 	o.bytes = 0
 	o.items.keep(func(it *item) bool {

@@ -150,7 +150,7 @@ func TestOutboxCountsWhatWaitsForItsTurn(t *testing.T) {
 	c.frames()
 }
 
-// TestOutboxOverflow: the whole view comes once for each listener, in the place
+// TestOutboxOverflow: the whole view comes once for each listener, instead
 // of its first event; replies stay where they are.
 func TestOutboxOverflow(t *testing.T) {
 	db := openTest(t, Options{})

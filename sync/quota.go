@@ -7,8 +7,8 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// A Bound is one of those that clients of the realtime protocol may come up
-// against, for who counts how often that happens.
+// A Bound is one that clients of the realtime protocol may reach, for counters
+// of how often that happens.
 type Bound uint8
 
 // The bounds: those of one session, those of a Quota, and those of a database.

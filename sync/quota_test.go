@@ -11,7 +11,7 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// A bounded is a client that knows which bounds it came up against.
+// A bounded is a client that knows which bounds it reached.
 type bounded struct {
 	*client
 	reached map[Bound]int

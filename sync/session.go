@@ -35,7 +35,7 @@ type SessionOptions struct {
 
 	SignIn func(ctx context.Context, c Credential) (Caller, SignInInfo, error)
 
-	// Limited is called when an operation came up against a bound. It must not
+	// Limited is called when an operation reached a bound. It must not
 	// block. nil: nobody wants to know.
 	Limited func(Bound)
 
@@ -327,7 +327,7 @@ func (s *Session) Close() {
 	}
 }
 
-// reached says that an operation came up against a bound.
+// reached says that an operation reached a bound.
 func (s *Session) reached(b Bound) {
 	if s.limited != nil {
 		s.limited(b)

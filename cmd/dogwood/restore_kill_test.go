@@ -60,7 +60,7 @@ func (r *restoreTest) reset(old bool) {
 	}
 }
 
-// restore returns the command that puts the new database in the place of the old.
+// restore returns the command that replaces the old database with the new one.
 func (r *restoreTest) restore(before ...string) *exec.Cmd {
 	args := append(before, "dogwood", "restore", filepath.Join(r.dir, "new.db"), "--data", r.data, "--namespace", "shop", "--force")
 	cmd := exec.Command(args[0], args[1:]...)

@@ -7,7 +7,7 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 )
 
-// A LimitChange is a .limit that is another one in the new rules. No operation is
+// A LimitChange is a .limit that differs in the new rules. No operation is
 // needed to find it: what a read would show more of depends on the data alone.
 type LimitChange struct {
 	Kind Kind   `json:"kind"`

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A .limit that is another one is a change, also where no operation tells.
+// A .limit that differs is a change, also where no operation tells.
 func TestLimits(t *testing.T) {
 	for _, c := range []struct {
 		old, new string

@@ -81,7 +81,7 @@ func display(v hujson.Value) string {
 	return string(jsonc.Strict(v))
 }
 
-// replace puts a value in the place of a variable: of a text that is nothing but
+// replace replaces a variable with its value: of a text that is nothing but
 // the variable the value itself, inside texts and keys its display.
 func replace(in *hujson.Value, variable string, value hujson.Value, text string) {
 	switch v := in.Value.(type) {

@@ -14,7 +14,7 @@ import (
 )
 
 // A Client is what one address has, and may have. A nil Client has no bounds.
-// Whoever uses one holds it, so that it is not forgotten meanwhile.
+// Its users hold it, so that it is not forgotten meanwhile.
 type Client struct {
 	key      netip.Addr
 	Name     string // for the log
@@ -27,12 +27,12 @@ type Client struct {
 	connections int
 	excess      int // connections that are only there to be refused
 	polls       int
-	idle        *list.Element // nil while somebody holds it
+	idle        *list.Element // nil while it is held
 	since       time.Time     // when that began
 }
 
 // A Table is the table of addresses that were heard of lately. It is bounded:
-// first those go that nobody holds, longest unused first, and when all are
+// clients that are not held are removed first, longest unused first, and when all are
 // held, further addresses share one client.
 type Table struct {
 	options Options
@@ -42,7 +42,7 @@ type Table struct {
 	mu     sync.Mutex
 	of     map[netip.Addr]*Client
 	idle   list.List // of *Client, the one that was used last in the back
-	shared *Client   // of those for whom the table has no place; nil: none yet
+	shared *Client   // of addresses that have no place in the table; nil: none yet
 }
 
 // Options are what a Table needs.

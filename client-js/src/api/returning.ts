@@ -11,10 +11,10 @@ import type { Changes, Writable } from './types.js'
 export type Resolved = Readonly<Record<string, number>>
 
 /**
- * Writes as `set` does, and resolves with what its server values came to: of a hundred
- * clients that add 1 at the same time, each gets another sum. A sum is left out for who may
- * not read it. It is shown here only when there is a connection; a server that does not
- * tell is not written to: `UNSUPPORTED`.
+ * Writes as `set` does, and returns its resolved server values: of a hundred
+ * clients that add 1 at the same time, each gets another sum. A sum is left out for callers
+ * that may not read it. The write is shown here only when there is a connection; with a server
+ * that does not return values it fails with `UNSUPPORTED` and is not sent.
  */
 export function setReturning<T>(ref: DatabaseReference<T>, value: Writable<T>): Promise<Resolved> {
   const { db, path } = checked(ref)
@@ -23,7 +23,7 @@ export function setReturning<T>(ref: DatabaseReference<T>, value: Writable<T>): 
   return submit(db.store as Core, path, false, [[path, node]], node.toJSON(true))
 }
 
-/** Writes as `update` does, and resolves with what its server values came to. */
+/** Writes as `update` does, and returns its resolved server values. */
 export function updateReturning<T>(ref: DatabaseReference<T>, values: Changes<T>): Promise<Resolved> {
   const { db, path } = checked(ref)
   const paths = checkUpdate(values, path)

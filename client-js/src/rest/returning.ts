@@ -8,9 +8,9 @@ import { checkUpdate, checkValue } from '../core/validate.js'
 import type { RestStore } from './store.js'
 
 /**
- * Writes as `set` does, and resolves with what its server values came to: of a hundred
- * clients that add 1 at the same time, each gets another sum. Over HTTP everybody who may
- * write is told, and those of priorities are left out.
+ * Writes as `set` does, and returns its resolved server values: of a hundred
+ * clients that add 1 at the same time, each gets another sum. Over HTTP every caller that
+ * may write gets them, except those of priorities.
  */
 export async function setReturning<T>(ref: DatabaseReference<T>, value: Writable<T>): Promise<Resolved> {
   const { db, path } = checked(ref)
@@ -19,7 +19,7 @@ export async function setReturning<T>(ref: DatabaseReference<T>, value: Writable
   return Object.fromEntries(resolved(nodeFromJSON(value), nodeFromJSON(await reply.json()), []))
 }
 
-/** Writes as `update` does, and resolves with what its server values came to. */
+/** Writes as `update` does, and returns its resolved server values. */
 export async function updateReturning<T>(ref: DatabaseReference<T>, values: Changes<T>): Promise<Resolved> {
   const { db, path } = checked(ref)
   if (!checkUpdate(values, path).length) return {}

@@ -235,7 +235,7 @@ func (l *link) sleep(d time.Duration) {
 	}
 }
 
-// cut ends a connection without a word.
+// cut ends a connection without notice.
 func (l *link) cut() {
 	l.once.Do(func() {
 		close(l.gone)
