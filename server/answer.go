@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/wire"
@@ -85,7 +86,7 @@ func (q *request) failure(err error) answer {
 	q.countFailure(err)
 	e := q.statusOf(err)
 	if e.status == http.StatusInternalServerError {
-		q.s.log.ErrorContext(q.r.Context(), "request failed", "request", requestOf(q.w), "method", q.method, "namespace", q.ns, "path", clipped(q.path), "err", err)
+		q.s.log.ErrorContext(q.r.Context(), "request failed", "request", observe.RequestOf(q.w), "method", q.method, "namespace", q.ns, "path", observe.Clipped(q.path), "err", err)
 	}
 	if e.status == http.StatusServiceUnavailable || e.status == http.StatusTooManyRequests {
 		q.w.Header().Set("Retry-After", "1")

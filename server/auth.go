@@ -53,7 +53,7 @@ type identity struct {
 // decides. One that is not acceptable is an error even where the rules would let
 // anybody in (REST §6).
 func (s *Server) identify(h http.Header, ps params, ns string) (identity, error) {
-	id, err := s.credential(h, ps, ns, s.refusedCredential)
+	id, err := s.credential(h, ps, ns, s.credentials.Add)
 	if err != nil {
 		return identity{}, err
 	}
@@ -165,7 +165,7 @@ func (s *Server) signIn(ns string, c dsync.Credential) (id identity, err error) 
 		id.credential, err = s.auth.Token(ns, c.Token)
 	}
 	if err != nil {
-		s.refusedCredential(ns, c.Token, err)
+		s.credentials.Add(ns, c.Token, err)
 		return identity{}, wireTokenError(err)
 	}
 	if !c.NoAuth && c.AuthVar == "" {

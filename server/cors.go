@@ -1,13 +1,17 @@
 package server
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/dogwooddb/dogwood/server/observe"
+)
 
 // Databases are protected by tokens, not by cookies, so every origin may ask
 // (REST §9).
 const (
 	corsMethods = "GET, PUT, PATCH, POST, DELETE, OPTIONS, HEAD"
 	corsHeaders = "Authorization, Content-Type, X-Firebase-ETag, If-Match, If-None-Match, X-HTTP-Method-Override, X-Firebase-AppCheck, X-Client-Version"
-	corsExposed = "ETag, X-Firebase-Auth-Debug, " + headerRequestID
+	corsExposed = "ETag, X-Firebase-Auth-Debug, " + observe.HeaderRequestID
 	corsMaxAge  = "3600"
 )
 

@@ -4,51 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
-	"sync"
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/rules/coverage"
 )
-
-// A rulesCoverage is what has been seen of one namespace's rules since they are in
-// force. The zero one works.
-type rulesCoverage struct {
-	mu   sync.Mutex
-	of   *rules.Ruleset
-	late *rules.Ruleset // those before: decisions that began under them are too late
-	seen *rules.Coverage
-}
-
-// add counts a decision. New rules begin with nothing seen.
-func (c *rulesCoverage) add(rs *rules.Ruleset, t *rules.Trace) {
-	if seen := c.track(rs); seen != nil {
-		seen.Add(t)
-	}
-}
-
-func (c *rulesCoverage) track(rs *rules.Ruleset) *rules.Coverage {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if rs == c.late {
-		return nil
-	}
-	c.switchTo(rs)
-	return c.seen
-}
-
-// report returns what has been seen of the rules in force.
-func (c *rulesCoverage) report(inForce *rules.Ruleset) rules.CoverageReport {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.switchTo(inForce)
-	return c.seen.Report()
-}
-
-func (c *rulesCoverage) switchTo(rs *rules.Ruleset) {
-	if rs != c.of {
-		c.late, c.of, c.seen = c.of, rs, rules.NewCoverage(rs)
-	}
-}
 
 // openCoverage is open for reports about rules, which anybody may see in dev
 // mode, as with the emulator (REST §13). Servers that do not count answer as if
@@ -61,7 +20,7 @@ func (q *request) openCoverage() (rules.CoverageReport, error) {
 	if err := q.openDatabase(); err != nil {
 		return rules.CoverageReport{}, err
 	}
-	return q.space.decisions.coverage.report(q.db.Rules()), nil
+	return q.space.decisions.CoverageOf(q.db.Rules()), nil
 }
 
 // getCoverageJSON answers with the report: GET /.inspect/coverage.json

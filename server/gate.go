@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/dogwooddb/dogwood/server/observe"
 )
 
 // A gate keeps pages of foreign sites away from a server in Dev, which believes every
@@ -25,7 +27,7 @@ type gate struct {
 	origins    []string // that are allowed beside those of loopback and of hosts
 	log        *slog.Logger
 	began      time.Time
-	lines      struct{ host, origin quietLine }
+	lines      struct{ host, origin observe.LineLimiter }
 }
 
 // opaqueOrigin is what browsers send for a page that has no address of its own: a file,
@@ -89,13 +91,13 @@ func (g *gate) refuse(q *request, rt *route) error {
 		return nil
 	}
 	r := q.r
-	if host := clipped(plainHost(r.Host)); !g.ownHost(host) {
+	if host := observe.Clipped(plainHost(r.Host)); !g.ownHost(host) {
 		g.note(r, &g.lines.host, "--allow-host "+host)
 		return &statusError{http.StatusForbidden, fmt.Sprintf("This development server does not answer requests for the host %q. If it is yours, start dogwood dev with --allow-host %[1]s.", host)}
 	}
 	if origin, foreign := g.foreign(r); foreign && !q.readsAsNobody(rt) && !q.isLinkToPage() {
-		g.note(r, &g.lines.origin, "--allow-origin "+clipped(origin))
-		return &statusError{http.StatusForbidden, fmt.Sprintf("This development server does not answer pages of the origin %q. If it is yours, start dogwood dev with --allow-origin %[1]s.", clipped(origin))}
+		g.note(r, &g.lines.origin, "--allow-origin "+observe.Clipped(origin))
+		return &statusError{http.StatusForbidden, fmt.Sprintf("This development server does not answer pages of the origin %q. If it is yours, start dogwood dev with --allow-origin %[1]s.", observe.Clipped(origin))}
 	}
 	return nil
 }
@@ -231,8 +233,8 @@ func plainHost(hostport string) string {
 
 // note has the log say how to allow what was refused: the console of dev is where its
 // developer looks, and browsers hide the answer from a foreign page.
-func (g *gate) note(r *http.Request, line *quietLine, flag string) {
-	if count, ok := line.next(time.Since(g.began)); ok {
-		g.log.Warn("refused a page of a foreign site; if it is yours, start with this flag", "flag", flag, "path", clipped(r.URL.EscapedPath()), "count", count)
+func (g *gate) note(r *http.Request, line *observe.LineLimiter, flag string) {
+	if count, ok := line.Next(time.Since(g.began)); ok {
+		g.log.Warn("refused a page of a foreign site; if it is yours, start with this flag", "flag", flag, "path", observe.Clipped(r.URL.EscapedPath()), "count", count)
 	}
 }

@@ -42,9 +42,9 @@ func (q *request) countFailure(err error) {
 func (rt *realtime) countEnd(bye goodbye, from string) goodbye {
 	switch {
 	case bye == silent:
-		rt.s.refusals.add(metrics.Silent, from)
+		rt.s.refusals.Add(metrics.Silent, from)
 	case bye.code == closeTooBig:
-		rt.s.refusals.add(metrics.MessageSize, from)
+		rt.s.refusals.Add(metrics.MessageSize, from)
 	}
 	return bye
 }
@@ -57,3 +57,20 @@ func (q *request) countWait(h *limit.Hold, refusal error) {
 	}
 	q.refused(reasonOf(refusal, metrics.Answers, metrics.AddressAnswers))
 }
+
+// refused counts that a bound stopped the request.
+func (q *request) refused(reason metrics.Reason) { q.s.refusals.Add(reason, q.from()) }
+
+// from is the address that the request comes from.
+func (q *request) from() string { return q.s.peers.Remote(q.r).Addr }
+
+// countSlow counts a client that is given up because it did not take in time what it
+// was sent, if that is what err says.
+func (s *Server) countSlow(err error, from string) {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		s.refusals.Add(metrics.SlowConsumer, from)
+	}
+}
+
+// countSlow is that for the client of an event stream.
+func (q *request) countSlow(err error) { q.s.countSlow(err, q.from()) }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
@@ -47,11 +48,11 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("| a compressed body | %d times what was sent, beyond %s", maxExpansion, mib(freeExpansion)),
 		fmt.Sprintf("| a request line | %d KiB |", l.MaxURLBytes>>10),
 		fmt.Sprintf("| a request line and headers together | %d KiB", (l.MaxURLBytes+maxHeaderBytes)>>10),
-		fmt.Sprintf("| %d; %d of the administrators of one database; %d is kept", maxFeeds, maxFeedsOf, reservedFeeds),
+		fmt.Sprintf("| %d; %d of the administrators of one database; %d is kept", observe.MaxFeeds, observe.MaxFeedsOf, observe.ReservedFeeds),
 		fmt.Sprintf("| imports; exports and backups | %d; %d", maxBulk, maxBulk),
 		fmt.Sprintf("| %d; %d bytes; %s |", tree.MaxDepth, tree.MaxKeyBytes, mib(tree.MaxStringBytes)),
 		"or the headers of a request | " + seconds(headerTimeout),
-		fmt.Sprintf("about databases that do not exist | %d in a second", maxReports),
+		fmt.Sprintf("about databases that do not exist | %d in a second", observe.MaxReports),
 		fmt.Sprintf("| %s, and another second for each %d KiB that came; never %s without", seconds(bodyGrace), bodyRate>>10, seconds(bodyStall)),
 		"| a first message of a WebSocket | " + seconds(firstMessage),
 		fmt.Sprintf("| %s without a byte, %s in all", seconds(stalled), seconds(silence)),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
@@ -17,7 +18,7 @@ import (
 // lets everything through.
 type pace struct {
 	own, address *rate.Limiter
-	refusals     *refusals
+	refusals     *observe.Refusals
 	from         string // address
 }
 
@@ -35,7 +36,7 @@ func (p *pace) wait(ctx context.Context) error {
 		return nil
 	}
 	if !p.own.Allow() {
-		p.refusals.add(metrics.SessionRequests, p.from)
+		p.refusals.Add(metrics.SessionRequests, p.from)
 		if err := p.own.Wait(ctx); err != nil {
 			return err
 		}
@@ -43,7 +44,7 @@ func (p *pace) wait(ctx context.Context) error {
 	if p.address.Allow() {
 		return nil
 	}
-	p.refusals.add(metrics.AddressRequests, p.from)
+	p.refusals.Add(metrics.AddressRequests, p.from)
 	return p.address.Wait(ctx)
 }
 
@@ -104,5 +105,5 @@ var limitReasons = map[dsync.Bound]metrics.Reason{
 	dsync.BoundCommonPending: metrics.Disconnects,
 }
 
-// limited counts an operation that reached a bound of the engine.
-func (c *conn) limited(b dsync.Bound) { c.rt.s.refusals.add(limitReasons[b], c.remote.Addr) }
+// limited counts that an operation came up against a bound of the engine.
+func (c *conn) limited(b dsync.Bound) { c.rt.s.refusals.Add(limitReasons[b], c.remote.Addr) }

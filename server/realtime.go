@@ -95,7 +95,7 @@ func (rt *realtime) add(c *conn) error {
 	case rt.stopping:
 		return errStopping
 	case len(rt.conns) >= rt.maxConns:
-		rt.s.refusals.add(metrics.RealtimeConnections, c.remote.Addr)
+		rt.s.refusals.Add(metrics.RealtimeConnections, c.remote.Addr)
 		return errCrowded
 	}
 	rt.s.peers.Retain(c.peer)
@@ -153,7 +153,7 @@ func (rt *realtime) addPoll(p *poll) error {
 	case rt.stopping:
 		return errStopping
 	case len(rt.polls) >= rt.maxPolls:
-		rt.s.refusals.add(metrics.Polls, p.c.remote.Addr)
+		rt.s.refusals.Add(metrics.Polls, p.c.remote.Addr)
 		return errCrowded
 	case !rt.s.peers.StartPoll(p.c.peer):
 		return errTooFast

@@ -60,7 +60,7 @@ func newConn(rt *realtime, ns string, db *dsync.Database, a *peer.Client) *conn 
 // workMemory is what the writes of the connection take their memory from.
 func (c *conn) workMemory() workMemory {
 	return workMemory{c.rt.s.resourcesOf(c.peer).Work, func(refusal error) {
-		c.rt.s.refusals.add(reasonOf(refusal, metrics.Work, metrics.AddressWork), c.remote.Addr)
+		c.rt.s.refusals.Add(reasonOf(refusal, metrics.Work, metrics.AddressWork), c.remote.Addr)
 	}}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
@@ -114,7 +115,7 @@ func (q *request) openDatabase() (err error) {
 
 func (q *request) identify() (err error) {
 	q.id, err = q.s.identify(q.r.Header, q.params, q.ns)
-	q.id.Origin = &rules.Origin{Request: requestOf(q.w)}
+	q.id.Origin = &rules.Origin{Request: observe.RequestOf(q.w)}
 	q.debug()
 	return err
 }

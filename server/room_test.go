@@ -2,7 +2,6 @@ package server
 
 import (
 	"fmt"
-	"github.com/dogwooddb/dogwood/server/peer"
 	"net"
 	"net/http"
 	"strings"
@@ -10,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/dogwooddb/dogwood/server/peer"
 )
 
 // wantRoom waits until answers hold exactly n bytes of their budget.

@@ -1,11 +1,12 @@
 package server
 
 import (
-	"github.com/dogwooddb/dogwood/server/peer"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/dogwooddb/dogwood/server/peer"
 )
 
 // A handler answers one method of a route.

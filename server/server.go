@@ -27,6 +27,7 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server/auth"
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
@@ -90,12 +91,12 @@ type Server struct {
 	peers    *peer.Table // what addresses have and do
 	conns    *peer.Conns // that are open
 	metrics  *metrics.Metrics
-	refusals *refusals
+	refusals *observe.Refusals
 
-	tokenLines tokenLines // of the log
+	credentials *observe.RefusedCredentials
 
-	feeds   feeds
-	streams streams
+	feeds   observe.Feeds
+	streams observe.Streams
 
 	presented presented      // credentials of event streams
 	watching  sync.WaitGroup // for watchRevocations
@@ -118,7 +119,7 @@ func New(o Options) (*Server, error) {
 	c := &clock{running: o.Now}
 	o.Now = c.now
 	counts := metrics.New()
-	refusals := newRefusals(&counts.Refused, o.Log)
+	refusals := observe.NewRefusals(&counts.Refused, o.Log)
 	s := &Server{
 		opts:  o,
 		clock: c,
@@ -135,7 +136,7 @@ func New(o Options) (*Server, error) {
 		metrics:  counts,
 		refusals: refusals,
 	}
-	s.all.Bodies.Refused = func(error) { refusals.add(metrics.Bodies, "") }
+	s.all.Bodies.Refused = func(error) { refusals.Add(metrics.Bodies, "") }
 	var err error
 	if s.gate, err = newGate(o); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
@@ -143,6 +144,7 @@ func New(o Options) (*Server, error) {
 	if err := s.open(); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
+	s.credentials = observe.NewRefusedCredentials(counts, o.Log, s.auth)
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	s.requests, s.cut = context.WithCancelCause(context.Background())
 	s.peers = peer.NewTable(peer.Options{
@@ -150,7 +152,7 @@ func New(o Options) (*Server, error) {
 		All:            s.all,
 		MaxConnections: o.MaxConnections,
 		HeaderTimeout:  headerTimeout,
-		Refused:        refusals.add,
+		Refused:        refusals.Add,
 	})
 	s.conns = peer.NewConns(s.peers)
 	s.rt = newRealtime(s)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
@@ -65,13 +66,19 @@ func (s *Server) stream(q *request) (answer, error) {
 	h.Set("X-Accel-Buffering", "no")
 	q.w.WriteHeader(http.StatusOK)
 	defer s.metrics.EventStreams.Open()()
-	defer s.streams.add(q, out)()
+	defer s.streams.Add(out, q.described())()
 	es := eventStream{out: out, wake: wake, client: peer.NewWriter(q.w, q.r), slow: q.countSlow, check: make(chan struct{}, 1)}
 	defer es.watch(q)()
 	if es.writeAll(first) == nil {
 		es.run(q, s.stopping)
 	}
 	return answer{}, nil
+}
+
+// described is what administrators are told of the client of an event stream.
+func (q *request) described() SlowClient {
+	from := q.s.peers.Remote(q.r)
+	return SlowClient{Connection: observe.RequestOf(q.w), Remote: from.Addr, Via: from.Via, Namespace: q.ns, Transport: "event_stream"}
 }
 
 // An eventStream copies events from an outbox to one client.

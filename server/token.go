@@ -39,7 +39,7 @@ func (s *Server) postToken(q *request) (answer, error) {
 	}
 	access, err := s.auth.Exchange(form.Get("assertion"))
 	if err != nil {
-		s.refusedCredential("", form.Get("assertion"), err)
+		s.credentials.Add("", form.Get("assertion"), err)
 	}
 	if errors.Is(err, auth.ErrExpired) {
 		return q.refuseToken(tokenError{"invalid_grant", "The assertion has expired."})

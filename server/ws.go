@@ -1,12 +1,14 @@
 package server
 
 import (
-	"github.com/dogwooddb/dogwood/server/peer"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/dogwooddb/dogwood/server/observe"
+	"github.com/dogwooddb/dogwood/server/peer"
 )
 
 // upgrader does the handshake of WebSockets. Any origin may connect, since
@@ -68,7 +70,7 @@ func (rt *realtime) refuse(w http.ResponseWriter, r *http.Request, msg []byte) {
 // started. It returns nil if the request was answered in another way.
 func (rt *realtime) accept(w http.ResponseWriter, r *http.Request, c *conn) *socket {
 	in := &inletWriter{ResponseWriter: w}
-	ws, err := upgrader.Upgrade(in, r, http.Header{headerRequestID: {requestOf(w)}})
+	ws, err := upgrader.Upgrade(in, r, http.Header{observe.HeaderRequestID: {observe.RequestOf(w)}})
 	if err != nil {
 		if in.conn != nil {
 			rt.s.conns.End(in.conn, false)

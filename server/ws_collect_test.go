@@ -1,9 +1,10 @@
 package server
 
 import (
-	"github.com/dogwooddb/dogwood/limit"
 	"strings"
 	"testing"
+
+	"github.com/dogwooddb/dogwood/limit"
 )
 
 // TestCollectorBudget: pieces count until their message is handled or given

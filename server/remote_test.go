@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/server/peer"
-	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
 // Behind a proxy, the log and dogwood top have the addresses of clients.
@@ -51,11 +50,8 @@ func TestRemotesAreTold(t *testing.T) {
 			t.Errorf("the connection is told as %+v", got)
 		}
 	}
-	var open streams
 	q := &request{s: n.Server, r: r, w: httptest.NewRecorder()}
-	o := dsync.NewOutbox(dsync.Realtime, 1<<10, func() {})
-	defer open.add(q, o)()
-	if got := open.all()[o]; got.Remote != "203.0.113.7" || got.Via != "127.0.0.1:7" {
+	if got := q.described(); got.Remote != "203.0.113.7" || got.Via != "127.0.0.1:7" {
 		t.Errorf("the event stream is told as %+v", got)
 	}
 }

@@ -1,4 +1,4 @@
-package server
+package observe
 
 import (
 	"context"
@@ -32,21 +32,32 @@ type Decisions struct {
 	RulesName func(*rules.Ruleset) string
 }
 
-// A rulesWatch observes the decisions in one namespace (see sync.Observer).
-type rulesWatch struct {
+// A RulesObserver observes the decisions in one database (see sync.Observer).
+type RulesObserver struct {
 	Decisions
-	ns       string
-	log      *slog.Logger
-	reports  *reporter // of the server
-	coverage rulesCoverage
+	ns      string
+	log     *slog.Logger
+	reports *Reporter // of the server
+	seen    coverage
+}
+
+// NewRulesObserver returns the observer of a namespace. Reports go through reports, which
+// all namespaces share.
+func NewRulesObserver(d Decisions, ns string, log *slog.Logger, reports *Reporter) *RulesObserver {
+	return &RulesObserver{Decisions: d, ns: ns, log: log, reports: reports}
+}
+
+// CoverageOf returns what has been seen of the rules in force.
+func (w *RulesObserver) CoverageOf(inForce *rules.Ruleset) rules.CoverageReport {
+	return w.seen.report(inForce)
 }
 
 // Wants implements sync.Observer.
-func (w *rulesWatch) Wants(rs *rules.Ruleset, q *rules.Request, d rules.Decision) bool {
+func (w *RulesObserver) Wants(rs *rules.Ruleset, q *rules.Request, d rules.Decision) bool {
 	if w.Record != nil {
 		w.Record.add(w.ns, q, d)
 	}
-	if len(q.Writes) > maxExplainedPaths {
+	if len(q.Writes) > MaxExplainedPaths {
 		if !d.Allow && w.reporting() {
 			w.reportBriefly(q, d)
 		}
@@ -55,24 +66,24 @@ func (w *rulesWatch) Wants(rs *rules.Ruleset, q *rules.Request, d rules.Decision
 	if w.counts(rs) || w.hears(rs) || !d.Allow && w.Tell {
 		return true
 	}
-	return !d.Allow && w.reporting() && w.reports.room()
+	return !d.Allow && w.reporting() && w.reports.canTake()
 }
 
 // counts reports whether coverage of rules is counted. There is nothing to learn
 // about the rules of a server that was given none.
-func (w *rulesWatch) counts(rs *rules.Ruleset) bool { return w.Coverage && rs.Enforced() }
+func (w *RulesObserver) counts(rs *rules.Ruleset) bool { return w.Coverage && rs.Enforced() }
 
-func (w *rulesWatch) reporting() bool {
+func (w *RulesObserver) reporting() bool {
 	return w.Console != nil || w.log.Enabled(context.Background(), slog.LevelInfo)
 }
 
-// hears reports whether somebody is told of the decisions of rules.
-func (w *rulesWatch) hears(rs *rules.Ruleset) bool { return w.Hear != nil && rs.Enforced() }
+// hears reports whether Hear is told of the decisions of rules.
+func (w *RulesObserver) hears(rs *rules.Ruleset) bool { return w.Hear != nil && rs.Enforced() }
 
 // Decided implements sync.Observer.
-func (w *rulesWatch) Decided(rs *rules.Ruleset, q *rules.Request, t *rules.Trace) (detail string) {
+func (w *RulesObserver) Decided(rs *rules.Ruleset, q *rules.Request, t *rules.Trace) (detail string) {
 	if w.counts(rs) {
-		w.coverage.add(rs, t)
+		w.seen.add(rs, t)
 	}
 	if w.hears(rs) {
 		w.Hear(w.ns, q, t)
@@ -92,18 +103,18 @@ func (w *rulesWatch) Decided(rs *rules.Ruleset, q *rules.Request, t *rules.Trace
 // Bounds of one explanation on the console or in the log.
 const (
 	maxExplained   = 60 // lines
-	maxExplanation = 16 << 10
+	MaxExplanation = 16 << 10
 )
 
-// maxExplainedPaths bounds the updates that are explained. The committer explains,
+// MaxExplainedPaths bounds the updates that are explained. The committer explains,
 // while all other writes wait: that an update of more paths is left out of the
 // coverage, and that its client is not told why, is better than to stall them.
-const maxExplainedPaths = 100
+const MaxExplainedPaths = 100
 
 // report makes a report of a denied operation. The request is only valid now, so
 // the text is made at once; it is written later.
-func (w *rulesWatch) report(rs *rules.Ruleset, q *rules.Request, t *rules.Trace) {
-	if !w.reports.take() {
+func (w *RulesObserver) report(rs *rules.Ruleset, q *rules.Request, t *rules.Trace) {
+	if !w.reports.Take() {
 		return
 	}
 	o := explain.Options{Values: true, Lines: maxExplained}
@@ -114,8 +125,8 @@ func (w *rulesWatch) report(rs *rules.Ruleset, q *rules.Request, t *rules.Trace)
 		var b strings.Builder
 		fmt.Fprintf(&b, "\n%s: ", w.ns)
 		_ = explain.Text(&b, q, t, o) // a Builder takes everything
-		text := clip(b.String(), maxExplanation)
-		w.reports.add(func() { _, _ = io.WriteString(w.Console, strings.TrimSuffix(text, "\n")+"\n") })
+		text := clip(b.String(), MaxExplanation)
+		w.reports.Add(func() { _, _ = io.WriteString(w.Console, strings.TrimSuffix(text, "\n")+"\n") })
 		return
 	}
 	id := rand.Text()[:12]
@@ -124,15 +135,15 @@ func (w *rulesWatch) report(rs *rules.Ruleset, q *rules.Request, t *rules.Trace)
 	for _, s := range r.Steps {
 		outcome = s.Outcome
 	}
-	args := []any{"decision", id, "namespace", w.ns, "operation", clipped(r.Operation), "uid", clipped(q.Auth.UID), "rule", clipped(r.Rule), "outcome", outcome}
+	args := []any{"decision", id, "namespace", w.ns, "operation", Clipped(r.Operation), "uid", Clipped(q.Auth.UID), "rule", Clipped(r.Rule), "outcome", outcome}
 	args = append(args, originArgs(q.Origin)...)
 	var full string
 	if w.log.Enabled(context.Background(), slog.LevelDebug) {
 		var b strings.Builder
 		_ = explain.Text(&b, q, t, o)
-		full = clip(b.String(), maxExplanation)
+		full = clip(b.String(), MaxExplanation)
 	}
-	w.reports.add(func() {
+	w.reports.Add(func() {
 		w.log.Info("operation denied", args...)
 		if full != "" {
 			w.log.Debug("operation denied because", "decision", id, "explanation", full)
@@ -142,20 +153,20 @@ func (w *rulesWatch) report(rs *rules.Ruleset, q *rules.Request, t *rules.Trace)
 
 // reportBriefly makes a report of a denied update of many paths, of nothing but
 // the decision.
-func (w *rulesWatch) reportBriefly(q *rules.Request, d rules.Decision) {
-	if !w.reports.take() {
+func (w *RulesObserver) reportBriefly(q *rules.Request, d rules.Decision) {
+	if !w.reports.Take() {
 		return
 	}
-	n, uid, rule := len(q.Writes), clipped(q.Auth.UID), clipped(d.Rule)
+	n, uid, rule := len(q.Writes), Clipped(q.Auth.UID), Clipped(d.Rule)
 	if w.Console != nil {
 		text := fmt.Sprintf("\n%s: denied  update of %d paths  as %s\n  decided by %s; an update of more than %d paths is not explained\n",
-			w.ns, n, pick(uid == "", "nobody", strconv.Quote(uid)), pick(rule == "", "no rule", explain.Escape(rule, "")), maxExplainedPaths)
-		w.reports.add(func() { _, _ = io.WriteString(w.Console, text) })
+			w.ns, n, pick(uid == "", "nobody", strconv.Quote(uid)), pick(rule == "", "no rule", explain.Escape(rule, "")), MaxExplainedPaths)
+		w.reports.Add(func() { _, _ = io.WriteString(w.Console, text) })
 		return
 	}
 	args := []any{"decision", rand.Text()[:12], "namespace", w.ns, "operation", "update", "paths", n, "uid", uid, "rule", rule}
 	args = append(args, originArgs(q.Origin)...)
-	w.reports.add(func() { w.log.Info("operation denied", args...) })
+	w.reports.Add(func() { w.log.Info("operation denied", args...) })
 }
 
 // originArgs names what an operation came with in the log, as other lines about it do.
@@ -171,8 +182,8 @@ func originArgs(o *rules.Origin) []any {
 	return nil
 }
 
-// leftOut reports how many reports were left out.
-func (o Decisions) leftOut(log *slog.Logger, n int) {
+// LeftOut reports how many reports were left out.
+func (o Decisions) LeftOut(log *slog.Logger, n int) {
 	if o.Console != nil {
 		fmt.Fprintf(o.Console, "\n… and %d more denied operations\n", n)
 		return

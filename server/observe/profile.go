@@ -1,4 +1,4 @@
-package server
+package observe
 
 import (
 	"encoding/json"
@@ -14,19 +14,8 @@ import (
 // left out, and counted.
 const maxProfiled = 4096
 
-// getProfile tells an administrator each operation on a database, in the form that
-// firebase database:profile reads: GET /.settings/profile.json. Nobody waits for who
-// does not read it.
-func (s *Server) getProfile(q *request) (answer, error) {
-	if err := q.openSettings(); err != nil {
-		return answer{}, err
-	}
-	p := &profile{now: s.opts.Now, wake: make(chan struct{}, 1)}
-	return feed(q, p.wake, func() func() { return q.db.WatchOperations(p.tell) }, p.events)
-}
-
-// A profile is the operations that are to be sent to one administrator.
-type profile struct {
+// A Profile is the operations that are to be sent to one administrator.
+type Profile struct {
 	now  func() time.Time
 	wake chan struct{} // has an element if there may be some
 
@@ -35,8 +24,16 @@ type profile struct {
 	dropped int
 }
 
-// tell takes an operation. It is called by the committer, and does not wait.
-func (p *profile) tell(op dsync.Operation) {
+// NewProfile returns a profile without operations.
+func NewProfile(now func() time.Time) *Profile {
+	return &Profile{now: now, wake: make(chan struct{}, 1)}
+}
+
+// Woken has an element if operations may be waiting.
+func (p *Profile) Woken() <-chan struct{} { return p.wake }
+
+// Tell takes an operation. It is called by the committer, and does not wait.
+func (p *Profile) Tell(op dsync.Operation) {
 	p.mu.Lock()
 	if len(p.waiting) < maxProfiled {
 		p.waiting = append(p.waiting, op)
@@ -50,7 +47,7 @@ func (p *profile) tell(op dsync.Operation) {
 	}
 }
 
-func (p *profile) take() (ops []dsync.Operation, dropped int) {
+func (p *Profile) take() (ops []dsync.Operation, dropped int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ops, dropped = p.waiting, p.dropped
@@ -58,11 +55,11 @@ func (p *profile) take() (ops []dsync.Operation, dropped int) {
 	return ops, dropped
 }
 
-// events returns what waits.
-func (p *profile) events() (events []byte) {
+// Events returns the events of the operations that wait.
+func (p *Profile) Events() (events []byte) {
 	ops, dropped := p.take()
 	for _, op := range ops {
-		events = appendFeedEvent(events, "log", profiled(op))
+		events = AppendEvent(events, "log", profiled(op))
 	}
 	if dropped > 0 {
 		data, _ := json.Marshal(struct { // of numbers and a name: cannot fail
@@ -70,7 +67,7 @@ func (p *profile) events() (events []byte) {
 			Dropped   int    `json:"dropped"`
 			Timestamp int64  `json:"timestamp"`
 		}{"dropped", dropped, p.now().UnixMilli()})
-		events = appendFeedEvent(events, "dropped", data)
+		events = AppendEvent(events, "dropped", data)
 	}
 	return events
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -14,8 +13,8 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/leaktest"
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/observe"
 	dsync "github.com/dogwooddb/dogwood/sync"
-	"github.com/dogwooddb/dogwood/tree"
 )
 
 // nextEvent reads the name and the data of the next event, which is not a
@@ -101,33 +100,11 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// A profile that nobody reads keeps a bounded number of operations, and says how
-// many it left out.
-func TestProfileDrops(t *testing.T) {
-	ts := serveTest(t, Options{Dev: true})
-	p := &profile{now: ts.opts.Now, wake: make(chan struct{}, 1)}
-	for range maxProfiled + 5 {
-		p.tell(dsync.Operation{Name: dsync.OpWrite, Path: tree.Root.Child("a")})
-	}
-	r := bufio.NewReader(strings.NewReader(string(p.events())))
-	for range maxProfiled {
-		if name, data := readFeedEvent(t, r); name != "log" || data["name"] != "realtime-write" {
-			t.Fatalf("event %s %v", name, data)
-		}
-	}
-	if name, data := readFeedEvent(t, r); name != "dropped" || data["name"] != "dropped" || data["dropped"] != 5.0 {
-		t.Errorf("the last event is %s %v", name, data)
-	}
-	if more := p.events(); len(more) > 0 {
-		t.Errorf("afterwards: %s", more)
-	}
-}
-
 // Feeds are few, end with the server, and have no body for HEAD.
 func TestFeeds(t *testing.T) {
 	ts := serveTest(t, Options{Dev: true})
 	var open []*stream
-	for range maxFeeds {
+	for range observe.MaxFeeds {
 		open = append(open, ts.follow(pathTop+"?access_token=owner"))
 	}
 	if r := ts.admin("GET", pathProfile, ""); r.StatusCode != 503 || r.Header.Get("Retry-After") == "" {
@@ -151,75 +128,6 @@ func TestFeeds(t *testing.T) {
 	}
 }
 
-func TestProfiledQuery(t *testing.T) {
-	bound := func(v string) tree.Bound { return tree.Bound{Set: true, Value: tree.String(v)} }
-	for _, c := range []struct {
-		q    tree.Query
-		want string
-	}{
-		{tree.Query{OrderBy: tree.ByKey}, `{}`},
-		{tree.Query{OrderBy: tree.ByKey, Start: bound("a"), End: bound("a")}, `{"equalTo":"a","orderBy":"$key"}`},
-		{tree.Query{Limit: 3, FromLast: true}, `{"limitToLast":3,"orderBy":"$priority"}`},
-		{tree.Query{OrderBy: "a/b", Start: bound("x")}, `{"index":{"path":["a","b"]},"orderBy":"a/b","startAt":"x"}`},
-	} {
-		if got, _ := json.Marshal(profiledQuery(c.q)); string(got) != c.want {
-			t.Errorf("query %s is told as %s, want %s", c.q.ID(), got, c.want)
-		}
-	}
-}
-
-// TestHotPaths: a few hot paths among very many cold ones are found, whatever the
-// order.
-func TestHotPaths(t *testing.T) {
-	h := newHot()
-	write := func(path string) {
-		h.tell("ns", dsync.Operation{Name: dsync.OpWrite, Path: tree.MustParsePath(path), Bytes: 10})
-	}
-	for i := range 20_000 {
-		write(fmt.Sprintf("cold/k%d", i))
-		if i%4 == 0 {
-			write("hot/one")
-		}
-		if i%8 == 0 {
-			write(fmt.Sprintf("messages/room/-OAbcdefghijklmno%03d", i%1000))
-		}
-	}
-	h.tell("ns", dsync.Operation{Name: dsync.OpConnect})
-	if len(h.paths) != hotPaths || len(h.least) != hotPaths {
-		t.Errorf("%d and %d paths are counted, want %d", len(h.paths), len(h.least), hotPaths)
-	}
-	got := h.tick(2)
-	if len(got) != hotShown || got[0].Path != "/hot/one" || got[1].Path != "/messages/room/*" {
-		t.Fatalf("the hottest paths are %+v", got)
-	}
-	if one := got[0]; one.Writes < 2500 || one.Writes > 2550 || one.Bytes < 25_000 || one.Reads != 0 {
-		t.Errorf("5,000 writes in 2 s are told as %+v", one)
-	}
-	var rest []HotPath
-	for range 40 {
-		rest = h.tick(1)
-	}
-	if rest[0].Writes > 1 {
-		t.Errorf("after 40 s without operations: %+v", rest[0])
-	}
-}
-
-func TestCollapse(t *testing.T) {
-	for path, want := range map[string]string{
-		"":                             "/",
-		"a/b":                          "/a/b",
-		"a/-OAbcdefghijklmnopqr/b":     "/a/*/b",
-		"a/-OAbcdefghijklmnopq/b":      "/a/-OAbcdefghijklmnopq/b",
-		"a/1700000000000":              "/a/*",
-		"1/2/3/4/5/6/7/8":              "/*/*/*/*/*/*/…",
-		"a/" + strings.Repeat("x", 70): "/a/" + strings.Repeat("x", 64),
-	} {
-		if got := collapse(tree.MustParsePath(path)); got != want {
-			t.Errorf("collapse(%q) = %q, want %q", path, got, want)
-		}
-	}
-}
-
 func TestTop(t *testing.T) {
 	n := onSocket(t, Options{Dev: true, Limits: Limits{OutboxBytes: 1 << 20}})
 	ts := &testServer{Server: n.Server, t: t}
@@ -227,14 +135,14 @@ func TestTop(t *testing.T) {
 	c.request("q", `{"p":"/a","h":""}`)
 	c.next()
 	c.next()
-	view := &top{s: n.Server, hot: newHot(), watched: map[string]func(){}}
-	defer view.begin()()
-	view.event()
+	view := observe.NewView(n.viewed())
+	defer view.Close()
+	view.Event()
 	for range 10 {
 		ts.record(call{"PUT", "/a/b.json?ns=test", http.Header{"Authorization": {"Bearer owner"}}, "1"}, 200)
 	}
 	ts.record(call{"GET", "/a.json?ns=test", http.Header{"Authorization": {"Bearer owner"}}, ""}, 200)
-	got := view.next()
+	got := view.Next()
 	if got.Interval <= 0 || got.Databases != 1 || got.Connections.WebSocket != 1 || got.Listens != 1 {
 		t.Errorf("top: %+v", got)
 	}

@@ -1,21 +1,21 @@
-package server
+package observe
 
 import (
 	"math/rand/v2"
 	"net/http"
 )
 
-// headerRequestID names a request, in the answer and in what the log says about it.
-const headerRequestID = "X-Request-Id"
+// HeaderRequestID names a request, in the answer and in what the log says about it.
+const HeaderRequestID = "X-Request-Id"
 
-// maxRequestID is the length of the longest id that is taken from a client.
-const maxRequestID = 64
+// MaxRequestID is the length of the longest id that is taken from a client.
+const MaxRequestID = 64
 
-// requestID returns the id that a proxy or client gave a request, or a new one if
+// RequestID returns the id that a proxy or client gave a request, or a new one if
 // there is none that could stand in a log.
-func requestID(h http.Header) string {
-	id := h.Get(headerRequestID)
-	if id == "" || len(id) > maxRequestID {
+func RequestID(h http.Header) string {
+	id := h.Get(HeaderRequestID)
+	if id == "" || len(id) > MaxRequestID {
 		return newRequestID()
 	}
 	for i := range len(id) {
@@ -41,5 +41,5 @@ func newRequestID() string {
 	return string(id[:])
 }
 
-// requestOf returns the id of the request that w answers.
-func requestOf(w http.ResponseWriter) string { return w.Header().Get(headerRequestID) }
+// RequestOf returns the id of the request that w answers.
+func RequestOf(w http.ResponseWriter) string { return w.Header().Get(HeaderRequestID) }

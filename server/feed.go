@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
 )
 
@@ -16,6 +17,43 @@ const (
 
 func isFeed(pattern string) bool { return pattern == pathProfile || pattern == pathTop }
 
+// getTop tells an administrator of the whole server each second what it does:
+// GET /.inspect/top.json
+func (s *Server) getTop(q *request) (answer, error) {
+	if err := q.openAdmin(); err != nil {
+		return answer{}, err
+	}
+	view := observe.NewView(s.viewed())
+	tick := time.NewTicker(observe.TopEvery)
+	defer tick.Stop()
+	return feed(q, tick.C, func() func() { return view.Close }, view.Event)
+}
+
+// viewed is what views of the server look at.
+func (s *Server) viewed() observe.Source {
+	return observe.Source{Now: s.opts.Now, Metrics: s.metrics, Opened: s.spaces.opened(), Slow: s.slowClients}
+}
+
+// slowClients returns the clients for whom the most bytes wait.
+func (s *Server) slowClients() []SlowClient { return observe.Slowest(s.streams.All(), s.rt.clients()) }
+
+// getProfile tells an administrator each operation on a database, in the form that
+// firebase database:profile reads: GET /.settings/profile.json. An administrator who does
+// not read it holds up nothing.
+func (s *Server) getProfile(q *request) (answer, error) {
+	if err := q.openSettings(); err != nil {
+		return answer{}, err
+	}
+	p := observe.NewProfile(s.opts.Now)
+	return feed(q, p.Woken(), func() func() { return q.db.WatchOperations(p.Tell) }, p.Events)
+}
+
+// feedShare returns what a feed of an administrator counts for.
+func (s *Server) feedShare(q *request) observe.FeedShare {
+	id, err := s.credential(q.r.Header, q.params, "", func(string, string, error) {})
+	return observe.FeedShare{Namespace: q.ns, Bound: err != nil || !id.Admin}
+}
+
 // feed sends an administrator what next returns, as server-sent events, whenever due
 // has something, until the administrator leaves, is one no longer, or the server
 // stops. begin is called when it is certain that there will be a feed; what it
@@ -25,10 +63,10 @@ func feed[T any](q *request, due <-chan T, begin func() (end func()), next func(
 		return answer{status: http.StatusOK, kind: typeEvents}, nil
 	}
 	s := q.s
-	leave, err := s.feeds.enter(s.feedShare(q))
+	leave, err := s.feeds.Enter(s.feedShare(q))
 	if err != nil {
 		q.refused(metrics.Profiles)
-		return answer{}, err
+		return answer{}, &statusError{http.StatusServiceUnavailable, err.Error()}
 	}
 	defer leave()
 	defer s.metrics.EventStreams.Open()()
@@ -74,11 +112,4 @@ func awaitFeed[T any](q *request, es *eventStream, due <-chan T, idle <-chan tim
 			return false
 		}
 	}
-}
-
-// appendFeedEvent appends an event whose data is a line of JSON.
-func appendFeedEvent(dst []byte, name string, data []byte) []byte {
-	dst = append(append(dst, "event: "...), name...)
-	dst = append(append(dst, "\ndata: "...), data...)
-	return append(dst, "\n\n"...)
 }

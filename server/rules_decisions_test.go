@@ -11,10 +11,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/server/observe"
 )
 
 // A console keeps what is written to it by another goroutine.
@@ -61,7 +60,7 @@ func TestConsole(t *testing.T) {
 	if r := ts.do(denied); r.StatusCode != 200 {
 		t.Errorf("GET by a member: %d %s", r.StatusCode, r.body)
 	}
-	ts.spaces.reports.close()
+	ts.spaces.reports.Close()
 	want := `
 fake-server: denied  read /rooms/r1  as "ana"
 → false    /rooms/$room/.read   database.rules.json:1:41   at /rooms/r1
@@ -109,10 +108,10 @@ func TestDeniedLog(t *testing.T) {
 			Namespaces: []string{"shop"}, AdminSecrets: []string{"sesame"}, Rules: parseRules(t, `{"rules":{"$a":{".write":"newData.val() == 'x'"}}}`),
 			Log: slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: c.level})),
 		})
-		if r := ts.do(call{"PUT", "/a.json", http.Header{headerRequestID: {"seven"}}, `"secret"`}); r.StatusCode != 401 || r.body != errorBody(textDenied) {
+		if r := ts.do(call{"PUT", "/a.json", http.Header{observe.HeaderRequestID: {"seven"}}, `"secret"`}); r.StatusCode != 401 || r.body != errorBody(textDenied) {
 			t.Errorf("PUT: %d %s", r.StatusCode, r.body)
 		}
-		ts.spaces.reports.close()
+		ts.spaces.reports.Close()
 		var line struct{ Msg, Decision, Namespace, Operation, Rule, Outcome, Request string }
 		first := deniedLine(out)
 		if err := json.Unmarshal([]byte(first), &line); err != nil {
@@ -132,7 +131,7 @@ func TestDeniedReportsAreShort(t *testing.T) {
 	key := strings.Repeat("ключ", 96) // as long as a key may be
 	path, uid := strings.Repeat("/"+key, 30), strings.Repeat("ü", 10_000)
 	update := `{"` + path[1:] + `":1}`
-	wide := strings.Replace(wideUpdate(maxExplainedPaths+1), "{", `{"`+path[1:]+`":1,`, 1)
+	wide := strings.Replace(wideUpdate(observe.MaxExplainedPaths+1), "{", `{"`+path[1:]+`":1,`, 1)
 	asks := [][2]string{
 		{"q", `{"p":"` + path + `","h":""}`}, {"p", `{"p":"` + path + `","d":1}`},
 		{"m", `{"p":"/","d":` + update + `}`}, {"m", `{"p":"/","d":` + wide + `}`},
@@ -143,9 +142,9 @@ func TestDeniedReportsAreShort(t *testing.T) {
 		level   slog.Level
 		most    int // bytes of a line
 	}{
-		{"log", false, slog.LevelInfo, 4 * maxLoggedPath},
-		{"log for debugging", false, slog.LevelDebug, maxExplanation + 1<<10},
-		{"console", true, slog.LevelInfo, maxExplanation + 1<<10},
+		{"log", false, slog.LevelInfo, 4 * observe.MaxLogged},
+		{"log for debugging", false, slog.LevelDebug, observe.MaxExplanation + 1<<10},
+		{"console", true, slog.LevelInfo, observe.MaxExplanation + 1<<10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out := new(console)
@@ -162,7 +161,7 @@ func TestDeniedReportsAreShort(t *testing.T) {
 				client.request(ask[0], ask[1])
 				client.next()
 			}
-			n.spaces.reports.close()
+			n.spaces.reports.Close()
 			if got := strings.Count(out.String(), "denied"); got < len(asks) {
 				t.Errorf("%d reports, want %d:\n%.1000s", got, len(asks), out)
 			}
@@ -187,7 +186,7 @@ func TestDeniedLogOfConnections(t *testing.T) {
 			}
 			c.request("q", `{"p":"/rooms/r1","h":""}`)
 			c.next()
-			n.spaces.reports.close()
+			n.spaces.reports.Close()
 			var line struct{ UID, Connection string }
 			first := deniedLine(out)
 			if err := json.Unmarshal([]byte(first), &line); err != nil {
@@ -263,8 +262,8 @@ func TestWideUpdates(t *testing.T) {
 		detail string
 		text   string
 	}{
-		{maxExplainedPaths, "/b/.write", "denied  write /a/0 and 99 more  as nobody"},
-		{maxExplainedPaths + 1, "", "\nfake-server: denied  update of 101 paths  as nobody\n  decided by /b/.write; an update of more than 100 paths is not explained\n"},
+		{observe.MaxExplainedPaths, "/b/.write", "denied  write /a/0 and 99 more  as nobody"},
+		{observe.MaxExplainedPaths + 1, "", "\nfake-server: denied  update of 101 paths  as nobody\n  decided by /b/.write; an update of more than 100 paths is not explained\n"},
 	} {
 		out := new(console)
 		ts := serveTest(t, Options{Dev: true, Rules: parseRules(t, wideRules), Decisions: Decisions{Console: out, Tell: true, Coverage: true}})
@@ -280,7 +279,7 @@ func TestWideUpdates(t *testing.T) {
 		if counted := report.Evaluated > 0; counted != (c.detail != "") {
 			t.Errorf("%d paths are counted in the coverage: %t", c.paths, counted)
 		}
-		ts.spaces.reports.close()
+		ts.spaces.reports.Close()
 		if !strings.Contains(out.String(), c.text) {
 			t.Errorf("of %d paths the console has\n%s\nwant\n%s", c.paths, out, c.text)
 		}
@@ -298,7 +297,7 @@ func TestWideUpdatesLog(t *testing.T) {
 	if r := ts.do(call{"PATCH", "/.json", nil, wideUpdate(300)}); r.StatusCode != 401 {
 		t.Errorf("PATCH: %d %s", r.StatusCode, r.body)
 	}
-	ts.spaces.reports.close()
+	ts.spaces.reports.Close()
 	var line struct {
 		Msg, Decision, Namespace, Operation, Rule string
 		Request                                   string
@@ -313,65 +312,6 @@ func TestWideUpdatesLog(t *testing.T) {
 	if strings.Contains(out.String(), "secret") {
 		t.Errorf("the log has a value: %s", out)
 	}
-}
-
-// Of many denied operations only some are reported; the others are counted.
-func TestReporterIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		out := new(console)
-		r := newReporter(func(n int) { fmt.Fprintf(out, "%d left out ", n) })
-		report := func(n int) {
-			for i := range n {
-				if r.take() {
-					r.add(func() { fmt.Fprintf(out, "%d ", i) })
-				}
-				synctest.Wait()
-			}
-		}
-		want := func(text string) {
-			t.Helper()
-			synctest.Wait()
-			if got := strings.TrimSpace(out.take()); got != text {
-				t.Errorf("reports are %q, want %q", got, text)
-			}
-		}
-		report(maxReports + 5)
-		want("0 1 2 3 4 5 6 7 8 9")
-		time.Sleep(reportsPeriod)
-		want("5 left out")
-		report(1)
-		want("0")
-		if !r.room() {
-			t.Error("no room for a second report")
-		}
-		report(maxReports)
-		r.close()
-		want("0 1 2 3 4 5 6 7 8 1 left out")
-		if r.take() {
-			t.Error("a closed reporter takes a report")
-		}
-	})
-}
-
-// Reports that nobody reads hold up no operation.
-func TestReporterDoesNotWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		blocked, written := make(chan struct{}), 0
-		r := newReporter(func(int) {})
-		for range 3 {
-			for range 2 * maxReports {
-				if r.take() {
-					r.add(func() { <-blocked; written++ })
-				}
-			}
-			time.Sleep(reportsPeriod)
-		}
-		close(blocked)
-		r.close()
-		if written < maxReports || written > 2*maxReports {
-			t.Errorf("%d reports were written", written)
-		}
-	})
 }
 
 func TestCoverage(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/observe"
 )
 
 func TestRequestIDs(t *testing.T) {
@@ -19,21 +20,21 @@ func TestRequestIDs(t *testing.T) {
 	}{
 		{"proxy-7.a_B", true},
 		{"", false},
-		{strings.Repeat("x", maxRequestID), true},
-		{strings.Repeat("x", maxRequestID+1), false},
+		{strings.Repeat("x", observe.MaxRequestID), true},
+		{strings.Repeat("x", observe.MaxRequestID+1), false},
 		{`a"b`, false},
 		{"a b", false},
 	} {
 		h := http.Header{}
 		if c.sent != "" {
-			h.Set(headerRequestID, c.sent)
+			h.Set(observe.HeaderRequestID, c.sent)
 		}
-		got := ts.do(call{"GET", "/a.json", h, ""}).Header.Get(headerRequestID)
+		got := ts.do(call{"GET", "/a.json", h, ""}).Header.Get(observe.HeaderRequestID)
 		if kept := got == c.sent; kept != c.kept || len(got) < 7 {
 			t.Errorf("X-Request-Id: %q was answered with %q", c.sent, got)
 		}
 	}
-	if a, b := ts.record(call{method: "GET", target: "/a.json"}, 200), ts.record(call{method: "GET", target: "/a.json"}, 200); a.Header().Get(headerRequestID) == b.Header().Get(headerRequestID) {
+	if a, b := ts.record(call{method: "GET", target: "/a.json"}, 200), ts.record(call{method: "GET", target: "/a.json"}, 200); a.Header().Get(observe.HeaderRequestID) == b.Header().Get(observe.HeaderRequestID) {
 		t.Error("two requests have the same id")
 	}
 }
@@ -45,8 +46,8 @@ func TestRequestLog(t *testing.T) {
 	c := n.connect("&auth=hidden")
 	c.do("s", `{"c":{}}`)
 	ts := &testServer{Server: n.Server, t: t}
-	ts.record(call{"PUT", "/a.json?ns=test&auth=hidden", http.Header{headerRequestID: {"seven"}}, "1"}, 401)
-	ts.record(call{"PUT", "/a.json?ns=test&access_token=owner", http.Header{headerRequestID: {"eight"}}, "12"}, 200)
+	ts.record(call{"PUT", "/a.json?ns=test&auth=hidden", http.Header{observe.HeaderRequestID: {"seven"}}, "1"}, 401)
+	ts.record(call{"PUT", "/a.json?ns=test&access_token=owner", http.Header{observe.HeaderRequestID: {"eight"}}, "12"}, 200)
 	log := out.String()
 	if strings.Contains(log, "hidden") || strings.Contains(log, c.id) {
 		t.Errorf("the log has a secret:\n%s", log)

@@ -1,7 +1,8 @@
-package server
+package observe
 
 import (
 	"encoding/json"
+	"iter"
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
@@ -9,8 +10,8 @@ import (
 	"github.com/dogwooddb/dogwood/sync/histogram"
 )
 
-// topEvery is how often those who watch the server are told how it is.
-const topEvery = time.Second
+// TopEvery is how often an administrator who watches the server is told how it is.
+const TopEvery = time.Second
 
 // A Top is what a server did lately, as dogwood top shows it. The first one of a feed
 // is about the whole time since the databases were opened, and has no rates.
@@ -57,24 +58,27 @@ type TopLatency struct {
 	P99   float64 `json:"p99"`
 }
 
-// getTop tells an administrator of the whole server each second what it does:
-// GET /.inspect/top.json
-func (s *Server) getTop(q *request) (answer, error) {
-	if err := q.openAdmin(); err != nil {
-		return answer{}, err
-	}
-	t := &top{s: s, hot: newHot(), watched: make(map[string]func())}
-	tick := time.NewTicker(topEvery)
-	defer tick.Stop()
-	return feed(q, tick.C, t.begin, t.event)
+// A Source is what a View looks at.
+type Source struct {
+	Now     func() time.Time
+	Metrics *metrics.Metrics
+	Opened  iter.Seq2[string, *dsync.Database] // the databases that are open whenever it is ranged over
+	Slow    func() []SlowClient
 }
 
-// A top is one view of the server: what it was last told, to tell the difference.
-type top struct {
-	s       *Server
+// A View is one administrator's view of a server: what they were last told, to tell the
+// difference.
+type View struct {
+	of      Source
 	hot     *hot
 	watched map[string]func() // by database: ends that the hot paths are told of it
 	last    topCounts
+}
+
+// NewView returns a view that was told nothing yet. It is closed when it is not needed
+// any longer.
+func NewView(of Source) *View {
+	return &View{of: of, hot: newHot(), watched: make(map[string]func())}
 }
 
 // topCounts are the totals that rates are made of.
@@ -87,66 +91,66 @@ type topCounts struct {
 	in, out  uint64
 }
 
-func (t *top) begin() (end func()) {
-	return func() {
-		for _, stop := range t.watched {
-			stop()
-		}
+// Close ends that the view is told of operations.
+func (v *View) Close() {
+	for _, stop := range v.watched {
+		stop()
 	}
 }
 
 // watch has the hot paths be told of all databases, also of those that were opened
 // since the last tick.
-func (t *top) watch() {
-	for ns, db := range t.s.spaces.opened() {
-		if t.watched[ns] == nil {
-			t.watched[ns] = db.WatchOperations(func(op dsync.Operation) { t.hot.tell(ns, op) })
+func (v *View) watch() {
+	for ns, db := range v.of.Opened {
+		if v.watched[ns] == nil {
+			v.watched[ns] = db.WatchOperations(func(op dsync.Operation) { v.hot.tell(ns, op) })
 		}
 	}
 }
 
-func (t *top) event() []byte {
-	t.watch()
-	data, err := json.Marshal(t.next())
+// Event returns the event of what happened since the last one.
+func (v *View) Event() []byte {
+	v.watch()
+	data, err := json.Marshal(v.Next())
 	if err != nil { // a rate that is no number: there is none
 		return nil
 	}
-	return appendFeedEvent(nil, "top", data)
+	return AppendEvent(nil, "top", data)
 }
 
-// next returns what happened since it was called last.
-func (t *top) next() Top {
-	now, databases := t.count()
-	m := t.s.metrics
-	v := Top{
-		Time:        t.s.opts.Now().UnixMilli(),
+// Next returns what happened since it was called last.
+func (v *View) Next() Top {
+	now, databases := v.count()
+	m := v.of.Metrics
+	top := Top{
+		Time:        v.of.Now().UnixMilli(),
 		Databases:   databases,
 		Connections: TopConnections{m.WebSockets.Now(), m.LongPolls.Now(), m.EventStreams.Now()},
 		Listens:     now.stats.Listeners,
 		QueuedWrite: now.stats.Queued,
-		Commit:      latency(now.timings.Commits.Since(t.last.timings.Commits)),
-		Sync:        latency(now.timings.Syncs.Since(t.last.timings.Syncs)),
-		Write:       latency(now.timings.Acks.Since(t.last.timings.Acks)),
-		Slow:        t.s.slowClients(),
+		Commit:      latency(now.timings.Commits.Since(v.last.timings.Commits)),
+		Sync:        latency(now.timings.Syncs.Since(v.last.timings.Syncs)),
+		Write:       latency(now.timings.Acks.Since(v.last.timings.Acks)),
+		Slow:        v.of.Slow(),
 	}
-	if !t.last.at.IsZero() {
-		v.Interval = max(now.at.Sub(t.last.at), time.Microsecond).Seconds()
-		v.Rates = now.since(t.last, v.Interval)
+	if !v.last.at.IsZero() {
+		top.Interval = max(now.at.Sub(v.last.at), time.Microsecond).Seconds()
+		top.Rates = now.since(v.last, top.Interval)
 	}
-	v.Paths = t.hot.tick(v.Interval)
-	t.last = now
-	return v
+	top.Paths = v.hot.tick(top.Interval)
+	v.last = now
+	return top
 }
 
-func (t *top) count() (c topCounts, databases int) {
-	m := t.s.metrics
+func (v *View) count() (c topCounts, databases int) {
+	m := v.of.Metrics
 	c = topCounts{at: time.Now(), requests: m.Requests.Total(), refused: m.Refused.Total()}
 	for _, traffic := range []*metrics.Traffic{&m.HTTP, &m.Sockets} {
 		in, out := traffic.Bytes()
 		c.in, c.out = c.in+in, c.out+out
 	}
 	var all metrics.Source
-	for _, db := range t.s.spaces.opened() {
+	for _, db := range v.of.Opened {
 		all.Databases = append(all.Databases, metrics.Database{Stats: db.Stats(), Timings: db.Timings()})
 	}
 	c.stats, c.timings = all.Sum()

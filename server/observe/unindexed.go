@@ -1,4 +1,4 @@
-package server
+package observe
 
 import (
 	"log/slog"
@@ -10,27 +10,27 @@ import (
 // maxUnindexed bounds the queries that are remembered. Later ones are not in the log.
 const maxUnindexed = 1000
 
-// unindexed are the queries that a server in Dev answered without an index, since it was
+// Unindexed are the queries that a server in Dev answered without an index, since it was
 // given no rules. With rules they fail, as in production: a developer should know that
 // before. The zero value has none.
-type unindexed struct {
+type Unindexed struct {
 	mu   sync.Mutex
 	seen map[string]bool // by database and what their error says
 }
 
-// noteIn returns what has the log mention a query of a database, the first time that
+// NoteIn returns what has the log mention a query of a database, the first time that
 // it is asked.
-func (u *unindexed) noteIn(ns string, log *slog.Logger) func(*dsync.NoIndexError) {
+func (u *Unindexed) NoteIn(ns string, log *slog.Logger) func(*dsync.NoIndexError) {
 	return func(missing *dsync.NoIndexError) {
-		text := clipped(missing.Error())
+		text := Clipped(missing.Error())
 		if u.add(ns + "\n" + text) {
-			log.Warn("this query fails in production, and here as soon as rules are given", "namespace", ns, "path", clipped(missing.Path.String()), "err", text)
+			log.Warn("this query fails in production, and here as soon as rules are given", "namespace", ns, "path", Clipped(missing.Path.String()), "err", text)
 		}
 	}
 }
 
 // add reports whether a query was not there.
-func (u *unindexed) add(query string) bool {
+func (u *Unindexed) add(query string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.seen[query] || len(u.seen) >= maxUnindexed {

@@ -1,4 +1,4 @@
-package server
+package observe
 
 import (
 	"sync"
@@ -7,15 +7,14 @@ import (
 
 // Bounds of reports about denied operations.
 const (
-	maxReports    = 10 // in a second
+	MaxReports    = 10 // in a second
 	reportsPeriod = time.Second
 )
 
-// A reporter writes reports about denied operations, so many in a second, and of
-// the others how many there were. Whoever has something to report never waits:
-// the reports are written by a goroutine of the reporter's, which exists while
-// there are any.
-type reporter struct {
+// A Reporter writes reports about denied operations, so many in a second, and of
+// the others how many there were. Nothing waits for it: the reports are written by a
+// goroutine of the reporter's, which exists while there are any.
+type Reporter struct {
 	leftOut func(n int)
 
 	mu     sync.Mutex
@@ -29,38 +28,39 @@ type reporter struct {
 	closed bool
 }
 
-func newReporter(leftOut func(n int)) *reporter {
-	r := &reporter{leftOut: leftOut}
+// NewReporter returns a Reporter that calls leftOut with how many reports it left out.
+func NewReporter(leftOut func(n int)) *Reporter {
+	r := &Reporter{leftOut: leftOut}
 	r.idle.L = &r.mu
 	return r
 }
 
-// room reports whether take would succeed. If not, a report counts as left out.
-func (r *reporter) room() bool {
+// canTake reports whether Take would succeed. If not, a report counts as left out.
+func (r *Reporter) canTake() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.hasRoom()
+	return r.accepts()
 }
 
-// take takes room for one report, which is to be added then.
-func (r *reporter) take() bool {
+// Take reports whether one more report can be written. If so, it is to be added then.
+func (r *Reporter) Take() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.hasRoom() {
+	if !r.accepts() {
 		return false
 	}
 	r.taken++
 	return true
 }
 
-func (r *reporter) hasRoom() bool {
+func (r *Reporter) accepts() bool {
 	if r.closed {
 		return false
 	}
 	if now := time.Now(); now.Sub(r.began) >= reportsPeriod {
 		r.began, r.taken = now, 0
 	}
-	if r.taken < maxReports && len(r.queue) < maxReports {
+	if r.taken < MaxReports && len(r.queue) < MaxReports {
 		return true
 	}
 	r.missed++
@@ -70,14 +70,14 @@ func (r *reporter) hasRoom() bool {
 	return false
 }
 
-// add has a report written.
-func (r *reporter) add(report func()) {
+// Add has a report written.
+func (r *Reporter) Add(report func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.push(report)
 }
 
-func (r *reporter) push(report func()) {
+func (r *Reporter) push(report func()) {
 	r.queue = append(r.queue, report)
 	if !r.writes {
 		r.writes = true
@@ -85,7 +85,7 @@ func (r *reporter) push(report func()) {
 	}
 }
 
-func (r *reporter) tellMissed() {
+func (r *Reporter) tellMissed() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.late = nil
@@ -95,7 +95,7 @@ func (r *reporter) tellMissed() {
 	}
 }
 
-func (r *reporter) write() {
+func (r *Reporter) write() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for len(r.queue) > 0 {
@@ -109,8 +109,8 @@ func (r *reporter) write() {
 	r.idle.Broadcast()
 }
 
-// close ends reporting and returns when everything is written.
-func (r *reporter) close() {
+// Close ends reporting and returns when everything is written.
+func (r *Reporter) Close() {
 	r.mu.Lock()
 	r.closed = true
 	if r.late != nil && r.late.Stop() {

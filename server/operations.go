@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"strings"
+
+	"github.com/dogwooddb/dogwood/server/observe"
 )
 
 // operations is the surface of the operations listener.
@@ -52,7 +54,7 @@ func (g *OpsGate) Refuse(r *http.Request) error {
 		return fmt.Errorf("ask by %s", g.names)
 	}
 	if origin, foreign := g.gate.foreign(r); foreign {
-		return fmt.Errorf("pages and links of the origin %q are not answered; type or copy the address instead", clipped(origin))
+		return fmt.Errorf("pages and links of the origin %q are not answered; type or copy the address instead", observe.Clipped(origin))
 	}
 	return nil
 }
