@@ -199,23 +199,6 @@ func (id identity) data() string {
 	return data + "}"
 }
 
-// recheck is how often a credential that may end is looked at again, beside the looks
-// when it expires and when something is revoked (revoked.go).
-const recheck = 30 * time.Second
-
-// untilCheck returns when an identity is to be looked at again. ok is false if
-// it never ends.
-func (s *Server) untilCheck(id auth.Identity) (wait time.Duration, ok bool) {
-	if !id.CanEnd() {
-		return 0, false
-	}
-	wait = recheck
-	if !id.Expires.IsZero() {
-		wait = min(wait, id.Expires.Sub(s.opts.Now()))
-	}
-	return max(wait, 0), true
-}
-
 // signIn is the session's: it remembers the credential, to look at it again.
 // The session calls it from Handle, so c.in is held.
 func (c *conn) signIn(_ context.Context, cred dsync.Credential) (dsync.Caller, dsync.SignInInfo, error) {
@@ -247,13 +230,13 @@ func (c *conn) scheduleCheck() {
 		c.check.Stop()
 		c.check = nil
 	}
-	if wait, ok := c.rt.s.untilCheck(c.credential); ok {
+	if wait, ok := c.credential.UntilCheck(c.rt.s.opts.Now()); ok {
 		c.check = time.AfterFunc(wait, c.checkCredential)
 	}
 }
 
 // checkCredential signs the client out if its credential has ended.
-func (c *conn) checkCredential() { c.endCredential(recheck) }
+func (c *conn) checkCredential() { c.endCredential(auth.Recheck) }
 
 // endCredential signs the client out if its credential has ended. A client whose request
 // does not end for so long, because it does not read, is disconnected.

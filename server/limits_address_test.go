@@ -483,7 +483,7 @@ func TestAddressAnswers(t *testing.T) {
 		for _, c := range deaf {
 			c.Close()
 		}
-		time.Sleep(peer.WriteTimeout + roomWait)
+		time.Sleep(peer.WriteTimeout + peer.MemoryTimeout)
 		synctest.Wait()
 		tn.wantIdle(t)
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
@@ -18,7 +19,7 @@ func (q *request) countFailure(err error) {
 		return
 	}
 	if limit := (*dsync.LimitError)(nil); errors.As(err, &limit) {
-		q.refused(limitReasons[limit.Bound])
+		q.refused(metrics.Bounds[limit.Bound])
 		return
 	}
 	for _, row := range []struct {
@@ -52,10 +53,10 @@ func (rt *realtime) countEnd(bye goodbye, from string) goodbye {
 // countWait counts a request that has to wait for room in one of its holds.
 func (q *request) countWait(h *limit.Hold, refusal error) {
 	if h == &q.work {
-		q.refused(reasonOf(refusal, metrics.Work, metrics.AddressWork))
+		q.refused(peer.ReasonOf(refusal, metrics.Work, metrics.AddressWork))
 		return
 	}
-	q.refused(reasonOf(refusal, metrics.Answers, metrics.AddressAnswers))
+	q.refused(peer.ReasonOf(refusal, metrics.Answers, metrics.AddressAnswers))
 }
 
 // refused counts that a bound stopped the request.

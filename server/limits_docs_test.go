@@ -75,7 +75,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 			t.Errorf("docs/limits.md lacks the reason %s", r)
 		}
 	}
-	for _, r := range limitReasons {
+	for _, r := range metrics.Bounds {
 		if !strings.Contains(docs, "`"+r.String()+"`") {
 			t.Errorf("docs/limits.md lacks the reason %s", r)
 		}

@@ -84,26 +84,8 @@ func (s *socket) bodies() *limit.Share {
 	if s.c == nil {
 		return s.rt.s.all.Bodies
 	}
-	return s.rt.s.resourcesOf(s.c.peer).Bodies
-}
-
-// limitReasons are the bounds of the engine by the reasons under which they are
-// counted.
-var limitReasons = map[dsync.Bound]metrics.Reason{
-	dsync.BoundListens:      metrics.SessionListens,
-	dsync.BoundWindows:      metrics.SessionWindows,
-	dsync.BoundPending:      metrics.SessionDisconnects,
-	dsync.BoundWrites:       metrics.SessionWrites,
-	dsync.BoundQuotaListens: metrics.AddressListens,
-	dsync.BoundQuotaWindows: metrics.AddressWindows,
-	dsync.BoundQuotaPending: metrics.AddressDisconnects,
-	dsync.BoundPathWindows:  metrics.PathWindows,
-	dsync.BoundValues:       metrics.WriteValues,
-	dsync.BoundPaths:        metrics.WritePaths,
-	dsync.BoundMemory:       metrics.WriteMemory,
-
-	dsync.BoundCommonPending: metrics.Disconnects,
+	return s.rt.s.peers.Resources(s.c.peer).Bodies
 }
 
 // limited counts that an operation came up against a bound of the engine.
-func (c *conn) limited(b dsync.Bound) { c.rt.s.refusals.Add(limitReasons[b], c.remote.Addr) }
+func (c *conn) limited(b dsync.Bound) { c.rt.s.refusals.Add(metrics.Bounds[b], c.remote.Addr) }

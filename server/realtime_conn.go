@@ -50,7 +50,7 @@ func newConn(rt *realtime, ns string, db *dsync.Database, a *peer.Client) *conn 
 	c := &conn{rt: rt, id: rand.Text(), name: rt.nextName(), ns: ns, ended: make(chan struct{}), moved: make(chan struct{}), peer: a, pace: rt.s.newPace(a)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.out = dsync.NewOutbox(dsync.Realtime, rt.s.opts.OutboxBytes, c.wake)
-	res := rt.s.resourcesOf(a)
+	res := rt.s.peers.Resources(a)
 	c.out.Share(res.Views)
 	c.out.TakeFrom(c.workMemory())
 	c.session = db.NewSession(dsync.SessionOptions{ID: c.id, Name: c.name, Out: c.out, SignIn: c.signIn, Quota: res.Quota, Pending: res.Pending, Memory: c.workMemory(), Limited: c.limited, Charge: c.pace.charge})
@@ -58,9 +58,9 @@ func newConn(rt *realtime, ns string, db *dsync.Database, a *peer.Client) *conn 
 }
 
 // workMemory is what the writes of the connection take their memory from.
-func (c *conn) workMemory() workMemory {
-	return workMemory{c.rt.s.resourcesOf(c.peer).Work, func(refusal error) {
-		c.rt.s.refusals.Add(reasonOf(refusal, metrics.Work, metrics.AddressWork), c.remote.Addr)
+func (c *conn) workMemory() peer.WorkMemory {
+	return peer.WorkMemory{Of: c.rt.s.peers.Resources(c.peer).Work, Full: func(refusal error) {
+		c.rt.s.refusals.Add(peer.ReasonOf(refusal, metrics.Work, metrics.AddressWork), c.remote.Addr)
 	}}
 }
 
@@ -119,7 +119,7 @@ func (c *conn) parse(text string) (m wire.Message, err error) {
 	if len(text) < dsync.LongText {
 		return wire.ParseMessage(text)
 	}
-	err = c.rt.s.resourcesOf(c.peer).Readers.Do(c.ctx, func() error {
+	err = c.rt.s.peers.Resources(c.peer).Readers.Do(c.ctx, func() error {
 		m, err = wire.ParseMessage(text)
 		return err
 	})

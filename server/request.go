@@ -197,7 +197,7 @@ func (q *request) readText(src io.Reader, size int) (string, error) {
 // made of it. That includes the body.
 func (q *request) textOf(pieces [][]byte, last []byte, cost dsync.Cost) (text string, err error) {
 	need := cost.Memory()
-	if acquireSoon(q.r.Context(), q.work.Of, need, func(refusal error) { q.countWait(&q.work, refusal) }) != nil {
+	if peer.AcquireSoon(q.r.Context(), q.work.Of, need, func(refusal error) { q.countWait(&q.work, refusal) }) != nil {
 		return "", errOverloaded
 	}
 	q.work.Take(need)

@@ -169,7 +169,7 @@ func (q *request) write(w dsync.Write) (c *dsync.Commit, explained answer, err e
 		explained, err = q.explainWrite(w)
 		return nil, explained, err
 	}
-	w.Quota = q.s.resourcesOf(q.peer).Quota
+	w.Quota = q.s.peers.Resources(q.peer).Quota
 	c, err = q.db.Write(q.r.Context(), w)
 	return c, answer{}, err
 }

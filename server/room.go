@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/dogwooddb/dogwood/limit"
+	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
@@ -14,10 +14,8 @@ import (
 // share a meter, and only a few are made at a time (dsync.NewReaders): the size of a value
 // is known only after it was read.
 const (
-	smallAnswer = 64 << 10 // up to here an answer needs no room
-	roomWait    = 5 * time.Second
-
-	makingAnswer = 2 // times the size of a value is taken until it is an answer: both are there
+	smallAnswer  = 64 << 10 // up to here an answer needs no memory of the meter
+	makingAnswer = 2        // times the size of a value is taken until it is an answer: both are there
 )
 
 // A noRoomError says that an answer does not fit beside those in memory.
@@ -39,7 +37,7 @@ func (q *request) make(f func() (answer, error)) (answer, error) {
 	for full := (*noRoomError)(nil); errors.As(err, &full); {
 		if until == nil {
 			q.countWait(full.hold, full.refusal)
-			ctx, cancel := context.WithTimeout(q.r.Context(), roomWait)
+			ctx, cancel := context.WithTimeout(q.r.Context(), peer.MemoryTimeout)
 			defer cancel()
 			until = ctx
 		}
@@ -78,7 +76,7 @@ func (q *request) await(size int) error {
 	err := q.reserve(size)
 	if full := (*noRoomError)(nil); errors.As(err, &full) {
 		q.countWait(full.hold, full.refusal)
-		ctx, cancel := context.WithTimeout(q.r.Context(), roomWait)
+		ctx, cancel := context.WithTimeout(q.r.Context(), peer.MemoryTimeout)
 		defer cancel()
 		return q.waitFor(ctx, full)
 	}

@@ -70,8 +70,8 @@ func TestAnswersWithoutRoom(t *testing.T) {
 			if r.StatusCode != 503 || r.Header.Get("Retry-After") == "" || r.body != errorBody(textUnavailable) {
 				t.Errorf("%s %s: %d %.100s, want 503 with Retry-After", c.method, c.target, r.StatusCode, r.body)
 			}
-			if d := time.Since(began); d != roomWait {
-				t.Errorf("%s %s was refused after %s, want %s", c.method, c.target, d, roomWait)
+			if d := time.Since(began); d != peer.MemoryTimeout {
+				t.Errorf("%s %s was refused after %s, want %s", c.method, c.target, d, peer.MemoryTimeout)
 			}
 		}
 		h := http.Header{"If-Match": {nullTag}}

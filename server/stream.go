@@ -44,10 +44,10 @@ func (s *Server) stream(q *request) (answer, error) {
 		default:
 		}
 	})
-	res := s.resourcesOf(q.peer)
+	res := s.peers.Resources(q.peer)
 	out.Share(res.Views)
-	out.TakeFrom(workMemory{res.Work, func(refusal error) {
-		q.refused(reasonOf(refusal, metrics.Work, metrics.AddressWork))
+	out.TakeFrom(peer.WorkMemory{Of: res.Work, Full: func(refusal error) {
+		q.refused(peer.ReasonOf(refusal, metrics.Work, metrics.AddressWork))
 	}})
 	defer out.Close()
 	read := q.view()
@@ -157,7 +157,7 @@ func (es *eventStream) scheduleCheck(q *request) {
 	if es.timer != nil {
 		es.timer.Stop()
 	}
-	wait, _ := q.s.untilCheck(q.id.credential)
+	wait, _ := q.id.credential.UntilCheck(q.s.opts.Now())
 	es.timer = time.AfterFunc(wait, es.look)
 }
 

@@ -85,6 +85,15 @@ func (t *Table) Acquire(addr netip.Addr) *Client {
 	return a
 }
 
+// Resources returns what a client uses: its own shares, or those of all clients if it has
+// no bounds.
+func (t *Table) Resources(a *Client) *Resources {
+	if a == nil {
+		return t.options.All
+	}
+	return &a.Resources
+}
+
 // Retain holds a client once more.
 func (t *Table) Retain(a *Client) *Client {
 	if a != nil {
