@@ -35,7 +35,7 @@ func (s *Server) viewed() observe.Source {
 }
 
 // slowClients returns the clients for whom the most bytes wait.
-func (s *Server) slowClients() []SlowClient { return observe.Slowest(s.streams.All(), s.rt.clients()) }
+func (s *Server) slowClients() []SlowClient { return observe.Slowest(s.streams.All(), s.rt.Clients()) }
 
 // getProfile tells an administrator each operation on a database, in the form that
 // firebase database:profile reads: GET /.settings/profile.json. An administrator who does

@@ -14,7 +14,6 @@ import (
 	"github.com/dogwooddb/dogwood/internal/leaktest"
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/observe"
-	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
 // nextEvent reads the name and the data of the next event, which is not a
@@ -157,30 +156,4 @@ func TestTop(t *testing.T) {
 	if i < 0 || per(got.Paths[i].Writes) != 10 || got.Paths[i].Namespace != "test" {
 		t.Errorf("paths: %+v", got.Paths)
 	}
-}
-
-// A client that does not read what it listens to is told to administrators, by a
-// name that is no secret.
-func TestSlowClients(t *testing.T) {
-	ts := serveTest(t, Options{Dev: true})
-	ts.want("PUT", "/a.json?ns=x", "1", 200, "1")
-	db, err := ts.database("x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := newTestConn(ts.Server, "x", db)
-	defer c.close(dropped)
-	c.out.PushFrame([]byte(strings.Repeat("x", 1000)))
-	got := ts.slowClients()
-	if len(got) != 1 || got[0].Connection != "c7" || got[0].Bytes < 1000 || got[0].Messages != 1 || got[0].Namespace != "x" || got[0].Transport != "websocket" {
-		t.Errorf("slow clients: %+v", got)
-	}
-}
-
-// newTestConn is a connection that nothing is sent through.
-func newTestConn(s *Server, ns string, db *dsync.Database) *conn {
-	c := newConn(s.rt, ns, db, nil)
-	c.name = "c7"
-	_ = s.rt.add(c) // it is not stopping
-	return c
 }

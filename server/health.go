@@ -29,8 +29,10 @@ var errStorage = errors.New("storage")
 // Ready returns why the server should be sent no requests, nil if it should: it is
 // stopping, or a database cannot store writes.
 func (s *Server) Ready(ctx context.Context) error {
-	if isClosed(s.stopping) {
+	select {
+	case <-s.stopping:
 		return errStopping
+	default:
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/peer"
+	"github.com/dogwooddb/dogwood/server/realtime"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
@@ -403,7 +404,7 @@ func TestAddressPolls(t *testing.T) {
 		tn.wantRefused(t, metrics.AddressPolls, 1)
 		tn.network(t, "198.51.100.2").browser().start("")
 		n.connect("").ws.Close() // a WebSocket is none
-		time.Sleep(pollFirst + idleTimeout)
+		time.Sleep(realtime.PollFirst + idleTimeout)
 		synctest.Wait()
 		tn.wantIdle(t)
 		n.browser().start("")

@@ -38,18 +38,6 @@ func (q *request) countFailure(err error) {
 	}
 }
 
-// countEnd counts a realtime connection, or its transport, that ended because of a
-// bound, and returns why it ended. from is the address of its client.
-func (rt *realtime) countEnd(bye goodbye, from string) goodbye {
-	switch {
-	case bye == silent:
-		rt.s.refusals.Add(metrics.Silent, from)
-	case bye.code == closeTooBig:
-		rt.s.refusals.Add(metrics.MessageSize, from)
-	}
-	return bye
-}
-
 // countWait counts a request that has to wait for room in one of its holds.
 func (q *request) countWait(h *limit.Hold, refusal error) {
 	if h == &q.work {
@@ -65,13 +53,6 @@ func (q *request) refused(reason metrics.Reason) { q.s.refusals.Add(reason, q.fr
 // from is the address that the request comes from.
 func (q *request) from() string { return q.s.peers.Remote(q.r).Addr }
 
-// countSlow counts a client that is given up because it did not take in time what it
-// was sent, if that is what err says.
-func (s *Server) countSlow(err error, from string) {
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		s.refusals.Add(metrics.SlowConsumer, from)
-	}
-}
-
-// countSlow is that for the client of an event stream.
-func (q *request) countSlow(err error) { q.s.countSlow(err, q.from()) }
+// countSlow counts the client of an event stream if err says that it did not take in time
+// what it was sent.
+func (q *request) countSlow(err error) { q.s.refusals.AddSlow(err, q.from()) }

@@ -10,6 +10,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
+	"github.com/dogwooddb/dogwood/server/realtime"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -54,10 +55,10 @@ func TestLimitsAreDocumented(t *testing.T) {
 		"or the headers of a request | " + seconds(headerTimeout),
 		fmt.Sprintf("about databases that do not exist | %d in a second", observe.MaxReports),
 		fmt.Sprintf("| %s, and another second for each %d KiB that came; never %s without", seconds(bodyGrace), bodyRate>>10, seconds(bodyStall)),
-		"| a first message of a WebSocket | " + seconds(firstMessage),
-		fmt.Sprintf("| %s without a byte, %s in all", seconds(stalled), seconds(silence)),
-		fmt.Sprintf("it is pinged every %s | %s", seconds(pingEvery), seconds(silence)),
-		"| a long-polling client without a poll | " + seconds(pollIdle),
+		"| a first message of a WebSocket | " + seconds(realtime.FirstMessage),
+		fmt.Sprintf("| %s without a byte, %s in all", seconds(realtime.Stalled), seconds(realtime.Silence)),
+		fmt.Sprintf("it is pinged every %s | %s", seconds(realtime.PingEvery), seconds(realtime.Silence)),
+		"| a long-polling client without a poll | " + seconds(realtime.PollIdle),
 		fmt.Sprintf("never %s in which it takes less than %d KiB", seconds(peer.WriteTimeout), peer.WriteLeast>>10),
 	} {
 		if !strings.Contains(docs, text) {

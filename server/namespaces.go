@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -300,13 +299,9 @@ func (s *Server) Open(name string) error {
 	return err
 }
 
-// namespaceOf returns the name of the namespace that a request is for: the ns
+// resolve returns the name of the namespace that a request is for: the ns
 // parameter, else the first label of the Host, else the default (REST §1.2,
 // protocol §1.1).
-func (s *Server) namespaceOf(r *http.Request) (string, error) {
-	return s.spaces.resolve(parseParams(r.URL.RawQuery), r.Host)
-}
-
 func (n *namespaces) resolve(ps params, host string) (string, error) {
 	name, _ := ps.get("ns")
 	if name == "" {

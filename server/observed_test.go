@@ -124,7 +124,7 @@ func testRequestsAreCounted(t *testing.T) {
 	if m.WebSockets.Now() != 1 || m.LongPolls.Now() != 1 {
 		t.Errorf("%d WebSockets and %d long polls, want one each", m.WebSockets.Now(), m.LongPolls.Now())
 	}
-	n.rt.shutdown()
+	n.rt.Shutdown()
 	if m.WebSockets.Now() != 0 || m.WebSockets.Total() != 1 {
 		t.Errorf("after the end: %d WebSockets of %d", m.WebSockets.Now(), m.WebSockets.Total())
 	}

@@ -45,8 +45,8 @@ func TestRemotesAreTold(t *testing.T) {
 	if !found["request"] || !found["connection opened"] {
 		t.Errorf("the address of the client is in the lines %v of\n%s", found, out)
 	}
-	for _, c := range n.rt.all() {
-		if got := c.described(); got.Remote != "203.0.113.7" || !strings.HasPrefix(got.Via, "127.0.0.1:") {
+	for _, got := range n.rt.Clients() {
+		if got.Remote != "203.0.113.7" || !strings.HasPrefix(got.Via, "127.0.0.1:") {
 			t.Errorf("the connection is told as %+v", got)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -56,7 +57,7 @@ func (q *request) find(entries []dsync.Lookup) (answer, error) {
 		return answer{}, err
 	}
 	if q.peer != nil {
-		charge(q.peer.Requests, all.Reads-1)
+		peer.Charge(q.peer.Requests, all.Reads-1)
 	}
 	size := writeChunk + longest(all.Found)
 	pieces := q.batchPieces(entries, all, size)

@@ -28,10 +28,10 @@ type route struct {
 func (s *Server) table() []route {
 	const get, put, post, patch, del = http.MethodGet, http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete
 	table := []route{
-		{pattern: "/.ws", raw: s.rt.serveWS},
-		{pattern: "/.ws/", raw: s.rt.serveWS},
-		{pattern: "/.lp", raw: s.rt.servePoll},
-		{pattern: "/.lp/", raw: s.rt.servePoll},
+		{pattern: "/.ws", raw: s.rt.ServeWebSocket},
+		{pattern: "/.ws/", raw: s.rt.ServeWebSocket},
+		{pattern: "/.lp", raw: s.rt.ServePoll},
+		{pattern: "/.lp/", raw: s.rt.ServePoll},
 
 		{pattern: "/.settings/rules.json", methods: methods{get: s.getRules, put: s.putRules}},
 		{pattern: "/.settings/rules/versions.json", methods: methods{get: s.getRulesVersions}},

@@ -29,6 +29,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
+	"github.com/dogwooddb/dogwood/server/realtime"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/dirlock"
@@ -81,7 +82,7 @@ type Server struct {
 	spaces *namespaces
 	routes []route
 	gate   *gate // nil: everybody may ask
-	rt     *realtime
+	rt     *realtime.Server
 	all    *peer.Resources // of clients without bounds
 
 	imports chan struct{} // holds an element for each import
@@ -155,7 +156,7 @@ func New(o Options) (*Server, error) {
 		Refused:        refusals.Add,
 	})
 	s.conns = peer.NewConns(s.peers)
-	s.rt = newRealtime(s)
+	s.rt = s.newRealtime()
 	s.routes = s.table()
 	if o.Dir != "" && !o.Dev { // where something can be revoked
 		s.watching.Go(s.watchRevocations)

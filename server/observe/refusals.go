@@ -2,7 +2,9 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -58,4 +60,12 @@ func (r *Refusals) Add(reason metrics.Reason, from string) {
 		attrs = append(attrs, slog.String("remote", from))
 	}
 	r.log.LogAttrs(context.Background(), slog.LevelWarn, "came up against a limit", attrs...)
+}
+
+// AddSlow counts a client that is given up because it did not take in time what it was
+// sent, if that is what err says.
+func (r *Refusals) AddSlow(err error, from string) {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		r.Add(metrics.SlowConsumer, from)
+	}
 }

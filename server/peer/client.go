@@ -184,18 +184,6 @@ func nameOf(key netip.Addr) string {
 	return key.String()
 }
 
-// NewLimiter returns a limiter of so many events per second after a burst, one that
-// limits nothing if there is no bound.
-func NewLimiter(perSecond, burst int) *rate.Limiter {
-	if perSecond < 0 {
-		return rate.NewLimiter(rate.Inf, 0)
-	}
-	if burst < 0 {
-		burst = perSecond
-	}
-	return rate.NewLimiter(rate.Limit(perSecond), max(burst, 1))
-}
-
 // below reports whether n more can be added, most being negative if there is no
 // bound.
 func below(n, most int) bool { return most < 0 || n < most }

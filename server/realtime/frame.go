@@ -1,4 +1,4 @@
-package server
+package realtime
 
 import (
 	"encoding/binary"
@@ -35,8 +35,8 @@ func appendFrame(dst []byte, op byte, payload []byte) []byte {
 
 // appendCloseFrame appends the frame that ends the traffic of a side. A reason
 // has at most 123 bytes, cut between characters.
-func appendCloseFrame(dst []byte, bye goodbye) []byte {
-	payload := binary.BigEndian.AppendUint16(nil, uint16(bye.code))
-	reason := strings.ToValidUTF8(bye.reason[:min(len(bye.reason), 123)], "")
-	return appendFrame(dst, opClose, append(payload, reason...))
+func appendCloseFrame(dst []byte, reason closeReason) []byte {
+	payload := binary.BigEndian.AppendUint16(nil, uint16(reason.code))
+	text := strings.ToValidUTF8(reason.text[:min(len(reason.text), 123)], "")
+	return appendFrame(dst, opClose, append(payload, text...))
 }

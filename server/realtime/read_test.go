@@ -1,14 +1,10 @@
-package server
+package realtime
 
 import (
-	"encoding/binary"
 	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
-
-	"github.com/gorilla/websocket"
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/sync/wire"
@@ -86,39 +82,4 @@ func TestReadTextAllocs(t *testing.T) {
 			t.Errorf("%d bytes: %v allocations, want 1", n, allocs)
 		}
 	}
-}
-
-// TestUnfinishedMessages: those of all clients are bounded together, and what
-// clients had begun is given back when they leave.
-func TestUnfinishedMessages(t *testing.T) {
-	const limit = 1 << 20
-	n := onSocket(t, Options{Dev: true, Limits: Limits{MaxBodiesBytes: limit}})
-	begin := binary.BigEndian.AppendUint64([]byte{final | opText, 0xff}, 2<<20)
-	begin = append(begin, make([]byte, 4+400_000)...)
-	var clients []*wsClient
-	for range 2 {
-		c := n.connect("")
-		if _, err := c.ws.NetConn().Write(begin); err != nil {
-			t.Fatal(err)
-		}
-		clients = append(clients, c)
-	}
-	waitFor(t, "the meter to be used", func() bool { return n.all.Bodies.Meter().Used() >= 800_000 })
-	late := n.connect("")
-	late.ws.NetConn().Write(begin)
-	late.wantClose(closeTryAgain)
-	if used := n.all.Bodies.Meter().Used(); used > limit {
-		t.Errorf("%d bytes are held, want at most %d", used, limit)
-	}
-	n.connect("").do("s", `{"c":{}}`) // small messages need no budget
-
-	for _, c := range clients {
-		c.ws.Close()
-	}
-	waitFor(t, "the meter to be given back", func() bool { return n.all.Bodies.Meter().Used() == 0 })
-	c := n.connect("")
-	c.do("p", `{"p":"/x","d":"`+strings.Repeat("x", 300_000)+`"}`)
-	waitFor(t, "the meter to be given back", func() bool { return n.all.Bodies.Meter().Used() == 0 })
-	c.ws.WriteControl(websocket.CloseMessage, nil, time.Now().Add(time.Second))
-	c.wantClose(closeNormal)
 }

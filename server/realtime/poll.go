@@ -1,4 +1,4 @@
-package server
+package realtime
 
 import (
 	"crypto/subtle"
@@ -9,10 +9,10 @@ import (
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
-// servePoll answers the requests of browsers that cannot, or not yet, use a
+// ServePoll answers the requests of browsers that cannot, or not yet, use a
 // WebSocket (protocol §14). They come from script elements, so that all but the
 // status of a failure is lost on them; the client then connects anew.
-func (rt *realtime) servePoll(w http.ResponseWriter, r *http.Request) {
+func (rt *Server) ServePoll(w http.ResponseWriter, r *http.Request) {
 	q, err := parsePoll(r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -37,7 +37,7 @@ func (rt *realtime) servePoll(w http.ResponseWriter, r *http.Request) {
 
 // startPoll opens a connection. The reply has its id and password, and the
 // hello as the first response.
-func (rt *realtime) startPoll(w http.ResponseWriter, r *http.Request, q pollQuery) {
+func (rt *Server) startPoll(w http.ResponseWriter, r *http.Request, q pollQuery) {
 	c, err := rt.open(r)
 	if msg := refusal(err); msg != nil {
 		writeScript(w, r, wire.AppendPollScript(nil, q.callback, 0, [][]byte{msg}))
@@ -62,7 +62,7 @@ func (rt *realtime) startPoll(w http.ResponseWriter, r *http.Request, q pollQuer
 
 // nextPoll takes the messages that a poll brings and holds it until there is
 // something to say, or another poll has come.
-func (rt *realtime) nextPoll(w http.ResponseWriter, r *http.Request, q pollQuery) {
+func (rt *Server) nextPoll(w http.ResponseWriter, r *http.Request, q pollQuery) {
 	p := rt.authenticPoll(q)
 	if p == nil {
 		http.Error(w, "No such connection.", http.StatusNotFound)
@@ -85,7 +85,7 @@ func (rt *realtime) nextPoll(w http.ResponseWriter, r *http.Request, q pollQuery
 
 // disconnectPoll ends a connection whose page is gone. When it has moved to a
 // socket, only the poll's page is.
-func (rt *realtime) disconnectPoll(w http.ResponseWriter, q pollQuery) {
+func (rt *Server) disconnectPoll(w http.ResponseWriter, q pollQuery) {
 	if p := rt.authenticPoll(q); p != nil && !p.isOver() {
 		p.c.close(left)
 	}
@@ -93,13 +93,16 @@ func (rt *realtime) disconnectPoll(w http.ResponseWriter, q pollQuery) {
 }
 
 // authenticPoll finds the poll of a request that has the right password.
-func (rt *realtime) authenticPoll(q pollQuery) *poll {
+func (rt *Server) authenticPoll(q pollQuery) *poll {
 	p := rt.findPoll(q.id)
 	if p == nil || subtle.ConstantTimeCompare([]byte(p.password), []byte(q.password)) == 0 {
 		return nil
 	}
 	return p
 }
+
+// typeScript is what browsers take for a script.
+const typeScript = "application/javascript; charset=utf-8"
 
 // writeScript writes a script as the answer of r.
 func writeScript(w http.ResponseWriter, r *http.Request, body []byte) error {

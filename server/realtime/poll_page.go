@@ -1,4 +1,4 @@
-package server
+package realtime
 
 import (
 	"crypto/sha256"

@@ -1,4 +1,4 @@
-package server
+package realtime
 
 import (
 	"context"
@@ -15,11 +15,11 @@ func (p *poll) receive(pieces []wire.Piece) {
 	if err == nil {
 		return
 	}
-	var bye goodbye
-	if !errors.As(err, &bye) {
-		bye = frameError(err)
+	var reason closeReason
+	if !errors.As(err, &reason) {
+		reason = frameError(err)
 	}
-	p.c.close(p.c.rt.countEnd(bye, p.c.remote.Addr))
+	p.c.close(p.c.rt.countEnd(reason, p.c.remote.Addr))
 }
 
 func (p *poll) handle(pieces []wire.Piece) error {
@@ -45,10 +45,10 @@ func (p *poll) handle(pieces []wire.Piece) error {
 func (p *poll) message(text string) error {
 	switch {
 	case p.ended:
-		return goodbye{closeProtocolError, "a message after the last one"}
+		return closeReason{closeProtocolError, "a message after the last one"}
 	case p.c.out.Wait(gone) != nil:
-		return goodbye{closePolicy, "too many requests before their replies were read"}
-	case p.c.pace.wait(p.c.ctx) != nil:
+		return closeReason{closePolicy, "too many requests before their replies were read"}
+	case p.c.throttle.wait(p.c.ctx) != nil:
 		return dropped
 	}
 	return p.c.receive(text, p.control)
@@ -69,7 +69,7 @@ func (p *poll) control(typ string) error {
 		p.c.out.PushFrame(wire.AppendControl(nil, wire.ControlPong, "null"))
 	case wire.ControlEnd:
 		if !p.c.move() {
-			return goodbye{closeProtocolError, "an end without a socket"}
+			return closeReason{closeProtocolError, "an end without a socket"}
 		}
 		p.ended = true
 		p.move()

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package server
+package realtime
 
 import (
 	"net"
@@ -11,6 +11,6 @@ import (
 // each socket does it in goroutines of its own.
 func rawConn(net.Conn) syscall.RawConn { return nil }
 
-func (b *batch) writeTo(syscall.RawConn) error { return errMustWait }
+func (b *writeBuffer) writeTo(syscall.RawConn) error { return errMustWait }
 
-func (e *early) fetch(syscall.RawConn) error { return fetched(0, nil) }
+func (e *lazyReader) fetch(syscall.RawConn) error { return fetched(0, nil) }

@@ -1,4 +1,4 @@
-package server
+package realtime
 
 import (
 	"github.com/dogwooddb/dogwood/limit"
@@ -10,7 +10,8 @@ import (
 // meter of bodies.
 const smallMessage = 4 << 10
 
-var crowded = goodbye{closeTryAgain, "too many large messages are being sent"}
+// overloaded ends connections whose messages do not fit into memory.
+var overloaded = closeReason{closeTryAgain, "too many large messages are being sent"}
 
 // A collector puts frames together, within the bound on all that the server
 // keeps for requests which are not complete. forget has to be called when a
@@ -22,7 +23,7 @@ type collector struct {
 }
 
 // add takes a frame and returns the message that it completes. Its errors are
-// goodbyes.
+// closeReasons.
 func (c *collector) add(text string) (msg string, done bool, err error) {
 	counted := c.ahead
 	c.ahead = 0
@@ -31,13 +32,13 @@ func (c *collector) add(text string) (msg string, done bool, err error) {
 	case err != nil:
 		return "", false, frameError(err)
 	case !done && !c.hold(int64(len(text))-counted):
-		return "", false, crowded
+		return "", false, overloaded
 	}
 	return msg, done, nil
 }
 
 // grow returns text, a frame that is not complete, with room for n more bytes. Its
-// errors are goodbyes.
+// errors are closeReasons.
 func (c *collector) grow(text []byte, n int) ([]byte, error) {
 	if len(text)+n <= cap(text) {
 		return text, nil
@@ -46,7 +47,7 @@ func (c *collector) grow(text []byte, n int) ([]byte, error) {
 	size = max(min(size, c.frames.MaxBytes), len(text)+n)
 	more := int64(size - cap(text))
 	if !c.hold(more) {
-		return nil, crowded
+		return nil, overloaded
 	}
 	c.ahead += more
 	return piecewise.Append(make([]byte, 0, size), text), nil

@@ -1,14 +1,12 @@
-package server
+package realtime
 
 import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"strings"
 	"testing"
-
-	"github.com/gorilla/websocket"
+	"time"
 )
 
 func TestAppendFrame(t *testing.T) {
@@ -29,7 +27,7 @@ func TestAppendFrame(t *testing.T) {
 
 func TestAppendCloseFrame(t *testing.T) {
 	reason := strings.Repeat("x", 122)
-	got := appendCloseFrame(nil, goodbye{closePolicy, reason + "€"})
+	got := appendCloseFrame(nil, closeReason{closePolicy, reason + "€"})
 	if want := "\x88\x7c\x03\xf0" + reason; string(got) != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -65,33 +63,14 @@ func BenchmarkSocketWrite(b *testing.B) {
 // benchConn returns the server's side of a connection whose client has read
 // total bytes when done is closed.
 func benchConn(b *testing.B, total int) (c *conn, done chan struct{}) {
-	s, err := New(Options{Dev: true})
-	if err != nil {
-		b.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	go s.Serve(ctx, l)
-	b.Cleanup(stop)
-	ws, _, err := websocket.DefaultDialer.Dial("ws://"+l.Addr().String()+"/.ws?ns=test", nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { ws.Close() })
-	if _, _, err := ws.ReadMessage(); err != nil {
-		b.Fatal(err)
-	}
-	for _, c = range s.rt.conns {
-	}
+	client := serveTest(b, Limits{}).connect()
+	client.ws.SetReadDeadline(time.Time{})
 	done = make(chan struct{})
 	go func() {
 		defer close(done)
-		if _, err := io.CopyN(io.Discard, ws.NetConn(), int64(total)); err != nil {
+		if _, err := io.CopyN(io.Discard, client.ws.NetConn(), int64(total)); err != nil {
 			b.Error(err)
 		}
 	}()
-	return c, done
+	return client.c, done
 }

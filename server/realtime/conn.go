@@ -1,4 +1,4 @@
-package server
+package realtime
 
 import (
 	"context"
@@ -18,19 +18,19 @@ import (
 // A conn is one client of the realtime protocol: a session of the engine, its
 // outbox and the transport in between.
 type conn struct {
-	rt      *realtime
-	id      string // the hello's s; a secret, since it can end (ls) and take over (s) the conn
-	name    string // in logs, and for administrators
-	remote  peer.Remote
-	ns      string
-	out     *dsync.Outbox
-	session *dsync.Session
-	ctx     context.Context // requests run under it
-	cancel  context.CancelFunc
-	closing sync.Once
-	ended   chan struct{} // closed when closing begins
-	peer    *peer.Client  // of the client's address, held while conns has c; nil: without bounds
-	pace    *pace
+	rt       *Server
+	id       string // the hello's s; a secret, since it can end (ls) and take over (s) the conn
+	name     string // in logs, and for administrators
+	remote   peer.Remote
+	ns       string
+	out      *dsync.Outbox
+	session  *dsync.Session
+	ctx      context.Context // requests run under it
+	cancel   context.CancelFunc
+	closing  sync.Once
+	ended    chan struct{} // closed when closing begins
+	peer     *peer.Client  // of the client's address, held while conns has c; nil: without bounds
+	throttle *throttle
 
 	in     sync.Mutex // held while session is used: one request at a time
 	closed bool       // guarded by in
@@ -38,7 +38,7 @@ type conn struct {
 	credential auth.Identity // that the client signed in with; guarded by in
 	check      *time.Timer   // to look at it again, nil for never; guarded by in
 
-	presented atomic.Pointer[auth.Identity] // credential if it can end, for those who do not hold in
+	presented atomic.Pointer[auth.Identity] // credential if it can end, for goroutines that do not hold in
 
 	mu    sync.Mutex
 	poll  *poll         // nil: the client began with a WebSocket
@@ -46,27 +46,27 @@ type conn struct {
 	moved chan struct{} // closed when the client's last message came through poll
 }
 
-func newConn(rt *realtime, ns string, db *dsync.Database, a *peer.Client) *conn {
-	c := &conn{rt: rt, id: rand.Text(), name: rt.nextName(), ns: ns, ended: make(chan struct{}), moved: make(chan struct{}), peer: a, pace: rt.s.newPace(a)}
+func newConn(rt *Server, ns string, db *dsync.Database, a *peer.Client) *conn {
+	c := &conn{rt: rt, id: rand.Text(), name: rt.nextName(), ns: ns, ended: make(chan struct{}), moved: make(chan struct{}), peer: a, throttle: rt.newThrottle(a)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.out = dsync.NewOutbox(dsync.Realtime, rt.s.opts.OutboxBytes, c.wake)
-	res := rt.s.peers.Resources(a)
+	c.out = dsync.NewOutbox(dsync.Realtime, rt.opts.Limits.OutboxBytes, c.wake)
+	res := rt.opts.Peers.Resources(a)
 	c.out.Share(res.Views)
 	c.out.TakeFrom(c.workMemory())
-	c.session = db.NewSession(dsync.SessionOptions{ID: c.id, Name: c.name, Out: c.out, SignIn: c.signIn, Quota: res.Quota, Pending: res.Pending, Memory: c.workMemory(), Limited: c.limited, Charge: c.pace.charge})
+	c.session = db.NewSession(dsync.SessionOptions{ID: c.id, Name: c.name, Out: c.out, SignIn: c.signIn, Quota: res.Quota, Pending: res.Pending, Memory: c.workMemory(), Limited: c.limited, Charge: c.throttle.charge})
 	return c
 }
 
 // workMemory is what the writes of the connection take their memory from.
 func (c *conn) workMemory() peer.WorkMemory {
-	return peer.WorkMemory{Of: c.rt.s.peers.Resources(c.peer).Work, Full: func(refusal error) {
-		c.rt.s.refusals.Add(peer.ReasonOf(refusal, metrics.Work, metrics.AddressWork), c.remote.Addr)
+	return peer.WorkMemory{Of: c.rt.opts.Peers.Resources(c.peer).Work, Full: func(refusal error) {
+		c.rt.opts.Refusals.Add(peer.ReasonOf(refusal, metrics.Work, metrics.AddressWork), c.remote.Addr)
 	}}
 }
 
 // hello is the first message of every connection (protocol §3).
 func (c *conn) hello(host string) []byte {
-	return wire.AppendHello(nil, c.rt.s.opts.Now().UnixMilli(), host, c.id, wire.Features...)
+	return wire.AppendHello(nil, c.rt.opts.Now().UnixMilli(), host, c.id, wire.Features...)
 }
 
 // wake tells the transport that the outbox has something for it, or wants the
@@ -88,8 +88,8 @@ func (c *conn) transports() (*poll, *socket) {
 }
 
 // receive takes one message from the client. Control messages go to the
-// transport that it came through. It waits while replies fill the outbox: who
-// does not read is not read from. An error ends the connection.
+// transport that it came through. It waits while replies fill the outbox: a
+// client that does not read is not read from. An error ends the connection.
 func (c *conn) receive(text string, control func(typ string) error) error {
 	m, err := c.parse(text)
 	switch {
@@ -108,18 +108,18 @@ func (c *conn) receive(text string, control func(typ string) error) error {
 func (c *conn) malformed(err error) error {
 	var bad *wire.FormatError
 	if !errors.As(err, &bad) || bad.ID < 0 {
-		return goodbye{closeProtocolError, err.Error()}
+		return closeReason{closeProtocolError, err.Error()}
 	}
 	c.out.PushFrame(wire.AppendError(nil, bad.ID, wire.StatusInvalidParameters, bad.Msg))
 	return nil
 }
 
-// parse parses a message, a long one in the turn of the client's address.
+// parse parses a message. Long ones wait for a place, for which addresses take turns.
 func (c *conn) parse(text string) (m wire.Message, err error) {
 	if len(text) < dsync.LongText {
 		return wire.ParseMessage(text)
 	}
-	err = c.rt.s.peers.Resources(c.peer).Readers.Do(c.ctx, func() error {
+	err = c.rt.opts.Peers.Resources(c.peer).Readers.Do(c.ctx, func() error {
 		m, err = wire.ParseMessage(text)
 		return err
 	})
@@ -139,24 +139,24 @@ func (c *conn) handle(r wire.Request) error {
 
 // close ends the connection: the session first, so that its onDisconnect
 // operations have run when close returns, then the transports, which flush
-// what is in the outbox and say goodbye. All calls wait for the first one.
-func (c *conn) close(bye goodbye) {
+// what is in the outbox and say closeReason. All calls wait for the first one.
+func (c *conn) close(reason closeReason) {
 	c.closing.Do(func() {
 		defer c.rt.remove(c)
-		c.rt.s.log.Debug("connection closed", "connection", c.name, "namespace", c.ns, "code", bye.code, "reason", bye.reason)
+		c.rt.opts.Log.Debug("connection closed", "connection", c.name, "namespace", c.ns, "code", reason.code, "reason", reason.text)
 		close(c.ended)
-		if bye.code == 0 {
+		if reason.code == 0 {
 			c.cancel()
 		} else {
-			time.AfterFunc(linger, c.cancel) // until then requests may finish, and be answered
+			time.AfterFunc(Linger, c.cancel) // until then requests may finish, and be answered
 		}
 		c.closeSession()
 		poll, sock := c.transports()
 		if poll != nil {
-			poll.end(bye)
+			poll.end(reason)
 		}
 		if sock != nil {
-			sock.end(bye)
+			sock.end(reason)
 		}
 		if poll == nil && sock == nil {
 			c.out.Close()
@@ -177,7 +177,7 @@ func (c *conn) closeSession() {
 		c.check.Stop()
 	}
 	if c.credential.CanEnd() {
-		_ = c.disown() // nobody is left to be told
+		_ = c.disown() // the client is gone
 	}
 	c.session.Close()
 }
@@ -214,7 +214,7 @@ func (c *conn) move() bool {
 
 // lost is called when socket s has ended. If the client did not rely on it yet
 // the conn goes on without it.
-func (c *conn) lost(s *socket, relied bool, bye goodbye) {
+func (c *conn) lost(s *socket, relied bool, reason closeReason) {
 	c.mu.Lock()
 	spare := !relied && c.poll != nil && !isClosed(c.moved)
 	if spare {
@@ -222,7 +222,7 @@ func (c *conn) lost(s *socket, relied bool, bye goodbye) {
 	}
 	c.mu.Unlock()
 	if !spare {
-		c.close(bye)
+		c.close(reason)
 	}
 }
 
@@ -234,3 +234,6 @@ func isClosed(ch <-chan struct{}) bool {
 		return false
 	}
 }
+
+// limited counts that an operation came up against a bound of the engine.
+func (c *conn) limited(b dsync.Bound) { c.rt.opts.Refusals.Add(metrics.Bounds[b], c.remote.Addr) }

@@ -1,37 +1,29 @@
-package server
+package realtime
 
 import (
 	"fmt"
 	"net"
 	"strings"
 	"testing"
-
-	"github.com/gorilla/websocket"
+	"time"
 )
 
-// connOf returns the server's side of a client.
-func (n *network) connOf(c *wsClient) *conn {
-	n.rt.mu.Lock()
-	defer n.rt.mu.Unlock()
-	return n.rt.conns[c.id]
-}
-
-// TestCourierHandsOver: what the network does not take at once is sent when it
-// does, in order and from the middle of a frame on, and nobody else waits for it.
-func TestCourierHandsOver(t *testing.T) {
-	n := onSocket(t, Options{Dev: true, Limits: Limits{OutboxBytes: 64 << 20}})
-	slow, quick := n.connect(""), n.connect("")
-	for _, c := range []net.Conn{slow.ws.NetConn(), n.connOf(slow).sock.conn} {
+// TestPoolHandsOver: what the network does not take at once is sent when it
+// does, in order and from the middle of a frame on, and no other client waits for it.
+func TestPoolHandsOver(t *testing.T) {
+	n := serveTest(t, Limits{OutboxBytes: 64 << 20})
+	slow, quick := n.connect(), n.connect()
+	for _, c := range []net.Conn{slow.ws.NetConn(), slow.c.sock.conn} {
 		c.(*net.TCPConn).SetReadBuffer(64 << 10)
 		c.(*net.TCPConn).SetWriteBuffer(64 << 10)
 	}
 	message := func(i int) string { return fmt.Sprintf(`{"n":%d,"text":"%s"}`, i, strings.Repeat("x", i%3000)) }
-	out := n.connOf(slow).out
+	out := slow.c.out
 	const messages = 800 // 1 MB, far more than the network keeps
 	for i := range messages {
 		out.PushFrame([]byte(message(i)))
 	}
-	n.connOf(quick).out.PushFrame([]byte(message(1)))
+	quick.c.out.PushFrame([]byte(message(1)))
 	quick.want(message(1))
 	for i := range messages {
 		slow.want(message(i))
@@ -40,18 +32,18 @@ func TestCourierHandsOver(t *testing.T) {
 	slow.want(message(7))
 }
 
-// TestCouriersShare: many sockets with something to write at the same time all get
-// it, whatever the number of couriers.
-func TestCouriersShare(t *testing.T) {
-	n := onSocket(t, Options{Dev: true})
-	n.rt.couriers.max = 3
-	var clients []*wsClient
-	for range 4*perCourier + 1 {
-		clients = append(clients, n.connect(""))
+// TestPoolShares: many sockets with something to write at the same time all get
+// it, whatever the number of writers.
+func TestPoolShares(t *testing.T) {
+	n := serveTest(t, Limits{})
+	n.pool.max = 3
+	var clients []*client
+	for range 4*perWriter + 1 {
+		clients = append(clients, n.connect())
 	}
 	for round := range 20 {
 		for _, c := range clients {
-			n.connOf(c).out.PushFrame(fmt.Appendf(nil, `{"round":%d}`, round))
+			c.c.out.PushFrame(fmt.Appendf(nil, `{"round":%d}`, round))
 		}
 	}
 	for _, c := range clients {
@@ -64,7 +56,7 @@ func TestCouriersShare(t *testing.T) {
 // TestAwait: frames are found however the network cuts them, with answers to pings
 // before, between and after them.
 func TestAwait(t *testing.T) {
-	n := onSocket(t, Options{Dev: true})
+	n := serveTest(t, Limits{})
 	const pong = "\x8a\x80abcd"
 	frame := func(text string) string {
 		head := []byte{0x81, 0x80 | byte(len(text))}
@@ -79,7 +71,7 @@ func TestAwait(t *testing.T) {
 	stream := pong + request(1, "") + pong + pong + request(2, "") + request(3, `"`+strings.Repeat("x", 127)+`":1`) +
 		"\x8a\x81abcd!" + request(4, `"`+strings.Repeat("x", 5000)+`":1`) + pong
 	for _, step := range []int{1, 2, 5, 7, 100, len(stream)} {
-		c := n.connect("")
+		c := n.connect()
 		for rest := stream; rest != ""; rest = rest[min(step, len(rest)):] {
 			if _, err := c.ws.NetConn().Write([]byte(rest[:min(step, len(rest))])); err != nil {
 				t.Fatal(err)
@@ -95,33 +87,21 @@ func TestAwait(t *testing.T) {
 // the system call included.
 func BenchmarkDeliver(b *testing.B) {
 	const clients = 25
-	ts := serveTest(b, Options{Dev: true})
+	ts := serveTest(b, Limits{})
 	text := []byte(fmt.Sprintf(`{"t":"d","d":{"a":"d","b":{"p":"x","d":%q}}}`, strings.Repeat("x", 350)))
-	var readers []*websocket.Conn
+	var readers []*client
 	for range clients {
-		ws, _, err := websocket.DefaultDialer.Dial("ws://"+ts.addr+"/.ws?ns=test", nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer ws.Close()
-		readers = append(readers, ws)
-	}
-	for _, ws := range readers {
-		if _, _, err := ws.ReadMessage(); err != nil {
-			b.Fatal(err)
-		}
-	}
-	var conns []*conn
-	for _, c := range ts.rt.conns {
-		conns = append(conns, c)
+		c := ts.connect()
+		c.ws.SetReadDeadline(time.Time{})
+		readers = append(readers, c)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		for _, c := range conns {
-			c.out.PushFrame(text)
+		for _, r := range readers {
+			r.c.out.PushFrame(text)
 		}
-		for _, ws := range readers {
-			if _, _, err := ws.ReadMessage(); err != nil {
+		for _, r := range readers {
+			if _, _, err := r.ws.ReadMessage(); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package server
+package realtime
 
 import (
 	"net"
@@ -23,7 +23,7 @@ func rawConn(c net.Conn) syscall.RawConn {
 
 // writeTo writes as much of b as the network takes at once. With errMustWait the
 // rest is left in b. Deadlines mean nothing here, and one that is set may be over.
-func (b *batch) writeTo(raw syscall.RawConn) error {
+func (b *writeBuffer) writeTo(raw syscall.RawConn) error {
 	if b.try == nil {
 		b.try = b.tryWrite
 	}
@@ -41,7 +41,7 @@ func (b *batch) writeTo(raw syscall.RawConn) error {
 
 // tryWrite makes the system call. It always says that it is done: to wait for the
 // network is for others.
-func (b *batch) tryWrite(fd uintptr) bool {
+func (b *writeBuffer) tryWrite(fd uintptr) bool {
 	for {
 		b.n, b.err = syscall.Write(int(fd), b.buf)
 		if b.err != syscall.EINTR {
@@ -51,7 +51,7 @@ func (b *batch) tryWrite(fd uintptr) bool {
 }
 
 // fetch waits for something to arrive. There is a buffer only then.
-func (e *early) fetch(raw syscall.RawConn) error {
+func (e *lazyReader) fetch(raw syscall.RawConn) error {
 	if e.try == nil {
 		e.try = e.tryRead
 	}
@@ -61,8 +61,8 @@ func (e *early) fetch(raw syscall.RawConn) error {
 	return fetched(e.n, e.err)
 }
 
-func (e *early) tryRead(fd uintptr) bool {
-	e.buf = steps.Get().(*step)
+func (e *lazyReader) tryRead(fd uintptr) bool {
+	e.buf = readBuffers.Get().(*readBuffer)
 	for {
 		e.n, e.err = syscall.Read(int(fd), e.buf[:])
 		switch {

@@ -1,4 +1,4 @@
-package server
+package realtime
 
 import (
 	"net/http"
@@ -6,10 +6,6 @@ import (
 
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
-
-// upgradeTimeout is how long the end of the poll may come after the client
-// began to rely on the socket. Clients give up after a minute (protocol §14).
-const upgradeTimeout = 60 * time.Second
 
 // An upgrade is a conn on its way from a poll to a socket (protocol §14.4):
 //
@@ -27,8 +23,8 @@ type upgrade struct {
 
 // serveUpgrade answers a handshake that names a conn, which is known only to
 // the client that has it.
-func (rt *realtime) serveUpgrade(w http.ResponseWriter, r *http.Request, id string) {
-	ns, err := rt.s.namespaceOf(r)
+func (rt *Server) serveUpgrade(w http.ResponseWriter, r *http.Request, id string) {
+	ns, err := rt.opts.Host.Namespace(r)
 	c := rt.lookup(ns, id)
 	if err != nil || c == nil || !c.isPolling() {
 		rt.refuse(w, r, wire.AppendControlText(nil, wire.ControlReset, r.Host))
@@ -58,9 +54,9 @@ func (u *upgrade) receive(text string) error {
 	m, err := wire.ParseMessage(text)
 	switch {
 	case err != nil:
-		return goodbye{closeProtocolError, err.Error()}
+		return closeReason{closeProtocolError, err.Error()}
 	case m.Control == nil:
-		return goodbye{closeProtocolError, "a request before the switch"}
+		return closeReason{closeProtocolError, "a request before the switch"}
 	case m.Control.Type == wire.ControlPing:
 		u.s.push(wire.AppendControl(nil, wire.ControlPong, "null"))
 	case m.Control.Type == wire.ControlSwitch:
@@ -72,7 +68,7 @@ func (u *upgrade) receive(text string) error {
 
 // wait returns when all messages of the poll have been handled.
 func (u *upgrade) wait() error {
-	timeout := time.NewTimer(upgradeTimeout)
+	timeout := time.NewTimer(UpgradeTimeout)
 	defer timeout.Stop()
 	select {
 	case <-u.c.moved:
