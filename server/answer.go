@@ -44,7 +44,7 @@ func (q *request) json(body func(dst []byte) []byte) answer {
 	if q.form.silent {
 		return answer{status: http.StatusNoContent}
 	}
-	b := body(make([]byte, 0, max(q.room.Size(), usualAnswer)))
+	b := body(make([]byte, 0, max(q.answer.Size(), usualAnswer)))
 	if q.form.pretty {
 		b = append(tree.AppendPretty(nil, string(b)), '\n')
 	}
@@ -74,9 +74,9 @@ func (q *request) node(n tree.Node) answer {
 	return a
 }
 
-// failure answers with an error, always as pretty JSON (REST §4.2), and logs
+// failureAnswer answers with an error, always as pretty JSON (REST §4.2), and logs
 // what is our own fault.
-func (q *request) failure(err error) answer {
+func failureAnswer(q *request, err error) answer {
 	if q.r.Context().Err() != nil && errors.Is(err, context.Canceled) {
 		if !isCut(q.r.Context()) {
 			return answer{} // the client left
@@ -112,8 +112,8 @@ func detailOf(err error) string {
 	return ""
 }
 
-// send writes an answer.
-func (q *request) send(a answer) {
+// sendAnswer writes an answer.
+func sendAnswer(q *request, a answer) {
 	if a.status == 0 {
 		return
 	}
@@ -133,10 +133,10 @@ func (q *request) send(a answer) {
 	if q.form.download != "" && a.status == http.StatusOK {
 		h.Set("Content-Disposition", disposition(q.form.download))
 	}
-	q.sendBody(a)
+	sendBody(q, a)
 }
 
-func (q *request) sendBody(a answer) {
+func sendBody(q *request, a answer) {
 	h := q.w.Header()
 	if h["Vary"] == nil {
 		h["Vary"] = varyCoding

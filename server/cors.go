@@ -39,8 +39,8 @@ func setCommonHeaders(h http.Header, r *http.Request) {
 	}
 }
 
-// preflight answers OPTIONS.
-func (q *request) preflight() answer {
+// preflightAnswer answers OPTIONS.
+func preflightAnswer(q *request) answer {
 	h := q.w.Header()
 	h.Set("Access-Control-Allow-Methods", corsMethods)
 	h.Set("Access-Control-Allow-Headers", corsHeaders)

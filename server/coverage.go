@@ -12,9 +12,9 @@ import (
 // openCoverage is open for reports about rules, which anybody may see in dev
 // mode, as with the emulator (REST §13). Servers that do not count answer as if
 // there were no such thing.
-func (q *request) openCoverage() (rules.CoverageReport, error) {
+func openCoverage(q *request) (rules.CoverageReport, error) {
 	if !q.s.opts.Decisions.Coverage {
-		_, err := q.s.notFound(q)
+		_, err := notFound(q)
 		return rules.CoverageReport{}, err
 	}
 	if err := q.openDatabase(); err != nil {
@@ -24,8 +24,8 @@ func (q *request) openCoverage() (rules.CoverageReport, error) {
 }
 
 // getCoverageJSON answers with the report: GET /.inspect/coverage.json
-func (s *Server) getCoverageJSON(q *request) (answer, error) {
-	report, err := q.openCoverage()
+func getCoverageJSON(q *request) (answer, error) {
+	report, err := openCoverage(q)
 	if err != nil {
 		return answer{}, err
 	}
@@ -33,8 +33,8 @@ func (s *Server) getCoverageJSON(q *request) (answer, error) {
 }
 
 // getCoverage answers with the report as a page: GET /.inspect/coverage
-func (s *Server) getCoverage(q *request) (answer, error) {
-	report, err := q.openCoverage()
+func getCoverage(q *request) (answer, error) {
+	report, err := openCoverage(q)
 	if err != nil {
 		return answer{}, err
 	}

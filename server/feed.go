@@ -19,11 +19,11 @@ func isFeed(pattern string) bool { return pattern == pathProfile || pattern == p
 
 // getTop tells an administrator of the whole server each second what it does:
 // GET /.inspect/top.json
-func (s *Server) getTop(q *request) (answer, error) {
+func getTop(q *request) (answer, error) {
 	if err := q.openAdmin(); err != nil {
 		return answer{}, err
 	}
-	view := observe.NewView(s.viewed())
+	view := observe.NewView(q.s.viewed())
 	tick := time.NewTicker(observe.TopEvery)
 	defer tick.Stop()
 	return feed(q, tick.C, func() func() { return view.Close }, view.Event)
@@ -40,17 +40,17 @@ func (s *Server) slowClients() []SlowClient { return observe.Slowest(s.streams.A
 // getProfile tells an administrator each operation on a database, in the form that
 // firebase database:profile reads: GET /.settings/profile.json. An administrator who does
 // not read it holds up nothing.
-func (s *Server) getProfile(q *request) (answer, error) {
+func getProfile(q *request) (answer, error) {
 	if err := q.openSettings(); err != nil {
 		return answer{}, err
 	}
-	p := observe.NewProfile(s.opts.Now)
+	p := observe.NewProfile(q.s.opts.Now)
 	return feed(q, p.Woken(), func() func() { return q.db.WatchOperations(p.Tell) }, p.Events)
 }
 
 // feedShare returns what a feed of an administrator counts for.
-func (s *Server) feedShare(q *request) observe.FeedShare {
-	id, err := s.credential(q.r.Header, q.params, "", func(string, string, error) {})
+func feedShare(q *request) observe.FeedShare {
+	id, err := q.s.credential(q.r.Header, q.params, "", func(string, string, error) {})
 	return observe.FeedShare{Namespace: q.ns, Bound: err != nil || !id.Admin}
 }
 
@@ -63,7 +63,7 @@ func feed[T any](q *request, due <-chan T, begin func() (end func()), next func(
 		return answer{status: http.StatusOK, kind: typeEvents}, nil
 	}
 	s := q.s
-	leave, err := s.feeds.Enter(s.feedShare(q))
+	leave, err := q.s.feeds.Enter(feedShare(q))
 	if err != nil {
 		q.refused(metrics.Profiles)
 		return answer{}, &statusError{http.StatusServiceUnavailable, err.Error()}

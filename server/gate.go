@@ -95,7 +95,7 @@ func (g *gate) refuse(q *request, rt *route) error {
 		g.note(r, &g.lines.host, "--allow-host "+host)
 		return &statusError{http.StatusForbidden, fmt.Sprintf("This development server does not answer requests for the host %q. If it is yours, start dogwood dev with --allow-host %[1]s.", host)}
 	}
-	if origin, foreign := g.foreign(r); foreign && !q.readsAsNobody(rt) && !q.isLinkToPage() {
+	if origin, foreign := g.foreign(r); foreign && !readsAsNobody(q, rt) && !isLinkToPage(q) {
 		g.note(r, &g.lines.origin, "--allow-origin "+observe.Clipped(origin))
 		return &statusError{http.StatusForbidden, fmt.Sprintf("This development server does not answer pages of the origin %q. If it is yours, start dogwood dev with --allow-origin %[1]s.", observe.Clipped(origin))}
 	}
@@ -105,7 +105,7 @@ func (g *gate) refuse(q *request, rt *route) error {
 // readsAsNobody reports whether a request only reads data of a database that exists, or
 // asks whether it may (preflight), without a credential. The rules decide such a read as
 // that of a client that is not signed in, and it changes nothing.
-func (q *request) readsAsNobody(rt *route) bool {
+func readsAsNobody(q *request, rt *route) bool {
 	switch {
 	case rt.pattern != dataPattern:
 		return false
@@ -127,11 +127,11 @@ func (q *request) readsAsNobody(rt *route) bool {
 
 // refuseForeign answers a request that the gate refused. No page may read that, and no
 // cache may keep it.
-func (q *request) refuseForeign(why error) {
+func refuseForeign(q *request, why error) {
 	h := q.w.Header()
 	h["X-Content-Type-Options"] = noSniff
 	h.Set("Cache-Control", "no-store")
-	q.send(q.failure(why))
+	sendAnswer(q, failureAnswer(q, why))
 }
 
 // ownHost reports whether a name or an address is the server's. No site can have these
@@ -171,7 +171,7 @@ func (g *gate) foreign(r *http.Request) (origin string, foreign bool) {
 // isLinkToPage reports whether a browser follows a link to a page of ours. It shows that
 // page in place of the one with the link, which learns nothing of it. It looks at the path
 // that is routed, which may be another one than that of the URL.
-func (q *request) isLinkToPage() bool {
+func isLinkToPage(q *request) bool {
 	h := q.r.Header
 	return q.r.Method == http.MethodGet && len(h.Values("Origin")) == 0 &&
 		h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document" &&

@@ -46,13 +46,13 @@ func (s *Server) Ready(ctx context.Context) error {
 }
 
 // getHealth says that the server runs: GET /healthz
-func (s *Server) getHealth(q *request) (answer, error) {
+func getHealth(q *request) (answer, error) {
 	return healthAnswer(nil), nil
 }
 
 // getReady says whether it should be sent requests: GET /readyz
-func (s *Server) getReady(q *request) (answer, error) {
-	return healthAnswer(s.Ready(q.r.Context())), nil
+func getReady(q *request) (answer, error) {
+	return healthAnswer(q.s.Ready(q.r.Context())), nil
 }
 
 func healthAnswer(err error) answer {

@@ -5,9 +5,7 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/server/metrics"
-	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
@@ -36,15 +34,6 @@ func (q *request) countFailure(err error) {
 			return
 		}
 	}
-}
-
-// countWait counts a request that has to wait for room in one of its holds.
-func (q *request) countWait(h *limit.Hold, refusal error) {
-	if h == &q.work {
-		q.refused(peer.ReasonOf(refusal, metrics.Work, metrics.AddressWork))
-		return
-	}
-	q.refused(peer.ReasonOf(refusal, metrics.Answers, metrics.AddressAnswers))
 }
 
 // refused counts that a bound stopped the request.

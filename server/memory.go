@@ -13,11 +13,11 @@ func (q *request) countFor(c *peer.Client) {
 	}
 }
 
-// tooMany answers a request that was not admitted, in the form of its route.
-func (q *request) tooMany(rt *route) {
+// refuseTooMany answers a request that was not admitted, in the form of its route.
+func refuseTooMany(q *request, rt *route) {
 	if rt.raw == nil {
 		setCommonHeaders(q.w.Header(), q.r)
-		q.send(q.failure(peer.ErrTooMany))
+		sendAnswer(q, failureAnswer(q, peer.ErrTooMany))
 		return
 	}
 	refuseAddress(q.w)

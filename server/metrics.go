@@ -62,11 +62,11 @@ func (n *namespaces) opened() func(yield func(string, *dsync.Database) bool) {
 
 // getMetrics answers Prometheus, if it is an administrator of the whole server:
 // GET /metrics
-func (s *Server) getMetrics(q *request) (answer, error) {
+func getMetrics(q *request) (answer, error) {
 	if err := q.openAdmin(); err != nil {
 		return answer{}, err
 	}
-	s.metrics.Handler(s.source).ServeHTTP(q.w, q.r)
+	q.s.metrics.Handler(q.s.source).ServeHTTP(q.w, q.r)
 	return answer{}, nil
 }
 

@@ -18,10 +18,10 @@ type readContext struct {
 	cancel context.CancelFunc
 }
 
-// readContext returns the context of a read, and what has to be called when that
-// is over.
-func (q *request) readContext() (context.Context, context.CancelFunc) {
-	c := &readContext{Context: q.r.Context(), ends: time.Now().Add(q.form.timeout)}
+// newReadContext returns the context of a read that ends after a time at the latest, and
+// what has to be called when the read is over.
+func newReadContext(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	c := &readContext{Context: ctx, ends: time.Now().Add(timeout)}
 	return c, c.end
 }
 

@@ -51,7 +51,7 @@ func TestRemotesAreTold(t *testing.T) {
 		}
 	}
 	q := &request{s: n.Server, r: r, w: httptest.NewRecorder()}
-	if got := q.described(); got.Remote != "203.0.113.7" || got.Via != "127.0.0.1:7" {
+	if got := streamClient(q); got.Remote != "203.0.113.7" || got.Via != "127.0.0.1:7" {
 		t.Errorf("the event stream is told as %+v", got)
 	}
 }

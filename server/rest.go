@@ -1,43 +1,74 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// get answers with the value at the path, through a query if there is one:
+// getValue answers with the value at the path, through a query if there is one:
 // GET /rooms/r1.json
-func (s *Server) get(q *request) (answer, error) {
+func getValue(q *request) (answer, error) {
 	if err := q.open(); err != nil {
 		return answer{}, err
 	}
-	if err := q.checkCount(); err != nil {
+	if err := checkCount(q); err != nil {
 		return answer{}, err
 	}
 	if q.r.Method == http.MethodGet && wantsEvents(q.r.Header) {
-		return s.stream(q)
+		return streamValue(q)
 	}
 	if q.form.count {
-		return q.make(q.count)
+		return answerWith(q, readCount)
 	}
 	if q.form.explain {
-		return q.make(q.explain)
+		return answerWith(q, explainRead)
 	}
 	if q.form.shallow && !q.target.Priority {
-		return q.make(q.list)
+		return answerWith(q, readKeys)
 	}
-	return q.make(q.value)
+	return answerWith(q, readValue)
 }
 
-// value answers with what the request reads.
-func (q *request) value() (answer, error) {
-	n, err := q.read()
+// answerWith runs f, which reads a value and answers with it, in a place among the reads.
+// Where f finds no memory, what it read is forgotten, and f runs again once there is
+// memory, so that nothing large is held while waiting.
+func answerWith(q *request, f handler) (answer, error) {
+	a, err := answerOnce(q, f)
+	var until context.Context
+	for full := (*noMemoryError)(nil); errors.As(err, &full); {
+		if until == nil {
+			q.countWait(full.hold, full.refusal)
+			ctx, cancel := context.WithTimeout(q.r.Context(), peer.MemoryTimeout)
+			defer cancel()
+			until = ctx
+		}
+		if err := q.waitFor(until, full); err != nil {
+			return answer{}, err
+		}
+		a, err = answerOnce(q, f)
+	}
+	return a, err
+}
+
+func answerOnce(q *request, f handler) (answer, error) {
+	if err := q.acquirePlace(); err != nil {
+		return answer{}, err
+	}
+	defer q.releasePlace()
+	return f(q)
+}
+
+// readValue answers with what the request reads.
+func readValue(q *request) (answer, error) {
+	n, err := readNode(q)
 	if err != nil {
 		return answer{}, err
 	}
@@ -68,8 +99,8 @@ func (q *request) view() dsync.Read {
 	}
 }
 
-func (q *request) read() (tree.Node, error) {
-	ctx, cancel := q.readContext()
+func readNode(q *request) (tree.Node, error) {
+	ctx, cancel := newReadContext(q.r.Context(), q.form.timeout)
 	defer cancel()
 	if q.target.Priority {
 		return q.db.Priority(ctx, q.view())
@@ -81,9 +112,9 @@ func (q *request) read() (tree.Node, error) {
 	return n, err
 }
 
-// list answers with the keys below the path: GET /rooms.json?shallow=true
-func (q *request) list() (answer, error) {
-	ctx, cancel := q.readContext()
+// readKeys answers with the keys below the path: GET /rooms.json?shallow=true
+func readKeys(q *request) (answer, error) {
+	ctx, cancel := newReadContext(q.r.Context(), q.form.timeout)
 	defer cancel()
 	l, err := q.db.Shallow(ctx, q.view(), q.form.after, q.form.query.Limit)
 	if err != nil {
@@ -112,14 +143,14 @@ func appendListing(dst []byte, keys dsync.KeyList) []byte {
 // listingSize returns about how long a listing is.
 func listingSize(keys dsync.KeyList) int { return keys.Size() + keys.Len()*len(`"":true,`) + 1 }
 
-// put replaces the value, or the priority, at the path and echoes it:
+// putValue replaces the value, or the priority, at the path and echoes it:
 // PUT /rooms/r1.json
-func (s *Server) put(q *request) (answer, error) {
-	src, err := q.openWrite()
+func putValue(q *request) (answer, error) {
+	src, err := openForValue(q)
 	if err != nil {
 		return answer{}, err
 	}
-	w, err := q.parseWrite(q.target, src)
+	w, err := parseWrite(q, q.target, src)
 	if err == nil && q.form.dataOnly {
 		err = wantsData(w.Value)
 	}
@@ -129,19 +160,19 @@ func (s *Server) put(q *request) (answer, error) {
 	if err := q.await(len(src)); err != nil {
 		return answer{}, err
 	}
-	return q.replace(w)
+	return replaceValue(q, w)
 }
 
-// remove deletes the value at the path: DELETE /rooms/r1.json
-func (s *Server) remove(q *request) (answer, error) {
+// deleteValue deletes the value at the path: DELETE /rooms/r1.json
+func deleteValue(q *request) (answer, error) {
 	if err := q.openChange(); err != nil {
 		return answer{}, err
 	}
-	return q.replace(tree.Write{Target: q.target})
+	return replaceValue(q, tree.Write{Target: q.target})
 }
 
-func (q *request) replace(w tree.Write) (answer, error) {
-	c, a, err := q.write(dsync.Write{
+func replaceValue(q *request, w tree.Write) (answer, error) {
+	c, a, err := performWrite(q, dsync.Write{
 		Caller: q.id.Caller,
 		Update: tree.Update{w},
 		Base:   w.Path,
@@ -161,12 +192,12 @@ func (q *request) replace(w tree.Write) (answer, error) {
 	return a, err
 }
 
-// write carries a write out. If the request only wants it explained, there is no
+// performWrite carries a write out. If the request only wants it explained, there is no
 // commit, but an answer.
-func (q *request) write(w dsync.Write) (c *dsync.Commit, explained answer, err error) {
+func performWrite(q *request, w dsync.Write) (c *dsync.Commit, explained answer, err error) {
 	w.Turn = q.readers
 	if q.form.explain {
-		explained, err = q.explainWrite(w)
+		explained, err = explainWrite(q, w)
 		return nil, explained, err
 	}
 	w.Quota = q.s.peers.Resources(q.peer).Quota
@@ -174,21 +205,21 @@ func (q *request) write(w dsync.Write) (c *dsync.Commit, explained answer, err e
 	return c, answer{}, err
 }
 
-// post adds a child under a new push id: POST /rooms/r1/messages.json
-func (s *Server) post(q *request) (answer, error) {
-	src, err := q.openWrite()
+// postValue adds a child under a new push id: POST /rooms/r1/messages.json
+func postValue(q *request) (answer, error) {
+	src, err := openForValue(q)
 	if err != nil {
 		return answer{}, err
 	}
-	if err := q.wantsValue(); err != nil {
+	if err := refusePriority(q); err != nil {
 		return answer{}, err
 	}
 	name := q.db.NextPushID()
-	w, err := q.parseWrite(tree.Target{Path: q.target.Path.Child(name)}, src)
+	w, err := parseWrite(q, tree.Target{Path: q.target.Path.Child(name)}, src)
 	if err != nil {
 		return answer{}, err
 	}
-	c, explained, err := q.write(dsync.Write{Caller: q.id.Caller, Update: tree.Update{w}, Base: w.Path})
+	c, explained, err := performWrite(q, dsync.Write{Caller: q.id.Caller, Update: tree.Update{w}, Base: w.Path})
 	if c == nil {
 		return explained, err
 	}
@@ -197,21 +228,21 @@ func (s *Server) post(q *request) (answer, error) {
 	return a, nil
 }
 
-// patch writes several places below the path at once: PATCH /rooms/r1.json.
+// patchValue writes several places below the path at once: PATCH /rooms/r1.json.
 // A body of null deletes the node: that is how the CLI removes (REST §2).
-func (s *Server) patch(q *request) (answer, error) {
-	src, err := q.openPatch()
+func patchValue(q *request) (answer, error) {
+	src, err := openForPatch(q)
 	if err != nil {
 		return answer{}, err
 	}
-	if err := q.wantsValue(); err != nil {
+	if err := refusePriority(q); err != nil {
 		return answer{}, err
 	}
 	if strings.TrimSpace(src) == "null" {
-		return q.replace(tree.Write{Target: q.target})
+		return replaceValue(q, tree.Write{Target: q.target})
 	}
 	base := q.target.Path
-	update, err := q.parseUpdate(base, src)
+	update, err := parseUpdate(q, base, src)
 	if err != nil {
 		return answer{}, err
 	}
@@ -221,7 +252,7 @@ func (s *Server) patch(q *request) (answer, error) {
 	if err := q.await(len(src)); err != nil {
 		return answer{}, err
 	}
-	c, explained, err := q.write(dsync.Write{Caller: q.id.Caller, Update: update, Merge: true, Base: base})
+	c, explained, err := performWrite(q, dsync.Write{Caller: q.id.Caller, Update: update, Merge: true, Base: base})
 	if c == nil {
 		return explained, err
 	}
@@ -265,23 +296,23 @@ func (q *request) mayWrite() error {
 	return q.db.MayWrite(q.r.Context(), q.id.Caller, q.target)
 }
 
-// openWrite is openChange for requests that bring a value. It returns their
+// openForValue is openChange for requests that bring a value. It returns their
 // body.
-func (q *request) openWrite() (string, error) {
+func openForValue(q *request) (string, error) {
 	if err := q.openChange(); err != nil {
 		return "", err
 	}
-	return q.newData()
+	return readNewData(q)
 }
 
 // maxEmptyUpdate is the length of the longest text that is taken for an empty
 // update where nothing may be written.
 const maxEmptyUpdate = 64
 
-// openPatch is openWrite for updates. One that writes nothing is allowed where
+// openForPatch is openWrite for updates. One that writes nothing is allowed where
 // nothing may be written, too (rules §4.1), so a short body is looked at
 // before it is refused.
-func (q *request) openPatch() (string, error) {
+func openForPatch(q *request) (string, error) {
 	if err := q.open(); err != nil {
 		return "", err
 	}
@@ -289,7 +320,7 @@ func (q *request) openPatch() (string, error) {
 		if err := q.mayWrite(); err != nil {
 			return "", err
 		}
-		return q.newData()
+		return readNewData(q)
 	}
 	src, err := q.text(maxEmptyUpdate)
 	if err == nil && isEmptyObject(src) {
@@ -308,30 +339,21 @@ func isEmptyObject(src string) bool {
 	return ok && strings.Trim(inside, space) == "}"
 }
 
-// newData returns the body of a request that brings a value.
-func (q *request) newData() (string, error) {
+// readNewData returns the body of a request that brings a value.
+func readNewData(q *request) (string, error) {
 	src, err := q.text(q.s.opts.MaxWriteBytes)
 	switch {
 	case err != nil:
 		return "", err
 	case strings.TrimSpace(src) == "":
 		return "", badRequest(textNoData)
-	case !fits(len(src), q.maxWriteSize()):
+	case !fits(len(src), maxWriteSize(q)):
 		return "", badRequest(textWriteTooBig)
 	}
 	return src, q.handling(len(src), func() error { return dsync.CheckValues(q.id.Caller, src) })
 }
 
-// handling runs f, which does something with all of a text of size bytes, in the turn of
-// the address if that is long.
-func (q *request) handling(size int, f func() error) error {
-	if size < dsync.LongText {
-		return f()
-	}
-	return q.readers.Do(q.r.Context(), f)
-}
-
-func (q *request) parseWrite(t tree.Target, text string) (w tree.Write, err error) {
+func parseWrite(q *request, t tree.Target, text string) (w tree.Write, err error) {
 	err = q.handling(len(text), func() error {
 		w, err = tree.ParseWrite(t, text, tree.Strict)
 		return err
@@ -339,7 +361,7 @@ func (q *request) parseWrite(t tree.Target, text string) (w tree.Write, err erro
 	return w, err
 }
 
-func (q *request) parseUpdate(base tree.Path, text string) (u tree.Update, err error) {
+func parseUpdate(q *request, base tree.Path, text string) (u tree.Update, err error) {
 	err = q.handling(len(text), func() error {
 		u, err = dsync.ParseUpdate(q.id.Caller, base, text, tree.Strict)
 		return err
@@ -347,15 +369,15 @@ func (q *request) parseUpdate(base tree.Path, text string) (u tree.Update, err e
 	return u, err
 }
 
-func (q *request) maxWriteSize() string {
+func maxWriteSize(q *request) string {
 	if q.form.maxWrite != "" {
 		return q.form.maxWrite
 	}
-	return q.writeSize()
+	return writeSizeLimit(q)
 }
 
-// wantsValue refuses to treat a priority as a place with children.
-func (q *request) wantsValue() error {
+// refusePriority refuses to treat a priority as a place with children.
+func refusePriority(q *request) error {
 	if q.target.Priority {
 		return tree.ErrInvalidPath
 	}

@@ -17,8 +17,8 @@ import (
 const pathBatch = "/.batch.json"
 
 // postBatch reads several places in one state of the database: POST /.batch.json
-func (s *Server) postBatch(q *request) (answer, error) {
-	if err := q.openBatch(); err != nil {
+func postBatch(q *request) (answer, error) {
+	if err := openBatch(q); err != nil {
 		return answer{}, err
 	}
 	src, err := q.text(maxBatchBytes)
@@ -32,12 +32,12 @@ func (s *Server) postBatch(q *request) (answer, error) {
 	for i := range entries {
 		entries[i].Read.Caller, entries[i].Read.Hold = q.id.Caller, q.hold
 	}
-	return q.make(func() (answer, error) { return q.find(entries) })
+	return answerWith(q, func(q *request) (answer, error) { return findEntries(q, entries) })
 }
 
 // openBatch is open without a path and conditions. The parameters are those of a
 // GET, but those that select children: each entry of the body has its own.
-func (q *request) openBatch() (err error) {
+func openBatch(q *request) (err error) {
 	if err := q.openDatabase(); err != nil {
 		return err
 	}
@@ -48,11 +48,11 @@ func (q *request) openBatch() (err error) {
 	return err
 }
 
-// find answers with what the entries of a batch read.
-func (q *request) find(entries []dsync.Lookup) (answer, error) {
-	ctx, cancel := q.readContext()
+// findEntries answers with what the entries of a batch read.
+func findEntries(q *request, entries []dsync.Lookup) (answer, error) {
+	ctx, cancel := newReadContext(q.r.Context(), q.form.timeout)
 	defer cancel()
-	all, err := q.findAll(ctx, entries)
+	all, err := findAll(q, ctx, entries)
 	if err != nil {
 		return answer{}, err
 	}
@@ -60,7 +60,7 @@ func (q *request) find(entries []dsync.Lookup) (answer, error) {
 		peer.Charge(q.peer.Requests, all.Reads-1)
 	}
 	size := writeChunk + longest(all.Found)
-	pieces := q.batchPieces(entries, all, size)
+	pieces := batchPieces(q, entries, all, size)
 	if all.Bytes > writeChunk && q.mayStream() {
 		if err := q.reserve(all.Held + size); err != nil {
 			return answer{}, err
@@ -80,7 +80,7 @@ func (q *request) find(entries []dsync.Lookup) (answer, error) {
 
 // batchPieces returns the answer in pieces of about size at most, each in the memory of
 // the one before. Values are let go of when they are told, so it can be read once.
-func (q *request) batchPieces(entries []dsync.Lookup, all dsync.Findings, size int) iter.Seq[[]byte] {
+func batchPieces(q *request, entries []dsync.Lookup, all dsync.Findings, size int) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		piece := append(make([]byte, 0, min(size, all.Bytes)+usualAnswer), `{"revision":`...)
 		piece = strconv.AppendUint(piece, all.Revision, 10)
@@ -89,7 +89,7 @@ func (q *request) batchPieces(entries []dsync.Lookup, all dsync.Findings, size i
 			if i > 0 {
 				piece = append(piece, ',')
 			}
-			piece = q.appendFound(piece, &entries[i], &all.Found[i])
+			piece = appendFound(q, piece, &entries[i], &all.Found[i])
 			all.Found[i] = dsync.Found{}
 			if len(piece) < writeChunk {
 				continue
@@ -115,7 +115,7 @@ func longest(found []dsync.Found) (size int) {
 	return size
 }
 
-func (q *request) findAll(ctx context.Context, entries []dsync.Lookup) (dsync.Findings, error) {
+func findAll(q *request, ctx context.Context, entries []dsync.Lookup) (dsync.Findings, error) {
 	all, err := q.db.GetAll(ctx, entries)
 	if tooMany := (*dsync.TooManyError)(nil); errors.As(err, &tooMany) {
 		err = badRequest(tooMany.Error())
@@ -128,7 +128,7 @@ func (q *request) findAll(ctx context.Context, entries []dsync.Lookup) (dsync.Fi
 
 // appendFound appends the result of one entry: its path with the value, with keys
 // and values, or with the reason why there is neither.
-func (q *request) appendFound(dst []byte, l *dsync.Lookup, f *dsync.Found) []byte {
+func appendFound(q *request, dst []byte, l *dsync.Lookup, f *dsync.Found) []byte {
 	dst = wire.AppendString(append(dst, `{"path":`...), l.Read.Path.String())
 	switch {
 	case f.Err != nil:
@@ -136,20 +136,20 @@ func (q *request) appendFound(dst []byte, l *dsync.Lookup, f *dsync.Found) []byt
 		dst = wire.AppendString(append(dst, `,"error":`...), text)
 		dst = wire.AppendString(append(dst, `,"code":`...), status)
 	case f.Each != nil:
-		dst = q.appendEach(dst, f)
+		dst = appendEach(q, dst, f)
 	case f.Listing != nil && f.Listing.Keys.Len() > 0:
 		dst = appendListing(append(dst, `,"value":`...), f.Listing.Keys)
 	case f.Listing != nil:
-		dst = q.appendValue(append(dst, `,"value":`...), f.Listing.Leaf)
+		dst = appendFoundValue(q, append(dst, `,"value":`...), f.Listing.Leaf)
 	default:
-		dst = q.appendValue(append(dst, `,"value":`...), selected(l, f.Node))
+		dst = appendFoundValue(q, append(dst, `,"value":`...), selected(l, f.Node))
 	}
 	return append(dst, '}')
 }
 
 // appendEach appends all keys, the values that there are, and the errors, if there
 // are any.
-func (q *request) appendEach(dst []byte, f *dsync.Found) []byte {
+func appendEach(q *request, dst []byte, f *dsync.Found) []byte {
 	dst = append(dst, `,"keys":[`...)
 	for i, key := range f.Keys {
 		if i > 0 {
@@ -166,7 +166,7 @@ func (q *request) appendEach(dst []byte, f *dsync.Found) []byte {
 			continue
 		}
 		dst = append(wire.AppendString(append(dst, sep...), f.Keys[i]), ':')
-		dst, sep = q.appendValue(dst, one.Node), ","
+		dst, sep = appendFoundValue(q, dst, one.Node), ","
 	}
 	if dst = append(dst, '}'); !failed {
 		return dst
@@ -191,7 +191,7 @@ func selected(l *dsync.Lookup, n tree.Node) tree.Node {
 	return n
 }
 
-func (q *request) appendValue(dst []byte, n tree.Node) []byte {
+func appendFoundValue(q *request, dst []byte, n tree.Node) []byte {
 	if q.form.export {
 		return tree.AppendExport(dst, n)
 	}

@@ -2,10 +2,10 @@ package server
 
 import "strconv"
 
-// count answers with the number of children that the request would read:
+// readCount answers with the number of children that the request would read:
 // GET /rooms.json?orderBy="type"&equalTo="public"&count=true
-func (q *request) count() (answer, error) {
-	ctx, cancel := q.readContext()
+func readCount(q *request) (answer, error) {
+	ctx, cancel := newReadContext(q.r.Context(), q.form.timeout)
 	defer cancel()
 	n, err := q.db.Count(ctx, q.view())
 	if err != nil {
@@ -15,7 +15,7 @@ func (q *request) count() (answer, error) {
 }
 
 // checkCount refuses what makes no sense beside count=true.
-func (q *request) checkCount() error {
+func checkCount(q *request) error {
 	switch f := &q.form; {
 	case !f.count:
 		return nil

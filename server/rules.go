@@ -24,7 +24,7 @@ import (
 const maxComment = 500
 
 // getRules answers with the rules as they were uploaded, or as strict JSON.
-func (s *Server) getRules(q *request) (answer, error) {
+func getRules(q *request) (answer, error) {
 	if err := q.openSettings(); err != nil {
 		return answer{}, err
 	}
@@ -45,11 +45,11 @@ func rulesTag(hash string) string { return `"` + hash + `"` }
 
 // putRules checks a rules document and, unless dryRun is given, installs it.
 // Whatever is wrong with it is a 400, which is what the CLI shows.
-func (s *Server) putRules(q *request) (answer, error) {
+func putRules(q *request) (answer, error) {
 	if err := q.openSettings(); err != nil {
 		return answer{}, err
 	}
-	change, err := q.rulesChange()
+	change, err := readRulesChange(q)
 	if err != nil {
 		return answer{}, err
 	}
@@ -78,9 +78,9 @@ func (s *Server) putRules(q *request) (answer, error) {
 	return a, nil
 }
 
-// rulesChange reads what an upload says beside the rules.
-func (q *request) rulesChange() (c dsync.RulesChange, err error) {
-	c = dsync.RulesChange{Options: q.s.opts.RulesOptions, Author: q.author()}
+// readRulesChange reads what an upload says beside the rules.
+func readRulesChange(q *request) (c dsync.RulesChange, err error) {
+	c = dsync.RulesChange{Options: q.s.opts.RulesOptions, Author: rulesAuthor(q)}
 	dialect, hasDialect := q.params.get("dialect")
 	extensions, hasExtensions := q.params.get("extensions")
 	if hasDialect || hasExtensions {
@@ -104,7 +104,7 @@ func validComment(s string) bool {
 
 // getRulesVersions lists the versions that are kept, newest first:
 // GET /.settings/rules/versions.json
-func (s *Server) getRulesVersions(q *request) (answer, error) {
+func getRulesVersions(q *request) (answer, error) {
 	if err := q.openSettings(); err != nil {
 		return answer{}, err
 	}
@@ -120,7 +120,7 @@ func (s *Server) getRulesVersions(q *request) (answer, error) {
 
 // getRulesVersion answers with the source of a version:
 // GET /.settings/rules/versions/7.json
-func (s *Server) getRulesVersion(q *request) (answer, error) {
+func getRulesVersion(q *request) (answer, error) {
 	if err := q.openSettings(); err != nil {
 		return answer{}, err
 	}
@@ -138,12 +138,12 @@ func (s *Server) getRulesVersion(q *request) (answer, error) {
 
 // postRollback puts the rules of an earlier version in force, as a new version:
 // POST /.settings/rules/rollback.json {"version":7}
-func (s *Server) postRollback(q *request) (answer, error) {
+func postRollback(q *request) (answer, error) {
 	var body struct {
 		Version int64  `json:"version"`
 		Comment string `json:"comment"`
 	}
-	if _, err := q.setting(&body); err != nil {
+	if _, err := readSetting(q, &body); err != nil {
 		return answer{}, err
 	}
 	if !validComment(body.Comment) {
@@ -158,7 +158,7 @@ func (s *Server) postRollback(q *request) (answer, error) {
 		return answer{}, badRequest(err.Error())
 	}
 	v, err := q.db.ChangeRules(q.r.Context(), dsync.RulesChange{
-		Rules: rs, Options: old.Options(), Author: q.author(), Comment: body.Comment, Restore: old.Number,
+		Rules: rs, Options: old.Options(), Author: rulesAuthor(q), Comment: body.Comment, Restore: old.Number,
 	})
 	if err != nil {
 		return answer{}, err
@@ -166,8 +166,8 @@ func (s *Server) postRollback(q *request) (answer, error) {
 	return q.encode(map[string]any{"status": "ok", "version": v.Number})
 }
 
-// author names an administrator for the history of the rules.
-func (q *request) author() string {
+// rulesAuthor names an administrator for the history of the rules.
+func rulesAuthor(q *request) string {
 	switch account := q.id.credential.Account(); {
 	case account != "":
 		return "service account " + account

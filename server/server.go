@@ -10,8 +10,9 @@
 // REST requests take one way through the package: routes.go finds the handler,
 // request.go takes the request apart, params.go, query.go and conditions.go
 // read what was asked for, rest.go, stream.go, settings.go and emulator.go
-// answer, and answer.go writes. room.go bounds what answers hold. errors.go has the one table from errors to
-// statuses and texts.
+// answer, and answer.go writes. A handler is a function of the request. reservation.go
+// bounds what requests hold, and errors.go has the one table from errors to statuses and
+// texts. The realtime protocol is served by package realtime.
 package server
 
 import (

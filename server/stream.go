@@ -30,21 +30,21 @@ func wantsEvents(h http.Header) bool {
 	return false
 }
 
-// stream follows the value at the path as server-sent events until the client
+// streamValue follows the value at the path as server-sent events until the client
 // leaves, may no longer read, or is too slow (REST §10). What refuses a plain
 // GET refuses a stream in the same form, before it begins.
-func (s *Server) stream(q *request) (answer, error) {
+func streamValue(q *request) (answer, error) {
 	if q.form.shallow || q.form.explain || q.form.count || q.cond != (conditions{}) || q.target.Priority {
 		return answer{}, badRequest("shallow, count, explain, ETags and priorities are not supported for event streams")
 	}
 	wake := make(chan struct{}, 1)
-	out := dsync.NewOutbox(dsync.EventStream, s.opts.OutboxBytes, func() {
+	out := dsync.NewOutbox(dsync.EventStream, q.s.opts.OutboxBytes, func() {
 		select {
 		case wake <- struct{}{}:
 		default:
 		}
 	})
-	res := s.peers.Resources(q.peer)
+	res := q.s.peers.Resources(q.peer)
 	out.Share(res.Views)
 	out.TakeFrom(peer.WorkMemory{Of: res.Work, Full: func(refusal error) {
 		q.refused(peer.ReasonOf(refusal, metrics.Work, metrics.AddressWork))
@@ -65,18 +65,18 @@ func (s *Server) stream(q *request) (answer, error) {
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("X-Accel-Buffering", "no")
 	q.w.WriteHeader(http.StatusOK)
-	defer s.metrics.EventStreams.Open()()
-	defer s.streams.Add(out, q.described())()
+	defer q.s.metrics.EventStreams.Open()()
+	defer q.s.streams.Add(out, streamClient(q))()
 	es := eventStream{out: out, wake: wake, client: peer.NewWriter(q.w, q.r), slow: q.countSlow, check: make(chan struct{}, 1)}
 	defer es.watch(q)()
 	if es.writeAll(first) == nil {
-		es.run(q, s.stopping)
+		es.run(q, q.s.stopping)
 	}
 	return answer{}, nil
 }
 
-// described is what administrators are told of the client of an event stream.
-func (q *request) described() SlowClient {
+// streamClient is what administrators are told of the client of an event stream.
+func streamClient(q *request) SlowClient {
 	from := q.s.peers.Remote(q.r)
 	return SlowClient{Connection: observe.RequestOf(q.w), Remote: from.Addr, Via: from.Via, Namespace: q.ns, Transport: "event_stream"}
 }
