@@ -1,6 +1,7 @@
 package server
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -198,4 +199,33 @@ func disposition(name string) string {
 		return r
 	}, name)
 	return `attachment; filename="` + clean[:min(len(clean), 200)] + `"`
+}
+
+// A handler answers one method of a route.
+type handler func(*request) (answer, error)
+
+// streamFile sends size bytes. An error means that the client left.
+func streamFile(q *request, src io.Reader, size int64) {
+	h := q.w.Header()
+	h.Add("Vary", "Accept-Encoding")
+	dst := peer.NewWriter(q.w, q.r)
+	zip := size > gzipFrom && acceptsGzip(q.r.Header)
+	if zip {
+		h.Set("Content-Encoding", "gzip")
+	} else {
+		h.Set("Content-Length", strconv.FormatInt(size, 10))
+	}
+	q.w.WriteHeader(http.StatusOK)
+	switch {
+	case q.r.Method == http.MethodHead:
+	case zip:
+		z := gzipWriters.Get().(*gzip.Writer)
+		defer gzipWriters.Put(z)
+		z.Reset(dst)
+		if _, err := io.CopyBuffer(z, src, make([]byte, writeChunk)); err == nil {
+			_ = z.Close()
+		}
+	default:
+		_, _ = io.CopyBuffer(dst, src, make([]byte, writeChunk))
+	}
 }

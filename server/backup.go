@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	dsync "github.com/dogwooddb/dogwood/sync"
@@ -284,4 +285,23 @@ func names(list []backupFile) (all []string) {
 		all = append(all, f.name)
 	}
 	return all
+}
+
+// backupCounts are BackupStats that several goroutines use.
+type backupCounts struct {
+	mu sync.Mutex
+	BackupStats
+}
+
+func (c *backupCounts) done(at time.Time, size int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Done++
+	c.Last, c.LastBytes = at, size
+}
+
+func (c *backupCounts) failed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Failed++
 }

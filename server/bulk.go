@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
-	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -41,15 +39,6 @@ func putData(q *request) (answer, error) {
 		return a, located(err)
 	}
 	return importBody(q)
-}
-
-// wantsData refuses server values in an import that is so small that it is written
-// as any other value: what a file may hold does not depend on its size.
-func wantsData(d tree.Draft) error {
-	for v := range d.ServerValues() {
-		return badRequest(fmt.Sprintf("Invalid data; server value at %s of what is imported", v.At))
-	}
-	return nil
 }
 
 // isLarge reports whether the body is long enough to be streamed. If nobody has
@@ -233,30 +222,4 @@ func sendSpooled(q *request, kind, name string, emit func(io.Writer) error) (ans
 	}
 	streamFile(q, src, spool.size)
 	return answer{}, nil // it is sent
-}
-
-// streamFile sends size bytes. An error means that the client left.
-func streamFile(q *request, src io.Reader, size int64) {
-	h := q.w.Header()
-	h.Add("Vary", "Accept-Encoding")
-	dst := peer.NewWriter(q.w, q.r)
-	zip := size > gzipFrom && acceptsGzip(q.r.Header)
-	if zip {
-		h.Set("Content-Encoding", "gzip")
-	} else {
-		h.Set("Content-Length", strconv.FormatInt(size, 10))
-	}
-	q.w.WriteHeader(http.StatusOK)
-	switch {
-	case q.r.Method == http.MethodHead:
-	case zip:
-		z := gzipWriters.Get().(*gzip.Writer)
-		defer gzipWriters.Put(z)
-		z.Reset(dst)
-		if _, err := io.CopyBuffer(z, src, make([]byte, writeChunk)); err == nil {
-			_ = z.Close()
-		}
-	default:
-		_, _ = io.CopyBuffer(dst, src, make([]byte, writeChunk))
-	}
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"net/http"
 	"runtime/debug"
 	"sync"
 
@@ -77,7 +76,3 @@ var buildVersion = sync.OnceValue(func() string {
 	}
 	return ""
 })
-
-// Operations returns the handler of a listener that only those who run the server
-// can reach: metrics, health and pprof, without credentials.
-func (s *Server) Operations() http.Handler { return operations(s) }

@@ -58,3 +58,7 @@ func (g *OpsGate) Refuse(r *http.Request) error {
 	}
 	return nil
 }
+
+// Operations returns the handler of a listener that only those who run the server
+// can reach: metrics, health and pprof, without credentials.
+func (s *Server) Operations() http.Handler { return operations(s) }

@@ -252,3 +252,16 @@ func (q *request) setReadDeadline(t time.Time) {
 	q.readBy = t
 	_ = http.NewResponseController(q.w).SetReadDeadline(t)
 }
+
+// view returns what the request reads. A request without query parameters
+// counts as ordered by key (rules §7).
+func (q *request) view() dsync.Read {
+	return dsync.Read{
+		Caller:  q.id.Caller,
+		Path:    q.target.Path,
+		Query:   q.form.query,
+		Plain:   !q.form.isQuery,
+		OneShot: true,
+		Hold:    q.hold,
+	}
+}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -84,19 +85,6 @@ func readValue(q *request) (answer, error) {
 		return a, nil
 	}
 	return q.node(n), nil
-}
-
-// view returns what the request reads. A request without query parameters
-// counts as ordered by key (rules §7).
-func (q *request) view() dsync.Read {
-	return dsync.Read{
-		Caller:  q.id.Caller,
-		Path:    q.target.Path,
-		Query:   q.form.query,
-		Plain:   !q.form.isQuery,
-		OneShot: true,
-		Hold:    q.hold,
-	}
 }
 
 func readNode(q *request) (tree.Node, error) {
@@ -380,6 +368,15 @@ func maxWriteSize(q *request) string {
 func refusePriority(q *request) error {
 	if q.target.Priority {
 		return tree.ErrInvalidPath
+	}
+	return nil
+}
+
+// wantsData refuses server values in an import that is so small that it is written
+// as any other value: what a file may hold does not depend on its size.
+func wantsData(d tree.Draft) error {
+	for v := range d.ServerValues() {
+		return badRequest(fmt.Sprintf("Invalid data; server value at %s of what is imported", v.At))
 	}
 	return nil
 }

@@ -9,20 +9,6 @@ import (
 	"github.com/dogwooddb/dogwood/server/peer"
 )
 
-// A handler answers one method of a route.
-type handler func(*request) (answer, error)
-
-type methods map[string]handler
-
-// A route is a pattern with what answers it: raw for transports that take over
-// the connection, methods for everything else. A * at one end of the pattern
-// stands for any text.
-type route struct {
-	pattern string
-	methods methods
-	raw     http.HandlerFunc
-}
-
 // table is the whole surface of the server; the first match wins. There is no
 // ServeMux because it redirects paths with double slashes (REST §17).
 func (s *Server) table() []route {
@@ -72,20 +58,6 @@ func (s *Server) table() []route {
 	return append(table,
 		route{pattern: "/", methods: methods{get: getFront}},
 		route{pattern: "*", methods: methods{get: noSuffix, put: noSuffix, post: noSuffix, patch: noSuffix, del: noSuffix}})
-}
-
-// dataPattern matches what is below the root of a database.
-const dataPattern = "*.json"
-
-func (rt *route) match(path string) bool {
-	p, last := rt.pattern, len(rt.pattern)-1
-	switch {
-	case p[last] == '*':
-		return strings.HasPrefix(path, p[:last])
-	case p[0] == '*':
-		return strings.HasSuffix(path, p[1:])
-	}
-	return path == p
 }
 
 // serve answers one request. It is the only place where an error becomes a
