@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	dsync "github.com/dogwooddb/dogwood/sync"
@@ -36,20 +35,6 @@ type madeBackups struct {
 	last  time.Time // by the monotonic clock
 	names []string  // of those that are kept, the oldest first
 	told  bool      // the log has that there are backups of the future
-}
-
-// BackupStats count what RunBackups did.
-type BackupStats struct {
-	Done, Failed uint64
-	Last         time.Time // when the last good one was begun; zero: none yet
-	LastBytes    int64
-}
-
-// BackupStats returns what RunBackups did so far.
-func (s *Server) BackupStats() BackupStats {
-	s.backups.mu.Lock()
-	defer s.backups.mu.Unlock()
-	return s.backups.BackupStats
 }
 
 // The names of backups are NAMESPACE-TIME.db. Times are in UTC, so they sort.
@@ -285,23 +270,4 @@ func names(list []backupFile) (all []string) {
 		all = append(all, f.name)
 	}
 	return all
-}
-
-// backupCounts are BackupStats that several goroutines use.
-type backupCounts struct {
-	mu sync.Mutex
-	BackupStats
-}
-
-func (c *backupCounts) done(at time.Time, size int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.Done++
-	c.Last, c.LastBytes = at, size
-}
-
-func (c *backupCounts) failed() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.Failed++
 }

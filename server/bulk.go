@@ -19,7 +19,6 @@ import (
 // exports and backups, all for administrators only.
 
 const (
-	maxBulk  = 4       // of imports, and of exports and backups, at a time
 	bulkFrom = 4 << 20 // bytes from which a body is streamed; below, a write is as any other
 )
 

@@ -3,27 +3,12 @@ package server
 import (
 	"encoding/json"
 	"strconv"
-	"sync/atomic"
 	"time"
 )
 
 // maxClock is the largest time that a clock is set to, in milliseconds: the
 // largest integer that every client represents.
 const maxClock = 1<<53 - 1
-
-// A clock is the time of all databases of a server: that of server timestamps
-// and of now in rules. In dev mode tests may stop it at a time of their choice.
-type clock struct {
-	running func() time.Time
-	stopped atomic.Pointer[time.Time] // nil while it runs
-}
-
-func (c *clock) now() time.Time {
-	if t := c.stopped.Load(); t != nil {
-		return *t
-	}
-	return c.running()
-}
 
 // getNow answers with the time at which the clock is stopped, null if it runs:
 // GET /.settings/now.json

@@ -13,6 +13,8 @@ import (
 const (
 	pathHealth = "/healthz" // the process answers
 	pathReady  = "/readyz"  // it can do its work
+
+	pathMetrics = "/metrics"
 )
 
 // isProbe reports whether requests that match a pattern ask for the health of the

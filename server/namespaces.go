@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server/observe"
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
@@ -333,4 +334,12 @@ func hostNamespace(host string) string {
 		return label
 	}
 	return ""
+}
+
+// standardRules are the rules of a server that was given none.
+func standardRules(dev bool) *rules.Ruleset {
+	if dev {
+		return rules.Open()
+	}
+	return rules.Locked()
 }

@@ -77,3 +77,10 @@ func (h host) Unavailable(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "1")
 	http.Error(w, textUnavailable, http.StatusServiceUnavailable)
 }
+
+// refuseAddress tells a client of the realtime protocol that its address has or
+// does too much.
+func refuseAddress(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, textTooMany, http.StatusTooManyRequests)
+}

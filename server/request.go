@@ -265,3 +265,10 @@ func (q *request) view() dsync.Read {
 		Hold:    q.hold,
 	}
 }
+
+// countFor makes what the request holds count for a client.
+func (q *request) countFor(c *peer.Client) {
+	if q.peer = c; c != nil {
+		q.use(&c.Resources)
+	}
+}

@@ -123,3 +123,13 @@ func answerTo(q *request, rt *route) (answer, error) {
 	}
 	return h(q)
 }
+
+// refuseTooMany answers a request that was not admitted, in the form of its route.
+func refuseTooMany(q *request, rt *route) {
+	if rt.raw == nil {
+		setCommonHeaders(q.w.Header(), q.r)
+		sendAnswer(q, failureAnswer(q, peer.ErrTooMany))
+		return
+	}
+	refuseAddress(q.w)
+}

@@ -9,7 +9,7 @@
 //
 // REST requests take one way through the package: routes.go finds the handler,
 // request.go takes the request apart, params.go, query.go and conditions.go
-// read what was asked for, rest.go, stream.go, settings.go and emulator.go
+// read what was asked for, rest_read.go, rest_write.go, stream.go, settings.go and emulator.go
 // answer, and answer.go writes. A handler is a function of the request. reservation.go
 // bounds what requests hold, and errors.go has the one table from errors to statuses and
 // texts. The realtime protocol is served by package realtime.
@@ -199,4 +199,18 @@ func (o *Options) setDefaults() {
 	if o.Rules == nil {
 		o.Rules = standardRules(o.Dev)
 	}
+}
+
+// A clock is the time of all databases of a server: that of server timestamps
+// and of now in rules. In dev mode tests may stop it at a time of their choice.
+type clock struct {
+	running func() time.Time
+	stopped atomic.Pointer[time.Time] // nil while it runs
+}
+
+func (c *clock) now() time.Time {
+	if t := c.stopped.Load(); t != nil {
+		return *t
+	}
+	return c.running()
 }

@@ -1,135 +1,16 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
-	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
-
-// getValue answers with the value at the path, through a query if there is one:
-// GET /rooms/r1.json
-func getValue(q *request) (answer, error) {
-	if err := q.open(); err != nil {
-		return answer{}, err
-	}
-	if err := checkCount(q); err != nil {
-		return answer{}, err
-	}
-	if q.r.Method == http.MethodGet && wantsEvents(q.r.Header) {
-		return streamValue(q)
-	}
-	if q.form.count {
-		return answerWith(q, readCount)
-	}
-	if q.form.explain {
-		return answerWith(q, explainRead)
-	}
-	if q.form.shallow && !q.target.Priority {
-		return answerWith(q, readKeys)
-	}
-	return answerWith(q, readValue)
-}
-
-// answerWith runs f, which reads a value and answers with it, in a place among the reads.
-// Where f finds no memory, what it read is forgotten, and f runs again once there is
-// memory, so that nothing large is held while waiting.
-func answerWith(q *request, f handler) (answer, error) {
-	a, err := answerOnce(q, f)
-	var until context.Context
-	for full := (*noMemoryError)(nil); errors.As(err, &full); {
-		if until == nil {
-			q.countWait(full.hold, full.refusal)
-			ctx, cancel := context.WithTimeout(q.r.Context(), peer.MemoryTimeout)
-			defer cancel()
-			until = ctx
-		}
-		if err := q.waitFor(until, full); err != nil {
-			return answer{}, err
-		}
-		a, err = answerOnce(q, f)
-	}
-	return a, err
-}
-
-func answerOnce(q *request, f handler) (answer, error) {
-	if err := q.acquirePlace(); err != nil {
-		return answer{}, err
-	}
-	defer q.releasePlace()
-	return f(q)
-}
-
-// readValue answers with what the request reads.
-func readValue(q *request) (answer, error) {
-	n, err := readNode(q)
-	if err != nil {
-		return answer{}, err
-	}
-	if q.cond.has(n) {
-		return answer{status: http.StatusNotModified, tag: tagOf(n)}, nil
-	}
-	if err := q.reserve(len(n.JSON())); err != nil {
-		return answer{}, err
-	}
-	if q.form.export {
-		a := q.json(func(dst []byte) []byte { return tree.AppendExport(dst, n) })
-		a.tag = q.cond.tag(n)
-		return a, nil
-	}
-	return q.node(n), nil
-}
-
-func readNode(q *request) (tree.Node, error) {
-	ctx, cancel := newReadContext(q.r.Context(), q.form.timeout)
-	defer cancel()
-	if q.target.Priority {
-		return q.db.Priority(ctx, q.view())
-	}
-	n, err := q.db.Get(ctx, q.view())
-	if q.form.isQuery && n.IsLeaf() { // has no children to select (REST §5.1)
-		n = tree.Empty
-	}
-	return n, err
-}
-
-// readKeys answers with the keys below the path: GET /rooms.json?shallow=true
-func readKeys(q *request) (answer, error) {
-	ctx, cancel := newReadContext(q.r.Context(), q.form.timeout)
-	defer cancel()
-	l, err := q.db.Shallow(ctx, q.view(), q.form.after, q.form.query.Limit)
-	if err != nil {
-		return answer{}, err
-	}
-	if l.Keys.Len() == 0 {
-		return q.node(l.Leaf), nil
-	}
-	if err := q.reserve(listingSize(l.Keys)); err != nil {
-		return answer{}, err
-	}
-	return q.json(func(dst []byte) []byte { return appendListing(dst, l.Keys) }), nil
-}
-
-// appendListing appends an object that maps each key to true. It is never an
-// array.
-func appendListing(dst []byte, keys dsync.KeyList) []byte {
-	sep := byte('{')
-	for key := range keys.All() {
-		dst = append(wire.AppendString(append(dst, sep), key), ":true"...)
-		sep = ','
-	}
-	return append(dst, '}')
-}
-
-// listingSize returns about how long a listing is.
-func listingSize(keys dsync.KeyList) int { return keys.Size() + keys.Len()*len(`"":true,`) + 1 }
 
 // putValue replaces the value, or the priority, at the path and echoes it:
 // PUT /rooms/r1.json
@@ -364,19 +245,19 @@ func maxWriteSize(q *request) string {
 	return writeSizeLimit(q)
 }
 
-// refusePriority refuses to treat a priority as a place with children.
-func refusePriority(q *request) error {
-	if q.target.Priority {
-		return tree.ErrInvalidPath
-	}
-	return nil
-}
-
 // wantsData refuses server values in an import that is so small that it is written
 // as any other value: what a file may hold does not depend on its size.
 func wantsData(d tree.Draft) error {
 	for v := range d.ServerValues() {
 		return badRequest(fmt.Sprintf("Invalid data; server value at %s of what is imported", v.At))
+	}
+	return nil
+}
+
+// refusePriority refuses to treat a priority as a place with children.
+func refusePriority(q *request) error {
+	if q.target.Priority {
+		return tree.ErrInvalidPath
 	}
 	return nil
 }
