@@ -177,7 +177,7 @@ func (v *reservation) release() {
 
 // A readContext is the context of a read, which ends with the request or after the
 // time that it allows. Reads look at Err now and then, and most are over before
-// they do; a timer is only started for those who wait.
+// they do; a timer is only started for those that wait.
 type readContext struct {
 	context.Context // of the request
 	ends            time.Time

@@ -24,9 +24,9 @@ const (
 //
 //	{"time":…,"ns":"shop","op":"write","path":"/a","auth":{…},"value":1,"now":…,"allow":true,"rule":"/a/.write"}
 //
-// It holds what was written and the claims of who wrote it, but no credentials.
+// It holds what was written and the claims of the caller, but no credentials.
 // A decision that is too large is left out, as is one that comes while too many
-// wait for the disk: nobody waits for a Recorder.
+// wait for the disk: no operation waits for a Recorder.
 type Recorder struct {
 	name string
 	max  int64 // maxRecording, except in tests

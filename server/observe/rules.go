@@ -20,7 +20,7 @@ type Decisions struct {
 	Console  io.Writer // gets an explanation of denied operations
 	Tell     bool      // clients are told why they were denied, which says much about rules
 	Coverage bool      // what rules were evaluated to is counted, and shown by /.inspect/coverage
-	Record   *Recorder // keeps all decisions; it is closed by who opened it
+	Record   *Recorder // keeps all decisions; the caller closes it
 
 	// Hear is told how every decision came about. It is called by several goroutines
 	// at once, for writes while others wait: it must not block, and not keep what it

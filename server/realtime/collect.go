@@ -37,7 +37,7 @@ func (c *collector) add(text string) (msg string, done bool, err error) {
 	return msg, done, nil
 }
 
-// grow returns text, a frame that is not complete, with room for n more bytes. Its
+// grow returns text, a frame that is not complete, that can take n more bytes. Its
 // errors are closeReasons.
 func (c *collector) grow(text []byte, n int) ([]byte, error) {
 	if len(text)+n <= cap(text) {

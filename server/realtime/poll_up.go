@@ -39,8 +39,8 @@ func (p *poll) handle(pieces []wire.Piece) error {
 	return nil
 }
 
-// message handles one message. It cannot wait for room in the outbox, since it
-// may be the very request that would make some; no client of good faith has
+// message handles one message. It cannot wait until the outbox is less full, since
+// it may be the very request that would empty it; no client of good faith has
 // that many replies open.
 func (p *poll) message(text string) error {
 	switch {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// rawConn returns nil: reads and writes without waiting are not available here, so
-// each socket does it in goroutines of its own.
+// rawConn returns nil: this system cannot read and write without waiting, so each socket
+// has goroutines of its own for that.
 func rawConn(net.Conn) syscall.RawConn { return nil }
 
 func (b *writeBuffer) writeTo(syscall.RawConn) error { return errMustWait }

@@ -39,8 +39,8 @@ func (b *writeBuffer) writeTo(raw syscall.RawConn) error {
 	return b.err
 }
 
-// tryWrite makes the system call. It always says that it is done: to wait for the
-// network is for others.
+// tryWrite makes the system call. It always returns true, so RawConn.Write never waits for
+// the socket.
 func (b *writeBuffer) tryWrite(fd uintptr) bool {
 	for {
 		b.n, b.err = syscall.Write(int(fd), b.buf)

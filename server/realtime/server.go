@@ -272,5 +272,5 @@ func (rt *Server) countEnd(reason closeReason, from string) closeReason {
 }
 
 // maxMessage is the limit for one message of a client in bytes: that for its
-// data, and some room for the envelope.
+// data, and something for the envelope.
 func (rt *Server) maxMessage() int { return int(rt.opts.Limits.MaxMessageBytes) + 64<<10 }

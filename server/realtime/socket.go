@@ -66,7 +66,7 @@ func newSocket(rt *Server, ws *websocket.Conn, c *conn) *socket {
 	return s
 }
 
-// ponged hears an answer to a ping. It costs as much as a message, whoever asked for it.
+// ponged hears an answer to a ping. It costs as much as a message, even if the server did not ask for it.
 func (s *socket) ponged(string) error {
 	if err := s.keepRate(); err != nil {
 		return err

@@ -62,8 +62,7 @@ func (p *writerPool) take(dst []writable) []writable {
 	return dst
 }
 
-// maxWaitingKept is how many sockets the queue of the pool has room for while it
-// is empty.
+// maxWaitingKept is the capacity up to which the queue is kept when it is empty.
 const maxWaitingKept = 4 << 10
 
 func (p *writerPool) run() {
