@@ -34,12 +34,12 @@ func (s *Server) viewed() observe.Source {
 	return observe.Source{Now: s.opts.Now, Metrics: s.metrics, Opened: s.spaces.opened(), Slow: s.slowClients}
 }
 
-// slowClients returns the clients for whom the most bytes wait.
+// slowClients returns the clients with the most bytes waiting.
 func (s *Server) slowClients() []SlowClient { return observe.Slowest(s.streams.All(), s.rt.Clients()) }
 
 // getProfile tells an administrator each operation on a database, in the form that
-// firebase database:profile reads: GET /.settings/profile.json. An administrator who does
-// not read it holds up nothing.
+// firebase database:profile reads: GET /.settings/profile.json. Operations do
+// not wait for it to be read.
 func getProfile(q *request) (answer, error) {
 	if err := q.openSettings(); err != nil {
 		return answer{}, err

@@ -36,7 +36,7 @@ func (q *request) countFailure(err error) {
 	}
 }
 
-// refused counts that a bound stopped the request.
+// refused counts that a bound refused the request.
 func (q *request) refused(reason metrics.Reason) { q.s.refusals.Add(reason, q.from()) }
 
 // from is the address that the request comes from.

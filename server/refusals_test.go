@@ -24,7 +24,7 @@ func logTo(b *bytes.Buffer) (*slog.Logger, func() []string) {
 	}
 }
 
-// TestRefusedAddressIsLogged: the log tells whom the limits of addresses befell,
+// TestRefusedAddressIsLogged: the log names the addresses that limits refused,
 // and who did not send headers.
 func TestRefusedAddressIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 // LinePause is the least time between two lines of the log about one reason.
 const LinePause = 10 * time.Second
 
-// Refusals count what came up against a bound, and have the log name the client. The log
+// Refusals count operations that reached a bound, and log their addresses. The log
 // has a line per reason now and then, not one per refusal: a client that floods the
 // server must not fill its disk. No lock is taken, since many come at once.
 type Refusals struct {

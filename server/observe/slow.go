@@ -13,7 +13,7 @@ import (
 // slowShown bounds the clients that are shown.
 const slowShown = 10
 
-// A SlowClient is one for whom something waits that it does not read. Most are slow
+// A SlowClient is one that does not read what waits for it. Most are slow
 // for a moment only.
 type SlowClient struct {
 	Connection string `json:"connection"` // as in the log
@@ -53,7 +53,7 @@ func (s *Streams) All() iter.Seq2[*dsync.Outbox, SlowClient] {
 	return maps.All(maps.Clone(s.open))
 }
 
-// Slowest returns those clients for whom the most bytes wait.
+// Slowest returns the clients with the most bytes waiting.
 func Slowest(clients ...iter.Seq2[*dsync.Outbox, SlowClient]) []SlowClient {
 	slow := []SlowClient{}
 	for _, some := range clients {

@@ -235,5 +235,5 @@ func isClosed(ch <-chan struct{}) bool {
 	}
 }
 
-// limited counts that an operation came up against a bound of the engine.
+// limited counts an operation that reached a bound of the engine.
 func (c *conn) limited(b dsync.Bound) { c.rt.opts.Refusals.Add(metrics.Bounds[b], c.remote.Addr) }

@@ -10,7 +10,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/peer"
 )
 
-// A throttle holds up a connection whose client, or whose address, sends more messages per
+// A throttle delays a connection whose client, or whose address, sends more messages per
 // second than it may. Meanwhile nothing is read from it. A nil throttle lets everything
 // through.
 type throttle struct {
