@@ -1,6 +1,7 @@
 package server
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/wire"
@@ -43,7 +45,7 @@ func (q *request) json(body func(dst []byte) []byte) answer {
 	if q.form.silent {
 		return answer{status: http.StatusNoContent}
 	}
-	b := body(make([]byte, 0, max(q.room.Size(), usualAnswer)))
+	b := body(make([]byte, 0, max(q.answer.Size(), usualAnswer)))
 	if q.form.pretty {
 		b = append(tree.AppendPretty(nil, string(b)), '\n')
 	}
@@ -73,9 +75,9 @@ func (q *request) node(n tree.Node) answer {
 	return a
 }
 
-// failure answers with an error, always as pretty JSON (REST §4.2), and logs
+// failureAnswer answers with an error, always as pretty JSON (REST §4.2), and logs
 // what is our own fault.
-func (q *request) failure(err error) answer {
+func failureAnswer(q *request, err error) answer {
 	if q.r.Context().Err() != nil && errors.Is(err, context.Canceled) {
 		if !isCut(q.r.Context()) {
 			return answer{} // the client left
@@ -85,7 +87,7 @@ func (q *request) failure(err error) answer {
 	q.countFailure(err)
 	e := q.statusOf(err)
 	if e.status == http.StatusInternalServerError {
-		q.s.log.ErrorContext(q.r.Context(), "request failed", "request", requestOf(q.w), "method", q.method, "namespace", q.ns, "path", clipped(q.path), "err", err)
+		q.s.log.ErrorContext(q.r.Context(), "request failed", "request", observe.RequestOf(q.w), "method", q.method, "namespace", q.ns, "path", observe.Clipped(q.path), "err", err)
 	}
 	if e.status == http.StatusServiceUnavailable || e.status == http.StatusTooManyRequests {
 		q.w.Header().Set("Retry-After", "1")
@@ -111,8 +113,8 @@ func detailOf(err error) string {
 	return ""
 }
 
-// send writes an answer.
-func (q *request) send(a answer) {
+// sendAnswer writes an answer.
+func sendAnswer(q *request, a answer) {
 	if a.status == 0 {
 		return
 	}
@@ -132,10 +134,10 @@ func (q *request) send(a answer) {
 	if q.form.download != "" && a.status == http.StatusOK {
 		h.Set("Content-Disposition", disposition(q.form.download))
 	}
-	q.sendBody(a)
+	sendBody(q, a)
 }
 
-func (q *request) sendBody(a answer) {
+func sendBody(q *request, a answer) {
 	h := q.w.Header()
 	if h["Vary"] == nil {
 		h["Vary"] = varyCoding
@@ -197,4 +199,79 @@ func disposition(name string) string {
 		return r
 	}, name)
 	return `attachment; filename="` + clean[:min(len(clean), 200)] + `"`
+}
+
+// A handler answers one method of a route.
+type handler func(*request) (answer, error)
+
+// streamFile sends size bytes. An error means that the client left.
+func streamFile(q *request, src io.Reader, size int64) {
+	h := q.w.Header()
+	h.Add("Vary", "Accept-Encoding")
+	dst := peer.NewWriter(q.w, q.r)
+	zip := size > gzipFrom && acceptsGzip(q.r.Header)
+	if zip {
+		h.Set("Content-Encoding", "gzip")
+	} else {
+		h.Set("Content-Length", strconv.FormatInt(size, 10))
+	}
+	q.w.WriteHeader(http.StatusOK)
+	switch {
+	case q.r.Method == http.MethodHead:
+	case zip:
+		z := gzipWriters.Get().(*gzip.Writer)
+		defer gzipWriters.Put(z)
+		z.Reset(dst)
+		if _, err := io.CopyBuffer(z, src, make([]byte, writeChunk)); err == nil {
+			_ = z.Close()
+		}
+	default:
+		_, _ = io.CopyBuffer(dst, src, make([]byte, writeChunk))
+	}
+}
+
+// Databases are protected by tokens, not by cookies, so every origin may ask
+// (REST §9).
+const (
+	corsMethods = "GET, PUT, PATCH, POST, DELETE, OPTIONS, HEAD"
+	corsHeaders = "Authorization, Content-Type, X-Firebase-ETag, If-Match, If-None-Match, X-HTTP-Method-Override, X-Firebase-AppCheck, X-Client-Version"
+	corsExposed = "ETag, X-Firebase-Auth-Debug, " + observe.HeaderRequestID
+	corsMaxAge  = "3600"
+)
+
+// Values of headers that every answer has. They are shared, so nobody may change
+// them in place; http.Header.Set and Add do not.
+var (
+	anyOrigin  = []string{"*"}
+	exposed    = []string{corsExposed}
+	noCache    = []string{"no-cache"}
+	noSniff    = []string{"nosniff"}
+	strictTLS  = []string{"max-age=31556926; includeSubDomains; preload"}
+	jsonType   = []string{typeJSON}
+	varyCoding = []string{"Accept-Encoding"}
+)
+
+// setCommonHeaders sets what every answer has, errors and streams included
+// (REST §4.1). Its keys are in their canonical form.
+func setCommonHeaders(h http.Header, r *http.Request) {
+	h["Access-Control-Allow-Origin"] = anyOrigin
+	h["Access-Control-Expose-Headers"] = exposed
+	h["Cache-Control"] = noCache
+	h["X-Content-Type-Options"] = noSniff
+	if r.TLS != nil {
+		h["Strict-Transport-Security"] = strictTLS
+	}
+}
+
+// preflightAnswer answers OPTIONS.
+func preflightAnswer(q *request) answer {
+	h := q.w.Header()
+	h.Set("Access-Control-Allow-Methods", corsMethods)
+	h.Set("Access-Control-Allow-Headers", corsHeaders)
+	if asked := q.r.Header.Get("Access-Control-Request-Headers"); asked != "" {
+		h.Set("Access-Control-Allow-Headers", asked)
+		h.Add("Vary", "Access-Control-Request-Headers")
+	}
+	h.Set("Access-Control-Max-Age", corsMaxAge)
+	return answer{status: http.StatusOK, kind: typeText}
 }

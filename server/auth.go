@@ -1,13 +1,11 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server/auth"
@@ -53,7 +51,7 @@ type identity struct {
 // decides. One that is not acceptable is an error even where the rules would let
 // anybody in (REST §6).
 func (s *Server) identify(h http.Header, ps params, ns string) (identity, error) {
-	id, err := s.credential(h, ps, ns, s.refusedCredential)
+	id, err := s.credential(h, ps, ns, s.credentials.Add)
 	if err != nil {
 		return identity{}, err
 	}
@@ -165,7 +163,7 @@ func (s *Server) signIn(ns string, c dsync.Credential) (id identity, err error) 
 		id.credential, err = s.auth.Token(ns, c.Token)
 	}
 	if err != nil {
-		s.refusedCredential(ns, c.Token, err)
+		s.credentials.Add(ns, c.Token, err)
 		return identity{}, wireTokenError(err)
 	}
 	if !c.NoAuth && c.AuthVar == "" {
@@ -197,88 +195,4 @@ func (id identity) data() string {
 		}
 	}
 	return data + "}"
-}
-
-// recheck is how often a credential that may end is looked at again, beside the looks
-// when it expires and when something is revoked (revoked.go).
-const recheck = 30 * time.Second
-
-// untilCheck returns when an identity is to be looked at again. ok is false if
-// it never ends.
-func (s *Server) untilCheck(id auth.Identity) (wait time.Duration, ok bool) {
-	if !id.CanEnd() {
-		return 0, false
-	}
-	wait = recheck
-	if !id.Expires.IsZero() {
-		wait = min(wait, id.Expires.Sub(s.opts.Now()))
-	}
-	return max(wait, 0), true
-}
-
-// signIn is the session's: it remembers the credential, to look at it again.
-// The session calls it from Handle, so c.in is held.
-func (c *conn) signIn(_ context.Context, cred dsync.Credential) (dsync.Caller, dsync.SignInInfo, error) {
-	id, err := c.rt.s.signIn(c.ns, cred)
-	if err != nil {
-		return dsync.Caller{}, dsync.SignInInfo{}, err
-	}
-	c.present(id.credential)
-	c.scheduleCheck()
-	return id.Caller, dsync.SignInInfo{Data: id.data()}, nil
-}
-
-// present makes a credential the one that the client is signed in with. c.in is held.
-func (c *conn) present(id auth.Identity) {
-	c.credential = id
-	if !id.CanEnd() {
-		c.presented.Store(nil)
-		return
-	}
-	c.presented.Store(&id)
-	if c.rt.s.auth.Check(c.ns, id) != nil { // it was revoked before the watch could see it here
-		go c.checkCredential()
-	}
-}
-
-// scheduleCheck is called with c.in held.
-func (c *conn) scheduleCheck() {
-	if c.check != nil {
-		c.check.Stop()
-		c.check = nil
-	}
-	if wait, ok := c.rt.s.untilCheck(c.credential); ok {
-		c.check = time.AfterFunc(wait, c.checkCredential)
-	}
-}
-
-// checkCredential signs the client out if its credential has ended.
-func (c *conn) checkCredential() { c.endCredential(recheck) }
-
-// endCredential signs the client out if its credential has ended. A client whose request
-// does not end for so long, because it does not read, is disconnected.
-func (c *conn) endCredential(patience time.Duration) {
-	stuck := time.AfterFunc(patience, func() { c.close(expired) })
-	c.in.Lock()
-	defer c.in.Unlock()
-	stuck.Stop()
-	if c.closed {
-		return
-	}
-	if err := c.disown(); err != nil {
-		c.session.Expire(wireTokenError(err))
-		c.present(auth.Identity{})
-	}
-	c.scheduleCheck()
-}
-
-// disown looks at the client's credential again. What a revoked one left for the
-// disconnect must not be done; what one left that has merely expired is. The error
-// says why the credential is no longer good. c.in is held.
-func (c *conn) disown() error {
-	err := c.rt.s.auth.Check(c.ns, c.credential)
-	if errors.Is(err, auth.ErrRevoked) {
-		c.session.Disown()
-	}
-	return err
 }

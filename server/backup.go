@@ -37,20 +37,6 @@ type madeBackups struct {
 	told  bool      // the log has that there are backups of the future
 }
 
-// BackupStats count what RunBackups did.
-type BackupStats struct {
-	Done, Failed uint64
-	Last         time.Time // when the last good one was begun; zero: none yet
-	LastBytes    int64
-}
-
-// BackupStats returns what RunBackups did so far.
-func (s *Server) BackupStats() BackupStats {
-	s.backups.mu.Lock()
-	defer s.backups.mu.Unlock()
-	return s.backups.BackupStats
-}
-
 // The names of backups are NAMESPACE-TIME.db. Times are in UTC, so they sort.
 const backupTime = "20060102T150405Z"
 

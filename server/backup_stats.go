@@ -5,6 +5,20 @@ import (
 	"time"
 )
 
+// BackupStats count what RunBackups did.
+type BackupStats struct {
+	Done, Failed uint64
+	Last         time.Time // when the last good one was begun; zero: none yet
+	LastBytes    int64
+}
+
+// BackupStats returns what RunBackups did so far.
+func (s *Server) BackupStats() BackupStats {
+	s.backups.mu.Lock()
+	defer s.backups.mu.Unlock()
+	return s.backups.BackupStats
+}
+
 // backupCounts are BackupStats that several goroutines use.
 type backupCounts struct {
 	mu sync.Mutex

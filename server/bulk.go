@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
-	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -21,7 +19,6 @@ import (
 // exports and backups, all for administrators only.
 
 const (
-	maxBulk  = 4       // of imports, and of exports and backups, at a time
 	bulkFrom = 4 << 20 // bytes from which a body is streamed; below, a write is as any other
 )
 
@@ -29,38 +26,29 @@ const typeBinary = "application/octet-stream"
 
 // putData replaces the value at the path. An administrator's body without limit
 // is streamed: PUT /rooms.json?writeSizeLimit=unlimited&import=true
-func (s *Server) putData(q *request) (answer, error) {
+func putData(q *request) (answer, error) {
 	if size, _ := q.params.get("writeSizeLimit"); size != "unlimited" {
-		return s.put(q)
+		return putValue(q)
 	}
 	if err := q.openChange(); err != nil {
 		return answer{}, err
 	}
-	if !q.id.Admin || q.form.explain || q.target.Priority || q.cond != (conditions{}) || !q.large() {
-		a, err := s.put(q)
+	if !q.id.Admin || q.form.explain || q.target.Priority || q.cond != (conditions{}) || !isLarge(q) {
+		a, err := putValue(q)
 		return a, located(err)
 	}
-	return s.importBody(q)
+	return importBody(q)
 }
 
-// wantsData refuses server values in an import that is so small that it is written
-// as any other value: what a file may hold does not depend on its size.
-func wantsData(d tree.Draft) error {
-	for v := range d.ServerValues() {
-		return badRequest(fmt.Sprintf("Invalid data; server value at %s of what is imported", v.At))
-	}
-	return nil
-}
-
-// large reports whether the body is long enough to be streamed. If nobody has
+// isLarge reports whether the body is long enough to be streamed. If nobody has
 // said how long it is, its beginning is read.
-func (q *request) large() bool {
+func isLarge(q *request) bool {
 	if q.r.ContentLength >= 0 {
 		return q.r.ContentLength > bulkFrom
 	}
 	body := q.r.Body
 	var head bytes.Buffer
-	n, err := io.CopyN(&head, q.patient(body), bulkFrom+1)
+	n, err := io.CopyN(&head, patientReader(q, body), bulkFrom+1)
 	q.r.Body = readCloser{io.MultiReader(&head, &rest{body, err}), body}
 	return n > bulkFrom
 }
@@ -83,20 +71,20 @@ type readCloser struct {
 	io.Closer
 }
 
-// patient returns the body as one that may take as long as it keeps arriving.
-func (q *request) patient(body io.ReadCloser) io.Reader {
+// patientReader returns the body as one that may take as long as it keeps arriving.
+func patientReader(q *request, body io.ReadCloser) io.Reader {
 	return &patientBody{q: q, body: body, due: time.Now().Add(bodyGrace)}
 }
 
 // importBody answers with what was imported, not with an echo: whoever sends
 // that much does not want it back.
-func (s *Server) importBody(q *request) (answer, error) {
-	if err := take(s.imports); err != nil {
+func importBody(q *request) (answer, error) {
+	if err := take(q.s.imports); err != nil {
 		q.refused(metrics.Bulk)
 		return answer{}, err
 	}
-	defer give(s.imports)
-	src, err := q.decoded(q.patient(q.r.Body))
+	defer give(q.s.imports)
+	src, err := decodedBody(q, patientReader(q, q.r.Body))
 	if err != nil {
 		return answer{}, err
 	}
@@ -109,7 +97,7 @@ func (s *Server) importBody(q *request) (answer, error) {
 	if err != nil {
 		return answer{}, diskError(located(err))
 	}
-	s.log.InfoContext(q.r.Context(), "imported", "namespace", q.ns, "path", q.target.Path, "bytes", done.Bytes, "rows", done.Rows, "took", time.Since(began))
+	q.s.log.InfoContext(q.r.Context(), "imported", "namespace", q.ns, "path", q.target.Path, "bytes", done.Bytes, "rows", done.Rows, "took", time.Since(began))
 	return q.json(func(dst []byte) []byte {
 		dst = strconv.AppendInt(append(dst, `{"bytes":`...), done.Bytes, 10)
 		return append(dst, '}')
@@ -143,8 +131,8 @@ func (r *bodyReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// decoded returns a body without its content coding.
-func (q *request) decoded(body io.Reader) (io.Reader, error) {
+// decodedBody returns a body without its content coding.
+func decodedBody(q *request, body io.Reader) (io.Reader, error) {
 	switch coding := strings.ToLower(strings.Join(q.r.Header.Values("Content-Encoding"), ",")); coding {
 	case "", "identity":
 		return body, nil
@@ -172,9 +160,9 @@ func give(places chan struct{}) { <-places }
 
 // getData answers with the value at the path. An administrator's export may be
 // of any size: GET /rooms.json?format=export
-func (s *Server) getData(q *request) (answer, error) {
+func getData(q *request) (answer, error) {
 	if format, _ := q.params.get("format"); format != "export" || wantsEvents(q.r.Header) {
-		return s.get(q)
+		return getValue(q)
 	}
 	if err := q.open(); err != nil {
 		return answer{}, err
@@ -182,10 +170,10 @@ func (s *Server) getData(q *request) (answer, error) {
 	f := q.form
 	plain := !f.isQuery && !f.shallow && !f.explain && !f.count && !f.pretty && !f.silent && f.callback == "" && q.cond == (conditions{})
 	if !q.id.Admin || q.target.Priority || !plain {
-		return s.get(q)
+		return getValue(q)
 	}
-	return s.spooled(q, typeJSON, f.download, func(w io.Writer) error {
-		ctx, cancel := q.readContext()
+	return sendSpooled(q, typeJSON, f.download, func(w io.Writer) error {
+		ctx, cancel := newReadContext(q.r.Context(), q.form.timeout)
 		defer cancel()
 		return q.db.Export(ctx, q.view(), w)
 	})
@@ -193,11 +181,11 @@ func (s *Server) getData(q *request) (answer, error) {
 
 // getBackup answers with a copy of the database's file, made while it is in
 // use: GET /.settings/backup
-func (s *Server) getBackup(q *request) (answer, error) {
+func getBackup(q *request) (answer, error) {
 	if err := q.openSettings(); err != nil {
 		return answer{}, err
 	}
-	return s.spooled(q, typeBinary, q.ns+fileSuffix, func(w io.Writer) error {
+	return sendSpooled(q, typeBinary, q.ns+fileSuffix, func(w io.Writer) error {
 		_, err := q.db.Backup(w)
 		if errors.Is(err, dsync.ErrNoFile) {
 			return &statusError{http.StatusConflict, "The database is kept in memory; it has no file to back up."}
@@ -206,17 +194,17 @@ func (s *Server) getBackup(q *request) (answer, error) {
 	})
 }
 
-// spooled answers with what emit writes.
-func (s *Server) spooled(q *request, kind, name string, emit func(io.Writer) error) (answer, error) {
-	if err := take(s.exports); err != nil {
+// sendSpooled answers with what emit writes.
+func sendSpooled(q *request, kind, name string, emit func(io.Writer) error) (answer, error) {
+	if err := take(q.s.exports); err != nil {
 		q.refused(metrics.Bulk)
 		return answer{}, err
 	}
-	defer give(s.exports)
-	spool := newSpool(s.opts.Dir)
+	defer give(q.s.exports)
+	spool := newSpool(q.s.opts.Dir)
 	defer func() {
 		if err := spool.close(); err != nil {
-			s.log.Error("a temporary file is left", "dir", s.opts.Dir, "err", err)
+			q.s.log.Error("a temporary file is left", "dir", q.s.opts.Dir, "err", err)
 		}
 	}()
 	if err := emit(cutWriter{q.r.Context(), spool}); err != nil {
@@ -231,32 +219,6 @@ func (s *Server) spooled(q *request, kind, name string, emit func(io.Writer) err
 	if name != "" {
 		h.Set("Content-Disposition", disposition(name))
 	}
-	q.stream(src, spool.size)
+	streamFile(q, src, spool.size)
 	return answer{}, nil // it is sent
-}
-
-// stream sends size bytes. An error means that the client left.
-func (q *request) stream(src io.Reader, size int64) {
-	h := q.w.Header()
-	h.Add("Vary", "Accept-Encoding")
-	dst := peer.NewWriter(q.w, q.r)
-	zip := size > gzipFrom && acceptsGzip(q.r.Header)
-	if zip {
-		h.Set("Content-Encoding", "gzip")
-	} else {
-		h.Set("Content-Length", strconv.FormatInt(size, 10))
-	}
-	q.w.WriteHeader(http.StatusOK)
-	switch {
-	case q.r.Method == http.MethodHead:
-	case zip:
-		z := gzipWriters.Get().(*gzip.Writer)
-		defer gzipWriters.Put(z)
-		z.Reset(dst)
-		if _, err := io.CopyBuffer(z, src, make([]byte, writeChunk)); err == nil {
-			_ = z.Close()
-		}
-	default:
-		_, _ = io.CopyBuffer(dst, src, make([]byte, writeChunk))
-	}
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"encoding/json"
 	"strconv"
-	"sync/atomic"
 	"time"
 )
 
@@ -11,27 +10,13 @@ import (
 // largest integer that every client represents.
 const maxClock = 1<<53 - 1
 
-// A clock is the time of all databases of a server: that of server timestamps
-// and of now in rules. In dev mode tests may stop it at a time of their choice.
-type clock struct {
-	running func() time.Time
-	stopped atomic.Pointer[time.Time] // nil while it runs
-}
-
-func (c *clock) now() time.Time {
-	if t := c.stopped.Load(); t != nil {
-		return *t
-	}
-	return c.running()
-}
-
 // getNow answers with the time at which the clock is stopped, null if it runs:
 // GET /.settings/now.json
-func (s *Server) getNow(q *request) (answer, error) {
-	if err := q.openClock(); err != nil {
+func getNow(q *request) (answer, error) {
+	if err := openClock(q); err != nil {
 		return answer{}, err
 	}
-	if t := s.clock.stopped.Load(); t != nil {
+	if t := q.s.clock.stopped.Load(); t != nil {
 		return q.jsonText(strconv.FormatInt(t.UnixMilli(), 10)), nil
 	}
 	return q.jsonText("null"), nil
@@ -39,8 +24,8 @@ func (s *Server) getNow(q *request) (answer, error) {
 
 // putNow stops the clock at a time in milliseconds, or lets it run again if the
 // body is null: PUT /.settings/now.json
-func (s *Server) putNow(q *request) (answer, error) {
-	if err := q.openClock(); err != nil {
+func putNow(q *request) (answer, error) {
+	if err := openClock(q); err != nil {
 		return answer{}, err
 	}
 	src, err := q.text(maxSettingSize)
@@ -52,17 +37,17 @@ func (s *Server) putNow(q *request) (answer, error) {
 		return answer{}, badRequest("now must be an integer, the milliseconds since 1970, or null")
 	}
 	if ms == nil {
-		s.clock.stopped.Store(nil)
+		q.s.clock.stopped.Store(nil)
 		return q.jsonText("null"), nil
 	}
 	t := time.UnixMilli(*ms)
-	s.clock.stopped.Store(&t)
+	q.s.clock.stopped.Store(&t)
 	return q.jsonText(strconv.FormatInt(*ms, 10)), nil
 }
 
 // openClock is open for the clock, which only dev mode lets administrators set.
 // It belongs to the server, so no database is opened.
-func (q *request) openClock() error {
+func openClock(q *request) error {
 	if err := q.openAdmin(); err != nil {
 		return err
 	}

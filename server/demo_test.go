@@ -44,7 +44,11 @@ func TestHearDecisions(t *testing.T) {
 		Hear: func(ns string, q *rules.Request, trace *rules.Trace) {
 			mu.Lock()
 			defer mu.Unlock()
-			heard = append(heard, strings.Join([]string{ns, pick(trace.Allow, "allowed", "denied"), q.Auth.UID, trace.Steps[0].Rule.Path}, " "))
+			outcome := "denied"
+			if trace.Allow {
+				outcome = "allowed"
+			}
+			heard = append(heard, strings.Join([]string{ns, outcome, q.Auth.UID, trace.Steps[0].Rule.Path}, " "))
 		},
 	}})
 	ana := "&auth=" + unsigned(`{"sub":"ana"}`)

@@ -14,8 +14,8 @@ import (
 
 const textAppendJSON = "append .json to your request URI to use the REST API.\n"
 
-// front answers probes of whether the server is up.
-func (s *Server) front(q *request) (answer, error) {
+// getFront answers probes of whether the server is up.
+func getFront(q *request) (answer, error) {
 	return answer{status: http.StatusOK, kind: typeText, body: []byte("Dogwood is ready: " + textAppendJSON)}, nil
 }
 
@@ -30,7 +30,7 @@ append .json to your request URI to use the REST API.</p></body></html>
 const typePage = "text/html; charset=utf-8"
 
 // noSuffix answers requests that forgot .json (REST §1.1).
-func (s *Server) noSuffix(q *request) (answer, error) {
+func noSuffix(q *request) (answer, error) {
 	if q.method == http.MethodGet || q.method == http.MethodHead {
 		return answer{status: http.StatusNotFound, kind: typePage, body: []byte(frontPage)}, nil
 	}
@@ -38,7 +38,7 @@ func (s *Server) noSuffix(q *request) (answer, error) {
 }
 
 // getDatabases lists all namespaces: GET /.inspect/databases.json
-func (s *Server) getDatabases(q *request) (answer, error) {
+func getDatabases(q *request) (answer, error) {
 	if err := q.openAdmin(); err != nil {
 		return answer{}, err
 	}
@@ -46,7 +46,7 @@ func (s *Server) getDatabases(q *request) (answer, error) {
 		Name string `json:"name"`
 	}
 	list := []database{}
-	for _, name := range s.spaces.names() {
+	for _, name := range q.s.spaces.names() {
 		list = append(list, database{name})
 	}
 	return q.encode(list)
@@ -71,8 +71,8 @@ func (s *Server) onlyDev() error {
 
 // getEmulators tells test tools where the database is: GET /emulators of the
 // emulator hub. The host that they reached is the host they can use.
-func (s *Server) getEmulators(q *request) (answer, error) {
-	if err := s.onlyDev(); err != nil {
+func getEmulators(q *request) (answer, error) {
+	if err := q.s.onlyDev(); err != nil {
 		return answer{}, err
 	}
 	host, port := "localhost", 9000
@@ -89,8 +89,8 @@ func (s *Server) getEmulators(q *request) (answer, error) {
 
 // putFunctions accepts that function triggers, which do not exist, are
 // switched off and on: PUT /functions/disableBackgroundTriggers
-func (s *Server) putFunctions(q *request) (answer, error) {
-	if err := s.onlyDev(); err != nil {
+func putFunctions(q *request) (answer, error) {
+	if err := q.s.onlyDev(); err != nil {
 		return answer{}, err
 	}
 	switch strings.TrimPrefix(q.path, "/functions/") {
@@ -111,7 +111,7 @@ type instance struct {
 	State       string `json:"state"`
 }
 
-func (s *Server) instance(q *request, project, name string) instance {
+func describeInstance(q *request, project, name string) instance {
 	i := instance{
 		Name:        "projects/" + project + "/locations/us-central1/instances/" + name,
 		Project:     "projects/" + project,
@@ -119,7 +119,7 @@ func (s *Server) instance(q *request, project, name string) instance {
 		Type:        "USER_DATABASE",
 		State:       "ACTIVE",
 	}
-	if fallback, err := s.spaces.fallback(); err == nil && fallback == name {
+	if fallback, err := q.s.spaces.fallback(); err == nil && fallback == name {
 		i.Type = "DEFAULT_DATABASE"
 	}
 	return i
@@ -127,25 +127,25 @@ func (s *Server) instance(q *request, project, name string) instance {
 
 // getInstances lists databases, or describes one:
 // GET /v1beta/projects/P/locations/-/instances[/I]
-func (s *Server) getInstances(q *request) (answer, error) {
-	project, name, err := s.managed(q)
+func getInstances(q *request) (answer, error) {
+	project, name, err := managedInstance(q)
 	if err != nil {
 		return answer{}, err
 	}
 	if name != "" {
-		return q.encode(s.instance(q, project, name))
+		return q.encode(describeInstance(q, project, name))
 	}
 	list := []instance{}
-	for _, name := range s.spaces.names() {
-		list = append(list, s.instance(q, project, name))
+	for _, name := range q.s.spaces.names() {
+		list = append(list, describeInstance(q, project, name))
 	}
 	return q.encode(map[string]any{"instances": list})
 }
 
 // postInstance makes a database:
 // POST /v1beta/projects/P/locations/L/instances?databaseId=I
-func (s *Server) postInstance(q *request) (answer, error) {
-	project, name, err := s.managed(q)
+func postInstance(q *request) (answer, error) {
+	project, name, err := managedInstance(q)
 	if err != nil {
 		return answer{}, err
 	}
@@ -156,16 +156,16 @@ func (s *Server) postInstance(q *request) (answer, error) {
 		return answer{}, errBadNamespace
 	}
 	if only, _ := q.params.get("validateOnly"); only != "true" {
-		if _, err := s.spaces.find(name); err != nil {
+		if _, err := q.s.spaces.find(name); err != nil {
 			return answer{}, err
 		}
 	}
-	return q.encode(s.instance(q, project, name))
+	return q.encode(describeInstance(q, project, name))
 }
 
-// managed takes the path of a management request apart.
-func (s *Server) managed(q *request) (project, name string, err error) {
-	if err := s.onlyDev(); err != nil {
+// managedInstance takes the path of a management request apart.
+func managedInstance(q *request) (project, name string, err error) {
+	if err := q.s.onlyDev(); err != nil {
 		return "", "", err
 	}
 	parts := strings.Split(strings.TrimPrefix(q.path, "/v1beta/projects/"), "/")

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/dogwooddb/dogwood/server/observe"
 )
 
 // A gate keeps pages of foreign sites away from a server in Dev, which believes every
@@ -25,7 +27,7 @@ type gate struct {
 	origins    []string // that are allowed beside those of loopback and of hosts
 	log        *slog.Logger
 	began      time.Time
-	lines      struct{ host, origin quietLine }
+	lines      struct{ host, origin observe.LineLimiter }
 }
 
 // opaqueOrigin is what browsers send for a page that has no address of its own: a file,
@@ -89,13 +91,13 @@ func (g *gate) refuse(q *request, rt *route) error {
 		return nil
 	}
 	r := q.r
-	if host := clipped(plainHost(r.Host)); !g.ownHost(host) {
+	if host := observe.Clipped(plainHost(r.Host)); !g.ownHost(host) {
 		g.note(r, &g.lines.host, "--allow-host "+host)
 		return &statusError{http.StatusForbidden, fmt.Sprintf("This development server does not answer requests for the host %q. If it is yours, start dogwood dev with --allow-host %[1]s.", host)}
 	}
-	if origin, foreign := g.foreign(r); foreign && !q.readsAsNobody(rt) && !q.isLinkToPage() {
-		g.note(r, &g.lines.origin, "--allow-origin "+clipped(origin))
-		return &statusError{http.StatusForbidden, fmt.Sprintf("This development server does not answer pages of the origin %q. If it is yours, start dogwood dev with --allow-origin %[1]s.", clipped(origin))}
+	if origin, foreign := g.foreign(r); foreign && !readsAsNobody(q, rt) && !isLinkToPage(q) {
+		g.note(r, &g.lines.origin, "--allow-origin "+observe.Clipped(origin))
+		return &statusError{http.StatusForbidden, fmt.Sprintf("This development server does not answer pages of the origin %q. If it is yours, start dogwood dev with --allow-origin %[1]s.", observe.Clipped(origin))}
 	}
 	return nil
 }
@@ -103,7 +105,7 @@ func (g *gate) refuse(q *request, rt *route) error {
 // readsAsNobody reports whether a request only reads data of a database that exists, or
 // asks whether it may (preflight), without a credential. The rules decide such a read as
 // that of a client that is not signed in, and it changes nothing.
-func (q *request) readsAsNobody(rt *route) bool {
+func readsAsNobody(q *request, rt *route) bool {
 	switch {
 	case rt.pattern != dataPattern:
 		return false
@@ -125,11 +127,11 @@ func (q *request) readsAsNobody(rt *route) bool {
 
 // refuseForeign answers a request that the gate refused. No page may read that, and no
 // cache may keep it.
-func (q *request) refuseForeign(why error) {
+func refuseForeign(q *request, why error) {
 	h := q.w.Header()
 	h["X-Content-Type-Options"] = noSniff
 	h.Set("Cache-Control", "no-store")
-	q.send(q.failure(why))
+	sendAnswer(q, failureAnswer(q, why))
 }
 
 // ownHost reports whether a name or an address is the server's. No site can have these
@@ -169,7 +171,7 @@ func (g *gate) foreign(r *http.Request) (origin string, foreign bool) {
 // isLinkToPage reports whether a browser follows a link to a page of ours. It shows that
 // page in place of the one with the link, which learns nothing of it. It looks at the path
 // that is routed, which may be another one than that of the URL.
-func (q *request) isLinkToPage() bool {
+func isLinkToPage(q *request) bool {
 	h := q.r.Header
 	return q.r.Method == http.MethodGet && len(h.Values("Origin")) == 0 &&
 		h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document" &&
@@ -231,8 +233,8 @@ func plainHost(hostport string) string {
 
 // note has the log say how to allow what was refused: the console of dev is where its
 // developer looks, and browsers hide the answer from a foreign page.
-func (g *gate) note(r *http.Request, line *quietLine, flag string) {
-	if count, ok := line.next(time.Since(g.began)); ok {
-		g.log.Warn("refused a page of a foreign site; if it is yours, start with this flag", "flag", flag, "path", clipped(r.URL.EscapedPath()), "count", count)
+func (g *gate) note(r *http.Request, line *observe.LineLimiter, flag string) {
+	if count, ok := line.Next(time.Since(g.began)); ok {
+		g.log.Warn("refused a page of a foreign site; if it is yours, start with this flag", "flag", flag, "path", observe.Clipped(r.URL.EscapedPath()), "count", count)
 	}
 }

@@ -13,6 +13,8 @@ import (
 const (
 	pathHealth = "/healthz" // the process answers
 	pathReady  = "/readyz"  // it can do its work
+
+	pathMetrics = "/metrics"
 )
 
 // isProbe reports whether requests that match a pattern ask for the health of the
@@ -29,8 +31,10 @@ var errStorage = errors.New("storage")
 // Ready returns why the server should be sent no requests, nil if it should: it is
 // stopping, or a database cannot store writes.
 func (s *Server) Ready(ctx context.Context) error {
-	if isClosed(s.stopping) {
+	select {
+	case <-s.stopping:
 		return errStopping
+	default:
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -44,13 +48,13 @@ func (s *Server) Ready(ctx context.Context) error {
 }
 
 // getHealth says that the server runs: GET /healthz
-func (s *Server) getHealth(q *request) (answer, error) {
+func getHealth(q *request) (answer, error) {
 	return healthAnswer(nil), nil
 }
 
 // getReady says whether it should be sent requests: GET /readyz
-func (s *Server) getReady(q *request) (answer, error) {
-	return healthAnswer(s.Ready(q.r.Context())), nil
+func getReady(q *request) (answer, error) {
+	return healthAnswer(q.s.Ready(q.r.Context())), nil
 }
 
 func healthAnswer(err error) answer {

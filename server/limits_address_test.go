@@ -1,12 +1,10 @@
 package server
 
 import (
-	"context"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,92 +15,9 @@ import (
 
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/peer"
+	"github.com/dogwooddb/dogwood/server/realtime"
 	dsync "github.com/dogwooddb/dogwood/sync"
-	"github.com/dogwooddb/dogwood/sync/wire"
 )
-
-// A town is a server on pipes whose other ends have addresses. It is for tests
-// that pretend time goes by.
-type town struct {
-	*testServer
-	l *pipeListener
-}
-
-func townTest(t *testing.T, l AddressLimits) *town {
-	t.Helper()
-	return townOf(t, Options{Dev: true, Limits: Limits{PerAddress: l}})
-}
-
-func townOf(t *testing.T, o Options) *town {
-	t.Helper()
-	s, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tn := &town{&testServer{Server: s, t: t}, &pipeListener{make(chan net.Conn), make(chan struct{})}}
-	tn.serve(tn.l)
-	return tn
-}
-
-// at returns the server as it is seen from an address.
-func (tn *town) at(addr string) *testServer {
-	ts := *tn.testServer
-	ts.dial = func() (net.Conn, error) { return tn.dialFrom(context.Background(), addr) }
-	return &ts
-}
-
-// network is at for clients of the realtime protocol.
-func (tn *town) network(t *testing.T, addr string) *network {
-	return &network{tn.Server, t, func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return tn.dialFrom(ctx, addr)
-	}}
-}
-
-func (tn *town) dialFrom(ctx context.Context, addr string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case tn.l.conns <- &addressed{server, net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(addr), 4711))}:
-		return client, nil
-	case <-tn.l.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// An addressed is a pipe that comes from an address.
-type addressed struct {
-	net.Conn
-	remote net.Addr
-}
-
-func (a *addressed) RemoteAddr() net.Addr { return a.remote }
-
-// wantRefused checks how often a bound was counted.
-func (s *Server) wantRefused(t *testing.T, reason metrics.Reason, want uint64) {
-	t.Helper()
-	if got := s.metrics.Refused.Of(reason); got != want {
-		t.Errorf("%s was counted %d times, want %d", reason, got, want)
-	}
-}
-
-// wantTooMany checks how an address is told that it is too much.
-func wantTooMany(t *testing.T, doing string, r result) {
-	t.Helper()
-	if r.StatusCode != 429 || r.Header.Get("Retry-After") == "" || r.body != errorBody(textTooMany) {
-		t.Errorf("%s: %d %v %.200s, want 429 with Retry-After", doing, r.StatusCode, r.Header, r.body)
-	}
-}
-
-// handshake tries to open a WebSocket and returns the status of the answer.
-func (n *network) handshake(header http.Header) (*websocket.Conn, int) {
-	n.t.Helper()
-	ws, resp, err := (&websocket.Dialer{NetDialContext: n.dial}).Dial("ws://db.localhost/.ws?v=5&ns=test", header)
-	if resp == nil {
-		n.t.Fatalf("handshake: %v", err)
-	}
-	return ws, resp.StatusCode
-}
 
 // An address has so many connections, of whatever kind, and others do not notice.
 func TestAddressConnections(t *testing.T) {
@@ -138,20 +53,6 @@ func TestAddressConnections(t *testing.T) {
 		synctest.Wait()
 		tn.wantIdle(t)
 	})
-}
-
-// wantIdle checks that nobody holds anything.
-func (tn *town) wantIdle(t *testing.T) {
-	t.Helper()
-	if used := tn.peers.Usage(); used != (peer.Usage{}) {
-		t.Errorf("addresses are left with %+v", used)
-	}
-	if open := tn.conns.Open(); open != 0 {
-		t.Errorf("%d connections are left", open)
-	}
-	if bodies, answers := tn.all.Bodies.Meter().Used(), tn.all.Answers.Meter().Used(); bodies != 0 || answers != 0 {
-		t.Errorf("%d bytes of bodies and %d of answers are left", bodies, answers)
-	}
 }
 
 // Those that are only there to be refused are few.
@@ -191,204 +92,6 @@ func TestConnectionFlood(t *testing.T) {
 	})
 }
 
-func TestAddressConnectRate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tn := townTest(t, AddressLimits{Connections: 3, ConnectRate: 1})
-		defer tn.shutdown()
-		ts := tn.at("2001:db8:1:2::1")
-		for range 3 {
-			if r := ts.do(call{"GET", "/a.json", nil, noBody}); r.StatusCode != 200 {
-				t.Errorf("one of a burst: %d", r.StatusCode)
-			}
-			synctest.Wait()
-		}
-		neighbour := tn.at("2001:db8:1:2:ffff::1") // the same customer
-		wantTooMany(t, "the next", neighbour.do(call{"GET", "/a.json", nil, noBody}))
-		tn.wantRefused(t, metrics.AddressRate, 1)
-		if r := tn.at("2001:db8:1:3::1").do(call{"GET", "/a.json", nil, noBody}); r.StatusCode != 200 {
-			t.Errorf("another customer: %d", r.StatusCode)
-		}
-		time.Sleep(time.Second)
-		if r := ts.do(call{"GET", "/a.json", nil, noBody}); r.StatusCode != 200 {
-			t.Errorf("a second later: %d", r.StatusCode)
-		}
-	})
-}
-
-func TestAddressRequestRate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tn := townTest(t, AddressLimits{RequestRate: 10, RequestBurst: 5})
-		defer tn.shutdown()
-		ts := tn.at("198.51.100.1")
-		for range 5 {
-			ts.want("PUT", "/a.json", "1", 200, "1")
-		}
-		wantTooMany(t, "the sixth", ts.admin("PUT", "/a.json", "2"))
-		tn.at("198.51.100.2").want("GET", "/a.json", noBody, 200, "1")
-		time.Sleep(100 * time.Millisecond)
-		ts.want("GET", "/a.json", noBody, 200, "1")
-		tn.wantRefused(t, metrics.AddressRequests, 1)
-		for _, target := range []string{"/.lp?start=t&cb=1&ser=1&ns=test", "/.ws?ns=test"} {
-			if r := ts.do(call{"GET", target, nil, noBody}); r.StatusCode != 429 || r.Header.Get("Retry-After") == "" {
-				t.Errorf("%s: %d %v, want 429 with Retry-After", target, r.StatusCode, r.Header)
-			}
-		}
-		synctest.Wait()
-		tn.wantIdle(t)
-	})
-}
-
-// A realtime connection that sends too much is read from slowly, and goes on.
-func TestMessageRate(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		limits Limits
-		reason metrics.Reason
-	}{
-		{"of a connection", Limits{MessageRate: 10, MessageBurst: 20}, metrics.SessionRequests},
-		{"of an address", Limits{PerAddress: AddressLimits{RequestRate: 10, RequestBurst: 21}}, metrics.AddressRequests}, // the handshake is one, too
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				tn := townOf(t, Options{Dev: true, Limits: c.limits})
-				defer tn.shutdown()
-				fast, other := tn.network(t, "198.51.100.1").connect(""), tn.network(t, "198.51.100.2").connect("")
-				began := time.Now()
-				for range 50 {
-					fast.do("p", `{"p":"/a","d":1}`)
-				}
-				if d := time.Since(began).Round(time.Millisecond); d != 3*time.Second {
-					t.Errorf("50 messages took %s, want 3 s", d)
-				}
-				if got := tn.metrics.Refused.Of(c.reason); got != 30 {
-					t.Errorf("%d messages waited, want 30", got)
-				}
-				began = time.Now()
-				other.do("p", `{"p":"/a","d":1}`)
-				if d := time.Since(began); d != 0 {
-					t.Errorf("another address waited %s", d)
-				}
-				fast.request("p", `{"p":"/a","d":1}`) // waits, and ends all the same
-				fast.ws.Close()
-				other.ws.Close()
-				time.Sleep(time.Second)
-				synctest.Wait()
-				tn.wantIdle(t)
-			})
-		})
-	}
-}
-
-// A batch get counts as what it reads.
-func TestBatchMessageRate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tn := townOf(t, Options{Dev: true, Limits: Limits{MessageRate: 10, MessageBurst: 20}})
-		defer tn.shutdown()
-		c := tn.network(t, "198.51.100.1").connect("")
-		began := time.Now()
-		c.do("bg", `{"g":[{"p":"/a"}`+strings.Repeat(`,{"p":"/a"}`, 19)+`]}`)
-		c.do("p", `{"p":"/a","d":1}`)
-		if d := time.Since(began).Round(time.Millisecond); d != 100*time.Millisecond {
-			t.Errorf("what came after 20 reads waited %s, want 100 ms", d)
-		}
-		c.ws.Close()
-	})
-}
-
-// Pings cost something, too.
-func TestPingRate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tn := townOf(t, Options{Dev: true, Limits: Limits{MessageRate: 10, MessageBurst: 10}})
-		defer tn.shutdown()
-		c := tn.network(t, "198.51.100.1").connect("")
-		c.ws.SetPongHandler(func(string) error { return nil })
-		c.ws.SetReadDeadline(time.Time{})
-		go c.ws.ReadMessage()
-		began := time.Now()
-		for range 30 {
-			if err := c.ws.WriteControl(websocket.PingMessage, nil, time.Time{}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if d := time.Since(began); d < time.Second {
-			t.Errorf("30 pings were taken in %s", d)
-		}
-		c.ws.Close()
-	})
-}
-
-// Frames that are no messages cost something, too. Large messages count once.
-func TestFrameRate(t *testing.T) {
-	piece := strings.Repeat("x", wire.MaxUnit)
-	whole := `{"t":"d","d":{"r":1,"a":"p","b":{"p":"/a","d":"` + strings.Repeat("x", 7*wire.MaxUnit) + `"}}}`
-	split, err := wire.AppendFrames(nil, []byte(whole))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		name   string
-		kind   int
-		frames []string
-		waits  int // of what is beyond the burst
-	}{
-		{"keep-alives", websocket.TextMessage, slices.Repeat([]string{"0"}, 30), 20},
-		{"answers to pings", websocket.PongMessage, slices.Repeat([]string{""}, 30), 20},
-		{"long answers to pings", websocket.PongMessage, slices.Repeat([]string{"payload"}, 30), 20},
-		{"short pieces", websocket.TextMessage, append([]string{"100"}, slices.Repeat([]string{"x"}, 30)...), 21},
-		{"empty pieces", websocket.TextMessage, append([]string{"100"}, slices.Repeat([]string{""}, 30)...), 21},
-		{"pieces", websocket.TextMessage, append([]string{"100"}, slices.Repeat([]string{piece}, 30)...), 0},
-		{"messages in pieces", websocket.TextMessage, slices.Repeat(texts(split), 10), 0},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				tn := townOf(t, Options{Dev: true, Limits: Limits{MessageRate: 10, MessageBurst: 10}})
-				defer tn.shutdown()
-				ws := tn.network(t, "198.51.100.1").connect("").ws
-				ws.SetReadDeadline(time.Time{})
-				go func() {
-					for _, _, err := ws.ReadMessage(); err == nil; _, _, err = ws.ReadMessage() {
-					}
-				}()
-				began := time.Now()
-				for _, text := range c.frames {
-					if err := ws.WriteMessage(c.kind, []byte(text)); err != nil {
-						t.Fatal(err)
-					}
-				}
-				ws.WriteControl(websocket.CloseMessage, nil, time.Time{}) // taken when all others were
-				if d, want := time.Since(began).Round(time.Millisecond), time.Duration(c.waits)*100*time.Millisecond; d != want {
-					t.Errorf("%d frames took %s, want %s", len(c.frames), d, want)
-				}
-				if got := tn.metrics.Refused.Of(metrics.SessionRequests); got != uint64(c.waits) {
-					t.Errorf("%d waited, want %d", got, c.waits)
-				}
-				ws.Close()
-			})
-		})
-	}
-}
-
-func texts(frames [][]byte) []string {
-	all := make([]string, len(frames))
-	for i, f := range frames {
-		all[i] = string(f)
-	}
-	return all
-}
-
-// Answers to pings that are read ahead of the library count as well.
-func TestPongRateOnSockets(t *testing.T) {
-	n := onSocket(t, Options{Dev: true, Limits: Limits{MessageRate: 1, MessageBurst: 1, PerAddress: AddressLimits{Exempt: []netip.Prefix{}}}})
-	c := n.connect("")
-	for range 3 {
-		if err := c.ws.WriteControl(websocket.PongMessage, nil, time.Time{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	waitFor(t, "a pong that waits", func() bool { return n.Server.metrics.Refused.Of(metrics.SessionRequests) > 0 })
-	c.ws.Close()
-}
-
 func TestAddressPolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tn := townTest(t, AddressLimits{Polls: 2})
@@ -403,7 +106,7 @@ func TestAddressPolls(t *testing.T) {
 		tn.wantRefused(t, metrics.AddressPolls, 1)
 		tn.network(t, "198.51.100.2").browser().start("")
 		n.connect("").ws.Close() // a WebSocket is none
-		time.Sleep(pollFirst + idleTimeout)
+		time.Sleep(realtime.PollFirst + idleTimeout)
 		synctest.Wait()
 		tn.wantIdle(t)
 		n.browser().start("")
@@ -483,7 +186,7 @@ func TestAddressAnswers(t *testing.T) {
 		for _, c := range deaf {
 			c.Close()
 		}
-		time.Sleep(peer.WriteTimeout + roomWait)
+		time.Sleep(peer.WriteTimeout + peer.MemoryTimeout)
 		synctest.Wait()
 		tn.wantIdle(t)
 	})

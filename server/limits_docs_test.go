@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
+	"github.com/dogwooddb/dogwood/server/realtime"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -47,16 +49,16 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("| a compressed body | %d times what was sent, beyond %s", maxExpansion, mib(freeExpansion)),
 		fmt.Sprintf("| a request line | %d KiB |", l.MaxURLBytes>>10),
 		fmt.Sprintf("| a request line and headers together | %d KiB", (l.MaxURLBytes+maxHeaderBytes)>>10),
-		fmt.Sprintf("| %d; %d of the administrators of one database; %d is kept", maxFeeds, maxFeedsOf, reservedFeeds),
+		fmt.Sprintf("| %d; %d of the administrators of one database; %d is kept", observe.MaxFeeds, observe.MaxFeedsOf, observe.ReservedFeeds),
 		fmt.Sprintf("| imports; exports and backups | %d; %d", maxBulk, maxBulk),
 		fmt.Sprintf("| %d; %d bytes; %s |", tree.MaxDepth, tree.MaxKeyBytes, mib(tree.MaxStringBytes)),
 		"or the headers of a request | " + seconds(headerTimeout),
-		fmt.Sprintf("about databases that do not exist | %d in a second", maxReports),
+		fmt.Sprintf("about databases that do not exist | %d in a second", observe.MaxReports),
 		fmt.Sprintf("| %s, and another second for each %d KiB that came; never %s without", seconds(bodyGrace), bodyRate>>10, seconds(bodyStall)),
-		"| a first message of a WebSocket | " + seconds(firstMessage),
-		fmt.Sprintf("| %s without a byte, %s in all", seconds(stalled), seconds(silence)),
-		fmt.Sprintf("it is pinged every %s | %s", seconds(pingEvery), seconds(silence)),
-		"| a long-polling client without a poll | " + seconds(pollIdle),
+		"| a first message of a WebSocket | " + seconds(realtime.FirstMessage),
+		fmt.Sprintf("| %s without a byte, %s in all", seconds(realtime.Stalled), seconds(realtime.Silence)),
+		fmt.Sprintf("it is pinged every %s | %s", seconds(realtime.PingEvery), seconds(realtime.Silence)),
+		"| a long-polling client without a poll | " + seconds(realtime.PollIdle),
 		fmt.Sprintf("never %s in which it takes less than %d KiB", seconds(peer.WriteTimeout), peer.WriteLeast>>10),
 	} {
 		if !strings.Contains(docs, text) {
@@ -74,7 +76,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 			t.Errorf("docs/limits.md lacks the reason %s", r)
 		}
 	}
-	for _, r := range limitReasons {
+	for _, r := range metrics.Bounds {
 		if !strings.Contains(docs, "`"+r.String()+"`") {
 			t.Errorf("docs/limits.md lacks the reason %s", r)
 		}

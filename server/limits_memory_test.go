@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/dogwooddb/dogwood/server/peer"
 )
 
 // A write is charged for what becomes of its text. One that takes more than there is for
@@ -39,8 +41,8 @@ func TestWritesWaitForMemory(t *testing.T) {
 		ts.all.Work.Try(1 << 20)
 		began := time.Now()
 		r := ts.admin("PUT", "/x.json", "1")
-		if r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" || time.Since(began) != roomWait {
-			t.Errorf("PUT: %d after %s, want 503 with Retry-After after %s", r.StatusCode, time.Since(began), roomWait)
+		if r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" || time.Since(began) != peer.MemoryTimeout {
+			t.Errorf("PUT: %d after %s, want 503 with Retry-After after %s", r.StatusCode, time.Since(began), peer.MemoryTimeout)
 		}
 		time.AfterFunc(time.Second, func() { ts.all.Work.Release(1 << 20) })
 		ts.want("PUT", "/y.json", "1", 200, "1")

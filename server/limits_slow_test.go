@@ -23,6 +23,7 @@ import (
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/peer"
+	"github.com/dogwooddb/dogwood/server/realtime"
 )
 
 // TestSlowClientsOnSockets: on real sockets and with the real time limits, whoever
@@ -64,7 +65,7 @@ func TestSlowClientsOnSockets(t *testing.T) {
 	ws.do("s", `{"c":{}}`)
 	sent := time.Now()
 	ws.ws.NetConn().Write([]byte("\x81\xfe\x00\xff\x00\x00\x00\x00x")) // a frame of 255 bytes
-	go func() { done <- cutWithin(ws.ws.NetConn(), "half a frame", sent, stalled) }()
+	go func() { done <- cutWithin(ws.ws.NetConn(), "half a frame", sent, realtime.Stalled) }()
 
 	slow := n.connect("") // reads 16 KiB a second
 	slow.request("q", `{"p":"/long","h":""}`)

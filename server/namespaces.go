@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/server/observe"
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
@@ -34,10 +35,10 @@ const fileSuffix = ".db"
 // it is first asked for, and stays open.
 type namespaces struct {
 	opts    Options
-	reports *reporter // about denied operations
-	absent  *reporter // about databases that were asked for in vain
+	reports *observe.Reporter // about denied operations
+	absent  *observe.Reporter // about databases that were asked for in vain
 
-	unindexed unindexed // queries of a server in Dev
+	unindexed observe.Unindexed // queries of a server in Dev
 
 	mu     sync.Mutex // guards the map, closed, and the rules in opts; not held while a database is opened
 	known  map[string]*namespace
@@ -51,7 +52,7 @@ type namespace struct {
 
 	mu        sync.Mutex                     // held while db is opened or closed
 	db        atomic.Pointer[dsync.Database] // nil: not open
-	decisions *rulesWatch                    // of the database; nil before it was opened
+	decisions *observe.RulesObserver         // of the database; nil before it was opened
 }
 
 // newNamespaces returns the namespaces that exist: the configured ones and
@@ -59,10 +60,10 @@ type namespace struct {
 func newNamespaces(o Options) (*namespaces, error) {
 	n := &namespaces{
 		opts:    o,
-		reports: newReporter(func(left int) { o.Decisions.leftOut(o.Log, left) }),
+		reports: observe.NewReporter(func(left int) { o.Decisions.LeftOut(o.Log, left) }),
 		known:   make(map[string]*namespace),
 	}
-	n.absent = newReporter(func(left int) {
+	n.absent = observe.NewReporter(func(left int) {
 		o.Log.Warn("no such database, not logged one by one", "count", left)
 	})
 	names, err := savedNamespaces(o)
@@ -146,8 +147,8 @@ func (n *namespaces) find(name string) (*namespace, error) {
 
 // tellAbsent logs the name of a database that does not exist, at a bounded rate.
 func (n *namespaces) tellAbsent(name string) {
-	if n.absent.take() {
-		n.absent.add(func() { n.opts.Log.Warn("no such database", "namespace", name) })
+	if n.absent.Take() {
+		n.absent.Add(func() { n.opts.Log.Warn("no such database", "namespace", name) })
 	}
 }
 
@@ -195,7 +196,7 @@ func (n *namespaces) open(ns *namespace) (*dsync.Database, error) {
 	}
 	o := n.databaseOptions(ns.name)
 	o.TellRules = n.opts.Decisions.Tell
-	watch := &rulesWatch{Decisions: n.opts.Decisions, ns: ns.name, log: n.opts.Log, reports: n.reports}
+	watch := observe.NewRulesObserver(n.opts.Decisions, ns.name, n.opts.Log, n.reports)
 	o.Observer = watch
 	db, err := dsync.Open(o)
 	if err != nil {
@@ -216,7 +217,7 @@ func (n *namespaces) databaseOptions(name string) dsync.Options {
 		Sample:   n.opts.Sample,
 	}
 	if n.opts.Dev {
-		o.Unindexed = n.unindexed.noteIn(name, n.opts.Log)
+		o.Unindexed = n.unindexed.NoteIn(name, n.opts.Log)
 	}
 	if n.opts.Dir != "" {
 		o.File = filepath.Join(n.opts.Dir, name+fileSuffix)
@@ -253,8 +254,8 @@ func (n *namespaces) close() error {
 		closing.Go(func() { errs[i] = ns.close() })
 	}
 	closing.Wait()
-	n.reports.close()
-	n.absent.close()
+	n.reports.Close()
+	n.absent.Close()
 	return errors.Join(errs...)
 }
 
@@ -299,13 +300,9 @@ func (s *Server) Open(name string) error {
 	return err
 }
 
-// namespaceOf returns the name of the namespace that a request is for: the ns
+// resolve returns the name of the namespace that a request is for: the ns
 // parameter, else the first label of the Host, else the default (REST §1.2,
 // protocol §1.1).
-func (s *Server) namespaceOf(r *http.Request) (string, error) {
-	return s.spaces.resolve(parseParams(r.URL.RawQuery), r.Host)
-}
-
 func (n *namespaces) resolve(ps params, host string) (string, error) {
 	name, _ := ps.get("ns")
 	if name == "" {
@@ -337,4 +334,12 @@ func hostNamespace(host string) string {
 		return label
 	}
 	return ""
+}
+
+// standardRules are the rules of a server that was given none.
+func standardRules(dev bool) *rules.Ruleset {
+	if dev {
+		return rules.Open()
+	}
+	return rules.Locked()
 }

@@ -46,13 +46,13 @@ func TestNamespaceOf(t *testing.T) {
 	} {
 		r := httptest.NewRequest("GET", "/a.json?"+c.query, nil)
 		r.Host = c.host
-		if got, err := s.namespaceOf(r); got != c.want || err != nil {
+		if got, err := s.spaces.resolve(parseParams(r.URL.RawQuery), r.Host); got != c.want || err != nil {
 			t.Errorf("host %q, query %q: namespace %q, %v, want %q", c.host, c.query, got, err, c.want)
 		}
 	}
 	for _, bad := range []string{"a_b", "-a", "a.b", "a%2Fb", "..", strings.Repeat("a", 64), "%C3%BC", "a%00"} {
 		r := httptest.NewRequest("GET", "/a.json?ns="+bad, nil)
-		if got, err := s.namespaceOf(r); !errors.Is(err, errBadNamespace) {
+		if got, err := s.spaces.resolve(parseParams(r.URL.RawQuery), r.Host); !errors.Is(err, errBadNamespace) {
 			t.Errorf("ns=%s: namespace %q, %v, want %v", bad, got, err, errBadNamespace)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/server/auth"
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/observe"
 )
 
 // Administrators of one database cannot keep others from looking, and who is refused
@@ -27,7 +28,7 @@ func TestFeedShares(t *testing.T) {
 			t.Errorf("GET %s: %d %v %s, want 503 with %q", target, r.StatusCode, r.Header, r.body, why)
 		}
 	}
-	for range maxFeedsOf {
+	for range observe.MaxFeedsOf {
 		defer ts.follow(profile("a", "of-a")).Close()
 	}
 	wantFull(profile("a", "of-a"), "4 profiles of this database are running")
@@ -41,30 +42,5 @@ func TestFeedShares(t *testing.T) {
 	wantFull(profile("b", "of-b"), "8 profiles are running")
 	if got := ts.metrics.Refused.Of(metrics.Profiles); got != refused {
 		t.Errorf("%d refusals are counted, want %d", got, refused)
-	}
-}
-
-// A place is free again when a feed has ended.
-func TestFeedPlaces(t *testing.T) {
-	var f feeds
-	share := feedShare{"a", true}
-	for range 2 {
-		var ends []func()
-		for range maxFeedsOf {
-			leave, err := f.enter(share)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ends = append(ends, leave)
-		}
-		if _, err := f.enter(share); err == nil {
-			t.Error("a database has more than its share")
-		}
-		for _, leave := range ends {
-			leave()
-		}
-	}
-	if f.all != 0 || len(f.of) != 0 {
-		t.Errorf("after the last feed: %d, %v", f.all, f.of)
 	}
 }

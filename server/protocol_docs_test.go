@@ -11,6 +11,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/tidwall/gjson"
 
+	"github.com/dogwooddb/dogwood/server/realtime"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -131,19 +132,19 @@ func TestProtocolNumbers(t *testing.T) {
 	texts := []string{
 		"more than " + thousands(wire.MaxUnit) + " UTF-16 code units",
 		"at most " + thousands(wire.MaxPieces) + " pieces",
-		"sends a WebSocket ping every " + seconds(pingEvery),
-		"sent no first message for " + seconds(firstMessage),
-		"has sent nothing for " + seconds(silence),
-		"stops for " + seconds(stalled),
+		"sends a WebSocket ping every " + seconds(realtime.PingEvery),
+		"sent no first message for " + seconds(realtime.FirstMessage),
+		"has sent nothing for " + seconds(realtime.Silence),
+		"stops for " + seconds(realtime.Stalled),
 		fmt.Sprintf("| depth | %d keys", tree.MaxDepth),
 		fmt.Sprintf("| length of a key | %d bytes", tree.MaxKeyBytes),
 		fmt.Sprintf("| a string | %d MiB", tree.MaxStringBytes>>20),
-		"The first poll must come within " + seconds(pollFirst),
-		"until there is something to send, for " + seconds(pollHold),
-		"no poll has come for " + seconds(pollIdle),
-		fmt.Sprintf("about %d KiB at most", pollBatch>>10),
+		"The first poll must come within " + seconds(realtime.PollFirst),
+		"until there is something to send, for " + seconds(realtime.PollHold),
+		"no poll has come for " + seconds(realtime.PollIdle),
+		fmt.Sprintf("about %d KiB at most", realtime.PollBatch>>10),
 		fmt.Sprintf("up to %d ahead", wire.DefaultMaxAhead),
-		"It waits for " + seconds(upgradeTimeout),
+		"It waits for " + seconds(realtime.UpgradeTimeout),
 	}
 	for _, feature := range wire.Features {
 		texts = append(texts, "| `"+feature+"` | [")

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf16"
 
@@ -285,17 +286,9 @@ func TestShutdownTellsClients(t *testing.T) {
 		c.do("o", fmt.Sprintf(`{"p":"/online/%d","d":false}`, i))
 		clients = append(clients, c)
 	}
-	b := n.browser()
-	b.start("")
-	held := b.hold()
-	p := n.rt.findPoll(b.id)
-	waitFor(t, "the poll to wait", p.isBusy)
 	go ts.stop()
 	for _, c := range clients {
-		c.wantClose(closeGoingAway)
-	}
-	if r := <-held; !r.closes {
-		t.Errorf("the poll was answered with %+v, want a close command", r)
+		c.wantClose(websocket.CloseGoingAway)
 	}
 	if err := ts.shutdown(); err != nil {
 		t.Errorf("shutdown: %v", err)
@@ -306,22 +299,45 @@ func TestShutdownTellsClients(t *testing.T) {
 	}
 }
 
+// TestShutdownTellsPolls: a poll that waits is told to stop asking.
+func TestShutdownTellsPolls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := townTest(t, AddressLimits{})
+		b := tn.network(t, "198.51.100.1").browser()
+		b.start("")
+		held := b.hold()
+		synctest.Wait()
+		tn.stop()
+		if r := <-held; !r.closes {
+			t.Errorf("the poll was answered with %+v, want a close command", r)
+		}
+		if err := tn.shutdown(); err != nil {
+			t.Errorf("shutdown: %v", err)
+		}
+	})
+}
+
 func TestTooManyConnections(t *testing.T) {
-	n := onSocket(t, Options{Dev: true})
-	n.rt.maxConns, n.rt.maxPolls = 2, 1
+	n := onSocket(t, Options{Dev: true, Limits: Limits{MaxRealtime: 2, MaxPolls: 1}})
 	n.connect("")
 	n.browser().start("")
 	_, resp, err := (&websocket.Dialer{NetDialContext: n.dial}).Dial("ws://db.localhost/.ws?ns=test", nil)
 	if err == nil || resp == nil || resp.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("third connection: %v, want status 503", err)
 	}
-	n.rt.maxConns = 3
+	if n.rt.Count() != 2 {
+		t.Errorf("%d connections are left, want 2", n.rt.Count())
+	}
+}
+
+func TestTooManyPolls(t *testing.T) {
+	n := onSocket(t, Options{Dev: true, Limits: Limits{MaxRealtime: 3, MaxPolls: 1}})
+	n.connect("")
+	n.browser().start("")
 	if status := n.browser().get("start=t&cb=1&ser=1"); status != http.StatusServiceUnavailable {
 		t.Errorf("second poll: status %d, want 503", status)
 	}
-	n.rt.mu.Lock()
-	defer n.rt.mu.Unlock()
-	if len(n.rt.conns) != 2 || len(n.rt.polls) != 1 {
-		t.Errorf("%d connections and %d polls are left, want 2 and 1", len(n.rt.conns), len(n.rt.polls))
+	if polls := n.metrics.LongPolls.Now(); n.rt.Count() != 2 || polls != 1 {
+		t.Errorf("%d connections and %d polls are left, want 2 and 1", n.rt.Count(), polls)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
@@ -36,12 +36,9 @@ type request struct {
 	form   form
 	cond   conditions
 
-	visit   peer.Request
-	peer    *peer.Client // nil: without bounds
-	readers *limit.Share // places of the server, or the address's share of them
-	body    limit.Hold   // bytes of the body, in the same way
-	work    limit.Hold   // what is made of the body, or read for the answer
-	room    limit.Hold   // the answer
+	visit peer.Request
+	peer  *peer.Client // nil: without bounds
+	reservation
 
 	readBy time.Time // the deadline of reading that was set; zero: none
 	few    [2]param  // memory of params
@@ -52,6 +49,7 @@ type request struct {
 func (q *request) init(s *Server, w http.ResponseWriter, r *http.Request) {
 	path, query := splitNamespace(r.URL.EscapedPath(), r.URL.RawQuery)
 	q.s, q.w, q.r, q.path, q.method = s, w, r, path, r.Method
+	q.reservation.of, q.reservation.ctx, q.reservation.form = q, r.Context(), &q.form
 	q.use(s.all)
 	if len(query) <= s.opts.MaxURLBytes {
 		q.params = appendParams(q.few[:0], query)
@@ -63,11 +61,6 @@ func (q *request) init(s *Server, w http.ResponseWriter, r *http.Request) {
 		// Also bounds how long the rest of a refused body is waited for.
 		q.setReadDeadline(time.Now().Add(bodyStall))
 	}
-}
-
-// use makes what the request holds count for those who have r.
-func (q *request) use(r *peer.Resources) {
-	q.readers, q.body.Of, q.work.Of, q.room.Of = r.Readers, r.Bodies, r.Work, r.Answers
 }
 
 // overriddenMethod returns the method that a POST stands for (REST §2).
@@ -114,7 +107,7 @@ func (q *request) openDatabase() (err error) {
 
 func (q *request) identify() (err error) {
 	q.id, err = q.s.identify(q.r.Header, q.params, q.ns)
-	q.id.Origin = &rules.Origin{Request: requestOf(q.w)}
+	q.id.Origin = &rules.Origin{Request: observe.RequestOf(q.w)}
 	q.debug()
 	return err
 }
@@ -195,12 +188,9 @@ func (q *request) readText(src io.Reader, size int) (string, error) {
 // textOf returns a body that has arrived, once there is memory for all that will be
 // made of it. That includes the body.
 func (q *request) textOf(pieces [][]byte, last []byte, cost dsync.Cost) (text string, err error) {
-	need := cost.Memory()
-	if acquireSoon(q.r.Context(), q.work.Of, need, func(refusal error) { q.countWait(&q.work, refusal) }) != nil {
-		return "", errOverloaded
+	if err := q.acquireWork(cost.Memory()); err != nil {
+		return "", err
 	}
-	q.work.Take(need)
-	q.body.End()
 	size := len(last) + len(pieces)*mostPiece // at most
 	err = q.handling(size, func() error {
 		text = piecewise.Join(append(pieces, last)...)
@@ -221,18 +211,6 @@ func bodyError(err error) error {
 		return err
 	}
 	return badRequest("Invalid data; the body could not be read")
-}
-
-// releaseBody ends the request's use of its body, and of what was made of it.
-func (q *request) releaseBody() {
-	q.body.End()
-	q.work.End()
-}
-
-// release ends the request's use of what it holds.
-func (q *request) release() {
-	q.releaseBody()
-	q.room.End()
 }
 
 // A patientBody reads a request body for as long as it keeps arriving.
@@ -273,4 +251,24 @@ func (q *request) setReadDeadline(t time.Time) {
 	}
 	q.readBy = t
 	_ = http.NewResponseController(q.w).SetReadDeadline(t)
+}
+
+// view returns what the request reads. A request without query parameters
+// counts as ordered by key (rules §7).
+func (q *request) view() dsync.Read {
+	return dsync.Read{
+		Caller:  q.id.Caller,
+		Path:    q.target.Path,
+		Query:   q.form.query,
+		Plain:   !q.form.isQuery,
+		OneShot: true,
+		Hold:    q.hold,
+	}
+}
+
+// countFor makes what the request holds count for a client.
+func (q *request) countFor(c *peer.Client) {
+	if q.peer = c; c != nil {
+		q.use(&c.Resources)
+	}
 }

@@ -1,12 +1,20 @@
 package server
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
+	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -16,8 +24,8 @@ import (
 const pathBatch = "/.batch.json"
 
 // postBatch reads several places in one state of the database: POST /.batch.json
-func (s *Server) postBatch(q *request) (answer, error) {
-	if err := q.openBatch(); err != nil {
+func postBatch(q *request) (answer, error) {
+	if err := openBatch(q); err != nil {
 		return answer{}, err
 	}
 	src, err := q.text(maxBatchBytes)
@@ -31,12 +39,12 @@ func (s *Server) postBatch(q *request) (answer, error) {
 	for i := range entries {
 		entries[i].Read.Caller, entries[i].Read.Hold = q.id.Caller, q.hold
 	}
-	return q.make(func() (answer, error) { return q.find(entries) })
+	return answerWith(q, func(q *request) (answer, error) { return findEntries(q, entries) })
 }
 
 // openBatch is open without a path and conditions. The parameters are those of a
 // GET, but those that select children: each entry of the body has its own.
-func (q *request) openBatch() (err error) {
+func openBatch(q *request) (err error) {
 	if err := q.openDatabase(); err != nil {
 		return err
 	}
@@ -47,19 +55,19 @@ func (q *request) openBatch() (err error) {
 	return err
 }
 
-// find answers with what the entries of a batch read.
-func (q *request) find(entries []dsync.Lookup) (answer, error) {
-	ctx, cancel := q.readContext()
+// findEntries answers with what the entries of a batch read.
+func findEntries(q *request, entries []dsync.Lookup) (answer, error) {
+	ctx, cancel := newReadContext(q.r.Context(), q.form.timeout)
 	defer cancel()
-	all, err := q.findAll(ctx, entries)
+	all, err := findAll(q, ctx, entries)
 	if err != nil {
 		return answer{}, err
 	}
 	if q.peer != nil {
-		charge(q.peer.Requests, all.Reads-1)
+		peer.Charge(q.peer.Requests, all.Reads-1)
 	}
 	size := writeChunk + longest(all.Found)
-	pieces := q.batchPieces(entries, all, size)
+	pieces := batchPieces(q, entries, all, size)
 	if all.Bytes > writeChunk && q.mayStream() {
 		if err := q.reserve(all.Held + size); err != nil {
 			return answer{}, err
@@ -79,7 +87,7 @@ func (q *request) find(entries []dsync.Lookup) (answer, error) {
 
 // batchPieces returns the answer in pieces of about size at most, each in the memory of
 // the one before. Values are let go of when they are told, so it can be read once.
-func (q *request) batchPieces(entries []dsync.Lookup, all dsync.Findings, size int) iter.Seq[[]byte] {
+func batchPieces(q *request, entries []dsync.Lookup, all dsync.Findings, size int) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		piece := append(make([]byte, 0, min(size, all.Bytes)+usualAnswer), `{"revision":`...)
 		piece = strconv.AppendUint(piece, all.Revision, 10)
@@ -88,7 +96,7 @@ func (q *request) batchPieces(entries []dsync.Lookup, all dsync.Findings, size i
 			if i > 0 {
 				piece = append(piece, ',')
 			}
-			piece = q.appendFound(piece, &entries[i], &all.Found[i])
+			piece = appendFound(q, piece, &entries[i], &all.Found[i])
 			all.Found[i] = dsync.Found{}
 			if len(piece) < writeChunk {
 				continue
@@ -114,7 +122,7 @@ func longest(found []dsync.Found) (size int) {
 	return size
 }
 
-func (q *request) findAll(ctx context.Context, entries []dsync.Lookup) (dsync.Findings, error) {
+func findAll(q *request, ctx context.Context, entries []dsync.Lookup) (dsync.Findings, error) {
 	all, err := q.db.GetAll(ctx, entries)
 	if tooMany := (*dsync.TooManyError)(nil); errors.As(err, &tooMany) {
 		err = badRequest(tooMany.Error())
@@ -127,7 +135,7 @@ func (q *request) findAll(ctx context.Context, entries []dsync.Lookup) (dsync.Fi
 
 // appendFound appends the result of one entry: its path with the value, with keys
 // and values, or with the reason why there is neither.
-func (q *request) appendFound(dst []byte, l *dsync.Lookup, f *dsync.Found) []byte {
+func appendFound(q *request, dst []byte, l *dsync.Lookup, f *dsync.Found) []byte {
 	dst = wire.AppendString(append(dst, `{"path":`...), l.Read.Path.String())
 	switch {
 	case f.Err != nil:
@@ -135,20 +143,20 @@ func (q *request) appendFound(dst []byte, l *dsync.Lookup, f *dsync.Found) []byt
 		dst = wire.AppendString(append(dst, `,"error":`...), text)
 		dst = wire.AppendString(append(dst, `,"code":`...), status)
 	case f.Each != nil:
-		dst = q.appendEach(dst, f)
+		dst = appendEach(q, dst, f)
 	case f.Listing != nil && f.Listing.Keys.Len() > 0:
 		dst = appendListing(append(dst, `,"value":`...), f.Listing.Keys)
 	case f.Listing != nil:
-		dst = q.appendValue(append(dst, `,"value":`...), f.Listing.Leaf)
+		dst = appendFoundValue(q, append(dst, `,"value":`...), f.Listing.Leaf)
 	default:
-		dst = q.appendValue(append(dst, `,"value":`...), selected(l, f.Node))
+		dst = appendFoundValue(q, append(dst, `,"value":`...), selected(l, f.Node))
 	}
 	return append(dst, '}')
 }
 
 // appendEach appends all keys, the values that there are, and the errors, if there
 // are any.
-func (q *request) appendEach(dst []byte, f *dsync.Found) []byte {
+func appendEach(q *request, dst []byte, f *dsync.Found) []byte {
 	dst = append(dst, `,"keys":[`...)
 	for i, key := range f.Keys {
 		if i > 0 {
@@ -165,7 +173,7 @@ func (q *request) appendEach(dst []byte, f *dsync.Found) []byte {
 			continue
 		}
 		dst = append(wire.AppendString(append(dst, sep...), f.Keys[i]), ':')
-		dst, sep = q.appendValue(dst, one.Node), ","
+		dst, sep = appendFoundValue(q, dst, one.Node), ","
 	}
 	if dst = append(dst, '}'); !failed {
 		return dst
@@ -190,9 +198,124 @@ func selected(l *dsync.Lookup, n tree.Node) tree.Node {
 	return n
 }
 
-func (q *request) appendValue(dst []byte, n tree.Node) []byte {
+func appendFoundValue(q *request, dst []byte, n tree.Node) []byte {
 	if q.form.export {
 		return tree.AppendExport(dst, n)
 	}
 	return tree.AppendPlain(dst, n)
+}
+
+// maxBatchBytes bounds the body of a batch.
+const maxBatchBytes = 1 << 20
+
+// parseBatch reads the body of a batch. Mistakes are answered with 400 and say
+// which entry has them.
+func parseBatch(src string) ([]dsync.Lookup, error) {
+	var body struct {
+		Get []map[string]json.RawMessage `json:"get"`
+	}
+	d := json.NewDecoder(strings.NewReader(src))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&body); err != nil || d.More() || body.Get == nil || !utf8.ValidString(src) {
+		return nil, badRequest(`Invalid data; a batch is {"get":[{"path":"/rooms/r1"}]}`)
+	}
+	if len(body.Get) > dsync.MaxLookups {
+		return nil, badRequest(dsync.TooManyLookups().Error())
+	}
+	entries := make([]dsync.Lookup, len(body.Get))
+	for i, members := range body.Get {
+		var err error
+		if entries[i], err = parseEntry(members); err != nil {
+			return nil, badRequest(fmt.Sprintf("get[%d]: %s", i, batchErrorText(err)))
+		}
+	}
+	return entries, nil
+}
+
+func batchErrorText(err error) string {
+	switch {
+	case errors.Is(err, tree.ErrInvalidPath):
+		return textBadPath
+	case errors.Is(err, tree.ErrTooDeep):
+		return textTooDeep
+	}
+	return err.Error()
+}
+
+func parseEntry(members map[string]json.RawMessage) (l dsync.Lookup, err error) {
+	var ps params
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		raw := bytes.TrimSpace(members[name])
+		switch name {
+		case "path", "keys":
+			l.Read.Path, err = batchPath(name, raw)
+		case "child":
+			l.Each, err = batchTemplate(raw)
+		case "shallow":
+			if l.Shallow = string(raw) == "true"; !l.Shallow && string(raw) != "false" {
+				err = errors.New("shallow must be true or false")
+			}
+		default:
+			if !slices.Contains(queryParams, name) {
+				return l, fmt.Errorf("there is no member %.40q", name)
+			}
+			ps = append(ps, param{name, string(raw)})
+		}
+		if err != nil {
+			return l, err
+		}
+	}
+	if err := checkEntry(members, l.Shallow, ps.isQuery()); err != nil {
+		return l, err
+	}
+	l.Read.Plain = !ps.isQuery()
+	l.Read.Query, err = parseQuery(ps)
+	return l, err
+}
+
+// queryParams are the members of an entry that select children. Their values are
+// what the parameters of a GET are, without their escapes: "orderBy":"$key".
+var queryParams = slices.Concat([]string{"orderBy"}, boundParams, limitParams)
+
+// checkEntry refuses combinations that mean nothing.
+func checkEntry(members map[string]json.RawMessage, shallow, isQuery bool) error {
+	_, path := members["path"]
+	_, keys := members["keys"]
+	_, child := members["child"]
+	switch {
+	case path == keys:
+		return errors.New("there must be a path, or keys and child")
+	case keys != child:
+		return errors.New("keys and child go together")
+	case shallow && (keys || isQuery):
+		return errors.New("Mixing 'shallow' and querying parameters is not supported")
+	}
+	return nil
+}
+
+func batchPath(name string, raw []byte) (tree.Path, error) {
+	text, err := batchString(name, raw)
+	if err != nil {
+		return tree.Root, err
+	}
+	return tree.ParsePath(text)
+}
+
+func batchTemplate(raw []byte) (*tree.Template, error) {
+	text, err := batchString("child", raw)
+	if err != nil {
+		return nil, err
+	}
+	t, err := tree.ParseTemplate(text)
+	if errors.Is(err, tree.ErrTemplate) {
+		err = errors.New("child must be a path with $key in place of a segment")
+	}
+	return &t, err
+}
+
+func batchString(name string, raw []byte) (text string, err error) {
+	if raw[0] != '"' || json.Unmarshal(raw, &text) != nil {
+		return "", errors.New(name + " must be a string")
+	}
+	return text, nil
 }

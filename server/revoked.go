@@ -17,7 +17,6 @@ import (
 const (
 	revocationWatch  = 200 * time.Millisecond // between two looks at the directories
 	revocationSettle = 400 * time.Millisecond // until they are read again: a clock that is coarse hides a second change
-	revocationStuck  = time.Second            // for a request that is under way to end
 )
 
 // watchRevocations returns when the server stops.
@@ -48,12 +47,7 @@ func (s *Server) watchRevocations() {
 // dismissRevoked ends what the revoked credentials among those in use hold open.
 func (s *Server) dismissRevoked() {
 	suspect := s.auth.Suspects()
-	for _, c := range s.rt.all() {
-		id := c.presented.Load()
-		if id != nil && suspect(*id) && s.auth.Check(c.ns, *id) != nil {
-			go c.endCredential(revocationStuck)
-		}
-	}
+	s.rt.DismissRevoked(suspect)
 	for es, id := range s.presented.all() {
 		if suspect(id) {
 			es.look()

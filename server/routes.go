@@ -1,67 +1,54 @@
 package server
 
 import (
-	"github.com/dogwooddb/dogwood/server/peer"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/dogwooddb/dogwood/server/peer"
 )
-
-// A handler answers one method of a route.
-type handler func(*request) (answer, error)
-
-type methods map[string]handler
-
-// A route is a pattern with what answers it: raw for transports that take over
-// the connection, methods for everything else. A * at one end of the pattern
-// stands for any text.
-type route struct {
-	pattern string
-	methods methods
-	raw     http.HandlerFunc
-}
 
 // table is the whole surface of the server; the first match wins. There is no
 // ServeMux because it redirects paths with double slashes (REST §17).
 func (s *Server) table() []route {
 	const get, put, post, patch, del = http.MethodGet, http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete
 	table := []route{
-		{pattern: "/.ws", raw: s.rt.serveWS},
-		{pattern: "/.ws/", raw: s.rt.serveWS},
-		{pattern: "/.lp", raw: s.rt.servePoll},
-		{pattern: "/.lp/", raw: s.rt.servePoll},
+		{pattern: "/.ws", raw: s.rt.ServeWebSocket},
+		{pattern: "/.ws/", raw: s.rt.ServeWebSocket},
+		{pattern: "/.lp", raw: s.rt.ServePoll},
+		{pattern: "/.lp/", raw: s.rt.ServePoll},
 
-		{pattern: "/.settings/rules.json", methods: methods{get: s.getRules, put: s.putRules}},
-		{pattern: "/.settings/rules/versions.json", methods: methods{get: s.getRulesVersions}},
-		{pattern: "/.settings/rules/versions/*", methods: methods{get: s.getRulesVersion}},
-		{pattern: "/.settings/rules/rollback.json", methods: methods{post: s.postRollback}},
-		{pattern: "/.settings/defaultWriteSizeLimit.json", methods: methods{get: s.getWriteSizeLimit, put: s.putWriteSizeLimit}},
-		{pattern: "/.settings/strictTriggerValidation.json", methods: methods{get: s.getTriggerValidation, put: s.putTriggerValidation}},
-		{pattern: "/.settings/functionTriggers.json", methods: methods{post: s.putTriggers, put: s.putTriggers}},
-		{pattern: "/.settings/now.json", methods: methods{get: s.getNow, put: s.putNow, post: s.notFound}},
-		{pattern: "/.inspect/databases.json", methods: methods{get: s.getDatabases}},
-		{pattern: "/.inspect/coverage", methods: methods{get: s.getCoverage}},
-		{pattern: "/.inspect/coverage.json", methods: methods{get: s.getCoverageJSON}},
-		{pattern: "/.settings/backup", methods: methods{get: s.getBackup}},
-		{pattern: "/.settings/backup.json", methods: methods{get: s.getBackup}},
-		{pattern: pathProfile, methods: methods{get: s.getProfile}},
-		{pattern: pathTop, methods: methods{get: s.getTop}},
-		{pattern: "/.settings/*", methods: methods{get: s.notFound, put: s.notFound, post: s.notFound}},
-		{pattern: "/.inspect/*", methods: methods{get: s.notFound}},
+		{pattern: "/.settings/rules.json", methods: methods{get: getRules, put: putRules}},
+		{pattern: "/.settings/rules/versions.json", methods: methods{get: getRulesVersions}},
+		{pattern: "/.settings/rules/versions/*", methods: methods{get: getRulesVersion}},
+		{pattern: "/.settings/rules/rollback.json", methods: methods{post: postRollback}},
+		{pattern: "/.settings/defaultWriteSizeLimit.json", methods: methods{get: getWriteSizeLimit, put: putWriteSizeLimit}},
+		{pattern: "/.settings/strictTriggerValidation.json", methods: methods{get: getTriggerValidation, put: putTriggerValidation}},
+		{pattern: "/.settings/functionTriggers.json", methods: methods{post: putTriggers, put: putTriggers}},
+		{pattern: "/.settings/now.json", methods: methods{get: getNow, put: putNow, post: notFound}},
+		{pattern: "/.inspect/databases.json", methods: methods{get: getDatabases}},
+		{pattern: "/.inspect/coverage", methods: methods{get: getCoverage}},
+		{pattern: "/.inspect/coverage.json", methods: methods{get: getCoverageJSON}},
+		{pattern: "/.settings/backup", methods: methods{get: getBackup}},
+		{pattern: "/.settings/backup.json", methods: methods{get: getBackup}},
+		{pattern: pathProfile, methods: methods{get: getProfile}},
+		{pattern: pathTop, methods: methods{get: getTop}},
+		{pattern: "/.settings/*", methods: methods{get: notFound, put: notFound, post: notFound}},
+		{pattern: "/.inspect/*", methods: methods{get: notFound}},
 
-		{pattern: pathHealth, methods: methods{get: s.getHealth}},
-		{pattern: pathReady, methods: methods{get: s.getReady}},
-		{pattern: pathMetrics, methods: methods{get: s.getMetrics}},
+		{pattern: pathHealth, methods: methods{get: getHealth}},
+		{pattern: pathReady, methods: methods{get: getReady}},
+		{pattern: pathMetrics, methods: methods{get: getMetrics}},
 
-		{pattern: "/token", methods: methods{post: s.postToken}},
+		{pattern: "/token", methods: methods{post: postToken}},
 
-		{pattern: "/emulators", methods: methods{get: s.getEmulators}},
-		{pattern: "/functions/*", methods: methods{put: s.putFunctions}},
-		{pattern: "/v1beta/projects/*", methods: methods{get: s.getInstances, post: s.postInstance}},
+		{pattern: "/emulators", methods: methods{get: getEmulators}},
+		{pattern: "/functions/*", methods: methods{put: putFunctions}},
+		{pattern: "/v1beta/projects/*", methods: methods{get: getInstances, post: postInstance}},
 
-		{pattern: pathBatch, methods: methods{post: s.postBatch}},
-		{pattern: dataPattern, methods: methods{get: s.getData, put: s.putData, post: s.post, patch: s.patch, del: s.remove}},
+		{pattern: pathBatch, methods: methods{post: postBatch}},
+		{pattern: dataPattern, methods: methods{get: getData, put: putData, post: postValue, patch: patchValue, del: deleteValue}},
 	}
 	if s.opts.Dev && s.opts.Demo != nil {
 		table = append(table,
@@ -69,22 +56,8 @@ func (s *Server) table() []route {
 			route{pattern: "/demo/*", raw: s.opts.Demo.ServeHTTP})
 	}
 	return append(table,
-		route{pattern: "/", methods: methods{get: s.front}},
-		route{pattern: "*", methods: methods{get: s.noSuffix, put: s.noSuffix, post: s.noSuffix, patch: s.noSuffix, del: s.noSuffix}})
-}
-
-// dataPattern matches what is below the root of a database.
-const dataPattern = "*.json"
-
-func (rt *route) match(path string) bool {
-	p, last := rt.pattern, len(rt.pattern)-1
-	switch {
-	case p[last] == '*':
-		return strings.HasPrefix(path, p[:last])
-	case p[0] == '*':
-		return strings.HasSuffix(path, p[1:])
-	}
-	return path == p
+		route{pattern: "/", methods: methods{get: getFront}},
+		route{pattern: "*", methods: methods{get: noSuffix, put: noSuffix, post: noSuffix, patch: noSuffix, del: noSuffix}})
 }
 
 // serve answers one request. It is the only place where an error becomes a
@@ -102,11 +75,11 @@ func (s *Server) serve(w *observed, r *http.Request) {
 		w.Header().Set("Connection", "close")
 	}
 	if err != nil {
-		q.tooMany(rt)
+		refuseTooMany(q, rt)
 		return
 	}
 	if err := s.gate.refuse(q, rt); err != nil {
-		q.refuseForeign(err)
+		refuseForeign(q, err)
 		return
 	}
 	if rt.raw != nil {
@@ -115,12 +88,12 @@ func (s *Server) serve(w *observed, r *http.Request) {
 	}
 	q.countFor(v.Client())
 	setCommonHeaders(w.Header(), r)
-	a, err := s.answerTo(q, rt)
+	a, err := answerTo(q, rt)
 	if err != nil {
-		a = q.failure(err)
+		a = failureAnswer(q, err)
 	}
 	q.releaseBody() // the answer may take long to send, and does not need it
-	q.send(a)
+	sendAnswer(q, a)
 }
 
 func (s *Server) routeOf(path string) *route {
@@ -132,12 +105,12 @@ func (s *Server) routeOf(path string) *route {
 	panic("server: no route matches " + path) // the last one matches everything
 }
 
-func (s *Server) answerTo(q *request, rt *route) (answer, error) {
-	if len(q.r.RequestURI) > s.opts.MaxURLBytes {
+func answerTo(q *request, rt *route) (answer, error) {
+	if len(q.r.RequestURI) > q.s.opts.MaxURLBytes {
 		return answer{}, errURLTooLong
 	}
 	if q.r.Method == http.MethodOptions {
-		return q.preflight(), nil
+		return preflightAnswer(q), nil
 	}
 	method := q.method
 	if method == http.MethodHead {
@@ -149,4 +122,14 @@ func (s *Server) answerTo(q *request, rt *route) (answer, error) {
 		return answer{}, errMethod
 	}
 	return h(q)
+}
+
+// refuseTooMany answers a request that was not admitted, in the form of its route.
+func refuseTooMany(q *request, rt *route) {
+	if rt.raw == nil {
+		setCommonHeaders(q.w.Header(), q.r)
+		sendAnswer(q, failureAnswer(q, peer.ErrTooMany))
+		return
+	}
+	refuseAddress(q.w)
 }

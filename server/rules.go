@@ -1,12 +1,17 @@
 package server
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"github.com/dogwooddb/dogwood/rules"
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
@@ -24,7 +29,7 @@ import (
 const maxComment = 500
 
 // getRules answers with the rules as they were uploaded, or as strict JSON.
-func (s *Server) getRules(q *request) (answer, error) {
+func getRules(q *request) (answer, error) {
 	if err := q.openSettings(); err != nil {
 		return answer{}, err
 	}
@@ -45,11 +50,11 @@ func rulesTag(hash string) string { return `"` + hash + `"` }
 
 // putRules checks a rules document and, unless dryRun is given, installs it.
 // Whatever is wrong with it is a 400, which is what the CLI shows.
-func (s *Server) putRules(q *request) (answer, error) {
+func putRules(q *request) (answer, error) {
 	if err := q.openSettings(); err != nil {
 		return answer{}, err
 	}
-	change, err := q.rulesChange()
+	change, err := readRulesChange(q)
 	if err != nil {
 		return answer{}, err
 	}
@@ -78,9 +83,9 @@ func (s *Server) putRules(q *request) (answer, error) {
 	return a, nil
 }
 
-// rulesChange reads what an upload says beside the rules.
-func (q *request) rulesChange() (c dsync.RulesChange, err error) {
-	c = dsync.RulesChange{Options: q.s.opts.RulesOptions, Author: q.author()}
+// readRulesChange reads what an upload says beside the rules.
+func readRulesChange(q *request) (c dsync.RulesChange, err error) {
+	c = dsync.RulesChange{Options: q.s.opts.RulesOptions, Author: rulesAuthor(q)}
 	dialect, hasDialect := q.params.get("dialect")
 	extensions, hasExtensions := q.params.get("extensions")
 	if hasDialect || hasExtensions {
@@ -104,7 +109,7 @@ func validComment(s string) bool {
 
 // getRulesVersions lists the versions that are kept, newest first:
 // GET /.settings/rules/versions.json
-func (s *Server) getRulesVersions(q *request) (answer, error) {
+func getRulesVersions(q *request) (answer, error) {
 	if err := q.openSettings(); err != nil {
 		return answer{}, err
 	}
@@ -120,7 +125,7 @@ func (s *Server) getRulesVersions(q *request) (answer, error) {
 
 // getRulesVersion answers with the source of a version:
 // GET /.settings/rules/versions/7.json
-func (s *Server) getRulesVersion(q *request) (answer, error) {
+func getRulesVersion(q *request) (answer, error) {
 	if err := q.openSettings(); err != nil {
 		return answer{}, err
 	}
@@ -138,12 +143,12 @@ func (s *Server) getRulesVersion(q *request) (answer, error) {
 
 // postRollback puts the rules of an earlier version in force, as a new version:
 // POST /.settings/rules/rollback.json {"version":7}
-func (s *Server) postRollback(q *request) (answer, error) {
+func postRollback(q *request) (answer, error) {
 	var body struct {
 		Version int64  `json:"version"`
 		Comment string `json:"comment"`
 	}
-	if _, err := q.setting(&body); err != nil {
+	if _, err := readSetting(q, &body); err != nil {
 		return answer{}, err
 	}
 	if !validComment(body.Comment) {
@@ -158,7 +163,7 @@ func (s *Server) postRollback(q *request) (answer, error) {
 		return answer{}, badRequest(err.Error())
 	}
 	v, err := q.db.ChangeRules(q.r.Context(), dsync.RulesChange{
-		Rules: rs, Options: old.Options(), Author: q.author(), Comment: body.Comment, Restore: old.Number,
+		Rules: rs, Options: old.Options(), Author: rulesAuthor(q), Comment: body.Comment, Restore: old.Number,
 	})
 	if err != nil {
 		return answer{}, err
@@ -166,8 +171,8 @@ func (s *Server) postRollback(q *request) (answer, error) {
 	return q.encode(map[string]any{"status": "ok", "version": v.Number})
 }
 
-// author names an administrator for the history of the rules.
-func (q *request) author() string {
+// rulesAuthor names an administrator for the history of the rules.
+func rulesAuthor(q *request) string {
 	switch account := q.id.credential.Account(); {
 	case account != "":
 		return "service account " + account
@@ -175,4 +180,75 @@ func (q *request) author() string {
 		return "owner"
 	}
 	return "admin secret"
+}
+
+// SetDefaultRules replaces Options.Rules and Options.RulesOf: the rules of
+// databases that were given none by an upload. It holds for open databases, whose
+// listens are decided again, and for those that will be opened.
+func (s *Server) SetDefaultRules(ctx context.Context, all *rules.Ruleset, of map[string]*rules.Ruleset) error {
+	if all == nil {
+		all = standardRules(s.opts.Dev)
+	}
+	return s.spaces.setDefaultRules(ctx, all, of)
+}
+
+// GivenRules returns the names of the open databases that were given rules by an
+// upload, to which default rules do not apply.
+func (s *Server) GivenRules() (names []string, err error) {
+	for _, ns := range s.spaces.all() {
+		db := ns.db.Load()
+		if db == nil {
+			continue
+		}
+		list, err := db.RulesHistory()
+		if err != nil {
+			return nil, fmt.Errorf("rules of %s: %w", ns.name, err)
+		}
+		if len(list) > 0 {
+			names = append(names, ns.name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func (n *namespaces) setDefaultRules(ctx context.Context, all *rules.Ruleset, of map[string]*rules.Ruleset) error {
+	n.mu.Lock()
+	n.opts.Rules, n.opts.RulesOf = all, of
+	n.mu.Unlock()
+	var errs []error
+	for _, ns := range n.all() {
+		if err := n.renewRules(ctx, ns); err != nil && !errors.Is(err, dsync.ErrClosed) {
+			errs = append(errs, fmt.Errorf("rules of %s: %w", ns.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (n *namespaces) all() []*namespace {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Collect(maps.Values(n.known))
+}
+
+// renewRules tells a namespace's database its default rules. A database that is
+// being opened may have begun with those before, so it is waited for.
+func (n *namespaces) renewRules(ctx context.Context, ns *namespace) error {
+	ns.mu.Lock()
+	db := ns.db.Load()
+	ns.mu.Unlock()
+	if db == nil {
+		return nil
+	}
+	return db.SetDefaultRules(ctx, n.defaultRules(ns.name))
+}
+
+// defaultRules returns the rules of a namespace that was given none.
+func (n *namespaces) defaultRules(name string) *rules.Ruleset {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if r := n.opts.RulesOf[name]; r != nil {
+		return r
+	}
+	return n.opts.Rules
 }

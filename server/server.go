@@ -9,9 +9,10 @@
 //
 // REST requests take one way through the package: routes.go finds the handler,
 // request.go takes the request apart, params.go, query.go and conditions.go
-// read what was asked for, rest.go, stream.go, settings.go and emulator.go
-// answer, and answer.go writes. room.go bounds what answers hold. errors.go has the one table from errors to
-// statuses and texts.
+// read what was asked for, rest_read.go, rest_write.go, stream.go, settings.go and emulator.go
+// answer, and answer.go writes. A handler is a function of the request. reservation.go
+// bounds what requests hold, and errors.go has the one table from errors to statuses and
+// texts. The realtime protocol is served by package realtime.
 package server
 
 import (
@@ -27,7 +28,9 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server/auth"
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
+	"github.com/dogwooddb/dogwood/server/realtime"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/dirlock"
@@ -80,7 +83,7 @@ type Server struct {
 	spaces *namespaces
 	routes []route
 	gate   *gate // nil: everybody may ask
-	rt     *realtime
+	rt     *realtime.Server
 	all    *peer.Resources // of clients without bounds
 
 	imports chan struct{} // holds an element for each import
@@ -90,12 +93,12 @@ type Server struct {
 	peers    *peer.Table // what addresses have and do
 	conns    *peer.Conns // that are open
 	metrics  *metrics.Metrics
-	refusals *refusals
+	refusals *observe.Refusals
 
-	tokenLines tokenLines // of the log
+	credentials *observe.RefusedCredentials
 
-	feeds   feeds
-	streams streams
+	feeds   observe.Feeds
+	streams observe.Streams
 
 	presented presented      // credentials of event streams
 	watching  sync.WaitGroup // for watchRevocations
@@ -118,7 +121,7 @@ func New(o Options) (*Server, error) {
 	c := &clock{running: o.Now}
 	o.Now = c.now
 	counts := metrics.New()
-	refusals := newRefusals(&counts.Refused, o.Log)
+	refusals := observe.NewRefusals(&counts.Refused, o.Log)
 	s := &Server{
 		opts:  o,
 		clock: c,
@@ -135,7 +138,7 @@ func New(o Options) (*Server, error) {
 		metrics:  counts,
 		refusals: refusals,
 	}
-	s.all.Bodies.Refused = func(error) { refusals.add(metrics.Bodies, "") }
+	s.all.Bodies.Refused = func(error) { refusals.Add(metrics.Bodies, "") }
 	var err error
 	if s.gate, err = newGate(o); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
@@ -143,6 +146,7 @@ func New(o Options) (*Server, error) {
 	if err := s.open(); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
+	s.credentials = observe.NewRefusedCredentials(counts, o.Log, s.auth)
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	s.requests, s.cut = context.WithCancelCause(context.Background())
 	s.peers = peer.NewTable(peer.Options{
@@ -150,10 +154,10 @@ func New(o Options) (*Server, error) {
 		All:            s.all,
 		MaxConnections: o.MaxConnections,
 		HeaderTimeout:  headerTimeout,
-		Refused:        refusals.add,
+		Refused:        refusals.Add,
 	})
 	s.conns = peer.NewConns(s.peers)
-	s.rt = newRealtime(s)
+	s.rt = s.newRealtime()
 	s.routes = s.table()
 	if o.Dir != "" && !o.Dev { // where something can be revoked
 		s.watching.Go(s.watchRevocations)
@@ -195,4 +199,18 @@ func (o *Options) setDefaults() {
 	if o.Rules == nil {
 		o.Rules = standardRules(o.Dev)
 	}
+}
+
+// A clock is the time of all databases of a server: that of server timestamps
+// and of now in rules. In dev mode tests may stop it at a time of their choice.
+type clock struct {
+	running func() time.Time
+	stopped atomic.Pointer[time.Time] // nil while it runs
+}
+
+func (c *clock) now() time.Time {
+	if t := c.stopped.Load(); t != nil {
+		return *t
+	}
+	return c.running()
 }

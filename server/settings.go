@@ -12,8 +12,8 @@ const (
 	settingStrictTrigger = "strictTriggerValidation"
 )
 
-// writeSize returns the size limit of writes that ask for none.
-func (q *request) writeSize() string {
+// writeSizeLimit returns the size limit of writes that ask for none.
+func writeSizeLimit(q *request) string {
 	if size := q.db.Setting(settingWriteSize); size != "" {
 		return size
 	}
@@ -42,16 +42,16 @@ func (q *request) openAdmin() error {
 	return nil
 }
 
-func (s *Server) getWriteSizeLimit(q *request) (answer, error) {
+func getWriteSizeLimit(q *request) (answer, error) {
 	if err := q.openSettings(); err != nil {
 		return answer{}, err
 	}
-	return q.jsonText(`"` + q.writeSize() + `"`), nil
+	return q.jsonText(`"` + writeSizeLimit(q) + `"`), nil
 }
 
-func (s *Server) putWriteSizeLimit(q *request) (answer, error) {
+func putWriteSizeLimit(q *request) (answer, error) {
 	var size string
-	src, err := q.setting(&size)
+	src, err := readSetting(q, &size)
 	if err != nil {
 		return answer{}, err
 	}
@@ -64,7 +64,7 @@ func (s *Server) putWriteSizeLimit(q *request) (answer, error) {
 	return q.jsonText(src), nil
 }
 
-func (s *Server) getTriggerValidation(q *request) (answer, error) {
+func getTriggerValidation(q *request) (answer, error) {
 	if err := q.openSettings(); err != nil {
 		return answer{}, err
 	}
@@ -74,9 +74,9 @@ func (s *Server) getTriggerValidation(q *request) (answer, error) {
 	return q.jsonText(`{"value":false}`), nil
 }
 
-func (s *Server) putTriggerValidation(q *request) (answer, error) {
+func putTriggerValidation(q *request) (answer, error) {
 	var strict bool
-	src, err := q.setting(&strict)
+	src, err := readSetting(q, &strict)
 	if err != nil {
 		return answer{}, err
 	}
@@ -95,16 +95,16 @@ func (s *Server) putTriggerValidation(q *request) (answer, error) {
 var errNoTriggers = &statusError{http.StatusNotImplemented, "Dogwood does not run function triggers: this function would never be called. Leave the functions emulator out, for example with firebase emulators:start --only database, or listen to the path from a program of your own."}
 
 // putTriggers refuses the registration of a function, since nothing would run it.
-func (s *Server) putTriggers(q *request) (answer, error) {
+func putTriggers(q *request) (answer, error) {
 	if err := q.openSettings(); err != nil {
 		return answer{}, err
 	}
 	return answer{}, errNoTriggers
 }
 
-// setting reads the body of an administrator's request into a variable and
+// readSetting reads the body of an administrator's request into a variable and
 // returns its text.
-func (q *request) setting(v any) (string, error) {
+func readSetting(q *request, v any) (string, error) {
 	if err := q.openSettings(); err != nil {
 		return "", err
 	}
@@ -119,7 +119,7 @@ func (q *request) setting(v any) (string, error) {
 }
 
 // notFound answers for management paths that do not exist, to administrators.
-func (s *Server) notFound(q *request) (answer, error) {
+func notFound(q *request) (answer, error) {
 	if err := q.openAdmin(); err != nil {
 		return answer{}, err
 	}

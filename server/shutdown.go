@@ -18,6 +18,9 @@ import (
 // being committed may end, and what was cut may be answered. Then the server returns,
 // whatever still runs.
 
+// errStopping is why what is under way is cut, and what is new refused.
+var errStopping = errors.New("the server is shutting down")
+
 // cutGrace is how long what was cut has to be answered. It is more than a batch takes.
 const cutGrace = 2 * time.Second
 
@@ -77,7 +80,7 @@ func (s *Server) shutDown(idle <-chan struct{}) error {
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
-		s.rt.shutdown()
+		s.rt.Shutdown()
 		<-idle
 	}()
 	err := within(s.opts.DrainTimeout, drained)
@@ -89,7 +92,7 @@ func (s *Server) shutDown(idle <-chan struct{}) error {
 	s.cut(errStopping)
 	if err != nil {
 		err = s.tellCut(left)
-		s.rt.cut()
+		s.rt.Cut()
 	}
 	closed := make(chan error, 1)
 	go func() { closed <- s.closeDatabases() }()
@@ -120,7 +123,7 @@ func (s *Server) awaitEnd(drained <-chan struct{}, closed <-chan error) error {
 		<-drained
 	}()
 	if within(cutGrace, all) != nil {
-		s.rt.closeSockets()
+		s.rt.CloseSockets()
 	}
 	select {
 	case err = <-result:
@@ -146,7 +149,7 @@ type leftovers struct{ requests, connections, imports, exports, writes int }
 func (s *Server) leftovers() leftovers {
 	return leftovers{
 		requests:    int(s.underWay.Load()),
-		connections: s.rt.count(),
+		connections: s.rt.Count(),
 		imports:     len(s.imports),
 		exports:     len(s.exports),
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
@@ -29,24 +30,24 @@ func wantsEvents(h http.Header) bool {
 	return false
 }
 
-// stream follows the value at the path as server-sent events until the client
+// streamValue follows the value at the path as server-sent events until the client
 // leaves, may no longer read, or is too slow (REST §10). What refuses a plain
 // GET refuses a stream in the same form, before it begins.
-func (s *Server) stream(q *request) (answer, error) {
+func streamValue(q *request) (answer, error) {
 	if q.form.shallow || q.form.explain || q.form.count || q.cond != (conditions{}) || q.target.Priority {
 		return answer{}, badRequest("shallow, count, explain, ETags and priorities are not supported for event streams")
 	}
 	wake := make(chan struct{}, 1)
-	out := dsync.NewOutbox(dsync.EventStream, s.opts.OutboxBytes, func() {
+	out := dsync.NewOutbox(dsync.EventStream, q.s.opts.OutboxBytes, func() {
 		select {
 		case wake <- struct{}{}:
 		default:
 		}
 	})
-	res := s.resourcesOf(q.peer)
+	res := q.s.peers.Resources(q.peer)
 	out.Share(res.Views)
-	out.TakeFrom(workMemory{res.Work, func(refusal error) {
-		q.refused(reasonOf(refusal, metrics.Work, metrics.AddressWork))
+	out.TakeFrom(peer.WorkMemory{Of: res.Work, Full: func(refusal error) {
+		q.refused(peer.ReasonOf(refusal, metrics.Work, metrics.AddressWork))
 	}})
 	defer out.Close()
 	read := q.view()
@@ -64,14 +65,20 @@ func (s *Server) stream(q *request) (answer, error) {
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("X-Accel-Buffering", "no")
 	q.w.WriteHeader(http.StatusOK)
-	defer s.metrics.EventStreams.Open()()
-	defer s.streams.add(q, out)()
+	defer q.s.metrics.EventStreams.Open()()
+	defer q.s.streams.Add(out, streamClient(q))()
 	es := eventStream{out: out, wake: wake, client: peer.NewWriter(q.w, q.r), slow: q.countSlow, check: make(chan struct{}, 1)}
 	defer es.watch(q)()
 	if es.writeAll(first) == nil {
-		es.run(q, s.stopping)
+		es.run(q, q.s.stopping)
 	}
 	return answer{}, nil
+}
+
+// streamClient is what administrators are told of the client of an event stream.
+func streamClient(q *request) SlowClient {
+	from := q.s.peers.Remote(q.r)
+	return SlowClient{Connection: observe.RequestOf(q.w), Remote: from.Addr, Via: from.Via, Namespace: q.ns, Transport: "event_stream"}
 }
 
 // An eventStream copies events from an outbox to one client.
@@ -150,7 +157,7 @@ func (es *eventStream) scheduleCheck(q *request) {
 	if es.timer != nil {
 		es.timer.Stop()
 	}
-	wait, _ := q.s.untilCheck(q.id.credential)
+	wait, _ := q.id.credential.UntilCheck(q.s.opts.Now())
 	es.timer = time.AfterFunc(wait, es.look)
 }
 

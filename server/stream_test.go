@@ -150,7 +150,7 @@ func TestStreamEndsWithItsCredential(t *testing.T) {
 		}
 		q.id.credential.Expires = time.Now().Add(time.Hour)
 		began := time.Now()
-		if _, err := s.stream(q); err != nil {
+		if _, err := streamValue(q); err != nil {
 			t.Fatal(err)
 		}
 		if d := time.Since(began); d != time.Hour {

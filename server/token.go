@@ -24,7 +24,7 @@ type tokenError struct {
 
 // postToken gives a service account an access token for an assertion: POST
 // /token, which is what token_uri in its key file points to (REST §6).
-func (s *Server) postToken(q *request) (answer, error) {
+func postToken(q *request) (answer, error) {
 	q.w.Header().Set("Cache-Control", "no-store")
 	text, err := q.text(maxExchange)
 	if err != nil {
@@ -32,20 +32,20 @@ func (s *Server) postToken(q *request) (answer, error) {
 	}
 	form, err := url.ParseQuery(text)
 	if err != nil {
-		return q.refuseToken(tokenError{"invalid_request", "The body is not a form."})
+		return refuseToken(q, tokenError{"invalid_request", "The body is not a form."})
 	}
 	if form.Get("grant_type") != jwtBearer {
-		return q.refuseToken(tokenError{"unsupported_grant_type", "The grant_type must be " + jwtBearer + "."})
+		return refuseToken(q, tokenError{"unsupported_grant_type", "The grant_type must be " + jwtBearer + "."})
 	}
-	access, err := s.auth.Exchange(form.Get("assertion"))
+	access, err := q.s.auth.Exchange(form.Get("assertion"))
 	if err != nil {
-		s.refusedCredential("", form.Get("assertion"), err)
+		q.s.credentials.Add("", form.Get("assertion"), err)
 	}
 	if errors.Is(err, auth.ErrExpired) {
-		return q.refuseToken(tokenError{"invalid_grant", "The assertion has expired."})
+		return refuseToken(q, tokenError{"invalid_grant", "The assertion has expired."})
 	}
 	if err != nil {
-		return q.refuseToken(tokenError{"invalid_grant", "The assertion is not one of a service account of this server."})
+		return refuseToken(q, tokenError{"invalid_grant", "The assertion is not one of a service account of this server."})
 	}
 	return q.encode(struct {
 		Token   string `json:"access_token"`
@@ -54,7 +54,7 @@ func (s *Server) postToken(q *request) (answer, error) {
 	}{access, "Bearer", int(auth.AccessLife.Seconds())})
 }
 
-func (q *request) refuseToken(e tokenError) (answer, error) {
+func refuseToken(q *request, e tokenError) (answer, error) {
 	a, err := q.encode(e)
 	a.status = http.StatusBadRequest
 	return a, err

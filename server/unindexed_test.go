@@ -29,15 +29,3 @@ func TestUnindexedQueriesAreInTheLog(t *testing.T) {
 		t.Errorf("with rules: %d %s, want 400", r.StatusCode, r.body)
 	}
 }
-
-func TestUnindexedQueriesAreBounded(t *testing.T) {
-	var u unindexed
-	for i := range maxUnindexed {
-		if !u.add(fmt.Sprint(i)) {
-			t.Fatalf("query %d is not in the log", i)
-		}
-	}
-	if u.add("another") || len(u.seen) != maxUnindexed {
-		t.Errorf("%d queries are remembered, want %d", len(u.seen), maxUnindexed)
-	}
-}

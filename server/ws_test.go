@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 	"net/http"
@@ -44,7 +45,7 @@ func TestWebSocketOfNoDatabase(t *testing.T) {
 		}
 		c := &wsClient{t: t, ws: ws}
 		c.want(fmt.Sprintf(`{"t":"c","d":{"t":"s","d":%q}}`, text))
-		c.wantClose(closeNormal)
+		c.wantClose(websocket.CloseNormalClosure)
 		ws.Close()
 	}
 }
@@ -106,22 +107,22 @@ func TestWebSocketGarbage(t *testing.T) {
 		frames []string
 		code   int
 	}{
-		{"empty", []string{""}, closeProtocolError},
-		{"no JSON", []string{"hello"}, closeProtocolError},
-		{"half", []string{`{"t":"d","d":{"r":1,`}, closeProtocolError},
-		{"null", []string{"null"}, closeProtocolError},
-		{"array", []string{"[]"}, closeProtocolError},
-		{"no envelope", []string{`{"r":1,"a":"s","b":{}}`}, closeProtocolError},
-		{"no type", []string{`{"d":{"r":1,"a":"s","b":{}}}`}, closeProtocolError},
-		{"no id", []string{`{"t":"d","d":{"a":"s","b":{}}}`}, closeProtocolError},
-		{"negative id", []string{`{"t":"d","d":{"r":-1,"a":"s","b":{}}}`}, closeProtocolError},
-		{"control without type", []string{`{"t":"c","d":{}}`}, closeProtocolError},
-		{"nested", []string{strings.Repeat("[", 50_000)}, closeProtocolError},
-		{"count of none", []string{"000"}, closeProtocolError},
-		{"large count", []string{"999999"}, closeTooBig},
-		{"piece of a message", []string{"2", "{", "}}"}, closeProtocolError},
-		{"long", []string{`{"t":"d","d":{"r":1,"a":"s","b":{"c":{"` + long + `":1}}}}`}, closeTooBig},
-		{"long in pieces", []string{"100", long[:50_000], long[:50_000], long[:50_000], long[:50_000]}, closeTooBig},
+		{"empty", []string{""}, websocket.CloseProtocolError},
+		{"no JSON", []string{"hello"}, websocket.CloseProtocolError},
+		{"half", []string{`{"t":"d","d":{"r":1,`}, websocket.CloseProtocolError},
+		{"null", []string{"null"}, websocket.CloseProtocolError},
+		{"array", []string{"[]"}, websocket.CloseProtocolError},
+		{"no envelope", []string{`{"r":1,"a":"s","b":{}}`}, websocket.CloseProtocolError},
+		{"no type", []string{`{"d":{"r":1,"a":"s","b":{}}}`}, websocket.CloseProtocolError},
+		{"no id", []string{`{"t":"d","d":{"a":"s","b":{}}}`}, websocket.CloseProtocolError},
+		{"negative id", []string{`{"t":"d","d":{"r":-1,"a":"s","b":{}}}`}, websocket.CloseProtocolError},
+		{"control without type", []string{`{"t":"c","d":{}}`}, websocket.CloseProtocolError},
+		{"nested", []string{strings.Repeat("[", 50_000)}, websocket.CloseProtocolError},
+		{"count of none", []string{"000"}, websocket.CloseProtocolError},
+		{"large count", []string{"999999"}, websocket.CloseMessageTooBig},
+		{"piece of a message", []string{"2", "{", "}}"}, websocket.CloseProtocolError},
+		{"long", []string{`{"t":"d","d":{"r":1,"a":"s","b":{"c":{"` + long + `":1}}}}`}, websocket.CloseMessageTooBig},
+		{"long in pieces", []string{"100", long[:50_000], long[:50_000], long[:50_000], long[:50_000]}, websocket.CloseMessageTooBig},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := n.connect("")
@@ -151,9 +152,9 @@ func TestWebSocketTextOnly(t *testing.T) {
 		payload string
 		code    int
 	}{
-		{websocket.BinaryMessage, `{"t":"c","d":{"t":"p","d":{}}}`, closeUnsupported},
-		{websocket.TextMessage, "{\"t\":\"c\",\"d\":{\"t\":\"\xff\"}}", closeBadText},
-		{websocket.TextMessage, "{\"t\":\"c\",\"d\":{\"t\":\"\xed\xa0\x80\"}}", closeBadText},
+		{websocket.BinaryMessage, `{"t":"c","d":{"t":"p","d":{}}}`, websocket.CloseUnsupportedData},
+		{websocket.TextMessage, "{\"t\":\"c\",\"d\":{\"t\":\"\xff\"}}", websocket.CloseInvalidFramePayloadData},
+		{websocket.TextMessage, "{\"t\":\"c\",\"d\":{\"t\":\"\xed\xa0\x80\"}}", websocket.CloseInvalidFramePayloadData},
 	} {
 		c := n.connect("")
 		if err := c.ws.WriteMessage(test.kind, []byte(test.payload)); err != nil {
@@ -167,24 +168,28 @@ func TestWebSocketTextOnly(t *testing.T) {
 // answer is one close frame (RFC 6455 §5.5.1), whoever found the fault.
 func TestWebSocketBadFrames(t *testing.T) {
 	n := onSocket(t, Options{Dev: true})
-	tooBig := goodbye{closeTooBig, "a message is too large"}
-	protocol := func(reason string) goodbye { return goodbye{closeProtocolError, reason} }
+	closed := func(code int, text string) string {
+		payload := websocket.FormatCloseMessage(code, text)
+		return "\x88" + string(rune(len(payload))) + string(payload)
+	}
+	tooBig := closed(websocket.CloseMessageTooBig, "a message is too large")
+	protocol := func(reason string) string { return closed(websocket.CloseProtocolError, reason) }
 	for _, test := range []struct {
-		raw string
-		bye goodbye
+		raw  string
+		want string
 	}{
 		{"\x81\x01x", protocol("bad MASK")},
 		{"\xc1\x81\x00\x00\x00\x00x", protocol("RSV1 set")},
 		{"\x83\x81\x00\x00\x00\x00x", protocol("bad opcode 3")},
 		{"\x80\x81\x00\x00\x00\x00x", protocol("continuation after FIN")},
-		{"\x88\x81\x00\x00\x00\x00x", left}, // half a close code
+		{"\x88\x81\x00\x00\x00\x00x", closed(websocket.CloseNormalClosure, "")}, // half a close code
 		{"\x88\x82\x00\x00\x00\x00\x00\x01", protocol("bad close code 1")},
 		{"\x88\x84\x00\x00\x00\x00\x03\xe8\xff\xff", protocol("invalid utf8 payload in close frame")},
 		{"\x89\xfe\x00\x7e\x00\x00\x00\x00" + strings.Repeat("x", 126), protocol("len > 125 for control")},
 		{"\x81\xff\x40\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", tooBig},
 		{"\x81\xff\x80\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", tooBig},
-		{"\x82\x81\x00\x00\x00\x00x", goodbye{closeUnsupported, "messages are text"}},
-		{"\x81\x81\x00\x00\x00\x00\xff", goodbye{closeBadText, "a message is not UTF-8"}},
+		{"\x82\x81\x00\x00\x00\x00x", closed(websocket.CloseUnsupportedData, "messages are text")},
+		{"\x81\x81\x00\x00\x00\x00\xff", closed(websocket.CloseInvalidFramePayloadData, "a message is not UTF-8")},
 	} {
 		conn := n.connect("").ws.NetConn()
 		if _, err := conn.Write([]byte(test.raw)); err != nil {
@@ -192,8 +197,8 @@ func TestWebSocketBadFrames(t *testing.T) {
 		}
 		conn.SetReadDeadline(time.Now().Add(patience))
 		got, err := io.ReadAll(conn)
-		if want := appendCloseFrame(nil, test.bye); string(got) != string(want) {
-			t.Errorf("%.20q: got %q, %v, want %q", test.raw, got, err, want)
+		if string(got) != test.want {
+			t.Errorf("%.20q: got %q, %v, want %q", test.raw, got, err, test.want)
 		}
 		conn.Close()
 	}
@@ -203,9 +208,9 @@ func TestWebSocketLeaving(t *testing.T) {
 	n := onSocket(t, Options{Dev: true})
 	for name, leave := range map[string]func(c *wsClient){
 		"frame": func(c *wsClient) {
-			msg := websocket.FormatCloseMessage(closeGoingAway, "bye")
+			msg := websocket.FormatCloseMessage(websocket.CloseGoingAway, "bye")
 			c.ws.WriteControl(websocket.CloseMessage, msg, time.Now().Add(time.Second))
-			c.wantClose(closeNormal)
+			c.wantClose(websocket.CloseNormalClosure)
 		},
 		"cut": func(c *wsClient) { c.ws.Close() },
 		"half": func(c *wsClient) {
@@ -218,28 +223,6 @@ func TestWebSocketLeaving(t *testing.T) {
 		leave(c)
 		n.wantValue("/gone/"+name, "true")
 	}
-}
-
-// TestPanicEndsOneConnection: a defect that one client can provoke is not the
-// end for the others.
-func TestPanicEndsOneConnection(t *testing.T) {
-	n := onSocket(t, Options{Dev: true})
-	other := n.connect("")
-	mux := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s := n.rt.accept(w, r, nil)
-		s.receive = func(string) error { panic("defect") }
-		s.start(true)
-	})
-	n.routes = append([]route{{pattern: "/.panic", raw: mux}}, n.routes...)
-	ws, _, err := (&websocket.Dialer{NetDialContext: n.dial}).Dial("ws://db.localhost/.panic", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ws.Close()
-	c := &wsClient{t: t, ws: ws}
-	c.send("{}")
-	c.wantClose(closeInternalError)
-	other.do("s", `{"c":{}}`)
 }
 
 // TestRepliesComeBeforeGoodbye: requests that were under way when a connection
@@ -255,5 +238,40 @@ func TestRepliesComeBeforeGoodbye(t *testing.T) {
 		c.want(okReply(r, `""`))
 	}
 	c.want(okReply(20, "1"))
-	c.wantClose(closeProtocolError)
+	c.wantClose(websocket.CloseProtocolError)
+}
+
+// TestUnfinishedMessages: those of all clients are bounded together, and what
+// clients had begun is given back when they leave.
+func TestUnfinishedMessages(t *testing.T) {
+	const limit = 1 << 20
+	n := onSocket(t, Options{Dev: true, Limits: Limits{MaxBodiesBytes: limit}})
+	begin := binary.BigEndian.AppendUint64([]byte{0x81, 0xff}, 2<<20)
+	begin = append(begin, make([]byte, 4+400_000)...)
+	var clients []*wsClient
+	for range 2 {
+		c := n.connect("")
+		if _, err := c.ws.NetConn().Write(begin); err != nil {
+			t.Fatal(err)
+		}
+		clients = append(clients, c)
+	}
+	waitFor(t, "the meter to be used", func() bool { return n.all.Bodies.Meter().Used() >= 800_000 })
+	late := n.connect("")
+	late.ws.NetConn().Write(begin)
+	late.wantClose(websocket.CloseTryAgainLater)
+	if used := n.all.Bodies.Meter().Used(); used > limit {
+		t.Errorf("%d bytes are held, want at most %d", used, limit)
+	}
+	n.connect("").do("s", `{"c":{}}`) // small messages need no budget
+
+	for _, c := range clients {
+		c.ws.Close()
+	}
+	waitFor(t, "the meter to be given back", func() bool { return n.all.Bodies.Meter().Used() == 0 })
+	c := n.connect("")
+	c.do("p", `{"p":"/x","d":"`+strings.Repeat("x", 300_000)+`"}`)
+	waitFor(t, "the meter to be given back", func() bool { return n.all.Bodies.Meter().Used() == 0 })
+	c.ws.WriteControl(websocket.CloseMessage, nil, time.Now().Add(time.Second))
+	c.wantClose(websocket.CloseNormalClosure)
 }

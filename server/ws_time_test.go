@@ -14,6 +14,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/peer"
+	"github.com/dogwooddb/dogwood/server/realtime"
 )
 
 // The tests in this file run on pipes and take no real time.
@@ -32,11 +33,11 @@ func TestSilentClientIsDropped(t *testing.T) {
 		c.deaf()
 		began := time.Now()
 		c.ws.SetReadDeadline(time.Time{})
-		if _, _, err := c.ws.ReadMessage(); !websocket.IsCloseError(err, closePolicy) {
+		if _, _, err := c.ws.ReadMessage(); !websocket.IsCloseError(err, websocket.ClosePolicyViolation) {
 			t.Errorf("closed with %v, want code 1008", err)
 		}
-		if d := time.Since(began); d != silence {
-			t.Errorf("dropped after %v, want %v", d, silence)
+		if d := time.Since(began); d != realtime.Silence {
+			t.Errorf("dropped after %v, want %v", d, realtime.Silence)
 		}
 		c.ws.Close()
 		synctest.Wait()
@@ -53,8 +54,8 @@ func TestFirstMessageIsDue(t *testing.T) {
 		began := time.Now()
 		c.ws.SetReadDeadline(time.Time{})
 		_, _, err := c.ws.ReadMessage()
-		if d := time.Since(began); err == nil || d != firstMessage {
-			t.Errorf("%v after %v, want an end after %v", err, d, firstMessage)
+		if d := time.Since(began); err == nil || d != realtime.FirstMessage {
+			t.Errorf("%v after %v, want an end after %v", err, d, realtime.FirstMessage)
 		}
 		c.ws.Close()
 	})
@@ -71,10 +72,10 @@ func TestStalledMessage(t *testing.T) {
 		more  string // comes every 10 seconds
 		after time.Duration
 	}{
-		{"header", "\x81\x86\x00\x00\x00\x00", "", stalled},
-		{"some", "\x81\x86\x00\x00\x00\x00{", "", stalled},
-		{"slow", "\x81\xfe\x00\xff\x00\x00\x00\x00", "x", silence},
-		{"slow pieces", "\x01\x81\x00\x00\x00\x00{", piece + ping, silence},
+		{"header", "\x81\x86\x00\x00\x00\x00", "", realtime.Stalled},
+		{"some", "\x81\x86\x00\x00\x00\x00{", "", realtime.Stalled},
+		{"slow", "\x81\xfe\x00\xff\x00\x00\x00\x00", "x", realtime.Silence},
+		{"slow pieces", "\x01\x81\x00\x00\x00\x00{", piece + ping, realtime.Silence},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -93,7 +94,7 @@ func TestStalledMessage(t *testing.T) {
 					}
 				})
 				c.ws.SetReadDeadline(time.Time{})
-				if _, _, err := c.ws.ReadMessage(); !websocket.IsCloseError(err, closePolicy) {
+				if _, _, err := c.ws.ReadMessage(); !websocket.IsCloseError(err, websocket.ClosePolicyViolation) {
 					t.Errorf("closed with %v, want code 1008", err)
 				}
 				if d := time.Since(began); d != test.after {
@@ -114,12 +115,12 @@ func TestSlowMessage(t *testing.T) {
 		c.do("s", `{"c":{}}`)
 		c.deaf()
 		msg := ask(7, "s", `{"c":{}}`)
-		header := []byte{final | opText, 0x80 | byte(len(msg)), 0, 0, 0, 0}
+		header := []byte{0x81, 0x80 | byte(len(msg)), 0, 0, 0, 0}
 		go func() {
 			conn := c.ws.NetConn()
 			conn.Write(header)
 			for part := range slices.Chunk([]byte(msg), len(msg)/6+1) {
-				time.Sleep(stalled - 3*time.Second)
+				time.Sleep(realtime.Stalled - 3*time.Second)
 				conn.Write(part)
 			}
 		}()
@@ -156,10 +157,8 @@ func TestQuietClientStays(t *testing.T) {
 		if pings != 144 {
 			t.Errorf("%d pings in an hour (%v), want 144", pings, err)
 		}
-		n.rt.mu.Lock()
-		defer n.rt.mu.Unlock()
-		if len(n.rt.conns) != 2 {
-			t.Errorf("%d connections are left, want 2", len(n.rt.conns))
+		if n.rt.Count() != 2 {
+			t.Errorf("%d connections are left, want 2", n.rt.Count())
 		}
 		quiet.ws.Close()
 		deaf.ws.Close()
@@ -187,11 +186,9 @@ func TestSlowReaderIsDropped(t *testing.T) {
 		}
 		time.Sleep(peer.WriteTimeout + time.Second)
 		synctest.Wait()
-		n.rt.mu.Lock()
-		if len(n.rt.conns) != 2 {
-			t.Errorf("%d connections are left, want 2", len(n.rt.conns))
+		if n.rt.Count() != 2 {
+			t.Errorf("%d connections are left, want 2", n.rt.Count())
 		}
-		n.rt.mu.Unlock()
 		if got := n.metrics.Refused.Of(metrics.SlowConsumer); got != 1 {
 			t.Errorf("%d slow consumers are counted, want 1", got)
 		}
@@ -213,7 +210,7 @@ func TestPingFlood(t *testing.T) {
 		for err == nil {
 			err = c.ws.WriteMessage(websocket.TextMessage, []byte(`{"t":"c","d":{"t":"p","d":{}}}`))
 		}
-		if d := time.Since(began); d > peer.WriteTimeout+linger {
+		if d := time.Since(began); d > peer.WriteTimeout+realtime.Linger {
 			t.Errorf("dropped after %v", d)
 		}
 		c.ws.Close()
@@ -229,11 +226,11 @@ func TestGoodbyeIsNotForever(t *testing.T) {
 		conn := c.ws.NetConn()
 		began := time.Now()
 		c.send("nonsense")
-		if b, err := io.ReadAll(conn); err != nil || len(b) < 4 || b[0] != final|opClose {
+		if b, err := io.ReadAll(conn); err != nil || len(b) < 4 || b[0] != 0x88 {
 			t.Errorf("read %q, %v, want a close frame", b, err)
 		}
-		if d := time.Since(began); d != linger {
-			t.Errorf("closed after %v, want %v", d, linger)
+		if d := time.Since(began); d != realtime.Linger {
+			t.Errorf("closed after %v, want %v", d, realtime.Linger)
 		}
 	})
 }

@@ -51,9 +51,8 @@ func TestUpgrade(t *testing.T) {
 	}
 	older, newer := poll(pieces[1]), poll(pieces[0])
 	held := make(chan reply)
-	p := n.rt.findPoll(b.id)
 	go func() { held <- b.fetch(older) }()
-	waitFor(t, "the poll that came first", p.isBusy)
+	waitFor(t, "the poll that comes first", func() bool { return n.underWay.Load() == 1 })
 	r := b.fetch(newer)
 	if first := <-held; first.number >= 0 {
 		r, first = first, r
@@ -158,7 +157,7 @@ func TestUpgradeRefused(t *testing.T) {
 	for _, id := range []string{"unknown", overSocket.id, id} {
 		c := n.websocket("&s=" + id)
 		c.want(`{"t":"c","d":{"t":"r","d":"db.localhost"}}`)
-		c.wantClose(closeNormal)
+		c.wantClose(websocket.CloseNormalClosure)
 	}
 	d := websocket.Dialer{NetDialContext: n.dial}
 	ws, _, err := d.Dial("ws://db.localhost/.ws?ns=other&s="+id, nil)
@@ -170,14 +169,13 @@ func TestUpgradeRefused(t *testing.T) {
 
 	// A socket that is lost, or that says too much, leaves the poll as it was.
 	first.ws.Close()
+	var second *wsClient
 	waitFor(t, "the socket to be gone", func() bool {
-		_, sock := n.rt.lookup("test", id).transports()
-		return sock == nil
+		second = n.websocket("&s=" + id)
+		return second.next() == switchOver
 	})
-	second := n.websocket("&s=" + id)
-	second.want(switchOver)
 	second.send(ask(1, "s", `{"c":{}}`))
-	second.wantClose(closeProtocolError)
+	second.wantClose(websocket.CloseProtocolError)
 	b.want(ping, pong)
 	overSocket.do("s", `{"c":{}}`)
 }
@@ -192,8 +190,9 @@ func TestUpgradeLost(t *testing.T) {
 	c := n.websocket("&s=" + id)
 	c.want(switchOver)
 	c.send(switchOver, ping)
-	b.hold(endOfPoll) // the answer may come either way
-	waitFor(t, "the end of the poll", func() bool { return n.rt.findPoll(b.id).isOver() })
+	for r := <-b.hold(endOfPoll); !r.closes; { // the answer to the ping may come either way
+		r = b.fetch(b.query())
+	}
 	c.ws.Close()
 	n.wantValue("/gone", "true")
 
@@ -204,6 +203,6 @@ func TestUpgradeLost(t *testing.T) {
 	c.want(switchOver)
 	c.send(switchOver, ask(1, "p", `{"p":"/gone","d":1}`))
 	b.get("disconn=t&id=" + b.id + "&pw=" + b.password)
-	c.wantClose(closeNormal)
+	c.wantClose(websocket.CloseNormalClosure)
 	n.wantValue("/gone", "true")
 }

@@ -19,7 +19,8 @@ var exceptions = map[string]bound{
 	"cmd/dogwood":         {types: 135, methods: 45, files: 80, longest: 500, back: 15},
 	"rules":               {types: 76, methods: 45, files: 40, longest: 670, back: 17},
 	"sdk-go":              {types: 60, methods: 55, files: 40, longest: 500, back: 15},
-	"server":              {types: 104, methods: 90, files: 90, longest: 670, back: 16},
+	"server":              {types: 55, methods: 40, files: 40, longest: 500, back: 9},
+	"server/realtime":     {types: 30, methods: 45, files: 40, longest: 500, back: 9},
 	"sync":                {types: 152, methods: 120, files: 71, longest: 620, back: 19},
 	"tree/store":          {types: 60, methods: 45, files: 40, longest: 500, back: 9},
 }

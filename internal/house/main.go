@@ -2,13 +2,15 @@
 // per package, methods per type, and how many references between the files of a package
 // run back up. TestHouse holds the numbers below the bounds in bounds.go.
 //
-//	go run ./internal/house
+//	go run ./internal/house            # all packages
+//	go run ./internal/house server     # the order of the files of one, and what runs back up
 package main
 
 import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"text/tabwriter"
 )
 
@@ -18,7 +20,32 @@ func main() {
 		fmt.Fprintln(os.Stderr, "house:", err)
 		os.Exit(1)
 	}
+	if len(os.Args) > 1 {
+		printOrder(os.Stdout, m, os.Args[1])
+		return
+	}
 	print(os.Stdout, m)
+}
+
+// printOrder writes the files of a package from the top to the bottom, in the best order,
+// each with those above it that it uses.
+func printOrder(w io.Writer, m *module, name string) {
+	for _, p := range m.packages {
+		if p.name != name {
+			continue
+		}
+		g := references(p)
+		order := g.bestOrder()
+		for i, f := range order {
+			fmt.Fprintf(w, "%s", filepath.Base(p.files[f].path))
+			for _, above := range order[:i] {
+				if g[f][above] {
+					fmt.Fprintf(w, " ↑%s", filepath.Base(p.files[above].path))
+				}
+			}
+			fmt.Fprintln(w)
+		}
+	}
 }
 
 // print writes one row for each package, and the sums.

@@ -18,6 +18,23 @@ type Identity struct {
 	key     string    // id of its key
 }
 
+// Recheck is how often a credential that can end is looked at again, in addition to the
+// looks when it expires and when something is revoked.
+const Recheck = 30 * time.Second
+
+// UntilCheck returns when an identity is to be looked at again. ok is false if it never
+// ends.
+func (id Identity) UntilCheck(now time.Time) (wait time.Duration, ok bool) {
+	if !id.CanEnd() {
+		return 0, false
+	}
+	wait = Recheck
+	if !id.Expires.IsZero() {
+		wait = min(wait, id.Expires.Sub(now))
+	}
+	return max(wait, 0), true
+}
+
 var admin = Identity{Admin: true}
 
 // maxUID is the length of the longest id of a user.

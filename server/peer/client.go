@@ -85,6 +85,15 @@ func (t *Table) Acquire(addr netip.Addr) *Client {
 	return a
 }
 
+// Resources returns what a client uses: its own shares, or those of all clients if it has
+// no bounds.
+func (t *Table) Resources(a *Client) *Resources {
+	if a == nil {
+		return t.options.All
+	}
+	return &a.Resources
+}
+
 // Retain holds a client once more.
 func (t *Table) Retain(a *Client) *Client {
 	if a != nil {
@@ -173,18 +182,6 @@ func nameOf(key netip.Addr) string {
 		return key.String() + "/64"
 	}
 	return key.String()
-}
-
-// NewLimiter returns a limiter of so many events per second after a burst, one that
-// limits nothing if there is no bound.
-func NewLimiter(perSecond, burst int) *rate.Limiter {
-	if perSecond < 0 {
-		return rate.NewLimiter(rate.Inf, 0)
-	}
-	if burst < 0 {
-		burst = perSecond
-	}
-	return rate.NewLimiter(rate.Limit(perSecond), max(burst, 1))
 }
 
 // below reports whether n more can be added, most being negative if there is no

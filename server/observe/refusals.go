@@ -1,0 +1,71 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/dogwooddb/dogwood/server/metrics"
+)
+
+// LinePause is the least time between two lines of the log about one reason.
+const LinePause = 10 * time.Second
+
+// Refusals count operations that reached a bound, and log their addresses. The log
+// has a line per reason now and then, not one per refusal: a client that floods the
+// server must not fill its disk. No lock is taken, since many come at once.
+type Refusals struct {
+	counts *metrics.Refusals
+	log    *slog.Logger
+	began  time.Time
+	lines  [metrics.Reasons]LineLimiter
+}
+
+// A LineLimiter lets a line into the log now and then: it knows when the next one may
+// be written, as time since the beginning, and how many events it will stand for.
+type LineLimiter struct {
+	due   atomic.Int64
+	count atomic.Uint64
+}
+
+// Next counts an event at a time since the beginning. ok says that the line is to be
+// written now, for count events.
+func (l *LineLimiter) Next(since time.Duration) (count uint64, ok bool) {
+	l.count.Add(1)
+	due := l.due.Load()
+	if int64(since) < due || !l.due.CompareAndSwap(due, int64(since+LinePause)) {
+		return 0, false
+	}
+	return l.count.Swap(0), true
+}
+
+// NewRefusals returns what counts in counts and writes to log.
+func NewRefusals(counts *metrics.Refusals, log *slog.Logger) *Refusals {
+	return &Refusals{counts: counts, log: log, began: time.Now()}
+}
+
+// Add counts one refusal. from is the address of the client, "" if it is none in
+// particular; the line has that of the last one.
+func (r *Refusals) Add(reason metrics.Reason, from string) {
+	r.counts.Add(reason)
+	count, ok := r.lines[reason].Next(time.Since(r.began))
+	if !ok {
+		return
+	}
+	attrs := []slog.Attr{slog.String("reason", reason.String()), slog.Uint64("count", count)}
+	if from != "" {
+		attrs = append(attrs, slog.String("remote", from))
+	}
+	r.log.LogAttrs(context.Background(), slog.LevelWarn, "came up against a limit", attrs...)
+}
+
+// AddSlow counts a client that is given up because it did not take in time what it was
+// sent, if that is what err says.
+func (r *Refusals) AddSlow(err error, from string) {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		r.Add(metrics.SlowConsumer, from)
+	}
+}

@@ -1,0 +1,59 @@
+package observe
+
+import (
+	"bytes"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dogwooddb/dogwood/server/metrics"
+)
+
+// logTo returns a logger of what serve logs unless told otherwise, and of its
+// lines from the message on.
+func logTo(b *bytes.Buffer) (*slog.Logger, func() []string) {
+	log := slog.New(slog.NewTextHandler(b, nil))
+	return log, func() (lines []string) {
+		for line := range strings.Lines(b.String()) {
+			_, line, _ = strings.Cut(line, "level=")
+			lines = append(lines, strings.TrimSpace(line))
+		}
+		b.Reset()
+		return lines
+	}
+}
+
+// TestRefusalsAreLogged: a line per reason, then one that counts what came until
+// the pause was over.
+func TestRefusalsAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bytes.Buffer
+		log, lines := logTo(&b)
+		counts := metrics.New()
+		r := NewRefusals(&counts.Refused, log)
+		want := func(want ...string) {
+			t.Helper()
+			if got := lines(); !slices.Equal(got, want) {
+				t.Errorf("log has %q, want %q", got, want)
+			}
+		}
+		r.Add(metrics.SlowHeaders, "192.0.2.1")
+		want(`WARN msg="came up against a limit" reason=slow_headers count=1 remote=192.0.2.1`)
+		for range 5 {
+			r.Add(metrics.SlowHeaders, "192.0.2.2")
+		}
+		want()
+		r.Add(metrics.Bodies, "")
+		want(`WARN msg="came up against a limit" reason=body_bytes count=1`)
+		time.Sleep(LinePause)
+		r.Add(metrics.SlowHeaders, "192.0.2.3")
+		r.Add(metrics.SlowHeaders, "192.0.2.4")
+		want(`WARN msg="came up against a limit" reason=slow_headers count=6 remote=192.0.2.3`)
+		if n := counts.Refused.Of(metrics.SlowHeaders); n != 8 {
+			t.Errorf("%d refusals are counted, want 8", n)
+		}
+	})
+}

@@ -1,0 +1,158 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/observe"
+)
+
+// slowRequest is how long a request may take before the log mentions it.
+const slowRequest = time.Second
+
+// An observed is the answer to a request, and its body, as they are counted. It is
+// the http.ResponseWriter of all handlers.
+type observed struct {
+	http.ResponseWriter
+	s       *Server
+	r       *http.Request
+	body    io.ReadCloser
+	kind    metrics.Kind
+	status  int // 0: not answered yet
+	in, out int
+	began   time.Time
+	id      [1]string // value of its header
+	request request   // what the answer is to
+}
+
+// ServeHTTP answers one request, counts it and logs it.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	o := &observed{ResponseWriter: w, s: s, r: r, began: time.Now()}
+	if r.Body != nil && r.Body != http.NoBody {
+		o.body = r.Body
+		r = r.WithContext(r.Context()) // a copy: how net/http treats what is left unread depends on the body it made
+		r.Body = (*observedBody)(o)
+	}
+	o.id[0] = observe.RequestID(r.Header)
+	w.Header()[observe.HeaderRequestID] = o.id[:]
+	s.underWay.Add(1)
+	defer o.end()
+	s.serve(o, r)
+}
+
+// end counts the request. Those that are slow or that failed because of the server
+// are in every log.
+func (o *observed) end() {
+	o.s.underWay.Add(-1)
+	took := time.Since(o.began)
+	m := o.s.metrics
+	m.Requests.Add(o.kind, o.status, took)
+	m.HTTP.Received(o.in)
+	m.HTTP.Sent(o.out)
+	level := slog.LevelDebug
+	if o.status >= http.StatusInternalServerError || took > slowRequest && o.kind.Timed() {
+		level = slog.LevelInfo
+	}
+	if ctx := o.r.Context(); o.s.log.Enabled(ctx, level) {
+		o.log(context.WithoutCancel(ctx), level, took)
+	}
+}
+
+func (o *observed) log(ctx context.Context, level slog.Level, took time.Duration) {
+	path := o.r.URL.EscapedPath() // not the query, which may have credentials
+	attrs := []slog.Attr{
+		slog.String("request", observe.RequestOf(o)),
+		slog.String("method", o.r.Method),
+		slog.String("path", observe.Clipped(path)),
+		slog.String("kind", o.kind.String()),
+		slog.Int("status", o.status),
+		slog.Duration("took", took),
+		slog.Int("in", o.in),
+		slog.Int("out", o.out),
+	}
+	o.s.log.LogAttrs(ctx, level, "request", append(attrs, o.s.peers.Remote(o.r).Attrs()...)...)
+}
+
+// is says what the request is for.
+func (o *observed) is(pattern string, method string) {
+	o.kind = kindOf(pattern, method)
+	if o.kind == metrics.RESTRead && wantsEvents(o.r.Header) {
+		o.kind = metrics.EventStream
+	}
+}
+
+// kindOf returns what requests are for that match a pattern of the table of routes.
+func kindOf(pattern, method string) metrics.Kind {
+	switch {
+	case strings.HasPrefix(pattern, "/.ws"):
+		return metrics.WebSocket
+	case strings.HasPrefix(pattern, "/.lp"):
+		return metrics.LongPoll
+	case isFeed(pattern):
+		return metrics.EventStream
+	case strings.HasPrefix(pattern, "/.settings/"), strings.HasPrefix(pattern, "/.inspect/"):
+		return metrics.Management
+	case pattern == "/token":
+		return metrics.Token
+	case isProbe(pattern), pattern == pathMetrics:
+		return metrics.Health
+	case pattern == pathBatch:
+		return metrics.RESTRead
+	case pattern != "*.json":
+		return metrics.Other
+	case method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions:
+		return metrics.RESTRead
+	}
+	return metrics.RESTWrite
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (o *observed) WriteHeader(status int) {
+	if o.status == 0 && status >= http.StatusOK { // others announce it
+		o.status = status
+	}
+	o.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (o *observed) Write(p []byte) (int, error) {
+	if o.status == 0 {
+		o.status = http.StatusOK
+	}
+	n, err := o.ResponseWriter.Write(p)
+	o.out += n
+	return n, err
+}
+
+// Hijack implements http.Hijacker. Whoever takes over the connection answers with
+// status 101.
+func (o *observed) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(o.ResponseWriter).Hijack()
+	if err == nil {
+		o.status = http.StatusSwitchingProtocols
+	}
+	return conn, rw, err
+}
+
+// Unwrap is called by http.ResponseController.
+func (o *observed) Unwrap() http.ResponseWriter { return o.ResponseWriter }
+
+// An observedBody is the body of the request.
+type observedBody observed
+
+// Read implements io.Reader.
+func (b *observedBody) Read(p []byte) (int, error) {
+	n, err := b.body.Read(p)
+	b.in += n
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *observedBody) Close() error { return b.body.Close() }

@@ -1,0 +1,135 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/observe"
+	dsync "github.com/dogwooddb/dogwood/sync"
+)
+
+// operations is the surface of the operations listener.
+func operations(s *Server) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET "+pathMetrics, s.metrics.Handler(s.source))
+	mux.HandleFunc("GET "+pathHealth, func(w http.ResponseWriter, r *http.Request) { writeHealth(w, nil) })
+	mux.HandleFunc("GET "+pathReady, func(w http.ResponseWriter, r *http.Request) { writeHealth(w, s.Ready(r.Context())) })
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return mux
+}
+
+// An OpsGate keeps web pages away from a listener for operations, which asks for no
+// credentials. It tells them as the gate of a development server does.
+type OpsGate struct {
+	gate  gate
+	names string // that requests may ask by
+}
+
+// NewOpsGate returns the gate of a listener. Requests may name its host by what the
+// flag of its address has, "" for none; also by the names of loopback; and if it
+// listens beyond loopback, by any address or none.
+func NewOpsGate(listens net.Addr, name string) *OpsGate {
+	g := &OpsGate{names: "a loopback address, such as localhost"}
+	if name = strings.TrimSuffix(plainHost(name), "."); name != "" {
+		g.gate.hosts = append(g.gate.hosts, name)
+	}
+	if ip := net.ParseIP(plainHost(listens.String())); ip == nil || !ip.IsLoopback() {
+		g.gate.hosts = append(g.gate.hosts, "")
+		g.gate.anyAddress = true
+		g.names = "an IP address, or by the name in --ops-addr"
+	}
+	return g
+}
+
+// Refuse returns why a request is not answered, nil if it is.
+func (g *OpsGate) Refuse(r *http.Request) error {
+	if !g.gate.ownHost(plainHost(r.Host)) {
+		return fmt.Errorf("ask by %s", g.names)
+	}
+	if origin, foreign := g.gate.foreign(r); foreign {
+		return fmt.Errorf("pages and links of the origin %q are not answered; type or copy the address instead", observe.Clipped(origin))
+	}
+	return nil
+}
+
+// Operations returns the handler of a listener that only those who run the server
+// can reach: metrics, health and pprof, without credentials.
+func (s *Server) Operations() http.Handler { return operations(s) }
+
+// source reads what the parts of the server count.
+func (s *Server) source() metrics.Source {
+	b := s.BackupStats()
+	return metrics.Source{
+		Version:         buildVersion(),
+		Databases:       s.measured(),
+		BodyBytes:       s.all.Bodies.Meter().Used(),
+		WorkBytes:       s.all.Work.Meter().Used(),
+		AnswerBytes:     s.all.Answers.Meter().Used(),
+		ViewBytes:       s.all.Views.Held(),
+		PendingBytes:    s.all.Pending.Meter().Used(),
+		RunningImports:  len(s.imports),
+		RunningExports:  len(s.exports),
+		BackupsDone:     b.Done,
+		BackupsFailed:   b.Failed,
+		LastBackup:      b.Last,
+		LastBackupBytes: b.LastBytes,
+	}
+}
+
+// measured returns the counts of the databases that are open.
+func (s *Server) measured() (all []metrics.Database) {
+	for ns, db := range s.spaces.opened() {
+		d := metrics.Database{Namespace: ns, Stats: db.Stats(), Timings: db.Timings(), Failing: db.Failing()}
+		// A database that is being closed has no file any more, only counts.
+		d.Usage, _ = db.Usage()
+		all = append(all, d)
+	}
+	return all
+}
+
+// opened yields the databases that are open, by name. One that is being opened just
+// now is left out: that can take long.
+func (n *namespaces) opened() func(yield func(string, *dsync.Database) bool) {
+	return func(yield func(string, *dsync.Database) bool) {
+		for _, name := range n.names() {
+			n.mu.Lock()
+			ns := n.known[name]
+			n.mu.Unlock()
+			if ns == nil {
+				continue
+			}
+			if db := ns.db.Load(); db != nil && !yield(name, db) {
+				return
+			}
+		}
+	}
+}
+
+// getMetrics answers Prometheus, if it is an administrator of the whole server:
+// GET /metrics
+func getMetrics(q *request) (answer, error) {
+	if err := q.openAdmin(); err != nil {
+		return answer{}, err
+	}
+	q.s.metrics.Handler(q.s.source).ServeHTTP(q.w, q.r)
+	return answer{}, nil
+}
+
+// buildVersion returns the version of the module that the program was built from.
+var buildVersion = sync.OnceValue(func() string {
+	if b, ok := debug.ReadBuildInfo(); ok {
+		return b.Main.Version
+	}
+	return ""
+})

@@ -1,0 +1,92 @@
+package realtime
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/dogwooddb/dogwood/server/auth"
+	dsync "github.com/dogwooddb/dogwood/sync"
+)
+
+// signIn is called by the session: it remembers the credential, to look at it again.
+// The session calls it from Handle, so c.in is held.
+func (c *conn) signIn(_ context.Context, cred dsync.Credential) (dsync.Caller, dsync.SignInInfo, error) {
+	in, err := c.rt.opts.Host.SignIn(c.ns, cred)
+	if err != nil {
+		return dsync.Caller{}, dsync.SignInInfo{}, err
+	}
+	c.present(in.Credential)
+	c.scheduleCheck()
+	return in.Caller, in.Info, nil
+}
+
+// present makes a credential the one that the client is signed in with. c.in is held.
+func (c *conn) present(id auth.Identity) {
+	c.credential = id
+	if !id.CanEnd() {
+		c.presented.Store(nil)
+		return
+	}
+	c.presented.Store(&id)
+	if c.rt.opts.Auth.Check(c.ns, id) != nil { // it was revoked before the watch could see it here
+		go c.checkCredential()
+	}
+}
+
+// scheduleCheck is called with c.in held.
+func (c *conn) scheduleCheck() {
+	if c.check != nil {
+		c.check.Stop()
+		c.check = nil
+	}
+	if wait, ok := c.credential.UntilCheck(c.rt.opts.Now()); ok {
+		c.check = time.AfterFunc(wait, c.checkCredential)
+	}
+}
+
+// checkCredential signs the client out if its credential has ended.
+func (c *conn) checkCredential() { c.endCredential(auth.Recheck) }
+
+// endCredential signs the client out if its credential has ended. A client whose request
+// does not end for so long, because it does not read, is disconnected.
+func (c *conn) endCredential(patience time.Duration) {
+	stuck := time.AfterFunc(patience, func() { c.close(expired) })
+	c.in.Lock()
+	defer c.in.Unlock()
+	stuck.Stop()
+	if c.closed {
+		return
+	}
+	if err := c.disown(); err != nil {
+		c.session.Expire(c.rt.opts.Host.TokenError(err))
+		c.present(auth.Identity{})
+	}
+	c.scheduleCheck()
+}
+
+// disown looks at the client's credential again. What a revoked one left for the
+// disconnect must not be done; what one left that has merely expired is. The error
+// says why the credential is no longer good. c.in is held.
+func (c *conn) disown() error {
+	err := c.rt.opts.Auth.Check(c.ns, c.credential)
+	if errors.Is(err, auth.ErrRevoked) {
+		c.session.Disown()
+	}
+	return err
+}
+
+// revocationTimeout is how long a request that is under way may take to end when the
+// client's credential was revoked.
+const revocationTimeout = time.Second
+
+// DismissRevoked signs out the clients whose credential was revoked. Those that cannot
+// have been revoked are no suspects.
+func (rt *Server) DismissRevoked(suspect func(auth.Identity) bool) {
+	for _, c := range rt.all() {
+		id := c.presented.Load()
+		if id != nil && suspect(*id) && rt.opts.Auth.Check(c.ns, *id) != nil {
+			go c.endCredential(revocationTimeout)
+		}
+	}
+}

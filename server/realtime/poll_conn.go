@@ -1,0 +1,206 @@
+package realtime
+
+import (
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"github.com/dogwooddb/dogwood/sync/wire"
+)
+
+// A poll carries the messages of one conn over HTTP requests (protocol §14). It
+// outlives the conn for a while, to tell the client to stop asking.
+type poll struct {
+	c            *conn
+	id, password string
+	callback     wire.CallbackID
+	woken        chan struct{} // has one element when the outbox may have something
+
+	up     sync.Mutex // guards the fields below, and the order of requests
+	pieces wire.Reassembler
+	ended  bool // the client has said that this is all
+
+	mu        sync.Mutex
+	turns     int          // requests that are being answered
+	waiting   *pollRequest // the one that waits for something to say
+	newest    int64        // the highest serial number of a request
+	responses int          // how many have been numbered
+	answered  [2]int64
+	moving    bool   // the next response is the last one, then the socket takes over
+	lost      bool   // a response did not arrive, so the client waits in vain
+	over      bool   // this is not the conn's transport any more
+	last      []byte // what to reply when over, once
+	retired   bool   // the server forgets it
+	idle      *time.Timer
+}
+
+func newPoll(c *conn, callback wire.CallbackID) *poll {
+	p := &poll{
+		c:        c,
+		id:       rand.Text(),
+		password: rand.Text(),
+		callback: callback,
+		woken:    make(chan struct{}, 1),
+		answered: [2]int64{-1, -1},
+	}
+	p.pieces.MaxBytes = c.rt.maxMessage()
+	p.idle = time.AfterFunc(PollFirst, p.expire)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.poll = p
+	return p
+}
+
+// start returns the first response, which has the hello.
+func (p *poll) start(hello []byte) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.number([][]byte{hello})
+}
+
+// wake makes the request that waits look around. The outbox may call it.
+func (p *poll) wake() {
+	select {
+	case p.woken <- struct{}{}:
+	default:
+	}
+}
+
+// isOver reports whether the poll has stopped being the conn's transport.
+func (p *poll) isOver() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.over
+}
+
+// end makes the poll tell its client to stop asking, after the rest of the
+// outbox if it can be expected to hear that.
+func (p *poll) end(reason closeReason) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return
+	}
+	p.over = true
+	if reason.code == 0 {
+		p.lost = true
+	}
+	if !p.lost {
+		p.last = p.rest()
+	}
+	p.c.out.Close()
+	p.wake()
+}
+
+// responseLost ends a connection whose client did not get a response: it keeps
+// those that follow and waits for this one.
+func (p *poll) responseLost() {
+	p.mu.Lock()
+	p.lost = true
+	p.mu.Unlock()
+	p.c.close(dropped)
+}
+
+// expire runs when no request has come for a while.
+func (p *poll) expire() {
+	p.mu.Lock()
+	busy := p.turns > 0
+	p.mu.Unlock()
+	if busy {
+		return
+	}
+	if !p.isOver() {
+		p.c.close(dropped)
+	}
+	p.retire()
+}
+
+// retire makes the server forget the poll.
+func (p *poll) retire() {
+	p.mu.Lock()
+	p.retired = true
+	p.idle.Stop()
+	p.mu.Unlock()
+	p.c.rt.removePoll(p)
+}
+
+// A pollRequest is one request of a poll while it is being answered. The client has
+// one that waits, and sends a second one when it has something to say.
+type pollRequest struct {
+	serial   int64
+	released chan struct{} // closed when it shall not wait any longer
+}
+
+// PollBatch is about how much one response has at most, so that the client has
+// something to work on while the next one is on its way.
+const PollBatch = 256 << 10
+
+// take returns the response to a request, nil if there is nothing to say.
+func (p *poll) take(t *pollRequest) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return p.stopAsking()
+	}
+	if p.lost {
+		return nil
+	}
+	msgs := p.c.out.Take(PollBatch)
+	if p.moving {
+		return p.handOver(msgs)
+	}
+	if len(msgs) == 0 {
+		return nil
+	}
+	p.answered[0], p.answered[1] = t.serial, p.answered[0]
+	return p.number(msgs)
+}
+
+// isAnswered reports whether a request with this serial number got a response
+// with messages. That it comes again, which is what browsers do by themselves
+// when the network fails, means that the response was lost. It is not kept; the
+// client has to connect anew.
+func (p *poll) isAnswered(serial int64) bool {
+	return serial == p.answered[0] || serial == p.answered[1]
+}
+
+// number makes messages the next response.
+func (p *poll) number(msgs [][]byte) []byte {
+	p.responses++
+	return wire.AppendPollScript(nil, p.callback, p.responses-1, msgs)
+}
+
+// handOver returns the last response. What is in the outbox now goes to the
+// socket, where the client keeps it until it has had this response
+// (protocol §14.4).
+func (p *poll) handOver(msgs [][]byte) []byte {
+	p.over = true
+	_, sock := p.c.transports()
+	sock.goLive()
+	body := p.number(append(msgs, wire.AppendControl(nil, wire.ControlEnd, "{}")))
+	return append(body, p.stopAsking()...)
+}
+
+// rest returns a response with all that is left in the outbox.
+func (p *poll) rest() []byte {
+	var all [][]byte
+	for msgs := p.c.out.Take(PollBatch); len(msgs) > 0; msgs = p.c.out.Take(PollBatch) {
+		all = append(all, msgs...)
+	}
+	if all == nil {
+		return nil
+	}
+	return p.number(all)
+}
+
+// stopAsking returns the command that ends the polling, after the last response
+// has arrived. What end left goes before it.
+func (p *poll) stopAsking() []byte {
+	last := p.responses - 1
+	if p.lost {
+		last = -1
+	}
+	body := wire.AppendCloseScript(p.last, p.callback, last)
+	p.last = nil
+	return body
+}

@@ -1,0 +1,16 @@
+//go:build !unix
+
+package realtime
+
+import (
+	"net"
+	"syscall"
+)
+
+// rawConn returns nil: this system cannot read and write without waiting, so each socket
+// has goroutines of its own for that.
+func rawConn(net.Conn) syscall.RawConn { return nil }
+
+func (b *writeBuffer) writeTo(syscall.RawConn) error { return errMustWait }
+
+func (e *lazyReader) fetch(syscall.RawConn) error { return fetched(0, nil) }

@@ -1,0 +1,276 @@
+package realtime
+
+import (
+	"errors"
+	"maps"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/peer"
+	dsync "github.com/dogwooddb/dogwood/sync"
+)
+
+// Reasons not to open a connection. They become status 503, after which
+// clients try again.
+var (
+	errStopping = errors.New("the server is shutting down")
+	errCrowded  = errors.New("too many connections")
+	errTooFast  = errors.New("too many connections of one address") // status 429
+)
+
+// A Server holds the connections of the realtime protocol.
+//
+// Lock order: poll.up, then conn.in or poll.mu, then one of conn.mu, socket.mu
+// and Server.mu, then writerPool.mu. An outbox is not called under the last four,
+// since it calls conn.wake, which takes them.
+type Server struct {
+	opts Options
+	pool writerPool
+
+	mu       sync.Mutex
+	conns    map[string]*conn     // by session id
+	polls    map[string]*poll     // by poll id; some outlive their conn
+	sockets  map[*socket]struct{} // all of them, also those without a conn
+	stopping bool                 // nothing is added any more
+
+	wg sync.WaitGroup // one for each of conns and sockets
+
+	named atomic.Uint64 // conns
+}
+
+// New returns a server without connections.
+func New(o Options) *Server {
+	return &Server{
+		opts:    o,
+		pool:    writerPool{max: runtime.GOMAXPROCS(0)},
+		conns:   make(map[string]*conn),
+		polls:   make(map[string]*poll),
+		sockets: make(map[*socket]struct{}),
+	}
+}
+
+// open makes a connection without a transport for a request to connect. If the
+// client names its last session (ls), that one ends first, its onDisconnect
+// operations included, so that they cannot undo what the client does next
+// (protocol §10).
+func (rt *Server) open(r *http.Request) (*conn, error) {
+	ns, err := rt.opts.Host.Namespace(r)
+	if err != nil {
+		return nil, err
+	}
+	db, err := rt.opts.Host.Database(ns)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.Usable(); err != nil {
+		return nil, err
+	}
+	if last := rt.lookup(ns, r.URL.Query().Get("ls")); last != nil {
+		last.close(replaced)
+	}
+	v := peer.RequestOf(r)
+	if !v.Connects() {
+		return nil, errTooFast
+	}
+	c := newConn(rt, ns, db, v.Client())
+	c.remote = rt.opts.Peers.Remote(r)
+	if err := rt.add(c); err != nil {
+		c.close(goingAway)
+		return nil, err
+	}
+	return c, nil
+}
+
+func (rt *Server) add(c *conn) error {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	switch {
+	case rt.stopping:
+		return errStopping
+	case len(rt.conns) >= rt.opts.Limits.MaxConnections:
+		rt.opts.Refusals.Add(metrics.RealtimeConnections, c.remote.Addr)
+		return errCrowded
+	}
+	rt.opts.Peers.Retain(c.peer)
+	rt.conns[c.id] = c
+	rt.wg.Add(1)
+	return nil
+}
+
+func (rt *Server) remove(c *conn) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if rt.conns[c.id] == c {
+		delete(rt.conns, c.id)
+		rt.opts.Peers.Release(c.peer)
+		rt.wg.Done()
+	}
+}
+
+// lookup finds a connection by the id in its hello, which only its client
+// knows, and only within the namespace that the client says it is in.
+func (rt *Server) lookup(ns, id string) *conn {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if c := rt.conns[id]; c != nil && c.ns == ns {
+		return c
+	}
+	return nil
+}
+
+func (rt *Server) addSocket(s *socket) error {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if rt.stopping {
+		return errStopping
+	}
+	rt.sockets[s] = struct{}{}
+	rt.opts.Metrics.WebSockets.Opened()
+	rt.wg.Add(1)
+	return nil
+}
+
+func (rt *Server) removeSocket(s *socket) {
+	s.gone()
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	delete(rt.sockets, s)
+	rt.opts.Metrics.WebSockets.Closed()
+	rt.wg.Done()
+}
+
+func (rt *Server) addPoll(p *poll) error {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	switch {
+	case rt.stopping:
+		return errStopping
+	case len(rt.polls) >= rt.opts.Limits.MaxPolls:
+		rt.opts.Refusals.Add(metrics.Polls, p.c.remote.Addr)
+		return errCrowded
+	case !rt.opts.Peers.StartPoll(p.c.peer):
+		return errTooFast
+	}
+	rt.polls[p.id] = p
+	rt.opts.Metrics.LongPolls.Opened()
+	return nil
+}
+
+func (rt *Server) findPoll(id string) *poll {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	return rt.polls[id]
+}
+
+func (rt *Server) removePoll(p *poll) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if rt.polls[p.id] == p {
+		delete(rt.polls, p.id)
+		rt.opts.Metrics.LongPolls.Closed()
+		rt.opts.Peers.EndPoll(p.c.peer)
+	}
+}
+
+// Shutdown ends all connections, which runs their onDisconnect operations, and
+// waits for that. Clients are told to connect again, by close code 1001 or by a
+// close command.
+func (rt *Server) Shutdown() {
+	conns, sockets, polls := rt.stop()
+	for _, p := range polls {
+		p.retire()
+	}
+	for _, c := range conns {
+		rt.wg.Go(func() { c.close(goingAway) })
+	}
+	for _, s := range sockets {
+		if s.c == nil {
+			s.end(goingAway)
+		}
+	}
+	rt.wg.Wait()
+}
+
+// Count returns how many connections there are.
+func (rt *Server) Count() int {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	return len(rt.conns)
+}
+
+// Cut ends the requests of all connections.
+func (rt *Server) Cut() {
+	conns, _, _ := rt.stop()
+	for _, c := range conns {
+		c.cancel()
+	}
+}
+
+// CloseSockets closes the sockets that are left, without a close frame.
+func (rt *Server) CloseSockets() {
+	_, sockets, _ := rt.stop()
+	for _, s := range sockets {
+		s.conn.Close()
+	}
+}
+
+// stop refuses what is new and returns what there is.
+func (rt *Server) stop() ([]*conn, []*socket, []*poll) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	rt.stopping = true
+	return slices.Collect(maps.Values(rt.conns)),
+		slices.Collect(maps.Keys(rt.sockets)),
+		slices.Collect(maps.Values(rt.polls))
+}
+
+// nextName returns a name for a connection, by which logs and administrators tell it
+// from others. Its id will not do: that is a secret.
+func (rt *Server) nextName() string { return "c" + strconv.FormatUint(rt.named.Add(1), 10) }
+
+// all returns the connections that are open.
+func (rt *Server) all() []*conn {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	return slices.Collect(maps.Values(rt.conns))
+}
+
+// unavailable answers a request to connect that may succeed later.
+func (rt *Server) unavailable(w http.ResponseWriter, err error) {
+	if errors.Is(err, errTooFast) {
+		rt.opts.Host.TooMany(w)
+		return
+	}
+	if !errors.Is(err, errStopping) && !errors.Is(err, dsync.ErrClosed) {
+		rt.opts.Log.Warn("connection refused", "err", err)
+	}
+	rt.opts.Host.Unavailable(w)
+}
+
+// panicked logs what was recovered from a panic. It must not end the process,
+// nor any other connection.
+func (rt *Server) panicked(doing string, p any) {
+	rt.opts.Log.Error("panic in a connection", "doing", doing, "panic", p, "stack", string(debug.Stack()))
+}
+
+// countEnd counts a connection, or its transport, that ended because of a bound, and
+// returns why it ended. from is the address of its client.
+func (rt *Server) countEnd(reason closeReason, from string) closeReason {
+	switch {
+	case reason == silent:
+		rt.opts.Refusals.Add(metrics.Silent, from)
+	case reason.code == closeTooBig:
+		rt.opts.Refusals.Add(metrics.MessageSize, from)
+	}
+	return reason
+}
+
+// maxMessage is the limit for one message of a client in bytes: that for its
+// data, and something for the envelope.
+func (rt *Server) maxMessage() int { return int(rt.opts.Limits.MaxMessageBytes) + 64<<10 }

@@ -1,0 +1,281 @@
+package realtime
+
+import (
+	"bufio"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/dogwooddb/dogwood/limit"
+	"github.com/dogwooddb/dogwood/server/peer"
+	"github.com/dogwooddb/dogwood/sync/wire"
+)
+
+// maxQueue bounds the messages of a socket that are not from an outbox. A
+// client of good faith causes three of them.
+const maxQueue = 16
+
+// A socket carries the messages of one conn over a WebSocket. The library does
+// the handshake and reads. Writing is done here, since it joins the frames of
+// many messages in one system call, keeps no buffer while there is nothing to
+// write, and puts data, pings and the close frame in one order.
+//
+// A socket has one goroutine that reads, run. What there is to write is written
+// by the server's pool of writers, and if that would have to wait, by another goroutine
+// of the socket, write.
+type socket struct {
+	rt       *Server
+	ws       *websocket.Conn
+	library  *libraryConn            // beneath ws
+	conn     net.Conn                // beneath library
+	raw      syscall.RawConn         // beneath conn; nil: there is something in between
+	c        *conn                   // nil: only says why it was refused
+	gone     func()                  // ends what it counts as for its address
+	receive  func(text string) error // takes one message
+	deadline *peer.WriteDeadline     // of write: nil before it first runs
+	relied   bool                    // of the reader: the client has no other transport
+	greeted  bool                    // of the reader: a first frame of text was there
+	begun    bool                    // of the reader: a message has begun and not ended
+	until    time.Time               // of the reader: when the peer must have been heard
+
+	mu      sync.Mutex
+	live    bool     // takes from the outbox of c
+	queue   [][]byte // messages that are not from the outbox and come before it
+	ping    bool     // a ping is due
+	pong    []byte   // the payload of a ping that was not answered yet
+	ended   bool     // reason is set: what there is goes out, then it closes
+	reason  closeReason
+	cutoff  time.Time // of writing, once ended
+	dirty   bool      // there may be something to write
+	writing bool      // the pool or write is at it, or write has run for the last time
+	pinger  *time.Timer
+	writers sync.WaitGroup
+}
+
+func newSocket(rt *Server, ws *websocket.Conn, c *conn) *socket {
+	in := ws.NetConn().(*libraryConn)
+	s := &socket{rt: rt, ws: ws, library: in, conn: in.Conn, raw: rawConn(in.Conn), c: c}
+	in.s = s
+	ws.SetReadLimit(int64(rt.maxMessage()))
+	ws.SetPingHandler(s.pinged)
+	ws.SetPongHandler(s.ponged)
+	ws.SetCloseHandler(func(int, string) error { return nil }) // run answers it
+	return s
+}
+
+// ponged hears an answer to a ping. It costs as much as a message, even if the server did not ask for it.
+func (s *socket) ponged(string) error {
+	if err := s.keepRate(); err != nil {
+		return err
+	}
+	s.waitLonger()
+	return nil
+}
+
+// pinged notes what to answer. Only the last ping needs an answer (RFC 6455
+// §5.5.3).
+func (s *socket) pinged(payload string) error {
+	if err := s.keepRate(); err != nil {
+		return err
+	}
+	s.waitLonger()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pong = append(make([]byte, 0, len(payload)), payload...)
+	s.startWriter()
+	return nil
+}
+
+func (s *socket) pingDue() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	s.ping = true
+	s.startWriter()
+	s.pinger.Reset(PingEvery)
+}
+
+// control acts on a control message: a ping wants an answer, all others mean
+// nothing here (protocol §3).
+func (s *socket) control(typ string) error {
+	if typ == wire.ControlPing {
+		s.c.out.PushFrame(wire.AppendControl(nil, wire.ControlPong, "null"))
+	}
+	return nil
+}
+
+// end makes the socket close: after it has written what there is and a close
+// frame, or with code 0 as soon as possible. It does not wait.
+func (s *socket) end(reason closeReason) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	s.ended, s.reason = true, reason
+	s.cutoff = time.Now().Add(Linger)
+	if s.pinger != nil {
+		s.pinger.Stop()
+	}
+	if reason.code == 0 {
+		s.conn.Close()
+		return
+	}
+	s.conn.SetReadDeadline(time.Unix(1, 0)) // the reader is done
+	s.conn.SetWriteDeadline(s.cutoff)       // of a write that is under way, too
+	s.startWriter()
+}
+
+// keepRate waits when the client sends too much, and is called by the reader.
+func (s *socket) keepRate() error {
+	if s.c != nil && s.c.throttle.wait(s.c.ctx) != nil {
+		return dropped
+	}
+	return nil
+}
+
+// bodies returns what bounds messages that are not complete.
+func (s *socket) bodies() *limit.Share {
+	if s.c == nil {
+		return s.rt.opts.Peers.Resources(nil).Bodies
+	}
+	return s.rt.opts.Peers.Resources(s.c.peer).Bodies
+}
+
+// from is the address at the other end of the socket, or of the client behind it.
+func (s *socket) from() string {
+	if s.c != nil {
+		return s.c.remote.Addr
+	}
+	return s.conn.RemoteAddr().String()
+}
+
+// libraryBuffer is the size of the library's read buffer, the smallest that it takes
+// from others. Frames longer than it are read past it, and short ones have been
+// read already by await.
+const libraryBuffer = 264
+
+// A libraryConn is a connection as the library sees it. Once there is a socket the
+// library only reads: the close frames that it would send for bad frames are
+// dropped, because the socket sends one itself, after the messages that are queued.
+type libraryConn struct {
+	net.Conn
+	s    *socket       // nil during the handshake
+	br   *bufio.Reader // the library's
+	lazy lazyReader
+}
+
+func newLibraryConn(conn net.Conn) *libraryConn {
+	in := &libraryConn{Conn: conn}
+	in.br = bufio.NewReaderSize(in, libraryBuffer)
+	return in
+}
+
+// Read is called for frames that were not read ahead, or not to their end, so that small
+// messages do not set a deadline of their own. Of what is short, more than p takes is read
+// ahead: small messages that come one behind the other take few system calls.
+func (in *libraryConn) Read(p []byte) (int, error) {
+	if len(in.lazy.left) > 0 {
+		return in.lazy.take(p), nil
+	}
+	if in.s == nil {
+		return in.Conn.Read(p)
+	}
+	in.s.waitForMore()
+	received := in.s.rt.opts.Metrics.Sockets.Received
+	if in.s.raw == nil || len(p) >= len(readBuffer{}) {
+		n, err := in.Conn.Read(p)
+		received(n)
+		return n, err
+	}
+	err := in.lazy.fetch(in.s.raw)
+	received(len(in.lazy.left))
+	return in.lazy.take(p), err
+}
+
+func (in *libraryConn) Write(p []byte) (int, error) {
+	if in.s != nil {
+		return len(p), nil
+	}
+	return in.Conn.Write(p)
+}
+
+func (in *libraryConn) SetWriteDeadline(t time.Time) error {
+	if in.s != nil {
+		return nil // it is the socket that writes
+	}
+	return in.Conn.SetWriteDeadline(t)
+}
+
+// wake makes the socket look into the outbox. It may be called by the outbox.
+func (s *socket) wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.live {
+		s.startWriter()
+	}
+}
+
+// goLive makes the socket the one that takes from the outbox.
+func (s *socket) goLive() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live = true
+	s.startWriter()
+}
+
+func (s *socket) isLive() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.live
+}
+
+// push queues a message that belongs to this transport alone.
+func (s *socket) push(msg []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	if len(s.queue) == maxQueue {
+		s.conn.Close() // it pings and does not read the answers
+		return
+	}
+	s.queue = append(s.queue, msg)
+	s.startWriter()
+}
+
+// startWriter has mu.
+func (s *socket) startWriter() {
+	s.dirty = true
+	if !s.writing {
+		s.writing = true
+		s.writers.Add(1)
+		s.rt.pool.add(s)
+	}
+}
+
+// cutOff ends the connection from the side of the writer. The reader may be in
+// the middle of a request that waits for the peer to read.
+func (s *socket) cutOff() {
+	s.conn.Close()
+	if s.isLive() {
+		s.c.cancel()
+	}
+}
+
+// extend sets the deadline of writing, which is the cutoff once the socket has
+// ended.
+func (s *socket) extend(until time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		until = s.cutoff
+	}
+	return s.conn.SetWriteDeadline(until)
+}

@@ -1,0 +1,77 @@
+package realtime
+
+import "sync"
+
+// A writable is a socket that has something to be written.
+type writable interface {
+	// deliver writes it as far as that does not block.
+	deliver(b *writeBuffer)
+}
+
+// A writerPool writes to sockets that do not block, which is nearly all of them.
+// One commit may be news for thousands of sockets: a goroutine for each costs
+// more than the writing, and the committer has other things to do.
+//
+// It has at most as many goroutines, the writers, as there are processors, and only
+// while something is to be written.
+type writerPool struct {
+	max int
+
+	mu      sync.Mutex
+	waiting []writable // from head on; each of them once, while its writing is set
+	head    int
+	running int
+}
+
+const (
+	perWriter = 16 // sockets that wait before another writer is started
+	perRound  = 4  // sockets that a writer takes at a time
+)
+
+// add queues a socket, whose mu may be held, for a writer.
+func (p *writerPool) add(s writable) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.head > 0 && len(p.waiting) == cap(p.waiting) && p.head >= len(p.waiting)/2 {
+		n := copy(p.waiting, p.waiting[p.head:])
+		clear(p.waiting[n:])
+		p.waiting, p.head = p.waiting[:n], 0
+	}
+	p.waiting = append(p.waiting, s)
+	if p.running == 0 || p.running < p.max && len(p.waiting)-p.head > perWriter*p.running {
+		p.running++
+		go p.run()
+	}
+}
+
+// take returns the sockets to see to next. Without any, the writer ends.
+func (p *writerPool) take(dst []writable) []writable {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	end := min(p.head+perRound, len(p.waiting))
+	dst = append(dst[:0], p.waiting[p.head:end]...)
+	clear(p.waiting[p.head:end])
+	p.head = end
+	if len(dst) == 0 {
+		p.running--
+		p.waiting, p.head = p.waiting[:0], 0
+		if cap(p.waiting) > maxWaitingKept {
+			p.waiting = nil
+		}
+	}
+	return dst
+}
+
+// maxWaitingKept is the capacity up to which the queue is kept when it is empty.
+const maxWaitingKept = 4 << 10
+
+func (p *writerPool) run() {
+	b := writeBuffers.Get().(*writeBuffer)
+	defer b.release()
+	var round [perRound]writable
+	for sockets := p.take(round[:]); len(sockets) > 0; sockets = p.take(round[:]) {
+		for _, s := range sockets {
+			s.deliver(b)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dogwooddb/dogwood/limit"
+	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/peer"
+	dsync "github.com/dogwooddb/dogwood/sync"
+)
+
+// An answer stays in memory for as long as its client takes to read it. So large answers
+// share a meter, and only a few are made at a time (dsync.NewReaders): the size of a value
+// is known only after it was read.
+const (
+	smallAnswer  = 64 << 10 // up to here an answer needs no memory of the meter
+	makingAnswer = 2        // times the size of a value is taken until it is an answer: both are there
+)
+
+// A reservation is what a request has of what the server shares among its clients: places
+// to read, and memory for its body, for what is made of it, and for its answer. What it
+// has to wait for counts for the client of its address.
+type reservation struct {
+	of   *request // to which it belongs
+	ctx  context.Context
+	form *form // of the request
+
+	readers *limit.Share // places of the server, or the address's share of them
+	body    limit.Hold   // bytes of the body, in the same way
+	work    limit.Hold   // what is made of the body, or read for the answer
+	answer  limit.Hold   // the answer
+}
+
+// A noMemoryError says that an answer does not fit beside those in memory.
+type noMemoryError struct {
+	hold    *limit.Hold // of the request
+	size    int64       // that it has to reach
+	refusal error
+}
+
+func (e *noMemoryError) Error() string {
+	return fmt.Sprintf("no memory for an answer of %d bytes", e.size)
+}
+func (e *noMemoryError) Unwrap() error { return errOverloaded }
+
+// use makes what the request holds count for the clients that share r.
+func (v *reservation) use(r *peer.Resources) {
+	v.readers, v.body.Of, v.work.Of, v.answer.Of = r.Readers, r.Bodies, r.Work, r.Answers
+}
+
+// acquirePlace waits for a place among the reads, for which addresses take turns. Waiting
+// counts as reading slowly: it ends with the time that the request allows for it.
+func (v *reservation) acquirePlace() error {
+	if v.readers.Try(1) == nil { // the context needs a timer to wait
+		return nil
+	}
+	ctx, cancel := newReadContext(v.ctx, v.form.timeout)
+	defer cancel()
+	return v.readers.Acquire(ctx, 1)
+}
+
+// releasePlace ends what acquirePlace began, and the use of what was read.
+func (v *reservation) releasePlace() {
+	v.work.End()
+	v.readers.Release(1)
+}
+
+// handling runs f, which does something with all of a text of size bytes, in a place among
+// the reads if that is long.
+func (v *reservation) handling(size int, f func() error) error {
+	if size < dsync.LongText {
+		return f()
+	}
+	return v.readers.Do(v.ctx, f)
+}
+
+// await is reserve for requests that can wait a while for memory. A write must
+// have its memory before it is committed, since a 503 says that it was not.
+func (v *reservation) await(size int) error {
+	err := v.reserve(size)
+	if full := (*noMemoryError)(nil); errors.As(err, &full) {
+		v.countWait(full.hold, full.refusal)
+		ctx, cancel := context.WithTimeout(v.ctx, peer.MemoryTimeout)
+		defer cancel()
+		return v.waitFor(ctx, full)
+	}
+	return err
+}
+
+// waitFor waits until a hold is as large as it could not become.
+func (v *reservation) waitFor(ctx context.Context, full *noMemoryError) error {
+	n := full.hold.Missing(full.size)
+	if full.hold.Of.Acquire(ctx, n) != nil {
+		return full
+	}
+	full.hold.Take(n)
+	return nil
+}
+
+// reserve takes memory for an answer of about the given size, beyond what the
+// request has. An answer that is larger than the whole meter can have all of
+// it. After a *noMemoryError the request has none.
+func (v *reservation) reserve(size int) error {
+	if size <= smallAnswer || v.form.silent {
+		return nil
+	}
+	return v.claim(&v.answer, int64(size))
+}
+
+// hold takes memory for a value of about the given size that is about to be read, and for
+// the answer that is made of it, until it is made.
+func (v *reservation) hold(size int64) error {
+	if need := makingAnswer * size; need <= v.work.Of.Most() {
+		return v.claim(&v.work, need)
+	}
+	return dsync.ErrTooBig
+}
+
+// claim makes a hold of the request reach a size. After a *noMemoryError the request holds
+// nothing for its answer.
+func (v *reservation) claim(h *limit.Hold, size int64) error {
+	refusal := h.Grow(h.Missing(size))
+	if refusal == nil {
+		return nil
+	}
+	v.answer.End()
+	v.work.End()
+	return &noMemoryError{h, size, refusal}
+}
+
+// settle makes the memory of the request what its answer came to need, which is
+// more than was reserved where the answer is pretty.
+func (v *reservation) settle(body []byte) {
+	need := int64(cap(body))
+	if need <= smallAnswer {
+		need = 0
+	}
+	v.answer.Settle(need)
+}
+
+// acquireWork takes memory for what is made of a body, and lets go of the body. It waits
+// for a while.
+func (v *reservation) acquireWork(need int64) error {
+	full := func(refusal error) { v.countWait(&v.work, refusal) }
+	if peer.AcquireSoon(v.ctx, v.work.Of, need, full) != nil {
+		return errOverloaded
+	}
+	v.work.Take(need)
+	v.body.End()
+	return nil
+}
+
+// countWait counts a request that has to wait for memory in one of its holds.
+func (v *reservation) countWait(h *limit.Hold, refusal error) {
+	if h == &v.work {
+		v.of.refused(peer.ReasonOf(refusal, metrics.Work, metrics.AddressWork))
+		return
+	}
+	v.of.refused(peer.ReasonOf(refusal, metrics.Answers, metrics.AddressAnswers))
+}
+
+// releaseBody ends the request's use of its body, and of what was made of it.
+func (v *reservation) releaseBody() {
+	v.body.End()
+	v.work.End()
+}
+
+// release ends the request's use of what it holds.
+func (v *reservation) release() {
+	v.releaseBody()
+	v.answer.End()
+}
+
+// A readContext is the context of a read, which ends with the request or after the
+// time that it allows. Reads look at Err now and then, and most are over before
+// they do; a timer is only started for those that wait.
+type readContext struct {
+	context.Context // of the request
+	ends            time.Time
+
+	once   sync.Once
+	timed  context.Context
+	cancel context.CancelFunc
+}
+
+// newReadContext returns the context of a read that ends after a time at the latest, and
+// what has to be called when the read is over.
+func newReadContext(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	c := &readContext{Context: ctx, ends: time.Now().Add(timeout)}
+	return c, c.end
+}
+
+func (c *readContext) start() { c.timed, c.cancel = context.WithDeadline(c.Context, c.ends) }
+
+// end stops the timer. The context may go on to be used: it has ended.
+func (c *readContext) end() {
+	c.once.Do(func() { c.timed, c.cancel = endedContext, func() {} })
+	c.cancel()
+}
+
+var endedContext = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+func (c *readContext) Deadline() (time.Time, bool) {
+	if d, ok := c.Context.Deadline(); ok && d.Before(c.ends) {
+		return d, true
+	}
+	return c.ends, true
+}
+
+func (c *readContext) Done() <-chan struct{} {
+	c.once.Do(c.start)
+	return c.timed.Done()
+}
+
+func (c *readContext) Err() error {
+	if err := c.Context.Err(); err != nil {
+		return err
+	}
+	if !time.Now().Before(c.ends) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}

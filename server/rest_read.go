@@ -1,0 +1,195 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/dogwooddb/dogwood/server/peer"
+	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// getValue answers with the value at the path, through a query if there is one:
+// GET /rooms/r1.json
+func getValue(q *request) (answer, error) {
+	if err := q.open(); err != nil {
+		return answer{}, err
+	}
+	if err := checkCount(q); err != nil {
+		return answer{}, err
+	}
+	if q.r.Method == http.MethodGet && wantsEvents(q.r.Header) {
+		return streamValue(q)
+	}
+	if q.form.count {
+		return answerWith(q, readCount)
+	}
+	if q.form.explain {
+		return answerWith(q, explainRead)
+	}
+	if q.form.shallow && !q.target.Priority {
+		return answerWith(q, readKeys)
+	}
+	return answerWith(q, readValue)
+}
+
+// answerWith runs f, which reads a value and answers with it, in a place among the reads.
+// Where f finds no memory, what it read is forgotten, and f runs again once there is
+// memory, so that nothing large is held while waiting.
+func answerWith(q *request, f handler) (answer, error) {
+	a, err := answerOnce(q, f)
+	var until context.Context
+	for full := (*noMemoryError)(nil); errors.As(err, &full); {
+		if until == nil {
+			q.countWait(full.hold, full.refusal)
+			ctx, cancel := context.WithTimeout(q.r.Context(), peer.MemoryTimeout)
+			defer cancel()
+			until = ctx
+		}
+		if err := q.waitFor(until, full); err != nil {
+			return answer{}, err
+		}
+		a, err = answerOnce(q, f)
+	}
+	return a, err
+}
+
+func answerOnce(q *request, f handler) (answer, error) {
+	if err := q.acquirePlace(); err != nil {
+		return answer{}, err
+	}
+	defer q.releasePlace()
+	return f(q)
+}
+
+// readValue answers with what the request reads.
+func readValue(q *request) (answer, error) {
+	n, err := readNode(q)
+	if err != nil {
+		return answer{}, err
+	}
+	if q.cond.has(n) {
+		return answer{status: http.StatusNotModified, tag: tagOf(n)}, nil
+	}
+	if err := q.reserve(len(n.JSON())); err != nil {
+		return answer{}, err
+	}
+	if q.form.export {
+		a := q.json(func(dst []byte) []byte { return tree.AppendExport(dst, n) })
+		a.tag = q.cond.tag(n)
+		return a, nil
+	}
+	return q.node(n), nil
+}
+
+func readNode(q *request) (tree.Node, error) {
+	ctx, cancel := newReadContext(q.r.Context(), q.form.timeout)
+	defer cancel()
+	if q.target.Priority {
+		return q.db.Priority(ctx, q.view())
+	}
+	n, err := q.db.Get(ctx, q.view())
+	if q.form.isQuery && n.IsLeaf() { // has no children to select (REST §5.1)
+		n = tree.Empty
+	}
+	return n, err
+}
+
+// readKeys answers with the keys below the path: GET /rooms.json?shallow=true
+func readKeys(q *request) (answer, error) {
+	ctx, cancel := newReadContext(q.r.Context(), q.form.timeout)
+	defer cancel()
+	l, err := q.db.Shallow(ctx, q.view(), q.form.after, q.form.query.Limit)
+	if err != nil {
+		return answer{}, err
+	}
+	if l.Keys.Len() == 0 {
+		return q.node(l.Leaf), nil
+	}
+	if err := q.reserve(listingSize(l.Keys)); err != nil {
+		return answer{}, err
+	}
+	return q.json(func(dst []byte) []byte { return appendListing(dst, l.Keys) }), nil
+}
+
+// appendListing appends an object that maps each key to true. It is never an
+// array.
+func appendListing(dst []byte, keys dsync.KeyList) []byte {
+	sep := byte('{')
+	for key := range keys.All() {
+		dst = append(wire.AppendString(append(dst, sep), key), ":true"...)
+		sep = ','
+	}
+	return append(dst, '}')
+}
+
+// listingSize returns about how long a listing is.
+func listingSize(keys dsync.KeyList) int { return keys.Size() + keys.Len()*len(`"":true,`) + 1 }
+
+// readCount answers with the number of children that the request would read:
+// GET /rooms.json?orderBy="type"&equalTo="public"&count=true
+func readCount(q *request) (answer, error) {
+	ctx, cancel := newReadContext(q.r.Context(), q.form.timeout)
+	defer cancel()
+	n, err := q.db.Count(ctx, q.view())
+	if err != nil {
+		return answer{}, err
+	}
+	return q.json(func(dst []byte) []byte { return strconv.AppendInt(dst, int64(n), 10) }), nil
+}
+
+// checkCount refuses what makes no sense beside count=true.
+func checkCount(q *request) error {
+	switch f := &q.form; {
+	case !f.count:
+		return nil
+	case f.shallow:
+		return badRequest("Mixing 'shallow' and count is not supported")
+	case f.query.Limit > 0:
+		return badRequest("Mixing limits and count is not supported")
+	case f.explain:
+		return badRequest("Mixing explain and count is not supported")
+	case q.target.Priority:
+		return badRequest("count is not supported for priorities")
+	case q.cond != (conditions{}):
+		return badRequest("Mixing count and ETag requests is not supported")
+	}
+	return nil
+}
+
+// explainRead answers with what the read takes, in place of what it reads:
+// GET /rooms.json?orderBy="type"&equalTo="public"&explain=true
+func explainRead(q *request) (answer, error) {
+	if q.target.Priority {
+		return answer{}, badRequest("explain is not supported for priorities")
+	}
+	ctx, cancel := newReadContext(q.r.Context(), q.form.timeout)
+	defer cancel()
+	if q.form.shallow {
+		e, err := q.db.ExplainShallow(ctx, q.view(), q.form.after, q.form.query.Limit)
+		return explainedAnswer(q, e, err)
+	}
+	e, err := q.db.Explain(ctx, q.view())
+	return explainedAnswer(q, e, err)
+}
+
+// explainWrite answers with what a write would take, which is not made.
+func explainWrite(q *request, w dsync.Write) (answer, error) {
+	e, err := q.db.ExplainWrite(q.r.Context(), w)
+	return explainedAnswer(q, e, err)
+}
+
+func explainedAnswer(q *request, e any, err error) (answer, error) {
+	if err != nil {
+		return answer{}, err
+	}
+	text, err := json.Marshal(e)
+	if err != nil {
+		return answer{}, err
+	}
+	return q.jsonText(string(text)), nil
+}

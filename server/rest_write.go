@@ -1,0 +1,263 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// putValue replaces the value, or the priority, at the path and echoes it:
+// PUT /rooms/r1.json
+func putValue(q *request) (answer, error) {
+	src, err := openForValue(q)
+	if err != nil {
+		return answer{}, err
+	}
+	w, err := parseWrite(q, q.target, src)
+	if err == nil && q.form.dataOnly {
+		err = wantsData(w.Value)
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	if err := q.await(len(src)); err != nil {
+		return answer{}, err
+	}
+	return replaceValue(q, w)
+}
+
+// deleteValue deletes the value at the path: DELETE /rooms/r1.json
+func deleteValue(q *request) (answer, error) {
+	if err := q.openChange(); err != nil {
+		return answer{}, err
+	}
+	return replaceValue(q, tree.Write{Target: q.target})
+}
+
+func replaceValue(q *request, w tree.Write) (answer, error) {
+	c, a, err := performWrite(q, dsync.Write{
+		Caller: q.id.Caller,
+		Update: tree.Update{w},
+		Base:   w.Path,
+		If:     q.cond.hash(),
+	})
+	if c != nil {
+		return q.node(c.Writes[0].Node), nil
+	}
+	if stale := (*dsync.StaleError)(nil); errors.As(err, &stale) {
+		if err := q.reserve(len(stale.Current.JSON())); err != nil {
+			return answer{}, err
+		}
+		a := q.node(stale.Current) // clients take the value from here and try again
+		a.status = http.StatusPreconditionFailed
+		return a, nil
+	}
+	return a, err
+}
+
+// performWrite carries a write out. If the request only wants it explained, there is no
+// commit, but an answer.
+func performWrite(q *request, w dsync.Write) (c *dsync.Commit, explained answer, err error) {
+	w.Turn = q.readers
+	if q.form.explain {
+		explained, err = explainWrite(q, w)
+		return nil, explained, err
+	}
+	w.Quota = q.s.peers.Resources(q.peer).Quota
+	c, err = q.db.Write(q.r.Context(), w)
+	return c, answer{}, err
+}
+
+// postValue adds a child under a new push id: POST /rooms/r1/messages.json
+func postValue(q *request) (answer, error) {
+	src, err := openForValue(q)
+	if err != nil {
+		return answer{}, err
+	}
+	if err := refusePriority(q); err != nil {
+		return answer{}, err
+	}
+	name := q.db.NextPushID()
+	w, err := parseWrite(q, tree.Target{Path: q.target.Path.Child(name)}, src)
+	if err != nil {
+		return answer{}, err
+	}
+	c, explained, err := performWrite(q, dsync.Write{Caller: q.id.Caller, Update: tree.Update{w}, Base: w.Path})
+	if c == nil {
+		return explained, err
+	}
+	a := q.jsonText(`{"name":"` + name + `"}`)
+	a.tag = q.cond.tag(c.Writes[0].Node)
+	return a, nil
+}
+
+// patchValue writes several places below the path at once: PATCH /rooms/r1.json.
+// A body of null deletes the node: that is how the CLI removes (REST §2).
+func patchValue(q *request) (answer, error) {
+	src, err := openForPatch(q)
+	if err != nil {
+		return answer{}, err
+	}
+	if err := refusePriority(q); err != nil {
+		return answer{}, err
+	}
+	if strings.TrimSpace(src) == "null" {
+		return replaceValue(q, tree.Write{Target: q.target})
+	}
+	base := q.target.Path
+	update, err := parseUpdate(q, base, src)
+	if err != nil {
+		return answer{}, err
+	}
+	if len(update) == 0 {
+		return q.jsonText("{}"), nil
+	}
+	if err := q.await(len(src)); err != nil {
+		return answer{}, err
+	}
+	c, explained, err := performWrite(q, dsync.Write{Caller: q.id.Caller, Update: update, Merge: true, Base: base})
+	if c == nil {
+		return explained, err
+	}
+	return q.json(func(dst []byte) []byte { return appendEcho(dst, base, c.Writes) }), nil
+}
+
+// appendEcho appends what a PATCH wrote as the object that was sent, with nulls
+// and with server values resolved (REST §2.1).
+func appendEcho(dst []byte, base tree.Path, writes []tree.ResolvedWrite) []byte {
+	type member struct {
+		key  string
+		node tree.Node
+	}
+	var members []member
+	for _, w := range writes {
+		rel := tree.Target{Path: base.Rel(w.Path), Priority: w.Priority}
+		members = append(members, member{strings.TrimPrefix(rel.String(), "/"), w.Node})
+	}
+	slices.SortFunc(members, func(a, b member) int { return tree.CompareKeys(a.key, b.key) })
+	dst = append(dst, '{')
+	for i, m := range members {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(wire.AppendString(dst, m.key), ':')
+		dst = tree.AppendPlain(dst, m.node)
+	}
+	return append(dst, '}')
+}
+
+// openChange is open for requests that write. It refuses callers that may write
+// nothing here before they can send a body.
+func (q *request) openChange() error {
+	if err := q.open(); err != nil {
+		return err
+	}
+	return q.mayWrite()
+}
+
+func (q *request) mayWrite() error {
+	return q.db.MayWrite(q.r.Context(), q.id.Caller, q.target)
+}
+
+// openForValue is openChange for requests that bring a value. It returns their
+// body.
+func openForValue(q *request) (string, error) {
+	if err := q.openChange(); err != nil {
+		return "", err
+	}
+	return readNewData(q)
+}
+
+// maxEmptyUpdate is the length of the longest text that is taken for an empty
+// update where nothing may be written.
+const maxEmptyUpdate = 64
+
+// openForPatch is openWrite for updates. One that writes nothing is allowed where
+// nothing may be written, too (rules §4.1), so a short body is looked at
+// before it is refused.
+func openForPatch(q *request) (string, error) {
+	if err := q.open(); err != nil {
+		return "", err
+	}
+	if q.id.Admin || q.r.ContentLength > maxEmptyUpdate || q.db.Rules().MayWrite(q.target.Path) {
+		if err := q.mayWrite(); err != nil {
+			return "", err
+		}
+		return readNewData(q)
+	}
+	src, err := q.text(maxEmptyUpdate)
+	if err == nil && isEmptyObject(src) {
+		return src, nil
+	}
+	if err := q.mayWrite(); err != nil {
+		return "", err
+	}
+	return "", dsync.ErrDenied // unless the rules have changed just now
+}
+
+// isEmptyObject reports whether a text is {} in JSON.
+func isEmptyObject(src string) bool {
+	const space = " \t\r\n"
+	inside, ok := strings.CutPrefix(strings.Trim(src, space), "{")
+	return ok && strings.Trim(inside, space) == "}"
+}
+
+// readNewData returns the body of a request that brings a value.
+func readNewData(q *request) (string, error) {
+	src, err := q.text(q.s.opts.MaxWriteBytes)
+	switch {
+	case err != nil:
+		return "", err
+	case strings.TrimSpace(src) == "":
+		return "", badRequest(textNoData)
+	case !fits(len(src), maxWriteSize(q)):
+		return "", badRequest(textWriteTooBig)
+	}
+	return src, q.handling(len(src), func() error { return dsync.CheckValues(q.id.Caller, src) })
+}
+
+func parseWrite(q *request, t tree.Target, text string) (w tree.Write, err error) {
+	err = q.handling(len(text), func() error {
+		w, err = tree.ParseWrite(t, text, tree.Strict)
+		return err
+	})
+	return w, err
+}
+
+func parseUpdate(q *request, base tree.Path, text string) (u tree.Update, err error) {
+	err = q.handling(len(text), func() error {
+		u, err = dsync.ParseUpdate(q.id.Caller, base, text, tree.Strict)
+		return err
+	})
+	return u, err
+}
+
+func maxWriteSize(q *request) string {
+	if q.form.maxWrite != "" {
+		return q.form.maxWrite
+	}
+	return writeSizeLimit(q)
+}
+
+// wantsData refuses server values in an import that is so small that it is written
+// as any other value: what a file may hold does not depend on its size.
+func wantsData(d tree.Draft) error {
+	for v := range d.ServerValues() {
+		return badRequest(fmt.Sprintf("Invalid data; server value at %s of what is imported", v.At))
+	}
+	return nil
+}
+
+// refusePriority refuses to treat a priority as a place with children.
+func refusePriority(q *request) error {
+	if q.target.Priority {
+		return tree.ErrInvalidPath
+	}
+	return nil
+}
