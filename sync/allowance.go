@@ -181,6 +181,6 @@ func (o *Outbox) back(it item) {
 	if o.closed {
 		return
 	}
-	o.items.unpop(it)
+	o.items.PushFront(it)
 	o.bytes += it.size
 }

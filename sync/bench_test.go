@@ -3,7 +3,6 @@ package sync
 import (
 	"context"
 	"fmt"
-	"github.com/dogwooddb/dogwood/rules"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/dogwooddb/dogwood/rules"
 
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"

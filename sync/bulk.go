@@ -59,7 +59,7 @@ func (d *Database) abort(ctx context.Context, p tree.Path, l *store.Load) {
 	if err := l.Abort(); err != nil && !d.closed.Load() {
 		d.log.Error("an import could not be taken back yet", "database", d.store.String(), "path", p, "err", err)
 	}
-	_ = d.queue.add(context.WithoutCancel(ctx), wakeTask{}) // if it is closed, the next start reclaims
+	_ = d.add(context.WithoutCancel(ctx), wakeTask{}) // if it is closed, the next start reclaims
 }
 
 // importError classifies an error of the store.

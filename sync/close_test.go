@@ -70,7 +70,7 @@ func TestCloseRefusesTheRestOfABatch(t *testing.T) {
 	late := &syncWrite{writeTask: writeTask{write: putOf(t, "/a", "1")}}
 	late.start()
 	for _, task := range []task{second, third, late} {
-		if err := db.queue.add(t.Context(), task); err != nil {
+		if err := db.add(t.Context(), task); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -134,7 +134,7 @@ func TestCloseKeepsDisconnects(t *testing.T) {
 	g := closeGate(t, db)
 	ended := make(chan error)
 	go func() { ended <- db.runDisconnect(c.session) }() // as Session.Close does
-	for !db.queue.hasTasks() {
+	for !db.queue.HasTasks() {
 		select {
 		case <-t.Context().Done():
 			t.Fatal("the disconnect was not queued")

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dogwooddb/dogwood/sync/queue"
+
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -86,9 +88,9 @@ func (d *Database) commitLoop() {
 		case !d.work && len(d.late) > 0:
 			pause = probeEvery
 		case !d.work:
-			pause = forever
+			pause = queue.Forever
 		}
-		some, open := d.queue.take(pause)
+		some, open := d.queue.Take(pause)
 		if !open {
 			return
 		}
@@ -101,7 +103,7 @@ func (d *Database) commitLoop() {
 			since = 0
 		case d.reviews && !some:
 		case !some:
-			d.background(workRows, d.queue.hasTasks)
+			d.background(workRows, d.queue.HasTasks)
 			pause, since = 0, 0
 		default:
 			if rows := d.stepAfter(since); rows > 0 {
@@ -121,7 +123,7 @@ func (d *Database) stepAfter(batches int) (rows int) {
 		return workRows
 	case !d.behind || batches < workBehind:
 		return 0
-	case batches == workBehind && d.queue.hasNewcomer():
+	case batches == workBehind && d.queue.HasNewcomer():
 		return 0
 	}
 	return min(batches*behindRows, workRows)
@@ -190,8 +192,8 @@ type batch struct {
 // takes from the queue while there is time for them.
 type supply struct {
 	tasks  []task
-	queued []queuedTask
-	next   func() (queuedTask, bool) // nil: no more
+	queued []queue.Item[task]
+	next   func() (queue.Item[task], bool) // nil: no more
 }
 
 // at returns task i, if there is one.
@@ -202,7 +204,7 @@ func (s *supply) at(i int) (t task, ok bool) {
 			return nil, false
 		}
 		s.queued = append(s.queued, q)
-		s.tasks = append(s.tasks, q.task)
+		s.tasks = append(s.tasks, q.Task)
 	}
 	if i < len(s.tasks) {
 		return s.tasks[i], true
@@ -221,7 +223,7 @@ func (s *supply) drop(n int) {
 // commitQueued carries out the batch that the queue has begun.
 func (d *Database) commitQueued() (committed bool) {
 	s := &d.supply
-	s.next = d.queue.next
+	s.next = d.queue.Next
 	for _, some := s.at(0); some; _, some = s.at(0) {
 		committed = d.commitSome(s) || committed
 		s.next = nil // what is left has been taken: a task failed and cost the batch its time
@@ -258,7 +260,7 @@ func (d *Database) commitSome(s *supply) (committed bool) {
 		return false
 	}
 	if len(s.queued) > 0 {
-		d.queue.charge(s.queued, b.took)
+		d.queue.Charge(s.queued, b.took)
 	}
 	for i, err := range b.results {
 		s.tasks[i].finish(err)

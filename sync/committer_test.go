@@ -35,7 +35,7 @@ func start(t testing.TB, db *Database, w Write) result {
 // queued waits until n tasks wait for the committer.
 func queued(db *Database, n int) {
 	for waiting := 0; waiting < n; time.Sleep(time.Millisecond) {
-		waiting, _, _ = db.queue.waiting()
+		waiting, _, _ = db.queue.Waiting()
 	}
 }
 
@@ -284,7 +284,7 @@ func TestPanicCostsOneTask(t *testing.T) {
 	queued(db, 1)
 	bad := &panicTask{}
 	bad.start()
-	if err := db.queue.add(t.Context(), bad); err != nil {
+	if err := db.add(t.Context(), bad); err != nil {
 		t.Fatal(err)
 	}
 	after := start(t, db, putOf(t, "/after", "1"))

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dogwooddb/dogwood/sync/queue"
+
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
@@ -58,7 +60,7 @@ type Database struct {
 	pushIDs  tree.PushIDs
 	rules    atomic.Pointer[rules.Ruleset]
 	settings atomic.Pointer[settings]
-	queue    *queue
+	queue    *queue.Queue[task, *Quota]
 	closed   atomic.Bool   // Close has begun
 	done     chan struct{} // closed when the committer has ended
 	scrubbed chan struct{} // closed when there are no more scrubs
@@ -117,7 +119,7 @@ func Open(o Options) (*Database, error) {
 		store:   s,
 		options: o,
 		log:     o.Log,
-		queue:   newQueue(o.MaxQueue),
+		queue:   queue.New[task, *Quota](o.MaxQueue),
 		done:    make(chan struct{}),
 		work:    !s.ReadOnly(),
 		stats:   newCounters(),
@@ -224,7 +226,7 @@ func (d *Database) BeginClose() (refused int) {
 		return 0
 	}
 	d.endScrub()
-	left := d.queue.close()
+	left := d.queue.Close(ErrClosed)
 	finishAll(left, ErrClosed) // here, since the batch may wait for a disk
 	return len(left)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dogwooddb/dogwood/sync/queue"
+
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
@@ -159,7 +161,7 @@ type admitTask struct {
 
 func (t *admitTask) sender() (*Quota, *line) { return t.open[0].read.Quota, nil }
 func (t *admitTask) size() int64             { return taskOverhead }
-func (t *admitTask) cost() time.Duration     { return time.Duration(len(t.open)) * costTask }
+func (t *admitTask) cost() time.Duration     { return time.Duration(len(t.open)) * queue.TaskCost }
 
 func (t *admitTask) apply(b *batch) error {
 	b.committed = append(b.committed, func() { t.failed = t.decide(b.db, b.rules) })

@@ -193,7 +193,7 @@ func TestAdmittedUnderNewRules(t *testing.T) {
 	change.start()
 	g := closeGate(t, db)
 	for _, task := range []task{admit, change} {
-		if err := db.queue.add(t.Context(), task); err != nil {
+		if err := db.add(t.Context(), task); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -224,7 +224,7 @@ func (d *Database) leave(s *Session, w Write, failed chan<- error) error {
 		}
 		s.forget(size)
 	}
-	err := d.queue.add(ctx, t)
+	err := d.add(ctx, t)
 	if err != nil {
 		t.done(err)
 	}

@@ -59,7 +59,7 @@ func (r *failingRun) step(n int) error {
 		done := make(chan error, 1)
 		t := &registerTask{session: r.session, caller: Admin, done: func(err error) { done <- err }}
 		t.update = putOf(r.t, fmt.Sprintf("/left/s%d", n), `{".sv":{"increment":1}}`).Update
-		if err := r.db.queue.add(ctx, t); err != nil {
+		if err := r.db.add(ctx, t); err != nil {
 			return err
 		}
 		return <-done
@@ -146,7 +146,7 @@ func watchFailing(t *testing.T, db *Database) *mirror {
 // committer stands meanwhile: it may have something to try again.
 func (r *failingRun) compareViews(m *mirror, n int) {
 	p := &standTask{stands: make(chan struct{}), goOn: make(chan struct{})}
-	if err := r.db.queue.add(r.t.Context(), p); err != nil {
+	if err := r.db.add(r.t.Context(), p); err != nil {
 		r.t.Fatal(err)
 	}
 	<-p.stands

@@ -114,7 +114,7 @@ func (o *Outbox) pushResync(l *Listener) {
 		o.mu.Unlock()
 		return
 	}
-	wasEmpty := o.items.len() == 0
+	wasEmpty := o.items.Len() == 0
 	l.waiting = true
 	l.db.stats.resyncs.Add(1)
 	o.append(item{listener: l, make: l.resync})

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dogwooddb/dogwood/sync/queue"
+
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
@@ -15,7 +17,7 @@ import (
 )
 
 // A write is large if its estimate is above this.
-const costLarge = maxBatchCost / 2
+const costLarge = queue.MaxBatchCost / 2
 
 // Large writes are stored in slices of so many bytes, each of them a task.
 const (
@@ -274,7 +276,7 @@ type largeTask struct {
 func (t *largeTask) sender() (*Quota, *line) { return t.write.Quota, t.line }
 
 func (t *largeTask) cost() time.Duration {
-	return costTask + time.Duration(len(t.write.Update))*costPath
+	return queue.TaskCost + time.Duration(len(t.write.Update))*costPath
 }
 
 // A sliceTask is a step of storing a large write. Nothing refers to what it stores.

@@ -75,7 +75,7 @@ func (d *Database) putBack(late []task) {
 	for _, t := range late {
 		t.(*disconnectTask).session.late--
 	}
-	if !d.queue.putBack(late) {
+	if !d.queue.PutBack(late, asItem) {
 		finishAll(late, ErrClosed)
 	}
 }

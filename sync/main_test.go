@@ -187,7 +187,7 @@ type gate struct {
 
 func closeGate(t testing.TB, db *Database) *gate {
 	g := &gate{reached: make(chan struct{}), open: make(chan struct{})}
-	if err := db.queue.add(t.Context(), g); err != nil {
+	if err := db.add(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
 	<-g.reached

@@ -3,8 +3,10 @@ package sync
 import (
 	"context"
 	"errors"
-	"github.com/dogwooddb/dogwood/limit"
 	"sync"
+
+	"github.com/dogwooddb/dogwood/internal/fifo"
+	"github.com/dogwooddb/dogwood/limit"
 )
 
 // A Format is the form in which an Outbox hands out what is sent.
@@ -41,7 +43,7 @@ type Outbox struct {
 
 	mu      sync.Mutex // taken after Database.mu, and alone
 	room    sync.Cond  // bytes went down, or closed
-	items   items
+	items   fifo.Queue[item]
 	bytes   int
 	held    int64 // of the allowance, by what the last Take returned
 	closed  bool
@@ -57,6 +59,10 @@ type item struct {
 	event    *event // nil with a listener: the view
 	size     int
 }
+
+// keptItems is how many items an array that is kept may have: a client that reads what it is
+// sent has seldom more than an event and a reply waiting.
+const keptItems = 4
 
 // itemOverhead is what an item counts for beside its bytes.
 const itemOverhead = 64
@@ -89,7 +95,7 @@ func (o *Outbox) push(it item) {
 		o.mu.Unlock()
 		return
 	}
-	wasEmpty := o.items.len() == 0
+	wasEmpty := o.items.Len() == 0
 	o.append(it)
 	o.mu.Unlock()
 	if wasEmpty {
@@ -99,7 +105,7 @@ func (o *Outbox) push(it item) {
 
 func (o *Outbox) append(it item) {
 	it.size += itemOverhead
-	o.items.push(it)
+	o.items.Push(it)
 	o.bytes += it.size
 }
 
@@ -116,9 +122,9 @@ func (o *Outbox) pushEvent(l *Listener, e *event) {
 		o.mu.Unlock()
 		return
 	}
-	wasEmpty := o.items.len() == 0
+	wasEmpty := o.items.Len() == 0
 	o.append(item{listener: l, event: e, size: e.size})
-	if o.bytes > o.max && o.items.len() > 1 {
+	if o.bytes > o.max && o.items.Len() > 1 {
 		o.overflow(&l.db.stats)
 	}
 	o.mu.Unlock()
@@ -142,7 +148,7 @@ func (o *Outbox) overflow(stats *counters) {
 // of each with its view.
 func (o *Outbox) replaceEvents(of func(*Listener) bool) {
 	o.bytes = 0
-	o.items.keep(func(it *item) bool {
+	o.items.Keep(func(it *item) bool {
 		if it.event != nil && of(it.listener) {
 			if it.listener.waiting {
 				return false
@@ -210,8 +216,8 @@ func (o *Outbox) TakeReady(dst [][]byte, max int) (msgs [][]byte, more bool) {
 		return dst, true // Take gives it back
 	}
 	full := o.bytes > o.max
-	for size := 0; size < max && o.items.len() > 0 && o.items.front().isReady(); {
-		it := o.items.pop()
+	for size := 0; size < max && o.items.Len() > 0 && o.items.Front().isReady(); {
+		it := o.items.Pop(keptItems)
 		o.bytes -= it.size
 		if msg := o.message(&it); len(msg) > 0 {
 			dst = append(dst, msg)
@@ -221,16 +227,16 @@ func (o *Outbox) TakeReady(dst [][]byte, max int) (msgs [][]byte, more bool) {
 	if full && o.bytes <= o.max {
 		o.room.Broadcast()
 	}
-	return dst, o.items.len() > 0
+	return dst, o.items.Len() > 0
 }
 
 func (o *Outbox) pop() (item, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.items.len() == 0 {
+	if o.items.Len() == 0 {
 		return item{}, false
 	}
-	it := o.items.pop()
+	it := o.items.Pop(keptItems)
 	o.bytes -= it.size
 	o.room.Broadcast()
 	return it, true
@@ -272,19 +278,7 @@ func (o *Outbox) message(it *item) []byte {
 func (o *Outbox) Wait(ctx context.Context) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.bytes <= o.max {
-		return nil
-	}
-	stop := context.AfterFunc(ctx, func() {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.room.Broadcast()
-	})
-	defer stop()
-	for o.bytes > o.max && !o.closed && ctx.Err() == nil {
-		o.room.Wait()
-	}
-	return ctx.Err()
+	return fifo.Wait(ctx, &o.room, func() bool { return o.bytes <= o.max || o.closed })
 }
 
 // Closing returns an error when the client should be disconnected after what
@@ -309,7 +303,7 @@ func (o *Outbox) shut(reason error) {
 func (o *Outbox) Close() {
 	o.mu.Lock()
 	o.closed = true
-	o.items, o.bytes = items{}, 0
+	o.items, o.bytes = fifo.Queue[item]{}, 0
 	o.room.Broadcast()
 	o.mu.Unlock()
 	if o.allowance != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/queue"
 )
 
 // revokeRules are the documents that TestRevokeModel changes between, each with
@@ -293,7 +294,8 @@ func (r *revokeTest) change() {
 			r.state.rules = r.rnd.IntN(len(r.sets))
 			t := &rulesTask{change: RulesChange{Rules: r.sets[r.state.rules]}}
 			t.start()
-			if err := r.db.queue.add(r.Context(), sentTask{t, nil, &r.writer.session.line}); err != nil {
+			item := queue.Item[task]{Task: t, Line: &r.writer.session.line, Size: t.size()}
+			if err := r.db.queue.Add(r.Context(), nil, item); err != nil {
 				r.Fatal(err)
 			}
 			r.waiting = append(r.waiting, t.done)

@@ -68,7 +68,7 @@ func (d *Database) scrub(ctx context.Context) {
 		}
 		bytes += read
 		more = !place.Start()
-		for wait := more; wait; wait = d.queue.hasTasks() {
+		for wait := more; wait; wait = d.queue.HasTasks() {
 			if !sleep(ctx, scrubPause) {
 				return
 			}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/dogwooddb/dogwood/internal/fifo"
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/wire"
@@ -303,7 +304,7 @@ func (s *Session) Expire(why *TokenError) {
 func (s *Session) Disown() {
 	done := make(chan error, 1)
 	t := &registerTask{session: s, cancel: new(tree.Target), done: func(err error) { done <- err }}
-	err := s.db.queue.add(context.Background(), t)
+	err := s.db.add(context.Background(), t)
 	if err == nil {
 		err = <-done
 	}
@@ -363,20 +364,7 @@ func (s *Session) waitSmall(ctx context.Context, bytes int) error {
 func (s *Session) waitAcked(ctx context.Context, most int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	full := func() bool { return s.unacked > most || s.size > maxUnackedSize }
-	if !full() {
-		return nil
-	}
-	stop := context.AfterFunc(ctx, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.acked.Broadcast()
-	})
-	defer stop()
-	for full() && ctx.Err() == nil {
-		s.acked.Wait()
-	}
-	return ctx.Err()
+	return fifo.Wait(ctx, &s.acked, func() bool { return s.unacked <= most && s.size <= maxUnackedSize })
 }
 
 // sent counts a task on its way, which came with a message of size bytes and has

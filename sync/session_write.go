@@ -137,7 +137,7 @@ func (s *Session) submit(ctx context.Context, r wire.Request, answer func() []by
 		return err
 	}
 	done := s.sent(r.ID, len(r.Body.Raw), s.takeReserved(), answer)
-	if err := s.db.queue.add(ctx, make(done)); err != nil {
+	if err := s.db.add(ctx, make(done)); err != nil {
 		done(err)
 	}
 	return nil

@@ -87,7 +87,7 @@ func (d *Database) Stats() Stats {
 		CommitTime: time.Duration(c.commitNanos.Load()),
 		Listeners:  int(d.hub.listeners.Load()),
 	}
-	s.Queued, s.QueuedBytes, s.Waits = d.queue.waiting()
+	s.Queued, s.QueuedBytes, s.Waits = d.queue.Waiting()
 	if all := d.operations.watchers.Load(); all != nil {
 		s.Watchers = len(*all)
 	}
@@ -105,16 +105,9 @@ func (d *Database) Timings() Timings {
 	}
 }
 
-// waiting returns how much is queued, and how many had to wait for room.
-func (q *queue) waiting() (tasks int, bytes int64, waits uint64) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.count, q.bytes, q.waits
-}
-
 // Backlog returns what waits in an outbox for its client.
 func (o *Outbox) Backlog() (messages, bytes int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.items.len(), o.bytes
+	return o.items.Len(), o.bytes
 }

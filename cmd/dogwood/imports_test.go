@@ -16,6 +16,7 @@ const module = "github.com/dogwooddb/dogwood/"
 // point down only. A package that is not here is a layer that nobody planned.
 var layers = map[string][]string{
 	"limit":                            {},
+	"internal/fifo":                    {},
 	"internal/tier":                    {}, // imported by tests only
 	"internal/leaktest":                {},
 	"internal/testrun":                 {},
@@ -44,7 +45,8 @@ var layers = map[string][]string{
 	"rules/rulesdiff":                  {"rules", "rules/rulesgen", "rules/rulestest", "tree"},
 	"rules/rulesmutate":                {"rules", "rules/jsonc", "rules/lang", "rules/rulesgen", "rules/rulestest", "tree"},
 	"rules/rulestest":                  {"rules", "rules/lang", "rules/jsonc", "rules/explain", "tree", "tree/invariant"},
-	"sync":                             {"limit", "tree", "tree/store", "rules", "rules/lang", "sync/wire", "sync/histogram"},
+	"sync":                             {"limit", "tree", "tree/store", "rules", "rules/lang", "sync/wire", "sync/histogram", "sync/queue", "internal/fifo"},
+	"sync/queue":                       {"internal/fifo"},
 	"sdk-go":                           {"tree", "sync/wire", "sdk-go/internal/replica"},
 	"sdk-go/embed":                     {"sdk-go", "sync", "sync/wire", "rules", "tree", "tree/store/dirlock", "tree/store/durable"},
 	"sdk-go/internal/replica":          {"tree"},
@@ -63,7 +65,7 @@ var layers = map[string][]string{
 	"demo":                             {"rules", "rules/explain"},
 	"server/observe":                   {"rules", "rules/explain", "server/auth", "server/metrics", "sync", "sync/histogram", "tree"},
 	"server/peer":                      {"limit", "server/metrics", "sync"},
-	"server/realtime":                  {"limit", "server/auth", "server/metrics", "server/observe", "server/peer", "sync", "sync/wire", "tree/piecewise"},
+	"server/realtime":                  {"limit", "server/auth", "server/metrics", "server/observe", "server/peer", "sync", "sync/wire", "tree/piecewise", "internal/fifo"},
 	"server/auth":                      {"tree/store/dirlock", "tree/store/durable"},
 	"server/metrics":                   {"sync", "sync/histogram", "tree/store"},
 	"sync/histogram":                   {},
