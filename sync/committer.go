@@ -8,9 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dogwooddb/dogwood/sync/queue"
-
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/queue"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -454,9 +453,9 @@ func (b *batch) publish() {
 			switch {
 			case l.revoked:
 			case e.event == nil || b.grants.isStale(l.grant):
-				l.out.pushResync(l)
+				l.out.PushWhole(&l.shown)
 			default:
-				l.out.pushEvent(l, e.event)
+				l.out.PushEvent(&l.shown, e.event)
 			}
 		}
 		b.db.stats.events.Add(uint64(len(e.group.listeners)))

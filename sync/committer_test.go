@@ -16,6 +16,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/dogwooddb/dogwood/internal/tier"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -497,7 +498,7 @@ func TestClosedDatabase(t *testing.T) {
 			if _, err := db.Get(t.Context(), read); !errors.Is(err, ErrClosed) {
 				t.Errorf("Get() = %v, want %v", err, ErrClosed)
 			}
-			if _, err := db.Listen(t.Context(), read, NewOutbox(EventStream, 0, noNotify)); !errors.Is(err, ErrClosed) {
+			if _, err := db.Listen(t.Context(), read, outbox.New(outbox.EventStream, 0, func() {})); !errors.Is(err, ErrClosed) {
 				t.Errorf("Listen() = %v, want %v", err, ErrClosed)
 			}
 			if err := db.SetRules(t.Context(), db.Rules()); !errors.Is(err, ErrClosed) {

@@ -45,16 +45,6 @@ func CostOf(text string) int64 {
 	return c.Memory()
 }
 
-// A Memory is what the writes of a session take their memory from, so that all of them
-// together keep to a bound.
-type Memory interface {
-	// Reserve takes n bytes and may wait for them. ErrTooBig says that there are never
-	// so many, ErrBusy that there are not now.
-	Reserve(ctx context.Context, n int64) error
-	// Release gives back what was reserved. It must not block.
-	Release(n int64)
-}
-
 // reserve takes the memory for a write with the given text. It is released when the write
 // is done, or with the request if that does not become one.
 func (s *Session) reserve(ctx context.Context, text string) error {

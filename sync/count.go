@@ -53,7 +53,7 @@ func (s *Session) count(ctx context.Context, r wire.Request) error {
 	if err != nil {
 		return err
 	}
-	s.out.pushLater(v.size(), func() [][]byte {
+	s.out.PushLater(v.size(), func() [][]byte {
 		read := v.read(s.as())
 		read.OneShot = true
 		n, err := s.db.Count(ctx, read)

@@ -11,10 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dogwooddb/dogwood/sync/queue"
-
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/outbox"
+	"github.com/dogwooddb/dogwood/sync/queue"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -125,9 +125,9 @@ func Open(o Options) (*Database, error) {
 		stats:   newCounters(),
 		watches: make(map[*watch]struct{}),
 		large:   newLargeTurns(),
-		readers: NewReaders().All(),
+		readers: outbox.NewReaders().All(),
 
-		deciders:  NewReaders().All(),
+		deciders:  outbox.NewReaders().All(),
 		batchTime: minBatchTime,
 
 		publishRows:  maxPublishRows,

@@ -5,10 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dogwooddb/dogwood/sync/queue"
-
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/queue"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -229,7 +228,7 @@ func (d *Database) becomeSome(turn *limit.Share, listeners []*Listener, caller C
 	settled := make(map[*Listener]bool)
 	change := func(l *Listener, g *grant, err error) {
 		settled[l] = true
-		if !l.closed.Load() {
+		if !l.shown.Ended() {
 			l.pass(caller, g, err)
 		}
 	}

@@ -205,7 +205,7 @@ func (d *Database) leave(s *Session, w Write, failed chan<- error) error {
 	if isLarge(w) {
 		_ = s.waitAcked(ctx, 0)
 		if s.out != nil {
-			w.Turn = s.out.readers()
+			w.Turn = s.out.Readers()
 		}
 		if _, err := d.writeLarge(ctx, w, lap{}, &s.line); err == nil {
 			return nil

@@ -18,6 +18,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 	"github.com/dogwooddb/dogwood/tree/store/disktest"
@@ -55,7 +56,7 @@ func (r *failingRun) step(n int) error {
 		_, err := r.db.Write(ctx, putOf(r.t, "/large", "null"))
 		return err
 	case 4:
-		r.session = r.db.NewSession(SessionOptions{ID: fmt.Sprint("session", n), Out: NewOutbox(Realtime, 0, func() {})})
+		r.session = r.db.NewSession(SessionOptions{ID: fmt.Sprint("session", n), Out: outbox.New(outbox.Realtime, 0, func() {})})
 		done := make(chan error, 1)
 		t := &registerTask{session: r.session, caller: Admin, done: func(err error) { done <- err }}
 		t.update = putOf(r.t, fmt.Sprintf("/left/s%d", n), `{".sv":{"increment":1}}`).Update

@@ -16,8 +16,8 @@ func (l *Listener) view() (tree.Node, error) {
 		return tree.Empty, err
 	}
 	defer v.tx.Rollback()
-	defer l.out.takeTurn()()
-	v.tx.Hold = l.out.hold
+	defer l.out.TakeTurn()()
+	v.tx.Hold = l.out.Hold
 	if err := v.withinLimits(l.db.rules.Load(), l.read.Path, l.read.Query); err != nil {
 		return tree.Empty, err
 	}
@@ -98,7 +98,7 @@ func (l *Listener) lookAhead(spare int) (early *earlyWindow, err error) {
 	if q.Limit == 0 || l.isLive() {
 		return nil, nil
 	}
-	defer l.out.takeTurn()()
+	defer l.out.TakeTurn()()
 	if l.isLive() { // another listener of the group had its turn
 		return nil, nil
 	}
@@ -107,7 +107,7 @@ func (l *Listener) lookAhead(spare int) (early *earlyWindow, err error) {
 		return nil, err
 	}
 	defer tx.Rollback()
-	tx.Hold = l.out.hold
+	tx.Hold = l.out.Hold
 	q.Limit += spare
 	early = &earlyWindow{watch: w}
 	if early.known, err = tx.Query(l.read.Path, q); err != nil {
@@ -134,7 +134,7 @@ func (l *Listener) joinWith(early *earlyWindow) (v viewing, err error) {
 		delete(d.watches, early.watch)
 	}
 	switch {
-	case l.closed.Load():
+	case l.shown.Ended():
 		return v, errGone
 	case d.grants.isStale(l.grant):
 		return v, errStale
@@ -154,7 +154,7 @@ func (l *Listener) joinWith(early *earlyWindow) (v viewing, err error) {
 		g.window = window
 	}
 	g.live = true
-	l.out.resume(l)
+	l.out.Resume(&l.shown)
 	return viewing{tx, g.window, l.read.Caller.Admin}, nil
 }
 

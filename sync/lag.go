@@ -3,6 +3,7 @@ package sync
 import (
 	"errors"
 
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -16,7 +17,7 @@ const (
 	maxPublishRows = 4096
 	// maxEntering is the size of the largest value that is read for an event. A client
 	// that does not keep up would be sent the view in place of a larger one anyway.
-	maxEntering = DefaultOutboxBytes
+	maxEntering = outbox.DefaultBytes
 )
 
 // errLag is the error of a view that takes too many rows, or bytes, to make its event.
@@ -104,22 +105,4 @@ func (b *batch) forget(g *group) {
 	b.setWindow(g, nil)
 	b.undo = append(b.undo, func() { g.live = true })
 	g.live = false
-}
-
-// pushResync queues the view of a listener behind all that waits. Until it is sent, the
-// listener gets no events: the view will contain them.
-func (o *Outbox) pushResync(l *Listener) {
-	o.mu.Lock()
-	if o.closed || l.waiting {
-		o.mu.Unlock()
-		return
-	}
-	wasEmpty := o.items.Len() == 0
-	l.waiting = true
-	l.db.stats.resyncs.Add(1)
-	o.append(item{listener: l, make: l.resync})
-	o.mu.Unlock()
-	if wasEmpty {
-		o.notify()
-	}
 }

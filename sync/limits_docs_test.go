@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/queue"
 )
 
@@ -25,7 +26,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("| `onDisconnect` operations | %s, with %d MiB", thousands(maxPending), maxPendingBytes>>20),
 		fmt.Sprintf("| writes that are not acknowledged | %s, with %d MiB", thousands(maxUnacked), maxUnackedSize>>20),
 		fmt.Sprintf("There are %s at most.", thousands(maxUnacked)),
-		fmt.Sprintf("| replies that are not read | %d MiB", DefaultOutboxBytes>>20),
+		fmt.Sprintf("| replies that are not read | %d MiB", outbox.DefaultBytes>>20),
 		fmt.Sprintf("| one [batch get](extensions.md#batch-get) | %s entries, %s keys |", thousands(MaxLookups), thousands(MaxLookupKeys)),
 		"(extensions.md#resolved-values) | " + thousands(maxReturned) + " |",
 		fmt.Sprintf("(extensions.md#conditions-of-ondisconnect) | %d KiB |", maxOnlyIf>>10),
@@ -37,7 +38,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("up to %d times; after that", maxPrepares),
 		fmt.Sprintf("| writes that wait, of one database | %s, with 1/32 of the memory; %d MiB", thousands(queue.MaxTasks), DefaultMaxQueue>>20),
 		fmt.Sprintf("1 more for each %d of its limit, up to %d", entriesOfWeight, maxWindowWeight),
-		fmt.Sprintf("and then to be read like that | %d, and %d of one address |", maxViews, maxViews/2),
+		fmt.Sprintf("and then to be read like that | %d, and %d of one address |", outbox.MaxViews, outbox.MaxViews/2),
 		fmt.Sprintf("%d bytes for each beside its text, and %d KiB for each value", taskOverhead, pendingValue>>10),
 		"| paths of one update, but of administrators | " + thousands(MaxPaths) + " |",
 		fmt.Sprintf("in slices of %d KiB", largeSlice>>10),

@@ -5,20 +5,20 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"sync/atomic"
 
 	"github.com/dogwooddb/dogwood/limit"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
 // A Listener is one client's interest in one view. Its events go to its Outbox.
 type Listener struct {
-	db   *Database
-	out  *Outbox
-	read Read
-	tag  int64 // of the realtime protocol; 0: none
-	size int   // what it counts for in its session
+	db    *Database
+	out   *outbox.Outbox
+	read  Read
+	shown outbox.View // ends with db.mu held
+	size  int         // what it counts for in its session
 
 	weight int // of its query, when it came
 	group  *group
@@ -28,14 +28,12 @@ type Listener struct {
 	grantSlot int    // in grant.listeners
 	revoked   bool   // by the batch that is being applied
 
-	waiting  bool        // its view is queued; guarded by out.mu
-	closed   atomic.Bool // set with db.mu held
 	onRevoke func(error) // the rules no longer allow the listen; called with db.mu held
 }
 
 // Listen starts to follow a view for an event stream. Its first event is the
 // whole view; errors are as for Get.
-func (d *Database) Listen(ctx context.Context, r Read, out *Outbox) (*Listener, error) {
+func (d *Database) Listen(ctx context.Context, r Read, out *outbox.Outbox) (*Listener, error) {
 	l := &Listener{db: d, out: out, read: r, weight: d.weight(r.Path, r.Query)}
 	l.onRevoke = func(why error) {
 		text := "Permission denied"
@@ -43,20 +41,20 @@ func (d *Database) Listen(ctx context.Context, r Read, out *Outbox) (*Listener, 
 			text = large.Error()
 		}
 		out.PushFrame([]byte("event: cancel\ndata: " + string(wire.AppendString(nil, text)) + "\n\n"))
-		out.shut(errCancelled)
+		out.Shut(errCancelled)
 	}
 	if err := d.attach(ctx, l); err != nil {
 		d.toldListen(l, 0, 0, err)
 		return nil, err
 	}
-	out.pushView(l, 0, func() [][]byte { return l.first(l.resync) })
+	out.PushView(&l.shown, 0, func() [][]byte { return l.first(l.resync) })
 	return l, nil
 }
 
 // attach registers a listener if the caller may read the view. What the listener shows is
 // measured when writes already are told to it, so nothing can outgrow a .limit in between.
 func (d *Database) attach(ctx context.Context, l *Listener) (err error) {
-	l.waiting = true // nothing before the view
+	l.shown.Path, l.shown.Whole, l.shown.Counts = l.read.Path, l.resync, &d.stats.sent
 	if err := d.weigh(l); err != nil {
 		return err
 	}
@@ -101,8 +99,8 @@ func (d *Database) enroll(l *Listener, g *grant) error {
 func (l *Listener) turn() *limit.Share { return l.db.turnFor(l.out) }
 
 // turnFor returns with whom the client of an outbox takes turns to be decided about.
-func (d *Database) turnFor(o *Outbox) *limit.Share {
-	if p := o.deciders(); p != nil {
+func (d *Database) turnFor(o *outbox.Outbox) *limit.Share {
+	if p := o.Deciders(); p != nil {
 		return p
 	}
 	return d.deciders
@@ -119,7 +117,7 @@ func (d *Database) end(listeners iter.Seq[*Listener]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for l := range listeners {
-		if !l.closed.Load() {
+		if !l.shown.Ended() {
 			d.remove(l)
 		}
 	}
@@ -127,7 +125,7 @@ func (d *Database) end(listeners iter.Seq[*Listener]) {
 
 // remove ends a listen that goes on. d.mu is held.
 func (d *Database) remove(l *Listener) {
-	l.closed.Store(true)
+	l.shown.End()
 	d.grants.leave(l)
 	d.hub.remove(l)
 	l.read.Quota.giveListen(l)
@@ -149,10 +147,10 @@ func (l *Listener) resync() [][]byte {
 			l.db.log.Error("view could not be read", "path", l.read.Path, "err", err)
 		}
 		l.Close()
-		l.out.shut(err)
+		l.out.Shut(err)
 		return nil
-	case l.out.format == EventStream:
-		return [][]byte{put(tree.Target{Path: l.read.Path}, n).streamBlock(l.read.Path)}
+	case l.out.Format() == outbox.EventStream:
+		return [][]byte{outbox.Put(tree.Target{Path: l.read.Path}, n).Block(l.read.Path)}
 	}
 	return [][]byte{l.push(n)}
 }
@@ -161,7 +159,7 @@ func (l *Listener) resync() [][]byte {
 func (l *Listener) outgrow(why error) {
 	l.db.mu.Lock()
 	defer l.db.mu.Unlock()
-	if !l.closed.Load() {
+	if !l.shown.Ended() {
 		l.db.revoke(l, why)
 	}
 }
@@ -169,8 +167,11 @@ func (l *Listener) outgrow(why error) {
 // push returns the push that sets the whole view.
 func (l *Listener) push(n tree.Node) []byte {
 	buf := make([]byte, 0, len(n.Text())+len(l.read.Path.Clean())+96)
-	return wire.AppendPush(buf, wire.PushData, l.read.Path.Clean(), n.JSON(), l.tag)
+	return wire.AppendPush(buf, wire.PushData, l.read.Path.Clean(), n.JSON(), l.shown.Tag)
 }
+
+// errCancelled is why the outbox of an event stream closes whose listen has ended.
+var errCancelled = errors.New("the listen was cancelled")
 
 // errGone is returned for the view of a listener that was closed.
 var errGone = errors.New("the listener is closed")

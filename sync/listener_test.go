@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -44,9 +46,10 @@ func raceListens(t *testing.T, db *Database) {
 	mirrors := make([]*mirror, listeners)
 	finished := make(chan struct{})
 	for i := range listeners {
-		m := newMirror(connect(t, db, fmt.Sprint("l", i), 3000*(i%3))) // some overflow now and then
+		bound := 3000 * (i % 3) // some overflow now and then
+		m := newMirror(connect(t, db, fmt.Sprint("l", i), bound))
 		mirrors[i] = m
-		if m.out.max == DefaultOutboxBytes {
+		if bound == 0 {
 			m.pushed = countsByOne(t)
 		}
 		listening.Go(func() {
@@ -147,7 +150,7 @@ func TestRevokeMeetsClose(t *testing.T) {
 		var listeners []*Listener
 		for i := range 20 {
 			r := Read{Path: tree.MustParsePath("/x"), Query: tree.Query{Limit: i % 3}}
-			l, err := db.Listen(t.Context(), r, NewOutbox(EventStream, 0, noNotify))
+			l, err := db.Listen(t.Context(), r, outbox.New(outbox.EventStream, 0, func() {}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -316,7 +319,7 @@ func TestListensKeepNoMessages(t *testing.T) {
 func TestEventStream(t *testing.T) {
 	db := openTest(t, Options{})
 	set(t, db, "/x", `{"a":[1,2],".priority":3}`)
-	out := NewOutbox(EventStream, 0, noNotify)
+	out := outbox.New(outbox.EventStream, 0, func() {})
 	l, err := db.Listen(t.Context(), Read{Path: tree.MustParsePath("/x"), Plain: true}, out)
 	if err != nil {
 		t.Fatal(err)
@@ -324,7 +327,7 @@ func TestEventStream(t *testing.T) {
 	defer l.Close()
 	expect := func(want ...string) {
 		t.Helper()
-		if got := joined(out.Take(1 << 20)); got != strings.Join(want, " ") {
+		if got := string(bytes.Join(out.Take(1<<20), []byte(" "))); got != strings.Join(want, " ") {
 			t.Errorf("the stream has %q, want %q", got, want)
 		}
 	}

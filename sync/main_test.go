@@ -11,6 +11,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/leaktest"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -106,14 +107,14 @@ func want(t testing.TB, db *Database, path, value string) {
 type client struct {
 	t       testing.TB
 	name    string
-	out     *Outbox
+	out     *outbox.Outbox
 	session *Session
 	woken   chan struct{}
 }
 
 func connect(t testing.TB, db *Database, name string, maxBytes int) *client {
 	c := &client{t: t, name: name, woken: make(chan struct{}, 1)}
-	c.out = NewOutbox(Realtime, maxBytes, func() {
+	c.out = outbox.New(outbox.Realtime, maxBytes, func() {
 		select {
 		case c.woken <- struct{}{}:
 		default:

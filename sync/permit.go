@@ -20,7 +20,7 @@ func (d *Database) decideListen(ctx context.Context, rs *rules.Ruleset, tx *stor
 func (d *Database) revoke(l *Listener, why error) {
 	if errors.Is(why, ErrFailed) || errors.Is(why, ErrClosed) {
 		d.remove(l)
-		l.out.shut(why)
+		l.out.Shut(why)
 		return
 	}
 	switch large := (*UnboundedError)(nil); {

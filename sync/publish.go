@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -11,14 +12,14 @@ import (
 // A delivery is an event with the group it goes to.
 type delivery struct {
 	group *group
-	event *event // nil: the listeners lag, and are sent their views
+	event *outbox.Event // nil: the listeners lag, and are sent their views
 }
 
 func (e delivery) size() int {
 	if e.event == nil {
 		return 0
 	}
-	return e.event.size
+	return e.event.Size()
 }
 
 // A publisher works out which groups see a change and what they are sent. It
@@ -202,14 +203,14 @@ func (p *publisher) after() error {
 		case err != nil:
 			return err
 		case e != nil:
-			e.measure()
+			e.Measure()
 			p.events = append(p.events, delivery{v.group, e})
 		}
 	}
 	return nil
 }
 
-func (p *publisher) event(v *view) (*event, error) {
+func (p *publisher) event(v *view) (*outbox.Event, error) {
 	g := v.group
 	switch {
 	case !g.query.IsAll() && !g.live:
@@ -233,7 +234,7 @@ func (p *publisher) replaces(v *view) bool {
 }
 
 // whole is the event of a view that a write at or above it replaced.
-func (p *publisher) whole(v *view) (*event, error) {
+func (p *publisher) whole(v *view) (*outbox.Event, error) {
 	g := v.group
 	n, err := p.wholeNode(v)
 	if err != nil {
@@ -242,7 +243,7 @@ func (p *publisher) whole(v *view) (*event, error) {
 	if v.known && n == v.old {
 		return nil, nil
 	}
-	return put(tree.Target{Path: g.path}, n), nil
+	return outbox.Put(tree.Target{Path: g.path}, n), nil
 }
 
 // wholeNode returns the view after the change.
@@ -268,19 +269,19 @@ func (p *publisher) wholeNode(v *view) (tree.Node, error) {
 }
 
 // parts is the event of changes inside a view that shows everything.
-func (p *publisher) parts(v *view) *event {
+func (p *publisher) parts(v *view) *outbox.Event {
 	g := v.group
 	if len(v.inside) == 1 && !(p.merge && g.path.Contains(p.base)) {
 		w := p.writes[v.inside[0]]
-		return put(w.Target, w.Node)
+		return outbox.Put(w.Target, w.Node)
 	}
-	e := &event{path: g.path, merge: true}
+	e := &outbox.Event{Path: g.path, Merge: true}
 	if p.merge && g.path.Contains(p.base) {
-		e.path = p.base
+		e.Path = p.base
 	}
 	for _, i := range v.inside {
 		w := p.writes[i]
-		e.parts = append(e.parts, part{tree.Target{Path: e.path.Rel(w.Path), Priority: w.Priority}, w.Node})
+		e.Add(tree.Target{Path: e.Path.Rel(w.Path), Priority: w.Priority}, w.Node)
 	}
 	return e
 }

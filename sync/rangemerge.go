@@ -27,7 +27,7 @@ func (l *Listener) pushMerges(n tree.Node, compound string) []byte {
 		data = appendMerge(data, m)
 	}
 	data = append(data, ']')
-	return wire.AppendPush(nil, wire.PushRangeMerge, l.read.Path.Clean(), data, l.tag)
+	return wire.AppendPush(nil, wire.PushRangeMerge, l.read.Path.Clean(), data, l.shown.Tag)
 }
 
 func texts(object, name string) []string {

@@ -209,7 +209,7 @@ func (t *reviewTask) apply(b *batch) error {
 	if g := t.listener.grant; b.grants.isStale(g) {
 		if len(b.events) > 0 { // they may be of writes at which the grant was not good
 			for _, l := range g.listeners {
-				l.out.pushResync(l)
+				l.out.PushWhole(&l.shown)
 			}
 		}
 		b.reviewGrant(g)

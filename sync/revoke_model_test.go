@@ -365,12 +365,12 @@ func TestUndoneRevocation(t *testing.T) {
 		t.Fatalf("Write() = %v, want %v", err, ErrUnavailable)
 	}
 	log.set(false)
-	if l.closed.Load() {
+	if l.shown.Ended() {
 		t.Fatal("the listen has ended")
 	}
 	set(t, db, "/x", "1")
 	set(t, db, "/m", "null")
-	if !l.closed.Load() {
+	if !l.shown.Ended() {
 		t.Error("the listen goes on")
 	}
 	grantsAreEmpty(t, db)

@@ -11,6 +11,7 @@ import (
 	"github.com/dogwooddb/dogwood/internal/fifo"
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -25,11 +26,11 @@ const (
 
 // SessionOptions describe a new session.
 type SessionOptions struct {
-	ID     string  // its id, unique among all sessions of the database ever; a secret of the client
-	Name   string  // what logs call it
-	Out    *Outbox // where replies and pushes go
-	Quota  *Quota  // that it counts in; nil: none
-	Memory Memory  // that its writes take; nil: without a bound
+	ID     string         // its id, unique among all sessions of the database ever; a secret of the client
+	Name   string         // what logs call it
+	Out    *outbox.Outbox // where replies and pushes go
+	Quota  *Quota         // that it counts in; nil: none
+	Memory outbox.Memory  // that its writes take; nil: without a bound
 
 	// Pending is what bounds the bytes that it leaves for its disconnect; nil: without a bound.
 	Pending *limit.Share
@@ -70,7 +71,7 @@ type Session struct {
 	db       *Database
 	id       string
 	name     string
-	out      *Outbox
+	out      *outbox.Outbox
 	origin   *rules.Origin
 	signIn   func(context.Context, Credential) (Caller, SignInInfo, error)
 	caller   atomic.Pointer[Caller] // with origin; answers are made by other goroutines
@@ -81,7 +82,7 @@ type Session struct {
 	windows      map[tree.Path]int       // weight of their queries, by path
 	quota        *Quota
 	pendingBytes *limit.Share // of onDisconnect operations; nil: without a bound
-	memory       Memory
+	memory       outbox.Memory
 	reserved     int64 // of it, by the request that is handled
 	limited      func(Bound)
 	charge       func(more int)
@@ -218,7 +219,7 @@ func (s *Session) fail(id int64, err error) {
 func (s *Session) leaves(err error) bool {
 	failed := errors.Is(err, ErrUnknown) || errors.Is(err, ErrFailed)
 	if failed {
-		s.out.shut(err)
+		s.out.Shut(err)
 	}
 	return failed
 }
@@ -277,7 +278,7 @@ func (s *Session) become(c Caller) {
 	c.Origin = s.origin
 	s.caller.Store(&c)
 	listeners := slices.Collect(maps.Values(s.listens))
-	listeners = slices.DeleteFunc(listeners, func(l *Listener) bool { return l.closed.Load() })
+	listeners = slices.DeleteFunc(listeners, func(l *Listener) bool { return l.shown.Ended() })
 	s.db.become(s.db.turnFor(s.out), listeners, c)
 }
 

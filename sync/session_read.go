@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -68,7 +69,7 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	}
 	key := listenKey{v.path, v.tag}
 	s.stop(key)
-	l := &Listener{db: s.db, out: s.out, read: v.read(s.as()), tag: v.tag, size: len(v.path.Clean()) + len(v.raw)}
+	l := &Listener{db: s.db, out: s.out, read: v.read(s.as()), shown: outbox.View{Tag: v.tag}, size: len(v.path.Clean()) + len(v.raw)}
 	l.read.Quota, l.weight = s.quota, s.db.weight(v.path, v.query)
 	if err := s.roomFor(l); err != nil {
 		return err
@@ -86,7 +87,7 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	s.listens[key] = l
 	s.listening += l.size
 	s.countWindow(l, 1)
-	s.out.pushView(l, v.size(), func() [][]byte {
+	s.out.PushView(&l.shown, v.size(), func() [][]byte {
 		return l.first(func() [][]byte { return s.firstView(l, v) })
 	})
 	return nil
@@ -124,7 +125,7 @@ func (s *Session) firstView(l *Listener, v viewSpec) [][]byte {
 		return [][]byte{wire.AppendOK(nil, v.id, wire.DataNone)}
 	case errors.Is(err, ErrBusy): // the client listens again where it comes back
 		l.Close()
-		s.out.shut(err)
+		s.out.Shut(err)
 		return nil
 	case err != nil:
 		l.Close()
@@ -178,7 +179,7 @@ func (s *Session) roomFor(l *Listener) error {
 		return nil
 	}
 	for key, have := range s.listens {
-		if have.closed.Load() {
+		if have.shown.Ended() {
 			s.forgetListen(key)
 		}
 	}
@@ -227,9 +228,9 @@ func (s *Session) get(ctx context.Context, r wire.Request) error {
 		return err
 	}
 	conditional := r.Body.HasHash
-	s.out.pushLater(v.size(), func() [][]byte {
+	s.out.PushLater(v.size(), func() [][]byte {
 		read := v.read(s.as())
-		read.OneShot, read.Hold = true, s.out.hold
+		read.OneShot, read.Hold = true, s.out.Hold
 		n, err := s.db.Get(ctx, read)
 		switch {
 		case err != nil:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -58,7 +59,7 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 	if err := errors.Join(checkPaths(w), checkReturns(w)); err != nil {
 		return err
 	}
-	w.Turn = s.out.readers()
+	w.Turn = s.out.Readers()
 	if isLarge(w) {
 		return s.writeLarge(ctx, r, w)
 	}
@@ -148,8 +149,8 @@ func noData() []byte { return nil }
 
 // parsing runs f, which parses the data of a request, in the client's turn if it is long.
 func (s *Session) parsing(ctx context.Context, b wire.Body, f func() error) error {
-	turn := s.out.readers()
-	if len(b.Data) < LongText || turn == nil {
+	turn := s.out.Readers()
+	if len(b.Data) < outbox.LongText || turn == nil {
 		return f()
 	}
 	return turn.Do(ctx, f)
