@@ -25,6 +25,11 @@ const (
 	sharedBatchBytes = 256 << 10
 	sharedBatchCost  = 5 * time.Millisecond
 	sharedBatches    = 16
+
+	// A batch has at most this many times the tasks that waited when it began. Senders that
+	// were just answered join it while it is applied, so that those who write without a pause
+	// do not fall into two groups that wait for each other's syncs.
+	batchGrowth = 2
 )
 
 // PutBackLead is how much committer time an address's tasks that are put back take before
@@ -63,11 +68,12 @@ type Queue[T any, K comparable] struct {
 	batch     batchBounds
 	batches   uint64 // that were begun
 	unshared  int    // of them since several addresses had tasks
+	growth    int    // see batchGrowth
 }
 
 // batchBounds counts what was taken for a batch.
 type batchBounds struct {
-	most   int  // tasks that waited when it began; later ones gather while it is synced
+	most   int  // tasks that it may have
 	shared bool // they were of several addresses, or those of a batch before it were
 	tasks  int
 	bytes  int64
@@ -76,9 +82,17 @@ type batchBounds struct {
 
 // New returns a queue for maxBytes of tasks.
 func New[T any, K comparable](maxBytes int64) *Queue[T, K] {
-	q := &Queue[T, K]{maxBytes: maxBytes, of: make(map[K]*address[T]), unshared: sharedBatches}
+	q := &Queue[T, K]{maxBytes: maxBytes, of: make(map[K]*address[T]), unshared: sharedBatches, growth: batchGrowth}
 	q.changed.L = &q.mu
 	return q
+}
+
+// Grow bounds batches by so many times the tasks that waited when they began, which tests
+// rely on.
+func (q *Queue[T, K]) Grow(times int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.growth = times
 }
 
 // Add queues a task and blocks while the queue is full. A task larger than the bound is
@@ -344,7 +358,7 @@ func (q *Queue[T, K]) beginBatch() {
 	if q.unshared++; q.addresses.Len() > 1 {
 		q.unshared = 0
 	}
-	q.batch = batchBounds{most: min(q.count, maxBatchTasks), shared: q.unshared <= sharedBatches}
+	q.batch = batchBounds{most: min(q.growth*q.count, maxBatchTasks), shared: q.unshared <= sharedBatches}
 }
 
 // Next takes the next task of the batch that Take began, if there is one and it fits.
