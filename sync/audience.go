@@ -1,10 +1,25 @@
 package sync
 
-import "github.com/dogwooddb/dogwood/tree"
+import (
+	"sync"
+
+	"github.com/dogwooddb/dogwood/limit"
+	"github.com/dogwooddb/dogwood/tree"
+)
 
 // An audience is the listeners of a database, the decisions that let them listen, and
-// what conditions know of the values that writes change. A database's mu guards its own.
+// what conditions know of the values that writes change. A draft has a copy of a part of it.
 type audience struct {
+	db       *Database    // nil of a copy
+	deciders *limit.Share // with whom listens of outboxes without an Allowance take turns to be decided
+
+	// mu guards the rest, and what listeners know. The committer holds it while a batch is
+	// applied, committed and published, so that whoever holds it sees listeners that agree
+	// with the last commit. Lock order: mu, then that of an outbox; nobody who holds another
+	// lock of this package takes mu.
+	mu      sync.Mutex
+	watches map[*watch]struct{} // of large writes, and of decisions
+
 	hub    hub
 	grants grants
 	hashes hashes

@@ -28,49 +28,58 @@ func (d *Database) Import(ctx context.Context, p tree.Path, src io.Reader, progr
 	}
 	l, err := d.store.NewLoad(p, store.LoadOptions{Progress: progress})
 	if err != nil {
-		return ImportResult{}, d.importError(p, err)
+		return ImportResult{}, importing{db: d, path: p}.failed(err)
 	}
+	i := importing{ctx, d, p, l}
 	if err = l.Read(ctx, src); err == nil {
-		err = d.linkLoad(ctx, p, l)
+		err = i.link()
 	} else {
-		d.abort(ctx, p, l)
+		i.abort()
 	}
-	return l.Stats(), d.importError(p, err)
+	return l.Stats(), i.failed(err)
 }
 
-// linkLoad makes what was read the value at p.
-func (d *Database) linkLoad(ctx context.Context, p tree.Path, l *store.Load) error {
-	if n, ok := l.Small(); ok {
-		d.abort(ctx, p, l)
-		w := tree.Write{Target: tree.Target{Path: p}, Value: tree.DraftOf(n)}
-		_, err := d.Write(ctx, Write{Caller: Admin, Update: tree.Update{w}, Base: p})
+// An importing is an import that goes on.
+type importing struct {
+	ctx  context.Context
+	db   *Database
+	path tree.Path
+	load *store.Load
+}
+
+// link makes what was read the value at p.
+func (i importing) link() error {
+	if n, ok := i.load.Small(); ok {
+		i.abort()
+		w := tree.Write{Target: tree.Target{Path: i.path}, Value: tree.DraftOf(n)}
+		_, err := i.db.Write(i.ctx, Write{Caller: Admin, Update: tree.Update{w}, Base: i.path})
 		return err
 	}
-	err := d.do(ctx, &linkTask{load: l})
+	err := i.db.do(i.ctx, &linkTask{load: i.load})
 	if err != nil {
-		d.abort(ctx, p, l)
+		i.abort()
 	}
 	return err
 }
 
 // abort leaves what a load has stored to be reclaimed. If even that cannot be
 // stored, it is done later.
-func (d *Database) abort(ctx context.Context, p tree.Path, l *store.Load) {
-	if err := l.Abort(); err != nil && !d.closed.Load() {
-		d.log.Error("an import could not be taken back yet", "database", d.store.String(), "path", p, "err", err)
+func (i importing) abort() {
+	if err := i.load.Abort(); err != nil && !i.db.closed.Load() {
+		i.db.log.Error("an import could not be taken back yet", "database", i.db.store.String(), "path", i.path, "err", err)
 	}
-	_ = d.add(context.WithoutCancel(ctx), wakeTask{}) // if it is closed, the next start reclaims
+	_ = i.db.add(context.WithoutCancel(i.ctx), wakeTask{}) // if it is closed, the next start reclaims
 }
 
-// importError classifies an error of the store.
-func (d *Database) importError(p tree.Path, err error) error {
+// failed classifies an error of the store.
+func (i importing) failed(err error) error {
 	switch {
 	case !errors.Is(err, store.ErrNotStored):
 		return err
-	case d.closed.Load():
+	case i.db.closed.Load():
 		return ErrClosed
 	}
-	d.log.Error("import failed", "database", d.store.String(), "path", p, "err", err)
+	i.db.log.Error("import failed", "database", i.db.store.String(), "path", i.path, "err", err)
 	return fmt.Errorf("%w: %w", ErrUnavailable, err) // nothing refers to what was stored
 }
 

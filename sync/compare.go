@@ -23,12 +23,12 @@ const (
 var errUnprepared = errors.New("the condition must be prepared again")
 
 // mostCompared returns how large a value may be that a caller's condition is about.
-func (d *Database) mostCompared(c Caller) int64 {
+func (wr *writer) mostCompared(c Caller) int64 {
 	most := int64(maxCompared)
 	if c.Admin {
 		most = maxComparedAdmin
 	}
-	return min(most, d.options.MaxRead)
+	return min(most, wr.db.options.MaxRead)
 }
 
 // mayCompareFor decides whether a write may depend on its condition, and reports

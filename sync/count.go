@@ -27,17 +27,12 @@ func (d *Database) Count(ctx context.Context, r Read) (n int, err error) {
 	})
 	d.toldRead(r, began, 0, err)
 	if err == nil && walked >= keepCountFrom && r.Query.IsAll() {
-		d.keepCount(ctx, r)
+		// In a file of an older version it is not kept. The caller has the answer already.
+		if err := d.store.KeepCount(r.Path, ctx.Err); err != nil && ctx.Err() == nil && !d.closed.Load() {
+			d.log.Warn("a number of children could not be kept", "database", d.store.String(), "path", r.Path, "err", err)
+		}
 	}
 	return n, err
-}
-
-// keepCount has the number of the children kept that were just counted, which are
-// those of a container in a file of an older version. Whoever asked has the answer.
-func (d *Database) keepCount(ctx context.Context, r Read) {
-	if err := d.store.KeepCount(r.Path, ctx.Err); err != nil && ctx.Err() == nil && !d.closed.Load() {
-		d.log.Warn("a number of children could not be kept", "database", d.store.String(), "path", r.Path, "err", err)
-	}
 }
 
 // errCountLimit is the error of a count that has a limit.

@@ -2,16 +2,13 @@ package sync
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/queue"
@@ -52,7 +49,8 @@ const (
 )
 
 // A Database is one tree with its rules and listeners, the only door to both.
-// Its methods may be called by several goroutines at once.
+// Its methods may be called by several goroutines at once. Its parts have their own state:
+// an audience has the lock, and the committer's state belongs to its goroutine.
 type Database struct {
 	store    *store.Store
 	options  Options
@@ -61,41 +59,15 @@ type Database struct {
 	rules    atomic.Pointer[rules.Ruleset]
 	settings atomic.Pointer[settings]
 	queue    *queue.Queue[task, *Quota]
-	closed   atomic.Bool   // Close has begun
-	done     chan struct{} // closed when the committer has ended
-	scrubbed chan struct{} // closed when there are no more scrubs
-	endScrub context.CancelFunc
+	closed   atomic.Bool // Close has begun
 	stats    counters
 
-	operations operations
-	readers    *limit.Share // with whom conditional writes without a Turn take turns
-	deciders   *limit.Share // with whom listens of outboxes without a Budget take turns to be decided
-
-	// mu guards the hub and what listeners know. The committer holds it while a
-	// batch is applied, committed and published, so that whoever holds it sees
-	// listeners that agree with the last commit. Lock order: mu, then that of an
-	// Outbox; nobody who holds another lock of this package takes mu.
-	mu sync.Mutex
+	access
+	writer
+	operations
 	audience
-
-	watches map[*watch]struct{} // of large writes; guarded by mu
-	large   largeTurns
-
-	// These are the committer's.
-	work    bool            // there may be something to reclaim or to build
-	behind  bool            // the last step has left something to reclaim
-	stalled bool            // background work failed
-	reviews bool            // there are stale grants
-	late    []task          // see retry
-	record  []byte          // memory for the record of the next batch
-	wrote   time.Duration   // that the last batch took to be written
-	took    []time.Duration // memory for what the tasks of the next batch take
-	results []error         // and for their errors
-	supply  supply          // memory for the tasks of the next batch
-
-	lateTried time.Time     // when late was tried last
-	rowsRead  int           // by batches; tests look at it
-	batchTime time.Duration // minBatchTime, but in tests
+	committer
+	scrubber
 
 	publishRows  int // maxPublishRows, but in tests
 	reviewAtOnce int // reviewAtOnce, but in tests
@@ -120,19 +92,15 @@ func Open(o Options) (*Database, error) {
 		options: o,
 		log:     o.Log,
 		queue:   queue.New[task, *Quota](o.MaxQueue),
-		done:    make(chan struct{}),
-		work:    !s.ReadOnly(),
 		stats:   newCounters(),
-		watches: make(map[*watch]struct{}),
-		large:   newLargeTurns(),
-		readers: outbox.NewReaders().All(),
-
-		deciders:  outbox.NewReaders().All(),
-		batchTime: minBatchTime,
 
 		publishRows:  maxPublishRows,
 		reviewAtOnce: reviewAtOnce,
 	}
+	d.operations.db, d.scrubber.db, d.access.db = d, d, d
+	d.writer = writer{db: d, readers: outbox.NewReaders().All(), large: newLargeTurns()}
+	d.audience = audience{db: d, watches: make(map[*watch]struct{}), deciders: outbox.NewReaders().All()}
+	d.committer = committer{db: d, done: make(chan struct{}), work: !s.ReadOnly(), batchTime: minBatchTime}
 	d.rules.Store(o.Rules)
 	late := d.load()
 	if late != nil && !store.NoRoom(late) {

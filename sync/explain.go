@@ -94,9 +94,9 @@ func (d *Database) explain(ctx context.Context, r Read, read func(*store.Tx) (st
 	return e, err
 }
 
-func (d *Database) explainRules(c Caller, rows int) ExplainedRules {
+func (a *access) explainRules(c Caller, rows int) ExplainedRules {
 	e := ExplainedRules{Allowed: true, Admin: c.Admin, Evaluated: c.verdict.asked}
-	if d.mayKnowAll(c) {
+	if a.mayKnowAll(c) {
 		e.Rows, e.By = rows, c.verdict.by
 	}
 	return e
@@ -104,4 +104,4 @@ func (d *Database) explainRules(c Caller, rows int) ExplainedRules {
 
 // mayKnowAll reports whether a caller may be told what depends on places that he may
 // not read.
-func (d *Database) mayKnowAll(c Caller) bool { return c.Admin || d.options.TellRules }
+func (a *access) mayKnowAll(c Caller) bool { return c.Admin || a.db.options.TellRules }

@@ -103,7 +103,7 @@ func (d *Database) draft(ctx context.Context, w Write) (*batch, error) {
 // explain carries out a write, as the only one of the batch, and says what it took.
 func (b *batch) explain(w Write, e *WriteExplanation) error {
 	*e = WriteExplanation{Path: w.Base.String(), Plan: "write", Revision: b.tx.Revision()}
-	shown, err := b.mayReadAll(w)
+	shown, err := mayReadAll(b, w)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (b *batch) explain(w Write, e *WriteExplanation) error {
 		return err
 	}
 	if shown {
-		e.WriteEffect = b.effect(t)
+		e.WriteEffect = t.effect(b)
 	}
 	if b.db.mayKnowAll(w.Caller) {
 		e.WriteCost = b.cost()
@@ -124,7 +124,7 @@ func (b *batch) explain(w Write, e *WriteExplanation) error {
 
 // mayReadAll reports whether the caller may read all that a write replaces. He does
 // not ask for it, so nobody is told of what is decided.
-func (b *batch) mayReadAll(w Write) (bool, error) {
+func mayReadAll(b *batch, w Write) (bool, error) {
 	var budget rules.Budget // of all of them
 	for _, u := range w.Update {
 		if w.Caller.Admin {
@@ -147,8 +147,8 @@ func (b *batch) mayReadAll(w Write) (bool, error) {
 	return true, nil
 }
 
-// effect says what a write did that is the only one of its batch.
-func (b *batch) effect(t *writeTask) *WriteEffect {
+// effect says what a write did that is the only one of b.
+func (t *writeTask) effect(b *batch) *WriteEffect {
 	e := &WriteEffect{Changes: b.dirty}
 	for _, w := range t.commit.Writes {
 		e.Bytes += len(w.Node.JSON())

@@ -20,12 +20,12 @@ const (
 )
 
 // weight is what a query at a path counts for in the bounds of windows.
-func (d *Database) weight(p tree.Path, q tree.Query) int {
+func (a *audience) weight(p tree.Path, q tree.Query) int {
 	if q.IsAll() {
 		return 0
 	}
 	w := 1 + q.Limit/entriesOfWeight
-	if !declared(d.rules.Load(), p, q) {
+	if !declared(a.db.rules.Load(), p, q) {
 		w *= unindexedWeight
 	}
 	return min(w, maxWindowWeight)
@@ -33,11 +33,11 @@ func (d *Database) weight(p tree.Path, q tree.Query) int {
 
 // weigh adds to the weight of a listener what it may scan. Clients that may not listen do
 // not learn of it.
-func (d *Database) weigh(l *Listener) error {
-	if l.weight == 0 || declared(d.rules.Load(), l.read.Path, l.read.Query) {
+func (a *audience) weigh(l *Listener) error {
+	if l.weight == 0 || declared(a.db.rules.Load(), l.read.Path, l.read.Query) {
 		return nil
 	}
-	return d.snapshot(func(tx *store.Tx) error {
+	return a.db.snapshot(func(tx *store.Tx) error {
 		children, err := tx.Count(l.read.Path, tree.Query{OrderBy: tree.ByKey, Limit: maxWindowWeight * scannedOfWeight})
 		l.weight = min(l.weight+children/scannedOfWeight, maxWindowWeight)
 		return err

@@ -82,22 +82,22 @@ func (b *batch) boundGroup(m *meter, g *group) error {
 
 // bound measures what a listener shows that was attached just now, or has no
 // administrator any more. It need not be repeated: what writes add is measured by them.
-func (d *Database) bound(turn *limit.Share, r Read) error {
-	if r.Caller.Admin || d.rules.Load().Limits(r.Path) == nil {
+func (a *audience) bound(turn *limit.Share, r Read) error {
+	if r.Caller.Admin || a.db.rules.Load().Limits(r.Path) == nil {
 		return nil
 	}
 	if err := turn.Acquire(context.Background(), 1); err != nil {
 		return err
 	}
 	defer turn.Release(1)
-	return d.snapshot(func(tx *store.Tx) error { return withinLimits(d.rules.Load(), tx, r) })
+	return a.db.snapshot(func(tx *store.Tx) error { return withinLimits(a.db.rules.Load(), tx, r) })
 }
 
 // boundAll ends those listeners whose views are too large for callers that are no
 // administrators.
-func (d *Database) boundAll(turn *limit.Share, listeners []*Listener) {
+func (a *audience) boundAll(turn *limit.Share, listeners []*Listener) {
 	for _, l := range listeners {
-		if err := d.bound(turn, l.read); err != nil {
+		if err := a.bound(turn, l.read); err != nil {
 			l.outgrow(err)
 		}
 	}

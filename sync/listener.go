@@ -53,25 +53,25 @@ func (d *Database) Listen(ctx context.Context, r Read, out *outbox.Outbox) (*Lis
 
 // attach registers a listener if the caller may read the view. What the listener shows is
 // measured when writes already are told to it, so nothing can outgrow a .limit in between.
-func (d *Database) attach(ctx context.Context, l *Listener) (err error) {
-	l.shown.Path, l.shown.Whole, l.shown.Counts = l.read.Path, l.resync, &d.stats.sent
-	if err := d.weigh(l); err != nil {
+func (a *audience) attach(ctx context.Context, l *Listener) (err error) {
+	l.shown.Path, l.shown.Whole, l.shown.Counts = l.read.Path, l.resync, &a.db.stats.sent
+	if err := a.weigh(l); err != nil {
 		return err
 	}
 	if !l.read.Quota.takeListen(l) {
 		return &LimitError{BoundQuotaListens}
 	}
 	var refused error
-	err = d.admit(ctx, l.turn(), []*candidate{{listener: l, read: l.read}}, func(l *Listener, g *grant, err error) {
+	err = a.admit(ctx, l.turn(), []*candidate{{listener: l, read: l.read}}, func(l *Listener, g *grant, err error) {
 		if refused = err; err == nil {
-			refused = d.enroll(l, g)
+			refused = a.enroll(l, g)
 		}
 	})
 	if err = cmp.Or(err, refused); err != nil {
 		l.read.Quota.giveListen(l)
 		return err
 	}
-	if err := d.bound(l.turn(), l.read); err != nil {
+	if err := a.bound(l.turn(), l.read); err != nil {
 		l.Close()
 		return err
 	}
@@ -80,18 +80,18 @@ func (d *Database) attach(ctx context.Context, l *Listener) (err error) {
 
 // enroll makes an allowed listener one of the audience, if there is room for its query.
 // d.mu is held.
-func (d *Database) enroll(l *Listener, g *grant) error {
-	if d.closed.Load() {
+func (a *audience) enroll(l *Listener, g *grant) error {
+	if a.db.closed.Load() {
 		return ErrClosed
 	}
-	if err := d.hub.room(l, l.read.Path, l.read.Query); err != nil {
+	if err := a.hub.room(l, l.read.Path, l.read.Query); err != nil {
 		return err
 	}
 	l.read.Caller.Trace = nil // whoever asked has the answer
 	if g != nil {
 		g.join(l)
 	}
-	d.hub.add(l, l.read.Path, l.read.Query)
+	a.hub.add(l, l.read.Path, l.read.Query)
 	return nil
 }
 
@@ -99,11 +99,11 @@ func (d *Database) enroll(l *Listener, g *grant) error {
 func (l *Listener) turn() *limit.Share { return l.db.turnFor(l.out) }
 
 // turnFor returns with whom the client of an outbox takes turns to be decided about.
-func (d *Database) turnFor(o *outbox.Outbox) *limit.Share {
+func (a *audience) turnFor(o *outbox.Outbox) *limit.Share {
 	if p := o.Deciders(); p != nil {
 		return p
 	}
-	return d.deciders
+	return a.deciders
 }
 
 // Close ends the listen. Events that are queued are not sent.
@@ -113,23 +113,23 @@ func (l *Listener) Close() {
 
 // end ends listens. It waits for the batch that is being committed once, not for
 // each of them.
-func (d *Database) end(listeners iter.Seq[*Listener]) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (a *audience) end(listeners iter.Seq[*Listener]) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for l := range listeners {
 		if !l.shown.Ended() {
-			d.remove(l)
+			a.remove(l)
 		}
 	}
 }
 
 // remove ends a listen that goes on. d.mu is held.
-func (d *Database) remove(l *Listener) {
+func (a *audience) remove(l *Listener) {
 	l.shown.End()
-	d.grants.leave(l)
-	d.hub.remove(l)
+	a.grants.leave(l)
+	a.hub.remove(l)
 	l.read.Quota.giveListen(l)
-	d.told(Operation{Name: OpUnlisten, Path: l.read.Path, Query: l.read.Query})
+	a.db.told(Operation{Name: OpUnlisten, Path: l.read.Path, Query: l.read.Query})
 }
 
 // resync returns the messages that give the client the whole view. If it cannot

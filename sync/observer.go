@@ -47,8 +47,8 @@ const maxTraced = 100
 // observe tells the observer, and the caller's Trace, about a decision and returns
 // what the observer has to tell the client. spent is what of the request's budget was
 // spent before. Whatever goes wrong with that does not change the decision.
-func (d *Database) observe(ctx context.Context, rs *rules.Ruleset, c Caller, q *rules.Request, decision rules.Decision, spent rules.Budget) (detail string) {
-	o, traced := d.options.Observer, c.Trace != nil && len(q.Writes) <= maxTraced
+func (a *access) observe(ctx context.Context, rs *rules.Ruleset, c Caller, q *rules.Request, decision rules.Decision, spent rules.Budget) (detail string) {
+	o, traced := a.db.options.Observer, c.Trace != nil && len(q.Writes) <= maxTraced
 	if o == nil && !traced {
 		return ""
 	}
@@ -74,7 +74,7 @@ func (d *Database) observe(ctx context.Context, rs *rules.Ruleset, c Caller, q *
 		return nil
 	})
 	if err != nil && ctx.Err() == nil {
-		d.log.Error("a decision could not be explained", "database", d.store.String(), "path", q.Path, "err", err)
+		a.db.log.Error("a decision could not be explained", "database", a.db.store.String(), "path", q.Path, "err", err)
 	}
 	return detail
 }

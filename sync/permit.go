@@ -10,26 +10,26 @@ import (
 
 // decideListen is authorizeRead for a listen. A fault of ours must not end the
 // committer or the listens of others.
-func (d *Database) decideListen(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, r Read, reads *rules.Reads) error {
-	return guarded(func() error { return d.authorizeRead(ctx, rs, tx, r, reads) })
+func (a *audience) decideListen(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, r Read, reads *rules.Reads) error {
+	return guarded(func() error { return a.db.authorizeRead(ctx, rs, tx, r, reads) })
 }
 
 // revoke ends a listen that the rules no longer allow, or cannot decide. Without the
 // database's data it ends the connection instead: the client listens again when it is
 // back, and a refusal would be for good. d.mu is held.
-func (d *Database) revoke(l *Listener, why error) {
+func (a *audience) revoke(l *Listener, why error) {
 	if errors.Is(why, ErrFailed) || errors.Is(why, ErrClosed) {
-		d.remove(l)
+		a.remove(l)
 		l.out.Shut(why)
 		return
 	}
 	switch large := (*UnboundedError)(nil); {
 	case errors.As(why, &large):
-		d.log.Warn("a listen has outgrown its limit", "database", d.store.String(), "path", l.read.Path, "rule", large.Limit.Path, "max", large.Limit.Max)
+		a.db.log.Warn("a listen has outgrown its limit", "database", a.db.store.String(), "path", l.read.Path, "rule", large.Limit.Path, "max", large.Limit.Max)
 	case !errors.Is(why, ErrDenied):
-		d.log.Error("a listen could not be decided again", "database", d.store.String(), "path", l.read.Path, "err", why)
+		a.db.log.Error("a listen could not be decided again", "database", a.db.store.String(), "path", l.read.Path, "err", why)
 	}
-	d.remove(l)
+	a.remove(l)
 	l.onRevoke(why)
 }
 

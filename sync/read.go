@@ -91,9 +91,12 @@ func (d *Database) view(ctx context.Context, r Read, f func(*store.Tx) error) er
 	return err
 }
 
+// An access asks the rules about the operations of a database.
+type access struct{ db *Database }
+
 // authorize is the one place where an operation is allowed or refused. Data is
 // the state before it.
-func (d *Database) authorize(ctx context.Context, rs *rules.Ruleset, c Caller, q *rules.Request) error {
+func (a *access) authorize(ctx context.Context, rs *rules.Ruleset, c Caller, q *rules.Request) error {
 	if c.Admin {
 		return nil
 	}
@@ -101,7 +104,7 @@ func (d *Database) authorize(ctx context.Context, rs *rules.Ruleset, c Caller, q
 	if c.verdict != nil {
 		q.Asked = &c.verdict.asked
 	}
-	d.stats.decisions.Add(1)
+	a.db.stats.decisions.Add(1)
 	var spent rules.Budget // before this decision
 	if q.Budget != nil {
 		spent = *q.Budget
@@ -113,9 +116,9 @@ func (d *Database) authorize(ctx context.Context, rs *rules.Ruleset, c Caller, q
 	if c.verdict != nil {
 		c.verdict.by = decision.Rule
 	}
-	detail := d.observe(ctx, rs, c, q, decision, spent)
+	detail := a.observe(ctx, rs, c, q, decision, spent)
 	if !decision.Allow {
-		d.stats.denied.Add(1)
+		a.db.stats.denied.Add(1)
 		return denied(decision.Rule, detail)
 	}
 	return nil
@@ -135,26 +138,26 @@ func (b *batch) authorizeRead(c Caller, p tree.Path) error {
 
 // authorizeRead allows or refuses a read. What that depends on goes to reads,
 // unless it is nil or the caller is an administrator.
-func (d *Database) authorizeRead(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, r Read, reads *rules.Reads) error {
-	err := d.authorize(ctx, rs, r.Caller, &rules.Request{
+func (a *access) authorizeRead(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, r Read, reads *rules.Reads) error {
+	err := a.authorize(ctx, rs, r.Caller, &rules.Request{
 		Op:    rules.OpRead,
 		Path:  r.Path,
 		Query: r.Query,
 		Plain: r.Plain,
 		Data:  tx,
-		Now:   d.options.Now(),
+		Now:   a.db.options.Now(),
 		Reads: reads,
 	})
 	if err != nil || !r.OneShot {
 		return err
 	}
-	return d.requireIndex(rs, r.Path, r.Query)
+	return a.requireIndex(rs, r.Path, r.Query)
 }
 
 // requireIndex refuses a query without a declared index, whoever asks (REST
 // §5.3). Without a rules document there is no place to declare one: the query is
 // answered, and Options.Unindexed is told that it would be refused elsewhere.
-func (d *Database) requireIndex(r *rules.Ruleset, p tree.Path, q tree.Query) error {
+func (a *access) requireIndex(r *rules.Ruleset, p tree.Path, q tree.Query) error {
 	if declared(r, p, q) {
 		return nil
 	}
@@ -162,8 +165,8 @@ func (d *Database) requireIndex(r *rules.Ruleset, p tree.Path, q tree.Query) err
 	if r.Enforced() {
 		return missing
 	}
-	if d.options.Unindexed != nil {
-		d.options.Unindexed(missing)
+	if a.db.options.Unindexed != nil {
+		a.db.options.Unindexed(missing)
 	}
 	return nil
 }

@@ -236,13 +236,13 @@ func (b *batch) reviewSlice() {
 
 // reviewSome decides a slice of the stale grants. It is called by the committer. If that
 // fails, the next batch brings the next slice.
-func (d *Database) reviewSome() {
-	if !d.reviews {
+func (c *committer) reviewSome() {
+	if !c.reviews {
 		return
 	}
 	t := new(reviewTask)
-	d.commit([]task{t})
-	d.reviews = d.reviews && t.err == nil
+	c.commit([]task{t})
+	c.reviews = c.reviews && t.err == nil
 }
 
 // reviewed has the grant of a listener decided if it is stale. It returns when that is

@@ -68,6 +68,9 @@ func (e *TokenError) Error() string { return e.Text }
 // and in order; replies and pushes come out of its Outbox. It owns no socket,
 // no goroutine and no timer.
 type Session struct {
+	sessionListens
+	onTheWay
+
 	db       *Database
 	id       string
 	name     string
@@ -77,9 +80,6 @@ type Session struct {
 	caller   atomic.Pointer[Caller] // with origin; answers are made by other goroutines
 	signedIn bool                   // as caller
 
-	listens      map[listenKey]*Listener // some of them may have ended by themselves
-	listening    int                     // their size
-	windows      map[tree.Path]int       // weight of their queries, by path
 	quota        *Quota
 	pendingBytes *limit.Share // of onDisconnect operations; nil: without a bound
 	memory       outbox.Memory
@@ -87,14 +87,24 @@ type Session struct {
 	limited      func(Bound)
 	charge       func(more int)
 
+	pending pendingWrites // the committer's, once the session has begun and until it is closed
+	late    int           // of its operations for the disconnect, those that wait for the store to work; the committer's
+	line    line          // the queue's
+}
+
+// onTheWay are the writes of a session that were sent and not answered yet.
+type onTheWay struct {
 	mu      sync.Mutex
 	acked   sync.Cond // unacked went down
 	unacked int
 	size    int // of their messages
+}
 
-	pending pendingWrites // the committer's, once the session has begun and until it is closed
-	late    int           // of its operations for the disconnect, those that wait for the store to work; the committer's
-	line    line          // the queue's
+// sessionListens are the listens of a session.
+type sessionListens struct {
+	listens   map[listenKey]*Listener // some of them may have ended by themselves
+	listening int                     // their size
+	windows   map[tree.Path]int       // weight of their queries, by path
 }
 
 // A listenKey identifies a listen of a connection (protocol §5.1).
@@ -113,7 +123,6 @@ func (d *Database) NewSession(o SessionOptions) *Session {
 		origin:       origin,
 		out:          o.Out,
 		signIn:       o.SignIn,
-		listens:      make(map[listenKey]*Listener),
 		quota:        o.Quota,
 		pendingBytes: o.Pending,
 		memory:       o.Memory,
@@ -121,6 +130,7 @@ func (d *Database) NewSession(o SessionOptions) *Session {
 		charge:       o.Charge,
 	}
 	s.caller.Store(&Caller{Origin: origin})
+	s.listens = make(map[listenKey]*Listener)
 	s.acked.L = &s.mu
 	d.told(Operation{Name: OpConnect})
 	return s
@@ -350,22 +360,22 @@ func (s *Session) waitRoom(ctx context.Context) error {
 
 // waitSmall waits until the writes of the session that are on their way came with few
 // bytes, or there are none.
-func (s *Session) waitSmall(ctx context.Context, bytes int) error {
-	s.mu.Lock()
-	small := s.size <= bytes
-	s.mu.Unlock()
+func (o *onTheWay) waitSmall(ctx context.Context, bytes int) error {
+	o.mu.Lock()
+	small := o.size <= bytes
+	o.mu.Unlock()
 	if small {
 		return nil
 	}
-	return s.waitAcked(ctx, 0)
+	return o.waitAcked(ctx, 0)
 }
 
 // waitAcked waits until at most most writes of the session are on their way, and
 // not too many bytes.
-func (s *Session) waitAcked(ctx context.Context, most int) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return fifo.Wait(ctx, &s.acked, func() bool { return s.unacked <= most && s.size <= maxUnackedSize })
+func (o *onTheWay) waitAcked(ctx context.Context, most int) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return fifo.Wait(ctx, &o.acked, func() bool { return o.unacked <= most && o.size <= maxUnackedSize })
 }
 
 // sent counts a task on its way, which came with a message of size bytes and has
@@ -384,17 +394,17 @@ func (s *Session) sent(id int64, size int, reserved int64, answer func() []byte)
 	}
 }
 
-func (s *Session) begin(size int) {
-	s.mu.Lock()
-	s.unacked++
-	s.size += size
-	s.mu.Unlock()
+func (o *onTheWay) begin(size int) {
+	o.mu.Lock()
+	o.unacked++
+	o.size += size
+	o.mu.Unlock()
 }
 
-func (s *Session) forget(size int) {
-	s.mu.Lock()
-	s.unacked--
-	s.size -= size
-	s.acked.Broadcast()
-	s.mu.Unlock()
+func (o *onTheWay) forget(size int) {
+	o.mu.Lock()
+	o.unacked--
+	o.size -= size
+	o.acked.Broadcast()
+	o.mu.Unlock()
 }

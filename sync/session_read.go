@@ -157,14 +157,14 @@ func readPath(b wire.Body) (tree.Path, error) {
 }
 
 // stop ends a listen of this session, if there is one.
-func (s *Session) stop(key listenKey) {
+func (s *sessionListens) stop(key listenKey) {
 	if l := s.listens[key]; l != nil {
 		l.Close()
 		s.forgetListen(key)
 	}
 }
 
-func (s *Session) forgetListen(key listenKey) {
+func (s *sessionListens) forgetListen(key listenKey) {
 	s.listening -= s.listens[key].size
 	s.countWindow(s.listens[key], -1)
 	delete(s.listens, key)
@@ -173,7 +173,7 @@ func (s *Session) forgetListen(key listenKey) {
 // roomFor returns a *LimitError if the session may not have one more listen.
 // Listens that have ended by themselves are only forgotten when they would be in
 // the way.
-func (s *Session) roomFor(l *Listener) error {
+func (s *sessionListens) roomFor(l *Listener) error {
 	err := s.fits(l)
 	if err == nil {
 		return nil
@@ -186,7 +186,7 @@ func (s *Session) roomFor(l *Listener) error {
 	return s.fits(l)
 }
 
-func (s *Session) fits(l *Listener) error {
+func (s *sessionListens) fits(l *Listener) error {
 	switch {
 	case len(s.listens) >= maxListens, s.listening+l.size > maxListenBytes:
 		return &LimitError{BoundListens}
@@ -197,7 +197,7 @@ func (s *Session) fits(l *Listener) error {
 }
 
 // countWindow adds n windows like that of l to those of the session.
-func (s *Session) countWindow(l *Listener, n int) {
+func (s *sessionListens) countWindow(l *Listener, n int) {
 	w := l.weight
 	if w == 0 {
 		return

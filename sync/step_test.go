@@ -11,6 +11,7 @@ import (
 // had no task in that batch goes first, once, and the next step does the work of both.
 func TestStepAfter(t *testing.T) {
 	d := &Database{queue: queue.New[task, *Quota](1 << 30)}
+	d.committer.db = d
 	address, other := NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{})
 	var session, bystander line
 	from := func(quota *Quota, l *line, cost time.Duration, tasks int) {

@@ -26,27 +26,27 @@ const (
 )
 
 // watchedSnapshot begins a read transaction, and to watch what is written after it.
-func (d *Database) watchedSnapshot() (*store.Tx, *watch, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.watched()
+func (a *audience) watchedSnapshot() (*store.Tx, *watch, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.watched()
 }
 
 // watched is watchedSnapshot with d.mu held.
-func (d *Database) watched() (*store.Tx, *watch, error) {
-	tx, err := d.begin()
+func (a *audience) watched() (*store.Tx, *watch, error) {
+	tx, err := a.db.begin()
 	if err != nil {
 		return nil, nil, err
 	}
 	w := new(watch)
-	d.watches[w] = struct{}{}
+	a.watches[w] = struct{}{}
 	return tx, w, nil
 }
 
 // settle says what was read.
-func (d *Database) settle(w *watch, reads []tree.Path) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (a *audience) settle(w *watch, reads []tree.Path) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	w.settled, w.reads = true, reads
 	for _, p := range w.written {
 		w.changed = w.changed || w.depends(p)
@@ -54,10 +54,10 @@ func (d *Database) settle(w *watch, reads []tree.Path) {
 	w.written = nil
 }
 
-func (d *Database) unwatch(w *watch) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.watches, w)
+func (a *audience) unwatch(w *watch) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.watches, w)
 }
 
 // depends reports whether a write at p may change what was read.

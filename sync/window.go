@@ -14,12 +14,6 @@ type savedWindow struct {
 	window []tree.Entry
 }
 
-func (b *batch) restoreWindows() {
-	for _, s := range slices.Backward(b.saved) {
-		s.group.window = s.window
-	}
-}
-
 // setWindow replaces a group's window. Windows are never changed in place.
 func (b *batch) setWindow(g *group, window []tree.Entry) {
 	b.saved = append(b.saved, savedWindow{g, g.window})

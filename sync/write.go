@@ -43,6 +43,14 @@ type Commit struct {
 	Returned []Returned
 }
 
+// A writer carries out writes. It prepares large values and conditions outside of the
+// committer, and queues what is left for it.
+type writer struct {
+	db      *Database
+	readers *limit.Share // with whom conditional writes without a Turn take turns
+	large   largeTurns
+}
+
 // Write carries out a write and returns when it is on disk and its events are
 // queued. Errors: ErrDenied, *StaleError, *TooManyError, ErrClosed, ErrUnavailable, ErrUnknown, those of
 // package tree for values that can't be resolved, and that of the context, with
@@ -63,11 +71,11 @@ func (d *Database) Write(ctx context.Context, w Write) (*Commit, error) {
 }
 
 // write carries out a write in the way that its size asks for.
-func (d *Database) write(ctx context.Context, w Write) (*Commit, error) {
+func (wr *writer) write(ctx context.Context, w Write) (*Commit, error) {
 	if isLarge(w) {
-		return d.writeLarge(ctx, w, d.newLap(true), new(line))
+		return wr.writeLarge(ctx, w, wr.db.newLap(true), new(line))
 	}
-	return d.carryOut(ctx, w, true)
+	return wr.carryOut(ctx, w, true)
 }
 
 type syncWrite struct {
