@@ -231,9 +231,9 @@ func BenchmarkHub(b *testing.B) {
 	p := tree.MustParsePath("/rooms/r5/messages/m1")
 	b.ReportAllocs()
 	for b.Loop() {
-		for range h.above(p) {
+		for range h.Above(p) {
 		}
-		for range h.below(p) {
+		for range h.Below(p) {
 		}
 	}
 }

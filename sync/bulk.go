@@ -55,7 +55,7 @@ func (i importing) link() error {
 		_, err := i.db.Write(i.ctx, Write{Caller: Admin, Update: tree.Update{w}, Base: i.path})
 		return err
 	}
-	err := i.db.do(i.ctx, &linkTask{load: i.load})
+	err := i.db.do(i.ctx, &call{f: i.apply})
 	if err != nil {
 		i.abort()
 	}
@@ -68,7 +68,12 @@ func (i importing) abort() {
 	if err := i.load.Abort(); err != nil && !i.db.closed.Load() {
 		i.db.log.Error("an import could not be taken back yet", "database", i.db.store.String(), "path", i.path, "err", err)
 	}
-	_ = i.db.add(context.WithoutCancel(i.ctx), wakeTask{}) // if it is closed, the next start reclaims
+	wake := &call{f: func(b *batch) error {
+		b.db.work = true // there is something to reclaim
+		return nil
+	}}
+	wake.start()
+	_ = i.db.add(context.WithoutCancel(i.ctx), wake) // if it is closed, the next start reclaims
 }
 
 // failed classifies an error of the store.
@@ -83,29 +88,11 @@ func (i importing) failed(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err) // nothing refers to what was stored
 }
 
-// A wakeTask has the committer look whether there is something to reclaim.
-type wakeTask struct{}
-
-func (wakeTask) size() int64  { return 0 }
-func (wakeTask) finish(error) {}
-func (wakeTask) apply(b *batch) error {
-	b.db.work = true
-	return nil
-}
-
-// A linkTask makes visible what a load has stored.
-type linkTask struct {
-	waiter
-	load *store.Load
-}
-
-func (t *linkTask) size() int64 { return taskOverhead }
-
-func (t *linkTask) apply(b *batch) error {
-	p := t.load.Path()
-	write := []tree.ResolvedWrite{{Target: tree.Target{Path: p}}}
+// apply makes visible what the load has stored.
+func (i importing) apply(b *batch) error {
+	write := []tree.ResolvedWrite{{Target: tree.Target{Path: i.path}}}
 	reviewing := b.reviewing(write)
-	if _, err := t.load.Link(b.tx); err != nil {
+	if _, err := i.load.Link(b.tx); err != nil {
 		if errors.Is(err, store.ErrLoadEnded) {
 			return err
 		}
@@ -116,17 +103,17 @@ func (t *linkTask) apply(b *batch) error {
 	b.record = []byte(cutRecord)
 	b.touch(write)
 	b.review(reviewing, write)
-	b.resync(p)
+	b.resync(i.path)
 	return nil
 }
 
 // resync has all listeners that can see a change at p read their views again,
 // which may be large, when it is their turn to be sent.
 func (b *batch) resync(p tree.Path) {
-	for g := range b.hub.above(p) {
+	for g := range b.hub.Above(p) {
 		b.lag(g)
 	}
-	for g := range b.hub.below(p) {
+	for g := range b.hub.Below(p) {
 		b.lag(g)
 	}
 }

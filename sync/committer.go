@@ -480,7 +480,7 @@ func (b *batch) publish() {
 			}
 		}
 		b.db.stats.events.Add(uint64(len(e.group.listeners)))
-		b.db.toldBroadcast(e, began)
+		b.db.reportBroadcast(e, began)
 	}
 	b.db.stats.published.Add(uint64(len(b.events)))
 	for _, r := range b.revoked {

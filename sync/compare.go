@@ -1,8 +1,10 @@
 package sync
 
 import (
+	"context"
 	"errors"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -138,4 +140,154 @@ func (b *batch) remember(f *fingerprint) {
 	h.watch(f)
 	h.keep(f)
 	b.undo = append(b.undo, func() { h.drop(f) })
+}
+
+// maxPrepares bounds how often a write is prepared again because its value was
+// touched before the write came to its turn. After that the condition counts as
+// failed, and the caller may try again with the value that is there then.
+const maxPrepares = 8
+
+// carryOut prepares a write, queues it and waits until it is done.
+func (wr *writer) carryOut(ctx context.Context, w Write, rest bool) (*Commit, error) {
+	for try := 1; ; try++ {
+		if err := wr.prepare(ctx, w); err != nil {
+			return nil, err
+		}
+		t := &syncWrite{writeTask: writeTask{write: w}, span: wr.db.newSpan(rest)}
+		err := wr.db.do(ctx, t)
+		switch {
+		case err == nil:
+			return &t.commit, nil
+		case !errors.Is(err, errUnprepared):
+			return nil, err
+		case try == maxPrepares:
+			return nil, &StaleError{}
+		}
+	}
+}
+
+// prepare reads and hashes the value that a condition is about if it is large, so
+// that the committer need not. The committer decides.
+func (wr *writer) prepare(ctx context.Context, w Write) error {
+	large, err := wr.needsPreparing(ctx, w)
+	if err != nil || !large {
+		return err
+	}
+	turn := wr.turnOf(w)
+	if err := turn.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer turn.Release(1)
+	return guarded(func() error { return wr.fingerprint(ctx, w) })
+}
+
+// turnOf returns with whom a write takes turns to read a large value.
+func (wr *writer) turnOf(w Write) *limit.Share {
+	if w.Turn != nil {
+		return w.Turn
+	}
+	return wr.readers
+}
+
+// needsPreparing reports whether the value that the condition of a write is about is
+// large. It reads a small part of the value, and nothing for a caller that may not
+// read it: the committer refuses the write.
+func (wr *writer) needsPreparing(ctx context.Context, w Write) (large bool, err error) {
+	if w.If == nil || w.Update[0].Priority {
+		return false, nil
+	}
+	err = wr.db.snapshot(func(tx *store.Tx) error {
+		if may, err := wr.db.mayReadPlace(ctx, wr.db.rules.Load(), tx, w.Caller, w.Update[0].Path); err != nil || !may {
+			return err
+		}
+		_, err := tx.GetLimit(w.Update[0].Path, comparedAtOnce/2)
+		if errors.Is(err, store.ErrTooBig) {
+			large, err = true, nil
+		}
+		return err
+	})
+	return large, err
+}
+
+// mayReadPlace reports whether a caller may read what is at a path. The caller did
+// not ask for that, so no observer is told.
+func (a *access) mayReadPlace(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, c Caller, p tree.Path) (bool, error) {
+	if c.Admin {
+		return true, nil
+	}
+	decision, err := rs.Check(ctx, &rules.Request{
+		Op:    rules.OpRead,
+		Auth:  c.Auth,
+		Path:  p,
+		Plain: true,
+		Data:  tx,
+		Now:   a.db.options.Now(),
+	})
+	return decision.Allow, err
+}
+
+// fingerprint makes the fingerprint that the condition of a write needs, unless it is
+// known.
+func (wr *writer) fingerprint(ctx context.Context, w Write) error {
+	most, rs := wr.mostCompared(w.Caller), wr.db.rules.Load()
+	f := &fingerprint{path: ownPath(w.Update[0].Path)}
+	tx, err := wr.db.watch(f, most, rs)
+	if err != nil || tx == nil {
+		return err
+	}
+	defer tx.Rollback()
+	tx.Interrupt = ctx.Err
+	err = f.read(tx, most, rs)
+	wr.db.mu.Lock()
+	defer wr.db.mu.Unlock()
+	if err != nil {
+		wr.db.hashes.drop(f)
+		return err
+	}
+	wr.db.hashes.keep(f)
+	return nil
+}
+
+// watch begins to watch the value of f, and returns the state that it is in then. The
+// transaction is nil if the value's fingerprint is known.
+func (a *audience) watch(f *fingerprint, most int64, rs *rules.Ruleset) (*store.Tx, error) {
+	a.mu.Lock() // no batch is being applied: the snapshot has all that was touched before
+	defer a.mu.Unlock()
+	if known := a.hashes.find(f.path); known != nil && known.answers(most, rs) {
+		return nil, nil
+	}
+	tx, err := a.db.begin()
+	if err == nil {
+		a.hashes.watch(f)
+	}
+	return tx, err
+}
+
+// read fills in a fingerprint from a snapshot.
+func (f *fingerprint) read(tx *store.Tx, most int64, rs *rules.Ruleset) error {
+	n, err := tx.GetLimit(f.path, most)
+	if errors.Is(err, store.ErrTooBig) {
+		f.rules, f.size, f.over = rs, most, true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f.size, f.hash, f.hashJS = int64(len(n.Text())), n.Hash(), n.HashJS()
+	return f.bound(rs, tx)
+}
+
+// current reads what is now where a condition failed, for a caller that may read it.
+func (wr *writer) current(ctx context.Context, w Write) (n tree.Node, err error) {
+	turn := wr.turnOf(w)
+	if err := turn.Acquire(ctx, 1); err != nil {
+		return n, err
+	}
+	defer turn.Release(1)
+	p := w.Update[0].Path
+	err = wr.db.view(ctx, Read{Caller: w.Caller, Path: p, Plain: true}, func(tx *store.Tx) error {
+		n, err = tx.GetLimit(p, wr.mostCompared(w.Caller))
+		return err
+	})
+	return n, err
 }

@@ -25,7 +25,7 @@ func (d *Database) Count(ctx context.Context, r Read) (n int, err error) {
 		walked = tx.Stats().Visited - before.Visited
 		return err
 	})
-	d.toldRead(r, began, 0, err)
+	d.reportRead(r, began, 0, err)
 	if err == nil && walked >= keepCountFrom && r.Query.IsAll() {
 		// In a file of an older version it is not kept. The caller has the answer already.
 		if err := d.store.KeepCount(r.Path, ctx.Err); err != nil && ctx.Err() == nil && !d.closed.Load() {

@@ -207,7 +207,7 @@ func (wr *writer) leave(s *Session, w Write, failed chan<- error) error {
 		if s.out != nil {
 			w.Turn = s.out.Readers()
 		}
-		if _, err := wr.writeLarge(ctx, w, lap{}, &s.line); err == nil {
+		if _, err := wr.writeLarge(ctx, w, span{}, &s.line); err == nil {
 			return nil
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"container/list"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/trie"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -43,7 +44,7 @@ const maxHashes = 256
 // that repeated conditions do not read and hash a value again. A database's mu
 // guards it.
 type hashes struct {
-	watched trie[*fingerprint] // those that writes make stale
+	watched trie.Trie[*fingerprint] // those that writes make stale
 	byPath  map[tree.Path]*fingerprint
 	order   list.List // of byPath; the most recently used first
 }
@@ -58,7 +59,7 @@ func (h *hashes) find(p tree.Path) *fingerprint {
 }
 
 // watch notes whether a write touches the value of f from now on.
-func (h *hashes) watch(f *fingerprint) { h.watched.add(f.path, f) }
+func (h *hashes) watch(f *fingerprint) { h.watched.Add(f.path, f) }
 
 // keep remembers a fingerprint that is watched, in place of the one before and of
 // the least recently used.
@@ -84,7 +85,7 @@ func (h *hashes) drop(f *fingerprint) {
 		return
 	}
 	f.stale = true
-	h.watched.remove(f.path, f)
+	h.watched.Remove(f.path, f)
 	if f.place != nil {
 		h.order.Remove(f.place)
 		delete(h.byPath, f.path)
@@ -95,14 +96,14 @@ func (h *hashes) drop(f *fingerprint) {
 // and below a target. Each is dropped once, so this costs no more than making it.
 func (h *hashes) touch(writes []tree.ResolvedWrite) {
 	for _, w := range writes {
-		if h.watched.none() {
+		if h.watched.None() {
 			return
 		}
 		var touched []*fingerprint
-		for f := range h.watched.above(w.Path) {
+		for f := range h.watched.Above(w.Path) {
 			touched = append(touched, f)
 		}
-		for f := range h.watched.below(w.Path) {
+		for f := range h.watched.Below(w.Path) {
 			touched = append(touched, f)
 		}
 		for _, f := range touched {

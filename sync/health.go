@@ -35,26 +35,16 @@ func (d *Database) Health(ctx context.Context) error {
 	if last := d.stats.probed.Load(); now-last < int64(probeEvery) || !d.stats.probed.CompareAndSwap(last, now) {
 		return ErrUnavailable
 	}
-	return d.do(ctx, &probeTask{})
+	return d.do(ctx, &call{f: func(b *batch) error { // commits something without meaning
+		b.dirty = true
+		return broken(writeProbe(b.tx))
+	}})
 }
 
 // Usable returns why the database's data cannot be had now: ErrClosed or ErrFailed.
 // After a failure it tries to mend that, at most once a second.
 func (d *Database) Usable() error {
 	return d.snapshot(func(*store.Tx) error { return nil })
-}
-
-// A probeTask commits something without meaning.
-type probeTask struct{ waiter }
-
-func (t *probeTask) size() int64 { return taskOverhead }
-
-func (t *probeTask) apply(b *batch) error {
-	if err := writeProbe(b.tx); err != nil {
-		return broken(err)
-	}
-	b.dirty = true
-	return nil
 }
 
 // tellFailed logs that the store failed. That a disk has no room is logged when it begins,

@@ -8,10 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dogwooddb/dogwood/sync/queue"
-
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/queue"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -77,7 +76,7 @@ func (p *prepared) part(at tree.Path) (i int, ok bool) {
 // stored in slices that nothing refers to yet, and the committer only links them. If
 // what the decision depends on has changed by then, it is made again. l is the line that
 // the tasks are queued in. Errors are those of Write.
-func (wr *writer) writeLarge(ctx context.Context, w Write, times lap, l *line) (c *Commit, err error) {
+func (wr *writer) writeLarge(ctx context.Context, w Write, times span, l *line) (c *Commit, err error) {
 	err = times.apply(func() error {
 		c, err = wr.tryLarge(ctx, w, l)
 		return err
@@ -308,22 +307,22 @@ type largeTurns struct {
 	turns *limit.Meter
 	all   *limit.Share // of writes without a Quota
 	mu    sync.Mutex
-	of    map[*Quota]*largeParty // that have a write, or wait
+	of    map[*Quota]*largeSender // that have a write, or wait
 }
 
-type largeParty struct {
-	party  *limit.Share
+type largeSender struct {
+	share  *limit.Share
 	writes int
 }
 
 func newLargeTurns() largeTurns {
 	t := limit.NewMeter(largeAtOnce)
-	return largeTurns{turns: t, all: t.All(), of: make(map[*Quota]*largeParty)}
+	return largeTurns{turns: t, all: t.All(), of: make(map[*Quota]*largeSender)}
 }
 
 // enter waits for a place. done gives it back.
 func (t *largeTurns) enter(ctx context.Context, q *Quota) (done func(), err error) {
-	p, leave := t.party(q)
+	p, leave := t.sender(q)
 	if err := p.Acquire(ctx, 1); err != nil {
 		leave()
 		return nil, err
@@ -331,8 +330,8 @@ func (t *largeTurns) enter(ctx context.Context, q *Quota) (done func(), err erro
 	return func() { p.Release(1); leave() }, nil
 }
 
-// party returns the party of a Quota, which is forgotten after its last write.
-func (t *largeTurns) party(q *Quota) (p *limit.Share, leave func()) {
+// sender returns the share of a Quota, which is forgotten after its last write.
+func (t *largeTurns) sender(q *Quota) (p *limit.Share, leave func()) {
 	if q == nil {
 		return t.all, func() {}
 	}
@@ -340,11 +339,11 @@ func (t *largeTurns) party(q *Quota) (p *limit.Share, leave func()) {
 	defer t.mu.Unlock()
 	l := t.of[q]
 	if l == nil {
-		l = &largeParty{party: t.turns.Share(limit.Unbounded)}
+		l = &largeSender{share: t.turns.Share(limit.Unbounded)}
 		t.of[q] = l
 	}
 	l.writes++
-	return l.party, func() {
+	return l.share, func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if l.writes--; l.writes == 0 {

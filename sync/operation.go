@@ -88,8 +88,8 @@ func (o *operations) start() (began time.Time) {
 	return began
 }
 
-// told tells an operation to those who watch.
-func (o *operations) told(op Operation) {
+// report tells an operation to those who watch.
+func (o *operations) report(op Operation) {
 	all := o.db.operations.watchers.Load()
 	if all == nil {
 		return
@@ -100,8 +100,8 @@ func (o *operations) told(op Operation) {
 	}
 }
 
-// toldRead tells of a read that began at a time that start returned.
-func (o *operations) toldRead(r Read, began time.Time, bytes int, err error) {
+// reportRead tells of a read that began at a time that start returned.
+func (o *operations) reportRead(r Read, began time.Time, bytes int, err error) {
 	if began.IsZero() {
 		return
 	}
@@ -110,7 +110,7 @@ func (o *operations) toldRead(r Read, began time.Time, bytes int, err error) {
 		op.Name = OpRead
 	}
 	op.Unindexed = !declared(o.db.Rules(), r.Path, r.Query)
-	o.told(op)
+	o.report(op)
 }
 
 // first makes the first messages of a listener by f, and tells of the listen.
@@ -122,17 +122,17 @@ func (l *Listener) first(f func() [][]byte) [][]byte {
 		for _, msg := range msgs {
 			bytes += len(msg)
 		}
-		l.db.toldListen(l, time.Since(began), bytes, nil)
+		l.db.reportListen(l, time.Since(began), bytes, nil)
 	}
 	return msgs
 }
 
-func (o *operations) toldListen(l *Listener, took time.Duration, bytes int, err error) {
+func (o *operations) reportListen(l *Listener, took time.Duration, bytes int, err error) {
 	if !o.db.operations.watched() {
 		return
 	}
 	r := l.read
-	o.told(Operation{
+	o.report(Operation{
 		Name:      OpListen,
 		Path:      r.Path,
 		Took:      took,
@@ -143,16 +143,16 @@ func (o *operations) toldListen(l *Listener, took time.Duration, bytes int, err 
 	})
 }
 
-// toldBroadcast tells of an event that was queued for its listeners from a time on
+// reportBroadcast tells of an event that was queued for its listeners from a time on
 // that start returned.
-func (o *operations) toldBroadcast(e delivery, began time.Time) {
+func (o *operations) reportBroadcast(e delivery, began time.Time) {
 	if n := len(e.group.listeners); n > 0 && !began.IsZero() {
-		o.told(Operation{Name: OpBroadcast, Took: time.Since(began), Path: e.group.path, Bytes: n * e.size(), Listeners: n, Query: e.group.query})
+		o.report(Operation{Name: OpBroadcast, Took: time.Since(began), Path: e.group.path, Bytes: n * e.size(), Listeners: n, Query: e.group.query})
 	}
 }
 
-// A lap says where the time of one write went.
-type lap struct {
+// A span says where the time of one write went.
+type span struct {
 	db     *Database // nil: nobody wants to know
 	rest   bool      // the write came by REST
 	queued time.Time
@@ -160,11 +160,11 @@ type lap struct {
 	took   time.Duration
 }
 
-// newLap returns the lap of a write that is queued now.
-func (o *operations) newLap(rest bool) lap { return lap{db: o.db, rest: rest, queued: time.Now()} }
+// newSpan returns the span of a write that is queued now.
+func (o *operations) newSpan(rest bool) span { return span{db: o.db, rest: rest, queued: time.Now()} }
 
 // apply measures f if somebody watches.
-func (l *lap) apply(f func() error) error {
+func (l *span) apply(f func() error) error {
 	if l.db == nil {
 		return f()
 	}
@@ -176,7 +176,7 @@ func (l *lap) apply(f func() error) error {
 }
 
 // finish counts a write that is done, and tells of it.
-func (l *lap) finish(w *Write, err error) {
+func (l *span) finish(w *Write, err error) {
 	if l.db == nil {
 		return
 	}
@@ -190,10 +190,10 @@ func (l *lap) finish(w *Write, err error) {
 			op.Bytes += len(text)
 		}
 	}
-	l.db.told(op)
+	l.db.report(op)
 }
 
-func (l *lap) name(w *Write) string {
+func (l *span) name(w *Write) string {
 	switch {
 	case l.rest && w.Merge:
 		return OpRESTUpdate

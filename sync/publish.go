@@ -65,14 +65,14 @@ func (p *publisher) before() error {
 		return nil
 	}
 	for i, w := range p.writes {
-		for g := range p.hub.above(w.Path) {
+		for g := range p.hub.Above(w.Path) {
 			v := p.view(g)
 			v.inside = append(v.inside, i)
 		}
 		if w.Priority {
 			continue
 		}
-		for g := range p.hub.below(w.Path) {
+		for g := range p.hub.Below(w.Path) {
 			p.view(g)
 		}
 	}
@@ -284,4 +284,103 @@ func (p *publisher) parts(v *view) *outbox.Event {
 		e.Add(tree.Target{Path: e.Path.Rel(w.Path), Priority: w.Priority}, w.Node)
 	}
 	return e
+}
+
+// The committer works out the events of a write as long as that takes few rows. The
+// listeners of all other views that see the write lag: their views are read again when it
+// is their turn to be sent, on a snapshot, as after an import.
+
+const (
+	// maxPublishRows is how many rows one write may read for its listeners.
+	maxPublishRows = 4096
+	// maxEntering is the size of the largest value that is read for an event. A client
+	// that does not keep up would be sent the view in place of a larger one anyway.
+	maxEntering = outbox.DefaultBytes
+)
+
+// errLag is the error of a view that takes too many rows, or bytes, to make its event.
+var errLag = errors.New("the view is to be read outside of the committer")
+
+// A meter counts the rows that are read for the listeners of one write, and ends reads that
+// take too many.
+type meter struct {
+	tx        *store.Tx
+	most      int
+	rows      int // read so far, when the meter does not run
+	start     int // rows that the transaction had read without these, when it does
+	interrupt func() error
+}
+
+func (m *meter) run() {
+	m.start = m.tx.Stats().Read - m.rows
+	m.interrupt = m.tx.Interrupt
+	m.tx.Interrupt = m.ended
+}
+
+func (m *meter) stop() {
+	m.rows = m.tx.Stats().Read - m.start
+	m.tx.Interrupt = m.interrupt
+}
+
+// left returns how many rows may still be read.
+func (m *meter) left() int { return m.most - (m.tx.Stats().Read - m.start) }
+
+func (m *meter) ended() error {
+	if m.left() < 0 {
+		return errLag
+	}
+	if m.interrupt != nil {
+		return m.interrupt()
+	}
+	return nil
+}
+
+// affords returns errLag if the query of a group would read too many rows. With an index
+// that shows when it does.
+func (p *publisher) affords(g *group) error {
+	left := p.meter.left()
+	if left <= 0 {
+		return errLag
+	}
+	indexed, err := p.tx.Indexed(g.path, g.query)
+	if err != nil || indexed {
+		return err
+	}
+	children, err := p.tx.Count(g.path, tree.Query{OrderBy: tree.ByKey, Limit: left + 1})
+	if err == nil && children > left {
+		return errLag
+	}
+	return err
+}
+
+// entering returns a value that is sent whole.
+func (p *publisher) entering(at tree.Path) (tree.Node, error) {
+	if p.meter.left() <= 0 {
+		return tree.Empty, errLag
+	}
+	return lagsIfLarge(p.tx.GetLimit(at, maxEntering))
+}
+
+func lagsIfLarge(n tree.Node, err error) (tree.Node, error) {
+	if errors.Is(err, store.ErrTooBig) {
+		err = errLag
+	}
+	return n, err
+}
+
+// lag has the views of a group read again.
+func (b *batch) lag(g *group) {
+	b.forget(g)
+	b.events = append(b.events, delivery{group: g})
+}
+
+// forget makes a group as if no listener had been sent its view. The first that
+// is sent it brings the window.
+func (b *batch) forget(g *group) {
+	if !g.live {
+		return
+	}
+	b.setWindow(g, nil)
+	b.undo = append(b.undo, func() { g.live = true })
+	g.live = false
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/trie"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -61,16 +62,16 @@ func (b *batch) reviewing(writes []tree.ResolvedWrite) (r reviewing) {
 		}
 	}
 	for _, w := range writes {
-		for d := range b.grants.dependents.above(w.Path) {
+		for d := range b.grants.dependents.Above(w.Path) {
 			if isNew(d) {
 				r.changed = append(r.changed, d)
 			}
 		}
-		for d := range b.grants.existing.above(w.Path) {
+		for d := range b.grants.existing.Above(w.Path) {
 			compare(d)
 		}
-		for _, t := range []*trie[*dependents]{&b.grants.dependents, &b.grants.existing} {
-			for d := range t.below(w.Path) {
+		for _, t := range []*trie.Trie[*dependents]{&b.grants.dependents, &b.grants.existing} {
+			for d := range t.Below(w.Path) {
 				compare(d)
 			}
 		}

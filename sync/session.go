@@ -132,7 +132,7 @@ func (d *Database) NewSession(o SessionOptions) *Session {
 	s.caller.Store(&Caller{Origin: origin})
 	s.listens = make(map[listenKey]*Listener)
 	s.acked.L = &s.mu
-	d.told(Operation{Name: OpConnect})
+	d.report(Operation{Name: OpConnect})
 	return s
 }
 
@@ -328,7 +328,7 @@ func (s *Session) Disown() {
 // is carried out. It returns when that is on disk. The Outbox stays open: the
 // last replies can still be sent.
 func (s *Session) Close() {
-	s.db.told(Operation{Name: OpDisconnect})
+	s.db.report(Operation{Name: OpDisconnect})
 	s.db.end(maps.Values(s.listens))
 	clear(s.listens)
 	clear(s.windows)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -77,7 +79,7 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	path, raw := v.path, v.raw // not v, which holds what is of no use after the first view
 	l.onRevoke = func(why error) { s.reply(cancel(path, raw, why)) }
 	if err := s.db.attach(ctx, l); err != nil {
-		s.db.toldListen(l, 0, 0, err)
+		s.db.reportListen(l, 0, 0, err)
 		return err
 	}
 	if err := s.fits(l); err != nil { // it weighs more than was known before
@@ -251,4 +253,152 @@ func (v viewSpec) gotIf(n tree.Node) []byte {
 	}
 	data := append(make([]byte, 0, len(n.Text())+len(`{"v":null}`)), `{"v":`...)
 	return wire.AppendOK(nil, v.id, append(append(data, n.JSON()...), '}'))
+}
+
+// pushMerges returns the push that turns the view a client has into n, given
+// the compound hash of what it has: only the ranges that differ are sent
+// (protocol §8.3). It returns nil if the client sent no compound hash, or one
+// that makes no sense; the whole view is right then.
+func (l *Listener) pushMerges(n tree.Node, compound string) []byte {
+	if compound == "" || len(n.Text()) > maxHashed {
+		return nil
+	}
+	merges, err := n.RangeDiff(texts(compound, "ps"), texts(compound, "hs"))
+	if err != nil || len(merges) == 0 { // none: only what compound hashes leave out differs
+		return nil
+	}
+	data := []byte{'['}
+	for i, m := range merges {
+		if i > 0 {
+			data = append(data, ',')
+		}
+		data = appendMerge(data, m)
+	}
+	data = append(data, ']')
+	return wire.AppendPush(nil, wire.PushRangeMerge, l.read.Path.Clean(), data, l.shown.Tag)
+}
+
+func texts(object, name string) []string {
+	var list []string
+	for _, v := range gjson.Get(object, name).Array() {
+		list = append(list, v.String())
+	}
+	return list
+}
+
+func appendMerge(dst []byte, m tree.RangeMerge) []byte {
+	dst = append(dst, '{')
+	if m.HasStart {
+		dst = append(wire.AppendString(append(dst, `"s":`...), m.Start), ',')
+	}
+	if m.HasEnd {
+		dst = append(wire.AppendString(append(dst, `"e":`...), m.End), ',')
+	}
+	dst = append(append(dst, `"m":`...), m.Value.JSON()...)
+	return append(dst, '}')
+}
+
+// errQuery is the class of errors of query objects.
+var errQuery = errors.New("invalid query")
+
+// parseQuery reads the query object of a listen or get (protocol §5.2).
+func parseQuery(raw string) (tree.Query, error) {
+	var q tree.Query
+	if raw == "" {
+		return q, nil
+	}
+	o := gjson.Parse(raw)
+	if i := o.Get("i"); i.Exists() {
+		if err := setOrder(&q, i); err != nil {
+			return q, err
+		}
+	}
+	var err error
+	if q.Start, err = parseBound(q, o, "s", tree.BeforeKeys); err != nil {
+		return q, err
+	}
+	if q.End, err = parseBound(q, o, "e", tree.AfterKeys); err != nil {
+		return q, err
+	}
+	return q, setLimit(&q, o)
+}
+
+func setOrder(q *tree.Query, i gjson.Result) error {
+	switch name := i.String(); {
+	case i.Type != gjson.String:
+		return fmt.Errorf("%w: i must be a string", errQuery)
+	case name == tree.ByKey, name == tree.ByValue, name == tree.ByPriority:
+		q.OrderBy = name
+	default:
+		p, err := tree.ParsePath(name)
+		if err != nil || p.IsRoot() {
+			return fmt.Errorf("%w: i is no child path", errQuery)
+		}
+		q.OrderBy = p.Clean()
+	}
+	return nil
+}
+
+func setLimit(q *tree.Query, o gjson.Result) error {
+	l := o.Get("l")
+	if !l.Exists() || l.Type == gjson.Null {
+		return nil
+	}
+	if l.Type != gjson.Number || l.Num != float64(int32(l.Num)) || l.Num < 1 {
+		return fmt.Errorf("%w: l must be a positive integer", errQuery)
+	}
+	q.Limit = int(l.Num)
+	switch vf := o.Get("vf"); {
+	case vf.String() == "l":
+	case vf.String() == "r":
+		q.FromLast = true
+	case !vf.Exists():
+		q.FromLast = !q.Start.Set
+	default:
+		return fmt.Errorf("%w: vf must be l or r", errQuery)
+	}
+	return nil
+}
+
+// parseBound reads sp, sn and sin, or ep, en and ein. A null value is a value;
+// only absence means that there is no bound. A missing key is rank.
+func parseBound(q tree.Query, o gjson.Result, side string, rank tree.KeyRank) (tree.Bound, error) {
+	var b tree.Bound
+	v := o.Get(side + "p")
+	if !v.Exists() {
+		return b, nil
+	}
+	d, err := tree.Parse(v.Raw, 0, tree.Lenient)
+	if err != nil {
+		return b, fmt.Errorf("%w: %sp: %w", errQuery, side, err)
+	}
+	n, ok := d.Node()
+	if !ok || n.IsObject() {
+		return b, fmt.Errorf("%w: %sp must be a scalar", errQuery, side)
+	}
+	b.Set, b.Value, b.KeyRank = true, n.Value(), rank
+	if _, isString := b.Value.StringValue(); q.Order() == tree.ByKey && !isString {
+		return b, fmt.Errorf("%w: %sp must be a key", errQuery, side)
+	}
+	if in := o.Get(side + "in"); in.Exists() {
+		b.Exclusive = !in.Bool()
+	}
+	setKey(&b, o.Get(side+"n"))
+	return b, nil
+}
+
+// setKey reads a bound's key or one of the names that stand for the ends of all
+// keys; each SDK spells them its own way.
+func setKey(b *tree.Bound, key gjson.Result) {
+	if key.Type != gjson.String {
+		return
+	}
+	switch name := key.String(); name {
+	case "[MIN_NAME]", "[MIN_KEY]":
+		b.KeyRank = tree.BeforeKeys
+	case "[MAX_NAME]", "[MAX_KEY]":
+		b.KeyRank = tree.AfterKeys
+	default:
+		b.KeyRank, b.Key = tree.AtKey, name
+	}
 }

@@ -69,7 +69,7 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 		}
 		return err
 	}
-	t := &asyncWrite{writeTask: writeTask{write: w}, session: s, message: len(r.Body.Raw), lap: s.db.newLap(false)}
+	t := &asyncWrite{writeTask: writeTask{write: w}, session: s, message: len(r.Body.Raw), span: s.db.newSpan(false)}
 	answer := noData
 	if w.Returns {
 		answer = func() []byte { return appendReturned(nil, t.commit.Returned) }
@@ -87,7 +87,7 @@ func (s *Session) writeLarge(ctx context.Context, r wire.Request, w Write) error
 		return err
 	}
 	w.Quota = s.quota
-	c, err := s.db.writeLarge(context.WithoutCancel(ctx), w, s.db.newLap(false), &s.line)
+	c, err := s.db.writeLarge(context.WithoutCancel(ctx), w, s.db.newSpan(false), &s.line)
 	if err != nil {
 		return err
 	}

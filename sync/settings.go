@@ -35,31 +35,19 @@ func (d *Database) Setting(name string) string { return (*d.settings.Load())[nam
 // SetSetting sets a setting, durably. There should be few of them, and small
 // ones: they are stored as one.
 func (d *Database) SetSetting(ctx context.Context, name, value string) error {
-	return d.do(ctx, &settingTask{name: name, value: value})
-}
-
-type settingTask struct {
-	waiter
-	name, value string
-}
-
-func (t *settingTask) size() int64 { return int64(len(t.name) + len(t.value)) }
-
-func (t *settingTask) apply(b *batch) error {
-	old, err := readSettings(b.tx)
-	if err != nil {
-		return broken(err)
-	}
-	all := maps.Clone(old)
-	all[t.name] = t.value
-	text, err := json.Marshal(all)
-	if err != nil {
-		return err
-	}
-	if err := b.tx.SetMeta(metaSettings, text); err != nil {
-		return broken(err)
-	}
-	b.dirty = true
-	b.committed = append(b.committed, func() { b.db.settings.Store(&all) })
-	return nil
+	return d.do(ctx, &call{bytes: len(name) + len(value), f: func(b *batch) error {
+		old, err := readSettings(b.tx)
+		if err != nil {
+			return broken(err)
+		}
+		all := maps.Clone(old)
+		all[name] = value
+		text, err := json.Marshal(all)
+		if err != nil {
+			return err
+		}
+		b.dirty = true
+		b.committed = append(b.committed, func() { b.db.settings.Store(&all) })
+		return broken(b.tx.SetMeta(metaSettings, text))
+	}})
 }

@@ -53,6 +53,16 @@ func (d *Database) do(ctx context.Context, t interface {
 	return err
 }
 
+// A call is a task that is one function of some bytes. It is alone.
+type call struct {
+	waiter
+	bytes int
+	f     func(b *batch) error
+}
+
+func (t *call) size() int64          { return int64(taskOverhead + t.bytes) }
+func (t *call) apply(b *batch) error { return t.f(b) }
+
 // A waiter is the part of a task that somebody waits for.
 type waiter struct {
 	done chan struct{}
