@@ -90,7 +90,7 @@ func TestStaleGrantIsNotJoined(t *testing.T) {
 	set(t, db, "/members/r", `{"ana":true,"ben":true}`)
 	first := listenAs(t, db, "ana", "/rooms/r")
 	db.mu.Lock()
-	for d := range db.grants.dependents.below(tree.Root) {
+	for d := range db.grants.dependents.Below(tree.Root) {
 		db.grants.makeStale(d)
 	}
 	stale := first.grant
