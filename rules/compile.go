@@ -2,6 +2,7 @@ package rules
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/expr-lang/expr/vm"
 
@@ -11,9 +12,10 @@ import (
 // A rule is one .read, .write or .validate, ready to be asked.
 type rule struct {
 	Rule
-	depths  map[string]int // of the captures that the rule can see
-	program *vm.Program    // nil if the rule is constant
-	always  bool           // the value of a constant rule
+	depths  map[string]int     // of the captures that the rule can see
+	program *vm.Program        // nil if the rule is constant
+	noting  func() *vm.Program // the same expression for Explain, compiled when first used
+	always  bool               // the value of a constant rule
 }
 
 // alwaysHolds reports whether there is no request that the rule refuses.
@@ -56,11 +58,18 @@ func (r *rule) compile(keys []string, o ParseOptions) []*lang.Error {
 		return errs
 	}
 	r.Expr = x
+	r.noting = sync.OnceValue(func() *vm.Program {
+		p, err := compileProgram(x, r.depths, true)
+		if err != nil {
+			panic(err)
+		}
+		return p
+	})
 	if value, ok := constant(x); ok {
 		r.always = value
 		return nil
 	}
-	program, failed := compileProgram(x, r.depths)
+	program, failed := compileProgram(x, r.depths, false)
 	if failed != nil { // a fault of ours
 		return []*lang.Error{{Msg: "Expression can't be compiled."}}
 	}

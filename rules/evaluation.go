@@ -38,6 +38,9 @@ type evaluation struct {
 	taken     int // of snapshots
 	uses      Reads
 	noting    bool // whether uses.Paths is kept
+	blamed    bool // whether the noter knows of the fault
+
+	noter func(x lang.Expr, text string, failed bool) // of noting programs
 }
 
 // A failure is why an expression failed: its first fault.
@@ -82,7 +85,7 @@ func (e *evaluation) end() {
 // start prepares for an expression of a rule at p.
 func (e *evaluation) start(p tree.Path) {
 	e.at = p
-	e.faulty, e.failure = false, failure{}
+	e.faulty, e.blamed, e.failure = false, false, failure{}
 	clear(e.snapshots[:e.taken])
 	e.taken = 0
 	e.uses = Reads{Paths: e.uses.Paths[:0], Exists: e.uses.Exists[:0]}
@@ -97,7 +100,11 @@ func (e *evaluation) holds(r *rule, p tree.Path) bool {
 	if !e.countOne() {
 		return false
 	}
-	result, err := e.vm.Run(r.program, e)
+	return e.run(r.program)
+}
+
+func (e *evaluation) run(p *vm.Program) bool {
+	result, err := e.vm.Run(p, e)
 	if err != nil { // a function panicked: a fault of ours, which must not open anything
 		e.fail(lang.Boolean, msgPanic)
 		return false

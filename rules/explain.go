@@ -86,11 +86,14 @@ func (t *tracer) show(s *Step, r *rule) {
 	if t.values == maxValues {
 		return
 	}
+	t.e.noter = func(x lang.Expr, text string, failed bool) {
+		if t.values < maxValues {
+			t.values++
+			s.Values = append(s.Values, Value{x, text, failed})
+		}
+	}
 	t.e.start(s.Path)
-	w := walker{e: &t.e, depths: r.depths, room: maxValues - t.values}
-	w.run(r.Expr)
-	t.values += len(w.values)
-	s.Values = w.values
+	t.e.run(r.noting())
 	if s.Outcome == Failed && t.e.faulty {
 		s.Why = t.e.failure.String()
 	}
@@ -115,64 +118,20 @@ func (t *tracer) step(d *decider, r *rule, p tree.Path) Step {
 	return s
 }
 
-// A walker evaluates an expression node by node, as a program does in larger
-// portions, and notes the value of each. It ends at the first fault.
-type walker struct {
-	e      *evaluation
-	depths map[string]int
-	values []Value
-	room   int // for values
-}
-
-// run evaluates a whole expression. A panic is a fault, as it is to the virtual
-// machine.
-func (w *walker) run(x lang.Expr) (v any) {
-	defer func() {
-		if recover() != nil {
-			v = w.e.fail(lang.Boolean, msgPanic)
-		}
-	}()
-	return w.eval(x)
-}
-
-// eval returns the value of x, or nil if there was a fault.
-func (w *walker) eval(x lang.Expr) any {
-	v := w.compute(x)
+// note passes the value of x to the noter: of a fault only where it was, which is the
+// innermost part that it is known in.
+func (e *evaluation) note(x lang.Expr, v any) {
 	switch {
-	case w.e.faulty:
-		w.blame(x)
-		return nil
-	case isTelling(x):
-		w.note(Value{Expr: x, Text: w.text(v)})
-	}
-	return v
-}
-
-// isTelling reports whether the value of x is worth noting: it isn't plain from
-// the source.
-func isTelling(x lang.Expr) bool {
-	switch x.(type) {
-	case *lang.Literal, *lang.Regex, *lang.Array:
-		return false
-	}
-	return true
-}
-
-// blame notes that x failed, unless it is because a part of it did.
-func (w *walker) blame(x lang.Expr) {
-	if n := len(w.values); n == 0 || !w.values[n-1].Failed {
-		w.note(Value{Expr: x, Text: w.e.failure.String(), Failed: true})
+	case !e.faulty:
+		e.noter(x, e.shown(v), false)
+	case !e.blamed:
+		e.blamed = true
+		e.noter(x, e.failure.String(), true)
 	}
 }
 
-func (w *walker) note(v Value) {
-	if len(w.values) < w.room {
-		w.values = append(w.values, v)
-	}
-}
-
-// text returns a value as JSON, and a snapshot as its path and value.
-func (w *walker) text(v any) string {
+// shown returns a value as JSON, and a snapshot as its path and value.
+func (e *evaluation) shown(v any) string {
 	s, ok := v.(*snapshot)
 	switch {
 	case !ok:
@@ -180,172 +139,10 @@ func (w *walker) text(v any) string {
 	case s.none:
 		return "null"
 	}
-	v = w.e.value(*s)
-	if w.e.faulty { // too much was shown already, which is no fault of the rule
-		w.e.faulty, w.e.failure = false, failure{}
+	v = e.value(*s)
+	if e.faulty { // too much was shown already, which is no fault of the rule
+		e.faulty, e.failure = false, failure{}
 		return s.path.String()
 	}
 	return s.path.String() + " " + textOf(v)
-}
-
-func (w *walker) compute(x lang.Expr) any {
-	switch x := x.(type) {
-	case *lang.Literal:
-		return x.Value
-	case *lang.Variable:
-		return w.variable(x)
-	case *lang.Unary:
-		return w.unary(x)
-	case *lang.Binary:
-		return w.binary(x)
-	case *lang.Cond:
-		test := w.eval(x.Test)
-		switch {
-		case w.e.faulty:
-			return nil
-		case test == true:
-			return w.eval(x.Then)
-		}
-		return w.eval(x.Else)
-	case *lang.Member:
-		if isQuery(x.X) {
-			return w.e.queryMember(x.Name)
-		}
-		if v := w.eval(x.X); !w.e.faulty {
-			return w.e.memberOf(v, x.Name, x.X.Type(), x.Type())
-		}
-		return nil
-	case *lang.Index:
-		v, key := w.pair(x.X, x.Key)
-		if w.e.faulty {
-			return nil
-		}
-		return w.e.index(v, key)
-	case *lang.Call:
-		return w.call(x)
-	}
-	return opaque{"a " + x.Type().String()}
-}
-
-// pair evaluates two operands, the second only if the first has no fault.
-func (w *walker) pair(x, y lang.Expr) (v, u any) {
-	if v = w.eval(x); !w.e.faulty {
-		u = w.eval(y)
-	}
-	return v, u
-}
-
-func isQuery(x lang.Expr) bool {
-	v, ok := x.(*lang.Variable)
-	return ok && v.Name == "query"
-}
-
-func (w *walker) variable(x *lang.Variable) any {
-	if depth, ok := w.depths[x.Name]; ok {
-		return w.e.capture(depth)
-	}
-	switch {
-	case x.Name == "auth":
-		return w.e.auth()
-	case x.Name == "now":
-		return w.e.clock()
-	case isQuery(x):
-		return opaque{"query"}
-	}
-	return w.e.keep(w.e.snapshotOf(x.Name))
-}
-
-func (w *walker) unary(x *lang.Unary) any {
-	v := w.eval(x.X)
-	switch {
-	case w.e.faulty:
-		return nil
-	case x.Op == lang.Not:
-		return v == false
-	}
-	return w.e.negate(v)
-}
-
-func (w *walker) binary(x *lang.Binary) any {
-	switch {
-	case x.Op == lang.And || x.Op == lang.Or:
-		v := w.eval(x.X)
-		if w.e.faulty || v == (x.Op == lang.Or) {
-			return v
-		}
-		return w.eval(x.Y)
-	case comparesAuthWithNull(x):
-		return w.e.signedIn() == (x.Op == lang.Ne)
-	}
-	v, u := w.pair(x.X, x.Y)
-	if w.e.faulty {
-		return nil
-	}
-	return w.e.binary(x.Op, v, u)
-}
-
-func (w *walker) call(x *lang.Call) any {
-	fun := x.Fun.(*lang.Member)
-	v := w.eval(fun.X)
-	if w.e.faulty {
-		return nil
-	}
-	exprs := x.Args
-	if len(exprs) == 1 {
-		if list, ok := exprs[0].(*lang.Array); ok {
-			exprs = list.Items
-		}
-	}
-	args := make([]any, 0, len(exprs))
-	for _, arg := range exprs {
-		args = append(args, w.eval(arg))
-		if w.e.faulty {
-			return nil
-		}
-	}
-	if s, ok := v.(*snapshot); ok {
-		return w.snapshotMethod(x, *s, fun.Name, args)
-	}
-	return w.stringMethod(x, v, fun.Name, args)
-}
-
-func (w *walker) snapshotMethod(x *lang.Call, s snapshot, name string, args []any) any {
-	if name == "parent" {
-		up, _ := w.e.parent(s)
-		return w.e.keep(up)
-	}
-	if len(x.Args) == 0 {
-		return w.e.ask(s, questions[name])
-	}
-	all := true
-	for _, arg := range args {
-		if _, ok := arg.(string); !ok {
-			return w.e.reject(x.Type(), msgPathArg, arg)
-		}
-	}
-	for _, arg := range args {
-		c := w.e.child(s, arg.(string))
-		if name == "child" {
-			return w.e.keep(c)
-		}
-		all = all && w.e.exists(c)
-	}
-	return all
-}
-
-func (w *walker) stringMethod(x *lang.Call, v any, name string, args []any) any {
-	s, ok := v.(string)
-	if !ok {
-		return w.e.reject(x.Type(), msgNoString, v)
-	}
-	if name == "matches" {
-		return w.e.matches(x.Args[0].(*lang.Regex).Machine, s)
-	}
-	var strs [2]string
-	for i, arg := range args {
-		if strs[i], ok = arg.(string); !ok {
-			return w.e.reject(x.Type(), msgArgument, arg)
-		}
-	}
-	return w.e.callMethod(stringMethods[name], x.Type(), s, strs[:len(args)])
 }

@@ -3,8 +3,10 @@ package rules
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 
 	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/builtin"
 	"github.com/expr-lang/expr/compiler"
 	"github.com/expr-lang/expr/conf"
 	"github.com/expr-lang/expr/parser"
@@ -18,10 +20,14 @@ import (
 // not be evaluated; everything else becomes calls of functions, few and large
 // ones. Neither the parser nor the checker of the machine's own language takes
 // part, so nothing of that language is reachable from rules.
-func compileProgram(x lang.Expr, depths map[string]int) (*vm.Program, error) {
-	l := lowering{depths: depths}
-	config := &conf.Config{ShortCircuit: true, Optimize: true, Functions: functions}
-	program, err := compiler.Compile(&parser.Tree{Node: l.lower(x)}, config)
+//
+// A noting program also calls the evaluation's noter with every part of the
+// expression.
+func compileProgram(x lang.Expr, depths map[string]int, noting bool) (*vm.Program, error) {
+	l := lowering{depths: depths, noting: noting, functions: make(map[string]*builtin.Function)}
+	n := l.lower(x)
+	config := &conf.Config{ShortCircuit: true, Optimize: true, Functions: l.functions}
+	program, err := compiler.Compile(&parser.Tree{Node: n}, config)
 	if err != nil {
 		return nil, fmt.Errorf("compile %s: %w", x, err)
 	}
@@ -30,13 +36,38 @@ func compileProgram(x lang.Expr, depths map[string]int) (*vm.Program, error) {
 
 // A lowering makes nodes of the virtual machine of an expression's.
 type lowering struct {
-	depths map[string]int // of the captures on the rule's path
+	depths    map[string]int // of the captures on the rule's path
+	noting    bool
+	functions map[string]*builtin.Function
 }
 
 var booleanType = reflect.TypeFor[bool]()
 
 // lower returns the node that computes x.
 func (l *lowering) lower(x lang.Expr) ast.Node {
+	n := l.compute(x)
+	if !l.noting || !isTelling(x) {
+		return n
+	}
+	c := l.call(x)
+	c.args = append(c.args, n)
+	return c.node(func(e *evaluation, args []any) any {
+		e.note(x, args[0])
+		return args[0]
+	})
+}
+
+// isTelling reports whether the value of x is worth noting: it isn't plain from
+// the source.
+func isTelling(x lang.Expr) bool {
+	switch x.(type) {
+	case *lang.Literal, *lang.Regex, *lang.Array:
+		return false
+	}
+	return true
+}
+
+func (l *lowering) compute(x lang.Expr) ast.Node {
 	switch x := x.(type) {
 	case *lang.Literal:
 		if b, ok := x.Value.(bool); ok {
@@ -47,8 +78,9 @@ func (l *lowering) lower(x lang.Expr) ast.Node {
 		if x.Op == lang.Not {
 			return typed(&ast.UnaryNode{Operator: "!", Node: l.lower(x.X)})
 		}
-		c := l.call(fnNegate)
-		return c.node(&negation{c.operand(x.X)}, x)
+		c := l.call(x)
+		of := c.operand(x.X)
+		return c.node(func(e *evaluation, args []any) any { return e.negate(of.get(e, args)) })
 	case *lang.Binary:
 		return l.binary(x)
 	case *lang.Cond:
@@ -62,8 +94,9 @@ func (l *lowering) lower(x lang.Expr) ast.Node {
 	case *lang.Member:
 		return l.member(x)
 	case *lang.Index:
-		c := l.call(fnIndex)
-		return c.node(&indexing{c.operand(x.X), c.operand(x.Key)}, x)
+		c := l.call(x)
+		of, key := c.operand(x.X), c.operand(x.Key)
+		return c.node(func(e *evaluation, args []any) any { return e.index(of.get(e, args), key.get(e, args)) })
 	case *lang.Call:
 		return l.method(x)
 	}
@@ -83,26 +116,46 @@ func (l *lowering) binary(x *lang.Binary) ast.Node {
 	if op, ok := logical[x.Op]; ok {
 		return typed(&ast.BinaryNode{Operator: op, Left: l.lower(x.X), Right: l.lower(x.Y)})
 	}
+	c := l.call(x)
 	switch {
-	case x.Op == lang.Add && x.Type() == lang.String:
-		c := l.call(fnJoin)
-		return c.node(&joint{c.text(x)}, x)
-	case x.Op != lang.Eq && x.Op != lang.Ne:
-		c := l.call(fnBinary)
-		return c.node(&binary{x.Op, c.operand(x.X), c.operand(x.Y)}, x)
-	case comparesAuthWithNull(x):
-		return l.call(fnSignedIn).node(&signedIn{x.Op == lang.Ne}, x)
+	case x.Op == lang.Add && x.Type() == lang.String && !l.noting:
+		sum := c.text(x)
+		return c.node(func(e *evaluation, args []any) any {
+			if s, ok := sum.get(e, args, msgOperand); ok {
+				return s
+			}
+			return nil
+		})
+	case x.Op == lang.Eq || x.Op == lang.Ne:
+		return c.equality(x)
 	}
-	if n := l.nullTest(x); n != nil {
-		return n
-	}
-	c := l.call(fnEqual)
-	return c.node(&equality{c.operand(x.X), c.operand(x.Y), x.Op == lang.Eq}, x)
+	left, right := c.operand(x.X), c.operand(x.Y)
+	return c.node(func(e *evaluation, args []any) any {
+		return e.binary(x.Op, left.get(e, args), right.get(e, args))
+	})
 }
 
-// comparesAuthWithNull reports whether x asks only whether there is a caller.
-func comparesAuthWithNull(x *lang.Binary) bool {
-	return (x.Op == lang.Eq || x.Op == lang.Ne) && (isAuth(x.X) && isNull(x.Y) || isNull(x.X) && isAuth(x.Y))
+func (c *call) equality(x *lang.Binary) ast.Node {
+	want := x.Op == lang.Eq
+	if isAuth(x.X) && isNull(x.Y) || isNull(x.X) && isAuth(x.Y) { // only whether there is a caller
+		return c.node(func(e *evaluation, _ []any) any { return e.signedIn() != want })
+	}
+	if n := c.nullTest(x); n != nil {
+		return n
+	}
+	left, right := c.operand(x.X), c.operand(x.Y)
+	if left.from == fromCapture {
+		left, right = right, left
+	}
+	if right.from != fromCapture {
+		return c.node(func(e *evaluation, args []any) any {
+			return e.equal(left.get(e, args), right.get(e, args)) == want
+		})
+	}
+	return c.node(func(e *evaluation, args []any) any {
+		s, _, ok := left.str(e, args)
+		return (ok && e.same(s, e.capture(right.index))) == want
+	})
 }
 
 // nullTest lowers a comparison of a snapshot's value with null to the question
@@ -115,7 +168,7 @@ func (l *lowering) nullTest(x *lang.Binary) ast.Node {
 		return nil
 	}
 	c, ok := of.(*lang.Call)
-	if !ok {
+	if !ok || l.noting {
 		return nil
 	}
 	fun := c.Fun.(*lang.Member)
@@ -140,26 +193,31 @@ func isNull(x lang.Expr) bool {
 }
 
 func (l *lowering) variable(x *lang.Variable) ast.Node {
-	c := l.call(fnLoad)
 	switch x.Type() {
 	case lang.Snapshot:
 		return l.chain(x, x, askNothing, nil, false)
 	case lang.Query:
 		return &ast.ConstantNode{Value: opaque{"query"}}
 	}
-	return c.node(&load{c.operand(x)}, x)
+	return l.load(x)
+}
+
+// load lowers an expression that is simple.
+func (l *lowering) load(x lang.Expr) ast.Node {
+	o, _ := l.simple(x)
+	return l.call(x).node(func(e *evaluation, args []any) any { return o.get(e, args) })
 }
 
 func (l *lowering) member(x *lang.Member) ast.Node {
+	c := l.call(x)
 	if v, ok := x.X.(*lang.Variable); ok && v.Type() == lang.Query {
-		return l.call(fnQuery).node(&queryMember{x.Name}, x)
+		return c.node(func(e *evaluation, _ []any) any { return e.queryMember(x.Name) })
 	}
-	c := l.call(fnMember)
-	if o, ok := l.simple(x); ok {
-		c.name = fnLoad
-		return c.node(&load{o}, x)
+	if _, ok := l.simple(x); ok && !l.noting {
+		return l.load(x)
 	}
-	return c.node(&membership{c.operand(x.X), x.Name, x.X.Type(), x.Type()}, x)
+	of, from, to := c.operand(x.X), x.X.Type(), x.Type()
+	return c.node(func(e *evaluation, args []any) any { return e.memberOf(of.get(e, args), x.Name, from, to) })
 }
 
 func (l *lowering) method(x *lang.Call) ast.Node {
@@ -167,16 +225,45 @@ func (l *lowering) method(x *lang.Call) ast.Node {
 	if fun.X.Type() == lang.Snapshot {
 		return l.snapshotMethod(x, fun)
 	}
+	c := l.call(x)
+	of := c.operand(fun.X)
 	if fun.Name == "matches" {
-		c := l.call(fnMatch)
-		return c.node(&match{c.operand(fun.X), x.Args[0].(*lang.Regex).Machine}, x)
+		re := x.Args[0].(*lang.Regex).Machine
+		return c.node(func(e *evaluation, args []any) any {
+			s, v, ok := of.str(e, args)
+			if !ok {
+				return e.reject(lang.Boolean, msgNoString, v)
+			}
+			return e.matches(re, s)
+		})
 	}
-	c := l.call(fnMethod)
-	m := &method{x: c.operand(fun.X), call: stringMethods[fun.Name], result: x.Type()}
+	m := &method{x: of, call: stringMethods[fun.Name], result: x.Type()}
 	for _, arg := range x.Args {
 		m.args = append(m.args, c.operand(arg))
 	}
-	return c.node(m, x)
+	return c.node(m.run)
+}
+
+// method is a method of strings other than matches.
+type method struct {
+	x      operand
+	args   []operand
+	call   stringMethod
+	result lang.Type
+}
+
+func (f *method) run(e *evaluation, args []any) any {
+	s, v, ok := f.x.str(e, args)
+	if !ok {
+		return e.reject(f.result, msgNoString, v)
+	}
+	var strs [2]string
+	for i := range f.args {
+		if strs[i], v, ok = f.args[i].str(e, args); !ok {
+			return e.reject(f.result, msgArgument, v)
+		}
+	}
+	return e.callMethod(f.call, f.result, s, strs[:len(f.args)])
 }
 
 func (l *lowering) snapshotMethod(x *lang.Call, fun *lang.Member) ast.Node {
@@ -193,7 +280,7 @@ func (l *lowering) snapshotMethod(x *lang.Call, fun *lang.Member) ast.Node {
 
 // chain lowers an expression that asks something of the snapshot of.
 func (l *lowering) chain(x, of lang.Expr, what question, children []lang.Expr, list bool) ast.Node {
-	c := l.call(fnChain)
+	c := l.call(x)
 	ch := &chain{what: what, list: list, typ: x.Type()}
 	c.follow(ch, of)
 	for i := range ch.steps {
@@ -202,50 +289,66 @@ func (l *lowering) chain(x, of lang.Expr, what question, children []lang.Expr, l
 	for _, child := range children {
 		ch.children = append(ch.children, c.text(child))
 	}
-	return c.node(ch, x)
+	return c.node(ch.run)
 }
 
 // follow appends the steps that lead to the snapshot x.
 func (c *call) follow(ch *chain, x lang.Expr) {
 	switch x := x.(type) {
 	case *lang.Variable:
-		ch.variable = x.Name
-		return
-	case *lang.Call:
-		fun := x.Fun.(*lang.Member)
-		c.follow(ch, fun.X)
-		if fun.Name == "parent" {
-			ch.steps = append(ch.steps, step{up: true})
+		if c.mayFuse(x) {
+			ch.variable = x.Name
 			return
 		}
-		last := len(ch.steps) - 1
-		if last < 0 || ch.steps[last].up {
-			ch.steps = append(ch.steps, step{})
-			last++
+	case *lang.Call:
+		if c.mayFuse(x) {
+			c.step(ch, x)
+			return
 		}
-		ch.steps[last].path = append(ch.steps[last].path, c.text(x.Args[0]))
-		return
 	}
-	c.argument(x) // a ternary: it is evaluated first, as argument 0
+	c.argument(x) // a ternary, or noted: it is evaluated first, as argument 0
 }
 
-// A call is a node under construction that calls a function.
+// step appends a call of child or parent.
+func (c *call) step(ch *chain, x *lang.Call) {
+	fun := x.Fun.(*lang.Member)
+	c.follow(ch, fun.X)
+	if fun.Name == "parent" {
+		ch.steps = append(ch.steps, step{up: true})
+		return
+	}
+	last := len(ch.steps) - 1
+	if last < 0 || ch.steps[last].up {
+		ch.steps = append(ch.steps, step{})
+		last++
+	}
+	ch.steps[last].path = append(ch.steps[last].path, c.text(x.Args[0]))
+}
+
+// A call is a node under construction that calls a function for the expression x.
 type call struct {
 	*lowering
-	name string
+	x    lang.Expr
 	args []ast.Node
 }
 
-func (l *lowering) call(name string) *call { return &call{lowering: l, name: name} }
+func (l *lowering) call(x lang.Expr) *call { return &call{lowering: l, x: x} }
 
-// node returns the call with its constant.
-func (c *call) node(constant any, x lang.Expr) ast.Node {
-	args := append([]ast.Node{
-		&ast.IdentifierNode{Value: "$env"},
-		&ast.ConstantNode{Value: constant},
-	}, c.args...)
-	n := &ast.CallNode{Callee: &ast.IdentifierNode{Value: c.name}, Arguments: args}
-	if x.Type() == lang.Boolean {
+// mayFuse reports whether the call may compute y itself. A noting program computes
+// each part of an expression on its own.
+func (c *call) mayFuse(y lang.Expr) bool { return !c.noting || y == c.x }
+
+// node returns the call of run with the arguments.
+func (c *call) node(run func(e *evaluation, args []any) any) ast.Node {
+	name := strconv.Itoa(len(c.functions))
+	c.functions[name] = &builtin.Function{Name: name, Func: func(args ...any) (any, error) {
+		return run(args[0].(*evaluation), args[1:]), nil
+	}}
+	n := &ast.CallNode{
+		Callee:    &ast.IdentifierNode{Value: name},
+		Arguments: append([]ast.Node{&ast.IdentifierNode{Value: "$env"}}, c.args...),
+	}
+	if c.x.Type() == lang.Boolean {
 		return typed(n)
 	}
 	return n
@@ -259,7 +362,7 @@ func (c *call) argument(x lang.Expr) operand {
 
 // operand describes x, which becomes an argument unless it is simple.
 func (c *call) operand(x lang.Expr) operand {
-	if o, ok := c.simple(x); ok {
+	if o, ok := c.simple(x); ok && (!c.noting || !isTelling(x)) {
 		return o
 	}
 	return c.argument(x)
@@ -293,7 +396,7 @@ func (l *lowering) simple(x lang.Expr) (operand, bool) {
 // text describes x, which must be a string. A sum that is certainly a string is
 // taken apart.
 func (c *call) text(x lang.Expr) text {
-	if b, ok := x.(*lang.Binary); ok && b.Op == lang.Add && b.Type() == lang.String {
+	if b, ok := x.(*lang.Binary); ok && b.Op == lang.Add && b.Type() == lang.String && !c.noting {
 		return text{parts: c.parts(nil, b), sum: true}
 	}
 	return text{parts: []operand{c.operand(x)}}

@@ -39,8 +39,8 @@ const (
 	AuthFull                  // anything
 )
 
-// note notes that the current expression depends on the node at s.
-func (e *evaluation) note(s snapshot) {
+// noteValue notes that the current expression depends on the node at s.
+func (e *evaluation) noteValue(s snapshot) {
 	if e.noting && !s.new {
 		e.uses.Paths = append(e.uses.Paths, s.path)
 	}

@@ -73,7 +73,7 @@ func (e *evaluation) ask(s snapshot, what question) any {
 	case what == askExists:
 		return e.exists(s)
 	case what == askPriority:
-		e.note(s)
+		e.noteValue(s)
 		if s.new {
 			return e.new.priority(s.path)
 		}
@@ -112,7 +112,7 @@ func (e *evaluation) exists(s snapshot) bool {
 }
 
 func (e *evaluation) value(s snapshot) any {
-	e.note(s)
+	e.noteValue(s)
 	var v any
 	if s.new {
 		v = e.new.value(s.path)
