@@ -53,3 +53,22 @@ func (e Errors) Error() string {
 	}
 	return b.String()
 }
+
+// Texts of errors (rules §1.4). From msgDuplicate on they are our own: for
+// what they say, no text of the hosted service is known.
+const (
+	msgNoRules      = "Expected 'rules' property."
+	msgNoObject     = "Expected '{'."
+	msgBadKey       = `String can't contain ".", "#", "$", "/", "[", or "]"`
+	msgTwoCaptures  = "Cannot have multiple default rules ('%s' and '%s')."
+	msgBadRule      = "Invalid rule expression.  Expected 'true', 'false', or an expression string."
+	msgBadIndex     = "Invalid indexOn expression. Must be either a string or an array of strings"
+	msgDuplicate    = "Duplicate key '%s'."
+	msgCaptureTwice = "Variable '%s' is already defined."
+	msgKeyLength    = "Keys must have 1 to %d bytes."
+	msgIndexPath    = "Invalid indexOn path '%s'. Must be a child path or '.value'"
+	msgBadLimit     = "Invalid limit. Must be a whole number from 1 to %d"
+	msgPathsTooLong = "The paths of all rules together are too long."
+
+	msgRegexesTooLong = "The regular expressions of all rules together are too long."
+)

@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -11,30 +12,9 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// Texts of errors (rules §1.4). From msgDuplicate on they are our own: for
-// what they say, no text of the hosted service is known.
-const (
-	msgNoRules      = "Expected 'rules' property."
-	msgNoObject     = "Expected '{'."
-	msgBadKey       = `String can't contain ".", "#", "$", "/", "[", or "]"`
-	msgTwoCaptures  = "Cannot have multiple default rules ('%s' and '%s')."
-	msgBadRule      = "Invalid rule expression.  Expected 'true', 'false', or an expression string."
-	msgBadIndex     = "Invalid indexOn expression. Must be either a string or an array of strings"
-	msgDuplicate    = "Duplicate key '%s'."
-	msgCaptureTwice = "Variable '%s' is already defined."
-	msgKeyLength    = "Keys must have 1 to %d bytes."
-	msgIndexPath    = "Invalid indexOn path '%s'. Must be a child path or '.value'"
-	msgPathsTooLong = "The paths of all rules together are too long."
-
-	msgRegexesTooLong = "The regular expressions of all rules together are too long."
-)
-
 const (
 	// maxErrors ends the list of errors of a document.
 	maxErrors = 100
-
-	// maxRuleErrors bounds the errors of one rule.
-	maxRuleErrors = 10
 
 	// maxPaths bounds the bytes of the paths that a Ruleset keeps, one for each
 	// rule. Many rules below a chain of long keys could otherwise make gigabytes
@@ -362,3 +342,41 @@ func (b *builder) order(v *hujson.Value) (string, bool) {
 
 // str returns the text that a string value stands for.
 func str(v *hujson.Value) string { return v.Value.(hujson.Literal).String() }
+
+// limit reads a .limit property.
+func (b *builder) limit(v *hujson.Value) *Limit {
+	if !b.reserve(v.StartOffset, ".limit") {
+		return nil
+	}
+	n, err := strconv.Atoi(b.doc.text[v.StartOffset:v.EndOffset])
+	if err != nil || v.Value.Kind() != '0' || n < 1 || n > MaxLimit {
+		b.fail(v.StartOffset, ".limit", fmt.Sprintf(msgBadLimit, MaxLimit))
+		return nil
+	}
+	l := &Limit{b.path(".limit"), n, b.posAt(v.StartOffset)}
+	b.limits = append(b.limits, l)
+	return l
+}
+
+var (
+	open   = standard(`{"rules":{".read":true,".write":true}}`, false)
+	locked = standard(`{"rules":{".read":false,".write":false}}`, true)
+)
+
+// standard returns the rules of a server that was given none.
+func standard(src string, enforced bool) *Ruleset {
+	r, err := Parse(src)
+	if err != nil {
+		panic("rules: " + err.Error())
+	}
+	r.enforced = enforced
+	return r
+}
+
+// Open returns the rules of a development server that was given none: everybody
+// may read and write everything.
+func Open() *Ruleset { return open }
+
+// Locked returns the rules of a production server that was given none: nobody
+// may read or write anything.
+func Locked() *Ruleset { return locked }

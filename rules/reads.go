@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dogwooddb/dogwood/rules/internal/eval"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -39,53 +40,33 @@ const (
 	AuthFull                  // anything
 )
 
-// noteValue notes that the current expression depends on the node at s.
-func (e *evaluation) noteValue(s snapshot) {
-	if e.noting && !s.new {
-		e.uses.Paths = append(e.uses.Paths, s.path)
-	}
-}
-
-// noteExists notes that the current expression depends on whether there is a node at s.
-func (e *evaluation) noteExists(s snapshot) {
-	if e.noting && !s.new {
-		e.uses.Exists = append(e.uses.Exists, s.path)
-	}
-}
-
-// noteReads notes in the request what the rule that was just asked depends on.
-func (d *decider) noteReads(r *rule, granted bool) {
-	reads := d.q.Reads
+func authUse(u eval.Uses) AuthUse {
 	switch {
-	case reads == nil || d.q.Op != OpRead:
-	case granted:
-		*reads = Reads{}
-		if r.program != nil {
-			*reads = d.e.uses.noted()
-		}
-	case r.program != nil:
-		reads.Auth = max(reads.Auth, d.e.uses.Auth)
-		reads.Now = reads.Now || d.e.uses.Now
+	case u.Claims:
+		return AuthFull
+	case u.Caller:
+		return AuthNull
 	}
+	return AuthUnused
 }
 
-// noted returns the uses of an expression, whose Exists are those that it asked for, as
-// those of a decision.
-func (u Reads) noted() Reads {
+// readsOf returns what a decision depends on that depends on the uses of one
+// expression.
+func readsOf(u eval.Uses) Reads {
+	r := Reads{Auth: authUse(u), Now: u.Now}
 	exists := sorted(slices.Clone(u.Exists))
-	all := sorted(slices.Concat(u.Paths, exists))
-	if len(all) > MaxReads {
-		u.Paths, u.Exists = collapse(all), nil
-		return u
+	r.Paths = sorted(slices.Concat(u.Paths, exists))
+	if len(r.Paths) > MaxReads {
+		r.Paths = collapse(r.Paths)
+		return r
 	}
 	values := sorted(slices.Clone(u.Paths))
-	u.Paths, u.Exists = all, nil
 	for _, p := range exists {
 		if _, read := slices.BinarySearchFunc(values, p, comparePaths); !read {
-			u.Exists = append(u.Exists, p)
+			r.Exists = append(r.Exists, p)
 		}
 	}
-	return u
+	return r
 }
 
 func comparePaths(a, b tree.Path) int { return strings.Compare(a.Clean(), b.Clean()) }

@@ -19,29 +19,6 @@ type Ruleset struct {
 	rules    []*rule    // in document order
 }
 
-var (
-	open   = standard(`{"rules":{".read":true,".write":true}}`, false)
-	locked = standard(`{"rules":{".read":false,".write":false}}`, true)
-)
-
-// standard returns the rules of a server that was given none.
-func standard(src string, enforced bool) *Ruleset {
-	r, err := Parse(src)
-	if err != nil {
-		panic("rules: " + err.Error())
-	}
-	r.enforced = enforced
-	return r
-}
-
-// Open returns the rules of a development server that was given none: everybody
-// may read and write everything.
-func Open() *Ruleset { return open }
-
-// Locked returns the rules of a production server that was given none: nobody
-// may read or write anything.
-func Locked() *Ruleset { return locked }
-
 // Source returns the document as it was given to Parse, comments and layout
 // included.
 func (r *Ruleset) Source() string { return r.source }
@@ -59,6 +36,17 @@ func (r *Ruleset) Enforced() bool { return r.enforced }
 type IndexDef struct {
 	Pattern string // "/rooms/$room": captures as the document names them, "/" for the root
 	Order   string // tree.ByValue or a child path "a/b"
+}
+
+// MaxLimit is the greatest number that a .limit may be.
+const MaxLimit = 1_000_000
+
+// A Limit is one .limit of a document: how many children of a node may be read at
+// once.
+type Limit struct {
+	Path string // "/messages/$room/.limit"
+	Max  int
+	Pos  Pos // of the property's value in the document
 }
 
 // Indexes returns the indexes over the children of the node at p. They are the

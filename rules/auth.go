@@ -2,7 +2,8 @@ package rules
 
 import (
 	"encoding/json"
-	"strconv"
+
+	"github.com/dogwooddb/dogwood/rules/internal/eval"
 )
 
 // An Auth is what rules see of a caller: the variable auth. The zero Auth is a
@@ -12,7 +13,7 @@ type Auth struct {
 	Token string // the claims as JSON object text, "" if there are none
 	JSON  string // the whole variable as JSON object text, "" for null
 
-	decoded *claims // of JSON; nil: decode it when it is asked for
+	decoded *eval.Claims // of JSON; nil: decode it when it is asked for
 }
 
 // NewAuth returns the Auth whose variable is the given JSON object; "" and
@@ -22,11 +23,11 @@ func NewAuth(text string) Auth {
 	if text == "" || text == "null" {
 		return Auth{}
 	}
-	a := Auth{JSON: text, decoded: decodeClaims(text)}
+	a := Auth{JSON: text, decoded: eval.DecodeClaims(text)}
 	var members map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &members) == nil {
 		a.Token = string(members["token"])
-		a.UID, _ = member(a.decoded.value, "uid").(string)
+		a.UID, _ = a.decoded.Member("uid").(string)
 	}
 	return a
 }
@@ -38,39 +39,8 @@ func (a Auth) IsNull() bool { return a.JSON == "" }
 func (a Auth) Provider() string {
 	c := a.decoded
 	if c == nil {
-		c = decodeClaims(a.JSON)
+		c = eval.DecodeClaims(a.JSON)
 	}
-	name, _ := member(c.value, "provider").(string)
+	name, _ := c.Member("provider").(string)
 	return name
-}
-
-// claims is the decoded variable auth. Its objects are map[string]any, its
-// arrays []any, its numbers float64.
-type claims struct {
-	value any
-	err   error
-}
-
-func decodeClaims(text string) *claims {
-	c := new(claims)
-	c.err = json.Unmarshal([]byte(text), &c.value)
-	return c
-}
-
-// member returns a member of a claim. Whatever has none has null for each. An
-// array has its indexes as members, as if it were stored.
-func member(v any, name string) any {
-	switch v := v.(type) {
-	case map[string]any:
-		return v[name]
-	case []any:
-		if i, err := strconv.Atoi(name); err == nil && 0 <= i && i < len(v) && strconv.Itoa(i) == name {
-			return v[i]
-		}
-	case string:
-		if name == "length" {
-			return float64(lengthUTF16(v))
-		}
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package rules
+package snapshot
 
 import (
 	"iter"
@@ -9,26 +9,28 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// A newTree is the tree as it will be after an operation: the old one with all
+// NewData is the tree as it will be after an operation: the old one with all
 // writes of the operation over it. It copies nothing and reads no more of the old
-// tree than a question needs. Finding the writes that matter takes logarithmic
-// time, since an update may have tens of thousands.
-type newTree struct {
-	old        *oldTree
+// tree than a question needs. An update may have tens of thousands of writes, so
+// those that matter are found by binary search.
+//
+// Its answers equal those of the tree that the writes leave behind (TestNewData).
+type NewData struct {
+	old        *Data
 	values     []tree.ResolvedWrite // by path
 	priorities []tree.ResolvedWrite // by path
-	sets       []int                // sets[i]: how many of values[:i] are no removals
+	puts       []int                // puts[i]: how many of values[:i] are no removals
 	large      map[tree.Path]*branch
-	left       map[tree.Path]bool // answers of remains; many writes ask about one ancestor
+	left       map[tree.Path]bool // answers of remains, since many writes ask about one ancestor
 
 	// The node that is being validated, which is inside a written value.
-	here     tree.Path
-	hereNode tree.Node
+	focus     tree.Path
+	focusNode tree.Node
 
 	long finding // the last long string that was decoded
 }
 
-func (t *newTree) reset(old *oldTree, writes []tree.ResolvedWrite) {
+func (t *NewData) reset(old *Data, writes []tree.ResolvedWrite) {
 	t.old = old
 	t.values, t.priorities = emptied(t.values), emptied(t.priorities)
 	for _, w := range writes {
@@ -41,20 +43,20 @@ func (t *newTree) reset(old *oldTree, writes []tree.ResolvedWrite) {
 	byPath := func(a, b tree.ResolvedWrite) int { return strings.Compare(a.Path.Clean(), b.Path.Clean()) }
 	slices.SortFunc(t.values, byPath)
 	slices.SortFunc(t.priorities, byPath)
-	t.sets = append(t.sets[:0], 0)
+	t.puts = append(t.puts[:0], 0)
 	for i, w := range t.values {
-		n := t.sets[i]
+		n := t.puts[i]
 		if !w.Node.IsEmpty() {
 			n++
 		}
-		t.sets = append(t.sets, n)
+		t.puts = append(t.puts, n)
 	}
 	t.large, t.left, t.long = nil, nil, finding{}
-	t.stand(tree.Root, tree.Empty)
+	t.Focus(tree.Root, tree.Empty)
 }
 
-// emptied returns an empty list that keeps room for a usual update and none of
-// what was in it.
+// emptied returns the list without its elements, or nil if it is larger than most
+// updates need.
 func emptied(list []tree.ResolvedWrite) []tree.ResolvedWrite {
 	if cap(list) > 64 {
 		return nil
@@ -63,25 +65,25 @@ func emptied(list []tree.ResolvedWrite) []tree.ResolvedWrite {
 	return list[:0]
 }
 
-// stand notes the node that is being validated, so that questions about it and
-// what is below need not search for it. The empty node is none.
-func (t *newTree) stand(p tree.Path, n tree.Node) { t.here, t.hereNode = p, n }
+// Focus notes the node that is being validated, so that questions about it and
+// what is below need not search for it. The empty node ends that.
+func (t *NewData) Focus(p tree.Path, n tree.Node) { t.focus, t.focusNode = p, n }
 
-// A place says how the writes change a node.
-type place int
+// A change says how the writes change a node.
+type change int
 
 const (
-	untouched place = iota
-	written         // a write at it or above it says all of it
-	filled          // writes below it put something there, so it is an object
-	thinned         // writes below it only remove
+	untouched   change = iota
+	written            // a write at it or above it says all of it
+	addsBelow          // writes below it put something there, so it is an object
+	onlyRemoves        // writes below it only remove
 )
 
 // at returns how the writes change the node at p, and the node if it is written.
-func (t *newTree) at(p tree.Path) (place, tree.Node) {
-	if !t.hereNode.IsEmpty() && t.here.Contains(p) {
-		if rel := t.here.Rel(p); rel.IsRoot() || len(t.hereNode.Text()) <= indexedFrom {
-			return written, t.hereNode.Get(rel)
+func (t *NewData) at(p tree.Path) (change, tree.Node) {
+	if !t.focusNode.IsEmpty() && t.focus.Contains(p) {
+		if rel := t.focus.Rel(p); rel.IsRoot() || len(t.focusNode.Text()) <= indexedFrom {
+			return written, t.focusNode.Get(rel)
 		}
 	}
 	if w := t.cover(p); w != nil {
@@ -90,75 +92,77 @@ func (t *newTree) at(p tree.Path) (place, tree.Node) {
 	switch lo, hi := t.below(p); {
 	case lo == hi:
 		return untouched, tree.Empty
-	case t.sets[lo] < t.sets[hi]:
-		return filled, tree.Empty
+	case t.puts[lo] < t.puts[hi]:
+		return addsBelow, tree.Empty
 	}
-	return thinned, tree.Empty
+	return onlyRemoves, tree.Empty
 }
 
-func (t *newTree) exists(p tree.Path) bool {
+// Exists reports whether there is a node at p.
+func (t *NewData) Exists(p tree.Path) bool {
 	switch how, n := t.at(p); how {
 	case written:
 		return !n.IsEmpty()
-	case filled:
+	case addsBelow:
 		return true
-	case thinned:
+	case onlyRemoves:
 		return t.remains(p)
 	}
-	return t.old.exists(p)
+	return t.old.Exists(p)
 }
 
-// value returns valueOf the node at p.
-func (t *newTree) value(p tree.Path) any {
+// Value returns ValueOf the node at p.
+func (t *NewData) Value(p tree.Path) any {
 	switch how, n := t.at(p); how {
 	case written:
 		return t.decoded(p, n)
-	case filled:
-		return object{}
-	case thinned:
+	case addsBelow:
+		return Object{}
+	case onlyRemoves:
 		if !t.remains(p) {
 			return nil
 		}
 	}
-	return t.old.value(p)
+	return t.old.Value(p)
 }
 
-// decoded returns valueOf the written node n at p. Rules at a node and above it
-// read what is written there once each, but those of many nodes can read one and
-// the same: that is charged.
-func (t *newTree) decoded(p tree.Path, n tree.Node) any {
+// decoded returns ValueOf the written node n at p. The rules at a node and above it
+// each read once what is written there, which is free: the size of a write is
+// bounded. But the rules of many nodes can all read the same text, so reading what
+// is elsewhere is charged.
+func (t *NewData) decoded(p tree.Path, n tree.Node) any {
 	switch {
-	case len(n.Text()) < freeText || n.IsObject() || !t.hereNode.IsEmpty() && t.here.Contains(p):
-		return valueOf(n)
+	case len(n.Text()) < FreeText || n.IsObject() || !t.focusNode.IsEmpty() && t.focus.Contains(p):
+		return ValueOf(n)
 	case t.long.is(p):
 		return t.long.fact.value
-	case !t.old.budget.charge(len(n.Text()), 1):
+	case !t.old.budget.Charge(len(n.Text()), 1):
 		return nil
 	}
-	v := valueOf(n)
+	v := ValueOf(n)
 	t.long = finding{p, fact{known: knowsValue, value: v}}
 	return v
 }
 
-// priority returns the priority of the node at p. A node that gets or loses
+// Priority returns ValueOf the priority of the node at p. A node that gets or loses
 // children keeps the one it had.
-func (t *newTree) priority(p tree.Path) any {
+func (t *NewData) Priority(p tree.Path) any {
 	how, n := t.at(p)
 	switch {
 	case how == written:
-		return valueOf(n.Priority())
-	case !t.exists(p):
+		return ValueOf(n.Priority())
+	case !t.Exists(p):
 		return nil
 	}
 	if i, ok := search(t.priorities, p); ok {
-		return valueOf(t.priorities[i].Node)
+		return ValueOf(t.priorities[i].Node)
 	}
-	return t.old.priority(p)
+	return t.old.Priority(p)
 }
 
-// keys yields the keys of the children that the node at p may have. Each that it
-// has is among them; some of the others may be gone.
-func (t *newTree) keys(p tree.Path) iter.Seq[string] {
+// Keys yields the keys of the children that the node at p may have: each that it
+// has, and some of those that the writes remove.
+func (t *NewData) Keys(p tree.Path) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		how, n := t.at(p)
 		if how == written {
@@ -169,7 +173,7 @@ func (t *newTree) keys(p tree.Path) iter.Seq[string] {
 			}
 			return
 		}
-		for key := range t.old.keys(p) {
+		for key := range t.old.Keys(p) {
 			if !yield(key) {
 				return
 			}
@@ -179,12 +183,12 @@ func (t *newTree) keys(p tree.Path) iter.Seq[string] {
 }
 
 // addedKeys yields the keys below p that only the writes have.
-func (t *newTree) addedKeys(p tree.Path, yield func(string) bool) {
+func (t *NewData) addedKeys(p tree.Path, yield func(string) bool) {
 	lo, hi := t.below(p)
 	last := ""
 	for _, w := range t.values[lo:hi] {
 		key, _, _ := p.Rel(w.Path).Cut()
-		if key == last || t.old.exists(p.Child(key)) {
+		if key == last || t.old.Exists(p.Child(key)) {
 			continue
 		}
 		if last = key; !yield(key) {
@@ -193,10 +197,10 @@ func (t *newTree) addedKeys(p tree.Path, yield func(string) bool) {
 	}
 }
 
-// remains reports whether the node at p outlives the removals below it. It looks
-// at children until it finds one that none of them concerns, so at no more of
-// them than there are removals, and one.
-func (t *newTree) remains(p tree.Path) bool {
+// remains reports whether the node at p is still there after the removals below it.
+// It looks at children until it finds one that no removal concerns, so at most at
+// one more than there are removals.
+func (t *NewData) remains(p tree.Path) bool {
 	if left, ok := t.left[p]; ok {
 		return left
 	}
@@ -208,11 +212,12 @@ func (t *newTree) remains(p tree.Path) bool {
 	return left
 }
 
-func (t *newTree) outlives(p tree.Path) bool {
-	if t.old.value(p) != any(object{}) {
-		return t.old.exists(p) // removing below a leaf removes nothing
+// outlives is remains without its cache.
+func (t *NewData) outlives(p tree.Path) bool {
+	if t.old.Value(p) != any(Object{}) {
+		return t.old.Exists(p) // removing below a leaf removes nothing
 	}
-	for key := range t.old.keys(p) {
+	for key := range t.old.Keys(p) {
 		c := p.Child(key)
 		if _, removed := search(t.values, c); removed {
 			continue
@@ -225,7 +230,7 @@ func (t *newTree) outlives(p tree.Path) bool {
 }
 
 // cover returns the write at p or above it, or nil.
-func (t *newTree) cover(p tree.Path) *tree.ResolvedWrite {
+func (t *NewData) cover(p tree.Path) *tree.ResolvedWrite {
 	if len(t.values) == 1 {
 		if w := &t.values[0]; w.Path.Contains(p) {
 			return w
@@ -252,7 +257,7 @@ func search(list []tree.ResolvedWrite, p tree.Path) (int, bool) {
 }
 
 // below returns the range of values that are below p.
-func (t *newTree) below(p tree.Path) (lo, hi int) {
+func (t *NewData) below(p tree.Path) (lo, hi int) {
 	n := len(t.values)
 	if p.IsRoot() {
 		if n > 0 && t.values[0].Path.IsRoot() {
@@ -265,21 +270,15 @@ func (t *newTree) below(p tree.Path) (lo, hi int) {
 	return lo, hi
 }
 
-// compareWith compares s with the text of p and one more byte.
+// compareWith compares s with the text of p and one more byte, up to that byte.
 func compareWith(s, p string, more byte) int {
-	if len(s) <= len(p) {
-		if c := strings.Compare(s, p); c != 0 {
-			return c
-		}
-		return -1
-	}
-	if c := strings.Compare(s[:len(p)], p); c != 0 {
+	if c := strings.Compare(s[:min(len(s), len(p))], p); c != 0 {
 		return c
 	}
-	if s[len(p)] != more {
-		return int(s[len(p)]) - int(more)
+	if len(s) == len(p) {
+		return -1
 	}
-	return len(s) - len(p) - 1
+	return int(s[len(p)]) - int(more)
 }
 
 // indexedFrom is the length of text from which the children of a written object
@@ -288,7 +287,7 @@ func compareWith(s, p string, more byte) int {
 const indexedFrom = 4096
 
 // inside returns the node at p inside the value of a write.
-func (t *newTree) inside(w *tree.ResolvedWrite, p tree.Path) tree.Node {
+func (t *NewData) inside(w *tree.ResolvedWrite, p tree.Path) tree.Node {
 	rel := w.Path.Rel(p)
 	if rel.IsRoot() || len(w.Node.Text()) <= indexedFrom {
 		return w.Node.Get(rel)
@@ -310,6 +309,7 @@ type branch struct {
 	children map[string]*branch
 }
 
+// get returns the node at p below the branch.
 func (b *branch) get(p tree.Path) tree.Node {
 	for {
 		key, rest, ok := p.Cut()

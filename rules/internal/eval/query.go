@@ -1,6 +1,9 @@
-package rules
+package eval
 
-import "github.com/dogwooddb/dogwood/tree"
+import (
+	"github.com/dogwooddb/dogwood/rules/internal/snapshot"
+	"github.com/dogwooddb/dogwood/tree"
+)
 
 // queryMember returns a property of the variable query, which describes the
 // operation wherever the rule stands. Writes have no query: flags are false and
@@ -8,8 +11,8 @@ import "github.com/dogwooddb/dogwood/tree"
 //
 // A REST GET without parameters is ordered by key, a read over the realtime
 // protocol without any by priority (rules §7).
-func (e *evaluation) queryMember(name string) any {
-	q, isRead := &e.request.Query, e.request.Op == OpRead
+func (e *Evaluation) queryMember(name string) any {
+	q, isRead := e.Query, e.Query != nil
 	if !isRead {
 		q = new(tree.Query)
 	}
@@ -26,9 +29,9 @@ func (e *evaluation) queryMember(name string) any {
 		}
 		return q.OrderBy
 	case "startAt":
-		return valueOf(q.Start.Value)
+		return snapshot.ValueOf(q.Start.Value)
 	case "endAt":
-		return valueOf(q.End.Value)
+		return snapshot.ValueOf(q.End.Value)
 	case "equalTo":
 		return equalTo(q)
 	case "limitToFirst":
@@ -57,7 +60,7 @@ func equalTo(q *tree.Query) any {
 	case end.Exclusive || end.KeyRank == tree.BeforeKeys:
 		return nil
 	}
-	return valueOf(start.Value)
+	return snapshot.ValueOf(start.Value)
 }
 
 func limit(q *tree.Query, fromLast bool) any {

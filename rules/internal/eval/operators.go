@@ -1,15 +1,16 @@
-package rules
+package eval
 
 import (
 	"math"
 	"strings"
 
+	"github.com/dogwooddb/dogwood/rules/internal/snapshot"
 	"github.com/dogwooddb/dogwood/rules/lang"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
 // binary computes x op y for every operator but && and ||.
-func (e *evaluation) binary(op lang.Op, x, y any) any {
+func (e *Evaluation) binary(op lang.Op, x, y any) any {
 	switch op {
 	case lang.Eq:
 		return e.equal(x, y)
@@ -24,7 +25,7 @@ func (e *evaluation) binary(op lang.Op, x, y any) any {
 }
 
 // equal is equal of two values that may be long.
-func (e *evaluation) equal(x, y any) bool {
+func (e *Evaluation) equal(x, y any) bool {
 	if s, ok := x.(string); ok {
 		if t, ok := y.(string); ok {
 			return e.same(s, t)
@@ -33,13 +34,13 @@ func (e *evaluation) equal(x, y any) bool {
 	return equal(x, y)
 }
 
-func (e *evaluation) same(s, t string) bool {
+func (e *Evaluation) same(s, t string) bool {
 	return len(s) == len(t) && e.charge(len(s)) && s == t
 }
 
 // order compares two numbers or two strings. There is no order between a number
 // and a string (rules §5.3).
-func (e *evaluation) order(op lang.Op, x, y any) any {
+func (e *Evaluation) order(op lang.Op, x, y any) any {
 	switch x := x.(type) {
 	case float64:
 		if y, ok := y.(float64); ok {
@@ -75,7 +76,7 @@ func inOrder[T int | float64](op lang.Op, x, y T) bool {
 }
 
 // add adds two numbers, or joins two values of which one is a string.
-func (e *evaluation) add(x, y any) any {
+func (e *Evaluation) add(x, y any) any {
 	a, xIsNumber := x.(float64)
 	b, yIsNumber := y.(float64)
 	if xIsNumber && yIsNumber {
@@ -109,7 +110,7 @@ func addend(v any) (s string, ok bool) {
 	return "", false
 }
 
-func (e *evaluation) arithmetic(op lang.Op, x, y any) any {
+func (e *Evaluation) arithmetic(op lang.Op, x, y any) any {
 	a, ok := x.(float64)
 	if !ok {
 		return e.reject(lang.Number, msgLeft, x)
@@ -132,7 +133,7 @@ func (e *evaluation) arithmetic(op lang.Op, x, y any) any {
 	return a / b
 }
 
-func (e *evaluation) negate(x any) any {
+func (e *Evaluation) negate(x any) any {
 	f, ok := x.(float64)
 	if !ok {
 		return e.reject(lang.Number, msgNegative, x)
@@ -141,7 +142,7 @@ func (e *evaluation) negate(x any) any {
 }
 
 // memberOf returns a property. Claims have every property, if only as null.
-func (e *evaluation) memberOf(x any, name string, t, result lang.Type) any {
+func (e *Evaluation) memberOf(x any, name string, t, result lang.Type) any {
 	if s, ok := x.(string); ok && name == "length" && !e.charge(len(s)) {
 		return zero(result)
 	}
@@ -151,7 +152,7 @@ func (e *evaluation) memberOf(x any, name string, t, result lang.Type) any {
 	switch x := x.(type) {
 	case opaque: // a query that came through a ternary
 		return e.queryMember(name)
-	case *snapshot:
+	case *snapshot.Snapshot:
 		return opaque{"a method"}
 	case string:
 		if name == "length" {
@@ -163,7 +164,7 @@ func (e *evaluation) memberOf(x any, name string, t, result lang.Type) any {
 }
 
 // index returns a member of a claim by a computed name.
-func (e *evaluation) index(x, key any) any {
+func (e *Evaluation) index(x, key any) any {
 	switch key := key.(type) {
 	case string:
 		if s, ok := x.(string); ok && !e.charge(len(s)) {
@@ -177,7 +178,7 @@ func (e *evaluation) index(x, key any) any {
 }
 
 // callMethod calls a method of strings.
-func (e *evaluation) callMethod(call stringMethod, result lang.Type, s string, args []string) any {
+func (e *Evaluation) callMethod(call stringMethod, result lang.Type, s string, args []string) any {
 	n := len(s)
 	for _, arg := range args {
 		n += len(arg)
@@ -189,8 +190,8 @@ func (e *evaluation) callMethod(call stringMethod, result lang.Type, s string, a
 }
 
 // matches is the method matches.
-func (e *evaluation) matches(re *lang.Machine, s string) bool {
-	matched, ok := e.budget.match(re, s)
+func (e *Evaluation) matches(re *lang.Machine, s string) bool {
+	matched, ok := e.Budget.Match(re, s)
 	if !ok {
 		e.fail(lang.Boolean, msgTooMuch)
 	}
@@ -198,20 +199,20 @@ func (e *evaluation) matches(re *lang.Machine, s string) bool {
 }
 
 // A stringMethod is a method of strings.
-type stringMethod func(e *evaluation, s string, args []string) any
+type stringMethod func(e *Evaluation, s string, args []string) any
 
 var stringMethods = map[string]stringMethod{
-	"contains":   func(_ *evaluation, s string, args []string) any { return strings.Contains(s, args[0]) },
-	"beginsWith": func(_ *evaluation, s string, args []string) any { return strings.HasPrefix(s, args[0]) },
-	"endsWith":   func(_ *evaluation, s string, args []string) any { return strings.HasSuffix(s, args[0]) },
-	"replace": func(e *evaluation, s string, args []string) any {
+	"contains":   func(_ *Evaluation, s string, args []string) any { return strings.Contains(s, args[0]) },
+	"beginsWith": func(_ *Evaluation, s string, args []string) any { return strings.HasPrefix(s, args[0]) },
+	"endsWith":   func(_ *Evaluation, s string, args []string) any { return strings.HasSuffix(s, args[0]) },
+	"replace": func(e *Evaluation, s string, args []string) any {
 		return e.made(replaceAll(s, args[0], args[1]))
 	},
-	"toLowerCase": func(e *evaluation, s string, _ []string) any { return e.changeCase(s, toLower) },
-	"toUpperCase": func(e *evaluation, s string, _ []string) any { return e.changeCase(s, toUpper) },
+	"toLowerCase": func(e *Evaluation, s string, _ []string) any { return e.changeCase(s, toLower) },
+	"toUpperCase": func(e *Evaluation, s string, _ []string) any { return e.changeCase(s, toUpper) },
 }
 
-func (e *evaluation) made(s string, ok bool) any {
+func (e *Evaluation) made(s string, ok bool) any {
 	if !ok {
 		return e.fail(lang.String, msgTooLong)
 	}
@@ -221,7 +222,7 @@ func (e *evaluation) made(s string, ok bool) any {
 	return s
 }
 
-func (e *evaluation) changeCase(s string, change func(string) string) any {
+func (e *Evaluation) changeCase(s string, change func(string) string) any {
 	if len(s) > maxString {
 		return e.fail(lang.String, msgTooLong)
 	}

@@ -4,18 +4,47 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/expr-lang/expr/vm"
-
+	"github.com/dogwooddb/dogwood/rules/internal/eval"
 	"github.com/dogwooddb/dogwood/rules/lang"
 )
+
+// maxRuleErrors bounds the errors of one rule.
+const maxRuleErrors = 10
+
+// A Kind is one of the three kinds of rules.
+type Kind int
+
+// The kinds of rules.
+const (
+	ReadRule Kind = iota
+	WriteRule
+	ValidateRule
+)
+
+// String returns the property's name: ".read", ".write" or ".validate".
+func (k Kind) String() string { return [...]string{".read", ".write", ".validate"}[k] }
+
+// A Rule is one .read, .write or .validate of a document, as tools see it.
+type Rule struct {
+	Path   string    // "/rooms/$room/.read"
+	Kind   Kind      //
+	Source string    // the expression; "true" or "false" for a boolean
+	Expr   lang.Expr // checked
+	Pos    Pos       // of the property's value in the document
+
+	pos func(offset int) Pos
+}
+
+// At returns the place in the document of a byte of the rule's source.
+func (r *Rule) At(offset int) Pos { return r.pos(offset) }
 
 // A rule is one .read, .write or .validate, ready to be asked.
 type rule struct {
 	Rule
-	depths  map[string]int     // of the captures that the rule can see
-	program *vm.Program        // nil if the rule is constant
-	noting  func() *vm.Program // the same expression for Explain, compiled when first used
-	always  bool               // the value of a constant rule
+	depths  map[string]int       // of the captures that the rule can see
+	program *eval.Program        // nil if the rule is constant
+	noting  func() *eval.Program // for Explain; compiled when it is first used, nil if that fails
+	always  bool                 // the value of a constant rule
 }
 
 // alwaysHolds reports whether there is no request that the rule refuses.
@@ -58,18 +87,15 @@ func (r *rule) compile(keys []string, o ParseOptions) []*lang.Error {
 		return errs
 	}
 	r.Expr = x
-	r.noting = sync.OnceValue(func() *vm.Program {
-		p, err := compileProgram(x, r.depths, true)
-		if err != nil {
-			panic(err)
-		}
-		return p
+	r.noting = sync.OnceValue(func() *eval.Program {
+		program, _ := eval.CompileNoting(x, r.depths)
+		return program
 	})
 	if value, ok := constant(x); ok {
 		r.always = value
 		return nil
 	}
-	program, failed := compileProgram(x, r.depths, false)
+	program, failed := eval.Compile(x, r.depths)
 	if failed != nil { // a fault of ours
 		return []*lang.Error{{Msg: "Expression can't be compiled."}}
 	}

@@ -1,7 +1,8 @@
-package rules
+package snapshot
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -75,7 +76,34 @@ func drawWrites(t *rapid.T) []tree.ResolvedWrite {
 	return list
 }
 
-// written returns a tree with writes made in it: values, then removals, then
+// A stored tree is a tree.Reader of a node.
+type stored struct{ tree.Node }
+
+func (s stored) Get(p tree.Path) (tree.Node, error)      { return s.Node.Get(p), nil }
+func (s stored) Has(p tree.Path) (bool, error)           { return !s.Node.Get(p).IsEmpty(), nil }
+func (s stored) Priority(p tree.Path) (tree.Node, error) { return s.Node.Get(p).Priority(), nil }
+
+// Peek returns a leaf, or reports an object.
+func (s stored) Peek(p tree.Path) (tree.Node, bool, error) {
+	n := s.Node.Get(p)
+	if n.IsObject() {
+		return tree.Empty, true, nil
+	}
+	return n, false, nil
+}
+
+// Keys yields the keys of the children.
+func (s stored) Keys(p tree.Path) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for key := range s.Node.Get(p).Children() {
+			if !yield(key, nil) {
+				return
+			}
+		}
+	}
+}
+
+// writtenTo returns a tree with writes made in it: values, then removals, then
 // priorities.
 func writtenTo(n tree.Node, writes []tree.ResolvedWrite) tree.Node {
 	rank := func(w tree.ResolvedWrite) int {
@@ -98,13 +126,13 @@ func writtenTo(n tree.Node, writes []tree.ResolvedWrite) tree.Node {
 }
 
 // The tree after an operation is the one that making its writes gives.
-func TestNewTree(t *testing.T) {
+func TestNewData(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before, writes := drawTree(t), drawWrites(t)
 		after := writtenTo(before, writes)
-		var old oldTree
-		var tr newTree
-		old.reset(stored{before}, new(budget))
+		var old Data
+		var tr NewData
+		old.reset(stored{before}, new(Budget))
 		tr.reset(&old, writes)
 		for range 8 {
 			p := drawPath(t)
@@ -113,22 +141,22 @@ func TestNewTree(t *testing.T) {
 			}
 			want := after.Get(p)
 			state := fmt.Sprintf("%s\nbefore %s\nwrites %v\nafter %s", p, before.JSON(), writes, after.JSON())
-			if got := tr.exists(p); got == want.IsEmpty() {
+			if got := tr.Exists(p); got == want.IsEmpty() {
 				t.Fatalf("exists = %t at %s", got, state)
 			}
-			if got := tr.value(p); got != valueOf(want) {
+			if got := tr.Value(p); got != ValueOf(want) {
 				t.Fatalf("value = %v at %s", got, state)
 			}
-			if got := tr.priority(p); got != valueOf(want.Priority()) {
+			if got := tr.Priority(p); got != ValueOf(want.Priority()) {
 				t.Fatalf("priority = %v at %s", got, state)
 			}
-			keys := slices.Sorted(tr.keys(p))
+			keys := slices.Sorted(tr.Keys(p))
 			for key := range want.Children() {
 				if _, ok := slices.BinarySearch(keys, key); !ok {
 					t.Fatalf("keys = %q at %s", keys, state)
 				}
 			}
-			if len(slices.Compact(keys)) != len(slices.Collect(tr.keys(p))) {
+			if len(slices.Compact(keys)) != len(slices.Collect(tr.Keys(p))) {
 				t.Fatalf("keys = %q twice at %s", keys, state)
 			}
 		}

@@ -1,8 +1,9 @@
-package rules
+package eval
 
 import (
 	"strings"
 
+	"github.com/dogwooddb/dogwood/rules/internal/snapshot"
 	"github.com/dogwooddb/dogwood/rules/lang"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -28,7 +29,7 @@ type step struct {
 	fixed tree.Path // the path, if it is known in advance
 }
 
-func (c *chain) run(e *evaluation, args []any) any {
+func (c *chain) run(e *Evaluation, args []any) any {
 	s, ok := c.begin(e, args)
 	for i := range c.steps {
 		if !ok {
@@ -53,7 +54,7 @@ func (c *chain) run(e *evaluation, args []any) any {
 
 // checkRest looks for faults in arguments that don't matter to the answer any
 // more, which is false. The virtual machine has evaluated them already.
-func (e *evaluation) checkRest(rest []text, args []any) any {
+func (e *Evaluation) checkRest(rest []text, args []any) any {
 	for i := range rest {
 		if _, ok := rest[i].get(e, args, msgPathArg); !ok {
 			break
@@ -62,46 +63,46 @@ func (e *evaluation) checkRest(rest []text, args []any) any {
 	return false
 }
 
-func (c *chain) begin(e *evaluation, args []any) (snapshot, bool) {
+func (c *chain) begin(e *Evaluation, args []any) (snapshot.Snapshot, bool) {
 	if c.variable != "" {
 		return e.snapshotOf(c.variable), true
 	}
-	s, ok := args[0].(*snapshot)
+	s, ok := args[0].(*snapshot.Snapshot)
 	if !ok { // its evaluation failed
-		return snapshot{}, false
+		return snapshot.Snapshot{}, false
 	}
 	return *s, true
 }
 
 // follow returns the snapshot that the step leads to. ok is false if there is a
 // fault.
-func (st *step) follow(e *evaluation, s snapshot, args []any) (to snapshot, ok bool) {
+func (st *step) follow(e *Evaluation, s snapshot.Snapshot, args []any) (to snapshot.Snapshot, ok bool) {
 	switch {
 	case st.up:
 		return e.parent(s)
 	case !st.fixed.IsRoot():
-		if s.none || s.path.Len()+st.fixed.Len() > tree.MaxDepth {
-			return snapshot{new: s.new, none: true}, true
+		if s.None || s.Path.Len()+st.fixed.Len() > tree.MaxDepth {
+			return snapshot.Snapshot{New: s.New, None: true}, true
 		}
-		s.path = s.path.Join(st.fixed)
+		s.Path = s.Path.Join(st.fixed)
 		return s, true
 	}
-	e.text = append(e.text[:0], s.path.Clean()...)
+	e.text = append(e.text[:0], s.Path.Clean()...)
 	for i := range st.path {
 		e.text = append(e.text, '/')
 		start := len(e.text)
 		if !st.path[i].append(e, args, msgPathArg) {
 			return s, false
 		}
-		s.none = s.none || onlySlashes(e.text[start:])
+		s.None = s.None || onlySlashes(e.text[start:])
 	}
-	if !s.none {
+	if !s.None {
 		var err error
-		s.path, err = tree.ParsePath(string(trimSlash(e.text)))
-		s.none = err != nil
+		s.Path, err = tree.ParsePath(string(trimSlash(e.text)))
+		s.None = err != nil
 	}
-	if s.none {
-		s.path = tree.Root
+	if s.None {
+		s.Path = tree.Root
 	}
 	return s, true
 }

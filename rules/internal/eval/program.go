@@ -1,44 +1,57 @@
-package rules
+package eval
 
 import (
 	"fmt"
 	"reflect"
-	"strconv"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/builtin"
 	"github.com/expr-lang/expr/compiler"
 	"github.com/expr-lang/expr/conf"
 	"github.com/expr-lang/expr/parser"
-	"github.com/expr-lang/expr/vm"
 
 	"github.com/dogwooddb/dogwood/rules/lang"
 )
 
-// compileProgram makes a program of a checked expression. Only the logical
-// operators become instructions of the virtual machine, which jump over what need
-// not be evaluated; everything else becomes calls of functions, few and large
-// ones. Neither the parser nor the checker of the machine's own language takes
-// part, so nothing of that language is reachable from rules.
+// Compile makes a program of a checked expression. depths are those of the
+// captures on the rule's path. Only the logical operators become instructions of
+// the machine, which jump over what need not be evaluated; everything else becomes
+// calls of functions, few and large ones. The parser and the checker of the
+// machine's own language take no part, so nothing of that language is reachable
+// from rules.
+func Compile(x lang.Expr, depths map[string]int) (*Program, error) {
+	return compile(x, lowering{depths: depths})
+}
+
+// CompileNoting makes a program for Evaluation.Explain. It is what Compile makes,
+// but each part of the expression is computed on its own and passed to the noter.
 //
-// A noting program also calls the evaluation's noter with every part of the
-// expression.
-func compileProgram(x lang.Expr, depths map[string]int, noting bool) (*vm.Program, error) {
-	l := lowering{depths: depths, noting: noting, functions: make(map[string]*builtin.Function)}
+// It replaced a second evaluator that walked the expression. One lowering cannot
+// explain something else than what it decides.
+func CompileNoting(x lang.Expr, depths map[string]int) (*Program, error) {
+	return compile(x, lowering{depths: depths, noting: true})
+}
+
+func compile(x lang.Expr, l lowering) (*Program, error) {
+	l.functions = make(map[string]*builtin.Function)
 	n := l.lower(x)
 	config := &conf.Config{ShortCircuit: true, Optimize: true, Functions: l.functions}
 	program, err := compiler.Compile(&parser.Tree{Node: n}, config)
 	if err != nil {
 		return nil, fmt.Errorf("compile %s: %w", x, err)
 	}
-	return program, nil
+	return (*Program)(program), nil
 }
 
-// A lowering makes nodes of the virtual machine of an expression's.
+// A lowering translates an expression into nodes of the virtual machine.
+//
+// A function of a program is a closure over its operands. The machine could pass
+// constants as arguments instead, but that takes a quarter longer
+// (BenchmarkExpressions).
 type lowering struct {
 	depths    map[string]int // of the captures on the rule's path
 	noting    bool
-	functions map[string]*builtin.Function
+	functions map[string]*builtin.Function // by a number
 }
 
 var booleanType = reflect.TypeFor[bool]()
@@ -46,25 +59,15 @@ var booleanType = reflect.TypeFor[bool]()
 // lower returns the node that computes x.
 func (l *lowering) lower(x lang.Expr) ast.Node {
 	n := l.compute(x)
-	if !l.noting || !isTelling(x) {
+	if !l.noting || !IsTelling(x) {
 		return n
 	}
 	c := l.call(x)
 	c.args = append(c.args, n)
-	return c.node(func(e *evaluation, args []any) any {
+	return c.node(func(e *Evaluation, args []any) any {
 		e.note(x, args[0])
 		return args[0]
 	})
-}
-
-// isTelling reports whether the value of x is worth noting: it isn't plain from
-// the source.
-func isTelling(x lang.Expr) bool {
-	switch x.(type) {
-	case *lang.Literal, *lang.Regex, *lang.Array:
-		return false
-	}
-	return true
 }
 
 func (l *lowering) compute(x lang.Expr) ast.Node {
@@ -80,7 +83,7 @@ func (l *lowering) compute(x lang.Expr) ast.Node {
 		}
 		c := l.call(x)
 		of := c.operand(x.X)
-		return c.node(func(e *evaluation, args []any) any { return e.negate(of.get(e, args)) })
+		return c.node(func(e *Evaluation, args []any) any { return e.negate(of.get(e, args)) })
 	case *lang.Binary:
 		return l.binary(x)
 	case *lang.Cond:
@@ -96,7 +99,7 @@ func (l *lowering) compute(x lang.Expr) ast.Node {
 	case *lang.Index:
 		c := l.call(x)
 		of, key := c.operand(x.X), c.operand(x.Key)
-		return c.node(func(e *evaluation, args []any) any { return e.index(of.get(e, args), key.get(e, args)) })
+		return c.node(func(e *Evaluation, args []any) any { return e.index(of.get(e, args), key.get(e, args)) })
 	case *lang.Call:
 		return l.method(x)
 	}
@@ -120,7 +123,7 @@ func (l *lowering) binary(x *lang.Binary) ast.Node {
 	switch {
 	case x.Op == lang.Add && x.Type() == lang.String && !l.noting:
 		sum := c.text(x)
-		return c.node(func(e *evaluation, args []any) any {
+		return c.node(func(e *Evaluation, args []any) any {
 			if s, ok := sum.get(e, args, msgOperand); ok {
 				return s
 			}
@@ -130,7 +133,7 @@ func (l *lowering) binary(x *lang.Binary) ast.Node {
 		return c.equality(x)
 	}
 	left, right := c.operand(x.X), c.operand(x.Y)
-	return c.node(func(e *evaluation, args []any) any {
+	return c.node(func(e *Evaluation, args []any) any {
 		return e.binary(x.Op, left.get(e, args), right.get(e, args))
 	})
 }
@@ -138,7 +141,7 @@ func (l *lowering) binary(x *lang.Binary) ast.Node {
 func (c *call) equality(x *lang.Binary) ast.Node {
 	want := x.Op == lang.Eq
 	if isAuth(x.X) && isNull(x.Y) || isNull(x.X) && isAuth(x.Y) { // only whether there is a caller
-		return c.node(func(e *evaluation, _ []any) any { return e.signedIn() != want })
+		return c.node(func(e *Evaluation, _ []any) any { return e.signedIn() != want })
 	}
 	if n := c.nullTest(x); n != nil {
 		return n
@@ -148,11 +151,11 @@ func (c *call) equality(x *lang.Binary) ast.Node {
 		left, right = right, left
 	}
 	if right.from != fromCapture {
-		return c.node(func(e *evaluation, args []any) any {
+		return c.node(func(e *Evaluation, args []any) any {
 			return e.equal(left.get(e, args), right.get(e, args)) == want
 		})
 	}
-	return c.node(func(e *evaluation, args []any) any {
+	return c.node(func(e *Evaluation, args []any) any {
 		s, _, ok := left.str(e, args)
 		return (ok && e.same(s, e.capture(right.index))) == want
 	})
@@ -205,19 +208,19 @@ func (l *lowering) variable(x *lang.Variable) ast.Node {
 // load lowers an expression that is simple.
 func (l *lowering) load(x lang.Expr) ast.Node {
 	o, _ := l.simple(x)
-	return l.call(x).node(func(e *evaluation, args []any) any { return o.get(e, args) })
+	return l.call(x).node(func(e *Evaluation, args []any) any { return o.get(e, args) })
 }
 
 func (l *lowering) member(x *lang.Member) ast.Node {
 	c := l.call(x)
 	if v, ok := x.X.(*lang.Variable); ok && v.Type() == lang.Query {
-		return c.node(func(e *evaluation, _ []any) any { return e.queryMember(x.Name) })
+		return c.node(func(e *Evaluation, _ []any) any { return e.queryMember(x.Name) })
 	}
 	if _, ok := l.simple(x); ok && !l.noting {
 		return l.load(x)
 	}
 	of, from, to := c.operand(x.X), x.X.Type(), x.Type()
-	return c.node(func(e *evaluation, args []any) any { return e.memberOf(of.get(e, args), x.Name, from, to) })
+	return c.node(func(e *Evaluation, args []any) any { return e.memberOf(of.get(e, args), x.Name, from, to) })
 }
 
 func (l *lowering) method(x *lang.Call) ast.Node {
@@ -229,7 +232,7 @@ func (l *lowering) method(x *lang.Call) ast.Node {
 	of := c.operand(fun.X)
 	if fun.Name == "matches" {
 		re := x.Args[0].(*lang.Regex).Machine
-		return c.node(func(e *evaluation, args []any) any {
+		return c.node(func(e *Evaluation, args []any) any {
 			s, v, ok := of.str(e, args)
 			if !ok {
 				return e.reject(lang.Boolean, msgNoString, v)
@@ -252,7 +255,7 @@ type method struct {
 	result lang.Type
 }
 
-func (f *method) run(e *evaluation, args []any) any {
+func (f *method) run(e *Evaluation, args []any) any {
 	s, v, ok := f.x.str(e, args)
 	if !ok {
 		return e.reject(f.result, msgNoString, v)
@@ -323,89 +326,4 @@ func (c *call) step(ch *chain, x *lang.Call) {
 		last++
 	}
 	ch.steps[last].path = append(ch.steps[last].path, c.text(x.Args[0]))
-}
-
-// A call is a node under construction that calls a function for the expression x.
-type call struct {
-	*lowering
-	x    lang.Expr
-	args []ast.Node
-}
-
-func (l *lowering) call(x lang.Expr) *call { return &call{lowering: l, x: x} }
-
-// mayFuse reports whether the call may compute y itself. A noting program computes
-// each part of an expression on its own.
-func (c *call) mayFuse(y lang.Expr) bool { return !c.noting || y == c.x }
-
-// node returns the call of run with the arguments.
-func (c *call) node(run func(e *evaluation, args []any) any) ast.Node {
-	name := strconv.Itoa(len(c.functions))
-	c.functions[name] = &builtin.Function{Name: name, Func: func(args ...any) (any, error) {
-		return run(args[0].(*evaluation), args[1:]), nil
-	}}
-	n := &ast.CallNode{
-		Callee:    &ast.IdentifierNode{Value: name},
-		Arguments: append([]ast.Node{&ast.IdentifierNode{Value: "$env"}}, c.args...),
-	}
-	if c.x.Type() == lang.Boolean {
-		return typed(n)
-	}
-	return n
-}
-
-// argument makes an argument of x.
-func (c *call) argument(x lang.Expr) operand {
-	c.args = append(c.args, c.lower(x))
-	return operand{from: fromArgument, index: len(c.args) - 1}
-}
-
-// operand describes x, which becomes an argument unless it is simple.
-func (c *call) operand(x lang.Expr) operand {
-	if o, ok := c.simple(x); ok && (!c.noting || !isTelling(x)) {
-		return o
-	}
-	return c.argument(x)
-}
-
-// simple describes a literal, a capture, now, auth or a claim.
-func (l *lowering) simple(x lang.Expr) (operand, bool) {
-	switch x := x.(type) {
-	case *lang.Literal:
-		return operand{value: x.Value}, true
-	case *lang.Variable:
-		if depth, ok := l.depths[x.Name]; ok {
-			return operand{from: fromCapture, index: depth}, true
-		}
-		switch x.Name {
-		case "auth":
-			return operand{from: fromClaim}, true
-		case "now":
-			return operand{from: fromClock}, true
-		}
-	case *lang.Member:
-		o, ok := l.simple(x.X)
-		if ok && o.from == fromClaim {
-			o.claim = append(o.claim[:len(o.claim):len(o.claim)], x.Name)
-			return o, true
-		}
-	}
-	return operand{}, false
-}
-
-// text describes x, which must be a string. A sum that is certainly a string is
-// taken apart.
-func (c *call) text(x lang.Expr) text {
-	if b, ok := x.(*lang.Binary); ok && b.Op == lang.Add && b.Type() == lang.String && !c.noting {
-		return text{parts: c.parts(nil, b), sum: true}
-	}
-	return text{parts: []operand{c.operand(x)}}
-}
-
-// parts appends what a sum that is a string puts together.
-func (c *call) parts(list []operand, x lang.Expr) []operand {
-	if b, ok := x.(*lang.Binary); ok && b.Op == lang.Add && b.Type() == lang.String {
-		return c.parts(c.parts(list, b.X), b.Y)
-	}
-	return append(list, c.operand(x))
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/dogwooddb/dogwood/rules/internal/eval"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -26,7 +27,7 @@ type decider struct {
 	denied bool    // whether a target of a write has no grant
 	err    error   // what ended the decision
 	begun  bool    // whether e is in use
-	e      evaluation
+	e      eval.Evaluation
 }
 
 var deciders = sync.Pool{New: func() any { return new(decider) }}
@@ -41,19 +42,19 @@ func newDecider(ctx context.Context, q *Request) *decider {
 func (d *decider) end() {
 	if d.begun {
 		if d.q.Budget != nil {
-			d.q.Budget.budget = d.e.budget
+			d.q.Budget.budget = d.e.Budget
 		}
-		d.e.end()
+		d.e.End()
 	}
 	d.ctx, d.q, d.tracer, d.target, d.asked, d.failed, d.denied, d.err, d.begun = nil, nil, nil, 0, 0, nil, false, nil, false
 	deciders.Put(d)
 }
 
 // evaluation returns what expressions are evaluated in.
-func (d *decider) evaluation() *evaluation {
+func (d *decider) evaluation() *eval.Evaluation {
 	if !d.begun {
 		d.begun = true
-		d.e.begin(d.q)
+		d.q.begin(&d.e)
 	}
 	return &d.e
 }
@@ -83,9 +84,9 @@ func (d *decider) holds(r *rule, p tree.Path) bool {
 	holds := r.always
 	switch {
 	case d.tracing():
-		holds = d.tracer.ask(d, r, p)
+		holds = d.tracer.ask(d.evaluation(), r, d.step(r, p))
 	case r.program != nil:
-		holds = d.evaluation().holds(r, p)
+		holds = d.evaluation().Holds(r.program, p)
 	}
 	return !d.interrupted() && holds
 }
@@ -93,7 +94,7 @@ func (d *decider) holds(r *rule, p tree.Path) bool {
 // interrupted reports whether the decision has to end without a result.
 func (d *decider) interrupted() bool {
 	if d.err == nil && d.begun {
-		d.err = d.e.interrupted(d.ctx)
+		d.err = d.e.Interrupted(d.ctx)
 	}
 	return d.err != nil
 }
@@ -104,8 +105,22 @@ func (d *decider) tracing() bool { return d.tracer != nil && !d.tracer.full() }
 // skip notes that a rule was not asked.
 func (d *decider) skip(r *rule, p tree.Path, why string) {
 	if r != nil && d.tracing() {
-		d.tracer.skip(d, r, p, why)
+		s := d.step(r, p)
+		s.Outcome, s.Why = Skipped, why
+		d.tracer.steps = append(d.tracer.steps, s)
 	}
+}
+
+// step returns a step of the trace, without an outcome.
+func (d *decider) step(r *rule, p tree.Path) Step {
+	s := Step{Rule: &r.Rule, Target: d.target, Path: p}
+	for name, depth := range r.depths {
+		if s.Captures == nil {
+			s.Captures = make(map[string]string)
+		}
+		s.Captures[name] = eval.Capture(p, depth)
+	}
+	return s
 }
 
 // grant looks for a rule that grants the request at p, from the root downwards.
@@ -140,6 +155,24 @@ func (d *decider) ask(g *rule, p, rest tree.Path, before Decision) Decision {
 	granted := d.holds(g, at)
 	d.noteReads(g, granted)
 	return Decision{Allow: granted, Rule: g.Path}
+}
+
+// noteReads notes in the request what the rule that was just asked depends on.
+func (d *decider) noteReads(r *rule, granted bool) {
+	reads := d.q.Reads
+	switch {
+	case reads == nil || d.q.Op != OpRead:
+	case r.program == nil:
+		if granted {
+			*reads = Reads{}
+		}
+	case granted:
+		*reads = readsOf(d.e.Uses())
+	default:
+		u := d.e.Uses()
+		reads.Auth = max(reads.Auth, authUse(u))
+		reads.Now = reads.Now || u.Now
+	}
 }
 
 // above returns the path that rest completes to p.
@@ -221,10 +254,10 @@ func (d *decider) container(n *node, p, rest tree.Path) {
 		return
 	}
 	at := above(p, rest)
-	if exists := d.evaluation().new.exists(at); d.interrupted() {
+	if exists := d.evaluation().New.Exists(at); d.interrupted() {
 		return
 	} else if exists {
-		d.stand(tree.Root, tree.Empty)
+		d.focus(tree.Root, tree.Empty)
 		d.valid(n.validate, at)
 	} else {
 		d.skip(n.validate, at, whyNothing)
@@ -238,11 +271,11 @@ func (d *decider) valid(r *rule, p tree.Path) {
 	}
 }
 
-// stand tells what evaluates the rules next which node they are about.
-func (d *decider) stand(p tree.Path, v tree.Node) {
-	d.evaluation().new.stand(p, v)
+// focus tells what evaluates the rules next which node they are about.
+func (d *decider) focus(p tree.Path, v tree.Node) {
+	d.evaluation().New.Focus(p, v)
 	if d.tracing() {
-		d.tracer.e.new.stand(p, v)
+		d.tracer.e.New.Focus(p, v)
 	}
 }
 
@@ -254,7 +287,7 @@ func (d *decider) written(n *node, p tree.Path, v tree.Node) {
 		return
 	}
 	if d.matters(n.validate) {
-		d.stand(p, v)
+		d.focus(p, v)
 		d.valid(n.validate, p)
 	}
 	for key, c := range v.Children() {
@@ -270,18 +303,18 @@ func (d *decider) written(n *node, p tree.Path, v tree.Node) {
 // stored is written for a node that keeps its value: one whose priority is
 // written. It reads no more of it than the rules ask about.
 func (d *decider) stored(n *node, p tree.Path) {
-	after := &d.evaluation().new
-	if exists := after.exists(p); d.interrupted() {
+	after := &d.evaluation().New
+	if exists := after.Exists(p); d.interrupted() {
 		return
 	} else if !exists {
 		d.skip(n.validate, p, whyNothing)
 		return
 	}
 	if d.matters(n.validate) {
-		d.stand(tree.Root, tree.Empty)
+		d.focus(tree.Root, tree.Empty)
 		d.valid(n.validate, p)
 	}
-	keys := after.keys(p)
+	keys := after.Keys(p)
 	if !d.validates(n.capture) {
 		keys = literals(n)
 	}

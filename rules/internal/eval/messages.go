@@ -1,4 +1,4 @@
-package rules
+package eval
 
 // Reasons for which an expression fails, as traces tell them.
 const (

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/rules/internal/snapshot"
 	"github.com/dogwooddb/dogwood/rules/lang"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -170,7 +171,7 @@ func TestWilddog(t *testing.T) {
 }
 
 func TestStringsAreBounded(t *testing.T) {
-	data := stored{tree.MustParseNode(`{"k":"` + strings.Repeat("k", 1<<10) + `","m":"` + strings.Repeat("m", maxString) + `"}`)}
+	data := stored{tree.MustParseNode(`{"k":"` + strings.Repeat("k", 1<<10) + `","m":"` + strings.Repeat("m", 1<<20) + `"}`)}
 	for _, c := range []struct {
 		rule string
 		want bool
@@ -202,10 +203,10 @@ func list(n int, child string) string {
 
 func TestEvaluationsAreBounded(t *testing.T) {
 	r := mustRules(t, `{"rules":{".write":true,"l":{"$k":{".validate":"newData.isNumber()"}}}}`)
-	for _, n := range []int{maxEvaluations, maxEvaluations + 1} {
+	for _, n := range []int{snapshot.MaxEvaluations, snapshot.MaxEvaluations + 1} {
 		q := &Request{Op: OpWrite, Data: stored{}, Writes: writes(t, stored{}, false, "l", list(n, "1"))}
 		d := check(t, r, q)
-		if want := n <= maxEvaluations; d.Allow != want {
+		if want := n <= snapshot.MaxEvaluations; d.Allow != want {
 			t.Errorf("a write that is validated %d times: %v, want allow = %t", n, d, want)
 		}
 		if x, err := r.Explain(t.Context(), q); err != nil || x.Decision != d || len(x.Steps) != maxSteps {
@@ -321,10 +322,17 @@ func TestRules(t *testing.T) {
 	}
 }
 
-func TestNumberText(t *testing.T) {
-	for _, f := range []float64{0, math.Copysign(0, -1), 1, -1.5, 1e20, 1e21, 1.5e300, 1e-6, 1e-7, 1.25e-9, 123456789012345680000, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, math.SmallestNonzeroFloat64} {
-		if got, want := numberText(f), jsNumber(f); got != want {
-			t.Errorf("numberText(%g) = %s, want %s", f, got, want)
+// Numbers are printed as JavaScript prints them.
+func TestNumbersAsText(t *testing.T) {
+	for _, f := range []float64{0, math.Copysign(0, -1), 1, -1.5, 1e20, 1e21, 1.5e300, 1e-6, 1e-7, 1.25e-9, 123456789012345680000, math.MaxFloat64, math.SmallestNonzeroFloat64} {
+		rule := fmt.Sprintf("'' + auth.f == '%s'", jsNumber(f))
+		if !readAt(t, rule, &Request{Auth: NewAuth(fmt.Sprintf(`{"f":%g}`, f))}) {
+			t.Errorf("%g: %s is not true", f, rule)
+		}
+	}
+	for _, rule := range []string{"'' + 1 / 0 == 'NaN'", "'' + 1e308 * 10 == 'Infinity'", "'' + -1e308 * 10 == '-Infinity'"} {
+		if !readAt(t, rule, &Request{}) {
+			t.Errorf("%s is not true", rule)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package rules
+package eval
 
 import (
 	"github.com/dogwooddb/dogwood/rules/lang"
@@ -25,7 +25,7 @@ const (
 )
 
 // get returns the operand's value.
-func (o *operand) get(e *evaluation, args []any) any {
+func (o *operand) get(e *Evaluation, args []any) any {
 	switch o.from {
 	case fromCapture:
 		return e.capture(o.index)
@@ -45,7 +45,7 @@ func (o *operand) get(e *evaluation, args []any) any {
 
 // str returns the operand's value if it is a string, else the value as it is. It
 // doesn't put a capture into an interface.
-func (o *operand) str(e *evaluation, args []any) (s string, v any, ok bool) {
+func (o *operand) str(e *Evaluation, args []any) (s string, v any, ok bool) {
 	if o.from == fromCapture {
 		return e.capture(o.index), nil, true
 	}
@@ -63,7 +63,7 @@ type text struct {
 
 // append appends the text to e.text. ok is false if there is a fault, which is
 // noted with the given reason.
-func (t *text) append(e *evaluation, args []any, reason string) (ok bool) {
+func (t *text) append(e *Evaluation, args []any, reason string) (ok bool) {
 	start := len(e.text)
 	for i := range t.parts {
 		s, v, isString := t.parts[i].str(e, args)
@@ -88,7 +88,7 @@ func (t *text) append(e *evaluation, args []any, reason string) (ok bool) {
 }
 
 // get returns the text as a string.
-func (t *text) get(e *evaluation, args []any, reason string) (string, bool) {
+func (t *text) get(e *Evaluation, args []any, reason string) (string, bool) {
 	if !t.sum {
 		s, v, ok := t.parts[0].str(e, args)
 		if !ok {
