@@ -103,6 +103,16 @@ func Str(v *hujson.Value) (s string, ok bool) {
 	return l.String(), true
 }
 
+// Member returns the value of an object's property, nil if it has none of that name.
+func Member(obj *hujson.Object, name string) *hujson.Value {
+	for i := range obj.Members {
+		if key, _ := Str(&obj.Members[i].Name); key == name {
+			return &obj.Members[i].Value
+		}
+	}
+	return nil
+}
+
 // parseError turns an error of hujson into one of ours. The text of its errors is
 // the only place that says where it stopped.
 func (d *Doc) parseError(text []byte, err error) *Error {

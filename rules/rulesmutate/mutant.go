@@ -62,21 +62,20 @@ func Mutants(src *rulestest.Source) ([]*Mutant, error) {
 	return g.mutants, nil
 }
 
+// compile returns the rules with the mistake. src is what they were made of.
+func (m *Mutant) compile(src *rulestest.Source) (*rules.Ruleset, error) {
+	return rules.ParseWith(m.Text, src.Options)
+}
+
 // find returns the value of the rule with a path.
 func find(doc *jsonc.Doc, path string) *hujson.Value {
 	v := &doc.Root.Value.(*hujson.Object).Members[0].Value
-	for _, key := range strings.Split(strings.TrimPrefix(path, "/"), "/") {
+	for key := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
 		obj, ok := v.Value.(*hujson.Object)
 		if !ok {
 			return nil
 		}
-		v = nil
-		for i := range obj.Members {
-			if name, _ := jsonc.Str(&obj.Members[i].Name); name == key {
-				v = &obj.Members[i].Value
-			}
-		}
-		if v == nil {
+		if v = jsonc.Member(obj, key); v == nil {
 			return nil
 		}
 	}

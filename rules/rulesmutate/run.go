@@ -123,9 +123,7 @@ func runAll(ctx context.Context, src *rulestest.Source, units []unit, mutants []
 // kill runs the tests that ask the rule of a mutant and returns the first that
 // fails.
 func kill(ctx context.Context, src *rulestest.Source, m *Mutant, units []unit) (string, error) {
-	mutant := *src
-	mutant.Text = m.Text
-	rs, err := mutant.Compile()
+	rs, err := m.compile(src)
 	if err != nil {
 		return "", err
 	}

@@ -27,7 +27,7 @@ func expand(v *hujson.Value) ([]instance, error) {
 	if !ok {
 		return nil, errors.New("a test is an object")
 	}
-	loop := find(obj, "for")
+	loop := jsonc.Member(obj, "for")
 	if loop == nil {
 		return []instance{{value: *v}}, nil
 	}

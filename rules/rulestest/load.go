@@ -172,13 +172,3 @@ func ParseData(text string, now int64) (tree.Node, error) {
 	}
 	return parseData(jsonc.Strict(doc.Root), now)
 }
-
-// find returns a property of an object, or nil.
-func find(obj *hujson.Object, name string) *hujson.Value {
-	for i := range obj.Members {
-		if key, _ := jsonc.Str(&obj.Members[i].Name); key == name {
-			return &obj.Members[i].Value
-		}
-	}
-	return nil
-}

@@ -117,21 +117,7 @@ func QueryText(op *Op) string {
 	default:
 		j["orderByChild"] = q.Order()
 	}
-	bound := func(inclusive, exclusive string, b tree.Bound) {
-		if b.Set && b.Exclusive {
-			inclusive = exclusive
-		}
-		if b.Set {
-			j[inclusive] = json.RawMessage(b.Value.JSON())
-		}
-	}
-	bound("startAt", "startAfter", q.Start)
-	bound("endAt", "endBefore", q.End)
-	if q.Start.Set && q.End.Set && q.Start.Value == q.End.Value && !q.Start.Exclusive && !q.End.Exclusive {
-		delete(j, "startAt")
-		delete(j, "endAt")
-		j["equalTo"] = json.RawMessage(q.Start.Value.JSON())
-	}
+	setBounds(j, q)
 	switch {
 	case q.Limit > 0 && q.FromLast:
 		j["limitToLast"] = q.Limit
@@ -143,4 +129,22 @@ func QueryText(op *Op) string {
 		panic(err) // valid nodes and numbers
 	}
 	return string(text)
+}
+
+// setBounds sets the members of a query that are its range.
+func setBounds(j map[string]any, q tree.Query) {
+	if q.Start.Set && q.End.Set && q.Start.Value == q.End.Value && !q.Start.Exclusive && !q.End.Exclusive {
+		j["equalTo"] = json.RawMessage(q.Start.Value.JSON())
+		return
+	}
+	set := func(inclusive, exclusive string, b tree.Bound) {
+		if b.Exclusive {
+			inclusive = exclusive
+		}
+		if b.Set {
+			j[inclusive] = json.RawMessage(b.Value.JSON())
+		}
+	}
+	set("startAt", "startAfter", q.Start)
+	set("endAt", "endBefore", q.End)
 }

@@ -80,6 +80,14 @@ func (a Actor) JSON() string {
 	return a.Auth.JSON
 }
 
+// AddTo returns the actors with a, unless it is among them.
+func (a Actor) AddTo(actors []Actor) []Actor {
+	if slices.ContainsFunc(actors, func(b Actor) bool { return a.JSON() == b.JSON() }) {
+		return actors
+	}
+	return append(actors, a)
+}
+
 // A Kind is what a step does.
 type Kind int
 

@@ -33,14 +33,14 @@ func ConvertTargaryen(src, rules string) (string, error) {
 		}
 	}
 	fmt.Fprintf(&c.out, "{\n  \"rules\": %s,\n", jsonc.Quote(rules))
-	if users := find(top, "users"); users != nil {
+	if users := jsonc.Member(top, "users"); users != nil {
 		fmt.Fprintf(&c.out, "  \"users\": %s,\n", jsonc.StrictIndent(*users, "  ", "  "))
 	}
-	if root := find(top, "root"); root != nil {
+	if root := jsonc.Member(top, "root"); root != nil {
 		fmt.Fprintf(&c.out, "  \"data\": %s,\n", jsonc.StrictIndent(*root, "  ", "  "))
 	}
 	c.out.WriteString("  \"tests\": [")
-	if tests := find(top, "tests"); tests != nil {
+	if tests := jsonc.Member(top, "tests"); tests != nil {
 		obj, ok := tests.Value.(*hujson.Object)
 		if !ok {
 			return "", doc.ErrorAt(tests.StartOffset, "tests is an object with paths as keys")
@@ -94,9 +94,9 @@ func (c *targaryen) path(m *hujson.ObjectMember) error {
 // value that is written is null.
 func (c *targaryen) test(path, op, verdict string, v *hujson.Value) error {
 	auth, value := v, []byte("null")
-	if obj, ok := v.Value.(*hujson.Object); ok && find(obj, "auth") != nil {
-		auth = find(obj, "auth")
-		if data := find(obj, "data"); data != nil {
+	if obj, ok := v.Value.(*hujson.Object); ok && jsonc.Member(obj, "auth") != nil {
+		auth = jsonc.Member(obj, "auth")
+		if data := jsonc.Member(obj, "data"); data != nil {
 			value = jsonc.Strict(*data)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -123,31 +124,29 @@ func (l *loader) tests(s *Suite) error {
 	if err != nil {
 		return l.at(top, err)
 	}
-	rules := find(obj, "rules")
+	rules := jsonc.Member(obj, "rules")
 	if rules == nil {
 		return l.at(top, errors.New(`"rules" is missing: the name of a file, or the rules themselves`))
 	}
 	if s.Rules, err = l.rules(rules, options, true); err != nil {
 		return l.at(rules, err)
 	}
-	if users := find(obj, "users"); users != nil {
+	if users := jsonc.Member(obj, "users"); users != nil {
 		if s.Actors, err = actors(jsonc.Strict(*users)); err != nil {
 			return l.at(users, err)
 		}
 	}
-	for _, ig := range f.Mutants.Ignore {
-		if ig.Why == "" {
-			return l.at(find(obj, "mutants"), errors.New("an ignored mutant needs a reason: \"why\""))
-		}
-	}
 	s.Ignore = f.Mutants.Ignore
+	if slices.ContainsFunc(s.Ignore, func(m IgnoredMutant) bool { return m.Why == "" }) {
+		return l.at(jsonc.Member(obj, "mutants"), errors.New(`an ignored mutant needs a reason: "why"`))
+	}
 	group := &Group{}
-	if data := find(obj, "data"); data != nil {
+	if data := jsonc.Member(obj, "data"); data != nil {
 		if group.Data, group.DataFile, err = l.data(data); err != nil {
 			return l.at(data, err)
 		}
 	}
-	return r.entries(find(obj, "tests"), group)
+	return r.entries(jsonc.Member(obj, "tests"), group)
 }
 
 func actors(text []byte) (map[string]Actor, error) {
@@ -174,7 +173,7 @@ func (r *testReader) entries(v *hujson.Value, top *Group) error {
 		return r.at(&r.doc.Root, fmt.Errorf("tests: %w", err))
 	}
 	for i := range list {
-		if obj, ok := list[i].Value.(*hujson.Object); ok && find(obj, "steps") != nil {
+		if obj, ok := list[i].Value.(*hujson.Object); ok && jsonc.Member(obj, "steps") != nil {
 			err = r.group(&list[i], obj, top)
 		} else {
 			err = r.add(top, &list[i], r.now, false)
@@ -216,7 +215,7 @@ func (r *testReader) group(v *hujson.Value, obj *hujson.Object, top *Group) erro
 		if g.Name == "" {
 			g.Name = fmt.Sprintf("line %d", r.line(v))
 		}
-		if data := find(obj, "data"); data != nil {
+		if data := jsonc.Member(obj, "data"); data != nil {
 			if g.Data, g.DataFile, err = r.data(data); err != nil {
 				return err
 			}
@@ -225,7 +224,7 @@ func (r *testReader) group(v *hujson.Value, obj *hujson.Object, top *Group) erro
 		if j.Now != nil {
 			now = *j.Now
 		}
-		steps, err := elements(find(obj, "steps"))
+		steps, err := elements(jsonc.Member(obj, "steps"))
 		if err != nil {
 			return err
 		}
