@@ -8,6 +8,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"github.com/dogwooddb/dogwood/rules/jsonc"
 	"github.com/dogwooddb/dogwood/rules/lang"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -53,7 +54,7 @@ func ParseWith(src string, o ParseOptions) (*Ruleset, error) {
 	}
 	return &Ruleset{
 		source:   src,
-		strict:   doc.strict(),
+		strict:   string(jsonc.Strict(doc.root)),
 		enforced: true,
 		root:     root,
 		indexes:  slices.Clip(b.indexes),

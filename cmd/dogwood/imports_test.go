@@ -32,7 +32,7 @@ var layers = map[string][]string{
 	"tree/invariant":                   {"tree"},
 	"tree/invariant/invarianttest":     {"tree", "tree/invariant"},
 	"tree/store/disktest":              {},
-	"rules":                            {"tree", "rules/lang", "rules/internal/eval", "rules/internal/snapshot"},
+	"rules":                            {"tree", "rules/jsonc", "rules/lang", "rules/internal/eval", "rules/internal/snapshot"},
 	"rules/internal/eval":              {"tree", "rules/lang", "rules/internal/snapshot"},
 	"rules/internal/snapshot":          {"tree", "rules/lang"},
 	"rules/lang":                       {},
