@@ -87,6 +87,7 @@ func (c *Coverage) Add(t *Trace) {
 	c.compared(t)
 }
 
+// step counts a rule that was asked or skipped, and the parts that were evaluated.
 func (c *Coverage) step(s *Step) {
 	rule := c.index[s.Rule]
 	if rule == nil {
@@ -126,6 +127,7 @@ func operands(x lang.Expr) (list []lang.Expr) {
 	return slices.DeleteFunc(list, func(x lang.Expr) bool { return x.Type() == lang.Boolean })
 }
 
+// value counts what a boolean expression was.
 func (n *count) value(v Value) {
 	switch {
 	case v.Failed:
@@ -226,6 +228,7 @@ func (r *CoverageReport) sumUp() {
 	r.Evaluated, r.Outcomes = percent(evaluated, len(r.Rules)), percent(seen, possible)
 }
 
+// report returns the counts of a rule and its parts.
 func (n *ruleCount) report() RuleCoverage {
 	rule := n.rule
 	rc := RuleCoverage{
@@ -245,6 +248,7 @@ func (n *ruleCount) report() RuleCoverage {
 	return rc
 }
 
+// counts returns a copy that later decisions do not change.
 func (n *count) counts() Counts {
 	return Counts{n.trues, n.falses, n.errors, append([]string{}, n.samples...)}
 }

@@ -30,8 +30,10 @@ type decider struct {
 	e      eval.Evaluation
 }
 
+// deciders are reused, since every operation needs one and an evaluation is large.
 var deciders = sync.Pool{New: func() any { return new(decider) }}
 
+// newDecider returns a decider for one request. The caller must call end.
 func newDecider(ctx context.Context, q *Request) *decider {
 	d := deciders.Get().(*decider)
 	d.ctx, d.q = ctx, q
@@ -59,6 +61,8 @@ func (d *decider) evaluation() *eval.Evaluation {
 	return &d.e
 }
 
+// decide decides the request. After an error there is no decision: a rule that could
+// not read must neither allow nor deny.
 func (d *decider) decide(root *node) (Decision, error) {
 	var decision Decision
 	switch d.q.Op {

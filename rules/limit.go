@@ -28,6 +28,7 @@ func (r *Ruleset) Limits(p tree.Path) *Limits {
 	return l
 }
 
+// limits returns n as Limits, nil if there are none.
 func (n *node) limits() *Limits {
 	if n == nil || !n.limited {
 		return nil
@@ -92,6 +93,7 @@ type limitCheck struct {
 	compared []*Limit // with noting: each once
 }
 
+// read looks at a read of the node at p, with all that is below it unless keysOnly.
 func (c *limitCheck) read(l *Limits, p tree.Path, q tree.Query, keysOnly bool) (*Excess, error) {
 	if l == nil {
 		return nil, nil
@@ -167,6 +169,7 @@ func (c *limitCheck) shown(l *Limits, p tree.Path, q tree.Query) (*Excess, error
 	return nil, nil
 }
 
+// child looks at a child that the read shows whole.
 func (c *limitCheck) child(l *Limits, p tree.Path, key string) (*Excess, error) {
 	return c.read(l.Child(key), p.Child(key), tree.Query{}, false)
 }

@@ -249,6 +249,7 @@ func (b *builder) keyError(n *node, key string) string {
 // properties are the names of what a node has beside its children.
 var properties = []string{".read", ".write", ".validate", ".indexOn", ".limit"}
 
+// kinds are the properties that are rules.
 var kinds = map[string]Kind{".read": ReadRule, ".write": WriteRule, ".validate": ValidateRule}
 
 // rule builds the rule in a .read, .write or .validate property.

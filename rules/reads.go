@@ -40,6 +40,7 @@ const (
 	AuthFull                  // anything
 )
 
+// authUse returns how an expression looked at the caller.
 func authUse(u eval.Uses) AuthUse {
 	switch {
 	case u.Claims:

@@ -176,6 +176,7 @@ func (n *node) sumUp() {
 	}
 }
 
+// include adds what a child sums up to.
 func (n *node) include(c *node) {
 	n.validated = n.validated || c.validated
 	n.validates = n.validates || c.validates

@@ -49,8 +49,10 @@ func Read(text string, depth int) (hujson.Value, *Fault) {
 	return root, nil
 }
 
+// escapeRaw makes a string strict in which only line breaks and tabs are raw.
 var escapeRaw = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`)
 
+// invalidUTF8 returns the offset of the first byte that is no UTF-8.
 func invalidUTF8(s string) int {
 	for i, r := range s {
 		if _, size := utf8.DecodeRuneInString(s[i:]); r == utf8.RuneError && size == 1 {
@@ -181,6 +183,7 @@ func (x *lexer) comma(i int) {
 	}
 }
 
+// mistake notes the first mistake. Later ones may only follow from it.
 func (x *lexer) mistake(stop, offset int, msg string) {
 	if x.first == nil {
 		x.first = &known{stop, offset, msg}

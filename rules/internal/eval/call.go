@@ -16,6 +16,7 @@ type call struct {
 	args []ast.Node
 }
 
+// call begins the call for x. Operands add arguments to it; node ends it.
 func (l *lowering) call(x lang.Expr) *call { return &call{lowering: l, x: x} }
 
 // mayFuse reports whether the call may compute y itself. A noting program computes

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/dogwooddb/dogwood/rules/internal/snapshot"
@@ -12,7 +13,8 @@ import (
 //
 //	root.child('members').child($room + '/' + auth.uid).exists()
 //
-// as one function of a program.
+// as one function of a program. Most rules are such a chain, so it pays that its
+// intermediate snapshots never exist.
 type chain struct {
 	variable string   // where it begins, or "": at the first argument
 	steps    []step   // how it goes on
@@ -29,6 +31,7 @@ type step struct {
 	fixed tree.Path // the path, if it is known in advance
 }
 
+// run follows the steps and asks. After a fault it returns a zero value of the type.
 func (c *chain) run(e *Evaluation, args []any) any {
 	s, ok := c.begin(e, args)
 	for i := range c.steps {
@@ -63,6 +66,8 @@ func (e *Evaluation) checkRest(rest []text, args []any) any {
 	return false
 }
 
+// begin returns the snapshot that the chain begins at. ok is false if its
+// evaluation failed.
 func (c *chain) begin(e *Evaluation, args []any) (snapshot.Snapshot, bool) {
 	if c.variable != "" {
 		return e.snapshotOf(c.variable), true
@@ -75,7 +80,8 @@ func (c *chain) begin(e *Evaluation, args []any) (snapshot.Snapshot, bool) {
 }
 
 // follow returns the snapshot that the step leads to. ok is false if there is a
-// fault.
+// fault. The whole path is put together in one buffer and parsed once: a string and
+// a Path for each call of child cost most of what a membership rule takes.
 func (st *step) follow(e *Evaluation, s snapshot.Snapshot, args []any) (to snapshot.Snapshot, ok bool) {
 	switch {
 	case st.up:
@@ -94,34 +100,17 @@ func (st *step) follow(e *Evaluation, s snapshot.Snapshot, args []any) (to snaps
 		if !st.path[i].append(e, args, msgPathArg) {
 			return s, false
 		}
-		s.None = s.None || onlySlashes(e.text[start:])
+		s.None = s.None || len(bytes.TrimLeft(e.text[start:], "/")) == 0
 	}
 	if !s.None {
 		var err error
-		s.Path, err = tree.ParsePath(string(trimSlash(e.text)))
+		s.Path, err = tree.ParsePath(strings.TrimPrefix(string(e.text), "/"))
 		s.None = err != nil
 	}
 	if s.None {
 		s.Path = tree.Root
 	}
 	return s, true
-}
-
-func onlySlashes(text []byte) bool {
-	for _, c := range text {
-		if c != '/' {
-			return false
-		}
-	}
-	return true
-}
-
-// trimSlash cuts off the slash that stands before the first key below the root.
-func trimSlash(text []byte) []byte {
-	if len(text) > 0 && text[0] == '/' {
-		return text[1:]
-	}
-	return text
 }
 
 // fixedPath returns the path of texts that are all constants. ok is false if

@@ -74,6 +74,7 @@ type fault struct {
 	about  bool   // whether value belongs to it
 }
 
+// String returns the reason and, if it is about a value, what that is instead.
 func (f fault) String() string {
 	if f.about {
 		return f.reason + ", not " + kindOf(f.value)
@@ -149,6 +150,7 @@ func (e *Evaluation) Interrupted(ctx context.Context) error {
 	return nil
 }
 
+// faulty reports whether the current expression has failed.
 func (e *Evaluation) faulty() bool { return e.fault.reason != "" }
 
 // fail notes a fault, if it is the first, and returns a value of type t.

@@ -14,6 +14,7 @@ type operand struct {
 	index int      // of an argument, or the depth of a capture
 }
 
+// A source is where an operand comes from.
 type source int
 
 const (

@@ -34,6 +34,7 @@ func (e *Evaluation) equal(x, y any) bool {
 	return equal(x, y)
 }
 
+// same compares two strings. Those of different lengths cost nothing.
 func (e *Evaluation) same(s, t string) bool {
 	return len(s) == len(t) && e.charge(len(s)) && s == t
 }
@@ -63,6 +64,7 @@ func (e *Evaluation) order(op lang.Op, x, y any) any {
 	return e.reject(lang.Boolean, msgRightSide, y)
 }
 
+// inOrder computes x op y for an operator that orders.
 func inOrder[T int | float64](op lang.Op, x, y T) bool {
 	switch op {
 	case lang.Lt:
@@ -110,6 +112,7 @@ func addend(v any) (s string, ok bool) {
 	return "", false
 }
 
+// arithmetic computes x op y for -, *, / and %, which need numbers.
 func (e *Evaluation) arithmetic(op lang.Op, x, y any) any {
 	a, ok := x.(float64)
 	if !ok {
@@ -133,6 +136,7 @@ func (e *Evaluation) arithmetic(op lang.Op, x, y any) any {
 	return a / b
 }
 
+// negate computes -x.
 func (e *Evaluation) negate(x any) any {
 	f, ok := x.(float64)
 	if !ok {
@@ -201,6 +205,7 @@ func (e *Evaluation) matches(re *lang.Machine, s string) bool {
 // A stringMethod is a method of strings.
 type stringMethod func(e *Evaluation, s string, args []string) any
 
+// stringMethods are all methods of strings but matches, whose argument is no string.
 var stringMethods = map[string]stringMethod{
 	"contains":   func(_ *Evaluation, s string, args []string) any { return strings.Contains(s, args[0]) },
 	"beginsWith": func(_ *Evaluation, s string, args []string) any { return strings.HasPrefix(s, args[0]) },
@@ -212,6 +217,8 @@ var stringMethods = map[string]stringMethod{
 	"toUpperCase": func(e *Evaluation, s string, _ []string) any { return e.changeCase(s, toUpper) },
 }
 
+// made returns a string that an expression has made. ok is false if it would be too
+// long; it is charged as if it were read, since the next method will read it.
 func (e *Evaluation) made(s string, ok bool) any {
 	if !ok {
 		return e.fail(lang.String, msgTooLong)
@@ -222,6 +229,7 @@ func (e *Evaluation) made(s string, ok bool) any {
 	return s
 }
 
+// changeCase bounds the string before and after: some characters become three.
 func (e *Evaluation) changeCase(s string, change func(string) string) any {
 	if len(s) > maxString {
 		return e.fail(lang.String, msgTooLong)

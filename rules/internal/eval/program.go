@@ -32,6 +32,7 @@ func CompileNoting(x lang.Expr, depths map[string]int) (*Program, error) {
 	return compile(x, lowering{depths: depths, noting: true})
 }
 
+// compile gives the machine the tree that its own parser would have made.
 func compile(x lang.Expr, l lowering) (*Program, error) {
 	l.functions = make(map[string]*builtin.Function)
 	n := l.lower(x)
@@ -54,6 +55,7 @@ type lowering struct {
 	functions map[string]*builtin.Function // by a number
 }
 
+// booleanType is what the machine must know of a node to leave out its checks.
 var booleanType = reflect.TypeFor[bool]()
 
 // lower returns the node that computes x.
@@ -70,6 +72,7 @@ func (l *lowering) lower(x lang.Expr) ast.Node {
 	})
 }
 
+// compute returns the node for x itself, without the note of its value.
 func (l *lowering) compute(x lang.Expr) ast.Node {
 	switch x := x.(type) {
 	case *lang.Literal:
@@ -113,8 +116,12 @@ func typed(n ast.Node) ast.Node {
 	return n
 }
 
+// logical are the operators that the machine carries out: they may leave out their
+// second operand, which a function cannot.
 var logical = map[lang.Op]string{lang.Or: "||", lang.And: "&&"}
 
+// binary lowers an operator. Sums that are certainly strings become one function,
+// however many terms they have.
 func (l *lowering) binary(x *lang.Binary) ast.Node {
 	if op, ok := logical[x.Op]; ok {
 		return typed(&ast.BinaryNode{Operator: op, Left: l.lower(x.X), Right: l.lower(x.Y)})
@@ -138,6 +145,9 @@ func (l *lowering) binary(x *lang.Binary) ast.Node {
 	})
 }
 
+// equality lowers == and !=. Three forms need less than the values of both sides: a
+// comparison of auth with null, one of a snapshot's value with null, and one with a
+// capture, which would have to be put into an interface.
 func (c *call) equality(x *lang.Binary) ast.Node {
 	want := x.Op == lang.Eq
 	if isAuth(x.X) && isNull(x.Y) || isNull(x.X) && isAuth(x.Y) { // only whether there is a caller
@@ -185,16 +195,19 @@ func (l *lowering) nullTest(x *lang.Binary) ast.Node {
 	return n
 }
 
+// isAuth reports whether x is the variable auth.
 func isAuth(x lang.Expr) bool {
 	v, ok := x.(*lang.Variable)
 	return ok && v.Name == "auth"
 }
 
+// isNull reports whether x is the literal null.
 func isNull(x lang.Expr) bool {
 	v, ok := x.(*lang.Literal)
 	return ok && v.Value == nil
 }
 
+// variable lowers a variable as such, not as an operand of something.
 func (l *lowering) variable(x *lang.Variable) ast.Node {
 	switch x.Type() {
 	case lang.Snapshot:
@@ -211,6 +224,7 @@ func (l *lowering) load(x lang.Expr) ast.Node {
 	return l.call(x).node(func(e *Evaluation, args []any) any { return o.get(e, args) })
 }
 
+// member lowers a property: of the query, of a claim, or the length of a string.
 func (l *lowering) member(x *lang.Member) ast.Node {
 	c := l.call(x)
 	if v, ok := x.X.(*lang.Variable); ok && v.Type() == lang.Query {
@@ -223,6 +237,7 @@ func (l *lowering) member(x *lang.Member) ast.Node {
 	return c.node(func(e *Evaluation, args []any) any { return e.memberOf(of.get(e, args), x.Name, from, to) })
 }
 
+// method lowers the call of a method of snapshots or strings.
 func (l *lowering) method(x *lang.Call) ast.Node {
 	fun := x.Fun.(*lang.Member)
 	if fun.X.Type() == lang.Snapshot {
@@ -255,6 +270,7 @@ type method struct {
 	result lang.Type
 }
 
+// run calls the method. The receiver is checked before the arguments.
 func (f *method) run(e *Evaluation, args []any) any {
 	s, v, ok := f.x.str(e, args)
 	if !ok {
@@ -269,6 +285,8 @@ func (f *method) run(e *Evaluation, args []any) any {
 	return e.callMethod(f.call, f.result, s, strs[:len(f.args)])
 }
 
+// snapshotMethod lowers a method of snapshots to a chain. A list of children is
+// part of the chain, so it ends at the first that is missing.
 func (l *lowering) snapshotMethod(x *lang.Call, fun *lang.Member) ast.Node {
 	switch {
 	case fun.Name == "child" || fun.Name == "parent":

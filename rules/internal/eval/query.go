@@ -63,6 +63,7 @@ func equalTo(q *tree.Query) any {
 	return snapshot.ValueOf(start.Value)
 }
 
+// limit returns the limit of a query from one end, null if it has none there.
 func limit(q *tree.Query, fromLast bool) any {
 	if q.Limit == 0 || q.FromLast != fromLast {
 		return nil

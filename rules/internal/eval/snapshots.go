@@ -20,6 +20,7 @@ const (
 	askHasChildren
 )
 
+// questions are the methods of snapshots without arguments.
 var questions = map[string]question{
 	"val":         askVal,
 	"exists":      askExists,
