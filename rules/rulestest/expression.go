@@ -199,7 +199,7 @@ func (e *Evaluation) find(s *rules.Step, at int, x lang.Expr) {
 // allows.
 func (w World) Stage(op *Op) (World, error) {
 	if op.Kind != Write && op.Kind != Update {
-		return w, errors.New("only writes change anything")
+		return w, errors.New("a read changes nothing; give a write or an update")
 	}
 	writes, err := w.Resolve(op.Update, op.Now)
 	if err != nil {

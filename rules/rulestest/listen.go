@@ -51,7 +51,7 @@ func changes(old, new tree.Node) []Event {
 func (r *groupRun) events(s *Step, res *Result) {
 	l := r.listeners[s.Op.Listener]
 	if l == nil {
-		res.fail("nobody listens under the name %q", s.Op.Listener)
+		res.fail("no listener has the name %q", s.Op.Listener)
 		return
 	}
 	rest := l.events

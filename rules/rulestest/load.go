@@ -59,7 +59,7 @@ func Parse(file, text string, read func(name string) (string, error)) (*Suite, e
 			err = l.tests(s)
 		}
 	default:
-		err = doc.ErrorAt(doc.Root.StartOffset, "a test file is an object or a list of cases")
+		err = doc.ErrorAt(doc.Root.StartOffset, "a test file must be an object or a list of cases")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s:%w", file, err)

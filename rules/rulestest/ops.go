@@ -60,7 +60,7 @@ func (l *loader) operations(s *Suite) error {
 		return l.at(&l.doc.Root, err)
 	}
 	if f.Format != opsFormat {
-		return l.at(jsonc.Member(top, "format"), fmt.Errorf("unknown format %q; %q is known", f.Format, opsFormat))
+		return l.at(jsonc.Member(top, "format"), fmt.Errorf("unknown format %q; use %q", f.Format, opsFormat))
 	}
 	for name, raw := range f.Auth {
 		a, err := ParseActor(string(raw))

@@ -23,7 +23,7 @@ func (t OpText) Parse() (Op, error) {
 	switch t.Kind {
 	case "read":
 		if t.Value != "" {
-			return op, errors.New("a read has no value")
+			return op, errors.New("a read takes no value")
 		}
 		path, err := tree.ParsePath(t.Path)
 		if err != nil {
@@ -36,7 +36,7 @@ func (t OpText) Parse() (Op, error) {
 	case "update":
 		return op, op.setUpdate(t.Path, raw(t.Value))
 	}
-	return op, fmt.Errorf("unknown operation %q; there are read, write and update", t.Kind)
+	return op, fmt.Errorf("unknown operation %q; use read, write or update", t.Kind)
 }
 
 func raw(s string) json.RawMessage {

@@ -59,7 +59,7 @@ func readOrder(j *queryJSON, q *tree.Query) error {
 		}
 		p, err := tree.ParsePath(child)
 		if err != nil || p.IsRoot() {
-			return fmt.Errorf("%q is no child path", child)
+			return fmt.Errorf("%q is not a child path", child)
 		}
 		given = append(given, p.Clean())
 	}
@@ -71,14 +71,14 @@ func readOrder(j *queryJSON, q *tree.Query) error {
 	case 1:
 		q.OrderBy = given[0]
 	default:
-		return errors.New("more than one order")
+		return errors.New("more than one order; give one")
 	}
 	return nil
 }
 
 func readLimit(j *queryJSON, q *tree.Query) error {
 	if j.LimitToFirst != nil && j.LimitToLast != nil {
-		return errors.New("only one of limitToFirst and limitToLast may be given")
+		return errors.New("give only one of limitToFirst and limitToLast")
 	}
 	limit := j.LimitToFirst
 	if j.LimitToLast != nil {
@@ -99,7 +99,7 @@ func readLimit(j *queryJSON, q *tree.Query) error {
 func readBounds(j *queryJSON, q *tree.Query) error {
 	if j.EqualTo != nil && (j.StartAt != nil || j.StartAfter != nil || j.EndAt != nil || j.EndBefore != nil) ||
 		j.StartAt != nil && j.StartAfter != nil || j.EndAt != nil && j.EndBefore != nil {
-		return errors.New("bounds that exclude each other")
+		return errors.New("these bounds exclude each other; give at most one start and one end, or equalTo")
 	}
 	for _, b := range []struct {
 		text  json.RawMessage
@@ -118,10 +118,10 @@ func readBounds(j *queryJSON, q *tree.Query) error {
 		}
 		v, err := tree.ParseNode(string(b.text))
 		if err != nil || v.IsObject() {
-			return fmt.Errorf("the bound %s is neither null, a boolean, a number nor a text", b.text)
+			return fmt.Errorf("the bound %s must be null, a boolean, a number or a string", b.text)
 		}
 		if _, isString := v.StringValue(); q.OrderBy == tree.ByKey && !isString {
-			return fmt.Errorf("the bound %s of an order by key is no text", b.text)
+			return fmt.Errorf("the bound %s must be a string, because the order is by key", b.text)
 		}
 		b.bound.Set, b.bound.Value = true, v
 		*b.end = b.bound

@@ -21,7 +21,7 @@ func ConvertTargaryen(src, rules string) (string, error) {
 	}
 	top, ok := doc.Root.Value.(*hujson.Object)
 	if !ok {
-		return "", doc.ErrorAt(doc.Root.StartOffset, "an object with root, users and tests is expected")
+		return "", doc.ErrorAt(doc.Root.StartOffset, "the file must be an object with root, users and tests")
 	}
 	c := targaryen{}
 	for i := range top.Members {
@@ -29,7 +29,7 @@ func ConvertTargaryen(src, rules string) (string, error) {
 		switch name, _ := jsonc.Str(&m.Name); name {
 		case "root", "users", "tests":
 		default:
-			return "", doc.ErrorAt(m.Name.StartOffset, fmt.Sprintf("unknown property %q; there are root, users and tests", name))
+			return "", doc.ErrorAt(m.Name.StartOffset, fmt.Sprintf("unknown property %q; use root, users and tests", name))
 		}
 	}
 	fmt.Fprintf(&c.out, "{\n  \"rules\": %s,\n", jsonc.Quote(rules))
@@ -43,7 +43,7 @@ func ConvertTargaryen(src, rules string) (string, error) {
 	if tests := jsonc.Member(top, "tests"); tests != nil {
 		obj, ok := tests.Value.(*hujson.Object)
 		if !ok {
-			return "", doc.ErrorAt(tests.StartOffset, "tests is an object with paths as keys")
+			return "", doc.ErrorAt(tests.StartOffset, "tests must be an object with paths as keys")
 		}
 		for i := range obj.Members {
 			if err := c.path(&obj.Members[i]); err != nil {
@@ -65,7 +65,7 @@ func (c *targaryen) path(m *hujson.ObjectMember) error {
 	path, _ := jsonc.Str(&m.Name)
 	obj, ok := m.Value.Value.(*hujson.Object)
 	if !ok {
-		return errors.New("an object with canRead, cannotRead, canWrite and cannotWrite is expected")
+		return errors.New("the value of a path must be an object with canRead, cannotRead, canWrite and cannotWrite")
 	}
 	for i := range obj.Members {
 		name, _ := jsonc.Str(&obj.Members[i].Name)

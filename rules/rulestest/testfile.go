@@ -69,7 +69,7 @@ func (n *names) UnmarshalJSON(text []byte) error {
 	}
 	var list []string
 	if err := json.Unmarshal(text, &list); err != nil || len(list) == 0 {
-		return errors.New("as is a name or a list of names")
+		return errors.New("as must be a name or a list of names")
 	}
 	*n = list
 	return nil
@@ -152,7 +152,7 @@ func (l *loader) tests(s *Suite) error {
 func actors(text []byte) (map[string]Actor, error) {
 	var list map[string]json.RawMessage
 	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, errors.New("users is an object")
+		return nil, errors.New("users must be an object")
 	}
 	users := make(map[string]Actor, len(list))
 	for name, raw := range list {
@@ -194,7 +194,7 @@ func elements(v *hujson.Value) ([]hujson.Value, error) {
 	}
 	list, ok := v.Value.(*hujson.Array)
 	if !ok {
-		return nil, errors.New("a list is expected")
+		return nil, errors.New("must be a list")
 	}
 	return list.Elements, nil
 }
@@ -283,7 +283,7 @@ func (r *testReader) step(j *testJSON, label string) ([]*Step, error) {
 	}
 	if j.Auth != nil {
 		if j.As != nil {
-			return nil, errors.New("only one of as and auth may be given")
+			return nil, errors.New("give only one of as and auth")
 		}
 		if op.Who, err = ParseActor(string(j.Auth)); err != nil {
 			return nil, err
@@ -291,7 +291,7 @@ func (r *testReader) step(j *testJSON, label string) ([]*Step, error) {
 		return []*Step{j.named(op, want, label)}, nil
 	}
 	if j.As == nil {
-		return nil, errors.New(`who acts? "as" names a user, "auth" is the variable itself`)
+		return nil, errors.New(`"as" or "auth" is missing: "as" names a user, "auth" is the variable itself`)
 	}
 	var list []*Step
 	for _, name := range j.As {
@@ -333,7 +333,7 @@ func (j *testJSON) op() (Op, error) {
 	case j.Update != nil && j.Read == nil && j.Write == nil:
 		err = op.setUpdate(*j.Update, j.Values)
 	default:
-		err = errors.New("a test has one of read, write and update")
+		err = errors.New("a test needs exactly one of read, write and update")
 	}
 	return op, err
 }
@@ -348,7 +348,7 @@ func (j *testJSON) read(op *Op) error {
 	case "socket":
 		op.Socket = true
 	default:
-		return fmt.Errorf("unknown door %q; there are rest and socket", j.Via)
+		return fmt.Errorf("unknown via %q; use rest or socket", j.Via)
 	}
 	op.Path = path
 	return op.setQuery(j.Query)
@@ -404,15 +404,15 @@ func (j *testJSON) want() (Want, error) {
 	case "":
 		return w, errors.New(`"expect" is missing: allow or deny`)
 	default:
-		return w, fmt.Errorf("expect is allow or deny, not %q", w.Verdict)
+		return w, fmt.Errorf("expect must be allow or deny, not %q", w.Verdict)
 	}
 	switch w.Reason {
 	case "", NoGrant, Invalid, RunError, Unbounded:
 	default:
-		return w, fmt.Errorf("unknown reason %q; there are no-grant, validate, error and limit", w.Reason)
+		return w, fmt.Errorf("unknown reason %q; use no-grant, validate, error or limit", w.Reason)
 	}
 	if w.Rule != "" && !strings.HasPrefix(w.Rule, "/") {
-		return w, fmt.Errorf("%q is no rule; write it as /rooms/$room .read", w.Rule)
+		return w, fmt.Errorf("%q is not a rule; write it as /rooms/$room .read", w.Rule)
 	}
 	if j.Expect.Value != nil {
 		v, err := tree.ParseNode(string(j.Expect.Value))

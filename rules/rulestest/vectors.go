@@ -47,7 +47,7 @@ func (l *loader) vectors(s *Suite, list *hujson.Array) error {
 func (l *loader) vector(v *hujson.Value) (*Group, error) {
 	obj, ok := v.Value.(*hujson.Object)
 	if !ok {
-		return nil, errors.New("a case is an object")
+		return nil, errors.New("a case must be an object")
 	}
 	var j vectorJSON
 	if err := json.Unmarshal(jsonc.Strict(*v), &j); err != nil {
