@@ -11,7 +11,7 @@ import (
 // that is allowed is denied nevertheless if q.Children has more than a .limit allows.
 // The error is one of reading q.Data or q.Children, or of ctx.
 //
-// Every operation runs Check. It does not allocate unless an expression has to.
+// Every operation runs Check. Check itself does not allocate; an expression may.
 func (r *Ruleset) Check(ctx context.Context, q *Request) (Decision, error) {
 	if err := ctx.Err(); err != nil {
 		return Decision{}, err
@@ -30,10 +30,11 @@ func (r *Ruleset) Check(ctx context.Context, q *Request) (Decision, error) {
 	return t.Decision, err
 }
 
-// Explain decides a request as Check does and tells how. It doesn't end at the
-// rule that decides: rules are asked if they concern the request at all, except
-// those of the targets of a write that come after one that is denied. Each is evaluated once more
-// node by node, so Explain is slower than Check, and for tools.
+// Explain decides a request as Check does and tells how. It does not end at the
+// rule that decides: it asks all rules that concern the request, except those of the
+// targets of a write that come after a target that is denied. Each rule is evaluated
+// a second time by a program that notes the value of every part. So Explain is
+// slower than Check; it is for tools.
 func (r *Ruleset) Explain(ctx context.Context, q *Request) (*Trace, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func (r *Ruleset) Explain(ctx context.Context, q *Request) (*Trace, error) {
 	return trace, r.bound(q, trace)
 }
 
-// bound denies a read that was allowed if it would show too much.
+// bound denies a read that the rules allow if it would show more than a .limit.
 func (r *Ruleset) bound(q *Request, t *Trace) error {
 	if !t.Allow || q.Op != OpRead || q.Children == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 const maxSamples = 5
 
 // A Coverage counts what became of each rule, and of each boolean expression in
-// it, in the decisions it is told of. Several goroutines may use one.
+// it, in the decisions that are added to it. Several goroutines may use one.
 type Coverage struct {
 	mu    sync.Mutex // guards all counts
 	rules []*ruleCount
@@ -76,8 +76,7 @@ func booleans(x lang.Expr) (list []lang.Expr) {
 	return list
 }
 
-// Add counts what Explain told of a decision. Rules of another Ruleset are left
-// out.
+// Add counts a decision of Explain. Rules of another Ruleset are ignored.
 func (c *Coverage) Add(t *Trace) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -140,7 +139,7 @@ func (n *count) value(v Value) {
 	}
 }
 
-// sample keeps the text of a value if it is new and there is room.
+// sample keeps the text of a value, unless there are enough or it is there.
 func (n *count) sample(text string) {
 	if len(n.samples) < maxSamples && !slices.Contains(n.samples, text) {
 		n.samples = append(n.samples, text)
@@ -156,7 +155,7 @@ type CoverageReport struct {
 
 	// Outcomes is the percentage of outcomes that were seen: of every rule and
 	// every boolean expression in it there are two, true and false. A rule that is
-	// plainly true or false has that one.
+	// constant has only that one.
 	Outcomes float64 `json:"outcomesPercent"`
 }
 
@@ -277,8 +276,7 @@ func (c *Coverage) CountLimits(r *Ruleset) {
 	}
 }
 
-// compared counts the limits that a decision came by. The one that was exceeded is
-// among them.
+// compared counts the limits that a decision compared, the exceeded one included.
 func (c *Coverage) compared(t *Trace) {
 	for _, l := range t.Limits {
 		for _, n := range c.limits {

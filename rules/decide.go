@@ -12,11 +12,13 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// A decider decides one request. Constant rules need nothing else; the
-// evaluation is there from the first expression on.
+// A decider decides one request. It walks the document from the root to the path
+// of the request; Check and Explain share this walk, so they cannot disagree.
+// Constant rules need nothing else. The evaluation begins with the first
+// expression, since preparing it costs more than deciding by constants.
 //
-// If there is a tracer, all rules that concern the request are asked, and what
-// became of each is noted. The decision is the same.
+// With a tracer it asks all rules that concern the request, and notes the outcome
+// of each. The decision is the same.
 type decider struct {
 	ctx    context.Context
 	q      *Request
@@ -40,7 +42,7 @@ func newDecider(ctx context.Context, q *Request) *decider {
 	return d
 }
 
-// end gives the decider back. It keeps nothing of the request alive.
+// end returns the decider to the pool. The decider keeps nothing of the request.
 func (d *decider) end() {
 	if d.begun {
 		if d.q.Budget != nil {
@@ -103,7 +105,7 @@ func (d *decider) interrupted() bool {
 	return d.err != nil
 }
 
-// tracing reports whether what becomes of rules is still noted.
+// tracing reports whether outcomes are noted: there is a tracer with room.
 func (d *decider) tracing() bool { return d.tracer != nil && !d.tracer.full() }
 
 // skip notes that a rule was not asked.
@@ -143,8 +145,8 @@ func (d *decider) grant(root *node, p tree.Path) (decision Decision) {
 	return decision
 }
 
-// ask asks a rule that grants at the node that rest leads down from to p, unless
-// there is a grant already.
+// ask asks the granting rule of a node on the way to p, unless there is a grant
+// already. rest is the path from that node to p.
 func (d *decider) ask(g *rule, p, rest tree.Path, before Decision) Decision {
 	if g.program == nil && !d.tracing() {
 		d.asked++
@@ -179,7 +181,7 @@ func (d *decider) noteReads(r *rule, granted bool) {
 	}
 }
 
-// above returns the path that rest completes to p.
+// above returns the path of which rest is the remainder to p.
 func above(p, rest tree.Path) tree.Path {
 	for range rest.Len() {
 		p, _ = p.Parent()
@@ -216,7 +218,7 @@ func (d *decider) write(root *node) Decision {
 	return decision
 }
 
-// done reports whether no further .validate need be asked.
+// done reports whether the remaining .validate rules cannot change the decision.
 func (d *decider) done() bool {
 	return d.err != nil || (d.denied || d.failed != nil) && !d.tracing()
 }
@@ -228,8 +230,8 @@ func (d *decider) validates(n *node) bool {
 
 // validate asks the .validate rules that a write may break: those of the nodes
 // above the target, which contain the write, and those at and below it, which the
-// write carries; never those of its siblings. What doesn't exist after the write
-// is not asked, so removals only answer to rules above.
+// write carries; never those of its siblings. The rules of a node that does not
+// exist after the write are not asked, so only rules above see a removal.
 func (d *decider) validate(root *node, w tree.ResolvedWrite) {
 	n, rest := root, w.Path
 	for d.validates(n) && !d.done() {
@@ -249,7 +251,7 @@ func (d *decider) validate(root *node, w tree.ResolvedWrite) {
 	}
 }
 
-// matters reports whether the rule can say anything but yes.
+// matters reports whether the rule has to be asked: it may refuse, or it is traced.
 func (d *decider) matters(r *rule) bool { return r != nil && (!r.alwaysHolds() || d.tracing()) }
 
 // container asks the rule of a node on the way to p.
@@ -275,7 +277,8 @@ func (d *decider) valid(r *rule, p tree.Path) {
 	}
 }
 
-// focus tells what evaluates the rules next which node they are about.
+// focus sets the written node that the next rules are about. Their most frequent
+// questions, newData and its children, then need no search in the writes.
 func (d *decider) focus(p tree.Path, v tree.Node) {
 	d.evaluation().New.Focus(p, v)
 	if d.tracing() {

@@ -69,7 +69,7 @@ func (d *document) offsetInString(v *hujson.Value, n int) int {
 }
 
 // offsetInQuoted returns the offset in a JSON string, as written, of byte n of
-// what it stands for.
+// its decoded text.
 func offsetInQuoted(quoted string, n int) int {
 	raw := quoted[:len(quoted)-1]
 	i := 1
@@ -82,7 +82,7 @@ func offsetInQuoted(quoted string, n int) int {
 }
 
 // stringElement returns the sizes of the first byte or escape of a valid JSON
-// string: as written, and of what it stands for.
+// string: as written, and decoded.
 func stringElement(s string) (size, decoded int) {
 	switch {
 	case s[0] != '\\':

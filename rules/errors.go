@@ -6,7 +6,7 @@ import (
 )
 
 // A Pos is a place in a rules text. Lines and columns count from 1; a column is
-// a character, and a byte order mark is none.
+// a character. A byte order mark does not count.
 type Pos struct{ Line, Col int }
 
 // String returns the position as error messages begin: "3:15".
@@ -23,8 +23,8 @@ type SyntaxError struct {
 	// for people: Error leaves it out.
 	Meant string
 
-	// More is what else is wrong with the same rule and does not follow from this. It is
-	// for people: uploads of rules answer one error for each rule.
+	// More are the other mistakes in the same rule that do not follow from this one.
+	// They are for people: uploads of rules answer one error for each rule.
 	More Errors
 }
 
@@ -54,8 +54,8 @@ func (e Errors) Error() string {
 	return b.String()
 }
 
-// Texts of errors (rules §1.4). From msgDuplicate on they are our own: for
-// what they say, no text of the hosted service is known.
+// Texts of errors (rules §1.4). Those from msgDuplicate on are our own, because no
+// text of the hosted service is known for these mistakes.
 const (
 	msgNoRules      = "Expected 'rules' property."
 	msgNoObject     = "Expected '{'."

@@ -51,7 +51,7 @@ func (l *Limits) Below() (keys []string, others bool) {
 	return keys, l.capture != nil && l.capture.limited
 }
 
-// Children is a tree as far as a .limit looks at it.
+// Children is the part of a tree that a .limit looks at.
 type Children interface {
 	// Keys yields the keys of the children of the node at p in key order.
 	Keys(p tree.Path) iter.Seq2[string, error]
@@ -73,20 +73,21 @@ func (x *Excess) String() string {
 	return fmt.Sprintf("%s has more than %d children, which %s does not allow to be read at once; use limitToFirst or limitToLast", x.Path, x.Limit.Max, x.Limit.Path)
 }
 
-// Excess returns the first node of which a read of the children of p that q shows,
-// with all that is below them, would show too many. keysOnly is a read of nothing
-// below the children. It is nil if there is no such node; the error is t's.
+// Excess returns the first node of which a read would show too many children, nil if
+// there is none. The read shows the children of p that q selects, with all that is
+// below them, or with keysOnly nothing below them. The error is one of t.
 func (r *Ruleset) Excess(t Children, p tree.Path, q tree.Query, keysOnly bool) (*Excess, error) {
 	return (&limitCheck{children: t}).read(r.Limits(p), p, q, keysOnly)
 }
 
-// Excess is Ruleset.Excess for the node at p alone, whose limits are l. It counts no
-// more children than decide.
+// Excess is Ruleset.Excess for the node at p alone, whose limits are l. It stops
+// counting at the first child too many.
 func (l *Limits) Excess(t Children, p tree.Path, q tree.Query) (*Excess, error) {
 	return (&limitCheck{children: t}).here(l, p, q)
 }
 
-// A limitCheck compares what a read would show with the limits.
+// A limitCheck compares what a read would show with the limits. It counts before
+// anything is read, and goes down only where the document has limits below.
 type limitCheck struct {
 	children Children
 	noting   bool

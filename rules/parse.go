@@ -375,10 +375,10 @@ func standard(src string, enforced bool) *Ruleset {
 	return r
 }
 
-// Open returns the rules of a development server that was given none: everybody
+// Open returns the rules of a development server that was given none: every caller
 // may read and write everything.
 func Open() *Ruleset { return open }
 
-// Locked returns the rules of a production server that was given none: nobody
-// may read or write anything.
+// Locked returns the rules of a production server that was given none: no caller may
+// read or write anything.
 func Locked() *Ruleset { return locked }

@@ -11,18 +11,17 @@ import (
 // Reads is what a decision about a read depends on. As long as none of it
 // changes, the decision stays the same.
 type Reads struct {
-	// Paths are the locations that the granting rule looked at: what is at one,
-	// above it or below it may change the decision. There are at most MaxReads;
-	// of a rule that looked at more, they are places above those.
+	// Paths are the paths that the granting rule looked at: a change at one, above
+	// it or below it may change the decision. There are at most MaxReads; of a rule
+	// that looked at more, they are paths above those.
 	Paths []tree.Path
 
-	// Exists are those of Paths of which the rule only asked whether there is anything:
-	// the decision stays the same as long as the answer does.
+	// Exists are those of Paths that the rule only asked the existence of. As long as
+	// that does not change, the decision does not.
 	Exists []tree.Path
 
 	// Auth and Now say how the granting rule looked at the caller, and whether it
-	// looked at the time. If none granted, they are about all rules that were
-	// asked.
+	// looked at the time. If no rule granted, they are about all that were asked.
 	Auth AuthUse
 	Now  bool
 }

@@ -26,25 +26,25 @@ type Request struct {
 	Query  tree.Query           // of a read
 	Plain  bool                 // a read without query parameters
 	Writes []tree.ResolvedWrite // everything one write operation does, at disjoint targets
-	Unread bool                 // what the writes bring was not read, since no rule can allow them; their nodes are empty
+	Unread bool                 // the data of the writes was not read, since no rule can allow them; their nodes are empty
 	Data   tree.Reader          // the tree before the operation
 	Now    time.Time            // what server timestamps of the operation resolve to
 	Reads  *Reads               // if set, what an allowed read depends on is noted there
 
-	// Children is where the .limit of the rules is compared, with an allowed read; nil:
-	// nowhere. The server does that apart from Check, since it shares decisions among
-	// listeners (Ruleset.Excess).
+	// Children is the tree in which an allowed read is compared with the .limit of the
+	// rules; nil: it is not compared. The server does that apart from Check
+	// (Ruleset.Excess), since it shares decisions among listeners.
 	Children Children
 	KeysOnly bool // nothing below the children is read
 
 	Asked *int // if set, how many rules were asked is noted there
 
-	// Budget is what the decision has in common with others; nil: it has one of its own.
+	// Budget is shared with other decisions; nil: the decision has its own.
 	Budget *Budget
 }
 
-// An Origin names what an operation came with as logs do, by the one of the names
-// that there is.
+// An Origin names the request or connection of an operation, as logs do. One of the
+// two names is set.
 type Origin struct {
 	Request    string // id of an HTTP request
 	Connection string // name of a realtime connection

@@ -63,13 +63,13 @@ type ParseOptions struct {
 	NewRoot bool
 
 	// Accepted says that the document is stored and was accepted by an earlier version.
-	// What only newer versions refuse is let through, so that an upgrade does not put
-	// rules out of force.
+	// Mistakes that only newer versions refuse are let through, so that rules stay in
+	// force after an upgrade.
 	Accepted bool
 }
 
 // compile makes a rule of its expression. keys are those on the way to it, with
-// captures as written. It returns all that is wrong, one mistake at least if something is.
+// captures as written. It returns the mistakes, nil if there are none.
 func (r *rule) compile(keys []string, o ParseOptions) []*lang.Error {
 	x, err := lang.Parse(r.Source, o.Dialect)
 	if err != nil {
@@ -103,9 +103,8 @@ func (r *rule) compile(keys []string, o ParseOptions) []*lang.Error {
 	return nil
 }
 
-// constant returns the value of a boolean expression that has the same for every
-// request, without a chance of failing. It only knows literals under logical
-// operators.
+// constant returns the value of a boolean expression that is the same for every
+// request and cannot fail. It only knows literals under logical operators.
 func constant(x lang.Expr) (value, ok bool) {
 	switch x := x.(type) {
 	case *lang.Literal:

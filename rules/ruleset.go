@@ -50,7 +50,7 @@ type Limit struct {
 }
 
 // Indexes returns the indexes over the children of the node at p. They are the
-// ones that the node matching p declares itself: indexes don't cascade. The
+// ones that the node matching p declares itself: indexes do not cascade. The
 // caller must not modify the result.
 func (r *Ruleset) Indexes(p tree.Path) []IndexDef {
 	n := r.root
@@ -63,9 +63,8 @@ func (r *Ruleset) Indexes(p tree.Path) []IndexDef {
 	return n.indexes
 }
 
-// Pattern returns the keys of the nodes that match p, from the root down: as the
-// document has them, captures with their names, and where it goes no further, as p
-// does.
+// Pattern returns the keys of the nodes that match p, from the root down. Captures
+// have their names. Below the last node of the document the keys are those of p.
 func (r *Ruleset) Pattern(p tree.Path) []string {
 	keys := make([]string, 0, p.Len())
 	n := r.root

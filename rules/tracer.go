@@ -19,14 +19,15 @@ const (
 	maxValues = 200_000
 )
 
-// A tracer notes the steps of a decision.
+// A tracer notes the steps of a decision. What it shows it evaluates apart from the
+// decision: printing the value of a snapshot reads what the rule itself does not.
 type tracer struct {
-	e      eval.Evaluation // that of the decision takes no part in what is only shown
+	e      eval.Evaluation // showing values must not spend the budget of the decision
 	steps  []Step
 	values int // in all steps
 }
 
-// full reports whether there is room for no more steps.
+// full reports whether the trace has all the steps that it may have.
 func (t *tracer) full() bool { return len(t.steps) >= maxSteps }
 
 // ask asks a rule at p and notes what comes of it. The program that decides says

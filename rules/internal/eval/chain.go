@@ -55,8 +55,8 @@ func (c *chain) run(e *Evaluation, args []any) any {
 	return true
 }
 
-// checkRest looks for faults in arguments that don't matter to the answer any
-// more, which is false. The virtual machine has evaluated them already.
+// checkRest returns false, the answer, after looking for faults in the remaining
+// arguments: the machine has evaluated them already, so their faults count.
 func (e *Evaluation) checkRest(rest []text, args []any) any {
 	for i := range rest {
 		if _, ok := rest[i].get(e, args, msgPathArg); !ok {

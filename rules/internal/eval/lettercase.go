@@ -6,16 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// toLower returns s in lower case as JavaScript does it: by the mappings of
-// Unicode for no language in particular. Beyond those from one character to one
-// they are two, of a capital I with a dot and of a sigma that ends a word.
+// toLower returns s in lower case as JavaScript does: by the mappings of Unicode
+// that belong to no language. Package strings maps one character to one; two others
+// are missing there: a capital I with a dot, and a sigma that ends a word.
 func toLower(s string) string {
 	if !strings.ContainsAny(s, "İΣ") {
 		return strings.ToLower(s)
 	}
 	var b strings.Builder
 	b.Grow(len(s))
-	cased := false // whether a letter precedes, but for what doesn't count
+	cased := false // whether a letter precedes, leaving out ignorable characters
 	for i, r := range s {
 		switch {
 		case r == 'İ':
@@ -33,7 +33,7 @@ func toLower(s string) string {
 }
 
 // letterFollows reports whether s begins with a letter that has a case, after any
-// number of characters that don't count.
+// number of ignorable characters.
 func letterFollows(s string) bool {
 	for _, r := range s {
 		if !isCaseIgnorable(r) {
@@ -57,9 +57,9 @@ func isCaseIgnorable(r rune) bool {
 		strings.ContainsRune(wordPunctuation, r)
 }
 
-// toUpper returns s in upper case as JavaScript does it: by the mappings of
-// Unicode for no language in particular, of which some lead to several
-// characters.
+// toUpper returns s in upper case as JavaScript does: by the mappings of Unicode that
+// belong to no language. Some characters become several, which package strings does
+// not do.
 func toUpper(s string) string {
 	first := strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf && longUpper[r] != "" })
 	if first < 0 {

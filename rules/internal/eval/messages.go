@@ -1,6 +1,8 @@
 package eval
 
-// Reasons for which an expression fails, as traces tell them.
+// Reasons why an expression fails, as traces and test reports show them. Those of
+// wrong types get what the value was instead: "a key must be a string or a number,
+// not null".
 const (
 	msgPanic     = "evaluating it failed unexpectedly"
 	msgTooMany   = "more than 100,000 rules were evaluated for one operation"

@@ -4,9 +4,9 @@ import (
 	"github.com/dogwooddb/dogwood/rules/lang"
 )
 
-// An operand is what a function of a program works on. What is cheap to get is
-// described here and never passes through the virtual machine, which would have
-// to put it into an interface; the rest comes as arguments.
+// An operand is a value that a function of a program works on. Values that are cheap
+// to get are described here and never pass through the virtual machine, which would
+// have to put them into an interface. The others come as arguments.
 type operand struct {
 	from  source
 	value any      // a constant
@@ -45,7 +45,7 @@ func (o *operand) get(e *Evaluation, args []any) any {
 }
 
 // str returns the operand's value if it is a string, else the value as it is. It
-// doesn't put a capture into an interface.
+// does not put a capture into an interface, which would allocate.
 func (o *operand) str(e *Evaluation, args []any) (s string, v any, ok bool) {
 	if o.from == fromCapture {
 		return e.capture(o.index), nil, true

@@ -217,8 +217,8 @@ var stringMethods = map[string]stringMethod{
 	"toUpperCase": func(e *Evaluation, s string, _ []string) any { return e.changeCase(s, toUpper) },
 }
 
-// made returns a string that an expression has made. ok is false if it would be too
-// long; it is charged as if it were read, since the next method will read it.
+// made returns a string that an expression has made, and charges for it. ok is false
+// if it would be too long.
 func (e *Evaluation) made(s string, ok bool) any {
 	if !ok {
 		return e.fail(lang.String, msgTooLong)

@@ -8,8 +8,8 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// maxString bounds the strings that an evaluation makes (rules §5.9):
-// replacing in stored text could otherwise square what a client may store.
+// maxString bounds the strings that an evaluation makes (rules §5.9). Otherwise the
+// method replace could square the size of a stored text.
 const maxString = 1 << 20
 
 // lengthUTF16 returns the length of s in UTF-16 code units.
@@ -39,8 +39,8 @@ func numberText(f float64) string {
 	return tree.Number(f).Text()
 }
 
-// replaceAll replaces all occurrences of old, which may be of any kind but
-// empty. ok is false if the result is too long.
+// replaceAll replaces all occurrences of old. An empty old replaces nothing. ok is
+// false if the result would be too long.
 func replaceAll(s, old, by string) (result string, ok bool) {
 	if old == "" {
 		return s, true

@@ -50,8 +50,8 @@ func kindOf(v any) string {
 	return "something else"
 }
 
-// IsTelling reports whether the value of x is worth noting: it isn't plain from
-// the source.
+// IsTelling reports whether the value of x is worth noting. That of a literal is
+// plain from the source.
 func IsTelling(x lang.Expr) bool {
 	switch x.(type) {
 	case *lang.Literal, *lang.Regex, *lang.Array:
