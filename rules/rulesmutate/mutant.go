@@ -144,6 +144,8 @@ func isCondition(x lang.Expr) bool {
 	return false
 }
 
+// comparisons are the operators that each comparison becomes: its opposite, and the one
+// that differs only if both sides are equal.
 var comparisons = map[lang.Op][]lang.Op{
 	lang.Eq: {lang.Ne},
 	lang.Ne: {lang.Eq},
@@ -153,6 +155,7 @@ var comparisons = map[lang.Op][]lang.Op{
 	lang.Ge: {lang.Gt, lang.Lt},
 }
 
+// binary makes the mutants of an operator.
 func (g *generator) binary(x *lang.Binary) {
 	left, right := g.text(x.X), g.text(x.Y)
 	for _, op := range comparisons[x.Op] {
@@ -170,6 +173,7 @@ func (g *generator) binary(x *lang.Binary) {
 	g.replace("drop-operand", x, left)
 }
 
+// swap makes the mutant that looks at the other tree.
 func (g *generator) swap(x *lang.Variable) {
 	other := map[string]string{"data": "newData", "newData": "data"}[x.Name]
 	if other != "" && g.rule.Kind != rules.ReadRule {

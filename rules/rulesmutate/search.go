@@ -77,7 +77,12 @@ func (s *Search) beginnings(rs *rules.Ruleset) (actors []rulestest.Actor, ops []
 	return actors, ops, own
 }
 
-// A finder tries operations on the mutants that are still alive.
+// A finder tries operations on the mutants that are still alive. It asks only the
+// mutants of rules that the operation reaches: the others decide as the rules do.
+//
+// The search is random but repeatable: it draws from one generator with a seed, and
+// no goroutine takes part. Systematic changes come first, and random ones spend what
+// is left of the budget.
 type finder struct {
 	*Search
 	rules    *rules.Ruleset
@@ -136,6 +141,7 @@ func (f *finder) systematic(ctx context.Context) error {
 	return nil
 }
 
+// done reports whether nothing is left to find, or no more may be tried.
 func (f *finder) done() bool { return len(f.alive) == 0 || f.tried >= f.Budget }
 
 // random tries operations with small changes, behind others, with a part of their
@@ -287,6 +293,7 @@ func (f *finder) kills(ctx context.Context, q *rules.Request, t *rules.Trace, am
 	return list, nil
 }
 
+// compile returns the rules of a mutant, which are asked about many operations.
 func (f *finder) compile(m *Mutant) (*rules.Ruleset, error) {
 	if rs := f.compiled[m]; rs != nil {
 		return rs, nil

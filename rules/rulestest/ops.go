@@ -13,9 +13,15 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
+// opsFormat is the member "format" by which Parse knows these files.
 const opsFormat = "dogwood-model-ops/1"
 
-// An opJSON is one step of a model's operations.
+// An opJSON is one step of a model's operations:
+//
+//	{"id": "s3", "as": "ana", "op": "create", "path": "/rooms/r1", "value": {…},
+//	 "now": 1700000000000, "expect": {"allow": true}}
+//
+// Members that rules do not need are ignored: the files are also run by clients.
 type opJSON struct {
 	ID       string          `json:"id"`
 	As       string          `json:"as"`
@@ -40,6 +46,8 @@ type opJSON struct {
 	} `json:"expect"`
 }
 
+// An eventJSON is one event that a listener should have got:
+// {"type": "child_added", "key": "m1", "value": {"text": "hi"}}.
 type eventJSON struct {
 	Type  string          `json:"type"`
 	Key   string          `json:"key"`

@@ -42,6 +42,8 @@ func ParseQuery(text string) (tree.Query, error) {
 	return q, nil
 }
 
+// readOrder sets the order. Both ways of writing it are accepted, but only one at a
+// time.
 func readOrder(j *queryJSON, q *tree.Query) error {
 	var given []string
 	for order, is := range map[string]bool{
@@ -76,6 +78,7 @@ func readOrder(j *queryJSON, q *tree.Query) error {
 	return nil
 }
 
+// readLimit sets the limit, which is a whole number however it is written: 5 or 5.0.
 func readLimit(j *queryJSON, q *tree.Query) error {
 	if j.LimitToFirst != nil && j.LimitToLast != nil {
 		return errors.New("give only one of limitToFirst and limitToLast")

@@ -69,7 +69,7 @@ type Actor struct {
 	Admin bool
 }
 
-// JSON returns the variable auth as JSON, "null" for nobody.
+// JSON returns the variable auth as JSON, "null" for a signed-out caller.
 func (a Actor) JSON() string {
 	switch {
 	case a.Admin:
@@ -175,4 +175,16 @@ func rulePath(s string) string {
 		return where
 	}
 	return strings.TrimSuffix(where, "/") + "/" + strings.TrimSpace(kind)
+}
+
+// String says what the operation is: "write /rooms/r1 as ann".
+func (op *Op) String() string {
+	s := op.Kind.String() + " " + tree.Target{Path: op.Path, Priority: op.Priority}.String()
+	switch {
+	case op.As != "":
+		return s + " as " + op.As
+	case op.Who.Admin:
+		return s + " as an administrator"
+	}
+	return s
 }

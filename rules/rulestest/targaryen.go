@@ -55,9 +55,10 @@ func ConvertTargaryen(src, rules string) (string, error) {
 	return c.out.String(), nil
 }
 
+// A targaryen writes the tests of the new file.
 type targaryen struct {
 	out   bytes.Buffer
-	tests int
+	tests int // that were written
 }
 
 // path converts the tests of one path.

@@ -29,7 +29,13 @@ type fileJSON struct {
 	} `json:"mutants"`
 }
 
-// A testJSON is one entry of tests, after "for" was expanded.
+// A testJSON is one entry of tests, after "for" was expanded:
+//
+//	{"name": "members write", "as": ["ana", "bo"], "write": "/rooms/r1/topic",
+//	 "value": "tea", "expect": "allow"}
+//
+// Members that may be missing without having their zero value are pointers or raw
+// JSON: "value": null removes, a missing "value" is a mistake.
 type testJSON struct {
 	Name     string          `json:"name"`
 	Skip     string          `json:"skip"`
@@ -50,7 +56,8 @@ type testJSON struct {
 	Commit   *bool           `json:"commit"`
 }
 
-// A groupJSON is an entry of tests that has steps.
+// A groupJSON is an entry of tests that has steps. Each step sees what the ones before
+// it have written; the next group begins with the data of the file again.
 type groupJSON struct {
 	Group string          `json:"group"`
 	Data  json.RawMessage `json:"data"`
@@ -61,6 +68,7 @@ type groupJSON struct {
 // names is a text or a list of texts.
 type names []string
 
+// UnmarshalJSON reads "ana" or ["ana", "bo"].
 func (n *names) UnmarshalJSON(text []byte) error {
 	var one string
 	if json.Unmarshal(text, &one) == nil {
@@ -83,6 +91,7 @@ type expectJSON struct {
 	Value   json.RawMessage
 }
 
+// UnmarshalJSON reads "deny", or {"verdict": "deny", "reason": "validate", "at": …}.
 func (e *expectJSON) UnmarshalJSON(text []byte) error {
 	if json.Unmarshal(text, &e.Verdict) == nil {
 		return nil
@@ -101,7 +110,8 @@ func (e *expectJSON) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// A testReader reads the tests of one file.
+// A testReader reads the tests of one file. It counts their steps, because "for" and
+// lists of actors multiply them.
 type testReader struct {
 	*loader
 	suite *Suite
@@ -149,6 +159,7 @@ func (l *loader) tests(s *Suite) error {
 	return r.entries(jsonc.Member(obj, "tests"), group)
 }
 
+// actors reads the member "users": the variable auth of each by their names.
 func actors(text []byte) (map[string]Actor, error) {
 	var list map[string]json.RawMessage
 	if err := json.Unmarshal(text, &list); err != nil {
@@ -186,17 +197,6 @@ func (r *testReader) entries(v *hujson.Value, top *Group) error {
 		r.suite.Groups = append([]*Group{top}, r.suite.Groups...)
 	}
 	return nil
-}
-
-func elements(v *hujson.Value) ([]hujson.Value, error) {
-	if v == nil {
-		return nil, nil
-	}
-	list, ok := v.Value.(*hujson.Array)
-	if !ok {
-		return nil, errors.New("must be a list")
-	}
-	return list.Elements, nil
 }
 
 // group reads a series of steps. Its data are the file's unless it has its own.
@@ -338,6 +338,7 @@ func (j *testJSON) op() (Op, error) {
 	return op, err
 }
 
+// read reads what a read selects, and through which interface it comes.
 func (j *testJSON) read(op *Op) error {
 	path, err := tree.ParsePath(*j.Read)
 	if err != nil {
@@ -352,48 +353,6 @@ func (j *testJSON) read(op *Op) error {
 	}
 	op.Path = path
 	return op.setQuery(j.Query)
-}
-
-// setQuery sets what a read selects. Without a query it is a plain read, whose
-// order depends on the door (rules §7).
-func (op *Op) setQuery(text json.RawMessage) (err error) {
-	op.Plain = text == nil || string(text) == "{}" || string(text) == "null"
-	switch {
-	case !op.Plain:
-		op.Query, err = ParseQuery(string(text))
-	case !op.Socket:
-		op.Query = tree.Query{OrderBy: tree.ByKey}
-	}
-	return err
-}
-
-// setWrite makes op a write of a value at a path, which may end in .priority.
-func (op *Op) setWrite(target string, value, priority json.RawMessage) (err error) {
-	if value == nil {
-		return errors.New(`"value" is missing; null removes`)
-	}
-	op.Kind, op.Value = Write, string(value)
-	if op.Update, err = parseWrite(target, op.Value, priority); err != nil {
-		return err
-	}
-	if priority != nil {
-		op.Value = withPriority(op.Value, priority)
-	}
-	op.Path, op.Priority = op.Update[0].Path, op.Update[0].Priority
-	return nil
-}
-
-// setUpdate makes op an update of paths below base.
-func (op *Op) setUpdate(base string, values json.RawMessage) (err error) {
-	if values == nil {
-		return errors.New(`"values" is missing`)
-	}
-	if op.Path, err = tree.ParsePath(base); err != nil {
-		return fmt.Errorf("%s: %w", base, err)
-	}
-	op.Kind, op.Value = Update, string(values)
-	op.Update, err = parseUpdate(op.Path, op.Value)
-	return err
 }
 
 // want reads what a test expects.
@@ -422,16 +381,4 @@ func (j *testJSON) want() (Want, error) {
 		w.Values = map[string]tree.Node{"": v}
 	}
 	return w, nil
-}
-
-// String says what the operation is: "write /rooms/r1 as ann".
-func (op *Op) String() string {
-	s := op.Kind.String() + " " + tree.Target{Path: op.Path, Priority: op.Priority}.String()
-	switch {
-	case op.As != "":
-		return s + " as " + op.As
-	case op.Who.Admin:
-		return s + " as an administrator"
-	}
-	return s
 }

@@ -105,4 +105,5 @@ func (j *vectorJSON) op() (Op, error) {
 	return op, err
 }
 
+// ptr returns a pointer to a value, for members that may be missing.
 func ptr[T any](v T) *T { return &v }

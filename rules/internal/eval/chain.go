@@ -80,8 +80,8 @@ func (c *chain) begin(e *Evaluation, args []any) (snapshot.Snapshot, bool) {
 }
 
 // follow returns the snapshot that the step leads to. ok is false if there is a
-// fault. The whole path is put together in one buffer and parsed once: a string and
-// a Path for each call of child cost most of what a membership rule takes.
+// fault. The path of successive calls of child is put together in one buffer and
+// parsed once, so that no string and Path is made for each call.
 func (st *step) follow(e *Evaluation, s snapshot.Snapshot, args []any) (to snapshot.Snapshot, ok bool) {
 	switch {
 	case st.up:

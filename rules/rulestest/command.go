@@ -1,36 +1,12 @@
 package rulestest
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 
-	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
 )
-
-// repro returns a command line that decides the operation of a step again. Data
-// that is no file's is taken from the test file, as it is before the step.
-func (r *groupRun) repro(s *Step) string {
-	if s.Op.Kind == Events || s.Op.Kind == Invariants {
-		return ""
-	}
-	src := &r.suite.Rules
-	if r.group.Rules != nil {
-		src = r.group.Rules
-	}
-	here := fmt.Sprintf("%s#%d", r.suite.File, s.Line)
-	rules, data := src.File, r.group.DataFile
-	if rules == "" {
-		rules = here
-	}
-	if r.moved || data == "" && !r.world.Root.IsEmpty() {
-		data = here
-	}
-	return s.Op.Command("eval", rules, data)
-}
 
 // Command returns a command line that decides the operation, or explains it.
 // rules and data are files; "" is no data.
@@ -58,37 +34,6 @@ func (op *Op) Command(verb, rules, data string) string {
 // target returns the path that a write names.
 func (op *Op) target() string {
 	return tree.Target{Path: op.Path, Priority: op.Priority}.String()
-}
-
-// At returns the first step at a line of the test file and its group.
-func (s *Suite) At(line int) (*Group, *Step) {
-	for _, g := range s.Groups {
-		for _, step := range g.Steps {
-			if step.Line == line {
-				return g, step
-			}
-		}
-	}
-	return nil, nil
-}
-
-// Before runs what comes before the step at a line and returns the world that
-// the step finds.
-func (s *Suite) Before(ctx context.Context, rs *rules.Ruleset, line int) (World, error) {
-	g, before := s.At(line)
-	if g == nil {
-		return World{}, fmt.Errorf("%s has no step at line %d", s.File, line)
-	}
-	run := &groupRun{Runner: &Runner{VerdictsOnly: true}, suite: s, group: g, rules: rs, world: World{g.Data}}
-	for _, step := range g.Steps {
-		if step == before {
-			break
-		}
-		if _, err := run.step(ctx, step); err != nil {
-			return World{}, err
-		}
-	}
-	return run.world, nil
 }
 
 // shellQuote quotes an argument for a shell if it needs that.
