@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/checks"
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -71,7 +72,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		run("backup", copied, "--url", url, "--secret-file", secret)
 		run("restore", copied, "--data", filepath.Join(dir, "elsewhere"), "--namespace", ns)
 		file := filepath.Join(dir, "elsewhere", ns+".db")
-		if findings := checkFile(file); len(findings) > 0 {
+		if findings := checks.File(file); len(findings) > 0 {
 			t.Errorf("backup %d: %v", i, findings)
 			break
 		}

@@ -71,7 +71,20 @@ var layers = map[string][]string{
 	"server/servertest/faultproxy":     {},
 	"server/consistency":               {},
 	"server/servertest":                {"server", "server/auth", "sync", "sync/wire", "rules", "tree/store", "tree"},
-	"cmd/dogwood":                      {"bench", "bench/bare", "demo", "server", "server/auth", "sync", "sync/wire", "rules", "rules/coverage", "rules/rulesdiff", "rules/lang", "rules/explain", "rules/jsonc", "rules/rulesfmt", "rules/ruleslint", "rules/rulesmutate", "rules/rulestest", "tree/store", "tree/store/dirlock", "tree/store/durable", "tree/invariant", "tree"},
+	"cmd/dogwood":                      {"cmd/dogwood/internal/benchcmd", "cmd/dogwood/internal/build", "cmd/dogwood/internal/bulk", "cmd/dogwood/internal/console", "cmd/dogwood/internal/credentials", "cmd/dogwood/internal/project", "cmd/dogwood/internal/remote", "cmd/dogwood/internal/rulecmd", "cmd/dogwood/internal/servers"},
+	"cmd/dogwood/internal/benchcmd":    {"bench", "bench/bare", "cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir"},
+	"cmd/dogwood/internal/build":       {"cmd/dogwood/internal/console"},
+	"cmd/dogwood/internal/bulk":        {"cmd/dogwood/internal/build", "cmd/dogwood/internal/checks", "cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir", "tree", "tree/store", "tree/store/dirlock", "tree/store/durable"},
+	"cmd/dogwood/internal/checks":      {"cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir", "tree/invariant", "tree/store"},
+	"cmd/dogwood/internal/client":      {"cmd/dogwood/internal/build", "cmd/dogwood/internal/console", "tree"},
+	"cmd/dogwood/internal/console":     {"rules/explain"},
+	"cmd/dogwood/internal/credentials": {"cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir", "server/auth", "tree/store/durable"},
+	"cmd/dogwood/internal/datadir":     {"cmd/dogwood/internal/console", "server", "server/auth", "tree/store", "tree/store/dirlock", "tree/store/durable"},
+	"cmd/dogwood/internal/memory":      {},
+	"cmd/dogwood/internal/project":     {"rules", "rules/explain", "rules/jsonc", "sync"},
+	"cmd/dogwood/internal/remote":      {"cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir", "server", "sync", "tree"},
+	"cmd/dogwood/internal/rulecmd":     {"cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/project", "rules", "rules/coverage", "rules/explain", "rules/jsonc", "rules/rulesdiff", "rules/rulesfmt", "rules/ruleslint", "rules/rulesmutate", "rules/rulestest", "sync", "tree", "tree/store/durable"},
+	"cmd/dogwood/internal/servers":     {"cmd/dogwood/internal/build", "cmd/dogwood/internal/checks", "cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir", "cmd/dogwood/internal/memory", "cmd/dogwood/internal/project", "demo", "rules", "server", "server/auth", "sync", "tree", "tree/store", "tree/store/durable"},
 }
 
 func TestImports(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/checks"
 	"github.com/dogwooddb/dogwood/internal/tier"
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/sdk-go/models/social"
@@ -215,7 +216,7 @@ func (f *fanOut) remove() {
 // checkInvariants looks at the file of a server that was killed.
 func (f *fanOut) checkInvariants() {
 	f.t.Helper()
-	broken, err := checkInvariants(f.t.Context(), filepath.Join(f.data, modelNamespace+".db"), f.invariants)
+	broken, err := checks.Invariants(f.t.Context(), filepath.Join(f.data, modelNamespace+".db"), f.invariants)
 	if err := errors.Join(append(broken, err)...); err != nil {
 		f.t.Errorf("after %d kills: %v", f.kills, err)
 	}

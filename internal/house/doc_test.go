@@ -51,7 +51,7 @@ func undocumented(d ast.Decl) (list []*ast.Ident) {
 var standard = map[string]bool{
 	"Error": true, "String": true, "Is": true, "Unwrap": true, "Close": true,
 	"Read": true, "Write": true, "Len": true, "Less": true, "Swap": true, "ServeHTTP": true,
-	"MarshalJSON": true, "UnmarshalJSON": true, "Run": true,
+	"MarshalJSON": true, "UnmarshalJSON": true, "Run": true, "Help": true,
 	"Name": true, "Describe": true, // of bench.Workload
 }
 
