@@ -3,7 +3,8 @@
 // protocol, so any server that speaks it can be measured in the same way.
 //
 // A [Workload] is a kind of load: [Set], [Chat], [ChatRoom], [Social], [Fanout],
-// [Idle], [Shallow], [Query], [RESTGet], [RESTPut], [Soak] and [Isolation]. [Run] prepares a database of a
+// [Idle], [Shallow], [Query], [RESTGet] and [RESTPut], and those of the packages soak and
+// isolation. [Run] prepares a database of a
 // [Target], lets the workload loose on it for a time or a number of operations,
 // and returns a [Result]. [Median] makes one result of several.
 //

@@ -56,9 +56,6 @@ var layers = map[string][]string{
 	"sdk-go/models/im":                 {"sdk-go", "sdk-go/models/internal/record"},
 	"sdk-go/models/internal/record":    {"sdk-go"},
 	"sdk-go/models/internal/modeltest": {"sdk-go", "sdk-go/embed"},
-	"bench":                            {"bench/child", "sync/wire"},
-	"bench/bare":                       {},
-	"bench/child":                      {},
 	"server":                           {"limit", "tree", "rules", "rules/coverage", "rules/explain", "sync", "sync/histogram", "sync/wire", "server/auth", "server/metrics", "server/observe", "server/peer", "server/realtime", "tree/piecewise", "tree/store/dirlock", "tree/store/durable"},
 	"demo":                             {"rules", "rules/explain"},
 	"server/observe":                   {"rules", "rules/explain", "server/auth", "server/metrics", "sync", "sync/histogram", "tree"},
@@ -72,7 +69,7 @@ var layers = map[string][]string{
 	"server/consistency":               {},
 	"server/servertest":                {"server", "server/auth", "sync", "sync/wire", "rules", "tree/store", "tree"},
 	"cmd/dogwood":                      {"cmd/dogwood/internal/benchcmd", "cmd/dogwood/internal/build", "cmd/dogwood/internal/bulk", "cmd/dogwood/internal/console", "cmd/dogwood/internal/credentials", "cmd/dogwood/internal/project", "cmd/dogwood/internal/remote", "cmd/dogwood/internal/rulecmd", "cmd/dogwood/internal/servers"},
-	"cmd/dogwood/internal/benchcmd":    {"bench", "bench/bare", "cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir"},
+	"cmd/dogwood/internal/benchcmd":    {"bench", "bench/bare", "bench/isolation", "bench/soak", "cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir"},
 	"cmd/dogwood/internal/build":       {"cmd/dogwood/internal/console"},
 	"cmd/dogwood/internal/bulk":        {"cmd/dogwood/internal/build", "cmd/dogwood/internal/checks", "cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir", "tree", "tree/store", "tree/store/dirlock", "tree/store/durable"},
 	"cmd/dogwood/internal/checks":      {"cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir", "tree/invariant", "tree/store"},
@@ -85,6 +82,13 @@ var layers = map[string][]string{
 	"cmd/dogwood/internal/remote":      {"cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir", "server", "sync", "tree"},
 	"cmd/dogwood/internal/rulecmd":     {"cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/project", "rules", "rules/coverage", "rules/explain", "rules/jsonc", "rules/rulesdiff", "rules/rulesfmt", "rules/ruleslint", "rules/rulesmutate", "rules/rulestest", "sync", "tree", "tree/store/durable"},
 	"cmd/dogwood/internal/servers":     {"cmd/dogwood/internal/build", "cmd/dogwood/internal/checks", "cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir", "cmd/dogwood/internal/memory", "cmd/dogwood/internal/project", "demo", "rules", "server", "server/auth", "sync", "tree", "tree/store", "tree/store/durable"},
+	"bench":                            {"bench/connect", "sync/wire"},
+	"bench/bare":                       {},
+	"bench/child":                      {},
+	"bench/connect":                    {"sync/wire"},
+	"bench/connect/connecttest":        {},
+	"bench/isolation":                  {"bench", "bench/child", "bench/connect", "sync/wire"},
+	"bench/soak":                       {"bench", "bench/connect", "sync/wire"},
 }
 
 func TestImports(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/bench"
+	"github.com/dogwooddb/dogwood/bench/isolation"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 )
 
@@ -27,7 +28,7 @@ attack after the other. Attacks come from another address and another process, a
 send what a user without administrator rights can send. The bystander's p99 must stay below ten
 times that without an attack and below 500 ms.
 
-The attacks are ` + strings.Join(bench.AttackNames(), ", ") + `.
+The attacks are ` + strings.Join(isolation.Names(), ", ") + `.
 
 Examples:
 
@@ -39,7 +40,7 @@ func (c *isolationCommand) Run(e *console.Env, b *Command) error {
 	if b.Duration == 0 && b.Count == 0 {
 		b.Duration = c.Each // of each trial; the run ends with the last one
 	}
-	w := bench.Isolation{Attacker: c.Attacker, Only: c.Attack, Each: c.Each, Rate: c.Load}
+	w := isolation.Workload{Attacker: c.Attacker, Only: c.Attack, Each: c.Each, Rate: c.Load}
 	if c.Memory != "" {
 		bytes, err := parseMemory(c.Memory)
 		if err != nil {
@@ -57,7 +58,7 @@ func (c *isolationCommand) Run(e *console.Env, b *Command) error {
 type attackersCommand struct{}
 
 func (attackersCommand) Run(e *console.Env) error {
-	return bench.RunAttackers(e.Ctx, e.Stdin, e.Stdout)
+	return isolation.Attack(e.Ctx, e.Stdin, e.Stdout)
 }
 
 // newAttackers returns that process.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/bench"
+	"github.com/dogwooddb/dogwood/bench/soak"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 )
 
@@ -168,7 +169,7 @@ func (c *soakCommand) Run(e *console.Env, b *Command) error {
 	if b.Duration == 0 && b.Count == 0 {
 		b.Duration = soakDuration
 	}
-	return b.measure(e, bench.Soak{
+	return b.measure(e, soak.Workload{
 		Streams: c.Streams, Steady: c.Steady, Passing: c.Passing, Keep: c.Keep, Window: c.Window,
 		Size: c.Size, Rows: c.Rows, Life: c.Life, Every: c.Every,
 	})
