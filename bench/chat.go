@@ -15,7 +15,7 @@ import (
 
 // Chat has rooms whose members each follow its last messages over a connection
 // of their own. The members take turns to post: an update of three places, the
-// message, the room's pointer to its last message and the author's to his. The
+// message, the room's pointer to its last message and the author's to theirs. The
 // next post of a room comes when all members have the one before and its
 // author has the acknowledgement.
 type Chat struct {
@@ -135,7 +135,7 @@ func newRoom(w Chat, n int) *room {
 	return rm
 }
 
-// seed returns what is there before the first post, as an update of the root.
+// seed returns the data before the first post, as an update of the root.
 func (w Chat) seed(rooms []*room, now time.Time) map[string]any {
 	update := make(map[string]any)
 	created := now.UnixMilli()

@@ -1,5 +1,5 @@
 // Package bench puts load on a server of the realtime protocol and measures
-// how it bears it. It is the engine of "dogwood bench" and knows only the
+// how it performs. It is the engine of "dogwood bench" and knows only the
 // protocol, so any server that speaks it can be measured in the same way.
 //
 // A [Workload] is a kind of load: [Set], [Chat], [ChatRoom], [Social], [Fanout],
@@ -8,7 +8,7 @@
 // [Target], lets the workload loose on it for a time or a number of operations,
 // and returns a [Result]. [Median] makes one result of several.
 //
-// # What a latency is
+// # Latencies
 //
 // In a closed loop an operation starts when there is room for it, so a server
 // that stalls is asked for less meanwhile, and its stalls hardly show. With a

@@ -13,13 +13,12 @@ import (
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
-// Fanout has one connection write to a path that many others follow. What is
-// counted, and whose latency is measured, is the arrival of a write at a
-// subscriber. So that deliveries are not skipped, no more than InFlight writes
+// Fanout has one connection write to a path that many others follow. It counts, and
+// measures the latency of, the arrival of a write at a subscriber. So that deliveries are not skipped, no more than InFlight writes
 // are ahead of the slowest subscriber.
 type Fanout struct {
 	Subscribers int `json:"subscribers"` // 1000
-	InFlight    int `json:"inFlight"`    // writes that not everybody has; 64
+	InFlight    int `json:"inFlight"`    // writes that not all subscribers have; 64
 	Size        int `json:"size"`        // of a value in bytes; 100
 }
 
@@ -77,7 +76,7 @@ type fan struct {
 	subscribers []*connect.Conn
 	last        []int64       // number of the last write that has come to each
 	flights     []flight      // of write n at n modulo their number
-	landed      chan struct{} // gets an element for each write that everybody has
+	landed      chan struct{} // gets an element for each write that all have
 	complete    atomic.Int64  // such writes
 	skipped     atomic.Int64  // deliveries that a later one replaced
 }
@@ -102,7 +101,7 @@ func (f *fan) drive(ctx context.Context) error {
 	}, f.write)
 }
 
-// write writes until the schedule ends and everybody has everything.
+// write writes until the schedule ends and all subscribers have everything.
 func (f *fan) write(ctx context.Context) error {
 	var value, msg []byte
 	ahead := 0

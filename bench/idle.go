@@ -11,9 +11,9 @@ import (
 	"github.com/dogwooddb/dogwood/bench/connect"
 )
 
-// Idle opens connections that follow a path each and then do nothing. What is
-// counted is connecting, from the handshake to the first view; then they are
-// held, and the memory of the server is measured.
+// Idle opens connections that follow a path each and then do nothing. It counts
+// connecting, from the handshake to the first view; then it holds the connections and
+// measures the memory of the server.
 type Idle struct {
 	Connections int `json:"connections"` // 10,000
 }

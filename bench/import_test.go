@@ -103,7 +103,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// A server that refuses ends the run with a reason and leaves nobody waiting.
+// A server that refuses ends the run with a reason, and no goroutine goes on waiting.
 func TestDeleteRefused(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == "DELETE" {

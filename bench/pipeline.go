@@ -100,7 +100,7 @@ func (p *pipeline) slot(ctx context.Context) (int, error) {
 	}
 }
 
-// drain waits until everything is answered. What is not in time has failed.
+// drain waits until everything is answered. Requests without an answer in time have failed.
 func (p *pipeline) drain(ctx context.Context) {
 	timer := time.NewTimer(connect.Grace)
 	defer timer.Stop()

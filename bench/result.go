@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Result is what one run, or the median of several, came to.
+// A Result has the figures of one run, or the median of several.
 type Result struct {
 	Workload string   `json:"workload"`
 	Settings Workload `json:"settings"`
@@ -67,8 +67,8 @@ func (r *Load) result(w Workload, partial bool) Result {
 	return res
 }
 
-// window is how long was measured: the time that was asked for, or, if a count
-// or somebody ended it before, until the end.
+// window is how long was measured: the time that was asked for, or, if a count or an
+// interruption ended it before, until the end.
 func (r *Load) window(ended time.Duration, partial bool) time.Duration {
 	end := r.end()
 	if partial && (end == 0 || ended < end) {
@@ -145,7 +145,7 @@ func MedianOf(values []float64) float64 {
 	return (values[n/2-1] + values[n/2]) / 2
 }
 
-// A Trial is what the bystander saw beside one attack.
+// A Trial has the figures of the bystander during one attack.
 type Trial struct {
 	Attack  string  `json:"attack"`
 	Writes  Latency `json:"writesMs"`

@@ -15,11 +15,11 @@ import (
 )
 
 // ChatRoom has one room of the data model chat, under its rules: all members follow
-// the last messages, and some of them post, each the next message when everybody has
-// the one before. Everybody must see every message once, and all in one order.
+// the last messages, and some of them post, each the next message when all members have
+// the one before. Every member must see every message once, and all in one order.
 type ChatRoom struct {
-	Members int `json:"members"` // who follow, with a connection each; 1000
-	Posters int `json:"posters"` // of them, who post; 20
+	Members int `json:"members"` // followers, with a connection each; 1000
+	Posters int `json:"posters"` // how many of them post; 20
 	Window  int `json:"window"`  // messages that members follow; 50
 	Size    int `json:"size"`    // of a message's text in bytes; 100
 }
@@ -126,8 +126,8 @@ func (w ChatRoom) post(ctx context.Context, r *Load, o *order, c *connect.Conn, 
 	}
 }
 
-// An order is that in which a room's posts have come to its members. The member
-// who gets a post first says what its number is.
+// An order is that in which a room's posts have reached its members. The first member that
+// gets a post determines its number.
 type order struct {
 	window int // posts that members follow
 
@@ -160,7 +160,7 @@ func newOrder(members, posters, window int) *order {
 
 // expect returns the key of a poster's next post. It waits while the oldest post that is on
 // its way is followed by as many keys as there are posts in a window: if those were stored
-// first, it would be in no window, and reach nobody.
+// first, it would be in no window, and reach no member.
 func (o *order) expect(ctx context.Context, poster int) (key []byte, err error) {
 	for {
 		key, oldest := o.issue(poster)
@@ -202,7 +202,7 @@ func (o *order) wait(ctx context.Context, poster int) error {
 	return inTime(ctx, p.all, func() string { return fmt.Sprintf("a post has not reached all %d members", len(o.next)) })
 }
 
-// arrived notes that somebody has a post, or its author the acknowledgement.
+// arrived notes that a member has a post, or its author the acknowledgement.
 func (p *roomPost) arrived() {
 	if p.missing--; p.missing == 0 {
 		close(p.all)

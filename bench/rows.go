@@ -21,7 +21,7 @@ const RowsPath = "/rows"
 // leavesOfRow is how many leaves a row has.
 const leavesOfRow = 10
 
-// RowRules let everybody in and declare the index of n.
+// RowRules allow everything and declare the index of n.
 const RowRules = `{"rules": {".read": true, ".write": true, "rows": {".indexOn": "n"}}}`
 
 func (w *Rows) setDefaults() { OrElse(&w.Rows, 100_000) }

@@ -14,15 +14,15 @@ import (
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
-// Social has users of the data model social, under its rules, who post to their
+// Social has users of the data model social, under its rules, that post to their
 // followers: the status, the counters and the entries in the homes of the first
 // followers are one write, and so are the entries of each further pass. A post is
-// complete when all homes have it and followers who are online have been told.
+// complete when all homes have it and all online followers have its event.
 type Social struct {
 	Followers int `json:"followers"` // of each poster; 1000
 	Pass      int `json:"pass"`      // followers that one write reaches; 1000
-	Posters   int `json:"posters"`   // who have the same followers, and race for ids; 1
-	Online    int `json:"online"`    // followers who listen to their home; 100
+	Posters   int `json:"posters"`   // users with the same followers, which race for ids; 1
+	Online    int `json:"online"`    // followers that listen to their home; 100
 	Size      int `json:"size"`      // of a message in bytes; 100
 }
 
@@ -140,7 +140,7 @@ func (s *socialRun) signIn(c *connect.Conn, i int) error {
 	return c.SignIn(connect.UserToken(s.run.Target.Secret, s.user(i), time.Now()))
 }
 
-// take takes what arrives at a follower who is online. Any push that names a status
+// take takes a message to an online follower. Any push that names a status
 // on its way counts.
 func (s *socialRun) take(i int, text []byte) error {
 	for _, p := range s.posters {
@@ -160,9 +160,9 @@ type socialPoster struct {
 	n       int
 	last    int64                  // id of a status, as far as it knows
 	status  atomic.Pointer[[]byte] // key of the one on its way, in quotes
-	missing atomic.Int64           // followers online who do not have it, and the poster
+	missing atomic.Int64           // online followers without it, and the poster
 	all     chan struct{}          // gets an element when nothing is missing
-	seen    []*[]byte              // key of the last one that came to each follower
+	seen    []*[]byte              // key of the last one that each follower has
 }
 
 func (p *socialPoster) arrived() {
@@ -186,7 +186,7 @@ func (p *socialPoster) postAll(ctx context.Context) error {
 	}
 }
 
-// post posts a status and waits until everybody has it.
+// post posts a status and waits until all followers have it.
 func (p *socialPoster) post(ctx context.Context) error {
 	for {
 		id := p.last + 1
@@ -200,7 +200,7 @@ func (p *socialPoster) post(ctx context.Context) error {
 				return err
 			}
 			if p.last >= id {
-				continue // somebody else has the id
+				continue // another poster has the id
 			}
 		}
 		if err != nil {

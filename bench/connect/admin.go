@@ -43,14 +43,14 @@ func (a *Admin) Prepare(ctx context.Context, rules string, force, keep bool) (re
 	return func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Grace)
 		defer cancel()
-		_ = a.clear(ctx) // the database was made for this; what is left there harms nobody
+		_ = a.clear(ctx) // the database was made for this; data that stay in it do no harm
 	}, nil
 }
 
 var errNoDatabase = errors.New(`the server has no such database; "dogwood serve --namespace NAME" creates one`)
 
 // errNotEmpty keeps people from loading a database that is in use.
-var errNotEmpty = errors.New("the database is not empty; name another, or --force to load it all the same, which may overwrite data")
+var errNotEmpty = errors.New("the database is not empty; name another one, or pass --force to load it anyway, which may overwrite data")
 
 func (a *Admin) wantEmpty(ctx context.Context) error {
 	body, err := a.Do(ctx, http.MethodGet, "/", "shallow=true", nil)
@@ -59,7 +59,7 @@ func (a *Admin) wantEmpty(ctx context.Context) error {
 	case errors.As(err, &answer) && answer.status == http.StatusNotFound:
 		return errNoDatabase
 	case err != nil:
-		return fmt.Errorf("look whether the database is empty: %w", err)
+		return fmt.Errorf("check whether the database is empty: %w", err)
 	case strings.TrimSpace(string(body)) != "null":
 		return errNotEmpty
 	}
@@ -109,7 +109,7 @@ func (a *Admin) clear(ctx context.Context) error {
 // settle is how long writes that are on their way are given.
 const settle = 20 * time.Millisecond
 
-// maxAdminAnswer bounds answers, all of which are small.
+// maxAdminAnswer bounds answers. All are small.
 const maxAdminAnswer = 16 << 20
 
 // Do sends a request about a path and returns the body of the answer.

@@ -9,7 +9,7 @@ import (
 )
 
 // TestLooksAtTheDatabaseFirst: nothing is loaded unless the database is there and empty,
-// and who is told so knows what to do.
+// and the error says what to do.
 func TestLooksAtTheDatabaseFirst(t *testing.T) {
 	for _, test := range []struct {
 		status int

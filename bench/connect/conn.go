@@ -32,7 +32,7 @@ type Conn struct {
 	mu      sync.Mutex
 	out     []byte // frames that wait to be written
 	spare   []byte // the buffer that is not out
-	writing bool   // somebody writes, and will look again
+	writing bool   // a goroutine writes, and will look again
 }
 
 // Dial connects to a target and waits for the hello. buffer is the size of the

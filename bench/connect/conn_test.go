@@ -78,8 +78,8 @@ func TestConnRefused(t *testing.T) {
 	}
 }
 
-// What is added arrives in order, large messages in pieces, and a refusal is
-// told from an answer.
+// Added messages arrive in order, large ones in pieces, and a refusal is not taken for an
+// answer.
 func TestConnCalls(t *testing.T) {
 	target := scripted(t, func(ws *websocket.Conn) {
 		connecttest.Say(ws, connecttest.Hello)

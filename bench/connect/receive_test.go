@@ -120,7 +120,7 @@ func TestReceivingFails(t *testing.T) {
 	}
 }
 
-// What arrived before the receiving began is not forgotten.
+// Messages that arrived before the receiving began are not lost.
 func TestReceiveBuffered(t *testing.T) {
 	conns := dialScript(t, 1, func(ws *websocket.Conn) {
 		_, _ = ws.NetConn().Write([]byte("\x81\x07{\"n\":1}\x81\x07{\"n\":2}\x81\x07{\"n\":3}"))

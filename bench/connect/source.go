@@ -10,8 +10,7 @@ import (
 // from there.
 var errNotYet = errors.New("nothing has arrived")
 
-// A source is what a conn reads from. It waits for what has not arrived, unless
-// somebody else does the waiting, see poller.
+// A source is what a Conn reads from. It waits for data unless a poller does.
 type source struct {
 	net   net.Conn
 	raw   syscall.RawConn // nil: always waits

@@ -13,8 +13,8 @@ type Target struct {
 
 	// Secret is an administrator's credential: "owner" on a development server.
 	// With it the database is given the rules that a workload needs; without it
-	// the database must be open to everybody. The load itself is that of
-	// ordinary clients, to whom rules apply.
+	// the rules of the database must allow everything. The load itself is that of
+	// ordinary clients, to which rules apply.
 	Secret string
 
 	PID int // of the server if it runs here, else 0

@@ -14,7 +14,7 @@ const tokenLife = 24 * time.Hour
 // UserToken returns a token that signs a user in. Where the administrator has a
 // secret, the secret signs it, in the form that secrets of databases have signed
 // since before there were identity providers (REST §6). A development server
-// takes tokens that nobody signed.
+// accepts unsigned tokens.
 func UserToken(secret, uid string, now time.Time) string {
 	if secret == "" || secret == owner {
 		return encodeToken("none", map[string]any{

@@ -14,12 +14,12 @@ import (
 	"github.com/dogwooddb/dogwood/bench"
 )
 
-// Workload measures what one client can do to the others. A bystander writes and
-// reads small values at a fixed rate, first alone and then beside one attack after
-// the other. The attacks come from another address, and from another process if
-// [Options.Attackers] says which. They are what a user without administrator rights can send.
+// A Workload is a bystander that writes and reads small values at a fixed rate, first alone
+// and then during one attack after the other. The attacks come from another address, and
+// from another process if [bench.Options.Attackers] is set. They are requests that a user
+// without administrator rights can send.
 //
-// A [Result] has a [Trial] for each attack, and a fault for each one in which the
+// A [bench.Result] has a [bench.Trial] for each attack, and a fault for each one in which the
 // bystander waits too long or the server takes too much memory.
 type Workload struct {
 	Attacker string        `json:"attacker"` // source address of the attacks; 127.0.0.2
@@ -61,7 +61,7 @@ func (w Workload) WithDefaults() bench.Workload {
 func (w Workload) CheckSettings() error {
 	_, err := netip.ParseAddr(w.Attacker)
 	if w.Each < time.Second || w.Rate < 1 || w.Rate > 1000 {
-		err = errors.Join(err, errors.New("an attack lasts for a second at least; the rate is between 1 and 1000"))
+		err = errors.Join(err, errors.New("an attack must last for at least 1s, and the rate must be between 1 and 1000"))
 	}
 	_, unknown := w.attacks()
 	return errors.Join(err, unknown)
@@ -96,7 +96,7 @@ func Names() (names []string) {
 
 func (w Workload) Drive(ctx context.Context, r *bench.Load) error {
 	if r.Target.Secret == "" {
-		return errors.New("users sign in with tokens that an administrator's credential signs")
+		return errors.New("an administrator's credential is needed to sign the tokens of users")
 	}
 	if err := w.fill(ctx, r); err != nil {
 		return fmt.Errorf("fill the database: %w", err)
@@ -162,7 +162,7 @@ const isolationRules = `{"rules": {
   "texts": {"$text": {".write": "auth != null", ".validate": "newData.isString() && newData.val().matches(/^(([a-z])+.)+[A-Z]([a-z])+$/)"}}
 }}`
 
-// fill writes what is there before the attacks.
+// fill writes the data that the attacks need.
 func (w Workload) fill(ctx context.Context, r *bench.Load) error {
 	for path, shape := range map[string][2]int{largePath: {largeRows, largeRow}, sharedPath: {sharedRows, sharedBytes}} {
 		pr, pw := io.Pipe()

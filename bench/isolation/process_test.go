@@ -163,7 +163,7 @@ func TestAttackersEndWithTheBench(t *testing.T) {
 	wantEnd(t, conns)
 }
 
-// TestAttackersAreBounded: attackers end when their time is over, whoever holds their input
+// TestAttackersAreBounded: attackers end when their time is over, even if their input stays
 // open.
 func TestAttackersAreBounded(t *testing.T) {
 	s := newSink(t)
@@ -178,7 +178,7 @@ func TestAttackersAreBounded(t *testing.T) {
 }
 
 // TestAttackersSayWhatFailed: an attack that cannot take place is an error, and not a
-// bystander that nobody disturbs.
+// bystander without an attack.
 func TestAttackersSayWhatFailed(t *testing.T) {
 	s := newSink(t)
 	gone := newSink(t)

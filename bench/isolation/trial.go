@@ -17,7 +17,7 @@ import (
 )
 
 // An attack is something that a client without administrator rights can do. Its
-// clients run beside each other until the context ends.
+// clients run concurrently until the context ends.
 type attack struct {
 	name    string
 	clients int
@@ -52,7 +52,7 @@ const (
 // the time between two of them, the latencies would add up to that of the whole backlog.
 const bystanderInFlight = 64
 
-// trial measures the bystander beside an attack.
+// trial measures the bystander during an attack.
 func (w Workload) trial(ctx context.Context, r *bench.Load, a attack) (t bench.Trial, err error) {
 	var attackers *child.Process
 	if a.clients > 0 {
@@ -186,7 +186,7 @@ func (w Workload) bystander(ctx context.Context, r *bench.Load) (t bench.Trial, 
 	}
 	take(&t, writes, &t.Writes, "write")
 	take(&t, reads, &t.Reads, "read")
-	if err != nil { // of one who does not come through at all
+	if err != nil { // the bystander could not connect
 		t.Failed++
 		t.Reason = err.Error()
 	}

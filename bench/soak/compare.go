@@ -23,8 +23,8 @@ func (s *soak) compare(ctx context.Context) error {
 	return errors.Join(s.compareViews(ctx), s.compareCounts(ctx))
 }
 
-// soakGrace is how long what is under way may take when the load is over: what
-// waits for the slow follower, and what is left for disconnects.
+// soakGrace is how long events for the slow follower and operations of disconnects may take
+// when the load is over.
 const soakGrace = 60 * time.Second
 
 func (s *soak) compareViews(ctx context.Context) error {
@@ -61,7 +61,7 @@ func lastOf(rows map[string]json.RawMessage, n int) map[string]json.RawMessage {
 	return window
 }
 
-// compareCounts compares what was acknowledged with what is there.
+// compareCounts compares acknowledged increments with the stored counters.
 func (s *soak) compareCounts(ctx context.Context) error {
 	want := map[string]int64{etagPath: s.conditional.Load()}
 	for _, c := range s.counters {

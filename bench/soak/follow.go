@@ -166,7 +166,7 @@ func (f *follower) loaded() int {
 	return f.view.reloads
 }
 
-// push changes the view. Those who read in time get a whole view once for each
+// push changes the view. A client that reads in time gets a whole view once for each
 // connection, and every event after it.
 func (s *soak) push(f *follower, m *wire.ServerMessage, loaded int) {
 	f.mu.Lock()

@@ -17,7 +17,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
-// A side is something that is done again and again beside the posts.
+// A side is an operation that is repeated while there are posts.
 type side struct {
 	name  string
 	every time.Duration

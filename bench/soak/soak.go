@@ -21,10 +21,10 @@ import (
 // hold all the while. Messages are posted to streams, each an update of three
 // places that adds one message, removes the oldest and moves a pointer. They are
 // followed by steady clients, by clients that come and go, and by one that reads
-// too slowly. Beside them run increments, conditional requests, queries, exports
-// and backups.
+// too slowly. At the same time there are increments, conditional requests, queries,
+// exports and backups.
 //
-// A [Result] has a fault for each thing that is wrong: an event that a follower
+// A [bench.Result] has a fault for each thing that is wrong: an event that a follower
 // missed, a view that differs from the database in the end, a write that was
 // lost, a disconnect operation that was not carried out once, and memory or
 // goroutines of the server that grow.
@@ -35,13 +35,13 @@ type Workload struct {
 	Keep    int `json:"keep"`    // messages in a stream; 100
 	Window  int `json:"window"`  // messages that a window shows; 20
 	Size    int `json:"size"`    // of a message's text in bytes; 100
-	Rows    int `json:"rows"`    // that lie beside the streams; 20,000
+	Rows    int `json:"rows"`    // stored in addition to the streams; 20,000
 
 	Life  time.Duration `json:"life"`  // of the connections that come and go, on average; 5 s
 	Every time.Duration `json:"every"` // an interval of the report; 1 m
 }
 
-// soakRate is how many posts per second are due if nobody says.
+// soakRate is how many posts per second are due unless the options have a rate.
 const soakRate = 200
 
 // Places of the soak. None of them is below another one.
@@ -90,7 +90,7 @@ func (w Workload) CheckSettings() error {
 		bench.Within("rows", w.Rows, 1, bench.MaxRows),
 	}
 	if w.Life < 10*time.Millisecond || w.Every < time.Second {
-		errs = append(errs, errors.New("a connection must live for 10ms at least, and an interval last for a second"))
+		errs = append(errs, errors.New("a connection must live for at least 10ms, and an interval must last for at least 1s"))
 	}
 	return errors.Join(errs...)
 }
@@ -118,7 +118,7 @@ type soak struct {
 
 func (w Workload) Drive(ctx context.Context, r *bench.Load) error {
 	if r.Target.Secret == "" {
-		return errors.New("exports and backups need an administrator's credential")
+		return errors.New("exports and backups need the credential of an administrator")
 	}
 	r.DefaultRate(soakRate)
 	s := newSoak(w, r)
@@ -164,7 +164,7 @@ func newSoak(w Workload, r *bench.Load) *soak {
 	return s
 }
 
-// fill writes what is there before the load.
+// fill writes the data before the load.
 func (s *soak) fill(ctx context.Context) error {
 	if err := (bench.Rows{Rows: s.Rows}).Load(ctx, s.Load); err != nil {
 		return err
@@ -181,7 +181,7 @@ func (s *soak) fill(ctx context.Context) error {
 	return s.Admin.PatchJSON(ctx, "/", update)
 }
 
-// load runs everything until the schedule ends, and compares what is left.
+// load runs everything until the schedule ends, and compares the results.
 func (s *soak) load(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -240,8 +240,7 @@ func (s *soak) postAll(ctx context.Context) error {
 	return connect.Parallel(ctx, len(s.streams), len(s.streams), func(ctx context.Context, i int) error { return s.post(ctx, s.streams[i], i) })
 }
 
-// A stream is a list of messages, of which the last ones are kept, and the
-// client that writes it.
+// A stream is a list of the last messages, and the client that writes it.
 type stream struct {
 	name  string // s0
 	path  string // list/s0

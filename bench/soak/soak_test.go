@@ -59,7 +59,7 @@ func TestViewFindsWhatIsMissing(t *testing.T) {
 	}
 }
 
-// What was acknowledged before a client connects is in its first view.
+// Posts that were acknowledged before a client connects are in its first view.
 func TestViewHasWhatWasAcknowledged(t *testing.T) {
 	p := &part{last: -1, rows: make(map[int64]string), floor: 3}
 	if err := p.load([]byte(`{"k0000000001":{"n":1},"k0000000002":{"n":2}}`)); err == nil {

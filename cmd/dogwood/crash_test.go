@@ -28,7 +28,7 @@ func kills() int {
 	return tier.Count("DOGWOOD_KILLS", 3, 16, 1000)
 }
 
-// crashRules let everybody in.
+// crashRules allow everything.
 const crashRules = `{"rules":{".read":true,".write":true}}`
 
 // How long a server is under load before it is killed, and how long it runs if it
@@ -39,7 +39,7 @@ const (
 )
 
 // TestCrash kills a server at random moments, under load or while it starts, and
-// then looks at its files, starts it again on them and asks it what is there:
+// then looks at its files, starts it again on them and reads the data:
 // everything that was acknowledged, of each client's other writes the first ones
 // and no others, no update in part, and what clients left for their disconnect
 // once. With DOGWOOD_KILLS=1000 it does so as often.

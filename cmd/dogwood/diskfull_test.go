@@ -114,7 +114,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	want("PUT", "/list2.json?writeSizeLimit=unlimited", tooLarge, 507, "no room on the server's disk")
 	want("GET", "/list2.json?shallow=true", "", 200, "null")
-	// What the import has stored is given back in the background.
+	// The server frees the rows of the import in the background.
 	large := `"` + strings.Repeat("y", 100_000) + `"`
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		status, text := ask("PUT", "/big.json?print=silent", large)

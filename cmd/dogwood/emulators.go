@@ -8,8 +8,8 @@ import (
 )
 
 // resolveEmulator gives flags the values that the firebase.json has for the emulator:
-// --host and --port of dev, --url of the commands that talk to a server. What the
-// command line or the environment say comes first.
+// --host and --port of dev, --url of the commands that talk to a server. The
+// command line and the environment come first.
 func resolveEmulator(k *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	dev := k.Selected() != nil && k.Selected().Name == "dev"
 	if !(dev && (flag.Name == "host" || flag.Name == "port")) && (dev || flag.Name != "url") {

@@ -13,7 +13,7 @@ import (
 const module = "github.com/dogwooddb/dogwood/"
 
 // layers says which packages of this module each package may import. Imports
-// point down only. A package that is not here is a layer that nobody planned.
+// point down only. A package that is not here is not planned.
 var layers = map[string][]string{
 	"limit":                            {},
 	"internal/tier":                    {}, // imported by tests only
@@ -107,8 +107,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestLayersPointDown holds the table itself to its purpose: whoever a package
-// may import, directly or not, may not import the package.
+// TestLayersPointDown checks the table itself: packages that a package may import,
+// directly or not, may not import that package.
 func TestLayersPointDown(t *testing.T) {
 	var below func(name string, path []string)
 	below = func(name string, path []string) {

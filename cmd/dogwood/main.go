@@ -28,25 +28,25 @@ type commands struct {
 
 	Get    remote.Get    `cmd:"" group:"Data" help:"Print the value at a path, or the children that a query selects."`
 	Set    remote.Set    `cmd:"" group:"Data" help:"Replace the value at a path."`
-	Update remote.Update `cmd:"" group:"Data" help:"Write several places below a path at once and leave the others."`
+	Update remote.Update `cmd:"" group:"Data" help:"Write several paths below a path at once and leave the others as they are."`
 	Push   remote.Push   `cmd:"" group:"Data" help:"Add a child under a new, ascending key and print the key."`
 	Remove remote.Remove `cmd:"" group:"Data" help:"Delete the value at a path."`
 	Watch  remote.Watch  `cmd:"" group:"Data" help:"Follow the value at a path and print each change."`
 
-	Import  bulk.Import  `cmd:"" group:"Bulk data" help:"Replace everything at a path by a file of any size."`
+	Import  bulk.Import  `cmd:"" group:"Bulk data" help:"Replace everything at a path with a file of any size."`
 	Export  bulk.Export  `cmd:"" group:"Bulk data" help:"Write everything at a path to a file."`
-	Backup  bulk.Backup  `cmd:"" group:"Bulk data" help:"Copy a database while the server works on it."`
+	Backup  bulk.Backup  `cmd:"" group:"Bulk data" help:"Copy a database while a server runs on it."`
 	Restore bulk.Restore `cmd:"" group:"Bulk data" help:"Put a backup into a data directory."`
-	Compact bulk.Compact `cmd:"" group:"Bulk data" help:"Give back the room that deleted data has left."`
+	Compact bulk.Compact `cmd:"" group:"Bulk data" help:"Free the disk space of deleted data."`
 
-	ServiceAccount credentials.ServiceAccount `cmd:"" name:"serviceaccount" group:"Credentials" help:"Create, list and revoke service accounts, which are what Admin SDKs sign in as."`
+	ServiceAccount credentials.ServiceAccount `cmd:"" name:"serviceaccount" group:"Credentials" help:"Create, list and revoke service accounts, with which Admin SDKs sign in."`
 	Token          credentials.Token          `cmd:"" group:"Credentials" help:"Create and revoke tokens of users."`
 
 	Rules   rulecmd.Command  `cmd:"" group:"Tools" help:"Check, test and explain security rules."`
 	Check   bulk.Check       `cmd:"" group:"Tools" help:"Verify data files."`
 	Top     remote.Top       `cmd:"" group:"Tools" help:"Show what a server does, second by second."`
 	Bench   benchcmd.Command `cmd:"" group:"Tools" help:"Load a server and measure it."`
-	Explain remote.Explain   `cmd:"" group:"Tools" help:"Say what a read takes, or what a write would."`
+	Explain remote.Explain   `cmd:"" group:"Tools" help:"Show what a read costs, or what a write would."`
 	Version build.Command    `cmd:"" group:"Tools" help:"Print the version."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version." env:"-"`

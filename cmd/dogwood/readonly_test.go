@@ -12,7 +12,7 @@ import (
 )
 
 // TestReadOnlyDisk: a server starts on a file system that became read-only, serves
-// what is there, and refuses writes.
+// its data, and refuses writes.
 func TestReadOnlyDisk(t *testing.T) {
 	disk := smallDisk(t, "12m")
 	data := filepath.Join(disk, "data")

@@ -164,7 +164,7 @@ func TestRestoreKilled(t *testing.T) {
 }
 
 // TestFirstRestoreKilled is the same where there was no database: a server does not
-// begin with an empty one beside what the restore has left.
+// begin with an empty one while there are files of the restore.
 func TestFirstRestoreKilled(t *testing.T) {
 	t.Parallel()
 	r := newRestoreTest(t)

@@ -71,7 +71,7 @@ func TestShutdownIsBounded(t *testing.T) {
 	if resp := c.answer(c.begin("PUT", "/large.json", len(big), big)); resp.StatusCode != 200 {
 		t.Fatal(resp.Status)
 	}
-	c.begin("GET", "/.json?format=export", 0, "") // nobody reads it
+	c.begin("GET", "/.json?format=export", 0, "") // the client does not read it
 	// More than the system keeps for a socket, so the server has begun to read it.
 	c.begin("PUT", "/import.json?writeSizeLimit=unlimited", 100<<20, `{"a":["`+strings.Repeat(strings.Repeat("x", 1000)+`","`, 32<<10))
 	var update strings.Builder
@@ -120,7 +120,7 @@ func (c shutdownClient) answer(conn net.Conn) *http.Response {
 	return resp
 }
 
-// checkWrites starts the server again and compares what is there with the answers.
+// checkWrites starts the server again and compares its data with the answers.
 func (c shutdownClient) checkWrites(data string, statuses []int) {
 	c.t.Helper()
 	s := startProcess(c.t, "serve", "--port", "0", "--ops-addr", "off", "--data", data)

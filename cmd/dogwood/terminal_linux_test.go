@@ -38,7 +38,7 @@ func openTerminal(t *testing.T) (person, program *os.File) {
 	return person, program
 }
 
-// What a server sends is escaped on a terminal, errors too, and is as it was elsewhere.
+// Answers and errors of a server are escaped on a terminal and stay as they are elsewhere.
 func TestServersDoNotControlTerminals(t *testing.T) {
 	const evil = "\"a\u009b31m\u202eb\x1b]0;title\x07\""
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,5 +1,5 @@
 // Package benchcmd has the commands of dogwood bench: flags, the servers that it starts, and
-// how results are printed. What is measured, and how, is in package bench.
+// how results are printed. Package bench has the workloads and measures them.
 package benchcmd
 
 import (
@@ -24,7 +24,7 @@ import (
 type Command struct {
 	Set      setCommand      `cmd:"" help:"Durable writes of small objects over realtime connections."`
 	Chat     chatCommand     `cmd:"" help:"Rooms whose members follow the last messages and take turns to post."`
-	ChatRoom chatRoomCommand `cmd:"" name:"chat-room" help:"One large room of the data model chat, under its rules. Who misses a message, or sees one in another order, is a failure."`
+	ChatRoom chatRoomCommand `cmd:"" name:"chat-room" help:"One large room of the data model chat, under its rules. A member that misses a message, or sees one in another order, is a failure."`
 	Social   socialCommand   `cmd:"" help:"Posts to the homes of many followers in the data model social, under its rules."`
 	Fanout   fanoutCommand   `cmd:"" help:"One writer, many subscribers."`
 	Idle     idleCommand     `cmd:"" help:"Connections that follow a path and do nothing, and the memory that they take."`
@@ -47,7 +47,7 @@ type Command struct {
 	Owner      bool   `group:"Server" help:"Act as the owner of a development server."`
 	Pid        int    `group:"Server" help:"Process id of the server if it runs here, to report its memory and processor time." env:"-" placeholder:"PID"`
 	Spawn      string `group:"Server" help:"Start a server for each run: serve or dev, with data in a new directory on disk, or bare, which keeps nothing and shows what the machine allows." enum:",serve,dev,bare" default:"" placeholder:"serve|dev|bare" env:"-"`
-	SpawnDir   string `group:"Server" help:"Where to make that directory; the system's place for temporary files if it is not given." type:"path" placeholder:"DIR" env:"-"`
+	SpawnDir   string `group:"Server" help:"Where to create that directory; the system's temporary directory if it is not given." type:"path" placeholder:"DIR" env:"-"`
 	Force      bool   `group:"Server" help:"Load a database that is not empty. Its data may be overwritten and its rules are replaced." env:"-"`
 	Keep       bool   `group:"Server" help:"Leave the data in the database." env:"-"`
 
@@ -55,7 +55,7 @@ type Command struct {
 	Count    int64          `group:"Load" help:"How many operations to measure." env:"-"`
 	WarmUp   *time.Duration `group:"Load" help:"Load before the measured part; 1s, or none with --count." env:"-"`
 	Rate     float64        `group:"Load" help:"Operations per second that are due, however slow the answers are; latencies count from when they were due. Without it the next operation waits for an answer." env:"-"`
-	Repeat   int            `group:"Load" help:"Runs, of whose figures the medians are printed." default:"1" env:"-"`
+	Repeat   int            `group:"Load" help:"How many runs to make; the medians of their figures are printed." default:"1" env:"-"`
 
 	CompareBare bool `group:"Load" help:"Measure a bare server, which keeps nothing, and the server in turn, three times unless --repeat says otherwise, and print the ratio: for set, chat, fanout, rest-get and rest-put." env:"-"`
 
@@ -73,9 +73,9 @@ writes, and deletes what it wrote. With --spawn one command does everything.
 Rates depend on the machine. --spawn bare starts a server that keeps nothing, and
 --compare-bare prints which share of its rate the server reaches.
 
-Ctrl-C ends a run early and prints what was measured. Processor time of both
-sides is printed where it can be known: a generator that needs a whole core may
-be what limits the figures.
+Ctrl-C ends a run early and prints the figures so far. Processor time of both sides
+is printed where the system gives it: if the generator needs a whole core, it may
+limit the figures.
 
 Examples:
 
@@ -165,8 +165,7 @@ func (c *Command) measureAll(e *console.Env, subjects []subject, compared compar
 	return verdict(e.Ctx, runs)
 }
 
-// runAll returns the results of each subject, of which the last one goes first
-// if lastFirst. An interrupted run is the last of its subject.
+// runAll returns the results of each subject. The last one goes first if lastFirst. An interrupted run is the last of its subject.
 func (c *Command) runAll(e *console.Env, subjects []subject, lastFirst bool) (runs [][]bench.Result, err error) {
 	order := make([]int, len(subjects))
 	for i := range order {
@@ -319,7 +318,7 @@ func verdict(ctx context.Context, runs [][]bench.Result) error {
 				return fmt.Errorf("%d operations failed: %s", r.Failed, r.Reason)
 			}
 			if len(r.Faults) > 0 {
-				return fmt.Errorf("the server does not hold: %s", strings.Join(r.Faults, "\n  "))
+				return fmt.Errorf("the server failed checks: %s", strings.Join(r.Faults, "\n  "))
 			}
 		}
 	}

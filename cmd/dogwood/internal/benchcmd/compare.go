@@ -19,7 +19,7 @@ type comparison struct {
 	time  string // says how many times the other's processor time is taken
 }
 
-// compareRepeat is how often a comparison is made if nobody says.
+// compareRepeat is how often a comparison is made without --repeat.
 const compareRepeat = 3
 
 // compare measures two subjects in turn.

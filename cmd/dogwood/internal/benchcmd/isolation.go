@@ -19,7 +19,7 @@ type isolationCommand struct {
 	Attacker string        `help:"Address that attacks come from. On Linux all of 127.0.0.0/8 are this machine." default:"127.0.0.2" env:"-"`
 	Each     time.Duration `help:"How long each attack is measured." default:"5s" env:"-"`
 	Load     float64       `help:"Writes, and as many reads, of the bystander per second." default:"50" env:"-"`
-	Memory   string        `help:"Memory limit of the spawned server, as GOMEMLIMIT says it: 512MiB. More resident memory, without the mapped file, is a failure." env:"-" placeholder:"SIZE"`
+	Memory   string        `help:"Memory limit of the spawned server, in the form of GOMEMLIMIT: 512MiB. More resident memory, without the mapped file, is a failure." env:"-" placeholder:"SIZE"`
 }
 
 func (isolationCommand) Help() string {

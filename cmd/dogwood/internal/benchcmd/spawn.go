@@ -120,12 +120,12 @@ func (s *spawned) listen(ctx context.Context) error {
 	case line := <-first:
 		url, ok := strings.CutPrefix(strings.TrimSpace(line), "Listening on ")
 		if !ok {
-			return fmt.Errorf("it says %q %s", line, s.complaint())
+			return fmt.Errorf("its first line is %q, not its address %s", line, s.complaint())
 		}
 		s.target.URL = url
 		return nil
 	case <-time.After(spawnTimeout):
-		return errors.New("it does not listen")
+		return fmt.Errorf("it did not print its address within %s", spawnTimeout)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -149,7 +149,7 @@ func (s *spawned) end() error {
 	kill := time.AfterFunc(endTimeout, func() { _ = s.cmd.Process.Kill() })
 	defer kill.Stop()
 	if err := s.cmd.Wait(); err != nil {
-		return fmt.Errorf("the server ended badly: %w\n%s", err, strings.TrimSpace(s.stderr.String()))
+		return fmt.Errorf("the server failed: %w\n%s", err, strings.TrimSpace(s.stderr.String()))
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 
 type setCommand struct {
 	Connections int `help:"Connections that write." default:"16" env:"-"`
-	InFlight    int `help:"Writes of each connection that are not acknowledged." default:"16" env:"-"`
+	InFlight    int `help:"Unacknowledged writes of each connection." default:"16" env:"-"`
 	Size        int `help:"Bytes of an object." default:"200" env:"-"`
 }
 
@@ -70,7 +70,7 @@ func (c *socialCommand) Run(e *console.Env, b *Command) error {
 }
 
 type fanoutCommand struct {
-	Subscribers int `help:"Connections that follow." default:"1000" env:"-"`
+	Subscribers int `help:"Subscribers, with a connection each." default:"1000" env:"-"`
 	InFlight    int `help:"Writes that not all subscribers have." default:"64" env:"-"`
 	Size        int `help:"Bytes of a value." default:"100" env:"-"`
 }
@@ -100,7 +100,7 @@ type queryCommand struct {
 	Rows        int    `help:"Rows of ten leaves, some 220 bytes each." default:"100000" env:"-"`
 	Window      int    `help:"Rows of a range." default:"50" env:"-"`
 	Connections int    `help:"Connections, with one query each at a time." default:"1" env:"-"`
-	Over        string `help:"What to ask over: socket, rest or both, one after the other." enum:"socket,rest,both" default:"both" env:"-"`
+	Over        string `help:"Interface to query over: socket, rest or both, one after the other." enum:"socket,rest,both" default:"both" env:"-"`
 }
 
 func (c *queryCommand) Run(e *console.Env, b *Command) error {
@@ -157,12 +157,12 @@ type soakCommand struct {
 	Keep    int           `help:"Messages in a stream." default:"100" env:"-"`
 	Window  int           `help:"Messages that clients with a window follow." default:"20" env:"-"`
 	Size    int           `help:"Bytes of a message." default:"100" env:"-"`
-	Rows    int           `help:"Rows that lie beside the streams, some 220 bytes each." default:"20000" env:"-"`
+	Rows    int           `help:"Rows in addition to the streams, some 220 bytes each." default:"20000" env:"-"`
 	Life    time.Duration `help:"How long clients that come and go stay, on average." default:"5s" env:"-"`
 	Every   time.Duration `help:"How long an interval of the report is." default:"1m" env:"-"`
 }
 
-// soakDuration is how long a soak lasts if nobody says.
+// soakDuration is how long a soak lasts without --duration.
 const soakDuration = 30 * time.Minute
 
 func (c *soakCommand) Run(e *console.Env, b *Command) error {

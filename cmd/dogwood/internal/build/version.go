@@ -68,7 +68,7 @@ func Revision() string {
 type revision struct {
 	commit string // "": unknown
 	time   string // of the commit
-	dirty  bool   // there were changes beside it
+	dirty  bool   // there were uncommitted changes
 }
 
 // revisionOf returns the revision that Go recorded in a program. "go run" and tests record

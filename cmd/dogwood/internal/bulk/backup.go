@@ -15,17 +15,16 @@ import (
 
 // Backup copies the data file of a database.
 type Backup struct {
-	File string `arg:"" help:"File to write; - is standard output. It is replaced when the backup is complete and was checked." placeholder:"FILE"`
+	File string `arg:"" help:"File to write; - is standard output. An existing file is replaced when the backup is complete and checked." placeholder:"FILE"`
 	datadir.OfflineFlags
 	client.Flags
 }
 
 func (Backup) Help() string {
-	return `Copies the data file of a database as it is at one moment, while the server goes
-on working: values, rules, indexes and all else that is in it. The copy is
-verified as check does before it gets its name; one that goes to standard output
-is not, so check it where it arrives. The server keeps a second copy in its data
-directory while it sends it.
+	return `Copies the data file of a database as of one moment: values, rules, indexes and all
+else in it. The server goes on working. The copy is verified as by dogwood check
+before it gets its name. A copy on standard output is not verified: check it where it
+arrives. The server keeps a second copy in its data directory while it sends it.
 
 A server can also make backups by itself: see dogwood serve --backup-dir.
 
@@ -44,7 +43,7 @@ func (c *Backup) Run(e *console.Env) error {
 	}
 	if c.File == "-" {
 		if console.IsTerminal(e.Stdout) {
-			return errors.New("a backup is nothing to look at; name a file, or send it to a program")
+			return errors.New("a backup is not text for a terminal; name a file, or send it to a program")
 		}
 		return emit(e.Stdout)
 	}

@@ -15,20 +15,20 @@ import (
 type Check struct {
 	Here       bool     `hidden:"" env:"-" help:"Check one file in this process and print the bare findings."`
 	Files      []string `arg:"" name:"file" optional:"" help:"Data files, or directories of them; without any, all of the data directory." type:"path"`
-	Invariants string   `help:"Check what this file says must hold of the values, and nothing else." env:"-" type:"path" placeholder:"FILE"`
+	Invariants string   `help:"Check only the invariants of the values that this file declares." env:"-" type:"path" placeholder:"FILE"`
 	datadir.Flag
 }
 
 func (Check) Help() string {
-	return `Verifies everything that must hold of a data file: its pages, that each value can
-be read and is reachable once, and that the indexes agree with the values. The
-exit code is 1 if something does not hold. The server must be stopped; check a
-copy of its files, such as a backup, while it runs.
+	return `Verifies data files: that their pages are sound, that each value can be read and is
+reachable once, and that the indexes agree with the values. The exit code is 1 if a
+file is damaged. The server must be stopped; while it runs, check a copy of its
+files, such as a backup.
 
-With --invariants it verifies instead what the rules of an application are to
-guarantee: that both sides of an index are there, that copies agree, that counters
-count. It reads one snapshot, and needs little memory whatever the size of the file.
-docs/invariants.md describes them.
+With --invariants it instead verifies what the rules of an application should
+guarantee: that both sides of an index exist, that copies agree, that counters count.
+It reads one snapshot, and needs little memory for files of any size.
+docs/invariants.md describes invariants.
 
 Examples:
 

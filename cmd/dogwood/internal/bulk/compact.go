@@ -17,11 +17,10 @@ type Compact struct {
 }
 
 func (Compact) Help() string {
-	return `Rewrites data files without the room that deleted data has left in them. The
-server reuses that room, but does not give it back to the system. It must be
-stopped: this works on the files themselves. Each new file is verified before it
-replaces the old one, so there must be room for both. A file that would not become
-smaller is left as it is.
+	return `Rewrites data files without the free space that deleted data left in them. A server
+reuses that space, but does not return it to the system. The server must be stopped.
+Each new file is verified before it replaces the old one, so the disk must have space
+for both. A file that would not become smaller stays as it is.
 
 Examples:
 

@@ -19,19 +19,17 @@ import (
 // Export writes the value at a path to a file.
 type Export struct {
 	Path   string `arg:"" help:"Path in the database."`
-	File   string `arg:"" optional:"" help:"File to write, compressed if its name ends with .gz; standard output if it is not given. It is replaced when all has arrived. With --layout firebase, a directory." placeholder:"FILE"`
+	File   string `arg:"" optional:"" help:"File to write, compressed if its name ends with .gz; standard output if it is not given. An existing file is replaced when everything has arrived. With --layout firebase, a directory." placeholder:"FILE"`
 	Layout string `help:"Layout of what is written: json, or firebase for a directory that \"firebase emulators:start --import\" takes." enum:"json,firebase" default:"json"`
 	datadir.OfflineFlags
 	client.Flags
 }
 
 func (Export) Help() string {
-	return `Writes everything at the path as JSON with priorities, as it was at one moment,
-in the form that import takes back. It may be of any size. It is for
-administrators.
+	return `Writes everything at the path as JSON with priorities, as of one moment, in the form
+that import reads. It may be of any size. Only administrators may export.
 
-With --data, it is read from the data directory, and no server may be running on
-it.
+With --data, it reads the data directory, on which no server may be running.
 
 Examples:
 

@@ -22,21 +22,21 @@ import (
 type Import struct {
 	Path   string `arg:"" help:"Path in the database."`
 	File   string `arg:"" help:"File that holds JSON, compressed with gzip or not; - is standard input. With --layout firebase, a directory."`
-	DryRun bool   `help:"Read the file, say what is wrong with it, and change nothing." env:"-"`
-	Force  bool   `short:"f" help:"Do not ask. Only who is at a terminal is asked." env:"-"`
+	DryRun bool   `help:"Read the file, report errors in it, and change nothing." env:"-"`
+	Force  bool   `short:"f" help:"Do not ask for confirmation. Only users at a terminal are asked." env:"-"`
 	Layout string `help:"Layout of what is imported: json, or firebase for the directory that \"firebase emulators:export\" makes." enum:"json,firebase" default:"json"`
 	datadir.OfflineFlags
 	client.Flags
 }
 
 func (Import) Help() string {
-	return `Everything at the path is replaced by the file, which may be of any size: it is
-never in memory as a whole, here or on the server. Readers see all of it or
-nothing; if the import does not come to its end, nothing has changed. It is for
-administrators: no rules are asked. Server values ({".sv": …}) are refused.
+	return `Replaces everything at the path with the file, which may be of any size: neither this
+command nor the server has all of it in memory. Readers see all of it or nothing; if
+the import fails, nothing changes. Only administrators may import, and rules do not
+apply. Server values ({".sv": …}) are refused.
 
-With --data, the file goes into the data directory, and no server may be running
-on it. The directory and the database are made if they are not there.
+With --data, the file goes into the data directory, on which no server may be running.
+The directory and the database are created if they do not exist.
 
 Examples:
 
@@ -159,7 +159,7 @@ func (c *Import) importHere(ctx context.Context, path tree.Path, ns string, r io
 		return errors.Join(err, l.Abort())
 	}
 	return s.Update(func(tx *store.Tx) error {
-		// Without a record in the journal: who follows it has to read the state.
+		// Without a record in the journal: its readers have to read the state.
 		tx.SetRevision(tx.Revision() + 1)
 		_, err := l.Link(tx)
 		return err

@@ -44,7 +44,7 @@ type exportedPart struct {
 func firebaseSources(dir, ns string) ([]importSource, error) {
 	text, err := os.ReadFile(filepath.Join(dir, exportMetadata))
 	if err != nil {
-		return nil, fmt.Errorf("not a directory that was exported: %w", err)
+		return nil, fmt.Errorf("not an exported directory: %w", err)
 	}
 	var d exportDescription
 	if err := json.Unmarshal(text, &d); err != nil {
@@ -65,7 +65,7 @@ func firebaseSources(dir, ns string) ([]importSource, error) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("%s: no file of a database to import", dir)
+		return nil, fmt.Errorf("%s: the directory has no database file (NAME.json) to import", dir)
 	}
 	return list, nil
 }

@@ -21,13 +21,13 @@ type Restore struct {
 	File string `arg:"" help:"File that backup made, compressed with gzip or not; - is standard input."`
 	datadir.Flag
 	Namespace string `help:"Database to restore it as, \"default\" if it is not given." aliases:"instance" placeholder:"NAME"`
-	Force     bool   `short:"f" help:"Replace a database that is there. Its file is kept under another name." env:"-"`
+	Force     bool   `short:"f" help:"Replace an existing database. Its file is kept under another name." env:"-"`
 }
 
 func (Restore) Help() string {
-	return `Puts a backup into a data directory, on which no server may be using this database.
-The backup is verified first. A database that is there is not replaced without
---force, and then its file stays beside the new one.
+	return `Puts a backup into a data directory, on which no server may be running. The backup is
+verified first. An existing database is replaced only with --force, and its file stays
+in the directory under another name.
 
 Examples:
 
@@ -64,7 +64,7 @@ func (c *Restore) Run(e *console.Env) (err error) {
 		return err
 	}
 	if kept != "" {
-		fmt.Fprintf(e.Stdout, "The database that was there is now %s\n", kept)
+		fmt.Fprintf(e.Stdout, "The previous database is now %s\n", kept)
 	}
 	e.Say("Restored %s.", file)
 	return nil
@@ -96,7 +96,7 @@ func (c *Restore) claim(file string) (release func(), err error) {
 		return func() {}, nil
 	}
 	if !c.Force {
-		return nil, fmt.Errorf("%s is there; --force replaces it and keeps it under another name", file)
+		return nil, fmt.Errorf("%s exists; --force replaces it and keeps the old file under another name", file)
 	}
 	s, err := store.Open(file, store.Options{ReadOnly: true})
 	switch {
@@ -118,9 +118,9 @@ func keepAside(file string) (string, error) {
 	case errors.Is(err, os.ErrNotExist):
 		return "", nil
 	case errors.Is(err, os.ErrExist):
-		return "", fmt.Errorf("%s is there already", filepath.Base(kept))
+		return "", fmt.Errorf("%s exists already", filepath.Base(kept))
 	case err != nil:
-		return "", fmt.Errorf("the database that is there cannot be kept: %w; move it away and restore without --force", err)
+		return "", fmt.Errorf("the existing database cannot be kept: %w; move it away and restore without --force", err)
 	}
 	return kept, nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
-// Copy verifies a data file that nobody uses.
+// Copy verifies a data file that is not in use.
 func Copy(ctx context.Context, file string) error {
 	findings, err := Apart(ctx, file)
 	if err != nil || len(findings) == 0 {
@@ -24,9 +24,8 @@ func Copy(ctx context.Context, file string) error {
 	return fmt.Errorf("the copy did not pass the check: %s", findings[0])
 }
 
-// Apart runs a check of a file in a process of its own. bbolt takes a file for
-// sound and ends the process, from goroutines that nobody can recover, where
-// its pages make no sense.
+// Apart runs a check of a file in a process of its own. bbolt trusts a file: if pages are
+// damaged, it panics in goroutines of its own, which ends the process.
 func Apart(ctx context.Context, file string, args ...string) ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
-// What is printed of a file. What is beyond is counted.
+// How many violations of a file are printed. The others are counted.
 const (
 	maxViolations     = 20   // of one invariant
 	maxViolationLines = 1000 // of all

@@ -30,7 +30,7 @@ type Flags struct {
 	SecretFile string `group:"Server" help:"File that holds the admin secret or an access token. Without it, the environment variable DOGWOOD_SECRET is used." type:"path" placeholder:"FILE"`
 	Owner      bool   `group:"Server" help:"Act as the owner of a development server, to whom no rules apply."`
 
-	notices io.Writer // for people who wait; nil: none
+	notices io.Writer // gets a line when a server is slow; nil: none
 }
 
 // AfterApply keeps what the command line does not say.
@@ -81,7 +81,7 @@ func ParseURL(text string) (*url.URL, error) {
 		return nil, fmt.Errorf("--url %s: not the address of a server, such as http://localhost:9000", text)
 	}
 	if u.User != nil {
-		return nil, errors.New("--url: a secret does not belong into an address; see --secret-file")
+		return nil, errors.New("--url: do not put a secret into an address; see --secret-file")
 	}
 	for name := range u.Query() {
 		if name != "ns" {
@@ -92,7 +92,7 @@ func ParseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// credential returns what proves who we are, "" for nothing.
+// credential returns the credential that the flags name, "" for none.
 func (f *Flags) credential() (string, error) {
 	switch {
 	case f.Owner && f.SecretFile != "":
@@ -196,7 +196,7 @@ func (c *Client) Request(ctx context.Context, method, path string, query url.Val
 	return r, nil
 }
 
-// do sends a request. What is not a success is an error that says what to do.
+// do sends a request. It returns an error with advice unless the answer is a success.
 func (c *Client) do(r *http.Request) (*http.Response, error) {
 	resp, err := c.Answer(r)
 	if err != nil || resp.StatusCode/100 == 2 {

@@ -46,7 +46,7 @@ func TestClientAddsTheNamespaceToAQuery(t *testing.T) {
 	}
 }
 
-// What other servers say instead of {"error":…}.
+// Errors of servers that do not answer {"error":…}.
 func TestErrorText(t *testing.T) {
 	for _, test := range []struct{ body, want string }{
 		{`{"error" : "Permission denied"}`, "Permission denied"},

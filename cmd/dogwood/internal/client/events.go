@@ -67,8 +67,8 @@ func readEventLine(r *bufio.Reader, max int) ([]byte, error) {
 	}
 }
 
-// WriteEvent prints an event as one line of JSON: its name beside the members
-// of its data, {"event":"put","path":"/","data":null}.
+// WriteEvent prints an event as one line of JSON: its name and the members of its
+// data, {"event":"put","path":"/","data":null}.
 func WriteEvent(w io.Writer, ev Event) error {
 	line := append([]byte(`{"event":`), console.JSONText(ev.Name)...)
 	switch {

@@ -23,7 +23,7 @@ type DataFlags struct {
 // unless it came as an argument.
 type payload struct {
 	io.ReadCloser
-	size  int64                         // -1 if nobody knows
+	size  int64                         // -1 if it is unknown
 	again func() (io.ReadCloser, error) // reads it once more, for redirects; nil if that cannot be done
 }
 

@@ -11,14 +11,14 @@ import (
 
 // QueryFlags select children. They are the flags of firebase database:get.
 type QueryFlags struct {
-	OrderBy      string `group:"Query" help:"Order children by one of theirs: NAME, or NAME/NAME." xor:"order" placeholder:"NAME"`
-	OrderByKey   bool   `group:"Query" help:"Order children by key; the default if something else here is given." xor:"order"`
+	OrderBy      string `group:"Query" help:"Order children by the value of a child of theirs: NAME, or NAME/NAME." xor:"order" placeholder:"NAME"`
+	OrderByKey   bool   `group:"Query" help:"Order children by key; the default of a query." xor:"order"`
 	OrderByValue bool   `group:"Query" help:"Order children by value." xor:"order"`
 	LimitToFirst *int   `group:"Query" help:"At most the first N." xor:"limit" placeholder:"N"`
 	LimitToLast  *int   `group:"Query" help:"At most the last N." xor:"limit" placeholder:"N"`
 
-	StartAt    *string `group:"Query" help:"Begin at this value, of what is ordered by. Values are JSON; what is no JSON is a text." xor:"start" placeholder:"VALUE"`
-	StartAfter *string `group:"Query" help:"Begin behind this value." xor:"start" placeholder:"VALUE"`
+	StartAt    *string `group:"Query" help:"Begin at this value of the order. Values are JSON; a value that is not JSON is a string." xor:"start" placeholder:"VALUE"`
+	StartAfter *string `group:"Query" help:"Begin after this value." xor:"start" placeholder:"VALUE"`
 	EndAt      *string `group:"Query" help:"End at this value." xor:"end" placeholder:"VALUE"`
 	EndBefore  *string `group:"Query" help:"End before this value." xor:"end" placeholder:"VALUE"`
 	EqualTo    *string `group:"Query" help:"Only children with this value." placeholder:"VALUE"`

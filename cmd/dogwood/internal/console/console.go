@@ -1,5 +1,5 @@
-// Package console is what a command sees of the world: the streams that it reads and writes,
-// the terminal of the person who runs it, and exit codes.
+// Package console has the streams that a command reads and writes, the terminal of its user,
+// and exit codes.
 package console
 
 import (
@@ -25,8 +25,8 @@ const EnvPrefix = "DOGWOOD"
 // ErrInterrupted says that a signal ended a command.
 var ErrInterrupted = errors.New("interrupted")
 
-// IsTerminal reports whether a stream is connected to a person. The null device
-// is a character device too, but nobody is there.
+// IsTerminal reports whether a stream is a terminal. The null device is a character device,
+// too.
 func IsTerminal(stream any) bool {
 	if _, ok := stream.(*screen); ok {
 		return true

@@ -64,8 +64,7 @@ func ShowProgress(e *Env, read func() int64, size int64) (stop func()) {
 	}
 }
 
-// progressLine says how much of size bytes is done, 0 if nobody knows how many
-// there are.
+// progressLine says how much of size bytes is done. A size of 0 is unknown.
 func progressLine(done, size int64, took time.Duration) string {
 	const width = 24
 	rate := float64(done) / max(took.Seconds(), 0.001)

@@ -10,10 +10,10 @@ import (
 	"github.com/dogwooddb/dogwood/rules/explain"
 )
 
-// A screen is a terminal that shows what others wrote: values, keys, texts of a server.
-// All that a command prints goes through it, so nothing of that can move the cursor or
-// change the order in which text is shown. It is escaped so that JSON stays JSON. What is
-// meant to move the cursor is drawn on the canvas.
+// A screen is a terminal that shows foreign text: values, keys, texts of a server. All
+// output of a command goes through it, so that no text can move the cursor or change the
+// order in which text is shown. It is escaped so that JSON stays JSON. Control sequences of
+// the command itself go to the canvas.
 type screen struct {
 	w io.Writer
 

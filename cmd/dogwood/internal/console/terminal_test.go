@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// What others wrote reaches a terminal escaped, however it is cut into pieces, and JSON
-// stays the same JSON.
+// Foreign text reaches a terminal escaped, however it is cut into pieces, and JSON stays the
+// same JSON.
 func TestScreen(t *testing.T) {
 	value := map[string]string{"k\u009b2J": "a\u0085b\u007fc\u202e\u2066d\u200fe\u2028f\u061c", "plain": "é € 😀 \u200d ok"}
 	src, err := json.Marshal(value)
@@ -43,7 +43,7 @@ func TestScreen(t *testing.T) {
 	}
 }
 
-// What is no terminal gets every byte as it is; a screen is a terminal to draw on.
+// Files and pipes get every byte as it is; a screen is a terminal to draw on.
 func TestScreenIsForTerminals(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

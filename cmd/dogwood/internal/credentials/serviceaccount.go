@@ -20,12 +20,12 @@ import (
 type ServiceAccount struct {
 	Create createAccount `cmd:"" help:"Create a service account and write its key file."`
 	List   listAccounts  `cmd:"" help:"List service accounts."`
-	Revoke revokeAccount `cmd:"" help:"Revoke a service account and all that it signed or was given."`
+	Revoke revokeAccount `cmd:"" help:"Revoke a service account and all tokens that it signed or got."`
 }
 
 func (ServiceAccount) Help() string {
-	return `A service account is a program that acts as administrator: a backend with an
-Admin SDK. A server that runs on the data directory takes notice by itself.
+	return `A service account lets a program act as administrator, such as a backend with an
+Admin SDK. A server that runs on the data directory notices changes by itself.
 
 Examples:
 
@@ -36,17 +36,17 @@ Examples:
 
 type createAccount struct {
 	Name string `arg:"" help:"Name of the account: letters a-z, digits and hyphens."`
-	Out  string `help:"Key file to write. It must not exist, and be kept secret." required:"" type:"path" env:"-" placeholder:"FILE"`
+	Out  string `help:"Key file to write. It must not exist yet. Keep it secret." required:"" type:"path" env:"-" placeholder:"FILE"`
 	datadir.Flag
 	URL       string   `help:"Address at which the account's programs reach the server." default:"http://localhost:9000" env:"-"`
 	Namespace []string `help:"Databases that the account is for; all if it is not given." env:"-" placeholder:"NAME"`
-	Project   string   `help:"project_id in the key file; Admin SDKs want one." default:"dogwood" env:"-" placeholder:"NAME"`
+	Project   string   `help:"project_id in the key file; Admin SDKs require one." default:"dogwood" env:"-" placeholder:"NAME"`
 }
 
 func (createAccount) Help() string {
-	return `The key file has the form of those of Google service accounts: Admin SDKs read
-it as they are. Its token_uri is /token below --url, where they get an access
-token that is valid for an hour. The server keeps only the public key.
+	return `The key file has the format of Google service accounts, which Admin SDKs read. Its
+token_uri is /token below --url. There they get an access token that is valid for an
+hour. The server keeps only the public key.
 
 Examples:
 

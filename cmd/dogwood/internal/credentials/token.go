@@ -36,8 +36,8 @@ type createToken struct {
 }
 
 func (createToken) Help() string {
-	return `The token is signed with the secret and presented as auth= or, in clients, to
-the realtime protocol.
+	return `Signs a token with the secret. Requests present it as auth=, and clients sign in with
+it.
 
 Examples:
 
@@ -88,14 +88,13 @@ func (c *createToken) secret() (string, error) {
 
 type revokeToken struct {
 	UID    string `name:"uid" help:"The user's id." required:"" env:"-" placeholder:"ID"`
-	Before string `help:"Time before which the user signed in with what is refused now, as 2026-01-31T12:00:00Z; now if it is not given." env:"-" placeholder:"TIME"`
+	Before string `help:"Refuse tokens of sign-ins before this time, such as 2026-01-31T12:00:00Z; now if it is not given." env:"-" placeholder:"TIME"`
 	datadir.Flag
 }
 
 func (revokeToken) Help() string {
-	return `Tokens that the user signed in for before that time are refused at once; open
-connections and event streams end within a second. The time is that of the
-claim auth_time, or else of iat.`
+	return `Tokens of earlier sign-ins are refused at once; open connections and event streams end
+within a second. The time of a sign-in is the claim auth_time, or else iat.`
 }
 
 func (c *revokeToken) Run(e *console.Env) error {

@@ -16,7 +16,7 @@ import (
 // end.
 type bulkFile struct {
 	io.Reader
-	Size  int64        // of the file, 0 if nobody knows
+	Size  int64        // of the file, 0 if it is unknown
 	Done  atomic.Int64 // of the file, so far
 	close func() error
 }
@@ -59,8 +59,8 @@ func newBulkFile(name string, src io.Reader, size int64, close func() error) (*b
 	return b, nil
 }
 
-// A DamagedError says that a compressed file is not what gzip made. Whoever sends
-// the file to a server finds it in what the request failed with.
+// A DamagedError says that a compressed file is damaged. The error of a request whose body
+// is the file wraps it.
 type DamagedError struct {
 	file, how string
 }

@@ -25,8 +25,8 @@ func WriteFile(name string, mode fs.FileMode, emit func(io.Writer) error) error 
 	return PlaceFile(name, mode, emit, func(string) error { return nil })
 }
 
-// PlaceFile writes to a file beside the one with the given name, has it
-// checked, and puts it in place. Whatever fails, nothing is left of it.
+// PlaceFile writes a file under a temporary name, has it checked, and gives it its name. If
+// anything fails, it removes the temporary file.
 func PlaceFile(name string, mode fs.FileMode, emit func(io.Writer) error, check func(part string) error) error {
 	if err := NeedDirectory(name); err != nil {
 		return err

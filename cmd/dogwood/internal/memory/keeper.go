@@ -13,11 +13,11 @@ import (
 
 // A memory keeper trades memory for processor time while there is much to do, and
 // gives the memory back when that is over. Databases are on disk, so a busy server
-// makes much garbage beside a small heap, and with the settings of Go itself would
-// collect it many times per second (docs/performance.md).
+// makes much garbage and has a small heap. With the settings of Go itself it would
+// collect many times per second (docs/performance.md).
 //
-// The environment variable GOGC turns it off. The soft limit of memory (memory_limit.go)
-// holds beside it: Go collects sooner than a percentage says where that would exceed it.
+// The environment variable GOGC turns it off. The soft limit of memory (limit.go) holds,
+// too: Go collects sooner than a percentage says where that would exceed it.
 type keeper struct {
 	measure func() heap
 	collect func(percent int) // sets how much garbage is collected at a time

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What is collected depends on the load, and when that is over memory is given
-// back once.
+// How much is collected depends on the load. When the load is over, memory is given back
+// once.
 func TestMemoryKeeper(t *testing.T) {
 	var percents []int
 	var now heap

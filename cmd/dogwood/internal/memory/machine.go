@@ -71,8 +71,8 @@ func (m machine) controlGroups() int64 {
 }
 
 // ancestors yields the directories of a group and of all groups around it, as far as
-// this process sees them. Inside a container the group's path may be that of the host,
-// of which only the part below the root of the mount is there.
+// this process sees them. Inside a container the group's path may be that of the host.
+// Then only the part below the root of the mount exists.
 func (m machine) ancestors(kind, group string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		root, mount, ok := m.mount(kind)

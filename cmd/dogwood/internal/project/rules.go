@@ -165,7 +165,7 @@ type databaseConfig struct {
 
 // Targets reads the documents that a firebase.json names: one for all databases,
 // or a list with an instance or a deploy target for each, which stands for the
-// instances that the .firebaserc beside it lists.
+// instances that the .firebaserc in its directory lists.
 func (s *RulesSet) Targets(file string) (list []rulesTarget, err error) {
 	var config struct {
 		Database json.RawMessage `json:"database"`

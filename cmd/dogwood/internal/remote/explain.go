@@ -23,15 +23,15 @@ type Explain struct {
 	Shallow bool    `help:"Explain a listing of the keys." xor:"what"`
 	Put     *string `help:"Explain a write that replaces the value: JSON, or the name of a file that holds it." xor:"what" placeholder:"DATA"`
 	Update  *string `help:"Explain an update: an object whose keys are paths below the path." xor:"what" placeholder:"DATA"`
-	Remove  bool    `help:"Explain that everything at the path is deleted." xor:"what"`
+	Remove  bool    `help:"Explain a deletion of everything at the path." xor:"what"`
 	JSON    bool    `help:"Print the explanation as JSON."`
 	client.Flags
 }
 
 func (Explain) Help() string {
-	return `Says what a read takes: whether it uses an index, how many children it looks at, and
-which index is missing from the rules. A write is decided and measured, and not made.
-What may not be done is not explained.
+	return `Shows what a read costs: whether it uses an index, how many children it looks at, and
+which index the rules lack. A write is decided and measured, but not carried out.
+Operations that the rules deny are not explained.
 
 Examples:
 
@@ -70,7 +70,7 @@ func (c *Explain) Run(e *console.Env) error {
 	return printExplanation(e.Stdout, x)
 }
 
-var errNoExplanation = errors.New("the server does not explain; it may be of an older version")
+var errNoExplanation = errors.New("the server sent no explanation; its version may be too old")
 
 func (c *Explain) request(e *console.Env, db *client.Client) (*http.Request, error) {
 	q := url.Values{"explain": {"true"}}

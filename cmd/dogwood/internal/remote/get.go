@@ -16,14 +16,14 @@ type Get struct {
 	Path string `arg:"" optional:"" default:"/" help:"Path in the database; the root if it is not given."`
 	client.QueryFlags
 	Shallow bool   `help:"Print the keys only, each with true for its value."`
-	Export  bool   `help:"Print priorities too, in a form that set takes back."`
-	Pretty  *bool  `negatable:"" help:"Indent the output. That is how it is on a terminal; pipes and files get one line."`
-	Output  string `short:"o" help:"File to write instead of standard output. It is replaced when all has arrived." type:"path" placeholder:"FILE"`
+	Export  bool   `help:"Also print priorities, in a form that set reads."`
+	Pretty  *bool  `negatable:"" help:"Indent the output. This is the default on a terminal; pipes and files get one line."`
+	Output  string `short:"o" help:"File to write instead of standard output. An existing file is replaced when everything has arrived." type:"path" placeholder:"FILE"`
 	client.Flags
 }
 
 func (Get) Help() string {
-	return `The value is printed as JSON; null is what does not exist.
+	return `Prints the value as JSON; if there is none, null.
 
 Examples:
 

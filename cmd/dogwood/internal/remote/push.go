@@ -18,7 +18,7 @@ type Push struct {
 }
 
 func (Push) Help() string {
-	return `The key of the new child is printed. Keys ascend with time.
+	return `Prints the key of the new child. Keys ascend with time.
 
 Examples:
 

@@ -11,13 +11,13 @@ import (
 // Remove deletes a value.
 type Remove struct {
 	Path  string `arg:"" help:"Path in the database; / is everything."`
-	Force bool   `short:"f" help:"Do not ask. Only who is at a terminal is asked." env:"-"`
+	Force bool   `short:"f" help:"Do not ask for confirmation. Only users at a terminal are asked." env:"-"`
 	client.TriggerFlags
 	client.Flags
 }
 
 func (Remove) Help() string {
-	return `Everything at the path is deleted. On a terminal you are asked first.
+	return `Deletes everything at the path. On a terminal, it asks first.
 
 Examples:
 

@@ -12,13 +12,13 @@ import (
 type Set struct {
 	Path string `arg:"" help:"Path in the database."`
 	client.DataFlags
-	Force bool `short:"f" help:"Do not ask. Only who is at a terminal is asked." env:"-"`
+	Force bool `short:"f" help:"Do not ask for confirmation. Only users at a terminal are asked." env:"-"`
 	client.TriggerFlags
 	client.Flags
 }
 
 func (Set) Help() string {
-	return `Everything at the path is replaced. On a terminal you are asked first.
+	return `Replaces everything at the path. On a terminal, it asks first.
 
 Examples:
 

@@ -66,10 +66,10 @@ func (c *Top) Run(e *console.Env) error {
 	return err
 }
 
-// errShown ends a feed of which enough was seen.
+// errShown ends a feed when enough is shown.
 var errShown = errors.New("shown")
 
-// followTop calls show with what the server tells each second, until it fails.
+// followTop calls show with the figures of each second until it or the server fails.
 func followTop(ctx context.Context, db *client.Client, show func(line []byte, v server.Top) error) error {
 	return db.Stream(ctx, "/.inspect/top", nil, func() {}, func(ev client.Event, _ bool) error {
 		if ev.Name != "top" {

@@ -11,8 +11,7 @@ import (
 	"github.com/dogwooddb/dogwood/server"
 )
 
-// writeTopLines prints a second as a few lines, of which each begins with what it is
-// about.
+// writeTopLines prints a second as a few lines. Each begins with its subject.
 func writeTopLines(w io.Writer, v server.Top) error {
 	var b bytes.Buffer
 	at := time.UnixMilli(v.Time).UTC().Format(time.RFC3339)

@@ -41,8 +41,8 @@ func TestTopLines(t *testing.T) {
 	}
 }
 
-// What clients chose cannot move the cursor of the terminal, and each line ends what
-// was there before.
+// Texts that clients chose cannot move the cursor of the terminal, and each line clears the
+// rest of the line before it.
 func TestDrawTop(t *testing.T) {
 	var b bytes.Buffer
 	if err := drawTop(&b, "http://localhost:9000/", aSecond); err != nil {
@@ -62,7 +62,7 @@ func TestDrawTop(t *testing.T) {
 	}
 }
 
-// Who finds no place is told why.
+// A refused profile gives its reason.
 func TestTopIsFull(t *testing.T) {
 	full := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)

@@ -18,7 +18,7 @@ type Update struct {
 }
 
 func (Update) Help() string {
-	return `The data are an object whose keys are paths below the path. All are written or
+	return `The data are an object whose keys are paths below the path. Either all are written or
 none; null deletes.
 
 Examples:

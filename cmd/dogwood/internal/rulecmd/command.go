@@ -26,7 +26,7 @@ type Command struct {
 	Repl    replCommand    `cmd:"" help:"Try expressions and operations, one line after the other."`
 	Mutate  mutateCommand  `cmd:"" help:"Find out which mistakes in rules no test would notice."`
 	Diff    diffCommand    `cmd:"" help:"Find the operations that new rules allow or deny, unlike the old ones."`
-	Convert convertCommand `cmd:"" help:"Make strict JSON of rules, or our test files of those of targaryen."`
+	Convert convertCommand `cmd:"" help:"Convert rules to strict JSON, or test files of targaryen to test files of dogwood rules test."`
 
 	Deploy   deployCommand   `cmd:"" help:"Have a server check rules and put them in force."`
 	History  historyCommand  `cmd:"" help:"List the versions of a server's rules, or print one."`

@@ -35,11 +35,11 @@ type deployCommand struct {
 }
 
 func (deployCommand) Help() string {
-	return `The server checks the rules first and shows what is wrong with them; rules that
-are in force then stay as they are. Rules take effect at once, and each change is
-kept as a version. What anybody may write without signing in, and comparisons
-of null with null, are warnings. Of a firebase.json with several databases, each gets
-the rules that are named for its instance or target; --namespace chooses one.
+	return `The server checks the rules first. If there are errors, it shows them, and the rules in
+force stay. New rules take effect at once, and each change is kept as a version. Writes
+without signing in, and comparisons of null with null, are warnings. With a
+firebase.json of several databases, each gets the rules of its instance or target;
+--namespace chooses one.
 
 Examples:
 
@@ -95,7 +95,7 @@ func (c *deployCommand) deployConfig(e *console.Env, db *client.Client) error {
 		}
 	}
 	if !deployed {
-		return fmt.Errorf("%s: it names no rules for the database %q", config, wanted)
+		return fmt.Errorf("%s names no rules for the database %q", config, wanted)
 	}
 	return nil
 }
@@ -280,8 +280,8 @@ type rollbackCommand struct {
 }
 
 func (rollbackCommand) Help() string {
-	return `The rules of an earlier version become a new one, so nothing is lost: to roll back
-twice is to be where one was.
+	return `The rules of an earlier version become a new version, so nothing is lost. A second
+rollback undoes the first.
 
 Examples:
 

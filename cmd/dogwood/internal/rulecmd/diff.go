@@ -20,7 +20,7 @@ type diffCommand struct {
 	Traffic  string   `help:"Recorded traffic whose operations are compared: lines of {\"op\", \"path\", \"auth\", \"value\" or \"values\", \"query\", \"now\", \"allow\"}." placeholder:"FILE" env:"-"`
 	Data     string   `help:"Data for traffic and generated operations: a file, TESTFILE#LINE, or JSON." placeholder:"FILE" env:"-"`
 	Apply    bool     `help:"Carry out the recorded writes that were allowed, one after the other." env:"-"`
-	Generate int      `help:"How many operations to make up from what the rules mention; 0 for none." default:"20000" placeholder:"N" env:"-"`
+	Generate int      `help:"How many operations to generate from what the rules mention; 0 for none." default:"20000" placeholder:"N" env:"-"`
 	Now      string   `help:"The clock of generated operations." placeholder:"TIME" env:"-"`
 	FailOn   string   `help:"Fail on new-grants, on any change, or never." default:"never" enum:"new-grants,any,never" env:"-"`
 	JSON     bool     `name:"json" help:"Print JSON." env:"-"`
@@ -30,10 +30,10 @@ type diffCommand struct {
 
 func (diffCommand) Help() string {
 	return `Prints the operations that one rules file allows and the other denies: new grants
-first, since those are the dangerous ones. Compared are the operations of tests,
-those of recorded traffic (dogwood serve --record), and some that are made up
-around what the rules mention; and each .limit with itself. So what it finds is a change; that it finds
-nothing is no proof.
+first, since they are the dangerous ones. It compares the operations of tests, those of
+recorded traffic (dogwood serve --record), and some that it generates from what the
+rules mention, and the .limit of each path. It may miss changes: no difference is no
+proof.
 
 Examples:
 
@@ -76,7 +76,7 @@ func (c *diffCommand) load(e *console.Env, file string) (*rules.Ruleset, error) 
 	return compile(e, src)
 }
 
-// suites compares the operations of the tests and returns who acts in them.
+// suites compares the operations of the tests and returns their actors.
 func (c *diffCommand) suites(e *console.Env, cmp *rulesdiff.Comparer) ([]rulestest.Actor, error) {
 	if len(c.Tests) == 0 {
 		return nil, nil

@@ -20,18 +20,18 @@ type questionFlags struct {
 	File  string `arg:"" help:"Rules file, test file, or TESTFILE#LINE: the rules, the data and the users of a test."`
 	Path  string `arg:"" optional:"" help:"Path in the database; without it, the operation of the test is decided."`
 	Op    string `help:"read, write or update." default:"read" enum:"read,write,update" env:"-"`
-	Data  string `help:"What is stored: a file, TESTFILE#LINE for what a test finds, or JSON." placeholder:"FILE" env:"-"`
-	Auth  string `help:"Who acts: the variable auth as JSON, null, {\"admin\":true}, or @NAME for a user of the test file." placeholder:"JSON" env:"-"`
-	Value string `help:"Of a write the value, of an update the values by path, as JSON." placeholder:"JSON" env:"-"`
-	Query string `help:"Of a read the query, as JSON: {\"orderByChild\":\"type\",\"limitToFirst\":10}." placeholder:"JSON" env:"-"`
-	Via   string `help:"Door of a read without a query: rest or socket." default:"rest" enum:"rest,socket" env:"-"`
+	Data  string `help:"The stored data: a file, TESTFILE#LINE for the data of a test, or JSON." placeholder:"FILE" env:"-"`
+	Auth  string `help:"The acting user: the variable auth as JSON, null, {\"admin\":true}, or @NAME for a user of the test file." placeholder:"JSON" env:"-"`
+	Value string `help:"The value of a write, or the values of an update by path, as JSON." placeholder:"JSON" env:"-"`
+	Query string `help:"The query of a read, as JSON: {\"orderByChild\":\"type\",\"limitToFirst\":10}." placeholder:"JSON" env:"-"`
+	Via   string `help:"Interface of a read without a query: rest or socket." default:"rest" enum:"rest,socket" env:"-"`
 	Now   string `help:"The clock: milliseconds since 1970 or a time like 2026-01-02T15:04:05Z. The real one if it is not given." placeholder:"TIME" env:"-"`
 	language
 }
 
 type evalCommand struct {
 	questionFlags
-	Explain string `help:"How much to tell: none, deciding (the rule that decides) or full." default:"deciding" enum:"none,deciding,full" env:"-"`
+	Explain string `help:"How much to explain: none, deciding (the rule that decides) or full." default:"deciding" enum:"none,deciding,full" env:"-"`
 	JSON    bool   `name:"json" help:"Print JSON." env:"-"`
 }
 
@@ -130,7 +130,7 @@ func (c *questionFlags) question(e *console.Env) (*question, error) {
 	q := &question{src: b.src, rules: b.rules}
 	if c.Path == "" {
 		if b.step == nil {
-			return nil, console.Unusable(errors.New("which path? see dogwood rules eval --help"))
+			return nil, console.Unusable(errors.New("no path is given; see dogwood rules eval --help"))
 		}
 		q.op = b.step.Op
 	} else {
@@ -225,7 +225,7 @@ func atLine(s string) (file string, line int) {
 	return s[:i], line
 }
 
-// who sets who acts.
+// who sets the actor.
 func (c *questionFlags) who(b *basis, op *rulestest.Op) error {
 	name, isName := strings.CutPrefix(c.Auth, "@")
 	switch {

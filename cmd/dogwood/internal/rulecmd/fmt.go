@@ -19,8 +19,8 @@ type fmtCommand struct {
 }
 
 func (fmtCommand) Help() string {
-	return `Comments stay, and so do the order of properties and what the rules mean. An
-expression that is spread over lines gets one operand on each.
+	return `Comments, the order of properties and the meaning of the rules stay. An expression
+over several lines gets one operand on each.
 
 Examples:
 

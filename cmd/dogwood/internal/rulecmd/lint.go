@@ -36,7 +36,7 @@ func (c *lintCommand) Run(e *console.Env) error {
 		return nil
 	}
 	if len(c.Files) == 0 {
-		return console.Unusable(errors.New("which file? see dogwood rules lint --help"))
+		return console.Unusable(errors.New("no file is given; see dogwood rules lint --help"))
 	}
 	r := findingReporter{Env: e, json: c.JSON}
 	if err := r.checkAll(c.Files, c.language, false); err != nil {

@@ -14,7 +14,7 @@ import (
 
 type replCommand struct {
 	File string `arg:"" help:"Rules file, or a test file: its rules, data and users."`
-	Data string `help:"What is stored: a file, TESTFILE#LINE for what a test finds, or JSON." placeholder:"FILE" env:"-"`
+	Data string `help:"The stored data: a file, TESTFILE#LINE for the data of a test, or JSON." placeholder:"FILE" env:"-"`
 	language
 }
 
@@ -28,12 +28,12 @@ Examples:
   echo "root.child('rooms').exists()" | dogwood rules repl chat.rules-test.json`
 }
 
-const replHelp = `EXPRESSION            its value at the current place
-:as NAME|JSON         who acts: a user of the test file, the variable auth, or null
-:at PATH              the current place: where data and newData are
+const replHelp = `EXPRESSION            its value at the current path
+:as NAME|JSON         the acting user: one of the test file, the variable auth, or null
+:at PATH              the current path: that of data and newData
 :set PATH JSON        a write that has not happened yet: newData sees it
 :set                  forget these writes
-:get PATH             what is stored; behind :set also what would be
+:get PATH             the stored value, and after :set also the new one
 :query JSON           the query that reads have; :query alone: none
 :now TIME             the clock; :now alone: the real one
 :read [PATH]          decide a read by the rules

@@ -41,8 +41,8 @@ type stamp struct {
 	modified time.Time
 }
 
-// stamps returns the state of the test files and of all JSON files beside them,
-// which are most often their rules and data, and of the rules they name.
+// stamps returns the state of the test files, of all JSON files in their directories, which
+// are most often their rules and data, and of the rules that they name.
 func (c *testCommand) stamps() map[string]stamp {
 	list := make(map[string]stamp)
 	add := func(file string) {

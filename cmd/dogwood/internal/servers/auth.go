@@ -12,12 +12,12 @@ import (
 	"github.com/dogwooddb/dogwood/server/auth"
 )
 
-// authFlags say which credentials a server accepts beside its admin secret.
+// authFlags say which credentials a server accepts in addition to its admin secret.
 type authFlags struct {
 	JWKS       []string      `name:"jwks" group:"Tokens" help:"Accept ID tokens that a key of this set (JWKS) signed: a file or an https address. With several issuers: one for all, or one for each in their order." placeholder:"FILE|URL"`
 	Issuer     []string      `group:"Tokens" help:"Issuer (iss) that ID tokens must have. Several have their own --jwks and --audience each." placeholder:"ISS"`
-	Audience   []string      `group:"Tokens" help:"Audience (aud) that ID tokens must have, for all databases or for one. With several issuers as --jwks." placeholder:"[NAMESPACE=]AUD"`
-	ClockSkew  time.Duration `group:"Tokens" help:"By how much the clocks of those who make tokens may be wrong." default:"1m"`
+	Audience   []string      `group:"Tokens" help:"Audience (aud) that ID tokens must have, for all databases or for one. With several issuers, like --jwks." placeholder:"[NAMESPACE=]AUD"`
+	ClockSkew  time.Duration `group:"Tokens" help:"How wrong the clocks of token issuers may be." default:"1m"`
 	SecretFile []string      `group:"Tokens" help:"File with more secrets, one a line, for all databases or for one." placeholder:"[NAMESPACE=]FILE"`
 }
 
@@ -41,8 +41,8 @@ func (f *authFlags) credentials(log *slog.Logger) (auth.Options, error) {
 	return auth.Options{Providers: providers, Skew: f.ClockSkew, Secrets: secrets}, nil
 }
 
-// cutNamespace splits NAMESPACE=VALUE. What has another character than those of
-// namespaces before the first = is a value as a whole, such as an address.
+// cutNamespace splits NAMESPACE=VALUE. A text such as an address, which has other characters
+// than those of namespaces before the first =, is a value as a whole.
 func cutNamespace(text string) (ns, value string) {
 	ns, value, ok := strings.Cut(text, "=")
 	if !ok || ns == "" || strings.Trim(ns, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
@@ -63,7 +63,7 @@ func shownPlaces(places []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// greet prints what is accepted.
+// greet prints the accepted credentials.
 func (f *authFlags) greet(w io.Writer) {
 	for _, file := range f.SecretFile {
 		fmt.Fprintf(w, "  secrets        %s\n", file)
@@ -91,7 +91,7 @@ func (f *authFlags) secrets(log *slog.Logger) (all []auth.Secret, err error) {
 			return nil, fmt.Errorf("--secret-file: %w", err)
 		}
 		if othersCanRead(file) {
-			log.Warn("others can read secrets", "file", file)
+			log.Warn("other users can read secrets", "file", file)
 		}
 		for _, s := range list {
 			if ns != "" {

@@ -15,17 +15,17 @@ import (
 // Dev runs a server for development.
 type Dev struct {
 	listenFlags
-	Data          string   `help:"Directory to keep the data in; without it, it is gone when the server stops." type:"path" env:"DOGWOOD_DEV_DATA" placeholder:"DIR"`
+	Data          string   `help:"Directory to keep the data in; without it, the data are lost when the server stops." type:"path" env:"DOGWOOD_DEV_DATA" placeholder:"DIR"`
 	Sample        string   `help:"Fill new databases with a sample, and demonstrate it at /demo/: chat, im, msgy, org, owner-storage or social." placeholder:"NAME"`
 	ExplainDenied bool     `help:"Tell clients why they were denied, and not only this console."`
-	Coverage      bool     `help:"Count what rules are evaluated to, for /.inspect/coverage." default:"true" negatable:""`
-	AllowRemote   bool     `help:"Allow a --host that others can reach. They can read and write everything."`
-	AllowHost     []string `help:"Answer requests for this name or address, too, such as 10.0.2.2 for the emulator of Android. Others than those of this machine are refused." placeholder:"NAME"`
-	AllowOrigin   []string `help:"Answer pages of this origin, too, such as https://app.example.org. Those of other sites than this machine are refused." placeholder:"ORIGIN"`
+	Coverage      bool     `help:"Count the results of rules, for /.inspect/coverage." default:"true" negatable:""`
+	AllowRemote   bool     `help:"Allow a --host that other machines can reach. They can read and write everything."`
+	AllowHost     []string `help:"Also answer requests for this name or address, such as 10.0.2.2 for the Android emulator. Other names than those of this machine are refused." placeholder:"NAME"`
+	AllowOrigin   []string `help:"Also answer pages of this origin, such as https://app.example.org. Pages of other sites are refused, unless this machine serves them." placeholder:"ORIGIN"`
 	opsFlags
 	emulatorFlags
 
-	found bool // Rules is a file of the working directory that nobody named
+	found bool // Rules is a file of the working directory, and not from the command line
 }
 
 // emulatorFlags are what firebase-tools passes to the emulator that it has
@@ -45,9 +45,9 @@ is used. Rules files are read again when they change. Operations that rules deny
 are explained here. Without --host and --port, those of "emulators": {"database": …}
 of the firebase.json are used.
 
-Pages of other sites, and files, can only read what the rules let everybody read, unless
---allow-origin names them. Pages that this machine serves, such as http://localhost:5173,
-and programs that are no browsers are not concerned.
+Pages of other sites, and files, can read only what the rules allow without signing in,
+unless --allow-origin names them. This does not concern pages that this machine serves,
+such as http://localhost:5173, and programs other than browsers.
 
 With --sample, the page at /demo/ shows what the sample is about. It uses a database
 of the sample's name, which has the rules of the sample unless --rules is given, and
@@ -128,7 +128,7 @@ func (c *Dev) greet(e *console.Env, base string) {
 	first += "\n"
 	base = reachable(base)
 	u, _ := url.Parse(base)
-	data, rules := "in memory", "open to everybody"
+	data, rules := "in memory", "open to all clients"
 	if c.Data != "" {
 		data = c.Data
 	}

@@ -16,17 +16,17 @@ type limitFlags struct {
 	AddressConnections  autoBound `group:"Limits" default:"auto" help:"Connections of one address at a time; auto: 1000, fewer in little memory."`
 	AddressConnectRate  bound     `group:"Limits" default:"100" help:"New connections of one address per second, after a burst of --address-connections."`
 	AddressRequests     bound     `group:"Limits" default:"5000" help:"Requests and realtime messages of one address per second."`
-	AddressRequestBurst bound     `group:"Limits" default:"20000" help:"Of them, at once."`
+	AddressRequestBurst bound     `group:"Limits" default:"20000" help:"How many of them at once."`
 	AddressPolls        autoBound `group:"Limits" default:"auto" help:"Connections of one address through long polling; auto: 500, fewer in little memory."`
-	AddressMiB          autoBound `group:"Limits" name:"address-mib" default:"auto" help:"MiB of request bodies, and as much of large answers, in memory for one address; auto: a half of what all may have."`
+	AddressMiB          autoBound `group:"Limits" name:"address-mib" default:"auto" help:"MiB of request bodies, and as much of large answers, in memory for one address; auto: half of what all addresses together may have."`
 	AddressListens      autoBound `group:"Limits" default:"auto" help:"Listens of one address; auto: 100000, fewer in little memory."`
 	AddressPendingMiB   autoBound `group:"Limits" name:"address-pending-mib" default:"auto" help:"MiB of onDisconnect operations of one address; auto: 64, less in little memory."`
 	AddressWindows      bound     `group:"Limits" default:"600" help:"Different queries of one address at the same path."`
 	ConnectionRequests  bound     `group:"Limits" default:"2000" help:"Messages of one realtime connection per second."`
-	ConnectionBurst     bound     `group:"Limits" default:"10000" help:"Of them, at once."`
+	ConnectionBurst     bound     `group:"Limits" default:"10000" help:"How many of them at once."`
 
-	Exempt       []string `group:"Limits" default:"127.0.0.0/8,::1" help:"Addresses without bounds, as 10.0.0.0/8; none for none."`
-	TrustedProxy []string `group:"Limits" help:"Proxies whose header tells the address of their client." placeholder:"CIDR"`
+	Exempt       []string `group:"Limits" default:"127.0.0.0/8,::1" help:"Addresses without bounds, such as 10.0.0.0/8; none if all have bounds."`
+	TrustedProxy []string `group:"Limits" help:"Proxies whose header gives the address of their client." placeholder:"CIDR"`
 	ProxyHeader  string   `group:"Limits" default:"X-Forwarded-For" enum:"X-Forwarded-For,Forwarded" help:"That header: X-Forwarded-For or Forwarded."`
 }
 

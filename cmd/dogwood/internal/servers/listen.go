@@ -103,7 +103,7 @@ func (f *listenFlags) run(e *console.Env, o server.Options, started func(url str
 	return errors.Join(err, awaitBeside(beside))
 }
 
-// startBeside starts what runs while the server does, until ctx ends.
+// startBeside starts backups and reloads, which run until ctx ends.
 func (f *listenFlags) startBeside(ctx context.Context, s *server.Server, w io.Writer, log *slog.Logger) *sync.WaitGroup {
 	beside := new(sync.WaitGroup)
 	if f.watch && f.Rules != "" {
@@ -118,11 +118,11 @@ func (f *listenFlags) startBeside(ctx context.Context, s *server.Server, w io.Wr
 	return beside
 }
 
-// besideGrace is how long what runs beside a server may take to end after it. A backup
-// may be waiting for a disk.
+// besideGrace is how long a backup or a reload may take to end after the server has. It may
+// be waiting for a disk.
 const besideGrace = 2 * time.Second
 
-// awaitBeside waits for what ran beside a server, for a bounded time.
+// awaitBeside waits for backups and reloads, for a bounded time.
 func awaitBeside(beside *sync.WaitGroup) error {
 	done := make(chan struct{})
 	go func() {

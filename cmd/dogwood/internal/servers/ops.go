@@ -33,9 +33,9 @@ const maxOpsConnections = 1_000
 // taken, to which the seconds that a profile was asked for are added.
 const opsTimeout = 10 * time.Second
 
-// opsFlags say where those who run the server look at it.
+// opsFlags say where operations are served.
 type opsFlags struct {
-	OpsAddr string `name:"ops-addr" help:"Address for metrics, health and pprof, without credentials: whoever reaches it sees them. off for none. By default 127.0.0.1:9464 with serve, and none with dev." placeholder:"HOST:PORT"`
+	OpsAddr string `name:"ops-addr" help:"Address for metrics, health and pprof, which need no credentials; off for none. The default is 127.0.0.1:9464 with serve, and none with dev." placeholder:"HOST:PORT"`
 }
 
 // An opsListener serves operations, from before the databases are opened until the
@@ -71,7 +71,7 @@ func (f *opsFlags) listen(port int, log *slog.Logger) (*opsListener, error) {
 		return nil, fmt.Errorf("--ops-addr: %w", err)
 	}
 	if !client.IsLoopback(hostOf(l.Addr())) {
-		log.Warn("others can reach metrics and pprof, which need no credentials", "addr", l.Addr().String())
+		log.Warn("other machines can reach metrics and pprof, which need no credentials", "addr", l.Addr().String())
 	}
 	o := &opsListener{addr: l.Addr(), gate: server.NewOpsGate(l.Addr(), addr), requests: make(chan struct{}, maxOpsRequests), done: make(chan struct{})}
 	o.http = http.Server{

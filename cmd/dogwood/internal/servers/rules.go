@@ -19,8 +19,8 @@ import (
 // rulesFlags say which rules a server begins with, and what it keeps of their
 // decisions.
 type rulesFlags struct {
-	Rules           string `help:"Rules document for databases that were given none, or a firebase.json that names it." type:"path" placeholder:"FILE"`
-	RulesDialect    string `help:"Language of rules, also of those that are uploaded and don't say: firebase or wilddog." enum:"firebase,wilddog" default:"firebase" placeholder:"NAME"`
+	Rules           string `help:"Rules document for databases without uploaded rules, or a firebase.json that names it." type:"path" placeholder:"FILE"`
+	RulesDialect    string `help:"Language of rules, and of uploaded rules that do not name theirs: firebase or wilddog." enum:"firebase,wilddog" default:"firebase" placeholder:"NAME"`
 	RulesExtensions string `help:"Extensions that rules may use: newRoot." placeholder:"NAMES"`
 	Record          string `help:"File to which every decision of the rules is added, for \"dogwood rules diff --traffic\". It will hold data of users." type:"path" placeholder:"FILE"`
 
@@ -67,8 +67,7 @@ func (f *rulesFlags) load() (*project.RulesSet, error) {
 	return s, nil
 }
 
-// configure sets the options of a server. What it returns is to be called when
-// the server has ended.
+// configure sets the options of a server. The caller calls end when the server has ended.
 func (f *rulesFlags) configure(o *server.Options) (end func() error, err error) {
 	if o.RulesOptions, err = f.rulesOptions(); err != nil {
 		return nil, err

@@ -10,9 +10,9 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// What a sample's database begins with is in samples, its rules are in samples/rules.
-// Both are those of testdata/models; the rules of the chat also have places for who is
-// there and who is typing, which the demonstration shows.
+// The data of samples are in samples, their rules in samples/rules. Both are those of
+// testdata/models; the rules of the chat also have paths for presence and typing, which the
+// demonstration shows.
 //
 //go:embed samples/*.json samples/rules/*.json
 var sampleFiles embed.FS

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// added are the places that the demonstration needs beside those of the model.
+// added are the paths that the demonstration needs in addition to those of the model.
 var added = map[string][]string{"chat": {"presence", "typing"}}
 
 // The samples are the models that are tested elsewhere.

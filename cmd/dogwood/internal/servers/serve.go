@@ -27,20 +27,20 @@ type Serve struct {
 	backupFlags
 	opsFlags
 	limitFlags
-	DrainTimeout time.Duration `help:"After SIGTERM or SIGINT, how long requests that are under way may finish. Then they are cut, and 2s later the server has ended." default:"10s" placeholder:"TIME"`
+	DrainTimeout time.Duration `help:"How long requests under way may take to finish after SIGTERM or SIGINT. Then they are cut off, and 2s later the server has ended." default:"10s" placeholder:"TIME"`
 }
 
 func (Serve) Help() string {
 	return `Listens on loopback unless --host says otherwise. Without rules everything is
 denied except to the admin secret, which is created in DIR/admin-secret and
-readable only by the user who runs the server. Users come with ID tokens (--jwks)
-or with tokens that a secret or a service account signed.
+readable only by the user of the server. Users sign in with ID tokens (--jwks) or with
+tokens that a secret or a service account signed.
 
-SIGINT and SIGTERM end the server when the requests that are under way are done, or
-2s after --drain-timeout; what was cut is in the log, and the exit code is 1. A second
-signal ends it at once, with exit code 130 (SIGINT) or 143 (SIGTERM). SIGHUP reads the
-files of --rules, --tls-cert, --tls-key, --secret-file, --jwks and the admin secret again;
-a file with a mistake is logged and leaves what it was before in use.
+SIGINT and SIGTERM end the server when the requests under way are done, or 2s after
+--drain-timeout; then the requests that were cut off are in the log, and the exit code
+is 1. A second signal ends it at once, with exit code 130 (SIGINT) or 143 (SIGTERM).
+SIGHUP reads the files of --rules, --tls-cert, --tls-key, --secret-file, --jwks and the
+admin secret again; a file with a mistake is logged, and its old content stays in use.
 
 Examples:
 
@@ -95,7 +95,7 @@ func (c *Serve) options(log *slog.Logger) (o server.Options, err error) {
 		return o, err
 	}
 	if file := datadir.SecretFile(c.Data); othersCanRead(file) {
-		log.Warn("others can read the admin secret", "file", file)
+		log.Warn("other users can read the admin secret", "file", file)
 	}
 	if c.DefaultNamespace == "" && len(c.Namespace) == 1 {
 		c.DefaultNamespace = c.Namespace[0]
@@ -106,8 +106,8 @@ func (c *Serve) options(log *slog.Logger) (o server.Options, err error) {
 	return o, nil
 }
 
-// greet prints where everything is, at once, so that who waits for the first line,
-// which is for programs, has the others as well.
+// greet prints all lines at once, so that a program that waits for the first line can read
+// the others, too.
 func (c *Serve) greet(e *console.Env, base string) {
 	rules := "locked, until you set some"
 	if c.Rules != "" {
@@ -125,7 +125,7 @@ func (c *Serve) greet(e *console.Env, base string) {
 	c.authFlags.greet(&text)
 	c.greetDatabases(&text)
 	if !client.IsLoopback(c.Host) && c.tls == nil {
-		fmt.Fprintf(&text, "\nThis is plain HTTP: have a proxy in front of it that speaks TLS.\n")
+		fmt.Fprintf(&text, "\nThis is plain HTTP: put a proxy in front of it that speaks TLS.\n")
 	}
 	which := ""
 	if c.DefaultNamespace == "" {
