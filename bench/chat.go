@@ -38,42 +38,29 @@ const (
 )
 
 func (Chat) Name() string { return "chat" }
-func (Chat) Unit() string { return "posts" }
 
 func (w Chat) Describe() string {
 	return fmt.Sprintf("%d rooms × %d members on limitToLast(%d), %s rules", w.Rooms, w.Members, w.Window, w.Rules)
 }
 
-func (w Chat) RulesText() string {
+func (w Chat) About() (unit, rules string) {
 	if w.Rules == RulesChat {
-		return chatRules
+		return "posts", chatRules
 	}
-	return openRules
+	return "posts", openRules
 }
 
-func (w Chat) WithDefaults() Workload {
-	OrElse(&w.Rooms, 20)
-	OrElse(&w.Members, 25)
-	OrElse(&w.Window, 50)
-	OrElse(&w.Size, 100)
-	if w.Rules == "" {
-		w.Rules = RulesOpen
-	}
-	return w
-}
-
-func (w Chat) CheckSettings() error {
-	errs := []error{
-		Within("rooms", w.Rooms, 1, MaxConnections),
-		Within("members", w.Members, 1, MaxConnections),
-		Within("connections", w.Rooms*w.Members, 1, MaxConnections),
-		Within("window", w.Window, 1, 1000),
-		Within("size", w.Size, 1, 2000),
-	}
-	if w.Rules != RulesOpen && w.Rules != RulesChat {
-		errs = append(errs, fmt.Errorf("rules must be %q or %q, not %q", RulesOpen, RulesChat, w.Rules))
-	}
-	return errors.Join(errs...)
+func (w Chat) WithDefaults() (Workload, error) {
+	err := errors.Join(
+		Setting("rooms", &w.Rooms, 20, 1, MaxConnections),
+		Setting("members", &w.Members, 25, 1, MaxConnections),
+		Setting("window", &w.Window, 50, 1, 1000),
+		Setting("size", &w.Size, 100, 1, 2000),
+		oneOf("rules", &w.Rules, RulesOpen, RulesChat),
+	)
+	connections := w.Rooms * w.Members
+	err = errors.Join(err, Setting("connections", &connections, 1, 1, MaxConnections))
+	return w, err
 }
 
 func (w Chat) Drive(ctx context.Context, r *Load) error {

@@ -15,20 +15,17 @@ type Delete struct {
 	Rows
 }
 
-func (Delete) Name() string      { return "delete" }
-func (Delete) Unit() string      { return "deletes" }
-func (Delete) RulesText() string { return RowRules }
+func (Delete) Name() string                { return "delete" }
+func (Delete) About() (unit, rules string) { return "deletes", RowRules }
 
 func (w Delete) Describe() string {
 	return fmt.Sprintf("a DELETE of %d leaves until a reader sees it", w.Rows.Rows*leavesOfRow)
 }
 
-func (w Delete) WithDefaults() Workload {
-	w.setDefaults()
-	return w
+func (w Delete) WithDefaults() (Workload, error) {
+	err := w.setting()
+	return w, err
 }
-
-func (w Delete) CheckSettings() error { return w.Rows.check() }
 
 func (w Delete) Drive(ctx context.Context, r *Load) error {
 	if r.Target.Secret == "" {

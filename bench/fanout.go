@@ -22,27 +22,20 @@ type Fanout struct {
 	Size        int `json:"size"`        // of a value in bytes; 100
 }
 
-func (Fanout) Name() string      { return "fanout" }
-func (Fanout) Unit() string      { return "deliveries" }
-func (Fanout) RulesText() string { return openRules }
+func (Fanout) Name() string                { return "fanout" }
+func (Fanout) About() (unit, rules string) { return "deliveries", openRules }
 
 func (w Fanout) Describe() string {
 	return fmt.Sprintf("1 writer → %d subscribers, %d writes ahead, %d bytes each", w.Subscribers, w.InFlight, w.Size)
 }
 
-func (w Fanout) WithDefaults() Workload {
-	OrElse(&w.Subscribers, 1000)
-	OrElse(&w.InFlight, 64)
-	OrElse(&w.Size, 100)
-	return w
-}
-
-func (w Fanout) CheckSettings() error {
-	return errors.Join(
-		Within("subscribers", w.Subscribers, 1, MaxConnections),
-		Within("in flight", w.InFlight, 1, maxInFlight),
-		Within("size", w.Size, len(object(0, 0)), maxObject),
+func (w Fanout) WithDefaults() (Workload, error) {
+	err := errors.Join(
+		Setting("subscribers", &w.Subscribers, 1000, 1, MaxConnections),
+		Setting("in flight", &w.InFlight, 64, 1, maxInFlight),
+		Setting("size", &w.Size, 100, len(object(0, 0)), maxObject),
 	)
+	return w, err
 }
 
 func (w Fanout) Drive(ctx context.Context, r *Load) error {

@@ -18,20 +18,17 @@ type Idle struct {
 	Connections int `json:"connections"` // 10,000
 }
 
-func (Idle) Name() string      { return "idle" }
-func (Idle) Unit() string      { return "connections" }
-func (Idle) RulesText() string { return openRules }
+func (Idle) Name() string                { return "idle" }
+func (Idle) About() (unit, rules string) { return "connections", openRules }
 
 func (w Idle) Describe() string {
 	return fmt.Sprintf("%d connections with a listener each", w.Connections)
 }
 
-func (w Idle) WithDefaults() Workload {
-	OrElse(&w.Connections, 10_000)
-	return w
+func (w Idle) WithDefaults() (Workload, error) {
+	err := Setting("connections", &w.Connections, 10_000, 1, MaxConnections)
+	return w, err
 }
-
-func (w Idle) CheckSettings() error { return Within("connections", w.Connections, 1, MaxConnections) }
 
 func (w Idle) Drive(ctx context.Context, r *Load) error {
 	hold := r.length

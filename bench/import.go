@@ -29,13 +29,12 @@ type Server interface {
 }
 
 func (Import) Name() string { return "import" }
-func (Import) Unit() string { return "requests" }
 
-func (w Import) RulesText() string {
+func (w Import) About() (unit, rules string) {
 	if w.Indexed {
-		return RowRules
+		return "requests", RowRules
 	}
-	return openRules
+	return "requests", openRules
 }
 
 func (w Import) Describe() string {
@@ -46,14 +45,9 @@ func (w Import) Describe() string {
 	return fmt.Sprintf("a file of %d rows%s; then GET and PUT over %d sockets", w.Rows.Rows, indexed, w.Sockets)
 }
 
-func (w Import) WithDefaults() Workload {
-	OrElse(&w.Rows.Rows, 1_000_000)
-	OrElse(&w.Sockets, 8)
-	return w
-}
-
-func (w Import) CheckSettings() error {
-	return errors.Join(w.Rows.check(), Within("sockets", w.Sockets, 1, MaxConnections))
+func (w Import) WithDefaults() (Workload, error) {
+	err := errors.Join(Setting("rows", &w.Rows.Rows, 1_000_000, 1, MaxRows), Setting("sockets", &w.Sockets, 8, 1, MaxConnections))
+	return w, err
 }
 
 func (w Import) Drive(ctx context.Context, r *Load) error {

@@ -93,7 +93,7 @@ func TestSeed(t *testing.T) {
 
 func TestRulesAreJSON(t *testing.T) {
 	for _, w := range []Workload{Set{}, Chat{}, Chat{Rules: RulesChat}, Fanout{}, Idle{}, Shallow{}, Query{}, RESTGet{}, RESTPut{}} {
-		if !json.Valid([]byte(w.RulesText())) {
+		if _, rules := w.About(); !json.Valid([]byte(rules)) {
 			t.Errorf("%s: the rules are not JSON", w.Name())
 		}
 	}

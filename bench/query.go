@@ -25,34 +25,21 @@ const (
 	OverREST   = "rest"
 )
 
-func (Query) Name() string      { return "query" }
-func (Query) Unit() string      { return "queries" }
-func (Query) RulesText() string { return RowRules }
+func (Query) Name() string                { return "query" }
+func (Query) About() (unit, rules string) { return "queries", RowRules }
 
 func (w Query) Describe() string {
 	return fmt.Sprintf("an indexed range of %d of %d rows over %s, %d connections", w.Window, w.Rows.Rows, w.Over, w.Connections)
 }
 
-func (w Query) WithDefaults() Workload {
-	w.setDefaults()
-	OrElse(&w.Window, 50)
-	OrElse(&w.Connections, 1)
-	if w.Over == "" {
-		w.Over = OverSocket
-	}
-	return w
-}
-
-func (w Query) CheckSettings() error {
-	errs := []error{
-		w.Rows.check(),
-		Within("window", w.Window, 1, 100_000),
-		Within("connections", w.Connections, 1, MaxConnections),
-	}
-	if w.Over != OverSocket && w.Over != OverREST {
-		errs = append(errs, fmt.Errorf("over must be %q or %q, not %q", OverSocket, OverREST, w.Over))
-	}
-	return errors.Join(errs...)
+func (w Query) WithDefaults() (Workload, error) {
+	err := errors.Join(
+		w.setting(),
+		Setting("window", &w.Window, 50, 1, 100_000),
+		Setting("connections", &w.Connections, 1, 1, MaxConnections),
+		oneOf("over", &w.Over, OverSocket, OverREST),
+	)
+	return w, err
 }
 
 func (w Query) Drive(ctx context.Context, r *Load) error {

@@ -16,21 +16,17 @@ type RESTGet struct {
 	Size    int `json:"size"`    // of the value in bytes; the smallest object
 }
 
-func (RESTGet) Name() string      { return "rest-get" }
-func (RESTGet) Unit() string      { return "requests" }
-func (RESTGet) RulesText() string { return openRules }
+func (RESTGet) Name() string                { return "rest-get" }
+func (RESTGet) About() (unit, rules string) { return "requests", openRules }
 
 func (w RESTGet) Describe() string {
 	return fmt.Sprintf("GET of %d bytes, %d sockets", w.Size, w.Sockets)
 }
 
-func (w RESTGet) WithDefaults() Workload {
-	OrElse(&w.Sockets, 32)
-	OrElse(&w.Size, len(object(0, 0)))
-	return w
+func (w RESTGet) WithDefaults() (Workload, error) {
+	err := restSettings(&w.Sockets, &w.Size)
+	return w, err
 }
-
-func (w RESTGet) CheckSettings() error { return checkREST(w.Sockets, w.Size) }
 
 func (w RESTGet) Drive(ctx context.Context, r *Load) error {
 	const path = "/rest/value"
@@ -48,27 +44,21 @@ type RESTPut struct {
 	Size    int `json:"size"`    // of the value in bytes; the smallest object
 }
 
-func (RESTPut) Name() string      { return "rest-put" }
-func (RESTPut) Unit() string      { return "requests" }
-func (RESTPut) RulesText() string { return openRules }
+func (RESTPut) Name() string                { return "rest-put" }
+func (RESTPut) About() (unit, rules string) { return "requests", openRules }
 
 func (w RESTPut) Describe() string {
 	return fmt.Sprintf("PUT of %d bytes, %d sockets", w.Size, w.Sockets)
 }
 
-func (w RESTPut) WithDefaults() Workload {
-	OrElse(&w.Sockets, 32)
-	OrElse(&w.Size, len(object(0, 0)))
-	return w
+func (w RESTPut) WithDefaults() (Workload, error) {
+	err := restSettings(&w.Sockets, &w.Size)
+	return w, err
 }
 
-func (w RESTPut) CheckSettings() error { return checkREST(w.Sockets, w.Size) }
-
-func checkREST(sockets, size int) error {
-	return errors.Join(
-		Within("sockets", sockets, 1, MaxConnections),
-		Within("size", size, len(object(0, 0)), maxObject),
-	)
+func restSettings(sockets, size *int) error {
+	least := len(object(0, 0))
+	return errors.Join(Setting("sockets", sockets, 32, 1, MaxConnections), Setting("size", size, least, least, maxObject))
 }
 
 func (w RESTPut) Drive(ctx context.Context, r *Load) error {

@@ -44,8 +44,9 @@ type Measure struct {
 func (r *Load) result(w Workload, partial bool) Result {
 	ended := r.Now()
 	h, failed, reason := r.sum()
+	unit, _ := w.About()
 	res := Result{
-		Workload: w.Name(), Settings: w, Unit: w.Unit(),
+		Workload: w.Name(), Settings: w, Unit: unit,
 		Count: h.TotalCount(), Latency: latencyOf(h),
 		Failed: failed, Reason: reason, Partial: partial,
 	}

@@ -93,7 +93,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		Set{Connections: -1}, Set{InFlight: maxInFlight + 1}, Set{Size: 3}, Chat{Rooms: 1000, Members: 1000}, Chat{Rules: "locked"},
 		Fanout{Subscribers: -1}, Idle{Connections: MaxConnections + 1}, Shallow{Sockets: -1}, Query{Over: "telegraph"}, RESTGet{Sockets: -1}, RESTPut{Size: 1},
 	} {
-		if err := w.WithDefaults().CheckSettings(); err == nil {
+		if _, err := w.WithDefaults(); err == nil {
 			t.Errorf("%+v is accepted", w)
 		}
 	}

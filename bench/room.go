@@ -24,29 +24,21 @@ type ChatRoom struct {
 	Size    int `json:"size"`    // of a message's text in bytes; 100
 }
 
-func (ChatRoom) Name() string      { return "chat-room" }
-func (ChatRoom) Unit() string      { return "posts" }
-func (ChatRoom) RulesText() string { return chatRoomRules }
+func (ChatRoom) Name() string                { return "chat-room" }
+func (ChatRoom) About() (unit, rules string) { return "posts", chatRoomRules }
 
 func (w ChatRoom) Describe() string {
 	return fmt.Sprintf("%d members on limitToLast(%d), %d of whom post", w.Members, w.Window, w.Posters)
 }
 
-func (w ChatRoom) WithDefaults() Workload {
-	OrElse(&w.Members, 1000)
-	OrElse(&w.Posters, min(20, w.Members))
-	OrElse(&w.Window, 50)
-	OrElse(&w.Size, 100)
-	return w
-}
-
-func (w ChatRoom) CheckSettings() error {
-	return errors.Join(
-		Within("members", w.Members, 1, MaxConnections),
-		Within("posters", w.Posters, 1, w.Members),
-		Within("window", w.Window, 1, 1000),
-		Within("size", w.Size, 1, 2000),
+func (w ChatRoom) WithDefaults() (Workload, error) {
+	err := errors.Join(
+		Setting("members", &w.Members, 1000, 1, MaxConnections),
+		Setting("window", &w.Window, 50, 1, 1000),
+		Setting("size", &w.Size, 100, 1, 2000),
 	)
+	err = errors.Join(err, Setting("posters", &w.Posters, min(20, w.Members), 1, w.Members))
+	return w, err
 }
 
 // roomKey is the room's.

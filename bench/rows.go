@@ -24,9 +24,7 @@ const leavesOfRow = 10
 // RowRules allow everything and declare the index of n.
 const RowRules = `{"rules": {".read": true, ".write": true, "rows": {".indexOn": "n"}}}`
 
-func (w *Rows) setDefaults() { OrElse(&w.Rows, 100_000) }
-
-func (w Rows) check() error { return Within("rows", w.Rows, 1, MaxRows) }
+func (w *Rows) setting() error { return Setting("rows", &w.Rows, 100_000, 1, MaxRows) }
 
 // Load puts the rows into the database in one request and notes how long it
 // took.

@@ -21,10 +21,11 @@ type Workload interface {
 	// Describe says what is done in a few words.
 	Describe() string
 
-	Unit() string           // what is counted
-	RulesText() string      // the rules document that it needs
-	WithDefaults() Workload // the workload with all settings
-	CheckSettings() error   // whether the settings make sense
+	// About returns what is counted, and the rules document that the workload needs.
+	About() (unit, rules string)
+
+	// WithDefaults returns the workload with all settings, or an error if one is wrong.
+	WithDefaults() (Workload, error)
 
 	// Drive prepares the data, calls Begin, and puts load on the server until the schedule
 	// of the load ends or ctx does.
@@ -90,13 +91,14 @@ type Load struct {
 // until then; before the load has begun, that is an error. An error comes
 // without a result.
 func Run(ctx context.Context, w Workload, o Options) (Result, error) {
-	w = w.WithDefaults()
-	if err := errors.Join(w.CheckSettings(), o.check()); err != nil {
+	w, err := w.WithDefaults()
+	if err := errors.Join(err, o.check()); err != nil {
 		return Result{}, fmt.Errorf("%s: %w", w.Name(), err)
 	}
+	unit, rules := w.About()
 	r := NewLoad(o)
-	defer r.report(w.Unit())()
-	restore, err := r.Admin.Prepare(ctx, w.RulesText(), o.Force, o.Keep)
+	defer r.report(unit)()
+	restore, err := r.Admin.Prepare(ctx, rules, o.Force, o.Keep)
 	if err != nil {
 		return Result{}, err
 	}

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,27 +20,20 @@ type Set struct {
 	Size        int `json:"size"`        // of an object in bytes; 200
 }
 
-func (Set) Name() string      { return "set" }
-func (Set) Unit() string      { return "writes" }
-func (Set) RulesText() string { return openRules }
+func (Set) Name() string                { return "set" }
+func (Set) About() (unit, rules string) { return "writes", openRules }
 
 func (w Set) Describe() string {
 	return fmt.Sprintf("%d connections × %d in flight, %d bytes each", w.Connections, w.InFlight, w.Size)
 }
 
-func (w Set) WithDefaults() Workload {
-	OrElse(&w.Connections, 16)
-	OrElse(&w.InFlight, 16)
-	OrElse(&w.Size, 200)
-	return w
-}
-
-func (w Set) CheckSettings() error {
-	return errors.Join(
-		Within("connections", w.Connections, 1, MaxConnections),
-		Within("in flight", w.InFlight, 1, maxInFlight),
-		Within("size", w.Size, len(object(0, 0)), maxObject),
+func (w Set) WithDefaults() (Workload, error) {
+	err := errors.Join(
+		Setting("connections", &w.Connections, 16, 1, MaxConnections),
+		Setting("in flight", &w.InFlight, 16, 1, maxInFlight),
+		Setting("size", &w.Size, 200, len(object(0, 0)), maxObject),
 	)
+	return w, err
 }
 
 func (w Set) Drive(ctx context.Context, r *Load) error {
@@ -67,19 +61,21 @@ const (
 	MaxRows        = 10_000_000
 )
 
-// Within returns an error if a setting is not within its bounds.
-func Within(name string, n, lo, hi int) error {
-	if n < lo || n > hi {
-		return fmt.Errorf("%s must be between %d and %d, not %d", name, lo, hi, n)
+// Setting sets a setting that is zero to its default, and returns an error if it is not
+// within its bounds.
+func Setting(name string, field *int, otherwise, lo, hi int) error {
+	if *field = cmp.Or(*field, otherwise); *field < lo || *field > hi {
+		return fmt.Errorf("%s must be between %d and %d, not %d", name, lo, hi, *field)
 	}
 	return nil
 }
 
-// OrElse sets a setting that is zero.
-func OrElse(field *int, value int) {
-	if *field == 0 {
-		*field = value
+// oneOf is Setting for one of two words. The first one is the default.
+func oneOf(name string, field *string, a, b string) error {
+	if *field = cmp.Or(*field, a); *field != a && *field != b {
+		return fmt.Errorf("%s must be %q or %q, not %q", name, a, b, *field)
 	}
+	return nil
 }
 
 // AppendKey appends a key that sorts by its number.

@@ -14,22 +14,16 @@ type Shallow struct {
 	Sockets int `json:"sockets"` // 1
 }
 
-func (Shallow) Name() string      { return "shallow" }
-func (Shallow) Unit() string      { return "listings" }
-func (Shallow) RulesText() string { return RowRules }
+func (Shallow) Name() string                { return "shallow" }
+func (Shallow) About() (unit, rules string) { return "listings", RowRules }
 
 func (w Shallow) Describe() string {
 	return fmt.Sprintf("the keys of %d rows over REST, %d sockets", w.Rows.Rows, w.Sockets)
 }
 
-func (w Shallow) WithDefaults() Workload {
-	w.setDefaults()
-	OrElse(&w.Sockets, 1)
-	return w
-}
-
-func (w Shallow) CheckSettings() error {
-	return errors.Join(w.Rows.check(), Within("sockets", w.Sockets, 1, MaxConnections))
+func (w Shallow) WithDefaults() (Workload, error) {
+	err := errors.Join(w.setting(), Setting("sockets", &w.Sockets, 1, 1, MaxConnections))
+	return w, err
 }
 
 func (w Shallow) Drive(ctx context.Context, r *Load) error {

@@ -26,31 +26,22 @@ type Social struct {
 	Size      int `json:"size"`      // of a message in bytes; 100
 }
 
-func (Social) Name() string      { return "social" }
-func (Social) Unit() string      { return "posts" }
-func (Social) RulesText() string { return socialRules }
+func (Social) Name() string                { return "social" }
+func (Social) About() (unit, rules string) { return "posts", socialRules }
 
 func (w Social) Describe() string {
 	return fmt.Sprintf("%d posters with %d followers each, %d of whom are online; passes of %d", w.Posters, w.Followers, w.Online, w.Pass)
 }
 
-func (w Social) WithDefaults() Workload {
-	OrElse(&w.Followers, 1000)
-	OrElse(&w.Pass, 1000)
-	OrElse(&w.Posters, 1)
-	OrElse(&w.Online, min(100, w.Followers))
-	OrElse(&w.Size, 100)
-	return w
-}
-
-func (w Social) CheckSettings() error {
-	return errors.Join(
-		Within("followers", w.Followers, 1, 100_000),
-		Within("pass", w.Pass, 1, 10_000),
-		Within("posters", w.Posters, 1, 1000),
-		Within("online", w.Online, 1, min(w.Followers, MaxConnections)),
-		Within("size", w.Size, 1, 140),
+func (w Social) WithDefaults() (Workload, error) {
+	err := errors.Join(
+		Setting("followers", &w.Followers, 1000, 1, 100_000),
+		Setting("pass", &w.Pass, 1000, 1, 10_000),
+		Setting("posters", &w.Posters, 1, 1, 1000),
+		Setting("size", &w.Size, 100, 1, 140),
 	)
+	err = errors.Join(err, Setting("online", &w.Online, min(100, w.Followers), 1, min(w.Followers, MaxConnections)))
+	return w, err
 }
 
 func (w Social) Drive(ctx context.Context, r *Load) error {

@@ -3,6 +3,7 @@
 package isolation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,34 +38,23 @@ const (
 	maxWait       = 500 * time.Millisecond
 )
 
-func (Workload) Name() string      { return "isolation" }
-func (Workload) Unit() string      { return "operations" }
-func (Workload) RulesText() string { return isolationRules }
+func (Workload) Name() string                { return "isolation" }
+func (Workload) About() (unit, rules string) { return "operations", isolationRules }
 
 func (w Workload) Describe() string {
 	return fmt.Sprintf("a bystander with %g writes and reads per second; attacks from %s, %s each", w.Rate, w.Attacker, w.Each)
 }
 
-func (w Workload) WithDefaults() bench.Workload {
-	if w.Attacker == "" {
-		w.Attacker = "127.0.0.2"
-	}
-	if w.Each == 0 {
-		w.Each = 5 * time.Second
-	}
-	if w.Rate == 0 {
-		w.Rate = 50
-	}
-	return w
-}
-
-func (w Workload) CheckSettings() error {
+func (w Workload) WithDefaults() (bench.Workload, error) {
+	w.Attacker = cmp.Or(w.Attacker, "127.0.0.2")
+	w.Each, w.Rate = cmp.Or(w.Each, 5*time.Second), cmp.Or(w.Rate, 50)
 	_, err := netip.ParseAddr(w.Attacker)
 	if w.Each < time.Second || w.Rate < 1 || w.Rate > 1000 {
 		err = errors.Join(err, errors.New("an attack must last for at least 1s, and the rate must be between 1 and 1000"))
 	}
 	_, unknown := w.attacks()
-	return errors.Join(err, unknown)
+	err = errors.Join(err, unknown)
+	return w, err
 }
 
 // attacks returns those that are asked for.

@@ -34,8 +34,8 @@ func TestIsolationJudges(t *testing.T) {
 }
 
 func TestIsolationChecksAttacks(t *testing.T) {
-	w := Workload{Only: []string{"windows", "nothing"}}.WithDefaults()
-	if err := w.CheckSettings(); err == nil || !strings.Contains(err.Error(), `no attack "nothing"; there are hash-guesses, `) {
+	_, err := Workload{Only: []string{"windows", "nothing"}}.WithDefaults()
+	if err == nil || !strings.Contains(err.Error(), `no attack "nothing"; there are hash-guesses, `) {
 		t.Errorf("got %v", err)
 	}
 	if list, err := (Workload{}).attacks(); err != nil || len(list) != len(attacks) {

@@ -3,6 +3,7 @@
 package soak
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,46 +54,29 @@ const (
 	etagPath  = "etag"  // what conditional requests count in
 )
 
-func (Workload) Name() string      { return "soak" }
-func (Workload) Unit() string      { return "posts" }
-func (Workload) RulesText() string { return bench.RowRules }
+func (Workload) Name() string                { return "soak" }
+func (Workload) About() (unit, rules string) { return "posts", bench.RowRules }
 
 func (w Workload) Describe() string {
 	return fmt.Sprintf("%d streams × %d steady followers, %d that come and go, a slow one; increments, conditions, queries, exports and backups",
 		w.Streams, w.Steady, w.Passing)
 }
 
-func (w Workload) WithDefaults() bench.Workload {
-	bench.OrElse(&w.Streams, 20)
-	bench.OrElse(&w.Steady, 2)
-	bench.OrElse(&w.Passing, 20)
-	bench.OrElse(&w.Keep, 100)
-	bench.OrElse(&w.Window, 20)
-	bench.OrElse(&w.Size, 100)
-	bench.OrElse(&w.Rows, 20_000)
-	if w.Life == 0 {
-		w.Life = 5 * time.Second
-	}
-	if w.Every == 0 {
-		w.Every = time.Minute
-	}
-	return w
-}
-
-func (w Workload) CheckSettings() error {
-	errs := []error{
-		bench.Within("streams", w.Streams, 1, maxStreams),
-		bench.Within("steady followers", w.Steady, 1, bench.MaxConnections/maxStreams),
-		bench.Within("passing followers", w.Passing, 1, bench.MaxConnections),
-		bench.Within("messages in a stream", w.Keep, 2, maxKeep),
-		bench.Within("window", w.Window, 1, w.Keep),
-		bench.Within("size", w.Size, 1, 2000),
-		bench.Within("rows", w.Rows, 1, bench.MaxRows),
-	}
+func (w Workload) WithDefaults() (bench.Workload, error) {
+	w.Life, w.Every = cmp.Or(w.Life, 5*time.Second), cmp.Or(w.Every, time.Minute)
+	err := errors.Join(
+		bench.Setting("streams", &w.Streams, 20, 1, maxStreams),
+		bench.Setting("steady followers", &w.Steady, 2, 1, bench.MaxConnections/maxStreams),
+		bench.Setting("passing followers", &w.Passing, 20, 1, bench.MaxConnections),
+		bench.Setting("messages in a stream", &w.Keep, 100, 2, maxKeep),
+		bench.Setting("size", &w.Size, 100, 1, 2000),
+		bench.Setting("rows", &w.Rows, 20_000, 1, bench.MaxRows),
+	)
+	err = errors.Join(err, bench.Setting("window", &w.Window, 20, 1, w.Keep))
 	if w.Life < 10*time.Millisecond || w.Every < time.Second {
-		errs = append(errs, errors.New("a connection must live for at least 10ms, and an interval must last for at least 1s"))
+		err = errors.Join(err, errors.New("a connection must live for at least 10ms, and an interval must last for at least 1s"))
 	}
-	return errors.Join(errs...)
+	return w, err
 }
 
 // Bounds of a soak: views are kept in memory, once for each follower.

@@ -52,7 +52,7 @@ var standard = map[string]bool{
 	"Error": true, "String": true, "Is": true, "Unwrap": true, "Close": true,
 	"Read": true, "Write": true, "Len": true, "Less": true, "Swap": true, "ServeHTTP": true,
 	"MarshalJSON": true, "UnmarshalJSON": true, "Run": true, "Help": true,
-	"Name": true, "Describe": true, "Unit": true, "RulesText": true, "WithDefaults": true, "CheckSettings": true, "Drive": true, // of bench.Workload
+	"Name": true, "Describe": true, "About": true, "WithDefaults": true, "Drive": true, // of bench.Workload
 }
 
 // isPublic reports whether a method belongs to a type that others can name.
