@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -28,10 +27,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	url, stop := k.serve()
 	defer stop()
 	secret := filepath.Join(data, "admin-secret")
-	token, err := os.ReadFile(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := secretOf(t, data)
 	ctx, cancel := context.WithCancel(t.Context())
 	var acked [8]atomic.Int64
 	var writing sync.WaitGroup
@@ -39,19 +35,9 @@ func TestBackupUnderLoad(t *testing.T) {
 		writing.Go(func() {
 			for n := int64(1); ctx.Err() == nil; n++ {
 				body := fmt.Sprintf(`{"w%d":%d,"list/w%d-%d":"%0500d"}`, w, n, w, n%200, n)
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, url+"/.json?print=silent", strings.NewReader(body))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
-				resp, err := http.DefaultClient.Do(r)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if resp.Body.Close(); resp.StatusCode != http.StatusNoContent {
-					t.Errorf("PATCH: %s", resp.Status)
+				status, text, err := request(t.Context(), http.MethodPatch, url+"/.json?print=silent", token, body)
+				if err != nil || status != http.StatusNoContent {
+					t.Errorf("PATCH: %d %s, %v", status, text, err)
 					return
 				}
 				acked[w].Store(n)
