@@ -2,10 +2,8 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/dogwooddb/dogwood/bench/connect"
@@ -77,31 +75,14 @@ func (w Idle) connect(ctx context.Context, r *Load) ([]*connect.Conn, error) {
 // stayIdle reads from all connections, to answer pings, and ends after a while,
 // when it calls held, or with the first error.
 func stayIdle(ctx context.Context, conns []*connect.Conn, hold time.Duration, held func()) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var readers sync.WaitGroup
-	for _, c := range conns {
-		readers.Go(func() {
-			for {
-				if _, err := c.Next(); err != nil {
-					cancel(fmt.Errorf("a connection was lost: %w", err))
-					return
-				}
-			}
-		})
+	err := connect.Receiving(ctx, conns, func(int, []byte) error { return nil }, func(ctx context.Context) error {
+		if Sleep(ctx, hold) {
+			held()
+		}
+		return nil
+	})
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("a connection was lost: %w", err)
 	}
-	timer := time.NewTimer(hold)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		held()
-		cancel(connect.ErrEnded)
-	case <-ctx.Done():
-	}
-	connect.CloseAll(conns)
-	readers.Wait()
-	if cause := context.Cause(ctx); !errors.Is(cause, connect.ErrEnded) {
-		return cause
-	}
-	return nil
+	return err
 }

@@ -34,16 +34,16 @@ var attacks = []attack{
 	{"long-polls", 16, floodPolls},
 }
 
-// request sends one REST request after the other over one connection.
-func (by *attacker) requests(ctx context.Context, request []byte) error {
+// requests sends REST requests over one connection, one after the other and again and again.
+func (by *attacker) requests(ctx context.Context, requests ...[]byte) error {
 	h, err := connect.DialHTTP(ctx, by.Target)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
 	defer context.AfterFunc(ctx, h.Close)()
-	for ctx.Err() == nil {
-		status, _, err := h.Do(request)
+	for n := 0; ctx.Err() == nil; n++ {
+		status, _, err := h.Do(requests[n%len(requests)])
 		if err != nil {
 			return err
 		}
@@ -97,25 +97,8 @@ func updateWidely(ctx context.Context, by *attacker, n int) error {
 
 // replaceTrees writes trees and deletes them.
 func replaceTrees(ctx context.Context, by *attacker, n int) error {
-	h, err := connect.DialHTTP(ctx, by.Target)
-	if err != nil {
-		return err
-	}
-	defer h.Close()
-	defer context.AfterFunc(ctx, h.Close)()
 	path := attackPath + "/tree" + strconv.Itoa(n)
-	for ctx.Err() == nil {
-		for _, request := range [][]byte{by.signedIn("PUT", path, "", longKeys()), by.signedIn("DELETE", path, "", "")} {
-			status, _, err := h.Do(request)
-			if err != nil {
-				return err
-			}
-			if by.sent.Add(1); status/100 != 2 {
-				return fmt.Errorf("status %d", status)
-			}
-		}
-	}
-	return nil
+	return by.requests(ctx, by.signedIn("PUT", path, "", longKeys()), by.signedIn("DELETE", path, "", ""))
 }
 
 // connected gives f a realtime connection that is signed in. f sends; what comes is

@@ -56,7 +56,7 @@ func (c *Backup) Run(e *console.Env) error {
 
 // receive writes what a server sends.
 func (c *Backup) receive(ctx context.Context, w io.Writer) error {
-	db, err := c.Patient(client.BulkPatience)
+	db, err := c.Bulk(c.Namespace)
 	if err != nil {
 		return err
 	}

@@ -69,9 +69,7 @@ func (c *Export) export(ctx context.Context, path tree.Path, ns string, w io.Wri
 }
 
 func (c *Export) receive(ctx context.Context, path tree.Path, ns string, w io.Writer) error {
-	flags := c.Flags
-	flags.Namespace = ns
-	db, err := flags.Patient(client.BulkPatience)
+	db, err := c.Bulk(ns)
 	if err != nil {
 		return err
 	}

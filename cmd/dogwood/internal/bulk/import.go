@@ -118,9 +118,7 @@ func importError(e *console.Env, file string, err error) error {
 
 // send has a server import what r holds.
 func (c *Import) send(ctx context.Context, path tree.Path, ns string, r io.Reader) error {
-	flags := c.Flags
-	flags.Namespace = ns
-	db, err := flags.Patient(client.BulkPatience)
+	db, err := c.Bulk(ns)
 	if err != nil {
 		return err
 	}

@@ -48,10 +48,10 @@ type Client struct {
 }
 
 // Client returns a client for the database that the flags name.
-func (f *Flags) Client() (*Client, error) { return f.Patient(usualPatience) }
+func (f *Flags) Client() (*Client, error) { return f.patient(usualPatience) }
 
-// Patient returns a client that waits so long for a server to answer.
-func (f *Flags) Patient(patience time.Duration) (*Client, error) {
+// patient returns a client that waits so long for a server to answer.
+func (f *Flags) patient(patience time.Duration) (*Client, error) {
 	base, err := ParseURL(f.URL)
 	if err != nil {
 		return nil, err
@@ -64,6 +64,13 @@ func (f *Flags) Patient(patience time.Duration) (*Client, error) {
 	base.RawQuery = ""
 	c.Secret, err = f.credential()
 	return c, err
+}
+
+// Bulk returns a client for another database of the server. It waits as long as a server may
+// take for all of a database.
+func (f Flags) Bulk(namespace string) (*Client, error) {
+	f.Namespace = namespace
+	return f.patient(bulkPatience)
 }
 
 // ParseURL reads the address of a server, with or without the scheme and

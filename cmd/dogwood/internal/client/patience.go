@@ -13,7 +13,7 @@ import (
 // a backup or an export, and takes in all of an import, before it answers.
 const (
 	usualPatience = time.Minute
-	BulkPatience  = time.Hour
+	bulkPatience  = time.Hour
 )
 
 // Times at which a person is told that there is no answer yet: once early, then regularly.

@@ -53,6 +53,9 @@ func (f *QueryFlags) Values(shallow bool) (url.Values, error) {
 	} else if len(q) > 0 && !shallow {
 		q.Set("orderBy", `"$key"`)
 	}
+	if shallow {
+		q.Set("shallow", "true")
+	}
 	return q, nil
 }
 

@@ -17,7 +17,7 @@ func TestQueryValues(t *testing.T) {
 		{QueryFlags{OrderBy: "name/first"}, false, `orderBy="name/first"`},
 		{QueryFlags{OrderBy: "$priority"}, false, `orderBy="$priority"`},
 		{QueryFlags{LimitToFirst: new(3)}, false, `limitToFirst=3&orderBy="$key"`},
-		{QueryFlags{LimitToLast: new(3)}, true, `limitToLast=3`},
+		{QueryFlags{LimitToLast: new(3)}, true, `limitToLast=3&shallow=true`},
 		{QueryFlags{OrderBy: "seats", StartAt: new("5"), EndAt: new("9")}, false, `endAt=9&orderBy="seats"&startAt=5`},
 		{QueryFlags{OrderBy: "seats", StartAfter: new("five"), EndBefore: new(`"9"`)}, false, `endBefore="9"&orderBy="seats"&startAfter="five"`},
 		{QueryFlags{OrderByValue: true, EqualTo: new("null")}, false, `equalTo=null&orderBy="$value"`},

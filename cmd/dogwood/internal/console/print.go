@@ -71,3 +71,11 @@ func Count(n int, noun string) string {
 	}
 	return fmt.Sprintf("%d %s", n, noun)
 }
+
+// List joins at most so many names, and says how many more there are.
+func List(names []string, most int, separator string) string {
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], separator), more)
+	}
+	return strings.Join(names, separator)
+}

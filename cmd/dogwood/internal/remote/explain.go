@@ -41,7 +41,7 @@ Examples:
 }
 
 func (c *Explain) Run(e *console.Env) error {
-	db, err := c.Patient(client.BulkPatience)
+	db, err := c.Bulk(c.Namespace)
 	if err != nil {
 		return err
 	}
@@ -87,9 +87,6 @@ func (c *Explain) request(e *console.Env, db *client.Client) (*http.Request, err
 		return nil, err
 	}
 	q.Set("explain", "true")
-	if c.Shallow {
-		q.Set("shallow", "true")
-	}
 	return db.Request(e.Ctx, http.MethodGet, c.Path, q, nil)
 }
 

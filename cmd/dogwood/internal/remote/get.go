@@ -44,9 +44,6 @@ func (c *Get) Run(e *console.Env) error {
 	if err != nil {
 		return err
 	}
-	if c.Shallow {
-		q.Set("shallow", "true")
-	}
 	if c.Export {
 		q.Set("format", "export")
 	}

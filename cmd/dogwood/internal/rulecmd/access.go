@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 	"github.com/dogwooddb/dogwood/rules"
@@ -78,7 +77,7 @@ func (r *findingReporter) access(src *rulestest.Source, open []*ruleslint.Access
 		if len(nodes) == 0 || r.json {
 			continue
 		}
-		if _, err := fmt.Fprintf(r.Stdout, "%s: %s: %s\n", src.File, l.text, listed(nodes)); err != nil {
+		if _, err := fmt.Fprintf(r.Stdout, "%s: %s: %s\n", src.File, l.text, console.List(nodes, maxListed, ", ")); err != nil {
 			return err
 		}
 	}
@@ -87,13 +86,6 @@ func (r *findingReporter) access(src *rulestest.Source, open []*ruleslint.Access
 
 // maxListed bounds the nodes in one line.
 const maxListed = 20
-
-func listed(nodes []string) string {
-	if n := len(nodes) - maxListed; n > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(nodes[:maxListed], ", "), n)
-	}
-	return strings.Join(nodes, ", ")
-}
 
 // warnOpen writes warnings about holes in rules that are deployed: writes that need no
 // user, and comparisons of null with null. Rules that don't compile here are left to the

@@ -2,12 +2,11 @@ package servers
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/build"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/memory"
 	"github.com/dogwooddb/dogwood/server"
 )
@@ -26,7 +25,7 @@ func (l *lifetime) start(ctx context.Context, c *Serve, base string, limits serv
 		slog.String("revision", build.Revision()),
 		slog.String("data", c.Data),
 		slog.Int("databases", len(c.databases)),
-		slog.String("names", someNames(c.databases)),
+		slog.String("names", console.List(c.databases, maxNamesLogged, ",")),
 		slog.String("address", base),
 	}
 	if c.operations != nil {
@@ -54,13 +53,6 @@ func (l *lifetime) end(ctx context.Context, err error) {
 
 // maxNamesLogged bounds the names in one line of the log.
 const maxNamesLogged = 10
-
-func someNames(names []string) string {
-	if more := len(names) - maxNamesLogged; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamesLogged], ","), more)
-	}
-	return strings.Join(names, ",")
-}
 
 // boundAttrs returns the bounds of a server for the line that it logs at its start.
 func boundAttrs(l server.Limits) []slog.Attr {
