@@ -14,8 +14,8 @@ import (
 )
 
 // Fanout has one connection write to a path that many others follow. It counts, and
-// measures the latency of, the arrival of a write at a subscriber. So that deliveries are not skipped, no more than InFlight writes
-// are ahead of the slowest subscriber.
+// measures the latency of, the arrival of a write at a subscriber. So that deliveries are
+// not skipped, no more than InFlight writes are ahead of the slowest subscriber.
 type Fanout struct {
 	Subscribers int `json:"subscribers"` // 1000
 	InFlight    int `json:"inFlight"`    // writes that not all subscribers have; 64

@@ -13,9 +13,9 @@ import (
 	"github.com/dogwooddb/dogwood/bench/connect"
 )
 
-// Import fills a database from a file, starts its server again if that can be
-// done, and then reads and writes all over it: what a database of this size takes
-// of time and memory.
+// Import fills a database from a file, starts its server again if possible, and then reads
+// and writes random rows. It measures the time and the memory that a database of this size
+// takes.
 type Import struct {
 	Rows
 	Indexed bool `json:"indexed"` // the index of n is declared before the import

@@ -32,7 +32,7 @@ type Workload interface {
 	Drive(ctx context.Context, r *Load) error
 }
 
-// A Target is a database on a server, with what proves that we may load it.
+// A Target is a database on a server, with a credential for it.
 type Target = connect.Target
 
 // Options say how long and how hard to load.

@@ -72,14 +72,14 @@ func (a *Admin) Put(ctx context.Context, path string, value io.Reader) error {
 	return err
 }
 
-// Load replaces the value at a path by one of any size, which the server takes in as it
-// comes.
+// Load replaces the value at a path by one of any size, which the server reads as a
+// stream.
 func (a *Admin) Load(ctx context.Context, path string, value io.Reader) error {
 	_, err := a.Do(ctx, http.MethodPut, path, "print=silent&writeSizeLimit=unlimited", value)
 	return err
 }
 
-// PatchJSON writes several places below a path.
+// PatchJSON writes several paths below a path.
 func (a *Admin) PatchJSON(ctx context.Context, path string, update map[string]any) error {
 	text, err := json.Marshal(update)
 	if err == nil {
@@ -88,8 +88,8 @@ func (a *Admin) PatchJSON(ctx context.Context, path string, update map[string]an
 	return err
 }
 
-// clear removes everything. Writes of connections that were cut may still be on
-// their way through the server, so it looks again.
+// clear removes everything. Writes of connections that were cut may take effect later, so it
+// checks again.
 func (a *Admin) clear(ctx context.Context) error {
 	for {
 		if _, err := a.Do(ctx, http.MethodDelete, "/", "", nil); err != nil {
@@ -106,7 +106,7 @@ func (a *Admin) clear(ctx context.Context) error {
 	}
 }
 
-// settle is how long writes that are on their way are given.
+// settle is how long such writes may take.
 const settle = 20 * time.Millisecond
 
 // maxAdminAnswer bounds answers. All are small.
@@ -168,5 +168,5 @@ func reason(body []byte) string {
 	return fmt.Sprintf("%.200s", strings.TrimSpace(string(body)))
 }
 
-// Grace is how long answers are waited for after the last operation began.
+// Grace is how long a load waits for answers after the last operation began.
 const Grace = 10 * time.Second

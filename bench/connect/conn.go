@@ -104,8 +104,8 @@ func (c *Conn) Add(msg []byte) {
 	}
 }
 
-// Flush writes what is queued in one call. If another goroutine is writing, that
-// one takes care of it.
+// Flush writes queued messages in one call. If another goroutine is writing, that one
+// writes them.
 func (c *Conn) Flush() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,8 +211,8 @@ type RefusedError struct{ Status, Text string }
 
 func (e *RefusedError) Error() string { return e.Status + ": " + e.Text }
 
-// Call sends a request that make writes and waits for its response. It is for
-// what comes before the load: pushes are dropped.
+// Call sends a request that make writes and waits for its response. It drops pushes, so it
+// is for requests before the load.
 func (c *Conn) Call(make func(dst []byte, id int64) []byte) error {
 	_, err := c.Ask(make)
 	return err
@@ -264,10 +264,10 @@ func (c *Conn) Listen(path, query string) error {
 // MemberBuffer is the read buffer of a member.
 const MemberBuffer = 4 << 10
 
-// IdleBuffer is the smallest read buffer that does: there are many.
+// IdleBuffer is the smallest read buffer that works, for many connections.
 const IdleBuffer = 512
 
-// ReadBuffer is that of connections on which much arrives.
+// ReadBuffer is the read buffer of connections with much to read.
 const ReadBuffer = 32 << 10
 
 // Follow listens to a path and does not wait for the view.

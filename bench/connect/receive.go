@@ -69,5 +69,5 @@ func unpoll(conns []*Conn) {
 	}
 }
 
-// ErrEnded is the cause of a context that ends since the load does.
+// ErrEnded is the cause of a context that ended because the load has.
 var ErrEnded = errors.New("the load has ended")

@@ -31,7 +31,7 @@ func (s *source) Read(p []byte) (int, error) {
 		return 0, errNotYet
 	}
 	n, err := s.readNow(p)
-	// A short read has emptied the connection: to ask again would be in vain.
+	// A short read has emptied the connection: another read would return nothing.
 	s.ready = err == nil && (s.all || n == len(p))
 	return n, err
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A Target is a database on a server, with what proves that we may load it.
+// A Target is a database on a server, with a credential for it.
 type Target struct {
 	URL       string // http://localhost:9000, without a path
 	Namespace string // "" leaves the choice to the server

@@ -20,7 +20,7 @@ const spawnBare = "bare"
 // bareWorkloads are what such a server understands.
 var bareWorkloads = []string{"set", "chat", "fanout", "rest-get", "rest-put"}
 
-// checkBare tells whether the flags about the bare server make sense for a
+// checkBare returns an error if the flags about the bare server make no sense for a
 // workload.
 func (c *Command) checkBare(w bench.Workload) error {
 	flag := ""

@@ -11,7 +11,7 @@ type subject struct {
 	spawn    string // as --spawn
 }
 
-// A comparison says how one subject is told from another and compared with it.
+// A comparison says how one subject is labelled and compared with another.
 type comparison struct {
 	label string // of the lines about the other one
 	first bool   // the other one is measured first of each pair

@@ -53,8 +53,8 @@ func (c *isolationCommand) Run(e *console.Env, b *Command) error {
 	return b.measure(e, w)
 }
 
-// newAttackers is the process that attacks come from. It is told by its standard input
-// which attack to carry out, and ends with it: so it does not outlive the bench.
+// attackersCommand is the process that attacks come from. Its standard input
+// says which attack to carry out. It ends with its input, so it does not outlive the bench.
 type attackersCommand struct{}
 
 func (attackersCommand) Run(e *console.Env) error {

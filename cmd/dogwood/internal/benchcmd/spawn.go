@@ -133,7 +133,7 @@ func (s *spawned) listen(ctx context.Context) error {
 
 // complaint ends the server and returns what it has written to its log.
 func (s *spawned) complaint() string {
-	_ = s.end() // it has ended, or is of no use
+	_ = s.end() // it has ended, or cannot be used
 	return strings.TrimSpace(s.stderr.String())
 }
 

@@ -108,9 +108,9 @@ func (c *Restore) claim(file string) (release func(), err error) {
 	return func() { _ = s.Close() }, nil // it was only read
 }
 
-// keepAside gives a file, if it is there, a second name that tells when it was
-// replaced, and returns that name. The file has its own until another one takes it,
-// so there is a database at any moment.
+// keepAside gives a file, if it exists, a second name with the time of the replacement, and
+// returns that name. The file keeps its own name until another one takes it, so there is a
+// database at any moment.
 func keepAside(file string) (string, error) {
 	kept := file + store.KeptSuffix + time.Now().UTC().Format("20060102T150405Z")
 	err := durable.Link(file, kept)
@@ -125,7 +125,7 @@ func keepAside(file string) (string, error) {
 	return kept, nil
 }
 
-// dropKept takes back what keepAside did, if the file still has its own name.
+// dropKept removes the second name again, if the file still has its own name.
 func dropKept(kept, file string) error {
 	if kept == "" {
 		return nil

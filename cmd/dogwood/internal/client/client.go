@@ -290,8 +290,8 @@ func PlainServer(u *url.URL) string {
 	return "the server speaks plain HTTP, not TLS; write --url http://" + u.Host
 }
 
-// wantsTLS reports whether an answer is that of a server of ours, or of another one in Go,
-// that speaks TLS to a client that does not.
+// wantsTLS reports whether an answer is that of a server in Go that speaks TLS to a client
+// that does not.
 func wantsTLS(e *ServerError) bool {
 	return e.Status == http.StatusBadRequest && strings.Contains(e.text, "HTTP request to an HTTPS server")
 }

@@ -16,7 +16,7 @@ const (
 	bulkPatience  = time.Hour
 )
 
-// Times at which a person is told that there is no answer yet: once early, then regularly.
+// When a line says that there is no answer yet: once early, then regularly.
 const (
 	firstNotice = 5 * time.Second
 	noticeEvery = 30 * time.Second
@@ -120,7 +120,7 @@ func (w *answerWait) stop() {
 	}
 }
 
-// late tells a person, or gives up.
+// late prints that line, or gives up.
 func (w *answerWait) late() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

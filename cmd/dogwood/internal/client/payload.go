@@ -19,7 +19,7 @@ type DataFlags struct {
 	Data   *string `short:"d" help:"JSON to write." env:"-" placeholder:"JSON"`
 }
 
-// A Payload is JSON on its way to the server. It is never in memory as a whole,
+// A payload is JSON on its way to the server. It is never in memory as a whole,
 // unless it came as an argument.
 type payload struct {
 	io.ReadCloser

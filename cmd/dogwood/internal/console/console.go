@@ -43,7 +43,7 @@ func IsTerminal(stream any) bool {
 	return err != nil || !os.SameFile(info, null)
 }
 
-// Say tells a person what was done. Scripts see only the exit code.
+// Say prints a message on a terminal. Scripts see only the exit code.
 func (e *Env) Say(format string, args ...any) {
 	if IsTerminal(e.Stdout) {
 		fmt.Fprintf(e.Stdout, format+"\n", args...)

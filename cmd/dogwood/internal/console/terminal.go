@@ -67,8 +67,7 @@ func Shown(text string) string {
 	return explain.Escape(strings.ReplaceAll(text, "\r\n", "\n"), "\n\t")
 }
 
-// Printable returns a text of others as a part of one line of ours, on whatever that is
-// printed.
+// Printable returns a foreign text as a part of one line, for terminals and files.
 func Printable(text string) string {
 	return explain.Escape(strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(text), "")
 }

@@ -61,7 +61,7 @@ func TestScreenIsForTerminals(t *testing.T) {
 	}
 }
 
-// A text of others in a line of ours has no line ends either.
+// A foreign text in a line has no line ends either.
 func TestPrintable(t *testing.T) {
 	got := Printable("a\r\nb\tc\u2029\u009b\u202e\x00é")
 	if want := `a b c\u2029\u009b\u202e\u0000é`; got != want || strings.ContainsFunc(got, unicode.IsControl) {

@@ -67,7 +67,7 @@ type DamagedError struct {
 
 func (e *DamagedError) Error() string { return e.file + ": " + e.how }
 
-// gzipError tells what is wrong with the file from other errors of reading it.
+// gzipError makes a DamagedError of errors about the content of the file.
 func gzipError(file string, err error) error {
 	corrupt := flate.CorruptInputError(0)
 	switch {

@@ -49,8 +49,8 @@ func PlaceFile(name string, mode fs.FileMode, emit func(io.Writer) error, check 
 	return nil
 }
 
-// NeedDirectory refuses a name in a directory that is not there, which is more often a
-// slip of the pen than one that is missing.
+// NeedDirectory refuses a name in a directory that does not exist: the name is more
+// likely misspelt than the directory forgotten.
 func NeedDirectory(name string) error {
 	dir := filepath.Dir(name)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A memory keeper trades memory for processor time while there is much to do, and
+// A keeper trades memory for processor time while there is much to do, and
 // gives the memory back when that is over. Databases are on disk, so a busy server
 // makes much garbage and has a small heap. With the settings of Go itself it would
 // collect many times per second (docs/performance.md).

@@ -66,7 +66,7 @@ Examples:
 
 func (c *explainCommand) Run(e *console.Env) error { return c.run(e, "full", c.JSON) }
 
-// run decides the operation and tells about it.
+// run decides the operation and explains it.
 func (c *questionFlags) run(e *console.Env, level string, asJSON bool) error {
 	q, err := c.question(e)
 	if err != nil {

@@ -22,7 +22,7 @@ type backupFlags struct {
 	BackupKeep  *int           `group:"Backups" help:"How many backups of each database to keep, 7 if it is not given." placeholder:"N"`
 }
 
-// minBackupEvery keeps a slip of the pen from filling the disk.
+// minBackupEvery keeps a misspelt time from filling the disk.
 const minBackupEvery = time.Minute
 
 // schedule returns what makes the backups, nil if none were asked for.
@@ -63,8 +63,8 @@ func orGiven[T any](otherwise T, given *T) T {
 	return *given
 }
 
-// writable makes a directory if need be and says whether files can be made in
-// it, now and not in the night.
+// writable creates a directory if necessary and returns an error if no files can be created
+// in it. So the error comes at the start and not at the first backup.
 func writable(dir string) error {
 	if err := durable.MkdirAll(dir, 0o700); err != nil {
 		return err

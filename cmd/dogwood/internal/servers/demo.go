@@ -30,8 +30,8 @@ func (c *Dev) demonstrate(o *server.Options) error {
 	return err
 }
 
-// demoURL returns where the demonstration is. Browsers show the name of a loopback
-// address more kindly than its digits.
+// demoURL returns the address of the demonstration. It has the name of a loopback address,
+// which is easier to read in a browser.
 func demoURL(base string) string {
 	u, err := url.Parse(base)
 	if err != nil {
