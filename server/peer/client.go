@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"container/list"
 	"errors"
 	"net/netip"
@@ -51,11 +52,13 @@ type Options struct {
 	All            *Resources    // of which each address has a share
 	MaxConnections int           // that are not WebSockets
 	HeaderTimeout  time.Duration // in which a request has to come
+	WriteTimeout   time.Duration // in which a client has to take WriteLeast; 0: the constant
 	Refused        func(reason metrics.Reason, addr string)
 }
 
 // NewTable returns a table of no addresses.
 func NewTable(o Options) *Table {
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, WriteTimeout)
 	return &Table{
 		options: o,
 		proxies: proxies{o.TrustedProxies, o.ProxyHeader},

@@ -18,9 +18,9 @@ import (
 // takes one of 16 KiB/s nearly 20 seconds.
 const (
 	WriteTimeout = 30 * time.Second
-	WriteLeast   = 16 << 10        // within WriteTimeout
-	lookEvery    = 2 * time.Second // whether it was taken
-	countedPiece = 8 << 10         // is written at a time where the network does not tell
+	WriteLeast   = 16 << 10 // within WriteTimeout
+	looks        = 15       // within it, whether it was taken
+	countedPiece = 8 << 10  // is written at a time where the network does not tell
 )
 
 // An deadline is what the other side of a connection takes. It sets the deadlines
@@ -29,7 +29,7 @@ type WriteDeadline struct {
 	tcp    *net.TCPConn                // nil: only what was written is known
 	extend func(until time.Time) error // sets the deadline of writing
 
-	timeout, every time.Duration // WriteTimeout and lookEvery
+	timeout time.Duration // WriteTimeout, save in tests
 
 	mu      sync.Mutex
 	until   time.Time // the deadline that was set
@@ -40,10 +40,9 @@ type WriteDeadline struct {
 	written int64 // in all
 }
 
-// NewWriteDeadline returns the deadline of a connection. A nil conn is one that is shared, or
-// not known.
-func NewWriteDeadline(conn net.Conn, extend func(until time.Time) error) *WriteDeadline {
-	return &WriteDeadline{tcp: tcpOf(conn), extend: extend, timeout: WriteTimeout, every: lookEvery}
+// WriteDeadline returns the deadline of a connection.
+func (t *Table) WriteDeadline(conn net.Conn, extend func(until time.Time) error) *WriteDeadline {
+	return &WriteDeadline{tcp: tcpOf(conn), extend: extend, timeout: t.options.WriteTimeout}
 }
 
 // tcpOf returns the connection that c is or, as TLS, goes through; nil for others.
@@ -63,11 +62,14 @@ func (u *WriteDeadline) begin() {
 	u.writing, u.looked = true, false
 	u.move(u.timeout)
 	if u.timer == nil {
-		u.timer = time.AfterFunc(u.every, u.look)
+		u.timer = time.AfterFunc(u.every(), u.look)
 		return
 	}
-	u.timer.Reset(u.every)
+	u.timer.Reset(u.every())
 }
+
+// every is how often it is looked whether something was taken.
+func (u *WriteDeadline) every() time.Duration { return u.timeout / looks }
 
 // allow gives the other side time for a little that net/http will write after the
 // handler. It sets no deadline if there is one that is not sooner, and those it sets
@@ -76,7 +78,7 @@ func (u *WriteDeadline) allow() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if time.Until(u.until) < u.timeout {
-		u.move(u.timeout + u.every)
+		u.move(u.timeout + u.every())
 	}
 }
 
@@ -109,7 +111,7 @@ func (u *WriteDeadline) look() {
 		u.mark = taken
 		u.move(u.timeout)
 	}
-	u.timer.Reset(u.every)
+	u.timer.Reset(u.every())
 }
 
 // taken returns how many bytes were taken in all, mu held. What the network has
@@ -178,10 +180,10 @@ func NewWriter(w http.ResponseWriter, r *http.Request) *Writer {
 func deadlineOf(w http.ResponseWriter, r *http.Request) *WriteDeadline {
 	l, _ := r.Context().Value(connKey{}).(*conn)
 	if l == nil || r.ProtoMajor != 1 {
-		return NewWriteDeadline(nil, http.NewResponseController(w).SetWriteDeadline)
+		return &WriteDeadline{extend: http.NewResponseController(w).SetWriteDeadline, timeout: WriteTimeout}
 	}
 	if l.deadline == nil {
-		l.deadline = NewWriteDeadline(l.conn, l.conn.SetWriteDeadline)
+		l.deadline = l.table.WriteDeadline(l.conn, l.conn.SetWriteDeadline)
 	}
 	return l.deadline
 }

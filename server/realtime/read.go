@@ -88,7 +88,7 @@ func (s *socket) waitUntil(t time.Time) {
 func (s *socket) waitForMore() {
 	next := s.until
 	if s.frames.unfinished() {
-		if soon := time.Now().Add(Stalled); soon.Before(next) {
+		if soon := time.Now().Add(s.rt.opts.Limits.Stalled); soon.Before(next) {
 			next = soon
 		}
 	}
