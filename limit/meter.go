@@ -1,5 +1,5 @@
 // Package limit bounds what the clients of a server use together: bytes of memory, counts,
-// or places among those who do something at a time.
+// or places for operations that run at the same time.
 //
 // A [Meter] has a maximum. Its users hold parts of it through a [Share], such as the one of
 // a client address. A bounded share may hold as much as is left for all others together: one
@@ -106,7 +106,7 @@ func (m *Meter) admit() {
 	}
 }
 
-// ready returns the functions of those who wait for room and have it now. mu is held.
+// ready returns the functions of the Waiters that have room now. mu is held.
 func (m *Meter) ready() (list []func()) {
 	for len(m.idle) > 0 && m.idle[0].share.hasRoom() {
 		s := m.idle[0].share

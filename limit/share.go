@@ -6,7 +6,10 @@ import (
 	"math"
 )
 
-// A Share is what some users may hold of a Meter.
+// A Share is what some users, such as the requests of one address, hold of a Meter. Its
+// methods can be called concurrently. Its fields are guarded by the mu of the meter, since
+// whether one share fits depends on what all others hold: a lock for each share would have
+// to be taken together with that of the meter every time.
 type Share struct {
 	Refused func(error) // is told of refusals of Try; nil: nothing is
 
@@ -237,7 +240,8 @@ func (s *Share) giveUp(a *waiter, at *list.Element) {
 	m.admit() // the next one of the share may be smaller
 }
 
-// Release gives back n of what s holds.
+// Release gives back n of what s holds, which lets waiters in. Functions of Await run on the
+// caller's goroutine, after the lock was released.
 func (s *Share) Release(n int64) {
 	m := s.meter
 	m.mu.Lock()
@@ -273,7 +277,7 @@ type Waiter struct {
 	Ready func() // called once there is room, by the goroutine that made it, without locks
 }
 
-// hasRoom reports whether s could hold something more of a size that nobody knows yet. mu is
+// hasRoom reports whether s could hold something more of an unknown size. mu is
 // held.
 func (s *Share) hasRoom() bool {
 	m := s.meter

@@ -300,7 +300,7 @@ func (m *modelRun) step() {
 		m.reopen()
 		return
 	}
-	if m.rnd.IntN(2) == 0 { // else more piles up for who does not read
+	if m.rnd.IntN(2) == 0 { // else more piles up for a client that does not read
 		m.compare()
 	}
 }

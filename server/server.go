@@ -55,7 +55,7 @@ type Options struct {
 	AllowHosts, AllowOrigins []string
 
 	DefaultNamespace string   // for requests that name none; "" is the only one there is
-	Namespaces       []string // that exist, beside those that have a file in Dir
+	Namespaces       []string // that exist, in addition to those that have a file in Dir
 	Deactivated      []string // that exist but are out of service
 	AdminSecrets     []string // credentials to which the rules do not apply, and keys of HS256 tokens
 
@@ -92,7 +92,7 @@ type Server struct {
 	clock  *clock
 	spaces *namespaces
 	routes []route
-	gate   *gate // nil: everybody may ask
+	gate   *gate // nil: there is no gate
 	rt     *realtime.Server
 	all    *peer.Resources // of clients without bounds
 

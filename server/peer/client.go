@@ -137,7 +137,7 @@ func (t *Table) add(key netip.Addr) *Client {
 	return a
 }
 
-// rested is how long nobody must have held a client that is forgotten without
+// rested is how long a client must not have been held before it is forgotten without
 // need. By default an address has its bursts back by then.
 const rested = time.Minute
 

@@ -140,8 +140,8 @@ type Request struct {
 var ErrTooMany = errors.New("peer: too many requests from this address")
 
 // Enter begins a request, which is zero before. It must be left, whatever Enter
-// returns. A probe is not refused: who asks for the health of the server would take
-// that for an answer.
+// returns. A probe is not refused: a health check would take the refusal for the
+// health of the server.
 func (t *Table) Enter(v *Request, r *http.Request, probe bool) error {
 	v.table = t
 	l, _ := r.Context().Value(connKey{}).(*conn)

@@ -8,14 +8,13 @@ import (
 	"time"
 )
 
-// What a client has to take of what it is sent. Whoever takes as much goes on,
-// however long it needs for all; whoever takes less is given up.
+// How much a client has to take of what it is sent. A client that takes as much may go on,
+// however long it needs for all; a connection that takes less is closed.
 //
-// It is not enough that a write ends in time: the network's buffers are so large,
-// and wake a writer so late, that a client which reads all the time can hold up
-// one for minutes. Nor can the time be short. One whose buffer is full tells of
-// what it reads in large steps, 300 KiB on Linux if it was fast before, which
-// takes one of 16 KiB/s nearly 20 seconds.
+// A deadline for the whole write does not do: the network's buffers are so large, and wake
+// a writer so late, that a client which reads all the time can delay a write for minutes.
+// Nor can the time be short: a client whose buffer is full acknowledges in large steps,
+// 300 KiB on Linux if it was fast before, which takes nearly 20 seconds at 16 KiB/s.
 const (
 	WriteTimeout = 30 * time.Second
 	WriteLeast   = 16 << 10 // within WriteTimeout
@@ -23,8 +22,9 @@ const (
 	countedPiece = 8 << 10  // is written at a time where the network does not tell
 )
 
-// An deadline is what the other side of a connection takes. It sets the deadlines
-// of writing, and moves them on while enough is taken.
+// A WriteDeadline follows how much the other side of a connection takes. It sets the
+// deadlines of writing, and moves them on while enough is taken. One goroutine writes at a
+// time; the timer that looks runs concurrently, under mu.
 type WriteDeadline struct {
 	tcp    *net.TCPConn                // nil: only what was written is known
 	extend func(until time.Time) error // sets the deadline of writing

@@ -68,7 +68,8 @@ func (in *input) receive(p []byte) (int, error) {
 	return n, err
 }
 
-// fetch reads ahead what there is, and waits until there is something.
+// fetch reads ahead what there is, and waits until there is something. left can be there
+// together with an error, as at the end of TLS connections.
 func (in *input) fetch() error {
 	if in.raw != nil {
 		in.before()
