@@ -214,13 +214,13 @@ type batch struct {
 type supply struct {
 	tasks  []task
 	queued []queue.Item[task]
-	next   func() (queue.Item[task], bool) // nil: no more
+	next   func(grow bool) (queue.Item[task], bool) // nil: no more
 }
 
-// at returns task i, if there is one.
-func (s *supply) at(i int) (t task, ok bool) {
+// at returns task i, if there is one. grow is for next.
+func (s *supply) at(i int, grow bool) (t task, ok bool) {
 	if i == len(s.tasks) && s.next != nil {
-		q, ok := s.next()
+		q, ok := s.next(grow)
 		if !ok {
 			return nil, false
 		}
@@ -245,7 +245,7 @@ func (s *supply) drop(n int) {
 func (c *committer) commitQueued() (committed bool) {
 	s := &c.supply
 	s.next = c.db.queue.Next
-	for _, some := s.at(0); some; _, some = s.at(0) {
+	for _, some := s.at(0, false); some; _, some = s.at(0, false) {
 		committed = c.commitSome(s) || committed
 		s.next = nil // what is left has been taken: a task failed and cost the batch its time
 	}
@@ -394,7 +394,7 @@ func (c *committer) tryAll(s *supply, failed map[int]error) (b *batch, at int, e
 	}()
 	started, most := time.Now(), max(c.batchTime, min(writeShare*c.wrote, maxBatchTime))
 	for i, spent := 0, time.Duration(0); len(b.events) <= maxBatchEvents && (i == 0 || spent <= most); i++ {
-		t, ok := s.at(i)
+		t, ok := s.at(i, len(b.events) == 0)
 		if !ok {
 			break
 		}

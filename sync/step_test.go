@@ -26,7 +26,7 @@ func TestStepAfter(t *testing.T) {
 		t.Helper()
 		for _, l := range want {
 			d.queue.Take(0)
-			item, _ := d.queue.Next()
+			item, _ := d.queue.Next(false)
 			d.queue.Charge([]queue.Item[task]{item}, []time.Duration{item.Cost})
 			if item.Line != l {
 				t.Errorf("took a task of the other sender")

@@ -37,7 +37,7 @@ func (q queueTest) takes(took time.Duration, want string) {
 	var names []string
 	for range strings.Fields(want) {
 		q.Take(0)
-		t, ok := q.Next()
+		t, ok := q.Next(false)
 		if !ok {
 			break
 		}
@@ -172,7 +172,7 @@ func TestBatchCost(t *testing.T) {
 	for _, want := range []string{"a b", "c", "d", "e"} {
 		var got []string
 		q.Take(0)
-		for t, ok := q.Next(); ok; t, ok = q.Next() {
+		for t, ok := q.Next(false); ok; t, ok = q.Next(false) {
 			got = append(got, t.Task.name)
 		}
 		if strings.Join(got, " ") != want {
@@ -240,7 +240,7 @@ func TestFairModel(t *testing.T) {
 			}
 		}
 		q.Take(0)
-		next, _ := q.Next()
+		next, _ := q.Next(false)
 		var i, n int
 		fmt.Sscanf(next.Task.name, "%d-%d", &i, &n)
 		if n != taken[i] {
@@ -336,7 +336,7 @@ func TestSharedBatches(t *testing.T) {
 		q.from(address, &session, est, strings.Repeat("s ", long-q.count))
 		q.Take(0)
 		got := 0
-		for _, ok := q.Next(); ok; _, ok = q.Next() {
+		for _, ok := q.Next(false); ok; _, ok = q.Next(false) {
 			got++
 		}
 		if got != want {
