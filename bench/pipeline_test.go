@@ -5,11 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorilla/websocket"
-
 	"github.com/dogwooddb/dogwood/bench/connect"
 	"github.com/dogwooddb/dogwood/bench/connect/connecttest"
 	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/gorilla/websocket"
 )
 
 // answer starts a server that answers requests four at a time, the last first,

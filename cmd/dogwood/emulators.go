@@ -4,7 +4,6 @@ import (
 	"os"
 
 	"github.com/alecthomas/kong"
-
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/project"
 )
 

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
-
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 )
 

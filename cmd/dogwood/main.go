@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
-
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/benchcmd"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/build"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/bulk"

@@ -18,8 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
-
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/checks"
 	"github.com/dogwooddb/dogwood/internal/tier"
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
@@ -28,6 +26,7 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/invariant"
 	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/golang-jwt/jwt/v5"
 )
 
 // modelNamespace is the database of a model.

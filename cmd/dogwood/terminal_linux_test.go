@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
+	"golang.org/x/sys/unix"
 )
 
 // openTerminal returns the two ends of a terminal: what a person sees, and the file that

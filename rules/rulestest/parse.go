@@ -3,9 +3,8 @@ package rulestest
 import (
 	"fmt"
 
-	"github.com/tailscale/hujson"
-
 	"github.com/dogwooddb/dogwood/rules/jsonc"
+	"github.com/tailscale/hujson"
 )
 
 // Load reads a test file in any of the formats, and the rules and data it names,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
+
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
 

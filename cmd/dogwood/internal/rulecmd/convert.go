@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/tailscale/hujson"
-
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 	"github.com/dogwooddb/dogwood/rules/jsonc"
 	"github.com/dogwooddb/dogwood/rules/rulestest"
+	"github.com/tailscale/hujson"
 )
 
 type convertCommand struct {

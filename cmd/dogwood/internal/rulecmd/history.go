@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
+
 	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
