@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/dogwooddb/dogwood/tree/piecewise"
@@ -68,8 +67,6 @@ func Parse(src string, depth int, d Dialect) (Draft, error) {
 	p := parser{src: src, dialect: d}
 	p.borrow()
 	defer p.giveBack()
-	p.sendScout()
-	defer p.recall()
 	return p.run(func() Draft { return p.document(depth) })
 }
 
@@ -104,10 +101,7 @@ type parser struct {
 	scratch  []byte      // members of an object on their way into their order
 	room     *parserRoom // that spans and scratch are from; nil: they are its own
 	dialect  Dialect
-	deferred bool         // out holds a server value
-	deepest  int          // nesting that was come across
-	scout    *scout       // that reads the second half, or nil
-	recalled *atomic.Bool // of a scout's parser, else nil
+	deferred bool // out holds a server value
 }
 
 func (p *parser) run(f func() Draft) (d Draft, err error) {
@@ -270,7 +264,6 @@ func (p *parser) value(depth, nest int) bool {
 	if nest > maxNesting {
 		p.fail(p.pos, TooDeep, "nested too deep")
 	}
-	p.deepest = max(p.deepest, nest)
 	switch c := p.peek(); {
 	case c == '{':
 		return p.object(depth, nest)

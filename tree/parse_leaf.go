@@ -1,11 +1,10 @@
 package tree
 
 import (
-	"math/bits"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/dogwooddb/dogwood/tree/jsontext"
 	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
@@ -70,7 +69,7 @@ func (p *parser) text() Draft {
 	s, raw := p.shortStr()
 	canonical := p.src[at:p.pos]
 	if !raw {
-		canonical = piecewise.Own(appendQuoted(make([]byte, 0, p.pos-at), s))
+		canonical = piecewise.Own(jsontext.AppendQuoted(make([]byte, 0, p.pos-at), s))
 	}
 	p.end()
 	return Draft{text: canonical}
@@ -83,7 +82,7 @@ func (p *parser) stringLeaf() {
 		p.out = piecewise.Append(p.out, p.src[at:p.pos])
 	} else {
 		p.fit(p.pos - at + slack)
-		p.out = appendQuoted(p.out, s)
+		p.out = jsontext.AppendQuoted(p.out, s)
 	}
 }
 
@@ -101,11 +100,11 @@ func (p *parser) shortStr() (s string, raw bool) {
 func (p *parser) str() (s string, raw bool) {
 	start := p.pos
 	p.pos++
-	n, ascii := plainPrefix(p.src[p.pos:])
+	n, ascii := jsontext.PlainPrefix(p.src[p.pos:])
 	end := p.pos + n
 	switch {
 	case end == len(p.src):
-		p.fail(start, BadJSON, "string does not end")
+		p.fail(start, BadJSON, jsontext.Cut)
 	case p.src[end] == '\\':
 		return p.escapedString(start), false
 	case p.src[end] != '"':
@@ -119,89 +118,30 @@ func (p *parser) str() (s string, raw bool) {
 	return s, true
 }
 
-// plainPrefix returns how many bytes of s come before the first quote, backslash
-// or control character, or its length if there is none. If ascii is true they are
-// all ASCII; it may be false without reason.
-func plainPrefix(s string) (n int, ascii bool) {
-	const each, highs = 0x0101010101010101, 0x8080808080808080
-	high := uint64(0) // the high bits of all bytes
-	for ; n+8 <= len(s); n += 8 {
-		w := uint64(s[n]) | uint64(s[n+1])<<8 | uint64(s[n+2])<<16 | uint64(s[n+3])<<24 |
-			uint64(s[n+4])<<32 | uint64(s[n+5])<<40 | uint64(s[n+6])<<48 | uint64(s[n+7])<<56
-		high |= w & highs
-		quote, backslash := w^each*'"', w^each*'\\'
-		// x-each &^ x has the high bit of the lowest byte of x that is 0, and none below.
-		stop := ((w-each*0x20)&^w | (quote-each)&^quote | (backslash-each)&^backslash) & highs
-		if stop != 0 {
-			return n + bits.TrailingZeros64(stop)/8, high == 0
-		}
-	}
-	for ; n < len(s) && s[n] >= 0x20 && s[n] != '"' && s[n] != '\\'; n++ {
-		high |= uint64(s[n]) & highs
-	}
-	return n, high == 0
-}
-
 func (p *parser) escapedString(start int) string {
-	out := make([]byte, 0, stringLength(p.src[start:])) // more than enough
-	for p.pos < len(p.src) {
-		c := p.src[p.pos]
-		p.pos++
+	size := jsontext.SkipString(p.src, start) - start
+	out := make([]byte, 0, size) // more than enough
+	for {
+		n, _ := jsontext.PlainPrefix(p.src[p.pos:])
+		out = append(out, p.src[p.pos:p.pos+n]...)
+		p.pos += n
 		switch {
-		case c == '"':
+		case p.pos == len(p.src):
+			p.fail(start, BadJSON, jsontext.Cut)
+		case p.src[p.pos] == '"':
 			if !utf8.Valid(out) {
 				p.fail(start, BadJSON, "string is not valid UTF-8")
 			}
+			p.pos++
 			return piecewise.Own(out)
-		case c == '\\':
-			out = p.escape(out)
-		case c < 0x20:
-			p.fail(p.pos-1, BadJSON, "control character in string")
-		default:
-			out = append(out, c)
+		case p.src[p.pos] != '\\':
+			p.fail(p.pos, BadJSON, "control character in string")
 		}
-	}
-	p.fail(start, BadJSON, "string does not end")
-	return ""
-}
-
-// escapes maps the letter of a simple escape to what it stands for.
-var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
-
-func (p *parser) escape(out []byte) []byte {
-	at := p.pos - 1
-	if p.pos == len(p.src) {
-		p.fail(at, BadJSON, "string does not end")
-	}
-	c := p.src[p.pos]
-	p.pos++
-	if c != 'u' {
-		if escapes[c] == 0 {
-			p.fail(at, BadJSON, "unknown escape")
+		r, n, wrong := jsontext.Escape(p.src[p.pos:])
+		if wrong != "" {
+			p.fail(p.pos, BadJSON, "%s", wrong)
 		}
-		return append(out, escapes[c])
+		out = utf8.AppendRune(out, r)
+		p.pos += n
 	}
-	r := p.hex4(at)
-	switch {
-	case r < 0xD800 || r > 0xDFFF:
-		return utf8.AppendRune(out, r)
-	case r < 0xDC00 && p.skipLiteral(`\u`):
-		if low := p.hex4(at); low >= 0xDC00 && low <= 0xDFFF {
-			return utf8.AppendRune(out, (r-0xD800)<<10+(low-0xDC00)+0x10000)
-		}
-	}
-	p.fail(at, BadJSON, "unpaired surrogate")
-	return nil
-}
-
-func (p *parser) hex4(at int) rune {
-	if p.pos+4 > len(p.src) {
-		p.fail(at, BadJSON, "string does not end")
-	}
-	r, err := strconv.ParseUint(p.src[p.pos:p.pos+4], 16, 16)
-	if err != nil {
-		p.fail(at, BadJSON, "bad \\u escape")
-	}
-	p.pos += 4
-	return rune(r)
 }

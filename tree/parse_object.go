@@ -4,13 +4,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dogwooddb/dogwood/tree/jsontext"
 	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
 // object reads an object. Its members go straight to out; only if they are not
 // in key order, or repeat, are they put in order afterwards.
 func (p *parser) object(depth, nest int) bool {
-	p.heed()
 	o := objectReader{parser: p, start: len(p.out), base: len(p.spans), sorted: true}
 	p.out = append(p.out, '{')
 	p.pos++
@@ -27,9 +27,6 @@ func (o *objectReader) members(depth, nest int) {
 		if o.peek() != '"' {
 			o.want("a key")
 		}
-		if o.scout != nil && o.pos >= o.scout.start && o.takeOver(depth, nest) {
-			return
-		}
 		at := o.pos
 		key, raw := o.str()
 		o.expect(':')
@@ -45,8 +42,6 @@ type objectReader struct {
 	start    int // of the object in out
 	base     int // of its members in spans
 	sorted   bool
-	absent   bool // members that are null have spans even if sorted
-	reserved bool // a key that begins with a dot was come across
 	priority string
 	val      string // .value, "" if it collapsed
 	valued   bool   // there is a .value that is not null
@@ -60,7 +55,6 @@ type span struct {
 }
 
 func (o *objectReader) member(key string, raw bool, at, depth, nest int) {
-	o.reserved = o.reserved || strings.HasPrefix(key, ".")
 	switch {
 	case key == ".priority":
 		o.priority = o.readPriority(nest)
@@ -90,7 +84,7 @@ func (o *objectReader) child(key string, raw bool, at, depth, nest int) {
 	if raw {
 		o.out = append(o.out, o.src[at:at+len(key)+2]...)
 	} else {
-		o.out = appendQuoted(o.out, key)
+		o.out = jsontext.AppendQuoted(o.out, key)
 	}
 	o.out = append(o.out, ':')
 	present := o.value(depth+1, nest+1)
@@ -101,7 +95,7 @@ func (o *objectReader) child(key string, raw bool, at, depth, nest int) {
 	if n := len(o.spans); o.sorted && n > o.base && CompareKeys(o.spans[n-1].key, key) >= 0 {
 		o.sorted = false
 	}
-	if present || !o.sorted || o.absent { // in order, the key can't have been there before
+	if present || !o.sorted { // in order, the key can't have been there before
 		if o.spans == nil {
 			o.spans = make([]span, 0, 16)
 		}

@@ -19,8 +19,9 @@ var layers = map[string][]string{
 	"internal/tier":                    {}, // imported by tests only
 	"internal/leaktest":                {},
 	"internal/testrun":                 {},
-	"sync/wire":                        {"tree/piecewise"},
-	"tree":                             {"tree/piecewise"},
+	"sync/wire":                        {"tree/jsontext", "tree/piecewise"},
+	"tree":                             {"tree/jsontext", "tree/piecewise"},
+	"tree/jsontext":                    {},
 	"tree/piecewise":                   {},
 	"tree/store":                       {"tree", "tree/piecewise", "tree/store/dedup", "tree/store/durable", "tree/store/journal", "tree/store/kv", "tree/store/load"},
 	"tree/store/dedup":                 {"tree/store/kv"},
