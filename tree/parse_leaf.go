@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -8,12 +9,29 @@ import (
 	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
+func (p *parser) skipLiteral(word string) bool {
+	if !strings.HasPrefix(p.src[p.pos:], word) {
+		return false
+	}
+	p.pos += len(word)
+	return true
+}
+
+func (p *parser) literal(word string) bool {
+	ok := p.skipLiteral(word)
+	if ok {
+		p.out = append(p.out, word...)
+	}
+	return ok
+}
+
 func (p *parser) number() {
 	if n := shortInteger(p.src[p.pos:]); n > 0 {
 		p.out = append(p.out, p.src[p.pos:p.pos+n]...)
 		p.pos += n
 		return
 	}
+	p.aheadNumber()
 	start := p.pos
 	digits := func() {
 		from := p.pos
@@ -21,7 +39,7 @@ func (p *parser) number() {
 			p.pos++
 		}
 		if p.pos == from {
-			p.fail(p.pos, BadJSON, "expected a digit")
+			p.fail(p.here(), BadJSON, "expected a digit")
 		}
 	}
 	next := func(set string) bool {
@@ -44,9 +62,24 @@ func (p *parser) number() {
 	}
 	out, ok := canonicalNumber(p.out, p.src[start:p.pos])
 	if !ok {
-		p.fail(start, BadJSON, "number out of range")
+		p.fail(p.passed+start, BadJSON, "number out of range")
 	}
 	p.out = out
+}
+
+// aheadNumber makes all of the number that comes next part of src.
+func (p *parser) aheadNumber() {
+	for n := 0; p.from != nil; {
+		for p.pos+n < len(p.src) && strings.IndexByte("0123456789+-.eE", p.src[p.pos+n]) >= 0 {
+			n++
+		}
+		if n > MaxStringBytes {
+			p.fail(p.here(), BadJSON, "number out of range")
+		}
+		if p.pos+n < len(p.src) || !p.more() {
+			return
+		}
+	}
 }
 
 // shortInteger returns the length of the number that s begins with if it is one of
@@ -63,65 +96,109 @@ func shortInteger(s string) int {
 	return n
 }
 
+// A stringForm says what a string that was read looks like.
+type stringForm int
+
+const (
+	canonicalForm stringForm = iota // its source is canonical as it stands, and ends at pos
+	escapedForm
+	longForm // it was not read: it is so long that it is read in parts
+)
+
 // text reads a document that is one string. It is a part of the source if it can be.
 func (p *parser) text() Draft {
-	at := p.pos
-	s, raw := p.shortStr()
-	canonical := p.src[at:p.pos]
-	if !raw {
-		canonical = piecewise.Own(jsontext.AppendQuoted(make([]byte, 0, p.pos-at), s))
+	at := p.here()
+	s, form := p.str(math.MaxInt)
+	p.checkLength(at, len(s))
+	canonical := p.src[max(p.pos-len(s)-2, 0):p.pos]
+	if form != canonicalForm {
+		canonical = piecewise.Own(jsontext.AppendQuoted(make([]byte, 0, len(s)+2), s))
 	}
 	p.end()
 	return Draft{text: canonical}
 }
 
-func (p *parser) stringLeaf() {
-	at := p.pos
-	s, raw := p.shortStr()
-	if raw {
-		p.out = piecewise.Append(p.out, p.src[at:p.pos])
+// stringLeaf reads a string that is a value. It reports whether that is in out.
+func (p *parser) stringLeaf() bool {
+	at, most := p.here(), math.MaxInt
+	if p.stream != nil {
+		most = p.stream.whole
+	}
+	s, form := p.str(most)
+	if form == longForm {
+		p.longString()
+		return false
+	}
+	p.checkLength(at, len(s))
+	if form == canonicalForm {
+		p.out = piecewise.Append(p.out, p.src[p.pos-len(s)-2:p.pos])
 	} else {
-		p.fit(p.pos - at + slack)
+		p.fit(len(s) + slack)
 		p.out = jsontext.AppendQuoted(p.out, s)
 	}
+	return true
 }
 
-// shortStr is str for a string that is a value: it is not longer than MaxStringBytes.
-func (p *parser) shortStr() (s string, raw bool) {
-	at := p.pos
-	s, raw = p.str()
-	if len(s) > MaxStringBytes {
-		p.fail(at, TooLong, "string of %d bytes exceeds the maximum of %d", len(s), MaxStringBytes)
+// checkLength fails if a string that is a value is longer than MaxStringBytes.
+func (p *parser) checkLength(at, n int) {
+	if n > MaxStringBytes {
+		p.fail(at, TooLong, "string of %d bytes exceeds the maximum of %d", n, MaxStringBytes)
 	}
-	return s, raw
 }
 
-// str reads a string. raw reports that its source is canonical as it stands.
-func (p *parser) str() (s string, raw bool) {
-	start := p.pos
-	p.pos++
-	n, ascii := jsontext.PlainPrefix(p.src[p.pos:])
-	end := p.pos + n
+// str reads a string. In a stream, one of more than most bytes may have the longForm.
+func (p *parser) str(most int) (s string, form stringForm) {
+	n, ascii := jsontext.PlainPrefix(p.src[p.pos+1:])
+	end := p.pos + 1 + n
+	if p.from != nil && (end == len(p.src) || p.src[end] == '\\') {
+		if p.aheadString(n+1, most) {
+			return "", longForm
+		}
+		n, ascii = jsontext.PlainPrefix(p.src[p.pos+1:])
+		end = p.pos + 1 + n
+	}
 	switch {
 	case end == len(p.src):
-		p.fail(start, BadJSON, jsontext.Cut)
+		p.fail(p.here(), BadJSON, jsontext.Cut)
 	case p.src[end] == '\\':
-		return p.escapedString(start), false
+		return p.escapedString(), escapedForm
 	case p.src[end] != '"':
-		p.fail(end, BadJSON, "control character in string")
+		p.fail(p.passed+end, BadJSON, "control character in string")
 	}
-	s = p.src[p.pos:end]
+	s = p.src[p.pos+1 : end]
 	if !ascii && !utf8.ValidString(s) {
-		p.fail(start, BadJSON, "string is not valid UTF-8")
+		p.fail(p.here(), BadJSON, "string is not valid UTF-8")
 	}
 	p.pos = end + 1
-	return s, true
+	return s, canonicalForm
 }
 
-func (p *parser) escapedString(start int) string {
-	size := jsontext.SkipString(p.src, start) - start
-	out := make([]byte, 0, size) // more than enough
+// aheadString makes all of the string that comes next part of src, of which n bytes were
+// looked at. It reports whether that is too much.
+func (p *parser) aheadString(n, most int) (long bool) {
 	for {
+		plain, _ := jsontext.PlainPrefix(p.src[p.pos+n:])
+		n += plain
+		at := p.pos + n
+		switch {
+		case at+1 < len(p.src) && p.src[at] == '\\':
+			n += 2
+			continue
+		case at < len(p.src) && p.src[at] != '\\':
+			return false // its end, or what is wrong with it
+		case n > most:
+			return true
+		}
+		if !p.more() {
+			return false
+		}
+	}
+}
+
+func (p *parser) escapedString() string {
+	start := p.here()
+	out := make([]byte, 0, jsontext.SkipString(p.src, p.pos)-p.pos) // more than enough
+	for p.pos++; ; {
 		n, _ := jsontext.PlainPrefix(p.src[p.pos:])
 		out = append(out, p.src[p.pos:p.pos+n]...)
 		p.pos += n
@@ -134,14 +211,20 @@ func (p *parser) escapedString(start int) string {
 			}
 			p.pos++
 			return piecewise.Own(out)
-		case p.src[p.pos] != '\\':
-			p.fail(p.pos, BadJSON, "control character in string")
 		}
-		r, n, wrong := jsontext.Escape(p.src[p.pos:])
-		if wrong != "" {
-			p.fail(p.pos, BadJSON, "%s", wrong)
-		}
-		out = utf8.AppendRune(out, r)
-		p.pos += n
+		out = p.escape(out)
 	}
+}
+
+// escape reads an escape, and fails at a control character.
+func (p *parser) escape(out []byte) []byte {
+	if p.src[p.pos] != '\\' {
+		p.fail(p.here(), BadJSON, "control character in string")
+	}
+	r, n, wrong := jsontext.Escape(p.src[p.pos:])
+	if wrong != "" {
+		p.fail(p.here(), BadJSON, "%s", wrong)
+	}
+	p.pos += n
+	return utf8.AppendRune(out, r)
 }
