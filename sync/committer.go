@@ -412,9 +412,6 @@ func (b *batch) commit() error {
 			return err
 		}
 		b.tx.SetRevision(revision)
-		if err := b.tx.Journal().Append(revision, b.record); err != nil {
-			return err
-		}
 	}
 	before := b.db.store.WriteTime()
 	err := b.tx.Commit()

@@ -29,6 +29,11 @@ const (
 	sharedBatchBytes = 256 << 10
 	sharedBatchCost  = 5 * time.Millisecond
 	sharedBatches    = 16
+
+	// A batch has at most this many times the tasks that waited when it began. Senders that
+	// were just answered join it while it is applied, so that those who write without a pause
+	// do not fall into two groups that wait for each other's syncs.
+	batchGrowth = 2
 )
 
 // putBackLead is how much committer time a party's tasks that are put back take before those
@@ -56,11 +61,12 @@ type queue struct {
 	batch    batchBounds
 	batches  uint64 // that were begun
 	unshared int    // of them since several parties had tasks
+	growth   int    // see batchGrowth
 }
 
 // batchBounds counts what was taken for a batch.
 type batchBounds struct {
-	most   int  // tasks that waited when it began; later ones gather while it is synced
+	most   int  // tasks that it may have
 	shared bool // they were of several parties, or those of a batch before it were
 	tasks  int
 	bytes  int64
@@ -68,7 +74,7 @@ type batchBounds struct {
 }
 
 func newQueue(maxBytes int64) *queue {
-	q := &queue{maxBytes: maxBytes, of: make(map[*Quota]*party), unshared: sharedBatches}
+	q := &queue{maxBytes: maxBytes, of: make(map[*Quota]*party), unshared: sharedBatches, growth: batchGrowth}
 	q.changed.L = &q.mu
 	return q
 }
@@ -349,7 +355,7 @@ func (q *queue) beginBatch() {
 	if q.unshared++; q.parties.Len() > 1 {
 		q.unshared = 0
 	}
-	q.batch = batchBounds{most: min(q.count, maxBatchTasks), shared: q.unshared <= sharedBatches}
+	q.batch = batchBounds{most: min(q.growth*q.count, maxBatchTasks), shared: q.unshared <= sharedBatches}
 }
 
 // next takes the next task of the batch that take began, if there is one and it fits.

@@ -249,11 +249,32 @@ func TestQueueSharesBatches(t *testing.T) {
 	}
 }
 
+// TestQueueGrowsABatch: tasks that come while a batch is applied join it, but no more of
+// them than it began with.
+func TestQueueGrowsABatch(t *testing.T) {
+	q := newQueue(1 << 20)
+	for range 3 {
+		add(t, q, 1)
+	}
+	q.take(0)
+	for range 10 {
+		add(t, q, 1)
+	}
+	taken := 0
+	for _, ok := q.next(); ok; _, ok = q.next() {
+		taken++
+	}
+	if taken != 6 {
+		t.Errorf("a batch that began with 3 tasks has %d, want 6", taken)
+	}
+}
+
 // TestQueueAdmitsInTurn: who waits for room is added as soon as there is some, in the
 // order in which they came, those of each party in turn. Nobody overtakes them.
 func TestQueueAdmitsInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(100)
+		q.growth = 1
 		add(t, q, 100)
 		var lines [2]line
 		for i, size := range []int64{10, 11, 12, 20} { // the last one is of another party

@@ -226,7 +226,7 @@ func (p *parser) readPriority(nest int) string {
 	}
 	s := p.detached(func() { p.value(0, nest+1) })
 	if p.stream != nil {
-		p.stream.whole = whole
+		p.stream.whole, p.stream.inside = whole, false
 	}
 	c := class(s)
 	if c != classNull && c != classNumber && c != classString && !strings.HasPrefix(s, `{".sv":`) || p.stream.take() != nil {
@@ -249,11 +249,16 @@ func (p *parser) readServerValue(nest int) string {
 	default:
 		p.fail(at, BadServerValue, "unknown server value")
 	}
-	if p.stream != nil {
+	s = `{".sv":` + s + "}"
+	if p.stream == nil {
+		p.deferred = true
+		return s
+	}
+	leaf, ok := p.stream.sink.ServerValue(Target{p.stream.path(), p.stream.inside}, DraftFromText(s))
+	if !ok {
 		p.fail(at, BadServerValue, "server value in data to be loaded")
 	}
-	p.deferred = true
-	return `{".sv":` + s + "}"
+	return leaf.text
 }
 
 // finish ends an object. It reports whether that is in out.

@@ -22,6 +22,9 @@ type Sink interface {
 	WithPriority(at Path, v Stored, priority Node) (Stored, error)
 	// Drop lets go of a value that another one replaces.
 	Drop(v Stored)
+	// ServerValue returns what to take in place of a server value, a leaf; ok is false if
+	// there must be none.
+	ServerValue(at Target, v Draft) (n Node, ok bool)
 }
 
 // Stored is what a Sink has stored of a value that is not part of another one yet. nil is
@@ -95,6 +98,7 @@ type stream struct {
 	at     Path
 	keys   []segment // below at, to the value that is read
 	stored Stored    // the value that was read last, if it is not in out
+	inside bool      // a priority is read
 }
 
 // A segment is the key of a child, or its index in an array, if the key is "".
@@ -130,7 +134,7 @@ func (s *stream) path() Path {
 // beginPriority has what is read be in out, as far as it can be a priority. It returns what
 // whole was before.
 func (s *stream) beginPriority() (whole int) {
-	whole, s.whole = s.whole, MaxStringBytes
+	whole, s.whole, s.inside = s.whole, MaxStringBytes, true
 	return whole
 }
 

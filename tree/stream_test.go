@@ -13,10 +13,11 @@ import (
 // A memorySink builds a value in memory. What it stores are nodes.
 type memorySink struct{}
 
-func (memorySink) Node(_ Path, n Node) (Stored, error) { return n, nil }
-func (memorySink) Container(Path) Container            { return new(memoryContainer) }
-func (memorySink) String() (LongString, error)         { return new(memoryString), nil }
-func (memorySink) Drop(Stored)                         {}
+func (memorySink) Node(_ Path, n Node) (Stored, error)    { return n, nil }
+func (memorySink) Container(Path) Container               { return new(memoryContainer) }
+func (memorySink) String() (LongString, error)            { return new(memoryString), nil }
+func (memorySink) Drop(Stored)                            {}
+func (memorySink) ServerValue(Target, Draft) (Node, bool) { return Empty, false }
 func (memorySink) WithPriority(_ Path, v Stored, priority Node) (Stored, error) {
 	return v.(Node).WithPriority(priority), nil
 }
@@ -144,6 +145,7 @@ func (s brokenSink) Node(Path, Node) (Stored, error)                 { return ni
 func (s brokenSink) Container(Path) Container                        { return brokenContainer(s) }
 func (s brokenSink) String() (LongString, error)                     { return nil, s.err }
 func (s brokenSink) Drop(Stored)                                     {}
+func (s brokenSink) ServerValue(Target, Draft) (Node, bool)          { return Empty, false }
 func (s brokenSink) WithPriority(Path, Stored, Node) (Stored, error) { return nil, s.err }
 
 type brokenContainer struct{ err error }

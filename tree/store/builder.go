@@ -38,6 +38,14 @@ func (l rowBuilder) Drop(v tree.Stored) {
 	}
 }
 
+// ServerValue returns what the options have in place of a server value.
+func (l rowBuilder) ServerValue(at tree.Target, v tree.Draft) (n tree.Node, ok bool) {
+	if l.options.ServerValue == nil {
+		return tree.Empty, false
+	}
+	return l.options.ServerValue(at, v), true
+}
+
 // stored returns a row as a value of a stream.
 func stored(r row, err error) (tree.Stored, error) {
 	if err != nil || !r.exists() {

@@ -46,6 +46,9 @@ type LoadOptions struct {
 	WholeBytes int               // values up to this size are in memory as a whole; 0: 64 KiB
 	Progress   func(bytes int64) // is told now and then how much was read; nil: nobody
 
+	// ServerValue returns the leaf to store in place of a server value. nil: they are errors.
+	ServerValue func(at tree.Target, v tree.Draft) tree.Node
+
 	// Update carries out the steps of the load, each in a write transaction that it may
 	// share with others. If that is rolled back, it may call the step again in another
 	// one. nil: each step has a transaction of its own.
