@@ -23,15 +23,21 @@ type ImportResult = store.LoadStats
 // ErrUnavailable and ErrUnknown. After an error of the context it may still take
 // effect.
 func (d *Database) Import(ctx context.Context, p tree.Path, src io.Reader, progress func(bytes int64)) (ImportResult, error) {
+	return d.loadFrom(ctx, p, src, store.LoadOptions{Progress: progress}, new(linkTask))
+}
+
+// loadFrom reads a value and has a task make it the one at p.
+func (d *Database) loadFrom(ctx context.Context, p tree.Path, src io.Reader, o store.LoadOptions, t *linkTask) (ImportResult, error) {
 	if d.closed.Load() {
 		return ImportResult{}, ErrClosed
 	}
-	l, err := d.store.NewLoad(p, store.LoadOptions{Progress: progress})
+	l, err := d.store.NewLoad(p, o)
 	if err != nil {
 		return ImportResult{}, d.importError(p, err)
 	}
+	t.load = l
 	if err = l.Read(ctx, src); err == nil {
-		err = d.linkLoad(ctx, p, l)
+		err = d.linkLoad(ctx, p, t)
 	} else {
 		d.abort(ctx, p, l)
 	}
@@ -39,14 +45,15 @@ func (d *Database) Import(ctx context.Context, p tree.Path, src io.Reader, progr
 }
 
 // linkLoad makes what was read the value at p.
-func (d *Database) linkLoad(ctx context.Context, p tree.Path, l *store.Load) error {
-	if n, ok := l.Small(); ok {
+func (d *Database) linkLoad(ctx context.Context, p tree.Path, t *linkTask) error {
+	l := t.load
+	if n, ok := l.Small(); ok && len(t.increments) == 0 {
 		d.abort(ctx, p, l)
 		w := tree.Write{Target: tree.Target{Path: p}, Value: tree.DraftOf(n)}
 		_, err := d.Write(ctx, Write{Caller: Admin, Update: tree.Update{w}, Base: p})
 		return err
 	}
-	err := d.do(ctx, &linkTask{load: l})
+	err := d.do(ctx, t)
 	if err != nil {
 		d.abort(ctx, p, l)
 	}
@@ -87,7 +94,9 @@ func (wakeTask) apply(b *batch) error {
 // A linkTask makes visible what a load has stored.
 type linkTask struct {
 	waiter
-	load *store.Load
+	load       *store.Load
+	increments tree.Update // of what is there before
+	marks      []tree.Node // in the places of the increments meanwhile
 }
 
 func (t *linkTask) size() int64 { return taskOverhead }
@@ -96,10 +105,17 @@ func (t *linkTask) apply(b *batch) error {
 	p := t.load.Path()
 	write := []tree.ResolvedWrite{{Target: tree.Target{Path: p}}}
 	reviewing := b.reviewing(write)
+	sums, overflow, err := b.resolve(t.increments, b.db.options.Now())
+	if err := errors.Join(err, overflow); err != nil {
+		return err
+	}
 	if _, err := t.load.Link(b.tx); err != nil {
 		if errors.Is(err, store.ErrLoadEnded) {
 			return err
 		}
+		return broken(err)
+	}
+	if err := t.put(b, sums); err != nil {
 		return broken(err)
 	}
 	b.dirty = true
