@@ -74,8 +74,8 @@ func streamBody(q *request) (answer, error) {
 	return q.jsonText("null"), nil // which is silent
 }
 
-// isLarge reports whether the body is long enough to be streamed. If nobody has
-// said how long it is, its beginning is read.
+// isLarge reports whether the body is long enough to be streamed. If its length is not
+// known, its beginning is read.
 func isLarge(q *request, from int64) bool {
 	if q.r.ContentLength >= 0 {
 		return q.r.ContentLength > from
@@ -110,8 +110,8 @@ func patientReader(q *request, body io.ReadCloser) io.Reader {
 	return &patientBody{q: q, body: body, due: time.Now().Add(bodyGrace)}
 }
 
-// importBody answers with what was imported, not with an echo: whoever sends
-// that much does not want it back.
+// importBody answers with counts, not with an echo: a client that sends so much does not
+// want it back.
 func importBody(q *request) (answer, error) {
 	if err := take(q.s.imports); err != nil {
 		q.refused(metrics.Bulk)

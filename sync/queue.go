@@ -30,9 +30,11 @@ const (
 	sharedBatchCost  = 5 * time.Millisecond
 	sharedBatches    = 16
 
-	// A batch has at most this many times the tasks that waited when it began. Senders that
-	// were just answered join it while it is applied, so that those who write without a pause
-	// do not fall into two groups that wait for each other's syncs.
+	// A batch has at most this many times the tasks that waited when it began, as long as it
+	// has no events. Senders that were just answered join it while it is applied, so that those
+	// who write without a pause do not fall into two groups that wait for each other's syncs.
+	// Events wait for the end of the batch, and are delivered beside the next one: with them,
+	// short batches are faster.
 	batchGrowth = 2
 )
 
@@ -66,7 +68,7 @@ type queue struct {
 
 // batchBounds counts what was taken for a batch.
 type batchBounds struct {
-	most   int  // tasks that it may have
+	began  int  // tasks that waited when it began
 	shared bool // they were of several parties, or those of a batch before it were
 	tasks  int
 	bytes  int64
@@ -355,14 +357,19 @@ func (q *queue) beginBatch() {
 	if q.unshared++; q.parties.Len() > 1 {
 		q.unshared = 0
 	}
-	q.batch = batchBounds{most: min(q.growth*q.count, maxBatchTasks), shared: q.unshared <= sharedBatches}
+	q.batch = batchBounds{began: q.count, shared: q.unshared <= sharedBatches}
 }
 
-// next takes the next task of the batch that take began, if there is one and it fits.
-func (q *queue) next() (t queuedTask, ok bool) {
+// next takes the next task of the batch that take began, if there is one and it fits. grow
+// says whether the batch may have more tasks than waited when it began.
+func (q *queue) next(grow bool) (t queuedTask, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.count == 0 || q.batch.tasks > 0 && !q.fits(q.first()) {
+	most := q.batch.began
+	if grow {
+		most *= q.growth
+	}
+	if q.count == 0 || q.batch.tasks > 0 && (q.batch.tasks >= min(most, maxBatchTasks) || !q.fits(q.first())) {
 		return t, false
 	}
 	t = q.pop()
@@ -386,7 +393,7 @@ func (q *queue) fits(t queuedTask) bool {
 	if b.shared {
 		bytes, cost = sharedBatchBytes, sharedBatchCost
 	}
-	return b.tasks < b.most && b.bytes+t.size <= bytes && b.cost+t.cost <= cost
+	return b.bytes+t.size <= bytes && b.cost+t.cost <= cost
 }
 
 // await waits for a task, or for the queue to be closed, mu held.

@@ -41,7 +41,7 @@ func add(t *testing.T, q *queue, sizes ...int64) {
 // take takes a whole batch.
 func take(q *queue, wait time.Duration) (batch []task, open bool) {
 	_, open = q.take(wait)
-	for t, ok := q.next(); ok; t, ok = q.next() {
+	for t, ok := q.next(false); ok; t, ok = q.next(false) {
 		batch = append(batch, t.task)
 	}
 	return batch, open
@@ -249,23 +249,21 @@ func TestQueueSharesBatches(t *testing.T) {
 	}
 }
 
-// TestQueueGrowsABatch: tasks that come while a batch is applied join it, but no more of
-// them than it began with.
+// TestQueueGrowsABatch: tasks that come while a batch is applied join it if it may grow,
+// but no more of them than it began with.
 func TestQueueGrowsABatch(t *testing.T) {
-	q := newQueue(1 << 20)
-	for range 3 {
-		add(t, q, 1)
-	}
-	q.take(0)
-	for range 10 {
-		add(t, q, 1)
-	}
-	taken := 0
-	for _, ok := q.next(); ok; _, ok = q.next() {
-		taken++
-	}
-	if taken != 6 {
-		t.Errorf("a batch that began with 3 tasks has %d, want 6", taken)
+	for grow, want := range map[bool]int{false: 3, true: 6} {
+		q := newQueue(1 << 20)
+		add(t, q, 1, 1, 1)
+		q.take(0)
+		add(t, q, slices.Repeat([]int64{1}, 10)...)
+		taken := 0
+		for _, ok := q.next(grow); ok; _, ok = q.next(grow) {
+			taken++
+		}
+		if taken != want {
+			t.Errorf("growing %t: a batch that began with 3 tasks has %d, want %d", grow, taken, want)
+		}
 	}
 }
 
@@ -274,7 +272,6 @@ func TestQueueGrowsABatch(t *testing.T) {
 func TestQueueAdmitsInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(100)
-		q.growth = 1
 		add(t, q, 100)
 		var lines [2]line
 		for i, size := range []int64{10, 11, 12, 20} { // the last one is of another party
