@@ -95,7 +95,7 @@ func (wakeTask) apply(b *batch) error {
 type linkTask struct {
 	waiter
 	load       *store.Load
-	increments tree.Update // of what is there before
+	increments tree.Update // of the value before
 	marks      []tree.Node // in the places of the increments meanwhile
 }
 

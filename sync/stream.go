@@ -27,8 +27,8 @@ func (d *Database) MayPut(p tree.Path) bool {
 }
 
 // Put replaces the value at p by what src holds, as Import does, with the server values of
-// any write. Timestamps are those of its beginning; increments add to what is there when it
-// takes effect.
+// any write. Timestamps are those of its beginning; increments add to the value that it
+// replaces.
 func (d *Database) Put(ctx context.Context, p tree.Path, src io.Reader) (done ImportResult, err error) {
 	now, nonce := d.options.Now(), rand.Text()
 	times, t := d.newLap(true), new(linkTask)
