@@ -2,64 +2,7 @@ package rules
 
 import (
 	"context"
-	"time"
-
-	"github.com/dogwooddb/dogwood/tree"
 )
-
-// An Op is what a request wants to do.
-type Op int
-
-// The operations.
-const (
-	OpRead Op = iota
-	OpWrite
-)
-
-// A Request is one operation to be decided.
-type Request struct {
-	Op     Op
-	Auth   Auth
-	Origin *Origin              // what it came with; rules cannot see it; nil: unknown
-	Path   tree.Path            // what a read reads
-	Query  tree.Query           // of a read
-	Plain  bool                 // a read without query parameters
-	Writes []tree.ResolvedWrite // everything one write operation does, at disjoint targets
-	Unread bool                 // what the writes bring was not read, since no rule can allow them; their nodes are empty
-	Data   tree.Reader          // the tree before the operation
-	Now    time.Time            // what server timestamps of the operation resolve to
-	Reads  *Reads               // if set, what an allowed read depends on is noted there
-
-	// Children is where the .limit of the rules is compared, with an allowed read; nil:
-	// nowhere. The server does that apart from Check, since it shares decisions among
-	// listeners (Ruleset.Excess).
-	Children Children
-	KeysOnly bool // nothing below the children is read
-
-	Asked *int // if set, how many rules were asked is noted there
-
-	// Budget is what the decision has in common with others; nil: it has one of its own.
-	Budget *Budget
-}
-
-// An Origin names what an operation came with as logs do, by the one of the names
-// that there is.
-type Origin struct {
-	Request    string // id of an HTTP request
-	Connection string // name of a realtime connection
-}
-
-// A Decision is the answer to a request.
-type Decision struct {
-	Allow bool
-
-	// Rule is the path of the rule that decided, such as "/rooms/$room/.read":
-	// the one that granted a read or the first target of a write, the .validate
-	// that failed, the .limit that was exceeded, or else the deepest rule that could
-	// have granted and did not.
-	// It is "" if no rule was asked.
-	Rule string
-}
 
 // Check decides a request. A read is allowed if a .read on the way to its path
 // is true. A write is allowed if each of its targets has a .write that is true,
@@ -68,7 +11,7 @@ type Decision struct {
 // that is allowed is denied nevertheless if q.Children has more than a .limit allows.
 // The error is one of reading q.Data or q.Children, or of ctx.
 //
-// Every operation runs Check. It does not allocate unless an expression has to.
+// Every operation runs Check. Check itself does not allocate; an expression may.
 func (r *Ruleset) Check(ctx context.Context, q *Request) (Decision, error) {
 	if err := ctx.Err(); err != nil {
 		return Decision{}, err
@@ -85,4 +28,40 @@ func (r *Ruleset) Check(ctx context.Context, q *Request) (Decision, error) {
 	t := Trace{Decision: decision}
 	err = r.bound(q, &t)
 	return t.Decision, err
+}
+
+// Explain decides a request as Check does and tells how. It does not end at the
+// rule that decides: it asks all rules that concern the request, except those of the
+// targets of a write that come after a target that is denied. Each rule is evaluated
+// a second time by a program that notes the value of every part. So Explain is
+// slower than Check; it is for tools.
+func (r *Ruleset) Explain(ctx context.Context, q *Request) (*Trace, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	t := new(tracer)
+	q.begin(&t.e)
+	t.e.NotePaths = false
+	d := newDecider(ctx, q)
+	defer d.end()
+	d.tracer = t
+	decision, err := d.decide(r.root)
+	if err != nil {
+		return nil, err
+	}
+	trace := &Trace{Decision: decision, Steps: t.steps}
+	return trace, r.bound(q, trace)
+}
+
+// bound denies a read that the rules allow if it would show more than a .limit.
+func (r *Ruleset) bound(q *Request, t *Trace) error {
+	if !t.Allow || q.Op != OpRead || q.Children == nil {
+		return nil
+	}
+	m := limitCheck{children: q.Children, noting: true}
+	x, err := m.read(r.Limits(q.Path), q.Path, q.Query, q.KeysOnly)
+	if t.Limits, t.Excess = m.compared, x; x != nil {
+		t.Decision = Decision{Rule: x.Limit.Path}
+	}
+	return err
 }

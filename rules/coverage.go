@@ -1,9 +1,12 @@
 package rules
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 
+	"github.com/dogwooddb/dogwood/rules/internal/eval"
 	"github.com/dogwooddb/dogwood/rules/lang"
 )
 
@@ -11,7 +14,7 @@ import (
 const maxSamples = 5
 
 // A Coverage counts what became of each rule, and of each boolean expression in
-// it, in the decisions it is told of. Several goroutines may use one.
+// it, in the decisions that are added to it. Several goroutines may use one.
 type Coverage struct {
 	mu    sync.Mutex // guards all counts
 	rules []*ruleCount
@@ -65,7 +68,7 @@ func NewCoverage(r *Ruleset) *Coverage {
 // booleans returns the boolean expressions in x that can have different values.
 func booleans(x lang.Expr) (list []lang.Expr) {
 	lang.Walk(x, func(x lang.Expr) bool {
-		if x.Type() == lang.Boolean && isTelling(x) {
+		if x.Type() == lang.Boolean && eval.IsTelling(x) {
 			list = append(list, x)
 		}
 		return true
@@ -73,8 +76,7 @@ func booleans(x lang.Expr) (list []lang.Expr) {
 	return list
 }
 
-// Add counts what Explain told of a decision. Rules of another Ruleset are left
-// out.
+// Add counts a decision of Explain. Rules of another Ruleset are ignored.
 func (c *Coverage) Add(t *Trace) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,6 +86,7 @@ func (c *Coverage) Add(t *Trace) {
 	c.compared(t)
 }
 
+// step counts a rule that was asked or skipped, and the parts that were evaluated.
 func (c *Coverage) step(s *Step) {
 	rule := c.index[s.Rule]
 	if rule == nil {
@@ -123,6 +126,7 @@ func operands(x lang.Expr) (list []lang.Expr) {
 	return slices.DeleteFunc(list, func(x lang.Expr) bool { return x.Type() == lang.Boolean })
 }
 
+// value counts what a boolean expression was.
 func (n *count) value(v Value) {
 	switch {
 	case v.Failed:
@@ -135,7 +139,7 @@ func (n *count) value(v Value) {
 	}
 }
 
-// sample keeps the text of a value if it is new and there is room.
+// sample keeps the text of a value, unless there are enough or it is there.
 func (n *count) sample(text string) {
 	if len(n.samples) < maxSamples && !slices.Contains(n.samples, text) {
 		n.samples = append(n.samples, text)
@@ -151,7 +155,7 @@ type CoverageReport struct {
 
 	// Outcomes is the percentage of outcomes that were seen: of every rule and
 	// every boolean expression in it there are two, true and false. A rule that is
-	// plainly true or false has that one.
+	// constant has only that one.
 	Outcomes float64 `json:"outcomesPercent"`
 }
 
@@ -223,6 +227,7 @@ func (r *CoverageReport) sumUp() {
 	r.Evaluated, r.Outcomes = percent(evaluated, len(r.Rules)), percent(seen, possible)
 }
 
+// report returns the counts of a rule and its parts.
 func (n *ruleCount) report() RuleCoverage {
 	rule := n.rule
 	rc := RuleCoverage{
@@ -242,6 +247,7 @@ func (n *ruleCount) report() RuleCoverage {
 	return rc
 }
 
+// counts returns a copy that later decisions do not change.
 func (n *count) counts() Counts {
 	return Counts{n.trues, n.falses, n.errors, append([]string{}, n.samples...)}
 }
@@ -252,4 +258,50 @@ func percent(n, of int) float64 {
 		return 100
 	}
 	return 100 * float64(n) / float64(of)
+}
+
+// A limitCount is how often a read kept to a .limit, and how often one did not.
+type limitCount struct {
+	limit          *Limit
+	kept, exceeded int
+}
+
+// CountLimits makes c count what became of each .limit of r too. It is for decisions
+// about requests that have Children; others compare nothing with a limit.
+func (c *Coverage) CountLimits(r *Ruleset) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range r.limits {
+		c.limits = append(c.limits, &limitCount{limit: l})
+	}
+}
+
+// compared counts the limits that a decision compared, the exceeded one included.
+func (c *Coverage) compared(t *Trace) {
+	for _, l := range t.Limits {
+		for _, n := range c.limits {
+			switch {
+			case n.limit != l:
+			case t.Excess != nil && t.Excess.Limit == l:
+				n.exceeded++
+			default:
+				n.kept++
+			}
+		}
+	}
+}
+
+// report returns a limit as a rule of one condition.
+func (n *limitCount) report() RuleCoverage {
+	source := strconv.Itoa(n.limit.Max)
+	counts := Counts{True: n.kept, False: n.exceeded, Samples: []string{}}
+	return RuleCoverage{
+		Path: n.limit.Path, Kind: ".limit", Source: source,
+		Line: n.limit.Pos.Line, Column: n.limit.Pos.Col,
+		Counts: counts,
+		Expressions: []ExprCoverage{{
+			To: len(source), Line: n.limit.Pos.Line, Column: n.limit.Pos.Col,
+			Text: fmt.Sprintf("no more than %d children", n.limit.Max), Counts: counts,
+		}},
+	}
 }

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/dogwooddb/dogwood/rules/jsonc"
 )
 
 // Bounds of a document (rules §5.9).
@@ -27,71 +28,24 @@ type document struct {
 	root hujson.Value
 }
 
-// readDocument reads a text into its JSON values. hujson does the parsing except
-// for three things: it refuses raw line breaks and tabs in strings, it doesn't
-// bound the nesting, and it has its own words for errors. So a lexer goes over
-// the text first.
+// readDocument reads a text into its JSON values. Its errors have the texts of the
+// hosted service where they are known.
 func readDocument(src string) (*document, *SyntaxError) {
 	d := &document{text: strings.TrimPrefix(src, "\uFEFF")}
 	if len(src) > maxDocument {
 		return nil, d.errorAt(0, "Rules are larger than 1 MiB.")
 	}
-	if i := invalidUTF8(d.text); i >= 0 {
-		return nil, d.errorAt(i, msgParse)
+	root, fault := jsonc.Read(d.text, maxDepth+2) // the document, the nodes and a list
+	switch {
+	case fault == nil:
+		d.root = root
+		return d, nil
+	case fault.TooDeep:
+		return nil, d.errorAt(fault.Offset, fmt.Sprintf("Rules are nested more than %d levels deep.", maxDepth))
+	case fault.Known != "":
+		return nil, d.errorAt(fault.KnownAt, fault.Known)
 	}
-	x := lexer{text: d.text, out: []byte(d.text)}
-	if tooDeep := x.run(); tooDeep >= 0 {
-		return nil, d.errorAt(tooDeep, fmt.Sprintf("Rules are nested more than %d levels deep.", maxDepth))
-	}
-	x.out = append(x.out, '\n') // hujson wants an end for a comment on the last line
-	var err error
-	if d.root, err = hujson.Parse(x.out); err != nil {
-		return nil, d.parseError(&x, err)
-	}
-	d.restoreStrings()
-	return d, nil
-}
-
-// parseError turns an error of hujson into one of ours.
-func (d *document) parseError(x *lexer, err error) *SyntaxError {
-	stop := min(hujsonOffset(x.out, err), len(d.text))
-	if f := x.first; f != nil && f.stop == stop {
-		return d.errorAt(f.offset, f.msg)
-	}
-	return d.errorAt(stop, msgParse)
-}
-
-// hujsonOffset returns the offset in the text at which hujson stopped. The text
-// of its errors is the only place that says it.
-func hujsonOffset(text []byte, err error) int {
-	var line, col int
-	if _, e := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &col); e != nil {
-		return 0
-	}
-	start := 0
-	for ; line > 1; line-- {
-		start += bytes.IndexByte(text[start:], '\n') + 1
-	}
-	return start + col - 1
-}
-
-var escapeRaw = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`)
-
-// restoreStrings replaces the strings that hujson saw, in which the lexer had
-// blanked raw line breaks and tabs, by strict ones that mean the original.
-func (d *document) restoreStrings() {
-	for v := range d.root.All() {
-		if v.Value.Kind() == '"' {
-			v.Value = hujson.Literal(escapeRaw.Replace(d.text[v.StartOffset:v.EndOffset]))
-		}
-	}
-}
-
-// strict returns the document as compact strict JSON.
-func (d *document) strict() string {
-	v := d.root.Clone()
-	v.Minimize()
-	return v.String()
+	return nil, d.errorAt(fault.Offset, msgParse)
 }
 
 // errorAt returns an error at an offset of the text.
@@ -115,7 +69,7 @@ func (d *document) offsetInString(v *hujson.Value, n int) int {
 }
 
 // offsetInQuoted returns the offset in a JSON string, as written, of byte n of
-// what it stands for.
+// its decoded text.
 func offsetInQuoted(quoted string, n int) int {
 	raw := quoted[:len(quoted)-1]
 	i := 1
@@ -128,7 +82,7 @@ func offsetInQuoted(quoted string, n int) int {
 }
 
 // stringElement returns the sizes of the first byte or escape of a valid JSON
-// string: as written, and of what it stands for.
+// string: as written, and decoded.
 func stringElement(s string) (size, decoded int) {
 	switch {
 	case s[0] != '\\':
@@ -150,16 +104,4 @@ func stringElement(s string) (size, decoded int) {
 func hexRune(s string) rune {
 	u, _ := strconv.ParseUint(s[2:6], 16, 16)
 	return rune(u)
-}
-
-func invalidUTF8(s string) int {
-	if utf8.ValidString(s) {
-		return -1
-	}
-	for i, r := range s {
-		if _, size := utf8.DecodeRuneInString(s[i:]); r == utf8.RuneError && size == 1 {
-			return i
-		}
-	}
-	return -1
 }

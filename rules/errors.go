@@ -6,7 +6,7 @@ import (
 )
 
 // A Pos is a place in a rules text. Lines and columns count from 1; a column is
-// a character, and a byte order mark is none.
+// a character. A byte order mark does not count.
 type Pos struct{ Line, Col int }
 
 // String returns the position as error messages begin: "3:15".
@@ -23,8 +23,8 @@ type SyntaxError struct {
 	// for people: Error leaves it out.
 	Meant string
 
-	// More is what else is wrong with the same rule and does not follow from this. It is
-	// for people: uploads of rules answer one error for each rule.
+	// More are the other mistakes in the same rule that do not follow from this one.
+	// They are for people: uploads of rules answer one error for each rule.
 	More Errors
 }
 
@@ -53,3 +53,22 @@ func (e Errors) Error() string {
 	}
 	return b.String()
 }
+
+// Texts of errors (rules §1.4). Those from msgDuplicate on are our own, because no
+// text of the hosted service is known for these mistakes.
+const (
+	msgNoRules      = "Expected 'rules' property."
+	msgNoObject     = "Expected '{'."
+	msgBadKey       = `String can't contain ".", "#", "$", "/", "[", or "]"`
+	msgTwoCaptures  = "Cannot have multiple default rules ('%s' and '%s')."
+	msgBadRule      = "Invalid rule expression.  Expected 'true', 'false', or an expression string."
+	msgBadIndex     = "Invalid indexOn expression. Must be either a string or an array of strings"
+	msgDuplicate    = "Duplicate key '%s'."
+	msgCaptureTwice = "Variable '%s' is already defined."
+	msgKeyLength    = "Keys must have 1 to %d bytes."
+	msgIndexPath    = "Invalid indexOn path '%s'. Must be a child path or '.value'"
+	msgBadLimit     = "Invalid limit. Must be a whole number from 1 to %d"
+	msgPathsTooLong = "The paths of all rules together are too long."
+
+	msgRegexesTooLong = "The regular expressions of all rules together are too long."
+)

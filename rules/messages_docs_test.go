@@ -18,7 +18,7 @@ func TestMessagesAreDocumented(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## 2. ")
 	constant := regexp.MustCompile("(?m)^\tmsg\\w+ += (\".*\"|`.*`)$")
 	found := 0
-	for _, file := range []string{"parse.go", "document.go", "lang/messages.go"} {
+	for _, file := range []string{"errors.go", "document.go", "lang/messages.go"} {
 		source, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

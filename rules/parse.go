@@ -3,38 +3,19 @@ package rules
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tailscale/hujson"
 
+	"github.com/dogwooddb/dogwood/rules/jsonc"
 	"github.com/dogwooddb/dogwood/rules/lang"
 	"github.com/dogwooddb/dogwood/tree"
-)
-
-// Texts of errors (rules §1.4). From msgDuplicate on they are our own: for
-// what they say, no text of the hosted service is known.
-const (
-	msgNoRules      = "Expected 'rules' property."
-	msgNoObject     = "Expected '{'."
-	msgBadKey       = `String can't contain ".", "#", "$", "/", "[", or "]"`
-	msgTwoCaptures  = "Cannot have multiple default rules ('%s' and '%s')."
-	msgBadRule      = "Invalid rule expression.  Expected 'true', 'false', or an expression string."
-	msgBadIndex     = "Invalid indexOn expression. Must be either a string or an array of strings"
-	msgDuplicate    = "Duplicate key '%s'."
-	msgCaptureTwice = "Variable '%s' is already defined."
-	msgKeyLength    = "Keys must have 1 to %d bytes."
-	msgIndexPath    = "Invalid indexOn path '%s'. Must be a child path or '.value'"
-	msgPathsTooLong = "The paths of all rules together are too long."
-
-	msgRegexesTooLong = "The regular expressions of all rules together are too long."
 )
 
 const (
 	// maxErrors ends the list of errors of a document.
 	maxErrors = 100
-
-	// maxRuleErrors bounds the errors of one rule.
-	maxRuleErrors = 10
 
 	// maxPaths bounds the bytes of the paths that a Ruleset keeps, one for each
 	// rule. Many rules below a chain of long keys could otherwise make gigabytes
@@ -73,7 +54,7 @@ func ParseWith(src string, o ParseOptions) (*Ruleset, error) {
 	}
 	return &Ruleset{
 		source:   src,
-		strict:   doc.strict(),
+		strict:   string(jsonc.Strict(doc.root)),
 		enforced: true,
 		root:     root,
 		indexes:  slices.Clip(b.indexes),
@@ -268,6 +249,7 @@ func (b *builder) keyError(n *node, key string) string {
 // properties are the names of what a node has beside its children.
 var properties = []string{".read", ".write", ".validate", ".indexOn", ".limit"}
 
+// kinds are the properties that are rules.
 var kinds = map[string]Kind{".read": ReadRule, ".write": WriteRule, ".validate": ValidateRule}
 
 // rule builds the rule in a .read, .write or .validate property.
@@ -362,3 +344,41 @@ func (b *builder) order(v *hujson.Value) (string, bool) {
 
 // str returns the text that a string value stands for.
 func str(v *hujson.Value) string { return v.Value.(hujson.Literal).String() }
+
+// limit reads a .limit property.
+func (b *builder) limit(v *hujson.Value) *Limit {
+	if !b.reserve(v.StartOffset, ".limit") {
+		return nil
+	}
+	n, err := strconv.Atoi(b.doc.text[v.StartOffset:v.EndOffset])
+	if err != nil || v.Value.Kind() != '0' || n < 1 || n > MaxLimit {
+		b.fail(v.StartOffset, ".limit", fmt.Sprintf(msgBadLimit, MaxLimit))
+		return nil
+	}
+	l := &Limit{b.path(".limit"), n, b.posAt(v.StartOffset)}
+	b.limits = append(b.limits, l)
+	return l
+}
+
+var (
+	open   = standard(`{"rules":{".read":true,".write":true}}`, false)
+	locked = standard(`{"rules":{".read":false,".write":false}}`, true)
+)
+
+// standard returns the rules of a server that was given none.
+func standard(src string, enforced bool) *Ruleset {
+	r, err := Parse(src)
+	if err != nil {
+		panic("rules: " + err.Error())
+	}
+	r.enforced = enforced
+	return r
+}
+
+// Open returns the rules of a development server that was given none: every caller
+// may read and write everything.
+func Open() *Ruleset { return open }
+
+// Locked returns the rules of a production server that was given none: no caller may
+// read or write anything.
+func Locked() *Ruleset { return locked }

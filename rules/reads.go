@@ -4,24 +4,24 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dogwooddb/dogwood/rules/internal/eval"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
 // Reads is what a decision about a read depends on. As long as none of it
 // changes, the decision stays the same.
 type Reads struct {
-	// Paths are the locations that the granting rule looked at: what is at one,
-	// above it or below it may change the decision. There are at most MaxReads;
-	// of a rule that looked at more, they are places above those.
+	// Paths are the paths that the granting rule looked at: a change at one, above
+	// it or below it may change the decision. There are at most MaxReads; of a rule
+	// that looked at more, they are paths above those.
 	Paths []tree.Path
 
-	// Exists are those of Paths of which the rule only asked whether there is anything:
-	// the decision stays the same as long as the answer does.
+	// Exists are those of Paths that the rule only asked the existence of. As long as
+	// that does not change, the decision does not.
 	Exists []tree.Path
 
 	// Auth and Now say how the granting rule looked at the caller, and whether it
-	// looked at the time. If none granted, they are about all rules that were
-	// asked.
+	// looked at the time. If no rule granted, they are about all that were asked.
 	Auth AuthUse
 	Now  bool
 }
@@ -39,53 +39,34 @@ const (
 	AuthFull                  // anything
 )
 
-// note notes that the current expression depends on the node at s.
-func (e *evaluation) note(s snapshot) {
-	if e.noting && !s.new {
-		e.uses.Paths = append(e.uses.Paths, s.path)
-	}
-}
-
-// noteExists notes that the current expression depends on whether there is a node at s.
-func (e *evaluation) noteExists(s snapshot) {
-	if e.noting && !s.new {
-		e.uses.Exists = append(e.uses.Exists, s.path)
-	}
-}
-
-// noteReads notes in the request what the rule that was just asked depends on.
-func (d *decider) noteReads(r *rule, granted bool) {
-	reads := d.q.Reads
+// authUse returns how an expression looked at the caller.
+func authUse(u eval.Uses) AuthUse {
 	switch {
-	case reads == nil || d.q.Op != OpRead:
-	case granted:
-		*reads = Reads{}
-		if r.program != nil {
-			*reads = d.e.uses.noted()
-		}
-	case r.program != nil:
-		reads.Auth = max(reads.Auth, d.e.uses.Auth)
-		reads.Now = reads.Now || d.e.uses.Now
+	case u.Claims:
+		return AuthFull
+	case u.Caller:
+		return AuthNull
 	}
+	return AuthUnused
 }
 
-// noted returns the uses of an expression, whose Exists are those that it asked for, as
-// those of a decision.
-func (u Reads) noted() Reads {
+// readsOf returns what a decision depends on that depends on the uses of one
+// expression.
+func readsOf(u eval.Uses) Reads {
+	r := Reads{Auth: authUse(u), Now: u.Now}
 	exists := sorted(slices.Clone(u.Exists))
-	all := sorted(slices.Concat(u.Paths, exists))
-	if len(all) > MaxReads {
-		u.Paths, u.Exists = collapse(all), nil
-		return u
+	r.Paths = sorted(slices.Concat(u.Paths, exists))
+	if len(r.Paths) > MaxReads {
+		r.Paths = collapse(r.Paths)
+		return r
 	}
 	values := sorted(slices.Clone(u.Paths))
-	u.Paths, u.Exists = all, nil
 	for _, p := range exists {
 		if _, read := slices.BinarySearchFunc(values, p, comparePaths); !read {
-			u.Exists = append(u.Exists, p)
+			r.Exists = append(r.Exists, p)
 		}
 	}
-	return u
+	return r
 }
 
 func comparePaths(a, b tree.Path) int { return strings.Compare(a.Clean(), b.Clean()) }

@@ -19,29 +19,6 @@ type Ruleset struct {
 	rules    []*rule    // in document order
 }
 
-var (
-	open   = standard(`{"rules":{".read":true,".write":true}}`, false)
-	locked = standard(`{"rules":{".read":false,".write":false}}`, true)
-)
-
-// standard returns the rules of a server that was given none.
-func standard(src string, enforced bool) *Ruleset {
-	r, err := Parse(src)
-	if err != nil {
-		panic("rules: " + err.Error())
-	}
-	r.enforced = enforced
-	return r
-}
-
-// Open returns the rules of a development server that was given none: everybody
-// may read and write everything.
-func Open() *Ruleset { return open }
-
-// Locked returns the rules of a production server that was given none: nobody
-// may read or write anything.
-func Locked() *Ruleset { return locked }
-
 // Source returns the document as it was given to Parse, comments and layout
 // included.
 func (r *Ruleset) Source() string { return r.source }
@@ -61,8 +38,19 @@ type IndexDef struct {
 	Order   string // tree.ByValue or a child path "a/b"
 }
 
+// MaxLimit is the greatest number that a .limit may be.
+const MaxLimit = 1_000_000
+
+// A Limit is one .limit of a document: how many children of a node may be read at
+// once.
+type Limit struct {
+	Path string // "/messages/$room/.limit"
+	Max  int
+	Pos  Pos // of the property's value in the document
+}
+
 // Indexes returns the indexes over the children of the node at p. They are the
-// ones that the node matching p declares itself: indexes don't cascade. The
+// ones that the node matching p declares itself: indexes do not cascade. The
 // caller must not modify the result.
 func (r *Ruleset) Indexes(p tree.Path) []IndexDef {
 	n := r.root
@@ -75,9 +63,8 @@ func (r *Ruleset) Indexes(p tree.Path) []IndexDef {
 	return n.indexes
 }
 
-// Pattern returns the keys of the nodes that match p, from the root down: as the
-// document has them, captures with their names, and where it goes no further, as p
-// does.
+// Pattern returns the keys of the nodes that match p, from the root down. Captures
+// have their names. Below the last node of the document the keys are those of p.
 func (r *Ruleset) Pattern(p tree.Path) []string {
 	keys := make([]string, 0, p.Len())
 	n := r.root
@@ -188,6 +175,7 @@ func (n *node) sumUp() {
 	}
 }
 
+// include adds what a child sums up to.
 func (n *node) include(c *node) {
 	n.validated = n.validated || c.validated
 	n.validates = n.validates || c.validates

@@ -5,33 +5,6 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// A Kind is one of the three kinds of rules.
-type Kind int
-
-// The kinds of rules.
-const (
-	ReadRule Kind = iota
-	WriteRule
-	ValidateRule
-)
-
-// String returns the property's name: ".read", ".write" or ".validate".
-func (k Kind) String() string { return [...]string{".read", ".write", ".validate"}[k] }
-
-// A Rule is one .read, .write or .validate of a document, as tools see it.
-type Rule struct {
-	Path   string    // "/rooms/$room/.read"
-	Kind   Kind      //
-	Source string    // the expression; "true" or "false" for a boolean
-	Expr   lang.Expr // checked
-	Pos    Pos       // of the property's value in the document
-
-	pos func(offset int) Pos
-}
-
-// At returns the place in the document of a byte of the rule's source.
-func (r *Rule) At(offset int) Pos { return r.pos(offset) }
-
 // An Outcome is what became of one rule on the way to a decision.
 type Outcome int
 

@@ -191,13 +191,13 @@ type batch struct {
 type supply struct {
 	tasks  []task
 	queued []queuedTask
-	next   func() (queuedTask, bool) // nil: no more
+	next   func(grow bool) (queuedTask, bool) // nil: no more
 }
 
-// at returns task i, if there is one.
-func (s *supply) at(i int) (t task, ok bool) {
+// at returns task i, if there is one. grow is for next.
+func (s *supply) at(i int, grow bool) (t task, ok bool) {
 	if i == len(s.tasks) && s.next != nil {
-		q, ok := s.next()
+		q, ok := s.next(grow)
 		if !ok {
 			return nil, false
 		}
@@ -222,7 +222,7 @@ func (s *supply) drop(n int) {
 func (d *Database) commitQueued() (committed bool) {
 	s := &d.supply
 	s.next = d.queue.next
-	for _, some := s.at(0); some; _, some = s.at(0) {
+	for _, some := s.at(0, false); some; _, some = s.at(0, false) {
 		committed = d.commitSome(s) || committed
 		s.next = nil // what is left has been taken: a task failed and cost the batch its time
 	}
@@ -371,7 +371,7 @@ func (d *Database) tryAll(s *supply, failed map[int]error) (b *batch, at int, er
 	}()
 	started, most := time.Now(), max(d.batchTime, min(writeShare*d.wrote, maxBatchTime))
 	for i, spent := 0, time.Duration(0); len(b.events) <= maxBatchEvents && (i == 0 || spent <= most); i++ {
-		t, ok := s.at(i)
+		t, ok := s.at(i, len(b.events) == 0)
 		if !ok {
 			break
 		}
@@ -412,9 +412,6 @@ func (b *batch) commit() error {
 			return err
 		}
 		b.tx.SetRevision(revision)
-		if err := b.tx.Journal().Append(revision, b.record); err != nil {
-			return err
-		}
 	}
 	before := b.db.store.WriteTime()
 	err := b.tx.Commit()

@@ -55,34 +55,17 @@ func records(t *testing.T, db *Database) (n int) {
 	return n
 }
 
-// journal returns the records of the commits from a revision on.
-func journal(t *testing.T, db *Database, from uint64) (list []string) {
-	t.Helper()
-	err := db.store.View(func(tx *store.Tx) error {
-		for r, err := range tx.Journal().Since(from) {
-			if err != nil {
-				return err
-			}
-			list = append(list, string(r.Data))
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
-}
-
 // TestDisconnectTakesTurns: what a session left is carried out in many small steps, and
 // the write of another session comes between the first of them.
 func TestDisconnectTakesTurns(t *testing.T) {
 	const operations = 2 * maxUnacked
-	db := openTest(t, Options{})
+	log := new(recordLog)
+	db := openTest(t, Options{Change: log})
 	db.batchTime = 0 // few tasks are a batch
 	c := connect(t, db, "a", 0)
 	c.leaves(operations)
 	other := connect(t, db, "other", 0)
-	before := len(journal(t, db, 1))
+	before := len(log.all())
 
 	g := closeGate(t, db)
 	ended := make(chan error)
@@ -98,7 +81,7 @@ func TestDisconnectTakesTurns(t *testing.T) {
 		t.Error(err)
 	}
 
-	all := journal(t, db, 1)[before:]
+	all := log.all()[before:]
 	at, ahead := 0, 0
 	for ; at < len(all) && !strings.Contains(all[at], `"/other"`); at++ {
 		ahead += strings.Count(all[at], "/left/")

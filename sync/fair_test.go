@@ -57,7 +57,7 @@ func (q queueTest) takes(took time.Duration, want string) {
 	var names []string
 	for range strings.Fields(want) {
 		q.take(0)
-		t, ok := q.next()
+		t, ok := q.next(false)
 		if !ok {
 			break
 		}
@@ -192,7 +192,7 @@ func TestBatchCost(t *testing.T) {
 	for _, want := range []string{"a b", "c", "d", "e"} {
 		var got []string
 		q.take(0)
-		for t, ok := q.next(); ok; t, ok = q.next() {
+		for t, ok := q.next(false); ok; t, ok = q.next(false) {
 			got = append(got, nameOf(t))
 		}
 		if strings.Join(got, " ") != want {
@@ -260,7 +260,7 @@ func TestFairModel(t *testing.T) {
 			}
 		}
 		q.take(0)
-		next, _ := q.next()
+		next, _ := q.next(false)
 		var i, n int
 		fmt.Sscanf(nameOf(next), "%d-%d", &i, &n)
 		if n != taken[i] {
@@ -387,7 +387,7 @@ func TestSharedBatches(t *testing.T) {
 		q.from(address, &session, est, strings.Repeat("s ", long-q.count))
 		q.take(0)
 		got := 0
-		for _, ok := q.next(); ok; _, ok = q.next() {
+		for _, ok := q.next(false); ok; _, ok = q.next(false) {
 			got++
 		}
 		if got != want {

@@ -14,7 +14,7 @@ type Log interface {
 }
 
 // localLog is the log of a single machine. It does no I/O: the commit that
-// follows is durable by itself, and the store's journal serves the records.
+// follows is durable by itself.
 type localLog struct{}
 
 func (localLog) Append(_ context.Context, _ string, prev uint64, _ []byte) (uint64, error) {

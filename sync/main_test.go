@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // openTest opens a database that everybody may use and that is closed and
 // checked when the test ends. A zero Options is enough. Tasks that wait together
-// are one batch, however slow the machine is.
+// are one batch, and those that come later are not, however slow the machine is.
 func openTest(t testing.TB, o Options) *Database {
 	t.Helper()
 	if o.Rules == nil {
@@ -30,6 +31,9 @@ func openTest(t testing.TB, o Options) *Database {
 		t.Fatal(err)
 	}
 	db.batchTime = time.Hour
+	db.queue.mu.Lock()
+	db.queue.growth = 1
+	db.queue.mu.Unlock()
 	t.Cleanup(func() {
 		checkTest(t, db)
 		if err := db.Close(); err != nil {
@@ -232,4 +236,24 @@ func heap() int {
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc)
+}
+
+// A recordLog keeps the records that are appended to it.
+type recordLog struct {
+	localLog
+	mu      sync.Mutex
+	records []string
+}
+
+func (l *recordLog) Append(ctx context.Context, db string, prev uint64, record []byte) (uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.records = append(l.records, string(record))
+	return l.localLog.Append(ctx, db, prev, record)
+}
+
+func (l *recordLog) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.records)
 }

@@ -29,6 +29,13 @@ const (
 	sharedBatchBytes = 256 << 10
 	sharedBatchCost  = 5 * time.Millisecond
 	sharedBatches    = 16
+
+	// A batch has at most this many times the tasks that waited when it began, as long as it
+	// has no events. Senders that were just answered join it while it is applied, so that those
+	// who write without a pause do not fall into two groups that wait for each other's syncs.
+	// Events wait for the end of the batch, and are delivered beside the next one: with them,
+	// short batches are faster.
+	batchGrowth = 2
 )
 
 // putBackLead is how much committer time a party's tasks that are put back take before those
@@ -56,11 +63,12 @@ type queue struct {
 	batch    batchBounds
 	batches  uint64 // that were begun
 	unshared int    // of them since several parties had tasks
+	growth   int    // see batchGrowth
 }
 
 // batchBounds counts what was taken for a batch.
 type batchBounds struct {
-	most   int  // tasks that waited when it began; later ones gather while it is synced
+	began  int  // tasks that waited when it began
 	shared bool // they were of several parties, or those of a batch before it were
 	tasks  int
 	bytes  int64
@@ -68,7 +76,7 @@ type batchBounds struct {
 }
 
 func newQueue(maxBytes int64) *queue {
-	q := &queue{maxBytes: maxBytes, of: make(map[*Quota]*party), unshared: sharedBatches}
+	q := &queue{maxBytes: maxBytes, of: make(map[*Quota]*party), unshared: sharedBatches, growth: batchGrowth}
 	q.changed.L = &q.mu
 	return q
 }
@@ -349,14 +357,19 @@ func (q *queue) beginBatch() {
 	if q.unshared++; q.parties.Len() > 1 {
 		q.unshared = 0
 	}
-	q.batch = batchBounds{most: min(q.count, maxBatchTasks), shared: q.unshared <= sharedBatches}
+	q.batch = batchBounds{began: q.count, shared: q.unshared <= sharedBatches}
 }
 
-// next takes the next task of the batch that take began, if there is one and it fits.
-func (q *queue) next() (t queuedTask, ok bool) {
+// next takes the next task of the batch that take began, if there is one and it fits. grow
+// says whether the batch may have more tasks than waited when it began.
+func (q *queue) next(grow bool) (t queuedTask, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.count == 0 || q.batch.tasks > 0 && !q.fits(q.first()) {
+	most := q.batch.began
+	if grow {
+		most *= q.growth
+	}
+	if q.count == 0 || q.batch.tasks > 0 && (q.batch.tasks >= min(most, maxBatchTasks) || !q.fits(q.first())) {
 		return t, false
 	}
 	t = q.pop()
@@ -380,7 +393,7 @@ func (q *queue) fits(t queuedTask) bool {
 	if b.shared {
 		bytes, cost = sharedBatchBytes, sharedBatchCost
 	}
-	return b.tasks < b.most && b.bytes+t.size <= bytes && b.cost+t.cost <= cost
+	return b.bytes+t.size <= bytes && b.cost+t.cost <= cost
 }
 
 // await waits for a task, or for the queue to be closed, mu held.

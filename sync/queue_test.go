@@ -41,7 +41,7 @@ func add(t *testing.T, q *queue, sizes ...int64) {
 // take takes a whole batch.
 func take(q *queue, wait time.Duration) (batch []task, open bool) {
 	_, open = q.take(wait)
-	for t, ok := q.next(); ok; t, ok = q.next() {
+	for t, ok := q.next(false); ok; t, ok = q.next(false) {
 		batch = append(batch, t.task)
 	}
 	return batch, open
@@ -245,6 +245,24 @@ func TestQueueSharesBatches(t *testing.T) {
 		}
 		if tasks, _ := take(q, 0); len(tasks) != want {
 			t.Errorf("a batch of %d parties has %d tasks, want %d", parties, len(tasks), want)
+		}
+	}
+}
+
+// TestQueueGrowsABatch: tasks that come while a batch is applied join it if it may grow,
+// but no more of them than it began with.
+func TestQueueGrowsABatch(t *testing.T) {
+	for grow, want := range map[bool]int{false: 3, true: 6} {
+		q := newQueue(1 << 20)
+		add(t, q, 1, 1, 1)
+		q.take(0)
+		add(t, q, slices.Repeat([]int64{1}, 10)...)
+		taken := 0
+		for _, ok := q.next(grow); ok; _, ok = q.next(grow) {
+			taken++
+		}
+		if taken != want {
+			t.Errorf("growing %t: a batch that began with 3 tasks has %d, want %d", grow, taken, want)
 		}
 	}
 }

@@ -46,18 +46,11 @@ func Parse(src string) (*Doc, error) {
 	if len(src) > maxText {
 		return nil, d.ErrorAt(0, fmt.Sprintf("the text is larger than %d MiB", maxText>>20))
 	}
-	if !utf8.ValidString(d.Text) {
-		return nil, d.ErrorAt(invalidUTF8(d.Text), "invalid UTF-8")
+	root, fault := Read(d.Text, maxDepth)
+	if fault != nil {
+		return nil, d.ErrorAt(fault.Offset, fault.Msg)
 	}
-	strict, tooDeep := blank(d.Text)
-	if tooDeep >= 0 {
-		return nil, d.ErrorAt(tooDeep, fmt.Sprintf("more than %d levels of brackets", maxDepth))
-	}
-	var err error
-	if d.Root, err = hujson.Parse(append(strict, '\n')); err != nil { // it wants an end for a comment on the last line
-		return nil, d.parseError(strict, err)
-	}
-	d.restoreStrings()
+	d.Root = root
 	if err := d.duplicates(); err != nil {
 		return nil, err
 	}
@@ -103,32 +96,14 @@ func Str(v *hujson.Value) (s string, ok bool) {
 	return l.String(), true
 }
 
-// parseError turns an error of hujson into one of ours. The text of its errors is
-// the only place that says where it stopped.
-func (d *Doc) parseError(text []byte, err error) *Error {
-	var line, col int
-	msg := strings.TrimPrefix(err.Error(), "hujson: ")
-	if _, e := fmt.Sscanf(msg, "line %d, column %d:", &line, &col); e != nil {
-		return d.ErrorAt(0, msg)
-	}
-	start := 0
-	for ; line > 1; line-- {
-		start += bytes.IndexByte(text[start:], '\n') + 1
-	}
-	_, msg, _ = strings.Cut(msg, ": ")
-	return d.ErrorAt(start+col-1, msg)
-}
-
-var escapeRaw = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`)
-
-// restoreStrings replaces the strings that hujson saw, in which blank had
-// replaced raw line breaks and tabs, by strict ones that mean the original.
-func (d *Doc) restoreStrings() {
-	for v := range d.Root.All() {
-		if v.Value.Kind() == '"' {
-			v.Value = hujson.Literal(escapeRaw.Replace(d.Text[v.StartOffset:v.EndOffset]))
+// Member returns the value of an object's property, nil if it has none of that name.
+func Member(obj *hujson.Object, name string) *hujson.Value {
+	for i := range obj.Members {
+		if key, _ := Str(&obj.Members[i].Name); key == name {
+			return &obj.Members[i].Value
 		}
 	}
+	return nil
 }
 
 // duplicates returns an error at the first key that its object already has.
@@ -160,13 +135,4 @@ func Quote(s string) string {
 		panic(err) // a string always has a form
 	}
 	return strings.TrimSuffix(b.String(), "\n")
-}
-
-func invalidUTF8(s string) int {
-	for i, r := range s {
-		if _, size := utf8.DecodeRuneInString(s[i:]); r == utf8.RuneError && size == 1 {
-			return i
-		}
-	}
-	return 0
 }

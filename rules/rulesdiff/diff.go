@@ -89,11 +89,11 @@ func (c *Comparer) compare(ctx context.Context, where, data string, op *rulestes
 	c.asked++
 	before, err := c.Old.Check(ctx, q)
 	if err != nil {
-		return fmt.Errorf("%s: %w", where, err)
+		return err
 	}
 	after, err := c.New.Check(ctx, q)
 	if err != nil {
-		return fmt.Errorf("%s: %w", where, err)
+		return err
 	}
 	if before.Allow == after.Allow {
 		return nil

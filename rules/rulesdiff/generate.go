@@ -2,7 +2,6 @@ package rulesdiff
 
 import (
 	"context"
-	"slices"
 
 	"github.com/dogwooddb/dogwood/rules/rulesgen"
 	"github.com/dogwooddb/dogwood/rules/rulestest"
@@ -18,8 +17,8 @@ const maxActors = 12
 func (c *Comparer) Generated(ctx context.Context, world rulestest.World, dataFile string, actors []rulestest.Actor, now int64, limit int) error {
 	w := rulesgen.NewWords(c.Old, c.New)
 	for _, a := range w.Actors() {
-		if len(actors) < maxActors && !slices.ContainsFunc(actors, func(b rulestest.Actor) bool { return a.JSON() == b.JSON() }) {
-			actors = append(actors, a)
+		if len(actors) < maxActors {
+			actors = a.AddTo(actors)
 		}
 	}
 	share := limit / max(len(w.Nodes()), 1)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules/rulestest"
+	"github.com/dogwooddb/dogwood/tree"
 )
 
 // maxLine bounds a line of recorded traffic.
@@ -48,42 +49,54 @@ func (c *Comparer) Traffic(ctx context.Context, name string, in io.Reader, world
 			continue
 		}
 		where := fmt.Sprintf("%s:%d", name, n)
-		var r Record
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return t, fmt.Errorf("%s: %w", where, err)
-		}
-		op, err := r.operation()
+		writes, err := c.record(ctx, &t, where, lines.Bytes(), world, dataFile)
 		if err != nil {
 			return t, fmt.Errorf("%s: %w", where, err)
 		}
-		if op.Who.Admin {
-			continue
-		}
-		q, err := op.Request(world)
-		if err != nil {
-			return t, fmt.Errorf("%s: %w", where, err)
-		}
-		t.Records++
-		if err := c.compare(ctx, where, dataFile, op, q); err != nil {
-			return t, err
-		}
-		recorded := *q
-		recorded.Children = nil // a record is of what the expressions decided
-		d, err := c.Old.Check(ctx, &recorded)
-		if err != nil {
-			return t, fmt.Errorf("%s: %w", where, err)
-		}
-		if r.Allow != nil && *r.Allow != d.Allow {
-			t.Unlike++
-		}
-		if apply && op.Kind != rulestest.Read && (r.Allow == nil && d.Allow || r.Allow != nil && *r.Allow) {
-			world = world.After(q.Writes)
+		if apply {
+			world = world.After(writes)
 		}
 	}
 	if err := lines.Err(); err != nil {
 		return t, fmt.Errorf("%s: %w", name, err)
 	}
 	return t, nil
+}
+
+// record compares one recorded operation and returns what it wrote, if it was
+// allowed.
+func (c *Comparer) record(ctx context.Context, t *Traffic, where string, line []byte, world rulestest.World, dataFile string) ([]tree.ResolvedWrite, error) {
+	var r Record
+	if err := json.Unmarshal(line, &r); err != nil {
+		return nil, err
+	}
+	op, err := r.operation()
+	if err != nil || op.Who.Admin {
+		return nil, err
+	}
+	q, err := op.Request(world)
+	if err != nil {
+		return nil, err
+	}
+	t.Records++
+	if err := c.compare(ctx, where, dataFile, op, q); err != nil {
+		return nil, err
+	}
+	recorded := *q
+	recorded.Children = nil // a record is of what the expressions decided
+	d, err := c.Old.Check(ctx, &recorded)
+	if err != nil {
+		return nil, err
+	}
+	allowed := d.Allow
+	if r.Allow != nil && *r.Allow != allowed {
+		t.Unlike++
+		allowed = *r.Allow
+	}
+	if !allowed {
+		return nil, nil
+	}
+	return q.Writes, nil
 }
 
 // operation returns what was done.

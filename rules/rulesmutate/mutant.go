@@ -62,21 +62,20 @@ func Mutants(src *rulestest.Source) ([]*Mutant, error) {
 	return g.mutants, nil
 }
 
+// compile returns the rules with the mistake. src is what they were made of.
+func (m *Mutant) compile(src *rulestest.Source) (*rules.Ruleset, error) {
+	return rules.ParseWith(m.Text, src.Options)
+}
+
 // find returns the value of the rule with a path.
 func find(doc *jsonc.Doc, path string) *hujson.Value {
 	v := &doc.Root.Value.(*hujson.Object).Members[0].Value
-	for _, key := range strings.Split(strings.TrimPrefix(path, "/"), "/") {
+	for key := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
 		obj, ok := v.Value.(*hujson.Object)
 		if !ok {
 			return nil
 		}
-		v = nil
-		for i := range obj.Members {
-			if name, _ := jsonc.Str(&obj.Members[i].Name); name == key {
-				v = &obj.Members[i].Value
-			}
-		}
-		if v == nil {
+		if v = jsonc.Member(obj, key); v == nil {
 			return nil
 		}
 	}
@@ -145,6 +144,8 @@ func isCondition(x lang.Expr) bool {
 	return false
 }
 
+// comparisons are the operators that each comparison becomes: its opposite, and the one
+// that differs only if both sides are equal.
 var comparisons = map[lang.Op][]lang.Op{
 	lang.Eq: {lang.Ne},
 	lang.Ne: {lang.Eq},
@@ -154,6 +155,7 @@ var comparisons = map[lang.Op][]lang.Op{
 	lang.Ge: {lang.Gt, lang.Lt},
 }
 
+// binary makes the mutants of an operator.
 func (g *generator) binary(x *lang.Binary) {
 	left, right := g.text(x.X), g.text(x.Y)
 	for _, op := range comparisons[x.Op] {
@@ -171,6 +173,7 @@ func (g *generator) binary(x *lang.Binary) {
 	g.replace("drop-operand", x, left)
 }
 
+// swap makes the mutant that looks at the other tree.
 func (g *generator) swap(x *lang.Variable) {
 	other := map[string]string{"data": "newData", "newData": "data"}[x.Name]
 	if other != "" && g.rule.Kind != rules.ReadRule {

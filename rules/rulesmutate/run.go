@@ -123,9 +123,7 @@ func runAll(ctx context.Context, src *rulestest.Source, units []unit, mutants []
 // kill runs the tests that ask the rule of a mutant and returns the first that
 // fails.
 func kill(ctx context.Context, src *rulestest.Source, m *Mutant, units []unit) (string, error) {
-	mutant := *src
-	mutant.Text = m.Text
-	rs, err := mutant.Compile()
+	rs, err := m.compile(src)
 	if err != nil {
 		return "", err
 	}
@@ -145,6 +143,7 @@ func kill(ctx context.Context, src *rulestest.Source, m *Mutant, units []unit) (
 	return "", nil
 }
 
+// firstFailure returns the place and name of the first step that failed, "" if none did.
 func firstFailure(results []*rulestest.Result) string {
 	for _, r := range results {
 		if r.Status == rulestest.Failed {
@@ -172,6 +171,7 @@ func (r *Report) explain(suites []*rulestest.Suite) {
 	}
 }
 
+// fits reports whether an explanation is about a mutant. Its empty members fit all.
 func fits(ig rulestest.IgnoredMutant, m *Mutant) bool {
 	return (ig.Rule == "" || ig.Rule == m.Rule.Path) &&
 		(ig.Mutant == "" || ig.Mutant == m.Kind) &&

@@ -46,8 +46,8 @@ func (s *Search) Suggest(ctx context.Context, survivors []*Mutant) ([]Suggestion
 // The first own of the operations are from the suites.
 func (s *Search) beginnings(rs *rules.Ruleset) (actors []rulestest.Actor, ops []rulestest.Op, own int) {
 	add := func(a rulestest.Actor) {
-		if !a.Admin && !slices.ContainsFunc(actors, func(b rulestest.Actor) bool { return a.JSON() == b.JSON() }) {
-			actors = append(actors, a)
+		if !a.Admin {
+			actors = a.AddTo(actors)
 		}
 	}
 	now := int64(rulestest.DefaultNow)
@@ -77,7 +77,12 @@ func (s *Search) beginnings(rs *rules.Ruleset) (actors []rulestest.Actor, ops []
 	return actors, ops, own
 }
 
-// A finder tries operations on the mutants that are still alive.
+// A finder tries operations on the mutants that are still alive. It asks only the
+// mutants of rules that the operation reaches: the others decide as the rules do.
+//
+// The search is random but repeatable: it draws from one generator with a seed, and
+// no goroutine takes part. Systematic changes come first, and random ones spend what
+// is left of the budget.
 type finder struct {
 	*Search
 	rules    *rules.Ruleset
@@ -136,6 +141,7 @@ func (f *finder) systematic(ctx context.Context) error {
 	return nil
 }
 
+// done reports whether nothing is left to find, or no more may be tried.
 func (f *finder) done() bool { return len(f.alive) == 0 || f.tried >= f.Budget }
 
 // random tries operations with small changes, behind others, with a part of their
@@ -143,22 +149,7 @@ func (f *finder) done() bool { return len(f.alive) == 0 || f.tried >= f.Budget }
 // look at. What killed something is varied further.
 func (f *finder) random(ctx context.Context) error {
 	for !f.done() {
-		op := f.bases[f.rnd.IntN(len(f.bases))]
-		if f.own > 0 && f.rnd.IntN(4) > 0 { // those that somebody wrote lead further
-			op = f.bases[f.rnd.IntN(f.own)]
-		}
-		var setup []rulestest.Op
-		if n := len(f.found); n > 0 && f.rnd.IntN(3) == 0 {
-			op, setup = f.found[f.rnd.IntN(n)].Op, f.found[f.rnd.IntN(n)].Setup
-		}
-		switch f.rnd.IntN(6) {
-		case 0:
-			setup = append(slices.Clone(setup), asAdmin(f.bases[f.rnd.IntN(max(f.own, 1))]))
-		case 1, 2:
-			if done, rest, ok := f.varier.Split(f.world, op); ok {
-				setup, op = append(slices.Clone(setup), done), rest
-			}
-		}
+		setup, op := f.draw()
 		if f.rnd.IntN(4) > 0 {
 			varied, ok := f.varier.Vary(op, f.actors)
 			if !ok {
@@ -174,17 +165,45 @@ func (f *finder) random(ctx context.Context) error {
 		if t == nil {
 			continue
 		}
-		for range 2 {
-			places := looked(t)
-			if len(places) == 0 || len(setup) > 2 {
-				break
-			}
-			if s, ok := f.varier.Setup(f.world, places[f.rnd.IntN(len(places))]); ok {
-				setup = append(slices.DeleteFunc(slices.Clone(setup), func(o rulestest.Op) bool { return s.Path.Contains(o.Path) }), s)
-			}
-			if _, err := f.try(ctx, setup, op); err != nil {
-				return err
-			}
+		if err := f.vary(ctx, setup, op, looked(t)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// draw returns an operation and what is to be done before it. Operations of the
+// suites come more often than those that are made up: they lead further.
+func (f *finder) draw() (setup []rulestest.Op, op rulestest.Op) {
+	op = f.bases[f.rnd.IntN(len(f.bases))]
+	if f.own > 0 && f.rnd.IntN(4) > 0 {
+		op = f.bases[f.rnd.IntN(f.own)]
+	}
+	if n := len(f.found); n > 0 && f.rnd.IntN(3) == 0 {
+		op, setup = f.found[f.rnd.IntN(n)].Op, f.found[f.rnd.IntN(n)].Setup
+	}
+	switch f.rnd.IntN(6) {
+	case 0:
+		setup = append(slices.Clone(setup), asAdmin(f.bases[f.rnd.IntN(max(f.own, 1))]))
+	case 1, 2:
+		if done, rest, ok := f.varier.Split(f.world, op); ok {
+			setup, op = append(slices.Clone(setup), done), rest
+		}
+	}
+	return setup, op
+}
+
+// vary tries an operation twice more, with other data at one of the places.
+func (f *finder) vary(ctx context.Context, setup []rulestest.Op, op rulestest.Op, places []tree.Path) error {
+	for range 2 {
+		if len(places) == 0 || len(setup) > 2 {
+			break
+		}
+		if s, ok := f.varier.Setup(f.world, places[f.rnd.IntN(len(places))]); ok {
+			setup = append(slices.DeleteFunc(slices.Clone(setup), func(o rulestest.Op) bool { return s.Path.Contains(o.Path) }), s)
+		}
+		if _, err := f.try(ctx, setup, op); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -253,9 +272,7 @@ func (f *finder) request(setup []rulestest.Op, op rulestest.Op) (*rules.Request,
 // kills returns the mutants that give another verdict.
 func (f *finder) kills(ctx context.Context, q *rules.Request, t *rules.Trace, among []*Mutant) ([]*Mutant, error) {
 	asked := make(map[string]bool)
-	for i := range t.Steps {
-		asked[t.Steps[i].Rule.Path] = true
-	}
+	addAsked(asked, t)
 	var list []*Mutant
 	for _, m := range among {
 		if !asked[m.Rule.Path] {
@@ -276,13 +293,12 @@ func (f *finder) kills(ctx context.Context, q *rules.Request, t *rules.Trace, am
 	return list, nil
 }
 
+// compile returns the rules of a mutant, which are asked about many operations.
 func (f *finder) compile(m *Mutant) (*rules.Ruleset, error) {
 	if rs := f.compiled[m]; rs != nil {
 		return rs, nil
 	}
-	mutant := *f.Source
-	mutant.Text = m.Text
-	rs, err := mutant.Compile()
+	rs, err := m.compile(f.Source)
 	f.compiled[m] = rs
 	return rs, err
 }

@@ -42,6 +42,7 @@ func (s *Suggestion) Text(actors map[string]rulestest.Actor) string {
 	return b.String()
 }
 
+// oneLine returns a text without line breaks, and of a long one both ends.
 func oneLine(s string) string {
 	if s = strings.ReplaceAll(s, "\n", " "); len(s) > 160 {
 		return s[:80] + " ... " + s[len(s)-60:]
@@ -91,6 +92,7 @@ func entry(op *rulestest.Op, actors map[string]rulestest.Actor, expect string) s
 	return "{ " + strings.Join(append(parts, expect), ", ") + " }"
 }
 
+// sortedNames returns the names of actors in alphabetical order.
 func sortedNames(actors map[string]rulestest.Actor) []string {
 	return (&rulestest.Suite{Actors: actors}).Names()
 }

@@ -30,11 +30,7 @@ func divide(ctx context.Context, src *rulestest.Source, suites []*rulestest.Suit
 				one := *s
 				one.Groups = []*rulestest.Group{part}
 				u := unit{&one, make(map[string]bool)}
-				runner := &rulestest.Runner{Traced: func(t *rules.Trace) {
-					for i := range t.Steps {
-						u.asks[t.Steps[i].Rule.Path] = true
-					}
-				}}
+				runner := &rulestest.Runner{Traced: func(t *rules.Trace) { addAsked(u.asks, t) }}
 				results, err := runner.Run(ctx, u.suite, rs, nil)
 				if err != nil {
 					return nil, err
@@ -47,6 +43,13 @@ func divide(ctx context.Context, src *rulestest.Source, suites []*rulestest.Suit
 		}
 	}
 	return units, nil
+}
+
+// addAsked adds the paths of the rules of a trace.
+func addAsked(asked map[string]bool, t *rules.Trace) {
+	for i := range t.Steps {
+		asked[t.Steps[i].Rule.Path] = true
+	}
 }
 
 // parts divides a group whose steps leave nothing for each other.

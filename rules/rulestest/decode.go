@@ -21,7 +21,7 @@ func decode(text []byte, into any) error {
 		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return errors.New("text behind the value")
+		return errors.New("unexpected text after the value")
 	}
 	return nil
 }
@@ -31,7 +31,7 @@ func decode(text []byte, into any) error {
 func ParseActor(text string) (Actor, error) {
 	var vars map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &vars); err != nil {
-		return Actor{}, fmt.Errorf("an actor is null or an object, not %s", strings.TrimSpace(text))
+		return Actor{}, fmt.Errorf("an actor must be null or an object, not %s", strings.TrimSpace(text))
 	}
 	if vars == nil {
 		return Actor{}, nil

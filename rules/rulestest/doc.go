@@ -8,5 +8,10 @@
 //
 // Three formats are read (Load): test files (*.rules-test.json, rules §11.3),
 // lists of single cases (rules §12), and the operations of the data models
-// (*.ops.json). What a step can do is the same in all of them.
+// (*.ops.json). What a step can do is the same in all of them, so each reader only
+// translates into a Suite, and one runner runs it.
+//
+// Obligations: a Suite may be run by several goroutines at a time, as rulesmutate
+// does, so running one changes nothing in it. The rules are asked by the same
+// Requests as in a server; an operation of an administrator asks none.
 package rulestest

@@ -25,15 +25,15 @@ type instance struct {
 func expand(v *hujson.Value) ([]instance, error) {
 	obj, ok := v.Value.(*hujson.Object)
 	if !ok {
-		return nil, errors.New("a test is an object")
+		return nil, errors.New("a test must be an object")
 	}
-	loop := find(obj, "for")
+	loop := jsonc.Member(obj, "for")
 	if loop == nil {
 		return []instance{{value: *v}}, nil
 	}
 	vars, ok := loop.Value.(*hujson.Object)
 	if !ok {
-		return nil, errors.New(`"for" is an object of lists`)
+		return nil, errors.New(`"for" must be an object of lists`)
 	}
 	list := []instance{{value: without(v, "for")}}
 	for i := range vars.Members {

@@ -34,8 +34,9 @@ type Evaluation struct {
 	Parts  []rules.Value // of its sub-expressions, in the order they were evaluated
 }
 
-// Evaluate evaluates an expression of any type. For that it is put into a rule
-// of a document that has no other.
+// Evaluate evaluates an expression of any type. It is put into the only rule of a
+// document, and Explain tells what it was. So there is no second way to evaluate
+// expressions, and a repl shows what a server would compute.
 func (sc *Scene) Evaluate(ctx context.Context, src string) (*Evaluation, error) {
 	x, kind, err := sc.parse(src)
 	if err != nil {
@@ -111,8 +112,8 @@ func Pattern(rs *rules.Ruleset, p tree.Path) string {
 	return pattern
 }
 
-// wrap makes an expression of any type one that is a rule. at is the offset of
-// the expression in it.
+// wrap makes a rule, which must be a boolean, of an expression of any type. at is the
+// offset of the expression in it.
 func wrap(src string, x lang.Expr) (rule string, at int) {
 	switch t := x.Type(); {
 	case t == lang.Boolean:
@@ -199,7 +200,7 @@ func (e *Evaluation) find(s *rules.Step, at int, x lang.Expr) {
 // allows.
 func (w World) Stage(op *Op) (World, error) {
 	if op.Kind != Write && op.Kind != Update {
-		return w, errors.New("only writes change anything")
+		return w, errors.New("a read changes nothing; give a write or an update")
 	}
 	writes, err := w.Resolve(op.Update, op.Now)
 	if err != nil {

@@ -50,3 +50,9 @@ func Find(names ...string) ([]string, error) {
 	slices.Sort(files)
 	return slices.Compact(files), nil
 }
+
+// IsTestFile reports whether a file of this name, in a directory that is to be
+// tested, is a test file.
+func IsTestFile(name string) bool {
+	return strings.HasSuffix(name, ".rules-test.json") || strings.HasSuffix("."+filepath.Base(name), ".ops.json")
+}

@@ -12,18 +12,13 @@ type listener struct {
 	events []Event
 }
 
-// listen lets the read of a step go on.
-func (r *groupRun) listen(s *Step) {
-	if r.listeners == nil {
-		r.listeners = make(map[string]*listener)
-	}
-	r.listeners[s.Op.Listener] = &listener{op: s.Op}
-}
+// listeners are those of a group, by name.
+type listeners map[string]*listener
 
-// notify tells the listeners what a write changed.
-func (r *groupRun) notify(after World) {
-	for _, l := range r.listeners {
-		l.events = append(l.events, changes(l.op.view(r.world), l.op.view(after))...)
+// notify adds the events of a write that turned one world into another.
+func (ls listeners) notify(before, after World) {
+	for _, l := range ls {
+		l.events = append(l.events, changes(l.op.view(before), l.op.view(after))...)
 	}
 }
 
@@ -46,12 +41,12 @@ func changes(old, new tree.Node) []Event {
 	return list
 }
 
-// events compares what a listener got since the last time. The order within one
-// write has no meaning, so only which events there are counts.
-func (r *groupRun) events(s *Step, res *Result) {
-	l := r.listeners[s.Op.Listener]
+// compare compares what a listener got since the last time with what a step expects.
+// The order within one write has no meaning, so it is not compared.
+func (ls listeners) compare(s *Step, res *Result) {
+	l := ls[s.Op.Listener]
 	if l == nil {
-		res.fail("nobody listens under the name %q", s.Op.Listener)
+		res.fail("no listener has the name %q", s.Op.Listener)
 		return
 	}
 	rest := l.events

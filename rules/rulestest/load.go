@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/tailscale/hujson"
 
@@ -15,12 +14,6 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// IsTestFile reports whether a file of this name, in a directory that is to be
-// tested, is a test file.
-func IsTestFile(name string) bool {
-	return strings.HasSuffix(name, ".rules-test.json") || strings.HasSuffix("."+filepath.Base(name), ".ops.json")
-}
-
 // A loader reads one test file and the files it names.
 type loader struct {
 	file string
@@ -29,44 +22,7 @@ type loader struct {
 	now  int64 // what server timestamps in data stand for
 }
 
-// Load reads a test file in any of the formats, and the rules and data it names,
-// which are looked for beside it.
-func Load(file string) (*Suite, error) {
-	text, err := readFile(file)
-	if err != nil {
-		return nil, err
-	}
-	return Parse(file, text, func(name string) (string, error) {
-		return readFile(beside(file, name))
-	})
-}
-
-// Parse is Load of a text. read reads the files that it names.
-func Parse(file, text string, read func(name string) (string, error)) (*Suite, error) {
-	doc, err := jsonc.Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s:%w", file, err)
-	}
-	l := &loader{file: file, doc: doc, read: read, now: DefaultNow}
-	s := &Suite{File: file, Actors: map[string]Actor{}}
-	switch top := doc.Root.Value.(type) {
-	case *hujson.Array:
-		err = l.vectors(s, top)
-	case *hujson.Object:
-		if doc.Root.Find("/format") != nil {
-			err = l.operations(s)
-		} else {
-			err = l.tests(s)
-		}
-	default:
-		err = doc.ErrorAt(doc.Root.StartOffset, "a test file is an object or a list of cases")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s:%w", file, err)
-	}
-	return s, nil
-}
-
+// readFile reads a file as a text.
 func readFile(name string) (string, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -95,6 +51,7 @@ func (l *loader) at(v *hujson.Value, err error) error {
 	return l.doc.ErrorAt(v.StartOffset, err.Error())
 }
 
+// line returns the line of the test file that a value begins in.
 func (l *loader) line(v *hujson.Value) int {
 	line, _ := l.doc.Pos(v.StartOffset)
 	return line
@@ -173,12 +130,14 @@ func ParseData(text string, now int64) (tree.Node, error) {
 	return parseData(jsonc.Strict(doc.Root), now)
 }
 
-// find returns a property of an object, or nil.
-func find(obj *hujson.Object, name string) *hujson.Value {
-	for i := range obj.Members {
-		if key, _ := jsonc.Str(&obj.Members[i].Name); key == name {
-			return &obj.Members[i].Value
-		}
+// elements returns the elements of a list; there are none in what is missing.
+func elements(v *hujson.Value) ([]hujson.Value, error) {
+	if v == nil {
+		return nil, nil
 	}
-	return nil
+	list, ok := v.Value.(*hujson.Array)
+	if !ok {
+		return nil, errors.New("must be a list")
+	}
+	return list.Elements, nil
 }

@@ -13,9 +13,15 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
+// opsFormat is the member "format" by which Parse knows these files.
 const opsFormat = "dogwood-model-ops/1"
 
-// An opJSON is one step of a model's operations.
+// An opJSON is one step of a model's operations:
+//
+//	{"id": "s3", "as": "ana", "op": "create", "path": "/rooms/r1", "value": {…},
+//	 "now": 1700000000000, "expect": {"allow": true}}
+//
+// Members that rules do not need are ignored: the files are also run by clients.
 type opJSON struct {
 	ID       string          `json:"id"`
 	As       string          `json:"as"`
@@ -40,6 +46,8 @@ type opJSON struct {
 	} `json:"expect"`
 }
 
+// An eventJSON is one event that a listener should have got:
+// {"type": "child_added", "key": "m1", "value": {"text": "hi"}}.
 type eventJSON struct {
 	Type  string          `json:"type"`
 	Key   string          `json:"key"`
@@ -60,27 +68,33 @@ func (l *loader) operations(s *Suite) error {
 		return l.at(&l.doc.Root, err)
 	}
 	if f.Format != opsFormat {
-		return l.at(find(top, "format"), fmt.Errorf("unknown format %q; %q is known", f.Format, opsFormat))
+		return l.at(jsonc.Member(top, "format"), fmt.Errorf("unknown format %q; use %q", f.Format, opsFormat))
 	}
 	for name, raw := range f.Auth {
 		a, err := ParseActor(string(raw))
 		if err != nil {
-			return l.at(find(top, "auth"), fmt.Errorf("actor %q: %w", name, err))
+			return l.at(jsonc.Member(top, "auth"), fmt.Errorf("actor %q: %w", name, err))
 		}
 		s.Actors[name] = a
 	}
 	for _, raw := range f.Invariants {
 		inv, err := ParseInvariant(raw)
 		if err != nil {
-			return l.at(find(top, "invariants"), err)
+			return l.at(jsonc.Member(top, "invariants"), err)
 		}
 		s.Invariants = append(s.Invariants, inv)
 	}
 	g := &Group{Name: f.Model}
+	s.Groups = []*Group{g}
 	if err := l.opsSources(s, g, top); err != nil {
 		return err
 	}
-	steps, err := elements(find(top, "steps"))
+	return l.opsSteps(s, g, top)
+}
+
+// opsSteps reads the steps of a model.
+func (l *loader) opsSteps(s *Suite, g *Group, top *hujson.Object) error {
+	steps, err := elements(jsonc.Member(top, "steps"))
 	if err != nil {
 		return l.at(&l.doc.Root, fmt.Errorf("steps: %w", err))
 	}
@@ -92,13 +106,12 @@ func (l *loader) operations(s *Suite) error {
 		step.Line = l.line(&steps[i])
 		g.Steps = append(g.Steps, step)
 	}
-	s.Groups = []*Group{g}
 	return nil
 }
 
 // opsSources reads the rules and the data that a model names.
 func (l *loader) opsSources(s *Suite, g *Group, top *hujson.Object) (err error) {
-	doc, data := find(top, "rules"), find(top, "data")
+	doc, data := jsonc.Member(top, "rules"), jsonc.Member(top, "data")
 	if doc == nil || data == nil {
 		return l.at(&l.doc.Root, errors.New("rules and data are missing"))
 	}

@@ -42,6 +42,8 @@ func ParseQuery(text string) (tree.Query, error) {
 	return q, nil
 }
 
+// readOrder sets the order. Both ways of writing it are accepted, but only one at a
+// time.
 func readOrder(j *queryJSON, q *tree.Query) error {
 	var given []string
 	for order, is := range map[string]bool{
@@ -59,7 +61,7 @@ func readOrder(j *queryJSON, q *tree.Query) error {
 		}
 		p, err := tree.ParsePath(child)
 		if err != nil || p.IsRoot() {
-			return fmt.Errorf("%q is no child path", child)
+			return fmt.Errorf("%q is not a child path", child)
 		}
 		given = append(given, p.Clean())
 	}
@@ -71,14 +73,15 @@ func readOrder(j *queryJSON, q *tree.Query) error {
 	case 1:
 		q.OrderBy = given[0]
 	default:
-		return errors.New("more than one order")
+		return errors.New("more than one order; give one")
 	}
 	return nil
 }
 
+// readLimit sets the limit, which is a whole number however it is written: 5 or 5.0.
 func readLimit(j *queryJSON, q *tree.Query) error {
 	if j.LimitToFirst != nil && j.LimitToLast != nil {
-		return errors.New("only one of limitToFirst and limitToLast may be given")
+		return errors.New("give only one of limitToFirst and limitToLast")
 	}
 	limit := j.LimitToFirst
 	if j.LimitToLast != nil {
@@ -99,7 +102,7 @@ func readLimit(j *queryJSON, q *tree.Query) error {
 func readBounds(j *queryJSON, q *tree.Query) error {
 	if j.EqualTo != nil && (j.StartAt != nil || j.StartAfter != nil || j.EndAt != nil || j.EndBefore != nil) ||
 		j.StartAt != nil && j.StartAfter != nil || j.EndAt != nil && j.EndBefore != nil {
-		return errors.New("bounds that exclude each other")
+		return errors.New("these bounds exclude each other; give at most one start and one end, or equalTo")
 	}
 	for _, b := range []struct {
 		text  json.RawMessage
@@ -118,10 +121,10 @@ func readBounds(j *queryJSON, q *tree.Query) error {
 		}
 		v, err := tree.ParseNode(string(b.text))
 		if err != nil || v.IsObject() {
-			return fmt.Errorf("the bound %s is neither null, a boolean, a number nor a text", b.text)
+			return fmt.Errorf("the bound %s must be null, a boolean, a number or a string", b.text)
 		}
 		if _, isString := v.StringValue(); q.OrderBy == tree.ByKey && !isString {
-			return fmt.Errorf("the bound %s of an order by key is no text", b.text)
+			return fmt.Errorf("the bound %s must be a string, because the order is by key", b.text)
 		}
 		b.bound.Set, b.bound.Value = true, v
 		*b.end = b.bound

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/rules/explain"
 )
 
 // A Status is how a step ended.
@@ -43,6 +44,12 @@ func (r *Result) Name() string {
 
 // Where returns the place of the step in its file.
 func (r *Result) Where() string { return fmt.Sprintf("%s:%d", r.Suite.File, r.Step.Line) }
+
+// fail adds a problem. A step goes on after one, so that a report shows all.
+func (r *Result) fail(format string, args ...any) {
+	r.Status = Failed
+	r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
+}
 
 // A Summary counts results.
 type Summary struct {
@@ -111,4 +118,33 @@ func Deciding(t *rules.Trace) *rules.Step {
 		}
 	}
 	return nil
+}
+
+// deciding says in a line which rule decided and where it stands.
+func deciding(r *Result) string {
+	if r.Trace == nil {
+		return ""
+	}
+	return explain.Brief(r.request, r.Trace)
+}
+
+// byFile divides results by their suites, in order.
+func byFile(results []*Result) [][]*Result {
+	var list [][]*Result
+	for i, r := range results {
+		if i == 0 || results[i-1].Suite != r.Suite {
+			list = append(list, nil)
+		}
+		list[len(list)-1] = append(list[len(list)-1], r)
+	}
+	return list
+}
+
+// elapsed returns how long the steps took together.
+func elapsed(results []*Result) time.Duration {
+	var sum time.Duration
+	for _, r := range results {
+		sum += r.Elapsed
+	}
+	return sum
 }

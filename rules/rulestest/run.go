@@ -16,12 +16,11 @@ import (
 type Runner struct {
 	Match *regexp.Regexp // only steps whose name matches are reported
 
-	// Traced is called with each decision of a suite's own rules; nil if nobody
-	// wants them.
+	// Traced is called with each decision of a suite's own rules; it may be nil.
 	Traced func(*rules.Trace)
 
-	// Asked is called with each request before it is decided; nil if nobody wants
-	// it. Steps of administrators ask nothing.
+	// Asked is called with each request before it is decided; it may be nil. Steps of
+	// administrators ask nothing.
 	Asked func(*Suite, *Step, *rules.Request) error
 
 	// VerdictsOnly leaves out what only people read, and with it the trace.
@@ -53,12 +52,44 @@ func (r *Runner) Run(ctx context.Context, s *Suite, rs *rules.Ruleset, compileEr
 	return list, nil
 }
 
+// At returns the first step at a line of the test file and its group.
+func (s *Suite) At(line int) (*Group, *Step) {
+	for _, g := range s.Groups {
+		for _, step := range g.Steps {
+			if step.Line == line {
+				return g, step
+			}
+		}
+	}
+	return nil, nil
+}
+
+// Before runs what comes before the step at a line and returns the world that
+// the step finds.
+func (s *Suite) Before(ctx context.Context, rs *rules.Ruleset, line int) (World, error) {
+	g, before := s.At(line)
+	if g == nil {
+		return World{}, fmt.Errorf("%s has no step at line %d", s.File, line)
+	}
+	run := &groupRun{Runner: &Runner{VerdictsOnly: true}, suite: s, group: g, rules: rs, world: World{g.Data}, listeners: make(listeners)}
+	for _, step := range g.Steps {
+		if step == before {
+			break
+		}
+		if _, err := run.step(ctx, step); err != nil {
+			return World{}, err
+		}
+	}
+	return run.world, nil
+}
+
 // Compile parses the rules of a source.
 func (s *Source) Compile() (*rules.Ruleset, error) {
 	return rules.ParseWith(s.Text, s.Options)
 }
 
-// A groupRun is the run of one group.
+// A groupRun is the run of one group. Its world is a tree in memory that changes with
+// each step that commits; trees are immutable, so the group's own data stays.
 type groupRun struct {
 	*Runner
 	suite      *Suite
@@ -69,7 +100,7 @@ type groupRun struct {
 
 	world     World
 	moved     bool // the world is no longer the group's data
-	listeners map[string]*listener
+	listeners listeners
 	results   []*Result
 	failed    bool
 }
@@ -81,7 +112,7 @@ func (r *groupRun) matches(s *Step) bool {
 
 // steps runs the steps of the group up to the last that is to be reported.
 func (r *groupRun) steps(ctx context.Context) error {
-	r.world = World{r.group.Data}
+	r.world, r.listeners = World{r.group.Data}, make(listeners)
 	last := -1
 	for i, s := range r.group.Steps {
 		if r.matches(s) {
@@ -135,7 +166,7 @@ func (r *groupRun) step(ctx context.Context, s *Step) (*Result, error) {
 		case Write, Update:
 			err = r.write(ctx, s, res)
 		case Events:
-			r.events(s, res)
+			r.listeners.compare(s, res)
 		case Invariants:
 			r.checkInvariants(s, res)
 		}
@@ -143,9 +174,25 @@ func (r *groupRun) step(ctx context.Context, s *Step) (*Result, error) {
 	return res, err
 }
 
-func (r *Result) fail(format string, args ...any) {
-	r.Status = Failed
-	r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
+// repro returns a command line that decides the operation of a step again. Data
+// that is no file's is taken from the test file, as it is before the step.
+func (r *groupRun) repro(s *Step) string {
+	if s.Op.Kind == Events || s.Op.Kind == Invariants {
+		return ""
+	}
+	src := &r.suite.Rules
+	if r.group.Rules != nil {
+		src = r.group.Rules
+	}
+	here := fmt.Sprintf("%s#%d", r.suite.File, s.Line)
+	rules, data := src.File, r.group.DataFile
+	if rules == "" {
+		rules = here
+	}
+	if r.moved || data == "" && !r.world.Root.IsEmpty() {
+		data = here
+	}
+	return s.Op.Command("eval", rules, data)
 }
 
 // decide asks the rules and compares their answer with the step's.
@@ -197,6 +244,7 @@ func (r *groupRun) compare(s *Step, res *Result) {
 	}
 }
 
+// orNone returns the path of the rule that decided, which may be none.
 func orNone(rule string) string {
 	if rule == "" {
 		return "no rule"
@@ -250,25 +298,9 @@ func (r *groupRun) read(ctx context.Context, s *Step, res *Result) error {
 		r.compareValue(s, res, field, op.view(r.world))
 	}
 	if s.Op.Listener != "" {
-		r.listen(s)
+		r.listeners[s.Op.Listener] = &listener{op: s.Op}
 	}
 	return nil
-}
-
-// view returns what a read returns.
-func (op *Op) view(w World) tree.Node {
-	n := w.Root.Get(op.Path)
-	if !op.Plain {
-		n = op.Query.Apply(n)
-	}
-	if !op.Shallow || !n.IsObject() {
-		return n
-	}
-	var b tree.Builder
-	for key := range n.Children() {
-		b.Child(key, tree.Bool(true))
-	}
-	return b.Node()
 }
 
 // compareValue compares what a read returned, if anything is expected of it.
@@ -318,7 +350,7 @@ func (r *groupRun) write(ctx context.Context, s *Step, res *Result) error {
 		}
 	}
 	if s.Commit {
-		r.notify(after)
+		r.listeners.notify(r.world, after)
 		r.moved = r.moved || after != r.world
 		r.world = after
 	}

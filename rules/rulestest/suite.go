@@ -69,7 +69,7 @@ type Actor struct {
 	Admin bool
 }
 
-// JSON returns the variable auth as JSON, "null" for nobody.
+// JSON returns the variable auth as JSON, "null" for a signed-out caller.
 func (a Actor) JSON() string {
 	switch {
 	case a.Admin:
@@ -78,6 +78,14 @@ func (a Actor) JSON() string {
 		return "null"
 	}
 	return a.Auth.JSON
+}
+
+// AddTo returns the actors with a, unless it is among them.
+func (a Actor) AddTo(actors []Actor) []Actor {
+	if slices.ContainsFunc(actors, func(b Actor) bool { return a.JSON() == b.JSON() }) {
+		return actors
+	}
+	return append(actors, a)
 }
 
 // A Kind is what a step does.
@@ -167,4 +175,16 @@ func rulePath(s string) string {
 		return where
 	}
 	return strings.TrimSuffix(where, "/") + "/" + strings.TrimSpace(kind)
+}
+
+// String says what the operation is: "write /rooms/r1 as ann".
+func (op *Op) String() string {
+	s := op.Kind.String() + " " + tree.Target{Path: op.Path, Priority: op.Priority}.String()
+	switch {
+	case op.As != "":
+		return s + " as " + op.As
+	case op.Who.Admin:
+		return s + " as an administrator"
+	}
+	return s
 }

@@ -21,7 +21,7 @@ func ConvertTargaryen(src, rules string) (string, error) {
 	}
 	top, ok := doc.Root.Value.(*hujson.Object)
 	if !ok {
-		return "", doc.ErrorAt(doc.Root.StartOffset, "an object with root, users and tests is expected")
+		return "", doc.ErrorAt(doc.Root.StartOffset, "the file must be an object with root, users and tests")
 	}
 	c := targaryen{}
 	for i := range top.Members {
@@ -29,21 +29,21 @@ func ConvertTargaryen(src, rules string) (string, error) {
 		switch name, _ := jsonc.Str(&m.Name); name {
 		case "root", "users", "tests":
 		default:
-			return "", doc.ErrorAt(m.Name.StartOffset, fmt.Sprintf("unknown property %q; there are root, users and tests", name))
+			return "", doc.ErrorAt(m.Name.StartOffset, fmt.Sprintf("unknown property %q; use root, users and tests", name))
 		}
 	}
 	fmt.Fprintf(&c.out, "{\n  \"rules\": %s,\n", jsonc.Quote(rules))
-	if users := find(top, "users"); users != nil {
+	if users := jsonc.Member(top, "users"); users != nil {
 		fmt.Fprintf(&c.out, "  \"users\": %s,\n", jsonc.StrictIndent(*users, "  ", "  "))
 	}
-	if root := find(top, "root"); root != nil {
+	if root := jsonc.Member(top, "root"); root != nil {
 		fmt.Fprintf(&c.out, "  \"data\": %s,\n", jsonc.StrictIndent(*root, "  ", "  "))
 	}
 	c.out.WriteString("  \"tests\": [")
-	if tests := find(top, "tests"); tests != nil {
+	if tests := jsonc.Member(top, "tests"); tests != nil {
 		obj, ok := tests.Value.(*hujson.Object)
 		if !ok {
-			return "", doc.ErrorAt(tests.StartOffset, "tests is an object with paths as keys")
+			return "", doc.ErrorAt(tests.StartOffset, "tests must be an object with paths as keys")
 		}
 		for i := range obj.Members {
 			if err := c.path(&obj.Members[i]); err != nil {
@@ -55,9 +55,10 @@ func ConvertTargaryen(src, rules string) (string, error) {
 	return c.out.String(), nil
 }
 
+// A targaryen writes the tests of the new file.
 type targaryen struct {
 	out   bytes.Buffer
-	tests int
+	tests int // that were written
 }
 
 // path converts the tests of one path.
@@ -65,7 +66,7 @@ func (c *targaryen) path(m *hujson.ObjectMember) error {
 	path, _ := jsonc.Str(&m.Name)
 	obj, ok := m.Value.Value.(*hujson.Object)
 	if !ok {
-		return errors.New("an object with canRead, cannotRead, canWrite and cannotWrite is expected")
+		return errors.New("the value of a path must be an object with canRead, cannotRead, canWrite and cannotWrite")
 	}
 	for i := range obj.Members {
 		name, _ := jsonc.Str(&obj.Members[i].Name)
@@ -94,9 +95,9 @@ func (c *targaryen) path(m *hujson.ObjectMember) error {
 // value that is written is null.
 func (c *targaryen) test(path, op, verdict string, v *hujson.Value) error {
 	auth, value := v, []byte("null")
-	if obj, ok := v.Value.(*hujson.Object); ok && find(obj, "auth") != nil {
-		auth = find(obj, "auth")
-		if data := find(obj, "data"); data != nil {
+	if obj, ok := v.Value.(*hujson.Object); ok && jsonc.Member(obj, "auth") != nil {
+		auth = jsonc.Member(obj, "auth")
+		if data := jsonc.Member(obj, "data"); data != nil {
 			value = jsonc.Strict(*data)
 		}
 	}

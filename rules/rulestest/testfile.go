@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -28,7 +29,13 @@ type fileJSON struct {
 	} `json:"mutants"`
 }
 
-// A testJSON is one entry of tests, after "for" was expanded.
+// A testJSON is one entry of tests, after "for" was expanded:
+//
+//	{"name": "members write", "as": ["ana", "bo"], "write": "/rooms/r1/topic",
+//	 "value": "tea", "expect": "allow"}
+//
+// Members that may be missing without having their zero value are pointers or raw
+// JSON: "value": null removes, a missing "value" is a mistake.
 type testJSON struct {
 	Name     string          `json:"name"`
 	Skip     string          `json:"skip"`
@@ -49,7 +56,8 @@ type testJSON struct {
 	Commit   *bool           `json:"commit"`
 }
 
-// A groupJSON is an entry of tests that has steps.
+// A groupJSON is an entry of tests that has steps. Each step sees what the ones before
+// it have written; the next group begins with the data of the file again.
 type groupJSON struct {
 	Group string          `json:"group"`
 	Data  json.RawMessage `json:"data"`
@@ -60,6 +68,7 @@ type groupJSON struct {
 // names is a text or a list of texts.
 type names []string
 
+// UnmarshalJSON reads "ana" or ["ana", "bo"].
 func (n *names) UnmarshalJSON(text []byte) error {
 	var one string
 	if json.Unmarshal(text, &one) == nil {
@@ -68,7 +77,7 @@ func (n *names) UnmarshalJSON(text []byte) error {
 	}
 	var list []string
 	if err := json.Unmarshal(text, &list); err != nil || len(list) == 0 {
-		return errors.New("as is a name or a list of names")
+		return errors.New("as must be a name or a list of names")
 	}
 	*n = list
 	return nil
@@ -82,6 +91,7 @@ type expectJSON struct {
 	Value   json.RawMessage
 }
 
+// UnmarshalJSON reads "deny", or {"verdict": "deny", "reason": "validate", "at": …}.
 func (e *expectJSON) UnmarshalJSON(text []byte) error {
 	if json.Unmarshal(text, &e.Verdict) == nil {
 		return nil
@@ -100,7 +110,8 @@ func (e *expectJSON) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// A testReader reads the tests of one file.
+// A testReader reads the tests of one file. It counts their steps, because "for" and
+// lists of actors multiply them.
 type testReader struct {
 	*loader
 	suite *Suite
@@ -123,37 +134,36 @@ func (l *loader) tests(s *Suite) error {
 	if err != nil {
 		return l.at(top, err)
 	}
-	rules := find(obj, "rules")
+	rules := jsonc.Member(obj, "rules")
 	if rules == nil {
 		return l.at(top, errors.New(`"rules" is missing: the name of a file, or the rules themselves`))
 	}
 	if s.Rules, err = l.rules(rules, options, true); err != nil {
 		return l.at(rules, err)
 	}
-	if users := find(obj, "users"); users != nil {
+	if users := jsonc.Member(obj, "users"); users != nil {
 		if s.Actors, err = actors(jsonc.Strict(*users)); err != nil {
 			return l.at(users, err)
 		}
 	}
-	for _, ig := range f.Mutants.Ignore {
-		if ig.Why == "" {
-			return l.at(find(obj, "mutants"), errors.New("an ignored mutant needs a reason: \"why\""))
-		}
-	}
 	s.Ignore = f.Mutants.Ignore
+	if slices.ContainsFunc(s.Ignore, func(m IgnoredMutant) bool { return m.Why == "" }) {
+		return l.at(jsonc.Member(obj, "mutants"), errors.New(`an ignored mutant needs a reason: "why"`))
+	}
 	group := &Group{}
-	if data := find(obj, "data"); data != nil {
+	if data := jsonc.Member(obj, "data"); data != nil {
 		if group.Data, group.DataFile, err = l.data(data); err != nil {
 			return l.at(data, err)
 		}
 	}
-	return r.entries(find(obj, "tests"), group)
+	return r.entries(jsonc.Member(obj, "tests"), group)
 }
 
+// actors reads the member "users": the variable auth of each by their names.
 func actors(text []byte) (map[string]Actor, error) {
 	var list map[string]json.RawMessage
 	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, errors.New("users is an object")
+		return nil, errors.New("users must be an object")
 	}
 	users := make(map[string]Actor, len(list))
 	for name, raw := range list {
@@ -174,7 +184,7 @@ func (r *testReader) entries(v *hujson.Value, top *Group) error {
 		return r.at(&r.doc.Root, fmt.Errorf("tests: %w", err))
 	}
 	for i := range list {
-		if obj, ok := list[i].Value.(*hujson.Object); ok && find(obj, "steps") != nil {
+		if obj, ok := list[i].Value.(*hujson.Object); ok && jsonc.Member(obj, "steps") != nil {
 			err = r.group(&list[i], obj, top)
 		} else {
 			err = r.add(top, &list[i], r.now, false)
@@ -187,17 +197,6 @@ func (r *testReader) entries(v *hujson.Value, top *Group) error {
 		r.suite.Groups = append([]*Group{top}, r.suite.Groups...)
 	}
 	return nil
-}
-
-func elements(v *hujson.Value) ([]hujson.Value, error) {
-	if v == nil {
-		return nil, nil
-	}
-	list, ok := v.Value.(*hujson.Array)
-	if !ok {
-		return nil, errors.New("a list is expected")
-	}
-	return list.Elements, nil
 }
 
 // group reads a series of steps. Its data are the file's unless it has its own.
@@ -216,7 +215,7 @@ func (r *testReader) group(v *hujson.Value, obj *hujson.Object, top *Group) erro
 		if g.Name == "" {
 			g.Name = fmt.Sprintf("line %d", r.line(v))
 		}
-		if data := find(obj, "data"); data != nil {
+		if data := jsonc.Member(obj, "data"); data != nil {
 			if g.Data, g.DataFile, err = r.data(data); err != nil {
 				return err
 			}
@@ -225,7 +224,7 @@ func (r *testReader) group(v *hujson.Value, obj *hujson.Object, top *Group) erro
 		if j.Now != nil {
 			now = *j.Now
 		}
-		steps, err := elements(find(obj, "steps"))
+		steps, err := elements(jsonc.Member(obj, "steps"))
 		if err != nil {
 			return err
 		}
@@ -284,7 +283,7 @@ func (r *testReader) step(j *testJSON, label string) ([]*Step, error) {
 	}
 	if j.Auth != nil {
 		if j.As != nil {
-			return nil, errors.New("only one of as and auth may be given")
+			return nil, errors.New("give only one of as and auth")
 		}
 		if op.Who, err = ParseActor(string(j.Auth)); err != nil {
 			return nil, err
@@ -292,7 +291,7 @@ func (r *testReader) step(j *testJSON, label string) ([]*Step, error) {
 		return []*Step{j.named(op, want, label)}, nil
 	}
 	if j.As == nil {
-		return nil, errors.New(`who acts? "as" names a user, "auth" is the variable itself`)
+		return nil, errors.New(`"as" or "auth" is missing: "as" names a user, "auth" is the variable itself`)
 	}
 	var list []*Step
 	for _, name := range j.As {
@@ -334,11 +333,12 @@ func (j *testJSON) op() (Op, error) {
 	case j.Update != nil && j.Read == nil && j.Write == nil:
 		err = op.setUpdate(*j.Update, j.Values)
 	default:
-		err = errors.New("a test has one of read, write and update")
+		err = errors.New("a test needs exactly one of read, write and update")
 	}
 	return op, err
 }
 
+// read reads what a read selects, and through which interface it comes.
 func (j *testJSON) read(op *Op) error {
 	path, err := tree.ParsePath(*j.Read)
 	if err != nil {
@@ -349,52 +349,10 @@ func (j *testJSON) read(op *Op) error {
 	case "socket":
 		op.Socket = true
 	default:
-		return fmt.Errorf("unknown door %q; there are rest and socket", j.Via)
+		return fmt.Errorf("unknown via %q; use rest or socket", j.Via)
 	}
 	op.Path = path
 	return op.setQuery(j.Query)
-}
-
-// setQuery sets what a read selects. Without a query it is a plain read, whose
-// order depends on the door (rules §7).
-func (op *Op) setQuery(text json.RawMessage) (err error) {
-	op.Plain = text == nil || string(text) == "{}" || string(text) == "null"
-	switch {
-	case !op.Plain:
-		op.Query, err = ParseQuery(string(text))
-	case !op.Socket:
-		op.Query = tree.Query{OrderBy: tree.ByKey}
-	}
-	return err
-}
-
-// setWrite makes op a write of a value at a path, which may end in .priority.
-func (op *Op) setWrite(target string, value, priority json.RawMessage) (err error) {
-	if value == nil {
-		return errors.New(`"value" is missing; null removes`)
-	}
-	op.Kind, op.Value = Write, string(value)
-	if op.Update, err = parseWrite(target, op.Value, priority); err != nil {
-		return err
-	}
-	if priority != nil {
-		op.Value = withPriority(op.Value, priority)
-	}
-	op.Path, op.Priority = op.Update[0].Path, op.Update[0].Priority
-	return nil
-}
-
-// setUpdate makes op an update of paths below base.
-func (op *Op) setUpdate(base string, values json.RawMessage) (err error) {
-	if values == nil {
-		return errors.New(`"values" is missing`)
-	}
-	if op.Path, err = tree.ParsePath(base); err != nil {
-		return fmt.Errorf("%s: %w", base, err)
-	}
-	op.Kind, op.Value = Update, string(values)
-	op.Update, err = parseUpdate(op.Path, op.Value)
-	return err
 }
 
 // want reads what a test expects.
@@ -405,15 +363,15 @@ func (j *testJSON) want() (Want, error) {
 	case "":
 		return w, errors.New(`"expect" is missing: allow or deny`)
 	default:
-		return w, fmt.Errorf("expect is allow or deny, not %q", w.Verdict)
+		return w, fmt.Errorf("expect must be allow or deny, not %q", w.Verdict)
 	}
 	switch w.Reason {
 	case "", NoGrant, Invalid, RunError, Unbounded:
 	default:
-		return w, fmt.Errorf("unknown reason %q; there are no-grant, validate, error and limit", w.Reason)
+		return w, fmt.Errorf("unknown reason %q; use no-grant, validate, error or limit", w.Reason)
 	}
 	if w.Rule != "" && !strings.HasPrefix(w.Rule, "/") {
-		return w, fmt.Errorf("%q is no rule; write it as /rooms/$room .read", w.Rule)
+		return w, fmt.Errorf("%q is not a rule; write it as /rooms/$room .read", w.Rule)
 	}
 	if j.Expect.Value != nil {
 		v, err := tree.ParseNode(string(j.Expect.Value))
@@ -423,16 +381,4 @@ func (j *testJSON) want() (Want, error) {
 		w.Values = map[string]tree.Node{"": v}
 	}
 	return w, nil
-}
-
-// String says what the operation is: "write /rooms/r1 as ann".
-func (op *Op) String() string {
-	s := op.Kind.String() + " " + tree.Target{Path: op.Path, Priority: op.Priority}.String()
-	switch {
-	case op.As != "":
-		return s + " as " + op.As
-	case op.Who.Admin:
-		return s + " as an administrator"
-	}
-	return s
 }

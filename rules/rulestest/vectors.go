@@ -2,6 +2,7 @@ package rulestest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/tailscale/hujson"
@@ -42,18 +43,19 @@ func (l *loader) vectors(s *Suite, list *hujson.Array) error {
 	return nil
 }
 
+// vector reads one case: a group of one step.
 func (l *loader) vector(v *hujson.Value) (*Group, error) {
 	obj, ok := v.Value.(*hujson.Object)
 	if !ok {
-		return nil, fmt.Errorf("a case is an object")
+		return nil, errors.New("a case must be an object")
 	}
 	var j vectorJSON
 	if err := json.Unmarshal(jsonc.Strict(*v), &j); err != nil {
 		return nil, err
 	}
-	doc := find(obj, "rules")
+	doc := jsonc.Member(obj, "rules")
 	if doc == nil {
-		return nil, fmt.Errorf(`"rules" is missing`)
+		return nil, errors.New(`"rules" is missing`)
 	}
 	options, err := ParseOptions(j.Dialect, j.Extensions)
 	if err != nil {
@@ -63,30 +65,11 @@ func (l *loader) vector(v *hujson.Value) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := testJSON{Auth: j.Auth, Via: j.Op.Via, Query: j.Op.Query, Value: j.Op.Value, Values: j.Op.Values, Priority: j.Op.Priority, Now: j.Now}
-	if t.Now == nil {
-		t.Now = ptr[int64](DefaultNow)
-	}
-	switch j.Op.Kind {
-	case "read", "query-read":
-		t.Read = &j.Op.Path
-	case "write":
-		t.Write = &j.Op.Path
-	case "update":
-		t.Update = &j.Op.Path
-	default:
-		return nil, fmt.Errorf("unknown kind of operation %q", j.Op.Kind)
-	}
-	op, err := t.op()
+	op, err := j.op()
 	if err != nil {
 		return nil, err
 	}
-	if j.Auth != nil {
-		if op.Who, err = ParseActor(string(j.Auth)); err != nil {
-			return nil, err
-		}
-	}
-	data, err := parseData(j.Data, *t.Now)
+	data, err := parseData(j.Data, op.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -99,4 +82,28 @@ func (l *loader) vector(v *hujson.Value) (*Group, error) {
 	return &Group{Rules: &src, Data: data, Steps: []*Step{step}}, nil
 }
 
+// op reads what a case does. It is a test written in another way.
+func (j *vectorJSON) op() (Op, error) {
+	t := testJSON{Via: j.Op.Via, Query: j.Op.Query, Value: j.Op.Value, Values: j.Op.Values, Priority: j.Op.Priority, Now: j.Now}
+	if t.Now == nil {
+		t.Now = ptr[int64](DefaultNow)
+	}
+	switch j.Op.Kind {
+	case "read", "query-read":
+		t.Read = &j.Op.Path
+	case "write":
+		t.Write = &j.Op.Path
+	case "update":
+		t.Update = &j.Op.Path
+	default:
+		return Op{}, fmt.Errorf("unknown kind of operation %q", j.Op.Kind)
+	}
+	op, err := t.op()
+	if err == nil && j.Auth != nil {
+		op.Who, err = ParseActor(string(j.Auth))
+	}
+	return op, err
+}
+
+// ptr returns a pointer to a value, for members that may be missing.
 func ptr[T any](v T) *T { return &v }

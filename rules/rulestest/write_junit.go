@@ -8,6 +8,8 @@ import (
 	"time"
 )
 
+// A junitSuites is the document. These types have the elements and attributes that CI
+// servers know; there is no standard.
 type junitSuites struct {
 	XMLName  xml.Name     `xml:"testsuites"`
 	Tests    int          `xml:"tests,attr"`
@@ -17,6 +19,7 @@ type junitSuites struct {
 	Suites   []junitSuite `xml:"testsuite"`
 }
 
+// A junitSuite has the results of one test file.
 type junitSuite struct {
 	Name     string      `xml:"name,attr"`
 	Tests    int         `xml:"tests,attr"`
@@ -27,6 +30,7 @@ type junitSuite struct {
 	Cases    []junitCase `xml:"testcase"`
 }
 
+// A junitCase is one step.
 type junitCase struct {
 	Name    string        `xml:"name,attr"`
 	Class   string        `xml:"classname,attr"`
@@ -37,11 +41,13 @@ type junitCase struct {
 	Skipped *junitSkipped `xml:"skipped,omitempty"`
 }
 
+// A junitFailure says how a step failed.
 type junitFailure struct {
 	Message string `xml:"message,attr"`
 	Text    string `xml:",chardata"`
 }
 
+// A junitSkipped says why a step was not run.
 type junitSkipped struct {
 	Message string `xml:"message,attr"`
 }
@@ -70,6 +76,7 @@ func WriteJUnit(out io.Writer, results []*Result) error {
 	return err
 }
 
+// newJUnitCase returns the form of one result.
 func newJUnitCase(r *Result) junitCase {
 	c := junitCase{Name: r.Name(), Class: r.Suite.File, File: r.Suite.File, Line: r.Step.Line, Time: seconds(r.Elapsed)}
 	switch r.Status {
@@ -83,4 +90,5 @@ func newJUnitCase(r *Result) junitCase {
 	return c
 }
 
+// seconds returns a duration as JUnit writes it.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.6f", d.Seconds()) }

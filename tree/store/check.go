@@ -8,7 +8,6 @@ import (
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/dedup"
-	"github.com/dogwooddb/dogwood/tree/store/journal"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
@@ -17,7 +16,7 @@ import (
 // and blob is reachable exactly once, or waits to be reclaimed; that no
 // container is empty, and each has as many children as are counted; that the
 // indexes hold what the rows imply; that the checksum of every entry is right; that the writers on record agree with their
-// order; and that records of the journal are complete. For a file it also checks the
+// order. For a file it also checks the
 // pages; the list of those that are free is of the last commit, so writers wait
 // meanwhile. It returns what is wrong, nothing if all is well.
 func (s *Store) Check() (findings []error, err error) {
@@ -63,7 +62,6 @@ func (c *checker) run() []error {
 	c.strays()
 	c.counts()
 	dedup.Of(entries{c.tx}, 0).Check(c.report)
-	c.each(kv.Journal, journal.Checker(c.report))
 	return c.findings
 }
 

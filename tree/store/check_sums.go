@@ -24,7 +24,7 @@ var bucketNames = map[kv.Bucket]string{
 	kv.Blobs:      "long strings",
 	kv.Index:      "the indexes",
 	kv.Reclaim:    "the reclaim queue",
-	kv.Journal:    "the journal",
+	kv.Journal:    "records of commits",
 	kv.Disconnect: "onDisconnect operations",
 	kv.Meta:       "the state of the database",
 	kv.Texts:      "rules, settings and the list of indexes",

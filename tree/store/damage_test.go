@@ -36,10 +36,9 @@ func damageable(t *testing.T, s *Store) {
 			_, err2 := tx.Put(tree.MustParsePath(fmt.Sprintf("long/%d", n%5)), tree.String(strings.Repeat(string(rune('a'+n%26)), 3000+997*(n%40))))
 			_, err3 := tx.Put(tree.MustParsePath(fmt.Sprintf("users/k%07d/age", n)), tree.Number(float64(n)))
 			tx.SetRevision(uint64(n + 1))
-			err4 := tx.Journal().Append(uint64(n+1), fmt.Appendf(nil, "record %0*d", 50+n*40, n))
-			err5 := tx.Disconnects().Put(Pending{Session: fmt.Sprint("session ", n%9), Number: uint64(n), Data: fmt.Append(nil, "data ", n)})
-			err6 := tx.Dedup().Record(WriteID{Writer: [16]byte{byte(n % 11)}, Number: uint64(n + 1)}, time.Unix(1e9, 0))
-			return errors.Join(err, err2, err3, err4, err5, err6, tx.SetMeta("name", fmt.Append(nil, n)))
+			err4 := tx.Disconnects().Put(Pending{Session: fmt.Sprint("session ", n%9), Number: uint64(n), Data: fmt.Append(nil, "data ", n)})
+			err5 := tx.Dedup().Record(WriteID{Writer: [16]byte{byte(n % 11)}, Number: uint64(n + 1)}, time.Unix(1e9, 0))
+			return errors.Join(err, err2, err3, err4, err5, tx.SetMeta("name", fmt.Append(nil, n)))
 		})
 	}
 	for more := true; more; {
@@ -111,19 +110,6 @@ func answers(t *testing.T, s *Store) map[string]string {
 				return nil, err
 			}
 			all = append(all, fmt.Sprint(p))
-		}
-		return all, nil
-	})
-	ask("journal", func(tx *Tx) (list any, err error) {
-		var all []string
-		for r, err := range tx.Journal().Since(1) {
-			if errors.Is(err, ErrTrimmed) {
-				return nil, ErrDamaged // one that is damaged is dropped when the file is opened
-			}
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, fmt.Sprint(r.Revision, string(r.Data)))
 		}
 		return all, nil
 	})

@@ -18,8 +18,6 @@
 //   - A writer, in bucket w, is a client that gave its writes ids: the numbers of
 //     those that were carried out, and when the last one was. Those not heard from
 //     for long are forgotten.
-//   - A record of the journal is rows of bucket j, in pieces: (revision), then
-//     (revision, number of the piece).
 //   - What a [Load] has stored cannot be reached until it is linked. The ids it
 //     uses are on record until then.
 //
@@ -27,8 +25,8 @@
 // any size unlinks one row: the containers and blobs below go to the reclaim
 // queue, from which [Store.Reclaim] frees them a little at a time.
 //
-// Below it, package kv keeps the entries and their checksums, and packages journal and
-// dedup keep what belongs to no path. Package load reads the text of a [Load].
+// Below it, package kv keeps the entries and their checksums, and package dedup
+// the ids of writes. Package load reads the text of a [Load].
 //
 // One write transaction runs at a time; any number of read transactions see the
 // state of the last commit before they began. A read transaction keeps pages

@@ -1,12 +1,12 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
-	"github.com/dogwooddb/dogwood/tree/store/journal"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
@@ -49,6 +49,9 @@ func (s *Store) start() error {
 		return s.inspect()
 	}
 	err := s.initialize()
+	if err == nil {
+		return s.dropRecords()
+	}
 	if !durable.NoRoom(err) || s.bolt().Fresh() {
 		return err
 	}
@@ -88,9 +91,6 @@ func (s *Store) initialize() error {
 	if err := startState(tx); err != nil {
 		return err
 	}
-	if s.journal, err = journal.Open(tx.kv); err != nil {
-		return err
-	}
 	if err := leaveLoads(tx); err != nil {
 		return err
 	}
@@ -116,6 +116,33 @@ func startState(tx *Tx) (err error) {
 	}
 	tx.state, err = readState(tx.kv)
 	return err
+}
+
+// dropRecords frees the records of commits that earlier versions kept in the file. Nothing
+// reads them, so if they are damaged, or there is no room for the commit, they stay.
+func (s *Store) dropRecords() error {
+	k, err := s.kv.Begin(true)
+	if err != nil {
+		return err
+	}
+	defer k.Rollback()
+	var keys [][]byte
+	c := k.Cursor(kv.Journal)
+	for key, _ := c.Seek(nil); key != nil; key, _ = c.Next() {
+		keys = append(keys, bytes.Clone(key))
+	}
+	if c.Err() != nil || len(keys) == 0 {
+		return nil
+	}
+	for _, key := range keys {
+		if err := k.Delete(kv.Journal, key); err != nil {
+			return nil
+		}
+	}
+	if err := k.Commit(); err != nil && !durable.NoRoom(err) {
+		return err
+	}
+	return nil
 }
 
 // inspect is initialize for a file that is not to be changed.
@@ -234,9 +261,6 @@ func (tx *Tx) Commit() error {
 	if err := tx.kv.Commit(); err != nil {
 		tx.Rollback()
 		return err
-	}
-	if tx.journaled != (journal.Size{}) { // loads have none, and may commit meanwhile
-		tx.store.journal = tx.store.journal.After(tx.journaled)
 	}
 	if tx.known != nil && tx.known.version == tx.state.catalogue {
 		tx.store.catalogue.Store(tx.known)

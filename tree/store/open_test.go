@@ -160,51 +160,6 @@ func TestOpenRefusesAnotherFormat(t *testing.T) {
 	wantOpenError(t, file, ErrFormat)
 }
 
-func TestJournalIsARing(t *testing.T) {
-	s, err := Open("", Options{JournalLimit: 10, JournalBytes: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	for r := uint64(1); r <= 30; r++ {
-		put(t, s, func(tx *Tx) error {
-			tx.SetRevision(r)
-			return tx.Journal().Append(r, []byte(fmt.Sprint("record ", r)))
-		})
-	}
-	read := func(from uint64) (got []uint64, err error) {
-		view(t, s, func(tx *Tx) error {
-			for rec, e := range tx.Journal().Since(from) {
-				if err = e; e != nil {
-					return nil
-				}
-				if want := fmt.Sprint("record ", rec.Revision); rec.Revision <= 30 && string(rec.Data) != want {
-					t.Errorf("revision %d holds %q", rec.Revision, rec.Data)
-				}
-				got = append(got, rec.Revision)
-			}
-			return nil
-		})
-		return got, err
-	}
-	if got, err := read(21); err != nil || len(got) != 10 || got[9] != 30 {
-		t.Errorf("commits from 21: %v, %v", got, err)
-	}
-	if got, err := read(20); !errors.Is(err, ErrTrimmed) {
-		t.Errorf("commits from 20, which is gone: %v, %v", got, err)
-	}
-	if got, err := read(31); err != nil || got != nil {
-		t.Errorf("commits from the future: %v, %v", got, err)
-	}
-	put(t, s, func(tx *Tx) error { // a large record pushes all others out
-		tx.SetRevision(31)
-		return tx.Journal().Append(31, make([]byte, 999))
-	})
-	if _, err := read(30); !errors.Is(err, ErrTrimmed) {
-		t.Errorf("after a large record: %v", err)
-	}
-}
-
 func TestPendingOperations(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "data.db")
 	s := open(t, file)
@@ -343,4 +298,35 @@ func TestOpenNewWithOneMeta(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestRecordsAreDropped: a file of an earlier version has records of commits, which are
+// freed when it is opened.
+func TestRecordsAreDropped(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "data.db")
+	s := open(t, file)
+	put(t, s, func(tx *Tx) error {
+		for n := range uint64(500) {
+			if err := tx.put(kv.Journal, idKey(n+1), make([]byte, 3000)); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Put(tree.MustParsePath("a"), tree.Number(1))
+		return err
+	})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, file)
+	defer s.Close()
+	view(t, s, func(tx *Tx) error {
+		if k, _ := tx.kv.Cursor(kv.Journal).Seek(nil); k != nil {
+			t.Errorf("the record %x is there", k)
+		}
+		if v, err := tx.Get(tree.MustParsePath("a")); err != nil || v.JSON() != "1" {
+			t.Errorf("Get = %s, %v", v.JSON(), err)
+		}
+		return nil
+	})
+	check(t, s)
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"github.com/dogwooddb/dogwood/tree/store/dedup"
-	"github.com/dogwooddb/dogwood/tree/store/journal"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
@@ -10,30 +9,12 @@ import (
 // again.
 type WriteID = dedup.ID
 
-// A Record is one entry of the journal.
-type Record = journal.Record
-
-// Bounds of what is kept of commits and writes.
+// Bounds of what is kept of writes.
 const (
-	DefaultJournalBytes = journal.DefaultBytes
-	DefaultJournalLimit = journal.DefaultLimit
-	DefaultWriterLimit  = dedup.DefaultLimit
-	MaxWriteNumber      = dedup.MaxNumber
-	WriterLife          = dedup.WriterLife
+	DefaultWriterLimit = dedup.DefaultLimit
+	MaxWriteNumber     = dedup.MaxNumber
+	WriterLife         = dedup.WriterLife
 )
-
-// ErrTrimmed is returned for a revision that the journal no longer holds.
-var ErrTrimmed = journal.ErrTrimmed
-
-// Journal returns the journal as of the transaction.
-func (tx *Tx) Journal() journal.Journal {
-	return journal.Of(entries{tx}, journal.State{
-		Revision: tx.state.revision,
-		Most:     journal.Size{Records: tx.store.options.JournalLimit, Bytes: tx.store.options.JournalBytes},
-		Size:     tx.store.journal,
-		Change:   &tx.journaled,
-	})
-}
 
 // Dedup returns the writes on record as of the transaction.
 func (tx *Tx) Dedup() dedup.Writes { return dedup.Of(entries{tx}, tx.store.options.WriterLimit) }

@@ -20,7 +20,6 @@ func TestStorageIsDocumented(t *testing.T) {
 		fmt.Sprintf("a whole subtree of up to %d,%03d bytes", PackLimit/1000, PackLimit%1000),
 		fmt.Sprintf("cut into chunks of %d KiB in bucket `b`", chunkBytes>>10),
 		fmt.Sprintf("up to %d bytes of it, sorted as UTF-16", maxIndexed),
-		fmt.Sprintf("up to %d,%03d of them and %d MiB", DefaultJournalLimit/1000, DefaultJournalLimit%1000, DefaultJournalBytes>>20),
 	}
 	for _, b := range kv.Buckets {
 		texts = append(texts, fmt.Sprintf("| `%c` | ", b))

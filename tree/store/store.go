@@ -5,17 +5,14 @@ import (
 	"sync/atomic"
 
 	"github.com/dogwooddb/dogwood/tree"
-	"github.com/dogwooddb/dogwood/tree/store/journal"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // Options adjust a store. The zero value is right for most.
 type Options struct {
-	ReadOnly     bool  // change nothing; the file must be there, and others may read it, too
-	NoSync       bool  // do not sync commits to the disk: a power failure may lose the file
-	JournalBytes int64 // size of the journal ring; 0: DefaultJournalBytes
-	JournalLimit int   // commits in the journal ring; 0: DefaultJournalLimit
-	WriterLimit  int   // clients whose writes are recognized; 0: DefaultWriterLimit
+	ReadOnly    bool // change nothing; the file must be there, and others may read it, too
+	NoSync      bool // do not sync commits to the disk: a power failure may lose the file
+	WriterLimit int  // clients whose writes are recognized; 0: DefaultWriterLimit
 
 	OnDamage func(error) // is told of every damaged entry that is read; nil: nobody
 }
@@ -27,7 +24,6 @@ type Store struct {
 	options   Options
 	catalogue atomic.Pointer[catalogue] // newest
 	builds    map[uint32]tree.Path      // where index builds stand; the writer's
-	journal   journal.Size              // the writer's
 	cache     *writeCache               // the writer's
 	snapshots snapshotPool
 	work      atomic.Bool // see TakeWork
@@ -38,12 +34,6 @@ type Store struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.JournalBytes == 0 {
-		o.JournalBytes = DefaultJournalBytes
-	}
-	if o.JournalLimit == 0 {
-		o.JournalLimit = DefaultJournalLimit
-	}
 	if o.WriterLimit == 0 {
 		o.WriterLimit = DefaultWriterLimit
 	}

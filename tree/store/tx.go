@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/dogwooddb/dogwood/tree"
-	"github.com/dogwooddb/dogwood/tree/store/journal"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
@@ -25,9 +24,8 @@ type Tx struct {
 	known *catalogue  // as of this state; nil until asked for
 	key   []byte      // of the last rowAt
 
-	journaled journal.Size // what this transaction adds to the journal
-	work      bool         // it left something to Reclaim or Build
-	stats     Stats
+	work  bool // it left something to Reclaim or Build
+	stats Stats
 
 	// Interrupt, if set, is asked now and then during long reads; an error ends
 	// them.

@@ -163,9 +163,9 @@ func TestCheckNamesAllDamage(t *testing.T) {
 		{"a page of zeros and a byte", func(f []byte) []byte {
 			clear(pageOf(f, "user number 99"))
 			f[bytes.Index(f, []byte("user number 300"))] = 'X'
-			f[bytes.Index(f, []byte("record 0"))] = 'X'
+			f[bytes.Index(f, []byte("data 0"))] = 'X'
 			return f
-		}, []string{"/users/k00000", " up to /users/k00001", "/users/k0000300: ", "the journal: "}},
+		}, []string{"/users/k00000", " up to /users/k00001", "/users/k0000300: ", "onDisconnect operations: "}},
 		{"cut short", func(f []byte) []byte {
 			return f[:bytes.Index(f, []byte("user number 200"))/page*page]
 		}, []string{"bytes, should have", "is missing at the end of the file"}},
@@ -207,7 +207,7 @@ func TestPathsOfAPage(t *testing.T) {
 		{kv.BadPage{Bucket: kv.Rows, Min: rowKey(6, "k")}, "/z/k and what follows there, /c, what was stored last"},
 		{kv.BadPage{Bucket: kv.Blobs, Min: idKey(6), Max: idKey(9)}, "/z, /a"},
 		{kv.BadPage{Bucket: kv.Rows}, "all of the values"},
-		{kv.BadPage{Bucket: kv.Journal, Min: idKey(6)}, "a part of the journal"},
+		{kv.BadPage{Bucket: kv.Writers, Min: idKey(6)}, "a part of write ids"},
 	} {
 		if got := s.on(c.page); got != c.want {
 			t.Errorf("%+v is %q, want %q", c.page, got, c.want)

@@ -155,9 +155,7 @@ func (t *boltTx) toChange(b Bucket, key []byte) *bolt.Bucket {
 	if open.changed == nil {
 		open.changed = t.tx.Bucket([]byte{byte(b)})
 		open.changes = t.newChanges(b, open.changed)
-		if open.changed.FillPercent = t.fill; b == Journal {
-			open.changed.FillPercent = densePercent
-		}
+		open.changed.FillPercent = t.fill
 	}
 	c := open.changes
 	if !c.last.has(key) {

@@ -8,7 +8,7 @@ const (
 	Blobs      Bucket = 'b' // blob id, chunk number → bytes
 	Index      Bucket = 'x' // index id, container id, value, ordered key → nothing
 	Reclaim    Bucket = 'g' // what waits to be freed
-	Journal    Bucket = 'j' // revision, number of the piece from the second on → piece of the commit record
+	Journal    Bucket = 'j' // empty; earlier versions kept the last commits here
 	Disconnect Bucket = 'o' // session, number → operation
 	Meta       Bucket = 'm' // name → value; small ones, since one of them changes with every commit
 	Texts      Bucket = 't' // name → value; those that may be large

@@ -1,0 +1,82 @@
+package rules
+
+import (
+	"time"
+
+	"github.com/dogwooddb/dogwood/rules/internal/eval"
+	"github.com/dogwooddb/dogwood/rules/internal/snapshot"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// An Op is what a request wants to do.
+type Op int
+
+// The operations.
+const (
+	OpRead Op = iota
+	OpWrite
+)
+
+// A Request is one operation to be decided.
+type Request struct {
+	Op     Op
+	Auth   Auth
+	Origin *Origin              // what it came with; rules cannot see it; nil: unknown
+	Path   tree.Path            // what a read reads
+	Query  tree.Query           // of a read
+	Plain  bool                 // a read without query parameters
+	Writes []tree.ResolvedWrite // everything one write operation does, at disjoint targets
+	Unread bool                 // the data of the writes was not read, since no rule can allow them; their nodes are empty
+	Data   tree.Reader          // the tree before the operation
+	Now    time.Time            // what server timestamps of the operation resolve to
+	Reads  *Reads               // if set, what an allowed read depends on is noted there
+
+	// Children is the tree in which an allowed read is compared with the .limit of the
+	// rules; nil: it is not compared. The server does that apart from Check
+	// (Ruleset.Excess), since it shares decisions among listeners.
+	Children Children
+	KeysOnly bool // nothing below the children is read
+
+	Asked *int // if set, how many rules were asked is noted there
+
+	// Budget is shared with other decisions; nil: the decision has its own.
+	Budget *Budget
+}
+
+// An Origin names the request or connection of an operation, as logs do. One of the
+// two names is set.
+type Origin struct {
+	Request    string // id of an HTTP request
+	Connection string // name of a realtime connection
+}
+
+// begin begins an evaluation of expressions for the request.
+func (q *Request) begin(e *eval.Evaluation) {
+	e.Auth, e.Claims, e.Now, e.Data = q.Auth.JSON, q.Auth.decoded, q.Now, q.Data
+	if q.Op == OpRead {
+		e.Query, e.NotePaths = &q.Query, q.Reads != nil
+	} else {
+		e.Writes = q.Writes
+	}
+	if q.Budget != nil {
+		e.Spent = q.Budget.budget
+	}
+	e.Begin()
+}
+
+// A Budget is what several decisions may spend together, such as those of one task
+// that other tasks wait for. The zero Budget is that of one decision, of which
+// nothing is spent.
+type Budget struct{ budget snapshot.Budget }
+
+// A Decision is the answer to a request.
+type Decision struct {
+	Allow bool
+
+	// Rule is the path of the rule that decided, such as "/rooms/$room/.read":
+	// the one that granted a read or the first target of a write, the .validate
+	// that failed, the .limit that was exceeded, or else the deepest rule that could
+	// have granted and did not.
+	// It is "" if no rule was asked.
+	Rule string
+}
