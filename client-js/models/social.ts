@@ -1,4 +1,4 @@
-// Social: short statuses, followers, and timelines that are written when somebody posts,
+// Social: short statuses, followers, and timelines that are written when a user posts,
 // so that reading one is cheap. The rules are those of testdata/models/social;
 // docs/models/social.md explains them.
 
@@ -59,12 +59,12 @@ const START: Place = { time: 0, key: '' }
 const HOME = 1000
 const PAGE = 30
 
-/** Reports whether nobody has a login, in any case. Needs no user. */
+/** Reports whether a login is free, in upper and lower case. Needs no user. */
 export async function loginFree(db: Database<SocialData>, login: string): Promise<boolean> {
   return !(await get(ref(db, `logins/${login.toLowerCase()}`))).exists()
 }
 
-/** Takes the next number for a user: `u5` for 5 is who signs in then. */
+/** Takes the next number for a user: the user signs in as `u5` for 5. */
 export async function nextUserId(db: Database<SocialData>): Promise<number> {
   const { snapshot } = await runTransaction(ref<number>(db, 'counters/userId'), id => (id ?? 0) + 1)
   return snapshot.val()!
@@ -77,7 +77,7 @@ export class Social {
     readonly me: string
   ) {}
 
-  /** Makes this user. The rules refuse a login that somebody has in any case. */
+  /** Makes this user. The rules refuse a login that is taken, in upper or lower case. */
   createUser(login: string, name: string): Promise<void> {
     const id = Number(this.me.slice(1))
     return update(ref(this.db), {
@@ -113,7 +113,7 @@ export class Social {
         first: await this.settledFollowers()
       }),
       async ({ id, first }) => {
-        // The number is taken in the same write: whoever loses a race tries the next one.
+        // The number is taken in the same write: the loser of a race tries the next one.
         const sid = `s${id}`
         await update(ref(this.db), {
           'counters/statusId': id,
@@ -145,7 +145,7 @@ export class Social {
   }
 
   // pass returns an update that sends a status to some followers. The job moves on in the
-  // same write, by the rules only forward, so nobody gets it twice.
+  // same write, by the rules only forward, so no follower gets it twice.
   private pass(sid: string, { followers, last }: Followers, posted: number | ServerValue) {
     return { [`fanout/${this.me}/${sid}`]: last, ...inHomes(followers, sid, posted) }
   }
@@ -159,7 +159,7 @@ export class Social {
   // send makes passes until the job is gone.
   private async send(sid: string): Promise<void> {
     for (let open = true; open; ) {
-      // Somebody who leaves meanwhile makes the write fail.
+      // A follower who leaves meanwhile makes the write fail.
       open = await retry(
         () => this.turn(sid),
         async ({ after, posted, next }) => {
@@ -239,7 +239,7 @@ export class Social {
     await this.trimHome()
   }
 
-  // catchUp enters what a user has posted since his statuses were read: such a status may
+  // catchUp enters what a user has posted since their statuses were read: such a status may
   // have been sent to all followers before this user was one.
   private catchUp(uid: string, merged: Timed): Promise<void> {
     return retry(

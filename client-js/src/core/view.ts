@@ -347,7 +347,7 @@ export class View {
     return withChild(next, last, EMPTY)
   }
 
-  // change is put for what is shown: who leaves a full window makes room for the next one.
+  // change is put for what is shown: a child that leaves a full window makes room for the next one.
   private change(node: Node, key: string, child: Node): Node {
     const { limit } = this.params
     if (equals(node.child(key), child)) return node

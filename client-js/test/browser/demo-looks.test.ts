@@ -153,7 +153,7 @@ function outside(): string[] {
     .map(e => e.outerHTML.slice(0, 80))
 }
 
-/** Buttons and fields without a name for those who do not see them. Runs in the page. */
+/** Buttons and fields without a name for users who cannot see them. Runs in the page. */
 function nameless(): string[] {
   const named = (e: Element) =>
     e.getAttribute('aria-label') ||

@@ -1,4 +1,4 @@
-// The demonstration of `dogwood dev --sample`, as somebody would try it.
+// The demonstration of `dogwood dev --sample`, as a newcomer would try it.
 
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'

@@ -61,7 +61,7 @@ test('sizes are within their limits, and as the README says', async () => {
   }
 })
 
-test('what is packed, as the README says, installs and runs', async () => {
+test('the package, packed as the README says, installs and runs', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'packed-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const npm = (args: string[], cwd: string) => promisify(execFile)('npm', args, { cwd })
@@ -76,7 +76,7 @@ test('what is packed, as the README says, installs and runs', async () => {
   expect(stdout).toBe('object\n'.repeat(entries.length))
 }, 300_000)
 
-test('what is packed compiles with all declarations checked, and has its licence and sources', async () => {
+test('the package compiles with all declarations checked, and has its licence and sources', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'typed-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const run = (program: string, args: string[], cwd: string) => promisify(execFile)(program, args, { cwd })

@@ -63,7 +63,7 @@ test('the first use connects, with the namespace', async () => {
   expect(FakeSocket.last.url).toBe('ws://localhost:9000/.ws?v=5&ns=demo')
 })
 
-test('who listens to the state of the connection wants one', async () => {
+test('a listener for the state of the connection opens one', async () => {
   const seen: unknown[] = []
   onValue(ref(db, '.info/connected'), snapshot => seen.push(snapshot.val()))
   await tick()
@@ -106,7 +106,7 @@ test('a silent server is asked, then left', async () => {
   expect(socket.closed).toBe(true)
 })
 
-test('attempts get rarer, but a user who does something does not wait', async () => {
+test('attempts get rarer, but not for a user who does something', async () => {
   goOnline(db)
   const attempts = async (ms: number) => {
     const before = FakeSocket.all.length
@@ -207,7 +207,7 @@ test('a conditional write that was on its way fails with the connection', async 
   expect(await result).toMatchObject({ code: 'DISCONNECT' })
 })
 
-test('what the server does on disconnect is seen here, too', async () => {
+test('listeners see what the server does on disconnect', async () => {
   const socket = await connected()
   const seen: unknown[] = []
   onValue(ref(db, 'online'), snap => seen.push(snap.val()))
@@ -306,7 +306,7 @@ test('more children than a call has arguments are written and heard of', async (
   expect(socket.requests('m')).toHaveLength(1)
 })
 
-test('an update names no place twice', () => {
+test('an update names no path twice', () => {
   const list = ref(db, 'list')
   for (const values of [
     { a: 1, 'a/b': 2 },

@@ -82,7 +82,7 @@ test('the ids of writes have no gaps, which the server would have to remember', 
   expect(ids).toEqual(['1', '2', '3'])
 })
 
-test('what was sent, or taken over, and is not answered, is forgotten as well', async () => {
+test('unanswered writes, sent or taken over, are forgotten as well', async () => {
   const disk = new IDBFactory()
   const left = await played(disk)
   client.goOffline(left.db)
@@ -106,7 +106,7 @@ test('what was sent, or taken over, and is not answered, is forgotten as well', 
   expect(refused).toEqual([])
 })
 
-test('what cannot be read on disk is deleted, told, and in nobody’s way', async () => {
+test('unreadable records on disk are deleted, reported, and in no one’s way', async () => {
   const good = ['{"a":1}', 7, Date.now()]
   const rubbish = [
     null,
@@ -229,7 +229,7 @@ test('persistence is enabled once', async () => {
   await (await enablePersistence(other, { indexedDB: disk })).stop()
 })
 
-test('what somebody else keeps under the name is not touched, and the database works without', async () => {
+test('a foreign database of that name is not touched, and the database works without', async () => {
   const disk = new IDBFactory()
   const db = client.getDatabase({ databaseURL: server.url(ns) })
   const { host } = new URL(server.url(ns))

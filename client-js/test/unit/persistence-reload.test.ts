@@ -69,7 +69,7 @@ for (const [name, query, expected, value] of orders) {
   })
 }
 
-test('what is written while the disk is read is in the first view', async () => {
+test('a write made while the disk is read is in the first view', async () => {
   const { db } = await reloaded(
     db => [client.ref(db, 'rooms')],
     () => {}
@@ -94,7 +94,7 @@ test('listeners below wait for the view that has what they show', async () => {
   expect(all.values).toEqual(['a b d'])
 })
 
-test('what was kept is in the first view also if a child of it is listened to already', async () => {
+test('saved data is in the first view even if a child of it is listened to already', async () => {
   const { db } = await reloaded(
     db => [client.ref(db, 'rooms/b'), client.ref(db, 'rooms')],
     db => void client.set(client.ref(db, 'rooms/c'), 1).catch(nobodyHears)

@@ -8,7 +8,7 @@ import { Browser } from '../support/locks.js'
 import { seen } from '../support/seen.js'
 import { disks, nobodyHears, ns, page, server, type Tab } from '../support/tabs.js'
 
-test('what was listened to is there at the next start, offline', async () => {
+test('a saved view is there at the next start, offline', async () => {
   const disk = disks()
   await server.rest(ns, 'PUT', '/rooms', { a: { n: 1 }, b: { n: 2 }, c: { n: 3 } })
   const first = await page(disk)
@@ -23,7 +23,7 @@ test('what was listened to is there at the next start, offline', async () => {
   await seen(second.db, client.ref(second.db, 'rooms/a')).until({ n: 1 })
 })
 
-test('what changed meanwhile comes after what was saved', async () => {
+test('changes made meanwhile come after the saved value', async () => {
   const disk = disks()
   await server.rest(ns, 'PUT', '/a', 1)
   const first = await page(disk)
@@ -107,7 +107,7 @@ test('a refused write from before is told', async () => {
   expect(refused).toBe('/a')
 })
 
-test('who ends a database is not told of writes that are sent at the next start', async () => {
+test('a database that is ended does not report writes that are sent at the next start', async () => {
   const disk = disks()
   const first = await page(disk, {}, false)
   void client.set(client.ref(first.db, 'a'), 1)

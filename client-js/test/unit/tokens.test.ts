@@ -71,8 +71,8 @@ test('a provider of tokens that never answers is given up', async () => {
   expect(await result).toMatchObject({ code: 'TOKEN_TIMEOUT' })
 })
 
-// What is public, only the server knows: sent without the token, the rest would be refused.
-test('what is written while a provider hangs waits for the one that answers', async () => {
+// Only the server knows what is public: without the token, it would refuse the rest.
+test('a write made while a provider hangs waits for the one that answers', async () => {
   let answer: string | undefined
   const provider = () => answer ?? new Promise<string>(() => {})
   signInWithToken(db, provider).catch(() => {})
@@ -150,7 +150,7 @@ test('a provider is asked once for each connection', async () => {
   expect(asked).toBe(3)
 })
 
-test('who signs in last is signed in, however slow the provider before was', async () => {
+test('the last sign-in counts, however slow the provider before was', async () => {
   let answer = (_: string) => {}
   const slow = new Promise<string>(resolve => {
     answer = resolve
@@ -171,7 +171,7 @@ test('who signs in last is signed in, however slow the provider before was', asy
   await third
 })
 
-test('who signs out while a provider is asked stays signed out', async () => {
+test('signing out while a provider is asked is final', async () => {
   await connected()
   const result = signInWithToken(db, async () => 'late')
   signOut(db)
