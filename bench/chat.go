@@ -9,12 +9,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dogwooddb/dogwood/bench/connect"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
 // Chat has rooms whose members each follow its last messages over a connection
 // of their own. The members take turns to post: an update of three places, the
-// message, the room's pointer to its last message and the author's to his. The
+// message, the room's pointer to its last message and the author's to theirs. The
 // next post of a room comes when all members have the one before and its
 // author has the acknowledgement.
 type Chat struct {
@@ -37,45 +38,32 @@ const (
 )
 
 func (Chat) Name() string { return "chat" }
-func (Chat) unit() string { return "posts" }
 
 func (w Chat) Describe() string {
 	return fmt.Sprintf("%d rooms × %d members on limitToLast(%d), %s rules", w.Rooms, w.Members, w.Window, w.Rules)
 }
 
-func (w Chat) rules() string {
+func (w Chat) About() (unit, rules string) {
 	if w.Rules == RulesChat {
-		return chatRules
+		return "posts", chatRules
 	}
-	return openRules
+	return "posts", openRules
 }
 
-func (w Chat) withDefaults() Workload {
-	orElse(&w.Rooms, 20)
-	orElse(&w.Members, 25)
-	orElse(&w.Window, 50)
-	orElse(&w.Size, 100)
-	if w.Rules == "" {
-		w.Rules = RulesOpen
-	}
-	return w
+func (w Chat) WithDefaults() (Workload, error) {
+	err := errors.Join(
+		Setting("rooms", &w.Rooms, 20, 1, MaxConnections),
+		Setting("members", &w.Members, 25, 1, MaxConnections),
+		Setting("window", &w.Window, 50, 1, 1000),
+		Setting("size", &w.Size, 100, 1, 2000),
+		oneOf("rules", &w.Rules, RulesOpen, RulesChat),
+	)
+	connections := w.Rooms * w.Members
+	err = errors.Join(err, Setting("connections", &connections, 1, 1, MaxConnections))
+	return w, err
 }
 
-func (w Chat) check() error {
-	errs := []error{
-		within("rooms", w.Rooms, 1, maxConnections),
-		within("members", w.Members, 1, maxConnections),
-		within("connections", w.Rooms*w.Members, 1, maxConnections),
-		within("window", w.Window, 1, 1000),
-		within("size", w.Size, 1, 2000),
-	}
-	if w.Rules != RulesOpen && w.Rules != RulesChat {
-		errs = append(errs, fmt.Errorf("rules must be %q or %q, not %q", RulesOpen, RulesChat, w.Rules))
-	}
-	return errors.Join(errs...)
-}
-
-func (w Chat) drive(ctx context.Context, r *run) error {
+func (w Chat) Drive(ctx context.Context, r *Load) error {
 	if w.Rules == RulesChat && r.Target.Secret == "" {
 		return errors.New("chat rules need an administrator's credential to be set")
 	}
@@ -83,33 +71,30 @@ func (w Chat) drive(ctx context.Context, r *run) error {
 	for i := range rooms {
 		rooms[i] = newRoom(w, i)
 	}
-	if err := r.admin.patchJSON(ctx, "/", w.seed(rooms, time.Now())); err != nil {
+	if err := r.Admin.PatchJSON(ctx, "/", w.seed(rooms, time.Now())); err != nil {
 		return fmt.Errorf("fill the rooms: %w", err)
 	}
-	conns, err := r.dialAll(ctx, w.Rooms*w.Members, memberBuffer, func(i int, c *conn) error {
+	conns, err := connect.DialAll(ctx, r.Target, w.Rooms*w.Members, connect.MemberBuffer, func(i int, c *connect.Conn) error {
 		return rooms[i%w.Rooms].members[i/w.Rooms].join(c, w, r.Target.Secret)
 	})
 	if err != nil {
 		return err
 	}
-	defer closeAll(conns)
-	r.begin()
+	defer connect.CloseAll(conns)
+	r.Begin()
 	err = w.converse(ctx, r, rooms, conns)
-	r.measure("deliveries", float64(r.inTime.Load())*float64(w.Members)/max(r.window(r.now(), ctx.Err() != nil).Seconds(), 1e-9), "/s")
+	r.Measure("deliveries", float64(r.inTime.Load())*float64(w.Members)/max(r.window(r.Now(), ctx.Err() != nil).Seconds(), 1e-9), "/s")
 	return err
 }
 
 // converse posts to all rooms until the schedule ends.
-func (w Chat) converse(ctx context.Context, r *run, rooms []*room, conns []*conn) error {
-	return receiving(ctx, conns, func(i int, msg []byte) error {
+func (w Chat) converse(ctx context.Context, r *Load, rooms []*room, conns []*connect.Conn) error {
+	return connect.Receiving(ctx, conns, func(i int, msg []byte) error {
 		return rooms[i%w.Rooms].members[i/w.Rooms].take(msg)
 	}, func(ctx context.Context) error {
-		return parallel(ctx, w.Rooms, w.Rooms, func(ctx context.Context, i int) error { return rooms[i].postAll(ctx, r, i) })
+		return connect.Parallel(ctx, w.Rooms, w.Rooms, func(ctx context.Context, i int) error { return rooms[i].postAll(ctx, r, i) })
 	})
 }
-
-// memberBuffer is the read buffer of a member.
-const memberBuffer = 4 << 10
 
 // A room posts one message after the other.
 type room struct {
@@ -123,7 +108,7 @@ type room struct {
 
 // A member follows its room.
 type member struct {
-	conn *conn
+	conn *connect.Conn
 	uid  string
 	room *room
 	seen *[]byte // key of the last message that has come
@@ -137,7 +122,7 @@ func newRoom(w Chat, n int) *room {
 	return rm
 }
 
-// seed returns what is there before the first post, as an update of the root.
+// seed returns the data before the first post, as an update of the root.
 func (w Chat) seed(rooms []*room, now time.Time) map[string]any {
 	update := make(map[string]any)
 	created := now.UnixMilli()
@@ -150,7 +135,7 @@ func (w Chat) seed(rooms []*room, now time.Time) map[string]any {
 		messages := make(map[string]any)
 		for i := range w.Window {
 			messages[string(postKey(nil, created-1, int64(i)))] = map[string]any{
-				"sender": rm.members[i%len(rm.members)].uid, "message": padding[:w.Size], "sent": created - 1,
+				"sender": rm.members[i%len(rm.members)].uid, "message": Padding[:w.Size], "sent": created - 1,
 			}
 		}
 		update["rooms/"+rm.id] = map[string]any{
@@ -164,22 +149,22 @@ func (w Chat) seed(rooms []*room, now time.Time) map[string]any {
 }
 
 // join signs the member in, if rules care, and follows the room.
-func (m *member) join(c *conn, w Chat, secret string) error {
+func (m *member) join(c *connect.Conn, w Chat, secret string) error {
 	m.conn = c
 	if w.Rules == RulesChat || w.SignIn {
-		if err := c.signIn(userToken(secret, m.uid, time.Now())); err != nil {
+		if err := c.SignIn(connect.UserToken(secret, m.uid, time.Now())); err != nil {
 			return err
 		}
 	}
-	return c.listen("messages/"+m.room.id, `{"l":`+strconv.Itoa(w.Window)+`,"vf":"r"}`)
+	return c.Listen("messages/"+m.room.id, `{"l":`+strconv.Itoa(w.Window)+`,"vf":"r"}`)
 }
 
 // postAll posts until the schedule ends.
-func (rm *room) postAll(ctx context.Context, r *run, n int) error {
+func (rm *room) postAll(ctx context.Context, r *Load, n int) error {
 	var msg []byte
 	for seq := int64(0); ; seq++ {
-		due, ok := r.next()
-		if !ok || !r.wait(ctx, due) {
+		due, ok := r.Next()
+		if !ok || !r.Wait(ctx, due) {
 			return nil
 		}
 		author := rm.members[int(seq)%len(rm.members)]
@@ -187,30 +172,38 @@ func (rm *room) postAll(ctx context.Context, r *run, n int) error {
 		rm.missing.Store(int64(len(rm.members) + 1))
 		rm.post.Store(&key)
 		msg = author.appendPost(msg[:0], seq, key)
-		if err := author.conn.send(msg); err != nil {
+		if err := author.conn.Send(msg); err != nil {
 			return err
 		}
 		if err := rm.wait(ctx); err != nil {
 			return err
 		}
-		r.done(n, due)
+		r.Done(n, due)
 	}
 }
 
-// postTimeout is how long one post may take to reach everybody.
-const postTimeout = 30 * time.Second
+// PostTimeout is how long one post may take to reach all clients.
+const PostTimeout = 30 * time.Second
 
-// wait waits until everybody has the post.
+// wait waits until all members have the post.
 func (rm *room) wait(ctx context.Context) error {
-	timer := time.NewTimer(postTimeout)
+	return inTime(ctx, rm.all, func() string {
+		return fmt.Sprintf("room %s: %d of %d deliveries and acknowledgements of a post are missing", rm.id, rm.missing.Load(), len(rm.members)+1)
+	})
+}
+
+// inTime waits until a write has reached all clients. missing describes those that it has
+// not reached within PostTimeout.
+func inTime(ctx context.Context, all <-chan struct{}, missing func() string) error {
+	timer := time.NewTimer(PostTimeout)
 	defer timer.Stop()
 	select {
-	case <-rm.all:
+	case <-all:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-timer.C:
-		return fmt.Errorf("room %s: %d of %d deliveries and acknowledgements of a post are missing after %s", rm.id, rm.missing.Load(), len(rm.members)+1, postTimeout)
+		return fmt.Errorf("%s after %s", missing(), PostTimeout)
 	}
 }
 
@@ -224,7 +217,7 @@ func (rm *room) arrived() {
 func (m *member) appendPost(dst []byte, seq int64, key []byte) []byte {
 	update := fmt.Appendf(nil,
 		`{"messages/%[1]s/%[2]s":{"sender":"%[3]s","message":"%[4]s","sent":{".sv":"timestamp"}},"rooms/%[1]s/last":"%[2]s","users/%[3]s/posted/%[1]s":"%[2]s"}`,
-		m.room.id, key, m.uid, padding[:m.room.size])
+		m.room.id, key, m.uid, Padding[:m.room.size])
 	return wire.AppendMerge(dst, seq, "/", update)
 }
 
@@ -243,7 +236,7 @@ func (m *member) take(text []byte) error {
 	case msg.Status == wire.StatusOK:
 		m.room.arrived()
 	case msg.Status != "":
-		return fmt.Errorf("post: %w", &refusedError{msg.Status, string(msg.Data)})
+		return fmt.Errorf("post: %w", &connect.RefusedError{Status: msg.Status, Text: string(msg.Data)})
 	case msg.Push == wire.PushCancel:
 		return fmt.Errorf("the listen of %s was cancelled", m.uid)
 	}

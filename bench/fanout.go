@@ -6,81 +6,70 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/dogwooddb/dogwood/bench/connect"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
-// Fanout has one connection write to a path that many others follow. What is
-// counted, and whose latency is measured, is the arrival of a write at a
-// subscriber. So that deliveries are not skipped, no more than InFlight writes
-// are ahead of the slowest subscriber.
+// Fanout has one connection write to a path that many others follow. It counts, and
+// measures the latency of, the arrival of a write at a subscriber. So that deliveries are
+// not skipped, no more than InFlight writes are ahead of the slowest subscriber.
 type Fanout struct {
 	Subscribers int `json:"subscribers"` // 1000
-	InFlight    int `json:"inFlight"`    // writes that not everybody has; 64
+	InFlight    int `json:"inFlight"`    // writes that not all subscribers have; 64
 	Size        int `json:"size"`        // of a value in bytes; 100
 }
 
-// group is what waits for goroutines.
-type group = sync.WaitGroup
-
-func (Fanout) Name() string  { return "fanout" }
-func (Fanout) unit() string  { return "deliveries" }
-func (Fanout) rules() string { return openRules }
+func (Fanout) Name() string                { return "fanout" }
+func (Fanout) About() (unit, rules string) { return "deliveries", openRules }
 
 func (w Fanout) Describe() string {
 	return fmt.Sprintf("1 writer → %d subscribers, %d writes ahead, %d bytes each", w.Subscribers, w.InFlight, w.Size)
 }
 
-func (w Fanout) withDefaults() Workload {
-	orElse(&w.Subscribers, 1000)
-	orElse(&w.InFlight, 64)
-	orElse(&w.Size, 100)
-	return w
-}
-
-func (w Fanout) check() error {
-	return errors.Join(
-		within("subscribers", w.Subscribers, 1, maxConnections),
-		within("in flight", w.InFlight, 1, maxInFlight),
-		within("size", w.Size, len(object(0, 0)), maxObject),
+func (w Fanout) WithDefaults() (Workload, error) {
+	err := errors.Join(
+		Setting("subscribers", &w.Subscribers, 1000, 1, MaxConnections),
+		Setting("in flight", &w.InFlight, 64, 1, maxInFlight),
+		Setting("size", &w.Size, 100, len(object(0, 0)), maxObject),
 	)
+	return w, err
 }
 
-func (w Fanout) drive(ctx context.Context, r *run) error {
+func (w Fanout) Drive(ctx context.Context, r *Load) error {
 	const path = "fanout/value"
-	conns, err := r.dialAll(ctx, w.Subscribers, memberBuffer, func(_ int, c *conn) error { return c.listen(path, "") })
+	conns, err := connect.DialAll(ctx, r.Target, w.Subscribers, connect.MemberBuffer, func(_ int, c *connect.Conn) error { return c.Listen(path, "") })
 	if err != nil {
 		return err
 	}
-	defer closeAll(conns)
-	writer, err := dial(ctx, r.Target, readBuffer)
+	defer connect.CloseAll(conns)
+	writer, err := connect.Dial(ctx, r.Target, connect.ReadBuffer)
 	if err != nil {
 		return err
 	}
-	defer writer.close()
+	defer writer.Close()
 	f := &fan{run: r, path: path, size: w.Size, writer: writer, subscribers: conns, flights: make([]flight, w.InFlight), landed: make(chan struct{}, w.InFlight)}
-	r.begin()
+	r.Begin()
 	err = f.drive(ctx)
-	r.measure("writes", float64(f.complete.Load())/max(r.now().Seconds(), 1e-9), "/s")
+	r.Measure("writes", float64(f.complete.Load())/max(r.Now().Seconds(), 1e-9), "/s")
 	if n := f.skipped.Load(); n > 0 {
-		r.measure("skipped", float64(n), "deliveries")
+		r.Measure("skipped", float64(n), "deliveries")
 	}
 	return err
 }
 
 // A fan is a Fanout under way.
 type fan struct {
-	run         *run
+	run         *Load
 	path        string
 	size        int
-	writer      *conn
-	subscribers []*conn
+	writer      *connect.Conn
+	subscribers []*connect.Conn
 	last        []int64       // number of the last write that has come to each
 	flights     []flight      // of write n at n modulo their number
-	landed      chan struct{} // gets an element for each write that everybody has
+	landed      chan struct{} // gets an element for each write that all have
 	complete    atomic.Int64  // such writes
 	skipped     atomic.Int64  // deliveries that a later one replaced
 }
@@ -96,8 +85,8 @@ func (f *fan) drive(ctx context.Context) error {
 	for i := range f.last {
 		f.last[i] = -1
 	}
-	all := append([]*conn{f.writer}, f.subscribers...)
-	return receiving(ctx, all, func(i int, msg []byte) error {
+	all := append([]*connect.Conn{f.writer}, f.subscribers...)
+	return connect.Receiving(ctx, all, func(i int, msg []byte) error {
 		if i == 0 {
 			return f.acknowledged(msg)
 		}
@@ -105,13 +94,13 @@ func (f *fan) drive(ctx context.Context) error {
 	}, f.write)
 }
 
-// write writes until the schedule ends and everybody has everything.
+// write writes until the schedule ends and all subscribers have everything.
 func (f *fan) write(ctx context.Context) error {
 	var value, msg []byte
 	ahead := 0
 	for seq := int64(0); ; seq++ {
-		due, ok := f.run.next()
-		if !ok || !f.run.wait(ctx, due) {
+		due, ok := f.run.Next()
+		if !ok || !f.run.Wait(ctx, due) {
 			break
 		}
 		if ahead < len(f.flights) {
@@ -122,9 +111,9 @@ func (f *fan) write(ctx context.Context) error {
 		fl := &f.flights[int(seq)%len(f.flights)]
 		fl.due.Store(int64(due))
 		fl.missing.Store(int64(len(f.subscribers) + 1))
-		value = appendObject(value[:0], seq, f.size)
+		value = AppendObject(value[:0], seq, f.size)
 		msg = wire.AppendPut(msg[:0], seq, f.path, value)
-		if err := f.writer.send(msg); err != nil {
+		if err := f.writer.Send(msg); err != nil {
 			return err
 		}
 	}
@@ -136,18 +125,9 @@ func (f *fan) write(ctx context.Context) error {
 	return nil
 }
 
-// land waits until everybody has the oldest write.
+// land waits until all subscribers have the oldest write.
 func (f *fan) land(ctx context.Context) error {
-	timer := time.NewTimer(postTimeout)
-	defer timer.Stop()
-	select {
-	case <-f.landed:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return fmt.Errorf("not all %d subscribers have a write after %s", len(f.subscribers), postTimeout)
-	}
+	return inTime(ctx, f.landed, func() string { return fmt.Sprintf("not all %d subscribers have a write", len(f.subscribers)) })
 }
 
 func (f *fan) arrived(seq int64) {
@@ -166,7 +146,7 @@ func (f *fan) acknowledged(text []byte) error {
 	case m.Status == wire.StatusOK:
 		f.arrived(m.ID)
 	case m.Status != "":
-		return fmt.Errorf("write: %w", &refusedError{m.Status, string(m.Data)})
+		return fmt.Errorf("write: %w", &connect.RefusedError{Status: m.Status, Text: string(m.Data)})
 	}
 	return nil
 }
@@ -183,12 +163,12 @@ func (f *fan) take(n int, text []byte) error {
 		f.arrived(skipped)
 	}
 	f.last[n] = seq
-	f.run.done(n, time.Duration(f.flights[int(seq)%len(f.flights)].due.Load()))
+	f.run.Done(n, time.Duration(f.flights[int(seq)%len(f.flights)].due.Load()))
 	f.arrived(seq)
 	return nil
 }
 
-// numberOf returns the number in a message that has an object of appendObject
+// numberOf returns the number in a message that has an object of AppendObject
 // in it.
 func numberOf(text []byte) (n int64, ok bool) {
 	const name = `"n":`

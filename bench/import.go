@@ -9,11 +9,13 @@ import (
 	"os"
 	"strconv"
 	"time"
+
+	"github.com/dogwooddb/dogwood/bench/connect"
 )
 
-// Import fills a database from a file, starts its server again if that can be
-// done, and then reads and writes all over it: what a database of this size takes
-// of time and memory.
+// Import fills a database from a file, starts its server again if possible, and then reads
+// and writes random rows. It measures the time and the memory that a database of this size
+// takes.
 type Import struct {
 	Rows
 	Indexed bool `json:"indexed"` // the index of n is declared before the import
@@ -27,13 +29,12 @@ type Server interface {
 }
 
 func (Import) Name() string { return "import" }
-func (Import) unit() string { return "requests" }
 
-func (w Import) rules() string {
+func (w Import) About() (unit, rules string) {
 	if w.Indexed {
-		return rowRules
+		return "requests", RowRules
 	}
-	return openRules
+	return "requests", openRules
 }
 
 func (w Import) Describe() string {
@@ -44,17 +45,12 @@ func (w Import) Describe() string {
 	return fmt.Sprintf("a file of %d rows%s; then GET and PUT over %d sockets", w.Rows.Rows, indexed, w.Sockets)
 }
 
-func (w Import) withDefaults() Workload {
-	orElse(&w.Rows.Rows, 1_000_000)
-	orElse(&w.Sockets, 8)
-	return w
+func (w Import) WithDefaults() (Workload, error) {
+	err := errors.Join(Setting("rows", &w.Rows.Rows, 1_000_000, 1, MaxRows), Setting("sockets", &w.Sockets, 8, 1, MaxConnections))
+	return w, err
 }
 
-func (w Import) check() error {
-	return errors.Join(w.Rows.check(), within("sockets", w.Sockets, 1, maxConnections))
-}
-
-func (w Import) drive(ctx context.Context, r *run) error {
+func (w Import) Drive(ctx context.Context, r *Load) error {
 	if r.Target.Secret == "" {
 		return errors.New("imports need an administrator's credential")
 	}
@@ -72,7 +68,7 @@ func (w Import) drive(ctx context.Context, r *run) error {
 }
 
 // fill imports the rows from a file and notes how long that took.
-func (w Import) fill(ctx context.Context, r *run) error {
+func (w Import) fill(ctx context.Context, r *Load) error {
 	file, err := w.file()
 	if err != nil {
 		return fmt.Errorf("make the file: %w", err)
@@ -90,8 +86,8 @@ func (w Import) fill(ctx context.Context, r *run) error {
 	if err != nil {
 		return fmt.Errorf("import %d rows: %w", w.Rows.Rows, err)
 	}
-	r.measure("file", float64(size)/1e6, "MB")
-	r.measure("import", took.Seconds(), "s")
+	r.Measure("file", float64(size)/1e6, "MB")
+	r.Measure("import", took.Seconds(), "s")
 	watch.measure(r, "import")
 	return nil
 }
@@ -108,47 +104,47 @@ func (w Import) file() (*os.File, error) {
 	return f, nil
 }
 
-func (w Import) send(ctx context.Context, r *run, file *os.File, size int64) error {
-	_, err := r.admin.do(ctx, http.MethodPut, rowsPath, "writeSizeLimit=unlimited", io.NewSectionReader(file, 0, size))
+func (w Import) send(ctx context.Context, r *Load, file *os.File, size int64) error {
+	_, err := r.Admin.Do(ctx, http.MethodPut, RowsPath, "writeSizeLimit=unlimited", io.NewSectionReader(file, 0, size))
 	return err
 }
 
 // restart notes how long it takes until a server that was started again has
 // answered its first read.
-func (w Import) restart(ctx context.Context, r *run) error {
+func (w Import) restart(ctx context.Context, r *Load) error {
 	took, err := timed(r.Server.Stop)
 	if err != nil {
 		return err
 	}
-	r.measure("stop", took.Seconds(), "s")
+	r.Measure("stop", took.Seconds(), "s")
 	took, err = timed(func() error {
 		t, err := r.Server.Start(ctx)
 		if err != nil {
 			return err
 		}
-		r.Target, r.admin = t, newAdmin(t)
-		_, err = r.admin.do(ctx, http.MethodGet, w.path(0), "", nil)
+		r.Target, r.Admin = t, connect.NewAdmin(t)
+		_, err = r.Admin.Do(ctx, http.MethodGet, w.path(0), "", nil)
 		return err
 	})
-	r.measure("start to first read", took.Seconds(), "s")
+	r.Measure("start to first read", took.Seconds(), "s")
 	return err
 }
 
 // path returns where the row is that comes seq-th, in no order.
 func (w Import) path(seq int64) string {
 	i := int64(w.permuted(int(seq % int64(w.Rows.Rows))))
-	return string(appendKey([]byte(rowsPath+"/"), i))
+	return string(AppendKey([]byte(RowsPath+"/"), i))
 }
 
 // use reads rows, and writes to one for every three that are read.
-func (w Import) use(ctx context.Context, r *run) error {
-	return driveREST(ctx, r, w.Sockets, func(dst []byte, n int, seq int64) []byte {
+func (w Import) use(ctx context.Context, r *Load) error {
+	return DriveREST(ctx, r, w.Sockets, func(dst []byte, n int, seq int64) []byte {
 		path := w.path(seq*int64(w.Sockets) + int64(n))
 		if seq%4 != 3 {
-			return append(dst, getRequest(r.Target, path, "")...)
+			return append(dst, connect.GetRequest(r.Target, path, "")...)
 		}
 		value := strconv.FormatInt(seq, 10)
-		dst = append(dst, requestHead(r.Target, "PUT", path+"/a", "")...)
+		dst = append(dst, connect.RequestHead(r.Target, "PUT", path+"/a", "")...)
 		dst = append(dst, "Content-Type: application/json\r\nContent-Length: "...)
 		dst = strconv.AppendInt(dst, int64(len(value)), 10)
 		return append(append(dst, "\r\n\r\n"...), value...)

@@ -33,22 +33,22 @@ func (s *rowServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch path := strings.TrimSuffix(r.URL.Path, ".json"); {
 	case path == "/metrics":
 		w.WriteHeader(http.StatusNotFound)
-	case path == rowsPath && r.Method == "PUT":
+	case path == RowsPath && r.Method == "PUT":
 		var rows map[string]map[string]any
 		if err := json.NewDecoder(r.Body).Decode(&rows); err != nil {
 			w.WriteHeader(http.StatusBadRequest)
 		}
 		s.imported.Add(1)
 		s.rows.Store(&rows)
-	case path == rowsPath && r.Method == "DELETE":
+	case path == RowsPath && r.Method == "DELETE":
 		s.deleted.Add(1)
 		s.rows.Store(new(map[string]map[string]any))
-	case path == rowsPath:
+	case path == RowsPath:
 		if len(*s.rows.Load()) > 0 {
 			answer = `{"k":true}`
 		}
-	case strings.HasPrefix(path, rowsPath):
-		key, _, leaf := strings.Cut(strings.TrimPrefix(path, rowsPath+"/"), "/")
+	case strings.HasPrefix(path, RowsPath):
+		key, _, leaf := strings.Cut(strings.TrimPrefix(path, RowsPath+"/"), "/")
 		if _, ok := (*s.rows.Load())[key]; !ok {
 			w.WriteHeader(http.StatusNotFound)
 		}
@@ -103,7 +103,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// A server that refuses ends the run with a reason and leaves nobody waiting.
+// A server that refuses ends the run with a reason, and no goroutine goes on waiting.
 func TestDeleteRefused(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == "DELETE" {

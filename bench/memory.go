@@ -1,12 +1,18 @@
 package bench
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/dogwooddb/dogwood/bench/connect"
 )
 
 // A memory is what a process takes of the machine's memory, in bytes. It is zero
@@ -53,7 +59,7 @@ const (
 
 // A memoryWatch notes the most that the server takes while something goes on.
 type memoryWatch struct {
-	admin *admin
+	admin *connect.Admin
 	pid   int
 	most  int64   // resident
 	own   int64   // most of it that was not the mapped file
@@ -61,8 +67,8 @@ type memoryWatch struct {
 }
 
 // watchMemory watches the server while f runs.
-func (r *run) watchMemory(ctx context.Context, f func() error) (memoryWatch, error) {
-	w := memoryWatch{admin: r.admin, pid: r.Target.PID}
+func (r *Load) watchMemory(ctx context.Context, f func() error) (memoryWatch, error) {
+	w := memoryWatch{admin: r.Admin, pid: r.Target.PID}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -74,6 +80,21 @@ func (r *run) watchMemory(ctx context.Context, f func() error) (memoryWatch, err
 	<-done
 	w.look()
 	return w, err
+}
+
+// OwnMemory returns the most memory that the server takes while f runs, without pages of
+// mapped files, in MiB; 0 is unknown.
+func (r *Load) OwnMemory(ctx context.Context, f func() error) (mib float64, err error) {
+	w, err := r.watchMemory(ctx, f)
+	return float64(w.own) / (1 << 20), err
+}
+
+// Health asks the server, by its metrics, and the system, by its process id.
+func (r *Load) Health(ctx context.Context) Health {
+	h := Health{ResidentMiB: float64(usagesOf(r.Target.PID).server.resident) / (1 << 20)}
+	// A server without metrics is judged by the rest.
+	_ = r.Admin.StreamFrom(ctx, "/metrics", func(r io.Reader) error { return h.read(r) })
+	return h
 }
 
 func (w *memoryWatch) watch(ctx context.Context) {
@@ -100,13 +121,13 @@ func (w *memoryWatch) look() {
 // ask asks the server itself. One that has no metrics is judged by the rest.
 func (w *memoryWatch) ask(ctx context.Context) {
 	var h Health
-	if w.admin.streamFrom(ctx, "/metrics", h.read) == nil {
+	if w.admin.StreamFrom(ctx, "/metrics", h.read) == nil {
 		w.heap = max(w.heap, h.HeapMiB)
 	}
 }
 
 // measure adds what was seen to the result.
-func (w *memoryWatch) measure(r *run, during string) {
+func (w *memoryWatch) measure(r *Load, during string) {
 	for _, m := range []struct {
 		name string
 		mib  float64
@@ -116,7 +137,35 @@ func (w *memoryWatch) measure(r *run, during string) {
 		{"heap in use", w.heap},
 	} {
 		if m.mib > 0 {
-			r.measure("most "+m.name+", "+during, m.mib, "MiB")
+			r.Measure("most "+m.name+", "+during, m.mib, "MiB")
 		}
 	}
+}
+
+// Health is what grows in a server that leaks. Zeros are unknown.
+type Health struct {
+	ResidentMiB float64 `json:"residentMiB,omitempty"`
+	HeapMiB     float64 `json:"heapMiB,omitempty"` // in use, garbage included
+	Goroutines  float64 `json:"goroutines,omitempty"`
+}
+
+// read takes what it knows from metrics in the text format of Prometheus.
+func (h *Health) read(r io.Reader) error {
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		name, text, _ := bytes.Cut(lines.Bytes(), []byte(" "))
+		value, err := strconv.ParseFloat(strings.TrimSpace(string(text)), 64)
+		if err != nil || math.IsNaN(value) {
+			continue
+		}
+		switch string(name) {
+		case "go_goroutines":
+			h.Goroutines = value
+		case "go_memstats_heap_inuse_bytes":
+			h.HeapMiB = value / (1 << 20)
+		case "process_resident_memory_bytes":
+			h.ResidentMiB = value / (1 << 20)
+		}
+	}
+	return lines.Err()
 }

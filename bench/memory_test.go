@@ -7,7 +7,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"runtime"
+	"strings"
 	"testing"
+
+	"github.com/dogwooddb/dogwood/bench/connect"
 )
 
 func TestParseStatus(t *testing.T) {
@@ -44,7 +47,7 @@ func TestWatchMemory(t *testing.T) {
 			asked <- struct{}{}
 		}))
 		target := Target{URL: s.URL, PID: os.Getpid()}
-		r := &run{Options: Options{Target: target}, admin: newAdmin(target)}
+		r := &Load{Options: Options{Target: target}, Admin: connect.NewAdmin(target)}
 		ctx, cancel := context.WithCancel(t.Context())
 		w, err := r.watchMemory(ctx, func() error { <-asked; <-asked; return nil }) // the first answer was read
 		cancel()
@@ -63,5 +66,14 @@ func TestWatchMemory(t *testing.T) {
 		if len(r.measures) != want {
 			t.Errorf("measures %+v, want %d of them", r.measures, want)
 		}
+	}
+}
+
+func TestHealth(t *testing.T) {
+	var h Health
+	err := h.read(strings.NewReader("# HELP go_goroutines Number.\ngo_goroutines 42\ngo_memstats_heap_inuse_bytes 2.097152e+06\n" +
+		"x{a=\"b c\"} 3\nprocess_resident_memory_bytes 1048576\ngo_goroutines_other 7\nbroken\n"))
+	if want := (Health{ResidentMiB: 1, HeapMiB: 2, Goroutines: 42}); err != nil || h != want {
+		t.Errorf("health = %+v, %v, want %+v", h, err, want)
 	}
 }

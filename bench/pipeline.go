@@ -2,11 +2,11 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
+	"github.com/dogwooddb/dogwood/bench/connect"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -14,8 +14,8 @@ import (
 // goroutine sends what is due and joins it into one system call, another reads
 // the responses.
 type pipeline struct {
-	run   *run
-	conn  *conn
+	run   *Load
+	conn  *connect.Conn
 	n     int                                        // of the pipeline among all
 	build func(dst []byte, id, seq int64) []byte     // appends a request, seq counts from 0
 	check func(m *wire.ServerMessage) (wrong string) // nil: any data is right
@@ -24,7 +24,8 @@ type pipeline struct {
 	due  []atomic.Int64 // when the request in a slot was due
 }
 
-func newPipeline(r *run, c *conn, n, inFlight int, build func(dst []byte, id, seq int64) []byte) *pipeline {
+// NewPipeline returns a pipeline for a connection, whose requests build appends.
+func NewPipeline(r *Load, c *connect.Conn, n, inFlight int, build func(dst []byte, id, seq int64) []byte) *pipeline {
 	p := &pipeline{run: r, conn: c, n: n, build: build, free: make(chan int, inFlight), due: make([]atomic.Int64, inFlight)}
 	for slot := range inFlight {
 		p.free <- slot
@@ -32,13 +33,11 @@ func newPipeline(r *run, c *conn, n, inFlight int, build func(dst []byte, id, se
 	return p
 }
 
-var errEnded = errors.New("the load has ended")
-
-// drive sends until the schedule ends and waits for the last responses.
-func (p *pipeline) drive(ctx context.Context) error {
+// Drive sends until the schedule ends and waits for the last responses.
+func (p *pipeline) Drive(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(ctx, p.conn.close)()
+	defer context.AfterFunc(ctx, p.conn.Close)()
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -48,10 +47,10 @@ func (p *pipeline) drive(ctx context.Context) error {
 	if err == nil {
 		p.drain(ctx)
 	}
-	cancel(errEnded)
-	p.conn.close()
+	cancel(connect.ErrEnded)
+	p.conn.Close()
 	<-read
-	if cause := context.Cause(ctx); cause != errEnded {
+	if cause := context.Cause(ctx); cause != connect.ErrEnded {
 		return cause // that the reader failed says more than that writing did
 	}
 	return err
@@ -65,20 +64,20 @@ func (p *pipeline) write(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		due, ok := p.run.next()
-		if ok && due > p.run.now() {
-			if err := p.conn.flush(); err != nil {
+		due, ok := p.run.Next()
+		if ok && due > p.run.Now() {
+			if err := p.conn.Flush(); err != nil {
 				return err
 			}
-			ok = p.run.wait(ctx, due)
+			ok = p.run.Wait(ctx, due)
 		}
 		if !ok {
 			p.free <- slot
-			return p.conn.flush()
+			return p.conn.Flush()
 		}
 		p.due[slot].Store(int64(due))
 		buf = p.build(buf[:0], seq*int64(cap(p.free))+int64(slot), seq)
-		p.conn.add(buf)
+		p.conn.Add(buf)
 	}
 }
 
@@ -90,7 +89,7 @@ func (p *pipeline) slot(ctx context.Context) (int, error) {
 		return slot, nil
 	default:
 	}
-	if err := p.conn.flush(); err != nil {
+	if err := p.conn.Flush(); err != nil {
 		return 0, err
 	}
 	select {
@@ -101,9 +100,9 @@ func (p *pipeline) slot(ctx context.Context) (int, error) {
 	}
 }
 
-// drain waits until everything is answered. What is not in time has failed.
+// drain waits until everything is answered. Requests without an answer in time have failed.
 func (p *pipeline) drain(ctx context.Context) {
-	timer := time.NewTimer(grace)
+	timer := time.NewTimer(connect.Grace)
 	defer timer.Stop()
 	for left := cap(p.free); left > 0; left-- {
 		select {
@@ -113,7 +112,7 @@ func (p *pipeline) drain(ctx context.Context) {
 		case <-ctx.Done():
 		}
 		for range left {
-			p.run.failed(p.n, fmt.Sprintf("no answer within %s", grace))
+			p.run.failed(p.n, fmt.Sprintf("no answer within %s", connect.Grace))
 		}
 		return
 	}
@@ -124,7 +123,7 @@ func (p *pipeline) drain(ctx context.Context) {
 func (p *pipeline) read() error {
 	var answered []int
 	for {
-		text, err := p.conn.next()
+		text, err := p.conn.Next()
 		if err != nil {
 			return err
 		}
@@ -135,7 +134,7 @@ func (p *pipeline) read() error {
 		if m.Status != "" {
 			answered = append(answered, p.answered(&m))
 		}
-		if !p.conn.more() {
+		if !p.conn.More() {
 			for _, slot := range answered {
 				p.free <- slot
 			}
@@ -157,7 +156,7 @@ func (p *pipeline) answered(m *wire.ServerMessage) (slot int) {
 	if wrong != "" {
 		p.run.failed(p.n, wrong)
 	} else {
-		p.run.done(p.n, time.Duration(p.due[slot].Load()))
+		p.run.Done(p.n, time.Duration(p.due[slot].Load()))
 	}
 	return slot
 }

@@ -5,16 +5,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorilla/websocket"
-
+	"github.com/dogwooddb/dogwood/bench/connect"
+	"github.com/dogwooddb/dogwood/bench/connect/connecttest"
 	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/gorilla/websocket"
 )
 
 // answer starts a server that answers requests four at a time, the last first,
 // and refuses one of them.
 func answer(t *testing.T, refused int) Target {
-	return script(t, func(ws *websocket.Conn) {
-		say(ws, hello)
+	return Target{URL: connecttest.Server(t, func(ws *websocket.Conn) {
+		connecttest.Say(ws, connecttest.Hello)
 		var waiting []int64
 		for n := 0; ; n++ {
 			_, text, err := ws.ReadMessage()
@@ -31,23 +32,23 @@ func answer(t *testing.T, refused int) Target {
 			for i := range waiting {
 				id := waiting[len(waiting)-1-i]
 				if n/4 == refused && i == 0 {
-					say(ws, string(wire.AppendError(nil, id, wire.StatusPermissionDenied, wire.TextPermissionDenied)))
+					connecttest.Say(ws, string(wire.AppendError(nil, id, wire.StatusPermissionDenied, wire.TextPermissionDenied)))
 				} else {
-					say(ws, string(wire.AppendOK(nil, id, `{"a":1}`)))
+					connecttest.Say(ws, string(wire.AppendOK(nil, id, `{"a":1}`)))
 				}
 			}
 			waiting = nil
 		}
-	})
+	})}
 }
 
-func newTestPipeline(t *testing.T, r *run, inFlight int) *pipeline {
+func newTestPipeline(t *testing.T, r *Load, inFlight int) *pipeline {
 	t.Helper()
-	c, err := dial(t.Context(), r.Target, readBuffer)
+	c, err := connect.Dial(t.Context(), r.Target, connect.ReadBuffer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newPipeline(r, c, 0, inFlight, func(dst []byte, id, seq int64) []byte {
+	return NewPipeline(r, c, 0, inFlight, func(dst []byte, id, seq int64) []byte {
 		return wire.AppendPut(dst, id, "/a", object(seq, 0))
 	})
 }
@@ -55,10 +56,10 @@ func newTestPipeline(t *testing.T, r *run, inFlight int) *pipeline {
 // Answers find their requests in any order, and each is counted once.
 func TestPipeline(t *testing.T) {
 	for _, inFlight := range []int{4, 8, 64} {
-		r := newRun(Options{Target: answer(t, 3), Count: 400})
+		r := NewLoad(Options{Target: answer(t, 3), Count: 400})
 		p := newTestPipeline(t, r, inFlight)
-		r.begin()
-		if err := p.drive(t.Context()); err != nil {
+		r.Begin()
+		if err := p.Drive(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		res := r.result(Set{}, false)
@@ -73,7 +74,7 @@ func TestPipeline(t *testing.T) {
 
 // An interrupted load keeps what was done; a lost server is an error.
 func TestPipelineEndsEarly(t *testing.T) {
-	r := newRun(Options{Target: answer(t, -1), Count: 1 << 40})
+	r := NewLoad(Options{Target: answer(t, -1), Count: 1 << 40})
 	ctx, cancel := context.WithCancel(t.Context())
 	p := newTestPipeline(t, r, 8)
 	p.check = func(*wire.ServerMessage) string {
@@ -82,22 +83,22 @@ func TestPipelineEndsEarly(t *testing.T) {
 		}
 		return ""
 	}
-	r.begin()
-	if err := p.drive(ctx); err != context.Canceled {
+	r.Begin()
+	if err := p.Drive(ctx); err != context.Canceled {
 		t.Errorf("interrupted: %v", err)
 	}
 	if res := r.result(Set{}, true); res.Count < 50 || !res.Partial || res.Seconds <= 0 {
 		t.Errorf("interrupted: %+v, want at least 50 operations", res)
 	}
 
-	gone := script(t, func(ws *websocket.Conn) {
-		say(ws, hello)
+	gone := connecttest.Server(t, func(ws *websocket.Conn) {
+		connecttest.Say(ws, connecttest.Hello)
 		_, _, _ = ws.ReadMessage() // one request, and then it is gone
 	})
-	r = newRun(Options{Target: gone, Count: 100})
+	r = NewLoad(Options{Target: Target{URL: gone}, Count: 100})
 	p = newTestPipeline(t, r, 8)
-	r.begin()
-	if err := p.drive(t.Context()); err == nil || err == errEnded {
+	r.Begin()
+	if err := p.Drive(t.Context()); err == nil || err == connect.ErrEnded {
 		t.Errorf("a lost server: %v, want an error", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dogwooddb/dogwood/bench/connect"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -24,41 +25,28 @@ const (
 	OverREST   = "rest"
 )
 
-func (Query) Name() string  { return "query" }
-func (Query) unit() string  { return "queries" }
-func (Query) rules() string { return rowRules }
+func (Query) Name() string                { return "query" }
+func (Query) About() (unit, rules string) { return "queries", RowRules }
 
 func (w Query) Describe() string {
 	return fmt.Sprintf("an indexed range of %d of %d rows over %s, %d connections", w.Window, w.Rows.Rows, w.Over, w.Connections)
 }
 
-func (w Query) withDefaults() Workload {
-	w.setDefaults()
-	orElse(&w.Window, 50)
-	orElse(&w.Connections, 1)
-	if w.Over == "" {
-		w.Over = OverSocket
-	}
-	return w
+func (w Query) WithDefaults() (Workload, error) {
+	err := errors.Join(
+		w.setting(),
+		Setting("window", &w.Window, 50, 1, 100_000),
+		Setting("connections", &w.Connections, 1, 1, MaxConnections),
+		oneOf("over", &w.Over, OverSocket, OverREST),
+	)
+	return w, err
 }
 
-func (w Query) check() error {
-	errs := []error{
-		w.Rows.check(),
-		within("window", w.Window, 1, 100_000),
-		within("connections", w.Connections, 1, maxConnections),
-	}
-	if w.Over != OverSocket && w.Over != OverREST {
-		errs = append(errs, fmt.Errorf("over must be %q or %q, not %q", OverSocket, OverREST, w.Over))
-	}
-	return errors.Join(errs...)
-}
-
-func (w Query) drive(ctx context.Context, r *run) error {
+func (w Query) Drive(ctx context.Context, r *Load) error {
 	if r.Target.Secret == "" {
 		return errors.New("the index needs an administrator's credential to be declared")
 	}
-	if err := w.load(ctx, r); err != nil {
+	if err := w.Load(ctx, r); err != nil {
 		return err
 	}
 	if w.Over == OverREST {
@@ -67,9 +55,9 @@ func (w Query) drive(ctx context.Context, r *run) error {
 	return w.overSocket(ctx, r)
 }
 
-func (w Query) overREST(ctx context.Context, r *run) error {
-	before, after, _ := strings.Cut(getRequest(r.Target, rowsPath, `orderBy=%22n%22&limitToFirst=`+strconv.Itoa(w.Window)+`&startAt=~`), "~")
-	return driveREST(ctx, r, w.Connections, func(dst []byte, n int, seq int64) []byte {
+func (w Query) overREST(ctx context.Context, r *Load) error {
+	before, after, _ := strings.Cut(connect.GetRequest(r.Target, RowsPath, `orderBy=%22n%22&limitToFirst=`+strconv.Itoa(w.Window)+`&startAt=~`), "~")
+	return DriveREST(ctx, r, w.Connections, func(dst []byte, n int, seq int64) []byte {
 		dst = append(dst, before...)
 		dst = strconv.AppendInt(dst, int64(w.start(n, seq)), 10)
 		return append(dst, after...)
@@ -78,24 +66,24 @@ func (w Query) overREST(ctx context.Context, r *run) error {
 
 // start returns where the seq-th range of connection n begins.
 func (w Query) start(n int, seq int64) int {
-	return w.Rows.window(seq*int64(w.Connections)+int64(n), w.Window)
+	return w.Rows.First(seq*int64(w.Connections)+int64(n), w.Window)
 }
 
-func (w Query) overSocket(ctx context.Context, r *run) error {
-	conns, err := r.dialAll(ctx, w.Connections, readBuffer, nil)
+func (w Query) overSocket(ctx context.Context, r *Load) error {
+	conns, err := connect.DialAll(ctx, r.Target, w.Connections, connect.ReadBuffer, nil)
 	if err != nil {
 		return err
 	}
-	r.begin()
-	return parallel(ctx, len(conns), len(conns), func(ctx context.Context, i int) error {
+	r.Begin()
+	return connect.Parallel(ctx, len(conns), len(conns), func(ctx context.Context, i int) error {
 		var query []byte
-		p := newPipeline(r, conns[i], i, 1, func(dst []byte, id, seq int64) []byte {
+		p := NewPipeline(r, conns[i], i, 1, func(dst []byte, id, seq int64) []byte {
 			query = append(query[:0], `{"i":"n","vf":"l","l":`...)
 			query = strconv.AppendInt(query, int64(w.Window), 10)
 			query = append(query, `,"sin":true,"sp":`...)
 			query = strconv.AppendInt(query, int64(w.start(i, seq)), 10)
 			query = append(query, '}')
-			return wire.AppendGet(dst, id, rowsPath, string(query))
+			return wire.AppendGet(dst, id, RowsPath, string(query))
 		})
 		p.check = func(m *wire.ServerMessage) string {
 			if len(m.Data) < 2 || string(m.Data) == "null" {
@@ -103,6 +91,6 @@ func (w Query) overSocket(ctx context.Context, r *run) error {
 			}
 			return ""
 		}
-		return p.drive(ctx)
+		return p.Drive(ctx)
 	})
 }

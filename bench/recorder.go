@@ -46,13 +46,13 @@ func newHistogram() *hdrhistogram.Histogram {
 	return hdrhistogram.New(int64(minLatency), int64(maxLatency), digits)
 }
 
-// done notes that an operation that was due at a time has just succeeded. Any
+// Done notes that an operation that was due at a time has just succeeded. Any
 // number will do for n: equal ones share a histogram.
-func (r *recorder) done(n int, due time.Duration) {
+func (r *recorder) Done(n int, due time.Duration) {
 	if due < r.schedule.warmup {
 		return
 	}
-	now := r.schedule.now()
+	now := r.schedule.Now()
 	if end := r.schedule.end(); end == 0 || now <= end {
 		r.inTime.Add(1)
 		storeMax(&r.last, int64(now))
@@ -72,6 +72,13 @@ func (r *recorder) failed(n int, reason string) {
 	if s.failed++; s.failed == 1 {
 		s.reason = reason
 	}
+}
+
+// Latency returns the percentiles of all latencies, the number of failures and the reason of
+// one.
+func (r *recorder) Latency() (l Latency, failed int64, reason string) {
+	h, failed, reason := r.sum()
+	return latencyOf(h), failed, reason
 }
 
 // sum returns all latencies, the number of failures and the reason of one.
@@ -113,4 +120,29 @@ func latencyOf(h *hdrhistogram.Histogram) Latency {
 	ms := func(v float64) float64 { return v / float64(time.Millisecond) }
 	at := func(q float64) float64 { return ms(float64(h.ValueAtQuantile(q))) }
 	return Latency{P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: ms(float64(h.Max())), Mean: ms(h.Mean())}
+}
+
+// A Histogram collects latencies apart from those of the run.
+type Histogram struct {
+	mu sync.Mutex
+	h  *hdrhistogram.Histogram
+}
+
+// NewHistogram returns an empty histogram.
+func NewHistogram() *Histogram { return &Histogram{h: newHistogram()} }
+
+// Record adds a latency.
+func (h *Histogram) Record(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_ = h.h.RecordValue(int64(min(max(d, 0), maxLatency))) // cannot fail: within the bounds
+}
+
+// Take returns how many latencies there were since the last call, and their percentiles.
+func (h *Histogram) Take() (count int64, l Latency) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	count, l = h.h.TotalCount(), latencyOf(h.h)
+	h.h.Reset()
+	return count, l
 }

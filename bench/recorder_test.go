@@ -10,7 +10,7 @@ import (
 // serve is a server that answers in a millisecond, except that it stalls once
 // for ten seconds.
 func serve(s *schedule, stalled *bool) {
-	if !*stalled && s.now() >= 5*time.Second {
+	if !*stalled && s.Now() >= 5*time.Second {
 		*stalled = true
 		time.Sleep(10 * time.Second)
 	}
@@ -35,9 +35,9 @@ func TestNoCoordinatedOmission(t *testing.T) {
 				r := newRecorder(s)
 				s.start()
 				stalled := false
-				for due, ok := s.next(); ok && s.wait(t.Context(), due); due, ok = s.next() {
+				for due, ok := s.Next(); ok && s.Wait(t.Context(), due); due, ok = s.Next() {
 					serve(s, &stalled)
-					r.done(0, due)
+					r.Done(0, due)
 				}
 				h, _, _ := r.sum()
 				got := latencyOf(h)
@@ -65,12 +65,12 @@ func TestRecorderWindow(t *testing.T) {
 		s := &schedule{warmup: time.Second, length: time.Second}
 		r := newRecorder(s)
 		s.start()
-		r.done(1, 0)
+		r.Done(1, 0)
 		time.Sleep(1500 * time.Millisecond)
-		r.done(2, 900*time.Millisecond) // due in the warm-up
-		r.done(3, time.Second)
+		r.Done(2, 900*time.Millisecond) // due in the warm-up
+		r.Done(3, time.Second)
 		time.Sleep(time.Second)
-		r.done(4, 1500*time.Millisecond) // late
+		r.Done(4, 1500*time.Millisecond) // late
 		h, _, _ := r.sum()
 		if h.TotalCount() != 2 || r.inTime.Load() != 1 {
 			t.Errorf("%d latencies and %d in time, want 2 and 1", h.TotalCount(), r.inTime.Load())
@@ -99,7 +99,7 @@ func TestRecorderDoesNotAllocate(t *testing.T) {
 	s := new(schedule)
 	s.start()
 	r := newRecorder(s)
-	if n := testing.AllocsPerRun(100, func() { r.done(1, s.now()) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { r.Done(1, s.Now()) }); n != 0 {
 		t.Errorf("done allocates %v times", n)
 	}
 }

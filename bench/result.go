@@ -1,11 +1,12 @@
 package bench
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
 
-// A Result is what one run, or the median of several, came to.
+// A Result has the figures of one run, or the median of several.
 type Result struct {
 	Workload string   `json:"workload"`
 	Settings Workload `json:"settings"`
@@ -40,17 +41,18 @@ type Measure struct {
 	Unit  string  `json:"unit"`
 }
 
-func (r *run) result(w Workload, partial bool) Result {
-	ended := r.now()
+func (r *Load) result(w Workload, partial bool) Result {
+	ended := r.Now()
 	h, failed, reason := r.sum()
+	unit, _ := w.About()
 	res := Result{
-		Workload: w.Name(), Settings: w, Unit: w.unit(),
+		Workload: w.Name(), Settings: w, Unit: unit,
 		Count: h.TotalCount(), Latency: latencyOf(h),
 		Failed: failed, Reason: reason, Partial: partial,
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	res.Measures, res.Intervals, res.Trials, res.Faults = r.measures, r.intervals, r.trials, r.faults
+	res.Measures, res.Intervals, res.Trials, res.Faults = r.measures, r.intervals, r.trials, r.faulted
 	window := r.window(ended, partial)
 	if r.origin.IsZero() || window <= 0 {
 		return res
@@ -66,9 +68,9 @@ func (r *run) result(w Workload, partial bool) Result {
 	return res
 }
 
-// window is how long was measured: the time that was asked for, or, if a count
-// or somebody ended it before, until the end.
-func (r *run) window(ended time.Duration, partial bool) time.Duration {
+// window is how long was measured: the time that was asked for, or, if a count or an
+// interruption ended it before, until the end.
+func (r *Load) window(ended time.Duration, partial bool) time.Duration {
 	end := r.end()
 	if partial && (end == 0 || ended < end) {
 		return ended - r.warmup
@@ -116,9 +118,7 @@ func Median(results []Result) Result {
 	for _, r := range results {
 		m.Failed += r.Failed
 		m.Partial = m.Partial || r.Partial
-		if r.Reason != "" {
-			m.Reason = r.Reason
-		}
+		m.Reason = cmp.Or(r.Reason, m.Reason)
 	}
 	return m
 }
@@ -144,4 +144,35 @@ func MedianOf(values []float64) float64 {
 		return values[n/2]
 	}
 	return (values[n/2-1] + values[n/2]) / 2
+}
+
+// A Trial has the figures of the bystander during one attack.
+type Trial struct {
+	Attack  string  `json:"attack"`
+	Writes  Latency `json:"writesMs"`
+	Reads   Latency `json:"readsMs"`
+	Failed  int64   `json:"failed"` // operations of the bystander
+	Reason  string  `json:"reason,omitempty"`
+	Sent    int64   `json:"sent"`    // requests of the attacker
+	Refused int64   `json:"refused"` // those that the server refused or cut
+	MiB     float64 `json:"mib"`     // most memory of the server without the mapped file; 0 is unknown
+}
+
+// An Interval is a part of a long run.
+type Interval struct {
+	End     float64 `json:"end"`     // seconds since the load began
+	Seconds float64 `json:"seconds"` // how long it was
+
+	Posts      int64   `json:"posts"`
+	Deliveries int64   `json:"deliveries"`
+	Post       Latency `json:"postMs"`     // from when it was due to its acknowledgement
+	Delivery   Latency `json:"deliveryMs"` // to its arrival at a follower
+
+	Reconnects int64 `json:"reconnects"`
+	Exports    int64 `json:"exports"`
+	Backups    int64 `json:"backups"`
+
+	Health  Health  `json:"server"` // at the end
+	FileMiB float64 `json:"fileMiB,omitempty"`
+	Faults  int     `json:"faults"` // so far
 }

@@ -1,10 +1,7 @@
 package bench
 
 import (
-	"context"
-	"errors"
 	"os"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -59,7 +56,7 @@ func TestWindow(t *testing.T) {
 		{"count before time", s, 10 * s, 5, 6, 3 * s, 4 * s, false, 2 * s},
 		{"time before count", s, 10 * s, 500, 6, 11 * s, 12 * s, false, 10 * s},
 	} {
-		r := newRun(Options{Warmup: c.warmup, Duration: c.length, Count: c.count})
+		r := NewLoad(Options{Warmup: c.warmup, Duration: c.length, Count: c.count})
 		r.measured.Store(c.measured)
 		r.last.Store(int64(c.last))
 		if got := r.window(c.ended, c.partial); got != c.want {
@@ -91,39 +88,12 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-func TestParallel(t *testing.T) {
-	var sum, most, now atomic.Int64
-	err := parallel(t.Context(), 100, 4, func(_ context.Context, i int) error {
-		storeMax(&most, now.Add(1))
-		sum.Add(int64(i))
-		now.Add(-1)
-		return nil
-	})
-	if err != nil || sum.Load() != 4950 || most.Load() > 4 {
-		t.Errorf("parallel: %v, sum %d, at most %d at a time; want 4950 and 4", err, sum.Load(), most.Load())
-	}
-	failure := errors.New("no")
-	var after atomic.Int64
-	err = parallel(t.Context(), 100, 1, func(ctx context.Context, i int) error {
-		if i == 3 {
-			return failure
-		}
-		if i > 3 {
-			after.Add(1)
-		}
-		return nil
-	})
-	if err != failure || after.Load() != 0 {
-		t.Errorf("parallel: %v and %d calls after it, want the failure and none", err, after.Load())
-	}
-}
-
 func TestSettingsAreChecked(t *testing.T) {
 	for _, w := range []Workload{
 		Set{Connections: -1}, Set{InFlight: maxInFlight + 1}, Set{Size: 3}, Chat{Rooms: 1000, Members: 1000}, Chat{Rules: "locked"},
-		Fanout{Subscribers: -1}, Idle{Connections: maxConnections + 1}, Shallow{Sockets: -1}, Query{Over: "telegraph"}, RESTGet{Sockets: -1}, RESTPut{Size: 1},
+		Fanout{Subscribers: -1}, Idle{Connections: MaxConnections + 1}, Shallow{Sockets: -1}, Query{Over: "telegraph"}, RESTGet{Sockets: -1}, RESTPut{Size: 1},
 	} {
-		if err := w.withDefaults().check(); err == nil {
+		if _, err := w.WithDefaults(); err == nil {
 			t.Errorf("%+v is accepted", w)
 		}
 	}
@@ -131,5 +101,16 @@ func TestSettingsAreChecked(t *testing.T) {
 		if _, err := Run(t.Context(), Set{}, o); err == nil {
 			t.Errorf("%+v is accepted", o)
 		}
+	}
+}
+
+// A result names some faults and knows that there are more.
+func TestFaultsAreBounded(t *testing.T) {
+	r := &Load{}
+	for i := range 100 {
+		r.Fault("fault %d", i)
+	}
+	if len(r.faulted) != maxFaults || r.faulty != 100 || r.faulted[1] != "fault 1" {
+		t.Errorf("%d faults are named, %d counted, the second is %q", len(r.faulted), r.faulty, r.faulted[1])
 	}
 }

@@ -10,70 +10,63 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dogwooddb/dogwood/bench/connect"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
 // ChatRoom has one room of the data model chat, under its rules: all members follow
-// the last messages, and some of them post, each the next message when everybody has
-// the one before. Everybody must see every message once, and all in one order.
+// the last messages, and some of them post, each the next message when all members have
+// the one before. Every member must see every message once, and all in one order.
 type ChatRoom struct {
-	Members int `json:"members"` // who follow, with a connection each; 1000
-	Posters int `json:"posters"` // of them, who post; 20
+	Members int `json:"members"` // followers, with a connection each; 1000
+	Posters int `json:"posters"` // how many of them post; 20
 	Window  int `json:"window"`  // messages that members follow; 50
 	Size    int `json:"size"`    // of a message's text in bytes; 100
 }
 
-func (ChatRoom) Name() string  { return "chat-room" }
-func (ChatRoom) unit() string  { return "posts" }
-func (ChatRoom) rules() string { return chatRoomRules }
+func (ChatRoom) Name() string                { return "chat-room" }
+func (ChatRoom) About() (unit, rules string) { return "posts", chatRoomRules }
 
 func (w ChatRoom) Describe() string {
 	return fmt.Sprintf("%d members on limitToLast(%d), %d of whom post", w.Members, w.Window, w.Posters)
 }
 
-func (w ChatRoom) withDefaults() Workload {
-	orElse(&w.Members, 1000)
-	orElse(&w.Posters, min(20, w.Members))
-	orElse(&w.Window, 50)
-	orElse(&w.Size, 100)
-	return w
-}
-
-func (w ChatRoom) check() error {
-	return errors.Join(
-		within("members", w.Members, 1, maxConnections),
-		within("posters", w.Posters, 1, w.Members),
-		within("window", w.Window, 1, 1000),
-		within("size", w.Size, 1, 2000),
+func (w ChatRoom) WithDefaults() (Workload, error) {
+	err := errors.Join(
+		Setting("members", &w.Members, 1000, 1, MaxConnections),
+		Setting("window", &w.Window, 50, 1, 1000),
+		Setting("size", &w.Size, 100, 1, 2000),
 	)
+	err = errors.Join(err, Setting("posters", &w.Posters, min(20, w.Members), 1, w.Members))
+	return w, err
 }
 
 // roomKey is the room's.
 const roomKey = "room"
 
-func (w ChatRoom) drive(ctx context.Context, r *run) error {
+func (w ChatRoom) Drive(ctx context.Context, r *Load) error {
 	if r.Target.Secret == "" {
 		return errNeedsSecret
 	}
-	if err := r.admin.patchJSON(ctx, "/", w.seed(time.Now())); err != nil {
+	if err := r.Admin.PatchJSON(ctx, "/", w.seed(time.Now())); err != nil {
 		return fmt.Errorf("fill the room: %w", err)
 	}
-	conns, err := r.dialAll(ctx, w.Members, memberBuffer, func(i int, c *conn) error {
-		if err := c.signIn(userToken(r.Target.Secret, roomMember(i), time.Now())); err != nil {
+	conns, err := connect.DialAll(ctx, r.Target, w.Members, connect.MemberBuffer, func(i int, c *connect.Conn) error {
+		if err := c.SignIn(connect.UserToken(r.Target.Secret, roomMember(i), time.Now())); err != nil {
 			return err
 		}
-		return c.listen("messages/"+roomKey, `{"l":`+strconv.Itoa(w.Window)+`,"vf":"r"}`)
+		return c.Listen("messages/"+roomKey, `{"l":`+strconv.Itoa(w.Window)+`,"vf":"r"}`)
 	})
 	if err != nil {
 		return err
 	}
-	defer closeAll(conns)
+	defer connect.CloseAll(conns)
 	o := newOrder(w.Members, w.Posters, w.Window)
-	r.begin()
-	err = receiving(ctx, conns, o.take, func(ctx context.Context) error {
-		return parallel(ctx, w.Posters, w.Posters, func(ctx context.Context, i int) error { return w.post(ctx, r, o, conns[i], i) })
+	r.Begin()
+	err = connect.Receiving(ctx, conns, o.take, func(ctx context.Context) error {
+		return connect.Parallel(ctx, w.Posters, w.Posters, func(ctx context.Context, i int) error { return w.post(ctx, r, o, conns[i], i) })
 	})
-	r.measure("deliveries", float64(r.inTime.Load())*float64(w.Members)/max(r.window(r.now(), ctx.Err() != nil).Seconds(), 1e-9), "/s")
+	r.Measure("deliveries", float64(r.inTime.Load())*float64(w.Members)/max(r.window(r.Now(), ctx.Err() != nil).Seconds(), 1e-9), "/s")
 	return err
 }
 
@@ -91,7 +84,7 @@ func (w ChatRoom) seed(now time.Time) map[string]any {
 		users[roomMember(i)] = map[string]any{"name": "Member " + strconv.Itoa(i), "rooms": map[string]bool{roomKey: true}}
 	}
 	for i := range w.Window {
-		messages[string(postKey(nil, created, int64(i)))] = map[string]any{"sender": roomMember(0), "message": padding[:w.Size], "sent": created}
+		messages[string(postKey(nil, created, int64(i)))] = map[string]any{"sender": roomMember(0), "message": Padding[:w.Size], "sent": created}
 	}
 	return map[string]any{
 		"users":    users,
@@ -102,11 +95,11 @@ func (w ChatRoom) seed(now time.Time) map[string]any {
 }
 
 // post posts one message after the other until the schedule ends.
-func (w ChatRoom) post(ctx context.Context, r *run, o *order, c *conn, n int) error {
+func (w ChatRoom) post(ctx context.Context, r *Load, o *order, c *connect.Conn, n int) error {
 	var msg []byte
 	for seq := int64(0); ; seq++ {
-		due, ok := r.next()
-		if !ok || !r.wait(ctx, due) {
+		due, ok := r.Next()
+		if !ok || !r.Wait(ctx, due) {
 			return nil
 		}
 		key, err := o.expect(ctx, n)
@@ -114,19 +107,19 @@ func (w ChatRoom) post(ctx context.Context, r *run, o *order, c *conn, n int) er
 			return err
 		}
 		msg = wire.AppendPut(msg[:0], seq, "/messages/"+roomKey+"/"+string(key), fmt.Appendf(nil,
-			`{"message":"%s","sender":"%s","sent":{".sv":"timestamp"}}`, padding[:w.Size], roomMember(n)))
-		if err := c.send(msg); err != nil {
+			`{"message":"%s","sender":"%s","sent":{".sv":"timestamp"}}`, Padding[:w.Size], roomMember(n)))
+		if err := c.Send(msg); err != nil {
 			return err
 		}
 		if err := o.wait(ctx, n); err != nil {
 			return err
 		}
-		r.done(n, due)
+		r.Done(n, due)
 	}
 }
 
-// An order is that in which a room's posts have come to its members. The member
-// who gets a post first says what its number is.
+// An order is that in which a room's posts have reached its members. The first member that
+// gets a post determines its number.
 type order struct {
 	window int // posts that members follow
 
@@ -159,7 +152,7 @@ func newOrder(members, posters, window int) *order {
 
 // expect returns the key of a poster's next post. It waits while the oldest post that is on
 // its way is followed by as many keys as there are posts in a window: if those were stored
-// first, it would be in no window, and reach nobody.
+// first, it would be in no window, and reach no member.
 func (o *order) expect(ctx context.Context, poster int) (key []byte, err error) {
 	for {
 		key, oldest := o.issue(poster)
@@ -193,24 +186,15 @@ func (o *order) issue(poster int) (key []byte, oldest *roomPost) {
 	return key, nil
 }
 
-// wait waits until everybody has a poster's post.
+// wait waits until all members have a poster's post.
 func (o *order) wait(ctx context.Context, poster int) error {
 	o.mu.Lock()
 	p := o.posts[poster]
 	o.mu.Unlock()
-	timer := time.NewTimer(postTimeout)
-	defer timer.Stop()
-	select {
-	case <-p.all:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return fmt.Errorf("a post does not reach all %d members within %s", len(o.next), postTimeout)
-	}
+	return inTime(ctx, p.all, func() string { return fmt.Sprintf("a post has not reached all %d members", len(o.next)) })
 }
 
-// arrived notes that somebody has a post, or its author the acknowledgement.
+// arrived notes that a member has a post, or its author the acknowledgement.
 func (p *roomPost) arrived() {
 	if p.missing--; p.missing == 0 {
 		close(p.all)
@@ -229,7 +213,7 @@ func (o *order) take(i int, text []byte) error {
 		o.posts[i].arrived()
 		return nil
 	case m.Status != "":
-		return fmt.Errorf("post: %w", &refusedError{m.Status, string(m.Data)})
+		return fmt.Errorf("post: %w", &connect.RefusedError{Status: m.Status, Text: string(m.Data)})
 	case m.Push == wire.PushCancel:
 		return fmt.Errorf("the listen of %s was cancelled", roomMember(i))
 	}

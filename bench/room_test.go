@@ -31,7 +31,7 @@ func TestPostKeys(t *testing.T) {
 	}
 }
 
-// Whoever misses a post, sees one twice or in another order is found.
+// A member that misses a post, or sees one twice or in another order, is found.
 func TestOrder(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -77,8 +77,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestOrderKeepsPostsInWindows: a post never has as many later keys beside it as a window
-// has posts, however late it is stored.
+// TestOrderKeepsPostsInWindows: a post never has as many later keys as a window has posts,
+// however late it is stored.
 func TestOrderKeepsPostsInWindows(t *testing.T) {
 	o := newOrder(1, 3, 2)
 	first, oldest := o.issue(0)

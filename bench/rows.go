@@ -15,35 +15,34 @@ type Rows struct {
 	Rows int `json:"rows"` // 100,000
 }
 
-const rowsPath = "/rows"
+// RowsPath is where rows are.
+const RowsPath = "/rows"
 
 // leavesOfRow is how many leaves a row has.
 const leavesOfRow = 10
 
-// rowRules let everybody in and declare the index of n.
-const rowRules = `{"rules": {".read": true, ".write": true, "rows": {".indexOn": "n"}}}`
+// RowRules allow everything and declare the index of n.
+const RowRules = `{"rules": {".read": true, ".write": true, "rows": {".indexOn": "n"}}}`
 
-func (w *Rows) setDefaults() { orElse(&w.Rows, 100_000) }
+func (w *Rows) setting() error { return Setting("rows", &w.Rows, 100_000, 1, MaxRows) }
 
-func (w Rows) check() error { return within("rows", w.Rows, 1, maxRows) }
-
-// load puts the rows into the database in one request and notes how long it
+// Load puts the rows into the database in one request and notes how long it
 // took.
-func (w Rows) load(ctx context.Context, r *run) error {
+func (w Rows) Load(ctx context.Context, r *Load) error {
 	took, err := timed(func() error { return w.put(ctx, r) })
 	if err != nil {
 		return fmt.Errorf("load %d rows: %w", w.Rows, err)
 	}
-	r.measure("load", took.Seconds(), "s")
+	r.Measure("load", took.Seconds(), "s")
 	return nil
 }
 
 // put replaces all rows by one request.
-func (w Rows) put(ctx context.Context, r *run) error {
+func (w Rows) put(ctx context.Context, r *Load) error {
 	pr, pw := io.Pipe()
 	go func() { pw.CloseWithError(w.write(pw)) }()
 	defer pr.Close()
-	return r.admin.put(ctx, rowsPath, pr)
+	return r.Admin.Put(ctx, RowsPath, pr)
 }
 
 func (w Rows) write(dst io.Writer) error {
@@ -63,7 +62,7 @@ func (w Rows) write(dst io.Writer) error {
 }
 
 func (w Rows) appendRow(dst []byte, i int) []byte {
-	dst = append(appendKey(append(dst, '"'), int64(i)), `":{"n":`...)
+	dst = append(AppendKey(append(dst, '"'), int64(i)), `":{"n":`...)
 	dst = strconv.AppendInt(dst, int64(w.permuted(i)), 10)
 	for leaf := range leavesOfRow - 1 {
 		dst = append(dst, ',', '"', 'a'+byte(leaf), '"', ':')
@@ -73,7 +72,7 @@ func (w Rows) appendRow(dst []byte, i int) []byte {
 		case 1:
 			dst = strconv.AppendBool(dst, i%2 == 0)
 		default:
-			dst = strconv.AppendQuote(dst, padding[i%44:i%44+32])
+			dst = strconv.AppendQuote(dst, Padding[i%44:i%44+32])
 		}
 	}
 	return append(dst, '}')
@@ -83,7 +82,7 @@ func (w Rows) appendRow(dst []byte, i int) []byte {
 // factor is a prime larger than any number of rows.
 func (w Rows) permuted(i int) int { return i * 1_000_000_007 % w.Rows }
 
-// window returns the first n of the seq-th range of a length, spread over all.
-func (w Rows) window(seq int64, length int) int {
+// First returns the first n of the seq-th range of a length, spread over all.
+func (w Rows) First(seq int64, length int) int {
 	return int(seq * 7919 % int64(max(1, w.Rows-length+1)))
 }

@@ -2,12 +2,12 @@ package bench
 
 import _ "embed"
 
-// openRules let everybody do everything, as fast as rules can.
+// openRules allow everything, as fast as rules can.
 const openRules = `{"rules": {".read": true, ".write": true}}`
 
-// chatRules are rules as an application has them: who is a member of a room
-// reads it and posts to it, in his own name and at the server's time; what
-// points to a message must point to one that is there.
+// chatRules are rules as an application has them: members of a room read it and post to it,
+// in their own name and at the server's time; a pointer to a message must lead to one that
+// exists.
 //
 //go:embed chat.rules.json
 var chatRules string

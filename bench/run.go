@@ -8,10 +8,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/dogwooddb/dogwood/bench/connect"
 )
 
 // A Workload is a kind of load with its settings. Zero settings take their
-// defaults. The types of this package are the only workloads.
+// defaults. Package bench has the usual ones; isolation and soak have one each.
 type Workload interface {
 	// Name is what the workload is called on the command line.
 	Name() string
@@ -19,12 +21,19 @@ type Workload interface {
 	// Describe says what is done in a few words.
 	Describe() string
 
-	unit() string  // what is counted
-	rules() string // the rules document that it needs
-	withDefaults() Workload
-	check() error // whether the settings make sense
-	drive(ctx context.Context, r *run) error
+	// About returns what is counted, and the rules document that the workload needs.
+	About() (unit, rules string)
+
+	// WithDefaults returns the workload with all settings, or an error if one is wrong.
+	WithDefaults() (Workload, error)
+
+	// Drive prepares the data, calls Begin, and puts load on the server until the schedule
+	// of the load ends or ctx does.
+	Drive(ctx context.Context, r *Load) error
 }
+
+// A Target is a database on a server, with a credential for it.
+type Target = connect.Target
 
 // Options say how long and how hard to load.
 type Options struct {
@@ -61,22 +70,19 @@ type Progress struct {
 	Unit  string
 }
 
-// grace is how long answers are waited for after the last operation began.
-const grace = 10 * time.Second
-
-// A run is one workload under way.
-type run struct {
+// A Load is one workload under way.
+type Load struct {
 	Options
 	*schedule
 	*recorder
-	admin *admin
+	Admin *connect.Admin
 	phase atomic.Pointer[phase]
 
 	mu        sync.Mutex
 	measures  []Measure
 	intervals []Interval
 	trials    []Trial
-	faults    []string
+	faulted   []string
 	faulty    int    // faults, those that are not named among them
 	before    usages // at the start of the load
 }
@@ -85,30 +91,32 @@ type run struct {
 // until then; before the load has begun, that is an error. An error comes
 // without a result.
 func Run(ctx context.Context, w Workload, o Options) (Result, error) {
-	w = w.withDefaults()
-	if err := errors.Join(w.check(), o.check()); err != nil {
+	w, err := w.WithDefaults()
+	if err := errors.Join(err, o.check()); err != nil {
 		return Result{}, fmt.Errorf("%s: %w", w.Name(), err)
 	}
-	r := newRun(o)
-	defer r.report(w.unit())()
-	restore, err := r.admin.prepare(ctx, w.rules(), o.Force, o.Keep)
+	unit, rules := w.About()
+	r := NewLoad(o)
+	defer r.report(unit)()
+	restore, err := r.Admin.Prepare(ctx, rules, o.Force, o.Keep)
 	if err != nil {
 		return Result{}, err
 	}
 	defer restore()
-	if err := w.drive(ctx, r); err != nil && (ctx.Err() == nil || r.origin.IsZero()) {
+	if err := w.Drive(ctx, r); err != nil && (ctx.Err() == nil || r.origin.IsZero()) {
 		return Result{}, fmt.Errorf("%s: %w", w.Name(), err)
 	}
 	return r.result(w, ctx.Err() != nil), nil
 }
 
-func newRun(o Options) *run {
+// NewLoad returns a load that has not begun.
+func NewLoad(o Options) *Load {
 	s := &schedule{warmup: o.Warmup, length: o.Duration, count: o.Count}
 	if o.Rate > 0 {
 		s.every = max(1, time.Duration(float64(time.Second)/o.Rate))
 	}
-	r := &run{Options: o, schedule: s, recorder: newRecorder(s), admin: newAdmin(o.Target)}
-	r.enter("prepare")
+	r := &Load{Options: o, schedule: s, recorder: newRecorder(s), Admin: connect.NewAdmin(o.Target)}
+	r.Enter("prepare")
 	return r
 }
 
@@ -122,18 +130,18 @@ func (o Options) check() error {
 	return nil
 }
 
-// begin starts the clock. Everything before it is preparation.
-func (r *run) begin() {
+// Begin starts the clock. Everything before it is preparation.
+func (r *Load) Begin() {
 	r.before = usagesOf(r.Target.PID)
 	r.start()
-	r.enter("measure")
+	r.Enter("measure")
 	if r.warmup > 0 {
-		r.enter("warm up")
+		r.Enter("warm up")
 		time.AfterFunc(r.warmup, func() {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.before = usagesOf(r.Target.PID)
-			r.enter("measure")
+			r.Enter("measure")
 		})
 	}
 }
@@ -144,17 +152,18 @@ type phase struct {
 	since time.Time
 }
 
-func (r *run) enter(name string) { r.phase.Store(&phase{name, time.Now()}) }
+// Enter names the phase that begins.
+func (r *Load) Enter(name string) { r.phase.Store(&phase{name, time.Now()}) }
 
-// measure adds a figure of the workload's own to the result.
-func (r *run) measure(name string, value float64, unit string) {
+// Measure adds a figure of the workload's own to the result.
+func (r *Load) Measure(name string, value float64, unit string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.measures = append(r.measures, Measure{name, value, unit})
 }
 
 // report calls Progress until the returned function is called.
-func (r *run) report(unit string) (stop func()) {
+func (r *Load) report(unit string) (stop func()) {
 	if r.Progress == nil {
 		return func() {}
 	}
@@ -176,54 +185,46 @@ func (r *run) report(unit string) (stop func()) {
 	return func() { close(quit); <-done }
 }
 
-// dialing is how many connections are made at a time.
-const dialing = 32
-
-// dialAll makes n connections and calls ready, if not nil, for each.
-func (r *run) dialAll(ctx context.Context, n, buffer int, ready func(i int, c *conn) error) (conns []*conn, err error) {
-	conns = make([]*conn, n)
-	err = parallel(ctx, n, dialing, func(ctx context.Context, i int) error {
-		c, err := dial(ctx, r.Target, buffer)
-		if err != nil {
-			return err
-		}
-		conns[i] = c
-		if ready != nil {
-			return ready(i, c)
-		}
-		return nil
-	})
-	if err != nil {
-		closeAll(conns)
-		return nil, err
-	}
-	return conns, nil
+// timed returns how long f took.
+func timed(f func() error) (time.Duration, error) {
+	began := time.Now()
+	err := f()
+	return time.Since(began), err
 }
 
-func closeAll(conns []*conn) {
-	for _, c := range conns {
-		if c != nil {
-			c.close()
-		}
+// AddTrial adds a trial to the result.
+func (r *Load) AddTrial(t Trial) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.trials = append(r.trials, t)
+}
+
+// Faults returns what was found wrong.
+func (r *Load) Faults() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.faulted
+}
+
+// AddInterval adds an interval to the result and reports it.
+func (r *Load) AddInterval(next Interval) {
+	r.mu.Lock()
+	next.Faults = r.faulty
+	r.intervals = append(r.intervals, next)
+	r.mu.Unlock()
+	if r.Interval != nil {
+		r.Interval(next)
 	}
 }
 
-// parallel calls f for 0 to n-1, at most limit at a time, until one fails. It
-// returns the first error.
-func parallel(ctx context.Context, n, limit int, f func(ctx context.Context, i int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(n, limit) {
-		wg.Go(func() {
-			for i := int(next.Add(1) - 1); i < n && ctx.Err() == nil; i = int(next.Add(1) - 1) {
-				if err := f(ctx, i); err != nil {
-					cancel(err)
-				}
-			}
-		})
+// maxFaults is how many faults a result names. There may be more.
+const maxFaults = 20
+
+// Fault notes that something is wrong which is not the end of the run.
+func (r *Load) Fault(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.faulty++; r.faulty <= maxFaults {
+		r.faulted = append(r.faulted, fmt.Sprintf(format, args...))
 	}
-	wg.Wait()
-	return context.Cause(ctx)
 }

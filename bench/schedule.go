@@ -19,18 +19,25 @@ type schedule struct {
 	measured atomic.Int64
 }
 
+// DefaultRate makes so many operations due per second, unless the options have a rate.
+func (s *schedule) DefaultRate(perSecond int) {
+	if s.every == 0 {
+		s.every = time.Second / time.Duration(perSecond)
+	}
+}
+
 func (s *schedule) start() { s.origin = time.Now() }
 
-func (s *schedule) now() time.Duration { return time.Since(s.origin) }
+func (s *schedule) Now() time.Duration { return time.Since(s.origin) }
 
-// next returns when the next operation is due: in a closed loop now, in an open
+// Next returns when the next operation is due: in a closed loop now, in an open
 // one perhaps in the future, and in the past if we are behind. There is no next
 // one when ok is false.
-func (s *schedule) next() (due time.Duration, ok bool) {
+func (s *schedule) Next() (due time.Duration, ok bool) {
 	if s.every > 0 {
 		due = time.Duration(s.issued.Add(1)-1) * s.every
 	} else {
-		due = s.now()
+		due = s.Now()
 	}
 	if s.length > 0 && due >= s.warmup+s.length {
 		return 0, false
@@ -41,13 +48,17 @@ func (s *schedule) next() (due time.Duration, ok bool) {
 	return due, true
 }
 
-// wait sleeps until an operation is due. It returns false if ctx ends before.
-func (s *schedule) wait(ctx context.Context, due time.Duration) bool {
-	left := due - s.now()
-	if left <= 0 {
+// Wait sleeps until an operation is due. It returns false if ctx ends before.
+func (s *schedule) Wait(ctx context.Context, due time.Duration) bool {
+	return Sleep(ctx, due-s.Now())
+}
+
+// Sleep reports whether ctx has lasted for a time.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
 		return ctx.Err() == nil
 	}
-	timer := time.NewTimer(left)
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -13,12 +13,12 @@ func TestScheduleClosedLoop(t *testing.T) {
 		s := &schedule{warmup: time.Second, length: 2 * time.Second}
 		s.start()
 		for _, want := range []time.Duration{0, 700 * time.Millisecond, 1400 * time.Millisecond, 2100 * time.Millisecond, 2800 * time.Millisecond} {
-			if due, ok := s.next(); !ok || due != want {
+			if due, ok := s.Next(); !ok || due != want {
 				t.Errorf("next() = %s, %v, want %s", due, ok, want)
 			}
 			time.Sleep(700 * time.Millisecond)
 		}
-		if due, ok := s.next(); ok {
+		if due, ok := s.Next(); ok {
 			t.Errorf("next() = %s after the end at 3s", due)
 		}
 		if got := s.measured.Load(); got != 0 {
@@ -32,21 +32,21 @@ func TestScheduleOpenLoop(t *testing.T) {
 		s := &schedule{every: 10 * time.Millisecond, length: 50 * time.Millisecond}
 		s.start()
 		for i := range 5 {
-			due, ok := s.next()
+			due, ok := s.Next()
 			if want := time.Duration(i) * 10 * time.Millisecond; !ok || due != want {
 				t.Fatalf("operation %d is due at %s, %v, want %s", i, due, ok, want)
 			}
-			if !s.wait(t.Context(), due) || s.now() < due {
-				t.Errorf("operation %d: at %s, which is before %s", i, s.now(), due)
+			if !s.Wait(t.Context(), due) || s.Now() < due {
+				t.Errorf("operation %d: at %s, which is before %s", i, s.Now(), due)
 			}
 			if i == 2 {
 				time.Sleep(time.Second) // the next ones are late and not waited for
 			}
 		}
-		if s.now() != 1020*time.Millisecond {
-			t.Errorf("the last operation began at %s, want 1.02s", s.now())
+		if s.Now() != 1020*time.Millisecond {
+			t.Errorf("the last operation began at %s, want 1.02s", s.Now())
 		}
-		if due, ok := s.next(); ok {
+		if due, ok := s.Next(); ok {
 			t.Errorf("next() = %s, after the end", due)
 		}
 	})
@@ -58,7 +58,7 @@ func TestScheduleCount(t *testing.T) {
 		s := &schedule{warmup: time.Second, count: 100}
 		s.start()
 		for range 7 {
-			if _, ok := s.next(); !ok {
+			if _, ok := s.Next(); !ok {
 				t.Fatal("the warm-up ended by itself")
 			}
 		}
@@ -68,7 +68,7 @@ func TestScheduleCount(t *testing.T) {
 		got := 0
 		for range 8 {
 			wg.Go(func() {
-				for _, ok := s.next(); ok; _, ok = s.next() {
+				for _, ok := s.Next(); ok; _, ok = s.Next() {
 					mu.Lock()
 					got++
 					mu.Unlock()
@@ -88,10 +88,10 @@ func TestScheduleWaitEndsWithContext(t *testing.T) {
 		s.start()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if s.wait(ctx, time.Hour) || s.now() != time.Second {
-			t.Errorf("waited until %s, want 1s and false", s.now())
+		if s.Wait(ctx, time.Hour) || s.Now() != time.Second {
+			t.Errorf("waited until %s, want 1s and false", s.Now())
 		}
-		if s.wait(ctx, 0) {
+		if s.Wait(ctx, 0) {
 			t.Error("wait() = true after ctx ended")
 		}
 	})

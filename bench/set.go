@@ -1,12 +1,14 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"github.com/dogwooddb/dogwood/bench/connect"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -18,91 +20,85 @@ type Set struct {
 	Size        int `json:"size"`        // of an object in bytes; 200
 }
 
-// readBuffer is that of connections on which much arrives.
-const readBuffer = 32 << 10
-
-func (Set) Name() string  { return "set" }
-func (Set) unit() string  { return "writes" }
-func (Set) rules() string { return openRules }
+func (Set) Name() string                { return "set" }
+func (Set) About() (unit, rules string) { return "writes", openRules }
 
 func (w Set) Describe() string {
 	return fmt.Sprintf("%d connections × %d in flight, %d bytes each", w.Connections, w.InFlight, w.Size)
 }
 
-func (w Set) withDefaults() Workload {
-	orElse(&w.Connections, 16)
-	orElse(&w.InFlight, 16)
-	orElse(&w.Size, 200)
-	return w
-}
-
-func (w Set) check() error {
-	return errors.Join(
-		within("connections", w.Connections, 1, maxConnections),
-		within("in flight", w.InFlight, 1, maxInFlight),
-		within("size", w.Size, len(object(0, 0)), maxObject),
+func (w Set) WithDefaults() (Workload, error) {
+	err := errors.Join(
+		Setting("connections", &w.Connections, 16, 1, MaxConnections),
+		Setting("in flight", &w.InFlight, 16, 1, maxInFlight),
+		Setting("size", &w.Size, 200, len(object(0, 0)), maxObject),
 	)
+	return w, err
 }
 
-func (w Set) drive(ctx context.Context, r *run) error {
-	conns, err := r.dialAll(ctx, w.Connections, readBuffer, nil)
+func (w Set) Drive(ctx context.Context, r *Load) error {
+	conns, err := connect.DialAll(ctx, r.Target, w.Connections, connect.ReadBuffer, nil)
 	if err != nil {
 		return err
 	}
-	r.begin()
-	return parallel(ctx, len(conns), len(conns), func(ctx context.Context, i int) error {
+	r.Begin()
+	return connect.Parallel(ctx, len(conns), len(conns), func(ctx context.Context, i int) error {
 		path := "set/c" + strconv.Itoa(i) + "/"
 		var key, value []byte
-		return newPipeline(r, conns[i], i, w.InFlight, func(dst []byte, id, seq int64) []byte {
-			key = appendKey(append(key[:0], path...), seq)
-			value = appendObject(value[:0], seq, w.Size)
+		return NewPipeline(r, conns[i], i, w.InFlight, func(dst []byte, id, seq int64) []byte {
+			key = AppendKey(append(key[:0], path...), seq)
+			value = AppendObject(value[:0], seq, w.Size)
 			return wire.AppendPut(dst, id, string(key), value)
-		}).drive(ctx)
+		}).Drive(ctx)
 	})
 }
 
 // Bounds of settings: what one process can do, and what servers take.
 const (
-	maxConnections = 100_000
+	MaxConnections = 100_000
 	maxInFlight    = 1000
 	maxObject      = 1 << 20
-	maxRows        = 10_000_000
+	MaxRows        = 10_000_000
 )
 
-func within(name string, n, lo, hi int) error {
-	if n < lo || n > hi {
-		return fmt.Errorf("%s must be between %d and %d, not %d", name, lo, hi, n)
+// Setting sets a setting that is zero to its default, and returns an error if it is not
+// within its bounds.
+func Setting(name string, field *int, otherwise, lo, hi int) error {
+	if *field = cmp.Or(*field, otherwise); *field < lo || *field > hi {
+		return fmt.Errorf("%s must be between %d and %d, not %d", name, lo, hi, *field)
 	}
 	return nil
 }
 
-func orElse(field *int, value int) {
-	if *field == 0 {
-		*field = value
+// oneOf is Setting for one of two words. The first one is the default.
+func oneOf(name string, field *string, a, b string) error {
+	if *field = cmp.Or(*field, a); *field != a && *field != b {
+		return fmt.Errorf("%s must be %q or %q, not %q", name, a, b, *field)
 	}
+	return nil
 }
 
-// appendKey appends a key that sorts by its number.
-func appendKey(dst []byte, n int64) []byte {
+// AppendKey appends a key that sorts by its number.
+func AppendKey(dst []byte, n int64) []byte {
 	const zeros = "k0000000000"
 	digits := strconv.AppendInt(make([]byte, 0, 20), n, 10)
 	dst = append(dst, zeros[:max(1, len(zeros)-len(digits))]...)
 	return append(dst, digits...)
 }
 
-// padding is what objects are filled up with.
-var padding = strings.Repeat("the quick brown fox jumps over the lazy dog ", 1+maxObject/44)
+// Padding is what objects are filled up with.
+var Padding = strings.Repeat("the quick brown fox jumps over the lazy dog ", 1+maxObject/44)
 
-// appendObject appends an object of the given length as JSON, of several
+// AppendObject appends an object of the given length as JSON, of several
 // fields, or a little longer if it is too short for them.
-func appendObject(dst []byte, n int64, size int) []byte {
+func AppendObject(dst []byte, n int64, size int) []byte {
 	start := len(dst)
 	dst = append(dst, `{"n":`...)
 	dst = strconv.AppendInt(dst, n, 10)
 	dst = append(dst, `,"done":false,"text":"`...)
 	fill := max(0, size-(len(dst)-start)-len(`"}`))
-	dst = append(dst, padding[:min(fill, len(padding))]...)
+	dst = append(dst, Padding[:min(fill, len(Padding))]...)
 	return append(dst, `"}`...)
 }
 
-func object(n int64, size int) string { return string(appendObject(nil, n, size)) }
+func object(n int64, size int) string { return string(AppendObject(nil, n, size)) }

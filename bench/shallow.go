@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/dogwooddb/dogwood/bench/connect"
 )
 
 // Shallow lists the keys of wide rows over REST.
@@ -12,28 +14,22 @@ type Shallow struct {
 	Sockets int `json:"sockets"` // 1
 }
 
-func (Shallow) Name() string  { return "shallow" }
-func (Shallow) unit() string  { return "listings" }
-func (Shallow) rules() string { return rowRules }
+func (Shallow) Name() string                { return "shallow" }
+func (Shallow) About() (unit, rules string) { return "listings", RowRules }
 
 func (w Shallow) Describe() string {
 	return fmt.Sprintf("the keys of %d rows over REST, %d sockets", w.Rows.Rows, w.Sockets)
 }
 
-func (w Shallow) withDefaults() Workload {
-	w.setDefaults()
-	orElse(&w.Sockets, 1)
-	return w
+func (w Shallow) WithDefaults() (Workload, error) {
+	err := errors.Join(w.setting(), Setting("sockets", &w.Sockets, 1, 1, MaxConnections))
+	return w, err
 }
 
-func (w Shallow) check() error {
-	return errors.Join(w.Rows.check(), within("sockets", w.Sockets, 1, maxConnections))
-}
-
-func (w Shallow) drive(ctx context.Context, r *run) error {
-	if err := w.load(ctx, r); err != nil {
+func (w Shallow) Drive(ctx context.Context, r *Load) error {
+	if err := w.Load(ctx, r); err != nil {
 		return err
 	}
-	request := getRequest(r.Target, rowsPath, "shallow=true")
-	return driveREST(ctx, r, w.Sockets, func(dst []byte, _ int, _ int64) []byte { return append(dst, request...) })
+	request := connect.GetRequest(r.Target, RowsPath, "shallow=true")
+	return DriveREST(ctx, r, w.Sockets, func(dst []byte, _ int, _ int64) []byte { return append(dst, request...) })
 }

@@ -10,91 +10,83 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dogwooddb/dogwood/bench/connect"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
-// Social has users of the data model social, under its rules, who post to their
+// Social has users of the data model social, under its rules, that post to their
 // followers: the status, the counters and the entries in the homes of the first
 // followers are one write, and so are the entries of each further pass. A post is
-// complete when all homes have it and followers who are online have been told.
+// complete when all homes have it and all online followers have its event.
 type Social struct {
 	Followers int `json:"followers"` // of each poster; 1000
 	Pass      int `json:"pass"`      // followers that one write reaches; 1000
-	Posters   int `json:"posters"`   // who have the same followers, and race for ids; 1
-	Online    int `json:"online"`    // followers who listen to their home; 100
+	Posters   int `json:"posters"`   // users with the same followers, which race for ids; 1
+	Online    int `json:"online"`    // followers that listen to their home; 100
 	Size      int `json:"size"`      // of a message in bytes; 100
 }
 
-func (Social) Name() string  { return "social" }
-func (Social) unit() string  { return "posts" }
-func (Social) rules() string { return socialRules }
+func (Social) Name() string                { return "social" }
+func (Social) About() (unit, rules string) { return "posts", socialRules }
 
 func (w Social) Describe() string {
 	return fmt.Sprintf("%d posters with %d followers each, %d of whom are online; passes of %d", w.Posters, w.Followers, w.Online, w.Pass)
 }
 
-func (w Social) withDefaults() Workload {
-	orElse(&w.Followers, 1000)
-	orElse(&w.Pass, 1000)
-	orElse(&w.Posters, 1)
-	orElse(&w.Online, min(100, w.Followers))
-	orElse(&w.Size, 100)
-	return w
-}
-
-func (w Social) check() error {
-	return errors.Join(
-		within("followers", w.Followers, 1, 100_000),
-		within("pass", w.Pass, 1, 10_000),
-		within("posters", w.Posters, 1, 1000),
-		within("online", w.Online, 1, min(w.Followers, maxConnections)),
-		within("size", w.Size, 1, 140),
+func (w Social) WithDefaults() (Workload, error) {
+	err := errors.Join(
+		Setting("followers", &w.Followers, 1000, 1, 100_000),
+		Setting("pass", &w.Pass, 1000, 1, 10_000),
+		Setting("posters", &w.Posters, 1, 1, 1000),
+		Setting("size", &w.Size, 100, 1, 140),
 	)
+	err = errors.Join(err, Setting("online", &w.Online, min(100, w.Followers), 1, min(w.Followers, MaxConnections)))
+	return w, err
 }
 
-func (w Social) drive(ctx context.Context, r *run) error {
+func (w Social) Drive(ctx context.Context, r *Load) error {
 	if r.Target.Secret == "" {
 		return errNeedsSecret
 	}
 	base := time.Now().UnixMilli() - int64(w.Followers) - 1
 	for path, value := range w.seed(base) {
-		if err := r.admin.patchJSON(ctx, "/", map[string]any{path: value}); err != nil {
+		if err := r.Admin.PatchJSON(ctx, "/", map[string]any{path: value}); err != nil {
 			return fmt.Errorf("fill the network: %w", err)
 		}
 	}
 	s := &socialRun{Social: w, run: r, base: base}
-	posters, err := r.dialAll(ctx, w.Posters, readBuffer, func(i int, c *conn) error { return s.signIn(c, i) })
+	posters, err := connect.DialAll(ctx, r.Target, w.Posters, connect.ReadBuffer, func(i int, c *connect.Conn) error { return s.signIn(c, i) })
 	if err != nil {
 		return err
 	}
-	defer closeAll(posters)
-	online, err := r.dialAll(ctx, w.Online, memberBuffer, func(i int, c *conn) error {
+	defer connect.CloseAll(posters)
+	online, err := connect.DialAll(ctx, r.Target, w.Online, connect.MemberBuffer, func(i int, c *connect.Conn) error {
 		if err := s.signIn(c, w.Posters+i); err != nil {
 			return err
 		}
-		return c.listen("home/"+s.user(w.Posters+i), `{"i":".value","l":30,"vf":"r"}`)
+		return c.Listen("home/"+s.user(w.Posters+i), `{"i":".value","l":30,"vf":"r"}`)
 	})
 	if err != nil {
 		return err
 	}
-	defer closeAll(online)
+	defer connect.CloseAll(online)
 	for _, c := range posters {
 		s.posters = append(s.posters, &socialPoster{socialRun: s, conn: c, n: len(s.posters), all: make(chan struct{}, 1), seen: make([]*[]byte, w.Online)})
 	}
-	r.begin()
-	err = receiving(ctx, online, s.take, func(ctx context.Context) error {
-		return parallel(ctx, w.Posters, w.Posters, func(ctx context.Context, i int) error { return s.posters[i].postAll(ctx) })
+	r.Begin()
+	err = connect.Receiving(ctx, online, s.take, func(ctx context.Context) error {
+		return connect.Parallel(ctx, w.Posters, w.Posters, func(ctx context.Context, i int) error { return s.posters[i].postAll(ctx) })
 	})
-	seconds := max(r.window(r.now(), ctx.Err() != nil).Seconds(), 1e-9)
-	r.measure("entries in homes", float64(r.inTime.Load())*float64(w.Followers)/seconds, "/s")
-	r.measure("lost races", float64(s.races.Load()), "posts")
+	seconds := max(r.window(r.Now(), ctx.Err() != nil).Seconds(), 1e-9)
+	r.Measure("entries in homes", float64(r.inTime.Load())*float64(w.Followers)/seconds, "/s")
+	r.Measure("lost races", float64(s.races.Load()), "posts")
 	return err
 }
 
 // A socialRun is a Social under way.
 type socialRun struct {
 	Social
-	run     *run
+	run     *Load
 	base    int64 // time when the first follower came; the next ones came a millisecond later each
 	posters []*socialPoster
 	races   atomic.Int64
@@ -135,11 +127,11 @@ func (w Social) seed(base int64) map[string]any {
 	return seed
 }
 
-func (s *socialRun) signIn(c *conn, i int) error {
-	return c.signIn(userToken(s.run.Target.Secret, s.user(i), time.Now()))
+func (s *socialRun) signIn(c *connect.Conn, i int) error {
+	return c.SignIn(connect.UserToken(s.run.Target.Secret, s.user(i), time.Now()))
 }
 
-// take takes what arrives at a follower who is online. Any push that names a status
+// take takes a message to an online follower. Any push that names a status
 // on its way counts.
 func (s *socialRun) take(i int, text []byte) error {
 	for _, p := range s.posters {
@@ -155,13 +147,13 @@ func (s *socialRun) take(i int, text []byte) error {
 // A socialPoster posts one status after the other.
 type socialPoster struct {
 	*socialRun
-	conn    *conn
+	conn    *connect.Conn
 	n       int
 	last    int64                  // id of a status, as far as it knows
 	status  atomic.Pointer[[]byte] // key of the one on its way, in quotes
-	missing atomic.Int64           // followers online who do not have it, and the poster
+	missing atomic.Int64           // online followers without it, and the poster
 	all     chan struct{}          // gets an element when nothing is missing
-	seen    []*[]byte              // key of the last one that came to each follower
+	seen    []*[]byte              // key of the last one that each follower has
 }
 
 func (p *socialPoster) arrived() {
@@ -172,20 +164,20 @@ func (p *socialPoster) arrived() {
 
 // postAll posts until the schedule ends.
 func (p *socialPoster) postAll(ctx context.Context) error {
-	defer context.AfterFunc(ctx, p.conn.close)()
+	defer context.AfterFunc(ctx, p.conn.Close)()
 	for {
-		due, ok := p.run.next()
-		if !ok || !p.run.wait(ctx, due) {
+		due, ok := p.run.Next()
+		if !ok || !p.run.Wait(ctx, due) {
 			return nil
 		}
 		if err := p.post(ctx); err != nil {
 			return err
 		}
-		p.run.done(p.n, due)
+		p.run.Done(p.n, due)
 	}
 }
 
-// post posts a status and waits until everybody has it.
+// post posts a status and waits until all followers have it.
 func (p *socialPoster) post(ctx context.Context) error {
 	for {
 		id := p.last + 1
@@ -193,13 +185,13 @@ func (p *socialPoster) post(ctx context.Context) error {
 		p.missing.Store(int64(p.Online) + 1)
 		p.status.Store(&key)
 		err := p.pass(id, 0)
-		if refused := (*refusedError)(nil); errors.As(err, &refused) && refused.status == wire.StatusPermissionDenied {
+		if refused := (*connect.RefusedError)(nil); errors.As(err, &refused) && refused.Status == wire.StatusPermissionDenied {
 			p.races.Add(1)
 			if err := p.readLast(); err != nil {
 				return err
 			}
 			if p.last >= id {
-				continue // somebody else has the id
+				continue // another poster has the id
 			}
 		}
 		if err != nil {
@@ -212,16 +204,9 @@ func (p *socialPoster) post(ctx context.Context) error {
 		return err
 	}
 	p.arrived()
-	timer := time.NewTimer(postTimeout)
-	defer timer.Stop()
-	select {
-	case <-p.all:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return fmt.Errorf("%d of %d followers were not told of a post after %s", p.missing.Load(), p.Online, postTimeout)
-	}
+	return inTime(ctx, p.all, func() string {
+		return fmt.Sprintf("a post has not reached %d of %d followers", p.missing.Load(), p.Online)
+	})
 }
 
 // otherPasses sends the status to the rest of the followers and ends the job.
@@ -231,11 +216,11 @@ func (p *socialPoster) otherPasses() error {
 			return err
 		}
 	}
-	return p.conn.call(func(dst []byte, id int64) []byte { return wire.AppendPut(dst, id, p.job(p.last), "null") })
+	return p.conn.Call(func(dst []byte, id int64) []byte { return wire.AppendPut(dst, id, p.job(p.last), "null") })
 }
 
 func (p *socialPoster) readLast() (err error) {
-	text, err := p.conn.ask(func(dst []byte, id int64) []byte { return wire.AppendGet(dst, id, "/counters/statusId", "") })
+	text, err := p.conn.Ask(func(dst []byte, id int64) []byte { return wire.AppendGet(dst, id, "/counters/statusId", "") })
 	if err == nil {
 		p.last, err = strconv.ParseInt(string(text), 10, 64)
 	}
@@ -249,13 +234,13 @@ func (p *socialPoster) job(id int64) string { return fmt.Sprintf("/fanout/%s/s%d
 func (p *socialPoster) pass(id int64, from int) error {
 	me, to := p.user(p.n), min(from+p.Pass, p.Followers)
 	query := fmt.Sprintf(`{"i":".value","sp":%d,"l":%d,"vf":"l"}`, p.base+int64(from), p.Pass)
-	if err := p.conn.call(func(dst []byte, n int64) []byte { return wire.AppendGet(dst, n, "/followers/"+me, query) }); err != nil {
+	if err := p.conn.Call(func(dst []byte, n int64) []byte { return wire.AppendGet(dst, n, "/followers/"+me, query) }); err != nil {
 		return err
 	}
 	var u strings.Builder
 	posted := `{".sv":"timestamp"}`
 	if from > 0 {
-		text, err := p.conn.ask(func(dst []byte, n int64) []byte {
+		text, err := p.conn.Ask(func(dst []byte, n int64) []byte {
 			return wire.AppendGet(dst, n, fmt.Sprintf("/statuses/s%d/posted", id), "")
 		})
 		if err != nil {
@@ -263,12 +248,12 @@ func (p *socialPoster) pass(id int64, from int) error {
 		}
 		posted = string(text)
 	} else {
-		fmt.Fprintf(&u, `"counters/statusId":%d,"statuses/s%[1]d":{"message":"%[2]s","posted":%[3]s,"id":%[1]d,"uid":"%[4]s","login":"%[5]s"},`, id, padding[:p.Size], posted, me, p.login(p.n))
+		fmt.Fprintf(&u, `"counters/statusId":%d,"statuses/s%[1]d":{"message":"%[2]s","posted":%[3]s,"id":%[1]d,"uid":"%[4]s","login":"%[5]s"},`, id, Padding[:p.Size], posted, me, p.login(p.n))
 		fmt.Fprintf(&u, `"profile/%[1]s/s%[2]d":%[3]s,"home/%[1]s/s%[2]d":%[3]s,"users/%[1]s/posts":{".sv":{"increment":1}},"users/%[1]s/lastStatus":"s%[2]d",`, me, id, posted)
 	}
 	for i := from; i < to; i++ {
 		fmt.Fprintf(&u, `"home/%s/s%d":%s,`, p.user(p.Posters+i), id, posted)
 	}
 	fmt.Fprintf(&u, `"fanout/%s/s%d":{"time":%d,"key":"%s"}`, me, id, p.base+int64(to-1), p.user(p.Posters+to-1))
-	return p.conn.call(func(dst []byte, n int64) []byte { return wire.AppendMerge(dst, n, "/", "{"+u.String()+"}") })
+	return p.conn.Call(func(dst []byte, n int64) []byte { return wire.AppendMerge(dst, n, "/", "{"+u.String()+"}") })
 }

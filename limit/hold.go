@@ -12,7 +12,7 @@ func (h *Hold) Size() int64 { return h.n }
 
 // Grow makes h hold n more if there is room, as Try does.
 func (h *Hold) Grow(n int64) error {
-	if err := h.Of.Try(n); err != nil {
+	if err := h.Of.take(n, h.n > 0); err != nil {
 		return err
 	}
 	h.n += n

@@ -1,5 +1,5 @@
 // Package limit bounds what the clients of a server use together: bytes of memory, counts,
-// or places among those who do something at a time.
+// or places for operations that run at the same time.
 //
 // A [Meter] has a maximum. Its users hold parts of it through a [Share], such as the one of
 // a client address. A bounded share may hold as much as is left for all others together: one
@@ -9,8 +9,10 @@
 // # Waiting
 //
 // [Share.Try] never waits. [Share.Acquire] waits until the part fits or its context ends;
-// shares that wait take turns, and within a share the first comes first. [Share.Await] is
-// for callers that must not block: it has a function called when there is room again.
+// shares that wait take turns, and within a share the first comes first. A wait that does not
+// fit is overtaken by smaller ones, but not for ever: once they have acquired as much as the
+// meter has, what is free is kept for it. [Share.Await] is for callers that must not block:
+// it has a function called when there is room again.
 package limit
 
 import (
@@ -31,19 +33,26 @@ var (
 const Unbounded = math.MaxInt64
 
 // A Meter bounds the sum of what its shares hold. Its methods can be called concurrently.
+//
+// Shares that wait are in two orders: by turn, in queue, and by how much has to be free for
+// them, in line. The one whose turn it is gets in if it fits. Otherwise the one that needs
+// least does, so that large waits do not keep out small ones, however many there are. A
+// queue alone needs a bound on the waits that are passed over, behind which a small one
+// starves; a heap alone starves the large ones.
 type Meter struct {
 	max int64
 
-	mu      sync.Mutex
-	used    int64
-	queue   list.List            // of *Share that have waiters, the next one in front
-	waiters map[*Waiter]struct{} // that Await left
+	mu     sync.Mutex
+	used   int64
+	queue  list.List // of *Share that have waiters, the next one in front
+	line   slots     // the same shares; a slot fits if its need is free
+	idle   slots     // of shares for which Await left waiters
+	turns  uint64    // given to slots, so that equals keep their order
+	passed int64     // acquired by others since the first of queue could not get in
 }
 
 // NewMeter returns a meter of which nothing is used.
-func NewMeter(max int64) *Meter {
-	return &Meter{max: max, waiters: make(map[*Waiter]struct{})}
-}
+func NewMeter(max int64) *Meter { return &Meter{max: max} }
 
 // Max returns the maximum.
 func (m *Meter) Max() int64 { return m.max }
@@ -56,48 +65,56 @@ func (m *Meter) Used() int64 {
 }
 
 // All returns a share that may hold all there is.
-func (m *Meter) All() *Share { return &Share{meter: m, max: m.max} }
+func (m *Meter) All() *Share { return newShare(m, m.max, false) }
 
 // Share returns a bounded share of at most max.
-func (m *Meter) Share(max int64) *Share {
-	return &Share{meter: m, max: min(max, m.max), bounded: true}
+func (m *Meter) Share(max int64) *Share { return newShare(m, min(max, m.max), true) }
+
+// reserved reports whether what is free is kept for the first in the queue: the others have
+// acquired as much as there is while it waited for them. One that waits for its own share
+// alone keeps nothing from the others. mu is held.
+func (m *Meter) reserved() bool {
+	if m.queue.Len() == 0 || m.passed < m.max {
+		return false
+	}
+	s := m.queue.Front().Value.(*Share)
+	return s.acquiring.need <= m.max-s.used
 }
 
-// maxPassed bounds how many shares admit passes over because what they wait for does not
-// fit. Of a semaphore only those cannot get in that hold a place, which are few.
-const maxPassed = 64
+// next returns the share whose first waiter gets in now, nil if none does. mu is held.
+func (m *Meter) next() *Share {
+	if m.queue.Len() == 0 {
+		return nil
+	}
+	if s := m.queue.Front().Value.(*Share); s.refusal(s.first().n) == nil {
+		return s
+	}
+	if s := m.line[0].share; !m.reserved() && s.refusal(s.first().n) == nil {
+		return s
+	}
+	return nil
+}
 
-// admit lets in those who wait and fit now, one of each share in turn. mu is held.
+// admit lets in the waiters that fit now. Its work is that of those that it lets in, and
+// does not grow with the number of the others. mu is held.
 func (m *Meter) admit() {
-	passed := 0
-	for e := m.queue.Front(); e != nil && passed < maxPassed && m.used < m.max; {
-		s := e.Value.(*Share)
-		first := s.waiting.Front()
-		a := first.Value.(*acquiring)
-		if s.refusal(a.n) != nil {
-			e = e.Next()
-			passed++
-			continue
+	for s := m.next(); s != nil; s = m.next() {
+		if s.place != m.queue.Front() {
+			m.passed += s.first().n
 		}
-		s.add(a.n)
-		s.waiting.Remove(first)
-		close(a.done)
-		m.queue.Remove(e)
-		s.place = nil
-		if s.waiting.Len() > 0 {
-			s.place = m.queue.PushBack(s)
-		}
-		e = m.queue.Front()
+		s.getIn()
 	}
 }
 
-// ready returns the functions of those who wait for room and have it now. mu is held.
+// ready returns the functions of the Waiters that have room now. mu is held.
 func (m *Meter) ready() (list []func()) {
-	for w := range m.waiters {
-		if w.share.hasRoom() {
+	for len(m.idle) > 0 && m.idle[0].share.hasRoom() {
+		s := m.idle[0].share
+		for w := range s.waiters {
 			list = append(list, w.Ready)
-			delete(m.waiters, w)
 		}
+		clear(s.waiters)
+		s.update()
 	}
 	return list
 }

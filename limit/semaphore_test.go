@@ -32,7 +32,7 @@ func TestPlacesAreShared(t *testing.T) {
 	}
 }
 
-// Parties take places, however many of each wait, and of each the first comes first.
+// Shares take turns, however many of each wait, and of each the first comes first.
 func TestSharesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		places := NewMeter(1)
@@ -71,7 +71,7 @@ func TestSharesTakeTurns(t *testing.T) {
 	})
 }
 
-// wantFree checks that so many places are free and nobody waits.
+// wantFree checks that so many places are free and no share waits.
 func wantFree(t *testing.T, places *Meter, want int) {
 	t.Helper()
 	if free := int(places.Max() - places.Used()); free != want || places.queue.Len() != 0 {
@@ -79,7 +79,7 @@ func wantFree(t *testing.T, places *Meter, want int) {
 	}
 }
 
-// Who gives up is not waited for.
+// A caller that gives up is not waited for.
 func TestAcquireIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		places := NewMeter(1)

@@ -3,9 +3,13 @@ package limit
 import (
 	"container/list"
 	"context"
+	"math"
 )
 
-// A Share is what some users may hold of a Meter.
+// A Share is what some users, such as the requests of one address, hold of a Meter. Its
+// methods can be called concurrently. Its fields are guarded by the mu of the meter, since
+// whether one share fits depends on what all others hold: a lock for each share would have
+// to be taken together with that of the meter every time.
 type Share struct {
 	Refused func(error) // is told of refusals of Try; nil: nothing is
 
@@ -14,16 +18,28 @@ type Share struct {
 	bounded bool
 
 	// These are guarded by the meter's mu.
-	used    int64
-	waiting list.List     // of *acquiring, the first in front
-	place   *list.Element // in the meter's queue; nil: none waits
+	used      int64
+	waiting   list.List            // of *waiter, the first in front
+	place     *list.Element        // in the meter's queue; nil: none waits
+	acquiring slot                 // in the meter's line, while place is not nil
+	waiters   map[*Waiter]struct{} // that Await left
+	awaiting  slot                 // in the meter's idle, while there are waiters
 }
 
-// acquiring is a call of Acquire that waits.
-type acquiring struct {
+func newShare(m *Meter, max int64, bounded bool) *Share {
+	s := &Share{meter: m, max: max, bounded: bounded}
+	s.acquiring, s.awaiting = slot{share: s, at: out}, slot{share: s, at: out}
+	return s
+}
+
+// waiter is a call of Acquire that waits.
+type waiter struct {
 	n    int64
 	done chan struct{} // closed when it holds n
 }
+
+// first returns the waiter that is next, of at least one. mu is held.
+func (s *Share) first() *waiter { return s.waiting.Front().Value.(*waiter) }
 
 // Meter returns what s is a share of.
 func (s *Share) Meter() *Meter { return s.meter }
@@ -56,30 +72,106 @@ func (s *Share) refusal(n int64) error {
 	return nil
 }
 
+// need returns how much has to be free for refusal to allow n more. mu is held.
+func (s *Share) need(n int64) int64 {
+	switch {
+	case !s.bounded:
+		return n
+	case n > s.max-s.used || n > (math.MaxInt64-s.used)/2:
+		return math.MaxInt64
+	}
+	return max(n, s.used+2*n-1)
+}
+
 // add makes s hold n more. mu is held.
 func (s *Share) add(n int64) {
 	s.used += n
 	s.meter.used += n
+	s.update()
+}
+
+// update puts s where it belongs among the shares that wait, after what it holds or waits
+// for has changed. mu is held.
+func (s *Share) update() {
+	m := s.meter
+	if s.place != nil {
+		m.line.put(&s.acquiring, s.need(s.first().n))
+	} else {
+		m.line.remove(&s.acquiring)
+	}
+	if len(s.waiters) > 0 {
+		m.idle.put(&s.awaiting, s.need(1))
+	} else {
+		m.idle.remove(&s.awaiting)
+	}
+}
+
+// enter puts s at the end of the queue. mu is held.
+func (s *Share) enter() {
+	m := s.meter
+	m.turns++
+	s.acquiring.turn = m.turns
+	s.place = m.queue.PushBack(s)
+}
+
+// exit takes s out of the queue. mu is held.
+func (s *Share) exit() {
+	m := s.meter
+	if s.place == m.queue.Front() {
+		m.passed = 0
+	}
+	m.queue.Remove(s.place)
+	s.place = nil
+}
+
+// getIn makes s hold what its first waiter waits for. The next one waits for another turn of
+// s. mu is held.
+func (s *Share) getIn() {
+	a := s.first()
+	s.exit()
+	s.waiting.Remove(s.waiting.Front())
+	if s.waiting.Len() > 0 {
+		s.enter()
+	}
+	s.add(a.n)
+	close(a.done)
 }
 
 // Try makes s hold n more if there is room. Otherwise it changes nothing, and the error is
 // ErrFull or ErrShare. What is held must be released.
 func (s *Share) Try(n int64) error {
-	err := s.try(n)
+	return s.take(n, false)
+}
+
+// take is Try. A holder, which has something of s already, does not wait for others that may
+// wait for it.
+func (s *Share) take(n int64, holder bool) error {
+	err := s.try(n, holder)
 	if err != nil && s.Refused != nil {
 		s.Refused(err)
 	}
 	return err
 }
 
-func (s *Share) try(n int64) error {
+func (s *Share) try(n int64, holder bool) error {
 	s.meter.mu.Lock()
 	defer s.meter.mu.Unlock()
-	err := s.refusal(n)
-	if err == nil {
-		s.add(n)
+	return s.overtake(n, holder)
+}
+
+// overtake makes s hold n more, before those that wait. mu is held.
+func (s *Share) overtake(n int64, holder bool) error {
+	if err := s.refusal(n); err != nil {
+		return err
 	}
-	return err
+	if m := s.meter; m.queue.Len() > 0 {
+		if !holder && m.reserved() {
+			return ErrFull
+		}
+		m.passed += n
+	}
+	s.add(n)
+	return nil
 }
 
 // Force makes s hold n more whether or not there is room.
@@ -109,23 +201,24 @@ func (s *Share) Acquire(ctx context.Context, n int64) error {
 }
 
 // join makes s hold n more, or waits in line: then a is not nil.
-func (s *Share) join(n int64) (a *acquiring, at *list.Element) {
+func (s *Share) join(n int64) (a *waiter, at *list.Element) {
 	m := s.meter
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if s.place == nil && s.refusal(n) == nil {
-		s.add(n)
+	if s.place == nil && s.overtake(n, false) == nil {
 		return nil, nil
 	}
+	a = &waiter{n: n, done: make(chan struct{})}
+	at = s.waiting.PushBack(a)
 	if s.place == nil {
-		s.place = m.queue.PushBack(s)
+		s.enter()
+		s.update()
 	}
-	a = &acquiring{n: n, done: make(chan struct{})}
-	return a, s.waiting.PushBack(a)
+	return a, at
 }
 
 // giveUp leaves the line, or gives back what was acquired just now.
-func (s *Share) giveUp(a *acquiring, at *list.Element) {
+func (s *Share) giveUp(a *waiter, at *list.Element) {
 	m := s.meter
 	m.mu.Lock()
 	select {
@@ -136,15 +229,19 @@ func (s *Share) giveUp(a *acquiring, at *list.Element) {
 	default:
 	}
 	defer m.mu.Unlock()
+	if at == s.waiting.Front() && s.place == m.queue.Front() {
+		m.passed = 0
+	}
 	s.waiting.Remove(at)
 	if s.waiting.Len() == 0 {
-		m.queue.Remove(s.place)
-		s.place = nil
+		s.exit()
 	}
+	s.update()
 	m.admit() // the next one of the share may be smaller
 }
 
-// Release gives back n of what s holds.
+// Release gives back n of what s holds, which lets waiters in. Functions of Await run on the
+// caller's goroutine, after the lock was released.
 func (s *Share) Release(n int64) {
 	m := s.meter
 	m.mu.Lock()
@@ -177,11 +274,10 @@ func (s *Share) Yield(f func() error) error {
 
 // A Waiter waits for room without blocking.
 type Waiter struct {
-	Ready func() // called once there is room, by whoever made it, without locks
-	share *Share
+	Ready func() // called once there is room, by the goroutine that made it, without locks
 }
 
-// hasRoom reports whether s could hold something more of a size that nobody knows yet. mu is
+// hasRoom reports whether s could hold something more of an unknown size. mu is
 // held.
 func (s *Share) hasRoom() bool {
 	m := s.meter
@@ -197,8 +293,11 @@ func (s *Share) Await(w *Waiter) bool {
 	if s.hasRoom() {
 		return true
 	}
-	w.share = s
-	m.waiters[w] = struct{}{}
+	if s.waiters == nil {
+		s.waiters = make(map[*Waiter]struct{})
+	}
+	s.waiters[w] = struct{}{}
+	s.update()
 	return false
 }
 
@@ -206,5 +305,6 @@ func (s *Share) Await(w *Waiter) bool {
 func (s *Share) Forget(w *Waiter) {
 	s.meter.mu.Lock()
 	defer s.meter.mu.Unlock()
-	delete(s.meter.waiters, w)
+	delete(s.waiters, w)
+	s.update()
 }

@@ -9,7 +9,7 @@ import (
 // want to know.
 type connectionState struct {
 	connected bool
-	changed   chan struct{} // closed at the next change; nil if nobody waits
+	changed   chan struct{} // closed at the next change; nil if no caller waits
 	err       error         // the client has ended
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// result runs an operation beside the test.
+// result runs an operation in a goroutine.
 func result(f func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
@@ -231,7 +231,7 @@ func TestSilentServer(t *testing.T) {
 			t.Errorf("the client said %s", ping)
 		}
 		began = time.Now()
-		for range 20 { // who answers is there
+		for range 20 { // a host that answers is up
 			<-two.up
 			two.say(`{"t":"c","d":{"t":"o","d":null}}`)
 		}
@@ -272,7 +272,7 @@ func TestBackoff(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		n := len(r.at)
-		c.GoOnline() // somebody is in a hurry
+		c.GoOnline() // without waiting for the next attempt
 		synctest.Wait()
 		if len(r.at) != n+1 {
 			t.Errorf("%d attempts, then %d", n, len(r.at))

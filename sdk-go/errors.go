@@ -25,7 +25,7 @@ var (
 	ErrNotReturned      = errors.New("done, but not returned")        // SetReturning and so on: it is not known what became of the values
 	ErrClosed           = errors.New("the client is closed")          // by Close
 	ErrPath             = errors.New("invalid path")                  // it has keys that no database can have, or too many; or is that of a zero Ref
-	ErrQuery            = errors.New("invalid query")                 // what was asked of it makes no sense
+	ErrQuery            = errors.New("invalid query")                 // it cannot be answered as it is
 	ErrValue            = errors.New("value can't be stored or read") // it does not fit the data model or the Go type
 )
 
@@ -138,7 +138,7 @@ func (c *Client) late(ctx context.Context) error {
 }
 
 // errAnswer is the error of an answer that is none to what was asked.
-var errAnswer = fmt.Errorf("%w: its answer makes no sense", ErrUnavailable)
+var errAnswer = fmt.Errorf("%w: its answer cannot be read", ErrUnavailable)
 
 // errNoClient is the error of a zero Ref or Query, and of those of a nil Client.
 var errNoClient = fmt.Errorf("%w: a zero Ref or Query belongs to no client", ErrPath)

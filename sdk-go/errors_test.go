@@ -14,7 +14,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/servertest"
 )
 
-// What REST answers is an error of the same kind.
+// Answers of REST become errors of the same kind.
 func TestRESTErrors(t *testing.T) {
 	var status int
 	var body string
@@ -87,7 +87,7 @@ func TestUnknownStatus(t *testing.T) {
 	}
 }
 
-// Who has too much unanswered waits, or gives up.
+// A caller with too much unanswered waits, or gives up.
 func TestMaxPending(t *testing.T) {
 	s := newScript(t)
 	c, conn := s.client(dogwood.Options{MaxPending: 1})

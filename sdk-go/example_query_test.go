@@ -122,7 +122,7 @@ func ExampleQuery_Snapshot() {
 func ExampleQuery_Values() {
 	db := sample()
 	defer db.Close()
-	go db.Ref("rooms/r1/topic").Set(ctx, "news") // somebody else, some time
+	go db.Ref("rooms/r1/topic").Set(ctx, "news") // another client, some time
 	for room, err := range db.Ref("rooms/r1").Values(ctx) {
 		check(err)
 		if topic := room.Child("topic"); topic.Exists() {

@@ -180,7 +180,7 @@ func ExampleClient_GoOnline() {
 	// Output: <nil>
 }
 
-// Presence: whoever is connected is in the list.
+// Presence: the list has the users that are connected.
 func ExampleClient_Connected() {
 	db := sample()
 	defer db.Close()

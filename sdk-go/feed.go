@@ -8,7 +8,7 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// maxFeedBytes bounds the states that wait in one feed, beside the latest. What is
+// maxFeedBytes bounds the states that wait in one feed, in addition to the latest. What is
 // larger need not be made before it is its turn.
 const maxFeedBytes = replica.Large
 

@@ -9,7 +9,7 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// deaf is a Conn to nobody.
+// deaf is a Conn without another end.
 type deaf struct{}
 
 func (deaf) Send([]byte) error { return nil }

@@ -39,7 +39,7 @@ type modelStep struct {
 	}
 }
 
-// A modelAuth is who an actor is; nil is nobody.
+// A modelAuth is the user of an actor; nil is signed out.
 type modelAuth struct {
 	Admin bool
 	UID   string
@@ -53,7 +53,7 @@ type modelHome interface {
 	clock(ms int64)
 
 	// restart may close the database and open it again, and reports whether it
-	// has closed all clients. It must not if somebody listens.
+	// has closed all clients. It must not if a client listens.
 	restart(listening bool) (closed bool)
 }
 

@@ -19,7 +19,7 @@ type Options struct {
 	MinBackoff time.Duration // 0: one second
 	MaxBackoff time.Duration // 0: thirty seconds
 
-	// MaxPending bounds the operations that the server has not answered. Who
+	// MaxPending bounds the operations that the server has not answered. A caller who
 	// begins another one waits.
 	MaxPending int // 0: 1000
 

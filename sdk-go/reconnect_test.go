@@ -18,7 +18,7 @@ const forcedReconnects = 50
 // While a writer goes on, the connection of a listener is cut again and again.
 // What it sees is checked against what was written: the values of a counter in
 // order, none twice, and in the end the last; and events that fit together and
-// lead to what the server has. When nobody writes any more, a cut shows nothing.
+// lead to what the server has. When there are no more writes, a cut shows nothing.
 func TestListenersSurviveReconnects(t *testing.T) {
 	s := servertest.New(t, servertest.Options{})
 	p := newProxy(t, s.Host)
@@ -108,7 +108,7 @@ func waitConnected(t *testing.T, c *dogwood.Client) {
 func checkCounter(t *testing.T, values func(func(dogwood.Snapshot, error) bool), settled chan struct{}, last string) {
 	defer func() {
 		if !isClosed(settled) {
-			close(settled) // nobody need wait: it has failed
+			close(settled) // no need to wait: it has failed
 		}
 	}()
 	before := -1.0

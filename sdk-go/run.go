@@ -81,7 +81,7 @@ func (c *Client) warnLate() {
 	c.options.Log.Warn("no connection yet", args...)
 }
 
-// tellFirst says how the first attempt went, to who may wait for it.
+// tellFirst says how the first attempt went, if a caller waits for it.
 func tellFirst(first chan<- error, err error) {
 	select {
 	case first <- err:

@@ -139,7 +139,7 @@ func TestTimeoutNamesCause(t *testing.T) {
 	})
 }
 
-// A host that accepts connections and says nothing holds up neither Dial nor Close.
+// A host that accepts connections and says nothing does not delay Dial or Close.
 func TestSilentHost(t *testing.T) {
 	for _, scheme := range []string{"http://", "https://"} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

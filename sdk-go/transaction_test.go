@@ -76,7 +76,7 @@ func TestTransactionFails(t *testing.T) {
 			t.Errorf("%s: err = %v", path, err)
 		}
 	}
-	// Somebody else is always faster.
+	// Another client is always faster.
 	tries := 0
 	_, err := ana.Ref("rw").Transaction(ctx, func(s dogwood.Snapshot) (any, error) {
 		tries++

@@ -99,7 +99,7 @@ func failureAnswer(q *request, err error) answer {
 	return answer{status: e.status, body: append(body, "\n}\n"...)}
 }
 
-// detailOf returns what an answer says beside the text that clients compare.
+// detailOf returns what an answer says in addition to the text that clients compare.
 func detailOf(err error) string {
 	if denied := (*dsync.DeniedError)(nil); errors.As(err, &denied) {
 		return denied.Detail
@@ -239,8 +239,8 @@ const (
 	corsMaxAge  = "3600"
 )
 
-// Values of headers that every answer has. They are shared, so nobody may change
-// them in place; http.Header.Set and Add do not.
+// Values of headers that every answer has. They are shared and must not be changed in
+// place; http.Header.Set and Add do not.
 var (
 	anyOrigin  = []string{"*"}
 	exposed    = []string{corsExposed}

@@ -125,7 +125,7 @@ func bearerToken(h http.Header) string {
 	return strings.TrimSpace(token)
 }
 
-// callerOf returns who is decided about by the rules.
+// callerOf returns the caller that the rules decide about.
 func callerOf(id auth.Identity) dsync.Caller {
 	if id.Admin {
 		return dsync.Admin

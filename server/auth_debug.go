@@ -10,9 +10,9 @@ import (
 	"github.com/dogwooddb/dogwood/rules/explain"
 )
 
-// This file tells whoever has a token with debug: true how the rules decided, in
-// a header (REST §6). Such a token is made with a secret, by somebody who may read
-// the rules, and what the header quotes is rules, never data.
+// This file explains the decisions of the rules in a header, for requests with a token that
+// has debug: true (REST §6). Such a token is made with a secret, by an administrator, who
+// may read the rules. The header quotes rules, never data.
 
 const (
 	debugHeader = "X-Firebase-Auth-Debug"

@@ -134,7 +134,7 @@ func batchOutcome(t testing.TB, body io.Reader) string {
 	return "allowed"
 }
 
-// socket presents a credential in a WebSocket, tries a write as whoever that
+// socket presents a credential in a WebSocket, tries a write as the caller that
 // made the client, and returns both outcomes.
 func (d *doors) socket(t *testing.T, action, credential string) string {
 	c := d.n.connect("")

@@ -102,7 +102,7 @@ func TestSocketSignsInAgain(t *testing.T) {
 	})
 }
 
-// A refused token leaves the client who it was, for as long as it was.
+// A refused token leaves the client signed in as before, for as long as before.
 func TestSocketKeepsItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := onPipe(t, expiryOptions(t))

@@ -129,7 +129,7 @@ func TestServeBelievesOnlySecrets(t *testing.T) {
 	}
 }
 
-// Without secrets nobody is an administrator, not even with an empty one.
+// Without secrets no credential is an administrator's, not even an empty one.
 func TestServeWithoutSecrets(t *testing.T) {
 	s := newTest(t, Options{AdminSecrets: []string{""}})
 	for _, header := range []string{"Bearer", "Bearer ", "Bearer  "} {

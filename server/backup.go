@@ -243,17 +243,17 @@ func (o Backups) prune(ns string, now time.Time) error {
 		return err
 	}
 	var errs []error
-	for _, name := range append(o.surplus(o.made[ns], list, now), names(parts)...) {
+	for _, name := range append(o.expired(o.made[ns], list, now), names(parts)...) {
 		errs = append(errs, os.Remove(filepath.Join(o.Dir, name)))
 	}
 	return errors.Join(errs...)
 }
 
-// surplus returns which backups are not kept. Those of this process are newer than
+// expired returns the backups that are not kept. Those of this process are newer than
 // all others, and those of the past come in the order of their times. Of the others,
 // those with times in the future, it is not known how old they are: so they are
 // counted apart, until enough newer ones were made.
-func (o Backups) surplus(made *madeBackups, list []backupFile, now time.Time) []string {
+func (o Backups) expired(made *madeBackups, list []backupFile, now time.Time) []string {
 	keep := max(o.Keep, 1)
 	there := names(list)
 	made.names = slices.DeleteFunc(made.names, func(name string) bool { return !slices.Contains(there, name) })

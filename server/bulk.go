@@ -40,8 +40,8 @@ func putData(q *request) (answer, error) {
 	return importBody(q)
 }
 
-// isLarge reports whether the body is long enough to be streamed. If nobody has
-// said how long it is, its beginning is read.
+// isLarge reports whether the body is long enough to be streamed. If its length is not
+// known, its beginning is read.
 func isLarge(q *request) bool {
 	if q.r.ContentLength >= 0 {
 		return q.r.ContentLength > bulkFrom
@@ -76,8 +76,8 @@ func patientReader(q *request, body io.ReadCloser) io.Reader {
 	return &patientBody{q: q, body: body, due: time.Now().Add(bodyGrace)}
 }
 
-// importBody answers with what was imported, not with an echo: whoever sends
-// that much does not want it back.
+// importBody answers with counts, not with an echo: a client that sends so much does not
+// want it back.
 func importBody(q *request) (answer, error) {
 	if err := take(q.s.imports); err != nil {
 		q.refused(metrics.Bulk)

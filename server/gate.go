@@ -22,9 +22,9 @@ import (
 // which the page cannot change. The gate comes before everything else that looks at a
 // request. A nil gate lets everything in.
 type gate struct {
-	hosts      []string // names and addresses that are allowed beside those of loopback
-	anyAddress bool     // the server listens on all addresses, each of which is its own
-	origins    []string // that are allowed beside those of loopback and of hosts
+	hosts      []string // names and addresses that are allowed, with those of loopback
+	anyAddress bool     // the server listens on all addresses
+	origins    []string // that are allowed, with those of loopback and of hosts
 	log        *slog.Logger
 	began      time.Time
 	lines      struct{ host, origin observe.LineLimiter }

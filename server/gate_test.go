@@ -100,7 +100,7 @@ var askers = []struct {
 	{"a foreign host and a port that is none", http.Header{"Host": {"localhost:1:evil.example"}}, true},
 }
 
-// TestGate has everybody try every door of a development server. What is refused
+// TestGate has every asker try every door of a development server. What is refused
 // leaves nothing behind.
 func TestGate(t *testing.T) {
 	t.Parallel()

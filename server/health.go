@@ -24,8 +24,8 @@ func isProbe(pattern string) bool { return pattern == pathHealth || pattern == p
 // readyTimeout is how long a store that failed may take to be tried again.
 const readyTimeout = 2 * time.Second
 
-// errStorage is all that those who ask learn of a store that fails. The log has the
-// rest.
+// errStorage is all that a health check says about a store that fails. The log has the
+// cause.
 var errStorage = errors.New("storage")
 
 // Ready returns why the server should be sent no requests, nil if it should: it is

@@ -50,8 +50,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// Whoever asks for the health of the server is not told that it asks too much, from a
-// connection too many or behind a proxy either.
+// A health check is not refused because its address asks too much, has a connection too many
+// or is behind a proxy.
 func TestProbesAreNotBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tn := townTest(t, AddressLimits{
@@ -84,7 +84,7 @@ func TestProbesAreNotBound(t *testing.T) {
 	})
 }
 
-// A database whose store fails makes the server not ready, and nobody is told more.
+// A database whose store fails makes the server not ready; the answer says no more.
 func TestNotReady(t *testing.T) {
 	ts := serveTest(t, Options{Namespaces: []string{"a"}, AdminSecrets: []string{"sesame"}})
 	db, err := dsync.Open(dsync.Options{Change: fullLog{}})

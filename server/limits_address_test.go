@@ -192,7 +192,7 @@ func TestAddressAnswers(t *testing.T) {
 	})
 }
 
-// Values for those who listen count like answers, and can be seen in the metrics.
+// Values for listeners count like answers, and can be seen in the metrics.
 func TestAddressViews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 200 << 10

@@ -22,17 +22,25 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/server/metrics"
-	"github.com/dogwooddb/dogwood/server/peer"
-	"github.com/dogwooddb/dogwood/server/realtime"
 )
 
-// TestSlowClientsOnSockets: on real sockets and with the real time limits, whoever
-// begins something and does not go on is cut off, whoever reads nothing too, whoever
-// reads slowly is not, and others are served meanwhile. It takes as long as the longest limit.
+// shortWaits makes the waits a tenth of those of a server. Tests with a fake clock hold the
+// true ones: TestSlowReadersStay, TestSlowBodies, TestStalledMessage,
+// TestRefusedAddressIsLogged.
+func shortWaits(o Options) Options {
+	o.waits.headers, o.waits.write = time.Second, 3*time.Second
+	o.waits.body, o.waits.message = 1500*time.Millisecond, 1500*time.Millisecond
+	return o
+}
+
+// TestSlowClientsOnSockets: on real sockets, a client that begins something and does not go
+// on is cut off, one that reads nothing too, one that reads slowly is not, and others are
+// served meanwhile. It takes as long as the longest limit.
 func TestSlowClientsOnSockets(t *testing.T) {
 	tier.Need(t, tier.Full)
 	t.Parallel()
-	ts := serveTest(t, Options{Dev: true, Limits: Limits{OutboxBytes: 100_000}})
+	o := shortWaits(Options{Dev: true, Limits: Limits{OutboxBytes: 100_000}})
+	ts := serveTest(t, o)
 	n := &network{ts.Server, t, func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", ts.addr)
 	}}
@@ -45,11 +53,11 @@ func TestSlowClientsOnSockets(t *testing.T) {
 		limit time.Duration
 		send  string // over a plain connection
 	}{
-		{"nothing", headerTimeout, ""},
-		{"half a request line", headerTimeout, "GET /a.js"},
-		{"headers without end", headerTimeout, "GET /a.json HTTP/1.1\r\nHost: localhost\r\nX: y\r\n"},
-		{"half a body", bodyStall, "PUT /a.json HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer owner\r\nContent-Length: 100\r\n\r\n\"x"},
-		{"half a chunk", bodyStall, "PUT /a.json HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer owner\r\nTransfer-Encoding: chunked\r\n\r\n64\r\n\"x"},
+		{"nothing", o.waits.headers, ""},
+		{"half a request line", o.waits.headers, "GET /a.js"},
+		{"headers without end", o.waits.headers, "GET /a.json HTTP/1.1\r\nHost: localhost\r\nX: y\r\n"},
+		{"half a body", o.waits.body, "PUT /a.json HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer owner\r\nContent-Length: 100\r\n\r\n\"x"},
+		{"half a chunk", o.waits.body, "PUT /a.json HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer owner\r\nTransfer-Encoding: chunked\r\n\r\n64\r\n\"x"},
 	}
 	for _, a := range attacks {
 		began := time.Now()
@@ -65,12 +73,15 @@ func TestSlowClientsOnSockets(t *testing.T) {
 	ws.do("s", `{"c":{}}`)
 	sent := time.Now()
 	ws.ws.NetConn().Write([]byte("\x81\xfe\x00\xff\x00\x00\x00\x00x")) // a frame of 255 bytes
-	go func() { done <- cutWithin(ws.ws.NetConn(), "half a frame", sent, realtime.Stalled) }()
+	go func() { done <- cutWithin(ws.ws.NetConn(), "half a frame", sent, o.waits.message) }()
 
-	slow := n.connect("") // reads 16 KiB a second
+	slow := n.connect("") // reads 320 KiB a second
 	slow.request("q", `{"p":"/long","h":""}`)
-	slow.ws.SetReadDeadline(time.Time{})
-	slowRead := readSlowly(t.Context(), slow.ws.NetConn(), 1600, 100*time.Millisecond)
+	slowRead := make(chan int64, 1)
+	go func() {
+		_, read := readFor(slow.ws.NetConn(), 32<<10, 100*time.Millisecond, patience, int64(len(long)))
+		slowRead <- read
+	}()
 	deaf := n.connect("") // reads nothing, while others write what it follows
 	deaf.ws.NetConn().(*net.TCPConn).SetReadBuffer(4096)
 	deaf.do("o", `{"p":"/gone","d":true}`)
@@ -80,8 +91,8 @@ func TestSlowClientsOnSockets(t *testing.T) {
 	for i := range 20 {
 		writer.do("p", fmt.Sprintf(`{"p":"/long/%d","d":%q}`, i, long[:50<<10]))
 	}
-	if d := time.Since(began); d >= peer.WriteTimeout {
-		t.Errorf("writes waited %s for who does not read", d)
+	if d := time.Since(began); d >= o.waits.write {
+		t.Errorf("writes waited %s for a client that does not read", d)
 	}
 	for range len(attacks) + 1 {
 		if err := <-done; err != nil {
@@ -89,16 +100,16 @@ func TestSlowClientsOnSockets(t *testing.T) {
 		}
 	}
 	writer.request("q", `{"p":"/gone","h":""}`) // what deaf left is done when it is cut off
-	writer.ws.SetReadDeadline(time.Now().Add(peer.WriteTimeout + patience))
+	writer.ws.SetReadDeadline(time.Now().Add(patience))
 	for event := []byte(nil); !bytes.Contains(event, []byte(`"d":true`)); {
 		var err error
 		if _, event, err = writer.ws.ReadMessage(); err != nil {
-			t.Fatalf("who does not read is still connected: %v", err)
+			t.Fatalf("a client that does not read is still connected: %v", err)
 		}
 	}
 	select {
 	case n := <-slowRead:
-		t.Errorf("who reads slowly was cut off after %d bytes", n)
+		t.Errorf("one that reads slowly was cut off after %d bytes", n)
 	default:
 		slow.ws.Close()
 		<-slowRead
@@ -116,7 +127,7 @@ func cutWithin(conn net.Conn, name string, began time.Time, limit time.Duration)
 	switch d := time.Since(began); {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("%s: still open after %s", name, d)
-	case d < limit-time.Second:
+	case d < limit-limit/10:
 		return fmt.Errorf("%s: cut off after %s, want %s", name, d, limit)
 	}
 	return nil
@@ -126,7 +137,8 @@ func cutWithin(conn net.Conn, name string, began time.Time, limit time.Duration)
 func TestSilentTLSClient(t *testing.T) {
 	tier.Need(t, tier.Full)
 	t.Parallel()
-	s, err := New(Options{Dev: true})
+	o := shortWaits(Options{Dev: true})
+	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +155,7 @@ func TestSilentTLSClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := cutWithin(conn, "no handshake", began, headerTimeout); err != nil {
+	if err := cutWithin(conn, "no handshake", began, o.waits.headers); err != nil {
 		t.Error(err)
 	}
 }
@@ -194,24 +206,4 @@ func TestBodyExpansion(t *testing.T) {
 	if used := ts.all.Bodies.Meter().Used(); used != 0 {
 		t.Errorf("%d bytes were not given back", used)
 	}
-}
-
-// readSlowly reads size bytes every while until the other side closes or ctx ends,
-// and tells how many it read in all.
-func readSlowly(ctx context.Context, conn net.Conn, size int, every time.Duration) <-chan int64 {
-	total := make(chan int64, 1)
-	go func() {
-		tick := time.NewTicker(every)
-		defer tick.Stop()
-		var n, m int64
-		for err := error(nil); err == nil && ctx.Err() == nil; n += m {
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-			}
-			m, err = io.CopyN(io.Discard, conn, int64(size))
-		}
-		total <- n
-	}()
-	return total
 }

@@ -129,7 +129,7 @@ func TestEmptyUpdate(t *testing.T) {
 	}
 }
 
-// Who may write nothing is told so before the body, of which none need come.
+// A caller who may write nothing is refused before the body, which need not come.
 func TestDeniedBodies(t *testing.T) {
 	t.Parallel()
 	ts := serveTest(t, Options{Namespaces: []string{"shop"}, AdminSecrets: []string{"sesame"}})

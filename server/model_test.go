@@ -51,7 +51,7 @@ type modelView struct {
 var refKeySet = []string{"a", "b", "c", "0", "1", "2", "07", "-1", "é", "😀", "\uffee", "x y", `q"`, ":n"}
 
 func modelSteps(part int) int {
-	return tier.Count("DOGWOOD_MODEL_STEPS", 400, 100_000, 2_000_000) / part
+	return tier.Count("DOGWOOD_MODEL_STEPS", 400, 30_000, 2_000_000) / part
 }
 
 func TestModelMemory(t *testing.T) {
@@ -300,7 +300,7 @@ func (m *modelRun) step() {
 		m.reopen()
 		return
 	}
-	if m.rnd.IntN(2) == 0 { // else more piles up for who does not read
+	if m.rnd.IntN(2) == 0 { // else more piles up for a client that does not read
 		m.compare()
 	}
 }

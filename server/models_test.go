@@ -258,7 +258,7 @@ func (r *opsRun) call(s *modelStep, method, path, body string, header http.Heade
 	return r.server.do(call{method, r.target(s, path, header), header, body})
 }
 
-// target returns what a request for a path asks for, on behalf of who acts.
+// target returns what a request for a path asks for, on behalf of an actor.
 func (r *opsRun) target(s *modelStep, path string, header http.Header) string {
 	r.t.Helper()
 	q := url.Values{}

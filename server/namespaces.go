@@ -45,7 +45,7 @@ type namespaces struct {
 	closed bool
 }
 
-// A namespace is one name and, once somebody asked for it, its database.
+// A namespace is one name and, once it was asked for, its database.
 type namespace struct {
 	name        string
 	deactivated bool
@@ -245,7 +245,7 @@ func (n *namespaces) beginClose() (refused int) {
 	return refused
 }
 
-// close closes the databases, after beginClose. One that is slow does not hold up others.
+// close closes the databases, after beginClose. One that is slow does not delay others.
 func (n *namespaces) close() error {
 	all := n.all()
 	errs := make([]error, len(all))

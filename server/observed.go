@@ -131,7 +131,7 @@ func (o *observed) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Hijack implements http.Hijacker. Whoever takes over the connection answers with
+// Hijack implements http.Hijacker. The handler that takes over the connection answers with
 // status 101.
 func (o *observed) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(o.ResponseWriter).Hijack()

@@ -147,7 +147,7 @@ func TestStreamsAreCounted(t *testing.T) {
 }
 
 // Metrics are for administrators of the whole server, and on the listener for
-// operations for everybody who can reach it.
+// operations for every client that can reach it.
 func TestMetricsDoors(t *testing.T) {
 	ts := serveTest(t, Options{Namespaces: []string{"shop"}, AdminSecrets: []string{"sesame"}})
 	if _, err := ts.database("shop"); err != nil {

@@ -63,8 +63,8 @@ func (g *OpsGate) Refuse(r *http.Request) error {
 	return nil
 }
 
-// Operations returns the handler of a listener that only those who run the server
-// can reach: metrics, health and pprof, without credentials.
+// Operations returns the handler of metrics, health and pprof. It asks for no credentials,
+// so its listener must be reachable for operators only.
 func (s *Server) Operations() http.Handler { return operations(s) }
 
 // source reads what the parts of the server count.

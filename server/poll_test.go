@@ -185,7 +185,7 @@ func TestPollConversation(t *testing.T) {
 	b.want(ask(2, "g", `{"p":"/x","q":{}}`), okReply(2, `"<\/script>\u2028"`))
 	b.want(ask(3, "p", `{"p":5}`), `{"t":"d","d":{"r":3,"b":{"s":"invalid_parameters","d":"b.p is 5, want a string"}}}`)
 
-	// What somebody else writes ends the wait of a poll.
+	// A write of another client ends the wait of a poll.
 	b.next(ask(4, "q", `{"p":"/x","h":""}`))
 	held := b.hold()
 	c := n.connect("")

@@ -32,7 +32,7 @@ func TestReadContext(t *testing.T) {
 
 		ctx, end = newReadContext(q.r.Context(), q.form.timeout)
 		end()
-		<-ctx.Done() // who asks after the end does not wait, and leaves no timer
+		<-ctx.Done() // a call after the end does not wait, and leaves no timer
 
 		ctx, end = newReadContext(q.r.Context(), q.form.timeout)
 		defer end()

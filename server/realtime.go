@@ -20,6 +20,7 @@ func (s *Server) newRealtime() *realtime.Server {
 			OutboxBytes:     s.opts.OutboxBytes,
 			MessageRate:     s.opts.MessageRate,
 			MessageBurst:    s.opts.MessageBurst,
+			Stalled:         s.opts.waits.message,
 		},
 		Peers:    s.peers,
 		Conns:    s.conns,

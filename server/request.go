@@ -59,7 +59,7 @@ func (q *request) init(s *Server, w http.ResponseWriter, r *http.Request) {
 	}
 	if r.Body != nil && r.Body != http.NoBody {
 		// Also bounds how long the rest of a refused body is waited for.
-		q.setReadDeadline(time.Now().Add(bodyStall))
+		q.setReadDeadline(time.Now().Add(s.opts.waits.body))
 	}
 }
 
@@ -221,7 +221,7 @@ type patientBody struct {
 }
 
 func (b *patientBody) Read(p []byte) (int, error) {
-	b.q.setReadDeadline(earlier(b.due, time.Now().Add(bodyStall)))
+	b.q.setReadDeadline(earlier(b.due, time.Now().Add(b.q.s.opts.waits.body)))
 	n, err := b.body.Read(p)
 	b.due = earlier(b.due.Add(time.Duration(n)*time.Second/bodyRate), time.Now().Add(bodyGrace))
 	if err == io.EOF { // from here on the connection is watched for the client's leaving

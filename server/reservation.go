@@ -35,7 +35,7 @@ type reservation struct {
 	answer  limit.Hold   // the answer
 }
 
-// A noMemoryError says that an answer does not fit beside those in memory.
+// A noMemoryError says that there is no memory for an answer.
 type noMemoryError struct {
 	hold    *limit.Hold // of the request
 	size    int64       // that it has to reach

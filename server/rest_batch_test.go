@@ -43,7 +43,7 @@ func TestBatch(t *testing.T) {
 		r := ts.do(call{"POST", "/.batch.json?ns=default" + c.params, owner, `{"get":[` + c.get + `]}`})
 		revision := "1"
 		if c.want == "" {
-			revision = "0" // nobody was let see anything
+			revision = "0" // no read was allowed
 		}
 		if want := `{"revision":` + revision + `,"results":[` + c.want + `]}`; r.StatusCode != 200 || r.body != want {
 			t.Errorf("%s: %d %s\nwant %s", c.get, r.StatusCode, r.body, want)

@@ -34,7 +34,7 @@ func restCall(t testing.TB, method, target, body string) func() {
 	}
 }
 
-// TestRESTAllocations bounds what the server adds to a request beside net/http.
+// TestRESTAllocations bounds what the server adds to the allocations of net/http.
 // The race detector adds one or two of its own.
 func TestRESTAllocations(t *testing.T) {
 	for _, c := range []struct {

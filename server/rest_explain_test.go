@@ -48,7 +48,7 @@ func TestExplain(t *testing.T) {
 		{"bo", "PUT", `/rooms/ana.json?explain=true`, `{"type":"c"}`, 401, "error=Permission denied; plan="},
 		{"bo", "PUT", `/rooms/bo.json?explain=true`, `{"type"`, 400, "plan="},
 
-		// Who may not read a place is not told whether a write changes it.
+		// A caller who may not read a path is not told whether a write changes it.
 		{"ana", "PUT", `/inbox/bo.json?explain=true`, "1", 200, "plan=write; changes=; rows=; rules.allowed=true"},
 		{"ana", "PUT", `/inbox/bo.json?explain=true`, "2", 200, "plan=write; changes=; rows=; rules.allowed=true"},
 	} {

@@ -67,7 +67,7 @@ func TestIfNoneMatch(t *testing.T) {
 	}
 }
 
-// Who may not read is told that, whatever he knows.
+// A caller without permission to read is denied, whatever hash it sends.
 func TestIfNoneMatchDenied(t *testing.T) {
 	ts := serveTest(t, Options{Dev: true})
 	owner := http.Header{"Authorization": {"Bearer owner"}, tagHeader: {"true"}}

@@ -142,7 +142,7 @@ func readCount(q *request) (answer, error) {
 	return q.json(func(dst []byte) []byte { return strconv.AppendInt(dst, int64(n), 10) }), nil
 }
 
-// checkCount refuses what makes no sense beside count=true.
+// checkCount refuses what makes no sense with count=true.
 func checkCount(q *request) error {
 	switch f := &q.form; {
 	case !f.count:

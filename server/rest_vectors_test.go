@@ -170,7 +170,7 @@ func (v *vectorRun) call(r vectorRequest) (call, error) {
 	return c, nil
 }
 
-// credential adds who makes the request, to its header or as query text.
+// credential adds the caller to a request, to its header or as query text.
 func (v *vectorRun) credential(auth json.RawMessage, h http.Header) (string, error) {
 	switch {
 	case auth == nil:

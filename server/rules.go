@@ -83,7 +83,7 @@ func putRules(q *request) (answer, error) {
 	return a, nil
 }
 
-// readRulesChange reads what an upload says beside the rules.
+// readRulesChange reads the other parts of an upload of rules.
 func readRulesChange(q *request) (c dsync.RulesChange, err error) {
 	c = dsync.RulesChange{Options: q.s.opts.RulesOptions, Author: rulesAuthor(q)}
 	dialect, hasDialect := q.params.get("dialect")

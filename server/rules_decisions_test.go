@@ -44,7 +44,7 @@ func (c *console) take() string {
 
 const membersOnly = `{"rules": {"rooms": {"$room": {".read": "auth != null && root.child('members').child(auth.uid).exists()"}}}}`
 
-// A denied operation is explained on the console, and to nobody else.
+// A denied operation is explained on the console only.
 func TestConsole(t *testing.T) {
 	out := new(console)
 	rs := parseRules(t, membersOnly)

@@ -136,7 +136,7 @@ func TestRulesIfMatch(t *testing.T) {
 	}
 }
 
-// An upload that fails leaves the rules in force, and those who listen.
+// An upload that fails leaves the rules in force, and all listeners.
 func TestFailedUpload(t *testing.T) {
 	ts := serveTest(t, Options{Dev: true})
 	ts.want("PUT", "/.settings/rules.json", `{"rules":{"a":{".read":true}}}`, 200, answerOK)

@@ -16,6 +16,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ type Options struct {
 	AllowHosts, AllowOrigins []string
 
 	DefaultNamespace string   // for requests that name none; "" is the only one there is
-	Namespaces       []string // that exist, beside those that have a file in Dir
+	Namespaces       []string // that exist, in addition to those that have a file in Dir
 	Deactivated      []string // that exist but are out of service
 	AdminSecrets     []string // credentials to which the rules do not apply, and keys of HS256 tokens
 
@@ -72,6 +73,15 @@ type Options struct {
 	Now func() time.Time // nil is time.Now
 
 	Limits
+
+	// How long a client may do nothing. Tests on real sockets, for which no clock can be set,
+	// wait less than the constants, which are the defaults.
+	waits struct {
+		headers time.Duration // headerTimeout
+		body    time.Duration // bodyStall
+		message time.Duration // realtime.Stalled
+		write   time.Duration // peer.WriteTimeout
+	}
 }
 
 // A Server answers HTTP requests for a set of databases.
@@ -82,7 +92,7 @@ type Server struct {
 	clock  *clock
 	spaces *namespaces
 	routes []route
-	gate   *gate // nil: everybody may ask
+	gate   *gate // nil: there is no gate
 	rt     *realtime.Server
 	all    *peer.Resources // of clients without bounds
 
@@ -153,7 +163,8 @@ func New(o Options) (*Server, error) {
 		Limits:         o.PerAddress,
 		All:            s.all,
 		MaxConnections: o.MaxConnections,
-		HeaderTimeout:  headerTimeout,
+		HeaderTimeout:  o.waits.headers,
+		WriteTimeout:   o.waits.write,
 		Refused:        refusals.Add,
 	})
 	s.conns = peer.NewConns(s.peers)
@@ -190,6 +201,8 @@ func (s *Server) open() (err error) {
 
 func (o *Options) setDefaults() {
 	o.Limits.setDefaults()
+	o.waits.headers = cmp.Or(o.waits.headers, headerTimeout)
+	o.waits.body = cmp.Or(o.waits.body, bodyStall)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

@@ -31,7 +31,7 @@ const cutGrace = 2 * time.Second
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	h := &http.Server{
 		Handler:           s,
-		ReadHeaderTimeout: headerTimeout,
+		ReadHeaderTimeout: s.opts.waits.headers,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    s.opts.MaxURLBytes + maxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return s.requests },

@@ -59,7 +59,7 @@ func TestSlowReadersStay(t *testing.T) {
 					ts.want("PUT", "/long.json?print=silent", long, 204, "")
 					conn := d.open(t, n, ts)
 					defer conn.Close()
-					took, read := readFor(conn, c.size, 10*time.Minute, size)
+					took, read := readFor(conn, c.size, time.Second, 10*time.Minute, size)
 					switch {
 					case c.stays && read < size:
 						t.Errorf("cut off after %s with %d bytes of %d", took, read, size)
@@ -87,13 +87,13 @@ func keepAlivesOf(c *wsClient) {
 	})
 }
 
-// readFor reads size bytes a second, until it has enough, it fails, or the limit
+// readFor reads size bytes every while, until it has enough, it fails, or the limit
 // is over.
-func readFor(conn net.Conn, size int, limit time.Duration, enough int64) (took time.Duration, read int64) {
+func readFor(conn net.Conn, size int, every, limit time.Duration, enough int64) (took time.Duration, read int64) {
 	began := time.Now()
 	conn.SetReadDeadline(began.Add(limit))
 	for read < enough {
-		time.Sleep(time.Second)
+		time.Sleep(every)
 		n, err := io.CopyN(io.Discard, conn, int64(size))
 		read += n
 		if err != nil {

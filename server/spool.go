@@ -58,7 +58,7 @@ func (s *spool) create() error {
 	return err
 }
 
-// errDiskFull is what an administrator is told who asks for more than fits.
+// errDiskFull is the answer to an administrator who asks for more than fits.
 var errDiskFull = &statusError{http.StatusInsufficientStorage, "There is no room on the server's disk."}
 
 // diskError tells a full disk from other errors.

@@ -293,7 +293,7 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// A request that does not end does not hold up the shutdown for ever.
+// A request that does not end does not delay the shutdown for ever.
 func TestDrainTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ts := pipeTest(t, Options{Dev: true})

@@ -96,7 +96,7 @@ func (n *network) handshake(header http.Header) (*websocket.Conn, int) {
 	return ws, resp.StatusCode
 }
 
-// wantIdle checks that nobody holds anything.
+// wantIdle checks that no client holds anything.
 func (tn *town) wantIdle(t *testing.T) {
 	t.Helper()
 	if used := tn.peers.Usage(); used != (peer.Usage{}) {

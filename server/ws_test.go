@@ -165,7 +165,7 @@ func TestWebSocketTextOnly(t *testing.T) {
 }
 
 // TestWebSocketBadFrames sends what the library of a client would not. The
-// answer is one close frame (RFC 6455 §5.5.1), whoever found the fault.
+// answer is one close frame (RFC 6455 §5.5.1).
 func TestWebSocketBadFrames(t *testing.T) {
 	n := onSocket(t, Options{Dev: true})
 	closed := func(code int, text string) string {

@@ -82,7 +82,7 @@ func (c *client) next() ([]byte, error) {
 	return msg, nil
 }
 
-// answer delivers what a request changes to those who follow it, and says ok.
+// answer delivers the change of a request to its followers, and says ok.
 func (c *client) answer(r request) error {
 	data := `""`
 	switch r.action {
@@ -106,7 +106,7 @@ func (c *client) answer(r request) error {
 }
 
 // deliver queues the message for the followers of a path, in a frame that all
-// of them share. Who queues the first one sees to it that it is written.
+// of them share. The goroutine that queues the first one has it written.
 func (c *client) deliver(path []byte) {
 	c.frame = appendFrame(c.frame[:0], c.msg)
 	for _, f := range c.server.followersOf(path) {

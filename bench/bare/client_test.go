@@ -33,8 +33,8 @@ func hear(t *testing.T, ws *websocket.Conn, want ...string) {
 	}
 }
 
-// A conversation, in the messages of the protocol: what ana says, what bo, who
-// follows two paths, gets of it, and what she is answered.
+// A conversation, in the messages of the protocol: the requests of ana, the events for bo,
+// which follows two paths, and the answers.
 func TestConversation(t *testing.T) {
 	_, url, ended := serve(t)
 	ana, bo := dial(t, url), dial(t, url)

@@ -1,14 +1,14 @@
 // Package bare is a server that has the shape of a database and does nothing of
 // its work: it answers the load generator of package bench over the same
 // sockets, in the same framing, with about as many bytes, and keeps nothing. No
-// tree, no rules, no queries, no disk. What it reaches is what the machine, its
-// sockets and the generator allow, so that figures of a server can be read as a
-// share of it.
+// tree, no rules, no queries, no disk. Its figures are the most that the machine, its
+// sockets and the generator allow, so those of a server can be read as a share of
+// them.
 //
 // A [Server] understands the workloads Set, Chat, Fanout, RESTGet and RESTPut,
 // and only the messages that the generator sends for them: it looks for what it
 // needs at known places instead of parsing JSON. It is for measuring on one's
-// own machine; it asks nobody who they are.
+// own machine; it has no credentials.
 //
 // Answers that become due together are written together: whatever the requests
 // that have arrived on a connection lead to goes out before the connection is
@@ -88,7 +88,7 @@ func (s *Server) forget(c *client) {
 	}
 }
 
-// followersOf returns those who follow a path. The slice must not be changed.
+// followersOf returns the followers of a path. The slice must not be changed.
 func (s *Server) followersOf(path []byte) []*client {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -103,7 +103,7 @@ func TestREST(t *testing.T) {
 	}
 }
 
-// What no generator sends ends the connection, and nothing else.
+// A message that no generator sends ends the connection, and nothing else.
 func TestStrangers(t *testing.T) {
 	listens := make([]string, maxFollows+1)
 	for i := range listens {

@@ -28,7 +28,7 @@ func (s *socket) Read(p []byte) (int, error) {
 	return s.Conn.Read(p)
 }
 
-// Write queues bytes, whole frames of which come in one call.
+// Write queues bytes. A call has whole frames.
 func (s *socket) Write(p []byte) (int, error) {
 	s.add(p)
 	return len(p), nil

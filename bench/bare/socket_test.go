@@ -18,8 +18,7 @@ func (w *writes) Write(p []byte) (int, error) {
 
 func (w *writes) Read(p []byte) (int, error) { return copy(p, "x"), nil }
 
-// What is written goes out in one call before the next read, or when there is
-// much of it.
+// Written data go out in one call before the next read, or when there are many.
 func TestSocketJoins(t *testing.T) {
 	under := new(writes)
 	s := &socket{Conn: under}

@@ -48,7 +48,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, order any, work fun
 	return answers.Encode(result)
 }
 
-// A Process does the work that it was ordered to, beside this process.
+// A Process does work that this process has ordered.
 type Process struct {
 	in      io.Closer // closing it ends the work
 	answers chan answer

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/checks"
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -27,10 +27,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	url, stop := k.serve()
 	defer stop()
 	secret := filepath.Join(data, "admin-secret")
-	token, err := os.ReadFile(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := secretOf(t, data)
 	ctx, cancel := context.WithCancel(t.Context())
 	var acked [8]atomic.Int64
 	var writing sync.WaitGroup
@@ -38,19 +35,9 @@ func TestBackupUnderLoad(t *testing.T) {
 		writing.Go(func() {
 			for n := int64(1); ctx.Err() == nil; n++ {
 				body := fmt.Sprintf(`{"w%d":%d,"list/w%d-%d":"%0500d"}`, w, n, w, n%200, n)
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, url+"/.json?print=silent", strings.NewReader(body))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
-				resp, err := http.DefaultClient.Do(r)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if resp.Body.Close(); resp.StatusCode != http.StatusNoContent {
-					t.Errorf("PATCH: %s", resp.Status)
+				status, text, err := request(t.Context(), http.MethodPatch, url+"/.json?print=silent", token, body)
+				if err != nil || status != http.StatusNoContent {
+					t.Errorf("PATCH: %d %s, %v", status, text, err)
 					return
 				}
 				acked[w].Store(n)
@@ -71,7 +58,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		run("backup", copied, "--url", url, "--secret-file", secret)
 		run("restore", copied, "--data", filepath.Join(dir, "elsewhere"), "--namespace", ns)
 		file := filepath.Join(dir, "elsewhere", ns+".db")
-		if findings := checkFile(file); len(findings) > 0 {
+		if findings := checks.File(file); len(findings) > 0 {
 			t.Errorf("backup %d: %v", i, findings)
 			break
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/checks"
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/invariant/invarianttest"
@@ -77,7 +78,7 @@ func (m *checkedModel) check(t *testing.T, d invarianttest.Damage) (lines []stri
 		t.Fatal(err)
 	}
 	m.damaged = d.Path
-	findings, err := checkInvariants(t.Context(), m.file, m.Invariants)
+	findings, err := checks.Invariants(t.Context(), m.file, m.Invariants)
 	if err != nil {
 		t.Fatal(err)
 	}

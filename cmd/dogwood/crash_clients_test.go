@@ -40,7 +40,7 @@ func dialCrash(url, ns string) (*crashSocket, error) {
 	return s, nil
 }
 
-// openCrashSocket is dialCrash for whoever takes the hello himself.
+// openCrashSocket is dialCrash without taking the hello.
 func openCrashSocket(url, ns string) (*crashSocket, error) {
 	ws, _, err := websocket.DefaultDialer.Dial(strings.Replace(url, "http", "ws", 1)+"/.ws?v=5&ns="+ns, nil)
 	if err != nil {
@@ -224,8 +224,8 @@ func (w *socketWriter) request(make func(id int64) []byte, answered func(m *wire
 	return w.send(make(id))
 }
 
-// read takes responses until the connection ends. Whoever waits for room then
-// gets it, and fails to write.
+// read takes responses until the connection ends. Then it lets a waiting writer go on, which
+// fails.
 func (w *socketWriter) read() error {
 	defer func() {
 		_ = w.ws.Close()

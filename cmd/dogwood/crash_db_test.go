@@ -96,7 +96,7 @@ func (db *crashDB) compare(root tree.Node) error {
 	return errors.Join(append(errs, db.chain.compare(root), db.sum.compare(root))...)
 }
 
-// begin begins anew with what is there.
+// begin begins anew with the stored values.
 func (db *crashDB) begin(root tree.Node) {
 	for _, s := range db.spaces {
 		db.figures.Acked += s.acked
@@ -165,13 +165,13 @@ func (l *leave) compare(root tree.Node) error {
 }
 
 // A chain is one value that many clients replace by the next one, on condition
-// that it has not changed: {"by": who, "n": number}.
+// that it has not changed: {"by": client, "n": number}.
 type chain struct {
 	base int
 	then *hindsight
 
 	mu     sync.Mutex
-	owners map[int]string // who wrote a number, by the acknowledgements
+	owners map[int]string // the client that wrote a number, by the acknowledgements
 	least  int            // the largest number that was acknowledged
 	most   int            // and that was sent
 }
@@ -207,7 +207,7 @@ func (c *chain) ack(n int, by string) error {
 	return nil
 }
 
-// link returns what is there.
+// link returns the stored link.
 func (c *chain) link(root tree.Node) (n int, by string) {
 	link := root.Get(tree.MustParsePath(chainPath))
 	f, _ := link.Child("n").NumberValue()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os/exec"
 	"testing"
 
 	"github.com/dogwooddb/dogwood/sync/wire"
@@ -17,10 +18,7 @@ import (
 // where another session has taken the place.
 func TestConditionsSurviveKill(t *testing.T) {
 	dir := t.TempDir()
-	s := startProcess(t, "dev", "--port", "0", "--data", dir)
-	if err := s.listening(); err != nil {
-		t.Fatal(err)
-	}
+	s := startListening(t, exec.Command("dogwood", "dev", "--port", "0", "--data", dir))
 	sessions := make(map[string]*crashSocket)
 	for _, name := range []string{"old", "new", "only"} {
 		c, err := dialCrash(s.url, "default")
@@ -59,10 +57,7 @@ func TestConditionsSurviveKill(t *testing.T) {
 	want := `{"ana":{"ended":{"new":true},"gone":{"new":1,"old":1},"online":false,"session":"new"},` +
 		`"bo":{"ended":{"only":true},"gone":{"only":1},"online":false,"session":"only"}}`
 	for range 2 { // and not again at the start after that
-		s = startProcess(t, "dev", "--port", "0", "--data", dir)
-		if err := s.listening(); err != nil {
-			t.Fatal(err)
-		}
+		s = startListening(t, exec.Command("dogwood", "dev", "--port", "0", "--data", dir))
 		resp, err := http.Get(s.url + "/presence.json?ns=default")
 		if err != nil {
 			t.Fatal(err)

@@ -32,8 +32,8 @@ const (
 
 // TestCrashPowerLoss has strace record what a server under load does to its file,
 // and notes when clients learn what. Then it cuts the power at random moments of
-// the record: what is left of the file must have everything that was acknowledged
-// until then, and so on as in TestCrash.
+// the record: the remaining file must have everything that was acknowledged until
+// then, and so on as in TestCrash.
 func TestCrashPowerLoss(t *testing.T) {
 	tier.Need(t, tier.Full)
 	t.Parallel()
@@ -132,8 +132,8 @@ func childOf(pid int) (*os.Process, error) {
 	return os.FindProcess(child)
 }
 
-// lookAtCrashed opens a file as a server does, twice, and compares what is there
-// with what is known.
+// lookAtCrashed opens a file as a server does, twice, and compares its data with the
+// acknowledged writes.
 func lookAtCrashed(db *crashDB, file string) error {
 	var first tree.Node
 	for again := range 2 {

@@ -10,7 +10,7 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// A space is what one client writes and nobody else: /c/ID, /a/ID and /z/ID. The
+// A space is what only one client writes: /c/ID, /a/ID and /z/ID. The
 // server carries out the client's writes in order, so after a crash the space has
 // what some of the first ones make of it, all acknowledged ones among them.
 type space struct {
@@ -19,8 +19,8 @@ type space struct {
 	then *hindsight
 
 	mu    sync.Mutex
-	base  tree.Node // what was there before ops
-	tip   tree.Node // what is there after all of them
+	base  tree.Node // the value before ops
+	tip   tree.Node // the value after all of them
 	ops   []crashOp
 	acked int // how many of the first ones took effect for sure
 	n     int // counts ops
@@ -187,7 +187,7 @@ func (s *space) compare(root tree.Node) (survived int, err error) {
 		s.id, s.acked, len(s.ops), got.JSON(), s.tip.JSON())
 }
 
-// begin begins anew with what is there.
+// begin begins anew with the stored values.
 func (s *space) begin(root tree.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,12 +8,10 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -28,7 +25,7 @@ func kills() int {
 	return tier.Count("DOGWOOD_KILLS", 3, 16, 1000)
 }
 
-// crashRules let everybody in.
+// crashRules allow everything.
 const crashRules = `{"rules":{".read":true,".write":true}}`
 
 // How long a server is under load before it is killed, and how long it runs if it
@@ -39,7 +36,7 @@ const (
 )
 
 // TestCrash kills a server at random moments, under load or while it starts, and
-// then looks at its files, starts it again on them and asks it what is there:
+// then looks at its files, starts it again on them and reads the data:
 // everything that was acknowledged, of each client's other writes the first ones
 // and no others, no update in part, and what clients left for their disconnect
 // once. With DOGWOOD_KILLS=1000 it does so as often.
@@ -214,61 +211,4 @@ func (c *crashTest) figures() (sum crashFigures) {
 		sum.add(db.figures)
 	}
 	return sum
-}
-
-// A serverProcess is this program, running as a server.
-type serverProcess struct {
-	cmd    *exec.Cmd
-	out    io.ReadCloser
-	stderr bytes.Buffer
-	url    string
-	wait   func() error
-}
-
-// startProcess starts a server. It is killed when the test ends, if it still runs.
-func startProcess(t *testing.T, args ...string) *serverProcess {
-	t.Helper()
-	s, err := startServerProcess(exec.Command("dogwood", args...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.kill)
-	return s
-}
-
-func startServerProcess(cmd *exec.Cmd) (*serverProcess, error) {
-	s := &serverProcess{cmd: cmd}
-	if cmd.Stderr == nil {
-		cmd.Stderr = &s.stderr
-	}
-	out, err := s.cmd.StdoutPipe()
-	if err == nil {
-		err = s.cmd.Start()
-	}
-	s.out, s.wait = out, sync.OnceValue(s.cmd.Wait)
-	return s, err
-}
-
-// listening waits until the server says where it listens.
-func (s *serverProcess) listening() error {
-	if _, err := fmt.Fscanf(s.out, "Listening on %s", &s.url); err != nil {
-		s.kill()
-		return fmt.Errorf("the server does not start: %w\n%s", err, &s.stderr)
-	}
-	go io.Copy(io.Discard, s.out) // ends with the process
-	return nil
-}
-
-// kill ends the server at once.
-func (s *serverProcess) kill() {
-	_ = s.cmd.Process.Kill() // it may have ended
-	s.ended()
-}
-
-// ended waits for the end.
-func (s *serverProcess) ended() { _ = s.wait() } // killed, which is an error
-
-// stop ends the server in order.
-func (s *serverProcess) stop() error {
-	return errors.Join(s.cmd.Process.Signal(syscall.SIGTERM), s.wait())
 }

@@ -4,9 +4,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,28 +61,15 @@ func fill(t *testing.T, dir string) (balloon string) {
 func TestDiskFull(t *testing.T) {
 	disk := smallDisk(t, "12m")
 	data := filepath.Join(disk, "data")
-	_, url, stop := startServer(t, "--data", data)
-	token, err := os.ReadFile(filepath.Join(data, "admin-secret"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := startServer(t, "--data", data)
+	secret := secretOf(t, data)
 	ask := func(method, path, body string) (status int, answer string) {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), method, url+path, strings.NewReader(body))
+		status, answer, err := request(t.Context(), method, s.url+path, secret, body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return resp.StatusCode, string(text)
+		return status, answer
 	}
 	want := func(method, path, body string, status int, answer string) {
 		t.Helper()
@@ -114,7 +98,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	want("PUT", "/list2.json?writeSizeLimit=unlimited", tooLarge, 507, "no room on the server's disk")
 	want("GET", "/list2.json?shallow=true", "", 200, "null")
-	// What the import has stored is given back in the background.
+	// The server frees the rows of the import in the background.
 	large := `"` + strings.Repeat("y", 100_000) + `"`
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		status, text := ask("PUT", "/big.json?print=silent", large)
@@ -126,7 +110,7 @@ func TestDiskFull(t *testing.T) {
 		}
 	}
 	want("GET", "/big.json", "", 200, large)
-	if err := stop(); err != nil {
+	if err := s.stop(); err != nil {
 		t.Error(err)
 	}
 	findings, err := store.CheckFile(filepath.Join(data, "default.db"))
@@ -175,9 +159,9 @@ func TestDiskFullAtStart(t *testing.T) {
 			d := disk(t)
 			data := filepath.Join(d.dir, "data")
 			rules := writeTemp(t, "rules.json", `{"rules":{".read":true,".write":true}}`)
-			_, url, stop := startServer(t, "--data", data, "--rules", rules)
-			wantAnswer(t, "PUT", url+"/list.json", rowsText(100, "row"), 200, "row")
-			if err := stop(); err != nil {
+			s := startServer(t, "--data", data, "--rules", rules)
+			wantAnswer(t, "PUT", s.url+"/list.json", rowsText(100, "row"), 200, "row")
+			if err := s.stop(); err != nil {
 				t.Fatal(err)
 			}
 			for _, name := range []string{"admin-secret", "access-token-key", dirlock.Name} {
@@ -188,23 +172,23 @@ func TestDiskFullAtStart(t *testing.T) {
 			rules = writeTemp(t, "rules.json", `{"rules":{".read":true,".write":true,"list":{".indexOn":"i"}}}`)
 
 			d.full()
-			cmd, url, stop := startServer(t, "--data", data, "--rules", rules, "--namespace", "default,new", "--default-namespace", "default",
+			s = startServer(t, "--data", data, "--rules", rules, "--namespace", "default,new", "--default-namespace", "default",
 				"--backup-dir", filepath.Join(d.dir, "backups"))
-			wantAnswer(t, "GET", url+"/list/k000007/i.json", "", 200, "7")
-			wantAnswer(t, "GET", url+`/list.json?orderBy="i"&equalTo=7`, "", 200, "k000007")
-			wantAnswer(t, "PUT", url+"/n.json", "1", 503, "temporarily unavailable")
-			wantAnswer(t, "GET", url+"/n.json?ns=new", "", 503, "temporarily unavailable")
-			wantAnswer(t, "GET", url+"/readyz", "", 503, "storage")
+			wantAnswer(t, "GET", s.url+"/list/k000007/i.json", "", 200, "7")
+			wantAnswer(t, "GET", s.url+`/list.json?orderBy="i"&equalTo=7`, "", 200, "k000007")
+			wantAnswer(t, "PUT", s.url+"/n.json", "1", 503, "temporarily unavailable")
+			wantAnswer(t, "GET", s.url+"/n.json?ns=new", "", 503, "temporarily unavailable")
+			wantAnswer(t, "GET", s.url+"/readyz", "", 503, "storage")
 
-			d.room(cmd)
-			wantAnswer(t, "PUT", url+"/n.json", "1", 200, "1")
-			wantAnswer(t, "PUT", url+"/n.json?ns=new", "2", 200, "2")
-			wantAnswer(t, "GET", url+"/readyz", "", 200, "ok")
-			if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			d.room(s.cmd)
+			wantAnswer(t, "PUT", s.url+"/n.json", "1", 200, "1")
+			wantAnswer(t, "PUT", s.url+"/n.json?ns=new", "2", 200, "2")
+			wantAnswer(t, "GET", s.url+"/readyz", "", 200, "ok")
+			if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 				t.Fatal(err)
 			}
 			awaitFile(t, filepath.Join(data, "admin-secret"))
-			if err := stop(); err != nil {
+			if err := s.stop(); err != nil {
 				t.Error(err)
 			}
 			for _, name := range []string{"default.db", "new.db"} {
@@ -219,18 +203,9 @@ func TestDiskFullAtStart(t *testing.T) {
 
 func wantAnswer(t *testing.T, method, url, body string, status int, answer string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, strings.ReplaceAll(url, `"`, "%22"), strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != status || !strings.Contains(string(text), answer) {
-		t.Errorf("%s %s: %d %.200s, %v; want %d %s", method, url, resp.StatusCode, text, err, status, answer)
+	got, text, err := request(t.Context(), method, url, "", body)
+	if err != nil || got != status || !strings.Contains(text, answer) {
+		t.Errorf("%s %s: %d %.200s, %v; want %d %s", method, url, got, text, err, status, answer)
 	}
 }
 
@@ -244,41 +219,4 @@ func awaitFile(t *testing.T, file string) {
 			t.Fatalf("there is no %s", file)
 		}
 	}
-}
-
-// startServer runs dogwood serve and returns it with its address. stop ends it.
-func startServer(t *testing.T, args ...string) (cmd *exec.Cmd, url string, stop func() error) {
-	t.Helper()
-	cmd = exec.Command("dogwood", append([]string{"serve", "--port", "0"}, args...)...)
-	cmd.Stderr = &testWriter{t}
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fmt.Fscanf(out, "Listening on %s\n", &url); err != nil {
-		t.Fatalf("the server does not start: %v", err)
-	}
-	go io.Copy(io.Discard, out)
-	ended := false
-	stop = func() error {
-		ended = true
-		return errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait())
-	}
-	t.Cleanup(func() {
-		if !ended {
-			_ = stop()
-		}
-	})
-	return cmd, url, stop
-}
-
-// A testWriter writes to the log of a test.
-type testWriter struct{ t *testing.T }
-
-func (w *testWriter) Write(p []byte) (int, error) {
-	w.t.Logf("%s", p)
-	return len(p), nil
 }

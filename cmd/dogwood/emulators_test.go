@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 )
 
 func TestEmulatorFlags(t *testing.T) {
@@ -16,8 +17,8 @@ func TestEmulatorFlags(t *testing.T) {
 	parse := func(args ...string) *commands {
 		t.Helper()
 		c := new(commands)
-		parser, err := kong.New(c, kong.Name("dogwood"), kong.DefaultEnvars(envPrefix), kong.Vars{"version": "test"},
-			kong.Resolvers(kong.ResolverFunc(resolveEmulator)), kong.Bind(new(env)))
+		parser, err := kong.New(c, kong.Name("dogwood"), kong.DefaultEnvars(console.EnvPrefix), kong.Vars{"version": "test"},
+			kong.Resolvers(kong.ResolverFunc(resolveEmulator)), kong.Bind(new(console.Env)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
-	"net"
 	"os"
 	"os/exec"
 	"reflect"
@@ -11,11 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dogwooddb/dogwood/server"
+	"github.com/dogwooddb/dogwood/server/servertest"
 )
 
 // TestExtensions runs docs/extensions.md.
-func TestExtensions(t *testing.T) { runPage(t, "../../docs/extensions.md", serveDev(t)) }
+func TestExtensions(t *testing.T) {
+	runPage(t, "../../docs/extensions.md", servertest.New(t, servertest.Options{}).Host)
+}
 
 // TestReferences runs the references, each against a server of its own with the sample that
 // they name.
@@ -23,10 +23,7 @@ func TestReferences(t *testing.T) {
 	for _, page := range []string{"rest.md", "rules.md", "storage.md"} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
-			s := startProcess(t, "dev", "--port", "0", "--sample", "chat")
-			if err := s.listening(); err != nil {
-				t.Fatal(err)
-			}
+			s := startListening(t, exec.Command("dogwood", "dev", "--port", "0", "--sample", "chat"))
 			runPage(t, "../../docs/"+page, strings.TrimPrefix(s.url, "http://"))
 		})
 	}
@@ -77,29 +74,6 @@ func compareOutput(t *testing.T, block, kind, got, want string) {
 	if !same {
 		t.Errorf("%sprints\n%s\nthe page says\n%s", block, got, want)
 	}
-}
-
-// serveDev serves as `dogwood dev` does and returns the address.
-func serveDev(t *testing.T) string {
-	t.Helper()
-	s, err := server.New(server.Options{Dev: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-done; err != nil {
-			t.Errorf("serve: %v", err)
-		}
-	})
-	return l.Addr().String()
 }
 
 // withoutRevisions parses JSON and makes all members "revision" that are numbers 0.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -144,22 +142,14 @@ func (k *killTest) killServer(after time.Duration) (acked int) {
 	defer func() { _ = sending.Wait() }() // fails, if it was not faster
 	kill := time.AfterFunc(after, stop)
 	defer kill.Stop()
-	token, err := os.ReadFile(secret)
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	token := k.secret()
 	for n := 1; ; n++ {
-		r, err := http.NewRequestWithContext(k.t.Context(), http.MethodPut, base+"/n.json", strings.NewReader(strconv.Itoa(n)))
-		if err != nil {
-			k.t.Fatal(err)
+		status, text, err := request(k.t.Context(), http.MethodPut, base+"/n.json", token, strconv.Itoa(n))
+		if status == 0 || status == http.StatusOK && err != nil {
+			return acked // killed
 		}
-		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			return acked
-		}
-		if resp.Body.Close(); resp.StatusCode != http.StatusOK {
-			k.t.Errorf("PUT /n: %s", resp.Status)
+		if status != http.StatusOK {
+			k.t.Errorf("PUT /n: %d %s", status, text)
 			return acked
 		}
 		acked = n
@@ -169,26 +159,8 @@ func (k *killTest) killServer(after time.Duration) (acked int) {
 // serve runs a server on the data and returns its address. stop kills it.
 func (k *killTest) serve() (url string, stop func()) {
 	k.t.Helper()
-	var stderr bytes.Buffer
-	cmd := exec.CommandContext(k.t.Context(), "dogwood", "serve", "--port", "0", "--data", k.dir)
-	cmd.Stderr = &stderr
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	stop = sync.OnceFunc(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	if _, err := fmt.Fscanf(out, "Listening on %s\n", &url); err != nil {
-		stop()
-		k.t.Fatalf("the server does not start: %v\n%s", err, &stderr)
-	}
-	go io.Copy(io.Discard, out)
-	return url, stop
+	s := startListening(k.t, exec.Command("dogwood", "serve", "--port", "0", "--data", k.dir))
+	return s.url, s.kill
 }
 
 // look opens what a killed process has left, reports whether the import took

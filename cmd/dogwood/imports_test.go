@@ -13,7 +13,7 @@ import (
 const module = "github.com/dogwooddb/dogwood/"
 
 // layers says which packages of this module each package may import. Imports
-// point down only. A package that is not here is a layer that nobody planned.
+// point down only. A package that is not here is not planned.
 var layers = map[string][]string{
 	"limit":                            {},
 	"internal/tier":                    {}, // imported by tests only
@@ -57,9 +57,6 @@ var layers = map[string][]string{
 	"sdk-go/models/im":                 {"sdk-go", "sdk-go/models/internal/record"},
 	"sdk-go/models/internal/record":    {"sdk-go"},
 	"sdk-go/models/internal/modeltest": {"sdk-go", "sdk-go/embed"},
-	"bench":                            {"bench/child", "sync/wire"},
-	"bench/bare":                       {},
-	"bench/child":                      {},
 	"server":                           {"limit", "tree", "rules", "rules/coverage", "rules/explain", "sync", "sync/histogram", "sync/wire", "server/auth", "server/metrics", "server/observe", "server/peer", "server/realtime", "tree/piecewise", "tree/store/dirlock", "tree/store/durable"},
 	"demo":                             {"rules", "rules/explain"},
 	"server/observe":                   {"rules", "rules/explain", "server/auth", "server/metrics", "sync", "sync/histogram", "tree"},
@@ -72,7 +69,27 @@ var layers = map[string][]string{
 	"server/servertest/faultproxy":     {},
 	"server/consistency":               {},
 	"server/servertest":                {"server", "server/auth", "sync", "sync/wire", "rules", "tree/store", "tree"},
-	"cmd/dogwood":                      {"bench", "bench/bare", "demo", "server", "server/auth", "sync", "sync/wire", "rules", "rules/coverage", "rules/rulesdiff", "rules/lang", "rules/explain", "rules/jsonc", "rules/rulesfmt", "rules/ruleslint", "rules/rulesmutate", "rules/rulestest", "tree/store", "tree/store/dirlock", "tree/store/durable", "tree/invariant", "tree"},
+	"cmd/dogwood":                      {"cmd/dogwood/internal/benchcmd", "cmd/dogwood/internal/build", "cmd/dogwood/internal/bulk", "cmd/dogwood/internal/console", "cmd/dogwood/internal/credentials", "cmd/dogwood/internal/project", "cmd/dogwood/internal/remote", "cmd/dogwood/internal/rulecmd", "cmd/dogwood/internal/servers"},
+	"cmd/dogwood/internal/benchcmd":    {"bench", "bench/bare", "bench/isolation", "bench/soak", "cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir"},
+	"cmd/dogwood/internal/build":       {"cmd/dogwood/internal/console"},
+	"cmd/dogwood/internal/bulk":        {"cmd/dogwood/internal/build", "cmd/dogwood/internal/checks", "cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir", "tree", "tree/store", "tree/store/dirlock", "tree/store/durable"},
+	"cmd/dogwood/internal/checks":      {"cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir", "tree/invariant", "tree/store"},
+	"cmd/dogwood/internal/client":      {"cmd/dogwood/internal/build", "cmd/dogwood/internal/console", "tree"},
+	"cmd/dogwood/internal/console":     {"rules/explain"},
+	"cmd/dogwood/internal/credentials": {"cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir", "server/auth", "tree/store/durable"},
+	"cmd/dogwood/internal/datadir":     {"cmd/dogwood/internal/console", "server", "server/auth", "tree/store", "tree/store/dirlock", "tree/store/durable"},
+	"cmd/dogwood/internal/memory":      {},
+	"cmd/dogwood/internal/project":     {"rules", "rules/explain", "rules/jsonc", "sync"},
+	"cmd/dogwood/internal/remote":      {"cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir", "server", "sync", "tree"},
+	"cmd/dogwood/internal/rulecmd":     {"cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/project", "rules", "rules/coverage", "rules/explain", "rules/jsonc", "rules/rulesdiff", "rules/rulesfmt", "rules/ruleslint", "rules/rulesmutate", "rules/rulestest", "sync", "tree", "tree/store/durable"},
+	"cmd/dogwood/internal/servers":     {"cmd/dogwood/internal/build", "cmd/dogwood/internal/checks", "cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir", "cmd/dogwood/internal/memory", "cmd/dogwood/internal/project", "demo", "rules", "server", "server/auth", "sync", "tree", "tree/store", "tree/store/durable"},
+	"bench":                            {"bench/connect", "sync/wire"},
+	"bench/bare":                       {},
+	"bench/child":                      {},
+	"bench/connect":                    {"sync/wire"},
+	"bench/connect/connecttest":        {},
+	"bench/isolation":                  {"bench", "bench/child", "bench/connect", "sync/wire"},
+	"bench/soak":                       {"bench", "bench/connect", "sync/wire"},
 }
 
 func TestImports(t *testing.T) {
@@ -91,8 +108,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestLayersPointDown holds the table itself to its purpose: whoever a package
-// may import, directly or not, may not import the package.
+// TestLayersPointDown checks the table itself: packages that a package may import,
+// directly or not, may not import that package.
 func TestLayersPointDown(t *testing.T) {
 	var below func(name string, path []string)
 	below = func(name string, path []string) {

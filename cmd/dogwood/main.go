@@ -11,52 +11,57 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/benchcmd"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/build"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/bulk"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/credentials"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/remote"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/rulecmd"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/servers"
 )
 
 // commands is the command line. Each command has a file of its own.
 type commands struct {
-	Dev   devCommand   `cmd:"" group:"Servers" help:"Run a local server for development: open rules, data in memory."`
-	Serve serveCommand `cmd:"" group:"Servers" help:"Run a server on data that is kept on disk."`
+	Dev   servers.Dev   `cmd:"" group:"Servers" help:"Run a local server for development: open rules, data in memory."`
+	Serve servers.Serve `cmd:"" group:"Servers" help:"Run a server on data that is kept on disk."`
 
-	Get    getCommand    `cmd:"" group:"Data" help:"Print the value at a path, or the children that a query selects."`
-	Set    setCommand    `cmd:"" group:"Data" help:"Replace the value at a path."`
-	Update updateCommand `cmd:"" group:"Data" help:"Write several places below a path at once and leave the others."`
-	Push   pushCommand   `cmd:"" group:"Data" help:"Add a child under a new, ascending key and print the key."`
-	Remove removeCommand `cmd:"" group:"Data" help:"Delete the value at a path."`
-	Watch  watchCommand  `cmd:"" group:"Data" help:"Follow the value at a path and print each change."`
+	Get    remote.Get    `cmd:"" group:"Data" help:"Print the value at a path, or the children that a query selects."`
+	Set    remote.Set    `cmd:"" group:"Data" help:"Replace the value at a path."`
+	Update remote.Update `cmd:"" group:"Data" help:"Write several paths below a path at once and leave the others as they are."`
+	Push   remote.Push   `cmd:"" group:"Data" help:"Add a child under a new, ascending key and print the key."`
+	Remove remote.Remove `cmd:"" group:"Data" help:"Delete the value at a path."`
+	Watch  remote.Watch  `cmd:"" group:"Data" help:"Follow the value at a path and print each change."`
 
-	Import  importCommand  `cmd:"" group:"Bulk data" help:"Replace everything at a path by a file of any size."`
-	Export  exportCommand  `cmd:"" group:"Bulk data" help:"Write everything at a path to a file."`
-	Backup  backupCommand  `cmd:"" group:"Bulk data" help:"Copy a database while the server works on it."`
-	Restore restoreCommand `cmd:"" group:"Bulk data" help:"Put a backup into a data directory."`
-	Compact compactCommand `cmd:"" group:"Bulk data" help:"Give back the room that deleted data has left."`
+	Import  bulk.Import  `cmd:"" group:"Bulk data" help:"Replace everything at a path with a file of any size."`
+	Export  bulk.Export  `cmd:"" group:"Bulk data" help:"Write everything at a path to a file."`
+	Backup  bulk.Backup  `cmd:"" group:"Bulk data" help:"Copy a database while a server runs on it."`
+	Restore bulk.Restore `cmd:"" group:"Bulk data" help:"Put a backup into a data directory."`
+	Compact bulk.Compact `cmd:"" group:"Bulk data" help:"Free the disk space of deleted data."`
 
-	ServiceAccount serviceAccountCommand `cmd:"" name:"serviceaccount" group:"Credentials" help:"Create, list and revoke service accounts, which are what Admin SDKs sign in as."`
-	Token          tokenCommand          `cmd:"" group:"Credentials" help:"Create and revoke tokens of users."`
+	ServiceAccount credentials.ServiceAccount `cmd:"" name:"serviceaccount" group:"Credentials" help:"Create, list and revoke service accounts, with which Admin SDKs sign in."`
+	Token          credentials.Token          `cmd:"" group:"Credentials" help:"Create and revoke tokens of users."`
 
-	Rules   rulesCommand   `cmd:"" group:"Tools" help:"Check, test and explain security rules."`
-	Check   checkCommand   `cmd:"" group:"Tools" help:"Verify data files."`
-	Top     topCommand     `cmd:"" group:"Tools" help:"Show what a server does, second by second."`
-	Bench   benchCommand   `cmd:"" group:"Tools" help:"Load a server and measure it."`
-	Explain explainCommand `cmd:"" group:"Tools" help:"Say what a read takes, or what a write would."`
-	Version versionCommand `cmd:"" group:"Tools" help:"Print the version."`
+	Rules   rulecmd.Command  `cmd:"" group:"Tools" help:"Check, test and explain security rules."`
+	Check   bulk.Check       `cmd:"" group:"Tools" help:"Verify data files."`
+	Top     remote.Top       `cmd:"" group:"Tools" help:"Show what a server does, second by second."`
+	Bench   benchcmd.Command `cmd:"" group:"Tools" help:"Load a server and measure it."`
+	Explain remote.Explain   `cmd:"" group:"Tools" help:"Show what a read costs, or what a write would."`
+	Version build.Command    `cmd:"" group:"Tools" help:"Print the version."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version." env:"-"`
 }
 
 func main() {
 	dropEmptyVariables()
-	os.Exit(run(&env{untilSignal(context.Background()), os.Stdin, screenOf(os.Stdout), screenOf(os.Stderr)}, os.Args[1:]))
+	os.Exit(run(&console.Env{Ctx: untilSignal(context.Background()), Stdin: os.Stdin, Stdout: console.ScreenOf(os.Stdout), Stderr: console.ScreenOf(os.Stderr)}, os.Args[1:]))
 }
-
-// envPrefix begins the names of the variables that stand for flags.
-const envPrefix = "DOGWOOD"
 
 // dropEmptyVariables makes an empty variable the same as none, which is what
 // compose files and scripts mean by it.
 func dropEmptyVariables() {
 	for _, pair := range os.Environ() {
-		if name, value, _ := strings.Cut(pair, "="); value == "" && strings.HasPrefix(name, envPrefix+"_") {
+		if name, value, _ := strings.Cut(pair, "="); value == "" && strings.HasPrefix(name, console.EnvPrefix+"_") {
 			_ = os.Unsetenv(name) // it is there, so its name is valid
 		}
 	}
@@ -64,22 +69,22 @@ func dropEmptyVariables() {
 
 // run executes one command line and returns the exit code: 0, 1 for a failure,
 // 2 for a wrong command line.
-func run(e *env, args []string) int {
+func run(e *console.Env, args []string) int {
 	exit := -1
 	parser, err := kong.New(&commands{},
 		kong.Name("dogwood"),
 		kong.Description("A realtime JSON tree database that speaks the Firebase protocol."),
-		kong.Writers(e.stdout, e.stderr),
+		kong.Writers(e.Stdout, e.Stderr),
 		kong.Exit(func(code int) { exit = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
-		kong.DefaultEnvars(envPrefix),
+		kong.DefaultEnvars(console.EnvPrefix),
 		kong.Resolvers(kong.ResolverFunc(resolveEmulator)),
 		kong.WithHyphenPrefixedParameters(true), // --start-at -5
-		kong.Vars{"version": versionLine()},
+		kong.Vars{"version": build.Line()},
 		kong.Bind(e),
 	)
 	if err != nil {
-		fmt.Fprintln(e.stderr, "dogwood:", err)
+		fmt.Fprintln(e.Stderr, "dogwood:", err)
 		return 2
 	}
 	switch {
@@ -93,11 +98,11 @@ func run(e *env, args []string) int {
 		return exit
 	}
 	if err != nil {
-		fmt.Fprintf(e.stderr, "dogwood: %v; see %s --help\n", err, commandOf(err))
+		fmt.Fprintf(e.Stderr, "dogwood: %v; see %s --help\n", err, commandOf(err))
 		return 2
 	}
 	if err := k.Run(e); err != nil {
-		return e.fail(err)
+		return e.Fail(err)
 	}
 	return 0
 }

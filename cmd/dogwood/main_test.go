@@ -28,14 +28,3 @@ func TestCommandsHaveExamples(t *testing.T) {
 		}
 	}
 }
-
-func TestIsLoopback(t *testing.T) {
-	for host, want := range map[string]bool{
-		"localhost": true, "127.0.0.1": true, "127.1.2.3": true, "::1": true,
-		"": false, "0.0.0.0": false, "::": false, "10.0.0.1": false, "example.org": false,
-	} {
-		if got := isLoopback(host); got != want {
-			t.Errorf("isLoopback(%q) = %v, want %v", host, got, want)
-		}
-	}
-}

@@ -2,9 +2,7 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -35,27 +33,10 @@ func TestMemoryOfServer(t *testing.T) {
 	}
 	cmd := exec.Command("dogwood", "serve", "--port", "0", "--data", t.TempDir(), "--rules", rules, "--exempt", "none", "--ops-addr", "off")
 	cmd.Env = append(os.Environ(), fmt.Sprintf("GOMEMLIMIT=%d", limit))
-	s, err := startServerProcess(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.kill)
-	if err := s.listening(); err != nil {
-		t.Fatal(err)
-	}
+	s := startListening(t, cmd)
 	put := func(path, body string) int {
-		r, err := http.NewRequestWithContext(t.Context(), "PUT", s.url+path+".json?print=silent", strings.NewReader(body))
-		if err != nil {
-			t.Error(err)
-			return 0
-		}
-		answer, err := http.DefaultClient.Do(r)
-		if err != nil {
-			return 0 // it was refused before all of it was sent
-		}
-		defer answer.Body.Close()
-		io.Copy(io.Discard, answer.Body)
-		return answer.StatusCode
+		status, _, _ := request(t.Context(), "PUT", s.url+path+".json?print=silent", "", body) // 0 if it was refused before all of it was sent
+		return status
 	}
 	for i := range 16 {
 		if status := put(fmt.Sprintf("/large/%02d", i), `"`+strings.Repeat("x", 1<<20)+`"`); status != 204 {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/checks"
 	"github.com/dogwooddb/dogwood/internal/tier"
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/sdk-go/models/social"
@@ -59,8 +60,8 @@ type fanOut struct {
 }
 
 // TestFanOutCrash sends a status to thousands of followers while the program that sends
-// it, and the server, are killed in turn. Each home gets the status once: those who
-// remove it from theirs do not get it again.
+// it, and the server, are killed in turn. Each home gets the status once: after a
+// follower has removed it, it does not come again.
 func TestFanOutCrash(t *testing.T) {
 	tier.Need(t, tier.Full)
 	t.Parallel()
@@ -186,7 +187,7 @@ func (f *fanOut) leave() {
 	f.db = nil
 }
 
-// cursor returns who has the status as the last one, "" if nobody is being sent it.
+// cursor returns the last follower that has the status, "" if no sending is under way.
 func (f *fanOut) cursor() (key string) {
 	f.t.Helper()
 	if err := f.admin().Ref("fanout/u1/s1/key").Get(f.t.Context(), &key); err != nil {
@@ -195,7 +196,7 @@ func (f *fanOut) cursor() (key string) {
 	return key
 }
 
-// remove takes the status out of the homes of a few who have it.
+// remove takes the status out of the homes of a few followers that have it.
 func (f *fanOut) remove() {
 	f.t.Helper()
 	for range 10 {
@@ -215,13 +216,13 @@ func (f *fanOut) remove() {
 // checkInvariants looks at the file of a server that was killed.
 func (f *fanOut) checkInvariants() {
 	f.t.Helper()
-	broken, err := checkInvariants(f.t.Context(), filepath.Join(f.data, modelNamespace+".db"), f.invariants)
+	broken, err := checks.Invariants(f.t.Context(), filepath.Join(f.data, modelNamespace+".db"), f.invariants)
 	if err := errors.Join(append(broken, err)...); err != nil {
 		f.t.Errorf("after %d kills: %v", f.kills, err)
 	}
 }
 
-// check looks whether all have the status who should.
+// check reports followers that should have the status and do not.
 func (f *fanOut) check() {
 	f.t.Helper()
 	f.checkInvariants()

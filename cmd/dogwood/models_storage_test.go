@@ -22,8 +22,8 @@ var storageModel = dataModel{
 	client: storageClient,
 }
 
-// storageClient is a client of the storage of a few players. What is counted is
-// never set or removed.
+// storageClient is a client of the storage of a few players. It never sets or removes
+// counters.
 func storageClient(w *modelWorker) modelDo {
 	s := func() *ownerstorage.Storage {
 		region := "s1"

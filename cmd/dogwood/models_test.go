@@ -18,8 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
-
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/checks"
 	"github.com/dogwooddb/dogwood/internal/tier"
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/sdk-go/models/msgy"
@@ -27,6 +26,7 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/invariant"
 	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/golang-jwt/jwt/v5"
 )
 
 // modelNamespace is the database of a model.
@@ -95,7 +95,7 @@ func newModelCrash(t *testing.T, m dataModel) *modelCrash {
 	dir := filepath.Join("..", "..", "testdata", "models", m.name)
 	c.args = []string{"serve", "--port", "0", "--data", c.data, "--rules", filepath.Join(dir, "rules.json")}
 	var err error
-	if c.invariants, err = readInvariants(filepath.Join(dir, "ops.json")); err != nil {
+	if c.invariants, err = checks.ReadInvariants(filepath.Join(dir, "ops.json")); err != nil {
 		t.Fatal(err)
 	}
 	c.fill(dir)
@@ -201,7 +201,7 @@ func (c *modelCrash) verify() {
 	c.t.Helper()
 	file := filepath.Join(c.data, modelNamespace+".db")
 	findings, err := store.CheckFile(file)
-	broken, err2 := checkInvariants(c.t.Context(), file, c.invariants)
+	broken, err2 := checks.Invariants(c.t.Context(), file, c.invariants)
 	root, err3 := readTree(file)
 	err4 := c.ledger.compare(root)
 	if err := errors.Join(append(append(findings, broken...), err, err2, err3, err4)...); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -30,10 +29,8 @@ func TestReadmeRules(t *testing.T) {
 		{"rules", "check", "--strict", filepath.Join(dir, "database.rules.json")},
 		{"rules", "test", dir},
 	} {
-		var out bytes.Buffer
-		e := &env{t.Context(), strings.NewReader(""), &out, &out}
-		if code := run(e, args); code != 0 {
-			t.Errorf("dogwood %s: exit code %d\n%s", strings.Join(args, " "), code, &out)
+		if code, stdout, stderr := runCommand(t, "", args...); code != 0 {
+			t.Errorf("dogwood %s: exit code %d\n%s%s", strings.Join(args, " "), code, stdout, stderr)
 		}
 	}
 }

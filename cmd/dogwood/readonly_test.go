@@ -12,7 +12,7 @@ import (
 )
 
 // TestReadOnlyDisk: a server starts on a file system that became read-only, serves
-// what is there, and refuses writes.
+// its data, and refuses writes.
 func TestReadOnlyDisk(t *testing.T) {
 	disk := smallDisk(t, "12m")
 	data := filepath.Join(disk, "data")
@@ -43,11 +43,11 @@ func TestReadOnlyDisk(t *testing.T) {
 	if err := s.stop(); err != nil {
 		t.Error(err)
 	}
-	_, url, stop := startServer(t, "--data", data, "--namespace", "shop,new", "--default-namespace", "shop", "--record", filepath.Join(disk, "recording"),
+	s = startServer(t, "--data", data, "--namespace", "shop,new", "--default-namespace", "shop", "--record", filepath.Join(disk, "recording"),
 		"--backup-dir", filepath.Join(disk, "backups"), "--rules", writeTemp(t, "rules.json", `{"rules":{".read":true}}`))
-	wantAnswer(t, "GET", url+"/.json", "", 200, "{")
-	wantAnswer(t, "GET", url+"/.json?ns=new", "", 503, "temporarily unavailable")
-	if err := stop(); err != nil {
+	wantAnswer(t, "GET", s.url+"/.json", "", 200, "{")
+	wantAnswer(t, "GET", s.url+"/.json?ns=new", "", 503, "temporarily unavailable")
+	if err := s.stop(); err != nil {
 		t.Error(err)
 	}
 }

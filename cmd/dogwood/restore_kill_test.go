@@ -5,7 +5,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -82,25 +81,11 @@ func (r *restoreTest) world(s *serverProcess) string {
 // ask sends a request as an administrator; a write is of 1.
 func (r *restoreTest) ask(s *serverProcess, method, path string) (status int, text string) {
 	r.t.Helper()
-	secret, err := os.ReadFile(filepath.Join(r.data, "admin-secret"))
+	status, text, err := request(r.t.Context(), method, s.url+path, secretOf(r.t, r.data), "1")
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	q, err := http.NewRequestWithContext(r.t.Context(), method, s.url+path, strings.NewReader("1"))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	q.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(secret)))
-	resp, err := http.DefaultClient.Do(q)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return resp.StatusCode, strings.TrimSpace(string(body))
+	return status, strings.TrimSpace(text)
 }
 
 // restoreCalls are the system calls of a restore at which it is killed, and how
@@ -164,7 +149,7 @@ func TestRestoreKilled(t *testing.T) {
 }
 
 // TestFirstRestoreKilled is the same where there was no database: a server does not
-// begin with an empty one beside what the restore has left.
+// begin with an empty one while there are files of the restore.
 func TestFirstRestoreKilled(t *testing.T) {
 	t.Parallel()
 	r := newRestoreTest(t)
@@ -275,22 +260,9 @@ func TestFileTakenAway(t *testing.T) {
 	want := func(status int, method, path string) {
 		t.Helper()
 		writes++
-		secret, err := os.ReadFile(filepath.Join(r.data, "admin-secret"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		q, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(strconv.Itoa(writes)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		q.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(secret)))
-		resp, err := http.DefaultClient.Do(q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		if resp.StatusCode != status {
-			t.Errorf("%s %s: %s; want %d", method, path, resp.Status, status)
+		got, text, err := request(t.Context(), method, s.url+path, secretOf(t, r.data), strconv.Itoa(writes))
+		if err != nil || got != status {
+			t.Errorf("%s %s: %d %s, %v; want %d", method, path, got, text, err, status)
 		}
 	}
 	want(200, "PUT", "/a.json")

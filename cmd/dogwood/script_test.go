@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 //	halt NAME [SIGNAL]      both, for a process that ends well
 //	refused                 wait until DOGWOOD_URL accepts no connections
 //	status CODE ARG…        run dogwood in the foreground and check its exit code
-//	freeport VARIABLE       find a port that nobody uses
+//	freeport VARIABLE       find a port that is not in use
 //	crowd N REGEXP ARG…     run N dogwoods at the same time; at least one fails, with
 //	                        an error that matches
 //	mode MODE FILE          check permissions

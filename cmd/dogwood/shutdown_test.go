@@ -58,10 +58,7 @@ func TestShutdownIsBounded(t *testing.T) {
 	const writers, rows = 60, 20_000
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
-	s := startProcess(t, "serve", "--port", "0", "--ops-addr", "off", "--data", data, "--drain-timeout", "1s")
-	if err := s.listening(); err != nil {
-		t.Fatal(err)
-	}
+	s := startListening(t, exec.Command("dogwood", "serve", "--port", "0", "--ops-addr", "off", "--data", data, "--drain-timeout", "1s"))
 	secret, err := os.ReadFile(filepath.Join(data, "admin-secret"))
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +68,7 @@ func TestShutdownIsBounded(t *testing.T) {
 	if resp := c.answer(c.begin("PUT", "/large.json", len(big), big)); resp.StatusCode != 200 {
 		t.Fatal(resp.Status)
 	}
-	c.begin("GET", "/.json?format=export", 0, "") // nobody reads it
+	c.begin("GET", "/.json?format=export", 0, "") // the client does not read it
 	// More than the system keeps for a socket, so the server has begun to read it.
 	c.begin("PUT", "/import.json?writeSizeLimit=unlimited", 100<<20, `{"a":["`+strings.Repeat(strings.Repeat("x", 1000)+`","`, 32<<10))
 	var update strings.Builder
@@ -120,13 +117,10 @@ func (c shutdownClient) answer(conn net.Conn) *http.Response {
 	return resp
 }
 
-// checkWrites starts the server again and compares what is there with the answers.
+// checkWrites starts the server again and compares its data with the answers.
 func (c shutdownClient) checkWrites(data string, statuses []int) {
 	c.t.Helper()
-	s := startProcess(c.t, "serve", "--port", "0", "--ops-addr", "off", "--data", data)
-	if err := s.listening(); err != nil {
-		c.t.Fatal(err)
-	}
+	s := startListening(c.t, exec.Command("dogwood", "serve", "--port", "0", "--ops-addr", "off", "--data", data))
 	resp, err := http.Get(s.url + "/.json?shallow=true&auth=" + c.secret)
 	if err != nil {
 		c.t.Fatal(err)
@@ -159,10 +153,7 @@ func (c shutdownClient) checkWrites(data string, statuses []int) {
 // The second signal ends a server that drains, and says so.
 func TestSecondSignal(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
-	s := startProcess(t, "serve", "--port", "0", "--ops-addr", "off", "--data", data, "--drain-timeout", "1h")
-	if err := s.listening(); err != nil {
-		t.Fatal(err)
-	}
+	s := startListening(t, exec.Command("dogwood", "serve", "--port", "0", "--ops-addr", "off", "--data", data, "--drain-timeout", "1h"))
 	secret, err := os.ReadFile(filepath.Join(data, "admin-secret"))
 	if err != nil {
 		t.Fatal(err)
@@ -232,14 +223,7 @@ func TestHangupReloads(t *testing.T) {
 	defer stderr.Close()
 	cmd := exec.Command("dogwood", "serve", "--port", "0", "--ops-addr", "off", "--data", data, "--tls-cert", cert, "--tls-key", key, "--secret-file", secrets)
 	cmd.Stderr = stderr
-	s, err := startServerProcess(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.kill)
-	if err := s.listening(); err != nil {
-		t.Fatal(err)
-	}
+	s := startListening(t, cmd)
 	reload := func(lines ...string) {
 		t.Helper()
 		if err := stderr.Truncate(0); err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 	"golang.org/x/sys/unix"
 )
 
@@ -37,7 +38,7 @@ func openTerminal(t *testing.T) (person, program *os.File) {
 	return person, program
 }
 
-// What a server sends is escaped on a terminal, errors too, and is as it was elsewhere.
+// Answers and errors of a server are escaped on a terminal and stay as they are elsewhere.
 func TestServersDoNotControlTerminals(t *testing.T) {
 	const evil = "\"a\u009b31m\u202eb\x1b]0;title\x07\""
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -46,13 +47,13 @@ func TestServersDoNotControlTerminals(t *testing.T) {
 			w.WriteHeader(http.StatusFound)
 			return
 		}
-		w.Header().Set("Content-Type", typeJSON)
+		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, evil)
 	}))
 	defer ts.Close()
 	person, program := openTerminal(t)
 	seen := bufio.NewReader(person)
-	e := &env{t.Context(), strings.NewReader(""), screenOf(program), screenOf(program)}
+	e := &console.Env{Ctx: t.Context(), Stdin: strings.NewReader(""), Stdout: console.ScreenOf(program), Stderr: console.ScreenOf(program)}
 	for _, c := range []struct {
 		args []string
 		want string
@@ -67,8 +68,7 @@ func TestServersDoNotControlTerminals(t *testing.T) {
 			t.Errorf("%q shows %q, %v, want %q", c.args, line, err, c.want)
 		}
 	}
-	var pipe strings.Builder
-	if status := run(&env{t.Context(), strings.NewReader(""), &pipe, &pipe}, []string{"get", "/", "--url", ts.URL}); status != 0 || pipe.String() != evil+"\n" {
-		t.Errorf("elsewhere: %d %q, want %q", status, pipe.String(), evil)
+	if status, stdout, _ := runCommand(t, "", "get", "/", "--url", ts.URL); status != 0 || stdout != evil+"\n" {
+		t.Errorf("elsewhere: %d %q, want %q", status, stdout, evil)
 	}
 }

@@ -2,11 +2,9 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -111,28 +109,14 @@ func TestWritesAreCarriedOutOnce(t *testing.T) {
 
 func (k *killTest) secret() string {
 	k.t.Helper()
-	text, err := os.ReadFile(filepath.Join(k.dir, "admin-secret"))
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	return strings.TrimSpace(string(text))
+	return secretOf(k.t, k.dir)
 }
 
 // get reads a number.
 func (k *killTest) get(url string) (n int64) {
 	k.t.Helper()
-	r, err := http.NewRequestWithContext(k.t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+k.secret())
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if _, scan := fmt.Sscan(string(body), &n); err != nil || scan != nil {
+	_, body, err := request(k.t.Context(), http.MethodGet, url, k.secret(), "")
+	if _, scan := fmt.Sscan(body, &n); err != nil || scan != nil {
 		k.t.Fatalf("%s: %s (%v)", url, body, err)
 	}
 	return n

@@ -51,8 +51,8 @@ func undocumented(d ast.Decl) (list []*ast.Ident) {
 var standard = map[string]bool{
 	"Error": true, "String": true, "Is": true, "Unwrap": true, "Close": true,
 	"Read": true, "Write": true, "Len": true, "Less": true, "Swap": true, "ServeHTTP": true,
-	"MarshalJSON": true, "UnmarshalJSON": true, "Run": true,
-	"Name": true, "Describe": true, // of bench.Workload
+	"MarshalJSON": true, "UnmarshalJSON": true, "Run": true, "Help": true,
+	"Name": true, "Describe": true, "About": true, "WithDefaults": true, "Drive": true, // of bench.Workload
 }
 
 // isPublic reports whether a method belongs to a type that others can name.

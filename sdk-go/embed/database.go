@@ -40,7 +40,7 @@ type Database struct {
 	lock *dirlock.Lock // of the directory
 
 	mu      sync.Mutex
-	clients map[*transport]*dogwood.Client // that As has made and nobody has closed
+	clients map[*transport]*dogwood.Client // that As has made and that are not closed
 	closed  bool
 }
 

@@ -85,3 +85,43 @@ func ExampleDatabase_Close() {
 	// <nil>
 	// set /a: the client is closed
 }
+
+// A program listens to its own database. Values yields the value, and the new one after each
+// change.
+func Example() {
+	db, err := embed.Open("")
+	check(err)
+	defer db.Close()
+	name := db.Ref("rooms/r1/name")
+	check(name.Set(ctx, "Lobby"))
+	for text, err := range dogwood.Values[string](ctx, name) {
+		check(err)
+		fmt.Println(text)
+		if text == "Lounge" {
+			break
+		}
+		check(name.Set(ctx, "Lounge"))
+	}
+	// Output:
+	// Lobby
+	// Lounge
+}
+
+// Users share a database under its rules: each has a client of their own.
+func Example_users() {
+	db, err := embed.OpenWith("", embed.Options{Rules: `{"rules": {"scores": {".read": true, "$uid": {".write": "auth.uid === $uid", ".validate": "newData.isNumber()"}}}}`})
+	check(err)
+	defer db.Close()
+	for uid, score := range map[string]any{"ana": 30, "bo": 10} {
+		user, err := db.As(map[string]any{"uid": uid})
+		check(err)
+		check(user.Ref("scores").Child(uid).Set(ctx, score))
+		check(user.Close())
+	}
+	anybody, err := db.As(nil)
+	check(err)
+	scores, err := dogwood.Get[map[string]int](ctx, anybody.Ref("scores"))
+	check(err)
+	fmt.Println(scores)
+	// Output: map[ana:30 bo:10]
+}

@@ -235,7 +235,7 @@ func wantMode(t *testing.T, file string, want os.FileMode) {
 	}
 }
 
-// Of many who make an account of one name at a time, one does.
+// Of many callers that make an account of one name at once, one succeeds.
 func TestAccountsAtATime(t *testing.T) {
 	accounts := AccountsOf(t.TempDir())
 	made, _, err := NewAccount("backend", "p", "u", nil, now)

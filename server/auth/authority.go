@@ -17,7 +17,7 @@ const DefaultSkew = time.Minute
 
 // Options say what an Authority believes. The zero value believes nothing.
 type Options struct {
-	Dev     bool     // believe any bearer token and tokens that nobody signed, for good
+	Dev     bool     // believe any bearer token and unsigned tokens, for good
 	Secrets []Secret // of administrators
 	DataDir string   // with service accounts and revocations; "" has none
 
@@ -171,7 +171,7 @@ func (a *Authority) Token(ns, text string) (Identity, error) {
 	}
 	id, err := a.verified(ns, t)
 	issued, expires, when := t.claims.lifetime(a.opts.Now(), a.opts.Skew)
-	if err == nil || when == ErrExpired { // which is no secret, whoever signed it
+	if err == nil || when == ErrExpired { // which is no secret
 		err = when
 	}
 	if err != nil {
@@ -184,7 +184,7 @@ func (a *Authority) Token(ns, text string) (Identity, error) {
 	return id, a.Check(ns, id)
 }
 
-// verified returns whom a token stands for if whoever signed it may say so.
+// verified returns the identity in a token if its signer may vouch for it.
 func (a *Authority) verified(ns string, t token) (Identity, error) {
 	switch t.alg() {
 	case "HS256":

@@ -14,7 +14,7 @@ import (
 type Claims map[string]any
 
 // ParseClaims reads a JSON object. Duplicate members are resolved here, the
-// last one wins, so that nobody later sees another one.
+// last one wins, so that no later reader sees another one.
 func ParseClaims(src []byte) (Claims, bool) {
 	d := json.NewDecoder(bytes.NewReader(src))
 	d.UseNumber()

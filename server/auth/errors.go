@@ -7,7 +7,7 @@ import (
 
 // Errors of credentials. They say what a client may be told, and no more.
 var (
-	ErrInvalid    = errors.New("invalid credential")                      // unreadable, forged, or for somebody else
+	ErrInvalid    = errors.New("invalid credential")                      // unreadable, forged, or for another audience
 	ErrExpired    = errors.New("the credential is no longer valid")       // it was: it has expired or was revoked
 	ErrMissingKid = errors.New("the token does not name its key")         // no kid in the header
 	ErrRevoked    = fmt.Errorf("%w: it was revoked", ErrExpired)          // clients are not told which

@@ -10,7 +10,7 @@ import (
 const googleTokenURI = "https://oauth2.googleapis.com/token"
 
 // Exchange returns an access token for an assertion: a JWT in which a service
-// account says who it is, signed with its key (RFC 7523). The assertion is for
+// account names itself, signed with its key (RFC 7523). The assertion is for
 // the account's token_uri, is valid now, and for not longer than an hour.
 func (a *Authority) Exchange(assertion string) (access string, err error) {
 	t, err := parseToken(assertion)

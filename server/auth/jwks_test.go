@@ -253,7 +253,7 @@ func TestKeyURLRotates(t *testing.T) {
 }
 
 // Whoever comes while an address is asked for a new key shares the answer, which
-// may have keys that nobody can read.
+// may have keys that cannot be read.
 func TestKeyURLAsksOnce(t *testing.T) {
 	one, two := jwk(&rsaKey().PublicKey, "one", nil), jwk(&otherRSA().PublicKey, "two", nil)
 	broken := jwk(&rsaKey().PublicKey, "three", map[string]any{"n": "!", "x5c": 5})
@@ -310,7 +310,7 @@ func TestKeyURLCloses(t *testing.T) {
 	}
 }
 
-// A server of keys that fails costs nobody who was known before.
+// A server of keys that fails does not affect clients that were known before.
 func TestKeyURLFails(t *testing.T) {
 	one := jwk(&rsaKey().PublicKey, "one", nil)
 	good := sign("RS256", "one", idClaims(""), rsaKey())

@@ -33,7 +33,7 @@ func newKeySource(place string, o Options) (keySource, error) {
 	return newKeyFile(place, o.Log)
 }
 
-// safeURL reports whether nobody on the way can change what an address answers.
+// safeURL reports whether an answer of an address cannot be changed on its way.
 func safeURL(u *url.URL) bool {
 	if u.Scheme == "https" {
 		return true

@@ -109,7 +109,7 @@ func (k *keyURL) failed(_ context.Context, err error) {
 func (k *keyURL) close() {
 	k.cancel()
 	<-k.began
-	k.asking <- struct{}{} // whoever asked has given up
+	k.asking <- struct{}{} // the caller may have given up
 	<-k.asking
 	k.client.CloseIdleConnections()
 }
@@ -123,8 +123,8 @@ func (k *keyURL) find(t token) (any, bool) {
 	return key, err == nil
 }
 
-// ask is lookup in the key set of now, if the address may be asked again. Whoever
-// comes while it is asked waits for that answer.
+// ask is lookup in a key set that is fetched now, if the address may be asked again. Callers
+// that come in the meantime wait for the same answer.
 func (k *keyURL) ask(t token) (any, error) {
 	select {
 	case k.asking <- struct{}{}:

@@ -111,7 +111,7 @@ func (h *history) figures() map[string]int {
 }
 
 // failed is the directory of recorded histories. As with the findings of a fuzz test, it
-// is beside the test and stays.
+// is next to the test and stays.
 const failed = "testdata/failed"
 
 // keep records a history in a directory and returns the name of the file.

@@ -1,9 +1,9 @@
 // Package metrics is what a server counts about itself, and the form in which
 // Prometheus reads it.
 //
-// A [Metrics] is plain numbers that are added to atomically: whoever does the work
-// adds, and whoever scrapes pays for names and labels. What the engine counts stays
-// there (sync.Stats) and is read when somebody asks.
+// A [Metrics] has plain numbers that are added to atomically. Adding is cheap; names and
+// labels are made when the metrics are scraped. The counters of the engine stay in the
+// engine (sync.Stats) and are read at that time.
 //
 // To count a refusal, add a [Reason] to the list in refusals.go, with its label, and
 // say at the place that refuses:

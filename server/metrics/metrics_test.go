@@ -158,5 +158,5 @@ func TestCountingAllocatesNothing(t *testing.T) {
 		t.Errorf("counting allocates %v times", n)
 	}
 	var none *Refusals
-	none.Add(Queue) // where nobody counts
+	none.Add(Queue) // without counters
 }

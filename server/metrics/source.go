@@ -7,15 +7,15 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
-// A Source is what others count, as it is when somebody asks.
+// A Source is the counters of other packages at the time of a request.
 type Source struct {
 	Version   string
 	Databases []Database // that are open
 
 	BodyBytes, AnswerBytes     int64 // in memory
 	WorkBytes                  int64 // for what is made of bodies, and read
-	ViewBytes                  int64 // large messages for those who listen, in memory
-	PendingBytes               int64 // onDisconnect operations of those who are connected
+	ViewBytes                  int64 // large messages for listeners, in memory
+	PendingBytes               int64 // onDisconnect operations of connected clients
 	RunningImports             int
 	RunningExports             int // and backups
 	BackupsDone, BackupsFailed uint64

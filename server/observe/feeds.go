@@ -18,7 +18,7 @@ const (
 type Feeds struct {
 	mu  sync.Mutex
 	all int
-	of  map[string]int // those of administrators who are bound to a database, by its name
+	of  map[string]int // those of administrators of one database, by its name
 }
 
 // A FeedShare is what a feed counts for.

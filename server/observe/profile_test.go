@@ -11,7 +11,7 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// A profile that nobody reads keeps a bounded number of operations, and says how
+// A profile that is not read keeps a bounded number of operations, and says how
 // many it left out.
 func TestProfileDrops(t *testing.T) {
 	p := NewProfile(time.Now)

@@ -58,7 +58,7 @@ func TestReporterIsBounded(t *testing.T) {
 	})
 }
 
-// Reports that nobody reads hold up no operation.
+// Reports that are not read delay no operation.
 func TestReporterDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blocked, written := make(chan struct{}), 0

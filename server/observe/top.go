@@ -10,7 +10,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/histogram"
 )
 
-// TopEvery is how often an administrator who watches the server is told how it is.
+// TopEvery is how often an administrator's view of the server is refreshed.
 const TopEvery = time.Second
 
 // A Top is what a server did lately, as dogwood top shows it. The first one of a feed

@@ -35,7 +35,7 @@ func (p *proxies) client(peer netip.Addr, h http.Header) netip.Addr {
 		}
 		addr, ok := parseHop(hop)
 		if !ok {
-			return peer // whoever that is, it came through this proxy
+			return peer // any client, through this proxy
 		}
 		if peer = addr; !p.trusts(peer) {
 			return peer

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"container/list"
 	"errors"
 	"net/netip"
@@ -51,11 +52,13 @@ type Options struct {
 	All            *Resources    // of which each address has a share
 	MaxConnections int           // that are not WebSockets
 	HeaderTimeout  time.Duration // in which a request has to come
+	WriteTimeout   time.Duration // in which a client has to take WriteLeast; 0: the constant
 	Refused        func(reason metrics.Reason, addr string)
 }
 
 // NewTable returns a table of no addresses.
 func NewTable(o Options) *Table {
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, WriteTimeout)
 	return &Table{
 		options: o,
 		proxies: proxies{o.TrustedProxies, o.ProxyHeader},
@@ -134,7 +137,7 @@ func (t *Table) add(key netip.Addr) *Client {
 	return a
 }
 
-// rested is how long nobody must have held a client that is forgotten without
+// rested is how long a client must not have been held before it is forgotten without
 // need. By default an address has its bursts back by then.
 const rested = time.Minute
 

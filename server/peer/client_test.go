@@ -31,7 +31,7 @@ func numbered(n int) netip.Addr {
 	return netip.MustParseAddr(fmt.Sprintf("198.51.%d.%d", n/256, n%256))
 }
 
-// Who is held is never forgotten, and the table does not grow beyond its bound.
+// A client that is held is never forgotten, and the table does not grow beyond its bound.
 func TestAccountsAreBounded(t *testing.T) {
 	ac := tableTest(3)
 	a, b := ac.Acquire(numbered(1)), ac.Acquire(numbered(2))

@@ -17,6 +17,7 @@ import (
 // lasts until the connection is closed, be it one of a WebSocket.
 type conn struct {
 	conn     net.Conn
+	table    *Table
 	deadline *WriteDeadline // of requests, one after the other: nil before the first
 	peer     netip.Addr
 	proxy    bool    // its requests come from addresses of their own
@@ -55,7 +56,7 @@ type connKey struct{}
 // one too many of an address is there until its first request, which can be told
 // so.
 func (cs *Conns) Begin(ctx context.Context, c net.Conn) context.Context {
-	l := &conn{conn: c, peer: peerOf(c.RemoteAddr().String()), began: time.Now()}
+	l := &conn{conn: c, table: cs.table, peer: peerOf(c.RemoteAddr().String()), began: time.Now()}
 	if l.proxy = cs.table.proxies.trusts(l.peer); !l.proxy {
 		l.client = cs.table.Acquire(l.peer)
 	}
@@ -139,8 +140,8 @@ type Request struct {
 var ErrTooMany = errors.New("peer: too many requests from this address")
 
 // Enter begins a request, which is zero before. It must be left, whatever Enter
-// returns. A probe is not refused: who asks for the health of the server would take
-// that for an answer.
+// returns. A probe is not refused: a health check would take the refusal for the
+// health of the server.
 func (t *Table) Enter(v *Request, r *http.Request, probe bool) error {
 	v.table = t
 	l, _ := r.Context().Value(connKey{}).(*conn)

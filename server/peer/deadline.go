@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// What a client has to take of what it is sent. Whoever takes as much goes on,
-// however long it needs for all; whoever takes less is given up.
+// How much a client has to take of what it is sent. A client that takes as much may go on,
+// however long it needs for all; a connection that takes less is closed.
 //
-// It is not enough that a write ends in time: the network's buffers are so large,
-// and wake a writer so late, that a client which reads all the time can hold up
-// one for minutes. Nor can the time be short. One whose buffer is full tells of
-// what it reads in large steps, 300 KiB on Linux if it was fast before, which
-// takes one of 16 KiB/s nearly 20 seconds.
+// A deadline for the whole write does not do: the network's buffers are so large, and wake
+// a writer so late, that a client which reads all the time can delay a write for minutes.
+// Nor can the time be short: a client whose buffer is full acknowledges in large steps,
+// 300 KiB on Linux if it was fast before, which takes nearly 20 seconds at 16 KiB/s.
 const (
 	WriteTimeout = 30 * time.Second
-	WriteLeast   = 16 << 10        // within WriteTimeout
-	lookEvery    = 2 * time.Second // whether it was taken
-	countedPiece = 8 << 10         // is written at a time where the network does not tell
+	WriteLeast   = 16 << 10 // within WriteTimeout
+	looks        = 15       // within it, whether it was taken
+	countedPiece = 8 << 10  // is written at a time where the network does not tell
 )
 
-// An deadline is what the other side of a connection takes. It sets the deadlines
-// of writing, and moves them on while enough is taken.
+// A WriteDeadline follows how much the other side of a connection takes. It sets the
+// deadlines of writing, and moves them on while enough is taken. One goroutine writes at a
+// time; the timer that looks runs concurrently, under mu.
 type WriteDeadline struct {
 	tcp    *net.TCPConn                // nil: only what was written is known
 	extend func(until time.Time) error // sets the deadline of writing
 
-	timeout, every time.Duration // WriteTimeout and lookEvery
+	timeout time.Duration // WriteTimeout, save in tests
 
 	mu      sync.Mutex
 	until   time.Time // the deadline that was set
@@ -40,10 +40,9 @@ type WriteDeadline struct {
 	written int64 // in all
 }
 
-// NewWriteDeadline returns the deadline of a connection. A nil conn is one that is shared, or
-// not known.
-func NewWriteDeadline(conn net.Conn, extend func(until time.Time) error) *WriteDeadline {
-	return &WriteDeadline{tcp: tcpOf(conn), extend: extend, timeout: WriteTimeout, every: lookEvery}
+// WriteDeadline returns the deadline of a connection.
+func (t *Table) WriteDeadline(conn net.Conn, extend func(until time.Time) error) *WriteDeadline {
+	return &WriteDeadline{tcp: tcpOf(conn), extend: extend, timeout: t.options.WriteTimeout}
 }
 
 // tcpOf returns the connection that c is or, as TLS, goes through; nil for others.
@@ -63,11 +62,14 @@ func (u *WriteDeadline) begin() {
 	u.writing, u.looked = true, false
 	u.move(u.timeout)
 	if u.timer == nil {
-		u.timer = time.AfterFunc(u.every, u.look)
+		u.timer = time.AfterFunc(u.every(), u.look)
 		return
 	}
-	u.timer.Reset(u.every)
+	u.timer.Reset(u.every())
 }
+
+// every is how often it is looked whether something was taken.
+func (u *WriteDeadline) every() time.Duration { return u.timeout / looks }
 
 // allow gives the other side time for a little that net/http will write after the
 // handler. It sets no deadline if there is one that is not sooner, and those it sets
@@ -76,7 +78,7 @@ func (u *WriteDeadline) allow() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if time.Until(u.until) < u.timeout {
-		u.move(u.timeout + u.every)
+		u.move(u.timeout + u.every())
 	}
 }
 
@@ -109,7 +111,7 @@ func (u *WriteDeadline) look() {
 		u.mark = taken
 		u.move(u.timeout)
 	}
-	u.timer.Reset(u.every)
+	u.timer.Reset(u.every())
 }
 
 // taken returns how many bytes were taken in all, mu held. What the network has
@@ -178,10 +180,10 @@ func NewWriter(w http.ResponseWriter, r *http.Request) *Writer {
 func deadlineOf(w http.ResponseWriter, r *http.Request) *WriteDeadline {
 	l, _ := r.Context().Value(connKey{}).(*conn)
 	if l == nil || r.ProtoMajor != 1 {
-		return NewWriteDeadline(nil, http.NewResponseController(w).SetWriteDeadline)
+		return &WriteDeadline{extend: http.NewResponseController(w).SetWriteDeadline, timeout: WriteTimeout}
 	}
 	if l.deadline == nil {
-		l.deadline = NewWriteDeadline(l.conn, l.conn.SetWriteDeadline)
+		l.deadline = l.table.WriteDeadline(l.conn, l.conn.SetWriteDeadline)
 	}
 	return l.deadline
 }

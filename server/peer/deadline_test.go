@@ -65,9 +65,8 @@ func certificate(t *testing.T) tls.Certificate {
 
 // impatient returns a WriteDeadline that gives up early.
 func impatient(server net.Conn) *WriteDeadline {
-	u := NewWriteDeadline(server, server.SetWriteDeadline)
-	u.timeout, u.every = 3*time.Second, 100*time.Millisecond
-	return u
+	t := NewTable(Options{WriteTimeout: 1500 * time.Millisecond})
+	return t.WriteDeadline(server, server.SetWriteDeadline)
 }
 
 // readSlowly reads size bytes every while until the other side closes or ctx ends,
@@ -95,10 +94,11 @@ func readSlowly(ctx context.Context, conn net.Conn, size int, every time.Duratio
 func TestWriteDeadline(t *testing.T) {
 	tier.Need(t, tier.Full)
 	defer leaktest.Verify(t)
+	const size = 1500 << 10
 	for _, c := range []struct {
 		name  string
 		tls   bool
-		size  int // that is read every 60 ms
+		size  int // that is read every 20 ms
 		stays bool
 	}{
 		{"steady", false, 8 << 10, true},
@@ -119,12 +119,12 @@ func TestWriteDeadline(t *testing.T) {
 			u := impatient(server)
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
-			total := readSlowly(ctx, client, c.size, 60*time.Millisecond)
+			total := readSlowly(ctx, client, c.size, 20*time.Millisecond)
 			began := time.Now()
-			n, err := u.Write(server, make([]byte, 1<<20))
+			n, err := u.Write(server, make([]byte, size))
 			took := time.Since(began)
 			switch {
-			case c.stays && (n != 1<<20 || err != nil):
+			case c.stays && (n != size || err != nil):
 				t.Errorf("wrote %d bytes in %s, %v; want all", n, took, err)
 			case c.stays && took < 2*u.timeout:
 				t.Errorf("wrote all in %s, which proves nothing", took)
@@ -134,7 +134,7 @@ func TestWriteDeadline(t *testing.T) {
 			t.Logf("%d bytes in %s", n, took)
 			inner.Close() // without a goodbye, for which TLS would wait
 			if c.stays {
-				if got := <-total; got != 1<<20 {
+				if got := <-total; got != size {
 					t.Errorf("%d bytes arrived, want all", got)
 				}
 				return
@@ -151,7 +151,7 @@ func TestWriteDeadline(t *testing.T) {
 func TestWriteDeadlineEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var until time.Time
-		u := NewWriteDeadline(nil, func(t time.Time) error { until = t; return nil })
+		u := NewTable(Options{}).WriteDeadline(nil, func(t time.Time) error { until = t; return nil })
 		if _, err := u.Write(io.Discard, make([]byte, 1<<20)); err != nil {
 			t.Fatal(err)
 		}

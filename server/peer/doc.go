@@ -1,4 +1,5 @@
-// Package peer knows who is at the other end of a connection, and what they may have.
+// Package peer knows the clients at the other end of connections, and bounds what each may
+// have.
 //
 // A [Table] has a [Client] for each address that was heard of lately, which counts its
 // connections and requests and holds its shares of the server's [Resources]. [Conns] follows

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -14,12 +13,10 @@ import (
 )
 
 // upgrader does the handshake of WebSockets. Any origin may connect, since
-// tokens protect the data and cookies mean nothing (protocol §1.1). The library
-// only reads: its buffer is that of the libraryConn, and it gets none to write with,
-// see socket.
+// tokens protect the data and cookies mean nothing (protocol §1.1). Nothing of the library
+// is kept after that: see frameReader for why a socket has its own framing.
 var upgrader = websocket.Upgrader{
 	HandshakeTimeout: 10 * time.Second,
-	WriteBufferPool:  new(sync.Pool),
 	CheckOrigin:      func(*http.Request) bool { return true },
 }
 
@@ -37,38 +34,32 @@ func (rt *Server) refuse(w http.ResponseWriter, r *http.Request, msg []byte) {
 // started. It returns nil if the request was answered in another way.
 func (rt *Server) accept(w http.ResponseWriter, r *http.Request, c *conn) *socket {
 	in := &takeover{ResponseWriter: w}
-	ws, err := upgrader.Upgrade(in, r, http.Header{observe.HeaderRequestID: {observe.RequestOf(w)}})
+	_, err := upgrader.Upgrade(in, r, http.Header{observe.HeaderRequestID: {observe.RequestOf(w)}})
 	if err != nil {
 		if in.conn != nil {
 			rt.opts.Conns.End(in.conn, false)
 		}
 		return nil // the library has answered
 	}
-	s := newSocket(rt, ws, c)
+	s := newSocket(rt, in.conn, c)
 	s.gone = peer.RequestOf(r).Keep(in.conn, rt.opts.Conns)
 	if rt.addSocket(s) != nil {
-		ws.Close()
+		in.conn.Close()
 		s.gone()
 		return nil
 	}
 	return s
 }
 
-// A takeover lets the library take over the connection as a libraryConn.
+// A takeover notes the connection that the library takes over.
 type takeover struct {
 	http.ResponseWriter
-	conn net.Conn // once it was taken over
+	conn net.Conn // nil before that
 }
 
+// Hijack implements http.Hijacker.
 func (w *takeover) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
-	if err != nil {
-		return nil, nil, err
-	}
 	w.conn = conn
-	if rw.Reader.Buffered() > 0 {
-		return conn, rw, nil // too early, as the library will say
-	}
-	in := newLibraryConn(conn)
-	return in, bufio.NewReadWriter(in.br, rw.Writer), nil
+	return conn, rw, err
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Close codes of WebSockets (RFC 6455 §7.4.1). Clients of this protocol ignore
-// them; they are for people who look at the traffic.
+// them; they help to debug traffic.
 const (
 	closeNormal        = 1000
 	closeGoingAway     = 1001

@@ -7,10 +7,11 @@
 // data: messages go from a transport to the session, and from the outbox to a transport.
 //
 // An idle socket costs a goroutine with a small stack and no buffer: it waits on the raw
-// connection, and gets a buffer when bytes arrive (lazyReader). Messages are written by a
-// small pool of goroutines (writerPool) as far as the network takes them at once. A socket
-// that would block gets a goroutine of its own, with a deadline that is extended as long as
-// the client makes progress.
+// connection, and gets a buffer when bytes arrive (input). A library does the handshake of
+// WebSockets; their frames are taken apart and put together here (frameReader,
+// appendFrame). Messages are written by a small pool of goroutines (writerPool) as far as
+// the network takes them at once. A socket that would block gets a goroutine of its own, with
+// a deadline that is extended as long as the client makes progress.
 //
 // What the connections need of the server around them is in [Options]; the [Host] names
 // databases and decides about credentials.

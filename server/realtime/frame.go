@@ -5,19 +5,22 @@ import (
 	"strings"
 )
 
-// What a server sends of WebSocket framing (RFC 6455 §5.2): whole messages in
-// one frame each, without a mask.
+// Opcodes and bits of WebSocket framing (RFC 6455 §5.2).
 const (
-	opText  = 0x1
-	opClose = 0x8
-	opPing  = 0x9
-	opPong  = 0xA
+	opContinuation = 0x0
+	opText         = 0x1
+	opBinary       = 0x2
+	opClose        = 0x8 // the first of the control frames
+	opPing         = 0x9
+	opPong         = 0xA
 
 	final     = 0x80
-	maxHeader = 10 // bytes before the payload
+	masked    = 0x80
+	maxHeader = 10 // bytes before the payload, of a frame without a mask
 )
 
-// appendFrame appends one frame.
+// appendFrame appends one frame. A server sends whole messages in one frame each, without a
+// mask.
 func appendFrame(dst []byte, op byte, payload []byte) []byte {
 	dst = append(dst, final|op)
 	switch n := len(payload); {

@@ -70,4 +70,5 @@ type Limits struct {
 	OutboxBytes     int   // that wait for one slow client
 	MessageRate     int   // messages of one connection per second
 	MessageBurst    int
+	Stalled         time.Duration // without any byte of a message that has begun; 0: the constant
 }

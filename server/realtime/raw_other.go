@@ -13,4 +13,4 @@ func rawConn(net.Conn) syscall.RawConn { return nil }
 
 func (b *writeBuffer) writeTo(syscall.RawConn) error { return errMustWait }
 
-func (e *lazyReader) fetch(syscall.RawConn) error { return fetched(0, nil) }
+func (in *input) fetchRaw() error { return errMustWait }

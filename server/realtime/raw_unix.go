@@ -3,6 +3,7 @@
 package realtime
 
 import (
+	"io"
 	"net"
 	"syscall"
 )
@@ -50,29 +51,32 @@ func (b *writeBuffer) tryWrite(fd uintptr) bool {
 	}
 }
 
-// fetch waits for something to arrive. There is a buffer only then.
-func (e *lazyReader) fetch(raw syscall.RawConn) error {
-	if e.try == nil {
-		e.try = e.tryRead
+// fetchRaw waits for something to arrive. There is a buffer only then.
+func (in *input) fetchRaw() error {
+	if in.try == nil {
+		in.try = in.tryRead
 	}
-	if err := raw.Read(e.try); err != nil {
+	if err := in.raw.Read(in.try); err != nil {
 		return err
 	}
-	return fetched(e.n, e.err)
+	if in.n == 0 && in.err == nil {
+		return io.EOF
+	}
+	return in.err
 }
 
-func (e *lazyReader) tryRead(fd uintptr) bool {
-	e.buf = readBuffers.Get().(*readBuffer)
+func (in *input) tryRead(fd uintptr) bool {
+	in.buf = readBuffers.Get().(*readBuffer)
 	for {
-		e.n, e.err = syscall.Read(int(fd), e.buf[:])
+		in.n, in.err = syscall.Read(int(fd), in.buf[:])
 		switch {
-		case e.err == syscall.EINTR:
+		case in.err == syscall.EINTR:
 			continue
-		case e.n > 0:
-			e.left = e.buf[:e.n]
+		case in.n > 0:
+			in.left = in.buf[:in.n]
 			return true
 		}
-		e.drop()
-		return e.err != syscall.EAGAIN
+		in.drop()
+		return in.err != syscall.EAGAIN
 	}
 }

@@ -4,11 +4,8 @@ import (
 	"errors"
 	"io"
 	"net"
-	"strings"
 	"time"
 	"unicode/utf8"
-
-	"github.com/gorilla/websocket"
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/tree/piecewise"
@@ -18,19 +15,19 @@ import (
 // message of WebSockets.
 func (s *socket) next(in *collector) (string, error) {
 	s.waitLonger()
-	if err := s.await(); err != nil {
-		return "", err
+	for op := byte(opPing); op != opText; {
+		err := s.frames.in.await()
+		if err == nil {
+			op, err = s.frames.next()
+		}
+		switch {
+		case err != nil:
+			return "", err
+		case op == opBinary:
+			return "", closeReason{closeUnsupported, "messages are text"}
+		}
 	}
-	kind, r, err := s.ws.NextReader()
-	if err != nil {
-		return "", err
-	}
-	if kind != websocket.TextMessage {
-		return "", closeReason{closeUnsupported, "messages are text"}
-	}
-	s.begun = true
-	text, err := readText(r, in)
-	s.begun = false
+	text, err := readText(&s.frames, in)
 	if err != nil {
 		return "", err
 	}
@@ -49,11 +46,12 @@ func readText(r io.Reader, in *collector) (string, error) {
 	defer readBuffers.Put(p)
 	var text []byte
 	for {
-		n, err := fill(r, p[:])
+		n, err := io.ReadFull(r, p[:])
+		ended := err == io.EOF || err == io.ErrUnexpectedEOF
 		switch {
-		case err != nil && err != io.EOF:
+		case err != nil && !ended:
 			return "", err
-		case err == io.EOF && len(text) == 0:
+		case ended && len(text) == 0:
 			return string(p[:n]), nil
 		}
 		var full error
@@ -61,33 +59,17 @@ func readText(r io.Reader, in *collector) (string, error) {
 			return "", full
 		}
 		text = append(text, p[:n]...)
-		if err == io.EOF {
+		if ended {
 			return piecewise.Own(text), nil
 		}
 	}
 }
 
-// fill reads until p is full. Unlike io.ReadFull it tells the end of a frame,
-// io.EOF, from that of a connection.
-func fill(r io.Reader, p []byte) (n int, err error) {
-	for n < len(p) && err == nil {
-		var m int
-		m, err = r.Read(p[n:])
-		n += m
-	}
-	return n, err
-}
-
 // waitLonger gives the client another while to be heard, unless it is in the
-// middle of a message: one that holds memory has a fixed time to arrive. While something
-// that was read ahead is left, the deadline is set later, if more has to be read.
+// middle of a message: one that holds memory has a fixed time to arrive.
 func (s *socket) waitLonger() {
-	if !s.greeted || s.begun {
-		return
-	}
-	s.until = time.Now().Add(Silence)
-	if len(s.library.lazy.left) == 0 && s.library.br.Buffered() == 0 {
-		s.waitUntil(s.until)
+	if s.greeted && !s.frames.unfinished() {
+		s.until = time.Now().Add(Silence)
 	}
 }
 
@@ -100,12 +82,13 @@ func (s *socket) waitUntil(t time.Time) {
 	}
 }
 
-// waitForMore sets the deadline for the rest of what was read ahead. The client has a while
-// to go on with a message that has begun.
+// waitForMore sets the deadline of reading when something has to be waited for, so small
+// messages that were read ahead set none. The client has a while to go on with a message that
+// has begun.
 func (s *socket) waitForMore() {
 	next := s.until
-	if s.begun {
-		if soon := time.Now().Add(Stalled); soon.Before(next) {
+	if s.frames.unfinished() {
+		if soon := time.Now().Add(s.rt.opts.Limits.Stalled); soon.Before(next) {
 			next = soon
 		}
 	}
@@ -117,30 +100,6 @@ func (s *socket) waitForMore() {
 // cost by their bytes. But no client makes short ones, save the last.
 func countsAsMessage(text string, piece, last bool) bool {
 	return !piece || !last && len(text) <= smallMessage
-}
-
-// await waits for the first bytes of a frame, where that can be done. It must be
-// called between messages. Answers to pings need no library.
-func (s *socket) await() error {
-	e := &s.library.lazy
-	for s.raw != nil && s.library.br.Buffered() == 0 {
-		for isEmptyPong(e.left) {
-			if err := s.ponged(""); err != nil {
-				return err
-			}
-			if e.left = e.left[pongLen:]; len(e.left) == 0 {
-				e.drop()
-			}
-		}
-		if len(e.left) > 0 {
-			return nil
-		}
-		if err := e.fetch(s.raw); err != nil {
-			return err
-		}
-		s.rt.opts.Metrics.Sockets.Received(len(e.left))
-	}
-	return nil
 }
 
 // start begins to read. Without ok the conn was closed meanwhile.
@@ -243,33 +202,12 @@ func (s *socket) endReason() (reason closeReason, ended bool) {
 // explain turns an error of reading into a closeReason.
 func (s *socket) explain(err error) closeReason {
 	var reason closeReason
-	var closed *websocket.CloseError
 	var network net.Error
 	switch {
 	case errors.As(err, &reason):
 		return reason
-	case errors.As(err, &closed):
-		if closed.Code == websocket.CloseAbnormalClosure {
-			return dropped
-		}
-		return left
-	case errors.As(err, &network):
-		if network.Timeout() {
-			return silent
-		}
-		return dropped
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.ErrClosedPipe):
-		return dropped
-	case errors.Is(err, websocket.ErrReadLimit):
-		return closeReason{closeTooBig, "a message is too large"}
+	case errors.As(err, &network) && network.Timeout():
+		return silent
 	}
-	return closeReason{closeProtocolError, strings.TrimPrefix(err.Error(), "websocket: ")}
-}
-
-// pongLen is the length of the answer to a ping of ours, which is empty but for
-// the mask.
-const pongLen = 6
-
-func isEmptyPong(b []byte) bool {
-	return len(b) >= pongLen && b[0] == final|opPong && b[1] == 0x80
+	return dropped
 }

@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"net/http"
@@ -46,6 +47,7 @@ type Server struct {
 
 // New returns a server without connections.
 func New(o Options) *Server {
+	o.Limits.Stalled = cmp.Or(o.Limits.Stalled, Stalled)
 	return &Server{
 		opts:    o,
 		pool:    writerPool{max: runtime.GOMAXPROCS(0)},

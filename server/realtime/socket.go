@@ -1,13 +1,10 @@
 package realtime
 
 import (
-	"bufio"
 	"net"
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/gorilla/websocket"
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/server/peer"
@@ -18,27 +15,24 @@ import (
 // client of good faith causes three of them.
 const maxQueue = 16
 
-// A socket carries the messages of one conn over a WebSocket. The library does
-// the handshake and reads. Writing is done here, since it joins the frames of
-// many messages in one system call, keeps no buffer while there is nothing to
-// write, and puts data, pings and the close frame in one order.
+// A socket carries the messages of one conn over a WebSocket. It does the framing itself,
+// since that keeps no buffer while there is nothing to read or write, joins the frames of
+// many messages in one system call, and puts data, pings and the close frame in one order.
 //
 // A socket has one goroutine that reads, run. What there is to write is written
 // by the server's pool of writers, and if that would have to wait, by another goroutine
 // of the socket, write.
 type socket struct {
 	rt       *Server
-	ws       *websocket.Conn
-	library  *libraryConn            // beneath ws
-	conn     net.Conn                // beneath library
+	conn     net.Conn
 	raw      syscall.RawConn         // beneath conn; nil: there is something in between
+	frames   frameReader             // of the reader
 	c        *conn                   // nil: only says why it was refused
 	gone     func()                  // ends what it counts as for its address
 	receive  func(text string) error // takes one message
 	deadline *peer.WriteDeadline     // of write: nil before it first runs
 	relied   bool                    // of the reader: the client has no other transport
 	greeted  bool                    // of the reader: a first frame of text was there
-	begun    bool                    // of the reader: a message has begun and not ended
 	until    time.Time               // of the reader: when the peer must have been heard
 
 	mu      sync.Mutex
@@ -55,37 +49,29 @@ type socket struct {
 	writers sync.WaitGroup
 }
 
-func newSocket(rt *Server, ws *websocket.Conn, c *conn) *socket {
-	in := ws.NetConn().(*libraryConn)
-	s := &socket{rt: rt, ws: ws, library: in, conn: in.Conn, raw: rawConn(in.Conn), c: c}
-	in.s = s
-	ws.SetReadLimit(int64(rt.maxMessage()))
-	ws.SetPingHandler(s.pinged)
-	ws.SetPongHandler(s.ponged)
-	ws.SetCloseHandler(func(int, string) error { return nil }) // run answers it
+func newSocket(rt *Server, nc net.Conn, c *conn) *socket {
+	s := &socket{rt: rt, conn: nc, raw: rawConn(nc), c: c}
+	s.frames.limit, s.frames.control = int64(rt.maxMessage()), s.controlFrame
+	s.frames.in = input{conn: nc, raw: s.raw, before: s.waitForMore, received: rt.opts.Metrics.Sockets.Received}
 	return s
 }
 
-// ponged hears an answer to a ping. It costs as much as a message, even if the server did not ask for it.
-func (s *socket) ponged(string) error {
+// controlFrame acts on a control frame. Pings and pongs cost as much as a message, even if
+// the server did not ask for them. Only the last ping needs an answer (RFC 6455 §5.5.3).
+func (s *socket) controlFrame(op byte, payload []byte) error {
+	if op == opClose {
+		return closeOf(payload)
+	}
 	if err := s.keepRate(); err != nil {
 		return err
 	}
 	s.waitLonger()
-	return nil
-}
-
-// pinged notes what to answer. Only the last ping needs an answer (RFC 6455
-// §5.5.3).
-func (s *socket) pinged(payload string) error {
-	if err := s.keepRate(); err != nil {
-		return err
+	if op == opPing {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.pong = payload
+		s.startWriter()
 	}
-	s.waitLonger()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.pong = append(make([]byte, 0, len(payload)), payload...)
-	s.startWriter()
 	return nil
 }
 
@@ -153,63 +139,6 @@ func (s *socket) from() string {
 		return s.c.remote.Addr
 	}
 	return s.conn.RemoteAddr().String()
-}
-
-// libraryBuffer is the size of the library's read buffer, the smallest that it takes
-// from others. Frames longer than it are read past it, and short ones have been
-// read already by await.
-const libraryBuffer = 264
-
-// A libraryConn is a connection as the library sees it. Once there is a socket the
-// library only reads: the close frames that it would send for bad frames are
-// dropped, because the socket sends one itself, after the messages that are queued.
-type libraryConn struct {
-	net.Conn
-	s    *socket       // nil during the handshake
-	br   *bufio.Reader // the library's
-	lazy lazyReader
-}
-
-func newLibraryConn(conn net.Conn) *libraryConn {
-	in := &libraryConn{Conn: conn}
-	in.br = bufio.NewReaderSize(in, libraryBuffer)
-	return in
-}
-
-// Read is called for frames that were not read ahead, or not to their end, so that small
-// messages do not set a deadline of their own. Of what is short, more than p takes is read
-// ahead: small messages that come one behind the other take few system calls.
-func (in *libraryConn) Read(p []byte) (int, error) {
-	if len(in.lazy.left) > 0 {
-		return in.lazy.take(p), nil
-	}
-	if in.s == nil {
-		return in.Conn.Read(p)
-	}
-	in.s.waitForMore()
-	received := in.s.rt.opts.Metrics.Sockets.Received
-	if in.s.raw == nil || len(p) >= len(readBuffer{}) {
-		n, err := in.Conn.Read(p)
-		received(n)
-		return n, err
-	}
-	err := in.lazy.fetch(in.s.raw)
-	received(len(in.lazy.left))
-	return in.lazy.take(p), err
-}
-
-func (in *libraryConn) Write(p []byte) (int, error) {
-	if in.s != nil {
-		return len(p), nil
-	}
-	return in.Conn.Write(p)
-}
-
-func (in *libraryConn) SetWriteDeadline(t time.Time) error {
-	if in.s != nil {
-		return nil // it is the socket that writes
-	}
-	return in.Conn.SetWriteDeadline(t)
 }
 
 // wake makes the socket look into the outbox. It may be called by the outbox.

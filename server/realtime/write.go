@@ -4,7 +4,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/dogwooddb/dogwood/server/peer"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -27,7 +26,7 @@ func (s *socket) write(rest []byte) {
 		}
 	}()
 	if s.deadline == nil {
-		s.deadline = peer.NewWriteDeadline(s.conn, s.extend)
+		s.deadline = s.rt.opts.Peers.WriteDeadline(s.conn, s.extend)
 	}
 	b := writeBuffers.Get().(*writeBuffer)
 	defer b.release()

@@ -38,7 +38,7 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// Rules apply to those who present a token, not to the test itself.
+// Rules apply to clients with a token, not to the test itself.
 func TestRules(t *testing.T) {
 	s := New(t, Options{})
 	s.SetRules(`{"rules": {".write": "auth.uid == 'ana' && auth.token.level == 3"}}`)

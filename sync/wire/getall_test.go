@@ -53,7 +53,7 @@ func TestReadLookups(t *testing.T) {
 	}
 }
 
-// What is appended is what is read.
+// Requests that were appended are read back.
 func TestAppendGetAll(t *testing.T) {
 	want := []Lookup{{Path: `/a"b`}, {Path: "/x", Query: `{"l":1,"vf":"r"}`}, {Path: "/k", Each: "/g/$key/n"}, {Path: "/k", Query: `{}`, Each: "$key"}}
 	text := string(AppendGetAll(nil, 7, want))

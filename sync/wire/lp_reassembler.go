@@ -20,7 +20,7 @@ type Reassembler struct {
 
 	next  int           // number of the first piece that has not arrived
 	ahead map[int]Piece // pieces that arrived before next, by number
-	text  []byte        // what is there of the message that began before next
+	text  []byte        // the parts that have come of the message that began before next
 	parts int           // pieces in text
 	total int           // pieces that message has
 	size  int           // characters in ahead and text

@@ -68,7 +68,7 @@ func TestParseMessage(t *testing.T) {
 		}, {
 			" { \"d\" : { \"b\" : { \"d\" : [ 1 , 2 ] , \"p\" : \"a\" } ,\n\"a\" : \"p\" , \"r\" : 7 } ,\t\"t\" : \"d\" }\r\n", 7, ActionPut,
 			Body{Path: "a", HasPath: true, Data: `[ 1 , 2 ]`, HasData: true},
-		}, { // an escape in a key, a key that nobody knows, and the last of two keys wins
+		}, { // an escape in a key, an unknown key, and the last of two keys wins
 			`{"t":"c","\u0074":"d","d":{"r":1,"a":"n","x":[{}],"b":{"\u0070":"\/r\u00e9\ud83d\ude00","y":1}}}`, 1, ActionUnlisten,
 			Body{Path: "/ré😀", HasPath: true},
 		}, { // an escaped half of a pair loses itself, not its neighbours

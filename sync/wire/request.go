@@ -2,7 +2,7 @@ package wire
 
 import "strconv"
 
-// What clients send. Load generators, proxies and SDKs write requests with
+// Requests of clients. Load generators, proxies and SDKs write requests with
 // these; data and queries are raw JSON, all else is text.
 
 // AppendListen appends the request to follow a path (protocol §5). An empty
@@ -104,7 +104,7 @@ func AppendAuth(dst []byte, id int64, action, credential string) []byte {
 	return append(dst, `}}}`...)
 }
 
-// AppendSignOut appends the request to be nobody (protocol §9).
+// AppendSignOut appends the request to sign out (protocol §9).
 func AppendSignOut(dst []byte, id int64) []byte {
 	return append(appendRequestHead(dst, id, ActionUnauth), `}}}`...)
 }

@@ -42,7 +42,7 @@ func expectRequest(t *testing.T, name string, got []byte, want string) {
 	}
 }
 
-// What is written reads back.
+// Requests that were appended are read back.
 func TestRequestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := rapid.Int64Range(0, 1<<53).Draw(t, "id")
@@ -120,7 +120,7 @@ func TestAppendClientRequest(t *testing.T) {
 	}
 }
 
-// What is written reads back.
+// Requests that were appended are read back.
 func TestClientRequestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := rapid.Int64Range(0, 1<<53).Draw(t, "id")

@@ -3,7 +3,7 @@ package wire
 import "strconv"
 
 // AppendWriteID adds an id (FeatureWriteIDs) to a put or merge, which must be what
-// dst ends with: the writer, a UUID that is nobody else's, and the number of the write.
+// dst ends with: the writer, a UUID of its own, and the number of the write.
 func AppendWriteID(dst []byte, writer string, number int64) []byte {
 	const end = `}}}`
 	dst = append(dst[:len(dst)-len(end)], `,"w":"`...)

@@ -14,7 +14,7 @@
 // denied: it is left out, and the views are made again. Before its source has
 // arrived a view shows what the pending writes alone tell of it.
 //
-// A large view is made when somebody looks at it, and until then only said to have
+// A large view is made when it is read, and until then only said to have
 // changed: many changes cost as much as one.
 //
 // A Replica does no I/O, starts no goroutine and has no lock: who uses it from

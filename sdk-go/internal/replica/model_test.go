@@ -25,7 +25,7 @@ type model struct {
 
 	listens  map[*Source]tree.Node // what the server last told of it
 	watchers []*watcher
-	alone    bool // nobody else writes, nothing is denied or sent again
+	alone    bool // no other client writes, nothing is denied or sent again
 }
 
 type modelWrite struct {
@@ -38,7 +38,7 @@ type modelWrite struct {
 type watcher struct {
 	view   *View
 	states []State
-	stale  bool // nobody has looked since it was said to have changed
+	stale  bool // it was not read since it was said to have changed
 	failed error
 }
 
@@ -88,7 +88,7 @@ func (m *model) tell(s *Source, changes []Change) {
 	})
 }
 
-// change carries out a write at the server and tells those who listen.
+// change carries out a write at the server and tells the listeners.
 func (m *model) change(writes []tree.ResolvedWrite) {
 	m.root = after(m.root, writes)
 	for _, s := range m.ordered() {

@@ -21,7 +21,7 @@ type Replica struct {
 	views   byPath[*View]
 	writes  []*Write // in the order they were made
 	tag     int64    // of the last window
-	large   int      // bytes from which on a node is made when somebody looks
+	large   int      // bytes from which on a node is made when it is read
 }
 
 // Large is the size in bytes from which on a view is large: its watchers are only

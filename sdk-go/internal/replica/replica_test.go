@@ -138,7 +138,7 @@ func TestWritesBeforeTheSource(t *testing.T) {
 	w := new(watcher)
 	r.Open(path("list"), tree.Query{}, w)
 	acked := r.Put(set("list/a", `1`))
-	r.Put(set("list/b/deep", `2`)) // nobody knows what else b has
+	r.Put(set("list/b/deep", `2`)) // the rest of b is unknown
 	denied := r.Put(set("list/c", `3`))
 	r.Acknowledged(acked)
 	r.Denied(denied)
@@ -283,7 +283,7 @@ func BenchmarkWriteIntoLargeView(b *testing.B) {
 	}
 }
 
-// A server tells of 100 changes in a view of 8 MiB before somebody looks.
+// A server sends 100 changes of a view of 8 MiB before it is read.
 func BenchmarkToldLargeView(b *testing.B) {
 	net := new(recorder)
 	r := New(net)

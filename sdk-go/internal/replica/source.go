@@ -2,7 +2,7 @@ package replica
 
 import "github.com/dogwooddb/dogwood/tree"
 
-// maxLater bounds the changes that a source keeps until somebody looks.
+// maxLater bounds the changes that a source keeps until it is read.
 const maxLater = 4096
 
 // A Source is something the server is asked to follow: the whole of a place, or
@@ -80,7 +80,7 @@ func (s *Source) take(told []Change) {
 	s.node = s.Query.Apply(overlay(s.known(), changes))
 }
 
-// postpone keeps changes for when somebody looks: to make a large node again costs
+// postpone keeps changes until the source is read: to make a large node again costs
 // the same for many of them as for one.
 func (s *Source) postpone(changes []change) {
 	s.later = append(s.later, changes...)

@@ -30,7 +30,7 @@ type View struct {
 	source   *Source
 	watchers []Watcher
 	state    State
-	stale    bool // state is what the view showed when somebody last looked
+	stale    bool // state is what the view showed when it was last read
 }
 
 // State returns what the view shows now.

@@ -20,7 +20,7 @@ import (
 
 // Types of rooms.
 const (
-	Public  = "public"  // everybody may read it and join
+	Public  = "public"  // every user may read it and join
 	Private = "private" // its owner lets people in
 )
 
@@ -29,7 +29,7 @@ type Room struct {
 	Key     string            `json:"-"`       // of the room
 	Name    string            `json:"name"`    // up to 80 characters
 	Type    string            `json:"type"`    // Public or Private
-	Owner   string            `json:"owner"`   // who made it, and cannot leave it
+	Owner   string            `json:"owner"`   // made it, and cannot leave it
 	Created dogwood.Timestamp `json:"created"` // by the server's clock
 }
 
@@ -51,7 +51,7 @@ func (c *Chat) SetName(ctx context.Context, name string) error {
 	return c.db.Ref("users").Child(c.me).Child("name").Set(ctx, name)
 }
 
-// PublicRooms returns the rooms that everybody may join.
+// PublicRooms returns the rooms that every user may join.
 func (c *Chat) PublicRooms(ctx context.Context) ([]Room, error) {
 	s, err := c.db.Ref("rooms").OrderByChild("type").EqualTo(Public).Snapshot(ctx)
 	if err != nil {

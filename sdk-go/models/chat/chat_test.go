@@ -37,7 +37,7 @@ func TestMembership(t *testing.T) {
 	defer db.Close()
 	mary, hamadi := chat.New(db.As("mchen"), "mchen"), chat.New(db.As("hmadi"), "hmadi")
 	newcomer := chat.New(db.As("new"), "new")
-	wantDenied(t, newcomer.JoinRoom(ctx, "two")) // who is not known
+	wantDenied(t, newcomer.JoinRoom(ctx, "two")) // the user is not known
 	want(t, newcomer.SetName(ctx, "New Comer"))
 	want(t, newcomer.JoinRoom(ctx, "two"))
 	want(t, newcomer.JoinRoom(ctx, "two")) // again
@@ -254,7 +254,7 @@ func TestTailKnowsLateMessages(t *testing.T) {
 	tt.wantOnce(told, append(texts, "-A", "9", "10", "-B", "8", "end")...)
 }
 
-// A tail tells each message once for however long it goes on, whoever posts.
+// A tail tells each message once for however long it goes on.
 func TestTailIsLong(t *testing.T) {
 	for name, post := range map[string]func(tt *tailTest, i int){
 		"others": func(tt *tailTest, i int) { tt.post(i, 1) },

@@ -109,7 +109,7 @@ func ExampleChat_DeleteRoom() {
 	db := modeltest.Open("chat")
 	defer db.Close()
 	mary, hamadi := chat.New(db.As("mchen"), "mchen"), chat.New(db.As("hmadi"), "hmadi")
-	fmt.Println(mary.LeaveRoom(ctx, "one") != nil) // nobody leaves his own room
+	fmt.Println(mary.LeaveRoom(ctx, "one") != nil) // an owner cannot leave
 	check(mary.DeleteRoom(ctx, "one"))
 	rooms, err := hamadi.OwnRooms(ctx)
 	check(err)

@@ -21,7 +21,7 @@ func (c *Chat) JoinRoom(ctx context.Context, room string) error {
 	return c.setMember(ctx, room, c.me, true)
 }
 
-// LeaveRoom has this user leave a room that is somebody else's.
+// LeaveRoom has this user leave a room of another user.
 func (c *Chat) LeaveRoom(ctx context.Context, room string) error {
 	return c.setMember(ctx, room, c.me, nil)
 }
@@ -45,7 +45,7 @@ func (c *Chat) setMember(ctx context.Context, room, user string, value any) erro
 }
 
 // DeleteRoom deletes a room that this user owns, with its messages and all
-// memberships. The rules refuse to leave a member behind, so if somebody joins
+// memberships. The rules refuse to leave a member behind, so if a user joins
 // meanwhile it tries again.
 func (c *Chat) DeleteRoom(ctx context.Context, room string) error {
 	return record.Retry(ctx, func() ([]string, error) {

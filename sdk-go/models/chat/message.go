@@ -27,7 +27,7 @@ func (c *Chat) PostMessage(ctx context.Context, room, text string) (key string, 
 }
 
 // DeleteMessage deletes a message of this user; or, in a room that this user owns,
-// one of somebody who is no longer in it.
+// one of a user who is no longer in it.
 func (c *Chat) DeleteMessage(ctx context.Context, room, key string) error {
 	return c.messages(room).Child(key).Remove(ctx)
 }

@@ -22,22 +22,22 @@ type largeRoom struct {
 	t       *testing.T
 	server  *servertest.Server
 	members int
-	posts   int // that everybody is to see
+	posts   int // that every member is to see
 
 	turns chan struct{} // has room for the messages that are on their way
 	mu    sync.Mutex
 	seen  map[string]*sighting // by message
 }
 
-// A sighting counts who has seen a message.
+// A sighting counts the members that have seen a message.
 type sighting struct {
 	by  int
-	all chan struct{} // closed when everybody has
+	all chan struct{} // closed when all have
 }
 
-// TestLargeRoom has many members follow a room, each over a connection of his own,
-// while 20 post. Few messages are on their way to everybody at a time: else a machine that
-// is too slow breaks connections, and then messages come in groups. Everybody sees every message once, and all in the same order.
+// TestLargeRoom has many members follow a room, each over a connection of its own,
+// while 20 post. Few messages are on their way at a time: else a machine that
+// is too slow breaks connections, and then messages come in groups. Each member sees every message once, and all in the same order.
 // DOGWOOD_ROOM_MEMBERS and DOGWOOD_ROOM_POSTS (of each who posts) make it larger.
 func TestLargeRoom(t *testing.T) {
 	const posters = 20
@@ -133,14 +133,14 @@ func (r *largeRoom) sees(text string) {
 	}
 }
 
-// seenByAll is closed when everybody has seen a message.
+// seenByAll is closed when all members have seen a message.
 func (r *largeRoom) seenByAll(text string) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.sighting(text).all
 }
 
-// post posts a message of a member, and waits until everybody has seen it.
+// post posts a message of a member, and waits until all have seen it.
 func (r *largeRoom) post(ctx context.Context, c *chat.Chat, text string) error {
 	r.turns <- struct{}{}
 	defer func() { <-r.turns }()

@@ -26,7 +26,7 @@ type tail struct {
 	earlier map[string]bool    // the same of the listener before
 }
 
-// errLeft ends a tail that nobody follows any more.
+// errLeft ends a tail that is no longer followed.
 var errLeft = errors.New("the loop was left")
 
 // usualView is how many messages a listener shows until another one takes its place, from
@@ -79,7 +79,7 @@ func (t *tail) begin(ctx context.Context) error {
 }
 
 // successor returns a listener that begins at the last message that the server has, and
-// tells what nobody has heard of yet. It returns none if that is in no order: a listener
+// returns the messages that were not passed on yet. It returns none if that is in no order: a listener
 // begins with the messages in the order of their times and keys, and those who listen
 // already may hear of several of one millisecond in another.
 func (t *tail) successor(ctx context.Context) (l *listener, err error) {

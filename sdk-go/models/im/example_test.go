@@ -43,7 +43,7 @@ func Example() {
 func ExampleIM_CreateGroup() {
 	db := modeltest.Open("im")
 	defer db.Close()
-	a := im.New(db.As(an), an) // who has one group, and may have three
+	a := im.New(db.As(an), an) // has one group, and may have three
 	for range 3 {
 		_, err := a.CreateGroup(ctx, "Another")
 		fmt.Println(errors.Is(err, dogwood.ErrPermissionDenied))

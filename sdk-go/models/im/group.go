@@ -9,7 +9,7 @@ import (
 
 // Roles of members.
 const (
-	RoleOwner  = "owner"  // who made the group, and rules it
+	RoleOwner  = "owner"  // made the group, and manages it
 	RoleAdmin  = "admin"  // a member whom programs may show as such; the rules allow no more
 	RoleMember = "member" // anybody else
 )
@@ -49,7 +49,7 @@ func (m *IM) own(update map[string]any, group string, value any, count float64) 
 }
 
 // membership returns an update of both sides of a membership and of the user's
-// version, by which his devices see that there is something to read.
+// version, by which their devices see that there is something to read.
 func (m *IM) membership(group, user string, member, joined any) map[string]any {
 	return map[string]any{
 		"groupMembers/" + group + "/" + user: member,
@@ -59,7 +59,7 @@ func (m *IM) membership(group, user string, member, joined any) map[string]any {
 }
 
 // DeleteGroup deletes a group of this user with all memberships; its messages
-// stay, so its id is not used again. If somebody joins or leaves meanwhile it
+// stay, so its id is not used again. If a user joins or leaves meanwhile it
 // tries again.
 func (m *IM) DeleteGroup(ctx context.Context, group string) error {
 	return record.Retry(ctx, func() ([]string, error) {
@@ -92,7 +92,7 @@ func (m *IM) RemoveMember(ctx context.Context, group, user string) error {
 	return m.db.Update(ctx, m.membership(group, user, nil, nil))
 }
 
-// LeaveGroup has this user leave a group that is somebody else's.
+// LeaveGroup has this user leave a group of another user.
 func (m *IM) LeaveGroup(ctx context.Context, group string) error {
 	return m.RemoveMember(ctx, group, m.me)
 }
@@ -116,7 +116,7 @@ func (m *IM) Members(ctx context.Context, group string) ([]Member, error) {
 	return record.List(s, func(m *Member) *string { return &m.Key })
 }
 
-// Groups returns the groups that this user is in, and when he joined. since is the
+// Groups returns the groups that this user is in, and when they joined. since is the
 // version that an earlier call has returned: if there was no change since then, it
 // is all that is read, and changed is false.
 func (m *IM) Groups(ctx context.Context, since int64) (groups map[string]dogwood.Timestamp, version int64, changed bool, err error) {

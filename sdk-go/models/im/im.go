@@ -33,14 +33,14 @@ type IM struct {
 // in. Ids of users are "u" and 16 hexadecimal digits.
 func New(db *dogwood.Client, me string) *IM { return &IM{db, me} }
 
-// newID returns an id that nobody else has: a letter and 8 bytes in hexadecimal.
+// newID returns a unique id: a letter and 8 bytes in hexadecimal.
 func newID(letter string) string {
 	var b [8]byte
 	rand.Read(b[:]) // never fails
 	return letter + hex.EncodeToString(b[:])
 }
 
-// A User is what everybody knows of a user.
+// A User is the public part of a user.
 type User struct {
 	Key     string            `json:"-"`       // of the user
 	Name    string            `json:"name"`    // up to 80 characters
@@ -71,7 +71,7 @@ func (m *IM) OpenConversation(ctx context.Context, other string) (id string, err
 	id = ConversationID(m.me, other)
 	at := m.db.Ref("conversations").Child(id)
 	if s, err := at.Snapshot(ctx); err == nil && s.Exists() {
-		return id, nil // who is not in a conversation cannot see that there is none
+		return id, nil // a user outside of a conversation cannot see that there is none
 	}
 	return id, at.Set(ctx, map[string]any{"kind": "private", "a": min(m.me, other), "b": max(m.me, other)})
 }

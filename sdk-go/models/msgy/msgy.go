@@ -21,7 +21,7 @@ import (
 	"github.com/dogwooddb/dogwood/sdk-go/models/internal/record"
 )
 
-// ErrTaken is the error of SaveUser if somebody else has the name.
+// ErrTaken is the error of SaveUser if another user has the name.
 var ErrTaken = errors.New("the name is taken")
 
 // A User is the record of a name.
@@ -66,7 +66,7 @@ func (m *Msgy) User(ctx context.Context, name string) (User, bool, error) {
 }
 
 // SaveUser takes a name for the account that the client is signed in with. If
-// somebody else has the name the error is ErrTaken: of two who try at once, the
+// another user has the name the error is ErrTaken: of two who try at once, the
 // rules let one win. To take a name that one has does no harm.
 func (m *Msgy) SaveUser(ctx context.Context, u User) error {
 	err := m.db.Update(ctx, map[string]any{"users/" + u.Name: u, "uids/" + u.UID: u.Name})

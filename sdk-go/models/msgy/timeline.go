@@ -16,7 +16,7 @@ const (
 )
 
 // Timeline returns the messages of a day, Day(t), the oldest first. The owner is
-// this user or a group that he is in.
+// this user or a group that they are in.
 func (m *Msgy) Timeline(ctx context.Context, owner, kind, day string) ([]Message, error) {
 	list, err := record.AllNamedRecords(ctx, m.db, m.db.Ref("timelines").Child(owner).Child(kind).Child(day), "msgs/$key", messageKey)
 	slices.SortFunc(list, func(a, b Message) int {

@@ -1,6 +1,6 @@
 // Package org is an organisation in the tree: users belong to groups and groups
 // list users. Each side is an index of the other, with keys for names and true for
-// values: whether somebody is in a group is one leaf, and adding twice is harmless.
+// values: whether a user is in a group is one leaf, and adding twice is harmless.
 //
 //	mary := org.New(client, "mchen") // a client that is signed in as mchen
 //	err := mary.CreateGroup(ctx, "delta", "Delta Blues")
@@ -23,7 +23,7 @@ import (
 type Group struct {
 	Key     string          `json:"-"`                 // of the group
 	Name    string          `json:"name"`              // up to 80 characters
-	Owner   string          `json:"owner"`             // who adds and removes members
+	Owner   string          `json:"owner"`             // adds and removes members
 	Members map[string]bool `json:"members,omitempty"` // the users in it, each true
 }
 
@@ -113,7 +113,7 @@ func index(user, group string) string  { return "users/" + user + "/groups/" + g
 
 // DeleteGroup deletes a group of this user. That takes two writes, since one
 // update cannot name a place and another one below it: first all memberships, then
-// the group. If somebody is added meanwhile it tries again.
+// the group. If a user is added meanwhile it tries again.
 func (o *Org) DeleteGroup(ctx context.Context, group string) error {
 	return record.Retry(ctx, func() (Group, error) {
 		g, _, err := o.Group(ctx, group)

@@ -27,7 +27,7 @@ type Storage struct {
 }
 
 // New returns the storage of an application and a region, both of which the token
-// of the client names. The token of a player reads only what is his.
+// of the client names. The token of a player reads only their own data.
 func New(db *dogwood.Client, app, region string) *Storage { return &Storage{db, app + "/" + region} }
 
 func (s *Storage) owner(logic, owner string) dogwood.Ref {

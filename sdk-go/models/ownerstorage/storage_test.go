@@ -45,7 +45,7 @@ func TestRemoveAndSet(t *testing.T) {
 	}
 }
 
-// Who may not write is denied, and an update of a field while it is landed leaves
+// A write without permission is denied, and an update of a field while it is landed leaves
 // its mark.
 func TestLandAndDeny(t *testing.T) {
 	db := modeltest.Open("owner-storage")

@@ -18,7 +18,7 @@ import (
 // which they came, and those of one millisecond in that of their keys.
 type cursor struct {
 	Time int64  `json:"time"` // when the follower came, in milliseconds since 1970
-	Key  string `json:"key"`  // of the follower; "": nobody has the status
+	Key  string `json:"key"`  // of the follower; "": no follower has the status
 }
 
 // A page is the followers behind a cursor.
@@ -36,7 +36,7 @@ func (s *Social) followers(ctx context.Context, after cursor) (page, error) {
 	return readPage(ctx, q, after)
 }
 
-// settled is how long ago somebody must have followed to be on the first page.
+// settled is how long ago a user must have followed to be on the first page.
 const settled = 10 * time.Second
 
 // oldFollowers reads the page that a status is posted with. It is read before the
@@ -128,14 +128,14 @@ func (s *Social) turn(ctx context.Context, status string) (t turn, err error) {
 	return t, err
 }
 
-// close ends a job that nobody has moved on.
+// close ends a job that no other worker has moved on.
 func (s *Social) close(ctx context.Context, status string, t turn) error {
 	if !t.Open {
 		return nil
 	}
 	err := s.db.Ref(s.job(status)).SetIf(ctx, t.At, nil)
 	if errors.Is(err, dogwood.ErrStale) {
-		return nil // somebody else goes on with it
+		return nil // another worker goes on with it
 	}
 	return err
 }

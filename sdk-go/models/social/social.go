@@ -32,10 +32,10 @@ const (
 	PassSize = 1000 // followers that get a status in one write
 )
 
-// ErrTaken is the error of CreateUser if somebody has the login, in whatever case.
+// ErrTaken is the error of CreateUser if another user has the login, in whatever case.
 var ErrTaken = errors.New("the login is taken")
 
-// A User is what everybody who is signed in knows of a user.
+// A User is the part of a user that every signed-in client may read.
 type User struct {
 	Key       string            `json:"-"`         // "u" and the ID
 	Login     string            `json:"login"`     // 1 to 15 letters, digits and _
@@ -61,7 +61,7 @@ type Social struct {
 // in. Ids of users are "u" and a number.
 func New(db *dogwood.Client, me string) *Social { return &Social{PassSize, db, me} }
 
-// LoginFree reports whether nobody has a login.
+// LoginFree reports whether no user has a login.
 func (s *Social) LoginFree(ctx context.Context, login string) (bool, error) {
 	snap, err := s.db.Ref("logins").Child(strings.ToLower(login)).Snapshot(ctx)
 	return !snap.Exists(), err
@@ -75,7 +75,7 @@ func (s *Social) NextUserID(ctx context.Context) (string, error) {
 }
 
 // CreateUser makes the record of this user and claims the login, in one write. If
-// somebody else has it the error is ErrTaken.
+// another user has it the error is ErrTaken.
 func (s *Social) CreateUser(ctx context.Context, login, name string) error {
 	id, err := strconv.ParseInt(strings.TrimPrefix(s.me, "u"), 10, 64)
 	if err != nil {

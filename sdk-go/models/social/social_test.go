@@ -171,7 +171,7 @@ func TestHomeIsCleaned(t *testing.T) {
 	status, err := u1.PostStatus(ctx, "soon gone")
 	want(t, err)
 	u3 := social.New(db.As("u3"), "u3")
-	want(t, u1.DeleteStatus(ctx, status.Key)) // from u2 at once, from u3 when he reads
+	want(t, u1.DeleteStatus(ctx, status.Key)) // from u2 at once, from u3 when u3 reads
 	for _, s := range []*social.Social{u2, u3} {
 		home, err := s.HomeTimeline(ctx, 30)
 		if want(t, err); slices.Contains(keys(home), status.Key) {

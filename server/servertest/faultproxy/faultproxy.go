@@ -1,4 +1,4 @@
-// Package faultproxy stands between clients and a server and breaks what they
+// Package faultproxy is a proxy between clients and a server that breaks what they
 // say, for tests of what clients and servers do about it:
 //
 //	p, err := faultproxy.Listen(host, faultproxy.Faults{Cut: 4000, Seed: 1})
@@ -33,7 +33,7 @@ type Faults struct {
 	Silent  float64
 	Silence time.Duration // 0: 100 ms
 
-	// Late is the part of what passes that is held up, by MaxDelay at most.
+	// Late is the part of the traffic that is delayed, by MaxDelay at most.
 	Late     float64
 	MaxDelay time.Duration // 0: 10 ms
 
@@ -198,13 +198,13 @@ func (l *link) carry(to net.Conn, data []byte, direction int) bool {
 		switch {
 		case left >= 0:
 		case l.silent < 0:
-			_, _ = to.Write(data[:max(0, len(data)+int(left))]) // nobody can tell what arrived
+			_, _ = to.Write(data[:max(0, len(data)+int(left))]) // it is not known how much arrived
 			l.broken.Do(func() { l.proxy.breaks.Add(1) })       // which both directions may come to
 			return false
 		default:
 			l.broken.Do(func() { l.proxy.running.Go(l.fade) })
 			if direction == l.silent {
-				return true // and nobody hears it
+				return true // it is dropped
 			}
 		}
 	}
@@ -219,7 +219,7 @@ func (l *link) fade() {
 	l.cut()
 }
 
-// delay holds up what is passed on, now and then.
+// delay delays some of the traffic.
 func (l *link) delay(rnd *rand.Rand) {
 	if f := l.proxy.faults; rnd.Float64() < f.Late && !l.proxy.healed.Load() {
 		l.sleep(time.Duration(rnd.Int64N(int64(f.MaxDelay))))

@@ -1,5 +1,5 @@
 // Package modeltest opens the data models of testdata/models in memory, for the
-// examples and tests of the packages beside it.
+// examples and tests of the other packages.
 package modeltest
 
 import (

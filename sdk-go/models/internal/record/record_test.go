@@ -47,7 +47,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// Who is refused for ever, for another reason each time, gives up in the end.
+// A write that is refused each time, for another reason, is given up in the end.
 func TestRetryEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	n := 0

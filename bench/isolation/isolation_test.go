@@ -1,0 +1,53 @@
+package isolation
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/dogwooddb/dogwood/bench"
+)
+
+// A bystander that waits too long, or fails, and too much memory are faults.
+func TestIsolationJudges(t *testing.T) {
+	alone := bench.Trial{Writes: bench.Latency{P99: 4}, Reads: bench.Latency{P99: 100}}
+	for _, c := range []struct {
+		name  string
+		trial bench.Trial
+		fault string
+	}{
+		{"as before", bench.Trial{Writes: bench.Latency{P99: 4}, Reads: bench.Latency{P99: 100}}, ""},
+		{"slower, but not too slow", bench.Trial{Writes: bench.Latency{P99: 40}, Reads: bench.Latency{P99: 499}}, ""},
+		{"ten times slower", bench.Trial{Writes: bench.Latency{P99: 41}}, "x: the p99 of a write is 41 ms, more than 40 ms"},
+		{"half a second", bench.Trial{Reads: bench.Latency{P99: 501}}, "x: the p99 of a read is 501 ms, more than 500 ms"},
+		{"failures", bench.Trial{Failed: 2, Reason: "read: status 503"}, "x: 2 operations of the bystander failed: read: status 503"},
+		{"memory", bench.Trial{MiB: 513}, "x: the server took 513 MiB, more than 512"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := bench.NewLoad(bench.Options{})
+			c.trial.Attack = "x"
+			Workload{MaxMiB: 512}.judge(r, alone, c.trial)
+			if got := strings.Join(r.Faults(), "; "); got != c.fault {
+				t.Errorf("got %q, want %q", got, c.fault)
+			}
+		})
+	}
+}
+
+func TestIsolationChecksAttacks(t *testing.T) {
+	_, err := Workload{Only: []string{"windows", "nothing"}}.WithDefaults()
+	if err == nil || !strings.Contains(err.Error(), `no attack "nothing"; there are hash-guesses, `) {
+		t.Errorf("got %v", err)
+	}
+	if list, err := (Workload{}).attacks(); err != nil || len(list) != len(attacks) {
+		t.Errorf("%d of %d attacks, %v", len(list), len(attacks), err)
+	}
+}
+
+// Bodies of attacks are such as a server takes: it would refuse longer ones at once.
+func TestAttackBodies(t *testing.T) {
+	for name, body := range map[string]func() string{"tiny values": tinyValues, "long keys": longKeys, "long text": longText, "wide paths": widePaths} {
+		if n := len(body()); n < 1<<20 || n > 16<<20 {
+			t.Errorf("%s: %d bytes", name, n)
+		}
+	}
+}

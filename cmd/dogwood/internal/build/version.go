@@ -1,0 +1,105 @@
+// Package build knows which build of the program runs.
+package build
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
+)
+
+// Version is set by the linker for releases.
+var Version = "dev"
+
+// Command prints the version.
+type Command struct{}
+
+func (Command) Help() string {
+	return `Prints the version, the revision of the sources, and the version of Go. The revision
+is known to programs that "go build" or "go install" made in a checkout; +dirty says
+that the checkout had changes that were not committed. "go run" does not record it.
+
+Examples:
+
+  dogwood version`
+}
+
+func (Command) Run(e *console.Env) error {
+	_, err := fmt.Fprintln(e.Stdout, Line())
+	return err
+}
+
+// Line describes the build in one line.
+func Line() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return describeBuild(&debug.BuildInfo{GoVersion: "unknown Go"})
+	}
+	return describeBuild(info)
+}
+
+// unknownRevision takes the place of the revision of a program that was built from a
+// checkout without it.
+const unknownRevision = "built from a checkout, revision unknown: go run does not record it, go build and make do"
+
+// describeBuild returns the version line of a program that was built so. The version of a
+// module that Go downloaded says which revision it is.
+func describeBuild(info *debug.BuildInfo) string {
+	if r := revisionOf(info.Settings); r.commit != "" {
+		return fmt.Sprintf("dogwood %s, revision %s (%s)", Version, r, info.GoVersion)
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return fmt.Sprintf("dogwood %s, module %s (%s)", Version, v, info.GoVersion)
+	}
+	return fmt.Sprintf("dogwood %s, %s (%s)", Version, unknownRevision, info.GoVersion)
+}
+
+// Revision returns the revision of the program for the log.
+func Revision() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if r := revisionOf(info.Settings); r.commit != "" {
+			return r.name()
+		}
+	}
+	return "unknown"
+}
+
+// A revision is the state of the sources that a program was built from.
+type revision struct {
+	commit string // "": unknown
+	time   string // of the commit
+	dirty  bool   // there were uncommitted changes
+}
+
+// revisionOf returns the revision that Go recorded in a program. "go run" and tests record
+// none.
+func revisionOf(settings []debug.BuildSetting) (r revision) {
+	for _, s := range settings {
+		switch s.Key {
+		case "vcs.revision":
+			r.commit = s.Value
+		case "vcs.time":
+			r.time = s.Value
+		case "vcs.modified":
+			r.dirty = s.Value == "true"
+		}
+	}
+	return r
+}
+
+// name returns the short form of the commit.
+func (r revision) name() string {
+	const short = 12 // as many digits as Go's pseudo-versions have
+	name := r.commit[:min(short, len(r.commit))]
+	if r.dirty {
+		name += "+dirty"
+	}
+	return name
+}
+
+func (r revision) String() string {
+	if r.time == "" {
+		return r.name()
+	}
+	return r.name() + " of " + r.time
+}

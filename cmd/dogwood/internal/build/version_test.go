@@ -1,0 +1,51 @@
+package build
+
+import (
+	"runtime/debug"
+	"testing"
+)
+
+func TestRevision(t *testing.T) {
+	const commit = "0123456789abcdef0123456789abcdef01234567"
+	setting := func(key, value string) debug.BuildSetting {
+		return debug.BuildSetting{Key: key, Value: value}
+	}
+	for _, test := range []struct {
+		settings []debug.BuildSetting
+		want     string
+	}{
+		{nil, ""},
+		{[]debug.BuildSetting{setting("GOOS", "linux")}, ""},
+		{[]debug.BuildSetting{setting("vcs.revision", commit)}, "0123456789ab"},
+		{[]debug.BuildSetting{
+			setting("vcs.revision", commit), setting("vcs.time", "2026-11-20T10:00:00Z"), setting("vcs.modified", "false"),
+		}, "0123456789ab of 2026-11-20T10:00:00Z"},
+		{[]debug.BuildSetting{
+			setting("vcs.revision", commit), setting("vcs.time", "2026-11-20T10:00:00Z"), setting("vcs.modified", "true"),
+		}, "0123456789ab+dirty of 2026-11-20T10:00:00Z"},
+		{[]debug.BuildSetting{setting("vcs.revision", "42")}, "42"},
+	} {
+		if got := revisionOf(test.settings).String(); got != test.want {
+			t.Errorf("revision of %v: %q, want %q", test.settings, got, test.want)
+		}
+	}
+}
+
+func TestDescribeBuild(t *testing.T) {
+	for _, test := range []struct {
+		module   string
+		settings []debug.BuildSetting
+		want     string
+	}{
+		{"(devel)", nil, "dogwood dev, built from a checkout, revision unknown: go run does not record it, go build and make do (go1.26)"},
+		{"", nil, "dogwood dev, built from a checkout, revision unknown: go run does not record it, go build and make do (go1.26)"},
+		{"v1.2.3", nil, "dogwood dev, module v1.2.3 (go1.26)"},
+		{"(devel)", []debug.BuildSetting{{Key: "vcs.revision", Value: "42"}}, "dogwood dev, revision 42 (go1.26)"},
+		{"v0.0.0-20261120100000-0123456789ab", []debug.BuildSetting{{Key: "vcs.revision", Value: "42"}}, "dogwood dev, revision 42 (go1.26)"},
+	} {
+		info := &debug.BuildInfo{GoVersion: "go1.26", Main: debug.Module{Version: test.module}, Settings: test.settings}
+		if got := describeBuild(info); got != test.want {
+			t.Errorf("module %s, %v: %q, want %q", test.module, test.settings, got, test.want)
+		}
+	}
+}

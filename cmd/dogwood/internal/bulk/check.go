@@ -1,0 +1,136 @@
+package bulk
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/checks"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/datadir"
+	"github.com/dogwooddb/dogwood/tree/store/dirlock"
+)
+
+// Check verifies data files.
+type Check struct {
+	Here       bool     `hidden:"" env:"-" help:"Check one file in this process and print the bare findings."`
+	Files      []string `arg:"" name:"file" optional:"" help:"Data files, or directories of them; without any, all of the data directory." type:"path"`
+	Invariants string   `help:"Check only the invariants of the values that this file declares." env:"-" type:"path" placeholder:"FILE"`
+	datadir.Flag
+}
+
+func (Check) Help() string {
+	return `Verifies data files: that their pages are sound, that each value can be read and is
+reachable once, and that the indexes agree with the values. The exit code is 1 if a
+file is damaged. The server must be stopped; while it runs, check a copy of its
+files, such as a backup.
+
+With --invariants it instead verifies what the rules of an application should
+guarantee: that both sides of an index exist, that copies agree, that counters count.
+It reads one snapshot, and needs little memory for files of any size.
+docs/invariants.md describes invariants.
+
+Examples:
+
+  dogwood check --data /var/lib/dogwood
+  dogwood check /var/lib/dogwood
+  dogwood check backup/default.db
+  dogwood check --invariants chat.ops.json backup/default.db`
+}
+
+func (c *Check) Run(e *console.Env) error {
+	if c.Here {
+		return c.runHere(e)
+	}
+	var args []string
+	if c.Invariants != "" {
+		if _, err := checks.ReadInvariants(c.Invariants); err != nil {
+			return err
+		}
+		args = []string{"--invariants", c.Invariants}
+	}
+	files, release, err := c.dataFiles()
+	if err != nil {
+		return err
+	}
+	defer release()
+	bad := 0
+	for _, file := range files {
+		findings, err := checks.Apart(e.Ctx, file, args...)
+		if err != nil {
+			return err
+		}
+		if len(findings) == 0 {
+			findings = []string{"ok"}
+		} else {
+			bad++
+		}
+		for _, finding := range findings {
+			fmt.Fprintf(e.Stdout, "%s: %s\n", file, finding)
+		}
+	}
+	if bad > 0 {
+		return fmt.Errorf("%d of %d files did not pass", bad, len(files))
+	}
+	return nil
+}
+
+// dataFiles returns the files to check, of directories all of them, and locks the
+// directories until release is called.
+func (c *Check) dataFiles() (files []string, release func(), err error) {
+	var locks []*dirlock.Lock
+	release = func() {
+		for _, lock := range locks {
+			_ = lock.Release() // it was for reading
+		}
+	}
+	named := c.Files
+	if len(named) == 0 {
+		named = []string{c.Data}
+	}
+	for _, name := range named {
+		if info, err := os.Stat(name); len(c.Files) > 0 && (err != nil || !info.IsDir()) {
+			files = append(files, name)
+			continue
+		}
+		list, err := checks.Databases(name)
+		if err != nil {
+			release()
+			return nil, nil, err
+		}
+		files = append(files, list...)
+		// If the directory is in use, the files are, and that is what is found.
+		if lock, err := dirlock.Shared(name); err == nil {
+			locks = append(locks, lock)
+		}
+	}
+	return files, release, nil
+}
+
+func (c *Check) runHere(e *console.Env) error {
+	findings, err := c.findings(e)
+	if err != nil {
+		return err
+	}
+	for _, finding := range findings {
+		fmt.Fprintln(e.Stdout, finding)
+	}
+	if len(findings) > 0 {
+		return errors.New("the file did not pass")
+	}
+	return nil
+}
+
+// findings returns what is wrong with the file, by the kind of check asked for.
+func (c *Check) findings(e *console.Env) ([]error, error) {
+	if c.Invariants == "" {
+		return checks.File(c.Files[0]), nil
+	}
+	invariants, err := checks.ReadInvariants(c.Invariants)
+	if err != nil {
+		return nil, err
+	}
+	return checks.Examine(c.Files[0], func(file string) ([]error, error) {
+		return checks.Invariants(e.Ctx, file, invariants)
+	}), nil
+}

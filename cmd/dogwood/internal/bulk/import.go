@@ -1,0 +1,165 @@
+// Package bulk has the commands for whole databases: import, export, backup, restore, compact
+// and check. Most work through a server or, with --data, on the files.
+package bulk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/datadir"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
+)
+
+// Import replaces the value at a path by a file.
+type Import struct {
+	Path   string `arg:"" help:"Path in the database."`
+	File   string `arg:"" help:"File that holds JSON, compressed with gzip or not; - is standard input. With --layout firebase, a directory."`
+	DryRun bool   `help:"Read the file, report errors in it, and change nothing." env:"-"`
+	Force  bool   `short:"f" help:"Do not ask for confirmation. Only users at a terminal are asked." env:"-"`
+	Layout string `help:"Layout of what is imported: json, or firebase for the directory that \"firebase emulators:export\" makes." enum:"json,firebase" default:"json"`
+	datadir.OfflineFlags
+	client.Flags
+}
+
+func (Import) Help() string {
+	return `Replaces everything at the path with the file, which may be of any size: neither this
+command nor the server has all of it in memory. Readers see all of it or nothing; if
+the import fails, nothing changes. Only administrators may import, and rules do not
+apply. Server values ({".sv": …}) are refused.
+
+With --data, the file goes into the data directory, on which no server may be running.
+The directory and the database are created if they do not exist.
+
+Examples:
+
+  dogwood import / backup.json --secret-file dogwood-data/admin-secret
+  dogwood import /rooms rooms.json.gz --dry-run
+  gunzip < backup.json.gz | dogwood import / - --force
+  dogwood import / backup.json --data /var/lib/dogwood --namespace shop
+  dogwood import / ./saved-data --layout firebase --owner`
+}
+
+func (c *Import) Run(e *console.Env) error {
+	path, err := tree.ParsePath(c.Path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.Path, err)
+	}
+	sources := []importSource{{file: c.File, ns: c.Namespace}}
+	if c.Layout == "firebase" {
+		if sources, err = firebaseSources(c.File, c.Namespace); err != nil {
+			return err
+		}
+	}
+	if !c.DryRun && !c.Force {
+		if err := e.Confirm(fmt.Sprintf("This replaces everything at %s.", path)); err != nil {
+			return err
+		}
+	}
+	for _, src := range sources {
+		if err := c.importFile(e, path, src); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// An importSource is a file and the database that it goes into.
+type importSource struct{ file, ns string }
+
+func (c *Import) importFile(e *console.Env, path tree.Path, src importSource) error {
+	r, err := datadir.OpenBulk(e, src.file)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	stop := console.ShowProgress(e, r.Done.Load, r.Size)
+	defer stop()
+	switch {
+	case c.DryRun:
+		_, err = store.Validate(e.Ctx, path, r, nil)
+	case c.Data != "":
+		err = c.importHere(e.Ctx, path, src.ns, r)
+	default:
+		err = c.send(e.Ctx, path, src.ns, r)
+	}
+	stop()
+	if err != nil {
+		return importError(e, src.file, err)
+	}
+	if c.DryRun {
+		e.Say("%s can be imported.", src.file)
+	} else {
+		e.Say("Imported %s.", console.FormatBytes(r.Done.Load()))
+	}
+	return nil
+}
+
+// importError names the file if that is what is wrong.
+func importError(e *console.Env, file string, err error) error {
+	if e.Ctx.Err() != nil {
+		return console.ErrInterrupted
+	}
+	if parse := (*tree.ParseError)(nil); errors.As(err, &parse) {
+		return fmt.Errorf("%s:%w", file, parse)
+	}
+	if damaged := (*datadir.DamagedError)(nil); errors.As(err, &damaged) {
+		return damaged
+	}
+	return err
+}
+
+// send has a server import what r holds.
+func (c *Import) send(ctx context.Context, path tree.Path, ns string, r io.Reader) error {
+	db, err := c.Bulk(ns)
+	if err != nil {
+		return err
+	}
+	q := url.Values{"writeSizeLimit": {"unlimited"}, "import": {"true"}, "print": {"silent"}}
+	req, err := db.Request(ctx, http.MethodPut, path.String(), q, client.StreamPayload(io.NopCloser(r)))
+	if err != nil {
+		return err
+	}
+	return db.Call(req, io.Discard)
+}
+
+// importHere imports what r holds into a file of the data directory.
+func (c *Import) importHere(ctx context.Context, path tree.Path, ns string, r io.Reader) (err error) {
+	file, err := c.DataFile(ns)
+	if err != nil {
+		return err
+	}
+	if err := durable.MkdirAll(c.Data, 0o700); err != nil {
+		return err
+	}
+	lock, err := datadir.LockAlone(file, "import")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	s, made, err := datadir.OpenOrMake(file)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close(), datadir.RemoveIf(made && err != nil, file)) }()
+	l, err := s.NewLoad(path, store.LoadOptions{})
+	if err != nil {
+		return err
+	}
+	if err := l.Read(ctx, r); err != nil {
+		return errors.Join(err, l.Abort())
+	}
+	return s.Update(func(tx *store.Tx) error {
+		// Without a record in the journal: its readers have to read the state.
+		tx.SetRevision(tx.Revision() + 1)
+		_, err := l.Link(tx)
+		return err
+	})
+}

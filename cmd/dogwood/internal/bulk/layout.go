@@ -1,0 +1,155 @@
+package bulk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/build"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/checks"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/datadir"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
+)
+
+// The directory that "firebase emulators:export" makes holds a description and,
+// in a directory of its own, a file for each database.
+const (
+	exportMetadata = "firebase-export-metadata.json"
+	exportDir      = "database_export"
+	exportVersion  = "4.11.2" // of the database emulator whose files these are like
+)
+
+// exportDescription is the part of the description that is about databases.
+type exportDescription struct {
+	Version  string        `json:"version"`
+	Database *exportedPart `json:"database,omitempty"`
+}
+
+type exportedPart struct {
+	Version string `json:"version"`
+	Path    string `json:"path"`
+}
+
+// firebaseSources returns the files of an exported directory: of one database,
+// or of all if ns is "".
+func firebaseSources(dir, ns string) ([]importSource, error) {
+	text, err := os.ReadFile(filepath.Join(dir, exportMetadata))
+	if err != nil {
+		return nil, fmt.Errorf("not an exported directory: %w", err)
+	}
+	var d exportDescription
+	if err := json.Unmarshal(text, &d); err != nil {
+		return nil, fmt.Errorf("%s: %w", exportMetadata, err)
+	}
+	if d.Database == nil || !filepath.IsLocal(d.Database.Path) {
+		return nil, fmt.Errorf("%s: no databases were exported", exportMetadata)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, d.Database.Path, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	var list []importSource
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		if ns == "" || name == ns {
+			list = append(list, importSource{file, name})
+		}
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%s: the directory has no database file (NAME.json) to import", dir)
+	}
+	return list, nil
+}
+
+// exportFirebase writes the directory: one database, or all of them if none was
+// named. Databases without data are left out.
+func (c *Export) exportFirebase(e *console.Env, path tree.Path) error {
+	if !path.IsRoot() || c.File == "" || c.File == "-" {
+		return errors.New("--layout firebase exports whole databases into a directory: dogwood export / DIR")
+	}
+	names := []string{c.Namespace}
+	if c.Namespace == "" {
+		var err error
+		if names, err = c.namespaces(e.Ctx); err != nil {
+			return err
+		}
+	}
+	if err := durable.MkdirAll(filepath.Join(c.File, exportDir), 0o700); err != nil {
+		return err
+	}
+	for _, ns := range names {
+		file := filepath.Join(c.File, exportDir, ns+".json")
+		err := datadir.PlaceFile(file, 0o600, func(w io.Writer) error { return c.export(e.Ctx, path, ns, w) }, func(string) error { return nil })
+		if err != nil {
+			return fmt.Errorf("%s: %w", ns, err)
+		}
+		if err := dropEmpty(file); err != nil {
+			return err
+		}
+	}
+	return c.describe()
+}
+
+// dropEmpty removes the file of a database without data.
+func dropEmpty(file string) error {
+	info, err := os.Stat(file)
+	if err != nil || info.Size() != int64(len("null")) {
+		return err
+	}
+	text, err := os.ReadFile(file)
+	if err != nil || string(text) != "null" {
+		return err
+	}
+	return os.Remove(file)
+}
+
+func (c *Export) describe() error {
+	text, err := json.MarshalIndent(exportDescription{
+		Version:  build.Version,
+		Database: &exportedPart{exportVersion, exportDir},
+	}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return datadir.WriteFile(filepath.Join(c.File, exportMetadata), 0o600, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// namespaces returns the databases that there are.
+func (c *Export) namespaces(ctx context.Context) (names []string, err error) {
+	if c.Data != "" {
+		files, err := checks.Databases(c.Data)
+		for _, file := range files {
+			names = append(names, strings.TrimSuffix(filepath.Base(file), ".db"))
+		}
+		return names, err
+	}
+	db, err := c.Client()
+	if err != nil {
+		return nil, err
+	}
+	r, err := db.Request(ctx, http.MethodGet, "/.inspect/databases", nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	var list []struct{ Name string }
+	if err := db.Read(r, "list of databases", &list); err != nil {
+		return nil, err
+	}
+	for _, d := range list {
+		names = append(names, d.Name)
+	}
+	slices.Sort(names)
+	return names, nil
+}

@@ -1,0 +1,142 @@
+package bulk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/checks"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/datadir"
+	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
+)
+
+// Restore puts a backup into a data directory.
+type Restore struct {
+	File string `arg:"" help:"File that backup made, compressed with gzip or not; - is standard input."`
+	datadir.Flag
+	Namespace string `help:"Database to restore it as, \"default\" if it is not given." aliases:"instance" placeholder:"NAME"`
+	Force     bool   `short:"f" help:"Replace an existing database. Its file is kept under another name." env:"-"`
+}
+
+func (Restore) Help() string {
+	return `Puts a backup into a data directory, on which no server may be running. The backup is
+verified first. An existing database is replaced only with --force, and its file stays
+in the directory under another name.
+
+Examples:
+
+  dogwood restore shop.db --data /var/lib/dogwood --namespace shop
+  dogwood restore backups/shop-20260301T020000Z.db --namespace shop --force
+  ssh vault 'cat shop.db.gz' | dogwood restore - --namespace shop`
+}
+
+func (c *Restore) Run(e *console.Env) (err error) {
+	file, err := datadir.DataFile(c.Data, c.Namespace)
+	if err != nil {
+		return err
+	}
+	if err := durable.MkdirAll(c.Data, 0o700); err != nil {
+		return err
+	}
+	lock, err := datadir.LockAlone(file, "restore")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	release, err := c.claim(file)
+	if err != nil {
+		return err
+	}
+	defer release()
+	src, err := datadir.OpenBulk(e, c.File)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	kept, err := replaceKept(e.Ctx, file, src)
+	if err != nil {
+		return err
+	}
+	if kept != "" {
+		fmt.Fprintf(e.Stdout, "The previous database is now %s\n", kept)
+	}
+	e.Say("Restored %s.", file)
+	return nil
+}
+
+// replaceKept replaces a file by a checked copy of src. It returns the name under which the
+// file that was there is kept.
+func replaceKept(ctx context.Context, file string, src io.Reader) (kept string, err error) {
+	err = datadir.PlaceFile(file, 0o600, func(w io.Writer) error {
+		_, err := io.Copy(w, src)
+		return err
+	}, func(part string) error {
+		if err := checks.Copy(ctx, part); err != nil {
+			return err
+		}
+		kept, err = keepAside(file)
+		return err
+	})
+	if err != nil {
+		return "", errors.Join(err, dropKept(kept, file))
+	}
+	return kept, nil
+}
+
+// claim makes sure that the file may be replaced and that no program writes to it
+// until release is called: not even an older one, that does not lock the directory.
+func (c *Restore) claim(file string) (release func(), err error) {
+	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+		return func() {}, nil
+	}
+	if !c.Force {
+		return nil, fmt.Errorf("%s exists; --force replaces it and keeps the old file under another name", file)
+	}
+	s, err := store.Open(file, store.Options{ReadOnly: true})
+	switch {
+	case errors.Is(err, store.ErrLocked):
+		return nil, fmt.Errorf("%s: %w", file, datadir.ExplainOpen(err))
+	case err != nil: // damaged, which is why there is a backup
+		return func() {}, nil
+	}
+	return func() { _ = s.Close() }, nil // it was only read
+}
+
+// keepAside gives a file, if it exists, a second name with the time of the replacement, and
+// returns that name. The file keeps its own name until another one takes it, so there is a
+// database at any moment.
+func keepAside(file string) (string, error) {
+	kept := file + store.KeptSuffix + time.Now().UTC().Format("20060102T150405Z")
+	err := durable.Link(file, kept)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "", nil
+	case errors.Is(err, os.ErrExist):
+		return "", fmt.Errorf("%s exists already", filepath.Base(kept))
+	case err != nil:
+		return "", fmt.Errorf("the existing database cannot be kept: %w; move it away and restore without --force", err)
+	}
+	return kept, nil
+}
+
+// dropKept removes the second name again, if the file still has its own name.
+func dropKept(kept, file string) error {
+	if kept == "" {
+		return nil
+	}
+	old, err := os.Stat(kept)
+	if err != nil {
+		return err
+	}
+	now, err := os.Stat(file)
+	if err != nil || !os.SameFile(old, now) {
+		return err
+	}
+	return os.Remove(kept)
+}

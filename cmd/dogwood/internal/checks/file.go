@@ -1,0 +1,84 @@
+// Package checks verifies data files and what their values must satisfy.
+package checks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/datadir"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// Copy verifies a data file that is not in use.
+func Copy(ctx context.Context, file string) error {
+	findings, err := Apart(ctx, file)
+	if err != nil || len(findings) == 0 {
+		return err
+	}
+	return fmt.Errorf("the copy did not pass the check: %s", findings[0])
+}
+
+// Apart runs a check of a file in a process of its own. bbolt trusts a file: if pages are
+// damaged, it panics in goroutines of its own, which ends the process.
+func Apart(ctx context.Context, file string, args ...string) ([]string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	var stdout, stderr strings.Builder
+	cmd := exec.CommandContext(ctx, self, append([]string{"check", "--here", file}, args...)...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	findings := strings.Split(strings.TrimSpace(stdout.String()), "\n")
+	exit := (*exec.ExitError)(nil)
+	switch {
+	case ctx.Err() != nil:
+		return nil, console.ErrInterrupted
+	case err == nil:
+		return nil, nil
+	case !errors.As(err, &exit):
+		return nil, err
+	case exit.ExitCode() == 1:
+		return findings, nil
+	}
+	reason, _, _ := strings.Cut(stderr.String(), "\n")
+	return []string{"damaged beyond reading; restore it from a backup (" + reason + ")"}, nil
+}
+
+// Databases returns the data files of a directory.
+func Databases(dir string) ([]string, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, err
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.db"))
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("no data files in %s; name the data directory of a server, or its .db files", dir)
+	}
+	return files, err
+}
+
+// File returns what is wrong with a file.
+func File(file string) []error { return Examine(file, store.CheckFile) }
+
+// Examine returns what check finds wrong with a file, or why it cannot look at
+// it. It does not create or change one.
+func Examine(file string, check func(file string) ([]error, error)) []error {
+	info, err := os.Stat(file)
+	if err != nil {
+		return []error{errors.Unwrap(err)} // without the name
+	}
+	if info.Size() == 0 {
+		return []error{errors.New("empty file: not a Dogwood database")}
+	}
+	findings, err := check(file)
+	if err != nil {
+		return append(findings, datadir.ExplainOpen(err))
+	}
+	return findings
+}

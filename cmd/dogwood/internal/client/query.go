@@ -1,0 +1,79 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strconv"
+
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
+)
+
+// QueryFlags select children. They are the flags of firebase database:get.
+type QueryFlags struct {
+	OrderBy      string `group:"Query" help:"Order children by the value of a child of theirs: NAME, or NAME/NAME." xor:"order" placeholder:"NAME"`
+	OrderByKey   bool   `group:"Query" help:"Order children by key; the default of a query." xor:"order"`
+	OrderByValue bool   `group:"Query" help:"Order children by value." xor:"order"`
+	LimitToFirst *int   `group:"Query" help:"At most the first N." xor:"limit" placeholder:"N"`
+	LimitToLast  *int   `group:"Query" help:"At most the last N." xor:"limit" placeholder:"N"`
+
+	StartAt    *string `group:"Query" help:"Begin at this value of the order. Values are JSON; a value that is not JSON is a string." xor:"start" placeholder:"VALUE"`
+	StartAfter *string `group:"Query" help:"Begin after this value." xor:"start" placeholder:"VALUE"`
+	EndAt      *string `group:"Query" help:"End at this value." xor:"end" placeholder:"VALUE"`
+	EndBefore  *string `group:"Query" help:"End before this value." xor:"end" placeholder:"VALUE"`
+	EqualTo    *string `group:"Query" help:"Only children with this value." placeholder:"VALUE"`
+}
+
+// Values returns the parameters of the request. shallow listings have limits
+// without an order.
+func (f *QueryFlags) Values(shallow bool) (url.Values, error) {
+	q := url.Values{}
+	for name, limit := range map[string]*int{"limitToFirst": f.LimitToFirst, "limitToLast": f.LimitToLast} {
+		if limit == nil {
+			continue
+		}
+		if *limit <= 0 {
+			return nil, errors.New("a limit must be positive")
+		}
+		q.Set(name, strconv.Itoa(*limit))
+	}
+	for name, bound := range map[string]*string{
+		"startAt":    f.StartAt,
+		"startAfter": f.StartAfter,
+		"endAt":      f.EndAt,
+		"endBefore":  f.EndBefore,
+		"equalTo":    f.EqualTo,
+	} {
+		if bound != nil {
+			q.Set(name, f.bound(*bound))
+		}
+	}
+	if order := f.order(); order != "" {
+		q.Set("orderBy", console.JSONText(order))
+	} else if len(q) > 0 && !shallow {
+		q.Set("orderBy", `"$key"`)
+	}
+	if shallow {
+		q.Set("shallow", "true")
+	}
+	return q, nil
+}
+
+func (f *QueryFlags) order() string {
+	switch {
+	case f.OrderByKey:
+		return "$key"
+	case f.OrderByValue:
+		return "$value"
+	}
+	return f.OrderBy
+}
+
+// bound returns a bound as JSON. Keys are texts even if they look like numbers.
+func (f *QueryFlags) bound(text string) string {
+	byKey := f.order() == "" || f.order() == "$key"
+	if json.Valid([]byte(text)) && (!byKey || text[0] == '"') {
+		return text
+	}
+	return console.JSONText(text)
+}

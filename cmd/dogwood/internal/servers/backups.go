@@ -1,0 +1,78 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/checks"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
+	"github.com/dogwooddb/dogwood/server"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
+)
+
+// backupFlags have a server back up its databases by itself.
+type backupFlags struct {
+	BackupDir   string         `group:"Backups" help:"Directory for backups of all databases, better on another disk. Without it, none are made." type:"path" placeholder:"DIR"`
+	BackupEvery *time.Duration `group:"Backups" help:"Time from one backup of a database to the next, 24h if it is not given; at least 1m." placeholder:"TIME"`
+	BackupKeep  *int           `group:"Backups" help:"How many backups of each database to keep, 7 if it is not given." placeholder:"N"`
+}
+
+// minBackupEvery keeps a misspelt time from filling the disk.
+const minBackupEvery = time.Minute
+
+// schedule returns what makes the backups, nil if none were asked for.
+func (f *backupFlags) schedule(e *console.Env, log *slog.Logger) (func(context.Context, *server.Server), error) {
+	every, keep := orGiven(24*time.Hour, f.BackupEvery), orGiven(7, f.BackupKeep)
+	switch {
+	case f.BackupDir == "" && (f.BackupEvery != nil || f.BackupKeep != nil):
+		return nil, errors.New("--backup-every and --backup-keep need --backup-dir; without it, no backups are made")
+	case f.BackupDir == "":
+		return nil, nil
+	case every < minBackupEvery:
+		return nil, fmt.Errorf("--backup-every %s: at least %s", every, minBackupEvery)
+	case keep < 1:
+		return nil, errors.New("--backup-keep must be at least 1")
+	}
+	switch err := writable(f.BackupDir); {
+	case durable.NoRoom(err): // there may be when the next one is due
+		log.Error("there is no room for backups", "dir", f.BackupDir, "err", err)
+	case err != nil:
+		return nil, fmt.Errorf("--backup-dir: %w", err)
+	}
+	o := server.Backups{
+		Dir:   f.BackupDir,
+		Every: every,
+		Keep:  keep,
+		Check: func(ctx context.Context, file string) error {
+			return checks.Copy(ctx, file) // in its own process, for its memory
+		},
+	}
+	return func(ctx context.Context, s *server.Server) { s.RunBackups(ctx, o) }, nil
+}
+
+// orGiven returns what was given, or else what holds without it.
+func orGiven[T any](otherwise T, given *T) T {
+	if given == nil {
+		return otherwise
+	}
+	return *given
+}
+
+// writable creates a directory if necessary and returns an error if no files can be created
+// in it. So the error comes at the start and not at the first backup.
+func writable(dir string) error {
+	if err := durable.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	probe := filepath.Join(dir, ".dogwood-probe")
+	err := os.WriteFile(probe, []byte("probe"), 0o600)
+	if gone := os.Remove(probe); err == nil {
+		err = gone
+	}
+	return err
+}

@@ -1,0 +1,142 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"sync/atomic"
+	"time"
+
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/project"
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/server"
+	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// rulesFlags say which rules a server begins with, and what it keeps of their
+// decisions.
+type rulesFlags struct {
+	Rules           string `help:"Rules document for databases without uploaded rules, or a firebase.json that names it." type:"path" placeholder:"FILE"`
+	RulesDialect    string `help:"Language of rules, and of uploaded rules that do not name theirs: firebase or wilddog." enum:"firebase,wilddog" default:"firebase" placeholder:"NAME"`
+	RulesExtensions string `help:"Extensions that rules may use: newRoot." placeholder:"NAMES"`
+	Record          string `help:"File to which every decision of the rules is added, for \"dogwood rules diff --traffic\". It will hold data of users." type:"path" placeholder:"FILE"`
+
+	loaded *atomic.Pointer[project.RulesSet] // nil if no file was given
+
+	sampleRules map[string]*rules.Ruleset // by namespace, where the files have none
+}
+
+func (f *rulesFlags) rulesOptions() (dsync.RulesOptions, error) {
+	return dsync.ParseRulesOptions(f.RulesDialect, f.RulesExtensions)
+}
+
+// ruleset reads the rules, nil if no file was given.
+func (f *rulesFlags) ruleset() (*rules.Ruleset, error) {
+	if f.Rules == "" {
+		return nil, nil
+	}
+	s, err := f.load()
+	var wrong *project.RulesError
+	switch {
+	case errors.As(err, &wrong):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("--rules: %w", err)
+	}
+	return s.All, nil
+}
+
+// load reads the files and keeps what they say, or which they are if they can't
+// be used.
+func (f *rulesFlags) load() (*project.RulesSet, error) {
+	o, err := f.rulesOptions()
+	if err != nil {
+		return nil, err
+	}
+	s, err := project.LoadRules(f.Rules, o)
+	if err != nil {
+		return s, err
+	}
+	if f.loaded == nil {
+		f.loaded = new(atomic.Pointer[project.RulesSet])
+	}
+	f.loaded.Store(s)
+	return s, nil
+}
+
+// configure sets the options of a server. The caller calls end when the server has ended.
+func (f *rulesFlags) configure(o *server.Options) (end func() error, err error) {
+	if o.RulesOptions, err = f.rulesOptions(); err != nil {
+		return nil, err
+	}
+	if loaded := f.loaded; loaded != nil {
+		o.Rules, o.RulesOf = loaded.Load().All, loaded.Load().Of
+		o.Decisions.RulesName = func(r *rules.Ruleset) string { return loaded.Load().Name(r) }
+	}
+	o.RulesOf = f.withSample(o.RulesOf)
+	if f.Record == "" {
+		return func() error { return nil }, nil
+	}
+	o.Decisions.Record, err = server.OpenRecorder(f.Record)
+	if store.NoRoom(err) {
+		o.Log.Error("there is no room for a recording: none is made", "err", err)
+		return func() error { return nil }, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return o.Decisions.Record.Close, nil
+}
+
+// rulesPeriod is how often rules files are looked at.
+const rulesPeriod = 300 * time.Millisecond
+
+// watchRules puts rules in force when their files change, until ctx ends. Files
+// that can't be used leave the rules as they are.
+func (f *rulesFlags) watchRules(ctx context.Context, s *server.Server, w io.Writer) {
+	set := f.loaded.Load()
+	ticks := time.NewTicker(rulesPeriod)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+			return
+		}
+		if set.Unchanged() {
+			continue
+		}
+		next, err := f.load()
+		if err == nil {
+			err = s.SetDefaultRules(ctx, next.All, f.withSample(next.Of))
+		}
+		set = next
+		if err != nil {
+			fmt.Fprintf(w, "\n%v\nrules not reloaded: those before stay in force\n", err)
+			continue
+		}
+		fmt.Fprintf(w, "\nrules reloaded: %s\n", f.Rules)
+	}
+}
+
+// withSample adds the rules of the sample to those by namespace that files gave.
+func (f *rulesFlags) withSample(of map[string]*rules.Ruleset) map[string]*rules.Ruleset {
+	all := maps.Clone(f.sampleRules)
+	if all == nil {
+		return of
+	}
+	maps.Copy(all, of)
+	return all
+}
+
+// reloadRules puts the rules of the files in force, in databases that were given none.
+func (f *rulesFlags) reloadRules(ctx context.Context, s *server.Server) error {
+	next, err := f.load()
+	if err != nil {
+		return err
+	}
+	return s.SetDefaultRules(ctx, next.All, f.withSample(next.Of))
+}

@@ -1,0 +1,168 @@
+package servers
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/datadir"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/memory"
+	"github.com/dogwooddb/dogwood/server"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
+)
+
+// Serve runs a server on data that is kept on disk.
+type Serve struct {
+	listenFlags
+	datadir.Flag
+	Namespace []string `help:"Databases to create if they do not exist." default:"default" placeholder:"NAME"`
+	tlsFlags
+	authFlags
+	backupFlags
+	opsFlags
+	limitFlags
+	DrainTimeout time.Duration `help:"How long requests under way may take to finish after SIGTERM or SIGINT. Then they are cut off, and 2s later the server has ended." default:"10s" placeholder:"TIME"`
+}
+
+func (Serve) Help() string {
+	return `Listens on loopback unless --host says otherwise. Without rules everything is
+denied except to the admin secret, which is created in DIR/admin-secret and
+readable only by the user of the server. Users sign in with ID tokens (--jwks) or with
+tokens that a secret or a service account signed.
+
+SIGINT and SIGTERM end the server when the requests under way are done, or 2s after
+--drain-timeout; then the requests that were cut off are in the log, and the exit code
+is 1. A second signal ends it at once, with exit code 130 (SIGINT) or 143 (SIGTERM).
+SIGHUP reads the files of --rules, --tls-cert, --tls-key, --secret-file, --jwks and the
+admin secret again; a file with a mistake is logged, and its old content stays in use.
+
+Examples:
+
+  dogwood serve --data /var/lib/dogwood --rules database.rules.json
+  dogwood serve --host 0.0.0.0 --namespace shop,shop-test
+  dogwood serve --backup-dir /mnt/backups --backup-every 24h --backup-keep 7
+  dogwood serve --jwks https://id.example.org/keys --issuer https://id.example.org --audience shop
+  dogwood get / --secret-file dogwood-data/admin-secret
+  printf 'Authorization: Bearer %s' "$(cat dogwood-data/admin-secret)" | curl -H @- localhost:9000/.json`
+}
+
+func (c *Serve) Run(e *console.Env) error {
+	defer c.catchHangups()()
+	log := c.logger(e)
+	o, err := c.options(log)
+	if err != nil {
+		return err
+	}
+	if c.beside, err = c.schedule(e, log); err != nil {
+		return err
+	}
+	defer memory.Keep()()
+	life := &lifetime{log: log}
+	err = c.run(e, o, func(base string) {
+		life.start(e.Ctx, c, base, o.Limits)
+		c.greet(e, base)
+	})
+	life.end(e.Ctx, err)
+	return err
+}
+
+// options reads the files that the flags name and returns what they say about the server.
+func (c *Serve) options(log *slog.Logger) (o server.Options, err error) {
+	if c.DrainTimeout <= 0 {
+		return o, fmt.Errorf("--drain-timeout %s: must be positive", c.DrainTimeout)
+	}
+	if o.Rules, err = c.ruleset(); err != nil {
+		return o, err
+	}
+	secret, err := c.adminSecret(log)
+	if err != nil {
+		return o, err
+	}
+	c.warnUnserved(log)
+	if o.Auth, err = c.credentials(log); err != nil {
+		return o, err
+	}
+	if c.tls, err = c.config(); err != nil {
+		return o, err
+	}
+	if o.Limits, err = c.limits(); err != nil {
+		return o, err
+	}
+	if file := datadir.SecretFile(c.Data); othersCanRead(file) {
+		log.Warn("other users can read the admin secret", "file", file)
+	}
+	if c.DefaultNamespace == "" && len(c.Namespace) == 1 {
+		c.DefaultNamespace = c.Namespace[0]
+	}
+	c.reload, c.ops = c.reloadAll, c.opsFlags
+	o.Dir, o.DefaultNamespace, o.Namespaces = c.Data, c.DefaultNamespace, c.Namespace
+	o.AdminSecrets, o.Log, o.Limits.DrainTimeout = []string{secret}, log, c.DrainTimeout
+	return o, nil
+}
+
+// greet prints all lines at once, so that a program that waits for the first line can read
+// the others, too.
+func (c *Serve) greet(e *console.Env, base string) {
+	rules := "locked, until you set some"
+	if c.Rules != "" {
+		rules = c.Rules
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, `Listening on %s
+
+  databases      %s
+  data           %s
+  rules          %s   (of databases that were given none)%s
+  admin secret   %s
+`, base, strings.Join(c.Namespace, ", "), c.Data, rules, c.ownRules(), c.shownSecret())
+	fmt.Fprint(&text, c.operations.line("  operations     http://%s   (metrics, health, pprof)\n"))
+	c.authFlags.greet(&text)
+	c.greetDatabases(&text)
+	if !client.IsLoopback(c.Host) && c.tls == nil {
+		fmt.Fprintf(&text, "\nThis is plain HTTP: put a proxy in front of it that speaks TLS.\n")
+	}
+	which := ""
+	if c.DefaultNamespace == "" {
+		which = " --namespace " + c.Namespace[0]
+	}
+	fmt.Fprintf(&text, `
+Try it:
+
+  dogwood get / --url %s --secret-file %s%s
+
+`, reachable(base), datadir.SecretFile(c.Data), which)
+	fmt.Fprint(e.Stdout, text.String())
+}
+
+// shownSecret is the file of the admin secret as the greeting shows it.
+func (c *Serve) shownSecret() string {
+	file := datadir.SecretFile(c.Data)
+	if _, err := os.Stat(file); err != nil {
+		return file + "   (missing: see the log)"
+	}
+	return file
+}
+
+// adminSecret is adminSecret of the data directory. A server starts without a secret that
+// cannot be created, so that it serves what it has.
+func (c *Serve) adminSecret(log *slog.Logger) (string, error) {
+	secret, err := datadir.AdminSecret(c.Data)
+	if missing := (*datadir.NoSecretError)(nil); errors.As(err, &missing) && durable.Unwritable(err) {
+		log.Error("there is no admin secret, and none can be created: make room and send SIGHUP", "file", datadir.SecretFile(c.Data), "err", err)
+		return "", nil
+	}
+	return secret, err
+}
+
+// othersCanRead reports whether a file has permissions for others than its
+// owner. Windows keeps them elsewhere.
+func othersCanRead(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0
+}
