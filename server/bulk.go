@@ -19,38 +19,72 @@ import (
 // exports and backups, all for administrators only.
 
 const (
-	bulkFrom = 4 << 20 // bytes from which a body is streamed; below, a write is as any other
+	bulkFrom   = 4 << 20 // bytes from which a body without limit is an import; below, a write is as any other
+	streamFrom = 1 << 20 // bytes from which the value of a PUT is stored while it arrives, if that can be
+	streamWork = 8 << 20 // memory that this takes, however long the body is
 )
 
 const typeBinary = "application/octet-stream"
 
-// putData replaces the value at the path. An administrator's body without limit
-// is streamed: PUT /rooms.json?writeSizeLimit=unlimited&import=true
+// putData replaces the value at the path. An administrator's body is streamed if it has no
+// limit: PUT /rooms.json?writeSizeLimit=unlimited&import=true, and if it is not to be sent
+// back: PUT /rooms.json?print=silent
 func putData(q *request) (answer, error) {
-	if size, _ := q.params.get("writeSizeLimit"); size != "unlimited" {
-		return putValue(q)
-	}
 	if err := q.openChange(); err != nil {
 		return answer{}, err
 	}
-	if !q.id.Admin || q.form.explain || q.target.Priority || q.cond != (conditions{}) || !isLarge(q) {
-		a, err := putValue(q)
-		return a, located(err)
+	streams := q.id.Admin && !q.form.explain && !q.target.Priority && q.cond == (conditions{})
+	unlimited := q.form.maxWrite == "unlimited"
+	switch {
+	case streams && unlimited && isLarge(q, bulkFrom):
+		return importBody(q)
+	case streams && q.form.silent && !q.form.dataOnly && isLarge(q, streamFrom) && q.db.MayPut(q.target.Path):
+		return streamBody(q)
 	}
-	return importBody(q)
+	a, err := putValue(q)
+	if unlimited {
+		err = located(err)
+	}
+	return a, err
+}
+
+// streamBody stores the value of a PUT while it arrives, within the limits of any write.
+func streamBody(q *request) (answer, error) {
+	src, err := q.plainBody(q.s.opts.MaxWriteBytes)
+	if err != nil {
+		return answer{}, bodyError(err)
+	}
+	if err := q.acquireWork(min(streamWork, q.work.Of.Most())); err != nil {
+		return answer{}, err
+	}
+	body := &bodyReader{Reader: src, limit: maxWriteSize(q)}
+	_, err = q.db.Put(q.r.Context(), q.target.Path, body)
+	if wrong := (*tree.ParseError)(nil); errors.As(err, &wrong) {
+		_, _ = io.Copy(io.Discard, body) // the client is told when it has sent all, and of its length first
+	}
+	switch {
+	case body.err != nil && err != nil:
+		err = bodyError(body.err)
+	case err != nil && q.form.maxWrite == "unlimited":
+		err = located(err)
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return q.jsonText("null"), nil // which is silent
 }
 
 // isLarge reports whether the body is long enough to be streamed. If its length is not
 // known, its beginning is read.
-func isLarge(q *request) bool {
+func isLarge(q *request, from int64) bool {
 	if q.r.ContentLength >= 0 {
-		return q.r.ContentLength > bulkFrom
+		return q.r.ContentLength > from
 	}
 	body := q.r.Body
 	var head bytes.Buffer
-	n, err := io.CopyN(&head, patientReader(q, body), bulkFrom+1)
+	n, err := io.CopyN(&head, patientReader(q, body), from+1)
 	q.r.Body = readCloser{io.MultiReader(&head, &rest{body, err}), body}
-	return n > bulkFrom
+	return n > from
 }
 
 // A rest is what is left of a body, or the error that ended its beginning.
@@ -120,11 +154,16 @@ func located(err error) error {
 // A bodyReader remembers how a body failed.
 type bodyReader struct {
 	io.Reader
-	err error
+	limit string // of its size, a value of writeSizeLimit; "": none
+	size  int
+	err   error
 }
 
 func (r *bodyReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
+	if r.size += n; err == io.EOF && !fits(r.size, r.limit) {
+		err = badRequest(textWriteTooBig)
+	}
 	if err != nil && err != io.EOF {
 		r.err = err
 	}

@@ -122,26 +122,40 @@ func parseTarget(escaped string) (tree.Target, error) {
 	return tree.ParseTarget(path)
 }
 
-// text reads the body as text, decompressed if need be, of at most max bytes.
-// The bytes count against the meter of bodies until the answer is made.
-func (q *request) text(max int64) (string, error) {
-	coding := strings.ToLower(strings.Join(q.r.Header.Values("Content-Encoding"), ","))
+// plainBody returns the body, decompressed if need be, of at most max bytes.
+func (q *request) plainBody(max int64) (src io.Reader, err error) {
+	coding := q.coding()
 	if coding != "" && coding != "identity" && coding != "gzip" {
-		return "", errCoding
+		return nil, errCoding
 	}
 	if q.r.ContentLength > max {
-		return "", &http.MaxBytesError{Limit: max}
+		return nil, &http.MaxBytesError{Limit: max}
 	}
-	var src io.Reader = http.MaxBytesReader(q.w, &patientBody{q: q, body: q.r.Body, due: time.Now().Add(bodyGrace)}, max)
+	src = http.MaxBytesReader(q.w, &patientBody{q: q, body: q.r.Body, due: time.Now().Add(bodyGrace)}, max)
 	if coding == "gzip" {
 		z, err := newInflater(src)
 		if err != nil {
-			return "", badRequest("Invalid data; the body is not gzip")
+			return nil, badRequest("Invalid data; the body is not gzip")
 		}
 		src = http.MaxBytesReader(q.w, z, max)
 	}
+	return src, nil
+}
+
+// coding returns the content coding of the body.
+func (q *request) coding() string {
+	return strings.ToLower(strings.Join(q.r.Header.Values("Content-Encoding"), ","))
+}
+
+// text reads the body as text, decompressed if need be, of at most max bytes.
+// The bytes count against the meter of bodies until the answer is made.
+func (q *request) text(max int64) (string, error) {
+	src, err := q.plainBody(max)
+	if err != nil {
+		return "", err
+	}
 	size := min(firstPiece, max+1)
-	if n := q.r.ContentLength; n >= 0 && coding == "" {
+	if n := q.r.ContentLength; n >= 0 && q.coding() == "" {
 		size = min(size, n+1) // most bodies are small
 	}
 	text, err := q.readText(src, int(size))

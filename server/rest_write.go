@@ -13,9 +13,9 @@ import (
 )
 
 // putValue replaces the value, or the priority, at the path and echoes it:
-// PUT /rooms/r1.json
+// PUT /rooms/r1.json. The request was opened.
 func putValue(q *request) (answer, error) {
-	src, err := openForValue(q)
+	src, err := readNewData(q)
 	if err != nil {
 		return answer{}, err
 	}

@@ -23,79 +23,94 @@ type ImportResult = store.LoadStats
 // ErrUnavailable and ErrUnknown. After an error of the context it may still take
 // effect.
 func (d *Database) Import(ctx context.Context, p tree.Path, src io.Reader, progress func(bytes int64)) (ImportResult, error) {
+	return new(linkTask).loadFrom(ctx, d, p, src, store.LoadOptions{Progress: progress})
+}
+
+// loadFrom reads a value and makes it the one at p.
+func (t *linkTask) loadFrom(ctx context.Context, d *Database, p tree.Path, src io.Reader, o store.LoadOptions) (ImportResult, error) {
 	if d.closed.Load() {
 		return ImportResult{}, ErrClosed
 	}
-	l, err := d.store.NewLoad(p, store.LoadOptions{Progress: progress})
+	l, err := d.store.NewLoad(p, o)
 	if err != nil {
-		return ImportResult{}, importing{db: d, path: p}.failed(err)
+		return ImportResult{}, importError(d, p, err)
 	}
-	i := importing{ctx, d, p, l}
+	t.load = l
 	if err = l.Read(ctx, src); err == nil {
-		err = i.link()
+		err = t.link(ctx, d)
 	} else {
-		i.abort()
+		t.abort(ctx, d)
 	}
-	return l.Stats(), i.failed(err)
+	return l.Stats(), importError(d, p, err)
 }
 
-// An importing is an import that goes on.
-type importing struct {
-	ctx  context.Context
-	db   *Database
-	path tree.Path
-	load *store.Load
-}
-
-// link makes what was read the value at p.
-func (i importing) link() error {
-	if n, ok := i.load.Small(); ok {
-		i.abort()
-		w := tree.Write{Target: tree.Target{Path: i.path}, Value: tree.DraftOf(n)}
-		_, err := i.db.Write(i.ctx, Write{Caller: Admin, Update: tree.Update{w}, Base: i.path})
+// link makes what was read the value at the path of the load.
+func (t *linkTask) link(ctx context.Context, d *Database) error {
+	if n, ok := t.load.Small(); ok && len(t.increments) == 0 {
+		t.abort(ctx, d)
+		p := t.load.Path()
+		w := tree.Write{Target: tree.Target{Path: p}, Value: tree.DraftOf(n)}
+		_, err := d.Write(ctx, Write{Caller: Admin, Update: tree.Update{w}, Base: p})
 		return err
 	}
-	err := i.db.do(i.ctx, &call{f: i.apply})
+	err := d.do(ctx, t)
 	if err != nil {
-		i.abort()
+		t.abort(ctx, d)
 	}
 	return err
 }
 
 // abort leaves what a load has stored to be reclaimed. If even that cannot be
 // stored, it is done later.
-func (i importing) abort() {
-	if err := i.load.Abort(); err != nil && !i.db.closed.Load() {
-		i.db.log.Error("an import could not be taken back yet", "database", i.db.store.String(), "path", i.path, "err", err)
+func (t *linkTask) abort(ctx context.Context, d *Database) {
+	if err := t.load.Abort(); err != nil && !d.closed.Load() {
+		d.log.Error("an import could not be taken back yet", "database", d.store.String(), "path", t.load.Path(), "err", err)
 	}
 	wake := &call{f: func(b *batch) error {
 		b.db.work = true // there is something to reclaim
 		return nil
 	}}
 	wake.start()
-	_ = i.db.add(context.WithoutCancel(i.ctx), wake) // if it is closed, the next start reclaims
+	_ = d.add(context.WithoutCancel(ctx), wake) // if it is closed, the next start reclaims
 }
 
-// failed classifies an error of the store.
-func (i importing) failed(err error) error {
+// importError classifies an error of the store.
+func importError(d *Database, p tree.Path, err error) error {
 	switch {
 	case !errors.Is(err, store.ErrNotStored):
 		return err
-	case i.db.closed.Load():
+	case d.closed.Load():
 		return ErrClosed
 	}
-	i.db.log.Error("import failed", "database", i.db.store.String(), "path", i.path, "err", err)
+	d.log.Error("import failed", "database", d.store.String(), "path", p, "err", err)
 	return fmt.Errorf("%w: %w", ErrUnavailable, err) // nothing refers to what was stored
 }
 
-// apply makes visible what the load has stored.
-func (i importing) apply(b *batch) error {
-	write := []tree.ResolvedWrite{{Target: tree.Target{Path: i.path}}}
+// A linkTask makes visible what a load has stored.
+type linkTask struct {
+	waiter
+	load       *store.Load
+	increments tree.Update // of the value before
+	marks      []tree.Node // in the places of the increments meanwhile
+}
+
+func (t *linkTask) size() int64 { return taskOverhead }
+
+func (t *linkTask) apply(b *batch) error {
+	p := t.load.Path()
+	write := []tree.ResolvedWrite{{Target: tree.Target{Path: p}}}
 	reviewing := b.reviewing(write)
-	if _, err := i.load.Link(b.tx); err != nil {
+	sums, overflow, err := b.resolve(t.increments, b.db.options.Now())
+	if err := errors.Join(err, overflow); err != nil {
+		return err
+	}
+	if _, err := t.load.Link(b.tx); err != nil {
 		if errors.Is(err, store.ErrLoadEnded) {
 			return err
 		}
+		return broken(err)
+	}
+	if err := t.put(b, sums); err != nil {
 		return broken(err)
 	}
 	b.dirty = true
@@ -103,7 +118,7 @@ func (i importing) apply(b *batch) error {
 	b.record = []byte(cutRecord)
 	b.touch(write)
 	b.review(reviewing, write)
-	b.resync(i.path)
+	b.resync(p)
 	return nil
 }
 

@@ -158,6 +158,7 @@ type span struct {
 	queued time.Time
 	began  time.Time // to be applied, for the last time; zero if nobody watched
 	took   time.Duration
+	bytes  int // of a value that is not in the write
 }
 
 // newSpan returns the span of a write that is queued now.
@@ -184,7 +185,7 @@ func (l *span) finish(w *Write, err error) {
 	if l.began.IsZero() {
 		return
 	}
-	op := Operation{Name: l.name(w), Path: ownPath(w.Base), Took: l.took, Waited: l.began.Sub(l.queued), Denied: errors.Is(err, ErrDenied)}
+	op := Operation{Name: l.name(w), Path: ownPath(w.Base), Took: l.took, Waited: l.began.Sub(l.queued), Denied: errors.Is(err, ErrDenied), Bytes: l.bytes}
 	for _, u := range w.Update {
 		if text := u.Value.Text(); text != "null" {
 			op.Bytes += len(text)

@@ -1,6 +1,9 @@
 package tree
 
-import "github.com/dogwooddb/dogwood/tree/piecewise"
+import (
+	"github.com/dogwooddb/dogwood/tree/jsontext"
+	"github.com/dogwooddb/dogwood/tree/piecewise"
+)
 
 // A Builder makes an object node from children that are added in key order.
 // The zero Builder is ready to use.
@@ -32,7 +35,7 @@ func (b *Builder) open(key string) {
 		b.buf = append(b.buf, ',')
 	}
 	b.any = true
-	b.buf = append(appendQuoted(piecewise.Grow(b.buf, 2*len(key)+len(`"":`)), key), ':')
+	b.buf = append(jsontext.AppendQuoted(piecewise.Grow(b.buf, 2*len(key)+len(`"":`)), key), ':')
 }
 
 // Node returns the finished node: Empty if no child was added.

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dogwooddb/dogwood/tree/jsontext"
 	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
@@ -101,7 +102,7 @@ func (p *pretty) value(indent int) {
 	case '[':
 		p.array(indent)
 	case '"':
-		end := skipString(p.src, p.pos)
+		end := jsontext.SkipString(p.src, p.pos)
 		p.take(end)
 	default:
 		end := p.pos
@@ -137,7 +138,7 @@ func (p *pretty) object(indent int) {
 			p.pos++
 		}
 		p.newline(indent + 1)
-		p.take(skipString(p.src, p.pos))
+		p.take(jsontext.SkipString(p.src, p.pos))
 		p.dst = append(p.dst, " : "...)
 		p.pos++
 		p.value(indent + 1)

@@ -4,6 +4,8 @@ import (
 	"iter"
 	"strconv"
 	"strings"
+
+	"github.com/dogwooddb/dogwood/tree/jsontext"
 )
 
 // A Node is the immutable value below a path: a leaf (boolean, number or
@@ -21,7 +23,7 @@ func Bool(b bool) Node { return Node{strconv.FormatBool(b)} }
 func Number(f float64) Node { return Node{string(appendNumber(nil, f))} }
 
 // String returns a leaf.
-func String(s string) Node { return Node{string(appendQuoted(make([]byte, 0, len(s)+2), s))} }
+func String(s string) Node { return Node{string(jsontext.AppendQuoted(make([]byte, 0, len(s)+2), s))} }
 
 // FromCanonical returns the node whose canonical text is s, "" or "null" being
 // the absent node. It does not check s: it is for text that this package made,

@@ -2,11 +2,8 @@ package tree
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"unicode/utf8"
 
 	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
@@ -68,8 +65,6 @@ func Parse(src string, depth int, d Dialect) (Draft, error) {
 	p := parser{src: src, dialect: d}
 	p.borrow()
 	defer p.giveBack()
-	p.sendScout()
-	defer p.recall()
 	return p.run(func() Draft { return p.document(depth) })
 }
 
@@ -96,28 +91,42 @@ func MustParseNode(src string) Node {
 	return n
 }
 
+// A parser reads one text: a string, or the stream of a source, of which it has a window.
+// Errors are panics of *ParseError and of stop, which run returns.
 type parser struct {
-	src      string
-	pos      int
+	src      string // the text, or the window of it
+	pos      int    // of what is read next
 	out      []byte
 	spans    []span      // members of the objects being read, innermost last
 	scratch  []byte      // members of an object on their way into their order
 	room     *parserRoom // that spans and scratch are from; nil: they are its own
 	dialect  Dialect
-	deferred bool         // out holds a server value
-	deepest  int          // nesting that was come across
-	scout    *scout       // that reads the second half, or nil
-	recalled *atomic.Bool // of a scout's parser, else nil
+	deferred bool // out holds a server value
+
+	window
+	stream *stream // where large values go; nil: they stay in out
+}
+
+// A stop is a panic for an error that is not about the text.
+type stop struct{ err error }
+
+// check ends the parser if there is an error.
+func (p *parser) check(err error) {
+	if err != nil {
+		panic(stop{err})
+	}
 }
 
 func (p *parser) run(f func() Draft) (d Draft, err error) {
 	defer func() {
-		if r := recover(); r != nil {
-			e, ok := r.(*ParseError)
-			if !ok {
-				panic(r)
-			}
-			err = e
+		switch r := recover().(type) {
+		case nil:
+		case *ParseError:
+			err = r
+		case stop:
+			err = r.err
+		default:
+			panic(r)
 		}
 	}()
 	return f(), nil
@@ -150,34 +159,6 @@ func (p *parser) giveBack() {
 	clear(spans) // of keys, which are parts of the text
 	p.room.spans, p.room.scratch = spans[:0], p.scratch[:0]
 	parserRooms.Put(p.room)
-}
-
-func (p *parser) fail(at int, kind ParseKind, format string, args ...any) {
-	before := p.src[:min(at, len(p.src))]
-	line := strings.Count(before, "\n") + 1
-	col := len(before) - strings.LastIndexByte(before, '\n')
-	panic(&ParseError{kind, line, col, fmt.Sprintf(format, args...)})
-}
-
-// want fails because something else is there than what is expected.
-func (p *parser) want(what string) {
-	after := ""
-	if strings.HasSuffix(strings.TrimRight(p.src[:p.pos], " \t\r\n"), ",") {
-		after = " after a comma"
-	}
-	p.fail(p.pos, BadJSON, "expected %s, found %s%s", what, Found(p.src[p.pos:]), after)
-}
-
-// Found names what a text begins with, for errors: its first character or its end.
-func Found(rest string) string {
-	if rest == "" {
-		return "the end of the text"
-	}
-	c, size := utf8.DecodeRuneInString(rest)
-	if c == utf8.RuneError && size == 1 {
-		return fmt.Sprintf("the byte %#x", rest[0])
-	}
-	return fmt.Sprintf("%q", c)
 }
 
 func (p *parser) document(depth int) Draft {
@@ -214,12 +195,6 @@ func (p *parser) fit(n int) {
 	}
 }
 
-func (p *parser) end() {
-	if p.space(); p.pos < len(p.src) {
-		p.fail(p.pos, BadJSON, "unexpected text after the value")
-	}
-}
-
 // draft returns what was read.
 func (p *parser) draft(from int) Draft { return p.newDraft(piecewise.String(p.out[from:])) }
 
@@ -227,118 +202,6 @@ func (p *parser) draft(from int) Draft { return p.newDraft(piecewise.String(p.ou
 // not in it, beside a .value or under a key that came again.
 func (p *parser) newDraft(text string) Draft {
 	return Draft{text, p.deferred && hasServerValue(text)}
-}
-
-func (p *parser) space() {
-	for p.pos < len(p.src) && p.src[p.pos] <= ' ' {
-		switch p.src[p.pos] {
-		case ' ', '\t', '\n', '\r':
-			p.pos++
-		default:
-			return
-		}
-	}
-}
-
-// peek skips white space and returns the next byte, 0 at the end.
-func (p *parser) peek() byte {
-	p.space()
-	if p.pos == len(p.src) {
-		return 0
-	}
-	return p.src[p.pos]
-}
-
-func (p *parser) expect(c byte) {
-	if p.peek() != c {
-		p.want(fmt.Sprintf("%q", c))
-	}
-	p.pos++
-}
-
-// afterMember takes c, which must come after a member: a comma or the end of its container.
-func (p *parser) afterMember(c, end byte) {
-	if p.peek() != c {
-		p.want(fmt.Sprintf("',' or %q", end))
-	}
-	p.pos++
-}
-
-// value reads one value and appends its canonical form. It reports whether
-// there was any, that is, whether it did not collapse to null.
-func (p *parser) value(depth, nest int) bool {
-	if nest > maxNesting {
-		p.fail(p.pos, TooDeep, "nested too deep")
-	}
-	p.deepest = max(p.deepest, nest)
-	switch c := p.peek(); {
-	case c == '{':
-		return p.object(depth, nest)
-	case c == '[':
-		return p.array(depth, nest)
-	case c == '"':
-		p.stringLeaf()
-	case c == '-' || c >= '0' && c <= '9':
-		p.number()
-	case p.literal("true"), p.literal("false"):
-	case p.skipLiteral("null"):
-		return false
-	default:
-		p.want("a value")
-	}
-	return true
-}
-
-func (p *parser) skipLiteral(word string) bool {
-	if !strings.HasPrefix(p.src[p.pos:], word) {
-		return false
-	}
-	p.pos += len(word)
-	return true
-}
-
-func (p *parser) literal(word string) bool {
-	ok := p.skipLiteral(word)
-	if ok {
-		p.out = append(p.out, word...)
-	}
-	return ok
-}
-
-func (p *parser) array(depth, nest int) bool {
-	start := len(p.out)
-	p.out = append(p.out, '{')
-	p.pos++
-	if p.peek() == ']' {
-		p.pos++
-		p.out = p.out[:start]
-		return false
-	}
-	for i := 0; ; i++ {
-		if depth >= MaxDepth {
-			p.fail(p.pos, TooDeep, "more than %d levels", MaxDepth)
-		}
-		mark := len(p.out)
-		p.fit(slack)
-		if mark > start+1 {
-			p.out = append(p.out, ',')
-		}
-		p.out = append(strconv.AppendInt(append(p.out, '"'), int64(i), 10), '"', ':')
-		if !p.value(depth+1, nest+1) {
-			p.out = p.out[:mark]
-		}
-		if p.peek() == ']' {
-			p.pos++
-			break
-		}
-		p.afterMember(',', ']')
-	}
-	if len(p.out) == start+1 {
-		p.out = p.out[:start]
-		return false
-	}
-	p.out = append(p.out, '}')
-	return true
 }
 
 // abbreviate shortens a client's text for an error message.

@@ -1,13 +1,29 @@
 package tree
 
 import (
-	"math/bits"
-	"strconv"
+	"math"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/dogwooddb/dogwood/tree/jsontext"
 	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
+
+func (p *parser) skipLiteral(word string) bool {
+	if !strings.HasPrefix(p.src[p.pos:], word) {
+		return false
+	}
+	p.pos += len(word)
+	return true
+}
+
+func (p *parser) literal(word string) bool {
+	ok := p.skipLiteral(word)
+	if ok {
+		p.out = append(p.out, word...)
+	}
+	return ok
+}
 
 func (p *parser) number() {
 	if n := shortInteger(p.src[p.pos:]); n > 0 {
@@ -15,6 +31,7 @@ func (p *parser) number() {
 		p.pos += n
 		return
 	}
+	p.aheadNumber()
 	start := p.pos
 	digits := func() {
 		from := p.pos
@@ -22,7 +39,7 @@ func (p *parser) number() {
 			p.pos++
 		}
 		if p.pos == from {
-			p.fail(p.pos, BadJSON, "expected a digit")
+			p.fail(p.here(), BadJSON, "expected a digit")
 		}
 	}
 	next := func(set string) bool {
@@ -45,9 +62,24 @@ func (p *parser) number() {
 	}
 	out, ok := canonicalNumber(p.out, p.src[start:p.pos])
 	if !ok {
-		p.fail(start, BadJSON, "number out of range")
+		p.fail(p.passed+start, BadJSON, "number out of range")
 	}
 	p.out = out
+}
+
+// aheadNumber makes all of the number that comes next part of src.
+func (p *parser) aheadNumber() {
+	for n := 0; p.from != nil; {
+		for p.pos+n < len(p.src) && strings.IndexByte("0123456789+-.eE", p.src[p.pos+n]) >= 0 {
+			n++
+		}
+		if n > MaxStringBytes {
+			p.fail(p.here(), BadJSON, "number out of range")
+		}
+		if p.pos+n < len(p.src) || !p.more() {
+			return
+		}
+	}
 }
 
 // shortInteger returns the length of the number that s begins with if it is one of
@@ -64,144 +96,135 @@ func shortInteger(s string) int {
 	return n
 }
 
+// A stringForm says what a string that was read looks like.
+type stringForm int
+
+const (
+	canonicalForm stringForm = iota // its source is canonical as it stands, and ends at pos
+	escapedForm
+	longForm // it was not read: it is so long that it is read in parts
+)
+
 // text reads a document that is one string. It is a part of the source if it can be.
 func (p *parser) text() Draft {
-	at := p.pos
-	s, raw := p.shortStr()
-	canonical := p.src[at:p.pos]
-	if !raw {
-		canonical = piecewise.Own(appendQuoted(make([]byte, 0, p.pos-at), s))
+	at := p.here()
+	s, form := p.str(math.MaxInt)
+	p.checkLength(at, len(s))
+	canonical := p.src[max(p.pos-len(s)-2, 0):p.pos]
+	if form != canonicalForm {
+		canonical = piecewise.Own(jsontext.AppendQuoted(make([]byte, 0, len(s)+2), s))
 	}
 	p.end()
 	return Draft{text: canonical}
 }
 
-func (p *parser) stringLeaf() {
-	at := p.pos
-	s, raw := p.shortStr()
-	if raw {
-		p.out = piecewise.Append(p.out, p.src[at:p.pos])
+// stringLeaf reads a string that is a value. It reports whether that is in out.
+func (p *parser) stringLeaf() bool {
+	at, most := p.here(), math.MaxInt
+	if p.stream != nil {
+		most = p.stream.whole
+	}
+	s, form := p.str(most)
+	if form == longForm {
+		p.longString()
+		return false
+	}
+	p.checkLength(at, len(s))
+	if form == canonicalForm {
+		p.out = piecewise.Append(p.out, p.src[p.pos-len(s)-2:p.pos])
 	} else {
-		p.fit(p.pos - at + slack)
-		p.out = appendQuoted(p.out, s)
+		p.fit(len(s) + slack)
+		p.out = jsontext.AppendQuoted(p.out, s)
+	}
+	return true
+}
+
+// checkLength fails if a string that is a value is longer than MaxStringBytes.
+func (p *parser) checkLength(at, n int) {
+	if n > MaxStringBytes {
+		p.fail(at, TooLong, "string of %d bytes exceeds the maximum of %d", n, MaxStringBytes)
 	}
 }
 
-// shortStr is str for a string that is a value: it is not longer than MaxStringBytes.
-func (p *parser) shortStr() (s string, raw bool) {
-	at := p.pos
-	s, raw = p.str()
-	if len(s) > MaxStringBytes {
-		p.fail(at, TooLong, "string of %d bytes exceeds the maximum of %d", len(s), MaxStringBytes)
+// str reads a string. In a stream, one of more than most bytes may have the longForm.
+func (p *parser) str(most int) (s string, form stringForm) {
+	n, ascii := jsontext.PlainPrefix(p.src[p.pos+1:])
+	end := p.pos + 1 + n
+	if p.from != nil && (end == len(p.src) || p.src[end] == '\\') {
+		if p.aheadString(n+1, most) {
+			return "", longForm
+		}
+		n, ascii = jsontext.PlainPrefix(p.src[p.pos+1:])
+		end = p.pos + 1 + n
 	}
-	return s, raw
-}
-
-// str reads a string. raw reports that its source is canonical as it stands.
-func (p *parser) str() (s string, raw bool) {
-	start := p.pos
-	p.pos++
-	n, ascii := plainPrefix(p.src[p.pos:])
-	end := p.pos + n
 	switch {
 	case end == len(p.src):
-		p.fail(start, BadJSON, "string does not end")
+		p.fail(p.here(), BadJSON, jsontext.Cut)
 	case p.src[end] == '\\':
-		return p.escapedString(start), false
+		return p.escapedString(), escapedForm
 	case p.src[end] != '"':
-		p.fail(end, BadJSON, "control character in string")
+		p.fail(p.passed+end, BadJSON, "control character in string")
 	}
-	s = p.src[p.pos:end]
+	s = p.src[p.pos+1 : end]
 	if !ascii && !utf8.ValidString(s) {
-		p.fail(start, BadJSON, "string is not valid UTF-8")
+		p.fail(p.here(), BadJSON, "string is not valid UTF-8")
 	}
 	p.pos = end + 1
-	return s, true
+	return s, canonicalForm
 }
 
-// plainPrefix returns how many bytes of s come before the first quote, backslash
-// or control character, or its length if there is none. If ascii is true they are
-// all ASCII; it may be false without reason.
-func plainPrefix(s string) (n int, ascii bool) {
-	const each, highs = 0x0101010101010101, 0x8080808080808080
-	high := uint64(0) // the high bits of all bytes
-	for ; n+8 <= len(s); n += 8 {
-		w := uint64(s[n]) | uint64(s[n+1])<<8 | uint64(s[n+2])<<16 | uint64(s[n+3])<<24 |
-			uint64(s[n+4])<<32 | uint64(s[n+5])<<40 | uint64(s[n+6])<<48 | uint64(s[n+7])<<56
-		high |= w & highs
-		quote, backslash := w^each*'"', w^each*'\\'
-		// x-each &^ x has the high bit of the lowest byte of x that is 0, and none below.
-		stop := ((w-each*0x20)&^w | (quote-each)&^quote | (backslash-each)&^backslash) & highs
-		if stop != 0 {
-			return n + bits.TrailingZeros64(stop)/8, high == 0
+// aheadString makes all of the string that comes next part of src, of which n bytes were
+// looked at. It reports whether that is too much.
+func (p *parser) aheadString(n, most int) (long bool) {
+	for {
+		plain, _ := jsontext.PlainPrefix(p.src[p.pos+n:])
+		n += plain
+		at := p.pos + n
+		switch {
+		case at+1 < len(p.src) && p.src[at] == '\\':
+			n += 2
+			continue
+		case at < len(p.src) && p.src[at] != '\\':
+			return false // its end, or what is wrong with it
+		case n > most:
+			return true
+		}
+		if !p.more() {
+			return false
 		}
 	}
-	for ; n < len(s) && s[n] >= 0x20 && s[n] != '"' && s[n] != '\\'; n++ {
-		high |= uint64(s[n]) & highs
-	}
-	return n, high == 0
 }
 
-func (p *parser) escapedString(start int) string {
-	out := make([]byte, 0, stringLength(p.src[start:])) // more than enough
-	for p.pos < len(p.src) {
-		c := p.src[p.pos]
-		p.pos++
+func (p *parser) escapedString() string {
+	start := p.here()
+	out := make([]byte, 0, jsontext.SkipString(p.src, p.pos)-p.pos) // more than enough
+	for p.pos++; ; {
+		n, _ := jsontext.PlainPrefix(p.src[p.pos:])
+		out = append(out, p.src[p.pos:p.pos+n]...)
+		p.pos += n
 		switch {
-		case c == '"':
+		case p.pos == len(p.src):
+			p.fail(start, BadJSON, jsontext.Cut)
+		case p.src[p.pos] == '"':
 			if !utf8.Valid(out) {
 				p.fail(start, BadJSON, "string is not valid UTF-8")
 			}
+			p.pos++
 			return piecewise.Own(out)
-		case c == '\\':
-			out = p.escape(out)
-		case c < 0x20:
-			p.fail(p.pos-1, BadJSON, "control character in string")
-		default:
-			out = append(out, c)
 		}
+		out = p.escape(out)
 	}
-	p.fail(start, BadJSON, "string does not end")
-	return ""
 }
 
-// escapes maps the letter of a simple escape to what it stands for.
-var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
-
+// escape reads an escape, and fails at a control character.
 func (p *parser) escape(out []byte) []byte {
-	at := p.pos - 1
-	if p.pos == len(p.src) {
-		p.fail(at, BadJSON, "string does not end")
+	if p.src[p.pos] != '\\' {
+		p.fail(p.here(), BadJSON, "control character in string")
 	}
-	c := p.src[p.pos]
-	p.pos++
-	if c != 'u' {
-		if escapes[c] == 0 {
-			p.fail(at, BadJSON, "unknown escape")
-		}
-		return append(out, escapes[c])
+	r, n, wrong := jsontext.Escape(p.src[p.pos:])
+	if wrong != "" {
+		p.fail(p.here(), BadJSON, "%s", wrong)
 	}
-	r := p.hex4(at)
-	switch {
-	case r < 0xD800 || r > 0xDFFF:
-		return utf8.AppendRune(out, r)
-	case r < 0xDC00 && p.skipLiteral(`\u`):
-		if low := p.hex4(at); low >= 0xDC00 && low <= 0xDFFF {
-			return utf8.AppendRune(out, (r-0xD800)<<10+(low-0xDC00)+0x10000)
-		}
-	}
-	p.fail(at, BadJSON, "unpaired surrogate")
-	return nil
-}
-
-func (p *parser) hex4(at int) rune {
-	if p.pos+4 > len(p.src) {
-		p.fail(at, BadJSON, "string does not end")
-	}
-	r, err := strconv.ParseUint(p.src[p.pos:p.pos+4], 16, 16)
-	if err != nil {
-		p.fail(at, BadJSON, "bad \\u escape")
-	}
-	p.pos += 4
-	return rune(r)
+	p.pos += n
+	return utf8.AppendRune(out, r)
 }

@@ -2,15 +2,67 @@ package tree
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/dogwooddb/dogwood/tree/jsontext"
 	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
+
+// value reads one value and appends its canonical form, or has it stored in a stream. It
+// reports whether there was any in out, that is, whether it did not collapse to null.
+func (p *parser) value(depth, nest int) bool {
+	if nest > maxNesting {
+		p.fail(p.here(), TooDeep, "nested too deep")
+	}
+	c := p.peek()
+	if p.from != nil && len(p.src)-p.pos < windowAhead {
+		p.ahead(windowAhead)
+	}
+	switch {
+	case c == '{':
+		return p.object(depth, nest)
+	case c == '[':
+		return p.array(depth, nest)
+	case c == '"':
+		return p.stringLeaf()
+	case c == '-' || c >= '0' && c <= '9':
+		p.number()
+	case p.literal("true"), p.literal("false"):
+	case p.skipLiteral("null"):
+		return false
+	default:
+		p.want("a value")
+	}
+	return true
+}
+
+func (p *parser) array(depth, nest int) bool {
+	o := objectReader{parser: p, start: len(p.out), base: len(p.spans), sorted: true}
+	p.out = append(p.out, '{')
+	p.pos++
+	if p.peek() == ']' {
+		p.pos++
+		return o.finish()
+	}
+	for i := 0; ; i++ {
+		if depth >= MaxDepth {
+			p.fail(p.here(), TooDeep, "more than %d levels", MaxDepth)
+		}
+		from := o.open(slack)
+		p.out = append(strconv.AppendInt(append(p.out, '"'), int64(i), 10), '"', ':')
+		o.child(segment{index: i}, from, depth, nest)
+		if p.peek() == ']' {
+			p.pos++
+			return o.finish()
+		}
+		p.afterMember(',', ']')
+	}
+}
 
 // object reads an object. Its members go straight to out; only if they are not
 // in key order, or repeat, are they put in order afterwards.
 func (p *parser) object(depth, nest int) bool {
-	p.heed()
 	o := objectReader{parser: p, start: len(p.out), base: len(p.spans), sorted: true}
 	p.out = append(p.out, '{')
 	p.pos++
@@ -27,30 +79,35 @@ func (o *objectReader) members(depth, nest int) {
 		if o.peek() != '"' {
 			o.want("a key")
 		}
-		if o.scout != nil && o.pos >= o.scout.start && o.takeOver(depth, nest) {
-			return
+		at := o.here()
+		held := o.holdFrom(at)
+		key, form := o.str(mostKeyText)
+		if form == longForm {
+			o.fail(at, BadKey, "key of more than %d bytes", MaxKeyBytes)
 		}
-		at := o.pos
-		key, raw := o.str()
 		o.expect(':')
-		o.member(key, raw, at, depth, nest)
+		o.member(key, form, at, held, depth, nest)
 		if more = o.peek() == ','; more {
 			o.pos++
 		}
 	}
 }
 
+// mostKeyText is the length of the longest key that is valid, all of it escapes.
+const mostKeyText = 6*MaxKeyBytes + 2
+
+// An objectReader reads one object or array.
 type objectReader struct {
 	*parser
 	start    int // of the object in out
 	base     int // of its members in spans
 	sorted   bool
-	absent   bool // members that are null have spans even if sorted
-	reserved bool // a key that begins with a dot was come across
 	priority string
 	val      string // .value, "" if it collapsed
 	valued   bool   // there is a .value that is not null
 	sv       string // the placeholder of .sv
+
+	kept *part // of a stream: what it has of the object; nil: nothing
 }
 
 // A span is one member in out. An empty one deletes earlier members of its key.
@@ -59,54 +116,88 @@ type span struct {
 	from, to int
 }
 
-func (o *objectReader) member(key string, raw bool, at, depth, nest int) {
-	o.reserved = o.reserved || strings.HasPrefix(key, ".")
+// member reads what follows the key that begins at a place in the text. held is what was
+// held before the key was.
+func (o *objectReader) member(key string, form stringForm, at, held, depth, nest int) {
+	if !strings.HasPrefix(key, ".") {
+		if !ValidKey(key) {
+			o.fail(at, BadKey, "invalid key %q", abbreviate(key))
+		}
+		if depth >= MaxDepth {
+			o.fail(at, TooDeep, "more than %d levels", MaxDepth)
+		}
+		from := o.open(len(key) + slack)
+		if start := at - o.passed; form == canonicalForm {
+			o.out = append(append(o.out, o.src[start:start+len(key)+2]...), ':')
+		} else {
+			o.out = append(jsontext.AppendQuoted(o.out, key), ':')
+		}
+		o.hold = held
+		o.child(segment{key: key}, from, depth, nest)
+		return
+	}
 	switch {
 	case key == ".priority":
 		o.priority = o.readPriority(nest)
 	case key == ".value":
-		o.valued = o.peek() != 'n'
-		o.val = o.detached(func() { o.value(depth, nest+1) })
+		o.hold = held
+		o.readValue(depth, nest)
 	case key == ".sv":
 		o.sv = o.readServerValue(nest)
-	case strings.HasPrefix(key, ".") && o.dialect == Lenient:
+	case o.dialect == Lenient:
 		o.detached(func() { o.value(depth, nest+1) })
-	case !ValidKey(key):
-		o.fail(at, BadKey, "invalid key %q", abbreviate(key))
-	case depth >= MaxDepth:
-		o.fail(at, TooDeep, "more than %d levels", MaxDepth)
 	default:
-		o.child(key, raw, at, depth, nest)
+		o.fail(at, BadKey, "invalid key %q", abbreviate(key))
 	}
+	o.hold = held
 }
 
-func (o *objectReader) child(key string, raw bool, at, depth, nest int) {
-	mark := len(o.out)
-	o.fit(len(key) + slack)
-	if mark > o.start+1 {
+// open makes room for a member and returns where it starts in out, behind a comma if it is
+// not the first.
+func (o *objectReader) open(room int) (from int) {
+	o.fit(room)
+	if len(o.out) > o.start+1 {
 		o.out = append(o.out, ',')
 	}
-	from := len(o.out)
-	if raw {
-		o.out = append(o.out, o.src[at:at+len(key)+2]...)
-	} else {
-		o.out = appendQuoted(o.out, key)
+	return len(o.out)
+}
+
+// child reads the value of a member, whose key is in out from a place on.
+func (o *objectReader) child(s segment, from, depth, nest int) {
+	if o.stream == nil {
+		o.add(s, from, o.value(depth+1, nest+1))
+		return
 	}
-	o.out = append(o.out, ':')
-	present := o.value(depth+1, nest+1)
+	o.streamChild(s, from, depth, nest)
+}
+
+// add notes a member that is in out from a place on, or removes it there if it is null.
+func (o *objectReader) add(s segment, from int, present bool) {
 	if !present {
-		o.out = o.out[:mark]
-		from = mark
+		from = o.unopen(from)
 	}
-	if n := len(o.spans); o.sorted && n > o.base && CompareKeys(o.spans[n-1].key, key) >= 0 {
+	if s.key == "" {
+		return // an element of an array: they are in order
+	}
+	if n := len(o.spans); o.sorted && n > o.base && CompareKeys(o.spans[n-1].key, s.key) >= 0 {
 		o.sorted = false
 	}
-	if present || !o.sorted || o.absent { // in order, the key can't have been there before
+	if present || !o.sorted { // in order, the key can't have been there before
 		if o.spans == nil {
 			o.spans = make([]span, 0, 16)
 		}
-		o.spans = piecewise.Add(o.spans, span{key, from, len(o.out)})
+		o.spans = piecewise.Add(o.spans, span{s.key, from, len(o.out)})
 	}
+}
+
+// unopen removes what there is of a member that starts at a place, and the comma in front
+// of it.
+func (o *objectReader) unopen(from int) int {
+	if from > o.start+1 {
+		from--
+	}
+	o.out = o.out[:from]
+	return from
 }
 
 // detached runs f and returns what it appended to out, which it removes.
@@ -118,20 +209,37 @@ func (p *parser) detached(f func()) string {
 	return s
 }
 
+func (o *objectReader) readValue(depth, nest int) {
+	o.valued = o.peek() != 'n'
+	o.val = o.detached(func() { o.value(depth, nest+1) })
+	if o.stream != nil {
+		o.streamValue()
+	}
+}
+
 func (p *parser) readPriority(nest int) string {
-	p.space()
-	at := p.pos
+	p.peek()
+	at := p.here()
+	var whole int
+	if p.stream != nil {
+		whole = p.stream.beginPriority()
+	}
 	s := p.detached(func() { p.value(0, nest+1) })
-	if c := class(s); c != classNull && c != classNumber && c != classString && !strings.HasPrefix(s, `{".sv":`) {
+	if p.stream != nil {
+		p.stream.whole, p.stream.inside = whole, false
+	}
+	c := class(s)
+	if c != classNull && c != classNumber && c != classString && !strings.HasPrefix(s, `{".sv":`) || p.stream.take() != nil {
 		p.fail(at, BadPriority, "a priority must be a string or a number")
 	}
 	return s
 }
 
-// readServerValue reads what follows ".sv" and returns the placeholder object.
+// readServerValue reads what follows ".sv" and returns the placeholder object, or what the
+// stream takes in its place.
 func (p *parser) readServerValue(nest int) string {
-	p.space()
-	at := p.pos
+	p.peek()
+	at := p.here()
 	s := p.detached(func() { p.value(0, nest+1) })
 	n := Node{s}
 	delta := n.Child("increment")
@@ -141,23 +249,31 @@ func (p *parser) readServerValue(nest int) string {
 	default:
 		p.fail(at, BadServerValue, "unknown server value")
 	}
-	p.deferred = true
-	return `{".sv":` + s + "}"
+	s = `{".sv":` + s + "}"
+	if p.stream == nil {
+		p.deferred = true
+		return s
+	}
+	leaf, ok := p.stream.sink.ServerValue(Target{p.stream.path(), p.stream.inside}, DraftFromText(s))
+	if !ok {
+		p.fail(at, BadServerValue, "server value in data to be loaded")
+	}
+	return leaf.text
 }
 
+// finish ends an object. It reports whether that is in out.
 func (o *objectReader) finish() bool {
-	spans := o.spans[o.base:]
-	o.spans = o.spans[:o.base]
-	if !o.sorted {
-		spans = o.reorder(spans)
+	if o.kept != nil {
+		return o.finishStored()
 	}
+	o.reorder()
 	if o.valued || o.sv != "" {
-		if o.dialect == Strict && (len(spans) > 0 || o.valued && o.sv != "") {
-			o.fail(o.pos-1, BadValue, ".value or .sv beside other keys")
+		if o.dialect == Strict && (!o.isEmpty() || o.valued && o.sv != "") {
+			o.failBeside()
 		}
 		return o.leaf()
 	}
-	if len(spans) == 0 {
+	if o.isEmpty() {
 		o.out = o.out[:o.start]
 		return false
 	}
@@ -167,6 +283,13 @@ func (o *objectReader) finish() bool {
 		o.out = slices.Insert(o.out, o.start+1, []byte(`".priority":`+o.priority+",")...)
 	}
 	return true
+}
+
+// isEmpty reports whether there are no children in out.
+func (o *objectReader) isEmpty() bool { return len(o.out) <= o.start+1 }
+
+func (o *objectReader) failBeside() {
+	o.fail(o.here()-1, BadValue, ".value or .sv beside other keys")
 }
 
 // leaf puts .value, or else .sv, in the place of the object that holds it. The
@@ -190,27 +313,28 @@ func (o *objectReader) leaf() bool {
 	return true
 }
 
-// reorder sorts the members in out by key and keeps the last of equal keys.
-func (o *objectReader) reorder(spans []span) []span {
-	slices.SortStableFunc(spans, func(a, b span) int { return CompareKeys(a.key, b.key) })
-	kept := spans[:0]
-	for i, s := range spans {
-		if i+1 < len(spans) && spans[i+1].key == s.key || s.from == s.to {
-			continue
-		}
-		kept = append(kept, s)
+// reorder takes the members of the object off the spans. If they are not in order in out,
+// it sorts them by key and keeps the last of equal keys.
+func (o *objectReader) reorder() {
+	spans := o.spans[o.base:]
+	o.spans = o.spans[:o.base]
+	if o.sorted {
+		return
 	}
+	slices.SortStableFunc(spans, func(a, b span) int { return CompareKeys(a.key, b.key) })
 	if n := len(o.out) - o.start; cap(o.scratch) < n {
 		o.scratch = make([]byte, 0, n)
 	}
 	ordered := o.scratch[:0]
-	for i, s := range kept {
-		if i > 0 {
+	for i, s := range spans {
+		if i+1 < len(spans) && spans[i+1].key == s.key || s.from == s.to {
+			continue
+		}
+		if len(ordered) > 0 {
 			ordered = append(ordered, ',')
 		}
 		ordered = piecewise.Append(ordered, o.out[s.from:s.to])
 	}
 	o.out = piecewise.Append(o.out[:o.start+1], ordered)
 	o.scratch = ordered
-	return kept
 }

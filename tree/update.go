@@ -80,7 +80,7 @@ func (p *parser) update(base Path, most int) Update {
 			p.want("a key")
 		}
 		at := p.pos
-		key, _ := p.str()
+		key, _ := p.str(math.MaxInt)
 		p.expect(':')
 		w := p.updateMember(base, key, at)
 		if i, ok := seen[w.Target]; ok {

@@ -1,5 +1,7 @@
 package wire
 
+import "github.com/dogwooddb/dogwood/tree/jsontext"
+
 // Body is the b of a request (protocol §4, §8, §9). Which members an action
 // needs is for the caller to decide; here only their types are checked. Where
 // absence differs from any value there is a Has field.
@@ -44,15 +46,15 @@ func (b *Body) set(key, raw string) (want string) {
 	ok := true
 	switch key {
 	case "p":
-		b.Path, ok = unquote(raw)
+		b.Path, ok = jsontext.Unquote(raw)
 		b.HasPath, want = true, "a string"
 	case "d":
 		b.Data, b.HasData = raw, true
 	case "h":
-		b.Hash, ok = unquote(raw)
+		b.Hash, ok = jsontext.Unquote(raw)
 		b.HasHash, want = true, "a string"
 	case "w":
-		b.WriteID, ok = unquote(raw)
+		b.WriteID, ok = jsontext.Unquote(raw)
 		b.HasWriteID, want = true, "a string"
 	case "v":
 		b.Returns = raw == "1"
@@ -76,7 +78,7 @@ func (b *Body) set(key, raw string) (want string) {
 		b.Merge = raw == "1"
 		ok, want = raw == "0" || raw == "1", "0 or 1"
 	case "cred":
-		b.Cred, ok = unquote(raw)
+		b.Cred, ok = jsontext.Unquote(raw)
 		want = "a string"
 	case "authvar":
 		b.AuthVar, b.HasAuthVar = raw, true
@@ -84,7 +86,7 @@ func (b *Body) set(key, raw string) (want string) {
 		b.NoAuth = raw == "true"
 		ok, want = raw == "true" || raw == "false", "a boolean"
 	case "token":
-		b.Token, ok = unquote(raw)
+		b.Token, ok = jsontext.Unquote(raw)
 		want = "a string"
 	case "c":
 		b.Counters = raw

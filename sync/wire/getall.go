@@ -3,6 +3,8 @@ package wire
 import (
 	"fmt"
 	"iter"
+
+	"github.com/dogwooddb/dogwood/tree/jsontext"
 )
 
 // A Lookup is one entry of a request to read several places at once
@@ -38,13 +40,13 @@ func readLookup(raw string, at int) (l Lookup, err error) {
 		ok, want := true, "a string"
 		switch key {
 		case "p":
-			l.Path, ok = unquote(value)
+			l.Path, ok = jsontext.Unquote(value)
 			path = value
 		case "k":
-			l.Path, ok = unquote(value)
+			l.Path, ok = jsontext.Unquote(value)
 			keys = value
 		case "c":
-			l.Each, ok = unquote(value)
+			l.Each, ok = jsontext.Unquote(value)
 		case "q":
 			l.Query = value
 			ok, want = isObject(value), "an object"
@@ -57,21 +59,6 @@ func readLookup(raw string, at int) (l Lookup, err error) {
 		return l, wrongValue(-1, name, raw, "p, or k and c")
 	}
 	return l, nil
-}
-
-// elements yields the raw elements of the array that starts at text[0].
-func elements(text string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for i := skipSpace(text, 1); i < len(text) && text[i] != ']'; {
-			end := skipValue(text, i)
-			if !yield(text[i:end]) {
-				return
-			}
-			if i = skipSpace(text, end); i < len(text) && text[i] == ',' {
-				i = skipSpace(text, i+1)
-			}
-		}
-	}
 }
 
 func isArray(raw string) bool { return raw != "" && raw[0] == '[' }

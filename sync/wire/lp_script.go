@@ -2,9 +2,10 @@ package wire
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strconv"
+
+	"github.com/dogwooddb/dogwood/tree/jsontext"
 )
 
 // The replies to long polls are scripts that a page runs in a child frame
@@ -87,7 +88,7 @@ func appendLiteral(dst, msg []byte) []byte {
 			return append(dst, msg[i:]...)
 		}
 		start := i + quote
-		end := skipEscaped(msg, start)
+		end := jsontext.SkipString(jsontext.View(msg), start)
 		dst = append(dst, msg[i:start]...)
 		if isProtoKey(msg, start, end) {
 			dst = append(dst, `["__proto__"]`...)
@@ -107,14 +108,14 @@ func isProtoKey(msg []byte, start, end int) bool {
 	if len(text) < len(plain) || len(text) > longest {
 		return false
 	}
-	if i := skipSpace(msg, end); i == len(msg) || msg[i] != ':' {
+	if i := jsontext.SkipSpace(jsontext.View(msg), end); i == len(msg) || msg[i] != ':' {
 		return false
 	}
 	if bytes.IndexByte(text, '\\') < 0 {
 		return string(text) == plain
 	}
-	var key string
-	return json.Unmarshal(text, &key) == nil && key == "__proto__"
+	key, ok := jsontext.Unquote(jsontext.View(text))
+	return ok && key == "__proto__"
 }
 
 // appendScriptString appends a JSON string as a JavaScript one. Two line

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/dogwooddb/dogwood/tree/jsontext"
 )
 
 // encodePieces cuts a message as a browser does: base64 with dots, pieces of at
@@ -340,8 +342,8 @@ func FuzzAppendPollScript(f *testing.F) {
 
 // sameString compares two JSON values, one of which may have more escapes.
 func sameString(a, b json.RawMessage) bool {
-	x, _ := unquote(string(a))
-	y, _ := unquote(string(b))
+	x, _ := jsontext.Unquote(string(a))
+	y, _ := jsontext.Unquote(string(b))
 	return x == y
 }
 

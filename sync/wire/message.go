@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/dogwooddb/dogwood/tree/jsontext"
 )
 
 // maxNesting bounds arrays and objects within each other in a message. Data may
@@ -45,7 +47,7 @@ func ParseMessage(text string) (Message, error) {
 	if !isObject(e.data) {
 		return Message{}, wrongValue(-1, "d", e.data, "an object")
 	}
-	switch kind, _ := unquote(e.kind); kind {
+	switch kind, _ := jsontext.Unquote(e.kind); kind {
 	case "c":
 		return parseControl(e.data)
 	case "d":
@@ -94,39 +96,37 @@ func (m *members) set(b *Body, id int64) error {
 	return nil
 }
 
-// read takes a text apart. An error says that it is not one JSON object of tolerable depth.
-// The reading recurses and takes any bytes for text, so depth and encoding are checked
-// before; not every WebSocket library checks the encoding.
+// read takes a text apart and checks it, in one pass. An error says that it is not one
+// JSON object of tolerable depth, and why.
 func (e *envelope) read(text string) error {
-	start := skipSpace(text, 0)
-	var msg string
+	start := jsontext.SkipSpace(text, 0)
+	if isObject(text[start:]) && endsAt(text, e.readMessage(text, start)) {
+		return nil
+	}
+	msg := "not JSON"
 	switch {
-	case tooDeep(text, maxNesting):
+	case jsontext.IsDeep(text, maxNesting):
 		msg = fmt.Sprintf("more than %d levels", maxNesting)
 	case !utf8.ValidString(text):
 		msg = "not UTF-8"
-	case !isObject(text[start:]) && isJSON(text):
+	case isJSON(text):
 		msg = "not an object"
-	case !isObject(text[start:]) || !endsAt(text, e.readMessage(text, start)):
-		msg = "not JSON"
-	default:
-		return nil
 	}
 	return &FormatError{ID: -1, Msg: msg}
 }
 
 // endsAt reports whether only white space is left of a text.
-func endsAt(text string, end int) bool { return end >= 0 && skipSpace(text, end) == len(text) }
+func endsAt(text string, end int) bool { return end >= 0 && jsontext.SkipSpace(text, end) == len(text) }
 
 func (e *envelope) readMessage(text string, i int) (end int) {
-	return readObject(text, i, func(key string, i int) (end int) {
+	return readObject(text, i, maxNesting, func(key string, i int) (end int) {
 		switch key {
 		case "t":
-			end = takeValue(text, i, &e.kind)
+			end = takeValue(text, i, maxNesting-1, &e.kind)
 		case "d":
 			end = e.readData(text, i)
 		default:
-			end = validValue(text, i)
+			end = validValue(text, i, maxNesting-1)
 		}
 		return end
 	})
@@ -137,18 +137,18 @@ func (e *envelope) readData(text string, i int) (end int) {
 	e.id, e.action, e.body = "", "", ""
 	e.members.clear()
 	if !isObject(text[i:]) {
-		return takeValue(text, i, &e.data)
+		return takeValue(text, i, maxNesting-1, &e.data)
 	}
-	end = readObject(text, i, func(key string, i int) (end int) {
+	end = readObject(text, i, maxNesting-1, func(key string, i int) (end int) {
 		switch key {
 		case "r":
-			end = takeValue(text, i, &e.id)
+			end = takeValue(text, i, maxNesting-2, &e.id)
 		case "a":
-			end = takeValue(text, i, &e.action)
+			end = takeValue(text, i, maxNesting-2, &e.action)
 		case "b":
 			end = e.readBody(text, i)
 		default:
-			end = validValue(text, i)
+			end = validValue(text, i, maxNesting-2)
 		}
 		return end
 	})
@@ -159,11 +159,11 @@ func (e *envelope) readData(text string, i int) (end int) {
 func (e *envelope) readBody(text string, i int) (end int) {
 	e.members.clear()
 	if !isObject(text[i:]) {
-		return takeValue(text, i, &e.body)
+		return takeValue(text, i, maxNesting-2, &e.body)
 	}
-	end = readObject(text, i, func(key string, i int) (end int) {
+	end = readObject(text, i, maxNesting-2, func(key string, i int) (end int) {
 		m := member{key: key}
-		end = takeValue(text, i, &m.raw)
+		end = takeValue(text, i, maxNesting-3, &m.raw)
 		e.members.add(m)
 		return end
 	})
@@ -171,8 +171,8 @@ func (e *envelope) readBody(text string, i int) (end int) {
 }
 
 // takeValue reads a value into raw.
-func takeValue(text string, i int, raw *string) (end int) {
-	return taken(text, i, validValue(text, i), raw)
+func takeValue(text string, i, room int, raw *string) (end int) {
+	return taken(text, i, validValue(text, i, room), raw)
 }
 
 // taken puts what was read into raw, if it was valid.
@@ -195,7 +195,7 @@ func parseControl(text string) (Message, error) {
 		}
 	}
 	var ok bool
-	if c.Type, ok = unquote(kind); !ok {
+	if c.Type, ok = jsontext.Unquote(kind); !ok {
 		return Message{}, wrongValue(-1, "t", kind, "a string")
 	}
 	return Message{Control: c}, nil
@@ -207,7 +207,7 @@ func (e *envelope) request() (Message, error) {
 	if r.ID, ok = parseInt(e.id, 0); !ok {
 		return Message{}, wrongValue(-1, "r", e.id, "an integer from 0")
 	}
-	if r.Action, ok = unquote(e.action); !ok {
+	if r.Action, ok = jsontext.Unquote(e.action); !ok {
 		return Message{}, wrongValue(r.ID, "a", e.action, "a string")
 	}
 	if !isObject(e.body) {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+
+	"github.com/dogwooddb/dogwood/tree/jsontext"
 )
 
 // A ServerMessage is one message of a server, as a client sees it
@@ -30,7 +32,7 @@ type ServerMessage struct {
 // that they receive. Data is delimited, not validated: to parse it will show
 // what is wrong with it. Errors are of type *FormatError.
 func ParseServerMessage(text []byte) (ServerMessage, error) {
-	c := cursor{text: text}
+	c := cursor{raw: text, text: jsontext.View(text)}
 	var kind []byte
 	var m serverMembers
 	c.object(func(key []byte) {
@@ -177,7 +179,7 @@ func word(raw []byte) (s string, ok bool) {
 			}
 		}
 	}
-	return unquote(string(raw))
+	return jsontext.Unquote(string(raw))
 }
 
 // text decodes a raw string; without an escape in it the result is a part of
@@ -187,7 +189,7 @@ func text(raw []byte) (s []byte, ok bool) {
 		return nil, false
 	}
 	if bytes.IndexByte(raw, '\\') >= 0 {
-		decoded, ok := unescape(string(raw))
+		decoded, ok := jsontext.Unquote(string(raw))
 		return []byte(decoded), ok
 	}
 	return raw[1 : len(raw)-1], true
@@ -211,12 +213,13 @@ func parseDigits(raw []byte) (n int64, ok bool) {
 // A cursor goes over a text that may not be JSON. Once it has met what cannot
 // be, it is bad and stays where it is.
 type cursor struct {
-	text []byte
+	raw  []byte
+	text string // raw
 	at   int
 	bad  bool
 }
 
-func (c *cursor) space() { c.at = skipSpace(c.text, c.at) }
+func (c *cursor) space() { c.at = jsontext.SkipSpace(c.text, c.at) }
 
 // peek returns the next byte that is not white space, 0 at the end.
 func (c *cursor) peek() byte {
@@ -269,24 +272,13 @@ func (c *cursor) str() []byte {
 		return nil
 	}
 	start := c.at
-	end := c.skipString()
+	end := jsontext.SkipString(c.text, c.at)
 	if end-start < 2 || c.text[end-1] != '"' {
 		c.bad = true
 		return nil
 	}
 	c.at = end
-	return c.text[start:end:end]
-}
-
-// skipString is skipString at c.at, at the speed of memchr for strings without
-// an escape.
-func (c *cursor) skipString() int {
-	start := c.at + 1
-	n := bytes.IndexByte(c.text[start:], '"')
-	if n < 0 || bytes.IndexByte(c.text[start:start+n], '\\') >= 0 {
-		return skipEscaped(c.text, c.at)
-	}
-	return start + n + 1
+	return c.raw[start:end:end]
 }
 
 // value takes a value of any kind.
@@ -304,7 +296,7 @@ func (c *cursor) value() []byte {
 	if c.at == start {
 		c.bad = true
 	}
-	return c.text[start:c.at:c.at]
+	return c.raw[start:c.at:c.at]
 }
 
 func isDelimiter(b byte) bool {
@@ -318,19 +310,10 @@ func isDelimiter(b byte) bool {
 // nested takes an object or an array.
 func (c *cursor) nested() []byte {
 	start := c.at
-	for depth := 0; c.at < len(c.text); c.at++ {
-		switch c.text[c.at] {
-		case '"':
-			c.at = c.skipString() - 1
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				c.at++
-				return c.text[start:c.at:c.at]
-			}
-		}
+	c.at = jsontext.SkipValue(c.text, start)
+	if last := c.text[c.at-1]; last != '}' && last != ']' {
+		c.bad = true
+		return nil
 	}
-	c.at, c.bad = len(c.text), true
-	return nil
+	return c.raw[start:c.at:c.at]
 }

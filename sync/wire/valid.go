@@ -1,18 +1,23 @@
 package wire
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
 
-// isJSON reports whether a text is one JSON value (RFC 8259), but for the encoding of
-// strings. It recurses, so the depth has to be bounded before.
+	"github.com/dogwooddb/dogwood/tree/jsontext"
+)
+
+// isJSON reports whether a text is one JSON value (RFC 8259) in UTF-8, in which arrays and
+// objects do not nest deeper than maxNesting.
 func isJSON(text string) bool {
-	return endsAt(text, validValue(text, skipSpace(text, 0)))
+	return endsAt(text, validValue(text, jsontext.SkipSpace(text, 0), maxNesting))
 }
 
 // invalid is what the functions below return in place of the index after what they have
-// read, if that is not there.
+// read, if that is not there. room is how deep arrays and objects may nest in it.
 const invalid = -1
 
-func validValue(s string, i int) (end int) {
+func validValue(s string, i, room int) (end int) {
 	if i == len(s) {
 		return invalid
 	}
@@ -20,9 +25,9 @@ func validValue(s string, i int) (end int) {
 	case '"':
 		return validString(s, i)
 	case '{':
-		return validObject(s, i)
+		return readObject(s, i, room, nil)
 	case '[':
-		return validArray(s, i)
+		return validArray(s, i, room)
 	case 't':
 		return validWord(s, i, "true")
 	case 'f':
@@ -33,13 +38,14 @@ func validValue(s string, i int) (end int) {
 	return validNumber(s, i)
 }
 
-func validObject(s string, i int) int { return readObject(s, i, nil) }
-
 // readObject calls value for each member of the object that starts at s[i], with its
 // decoded key and where its value starts. value returns the index after it; nil checks
 // that it is valid.
-func readObject(s string, i int, value func(key string, i int) int) (end int) {
-	if i = skipSpace(s, i+1); i < len(s) && s[i] == '}' {
+func readObject(s string, i, room int, value func(key string, i int) int) (end int) {
+	if room == 0 {
+		return invalid
+	}
+	if i = jsontext.SkipSpace(s, i+1); i < len(s) && s[i] == '}' {
 		return i + 1
 	}
 	for more := true; more; {
@@ -51,13 +57,13 @@ func readObject(s string, i int, value func(key string, i int) int) (end int) {
 			return invalid
 		}
 		raw := s[start:i]
-		if i = skipSpace(s, i); i == len(s) || s[i] != ':' {
+		if i = jsontext.SkipSpace(s, i); i == len(s) || s[i] != ':' {
 			return invalid
 		}
-		if i = skipSpace(s, i+1); value == nil {
-			i = validValue(s, i)
+		if i = jsontext.SkipSpace(s, i+1); value == nil {
+			i = validValue(s, i, room-1)
 		} else {
-			key, _ := unquote(raw)
+			key, _ := jsontext.Unquote(raw)
 			i = value(key, i)
 		}
 		if i < 0 {
@@ -68,12 +74,15 @@ func readObject(s string, i int, value func(key string, i int) int) (end int) {
 	return i
 }
 
-func validArray(s string, i int) int {
-	if i = skipSpace(s, i+1); i < len(s) && s[i] == ']' {
+func validArray(s string, i, room int) int {
+	if room == 0 {
+		return invalid
+	}
+	if i = jsontext.SkipSpace(s, i+1); i < len(s) && s[i] == ']' {
 		return i + 1
 	}
 	for more := true; more; {
-		if i = validValue(s, i); i < 0 {
+		if i = validValue(s, i, room-1); i < 0 {
 			return invalid
 		}
 		i, more = validEnd(s, i, ']')
@@ -84,12 +93,12 @@ func validArray(s string, i int) int {
 // validEnd reads what follows a part of an array or object that ends with the byte last:
 // that, or a comma, and then there is more.
 func validEnd(s string, i int, last byte) (end int, more bool) {
-	if i = skipSpace(s, i); i == len(s) {
+	if i = jsontext.SkipSpace(s, i); i == len(s) {
 		return invalid, false
 	}
 	switch s[i] {
 	case ',':
-		return skipSpace(s, i+1), true
+		return jsontext.SkipSpace(s, i+1), true
 	case last:
 		return i + 1, false
 	}
@@ -102,38 +111,22 @@ func validString(s string, i int) int {
 		case c == '"':
 			return i + 1
 		case c == '\\':
-			if i = validEscape(s, i+1); i < 0 {
+			_, n, _ := jsontext.Escape(s[i:])
+			if n == 0 {
 				return invalid
 			}
+			i += n
 		case c < 0x20:
 			return invalid
 		default:
-			i += plainPrefix(s[i:])
+			n, ascii := jsontext.PlainPrefix(s[i:])
+			if !ascii && !utf8.ValidString(s[i:i+n]) {
+				return invalid
+			}
+			i += n
 		}
 	}
 	return invalid
-}
-
-// validEscape reads what follows a backslash.
-func validEscape(s string, i int) int {
-	if i == len(s) {
-		return invalid
-	}
-	if s[i] != 'u' {
-		if strings.IndexByte(`"\/bfnrt`, s[i]) < 0 {
-			return invalid
-		}
-		return i + 1
-	}
-	if len(s)-i <= 4 {
-		return invalid
-	}
-	for n := 1; n <= 4; n++ {
-		if c := s[i+n]; !isDigit(c) && (c|0x20 < 'a' || c|0x20 > 'f') {
-			return invalid
-		}
-	}
-	return i + 5
 }
 
 func validWord(s string, i int, word string) int {

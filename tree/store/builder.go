@@ -5,23 +5,84 @@ import (
 	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
-	"github.com/dogwooddb/dogwood/tree/store/load"
 )
 
 // A rowBuilder makes the rows of a load.
 type rowBuilder struct{ *Load }
 
-var _ load.Builder[row, *loadContainer] = rowBuilder{}
-
-// Container returns a new container at p. It has no id, and nothing of it is
-// stored, until it has a child.
-func (l rowBuilder) Container(p tree.Path) *loadContainer {
-	return &loadContainer{path: p, indexes: l.indexes.at(p)}
+// Node makes the row of a value that is in memory. What a stream stores are rows.
+func (l rowBuilder) Node(at tree.Path, n tree.Node) (tree.Stored, error) {
+	return stored(l.node(at, "", n))
 }
 
-// Add makes row a child of a container. An absent row takes away the child that
+// Container returns a new container at a path.
+func (l rowBuilder) Container(at tree.Path) tree.Container { return l.container(at) }
+
+// String begins a blob.
+func (l rowBuilder) String() (tree.LongString, error) { return l.newBlob() }
+
+// WithPriority returns a row with the given priority, or with none.
+func (l rowBuilder) WithPriority(at tree.Path, v tree.Stored, priority tree.Node) (tree.Stored, error) {
+	r := v.(row)
+	if r.tag == tagPacked {
+		return l.Node(at, r.node.WithPriority(priority))
+	}
+	r.priority = priority
+	return r, nil
+}
+
+// Drop lets go of a row that another one replaces.
+func (l rowBuilder) Drop(v tree.Stored) {
+	if r := v.(row); r.tag == tagContainer || r.tag == tagBlob {
+		l.batch.add(loadOp{do: dropChild, child: r})
+	}
+}
+
+// ServerValue returns what the options have in place of a server value.
+func (l rowBuilder) ServerValue(at tree.Target, v tree.Draft) (n tree.Node, ok bool) {
+	if l.options.ServerValue == nil {
+		return tree.Empty, false
+	}
+	return l.options.ServerValue(at, v), true
+}
+
+// stored returns a row as a value of a stream.
+func stored(r row, err error) (tree.Stored, error) {
+	if err != nil || !r.exists() {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Node adds a child that is in memory.
+func (c *loadContainer) Node(key string, n tree.Node) error {
+	r, err := c.to.node(c.path, key, n)
+	if err != nil {
+		return err
+	}
+	return c.to.add(c, key, r)
+}
+
+// Child adds a child that is stored.
+func (c *loadContainer) Child(key string, v tree.Stored) error { return c.to.add(c, key, v.(row)) }
+
+// Close ends the container. Its row is absent if it has no children.
+func (c *loadContainer) Close(priority tree.Node) (tree.Stored, error) {
+	if has, err := c.to.hasChildren(c); err != nil || !has {
+		return nil, err
+	}
+	return row{tag: tagContainer, id: c.id, priority: priority}, nil
+}
+
+// container returns a new container at p. It has no id, and nothing of it is
+// stored, until it has a child.
+func (l rowBuilder) container(p tree.Path) *loadContainer {
+	return &loadContainer{to: l, path: p, indexes: l.indexes.at(p)}
+}
+
+// add makes row a child of a container. An absent row takes away the child that
 // had the same key before.
-func (l rowBuilder) Add(c *loadContainer, key string, child row) error {
+func (l rowBuilder) add(c *loadContainer, key string, child row) error {
 	ascends := c.last == "" || tree.CompareKeys(c.last, key) < 0
 	switch {
 	case !child.exists() && (ascends || c.id == 0):
@@ -68,14 +129,6 @@ func (l rowBuilder) indexChild(c *loadContainer, key string, child row) error {
 	return nil
 }
 
-// Close ends a container. Its row is absent if it has no children.
-func (l rowBuilder) Close(c *loadContainer, priority tree.Node) (r row, present bool, err error) {
-	if present, err = l.hasChildren(c); err != nil || !present {
-		return row{}, false, err
-	}
-	return row{tag: tagContainer, id: c.id, priority: priority}, true, nil
-}
-
 // hasChildren reports whether a container that is complete has children: some may have
 // been taken away again.
 func (l rowBuilder) hasChildren(c *loadContainer) (has bool, err error) {
@@ -104,8 +157,9 @@ func (l rowBuilder) complete(c *loadContainer) error {
 	return l.step(loadOp{do: countChildren, container: c})
 }
 
-// Node makes the row of a value that is in memory, and the rows below it.
-func (l rowBuilder) Node(at load.Place, n tree.Node) (row, error) {
+// node makes the row of a value that is in memory, and the rows below it. It goes to a path,
+// or to a key there unless that is "".
+func (l rowBuilder) node(at tree.Path, key string, n tree.Node) (row, error) {
 	switch {
 	case n.IsEmpty():
 		return row{}, nil
@@ -114,17 +168,25 @@ func (l rowBuilder) Node(at load.Place, n tree.Node) (row, error) {
 	case n.IsLeaf():
 		return l.leaf(n)
 	}
-	c := l.Container(at.Resolve())
+	c := l.container(below(at, key))
 	for key, child := range n.Children() {
-		r, err := l.Node(load.Place{Path: c.path, Key: key}, child)
+		r, err := l.node(c.path, key, child)
 		if err != nil {
 			return row{}, err
 		}
-		if err := l.Add(c, key, r); err != nil {
+		if err := l.add(c, key, r); err != nil {
 			return row{}, err
 		}
 	}
 	return row{tag: tagContainer, id: c.id, priority: n.Priority()}, l.complete(c)
+}
+
+// below returns the path of a child, and the path itself if the key is "".
+func below(p tree.Path, key string) tree.Path {
+	if key == "" {
+		return p
+	}
+	return p.Child(key)
 }
 
 // leaf stores a long string as a blob.
@@ -155,11 +217,8 @@ func (l rowBuilder) newBlob() (*loadBlob, error) {
 	return &loadBlob{to: l, row: row{tag: tagBlob, id: id}}, err
 }
 
-// String begins a blob.
-func (l rowBuilder) String() (load.String[row], error) { return l.newBlob() }
-
 // Value returns the row of the blob.
-func (b *loadBlob) Value() row { return b.row }
+func (b *loadBlob) Value() tree.Stored { return b.row }
 
 // Append adds a chunk.
 func (b *loadBlob) Append(part string) error {
@@ -170,25 +229,6 @@ func (b *loadBlob) Append(part string) error {
 	b.chunks++
 	b.row.size += uint64(len(part))
 	return b.to.step(loadOp{do: putChunk, key: key, value: []byte(part)})
-}
-
-// WithPriority returns the row with the given priority, or with none.
-func (l rowBuilder) WithPriority(at load.Place, r row, priority tree.Node) (row, error) {
-	switch r.tag {
-	case 0:
-		return r, nil
-	case tagPacked:
-		return l.Node(at, r.node.WithPriority(priority))
-	}
-	r.priority = priority
-	return r, nil
-}
-
-// Drop lets go of a value that another one replaces.
-func (l rowBuilder) Drop(r row) {
-	if r.tag == tagContainer || r.tag == tagBlob {
-		l.batch.add(loadOp{do: dropChild, child: r})
-	}
 }
 
 // step adds a step to the batch and stores the batch if it is full.

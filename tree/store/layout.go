@@ -8,7 +8,6 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/piecewise"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
-	"github.com/dogwooddb/dogwood/tree/store/load"
 )
 
 // A layout is the rows of a value that is more than one row. They are made as the
@@ -28,13 +27,15 @@ func (e editor) write(key []byte, path tree.Path, n tree.Node) error {
 		return e.tx.putRow(key, packedRow(n))
 	}
 	l := layout{tx: e.tx}
-	if err := l.node(key, load.Place{Path: path}, n); err != nil {
+	if err := l.node(key, path, "", n); err != nil {
 		return err
 	}
 	return l.put()
 }
 
-func (l *layout) node(key []byte, at load.Place, n tree.Node) error {
+// node lays out a node that goes to a path, or to the child there with a name unless that
+// is "".
+func (l *layout) node(key []byte, at tree.Path, name string, n tree.Node) error {
 	switch {
 	case len(n.Text()) <= PackLimit:
 		l.add(key, packedRow(n))
@@ -44,7 +45,7 @@ func (l *layout) node(key []byte, at load.Place, n tree.Node) error {
 		l.add(key, r)
 		return err
 	}
-	return l.container(key, at.Resolve(), n)
+	return l.container(key, below(at, name), n)
 }
 
 func (l *layout) container(key []byte, path tree.Path, n tree.Node) error {
@@ -59,7 +60,7 @@ func (l *layout) container(key []byte, path tree.Path, n tree.Node) error {
 	for name, child := range n.Children() {
 		count++
 		key := l.key(r.id, name)
-		if err := l.node(key, load.Place{Path: path, Key: name}, child); err != nil {
+		if err := l.node(key, path, name, child); err != nil {
 			return err
 		}
 		for _, ix := range indexes {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
-	"github.com/dogwooddb/dogwood/tree/store/load"
 )
 
 // Link puts what a load has read in the place of the node at its path, as Put
@@ -160,7 +159,7 @@ func (l *Load) Nodes(ctx context.Context, nodes []PathNode) error {
 		err := ctx.Err()
 		var root row
 		if err == nil {
-			root, err = rowBuilder{l}.Node(load.Place{Path: n.Path}, n.Node)
+			root, err = rowBuilder{l}.node(n.Path, "", n.Node)
 		}
 		if err != nil {
 			_ = l.settle() // the batch on its way; the first error is the cause

@@ -10,7 +10,6 @@ import (
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
-	"github.com/dogwooddb/dogwood/tree/store/load"
 )
 
 // A Load puts a large value into the store, a batch at a time, each batch in a
@@ -34,9 +33,9 @@ type Load struct {
 	storing loadBatch  // being stored, until stored says so
 	stored  chan error // nil: no batch is being stored
 
-	text  *load.Text // being read
-	root  row        // of what was read; absent for null
-	roots []row      // of what Nodes stored
+	text  *tree.Source // being read
+	root  row          // of what was read; absent for null
+	roots []row        // of what Nodes stored
 	read  bool
 	stats LoadStats
 }
@@ -44,8 +43,11 @@ type Load struct {
 // LoadOptions adjust a Load. The zero value is right for most.
 type LoadOptions struct {
 	SliceBytes int               // rows of one transaction; 0: 1 MiB
-	WholeBytes int               // values up to this size are parsed at once; 0: 64 KiB
+	WholeBytes int               // values up to this size are in memory as a whole; 0: 64 KiB
 	Progress   func(bytes int64) // is told now and then how much was read; nil: nobody
+
+	// ServerValue returns the leaf to store in place of a server value. nil: they are errors.
+	ServerValue func(at tree.Target, v tree.Draft) tree.Node
 
 	// Update carries out the steps of the load, each in a write transaction that it may
 	// share with others. If that is rolled back, it may call the step again in another
@@ -89,7 +91,6 @@ func (s *Store) NewLoad(p tree.Path, o LoadOptions) (*Load, error) {
 	if o.WholeBytes <= 0 {
 		o.WholeBytes = defaultWholeBytes
 	}
-	o.WholeBytes = min(o.WholeBytes, load.MaxWhole)
 	l := &Load{store: s, path: p, options: o}
 	err := l.update(func(tx *Tx) (err error) {
 		l.ids = nil
@@ -141,8 +142,8 @@ func (l *Load) Path() tree.Path { return l.path }
 // text and one batch of rows in memory, however long the text is. Errors about
 // the text are *tree.ParseError.
 func (l *Load) Read(ctx context.Context, src io.Reader) error {
-	l.text = load.NewText(src)
-	root, err := load.Read(ctx, l.text, l.path, l.options.WholeBytes, rowBuilder{l})
+	l.text = tree.NewSource(src)
+	root, err := tree.ParseStream(ctx, l.text, l.path, l.options.WholeBytes, rowBuilder{l})
 	if err == nil {
 		err = l.flush(0)
 	}
@@ -154,7 +155,8 @@ func (l *Load) Read(ctx context.Context, src io.Reader) error {
 	if err != nil {
 		return err
 	}
-	l.root, l.read = root, true
+	l.root, _ = root.(row)
+	l.read = true
 	return nil
 }
 

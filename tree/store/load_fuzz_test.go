@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-
-	"github.com/dogwooddb/dogwood/tree/store/load"
 )
 
 // FuzzLoad compares loads, which take apart what is a few bytes long, with
@@ -17,9 +15,6 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, whole uint8, slow bool) {
 		if len(text) > 1<<14 || strings.Contains(text, ".sv") {
 			return // loads refuse server values
-		}
-		if strings.Count(text, ".value") > load.MaxNesting {
-			return // nests deeper than package tree reads, without going deeper into the tree
 		}
 		src := strings.NewReader(text)
 		o := LoadOptions{WholeBytes: 1 + int(whole), SliceBytes: 256}

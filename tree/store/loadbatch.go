@@ -66,6 +66,7 @@ const (
 
 // A loadContainer is a container that is being loaded.
 type loadContainer struct {
+	to      rowBuilder
 	id      uint64 // 0 until it has a row
 	path    tree.Path
 	indexes []definition

@@ -1,0 +1,176 @@
+package tree
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dogwooddb/dogwood/tree/jsontext"
+)
+
+// A window is where the part of a text that is in memory belongs. The zero window has all
+// of it.
+type window struct {
+	from   io.Reader // of the rest; nil: there is none
+	ctx    context.Context
+	buf    []byte // where the parser's src is; what was read once does not change
+	ended  error  // of from: io.EOF after the last byte
+	passed int    // bytes in front of src
+	line   int    // lines in front of src
+	col    int    // bytes in front of src, of its first line
+	hold   int    // src stays from here on, if that is passed by the parser; 0: nothing
+}
+
+const (
+	// windowBytes is how much of a text is in memory at a time, unless one part that must
+	// be there as a whole is longer.
+	windowBytes = 256 << 10
+	// windowBehind is how much stays of what was read, for errors.
+	windowBehind = 64
+	// windowAhead is how much of a text is read before a number or a word is: more than
+	// most are long.
+	windowAhead = 64
+)
+
+// more reads more of the text, if there is any. Positions in src are others then.
+func (p *parser) more() bool {
+	if p.from == nil || p.ended == io.EOF {
+		return false
+	}
+	p.check(p.ended)
+	p.check(p.ctx.Err())
+	if len(p.buf) == cap(p.buf) {
+		p.slide()
+	}
+	const most = 100 // readers that return nothing
+	for range most {
+		n, err := p.from.Read(p.buf[len(p.buf):cap(p.buf)])
+		p.buf = p.buf[:len(p.buf)+n]
+		p.src = jsontext.View(p.buf)
+		if p.ended = err; n > 0 {
+			return true
+		}
+		if err != nil {
+			return p.more()
+		}
+	}
+	panic(stop{io.ErrNoProgress})
+}
+
+// slide moves on to a new window, since strings that were read are parts of the old one.
+func (p *parser) slide() {
+	from := max(p.pos-windowBehind, 0)
+	if held := p.hold - p.passed; p.hold > 0 && held < from {
+		from = held
+	}
+	rest := p.src[from:]
+	p.line, p.col = p.position(from)
+	p.passed += from
+	p.pos -= from
+	p.buf = append(make([]byte, 0, max(windowBytes, 2*len(rest))), rest...)
+}
+
+// ahead makes at least n bytes of a stream that come next part of src, if there are so many.
+func (p *parser) ahead(n int) {
+	for len(p.src)-p.pos < n && p.more() {
+	}
+}
+
+// holdFrom has src stay from a place in the text on, unless it does already. It returns what
+// hold was before.
+func (p *parser) holdFrom(at int) (before int) {
+	before = p.hold
+	if before == 0 {
+		p.hold = at
+	}
+	return before
+}
+
+// here returns where in the text the parser is, for fail.
+func (p *parser) here() int { return p.passed + p.pos }
+
+// position returns how many lines are in front of src[at], and how many bytes are in front
+// of it in its line.
+func (p *parser) position(at int) (line, col int) {
+	before := p.src[:at]
+	if i := strings.LastIndexByte(before, '\n'); i >= 0 {
+		return p.line + strings.Count(before, "\n"), at - i - 1
+	}
+	return p.line, p.col + at
+}
+
+func (p *parser) fail(at int, kind ParseKind, format string, args ...any) {
+	line, col := p.position(min(max(at-p.passed, 0), len(p.src)))
+	panic(&ParseError{kind, line + 1, col + 1, fmt.Sprintf(format, args...)})
+}
+
+// want fails because something else is there than what is expected.
+func (p *parser) want(what string) {
+	p.ahead(utf8.UTFMax)
+	after := ""
+	if strings.HasSuffix(strings.TrimRight(p.src[:p.pos], " \t\r\n"), ",") {
+		after = " after a comma"
+	}
+	p.fail(p.here(), BadJSON, "expected %s, found %s%s", what, found(p.src[p.pos:]), after)
+}
+
+// found names what a text begins with, for errors: its first character or its end.
+func found(rest string) string {
+	if rest == "" {
+		return "the end of the text"
+	}
+	c, size := utf8.DecodeRuneInString(rest)
+	if c == utf8.RuneError && size == 1 {
+		return fmt.Sprintf("the byte %#x", rest[0])
+	}
+	return fmt.Sprintf("%q", c)
+}
+
+func (p *parser) end() {
+	if p.peek(); p.pos < len(p.src) {
+		p.fail(p.here(), BadJSON, "unexpected text after the value")
+	}
+}
+
+func (p *parser) space() {
+	for p.pos < len(p.src) && p.src[p.pos] <= ' ' {
+		switch p.src[p.pos] {
+		case ' ', '\t', '\n', '\r':
+			p.pos++
+		default:
+			return
+		}
+	}
+}
+
+// peek skips white space and returns the next byte, 0 at the end.
+func (p *parser) peek() byte {
+	if p.pos < len(p.src) && p.src[p.pos] > ' ' {
+		return p.src[p.pos]
+	}
+	p.space()
+	for p.pos == len(p.src) {
+		if !p.more() {
+			return 0
+		}
+		p.space()
+	}
+	return p.src[p.pos]
+}
+
+func (p *parser) expect(c byte) {
+	if p.peek() != c {
+		p.want(fmt.Sprintf("%q", c))
+	}
+	p.pos++
+}
+
+// afterMember takes c, which must come after a member: a comma or the end of its container.
+func (p *parser) afterMember(c, end byte) {
+	if p.peek() != c {
+		p.want(fmt.Sprintf("',' or %q", end))
+	}
+	p.pos++
+}
