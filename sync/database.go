@@ -2,10 +2,13 @@ package sync
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"sync/atomic"
 	"time"
 
@@ -236,3 +239,65 @@ func (d *Database) NextPushID() string { return d.pushIDs.Next(d.options.Now()) 
 
 // Check verifies every invariant of the database's store.
 func (d *Database) Check() ([]error, error) { return d.store.Check() }
+
+// A Log orders the commits of databases. The committer appends every commit to
+// it before the commit takes effect, so a log that several machines share
+// decides which of them leads a database: an append with the wrong previous
+// revision is refused. With the local log the commit of the file is the log.
+type Log interface {
+	// Append adds the record of the commit that follows revision prev and
+	// returns the commit's revision, which is greater than prev. It must not keep
+	// the record.
+	Append(ctx context.Context, db string, prev uint64, record []byte) (uint64, error)
+}
+
+// localLog is the log of a single machine. It does no I/O: the commit that
+// follows is durable by itself.
+type localLog struct{}
+
+func (localLog) Append(_ context.Context, _ string, prev uint64, _ []byte) (uint64, error) {
+	return prev + 1, nil
+}
+
+const metaSettings = "settings"
+
+// Settings are texts by name that the layer above keeps with a database. A map
+// that is in use is never changed.
+type settings map[string]string
+
+func readSettings(tx *store.Tx) (settings, error) {
+	all := settings{}
+	text, err := tx.Meta(metaSettings)
+	if err != nil {
+		return nil, fmt.Errorf("stored settings: %w", err)
+	}
+	if text != nil {
+		if err := json.Unmarshal(text, &all); err != nil {
+			return nil, fmt.Errorf("stored settings: %w", err)
+		}
+	}
+	return all, nil
+}
+
+// Setting returns a setting, "" if it was never set. It waits for nobody.
+func (d *Database) Setting(name string) string { return (*d.settings.Load())[name] }
+
+// SetSetting sets a setting, durably. There should be few of them, and small
+// ones: they are stored as one.
+func (d *Database) SetSetting(ctx context.Context, name, value string) error {
+	return d.do(ctx, &call{bytes: len(name) + len(value), f: func(b *batch) error {
+		old, err := readSettings(b.tx)
+		if err != nil {
+			return broken(err)
+		}
+		all := maps.Clone(old)
+		all[name] = value
+		text, err := json.Marshal(all)
+		if err != nil {
+			return err
+		}
+		b.dirty = true
+		b.committed = append(b.committed, func() { b.db.settings.Store(&all) })
+		return broken(b.tx.SetMeta(metaSettings, text))
+	}})
+}
