@@ -24,7 +24,7 @@ import { fromTime, type List, tail } from './tail.js'
 export interface Room {
   name: string
   type: 'public' | 'private'
-  /** The user who made it. */
+  /** The user that made it. */
   owner: string
   /** In milliseconds since 1970, by the clock of the server; so are all times. */
   created: number
@@ -123,7 +123,7 @@ export class Chat {
 
   /**
    * Deletes a room with its messages and all memberships, as its owner. The rules
-   * refuse to leave a member behind; so if somebody joins meanwhile, it starts again.
+   * refuse to leave a member behind; so if a user joins meanwhile, it starts again.
    */
   deleteRoom(room: string): Promise<void> {
     return retry(
@@ -150,7 +150,7 @@ export class Chat {
     return posted.key
   }
 
-  /** Deletes a message of this user; or, as the owner of the room, of somebody who is no longer in it. */
+  /** Deletes a message of this user; or, as the owner of the room, of a user who is no longer in it. */
   deleteMessage(room: string, key: string): Promise<void> {
     return remove(ref(this.db, `messages/${room}/${key}`))
   }

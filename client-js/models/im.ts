@@ -87,11 +87,11 @@ export interface ImData {
 export type Placed = Keyed<Message> & { readonly bucket: string }
 
 const PAGE = 50
-/** The rules let nobody read more messages at once. */
+/** The rules deny reading more messages at once. */
 const MAX_READ = 100
 const WEEK = 7 * 24 * 60 * 60 * 1000
 
-/** The id of the conversation of two users, whoever of them asks. */
+/** The id of the conversation of two users, the same for both. */
 export function conversationId(one: string, other: string): string {
   const [a, b] = [one, other].sort() as [string, string]
   return `p${a.slice(1)}${b.slice(1)}`
@@ -272,7 +272,7 @@ export class Im {
       stop()
       cancel?.(error)
     }
-    // Also those that are to come: nobody need know when they begin.
+    // Also those to come, so that no caller has to know when they begin.
     const months = query(ref(this.db, 'buckets'), orderByKey(), startAt(current))
     const follow = (bucket: string) => {
       const known = bucket === current ? count : undefined

@@ -15,7 +15,7 @@ import {
 } from '@dogwood/client'
 import { guard, type Keyed, keys, records } from './records.js'
 
-/** The rules let nobody read more at once. */
+/** The rules deny reading more at once. */
 const MAX_READ = 100
 
 /**

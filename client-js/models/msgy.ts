@@ -1,4 +1,4 @@
-// Msgy: mail between users and groups, with keys that anybody can compute. The rules
+// Msgy: mail between users and groups, with keys that every client can compute. The rules
 // are those of testdata/models/msgy; docs/models/msgy.md explains them.
 
 import {
@@ -83,7 +83,7 @@ export class Msgy {
   }
 
   /**
-   * Takes a name for the account that is signed in. Returns false if somebody else has
+   * Takes a name for the account that is signed in. Returns false if another account has
    * it; the rules decide that, so two who try at once cannot both win.
    */
   async saveUser(user: User): Promise<boolean> {

@@ -1,4 +1,4 @@
-// Social: short statuses, followers, and timelines that are written when somebody posts,
+// Social: short statuses, followers, and timelines that are written when a user posts,
 // so that reading one is cheap. The rules are those of testdata/models/social;
 // docs/models/social.md explains them.
 
@@ -12,9 +12,6 @@ import {
   keysOf,
   limitToFirst,
   limitToLast,
-  onChildAdded,
-  onChildRemoved,
-  orderByChild,
   orderByValue,
   type Query,
   query,
@@ -23,7 +20,6 @@ import {
   type ServerValue,
   serverTimestamp,
   startAfter,
-  startAt,
   type Unsubscribe,
   update
 } from '@dogwood/client'
@@ -39,48 +35,11 @@ import {
   stored,
   valuesOf
 } from './records.js'
+import type { Place, SocialData, Status, Timed, User } from './social-data.js'
 import { fromTime, type List, tail } from './tail.js'
 
-export interface User {
-  login: string
-  id: number
-  name: string
-  followers: number
-  following: number
-  posts: number
-  signup: number
-  /** The last status posted or deleted: what `posts` counts together with. */
-  lastStatus?: string
-  /** The user followed or left last: what `following` counts together with. */
-  lastEdge?: string
-}
-
-export interface Status {
-  message: string
-  /** In milliseconds since 1970, by the clock of the server. */
-  posted: number
-  id: number
-  uid: string
-  login: string
-  /** `lat,lon` */
-  location?: string
-}
-
-/** Keys and times: what Redis would keep as a sorted set. */
-type Timed = Record<string, number>
-
-/** The data of the model. */
-export interface SocialData {
-  counters: { userId: number; statusId: number }
-  logins: Record<string, string>
-  users: Record<string, User>
-  statuses: Record<string, Status>
-  profile: Record<string, Timed>
-  home: Record<string, Timed>
-  following: Record<string, Timed>
-  followers: Record<string, Timed>
-  fanout: Record<string, Record<string, Place>>
-}
+export { type Deleted, type Filter, firehose, follow, sample, track, within } from './firehose.js'
+export type { Place, SocialData, Status, User } from './social-data.js'
 
 /** A page of a timeline. */
 export interface Page {
@@ -88,12 +47,6 @@ export interface Page {
   statuses: Keyed<Status>[]
   /** What to ask for the next, older page with; undefined if there is none. */
   next?: Place
-}
-
-/** A place in a list that is ordered by time. */
-export interface Place {
-  time: number
-  key: string
 }
 
 /** How many followers get a status in one write. */
@@ -106,12 +59,12 @@ const START: Place = { time: 0, key: '' }
 const HOME = 1000
 const PAGE = 30
 
-/** Reports whether nobody has a login, in any case. Needs no user. */
+/** Reports whether a login is free, in upper and lower case. Needs no user. */
 export async function loginFree(db: Database<SocialData>, login: string): Promise<boolean> {
   return !(await get(ref(db, `logins/${login.toLowerCase()}`))).exists()
 }
 
-/** Takes the next number for a user: `u5` for 5 is who signs in then. */
+/** Takes the next number for a user: the user signs in as `u5` for 5. */
 export async function nextUserId(db: Database<SocialData>): Promise<number> {
   const { snapshot } = await runTransaction(ref<number>(db, 'counters/userId'), id => (id ?? 0) + 1)
   return snapshot.val()!
@@ -124,7 +77,7 @@ export class Social {
     readonly me: string
   ) {}
 
-  /** Makes this user. The rules refuse a login that somebody has in any case. */
+  /** Makes this user. The rules refuse a login that is taken, in upper or lower case. */
   createUser(login: string, name: string): Promise<void> {
     const id = Number(this.me.slice(1))
     return update(ref(this.db), {
@@ -160,7 +113,7 @@ export class Social {
         first: await this.settledFollowers()
       }),
       async ({ id, first }) => {
-        // The number is taken in the same write: whoever loses a race tries the next one.
+        // The number is taken in the same write: the loser of a race tries the next one.
         const sid = `s${id}`
         await update(ref(this.db), {
           'counters/statusId': id,
@@ -192,7 +145,7 @@ export class Social {
   }
 
   // pass returns an update that sends a status to some followers. The job moves on in the
-  // same write, by the rules only forward, so nobody gets it twice.
+  // same write, by the rules only forward, so no follower gets it twice.
   private pass(sid: string, { followers, last }: Followers, posted: number | ServerValue) {
     return { [`fanout/${this.me}/${sid}`]: last, ...inHomes(followers, sid, posted) }
   }
@@ -206,7 +159,7 @@ export class Social {
   // send makes passes until the job is gone.
   private async send(sid: string): Promise<void> {
     for (let open = true; open; ) {
-      // Somebody who leaves meanwhile makes the write fail.
+      // A follower who leaves meanwhile makes the write fail.
       open = await retry(
         () => this.turn(sid),
         async ({ after, posted, next }) => {
@@ -286,7 +239,7 @@ export class Social {
     await this.trimHome()
   }
 
-  // catchUp enters what a user has posted since his statuses were read: such a status may
+  // catchUp enters what a user has posted since their statuses were read: such a status may
   // have been sent to all followers before this user was one.
   private catchUp(uid: string, merged: Timed): Promise<void> {
     return retry(
@@ -420,91 +373,4 @@ async function page(list: Query<Timed>, before: Place): Promise<Followers> {
 // The places of a status in homes.
 function inHomes(uids: string[], sid: string, posted: number | ServerValue | null) {
   return Object.fromEntries(uids.map(uid => [`home/${uid}/${sid}`, posted]))
-}
-
-/** Decides whether a stream has a status. */
-export type Filter = (status: Status) => boolean
-
-/** What a stream tells of a status that is gone. */
-export interface Deleted {
-  id: number
-  deleted: true
-}
-
-/**
- * Calls `next` with each status that passes the filter, from a time on, by default from now,
- * and with those of them that are deleted, until the returned function is called. Needs a
- * token with `firehose`: without one, `cancel` hears that.
- */
-export function firehose(
-  db: Database<SocialData>,
-  filter: Filter,
-  next: (news: Status | Deleted) => unknown,
-  cancel?: (error: Error) => unknown,
-  since?: number
-): Unsubscribe {
-  let stops: Unsubscribe[] = []
-  let stopped = false
-  const listen = (time: number) => {
-    if (stopped) return
-    const news = query(ref<Record<string, Status>>(db, 'statuses'), orderByChild('posted'), startAt(time))
-    const added = onChildAdded(
-      news,
-      status => {
-        if (filter(status.val()!)) next(status.val()!)
-      },
-      cancel
-    )
-    const removed = onChildRemoved(news, status => {
-      if (filter(status.val()!)) next({ id: status.val()!.id, deleted: true })
-    })
-    stops = [added, removed]
-  }
-  if (since === undefined) serverTime(db).then(listen, error => guard(() => !stopped && cancel?.(error)))
-  else listen(since)
-  return () => {
-    stopped = true
-    for (const stop of stops) stop()
-  }
-}
-
-/** Statuses that have all words of one of the phrases. */
-export function track(...phrases: string[]): Filter {
-  const wanted = phrases.map(phrase => phrase.toLowerCase().split(/\s+/).filter(Boolean))
-  return ({ message }) => {
-    const words = new Set(message.toLowerCase().split(/\s+/))
-    return wanted.some(phrase => phrase.length > 0 && phrase.every(word => words.has(word)))
-  }
-}
-
-/** Statuses by one of the logins, or that mention one as `@login`. */
-export function follow(...logins: string[]): Filter {
-  const wanted = new Set(logins.map(login => login.toLowerCase().replace(/^@/, '')))
-  return ({ login, message }) =>
-    wanted.has(login.toLowerCase()) ||
-    message.split(/\s+/).some(word => word[0] === '@' && wanted.has(word.slice(1).toLowerCase()))
-}
-
-/** Statuses from within a box, in degrees. */
-export function within(west: number, south: number, east: number, north: number): Filter {
-  return ({ location }) => {
-    if (!location) return false
-    const [lat, lon] = location.split(',').map(Number) as [number, number]
-    return south <= lat && lat <= north && west <= lon && lon <= east
-  }
-}
-
-/** So many percent of the statuses; always the same ones for the same identifier. */
-export function sample(percent = 10, identifier = ''): Filter {
-  // A shuffle of 0 to 99 that depends on the identifier alone.
-  let seed = 2166136261
-  for (const char of identifier) seed = Math.imul(seed ^ char.codePointAt(0)!, 16777619) >>> 0
-  const residues = Array.from({ length: 100 }, (_, i) => i)
-  for (let i = 99; i > 0; i--) {
-    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0
-    const j = Math.floor((seed / 2 ** 32) * (i + 1))
-    ;[residues[i], residues[j]] = [residues[j]!, residues[i]!]
-  }
-  const chosen = new Set(residues.slice(0, Math.max(1, Math.floor(percent))))
-  return ({ id }) => chosen.has(id % 100)
 }

@@ -47,7 +47,7 @@ export function internalNames(): string[] {
       const type = checker.getContextualType(node)
       for (const property of node.properties) {
         if (!property.name || !ts.isIdentifier(property.name)) continue
-        // Without a type to fit, nobody knows where the object goes.
+        // Without a type to fit, the object may go anywhere.
         const expected = type?.getProperty(property.name.text)
         if (!type || (expected && !isOwn(expected))) others.add(property.name.text)
       }

@@ -52,8 +52,8 @@ export function signOut(db: Database): void {
 
 const MAX_TRIES = 25
 
-// What may not be read is taken for absent, until the server says otherwise: who may
-// not read a place may still be the first who writes there.
+// A value that may not be read counts as absent until the server says otherwise: a client
+// that may not read a path may still be the first to write there.
 function unreadable(error: DogwoodError): Reply {
   if (error.code !== 'PERMISSION_DENIED') throw error
   return new Reply(new Response('null', { headers: { etag: 'null_etag' } }))

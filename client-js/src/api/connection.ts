@@ -118,7 +118,7 @@ export function signOut(db: Database): void {
 function signInAgain(db: Database, token: string | null, onAnswer?: (answer: Answer) => void): void {
   const { connection } = coreOf(db)
   signIn(connection, token, onAnswer)
-  // The attempt may wait for another token, which nobody needs any more.
+  // The attempt may wait for another token, which is no longer needed.
   if (connection.state === 'connecting') {
     connection.goOffline()
     connect(connection)

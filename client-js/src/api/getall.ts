@@ -13,7 +13,7 @@ type Part = Answer & { k?: string[]; v?: Record<string, unknown>; e?: Record<str
 
 /**
  * Reads several places at once, in one state of the database: an update of another client
- * is there as a whole, or not at all. A place that the rules deny does not fail the others. Always asks the server; one without batch get is `UNSUPPORTED`.
+ * is there as a whole, or not at all. A path that the rules deny does not fail the others. Always asks the server; one without batch get is `UNSUPPORTED`.
  */
 export async function getAll<const L extends readonly Lookup[]>(db: Database, lookups: L): Promise<Batch<L>> {
   const entries = lookups.map(lookup => {

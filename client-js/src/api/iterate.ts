@@ -52,7 +52,7 @@ export function events<T>(query: Query<T>): AsyncGenerator<ChildEvent<Children<T
 
 type Listen<E> = (add: (event: E) => void, fail: (error: Error) => void) => Unsubscribe[]
 
-/** A generator that also ends while it waits, when somebody calls its `return`. */
+/** A generator that also ends while it waits, when the caller calls its `return`. */
 function generate<E>(listen: Listen<E>, max: number): AsyncGenerator<E, void, void> {
   const queue = new EventsWaiting<E>(max)
   const generator = take(queue, listen)

@@ -27,7 +27,7 @@ export class TransactionResult<T = any> {
 
 /**
  * Replaces a value by what `update` makes of it, and calls it again when
- * somebody else was faster. `update` first sees what is known here, perhaps
+ * another client was faster. `update` first sees what is known here, perhaps
  * null; undefined as its result ends the transaction.
  */
 export function runTransaction<T>(

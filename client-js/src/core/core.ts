@@ -148,7 +148,7 @@ export class Core implements LiveStore, Handler {
   push(path: Path, data: unknown, merge: boolean, tag?: number): void {
     const content = overlay(merge ? undefined : nodeFromJSON(data))
     if (merge) coverAll(content, [], data as object)
-    const events = this.sync.news({ type: merge ? 'merge' : 'set', tagged: !!tag, path, data: content }, tag)
+    const events = this.sync.news({ type: 'sent', path, data: content }, tag)
     this.queue.raise(events.length ? this.rerun(path) : path, events)
   }
 

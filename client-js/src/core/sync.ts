@@ -109,12 +109,12 @@ export class SyncTree implements Listeners {
     const tracked = this.tagged.get(tag)
     const at = tracked?.spec.path
     if (!at || !isWithin(op.path, at)) return []
-    return tell(tracked, { ...op, path: op.path.slice(at.length) }, null)
+    return tell(tracked, { ...op, path: op.path.slice(at.length), tagged: true }, null)
   }
 
   /** The server has `node` at `path`. */
   set(path: Path, node: Node, tag?: number): Event[] {
-    return this.news({ type: 'set', path, data: overlay(node), tagged: !!tag }, tag)
+    return this.news({ type: 'sent', path, data: overlay(node) }, tag)
   }
 
   // ---- writes
@@ -123,12 +123,7 @@ export class SyncTree implements Listeners {
   write(write: Write): Event[] {
     this.writes.add(write)
     if (!write.visible) return []
-    return this.visit({
-      type: write.merge ? 'merge' : 'set',
-      local: true,
-      path: write.path,
-      data: changesOf(write)
-    })
+    return this.visit({ type: 'write', path: write.path, data: changesOf(write) })
   }
 
   /**
@@ -138,8 +133,7 @@ export class SyncTree implements Listeners {
   settle(id: number, undone: boolean): Event[] {
     const write = this.writes.remove(id)
     if (!write) return []
-    const data = write.merge ? changesOf(write) : overlay(EMPTY)
-    return this.visit({ type: undone ? 'revert' : 'ack', path: write.path, data })
+    return this.visit({ type: undone ? 'undo' : 'ack', path: write.path, data: changesOf(write) })
   }
 
   /**
@@ -159,9 +153,7 @@ export class SyncTree implements Listeners {
         return this.latest(place, except, saved)
       })
     )
-    const shown = changed.flatMap(at =>
-      this.visit({ type: 'set', local: true, path: at, data: this.writes.at(at) })
-    )
+    const shown = changed.flatMap(at => this.visit({ type: 'write', path: at, data: this.writes.at(at) }))
     return shown.concat(this.set(path, node, tag))
   }
 
@@ -182,20 +174,16 @@ export class SyncTree implements Listeners {
 
   add(spec: Spec, listener: Listener): Event[] {
     const { path, params } = spec
+    const known = this.known(path)
+    const covered = this.covers(path)
     let at = this.root
-    let known: Node | null = null
-    let covered = false
-    for (const [i, key] of path.entries()) {
-      known ??= knownAt(at, path.slice(i))
-      covered ||= !!wholeView(at)
-      let kid = at.kids.get(key)
-      if (!kid) at.kids.set(key, (kid = point()))
+    for (const key of path) {
+      const kid = at.kids.get(key) ?? point()
+      at.kids.set(key, kid)
       at = kid
     }
-    covered ||= !!wholeView(at)
-    known ??= knownAt(at, [])
     const id = idOf(spec)
-    const exists = loadsAll(params) ? wholeView(at) : at.views.get(id)
+    const exists = at.views.has(id)
     let tracked = at.views.get(id)
     if (!tracked) {
       const view = new View(params, path, this.writes, known ?? fromKids(at), !!known)
@@ -207,7 +195,7 @@ export class SyncTree implements Listeners {
     const events = eventsOf(tracked, tracked.view.initial(), [listener])
     if (exists || covered) return events
     const more = this.owner.link.listen(this.subscription(tracked)) ?? []
-    if (!tracked.tag) for (const below of heads(at, true)) this.stop(below)
+    if (!tracked.tag) for (const below of heads(at)) this.stop(below)
     return events.concat(more)
   }
 
@@ -221,25 +209,19 @@ export class SyncTree implements Listeners {
     const id = idOf(spec)
     if (!at) return []
     let events: Event[] = []
-    const hadWhole = wholeView(at)
     const gone: Tracked[] = []
     for (const tracked of [...at.views.values()]) {
       if (id !== 'default' && tracked.id !== id) continue
       events = events.concat(drop(tracked, which, error))
       if (tracked.listeners.length) continue
       at.views.delete(tracked.id)
-      if (tracked.tag) {
-        this.tagged.delete(tracked.tag)
-        gone.push(tracked)
-      }
+      if (tracked.tag) this.tagged.delete(tracked.tag)
+      gone.push(tracked)
     }
-    const lost = wholeView(at) ? undefined : hadWhole
-    let over = this.root
-    let covered = !!wholeView(over)
-    for (const key of path) covered ||= !!wholeView((over = over.kids.get(key)!))
-    if (!covered) {
-      if (lost) for (const below of heads(at, false)) this.owner.link.listen(this.subscription(below))
-      if (!error) for (const tracked of lost ? [lost] : gone) this.stop(tracked)
+    if (!this.covers(path)) {
+      const whole = gone.find(({ tag }) => !tag)
+      if (whole) for (const below of heads(at)) this.owner.link.listen(this.subscription(below))
+      if (!error) for (const tracked of whole ? [whole] : gone) this.stop(tracked)
     }
     this.prune(path)
     return events
@@ -260,35 +242,46 @@ export class SyncTree implements Listeners {
       cached: () => view.server,
       done: (status, error) => {
         if (status !== 'ok') return this.remove(spec, all, error)
-        return this.news({ type: 'listened', path }, tag)
+        return this.news({ type: 'listened', path, data: overlay(EMPTY) }, tag)
       }
     }
   }
 
   // ---- the tree of views
 
+  // way is the points from the root to `path`, as far as there are any.
+  private way(path: Path): Point[] {
+    const way = [this.root]
+    for (const key of path) {
+      const kid = way.at(-1)!.kids.get(key)
+      if (!kid) break
+      way.push(kid)
+    }
+    return way
+  }
+
   private find(path: Path): Point | undefined {
-    let at: Point | undefined = this.root
-    for (const key of path) at = at?.kids.get(key)
-    return at
+    return this.way(path)[path.length]
+  }
+
+  // covers reports whether a view of all of a location, at or above `path`, has its data.
+  private covers(path: Path): boolean {
+    return this.way(path).some(wholeView)
   }
 
   // known is what the server has at `path`, if some view holds all of it.
   known(path: Path): Node | null {
-    let at: Point | undefined = this.root
-    for (let i = 0; at && i <= path.length; i++) {
+    for (const [i, at] of this.way(path).entries()) {
       const node = knownAt(at, path.slice(i))
       if (node) return node
-      at = at.kids.get(path[i]!)
     }
     return null
   }
 
   private prune(path: Path): void {
-    for (; path.length; path = path.slice(0, -1)) {
-      const { views, kids } = this.find(path)!
-      if (views.size || kids.size) return
-      this.find(path.slice(0, -1))!.kids.delete(path.at(-1)!)
+    const way = this.way(path)
+    for (let i = path.length; i && !way[i]!.views.size && !way[i]!.kids.size; i--) {
+      way[i - 1]!.kids.delete(path[i - 1]!)
     }
   }
 
@@ -313,8 +306,7 @@ function changesOf(write: Write): Overlay {
 }
 
 // wholeView finds a view that loads the whole location, whatever its order.
-const wholeView = (at: Point): Tracked | undefined =>
-  [...at.views.values()].find(({ spec }) => loadsAll(spec.params))
+const wholeView = (at: Point): Tracked | undefined => [...at.views.values()].find(({ tag }) => !tag)
 
 function knownAt(at: Point, path: Path): Node | null {
   for (const { view } of at.views.values()) {
@@ -334,13 +326,16 @@ function fromKids(at: Point): Node {
   return node
 }
 
-// heads returns the uppermost views at and below a point: those that need a listen of
-// their own if no listener above covers them. With `proper`, whole views of `at` do not count.
-function heads(at: Point, proper: boolean): Tracked[] {
-  const whole = !proper && wholeView(at)
-  if (whole) return [whole]
+// heads returns the uppermost views below a point, and the queries at it: those that need
+// a listen of their own if no view of all of the location, or above, covers them.
+function heads(at: Point): Tracked[] {
   const list = [...at.views.values()].filter(tracked => tracked.tag)
-  return list.concat(sortedKids(at.kids).flatMap(([, kid]) => heads(kid, false)))
+  return list.concat(
+    sortedKids(at.kids).flatMap(([, kid]) => {
+      const whole = wholeView(kid)
+      return whole ? [whole] : heads(kid)
+    })
+  )
 }
 
 function tell(tracked: Tracked, op: Operation, known: Node | null): Event[] {

@@ -1,14 +1,12 @@
 import { equals, isMove, kept, withChild, withPath, withPriority } from './change.js'
 import { EMPTY, type Entry, lowerBound, type Node } from './node.js'
-import { compareEntries, PRIORITY } from './order.js'
+import { compareEntries } from './order.js'
 import {
   applied,
   appliedToChildren,
-  cover,
   forEachNode,
   isBlank,
   type Overlay,
-  overlay,
   overlayAt,
   sortedKids
 } from './overlay.js'
@@ -26,24 +24,20 @@ export interface Change {
   readonly previous?: string | null
 }
 
-/** One step of news for a view, with its path relative to the view. */
-export type Operation = Written | Listened
-
-/** Somebody has written `data`, or the server has answered such a write of this client. */
-interface Written {
-  readonly type: 'set' | 'merge' | 'ack' | 'revert'
+/**
+ * An operation is news for a view, with its path relative to the view:
+ *
+ * - `sent`: the server has sent data
+ * - `listened`: the server has sent all there is
+ * - `write`: the user of this client has written
+ * - `ack`, `undo`: such a write has ended; the server has taken it, or it does not count
+ */
+export interface Operation {
+  readonly type: 'sent' | 'listened' | 'write' | 'ack' | 'undo'
   readonly path: Path
   readonly data: Overlay
-  /** By the user of this client; else by the server. */
-  readonly local?: boolean
   /** Meant for one query. */
   readonly tagged?: boolean
-}
-
-/** The server has sent all there is. */
-interface Listened {
-  readonly type: 'listened'
-  readonly path: Path
 }
 
 /** A node as far as it is known. */
@@ -55,35 +49,48 @@ export interface Cache {
   readonly filtered: boolean
 }
 
-interface ChildChange {
-  readonly type: EventType
+const knows = (c: Cache, key: string): boolean => (c.full && !c.filtered) || c.node.has(key)
+
+/** A child that has changed; EMPTY where it is missing. */
+interface Difference {
   readonly key: string
-  readonly node: Node
   readonly old: Node
+  readonly node: Node
 }
 
-/** The changes of one operation, at most one for each child. */
-type Changes = Map<string, ChildChange>
-
-// Which events come first.
-const order = ['child_removed', 'child_added', 'child_moved', 'child_changed'] as const
-
-const knows = (c: Cache, key: string): boolean => (c.full && !c.filtered) || c.node.has(key)
+// entryOf is a changed child as it is, or if it is gone, as it was.
+const entryOf = ({ key, old, node }: Difference): Entry => [key, node.empty ? old : node]
 
 const knowsPath = (c: Cache, path: Path): boolean =>
   path.length ? knows(c, path[0]!) : c.full && !c.filtered
 
 /**
- * A View keeps what one query shows: what the server sent (`server`), and that
- * with the pending writes on it (`shown`). Operations go in, changes come out.
+ * A View keeps what one query shows: what the server sent (`server`), and that with the
+ * pending writes on it (`shown`). Operations go in, changes come out. The changes are the
+ * difference between what was shown before and after.
+ *
+ * A design that was tried and rejected: `shown` as a function of `server` and the pending
+ * writes, as in the replica of sdk-go. Then one random history in twenty differs from the
+ * official client, whose views remember more:
+ *
+ * - A write that the server has taken stays shown until the server sends that location. Until
+ *   then neither `server` nor the pending writes have it, if the view is not loaded yet or the
+ *   child is outside of the window that the server sent.
+ * - When a write is undone and an earlier one covers the same location, the view goes on
+ *   showing the later one, until the earlier one ends.
+ * - When a child leaves a full window, the next one comes from a view of the whole location,
+ *   if there is one, else from the window and the pending writes, even those below children
+ *   that the server has not sent. It stays when the function would not show it.
+ * - A pending priority of a location that does not exist yet is not shown by this view when
+ *   the server then sends something below that location, but by views that are made later.
  */
 export class View {
   server: Cache
   shown: Cache
   private readonly filters: boolean
-  // Of the operation at hand: what it changes, and the whole node on the
-  // server, if another view has it.
-  private changes: Changes = new Map()
+  // Of the operation at hand: the children that it may have changed, and the whole node on
+  // the server, if another view has it.
+  private touched = new Set<string>()
   private complete: Node | null = null
 
   constructor(
@@ -94,14 +101,11 @@ export class View {
     full: boolean
   ) {
     this.filters = !loadsAll(params)
-    const shown = writes.complete(path, full ? server : null)
-    const node = shown ?? (server.value === null ? appliedToChildren(writes.at(path), server) : EMPTY)
     this.server = { node: server, full, filtered: false }
-    this.shown = {
-      node: this.window(node),
-      full: !!shown,
-      filtered: this.filters
-    }
+    const over = this.over()
+    const known = full || !!over.node
+    const node = known ? applied(over, server) : appliedToChildren(over, server)
+    this.shown = { node: this.window(node), full: known, filtered: this.filters }
   }
 
   /** What the server is known to have at `path`, or null if that is unknown. */
@@ -114,67 +118,69 @@ export class View {
   /** The changes that bring a new listener up to date. */
   initial(): Change[] {
     const { node, full } = this.shown
-    const changes: Changes = new Map()
-    for (const [key, child] of node.ordered(PRIORITY)) track(changes, 'child_added', key, child)
-    return this.events(changes, full)
+    return this.events(
+      node.kids.map(([key, node]) => ({ key, old: EMPTY, node })),
+      full
+    )
   }
 
   /** Applies `op`. `complete` is the whole node on the server, if another view has it. */
   apply(op: Operation, complete: Node | null): Change[] {
-    const before = this.shown
-    const { server } = this
-    const { path } = op
+    const { shown: before, server } = this
+    const { type, path, data, tagged } = op
     this.complete = complete
-    this.changes = new Map()
-    if (op.type === 'ack') this.ack(path, op.data)
-    else if (op.type === 'revert') this.revert(path)
-    else if (op.type === 'listened') {
+    this.touched = new Set()
+    if (type === 'write') this.write(path, data)
+    else if (type === 'ack') this.ack(path, data)
+    else if (type === 'undo') this.undo(path)
+    else if (type === 'listened') {
       this.server = { ...server, full: server.full || !path.length }
       this.follow(path)
-    } else if (op.local) {
-      if (op.type === 'set') this.localSet(path, op.data.node!)
-      else this.localMerge(path, op.data)
-    } else if (op.type === 'merge') this.serverMerge(path, op.data, !!op.tagged || server.filtered)
-    else this.serverSet(path, op.data.node!, !!op.tagged || (server.filtered && path.length > 0))
-    return this.events(this.changes, this.valueChanged(before))
-  }
-
-  private valueChanged(before: Cache): boolean {
+    } else if (data.node) this.serverSet(path, data.node, !!tagged || (server.filtered && path.length > 0))
+    else this.serverMerge(path, data, !!tagged || server.filtered)
     const { node, full } = this.shown
-    if (!full) return false
-    const noKids = !node.kids.length
-    return (
-      this.changes.size > 0 ||
-      !before.full ||
-      (noKids && !equals(node, before.node)) ||
-      node.priority !== before.node.priority
-    )
+    const old = before.node
+    const changes = [...this.touched]
+      .map(key => ({ key, old: old.child(key), node: node.child(key) }))
+      .filter(({ old, node }) => !equals(old, node))
+    const same = !changes.length && node.value === old.value && node.priority === old.priority
+    return this.events(changes, full && !(before.full && same))
   }
 
-  // events puts the changes into the order of their kinds, and each kind into
-  // that of the query.
-  private events(changes: Changes, value: boolean): Change[] {
+  // events tells of changes in the order of their kinds, and each kind in that of the query.
+  private events(changes: readonly Difference[], value: boolean): Change[] {
     const { index } = this.params
-    const list = this.shown.node.ordered(index)
-    const sorted = [...changes.values()].sort((a, b) =>
-      compareEntries(index, [a.key, a.node], [b.key, b.node])
+    const { node: shown } = this.shown
+    const list = shown.ordered(index)
+    const sorted = [...changes].sort((a, b) => compareEntries(index, entryOf(a), entryOf(b)))
+    const both = sorted.filter(({ old, node }) => !old.empty && !node.empty)
+    const kinds: [EventType, Difference[]][] = [
+      ['child_removed', sorted.filter(({ node }) => node.empty)],
+      ['child_added', sorted.filter(({ old }) => old.empty)],
+      ['child_moved', both.filter(({ old, node }) => isMove(index, old, node))],
+      ['child_changed', both]
+    ]
+    const result = kinds.flatMap(([type, differences]) =>
+      differences.map((difference): Change => {
+        const entry = entryOf(difference)
+        const at = lowerBound(list, e => compareEntries(index, e, entry))
+        const previous = difference.node.empty ? undefined : (list[at - 1]?.[0] ?? null)
+        return { type, key: entry[0], node: entry[1], previous }
+      })
     )
-    const result: Change[] = []
-    for (const type of order) {
-      for (const { type: own, key, node, old } of sorted) {
-        const moved = type === 'child_moved'
-        if (own !== (moved ? 'child_changed' : type) || (moved && !isMove(index, old, node))) continue
-        const at = lowerBound(list, e => compareEntries(index, e, [key, node]))
-        const previous = type === 'child_removed' ? undefined : (list[at - 1]?.[0] ?? null)
-        result.push({ type, key, node, previous })
-      }
-    }
-    if (value) result.push({ type: 'value', key: null, node: this.shown.node })
+    if (value) result.push({ type: 'value', key: null, node: shown })
     return result
   }
 
   private over(path: Path = []): Overlay {
     return this.writes.at([...this.path, ...path])
+  }
+
+  // replace shows the window of `node` in place of all that is shown.
+  private replace(node: Node, full: boolean): void {
+    const next = this.window(node)
+    for (const [key] of [...this.shown.node.kids, ...next.kids]) this.touched.add(key)
+    this.show(next, full)
   }
 
   private show(node: Node, full: boolean): void {
@@ -184,22 +190,18 @@ export class View {
   // ---- what the server says
 
   private serverSet(path: Path, node: Node, filter: boolean): void {
-    const old = this.server
+    const { server } = this
     const filters = filter && this.filters
     const [key, ...rest] = path
-    let next: Node
-    if (key === undefined) next = this.window(node, filters)
-    else if (filters && !old.filtered) next = this.window(withPath(old.node, path, node))
-    else {
-      // News of a child that was never loaded is meant for another listener.
-      if (rest.length && !knowsPath(old, path)) return
-      const child = withPath(old.node.child(key), rest, node)
-      next =
-        key === '.priority'
-          ? this.reprioritize(old.node, child, filters)
-          : this.put(old.node, key, child, rest, null, filters)
+    // News of a child that was never loaded is meant for another listener.
+    if (rest.length && !knowsPath(server, path)) return
+    let next = node
+    if (key !== undefined) {
+      const child = withPath(server.node.child(key), rest, node)
+      next = this.put(server.node, key, child, filters && server.filtered)
     }
-    this.server = { node: next, full: old.full || key === undefined, filtered: filters }
+    if (key === undefined || !server.filtered) next = this.window(next, filters)
+    this.server = { node: next, full: server.full || key === undefined, filtered: filters }
     this.follow(path)
   }
 
@@ -211,8 +213,7 @@ export class View {
     // What is in the window goes first, so that it makes room before others enter.
     for (const inside of [true, false]) {
       for (const [key, kid] of sortedKids(tree.kids)) {
-        if (server.node.has(key) !== inside) continue
-        if (!inside && !kid.node && !knows(server, key)) continue
+        if (server.node.has(key) !== inside || !(inside || kid.node || knows(server, key))) continue
         let child = server.node.child(key)
         forEachNode(kid, (path, node) => {
           child = withPath(child, path, node)
@@ -225,26 +226,18 @@ export class View {
   // follow brings `shown` up to date after news from the server at `path`.
   private follow(path: Path): void {
     const { shown, server } = this
-    if (this.over(path).node) return
+    const over = this.over(path)
+    if (over.node) return
     const [key, ...rest] = path
-    let node = shown.node
-    if (key === undefined) {
-      const known = server.full ? server.node : EMPTY
-      // Of a filtered node only whole children are known: deep writes outside
-      // of them would show fragments.
-      const next = server.filtered ? appliedToChildren(this.over(), known) : applied(this.over(), known)
-      node = this.replace(shown.node, next)
-    } else if (key === '.priority') {
-      const next = applied(this.over(path), server.node.at(path))
-      node = this.reprioritize(shown.node, next)
-    } else {
-      let child: Node | null
-      if (knows(shown, key)) {
-        child = withPath(shown.node.child(key), rest, applied(this.over(path), server.node.at(path)))
-      } else child = this.completeChild(key, server)
-      if (child) node = this.put(shown.node, key, child, rest)
-    }
-    this.show(node, shown.full || key === undefined)
+    // Of a filtered node only whole children are known: deep writes outside
+    // of them would show fragments.
+    const overlaid = server.filtered ? appliedToChildren : applied
+    if (key === undefined) return this.replace(overlaid(over, server.node), true)
+    const child =
+      key === '.priority' || knows(shown, key)
+        ? withPath(shown.node.child(key), rest, applied(over, server.node.at(path)))
+        : this.completeChild(key, server)
+    if (child) this.show(this.change(shown.node, key, child), shown.full)
   }
 
   // ---- what the user does
@@ -252,69 +245,51 @@ export class View {
   private localSet(path: Path, node: Node): void {
     const { shown } = this
     const [key, ...rest] = path
-    if (key === undefined) return this.show(this.replace(shown.node, node), true)
-    if (key === '.priority') return this.show(this.reprioritize(shown.node, node), shown.full)
-    let child = node
-    if (rest.length) {
-      const whole = this.shownChild(key)
-      // A priority for nothing: if it exists on the server, that will say so.
-      const vain = rest.at(-1) === '.priority' && whole?.at(rest.slice(0, -1)).empty
-      child = whole ? (vain ? whole : withPath(whole, rest, node)) : EMPTY
-    }
-    if (!equals(shown.node.child(key), child)) {
-      this.show(this.put(shown.node, key, child, rest), shown.full)
-    }
+    if (key === undefined) return this.replace(node, true)
+    const whole = rest.length ? this.shownChild(key) : EMPTY
+    if (whole) this.show(this.change(shown.node, key, withPath(whole, rest, node)), shown.full)
   }
 
-  private localMerge(path: Path, data: Overlay): void {
+  private write(path: Path, data: Overlay): void {
     const before = this.shown
+    // What is in the window goes first, as in serverMerge.
     for (const inside of [true, false]) {
       forEachNode(data, (relative, node) => {
         const at = [...path, ...relative]
-        if (knows(before, at[0]!) === inside) this.localSet(at, node)
+        if (knowsPath(before, at) === inside) this.localSet(at, node)
       })
     }
   }
 
-  // ack shows what the server has where a write no longer hides it.
+  // ack shows what the server has where a write no longer hides it: the location of a set,
+  // whole children for an update.
   private ack(path: Path, data: Overlay): void {
     if (this.over(path).node) return
-    const { node, full, filtered } = this.server
-    const known = overlay()
-    if (!data.node) {
-      forEachNode(data, relative => {
-        const at = [...path, ...relative]
-        if (knowsPath(this.server, at)) cover(known, relative, node.at(at))
-      })
-    } else if (path.length ? knowsPath(this.server, path) : full) {
-      this.serverSet(path, node.at(path), filtered)
-      return
-    } else if (!path.length) for (const [key, child] of node.kids) cover(known, [key], child)
-    this.serverMerge(path, known, filtered)
+    const { server } = this
+    const { node } = server
+    if (data.node && (path.length ? knowsPath(server, path) : server.full)) return this.follow(path)
+    const keys = new Set(data.node && !path.length ? node.kids.map(([key]) => key) : [])
+    forEachNode(data, relative => {
+      const at = [...path, ...relative]
+      if (at.length && knowsPath(server, at)) keys.add(at[0]!)
+    })
+    for (const inside of [true, false]) {
+      for (const key of keys) if (node.has(key) === inside) this.follow([key])
+    }
   }
 
-  private revert(path: Path): void {
+  private undo(path: Path): void {
     if (this.over(path).node) return
-    const { shown, server } = this
-    const [key, ...rest] = path
-    let node = shown.node
-    if (key === undefined || key === '.priority') {
-      const next = server.full
-        ? applied(this.over(), server.node)
-        : appliedToChildren(this.over(), server.node)
-      node = this.replace(node, next)
-    } else {
-      const child = this.completeChild(key, server) ?? EMPTY
-      if (!child.empty || knows(server, key) || node.has(key)) {
-        node = this.put(node, key, child, rest)
-      }
-      if (node.empty && server.full) {
-        // All writes below are undone: perhaps there was a leaf before them.
-        const whole = applied(this.over(), server.node)
-        if (whole.value !== null) node = this.replace(node, whole)
-      }
-    }
-    this.show(node, server.full || !!this.over().node)
+    const { server } = this
+    const over = this.over()
+    const whole = (server.full ? applied : appliedToChildren)(over, server.node)
+    const known = server.full || !!over.node
+    const [key] = path
+    if (key === undefined || key === '.priority') return this.replace(whole, known)
+    const node = this.change(this.shown.node, key, this.completeChild(key, server) ?? EMPTY)
+    // All writes below are undone: perhaps there was a leaf before them.
+    if (node.empty && whole.value !== null) this.replace(whole, known)
+    else this.show(node, known)
   }
 
   // completeChild is the child with pending writes, or null if too little is known.
@@ -344,25 +319,6 @@ export class View {
 
   // ---- the window of the query
 
-  // reprioritize sets the priority of the location itself. Queries show none.
-  private reprioritize(node: Node, priority: Node, filters = this.filters): Node {
-    return filters ? node : withPriority(node, priority.value)
-  }
-
-  // replace makes the window show `next` instead of `old`.
-  private replace(old: Node, next: Node): Node {
-    const { changes } = this
-    next = this.window(next)
-    for (const [key, child] of old.ordered(PRIORITY))
-      if (!next.has(key)) track(changes, 'child_removed', key, child)
-    for (const [key, child] of next.ordered(PRIORITY)) {
-      const before = old.child(key)
-      if (before.empty) track(changes, 'child_added', key, child)
-      else if (!equals(before, child)) track(changes, 'child_changed', key, child, before)
-    }
-    return next
-  }
-
   private window(node: Node, filters = this.filters): Node {
     if (!filters) return node
     const { params } = this
@@ -372,88 +328,42 @@ export class View {
     return kept(node, entry => shown.has(entry))
   }
 
-  // put changes one child. `path` is the part of it that was affected. Without
-  // `changes`, what the server has is changed: then nobody need be told, and
-  // nothing more is known to fill the window with.
-  private put(
-    node: Node,
-    key: string,
-    child: Node,
-    path: Path,
-    changes: Changes | null = this.changes,
-    filters = this.filters
-  ): Node {
-    const { params } = this
-    if (filters) {
-      if (!inRange(params, [key, child])) child = EMPTY
-      if (params.limit) {
-        if (equals(node.child(key), child)) return node
-        if (node.kids.length >= params.limit) return this.putInFull(node, key, child, changes)
-      }
-    }
-    const old = node.child(key)
-    if (equals(old.at(path), child.at(path)) && old.empty === child.empty) return node
-    if (!child.empty) track(changes, old.empty ? 'child_added' : 'child_changed', key, child, old)
-    else if (!old.empty) track(changes, 'child_removed', key, old)
-    return withChild(node, key, child)
+  // edge is the entry of a window that is the first to make room.
+  private edge(node: Node): Entry {
+    const list = node.ordered(this.params.index)
+    return this.params.last ? list[0]! : list.at(-1)!
   }
 
-  // putInFull changes a child of a window that is full: who leaves makes room
-  // for the next one, who enters pushes the last one out.
-  private putInFull(node: Node, key: string, child: Node, changes: Changes | null): Node {
+  // put replaces one child of a window, or the priority, of which a query shows none.
+  private put(node: Node, key: string, child: Node, filters = this.filters): Node {
     const { params } = this
-    const order = node.ordered(params.index)
-    const edge = params.last ? order[0]! : order.at(-1)!
-    // Positive if a is farther out than b.
-    const farther = (a: Entry, b: Entry) => compareEntries(params.index, a, b) * (params.last ? -1 : 1)
-    const old = node.child(key)
-    if (old.empty) {
-      if (child.empty || farther(edge, [key, child]) < 0) return node
-      track(changes, 'child_removed', edge[0], edge[1])
-      track(changes, 'child_added', key, child)
-      return withChild(withChild(node, key, child), edge[0], EMPTY)
-    }
-    let next = changes && this.next(edge)
+    if (key === '.priority') return filters ? node : withPriority(node, child.value)
+    this.touched.add(key)
+    if (filters && !inRange(params, [key, child])) child = EMPTY
+    const next = withChild(node, key, child)
+    if (!filters || !params.limit || next.kids.length <= params.limit) return next
+    const [last] = this.edge(next)
+    this.touched.add(last)
+    return withChild(next, last, EMPTY)
+  }
+
+  // change is put for what is shown: a child that leaves a full window makes room for the next one.
+  private change(node: Node, key: string, child: Node): Node {
+    const { limit } = this.params
+    if (equals(node.child(key), child)) return node
+    const result = this.put(node, key, child)
+    if (!limit || node.kids.length < limit || !node.has(key)) return result
+    let next = this.next(this.edge(node))
     while (next && (next[0] === key || node.has(next[0]))) next = this.next(next)
-    if (!child.empty && (!next || farther(next, [key, child]) >= 0)) {
-      track(changes, 'child_changed', key, child, old)
-      return withChild(node, key, child)
-    }
-    track(changes, 'child_removed', key, old)
-    const rest = withChild(node, key, EMPTY)
-    if (!next || !inRange(params, next)) return rest
-    track(changes, 'child_added', next[0], next[1])
-    return withChild(rest, next[0], next[1])
+    return next ? this.put(result, ...next) : result
   }
-}
-
-// track notes a change of a child, joined with an earlier one in the same operation.
-function track(changes: Changes | null, type: EventType, key: string, node: Node, old: Node = EMPTY): void {
-  const earlier = changes?.get(key)
-  if (earlier) {
-    changes!.delete(key)
-    if (earlier.type === 'child_removed') {
-      type = 'child_changed'
-      old = earlier.node
-    } else if (type !== 'child_removed') {
-      type = earlier.type
-      old = earlier.old
-    } else if (earlier.type === 'child_added') return
-    else node = earlier.old
-  }
-  changes?.set(key, { type, key, node, old })
 }
 
 /** The operation as the view of a child sees it; null if that is not concerned. */
 export function forChild(op: Operation, key: string): Operation | null {
   const [front, ...rest] = op.path
   if (front !== undefined) return front === key ? { ...op, path: rest } : null
-  if (op.type === 'listened') return op
-  if (op.data.node && op.type !== 'set') return op
   const data = overlayAt(op.data, [key])
-  if (op.type === 'merge') {
-    if (isBlank(data)) return null
-    return data.node ? { ...op, type: 'set', data } : { ...op, data }
-  }
-  return { ...op, data }
+  // An undone update concerns all views below, as in the official client.
+  return isBlank(data) && op.type !== 'undo' ? null : { ...op, data }
 }

@@ -1,6 +1,6 @@
 import { equals } from './change.js'
 import { EMPTY, type Node } from './node.js'
-import { applied, cover, isBlank, type Overlay, overlay, overlayAt, uncover } from './overlay.js'
+import { applied, cover, type Overlay, overlay, overlayAt, uncover } from './overlay.js'
 import { isWithin, overlaps, type Path } from './path.js'
 
 /** A write that the server has not answered yet. */
@@ -81,13 +81,6 @@ export class Writes {
       if (!except.includes(write.id) && overlaps(write.path, path)) lay(all, write)
     }
     return applied(overlayAt(all, path), server ?? EMPTY)
-  }
-
-  /** What is shown at `path`, or null if too little is known. */
-  complete(path: Path, server: Node | null): Node | null {
-    const over = this.at(path)
-    if (over.node || isBlank(over)) return over.node ?? server
-    return server && applied(over, server)
   }
 
   private rebuild(): void {

@@ -19,7 +19,7 @@ type Part = {
 
 /**
  * Reads several places at once, in one state of the database: an update of another client
- * is there as a whole, or not at all. A place that the rules deny does not fail the others. Bounds of queries cannot have second keys here.
+ * is there as a whole, or not at all. A path that the rules deny does not fail the others. Bounds of queries cannot have second keys here.
  */
 export async function getAll<const L extends readonly Lookup[]>(db: Database, lookups: L): Promise<Batch<L>> {
   const entries = lookups.map(lookup =>

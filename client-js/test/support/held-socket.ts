@@ -44,7 +44,7 @@ export class HeldSocket {
     // Statistics, which only the official client sends, and keep-alives.
     if (text === '0' || text.includes('"a":"s"')) return
     if (text.includes('"t":"c"')) {
-      // A question whether anybody is there. It comes by the clock of the machine.
+      // A keep-alive question. It comes by the clock of the machine.
       queueMicrotask(() => this.onmessage?.({ data: '{"t":"c","d":{"t":"o","d":null}}' }))
       return
     }

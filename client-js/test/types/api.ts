@@ -93,7 +93,7 @@ export async function typed() {
   // @ts-expect-error
   await onDisconnect(room).update({ nmae: 'x' })
 
-  // Those that it has, and those that nobody knows before the program runs.
+  // Those that it has, and those that are known only when the program runs.
   const id: string = 'r1'
   const text: DatabaseReference<string> = ref(db, `rooms/${id}/messages/m1/text`)
   const below: DatabaseReference<string> = child(child(ref(db, '/rooms/'), id), 'name')

@@ -75,7 +75,7 @@ for (const greeted of [false, true]) {
   })
 }
 
-test('what is begun later fails', async () => {
+test('calls after the end fail', async () => {
   deleteDatabase(db)
   const { 'a loop over .info': _, ...later } = waits
   const results = await codes(Object.values(later).map(wait => wait(db)))

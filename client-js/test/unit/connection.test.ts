@@ -1,3 +1,5 @@
+// When the client connects, and what it does after a loss.
+
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import {
   connectDatabaseEmulator,
@@ -21,8 +23,6 @@ import {
   ref,
   runTransaction,
   set,
-  signInWithToken,
-  signOut,
   update
 } from '../../src/index.js'
 import { FakeSocket } from '../support/fake-server.js'
@@ -63,7 +63,7 @@ test('the first use connects, with the namespace', async () => {
   expect(FakeSocket.last.url).toBe('ws://localhost:9000/.ws?v=5&ns=demo')
 })
 
-test('who listens to the state of the connection wants one', async () => {
+test('a listener for the state of the connection opens one', async () => {
   const seen: unknown[] = []
   onValue(ref(db, '.info/connected'), snapshot => seen.push(snapshot.val()))
   await tick()
@@ -106,7 +106,7 @@ test('a silent server is asked, then left', async () => {
   expect(socket.closed).toBe(true)
 })
 
-test('attempts get rarer, but a user who does something does not wait', async () => {
+test('attempts get rarer, but not for a user who does something', async () => {
   goOnline(db)
   const attempts = async (ms: number) => {
     const before = FakeSocket.all.length
@@ -163,154 +163,6 @@ test('servers that send the client around are left alone more and more', async (
   expect(FakeSocket.all.length).toBeLessThan(20)
 })
 
-test('a token that is no string is an error, and nothing is harmed', async () => {
-  for (const token of [{ a: 1 }, 5, () => 'x', true]) {
-    const error = await signInWithToken(db, () => token as any).catch((error: unknown) => error)
-    expect(error).toMatchObject({ code: 'INVALID_TOKEN' })
-  }
-  signOut(db)
-  const socket = await connected()
-  const written = set(ref(db, 'a'), 1)
-  socket.answer(socket.requests('p')[0].r)
-  await written
-})
-
-test('a token of an app that is no string is refused as any other', async () => {
-  const options = {
-    databaseURL: 'http://localhost:9000?ns=odd',
-    WebSocket: FakeSocket,
-    token: () => 5 as any
-  }
-  const odd = getDatabase(options)
-  goOnline(odd)
-  await tick()
-  FakeSocket.last.greet()
-  expect(FakeSocket.last.requests('gauth')).toMatchObject([{ b: { cred: 5 } }])
-  deleteDatabase(odd)
-})
-
-test('a provider of tokens that never answers is given up', async () => {
-  const result = signInWithToken(db, () => new Promise(() => {})).catch((error: unknown) => error)
-  await tick(15_000)
-  expect(await result).toMatchObject({ code: 'TOKEN_TIMEOUT' })
-})
-
-// What is public, only the server knows: sent without the token, the rest would be refused.
-test('what is written while a provider hangs waits for the one that answers', async () => {
-  let answer: string | undefined
-  const provider = () => answer ?? new Promise<string>(() => {})
-  signInWithToken(db, provider).catch(() => {})
-  const written = set(ref(db, 'a'), 1)
-  await tick(60_000)
-  expect(FakeSocket.all).toEqual([])
-  answer = 'secret'
-  while (!FakeSocket.all.length) await tick(100)
-  const socket = FakeSocket.last
-  socket.greet()
-  const [first, second] = socket.sent.map(({ d }) => d)
-  expect([first.a, second.a]).toEqual(['gauth', 'p'])
-  socket.answer(second.r)
-  await written
-})
-
-test('signing out, or in anew, does not wait for a provider', async () => {
-  for (const other of [() => signOut(db), () => void signInWithToken(db, 'secret').catch(() => {})]) {
-    FakeSocket.all.length = 0
-    signInWithToken(db, () => new Promise(() => {})).catch(() => {})
-    goOnline(db)
-    await tick()
-    expect(connectionState(db)).toBe('connecting')
-    expect(FakeSocket.all).toEqual([])
-    other()
-    await tick()
-    expect(FakeSocket.all).toHaveLength(1)
-    FakeSocket.last.greet()
-    goOffline(db)
-  }
-})
-
-test('an expired token is replaced', async () => {
-  const tokens = ['a.eyJpYXQiOjF9.c', 'secret']
-  const asked: boolean[] = []
-  signInWithToken(db, refresh => {
-    asked.push(refresh)
-    return tokens[refresh ? 1 : 0]!
-  }).catch(() => {})
-  await tick()
-  FakeSocket.last.greet()
-  expect(FakeSocket.last.sent[0].d).toMatchObject({ a: 'auth', b: { cred: tokens[0] } })
-  FakeSocket.last.push('ac', { s: 'expired_token', d: 'Auth token is expired.' })
-  await tick(1000)
-  FakeSocket.last.greet()
-  expect(FakeSocket.last.sent[0].d).toMatchObject({ a: 'gauth', b: { cred: tokens[1] } })
-  expect(asked).toEqual([false, true])
-})
-
-test('a provider is asked once for each connection', async () => {
-  let asked = 0
-  const provider = () => `token ${++asked}`
-  const signedIn = signInWithToken(db, provider)
-  await tick()
-  FakeSocket.last.onclose() // before the server has heard of the token
-  await tick(1000)
-  FakeSocket.last.greet()
-  FakeSocket.last.answer(1)
-  await signedIn
-  expect(FakeSocket.last.requests('gauth')[0].b.cred).toBe('token 1')
-  expect(asked).toBe(1)
-
-  FakeSocket.last.onclose()
-  await tick(1000)
-  FakeSocket.last.greet()
-  expect(FakeSocket.last.requests('gauth')[0].b.cred).toBe('token 2')
-
-  // Of a connection that is there already, too.
-  const again = signInWithToken(db, provider)
-  await tick()
-  const [, request] = FakeSocket.last.requests('gauth')
-  FakeSocket.last.answer(request.r)
-  await again
-  expect(request.b.cred).toBe('token 3')
-  expect(asked).toBe(3)
-})
-
-test('who signs in last is signed in, however slow the provider before was', async () => {
-  let answer = (_: string) => {}
-  const slow = new Promise<string>(resolve => {
-    answer = resolve
-  })
-  const first = signInWithToken(db, () => slow)
-  goOnline(db)
-  await tick()
-  const second = signInWithToken(db, 'second')
-  await tick()
-  answer('first')
-  await expect(first).rejects.toMatchObject({ code: 'REPLACED' })
-  FakeSocket.last.greet()
-  expect(FakeSocket.last.requests('gauth').map(({ b }) => b.cred)).toEqual(['second'])
-  const third = signInWithToken(db, 'third')
-  await expect(second).rejects.toMatchObject({ code: 'REPLACED' })
-  await tick()
-  FakeSocket.last.answer(FakeSocket.last.requests('gauth')[1].r)
-  await third
-})
-
-test('who signs out while a provider is asked stays signed out', async () => {
-  await connected()
-  const result = signInWithToken(db, async () => 'late')
-  signOut(db)
-  await expect(result).rejects.toMatchObject({ code: 'REPLACED' })
-  expect(FakeSocket.last.requests('gauth')).toEqual([])
-})
-
-test('a refused token is an error', async () => {
-  const result = signInWithToken(db, 'bad').catch((error: unknown) => error)
-  await tick()
-  FakeSocket.last.greet()
-  FakeSocket.last.answer(1, 'invalid_token', 'Could not parse auth token.')
-  expect(await result).toMatchObject({ code: 'INVALID_TOKEN' })
-})
-
 test('errors say what was refused, and by which rule', async () => {
   const socket = await connected()
   const errors: DogwoodError[] = []
@@ -355,7 +207,7 @@ test('a conditional write that was on its way fails with the connection', async 
   expect(await result).toMatchObject({ code: 'DISCONNECT' })
 })
 
-test('what the server does on disconnect is seen here, too', async () => {
+test('listeners see what the server does on disconnect', async () => {
   const socket = await connected()
   const seen: unknown[] = []
   onValue(ref(db, 'online'), snap => seen.push(snap.val()))
@@ -454,7 +306,7 @@ test('more children than a call has arguments are written and heard of', async (
   expect(socket.requests('m')).toHaveLength(1)
 })
 
-test('an update names no place twice', () => {
+test('an update names no path twice', () => {
   const list = ref(db, 'list')
   for (const values of [
     { a: 1, 'a/b': 2 },

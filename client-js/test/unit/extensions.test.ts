@@ -82,7 +82,7 @@ for (const [name, api] of Object.entries({ realtime: live, rest: rest as unknown
         '/deep/er/': { a: 1, n: increment(3), list: [0, increment(2)], '.priority': 5 }
       })
       const deep = { 'deep/er/n': 3, 'deep/er/list/1': 2 }
-      // A sum is told over HTTP to whoever may write, and else to whoever may read.
+      // Over HTTP, a sum is told to callers that may write, else to callers that may read.
       expect(told).toEqual({ last: 8, at: expect.any(Number), ...(name === 'rest' && deep) })
       expect(await server.rest(ns, 'GET', '/tickets/deep/er/n')).toBe(3)
       expect(await setReturning(ref(db, 'rooms/a'), { type: 'public' })).toEqual({})

@@ -147,7 +147,7 @@ test('each user has a connection; what is asked meanwhile waits for it', () => {
   expect(other.got).toEqual([{ r: 2, b: { s: 'ok', d: '' } }])
 })
 
-test('who is not signed in does not use the connection of who is', () => {
+test('a user who is not signed in does not use the connection of one who is', () => {
   const [one, other] = two()
   one.send('auth', { cred: ana })
   other.send('q', { p: '/b', h: '' })
@@ -156,7 +156,7 @@ test('who is not signed in does not use the connection of who is', () => {
   expect(asked(FakeSocket.last)).toEqual(['q /b'])
 })
 
-test('a connection whose user has left is nobody’s', () => {
+test('a connection whose user has left belongs to no user', () => {
   const [one, other] = two()
   one.send('auth', { cred: ana })
   mux.close('one')
@@ -165,7 +165,7 @@ test('a connection whose user has left is nobody’s', () => {
   expect(upper.closed).toBe(true)
 })
 
-test('who signs in as another, or out, leaves those that stay', () => {
+test('a user who signs in as another, or out, leaves the ones that stay', () => {
   for (const [action, body] of [
     ['auth', { cred: bo }],
     ['auth', { cred: anaAdmin }],
@@ -188,7 +188,7 @@ test('who signs in as another, or out, leaves those that stay', () => {
   }
 })
 
-test('who has a connection alone may become anybody', () => {
+test('the only user of a connection may sign in as any other', () => {
   const one = tab('one')
   upper = FakeSocket.last
   upper.greet()
@@ -232,7 +232,7 @@ test('nothing is asked on a shared connection before its credential was accepted
   expect(upper.requests('p')).toHaveLength(1)
 })
 
-test('who signs out while its credential is looked at leaves', () => {
+test('a user who signs out while the credential is checked leaves', () => {
   const [one, other] = two()
   one.send('auth', { cred: ana })
   other.send('auth', { cred: ana })

@@ -51,7 +51,7 @@ test('push makes ordered keys', async () => {
   expect((await rest.get(list)).val()).toEqual({ [first.key!]: 'first', [second.key]: 'second' })
 })
 
-test('transactions run again when somebody was faster', async () => {
+test('transactions run again when another client was faster', async () => {
   const db = open()
   const counter = rest.ref(db, 'counter')
   let runs = 0

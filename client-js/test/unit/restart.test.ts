@@ -62,7 +62,7 @@ test('listeners and writes survive restarts of the server', async () => {
   expect(states).toEqual(['connected', 'offline'])
 })
 
-test('what is counted is counted once, whatever is killed', async () => {
+test('an increment counts once, whatever is killed', async () => {
   const ns = freshNamespace()
   const disk = new IDBFactory()
   const count = () => server.rest(ns, 'GET', '/count')
@@ -75,7 +75,7 @@ test('what is counted is counted once, whatever is killed', async () => {
     const at = ref(db, 'count')
     await set(ref(db, 'round'), round) // after all that was left from before
     expect(await count()).toBe(round === 1 ? null : (round - 1) * 3)
-    // The server does it, and nobody hears of it.
+    // The server does it, but the answer is lost.
     relay.mute()
     for (let i = 0; i < 3; i++) void set(at, increment(1)).catch(() => {})
     await eventually(async () => expect(await count()).toBe(round * 3))
@@ -89,7 +89,7 @@ test('what is counted is counted once, whatever is killed', async () => {
   relay.stop()
 })
 
-test('what is newer than a write whose answer was lost is seen, in windows too', async () => {
+test('data newer than a write whose answer was lost is seen, in windows too', async () => {
   const ns = freshNamespace()
   const relay = await new Relay(server.port).start()
   await server.rest(ns, 'PUT', '/list', { 1: 1, a: 5, b: 6, c: 7 })

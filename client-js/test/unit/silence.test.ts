@@ -3,9 +3,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
-import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import * as realtime from '../../src/index.js'
 import {
   connectDatabaseEmulator,
   connectionState,
@@ -18,15 +16,12 @@ import {
   limitToLast,
   onDisconnect,
   onValue,
-  push,
   query,
   ref,
   refFromURL,
   runTransaction,
   set,
-  signInWithToken,
-  signOut,
-  update
+  signInWithToken
 } from '../../src/index.js'
 import * as rest from '../../src/rest.js'
 import { Wilddog } from '../../src/wilddog.js'
@@ -346,186 +341,6 @@ test('over HTTP, a database that is not there is named', async () => {
   await expect(rest.get(rest.ref(db, 'a'))).rejects.toMatchObject({
     code: 'NO_DATABASE',
     message: expect.stringContaining('"shop"')
-  })
-})
-
-class Empty {}
-class Failure extends Error {
-  readonly reason = 'none'
-}
-class Point {
-  constructor(
-    readonly x: number,
-    readonly y: number
-  ) {}
-}
-
-describe('what is no value', () => {
-  let db: Database
-  let plain: Database
-
-  beforeEach(() => {
-    db = getDatabase({ databaseURL: 'http://localhost:9000?ns=values', WebSocket: FakeSocket })
-    plain = rest.getDatabase('http://127.0.0.1:1?ns=values')
-  })
-  afterEach(() => deleteDatabase(db))
-
-  const kinds: [name: string, value: object, hint: string][] = [
-    ['Date', new Date(0), 'use date.getTime() or serverTimestamp()'],
-    ['Date', runInNewContext('new Date(0)'), 'use date.getTime() or serverTimestamp()'],
-    ['Promise', Promise.resolve(1), 'await it'],
-    ['Promise', runInNewContext('Promise.resolve(1)'), 'await it'],
-    ...[
-      new Map([['a', 1]]),
-      new Set([1]),
-      /a/,
-      new URL('http://localhost/'),
-      new Error('no'),
-      new TypeError('no'),
-      new Failure('no'),
-      new Number(5),
-      new String('ab'),
-      new Boolean(true),
-      new Uint8Array([1, 2]),
-      Buffer.from('ab'),
-      new ArrayBuffer(2),
-      new WeakMap(),
-      new Map().keys(),
-      new Empty()
-    ].map((value): [string, object, string] => [
-      value.constructor.name,
-      value,
-      'use a plain object or a primitive'
-    ])
-  ]
-
-  test.each(kinds)('%s: %o', async (name, value, hint) => {
-    const refused = expect.objectContaining({
-      code: 'INVALID_ARGUMENT',
-      message: expect.stringContaining(`cannot write an object of class ${name} (${hint})`)
-    })
-    expect(() => set(ref(db, 'a'), value)).toThrow(refused)
-    expect(() => set(ref(db, 'a'), { b: [value] })).toThrow(refused)
-    expect(() => update(ref(db, 'a'), { b: value })).toThrow(refused)
-    expect(() => update(ref(db, 'a'), value)).toThrow(/an update is a plain object/)
-    // Over HTTP a value with toJSON is a text before it is looked at.
-    await expect(rest.set(rest.ref(plain, 'a'), { b: value })).rejects.toEqual(refused)
-  })
-
-  test.each([
-    ['a reference', () => ref(db, 'b/c')],
-    ['a query', () => query(ref(db, 'b/c'), limitToLast(1))],
-    ['a new reference', () => push(ref(db, 'b/c'))]
-  ])('%s', async (_, make) => {
-    const value = make() as object
-    const refused = expect.objectContaining({
-      code: 'INVALID_ARGUMENT',
-      message: expect.stringMatching(/cannot write a reference \(use its path "\/b\/c.*"\) at \/a/)
-    })
-    // A new reference is also a promise: nothing awaits it here.
-    const wrapped = { x: value }
-    expect(() => set(ref(db, 'a'), value)).toThrow(refused)
-    expect(() => set(ref(db, 'a'), wrapped)).toThrow(refused)
-    expect(() => update(ref(db, 'a'), value)).toThrow(/an update is a plain object/)
-  })
-
-  test.each([
-    ['a class of data', new Point(1, 2)],
-    [
-      'a class with a name of its own',
-      Object.assign(Object.create({ [Symbol.toStringTag]: 'Point' }), { x: 1, y: 2 })
-    ],
-    ['an object of another realm', runInNewContext('({ x: 1, y: 2 })')],
-    ['an object without a prototype', Object.assign(Object.create(null), { x: 1, y: 2 })]
-  ])('but %s is one', (_, value) => {
-    void set(ref(db, 'a'), value).catch(() => {})
-    void set(ref(db, 'b'), [value]).catch(() => {})
-    void update(ref(db), { c: value }).catch(() => {})
-    const seen: unknown[] = []
-    for (const path of ['a', 'b', 'c'])
-      onValue(ref(db, path), s => void seen.push(s.val()), { onlyOnce: true })
-    expect(seen).toMatchObject([value, [value], value].map(v => JSON.parse(JSON.stringify(v))))
-  })
-})
-
-describe('an argument of another kind', () => {
-  const needs = (message: string) => expect.objectContaining({ code: 'INVALID_ARGUMENT', message })
-  const reference = needs('expected a reference or a query, as ref(db, path) returns it')
-  const database = needs('expected a database, as getDatabase returns it')
-  const callback = needs('expected a function as callback')
-  // The failure of a call, whether it is thrown or a rejection.
-  const failure = async (call: () => unknown) => {
-    try {
-      await call()
-    } catch (error) {
-      return error
-    }
-  }
-
-  const entries: [string, any, (url: string) => Database][] = [
-    ['realtime', realtime, url => getDatabase({ databaseURL: url, WebSocket: FakeSocket })],
-    ['REST', rest, url => rest.getDatabase(url)]
-  ]
-  describe.each(entries)('%s', (_, client, open) => {
-    let db: Database
-    beforeEach(() => {
-      db = open('http://127.0.0.1:1?ns=kinds')
-    })
-    afterEach(() => {
-      if (client === realtime) deleteDatabase(db)
-    })
-
-    const wants: Record<string, unknown[]> = {
-      child: ['a'],
-      explain: [],
-      explainSet: [1],
-      explainUpdate: [{ a: 1 }],
-      get: [],
-      getCount: [],
-      keysOf: ['a/$key'],
-      off: [],
-      onChildAdded: [() => {}],
-      onDisconnect: [],
-      onDisconnectIf: [null],
-      onValue: [() => {}],
-      push: [1],
-      query: [limitToLast(1)],
-      refresh: [{}],
-      remove: [],
-      runTransaction: [() => 1],
-      set: [1],
-      setPriority: [1],
-      setReturning: [1],
-      setWithPriority: [1, 1],
-      update: [{ a: 1 }],
-      updateReturning: [{ a: 1 }]
-    }
-    const has = (name: string) => name in client
-    test.each(Object.entries(wants).filter(([name]) => has(name)))('%s', async (name, more) => {
-      for (const wrong of ['x', undefined, null, db, {}, 5])
-        expect(await failure(() => client[name](wrong, ...more)), `${wrong}`).toEqual(reference)
-    })
-
-    test('a database', async () => {
-      for (const wrong of ['x', undefined, null, {}, client.ref(db)]) {
-        expect(await failure(() => client.ref(wrong))).toEqual(database)
-        expect(await failure(() => client.ref(wrong, 'a'))).toEqual(database)
-        expect(await failure(() => client.getAll(wrong, []))).toEqual(database)
-        expect(await failure(() => client.refFromURL(wrong, 'http://127.0.0.1:1/a'))).toEqual(database)
-      }
-      expect(await failure(() => client.getAll(db, ['a']))).toEqual(reference)
-    })
-
-    const calling = ['onValue', 'onChildAdded', 'onChildRemoved', 'runTransaction'].filter(has)
-    test.each(calling)('%s without a callback', async name => {
-      expect(await failure(() => client[name](client.ref(db, 'a')))).toEqual(callback)
-      expect(await failure(() => client[name](client.ref(db, 'a'), { onlyOnce: true }))).toEqual(callback)
-    })
-  })
-
-  test('of what needs a connection', async () => {
-    for (const use of [goOnline, goOffline, deleteDatabase, signOut, connectionState])
-      expect(await failure(() => use('x' as never))).toEqual(database)
   })
 })
 

@@ -1,0 +1,100 @@
+// Pages of the demonstration of `dogwood dev --sample`, in a browser for all tests of a file.
+
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { Server } from './server.js'
+
+export const shots = join(import.meta.dirname, '..', '.cache', 'screenshots')
+
+export const DESKTOP = { viewport: { width: 1280, height: 800 } }
+export const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }
+export const NARROW = { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true }
+
+let browser: Browser
+export let contexts: BrowserContext[] = []
+let complaints: string[] = []
+
+beforeAll(async () => {
+  mkdirSync(shots, { recursive: true })
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: ['--no-sandbox']
+  })
+}, 180_000)
+
+afterAll(() => browser?.close())
+
+afterEach(async () => {
+  for (const context of contexts) await context.close()
+  contexts = []
+  const all = complaints
+  complaints = []
+  expect(all).toEqual([])
+})
+
+// What a browser says while there is no network.
+const noNetwork = /net::ERR_|WebSocket connection to|ServiceWorker/
+
+// And of an answer over HTTP that the rules refuse, which some operations are made for.
+const refusedRead = /^Failed to load resource: the server responded with a status of 401/
+
+/** Opens the demonstration in a browser of its own. All that goes wrong is noted. */
+export async function open(
+  host: string,
+  path = '',
+  options: object = DESKTOP,
+  offline = false
+): Promise<Page> {
+  const context = await browser.newContext({ ...options, locale: 'en-US', timezoneId: 'UTC' })
+  contexts.push(context)
+  await context.addInitScript(() => {
+    addEventListener('securitypolicyviolation', event => {
+      console.error(`policy: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`)
+    })
+  })
+  context.setDefaultTimeout(60_000)
+  const page = await context.newPage()
+  page.on('pageerror', error => complaints.push(String(error.stack)))
+  page.on('console', message => {
+    const text = message.text()
+    if (!['error', 'warning'].includes(message.type()) || (offline && noNetwork.test(text))) return
+    if (refusedRead.test(text)) return
+    complaints.push(text)
+  })
+  await page.goto(`http://${host}/demo/${path}`)
+  await ready(page)
+  return page
+}
+
+/** Expects something of what `f` returns before long. */
+export const soon = <T>(f: () => T | Promise<T>) => expect.poll(f, { timeout: 60_000 })
+
+export const ready = (page: Page) => page.waitForSelector('body[data-ready]')
+export const connected = (page: Page) => page.waitForSelector('body[data-state=connected]')
+
+/** Has a server with a sample for the tests of a block. */
+export function sampleServer(name: string): Server {
+  const server = new Server(['--sample', name])
+  beforeAll(() => server.start().then(() => {}), 180_000)
+  afterAll(() => server.stop())
+  return server
+}
+
+export const texts = (page: Page) => page.locator('.message .text').allTextContents()
+
+export async function say(page: Page, text: string): Promise<void> {
+  await page.fill('.composer textarea', text)
+  await page.press('.composer textarea', 'Enter')
+}
+
+export const shows = (page: Page, text: string) =>
+  soon(async () => (await texts(page)).includes(text)).toBe(true)
+
+export const room = (page: Page, name: string) => page.locator('.room-entry', { hasText: name })
+
+export async function inMenu(page: Page, item: string): Promise<void> {
+  await page.locator('.room-head .menu > summary').click()
+  await page.getByRole('button', { name: item }).click()
+}
