@@ -23,11 +23,11 @@ type ImportResult = store.LoadStats
 // ErrUnavailable and ErrUnknown. After an error of the context it may still take
 // effect.
 func (d *Database) Import(ctx context.Context, p tree.Path, src io.Reader, progress func(bytes int64)) (ImportResult, error) {
-	return d.loadFrom(ctx, p, src, store.LoadOptions{Progress: progress}, new(linkTask))
+	return new(linkTask).run(ctx, d, p, src, store.LoadOptions{Progress: progress})
 }
 
-// loadFrom reads a value and has a task make it the one at p.
-func (d *Database) loadFrom(ctx context.Context, p tree.Path, src io.Reader, o store.LoadOptions, t *linkTask) (ImportResult, error) {
+// run reads a value and makes it the one at p.
+func (t *linkTask) run(ctx context.Context, d *Database, p tree.Path, src io.Reader, o store.LoadOptions) (ImportResult, error) {
 	if d.closed.Load() {
 		return ImportResult{}, ErrClosed
 	}
@@ -37,33 +37,32 @@ func (d *Database) loadFrom(ctx context.Context, p tree.Path, src io.Reader, o s
 	}
 	t.load = l
 	if err = l.Read(ctx, src); err == nil {
-		err = d.linkLoad(ctx, p, t)
+		err = t.link(ctx, d, p)
 	} else {
-		d.abort(ctx, p, l)
+		t.abort(ctx, d, p)
 	}
 	return l.Stats(), d.importError(p, err)
 }
 
-// linkLoad makes what was read the value at p.
-func (d *Database) linkLoad(ctx context.Context, p tree.Path, t *linkTask) error {
-	l := t.load
-	if n, ok := l.Small(); ok && len(t.increments) == 0 {
-		d.abort(ctx, p, l)
+// link makes what was read the value at p.
+func (t *linkTask) link(ctx context.Context, d *Database, p tree.Path) error {
+	if n, ok := t.load.Small(); ok && len(t.increments) == 0 {
+		t.abort(ctx, d, p)
 		w := tree.Write{Target: tree.Target{Path: p}, Value: tree.DraftOf(n)}
 		_, err := d.Write(ctx, Write{Caller: Admin, Update: tree.Update{w}, Base: p})
 		return err
 	}
 	err := d.do(ctx, t)
 	if err != nil {
-		d.abort(ctx, p, l)
+		t.abort(ctx, d, p)
 	}
 	return err
 }
 
 // abort leaves what a load has stored to be reclaimed. If even that cannot be
 // stored, it is done later.
-func (d *Database) abort(ctx context.Context, p tree.Path, l *store.Load) {
-	if err := l.Abort(); err != nil && !d.closed.Load() {
+func (t *linkTask) abort(ctx context.Context, d *Database, p tree.Path) {
+	if err := t.load.Abort(); err != nil && !d.closed.Load() {
 		d.log.Error("an import could not be taken back yet", "database", d.store.String(), "path", p, "err", err)
 	}
 	_ = d.queue.add(context.WithoutCancel(ctx), wakeTask{}) // if it is closed, the next start reclaims

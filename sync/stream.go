@@ -42,7 +42,7 @@ func (d *Database) Put(ctx context.Context, p tree.Path, src io.Reader) (done Im
 		return mark
 	}}
 	err = times.apply(func() error {
-		done, err = d.loadFrom(ctx, p, &boundedIncrements{src, t}, o, t)
+		done, err = t.run(ctx, d, p, &boundedIncrements{src, t}, o)
 		return err
 	})
 	times.bytes = int(done.Bytes)
