@@ -24,11 +24,11 @@ type ImportResult = store.LoadStats
 // ErrUnavailable and ErrUnknown. After an error of the context it may still take
 // effect.
 func (d *Database) Import(ctx context.Context, p tree.Path, src io.Reader, progress func(bytes int64)) (ImportResult, error) {
-	return new(linkTask).loadFrom(ctx, d, p, src, store.LoadOptions{Progress: progress})
+	return new(linkTask).run(ctx, d, p, src, store.LoadOptions{Progress: progress})
 }
 
-// loadFrom reads a value and makes it the one at p.
-func (t *linkTask) loadFrom(ctx context.Context, d *Database, p tree.Path, src io.Reader, o store.LoadOptions) (ImportResult, error) {
+// run reads a value and makes it the one at p.
+func (t *linkTask) run(ctx context.Context, d *Database, p tree.Path, src io.Reader, o store.LoadOptions) (ImportResult, error) {
 	if d.closed.Load() {
 		return ImportResult{}, ErrClosed
 	}
@@ -196,7 +196,7 @@ func (d *Database) Put(ctx context.Context, p tree.Path, src io.Reader) (done Im
 		return mark
 	}}
 	err = times.apply(func() error {
-		done, err = t.loadFrom(ctx, d, p, &boundedIncrements{src, t}, o)
+		done, err = t.run(ctx, d, p, &boundedIncrements{src, t}, o)
 		return err
 	})
 	times.bytes = int(done.Bytes)
