@@ -188,8 +188,8 @@ func (o *Outbox) back(it item) {
 // A Memory is what the writes of a session take their memory from, so that all of them
 // together keep to a bound.
 type Memory interface {
-	// Reserve takes n bytes and may wait for them. Those who call it decide
-	// what its errors mean.
+	// Reserve takes n bytes and may wait for them. sync.ErrTooBig says
+	// that there are never so many, sync.ErrBusy that there are not now.
 	Reserve(ctx context.Context, n int64) error
 	// Release gives back what was reserved. It must not block.
 	Release(n int64)
