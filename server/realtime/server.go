@@ -5,13 +5,13 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 
+	"github.com/dogwooddb/dogwood/internal/processors"
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
@@ -50,7 +50,7 @@ func New(o Options) *Server {
 	o.Limits.Stalled = cmp.Or(o.Limits.Stalled, Stalled)
 	return &Server{
 		opts:    o,
-		pool:    writerPool{max: runtime.GOMAXPROCS(0)},
+		pool:    writerPool{max: processors.Count()},
 		conns:   make(map[string]*conn),
 		polls:   make(map[string]*poll),
 		sockets: make(map[*socket]struct{}),

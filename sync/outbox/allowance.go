@@ -2,8 +2,8 @@ package outbox
 
 import (
 	"context"
-	"runtime"
 
+	"github.com/dogwooddb/dogwood/internal/processors"
 	"github.com/dogwooddb/dogwood/limit"
 )
 
@@ -18,7 +18,7 @@ const LongText = 4 << 10
 // is done: more at a time than there are processors are not sooner done, but a small read
 // then waits some 50 ms for its slice of time. Two is the least that can be shared.
 func NewReaders() *limit.Meter {
-	return limit.NewMeter(int64(min(max(runtime.GOMAXPROCS(0), 2), MaxReads)))
+	return limit.NewMeter(int64(min(max(processors.Count(), 2), MaxReads)))
 }
 
 // An Allowance is what a client may use of what all clients share: the memory of large

@@ -13,6 +13,7 @@ import (
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/datadir"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/memory"
+	"github.com/dogwooddb/dogwood/internal/processors"
 	"github.com/dogwooddb/dogwood/server"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
@@ -63,6 +64,7 @@ func (c *Serve) Run(e *console.Env) error {
 		return err
 	}
 	defer memory.Keep()()
+	defer processors.AddSpare()()
 	life := &lifetime{log: log}
 	err = c.run(e, o, func(base string) {
 		life.start(e.Ctx, c, base, o.Limits)
