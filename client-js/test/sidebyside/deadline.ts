@@ -4,10 +4,15 @@ import type { World } from './world.js'
 /** A history did not go on. */
 export class Stuck extends Error {}
 
-/** A Deadline leads two worlds through a history, and ends it if that takes too long. */
+const TICKS = 100
+
+/**
+ * A Deadline leads two worlds through a history, and ends it if that takes too long. It counts
+ * ticks of a timer: the time during which the process is stopped does not count.
+ */
 export class Deadline {
   private at = ''
-  private timer?: ReturnType<typeof setTimeout>
+  private timer?: ReturnType<typeof setInterval>
   private readonly over: Promise<never>
 
   constructor(
@@ -15,8 +20,11 @@ export class Deadline {
     private readonly ours: World,
     milliseconds: number
   ) {
+    let ticks = 0
     this.over = new Promise((_, reject) => {
-      this.timer = setTimeout(() => reject(this.stuck(`no end after ${milliseconds} ms`)), milliseconds)
+      this.timer = setInterval(() => {
+        if (++ticks === TICKS) reject(this.stuck(`no end after ${milliseconds} ms`))
+      }, milliseconds / TICKS)
     })
     this.over.catch(() => {}) // the history may have failed before
   }
@@ -32,7 +40,7 @@ export class Deadline {
   }
 
   end(): void {
-    clearTimeout(this.timer)
+    clearInterval(this.timer)
   }
 
   private stuck(why: string): Stuck {

@@ -19,7 +19,8 @@ import { Tally } from './tally.js'
 import { type Library, World } from './world.js'
 
 const LENGTH = 60
-const LIMIT = 60_000 // for one history; most take a third of a second
+/** Milliseconds for one history; most take a third of a second. */
+export const LIMIT = 60_000
 const clientsOf = (seed: number): number => (seed % 4 === 0 ? 3 : 2)
 
 /**
