@@ -61,7 +61,7 @@ unit() {
 
 # race runs the packages with goroutines under the race detector. ./test.sh does so in tier
 # quick, because the same tests run in tier full without the detector.
-concurrent="./server ./limit/... ./tree/store ./sync ./sdk-go/... ./server/... ./bench/... ./sync/... ./tree ./tree/store/... ./cmd/dogwood/internal/client ./cmd/dogwood/internal/console"
+concurrent="./server ./limit/... ./tree/store ./sync ./sdk-go/... ./server/... ./bench/... ./sync/... ./internal/fifo ./tree ./tree/store/... ./cmd/dogwood/internal/client ./cmd/dogwood/internal/console"
 race() {
 	if command -v "$(go env CC)" >/dev/null; then
 		step "Go tests with the race detector"

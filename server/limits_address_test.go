@@ -16,7 +16,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/peer"
 	"github.com/dogwooddb/dogwood/server/realtime"
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 )
 
 // An address has so many connections, of whatever kind, and others do not notice.
@@ -329,7 +329,7 @@ func TestAddressTextsTakeTurns(t *testing.T) {
 		for busy.Readers.Try(1) == nil { // long texts that take long
 			texts++
 		}
-		long := `{"a":"` + strings.Repeat("x", dsync.LongText) + `"}`
+		long := `{"a":"` + strings.Repeat("x", outbox.LongText) + `"}`
 		done := make(map[string]int)
 		var waiting sync.WaitGroup
 		var mu sync.Mutex

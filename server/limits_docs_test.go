@@ -12,6 +12,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/peer"
 	"github.com/dogwooddb/dogwood/server/realtime"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -40,7 +41,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		"| `onDisconnect` operations of all connections | 1/16 of the memory; " + mib(most.MaxPendingBytes),
 		"| one value that is read | 3/16 of the memory; " + mib(most.MaxReadBytes),
 		"over the realtime protocol each | 1/8 of the memory; " + mib(most.MaxAnswersBytes),
-		fmt.Sprintf("large writes that are decided | as many as there are processors, 2 at least and %d at most", dsync.MaxReads),
+		fmt.Sprintf("large writes that are decided | as many as there are processors, 2 at least and %d at most", outbox.MaxReads),
 		fmt.Sprintf("| HTTP connections | 1/16 of the [memory](#memory), %d KiB each; %s |", connectionBytes>>10, thousands(most.MaxConnections)),
 		fmt.Sprintf("| realtime connections | 1/8 of the memory, %d KiB each; %s |", connectionBytes>>10, thousands(most.MaxRealtime)),
 		"| long-polling connections | 1/4 of the realtime connections; " + thousands(most.MaxPolls),

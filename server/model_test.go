@@ -15,6 +15,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -34,7 +35,7 @@ type modelRun struct {
 // A modelClient is one session and what its listens show.
 type modelClient struct {
 	session *dsync.Session
-	out     *dsync.Outbox
+	out     *outbox.Outbox
 	woken   chan struct{} // something waits in out
 	next    int64         // request id
 	views   map[string]*modelView
@@ -112,7 +113,7 @@ func (m *modelRun) connect() {
 	if len(m.clients) == 2 {
 		most = 2000 // a slow consumer: it overflows and is sent whole views
 	}
-	c.out = dsync.NewOutbox(dsync.Realtime, most, func() {
+	c.out = outbox.New(outbox.Realtime, most, func() {
 		select {
 		case c.woken <- struct{}{}:
 		default:

@@ -11,10 +11,11 @@ import (
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 )
 
 // An answer stays in memory for as long as its client takes to read it. So large answers
-// share a meter, and only a few are made at a time (dsync.NewReaders): the size of a value
+// share a meter, and only a few are made at a time (outbox.NewReaders): the size of a value
 // is known only after it was read.
 const (
 	smallAnswer  = 64 << 10 // up to here an answer needs no memory of the meter
@@ -72,7 +73,7 @@ func (v *reservation) releasePlace() {
 // handling runs f, which does something with all of a text of size bytes, in a place among
 // the reads if that is long.
 func (v *reservation) handling(size int, f func() error) error {
-	if size < dsync.LongText {
+	if size < outbox.LongText {
 		return f()
 	}
 	return v.readers.Do(v.ctx, f)

@@ -10,6 +10,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 )
 
 // Events that the transport itself makes. The text of auth_revoked is bare
@@ -38,7 +39,7 @@ func streamValue(q *request) (answer, error) {
 		return answer{}, badRequest("shallow, count, explain, ETags and priorities are not supported for event streams")
 	}
 	wake := make(chan struct{}, 1)
-	out := dsync.NewOutbox(dsync.EventStream, q.s.opts.OutboxBytes, func() {
+	out := outbox.New(outbox.EventStream, q.s.opts.OutboxBytes, func() {
 		select {
 		case wake <- struct{}{}:
 		default:
@@ -83,7 +84,7 @@ func streamClient(q *request) SlowClient {
 
 // An eventStream copies events from an outbox to one client.
 type eventStream struct {
-	out    *dsync.Outbox
+	out    *outbox.Outbox
 	wake   <-chan struct{} // out has something
 	client *peer.Writer
 	slow   func(error) // counts that the client did not take what it was sent

@@ -1,10 +1,28 @@
 package sync
 
-import "github.com/dogwooddb/dogwood/tree"
+import (
+	"iter"
+	"sync"
+
+	"github.com/dogwooddb/dogwood/limit"
+	"github.com/dogwooddb/dogwood/sync/trie"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
 
 // An audience is the listeners of a database, the decisions that let them listen, and
-// what conditions know of the values that writes change. A database's mu guards its own.
+// what conditions know of the values that writes change. A draft has a copy of a part of it.
 type audience struct {
+	db       *Database    // nil of a copy
+	deciders *limit.Share // with whom listens of outboxes without an Allowance take turns to be decided
+
+	// mu guards the rest, and what listeners know. The committer holds it while a batch is
+	// applied, committed and published, so that whoever holds it sees listeners that agree
+	// with the last commit. Lock order: mu, then that of an outbox; nobody who holds another
+	// lock of this package takes mu.
+	mu      sync.Mutex
+	watches map[*watch]struct{} // of large writes, and of decisions
+
 	hub    hub
 	grants grants
 	hashes hashes
@@ -48,23 +66,23 @@ func (c *copier) place(p tree.Path) bool {
 	if !c.take(1 + p.Len()) {
 		return false
 	}
-	for g := range c.from.hub.above(p) {
+	for g := range c.from.hub.Above(p) {
 		if !c.group(g) {
 			return false
 		}
 	}
-	for g := range c.from.hub.below(p) {
+	for g := range c.from.hub.Below(p) {
 		if !c.group(g) {
 			return false
 		}
 	}
-	for _, t := range []*trie[*dependents]{&c.from.grants.dependents, &c.from.grants.existing} {
-		for d := range t.above(p) {
+	for _, t := range []*trie.Trie[*dependents]{&c.from.grants.dependents, &c.from.grants.existing} {
+		for d := range t.Above(p) {
 			if !c.dependents(d) {
 				return false
 			}
 		}
-		for d := range t.below(p) {
+		for d := range t.Below(p) {
 			if !c.dependents(d) {
 				return false
 			}
@@ -84,7 +102,7 @@ func (c *copier) group(g *group) bool {
 	}
 	c.groups[g] = true
 	own := &group{path: g.path, query: g.query, id: g.id, weight: g.weight, live: g.live, window: g.window}
-	c.to.hub.trie.add(g.path, own)
+	c.to.hub.Add(g.path, own)
 	for _, l := range g.listeners {
 		listener := c.listener(l)
 		if listener == nil {
@@ -144,4 +162,166 @@ func (c *copier) listener(l *Listener) *Listener {
 	own := &Listener{db: l.db, read: l.read, weight: l.weight}
 	c.listeners[l] = own
 	return own
+}
+
+// A watch tells whether something was written, since a snapshot, that a decision on this
+// snapshot has read. The committer tells it what is written; the database's mu guards it.
+type watch struct {
+	written []tree.Path // until it is known what was read
+	settled bool
+	reads   []tree.Path // afterwards
+	changed bool
+}
+
+// Bounds of a watch. Beyond maxWritten it is as if something had changed; of more than
+// maxNoted paths that were read, those above them are noted. Beyond maxMeets comparisons of
+// one with the other, it is also as if something had changed.
+const (
+	maxWritten = 16 << 10
+	maxNoted   = 64
+	maxMeets   = 64 << 10
+)
+
+// watchedSnapshot begins a read transaction, and to watch what is written after it.
+func (a *audience) watchedSnapshot() (*store.Tx, *watch, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.watched()
+}
+
+// watched is watchedSnapshot with d.mu held.
+func (a *audience) watched() (*store.Tx, *watch, error) {
+	tx, err := a.db.begin()
+	if err != nil {
+		return nil, nil, err
+	}
+	w := new(watch)
+	a.watches[w] = struct{}{}
+	return tx, w, nil
+}
+
+// settle says what was read.
+func (a *audience) settle(w *watch, reads []tree.Path) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w.settled, w.reads = true, reads
+	for _, p := range w.written {
+		w.changed = w.changed || w.depends(p)
+	}
+	w.written = nil
+}
+
+func (a *audience) unwatch(w *watch) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.watches, w)
+}
+
+// depends reports whether a write at p may change what was read.
+func (w *watch) depends(p tree.Path) bool {
+	for _, r := range w.reads {
+		if r.Contains(p) || p.Contains(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// meets reports whether anything that was written since the snapshot may change what was
+// read. It takes for changed what would take long to compare.
+func (w *watch) meets(reads []tree.Path) bool {
+	if w.changed || len(w.written)*len(reads) > maxMeets {
+		return true
+	}
+	for _, p := range w.written {
+		for _, r := range reads {
+			if r.Contains(p) || p.Contains(r) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// touch tells those who watch what is written. That a batch may not be committed does
+// not matter: then a decision is made once more.
+func (b *batch) touch(writes []tree.ResolvedWrite) {
+	for w := range b.db.watches {
+		for i := 0; i < len(writes) && !w.changed; i++ {
+			switch p := writes[i].Path; {
+			case w.settled:
+				w.changed = w.depends(p)
+			case len(w.written) == maxWritten:
+				w.changed, w.written = true, nil
+			default:
+				w.written = append(w.written, p)
+			}
+		}
+	}
+}
+
+// A notingReader notes what is read.
+type notingReader struct {
+	tree.Reader
+	noted map[tree.Path]struct{}
+	depth int // of the paths that are noted at most; 0: any
+}
+
+func (r *notingReader) note(p tree.Path) {
+	if r.noted == nil {
+		r.noted = make(map[tree.Path]struct{})
+		r.depth = tree.MaxDepth
+	}
+	r.noted[above(p, r.depth)] = struct{}{}
+	for len(r.noted) > maxNoted {
+		r.depth--
+		fewer := make(map[tree.Path]struct{})
+		for p := range r.noted {
+			fewer[above(p, r.depth)] = struct{}{}
+		}
+		r.noted = fewer
+	}
+}
+
+// above returns the path of at most depth keys at or above p.
+func above(p tree.Path, depth int) tree.Path {
+	for p.Len() > depth {
+		p, _ = p.Parent()
+	}
+	return p
+}
+
+// paths returns what was read, or what is above it.
+func (r *notingReader) paths() (list []tree.Path) {
+	for p := range r.noted {
+		list = append(list, p)
+	}
+	return list
+}
+
+// The methods below are those of a tree.Reader.
+
+func (r *notingReader) Get(p tree.Path) (tree.Node, error) {
+	r.note(p)
+	return r.Reader.Get(p)
+}
+
+func (r *notingReader) Has(p tree.Path) (bool, error) {
+	r.note(p)
+	return r.Reader.Has(p)
+}
+
+func (r *notingReader) Peek(p tree.Path) (tree.Node, bool, error) {
+	r.note(p)
+	return r.Reader.Peek(p)
+}
+
+func (r *notingReader) Priority(p tree.Path) (tree.Node, error) {
+	r.note(p)
+	return r.Reader.Priority(p)
+}
+
+func (r *notingReader) Keys(p tree.Path) iter.Seq2[string, error] {
+	r.note(p)
+	return r.Reader.Keys(p)
 }

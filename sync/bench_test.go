@@ -3,7 +3,6 @@ package sync
 import (
 	"context"
 	"fmt"
-	"github.com/dogwooddb/dogwood/rules"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -46,7 +47,7 @@ func BenchmarkCommit(b *testing.B) {
 
 // benchmarkWrite measures a write in memory that others listen to, up to the
 // queues of their outboxes, which nobody empties but to start again.
-func benchmarkWrite(b *testing.B, db *Database, outboxes []*Outbox, write func(n int) Write) {
+func benchmarkWrite(b *testing.B, db *Database, outboxes []*outbox.Outbox, write func(n int) Write) {
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
@@ -160,8 +161,8 @@ func manyMembers(n, round int) string {
 }
 
 // listenAll begins as many sessions that listen to one view.
-func listenAll(b *testing.B, db *Database, n int, path, query string) []*Outbox {
-	var outboxes []*Outbox
+func listenAll(b *testing.B, db *Database, n int, path, query string) []*outbox.Outbox {
+	var outboxes []*outbox.Outbox
 	for i := range n {
 		c := connect(b, db, fmt.Sprint("c", i), 0)
 		b.Cleanup(c.session.Close)
@@ -180,17 +181,17 @@ func BenchmarkEventEncoding(b *testing.B) {
 	b.Run("first", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			e := put(target, n)
-			e.measure()
-			e.realtimePush(0)
+			e := outbox.Put(target, n)
+			e.Measure()
+			e.Push(0)
 		}
 	})
 	b.Run("tag", func(b *testing.B) {
 		b.ReportAllocs()
-		e := put(target, n)
-		e.measure()
+		e := outbox.Put(target, n)
+		e.Measure()
 		for b.Loop() {
-			e.realtimePush(7)
+			e.Push(7)
 		}
 	})
 }
@@ -230,9 +231,9 @@ func BenchmarkHub(b *testing.B) {
 	p := tree.MustParsePath("/rooms/r5/messages/m1")
 	b.ReportAllocs()
 	for b.Loop() {
-		for range h.above(p) {
+		for range h.Above(p) {
 		}
-		for range h.below(p) {
+		for range h.Below(p) {
 		}
 	}
 }
@@ -272,10 +273,10 @@ func BenchmarkChatPost(b *testing.B) {
 	}
 }
 
-func benchEvent() *event {
+func benchEvent() *outbox.Event {
 	n := tree.MustParseNode(`{"text":"hello","from":"ana","at":1700000000000}`)
-	e := put(tree.Target{Path: tree.MustParsePath("/rooms/r1/m1")}, n)
-	e.measure()
+	e := outbox.Put(tree.Target{Path: tree.MustParsePath("/rooms/r1/m1")}, n)
+	e.Measure()
 	return e
 }
 
@@ -292,7 +293,7 @@ func BenchmarkDeliver(b *testing.B) {
 			for b.Loop() {
 				e := benchEvent()
 				for _, l := range all {
-					l.out.pushEvent(l, e)
+					l.out.PushEvent(&l.shown, e)
 				}
 				for _, o := range outboxes {
 					msgs, _ = o.TakeReady(msgs[:0], 1<<20)

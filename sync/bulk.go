@@ -2,6 +2,7 @@ package sync
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -23,54 +24,59 @@ type ImportResult = store.LoadStats
 // ErrUnavailable and ErrUnknown. After an error of the context it may still take
 // effect.
 func (d *Database) Import(ctx context.Context, p tree.Path, src io.Reader, progress func(bytes int64)) (ImportResult, error) {
-	return d.loadFrom(ctx, p, src, store.LoadOptions{Progress: progress}, new(linkTask))
+	return new(linkTask).run(ctx, d, p, src, store.LoadOptions{Progress: progress})
 }
 
-// loadFrom reads a value and has a task make it the one at p.
-func (d *Database) loadFrom(ctx context.Context, p tree.Path, src io.Reader, o store.LoadOptions, t *linkTask) (ImportResult, error) {
+// run reads a value and makes it the one at p.
+func (t *linkTask) run(ctx context.Context, d *Database, p tree.Path, src io.Reader, o store.LoadOptions) (ImportResult, error) {
 	if d.closed.Load() {
 		return ImportResult{}, ErrClosed
 	}
 	l, err := d.store.NewLoad(p, o)
 	if err != nil {
-		return ImportResult{}, d.importError(p, err)
+		return ImportResult{}, importError(d, p, err)
 	}
 	t.load = l
 	if err = l.Read(ctx, src); err == nil {
-		err = d.linkLoad(ctx, p, t)
+		err = t.link(ctx, d)
 	} else {
-		d.abort(ctx, p, l)
+		t.abort(ctx, d)
 	}
-	return l.Stats(), d.importError(p, err)
+	return l.Stats(), importError(d, p, err)
 }
 
-// linkLoad makes what was read the value at p.
-func (d *Database) linkLoad(ctx context.Context, p tree.Path, t *linkTask) error {
-	l := t.load
-	if n, ok := l.Small(); ok && len(t.increments) == 0 {
-		d.abort(ctx, p, l)
+// link makes what was read the value at the path of the load.
+func (t *linkTask) link(ctx context.Context, d *Database) error {
+	if n, ok := t.load.Small(); ok && len(t.increments) == 0 {
+		t.abort(ctx, d)
+		p := t.load.Path()
 		w := tree.Write{Target: tree.Target{Path: p}, Value: tree.DraftOf(n)}
 		_, err := d.Write(ctx, Write{Caller: Admin, Update: tree.Update{w}, Base: p})
 		return err
 	}
 	err := d.do(ctx, t)
 	if err != nil {
-		d.abort(ctx, p, l)
+		t.abort(ctx, d)
 	}
 	return err
 }
 
 // abort leaves what a load has stored to be reclaimed. If even that cannot be
 // stored, it is done later.
-func (d *Database) abort(ctx context.Context, p tree.Path, l *store.Load) {
-	if err := l.Abort(); err != nil && !d.closed.Load() {
-		d.log.Error("an import could not be taken back yet", "database", d.store.String(), "path", p, "err", err)
+func (t *linkTask) abort(ctx context.Context, d *Database) {
+	if err := t.load.Abort(); err != nil && !d.closed.Load() {
+		d.log.Error("an import could not be taken back yet", "database", d.store.String(), "path", t.load.Path(), "err", err)
 	}
-	_ = d.queue.add(context.WithoutCancel(ctx), wakeTask{}) // if it is closed, the next start reclaims
+	wake := &call{f: func(b *batch) error {
+		b.db.work = true // there is something to reclaim
+		return nil
+	}}
+	wake.start()
+	_ = d.add(context.WithoutCancel(ctx), wake) // if it is closed, the next start reclaims
 }
 
 // importError classifies an error of the store.
-func (d *Database) importError(p tree.Path, err error) error {
+func importError(d *Database, p tree.Path, err error) error {
 	switch {
 	case !errors.Is(err, store.ErrNotStored):
 		return err
@@ -79,16 +85,6 @@ func (d *Database) importError(p tree.Path, err error) error {
 	}
 	d.log.Error("import failed", "database", d.store.String(), "path", p, "err", err)
 	return fmt.Errorf("%w: %w", ErrUnavailable, err) // nothing refers to what was stored
-}
-
-// A wakeTask has the committer look whether there is something to reclaim.
-type wakeTask struct{}
-
-func (wakeTask) size() int64  { return 0 }
-func (wakeTask) finish(error) {}
-func (wakeTask) apply(b *batch) error {
-	b.db.work = true
-	return nil
 }
 
 // A linkTask makes visible what a load has stored.
@@ -130,10 +126,10 @@ func (t *linkTask) apply(b *batch) error {
 // resync has all listeners that can see a change at p read their views again,
 // which may be large, when it is their turn to be sent.
 func (b *batch) resync(p tree.Path) {
-	for g := range b.hub.above(p) {
+	for g := range b.hub.Above(p) {
 		b.lag(g)
 	}
-	for g := range b.hub.below(p) {
+	for g := range b.hub.Below(p) {
 		b.lag(g)
 	}
 }
@@ -166,4 +162,82 @@ func (d *Database) Backup(w io.Writer) (size int64, err error) {
 func CheckFile(file string) error {
 	findings, err := store.CheckFile(file)
 	return errors.Join(append(findings, err)...)
+}
+
+// MaxIncrements is how many increments the value of a Put may have.
+const MaxIncrements = MaxPaths
+
+// MayPut reports whether a write of an administrator to p may be a Put: nobody above p
+// listens, who would be sent more than what is written.
+func (d *Database) MayPut(p tree.Path) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for g := range d.hub.Above(p) {
+		if g.path != p {
+			return false
+		}
+	}
+	return true
+}
+
+// Put replaces the value at p by what src holds, as Import does, with the server values of
+// any write. Timestamps are those of its beginning; increments add to the value that it
+// replaces.
+func (d *Database) Put(ctx context.Context, p tree.Path, src io.Reader) (done ImportResult, err error) {
+	now, nonce := d.options.Now(), rand.Text()
+	times, t := d.newSpan(true), new(linkTask)
+	o := store.LoadOptions{ServerValue: func(at tree.Target, v tree.Draft) tree.Node {
+		if n, err := v.Resolve(now.UnixMilli(), noIncrement); err == nil {
+			return n
+		}
+		mark := tree.String(fmt.Sprintf("increment %s %d", nonce, len(t.increments)))
+		t.increments = append(t.increments, tree.Write{Target: at, Value: v})
+		t.marks = append(t.marks, mark)
+		return mark
+	}}
+	err = times.apply(func() error {
+		done, err = t.run(ctx, d, p, &boundedIncrements{src, t}, o)
+		return err
+	})
+	times.bytes = int(done.Bytes)
+	times.finish(&Write{Caller: Admin, Base: p}, err)
+	return done, err
+}
+
+// errIncrement is returned for a value that is to be added to.
+var errIncrement = fmt.Errorf("an increment has to wait for what is there")
+
+func noIncrement(tree.Path) (tree.Node, error) { return tree.Empty, errIncrement }
+
+// boundedIncrements reads a text until that has too many increments.
+type boundedIncrements struct {
+	io.Reader
+	task *linkTask
+}
+
+func (r *boundedIncrements) Read(p []byte) (int, error) {
+	if len(r.task.increments) > MaxIncrements {
+		return 0, &LimitError{BoundPaths}
+	}
+	return r.Reader.Read(p)
+}
+
+// put puts sums in the places of increments that still count: the last of equal keys does.
+func (t *linkTask) put(b *batch, sums []tree.ResolvedWrite) error {
+	for i, w := range sums {
+		n, _, err := b.tx.Peek(w.Path)
+		is, priority := n.Value(), n.Priority()
+		if err == nil && w.Priority {
+			is, err = b.tx.Priority(w.Path)
+		} else {
+			w.Node = w.Node.WithPriority(priority)
+		}
+		if err == nil && is == t.marks[i] {
+			_, err = b.put(w, nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -24,6 +24,12 @@ type Caller struct {
 	verdict *verdict // where decisions are noted; nil: nowhere
 }
 
+// A verdict is where a decision about a Caller is noted.
+type verdict struct {
+	asked int
+	by    string
+}
+
 // Admin is the caller that the rules do not apply to.
 var Admin = Caller{Admin: true}
 

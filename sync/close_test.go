@@ -3,13 +3,18 @@ package sync
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/outbox"
+	"github.com/dogwooddb/dogwood/tree"
 )
 
 // TestCloseRefusesQueued: thousands of writes wait behind a batch when the database is
@@ -70,7 +75,7 @@ func TestCloseRefusesTheRestOfABatch(t *testing.T) {
 	late := &syncWrite{writeTask: writeTask{write: putOf(t, "/a", "1")}}
 	late.start()
 	for _, task := range []task{second, third, late} {
-		if err := db.queue.add(t.Context(), task); err != nil {
+		if err := db.add(t.Context(), task); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -134,7 +139,7 @@ func TestCloseKeepsDisconnects(t *testing.T) {
 	g := closeGate(t, db)
 	ended := make(chan error)
 	go func() { ended <- db.runDisconnect(c.session) }() // as Session.Close does
-	for !db.queue.hasTasks() {
+	for !db.queue.HasTasks() {
 		select {
 		case <-t.Context().Done():
 			t.Fatal("the disconnect was not queued")
@@ -153,4 +158,97 @@ func TestCloseKeepsDisconnects(t *testing.T) {
 	}
 	again := openTest(t, Options{File: file})
 	want(t, again, "/left", "true")
+}
+
+// TestCloseFinishesWhatIsQueued: while many write, the database is closed. Every
+// write that was acknowledged is there afterwards, and every other one got
+// ErrClosed and is not.
+func TestCloseFinishesWhatIsQueued(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "db")
+	db, err := Open(Options{File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const writers = 32
+	acked := make([]int, writers) // how many of each writer's
+	var done sync.WaitGroup
+	for i := range writers {
+		done.Go(func() {
+			for n := 0; ; n++ {
+				_, err := db.Write(context.Background(), putOf(t, fmt.Sprintf("/w%d/k%d", i, n), "true"))
+				if errors.Is(err, ErrClosed) {
+					acked[i] = n
+					return
+				}
+				if err != nil {
+					t.Errorf("write %d of %d: %v", n, i, err)
+					return
+				}
+			}
+		})
+	}
+	for db.Stats().Writes < 500 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	done.Wait()
+
+	db = openTest(t, Options{File: file})
+	for i, n := range acked {
+		l, err := db.Shallow(t.Context(), Read{Caller: Admin, Path: tree.Root.Child(fmt.Sprint("w", i))}, "", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.Keys.Len() != n {
+			t.Errorf("writer %d: %d writes are there, want the %d that were acknowledged", i, l.Keys.Len(), n)
+		}
+	}
+}
+
+// TestClosedDatabase: nothing works any more, on disk or in memory, and says so.
+func TestClosedDatabase(t *testing.T) {
+	for name, file := range map[string]string{"memory": "", "disk": filepath.Join(t.TempDir(), "db")} {
+		t.Run(name, func(t *testing.T) {
+			db, err := Open(Options{File: file})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := connect(t, db, "a", 0)
+			c.send(`{"r":1,"a":"gauth","b":{"cred":"owner"}}`)
+			c.send(`{"r":2,"a":"q","b":{"p":"/x","h":""}}`)
+			c.frames()
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := db.Write(t.Context(), putOf(t, "/x", "1")); !errors.Is(err, ErrClosed) {
+				t.Errorf("Write() = %v, want %v", err, ErrClosed)
+			}
+			read := Read{Caller: Admin, Path: tree.Root}
+			if _, err := db.Get(t.Context(), read); !errors.Is(err, ErrClosed) {
+				t.Errorf("Get() = %v, want %v", err, ErrClosed)
+			}
+			if _, err := db.Listen(t.Context(), read, outbox.New(outbox.EventStream, 0, func() {})); !errors.Is(err, ErrClosed) {
+				t.Errorf("Listen() = %v, want %v", err, ErrClosed)
+			}
+			if err := db.SetRules(t.Context(), db.Rules()); !errors.Is(err, ErrClosed) {
+				t.Errorf("SetRules() = %v, want %v", err, ErrClosed)
+			}
+			for i, request := range []string{
+				`{"r":3,"a":"p","b":{"p":"/x","d":1}}`,
+				`{"r":3,"a":"o","b":{"p":"/x","d":1}}`,
+				`{"r":3,"a":"g","b":{"p":"/x"}}`,
+				`{"r":3,"a":"q","b":{"p":"/x","h":""}}`,
+			} {
+				c.send(request)
+				c.settle()
+				if got := c.frames(); len(got) != 1 || !strings.Contains(got[0], `"s":"unavailable"`) {
+					t.Errorf("request %d is answered %v, want unavailable", i, got)
+				}
+			}
+			c.send(`{"r":4,"a":"unauth","b":{}}`)
+			c.session.Close()
+		})
+	}
 }

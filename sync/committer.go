@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/queue"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -73,39 +74,61 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
+// A committer changes a database. Its state belongs to one goroutine, commitLoop; it takes
+// the lock of the audience while a batch is applied, committed and published.
+type committer struct {
+	db   *Database
+	done chan struct{} // closed when commitLoop has ended
+
+	work    bool            // there may be something to reclaim or to build
+	behind  bool            // the last step has left something to reclaim
+	stalled bool            // background work failed
+	reviews bool            // there are stale grants
+	late    []task          // see retry
+	record  []byte          // memory for the record of the next batch
+	wrote   time.Duration   // that the last batch took to be written
+	took    []time.Duration // memory for what the tasks of the next batch take
+	results []error         // and for their errors
+	supply  supply          // memory for the tasks of the next batch
+
+	lateTried time.Time     // when late was tried last
+	rowsRead  int           // by batches; tests look at it
+	batchTime time.Duration // minBatchTime, but in tests
+}
+
 // commitLoop is the committer: it commits batch after batch until the queue is
 // closed. While one batch is synced to the disk the next one gathers,
 // so batches grow with the load and there is nothing to tune.
-func (d *Database) commitLoop() {
-	defer close(d.done)
+func (c *committer) commitLoop() {
+	defer close(c.done)
 	pause := time.Duration(0)
 	for since := 1; ; since++ { // batches since the last step
 		switch {
-		case d.reviews:
+		case c.reviews:
 			pause = 0
-		case !d.work && len(d.late) > 0:
+		case !c.work && len(c.late) > 0:
 			pause = probeEvery
-		case !d.work:
-			pause = forever
+		case !c.work:
+			pause = queue.Forever
 		}
-		some, open := d.queue.take(pause)
+		some, open := c.db.queue.Take(pause)
 		if !open {
 			return
 		}
-		d.commitLate(some)
-		d.commitQueued()
+		c.commitLate(some)
+		c.commitQueued()
 		pause = workAfter
-		d.reviewSome()
+		c.reviewSome()
 		switch {
-		case !d.work:
+		case !c.work:
 			since = 0
-		case d.reviews && !some:
+		case c.reviews && !some:
 		case !some:
-			d.background(workRows, d.queue.hasTasks)
+			c.background(workRows, c.db.queue.HasTasks)
 			pause, since = 0, 0
 		default:
-			if rows := d.stepAfter(since); rows > 0 {
-				d.background(rows, nil)
+			if rows := c.stepAfter(since); rows > 0 {
+				c.background(rows, nil)
 				since = 0
 			}
 		}
@@ -115,13 +138,13 @@ func (d *Database) commitLoop() {
 // stepAfter returns the rows of the step of background work that has to be done after so
 // many batches without one; 0: of none. When a sender has just come, its batch is first, and
 // the step after it has the rows of both.
-func (d *Database) stepAfter(batches int) (rows int) {
+func (c *committer) stepAfter(batches int) (rows int) {
 	switch {
 	case batches >= workEvery:
 		return workRows
-	case !d.behind || batches < workBehind:
+	case !c.behind || batches < workBehind:
 		return 0
-	case batches == workBehind && d.queue.hasNewcomer():
+	case batches == workBehind && c.db.queue.HasNewcomer():
 		return 0
 	}
 	return min(batches*behindRows, workRows)
@@ -130,19 +153,19 @@ func (d *Database) stepAfter(batches int) (rows int) {
 // background does one step of reclaiming, of building indexes and of giving an older
 // file its checksums. If stop is not
 // nil, reclaiming ends soon after it says so.
-func (d *Database) background(rows int, stop func() bool) {
-	d.stalled = false
+func (c *committer) background(rows int, stop func() bool) {
+	c.stalled = false
 	err := guarded(func() error {
-		more, err := d.store.Reclaim(rows, stop)
-		building, buildErr := d.store.Build(rows)
-		upgrading, upgradeErr := d.store.Upgrade(rows)
-		d.work, d.behind = more || building || upgrading, more
+		more, err := c.db.store.Reclaim(rows, stop)
+		building, buildErr := c.db.store.Build(rows)
+		upgrading, upgradeErr := c.db.store.Upgrade(rows)
+		c.work, c.behind = more || building || upgrading, more
 		return errors.Join(err, buildErr, upgradeErr)
 	})
 	if err != nil {
-		d.tellFailed("background work failed", err)
-		d.observeCommit(nil, err)
-		d.work, d.stalled = false, true // until the next write, so as not to spin
+		c.tellFailed("background work failed", err)
+		c.observeCommit(nil, err)
+		c.work, c.stalled = false, true // until the next write, so as not to spin
 	}
 }
 
@@ -190,8 +213,8 @@ type batch struct {
 // takes from the queue while there is time for them.
 type supply struct {
 	tasks  []task
-	queued []queuedTask
-	next   func(grow bool) (queuedTask, bool) // nil: no more
+	queued []queue.Item[task]
+	next   func(grow bool) (queue.Item[task], bool) // nil: no more
 }
 
 // at returns task i, if there is one. grow is for next.
@@ -202,7 +225,7 @@ func (s *supply) at(i int, grow bool) (t task, ok bool) {
 			return nil, false
 		}
 		s.queued = append(s.queued, q)
-		s.tasks = append(s.tasks, q.task)
+		s.tasks = append(s.tasks, q.Task)
 	}
 	if i < len(s.tasks) {
 		return s.tasks[i], true
@@ -219,11 +242,11 @@ func (s *supply) drop(n int) {
 }
 
 // commitQueued carries out the batch that the queue has begun.
-func (d *Database) commitQueued() (committed bool) {
-	s := &d.supply
-	s.next = d.queue.next
+func (c *committer) commitQueued() (committed bool) {
+	s := &c.supply
+	s.next = c.db.queue.Next
 	for _, some := s.at(0, false); some; _, some = s.at(0, false) {
-		committed = d.commitSome(s) || committed
+		committed = c.commitSome(s) || committed
 		s.next = nil // what is left has been taken: a task failed and cost the batch its time
 	}
 	return committed
@@ -238,19 +261,19 @@ func finishAll(tasks []task, err error) {
 
 // commit carries out the tasks and finishes them, in the order they came. It
 // reports whether anything was committed.
-func (d *Database) commit(tasks []task) (committed bool) {
+func (c *committer) commit(tasks []task) (committed bool) {
 	for s := (supply{tasks: tasks}); len(s.tasks) > 0; {
-		committed = d.commitSome(&s) || committed
+		committed = c.commitSome(&s) || committed
 	}
 	return committed
 }
 
 // commitSome carries out one batch of the tasks, takes them out of the supply and
 // finishes them.
-func (d *Database) commitSome(s *supply) (committed bool) {
+func (c *committer) commitSome(s *supply) (committed bool) {
 	b, err := (*batch)(nil), error(ErrClosed)
-	if !d.closed.Load() {
-		b, err = d.commitBatch(s)
+	if !c.db.closed.Load() {
+		b, err = c.commitBatch(s)
 	}
 	if err != nil {
 		finishAll(s.tasks, err)
@@ -258,7 +281,7 @@ func (d *Database) commitSome(s *supply) (committed bool) {
 		return false
 	}
 	if len(s.queued) > 0 {
-		d.queue.charge(s.queued, b.took)
+		c.db.queue.Charge(s.queued, b.took)
 	}
 	for i, err := range b.results {
 		s.tasks[i].finish(err)
@@ -279,18 +302,18 @@ func (b *batch) reader() tree.Reader {
 // commitBatch applies tasks to one transaction, commits it and publishes the
 // events. It stops before the last task if there are too many events or it takes
 // too long.
-func (d *Database) commitBatch(s *supply) (*batch, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (c *committer) commitBatch(s *supply) (*batch, error) {
+	c.db.mu.Lock()
+	defer c.db.mu.Unlock()
 	started := time.Now()
-	b, err := d.applyAll(s)
-	d.reviews = len(d.grants.stale) > 0
+	b, err := c.applyAll(s)
+	c.reviews = len(c.db.grants.stale) > 0
 	if err == nil {
-		d.rowsRead += b.tx.Stats().Read
+		c.rowsRead += b.tx.Stats().Read
 		b.publish()
 		total := time.Since(started)
 		b.share(total)
-		d.stats.batch(len(b.results), total, b.writing)
+		c.db.stats.batch(len(b.results), total, b.writing)
 	}
 	return b, err
 }
@@ -314,14 +337,14 @@ func (b *batch) share(total time.Duration) {
 // applyAll applies and commits. If the store fails or the program panics under
 // one task, that one is left out and the others are tried again; if the commit
 // itself fails, so do all of them.
-func (d *Database) applyAll(s *supply) (*batch, error) {
+func (c *committer) applyAll(s *supply) (*batch, error) {
 	failed := make(map[int]error)
 	for {
-		b, at, err := d.tryAll(s, failed)
+		b, at, err := c.tryAll(s, failed)
 		if err != nil {
-			d.tellFailed("commit failed", err, "tasks", len(s.tasks))
+			c.tellFailed("commit failed", err, "tasks", len(s.tasks))
 		}
-		d.observeCommit(b, err)
+		c.observeCommit(b, err)
 		if err == nil {
 			return b, nil
 		}
@@ -346,30 +369,30 @@ func unavailable(err error) error {
 
 // tryAll makes one attempt. An error comes with the index of the task to blame,
 // or -1.
-func (d *Database) tryAll(s *supply, failed map[int]error) (b *batch, at int, err error) {
-	tx, err := d.store.Begin(true)
+func (c *committer) tryAll(s *supply, failed map[int]error) (b *batch, at int, err error) {
+	tx, err := c.db.store.Begin(true)
 	if err != nil {
 		return nil, -1, err
 	}
 	defer tx.Rollback()
 	b = &batch{
-		audience: &d.audience,
-		db:       d,
+		audience: &c.db.audience,
+		db:       c.db,
 		ctx:      context.Background(),
 		tx:       tx,
-		rules:    d.rules.Load(),
-		record:   d.record[:0],
-		results:  d.results[:0],
-		took:     d.took[:0],
+		rules:    c.db.rules.Load(),
+		record:   c.record[:0],
+		results:  c.results[:0],
+		took:     c.took[:0],
 	}
 	defer func() {
-		d.keepRecord(b.record)
-		d.took, d.results = b.took, b.results
+		c.keepRecord(b.record)
+		c.took, c.results = b.took, b.results
 		if err != nil {
 			b.rollback()
 		}
 	}()
-	started, most := time.Now(), max(d.batchTime, min(writeShare*d.wrote, maxBatchTime))
+	started, most := time.Now(), max(c.batchTime, min(writeShare*c.wrote, maxBatchTime))
 	for i, spent := 0, time.Duration(0); len(b.events) <= maxBatchEvents && (i == 0 || spent <= most); i++ {
 		t, ok := s.at(i, len(b.events) == 0)
 		if !ok {
@@ -399,9 +422,9 @@ const maxKeptRecord = 1 << 20
 
 // keepRecord takes back the memory of a record whose transaction has ended, or is
 // about to be rolled back.
-func (d *Database) keepRecord(record []byte) {
-	if d.record = record[:0]; cap(record) > maxKeptRecord {
-		d.record = nil
+func (c *committer) keepRecord(record []byte) {
+	if c.record = record[:0]; cap(record) > maxKeptRecord {
+		c.record = nil
 	}
 }
 
@@ -423,7 +446,9 @@ func (b *batch) commit() error {
 
 // rollback puts back what tasks changed outside of the transaction.
 func (b *batch) rollback() {
-	b.restoreWindows()
+	for _, s := range slices.Backward(b.saved) {
+		s.group.window = s.window
+	}
 	for _, f := range slices.Backward(b.undo) {
 		f()
 	}
@@ -449,13 +474,13 @@ func (b *batch) publish() {
 			switch {
 			case l.revoked:
 			case e.event == nil || b.grants.isStale(l.grant):
-				l.out.pushResync(l)
+				l.out.PushWhole(&l.shown)
 			default:
-				l.out.pushEvent(l, e.event)
+				l.out.PushEvent(&l.shown, e.event)
 			}
 		}
 		b.db.stats.events.Add(uint64(len(e.group.listeners)))
-		b.db.toldBroadcast(e, began)
+		b.db.reportBroadcast(e, began)
 	}
 	b.db.stats.published.Add(uint64(len(b.events)))
 	for _, r := range b.revoked {

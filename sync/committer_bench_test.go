@@ -16,7 +16,7 @@ import (
 // stopCommitter ends the committer of a database, so that a test can do what it
 // does by itself.
 func stopCommitter(t testing.TB, db *Database) {
-	db.queue.close()
+	db.queue.Close(ErrClosed)
 	<-db.done
 }
 

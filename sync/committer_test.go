@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	bolt "go.etcd.io/bbolt"
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
@@ -35,7 +31,7 @@ func start(t testing.TB, db *Database, w Write) result {
 // queued waits until n tasks wait for the committer.
 func queued(db *Database, n int) {
 	for waiting := 0; waiting < n; time.Sleep(time.Millisecond) {
-		waiting, _, _ = db.queue.waiting()
+		waiting, _, _ = db.queue.Waiting()
 	}
 }
 
@@ -284,7 +280,7 @@ func TestPanicCostsOneTask(t *testing.T) {
 	queued(db, 1)
 	bad := &panicTask{}
 	bad.start()
-	if err := db.queue.add(t.Context(), bad); err != nil {
+	if err := db.add(t.Context(), bad); err != nil {
 		t.Fatal(err)
 	}
 	after := start(t, db, putOf(t, "/after", "1"))
@@ -372,155 +368,6 @@ func TestManyEvents(t *testing.T) {
 	compareViews(t, db, m, "after many events")
 }
 
-// TestDamagedRow: a task that runs into a damaged row fails, the others of its
-// batch do not.
-func TestDamagedRow(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "db")
-	db, err := Open(Options{File: file})
-	if err != nil {
-		t.Fatal(err)
-	}
-	big := fmt.Sprintf("%q", strings.Repeat("v", 1500))
-	set(t, db, "/", fmt.Sprintf(`{"bad":{"a":%s,"b":%s},"good":%s}`, big, big, big))
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	damage(t, file)
-
-	db, err = Open(Options{File: file})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close() // not checked: it is damaged
-	g := closeGate(t, db)
-	bad := start(t, db, putOf(t, "/bad/a/x", "1"))
-	good := start(t, db, putOf(t, "/good", "1"))
-	queued(db, 2)
-	close(g.open)
-	if err := <-bad; !errors.Is(err, ErrUnavailable) || !errors.Is(err, store.ErrDamaged) {
-		t.Errorf("write into damage: %v, want %v and %v", err, ErrUnavailable, store.ErrDamaged)
-	}
-	if err := <-good; err != nil {
-		t.Errorf("write beside damage: %v", err)
-	}
-	want(t, db, "/good", "1")
-}
-
-// damage makes the row of /bad/a unreadable.
-func damage(t *testing.T, file string) {
-	t.Helper()
-	f, err := bolt.Open(file, 0o600, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	err = f.Update(func(tx *bolt.Tx) error {
-		rows := tx.Bucket([]byte("n"))
-		return rows.ForEach(func(k, v []byte) error {
-			if strings.HasSuffix(string(k), "a") && len(k) == 9 {
-				return rows.Put(k, []byte("?"))
-			}
-			return nil
-		})
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestCloseFinishesWhatIsQueued: while many write, the database is closed. Every
-// write that was acknowledged is there afterwards, and every other one got
-// ErrClosed and is not.
-func TestCloseFinishesWhatIsQueued(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "db")
-	db, err := Open(Options{File: file})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const writers = 32
-	acked := make([]int, writers) // how many of each writer's
-	var done sync.WaitGroup
-	for i := range writers {
-		done.Go(func() {
-			for n := 0; ; n++ {
-				_, err := db.Write(context.Background(), putOf(t, fmt.Sprintf("/w%d/k%d", i, n), "true"))
-				if errors.Is(err, ErrClosed) {
-					acked[i] = n
-					return
-				}
-				if err != nil {
-					t.Errorf("write %d of %d: %v", n, i, err)
-					return
-				}
-			}
-		})
-	}
-	for db.Stats().Writes < 500 {
-		time.Sleep(time.Millisecond)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	done.Wait()
-
-	db = openTest(t, Options{File: file})
-	for i, n := range acked {
-		l, err := db.Shallow(t.Context(), Read{Caller: Admin, Path: tree.Root.Child(fmt.Sprint("w", i))}, "", 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if l.Keys.Len() != n {
-			t.Errorf("writer %d: %d writes are there, want the %d that were acknowledged", i, l.Keys.Len(), n)
-		}
-	}
-}
-
-// TestClosedDatabase: nothing works any more, on disk or in memory, and says so.
-func TestClosedDatabase(t *testing.T) {
-	for name, file := range map[string]string{"memory": "", "disk": filepath.Join(t.TempDir(), "db")} {
-		t.Run(name, func(t *testing.T) {
-			db, err := Open(Options{File: file})
-			if err != nil {
-				t.Fatal(err)
-			}
-			c := connect(t, db, "a", 0)
-			c.send(`{"r":1,"a":"gauth","b":{"cred":"owner"}}`)
-			c.send(`{"r":2,"a":"q","b":{"p":"/x","h":""}}`)
-			c.frames()
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := db.Write(t.Context(), putOf(t, "/x", "1")); !errors.Is(err, ErrClosed) {
-				t.Errorf("Write() = %v, want %v", err, ErrClosed)
-			}
-			read := Read{Caller: Admin, Path: tree.Root}
-			if _, err := db.Get(t.Context(), read); !errors.Is(err, ErrClosed) {
-				t.Errorf("Get() = %v, want %v", err, ErrClosed)
-			}
-			if _, err := db.Listen(t.Context(), read, NewOutbox(EventStream, 0, noNotify)); !errors.Is(err, ErrClosed) {
-				t.Errorf("Listen() = %v, want %v", err, ErrClosed)
-			}
-			if err := db.SetRules(t.Context(), db.Rules()); !errors.Is(err, ErrClosed) {
-				t.Errorf("SetRules() = %v, want %v", err, ErrClosed)
-			}
-			for i, request := range []string{
-				`{"r":3,"a":"p","b":{"p":"/x","d":1}}`,
-				`{"r":3,"a":"o","b":{"p":"/x","d":1}}`,
-				`{"r":3,"a":"g","b":{"p":"/x"}}`,
-				`{"r":3,"a":"q","b":{"p":"/x","h":""}}`,
-			} {
-				c.send(request)
-				c.settle()
-				if got := c.frames(); len(got) != 1 || !strings.Contains(got[0], `"s":"unavailable"`) {
-					t.Errorf("request %d is answered %v, want unavailable", i, got)
-				}
-			}
-			c.send(`{"r":4,"a":"unauth","b":{}}`)
-			c.session.Close()
-		})
-	}
-}
-
 // TestWriteGivesUpWithItsContext: the caller is gone, the write is not.
 func TestWriteGivesUpWithItsContext(t *testing.T) {
 	db := openTest(t, Options{})
@@ -560,36 +407,4 @@ func TestRecord(t *testing.T) {
 	if got := log.all(); !slices.Equal(got, want) {
 		t.Errorf("the log has %.300q, want %q", got, want)
 	}
-}
-
-// TestSample: a database that is new begins with the sample, one that is not
-// keeps what it has.
-func TestSample(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "db")
-	o := Options{File: file, Sample: func() tree.Node { return tree.MustParseNode(`{"a":1}`) }}
-	for _, value := range []string{`{"a":1}`, "null", "null"} {
-		db, err := Open(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want(t, db, "/", value)
-		set(t, db, "/", "null")
-		if err := db.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// copyFile copies a database as a crash would leave it: without closing it.
-func copyFile(t *testing.T, from string) string {
-	t.Helper()
-	data, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	to := filepath.Join(t.TempDir(), "copy")
-	if err := os.WriteFile(to, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return to
 }

@@ -148,12 +148,14 @@ func TestHashesAreBounded(t *testing.T) {
 		h.keep(f)
 	}
 	watched := 0
-	h.watched.root.each(func(*fingerprint) bool { watched++; return true })
+	for range h.watched.All() {
+		watched++
+	}
 	if len(h.byPath) != maxHashes || h.order.Len() != maxHashes || watched != maxHashes {
 		t.Errorf("%d by path, %d in order, %d watched", len(h.byPath), h.order.Len(), watched)
 	}
 	h.touch([]tree.ResolvedWrite{{Target: tree.Target{Path: tree.MustParsePath("a")}}})
-	if len(h.byPath) != 0 || h.order.Len() != 0 || len(h.watched.root.kids) != 0 {
+	if len(h.byPath) != 0 || h.order.Len() != 0 || !h.watched.None() {
 		t.Error("something is left")
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"strings"
+
+	"github.com/dogwooddb/dogwood/tree"
 )
 
 // What a write takes at its peak, when its text has been parsed and all its rows and
@@ -45,16 +47,6 @@ func CostOf(text string) int64 {
 	return c.Memory()
 }
 
-// A Memory is what the writes of a session take their memory from, so that all of them
-// together keep to a bound.
-type Memory interface {
-	// Reserve takes n bytes and may wait for them. ErrTooBig says that there are never
-	// so many, ErrBusy that there are not now.
-	Reserve(ctx context.Context, n int64) error
-	// Release gives back what was reserved. It must not block.
-	Release(n int64)
-}
-
 // reserve takes the memory for a write with the given text. It is released when the write
 // is done, or with the request if that does not become one.
 func (s *Session) reserve(ctx context.Context, text string) error {
@@ -83,4 +75,44 @@ func (s *Session) release(n int64) {
 	if n > 0 {
 		s.memory.Release(n)
 	}
+}
+
+// MaxValues is how many values a write may have of whom the rules apply to. Each takes
+// half a kilobyte of memory meanwhile, however short it is.
+const MaxValues = 1 << 20
+
+// MaxPaths is how many paths one update may write, of callers that the rules apply to.
+// They are written in one step, and all writers wait meanwhile.
+const MaxPaths = 10_000
+
+// CheckValues returns a *LimitError if the JSON text of a write has more values than the
+// caller may write at once. It is cheap, and meant for before the text is parsed.
+func CheckValues(c Caller, text string) error {
+	if !c.Admin && tree.HasMoreValues(text, MaxValues) {
+		return &LimitError{BoundValues}
+	}
+	return nil
+}
+
+// ParseUpdate reads an update of a caller, as tree.ParseUpdate does. The error is a
+// *LimitError if the update has more paths than the caller may write at once; the rest of
+// it is not read then.
+func ParseUpdate(c Caller, base tree.Path, text string, d tree.Dialect) (tree.Update, error) {
+	if c.Admin {
+		return tree.ParseUpdate(base, text, d)
+	}
+	u, err := tree.ParseUpdateUpTo(base, text, d, MaxPaths)
+	if e := (*tree.ParseError)(nil); errors.As(err, &e) && e.Kind == tree.TooManyPaths {
+		return nil, &LimitError{BoundPaths}
+	}
+	return u, err
+}
+
+// checkPaths returns a *LimitError if a write has more paths than its caller may write at
+// once.
+func checkPaths(w Write) error {
+	if !w.Caller.Admin && len(w.Update) > MaxPaths {
+		return &LimitError{BoundPaths}
+	}
+	return nil
 }

@@ -3,16 +3,18 @@ package sync
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"sync"
+	"maps"
 	"sync/atomic"
 	"time"
 
-	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/outbox"
+	"github.com/dogwooddb/dogwood/sync/queue"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -50,7 +52,8 @@ const (
 )
 
 // A Database is one tree with its rules and listeners, the only door to both.
-// Its methods may be called by several goroutines at once.
+// Its methods may be called by several goroutines at once. Its parts have their own state:
+// an audience has the lock, and the committer's state belongs to its goroutine.
 type Database struct {
 	store    *store.Store
 	options  Options
@@ -58,42 +61,16 @@ type Database struct {
 	pushIDs  tree.PushIDs
 	rules    atomic.Pointer[rules.Ruleset]
 	settings atomic.Pointer[settings]
-	queue    *queue
-	closed   atomic.Bool   // Close has begun
-	done     chan struct{} // closed when the committer has ended
-	scrubbed chan struct{} // closed when there are no more scrubs
-	endScrub context.CancelFunc
+	queue    *queue.Queue[task, *Quota]
+	closed   atomic.Bool // Close has begun
 	stats    counters
 
-	operations operations
-	readers    *limit.Share // with whom conditional writes without a Turn take turns
-	deciders   *limit.Share // with whom listens of outboxes without a Budget take turns to be decided
-
-	// mu guards the hub and what listeners know. The committer holds it while a
-	// batch is applied, committed and published, so that whoever holds it sees
-	// listeners that agree with the last commit. Lock order: mu, then that of an
-	// Outbox; nobody who holds another lock of this package takes mu.
-	mu sync.Mutex
+	access
+	writer
+	operations
 	audience
-
-	watches map[*watch]struct{} // of large writes; guarded by mu
-	large   largeTurns
-
-	// These are the committer's.
-	work    bool            // there may be something to reclaim or to build
-	behind  bool            // the last step has left something to reclaim
-	stalled bool            // background work failed
-	reviews bool            // there are stale grants
-	late    []task          // see retry
-	record  []byte          // memory for the record of the next batch
-	wrote   time.Duration   // that the last batch took to be written
-	took    []time.Duration // memory for what the tasks of the next batch take
-	results []error         // and for their errors
-	supply  supply          // memory for the tasks of the next batch
-
-	lateTried time.Time     // when late was tried last
-	rowsRead  int           // by batches; tests look at it
-	batchTime time.Duration // minBatchTime, but in tests
+	committer
+	scrubber
 
 	publishRows  int // maxPublishRows, but in tests
 	reviewAtOnce int // reviewAtOnce, but in tests
@@ -117,20 +94,16 @@ func Open(o Options) (*Database, error) {
 		store:   s,
 		options: o,
 		log:     o.Log,
-		queue:   newQueue(o.MaxQueue),
-		done:    make(chan struct{}),
-		work:    !s.ReadOnly(),
+		queue:   queue.New[task, *Quota](o.MaxQueue),
 		stats:   newCounters(),
-		watches: make(map[*watch]struct{}),
-		large:   newLargeTurns(),
-		readers: NewReaders().All(),
-
-		deciders:  NewReaders().All(),
-		batchTime: minBatchTime,
 
 		publishRows:  maxPublishRows,
 		reviewAtOnce: reviewAtOnce,
 	}
+	d.operations.db, d.scrubber.db, d.access.db = d, d, d
+	d.writer = writer{db: d, readers: outbox.NewReaders().All(), large: newLargeTurns()}
+	d.audience = audience{db: d, watches: make(map[*watch]struct{}), deciders: outbox.NewReaders().All()}
+	d.committer = committer{db: d, done: make(chan struct{}), work: !s.ReadOnly(), batchTime: minBatchTime}
 	d.rules.Store(o.Rules)
 	late := d.load()
 	if late != nil && !store.NoRoom(late) {
@@ -224,7 +197,7 @@ func (d *Database) BeginClose() (refused int) {
 		return 0
 	}
 	d.endScrub()
-	left := d.queue.close()
+	left := d.queue.Close(ErrClosed)
 	finishAll(left, ErrClosed) // here, since the batch may wait for a disk
 	return len(left)
 }
@@ -266,3 +239,65 @@ func (d *Database) NextPushID() string { return d.pushIDs.Next(d.options.Now()) 
 
 // Check verifies every invariant of the database's store.
 func (d *Database) Check() ([]error, error) { return d.store.Check() }
+
+// A Log orders the commits of databases. The committer appends every commit to
+// it before the commit takes effect, so a log that several machines share
+// decides which of them leads a database: an append with the wrong previous
+// revision is refused. With the local log the commit of the file is the log.
+type Log interface {
+	// Append adds the record of the commit that follows revision prev and
+	// returns the commit's revision, which is greater than prev. It must not keep
+	// the record.
+	Append(ctx context.Context, db string, prev uint64, record []byte) (uint64, error)
+}
+
+// localLog is the log of a single machine. It does no I/O: the commit that
+// follows is durable by itself.
+type localLog struct{}
+
+func (localLog) Append(_ context.Context, _ string, prev uint64, _ []byte) (uint64, error) {
+	return prev + 1, nil
+}
+
+const metaSettings = "settings"
+
+// Settings are texts by name that the layer above keeps with a database. A map
+// that is in use is never changed.
+type settings map[string]string
+
+func readSettings(tx *store.Tx) (settings, error) {
+	all := settings{}
+	text, err := tx.Meta(metaSettings)
+	if err != nil {
+		return nil, fmt.Errorf("stored settings: %w", err)
+	}
+	if text != nil {
+		if err := json.Unmarshal(text, &all); err != nil {
+			return nil, fmt.Errorf("stored settings: %w", err)
+		}
+	}
+	return all, nil
+}
+
+// Setting returns a setting, "" if it was never set. It waits for nobody.
+func (d *Database) Setting(name string) string { return (*d.settings.Load())[name] }
+
+// SetSetting sets a setting, durably. There should be few of them, and small
+// ones: they are stored as one.
+func (d *Database) SetSetting(ctx context.Context, name, value string) error {
+	return d.do(ctx, &call{bytes: len(name) + len(value), f: func(b *batch) error {
+		old, err := readSettings(b.tx)
+		if err != nil {
+			return broken(err)
+		}
+		all := maps.Clone(old)
+		all[name] = value
+		text, err := json.Marshal(all)
+		if err != nil {
+			return err
+		}
+		b.dirty = true
+		b.committed = append(b.committed, func() { b.db.settings.Store(&all) })
+		return broken(b.tx.SetMeta(metaSettings, text))
+	}})
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/queue"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -42,13 +43,13 @@ type admission func(l *Listener, g *grant, err error)
 
 // admit decides about listeners of one client, at most decideAtOnce of them, and settles
 // each. It returns an error if it could not decide about those that are not settled.
-func (d *Database) admit(ctx context.Context, turn *limit.Share, open []*candidate, done admission) error {
+func (a *audience) admit(ctx context.Context, turn *limit.Share, open []*candidate, done admission) error {
 	for try := 1; len(open) > 0; try++ {
 		if try > decideTries {
-			return d.admitInTurn(ctx, open, done)
+			return a.admitInTurn(ctx, open, done)
 		}
 		var err error
-		if open, err = d.tryAdmit(ctx, turn, open, done); err != nil {
+		if open, err = a.tryAdmit(ctx, turn, open, done); err != nil {
 			return err
 		}
 	}
@@ -56,11 +57,11 @@ func (d *Database) admit(ctx context.Context, turn *limit.Share, open []*candida
 }
 
 // tryAdmit makes one attempt. It returns those that have to be decided again.
-func (d *Database) tryAdmit(ctx context.Context, turn *limit.Share, open []*candidate, done admission) ([]*candidate, error) {
+func (a *audience) tryAdmit(ctx context.Context, turn *limit.Share, open []*candidate, done admission) ([]*candidate, error) {
 	if turn.Try(1) != nil { // what others have decided may be enough
-		d.mu.Lock()
-		open = d.audience.admitKnown(open, done)
-		d.mu.Unlock()
+		a.mu.Lock()
+		open = a.admitKnown(open, done)
+		a.mu.Unlock()
 		if len(open) == 0 {
 			return nil, nil
 		}
@@ -69,24 +70,24 @@ func (d *Database) tryAdmit(ctx context.Context, turn *limit.Share, open []*cand
 		}
 	}
 	defer turn.Release(1)
-	d.mu.Lock()
-	if open = d.audience.admitKnown(open, done); len(open) == 0 {
-		d.mu.Unlock()
+	a.mu.Lock()
+	if open = a.admitKnown(open, done); len(open) == 0 {
+		a.mu.Unlock()
 		return nil, nil
 	}
-	tx, w, err := d.watched()
-	d.mu.Unlock()
+	tx, w, err := a.watched()
+	a.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
 	defer tx.Rollback()
-	rs := d.rules.Load()
-	d.decideOn(ctx, rs, tx, open, make(rulings))
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.watches, w)
-	holds := func(read []tree.Path) bool { return d.rules.Load() == rs && !w.meets(read) }
-	return d.audience.admitDecided(open, holds, done), nil
+	rs := a.db.rules.Load()
+	a.decideOn(ctx, rs, tx, open, make(rulings))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.watches, w)
+	holds := func(read []tree.Path) bool { return a.db.rules.Load() == rs && !w.meets(read) }
+	return a.admitDecided(open, holds, done), nil
 }
 
 // admitKnown settles those that need no decision and returns the others. What guards the
@@ -108,13 +109,13 @@ func (a *audience) admitKnown(open []*candidate, done admission) (left []*candid
 
 // decideOn decides in the state of tx. Candidates that are equal to the rules share a
 // ruling; known are those that were made in the same state.
-func (d *Database) decideOn(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, open []*candidate, known rulings) {
+func (a *audience) decideOn(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, open []*candidate, known rulings) {
 	for _, c := range open {
 		if c.ruling = known.find(c.read); c.ruling != nil && c.read.Caller.Trace == nil {
 			continue
 		}
 		c.ruling = new(ruling)
-		c.ruling.err = d.decideListen(ctx, rs, tx, c.read, &c.ruling.reads)
+		c.ruling.err = a.decideListen(ctx, rs, tx, c.read, &c.ruling.reads)
 		c.read.Caller.Trace = nil // it has been told
 		known.add(c.read, c.ruling)
 	}
@@ -144,9 +145,9 @@ func (a *audience) admitDecided(open []*candidate, holds func([]tree.Path) bool,
 
 // admitInTurn has the committer decide about listeners, so that others cannot hold them
 // up by writing what the rules read. It is one task in the turn of the client.
-func (d *Database) admitInTurn(ctx context.Context, open []*candidate, done admission) error {
+func (a *audience) admitInTurn(ctx context.Context, open []*candidate, done admission) error {
 	t := &admitTask{open: open, settled: done}
-	return d.do(context.WithoutCancel(ctx), t)
+	return a.db.do(context.WithoutCancel(ctx), t)
 }
 
 // A admitTask decides about listeners in the state that its batch leaves.
@@ -159,7 +160,7 @@ type admitTask struct {
 
 func (t *admitTask) sender() (*Quota, *line) { return t.open[0].read.Quota, nil }
 func (t *admitTask) size() int64             { return taskOverhead }
-func (t *admitTask) cost() time.Duration     { return time.Duration(len(t.open)) * costTask }
+func (t *admitTask) cost() time.Duration     { return time.Duration(len(t.open)) * queue.TaskCost }
 
 func (t *admitTask) apply(b *batch) error {
 	b.committed = append(b.committed, func() { t.failed = t.decide(b.db, b.rules) })
@@ -169,10 +170,10 @@ func (t *admitTask) apply(b *batch) error {
 // decide decides under the rules that the batch leaves in force: those of a later task are
 // not in force for the database yet, and the task has not looked at these listeners.
 func (t *admitTask) decide(d *Database, rs *rules.Ruleset) error {
-	open := d.audience.admitKnown(t.open, t.settled)
+	open := d.admitKnown(t.open, t.settled)
 	return d.snapshot(func(tx *store.Tx) error {
 		d.decideOn(context.Background(), rs, tx, open, make(rulings))
-		d.audience.admitDecided(open, always, t.settled)
+		d.admitDecided(open, always, t.settled)
 		return nil
 	})
 }
@@ -209,13 +210,13 @@ func (f rulings) add(r Read, made *ruling) {
 // become gives listeners of one client another caller, and ends those that the rules do
 // not allow it. When it returns, all have the new caller or have ended. It decides a few
 // at a time, and others write and listen in between.
-func (d *Database) become(turn *limit.Share, listeners []*Listener, caller Caller) {
+func (a *audience) become(turn *limit.Share, listeners []*Listener, caller Caller) {
 	for some := range slices.Chunk(listeners, decideAtOnce) {
-		d.becomeSome(turn, some, caller)
+		a.becomeSome(turn, some, caller)
 	}
 }
 
-func (d *Database) becomeSome(turn *limit.Share, listeners []*Listener, caller Caller) {
+func (a *audience) becomeSome(turn *limit.Share, listeners []*Listener, caller Caller) {
 	open := make([]*candidate, 0, len(listeners))
 	wasAdmin := false
 	for _, l := range listeners {
@@ -227,19 +228,19 @@ func (d *Database) becomeSome(turn *limit.Share, listeners []*Listener, caller C
 	settled := make(map[*Listener]bool)
 	change := func(l *Listener, g *grant, err error) {
 		settled[l] = true
-		if !l.closed.Load() {
+		if !l.shown.Ended() {
 			l.pass(caller, g, err)
 		}
 	}
-	err := d.admit(context.Background(), turn, open, change)
+	err := a.admit(context.Background(), turn, open, change)
 	if err == nil && wasAdmin && !caller.Admin {
-		d.boundAll(turn, listeners)
+		a.boundAll(turn, listeners)
 	}
 	if err == nil {
 		return
 	}
-	d.mu.Lock() // nothing can be decided, and the database is about to close
-	defer d.mu.Unlock()
+	a.mu.Lock() // nothing can be decided, and the database is about to close
+	defer a.mu.Unlock()
 	for _, l := range listeners {
 		if !settled[l] {
 			change(l, nil, err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -181,7 +182,7 @@ func decideMeanwhile(t *testing.T, by string, writes []string, allowed bool, loc
 // the rules is decided under the new ones.
 func TestAdmittedUnderNewRules(t *testing.T) {
 	db := openTest(t, Options{})
-	l := &Listener{db: db, out: NewOutbox(Realtime, 0, noNotify), read: Read{Path: tree.MustParsePath("/x"), Plain: true}}
+	l := &Listener{db: db, out: outbox.New(outbox.Realtime, 0, func() {}), read: Read{Path: tree.MustParsePath("/x"), Plain: true}}
 	var denied error
 	admit := &admitTask{open: []*candidate{{listener: l, read: l.read}}, settled: func(l *Listener, g *grant, err error) {
 		if denied = err; err == nil {
@@ -193,7 +194,7 @@ func TestAdmittedUnderNewRules(t *testing.T) {
 	change.start()
 	g := closeGate(t, db)
 	for _, task := range []task{admit, change} {
-		if err := db.queue.add(t.Context(), task); err != nil {
+		if err := db.add(t.Context(), task); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -245,7 +246,7 @@ func TestSignInDuringWrites(t *testing.T) {
 		for key, l := range c.session.listens {
 			room := strings.TrimPrefix(key.path.Clean(), "rooms/")
 			may := get(t, db, "/members/"+room+"/ana") == "true"
-			if !l.closed.Load() && (!may || l.read.Caller.Auth.UID != "ana") {
+			if !l.shown.Ended() && (!may || l.read.Caller.Auth.UID != "ana") {
 				t.Errorf("%s follows %s as %s, allowed: %v", c.name, key.path, l.read.Caller.Auth.UID, may)
 			}
 		}
@@ -288,7 +289,7 @@ func TestWindowIsReadWithoutTheLock(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := &Listener{db: db, out: NewOutbox(Realtime, 0, noNotify), read: Read{Path: tree.MustParsePath("/l"), Query: q}}
+			l := &Listener{db: db, out: outbox.New(outbox.Realtime, 0, func() {}), read: Read{Path: tree.MustParsePath("/l"), Query: q}}
 			if err := db.attach(t.Context(), l); err != nil {
 				t.Fatal(err)
 			}

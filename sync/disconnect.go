@@ -182,10 +182,10 @@ func (b *batch) carryOutLeft(o *pendingOperation, f func() error) error {
 // operations are writes of the session like any other: so they take turns with those of
 // other sessions, and few of them are on their way at a time. What was not carried out
 // when the database is closed is still on record. The error is the first one.
-func (d *Database) runDisconnect(s *Session) error {
+func (wr *writer) runDisconnect(s *Session) error {
 	failed := make(chan error, 1)
 	for _, o := range s.operations() {
-		if err := d.leave(s, o.write(), failed); errors.Is(err, ErrClosed) {
+		if err := wr.leave(s, o.write(), failed); errors.Is(err, ErrClosed) {
 			break
 		}
 	}
@@ -200,14 +200,14 @@ func (d *Database) runDisconnect(s *Session) error {
 
 // leave has an operation carried out. If it is large it is prepared, as other writes are;
 // or else, and where that fails, it is one task. The first error goes to failed.
-func (d *Database) leave(s *Session, w Write, failed chan<- error) error {
+func (wr *writer) leave(s *Session, w Write, failed chan<- error) error {
 	ctx := context.Background() // does not end: only closing the database ends this
 	if isLarge(w) {
 		_ = s.waitAcked(ctx, 0)
 		if s.out != nil {
-			w.Turn = s.out.readers()
+			w.Turn = s.out.Readers()
 		}
-		if _, err := d.writeLarge(ctx, w, lap{}, &s.line); err == nil {
+		if _, err := wr.writeLarge(ctx, w, span{}, &s.line); err == nil {
 			return nil
 		}
 	}
@@ -224,7 +224,7 @@ func (d *Database) leave(s *Session, w Write, failed chan<- error) error {
 		}
 		s.forget(size)
 	}
-	err := d.queue.add(ctx, t)
+	err := wr.db.add(ctx, t)
 	if err != nil {
 		t.done(err)
 	}
@@ -233,19 +233,19 @@ func (d *Database) leave(s *Session, w Write, failed chan<- error) error {
 
 // runOrphans carries out what sessions of an earlier run left: the server went
 // down before it could. The error is of store.NoRoom if some of it is late.
-func (d *Database) runOrphans() error {
-	if d.store.ReadOnly() {
+func (wr *writer) runOrphans() error {
+	if wr.db.store.ReadOnly() {
 		return nil // they stay on record
 	}
 	left := make(map[string]*Session)
-	err := d.store.View(func(tx *store.Tx) error {
+	err := wr.db.store.View(func(tx *store.Tx) error {
 		for p, err := range tx.Disconnects().All() {
 			if err != nil {
 				return err
 			}
 			s := left[p.Session]
 			if s == nil {
-				s = d.NewSession(SessionOptions{ID: p.Session})
+				s = wr.db.NewSession(SessionOptions{ID: p.Session})
 				left[p.Session] = s
 			}
 			if err := s.pending.restore(p); err != nil {
@@ -259,7 +259,7 @@ func (d *Database) runOrphans() error {
 	}
 	var late error
 	for _, id := range slices.Sorted(maps.Keys(left)) {
-		err := d.runDisconnect(left[id])
+		err := wr.runDisconnect(left[id])
 		if err != nil && !store.NoRoom(err) {
 			return err
 		}

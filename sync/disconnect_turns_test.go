@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/sync/queue"
+
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -71,7 +73,7 @@ func TestDisconnectTakesTurns(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- db.runDisconnect(c.session) }() // as Session.Close does
 	queued(db, maxUnacked)
-	if n, _, _ := db.queue.waiting(); n != maxUnacked {
+	if n, _, _ := db.queue.Waiting(); n != maxUnacked {
 		t.Errorf("%d operations are queued, want %d", n, maxUnacked)
 	}
 	other.send(`{"r":1,"a":"p","b":{"p":"/other","d":1}}`)
@@ -117,7 +119,7 @@ func TestDisconnectSurvivesKills(t *testing.T) {
 	log := &copyingLog{t: t, file: filepath.Join(t.TempDir(), "db")}
 	db := openTest(t, Options{File: log.file, Change: log})
 	c := connect(t, db, "a", 0)
-	long := strings.Repeat("x", maxBatchBytes/3) // so few are in one batch
+	long := strings.Repeat("x", queue.MaxBatchBytes/3) // so few are in one batch
 	for i := range operations {
 		c.send(fmt.Sprintf(`{"r":%d,"a":"om","b":{"p":"/","d":{"left/k%d":{".sv":{"increment":1}},"long/k%d":%q}}}`, i, i, i, long[:len(long)-i]))
 		c.settle()

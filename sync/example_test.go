@@ -9,6 +9,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -59,7 +60,7 @@ func ExampleDatabase_Listen() {
 	defer db.Close()
 	check(put(db, dsync.Admin, "/rooms/r1/name", `"Lobby"`))
 
-	out := dsync.NewOutbox(dsync.EventStream, 0, func() {}) // a server has it wake the writer of a socket
+	out := outbox.New(outbox.EventStream, 0, func() {}) // a server has it wake the writer of a socket
 	defer out.Close()
 	l, err := db.Listen(ctx, dsync.Read{Caller: dsync.Admin, Path: tree.MustParsePath("/rooms/r1"), Plain: true}, out)
 	check(err)

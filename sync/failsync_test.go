@@ -18,6 +18,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 	"github.com/dogwooddb/dogwood/tree/store/disktest"
@@ -55,11 +56,11 @@ func (r *failingRun) step(n int) error {
 		_, err := r.db.Write(ctx, putOf(r.t, "/large", "null"))
 		return err
 	case 4:
-		r.session = r.db.NewSession(SessionOptions{ID: fmt.Sprint("session", n), Out: NewOutbox(Realtime, 0, func() {})})
+		r.session = r.db.NewSession(SessionOptions{ID: fmt.Sprint("session", n), Out: outbox.New(outbox.Realtime, 0, func() {})})
 		done := make(chan error, 1)
 		t := &registerTask{session: r.session, caller: Admin, done: func(err error) { done <- err }}
 		t.update = putOf(r.t, fmt.Sprintf("/left/s%d", n), `{".sv":{"increment":1}}`).Update
-		if err := r.db.queue.add(ctx, t); err != nil {
+		if err := r.db.add(ctx, t); err != nil {
 			return err
 		}
 		return <-done
@@ -146,7 +147,7 @@ func watchFailing(t *testing.T, db *Database) *mirror {
 // committer stands meanwhile: it may have something to try again.
 func (r *failingRun) compareViews(m *mirror, n int) {
 	p := &standTask{stands: make(chan struct{}), goOn: make(chan struct{})}
-	if err := r.db.queue.add(r.t.Context(), p); err != nil {
+	if err := r.db.add(r.t.Context(), p); err != nil {
 		r.t.Fatal(err)
 	}
 	<-p.stands

@@ -143,7 +143,7 @@ func (f *finder) allowed(r Read, read func(*Found) (bytes int, err error)) (foun
 	d, bytes := f.db, 0
 	d.stats.reads.Add(1)
 	began := d.operations.start()
-	defer func() { d.toldRead(r, began, bytes, errors.Join(found.Err, err)) }()
+	defer func() { d.reportRead(r, began, bytes, errors.Join(found.Err, err)) }()
 	err = d.authorizeRead(f.ctx, f.rules, f.tx, r, nil)
 	if err == nil {
 		err = withinLimits(f.rules, f.tx, r)

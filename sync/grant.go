@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/trie"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -56,15 +57,15 @@ func (r Read) grantKey(c class) grantKey {
 // Grants are all grants of a database. Its mu guards them.
 type grants struct {
 	byKey      map[grantKey]*grant
-	dependents trie[*dependents] // on what is at a place
-	existing   trie[*dependents] // on whether anything is there
+	dependents trie.Trie[*dependents] // on what is at a place
+	existing   trie.Trie[*dependents] // on whether anything is there
 	serial     uint64
 	stale      []*dependents // those that had stale grants
 }
 
 // Dependents are the grants that looked at one path.
 type dependents struct {
-	in     *trie[*dependents]
+	in     *trie.Trie[*dependents]
 	path   tree.Path
 	grants map[*grant]struct{}
 	stale  map[*grant]struct{} // those that have to be decided again
@@ -72,12 +73,12 @@ type dependents struct {
 }
 
 // dependOn adds a grant to the dependents on a path.
-func dependOn(in *trie[*dependents], p tree.Path, g *grant) *dependents {
-	n := in.at(p)
-	if len(n.items) == 0 {
-		n.items = append(n.items, &dependents{in: in, path: p})
+func dependOn(in *trie.Trie[*dependents], p tree.Path, g *grant) *dependents {
+	n := in.At(p)
+	if len(n.Items) == 0 {
+		n.Items = append(n.Items, &dependents{in: in, path: p})
 	}
-	d := n.items[0]
+	d := n.Items[0]
 	if d.grants == nil {
 		d.grants = make(map[*grant]struct{})
 	}
@@ -89,7 +90,7 @@ func (d *dependents) len() int { return len(d.grants) + len(d.stale) }
 
 // none reports whether no grant depends on anything.
 func (t *grants) none() bool {
-	return t.dependents.none() && t.existing.none()
+	return t.dependents.None() && t.existing.None()
 }
 
 // makeStale has the grants of d decided again, later. It need not be undone: they are
@@ -265,7 +266,7 @@ func (t *grants) depend(g *grant, reads rules.Reads) {
 		delete(d.grants, g)
 		delete(d.stale, g)
 		if d.len() == 0 {
-			d.in.remove(d.path, d)
+			d.in.Remove(d.path, d)
 		}
 	}
 	g.reads, g.among = reads, make([]*dependents, 0, len(reads.Paths))

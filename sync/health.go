@@ -35,7 +35,10 @@ func (d *Database) Health(ctx context.Context) error {
 	if last := d.stats.probed.Load(); now-last < int64(probeEvery) || !d.stats.probed.CompareAndSwap(last, now) {
 		return ErrUnavailable
 	}
-	return d.do(ctx, &probeTask{})
+	return d.do(ctx, &call{f: func(b *batch) error { // commits something without meaning
+		b.dirty = true
+		return broken(writeProbe(b.tx))
+	}})
 }
 
 // Usable returns why the database's data cannot be had now: ErrClosed or ErrFailed.
@@ -44,40 +47,27 @@ func (d *Database) Usable() error {
 	return d.snapshot(func(*store.Tx) error { return nil })
 }
 
-// A probeTask commits something without meaning.
-type probeTask struct{ waiter }
-
-func (t *probeTask) size() int64 { return taskOverhead }
-
-func (t *probeTask) apply(b *batch) error {
-	if err := writeProbe(b.tx); err != nil {
-		return broken(err)
-	}
-	b.dirty = true
-	return nil
-}
-
 // tellFailed logs that the store failed. That a disk has no room is logged when it begins,
 // before observeCommit notes it, and not for each write that it refuses.
-func (d *Database) tellFailed(what string, err error, args ...any) {
-	if !store.NoRoom(err) || !d.stats.failing.Load() {
-		d.log.Error(what, append([]any{"database", d.store.String(), "err", err}, args...)...)
+func (c *committer) tellFailed(what string, err error, args ...any) {
+	if !store.NoRoom(err) || !c.db.stats.failing.Load() {
+		c.db.log.Error(what, append([]any{"database", c.db.store.String(), "err", err}, args...)...)
 	}
 }
 
 // observeCommit notes how an attempt to commit ended.
-func (d *Database) observeCommit(b *batch, err error) {
+func (c *committer) observeCommit(b *batch, err error) {
 	switch {
 	case err == nil:
-		if b.dirty && d.stats.failing.CompareAndSwap(true, false) {
-			d.log.Info("commits work again", "database", d.store.String())
+		if b.dirty && c.db.stats.failing.CompareAndSwap(true, false) {
+			c.db.log.Info("commits work again", "database", c.db.store.String())
 		}
 	case errors.As(err, new(*panicError)):
-		d.stats.failed.Add(1)
+		c.db.stats.failed.Add(1)
 	default:
-		d.stats.failed.Add(1)
-		d.stats.probed.Store(time.Now().UnixNano())
-		d.stats.failing.Store(true)
+		c.db.stats.failed.Add(1)
+		c.db.stats.probed.Store(time.Now().UnixNano())
+		c.db.stats.failing.Store(true)
 	}
 }
 

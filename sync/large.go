@@ -10,12 +10,13 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/queue"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // A write is large if its estimate is above this.
-const costLarge = maxBatchCost / 2
+const costLarge = queue.MaxBatchCost / 2
 
 // Large writes are stored in slices of so many bytes, each of them a task.
 const (
@@ -75,25 +76,25 @@ func (p *prepared) part(at tree.Path) (i int, ok bool) {
 // stored in slices that nothing refers to yet, and the committer only links them. If
 // what the decision depends on has changed by then, it is made again. l is the line that
 // the tasks are queued in. Errors are those of Write.
-func (d *Database) writeLarge(ctx context.Context, w Write, times lap, l *line) (c *Commit, err error) {
+func (wr *writer) writeLarge(ctx context.Context, w Write, times span, l *line) (c *Commit, err error) {
 	err = times.apply(func() error {
-		c, err = d.tryLarge(ctx, w, l)
+		c, err = wr.tryLarge(ctx, w, l)
 		return err
 	})
 	times.finish(&w, err)
 	return c, err
 }
 
-func (d *Database) tryLarge(ctx context.Context, w Write, l *line) (*Commit, error) {
-	done, err := d.large.enter(ctx, w.Quota)
+func (wr *writer) tryLarge(ctx context.Context, w Write, l *line) (*Commit, error) {
+	done, err := wr.large.enter(ctx, w.Quota)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 	p := new(prepared)
-	defer d.discard(p)
+	defer wr.discard(p)
 	for try := 1; ; try++ {
-		c, err := d.tryOnce(ctx, w, p, l)
+		c, err := wr.tryOnce(ctx, w, p, l)
 		switch {
 		case !errors.Is(err, errOutdated) && !errors.Is(err, errUnprepared):
 			return c, err
@@ -108,26 +109,26 @@ func (d *Database) tryLarge(ctx context.Context, w Write, l *line) (*Commit, err
 
 // tryOnce prepares a large write and has the committer carry it out. Before its values
 // are stored, the committer says whether there is anything to carry out.
-func (d *Database) tryOnce(ctx context.Context, w Write, p *prepared, l *line) (*Commit, error) {
-	if err := d.prepare(ctx, w); err != nil {
+func (wr *writer) tryOnce(ctx context.Context, w Write, p *prepared, l *line) (*Commit, error) {
+	if err := wr.prepare(ctx, w); err != nil {
 		return nil, err
 	}
 	if w.If != nil || w.ID != nil {
 		t := &largeTask{writeTask: writeTask{write: w, probe: true}, line: l}
-		switch err := d.doLarge(ctx, t); {
+		switch err := wr.doLarge(ctx, t); {
 		case err == nil:
 			return &t.commit, nil // it was carried out before
 		case !errors.Is(err, errToDo):
 			return nil, err
 		}
 	}
-	turn := d.turnOf(w)
-	if err := turn.Do(ctx, func() error { return d.prepareLarge(ctx, w, p, l) }); err != nil {
+	turn := wr.turnOf(w)
+	if err := turn.Do(ctx, func() error { return wr.prepareLarge(ctx, w, p, l) }); err != nil {
 		return nil, err
 	}
-	defer d.unwatch(p.watch)
+	defer wr.db.unwatch(p.watch)
 	t := &largeTask{writeTask: writeTask{write: w, ready: p}, line: l}
-	if err := d.doLarge(ctx, t); err != nil {
+	if err := wr.doLarge(ctx, t); err != nil {
 		return nil, err
 	}
 	if t.commit.Writes != nil { // it was carried out now
@@ -138,21 +139,21 @@ func (d *Database) tryOnce(ctx context.Context, w Write, p *prepared, l *line) (
 
 // doLarge queues a task of a large write. Its outcome is known, even if the caller has
 // left.
-func (d *Database) doLarge(ctx context.Context, t *largeTask) error {
-	return d.do(context.WithoutCancel(ctx), t)
+func (wr *writer) doLarge(ctx context.Context, t *largeTask) error {
+	return wr.db.do(context.WithoutCancel(ctx), t)
 }
 
 // prepareLarge decides a write in the current state and stores its values, unless p has
 // stored them. It runs in the turn of the write, which it leaves while it waits for the
 // committer.
-func (d *Database) prepareLarge(ctx context.Context, w Write, p *prepared, l *line) error {
+func (wr *writer) prepareLarge(ctx context.Context, w Write, p *prepared, l *line) error {
 	before := p.writes
-	if err := d.decideLarge(ctx, w, p); err != nil {
+	if err := wr.decideLarge(ctx, w, p); err != nil {
 		return err
 	}
 	if p.denied != nil {
 		if w.If == nil && w.ID == nil && w.left == nil {
-			d.unwatch(p.watch)
+			wr.db.unwatch(p.watch)
 			return p.denied
 		}
 		return nil // the committer knows which refusal it is, or that it was carried out before, or removes what was left
@@ -160,37 +161,37 @@ func (d *Database) prepareLarge(ctx context.Context, w Write, p *prepared, l *li
 	if p.load != nil && slices.Equal(before, p.writes) {
 		return nil
 	}
-	d.discard(p)
-	err := d.loadLarge(ctx, w, p, l)
+	wr.discard(p)
+	err := wr.loadLarge(ctx, w, p, l)
 	if err != nil {
-		d.unwatch(p.watch)
+		wr.db.unwatch(p.watch)
 	}
 	return err
 }
 
 // decideLarge decides a write on a snapshot. From then on p.watch tells whether the
 // decision is still true.
-func (d *Database) decideLarge(ctx context.Context, w Write, p *prepared) (err error) {
-	tx, watch, err := d.watchedSnapshot()
+func (wr *writer) decideLarge(ctx context.Context, w Write, p *prepared) (err error) {
+	tx, watch, err := wr.db.watchedSnapshot()
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
 	tx.Interrupt = ctx.Err
 	noted := &notingReader{Reader: tx}
-	p.rules, p.watch = d.rules.Load(), watch
-	b := &batch{db: d, ctx: ctx, tx: tx, noted: noted, rules: p.rules}
+	p.rules, p.watch = wr.db.rules.Load(), watch
+	b := &batch{db: wr.db, ctx: ctx, tx: tx, noted: noted, rules: p.rules}
 	err = guarded(func() (err error) {
-		if p.decidedWrite, err = b.decide(&w, d.options.Now()); err == nil {
+		if p.decidedWrite, err = b.decide(&w, wr.db.options.Now()); err == nil {
 			err = p.measure()
 		}
 		return err
 	})
 	if err != nil {
-		d.unwatch(watch)
+		wr.db.unwatch(watch)
 		return decideError(err)
 	}
-	d.settle(watch, noted.paths())
+	wr.db.settle(watch, noted.paths())
 	return nil
 }
 
@@ -216,7 +217,7 @@ func decideError(err error) error {
 }
 
 // loadLarge stores the values of a write that are larger than one row.
-func (d *Database) loadLarge(ctx context.Context, w Write, p *prepared, l *line) error {
+func (wr *writer) loadLarge(ctx context.Context, w Write, p *prepared, l *line) error {
 	var nodes []store.PathNode
 	p.parts = make(map[tree.Path]int)
 	for _, v := range p.writes {
@@ -229,11 +230,11 @@ func (d *Database) loadLarge(ctx context.Context, w Write, p *prepared, l *line)
 		return nil
 	}
 	step := func(f func(*store.Tx) error) error {
-		return d.turnOf(w).Yield(func() error {
-			return d.do(context.WithoutCancel(ctx), &sliceTask{quota: w.Quota, line: l, step: f})
+		return wr.turnOf(w).Yield(func() error {
+			return wr.db.do(context.WithoutCancel(ctx), &sliceTask{quota: w.Quota, line: l, step: f})
 		})
 	}
-	load, err := d.store.NewLoad(w.Base, store.LoadOptions{SliceBytes: largeSlice, Update: step})
+	load, err := wr.db.store.NewLoad(w.Base, store.LoadOptions{SliceBytes: largeSlice, Update: step})
 	if err == nil {
 		p.load = load
 		err = load.Nodes(ctx, nodes)
@@ -254,12 +255,12 @@ func loadError(err error) error {
 }
 
 // discard leaves what was stored for a write that did not take effect to be reclaimed.
-func (d *Database) discard(p *prepared) {
+func (wr *writer) discard(p *prepared) {
 	if p.load == nil {
 		return
 	}
-	if err := p.load.Abort(); err != nil && !d.closed.Load() {
-		d.log.Error("a large write could not be taken back yet", "database", d.store.String(), "err", err)
+	if err := p.load.Abort(); err != nil && !wr.db.closed.Load() {
+		wr.db.log.Error("a large write could not be taken back yet", "database", wr.db.store.String(), "err", err)
 	}
 	p.load = nil
 }
@@ -274,7 +275,7 @@ type largeTask struct {
 func (t *largeTask) sender() (*Quota, *line) { return t.write.Quota, t.line }
 
 func (t *largeTask) cost() time.Duration {
-	return costTask + time.Duration(len(t.write.Update))*costPath
+	return queue.TaskCost + time.Duration(len(t.write.Update))*costPath
 }
 
 // A sliceTask is a step of storing a large write. Nothing refers to what it stores.
@@ -306,22 +307,22 @@ type largeTurns struct {
 	turns *limit.Meter
 	all   *limit.Share // of writes without a Quota
 	mu    sync.Mutex
-	of    map[*Quota]*largeParty // that have a write, or wait
+	of    map[*Quota]*largeSender // that have a write, or wait
 }
 
-type largeParty struct {
-	party  *limit.Share
+type largeSender struct {
+	share  *limit.Share
 	writes int
 }
 
 func newLargeTurns() largeTurns {
 	t := limit.NewMeter(largeAtOnce)
-	return largeTurns{turns: t, all: t.All(), of: make(map[*Quota]*largeParty)}
+	return largeTurns{turns: t, all: t.All(), of: make(map[*Quota]*largeSender)}
 }
 
 // enter waits for a place. done gives it back.
 func (t *largeTurns) enter(ctx context.Context, q *Quota) (done func(), err error) {
-	p, leave := t.party(q)
+	p, leave := t.sender(q)
 	if err := p.Acquire(ctx, 1); err != nil {
 		leave()
 		return nil, err
@@ -329,8 +330,8 @@ func (t *largeTurns) enter(ctx context.Context, q *Quota) (done func(), err erro
 	return func() { p.Release(1); leave() }, nil
 }
 
-// party returns the party of a Quota, which is forgotten after its last write.
-func (t *largeTurns) party(q *Quota) (p *limit.Share, leave func()) {
+// sender returns the share of a Quota, which is forgotten after its last write.
+func (t *largeTurns) sender(q *Quota) (p *limit.Share, leave func()) {
 	if q == nil {
 		return t.all, func() {}
 	}
@@ -338,11 +339,11 @@ func (t *largeTurns) party(q *Quota) (p *limit.Share, leave func()) {
 	defer t.mu.Unlock()
 	l := t.of[q]
 	if l == nil {
-		l = &largeParty{party: t.turns.Share(limit.Unbounded)}
+		l = &largeSender{share: t.turns.Share(limit.Unbounded)}
 		t.of[q] = l
 	}
 	l.writes++
-	return l.party, func() {
+	return l.share, func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if l.writes--; l.writes == 0 {

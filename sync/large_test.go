@@ -11,6 +11,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -252,35 +253,35 @@ func TestLargeWritesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := openTest(t, Options{Rules: rules.Open()})
 		c := connect(t, db, "c", 64<<20)
-		b := newAllowance(1 << 30)
-		c.out.Share(b)
-		places := entered(b.values)
+		readers := outbox.NewReaders().All()
+		c.out.Share(outbox.NewAllowance(1<<30, readers))
+		places := entered(readers)
 		c.send(`{"r":1,"a":"p","b":{"p":"/small","d":1}}`)
 		c.settle()
 		sent := make(chan struct{})
 		go func() {
 			defer close(sent)
-			c.send(fmt.Sprintf(`{"r":2,"a":"p","b":{"p":"/text","d":%q}}`, strings.Repeat("x", LongText)))
+			c.send(fmt.Sprintf(`{"r":2,"a":"p","b":{"p":"/text","d":%q}}`, strings.Repeat("x", outbox.LongText)))
 			c.settle()
 		}()
 		synctest.Wait()
 		want(t, db, "/small", "1")
 		want(t, db, "/text", "null")
 		for range places {
-			b.values.Release(1)
+			readers.Release(1)
 		}
 		<-sent
 
-		entered(b.values)
+		entered(readers)
 		w := asUser(putOf(t, "/large", manyValues(largeValues)))
-		w.Turn = b.values
+		w.Turn = readers
 		done := start(t, db, w)
 		synctest.Wait()
 		if n := db.Stats().Writes; n != 2 {
 			t.Errorf("%d writes, want the two from before", n)
 		}
 		for range places {
-			b.values.Release(1)
+			readers.Release(1)
 		}
 		if err := <-done; err != nil {
 			t.Error(err)

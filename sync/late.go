@@ -45,48 +45,48 @@ var errBehind = fmt.Errorf("%w: an operation before it was not", ErrUnavailable)
 // first, which costs less, and if there are writes that came later (queued), it does so in
 // front of each batch of them. Otherwise it is the late tasks that fail, and they are tried
 // now and then.
-func (d *Database) commitLate(queued bool) {
-	first := queued && d.stats.failing.Load()
-	if len(d.late) == 0 || !first && time.Since(d.lateTried) < probeEvery {
+func (c *committer) commitLate(queued bool) {
+	first := queued && c.db.stats.failing.Load()
+	if len(c.late) == 0 || !first && time.Since(c.lateTried) < probeEvery {
 		return
 	}
-	d.lateTried = time.Now()
-	if !d.probe() {
+	c.lateTried = time.Now()
+	if !c.probe() {
 		return
 	}
-	late := d.late
-	d.late = nil
+	late := c.late
+	c.late = nil
 	if start, ok := late[0].(*startTask); ok { // the first of all
-		d.commit([]task{start})
+		c.commit([]task{start})
 		late = late[1:]
 	}
-	if d.stats.failing.Load() {
-		d.late = append(d.late, late...)
+	if c.db.stats.failing.Load() {
+		c.late = append(c.late, late...)
 		return
 	}
-	d.putBack(late)
+	c.putBack(late)
 }
 
 // putBack has late operations of sessions take their turns.
-func (d *Database) putBack(late []task) {
+func (c *committer) putBack(late []task) {
 	if len(late) == 0 {
 		return
 	}
 	for _, t := range late {
 		t.(*disconnectTask).session.late--
 	}
-	if !d.queue.putBack(late) {
+	if !c.db.queue.PutBack(late, asItem) {
 		finishAll(late, ErrClosed)
 	}
 }
 
 // probe reports whether commits work, as far as is known. It is the committer's.
-func (d *Database) probe() bool {
-	if !d.stats.failing.Load() {
+func (c *committer) probe() bool {
+	if !c.db.stats.failing.Load() {
 		return true
 	}
-	err := guarded(func() error { return d.store.Update(writeProbe) })
-	d.observeCommit(&batch{dirty: true}, err)
+	err := guarded(func() error { return c.db.store.Update(writeProbe) })
+	c.observeCommit(&batch{dirty: true}, err)
 	return err == nil
 }
 
@@ -117,7 +117,7 @@ func (t *startTask) apply(b *batch) error {
 	if err := b.tx.Indexes().Declare(indexesOf(b.rules)); err != nil {
 		return broken(err)
 	}
-	if !t.db.wantsSample(b.tx) {
+	if !t.wantsSample(b.tx) {
 		return nil
 	}
 	b.tx.SetRevision(1)
@@ -125,23 +125,22 @@ func (t *startTask) apply(b *batch) error {
 	return broken(err)
 }
 
-func (d *Database) wantsSample(tx *store.Tx) bool {
-	return tx.Revision() == 0 && d.options.Sample != nil
+func (t *startTask) wantsSample(tx *store.Tx) bool {
+	return tx.Revision() == 0 && t.db.options.Sample != nil
 }
 
 // writeDue carries out a startTask if it has something to do, before the committer begins.
 // The error is of store.NoRoom if it is late.
 func (d *Database) writeDue() error {
-	due := false
+	due, t := false, &startTask{db: d}
 	err := d.store.View(func(tx *store.Tx) error {
 		declared, err := tx.Indexes().Declared(indexesOf(d.rules.Load()))
-		due = !declared || d.wantsSample(tx)
+		due = !declared || t.wantsSample(tx)
 		return err
 	})
 	if err != nil || !due {
 		return err
 	}
-	t := &startTask{db: d}
 	d.commit([]task{t})
 	return t.err
 }

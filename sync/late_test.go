@@ -368,3 +368,21 @@ func TestLateEndsWithTheDatabase(t *testing.T) {
 		want(t, db, fmt.Sprintf("/left/%04d", i), "1")
 	}
 }
+
+// TestSample: a database that is new begins with the sample, one that is not
+// keeps what it has.
+func TestSample(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "db")
+	o := Options{File: file, Sample: func() tree.Node { return tree.MustParseNode(`{"a":1}`) }}
+	for _, value := range []string{`{"a":1}`, "null", "null"} {
+		db, err := Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, db, "/", value)
+		set(t, db, "/", "null")
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

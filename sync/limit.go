@@ -3,9 +3,11 @@ package sync
 import (
 	"context"
 	"errors"
+	"iter"
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
@@ -53,7 +55,7 @@ func (b *batch) boundGroups() error {
 	m := &meter{tx: b.tx, most: b.db.publishRows}
 	m.run()
 	defer m.stop()
-	for g := range b.hub.groups() {
+	for g := range b.hub.All() {
 		if err := b.boundGroup(m, g); err != nil {
 			return err
 		}
@@ -82,23 +84,241 @@ func (b *batch) boundGroup(m *meter, g *group) error {
 
 // bound measures what a listener shows that was attached just now, or has no
 // administrator any more. It need not be repeated: what writes add is measured by them.
-func (d *Database) bound(turn *limit.Share, r Read) error {
-	if r.Caller.Admin || d.rules.Load().Limits(r.Path) == nil {
+func (a *audience) bound(turn *limit.Share, r Read) error {
+	if r.Caller.Admin || a.db.rules.Load().Limits(r.Path) == nil {
 		return nil
 	}
 	if err := turn.Acquire(context.Background(), 1); err != nil {
 		return err
 	}
 	defer turn.Release(1)
-	return d.snapshot(func(tx *store.Tx) error { return withinLimits(d.rules.Load(), tx, r) })
+	return a.db.snapshot(func(tx *store.Tx) error { return withinLimits(a.db.rules.Load(), tx, r) })
 }
 
 // boundAll ends those listeners whose views are too large for callers that are no
 // administrators.
-func (d *Database) boundAll(turn *limit.Share, listeners []*Listener) {
+func (a *audience) boundAll(turn *limit.Share, listeners []*Listener) {
 	for _, l := range listeners {
-		if err := d.bound(turn, l.read); err != nil {
+		if err := a.bound(turn, l.read); err != nil {
 			l.outgrow(err)
 		}
 	}
+}
+
+// What listens show may become more than a .limit of the rules allows. A write measures
+// what it writes, the nodes on the way to it, and what enters a window. It does not measure
+// what was shown before. A view that is read whole is measured then.
+
+// bound finds what the writes have made larger than the rules allow, and ends the listens
+// that show all of it.
+func (p *publisher) bound() error {
+	if !p.rules.Limited() {
+		return nil
+	}
+	p.excess = make([][]*rules.Excess, len(p.writes))
+	var grown error
+	for i := range p.writes {
+		list, err := p.grown(i)
+		if p.excess[i] = list; err != nil {
+			grown = err
+		}
+	}
+	for _, v := range p.views {
+		err := grown
+		if err == nil {
+			err = p.boundView(v)
+		}
+		if errors.Is(err, errLag) { // the view is measured when it is read
+			v.lags = true
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// grown returns the nodes that are larger than their limit and that a write may have made
+// so: those on the way to it, and the first one of those that it brings.
+func (p *publisher) grown(i int) (list []*rules.Excess, err error) {
+	w := p.writes[i]
+	if w.Priority || w.Node.IsEmpty() {
+		return nil, nil
+	}
+	l, at, rest := p.rules.Limits(tree.Root), tree.Root, w.Path
+	for l != nil {
+		key, below, ok := rest.Cut()
+		if !ok {
+			return p.brought(i, list)
+		}
+		x, err := l.Excess(p.tx, at, tree.Query{})
+		if err != nil {
+			return nil, err
+		}
+		if x != nil {
+			list = append(list, x)
+		}
+		l, at, rest = l.Child(key), at.Child(key), below
+	}
+	return list, nil
+}
+
+// brought adds what is too large in what was written. Of a large write that was found when
+// it was prepared.
+func (p *publisher) brought(i int, list []*rules.Excess) ([]*rules.Excess, error) {
+	w := p.writes[i]
+	if !w.Node.IsObject() {
+		return list, nil
+	}
+	x, err := (*rules.Excess)(nil), error(nil)
+	if p.ready != nil {
+		x = p.ready.excess[w.Path]
+	} else {
+		x, err = excessIn(p.rules, w)
+	}
+	if x != nil {
+		list = append(list, x)
+	}
+	return list, err
+}
+
+// excessIn returns the first node of a written value that is too large.
+func excessIn(rs *rules.Ruleset, w tree.ResolvedWrite) (*rules.Excess, error) {
+	if rs.Limits(w.Path) == nil {
+		return nil, nil
+	}
+	return rs.Excess(writtenChildren(w), w.Path, tree.Query{}, false)
+}
+
+// boundView ends the listens of a view, which the write may have changed, if it shows a
+// node that is too large for sure. What it may show is looked at when its event is made, or
+// the view is read.
+func (p *publisher) boundView(v *view) error {
+	g := v.group
+	if len(v.inside) == 0 {
+		v.lags = v.lags || p.broughtTo(g.path)
+		return nil
+	}
+	for _, i := range v.inside {
+		for _, x := range p.excess[i] {
+			switch {
+			case !g.path.Contains(x.Path):
+			case g.query.IsAll():
+				p.end(g, x)
+				return nil
+			case x.Path == g.path && !p.replaces(v):
+				x, err := p.rules.Limits(g.path).Excess(p.tx, g.path, g.query)
+				if err != nil {
+					return err
+				}
+				if x != nil {
+					p.end(g, x)
+					return nil
+				}
+			case p.replaces(v):
+				v.lags = true
+			}
+		}
+	}
+	return nil
+}
+
+// broughtTo reports whether a write at or above a path brought what is too large somewhere,
+// and there are limits at the path or below it.
+func (p *publisher) broughtTo(at tree.Path) bool {
+	for i, w := range p.writes {
+		for _, x := range p.excess[i] {
+			if w.Path.Contains(at) && w.Path.Contains(x.Path) && p.rules.Limits(at) != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// boundChild ends the listens of a filtered view if a child that it shows now is too large:
+// one that was written, or one that has come in.
+func (p *publisher) boundChild(v *view, c viewChild) error {
+	if !p.rules.Limited() {
+		return nil
+	}
+	g := v.group
+	for _, i := range c.writes {
+		for _, x := range p.excess[i] {
+			if x.Path != g.path && g.path.Contains(x.Path) {
+				p.end(g, x)
+				return nil
+			}
+		}
+	}
+	if c.was {
+		return nil
+	}
+	x, err := p.rules.Excess(p.tx, g.path.Child(c.key), tree.Query{}, false)
+	if x != nil {
+		p.end(g, x)
+	}
+	return err
+}
+
+// writtenChildren are the children of what is written, for the limits.
+type writtenChildren tree.ResolvedWrite
+
+func (w writtenChildren) at(p tree.Path) tree.Node { return w.Node.Get(w.Path.Rel(p)) }
+
+func (w writtenChildren) Keys(p tree.Path) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for key := range w.at(p).Children() {
+			if !yield(key, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (w writtenChildren) Count(p tree.Path, q tree.Query) (int, error) {
+	if !q.Start.Set && !q.End.Set {
+		return w.at(p).NumChildren(), nil
+	}
+	return len(q.Entries(w.at(p))), nil
+}
+
+func (w writtenChildren) Query(p tree.Path, q tree.Query) ([]tree.Entry, error) {
+	return q.Entries(w.at(p)), nil
+}
+
+// withinLimits measures a view that is about to be read.
+func (v viewing) withinLimits(rs *rules.Ruleset, p tree.Path, q tree.Query) error {
+	if v.admin || rs.Limits(p) == nil {
+		return nil
+	}
+	children := rules.Children(v.tx)
+	if q.Limit > 0 {
+		children = windowChildren{v.tx, p, v.window}
+	}
+	x, err := rs.Excess(children, p, q, false)
+	if x != nil {
+		return &UnboundedError{x}
+	}
+	return err
+}
+
+// windowChildren is a tree in which the window at a path is known.
+type windowChildren struct {
+	rules.Children
+	path   tree.Path
+	window []tree.Entry
+}
+
+func (w windowChildren) Count(p tree.Path, q tree.Query) (int, error) {
+	if p == w.path {
+		return len(w.window), nil
+	}
+	return w.Children.Count(p, q)
+}
+
+func (w windowChildren) Query(p tree.Path, q tree.Query) ([]tree.Entry, error) {
+	if p == w.path {
+		return w.window, nil
+	}
+	return w.Children.Query(p, q)
 }

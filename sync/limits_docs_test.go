@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dogwooddb/dogwood/sync/outbox"
+	"github.com/dogwooddb/dogwood/sync/queue"
 )
 
 // docs/limits.md has the bounds of the engine that are in force.
@@ -23,7 +26,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("| `onDisconnect` operations | %s, with %d MiB", thousands(maxPending), maxPendingBytes>>20),
 		fmt.Sprintf("| writes that are not acknowledged | %s, with %d MiB", thousands(maxUnacked), maxUnackedSize>>20),
 		fmt.Sprintf("There are %s at most.", thousands(maxUnacked)),
-		fmt.Sprintf("| replies that are not read | %d MiB", DefaultOutboxBytes>>20),
+		fmt.Sprintf("| replies that are not read | %d MiB", outbox.DefaultBytes>>20),
 		fmt.Sprintf("| one [batch get](extensions.md#batch-get) | %s entries, %s keys |", thousands(MaxLookups), thousands(MaxLookupKeys)),
 		"(extensions.md#resolved-values) | " + thousands(maxReturned) + " |",
 		fmt.Sprintf("(extensions.md#conditions-of-ondisconnect) | %d KiB |", maxOnlyIf>>10),
@@ -33,9 +36,9 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("that are remembered, of one database | %d |", maxHashes),
 		fmt.Sprintf("with a value of up to %d KiB", comparedAtOnce>>10),
 		fmt.Sprintf("up to %d times; after that", maxPrepares),
-		fmt.Sprintf("| writes that wait, of one database | %s, with 1/32 of the memory; %d MiB", thousands(maxQueueTasks), DefaultMaxQueue>>20),
+		fmt.Sprintf("| writes that wait, of one database | %s, with 1/32 of the memory; %d MiB", thousands(queue.MaxTasks), DefaultMaxQueue>>20),
 		fmt.Sprintf("1 more for each %d of its limit, up to %d", entriesOfWeight, maxWindowWeight),
-		fmt.Sprintf("and then to be read like that | %d, and %d of one address |", maxViews, maxViews/2),
+		fmt.Sprintf("and then to be read like that | %d, and %d of one address |", outbox.MaxViews, outbox.MaxViews/2),
 		fmt.Sprintf("%d bytes for each beside its text, and %d KiB for each value", taskOverhead, pendingValue>>10),
 		"| paths of one update, but of administrators | " + thousands(MaxPaths) + " |",
 		fmt.Sprintf("in slices of %d KiB", largeSlice>>10),
@@ -46,7 +49,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("| %d entries in one transaction, between writes |", workRows),
 		fmt.Sprintf("about damaged data, of one database | 1 in %.0f s |", damageLogEvery.Seconds()),
 		fmt.Sprintf("tried again before later writes, up to %d times", maxTries),
-		fmt.Sprintf("After %d ms of such operations, other addresses take turns", putBackLead.Milliseconds()),
+		fmt.Sprintf("After %d ms of such operations, other addresses take turns", queue.PutBackLead.Milliseconds()),
 	} {
 		if !strings.Contains(docs, text) {
 			t.Errorf("docs/limits.md lacks %q", text)

@@ -5,20 +5,23 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"sync/atomic"
+	"slices"
 
 	"github.com/dogwooddb/dogwood/limit"
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // A Listener is one client's interest in one view. Its events go to its Outbox.
 type Listener struct {
-	db   *Database
-	out  *Outbox
-	read Read
-	tag  int64 // of the realtime protocol; 0: none
-	size int   // what it counts for in its session
+	db    *Database
+	out   *outbox.Outbox
+	read  Read
+	shown outbox.View // ends with db.mu held
+	size  int         // what it counts for in its session
 
 	weight int // of its query, when it came
 	group  *group
@@ -28,14 +31,12 @@ type Listener struct {
 	grantSlot int    // in grant.listeners
 	revoked   bool   // by the batch that is being applied
 
-	waiting  bool        // its view is queued; guarded by out.mu
-	closed   atomic.Bool // set with db.mu held
 	onRevoke func(error) // the rules no longer allow the listen; called with db.mu held
 }
 
 // Listen starts to follow a view for an event stream. Its first event is the
 // whole view; errors are as for Get.
-func (d *Database) Listen(ctx context.Context, r Read, out *Outbox) (*Listener, error) {
+func (d *Database) Listen(ctx context.Context, r Read, out *outbox.Outbox) (*Listener, error) {
 	l := &Listener{db: d, out: out, read: r, weight: d.weight(r.Path, r.Query)}
 	l.onRevoke = func(why error) {
 		text := "Permission denied"
@@ -43,37 +44,37 @@ func (d *Database) Listen(ctx context.Context, r Read, out *Outbox) (*Listener, 
 			text = large.Error()
 		}
 		out.PushFrame([]byte("event: cancel\ndata: " + string(wire.AppendString(nil, text)) + "\n\n"))
-		out.shut(errCancelled)
+		out.Shut(errCancelled)
 	}
 	if err := d.attach(ctx, l); err != nil {
-		d.toldListen(l, 0, 0, err)
+		d.reportListen(l, 0, 0, err)
 		return nil, err
 	}
-	out.pushView(l, 0, func() [][]byte { return l.first(l.resync) })
+	out.PushView(&l.shown, 0, func() [][]byte { return l.first(l.resync) })
 	return l, nil
 }
 
 // attach registers a listener if the caller may read the view. What the listener shows is
 // measured when writes already are told to it, so nothing can outgrow a .limit in between.
-func (d *Database) attach(ctx context.Context, l *Listener) (err error) {
-	l.waiting = true // nothing before the view
-	if err := d.weigh(l); err != nil {
+func (a *audience) attach(ctx context.Context, l *Listener) (err error) {
+	l.shown.Path, l.shown.Whole, l.shown.Counts = l.read.Path, l.resync, &a.db.stats.sent
+	if err := a.weigh(l); err != nil {
 		return err
 	}
 	if !l.read.Quota.takeListen(l) {
 		return &LimitError{BoundQuotaListens}
 	}
 	var refused error
-	err = d.admit(ctx, l.turn(), []*candidate{{listener: l, read: l.read}}, func(l *Listener, g *grant, err error) {
+	err = a.admit(ctx, l.turn(), []*candidate{{listener: l, read: l.read}}, func(l *Listener, g *grant, err error) {
 		if refused = err; err == nil {
-			refused = d.enroll(l, g)
+			refused = a.enroll(l, g)
 		}
 	})
 	if err = cmp.Or(err, refused); err != nil {
 		l.read.Quota.giveListen(l)
 		return err
 	}
-	if err := d.bound(l.turn(), l.read); err != nil {
+	if err := a.bound(l.turn(), l.read); err != nil {
 		l.Close()
 		return err
 	}
@@ -82,18 +83,18 @@ func (d *Database) attach(ctx context.Context, l *Listener) (err error) {
 
 // enroll makes an allowed listener one of the audience, if there is room for its query.
 // d.mu is held.
-func (d *Database) enroll(l *Listener, g *grant) error {
-	if d.closed.Load() {
+func (a *audience) enroll(l *Listener, g *grant) error {
+	if a.db.closed.Load() {
 		return ErrClosed
 	}
-	if err := d.hub.room(l, l.read.Path, l.read.Query); err != nil {
+	if err := a.hub.room(l, l.read.Path, l.read.Query); err != nil {
 		return err
 	}
 	l.read.Caller.Trace = nil // whoever asked has the answer
 	if g != nil {
 		g.join(l)
 	}
-	d.hub.add(l, l.read.Path, l.read.Query)
+	a.hub.add(l, l.read.Path, l.read.Query)
 	return nil
 }
 
@@ -101,11 +102,11 @@ func (d *Database) enroll(l *Listener, g *grant) error {
 func (l *Listener) turn() *limit.Share { return l.db.turnFor(l.out) }
 
 // turnFor returns with whom the client of an outbox takes turns to be decided about.
-func (d *Database) turnFor(o *Outbox) *limit.Share {
-	if p := o.deciders(); p != nil {
+func (a *audience) turnFor(o *outbox.Outbox) *limit.Share {
+	if p := o.Deciders(); p != nil {
 		return p
 	}
-	return d.deciders
+	return a.deciders
 }
 
 // Close ends the listen. Events that are queued are not sent.
@@ -115,23 +116,23 @@ func (l *Listener) Close() {
 
 // end ends listens. It waits for the batch that is being committed once, not for
 // each of them.
-func (d *Database) end(listeners iter.Seq[*Listener]) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (a *audience) end(listeners iter.Seq[*Listener]) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for l := range listeners {
-		if !l.closed.Load() {
-			d.remove(l)
+		if !l.shown.Ended() {
+			a.remove(l)
 		}
 	}
 }
 
 // remove ends a listen that goes on. d.mu is held.
-func (d *Database) remove(l *Listener) {
-	l.closed.Store(true)
-	d.grants.leave(l)
-	d.hub.remove(l)
+func (a *audience) remove(l *Listener) {
+	l.shown.End()
+	a.grants.leave(l)
+	a.hub.remove(l)
 	l.read.Quota.giveListen(l)
-	d.told(Operation{Name: OpUnlisten, Path: l.read.Path, Query: l.read.Query})
+	a.db.report(Operation{Name: OpUnlisten, Path: l.read.Path, Query: l.read.Query})
 }
 
 // resync returns the messages that give the client the whole view. If it cannot
@@ -149,10 +150,10 @@ func (l *Listener) resync() [][]byte {
 			l.db.log.Error("view could not be read", "path", l.read.Path, "err", err)
 		}
 		l.Close()
-		l.out.shut(err)
+		l.out.Shut(err)
 		return nil
-	case l.out.format == EventStream:
-		return [][]byte{put(tree.Target{Path: l.read.Path}, n).streamBlock(l.read.Path)}
+	case l.out.Format() == outbox.EventStream:
+		return [][]byte{outbox.Put(tree.Target{Path: l.read.Path}, n).Block(l.read.Path)}
 	}
 	return [][]byte{l.push(n)}
 }
@@ -161,7 +162,7 @@ func (l *Listener) resync() [][]byte {
 func (l *Listener) outgrow(why error) {
 	l.db.mu.Lock()
 	defer l.db.mu.Unlock()
-	if !l.closed.Load() {
+	if !l.shown.Ended() {
 		l.db.revoke(l, why)
 	}
 }
@@ -169,8 +170,251 @@ func (l *Listener) outgrow(why error) {
 // push returns the push that sets the whole view.
 func (l *Listener) push(n tree.Node) []byte {
 	buf := make([]byte, 0, len(n.Text())+len(l.read.Path.Clean())+96)
-	return wire.AppendPush(buf, wire.PushData, l.read.Path.Clean(), n.JSON(), l.tag)
+	return wire.AppendPush(buf, wire.PushData, l.read.Path.Clean(), n.JSON(), l.shown.Tag)
 }
+
+// errCancelled is why the outbox of an event stream closes whose listen has ended.
+var errCancelled = errors.New("the listen was cancelled")
 
 // errGone is returned for the view of a listener that was closed.
 var errGone = errors.New("the listener is closed")
+
+// view reads the whole view at the current revision. From then on the listener
+// gets the events of later commits: there is no gap and no overlap.
+func (l *Listener) view() (tree.Node, error) {
+	v, err := l.join()
+	if err != nil {
+		return tree.Empty, err
+	}
+	defer v.tx.Rollback()
+	defer l.out.TakeTurn()()
+	v.tx.Hold = l.out.Hold
+	if err := v.withinLimits(l.db.rules.Load(), l.read.Path, l.read.Query); err != nil {
+		return tree.Empty, err
+	}
+	var n tree.Node
+	if l.read.Query.Limit > 0 {
+		n, err = v.tx.Children(l.read.Path, v.window, l.db.options.MaxRead)
+	} else {
+		n, err = v.tx.Window(l.read.Path, l.read.Query, l.db.options.MaxRead)
+	}
+	if errors.Is(err, store.ErrTooBig) {
+		return n, ErrTooBig
+	}
+	return n, err
+}
+
+// A viewing is the state in which the view of a listener is read.
+type viewing struct {
+	tx     *store.Tx
+	window []tree.Entry // of a limited view
+	admin  bool
+}
+
+const (
+	// joinTries is how often a window is read on a snapshot if too much of it is written
+	// meanwhile to bring it up to date.
+	joinTries = 6
+	// joinTouched is how many children are looked up under the database's mu to do so.
+	joinTouched = 256
+	// joinSpare is how many children beyond the window are read, in case that some leave
+	// it meanwhile. Each further attempt reads four times as many.
+	joinSpare = 64
+)
+
+// errStale is returned for a listener that has to be decided about before it is sent
+// anything.
+var errStale = errors.New("the permission is to be decided again")
+
+// join opens a read transaction and lets events through, both under the database's lock.
+// If the listener is the first of its group to see a limited view, the group's window is
+// read, too. That may take long without an index, so it is read before that, on a
+// snapshot, and the lock is held only to look at the children that were written
+// meanwhile.
+func (l *Listener) join() (v viewing, err error) {
+	spare := joinSpare
+	for try := 0; try < joinTries; try++ {
+		early, err := l.lookAhead(spare)
+		if err != nil {
+			return v, err
+		}
+		v, err = l.joinWith(early)
+		if errors.Is(err, errStale) {
+			if err := l.reviewed(); err != nil {
+				return v, err
+			}
+			try--
+			continue
+		}
+		if v.tx != nil || err != nil {
+			return v, err
+		}
+		spare *= 4
+	}
+	return v, ErrBusy
+}
+
+// An earlyWindow is the window of a limited view in a snapshot, with some children beyond
+// its far end. A watch tells what was written since.
+type earlyWindow struct {
+	known []tree.Entry // in query order
+	all   bool         // there are no more children in the query's range
+	watch *watch
+}
+
+// lookAhead reads the window of a limited view that no listener has seen yet, in the turn
+// of the client. It is nil if it is not needed.
+func (l *Listener) lookAhead(spare int) (early *earlyWindow, err error) {
+	d, q := l.db, l.read.Query
+	if q.Limit == 0 || l.isLive() {
+		return nil, nil
+	}
+	defer l.out.TakeTurn()()
+	if l.isLive() { // another listener of the group had its turn
+		return nil, nil
+	}
+	tx, w, err := d.watchedSnapshot()
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback()
+	tx.Hold = l.out.Hold
+	q.Limit += spare
+	early = &earlyWindow{watch: w}
+	if early.known, err = tx.Query(l.read.Path, q); err != nil {
+		d.unwatch(w)
+		return nil, err
+	}
+	early.all = len(early.known) < q.Limit
+	return early, nil
+}
+
+// isLive reports whether the window of the listener's group is known.
+func (l *Listener) isLive() bool {
+	l.db.mu.Lock()
+	defer l.db.mu.Unlock()
+	return l.group.live
+}
+
+// joinWith is one attempt. It returns no transaction if the early window is out of date.
+func (l *Listener) joinWith(early *earlyWindow) (v viewing, err error) {
+	d, g, q := l.db, l.group, l.read.Query
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if early != nil {
+		delete(d.watches, early.watch)
+	}
+	switch {
+	case l.shown.Ended():
+		return v, errGone
+	case d.grants.isStale(l.grant):
+		return v, errStale
+	case q.Limit > 0 && !g.live && early == nil:
+		return v, nil
+	}
+	tx, err := d.begin()
+	if err != nil {
+		return v, err
+	}
+	if q.Limit > 0 && !g.live {
+		window, ok, err := early.update(tx, g.path, q)
+		if err != nil || !ok {
+			tx.Rollback()
+			return v, err
+		}
+		g.window = window
+	}
+	g.live = true
+	l.out.Resume(&l.shown)
+	return viewing{tx, g.window, l.read.Caller.Admin}, nil
+}
+
+// update returns the window as it is in tx, which is the state of the last commit. ok is
+// false if too much has changed since the snapshot to know it.
+func (e *earlyWindow) update(tx *store.Tx, p tree.Path, q tree.Query) (window []tree.Entry, ok bool, err error) {
+	touched, ok := e.watch.childrenOf(p)
+	if !ok {
+		return nil, false, nil
+	}
+	known := e.known
+	if len(touched) > 0 {
+		known = slices.DeleteFunc(slices.Clone(known), func(e tree.Entry) bool { return touched[e.Key] })
+	}
+	for key := range touched {
+		v, exists, err := tx.Indexes().Value(p.Child(key), q.Order())
+		if err != nil {
+			return nil, false, err
+		}
+		if one := (tree.Entry{Value: v, Key: key}); exists && q.InRange(one) {
+			known = e.insert(known, one, q)
+		}
+	}
+	if len(known) > q.Limit {
+		return slices.Clone(q.Cut(known)), true, nil
+	}
+	return known, e.all || len(known) == q.Limit, nil
+}
+
+// insert puts a child into its place, unless that is beyond all that are known.
+func (e *earlyWindow) insert(known []tree.Entry, one tree.Entry, q tree.Query) []tree.Entry {
+	i, _ := slices.BinarySearchFunc(known, one, q.Compare)
+	if far := len(known); !e.all && (q.FromLast && i == 0 || !q.FromLast && i == far) {
+		return known
+	}
+	return slices.Insert(known, i, one)
+}
+
+// childrenOf returns the children of p that were written. ok is false if there are more
+// than joinTouched, or p was written as a whole.
+func (w *watch) childrenOf(p tree.Path) (keys map[string]bool, ok bool) {
+	if w.changed {
+		return nil, false
+	}
+	for _, written := range w.written {
+		switch {
+		case written.Contains(p):
+			return nil, false
+		case !p.Contains(written):
+			continue
+		}
+		key, _, _ := p.Rel(written).Cut()
+		if keys == nil {
+			keys = make(map[string]bool)
+		}
+		if keys[key] = true; len(keys) > joinTouched {
+			return nil, false
+		}
+	}
+	return keys, true
+}
+
+// decideListen is authorizeRead for a listen. A fault of ours must not end the
+// committer or the listens of others.
+func (a *audience) decideListen(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, r Read, reads *rules.Reads) error {
+	return guarded(func() error { return a.db.authorizeRead(ctx, rs, tx, r, reads) })
+}
+
+// revoke ends a listen that the rules no longer allow, or cannot decide. Without the
+// database's data it ends the connection instead: the client listens again when it is
+// back, and a refusal would be for good. d.mu is held.
+func (a *audience) revoke(l *Listener, why error) {
+	if errors.Is(why, ErrFailed) || errors.Is(why, ErrClosed) {
+		a.remove(l)
+		l.out.Shut(why)
+		return
+	}
+	switch large := (*UnboundedError)(nil); {
+	case errors.As(why, &large):
+		a.db.log.Warn("a listen has outgrown its limit", "database", a.db.store.String(), "path", l.read.Path, "rule", large.Limit.Path, "max", large.Limit.Max)
+	case !errors.Is(why, ErrDenied):
+		a.db.log.Error("a listen could not be decided again", "database", a.db.store.String(), "path", l.read.Path, "err", why)
+	}
+	a.remove(l)
+	l.onRevoke(why)
+}
+
+// A revocation is a listener that loses its view when the batch is committed.
+type revocation struct {
+	listener *Listener
+	why      error
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/leaktest"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -31,9 +34,7 @@ func openTest(t testing.TB, o Options) *Database {
 		t.Fatal(err)
 	}
 	db.batchTime = time.Hour
-	db.queue.mu.Lock()
-	db.queue.growth = 1
-	db.queue.mu.Unlock()
+	db.queue.Grow(1)
 	t.Cleanup(func() {
 		checkTest(t, db)
 		if err := db.Close(); err != nil {
@@ -110,14 +111,14 @@ func want(t testing.TB, db *Database, path, value string) {
 type client struct {
 	t       testing.TB
 	name    string
-	out     *Outbox
+	out     *outbox.Outbox
 	session *Session
 	woken   chan struct{}
 }
 
 func connect(t testing.TB, db *Database, name string, maxBytes int) *client {
 	c := &client{t: t, name: name, woken: make(chan struct{}, 1)}
-	c.out = NewOutbox(Realtime, maxBytes, func() {
+	c.out = outbox.New(outbox.Realtime, maxBytes, func() {
 		select {
 		case c.woken <- struct{}{}:
 		default:
@@ -191,7 +192,7 @@ type gate struct {
 
 func closeGate(t testing.TB, db *Database) *gate {
 	g := &gate{reached: make(chan struct{}), open: make(chan struct{})}
-	if err := db.queue.add(t.Context(), g); err != nil {
+	if err := db.add(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
 	<-g.reached
@@ -256,4 +257,18 @@ func (l *recordLog) all() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.records)
+}
+
+// copyFile copies a database as a crash would leave it: without closing it.
+func copyFile(t *testing.T, from string) string {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(t.TempDir(), "copy")
+	if err := os.WriteFile(to, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return to
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -136,7 +137,7 @@ func TestCallerTrace(t *testing.T) {
 			traced = append(traced, fmt.Sprintf("%s of %d: %t", t.Rule, len(q.Writes), t.Allow))
 		}}
 		view := Read{Path: tree.MustParsePath("/a"), Plain: true, Caller: tracing}
-		out := NewOutbox(EventStream, 1<<20, func() {})
+		out := outbox.New(outbox.EventStream, 1<<20, func() {})
 		defer out.Close()
 		if _, err := db.Listen(t.Context(), view, out); err != nil {
 			t.Fatal(err)

@@ -43,7 +43,8 @@ type Operation struct {
 // operations tells those who watch what is done. While nobody does, that costs one
 // load of a pointer.
 type operations struct {
-	mu       sync.Mutex // guards changes
+	db       *Database
+	changes  sync.Mutex // one at a time
 	watchers atomic.Pointer[[]*watcher]
 }
 
@@ -53,19 +54,19 @@ type watcher struct{ tell func(Operation) }
 // called by several goroutines at once, some of which hold up all others: it must
 // not block, and not call the Database. Calls that are under way may end after
 // stop has returned.
-func (d *Database) WatchOperations(f func(Operation)) (stop func()) {
+func (o *operations) WatchOperations(f func(Operation)) (stop func()) {
 	w := &watcher{f}
-	d.operations.change(func(all []*watcher) []*watcher { return append(all, w) })
+	o.db.operations.change(func(all []*watcher) []*watcher { return append(all, w) })
 	return func() {
-		d.operations.change(func(all []*watcher) []*watcher {
+		o.db.operations.change(func(all []*watcher) []*watcher {
 			return slices.DeleteFunc(all, func(other *watcher) bool { return other == w })
 		})
 	}
 }
 
 func (o *operations) change(f func([]*watcher) []*watcher) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.changes.Lock()
+	defer o.changes.Unlock()
 	var all []*watcher
 	if old := o.watchers.Load(); old != nil {
 		all = slices.Clone(*old)
@@ -87,20 +88,20 @@ func (o *operations) start() (began time.Time) {
 	return began
 }
 
-// told tells an operation to those who watch.
-func (d *Database) told(op Operation) {
-	all := d.operations.watchers.Load()
+// report tells an operation to those who watch.
+func (o *operations) report(op Operation) {
+	all := o.db.operations.watchers.Load()
 	if all == nil {
 		return
 	}
-	op.At = d.options.Now()
+	op.At = o.db.options.Now()
 	for _, w := range *all {
 		w.tell(op)
 	}
 }
 
-// toldRead tells of a read that began at a time that start returned.
-func (d *Database) toldRead(r Read, began time.Time, bytes int, err error) {
+// reportRead tells of a read that began at a time that start returned.
+func (o *operations) reportRead(r Read, began time.Time, bytes int, err error) {
 	if began.IsZero() {
 		return
 	}
@@ -108,8 +109,8 @@ func (d *Database) toldRead(r Read, began time.Time, bytes int, err error) {
 	if r.realtime {
 		op.Name = OpRead
 	}
-	op.Unindexed = !declared(d.Rules(), r.Path, r.Query)
-	d.told(op)
+	op.Unindexed = !declared(o.db.Rules(), r.Path, r.Query)
+	o.report(op)
 }
 
 // first makes the first messages of a listener by f, and tells of the listen.
@@ -121,37 +122,37 @@ func (l *Listener) first(f func() [][]byte) [][]byte {
 		for _, msg := range msgs {
 			bytes += len(msg)
 		}
-		l.db.toldListen(l, time.Since(began), bytes, nil)
+		l.db.reportListen(l, time.Since(began), bytes, nil)
 	}
 	return msgs
 }
 
-func (d *Database) toldListen(l *Listener, took time.Duration, bytes int, err error) {
-	if !d.operations.watched() {
+func (o *operations) reportListen(l *Listener, took time.Duration, bytes int, err error) {
+	if !o.db.operations.watched() {
 		return
 	}
 	r := l.read
-	d.told(Operation{
+	o.report(Operation{
 		Name:      OpListen,
 		Path:      r.Path,
 		Took:      took,
 		Bytes:     bytes,
 		Denied:    errors.Is(err, ErrDenied),
 		Query:     r.Query,
-		Unindexed: !declared(d.Rules(), r.Path, r.Query),
+		Unindexed: !declared(o.db.Rules(), r.Path, r.Query),
 	})
 }
 
-// toldBroadcast tells of an event that was queued for its listeners from a time on
+// reportBroadcast tells of an event that was queued for its listeners from a time on
 // that start returned.
-func (d *Database) toldBroadcast(e delivery, began time.Time) {
+func (o *operations) reportBroadcast(e delivery, began time.Time) {
 	if n := len(e.group.listeners); n > 0 && !began.IsZero() {
-		d.told(Operation{Name: OpBroadcast, Took: time.Since(began), Path: e.group.path, Bytes: n * e.size(), Listeners: n, Query: e.group.query})
+		o.report(Operation{Name: OpBroadcast, Took: time.Since(began), Path: e.group.path, Bytes: n * e.size(), Listeners: n, Query: e.group.query})
 	}
 }
 
-// A lap says where the time of one write went.
-type lap struct {
+// A span says where the time of one write went.
+type span struct {
 	db     *Database // nil: nobody wants to know
 	rest   bool      // the write came by REST
 	queued time.Time
@@ -160,11 +161,11 @@ type lap struct {
 	bytes  int // of a value that is not in the write
 }
 
-// newLap returns the lap of a write that is queued now.
-func (d *Database) newLap(rest bool) lap { return lap{db: d, rest: rest, queued: time.Now()} }
+// newSpan returns the span of a write that is queued now.
+func (o *operations) newSpan(rest bool) span { return span{db: o.db, rest: rest, queued: time.Now()} }
 
 // apply measures f if somebody watches.
-func (l *lap) apply(f func() error) error {
+func (l *span) apply(f func() error) error {
 	if l.db == nil {
 		return f()
 	}
@@ -176,7 +177,7 @@ func (l *lap) apply(f func() error) error {
 }
 
 // finish counts a write that is done, and tells of it.
-func (l *lap) finish(w *Write, err error) {
+func (l *span) finish(w *Write, err error) {
 	if l.db == nil {
 		return
 	}
@@ -190,10 +191,10 @@ func (l *lap) finish(w *Write, err error) {
 			op.Bytes += len(text)
 		}
 	}
-	l.db.told(op)
+	l.db.report(op)
 }
 
-func (l *lap) name(w *Write) string {
+func (l *span) name(w *Write) string {
 	switch {
 	case l.rest && w.Merge:
 		return OpRESTUpdate

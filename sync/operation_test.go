@@ -122,16 +122,16 @@ func update(t *testing.T, path, json string) tree.Update {
 	return tree.Update{w}
 }
 
-// TestUnwatchedCostsNothing: a lap of a write that nobody watches allocates
+// TestUnwatchedCostsNothing: a span of a write that nobody watches allocates
 // nothing.
 func TestUnwatchedCostsNothing(t *testing.T) {
 	db := openTest(t, Options{})
-	l := lap{db: db, queued: time.Now()}
+	l := span{db: db, queued: time.Now()}
 	w := &Write{}
 	n := testing.AllocsPerRun(100, func() {
 		_ = l.apply(func() error { return nil })
 		l.finish(w, nil)
-		db.told(Operation{Name: OpUnlisten})
+		db.report(Operation{Name: OpUnlisten})
 	})
 	if n != 0 {
 		t.Errorf("%v allocations, want none", n)

@@ -88,7 +88,7 @@ func (o *outgrowTest) listen() {
 // only returns the listen of a client, if it goes on.
 func (o *outgrowTest) only(c *client) *Listener {
 	for _, l := range c.session.listens {
-		if !l.closed.Load() {
+		if !l.shown.Ended() {
 			return l
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -11,14 +12,14 @@ import (
 // A delivery is an event with the group it goes to.
 type delivery struct {
 	group *group
-	event *event // nil: the listeners lag, and are sent their views
+	event *outbox.Event // nil: the listeners lag, and are sent their views
 }
 
 func (e delivery) size() int {
 	if e.event == nil {
 		return 0
 	}
-	return e.event.size
+	return e.event.Size()
 }
 
 // A publisher works out which groups see a change and what they are sent. It
@@ -64,14 +65,14 @@ func (p *publisher) before() error {
 		return nil
 	}
 	for i, w := range p.writes {
-		for g := range p.hub.above(w.Path) {
+		for g := range p.hub.Above(w.Path) {
 			v := p.view(g)
 			v.inside = append(v.inside, i)
 		}
 		if w.Priority {
 			continue
 		}
-		for g := range p.hub.below(w.Path) {
+		for g := range p.hub.Below(w.Path) {
 			p.view(g)
 		}
 	}
@@ -202,14 +203,14 @@ func (p *publisher) after() error {
 		case err != nil:
 			return err
 		case e != nil:
-			e.measure()
+			e.Measure()
 			p.events = append(p.events, delivery{v.group, e})
 		}
 	}
 	return nil
 }
 
-func (p *publisher) event(v *view) (*event, error) {
+func (p *publisher) event(v *view) (*outbox.Event, error) {
 	g := v.group
 	switch {
 	case !g.query.IsAll() && !g.live:
@@ -233,7 +234,7 @@ func (p *publisher) replaces(v *view) bool {
 }
 
 // whole is the event of a view that a write at or above it replaced.
-func (p *publisher) whole(v *view) (*event, error) {
+func (p *publisher) whole(v *view) (*outbox.Event, error) {
 	g := v.group
 	n, err := p.wholeNode(v)
 	if err != nil {
@@ -242,7 +243,7 @@ func (p *publisher) whole(v *view) (*event, error) {
 	if v.known && n == v.old {
 		return nil, nil
 	}
-	return put(tree.Target{Path: g.path}, n), nil
+	return outbox.Put(tree.Target{Path: g.path}, n), nil
 }
 
 // wholeNode returns the view after the change.
@@ -268,19 +269,118 @@ func (p *publisher) wholeNode(v *view) (tree.Node, error) {
 }
 
 // parts is the event of changes inside a view that shows everything.
-func (p *publisher) parts(v *view) *event {
+func (p *publisher) parts(v *view) *outbox.Event {
 	g := v.group
 	if len(v.inside) == 1 && !(p.merge && g.path.Contains(p.base)) {
 		w := p.writes[v.inside[0]]
-		return put(w.Target, w.Node)
+		return outbox.Put(w.Target, w.Node)
 	}
-	e := &event{path: g.path, merge: true}
+	e := &outbox.Event{Path: g.path, Merge: true}
 	if p.merge && g.path.Contains(p.base) {
-		e.path = p.base
+		e.Path = p.base
 	}
 	for _, i := range v.inside {
 		w := p.writes[i]
-		e.parts = append(e.parts, part{tree.Target{Path: e.path.Rel(w.Path), Priority: w.Priority}, w.Node})
+		e.Add(tree.Target{Path: e.Path.Rel(w.Path), Priority: w.Priority}, w.Node)
 	}
 	return e
+}
+
+// The committer works out the events of a write as long as that takes few rows. The
+// listeners of all other views that see the write lag: their views are read again when it
+// is their turn to be sent, on a snapshot, as after an import.
+
+const (
+	// maxPublishRows is how many rows one write may read for its listeners.
+	maxPublishRows = 4096
+	// maxEntering is the size of the largest value that is read for an event. A client
+	// that does not keep up would be sent the view in place of a larger one anyway.
+	maxEntering = outbox.DefaultBytes
+)
+
+// errLag is the error of a view that takes too many rows, or bytes, to make its event.
+var errLag = errors.New("the view is to be read outside of the committer")
+
+// A meter counts the rows that are read for the listeners of one write, and ends reads that
+// take too many.
+type meter struct {
+	tx        *store.Tx
+	most      int
+	rows      int // read so far, when the meter does not run
+	start     int // rows that the transaction had read without these, when it does
+	interrupt func() error
+}
+
+func (m *meter) run() {
+	m.start = m.tx.Stats().Read - m.rows
+	m.interrupt = m.tx.Interrupt
+	m.tx.Interrupt = m.ended
+}
+
+func (m *meter) stop() {
+	m.rows = m.tx.Stats().Read - m.start
+	m.tx.Interrupt = m.interrupt
+}
+
+// left returns how many rows may still be read.
+func (m *meter) left() int { return m.most - (m.tx.Stats().Read - m.start) }
+
+func (m *meter) ended() error {
+	if m.left() < 0 {
+		return errLag
+	}
+	if m.interrupt != nil {
+		return m.interrupt()
+	}
+	return nil
+}
+
+// affords returns errLag if the query of a group would read too many rows. With an index
+// that shows when it does.
+func (p *publisher) affords(g *group) error {
+	left := p.meter.left()
+	if left <= 0 {
+		return errLag
+	}
+	indexed, err := p.tx.Indexed(g.path, g.query)
+	if err != nil || indexed {
+		return err
+	}
+	children, err := p.tx.Count(g.path, tree.Query{OrderBy: tree.ByKey, Limit: left + 1})
+	if err == nil && children > left {
+		return errLag
+	}
+	return err
+}
+
+// entering returns a value that is sent whole.
+func (p *publisher) entering(at tree.Path) (tree.Node, error) {
+	if p.meter.left() <= 0 {
+		return tree.Empty, errLag
+	}
+	return lagsIfLarge(p.tx.GetLimit(at, maxEntering))
+}
+
+func lagsIfLarge(n tree.Node, err error) (tree.Node, error) {
+	if errors.Is(err, store.ErrTooBig) {
+		err = errLag
+	}
+	return n, err
+}
+
+// lag has the views of a group read again.
+func (b *batch) lag(g *group) {
+	b.forget(g)
+	b.events = append(b.events, delivery{group: g})
+}
+
+// forget makes a group as if no listener had been sent its view. The first that
+// is sent it brings the window.
+func (b *batch) forget(g *group) {
+	if !g.live {
+		return
+	}
+	b.setWindow(g, nil)
+	b.undo = append(b.undo, func() { g.live = true })
+	g.live = false
 }

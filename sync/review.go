@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/trie"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -61,16 +62,16 @@ func (b *batch) reviewing(writes []tree.ResolvedWrite) (r reviewing) {
 		}
 	}
 	for _, w := range writes {
-		for d := range b.grants.dependents.above(w.Path) {
+		for d := range b.grants.dependents.Above(w.Path) {
 			if isNew(d) {
 				r.changed = append(r.changed, d)
 			}
 		}
-		for d := range b.grants.existing.above(w.Path) {
+		for d := range b.grants.existing.Above(w.Path) {
 			compare(d)
 		}
-		for _, t := range []*trie[*dependents]{&b.grants.dependents, &b.grants.existing} {
-			for d := range t.below(w.Path) {
+		for _, t := range []*trie.Trie[*dependents]{&b.grants.dependents, &b.grants.existing} {
+			for d := range t.Below(w.Path) {
 				compare(d)
 			}
 		}
@@ -209,7 +210,7 @@ func (t *reviewTask) apply(b *batch) error {
 	if g := t.listener.grant; b.grants.isStale(g) {
 		if len(b.events) > 0 { // they may be of writes at which the grant was not good
 			for _, l := range g.listeners {
-				l.out.pushResync(l)
+				l.out.PushWhole(&l.shown)
 			}
 		}
 		b.reviewGrant(g)
@@ -236,13 +237,13 @@ func (b *batch) reviewSlice() {
 
 // reviewSome decides a slice of the stale grants. It is called by the committer. If that
 // fails, the next batch brings the next slice.
-func (d *Database) reviewSome() {
-	if !d.reviews {
+func (c *committer) reviewSome() {
+	if !c.reviews {
 		return
 	}
 	t := new(reviewTask)
-	d.commit([]task{t})
-	d.reviews = d.reviews && t.err == nil
+	c.commit([]task{t})
+	c.reviews = c.reviews && t.err == nil
 }
 
 // reviewed has the grant of a listener decided if it is stale. It returns when that is

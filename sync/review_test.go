@@ -38,7 +38,7 @@ func TestReviewIsSliced(t *testing.T) {
 	}
 	m.read()
 	r7 := listenKey{path: tree.MustParsePath("/rooms/r7")}
-	if v := m.views[r7]; !v.node.IsEmpty() || !m.session.listens[r7].closed.Load() {
+	if v := m.views[r7]; !v.node.IsEmpty() || !m.session.listens[r7].shown.Ended() {
 		t.Errorf("the listen of r7 goes on, or was sent %s", v.node.JSON())
 	}
 	delete(m.views, r7)
@@ -77,8 +77,8 @@ func TestReviewOfWhatIsUnchanged(t *testing.T) {
 		{"/rooms/r/b", "null", 1, false},
 	} {
 		locked, _ := w.counts(func() { set(t, db, c.path, c.value) })
-		if locked != c.want || l.closed.Load() == c.open {
-			t.Errorf("%s: %d decisions, want %d; open %v, want %v", c.value, locked, c.want, !l.closed.Load(), c.open)
+		if locked != c.want || l.shown.Ended() == c.open {
+			t.Errorf("%s: %d decisions, want %d; open %v, want %v", c.value, locked, c.want, !l.shown.Ended(), c.open)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestStaleGrantIsNotJoined(t *testing.T) {
 	set(t, db, "/members/r", `{"ana":true,"ben":true}`)
 	first := listenAs(t, db, "ana", "/rooms/r")
 	db.mu.Lock()
-	for d := range db.grants.dependents.below(tree.Root) {
+	for d := range db.grants.dependents.Below(tree.Root) {
 		db.grants.makeStale(d)
 	}
 	stale := first.grant

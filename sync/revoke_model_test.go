@@ -11,6 +11,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/queue"
 )
 
 // revokeRules are the documents that TestRevokeModel changes between, each with
@@ -293,7 +294,8 @@ func (r *revokeTest) change() {
 			r.state.rules = r.rnd.IntN(len(r.sets))
 			t := &rulesTask{change: RulesChange{Rules: r.sets[r.state.rules]}}
 			t.start()
-			if err := r.db.queue.add(r.Context(), sentTask{t, nil, &r.writer.session.line}); err != nil {
+			item := queue.Item[task]{Task: t, Line: &r.writer.session.line, Size: t.size()}
+			if err := r.db.queue.Add(r.Context(), nil, item); err != nil {
 				r.Fatal(err)
 			}
 			r.waiting = append(r.waiting, t.done)
@@ -363,12 +365,12 @@ func TestUndoneRevocation(t *testing.T) {
 		t.Fatalf("Write() = %v, want %v", err, ErrUnavailable)
 	}
 	log.set(false)
-	if l.closed.Load() {
+	if l.shown.Ended() {
 		t.Fatal("the listen has ended")
 	}
 	set(t, db, "/x", "1")
 	set(t, db, "/m", "null")
-	if !l.closed.Load() {
+	if !l.shown.Ended() {
 		t.Error("the listen goes on")
 	}
 	grantsAreEmpty(t, db)

@@ -210,7 +210,7 @@ func TestDefaultRules(t *testing.T) {
 	if got := db.Rules().Source(); got != publicRules {
 		t.Errorf("default rules replaced those given: %s", got)
 	}
-	if l.closed.Load() {
+	if l.shown.Ended() {
 		t.Error("a listen that is allowed was ended")
 	}
 }

@@ -27,60 +27,67 @@ const (
 	scrubPause = time.Second / 16
 )
 
+// A scrubber is the goroutine that scrubs the file of a database.
+type scrubber struct {
+	db       *Database
+	endScrub context.CancelFunc
+	scrubbed chan struct{} // closed when there are no more scrubs
+}
+
 // startScrubs starts what scrubs the file.
-func (d *Database) startScrubs() {
+func (s *scrubber) startScrubs() {
 	ctx, cancel := context.WithCancel(context.Background())
-	d.endScrub, d.scrubbed = cancel, make(chan struct{})
-	if d.options.File == "" || d.options.ScrubEvery < 0 {
-		close(d.scrubbed)
+	s.endScrub, s.scrubbed = cancel, make(chan struct{})
+	if s.db.options.File == "" || s.db.options.ScrubEvery < 0 {
+		close(s.scrubbed)
 		return
 	}
-	go d.scrubLoop(ctx)
+	go s.scrubLoop(ctx)
 }
 
 // scrubLoop scrubs the file until ctx ends.
-func (d *Database) scrubLoop(ctx context.Context) {
-	defer close(d.scrubbed)
-	pause := min(scrubAfter, d.options.ScrubEvery)
+func (s *scrubber) scrubLoop(ctx context.Context) {
+	defer close(s.scrubbed)
+	pause := min(scrubAfter, s.db.options.ScrubEvery)
 	for sleep(ctx, pause) {
-		d.scrub(ctx)
-		pause = d.options.ScrubEvery
+		s.scrub(ctx)
+		pause = s.db.options.ScrubEvery
 	}
 }
 
 // scrub reads the whole file once, and waits while there are writes to be done.
-func (d *Database) scrub(ctx context.Context) {
-	before, began := d.store.Damaged(), d.options.Now()
+func (s *scrubber) scrub(ctx context.Context) {
+	before, began := s.db.store.Damaged(), s.db.options.Now()
 	bytes := 0
 	for place, more := (store.ScrubPlace{}), true; more; {
 		var read int
 		err := guarded(func() error {
-			return d.snapshot(func(tx *store.Tx) error {
+			return s.db.snapshot(func(tx *store.Tx) error {
 				place, read = tx.Scrub(place, scrubStep)
 				return nil
 			})
 		})
 		if err != nil {
 			if !errors.Is(err, ErrClosed) {
-				d.log.Error("scrub failed", "database", d.store.String(), "err", err)
+				s.db.log.Error("scrub failed", "database", s.db.store.String(), "err", err)
 			}
 			return
 		}
 		bytes += read
 		more = !place.Start()
-		for wait := more; wait; wait = d.queue.hasTasks() {
+		for wait := more; wait; wait = s.db.queue.HasTasks() {
 			if !sleep(ctx, scrubPause) {
 				return
 			}
 		}
 	}
 	level := slog.LevelDebug
-	damaged := d.store.Damaged() - before
+	damaged := s.db.store.Damaged() - before
 	if damaged > 0 {
 		level = slog.LevelError
 	}
-	d.stats.scrubs.Add(1)
-	d.log.Log(ctx, level, "scrubbed", "database", d.store.String(), "bytes", bytes, "damaged", damaged, "took", d.options.Now().Sub(began))
+	s.db.stats.scrubs.Add(1)
+	s.db.log.Log(ctx, level, "scrubbed", "database", s.db.store.String(), "bytes", bytes, "damaged", damaged, "took", s.db.options.Now().Sub(began))
 }
 
 // sleep reports whether the time has passed before ctx ended.

@@ -3,12 +3,15 @@ package sync
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	bolt "go.etcd.io/bbolt"
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -69,5 +72,61 @@ func readsDamage(path string) func(*store.Tx) error {
 	return func(tx *store.Tx) error {
 		_, err := tx.Get(tree.MustParsePath(path))
 		return err
+	}
+}
+
+// TestDamagedRow: a task that runs into a damaged row fails, the others of its
+// batch do not.
+func TestDamagedRow(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "db")
+	db, err := Open(Options{File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	big := fmt.Sprintf("%q", strings.Repeat("v", 1500))
+	set(t, db, "/", fmt.Sprintf(`{"bad":{"a":%s,"b":%s},"good":%s}`, big, big, big))
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	damage(t, file)
+
+	db, err = Open(Options{File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close() // not checked: it is damaged
+	g := closeGate(t, db)
+	bad := start(t, db, putOf(t, "/bad/a/x", "1"))
+	good := start(t, db, putOf(t, "/good", "1"))
+	queued(db, 2)
+	close(g.open)
+	if err := <-bad; !errors.Is(err, ErrUnavailable) || !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("write into damage: %v, want %v and %v", err, ErrUnavailable, store.ErrDamaged)
+	}
+	if err := <-good; err != nil {
+		t.Errorf("write beside damage: %v", err)
+	}
+	want(t, db, "/good", "1")
+}
+
+// damage makes the row of /bad/a unreadable.
+func damage(t *testing.T, file string) {
+	t.Helper()
+	f, err := bolt.Open(file, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	err = f.Update(func(tx *bolt.Tx) error {
+		rows := tx.Bucket([]byte("n"))
+		return rows.ForEach(func(k, v []byte) error {
+			if strings.HasSuffix(string(k), "a") && len(k) == 9 {
+				return rows.Put(k, []byte("?"))
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

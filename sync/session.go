@@ -8,8 +8,10 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/dogwooddb/dogwood/internal/fifo"
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -24,11 +26,11 @@ const (
 
 // SessionOptions describe a new session.
 type SessionOptions struct {
-	ID     string  // its id, unique among all sessions of the database ever; a secret of the client
-	Name   string  // what logs call it
-	Out    *Outbox // where replies and pushes go
-	Quota  *Quota  // that it counts in; nil: none
-	Memory Memory  // that its writes take; nil: without a bound
+	ID     string         // its id, unique among all sessions of the database ever; a secret of the client
+	Name   string         // what logs call it
+	Out    *outbox.Outbox // where replies and pushes go
+	Quota  *Quota         // that it counts in; nil: none
+	Memory outbox.Memory  // that its writes take; nil: without a bound
 
 	// Pending is what bounds the bytes that it leaves for its disconnect; nil: without a bound.
 	Pending *limit.Share
@@ -66,33 +68,43 @@ func (e *TokenError) Error() string { return e.Text }
 // and in order; replies and pushes come out of its Outbox. It owns no socket,
 // no goroutine and no timer.
 type Session struct {
+	sessionListens
+	onTheWay
+
 	db       *Database
 	id       string
 	name     string
-	out      *Outbox
+	out      *outbox.Outbox
 	origin   *rules.Origin
 	signIn   func(context.Context, Credential) (Caller, SignInInfo, error)
 	caller   atomic.Pointer[Caller] // with origin; answers are made by other goroutines
 	signedIn bool                   // as caller
 
-	listens      map[listenKey]*Listener // some of them may have ended by themselves
-	listening    int                     // their size
-	windows      map[tree.Path]int       // weight of their queries, by path
 	quota        *Quota
 	pendingBytes *limit.Share // of onDisconnect operations; nil: without a bound
-	memory       Memory
+	memory       outbox.Memory
 	reserved     int64 // of it, by the request that is handled
 	limited      func(Bound)
 	charge       func(more int)
 
+	pending pendingWrites // the committer's, once the session has begun and until it is closed
+	late    int           // of its operations for the disconnect, those that wait for the store to work; the committer's
+	line    line          // the queue's
+}
+
+// onTheWay are the writes of a session that were sent and not answered yet.
+type onTheWay struct {
 	mu      sync.Mutex
 	acked   sync.Cond // unacked went down
 	unacked int
 	size    int // of their messages
+}
 
-	pending pendingWrites // the committer's, once the session has begun and until it is closed
-	late    int           // of its operations for the disconnect, those that wait for the store to work; the committer's
-	line    line          // the queue's
+// sessionListens are the listens of a session.
+type sessionListens struct {
+	listens   map[listenKey]*Listener // some of them may have ended by themselves
+	listening int                     // their size
+	windows   map[tree.Path]int       // weight of their queries, by path
 }
 
 // A listenKey identifies a listen of a connection (protocol §5.1).
@@ -111,7 +123,6 @@ func (d *Database) NewSession(o SessionOptions) *Session {
 		origin:       origin,
 		out:          o.Out,
 		signIn:       o.SignIn,
-		listens:      make(map[listenKey]*Listener),
 		quota:        o.Quota,
 		pendingBytes: o.Pending,
 		memory:       o.Memory,
@@ -119,8 +130,9 @@ func (d *Database) NewSession(o SessionOptions) *Session {
 		charge:       o.Charge,
 	}
 	s.caller.Store(&Caller{Origin: origin})
+	s.listens = make(map[listenKey]*Listener)
 	s.acked.L = &s.mu
-	d.told(Operation{Name: OpConnect})
+	d.report(Operation{Name: OpConnect})
 	return s
 }
 
@@ -217,7 +229,7 @@ func (s *Session) fail(id int64, err error) {
 func (s *Session) leaves(err error) bool {
 	failed := errors.Is(err, ErrUnknown) || errors.Is(err, ErrFailed)
 	if failed {
-		s.out.shut(err)
+		s.out.Shut(err)
 	}
 	return failed
 }
@@ -276,7 +288,7 @@ func (s *Session) become(c Caller) {
 	c.Origin = s.origin
 	s.caller.Store(&c)
 	listeners := slices.Collect(maps.Values(s.listens))
-	listeners = slices.DeleteFunc(listeners, func(l *Listener) bool { return l.closed.Load() })
+	listeners = slices.DeleteFunc(listeners, func(l *Listener) bool { return l.shown.Ended() })
 	s.db.become(s.db.turnFor(s.out), listeners, c)
 }
 
@@ -303,7 +315,7 @@ func (s *Session) Expire(why *TokenError) {
 func (s *Session) Disown() {
 	done := make(chan error, 1)
 	t := &registerTask{session: s, cancel: new(tree.Target), done: func(err error) { done <- err }}
-	err := s.db.queue.add(context.Background(), t)
+	err := s.db.add(context.Background(), t)
 	if err == nil {
 		err = <-done
 	}
@@ -316,7 +328,7 @@ func (s *Session) Disown() {
 // is carried out. It returns when that is on disk. The Outbox stays open: the
 // last replies can still be sent.
 func (s *Session) Close() {
-	s.db.told(Operation{Name: OpDisconnect})
+	s.db.report(Operation{Name: OpDisconnect})
 	s.db.end(maps.Values(s.listens))
 	clear(s.listens)
 	clear(s.windows)
@@ -348,35 +360,22 @@ func (s *Session) waitRoom(ctx context.Context) error {
 
 // waitSmall waits until the writes of the session that are on their way came with few
 // bytes, or there are none.
-func (s *Session) waitSmall(ctx context.Context, bytes int) error {
-	s.mu.Lock()
-	small := s.size <= bytes
-	s.mu.Unlock()
+func (o *onTheWay) waitSmall(ctx context.Context, bytes int) error {
+	o.mu.Lock()
+	small := o.size <= bytes
+	o.mu.Unlock()
 	if small {
 		return nil
 	}
-	return s.waitAcked(ctx, 0)
+	return o.waitAcked(ctx, 0)
 }
 
 // waitAcked waits until at most most writes of the session are on their way, and
 // not too many bytes.
-func (s *Session) waitAcked(ctx context.Context, most int) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	full := func() bool { return s.unacked > most || s.size > maxUnackedSize }
-	if !full() {
-		return nil
-	}
-	stop := context.AfterFunc(ctx, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.acked.Broadcast()
-	})
-	defer stop()
-	for full() && ctx.Err() == nil {
-		s.acked.Wait()
-	}
-	return ctx.Err()
+func (o *onTheWay) waitAcked(ctx context.Context, most int) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return fifo.Wait(ctx, &o.acked, func() bool { return o.unacked <= most && o.size <= maxUnackedSize })
 }
 
 // sent counts a task on its way, which came with a message of size bytes and has
@@ -395,17 +394,17 @@ func (s *Session) sent(id int64, size int, reserved int64, answer func() []byte)
 	}
 }
 
-func (s *Session) begin(size int) {
-	s.mu.Lock()
-	s.unacked++
-	s.size += size
-	s.mu.Unlock()
+func (o *onTheWay) begin(size int) {
+	o.mu.Lock()
+	o.unacked++
+	o.size += size
+	o.mu.Unlock()
 }
 
-func (s *Session) forget(size int) {
-	s.mu.Lock()
-	s.unacked--
-	s.size -= size
-	s.acked.Broadcast()
-	s.mu.Unlock()
+func (o *onTheWay) forget(size int) {
+	o.mu.Lock()
+	o.unacked--
+	o.size -= size
+	o.acked.Broadcast()
+	o.mu.Unlock()
 }

@@ -19,7 +19,7 @@ func (s *Session) explain(ctx context.Context, r wire.Request) error {
 	if err != nil {
 		return err
 	}
-	s.out.pushLater(v.size(), func() [][]byte {
+	s.out.PushLater(v.size(), func() [][]byte {
 		e, err := s.db.Explain(ctx, v.read(s.as()))
 		if err != nil {
 			return [][]byte{s.failure(v.id, err)}
@@ -30,7 +30,7 @@ func (s *Session) explain(ctx context.Context, r wire.Request) error {
 }
 
 func (s *Session) explainWrite(ctx context.Context, r wire.Request) error {
-	w := Write{Caller: s.as(), Merge: r.Body.Merge, Turn: s.out.readers()}
+	w := Write{Caller: s.as(), Merge: r.Body.Merge, Turn: s.out.Readers()}
 	err := s.reserve(ctx, r.Body.Data)
 	if err != nil {
 		return err

@@ -19,10 +19,10 @@ func (s *Session) getAll(ctx context.Context, r wire.Request) error {
 	}
 	s.chargeFor(len(lookups) - 1)
 	if len(lookups) > 0 {
-		lookups[0].Read.Hold = s.out.hold
+		lookups[0].Read.Hold = s.out.Hold
 	}
 	id := r.ID
-	s.out.pushLater(len(r.Body.Raw), func() [][]byte {
+	s.out.PushLater(len(r.Body.Raw), func() [][]byte {
 		as := s.as()
 		for i := range lookups {
 			lookups[i].Read.Caller = as

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -68,7 +71,7 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	}
 	key := listenKey{v.path, v.tag}
 	s.stop(key)
-	l := &Listener{db: s.db, out: s.out, read: v.read(s.as()), tag: v.tag, size: len(v.path.Clean()) + len(v.raw)}
+	l := &Listener{db: s.db, out: s.out, read: v.read(s.as()), shown: outbox.View{Tag: v.tag}, size: len(v.path.Clean()) + len(v.raw)}
 	l.read.Quota, l.weight = s.quota, s.db.weight(v.path, v.query)
 	if err := s.roomFor(l); err != nil {
 		return err
@@ -76,7 +79,7 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	path, raw := v.path, v.raw // not v, which holds what is of no use after the first view
 	l.onRevoke = func(why error) { s.reply(cancel(path, raw, why)) }
 	if err := s.db.attach(ctx, l); err != nil {
-		s.db.toldListen(l, 0, 0, err)
+		s.db.reportListen(l, 0, 0, err)
 		return err
 	}
 	if err := s.fits(l); err != nil { // it weighs more than was known before
@@ -86,7 +89,7 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	s.listens[key] = l
 	s.listening += l.size
 	s.countWindow(l, 1)
-	s.out.pushView(l, v.size(), func() [][]byte {
+	s.out.PushView(&l.shown, v.size(), func() [][]byte {
 		return l.first(func() [][]byte { return s.firstView(l, v) })
 	})
 	return nil
@@ -124,7 +127,7 @@ func (s *Session) firstView(l *Listener, v viewSpec) [][]byte {
 		return [][]byte{wire.AppendOK(nil, v.id, wire.DataNone)}
 	case errors.Is(err, ErrBusy): // the client listens again where it comes back
 		l.Close()
-		s.out.shut(err)
+		s.out.Shut(err)
 		return nil
 	case err != nil:
 		l.Close()
@@ -156,14 +159,14 @@ func readPath(b wire.Body) (tree.Path, error) {
 }
 
 // stop ends a listen of this session, if there is one.
-func (s *Session) stop(key listenKey) {
+func (s *sessionListens) stop(key listenKey) {
 	if l := s.listens[key]; l != nil {
 		l.Close()
 		s.forgetListen(key)
 	}
 }
 
-func (s *Session) forgetListen(key listenKey) {
+func (s *sessionListens) forgetListen(key listenKey) {
 	s.listening -= s.listens[key].size
 	s.countWindow(s.listens[key], -1)
 	delete(s.listens, key)
@@ -172,20 +175,20 @@ func (s *Session) forgetListen(key listenKey) {
 // roomFor returns a *LimitError if the session may not have one more listen.
 // Listens that have ended by themselves are only forgotten when they would be in
 // the way.
-func (s *Session) roomFor(l *Listener) error {
+func (s *sessionListens) roomFor(l *Listener) error {
 	err := s.fits(l)
 	if err == nil {
 		return nil
 	}
 	for key, have := range s.listens {
-		if have.closed.Load() {
+		if have.shown.Ended() {
 			s.forgetListen(key)
 		}
 	}
 	return s.fits(l)
 }
 
-func (s *Session) fits(l *Listener) error {
+func (s *sessionListens) fits(l *Listener) error {
 	switch {
 	case len(s.listens) >= maxListens, s.listening+l.size > maxListenBytes:
 		return &LimitError{BoundListens}
@@ -196,7 +199,7 @@ func (s *Session) fits(l *Listener) error {
 }
 
 // countWindow adds n windows like that of l to those of the session.
-func (s *Session) countWindow(l *Listener, n int) {
+func (s *sessionListens) countWindow(l *Listener, n int) {
 	w := l.weight
 	if w == 0 {
 		return
@@ -227,9 +230,9 @@ func (s *Session) get(ctx context.Context, r wire.Request) error {
 		return err
 	}
 	conditional := r.Body.HasHash
-	s.out.pushLater(v.size(), func() [][]byte {
+	s.out.PushLater(v.size(), func() [][]byte {
 		read := v.read(s.as())
-		read.OneShot, read.Hold = true, s.out.hold
+		read.OneShot, read.Hold = true, s.out.Hold
 		n, err := s.db.Get(ctx, read)
 		switch {
 		case err != nil:
@@ -250,4 +253,152 @@ func (v viewSpec) gotIf(n tree.Node) []byte {
 	}
 	data := append(make([]byte, 0, len(n.Text())+len(`{"v":null}`)), `{"v":`...)
 	return wire.AppendOK(nil, v.id, append(append(data, n.JSON()...), '}'))
+}
+
+// pushMerges returns the push that turns the view a client has into n, given
+// the compound hash of what it has: only the ranges that differ are sent
+// (protocol §8.3). It returns nil if the client sent no compound hash, or one
+// that makes no sense; the whole view is right then.
+func (l *Listener) pushMerges(n tree.Node, compound string) []byte {
+	if compound == "" || len(n.Text()) > maxHashed {
+		return nil
+	}
+	merges, err := n.RangeDiff(texts(compound, "ps"), texts(compound, "hs"))
+	if err != nil || len(merges) == 0 { // none: only what compound hashes leave out differs
+		return nil
+	}
+	data := []byte{'['}
+	for i, m := range merges {
+		if i > 0 {
+			data = append(data, ',')
+		}
+		data = appendMerge(data, m)
+	}
+	data = append(data, ']')
+	return wire.AppendPush(nil, wire.PushRangeMerge, l.read.Path.Clean(), data, l.shown.Tag)
+}
+
+func texts(object, name string) []string {
+	var list []string
+	for _, v := range gjson.Get(object, name).Array() {
+		list = append(list, v.String())
+	}
+	return list
+}
+
+func appendMerge(dst []byte, m tree.RangeMerge) []byte {
+	dst = append(dst, '{')
+	if m.HasStart {
+		dst = append(wire.AppendString(append(dst, `"s":`...), m.Start), ',')
+	}
+	if m.HasEnd {
+		dst = append(wire.AppendString(append(dst, `"e":`...), m.End), ',')
+	}
+	dst = append(append(dst, `"m":`...), m.Value.JSON()...)
+	return append(dst, '}')
+}
+
+// errQuery is the class of errors of query objects.
+var errQuery = errors.New("invalid query")
+
+// parseQuery reads the query object of a listen or get (protocol §5.2).
+func parseQuery(raw string) (tree.Query, error) {
+	var q tree.Query
+	if raw == "" {
+		return q, nil
+	}
+	o := gjson.Parse(raw)
+	if i := o.Get("i"); i.Exists() {
+		if err := setOrder(&q, i); err != nil {
+			return q, err
+		}
+	}
+	var err error
+	if q.Start, err = parseBound(q, o, "s", tree.BeforeKeys); err != nil {
+		return q, err
+	}
+	if q.End, err = parseBound(q, o, "e", tree.AfterKeys); err != nil {
+		return q, err
+	}
+	return q, setLimit(&q, o)
+}
+
+func setOrder(q *tree.Query, i gjson.Result) error {
+	switch name := i.String(); {
+	case i.Type != gjson.String:
+		return fmt.Errorf("%w: i must be a string", errQuery)
+	case name == tree.ByKey, name == tree.ByValue, name == tree.ByPriority:
+		q.OrderBy = name
+	default:
+		p, err := tree.ParsePath(name)
+		if err != nil || p.IsRoot() {
+			return fmt.Errorf("%w: i is no child path", errQuery)
+		}
+		q.OrderBy = p.Clean()
+	}
+	return nil
+}
+
+func setLimit(q *tree.Query, o gjson.Result) error {
+	l := o.Get("l")
+	if !l.Exists() || l.Type == gjson.Null {
+		return nil
+	}
+	if l.Type != gjson.Number || l.Num != float64(int32(l.Num)) || l.Num < 1 {
+		return fmt.Errorf("%w: l must be a positive integer", errQuery)
+	}
+	q.Limit = int(l.Num)
+	switch vf := o.Get("vf"); {
+	case vf.String() == "l":
+	case vf.String() == "r":
+		q.FromLast = true
+	case !vf.Exists():
+		q.FromLast = !q.Start.Set
+	default:
+		return fmt.Errorf("%w: vf must be l or r", errQuery)
+	}
+	return nil
+}
+
+// parseBound reads sp, sn and sin, or ep, en and ein. A null value is a value;
+// only absence means that there is no bound. A missing key is rank.
+func parseBound(q tree.Query, o gjson.Result, side string, rank tree.KeyRank) (tree.Bound, error) {
+	var b tree.Bound
+	v := o.Get(side + "p")
+	if !v.Exists() {
+		return b, nil
+	}
+	d, err := tree.Parse(v.Raw, 0, tree.Lenient)
+	if err != nil {
+		return b, fmt.Errorf("%w: %sp: %w", errQuery, side, err)
+	}
+	n, ok := d.Node()
+	if !ok || n.IsObject() {
+		return b, fmt.Errorf("%w: %sp must be a scalar", errQuery, side)
+	}
+	b.Set, b.Value, b.KeyRank = true, n.Value(), rank
+	if _, isString := b.Value.StringValue(); q.Order() == tree.ByKey && !isString {
+		return b, fmt.Errorf("%w: %sp must be a key", errQuery, side)
+	}
+	if in := o.Get(side + "in"); in.Exists() {
+		b.Exclusive = !in.Bool()
+	}
+	setKey(&b, o.Get(side+"n"))
+	return b, nil
+}
+
+// setKey reads a bound's key or one of the names that stand for the ends of all
+// keys; each SDK spells them its own way.
+func setKey(b *tree.Bound, key gjson.Result) {
+	if key.Type != gjson.String {
+		return
+	}
+	switch name := key.String(); name {
+	case "[MIN_NAME]", "[MIN_KEY]":
+		b.KeyRank = tree.BeforeKeys
+	case "[MAX_NAME]", "[MAX_KEY]":
+		b.KeyRank = tree.AfterKeys
+	default:
+		b.KeyRank, b.Key = tree.AtKey, name
+	}
 }

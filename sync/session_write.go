@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -58,7 +59,7 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 	if err := errors.Join(checkPaths(w), checkReturns(w)); err != nil {
 		return err
 	}
-	w.Turn = s.out.readers()
+	w.Turn = s.out.Readers()
 	if isLarge(w) {
 		return s.writeLarge(ctx, r, w)
 	}
@@ -68,7 +69,7 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 		}
 		return err
 	}
-	t := &asyncWrite{writeTask: writeTask{write: w}, session: s, message: len(r.Body.Raw), lap: s.db.newLap(false)}
+	t := &asyncWrite{writeTask: writeTask{write: w}, session: s, message: len(r.Body.Raw), span: s.db.newSpan(false)}
 	answer := noData
 	if w.Returns {
 		answer = func() []byte { return appendReturned(nil, t.commit.Returned) }
@@ -86,7 +87,7 @@ func (s *Session) writeLarge(ctx context.Context, r wire.Request, w Write) error
 		return err
 	}
 	w.Quota = s.quota
-	c, err := s.db.writeLarge(context.WithoutCancel(ctx), w, s.db.newLap(false), &s.line)
+	c, err := s.db.writeLarge(context.WithoutCancel(ctx), w, s.db.newSpan(false), &s.line)
 	if err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ func (s *Session) submit(ctx context.Context, r wire.Request, answer func() []by
 		return err
 	}
 	done := s.sent(r.ID, len(r.Body.Raw), s.takeReserved(), answer)
-	if err := s.db.queue.add(ctx, make(done)); err != nil {
+	if err := s.db.add(ctx, make(done)); err != nil {
 		done(err)
 	}
 	return nil
@@ -148,8 +149,8 @@ func noData() []byte { return nil }
 
 // parsing runs f, which parses the data of a request, in the client's turn if it is long.
 func (s *Session) parsing(ctx context.Context, b wire.Body, f func() error) error {
-	turn := s.out.readers()
-	if len(b.Data) < LongText || turn == nil {
+	turn := s.out.Readers()
+	if len(b.Data) < outbox.LongText || turn == nil {
 		return f()
 	}
 	return turn.Do(ctx, f)

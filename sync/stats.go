@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/sync/histogram"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 )
 
 // Stats are counts since the database was opened, and a few that are of now.
@@ -38,8 +39,10 @@ type Timings struct {
 }
 
 type counters struct {
-	reads, writes, denied, decisions, batches, events, resyncs, commitNanos atomic.Uint64
-	failed, published, overflows, slow, scrubs                              atomic.Uint64
+	reads, writes, denied, decisions, batches, events, commitNanos atomic.Uint64
+	failed, published, scrubs                                      atomic.Uint64
+
+	sent outbox.Counts // of what outboxes could not keep
 
 	failing atomic.Bool  // the last commit failed because the store did
 	probed  atomic.Int64 // when the store was last tried, in Unix nanoseconds
@@ -79,15 +82,15 @@ func (d *Database) Stats() Stats {
 		Failed:     c.failed.Load(),
 		Published:  c.published.Load(),
 		Events:     c.events.Load(),
-		Resyncs:    c.resyncs.Load(),
-		Overflows:  c.overflows.Load(),
+		Resyncs:    c.sent.Resyncs.Load(),
+		Overflows:  c.sent.Overflows.Load(),
 		Damaged:    d.store.Damaged(),
 		Scrubs:     c.scrubs.Load(),
-		Slow:       c.slow.Load(),
+		Slow:       c.sent.Slow.Load(),
 		CommitTime: time.Duration(c.commitNanos.Load()),
 		Listeners:  int(d.hub.listeners.Load()),
 	}
-	s.Queued, s.QueuedBytes, s.Waits = d.queue.waiting()
+	s.Queued, s.QueuedBytes, s.Waits = d.queue.Waiting()
 	if all := d.operations.watchers.Load(); all != nil {
 		s.Watchers = len(*all)
 	}
@@ -103,18 +106,4 @@ func (d *Database) Timings() Timings {
 		Acks:    c.acks.Snapshot(),
 		Sizes:   c.sizes.Snapshot(),
 	}
-}
-
-// waiting returns how much is queued, and how many had to wait for room.
-func (q *queue) waiting() (tasks int, bytes int64, waits uint64) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.count, q.bytes, q.waits
-}
-
-// Backlog returns what waits in an outbox for its client.
-func (o *Outbox) Backlog() (messages, bytes int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.items.len(), o.bytes
 }

@@ -3,6 +3,7 @@ package sync
 import (
 	"slices"
 
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -11,12 +12,6 @@ import (
 type savedWindow struct {
 	group  *group
 	window []tree.Entry
-}
-
-func (b *batch) restoreWindows() {
-	for _, s := range slices.Backward(b.saved) {
-		s.group.window = s.window
-	}
 }
 
 // setWindow replaces a group's window. Windows are never changed in place.
@@ -99,7 +94,7 @@ func (v *view) child(key string) *viewChild {
 // window is sent as null, what enters it whole, and what stays as the change
 // alone; all in one merge, so that the client never sees a window that is too
 // short or too long (protocol §5.4).
-func (p *publisher) windowEvent(v *view) (*event, error) {
+func (p *publisher) windowEvent(v *view) (*outbox.Event, error) {
 	g := v.group
 	for i := range v.children {
 		c := &v.children[i]
@@ -260,9 +255,9 @@ func (v *view) differences(before, after []tree.Entry) []viewChild {
 
 // compose makes the event from what became of the children, which are in key
 // order.
-func (p *publisher) compose(v *view, children []viewChild) (*event, error) {
+func (p *publisher) compose(v *view, children []viewChild) (*outbox.Event, error) {
 	g := v.group
-	e := &event{path: g.path, merge: true}
+	e := &outbox.Event{Path: g.path, Merge: true}
 	stays, enters := 0, 0
 	for _, c := range children {
 		if c.is {
@@ -273,15 +268,15 @@ func (p *publisher) compose(v *view, children []viewChild) (*event, error) {
 		switch {
 		case c.was && c.is:
 			stays++
-			e.parts = append(e.parts, p.changesOf(v, c)...)
+			p.addChanges(e, v, c)
 		case c.was:
-			e.parts = append(e.parts, part{tree.Target{Path: tree.Root.Child(c.key)}, tree.Empty})
+			e.Add(tree.Target{Path: tree.Root.Child(c.key)}, tree.Empty)
 		case c.is:
 			n, err := p.entering(g.path.Child(c.key))
 			if err != nil {
 				return nil, err
 			}
-			e.parts = append(e.parts, part{tree.Target{Path: tree.Root.Child(c.key)}, n})
+			e.Add(tree.Target{Path: tree.Root.Child(c.key)}, n)
 			enters++
 		}
 	}
@@ -291,11 +286,11 @@ func (p *publisher) compose(v *view, children []viewChild) (*event, error) {
 			return nil, err
 		}
 		if v.own || !priority.IsEmpty() {
-			e.parts = append(e.parts, part{tree.Target{Priority: true}, priority})
+			e.Add(tree.Target{Priority: true}, priority)
 		}
 	}
 	switch {
-	case len(e.parts) == 0:
+	case len(e.Parts) == 0:
 		return nil, nil
 	case stays == len(children) && !v.own:
 		return p.parts(v), nil // a change that moves nothing looks like any other
@@ -303,12 +298,10 @@ func (p *publisher) compose(v *view, children []viewChild) (*event, error) {
 	return e, nil
 }
 
-// changesOf returns the writes inside one child as parts.
-func (p *publisher) changesOf(v *view, c viewChild) []part {
-	parts := make([]part, len(c.writes))
-	for n, i := range c.writes {
+// addChanges adds the writes inside one child to an event.
+func (p *publisher) addChanges(e *outbox.Event, v *view, c viewChild) {
+	for _, i := range c.writes {
 		w := p.writes[i]
-		parts[n] = part{tree.Target{Path: v.group.path.Rel(w.Path), Priority: w.Priority}, w.Node}
+		e.Add(tree.Target{Path: v.group.path.Rel(w.Path), Priority: w.Priority}, w.Node)
 	}
-	return parts
 }

@@ -3,6 +3,8 @@ package sync
 import (
 	"fmt"
 	"testing"
+
+	"github.com/dogwooddb/dogwood/sync/outbox"
 )
 
 // BenchmarkManyWindows is a write below a path that is followed by many different
@@ -25,7 +27,7 @@ func BenchmarkManyWindows(b *testing.B) {
 				members += fmt.Sprintf(`"m%09d":{"owner":"u%d","text":"hello"},`, i, i)
 			}
 			set(b, db, "/chat", members+`"z":1}`)
-			var outboxes []*Outbox
+			var outboxes []*outbox.Outbox
 			for i := range windows {
 				outboxes = append(outboxes, listenAll(b, db, 1, "/chat", `,"t":1,"q":`+c.query(i))...)
 			}

@@ -43,6 +43,14 @@ type Commit struct {
 	Returned []Returned
 }
 
+// A writer carries out writes. It prepares large values and conditions outside of the
+// committer, and queues what is left for it.
+type writer struct {
+	db      *Database
+	readers *limit.Share // with whom conditional writes without a Turn take turns
+	large   largeTurns
+}
+
 // Write carries out a write and returns when it is on disk and its events are
 // queued. Errors: ErrDenied, *StaleError, *TooManyError, ErrClosed, ErrUnavailable, ErrUnknown, those of
 // package tree for values that can't be resolved, and that of the context, with
@@ -63,29 +71,29 @@ func (d *Database) Write(ctx context.Context, w Write) (*Commit, error) {
 }
 
 // write carries out a write in the way that its size asks for.
-func (d *Database) write(ctx context.Context, w Write) (*Commit, error) {
+func (wr *writer) write(ctx context.Context, w Write) (*Commit, error) {
 	if isLarge(w) {
-		return d.writeLarge(ctx, w, d.newLap(true), new(line))
+		return wr.writeLarge(ctx, w, wr.db.newSpan(true), new(line))
 	}
-	return d.carryOut(ctx, w, true)
+	return wr.carryOut(ctx, w, true)
 }
 
 type syncWrite struct {
 	writeTask
 	waiter
 	line line
-	lap  lap
+	span span
 }
 
 func (t *syncWrite) sender() (*Quota, *line) { return t.write.Quota, &t.line }
 
 func (t *syncWrite) apply(b *batch) error {
-	return t.lap.apply(func() error { return t.writeTask.apply(b) })
+	return t.span.apply(func() error { return t.writeTask.apply(b) })
 }
 
 func (t *syncWrite) finish(err error) {
 	if !errors.Is(err, errUnprepared) { // it comes again
-		t.lap.finish(&t.write, err)
+		t.span.finish(&t.write, err)
 	}
 	t.waiter.finish(err)
 }
@@ -97,7 +105,7 @@ type asyncWrite struct {
 	session *Session
 	message int // bytes of the message, which the paths keep in memory
 	done    func(error)
-	lap     lap
+	span    span
 }
 
 func (t *asyncWrite) sender() (*Quota, *line) { return t.session.sender() }
@@ -107,7 +115,7 @@ func (t *asyncWrite) size() int64 { return t.writeTask.size() + int64(t.message)
 // apply takes a value that became too large to be compared at once, since the write
 // was queued, for one that differs: it was small when the condition was received.
 func (t *asyncWrite) apply(b *batch) error {
-	err := t.lap.apply(func() error { return t.writeTask.apply(b) })
+	err := t.span.apply(func() error { return t.writeTask.apply(b) })
 	if errors.Is(err, errUnprepared) {
 		return &StaleError{}
 	}
@@ -115,7 +123,7 @@ func (t *asyncWrite) apply(b *batch) error {
 }
 
 func (t *asyncWrite) finish(err error) {
-	t.lap.finish(&t.write, err)
+	t.span.finish(&t.write, err)
 	t.done(err)
 }
 

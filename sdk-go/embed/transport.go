@@ -12,6 +12,7 @@ import (
 
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -34,7 +35,7 @@ func (t *transport) Close() error {
 func (t *transport) Connect(context.Context, dogwood.Handshake) (dogwood.Conn, error) {
 	c := &conn{wake: make(chan struct{}, 1)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.out = dsync.NewOutbox(dsync.Realtime, 0, c.notify)
+	c.out = outbox.New(outbox.Realtime, 0, c.notify)
 	id := rand.Text()
 	c.session = t.db.NewSession(dsync.SessionOptions{ID: id, Out: c.out, SignIn: t.signIn})
 	c.ready = [][]byte{wire.AppendHello(nil, t.now().UnixMilli(), "local", id, wire.Features...)}
@@ -105,7 +106,7 @@ func refusal(err error) error {
 // sends it, as far as it need not wait for a commit.
 type conn struct {
 	session *dsync.Session
-	out     *dsync.Outbox
+	out     *outbox.Outbox
 	ctx     context.Context
 	cancel  context.CancelFunc
 	wake    chan struct{} // has room for one

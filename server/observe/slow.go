@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 )
 
 // slowShown bounds the clients that are shown.
@@ -28,15 +28,15 @@ type SlowClient struct {
 // Streams are the event streams that are open. The zero value has none.
 type Streams struct {
 	mu   sync.Mutex
-	open map[*dsync.Outbox]SlowClient // without the numbers
+	open map[*outbox.Outbox]SlowClient // without the numbers
 }
 
 // Add notes a stream until remove is called.
-func (s *Streams) Add(out *dsync.Outbox, c SlowClient) (remove func()) {
+func (s *Streams) Add(out *outbox.Outbox, c SlowClient) (remove func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
-		s.open = make(map[*dsync.Outbox]SlowClient)
+		s.open = make(map[*outbox.Outbox]SlowClient)
 	}
 	s.open[out] = c
 	return func() {
@@ -47,14 +47,14 @@ func (s *Streams) Add(out *dsync.Outbox, c SlowClient) (remove func()) {
 }
 
 // All yields the streams that are open.
-func (s *Streams) All() iter.Seq2[*dsync.Outbox, SlowClient] {
+func (s *Streams) All() iter.Seq2[*outbox.Outbox, SlowClient] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.All(maps.Clone(s.open))
 }
 
 // Slowest returns the clients with the most bytes waiting.
-func Slowest(clients ...iter.Seq2[*dsync.Outbox, SlowClient]) []SlowClient {
+func Slowest(clients ...iter.Seq2[*outbox.Outbox, SlowClient]) []SlowClient {
 	slow := []SlowClient{}
 	for _, some := range clients {
 		for out, c := range some {

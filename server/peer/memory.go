@@ -41,7 +41,7 @@ type WorkMemory struct {
 	Full func(refusal error) // counts that a write has to wait
 }
 
-// Reserve implements dsync.Memory.
+// Reserve implements outbox.Memory.
 func (m WorkMemory) Reserve(ctx context.Context, n int64) error {
 	switch {
 	case n > m.Of.Most():
@@ -52,5 +52,5 @@ func (m WorkMemory) Reserve(ctx context.Context, n int64) error {
 	return nil
 }
 
-// Release implements dsync.Memory.
+// Release implements outbox.Memory.
 func (m WorkMemory) Release(n int64) { m.Of.Release(n) }

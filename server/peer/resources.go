@@ -3,6 +3,7 @@ package peer
 import (
 	"github.com/dogwooddb/dogwood/limit"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 )
 
 // Resources are what a client uses together with others: the clients of one address, or all
@@ -13,7 +14,7 @@ type Resources struct {
 	Answers *limit.Share // bytes of large answers in memory
 	Pending *limit.Share // bytes of onDisconnect operations
 	Readers *limit.Share // places to read values, parse long texts, and decide large writes
-	Views   *dsync.Allowance
+	Views   *outbox.Allowance
 	Quota   *dsync.Quota // nil: without bounds
 }
 
@@ -27,9 +28,9 @@ func NewResources(m Memory) *Resources {
 		Work:    limit.NewMeter(m.Work).All(),
 		Answers: limit.NewMeter(m.Answers).All(),
 		Pending: limit.NewMeter(bound(m.Pending)).All(),
-		Readers: dsync.NewReaders().All(),
+		Readers: outbox.NewReaders().All(),
 	}
-	r.Views = dsync.NewAllowance(m.Answers, r.Readers)
+	r.Views = outbox.NewAllowance(m.Answers, r.Readers)
 	return r
 }
 

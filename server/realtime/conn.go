@@ -12,6 +12,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -23,7 +24,7 @@ type conn struct {
 	name     string // in logs, and for administrators
 	remote   peer.Remote
 	ns       string
-	out      *dsync.Outbox
+	out      *outbox.Outbox
 	session  *dsync.Session
 	ctx      context.Context // requests run under it
 	cancel   context.CancelFunc
@@ -49,7 +50,7 @@ type conn struct {
 func newConn(rt *Server, ns string, db *dsync.Database, a *peer.Client) *conn {
 	c := &conn{rt: rt, id: rand.Text(), name: rt.nextName(), ns: ns, ended: make(chan struct{}), moved: make(chan struct{}), peer: a, throttle: rt.newThrottle(a)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.out = dsync.NewOutbox(dsync.Realtime, rt.opts.Limits.OutboxBytes, c.wake)
+	c.out = outbox.New(outbox.Realtime, rt.opts.Limits.OutboxBytes, c.wake)
 	res := rt.opts.Peers.Resources(a)
 	c.out.Share(res.Views)
 	c.out.TakeFrom(c.workMemory())
@@ -116,7 +117,7 @@ func (c *conn) malformed(err error) error {
 
 // parse parses a message. Long ones wait for a place, for which addresses take turns.
 func (c *conn) parse(text string) (m wire.Message, err error) {
-	if len(text) < dsync.LongText {
+	if len(text) < outbox.LongText {
 		return wire.ParseMessage(text)
 	}
 	err = c.rt.opts.Peers.Resources(c.peer).Readers.Do(c.ctx, func() error {

@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/dogwooddb/dogwood/server/observe"
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 )
 
 // opened logs a connection that w is the answer to.
@@ -16,8 +16,8 @@ func (c *conn) opened(w http.ResponseWriter) {
 }
 
 // Clients yields the connections that are open.
-func (rt *Server) Clients() iter.Seq2[*dsync.Outbox, observe.SlowClient] {
-	return func(yield func(*dsync.Outbox, observe.SlowClient) bool) {
+func (rt *Server) Clients() iter.Seq2[*outbox.Outbox, observe.SlowClient] {
+	return func(yield func(*outbox.Outbox, observe.SlowClient) bool) {
 		for _, c := range rt.all() {
 			if !yield(c.out, c.described()) {
 				return

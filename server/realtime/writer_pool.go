@@ -1,6 +1,10 @@
 package realtime
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/dogwooddb/dogwood/internal/fifo"
+)
 
 // A writable is a socket that has something to be written.
 type writable interface {
@@ -18,8 +22,7 @@ type writerPool struct {
 	max int
 
 	mu      sync.Mutex
-	waiting []writable // from head on; each of them once, while its writing is set
-	head    int
+	waiting fifo.Queue[writable] // each of them once, while its writing is set
 	running int
 }
 
@@ -32,13 +35,8 @@ const (
 func (p *writerPool) add(s writable) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.head > 0 && len(p.waiting) == cap(p.waiting) && p.head >= len(p.waiting)/2 {
-		n := copy(p.waiting, p.waiting[p.head:])
-		clear(p.waiting[n:])
-		p.waiting, p.head = p.waiting[:n], 0
-	}
-	p.waiting = append(p.waiting, s)
-	if p.running == 0 || p.running < p.max && len(p.waiting)-p.head > perWriter*p.running {
+	p.waiting.Push(s)
+	if p.running == 0 || p.running < p.max && p.waiting.Len() > perWriter*p.running {
 		p.running++
 		go p.run()
 	}
@@ -48,16 +46,11 @@ func (p *writerPool) add(s writable) {
 func (p *writerPool) take(dst []writable) []writable {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	end := min(p.head+perRound, len(p.waiting))
-	dst = append(dst[:0], p.waiting[p.head:end]...)
-	clear(p.waiting[p.head:end])
-	p.head = end
+	for dst = dst[:0]; len(dst) < perRound && p.waiting.Len() > 0; {
+		dst = append(dst, p.waiting.Pop(maxWaitingKept))
+	}
 	if len(dst) == 0 {
 		p.running--
-		p.waiting, p.head = p.waiting[:0], 0
-		if cap(p.waiting) > maxWaitingKept {
-			p.waiting = nil
-		}
 	}
 	return dst
 }

@@ -1,4 +1,4 @@
-package sync
+package outbox
 
 import (
 	"bytes"
@@ -10,10 +10,10 @@ import (
 // TestTakeReady: it takes messages and events in order, and stops before what has
 // to be made or is large.
 func TestTakeReady(t *testing.T) {
-	o := NewOutbox(Realtime, 0, noNotify)
+	o := New(Realtime, 0, noNotify)
 	o.PushFrame([]byte("a"))
 	o.PushFrame([]byte("b"))
-	o.pushLater(0, func() [][]byte { return [][]byte{[]byte("made")} })
+	o.PushLater(0, func() [][]byte { return [][]byte{[]byte("made")} })
 	o.PushFrame([]byte("c"))
 	o.PushFrame(bytes.Repeat([]byte("x"), maxReady+1))
 	expect := func(want string, wantMore bool) {
@@ -41,7 +41,7 @@ func TestTakeReady(t *testing.T) {
 // TestTakeReadyLimit: about as many bytes as asked for, and who waits for room in
 // the outbox is told.
 func TestTakeReadyLimit(t *testing.T) {
-	o := NewOutbox(Realtime, 500, noNotify)
+	o := New(Realtime, 500, noNotify)
 	for range 8 {
 		o.PushFrame([]byte(strings.Repeat("x", 100)))
 	}
@@ -60,9 +60,9 @@ func TestTakeReadyLimit(t *testing.T) {
 
 // TestPushShared: listeners with the same tag are sent the same bytes.
 func TestPushShared(t *testing.T) {
-	e := benchEvent()
+	e := someEvent()
 	for _, tag := range []int64{0, 1, 2} {
-		first, second := e.realtimePush(tag), e.realtimePush(tag)
+		first, second := e.Push(tag), e.Push(tag)
 		if &first[0] != &second[0] {
 			t.Errorf("tag %d: the push was made twice", tag)
 		}
@@ -74,20 +74,15 @@ func TestPushShared(t *testing.T) {
 
 // TestDeliveryAllocations: what every listener of every event costs.
 func TestDeliveryAllocations(t *testing.T) {
-	db := openTest(t, Options{})
-	c := connect(t, db, "c", 0)
-	defer c.session.Close()
-	c.send(`{"r":1,"a":"q","b":{"p":"/x","q":{"i":".key","l":5,"vf":"r"},"t":1,"h":""}}`)
-	c.frames()
-	var l *Listener
-	for _, l = range c.session.listens {
-	}
-	e := benchEvent()
-	e.realtimePush(1)
+	o := New(Realtime, 0, noNotify)
+	v := &View{Tag: 1}
+	o.Resume(v)
+	e := someEvent()
+	e.Push(1)
 	var msgs [][]byte
 	allocs := testing.AllocsPerRun(100, func() {
-		c.out.pushEvent(l, e)
-		msgs, _ = c.out.TakeReady(msgs[:0], 1<<20)
+		o.PushEvent(v, e)
+		msgs, _ = o.TakeReady(msgs[:0], 1<<20)
 	})
 	if allocs != 0 || len(msgs) != 1 {
 		t.Errorf("an event for one listener: %v allocations, %d messages; want 0, 1", allocs, len(msgs))

@@ -1,15 +1,15 @@
-package sync
+package queue
 
 import (
 	pq "container/heap" // tests have a heap of their own
 	"container/list"
-	"slices"
 	"time"
+
+	"github.com/dogwooddb/dogwood/internal/fifo"
 )
 
-// The queue is fair by time: it is a weighted fair queue in two levels. Parties, which
-// are client addresses, share the committer equally; within a party its lines, which
-// are sessions, do. A turn has a virtual clock, which advances by the committer time
+// The queue is fair by time: it is a weighted fair queue in two levels. Client addresses
+// share the committer equally; within an address its lines, which are sessions, do. A turn has a virtual clock, which advances by the committer time
 // that its tasks take: by an estimate when a task is taken, corrected by the measured
 // time when it is done. The turn whose clock would be the lowest after its next task
 // comes first. So a small task overtakes large ones of others, and a sender that has
@@ -22,11 +22,12 @@ import (
 
 // Bounds of a visit, by the estimates of its tasks. A round is one visit of each turn.
 const (
-	maxVisit = 16 * costTask
+	TaskCost = 10 * time.Microsecond // the estimate of a small task
+	maxVisit = 16 * TaskCost
 	maxRound = sharedBatchCost
 )
 
-// A turn is the place of a party or a line in a schedule.
+// A turn is the place of an address or a line in a schedule.
 type turn struct {
 	clock   time.Duration // virtual: the committer time used so far
 	finish  time.Duration // clock after the next task
@@ -36,7 +37,7 @@ type turn struct {
 	slot    int           // in schedule.ready; meaningless while it is not there
 	ready   bool          // it has a task
 	again   bool          // of a line: its next task was put back
-	owner   any           // *party or *line
+	owner   any           // *address or *Line
 }
 
 // A schedule orders the turns that have tasks.
@@ -171,9 +172,8 @@ func (s *schedule) Pop() any {
 	return t
 }
 
-// A party is the senders that share one turn: those of one Quota, or one sender that
-// has none.
-type party struct {
+// An address is the lines that share one turn.
+type address[T any] struct {
 	turn
 	lines   schedule
 	bounded bool   // it may fill a part of the queue only
@@ -182,116 +182,86 @@ type party struct {
 	bytes   int64  // of these
 	served  uint64 // the last batch with a task of it
 
-	blocked list.List     // of *blockedTask: its tasks that wait for room
+	blocked list.List     // of *blocked[T]: its tasks that wait for room
 	waits   *list.Element // in the queue's blocked; nil: none waits
 }
 
-// A line is the tasks of one sender, in the order in which they are carried out: of a
-// session, or of a request that belongs to no session.
-type line struct {
+// A Line is the tasks of one sender, in the order in which they are carried out: of a
+// session, or of a request that belongs to no session. The zero Line has none.
+type Line[T any] struct {
 	turn
-	party *party // of the tasks that wait
-	alone party  // the party of a sender without a Quota
-	tasks []queuedTask
-	head  int           // of the tasks that wait, in tasks
-	one   [1]queuedTask // tasks of one that has had no more
+	address *address[T] // of the tasks that wait
+	alone   address[T]  // of a sender that is an address of its own
+	tasks   fifo.Queue[Item[T]]
+	one     [1]Item[T] // tasks of one that has had no more
 }
-
-// A queuedTask is a task with what was known of it when it was queued.
-type queuedTask struct {
-	task
-	line  *line
-	size  int64
-	cost  time.Duration // an estimate
-	again bool          // it was put back
-}
-
-// first returns the task that is next. There is one.
-func (l *line) first() queuedTask { return l.tasks[l.head] }
-
-func (l *line) empty() bool { return l.head == len(l.tasks) }
 
 // maxKeptLine bounds the memory that an empty line keeps for its next tasks.
 const maxKeptLine = 32
 
 // push adds a task behind the others.
-func (l *line) push(t queuedTask) {
-	if l.tasks == nil {
-		l.tasks = l.one[:0]
-	}
-	if l.head > len(l.tasks)/2 {
-		n := copy(l.tasks, l.tasks[l.head:])
-		clear(l.tasks[n:])
-		l.tasks, l.head = l.tasks[:n], 0
-	}
-	l.tasks = append(l.tasks, t)
+func (l *Line[T]) push(t Item[T]) {
+	l.tasks.Use(l.one[:])
+	l.tasks.Push(t)
 }
 
 // putBack adds tasks in front of the others.
-func (l *line) putBack(tasks []queuedTask) {
-	l.tasks, l.head = slices.Concat(tasks, l.tasks[l.head:]), 0
+func (l *Line[T]) putBack(tasks []Item[T]) {
+	l.tasks.PushFront(tasks...)
 	l.again = true
 }
 
 // pop takes the first task. There is one.
-func (l *line) pop() queuedTask {
-	t := l.tasks[l.head]
-	l.tasks[l.head] = queuedTask{}
-	l.head++
-	l.again = !l.empty() && l.first().again
-	if l.empty() {
-		l.tasks, l.head = l.tasks[:0], 0
-		if cap(l.tasks) > maxKeptLine {
-			l.tasks = nil
-		}
-	}
+func (l *Line[T]) pop() Item[T] {
+	t := l.tasks.Pop(maxKeptLine)
+	l.again = l.tasks.Len() > 0 && l.tasks.Front().again
 	return t
 }
 
 // push adds a task to its line, which is one of p.
-func (p *party) push(t queuedTask) {
+func (p *address[T]) push(t Item[T]) {
 	if p.count == 0 {
 		p.lines.rest()
 	}
-	l := t.line
-	l.party, l.owner = p, l
+	l := t.Line
+	l.address, l.owner = p, l
 	l.push(t)
 	p.count++
 	p.counted++
-	p.bytes += t.size
+	p.bytes += t.Size
 	if !l.ready {
-		p.lines.enter(&l.turn, t.cost)
+		p.lines.enter(&l.turn, t.Cost)
 	}
 }
 
 // putBack adds tasks to the front of their line, which is one of p. They come before those
 // of other lines that were not put back.
-func (p *party) putBack(l *line, tasks []queuedTask) {
+func (p *address[T]) putBack(l *Line[T], tasks []Item[T]) {
 	if p.count == 0 {
 		p.lines.rest()
 	}
-	l.party, l.owner = p, l
+	l.address, l.owner = p, l
 	l.putBack(tasks)
 	p.count += len(tasks)
-	p.lines.lead(&l.turn, 0, tasks[0].cost)
+	p.lines.lead(&l.turn, 0, tasks[0].Cost)
 }
 
 // pop takes the task that is next in turn. There is one.
-func (p *party) pop() queuedTask {
-	l := p.lines.next().owner.(*line)
+func (p *address[T]) pop() Item[T] {
+	l := p.lines.next().owner.(*Line[T])
 	t := l.pop()
 	p.count--
 	if !t.again {
 		p.counted--
-		p.bytes -= t.size
+		p.bytes -= t.Size
 	}
-	if l.empty() {
+	if l.tasks.Len() == 0 {
 		p.lines.took(0, false)
 	} else {
-		p.lines.took(l.first().cost, true)
+		p.lines.took(l.tasks.Front().Cost, true)
 	}
 	return t
 }
 
 // cost returns the estimate of the task that is next. There is one.
-func (p *party) cost() time.Duration { return p.lines.next().owner.(*line).first().cost }
+func (p *address[T]) cost() time.Duration { return p.lines.next().owner.(*Line[T]).tasks.Front().Cost }

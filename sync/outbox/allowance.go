@@ -1,4 +1,4 @@
-package sync
+package outbox
 
 import (
 	"context"
@@ -40,8 +40,8 @@ type Allowance struct {
 const (
 	// smallMessage is what a message may have without being counted.
 	smallMessage = 64 << 10
-	// maxViews is how many views are made at a time.
-	maxViews = 8
+	// MaxViews is how many views are made at a time.
+	MaxViews = 8
 )
 
 // NewAllowance returns what all clients share: about max bytes, and the given places of
@@ -49,13 +49,13 @@ const (
 func NewAllowance(max int64, readers *limit.Share) *Allowance {
 	return &Allowance{
 		memory:    limit.NewMeter(max).All(),
-		views:     limit.NewMeter(maxViews).All(),
+		views:     limit.NewMeter(MaxViews).All(),
 		values:    readers,
 		decisions: NewReaders().All(),
 	}
 }
 
-// Share returns the allowance of some clients: a share of each part, at most about max
+// Share returns the allowance of some clients: a share of each Part, at most about max
 // bytes, and the given places of readers.
 func (a *Allowance) Share(max int64, readers *limit.Share) *Allowance {
 	return &Allowance{
@@ -71,7 +71,7 @@ func (a *Allowance) Held() int64 { return a.memory.Meter().Used() }
 
 // places returns where an item waits for its turn.
 func (a *Allowance) places(it *item) *limit.Share {
-	if it.listener != nil {
+	if it.view != nil {
 		return a.views
 	}
 	return a.values
@@ -132,9 +132,9 @@ func (o *Outbox) made(it item) (msgs [][]byte, ok bool) {
 	return it.make(), true
 }
 
-// takeTurn waits for the turn of a view that is about to be read, among values. Only
+// TakeTurn waits for the turn of a view that is about to be read, among values. Only
 // so many views as are made at a time have an open snapshot while they wait.
-func (o *Outbox) takeTurn() (done func()) {
+func (o *Outbox) TakeTurn() (done func()) {
 	if o.allowance == nil {
 		return func() {}
 	}
@@ -142,18 +142,18 @@ func (o *Outbox) takeTurn() (done func()) {
 	return func() { o.allowance.values.Release(1) }
 }
 
-// readers returns with whom the client of the outbox takes turns to read values; nil:
+// Readers returns with whom the client of the outbox takes turns to read values; nil:
 // it has no share.
-func (o *Outbox) readers() *limit.Share {
+func (o *Outbox) Readers() *limit.Share {
 	if o.allowance == nil {
 		return nil
 	}
 	return o.allowance.values
 }
 
-// deciders returns with whom the client of the outbox takes turns to be decided about;
+// Deciders returns with whom the client of the outbox takes turns to be decided about;
 // nil: it has no share.
-func (o *Outbox) deciders() *limit.Share {
+func (o *Outbox) Deciders() *limit.Share {
 	if o.allowance == nil {
 		return nil
 	}
@@ -181,6 +181,55 @@ func (o *Outbox) back(it item) {
 	if o.closed {
 		return
 	}
-	o.items.unpop(it)
+	o.items.PushFront(it)
 	o.bytes += it.size
+}
+
+// A Memory is what the writes of a session take their memory from, so that all of them
+// together keep to a bound.
+type Memory interface {
+	// Reserve takes n bytes and may wait for them. sync.ErrTooBig says
+	// that there are never so many, sync.ErrBusy that there are not now.
+	Reserve(ctx context.Context, n int64) error
+	// Release gives back what was reserved. It must not block.
+	Release(n int64)
+}
+
+// making is how many times the size of a value is taken until a message has been made
+// of it: of the realtime protocol, both are there; of an event stream, also the value in
+// its plain form.
+func (f Format) making() int64 {
+	if f == EventStream {
+		return 3
+	}
+	return 2
+}
+
+// TakeFrom makes an outbox take the memory for values that it reads from m, until they
+// are messages. It must be called before the outbox is used.
+func (o *Outbox) TakeFrom(m Memory) { o.memory = m }
+
+// Hold is asked before the messages of an item take much memory. Only who makes them
+// calls it.
+func (o *Outbox) Hold(total int64) error {
+	if o.memory == nil {
+		return nil
+	}
+	more := o.format.making()*total - o.making
+	if more <= 0 {
+		return nil
+	}
+	if err := o.memory.Reserve(context.Background(), more); err != nil {
+		return err
+	}
+	o.making += more
+	return nil
+}
+
+// unhold gives back what hold took for an item.
+func (o *Outbox) unhold() {
+	if o.making > 0 {
+		o.memory.Release(o.making)
+		o.making = 0
+	}
 }

@@ -1,10 +1,18 @@
-package sync
+// Package outbox queues what is sent to one client, in a bounded amount of memory. A message
+// is there as bytes, or is made when it is its turn. Events give way to the whole view of a
+// listener when the client does not keep up. The package knows no database: what has to be
+// read is a function to call.
+package outbox
 
 import (
 	"context"
 	"errors"
-	"github.com/dogwooddb/dogwood/limit"
 	"sync"
+	"sync/atomic"
+
+	"github.com/dogwooddb/dogwood/internal/fifo"
+	"github.com/dogwooddb/dogwood/limit"
+	"github.com/dogwooddb/dogwood/tree"
 )
 
 // A Format is the form in which an Outbox hands out what is sent.
@@ -16,14 +24,11 @@ const (
 	EventStream               // blocks of an event stream (REST §10)
 )
 
-// DefaultOutboxBytes bounds what waits for one client.
-const DefaultOutboxBytes = 1 << 20
+// DefaultBytes bounds what waits for one client.
+const DefaultBytes = 1 << 20
 
-// Reasons for an Outbox to close.
-var (
-	errSlow      = errors.New("the client does not read")
-	errCancelled = errors.New("the listen was cancelled")
-)
+// ErrSlow is why an Outbox closes whose client does not read.
+var ErrSlow = errors.New("the client does not read")
 
 // An Outbox is the ordered queue of what goes to one client. It is bounded in
 // bytes. When events beyond the bound come in, all events that wait are dropped,
@@ -39,9 +44,9 @@ type Outbox struct {
 	memory    Memory       // nil: without a bound
 	making    int64        // of memory, by the item whose messages are made
 
-	mu      sync.Mutex // taken after Database.mu, and alone
+	mu      sync.Mutex // callers may hold locks; none is taken with it
 	room    sync.Cond  // bytes went down, or closed
-	items   items
+	items   fifo.Queue[item]
 	bytes   int
 	held    int64 // of the allowance, by what the last Take returned
 	closed  bool
@@ -51,12 +56,41 @@ type Outbox struct {
 // An item is one thing to send: a message, an event for a listener, or a
 // listener's whole view.
 type item struct {
-	message  []byte
-	make     func() [][]byte // messages that are made when they are sent
-	listener *Listener
-	event    *event // nil with a listener: the view
-	size     int
+	message []byte
+	make    func() [][]byte // messages that are made when they are sent
+	view    *View           // that it is about; nil: none
+	event   *Event          // nil with a view: all of it
+	size    int
 }
+
+// A View is a listener as its Outbox sees it. It gets no events before its Outbox resumes
+// it.
+type View struct {
+	Path   tree.Path
+	Tag    int64           // of the realtime protocol; 0: none
+	Whole  func() [][]byte // makes the messages that bring all of it
+	Counts *Counts
+
+	ended atomic.Bool
+	live  bool // it is sent events; guarded by the outbox's mu
+}
+
+// End drops the events that are queued for a view.
+func (v *View) End() { v.ended.Store(true) }
+
+// Ended reports whether the view has ended.
+func (v *View) Ended() bool { return v.ended.Load() }
+
+// Counts are how often clients did not keep up.
+type Counts struct {
+	Overflows atomic.Uint64 // of outboxes
+	Resyncs   atomic.Uint64 // views that are sent again
+	Slow      atomic.Uint64 // clients given up
+}
+
+// keptItems is how many items an array that is kept may have: a client that reads what it is
+// sent has seldom more than an event and a reply waiting.
+const keptItems = 4
 
 // itemOverhead is what an item counts for beside its bytes.
 const itemOverhead = 64
@@ -64,12 +98,12 @@ const itemOverhead = 64
 // isReady reports whether an item can be sent without waiting or a large copy.
 func (it *item) isReady() bool { return it.make == nil && it.size <= itemOverhead+maxReady }
 
-// NewOutbox makes an Outbox that holds about maxBytes, 0 for
-// DefaultOutboxBytes. notify is called, from any goroutine, when the outbox is
+// New makes an Outbox that holds about maxBytes, 0 for
+// DefaultBytes. notify is called, from any goroutine, when the outbox is
 // no longer empty; it must not block or call back.
-func NewOutbox(format Format, maxBytes int, notify func()) *Outbox {
+func New(format Format, maxBytes int, notify func()) *Outbox {
 	if maxBytes <= 0 {
-		maxBytes = DefaultOutboxBytes
+		maxBytes = DefaultBytes
 	}
 	o := &Outbox{format: format, max: maxBytes, notify: notify}
 	o.room.L = &o.mu
@@ -79,9 +113,9 @@ func NewOutbox(format Format, maxBytes int, notify func()) *Outbox {
 // PushFrame queues a message that is ready to be sent.
 func (o *Outbox) PushFrame(msg []byte) { o.push(item{message: msg, size: len(msg)}) }
 
-// pushLater queues messages that are made when it is their turn, so that large
+// PushLater queues messages that are made when it is their turn, so that large
 // ones do not wait in memory. size is what f itself keeps there.
-func (o *Outbox) pushLater(size int, f func() [][]byte) { o.push(item{make: f, size: size}) }
+func (o *Outbox) PushLater(size int, f func() [][]byte) { o.push(item{make: f, size: size}) }
 
 func (o *Outbox) push(it item) {
 	o.mu.Lock()
@@ -89,7 +123,7 @@ func (o *Outbox) push(it item) {
 		o.mu.Unlock()
 		return
 	}
-	wasEmpty := o.items.len() == 0
+	wasEmpty := o.items.Len() == 0
 	o.append(it)
 	o.mu.Unlock()
 	if wasEmpty {
@@ -99,27 +133,27 @@ func (o *Outbox) push(it item) {
 
 func (o *Outbox) append(it item) {
 	it.size += itemOverhead
-	o.items.push(it)
+	o.items.Push(it)
 	o.bytes += it.size
 }
 
-// pushView queues the whole view of a listener that was just attached. Until it
+// PushView queues the whole view of a listener that was just attached. Until it
 // is sent the listener gets no events: the view will contain them.
-func (o *Outbox) pushView(l *Listener, size int, f func() [][]byte) {
-	o.push(item{listener: l, make: f, size: size})
+func (o *Outbox) PushView(v *View, size int, f func() [][]byte) {
+	o.push(item{view: v, make: f, size: size})
 }
 
-// pushEvent queues an event for a listener.
-func (o *Outbox) pushEvent(l *Listener, e *event) {
+// PushEvent queues an event for a listener.
+func (o *Outbox) PushEvent(v *View, e *Event) {
 	o.mu.Lock()
-	if o.closed || l.waiting {
+	if o.closed || !v.live {
 		o.mu.Unlock()
 		return
 	}
-	wasEmpty := o.items.len() == 0
-	o.append(item{listener: l, event: e, size: e.size})
-	if o.bytes > o.max && o.items.len() > 1 {
-		o.overflow(&l.db.stats)
+	wasEmpty := o.items.Len() == 0
+	o.append(item{view: v, event: e, size: e.size})
+	if o.bytes > o.max && o.items.Len() > 1 {
+		o.overflow(v.Counts)
 	}
 	o.mu.Unlock()
 	if wasEmpty {
@@ -127,47 +161,67 @@ func (o *Outbox) pushEvent(l *Listener, e *event) {
 	}
 }
 
-// overflow drops the waiting events and replaces the first of each listener
-// with its view.
-func (o *Outbox) overflow(stats *counters) {
-	stats.overflows.Add(1)
-	o.replaceEvents(func(*Listener) bool { return true })
-	if o.bytes > 4*o.max && o.closing == nil {
-		stats.slow.Add(1)
-		o.closing = errSlow
+// PushWhole queues all of a view behind all that waits. Until it is sent, the
+// view gets no events: it will contain them.
+func (o *Outbox) PushWhole(v *View) {
+	o.mu.Lock()
+	if o.closed || !v.live {
+		o.mu.Unlock()
+		return
+	}
+	wasEmpty := o.items.Len() == 0
+	o.append(v.whole())
+	o.mu.Unlock()
+	if wasEmpty {
+		o.notify()
 	}
 }
 
-// replaceEvents drops the waiting events of some listeners and replaces the first
-// of each with its view.
-func (o *Outbox) replaceEvents(of func(*Listener) bool) {
+// whole is the item that brings all of a view, which gets no events until that is made.
+func (v *View) whole() item {
+	v.live = false
+	v.Counts.Resyncs.Add(1)
+	return item{view: v, make: v.Whole}
+}
+
+// overflow drops the waiting events and replaces the first of each view with all of it.
+func (o *Outbox) overflow(c *Counts) {
+	c.Overflows.Add(1)
+	o.replaceEvents(func(*View) bool { return true })
+	if o.bytes > 4*o.max && o.closing == nil {
+		c.Slow.Add(1)
+		o.closing = ErrSlow
+	}
+}
+
+// replaceEvents drops the waiting events of some views and replaces the first
+// of each with all of it.
+func (o *Outbox) replaceEvents(of func(*View) bool) {
 	o.bytes = 0
-	o.items.keep(func(it *item) bool {
-		if it.event != nil && of(it.listener) {
-			if it.listener.waiting {
+	o.items.Keep(func(it *item) bool {
+		if v := it.view; it.event != nil && of(v) {
+			if !v.live {
 				return false
 			}
-			l := it.listener
-			l.waiting = true
-			l.db.stats.resyncs.Add(1)
-			*it = item{listener: l, make: l.resync, size: itemOverhead}
+			*it = v.whole()
+			it.size = itemOverhead
 		}
 		o.bytes += it.size
 		return true
 	})
 }
 
-// resume lets events through to a listener whose view is about to be made, and
+// Resume lets events through to a view that is about to be made, and
 // sent before what is queued. Clients keep one tree for all listens without a
 // tag, so what is queued for those below is now older than what the view brings
 // there, and gives way to views, too. What is queued for those above does no
 // harm: it ends with the state of the view.
-func (o *Outbox) resume(l *Listener) {
+func (o *Outbox) Resume(v *View) {
 	o.mu.Lock()
-	l.waiting = false
-	if l.tag == 0 && o.format == Realtime {
-		o.replaceEvents(func(other *Listener) bool {
-			return other.tag == 0 && other != l && l.read.Path.Contains(other.read.Path)
+	v.live = true
+	if v.Tag == 0 && o.format == Realtime {
+		o.replaceEvents(func(other *View) bool {
+			return other.Tag == 0 && other != v && v.Path.Contains(other.Path)
 		})
 	}
 	o.mu.Unlock()
@@ -210,8 +264,8 @@ func (o *Outbox) TakeReady(dst [][]byte, max int) (msgs [][]byte, more bool) {
 		return dst, true // Take gives it back
 	}
 	full := o.bytes > o.max
-	for size := 0; size < max && o.items.len() > 0 && o.items.front().isReady(); {
-		it := o.items.pop()
+	for size := 0; size < max && o.items.Len() > 0 && o.items.Front().isReady(); {
+		it := o.items.Pop(keptItems)
 		o.bytes -= it.size
 		if msg := o.message(&it); len(msg) > 0 {
 			dst = append(dst, msg)
@@ -221,16 +275,16 @@ func (o *Outbox) TakeReady(dst [][]byte, max int) (msgs [][]byte, more bool) {
 	if full && o.bytes <= o.max {
 		o.room.Broadcast()
 	}
-	return dst, o.items.len() > 0
+	return dst, o.items.Len() > 0
 }
 
 func (o *Outbox) pop() (item, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.items.len() == 0 {
+	if o.items.Len() == 0 {
 		return item{}, false
 	}
-	it := o.items.pop()
+	it := o.items.Pop(keptItems)
 	o.bytes -= it.size
 	o.room.Broadcast()
 	return it, true
@@ -259,12 +313,12 @@ func (o *Outbox) message(it *item) []byte {
 	switch {
 	case it.event == nil:
 		return it.message
-	case it.listener.closed.Load():
+	case it.view.Ended():
 		return nil
 	case o.format == EventStream:
-		return it.event.streamBlock(it.listener.read.Path)
+		return it.event.Block(it.view.Path)
 	}
-	return it.event.realtimePush(it.listener.tag)
+	return it.event.Push(it.view.Tag)
 }
 
 // Wait waits until there is room. Who produces replies calls it between
@@ -272,19 +326,7 @@ func (o *Outbox) message(it *item) []byte {
 func (o *Outbox) Wait(ctx context.Context) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.bytes <= o.max {
-		return nil
-	}
-	stop := context.AfterFunc(ctx, func() {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.room.Broadcast()
-	})
-	defer stop()
-	for o.bytes > o.max && !o.closed && ctx.Err() == nil {
-		o.room.Wait()
-	}
-	return ctx.Err()
+	return fifo.Wait(ctx, &o.room, func() bool { return o.bytes <= o.max || o.closed })
 }
 
 // Closing returns an error when the client should be disconnected after what
@@ -295,8 +337,8 @@ func (o *Outbox) Closing() error {
 	return o.closing
 }
 
-// shut asks the transport to disconnect the client.
-func (o *Outbox) shut(reason error) {
+// Shut asks the transport to disconnect the client.
+func (o *Outbox) Shut(reason error) {
 	o.mu.Lock()
 	if o.closing == nil {
 		o.closing = reason
@@ -305,11 +347,21 @@ func (o *Outbox) shut(reason error) {
 	o.notify()
 }
 
+// Format returns the form in which the outbox hands out what is sent.
+func (o *Outbox) Format() Format { return o.format }
+
+// Backlog returns what waits in an outbox for its client.
+func (o *Outbox) Backlog() (messages, bytes int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.items.Len(), o.bytes
+}
+
 // Close drops what is queued and ignores what comes.
 func (o *Outbox) Close() {
 	o.mu.Lock()
 	o.closed = true
-	o.items, o.bytes = items{}, 0
+	o.items, o.bytes = fifo.Queue[item]{}, 0
 	o.room.Broadcast()
 	o.mu.Unlock()
 	if o.allowance != nil {

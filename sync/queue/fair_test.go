@@ -1,4 +1,4 @@
-package sync
+package queue
 
 import (
 	"context"
@@ -12,43 +12,23 @@ import (
 	"time"
 )
 
-// A namedTask is a task with a name and an estimate.
-type namedTask struct {
-	sizedTask
-	name string
-	est  time.Duration
-}
-
-func (t namedTask) cost() time.Duration { return t.est }
-
 // A queueTest adds named tasks to a queue and takes them.
 type queueTest struct {
 	*testing.T
-	*queue
+	*Queue[*task, *quota]
 }
 
-func newQueueTest(t *testing.T) queueTest { return queueTest{t, newQueue(1 << 30)} }
+func newQueueTest(t *testing.T) queueTest { return queueTest{t, New[*task, *quota](1 << 30)} }
 
 // from adds tasks of a sender, one for each word.
-func (q queueTest) from(quota *Quota, l *line, est time.Duration, names string) {
+func (q queueTest) from(from *quota, l *line, est time.Duration, names string) {
 	q.Helper()
 	for _, name := range strings.Fields(names) {
-		t := sentTask{namedTask{1, name, est}, quota, l}
-		if err := q.add(q.Context(), costedTask{t, est}); err != nil {
+		if err := q.Add(q.Context(), from, item{&task{name}, l, 1, est, false}); err != nil {
 			q.Fatal(err)
 		}
 	}
 }
-
-// A costedTask shows the cost of what it holds.
-type costedTask struct {
-	sentTask
-	est time.Duration
-}
-
-func (t costedTask) cost() time.Duration { return t.est }
-
-func nameOf(t queuedTask) string { return t.task.(costedTask).task.(namedTask).name }
 
 // takes takes one task after the other and charges for each what it took, its estimate
 // if that is 0.
@@ -56,17 +36,17 @@ func (q queueTest) takes(took time.Duration, want string) {
 	q.Helper()
 	var names []string
 	for range strings.Fields(want) {
-		q.take(0)
-		t, ok := q.next(false)
+		q.Take(0)
+		t, ok := q.Next(false)
 		if !ok {
 			break
 		}
 		spent := took
 		if took == 0 {
-			spent = t.cost
+			spent = t.Cost
 		}
-		q.charge([]queuedTask{t}, []time.Duration{spent})
-		names = append(names, nameOf(t))
+		q.Charge([]item{t}, []time.Duration{spent})
+		names = append(names, t.Task.name)
 	}
 	if got := strings.Join(names, " "); got != want {
 		q.Errorf("took %s, want %s", got, want)
@@ -88,16 +68,16 @@ func TestFairSessions(t *testing.T) {
 // that a batch has many of few. A task that took long ends the visit, and a session that
 // comes meanwhile waits for no more than one visit of each other.
 func TestFairVisits(t *testing.T) {
-	const visit = int(maxVisit / costTask)
+	const visit = int(maxVisit / TaskCost)
 	times := func(n int, name string) string { return strings.TrimSpace(strings.Repeat(name+" ", n)) }
-	for _, quota := range []*Quota{nil, NewQuota(QuotaLimits{})} {
+	for _, address := range []*quota{nil, new(quota)} {
 		q := newQueueTest(t)
 		var a, b, c line
-		q.from(quota, &a, costTask, times(2*visit, "a"))
-		q.from(quota, &b, costTask, times(2*visit, "b"))
+		q.from(address, &a, TaskCost, times(2*visit, "a"))
+		q.from(address, &b, TaskCost, times(2*visit, "b"))
 		q.takes(0, times(visit, "a")+" "+times(visit, "b")+" a")
 		q.takes(time.Second, "a")
-		q.from(quota, &c, costTask, "c")
+		q.from(address, &c, TaskCost, "c")
 		q.takes(0, times(visit, "b")+" c "+times(visit-2, "a"))
 	}
 }
@@ -105,15 +85,15 @@ func TestFairVisits(t *testing.T) {
 // TestFairVisitsOfMany: the visits of many sessions are shorter, so that each comes as soon.
 func TestFairVisitsOfMany(t *testing.T) {
 	q := newQueueTest(t)
-	lines := make([]line, maxRound/costTask)
+	lines := make([]line, maxRound/TaskCost)
 	for i := range lines {
-		q.from(nil, &lines[i], costTask, "x x x")
+		q.from(nil, &lines[i], TaskCost, "x x x")
 	}
 	for range lines {
 		q.takes(0, "x")
 	}
 	for i := range lines {
-		if left := len(lines[i].tasks) - lines[i].head; left != 2 {
+		if left := lines[i].tasks.Len(); left != 2 {
 			t.Fatalf("session %d has %d tasks left, want 2", i, left)
 		}
 	}
@@ -122,7 +102,7 @@ func TestFairVisitsOfMany(t *testing.T) {
 // TestFairAddresses: the sessions of one address share one turn.
 func TestFairAddresses(t *testing.T) {
 	q := newQueueTest(t)
-	many, one := NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{})
+	many, one := new(quota), new(quota)
 	for i := range 4 {
 		q.from(many, new(line), time.Millisecond, fmt.Sprintf("m%d m%d", i, i))
 	}
@@ -153,18 +133,18 @@ func TestFairByTime(t *testing.T) {
 // TestFairDebt: what a session or an address used counts although it has nothing queued
 // for a moment, and is forgiven when nothing at all is queued.
 func TestFairDebt(t *testing.T) {
-	for _, quota := range []*Quota{nil, NewQuota(QuotaLimits{})} {
+	for _, address := range []*quota{nil, new(quota)} {
 		q := newQueueTest(t)
 		var slow, fast line
-		q.from(quota, &slow, time.Millisecond, "S1")
+		q.from(address, &slow, time.Millisecond, "S1")
 		q.from(nil, &fast, time.Millisecond, "f1 f2 f3 f4 f5 f6")
 		q.takes(4*time.Millisecond, "S1")
-		q.from(quota, &slow, time.Millisecond, "S2")
+		q.from(address, &slow, time.Millisecond, "S2")
 		q.takes(0, "f1 f2 f3 f4 S2 f5 f6")
 
-		q.from(quota, &slow, time.Millisecond, "S3")
+		q.from(address, &slow, time.Millisecond, "S3")
 		q.takes(time.Hour, "S3")
-		q.from(quota, &slow, time.Millisecond, "S4 S5")
+		q.from(address, &slow, time.Millisecond, "S4 S5")
 		q.from(nil, &fast, time.Millisecond, "f7 f8")
 		q.takes(0, "S4 f7 S5 f8")
 	}
@@ -173,7 +153,7 @@ func TestFairDebt(t *testing.T) {
 // TestFairRequests: requests without a session are told apart by their address.
 func TestFairRequests(t *testing.T) {
 	q := newQueueTest(t)
-	many, one := NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{})
+	many, one := new(quota), new(quota)
 	for i := range 4 {
 		q.from(many, nil, time.Millisecond, fmt.Sprint("m", i))
 	}
@@ -186,14 +166,14 @@ func TestFairRequests(t *testing.T) {
 func TestBatchCost(t *testing.T) {
 	q := newQueueTest(t)
 	var l line
-	q.from(nil, &l, maxBatchCost/2, "a b c")
-	q.from(nil, &l, 3*maxBatchCost, "d")
+	q.from(nil, &l, MaxBatchCost/2, "a b c")
+	q.from(nil, &l, 3*MaxBatchCost, "d")
 	q.from(nil, &l, time.Millisecond, "e")
 	for _, want := range []string{"a b", "c", "d", "e"} {
 		var got []string
-		q.take(0)
-		for t, ok := q.next(false); ok; t, ok = q.next(false) {
-			got = append(got, nameOf(t))
+		q.Take(0)
+		for t, ok := q.Next(false); ok; t, ok = q.Next(false) {
+			got = append(got, t.Task.name)
 		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("a batch has %v, want %s", got, want)
@@ -205,13 +185,13 @@ func TestBatchCost(t *testing.T) {
 // for others.
 func TestQueueIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(100)
-		greedy, other := NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{})
+		q := New[*task, *quota](100)
+		greedy, other := new(quota), new(quota)
 		ctx, cancel := context.WithCancel(t.Context())
 		var blocked atomic.Int32
 		for range 100 {
 			go func() {
-				if q.add(ctx, sentTask{sizedTask(1), greedy, nil}) != nil {
+				if q.Add(ctx, greedy, sized(1, nil)) != nil {
 					blocked.Add(1)
 				}
 			}()
@@ -220,7 +200,7 @@ func TestQueueIsShared(t *testing.T) {
 		if q.bytes != 50 {
 			t.Errorf("one address has filled %d bytes of 100, want 50", q.bytes)
 		}
-		if err := q.add(t.Context(), sentTask{sizedTask(25), other, nil}); err != nil {
+		if err := q.Add(t.Context(), other, sized(25, nil)); err != nil {
 			t.Error(err)
 		}
 		cancel()
@@ -231,15 +211,15 @@ func TestQueueIsShared(t *testing.T) {
 	})
 }
 
-// TestPartiesAreForgotten: many addresses that come once leave nothing behind.
-func TestPartiesAreForgotten(t *testing.T) {
+// TestAddressesAreForgotten: many addresses that come once leave nothing behind.
+func TestAddressesAreForgotten(t *testing.T) {
 	q := newQueueTest(t)
-	for i := range 3 * maxParties {
-		q.from(NewQuota(QuotaLimits{}), nil, time.Millisecond, fmt.Sprint(i))
+	for i := range 3 * maxAddresses {
+		q.from(new(quota), nil, time.Millisecond, fmt.Sprint(i))
 		q.takes(time.Hour, fmt.Sprint(i))
 	}
-	if len(q.of) > maxParties {
-		t.Errorf("%d addresses are remembered, want at most %d", len(q.of), maxParties)
+	if len(q.of) > maxAddresses {
+		t.Errorf("%d addresses are remembered, want at most %d", len(q.of), maxAddresses)
 	}
 }
 
@@ -249,27 +229,27 @@ func TestFairModel(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(rand.Uint64(), 1))
 	q := newQueueTest(t)
 	lines := make([]line, 5)
-	quotas := []*Quota{nil, nil, NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{})}
+	quotas := []*quota{nil, nil, new(quota), new(quota), new(quota)}
 	added, taken, used := make([]int, 5), make([]int, 5), make([]time.Duration, 5)
 	const most = 8 * time.Millisecond
 	for range 5000 {
 		for i := range lines {
-			for lines[i].head+3 > len(lines[i].tasks) {
+			for lines[i].tasks.Len() < 3 {
 				q.from(quotas[i], &lines[i], time.Duration(rnd.IntN(int(most))), fmt.Sprint(i, "-", added[i]))
 				added[i]++
 			}
 		}
-		q.take(0)
-		next, _ := q.next(false)
+		q.Take(0)
+		next, _ := q.Next(false)
 		var i, n int
-		fmt.Sscanf(nameOf(next), "%d-%d", &i, &n)
+		fmt.Sscanf(next.Task.name, "%d-%d", &i, &n)
 		if n != taken[i] {
 			t.Fatalf("line %d: took task %d, want %d", i, n, taken[i])
 		}
 		taken[i]++
 		took := time.Duration(rnd.IntN(int(most)))
 		used[i] += took
-		q.charge([]queuedTask{next}, []time.Duration{took})
+		q.Charge([]item{next}, []time.Duration{took})
 	}
 	if slices.Max(used)-slices.Min(used) > 3*most {
 		t.Errorf("senders used %v, want about the same", used)
@@ -277,13 +257,13 @@ func TestFairModel(t *testing.T) {
 }
 
 // back puts tasks of a sender back, one for each word.
-func (q queueTest) back(quota *Quota, l *line, est time.Duration, names string) {
+func (q queueTest) back(from *quota, l *line, est time.Duration, names string) {
 	q.Helper()
-	var tasks []task
+	var tasks []*task
 	for _, name := range strings.Fields(names) {
-		tasks = append(tasks, costedTask{sentTask{namedTask{1, name, est}, quota, l}, est})
+		tasks = append(tasks, &task{name})
 	}
-	if !q.putBack(tasks) {
+	if !q.PutBack(tasks, func(t *task) (*quota, item) { return from, item{t, l, 1, est, false} }) {
 		q.Fatal("the queue is closed")
 	}
 }
@@ -292,7 +272,7 @@ func (q queueTest) back(quota *Quota, l *line, est time.Duration, names string) 
 // and of all others.
 func TestPutBack(t *testing.T) {
 	q := newQueueTest(t)
-	address, other := NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{})
+	address, other := new(quota), new(quota)
 	var session, next, bystander line
 	q.from(address, &session, time.Millisecond, "s3 s4")
 	q.from(address, &next, time.Millisecond, "n1")
@@ -316,20 +296,19 @@ func TestPutBackTwice(t *testing.T) {
 // other addresses. Those of their own address come after all of them.
 func TestPutBackTakesTurns(t *testing.T) {
 	q := newQueueTest(t)
-	address, other := NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{})
+	address, other := new(quota), new(quota)
 	var session, next, bystander line
-	q.from(address, &next, putBackLead, "n1 n2")
-	q.from(other, &bystander, putBackLead, "b1 b2 b3")
-	q.back(address, &session, putBackLead, "s1 s2 s3 s4")
+	q.from(address, &next, PutBackLead, "n1 n2")
+	q.from(other, &bystander, PutBackLead, "b1 b2 b3")
+	q.back(address, &session, PutBackLead, "s1 s2 s3 s4")
 	q.takes(0, "s1 b1 s2 b2 s3 b3 s4 n1 n2")
 }
 
 // TestPutBackHasRoom: tasks that are put back take no room that others wait for, and a
 // closed queue takes none.
 func TestPutBackHasRoom(t *testing.T) {
-	q := queueTest{t, newQueue(1)}
-	quota := NewQuota(QuotaLimits{})
-	q.back(quota, new(line), 10*time.Millisecond, strings.Repeat("s ", 100))
+	q := queueTest{t, New[*task, *quota](1)}
+	q.back(new(quota), new(line), 10*time.Millisecond, strings.Repeat("s ", 100))
 	if q.bytes != 0 || q.isFull() {
 		t.Errorf("they fill %d bytes", q.bytes)
 	}
@@ -338,56 +317,26 @@ func TestPutBackHasRoom(t *testing.T) {
 	if q.count != 0 || q.counted != 0 || q.bytes != 0 {
 		t.Errorf("an empty queue counts %d tasks, %d of them for its bounds, with %d bytes", q.count, q.counted, q.bytes)
 	}
-	q.close()
-	if q.putBack([]task{namedTask{}}) {
+	q.Close(errClosed)
+	if q.PutBack([]*task{{}}, nil) {
 		t.Error("a closed queue takes tasks")
 	}
-}
-
-// TestStepAfter: background work that is behind does a step after each batch. A sender that
-// had no task in that batch goes first, once, and the next step does the work of both.
-func TestStepAfter(t *testing.T) {
-	q := newQueueTest(t)
-	address, other := NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{})
-	var session, bystander line
-	d := &Database{queue: q.queue}
-	wants := func(when string, batches, want int) {
-		t.Helper()
-		if got := d.stepAfter(batches); got != want {
-			t.Errorf("%s, after %d batches: a step of %d rows, want %d", when, batches, got, want)
-		}
-	}
-	wants("not behind", workEvery-1, 0)
-	wants("not behind", workEvery, workRows)
-	d.behind = true
-	q.from(address, &session, time.Millisecond, "s1 s2 s3")
-	q.takes(0, "s1")
-	wants("the same sender goes on", 1, behindRows)
-	q.from(other, &bystander, time.Microsecond, "b1 b2")
-	wants("a sender has come", 1, 0)
-	q.takes(0, "b1")
-	wants("its batch is done", 2, 2*behindRows)
-	q.takes(0, "b2")
-	wants("the other one has waited", 1, 0)
-	wants("and waits again", 2, 2*behindRows)
-	q.takes(0, "s2 s3")
-	wants("all is done", 1, behindRows)
 }
 
 // TestSharedBatches: when several addresses have had tasks, the batches of one of them stay
 // short for a while, since others may come again.
 func TestSharedBatches(t *testing.T) {
 	q := newQueueTest(t)
-	address, other := NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{})
+	address, other := new(quota), new(quota)
 	var session, bystander line
 	const est = time.Millisecond
-	long, short := int(maxBatchCost/est), int(sharedBatchCost/est)
+	long, short := int(MaxBatchCost/est), int(sharedBatchCost/est)
 	wants := func(when string, want int) {
 		t.Helper()
 		q.from(address, &session, est, strings.Repeat("s ", long-q.count))
-		q.take(0)
+		q.Take(0)
 		got := 0
-		for _, ok := q.next(false); ok; _, ok = q.next(false) {
+		for _, ok := q.Next(false); ok; _, ok = q.Next(false) {
 			got++
 		}
 		if got != want {

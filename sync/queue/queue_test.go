@@ -1,4 +1,4 @@
-package sync
+package queue
 
 import (
 	"context"
@@ -11,47 +11,47 @@ import (
 	"time"
 )
 
-// A sizedTask is a task that only has a size.
-type sizedTask int64
+// A task of these tests has a name.
+type task struct{ name string }
 
-func (t sizedTask) size() int64        { return int64(t) }
-func (t sizedTask) apply(*batch) error { return nil }
-func (t sizedTask) finish(error)       {}
+type (
+	item  = Item[*task]
+	line  = Line[*task]
+	quota struct{ _ int } // an address
+)
 
-// A sentTask is a task of a sender.
-type sentTask struct {
-	task
-	quota *Quota
-	line  *line
+var errClosed = errors.New("closed")
+
+// sized is a task of which only the size matters.
+func sized(size int64, l *line) item {
+	return item{Task: new(task), Line: l, Size: size, Cost: TaskCost}
 }
 
-func (t sentTask) sender() (*Quota, *line) { return t.quota, t.line }
-
 // add queues tasks of one sender.
-func add(t *testing.T, q *queue, sizes ...int64) {
+func add(t *testing.T, q *Queue[*task, *quota], sizes ...int64) {
 	t.Helper()
 	l := new(line)
 	for _, size := range sizes {
-		if err := q.add(t.Context(), sentTask{sizedTask(size), nil, l}); err != nil {
+		if err := q.Add(t.Context(), nil, sized(size, l)); err != nil {
 			t.Fatalf("add %d: %v", size, err)
 		}
 	}
 }
 
 // take takes a whole batch.
-func take(q *queue, wait time.Duration) (batch []task, open bool) {
-	_, open = q.take(wait)
-	for t, ok := q.next(false); ok; t, ok = q.next(false) {
-		batch = append(batch, t.task)
+func take(q *Queue[*task, *quota], wait time.Duration) (batch []item, open bool) {
+	_, open = q.Take(wait)
+	for t, ok := q.Next(false); ok; t, ok = q.Next(false) {
+		batch = append(batch, t)
 	}
 	return batch, open
 }
 
 func TestQueueTakesInOrder(t *testing.T) {
-	q := newQueue(1 << 20)
+	q := New[*task, *quota](1 << 20)
 	add(t, q, 1, 2, 3)
-	tasks, open := take(q, forever)
-	if len(tasks) != 3 || !open || tasks[0].size() != 1 || tasks[2].size() != 3 {
+	tasks, open := take(q, Forever)
+	if len(tasks) != 3 || !open || tasks[0].Size != 1 || tasks[2].Size != 3 {
 		t.Errorf("take() = %v, %v, want [1 2 3], true", tasks, open)
 	}
 	if tasks, open := take(q, 0); len(tasks) != 0 || !open {
@@ -61,7 +61,7 @@ func TestQueueTakesInOrder(t *testing.T) {
 
 func TestQueueWaitsForTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(1 << 20)
+		q := New[*task, *quota](1 << 20)
 		began := time.Now()
 		if tasks, open := take(q, time.Minute); len(tasks) != 0 || !open || time.Since(began) != time.Minute {
 			t.Errorf("take(1m) of an empty queue = %v, %v after %v", tasks, open, time.Since(began))
@@ -71,7 +71,7 @@ func TestQueueWaitsForTasks(t *testing.T) {
 		if tasks, open := take(q, time.Minute); len(tasks) != 1 || !open || time.Since(began) != time.Second {
 			t.Errorf("take(1m) = %v, %v after %v, want the task of the first second", tasks, open, time.Since(began))
 		}
-		time.AfterFunc(time.Second, func() { q.close() })
+		time.AfterFunc(time.Second, func() { q.Close(errClosed) })
 		if tasks, open := take(q, time.Minute); len(tasks) != 0 || open {
 			t.Errorf("take(1m) of a queue that is closed = %v, %v, want [], false", tasks, open)
 		}
@@ -81,16 +81,16 @@ func TestQueueWaitsForTasks(t *testing.T) {
 // TestQueueBatch: a batch is bounded in count and in bytes, and a task that is
 // larger than that comes alone.
 func TestQueueBatch(t *testing.T) {
-	q := newQueue(1 << 40)
+	q := New[*task, *quota](1 << 40)
 	add(t, q, slices.Repeat([]int64{1}, maxBatchTasks+1)...)
 	for _, want := range []int{maxBatchTasks, 1} {
-		if tasks, _ := take(q, forever); len(tasks) != want {
+		if tasks, _ := take(q, Forever); len(tasks) != want {
 			t.Errorf("take() gave %d tasks, want %d", len(tasks), want)
 		}
 	}
-	add(t, q, maxBatchBytes+1, maxBatchBytes-1, 1, 1)
+	add(t, q, MaxBatchBytes+1, MaxBatchBytes-1, 1, 1)
 	for _, want := range []int{1, 2, 1} {
-		if tasks, _ := take(q, forever); len(tasks) != want {
+		if tasks, _ := take(q, Forever); len(tasks) != want {
 			t.Errorf("take() gave %d tasks, want %d", len(tasks), want)
 		}
 	}
@@ -102,15 +102,15 @@ func TestQueueBatch(t *testing.T) {
 // TestQueueIsBounded: who adds to a full queue waits for room.
 func TestQueueIsBounded(t *testing.T) {
 	t.Run("bytes", func(t *testing.T) {
-		q := newQueue(100)
+		q := New[*task, *quota](100)
 		add(t, q, 1000) // larger than the bound, but nothing else waits
 		waits(t, q, 1)
 		add(t, q, 60, 40)
 		waits(t, q, 1)
 	})
 	t.Run("count", func(t *testing.T) {
-		q := newQueue(1 << 40)
-		for range maxQueueTasks {
+		q := New[*task, *quota](1 << 40)
+		for range MaxTasks {
 			add(t, q, 1)
 		}
 		waits(t, q, 1)
@@ -119,12 +119,12 @@ func TestQueueIsBounded(t *testing.T) {
 
 // waits checks that a task is not added until something was taken, which takes
 // everything that the test had added.
-func waits(t *testing.T, q *queue, size int64) {
+func waits(t *testing.T, q *Queue[*task, *quota], size int64) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		added := false
-		inside := newQueue(q.maxBytes) // made here: a bubble owns its channels and waiters
-		inside.parties, inside.count, inside.counted, inside.bytes = q.parties, q.count, q.counted, q.bytes
+		inside := New[*task, *quota](q.maxBytes) // made here: a bubble owns its channels and waiters
+		inside.addresses, inside.count, inside.counted, inside.bytes = q.addresses, q.count, q.counted, q.bytes
 		go func() {
 			add(t, inside, size)
 			added = true
@@ -133,34 +133,34 @@ func waits(t *testing.T, q *queue, size int64) {
 		if added {
 			t.Error("a task was added to a full queue")
 		}
-		take(inside, forever)
+		take(inside, Forever)
 		synctest.Wait()
 		if !added {
 			t.Error("a task still waits although there is room")
 		}
-		if _, _, n := inside.waiting(); n != 1 {
+		if _, _, n := inside.Waiting(); n != 1 {
 			t.Errorf("%d tasks are counted that waited, want 1", n)
 		}
 	})
-	q.parties, q.count, q.counted, q.bytes = schedule{}, 0, 0, 0
+	q.addresses, q.count, q.counted, q.bytes = schedule{}, 0, 0, 0
 }
 
 func TestQueueAddEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(1)
+		q := New[*task, *quota](1)
 		add(t, q, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		errs := make(chan error, 2)
-		go func() { errs <- q.add(ctx, sizedTask(1)) }()
+		go func() { errs <- q.Add(ctx, nil, sized(1, nil)) }()
 		synctest.Wait()
 		cancel()
 		if err := <-errs; !errors.Is(err, context.Canceled) {
 			t.Errorf("add() = %v, want %v", err, context.Canceled)
 		}
-		if err := q.add(ctx, sizedTask(1)); !errors.Is(err, context.Canceled) {
+		if err := q.Add(ctx, nil, sized(1, nil)); !errors.Is(err, context.Canceled) {
 			t.Errorf("add() to a full queue with a cancelled context = %v, want %v", err, context.Canceled)
 		}
-		if tasks, _ := take(q, forever); len(tasks) != 1 {
+		if tasks, _ := take(q, Forever); len(tasks) != 1 {
 			t.Errorf("take() gave %d tasks, want only the first", len(tasks))
 		}
 	})
@@ -169,21 +169,21 @@ func TestQueueAddEndsWithItsContext(t *testing.T) {
 // TestQueueClose: a closed queue hands out what is left, once, and refuses senders.
 func TestQueueClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(1)
+		q := New[*task, *quota](1)
 		add(t, q, 1)
 		errs := make(chan error)
-		go func() { errs <- q.add(t.Context(), sizedTask(1)) }()
+		go func() { errs <- q.Add(t.Context(), nil, sized(1, nil)) }()
 		synctest.Wait()
-		if left := q.close(); len(left) != 1 {
+		if left := q.Close(errClosed); len(left) != 1 {
 			t.Errorf("close() = %v, want the task that waits", left)
 		}
-		if err := <-errs; !errors.Is(err, ErrClosed) {
-			t.Errorf("add() = %v, want %v", err, ErrClosed)
+		if err := <-errs; !errors.Is(err, errClosed) {
+			t.Errorf("add() = %v, want %v", err, errClosed)
 		}
-		if err := q.add(t.Context(), sizedTask(1)); !errors.Is(err, ErrClosed) {
-			t.Errorf("add() to a closed queue = %v, want %v", err, ErrClosed)
+		if err := q.Add(t.Context(), nil, sized(1, nil)); !errors.Is(err, errClosed) {
+			t.Errorf("add() to a closed queue = %v, want %v", err, errClosed)
 		}
-		if tasks, open := take(q, forever); len(tasks) != 0 || open {
+		if tasks, open := take(q, Forever); len(tasks) != 0 || open {
 			t.Errorf("take() of a closed queue = %v, %v, want [], false", tasks, open)
 		}
 	})
@@ -192,7 +192,7 @@ func TestQueueClose(t *testing.T) {
 // TestQueueLosesNothing has many goroutines add to a small queue.
 func TestQueueLosesNothing(t *testing.T) {
 	const adders, each = 16, 200
-	q := newQueue(50)
+	q := New[*task, *quota](50)
 	var done sync.WaitGroup
 	for range adders {
 		done.Go(func() {
@@ -203,7 +203,7 @@ func TestQueueLosesNothing(t *testing.T) {
 	}
 	got := 0
 	for got < adders*each {
-		tasks, _ := take(q, forever)
+		tasks, _ := take(q, Forever)
 		got += len(tasks)
 	}
 	done.Wait()
@@ -216,14 +216,14 @@ func TestQueueLosesNothing(t *testing.T) {
 func TestQueueGathers(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that nobody adds meanwhile by chance
 	const rounds, writers = 20, 10
-	q := newQueue(1 << 20)
+	q := New[*task, *quota](1 << 20)
 	batches := 0
 	for range rounds {
 		for range writers {
-			go q.add(t.Context(), sizedTask(1))
+			go q.Add(t.Context(), nil, sized(1, nil))
 		}
 		for got := 0; got < writers; batches++ {
-			tasks, _ := take(q, forever)
+			tasks, _ := take(q, Forever)
 			got += len(tasks)
 		}
 	}
@@ -232,19 +232,18 @@ func TestQueueGathers(t *testing.T) {
 	}
 }
 
-// TestQueueSharesBatches: a batch is shorter if several parties wait when it begins.
+// TestQueueSharesBatches: a batch is shorter if several addresses wait when it begins.
 func TestQueueSharesBatches(t *testing.T) {
-	for parties, want := range map[int]int{1: 8, 2: 4} {
-		q := newQueue(1 << 40)
-		lines := make([]line, parties)
+	for addresses, want := range map[int]int{1: 8, 2: 4} {
+		q := New[*task, *quota](1 << 40)
+		lines := make([]line, addresses)
 		for i := range 8 {
-			task := sentTask{task: sizedTask(sharedBatchBytes / 4), line: &lines[i%parties]}
-			if err := q.add(t.Context(), task); err != nil {
+			if err := q.Add(t.Context(), nil, sized(sharedBatchBytes/4, &lines[i%addresses])); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if tasks, _ := take(q, 0); len(tasks) != want {
-			t.Errorf("a batch of %d parties has %d tasks, want %d", parties, len(tasks), want)
+			t.Errorf("a batch of %d addresses has %d tasks, want %d", addresses, len(tasks), want)
 		}
 	}
 }
@@ -253,12 +252,12 @@ func TestQueueSharesBatches(t *testing.T) {
 // but no more of them than it began with.
 func TestQueueGrowsABatch(t *testing.T) {
 	for grow, want := range map[bool]int{false: 3, true: 6} {
-		q := newQueue(1 << 20)
+		q := New[*task, *quota](1 << 20)
 		add(t, q, 1, 1, 1)
-		q.take(0)
+		q.Take(0)
 		add(t, q, slices.Repeat([]int64{1}, 10)...)
 		taken := 0
-		for _, ok := q.next(grow); ok; _, ok = q.next(grow) {
+		for _, ok := q.Next(grow); ok; _, ok = q.Next(grow) {
 			taken++
 		}
 		if taken != want {
@@ -268,15 +267,16 @@ func TestQueueGrowsABatch(t *testing.T) {
 }
 
 // TestQueueAdmitsInTurn: who waits for room is added as soon as there is some, in the
-// order in which they came, those of each party in turn. Nobody overtakes them.
+// order in which they came, those of each address in turn. Nobody overtakes them.
 func TestQueueAdmitsInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(100)
+		q := New[*task, *quota](100)
 		add(t, q, 100)
 		var lines [2]line
-		for i, size := range []int64{10, 11, 12, 20} { // the last one is of another party
-			task := costedTask{sentTask{task: sizedTask(size), line: &lines[i/3]}, maxVisit}
-			go func() { _ = q.add(t.Context(), task) }()
+		for i, size := range []int64{10, 11, 12, 20} { // the last one is of another address
+			task := sized(size, &lines[i/3])
+			task.Cost = maxVisit
+			go func() { _ = q.Add(t.Context(), nil, task) }()
 			synctest.Wait()
 		}
 		if q.count != 1 {
@@ -290,7 +290,7 @@ func TestQueueAdmitsInTurn(t *testing.T) {
 		var sizes []int64
 		tasks, _ := take(q, 0)
 		for _, task := range tasks {
-			sizes = append(sizes, task.size())
+			sizes = append(sizes, task.Size)
 		}
 		if want := []int64{10, 20, 11, 12}; !slices.Equal(sizes, want) {
 			t.Errorf("taken: %v, want %v", sizes, want)
@@ -302,14 +302,14 @@ func TestQueueAdmitsInTurn(t *testing.T) {
 // added, and those behind it are.
 func TestQueueForgetsWhoLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(100)
+		q := New[*task, *quota](100)
 		add(t, q, 90)
 		var l line
 		ctx, leave := context.WithCancel(t.Context())
 		large, small := make(chan error, 1), make(chan error, 1)
-		go func() { large <- q.add(ctx, sentTask{task: sizedTask(50), line: &l}) }()
+		go func() { large <- q.Add(ctx, nil, sized(50, &l)) }()
 		synctest.Wait()
-		go func() { small <- q.add(t.Context(), sentTask{task: sizedTask(5), line: &l}) }()
+		go func() { small <- q.Add(t.Context(), nil, sized(5, &l)) }()
 		synctest.Wait()
 		if len(small) > 0 {
 			t.Fatal("a task overtakes one of the same sender")
@@ -328,11 +328,11 @@ func TestQueueForgetsWhoLeft(t *testing.T) {
 // whose tasks do not fit.
 func TestQueueAdmitsAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(100)
+		q := New[*task, *quota](100)
 		add(t, q, 50)
 		sizes := append(slices.Repeat([]int64{60}, 3*maxPassed), 1)
 		for _, size := range sizes {
-			go func() { _ = q.add(t.Context(), sizedTask(size)) }()
+			go func() { _ = q.Add(t.Context(), nil, sized(size, nil)) }()
 			synctest.Wait()
 		}
 		taken := 0

@@ -1,13 +1,11 @@
-package sync
+package outbox
 
 import (
 	"runtime"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/dogwooddb/dogwood/limit"
-	"github.com/dogwooddb/dogwood/rules"
 )
 
 // entered returns how many places a share can have now.
@@ -33,7 +31,7 @@ func TestReaders(t *testing.T) {
 
 // big queues a message of n bytes that is made when it is its turn.
 func big(o *Outbox, n int) {
-	o.pushLater(0, func() [][]byte { return [][]byte{[]byte(strings.Repeat("x", n))} })
+	o.PushLater(0, func() [][]byte { return [][]byte{[]byte(strings.Repeat("x", n))} })
 }
 
 func TestAllowanceMakesLargeMessagesLater(t *testing.T) {
@@ -42,7 +40,7 @@ func TestAllowanceMakesLargeMessagesLater(t *testing.T) {
 	notified := make(map[int]int)
 	var boxes []*Outbox
 	for i := range 4 {
-		o := NewOutbox(Realtime, 0, func() { notified[i]++ })
+		o := New(Realtime, 0, func() { notified[i]++ })
 		o.Share(b)
 		big(o, size)
 		boxes = append(boxes, o)
@@ -76,13 +74,13 @@ func TestAllowanceMakesLargeMessagesLater(t *testing.T) {
 
 func TestAllowanceDoesNotHoldUpSmallMessages(t *testing.T) {
 	b := newAllowance(1)
-	slow := NewOutbox(Realtime, 0, func() {})
+	slow := New(Realtime, 0, func() {})
 	slow.Share(b)
 	big(slow, 1<<20) // more than there is, but alone
 	if got := slow.Take(1); len(got) != 1 {
 		t.Fatal("a message above the budget is never made")
 	}
-	other := NewOutbox(Realtime, 0, func() {})
+	other := New(Realtime, 0, func() {})
 	other.Share(b)
 	other.PushFrame([]byte("small"))
 	if got := other.Take(1); len(got) != 1 {
@@ -97,7 +95,7 @@ func TestAllowanceShares(t *testing.T) {
 	woken := make(map[*Outbox]int)
 	outbox := func(b *Allowance) *Outbox {
 		var o *Outbox
-		o = NewOutbox(Realtime, 0, func() { woken[o]++ })
+		o = New(Realtime, 0, func() { woken[o]++ })
 		o.Share(b)
 		big(o, size)
 		return o
@@ -143,7 +141,7 @@ func TestAllowanceTurns(t *testing.T) {
 	busy, other := share(b, 1<<20), share(b, 1<<20)
 	entered(busy.views) // with what is read for long
 	entered(busy.values)
-	o := NewOutbox(Realtime, 0, func() {})
+	o := New(Realtime, 0, func() {})
 	o.Share(other)
 	big(o, 1)
 	if got := o.Take(1); len(got) != 1 {
@@ -151,47 +149,19 @@ func TestAllowanceTurns(t *testing.T) {
 	}
 }
 
-// TestAllowanceViewsBesideValues: values do not wait for views, which may wait for the
-// committer; views are read in turn with values, and nobody writes later for that.
-func TestAllowanceViewsBesideValues(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		db := openTest(t, Options{Rules: rules.Open()})
-		b := newAllowance(1 << 20)
-		if entered(b.views) != maxViews {
-			t.Error("views cannot have all of their places")
-		}
-		value := NewOutbox(Realtime, 0, func() {})
-		value.Share(b)
-		big(value, 1)
-		if got := value.Take(1); len(got) != 1 {
-			t.Error("a value waits for views")
-		}
-		b.views.Release(1)
-
-		reads := entered(b.values) // large values that are read for long
-		view := NewOutbox(EventStream, 0, func() {})
-		view.Share(b)
-		if _, err := db.Listen(t.Context(), Read{Plain: true}, view); err != nil {
-			t.Fatal(err)
-		}
-		var sent string
-		go func() { sent = joined(view.Take(1)) }()
-		synctest.Wait()
-		if sent != "" {
-			t.Errorf("a view is not read in turn: %s", sent)
-		}
-		set(t, db, "/a", "1")
-		for range reads {
-			b.values.Release(1)
-		}
-		synctest.Wait()
-		if want := "event: put\ndata: {\"path\":\"/\",\"data\":null}\n\n"; sent != want {
-			t.Errorf("the view is %q, want that of before the write, %q", sent, want)
-		}
-		if n := entered(b.values); n != reads {
-			t.Errorf("a view leaves %d of %d places", n, reads)
-		}
-	})
+// TestAllowanceValuesBesideViews: values do not wait for views, which may wait for the
+// committer.
+func TestAllowanceValuesBesideViews(t *testing.T) {
+	b := newAllowance(1 << 20)
+	if entered(b.views) != MaxViews {
+		t.Error("views cannot have all of their places")
+	}
+	value := New(Realtime, 0, func() {})
+	value.Share(b)
+	big(value, 1)
+	if got := value.Take(1); len(got) != 1 {
+		t.Error("a value waits for views")
+	}
 }
 
 // TestAllowanceHasBound: a share has no more than it was given, whatever is left.
@@ -201,7 +171,7 @@ func TestAllowanceHasBound(t *testing.T) {
 	part := share(b, 2*size)
 	made := 0
 	for range 5 {
-		o := NewOutbox(Realtime, 0, func() {})
+		o := New(Realtime, 0, func() {})
 		o.Share(part)
 		big(o, size)
 		made += len(o.Take(1))
@@ -215,7 +185,9 @@ func TestAllowanceHasBound(t *testing.T) {
 }
 
 // newAllowance returns an allowance with places of its own.
-func newAllowance(max int64) *Allowance { return NewAllowance(max, NewReaders().All()) }
+func newAllowance(max int64) *Allowance {
+	return NewAllowance(max, NewReaders().All())
+}
 
 // share returns a share of b for one more address.
 func share(b *Allowance, max int64) *Allowance {

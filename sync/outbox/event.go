@@ -1,4 +1,4 @@
-package sync
+package outbox
 
 import (
 	"sync"
@@ -8,24 +8,24 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// An event is one change of a view: a replacement at a path, or several at
+// An Event is one change of a view: a replacement at a path, or several at
 // once. It is encoded at most once for each format, by the first listener that
 // is sent it.
-type event struct {
-	path  tree.Path // where it applies: the group's path or below
-	merge bool      // parts are relative to path; else the one part is path itself
-	parts []part
+type Event struct {
+	Path  tree.Path // where it applies: the group's path or below
+	Merge bool      // parts are relative to path; else the one Part is path itself
+	Parts []Part
 	size  int // estimated bytes once it is encoded
 
 	realtime encoding
 	stream   encoding
 }
 
-// A part is one replacement. The rest of the target is relative to the event's
+// A Part is one replacement. The rest of the target is relative to the event's
 // path.
-type part struct {
-	target tree.Target
-	node   tree.Node
+type Part struct {
+	Target tree.Target
+	Node   tree.Node
 }
 
 type encoding struct {
@@ -42,24 +42,30 @@ type tagged struct {
 	text []byte
 }
 
-// put is the event of one replacement.
-func put(t tree.Target, n tree.Node) *event {
-	return &event{path: t.Path, parts: []part{{tree.Target{Priority: t.Priority}, n}}}
+// Put is the event of one replacement.
+func Put(t tree.Target, n tree.Node) *Event {
+	return &Event{Path: t.Path, Parts: []Part{{tree.Target{Priority: t.Priority}, n}}}
 }
 
-// measure sets the size.
-func (e *event) measure() {
-	e.size = 64 + len(e.path.Clean())
-	for _, p := range e.parts {
-		e.size += len(p.target.Path.Clean()) + len(p.node.Text()) + 16
+// Add adds a replacement.
+func (e *Event) Add(t tree.Target, n tree.Node) { e.Parts = append(e.Parts, Part{t, n}) }
+
+// Measure sets the size.
+func (e *Event) Measure() {
+	e.size = 64 + len(e.Path.Clean())
+	for _, p := range e.Parts {
+		e.size += len(p.Target.Path.Clean()) + len(p.Node.Text()) + 16
 	}
 }
 
+// Size returns the estimate that Measure made.
+func (e *Event) Size() int { return e.size }
+
 // name returns a part's path as the protocol writes it: "a/b", "a/.priority".
-func (p part) name() string {
-	s := p.target.Path.Clean()
+func (p Part) name() string {
+	s := p.Target.Path.Clean()
 	switch {
-	case !p.target.Priority:
+	case !p.Target.Priority:
 		return s
 	case s == "":
 		return ".priority"
@@ -67,10 +73,10 @@ func (p part) name() string {
 	return s + "/.priority"
 }
 
-// realtimePush returns the push of the realtime protocol for a listener with
+// Push returns the push of the realtime protocol for a listener with
 // the given tag, 0 for none (protocol §5.4). Only the tag differs between
 // listeners, so all that have the same one, or none, share the same bytes.
-func (e *event) realtimePush(tag int64) []byte {
+func (e *Event) Push(tag int64) []byte {
 	e.realtime.once.Do(func() {
 		prefix := e.appendPush(make([]byte, 0, e.size+64))
 		e.realtime.prefix = len(prefix)
@@ -89,60 +95,60 @@ func (e *event) realtimePush(tag int64) []byte {
 	return push
 }
 
-func (e *event) appendPush(dst []byte) []byte {
-	if !e.merge {
-		p := part{target: tree.Target{Path: e.path, Priority: e.parts[0].target.Priority}}
-		return wire.AppendPushPrefix(dst, wire.PushData, p.name(), e.parts[0].node.JSON())
+func (e *Event) appendPush(dst []byte) []byte {
+	if !e.Merge {
+		p := Part{Target: tree.Target{Path: e.Path, Priority: e.Parts[0].Target.Priority}}
+		return wire.AppendPushPrefix(dst, wire.PushData, p.name(), e.Parts[0].Node.JSON())
 	}
-	dst = append(wire.AppendPushHead(dst, wire.PushMerge, e.path.Clean()), '{')
-	for i, p := range e.parts {
+	dst = append(wire.AppendPushHead(dst, wire.PushMerge, e.Path.Clean()), '{')
+	for i, p := range e.Parts {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = append(wire.AppendString(dst, p.name()), ':')
-		dst = append(dst, p.node.JSON()...)
+		dst = append(dst, p.Node.JSON()...)
 	}
 	return append(dst, '}')
 }
 
-// streamBlock returns the block of an event stream whose root is the given path
+// Block returns the block of an event stream whose root is the given path
 // (REST §10.2), nothing if only priorities changed: event streams do not show
 // them. All listeners of an event have the same root.
-func (e *event) streamBlock(root tree.Path) []byte {
+func (e *Event) Block(root tree.Path) []byte {
 	e.stream.once.Do(func() {
 		name, data := "put", make([]byte, 0, e.textSize())
-		if e.merge {
+		if e.Merge {
 			name = "patch"
 			data = append(data, '{')
 		}
 		visible := false
-		for _, p := range e.parts {
-			if p.target.Priority {
+		for _, p := range e.Parts {
+			if p.Target.Priority {
 				continue
 			}
-			if e.merge {
+			if e.Merge {
 				if visible {
 					data = append(data, ',')
 				}
 				data = append(wire.AppendString(data, p.name()), ':')
 			}
-			data = tree.AppendPlain(data, p.node)
+			data = tree.AppendPlain(data, p.Node)
 			visible = true
 		}
-		if e.merge {
+		if e.Merge {
 			data = append(data, '}')
 		}
 		if visible {
-			e.stream.text = appendBlock(name, root.Rel(e.path).String(), data)
+			e.stream.text = appendBlock(name, root.Rel(e.Path).String(), data)
 		}
 	})
 	return e.stream.text
 }
 
 // textSize returns about how many bytes the nodes of an event are.
-func (e *event) textSize() (n int) {
-	for _, p := range e.parts {
-		n += len(p.node.Text())
+func (e *Event) textSize() (n int) {
+	for _, p := range e.Parts {
+		n += len(p.Node.Text())
 	}
 	return n
 }
