@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Server } from '../support/server.js'
-import { check, exemptions, libraries, share } from './run.js'
+import { check, exemptions, LIMIT, libraries, share } from './run.js'
 import { tally, wanted } from './tally.js'
 import type { Library } from './world.js'
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => server?.stop())
 
 test(`${count} random histories look the same through both clients`, {
-  timeout: count * 2000 + 60_000
+  timeout: count * 2000 + MOST * LIMIT + 60_000
 }, async () => {
   const differences: string[] = []
   for (let seed = first; seed < first + count && differences.length < MOST; seed++) {

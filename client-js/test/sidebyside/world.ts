@@ -1,6 +1,6 @@
 // A world: some clients of one library, on a namespace of their own.
 
-import { HeldSocket } from '../support/held-socket.js'
+import { HeldSocket, Lost } from '../support/held-socket.js'
 import type { Server } from '../support/server.js'
 import type { Constraint, Step } from './history.js'
 
@@ -38,12 +38,14 @@ export class World {
   // are behind each other, so it is not compared.
   private outcomes: string[] = []
   private readonly clients: Client[] = []
+  // What the world waits for apart from answers to requests.
+  private doing = 'nothing'
   /** An error inside of the library: it has failed one of its own assertions. */
   broken?: string
 
   constructor(
     private readonly library: Library,
-    private readonly server: Server,
+    private readonly server: Pick<Server, 'url' | 'rest'>,
     private readonly ns: string
   ) {}
 
@@ -72,13 +74,35 @@ export class World {
 
   /** Carries out a step. Returns what was seen meanwhile. */
   async step(step: Step): Promise<string[]> {
-    try {
-      await this.perform(step)
-    } catch (error) {
-      this.broken ??= String(error)
-    }
+    await this.attempt(() => this.perform(step))
     await pause()
     return this.seen()
+  }
+
+  // attempt notes an error of the library. A lost connection is none: it ends the history.
+  private async attempt(action: () => unknown): Promise<void> {
+    try {
+      await action()
+    } catch (error) {
+      if (error instanceof Lost) throw error
+      this.broken ??= String(error)
+    }
+  }
+
+  /** What the world waits for at the moment. */
+  get waits(): string[] {
+    const requests = this.clients.flatMap(({ socket }, i) =>
+      (socket?.unanswered ?? []).map(text => `client ${i}: the answer to ${text}`)
+    )
+    return requests.length ? requests : [this.doing]
+  }
+
+  // during runs an action, and says meanwhile what is waited for.
+  private async during<T>(what: string, action: () => Promise<T>): Promise<T> {
+    this.doing = what
+    const result = await action()
+    this.doing = 'nothing'
+    return result
   }
 
   /** How many ends of listens the clients want to send. */
@@ -89,13 +113,10 @@ export class World {
 
   /** Brings everything to rest. Returns what was seen meanwhile, and what is left. */
   async settle(): Promise<string[]> {
-    try {
-      await this.rest()
-    } catch (error) {
-      this.broken ??= String(error)
-    }
+    await this.attempt(() => this.rest())
     for (const base of ['/d', '/e']) {
-      this.log.push(`data ${JSON.stringify(await this.server.rest(this.ns, 'GET', base))}`)
+      const data = await this.during(`the data at ${base}`, () => this.server.rest(this.ns, 'GET', base))
+      this.log.push(`data ${JSON.stringify(data)}`)
     }
     return this.seen()
   }
@@ -250,18 +271,35 @@ export class World {
 
   private async connect(i: number): Promise<void> {
     const client = this.clients[i]!
-    const made = new Promise<HeldSocket>(resolve => {
-      HeldSocket.awaited.set(this.ns, resolve)
-    })
+    const first = this.nextSocket()
     this.library.api.goOnline(client.db)
-    const socket = await made
-    await socket.greeted
+    const socket = await this.during(`client ${i}: a connection`, () => this.greeted(i, first))
     client.socket = socket
-    // Tells when the server has noticed the end of this connection.
-    await socket.request('o', { p: `/zz/${i}`, d: ++client.sessions })
     socket.open()
     socket.deliver(1)
     await pause()
+  }
+
+  private nextSocket(): Promise<HeldSocket> {
+    return new Promise(resolve => HeldSocket.awaited.set(this.ns, resolve))
+  }
+
+  // greeted returns the first socket that gets through to the server. On a busy machine a
+  // client may give up an attempt and make another.
+  private async greeted(i: number, next: Promise<HeldSocket>): Promise<HeldSocket> {
+    const client = this.clients[i]!
+    for (;;) {
+      const socket = await next
+      next = this.nextSocket()
+      try {
+        await socket.greeted
+        // Tells when the server has noticed the end of this connection.
+        await socket.request('o', { p: `/zz/${i}`, d: ++client.sessions })
+        return socket
+      } catch (error) {
+        if (!(error instanceof Lost)) throw error
+      }
+    }
   }
 
   private async disconnect(i: number): Promise<void> {
@@ -276,7 +314,10 @@ export class World {
     }
     client.socket = undefined
     this.library.api.goOffline(client.db)
-    while ((await this.server.rest(this.ns, 'GET', `/zz/${i}`)) !== client.sessions) await pause()
+    const ended = async () => (await this.server.rest(this.ns, 'GET', `/zz/${i}`)) === client.sessions
+    await this.during(`client ${i}: the end of its session`, async () => {
+      while (!(await ended())) await pause()
+    })
     await this.fence()
   }
 }

@@ -6,6 +6,9 @@ import { WebSocket } from 'ws'
 
 let fences = 1_000_000_000
 
+/** The connection ended while the test waited for its server. */
+export class Lost extends Error {}
+
 export class HeldSocket {
   onopen: any = null
   onmessage: any = null
@@ -13,24 +16,27 @@ export class HeldSocket {
   onerror: any = null
   readonly outgoing: string[] = []
   readonly incoming: string[] = []
-  readonly opened: Promise<void>
   readyState = 0
   private readonly socket: WebSocket
-  private readonly waiting = new Map<number, () => void>() // answers awaited
+  private readonly waiting = new Map<number, { text: string; done: () => void }>() // answers awaited
   private hello?: () => void
-  readonly greeted: Promise<void>
+  private fail?: (error: Lost) => void
+  private readonly lost: Promise<never>
+  private readonly hail: Promise<void>
 
   constructor(readonly url: string) {
     this.socket = new WebSocket(url, { perMessageDeflate: false })
-    this.greeted = new Promise(resolve => {
+    this.hail = new Promise(resolve => {
       this.hello = resolve
     })
-    this.opened = new Promise(resolve => {
-      this.socket.onopen = () => {
-        this.readyState = 1
-        resolve()
-      }
+    this.lost = new Promise((_, reject) => {
+      this.fail = reject
     })
+    this.lost.catch(() => {}) // it may be that the test waits for nothing
+    this.socket.onopen = () => {
+      this.readyState = 1
+    }
+    this.socket.onclose = ({ code }) => this.end(`the server has closed the connection (code ${code})`)
     this.socket.onerror = () => {}
     this.socket.onmessage = event => this.arrive(String(event.data))
     const ns = new URL(url).searchParams.get('ns')!
@@ -52,8 +58,23 @@ export class HeldSocket {
   }
 
   close(): void {
-    this.readyState = 3
+    this.end('the client has closed the connection')
     this.socket.close()
+  }
+
+  private end(why: string): void {
+    this.readyState = 3
+    this.fail?.(new Lost(why))
+  }
+
+  /** Resolves when the server has sent its first message. Rejects with Lost if that cannot be. */
+  get greeted(): Promise<void> {
+    return Promise.race([this.hail, this.lost])
+  }
+
+  /** The requests that have no answer yet. */
+  get unanswered(): string[] {
+    return [...this.waiting.values()].map(({ text }) => text)
   }
 
   private arrive(text: string): void {
@@ -63,16 +84,18 @@ export class HeldSocket {
       this.hello?.()
       return
     }
-    const done = 'r' in d && this.waiting.get(d.r)
-    if (done) {
+    if ('r' in d) {
+      this.waiting.get(d.r)?.done()
       this.waiting.delete(d.r)
-      done()
     }
     if (!('r' in d) || d.r < 1_000_000_000) this.incoming.push(text)
   }
 
-  private answer(r: number): Promise<void> {
-    return new Promise(resolve => this.waiting.set(r, resolve))
+  // exchange sends a request and waits for its answer.
+  private exchange(r: number, text: string): Promise<void> {
+    const answer = new Promise<void>(done => this.waiting.set(r, { text, done }))
+    if (this.readyState === 1) this.socket.send(text)
+    return Promise.race([answer, this.lost])
   }
 
   /**
@@ -80,19 +103,13 @@ export class HeldSocket {
    * other: the server may answer a read before an earlier write.
    */
   async flush(n = Number.POSITIVE_INFINITY): Promise<void> {
-    for (const text of this.outgoing.splice(0, n)) {
-      const answer = this.answer(JSON.parse(text).d.r)
-      this.socket.send(text)
-      await answer
-    }
+    for (const text of this.outgoing.splice(0, n)) await this.exchange(JSON.parse(text).d.r, text)
   }
 
   /** A request that the client does not know of. */
   async request(action: string, body: object): Promise<void> {
     const r = ++fences
-    const answer = this.answer(r)
-    this.socket.send(JSON.stringify({ t: 'd', d: { r, a: action, b: body } }))
-    await answer
+    await this.exchange(r, JSON.stringify({ t: 'd', d: { r, a: action, b: body } }))
   }
 
   /** Lets up to n messages through to the client. */
