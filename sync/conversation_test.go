@@ -122,6 +122,7 @@ func (c *conversation) open(t *testing.T, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	exactBatches(db)
 	c.db = db
 }
 

@@ -33,8 +33,7 @@ func openTest(t testing.TB, o Options) *Database {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.batchTime = time.Hour
-	db.queue.Grow(1)
+	exactBatches(db)
 	t.Cleanup(func() {
 		checkTest(t, db)
 		if err := db.Close(); err != nil {
@@ -42,6 +41,12 @@ func openTest(t testing.TB, o Options) *Database {
 		}
 	})
 	return db
+}
+
+// exactBatches makes tasks that wait together one batch, and leaves out those that come later.
+func exactBatches(db *Database) {
+	db.batchTime = time.Hour
+	db.queue.Grow(1)
 }
 
 // checkTest verifies the invariants of the store, which can be closed already.
@@ -192,7 +197,7 @@ type gate struct {
 
 func closeGate(t testing.TB, db *Database) *gate {
 	g := &gate{reached: make(chan struct{}), open: make(chan struct{})}
-	db.queue.Grow(1) // a batch that has only the gate would take one of those behind it
+	db.queue.Grow(1) // or the batch of the gate takes one of the tasks behind it
 	if err := db.add(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
