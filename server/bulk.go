@@ -27,19 +27,27 @@ const (
 const typeBinary = "application/octet-stream"
 
 // putData replaces the value at the path. An administrator's body is streamed if it has no
-// limit: PUT /rooms.json?writeSizeLimit=unlimited&import=true, and if it is not to be sent
-// back: PUT /rooms.json?print=silent
+// limit: PUT /rooms.json?writeSizeLimit=unlimited&import=true, and if nobody has to see the
+// value as a whole, as for an ETag or print=pretty.
 func putData(q *request) (answer, error) {
 	if err := q.openChange(); err != nil {
 		return answer{}, err
 	}
-	streams := q.id.Admin && !q.form.explain && !q.target.Priority && q.cond == (conditions{})
-	unlimited := q.form.maxWrite == "unlimited"
+	f := &q.form
+	streams := q.id.Admin && !f.explain && !q.target.Priority && q.cond == (conditions{})
+	unlimited := f.maxWrite == "unlimited"
 	switch {
 	case streams && unlimited && isLarge(q, bulkFrom):
 		return importBody(q)
-	case streams && q.form.silent && !q.form.dataOnly && isLarge(q, streamFrom) && q.db.MayPut(q.target.Path):
-		return streamBody(q)
+	case streams && !f.pretty && !f.dataOnly && isLarge(q, streamFrom) && q.db.MayPut(q.target.Path):
+		if f.silent {
+			_, err := streamBody(q, nil)
+			return answer{status: http.StatusNoContent}, err
+		}
+		if take(q.s.echoes) == nil {
+			defer give(q.s.echoes)
+			return echoBody(q)
+		}
 	}
 	a, err := putValue(q)
 	if unlimited {
@@ -48,17 +56,18 @@ func putData(q *request) (answer, error) {
 	return a, err
 }
 
-// streamBody stores the value of a PUT while it arrives, within the limits of any write.
-func streamBody(q *request) (answer, error) {
+// streamBody stores the value of a PUT while it arrives, within the limits of any write. echo
+// is as in dsync.Database.Put.
+func streamBody(q *request, echo io.Writer) (done dsync.PutResult, err error) {
 	src, err := q.plainBody(q.s.opts.MaxWriteBytes)
 	if err != nil {
-		return answer{}, bodyError(err)
+		return done, bodyError(err)
 	}
 	if err := q.acquireWork(min(streamWork, q.work.Of.Most())); err != nil {
-		return answer{}, err
+		return done, err
 	}
 	body := &bodyReader{Reader: src, limit: maxWriteSize(q)}
-	_, err = q.db.Put(q.r.Context(), q.target.Path, body)
+	done, err = q.db.Put(q.r.Context(), q.target.Path, body, echo)
 	if wrong := (*tree.ParseError)(nil); errors.As(err, &wrong) {
 		_, _ = io.Copy(io.Discard, body) // the client is told when it has sent all, and of its length first
 	}
@@ -68,10 +77,19 @@ func streamBody(q *request) (answer, error) {
 	case err != nil && q.form.maxWrite == "unlimited":
 		err = located(err)
 	}
-	if err != nil {
-		return answer{}, err
-	}
-	return q.jsonText("null"), nil // which is silent
+	return done, err
+}
+
+// echoBody is streamBody for a client that wants to see the value that was written.
+func echoBody(q *request) (answer, error) {
+	return spooled(q, func(s *spool) error {
+		done, err := streamBody(q, cutWriter{q.r.Context(), s})
+		if err != nil {
+			return err
+		}
+		q.releaseBody() // it may take long to send
+		return sendSpool(q, s, typeJSON, done.Sums)
+	})
 }
 
 // isLarge reports whether the body is long enough to be streamed. If its length is not
@@ -240,24 +258,40 @@ func sendSpooled(q *request, kind, name string, emit func(io.Writer) error) (ans
 		return answer{}, err
 	}
 	defer give(q.s.exports)
-	spool := newSpool(q.s.opts.Dir)
-	defer func() {
-		if err := spool.close(); err != nil {
-			q.s.log.Error("a temporary file is left", "dir", q.s.opts.Dir, "err", err)
+	return spooled(q, func(s *spool) error {
+		if err := emit(cutWriter{q.r.Context(), s}); err != nil {
+			return err
 		}
-	}()
-	if err := emit(cutWriter{q.r.Context(), spool}); err != nil {
-		return answer{}, err
+		if name != "" {
+			q.w.Header().Set("Content-Disposition", disposition(name))
+		}
+		return sendSpool(q, s, kind, nil)
+	})
+}
+
+// spooled answers by f, which has a spool that is closed after it.
+func spooled(q *request, f func(*spool) error) (answer, error) {
+	s := newSpool(q.s.opts.Dir)
+	err := f(s)
+	if err := s.close(); err != nil {
+		q.s.log.Error("a temporary file is left", "dir", q.s.opts.Dir, "err", err)
 	}
-	src, err := spool.reader()
+	return answer{}, err // it is sent, unless there is an error
+}
+
+// sendSpool sends what a spool has, and sums in the places where they belong.
+func sendSpool(q *request, s *spool, kind string, sums []dsync.Sum) error {
+	src, err := s.reader()
 	if err != nil {
-		return answer{}, err
+		return err
 	}
-	h := q.w.Header()
-	h.Set("Content-Type", kind)
-	if name != "" {
-		h.Set("Content-Disposition", disposition(name))
+	var parts []io.Reader
+	at, size := int64(0), s.size
+	for _, sum := range sums {
+		parts = append(parts, io.LimitReader(src, sum.At-at), strings.NewReader(sum.Text))
+		at, size = sum.At, size+int64(len(sum.Text))
 	}
-	streamFile(q, src, spool.size)
-	return answer{}, nil // it is sent
+	q.w.Header().Set("Content-Type", kind)
+	streamFile(q, io.MultiReader(append(parts, src)...), size)
+	return nil
 }

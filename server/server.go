@@ -98,6 +98,7 @@ type Server struct {
 
 	imports chan struct{} // holds an element for each import
 	exports chan struct{} // and for each export or backup
+	echoes  chan struct{} // and for each answer with a value that was streamed; more are made in memory
 	backups backupCounts
 
 	peers    *peer.Table // what addresses have and do
@@ -144,6 +145,7 @@ func New(o Options) (*Server, error) {
 		}),
 		imports:  make(chan struct{}, maxBulk),
 		exports:  make(chan struct{}, maxBulk),
+		echoes:   make(chan struct{}, maxBulk),
 		stopping: make(chan struct{}),
 		metrics:  counts,
 		refusals: refusals,
