@@ -12,6 +12,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/server/metrics"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/echo"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -56,18 +57,18 @@ func putData(q *request) (answer, error) {
 	return a, err
 }
 
-// streamBody stores the value of a PUT while it arrives, within the limits of any write. echo
+// streamBody stores the value of a PUT while it arrives, within the limits of any write. to
 // is as in dsync.Database.Put.
-func streamBody(q *request, echo io.Writer) (done dsync.PutResult, err error) {
+func streamBody(q *request, to io.Writer) (sums []echo.Value, err error) {
 	src, err := q.plainBody(q.s.opts.MaxWriteBytes)
 	if err != nil {
-		return done, bodyError(err)
+		return nil, bodyError(err)
 	}
 	if err := q.acquireWork(min(streamWork, q.work.Of.Most())); err != nil {
-		return done, err
+		return nil, err
 	}
 	body := &bodyReader{Reader: src, limit: maxWriteSize(q)}
-	done, err = q.db.Put(q.r.Context(), q.target.Path, body, echo)
+	sums, err = q.db.Put(q.r.Context(), q.target.Path, body, to)
 	if wrong := (*tree.ParseError)(nil); errors.As(err, &wrong) {
 		_, _ = io.Copy(io.Discard, body) // the client is told when it has sent all, and of its length first
 	}
@@ -77,18 +78,18 @@ func streamBody(q *request, echo io.Writer) (done dsync.PutResult, err error) {
 	case err != nil && q.form.maxWrite == "unlimited":
 		err = located(err)
 	}
-	return done, err
+	return sums, err
 }
 
 // echoBody is streamBody for a client that wants to see the value that was written.
 func echoBody(q *request) (answer, error) {
 	return spooled(q, func(s *spool) error {
-		done, err := streamBody(q, cutWriter{q.r.Context(), s})
+		sums, err := streamBody(q, cutWriter{q.r.Context(), s})
 		if err != nil {
 			return err
 		}
 		q.releaseBody() // it may take long to send
-		return sendSpool(q, s, typeJSON, done.Sums)
+		return sendSpool(q, s, typeJSON, sums)
 	})
 }
 
@@ -279,19 +280,14 @@ func spooled(q *request, f func(*spool) error) (answer, error) {
 	return answer{}, err // it is sent, unless there is an error
 }
 
-// sendSpool sends what a spool has, and sums in the places where they belong.
-func sendSpool(q *request, s *spool, kind string, sums []dsync.Sum) error {
+// sendSpool sends what a spool has, with values in its holes.
+func sendSpool(q *request, s *spool, kind string, values []echo.Value) error {
 	src, err := s.reader()
 	if err != nil {
 		return err
 	}
-	var parts []io.Reader
-	at, size := int64(0), s.size
-	for _, sum := range sums {
-		parts = append(parts, io.LimitReader(src, sum.At-at), strings.NewReader(sum.Text))
-		at, size = sum.At, size+int64(len(sum.Text))
-	}
 	q.w.Header().Set("Content-Type", kind)
-	streamFile(q, io.MultiReader(append(parts, src)...), size)
+	text, size := echo.Fill(src, s.size, values)
+	streamFile(q, text, size)
 	return nil
 }

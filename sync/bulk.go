@@ -1,14 +1,13 @@
 package sync
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 
+	"github.com/dogwooddb/dogwood/sync/echo"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -99,7 +98,7 @@ type linkTask struct {
 	increments tree.Update          // of the value before
 	marks      []tree.Node          // in the places of the increments meanwhile
 	sums       []tree.ResolvedWrite // of the increments, once it is applied
-	echo       *echo                // nil: nobody wants to see what is written
+	echo       *echo.Writer         // of what is written; nil: nobody wants to see what is written
 }
 
 func (t *linkTask) size() int64 { return taskOverhead }
@@ -188,36 +187,23 @@ func (d *Database) MayPut(p tree.Path) bool {
 	return true
 }
 
-// A PutResult says what a Put did.
-type PutResult struct {
-	ImportResult
-	Sums []Sum // what its increments came to, in the order of the echo
-}
-
-// A Sum is the value of an increment in an echo.
-type Sum struct {
-	At   int64  // bytes of the echo in front of it
-	Text string // as in tree.AppendPlain
-}
-
 // Put replaces the value at p by what src holds, as Import does, with the server values of
 // any write. Timestamps are those of its beginning; increments add to the value that it
 // replaces.
 //
-// If to is not nil, what is written goes to it in the form of [tree.AppendPlain], but for
-// the values of increments, which are known after the commit: the caller puts the Sums in
-// their places. to gets all of it before the commit, so that its errors leave everything as
+// If to is not nil, what is written goes to it in the form of [tree.AppendPlain], with holes
+// for the values of increments, which are known after the commit and returned. to gets all of it before the commit, so that its errors leave everything as
 // it was, and while a snapshot is held, so it should be a local file. After an error of Put,
 // what to has is of no use.
 //
 // The text is read back from the store, because only there equal keys are one and all keys
 // are in order. A text that is made beside the rows, as they are parsed, would have to be
 // sorted like them.
-func (d *Database) Put(ctx context.Context, p tree.Path, src io.Reader, to io.Writer) (done PutResult, err error) {
+func (d *Database) Put(ctx context.Context, p tree.Path, src io.Reader, to io.Writer) (sums []echo.Value, err error) {
 	now, nonce := d.options.Now(), rand.Text()
 	times, t := d.newSpan(true), new(linkTask)
 	if to != nil {
-		t.echo = &echo{to: to, mark: []byte(`"increment ` + nonce + " ")}
+		t.echo = echo.NewWriter(to, "increment "+nonce+" ")
 	}
 	o := store.LoadOptions{ServerValue: func(at tree.Target, v tree.Draft) tree.Node {
 		if n, err := v.Resolve(now.UnixMilli(), noIncrement); err == nil {
@@ -229,30 +215,15 @@ func (d *Database) Put(ctx context.Context, p tree.Path, src io.Reader, to io.Wr
 		return mark
 	}}
 	err = times.apply(func() error {
-		done.ImportResult, err = t.run(ctx, d, p, &boundedIncrements{src, t}, o)
+		done, err := t.run(ctx, d, p, &boundedIncrements{src, t}, o)
+		times.bytes = int(done.Bytes)
 		return err
 	})
-	if err == nil && t.echo != nil {
-		done.Sums = t.echo.sums(t.sums)
-	}
-	times.bytes = int(done.Bytes)
 	times.finish(&Write{Caller: Admin, Base: p}, err)
-	return done, err
-}
-
-// An echo passes on a text without the marks of increments.
-type echo struct {
-	to    io.Writer
-	mark  []byte // how they begin
-	held  []byte // of the text: it may be the beginning of one
-	size  int64  // that was passed on
-	holes []hole
-}
-
-// A hole is where the mark of an increment was left out.
-type hole struct {
-	at int64
-	of int // number of the increment
+	if err != nil || t.echo == nil {
+		return nil, err
+	}
+	return t.echo.Values(func(i int) string { return string(tree.AppendPlain(nil, t.sums[i].Node)) }), nil
 }
 
 // writeEcho writes what was read to the echo.
@@ -264,51 +235,7 @@ func (t *linkTask) writeEcho(ctx context.Context, d *Database) error {
 	if err != nil {
 		return err
 	}
-	return t.echo.pass(len(t.echo.held))
-}
-
-// Write implements io.Writer.
-func (e *echo) Write(p []byte) (int, error) {
-	e.held = append(e.held, p...)
-	for {
-		at := bytes.Index(e.held, e.mark)
-		if at < 0 {
-			return len(p), e.pass(len(e.held) - len(e.mark) + 1)
-		}
-		if err := e.pass(at); err != nil {
-			return 0, err
-		}
-		number := e.held[len(e.mark):]
-		end := bytes.IndexByte(number, '"')
-		if end < 0 {
-			return len(p), nil // it comes with the next piece
-		}
-		of, err := strconv.Atoi(string(number[:end]))
-		if err != nil {
-			return 0, err
-		}
-		e.holes = append(e.holes, hole{e.size, of})
-		e.held = e.held[:copy(e.held, number[end+1:])]
-	}
-}
-
-// pass passes on the first n bytes that are held, if n is positive.
-func (e *echo) pass(n int) error {
-	if n <= 0 {
-		return nil
-	}
-	_, err := e.to.Write(e.held[:n])
-	e.held = e.held[:copy(e.held, e.held[n:])]
-	e.size += int64(n)
-	return err
-}
-
-// sums returns what is to be put in the holes.
-func (e *echo) sums(values []tree.ResolvedWrite) (sums []Sum) {
-	for _, h := range e.holes {
-		sums = append(sums, Sum{h.at, string(tree.AppendPlain(nil, values[h.of].Node))})
-	}
-	return sums
+	return t.echo.Flush()
 }
 
 // errIncrement is returned for a value that is to be added to.
