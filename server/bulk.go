@@ -240,9 +240,6 @@ func getData(q *request) (answer, error) {
 // getBackup answers with a copy of the database's file, made while it is in
 // use: GET /.settings/backup
 func getBackup(q *request) (answer, error) {
-	if err := q.openSettings(); err != nil {
-		return answer{}, err
-	}
 	return sendSpooled(q, typeBinary, q.ns+fileSuffix, func(w io.Writer) error {
 		_, err := q.db.Backup(w)
 		if errors.Is(err, dsync.ErrNoFile) {

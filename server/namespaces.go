@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"net"
 	"os"
@@ -237,10 +238,8 @@ func (n *namespaces) beginClose() (refused int) {
 	n.mu.Lock()
 	n.closed = true
 	n.mu.Unlock()
-	for _, ns := range n.all() {
-		if db := ns.db.Load(); db != nil {
-			refused += db.BeginClose()
-		}
+	for _, db := range n.opened() {
+		refused += db.BeginClose()
 	}
 	return refused
 }
@@ -259,15 +258,23 @@ func (n *namespaces) close() error {
 	return errors.Join(errs...)
 }
 
-// notClosed returns the names of the databases that are open.
-func (n *namespaces) notClosed() (names []string) {
-	for _, ns := range n.all() {
-		if ns.db.Load() != nil {
-			names = append(names, ns.name)
+// opened yields the databases that are open, by name. One that is being opened just
+// now is left out: that can take long.
+func (n *namespaces) opened() iter.Seq2[string, *dsync.Database] {
+	return func(yield func(string, *dsync.Database) bool) {
+		for _, ns := range n.all() {
+			if db := ns.db.Load(); db != nil && !yield(ns.name, db) {
+				return
+			}
 		}
 	}
-	slices.Sort(names)
-	return names
+}
+
+// all returns the namespaces, by name.
+func (n *namespaces) all() []*namespace {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.SortedFunc(maps.Values(n.known), func(a, b *namespace) int { return strings.Compare(a.name, b.name) })
 }
 
 func (ns *namespace) close() error {

@@ -10,6 +10,7 @@ import (
 // stands for any text.
 type route struct {
 	pattern string
+	open    func(*request) error // decides who may ask, before methods; nil: they do
 	methods methods
 	raw     http.HandlerFunc
 }

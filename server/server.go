@@ -64,7 +64,7 @@ type Options struct {
 	Rules        *rules.Ruleset            // of databases that were given none; nil is open in Dev, else locked
 	RulesOf      map[string]*rules.Ruleset // of some of them, by name, instead of Rules
 	RulesOptions dsync.RulesOptions        // how uploaded rules are read that don't say it themselves
-	Decisions    Decisions                 // what is made of what rules decide
+	Decisions    observe.Decisions         // what is made of what rules decide
 
 	Sample func() tree.Node // what a new database begins with; nil is empty
 	Demo   http.Handler     // in Dev, answers what is below /demo/ and does not end with .json; nil is nothing
@@ -96,10 +96,10 @@ type Server struct {
 	rt     *realtime.Server
 	all    *peer.Resources // of clients without bounds
 
-	imports chan struct{} // holds an element for each import
-	exports chan struct{} // and for each export or backup
-	echoes  chan struct{} // and for each answer with a value that was streamed; more are made in memory
-	backups backupCounts
+	imports chan struct{}               // holds an element for each import
+	exports chan struct{}               // and for each export or backup
+	echoes  chan struct{}               // and for each answer with a value that was streamed; more are made in memory
+	backups atomic.Pointer[BackupStats] // nil: none yet
 
 	peers    *peer.Table // what addresses have and do
 	conns    *peer.Conns // that are open

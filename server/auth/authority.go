@@ -192,7 +192,7 @@ func (a *Authority) verified(ns string, t token) (Identity, error) {
 			return Identity{}, ErrInvalid
 		}
 		id, err := t.claims.secretIdentity()
-		id.Debug = t.claims.debug()
+		id.Debug = t.claims.asksFor("debug")
 		return id, err
 	case "RS256", "ES256":
 		if !isAccount(t.claims.Text("iss")) {

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 func TestParseKeySet(t *testing.T) {
@@ -138,12 +140,12 @@ func TestKeyFileRotates(t *testing.T) {
 	}
 	want("first", "one", rsaKey(), nil)
 	want("first", "two", otherRSA(), ErrUnknownKid)
-	if err := replaceFile(file, jwks(jwk(&otherRSA().PublicKey, "two", nil))); err != nil {
+	if err := writeFile(durable.Replace, file, jwks(jwk(&otherRSA().PublicKey, "two", nil))); err != nil {
 		t.Fatal(err)
 	}
 	want("exchanged", "two", otherRSA(), nil)
 	want("exchanged", "one", rsaKey(), ErrUnknownKid)
-	if err := replaceFile(file, []byte("{")); err != nil {
+	if err := writeFile(durable.Replace, file, []byte("{")); err != nil {
 		t.Fatal(err)
 	}
 	want("damaged", "two", otherRSA(), nil)

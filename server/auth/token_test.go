@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"pgregory.net/rapid"
 )
 
@@ -374,7 +375,7 @@ func FuzzToken(f *testing.F) {
 	}
 	f.Add("dogwood_e30.AA")
 	file := f.TempDir() + "/jwks.json"
-	if err := replaceFile(file, jwks(jwk(&rsaKey().PublicKey, "rsa", nil), jwk(&ecKey().PublicKey, "ec", nil))); err != nil {
+	if err := writeFile(durable.Replace, file, jwks(jwk(&rsaKey().PublicKey, "rsa", nil), jwk(&ecKey().PublicKey, "ec", nil))); err != nil {
 		f.Fatal(err)
 	}
 	serve := must(New(Options{
