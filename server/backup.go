@@ -189,7 +189,7 @@ func (o Backups) list(ns, suffix string) (list []backupFile, err error) {
 
 // backUp makes one backup and deletes those that are one too many.
 func (s *Server) backUp(ctx context.Context, ns string, o Backups) error {
-	db, err := s.database(ns)
+	db, err := s.spaces.database(ns)
 	if errors.Is(err, errDeactivated) {
 		return nil
 	}

@@ -45,8 +45,8 @@ func putData(q *request) (answer, error) {
 			_, err := streamBody(q, nil)
 			return answer{status: http.StatusNoContent}, err
 		}
-		if take(q.s.echoes) == nil {
-			defer give(q.s.echoes)
+		if q.s.echoes.Try(1) == nil {
+			defer q.s.echoes.Release(1)
 			return echoBody(q)
 		}
 	}
@@ -132,11 +132,11 @@ func patientReader(q *request, body io.ReadCloser) io.Reader {
 // importBody answers with counts, not with an echo: a client that sends so much does not
 // want it back.
 func importBody(q *request) (answer, error) {
-	if err := take(q.s.imports); err != nil {
+	if q.s.imports.Try(1) != nil {
 		q.refused(metrics.Bulk)
-		return answer{}, err
+		return answer{}, errOverloaded
 	}
-	defer give(q.s.imports)
+	defer q.s.imports.Release(1)
 	src, err := decodedBody(q, patientReader(q, q.r.Body))
 	if err != nil {
 		return answer{}, err
@@ -204,18 +204,6 @@ func decodedBody(q *request, body io.Reader) (io.Reader, error) {
 	return nil, errCoding
 }
 
-// take takes a place, if there is one left, and give gives it back.
-func take(places chan struct{}) error {
-	select {
-	case places <- struct{}{}:
-		return nil
-	default:
-		return errOverloaded
-	}
-}
-
-func give(places chan struct{}) { <-places }
-
 // getData answers with the value at the path. An administrator's export may be
 // of any size: GET /rooms.json?format=export
 func getData(q *request) (answer, error) {
@@ -251,11 +239,11 @@ func getBackup(q *request) (answer, error) {
 
 // sendSpooled answers with what emit writes.
 func sendSpooled(q *request, kind, name string, emit func(io.Writer) error) (answer, error) {
-	if err := take(q.s.exports); err != nil {
+	if q.s.exports.Try(1) != nil {
 		q.refused(metrics.Bulk)
-		return answer{}, err
+		return answer{}, errOverloaded
 	}
-	defer give(q.s.exports)
+	defer q.s.exports.Release(1)
 	return spooled(q, func(s *spool) error {
 		if err := emit(cutWriter{q.r.Context(), s}); err != nil {
 			return err

@@ -148,7 +148,7 @@ func TestEchoThatIsNotRead(t *testing.T) {
 		defer deaf.Close()
 		deaf.(*net.TCPConn).SetReadBuffer(4096)
 	}
-	waitFor(t, "all echoes but one to be streamed", func() bool { return len(ts.echoes) == maxBulk })
+	waitFor(t, "all echoes but one to be streamed", func() bool { return ts.echoes.Used() == maxBulk })
 	for i := range maxBulk + 1 {
 		path := fmt.Sprintf("/a%d.json?shallow=true", i)
 		waitFor(t, "all to be written", func() bool { return ts.do(call{"GET", path, ownerHeader, ""}).body != "null" })

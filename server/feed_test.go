@@ -67,7 +67,7 @@ func TestProfile(t *testing.T) {
 			}
 		}
 	}
-	db, err := ts.database("test")
+	db, err := ts.spaces.database("test")
 	if err != nil {
 		t.Fatal(err)
 	}

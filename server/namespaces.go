@@ -175,7 +175,8 @@ func (n *namespaces) fallback() (string, error) {
 	return "", errNoNamespace
 }
 
-// database returns the open database of a namespace.
+// database returns the open database of a namespace. The errors are
+// errNoNamespace, errBadNamespace, errDeactivated and those of opening it.
 func (n *namespaces) database(name string) (*dsync.Database, error) {
 	ns, err := n.find(name)
 	if err != nil {
@@ -291,10 +292,6 @@ func (ns *namespace) close() error {
 	return nil
 }
 
-// database returns the open database of a namespace. The errors are
-// errNoNamespace, errBadNamespace, errDeactivated and those of opening it.
-func (s *Server) database(ns string) (*dsync.Database, error) { return s.spaces.database(ns) }
-
 // Namespaces returns the names of all databases, sorted: the configured ones and those
 // that have a file, open or not.
 func (s *Server) Namespaces() []string { return s.spaces.names() }
@@ -303,7 +300,7 @@ func (s *Server) Namespaces() []string { return s.spaces.names() }
 // what is wrong with its file is said at the start, and no other process can
 // have it. Errors wrap those of store.Open.
 func (s *Server) Open(name string) error {
-	_, err := s.database(name)
+	_, err := s.spaces.database(name)
 	return err
 }
 

@@ -39,7 +39,7 @@ func postBatch(q *request) (answer, error) {
 	for i := range entries {
 		entries[i].Read.Caller, entries[i].Read.Hold = q.id.Caller, q.hold
 	}
-	return answerWith(q, func(q *request) (answer, error) { return findEntries(q, entries) })
+	return answerWith(q, func(ctx context.Context, q *request) (answer, error) { return findEntries(ctx, q, entries) })
 }
 
 // openBatch is open without a path and conditions. The parameters are those of a
@@ -56,9 +56,7 @@ func openBatch(q *request) (err error) {
 }
 
 // findEntries answers with what the entries of a batch read.
-func findEntries(q *request, entries []dsync.Lookup) (answer, error) {
-	ctx, cancel := newReadContext(q.r.Context(), q.form.timeout)
-	defer cancel()
+func findEntries(ctx context.Context, q *request, entries []dsync.Lookup) (answer, error) {
 	all, err := findAll(q, ctx, entries)
 	if err != nil {
 		return answer{}, err

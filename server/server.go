@@ -26,6 +26,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server/auth"
 	"github.com/dogwooddb/dogwood/server/metrics"
@@ -33,6 +34,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/peer"
 	"github.com/dogwooddb/dogwood/server/realtime"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/dirlock"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
@@ -96,9 +98,9 @@ type Server struct {
 	rt     *realtime.Server
 	all    *peer.Resources // of clients without bounds
 
-	imports chan struct{}               // holds an element for each import
-	exports chan struct{}               // and for each export or backup
-	echoes  chan struct{}               // and for each answer with a value that was streamed; more are made in memory
+	imports *limit.Share                // places
+	exports *limit.Share                // of exports and backups
+	echoes  *limit.Share                // of answers with a value that was streamed; more are made in memory
 	backups atomic.Pointer[BackupStats] // nil: none yet
 
 	peers    *peer.Table // what addresses have and do
@@ -109,10 +111,10 @@ type Server struct {
 	credentials *observe.RefusedCredentials
 
 	feeds   observe.Feeds
-	streams observe.Streams
+	streams observe.Open[*outbox.Outbox, observe.SlowClient] // without the numbers
 
-	presented presented      // credentials of event streams
-	watching  sync.WaitGroup // for watchRevocations
+	presented observe.Open[*eventStream, auth.Identity] // credentials of event streams
+	watching  sync.WaitGroup                            // for watchRevocations
 
 	stopping chan struct{} // closed when event streams, sockets and background work must end
 	stop     func()        // closes stopping, once
@@ -143,9 +145,9 @@ func New(o Options) (*Server, error) {
 			Answers: o.MaxAnswersBytes,
 			Pending: o.MaxPendingBytes,
 		}),
-		imports:  make(chan struct{}, maxBulk),
-		exports:  make(chan struct{}, maxBulk),
-		echoes:   make(chan struct{}, maxBulk),
+		imports:  limit.NewMeter(maxBulk).All(),
+		exports:  limit.NewMeter(maxBulk).All(),
+		echoes:   limit.NewMeter(maxBulk).All(),
 		stopping: make(chan struct{}),
 		metrics:  counts,
 		refusals: refusals,

@@ -154,8 +154,8 @@ func (s *Server) leftovers() leftovers {
 	return leftovers{
 		requests:    int(s.underWay.Load()),
 		connections: s.rt.Count(),
-		imports:     len(s.imports),
-		exports:     len(s.exports),
+		imports:     int(s.imports.Used()),
+		exports:     int(s.exports.Used()),
 	}
 }
 

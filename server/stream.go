@@ -145,7 +145,7 @@ func (es *eventStream) watch(q *request) (stop func()) {
 	if !q.id.credential.CanEnd() {
 		return func() {}
 	}
-	remove := q.s.presented.add(es, q.id.credential)
+	remove := q.s.presented.Add(es, q.id.credential)
 	es.scheduleCheck(q)
 	es.look() // it may have been revoked before the watch could see it here
 	return func() {
