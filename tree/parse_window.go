@@ -105,15 +105,15 @@ func (p *parser) ahead(n int) {
 }
 
 // mark marks a place until unmark is called with what it returns.
-func (p *parser) mark(at int) (before int) {
-	before = len(p.marks)
-	if p.from != nil {
-		p.marks = append(p.marks, mark{at: at})
+func (w *window) mark(at int) (before int) {
+	before = len(w.marks)
+	if w.from != nil {
+		w.marks = append(w.marks, mark{at: at})
 	}
 	return before
 }
 
-func (p *parser) unmark(before int) { p.marks = p.marks[:before] }
+func (w *window) unmark(before int) { w.marks = w.marks[:before] }
 
 // here returns where in the text the parser is, for fail.
 func (p *parser) here() int { return p.passed + p.pos }
