@@ -81,7 +81,13 @@ func streamBody(q *request, to io.Writer) (sums []echo.Value, err error) {
 	return sums, err
 }
 
-// echoBody is streamBody for a client that wants to see the value that was written.
+// echoBody is streamBody for a client that wants to see the value that was written. What
+// goes wrong with the file is known before the commit, and the answer is sent after it.
+//
+// The value has to be the one of this write, whatever others write next, and a client may
+// take minutes to read it. So it can neither be read page by page while it is sent, since
+// there is no snapshot of it later, nor from a snapshot that is held until then: that
+// keeps freed pages from being used again, and the file grows.
 func echoBody(q *request) (answer, error) {
 	return spooled(q, func(s *spool) error {
 		sums, err := streamBody(q, cutWriter{q.r.Context(), s})

@@ -47,6 +47,10 @@ type namespaces struct {
 }
 
 // A namespace is one name and, once it was asked for, its database.
+//
+// Lock order: namespace.mu, then namespaces.mu. Each namespace has a lock of its own, since to
+// open a database after a crash may take long, and requests for others do not wait for that.
+// db can be read without it, so nor do metrics and dogwood top.
 type namespace struct {
 	name        string
 	deactivated bool

@@ -56,7 +56,8 @@ var (
 	databases          = gauge("databases", "Databases that are open.")
 )
 
-// ofDatabases are those of each database.
+// ofDatabases are those of each database, with where their numbers come from: a metric that
+// is declared is collected.
 var ofDatabases = []struct {
 	*family
 	value func(d *Database) float64

@@ -46,6 +46,9 @@ var (
 	Profiles            = bound("profiles")                // profiles at a time
 )
 
+// Constants would be as good as variables here, but they need a second table that gives each
+// its label, in the same order.
+
 // MaxReasons is more than there are: each Reason is less.
 const MaxReasons = 64
 

@@ -35,6 +35,10 @@ type Client struct {
 // A Table is the table of addresses that were heard of lately. It is bounded:
 // clients that are not held are removed first, longest unused first, and when all are
 // held, further addresses share one client.
+//
+// mu guards what says so in Client, too: a lock for each client would have to be taken
+// together with that of the table to forget one. It is held for a few counts only. Refused
+// is called with it, so it must not call the Table.
 type Table struct {
 	options Options
 	proxies proxies

@@ -1,5 +1,9 @@
 // Package echo is the answer to a write that is too long for memory: a text with holes for
 // the values that are known only after the commit.
+//
+// The text is written before the commit, when it still can fail. What an increment comes to
+// is decided in the commit, and how long its text is, too: so the text has neither its value
+// nor room for it, and the two are joined when the text is sent.
 package echo
 
 import (
