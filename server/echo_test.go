@@ -74,7 +74,7 @@ func (m bodyMaker) value(depth, children int) string {
 
 // body returns a body that is long enough to be streamed.
 func (m bodyMaker) body() string {
-	text := m.value(4, 2000)
+	text := m.value(4, 700)
 	if n := streamFrom + 1 - len(text); n > 0 {
 		text = strings.Repeat(" ", n) + text
 	}
@@ -88,7 +88,7 @@ func TestEchoOfLargePut(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	inMemory := serveTest(t, Options{Dev: true, Now: func() time.Time { return now }})
 	onDisk := serveTest(t, Options{Dev: true, Dir: t.TempDir(), Now: func() time.Time { return now }})
-	for i := range tier.Pick(8, 40, 600) {
+	for i := range tier.Pick(6, 16, 600) {
 		ts := inMemory
 		if i%4 == 0 {
 			ts = onDisk
