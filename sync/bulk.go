@@ -141,9 +141,6 @@ func (d *Database) Export(ctx context.Context, r Read, w io.Writer) error {
 	return d.view(ctx, r, func(tx *store.Tx) error { return tx.WriteJSON(w, r.Path) })
 }
 
-// ErrNoFile is returned for a backup of a database that is kept in memory.
-var ErrNoFile = store.ErrNoFile
-
 // Backup writes a copy of the database's file to w, as of one commit, while
 // other operations go on. It holds a snapshot for as long as w takes, so w
 // should be a local file.

@@ -3,8 +3,6 @@ package sync
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -28,51 +26,6 @@ const (
 	behindRows = 256 // of a step after workBehind batches
 	workAfter  = time.Millisecond
 )
-
-// A storageError is a failure of the store. The transaction is lost with it.
-type storageError struct{ err error }
-
-func (e *storageError) Error() string { return "storage: " + e.err.Error() }
-func (e *storageError) Unwrap() error { return e.err }
-
-// broken marks an error of apply as a failure of the store, not a refusal.
-func broken(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &storageError{err}
-}
-
-// ErrUnavailable is returned for writes that could not be made durable.
-var ErrUnavailable = errors.New("the write could not be stored")
-
-// ErrReadOnly is wrapped by ErrUnavailable for writes to a database whose file
-// system is read-only.
-var ErrReadOnly = store.ErrReadOnly
-
-// ErrUnknown is returned for writes of which it cannot be told whether they are on
-// disk: a sync failed, and what it was for could not be taken back. A restart finds
-// all writes of the batch or none.
-var ErrUnknown = errors.New("it is unknown whether the write was stored")
-
-// A panicError is a panic that was turned into an error: a fault of ours, or of
-// what we call, that must not take the database down with it.
-type panicError struct {
-	value any
-	stack []byte
-}
-
-func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
-
-// guarded calls f and turns a panic into a *panicError.
-func guarded(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &panicError{v, debug.Stack()}
-		}
-	}()
-	return f()
-}
 
 // A committer changes a database. Its state belongs to one goroutine, commitLoop; it takes
 // the lock of the audience while a batch is applied, committed and published.
@@ -355,18 +308,6 @@ func (c *committer) applyAll(s *supply) (*batch, error) {
 	}
 }
 
-// unavailable is what a task fails with when err happened to it. A panic is
-// nobody's hint to try again, so it stays what it is.
-func unavailable(err error) error {
-	if p := (*panicError)(nil); errors.As(err, &p) {
-		return err
-	}
-	if errors.Is(err, store.ErrUnknown) {
-		return fmt.Errorf("%w: %w", ErrUnknown, err)
-	}
-	return fmt.Errorf("%w: %w", ErrUnavailable, err)
-}
-
 // tryAll makes one attempt. An error comes with the index of the task to blame,
 // or -1.
 func (c *committer) tryAll(s *supply, failed map[int]error) (b *batch, at int, err error) {
@@ -452,16 +393,6 @@ func (b *batch) rollback() {
 	for _, f := range slices.Backward(b.undo) {
 		f()
 	}
-}
-
-// isBroken reports whether an error of apply costs the transaction.
-func isBroken(err error) bool {
-	if err == nil {
-		return false
-	}
-	var storage *storageError
-	var panicked *panicError
-	return errors.As(err, &storage) || errors.As(err, &panicked)
 }
 
 // publish queues the events for their listeners, except for those that lose

@@ -3,7 +3,6 @@ package sync
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -41,18 +40,6 @@ type Findings struct {
 	Bytes    int     // about how long all values and keys are together
 	Held     int     // of Bytes, what is in memory: a value that is found again is not there twice
 	Reads    int     // places that were asked for: entries, and the keys that they found
-}
-
-// A TooManyError says that a request exceeds one of the bounds of what it may
-// name.
-type TooManyError struct {
-	Request string // "a batch get"
-	What    string // "entries", "keys"
-	Max     int
-}
-
-func (e *TooManyError) Error() string {
-	return fmt.Sprintf("%s may have at most %d %s", e.Request, e.Max, e.What)
 }
 
 // TooManyLookups returns the error of a GetAll with more than MaxLookups entries.

@@ -11,16 +11,6 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
-// An UnboundedError says that a read would show more children of a node than its
-// .limit in the rules allows. It is never answered with a part of them.
-type UnboundedError struct{ *rules.Excess }
-
-// Error says what is wrong with the read and what would be allowed.
-func (e *UnboundedError) Error() string { return e.Excess.String() }
-
-// Unwrap returns ErrTooBig.
-func (e *UnboundedError) Unwrap() error { return ErrTooBig }
-
 // withinLimits refuses a read that would show more children of a node than the rules
 // allow, at its path or below it. Administrators may read everything.
 func withinLimits(rs *rules.Ruleset, tx *store.Tx, r Read) error {

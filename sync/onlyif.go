@@ -15,10 +15,6 @@ import (
 // maxOnlyIf bounds the value of a condition. Comparing it holds up all writes.
 const maxOnlyIf = 4 << 10
 
-// errOnlyIf is the error of an operation inside of what is left for a disconnect
-// under another condition: both can't be one write.
-var errOnlyIf = errors.New("what is left for the disconnect above has another condition")
-
 // An onlyIf is the condition of what a session leaves for its disconnect: it is
 // carried out only if the place has the value then, and the caller may read it.
 // So the late end of an old session does not undo what a new one wrote. It never

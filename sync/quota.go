@@ -7,57 +7,6 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// A Bound is one that clients of the realtime protocol may reach, for counters
-// of how often that happens.
-type Bound uint8
-
-// The bounds: those of one session, those of a Quota, and those of a database.
-const (
-	BoundListens Bound = iota
-	BoundWindows
-	BoundPending
-	BoundWrites // the next write waits until others are done
-	BoundQuotaListens
-	BoundQuotaWindows
-	BoundQuotaPending
-	BoundPathWindows
-	BoundValues // of one write
-	BoundPaths  // of one update
-	BoundMemory // that one write takes
-
-	BoundCommonPending // of all sessions of a server
-)
-
-// A LimitError says which bound an operation would exceed.
-type LimitError struct{ Bound Bound }
-
-func (e *LimitError) Error() string {
-	switch e.Bound {
-	case BoundValues, BoundPaths, BoundMemory:
-		return textWriteTooBig
-	case BoundListens, BoundPending:
-		return ErrLimit.Error()
-	case BoundWindows:
-		return "too many queries at this path on this connection"
-	case BoundQuotaListens, BoundQuotaPending:
-		return "too many listens or pending operations from this address"
-	case BoundCommonPending:
-		return "the server has no room for more onDisconnect operations now; try again later"
-	case BoundQuotaWindows:
-		return "too many different queries at this path from this address"
-	}
-	return "too many different queries at this path"
-}
-
-// Is reports whether err is the class of e: ErrTooBig for the size of one write, which
-// will not do later either, and ErrLimit for all others.
-func (e *LimitError) Is(err error) bool {
-	if e.Bound == BoundValues || e.Bound == BoundPaths || e.Bound == BoundMemory {
-		return err == ErrTooBig
-	}
-	return err == ErrLimit
-}
-
 // QuotaLimits are the bounds of a Quota. A bound that is not positive does not
 // exist.
 type QuotaLimits struct {

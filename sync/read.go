@@ -201,26 +201,6 @@ type Observer interface {
 	Decided(rs *rules.Ruleset, q *rules.Request, t *rules.Trace) (detail string)
 }
 
-// A DeniedError is an ErrDenied that tells the client the reason.
-type DeniedError struct {
-	Detail string
-	Rule   string // that decided, such as "/rooms/$room/.write"; "" for none
-}
-
-// Error returns the text of ErrDenied and the reason.
-func (e *DeniedError) Error() string { return ErrDenied.Error() + ": " + e.Detail }
-
-// Unwrap returns ErrDenied.
-func (e *DeniedError) Unwrap() error { return ErrDenied }
-
-// denied returns the error of an operation that a rule denied.
-func denied(rule, detail string) error {
-	if detail == "" {
-		return ErrDenied
-	}
-	return &DeniedError{Detail: detail, Rule: rule}
-}
-
 // maxTraced is how many targets a write may have for its caller's Trace to be
 // called: explaining it holds up the writes of others.
 const maxTraced = 100

@@ -10,9 +10,6 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
-// ErrDamaged is returned for what is damaged in the file.
-var ErrDamaged = store.ErrDamaged
-
 // A scrub reads the whole file now and then, so that damage is found before the data
 // are needed, while there is still a backup without it.
 

@@ -59,11 +59,6 @@ type SignInInfo struct {
 	Data string // raw JSON of the reply
 }
 
-// A TokenError is the refusal of a credential, in the words of the protocol.
-type TokenError struct{ Status, Text string }
-
-func (e *TokenError) Error() string { return e.Text }
-
 // A Session is the protocol state of one client: requests go in, one at a time
 // and in order; replies and pushes come out of its Outbox. It owns no socket,
 // no goroutine and no timer.
@@ -253,9 +248,6 @@ func (s *Session) failure(id int64, err error) []byte {
 	}
 	return wire.AppendError(nil, id, status, text)
 }
-
-// errMalformed is the class of errors of requests that lack what they need.
-var errMalformed = errors.New("malformed request")
 
 // authenticate signs the client in (protocol §9).
 func (s *Session) authenticate(ctx context.Context, r wire.Request) error {

@@ -298,9 +298,6 @@ func appendMerge(dst []byte, m tree.RangeMerge) []byte {
 	return append(dst, '}')
 }
 
-// errQuery is the class of errors of query objects.
-var errQuery = errors.New("invalid query")
-
 // parseQuery reads the query object of a listen or get (protocol §5.2).
 func parseQuery(raw string) (tree.Query, error) {
 	var q tree.Query
