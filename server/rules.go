@@ -13,6 +13,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 )
 
 // This file is /.settings/rules.json (REST §12.1) and the versions that each
@@ -218,7 +219,7 @@ func (n *namespaces) setDefaultRules(ctx context.Context, all *rules.Ruleset, of
 	n.mu.Unlock()
 	var errs []error
 	for _, ns := range n.all() {
-		if err := n.renewRules(ctx, ns); err != nil && !errors.Is(err, dsync.ErrClosed) {
+		if err := n.renewRules(ctx, ns); err != nil && !errors.Is(err, fault.ErrClosed) {
 			errs = append(errs, fmt.Errorf("rules of %s: %w", ns.name, err))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -30,7 +31,7 @@ func (d *Database) Import(ctx context.Context, p tree.Path, src io.Reader, progr
 // run reads a value and makes it the one at p.
 func (t *linkTask) run(ctx context.Context, d *Database, p tree.Path, src io.Reader, o store.LoadOptions) (ImportResult, error) {
 	if d.closed.Load() {
-		return ImportResult{}, ErrClosed
+		return ImportResult{}, fault.ErrClosed
 	}
 	l, err := d.store.NewLoad(p, o)
 	if err != nil {
@@ -81,10 +82,10 @@ func importError(d *Database, p tree.Path, err error) error {
 	case !errors.Is(err, store.ErrNotStored):
 		return err
 	case d.closed.Load():
-		return ErrClosed
+		return fault.ErrClosed
 	}
 	d.log.Error("import failed", "database", d.store.String(), "path", p, "err", err)
-	return fmt.Errorf("%w: %w", ErrUnavailable, err) // nothing refers to what was stored
+	return fmt.Errorf("%w: %w", fault.ErrUnavailable, err) // nothing refers to what was stored
 }
 
 // A linkTask makes visible what a load has stored.
@@ -109,10 +110,10 @@ func (t *linkTask) apply(b *batch) error {
 		if errors.Is(err, store.ErrLoadEnded) {
 			return err
 		}
-		return broken(err)
+		return fault.Broken(err)
 	}
 	if err := t.put(b, sums); err != nil {
-		return broken(err)
+		return fault.Broken(err)
 	}
 	b.dirty = true
 	b.db.work = true
@@ -146,10 +147,10 @@ func (d *Database) Export(ctx context.Context, r Read, w io.Writer) error {
 // should be a local file.
 func (d *Database) Backup(w io.Writer) (size int64, err error) {
 	if d.closed.Load() {
-		return 0, ErrClosed
+		return 0, fault.ErrClosed
 	}
 	if size, err = d.store.Backup(w); err != nil && d.closed.Load() {
-		err = ErrClosed
+		err = fault.ErrClosed
 	}
 	return size, err
 }
@@ -214,7 +215,7 @@ type boundedIncrements struct {
 
 func (r *boundedIncrements) Read(p []byte) (int, error) {
 	if len(r.task.increments) > MaxIncrements {
-		return 0, &LimitError{BoundPaths}
+		return 0, &fault.LimitError{fault.BoundPaths}
 	}
 	return r.Reader.Read(p)
 }

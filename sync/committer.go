@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/queue"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -108,7 +109,7 @@ func (c *committer) stepAfter(batches int) (rows int) {
 // nil, reclaiming ends soon after it says so.
 func (c *committer) background(rows int, stop func() bool) {
 	c.stalled = false
-	err := guarded(func() error {
+	err := fault.Guard(func() error {
 		more, err := c.db.store.Reclaim(rows, stop)
 		building, buildErr := c.db.store.Build(rows)
 		upgrading, upgradeErr := c.db.store.Upgrade(rows)
@@ -224,7 +225,7 @@ func (c *committer) commit(tasks []task) (committed bool) {
 // commitSome carries out one batch of the tasks, takes them out of the supply and
 // finishes them.
 func (c *committer) commitSome(s *supply) (committed bool) {
-	b, err := (*batch)(nil), error(ErrClosed)
+	b, err := (*batch)(nil), error(fault.ErrClosed)
 	if !c.db.closed.Load() {
 		b, err = c.commitBatch(s)
 	}
@@ -302,9 +303,9 @@ func (c *committer) applyAll(s *supply) (*batch, error) {
 			return b, nil
 		}
 		if at < 0 {
-			return nil, unavailable(err)
+			return nil, fault.Unavailable(err)
 		}
-		failed[at] = unavailable(err)
+		failed[at] = fault.Unavailable(err)
 	}
 }
 
@@ -342,9 +343,9 @@ func (c *committer) tryAll(s *supply, failed map[int]error) (b *batch, at int, e
 		err, tried := failed[i]
 		if !tried {
 			b.budget = rules.Budget{}
-			err = guarded(func() error { return t.apply(b) })
+			err = fault.Guard(func() error { return t.apply(b) })
 		}
-		if !tried && isBroken(err) {
+		if !tried && fault.IsBroken(err) {
 			return b, i, err
 		}
 		b.results = append(b.results, err)
@@ -355,7 +356,7 @@ func (c *committer) tryAll(s *supply, failed map[int]error) (b *batch, at int, e
 	if !b.dirty {
 		return b, -1, nil
 	}
-	return b, -1, guarded(b.commit)
+	return b, -1, fault.Guard(b.commit)
 }
 
 // maxKeptRecord bounds the memory that is kept for the record of the next batch.

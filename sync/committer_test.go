@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/internal/tier"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -80,10 +81,10 @@ func TestStale(t *testing.T) {
 	hash := ""
 	for path, check := range map[string]func(error) bool{
 		"/r": func(err error) bool {
-			var stale *StaleError
+			var stale *fault.StaleError
 			return errors.As(err, &stale) && stale.Current.JSON() == "1"
 		},
-		"/x": func(err error) bool { return errors.Is(err, ErrDenied) },
+		"/x": func(err error) bool { return errors.Is(err, fault.ErrDenied) },
 	} {
 		w := putOf(t, path, "2")
 		w.Caller, w.If = Caller{}, &hash
@@ -102,8 +103,8 @@ func TestConditionIsBounded(t *testing.T) {
 	hash := "anything"
 	w := putOf(t, "/x", "1")
 	w.If = &hash
-	if _, err := db.Write(t.Context(), w); !errors.Is(err, ErrTooBig) {
-		t.Errorf("conditional write of 20 kB with a limit of 10 kB: %v, want %v", err, ErrTooBig)
+	if _, err := db.Write(t.Context(), w); !errors.Is(err, fault.ErrTooBig) {
+		t.Errorf("conditional write of 20 kB with a limit of 10 kB: %v, want %v", err, fault.ErrTooBig)
 	}
 }
 
@@ -135,8 +136,8 @@ func TestFailedBatch(t *testing.T) {
 	queued(db, 5)
 	close(g.open)
 	for _, w := range writes {
-		if err := <-w; !errors.Is(err, ErrUnavailable) || !errors.Is(err, errInjected) {
-			t.Errorf("write in a failed batch: %v, want %v and %v", err, ErrUnavailable, errInjected)
+		if err := <-w; !errors.Is(err, fault.ErrUnavailable) || !errors.Is(err, errInjected) {
+			t.Errorf("write in a failed batch: %v, want %v and %v", err, fault.ErrUnavailable, errInjected)
 		}
 	}
 	b.settle()
@@ -176,8 +177,8 @@ func TestLateDisconnect(t *testing.T) {
 	c.settle()
 	log.set(true)
 	c.session.Close()
-	if _, err := db.Write(t.Context(), putOf(t, "/x", "0")); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("write: %v, want %v", err, ErrUnavailable)
+	if _, err := db.Write(t.Context(), putOf(t, "/x", "0")); !errors.Is(err, fault.ErrUnavailable) {
+		t.Errorf("write: %v, want %v", err, fault.ErrUnavailable)
 	}
 	log.set(false)
 	want(t, db, "/left", "null")
@@ -293,12 +294,12 @@ func TestPanicCostsOneTask(t *testing.T) {
 		}
 	}
 	err := bad.wait(t.Context())
-	var panicked *panicError
-	if !errors.As(err, &panicked) || panicked.value != "told to" || !strings.Contains(err.Error(), "panicTask") {
+	var panicked *fault.PanicError
+	if !errors.As(err, &panicked) || panicked.Value != "told to" || !strings.Contains(err.Error(), "panicTask") {
 		t.Errorf("task that panics: %v, want the panic with its stack", err)
 	}
-	if status, text := statusOf(err); status != "failed" || text != textInternal {
-		t.Errorf("the client is told %s, %s, want failed, %s", status, text, textInternal)
+	if status, text := fault.Status(err); status != "failed" || text != fault.TextInternal {
+		t.Errorf("the client is told %s, %s, want failed, %s", status, text, fault.TextInternal)
 	}
 	want(t, db, "/", `{"after":1,"before":1}`)
 	wantFrames(t, c,
@@ -321,7 +322,7 @@ func TestPanicInCommit(t *testing.T) {
 	log := new(panickyLog)
 	db := openTest(t, Options{Change: log, File: filepath.Join(t.TempDir(), "db")})
 	log.on.Store(true)
-	var panicked *panicError
+	var panicked *fault.PanicError
 	if _, err := db.Write(t.Context(), putOf(t, "/x", "1")); !errors.As(err, &panicked) {
 		t.Errorf("write whose commit panics: %v, want the panic", err)
 	}

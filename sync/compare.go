@@ -7,6 +7,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/trie"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -48,12 +49,12 @@ func (b *batch) mayCompareFor(w *Write) (compares bool, err error) {
 	}
 	t := w.Update[0].Target
 	err = b.authorizeRead(w.Caller, t.Path)
-	if err == nil || *w.If != "" || !errors.Is(err, ErrDenied) {
+	if err == nil || *w.If != "" || !errors.Is(err, fault.ErrDenied) {
 		return true, err
 	}
 	switch exists, failed := b.exists(t); {
 	case failed != nil:
-		return false, broken(failed)
+		return false, fault.Broken(failed)
 	case exists:
 		return false, err
 	}
@@ -75,25 +76,25 @@ func (b *batch) compare(w *Write) error {
 	if t.Priority {
 		n, err := b.tx.Priority(t.Path)
 		if err != nil || n.MatchesHash(*w.If) {
-			return broken(err)
+			return fault.Broken(err)
 		}
-		return &StaleError{Current: n, known: true}
+		return &fault.StaleError{Current: n, Known: true}
 	}
 	most := b.db.mostCompared(w.Caller)
 	if f := b.hashes.find(t.Path); f != nil && f.answers(most, b.rules) {
-		return f.decide(w, most, &StaleError{})
+		return f.decide(w, most, &fault.StaleError{})
 	}
 	return b.compareNow(w, most)
 }
 
 // decide is the outcome of the condition of a write; stale is that of a value that
 // differs.
-func (f *fingerprint) decide(w *Write, most int64, stale *StaleError) error {
+func (f *fingerprint) decide(w *Write, most int64, stale *fault.StaleError) error {
 	switch {
 	case f.over || f.size > most:
-		return ErrTooBig
+		return fault.ErrTooBig
 	case f.excess != nil && !w.Caller.Admin:
-		return &UnboundedError{f.excess}
+		return &fault.UnboundedError{f.excess}
 	case !f.matches(*w.If):
 		return stale
 	}
@@ -113,18 +114,18 @@ func (b *batch) compareNow(w *Write, most int64) error {
 	case errors.Is(err, store.ErrTooBig) && limit < most:
 		return errUnprepared
 	case errors.Is(err, store.ErrTooBig):
-		return ErrTooBig
+		return fault.ErrTooBig
 	case err != nil:
-		return broken(err)
+		return fault.Broken(err)
 	}
 	f := newFingerprint(p, n)
 	if err := f.bound(b.rules, b.tx); err != nil {
-		return broken(err)
+		return fault.Broken(err)
 	}
 	if f.size >= rememberedFrom {
 		b.remember(f)
 	}
-	return f.decide(w, most, &StaleError{Current: n, known: true})
+	return f.decide(w, most, &fault.StaleError{Current: n, Known: true})
 }
 
 // bound compares the value with the limits of the rules.
@@ -163,7 +164,7 @@ func (wr *writer) carryOut(ctx context.Context, w Write, rest bool) (*Commit, er
 		case !errors.Is(err, errUnprepared):
 			return nil, err
 		case try == maxPrepares:
-			return nil, &StaleError{}
+			return nil, &fault.StaleError{}
 		}
 	}
 }
@@ -180,7 +181,7 @@ func (wr *writer) prepare(ctx context.Context, w Write) error {
 		return err
 	}
 	defer turn.Release(1)
-	return guarded(func() error { return wr.fingerprint(ctx, w) })
+	return fault.Guard(func() error { return wr.fingerprint(ctx, w) })
 }
 
 // turnOf returns with whom a write takes turns to read a large value.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/internal/tier"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -60,9 +61,9 @@ func guess(t *testing.T, db *Database, caller Caller, size int) {
 	c := connect(t, db, fmt.Sprint("guesser", size, caller.Admin), 0)
 	defer c.session.Close()
 	c.session.caller.Store(&caller)
-	want, status := error(&StaleError{}), "datastale"
+	want, status := error(&fault.StaleError{}), "datastale"
 	if int64(size) > db.mostCompared(caller) {
-		want, status = ErrTooBig, "too_big"
+		want, status = fault.ErrTooBig, "too_big"
 	}
 	for i := range 30 {
 		c.send(fmt.Sprintf(`{"r":%d,"a":"p","b":{"p":"/large","d":1,"h":"wrong%d"}}`, i, i))
@@ -74,10 +75,10 @@ func guess(t *testing.T, db *Database, caller Caller, size int) {
 		w, hash := putOf(t, "/large", "1"), fmt.Sprint("wrong", i)
 		w.Caller, w.If = caller, &hash
 		_, err := db.Write(t.Context(), w)
-		stale := (*StaleError)(nil)
+		stale := (*fault.StaleError)(nil)
 		switch {
 		case errors.As(err, &stale) && errors.As(want, &stale):
-		case want == ErrTooBig && errors.Is(err, ErrTooBig):
+		case want == fault.ErrTooBig && errors.Is(err, fault.ErrTooBig):
 		default:
 			t.Fatalf("guess at %d bytes: %v, want %v", size, err, want)
 		}
@@ -101,7 +102,7 @@ func TestGuessesAreRemembered(t *testing.T) {
 			hash := "wrong"
 			w := putOf(t, "/a/b/c", "1")
 			w.If = &hash
-			stale := (*StaleError)(nil)
+			stale := (*fault.StaleError)(nil)
 			if _, err := db.Write(t.Context(), w); !errors.As(err, &stale) {
 				t.Fatalf("Write() = %v, want a StaleError", err)
 			}
@@ -241,7 +242,7 @@ func addOne(t *testing.T, db *Database, path string) {
 		if err == nil {
 			return
 		}
-		if !errors.As(err, new(*StaleError)) {
+		if !errors.As(err, new(*fault.StaleError)) {
 			t.Error(err)
 			return
 		}

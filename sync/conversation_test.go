@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -93,7 +94,7 @@ func (c *conversation) run(t *testing.T, d *datadriven.TestData) string {
 	case "close":
 		c.client(t, d.CmdArgs[0].Key).session.Close()
 	case "expire":
-		c.client(t, d.CmdArgs[0].Key).session.Expire(&TokenError{wire.StatusExpiredToken, wire.TextExpiredToken})
+		c.client(t, d.CmdArgs[0].Key).session.Expire(&fault.TokenError{wire.StatusExpiredToken, wire.TextExpiredToken})
 	case "together":
 		return c.together(t, d.Input)
 	case "drain":

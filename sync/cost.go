@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -55,8 +56,8 @@ func (s *Session) reserve(ctx context.Context, text string) error {
 	}
 	n := CostOf(text)
 	if err := s.memory.Reserve(ctx, n); err != nil {
-		if errors.Is(err, ErrTooBig) {
-			err = &LimitError{BoundMemory}
+		if errors.Is(err, fault.ErrTooBig) {
+			err = &fault.LimitError{fault.BoundMemory}
 		}
 		return err
 	}
@@ -89,7 +90,7 @@ const MaxPaths = 10_000
 // caller may write at once. It is cheap, and meant for before the text is parsed.
 func CheckValues(c Caller, text string) error {
 	if !c.Admin && tree.HasMoreValues(text, MaxValues) {
-		return &LimitError{BoundValues}
+		return &fault.LimitError{fault.BoundValues}
 	}
 	return nil
 }
@@ -103,7 +104,7 @@ func ParseUpdate(c Caller, base tree.Path, text string, d tree.Dialect) (tree.Up
 	}
 	u, err := tree.ParseUpdateUpTo(base, text, d, MaxPaths)
 	if e := (*tree.ParseError)(nil); errors.As(err, &e) && e.Kind == tree.TooManyPaths {
-		return nil, &LimitError{BoundPaths}
+		return nil, &fault.LimitError{fault.BoundPaths}
 	}
 	return u, err
 }
@@ -112,7 +113,7 @@ func ParseUpdate(c Caller, base tree.Path, text string, d tree.Dialect) (tree.Up
 // once.
 func checkPaths(w Write) error {
 	if !w.Caller.Admin && len(w.Update) > MaxPaths {
-		return &LimitError{BoundPaths}
+		return &fault.LimitError{fault.BoundPaths}
 	}
 	return nil
 }

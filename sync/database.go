@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/queue"
 	"github.com/dogwooddb/dogwood/tree"
@@ -39,7 +40,7 @@ type Options struct {
 
 	// Unindexed is told each one-shot query that is answered without an index because no
 	// rules were given, and that rules would refuse. It must not block. It may be nil.
-	Unindexed func(*NoIndexError)
+	Unindexed func(*fault.NoIndexError)
 
 	TellRules bool // whoever explains an operation is told which rule decided
 	Change    Log  // where commits are appended before they take effect; nil: nowhere else
@@ -125,7 +126,7 @@ func Open(o Options) (*Database, error) {
 // there is no room may be opened later.
 func openError(err error) error {
 	if store.NoRoom(err) {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", fault.ErrUnavailable, err)
 	}
 	return err
 }
@@ -197,8 +198,8 @@ func (d *Database) BeginClose() (refused int) {
 		return 0
 	}
 	d.endScrub()
-	left := d.queue.Close(ErrClosed)
-	finishAll(left, ErrClosed) // here, since the batch may wait for a disk
+	left := d.queue.Close(fault.ErrClosed)
+	finishAll(left, fault.ErrClosed) // here, since the batch may wait for a disk
 	return len(left)
 }
 
@@ -215,11 +216,11 @@ func (d *Database) Close() error {
 // begin begins a read transaction.
 func (d *Database) begin() (*store.Tx, error) {
 	if d.closed.Load() {
-		return nil, ErrClosed
+		return nil, fault.ErrClosed
 	}
 	tx, err := d.store.Begin(false)
 	if err != nil && d.closed.Load() {
-		return nil, ErrClosed
+		return nil, fault.ErrClosed
 	}
 	return tx, err
 }
@@ -288,7 +289,7 @@ func (d *Database) SetSetting(ctx context.Context, name, value string) error {
 	return d.do(ctx, &call{bytes: len(name) + len(value), f: func(b *batch) error {
 		old, err := readSettings(b.tx)
 		if err != nil {
-			return broken(err)
+			return fault.Broken(err)
 		}
 		all := maps.Clone(old)
 		all[name] = value
@@ -298,6 +299,6 @@ func (d *Database) SetSetting(ctx context.Context, name, value string) error {
 		}
 		b.dirty = true
 		b.committed = append(b.committed, func() { b.db.settings.Store(&all) })
-		return broken(b.tx.SetMeta(metaSettings, text))
+		return fault.Broken(b.tx.SetMeta(metaSettings, text))
 	}})
 }

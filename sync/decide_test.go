@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -202,8 +203,8 @@ func TestAdmittedUnderNewRules(t *testing.T) {
 	if err := errors.Join(admit.wait(t.Context()), change.wait(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	if !errors.Is(denied, ErrDenied) || db.Stats().Listeners != 0 {
-		t.Errorf("the listen is answered %v, and %d go on, want %v", denied, db.Stats().Listeners, ErrDenied)
+	if !errors.Is(denied, fault.ErrDenied) || db.Stats().Listeners != 0 {
+		t.Errorf("the listen is answered %v, and %d go on, want %v", denied, db.Stats().Listeners, fault.ErrDenied)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -50,7 +51,7 @@ func (t *registerTask) read(ctx context.Context, r wire.Request) (err error) {
 
 func readCancel(b wire.Body) (*tree.Target, error) {
 	if !b.HasPath {
-		return nil, fmt.Errorf("%w: no path", errMalformed)
+		return nil, fmt.Errorf("%w: no path", fault.ErrMalformed)
 	}
 	t, err := tree.ParseTarget(b.Path)
 	return &t, err
@@ -86,7 +87,7 @@ func (t *registerTask) apply(b *batch) error {
 		return err
 	}
 	if next.at.Len() > maxPending || next.bytes > maxPendingBytes {
-		return &LimitError{BoundPending}
+		return &fault.LimitError{fault.BoundPending}
 	}
 	if len(e.added) == 0 && len(e.removed) == 0 {
 		return nil
@@ -111,7 +112,7 @@ func (b *batch) setPending(s *Session, e *pendingEdit) error {
 	})
 	s.pending = *e.pendingWrites
 	b.dirty = true
-	return broken(e.save(b.tx, s.id))
+	return fault.Broken(e.save(b.tx, s.id))
 }
 
 // register checks the rules as for a write now, and records it.
@@ -172,7 +173,7 @@ func (b *batch) carryOutLeft(o *pendingOperation, f func() error) error {
 	if holds && err == nil {
 		err = f()
 	}
-	if isBroken(err) || errors.Is(err, errOutdated) {
+	if fault.IsBroken(err) || errors.Is(err, errOutdated) {
 		return err
 	}
 	return b.setPending(o.session, e)
@@ -185,7 +186,7 @@ func (b *batch) carryOutLeft(o *pendingOperation, f func() error) error {
 func (wr *writer) runDisconnect(s *Session) error {
 	failed := make(chan error, 1)
 	for _, o := range s.operations() {
-		if err := wr.leave(s, o.write(), failed); errors.Is(err, ErrClosed) {
+		if err := wr.leave(s, o.write(), failed); errors.Is(err, fault.ErrClosed) {
 			break
 		}
 	}

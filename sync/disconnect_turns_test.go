@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/queue"
 
 	"github.com/dogwooddb/dogwood/rules"
@@ -174,8 +175,8 @@ func TestCloseDuringDisconnect(t *testing.T) {
 	if n := db.BeginClose(); n != maxUnacked {
 		t.Errorf("BeginClose() = %d, want %d", n, maxUnacked)
 	}
-	if err := <-ended; !errors.Is(err, ErrClosed) {
-		t.Errorf("the disconnect: %v, want %v", err, ErrClosed)
+	if err := <-ended; !errors.Is(err, fault.ErrClosed) {
+		t.Errorf("the disconnect: %v, want %v", err, fault.ErrClosed)
 	}
 	close(g.open)
 	if err := db.Close(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -250,11 +251,11 @@ func (d *Database) ExplainWrite(ctx context.Context, w Write) (e WriteExplanatio
 		return e, err
 	}
 	defer b.tx.Rollback()
-	err = guarded(func() error { return b.explain(w, &e) })
+	err = fault.Guard(func() error { return b.explain(w, &e) })
 	if ended := b.tx.Interrupt(); err != nil && ended != nil {
 		err = ended
-	} else if isBroken(err) {
-		err = unavailable(err)
+	} else if fault.IsBroken(err) {
+		err = fault.Unavailable(err)
 	}
 	e.Rules = d.explainRules(w.Caller, 0)
 	return e, err
@@ -272,15 +273,15 @@ func (d *Database) draft(ctx context.Context, w Write) (*batch, error) {
 		b.partly = !all
 	}
 	if d.closed.Load() {
-		return nil, ErrClosed
+		return nil, fault.ErrClosed
 	}
 	tx, err := d.store.Draft()
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, fault.Unavailable(err)
 	}
 	tx.Interrupt = func() error {
 		if d.closed.Load() {
-			return ErrClosed
+			return fault.ErrClosed
 		}
 		return ctx.Err()
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -43,10 +44,10 @@ type Findings struct {
 }
 
 // TooManyLookups returns the error of a GetAll with more than MaxLookups entries.
-func TooManyLookups() error { return &TooManyError{"a batch get", "entries", MaxLookups} }
+func TooManyLookups() error { return &fault.TooManyError{"a batch get", "entries", MaxLookups} }
 
 // Status returns the status and the text of the realtime protocol for Err.
-func (f *Found) Status() (status, text string) { return statusOf(f.Err) }
+func (f *Found) Status() (status, text string) { return fault.Status(f.Err) }
 
 // GetAll reads several places in one state of the database. The rules decide about
 // each of them; one that is denied does not fail the others. What does fail all
@@ -76,7 +77,7 @@ func (d *Database) GetAll(ctx context.Context, lookups []Lookup) (all Findings, 
 		return nil
 	})
 	if errors.Is(err, store.ErrTooBig) {
-		err = ErrTooBig
+		err = fault.ErrTooBig
 	}
 	if err != nil {
 		return Findings{}, err
@@ -148,14 +149,14 @@ func (f *finder) allowed(r Read, read func(*Found) (bytes int, err error)) (foun
 
 // ofOneRead reports whether an error is about one of several reads alone.
 func ofOneRead(err error) bool {
-	noIndex, large := (*NoIndexError)(nil), (*UnboundedError)(nil)
-	return errors.Is(err, ErrDenied) || errors.As(err, &noIndex) || errors.As(err, &large)
+	noIndex, large := (*fault.NoIndexError)(nil), (*fault.UnboundedError)(nil)
+	return errors.Is(err, fault.ErrDenied) || errors.As(err, &noIndex) || errors.As(err, &large)
 }
 
 // spend counts what was read.
 func (f *finder) spend(bytes int) error {
 	if f.bytes -= int64(bytes); f.bytes <= 0 {
-		return ErrTooBig
+		return fault.ErrTooBig
 	}
 	return nil
 }
@@ -208,7 +209,7 @@ func (f *finder) list(r Read) (Found, error) {
 // count counts keys that were found.
 func (f *finder) count(keys int) error {
 	if f.keys -= keys; f.keys < 0 {
-		return &TooManyError{"a batch get", "keys", MaxLookupKeys}
+		return &fault.TooManyError{"a batch get", "keys", MaxLookupKeys}
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -135,7 +136,7 @@ func TestGetAllBounds(t *testing.T) {
 		{"shallow", []Lookup{shallow}, ""},
 		{"one more, shallow", []Lookup{tooShallow}, "a batch get may have at most 10000 keys"},
 		{"bytes", []Lookup{lookupOf("/long")}, ""},
-		{"bytes of several", []Lookup{lookupOf("/long"), lookupOf("/long")}, ErrTooBig.Error()},
+		{"bytes of several", []Lookup{lookupOf("/long"), lookupOf("/long")}, fault.ErrTooBig.Error()},
 	} {
 		all, err := db.GetAll(t.Context(), c.lookups)
 		text := ""

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
@@ -20,10 +21,10 @@ const metaProbe = "probe"
 // something of its own, at most once a second, to find out whether that has passed.
 func (d *Database) Health(ctx context.Context) error {
 	if d.closed.Load() {
-		return ErrClosed
+		return fault.ErrClosed
 	}
 	if d.store.ReadOnly() {
-		return ErrReadOnly
+		return fault.ErrReadOnly
 	}
 	if err := d.store.InPlace(); err != nil {
 		return err
@@ -33,11 +34,11 @@ func (d *Database) Health(ctx context.Context) error {
 	}
 	now := time.Now().UnixNano()
 	if last := d.stats.probed.Load(); now-last < int64(probeEvery) || !d.stats.probed.CompareAndSwap(last, now) {
-		return ErrUnavailable
+		return fault.ErrUnavailable
 	}
 	return d.do(ctx, &call{f: func(b *batch) error { // commits something without meaning
 		b.dirty = true
-		return broken(writeProbe(b.tx))
+		return fault.Broken(writeProbe(b.tx))
 	}})
 }
 
@@ -62,7 +63,7 @@ func (c *committer) observeCommit(b *batch, err error) {
 		if b.dirty && c.db.stats.failing.CompareAndSwap(true, false) {
 			c.db.log.Info("commits work again", "database", c.db.store.String())
 		}
-	case errors.As(err, new(*panicError)):
+	case errors.As(err, new(*fault.PanicError)):
 		c.db.stats.failed.Add(1)
 	default:
 		c.db.stats.failed.Add(1)
@@ -74,7 +75,7 @@ func (c *committer) observeCommit(b *batch, err error) {
 // Usage returns how the database's file is used.
 func (d *Database) Usage() (store.Usage, error) {
 	if d.closed.Load() {
-		return store.Usage{}, ErrClosed
+		return store.Usage{}, fault.ErrClosed
 	}
 	return d.store.Usage()
 }

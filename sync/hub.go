@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/trie"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -142,9 +143,9 @@ func (h *hub) room(l *Listener, p tree.Path, q tree.Query) error {
 	}
 	switch {
 	case !known && have+w > maxPathWindows:
-		return &LimitError{BoundPathWindows}
+		return &fault.LimitError{fault.BoundPathWindows}
 	case !h.windows.fits(l.read.Quota, g, p, w):
-		return &LimitError{BoundQuotaWindows}
+		return &fault.LimitError{fault.BoundQuotaWindows}
 	}
 	return nil
 }

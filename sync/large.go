@@ -10,6 +10,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/queue"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -100,9 +101,9 @@ func (wr *writer) tryLarge(ctx context.Context, w Write, l *line) (*Commit, erro
 			return c, err
 		case try < largeTries:
 		case errors.Is(err, errUnprepared):
-			return nil, &StaleError{} // as in carryOut
+			return nil, &fault.StaleError{} // as in carryOut
 		default:
-			return nil, ErrBusy
+			return nil, fault.ErrBusy
 		}
 	}
 }
@@ -181,7 +182,7 @@ func (wr *writer) decideLarge(ctx context.Context, w Write, p *prepared) (err er
 	noted := &notingReader{Reader: tx}
 	p.rules, p.watch = wr.db.rules.Load(), watch
 	b := &batch{db: wr.db, ctx: ctx, tx: tx, noted: noted, rules: p.rules}
-	err = guarded(func() (err error) {
+	err = fault.Guard(func() (err error) {
 		if p.decidedWrite, err = b.decide(&w, wr.db.options.Now()); err == nil {
 			err = p.measure()
 		}
@@ -210,8 +211,8 @@ func (p *prepared) measure() error {
 
 // decideError returns what a write fails with whose decision failed.
 func decideError(err error) error {
-	if storage := (*storageError)(nil); errors.As(err, &storage) {
-		return unavailable(err)
+	if storage := (*fault.StorageError)(nil); errors.As(err, &storage) {
+		return fault.Unavailable(err)
 	}
 	return err
 }
@@ -246,10 +247,10 @@ func (wr *writer) loadLarge(ctx context.Context, w Write, p *prepared, l *line) 
 // refers to a slice of unknown outcome, so the write has no effect.
 func loadError(err error) error {
 	switch {
-	case errors.Is(err, ErrClosed):
-		return ErrClosed
-	case errors.Is(err, ErrUnknown):
-		return fmt.Errorf("%w: %v", ErrUnavailable, err)
+	case errors.Is(err, fault.ErrClosed):
+		return fault.ErrClosed
+	case errors.Is(err, fault.ErrUnknown):
+		return fmt.Errorf("%w: %v", fault.ErrUnavailable, err)
 	}
 	return err
 }
@@ -295,7 +296,7 @@ func (t *sliceTask) apply(b *batch) error {
 		if errors.Is(err, store.ErrLoadEnded) {
 			return err
 		}
-		return broken(err)
+		return fault.Broken(err)
 	}
 	b.dirty = true
 	return nil

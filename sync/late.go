@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -30,7 +31,7 @@ func (r *retry) again(d *Database, t task, err error) bool {
 	if r.tries == 0 || !store.NoRoom(err) && !errors.Is(err, errBehind) {
 		r.tries++
 	}
-	failed := errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnknown)
+	failed := errors.Is(err, fault.ErrUnavailable) || errors.Is(err, fault.ErrUnknown)
 	if !failed || r.tries > maxTries {
 		return false
 	}
@@ -39,7 +40,7 @@ func (r *retry) again(d *Database, t task, err error) bool {
 }
 
 // errBehind is for operations of a session that come behind a late one. They are late, too.
-var errBehind = fmt.Errorf("%w: an operation before it was not", ErrUnavailable)
+var errBehind = fmt.Errorf("%w: an operation before it was not", fault.ErrUnavailable)
 
 // commitLate has late tasks carried out. While the store fails it tries a write of its own
 // first, which costs less, and if there are writes that came later (queued), it does so in
@@ -76,7 +77,7 @@ func (c *committer) putBack(late []task) {
 		t.(*disconnectTask).session.late--
 	}
 	if !c.db.queue.PutBack(late, asItem) {
-		finishAll(late, ErrClosed)
+		finishAll(late, fault.ErrClosed)
 	}
 }
 
@@ -85,7 +86,7 @@ func (c *committer) probe() bool {
 	if !c.db.stats.failing.Load() {
 		return true
 	}
-	err := guarded(func() error { return c.db.store.Update(writeProbe) })
+	err := fault.Guard(func() error { return c.db.store.Update(writeProbe) })
 	c.observeCommit(&batch{dirty: true}, err)
 	return err == nil
 }
@@ -115,14 +116,14 @@ func (t *startTask) finish(err error) {
 func (t *startTask) apply(b *batch) error {
 	b.dirty = true
 	if err := b.tx.Indexes().Declare(indexesOf(b.rules)); err != nil {
-		return broken(err)
+		return fault.Broken(err)
 	}
 	if !t.wantsSample(b.tx) {
 		return nil
 	}
 	b.tx.SetRevision(1)
 	_, err := b.tx.Put(tree.Root, t.db.options.Sample())
-	return broken(err)
+	return fault.Broken(err)
 }
 
 func (t *startTask) wantsSample(tx *store.Tx) bool {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -40,7 +41,7 @@ func (d *Database) Listen(ctx context.Context, r Read, out *outbox.Outbox) (*Lis
 	l := &Listener{db: d, out: out, read: r, weight: d.weight(r.Path, r.Query)}
 	l.onRevoke = func(why error) {
 		text := "Permission denied"
-		if large := (*UnboundedError)(nil); errors.As(why, &large) {
+		if large := (*fault.UnboundedError)(nil); errors.As(why, &large) {
 			text = large.Error()
 		}
 		out.PushFrame([]byte("event: cancel\ndata: " + string(wire.AppendString(nil, text)) + "\n\n"))
@@ -62,7 +63,7 @@ func (a *audience) attach(ctx context.Context, l *Listener) (err error) {
 		return err
 	}
 	if !l.read.Quota.takeListen(l) {
-		return &LimitError{BoundQuotaListens}
+		return &fault.LimitError{fault.BoundQuotaListens}
 	}
 	var refused error
 	err = a.admit(ctx, l.turn(), []*candidate{{listener: l, read: l.read}}, func(l *Listener, g *grant, err error) {
@@ -85,7 +86,7 @@ func (a *audience) attach(ctx context.Context, l *Listener) (err error) {
 // d.mu is held.
 func (a *audience) enroll(l *Listener, g *grant) error {
 	if a.db.closed.Load() {
-		return ErrClosed
+		return fault.ErrClosed
 	}
 	if err := a.hub.room(l, l.read.Path, l.read.Query); err != nil {
 		return err
@@ -142,11 +143,11 @@ func (l *Listener) resync() [][]byte {
 	switch {
 	case errors.Is(err, errGone):
 		return nil
-	case errors.As(err, new(*UnboundedError)):
+	case errors.As(err, new(*fault.UnboundedError)):
 		l.outgrow(err)
 		return nil
 	case err != nil:
-		if !errors.Is(err, ErrTooBig) && !errors.Is(err, ErrClosed) && !errors.Is(err, ErrBusy) {
+		if !errors.Is(err, fault.ErrTooBig) && !errors.Is(err, fault.ErrClosed) && !errors.Is(err, fault.ErrBusy) {
 			l.db.log.Error("view could not be read", "path", l.read.Path, "err", err)
 		}
 		l.Close()
@@ -199,7 +200,7 @@ func (l *Listener) view() (tree.Node, error) {
 		n, err = v.tx.Window(l.read.Path, l.read.Query, l.db.options.MaxRead)
 	}
 	if errors.Is(err, store.ErrTooBig) {
-		return n, ErrTooBig
+		return n, fault.ErrTooBig
 	}
 	return n, err
 }
@@ -251,7 +252,7 @@ func (l *Listener) join() (v viewing, err error) {
 		}
 		spare *= 4
 	}
-	return v, ErrBusy
+	return v, fault.ErrBusy
 }
 
 // An earlyWindow is the window of a limited view in a snapshot, with some children beyond
@@ -391,22 +392,22 @@ func (w *watch) childrenOf(p tree.Path) (keys map[string]bool, ok bool) {
 // decideListen is authorizeRead for a listen. A fault of ours must not end the
 // committer or the listens of others.
 func (a *audience) decideListen(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, r Read, reads *rules.Reads) error {
-	return guarded(func() error { return a.db.authorizeRead(ctx, rs, tx, r, reads) })
+	return fault.Guard(func() error { return a.db.authorizeRead(ctx, rs, tx, r, reads) })
 }
 
 // revoke ends a listen that the rules no longer allow, or cannot decide. Without the
 // database's data it ends the connection instead: the client listens again when it is
 // back, and a refusal would be for good. d.mu is held.
 func (a *audience) revoke(l *Listener, why error) {
-	if errors.Is(why, ErrFailed) || errors.Is(why, ErrClosed) {
+	if errors.Is(why, fault.ErrFailed) || errors.Is(why, fault.ErrClosed) {
 		a.remove(l)
 		l.out.Shut(why)
 		return
 	}
-	switch large := (*UnboundedError)(nil); {
+	switch large := (*fault.UnboundedError)(nil); {
 	case errors.As(why, &large):
 		a.db.log.Warn("a listen has outgrown its limit", "database", a.db.store.String(), "path", l.read.Path, "rule", large.Limit.Path, "max", large.Limit.Max)
-	case !errors.Is(why, ErrDenied):
+	case !errors.Is(why, fault.ErrDenied):
 		a.db.log.Error("a listen could not be decided again", "database", a.db.store.String(), "path", l.read.Path, "err", why)
 	}
 	a.remove(l)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -190,8 +191,8 @@ func TestViewTooBig(t *testing.T) {
 	if got := c.frames(); len(got) != 0 {
 		t.Errorf("a view that is too big gives %.200q, want nothing", got)
 	}
-	if err := c.out.Closing(); !errors.Is(err, ErrTooBig) {
-		t.Errorf("Closing() = %v, want %v", err, ErrTooBig)
+	if err := c.out.Closing(); !errors.Is(err, fault.ErrTooBig) {
+		t.Errorf("Closing() = %v, want %v", err, fault.ErrTooBig)
 	}
 
 	d := connect(t, db, "d", 0)
@@ -200,7 +201,7 @@ func TestViewTooBig(t *testing.T) {
 	d.send(`{"r":2,"a":"g","b":{"p":"/x"}}`)
 	d.send(`{"r":3,"a":"q","b":{"p":"/x","q":{"i":".key","l":3,"vf":"l"},"t":1,"h":""}}`)
 	got := d.frames()
-	for i, want := range []string{textReadTooBig, textReadTooBig, `"p":"x"`} {
+	for i, want := range []string{fault.TextReadTooBig, fault.TextReadTooBig, `"p":"x"`} {
 		if !strings.Contains(got[i], want) {
 			t.Errorf("answer %d is %.200s, want %s", i, got[i], want)
 		}
@@ -231,8 +232,8 @@ func TestJoinKeepsNoTransaction(t *testing.T) {
 	c.send(`{"r":1,"a":"q","b":{"p":"/bad","q":{"i":".key","l":9,"vf":"l"},"t":1,"h":""}}`)
 	c.send(`{"r":2,"a":"q","b":{"p":"/bad","h":""}}`)
 	for _, got := range c.frames() {
-		if !strings.Contains(got, textInternal) {
-			t.Errorf("the answer about a damaged view is %s, want %s", got, textInternal)
+		if !strings.Contains(got, fault.TextInternal) {
+			t.Errorf("the answer about a damaged view is %s, want %s", got, fault.TextInternal)
 		}
 	}
 	c.session.Close()

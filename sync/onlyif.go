@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -46,7 +47,7 @@ func readOnlyIf(b wire.Body, at tree.Path) (*onlyIf, error) {
 	o := gjson.Parse(b.OnlyIf)
 	p, d := o.Get("p"), o.Get("d")
 	if p.Type != gjson.String || !d.Exists() {
-		return nil, fmt.Errorf("%w: if needs p and d", errMalformed)
+		return nil, fmt.Errorf("%w: if needs p and d", fault.ErrMalformed)
 	}
 	rel, err := tree.ParsePath(p.String())
 	if err == nil && at.Len()+rel.Len() > tree.MaxDepth {
@@ -56,7 +57,7 @@ func readOnlyIf(b wire.Body, at tree.Path) (*onlyIf, error) {
 		return nil, err
 	}
 	if len(d.Raw) > maxOnlyIf {
-		return nil, fmt.Errorf("%w: the value of if has more than %d bytes", errMalformed, maxOnlyIf)
+		return nil, fmt.Errorf("%w: the value of if has more than %d bytes", fault.ErrMalformed, maxOnlyIf)
 	}
 	draft, err := tree.Parse(d.Raw, 0, tree.Lenient)
 	if err != nil {
@@ -64,7 +65,7 @@ func readOnlyIf(b wire.Body, at tree.Path) (*onlyIf, error) {
 	}
 	n, ok := draft.Node()
 	if !ok {
-		return nil, fmt.Errorf("%w: the value of if is a server value", errMalformed)
+		return nil, fmt.Errorf("%w: the value of if is a server value", fault.ErrMalformed)
 	}
 	return &onlyIf{ownPath(at.Join(rel)), tree.FromCanonical(strings.Clone(n.Value().Text()))}, nil
 }
@@ -84,7 +85,7 @@ func (b *batch) holds(o *onlyIf, c Caller) (bool, error) {
 		return true, nil
 	}
 	if err := b.mayCompare(o, c); err != nil {
-		if errors.Is(err, ErrDenied) {
+		if errors.Is(err, fault.ErrDenied) {
 			err = nil
 		}
 		return false, err
@@ -94,7 +95,7 @@ func (b *batch) holds(o *onlyIf, c Caller) (bool, error) {
 	if errors.Is(err, store.ErrTooBig) {
 		return false, nil
 	}
-	return n.Value() == o.value, broken(err)
+	return n.Value() == o.value, fault.Broken(err)
 }
 
 // A storedOnlyIf is a condition as the store keeps it.

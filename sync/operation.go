@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -105,7 +106,7 @@ func (o *operations) reportRead(r Read, began time.Time, bytes int, err error) {
 	if began.IsZero() {
 		return
 	}
-	op := Operation{Name: OpRESTRead, Path: r.Path, Took: time.Since(began), Bytes: bytes, Denied: errors.Is(err, ErrDenied), Query: r.Query}
+	op := Operation{Name: OpRESTRead, Path: r.Path, Took: time.Since(began), Bytes: bytes, Denied: errors.Is(err, fault.ErrDenied), Query: r.Query}
 	if r.realtime {
 		op.Name = OpRead
 	}
@@ -137,7 +138,7 @@ func (o *operations) reportListen(l *Listener, took time.Duration, bytes int, er
 		Path:      r.Path,
 		Took:      took,
 		Bytes:     bytes,
-		Denied:    errors.Is(err, ErrDenied),
+		Denied:    errors.Is(err, fault.ErrDenied),
 		Query:     r.Query,
 		Unindexed: !declared(o.db.Rules(), r.Path, r.Query),
 	})
@@ -185,7 +186,7 @@ func (l *span) finish(w *Write, err error) {
 	if l.began.IsZero() {
 		return
 	}
-	op := Operation{Name: l.name(w), Path: ownPath(w.Base), Took: l.took, Waited: l.began.Sub(l.queued), Denied: errors.Is(err, ErrDenied), Bytes: l.bytes}
+	op := Operation{Name: l.name(w), Path: ownPath(w.Base), Took: l.took, Waited: l.began.Sub(l.queued), Denied: errors.Is(err, fault.ErrDenied), Bytes: l.bytes}
 	for _, u := range w.Update {
 		if text := u.Value.Text(); text != "null" {
 			op.Bytes += len(text)

@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -147,10 +148,10 @@ func (e *pendingEdit) put(t tree.Target, v tree.Draft, c Caller, only *onlyIf) e
 		return nil
 	}
 	if !above.only.same(only) {
-		return errOnlyIf
+		return fault.ErrOnlyIf
 	}
 	if e.rewrote += len(above.value.Text()); e.rewrote > maxRewrite {
-		return ErrLimit
+		return fault.ErrLimit
 	}
 	at := above.target
 	v = within(above.value, tree.Target{Path: at.Path.Rel(t.Path), Priority: t.Priority}, v)

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/dogwooddb/dogwood/limit"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -70,9 +71,9 @@ func (s *Session) takePending(n int) error {
 	}
 	switch err := s.pendingBytes.Try(int64(n)); {
 	case errors.Is(err, limit.ErrShare):
-		return &LimitError{BoundQuotaPending}
+		return &fault.LimitError{fault.BoundQuotaPending}
 	case err != nil:
-		return &LimitError{BoundCommonPending}
+		return &fault.LimitError{fault.BoundCommonPending}
 	}
 	return nil
 }

@@ -8,20 +8,21 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
 // A bounded is a client that knows which bounds it reached.
 type bounded struct {
 	*client
-	reached map[Bound]int
+	reached map[fault.Bound]int
 }
 
 func connectBounded(t testing.TB, db *Database, name string, q *Quota) bounded {
 	t.Helper()
-	c := bounded{connect(t, db, name, 0), make(map[Bound]int)}
+	c := bounded{connect(t, db, name, 0), make(map[fault.Bound]int)}
 	c.session.quota = q
-	c.session.limited = func(b Bound) { c.reached[b]++ } // of a refusal in the committer, too: see settle
+	c.session.limited = func(b fault.Bound) { c.reached[b]++ } // of a refusal in the committer, too: see settle
 	return c
 }
 
@@ -44,7 +45,7 @@ func (c bounded) want(doing, request, status string) {
 	}
 }
 
-func (c bounded) wantReached(want map[Bound]int) {
+func (c bounded) wantReached(want map[fault.Bound]int) {
 	c.t.Helper()
 	if !maps.Equal(c.reached, want) {
 		c.t.Errorf("%s came up against %v, want %v", c.name, c.reached, want)
@@ -76,7 +77,7 @@ func TestQuotaListens(t *testing.T) {
 	other.want("a listen of another quota", listenOf("/x", 1, "{}"), "ok")
 	a.want("an end", unlistenOf("/x", 1), "ok")
 	b.want("a listen in its place", listenOf("/x", 1, "{}"), "ok")
-	b.wantReached(map[Bound]int{BoundQuotaListens: 1})
+	b.wantReached(map[fault.Bound]int{fault.BoundQuotaListens: 1})
 	a.session.Close()
 	b.session.Close()
 	if n := q.listens.Used(); n != 0 {
@@ -99,13 +100,13 @@ func TestQuotaPending(t *testing.T) {
 	a.want("a long value", put("/a", long), "ok")
 	b.want("another", put("/b", long), "too_big")
 	b.want("a short one", put("/b", "x"), "ok")
-	b.wantReached(map[Bound]int{BoundQuotaPending: 1})
+	b.wantReached(map[fault.Bound]int{fault.BoundQuotaPending: 1})
 	a.want("a cancel", `{"r":1,"a":"oc","b":{"p":"/a"}}`, "ok")
 	b.want("another after a cancel", put("/b", long), "ok")
 	for i := range 300 { // each costs something beside its text
 		a.answer(put(fmt.Sprintf("/a%d", i), ""))
 	}
-	if n := a.reached[BoundQuotaPending]; n < 100 {
+	if n := a.reached[fault.BoundQuotaPending]; n < 100 {
 		t.Errorf("%d of 300 short values were refused", n)
 	}
 	a.session.Close()
@@ -137,14 +138,14 @@ func TestCommonPending(t *testing.T) {
 	}
 	a.want("a part", put("/a", 40_000), "ok")
 	b.want("more than it leaves to others", put("/b", 20_000), "too_big")
-	b.wantReached(map[Bound]int{BoundQuotaPending: 1})
+	b.wantReached(map[fault.Bound]int{fault.BoundQuotaPending: 1})
 	b.want("what it may have", put("/b", 5_000), "ok")
 	other.want("as much as is left to another", put("/other", 25_000), "ok")
 	exempt.want("the rest", put("/exempt", 25_000), "ok")
 	if got := exempt.answer(put("/more", 10_000)); got != "too_big" {
 		t.Errorf("more than there is: %s, want too_big", got)
 	}
-	exempt.wantReached(map[Bound]int{BoundCommonPending: 1})
+	exempt.wantReached(map[fault.Bound]int{fault.BoundCommonPending: 1})
 	before := common.Used()
 
 	log.set(true)
@@ -187,7 +188,7 @@ func TestSessionWindows(t *testing.T) {
 	c.want("another path", listenOf("/y", 5001, limited(1<<30)), "ok")
 	c.want("an end", unlistenOf("/x", 3), "ok")
 	c.want("one in its place", listenOf("/x", 5002, limited(1000)), "ok")
-	c.wantReached(map[Bound]int{BoundWindows: 1})
+	c.wantReached(map[fault.Bound]int{fault.BoundWindows: 1})
 	for i := range 6000 {
 		c.session.stop(listenKey{tree.MustParsePath("/x"), int64(i)})
 	}
@@ -210,7 +211,7 @@ func TestQuotaWindows(t *testing.T) {
 	b.want("one too many", listenOf("/x", 100, limited(40)), "too_big")
 	b.want("one that is there", listenOf("/x", 100, limited(50)), "ok")
 	b.want("another path", listenOf("/y", 100, limited(40)), "ok")
-	b.wantReached(map[Bound]int{BoundQuotaWindows: 1})
+	b.wantReached(map[fault.Bound]int{fault.BoundQuotaWindows: 1})
 	a.session.Close()
 	b.want("the one that is there, alone", unlistenOf("/x", 100), "ok")
 	b.want("one in its place", listenOf("/x", 101, limited(40)), "ok")
@@ -241,7 +242,7 @@ func TestPathWindows(t *testing.T) {
 	last.want("one that is there", listenOf("/x", 2, limited(1_000_000+windows)), "ok")
 	last.want("everything", listenOf("/x", 3, "{}"), "ok")
 	last.want("below", listenOf("/x/y", 4, limited(1)), "ok")
-	last.wantReached(map[Bound]int{BoundPathWindows: 1})
+	last.wantReached(map[fault.Bound]int{fault.BoundPathWindows: 1})
 	clients[0].want("an end", unlistenOf("/x", maxWindowWeight), "ok")
 	last.want("one in its place", listenOf("/x", 1, limited(1)), "ok")
 }
@@ -252,8 +253,8 @@ func TestUnackedBytes(t *testing.T) {
 	db := openTest(t, Options{})
 	c := connect(t, db, "a", 0)
 	defer c.session.Close()
-	waits := make(chan Bound, 1)
-	c.session.limited = func(b Bound) { waits <- b }
+	waits := make(chan fault.Bound, 1)
+	c.session.limited = func(b fault.Bound) { waits <- b }
 	g := closeGate(t, db)
 	c.send(`{"r":1,"a":"p","b":{"p":"/x","d":1,"junk":"` + strings.Repeat("x", maxUnackedSize) + `"}}`)
 	sent := make(chan struct{})
@@ -261,7 +262,7 @@ func TestUnackedBytes(t *testing.T) {
 		defer close(sent)
 		c.send(`{"r":2,"a":"p","b":{"p":"/x","d":2}}`)
 	}()
-	if b := <-waits; b != BoundWrites {
+	if b := <-waits; b != fault.BoundWrites {
 		t.Errorf("bound %d was reached, want that of writes", b)
 	}
 	select {

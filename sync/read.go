@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -88,7 +89,7 @@ func (d *Database) view(ctx context.Context, r Read, f func(*store.Tx) error) er
 		return f(tx)
 	})
 	if errors.Is(err, store.ErrTooBig) {
-		return ErrTooBig
+		return fault.ErrTooBig
 	}
 	return err
 }
@@ -121,7 +122,7 @@ func (a *access) authorize(ctx context.Context, rs *rules.Ruleset, c Caller, q *
 	detail := a.observe(ctx, rs, c, q, decision, spent)
 	if !decision.Allow {
 		a.db.stats.denied.Add(1)
-		return denied(decision.Rule, detail)
+		return fault.Denied(decision.Rule, detail)
 	}
 	return nil
 }
@@ -163,7 +164,7 @@ func (a *access) requireIndex(r *rules.Ruleset, p tree.Path, q tree.Query) error
 	if declared(r, p, q) {
 		return nil
 	}
-	missing := &NoIndexError{p, q.Order()}
+	missing := &fault.NoIndexError{p, q.Order()}
 	if r.Enforced() {
 		return missing
 	}
@@ -213,7 +214,7 @@ func (a *access) observe(ctx context.Context, rs *rules.Ruleset, c Caller, q *ru
 	if o == nil && !traced {
 		return ""
 	}
-	err := guarded(func() error {
+	err := fault.Guard(func() error {
 		wanted := o != nil && o.Wants(rs, q, decision)
 		if !wanted && !traced {
 			return nil
@@ -268,7 +269,7 @@ func (d *Database) Count(ctx context.Context, r Read) (n int, err error) {
 }
 
 // errCountLimit is the error of a count that has a limit.
-var errCountLimit = fmt.Errorf("%w: a count has no limit", errQuery)
+var errCountLimit = fmt.Errorf("%w: a count has no limit", fault.ErrQuery)
 
 // count answers with the number of children that a get would show. Like that it sees
 // the earlier writes of its session.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/queue"
 )
 
@@ -361,8 +362,8 @@ func TestUndoneRevocation(t *testing.T) {
 	set(t, db, "/m/ana", "1")
 	l := listenAs(t, db, "ana", "/x")
 	log.set(true)
-	if _, err := db.Write(t.Context(), putOf(t, "/m", "null")); !errors.Is(err, ErrUnavailable) {
-		t.Fatalf("Write() = %v, want %v", err, ErrUnavailable)
+	if _, err := db.Write(t.Context(), putOf(t, "/m", "null")); !errors.Is(err, fault.ErrUnavailable) {
+		t.Fatalf("Write() = %v, want %v", err, fault.ErrUnavailable)
 	}
 	log.set(false)
 	if l.shown.Ended() {

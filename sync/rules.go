@@ -13,6 +13,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/rules/lang"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -32,7 +33,7 @@ func (d *Database) SetRules(ctx context.Context, r *rules.Ruleset) error {
 func (d *Database) SetDefaultRules(ctx context.Context, r *rules.Ruleset) error {
 	return d.do(ctx, &call{bytes: len(r.Source()), f: func(b *batch) error {
 		if source, err := b.tx.Meta(metaRules); source != nil || err != nil {
-			return broken(err)
+			return fault.Broken(err)
 		}
 		return b.enforce(r)
 	}})
@@ -97,22 +98,22 @@ func (t *rulesTask) apply(b *batch) error {
 	}
 	h, err := readHistory(b.tx)
 	if err != nil {
-		return broken(err)
+		return fault.Broken(err)
 	}
 	next := newVersion(c, b.db.options.Now())
 	source, err := b.tx.Meta(metaRules)
 	if err != nil {
-		return broken(err)
+		return fault.Broken(err)
 	}
 	if last := h.last(); source != nil && last.same(next) {
 		t.version = last
 		return nil
 	}
 	if t.version, err = h.add(b.tx, next, c.Rules.Source()); err != nil {
-		return broken(err)
+		return fault.Broken(err)
 	}
 	if err := storeRules(b.tx, c); err != nil {
-		return broken(err)
+		return fault.Broken(err)
 	}
 	return b.enforce(c.Rules)
 }
@@ -120,13 +121,13 @@ func (t *rulesTask) apply(b *batch) error {
 // enforce puts rules in force for the tasks that follow.
 func (b *batch) enforce(r *rules.Ruleset) error {
 	if err := b.tx.Indexes().Declare(indexesOf(r)); err != nil {
-		return broken(err)
+		return fault.Broken(err)
 	}
 	b.dirty = true
 	b.rules = r
 	b.reviewAll()
 	if err := b.boundGroups(); err != nil {
-		return broken(err)
+		return fault.Broken(err)
 	}
 	b.committed = append(b.committed, func() {
 		b.db.rules.Store(r)

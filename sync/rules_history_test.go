@@ -10,6 +10,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 )
 
 const publicRules = `{"rules": {".read": true, ".write": true}}`
@@ -102,7 +103,7 @@ func TestStoredDialect(t *testing.T) {
 	}
 	w := putOf(t, "/b", "1")
 	w.Caller = Caller{}
-	if _, err := db.Write(t.Context(), w); !errors.Is(err, ErrDenied) {
+	if _, err := db.Write(t.Context(), w); !errors.Is(err, fault.ErrDenied) {
 		t.Errorf("write of /b: %v", err)
 	}
 	w = putOf(t, "/a", "1")

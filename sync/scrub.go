@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
@@ -58,14 +59,14 @@ func (s *scrubber) scrub(ctx context.Context) {
 	bytes := 0
 	for place, more := (store.ScrubPlace{}), true; more; {
 		var read int
-		err := guarded(func() error {
+		err := fault.Guard(func() error {
 			return s.db.snapshot(func(tx *store.Tx) error {
 				place, read = tx.Scrub(place, scrubStep)
 				return nil
 			})
 		})
 		if err != nil {
-			if !errors.Is(err, ErrClosed) {
+			if !errors.Is(err, fault.ErrClosed) {
 				s.db.log.Error("scrub failed", "database", s.db.store.String(), "err", err)
 			}
 			return

@@ -11,6 +11,7 @@ import (
 	"github.com/dogwooddb/dogwood/internal/fifo"
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -39,7 +40,7 @@ type SessionOptions struct {
 
 	// Limited is called when an operation reached a bound. It must not
 	// block. nil: nobody wants to know.
-	Limited func(Bound)
+	Limited func(fault.Bound)
 
 	// Charge is called when a request did more than one: with how many more. It must
 	// not block. nil: nobody wants to know.
@@ -79,7 +80,7 @@ type Session struct {
 	pendingBytes *limit.Share // of onDisconnect operations; nil: without a bound
 	memory       outbox.Memory
 	reserved     int64 // of it, by the request that is handled
-	limited      func(Bound)
+	limited      func(fault.Bound)
 	charge       func(more int)
 
 	pending pendingWrites // the committer's, once the session has begun and until it is closed
@@ -222,7 +223,7 @@ func (s *Session) fail(id int64, err error) {
 // whether it is. A request that is not answered is sent again when the client is back.
 // An answer would be a refusal, which may be wrong for a write, and ends a listen.
 func (s *Session) leaves(err error) bool {
-	failed := errors.Is(err, ErrUnknown) || errors.Is(err, ErrFailed)
+	failed := errors.Is(err, fault.ErrUnknown) || errors.Is(err, fault.ErrFailed)
 	if failed {
 		s.out.Shut(err)
 	}
@@ -232,18 +233,18 @@ func (s *Session) leaves(err error) bool {
 // failure is the one place where an error becomes a status of the protocol
 // (protocol §13).
 func (s *Session) failure(id int64, err error) []byte {
-	var token *TokenError
+	var token *fault.TokenError
 	if errors.As(err, &token) {
 		return wire.AppendError(nil, id, token.Status, token.Text)
 	}
-	if limit := (*LimitError)(nil); errors.As(err, &limit) {
+	if limit := (*fault.LimitError)(nil); errors.As(err, &limit) {
 		s.reached(limit.Bound)
 	}
-	status, text := statusOf(err)
-	if denied := (*DeniedError)(nil); errors.As(err, &denied) && denied.Rule != "" {
+	status, text := fault.Status(err)
+	if denied := (*fault.DeniedError)(nil); errors.As(err, &denied) && denied.Rule != "" {
 		return wire.AppendDenied(nil, id, status, text, denied.Rule)
 	}
-	if status == wire.StatusFailed && text == textInternal {
+	if status == wire.StatusFailed && text == fault.TextInternal {
 		s.db.log.Error("request failed", "connection", s.name, "err", err)
 	}
 	return wire.AppendError(nil, id, status, text)
@@ -293,7 +294,7 @@ func (s *Session) signOut() {
 // tells it why. The client hears that before its listens are cancelled: it then
 // connects again with a fresh token and keeps them (protocol §9). Expire
 // must not be called while Handle runs. It does nothing to who is signed out.
-func (s *Session) Expire(why *TokenError) {
+func (s *Session) Expire(why *fault.TokenError) {
 	if !s.signedIn {
 		return
 	}
@@ -311,7 +312,7 @@ func (s *Session) Disown() {
 	if err == nil {
 		err = <-done
 	}
-	if err != nil && !errors.Is(err, ErrClosed) {
+	if err != nil && !errors.Is(err, fault.ErrClosed) {
 		s.db.log.Error("onDisconnect of a revoked credential could not be dropped", "connection", s.name, "err", err)
 	}
 }
@@ -326,13 +327,13 @@ func (s *Session) Close() {
 	clear(s.windows)
 	s.listening = 0
 	s.waitAcked(context.Background(), 0)
-	if err := s.db.runDisconnect(s); err != nil && !errors.Is(err, ErrClosed) {
+	if err := s.db.runDisconnect(s); err != nil && !errors.Is(err, fault.ErrClosed) {
 		s.db.log.Error("onDisconnect failed", "connection", s.name, "err", err)
 	}
 }
 
 // reached says that an operation reached a bound.
-func (s *Session) reached(b Bound) {
+func (s *Session) reached(b fault.Bound) {
 	if s.limited != nil {
 		s.limited(b)
 	}
@@ -346,7 +347,7 @@ func (s *Session) waitRoom(ctx context.Context) error {
 	if !full {
 		return nil
 	}
-	s.reached(BoundWrites)
+	s.reached(fault.BoundWrites)
 	return s.waitAcked(ctx, maxUnacked-1)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -102,8 +103,8 @@ func cancel(p tree.Path, query string, why error) []byte {
 	if query != "" {
 		queries = []string{query}
 	}
-	if large := (*UnboundedError)(nil); errors.As(why, &large) {
-		status, text := statusOf(large)
+	if large := (*fault.UnboundedError)(nil); errors.As(why, &large) {
+		status, text := fault.Status(large)
 		return wire.AppendCancelBecause(nil, p.Clean(), queries, status, text)
 	}
 	return wire.AppendCancel(nil, p.Clean(), queries)
@@ -125,7 +126,7 @@ func (s *Session) firstView(l *Listener, v viewSpec) [][]byte {
 	switch {
 	case errors.Is(err, errGone):
 		return [][]byte{wire.AppendOK(nil, v.id, wire.DataNone)}
-	case errors.Is(err, ErrBusy): // the client listens again where it comes back
+	case errors.Is(err, fault.ErrBusy): // the client listens again where it comes back
 		l.Close()
 		s.out.Shut(err)
 		return nil
@@ -153,7 +154,7 @@ func (s *Session) firstView(l *Listener, v viewSpec) [][]byte {
 // readPath reads the path of a request that needs one.
 func readPath(b wire.Body) (tree.Path, error) {
 	if !b.HasPath {
-		return tree.Root, fmt.Errorf("%w: no path", errMalformed)
+		return tree.Root, fmt.Errorf("%w: no path", fault.ErrMalformed)
 	}
 	return tree.ParsePath(b.Path)
 }
@@ -191,9 +192,9 @@ func (s *sessionListens) roomFor(l *Listener) error {
 func (s *sessionListens) fits(l *Listener) error {
 	switch {
 	case len(s.listens) >= maxListens, s.listening+l.size > maxListenBytes:
-		return &LimitError{BoundListens}
+		return &fault.LimitError{fault.BoundListens}
 	case s.windows[l.read.Path]+l.weight > maxSessionWindows:
-		return &LimitError{BoundWindows}
+		return &fault.LimitError{fault.BoundWindows}
 	}
 	return nil
 }
@@ -323,13 +324,13 @@ func parseQuery(raw string) (tree.Query, error) {
 func setOrder(q *tree.Query, i gjson.Result) error {
 	switch name := i.String(); {
 	case i.Type != gjson.String:
-		return fmt.Errorf("%w: i must be a string", errQuery)
+		return fmt.Errorf("%w: i must be a string", fault.ErrQuery)
 	case name == tree.ByKey, name == tree.ByValue, name == tree.ByPriority:
 		q.OrderBy = name
 	default:
 		p, err := tree.ParsePath(name)
 		if err != nil || p.IsRoot() {
-			return fmt.Errorf("%w: i is no child path", errQuery)
+			return fmt.Errorf("%w: i is no child path", fault.ErrQuery)
 		}
 		q.OrderBy = p.Clean()
 	}
@@ -342,7 +343,7 @@ func setLimit(q *tree.Query, o gjson.Result) error {
 		return nil
 	}
 	if l.Type != gjson.Number || l.Num != float64(int32(l.Num)) || l.Num < 1 {
-		return fmt.Errorf("%w: l must be a positive integer", errQuery)
+		return fmt.Errorf("%w: l must be a positive integer", fault.ErrQuery)
 	}
 	q.Limit = int(l.Num)
 	switch vf := o.Get("vf"); {
@@ -352,7 +353,7 @@ func setLimit(q *tree.Query, o gjson.Result) error {
 	case !vf.Exists():
 		q.FromLast = !q.Start.Set
 	default:
-		return fmt.Errorf("%w: vf must be l or r", errQuery)
+		return fmt.Errorf("%w: vf must be l or r", fault.ErrQuery)
 	}
 	return nil
 }
@@ -367,15 +368,15 @@ func parseBound(q tree.Query, o gjson.Result, side string, rank tree.KeyRank) (t
 	}
 	d, err := tree.Parse(v.Raw, 0, tree.Lenient)
 	if err != nil {
-		return b, fmt.Errorf("%w: %sp: %w", errQuery, side, err)
+		return b, fmt.Errorf("%w: %sp: %w", fault.ErrQuery, side, err)
 	}
 	n, ok := d.Node()
 	if !ok || n.IsObject() {
-		return b, fmt.Errorf("%w: %sp must be a scalar", errQuery, side)
+		return b, fmt.Errorf("%w: %sp must be a scalar", fault.ErrQuery, side)
 	}
 	b.Set, b.Value, b.KeyRank = true, n.Value(), rank
 	if _, isString := b.Value.StringValue(); q.Order() == tree.ByKey && !isString {
-		return b, fmt.Errorf("%w: %sp must be a key", errQuery, side)
+		return b, fmt.Errorf("%w: %sp must be a key", fault.ErrQuery, side)
 	}
 	if in := o.Get(side + "in"); in.Exists() {
 		b.Exclusive = !in.Bool()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -174,9 +175,9 @@ func (s *Session) readPut(ctx context.Context, b wire.Body) (u tree.Update, err 
 func readTarget(b wire.Body) (tree.Target, error) {
 	switch {
 	case !b.HasPath:
-		return tree.Target{}, fmt.Errorf("%w: no path", errMalformed)
+		return tree.Target{}, fmt.Errorf("%w: no path", fault.ErrMalformed)
 	case !b.HasData:
-		return tree.Target{}, fmt.Errorf("%w: no data", errMalformed)
+		return tree.Target{}, fmt.Errorf("%w: no data", fault.ErrMalformed)
 	}
 	return tree.ParseTarget(b.Path)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
@@ -20,15 +21,15 @@ func (unknownLog) Append(context.Context, string, uint64, []byte) (uint64, error
 // ends. One that is told by the function is told that.
 func TestUnknownOutcome(t *testing.T) {
 	db := openTest(t, Options{Change: unknownLog{}})
-	if _, err := db.Write(t.Context(), putOf(t, "/x", "1")); !errors.Is(err, ErrUnknown) || errors.Is(err, ErrUnavailable) {
-		t.Errorf("Write() = %v, want %v", err, ErrUnknown)
+	if _, err := db.Write(t.Context(), putOf(t, "/x", "1")); !errors.Is(err, fault.ErrUnknown) || errors.Is(err, fault.ErrUnavailable) {
+		t.Errorf("Write() = %v, want %v", err, fault.ErrUnknown)
 	}
 	c := connect(t, db, "a", 0)
 	c.send(`{"r":1,"a":"p","b":{"p":"/x","d":1}}`)
 	c.settle()
 	wantFrames(t, c)
-	if err := c.out.Closing(); !errors.Is(err, ErrUnknown) {
-		t.Errorf("the connection ends for %v, want %v", err, ErrUnknown)
+	if err := c.out.Closing(); !errors.Is(err, fault.ErrUnknown) {
+		t.Errorf("the connection ends for %v, want %v", err, fault.ErrUnknown)
 	}
 	c.session.Close()
 }
@@ -36,7 +37,7 @@ func TestUnknownOutcome(t *testing.T) {
 // TestListensWithoutData: the database's data cannot be read to decide about listens
 // again. They are not refused: their connections end, and the clients come back.
 func TestListensWithoutData(t *testing.T) {
-	for _, why := range []error{ErrClosed, ErrFailed} {
+	for _, why := range []error{fault.ErrClosed, fault.ErrFailed} {
 		db := openTest(t, Options{Rules: rules.Open()})
 		c := connect(t, db, "a", 0)
 		c.send(`{"r":1,"a":"q","b":{"p":"/","h":""}}`)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -60,12 +61,12 @@ func (d *Database) Write(ctx context.Context, w Write) (*Commit, error) {
 		return nil, err
 	}
 	c, err := d.write(ctx, w)
-	if stale := (*StaleError)(nil); errors.As(err, &stale) && !stale.known {
+	if stale := (*fault.StaleError)(nil); errors.As(err, &stale) && !stale.Known {
 		n, err := d.current(ctx, w)
 		if err != nil {
 			return nil, err
 		}
-		return nil, &StaleError{Current: n, known: true}
+		return nil, &fault.StaleError{Current: n, Known: true}
 	}
 	return c, err
 }
@@ -117,7 +118,7 @@ func (t *asyncWrite) size() int64 { return t.writeTask.size() + int64(t.message)
 func (t *asyncWrite) apply(b *batch) error {
 	err := t.span.apply(func() error { return t.writeTask.apply(b) })
 	if errors.Is(err, errUnprepared) {
-		return &StaleError{}
+		return &fault.StaleError{}
 	}
 	return err
 }
@@ -214,7 +215,7 @@ func (t *writeTask) verdict(b *batch) (decidedWrite, error) {
 func (b *batch) decide(w *Write, now time.Time) (v decidedWrite, err error) {
 	v.now = now
 	v.writes, err = b.allow(w.Update, w.Caller, now)
-	if errors.Is(err, ErrDenied) || errors.Is(err, tree.ErrIncrement) {
+	if errors.Is(err, fault.ErrDenied) || errors.Is(err, tree.ErrIncrement) {
 		v.denied, err = err, nil
 	}
 	return v, err
@@ -251,7 +252,7 @@ func (b *batch) resolve(u tree.Update, now time.Time) (resolved []tree.ResolvedW
 		})
 		switch {
 		case failed != nil:
-			return nil, nil, broken(failed)
+			return nil, nil, fault.Broken(failed)
 		case errors.Is(err, tree.ErrIncrement):
 			overflow = err
 		case err != nil:
@@ -301,19 +302,19 @@ func (b *batch) authorizeWrite(c Caller, writes []tree.ResolvedWrite, now time.T
 // nil: of none.
 func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path, ready *prepared) error {
 	if err := ready.claim(b.tx); err != nil {
-		return broken(err)
+		return fault.Broken(err)
 	}
 	writes = inOrder(writes)
 	p := publisher{batch: b, writes: writes, merge: merge, base: base, ready: ready}
 	if err := p.before(); err != nil {
-		return broken(err)
+		return fault.Broken(err)
 	}
 	reviewing := b.reviewing(writes)
 	changed := false
 	for _, w := range byKey(writes) {
 		did, err := b.put(w, ready)
 		if err != nil {
-			return broken(err)
+			return fault.Broken(err)
 		}
 		changed = changed || did
 	}
@@ -324,7 +325,7 @@ func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path, 
 	b.note(writes)
 	b.touch(writes)
 	b.review(reviewing, writes)
-	return broken(p.after())
+	return fault.Broken(p.after())
 }
 
 // inOrder returns the writes of one update in the order in which they are made

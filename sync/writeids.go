@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
@@ -21,13 +22,13 @@ func (b *batch) once(id store.WriteID, c Caller, carryOut func() error) error {
 	id.Writer = writerOf(id.Writer, c)
 	done, err := b.tx.Dedup().Has(id)
 	if done || err != nil {
-		return broken(err)
+		return fault.Broken(err)
 	}
 	if err := carryOut(); err != nil {
 		return err
 	}
 	b.dirty = true // also if the write changed nothing
-	return broken(b.tx.Dedup().Record(id, b.db.options.Now()))
+	return fault.Broken(b.tx.Dedup().Record(id, b.db.options.Now()))
 }
 
 // writerOf returns under whose name a caller's writes are on record. The ids that others
@@ -44,7 +45,7 @@ func parseWriteID(text string) (*store.WriteID, error) {
 	n, err := strconv.ParseUint(number, 10, 64)
 	writer, ok := parseUUID(uuid)
 	if !ok || err != nil || n == 0 || n > store.MaxWriteNumber || strconv.FormatUint(n, 10) != number {
-		return nil, fmt.Errorf("%w: w is %.60q, want <uuid>:<number>", errMalformed, text)
+		return nil, fmt.Errorf("%w: w is %.60q, want <uuid>:<number>", fault.ErrMalformed, text)
 	}
 	return &store.WriteID{Writer: writer, Number: n}, nil
 }

@@ -2,7 +2,7 @@
 // realtime protocol says about each of them. Callers decide on the sentinels with errors.Is,
 // and on the types with errors.As. What is wrapped by a StorageError or a PanicError costs
 // the transaction that it happened in; every other error is a refusal, which changed nothing.
-package sync
+package fault
 
 import (
 	"errors"
@@ -32,7 +32,7 @@ var ErrFailed = store.ErrFailed
 type StaleError struct {
 	Current tree.Node // the value; of a Write as it was when the write failed, or later
 
-	known bool // Current was read
+	Known bool // Current was read
 }
 
 func (e *StaleError) Error() string { return "the value has changed" }
@@ -67,14 +67,14 @@ var ErrDamaged = store.ErrDamaged
 var ErrNoFile = store.ErrNoFile
 
 // errQuery is the class of errors of query objects.
-var errQuery = errors.New("invalid query")
+var ErrQuery = errors.New("invalid query")
 
 // errMalformed is the class of errors of requests that lack what they need.
-var errMalformed = errors.New("malformed request")
+var ErrMalformed = errors.New("malformed request")
 
 // errOnlyIf is the error of an operation inside of what is left for a disconnect
 // under another condition: both can't be one write.
-var errOnlyIf = errors.New("what is left for the disconnect above has another condition")
+var ErrOnlyIf = errors.New("what is left for the disconnect above has another condition")
 
 // A Bound is one that clients of the realtime protocol may reach, for counters
 // of how often that happens.
@@ -103,7 +103,7 @@ type LimitError struct{ Bound Bound }
 func (e *LimitError) Error() string {
 	switch e.Bound {
 	case BoundValues, BoundPaths, BoundMemory:
-		return textWriteTooBig
+		return TextWriteTooBig
 	case BoundListens, BoundPending:
 		return ErrLimit.Error()
 	case BoundWindows:
@@ -140,7 +140,7 @@ func (e *DeniedError) Error() string { return ErrDenied.Error() + ": " + e.Detai
 func (e *DeniedError) Unwrap() error { return ErrDenied }
 
 // denied returns the error of an operation that a rule denied.
-func denied(rule, detail string) error {
+func Denied(rule, detail string) error {
 	if detail == "" {
 		return ErrDenied
 	}
@@ -175,44 +175,44 @@ type TokenError struct{ Status, Text string }
 func (e *TokenError) Error() string { return e.Text }
 
 // A storageError is a failure of the store. The transaction is lost with it.
-type storageError struct{ err error }
+type StorageError struct{ err error }
 
-func (e *storageError) Error() string { return "storage: " + e.err.Error() }
+func (e *StorageError) Error() string { return "storage: " + e.err.Error() }
 
-func (e *storageError) Unwrap() error { return e.err }
+func (e *StorageError) Unwrap() error { return e.err }
 
 // broken marks an error of apply as a failure of the store, not a refusal.
-func broken(err error) error {
+func Broken(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &storageError{err}
+	return &StorageError{err}
 }
 
 // isBroken reports whether an error of apply costs the transaction.
-func isBroken(err error) bool {
+func IsBroken(err error) bool {
 	if err == nil {
 		return false
 	}
-	var storage *storageError
-	var panicked *panicError
+	var storage *StorageError
+	var panicked *PanicError
 	return errors.As(err, &storage) || errors.As(err, &panicked)
 }
 
 // A panicError is a panic that was turned into an error: a fault of ours, or of
 // what we call, that must not take the database down with it.
-type panicError struct {
-	value any
+type PanicError struct {
+	Value any
 	stack []byte
 }
 
-func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.stack) }
 
 // guarded calls f and turns a panic into a *panicError.
-func guarded(f func() error) (err error) {
+func Guard(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = &panicError{v, debug.Stack()}
+			err = &PanicError{v, debug.Stack()}
 		}
 	}()
 	return f()
@@ -220,8 +220,8 @@ func guarded(f func() error) (err error) {
 
 // unavailable is what a task fails with when err happened to it. A panic is
 // nobody's hint to try again, so it stays what it is.
-func unavailable(err error) error {
-	if p := (*panicError)(nil); errors.As(err, &p) {
+func Unavailable(err error) error {
+	if p := (*PanicError)(nil); errors.As(err, &p) {
 		return err
 	}
 	if errors.Is(err, store.ErrUnknown) {

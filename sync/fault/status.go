@@ -1,4 +1,4 @@
-package sync
+package fault
 
 import (
 	"context"
@@ -18,16 +18,16 @@ const (
 	textBadObject   = "Invalid data; couldn't parse JSON object. Are you sending a JSON object with valid key names?"
 	textBadKey      = "Invalid data; couldn't parse key beginning at %d:%d. Key value can't be empty or contain $ # [ ] / or ."
 	textBadValue    = "Invalid data; unrecognized server value"
-	textWriteTooBig = "Data to write exceeds the maximum size that can be modified with a single request."
-	textReadTooBig  = "Data requested exceeds the maximum size that can be accessed with a single request."
+	TextWriteTooBig = "Data to write exceeds the maximum size that can be modified with a single request."
+	TextReadTooBig  = "Data requested exceeds the maximum size that can be accessed with a single request."
 	textUnavailable = "The service is temporarily unavailable."
-	textInternal    = "Internal server error."
+	TextInternal    = "Internal server error."
 )
 
 // statusOf is the one place where an error becomes a status of the protocol and
 // a text (protocol §13). What it does not know is ours to explain, and
 // stays here.
-func statusOf(err error) (status, text string) {
+func Status(err error) (status, text string) {
 	var noIndex *NoIndexError
 	var large *UnboundedError
 	var parse *tree.ParseError
@@ -46,7 +46,7 @@ func statusOf(err error) (status, text string) {
 		return wire.StatusTooBig, large.Error()
 	case errors.As(err, &noIndex):
 		return wire.StatusFailed, noIndex.Error()
-	case errors.Is(err, errQuery), errors.Is(err, errMalformed), errors.Is(err, errOnlyIf):
+	case errors.Is(err, ErrQuery), errors.Is(err, ErrMalformed), errors.Is(err, ErrOnlyIf):
 		return wire.StatusInvalidParameters, err.Error()
 	case errors.As(err, &parse):
 		return parseStatus(parse)
@@ -62,7 +62,7 @@ func statusOf(err error) (status, text string) {
 		{tree.ErrTooDeep, wire.StatusInvalidParameters, textTooDeep},
 		{tree.ErrPriority, wire.StatusInvalidParameters, "Invalid data; " + tree.ErrPriority.Error()},
 		{tree.ErrIncrement, wire.StatusInvalidParameters, textIncrement},
-		{ErrTooBig, wire.StatusTooBig, textReadTooBig},
+		{ErrTooBig, wire.StatusTooBig, TextReadTooBig},
 		{ErrClosed, wire.StatusUnavailable, textUnavailable},
 		{ErrReadOnly, wire.StatusUnavailable, "The database is read-only."},
 		{ErrUnknown, wire.StatusUnavailable, textUnavailable},
@@ -75,7 +75,7 @@ func statusOf(err error) (status, text string) {
 			return row.status, row.text
 		}
 	}
-	return wire.StatusFailed, textInternal
+	return wire.StatusFailed, TextInternal
 }
 
 // parseStatus is statusOf for data that can't be read.
