@@ -215,7 +215,7 @@ type boundedIncrements struct {
 
 func (r *boundedIncrements) Read(p []byte) (int, error) {
 	if len(r.task.increments) > MaxIncrements {
-		return 0, &fault.LimitError{fault.BoundPaths}
+		return 0, &fault.LimitError{Bound: fault.BoundPaths}
 	}
 	return r.Reader.Read(p)
 }

@@ -94,7 +94,7 @@ func (f *fingerprint) decide(w *Write, most int64, stale *fault.StaleError) erro
 	case f.over || f.size > most:
 		return fault.ErrTooBig
 	case f.excess != nil && !w.Caller.Admin:
-		return &fault.UnboundedError{f.excess}
+		return &fault.UnboundedError{Excess: f.excess}
 	case !f.matches(*w.If):
 		return stale
 	}

@@ -94,7 +94,7 @@ func (c *conversation) run(t *testing.T, d *datadriven.TestData) string {
 	case "close":
 		c.client(t, d.CmdArgs[0].Key).session.Close()
 	case "expire":
-		c.client(t, d.CmdArgs[0].Key).session.Expire(&fault.TokenError{wire.StatusExpiredToken, wire.TextExpiredToken})
+		c.client(t, d.CmdArgs[0].Key).session.Expire(&fault.TokenError{Status: wire.StatusExpiredToken, Text: wire.TextExpiredToken})
 	case "together":
 		return c.together(t, d.Input)
 	case "drain":

@@ -57,7 +57,7 @@ func (s *Session) reserve(ctx context.Context, text string) error {
 	n := CostOf(text)
 	if err := s.memory.Reserve(ctx, n); err != nil {
 		if errors.Is(err, fault.ErrTooBig) {
-			err = &fault.LimitError{fault.BoundMemory}
+			err = &fault.LimitError{Bound: fault.BoundMemory}
 		}
 		return err
 	}
@@ -90,7 +90,7 @@ const MaxPaths = 10_000
 // caller may write at once. It is cheap, and meant for before the text is parsed.
 func CheckValues(c Caller, text string) error {
 	if !c.Admin && tree.HasMoreValues(text, MaxValues) {
-		return &fault.LimitError{fault.BoundValues}
+		return &fault.LimitError{Bound: fault.BoundValues}
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func ParseUpdate(c Caller, base tree.Path, text string, d tree.Dialect) (tree.Up
 	}
 	u, err := tree.ParseUpdateUpTo(base, text, d, MaxPaths)
 	if e := (*tree.ParseError)(nil); errors.As(err, &e) && e.Kind == tree.TooManyPaths {
-		return nil, &fault.LimitError{fault.BoundPaths}
+		return nil, &fault.LimitError{Bound: fault.BoundPaths}
 	}
 	return u, err
 }
@@ -113,7 +113,7 @@ func ParseUpdate(c Caller, base tree.Path, text string, d tree.Dialect) (tree.Up
 // once.
 func checkPaths(w Write) error {
 	if !w.Caller.Admin && len(w.Update) > MaxPaths {
-		return &fault.LimitError{fault.BoundPaths}
+		return &fault.LimitError{Bound: fault.BoundPaths}
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func (t *registerTask) apply(b *batch) error {
 		return err
 	}
 	if next.at.Len() > maxPending || next.bytes > maxPendingBytes {
-		return &fault.LimitError{fault.BoundPending}
+		return &fault.LimitError{Bound: fault.BoundPending}
 	}
 	if len(e.added) == 0 && len(e.removed) == 0 {
 		return nil

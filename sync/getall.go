@@ -44,7 +44,7 @@ type Findings struct {
 }
 
 // TooManyLookups returns the error of a GetAll with more than MaxLookups entries.
-func TooManyLookups() error { return &fault.TooManyError{"a batch get", "entries", MaxLookups} }
+func TooManyLookups() error { return &fault.TooManyError{Request: "a batch get", What: "entries", Max: MaxLookups} }
 
 // Status returns the status and the text of the realtime protocol for Err.
 func (f *Found) Status() (status, text string) { return fault.Status(f.Err) }
@@ -209,7 +209,7 @@ func (f *finder) list(r Read) (Found, error) {
 // count counts keys that were found.
 func (f *finder) count(keys int) error {
 	if f.keys -= keys; f.keys < 0 {
-		return &fault.TooManyError{"a batch get", "keys", MaxLookupKeys}
+		return &fault.TooManyError{Request: "a batch get", What: "keys", Max: MaxLookupKeys}
 	}
 	return nil
 }

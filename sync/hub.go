@@ -143,9 +143,9 @@ func (h *hub) room(l *Listener, p tree.Path, q tree.Query) error {
 	}
 	switch {
 	case !known && have+w > maxPathWindows:
-		return &fault.LimitError{fault.BoundPathWindows}
+		return &fault.LimitError{Bound: fault.BoundPathWindows}
 	case !h.windows.fits(l.read.Quota, g, p, w):
-		return &fault.LimitError{fault.BoundQuotaWindows}
+		return &fault.LimitError{Bound: fault.BoundQuotaWindows}
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func withinLimits(rs *rules.Ruleset, tx *store.Tx, r Read) error {
 	}
 	x, err := rs.Excess(tx, r.Path, r.Query, r.keysOnly)
 	if x != nil {
-		return &fault.UnboundedError{x}
+		return &fault.UnboundedError{Excess: x}
 	}
 	return err
 }
@@ -32,7 +32,7 @@ func (b *batch) end(g *group, x *rules.Excess) {
 	for _, l := range g.listeners {
 		if !l.read.Caller.Admin && !l.revoked {
 			l.revoked = true
-			b.revoked = append(b.revoked, revocation{l, &fault.UnboundedError{x}})
+			b.revoked = append(b.revoked, revocation{l, &fault.UnboundedError{Excess: x}})
 		}
 	}
 }
@@ -288,7 +288,7 @@ func (v viewing) withinLimits(rs *rules.Ruleset, p tree.Path, q tree.Query) erro
 	}
 	x, err := rs.Excess(children, p, q, false)
 	if x != nil {
-		return &fault.UnboundedError{x}
+		return &fault.UnboundedError{Excess: x}
 	}
 	return err
 }

@@ -63,7 +63,7 @@ func (a *audience) attach(ctx context.Context, l *Listener) (err error) {
 		return err
 	}
 	if !l.read.Quota.takeListen(l) {
-		return &fault.LimitError{fault.BoundQuotaListens}
+		return &fault.LimitError{Bound: fault.BoundQuotaListens}
 	}
 	var refused error
 	err = a.admit(ctx, l.turn(), []*candidate{{listener: l, read: l.read}}, func(l *Listener, g *grant, err error) {

@@ -140,7 +140,7 @@ func testSignIn(_ context.Context, c Credential) (Caller, SignInInfo, error) {
 	var uid string
 	switch _, err := fmt.Sscanf(c.Token, "user %s", &uid); {
 	case c.Token == "expired":
-		return Caller{}, SignInInfo{}, &fault.TokenError{wire.StatusExpiredToken, wire.TextExpiredToken}
+		return Caller{}, SignInInfo{}, &fault.TokenError{Status: wire.StatusExpiredToken, Text: wire.TextExpiredToken}
 	case c.Token == "owner" && c.NoAuth:
 		return Caller{}, SignInInfo{}, nil
 	case c.Token == "owner" && c.AuthVar != "":
@@ -148,7 +148,7 @@ func testSignIn(_ context.Context, c Credential) (Caller, SignInInfo, error) {
 	case c.Token == "owner":
 		return Admin, SignInInfo{}, nil
 	case err != nil:
-		return Caller{}, SignInInfo{}, &fault.TokenError{wire.StatusInvalidToken, wire.TextInvalidToken}
+		return Caller{}, SignInInfo{}, &fault.TokenError{Status: wire.StatusInvalidToken, Text: wire.TextInvalidToken}
 	}
 	auth := rules.Auth{UID: uid, JSON: fmt.Sprintf(`{"uid":%q}`, uid)}
 	return Caller{Auth: auth}, SignInInfo{Data: `{"auth":` + auth.JSON + `}`}, nil

@@ -71,9 +71,9 @@ func (s *Session) takePending(n int) error {
 	}
 	switch err := s.pendingBytes.Try(int64(n)); {
 	case errors.Is(err, limit.ErrShare):
-		return &fault.LimitError{fault.BoundQuotaPending}
+		return &fault.LimitError{Bound: fault.BoundQuotaPending}
 	case err != nil:
-		return &fault.LimitError{fault.BoundCommonPending}
+		return &fault.LimitError{Bound: fault.BoundCommonPending}
 	}
 	return nil
 }

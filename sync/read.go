@@ -164,7 +164,7 @@ func (a *access) requireIndex(r *rules.Ruleset, p tree.Path, q tree.Query) error
 	if declared(r, p, q) {
 		return nil
 	}
-	missing := &fault.NoIndexError{p, q.Order()}
+	missing := &fault.NoIndexError{Path: p, Order: q.Order()}
 	if r.Enforced() {
 		return missing
 	}

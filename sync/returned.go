@@ -27,7 +27,7 @@ func checkReturns(w Write) error {
 	for _, u := range w.Update {
 		for range u.Value.ServerValues() {
 			if count++; count > maxReturned {
-				return &fault.TooManyError{"a write that returns its server values", "of them", maxReturned}
+				return &fault.TooManyError{Request: "a write that returns its server values", What: "of them", Max: maxReturned}
 			}
 		}
 	}

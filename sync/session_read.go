@@ -192,9 +192,9 @@ func (s *sessionListens) roomFor(l *Listener) error {
 func (s *sessionListens) fits(l *Listener) error {
 	switch {
 	case len(s.listens) >= maxListens, s.listening+l.size > maxListenBytes:
-		return &fault.LimitError{fault.BoundListens}
+		return &fault.LimitError{Bound: fault.BoundListens}
 	case s.windows[l.read.Path]+l.weight > maxSessionWindows:
-		return &fault.LimitError{fault.BoundWindows}
+		return &fault.LimitError{Bound: fault.BoundWindows}
 	}
 	return nil
 }
