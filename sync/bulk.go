@@ -139,7 +139,8 @@ func (b *batch) resync(p tree.Path) {
 // holds a snapshot for as long as w takes, so w should be a local file. Errors
 // are those of Get, but for ErrTooBig, and those of w.
 func (d *Database) Export(ctx context.Context, r Read, w io.Writer) error {
-	return d.view(ctx, r, func(tx *store.Tx) error { return tx.WriteJSON(w, r.Path) })
+	_, err := d.view(ctx, r, func(tx *store.Tx) (int, error) { return 0, tx.WriteJSON(w, r.Path) })
+	return err
 }
 
 // Backup writes a copy of the database's file to w, as of one commit, while

@@ -9,6 +9,7 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/queue"
+	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -401,7 +402,7 @@ func (b *batch) rollback() {
 // consumer could hold.
 func (b *batch) publish() {
 	for _, e := range b.events {
-		began := b.db.operations.start()
+		began := b.db.watchers.Begin()
 		for _, l := range e.group.listeners {
 			switch {
 			case l.revoked:
@@ -412,7 +413,9 @@ func (b *batch) publish() {
 			}
 		}
 		b.db.stats.events.Add(uint64(len(e.group.listeners)))
-		b.db.reportBroadcast(e, began)
+		if n := len(e.group.listeners); n > 0 && !began.IsZero() {
+			b.db.watchers.Tell(trace.Operation{Name: trace.OpBroadcast, Took: time.Since(began), Path: e.group.path, Bytes: n * e.size(), Listeners: n, Query: e.group.query})
+		}
 	}
 	b.db.stats.published.Add(uint64(len(b.events)))
 	for _, r := range b.revoked {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/trie"
 	"github.com/dogwooddb/dogwood/tree"
@@ -200,7 +201,7 @@ func (wr *writer) needsPreparing(ctx context.Context, w Write) (large bool, err 
 		return false, nil
 	}
 	err = wr.db.snapshot(func(tx *store.Tx) error {
-		if may, err := wr.db.mayReadPlace(ctx, wr.db.rules.Load(), tx, w.Caller, w.Update[0].Path); err != nil || !may {
+		if may, err := wr.db.access.MayRead(ctx, access.State{Rules: wr.db.rules.Load(), Data: tx}, w.Caller, w.Update[0].Path); err != nil || !may {
 			return err
 		}
 		_, err := tx.GetLimit(w.Update[0].Path, comparedAtOnce/2)
@@ -210,23 +211,6 @@ func (wr *writer) needsPreparing(ctx context.Context, w Write) (large bool, err 
 		return err
 	})
 	return large, err
-}
-
-// mayReadPlace reports whether a caller may read what is at a path. The caller did
-// not ask for that, so no observer is told.
-func (a *access) mayReadPlace(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, c Caller, p tree.Path) (bool, error) {
-	if c.Admin {
-		return true, nil
-	}
-	decision, err := rs.Check(ctx, &rules.Request{
-		Op:    rules.OpRead,
-		Auth:  c.Auth,
-		Path:  p,
-		Plain: true,
-		Data:  tx,
-		Now:   a.db.options.Now(),
-	})
-	return decision.Allow, err
 }
 
 // fingerprint makes the fingerprint that the condition of a write needs, unless it is
@@ -288,9 +272,9 @@ func (wr *writer) current(ctx context.Context, w Write) (n tree.Node, err error)
 	}
 	defer turn.Release(1)
 	p := w.Update[0].Path
-	err = wr.db.view(ctx, Read{Caller: w.Caller, Path: p, Plain: true}, func(tx *store.Tx) error {
+	_, err = wr.db.view(ctx, Read{Caller: w.Caller, Path: p, Plain: true}, func(tx *store.Tx) (int, error) {
 		n, err = tx.GetLimit(p, wr.mostCompared(w.Caller))
-		return err
+		return 0, err
 	})
 	return n, err
 }

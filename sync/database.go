@@ -13,9 +13,12 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/queue"
+	"github.com/dogwooddb/dogwood/sync/quota"
+	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -36,7 +39,7 @@ type Options struct {
 	// negative: never.
 	ScrubEvery time.Duration
 
-	Observer Observer // of what the rules decide; nil: nobody
+	Observer access.Observer // of what the rules decide; nil: nobody
 
 	// Unindexed is told each one-shot query that is answered without an index because no
 	// rules were given, and that rules would refuse. It must not block. It may be nil.
@@ -62,13 +65,14 @@ type Database struct {
 	pushIDs  tree.PushIDs
 	rules    atomic.Pointer[rules.Ruleset]
 	settings atomic.Pointer[settings]
-	queue    *queue.Queue[task, *Quota]
+	queue    *queue.Queue[task, *quota.Quota]
 	closed   atomic.Bool // Close has begun
 	stats    counters
 
-	access
+	access   access.Access
+	watchers trace.Watchers
+
 	writer
-	operations
 	audience
 	committer
 	scrubber
@@ -95,13 +99,17 @@ func Open(o Options) (*Database, error) {
 		store:   s,
 		options: o,
 		log:     o.Log,
-		queue:   queue.New[task, *Quota](o.MaxQueue),
+		queue:   queue.New[task, *quota.Quota](o.MaxQueue),
 		stats:   newCounters(),
 
 		publishRows:  maxPublishRows,
 		reviewAtOnce: reviewAtOnce,
 	}
-	d.operations.db, d.scrubber.db, d.access.db = d, d, d
+	d.scrubber.db, d.watchers.Now = d, o.Now
+	d.access.Now, d.access.Observer, d.access.Unindexed, d.access.TellRules = o.Now, o.Observer, o.Unindexed, o.TellRules
+	d.access.Failed = func(p tree.Path, err error) {
+		d.log.Error("a decision could not be explained", "database", d.store.String(), "path", p, "err", err)
+	}
 	d.writer = writer{db: d, readers: outbox.NewReaders().All(), large: newLargeTurns()}
 	d.audience = audience{db: d, watches: make(map[*watch]struct{}), deciders: outbox.NewReaders().All()}
 	d.committer = committer{db: d, done: make(chan struct{}), work: !s.ReadOnly(), batchTime: minBatchTime}

@@ -8,6 +8,7 @@ import (
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/queue"
+	"github.com/dogwooddb/dogwood/sync/quota"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -158,9 +159,9 @@ type admitTask struct {
 	failed  error
 }
 
-func (t *admitTask) sender() (*Quota, *line) { return t.open[0].read.Quota, nil }
-func (t *admitTask) size() int64             { return taskOverhead }
-func (t *admitTask) cost() time.Duration     { return time.Duration(len(t.open)) * queue.TaskCost }
+func (t *admitTask) sender() (*quota.Quota, *line) { return t.open[0].read.Quota, nil }
+func (t *admitTask) size() int64                   { return taskOverhead }
+func (t *admitTask) cost() time.Duration           { return time.Duration(len(t.open)) * queue.TaskCost }
 
 func (t *admitTask) apply(b *batch) error {
 	b.committed = append(b.committed, func() { t.failed = t.decide(b.db, b.rules) })
@@ -193,7 +194,7 @@ type rulings map[grantKey]*ruling
 
 func (f rulings) find(r Read) *ruling {
 	for use := rules.AuthUnused; len(f) > 0 && use <= rules.AuthFull; use++ {
-		if found := f[r.grantKey(classOf(r.Caller.Auth, use))]; found != nil {
+		if found := f[keyOf(r, classOf(r.Caller.Auth, use))]; found != nil {
 			return found
 		}
 	}
@@ -204,7 +205,7 @@ func (f rulings) add(r Read, made *ruling) {
 	if made.err == nil && made.reads.Now {
 		return // each is decided at its own time
 	}
-	f[r.grantKey(classOf(r.Caller.Auth, made.reads.Auth))] = made
+	f[keyOf(r, classOf(r.Caller.Auth, made.reads.Auth))] = made
 }
 
 // become gives listeners of one client another caller, and ends those that the rules do

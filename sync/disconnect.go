@@ -8,7 +8,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/quota"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -73,7 +75,7 @@ func (t *registerTask) size() int64 {
 	return (&writeTask{write: Write{Update: t.update}}).size() + int64(t.message)
 }
 
-func (t *registerTask) sender() (*Quota, *line) { return t.session.sender() }
+func (t *registerTask) sender() (*quota.Quota, *line) { return t.session.sender() }
 
 func (t *registerTask) finish(err error) { t.done(err) }
 
@@ -158,7 +160,7 @@ func (t *disconnectTask) apply(b *batch) error {
 	return t.writeTask.apply(b)
 }
 
-func (t *disconnectTask) sender() (*Quota, *line) { return t.session.sender() }
+func (t *disconnectTask) sender() (*quota.Quota, *line) { return t.session.sender() }
 
 // carryOutLeft carries out an operation by f if its condition holds, and removes its
 // records: so that is done once. f decides in the state that the operations before it
@@ -267,4 +269,34 @@ func (wr *writer) runOrphans() error {
 		late = cmp.Or(late, err)
 	}
 	return late
+}
+
+// takePending counts n more bytes of onDisconnect operations of the session, if there may be
+// as many. There may always be fewer. The error is a *LimitError.
+func (s *Session) takePending(n int) error {
+	if s.pendingBytes == nil {
+		return nil
+	}
+	if n <= 0 {
+		s.pendingBytes.Release(int64(-n))
+		return nil
+	}
+	switch err := s.pendingBytes.Try(int64(n)); {
+	case errors.Is(err, limit.ErrShare):
+		return &fault.LimitError{Bound: fault.BoundQuotaPending}
+	case err != nil:
+		return &fault.LimitError{Bound: fault.BoundCommonPending}
+	}
+	return nil
+}
+
+// untakePending undoes takePending.
+func (s *Session) untakePending(n int) {
+	switch {
+	case s.pendingBytes == nil:
+	case n > 0:
+		s.pendingBytes.Release(int64(n))
+	default:
+		s.pendingBytes.Force(int64(-n))
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -192,8 +193,8 @@ func agreeOn(t *testing.T, db *Database, w Write) (WriteExplanation, error) {
 // it out.
 func explainInPlace(t *testing.T, db *Database, w Write) (e WriteExplanation, err error) {
 	t.Helper()
-	v := new(verdict)
-	w.Caller.verdict = v
+	v := new(access.Verdict)
+	w.Caller = w.Caller.Noting(v)
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	for forget := true; ; forget = false { // the rows that the last transaction read
@@ -212,7 +213,7 @@ func explainInPlace(t *testing.T, db *Database, w Write) (e WriteExplanation, er
 		defer tx.Rollback()
 		defer b.rollback()
 		err = b.explain(w, &e)
-		e.Rules = db.explainRules(w.Caller, 0)
+		e.Rules = db.explainRules(w.Caller, v, 0)
 		return e, err
 	}
 }

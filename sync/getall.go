@@ -44,7 +44,9 @@ type Findings struct {
 }
 
 // TooManyLookups returns the error of a GetAll with more than MaxLookups entries.
-func TooManyLookups() error { return &fault.TooManyError{Request: "a batch get", What: "entries", Max: MaxLookups} }
+func TooManyLookups() error {
+	return &fault.TooManyError{Request: "a batch get", What: "entries", Max: MaxLookups}
+}
 
 // Status returns the status and the text of the realtime protocol for Err.
 func (f *Found) Status() (status, text string) { return fault.Status(f.Err) }
@@ -130,12 +132,9 @@ func (f *finder) allowed(r Read, read func(*Found) (bytes int, err error)) (foun
 	}
 	d, bytes := f.db, 0
 	d.stats.reads.Add(1)
-	began := d.operations.start()
+	began := d.watchers.Begin()
 	defer func() { d.reportRead(r, began, bytes, errors.Join(found.Err, err)) }()
-	err = d.authorizeRead(f.ctx, f.rules, f.tx, r, nil)
-	if err == nil {
-		err = withinLimits(f.rules, f.tx, r)
-	}
+	err = d.mayRead(f.ctx, f.rules, f.tx, r)
 	if ofOneRead(err) {
 		return Found{Err: err}, nil
 	}
@@ -194,7 +193,7 @@ func (f *finder) read(p place) (tree.Node, error) {
 }
 
 func (f *finder) list(r Read) (Found, error) {
-	r.keysOnly = true
+	r.KeysOnly = true
 	return f.allowed(r, func(found *Found) (int, error) {
 		l, err := f.tx.Shallow(r.Path, "", f.keys+1)
 		if err != nil {
@@ -216,7 +215,7 @@ func (f *finder) count(keys int) error {
 
 // each reads the keys that a lookup is about, and the value that each names.
 func (f *finder) each(l Lookup) (Found, error) {
-	l.Read.keysOnly = true
+	l.Read.KeysOnly = true
 	found, err := f.allowed(l.Read, func(found *Found) (size int, err error) {
 		found.Keys, err = f.keysOf(l.Read)
 		for _, key := range found.Keys {
@@ -229,7 +228,7 @@ func (f *finder) each(l Lookup) (Found, error) {
 	}
 	found.Each = make([]Found, len(found.Keys)) // not nil, which tells it from a value
 	for i, key := range found.Keys {
-		r := Read{Caller: l.Read.Caller, Path: l.Each.Path(key), Plain: true, OneShot: true, realtime: l.Read.realtime}
+		r := Read{Caller: l.Read.Caller, Path: l.Each.Path(key), Plain: true, OneShot: true, Realtime: l.Read.Realtime}
 		if found.Each[i], err = f.value(r); err != nil {
 			return found, err
 		}

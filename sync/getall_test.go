@@ -10,6 +10,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -159,7 +160,7 @@ func TestGetAllIsObserved(t *testing.T) {
 	db := openTest(t, Options{Rules: parseRules(t, `{"rules":{"a":{".read":true},"k":{".read":true}}}`)})
 	set(t, db, "/", `{"a":{"x":1},"k":{"x":true,"y":true}}`)
 	var told []string
-	stop := db.WatchOperations(func(o Operation) {
+	stop := db.WatchOperations(func(o trace.Operation) {
 		told = append(told, fmt.Sprintf("%s %s %d %v", o.Name, o.Path, o.Bytes, o.Denied))
 	})
 	defer stop()

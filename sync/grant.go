@@ -50,7 +50,7 @@ func classOf(a rules.Auth, use rules.AuthUse) class {
 	return c
 }
 
-func (r Read) grantKey(c class) grantKey {
+func keyOf(r Read, c class) grantKey {
 	return grantKey{path: r.Path, query: r.Query, plain: r.Plain, class: c}
 }
 
@@ -143,7 +143,7 @@ func (t *grants) nextStale() *grant {
 // find returns a grant that a listener may join, or nil.
 func (t *grants) find(r Read) *grant {
 	for use := rules.AuthUnused; use <= rules.AuthFull; use++ {
-		if g := t.byKey[r.grantKey(classOf(r.Caller.Auth, use))]; g != nil && !t.isStale(g) {
+		if g := t.byKey[keyOf(r, classOf(r.Caller.Auth, use))]; g != nil && !t.isStale(g) {
 			return g
 		}
 	}
@@ -157,7 +157,7 @@ func (t *grants) make(r Read, reads rules.Reads) *grant {
 		t.serial++
 		c.serial = t.serial
 	}
-	g := &grant{key: r.grantKey(c)}
+	g := &grant{key: keyOf(r, c)}
 	if t.byKey == nil {
 		t.byKey = make(map[grantKey]*grant)
 	}

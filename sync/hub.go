@@ -4,7 +4,9 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/quota"
 	"github.com/dogwooddb/dogwood/sync/trie"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -105,7 +107,7 @@ func (a *audience) weight(p tree.Path, q tree.Query) int {
 		return 0
 	}
 	w := 1 + q.Limit/entriesOfWeight
-	if !declared(a.db.rules.Load(), p, q) {
+	if !access.Declared(a.db.rules.Load(), p, q) {
 		w *= unindexedWeight
 	}
 	return min(w, maxWindowWeight)
@@ -114,7 +116,7 @@ func (a *audience) weight(p tree.Path, q tree.Query) int {
 // weigh adds to the weight of a listener what it may scan. Clients that may not listen do
 // not learn of it.
 func (a *audience) weigh(l *Listener) error {
-	if l.weight == 0 || declared(a.db.rules.Load(), l.read.Path, l.read.Query) {
+	if l.weight == 0 || access.Declared(a.db.rules.Load(), l.read.Path, l.read.Query) {
 		return nil
 	}
 	return a.db.snapshot(func(tx *store.Tx) error {
@@ -158,22 +160,23 @@ type quotaWindows struct {
 }
 
 type quotaGroup struct {
-	quota *Quota
+	quota *quota.Quota
 	group *group
 }
 
 type quotaPath struct {
-	quota *Quota
+	quota *quota.Quota
 	path  tree.Path
 }
 
 // fits reports whether a quota leaves room for one more window, of group g if
 // that exists.
-func (ws *quotaWindows) fits(q *Quota, g *group, p tree.Path, w int) bool {
-	if q == nil || q.limits.Windows <= 0 || ws.followed[quotaGroup{q, g}] > 0 {
+func (ws *quotaWindows) fits(q *quota.Quota, g *group, p tree.Path, w int) bool {
+	most := q.Windows()
+	if most == 0 || ws.followed[quotaGroup{q, g}] > 0 {
 		return true
 	}
-	return ws.weights[quotaPath{q, p}]+w <= q.limits.Windows
+	return ws.weights[quotaPath{q, p}]+w <= most
 }
 
 func (ws *quotaWindows) add(l *Listener) {

@@ -12,6 +12,7 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/queue"
+	"github.com/dogwooddb/dogwood/sync/quota"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -273,7 +274,7 @@ type largeTask struct {
 	line *line
 }
 
-func (t *largeTask) sender() (*Quota, *line) { return t.write.Quota, t.line }
+func (t *largeTask) sender() (*quota.Quota, *line) { return t.write.Quota, t.line }
 
 func (t *largeTask) cost() time.Duration {
 	return queue.TaskCost + time.Duration(len(t.write.Update))*costPath
@@ -282,14 +283,14 @@ func (t *largeTask) cost() time.Duration {
 // A sliceTask is a step of storing a large write. Nothing refers to what it stores.
 type sliceTask struct {
 	waiter
-	quota *Quota
+	quota *quota.Quota
 	line  *line
 	step  func(*store.Tx) error
 }
 
-func (t *sliceTask) sender() (*Quota, *line) { return t.quota, t.line }
-func (t *sliceTask) size() int64             { return largeSlice }
-func (t *sliceTask) cost() time.Duration     { return costSlice }
+func (t *sliceTask) sender() (*quota.Quota, *line) { return t.quota, t.line }
+func (t *sliceTask) size() int64                   { return largeSlice }
+func (t *sliceTask) cost() time.Duration           { return costSlice }
 
 func (t *sliceTask) apply(b *batch) error {
 	if err := t.step(b.tx); err != nil {
@@ -308,7 +309,7 @@ type largeTurns struct {
 	turns *limit.Meter
 	all   *limit.Share // of writes without a Quota
 	mu    sync.Mutex
-	of    map[*Quota]*largeSender // that have a write, or wait
+	of    map[*quota.Quota]*largeSender // that have a write, or wait
 }
 
 type largeSender struct {
@@ -318,11 +319,11 @@ type largeSender struct {
 
 func newLargeTurns() largeTurns {
 	t := limit.NewMeter(largeAtOnce)
-	return largeTurns{turns: t, all: t.All(), of: make(map[*Quota]*largeSender)}
+	return largeTurns{turns: t, all: t.All(), of: make(map[*quota.Quota]*largeSender)}
 }
 
 // enter waits for a place. done gives it back.
-func (t *largeTurns) enter(ctx context.Context, q *Quota) (done func(), err error) {
+func (t *largeTurns) enter(ctx context.Context, q *quota.Quota) (done func(), err error) {
 	p, leave := t.sender(q)
 	if err := p.Acquire(ctx, 1); err != nil {
 		leave()
@@ -332,7 +333,7 @@ func (t *largeTurns) enter(ctx context.Context, q *Quota) (done func(), err erro
 }
 
 // sender returns the share of a Quota, which is forgotten after its last write.
-func (t *largeTurns) sender(q *Quota) (p *limit.Share, leave func()) {
+func (t *largeTurns) sender(q *quota.Quota) (p *limit.Share, leave func()) {
 	if q == nil {
 		return t.all, func() {}
 	}

@@ -7,23 +7,11 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
-
-// withinLimits refuses a read that would show more children of a node than the rules
-// allow, at its path or below it. Administrators may read everything.
-func withinLimits(rs *rules.Ruleset, tx *store.Tx, r Read) error {
-	if r.Caller.Admin || r.childless {
-		return nil
-	}
-	x, err := rs.Excess(tx, r.Path, r.Query, r.keysOnly)
-	if x != nil {
-		return &fault.UnboundedError{Excess: x}
-	}
-	return err
-}
 
 // end ends the listens of a group that show more than the rules allow, but those of
 // administrators.
@@ -83,7 +71,7 @@ func (a *audience) bound(turn *limit.Share, r Read) error {
 		return err
 	}
 	defer turn.Release(1)
-	return a.db.snapshot(func(tx *store.Tx) error { return withinLimits(a.db.rules.Load(), tx, r) })
+	return a.db.snapshot(func(tx *store.Tx) error { return access.WithinLimits(a.db.rules.Load(), tx, r) })
 }
 
 // boundAll ends those listeners whose views are too large for callers that are no

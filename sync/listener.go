@@ -6,11 +6,14 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
+	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -48,7 +51,7 @@ func (d *Database) Listen(ctx context.Context, r Read, out *outbox.Outbox) (*Lis
 		out.Shut(errCancelled)
 	}
 	if err := d.attach(ctx, l); err != nil {
-		d.reportListen(l, 0, 0, err)
+		l.report(0, 0, err)
 		return nil, err
 	}
 	out.PushView(&l.shown, 0, func() [][]byte { return l.first(l.resync) })
@@ -62,7 +65,7 @@ func (a *audience) attach(ctx context.Context, l *Listener) (err error) {
 	if err := a.weigh(l); err != nil {
 		return err
 	}
-	if !l.read.Quota.takeListen(l) {
+	if !l.read.Quota.Take(l.read.Path, l.read.Query) {
 		return &fault.LimitError{Bound: fault.BoundQuotaListens}
 	}
 	var refused error
@@ -72,7 +75,7 @@ func (a *audience) attach(ctx context.Context, l *Listener) (err error) {
 		}
 	})
 	if err = cmp.Or(err, refused); err != nil {
-		l.read.Quota.giveListen(l)
+		l.read.Quota.Give(l.read.Path, l.read.Query)
 		return err
 	}
 	if err := a.bound(l.turn(), l.read); err != nil {
@@ -132,8 +135,8 @@ func (a *audience) remove(l *Listener) {
 	l.shown.End()
 	a.grants.leave(l)
 	a.hub.remove(l)
-	l.read.Quota.giveListen(l)
-	a.db.report(Operation{Name: OpUnlisten, Path: l.read.Path, Query: l.read.Query})
+	l.read.Quota.Give(l.read.Path, l.read.Query)
+	a.db.watchers.Tell(trace.Operation{Name: trace.OpUnlisten, Path: l.read.Path, Query: l.read.Query})
 }
 
 // resync returns the messages that give the client the whole view. If it cannot
@@ -392,7 +395,7 @@ func (w *watch) childrenOf(p tree.Path) (keys map[string]bool, ok bool) {
 // decideListen is authorizeRead for a listen. A fault of ours must not end the
 // committer or the listens of others.
 func (a *audience) decideListen(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, r Read, reads *rules.Reads) error {
-	return fault.Guard(func() error { return a.db.authorizeRead(ctx, rs, tx, r, reads) })
+	return fault.Guard(func() error { return a.db.access.Read(ctx, access.State{Rules: rs, Data: tx, Reads: reads}, r) })
 }
 
 // revoke ends a listen that the rules no longer allow, or cannot decide. Without the
@@ -418,4 +421,33 @@ func (a *audience) revoke(l *Listener, why error) {
 type revocation struct {
 	listener *Listener
 	why      error
+}
+
+// first makes the first messages of a listener by f, and tells of the listen.
+func (l *Listener) first(f func() [][]byte) [][]byte {
+	began := l.db.watchers.Begin()
+	msgs := f()
+	if !began.IsZero() {
+		bytes := 0
+		for _, msg := range msgs {
+			bytes += len(msg)
+		}
+		l.report(time.Since(began), bytes, nil)
+	}
+	return msgs
+}
+
+func (l *Listener) report(took time.Duration, bytes int, err error) {
+	if l.db.watchers.Len() == 0 {
+		return
+	}
+	l.db.watchers.Tell(trace.Operation{
+		Name:      trace.OpListen,
+		Path:      l.read.Path,
+		Took:      took,
+		Bytes:     bytes,
+		Denied:    errors.Is(err, fault.ErrDenied),
+		Query:     l.read.Query,
+		Unindexed: !access.Declared(l.db.rules.Load(), l.read.Path, l.read.Query),
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
@@ -190,11 +191,11 @@ func (indifferent) Decided(*rules.Ruleset, *rules.Request, *rules.Trace) string 
 // Without an observer, or with one that wants nothing, a decision allocates no
 // more than deciding does.
 func TestObservingIsFree(t *testing.T) {
-	for _, o := range []Observer{nil, indifferent{}} {
+	for _, o := range []access.Observer{nil, indifferent{}} {
 		db := openTest(t, Options{Observer: o})
 		q := &rules.Request{Op: rules.OpRead, Path: tree.MustParsePath("/a")}
 		rs := db.Rules()
-		if n := testing.AllocsPerRun(100, func() { _ = db.authorize(t.Context(), rs, Caller{}, q) }); n != 0 {
+		if n := testing.AllocsPerRun(100, func() { _ = db.access.Authorize(t.Context(), rs, Caller{}, q) }); n != 0 {
 			t.Errorf("with %T, a decision makes %g allocations", o, n)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/quota"
 	"github.com/dogwooddb/dogwood/sync/trie"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -193,7 +194,7 @@ type reviewTask struct {
 	listener *Listener // nil: a slice
 }
 
-func (t *reviewTask) sender() (*Quota, *line) {
+func (t *reviewTask) sender() (*quota.Quota, *line) {
 	if t.listener == nil {
 		return nil, nil
 	}

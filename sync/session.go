@@ -13,6 +13,8 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
+	"github.com/dogwooddb/dogwood/sync/quota"
+	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -30,7 +32,7 @@ type SessionOptions struct {
 	ID     string         // its id, unique among all sessions of the database ever; a secret of the client
 	Name   string         // what logs call it
 	Out    *outbox.Outbox // where replies and pushes go
-	Quota  *Quota         // that it counts in; nil: none
+	Quota  *quota.Quota   // that it counts in; nil: none
 	Memory outbox.Memory  // that its writes take; nil: without a bound
 
 	// Pending is what bounds the bytes that it leaves for its disconnect; nil: without a bound.
@@ -76,7 +78,7 @@ type Session struct {
 	caller   atomic.Pointer[Caller] // with origin; answers are made by other goroutines
 	signedIn bool                   // as caller
 
-	quota        *Quota
+	quota        *quota.Quota
 	pendingBytes *limit.Share // of onDisconnect operations; nil: without a bound
 	memory       outbox.Memory
 	reserved     int64 // of it, by the request that is handled
@@ -128,7 +130,7 @@ func (d *Database) NewSession(o SessionOptions) *Session {
 	s.caller.Store(&Caller{Origin: origin})
 	s.listens = make(map[listenKey]*Listener)
 	s.acked.L = &s.mu
-	d.report(Operation{Name: OpConnect})
+	d.watchers.Tell(trace.Operation{Name: trace.OpConnect})
 	return s
 }
 
@@ -138,7 +140,7 @@ func (s *Session) as() Caller { return *s.caller.Load() }
 
 // sender says as whose the tasks of a session are queued. The session of a task is nil
 // in tests and of an earlier run.
-func (s *Session) sender() (*Quota, *line) {
+func (s *Session) sender() (*quota.Quota, *line) {
 	if s == nil {
 		return nil, nil
 	}
@@ -321,7 +323,7 @@ func (s *Session) Disown() {
 // is carried out. It returns when that is on disk. The Outbox stays open: the
 // last replies can still be sent.
 func (s *Session) Close() {
-	s.db.report(Operation{Name: OpDisconnect})
+	s.db.watchers.Tell(trace.Operation{Name: trace.OpDisconnect})
 	s.db.end(maps.Values(s.listens))
 	clear(s.listens)
 	clear(s.windows)

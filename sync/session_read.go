@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
@@ -60,7 +61,7 @@ func (v viewSpec) size() int { return len(v.path.Clean()) + len(v.raw) + len(v.h
 
 // read is what the rules decide about.
 func (v viewSpec) read(c Caller) Read {
-	return Read{Caller: c, Path: v.path, Query: v.query, Plain: v.raw == "" || v.raw == "{}", realtime: true}
+	return Read{Caller: c, Path: v.path, Query: v.query, Plain: v.raw == "" || v.raw == "{}", Realtime: true}
 }
 
 // listen begins to follow a view (protocol §5). The view itself is read
@@ -80,7 +81,7 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	path, raw := v.path, v.raw // not v, which holds what is of no use after the first view
 	l.onRevoke = func(why error) { s.reply(cancel(path, raw, why)) }
 	if err := s.db.attach(ctx, l); err != nil {
-		s.db.reportListen(l, 0, 0, err)
+		l.report(0, 0, err)
 		return err
 	}
 	if err := s.fits(l); err != nil { // it weighs more than was known before
@@ -138,7 +139,7 @@ func (s *Session) firstView(l *Listener, v viewSpec) [][]byte {
 		return [][]byte{s.failure(v.id, err)}
 	}
 	data := wire.DataNone
-	if !v.query.IsAll() && !declared(s.db.Rules(), v.path, v.query) {
+	if !v.query.IsAll() && !access.Declared(s.db.Rules(), v.path, v.query) {
 		data = wire.DataNoIndex
 	}
 	reply := wire.AppendOK(nil, v.id, data)
@@ -399,4 +400,29 @@ func setKey(b *tree.Bound, key gjson.Result) {
 	default:
 		b.KeyRank, b.Key = tree.AtKey, name
 	}
+}
+
+// errCountLimit is the error of a count that has a limit.
+var errCountLimit = fmt.Errorf("%w: a count has no limit", fault.ErrQuery)
+
+// count answers with the number of children that a get would show. Like that it sees
+// the earlier writes of its session.
+func (s *Session) count(ctx context.Context, r wire.Request) error {
+	v, err := readView(r)
+	if err == nil && v.query.Limit > 0 {
+		err = errCountLimit
+	}
+	if err != nil {
+		return err
+	}
+	s.out.PushLater(v.size(), func() [][]byte {
+		read := v.read(s.as())
+		read.OneShot = true
+		n, err := s.db.Count(ctx, read)
+		if err != nil {
+			return [][]byte{s.failure(v.id, err)}
+		}
+		return [][]byte{wire.AppendOK(nil, v.id, fmt.Sprintf(`{"n":%d}`, n))}
+	})
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/sync/histogram"
 	"github.com/dogwooddb/dogwood/sync/outbox"
+	"github.com/dogwooddb/dogwood/sync/trace"
 )
 
 // Stats are counts since the database was opened, and a few that are of now.
@@ -39,8 +40,8 @@ type Timings struct {
 }
 
 type counters struct {
-	reads, writes, denied, decisions, batches, events, commitNanos atomic.Uint64
-	failed, published, scrubs                                      atomic.Uint64
+	reads, writes, batches, events, commitNanos atomic.Uint64
+	failed, published, scrubs                   atomic.Uint64
 
 	sent outbox.Counts // of what outboxes could not keep
 
@@ -76,8 +77,8 @@ func (d *Database) Stats() Stats {
 	s := Stats{
 		Reads:      c.reads.Load(),
 		Writes:     c.writes.Load(),
-		Denied:     c.denied.Load(),
-		Decisions:  c.decisions.Load(),
+		Denied:     d.access.Denied.Load(),
+		Decisions:  d.access.Decisions.Load(),
 		Batches:    c.batches.Load(),
 		Failed:     c.failed.Load(),
 		Published:  c.published.Load(),
@@ -89,11 +90,9 @@ func (d *Database) Stats() Stats {
 		Slow:       c.sent.Slow.Load(),
 		CommitTime: time.Duration(c.commitNanos.Load()),
 		Listeners:  int(d.hub.listeners.Load()),
+		Watchers:   d.watchers.Len(),
 	}
 	s.Queued, s.QueuedBytes, s.Waits = d.queue.Waiting()
-	if all := d.operations.watchers.Load(); all != nil {
-		s.Watchers = len(*all)
-	}
 	return s
 }
 
@@ -107,3 +106,7 @@ func (d *Database) Timings() Timings {
 		Sizes:   c.sizes.Snapshot(),
 	}
 }
+
+// WatchOperations has f called for each operation until stop is called, as Watchers.Watch of
+// package trace does.
+func (d *Database) WatchOperations(f func(trace.Operation)) (stop func()) { return d.watchers.Watch(f) }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/sync/queue"
+	"github.com/dogwooddb/dogwood/sync/quota"
 )
 
 // A task is something that the committer does inside its transaction.
@@ -17,12 +18,12 @@ type task interface {
 
 // A sender is a task that shares the committer with others: with those of its Quota,
 // and within it in the order of its line. Any other task is alone.
-type sender interface{ sender() (*Quota, *line) }
+type sender interface{ sender() (*quota.Quota, *line) }
 
 type line = queue.Line[task]
 
 // asItem returns a task as it is queued, and whose it is.
-func asItem(t task) (quota *Quota, item queue.Item[task]) {
+func asItem(t task) (quota *quota.Quota, item queue.Item[task]) {
 	item = queue.Item[task]{Task: t, Size: t.size(), Cost: costOf(t)}
 	if s, ok := t.(sender); ok {
 		quota, item.Line = s.sender()

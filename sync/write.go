@@ -10,6 +10,8 @@ import (
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/quota"
+	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -26,7 +28,7 @@ type Write struct {
 
 	Returns bool // the Commit is to have what became of its server values
 
-	Quota *Quota // that the write shares the committer by; nil: it is alone
+	Quota *quota.Quota // that the write shares the committer by; nil: it is alone
 
 	ID *store.WriteID // under which it is carried out once, however often it is sent; nil: each time
 
@@ -86,7 +88,7 @@ type syncWrite struct {
 	span span
 }
 
-func (t *syncWrite) sender() (*Quota, *line) { return t.write.Quota, &t.line }
+func (t *syncWrite) sender() (*quota.Quota, *line) { return t.write.Quota, &t.line }
 
 func (t *syncWrite) apply(b *batch) error {
 	return t.span.apply(func() error { return t.writeTask.apply(b) })
@@ -109,7 +111,7 @@ type asyncWrite struct {
 	span    span
 }
 
-func (t *asyncWrite) sender() (*Quota, *line) { return t.session.sender() }
+func (t *asyncWrite) sender() (*quota.Quota, *line) { return t.session.sender() }
 
 func (t *asyncWrite) size() int64 { return t.writeTask.size() + int64(t.message) }
 
@@ -294,7 +296,7 @@ func (b *batch) authorizeWrite(c Caller, writes []tree.ResolvedWrite, now time.T
 		Now:    now,
 		Budget: &b.budget,
 	}
-	return b.db.authorize(b.ctx, b.rules, c, &b.request)
+	return b.db.access.Authorize(b.ctx, b.rules, c, &b.request)
 }
 
 // change makes writes that were allowed: it puts them into the transaction and
@@ -411,4 +413,61 @@ func (b *batch) note(writes []tree.ResolvedWrite) {
 		b.record = append(append(b.record, ':'), w.Node.JSON()...)
 	}
 	b.record = append(b.record, "}\n"...)
+}
+
+// A span says where the time of one write went.
+type span struct {
+	db     *Database // nil: nobody wants to know
+	rest   bool      // the write came by REST
+	queued time.Time
+	began  time.Time // to be applied, for the last time; zero if nobody watched
+	took   time.Duration
+	bytes  int // of a value that is not in the write
+}
+
+// newSpan returns the span of a write that is queued now.
+func (d *Database) newSpan(rest bool) span { return span{db: d, rest: rest, queued: time.Now()} }
+
+// apply measures f if somebody watches.
+func (l *span) apply(f func() error) error {
+	if l.db == nil {
+		return f()
+	}
+	if l.began = l.db.watchers.Begin(); l.began.IsZero() {
+		return f()
+	}
+	defer func() { l.took = time.Since(l.began) }()
+	return f()
+}
+
+// finish counts a write that is done, and tells of it.
+func (l *span) finish(w *Write, err error) {
+	if l.db == nil {
+		return
+	}
+	l.db.stats.acks.Observe(time.Since(l.queued))
+	if l.began.IsZero() {
+		return
+	}
+	op := trace.Operation{Name: l.name(w), Path: ownPath(w.Base), Took: l.took, Waited: l.began.Sub(l.queued), Denied: errors.Is(err, fault.ErrDenied), Bytes: l.bytes}
+	for _, u := range w.Update {
+		if text := u.Value.Text(); text != "null" {
+			op.Bytes += len(text)
+		}
+	}
+	l.db.watchers.Tell(op)
+}
+
+func (l *span) name(w *Write) string {
+	switch {
+	case l.rest && w.Merge:
+		return trace.OpRESTUpdate
+	case l.rest:
+		return trace.OpRESTWrite
+	case w.Merge:
+		return trace.OpUpdate
+	case w.If != nil:
+		return trace.OpTransaction
+	}
+	return trace.OpWrite
 }

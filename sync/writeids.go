@@ -35,7 +35,7 @@ func (b *batch) once(id store.WriteID, c Caller, carryOut func() error) error {
 // send are theirs, also if they know those of the caller: they can neither find out what
 // became of a write nor use up its id.
 func writerOf(client [16]byte, c Caller) [16]byte {
-	sum := sha256.Sum256(append(client[:], c.principal()...))
+	sum := sha256.Sum256(append(client[:], c.Principal()...))
 	return [16]byte(sum[:16])
 }
 
