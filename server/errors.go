@@ -10,6 +10,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -89,7 +90,7 @@ func (q *request) statusOf(err error) *statusError {
 		{peer.ErrTooMany, http.StatusTooManyRequests, textTooMany},
 		{fault.ErrDenied, http.StatusUnauthorized, textDenied},
 		{dsync.ErrRulesChanged, http.StatusPreconditionFailed, "The rules have changed."},
-		{dsync.ErrNoVersion, http.StatusNotFound, "There is no such version of the rules."},
+		{versions.ErrNoVersion, http.StatusNotFound, "There is no such version of the rules."},
 		{fault.ErrTooBig, http.StatusBadRequest, tooBigText(q.method)},
 		{fault.ErrLimit, http.StatusServiceUnavailable, textUnavailable},
 		{fault.ErrDamaged, http.StatusInternalServerError, textDamaged},

@@ -19,6 +19,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/queue"
 	"github.com/dogwooddb/dogwood/sync/quota"
 	"github.com/dogwooddb/dogwood/sync/trace"
+	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -166,7 +167,7 @@ func (o Options) withDefaults() Options {
 
 // loadRules reads the rules and settings of the file.
 func (d *Database) loadRules(tx *store.Tx) error {
-	stored, err := storedRules(tx)
+	stored, err := versions.Rules(tx)
 	if err != nil {
 		return err
 	}

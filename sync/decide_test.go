@@ -11,6 +11,7 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
+	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -190,7 +191,7 @@ func TestAdmittedUnderNewRules(t *testing.T) {
 			denied = db.enroll(l, g)
 		}
 	}}
-	change := &rulesTask{change: RulesChange{Rules: rules.Locked()}}
+	change := &rulesTask{change: versions.Change{Rules: rules.Locked()}}
 	admit.start()
 	change.start()
 	g := closeGate(t, db)

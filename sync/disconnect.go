@@ -88,23 +88,23 @@ func (t *registerTask) apply(b *batch) error {
 	} else if err := t.register(b, e); err != nil {
 		return err
 	}
-	if next.at.Len() > maxPending || next.bytes > maxPendingBytes {
+	if next.tooLarge() {
 		return &fault.LimitError{Bound: fault.BoundPending}
 	}
-	if len(e.added) == 0 && len(e.removed) == 0 {
+	if e.none() {
 		return nil
 	}
 	return b.setPending(s, e)
 }
 
-// cost is about what the records take in memory.
-func (p *pendingWrites) cost() int { return p.bytes + taskOverhead*p.at.Len() }
+// pendingCost is about what the records take in memory.
+func pendingCost(p *pendingWrites) int { return p.bytes + taskOverhead*p.at.Len() }
 
 // setPending gives a session the records of an edit, also in the store, if there is room
 // for them; and those that it had again if the batch does not commit.
 func (b *batch) setPending(s *Session, e *pendingEdit) error {
 	before := s.pending
-	grown := e.cost() - before.cost()
+	grown := pendingCost(e.pendingWrites) - pendingCost(&before)
 	if err := s.takePending(grown); err != nil {
 		return err
 	}
@@ -162,13 +162,25 @@ func (t *disconnectTask) apply(b *batch) error {
 
 func (t *disconnectTask) sender() (*quota.Quota, *line) { return t.session.sender() }
 
+// leaving is an operation that a session left.
+type leaving struct {
+	*pendingOperation
+	session *Session
+}
+
+// write returns the operation as a write.
+func (o *leaving) write() Write {
+	u := o.update()
+	return Write{Caller: o.caller(), Update: u, Merge: len(u) > 1, Quota: o.session.quota, left: o}
+}
+
 // carryOutLeft carries out an operation by f if its condition holds, and removes its
 // records: so that is done once. f decides in the state that the operations before it
 // have made. An operation that is refused is skipped (protocol §10).
-func (b *batch) carryOutLeft(o *pendingOperation, f func() error) error {
+func (b *batch) carryOutLeft(o *leaving, f func() error) error {
 	next := o.session.pending.snapshot()
 	e := next.edit()
-	if !e.drop(o) {
+	if !e.drop(o.pendingOperation) {
 		return nil // it was carried out before
 	}
 	holds, err := b.holds(o.only(), o.caller())
@@ -187,8 +199,8 @@ func (b *batch) carryOutLeft(o *pendingOperation, f func() error) error {
 // when the database is closed is still on record. The error is the first one.
 func (wr *writer) runDisconnect(s *Session) error {
 	failed := make(chan error, 1)
-	for _, o := range s.operations() {
-		if err := wr.leave(s, o.write(), failed); errors.Is(err, fault.ErrClosed) {
+	for _, o := range s.pending.operations() {
+		if err := wr.leave(s, (&leaving{o, s}).write(), failed); errors.Is(err, fault.ErrClosed) {
 			break
 		}
 	}
@@ -299,4 +311,32 @@ func (s *Session) untakePending(n int) {
 	default:
 		s.pendingBytes.Force(int64(-n))
 	}
+}
+
+// mayCompare decides whether a caller may make something depend on a condition,
+// which tells him what is there.
+func (b *batch) mayCompare(o *onlyIf, c Caller) error {
+	if o == nil {
+		return nil
+	}
+	return b.authorizeRead(c, o.path)
+}
+
+// holds reports whether a condition holds for a caller.
+func (b *batch) holds(o *onlyIf, c Caller) (bool, error) {
+	if o == nil {
+		return true, nil
+	}
+	if err := b.mayCompare(o, c); err != nil {
+		if errors.Is(err, fault.ErrDenied) {
+			err = nil
+		}
+		return false, err
+	}
+	const priority = 1 << 10 // of the value that is there
+	n, err := b.tx.GetLimit(o.path, int64(len(o.value.Text()))+priority)
+	if errors.Is(err, store.ErrTooBig) {
+		return false, nil
+	}
+	return n.Value() == o.value, fault.Broken(err)
 }

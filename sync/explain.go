@@ -5,13 +5,14 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/access"
+	"github.com/dogwooddb/dogwood/sync/explained"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // Explain reads as Get does and says what it took. A query that lacks an index is
 // not refused. Errors are those of Get.
-func (d *Database) Explain(ctx context.Context, r Read) (e Explanation, err error) {
+func (d *Database) Explain(ctx context.Context, r Read) (e explained.Read, err error) {
 	return d.explain(ctx, r, func(tx *store.Tx) (store.Cost, int, error) {
 		n, c, err := tx.Explain(r.Path, r.Query, d.options.MaxRead)
 		return c, len(n.JSON()), err
@@ -19,7 +20,7 @@ func (d *Database) Explain(ctx context.Context, r Read) (e Explanation, err erro
 }
 
 // ExplainShallow is Explain for Shallow.
-func (d *Database) ExplainShallow(ctx context.Context, r Read, after string, limit int) (e Explanation, err error) {
+func (d *Database) ExplainShallow(ctx context.Context, r Read, after string, limit int) (e explained.Read, err error) {
 	r.KeysOnly = true
 	return d.explain(ctx, r, func(tx *store.Tx) (store.Cost, int, error) {
 		l, c, err := tx.ExplainShallow(r.Path, after, limit)
@@ -27,16 +28,15 @@ func (d *Database) ExplainShallow(ctx context.Context, r Read, after string, lim
 	})
 }
 
-func (d *Database) explain(ctx context.Context, r Read, read func(*store.Tx) (store.Cost, int, error)) (e Explanation, err error) {
+func (d *Database) explain(ctx context.Context, r Read, read func(*store.Tx) (store.Cost, int, error)) (e explained.Read, err error) {
 	v := new(access.Verdict)
 	r.Caller = r.Caller.Noting(v)
 	r.OneShot = false // a missing index is told, not refused
 	err = d.read(ctx, r, func(tx *store.Tx) (int, error) {
 		decided := tx.Stats()
 		c, bytes, err := read(tx)
-		e = Explanation{
+		e = explained.Read{
 			Path:     r.Path.String(),
-			Query:    explainQuery(r),
 			Plan:     c.Plan,
 			Building: c.Building,
 			Visited:  c.Visited,
@@ -46,19 +46,22 @@ func (d *Database) explain(ctx context.Context, r Read, read func(*store.Tx) (st
 			Revision: tx.Revision(),
 			Rules:    d.explainRules(r.Caller, v, decided.Read),
 		}
+		if !r.Plain {
+			e.Query = explained.QueryOf(r.Query)
+		}
 		if c.Index != "" {
 			e.Index = &c.Index
 		}
 		if rs := d.Rules(); !access.Declared(rs, r.Path, r.Query) {
-			e.MissingIndexOn = missingIndex(rs, r.Path, r.Query.Order())
+			e.MissingIndexOn = explained.MissingIndexFor(rs, r.Path, r.Query.Order())
 		}
 		return e.Bytes, err
 	})
 	return e, err
 }
 
-func (d *Database) explainRules(c Caller, v *access.Verdict, rows int) ExplainedRules {
-	e := ExplainedRules{Allowed: true, Admin: c.Admin, Evaluated: v.Asked}
+func (d *Database) explainRules(c Caller, v *access.Verdict, rows int) explained.Rules {
+	e := explained.Rules{Allowed: true, Admin: c.Admin, Evaluated: v.Asked}
 	if d.access.MayKnowAll(c) {
 		e.Rows, e.By = rows, v.By
 	}
@@ -69,7 +72,7 @@ func (d *Database) explainRules(c Caller, v *access.Verdict, rows int) Explained
 // current state, and says what that took: nobody sees anything of it, and nothing gets to
 // the disk. No other write waits meanwhile. It takes its turn among large reads. An ID is
 // ignored. Errors are those of Write.
-func (d *Database) ExplainWrite(ctx context.Context, w Write) (e WriteExplanation, err error) {
+func (d *Database) ExplainWrite(ctx context.Context, w Write) (e explained.Write, err error) {
 	if err := ctx.Err(); err != nil {
 		return e, err
 	}
@@ -124,8 +127,8 @@ func (d *Database) draft(ctx context.Context, w Write) (*batch, error) {
 }
 
 // explain carries out a write, as the only one of the batch, and says what it took.
-func (b *batch) explain(w Write, e *WriteExplanation) error {
-	*e = WriteExplanation{Path: w.Base.String(), Plan: "write", Revision: b.tx.Revision()}
+func (b *batch) explain(w Write, e *explained.Write) error {
+	*e = explained.Write{Path: w.Base.String(), Plan: "write", Revision: b.tx.Revision()}
 	var budget rules.Budget // of all places
 	shown, err := true, error(nil)
 	for i := 0; i < len(w.Update) && shown; i++ {
@@ -140,18 +143,18 @@ func (b *batch) explain(w Write, e *WriteExplanation) error {
 		return err
 	}
 	if shown {
-		e.WriteEffect = t.effect(b)
+		e.Effect = t.effect(b)
 	}
 	if b.db.access.MayKnowAll(w.Caller) {
-		e.WriteCost = b.cost()
+		e.Cost = b.cost()
 		e.Rows -= read
 	}
 	return nil
 }
 
 // effect says what a write did that is the only one of b.
-func (t *writeTask) effect(b *batch) *WriteEffect {
-	e := &WriteEffect{Changes: b.dirty}
+func (t *writeTask) effect(b *batch) *explained.Effect {
+	e := &explained.Effect{Changes: b.dirty}
 	for _, w := range t.commit.Writes {
 		e.Bytes += len(w.Node.JSON())
 	}
@@ -159,9 +162,9 @@ func (t *writeTask) effect(b *batch) *WriteEffect {
 }
 
 // cost says what the only write of a batch took.
-func (b *batch) cost() *WriteCost {
+func (b *batch) cost() *explained.Cost {
 	s := b.tx.Stats()
-	e := &WriteCost{
+	e := &explained.Cost{
 		Rows:      s.Read,
 		Written:   s.Written - s.Entries,
 		Entries:   s.Entries,

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/access"
+	"github.com/dogwooddb/dogwood/sync/explained"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -134,7 +135,7 @@ func TestExplanationsAgree(t *testing.T) {
 			told, cancelled, refused := 0, 0, 0
 			for i := range 400 {
 				e, err := agreeOn(t, db, randomWrite(t, rnd, i))
-				switch c := e.WriteCost; {
+				switch c := e.Cost; {
 				case err != nil:
 					refused++
 				case c != nil:
@@ -171,19 +172,19 @@ func randomWrite(t *testing.T, rnd *rand.Rand, i int) Write {
 	return w
 }
 
-func agreeOn(t *testing.T, db *Database, w Write) (WriteExplanation, error) {
+func agreeOn(t *testing.T, db *Database, w Write) (explained.Write, error) {
 	t.Helper()
 	drained(t, db) // background work would read rows that explainInPlace has forgotten
 	want, failed := explainInPlace(t, db, w)
 	got, err := db.ExplainWrite(t.Context(), w)
 	if fmt.Sprint(err) != fmt.Sprint(failed) || !reflect.DeepEqual(got, want) {
-		t.Fatalf("%v: %+v %+v %+v %v,\nwant %+v %+v %+v %v", w.Update, got, got.WriteEffect, got.WriteCost, err, want, want.WriteEffect, want.WriteCost, failed)
+		t.Fatalf("%v: %+v %+v %+v %v,\nwant %+v %+v %+v %v", w.Update, got, got.Effect, got.Cost, err, want, want.Effect, want.Cost, failed)
 	}
 	before := revisionOf(t, db)
 	if _, really := db.Write(t.Context(), w); fmt.Sprint(err) != fmt.Sprint(really) {
 		t.Fatalf("%v: explained with %v, written with %v", w.Update, err, really)
 	}
-	if changed := revisionOf(t, db) != before; got.WriteEffect != nil && got.Changes != changed {
+	if changed := revisionOf(t, db) != before; got.Effect != nil && got.Changes != changed {
 		t.Fatalf("%v: changes is %t, want %t", w.Update, got.Changes, changed)
 	}
 	return got, err
@@ -191,7 +192,7 @@ func agreeOn(t *testing.T, db *Database, w Write) (WriteExplanation, error) {
 
 // explainInPlace explains a write in the write transaction, as the committer would carry
 // it out.
-func explainInPlace(t *testing.T, db *Database, w Write) (e WriteExplanation, err error) {
+func explainInPlace(t *testing.T, db *Database, w Write) (e explained.Write, err error) {
 	t.Helper()
 	v := new(access.Verdict)
 	w.Caller = w.Caller.Noting(v)
@@ -233,9 +234,9 @@ func TestExplainCountsSome(t *testing.T) {
 		}
 		switch {
 		case i == 0 && (e.AtLeast || e.Listeners != 0):
-			t.Errorf("nothing changes for listeners: %+v", e.WriteCost)
+			t.Errorf("nothing changes for listeners: %+v", e.Cost)
 		case i == 2 && !e.AtLeast:
-			t.Errorf("3,000 listeners were looked at: %+v", e.WriteCost)
+			t.Errorf("3,000 listeners were looked at: %+v", e.Cost)
 		}
 	}
 }

@@ -1,3 +1,7 @@
+// Package pending has what a session leaves for its disconnect: writes that the server
+// carries out when the session ends, each with its caller and its condition, and the form in
+// which the store keeps them. It has no lock: the records of a session belong to the
+// committer.
 package sync
 
 import (
@@ -9,6 +13,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -40,7 +45,7 @@ type pendingWrite struct {
 	op     uint64 // number of the operation that it belongs to: that of the first record of its request
 	target tree.Target
 	value  tree.Draft
-	caller Caller
+	caller access.Caller
 	only   *onlyIf // nil: in any case
 	bytes  int     // its size, which takes time to find
 }
@@ -59,6 +64,9 @@ func (p *pendingWrites) snapshot() pendingWrites {
 	return pendingWrites{at: *p.at.Copy(), last: p.last, bytes: p.bytes}
 }
 
+// tooLarge reports whether this is more than one session may leave.
+func (p *pendingWrites) tooLarge() bool { return p.at.Len() > maxPending || p.bytes > maxPendingBytes }
+
 // all yields the records in path order.
 func (p *pendingWrites) all() iter.Seq[*pendingWrite] {
 	return func(yield func(*pendingWrite) bool) {
@@ -69,22 +77,21 @@ func (p *pendingWrites) all() iter.Seq[*pendingWrite] {
 // A pendingOperation is what a session has left with one request, or what is still recorded of
 // it. It is one write: its records have the same caller and the same condition.
 type pendingOperation struct {
-	session *Session
 	records []*pendingWrite
 }
 
 // operations returns the operations in path order, by the first record of each. Those of
 // priorities alone come last, since what has no value has no priority.
-func (s *Session) operations() (list []*pendingOperation) {
+func (p *pendingWrites) operations() (list []*pendingOperation) {
 	found := make(map[uint64]*pendingOperation)
 	for _, priorities := range []bool{false, true} {
-		for w := range s.pending.all() {
+		for w := range p.all() {
 			if w.target.Priority != priorities {
 				continue
 			}
 			o := found[w.op]
 			if o == nil {
-				o = &pendingOperation{session: s}
+				o = new(pendingOperation)
 				found[w.op] = o
 				list = append(list, o)
 			}
@@ -97,15 +104,14 @@ func (s *Session) operations() (list []*pendingOperation) {
 // only returns the condition of the operation; nil: it has none.
 func (o *pendingOperation) only() *onlyIf { return o.records[0].only }
 
-func (o *pendingOperation) caller() Caller { return o.records[0].caller }
+func (o *pendingOperation) caller() access.Caller { return o.records[0].caller }
 
-// write returns the operation as a write.
-func (o *pendingOperation) write() Write {
-	w := Write{Caller: o.caller(), Merge: len(o.records) > 1, Quota: o.session.quota, left: o}
+// update returns the operation as an update.
+func (o *pendingOperation) update() (u tree.Update) {
 	for _, r := range o.records {
-		w.Update = append(w.Update, tree.Write{Target: r.target, Value: r.value})
+		u = append(u, tree.Write{Target: r.target, Value: r.value})
 	}
-	return w
+	return u
 }
 
 // ancestor returns the record that holds what is at t because it is above it.
@@ -140,7 +146,7 @@ func (p *pendingWrites) edit() *pendingEdit {
 
 // put records a value at t, inside the record above if there is one, and in
 // place of all records below. Inside of one with another condition it fails.
-func (e *pendingEdit) put(t tree.Target, v tree.Draft, c Caller, only *onlyIf) error {
+func (e *pendingEdit) put(t tree.Target, v tree.Draft, c access.Caller, only *onlyIf) error {
 	above := e.ancestor(t)
 	if above == nil {
 		e.removeAt(t)
@@ -255,6 +261,9 @@ func (p *pendingWrites) keep(w *pendingWrite) {
 	p.bytes += w.bytes
 }
 
+// none reports whether the edit changes nothing.
+func (e *pendingEdit) none() bool { return len(e.added) == 0 && len(e.removed) == 0 }
+
 // save tells the store what the edit has changed.
 func (e *pendingEdit) save(tx *store.Tx, session string) error {
 	for _, number := range e.removed {
@@ -311,7 +320,7 @@ func (p *pendingWrites) restore(r store.Pending) error {
 		op:     cmp.Or(stored.Op, r.Number),
 		target: t,
 		value:  tree.DraftFromText(stored.Value),
-		caller: Caller{Auth: rules.NewAuth(stored.Auth.JSON), Admin: stored.Admin},
+		caller: access.Caller{Auth: rules.NewAuth(stored.Auth.JSON), Admin: stored.Admin},
 		only:   only,
 	})
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/queue"
+	"github.com/dogwooddb/dogwood/sync/versions"
 )
 
 // revokeRules are the documents that TestRevokeModel changes between, each with
@@ -293,7 +294,7 @@ func (r *revokeTest) change() {
 	case 9:
 		if r.rnd.IntN(3) == 0 {
 			r.state.rules = r.rnd.IntN(len(r.sets))
-			t := &rulesTask{change: RulesChange{Rules: r.sets[r.state.rules]}}
+			t := &rulesTask{change: versions.Change{Rules: r.sets[r.state.rules]}}
 			t.start()
 			item := queue.Item[task]{Task: t, Line: &r.writer.session.line, Size: t.size()}
 			if err := r.db.queue.Add(r.Context(), nil, item); err != nil {

@@ -3,11 +3,11 @@ package sync
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -18,7 +18,7 @@ func (d *Database) Rules() *rules.Ruleset { return d.rules.Load() }
 // SetRules puts rules in force, durably, and ends the listens that they no
 // longer allow. The version that it makes has no author.
 func (d *Database) SetRules(ctx context.Context, r *rules.Ruleset) error {
-	_, err := d.ChangeRules(ctx, RulesChange{Rules: r})
+	_, err := d.ChangeRules(ctx, versions.Change{Rules: r})
 	return err
 }
 
@@ -26,7 +26,7 @@ func (d *Database) SetRules(ctx context.Context, r *rules.Ruleset) error {
 // not been given any by SetRules or ChangeRules.
 func (d *Database) SetDefaultRules(ctx context.Context, r *rules.Ruleset) error {
 	return d.do(ctx, &call{bytes: len(r.Source()), f: func(b *batch) error {
-		if source, err := b.tx.Meta(metaRules); source != nil || err != nil {
+		if given, err := versions.Given(b.tx); given || err != nil {
 			return fault.Broken(err)
 		}
 		return b.enforce(r)
@@ -59,44 +59,29 @@ var ErrRulesChanged = errors.New("the rules have changed")
 // ChangeRules puts rules in force, durably, and ends the listens that they no
 // longer allow. It returns the version that it made, which is the last one if
 // that has the same text. Errors: ErrRulesChanged and those of Write.
-func (d *Database) ChangeRules(ctx context.Context, c RulesChange) (RulesVersion, error) {
+func (d *Database) ChangeRules(ctx context.Context, c versions.Change) (versions.Version, error) {
 	t := &rulesTask{change: c}
 	if err := d.do(ctx, t); err != nil {
-		return RulesVersion{}, err
+		return versions.Version{}, err
 	}
 	return t.version, nil
 }
 
 type rulesTask struct {
 	waiter
-	change  RulesChange
-	version RulesVersion // that it made
+	change  versions.Change
+	version versions.Version // that it made
 }
 
 func (t *rulesTask) size() int64 { return int64(len(t.change.Rules.Source())) }
 
 func (t *rulesTask) apply(b *batch) error {
 	c := t.change
-	if c.IfHash != "" && c.IfHash != RulesHash(b.rules.Source()) {
+	if c.IfHash != "" && c.IfHash != versions.Hash(b.rules.Source()) {
 		return ErrRulesChanged
 	}
-	h, err := readHistory(b.tx)
-	if err != nil {
-		return fault.Broken(err)
-	}
-	next := newVersion(c, b.db.options.Now())
-	source, err := b.tx.Meta(metaRules)
-	if err != nil {
-		return fault.Broken(err)
-	}
-	if last := h.last(); source != nil && last.same(next) {
-		t.version = last
-		return nil
-	}
-	if t.version, err = h.add(b.tx, next, c.Rules.Source()); err != nil {
-		return fault.Broken(err)
-	}
-	if err := storeRules(b.tx, c); err != nil {
+	v, isNew, err := versions.Add(b.tx, c, b.db.options.Now())
+	if t.version = v; err != nil || !isNew {
 		return fault.Broken(err)
 	}
 	return b.enforce(c.Rules)
@@ -120,42 +105,21 @@ func (b *batch) enforce(r *rules.Ruleset) error {
 	return nil
 }
 
-// Bounds of the versions that are kept. The last one always is.
-const (
-	maxVersionBytes = 16 << 20
-)
-
-// Names of values that the store keeps. Sources are in slots that are used
-// again, so that no more than maxVersions of them are ever there.
-const (
-	metaRulesOptions = "rules-options" // how to read it
-	metaHistory      = "rules-versions"
-)
-
 // RulesHistory returns the versions that are kept, newest first.
-func (d *Database) RulesHistory() (list []RulesVersion, err error) {
+func (d *Database) RulesHistory() (list []versions.Version, err error) {
 	err = d.snapshot(func(tx *store.Tx) error {
-		list, err = readHistory(tx)
+		list, err = versions.List(tx)
 		return err
 	})
 	slices.Reverse(list)
 	return list, err
 }
 
-// RulesVersion returns a version and its source. The error is ErrNoVersion or
-// one of the store.
-func (d *Database) RulesVersion(number int64) (v RulesVersion, source string, err error) {
+// RulesVersion returns a version and its source. The error is ErrNoVersion of package
+// versions or one of the store.
+func (d *Database) RulesVersion(number int64) (v versions.Version, source string, err error) {
 	err = d.snapshot(func(tx *store.Tx) error {
-		h, err := readHistory(tx)
-		if err != nil {
-			return err
-		}
-		i := slices.IndexFunc(h, func(v RulesVersion) bool { return v.Number == number })
-		if i < 0 {
-			return fmt.Errorf("%w: %d", ErrNoVersion, number)
-		}
-		text, err := tx.Meta(metaSource(number))
-		v, source = h[i], string(text)
+		v, source, err = versions.Find(tx, number)
 		return err
 	})
 	return v, source, err

@@ -32,7 +32,7 @@ type Write struct {
 
 	ID *store.WriteID // under which it is carried out once, however often it is sent; nil: each time
 
-	left *pendingOperation // that it carries out, once; nil: none
+	left *leaving // that it carries out, once; nil: none
 }
 
 // A Commit is a write that took effect.

@@ -66,13 +66,13 @@ var ErrDamaged = store.ErrDamaged
 // ErrNoFile is returned for a backup of a database that is kept in memory.
 var ErrNoFile = store.ErrNoFile
 
-// errQuery is the class of errors of query objects.
+// ErrQuery is the class of errors of query objects.
 var ErrQuery = errors.New("invalid query")
 
-// errMalformed is the class of errors of requests that lack what they need.
+// ErrMalformed is the class of errors of requests that lack what they need.
 var ErrMalformed = errors.New("malformed request")
 
-// errOnlyIf is the error of an operation inside of what is left for a disconnect
+// ErrOnlyIf is the error of an operation inside of what is left for a disconnect
 // under another condition: both can't be one write.
 var ErrOnlyIf = errors.New("what is left for the disconnect above has another condition")
 
@@ -139,7 +139,7 @@ func (e *DeniedError) Error() string { return ErrDenied.Error() + ": " + e.Detai
 // Unwrap returns ErrDenied.
 func (e *DeniedError) Unwrap() error { return ErrDenied }
 
-// denied returns the error of an operation that a rule denied.
+// Denied returns the error of an operation that a rule denied.
 func Denied(rule, detail string) error {
 	if detail == "" {
 		return ErrDenied
@@ -174,14 +174,14 @@ type TokenError struct{ Status, Text string }
 
 func (e *TokenError) Error() string { return e.Text }
 
-// A storageError is a failure of the store. The transaction is lost with it.
+// A StorageError is a failure of the store. The transaction is lost with it.
 type StorageError struct{ err error }
 
 func (e *StorageError) Error() string { return "storage: " + e.err.Error() }
 
 func (e *StorageError) Unwrap() error { return e.err }
 
-// broken marks an error of apply as a failure of the store, not a refusal.
+// Broken marks an error of apply as a failure of the store, not a refusal.
 func Broken(err error) error {
 	if err == nil {
 		return nil
@@ -189,7 +189,7 @@ func Broken(err error) error {
 	return &StorageError{err}
 }
 
-// isBroken reports whether an error of apply costs the transaction.
+// IsBroken reports whether an error of apply costs the transaction.
 func IsBroken(err error) bool {
 	if err == nil {
 		return false
@@ -199,7 +199,7 @@ func IsBroken(err error) bool {
 	return errors.As(err, &storage) || errors.As(err, &panicked)
 }
 
-// A panicError is a panic that was turned into an error: a fault of ours, or of
+// A PanicError is a panic that was turned into an error: a fault of ours, or of
 // what we call, that must not take the database down with it.
 type PanicError struct {
 	Value any
@@ -208,7 +208,7 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.stack) }
 
-// guarded calls f and turns a panic into a *panicError.
+// Guard calls f and turns a panic into a *panicError.
 func Guard(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -218,7 +218,7 @@ func Guard(f func() error) (err error) {
 	return f()
 }
 
-// unavailable is what a task fails with when err happened to it. A panic is
+// Unavailable is what a task fails with when err happened to it. A panic is
 // nobody's hint to try again, so it stays what it is.
 func Unavailable(err error) error {
 	if p := (*PanicError)(nil); errors.As(err, &p) {

@@ -24,7 +24,7 @@ const (
 	TextInternal    = "Internal server error."
 )
 
-// statusOf is the one place where an error becomes a status of the protocol and
+// Status is the one place where an error becomes a status of the protocol and
 // a text (protocol §13). What it does not know is ours to explain, and
 // stays here.
 func Status(err error) (status, text string) {
@@ -78,7 +78,7 @@ func Status(err error) (status, text string) {
 	return wire.StatusFailed, TextInternal
 }
 
-// parseStatus is statusOf for data that can't be read.
+// parseStatus is Status for data that can't be read.
 func parseStatus(e *tree.ParseError) (status, text string) {
 	status = wire.StatusInvalidParameters
 	switch e.Kind {

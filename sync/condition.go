@@ -1,7 +1,6 @@
 package sync
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
-	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // maxOnlyIf bounds the value of a condition. Comparing it holds up all writes.
@@ -67,35 +65,8 @@ func readOnlyIf(b wire.Body, at tree.Path) (*onlyIf, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: the value of if is a server value", fault.ErrMalformed)
 	}
-	return &onlyIf{ownPath(at.Join(rel)), tree.FromCanonical(strings.Clone(n.Value().Text()))}, nil
-}
-
-// mayCompare decides whether a caller may make something depend on a condition,
-// which tells him what is there.
-func (b *batch) mayCompare(o *onlyIf, c Caller) error {
-	if o == nil {
-		return nil
-	}
-	return b.authorizeRead(c, o.path)
-}
-
-// holds reports whether a condition holds for a caller.
-func (b *batch) holds(o *onlyIf, c Caller) (bool, error) {
-	if o == nil {
-		return true, nil
-	}
-	if err := b.mayCompare(o, c); err != nil {
-		if errors.Is(err, fault.ErrDenied) {
-			err = nil
-		}
-		return false, err
-	}
-	const priority = 1 << 10 // of the value that is there
-	n, err := b.tx.GetLimit(o.path, int64(len(o.value.Text()))+priority)
-	if errors.Is(err, store.ErrTooBig) {
-		return false, nil
-	}
-	return n.Value() == o.value, fault.Broken(err)
+	at, err = tree.ParsePath(strings.Clone(at.Join(rel).Clean())) // so as not to keep the text of the request
+	return &onlyIf{at, tree.FromCanonical(strings.Clone(n.Value().Text()))}, err
 }
 
 // A storedOnlyIf is a condition as the store keeps it.

@@ -1,4 +1,6 @@
-package sync
+// Package explained has what a database says about the cost of a read or a write. Its JSON
+// form is what clients get (docs/extensions.md). It holds nothing of the data.
+package explained
 
 import (
 	"encoding/json"
@@ -11,28 +13,28 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
-// An Explanation says how a read is answered and what that takes. It holds nothing
+// A Read says how a read is answered and what that takes. It holds nothing
 // of the data. Its JSON form is what clients get (docs/extensions.md).
-type Explanation struct {
-	Path     string         `json:"path"`
-	Query    ExplainedQuery `json:"query"`
-	Plan     store.Plan     `json:"plan"`
-	Index    *string        `json:"index"`              // order of the declared index that is used; nil: none
-	Building bool           `json:"building,omitempty"` // that index is not complete yet, so it is not used
-	Visited  int            `json:"visited"`            // children looked at to find those that are answered
-	Rows     int            `json:"rows"`               // rows and index entries of the store that were read
-	Results  int            `json:"results"`            // children answered; 1 for a value without any
-	Bytes    int            `json:"bytes"`              // of the answer, as JSON with priorities
-	Revision uint64         `json:"revision"`           // of the state that was looked at
-	Rules    ExplainedRules `json:"rules"`
+type Read struct {
+	Path     string     `json:"path"`
+	Query    Query      `json:"query"`
+	Plan     store.Plan `json:"plan"`
+	Index    *string    `json:"index"`              // order of the declared index that is used; nil: none
+	Building bool       `json:"building,omitempty"` // that index is not complete yet, so it is not used
+	Visited  int        `json:"visited"`            // children looked at to find those that are answered
+	Rows     int        `json:"rows"`               // rows and index entries of the store that were read
+	Results  int        `json:"results"`            // children answered; 1 for a value without any
+	Bytes    int        `json:"bytes"`              // of the answer, as JSON with priorities
+	Revision uint64     `json:"revision"`           // of the state that was looked at
+	Rules    Rules      `json:"rules"`
 
 	// MissingIndexOn says what to add to the rules; nil if nothing is missing.
 	// Without it, one-shot reads are refused.
 	MissingIndexOn *MissingIndex `json:"missingIndexOn,omitempty"`
 }
 
-// ExplainedRules say what it took to decide.
-type ExplainedRules struct {
+// Rules say what it took to decide.
+type Rules struct {
 	Allowed   bool `json:"allowed"`
 	Admin     bool `json:"admin,omitempty"` // the rules do not apply
 	Evaluated int  `json:"evaluated"`       // rules that were asked
@@ -43,9 +45,9 @@ type ExplainedRules struct {
 	By   string `json:"by,omitempty"`   // the rule that decided
 }
 
-// An ExplainedQuery is a query in the words of REST; that of a read of everything
+// A Query is a query in the words of REST; that of a read of everything
 // has none. Values are JSON.
-type ExplainedQuery struct {
+type Query struct {
 	OrderBy      string          `json:"orderBy,omitempty"` // "$key", "$value", "$priority" or a child path
 	StartAt      json.RawMessage `json:"startAt,omitempty"`
 	StartAfter   json.RawMessage `json:"startAfter,omitempty"`
@@ -61,11 +63,8 @@ type ExplainedQuery struct {
 // orderNames are the orders that are not child paths, as REST calls them.
 var orderNames = map[string]string{tree.ByKey: "$key", tree.ByValue: "$value", tree.ByPriority: "$priority"}
 
-func explainQuery(r Read) (e ExplainedQuery) {
-	q := r.Query
-	if r.Plain {
-		return e
-	}
+// QueryOf returns a query in the words of REST.
+func QueryOf(q tree.Query) (e Query) {
 	if e.OrderBy = q.Order(); orderNames[e.OrderBy] != "" {
 		e.OrderBy = orderNames[e.OrderBy]
 	}
@@ -107,9 +106,9 @@ type MissingIndex struct {
 	Paste   string   `json:"paste"`   // the same as a part of the rules document
 }
 
-// missingIndex returns what the rules should say for queries at p in an order. The
+// MissingIndexFor returns what the rules should say for queries at p in an order. The
 // text has only what is about indexes: it is to be merged with the rules.
-func missingIndex(rs *rules.Ruleset, p tree.Path, order string) *MissingIndex {
+func MissingIndexFor(rs *rules.Ruleset, p tree.Path, order string) *MissingIndex {
 	m := &MissingIndex{}
 	for _, ix := range rs.Indexes(p) {
 		m.IndexOn = append(m.IndexOn, ix.Order)
@@ -131,9 +130,9 @@ func missingIndex(rs *rules.Ruleset, p tree.Path, order string) *MissingIndex {
 	return m
 }
 
-// A WriteExplanation says what a write would take. It is that of a write which was
+// A Write says what a write would take. It is that of a write which was
 // decided and measured, and then not made.
-type WriteExplanation struct {
+type Write struct {
 	Path string `json:"path"`
 	Plan string `json:"plan"` // "write"
 
@@ -141,21 +140,21 @@ type WriteExplanation struct {
 	// that. So the effect is nil if the caller may not read all that he writes; and the
 	// cost, in which others have a part, is not nil for an administrator, or with
 	// Options.TellRules.
-	*WriteEffect
-	*WriteCost
-	Revision uint64         `json:"revision"`
-	Rules    ExplainedRules `json:"rules"`
+	*Effect
+	*Cost
+	Revision uint64 `json:"revision"`
+	Rules    Rules  `json:"rules"`
 }
 
-// A WriteEffect is what a write does to the places that it writes.
-type WriteEffect struct {
+// An Effect is what a write does to the places that it writes.
+type Effect struct {
 	Changes bool `json:"changes"` // false: everything is as it would be already
 	Bytes   int  `json:"bytes"`   // of the values, as JSON with priorities
 }
 
-// A WriteCost is what it takes to make a write. That depends on its surroundings: rows
+// A Cost is what it takes to make a write. That depends on its surroundings: rows
 // hold what is beside it, the rules read elsewhere, and listeners are anywhere.
-type WriteCost struct {
+type Cost struct {
 	Rows      int `json:"rows"`         // rows and index entries read, by deciding too
 	Written   int `json:"written"`      // rows put or deleted
 	Entries   int `json:"indexEntries"` // index entries put or deleted
