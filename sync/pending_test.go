@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -106,7 +107,7 @@ func TestPendingModel(t *testing.T) {
 			}
 			if cancel {
 				e.cancel(target)
-			} else if err := e.put(target, tree.DraftOf(value), Admin, nil); err != nil {
+			} else if err := e.put(target, tree.DraftOf(value), access.Caller{Admin: true}, nil); err != nil {
 				t.Fatal(err)
 			}
 			if rnd.IntN(2) == 0 {
@@ -174,7 +175,7 @@ func TestPendingCostsWhatChanges(t *testing.T) {
 	var p pendingWrites
 	for i := range maxPending {
 		target := tree.Target{Path: tree.MustParsePath(fmt.Sprint("/l/k", i))}
-		if err := p.edit().put(target, tree.DraftOf(tree.Bool(true)), Admin, nil); err != nil {
+		if err := p.edit().put(target, tree.DraftOf(tree.Bool(true)), access.Caller{Admin: true}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -185,7 +186,7 @@ func TestPendingCostsWhatChanges(t *testing.T) {
 	for range edits {
 		next := p.snapshot()
 		e := next.edit()
-		if err := e.put(target, tree.DraftOf(tree.Bool(false)), Admin, nil); err != nil {
+		if err := e.put(target, tree.DraftOf(tree.Bool(false)), access.Caller{Admin: true}, nil); err != nil {
 			t.Error(err)
 		}
 		e.cancel(target)
