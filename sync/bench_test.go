@@ -13,6 +13,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/outbox"
+	"github.com/dogwooddb/dogwood/sync/pending"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -199,7 +200,7 @@ func BenchmarkEventEncoding(b *testing.B) {
 // BenchmarkOnDisconnect is to register one more write for the disconnect, among
 // none and among as many as a session may have.
 func BenchmarkOnDisconnect(b *testing.B) {
-	for _, pending := range []int{0, maxPending - 1} {
+	for _, pending := range []int{0, pending.MaxRecords - 1} {
 		b.Run(fmt.Sprint("pending=", pending), func(b *testing.B) {
 			db := openTest(b, Options{})
 			c := connect(b, db, "a", 0)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/pending"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -222,7 +223,7 @@ func wantFrames(t *testing.T, c *client, want ...string) {
 // wantPending compares what a session leaves in memory and in the store.
 func wantPending(t *testing.T, c *client, want ...string) {
 	t.Helper()
-	var inMemory, stored pendingWrites
+	var inMemory, stored pending.Writes
 	inMemory = c.session.pending
 	err := c.session.db.store.View(func(tx *store.Tx) error {
 		for p, err := range tx.Disconnects().All() {
@@ -230,7 +231,7 @@ func wantPending(t *testing.T, c *client, want ...string) {
 				return err
 			}
 			if p.Session == c.session.id {
-				if err := stored.restore(p); err != nil {
+				if err := stored.Restore(p); err != nil {
 					return err
 				}
 			}
@@ -240,17 +241,17 @@ func wantPending(t *testing.T, c *client, want ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for where, p := range map[string]pendingWrites{"memory": inMemory, "the store": stored} {
+	for where, p := range map[string]pending.Writes{"memory": inMemory, "the store": stored} {
 		var got []string
-		for w := range p.all() {
-			got = append(got, w.target.String()+" "+tree.FromCanonical(w.value.Text()).JSON())
+		for w := range p.All() {
+			got = append(got, w.Target.String()+" "+tree.FromCanonical(w.Value.Text()).JSON())
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s has left %v in %s, want %v", c.name, got, where, want)
 		}
 	}
-	if inMemory.bytes != stored.bytes {
-		t.Errorf("%s has left %d bytes, counted %d", c.name, stored.bytes, inMemory.bytes)
+	if inMemory.Bytes != stored.Bytes {
+		t.Errorf("%s has left %d bytes, counted %d", c.name, stored.Bytes, inMemory.Bytes)
 	}
 }
 

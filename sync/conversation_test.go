@@ -13,6 +13,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/pending"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -238,15 +239,15 @@ func (c *conversation) left(t *testing.T) string {
 			if err != nil {
 				return err
 			}
-			var records pendingWrites
-			if err := records.restore(p); err != nil {
+			var records pending.Writes
+			if err := records.Restore(p); err != nil {
 				return err
 			}
-			for w := range records.all() {
-				n := tree.FromCanonical(w.value.Text())
-				fmt.Fprintf(&out, "%s %s %s", strings.TrimPrefix(p.Session, "session-"), w.target, n.JSON())
-				if w.only != nil {
-					fmt.Fprintf(&out, " if %s is %s", w.only.path, w.only.value.JSON())
+			for w := range records.All() {
+				n := tree.FromCanonical(w.Value.Text())
+				fmt.Fprintf(&out, "%s %s %s", strings.TrimPrefix(p.Session, "session-"), w.Target, n.JSON())
+				if w.Only != nil {
+					fmt.Fprintf(&out, " if %s is %s", w.Only.Path, w.Only.Value.JSON())
 				}
 				out.WriteByte('\n')
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/pending"
 	"github.com/dogwooddb/dogwood/sync/quota"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -46,7 +47,7 @@ func (t *registerTask) read(ctx context.Context, r wire.Request) (err error) {
 		return err
 	}
 	if err == nil {
-		t.only, err = readOnlyIf(r.Body, base)
+		t.only, err = pending.ReadCondition(r.Body, base)
 	}
 	return err
 }
@@ -65,7 +66,7 @@ type registerTask struct {
 	session *Session
 	caller  Caller
 	update  tree.Update
-	only    *onlyIf // condition of the update
+	only    *pending.Condition // condition of the update
 	cancel  *tree.Target
 	message int // as in an asyncWrite
 	done    func(error)
@@ -81,30 +82,30 @@ func (t *registerTask) finish(err error) { t.done(err) }
 
 func (t *registerTask) apply(b *batch) error {
 	s := t.session
-	next := s.pending.snapshot()
-	e := next.edit()
+	next := s.pending.Snapshot()
+	e := next.Edit()
 	if t.cancel != nil {
-		e.cancel(*t.cancel)
+		e.Cancel(*t.cancel)
 	} else if err := t.register(b, e); err != nil {
 		return err
 	}
-	if next.tooLarge() {
+	if next.TooLarge() {
 		return &fault.LimitError{Bound: fault.BoundPending}
 	}
-	if e.none() {
+	if e.None() {
 		return nil
 	}
 	return b.setPending(s, e)
 }
 
 // pendingCost is about what the records take in memory.
-func pendingCost(p *pendingWrites) int { return p.bytes + taskOverhead*p.at.Len() }
+func pendingCost(p *pending.Writes) int { return p.Bytes + taskOverhead*p.At.Len() }
 
 // setPending gives a session the records of an edit, also in the store, if there is room
 // for them; and those that it had again if the batch does not commit.
-func (b *batch) setPending(s *Session, e *pendingEdit) error {
+func (b *batch) setPending(s *Session, e *pending.Edit) error {
 	before := s.pending
-	grown := pendingCost(e.pendingWrites) - pendingCost(&before)
+	grown := pendingCost(e.Writes) - pendingCost(&before)
 	if err := s.takePending(grown); err != nil {
 		return err
 	}
@@ -112,13 +113,13 @@ func (b *batch) setPending(s *Session, e *pendingEdit) error {
 		s.untakePending(grown)
 		s.pending = before
 	})
-	s.pending = *e.pendingWrites
+	s.pending = *e.Writes
 	b.dirty = true
-	return fault.Broken(e.save(b.tx, s.id))
+	return fault.Broken(e.Save(b.tx, s.id))
 }
 
 // register checks the rules as for a write now, and records it.
-func (t *registerTask) register(b *batch, e *pendingEdit) error {
+func (t *registerTask) register(b *batch, e *pending.Edit) error {
 	if _, err := b.allow(t.update, t.caller, b.db.options.Now()); err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func (t *registerTask) register(b *batch, e *pendingEdit) error {
 	}
 	for _, w := range t.update {
 		target := tree.Target{Path: ownPath(w.Path), Priority: w.Priority}
-		if err := e.put(target, w.Value, t.caller, t.only); err != nil {
+		if err := e.Put(target, w.Value, t.caller, t.only); err != nil {
 			return err
 		}
 	}
@@ -164,26 +165,26 @@ func (t *disconnectTask) sender() (*quota.Quota, *line) { return t.session.sende
 
 // leaving is an operation that a session left.
 type leaving struct {
-	*pendingOperation
+	*pending.Operation
 	session *Session
 }
 
 // write returns the operation as a write.
 func (o *leaving) write() Write {
-	u := o.update()
-	return Write{Caller: o.caller(), Update: u, Merge: len(u) > 1, Quota: o.session.quota, left: o}
+	u := o.Update()
+	return Write{Caller: o.Caller(), Update: u, Merge: len(u) > 1, Quota: o.session.quota, left: o}
 }
 
 // carryOutLeft carries out an operation by f if its condition holds, and removes its
 // records: so that is done once. f decides in the state that the operations before it
 // have made. An operation that is refused is skipped (protocol §10).
 func (b *batch) carryOutLeft(o *leaving, f func() error) error {
-	next := o.session.pending.snapshot()
-	e := next.edit()
-	if !e.drop(o.pendingOperation) {
+	next := o.session.pending.Snapshot()
+	e := next.Edit()
+	if !e.Drop(o.Operation) {
 		return nil // it was carried out before
 	}
-	holds, err := b.holds(o.only(), o.caller())
+	holds, err := b.holds(o.Only(), o.Caller())
 	if holds && err == nil {
 		err = f()
 	}
@@ -199,7 +200,7 @@ func (b *batch) carryOutLeft(o *leaving, f func() error) error {
 // when the database is closed is still on record. The error is the first one.
 func (wr *writer) runDisconnect(s *Session) error {
 	failed := make(chan error, 1)
-	for _, o := range s.pending.operations() {
+	for _, o := range s.pending.Operations() {
 		if err := wr.leave(s, (&leaving{o, s}).write(), failed); errors.Is(err, fault.ErrClosed) {
 			break
 		}
@@ -263,7 +264,7 @@ func (wr *writer) runOrphans() error {
 				s = wr.db.NewSession(SessionOptions{ID: p.Session})
 				left[p.Session] = s
 			}
-			if err := s.pending.restore(p); err != nil {
+			if err := s.pending.Restore(p); err != nil {
 				return fmt.Errorf("onDisconnect record of session %s: %w", p.Session, err)
 			}
 		}
@@ -315,15 +316,15 @@ func (s *Session) untakePending(n int) {
 
 // mayCompare decides whether a caller may make something depend on a condition,
 // which tells him what is there.
-func (b *batch) mayCompare(o *onlyIf, c Caller) error {
+func (b *batch) mayCompare(o *pending.Condition, c Caller) error {
 	if o == nil {
 		return nil
 	}
-	return b.authorizeRead(c, o.path)
+	return b.authorizeRead(c, o.Path)
 }
 
 // holds reports whether a condition holds for a caller.
-func (b *batch) holds(o *onlyIf, c Caller) (bool, error) {
+func (b *batch) holds(o *pending.Condition, c Caller) (bool, error) {
 	if o == nil {
 		return true, nil
 	}
@@ -334,9 +335,9 @@ func (b *batch) holds(o *onlyIf, c Caller) (bool, error) {
 		return false, err
 	}
 	const priority = 1 << 10 // of the value that is there
-	n, err := b.tx.GetLimit(o.path, int64(len(o.value.Text()))+priority)
+	n, err := b.tx.GetLimit(o.Path, int64(len(o.Value.Text()))+priority)
 	if errors.Is(err, store.ErrTooBig) {
 		return false, nil
 	}
-	return n.Value() == o.value, fault.Broken(err)
+	return n.Value() == o.Value, fault.Broken(err)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/pending"
 	"github.com/dogwooddb/dogwood/sync/queue"
 
 	"github.com/dogwooddb/dogwood/rules"
@@ -208,7 +209,7 @@ func TestLateOperations(t *testing.T) {
 // TestLargeDisconnect: a large operation is prepared beside other writes and takes effect
 // as a whole, once, if its condition holds and the rules allow it.
 func TestLargeDisconnect(t *testing.T) {
-	value := manyValues(maxPendingBytes / pendingValue / 2)
+	value := manyValues(pending.MaxBytes / pending.ValueCost / 2)
 	const gated = `{"rules":{".read":true,"other":{".write":true},"x":{".write":"root.child('open').val() == true"}}}`
 	for _, c := range []struct {
 		name, condition, then string
@@ -287,7 +288,7 @@ func TestLargeDisconnectIsCurrent(t *testing.T) {
 			db = openTest(t, Options{Rules: parseRules(t, gated), Now: now})
 			set(t, db, "/open", "0")
 			a := connect(t, db, "a", 0)
-			value := manyValues(maxPendingBytes / pendingValue / 2)
+			value := manyValues(pending.MaxBytes / pending.ValueCost / 2)
 			a.send(fmt.Sprintf(`{"r":1,"a":"o","b":{"p":"/x","d":%s}}`, value))
 			a.settle()
 			ending.Store(true)

@@ -13,6 +13,7 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
+	"github.com/dogwooddb/dogwood/sync/pending"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -222,7 +223,7 @@ func TestPendingValues(t *testing.T) {
 	db := openTest(t, Options{})
 	c := connect(t, db, "c", 0)
 	for i, s := range []string{"ok", "too_big"} {
-		c.send(fmt.Sprintf(`{"r":%d,"a":"o","b":{"p":"/x/%d","d":%s}}`, i, i, manyValues(maxPendingBytes/pendingValue*2/3)))
+		c.send(fmt.Sprintf(`{"r":%d,"a":"o","b":{"p":"/x/%d","d":%s}}`, i, i, manyValues(pending.MaxBytes/pending.ValueCost*2/3)))
 		c.settle()
 		if frames := c.frames(); len(frames) != 1 || !strings.Contains(frames[0], s) {
 			t.Errorf("answer %d is %v, want %s", i, frames, s)

@@ -13,6 +13,7 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
+	"github.com/dogwooddb/dogwood/sync/pending"
 	"github.com/dogwooddb/dogwood/sync/quota"
 	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/sync/wire"
@@ -85,9 +86,9 @@ type Session struct {
 	limited      func(fault.Bound)
 	charge       func(more int)
 
-	pending pendingWrites // the committer's, once the session has begun and until it is closed
-	late    int           // of its operations for the disconnect, those that wait for the store to work; the committer's
-	line    line          // the queue's
+	pending pending.Writes // the committer's, once the session has begun and until it is closed
+	late    int            // of its operations for the disconnect, those that wait for the store to work; the committer's
+	line    line           // the queue's
 }
 
 // onTheWay are the writes of a session that were sent and not answered yet.

@@ -1,4 +1,4 @@
-package sync
+package pending
 
 import (
 	"fmt"
@@ -11,34 +11,34 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// maxOnlyIf bounds the value of a condition. Comparing it holds up all writes.
-const maxOnlyIf = 4 << 10
+// MaxCondition bounds the value of a condition. Comparing it holds up all writes.
+const MaxCondition = 4 << 10
 
-// An onlyIf is the condition of what a session leaves for its disconnect: it is
+// A Condition is the condition of what a session leaves for its disconnect: it is
 // carried out only if the place has the value then, and the caller may read it.
 // So the late end of an old session does not undo what a new one wrote. It never
 // changes.
-type onlyIf struct {
-	path  tree.Path
-	value tree.Node // without its own priority, which is not compared
+type Condition struct {
+	Path  tree.Path
+	Value tree.Node // without its own priority, which is not compared
 }
 
-// size is what the condition counts for.
-func (o *onlyIf) size() int {
+// Size is what the condition counts for.
+func (o *Condition) size() int {
 	if o == nil {
 		return 0
 	}
-	return len(o.path.Clean()) + len(o.value.Text())
+	return len(o.Path.Clean()) + len(o.Value.Text())
 }
 
-// same reports whether two conditions always agree. nil is none.
-func (o *onlyIf) same(p *onlyIf) bool {
+// Same reports whether two conditions always agree. nil is none.
+func (o *Condition) Same(p *Condition) bool {
 	return o == p || o != nil && p != nil && *o == *p
 }
 
-// readOnlyIf reads the condition of an operation at a path, nil if it has none:
+// ReadCondition reads the condition of an operation at a path, nil if it has none:
 // {"p":"session","d":"s1"}, with a path below the other one.
-func readOnlyIf(b wire.Body, at tree.Path) (*onlyIf, error) {
+func ReadCondition(b wire.Body, at tree.Path) (*Condition, error) {
 	if b.OnlyIf == "" {
 		return nil, nil
 	}
@@ -54,8 +54,8 @@ func readOnlyIf(b wire.Body, at tree.Path) (*onlyIf, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(d.Raw) > maxOnlyIf {
-		return nil, fmt.Errorf("%w: the value of if has more than %d bytes", fault.ErrMalformed, maxOnlyIf)
+	if len(d.Raw) > MaxCondition {
+		return nil, fmt.Errorf("%w: the value of if has more than %d bytes", fault.ErrMalformed, MaxCondition)
 	}
 	draft, err := tree.Parse(d.Raw, 0, tree.Lenient)
 	if err != nil {
@@ -66,26 +66,26 @@ func readOnlyIf(b wire.Body, at tree.Path) (*onlyIf, error) {
 		return nil, fmt.Errorf("%w: the value of if is a server value", fault.ErrMalformed)
 	}
 	at, err = tree.ParsePath(strings.Clone(at.Join(rel).Clean())) // so as not to keep the text of the request
-	return &onlyIf{at, tree.FromCanonical(strings.Clone(n.Value().Text()))}, err
+	return &Condition{at, tree.FromCanonical(strings.Clone(n.Value().Text()))}, err
 }
 
-// A storedOnlyIf is a condition as the store keeps it.
-type storedOnlyIf struct {
+// A storedCondition is a condition as the store keeps it.
+type storedCondition struct {
 	Path  string `json:"path"`
 	Value string `json:"value"` // text of the node
 }
 
-func (o *onlyIf) stored() *storedOnlyIf {
+func (o *Condition) stored() *storedCondition {
 	if o == nil {
 		return nil
 	}
-	return &storedOnlyIf{o.path.String(), o.value.Text()}
+	return &storedCondition{o.Path.String(), o.Value.Text()}
 }
 
-func (s *storedOnlyIf) onlyIf() (*onlyIf, error) {
+func (s *storedCondition) onlyIf() (*Condition, error) {
 	if s == nil {
 		return nil, nil
 	}
 	p, err := tree.ParsePath(s.Path)
-	return &onlyIf{p, tree.FromCanonical(s.Value)}, err
+	return &Condition{p, tree.FromCanonical(s.Value)}, err
 }
