@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -101,12 +102,15 @@ func (t *linkTask) size() int64 { return taskOverhead }
 func (t *linkTask) apply(b *batch) error {
 	p := t.load.Path()
 	write := []tree.ResolvedWrite{{Target: tree.Target{Path: p}}}
-	reviewing := b.reviewing(write)
+	c := audience.Change{Batch: &b.Batch, Writes: write, Whole: true}
+	if err := c.Before(); err != nil {
+		return fault.Broken(err)
+	}
 	sums, overflow, err := b.resolve(t.increments, b.db.options.Now())
 	if err := errors.Join(err, overflow); err != nil {
 		return err
 	}
-	if _, err := t.load.Link(b.tx); err != nil {
+	if _, err := t.load.Link(b.Tx); err != nil {
 		if errors.Is(err, store.ErrLoadEnded) {
 			return err
 		}
@@ -118,21 +122,8 @@ func (t *linkTask) apply(b *batch) error {
 	b.dirty = true
 	b.db.work = true
 	b.record = []byte(cutRecord)
-	b.touch(write)
-	b.review(reviewing, write)
-	b.resync(p)
-	return nil
-}
-
-// resync has all listeners that can see a change at p read their views again,
-// which may be large, when it is their turn to be sent.
-func (b *batch) resync(p tree.Path) {
-	for g := range b.hub.Above(p) {
-		b.lag(g)
-	}
-	for g := range b.hub.Below(p) {
-		b.lag(g)
-	}
+	b.hashes.Touch(write)
+	return fault.Broken(c.After())
 }
 
 // Export writes the node at a path as JSON in export form, as of one commit. It
@@ -169,14 +160,7 @@ const MaxIncrements = MaxPaths
 // MayPut reports whether a write of an administrator to p may be a Put: nobody above p
 // listens, who would be sent more than what is written.
 func (d *Database) MayPut(p tree.Path) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for g := range d.hub.Above(p) {
-		if g.path != p {
-			return false
-		}
-	}
-	return true
+	return !d.audience.HasAbove(p)
 }
 
 // Put replaces the value at p by what src holds, as Import does, with the server values of
@@ -224,10 +208,10 @@ func (r *boundedIncrements) Read(p []byte) (int, error) {
 // put puts sums in the places of increments that still count: the last of equal keys does.
 func (t *linkTask) put(b *batch, sums []tree.ResolvedWrite) error {
 	for i, w := range sums {
-		n, _, err := b.tx.Peek(w.Path)
+		n, _, err := b.Tx.Peek(w.Path)
 		is, priority := n.Value(), n.Priority()
 		if err == nil && w.Priority {
-			is, err = b.tx.Priority(w.Path)
+			is, err = b.Tx.Priority(w.Path)
 		} else {
 			w.Node = w.Node.WithPriority(priority)
 		}

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/fingerprint"
 	"github.com/dogwooddb/dogwood/sync/queue"
-	"github.com/dogwooddb/dogwood/sync/trace"
+	"github.com/dogwooddb/dogwood/sync/watch"
 	"github.com/dogwooddb/dogwood/tree"
-	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // Background work is done in small steps between commits, at the latest after
@@ -142,26 +143,18 @@ const (
 
 // A batch is one transaction with the tasks that are applied to it.
 type batch struct {
-	*audience // of db, unless apart
-	db        *Database
-	ctx       context.Context
-	tx        *store.Tx
-	rules     *rules.Ruleset  // in force for the next task
-	dirty     bool            // something was written
-	record    []byte          // of the changes, for the log; in memory that the committer uses again
-	noted     *notingReader   // of tx, what decisions are made of; nil: tx is
-	request   rules.Request   // of the task that is decided
-	budget    rules.Budget    // of the task: of all decisions that it takes
-	events    []delivery      // to be published in order
-	committed []func()        // to be run after the commit
-	revoked   []revocation    // listens that end with the commit
-	saved     []savedWindow   // windows as they were before the batch
-	undo      []func()        // to be run if the batch does not commit, last first
-	results   []error         // of the tasks that were applied
-	took      []time.Duration // by each of them; in memory that the committer uses again
-	writing   time.Duration   // spent by the store to write and sync
-	apart     bool            // it is a draft and not the committer's, and holds up no other write
-	partly    bool            // the audience is a part of those that the write concerns
+	audience.Batch
+	db      *Database
+	hashes  *fingerprint.Cache
+	dirty   bool            // something was written
+	record  []byte          // of the changes, for the log; in memory that the committer uses again
+	noted   *watch.Reader   // of Tx, what decisions are made of; nil: Tx is
+	request rules.Request   // of the task that is decided
+	budget  rules.Budget    // of the task: of all decisions that it takes
+	results []error         // of the tasks that were applied
+	took    []time.Duration // by each of them; in memory that the committer uses again
+	writing time.Duration   // spent by the store to write and sync
+	partly  bool            // the audience is a part of those that the write concerns
 }
 
 // A supply is the tasks of a batch: those that were given, and then those that next
@@ -251,21 +244,22 @@ func (b *batch) reader() tree.Reader {
 	if b.noted != nil {
 		return b.noted
 	}
-	return b.tx
+	return b.Tx
 }
 
 // commitBatch applies tasks to one transaction, commits it and publishes the
 // events. It stops before the last task if there are too many events or it takes
 // too long.
 func (c *committer) commitBatch(s *supply) (*batch, error) {
-	c.db.mu.Lock()
-	defer c.db.mu.Unlock()
+	c.db.audience.Lock()
+	defer c.db.audience.Unlock()
 	started := time.Now()
 	b, err := c.applyAll(s)
-	c.reviews = len(c.db.grants.stale) > 0
+	c.reviews = c.db.audience.IsStale()
 	if err == nil {
-		c.rowsRead += b.tx.Stats().Read
-		b.publish()
+		c.rowsRead += b.Tx.Stats().Read
+		c.db.stats.published.Add(uint64(b.Events()))
+		c.db.stats.events.Add(uint64(b.Publish()))
 		total := time.Since(started)
 		b.share(total)
 		c.db.stats.batch(len(b.results), total, b.writing)
@@ -319,25 +313,23 @@ func (c *committer) tryAll(s *supply, failed map[int]error) (b *batch, at int, e
 	}
 	defer tx.Rollback()
 	b = &batch{
-		audience: &c.db.audience,
-		db:       c.db,
-		ctx:      context.Background(),
-		tx:       tx,
-		rules:    c.db.rules.Load(),
-		record:   c.record[:0],
-		results:  c.results[:0],
-		took:     c.took[:0],
+		Batch:   audience.Batch{Audience: c.db.audience, Ctx: context.Background(), Tx: tx, Rules: c.db.rules.Load()},
+		db:      c.db,
+		hashes:  &c.db.hashes,
+		record:  c.record[:0],
+		results: c.results[:0],
+		took:    c.took[:0],
 	}
 	defer func() {
 		c.keepRecord(b.record)
 		c.took, c.results = b.took, b.results
 		if err != nil {
-			b.rollback()
+			b.Rollback()
 		}
 	}()
 	started, most := time.Now(), max(c.batchTime, min(writeShare*c.wrote, maxBatchTime))
-	for i, spent := 0, time.Duration(0); len(b.events) <= maxBatchEvents && (i == 0 || spent <= most); i++ {
-		t, ok := s.at(i, len(b.events) == 0)
+	for i, spent := 0, time.Duration(0); b.Events() <= maxBatchEvents && (i == 0 || spent <= most); i++ {
+		t, ok := s.at(i, b.Events() == 0)
 		if !ok {
 			break
 		}
@@ -373,55 +365,28 @@ func (c *committer) keepRecord(record []byte) {
 
 func (b *batch) commit() error {
 	if len(b.record) > 0 {
-		revision, err := b.db.options.Change.Append(b.ctx, b.db.store.String(), b.tx.Revision(), b.record)
+		revision, err := b.db.options.Change.Append(b.Ctx, b.db.store.String(), b.Tx.Revision(), b.record)
 		if err != nil {
 			return err
 		}
-		b.tx.SetRevision(revision)
+		b.Tx.SetRevision(revision)
 	}
 	before := b.db.store.WriteTime()
-	err := b.tx.Commit()
+	err := b.Tx.Commit()
 	b.db.work = b.db.store.TakeWork() || b.db.work || b.db.stalled
 	b.writing = b.db.store.WriteTime() - before
 	b.db.wrote = b.writing
 	return err
 }
 
-// rollback puts back what tasks changed outside of the transaction.
-func (b *batch) rollback() {
-	for _, s := range slices.Backward(b.saved) {
-		s.group.window = s.window
+// reviewSome decides a slice of the stale grants. If that fails, the next batch brings the
+// next slice.
+func (c *committer) reviewSome() {
+	if !c.reviews {
+		return
 	}
-	for _, f := range slices.Backward(b.undo) {
-		f()
-	}
-}
-
-// publish queues the events for their listeners, except for those that lose
-// their view in this batch, and tells these. It holds no lock that a slow
-// consumer could hold.
-func (b *batch) publish() {
-	for _, e := range b.events {
-		began := b.db.watchers.Begin()
-		for _, l := range e.group.listeners {
-			switch {
-			case l.revoked:
-			case e.event == nil || b.grants.isStale(l.grant):
-				l.out.PushWhole(&l.shown)
-			default:
-				l.out.PushEvent(&l.shown, e.event)
-			}
-		}
-		b.db.stats.events.Add(uint64(len(e.group.listeners)))
-		if n := len(e.group.listeners); n > 0 && !began.IsZero() {
-			b.db.watchers.Tell(trace.Operation{Name: trace.OpBroadcast, Took: time.Since(began), Path: e.group.path, Bytes: n * e.size(), Listeners: n, Query: e.group.query})
-		}
-	}
-	b.db.stats.published.Add(uint64(len(b.events)))
-	for _, r := range b.revoked {
-		b.db.revoke(r.listener, r.why)
-	}
-	for _, f := range b.committed {
-		f()
-	}
+	t := &call{f: func(b *batch) error { b.ReviewSlice(); return nil }}
+	t.start()
+	c.commit([]task{t})
+	c.reviews = c.reviews && t.err == nil
 }

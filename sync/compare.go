@@ -1,7 +1,6 @@
 package sync
 
 import (
-	"container/list"
 	"context"
 	"errors"
 
@@ -9,7 +8,7 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/fault"
-	"github.com/dogwooddb/dogwood/sync/trie"
+	"github.com/dogwooddb/dogwood/sync/fingerprint"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -65,52 +64,38 @@ func (b *batch) mayCompareFor(w *Write) (compares bool, err error) {
 // exists reports whether there is anything at a target, without reading it.
 func (b *batch) exists(t tree.Target) (bool, error) {
 	if t.Priority {
-		n, err := b.tx.Priority(t.Path)
+		n, err := b.Tx.Priority(t.Path)
 		return !n.IsEmpty(), err
 	}
-	return b.tx.Has(t.Path)
+	return b.Tx.Has(t.Path)
 }
 
 // compare checks the condition of a write whose caller may read the value.
 func (b *batch) compare(w *Write) error {
 	t := w.Update[0].Target
 	if t.Priority {
-		n, err := b.tx.Priority(t.Path)
+		n, err := b.Tx.Priority(t.Path)
 		if err != nil || n.MatchesHash(*w.If) {
 			return fault.Broken(err)
 		}
 		return &fault.StaleError{Current: n, Known: true}
 	}
 	most := b.db.mostCompared(w.Caller)
-	if f := b.hashes.find(t.Path); f != nil && f.answers(most, b.rules) {
-		return f.decide(w, most, &fault.StaleError{})
+	if f := b.hashes.Find(t.Path); f != nil && f.Answers(most, b.Rules) {
+		return f.Decide(*w.If, w.Caller.Admin, most, &fault.StaleError{})
 	}
 	return b.compareNow(w, most)
-}
-
-// decide is the outcome of the condition of a write; stale is that of a value that
-// differs.
-func (f *fingerprint) decide(w *Write, most int64, stale *fault.StaleError) error {
-	switch {
-	case f.over || f.size > most:
-		return fault.ErrTooBig
-	case f.excess != nil && !w.Caller.Admin:
-		return &fault.UnboundedError{Excess: f.excess}
-	case !f.matches(*w.If):
-		return stale
-	}
-	return nil
 }
 
 // compareNow reads and hashes the value that a condition is about. In the committer
 // it reads a small one only.
 func (b *batch) compareNow(w *Write, most int64) error {
 	limit := min(most, comparedAtOnce)
-	if b.apart {
+	if b.Apart {
 		limit = most
 	}
 	p := w.Update[0].Path
-	n, err := b.tx.GetLimit(p, limit)
+	n, err := b.Tx.GetLimit(p, limit)
 	switch {
 	case errors.Is(err, store.ErrTooBig) && limit < most:
 		return errUnprepared
@@ -119,31 +104,24 @@ func (b *batch) compareNow(w *Write, most int64) error {
 	case err != nil:
 		return fault.Broken(err)
 	}
-	f := newFingerprint(p, n)
-	if err := f.bound(b.rules, b.tx); err != nil {
+	f := &fingerprint.Fingerprint{Path: p}
+	if err := f.Set(n, b.Tx, b.Rules); err != nil {
 		return fault.Broken(err)
 	}
-	if f.size >= rememberedFrom {
+	if len(n.Text()) >= rememberedFrom {
 		b.remember(f)
 	}
-	return f.decide(w, most, &fault.StaleError{Current: n, Known: true})
-}
-
-// bound compares the value with the limits of the rules.
-func (f *fingerprint) bound(rs *rules.Ruleset, tx *store.Tx) (err error) {
-	f.rules = rs
-	f.excess, err = rs.Excess(tx, f.path, tree.Query{}, false)
-	return err
+	return f.Decide(*w.If, w.Caller.Admin, most, &fault.StaleError{Current: n, Known: true})
 }
 
 // remember keeps the fingerprint of a value of this transaction, unless that is
 // rolled back.
-func (b *batch) remember(f *fingerprint) {
-	f.path = ownPath(f.path) // not the text of a message
-	h := &b.hashes
-	h.watch(f)
-	h.keep(f)
-	b.undo = append(b.undo, func() { h.drop(f) })
+func (b *batch) remember(f *fingerprint.Fingerprint) {
+	f.Path = ownPath(f.Path) // not the text of a message
+	h := b.hashes
+	h.Watch(f)
+	h.Keep(f)
+	b.Undo = append(b.Undo, func() { h.Drop(f) })
 }
 
 // maxPrepares bounds how often a write is prepared again because its value was
@@ -217,51 +195,37 @@ func (wr *writer) needsPreparing(ctx context.Context, w Write) (large bool, err 
 // known.
 func (wr *writer) fingerprint(ctx context.Context, w Write) error {
 	most, rs := wr.mostCompared(w.Caller), wr.db.rules.Load()
-	f := &fingerprint{path: ownPath(w.Update[0].Path)}
-	tx, err := wr.db.watch(f, most, rs)
+	f := &fingerprint.Fingerprint{Path: ownPath(w.Update[0].Path)}
+	tx, err := wr.watch(f, most, rs)
 	if err != nil || tx == nil {
 		return err
 	}
 	defer tx.Rollback()
 	tx.Interrupt = ctx.Err
-	err = f.read(tx, most, rs)
-	wr.db.mu.Lock()
-	defer wr.db.mu.Unlock()
+	err = f.Read(tx, most, rs)
+	wr.db.audience.Lock()
+	defer wr.db.audience.Unlock()
 	if err != nil {
-		wr.db.hashes.drop(f)
+		wr.db.hashes.Drop(f)
 		return err
 	}
-	wr.db.hashes.keep(f)
+	wr.db.hashes.Keep(f)
 	return nil
 }
 
 // watch begins to watch the value of f, and returns the state that it is in then. The
 // transaction is nil if the value's fingerprint is known.
-func (a *audience) watch(f *fingerprint, most int64, rs *rules.Ruleset) (*store.Tx, error) {
-	a.mu.Lock() // no batch is being applied: the snapshot has all that was touched before
-	defer a.mu.Unlock()
-	if known := a.hashes.find(f.path); known != nil && known.answers(most, rs) {
+func (wr *writer) watch(f *fingerprint.Fingerprint, most int64, rs *rules.Ruleset) (*store.Tx, error) {
+	wr.db.audience.Lock() // no batch is being applied: the snapshot has all that was touched before
+	defer wr.db.audience.Unlock()
+	if known := wr.db.hashes.Find(f.Path); known != nil && known.Answers(most, rs) {
 		return nil, nil
 	}
-	tx, err := a.db.begin()
+	tx, err := wr.db.begin()
 	if err == nil {
-		a.hashes.watch(f)
+		wr.db.hashes.Watch(f)
 	}
 	return tx, err
-}
-
-// read fills in a fingerprint from a snapshot.
-func (f *fingerprint) read(tx *store.Tx, most int64, rs *rules.Ruleset) error {
-	n, err := tx.GetLimit(f.path, most)
-	if errors.Is(err, store.ErrTooBig) {
-		f.rules, f.size, f.over = rs, most, true
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	f.size, f.hash, f.hashJS = int64(len(n.Text())), n.Hash(), n.HashJS()
-	return f.bound(rs, tx)
 }
 
 // current reads what is now where a condition failed, for a caller that may read it.
@@ -277,108 +241,4 @@ func (wr *writer) current(ctx context.Context, w Write) (n tree.Node, err error)
 		return 0, err
 	})
 	return n, err
-}
-
-// A fingerprint is what the condition of a write needs to know about one value. It
-// is true until a write touches the value.
-type fingerprint struct {
-	path   tree.Path
-	size   int64 // bytes of the value as text
-	over   bool  // the value has more than size bytes, and no hashes
-	hash   string
-	hashJS string
-
-	rules  *rules.Ruleset // with whose .limit the value was compared
-	excess *rules.Excess  // nil: the value is within the limits
-
-	stale bool          // a write touched the value
-	place *list.Element // in hashes.order; nil: not remembered
-}
-
-// newFingerprint hashes a value.
-func newFingerprint(p tree.Path, n tree.Node) *fingerprint {
-	return &fingerprint{path: p, size: int64(len(n.Text())), hash: n.Hash(), hashJS: n.HashJS()}
-}
-
-func (f *fingerprint) matches(hash string) bool { return f.hash == hash || f.hashJS == hash }
-
-// answers reports whether f is enough to decide about the condition of a caller
-// that may compare up to most bytes.
-func (f *fingerprint) answers(most int64, rs *rules.Ruleset) bool {
-	return f.rules == rs && (!f.over || f.size >= most)
-}
-
-// maxHashes bounds the fingerprints that a database remembers.
-const maxHashes = 256
-
-// Hashes remembers the fingerprints of the values that conditions are about, so
-// that repeated conditions do not read and hash a value again. A database's mu
-// guards it.
-type hashes struct {
-	watched trie.Trie[*fingerprint] // those that writes make stale
-	byPath  map[tree.Path]*fingerprint
-	order   list.List // of byPath; the most recently used first
-}
-
-// find returns the fingerprint of the value at p, nil if it is not known.
-func (h *hashes) find(p tree.Path) *fingerprint {
-	f := h.byPath[p]
-	if f != nil {
-		h.order.MoveToFront(f.place)
-	}
-	return f
-}
-
-// watch notes whether a write touches the value of f from now on.
-func (h *hashes) watch(f *fingerprint) { h.watched.Add(f.path, f) }
-
-// keep remembers a fingerprint that is watched, in place of the one before and of
-// the least recently used.
-func (h *hashes) keep(f *fingerprint) {
-	if f.stale {
-		return
-	}
-	if old := h.byPath[f.path]; old != nil {
-		h.drop(old)
-	}
-	if len(h.byPath) >= maxHashes {
-		h.drop(h.order.Back().Value.(*fingerprint))
-	}
-	if h.byPath == nil {
-		h.byPath = make(map[tree.Path]*fingerprint)
-	}
-	h.byPath[f.path], f.place = f, h.order.PushFront(f)
-}
-
-// drop forgets a fingerprint and no longer watches it.
-func (h *hashes) drop(f *fingerprint) {
-	if f.stale {
-		return
-	}
-	f.stale = true
-	h.watched.Remove(f.path, f)
-	if f.place != nil {
-		h.order.Remove(f.place)
-		delete(h.byPath, f.path)
-	}
-}
-
-// touch drops the fingerprints of the values that writes may change: those at, above
-// and below a target. Each is dropped once, so this costs no more than making it.
-func (h *hashes) touch(writes []tree.ResolvedWrite) {
-	for _, w := range writes {
-		if h.watched.None() {
-			return
-		}
-		var touched []*fingerprint
-		for f := range h.watched.Above(w.Path) {
-			touched = append(touched, f)
-		}
-		for f := range h.watched.Below(w.Path) {
-			touched = append(touched, f)
-		}
-		for _, f := range touched {
-			h.drop(f)
-		}
-	}
 }

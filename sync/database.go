@@ -14,7 +14,9 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/access"
+	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/fingerprint"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/queue"
 	"github.com/dogwooddb/dogwood/sync/quota"
@@ -58,7 +60,7 @@ const (
 
 // A Database is one tree with its rules and listeners, the only door to both.
 // Its methods may be called by several goroutines at once. Its parts have their own state:
-// an audience has the lock, and the committer's state belongs to its goroutine.
+// the audience has the lock, and the committer's state belongs to its goroutine.
 type Database struct {
 	store    *store.Store
 	options  Options
@@ -72,14 +74,12 @@ type Database struct {
 
 	access   access.Access
 	watchers trace.Watchers
+	audience *audience.Audience
+	hashes   fingerprint.Cache // the lock of the audience guards it
 
 	writer
-	audience
 	committer
 	scrubber
-
-	publishRows  int // maxPublishRows, but in tests
-	reviewAtOnce int // reviewAtOnce, but in tests
 }
 
 // Open opens the database and starts its committer. Operations that sessions of
@@ -102,9 +102,6 @@ func Open(o Options) (*Database, error) {
 		log:     o.Log,
 		queue:   queue.New[task, *quota.Quota](o.MaxQueue),
 		stats:   newCounters(),
-
-		publishRows:  maxPublishRows,
-		reviewAtOnce: reviewAtOnce,
 	}
 	d.scrubber.db, d.watchers.Now = d, o.Now
 	d.access.Now, d.access.Observer, d.access.Unindexed, d.access.TellRules = o.Now, o.Observer, o.Unindexed, o.TellRules
@@ -112,7 +109,13 @@ func Open(o Options) (*Database, error) {
 		d.log.Error("a decision could not be explained", "database", d.store.String(), "path", p, "err", err)
 	}
 	d.writer = writer{db: d, readers: outbox.NewReaders().All(), large: newLargeTurns()}
-	d.audience = audience{db: d, watches: make(map[*watch]struct{}), deciders: outbox.NewReaders().All()}
+	d.audience = audience.New(&audience.Host{
+		Name: s.String(), Log: o.Log, MaxRead: o.MaxRead, Begin: d.begin, Rules: d.Rules, Closed: d.closed.Load,
+		Access: &d.access, Watchers: &d.watchers, Sent: &d.stats.sent,
+		InTurn: func(q *quota.Quota, cost time.Duration, f func(*audience.Batch) error) error {
+			return d.do(context.Background(), &call{quota: q, takes: cost, f: func(b *batch) error { return f(&b.Batch) }})
+		},
+	})
 	d.committer = committer{db: d, done: make(chan struct{}), work: !s.ReadOnly(), batchTime: minBatchTime}
 	d.rules.Store(o.Rules)
 	late := d.load()
@@ -296,7 +299,7 @@ func (d *Database) Setting(name string) string { return (*d.settings.Load())[nam
 // ones: they are stored as one.
 func (d *Database) SetSetting(ctx context.Context, name, value string) error {
 	return d.do(ctx, &call{bytes: len(name) + len(value), f: func(b *batch) error {
-		old, err := readSettings(b.tx)
+		old, err := readSettings(b.Tx)
 		if err != nil {
 			return fault.Broken(err)
 		}
@@ -307,7 +310,7 @@ func (d *Database) SetSetting(ctx context.Context, name, value string) error {
 			return err
 		}
 		b.dirty = true
-		b.committed = append(b.committed, func() { b.db.settings.Store(&all) })
-		return fault.Broken(b.tx.SetMeta(metaSettings, text))
+		b.Committed = append(b.Committed, func() { b.db.settings.Store(&all) })
+		return fault.Broken(b.Tx.SetMeta(metaSettings, text))
 	}})
 }

@@ -109,13 +109,13 @@ func (b *batch) setPending(s *Session, e *pending.Edit) error {
 	if err := s.takePending(grown); err != nil {
 		return err
 	}
-	b.undo = append(b.undo, func() {
+	b.Undo = append(b.Undo, func() {
 		s.untakePending(grown)
 		s.pending = before
 	})
 	s.pending = *e.Writes
 	b.dirty = true
-	return fault.Broken(e.Save(b.tx, s.id))
+	return fault.Broken(e.Save(b.Tx, s.id))
 }
 
 // register checks the rules as for a write now, and records it.
@@ -335,7 +335,7 @@ func (b *batch) holds(o *pending.Condition, c Caller) (bool, error) {
 		return false, err
 	}
 	const priority = 1 << 10 // of the value that is there
-	n, err := b.tx.GetLimit(o.Path, int64(len(o.Value.Text()))+priority)
+	n, err := b.Tx.GetLimit(o.Path, int64(len(o.Value.Text()))+priority)
 	if errors.Is(err, store.ErrTooBig) {
 		return false, nil
 	}

@@ -5,8 +5,10 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/access"
+	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/explained"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/fingerprint"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
@@ -87,9 +89,9 @@ func (d *Database) ExplainWrite(ctx context.Context, w Write) (e explained.Write
 	if err != nil {
 		return e, err
 	}
-	defer b.tx.Rollback()
+	defer b.Tx.Rollback()
 	err = fault.Guard(func() error { return b.explain(w, &e) })
-	if ended := b.tx.Interrupt(); err != nil && ended != nil {
+	if ended := b.Tx.Interrupt(); err != nil && ended != nil {
 		err = ended
 	} else if fault.IsBroken(err) {
 		err = fault.Unavailable(err)
@@ -101,12 +103,12 @@ func (d *Database) ExplainWrite(ctx context.Context, w Write) (e explained.Write
 // draft returns a batch that is never committed. The batch has a copy of the listeners
 // that the write may concern if its caller may be told of them, or else none.
 func (d *Database) draft(ctx context.Context, w Write) (*batch, error) {
-	b := &batch{audience: new(audience), db: d, ctx: ctx, rules: d.rules.Load(), apart: true}
+	b := &batch{Batch: audience.Batch{Audience: d.audience.Empty(), Ctx: ctx, Rules: d.rules.Load(), Apart: true}, db: d, hashes: new(fingerprint.Cache)}
 	if d.access.MayKnowAll(w.Caller) {
-		d.mu.Lock() // no batch is being applied: the draft has the state that listeners know
-		defer d.mu.Unlock()
+		d.audience.Lock() // no batch is being applied: the draft has the state that listeners know
+		defer d.audience.Unlock()
 		all := false
-		b.audience, all = d.touching(w.Update)
+		b.Audience, all = d.audience.Touching(w.Update)
 		b.partly = !all
 	}
 	if d.closed.Load() {
@@ -122,23 +124,23 @@ func (d *Database) draft(ctx context.Context, w Write) (*batch, error) {
 		}
 		return ctx.Err()
 	}
-	b.tx = tx
+	b.Tx = tx
 	return b, nil
 }
 
 // explain carries out a write, as the only one of the batch, and says what it took.
 func (b *batch) explain(w Write, e *explained.Write) error {
-	*e = explained.Write{Path: w.Base.String(), Plan: "write", Revision: b.tx.Revision()}
+	*e = explained.Write{Path: w.Base.String(), Plan: "write", Revision: b.Tx.Revision()}
 	var budget rules.Budget // of all places
 	shown, err := true, error(nil)
 	for i := 0; i < len(w.Update) && shown; i++ {
-		at := access.State{Rules: b.rules, Data: b.tx, Budget: &budget}
-		if shown, err = b.db.access.MayRead(b.ctx, at, w.Caller, w.Update[i].Path); err != nil {
+		at := access.State{Rules: b.Rules, Data: b.Tx, Budget: &budget}
+		if shown, err = b.db.access.MayRead(b.Ctx, at, w.Caller, w.Update[i].Path); err != nil {
 			return err
 		}
 	}
 	t := &writeTask{write: w}
-	read := b.tx.Stats().Read
+	read := b.Tx.Stats().Read
 	if err := t.carryOut(b); err != nil {
 		return err
 	}
@@ -163,22 +165,13 @@ func (t *writeTask) effect(b *batch) *explained.Effect {
 
 // cost says what the only write of a batch took.
 func (b *batch) cost() *explained.Cost {
-	s := b.tx.Stats()
+	s := b.Tx.Stats()
 	e := &explained.Cost{
-		Rows:      s.Read,
-		Written:   s.Written - s.Entries,
-		Entries:   s.Entries,
-		Cancelled: len(b.revoked),
-		AtLeast:   b.partly,
+		Rows:    s.Read,
+		Written: s.Written - s.Entries,
+		Entries: s.Entries,
+		AtLeast: b.partly,
 	}
-	heard := make(map[*Listener]bool)
-	for _, d := range b.events {
-		for _, l := range d.group.listeners {
-			if !l.revoked {
-				heard[l] = true
-			}
-		}
-	}
-	e.Listeners = len(heard)
+	e.Listeners, e.Cancelled = b.Reached()
 	return e
 }

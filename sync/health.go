@@ -38,7 +38,7 @@ func (d *Database) Health(ctx context.Context) error {
 	}
 	return d.do(ctx, &call{f: func(b *batch) error { // commits something without meaning
 		b.dirty = true
-		return fault.Broken(writeProbe(b.tx))
+		return fault.Broken(writeProbe(b.Tx))
 	}})
 }
 

@@ -10,9 +10,11 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/queue"
 	"github.com/dogwooddb/dogwood/sync/quota"
+	"github.com/dogwooddb/dogwood/sync/watch"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -47,7 +49,7 @@ var errToDo = errors.New("the write is to be carried out")
 type prepared struct {
 	decidedWrite
 	rules *rules.Ruleset // that decided it
-	watch *watch         // of what the decision depends on
+	watch *watch.Watch   // of what the decision depends on
 	load  *store.Load    // rows of the values; nil: none
 	parts map[tree.Path]int
 
@@ -55,7 +57,7 @@ type prepared struct {
 }
 
 // holds reports whether the decision is true of the state that b sees.
-func (p *prepared) holds(b *batch) bool { return b.rules == p.rules && !p.watch.changed }
+func (p *prepared) holds(b *batch) bool { return b.Rules == p.rules && !p.watch.Changed() }
 
 // claim begins to link the values.
 func (p *prepared) claim(tx *store.Tx) error {
@@ -128,7 +130,7 @@ func (wr *writer) tryOnce(ctx context.Context, w Write, p *prepared, l *line) (*
 	if err := turn.Do(ctx, func() error { return wr.prepareLarge(ctx, w, p, l) }); err != nil {
 		return nil, err
 	}
-	defer wr.db.unwatch(p.watch)
+	defer wr.db.audience.Unwatch(p.watch)
 	t := &largeTask{writeTask: writeTask{write: w, ready: p}, line: l}
 	if err := wr.doLarge(ctx, t); err != nil {
 		return nil, err
@@ -155,7 +157,7 @@ func (wr *writer) prepareLarge(ctx context.Context, w Write, p *prepared, l *lin
 	}
 	if p.denied != nil {
 		if w.If == nil && w.ID == nil && w.left == nil {
-			wr.db.unwatch(p.watch)
+			wr.db.audience.Unwatch(p.watch)
 			return p.denied
 		}
 		return nil // the committer knows which refusal it is, or that it was carried out before, or removes what was left
@@ -166,7 +168,7 @@ func (wr *writer) prepareLarge(ctx context.Context, w Write, p *prepared, l *lin
 	wr.discard(p)
 	err := wr.loadLarge(ctx, w, p, l)
 	if err != nil {
-		wr.db.unwatch(p.watch)
+		wr.db.audience.Unwatch(p.watch)
 	}
 	return err
 }
@@ -174,15 +176,15 @@ func (wr *writer) prepareLarge(ctx context.Context, w Write, p *prepared, l *lin
 // decideLarge decides a write on a snapshot. From then on p.watch tells whether the
 // decision is still true.
 func (wr *writer) decideLarge(ctx context.Context, w Write, p *prepared) (err error) {
-	tx, watch, err := wr.db.watchedSnapshot()
+	tx, watched, err := wr.db.audience.WatchedSnapshot()
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
 	tx.Interrupt = ctx.Err
-	noted := &notingReader{Reader: tx}
-	p.rules, p.watch = wr.db.rules.Load(), watch
-	b := &batch{db: wr.db, ctx: ctx, tx: tx, noted: noted, rules: p.rules}
+	noted := &watch.Reader{Reader: tx}
+	p.rules, p.watch = wr.db.rules.Load(), watched
+	b := &batch{Batch: audience.Batch{Ctx: ctx, Tx: tx, Rules: p.rules}, db: wr.db, noted: noted}
 	err = fault.Guard(func() (err error) {
 		if p.decidedWrite, err = b.decide(&w, wr.db.options.Now()); err == nil {
 			err = p.measure()
@@ -190,10 +192,10 @@ func (wr *writer) decideLarge(ctx context.Context, w Write, p *prepared) (err er
 		return err
 	})
 	if err != nil {
-		wr.db.unwatch(watch)
+		wr.db.audience.Unwatch(watched)
 		return decideError(err)
 	}
-	wr.db.settle(watch, noted.paths())
+	wr.db.audience.Settle(watched, noted.Paths())
 	return nil
 }
 
@@ -201,7 +203,7 @@ func (wr *writer) decideLarge(ctx context.Context, w Write, p *prepared) (err er
 func (p *prepared) measure() error {
 	p.excess = make(map[tree.Path]*rules.Excess)
 	for _, w := range p.writes {
-		if x, err := excessIn(p.rules, w); err != nil {
+		if x, err := audience.Excess(p.rules, w); err != nil {
 			return err
 		} else if x != nil {
 			p.excess[w.Path] = x
@@ -233,7 +235,14 @@ func (wr *writer) loadLarge(ctx context.Context, w Write, p *prepared, l *line) 
 	}
 	step := func(f func(*store.Tx) error) error {
 		return wr.turnOf(w).Yield(func() error {
-			return wr.db.do(context.WithoutCancel(ctx), &sliceTask{quota: w.Quota, line: l, step: f})
+			return wr.db.do(context.WithoutCancel(ctx), &call{bytes: largeSlice, quota: w.Quota, line: l, takes: costSlice, f: func(b *batch) error {
+				err := f(b.Tx)
+				if errors.Is(err, store.ErrLoadEnded) {
+					return err
+				}
+				b.dirty = b.dirty || err == nil
+				return fault.Broken(err)
+			}})
 		})
 	}
 	load, err := wr.db.store.NewLoad(w.Base, store.LoadOptions{SliceBytes: largeSlice, Update: step})
@@ -278,29 +287,6 @@ func (t *largeTask) sender() (*quota.Quota, *line) { return t.write.Quota, t.lin
 
 func (t *largeTask) cost() time.Duration {
 	return queue.TaskCost + time.Duration(len(t.write.Update))*costPath
-}
-
-// A sliceTask is a step of storing a large write. Nothing refers to what it stores.
-type sliceTask struct {
-	waiter
-	quota *quota.Quota
-	line  *line
-	step  func(*store.Tx) error
-}
-
-func (t *sliceTask) sender() (*quota.Quota, *line) { return t.quota, t.line }
-func (t *sliceTask) size() int64                   { return largeSlice }
-func (t *sliceTask) cost() time.Duration           { return costSlice }
-
-func (t *sliceTask) apply(b *batch) error {
-	if err := t.step(b.tx); err != nil {
-		if errors.Is(err, store.ErrLoadEnded) {
-			return err
-		}
-		return fault.Broken(err)
-	}
-	b.dirty = true
-	return nil
 }
 
 // largeTurns lets a few large writes be prepared at a time, those of one address in

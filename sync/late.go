@@ -115,14 +115,14 @@ func (t *startTask) finish(err error) {
 
 func (t *startTask) apply(b *batch) error {
 	b.dirty = true
-	if err := b.tx.Indexes().Declare(indexesOf(b.rules)); err != nil {
+	if err := b.Tx.Indexes().Declare(indexesOf(b.Rules)); err != nil {
 		return fault.Broken(err)
 	}
-	if !t.wantsSample(b.tx) {
+	if !t.wantsSample(b.Tx) {
 		return nil
 	}
-	b.tx.SetRevision(1)
-	_, err := b.tx.Put(tree.Root, t.db.options.Sample())
+	b.Tx.SetRevision(1)
+	_, err := b.Tx.Put(tree.Root, t.db.options.Sample())
 	return fault.Broken(err)
 }
 

@@ -7,7 +7,9 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/access"
+	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -107,7 +109,13 @@ func (d *Database) mayRead(ctx context.Context, rs *rules.Ruleset, tx *store.Tx,
 
 // authorizeRead allows or refuses a read without a query, in the budget of the task.
 func (b *batch) authorizeRead(c Caller, p tree.Path) error {
-	return b.db.access.Read(b.ctx, access.State{Rules: b.rules, Data: b.tx, Budget: &b.budget}, Read{Caller: c, Path: p, Plain: true})
+	return b.db.access.Read(b.Ctx, access.State{Rules: b.Rules, Data: b.Tx, Budget: &b.budget}, Read{Caller: c, Path: p, Plain: true})
+}
+
+// Listen starts to follow a view for an event stream. Its first event is the
+// whole view; errors are as for Get.
+func (d *Database) Listen(ctx context.Context, r Read, out *outbox.Outbox) (*audience.Listener, error) {
+	return d.audience.Stream(ctx, r, out)
 }
 
 // keepCountFrom is from how many children on, counted one by one, their number is

@@ -26,7 +26,7 @@ func (d *Database) SetRules(ctx context.Context, r *rules.Ruleset) error {
 // not been given any by SetRules or ChangeRules.
 func (d *Database) SetDefaultRules(ctx context.Context, r *rules.Ruleset) error {
 	return d.do(ctx, &call{bytes: len(r.Source()), f: func(b *batch) error {
-		if given, err := versions.Given(b.tx); given || err != nil {
+		if given, err := versions.Given(b.Tx); given || err != nil {
 			return fault.Broken(err)
 		}
 		return b.enforce(r)
@@ -77,10 +77,10 @@ func (t *rulesTask) size() int64 { return int64(len(t.change.Rules.Source())) }
 
 func (t *rulesTask) apply(b *batch) error {
 	c := t.change
-	if c.IfHash != "" && c.IfHash != versions.Hash(b.rules.Source()) {
+	if c.IfHash != "" && c.IfHash != versions.Hash(b.Rules.Source()) {
 		return ErrRulesChanged
 	}
-	v, isNew, err := versions.Add(b.tx, c, b.db.options.Now())
+	v, isNew, err := versions.Add(b.Tx, c, b.db.options.Now())
 	if t.version = v; err != nil || !isNew {
 		return fault.Broken(err)
 	}
@@ -89,16 +89,14 @@ func (t *rulesTask) apply(b *batch) error {
 
 // enforce puts rules in force for the tasks that follow.
 func (b *batch) enforce(r *rules.Ruleset) error {
-	if err := b.tx.Indexes().Declare(indexesOf(r)); err != nil {
+	if err := b.Tx.Indexes().Declare(indexesOf(r)); err != nil {
 		return fault.Broken(err)
 	}
 	b.dirty = true
-	b.rules = r
-	b.reviewAll()
-	if err := b.boundGroups(); err != nil {
+	if err := b.Enforce(r); err != nil {
 		return fault.Broken(err)
 	}
-	b.committed = append(b.committed, func() {
+	b.Committed = append(b.Committed, func() {
 		b.db.rules.Store(r)
 		b.db.work = true
 	})

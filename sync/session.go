@@ -3,7 +3,7 @@ package sync
 import (
 	"context"
 	"errors"
-	"maps"
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,6 +11,7 @@ import (
 	"github.com/dogwooddb/dogwood/internal/fifo"
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/pending"
@@ -22,6 +23,7 @@ import (
 
 // Bounds of one session.
 const (
+	maxWindows     = 400      // weight of the queries at one path; see BenchmarkManyWindows
 	maxListens     = 10_000   // listens at a time
 	maxListenBytes = 16 << 20 // of their paths and queries
 	maxUnacked     = 1024     // writes on their way at a time
@@ -101,9 +103,16 @@ type onTheWay struct {
 
 // sessionListens are the listens of a session.
 type sessionListens struct {
-	listens   map[listenKey]*Listener // some of them may have ended by themselves
-	listening int                     // their size
-	windows   map[tree.Path]int       // weight of their queries, by path
+	listens   map[listenKey]*listen // some of them may have ended by themselves
+	listening int                   // their size
+	windows   map[tree.Path]int     // weight of their queries, by path
+}
+
+// A listen is a listener with what it counts for in its session.
+type listen struct {
+	*audience.Listener
+	path tree.Path
+	size int
 }
 
 // A listenKey identifies a listen of a connection (protocol §5.1).
@@ -129,7 +138,7 @@ func (d *Database) NewSession(o SessionOptions) *Session {
 		charge:       o.Charge,
 	}
 	s.caller.Store(&Caller{Origin: origin})
-	s.listens = make(map[listenKey]*Listener)
+	s.listens = make(map[listenKey]*listen)
 	s.acked.L = &s.mu
 	d.watchers.Tell(trace.Operation{Name: trace.OpConnect})
 	return s
@@ -283,9 +292,18 @@ func (s *Session) authenticate(ctx context.Context, r wire.Request) error {
 func (s *Session) become(c Caller) {
 	c.Origin = s.origin
 	s.caller.Store(&c)
-	listeners := slices.Collect(maps.Values(s.listens))
-	listeners = slices.DeleteFunc(listeners, func(l *Listener) bool { return l.shown.Ended() })
-	s.db.become(s.db.turnFor(s.out), listeners, c)
+	s.db.audience.Become(s.db.audience.TurnFor(s.out), slices.Collect(s.listeners()), c)
+}
+
+// listeners yields the listens that go on.
+func (s *sessionListens) listeners() iter.Seq[*audience.Listener] {
+	return func(yield func(*audience.Listener) bool) {
+		for _, l := range s.listens {
+			if !l.Ended() && !yield(l.Listener) {
+				return
+			}
+		}
+	}
 }
 
 func (s *Session) signOut() {
@@ -325,7 +343,7 @@ func (s *Session) Disown() {
 // last replies can still be sent.
 func (s *Session) Close() {
 	s.db.watchers.Tell(trace.Operation{Name: trace.OpDisconnect})
-	s.db.end(maps.Values(s.listens))
+	s.db.audience.End(s.listeners())
 	clear(s.listens)
 	clear(s.windows)
 	s.listening = 0

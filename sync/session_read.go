@@ -9,8 +9,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/dogwooddb/dogwood/sync/access"
+	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
-	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -73,15 +73,15 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	}
 	key := listenKey{v.path, v.tag}
 	s.stop(key)
-	l := &Listener{db: s.db, out: s.out, read: v.read(s.as()), shown: outbox.View{Tag: v.tag}, size: len(v.path.Clean()) + len(v.raw)}
-	l.read.Quota, l.weight = s.quota, s.db.weight(v.path, v.query)
+	read := v.read(s.as())
+	read.Quota = s.quota
+	path, raw := v.path, v.raw // not v, which holds what is of no use after the first view
+	l := &listen{size: len(path.Clean()) + len(raw), path: path}
+	l.Listener = s.db.audience.NewListener(read, s.out, v.tag, func(why error) { s.reply(cancel(path, raw, why)) })
 	if err := s.roomFor(l); err != nil {
 		return err
 	}
-	path, raw := v.path, v.raw // not v, which holds what is of no use after the first view
-	l.onRevoke = func(why error) { s.reply(cancel(path, raw, why)) }
-	if err := s.db.attach(ctx, l); err != nil {
-		l.report(0, 0, err)
+	if err := l.Attach(ctx); err != nil {
 		return err
 	}
 	if err := s.fits(l); err != nil { // it weighs more than was known before
@@ -91,9 +91,7 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	s.listens[key] = l
 	s.listening += l.size
 	s.countWindow(l, 1)
-	s.out.PushView(&l.shown, v.size(), func() [][]byte {
-		return l.first(func() [][]byte { return s.firstView(l, v) })
-	})
+	l.Show(v.size(), func() [][]byte { return s.firstView(l.Listener, v) })
 	return nil
 }
 
@@ -122,10 +120,10 @@ func (v viewSpec) has(n tree.Node) bool {
 
 // firstView returns the answer to a listen: the view, unless the client has it,
 // and then the reply.
-func (s *Session) firstView(l *Listener, v viewSpec) [][]byte {
-	n, err := l.view()
+func (s *Session) firstView(l *audience.Listener, v viewSpec) [][]byte {
+	n, err := l.View()
 	switch {
-	case errors.Is(err, errGone):
+	case errors.Is(err, audience.ErrGone):
 		return [][]byte{wire.AppendOK(nil, v.id, wire.DataNone)}
 	case errors.Is(err, fault.ErrBusy): // the client listens again where it comes back
 		l.Close()
@@ -146,10 +144,10 @@ func (s *Session) firstView(l *Listener, v viewSpec) [][]byte {
 	if v.has(n) {
 		return [][]byte{reply}
 	}
-	if push := l.pushMerges(n, v.compound); push != nil {
+	if push := v.pushMerges(n); push != nil {
 		return [][]byte{push, reply}
 	}
-	return [][]byte{l.push(n), reply}
+	return [][]byte{l.Push(n), reply}
 }
 
 // readPath reads the path of a request that needs one.
@@ -177,40 +175,40 @@ func (s *sessionListens) forgetListen(key listenKey) {
 // roomFor returns a *LimitError if the session may not have one more listen.
 // Listens that have ended by themselves are only forgotten when they would be in
 // the way.
-func (s *sessionListens) roomFor(l *Listener) error {
+func (s *sessionListens) roomFor(l *listen) error {
 	err := s.fits(l)
 	if err == nil {
 		return nil
 	}
 	for key, have := range s.listens {
-		if have.shown.Ended() {
+		if have.Ended() {
 			s.forgetListen(key)
 		}
 	}
 	return s.fits(l)
 }
 
-func (s *sessionListens) fits(l *Listener) error {
+func (s *sessionListens) fits(l *listen) error {
 	switch {
 	case len(s.listens) >= maxListens, s.listening+l.size > maxListenBytes:
 		return &fault.LimitError{Bound: fault.BoundListens}
-	case s.windows[l.read.Path]+l.weight > maxSessionWindows:
+	case s.windows[l.path]+l.Weight() > maxWindows:
 		return &fault.LimitError{Bound: fault.BoundWindows}
 	}
 	return nil
 }
 
 // countWindow adds n windows like that of l to those of the session.
-func (s *sessionListens) countWindow(l *Listener, n int) {
-	w := l.weight
+func (s *sessionListens) countWindow(l *listen, n int) {
+	w := l.Weight()
 	if w == 0 {
 		return
 	}
 	if s.windows == nil {
 		s.windows = make(map[tree.Path]int)
 	}
-	if s.windows[l.read.Path] += n * w; s.windows[l.read.Path] == 0 {
-		delete(s.windows, l.read.Path)
+	if s.windows[l.path] += n * w; s.windows[l.path] == 0 {
+		delete(s.windows, l.path)
 	}
 }
 
@@ -261,7 +259,8 @@ func (v viewSpec) gotIf(n tree.Node) []byte {
 // the compound hash of what it has: only the ranges that differ are sent
 // (protocol §8.3). It returns nil if the client sent no compound hash, or one
 // that makes no sense; the whole view is right then.
-func (l *Listener) pushMerges(n tree.Node, compound string) []byte {
+func (v viewSpec) pushMerges(n tree.Node) []byte {
+	compound := v.compound
 	if compound == "" || len(n.Text()) > maxHashed {
 		return nil
 	}
@@ -277,7 +276,7 @@ func (l *Listener) pushMerges(n tree.Node, compound string) []byte {
 		data = appendMerge(data, m)
 	}
 	data = append(data, ']')
-	return wire.AppendPush(nil, wire.PushRangeMerge, l.read.Path.Clean(), data, l.shown.Tag)
+	return wire.AppendPush(nil, wire.PushRangeMerge, v.path.Clean(), data, v.tag)
 }
 
 func texts(object, name string) []string {

@@ -89,7 +89,7 @@ func (d *Database) Stats() Stats {
 		Scrubs:     c.scrubs.Load(),
 		Slow:       c.sent.Slow.Load(),
 		CommitTime: time.Duration(c.commitNanos.Load()),
-		Listeners:  int(d.hub.listeners.Load()),
+		Listeners:  d.audience.Listeners(),
 		Watchers:   d.watchers.Len(),
 	}
 	s.Queued, s.QueuedBytes, s.Waits = d.queue.Waiting()

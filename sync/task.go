@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -54,15 +55,20 @@ func (d *Database) do(ctx context.Context, t interface {
 	return err
 }
 
-// A call is a task that is one function of some bytes. It is alone.
+// A call is a task that is one function of some bytes.
 type call struct {
 	waiter
 	bytes int
+	quota *quota.Quota  // in whose turn it is; nil: it is alone
+	line  *line         // of the quota's; nil: none
+	takes time.Duration // an estimate; 0: by its size
 	f     func(b *batch) error
 }
 
-func (t *call) size() int64          { return int64(taskOverhead + t.bytes) }
-func (t *call) apply(b *batch) error { return t.f(b) }
+func (t *call) size() int64                   { return int64(taskOverhead + t.bytes) }
+func (t *call) sender() (*quota.Quota, *line) { return t.quota, t.line }
+func (t *call) apply(b *batch) error          { return t.f(b) }
+func (t *call) cost() time.Duration           { return cmp.Or(t.takes, costOfSize(t.size())) }
 
 // A waiter is the part of a task that somebody waits for.
 type waiter struct {
@@ -105,7 +111,11 @@ func costOf(t task) time.Duration {
 	if t, ok := t.(interface{ cost() time.Duration }); ok {
 		return t.cost()
 	}
-	return queue.TaskCost + time.Duration(t.size()>>10)*costKiB
+	return costOfSize(t.size())
+}
+
+func costOfSize(size int64) time.Duration {
+	return queue.TaskCost + time.Duration(size>>10)*costKiB
 }
 
 // cost estimates a write from the values and paths that it has.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/quota"
 	"github.com/dogwooddb/dogwood/sync/trace"
@@ -274,16 +275,16 @@ func (b *batch) existing(t tree.Target, rel tree.Path) (tree.Node, error) {
 	}
 	p := t.Path.Join(rel)
 	if b.noted != nil {
-		b.noted.note(p)
+		b.noted.Note(p)
 	}
-	n, err := b.tx.GetLimit(p, 1) // no more than the row of the node, or of its first child
+	n, err := b.Tx.GetLimit(p, 1) // no more than the row of the node, or of its first child
 	if err == nil && !n.IsObject() {
 		return n, nil
 	}
 	if err != nil && !errors.Is(err, store.ErrTooBig) {
 		return n, err
 	}
-	priority, err := b.tx.Priority(p)
+	priority, err := b.Tx.Priority(p)
 	return tree.String("").WithPriority(priority), err
 }
 
@@ -296,22 +297,24 @@ func (b *batch) authorizeWrite(c Caller, writes []tree.ResolvedWrite, now time.T
 		Now:    now,
 		Budget: &b.budget,
 	}
-	return b.db.access.Authorize(b.ctx, b.rules, c, &b.request)
+	return b.db.access.Authorize(b.Ctx, b.Rules, c, &b.request)
 }
 
 // change makes writes that were allowed: it puts them into the transaction and
 // notes the events and the record. ready has the rows of those that were stored before;
 // nil: of none.
 func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path, ready *prepared) error {
-	if err := ready.claim(b.tx); err != nil {
+	if err := ready.claim(b.Tx); err != nil {
 		return fault.Broken(err)
 	}
 	writes = inOrder(writes)
-	p := publisher{batch: b, writes: writes, merge: merge, base: base, ready: ready}
-	if err := p.before(); err != nil {
+	p := audience.Change{Batch: &b.Batch, Writes: writes, Merge: merge, Base: base}
+	if ready != nil {
+		p.Measured = ready.excess
+	}
+	if err := p.Before(); err != nil {
 		return fault.Broken(err)
 	}
-	reviewing := b.reviewing(writes)
 	changed := false
 	for _, w := range byKey(writes) {
 		did, err := b.put(w, ready)
@@ -325,9 +328,8 @@ func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path, 
 	}
 	b.dirty = true
 	b.note(writes)
-	b.touch(writes)
-	b.review(reviewing, writes)
-	return fault.Broken(p.after())
+	b.hashes.Touch(writes)
+	return fault.Broken(p.After())
 }
 
 // inOrder returns the writes of one update in the order in which they are made
@@ -374,12 +376,12 @@ func byKey(writes []tree.ResolvedWrite) []tree.ResolvedWrite {
 
 func (b *batch) put(w tree.ResolvedWrite, ready *prepared) (changed bool, err error) {
 	if w.Priority {
-		return b.tx.PutPriority(w.Path, w.Node)
+		return b.Tx.PutPriority(w.Path, w.Node)
 	}
 	if i, ok := ready.part(w.Path); ok {
-		return ready.load.PutNode(b.tx, i, w.Path)
+		return ready.load.PutNode(b.Tx, i, w.Path)
 	}
-	return b.tx.Put(w.Path, w.Node)
+	return b.Tx.Put(w.Path, w.Node)
 }
 
 // maxRecord bounds the record of one batch. A larger one is kept without its

@@ -20,7 +20,7 @@ import (
 // not put on record: sent again, it is decided like any other write.
 func (b *batch) once(id store.WriteID, c Caller, carryOut func() error) error {
 	id.Writer = writerOf(id.Writer, c)
-	done, err := b.tx.Dedup().Has(id)
+	done, err := b.Tx.Dedup().Has(id)
 	if done || err != nil {
 		return fault.Broken(err)
 	}
@@ -28,7 +28,7 @@ func (b *batch) once(id store.WriteID, c Caller, carryOut func() error) error {
 		return err
 	}
 	b.dirty = true // also if the write changed nothing
-	return fault.Broken(b.tx.Dedup().Record(id, b.db.options.Now()))
+	return fault.Broken(b.Tx.Dedup().Record(id, b.db.options.Now()))
 }
 
 // writerOf returns under whose name a caller's writes are on record. The ids that others

@@ -1,4 +1,4 @@
-package sync
+package audience
 
 import (
 	"slices"
@@ -14,7 +14,7 @@ import (
 
 // A hub finds the groups that can see a change: those at a change's path and
 // above it, inside of whose views it is, and those below, whose views it
-// replaces. A database's mu guards it.
+// replaces. The lock of the audience guards it.
 type hub struct {
 	trie.Trie[*group]
 	listeners atomic.Int64 // can be read without mu
@@ -90,24 +90,23 @@ func (h *hub) all() []*Listener {
 // Every write below a path has to be compared with each different query that
 // somebody listens to there, and moving a long window costs more than a short
 // one. Without an index, what leaves a window is replaced by looking at every child.
-// So the windows at a path are bounded by weight: for a session, for a Quota
+// So the windows at a path are bounded by weight: for a session (by its owner), for a Quota
 // and for all together (BenchmarkManyWindows).
 const (
-	maxSessionWindows = 400
-	maxPathWindows    = 10_000
-	maxWindowWeight   = 200  // of a query without a sensible limit
-	entriesOfWeight   = 100  // of a window that weigh as much as the query itself
-	unindexedWeight   = 10   // times, of a query by a child or value that has no index
-	scannedOfWeight   = 2000 // children that weigh as much again, if there is no index
+	maxPathWindows  = 10_000
+	maxWindowWeight = 200  // of a query without a sensible limit
+	entriesOfWeight = 100  // of a window that weigh as much as the query itself
+	unindexedWeight = 10   // times, of a query by a child or value that has no index
+	scannedOfWeight = 2000 // children that weigh as much again, if there is no index
 )
 
 // weight is what a query at a path counts for in the bounds of windows.
-func (a *audience) weight(p tree.Path, q tree.Query) int {
+func (a *Audience) weight(p tree.Path, q tree.Query) int {
 	if q.IsAll() {
 		return 0
 	}
 	w := 1 + q.Limit/entriesOfWeight
-	if !access.Declared(a.db.rules.Load(), p, q) {
+	if !access.Declared(a.host.Rules(), p, q) {
 		w *= unindexedWeight
 	}
 	return min(w, maxWindowWeight)
@@ -115,11 +114,11 @@ func (a *audience) weight(p tree.Path, q tree.Query) int {
 
 // weigh adds to the weight of a listener what it may scan. Clients that may not listen do
 // not learn of it.
-func (a *audience) weigh(l *Listener) error {
-	if l.weight == 0 || access.Declared(a.db.rules.Load(), l.read.Path, l.read.Query) {
+func (a *Audience) weigh(l *Listener) error {
+	if l.weight == 0 || access.Declared(a.host.Rules(), l.read.Path, l.read.Query) {
 		return nil
 	}
-	return a.db.snapshot(func(tx *store.Tx) error {
+	return a.snapshot(func(tx *store.Tx) error {
 		children, err := tx.Count(l.read.Path, tree.Query{OrderBy: tree.ByKey, Limit: maxWindowWeight * scannedOfWeight})
 		l.weight = min(l.weight+children/scannedOfWeight, maxWindowWeight)
 		return err
