@@ -124,8 +124,9 @@ func TestFailedBatch(t *testing.T) {
 	b.send(`{"r":1,"a":"o","b":{"p":"/gone/b","d":true}}`)
 	b.settle()
 	b.frames()
-	group := a.session.listens[listenKey{tree.MustParsePath("/l"), 1}].group
-	window := slices.Clone(group.window)
+	listener := a.session.listens[listenKey{tree.MustParsePath("/l"), 1}]
+	before, _ := listener.Window()
+	window := slices.Clone(before)
 
 	log.set(true)
 	g := closeGate(t, db)
@@ -149,8 +150,8 @@ func TestFailedBatch(t *testing.T) {
 		`{"r":4,"b":{"s":"unavailable","d":"The service is temporarily unavailable."}}`)
 	wantFrames(t, a)
 	want(t, db, "/l", `{"a":1,"b":2,"c":3}`)
-	if !slices.Equal(group.window, window) {
-		t.Errorf("the window is %v, want %v", group.window, window)
+	if after, _ := listener.Window(); !slices.Equal(after, window) {
+		t.Errorf("the window is %v, want %v", after, window)
 	}
 	wantPending(t, b, "/gone/b true")
 

@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/internal/tier"
+	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/fingerprint"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -25,8 +27,8 @@ func largeValue(size int) string {
 // rowsReadBy returns how many rows the committer reads while f runs.
 func rowsReadBy(db *Database, f func()) int {
 	rows := func() int {
-		db.mu.Lock()
-		defer db.mu.Unlock()
+		db.audience.Lock()
+		defer db.audience.Unlock()
 		return db.rowsRead
 	}
 	before := rows()
@@ -92,12 +94,12 @@ func TestGuessesAreRemembered(t *testing.T) {
 	for _, size := range []int{4 << 10, 40 << 10} { // hashed in the committer; outside
 		set(t, db, "/a", `{"b":{"c":`+largeValue(size)+`},"beside":1}`)
 		p := tree.MustParsePath("a/b/c")
-		known := func() *fingerprint {
-			db.mu.Lock()
-			defer db.mu.Unlock()
-			return db.hashes.find(p)
+		known := func() *fingerprint.Fingerprint {
+			db.audience.Lock()
+			defer db.audience.Unlock()
+			return db.hashes.Find(p)
 		}
-		ask := func() *fingerprint {
+		ask := func() *fingerprint.Fingerprint {
 			t.Helper()
 			hash := "wrong"
 			w := putOf(t, "/a/b/c", "1")
@@ -139,37 +141,15 @@ func TestGuessesAreRemembered(t *testing.T) {
 	}
 }
 
-// TestHashesAreBounded: a database remembers a bounded number of fingerprints, and
-// watches no others.
-func TestHashesAreBounded(t *testing.T) {
-	var h hashes
-	for i := range 3 * maxHashes {
-		f := &fingerprint{path: tree.MustParsePath(fmt.Sprintf("a/k%d", i))}
-		h.watch(f)
-		h.keep(f)
-	}
-	watched := 0
-	for range h.watched.All() {
-		watched++
-	}
-	if len(h.byPath) != maxHashes || h.order.Len() != maxHashes || watched != maxHashes {
-		t.Errorf("%d by path, %d in order, %d watched", len(h.byPath), h.order.Len(), watched)
-	}
-	h.touch([]tree.ResolvedWrite{{Target: tree.Target{Path: tree.MustParsePath("a")}}})
-	if len(h.byPath) != 0 || h.order.Len() != 0 || !h.watched.None() {
-		t.Error("something is left")
-	}
-}
-
 // TestHashOfABatchThatFails: what was hashed in a transaction that is rolled back is
 // forgotten.
 func TestHashOfABatchThatFails(t *testing.T) {
 	db := openTest(t, Options{})
-	b := &batch{audience: &db.audience, db: db}
-	f := newFingerprint(tree.MustParsePath("a"), tree.Number(1))
+	b := &batch{Batch: audience.Batch{Audience: db.audience}, db: db, hashes: &db.hashes}
+	f := &fingerprint.Fingerprint{Path: tree.MustParsePath("a")}
 	b.remember(f)
-	b.rollback()
-	if db.hashes.find(f.path) != nil {
+	b.Rollback()
+	if db.hashes.Find(f.Path) != nil {
 		t.Error("the fingerprint is still known")
 	}
 }

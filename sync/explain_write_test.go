@@ -14,6 +14,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/access"
+	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/explained"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -196,8 +197,8 @@ func explainInPlace(t *testing.T, db *Database, w Write) (e explained.Write, err
 	t.Helper()
 	v := new(access.Verdict)
 	w.Caller = w.Caller.Noting(v)
-	db.mu.Lock()
-	defer db.mu.Unlock()
+	db.audience.Lock()
+	defer db.audience.Unlock()
 	for forget := true; ; forget = false { // the rows that the last transaction read
 		tx, err := db.store.Begin(true)
 		if err != nil {
@@ -210,9 +211,9 @@ func explainInPlace(t *testing.T, db *Database, w Write) (e explained.Write, err
 			tx.Rollback()
 			continue
 		}
-		b := &batch{audience: &db.audience, db: db, ctx: t.Context(), tx: tx, rules: db.rules.Load(), apart: true}
+		b := &batch{Batch: audience.Batch{Audience: db.audience, Ctx: t.Context(), Tx: tx, Rules: db.rules.Load(), Apart: true}, db: db, hashes: &db.hashes}
 		defer tx.Rollback()
-		defer b.rollback()
+		defer b.Rollback()
 		err = b.explain(w, &e)
 		e.Rules = db.explainRules(w.Caller, v, 0)
 		return e, err

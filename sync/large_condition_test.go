@@ -50,9 +50,7 @@ func TestLargeCondition(t *testing.T) {
 	if n := db.Stats().Writes - before; n != 2 {
 		t.Errorf("%d tasks for two writes whose condition fails, want 2", n)
 	}
-	if n := len(db.watches); n != 0 {
-		t.Errorf("%d watches are left", n)
-	}
+	checkAudience(t, db)
 	want(t, db, "/x", second)
 }
 

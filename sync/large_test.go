@@ -134,9 +134,7 @@ func TestLargeDecisionIsCurrent(t *testing.T) {
 			if n := db.Stats().Decisions; n != c.decisions {
 				t.Errorf("%d decisions, want %d", n, c.decisions)
 			}
-			if len(db.watches) != 0 {
-				t.Errorf("%d watches are left", len(db.watches))
-			}
+			checkAudience(t, db)
 		})
 	}
 }
@@ -230,23 +228,6 @@ func TestPendingValues(t *testing.T) {
 		}
 	}
 	c.session.Close()
-}
-
-// TestWatchNotes: of many paths that are read, those above them are noted.
-func TestWatchNotes(t *testing.T) {
-	r := &notingReader{}
-	for i := range 10 * maxNoted {
-		r.note(tree.MustParsePath(fmt.Sprintf("a/b/%d/c", i)))
-	}
-	if n := len(r.paths()); n == 0 || n > maxNoted {
-		t.Fatalf("%d paths are noted, want 1 to %d", n, maxNoted)
-	}
-	w := &watch{reads: r.paths()}
-	for path, want := range map[string]bool{"a/b/17/c": true, "a/b": true, "": true, "b": false, "a/c": false} {
-		if got := w.depends(tree.MustParsePath(path)); got != want {
-			t.Errorf("depends on %q: %t, want %t", path, got, want)
-		}
-	}
 }
 
 // TestLargeWritesTakeTurns: the long text of a session is parsed in the turn of its

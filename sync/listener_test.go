@@ -13,6 +13,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/tree"
@@ -94,7 +95,7 @@ func compareViews(t *testing.T, db *Database, m *mirror, doing string) {
 	err := db.store.View(func(tx *store.Tx) error {
 		for key, v := range m.views {
 			l := m.session.listens[key]
-			n, err := tx.Window(key.path, l.read.Query, 0)
+			n, err := tx.Window(key.path, l.Follows().Query, 0)
 			if err != nil {
 				return err
 			}
@@ -146,7 +147,7 @@ func TestRevokeMeetsClose(t *testing.T) {
 		if err := db.SetRules(t.Context(), rules.Open()); err != nil {
 			t.Fatal(err)
 		}
-		var listeners []*Listener
+		var listeners []*audience.Listener
 		for i := range 20 {
 			r := Read{Path: tree.MustParsePath("/x"), Query: tree.Query{Limit: i % 3}}
 			l, err := db.Listen(t.Context(), r, outbox.New(outbox.EventStream, 0, func() {}))
@@ -346,8 +347,8 @@ func TestEventStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("event: cancel\ndata: \"Permission denied\"\n\n")
-	if err := out.Closing(); err != errCancelled {
-		t.Errorf("Closing() = %v, want %v", err, errCancelled)
+	if err := out.Closing(); err != audience.ErrCancelled {
+		t.Errorf("Closing() = %v, want %v", err, audience.ErrCancelled)
 	}
 }
 

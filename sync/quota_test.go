@@ -8,6 +8,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/quota"
 	"github.com/dogwooddb/dogwood/tree"
@@ -182,11 +183,11 @@ func TestSessionWindows(t *testing.T) {
 	c := connectBounded(t, db, "a", nil)
 	defer c.session.Close()
 	fits := 0
-	for c.answer(listenOf("/x", fits+1, limited(10*entriesOfWeight+fits%10))) == "ok" {
+	for c.answer(listenOf("/x", fits+1, limited(10*audience.EntriesOfWeight+fits%10))) == "ok" {
 		fits++
 	}
-	if fits != maxSessionWindows/11 {
-		t.Errorf("%d windows of weight 11 fit, want %d", fits, maxSessionWindows/11)
+	if fits != maxWindows/11 {
+		t.Errorf("%d windows of weight 11 fit, want %d", fits, maxWindows/11)
 	}
 	c.want("everything", listenOf("/x", 5000, "{}"), "ok")
 	c.want("another path", listenOf("/y", 5001, limited(1<<30)), "ok")
@@ -220,9 +221,7 @@ func TestQuotaWindows(t *testing.T) {
 	b.want("the one that is there, alone", unlistenOf("/x", 100), "ok")
 	b.want("one in its place", listenOf("/x", 101, limited(40)), "ok")
 	b.session.Close()
-	if w := db.hub.windows; len(w.followed) != 0 || len(w.weights) != 0 {
-		t.Errorf("%d and %d counts are left", len(w.followed), len(w.weights))
-	}
+	checkAudience(t, db)
 }
 
 // TestPathWindows: beyond the bound of a path nobody can follow what nobody
@@ -231,11 +230,11 @@ func TestPathWindows(t *testing.T) {
 	db := openTest(t, Options{})
 	var clients []bounded
 	windows := 0
-	for windows < maxPathWindows {
+	for windows < audience.MaxPathWindows {
 		c := connectBounded(t, db, fmt.Sprint("c", len(clients)), nil)
 		defer c.session.Close()
-		for range maxSessionWindows / maxWindowWeight {
-			windows += maxWindowWeight
+		for range maxWindows / audience.MaxWindowWeight {
+			windows += audience.MaxWindowWeight
 			c.want("a window", listenOf("/x", windows, limited(1_000_000+windows)), "ok")
 		}
 		clients = append(clients, c)
@@ -247,7 +246,7 @@ func TestPathWindows(t *testing.T) {
 	last.want("everything", listenOf("/x", 3, "{}"), "ok")
 	last.want("below", listenOf("/x/y", 4, limited(1)), "ok")
 	last.wantReached(map[fault.Bound]int{fault.BoundPathWindows: 1})
-	clients[0].want("an end", unlistenOf("/x", maxWindowWeight), "ok")
+	clients[0].want("an end", unlistenOf("/x", audience.MaxWindowWeight), "ok")
 	last.want("one in its place", listenOf("/x", 1, limited(1)), "ok")
 }
 
@@ -293,10 +292,10 @@ func TestUnindexedWindows(t *testing.T) {
 	for _, test := range []struct {
 		order string
 		fit   int
-	}{{"a", maxSessionWindows}, {"b", maxSessionWindows / unindexedWeight}} {
+	}{{"a", maxWindows}, {"b", maxWindows / audience.UnindexedWeight}} {
 		c := connectBounded(t, db, test.order, nil)
 		fits := 0
-		for fits <= maxSessionWindows && c.answer(listenOf("/x", fits+1, fmt.Sprintf(`{"i":%q,"sp":"%d","l":1,"vf":"l"}`, test.order, fits))) == "ok" {
+		for fits <= maxWindows && c.answer(listenOf("/x", fits+1, fmt.Sprintf(`{"i":%q,"sp":"%d","l":1,"vf":"l"}`, test.order, fits))) == "ok" {
 			fits++
 		}
 		if fits != test.fit {
@@ -310,20 +309,20 @@ func TestUnindexedWindows(t *testing.T) {
 // and one that is denied does not tell how many there are.
 func TestScannedWindows(t *testing.T) {
 	db := openTest(t, Options{Rules: parseRules(t, `{"rules":{"x":{".read":true,".indexOn":"a"}}}`)})
-	children := manyChildren(50 * scannedOfWeight)
+	children := manyChildren(50 * audience.ScannedOfWeight)
 	set(t, db, "/x", children)
 	set(t, db, "/hidden", children)
 	for _, test := range []struct {
 		path, order, then string
 		fit               int
 	}{
-		{"/x", "a", "too_big", maxSessionWindows},
-		{"/x", "b", "too_big", maxSessionWindows / (unindexedWeight + 50)},
+		{"/x", "a", "too_big", maxWindows},
+		{"/x", "b", "too_big", maxWindows / (audience.UnindexedWeight + 50)},
 		{"/hidden", "b", "permission_denied", 0},
 	} {
 		c := connectBounded(t, db, test.path+test.order, nil)
 		fits, status := 0, ""
-		for ; fits <= maxSessionWindows; fits++ {
+		for ; fits <= maxWindows; fits++ {
 			c.send(listenOf(test.path, fits+1, fmt.Sprintf(`{"i":%q,"sp":%d,"l":1,"vf":"l"}`, test.order, 1_000_000+fits)))
 			if got := c.frames(); len(got) > 0 && !strings.Contains(got[len(got)-1], `"ok"`) {
 				_, status, _ = strings.Cut(got[len(got)-1], `"s":"`)
@@ -336,7 +335,7 @@ func TestScannedWindows(t *testing.T) {
 		}
 		c.session.Close()
 	}
-	if n := db.hub.listeners.Load(); n != 0 {
+	if n := db.Stats().Listeners; n != 0 {
 		t.Errorf("%d listeners are left", n)
 	}
 }

@@ -212,7 +212,7 @@ func TestDefaultRules(t *testing.T) {
 	if got := db.Rules().Source(); got != publicRules {
 		t.Errorf("default rules replaced those given: %s", got)
 	}
-	if l.shown.Ended() {
+	if l.Ended() {
 		t.Error("a listen that is allowed was ended")
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -32,25 +31,4 @@ func TestUnknownOutcome(t *testing.T) {
 		t.Errorf("the connection ends for %v, want %v", err, fault.ErrUnknown)
 	}
 	c.session.Close()
-}
-
-// TestListensWithoutData: the database's data cannot be read to decide about listens
-// again. They are not refused: their connections end, and the clients come back.
-func TestListensWithoutData(t *testing.T) {
-	for _, why := range []error{fault.ErrClosed, fault.ErrFailed} {
-		db := openTest(t, Options{Rules: rules.Open()})
-		c := connect(t, db, "a", 0)
-		c.send(`{"r":1,"a":"q","b":{"p":"/","h":""}}`)
-		c.frames()
-		for _, l := range c.session.listens {
-			db.mu.Lock()
-			db.revoke(l, why)
-			db.mu.Unlock()
-		}
-		wantFrames(t, c)
-		if err := c.out.Closing(); !errors.Is(err, why) {
-			t.Errorf("the connection ends for %v, want %v", err, why)
-		}
-		c.session.Close()
-	}
 }

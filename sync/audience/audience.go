@@ -12,8 +12,9 @@
 package audience
 
 import (
-	"cmp"
+	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,9 +46,6 @@ type Host struct {
 	Access   *access.Access
 	Watchers *trace.Watchers
 	Sent     *outbox.Counts // of what outboxes could not keep
-
-	PublishRows  int // that one write may read for its listeners; 0: maxPublishRows
-	ReviewAtOnce int // grants that are decided with a write; 0: reviewAtOnce
 }
 
 // An Audience is the listeners of a database, and the decisions that let them listen. A
@@ -65,16 +63,20 @@ type Audience struct {
 
 	hub    hub
 	grants grants
+
+	PublishRows  int // MaxPublishRows, but in tests
+	ReviewAtOnce int // ReviewAtOnce, but in tests
 }
 
 // New returns the audience of a host, which is empty.
 func New(h *Host) *Audience {
-	h.PublishRows, h.ReviewAtOnce = cmp.Or(h.PublishRows, maxPublishRows), cmp.Or(h.ReviewAtOnce, reviewAtOnce)
-	return &Audience{host: h, watches: make(watch.Set), deciders: outbox.NewReaders().All()}
+	return &Audience{host: h, watches: make(watch.Set), deciders: outbox.NewReaders().All(), PublishRows: MaxPublishRows, ReviewAtOnce: ReviewAtOnce}
 }
 
 // Empty returns an audience of the same host that nobody belongs to.
-func (a *Audience) Empty() *Audience { return &Audience{host: a.host} }
+func (a *Audience) Empty() *Audience {
+	return &Audience{host: a.host, PublishRows: a.PublishRows, ReviewAtOnce: a.ReviewAtOnce}
+}
 
 // Listeners returns how many listen. It needs no lock.
 func (a *Audience) Listeners() int { return int(a.hub.listeners.Load()) }
@@ -82,6 +84,35 @@ func (a *Audience) Listeners() int { return int(a.hub.listeners.Load()) }
 // IsStale reports whether some listeners have to be decided again before they are sent
 // anything. The lock is held.
 func (a *Audience) IsStale() bool { return len(a.grants.stale) > 0 }
+
+// Check verifies that windows agree with the last commit, which tx sees, and that nothing is
+// kept of watches and listeners that have ended. The lock is held, or nobody else uses the
+// audience.
+func (a *Audience) Check(tx *store.Tx) error {
+	for g := range a.hub.All() {
+		if !g.live || g.query.Limit == 0 {
+			continue
+		}
+		want, err := tx.Query(g.path, g.query)
+		if err != nil {
+			return err
+		}
+		if !slices.EqualFunc(g.window, want, func(a, b tree.Entry) bool { return g.query.Compare(a, b) == 0 }) {
+			return fmt.Errorf("the window of %s at %s is\n\t%v\nwant\n\t%v", g.id, g.path, g.window, want)
+		}
+	}
+	if n := len(a.watches); n > 0 {
+		return fmt.Errorf("%d watches are left", n)
+	}
+	if n := a.Listeners(); n > 0 {
+		return nil
+	}
+	w := a.hub.windows
+	if !a.hub.None() || !a.grants.none() || len(a.grants.byKey)+len(w.followed)+len(w.weights) > 0 {
+		return fmt.Errorf("without listeners there are groups (%t), %d grants, dependents (%t), %d and %d counts of windows", !a.hub.None(), len(a.grants.byKey), !a.grants.none(), len(w.followed), len(w.weights))
+	}
+	return nil
+}
 
 // HasAbove reports whether anybody listens to a view above p, but not of p.
 func (a *Audience) HasAbove(p tree.Path) bool {
@@ -105,15 +136,15 @@ func (a *Audience) snapshot(f func(*store.Tx) error) error {
 	return f(tx)
 }
 
-// maxTouching bounds the copy of an audience, which is made under the lock:
+// MaxTouching bounds the copy of an audience, which is made under the lock:
 // places, with the keys of their paths, groups, listeners, and grants with the places
 // that they depend on.
-const maxTouching = 2048
+const MaxTouching = 2048
 
 // Touching returns a copy of the part of an audience that an update may concern: as much
-// of it as is within maxTouching. all reports whether that is everything.
+// of it as is within MaxTouching. all reports whether that is everything.
 func (a *Audience) Touching(u tree.Update) (part *Audience, all bool) {
-	c := copier{from: a, to: a.Empty(), left: maxTouching, listeners: make(map[*Listener]*Listener)}
+	c := copier{from: a, to: a.Empty(), left: MaxTouching, listeners: make(map[*Listener]*Listener)}
 	c.to.grants.serial = a.grants.serial
 	for _, w := range u {
 		if !c.place(w.Path) {

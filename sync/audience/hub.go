@@ -93,11 +93,12 @@ func (h *hub) all() []*Listener {
 // So the windows at a path are bounded by weight: for a session (by its owner), for a Quota
 // and for all together (BenchmarkManyWindows).
 const (
-	maxPathWindows  = 10_000
-	maxWindowWeight = 200  // of a query without a sensible limit
-	entriesOfWeight = 100  // of a window that weigh as much as the query itself
-	unindexedWeight = 10   // times, of a query by a child or value that has no index
-	scannedOfWeight = 2000 // children that weigh as much again, if there is no index
+	// MaxPathWindows is the weight of the different queries at one path.
+	MaxPathWindows  = 10_000
+	MaxWindowWeight = 200  // of a query without a sensible limit
+	EntriesOfWeight = 100  // of a window that weigh as much as the query itself
+	UnindexedWeight = 10   // times, of a query by a child or value that has no index
+	ScannedOfWeight = 2000 // children that weigh as much again, if there is no index
 )
 
 // weight is what a query at a path counts for in the bounds of windows.
@@ -105,11 +106,11 @@ func (a *Audience) weight(p tree.Path, q tree.Query) int {
 	if q.IsAll() {
 		return 0
 	}
-	w := 1 + q.Limit/entriesOfWeight
+	w := 1 + q.Limit/EntriesOfWeight
 	if !access.Declared(a.host.Rules(), p, q) {
-		w *= unindexedWeight
+		w *= UnindexedWeight
 	}
-	return min(w, maxWindowWeight)
+	return min(w, MaxWindowWeight)
 }
 
 // weigh adds to the weight of a listener what it may scan. Clients that may not listen do
@@ -119,8 +120,8 @@ func (a *Audience) weigh(l *Listener) error {
 		return nil
 	}
 	return a.snapshot(func(tx *store.Tx) error {
-		children, err := tx.Count(l.read.Path, tree.Query{OrderBy: tree.ByKey, Limit: maxWindowWeight * scannedOfWeight})
-		l.weight = min(l.weight+children/scannedOfWeight, maxWindowWeight)
+		children, err := tx.Count(l.read.Path, tree.Query{OrderBy: tree.ByKey, Limit: MaxWindowWeight * ScannedOfWeight})
+		l.weight = min(l.weight+children/ScannedOfWeight, MaxWindowWeight)
 		return err
 	})
 }
@@ -143,7 +144,7 @@ func (h *hub) room(l *Listener, p tree.Path, q tree.Query) error {
 		}
 	}
 	switch {
-	case !known && have+w > maxPathWindows:
+	case !known && have+w > MaxPathWindows:
 		return &fault.LimitError{Bound: fault.BoundPathWindows}
 	case !h.windows.fits(l.read.Quota, g, p, w):
 		return &fault.LimitError{Bound: fault.BoundQuotaWindows}

@@ -31,7 +31,7 @@ func (b *Batch) boundGroups() error {
 	if !b.Rules.Limited() {
 		return nil
 	}
-	m := &meter{tx: b.Tx, most: b.host.PublishRows}
+	m := &meter{tx: b.Tx, most: b.PublishRows}
 	m.run()
 	defer m.stop()
 	for g := range b.hub.All() {

@@ -46,7 +46,7 @@ func (a *Audience) Stream(ctx context.Context, r access.Read, out *outbox.Outbox
 			text = large.Error()
 		}
 		out.PushFrame([]byte("event: cancel\ndata: " + string(wire.AppendString(nil, text)) + "\n\n"))
-		out.Shut(errCancelled)
+		out.Shut(ErrCancelled)
 	})
 	if err := l.Attach(ctx); err != nil {
 		return nil, err
@@ -69,6 +69,14 @@ func (l *Listener) Show(size int, first func() [][]byte) {
 
 // Ended reports whether the listen has ended.
 func (l *Listener) Ended() bool { return l.shown.Ended() }
+
+// Follows returns what the listener follows, and as whose. The lock is held, or the listener's
+// client does nothing meanwhile.
+func (l *Listener) Follows() access.Read { return l.read }
+
+// Window returns what a query with a limit shows; live reports whether it is known. The lock
+// is held, or nobody writes meanwhile.
+func (l *Listener) Window() (window []tree.Entry, live bool) { return l.group.window, l.group.live }
 
 // Weight returns what the listener counts for in the bounds of windows. It may be more after
 // Attach.
@@ -203,8 +211,8 @@ func (l *Listener) Push(n tree.Node) []byte {
 	return wire.AppendPush(buf, wire.PushData, l.read.Path.Clean(), n.JSON(), l.shown.Tag)
 }
 
-// errCancelled is why the outbox of an event stream closes whose listen has ended.
-var errCancelled = errors.New("the listen was cancelled")
+// ErrCancelled is why the outbox of an event stream closes whose listen has ended.
+var ErrCancelled = errors.New("the listen was cancelled")
 
 // ErrGone is returned for the view of a listener that was closed.
 var ErrGone = errors.New("the listener is closed")

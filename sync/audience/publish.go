@@ -133,7 +133,7 @@ func (p *Change) before() error {
 	if len(p.views) == 0 {
 		return nil
 	}
-	p.meter = &meter{tx: p.Tx, most: p.host.PublishRows}
+	p.meter = &meter{tx: p.Tx, most: p.PublishRows}
 	p.meter.run()
 	defer p.meter.stop()
 	for _, v := range p.views {
@@ -345,8 +345,8 @@ func (p *Change) parts(v *view) *outbox.Event {
 // is their turn to be sent, on a snapshot, as after an import.
 
 const (
-	// maxPublishRows is how many rows one write may read for its listeners.
-	maxPublishRows = 4096
+	// MaxPublishRows is how many rows one write may read for its listeners.
+	MaxPublishRows = 4096
 	// maxEntering is the size of the largest value that is read for an event. A client
 	// that does not keep up would be sent the view in place of a larger one anyway.
 	maxEntering = outbox.DefaultBytes

@@ -9,13 +9,14 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// A write has the grants decided again that read what it touches. Up to reviewAtOnce of
+// A write has the grants decided again that read what it touches. Up to ReviewAtOnce of
 // them are decided with the write. If there are more, they are stale from then on:
 // listeners with a stale grant get no events, and their views are read again when it is
 // decided. The committer decides stale grants a slice at a time, between batches.
 
 const (
-	reviewAtOnce = 256
+	// ReviewAtOnce is how many grants are decided with a write, or in a slice.
+	ReviewAtOnce = 256
 	// reviewTime ends a slice early whose rules take long.
 	reviewTime = 2 * time.Millisecond
 	// maxReviewed is how many places that rules read, below what is written, are compared
@@ -116,7 +117,7 @@ func (b *Batch) review(r reviewing) {
 	for _, d := range touched {
 		count += d.len()
 	}
-	if count > b.host.ReviewAtOnce && !b.Apart {
+	if count > b.Audience.ReviewAtOnce && !b.Apart {
 		for _, d := range touched {
 			b.grants.makeStale(d)
 		}
@@ -190,7 +191,7 @@ func (b *Batch) regrant(l *Listener, g *grant, err error) {
 func (b *Batch) ReviewSlice() {
 	began := time.Now()
 	g := b.grants.nextStale()
-	for n := 0; g != nil && (n == 0 || n < b.host.ReviewAtOnce && time.Since(began) < reviewTime); n++ {
+	for n := 0; g != nil && (n == 0 || n < b.Audience.ReviewAtOnce && time.Since(began) < reviewTime); n++ {
 		b.reviewGrant(g)
 		g = b.grants.nextStale()
 	}

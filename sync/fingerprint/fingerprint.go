@@ -69,8 +69,8 @@ func (f *Fingerprint) Answers(most int64, rs *rules.Ruleset) bool {
 	return f.rules == rs && (!f.over || f.size >= most)
 }
 
-// maxHashes bounds the fingerprints that a database remembers.
-const maxHashes = 256
+// Max bounds the fingerprints that a Cache remembers.
+const Max = 256
 
 // A Cache remembers the fingerprints of the values that conditions are about, so
 // that repeated conditions do not read and hash a value again. It has no lock:
@@ -102,7 +102,7 @@ func (h *Cache) Keep(f *Fingerprint) {
 	if old := h.byPath[f.Path]; old != nil {
 		h.Drop(old)
 	}
-	if len(h.byPath) >= maxHashes {
+	if len(h.byPath) >= Max {
 		h.Drop(h.order.Back().Value.(*Fingerprint))
 	}
 	if h.byPath == nil {
