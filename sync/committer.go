@@ -9,10 +9,8 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
-	"github.com/dogwooddb/dogwood/sync/fingerprint"
 	"github.com/dogwooddb/dogwood/sync/queue"
-	"github.com/dogwooddb/dogwood/sync/watch"
-	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // Background work is done in small steps between commits, at the latest after
@@ -33,14 +31,12 @@ const (
 // A committer changes a database. Its state belongs to one goroutine, commitLoop; it takes
 // the lock of the audience while a batch is applied, committed and published.
 type committer struct {
-	db   *Database
+	db   *core
 	done chan struct{} // closed when commitLoop has ended
 
-	work    bool            // there may be something to reclaim or to build
 	behind  bool            // the last step has left something to reclaim
 	stalled bool            // background work failed
 	reviews bool            // there are stale grants
-	late    []task          // see retry
 	record  []byte          // memory for the record of the next batch
 	wrote   time.Duration   // that the last batch took to be written
 	took    []time.Duration // memory for what the tasks of the next batch take
@@ -62,9 +58,9 @@ func (c *committer) commitLoop() {
 		switch {
 		case c.reviews:
 			pause = 0
-		case !c.work && len(c.late) > 0:
+		case !c.db.work && len(c.db.late) > 0:
 			pause = probeEvery
-		case !c.work:
+		case !c.db.work:
 			pause = queue.Forever
 		}
 		some, open := c.db.queue.Take(pause)
@@ -76,7 +72,7 @@ func (c *committer) commitLoop() {
 		pause = workAfter
 		c.reviewSome()
 		switch {
-		case !c.work:
+		case !c.db.work:
 			since = 0
 		case c.reviews && !some:
 		case !some:
@@ -115,13 +111,13 @@ func (c *committer) background(rows int, stop func() bool) {
 		more, err := c.db.store.Reclaim(rows, stop)
 		building, buildErr := c.db.store.Build(rows)
 		upgrading, upgradeErr := c.db.store.Upgrade(rows)
-		c.work, c.behind = more || building || upgrading, more
+		c.db.work, c.behind = more || building || upgrading, more
 		return errors.Join(err, buildErr, upgradeErr)
 	})
 	if err != nil {
 		c.tellFailed("background work failed", err)
 		c.observeCommit(nil, err)
-		c.work, c.stalled = false, true // until the next write, so as not to spin
+		c.db.work, c.stalled = false, true // until the next write, so as not to spin
 	}
 }
 
@@ -140,22 +136,6 @@ const (
 	maxBatchTime = 25 * time.Millisecond
 	writeShare   = 4
 )
-
-// A batch is one transaction with the tasks that are applied to it.
-type batch struct {
-	audience.Batch
-	db      *Database
-	hashes  *fingerprint.Cache
-	dirty   bool            // something was written
-	record  []byte          // of the changes, for the log; in memory that the committer uses again
-	noted   *watch.Reader   // of Tx, what decisions are made of; nil: Tx is
-	request rules.Request   // of the task that is decided
-	budget  rules.Budget    // of the task: of all decisions that it takes
-	results []error         // of the tasks that were applied
-	took    []time.Duration // by each of them; in memory that the committer uses again
-	writing time.Duration   // spent by the store to write and sync
-	partly  bool            // the audience is a part of those that the write concerns
-}
 
 // A supply is the tasks of a batch: those that were given, and then those that next
 // takes from the queue while there is time for them.
@@ -237,14 +217,6 @@ func (c *committer) commitSome(s *supply) (committed bool) {
 	s.drop(len(b.results))
 	clear(b.results)
 	return b.dirty
-}
-
-// reader returns what the decisions of the batch are made of.
-func (b *batch) reader() tree.Reader {
-	if b.noted != nil {
-		return b.noted
-	}
-	return b.Tx
 }
 
 // commitBatch applies tasks to one transaction, commits it and publishes the
@@ -349,7 +321,7 @@ func (c *committer) tryAll(s *supply, failed map[int]error) (b *batch, at int, e
 	if !b.dirty {
 		return b, -1, nil
 	}
-	return b, -1, fault.Guard(b.commit)
+	return b, -1, fault.Guard(func() error { return c.finishBatch(b) })
 }
 
 // maxKeptRecord bounds the memory that is kept for the record of the next batch.
@@ -363,7 +335,8 @@ func (c *committer) keepRecord(record []byte) {
 	}
 }
 
-func (b *batch) commit() error {
+// finishBatch makes a batch durable.
+func (c *committer) finishBatch(b *batch) error {
 	if len(b.record) > 0 {
 		revision, err := b.db.options.Change.Append(b.Ctx, b.db.store.String(), b.Tx.Revision(), b.record)
 		if err != nil {
@@ -373,9 +346,9 @@ func (b *batch) commit() error {
 	}
 	before := b.db.store.WriteTime()
 	err := b.Tx.Commit()
-	b.db.work = b.db.store.TakeWork() || b.db.work || b.db.stalled
+	b.db.work = b.db.store.TakeWork() || b.db.work || c.stalled
 	b.writing = b.db.store.WriteTime() - before
-	b.db.wrote = b.writing
+	c.wrote = b.writing
 	return err
 }
 
@@ -389,4 +362,28 @@ func (c *committer) reviewSome() {
 	t.start()
 	c.commit([]task{t})
 	c.reviews = c.reviews && t.err == nil
+}
+
+// tellFailed logs that the store failed. That a disk has no room is logged when it begins,
+// before observeCommit notes it, and not for each write that it refuses.
+func (c *committer) tellFailed(what string, err error, args ...any) {
+	if !store.NoRoom(err) || !c.db.stats.failing.Load() {
+		c.db.log.Error(what, append([]any{"database", c.db.store.String(), "err", err}, args...)...)
+	}
+}
+
+// observeCommit notes how an attempt to commit ended.
+func (c *committer) observeCommit(b *batch, err error) {
+	switch {
+	case err == nil:
+		if b.dirty && c.db.stats.failing.CompareAndSwap(true, false) {
+			c.db.log.Info("commits work again", "database", c.db.store.String())
+		}
+	case errors.As(err, new(*fault.PanicError)):
+		c.db.stats.failed.Add(1)
+	default:
+		c.db.stats.failed.Add(1)
+		c.db.stats.probed.Store(time.Now().UnixNano())
+		c.db.stats.failing.Store(true)
+	}
 }

@@ -145,7 +145,7 @@ func TestGuessesAreRemembered(t *testing.T) {
 // forgotten.
 func TestHashOfABatchThatFails(t *testing.T) {
 	db := openTest(t, Options{})
-	b := &batch{Batch: audience.Batch{Audience: db.audience}, db: db, hashes: &db.hashes}
+	b := &batch{Batch: audience.Batch{Audience: db.audience}, db: db.core, hashes: &db.hashes}
 	f := &fingerprint.Fingerprint{Path: tree.MustParsePath("a")}
 	b.remember(f)
 	b.Rollback()

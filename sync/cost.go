@@ -2,7 +2,6 @@ package sync
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"strings"
 
@@ -48,43 +47,9 @@ func CostOf(text string) int64 {
 	return c.Memory()
 }
 
-// reserve takes the memory for a write with the given text. It is released when the write
-// is done, or with the request if that does not become one.
-func (s *Session) reserve(ctx context.Context, text string) error {
-	if err := CheckValues(s.as(), text); err != nil || s.memory == nil {
-		return err
-	}
-	n := CostOf(text)
-	if err := s.memory.Reserve(ctx, n); err != nil {
-		if errors.Is(err, fault.ErrTooBig) {
-			err = &fault.LimitError{Bound: fault.BoundMemory}
-		}
-		return err
-	}
-	s.reserved += n
-	return nil
-}
-
-// takeReserved returns what the request has reserved, for who releases it.
-func (s *Session) takeReserved() int64 {
-	n := s.reserved
-	s.reserved = 0
-	return n
-}
-
-func (s *Session) release(n int64) {
-	if n > 0 {
-		s.memory.Release(n)
-	}
-}
-
 // MaxValues is how many values a write may have of whom the rules apply to. Each takes
 // half a kilobyte of memory meanwhile, however short it is.
 const MaxValues = 1 << 20
-
-// MaxPaths is how many paths one update may write, of callers that the rules apply to.
-// They are written in one step, and all writers wait meanwhile.
-const MaxPaths = 10_000
 
 // CheckValues returns a *LimitError if the JSON text of a write has more values than the
 // caller may write at once. It is cheap, and meant for before the text is parsed.
@@ -107,13 +72,4 @@ func ParseUpdate(c Caller, base tree.Path, text string, d tree.Dialect) (tree.Up
 		return nil, &fault.LimitError{Bound: fault.BoundPaths}
 	}
 	return u, err
-}
-
-// checkPaths returns a *LimitError if a write has more paths than its caller may write at
-// once.
-func checkPaths(w Write) error {
-	if !w.Caller.Admin && len(w.Update) > MaxPaths {
-		return &fault.LimitError{Bound: fault.BoundPaths}
-	}
-	return nil
 }

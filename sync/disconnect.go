@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/pending"
 	"github.com/dogwooddb/dogwood/sync/quota"
@@ -147,7 +146,7 @@ func (t *disconnectTask) finish(err error) {
 	if t.tries == 0 {
 		t.done(err)
 	}
-	if t.again(t.session.db, t, err) {
+	if t.again(t.session.db.core, t, err) {
 		t.session.late++
 	}
 }
@@ -163,25 +162,21 @@ func (t *disconnectTask) apply(b *batch) error {
 
 func (t *disconnectTask) sender() (*quota.Quota, *line) { return t.session.sender() }
 
-// leaving is an operation that a session left.
-type leaving struct {
-	*pending.Operation
-	session *Session
-}
-
-// write returns the operation as a write.
-func (o *leaving) write() Write {
+// writeOf returns an operation that a session left as a write.
+func (s *Session) writeOf(o *pending.Operation) Write {
 	u := o.Update()
-	return Write{Caller: o.Caller(), Update: u, Merge: len(u) > 1, Quota: o.session.quota, left: o}
+	return Write{Caller: o.Caller(), Update: u, Merge: len(u) > 1, Quota: s.quota, left: func(b *batch, f func() error) error {
+		return b.carryOutLeft(s, o, f)
+	}}
 }
 
 // carryOutLeft carries out an operation by f if its condition holds, and removes its
 // records: so that is done once. f decides in the state that the operations before it
 // have made. An operation that is refused is skipped (protocol §10).
-func (b *batch) carryOutLeft(o *leaving, f func() error) error {
-	next := o.session.pending.Snapshot()
+func (b *batch) carryOutLeft(s *Session, o *pending.Operation, f func() error) error {
+	next := s.pending.Snapshot()
 	e := next.Edit()
-	if !e.Drop(o.Operation) {
+	if !e.Drop(o) {
 		return nil // it was carried out before
 	}
 	holds, err := b.holds(o.Only(), o.Caller())
@@ -191,7 +186,7 @@ func (b *batch) carryOutLeft(o *leaving, f func() error) error {
 	if fault.IsBroken(err) || errors.Is(err, errOutdated) {
 		return err
 	}
-	return b.setPending(o.session, e)
+	return b.setPending(s, e)
 }
 
 // runDisconnect carries out what a session left, and returns when it is on disk. The
@@ -201,7 +196,7 @@ func (b *batch) carryOutLeft(o *leaving, f func() error) error {
 func (wr *writer) runDisconnect(s *Session) error {
 	failed := make(chan error, 1)
 	for _, o := range s.pending.Operations() {
-		if err := wr.leave(s, (&leaving{o, s}).write(), failed); errors.Is(err, fault.ErrClosed) {
+		if err := wr.leave(s, s.writeOf(o), failed); errors.Is(err, fault.ErrClosed) {
 			break
 		}
 	}
@@ -249,19 +244,19 @@ func (wr *writer) leave(s *Session, w Write, failed chan<- error) error {
 
 // runOrphans carries out what sessions of an earlier run left: the server went
 // down before it could. The error is of store.NoRoom if some of it is late.
-func (wr *writer) runOrphans() error {
-	if wr.db.store.ReadOnly() {
+func (d *Database) runOrphans() error {
+	if d.store.ReadOnly() {
 		return nil // they stay on record
 	}
 	left := make(map[string]*Session)
-	err := wr.db.store.View(func(tx *store.Tx) error {
+	err := d.store.View(func(tx *store.Tx) error {
 		for p, err := range tx.Disconnects().All() {
 			if err != nil {
 				return err
 			}
 			s := left[p.Session]
 			if s == nil {
-				s = wr.db.NewSession(SessionOptions{ID: p.Session})
+				s = d.NewSession(SessionOptions{ID: p.Session})
 				left[p.Session] = s
 			}
 			if err := s.pending.Restore(p); err != nil {
@@ -275,43 +270,13 @@ func (wr *writer) runOrphans() error {
 	}
 	var late error
 	for _, id := range slices.Sorted(maps.Keys(left)) {
-		err := wr.runDisconnect(left[id])
+		err := d.runDisconnect(left[id])
 		if err != nil && !store.NoRoom(err) {
 			return err
 		}
 		late = cmp.Or(late, err)
 	}
 	return late
-}
-
-// takePending counts n more bytes of onDisconnect operations of the session, if there may be
-// as many. There may always be fewer. The error is a *LimitError.
-func (s *Session) takePending(n int) error {
-	if s.pendingBytes == nil {
-		return nil
-	}
-	if n <= 0 {
-		s.pendingBytes.Release(int64(-n))
-		return nil
-	}
-	switch err := s.pendingBytes.Try(int64(n)); {
-	case errors.Is(err, limit.ErrShare):
-		return &fault.LimitError{Bound: fault.BoundQuotaPending}
-	case err != nil:
-		return &fault.LimitError{Bound: fault.BoundCommonPending}
-	}
-	return nil
-}
-
-// untakePending undoes takePending.
-func (s *Session) untakePending(n int) {
-	switch {
-	case s.pendingBytes == nil:
-	case n > 0:
-		s.pendingBytes.Release(int64(n))
-	default:
-		s.pendingBytes.Force(int64(-n))
-	}
 }
 
 // mayCompare decides whether a caller may make something depend on a condition,

@@ -134,7 +134,7 @@ func TestDisconnectSurvivesKills(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		steps = append(steps, records(t, &Database{store: s}))
+		steps = append(steps, records(t, &Database{core: &core{store: s}}))
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}

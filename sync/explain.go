@@ -103,7 +103,7 @@ func (d *Database) ExplainWrite(ctx context.Context, w Write) (e explained.Write
 // draft returns a batch that is never committed. The batch has a copy of the listeners
 // that the write may concern if its caller may be told of them, or else none.
 func (d *Database) draft(ctx context.Context, w Write) (*batch, error) {
-	b := &batch{Batch: audience.Batch{Audience: d.audience.Empty(), Ctx: ctx, Rules: d.rules.Load(), Apart: true}, db: d, hashes: new(fingerprint.Cache)}
+	b := &batch{Batch: audience.Batch{Audience: d.audience.Empty(), Ctx: ctx, Rules: d.rules.Load(), Apart: true}, db: d.core, hashes: new(fingerprint.Cache)}
 	if d.access.MayKnowAll(w.Caller) {
 		d.audience.Lock() // no batch is being applied: the draft has the state that listeners know
 		defer d.audience.Unlock()

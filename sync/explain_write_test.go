@@ -211,7 +211,7 @@ func explainInPlace(t *testing.T, db *Database, w Write) (e explained.Write, err
 			tx.Rollback()
 			continue
 		}
-		b := &batch{Batch: audience.Batch{Audience: db.audience, Ctx: t.Context(), Tx: tx, Rules: db.rules.Load(), Apart: true}, db: db, hashes: &db.hashes}
+		b := &batch{Batch: audience.Batch{Audience: db.audience, Ctx: t.Context(), Tx: tx, Rules: db.rules.Load(), Apart: true}, db: db.core, hashes: &db.hashes}
 		defer tx.Rollback()
 		defer b.Rollback()
 		err = b.explain(w, &e)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/limit"
-	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/queue"
@@ -37,44 +36,6 @@ const largeAtOnce = 2
 const largeTries = 5
 
 func isLarge(w Write) bool { return (&writeTask{write: w}).cost() > costLarge }
-
-// errOutdated is returned for a prepared write that has to be decided again.
-var errOutdated = errors.New("what the decision depends on has changed")
-
-// errToDo is what a probe of a large write fails with that is to be carried out.
-var errToDo = errors.New("the write is to be carried out")
-
-// A prepared write was decided, and its large values were stored, outside of the
-// committer. A nil one has nothing.
-type prepared struct {
-	decidedWrite
-	rules *rules.Ruleset // that decided it
-	watch *watch.Watch   // of what the decision depends on
-	load  *store.Load    // rows of the values; nil: none
-	parts map[tree.Path]int
-
-	excess map[tree.Path]*rules.Excess // of the values that are larger than the rules allow
-}
-
-// holds reports whether the decision is true of the state that b sees.
-func (p *prepared) holds(b *batch) bool { return b.Rules == p.rules && !p.watch.Changed() }
-
-// claim begins to link the values.
-func (p *prepared) claim(tx *store.Tx) error {
-	if p == nil || p.load == nil {
-		return nil
-	}
-	return p.load.Claim(tx)
-}
-
-// part returns which of the values that were stored is that at a path.
-func (p *prepared) part(at tree.Path) (i int, ok bool) {
-	if p == nil {
-		return 0, false
-	}
-	i, ok = p.parts[at]
-	return i, ok
-}
 
 // writeLarge carries out a large write: it is decided on a snapshot, its values are
 // stored in slices that nothing refers to yet, and the committer only links them. If
@@ -196,19 +157,6 @@ func (wr *writer) decideLarge(ctx context.Context, w Write, p *prepared) (err er
 		return decideError(err)
 	}
 	wr.db.audience.Settle(watched, noted.Paths())
-	return nil
-}
-
-// measure notes which values the rules do not allow to be read at once.
-func (p *prepared) measure() error {
-	p.excess = make(map[tree.Path]*rules.Excess)
-	for _, w := range p.writes {
-		if x, err := audience.Excess(p.rules, w); err != nil {
-			return err
-		} else if x != nil {
-			p.excess[w.Path] = x
-		}
-	}
 	return nil
 }
 

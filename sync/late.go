@@ -27,7 +27,7 @@ const maxTries = 100
 type retry struct{ tries int }
 
 // again has t tried again if the store failed under it, and reports whether.
-func (r *retry) again(d *Database, t task, err error) bool {
+func (r *retry) again(d *core, t task, err error) bool {
 	if r.tries == 0 || !store.NoRoom(err) && !errors.Is(err, errBehind) {
 		r.tries++
 	}
@@ -48,21 +48,21 @@ var errBehind = fmt.Errorf("%w: an operation before it was not", fault.ErrUnavai
 // now and then.
 func (c *committer) commitLate(queued bool) {
 	first := queued && c.db.stats.failing.Load()
-	if len(c.late) == 0 || !first && time.Since(c.lateTried) < probeEvery {
+	if len(c.db.late) == 0 || !first && time.Since(c.lateTried) < probeEvery {
 		return
 	}
 	c.lateTried = time.Now()
 	if !c.probe() {
 		return
 	}
-	late := c.late
-	c.late = nil
+	late := c.db.late
+	c.db.late = nil
 	if start, ok := late[0].(*startTask); ok { // the first of all
 		c.commit([]task{start})
 		late = late[1:]
 	}
 	if c.db.stats.failing.Load() {
-		c.late = append(c.late, late...)
+		c.db.late = append(c.db.late, late...)
 		return
 	}
 	c.putBack(late)
@@ -100,7 +100,7 @@ func writeProbe(tx *store.Tx) error {
 // fills a new one with the sample.
 type startTask struct {
 	retry
-	db  *Database
+	db  *core
 	err error // of the first try
 }
 
@@ -130,18 +130,9 @@ func (t *startTask) wantsSample(tx *store.Tx) bool {
 	return tx.Revision() == 0 && t.db.options.Sample != nil
 }
 
-// writeDue carries out a startTask if it has something to do, before the committer begins.
-// The error is of store.NoRoom if it is late.
-func (d *Database) writeDue() error {
-	due, t := false, &startTask{db: d}
-	err := d.store.View(func(tx *store.Tx) error {
-		declared, err := tx.Indexes().Declared(indexesOf(d.rules.Load()))
-		due = !declared || t.wantsSample(tx)
-		return err
-	})
-	if err != nil || !due {
-		return err
-	}
-	d.commit([]task{t})
-	return t.err
-}
+// probeEvery is how often a store that failed is tried without a write that
+// somebody asked for.
+const probeEvery = time.Second
+
+// metaProbe is where a probe writes to.
+const metaProbe = "probe"

@@ -127,7 +127,7 @@ func update(t *testing.T, path, json string) tree.Update {
 // nothing.
 func TestUnwatchedCostsNothing(t *testing.T) {
 	db := openTest(t, Options{})
-	l := span{db: db, queued: time.Now()}
+	l := span{db: db.core, queued: time.Now()}
 	w := &Write{}
 	n := testing.AllocsPerRun(100, func() {
 		_ = l.apply(func() error { return nil })

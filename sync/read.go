@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
@@ -79,32 +78,6 @@ func (d *Database) reportRead(r Read, began time.Time, bytes int, err error) {
 	}
 	op.Unindexed = !access.Declared(d.Rules(), r.Path, r.Query)
 	d.watchers.Tell(op)
-}
-
-// view runs f on the current state if the caller may read what r says.
-func (d *Database) view(ctx context.Context, r Read, f func(*store.Tx) (int, error)) (bytes int, err error) {
-	d.stats.reads.Add(1)
-	err = d.snapshot(func(tx *store.Tx) error {
-		tx.Interrupt = ctx.Err
-		if err := d.mayRead(ctx, d.rules.Load(), tx, r); err != nil {
-			return err
-		}
-		tx.Hold = r.Hold // not before: how much the rules read is not for the caller to know
-		bytes, err = f(tx)
-		return err
-	})
-	if errors.Is(err, store.ErrTooBig) {
-		err = fault.ErrTooBig
-	}
-	return bytes, err
-}
-
-// mayRead allows or refuses a read that is made at once, in the same state.
-func (d *Database) mayRead(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, r Read) error {
-	if err := d.access.Read(ctx, access.State{Rules: rs, Data: tx}, r); err != nil {
-		return err
-	}
-	return access.WithinLimits(rs, tx, r)
 }
 
 // authorizeRead allows or refuses a read without a query, in the budget of the task.

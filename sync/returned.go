@@ -12,12 +12,6 @@ import (
 // asked about each, while all other writes wait.
 const maxReturned = 1_000
 
-// A Returned is what became of one server value of a write.
-type Returned struct {
-	At    tree.Target // relative to the Base of the write
-	Value tree.Node   // a number
-}
-
 // checkReturns refuses a write that has too many server values to return them.
 func checkReturns(w Write) error {
 	if !w.Returns {

@@ -15,8 +15,6 @@ import (
 // are needed, while there is still a backup without it.
 
 const (
-	// DefaultScrubEvery is the time from the end of a scrub to the next one.
-	DefaultScrubEvery = 24 * time.Hour
 	// scrubAfter is the time from the start to the first scrub.
 	scrubAfter = time.Minute
 	// scrubStep is how much is read in one snapshot, and scrubPause the time between
@@ -27,7 +25,7 @@ const (
 
 // A scrubber is the goroutine that scrubs the file of a database.
 type scrubber struct {
-	db       *Database
+	db       *core
 	endScrub context.CancelFunc
 	scrubbed chan struct{} // closed when there are no more scrubs
 }

@@ -11,8 +11,8 @@ import (
 // TestStepAfter: background work that is behind does a step after each batch. A sender that
 // had no task in that batch goes first, once, and the next step does the work of both.
 func TestStepAfter(t *testing.T) {
-	d := &Database{queue: queue.New[task, *quota.Quota](1 << 30)}
-	d.committer.db = d
+	d := &Database{core: &core{queue: queue.New[task, *quota.Quota](1 << 30)}}
+	d.committer.db = d.core
 	address, other := quota.New(quota.Limits{}), quota.New(quota.Limits{})
 	var session, bystander line
 	from := func(quota *quota.Quota, l *line, cost time.Duration, tasks int) {

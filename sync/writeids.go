@@ -16,21 +16,6 @@ import (
 // again (client-js/PROTOCOL.md). The id is put on record in the transaction of the
 // write: either both are on disk or neither is.
 
-// once carries out a write of a caller unless that was done before. What is refused is
-// not put on record: sent again, it is decided like any other write.
-func (b *batch) once(id store.WriteID, c Caller, carryOut func() error) error {
-	id.Writer = writerOf(id.Writer, c)
-	done, err := b.Tx.Dedup().Has(id)
-	if done || err != nil {
-		return fault.Broken(err)
-	}
-	if err := carryOut(); err != nil {
-		return err
-	}
-	b.dirty = true // also if the write changed nothing
-	return fault.Broken(b.Tx.Dedup().Record(id, b.db.options.Now()))
-}
-
 // writerOf returns under whose name a caller's writes are on record. The ids that others
 // send are theirs, also if they know those of the caller: they can neither find out what
 // became of a write nor use up its id.
