@@ -2,6 +2,7 @@ package sync
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/queue"
+	"github.com/dogwooddb/dogwood/sync/quota"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -221,4 +223,24 @@ func (b *batch) note(writes []tree.ResolvedWrite) {
 		b.record = append(append(b.record, ':'), w.Node.JSON()...)
 	}
 	b.record = append(b.record, "}\n"...)
+}
+
+type syncWrite struct {
+	writeTask
+	waiter
+	line line
+	span span
+}
+
+func (t *syncWrite) sender() (*quota.Quota, *line) { return t.write.Quota, &t.line }
+
+func (t *syncWrite) apply(b *batch) error {
+	return t.span.apply(func() error { return t.writeTask.apply(b) })
+}
+
+func (t *syncWrite) finish(err error) {
+	if !errors.Is(err, errUnprepared) { // it comes again
+		t.span.finish(&t.write, err)
+	}
+	t.waiter.finish(err)
 }

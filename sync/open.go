@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
@@ -121,12 +120,4 @@ func (d *Database) writeDue() error {
 	}
 	d.commit([]task{t})
 	return t.err
-}
-
-func indexesOf(r *rules.Ruleset) []store.Index {
-	var list []store.Index
-	for _, ix := range r.AllIndexes() {
-		list = append(list, store.Index{Pattern: ix.Pattern, Order: ix.Order})
-	}
-	return list
 }

@@ -91,3 +91,14 @@ func (localLog) Append(_ context.Context, _ string, prev uint64, _ []byte) (uint
 // Settings are texts by name that the layer above keeps with a database. A map
 // that is in use is never changed.
 type settings map[string]string
+
+// What operations are about, and what they find.
+type (
+	Caller  = access.Caller // on whose behalf an operation runs
+	Read    = access.Read   // what is to be read
+	Listing = store.Listing // what a shallow read shows: a leaf's value, or an object's keys; neither if there is no node
+	KeyList = store.KeyList // the keys of a Listing
+)
+
+// Admin is the caller that the rules do not apply to.
+var Admin = Caller{Admin: true}

@@ -14,17 +14,6 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
-// What operations are about, and what they find.
-type (
-	Caller  = access.Caller // on whose behalf an operation runs
-	Read    = access.Read   // what is to be read
-	Listing = store.Listing // what a shallow read shows: a leaf's value, or an object's keys; neither if there is no node
-	KeyList = store.KeyList // the keys of a Listing
-)
-
-// Admin is the caller that the rules do not apply to.
-var Admin = Caller{Admin: true}
-
 // Get returns the node at a path, or its children inside a query's window. The
 // error is ErrDenied, a *NoIndexError, ErrTooBig or that of the context.
 func (d *Database) Get(ctx context.Context, r Read) (n tree.Node, err error) {
@@ -76,7 +65,7 @@ func (d *Database) reportRead(r Read, began time.Time, bytes int, err error) {
 	if r.Realtime {
 		op.Name = trace.OpRead
 	}
-	op.Unindexed = !access.Declared(d.Rules(), r.Path, r.Query)
+	op.Unindexed = !access.Declared(d.rules.Load(), r.Path, r.Query)
 	d.watchers.Tell(op)
 }
 

@@ -122,3 +122,11 @@ func (d *Database) RulesVersion(number int64) (v versions.Version, source string
 	})
 	return v, source, err
 }
+
+func indexesOf(r *rules.Ruleset) []store.Index {
+	var list []store.Index
+	for _, ix := range r.AllIndexes() {
+		list = append(list, store.Index{Pattern: ix.Pattern, Order: ix.Order})
+	}
+	return list
+}

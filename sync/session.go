@@ -307,3 +307,9 @@ func (s *Session) untakePending(n int) {
 		s.pendingBytes.Force(int64(-n))
 	}
 }
+
+func (s *Session) release(n int64) {
+	if n > 0 {
+		s.memory.Release(n)
+	}
+}

@@ -220,9 +220,3 @@ func (s *Session) takeReserved() int64 {
 	s.reserved = 0
 	return n
 }
-
-func (s *Session) release(n int64) {
-	if n > 0 {
-		s.memory.Release(n)
-	}
-}

@@ -35,26 +35,6 @@ func (wr *writer) write(ctx context.Context, w Write) (*Commit, error) {
 	return wr.carryOut(ctx, w, true)
 }
 
-type syncWrite struct {
-	writeTask
-	waiter
-	line line
-	span span
-}
-
-func (t *syncWrite) sender() (*quota.Quota, *line) { return t.write.Quota, &t.line }
-
-func (t *syncWrite) apply(b *batch) error {
-	return t.span.apply(func() error { return t.writeTask.apply(b) })
-}
-
-func (t *syncWrite) finish(err error) {
-	if !errors.Is(err, errUnprepared) { // it comes again
-		t.span.finish(&t.write, err)
-	}
-	t.waiter.finish(err)
-}
-
 // An asyncWrite is a write of a session. done is called by the committer: it
 // must not block.
 type asyncWrite struct {
