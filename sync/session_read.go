@@ -50,12 +50,6 @@ func readView(r wire.Request) (v viewSpec, err error) {
 	return v, err
 }
 
-// ownPath returns an equal path whose text is not part of another one.
-func ownPath(p tree.Path) tree.Path {
-	own, _ := tree.ParsePath(strings.Clone(p.Clean())) // it has been parsed before
-	return own
-}
-
 // size is what v keeps in memory.
 func (v viewSpec) size() int { return len(v.path.Clean()) + len(v.raw) + len(v.hash) + len(v.compound) }
 

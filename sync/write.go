@@ -2,6 +2,7 @@ package sync
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/dogwooddb/dogwood/limit"
@@ -275,3 +276,9 @@ func checkPaths(w Write) error {
 // MaxPaths is how many paths one update may write, of callers that the rules apply to.
 // They are written in one step, and all writers wait meanwhile.
 const MaxPaths = 10_000
+
+// ownPath returns an equal path whose text is not part of another one.
+func ownPath(p tree.Path) tree.Path {
+	own, _ := tree.ParsePath(strings.Clone(p.Clean())) // it has been parsed before
+	return own
+}

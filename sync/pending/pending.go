@@ -104,6 +104,7 @@ func (p *Writes) Operations() (list []*Operation) {
 // Only returns the condition of the operation; nil: it has none.
 func (o *Operation) Only() *Condition { return o.records[0].Only }
 
+// Caller returns for whom the operation is carried out.
 func (o *Operation) Caller() access.Caller { return o.records[0].Caller }
 
 // Update returns the operation as an update.
@@ -296,6 +297,7 @@ type storedPending struct {
 	Op     uint64           `json:"op,omitempty"` // absent in older files: each record is an operation
 }
 
+// Encode returns the record as the store keeps it.
 func (w *Record) Encode() ([]byte, error) {
 	return json.Marshal(storedPending{w.Target.String(), w.Value.Text(), w.Caller.Admin, w.Caller.Auth, w.Only.stored(), w.op})
 }
