@@ -173,11 +173,7 @@ func (d *definition) refValue(s *scan) error {
 		if err != nil || exists {
 			return err
 		}
-		v, err := s.value(m.path)
-		if err == nil {
-			s.broken(m.path, "%s is %s and there is no %s", m.path, v, text)
-		}
-		return err
+		return s.brokenValue(m.path, "there is no "+text)
 	})
 }
 
@@ -190,11 +186,7 @@ func (d *definition) equal(s *scan) error {
 		if exists {
 			return s.same(m.path, tree.MustParsePath(text))
 		}
-		v, err := s.value(m.path)
-		if err == nil {
-			s.broken(m.path, "%s is %s and %s is null", m.path, v, text)
-		}
-		return err
+		return s.brokenValue(m.path, text+" is null")
 	})
 }
 
@@ -214,12 +206,17 @@ func (d *definition) copy(s *scan) error {
 		if ok {
 			return s.same(at, of)
 		}
-		v, err := s.value(at)
-		if err == nil {
-			s.broken(at, "%s is %s and %s is null", at, v, text)
-		}
-		return err
+		return s.brokenValue(at, text+" is null")
 	})
+}
+
+// brokenValue reports what a node is, and what is wrong with it.
+func (s *scan) brokenValue(at tree.Path, wrong string) error {
+	v, err := s.value(at)
+	if err == nil {
+		s.broken(at, "%s is %s and %s", at, v, wrong)
+	}
+	return err
 }
 
 // same reports two nodes that are not equal, by the first place where they differ.

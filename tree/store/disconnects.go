@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
+	"math"
 
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
@@ -41,20 +42,8 @@ func (d Disconnects) Delete(session string, number uint64) error {
 // DeleteAll removes all operations of a session.
 func (d Disconnects) DeleteAll(session string) error {
 	prefix := pendingPrefix(session)
-	var keys [][]byte
-	c := d.tx.kv.Cursor(kv.Disconnect)
-	for k, _ := c.Seek(prefix); hasPrefix(k, prefix); k, _ = c.Next() {
-		keys = append(keys, bytes.Clone(k))
-	}
-	if err := c.Err(); err != nil {
-		return err
-	}
-	for _, k := range keys {
-		if err := d.tx.delete(kv.Disconnect, k); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, _, err := d.tx.deleteRange(kv.Disconnect, prefix, prefixEnd(prefix), math.MaxInt)
+	return err
 }
 
 // All yields the operations of all sessions, those of one session together

@@ -134,6 +134,9 @@ func (g *page) key(i int) []byte {
 	return g.buf[key:value:value]
 }
 
+// flags returns those of an element of a leaf.
+func (g *page) flags(i int) uint32 { return le.Uint32(g.buf[pageHeader+i*pageElement:]) }
+
 func (g *page) child(i int) uint64 { return le.Uint64(g.buf[pageHeader+i*pageElement+8:]) }
 
 // entry returns an element of a leaf, and whether it is a bucket.
@@ -143,7 +146,7 @@ func (g *page) entry(i int) (k, v []byte, isBucket bool) {
 		g.adjoin(i + 1)
 	}
 	key, value, end := g.extent(i)
-	flags := le.Uint32(g.buf[pageHeader+i*pageElement:])
+	flags := g.flags(i)
 	if flags&^flagBucket != 0 {
 		panic(pageDamage{g.id, "has an element of an unknown kind"})
 	}
