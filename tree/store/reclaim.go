@@ -100,9 +100,9 @@ func (r *reclaimer) free(kind byte, id uint64) (done bool, err error) {
 	case reclaimContainer:
 		return r.container(id)
 	case reclaimBlob:
-		return r.deletePrefix(kv.Blobs, idKey(id))
+		return r.deleteRange(kv.Blobs, idKey(id), idKey(id+1), r.limit())
 	case reclaimIndex:
-		return r.deletePrefix(kv.Index, binary.BigEndian.AppendUint32(nil, uint32(id)))
+		return r.deleteRange(kv.Index, indexPrefix(uint32(id), 0), indexPrefix(uint32(id)+1, 0), r.limit())
 	}
 	return false, fmt.Errorf("%w: unknown entry %q in the reclaim queue", ErrDamaged, kind)
 }
@@ -145,10 +145,6 @@ func (r *reclaimer) entries(from, to uint64) (done bool, err error) {
 	return true, nil
 }
 
-func (r *reclaimer) deletePrefix(b kv.Bucket, prefix []byte) (done bool, err error) {
-	return r.deleteRange(b, prefix, prefixEnd(prefix), r.limit())
-}
-
 // deleteRange deletes up to limit entries from a key up to another.
 func (r *reclaimer) deleteRange(b kv.Bucket, from, to []byte, limit int) (done bool, err error) {
 	n, done, err := r.tx.deleteRange(b, from, to, limit)
@@ -177,17 +173,6 @@ func (tx *Tx) deleteRange(b kv.Bucket, from, to []byte, limit int) (n int, done 
 		}
 	}
 	return len(keys), done, nil
-}
-
-// prefixEnd returns the first key behind all that begin with a prefix, which has a byte
-// below 0xFF.
-func prefixEnd(prefix []byte) []byte {
-	end := bytes.Clone(prefix)
-	for end[len(end)-1] == 0xFF { // the carry of the increment
-		end = end[:len(end)-1]
-	}
-	end[len(end)-1]++
-	return end
 }
 
 // ids frees what has ids of a range: the rows of its containers, its blobs and

@@ -182,7 +182,7 @@ func (g *page) way(key []byte) int {
 // bucket returns the root page of a bucket. ok is false if there is none.
 func (p *pages) bucket(root uint64, b Bucket) (g page, ok bool) {
 	c := pageCursor{pages: p, root: p.load(root, nil)}
-	k, v := c.find([]byte{byte(b)})
+	k, v := c.Seek([]byte{byte(b)})
 	if len(k) != 1 || k[0] != byte(b) {
 		return g, false
 	}
@@ -255,8 +255,8 @@ type pageRef struct {
 
 func (c *pageCursor) top() *pageRef { return &c.stack[len(c.stack)-1] }
 
-// find goes to the first entry that is not below the key.
-func (c *pageCursor) find(key []byte) (k, v []byte) {
+// Seek goes to the first entry that is not below the key.
+func (c *pageCursor) Seek(key []byte) (k, v []byte) {
 	c.descend(key)
 	if !c.within(key) {
 		return c.nextLeaf()
@@ -264,7 +264,7 @@ func (c *pageCursor) find(key []byte) (k, v []byte) {
 	return c.here()
 }
 
-// locate is find for keys that are often neighbours: it does not descend again to the
+// locate is Seek for keys that are often neighbours: it does not descend again to the
 // leaf where it is. It stays in the leaf where the key belongs, so only before may follow.
 func (c *pageCursor) locate(key []byte) (k, v []byte) {
 	if !c.home.has(key) {
@@ -322,9 +322,8 @@ func (c *pageCursor) here() (k, v []byte) {
 	return k, v
 }
 
-func (c *pageCursor) seek(key []byte) (k, v []byte) { return c.find(key) }
-
-func (c *pageCursor) next() (k, v []byte) {
+// Next goes to the next entry.
+func (c *pageCursor) Next() (k, v []byte) {
 	top := c.top()
 	if top.index+1 < top.page.count {
 		top.index++
@@ -351,7 +350,8 @@ func (c *pageCursor) nextLeaf() (k, v []byte) {
 	return c.here()
 }
 
-func (c *pageCursor) prev() (k, v []byte) {
+// Prev goes to the entry before.
+func (c *pageCursor) Prev() (k, v []byte) {
 	if !c.back() {
 		return nil, nil
 	}
@@ -385,7 +385,8 @@ func (c *pageCursor) bottom() {
 	c.top().index = max(c.top().page.count-1, 0)
 }
 
-func (c *pageCursor) last() (k, v []byte) {
+// Last goes to the last entry.
+func (c *pageCursor) Last() (k, v []byte) {
 	c.stack = append(c.stack[:0], pageRef{page: c.root})
 	c.bottom()
 	return c.here()
