@@ -155,7 +155,7 @@ func onePath(d *definition) error {
 func (s *scan) implies(from pattern, to ...pattern) error {
 	return s.each(from, nil, func(m match) error {
 		for _, p := range to {
-			exists, text, err := m.there(p)
+			exists, text, err := m.there(p, asIs)
 			if err != nil {
 				return err
 			}
@@ -169,7 +169,7 @@ func (s *scan) implies(from pattern, to ...pattern) error {
 
 func (d *definition) refValue(s *scan) error {
 	return s.each(d.From, nil, func(m match) error {
-		exists, text, err := m.thereAs(d.To[0], lower(d.Lower))
+		exists, text, err := m.there(d.To[0], lower(d.Lower))
 		if err != nil || exists {
 			return err
 		}
@@ -179,7 +179,7 @@ func (d *definition) refValue(s *scan) error {
 
 func (d *definition) equal(s *scan) error {
 	return s.each(d.A, nil, func(m match) error {
-		exists, text, err := m.there(d.B)
+		exists, text, err := m.there(d.B, asIs)
 		if err != nil || !exists && d.IfExists {
 			return err
 		}
@@ -230,7 +230,7 @@ func (s *scan) same(a, b tree.Path) error {
 
 func (d *definition) excludes(s *scan) error {
 	return s.each(d.A, nil, func(m match) error {
-		exists, text, err := m.there(d.B)
+		exists, text, err := m.there(d.B, asIs)
 		if exists {
 			s.broken(m.path, "%s and %s both exist", m.path, text)
 		}
