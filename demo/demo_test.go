@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/rules"
-	"github.com/dogwooddb/dogwood/rules/lang"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -92,7 +91,7 @@ func TestPolicyNamesTheHost(t *testing.T) {
 // hear has a demonstration hear of the read of a path by somebody.
 func hear(t *testing.T, d *Demo, namespace, path, uid string) {
 	t.Helper()
-	rs, err := rules.ParseDialect(`{"rules":{"open":{".read":"auth != null"}}}`, lang.Firebase)
+	rs, err := rules.Parse(`{"rules":{"open":{".read":"auth != null"}}}`)
 	if err != nil {
 		t.Fatal(err)
 	}

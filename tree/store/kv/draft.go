@@ -1,6 +1,9 @@
 package kv
 
-import "errors"
+import (
+	"bytes"
+	"errors"
+)
 
 // ErrDraft is returned for the commit of a draft.
 var ErrDraft = errors.New("a draft cannot be committed")
@@ -65,11 +68,11 @@ func (t *draftTx) Commit() error { return ErrDraft }
 func (t *draftTx) Rollback()     {} // the snapshot is that of another Tx
 
 func (t *draftTx) Cursor(b Bucket) Cursor {
-	base := t.base.Cursor(b)
-	if t.own[bucketSlots[b]] == nil {
+	base, own := t.base.Cursor(b), &t.own[bucketSlots[b]]
+	if *own == nil {
 		return base
 	}
-	return &draftCursor{tx: t, base: base, own: t.own[bucketSlots[b]]}
+	return &draftCursor{tx: t, base: base, own: memCursor{tree: own}}
 }
 
 // A draftCursor seeks for every step: that is simple, and drafts walk little behind
@@ -77,65 +80,66 @@ func (t *draftTx) Cursor(b Bucket) Cursor {
 type draftCursor struct {
 	tx     *draftTx
 	base   Cursor
-	own    memTree
-	at     string
+	own    memCursor
+	at     []byte
 	failed error
 }
 
 func (c *draftCursor) Seek(key []byte) (k, v []byte) {
-	for from := string(key); c.step(); {
-		k, v = c.base.Seek([]byte(from))
-		item, ok := c.above(from)
-		if c.base.Err() != nil || !ok && k == nil {
+	for c.step() {
+		k, v = c.base.Seek(key)
+		own, value := c.own.Seek(key)
+		if c.base.Err() != nil || own == nil && k == nil {
 			return nil, nil
 		}
-		if !ok || k != nil && string(k) < item.key {
-			return c.take(string(k), v)
+		if own == nil || k != nil && bytes.Compare(k, own) < 0 {
+			return c.take(k, v)
 		}
-		if item.value != nil {
-			return c.take(item.key, item.value)
+		if value != nil {
+			return c.take(own, value)
 		}
-		from = item.key + "\x00" // deleted
+		key = append(own, 0) // deleted
 	}
 	return nil, nil
 }
 
-func (c *draftCursor) Next() (k, v []byte) { return c.Seek([]byte(c.at + "\x00")) }
+func (c *draftCursor) Next() (k, v []byte) { return c.Seek(append(c.at, 0)) }
 
 func (c *draftCursor) Last() (k, v []byte) {
 	k, v = c.base.Last()
-	item, ok := c.own.Max()
-	return c.descend(k, v, item, ok)
+	own, value := c.own.Last()
+	return c.descend(k, v, own, value)
 }
 
 func (c *draftCursor) Prev() (k, v []byte) {
 	k, v = c.before(c.at)
-	item, ok := c.below(c.at)
-	return c.descend(k, v, item, ok)
+	c.own.at = string(c.at)
+	own, value := c.own.Prev()
+	return c.descend(k, v, own, value)
 }
 
 // descend returns the greater one of two entries, or if that is deleted, the one
 // before it.
-func (c *draftCursor) descend(k, v []byte, item memItem, ok bool) (_, _ []byte) {
+func (c *draftCursor) descend(k, v, own, value []byte) (_, _ []byte) {
 	for c.step() {
-		if c.base.Err() != nil || !ok && k == nil {
+		if c.base.Err() != nil || own == nil && k == nil {
 			return nil, nil
 		}
-		if !ok || k != nil && string(k) > item.key {
-			return c.take(string(k), v)
+		if own == nil || k != nil && bytes.Compare(k, own) > 0 {
+			return c.take(k, v)
 		}
-		if item.value != nil {
-			return c.take(item.key, item.value)
+		if value != nil {
+			return c.take(own, value)
 		}
-		k, v = c.before(item.key)
-		item, ok = c.below(item.key)
+		k, v = c.before(own)
+		own, value = c.own.Prev()
 	}
 	return nil, nil
 }
 
 // before returns the last entry of the snapshot before a key.
-func (c *draftCursor) before(key string) (k, v []byte) {
-	if k, _ = c.base.Seek([]byte(key)); k != nil {
+func (c *draftCursor) before(key []byte) (k, v []byte) {
+	if k, _ = c.base.Seek(key); k != nil {
 		return c.base.Prev()
 	}
 	if c.base.Err() != nil {
@@ -144,27 +148,9 @@ func (c *draftCursor) before(key string) (k, v []byte) {
 	return c.base.Last()
 }
 
-// above returns the first change at a key or behind it.
-func (c *draftCursor) above(key string) (found memItem, ok bool) {
-	c.own.Ascend(memItem{key: key}, func(item memItem) bool {
-		found, ok = item, true
-		return false
-	})
-	return found, ok
-}
-
-// below returns the last change before a key.
-func (c *draftCursor) below(key string) (found memItem, ok bool) {
-	c.own.Descend(memItem{key: key}, func(item memItem) bool {
-		found, ok = item, item.key < key
-		return !ok
-	})
-	return found, ok
-}
-
-func (c *draftCursor) take(k string, v []byte) ([]byte, []byte) {
-	c.at = k
-	return []byte(k), v
+func (c *draftCursor) take(k, v []byte) ([]byte, []byte) {
+	c.at = bytes.Clone(k)
+	return k, v
 }
 
 func (c *draftCursor) step() bool {
