@@ -78,6 +78,7 @@ func newSegment(spare spare, l *Log) *segment {
 		first:   l.next,
 		id:      randomID(),
 		follows: l.settled,
+		begun:   l.o.Now(),
 		file:    spare.file,
 		bytes:   spare.bytes,
 		end:     headBytes,

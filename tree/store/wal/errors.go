@@ -20,8 +20,8 @@ var (
 	ErrFormat = errors.New("the log was written by a later version")
 	// ErrDamaged is wrapped by a *DamageError.
 	ErrDamaged = errors.New("the log is damaged")
-	// ErrReleased is returned to a reader of records whose segment is gone.
-	ErrReleased = errors.New("the records are not in the log any more")
+	// ErrTrimmed is returned to a reader of records that are not in the log any more.
+	ErrTrimmed = errors.New("the records are not in the log any more")
 )
 
 // A DamageError says where a log is damaged, and what in front of it is complete.

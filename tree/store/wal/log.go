@@ -11,6 +11,7 @@ import (
 const (
 	firstSegment   = 64 << 10 // bytes of the first segment, so that a new log begins at once
 	defaultSegment = 16 << 20
+	defaultHold    = 1 << 30
 
 	// maxGroup bounds what waits for a write, in bytes.
 	maxGroup = 16 << 20
@@ -22,6 +23,15 @@ const (
 // Options adjust a log. The zero value is right for most.
 type Options struct {
 	SegmentBytes int64 // 0: 16 MiB; the first segments are smaller
+
+	// Segments that are released stay for readers while they are among the newest
+	// KeepBytes of the log and younger than KeepAge. 0: they do not, and for any time.
+	KeepBytes int64
+	KeepAge   time.Duration
+	// HoldBytes bounds the segments that stay because of a Hold, 0: 1 GiB.
+	HoldBytes int64
+
+	Now func() time.Time // nil: time.Now
 }
 
 // A Log appends records to the segments of a directory.
@@ -45,7 +55,11 @@ type Log struct {
 	current  bool              // the last one can be written to
 	failures []string          // names of segments that could not be begun, and may be there
 	released map[uint64]uint64 // by database, the number up to which
-	mark     *time.Timer       // writes the mark
+	trimmed  map[uint64]uint64 // by database, the number of the last record that is gone
+	floor    uint64            // up to which number records were gone when the log was opened
+	more     chan struct{}     // see news
+	holds    map[*Hold]struct{}
+	mark     *time.Timer // writes the mark
 	spares   spares
 }
 
@@ -188,6 +202,7 @@ func (l *Log) writeGroup(g *group) error {
 	}
 	s.end += int64(g.bytes())
 	l.settled = s.last
+	l.tell()
 	return nil
 }
 
@@ -244,6 +259,7 @@ func (l *Log) Close() error {
 	closed := l.closed
 	l.closed = true
 	l.turn.Broadcast()
+	l.tell()
 	l.mu.Unlock()
 	if closed {
 		return nil
@@ -267,5 +283,9 @@ func (l *Log) Close() error {
 
 func (o Options) withDefaults() Options {
 	o.SegmentBytes = cmp.Or(o.SegmentBytes, defaultSegment)
+	o.HoldBytes = cmp.Or(o.HoldBytes, defaultHold)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	return o
 }

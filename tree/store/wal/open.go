@@ -24,7 +24,8 @@ func Open(dir string, o Options) (*Log, error) {
 }
 
 func open(d disk, o Options) (*Log, error) {
-	l := &Log{disk: d, o: o.withDefaults(), next: 1, group: newGroup(), released: make(map[uint64]uint64)}
+	l := &Log{disk: d, o: o.withDefaults(), next: 1, group: newGroup(),
+		released: make(map[uint64]uint64), trimmed: make(map[uint64]uint64), holds: make(map[*Hold]struct{})}
 	l.turn.L = &l.mu
 	l.spares.disk, l.spares.bytes = d, l.o.SegmentBytes
 	if err := l.recover(); err != nil {
@@ -125,7 +126,7 @@ func (l *Log) join(found []*segment, newest uint64) error {
 	for i, s := range found {
 		var err error
 		if i == 0 { // what was in front of it is released
-			l.settled = s.follows
+			l.settled, l.floor = s.follows, s.follows
 		}
 		if s.follows > l.settled {
 			err = &DamageError{Segment: s.name(), Last: l.settled, Reason: fmt.Sprintf(

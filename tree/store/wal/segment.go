@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"strings"
+	"time"
 )
 
 const (
@@ -26,6 +27,7 @@ type segment struct {
 	first   uint64
 	id      uint64
 	follows uint64
+	begun   time.Time // to the millisecond
 
 	file  file
 	bytes int64             // size of the file
@@ -51,17 +53,18 @@ func randomID() uint64 {
 
 // head returns the beginning of the segment's file.
 //
-//	magic | format u32 | owner u64 | id u64 | first u64 | bytes u64 | follows u64 | checksum u32
+//	magic | format u32 | owner u64 | id u64 | first u64 | begun u64 |
+//	bytes u64 | follows u64 | checksum u32
 func (s *segment) head(owner uint64) []byte {
 	b := append(make([]byte, 0, headBytes), segmentMagic...)
 	b = le.AppendUint32(b, formatNumber)
-	for _, n := range []uint64{owner, s.id, s.first, uint64(s.bytes), s.follows} {
+	for _, n := range []uint64{owner, s.id, s.first, uint64(s.begun.UnixMilli()), uint64(s.bytes), s.follows} {
 		b = le.AppendUint64(b, n)
 	}
 	return le.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-const headLength = len(segmentMagic) + 4 + 5*8 + 4
+const headLength = len(segmentMagic) + 4 + 6*8 + 4
 
 // readHead verifies the beginning of a segment's file and takes follows from it.
 func (s *segment) readHead(b []byte, owner uint64) error {
@@ -73,6 +76,7 @@ func (s *segment) readHead(b []byte, owner uint64) error {
 	}
 	s.follows = le.Uint64(b[headLength-12:])
 	bytes := le.Uint64(b[headLength-20:])
+	s.begun = time.UnixMilli(int64(le.Uint64(b[headLength-28:])))
 	switch want := s.head(owner); {
 	case uint64(s.bytes) < bytes:
 		return fmt.Errorf("it is cut short, and should have %d bytes", bytes)

@@ -3,67 +3,13 @@ package wal
 import (
 	"errors"
 	"io/fs"
-	"iter"
 	"slices"
 )
-
-// Records returns the records of a database with numbers above the given one, oldest first,
-// as far as they are on the disk at the call. What a record points to is not used again.
-//
-// An error ends the records. It is ErrReleased if some were released meanwhile.
-func (l *Log) Records(database, after uint64) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		for _, s := range l.having(database, after) {
-			b := make([]byte, s.end-headBytes)
-			_, err := s.file.ReadAt(b, headBytes)
-			if !l.has(s.id) { // it may have been filled again
-				err = ErrReleased
-			}
-			if err != nil {
-				yield(Record{}, err)
-				return
-			}
-			if !s.each(b, database, after, yield) {
-				return
-			}
-		}
-	}
-}
-
-// having returns copies of the segments that have such records.
-func (l *Log) having(database, after uint64) (list []segment) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, s := range l.segments {
-		if s.of[database] > after {
-			list = append(list, *s)
-		}
-	}
-	return list
-}
 
 func (l *Log) has(id uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.ContainsFunc(l.segments, func(s *segment) bool { return s.id == id })
-}
-
-// each yields the records of a database that are in b, and reports whether it yielded them
-// all.
-func (s *segment) each(b []byte, database, after uint64, yield func(Record, error) bool) bool {
-	for at := int64(headBytes); len(b) > 0; {
-		r, ok := readRecord(b, s.id)
-		if !ok {
-			yield(Record{}, &DamageError{Segment: s.name(), At: at, Last: after, Reason: "a record is unreadable"})
-			return false
-		}
-		if r.Database == database && r.Number > after && !yield(r.Record, nil) {
-			return false
-		}
-		after = max(after, r.Number)
-		at, b = at+int64(r.size), b[r.size:]
-	}
-	return true
 }
 
 // Databases returns the databases with records that are not released, and the number of the
@@ -132,6 +78,9 @@ func (l *Log) recycle() error {
 		}
 		l.mu.Lock()
 		l.segments = l.segments[1:]
+		for db, last := range old.of {
+			l.trimmed[db] = last
+		}
 		l.mu.Unlock()
 	}
 }
@@ -151,15 +100,84 @@ func (l *Log) removeFailures(names []string) error {
 	return nil
 }
 
-// oldest returns the oldest segment if nobody needs it. mu is held.
+// oldest returns the oldest segment if it need not stay. mu is held.
 func (l *Log) oldest() *segment {
 	if len(l.segments) < 2 || !l.current { // the newest is what the control file knows
 		return nil
 	}
-	for db, last := range l.segments[0].of {
+	old := l.segments[0]
+	for db, last := range old.of {
 		if last > l.released[db] {
 			return nil
 		}
 	}
-	return l.segments[0]
+	if l.kept() || l.held(old) {
+		return nil
+	}
+	return old
+}
+
+// bytes returns the size of the log. mu is held.
+func (l *Log) bytes() (n int64) {
+	for _, s := range l.segments {
+		n += s.bytes
+	}
+	return n
+}
+
+// kept reports whether the oldest segment stays for readers that may come. Its newest record
+// is not older than the segment behind it.
+func (l *Log) kept() bool {
+	age := l.o.Now().Sub(l.segments[1].begun)
+	return l.bytes() <= l.o.KeepBytes && (l.o.KeepAge == 0 || age < l.o.KeepAge)
+}
+
+// held reports whether a segment stays for a reader that has a Hold.
+func (l *Log) held(s *segment) bool {
+	if l.bytes() > l.o.HoldBytes {
+		return false
+	}
+	for h := range l.holds {
+		if s.last > h.number {
+			return true
+		}
+	}
+	return false
+}
+
+// A Hold keeps the records behind a number in the log for a reader that is under way, up to
+// the bound of Options.HoldBytes.
+type Hold struct {
+	log    *Log
+	number uint64
+}
+
+// Hold keeps what comes behind a number.
+func (l *Log) Hold(number uint64) *Hold {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := &Hold{l, number}
+	l.holds[h] = struct{}{}
+	return h
+}
+
+// Move gives up the records up to a number.
+func (h *Hold) Move(number uint64) {
+	h.log.mu.Lock()
+	defer h.log.mu.Unlock()
+	h.number = max(h.number, number)
+}
+
+// End gives up all records.
+func (h *Hold) End() {
+	h.log.mu.Lock()
+	defer h.log.mu.Unlock()
+	delete(h.log.holds, h)
+}
+
+// trimmedOf returns the number of the last record of a database that is gone.
+func (l *Log) trimmedOf(database uint64) uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return max(l.trimmed[database], l.floor)
 }
