@@ -1,9 +1,6 @@
 package kv
 
-import (
-	"bytes"
-	"errors"
-)
+import "errors"
 
 // ErrDraft is returned for the commit of a draft.
 var ErrDraft = errors.New("a draft cannot be committed")
@@ -12,15 +9,17 @@ var ErrDraft = errors.New("a draft cannot be committed")
 // It cannot be committed, and its end does not end the snapshot. interrupt is called now
 // and then; an error ends what is going on.
 func NewDraft(base Tx, interrupt func() error) Tx {
-	return &draftTx{base: base, interrupt: interrupt}
+	t := &draftTx{interrupt: interrupt}
+	t.Layered = Layered{base, []*Layer{&t.own}}
+	return t
 }
 
 // A draftTx is the entries that a draft has put or deleted, in front of those of a
-// snapshot. An entry without a value is deleted.
+// snapshot.
 type draftTx struct {
-	base      Tx
+	Layered
+	own       Layer
 	interrupt func() error
-	own       [len(Buckets)]memTree // nil: nothing in the bucket was changed
 	steps     int
 }
 
@@ -37,37 +36,20 @@ func (t *draftTx) Get(b Bucket, key []byte) ([]byte, error) {
 	if err := t.step(); err != nil {
 		return nil, err
 	}
-	if own := t.own[bucketSlots[b]]; own != nil {
-		if item, ok := own.Get(memItem{key: key}); ok {
-			return item.value, nil
-		}
-	}
-	return t.base.Get(b, key)
+	return t.Layered.Get(b, key)
 }
 
-func (t *draftTx) Put(b Bucket, key, value []byte) error { return t.set(b, newItem(key, value)) }
-
-func (t *draftTx) Delete(b Bucket, key []byte) error {
-	return t.set(b, memItem{key: bytes.Clone(key)})
-}
-
-func (t *draftTx) set(b Bucket, item memItem) error {
-	own := &t.own[bucketSlots[b]]
-	if *own == nil {
-		*own = newMemTree()
-	}
-	(*own).Set(item)
+func (t *draftTx) Put(b Bucket, key, value []byte) error {
+	t.own.Put(b, key, value)
 	return t.step()
 }
 
-func (t *draftTx) Dense()        {}
-func (t *draftTx) Commit() error { return ErrDraft }
-func (t *draftTx) Rollback()     {} // the snapshot is that of another Tx
-
-func (t *draftTx) Cursor(b Bucket) Cursor {
-	base := t.base.Cursor(b)
-	if own := t.own[bucketSlots[b]]; own != nil {
-		return newMerged(base, t.step, own)
-	}
-	return base
+func (t *draftTx) Delete(b Bucket, key []byte) error {
+	t.own.Delete(b, key)
+	return t.step()
 }
+
+func (t *draftTx) Cursor(b Bucket) Cursor { return t.Layered.Cursor(b, t.step) }
+func (t *draftTx) Dense()                 {}
+func (t *draftTx) Commit() error          { return ErrDraft }
+func (t *draftTx) Rollback()              {} // the snapshot is that of another Tx

@@ -2,7 +2,6 @@ package kv
 
 import (
 	"bytes"
-	"errors"
 
 	"github.com/tidwall/btree"
 )
@@ -30,7 +29,7 @@ type source struct {
 }
 
 // newMerged returns a cursor over trees and base behind them. tick is called for every
-// entry that is looked at; an error ends the walk.
+// entry that is looked at, nil for not; an error ends the walk.
 func newMerged(base Cursor, tick func() error, trees ...memTree) Cursor {
 	m := &merged{tick: tick, sources: make([]source, 0, len(trees)+1)}
 	for _, t := range trees {
@@ -99,7 +98,10 @@ func (m *merged) descend() (k, v []byte) { return m.settle((*source).prev, 1) }
 // key compares with all others as wanted, or 0. It passes over deleted ones.
 func (m *merged) settle(step func(*source), wanted int) (k, v []byte) {
 	for {
-		if m.failed = errors.Join(m.tick(), m.base().Err()); m.failed != nil {
+		if m.failed = m.base().Err(); m.failed == nil && m.tick != nil {
+			m.failed = m.tick()
+		}
+		if m.failed != nil {
 			return nil, nil
 		}
 		var first *source

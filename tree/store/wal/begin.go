@@ -24,6 +24,19 @@ func (l *Log) makeRoom(size int64) error {
 	return l.begin(max(min(bytes, l.o.SegmentBytes), headBytes+size+recordHead))
 }
 
+// Prepare makes sure that the directory has the log, so that a file that names it finds it.
+func (l *Log) Prepare() error {
+	l.take()
+	defer l.pass()
+	l.mu.Lock()
+	there := l.control.newest != 0
+	l.mu.Unlock()
+	if there {
+		return nil
+	}
+	return l.makeRoom(0)
+}
+
 // begin begins a segment of at least so many bytes. The caller has the writing.
 func (l *Log) begin(bytes int64) error {
 	if l.control.newest == 0 { // no segment without a control file
