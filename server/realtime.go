@@ -6,6 +6,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/server/realtime"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -43,7 +44,7 @@ func (h host) Namespace(r *http.Request) (string, error) {
 
 // Database implements realtime.Host.
 func (h host) Database(ns string) (*dsync.Database, error) {
-	db, err := h.s.database(ns)
+	db, err := h.s.spaces.database(ns)
 	return db, forConnections(err)
 }
 
@@ -68,7 +69,7 @@ func (h host) SignIn(ns string, c dsync.Credential) (realtime.SignedIn, error) {
 }
 
 // TokenError implements realtime.Host.
-func (h host) TokenError(err error) *dsync.TokenError { return wireTokenError(err) }
+func (h host) TokenError(err error) *fault.TokenError { return wireTokenError(err) }
 
 // TooMany implements realtime.Host.
 func (h host) TooMany(w http.ResponseWriter) { refuseAddress(w) }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -96,7 +97,7 @@ func checkMember(t *testing.T, target, body, pair string) {
 // are denied.
 func TestExplainTellsRule(t *testing.T) {
 	for _, tell := range []bool{false, true} {
-		ts := serveTest(t, Options{Dev: true, Decisions: Decisions{Tell: tell}})
+		ts := serveTest(t, Options{Dev: true, Decisions: observe.Decisions{Tell: tell}})
 		if a := ts.admin("PUT", "/.settings/rules.json", `{"rules":{"a":{".read":"root.child('hidden').val() == null"},"b":{".write":true}}}`); a.StatusCode != 200 {
 			t.Fatal(a.body)
 		}

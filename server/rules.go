@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/dogwooddb/dogwood/rules"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/versions"
 )
 
 // This file is /.settings/rules.json (REST §12.1) and the versions that each
@@ -30,9 +30,6 @@ const maxComment = 500
 
 // getRules answers with the rules as they were uploaded, or as strict JSON.
 func getRules(q *request) (answer, error) {
-	if err := q.openSettings(); err != nil {
-		return answer{}, err
-	}
 	rs := q.db.Rules()
 	if format, _ := q.params.get("format"); format == "strict" {
 		return answer{status: http.StatusOK, body: []byte(rs.Strict())}, nil
@@ -42,7 +39,7 @@ func getRules(q *request) (answer, error) {
 
 // rulesText answers with the source of rules.
 func rulesText(source string) answer {
-	return answer{status: http.StatusOK, body: []byte(source), tag: rulesTag(dsync.RulesHash(source))}
+	return answer{status: http.StatusOK, body: []byte(source), tag: rulesTag(versions.Hash(source))}
 }
 
 // rulesTag returns the ETag of rules with a hash.
@@ -51,9 +48,6 @@ func rulesTag(hash string) string { return `"` + hash + `"` }
 // putRules checks a rules document and, unless dryRun is given, installs it.
 // Whatever is wrong with it is a 400, which is what the CLI shows.
 func putRules(q *request) (answer, error) {
-	if err := q.openSettings(); err != nil {
-		return answer{}, err
-	}
 	change, err := readRulesChange(q)
 	if err != nil {
 		return answer{}, err
@@ -69,7 +63,7 @@ func putRules(q *request) (answer, error) {
 		return answer{}, badRequest(err.Error())
 	}
 	if dry, _ := q.params.get("dryRun"); dry == "true" {
-		if change.IfHash != "" && change.IfHash != dsync.RulesHash(q.db.Rules().Source()) {
+		if change.IfHash != "" && change.IfHash != versions.Hash(q.db.Rules().Source()) {
 			return answer{}, dsync.ErrRulesChanged
 		}
 		return q.jsonText(`{"status":"ok"}`), nil
@@ -84,12 +78,12 @@ func putRules(q *request) (answer, error) {
 }
 
 // readRulesChange reads the other parts of an upload of rules.
-func readRulesChange(q *request) (c dsync.RulesChange, err error) {
-	c = dsync.RulesChange{Options: q.s.opts.RulesOptions, Author: rulesAuthor(q)}
+func readRulesChange(q *request) (c versions.Change, err error) {
+	c = versions.Change{Options: q.s.opts.RulesOptions, Author: rulesAuthor(q)}
 	dialect, hasDialect := q.params.get("dialect")
 	extensions, hasExtensions := q.params.get("extensions")
 	if hasDialect || hasExtensions {
-		if c.Options, err = dsync.ParseRulesOptions(dialect, extensions); err != nil {
+		if c.Options, err = versions.ParseOptions(dialect, extensions); err != nil {
 			return c, badRequest(err.Error())
 		}
 	}
@@ -110,15 +104,12 @@ func validComment(s string) bool {
 // getRulesVersions lists the versions that are kept, newest first:
 // GET /.settings/rules/versions.json
 func getRulesVersions(q *request) (answer, error) {
-	if err := q.openSettings(); err != nil {
-		return answer{}, err
-	}
 	list, err := q.db.RulesHistory()
 	if err != nil {
 		return answer{}, err
 	}
 	if list == nil {
-		list = []dsync.RulesVersion{}
+		list = []versions.Version{}
 	}
 	return q.encode(list)
 }
@@ -126,9 +117,6 @@ func getRulesVersions(q *request) (answer, error) {
 // getRulesVersion answers with the source of a version:
 // GET /.settings/rules/versions/7.json
 func getRulesVersion(q *request) (answer, error) {
-	if err := q.openSettings(); err != nil {
-		return answer{}, err
-	}
 	text, isJSON := strings.CutSuffix(strings.TrimPrefix(q.path, "/.settings/rules/versions/"), ".json")
 	number, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || !isJSON {
@@ -162,7 +150,7 @@ func postRollback(q *request) (answer, error) {
 	if err != nil {
 		return answer{}, badRequest(err.Error())
 	}
-	v, err := q.db.ChangeRules(q.r.Context(), dsync.RulesChange{
+	v, err := q.db.ChangeRules(q.r.Context(), versions.Change{
 		Rules: rs, Options: old.Options(), Author: rulesAuthor(q), Comment: body.Comment, Restore: old.Number,
 	})
 	if err != nil {
@@ -195,20 +183,15 @@ func (s *Server) SetDefaultRules(ctx context.Context, all *rules.Ruleset, of map
 // GivenRules returns the names of the open databases that were given rules by an
 // upload, to which default rules do not apply.
 func (s *Server) GivenRules() (names []string, err error) {
-	for _, ns := range s.spaces.all() {
-		db := ns.db.Load()
-		if db == nil {
-			continue
-		}
+	for ns, db := range s.spaces.opened() {
 		list, err := db.RulesHistory()
 		if err != nil {
-			return nil, fmt.Errorf("rules of %s: %w", ns.name, err)
+			return nil, fmt.Errorf("rules of %s: %w", ns, err)
 		}
 		if len(list) > 0 {
-			names = append(names, ns.name)
+			names = append(names, ns)
 		}
 	}
-	slices.Sort(names)
 	return names, nil
 }
 
@@ -218,17 +201,11 @@ func (n *namespaces) setDefaultRules(ctx context.Context, all *rules.Ruleset, of
 	n.mu.Unlock()
 	var errs []error
 	for _, ns := range n.all() {
-		if err := n.renewRules(ctx, ns); err != nil && !errors.Is(err, dsync.ErrClosed) {
+		if err := n.renewRules(ctx, ns); err != nil && !errors.Is(err, fault.ErrClosed) {
 			errs = append(errs, fmt.Errorf("rules of %s: %w", ns.name, err))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func (n *namespaces) all() []*namespace {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Collect(maps.Values(n.known))
 }
 
 // renewRules tells a namespace's database its default rules. A database that is

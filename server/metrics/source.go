@@ -32,6 +32,14 @@ type Database struct {
 	Failing   bool
 }
 
+// failing is 1 for a database whose commits fail.
+func (d *Database) failing() float64 {
+	if d.Failing {
+		return 1
+	}
+	return 0
+}
+
 // maxNamespaces bounds how many databases have numbers of their own. The others
 // are summed up under the name others, which is no valid namespace.
 const (

@@ -12,7 +12,8 @@ import (
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/project"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server"
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/server/observe"
+	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
@@ -29,8 +30,8 @@ type rulesFlags struct {
 	sampleRules map[string]*rules.Ruleset // by namespace, where the files have none
 }
 
-func (f *rulesFlags) rulesOptions() (dsync.RulesOptions, error) {
-	return dsync.ParseRulesOptions(f.RulesDialect, f.RulesExtensions)
+func (f *rulesFlags) rulesOptions() (versions.Options, error) {
+	return versions.ParseOptions(f.RulesDialect, f.RulesExtensions)
 }
 
 // ruleset reads the rules, nil if no file was given.
@@ -80,7 +81,7 @@ func (f *rulesFlags) configure(o *server.Options) (end func() error, err error) 
 	if f.Record == "" {
 		return func() error { return nil }, nil
 	}
-	o.Decisions.Record, err = server.OpenRecorder(f.Record)
+	o.Decisions.Record, err = observe.OpenRecorder(f.Record)
 	if store.NoRoom(err) {
 		o.Log.Error("there is no room for a recording: none is made", "err", err)
 		return func() error { return nil }, nil

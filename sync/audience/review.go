@@ -1,0 +1,214 @@
+package audience
+
+import (
+	"slices"
+	"time"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/trie"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A write has the grants decided again that read what it touches. Up to ReviewAtOnce of
+// them are decided with the write. If there are more, they are stale from then on:
+// listeners with a stale grant get no events, and their views are read again when it is
+// decided. The committer decides stale grants a slice at a time, between batches.
+
+const (
+	// ReviewAtOnce is how many grants are decided with a write, or in a slice.
+	ReviewAtOnce = 256
+	// reviewTime ends a slice early whose rules take long.
+	reviewTime = 2 * time.Millisecond
+	// maxReviewed is how many places that rules read, below what is written, are compared
+	// with what was there. Of more, and of values of more than reviewedBytes, it is as if
+	// all had changed.
+	maxReviewed   = 64
+	reviewedBytes = 1 << 10
+)
+
+// A reviewing is what one write touches that grants have read.
+type reviewing struct {
+	changed  []*dependents // on what is at the place of the write, or above it
+	compared []lookedAt    // those for which the write may have changed nothing
+}
+
+// A lookedAt is a place that grants have read, with what was there before a write.
+type lookedAt struct {
+	*dependents
+	before tree.Node // or true if grants depend on whether anything is there, and something is
+	known  bool      // it is small
+}
+
+// reviewing finds what writes touch, before they are made.
+func (b *Batch) reviewing(writes []tree.ResolvedWrite) (r reviewing) {
+	if b.grants.none() {
+		return r
+	}
+	var found map[*dependents]bool // by one of several writes
+	if len(writes) > 1 {
+		found = make(map[*dependents]bool)
+	}
+	isNew := func(d *dependents) bool {
+		if found == nil {
+			return true
+		}
+		is := !found[d]
+		found[d] = true
+		return is
+	}
+	compare := func(d *dependents) {
+		if isNew(d) {
+			r.compared = append(r.compared, lookedAt{dependents: d})
+		}
+	}
+	for _, w := range writes {
+		for d := range b.grants.dependents.Above(w.Path) {
+			if isNew(d) {
+				r.changed = append(r.changed, d)
+			}
+		}
+		for d := range b.grants.existing.Above(w.Path) {
+			compare(d)
+		}
+		for _, t := range []*trie.Trie[*dependents]{&b.grants.dependents, &b.grants.existing} {
+			for d := range t.Below(w.Path) {
+				compare(d)
+			}
+		}
+	}
+	if len(r.compared) <= maxReviewed {
+		for i := range r.compared {
+			at := &r.compared[i]
+			at.before, at.known = b.look(at.dependents)
+		}
+	}
+	return r
+}
+
+// look returns what grants depend on, if that is small.
+func (b *Batch) look(d *dependents) (n tree.Node, known bool) {
+	if d.in == &b.grants.existing {
+		exists, err := b.Tx.Has(d.path)
+		return tree.Bool(exists), err == nil
+	}
+	n, err := b.Tx.GetLimit(d.path, reviewedBytes)
+	return n, err == nil
+}
+
+// isChanged reports whether something else may be there now.
+func (b *Batch) isChanged(at lookedAt) bool {
+	if !at.known {
+		return true
+	}
+	n, known := b.look(at.dependents)
+	return !known || n != at.before
+}
+
+// review decides again about the listens whose permission writes of this batch may have
+// changed. Listeners that lose it get no event of these writes or of later ones.
+func (b *Batch) review(r reviewing) {
+	touched := r.changed
+	for _, at := range r.compared {
+		if b.isChanged(at) {
+			touched = append(touched, at.dependents)
+		}
+	}
+	count := 0
+	for _, d := range touched {
+		count += d.len()
+	}
+	if count > b.Audience.ReviewAtOnce && !b.Apart {
+		for _, d := range touched {
+			b.grants.makeStale(d)
+		}
+		return
+	}
+	for g := range grantsOf(touched) {
+		b.reviewGrant(g)
+	}
+}
+
+// Enforce decides again about all listens, for new rules that are in force for the tasks that
+// follow, and ends those that show more than the rules allow.
+func (b *Batch) Enforce(rs *rules.Ruleset) error {
+	b.Rules = rs
+	b.redecide(b.hub.all(), make(rulings))
+	return b.boundGroups()
+}
+
+// reviewGrant decides a grant again, for one of its listeners if they are still equal to
+// the rules.
+func (b *Batch) reviewGrant(g *grant) {
+	if len(g.listeners) == 0 {
+		return // dissolved since it was found
+	}
+	var reads rules.Reads
+	err := b.decideListen(b.Ctx, b.Rules, b.Tx, g.listeners[0].read, &reads)
+	if err != nil || !g.covers(reads) {
+		known := make(rulings)
+		known.add(g.listeners[0].read, &ruling{reads, err})
+		b.redecide(g.listeners, known)
+		return
+	}
+	b.Undo = append(b.Undo, b.grants.restoring(g.listeners[:1]))
+	b.grants.depend(g, reads)
+}
+
+// redecide decides about listeners as if they had just come. known are rulings that were
+// made in the same state.
+func (b *Batch) redecide(listeners []*Listener, known rulings) {
+	b.Undo = append(b.Undo, b.grants.restoring(listeners))
+	listeners = slices.Clone(listeners)
+	for _, l := range listeners {
+		b.grants.leave(l)
+	}
+	open := make([]*candidate, 0, min(len(listeners), decideAtOnce))
+	for some := range slices.Chunk(listeners, decideAtOnce) {
+		open = open[:0]
+		for _, l := range some {
+			if !l.revoked {
+				open = append(open, &candidate{listener: l, read: l.read})
+			}
+		}
+		open = b.admitKnown(open, b.regrant)
+		b.decideOn(b.Ctx, b.Rules, b.Tx, open, known)
+		b.admitDecided(open, always, b.regrant)
+	}
+}
+
+// regrant is the admission of a listener whose permission a batch may have changed.
+func (b *Batch) regrant(l *Listener, g *grant, err error) {
+	switch {
+	case err != nil:
+		l.revoked = true
+		b.revoked = append(b.revoked, revocation{l, err})
+	case g != nil:
+		g.join(l)
+	}
+}
+
+// ReviewSlice decides a slice of the stale grants.
+func (b *Batch) ReviewSlice() {
+	began := time.Now()
+	g := b.grants.nextStale()
+	for n := 0; g != nil && (n == 0 || n < b.Audience.ReviewAtOnce && time.Since(began) < reviewTime); n++ {
+		b.reviewGrant(g)
+		g = b.grants.nextStale()
+	}
+}
+
+// reviewed has the grant of a listener decided if it is stale. It returns when that is
+// done.
+func (l *Listener) reviewed() error {
+	return l.audience.host.InTurn(l.read.Quota, 0, func(b *Batch) error {
+		if g := l.grant; b.grants.isStale(g) {
+			if len(b.events) > 0 { // they may be of writes at which the grant was not good
+				for _, l := range g.listeners {
+					l.out.PushWhole(&l.shown)
+				}
+			}
+			b.reviewGrant(g)
+		}
+		return nil
+	})
+}
