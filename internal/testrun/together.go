@@ -52,7 +52,7 @@ func together(w io.Writer, command string, names []string) (code int, err error)
 		p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		p.cmd.Stdout = w
 		if i > 0 {
-			// A file, not a pipe: a process that outlives its part must not hold up the end.
+			// A file, not a pipe: a process that outlives its part must not delay the end.
 			if p.held, err = os.Create(filepath.Join(dir, name)); err == nil {
 				defer p.held.Close()
 				p.cmd.Stdout = p.held
