@@ -107,7 +107,7 @@ var commentWords = map[string]int{
 	`nobody`:                            60,
 	`somebody`:                          13,
 	`everybody`:                         6,
-	`whoever|whomever`:                  10,
+	`whoever|whomever`:                  12,
 	`who`:                               120,
 	`(?-i:What)`:                        120,
 	`he|him|his`:                        7,
