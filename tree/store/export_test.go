@@ -149,6 +149,7 @@ func TestBackupOfMemory(t *testing.T) {
 }
 
 func TestReadOnlyRefuses(t *testing.T) {
+	t.Parallel() // it waits for a lock
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text.db")
 	if err := os.WriteFile(text, bytes.Repeat([]byte("not a database\n"), 2000), 0o600); err != nil {

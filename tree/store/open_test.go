@@ -50,6 +50,7 @@ func wantOpenError(t *testing.T, file string, want error) {
 }
 
 func TestOpenRefusesASecondOpener(t *testing.T) {
+	t.Parallel() // it waits for a lock
 	file := written(t)
 	s := open(t, file)
 	defer s.Close()
