@@ -77,6 +77,7 @@ func (s *Server) source() metrics.Source {
 		WorkBytes:       s.all.Work.Meter().Used(),
 		AnswerBytes:     s.all.Answers.Meter().Used(),
 		ViewBytes:       s.all.Views.Held(),
+		WaitingBytes:    s.all.Views.Waiting(),
 		PendingBytes:    s.all.Pending.Meter().Used(),
 		RunningImports:  len(s.imports),
 		RunningExports:  len(s.exports),
