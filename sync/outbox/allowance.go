@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/dogwooddb/dogwood/internal/processors"
 	"github.com/dogwooddb/dogwood/limit"
@@ -30,6 +31,7 @@ type Allowance struct {
 	memory *limit.Share // in bytes; a single message may exceed it
 
 	waiting *limit.Share // bytes that wait for clients which do not keep up
+	graces  atomic.Int64 // bytes of it
 	slow    slowOutboxes
 
 	// The size of a message is known only after it was made, so few are made at a time. A

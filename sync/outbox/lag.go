@@ -12,10 +12,15 @@ import (
 // whose replies wait is not read from.
 //
 // A client that keeps up costs nothing of this: the first keptUp bytes that wait are not
-// counted. They are part of what a connection takes.
+// counted. They are part of what a connection takes. As long as there is much room, an
+// outbox that lags a little takes a grace, which is larger than what waits there, since to
+// count each event takes a fifth of the time of a delivery.
 
 const (
-	keptUp      = 4 << 10 // that wait for a client which is thought to keep up
+	keptUp      = 4 << 10  // that wait for a client which is thought to keep up
+	graceBytes  = 32 << 10 // that wait in an outbox with a grace
+	graceMemory = 2 * graceBytes
+	gracePart   = 4       // of what an address can have, all graces together have one
 	itemMemory  = 128     // of an item, in an array that may have twice as many places
 	eventMemory = 512     // of an event without its text
 	waitingStep = 8 << 10 // in which an outbox counts what it alone holds
@@ -41,8 +46,29 @@ type waiting struct {
 	taken  []*Event // of those that count, which the last Take returned
 
 	held   int64 // of the allowance, for own and sent; a little more than these
+	grace  bool  // held beside that, for the items that do not count
 	full   bool  // there was no room for the last item
 	counts *Counts
+}
+
+// lags reports whether what comes into the queue is to be counted.
+func (o *Outbox) lags() bool {
+	if o.bytes <= keptUp || o.allowance == nil {
+		return false
+	}
+	w := &o.waits
+	if w.held == 0 && !w.grace {
+		w.grace = o.allowance.takeGrace()
+	}
+	return !w.grace || o.bytes > graceBytes
+}
+
+// endGrace gives the grace back when nothing waits.
+func (o *Outbox) endGrace() {
+	if o.waits.grace && o.items.Len() == 0 {
+		o.waits.grace = false
+		o.allowance.giveGrace()
+	}
 }
 
 // count counts an item that comes into the queue.
@@ -144,6 +170,7 @@ func (o *Outbox) endSent() {
 	}
 	w.sent = 0
 	o.settle()
+	o.endGrace()
 }
 
 // isHeldBack reports whether the client is not to be read from.
@@ -176,6 +203,20 @@ func (a *Allowance) claim(n int64) (room bool) {
 	}
 	a.waiting.Force(n)
 	return false
+}
+
+// takeGrace takes a grace if there is much room.
+func (a *Allowance) takeGrace() bool {
+	if a.graces.Add(graceMemory) <= a.waiting.Most()/gracePart && a.waiting.Try(graceMemory) == nil {
+		return true
+	}
+	a.graces.Add(-graceMemory)
+	return false
+}
+
+func (a *Allowance) giveGrace() {
+	a.graces.Add(-graceMemory)
+	a.waiting.Release(graceMemory)
 }
 
 // Waiting returns how many bytes wait for clients that do not keep up.

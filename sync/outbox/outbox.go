@@ -136,7 +136,7 @@ func (o *Outbox) push(it item) {
 func (o *Outbox) append(it item) {
 	it.size += itemOverhead
 	o.bytes += it.size
-	if o.bytes > keptUp && o.allowance != nil {
+	if o.lags() {
 		o.count(&it)
 	}
 	o.items.Push(it)
@@ -287,9 +287,8 @@ func (o *Outbox) TakeReady(dst [][]byte, max int) (msgs [][]byte, more bool) {
 			size += len(msg)
 		}
 	}
-	if o.waits.held > 0 {
-		o.settle()
-	}
+	o.settle()
+	o.endGrace()
 	if heldBack && !o.isHeldBack() {
 		o.room.Broadcast()
 	}
