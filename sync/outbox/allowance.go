@@ -66,7 +66,7 @@ func NewAllowance(max int64, readers *limit.Share) *Allowance {
 func (a *Allowance) Share(max int64, readers *limit.Share) *Allowance {
 	return &Allowance{
 		memory:    a.memory.Meter().Share(max),
-		waiting:   a.waiting.Meter().Share(max / waitingPart),
+		waiting:   a.waiting.Meter().Share(max / WaitingPart),
 		views:     a.views.Meter().Share(limit.Unbounded),
 		values:    readers,
 		decisions: a.decisions.Meter().Share(limit.Unbounded),

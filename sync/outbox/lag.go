@@ -11,24 +11,30 @@ import (
 // the outboxes of the address that hold most lose their events to whole views, and a client
 // whose replies wait is not read from.
 //
-// A client that keeps up costs nothing of this: the first keptUp bytes that wait are not
+// A client that keeps up costs nothing of this: the first KeptUp bytes that wait are not
 // counted. They are part of what a connection takes. As long as there is much room, an
 // outbox that lags a little takes a grace, which is larger than what waits there, since to
 // count each event takes a fifth of the time of a delivery.
 
 const (
-	keptUp      = 4 << 10  // that wait for a client which is thought to keep up
+	// KeptUp is how many bytes wait for a client that is thought to keep up.
+	KeptUp = 4 << 10
+	// WaitingPart says which part of the memory of large messages there is, beside that, for
+	// what waits.
+	WaitingPart = 2
+
 	graceBytes  = 32 << 10 // that wait in an outbox with a grace
 	graceMemory = 2 * graceBytes
-	gracePart   = 4       // of what an address can have, all graces together have one
+	gracePart   = 4 // of what an address can have, all graces together have one
+
 	itemMemory  = 128     // of an item, in an array that may have twice as many places
 	eventMemory = 512     // of an event without its text
+	eventTexts  = 2       // its text, and what it is made of
 	waitingStep = 8 << 10 // in which an outbox counts what it alone holds
-	waitingPart = 2       // of the memory of large messages, what waits may have one
 )
 
 // memory returns what an event takes: the nodes that it was made of, and its text.
-func (e *Event) memory() int64 { return eventMemory + 2*int64(e.size) }
+func (e *Event) memory() int64 { return eventMemory + eventTexts*int64(e.size) }
 
 // own returns what an item takes that no other outbox shares.
 func (it *item) own() int64 {
@@ -53,7 +59,7 @@ type waiting struct {
 
 // lags reports whether what comes into the queue is to be counted.
 func (o *Outbox) lags() bool {
-	if o.bytes <= keptUp || o.allowance == nil {
+	if o.bytes <= KeptUp || o.allowance == nil {
 		return false
 	}
 	w := &o.waits
@@ -175,7 +181,7 @@ func (o *Outbox) endSent() {
 
 // isHeldBack reports whether the client is not to be read from.
 func (o *Outbox) isHeldBack() bool {
-	return o.bytes > o.max || o.waits.full && o.bytes > keptUp
+	return o.bytes > o.max || o.waits.full && o.bytes > KeptUp
 }
 
 // lost returns what the allowance gets back at most if the events of the queue give way.
@@ -323,4 +329,4 @@ func (e *Event) release(a *Allowance) {
 
 // newWaiting returns the share of what waits that all clients have, of an allowance of max
 // bytes.
-func newWaiting(max int64) *limit.Share { return limit.NewMeter(max / waitingPart).All() }
+func newWaiting(max int64) *limit.Share { return limit.NewMeter(max / WaitingPart).All() }

@@ -63,7 +63,7 @@ func wantWaiting(t *testing.T, doing string, a *Allowance, want int64) {
 // more than the address may have, and each of them is sent the state in the end.
 func TestWaitingEventsAreBounded(t *testing.T) {
 	const size, most = 22_000, 4 << 20 // of the address: a half of what all have
-	all := newAllowance(2 * waitingPart * most)
+	all := newAllowance(2 * WaitingPart * most)
 	address := share(all, limit.Unbounded)
 	var list []*follower
 	for range 1000 {
@@ -128,7 +128,7 @@ func TestSharedEventsCountOnce(t *testing.T) {
 // TestLargestBacklogGivesWay: where there is no room, clients lose their events that let many
 // of them wait, and not one that is a little behind.
 func TestLargestBacklogGivesWay(t *testing.T) {
-	all := newAllowance(waitingPart << 20)
+	all := newAllowance(WaitingPart << 20)
 	address := share(all, limit.Unbounded)
 	large, small := newFollower(address), newFollower(address)
 	for range 3 {
@@ -179,10 +179,10 @@ func TestWhoKeepsUpIsNotCounted(t *testing.T) {
 // no memory for more of them, and is when these are read.
 func TestRepliesHoldBackWithoutMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newAllowance(waitingPart * waitingStep)
+		all := newAllowance(WaitingPart * waitingStep)
 		f := newFollower(all)
 		for range 2 {
-			f.PushFrame([]byte(strings.Repeat("x", 3*keptUp)))
+			f.PushFrame([]byte(strings.Repeat("x", 3*KeptUp)))
 		}
 		done := make(chan error, 1)
 		go func() { done <- f.Wait(t.Context()) }()
@@ -198,7 +198,7 @@ func TestRepliesHoldBackWithoutMemory(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		f.Unsent(3 * keptUp)
+		f.Unsent(3 * KeptUp)
 		wantWaiting(t, "a part could not be sent", all, 2*waitingStep)
 		f.Take(1)
 		wantWaiting(t, "it was sent", all, 0)
