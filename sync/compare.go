@@ -46,7 +46,7 @@ func (b *batch) mayCompareFor(w *Write) (compares bool, err error) {
 	if err == nil || *w.If != "" || !errors.Is(err, fault.ErrDenied) {
 		return true, err
 	}
-	if b.apart {
+	if b.Apart {
 		return false, nil
 	}
 	switch exists, failed := b.exists(t); {
