@@ -76,6 +76,7 @@ func (s *Server) source() metrics.Source {
 		WorkBytes:       s.all.Work.Meter().Used(),
 		AnswerBytes:     s.all.Answers.Meter().Used(),
 		ViewBytes:       s.all.Views.Held(),
+		WaitingBytes:    s.all.Views.Waiting(),
 		PendingBytes:    s.all.Pending.Meter().Used(),
 		RunningImports:  int(s.imports.Used()),
 		RunningExports:  int(s.exports.Used()),

@@ -85,6 +85,7 @@ func (c *collector) server(w writer, s Source) {
 	w.add(heldBytes, float64(s.WorkBytes), "work")
 	w.add(heldBytes, float64(s.AnswerBytes), "answers")
 	w.add(heldBytes, float64(s.ViewBytes), "views")
+	w.add(heldBytes, float64(s.WaitingBytes), "waiting")
 	w.add(heldBytes, float64(s.PendingBytes), "disconnects")
 	w.add(bulkRunning, float64(s.RunningImports), "import")
 	w.add(bulkRunning, float64(s.RunningExports), "export")

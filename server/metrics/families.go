@@ -48,7 +48,7 @@ var (
 	requestSeconds     = distribution("request_seconds", "Time from a request to the end of its answer.", "kind")
 	refused            = counter("refused_total", "What was refused or held up because of a bound.", "reason")
 	credentialsRefused = counter("credentials_refused_total", "Tokens and secrets that were not acceptable.")
-	heldBytes          = gauge("held_bytes", "Memory that request bodies, large answers, large views and onDisconnect operations hold.", "use")
+	heldBytes          = gauge("held_bytes", "Memory that request bodies, large answers, large views, what waits for slow clients and onDisconnect operations hold.", "use")
 	bulkRunning        = gauge("bulk_running", "Imports, and exports with backups, that are under way.", "operation")
 	backups            = counter("backups_total", "Scheduled backups of databases.", "result")
 	lastBackup         = gauge("last_backup_timestamp_seconds", "When the last good scheduled backup was begun.")
