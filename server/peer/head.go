@@ -8,15 +8,15 @@ import (
 // Bounds of the head of a request: its first line and its headers.
 const (
 	MaxHeadLines = 100     // with the first one
-	freeHead     = 8 << 10 // what a head may take without counting as more than its connection
+	FreeHead     = 8 << 10 // what a head may take without counting as more than its connection
 )
 
 // What a head takes in memory at most: net/http keeps a line while it arrives and copies it
 // then, and what is made of a header or of a parameter of the URL has a size of its own.
 const (
-	headByteCost  = 2
-	headLineCost  = 256
-	headParamCost = 128
+	HeadByteCost  = 2
+	HeadLineCost  = 256
+	HeadParamCost = 128
 )
 
 // A head follows the bytes of one head, in order to know where it ends and what it takes. It
@@ -73,16 +73,16 @@ func (h *head) endLine() {
 
 // cost returns what the head takes in memory beyond what counts as that of its connection.
 func (h *head) cost() int64 {
-	return beyondFree(h.size*headByteCost + h.lines*headLineCost + h.params*headParamCost)
+	return beyondFree(h.size*HeadByteCost + h.lines*HeadLineCost + h.params*HeadParamCost)
 }
 
 // lineCost returns what the first line of a request takes, beyond the same.
 func lineCost(uri string) int64 {
-	return beyondFree(int64(len(uri))*headByteCost + int64(strings.Count(uri, "&"))*headParamCost)
+	return beyondFree(int64(len(uri))*HeadByteCost + int64(strings.Count(uri, "&"))*HeadParamCost)
 }
 
 func beyondFree(n int64) int64 {
-	if n <= freeHead {
+	if n <= FreeHead {
 		return 0
 	}
 	return n

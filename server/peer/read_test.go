@@ -130,7 +130,7 @@ func TestHeadsAreCounted(t *testing.T) {
 		}
 		<-end
 	})
-	isCounted := func(used int64) bool { return used >= headByteCost*longHeader }
+	isCounted := func(used int64) bool { return used >= HeadByteCost*longHeader }
 	half := s.send(fatHead)
 	s.waitUsed("half of a head", isCounted)
 	half.Close()
