@@ -12,7 +12,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -82,7 +82,7 @@ func failureAnswer(q *request, err error) answer {
 		if !isCut(q.r.Context()) {
 			return answer{} // the client left
 		}
-		err = dsync.ErrClosed // which a write waits for (dsync.Database.BeginClose): this had no effect
+		err = fault.ErrClosed // which a write waits for (dsync.Database.BeginClose): this had no effect
 	}
 	q.countFailure(err)
 	e := q.statusOf(err)
@@ -101,7 +101,7 @@ func failureAnswer(q *request, err error) answer {
 
 // detailOf returns what an answer says in addition to the text that clients compare.
 func detailOf(err error) string {
-	if denied := (*dsync.DeniedError)(nil); errors.As(err, &denied) {
+	if denied := (*fault.DeniedError)(nil); errors.As(err, &denied) {
 		return denied.Detail
 	}
 	if wrong := (*locatedError)(nil); errors.As(err, &wrong) {

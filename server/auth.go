@@ -10,6 +10,7 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server/auth"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -110,11 +111,11 @@ func restTokenError(err error) error {
 
 // wireTokenError is restTokenError for the realtime protocol, whose text for
 // expired tokens ends with a full stop.
-func wireTokenError(err error) *dsync.TokenError {
+func wireTokenError(err error) *fault.TokenError {
 	if errors.Is(err, auth.ErrExpired) {
-		return &dsync.TokenError{Status: wire.StatusExpiredToken, Text: wire.TextExpiredToken}
+		return &fault.TokenError{Status: wire.StatusExpiredToken, Text: wire.TextExpiredToken}
 	}
-	return &dsync.TokenError{Status: wire.StatusInvalidToken, Text: restTokenError(err).Error()}
+	return &fault.TokenError{Status: wire.StatusInvalidToken, Text: restTokenError(err).Error()}
 }
 
 func bearerToken(h http.Header) string {
@@ -155,7 +156,7 @@ func authOf(vars auth.Claims) rules.Auth {
 }
 
 // signIn decides a credential that came over the realtime protocol
-// (protocol §9). A refusal is a *dsync.TokenError.
+// (protocol §9). A refusal is a *fault.TokenError.
 func (s *Server) signIn(ns string, c dsync.Credential) (id identity, err error) {
 	if c.Admin {
 		id.credential, err = s.auth.Bearer(ns, c.Token)
@@ -176,7 +177,7 @@ func (s *Server) signIn(ns string, c dsync.Credential) (id identity, err error) 
 	}
 	caller, ok := overridden(override)
 	if !id.credential.Admin || !ok {
-		return identity{}, &dsync.TokenError{Status: wire.StatusPermissionDenied, Text: wire.TextPermissionDenied}
+		return identity{}, &fault.TokenError{Status: wire.StatusPermissionDenied, Text: wire.TextPermissionDenied}
 	}
 	id.Caller = caller
 	return id, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/server/auth"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 )
 
 // unsigned returns a token with the given claims and no signature.
@@ -115,7 +116,7 @@ func TestServeBelievesOnlySecrets(t *testing.T) {
 		}
 		for _, c := range []dsync.Credential{{Token: token}, {Token: token, Admin: true}, {Token: token, Admin: true, NoAuth: true}} {
 			id, err := s.signIn("", c)
-			var refusal *dsync.TokenError
+			var refusal *fault.TokenError
 			if !errors.As(err, &refusal) || refusal.Status != "invalid_token" || id.Admin || !id.Auth.IsNull() {
 				t.Errorf("sign in with %+v: %+v, %v, want a refusal", c, id, err)
 			}

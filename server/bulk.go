@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -226,7 +226,7 @@ func getBackup(q *request) (answer, error) {
 	}
 	return sendSpooled(q, typeBinary, q.ns+fileSuffix, func(w io.Writer) error {
 		_, err := q.db.Backup(w)
-		if errors.Is(err, dsync.ErrNoFile) {
+		if errors.Is(err, fault.ErrNoFile) {
 			return &statusError{http.StatusConflict, "The database is kept in memory; it has no file to back up."}
 		}
 		return err

@@ -9,6 +9,8 @@ import (
 
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -74,10 +76,10 @@ func (q *request) statusOf(err error) *statusError {
 	if e := (*tree.ParseError)(nil); errors.As(err, &e) {
 		return &statusError{http.StatusBadRequest, parseErrorText(e)}
 	}
-	if e := (*dsync.UnboundedError)(nil); errors.As(err, &e) {
+	if e := (*fault.UnboundedError)(nil); errors.As(err, &e) {
 		return &statusError{http.StatusBadRequest, e.Error()}
 	}
-	if e := (*dsync.NoIndexError)(nil); errors.As(err, &e) {
+	if e := (*fault.NoIndexError)(nil); errors.As(err, &e) {
 		return &statusError{http.StatusBadRequest, e.Error()}
 	}
 	for _, row := range []struct {
@@ -86,18 +88,18 @@ func (q *request) statusOf(err error) *statusError {
 		text   string
 	}{
 		{peer.ErrTooMany, http.StatusTooManyRequests, textTooMany},
-		{dsync.ErrDenied, http.StatusUnauthorized, textDenied},
+		{fault.ErrDenied, http.StatusUnauthorized, textDenied},
 		{dsync.ErrRulesChanged, http.StatusPreconditionFailed, "The rules have changed."},
-		{dsync.ErrNoVersion, http.StatusNotFound, "There is no such version of the rules."},
-		{dsync.ErrTooBig, http.StatusBadRequest, tooBigText(q.method)},
-		{dsync.ErrLimit, http.StatusServiceUnavailable, textUnavailable},
-		{dsync.ErrDamaged, http.StatusInternalServerError, textDamaged},
-		{dsync.ErrBusy, http.StatusServiceUnavailable, textUnavailable},
-		{dsync.ErrReadOnly, http.StatusServiceUnavailable, "The database is read-only."},
-		{dsync.ErrUnknown, http.StatusServiceUnavailable, textUnknown},
-		{dsync.ErrFailed, http.StatusServiceUnavailable, textUnavailable},
-		{dsync.ErrUnavailable, http.StatusServiceUnavailable, textUnavailable},
-		{dsync.ErrClosed, http.StatusServiceUnavailable, textUnavailable},
+		{versions.ErrNoVersion, http.StatusNotFound, "There is no such version of the rules."},
+		{fault.ErrTooBig, http.StatusBadRequest, tooBigText(q.method)},
+		{fault.ErrLimit, http.StatusServiceUnavailable, textUnavailable},
+		{fault.ErrDamaged, http.StatusInternalServerError, textDamaged},
+		{fault.ErrBusy, http.StatusServiceUnavailable, textUnavailable},
+		{fault.ErrReadOnly, http.StatusServiceUnavailable, "The database is read-only."},
+		{fault.ErrUnknown, http.StatusServiceUnavailable, textUnknown},
+		{fault.ErrFailed, http.StatusServiceUnavailable, textUnavailable},
+		{fault.ErrUnavailable, http.StatusServiceUnavailable, textUnavailable},
+		{fault.ErrClosed, http.StatusServiceUnavailable, textUnavailable},
 		{tree.ErrInvalidPath, http.StatusBadRequest, textBadPath},
 		{tree.ErrTooDeep, http.StatusBadRequest, textTooDeep},
 		{tree.ErrIncrement, http.StatusBadRequest, "Invalid data; increment leaves the range of a number"},

@@ -15,6 +15,7 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server/observe"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 )
 
 // Errors of namespaces (REST §1.2).
@@ -129,7 +130,7 @@ func (n *namespaces) find(name string) (*namespace, error) {
 	ns := n.known[name]
 	switch {
 	case n.closed:
-		return nil, dsync.ErrClosed
+		return nil, fault.ErrClosed
 	case ns != nil && ns.deactivated:
 		return nil, errDeactivated
 	case ns != nil:
@@ -192,7 +193,7 @@ func (n *namespaces) open(ns *namespace) (*dsync.Database, error) {
 		return db, nil
 	}
 	if n.isClosed() { // close visits ns after it set closed, and waits for ns.mu
-		return nil, dsync.ErrClosed
+		return nil, fault.ErrClosed
 	}
 	o := n.databaseOptions(ns.name)
 	o.TellRules = n.opts.Decisions.Tell

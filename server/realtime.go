@@ -6,6 +6,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/server/realtime"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -68,7 +69,7 @@ func (h host) SignIn(ns string, c dsync.Credential) (realtime.SignedIn, error) {
 }
 
 // TokenError implements realtime.Host.
-func (h host) TokenError(err error) *dsync.TokenError { return wireTokenError(err) }
+func (h host) TokenError(err error) *fault.TokenError { return wireTokenError(err) }
 
 // TooMany implements realtime.Host.
 func (h host) TooMany(w http.ResponseWriter) { refuseAddress(w) }

@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 )
 
 // countFailure counts a request that failed because of a bound, unless the bound
@@ -16,7 +16,7 @@ func (q *request) countFailure(err error) {
 		q.refused(metrics.BodySize)
 		return
 	}
-	if limit := (*dsync.LimitError)(nil); errors.As(err, &limit) {
+	if limit := (*fault.LimitError)(nil); errors.As(err, &limit) {
 		q.refused(metrics.Bounds[limit.Bound])
 		return
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/peer"
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 )
 
@@ -118,7 +118,7 @@ func (v *reservation) hold(size int64) error {
 	if need := makingAnswer * size; need <= v.work.Of.Most() {
 		return v.claim(&v.work, need)
 	}
-	return dsync.ErrTooBig
+	return fault.ErrTooBig
 }
 
 // claim makes a hold of the request reach a size. After a *noMemoryError the request holds

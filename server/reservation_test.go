@@ -2,10 +2,8 @@ package server
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,30 +19,33 @@ func (ts *testServer) wantRoom(n int64) {
 
 // A large read waits for the room that a client which does not read holds.
 func TestAnswersWaitForRoom(t *testing.T) {
-	t.Parallel()
-	const size = 16 << 20 // more than the buffers of a socket take
-	ts := serveTest(t, Options{Dev: true, Limits: Limits{MaxAnswersBytes: size * 3 / 2}})
-	long := "[" + strings.Repeat(`"`+strings.Repeat("x", 1<<20)+`",`, 16) + "1]"
-	ts.want("PUT", "/long.json?print=silent", long, 204, "")
-	for _, target := range []string{"/long.json", "/long.json?format=export", "/long.json?print=pretty"} {
-		deaf, _ := ts.send(call{"GET", target, nil, noBody})
-		defer deaf.Close()
-		deaf.(*net.TCPConn).SetReadBuffer(4096)
-		waitFor(t, "the answer to take room", func() bool { return ts.all.Answers.Meter().Used() >= size })
-		ts.want("GET", "/small.json", noBody, 200, "null")
-		var left atomic.Bool
-		time.AfterFunc(200*time.Millisecond, func() {
-			left.Store(true)
-			deaf.Close()
-		})
-		if r := ts.admin("GET", "/long.json", noBody); r.StatusCode != 200 || r.body != long {
-			t.Errorf("GET beside %s: %d, %d bytes", target, r.StatusCode, len(r.body))
+	synctest.Test(t, func(t *testing.T) {
+		const size = 1 << 20
+		ts := pipeTest(t, Options{Dev: true, Limits: Limits{MaxAnswersBytes: size * 3 / 2}})
+		defer ts.shutdown()
+		long := "[" + strings.Repeat(`"`+strings.Repeat("x", size/16)+`",`, 16) + "1]"
+		ts.want("PUT", "/long.json?print=silent", long, 204, "")
+		for _, target := range []string{"/long.json", "/long.json?format=export", "/long.json?print=pretty"} {
+			deaf, _ := ts.send(call{"GET", target, nil, noBody})
+			synctest.Wait()
+			if used := ts.all.Answers.Meter().Used(); used < size {
+				t.Errorf("GET %s takes room for %d bytes", target, used)
+			}
+			ts.want("GET", "/small.json", noBody, 200, "null")
+			began := time.Now()
+			time.AfterFunc(200*time.Millisecond, func() { deaf.Close() })
+			if r := ts.admin("GET", "/long.json", noBody); r.StatusCode != 200 || r.body != long {
+				t.Errorf("GET beside %s: %d, %d bytes", target, r.StatusCode, len(r.body))
+			}
+			if time.Since(began) < 200*time.Millisecond {
+				t.Errorf("GET beside %s did not wait", target)
+			}
+			synctest.Wait()
+			if used := ts.all.Answers.Meter().Used(); used != 0 {
+				t.Errorf("%d bytes were not given back", used)
+			}
 		}
-		if !left.Load() {
-			t.Errorf("GET beside %s did not wait", target)
-		}
-		ts.wantRoom(0)
-	}
+	})
 }
 
 // Where no room comes free, large answers are refused before anything is

@@ -16,6 +16,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -124,10 +125,10 @@ func longest(found []dsync.Found) (size int) {
 
 func findAll(q *request, ctx context.Context, entries []dsync.Lookup) (dsync.Findings, error) {
 	all, err := q.db.GetAll(ctx, entries)
-	if tooMany := (*dsync.TooManyError)(nil); errors.As(err, &tooMany) {
+	if tooMany := (*fault.TooManyError)(nil); errors.As(err, &tooMany) {
 		err = badRequest(tooMany.Error())
 	}
-	if errors.Is(err, dsync.ErrTooBig) {
+	if errors.Is(err, fault.ErrTooBig) {
 		err = badRequest(textReadTooBig)
 	}
 	return all, err

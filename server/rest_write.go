@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -50,7 +51,7 @@ func replaceValue(q *request, w tree.Write) (answer, error) {
 	if c != nil {
 		return q.node(c.Writes[0].Node), nil
 	}
-	if stale := (*dsync.StaleError)(nil); errors.As(err, &stale) {
+	if stale := (*fault.StaleError)(nil); errors.As(err, &stale) {
 		if err := q.reserve(len(stale.Current.JSON())); err != nil {
 			return answer{}, err
 		}
@@ -198,7 +199,7 @@ func openForPatch(q *request) (string, error) {
 	if err := q.mayWrite(); err != nil {
 		return "", err
 	}
-	return "", dsync.ErrDenied // unless the rules have changed just now
+	return "", fault.ErrDenied // unless the rules have changed just now
 }
 
 // isEmptyObject reports whether a text is {} in JSON.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/versions"
 )
 
 // This file is /.settings/rules.json (REST §12.1) and the versions that each
@@ -42,7 +44,7 @@ func getRules(q *request) (answer, error) {
 
 // rulesText answers with the source of rules.
 func rulesText(source string) answer {
-	return answer{status: http.StatusOK, body: []byte(source), tag: rulesTag(dsync.RulesHash(source))}
+	return answer{status: http.StatusOK, body: []byte(source), tag: rulesTag(versions.Hash(source))}
 }
 
 // rulesTag returns the ETag of rules with a hash.
@@ -69,7 +71,7 @@ func putRules(q *request) (answer, error) {
 		return answer{}, badRequest(err.Error())
 	}
 	if dry, _ := q.params.get("dryRun"); dry == "true" {
-		if change.IfHash != "" && change.IfHash != dsync.RulesHash(q.db.Rules().Source()) {
+		if change.IfHash != "" && change.IfHash != versions.Hash(q.db.Rules().Source()) {
 			return answer{}, dsync.ErrRulesChanged
 		}
 		return q.jsonText(`{"status":"ok"}`), nil
@@ -84,12 +86,12 @@ func putRules(q *request) (answer, error) {
 }
 
 // readRulesChange reads the other parts of an upload of rules.
-func readRulesChange(q *request) (c dsync.RulesChange, err error) {
-	c = dsync.RulesChange{Options: q.s.opts.RulesOptions, Author: rulesAuthor(q)}
+func readRulesChange(q *request) (c versions.Change, err error) {
+	c = versions.Change{Options: q.s.opts.RulesOptions, Author: rulesAuthor(q)}
 	dialect, hasDialect := q.params.get("dialect")
 	extensions, hasExtensions := q.params.get("extensions")
 	if hasDialect || hasExtensions {
-		if c.Options, err = dsync.ParseRulesOptions(dialect, extensions); err != nil {
+		if c.Options, err = versions.ParseOptions(dialect, extensions); err != nil {
 			return c, badRequest(err.Error())
 		}
 	}
@@ -118,7 +120,7 @@ func getRulesVersions(q *request) (answer, error) {
 		return answer{}, err
 	}
 	if list == nil {
-		list = []dsync.RulesVersion{}
+		list = []versions.Version{}
 	}
 	return q.encode(list)
 }
@@ -162,7 +164,7 @@ func postRollback(q *request) (answer, error) {
 	if err != nil {
 		return answer{}, badRequest(err.Error())
 	}
-	v, err := q.db.ChangeRules(q.r.Context(), dsync.RulesChange{
+	v, err := q.db.ChangeRules(q.r.Context(), versions.Change{
 		Rules: rs, Options: old.Options(), Author: rulesAuthor(q), Comment: body.Comment, Restore: old.Number,
 	})
 	if err != nil {
@@ -218,7 +220,7 @@ func (n *namespaces) setDefaultRules(ctx context.Context, all *rules.Ruleset, of
 	n.mu.Unlock()
 	var errs []error
 	for _, ns := range n.all() {
-		if err := n.renewRules(ctx, ns); err != nil && !errors.Is(err, dsync.ErrClosed) {
+		if err := n.renewRules(ctx, ns); err != nil && !errors.Is(err, fault.ErrClosed) {
 			errs = append(errs, fmt.Errorf("rules of %s: %w", ns.name, err))
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/rules"
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/versions"
 )
 
 const (
@@ -39,7 +39,7 @@ func parseRules(t testing.TB, source string) *rules.Ruleset {
 func (ts *testServer) listed(secret string) string {
 	ts.t.Helper()
 	r := ts.do(call{"GET", "/.settings/rules/versions.json", bearer(secret), ""})
-	var list []dsync.RulesVersion
+	var list []versions.Version
 	if err := json.Unmarshal([]byte(r.body), &list); err != nil {
 		ts.t.Fatalf("versions: %d %s, %v", r.StatusCode, r.body, err)
 	}

@@ -33,7 +33,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
 	"github.com/dogwooddb/dogwood/server/realtime"
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/dirlock"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
@@ -64,7 +64,7 @@ type Options struct {
 
 	Rules        *rules.Ruleset            // of databases that were given none; nil is open in Dev, else locked
 	RulesOf      map[string]*rules.Ruleset // of some of them, by name, instead of Rules
-	RulesOptions dsync.RulesOptions        // how uploaded rules are read that don't say it themselves
+	RulesOptions versions.Options          // how uploaded rules are read that don't say it themselves
 	Decisions    Decisions                 // what is made of what rules decide
 
 	Sample func() tree.Node // what a new database begins with; nil is empty

@@ -9,7 +9,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 )
 
@@ -190,7 +190,7 @@ func (es *eventStream) flush(q *request) bool {
 			}
 			continue
 		}
-		if errors.Is(closing, dsync.ErrTooBig) {
+		if errors.Is(closing, fault.ErrTooBig) {
 			_ = es.writeAll([][]byte{[]byte(eventTooBig)})
 		}
 		return closing == nil

@@ -13,8 +13,8 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/outbox"
+	"github.com/dogwooddb/dogwood/sync/pending"
 	"github.com/dogwooddb/dogwood/sync/wire"
-	"github.com/dogwooddb/dogwood/tree"
 )
 
 // BenchmarkCommit is the rate of small durable writes by many clients at once.
@@ -173,33 +173,10 @@ func listenAll(b *testing.B, db *Database, n int, path, query string) []*outbox.
 	return outboxes
 }
 
-// BenchmarkEventEncoding is what the first listener of an event does, and all
-// those with a tag.
-func BenchmarkEventEncoding(b *testing.B) {
-	n := tree.MustParseNode(`{"text":"hello","from":"ana","at":1700000000000}`)
-	target := tree.Target{Path: tree.MustParsePath("/rooms/r1/m1")}
-	b.Run("first", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			e := outbox.Put(target, n)
-			e.Measure()
-			e.Push(0)
-		}
-	})
-	b.Run("tag", func(b *testing.B) {
-		b.ReportAllocs()
-		e := outbox.Put(target, n)
-		e.Measure()
-		for b.Loop() {
-			e.Push(7)
-		}
-	})
-}
-
 // BenchmarkOnDisconnect is to register one more write for the disconnect, among
 // none and among as many as a session may have.
 func BenchmarkOnDisconnect(b *testing.B) {
-	for _, pending := range []int{0, maxPending - 1} {
+	for _, pending := range []int{0, pending.MaxRecords - 1} {
 		b.Run(fmt.Sprint("pending=", pending), func(b *testing.B) {
 			db := openTest(b, Options{})
 			c := connect(b, db, "a", 0)
@@ -222,19 +199,6 @@ func BenchmarkOnDisconnect(b *testing.B) {
 				c.out.Take(1 << 20)
 			}
 		})
-	}
-}
-
-// BenchmarkHub is to find those who can see a write among many who can't.
-func BenchmarkHub(b *testing.B) {
-	h := manyGroups(100_000)
-	p := tree.MustParsePath("/rooms/r5/messages/m1")
-	b.ReportAllocs()
-	for b.Loop() {
-		for range h.Above(p) {
-		}
-		for range h.Below(p) {
-		}
 	}
 }
 
@@ -269,37 +233,6 @@ func BenchmarkChatPost(b *testing.B) {
 				}
 				n++
 			}
-		})
-	}
-}
-
-func benchEvent() *outbox.Event {
-	n := tree.MustParseNode(`{"text":"hello","from":"ana","at":1700000000000}`)
-	e := outbox.Put(tree.Target{Path: tree.MustParsePath("/rooms/r1/m1")}, n)
-	e.Measure()
-	return e
-}
-
-// BenchmarkDeliver is an event on its way to many listeners: into their outboxes
-// and out of them.
-func BenchmarkDeliver(b *testing.B) {
-	for _, listeners := range []int{1, 25, 1000} {
-		b.Run(fmt.Sprint("listeners=", listeners), func(b *testing.B) {
-			db := openTest(b, Options{})
-			outboxes := listenAll(b, db, listeners, "/rooms/r1", `,"q":{"i":".key","l":5,"vf":"r"},"t":1`)
-			all := db.hub.all()
-			var msgs [][]byte
-			b.ReportAllocs()
-			for b.Loop() {
-				e := benchEvent()
-				for _, l := range all {
-					l.out.PushEvent(&l.shown, e)
-				}
-				for _, o := range outboxes {
-					msgs, _ = o.TakeReady(msgs[:0], 1<<20)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*listeners), "ns/listener")
 		})
 	}
 }

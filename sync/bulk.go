@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -30,7 +32,7 @@ func (d *Database) Import(ctx context.Context, p tree.Path, src io.Reader, progr
 // run reads a value and makes it the one at p.
 func (t *linkTask) run(ctx context.Context, d *Database, p tree.Path, src io.Reader, o store.LoadOptions) (ImportResult, error) {
 	if d.closed.Load() {
-		return ImportResult{}, ErrClosed
+		return ImportResult{}, fault.ErrClosed
 	}
 	l, err := d.store.NewLoad(p, o)
 	if err != nil {
@@ -81,10 +83,10 @@ func importError(d *Database, p tree.Path, err error) error {
 	case !errors.Is(err, store.ErrNotStored):
 		return err
 	case d.closed.Load():
-		return ErrClosed
+		return fault.ErrClosed
 	}
 	d.log.Error("import failed", "database", d.store.String(), "path", p, "err", err)
-	return fmt.Errorf("%w: %w", ErrUnavailable, err) // nothing refers to what was stored
+	return fmt.Errorf("%w: %w", fault.ErrUnavailable, err) // nothing refers to what was stored
 }
 
 // A linkTask makes visible what a load has stored.
@@ -100,59 +102,47 @@ func (t *linkTask) size() int64 { return taskOverhead }
 func (t *linkTask) apply(b *batch) error {
 	p := t.load.Path()
 	write := []tree.ResolvedWrite{{Target: tree.Target{Path: p}}}
-	reviewing := b.reviewing(write)
+	c := audience.Change{Batch: &b.Batch, Writes: write, Whole: true}
+	if err := c.Before(); err != nil {
+		return fault.Broken(err)
+	}
 	sums, overflow, err := b.resolve(t.increments, b.db.options.Now())
 	if err := errors.Join(err, overflow); err != nil {
 		return err
 	}
-	if _, err := t.load.Link(b.tx); err != nil {
+	if _, err := t.load.Link(b.Tx); err != nil {
 		if errors.Is(err, store.ErrLoadEnded) {
 			return err
 		}
-		return broken(err)
+		return fault.Broken(err)
 	}
 	if err := t.put(b, sums); err != nil {
-		return broken(err)
+		return fault.Broken(err)
 	}
 	b.dirty = true
 	b.db.work = true
 	b.record = []byte(cutRecord)
-	b.touch(write)
-	b.review(reviewing, write)
-	b.resync(p)
-	return nil
-}
-
-// resync has all listeners that can see a change at p read their views again,
-// which may be large, when it is their turn to be sent.
-func (b *batch) resync(p tree.Path) {
-	for g := range b.hub.Above(p) {
-		b.lag(g)
-	}
-	for g := range b.hub.Below(p) {
-		b.lag(g)
-	}
+	b.hashes.Touch(write)
+	return fault.Broken(c.After())
 }
 
 // Export writes the node at a path as JSON in export form, as of one commit. It
 // holds a snapshot for as long as w takes, so w should be a local file. Errors
 // are those of Get, but for ErrTooBig, and those of w.
 func (d *Database) Export(ctx context.Context, r Read, w io.Writer) error {
-	return d.view(ctx, r, func(tx *store.Tx) error { return tx.WriteJSON(w, r.Path) })
+	_, err := d.view(ctx, r, func(tx *store.Tx) (int, error) { return 0, tx.WriteJSON(w, r.Path) })
+	return err
 }
-
-// ErrNoFile is returned for a backup of a database that is kept in memory.
-var ErrNoFile = store.ErrNoFile
 
 // Backup writes a copy of the database's file to w, as of one commit, while
 // other operations go on. It holds a snapshot for as long as w takes, so w
 // should be a local file.
 func (d *Database) Backup(w io.Writer) (size int64, err error) {
 	if d.closed.Load() {
-		return 0, ErrClosed
+		return 0, fault.ErrClosed
 	}
 	if size, err = d.store.Backup(w); err != nil && d.closed.Load() {
-		err = ErrClosed
+		err = fault.ErrClosed
 	}
 	return size, err
 }
@@ -170,14 +160,7 @@ const MaxIncrements = MaxPaths
 // MayPut reports whether a write of an administrator to p may be a Put: nobody above p
 // listens, who would be sent more than what is written.
 func (d *Database) MayPut(p tree.Path) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for g := range d.hub.Above(p) {
-		if g.path != p {
-			return false
-		}
-	}
-	return true
+	return !d.audience.HasAbove(p)
 }
 
 // Put replaces the value at p by what src holds, as Import does, with the server values of
@@ -217,7 +200,7 @@ type boundedIncrements struct {
 
 func (r *boundedIncrements) Read(p []byte) (int, error) {
 	if len(r.task.increments) > MaxIncrements {
-		return 0, &LimitError{BoundPaths}
+		return 0, &fault.LimitError{Bound: fault.BoundPaths}
 	}
 	return r.Reader.Read(p)
 }
@@ -225,10 +208,10 @@ func (r *boundedIncrements) Read(p []byte) (int, error) {
 // put puts sums in the places of increments that still count: the last of equal keys does.
 func (t *linkTask) put(b *batch, sums []tree.ResolvedWrite) error {
 	for i, w := range sums {
-		n, _, err := b.tx.Peek(w.Path)
+		n, _, err := b.Tx.Peek(w.Path)
 		is, priority := n.Value(), n.Priority()
 		if err == nil && w.Priority {
-			is, err = b.tx.Priority(w.Path)
+			is, err = b.Tx.Priority(w.Path)
 		} else {
 			w.Node = w.Node.WithPriority(priority)
 		}

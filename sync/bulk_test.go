@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -176,8 +177,8 @@ func TestImportThatFails(t *testing.T) {
 	}{
 		{t.Context(), io.MultiReader(strings.NewReader(large[:len(large)-10]), brokenReader{broken}), broken},
 		{ctx, strings.NewReader(large), context.Canceled},
-		{t.Context(), strings.NewReader(large), ErrUnavailable},
-		{t.Context(), strings.NewReader(`1`), ErrUnavailable},
+		{t.Context(), strings.NewReader(large), fault.ErrUnavailable},
+		{t.Context(), strings.NewReader(`1`), fault.ErrUnavailable},
 	} {
 		if _, err := db.Import(f.ctx, tree.MustParsePath("x"), f.src, nil); !errors.Is(err, f.want) {
 			t.Errorf("Import = %v, want %v", err, f.want)
@@ -225,13 +226,13 @@ func TestImportIntoAClosedDatabase(t *testing.T) {
 				t.Fatal(err)
 			}
 			closing := &closingReader{strings.NewReader(importText(1, 100)), db, t}
-			if _, err := db.Import(t.Context(), tree.Root, closing, nil); !errors.Is(err, ErrClosed) {
+			if _, err := db.Import(t.Context(), tree.Root, closing, nil); !errors.Is(err, fault.ErrClosed) {
 				t.Errorf("Import while the database is closed = %v", err)
 			}
-			if _, err := db.Import(t.Context(), tree.Root, strings.NewReader("1"), nil); !errors.Is(err, ErrClosed) {
+			if _, err := db.Import(t.Context(), tree.Root, strings.NewReader("1"), nil); !errors.Is(err, fault.ErrClosed) {
 				t.Errorf("Import = %v", err)
 			}
-			if _, err := db.Backup(io.Discard); !errors.Is(err, ErrClosed) {
+			if _, err := db.Backup(io.Discard); !errors.Is(err, fault.ErrClosed) {
 				t.Errorf("Backup = %v", err)
 			}
 		})
@@ -261,7 +262,7 @@ func TestExport(t *testing.T) {
 	imports(t, db, "/from", text)
 	var out bytes.Buffer
 	err := db.Export(t.Context(), Read{Path: tree.Root}, &out)
-	if !errors.Is(err, ErrDenied) || out.Len() > 0 {
+	if !errors.Is(err, fault.ErrDenied) || out.Len() > 0 {
 		t.Errorf("Export by nobody = %v, %d bytes", err, out.Len())
 	}
 	if err := db.Export(t.Context(), Read{Caller: Admin, Path: tree.MustParsePath("from")}, &out); err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -32,7 +33,7 @@ func TestCloseRefusesQueued(t *testing.T) {
 			w := putOf(t, "/a", "1")
 			go func() {
 				switch _, err := db.Write(context.Background(), w); {
-				case errors.Is(err, ErrClosed):
+				case errors.Is(err, fault.ErrClosed):
 					refused.Add(1)
 				case err == nil:
 					carried.Add(1)
@@ -86,8 +87,8 @@ func TestCloseRefusesTheRestOfABatch(t *testing.T) {
 		t.Errorf("BeginClose() = %d, want 2: third and late", n)
 	}
 	close(second.open)
-	if err := late.wait(t.Context()); !errors.Is(err, ErrClosed) {
-		t.Errorf("a task after the batch that was under way: %v, want %v", err, ErrClosed)
+	if err := late.wait(t.Context()); !errors.Is(err, fault.ErrClosed) {
+		t.Errorf("a task after the batch that was under way: %v, want %v", err, fault.ErrClosed)
 	}
 	if err := db.Close(); err != nil {
 		t.Error(err)
@@ -116,8 +117,8 @@ func TestCloseTellsOutcome(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		close(g.open)
-		if err := <-written; !errors.Is(err, ErrClosed) {
-			t.Errorf("Write() = %v, want %v", err, ErrClosed)
+		if err := <-written; !errors.Is(err, fault.ErrClosed) {
+			t.Errorf("Write() = %v, want %v", err, fault.ErrClosed)
 		}
 		if err := db.Close(); err != nil {
 			t.Error(err)
@@ -150,8 +151,8 @@ func TestCloseKeepsDisconnects(t *testing.T) {
 		t.Errorf("BeginClose() = %d, want 1", n)
 	}
 	close(g.open)
-	if err := <-ended; !errors.Is(err, ErrClosed) {
-		t.Errorf("the disconnect: %v, want %v", err, ErrClosed)
+	if err := <-ended; !errors.Is(err, fault.ErrClosed) {
+		t.Errorf("the disconnect: %v, want %v", err, fault.ErrClosed)
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
@@ -176,7 +177,7 @@ func TestCloseFinishesWhatIsQueued(t *testing.T) {
 		done.Go(func() {
 			for n := 0; ; n++ {
 				_, err := db.Write(context.Background(), putOf(t, fmt.Sprintf("/w%d/k%d", i, n), "true"))
-				if errors.Is(err, ErrClosed) {
+				if errors.Is(err, fault.ErrClosed) {
 					acked[i] = n
 					return
 				}
@@ -222,18 +223,18 @@ func TestClosedDatabase(t *testing.T) {
 			if err := db.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := db.Write(t.Context(), putOf(t, "/x", "1")); !errors.Is(err, ErrClosed) {
-				t.Errorf("Write() = %v, want %v", err, ErrClosed)
+			if _, err := db.Write(t.Context(), putOf(t, "/x", "1")); !errors.Is(err, fault.ErrClosed) {
+				t.Errorf("Write() = %v, want %v", err, fault.ErrClosed)
 			}
 			read := Read{Caller: Admin, Path: tree.Root}
-			if _, err := db.Get(t.Context(), read); !errors.Is(err, ErrClosed) {
-				t.Errorf("Get() = %v, want %v", err, ErrClosed)
+			if _, err := db.Get(t.Context(), read); !errors.Is(err, fault.ErrClosed) {
+				t.Errorf("Get() = %v, want %v", err, fault.ErrClosed)
 			}
-			if _, err := db.Listen(t.Context(), read, outbox.New(outbox.EventStream, 0, func() {})); !errors.Is(err, ErrClosed) {
-				t.Errorf("Listen() = %v, want %v", err, ErrClosed)
+			if _, err := db.Listen(t.Context(), read, outbox.New(outbox.EventStream, 0, func() {})); !errors.Is(err, fault.ErrClosed) {
+				t.Errorf("Listen() = %v, want %v", err, fault.ErrClosed)
 			}
-			if err := db.SetRules(t.Context(), db.Rules()); !errors.Is(err, ErrClosed) {
-				t.Errorf("SetRules() = %v, want %v", err, ErrClosed)
+			if err := db.SetRules(t.Context(), db.Rules()); !errors.Is(err, fault.ErrClosed) {
+				t.Errorf("SetRules() = %v, want %v", err, fault.ErrClosed)
 			}
 			for i, request := range []string{
 				`{"r":3,"a":"p","b":{"p":"/x","d":1}}`,

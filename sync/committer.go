@@ -3,14 +3,13 @@ package sync
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/queue"
-	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
@@ -29,62 +28,15 @@ const (
 	workAfter  = time.Millisecond
 )
 
-// A storageError is a failure of the store. The transaction is lost with it.
-type storageError struct{ err error }
-
-func (e *storageError) Error() string { return "storage: " + e.err.Error() }
-func (e *storageError) Unwrap() error { return e.err }
-
-// broken marks an error of apply as a failure of the store, not a refusal.
-func broken(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &storageError{err}
-}
-
-// ErrUnavailable is returned for writes that could not be made durable.
-var ErrUnavailable = errors.New("the write could not be stored")
-
-// ErrReadOnly is wrapped by ErrUnavailable for writes to a database whose file
-// system is read-only.
-var ErrReadOnly = store.ErrReadOnly
-
-// ErrUnknown is returned for writes of which it cannot be told whether they are on
-// disk: a sync failed, and what it was for could not be taken back. A restart finds
-// all writes of the batch or none.
-var ErrUnknown = errors.New("it is unknown whether the write was stored")
-
-// A panicError is a panic that was turned into an error: a fault of ours, or of
-// what we call, that must not take the database down with it.
-type panicError struct {
-	value any
-	stack []byte
-}
-
-func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
-
-// guarded calls f and turns a panic into a *panicError.
-func guarded(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &panicError{v, debug.Stack()}
-		}
-	}()
-	return f()
-}
-
 // A committer changes a database. Its state belongs to one goroutine, commitLoop; it takes
 // the lock of the audience while a batch is applied, committed and published.
 type committer struct {
-	db   *Database
+	db   *core
 	done chan struct{} // closed when commitLoop has ended
 
-	work    bool            // there may be something to reclaim or to build
 	behind  bool            // the last step has left something to reclaim
 	stalled bool            // background work failed
 	reviews bool            // there are stale grants
-	late    []task          // see retry
 	record  []byte          // memory for the record of the next batch
 	wrote   time.Duration   // that the last batch took to be written
 	took    []time.Duration // memory for what the tasks of the next batch take
@@ -106,9 +58,9 @@ func (c *committer) commitLoop() {
 		switch {
 		case c.reviews:
 			pause = 0
-		case !c.work && len(c.late) > 0:
+		case !c.db.work && len(c.db.late) > 0:
 			pause = probeEvery
-		case !c.work:
+		case !c.db.work:
 			pause = queue.Forever
 		}
 		some, open := c.db.queue.Take(pause)
@@ -120,7 +72,7 @@ func (c *committer) commitLoop() {
 		pause = workAfter
 		c.reviewSome()
 		switch {
-		case !c.work:
+		case !c.db.work:
 			since = 0
 		case c.reviews && !some:
 		case !some:
@@ -155,17 +107,17 @@ func (c *committer) stepAfter(batches int) (rows int) {
 // nil, reclaiming ends soon after it says so.
 func (c *committer) background(rows int, stop func() bool) {
 	c.stalled = false
-	err := guarded(func() error {
+	err := fault.Guard(func() error {
 		more, err := c.db.store.Reclaim(rows, stop)
 		building, buildErr := c.db.store.Build(rows)
 		upgrading, upgradeErr := c.db.store.Upgrade(rows)
-		c.work, c.behind = more || building || upgrading, more
+		c.db.work, c.behind = more || building || upgrading, more
 		return errors.Join(err, buildErr, upgradeErr)
 	})
 	if err != nil {
 		c.tellFailed("background work failed", err)
 		c.observeCommit(nil, err)
-		c.work, c.stalled = false, true // until the next write, so as not to spin
+		c.db.work, c.stalled = false, true // until the next write, so as not to spin
 	}
 }
 
@@ -184,30 +136,6 @@ const (
 	maxBatchTime = 25 * time.Millisecond
 	writeShare   = 4
 )
-
-// A batch is one transaction with the tasks that are applied to it.
-type batch struct {
-	*audience // of db, unless apart
-	db        *Database
-	ctx       context.Context
-	tx        *store.Tx
-	rules     *rules.Ruleset  // in force for the next task
-	dirty     bool            // something was written
-	record    []byte          // of the changes, for the log; in memory that the committer uses again
-	noted     *notingReader   // of tx, what decisions are made of; nil: tx is
-	request   rules.Request   // of the task that is decided
-	budget    rules.Budget    // of the task: of all decisions that it takes
-	events    []delivery      // to be published in order
-	committed []func()        // to be run after the commit
-	revoked   []revocation    // listens that end with the commit
-	saved     []savedWindow   // windows as they were before the batch
-	undo      []func()        // to be run if the batch does not commit, last first
-	results   []error         // of the tasks that were applied
-	took      []time.Duration // by each of them; in memory that the committer uses again
-	writing   time.Duration   // spent by the store to write and sync
-	apart     bool            // it is a draft and not the committer's, and holds up no other write
-	partly    bool            // the audience is a part of those that the write concerns
-}
 
 // A supply is the tasks of a batch: those that were given, and then those that next
 // takes from the queue while there is time for them.
@@ -271,7 +199,7 @@ func (c *committer) commit(tasks []task) (committed bool) {
 // commitSome carries out one batch of the tasks, takes them out of the supply and
 // finishes them.
 func (c *committer) commitSome(s *supply) (committed bool) {
-	b, err := (*batch)(nil), error(ErrClosed)
+	b, err := (*batch)(nil), error(fault.ErrClosed)
 	if !c.db.closed.Load() {
 		b, err = c.commitBatch(s)
 	}
@@ -291,26 +219,19 @@ func (c *committer) commitSome(s *supply) (committed bool) {
 	return b.dirty
 }
 
-// reader returns what the decisions of the batch are made of.
-func (b *batch) reader() tree.Reader {
-	if b.noted != nil {
-		return b.noted
-	}
-	return b.tx
-}
-
 // commitBatch applies tasks to one transaction, commits it and publishes the
 // events. It stops before the last task if there are too many events or it takes
 // too long.
 func (c *committer) commitBatch(s *supply) (*batch, error) {
-	c.db.mu.Lock()
-	defer c.db.mu.Unlock()
+	c.db.audience.Lock()
+	defer c.db.audience.Unlock()
 	started := time.Now()
 	b, err := c.applyAll(s)
-	c.reviews = len(c.db.grants.stale) > 0
+	c.reviews = c.db.audience.IsStale()
 	if err == nil {
-		c.rowsRead += b.tx.Stats().Read
-		b.publish()
+		c.rowsRead += b.Tx.Stats().Read
+		c.db.stats.published.Add(uint64(b.Events()))
+		c.db.stats.events.Add(uint64(b.Publish()))
 		total := time.Since(started)
 		b.share(total)
 		c.db.stats.batch(len(b.results), total, b.writing)
@@ -349,22 +270,10 @@ func (c *committer) applyAll(s *supply) (*batch, error) {
 			return b, nil
 		}
 		if at < 0 {
-			return nil, unavailable(err)
+			return nil, fault.Unavailable(err)
 		}
-		failed[at] = unavailable(err)
+		failed[at] = fault.Unavailable(err)
 	}
-}
-
-// unavailable is what a task fails with when err happened to it. A panic is
-// nobody's hint to try again, so it stays what it is.
-func unavailable(err error) error {
-	if p := (*panicError)(nil); errors.As(err, &p) {
-		return err
-	}
-	if errors.Is(err, store.ErrUnknown) {
-		return fmt.Errorf("%w: %w", ErrUnknown, err)
-	}
-	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
 // tryAll makes one attempt. An error comes with the index of the task to blame,
@@ -376,34 +285,32 @@ func (c *committer) tryAll(s *supply, failed map[int]error) (b *batch, at int, e
 	}
 	defer tx.Rollback()
 	b = &batch{
-		audience: &c.db.audience,
-		db:       c.db,
-		ctx:      context.Background(),
-		tx:       tx,
-		rules:    c.db.rules.Load(),
-		record:   c.record[:0],
-		results:  c.results[:0],
-		took:     c.took[:0],
+		Batch:   audience.Batch{Audience: c.db.audience, Ctx: context.Background(), Tx: tx, Rules: c.db.rules.Load()},
+		db:      c.db,
+		hashes:  &c.db.hashes,
+		record:  c.record[:0],
+		results: c.results[:0],
+		took:    c.took[:0],
 	}
 	defer func() {
 		c.keepRecord(b.record)
 		c.took, c.results = b.took, b.results
 		if err != nil {
-			b.rollback()
+			b.Rollback()
 		}
 	}()
 	started, most := time.Now(), max(c.batchTime, min(writeShare*c.wrote, maxBatchTime))
-	for i, spent := 0, time.Duration(0); len(b.events) <= maxBatchEvents && (i == 0 || spent <= most); i++ {
-		t, ok := s.at(i, len(b.events) == 0)
+	for i, spent := 0, time.Duration(0); b.Events() <= maxBatchEvents && (i == 0 || spent <= most); i++ {
+		t, ok := s.at(i, b.Events() == 0)
 		if !ok {
 			break
 		}
 		err, tried := failed[i]
 		if !tried {
 			b.budget = rules.Budget{}
-			err = guarded(func() error { return t.apply(b) })
+			err = fault.Guard(func() error { return t.apply(b) })
 		}
-		if !tried && isBroken(err) {
+		if !tried && fault.IsBroken(err) {
 			return b, i, err
 		}
 		b.results = append(b.results, err)
@@ -414,7 +321,7 @@ func (c *committer) tryAll(s *supply, failed map[int]error) (b *batch, at int, e
 	if !b.dirty {
 		return b, -1, nil
 	}
-	return b, -1, guarded(b.commit)
+	return b, -1, fault.Guard(func() error { return c.finishBatch(b) })
 }
 
 // maxKeptRecord bounds the memory that is kept for the record of the next batch.
@@ -428,65 +335,55 @@ func (c *committer) keepRecord(record []byte) {
 	}
 }
 
-func (b *batch) commit() error {
+// finishBatch makes a batch durable.
+func (c *committer) finishBatch(b *batch) error {
 	if len(b.record) > 0 {
-		revision, err := b.db.options.Change.Append(b.ctx, b.db.store.String(), b.tx.Revision(), b.record)
+		revision, err := b.db.options.Change.Append(b.Ctx, b.db.store.String(), b.Tx.Revision(), b.record)
 		if err != nil {
 			return err
 		}
-		b.tx.SetRevision(revision)
+		b.Tx.SetRevision(revision)
 	}
 	before := b.db.store.WriteTime()
-	err := b.tx.Commit()
-	b.db.work = b.db.store.TakeWork() || b.db.work || b.db.stalled
+	err := b.Tx.Commit()
+	b.db.work = b.db.store.TakeWork() || b.db.work || c.stalled
 	b.writing = b.db.store.WriteTime() - before
-	b.db.wrote = b.writing
+	c.wrote = b.writing
 	return err
 }
 
-// rollback puts back what tasks changed outside of the transaction.
-func (b *batch) rollback() {
-	for _, s := range slices.Backward(b.saved) {
-		s.group.window = s.window
+// reviewSome decides a slice of the stale grants. If that fails, the next batch brings the
+// next slice.
+func (c *committer) reviewSome() {
+	if !c.reviews {
+		return
 	}
-	for _, f := range slices.Backward(b.undo) {
-		f()
+	t := &call{f: func(b *batch) error { b.ReviewSlice(); return nil }}
+	t.start()
+	c.commit([]task{t})
+	c.reviews = c.reviews && t.err == nil
+}
+
+// tellFailed logs that the store failed. That a disk has no room is logged when it begins,
+// before observeCommit notes it, and not for each write that it refuses.
+func (c *committer) tellFailed(what string, err error, args ...any) {
+	if !store.NoRoom(err) || !c.db.stats.failing.Load() {
+		c.db.log.Error(what, append([]any{"database", c.db.store.String(), "err", err}, args...)...)
 	}
 }
 
-// isBroken reports whether an error of apply costs the transaction.
-func isBroken(err error) bool {
-	if err == nil {
-		return false
-	}
-	var storage *storageError
-	var panicked *panicError
-	return errors.As(err, &storage) || errors.As(err, &panicked)
-}
-
-// publish queues the events for their listeners, except for those that lose
-// their view in this batch, and tells these. It holds no lock that a slow
-// consumer could hold.
-func (b *batch) publish() {
-	for _, e := range b.events {
-		began := b.db.operations.start()
-		for _, l := range e.group.listeners {
-			switch {
-			case l.revoked:
-			case e.event == nil || b.grants.isStale(l.grant):
-				l.out.PushWhole(&l.shown)
-			default:
-				l.out.PushEvent(&l.shown, e.event)
-			}
+// observeCommit notes how an attempt to commit ended.
+func (c *committer) observeCommit(b *batch, err error) {
+	switch {
+	case err == nil:
+		if b.dirty && c.db.stats.failing.CompareAndSwap(true, false) {
+			c.db.log.Info("commits work again", "database", c.db.store.String())
 		}
-		b.db.stats.events.Add(uint64(len(e.group.listeners)))
-		b.db.reportBroadcast(e, began)
-	}
-	b.db.stats.published.Add(uint64(len(b.events)))
-	for _, r := range b.revoked {
-		b.db.revoke(r.listener, r.why)
-	}
-	for _, f := range b.committed {
-		f()
+	case errors.As(err, new(*fault.PanicError)):
+		c.db.stats.failed.Add(1)
+	default:
+		c.db.stats.failed.Add(1)
+		c.db.stats.probed.Store(time.Now().UnixNano())
+		c.db.stats.failing.Store(true)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/internal/tier"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -16,7 +17,7 @@ import (
 // stopCommitter ends the committer of a database, so that a test can do what it
 // does by itself.
 func stopCommitter(t testing.TB, db *Database) {
-	db.queue.Close(ErrClosed)
+	db.queue.Close(fault.ErrClosed)
 	<-db.done
 }
 

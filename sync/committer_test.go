@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/internal/tier"
+	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/pending"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -80,10 +82,10 @@ func TestStale(t *testing.T) {
 	hash := ""
 	for path, check := range map[string]func(error) bool{
 		"/r": func(err error) bool {
-			var stale *StaleError
+			var stale *fault.StaleError
 			return errors.As(err, &stale) && stale.Current.JSON() == "1"
 		},
-		"/x": func(err error) bool { return errors.Is(err, ErrDenied) },
+		"/x": func(err error) bool { return errors.Is(err, fault.ErrDenied) },
 	} {
 		w := putOf(t, path, "2")
 		w.Caller, w.If = Caller{}, &hash
@@ -102,8 +104,8 @@ func TestConditionIsBounded(t *testing.T) {
 	hash := "anything"
 	w := putOf(t, "/x", "1")
 	w.If = &hash
-	if _, err := db.Write(t.Context(), w); !errors.Is(err, ErrTooBig) {
-		t.Errorf("conditional write of 20 kB with a limit of 10 kB: %v, want %v", err, ErrTooBig)
+	if _, err := db.Write(t.Context(), w); !errors.Is(err, fault.ErrTooBig) {
+		t.Errorf("conditional write of 20 kB with a limit of 10 kB: %v, want %v", err, fault.ErrTooBig)
 	}
 }
 
@@ -122,8 +124,9 @@ func TestFailedBatch(t *testing.T) {
 	b.send(`{"r":1,"a":"o","b":{"p":"/gone/b","d":true}}`)
 	b.settle()
 	b.frames()
-	group := a.session.listens[listenKey{tree.MustParsePath("/l"), 1}].group
-	window := slices.Clone(group.window)
+	listener := a.session.listens[listenKey{tree.MustParsePath("/l"), 1}]
+	before, _ := listener.Window()
+	window := slices.Clone(before)
 
 	log.set(true)
 	g := closeGate(t, db)
@@ -135,8 +138,8 @@ func TestFailedBatch(t *testing.T) {
 	queued(db, 5)
 	close(g.open)
 	for _, w := range writes {
-		if err := <-w; !errors.Is(err, ErrUnavailable) || !errors.Is(err, errInjected) {
-			t.Errorf("write in a failed batch: %v, want %v and %v", err, ErrUnavailable, errInjected)
+		if err := <-w; !errors.Is(err, fault.ErrUnavailable) || !errors.Is(err, errInjected) {
+			t.Errorf("write in a failed batch: %v, want %v and %v", err, fault.ErrUnavailable, errInjected)
 		}
 	}
 	b.settle()
@@ -147,8 +150,8 @@ func TestFailedBatch(t *testing.T) {
 		`{"r":4,"b":{"s":"unavailable","d":"The service is temporarily unavailable."}}`)
 	wantFrames(t, a)
 	want(t, db, "/l", `{"a":1,"b":2,"c":3}`)
-	if !slices.Equal(group.window, window) {
-		t.Errorf("the window is %v, want %v", group.window, window)
+	if after, _ := listener.Window(); !slices.Equal(after, window) {
+		t.Errorf("the window is %v, want %v", after, window)
 	}
 	wantPending(t, b, "/gone/b true")
 
@@ -176,8 +179,8 @@ func TestLateDisconnect(t *testing.T) {
 	c.settle()
 	log.set(true)
 	c.session.Close()
-	if _, err := db.Write(t.Context(), putOf(t, "/x", "0")); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("write: %v, want %v", err, ErrUnavailable)
+	if _, err := db.Write(t.Context(), putOf(t, "/x", "0")); !errors.Is(err, fault.ErrUnavailable) {
+		t.Errorf("write: %v, want %v", err, fault.ErrUnavailable)
 	}
 	log.set(false)
 	want(t, db, "/left", "null")
@@ -221,7 +224,7 @@ func wantFrames(t *testing.T, c *client, want ...string) {
 // wantPending compares what a session leaves in memory and in the store.
 func wantPending(t *testing.T, c *client, want ...string) {
 	t.Helper()
-	var inMemory, stored pendingWrites
+	var inMemory, stored pending.Writes
 	inMemory = c.session.pending
 	err := c.session.db.store.View(func(tx *store.Tx) error {
 		for p, err := range tx.Disconnects().All() {
@@ -229,7 +232,7 @@ func wantPending(t *testing.T, c *client, want ...string) {
 				return err
 			}
 			if p.Session == c.session.id {
-				if err := stored.restore(p); err != nil {
+				if err := stored.Restore(p); err != nil {
 					return err
 				}
 			}
@@ -239,17 +242,17 @@ func wantPending(t *testing.T, c *client, want ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for where, p := range map[string]pendingWrites{"memory": inMemory, "the store": stored} {
+	for where, p := range map[string]pending.Writes{"memory": inMemory, "the store": stored} {
 		var got []string
-		for w := range p.all() {
-			got = append(got, w.target.String()+" "+tree.FromCanonical(w.value.Text()).JSON())
+		for w := range p.All() {
+			got = append(got, w.Target.String()+" "+tree.FromCanonical(w.Value.Text()).JSON())
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s has left %v in %s, want %v", c.name, got, where, want)
 		}
 	}
-	if inMemory.bytes != stored.bytes {
-		t.Errorf("%s has left %d bytes, counted %d", c.name, stored.bytes, inMemory.bytes)
+	if inMemory.Bytes != stored.Bytes {
+		t.Errorf("%s has left %d bytes, counted %d", c.name, stored.Bytes, inMemory.Bytes)
 	}
 }
 
@@ -293,12 +296,12 @@ func TestPanicCostsOneTask(t *testing.T) {
 		}
 	}
 	err := bad.wait(t.Context())
-	var panicked *panicError
-	if !errors.As(err, &panicked) || panicked.value != "told to" || !strings.Contains(err.Error(), "panicTask") {
+	var panicked *fault.PanicError
+	if !errors.As(err, &panicked) || panicked.Value != "told to" || !strings.Contains(err.Error(), "panicTask") {
 		t.Errorf("task that panics: %v, want the panic with its stack", err)
 	}
-	if status, text := statusOf(err); status != "failed" || text != textInternal {
-		t.Errorf("the client is told %s, %s, want failed, %s", status, text, textInternal)
+	if status, text := fault.Status(err); status != "failed" || text != fault.TextInternal {
+		t.Errorf("the client is told %s, %s, want failed, %s", status, text, fault.TextInternal)
 	}
 	want(t, db, "/", `{"after":1,"before":1}`)
 	wantFrames(t, c,
@@ -321,7 +324,7 @@ func TestPanicInCommit(t *testing.T) {
 	log := new(panickyLog)
 	db := openTest(t, Options{Change: log, File: filepath.Join(t.TempDir(), "db")})
 	log.on.Store(true)
-	var panicked *panicError
+	var panicked *fault.PanicError
 	if _, err := db.Write(t.Context(), putOf(t, "/x", "1")); !errors.As(err, &panicked) {
 		t.Errorf("write whose commit panics: %v, want the panic", err)
 	}

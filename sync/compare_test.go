@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/internal/tier"
+	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/fingerprint"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -24,8 +27,8 @@ func largeValue(size int) string {
 // rowsReadBy returns how many rows the committer reads while f runs.
 func rowsReadBy(db *Database, f func()) int {
 	rows := func() int {
-		db.mu.Lock()
-		defer db.mu.Unlock()
+		db.audience.Lock()
+		defer db.audience.Unlock()
 		return db.rowsRead
 	}
 	before := rows()
@@ -60,9 +63,9 @@ func guess(t *testing.T, db *Database, caller Caller, size int) {
 	c := connect(t, db, fmt.Sprint("guesser", size, caller.Admin), 0)
 	defer c.session.Close()
 	c.session.caller.Store(&caller)
-	want, status := error(&StaleError{}), "datastale"
+	want, status := error(&fault.StaleError{}), "datastale"
 	if int64(size) > db.mostCompared(caller) {
-		want, status = ErrTooBig, "too_big"
+		want, status = fault.ErrTooBig, "too_big"
 	}
 	for i := range 30 {
 		c.send(fmt.Sprintf(`{"r":%d,"a":"p","b":{"p":"/large","d":1,"h":"wrong%d"}}`, i, i))
@@ -74,10 +77,10 @@ func guess(t *testing.T, db *Database, caller Caller, size int) {
 		w, hash := putOf(t, "/large", "1"), fmt.Sprint("wrong", i)
 		w.Caller, w.If = caller, &hash
 		_, err := db.Write(t.Context(), w)
-		stale := (*StaleError)(nil)
+		stale := (*fault.StaleError)(nil)
 		switch {
 		case errors.As(err, &stale) && errors.As(want, &stale):
-		case want == ErrTooBig && errors.Is(err, ErrTooBig):
+		case want == fault.ErrTooBig && errors.Is(err, fault.ErrTooBig):
 		default:
 			t.Fatalf("guess at %d bytes: %v, want %v", size, err, want)
 		}
@@ -91,17 +94,17 @@ func TestGuessesAreRemembered(t *testing.T) {
 	for _, size := range []int{4 << 10, 40 << 10} { // hashed in the committer; outside
 		set(t, db, "/a", `{"b":{"c":`+largeValue(size)+`},"beside":1}`)
 		p := tree.MustParsePath("a/b/c")
-		known := func() *fingerprint {
-			db.mu.Lock()
-			defer db.mu.Unlock()
-			return db.hashes.find(p)
+		known := func() *fingerprint.Fingerprint {
+			db.audience.Lock()
+			defer db.audience.Unlock()
+			return db.hashes.Find(p)
 		}
-		ask := func() *fingerprint {
+		ask := func() *fingerprint.Fingerprint {
 			t.Helper()
 			hash := "wrong"
 			w := putOf(t, "/a/b/c", "1")
 			w.If = &hash
-			stale := (*StaleError)(nil)
+			stale := (*fault.StaleError)(nil)
 			if _, err := db.Write(t.Context(), w); !errors.As(err, &stale) {
 				t.Fatalf("Write() = %v, want a StaleError", err)
 			}
@@ -138,37 +141,15 @@ func TestGuessesAreRemembered(t *testing.T) {
 	}
 }
 
-// TestHashesAreBounded: a database remembers a bounded number of fingerprints, and
-// watches no others.
-func TestHashesAreBounded(t *testing.T) {
-	var h hashes
-	for i := range 3 * maxHashes {
-		f := &fingerprint{path: tree.MustParsePath(fmt.Sprintf("a/k%d", i))}
-		h.watch(f)
-		h.keep(f)
-	}
-	watched := 0
-	for range h.watched.All() {
-		watched++
-	}
-	if len(h.byPath) != maxHashes || h.order.Len() != maxHashes || watched != maxHashes {
-		t.Errorf("%d by path, %d in order, %d watched", len(h.byPath), h.order.Len(), watched)
-	}
-	h.touch([]tree.ResolvedWrite{{Target: tree.Target{Path: tree.MustParsePath("a")}}})
-	if len(h.byPath) != 0 || h.order.Len() != 0 || !h.watched.None() {
-		t.Error("something is left")
-	}
-}
-
 // TestHashOfABatchThatFails: what was hashed in a transaction that is rolled back is
 // forgotten.
 func TestHashOfABatchThatFails(t *testing.T) {
 	db := openTest(t, Options{})
-	b := &batch{audience: &db.audience, db: db}
-	f := newFingerprint(tree.MustParsePath("a"), tree.Number(1))
+	b := &batch{Batch: audience.Batch{Audience: db.audience}, db: db.core, hashes: &db.hashes}
+	f := &fingerprint.Fingerprint{Path: tree.MustParsePath("a")}
 	b.remember(f)
-	b.rollback()
-	if db.hashes.find(f.path) != nil {
+	b.Rollback()
+	if db.hashes.Find(f.Path) != nil {
 		t.Error("the fingerprint is still known")
 	}
 }
@@ -241,7 +222,7 @@ func addOne(t *testing.T, db *Database, path string) {
 		if err == nil {
 			return
 		}
-		if !errors.As(err, new(*StaleError)) {
+		if !errors.As(err, new(*fault.StaleError)) {
 			t.Error(err)
 			return
 		}

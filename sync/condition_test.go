@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 )
 
 // TestConditionOfTheUnreadable: a condition needs the permission to read, whether it
@@ -26,29 +27,29 @@ func TestConditionOfTheUnreadable(t *testing.T) {
 		path, value, hash string
 		want              error // nil: it is written
 	}{
-		{"/no", "2", right, ErrDenied},
-		{"/no", "2", "x", ErrDenied},
-		{"/large/no", "2", "x", ErrDenied}, // not that it is too large
-		{"/ro", "2", right, ErrDenied},
-		{"/ro", "2", "x", &StaleError{}},
-		{"/wo", "2", "x", ErrDenied},
-		{"/wo", "2", right, ErrDenied},
-		{"/wo", "1", "", ErrDenied},
-		{"/wo", "2", "", ErrDenied},
-		{"/absent/wo", "2", right, ErrDenied},
-		{"/absent/no", "2", "", ErrDenied},
+		{"/no", "2", right, fault.ErrDenied},
+		{"/no", "2", "x", fault.ErrDenied},
+		{"/large/no", "2", "x", fault.ErrDenied}, // not that it is too large
+		{"/ro", "2", right, fault.ErrDenied},
+		{"/ro", "2", "x", &fault.StaleError{}},
+		{"/wo", "2", "x", fault.ErrDenied},
+		{"/wo", "2", right, fault.ErrDenied},
+		{"/wo", "1", "", fault.ErrDenied},
+		{"/wo", "2", "", fault.ErrDenied},
+		{"/absent/wo", "2", right, fault.ErrDenied},
+		{"/absent/no", "2", "", fault.ErrDenied},
 		{"/absent/wo", "2", "", nil},
-		{"/absent/wo", "2", "", ErrDenied}, // it is there now
-		{"/large/wo", "2", "x", ErrDenied},
-		{"/rw", `"no"`, "x", &StaleError{}},
-		{"/rw", `"no"`, right, ErrDenied},
-		{"/rw", "2", "x", &StaleError{}},
+		{"/absent/wo", "2", "", fault.ErrDenied}, // it is there now
+		{"/large/wo", "2", "x", fault.ErrDenied},
+		{"/rw", `"no"`, "x", &fault.StaleError{}},
+		{"/rw", `"no"`, right, fault.ErrDenied},
+		{"/rw", "2", "x", &fault.StaleError{}},
 		{"/rw", "2", right, nil},
 	} {
 		w := putOf(t, c.path, c.value)
 		w.Caller, w.If = Caller{}, &c.hash
 		_, err := db.Write(t.Context(), w)
-		stale := (*StaleError)(nil)
+		stale := (*fault.StaleError)(nil)
 		if errors.As(c.want, &stale) {
 			if !errors.As(err, &stale) {
 				t.Errorf("%s = %s if %s: %v, want a StaleError", c.path, c.value, c.hash, err)

@@ -12,6 +12,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/pending"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -93,7 +95,7 @@ func (c *conversation) run(t *testing.T, d *datadriven.TestData) string {
 	case "close":
 		c.client(t, d.CmdArgs[0].Key).session.Close()
 	case "expire":
-		c.client(t, d.CmdArgs[0].Key).session.Expire(&TokenError{wire.StatusExpiredToken, wire.TextExpiredToken})
+		c.client(t, d.CmdArgs[0].Key).session.Expire(&fault.TokenError{Status: wire.StatusExpiredToken, Text: wire.TextExpiredToken})
 	case "together":
 		return c.together(t, d.Input)
 	case "drain":
@@ -237,15 +239,15 @@ func (c *conversation) left(t *testing.T) string {
 			if err != nil {
 				return err
 			}
-			var records pendingWrites
-			if err := records.restore(p); err != nil {
+			var records pending.Writes
+			if err := records.Restore(p); err != nil {
 				return err
 			}
-			for w := range records.all() {
-				n := tree.FromCanonical(w.value.Text())
-				fmt.Fprintf(&out, "%s %s %s", strings.TrimPrefix(p.Session, "session-"), w.target, n.JSON())
-				if w.only != nil {
-					fmt.Fprintf(&out, " if %s is %s", w.only.path, w.only.value.JSON())
+			for w := range records.All() {
+				n := tree.FromCanonical(w.Value.Text())
+				fmt.Fprintf(&out, "%s %s %s", strings.TrimPrefix(p.Session, "session-"), w.Target, n.JSON())
+				if w.Only != nil {
+					fmt.Fprintf(&out, " if %s is %s", w.Only.Path, w.Only.Value.JSON())
 				}
 				out.WriteByte('\n')
 			}

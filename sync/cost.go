@@ -2,10 +2,10 @@ package sync
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"strings"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -47,49 +47,15 @@ func CostOf(text string) int64 {
 	return c.Memory()
 }
 
-// reserve takes the memory for a write with the given text. It is released when the write
-// is done, or with the request if that does not become one.
-func (s *Session) reserve(ctx context.Context, text string) error {
-	if err := CheckValues(s.as(), text); err != nil || s.memory == nil {
-		return err
-	}
-	n := CostOf(text)
-	if err := s.memory.Reserve(ctx, n); err != nil {
-		if errors.Is(err, ErrTooBig) {
-			err = &LimitError{BoundMemory}
-		}
-		return err
-	}
-	s.reserved += n
-	return nil
-}
-
-// takeReserved returns what the request has reserved, for who releases it.
-func (s *Session) takeReserved() int64 {
-	n := s.reserved
-	s.reserved = 0
-	return n
-}
-
-func (s *Session) release(n int64) {
-	if n > 0 {
-		s.memory.Release(n)
-	}
-}
-
 // MaxValues is how many values a write may have of whom the rules apply to. Each takes
 // half a kilobyte of memory meanwhile, however short it is.
 const MaxValues = 1 << 20
-
-// MaxPaths is how many paths one update may write, of callers that the rules apply to.
-// They are written in one step, and all writers wait meanwhile.
-const MaxPaths = 10_000
 
 // CheckValues returns a *LimitError if the JSON text of a write has more values than the
 // caller may write at once. It is cheap, and meant for before the text is parsed.
 func CheckValues(c Caller, text string) error {
 	if !c.Admin && tree.HasMoreValues(text, MaxValues) {
-		return &LimitError{BoundValues}
+		return &fault.LimitError{Bound: fault.BoundValues}
 	}
 	return nil
 }
@@ -103,16 +69,7 @@ func ParseUpdate(c Caller, base tree.Path, text string, d tree.Dialect) (tree.Up
 	}
 	u, err := tree.ParseUpdateUpTo(base, text, d, MaxPaths)
 	if e := (*tree.ParseError)(nil); errors.As(err, &e) && e.Kind == tree.TooManyPaths {
-		return nil, &LimitError{BoundPaths}
+		return nil, &fault.LimitError{Bound: fault.BoundPaths}
 	}
 	return u, err
-}
-
-// checkPaths returns a *LimitError if a write has more paths than its caller may write at
-// once.
-func checkPaths(w Write) error {
-	if !w.Caller.Admin && len(w.Update) > MaxPaths {
-		return &LimitError{BoundPaths}
-	}
-	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/internal/tier"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -112,9 +113,9 @@ func (m *testMemory) Reserve(_ context.Context, n int64) error {
 	defer m.mu.Unlock()
 	switch {
 	case n > m.most:
-		return ErrTooBig
+		return fault.ErrTooBig
 	case n > m.free:
-		return ErrBusy
+		return fault.ErrBusy
 	}
 	m.free -= n
 	return nil

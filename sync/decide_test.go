@@ -1,7 +1,6 @@
 package sync
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/rules"
-	"github.com/dogwooddb/dogwood/sync/outbox"
-	"github.com/dogwooddb/dogwood/tree"
 )
 
 // A lockWatcher observes decisions about reads and counts those that are made while the
@@ -26,14 +23,14 @@ type lockWatcher struct {
 func (w *lockWatcher) Wants(_ *rules.Ruleset, q *rules.Request, _ rules.Decision) bool {
 	switch {
 	case w.db == nil || q.Op != rules.OpRead:
-	case !w.db.mu.TryLock():
+	case !w.db.audience.TryLock():
 		w.locked++
 		if w.batches == nil {
 			w.batches = make(map[uint64]int)
 		}
 		w.batches[w.db.stats.batches.Load()]++
 	default:
-		w.db.mu.Unlock()
+		w.db.audience.Unlock()
 		w.unlocked++
 		if w.between != nil {
 			w.between()
@@ -111,7 +108,7 @@ func TestListensAreDecidedWithoutTheLock(t *testing.T) {
 	if n := db.Stats().Listeners; n != 0 {
 		t.Errorf("%d listeners are left", n)
 	}
-	grantsAreEmpty(t, db)
+	checkAudience(t, db)
 }
 
 // TestDecisionIsCurrent: what is written while a listen is decided counts for it, however
@@ -178,35 +175,6 @@ func decideMeanwhile(t *testing.T, by string, writes []string, allowed bool, loc
 	}
 }
 
-// TestAdmittedUnderNewRules: a listen that the committer decides in the batch that changes
-// the rules is decided under the new ones.
-func TestAdmittedUnderNewRules(t *testing.T) {
-	db := openTest(t, Options{})
-	l := &Listener{db: db, out: outbox.New(outbox.Realtime, 0, func() {}), read: Read{Path: tree.MustParsePath("/x"), Plain: true}}
-	var denied error
-	admit := &admitTask{open: []*candidate{{listener: l, read: l.read}}, settled: func(l *Listener, g *grant, err error) {
-		if denied = err; err == nil {
-			denied = db.enroll(l, g)
-		}
-	}}
-	change := &rulesTask{change: RulesChange{Rules: rules.Locked()}}
-	admit.start()
-	change.start()
-	g := closeGate(t, db)
-	for _, task := range []task{admit, change} {
-		if err := db.add(t.Context(), task); err != nil {
-			t.Fatal(err)
-		}
-	}
-	close(g.open)
-	if err := errors.Join(admit.wait(t.Context()), change.wait(t.Context())); err != nil {
-		t.Fatal(err)
-	}
-	if !errors.Is(denied, ErrDenied) || db.Stats().Listeners != 0 {
-		t.Errorf("the listen is answered %v, and %d go on, want %v", denied, db.Stats().Listeners, ErrDenied)
-	}
-}
-
 // TestSignInDuringWrites: however sign-ins, listens and revocations meet, the listens that
 // are left in the end are those that the rules allow, and they miss nothing.
 func TestSignInDuringWrites(t *testing.T) {
@@ -246,99 +214,11 @@ func TestSignInDuringWrites(t *testing.T) {
 		for key, l := range c.session.listens {
 			room := strings.TrimPrefix(key.path.Clean(), "rooms/")
 			may := get(t, db, "/members/"+room+"/ana") == "true"
-			if !l.shown.Ended() && (!may || l.read.Caller.Auth.UID != "ana") {
-				t.Errorf("%s follows %s as %s, allowed: %v", c.name, key.path, l.read.Caller.Auth.UID, may)
+			if !l.Ended() && (!may || l.Follows().Caller.Auth.UID != "ana") {
+				t.Errorf("%s follows %s as %s, allowed: %v", c.name, key.path, l.Follows().Caller.Auth.UID, may)
 			}
 		}
 		c.session.Close()
 	}
-	grantsAreEmpty(t, db)
-}
-
-// TestWindowIsReadWithoutTheLock: a window that takes a scan is read on a snapshot. What
-// is written meanwhile costs a few rows under the lock, or another scan without it.
-func TestWindowIsReadWithoutTheLock(t *testing.T) {
-	const children = 3000
-	db := openTest(t, Options{})
-	var b strings.Builder
-	for i := range children {
-		fmt.Fprintf(&b, `,"k%05d":{"n":%d,"pad":"%s"}`, i, i, strings.Repeat("x", 20))
-	}
-	set(t, db, "/l", "{"+b.String()[1:]+"}")
-	for _, c := range []struct {
-		name   string
-		query  string
-		writes [][2]string // path and value, while the window is read
-		want   string      // "" if it has to be read again
-	}{
-		{"nothing", `{"i":"n","l":2,"vf":"r"}`, nil, "k02998 k02999"},
-		{"elsewhere", `{"i":"n","l":2,"vf":"r"}`, [][2]string{{"/other", "1"}}, "k02998 k02999"},
-		{"enters", `{"i":"n","l":2,"vf":"r"}`, [][2]string{{"/l/a", `{"n":2998.5}`}}, "a k02999"},
-		{"leaves", `{"i":"n","l":2,"vf":"r"}`, [][2]string{{"/l/k02999", "null"}, {"/l/k02997/n", "-1"}}, "k02996 k02998"},
-		{"moves", `{"i":"n","l":2,"vf":"l"}`, [][2]string{{"/l/k00002/n", "0.5"}, {"/l/k00000/n", "9000"}}, "k00002 k00001"},
-		{"beyond", `{"i":"n","l":2,"vf":"l"}`, [][2]string{{"/l/b", `{"n":500}`}}, "k00000 k00001"},
-		{"range", `{"i":"n","sp":2990,"l":50,"vf":"l"}`, [][2]string{{"/l/b", `{"n":9999}`}, {"/l/k02991", "null"}}, "k02990 k02992 k02993 k02994 k02995 k02996 k02997 k02998 k02999 b"},
-		{"replaced", `{"i":"n","l":2,"vf":"r"}`, [][2]string{{"/l/.priority", "1"}}, ""},
-		{"too much", `{"i":"n","l":2,"vf":"l"}`, removals(300), ""},
-		{"too much leaves", `{"i":"n","l":2,"vf":"l"}`, removals(joinSpare + 2), ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			undo := get(t, db, "/l")
-			defer set(t, db, "/l", undo)
-			q, err := parseQuery(c.query)
-			if err != nil {
-				t.Fatal(err)
-			}
-			l := &Listener{db: db, out: outbox.New(outbox.Realtime, 0, func() {}), read: Read{Path: tree.MustParsePath("/l"), Query: q}}
-			if err := db.attach(t.Context(), l); err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close()
-			early, err := l.lookAhead(joinSpare)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, w := range c.writes {
-				set(t, db, w[0], w[1])
-			}
-			v, err := l.joinWith(early)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if v.tx == nil {
-				if c.want != "" || l.group.live {
-					t.Errorf("the window is read again, want %s", c.want)
-				}
-				if v, err = l.join(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			tx, window := v.tx, v.window
-			defer tx.Rollback()
-			if read := tx.Stats().Read + tx.Stats().Visited; read > 8*len(c.writes) {
-				t.Errorf("%d rows were read under the lock for %d writes", read, len(c.writes))
-			}
-			now, err := tx.Query(l.read.Path, q)
-			if err != nil || !slices.Equal(window, now) || !slices.Equal(l.group.window, now) {
-				t.Errorf("the window is %v, want %v", window, now)
-			}
-			var keys []string
-			for _, e := range window {
-				keys = append(keys, e.Key)
-			}
-			if got := strings.Join(keys, " "); c.want != "" && got != c.want {
-				t.Errorf("the window is %s, want %s", got, c.want)
-			}
-			if len(db.watches) != 0 {
-				t.Errorf("%d watches are left", len(db.watches))
-			}
-		})
-	}
-}
-
-func removals(n int) (list [][2]string) {
-	for i := range n {
-		list = append(list, [2]string{fmt.Sprintf("/l/k%05d", i), "null"})
-	}
-	return list
+	checkAudience(t, db)
 }

@@ -8,6 +8,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/pending"
+	"github.com/dogwooddb/dogwood/sync/quota"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -43,14 +46,14 @@ func (t *registerTask) read(ctx context.Context, r wire.Request) (err error) {
 		return err
 	}
 	if err == nil {
-		t.only, err = readOnlyIf(r.Body, base)
+		t.only, err = pending.ReadCondition(r.Body, base)
 	}
 	return err
 }
 
 func readCancel(b wire.Body) (*tree.Target, error) {
 	if !b.HasPath {
-		return nil, fmt.Errorf("%w: no path", errMalformed)
+		return nil, fmt.Errorf("%w: no path", fault.ErrMalformed)
 	}
 	t, err := tree.ParseTarget(b.Path)
 	return &t, err
@@ -62,7 +65,7 @@ type registerTask struct {
 	session *Session
 	caller  Caller
 	update  tree.Update
-	only    *onlyIf // condition of the update
+	only    *pending.Condition // condition of the update
 	cancel  *tree.Target
 	message int // as in an asyncWrite
 	done    func(error)
@@ -72,50 +75,50 @@ func (t *registerTask) size() int64 {
 	return (&writeTask{write: Write{Update: t.update}}).size() + int64(t.message)
 }
 
-func (t *registerTask) sender() (*Quota, *line) { return t.session.sender() }
+func (t *registerTask) sender() (*quota.Quota, *line) { return t.session.sender() }
 
 func (t *registerTask) finish(err error) { t.done(err) }
 
 func (t *registerTask) apply(b *batch) error {
 	s := t.session
-	next := s.pending.snapshot()
-	e := next.edit()
+	next := s.pending.Snapshot()
+	e := next.Edit()
 	if t.cancel != nil {
-		e.cancel(*t.cancel)
+		e.Cancel(*t.cancel)
 	} else if err := t.register(b, e); err != nil {
 		return err
 	}
-	if next.at.Len() > maxPending || next.bytes > maxPendingBytes {
-		return &LimitError{BoundPending}
+	if next.TooLarge() {
+		return &fault.LimitError{Bound: fault.BoundPending}
 	}
-	if len(e.added) == 0 && len(e.removed) == 0 {
+	if e.None() {
 		return nil
 	}
 	return b.setPending(s, e)
 }
 
-// cost is about what the records take in memory.
-func (p *pendingWrites) cost() int { return p.bytes + taskOverhead*p.at.Len() }
+// pendingCost is about what the records take in memory.
+func pendingCost(p *pending.Writes) int { return p.Bytes + taskOverhead*p.At.Len() }
 
 // setPending gives a session the records of an edit, also in the store, if there is room
 // for them; and those that it had again if the batch does not commit.
-func (b *batch) setPending(s *Session, e *pendingEdit) error {
+func (b *batch) setPending(s *Session, e *pending.Edit) error {
 	before := s.pending
-	grown := e.cost() - before.cost()
+	grown := pendingCost(e.Writes) - pendingCost(&before)
 	if err := s.takePending(grown); err != nil {
 		return err
 	}
-	b.undo = append(b.undo, func() {
+	b.Undo = append(b.Undo, func() {
 		s.untakePending(grown)
 		s.pending = before
 	})
-	s.pending = *e.pendingWrites
+	s.pending = *e.Writes
 	b.dirty = true
-	return broken(e.save(b.tx, s.id))
+	return fault.Broken(e.Save(b.Tx, s.id))
 }
 
 // register checks the rules as for a write now, and records it.
-func (t *registerTask) register(b *batch, e *pendingEdit) error {
+func (t *registerTask) register(b *batch, e *pending.Edit) error {
 	if _, err := b.allow(t.update, t.caller, b.db.options.Now()); err != nil {
 		return err
 	}
@@ -124,7 +127,7 @@ func (t *registerTask) register(b *batch, e *pendingEdit) error {
 	}
 	for _, w := range t.update {
 		target := tree.Target{Path: ownPath(w.Path), Priority: w.Priority}
-		if err := e.put(target, w.Value, t.caller, t.only); err != nil {
+		if err := e.Put(target, w.Value, t.caller, t.only); err != nil {
 			return err
 		}
 	}
@@ -143,7 +146,7 @@ func (t *disconnectTask) finish(err error) {
 	if t.tries == 0 {
 		t.done(err)
 	}
-	if t.again(t.session.db, t, err) {
+	if t.again(t.session.db.core, t, err) {
 		t.session.late++
 	}
 }
@@ -157,25 +160,33 @@ func (t *disconnectTask) apply(b *batch) error {
 	return t.writeTask.apply(b)
 }
 
-func (t *disconnectTask) sender() (*Quota, *line) { return t.session.sender() }
+func (t *disconnectTask) sender() (*quota.Quota, *line) { return t.session.sender() }
+
+// writeOf returns an operation that a session left as a write.
+func (s *Session) writeOf(o *pending.Operation) Write {
+	u := o.Update()
+	return Write{Caller: o.Caller(), Update: u, Merge: len(u) > 1, Quota: s.quota, left: func(b *batch, f func() error) error {
+		return b.carryOutLeft(s, o, f)
+	}}
+}
 
 // carryOutLeft carries out an operation by f if its condition holds, and removes its
 // records: so that is done once. f decides in the state that the operations before it
 // have made. An operation that is refused is skipped (protocol §10).
-func (b *batch) carryOutLeft(o *pendingOperation, f func() error) error {
-	next := o.session.pending.snapshot()
-	e := next.edit()
-	if !e.drop(o) {
+func (b *batch) carryOutLeft(s *Session, o *pending.Operation, f func() error) error {
+	next := s.pending.Snapshot()
+	e := next.Edit()
+	if !e.Drop(o) {
 		return nil // it was carried out before
 	}
-	holds, err := b.holds(o.only(), o.caller())
+	holds, err := b.holds(o.Only(), o.Caller())
 	if holds && err == nil {
 		err = f()
 	}
-	if isBroken(err) || errors.Is(err, errOutdated) {
+	if fault.IsBroken(err) || errors.Is(err, errOutdated) {
 		return err
 	}
-	return b.setPending(o.session, e)
+	return b.setPending(s, e)
 }
 
 // runDisconnect carries out what a session left, and returns when it is on disk. The
@@ -184,8 +195,8 @@ func (b *batch) carryOutLeft(o *pendingOperation, f func() error) error {
 // when the database is closed is still on record. The error is the first one.
 func (wr *writer) runDisconnect(s *Session) error {
 	failed := make(chan error, 1)
-	for _, o := range s.operations() {
-		if err := wr.leave(s, o.write(), failed); errors.Is(err, ErrClosed) {
+	for _, o := range s.pending.Operations() {
+		if err := wr.leave(s, s.writeOf(o), failed); errors.Is(err, fault.ErrClosed) {
 			break
 		}
 	}
@@ -233,22 +244,22 @@ func (wr *writer) leave(s *Session, w Write, failed chan<- error) error {
 
 // runOrphans carries out what sessions of an earlier run left: the server went
 // down before it could. The error is of store.NoRoom if some of it is late.
-func (wr *writer) runOrphans() error {
-	if wr.db.store.ReadOnly() {
+func (d *Database) runOrphans() error {
+	if d.store.ReadOnly() {
 		return nil // they stay on record
 	}
 	left := make(map[string]*Session)
-	err := wr.db.store.View(func(tx *store.Tx) error {
+	err := d.store.View(func(tx *store.Tx) error {
 		for p, err := range tx.Disconnects().All() {
 			if err != nil {
 				return err
 			}
 			s := left[p.Session]
 			if s == nil {
-				s = wr.db.NewSession(SessionOptions{ID: p.Session})
+				s = d.NewSession(SessionOptions{ID: p.Session})
 				left[p.Session] = s
 			}
-			if err := s.pending.restore(p); err != nil {
+			if err := s.pending.Restore(p); err != nil {
 				return fmt.Errorf("onDisconnect record of session %s: %w", p.Session, err)
 			}
 		}
@@ -259,11 +270,39 @@ func (wr *writer) runOrphans() error {
 	}
 	var late error
 	for _, id := range slices.Sorted(maps.Keys(left)) {
-		err := wr.runDisconnect(left[id])
+		err := d.runDisconnect(left[id])
 		if err != nil && !store.NoRoom(err) {
 			return err
 		}
 		late = cmp.Or(late, err)
 	}
 	return late
+}
+
+// mayCompare decides whether a caller may make something depend on a condition,
+// which tells him what is there.
+func (b *batch) mayCompare(o *pending.Condition, c Caller) error {
+	if o == nil {
+		return nil
+	}
+	return b.authorizeRead(c, o.Path)
+}
+
+// holds reports whether a condition holds for a caller.
+func (b *batch) holds(o *pending.Condition, c Caller) (bool, error) {
+	if o == nil {
+		return true, nil
+	}
+	if err := b.mayCompare(o, c); err != nil {
+		if errors.Is(err, fault.ErrDenied) {
+			err = nil
+		}
+		return false, err
+	}
+	const priority = 1 << 10 // of the value that is there
+	n, err := b.Tx.GetLimit(o.Path, int64(len(o.Value.Text()))+priority)
+	if errors.Is(err, store.ErrTooBig) {
+		return false, nil
+	}
+	return n.Value() == o.Value, fault.Broken(err)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/pending"
 )
 
 // TestOrphans: what a session left when the server went down is carried out
@@ -108,7 +109,7 @@ func TestPendingLimits(t *testing.T) {
 		}
 	}
 	var members strings.Builder
-	for i := range maxPending - 1 {
+	for i := range pending.MaxRecords - 1 {
 		fmt.Fprintf(&members, `"k%d":%d,`, i, i)
 	}
 	expect("10,000 records", answer(fmt.Sprintf(`{"r":1,"a":"om","b":{"p":"/l","d":{%s"last":1}}}`, &members)), "ok")
@@ -118,9 +119,9 @@ func TestPendingLimits(t *testing.T) {
 	expect("one for all", answer(`{"r":5,"a":"o","b":{"p":"/l","d":null}}`), "ok")
 	wantPending(t, c, "/l null")
 
-	long := strings.Repeat("v", maxPendingBytes-100)
-	expect("a long value", answer(fmt.Sprintf(`{"r":6,"a":"o","b":{"p":"/l","d":{"a":%q,"b":0}}}`, long[:maxPendingBytes/2])), "ok")
-	expect("another one", answer(fmt.Sprintf(`{"r":7,"a":"o","b":{"p":"/m","d":%q}}`, long[:maxPendingBytes/2])), "too_big")
+	long := strings.Repeat("v", pending.MaxBytes-100)
+	expect("a long value", answer(fmt.Sprintf(`{"r":6,"a":"o","b":{"p":"/l","d":{"a":%q,"b":0}}}`, long[:pending.MaxBytes/2])), "ok")
+	expect("another one", answer(fmt.Sprintf(`{"r":7,"a":"o","b":{"p":"/m","d":%q}}`, long[:pending.MaxBytes/2])), "too_big")
 	expect("parts of it", answer(`{"r":8,"a":"om","b":{"p":"/l","d":{"b":1,"c":2}}}`), "ok")
 	expect("many parts of it", answer(fmt.Sprintf(`{"r":9,"a":"om","b":{"p":"/l","d":{%s"last":1}}}`, &members)), "too_big")
 	expect("a cancel", answer(`{"r":10,"a":"oc","b":{"p":"/"}}`), "ok")

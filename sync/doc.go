@@ -7,7 +7,7 @@
 // in turn to one storage transaction, syncs the file once, and only then tells
 // the listeners and acknowledges the writers.
 //
-// What may be relied on, per [Outbox] (that is, per connection):
+// What may be relied on, per outbox (that is, per connection):
 //
 //   - events come in commit order;
 //   - a write's own events come before its acknowledgement;
@@ -20,13 +20,13 @@
 //
 // A write that is refused, that the store fails for, or that makes the program
 // panic, fails alone: the others of its batch take effect. If the batch itself
-// can't be committed, all of them fail with [ErrUnavailable], and listeners and
+// can't be committed, all of them fail with ErrUnavailable of package fault, and listeners and
 // sessions are as they were before. If it cannot be told whether it was committed, they
-// fail with [ErrUnknown], and the database serves nothing until the file is as it was
+// fail with ErrUnknown, and the database serves nothing until the file is as it was
 // before the batch; then so are listeners and sessions.
 //
 // A [Session] is the protocol state of one client of the realtime protocol: a
-// request goes in, replies and events go to its Outbox. It keeps little of what a
+// request goes in, replies and events go to its outbox. It keeps little of what a
 // client sends: what a session, an Outbox and the queue of writes hold is bounded,
 // and who exceeds a bound waits or is refused.
 //

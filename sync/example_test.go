@@ -9,6 +9,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -42,7 +43,7 @@ func ExampleOpen() {
 
 	var signedOut dsync.Caller
 	err = put(db, signedOut, "/rooms/r1", `{"name": "Lobby"}`)
-	fmt.Println(err, errors.Is(err, dsync.ErrDenied))
+	fmt.Println(err, errors.Is(err, fault.ErrDenied))
 	check(put(db, dsync.Admin, "/rooms/r1", `{"name": "Lobby"}`))
 	n, err := db.Get(ctx, dsync.Read{Caller: signedOut, Path: tree.MustParsePath("/rooms/r1")})
 	check(err)

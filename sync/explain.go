@@ -2,51 +2,19 @@ package sync
 
 import (
 	"context"
-	"encoding/json"
-	"slices"
-	"strings"
 
 	"github.com/dogwooddb/dogwood/rules"
-	"github.com/dogwooddb/dogwood/sync/wire"
-	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/sync/access"
+	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/explained"
+	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/fingerprint"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
-// An Explanation says how a read is answered and what that takes. It holds nothing
-// of the data. Its JSON form is what clients get (docs/extensions.md).
-type Explanation struct {
-	Path     string         `json:"path"`
-	Query    ExplainedQuery `json:"query"`
-	Plan     store.Plan     `json:"plan"`
-	Index    *string        `json:"index"`              // order of the declared index that is used; nil: none
-	Building bool           `json:"building,omitempty"` // that index is not complete yet, so it is not used
-	Visited  int            `json:"visited"`            // children looked at to find those that are answered
-	Rows     int            `json:"rows"`               // rows and index entries of the store that were read
-	Results  int            `json:"results"`            // children answered; 1 for a value without any
-	Bytes    int            `json:"bytes"`              // of the answer, as JSON with priorities
-	Revision uint64         `json:"revision"`           // of the state that was looked at
-	Rules    ExplainedRules `json:"rules"`
-
-	// MissingIndexOn says what to add to the rules; nil if nothing is missing.
-	// Without it, one-shot reads are refused.
-	MissingIndexOn *MissingIndex `json:"missingIndexOn,omitempty"`
-}
-
-// ExplainedRules say what it took to decide.
-type ExplainedRules struct {
-	Allowed   bool `json:"allowed"`
-	Admin     bool `json:"admin,omitempty"` // the rules do not apply
-	Evaluated int  `json:"evaluated"`       // rules that were asked
-
-	// For an administrator, or with Options.TellRules: they depend on what the rules
-	// read, which others may not be allowed to.
-	Rows int    `json:"rows,omitempty"` // rows that they read
-	By   string `json:"by,omitempty"`   // the rule that decided
-}
-
 // Explain reads as Get does and says what it took. A query that lacks an index is
 // not refused. Errors are those of Get.
-func (d *Database) Explain(ctx context.Context, r Read) (e Explanation, err error) {
+func (d *Database) Explain(ctx context.Context, r Read) (e explained.Read, err error) {
 	return d.explain(ctx, r, func(tx *store.Tx) (store.Cost, int, error) {
 		n, c, err := tx.Explain(r.Path, r.Query, d.options.MaxRead)
 		return c, len(n.JSON()), err
@@ -54,25 +22,23 @@ func (d *Database) Explain(ctx context.Context, r Read) (e Explanation, err erro
 }
 
 // ExplainShallow is Explain for Shallow.
-func (d *Database) ExplainShallow(ctx context.Context, r Read, after string, limit int) (e Explanation, err error) {
-	r.keysOnly = true
+func (d *Database) ExplainShallow(ctx context.Context, r Read, after string, limit int) (e explained.Read, err error) {
+	r.KeysOnly = true
 	return d.explain(ctx, r, func(tx *store.Tx) (store.Cost, int, error) {
 		l, c, err := tx.ExplainShallow(r.Path, after, limit)
 		return c, listingBytes(l), err
 	})
 }
 
-func (d *Database) explain(ctx context.Context, r Read, read func(*store.Tx) (store.Cost, int, error)) (e Explanation, err error) {
-	began := d.operations.start()
-	v := new(verdict)
-	r.Caller.verdict = v
+func (d *Database) explain(ctx context.Context, r Read, read func(*store.Tx) (store.Cost, int, error)) (e explained.Read, err error) {
+	v := new(access.Verdict)
+	r.Caller = r.Caller.Noting(v)
 	r.OneShot = false // a missing index is told, not refused
-	err = d.view(ctx, r, func(tx *store.Tx) error {
+	err = d.read(ctx, r, func(tx *store.Tx) (int, error) {
 		decided := tx.Stats()
 		c, bytes, err := read(tx)
-		e = Explanation{
+		e = explained.Read{
 			Path:     r.Path.String(),
-			Query:    explainQuery(r),
 			Plan:     c.Plan,
 			Building: c.Building,
 			Visited:  c.Visited,
@@ -80,161 +46,35 @@ func (d *Database) explain(ctx context.Context, r Read, read func(*store.Tx) (st
 			Results:  c.Results,
 			Bytes:    bytes,
 			Revision: tx.Revision(),
-			Rules:    d.explainRules(r.Caller, decided.Read),
+			Rules:    d.explainRules(r.Caller, v, decided.Read),
+		}
+		if !r.Plain {
+			e.Query = explained.QueryOf(r.Query)
 		}
 		if c.Index != "" {
 			e.Index = &c.Index
 		}
-		if rs := d.Rules(); !declared(rs, r.Path, r.Query) {
-			e.MissingIndexOn = missingIndex(rs, r.Path, r.Query.Order())
+		if rs := d.Rules(); !access.Declared(rs, r.Path, r.Query) {
+			e.MissingIndexOn = explained.MissingIndexFor(rs, r.Path, r.Query.Order())
 		}
-		return err
+		return e.Bytes, err
 	})
-	d.reportRead(r, began, e.Bytes, err)
 	return e, err
 }
 
-func (a *access) explainRules(c Caller, rows int) ExplainedRules {
-	e := ExplainedRules{Allowed: true, Admin: c.Admin, Evaluated: c.verdict.asked}
-	if a.mayKnowAll(c) {
-		e.Rows, e.By = rows, c.verdict.by
+func (d *Database) explainRules(c Caller, v *access.Verdict, rows int) explained.Rules {
+	e := explained.Rules{Allowed: true, Admin: c.Admin, Evaluated: v.Asked}
+	if d.access.MayKnowAll(c) {
+		e.Rows, e.By = rows, v.By
 	}
 	return e
-}
-
-// mayKnowAll reports whether a caller may be told what depends on places that he may
-// not read.
-func (a *access) mayKnowAll(c Caller) bool { return c.Admin || a.db.options.TellRules }
-
-// An ExplainedQuery is a query in the words of REST; that of a read of everything
-// has none. Values are JSON.
-type ExplainedQuery struct {
-	OrderBy      string          `json:"orderBy,omitempty"` // "$key", "$value", "$priority" or a child path
-	StartAt      json.RawMessage `json:"startAt,omitempty"`
-	StartAfter   json.RawMessage `json:"startAfter,omitempty"`
-	StartKey     string          `json:"startKey,omitempty"` // with which the first of those with the value begin
-	EndAt        json.RawMessage `json:"endAt,omitempty"`
-	EndBefore    json.RawMessage `json:"endBefore,omitempty"`
-	EndKey       string          `json:"endKey,omitempty"`
-	EqualTo      json.RawMessage `json:"equalTo,omitempty"`
-	LimitToFirst int             `json:"limitToFirst,omitempty"`
-	LimitToLast  int             `json:"limitToLast,omitempty"`
-}
-
-// orderNames are the orders that are not child paths, as REST calls them.
-var orderNames = map[string]string{tree.ByKey: "$key", tree.ByValue: "$value", tree.ByPriority: "$priority"}
-
-func explainQuery(r Read) (e ExplainedQuery) {
-	q := r.Query
-	if r.Plain {
-		return e
-	}
-	if e.OrderBy = q.Order(); orderNames[e.OrderBy] != "" {
-		e.OrderBy = orderNames[e.OrderBy]
-	}
-	if q.Limit > 0 && q.FromLast {
-		e.LimitToLast = q.Limit
-	} else {
-		e.LimitToFirst = q.Limit
-	}
-	start, end := q.Start, q.End
-	if start.Set && end.Set && start.Value == end.Value && start.KeyRank == tree.BeforeKeys && end.KeyRank == tree.AfterKeys {
-		e.EqualTo = json.RawMessage(start.Value.JSON())
-		return e
-	}
-	if start.Set {
-		e.StartKey = start.Key
-		e.StartAt, e.StartAfter = boundText(start, tree.AfterKeys)
-	}
-	if end.Set {
-		e.EndKey = end.Key
-		e.EndAt, e.EndBefore = boundText(end, tree.BeforeKeys)
-	}
-	return e
-}
-
-// boundText returns the value of a bound, as one that includes or excludes it.
-// beyond is the rank of keys that excludes all children with the value.
-func boundText(b tree.Bound, beyond tree.KeyRank) (at, past json.RawMessage) {
-	text := json.RawMessage(b.Value.JSON())
-	if b.Exclusive || b.KeyRank == beyond {
-		return nil, text
-	}
-	return text, nil
-}
-
-// A MissingIndex is an index that the rules should declare.
-type MissingIndex struct {
-	Path    string   `json:"path"`    // of the node in the rules: "/rooms/$room"
-	IndexOn []string `json:"indexOn"` // what its .indexOn should be, with what it is already
-	Paste   string   `json:"paste"`   // the same as a part of the rules document
-}
-
-// missingIndex returns what the rules should say for queries at p in an order. The
-// text has only what is about indexes: it is to be merged with the rules.
-func missingIndex(rs *rules.Ruleset, p tree.Path, order string) *MissingIndex {
-	m := &MissingIndex{}
-	for _, ix := range rs.Indexes(p) {
-		m.IndexOn = append(m.IndexOn, ix.Order)
-	}
-	m.IndexOn = append(m.IndexOn, order)
-	keys := rs.Pattern(p)
-	m.Path = "/" + strings.Join(keys, "/")
-	text := []byte(`".indexOn": [`)
-	for i, order := range m.IndexOn {
-		if i > 0 {
-			text = append(text, ", "...)
-		}
-		text = wire.AppendString(text, order)
-	}
-	m.Paste = string(append(text, ']'))
-	for _, key := range slices.Backward(keys) {
-		m.Paste = string(wire.AppendString(nil, key)) + ": { " + m.Paste + " }"
-	}
-	return m
-}
-
-// A WriteExplanation says what a write would take. It is that of a write which was
-// decided and measured, and then not made.
-type WriteExplanation struct {
-	Path string `json:"path"`
-	Plan string `json:"plan"` // "write"
-
-	// What a write does and takes depends on what is there, and could be used to guess
-	// that. So the effect is nil if the caller may not read all that he writes; and the
-	// cost, in which others have a part, is not nil for an administrator, or with
-	// Options.TellRules.
-	*WriteEffect
-	*WriteCost
-	Revision uint64         `json:"revision"`
-	Rules    ExplainedRules `json:"rules"`
-}
-
-// A WriteEffect is what a write does to the places that it writes.
-type WriteEffect struct {
-	Changes bool `json:"changes"` // false: everything is as it would be already
-	Bytes   int  `json:"bytes"`   // of the values, as JSON with priorities
-}
-
-// A WriteCost is what it takes to make a write. That depends on its surroundings: rows
-// hold what is beside it, the rules read elsewhere, and listeners are anywhere.
-type WriteCost struct {
-	Rows      int `json:"rows"`         // rows and index entries read, by deciding too
-	Written   int `json:"written"`      // rows put or deleted
-	Entries   int `json:"indexEntries"` // index entries put or deleted
-	Listeners int `json:"listeners"`    // that would be sent an event
-	Cancelled int `json:"cancelled"`    // listeners that would lose their permission
-
-	// AtLeast says that there are so many listeners that not all of them were looked at:
-	// there may be more than Listeners and Cancelled, and those take more Rows.
-	AtLeast bool `json:"atLeast,omitempty"`
 }
 
 // ExplainWrite decides a write and carries it out as Write does, but on a draft of the
 // current state, and says what that took: nobody sees anything of it, and nothing gets to
 // the disk. No other write waits meanwhile. It takes its turn among large reads. An ID is
 // ignored. Errors are those of Write.
-func (d *Database) ExplainWrite(ctx context.Context, w Write) (e WriteExplanation, err error) {
+func (d *Database) ExplainWrite(ctx context.Context, w Write) (e explained.Write, err error) {
 	if err := ctx.Err(); err != nil {
 		return e, err
 	}
@@ -243,101 +83,80 @@ func (d *Database) ExplainWrite(ctx context.Context, w Write) (e WriteExplanatio
 		return e, err
 	}
 	defer turn.Release(1)
-	v := new(verdict)
-	w.Caller.verdict, w.ID = v, nil
+	v := new(access.Verdict)
+	w.Caller, w.ID = w.Caller.Noting(v), nil
 	b, err := d.draft(ctx, w)
 	if err != nil {
 		return e, err
 	}
-	defer b.tx.Rollback()
-	err = guarded(func() error { return b.explain(w, &e) })
-	if ended := b.tx.Interrupt(); err != nil && ended != nil {
+	defer b.Tx.Rollback()
+	err = fault.Guard(func() error { return b.explain(w, &e) })
+	if ended := b.Tx.Interrupt(); err != nil && ended != nil {
 		err = ended
-	} else if isBroken(err) {
-		err = unavailable(err)
+	} else if fault.IsBroken(err) {
+		err = fault.Unavailable(err)
 	}
-	e.Rules = d.explainRules(w.Caller, 0)
+	e.Rules = d.explainRules(w.Caller, v, 0)
 	return e, err
 }
 
 // draft returns a batch that is never committed. The batch has a copy of the listeners
 // that the write may concern if its caller may be told of them, or else none.
 func (d *Database) draft(ctx context.Context, w Write) (*batch, error) {
-	b := &batch{audience: new(audience), db: d, ctx: ctx, rules: d.rules.Load(), apart: true}
-	if d.mayKnowAll(w.Caller) {
-		d.mu.Lock() // no batch is being applied: the draft has the state that listeners know
-		defer d.mu.Unlock()
+	b := &batch{Batch: audience.Batch{Audience: d.audience.Empty(), Ctx: ctx, Rules: d.rules.Load(), Apart: true}, db: d.core, hashes: new(fingerprint.Cache)}
+	if d.access.MayKnowAll(w.Caller) {
+		d.audience.Lock() // no batch is being applied: the draft has the state that listeners know
+		defer d.audience.Unlock()
 		all := false
-		b.audience, all = d.touching(w.Update)
+		b.Audience, all = d.audience.Touching(w.Update)
 		b.partly = !all
 	}
 	if d.closed.Load() {
-		return nil, ErrClosed
+		return nil, fault.ErrClosed
 	}
 	tx, err := d.store.Draft()
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, fault.Unavailable(err)
 	}
 	tx.Interrupt = func() error {
 		if d.closed.Load() {
-			return ErrClosed
+			return fault.ErrClosed
 		}
 		return ctx.Err()
 	}
-	b.tx = tx
+	b.Tx = tx
 	return b, nil
 }
 
 // explain carries out a write, as the only one of the batch, and says what it took.
-func (b *batch) explain(w Write, e *WriteExplanation) error {
-	*e = WriteExplanation{Path: w.Base.String(), Plan: "write", Revision: b.tx.Revision()}
-	shown, err := mayReadAll(b, w)
-	if err != nil {
-		return err
+func (b *batch) explain(w Write, e *explained.Write) error {
+	*e = explained.Write{Path: w.Base.String(), Plan: "write", Revision: b.Tx.Revision()}
+	var budget rules.Budget // of all places
+	shown, err := true, error(nil)
+	for i := 0; i < len(w.Update) && shown; i++ {
+		at := access.State{Rules: b.Rules, Data: b.Tx, Budget: &budget}
+		if shown, err = b.db.access.MayRead(b.Ctx, at, w.Caller, w.Update[i].Path); err != nil {
+			return err
+		}
 	}
 	t := &writeTask{write: w}
-	read := b.tx.Stats().Read
+	read := b.Tx.Stats().Read
 	if err := t.carryOut(b); err != nil {
 		return err
 	}
 	if shown {
-		e.WriteEffect = t.effect(b)
+		e.Effect = t.effect(b)
 	}
-	if b.db.mayKnowAll(w.Caller) {
-		e.WriteCost = b.cost()
+	if b.db.access.MayKnowAll(w.Caller) {
+		e.Cost = b.cost()
 		e.Rows -= read
 	}
 	return nil
 }
 
-// mayReadAll reports whether the caller may read all that a write replaces. He does
-// not ask for it, so nobody is told of what is decided.
-func mayReadAll(b *batch, w Write) (bool, error) {
-	var budget rules.Budget // of all of them
-	for _, u := range w.Update {
-		if w.Caller.Admin {
-			break
-		}
-		decision, err := b.rules.Check(b.ctx, &rules.Request{
-			Op:    rules.OpRead,
-			Auth:  w.Caller.Auth,
-			Path:  u.Path,
-			Plain: true,
-			Data:  b.tx,
-			Now:   b.db.options.Now(),
-
-			Budget: &budget,
-		})
-		if err != nil || !decision.Allow {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
 // effect says what a write did that is the only one of b.
-func (t *writeTask) effect(b *batch) *WriteEffect {
-	e := &WriteEffect{Changes: b.dirty}
+func (t *writeTask) effect(b *batch) *explained.Effect {
+	e := &explained.Effect{Changes: b.dirty}
 	for _, w := range t.commit.Writes {
 		e.Bytes += len(w.Node.JSON())
 	}
@@ -345,23 +164,14 @@ func (t *writeTask) effect(b *batch) *WriteEffect {
 }
 
 // cost says what the only write of a batch took.
-func (b *batch) cost() *WriteCost {
-	s := b.tx.Stats()
-	e := &WriteCost{
-		Rows:      s.Read,
-		Written:   s.Written - s.Entries,
-		Entries:   s.Entries,
-		Cancelled: len(b.revoked),
-		AtLeast:   b.partly,
+func (b *batch) cost() *explained.Cost {
+	s := b.Tx.Stats()
+	e := &explained.Cost{
+		Rows:    s.Read,
+		Written: s.Written - s.Entries,
+		Entries: s.Entries,
+		AtLeast: b.partly,
 	}
-	heard := make(map[*Listener]bool)
-	for _, d := range b.events {
-		for _, l := range d.group.listeners {
-			if !l.revoked {
-				heard[l] = true
-			}
-		}
-	}
-	e.Listeners = len(heard)
+	e.Listeners, e.Cancelled = b.Reached()
 	return e
 }

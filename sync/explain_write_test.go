@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/access"
+	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/explained"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -133,7 +136,7 @@ func TestExplanationsAgree(t *testing.T) {
 			told, cancelled, refused := 0, 0, 0
 			for i := range 400 {
 				e, err := agreeOn(t, db, randomWrite(t, rnd, i))
-				switch c := e.WriteCost; {
+				switch c := e.Cost; {
 				case err != nil:
 					refused++
 				case c != nil:
@@ -170,19 +173,19 @@ func randomWrite(t *testing.T, rnd *rand.Rand, i int) Write {
 	return w
 }
 
-func agreeOn(t *testing.T, db *Database, w Write) (WriteExplanation, error) {
+func agreeOn(t *testing.T, db *Database, w Write) (explained.Write, error) {
 	t.Helper()
 	drained(t, db) // background work would read rows that explainInPlace has forgotten
 	want, failed := explainInPlace(t, db, w)
 	got, err := db.ExplainWrite(t.Context(), w)
 	if fmt.Sprint(err) != fmt.Sprint(failed) || !reflect.DeepEqual(got, want) {
-		t.Fatalf("%v: %+v %+v %+v %v,\nwant %+v %+v %+v %v", w.Update, got, got.WriteEffect, got.WriteCost, err, want, want.WriteEffect, want.WriteCost, failed)
+		t.Fatalf("%v: %+v %+v %+v %v,\nwant %+v %+v %+v %v", w.Update, got, got.Effect, got.Cost, err, want, want.Effect, want.Cost, failed)
 	}
 	before := revisionOf(t, db)
 	if _, really := db.Write(t.Context(), w); fmt.Sprint(err) != fmt.Sprint(really) {
 		t.Fatalf("%v: explained with %v, written with %v", w.Update, err, really)
 	}
-	if changed := revisionOf(t, db) != before; got.WriteEffect != nil && got.Changes != changed {
+	if changed := revisionOf(t, db) != before; got.Effect != nil && got.Changes != changed {
 		t.Fatalf("%v: changes is %t, want %t", w.Update, got.Changes, changed)
 	}
 	return got, err
@@ -190,12 +193,12 @@ func agreeOn(t *testing.T, db *Database, w Write) (WriteExplanation, error) {
 
 // explainInPlace explains a write in the write transaction, as the committer would carry
 // it out.
-func explainInPlace(t *testing.T, db *Database, w Write) (e WriteExplanation, err error) {
+func explainInPlace(t *testing.T, db *Database, w Write) (e explained.Write, err error) {
 	t.Helper()
-	v := new(verdict)
-	w.Caller.verdict = v
-	db.mu.Lock()
-	defer db.mu.Unlock()
+	v := new(access.Verdict)
+	w.Caller = w.Caller.Noting(v)
+	db.audience.Lock()
+	defer db.audience.Unlock()
 	for forget := true; ; forget = false { // the rows that the last transaction read
 		tx, err := db.store.Begin(true)
 		if err != nil {
@@ -208,11 +211,11 @@ func explainInPlace(t *testing.T, db *Database, w Write) (e WriteExplanation, er
 			tx.Rollback()
 			continue
 		}
-		b := &batch{audience: &db.audience, db: db, ctx: t.Context(), tx: tx, rules: db.rules.Load(), apart: true}
+		b := &batch{Batch: audience.Batch{Audience: db.audience, Ctx: t.Context(), Tx: tx, Rules: db.rules.Load(), Apart: true}, db: db.core, hashes: &db.hashes}
 		defer tx.Rollback()
-		defer b.rollback()
+		defer b.Rollback()
 		err = b.explain(w, &e)
-		e.Rules = db.explainRules(w.Caller, 0)
+		e.Rules = db.explainRules(w.Caller, v, 0)
 		return e, err
 	}
 }
@@ -232,9 +235,9 @@ func TestExplainCountsSome(t *testing.T) {
 		}
 		switch {
 		case i == 0 && (e.AtLeast || e.Listeners != 0):
-			t.Errorf("nothing changes for listeners: %+v", e.WriteCost)
+			t.Errorf("nothing changes for listeners: %+v", e.Cost)
 		case i == 2 && !e.AtLeast:
-			t.Errorf("3,000 listeners were looked at: %+v", e.WriteCost)
+			t.Errorf("3,000 listeners were looked at: %+v", e.Cost)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -204,7 +205,7 @@ func (r *failingRun) tryStep(ledger *disktest.Ledger, n int, live []string) bool
 			return true
 		}
 		late := n%6 == 5
-		if !errors.Is(err, ErrUnknown) && !late {
+		if !errors.Is(err, fault.ErrUnknown) && !late {
 			ledger.Say(disktest.Refused, n)
 		}
 		if !r.awaitUsable() {

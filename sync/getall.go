@@ -3,11 +3,11 @@ package sync
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -43,23 +43,13 @@ type Findings struct {
 	Reads    int     // places that were asked for: entries, and the keys that they found
 }
 
-// A TooManyError says that a request exceeds one of the bounds of what it may
-// name.
-type TooManyError struct {
-	Request string // "a batch get"
-	What    string // "entries", "keys"
-	Max     int
-}
-
-func (e *TooManyError) Error() string {
-	return fmt.Sprintf("%s may have at most %d %s", e.Request, e.Max, e.What)
-}
-
 // TooManyLookups returns the error of a GetAll with more than MaxLookups entries.
-func TooManyLookups() error { return &TooManyError{"a batch get", "entries", MaxLookups} }
+func TooManyLookups() error {
+	return &fault.TooManyError{Request: "a batch get", What: "entries", Max: MaxLookups}
+}
 
 // Status returns the status and the text of the realtime protocol for Err.
-func (f *Found) Status() (status, text string) { return statusOf(f.Err) }
+func (f *Found) Status() (status, text string) { return fault.Status(f.Err) }
 
 // GetAll reads several places in one state of the database. The rules decide about
 // each of them; one that is denied does not fail the others. What does fail all
@@ -89,7 +79,7 @@ func (d *Database) GetAll(ctx context.Context, lookups []Lookup) (all Findings, 
 		return nil
 	})
 	if errors.Is(err, store.ErrTooBig) {
-		err = ErrTooBig
+		err = fault.ErrTooBig
 	}
 	if err != nil {
 		return Findings{}, err
@@ -142,12 +132,9 @@ func (f *finder) allowed(r Read, read func(*Found) (bytes int, err error)) (foun
 	}
 	d, bytes := f.db, 0
 	d.stats.reads.Add(1)
-	began := d.operations.start()
+	began := d.watchers.Begin()
 	defer func() { d.reportRead(r, began, bytes, errors.Join(found.Err, err)) }()
-	err = d.authorizeRead(f.ctx, f.rules, f.tx, r, nil)
-	if err == nil {
-		err = withinLimits(f.rules, f.tx, r)
-	}
+	err = d.mayRead(f.ctx, f.rules, f.tx, r)
 	if ofOneRead(err) {
 		return Found{Err: err}, nil
 	}
@@ -161,14 +148,14 @@ func (f *finder) allowed(r Read, read func(*Found) (bytes int, err error)) (foun
 
 // ofOneRead reports whether an error is about one of several reads alone.
 func ofOneRead(err error) bool {
-	noIndex, large := (*NoIndexError)(nil), (*UnboundedError)(nil)
-	return errors.Is(err, ErrDenied) || errors.As(err, &noIndex) || errors.As(err, &large)
+	noIndex, large := (*fault.NoIndexError)(nil), (*fault.UnboundedError)(nil)
+	return errors.Is(err, fault.ErrDenied) || errors.As(err, &noIndex) || errors.As(err, &large)
 }
 
 // spend counts what was read.
 func (f *finder) spend(bytes int) error {
 	if f.bytes -= int64(bytes); f.bytes <= 0 {
-		return ErrTooBig
+		return fault.ErrTooBig
 	}
 	return nil
 }
@@ -206,7 +193,7 @@ func (f *finder) read(p place) (tree.Node, error) {
 }
 
 func (f *finder) list(r Read) (Found, error) {
-	r.keysOnly = true
+	r.KeysOnly = true
 	return f.allowed(r, func(found *Found) (int, error) {
 		l, err := f.tx.Shallow(r.Path, "", f.keys+1)
 		if err != nil {
@@ -221,14 +208,14 @@ func (f *finder) list(r Read) (Found, error) {
 // count counts keys that were found.
 func (f *finder) count(keys int) error {
 	if f.keys -= keys; f.keys < 0 {
-		return &TooManyError{"a batch get", "keys", MaxLookupKeys}
+		return &fault.TooManyError{Request: "a batch get", What: "keys", Max: MaxLookupKeys}
 	}
 	return nil
 }
 
 // each reads the keys that a lookup is about, and the value that each names.
 func (f *finder) each(l Lookup) (Found, error) {
-	l.Read.keysOnly = true
+	l.Read.KeysOnly = true
 	found, err := f.allowed(l.Read, func(found *Found) (size int, err error) {
 		found.Keys, err = f.keysOf(l.Read)
 		for _, key := range found.Keys {
@@ -241,7 +228,7 @@ func (f *finder) each(l Lookup) (Found, error) {
 	}
 	found.Each = make([]Found, len(found.Keys)) // not nil, which tells it from a value
 	for i, key := range found.Keys {
-		r := Read{Caller: l.Read.Caller, Path: l.Each.Path(key), Plain: true, OneShot: true, realtime: l.Read.realtime}
+		r := Read{Caller: l.Read.Caller, Path: l.Each.Path(key), Plain: true, OneShot: true, Realtime: l.Read.Realtime}
 		if found.Each[i], err = f.value(r); err != nil {
 			return found, err
 		}

@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -135,7 +137,7 @@ func TestGetAllBounds(t *testing.T) {
 		{"shallow", []Lookup{shallow}, ""},
 		{"one more, shallow", []Lookup{tooShallow}, "a batch get may have at most 10000 keys"},
 		{"bytes", []Lookup{lookupOf("/long")}, ""},
-		{"bytes of several", []Lookup{lookupOf("/long"), lookupOf("/long")}, ErrTooBig.Error()},
+		{"bytes of several", []Lookup{lookupOf("/long"), lookupOf("/long")}, fault.ErrTooBig.Error()},
 	} {
 		all, err := db.GetAll(t.Context(), c.lookups)
 		text := ""
@@ -158,7 +160,7 @@ func TestGetAllIsObserved(t *testing.T) {
 	db := openTest(t, Options{Rules: parseRules(t, `{"rules":{"a":{".read":true},"k":{".read":true}}}`)})
 	set(t, db, "/", `{"a":{"x":1},"k":{"x":true,"y":true}}`)
 	var told []string
-	stop := db.WatchOperations(func(o Operation) {
+	stop := db.WatchOperations(func(o trace.Operation) {
 		told = append(told, fmt.Sprintf("%s %s %d %v", o.Name, o.Path, o.Bytes, o.Denied))
 	})
 	defer stop()

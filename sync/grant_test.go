@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
 // listenAs listens as a user, "" for nobody.
-func listenAs(t testing.TB, db *Database, uid, path string) *Listener {
+func listenAs(t testing.TB, db *Database, uid, path string) *audience.Listener {
 	t.Helper()
 	l, err := tryListen(t, db, uid, path)
 	if err != nil {
@@ -18,7 +19,7 @@ func listenAs(t testing.TB, db *Database, uid, path string) *Listener {
 	return l
 }
 
-func tryListen(t testing.TB, db *Database, uid, path string) (*Listener, error) {
+func tryListen(t testing.TB, db *Database, uid, path string) (*audience.Listener, error) {
 	t.Helper()
 	r := Read{Path: tree.MustParsePath(path), Plain: true}
 	if uid != "" {
@@ -41,7 +42,7 @@ func TestOneDecisionForEqualCallers(t *testing.T) {
 	rs := parseRules(t, `{"rules":{".read":"auth != null && root.child('open').val() == true"}}`)
 	db := openTest(t, Options{Rules: rs})
 	set(t, db, "/open", "true")
-	listeners := make([]*Listener, 0, many)
+	listeners := make([]*audience.Listener, 0, many)
 	if n := decisions(db, func() {
 		for i := range many {
 			listeners = append(listeners, listenAs(t, db, fmt.Sprint("u", i), "/x"))
@@ -72,19 +73,17 @@ func TestOneDecisionForEqualCallers(t *testing.T) {
 	if n := db.Stats().Listeners; n != 0 {
 		t.Errorf("%d listeners are left, want none", n)
 	}
-	grantsAreEmpty(t, db)
+	checkAudience(t, db)
 }
 
-// grantsAreEmpty checks that nothing is kept of grants without listeners.
-func grantsAreEmpty(t *testing.T, db *Database) {
+// checkAudience checks that nothing is kept of listeners that are gone, and the windows of
+// the others.
+func checkAudience(t testing.TB, db *Database) {
 	t.Helper()
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	if n := len(db.grants.byKey); n != 0 {
-		t.Errorf("%d grants are left", n)
-	}
-	if !db.grants.none() {
-		t.Error("dependents are left")
+	db.audience.Lock()
+	defer db.audience.Unlock()
+	if err := db.store.View(db.audience.Check); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -103,7 +102,7 @@ func TestClasses(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			db := openTest(t, Options{Rules: parseRules(t, fmt.Sprintf(`{"rules":{".read":%q}}`, c.rule))})
-			var open []*Listener
+			var open []*audience.Listener
 			n := decisions(db, func() {
 				for _, uid := range []string{"", "ana", "ben", "ben", "ana", ""} {
 					open = append(open, listenAs(t, db, uid, "/x"))
@@ -115,7 +114,7 @@ func TestClasses(t *testing.T) {
 			for _, l := range open {
 				l.Close()
 			}
-			grantsAreEmpty(t, db)
+			checkAudience(t, db)
 		})
 	}
 }
@@ -127,8 +126,8 @@ func TestClassWidens(t *testing.T) {
 	set(t, db, "/open", "1")
 	ana, ben := listenAs(t, db, "ana", "/x"), listenAs(t, db, "ben", "/x")
 	set(t, db, "/open", "null")
-	if ana.shown.Ended() || !ben.shown.Ended() {
-		t.Errorf("closed: ana %v, ben %v; want only ben", ana.shown.Ended(), ben.shown.Ended())
+	if ana.Ended() || !ben.Ended() {
+		t.Errorf("closed: ana %v, ben %v; want only ben", ana.Ended(), ben.Ended())
 	}
 	if _, err := tryListen(t, db, "ben", "/x"); err == nil {
 		t.Error("ben may listen again")
@@ -136,5 +135,5 @@ func TestClassWidens(t *testing.T) {
 	set(t, db, "/open", "1")
 	listenAs(t, db, "ben", "/x").Close()
 	ana.Close()
-	grantsAreEmpty(t, db)
+	checkAudience(t, db)
 }

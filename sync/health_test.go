@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/dogwooddb/dogwood/sync/fault"
 )
 
 // fullLog fails to append while it is full.
@@ -32,19 +34,19 @@ func TestHealth(t *testing.T) {
 			t.Errorf("of a new database: %v", err)
 		}
 		log.full = true
-		if _, err := db.Write(ctx, Write{Caller: Admin, Update: update(t, "/a", "1")}); !errors.Is(err, ErrUnavailable) {
+		if _, err := db.Write(ctx, Write{Caller: Admin, Update: update(t, "/a", "1")}); !errors.Is(err, fault.ErrUnavailable) {
 			t.Fatalf("a write that cannot be stored: %v", err)
 		}
 		if n := db.Stats().Failed; n != 1 {
 			t.Errorf("%d attempts to commit failed, want 1", n)
 		}
-		if err := db.Health(ctx); !errors.Is(err, ErrUnavailable) {
-			t.Errorf("after a failure: %v, want %v", err, ErrUnavailable)
+		if err := db.Health(ctx); !errors.Is(err, fault.ErrUnavailable) {
+			t.Errorf("after a failure: %v, want %v", err, fault.ErrUnavailable)
 		}
 		log.full = false
 		time.Sleep(probeEvery / 2)
-		if err := db.Health(ctx); !errors.Is(err, ErrUnavailable) {
-			t.Errorf("before it may be tried again: %v, want %v", err, ErrUnavailable)
+		if err := db.Health(ctx); !errors.Is(err, fault.ErrUnavailable) {
+			t.Errorf("before it may be tried again: %v, want %v", err, fault.ErrUnavailable)
 		}
 		time.Sleep(probeEvery)
 		if err := db.Health(ctx); err != nil {
@@ -56,8 +58,8 @@ func TestHealth(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.Health(ctx); !errors.Is(err, ErrClosed) {
-			t.Errorf("of a closed database: %v, want %v", err, ErrClosed)
+		if err := db.Health(ctx); !errors.Is(err, fault.ErrClosed) {
+			t.Errorf("of a closed database: %v, want %v", err, fault.ErrClosed)
 		}
 	})
 }

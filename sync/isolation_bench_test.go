@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/dogwooddb/dogwood/sync/quota"
 )
 
 // An attack is what the sessions of one address send again and again.
@@ -71,7 +73,7 @@ func BenchmarkBystander(b *testing.B) {
 			db.batchTime = minBatchTime
 			ctx, stop := context.WithTimeout(b.Context(), each)
 			defer stop()
-			attackers, bystander := NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{})
+			attackers, bystander := quota.New(quota.Limits{}), quota.New(quota.Limits{})
 			var all sync.WaitGroup
 			for s := range a.sessions {
 				c := connect(b, db, fmt.Sprint("attacker", s), 0)

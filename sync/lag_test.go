@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/internal/tier"
+	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -48,7 +49,7 @@ func TestWritesReadFewRowsForListeners(t *testing.T) {
 				return fmt.Sprintf(`{"p":"/l","q":{"i":".key","l":%d,"vf":"r"},"t":%d,"h":""}`, 500+i, i+1)
 			},
 			func(t *testing.T, db *Database) { set(t, db, "/l/k05990", "null") },
-			maxPublishRows + 2000,
+			audience.MaxPublishRows + 2000,
 		},
 		{
 			"all are replaced",
@@ -57,14 +58,14 @@ func TestWritesReadFewRowsForListeners(t *testing.T) {
 				return fmt.Sprintf(`{"p":"/l","q":{"i":"n","sp":%d},"t":%d,"h":""}`, children-10-i, i+1)
 			},
 			func(t *testing.T, db *Database) { set(t, db, "/l", manyChildren(children-5)) },
-			maxPublishRows + 500,
+			audience.MaxPublishRows + 500,
 		},
 		{
 			"a write far above",
 			3000,
 			func(i int) string { return fmt.Sprintf(`{"p":"/l/k%05d","h":""}`, i) },
 			func(t *testing.T, db *Database) { set(t, db, "/", `{"l":`+manyChildren(children-1000)+`}`) },
-			maxPublishRows + 500,
+			audience.MaxPublishRows + 500,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -112,8 +113,8 @@ func TestLagIsUndone(t *testing.T) {
 		t.Fatal("a write is committed that cannot be")
 	}
 	log.set(false)
-	if g := m.session.listens[listenKey{tree.MustParsePath("/l"), 1}].group; !g.live || len(g.window) != 2 {
-		t.Errorf("the group is live: %v, and shows %v", g.live, g.window)
+	if window, live := m.session.listens[listenKey{tree.MustParsePath("/l"), 1}].Window(); !live || len(window) != 2 {
+		t.Errorf("the group is live: %v, and shows %v", live, window)
 	}
 	set(t, db, "/l/k04998", "null")
 	m.read()

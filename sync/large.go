@@ -9,8 +9,11 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/limit"
-	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/queue"
+	"github.com/dogwooddb/dogwood/sync/quota"
+	"github.com/dogwooddb/dogwood/sync/watch"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -33,44 +36,6 @@ const largeAtOnce = 2
 const largeTries = 5
 
 func isLarge(w Write) bool { return (&writeTask{write: w}).cost() > costLarge }
-
-// errOutdated is returned for a prepared write that has to be decided again.
-var errOutdated = errors.New("what the decision depends on has changed")
-
-// errToDo is what a probe of a large write fails with that is to be carried out.
-var errToDo = errors.New("the write is to be carried out")
-
-// A prepared write was decided, and its large values were stored, outside of the
-// committer. A nil one has nothing.
-type prepared struct {
-	decidedWrite
-	rules *rules.Ruleset // that decided it
-	watch *watch         // of what the decision depends on
-	load  *store.Load    // rows of the values; nil: none
-	parts map[tree.Path]int
-
-	excess map[tree.Path]*rules.Excess // of the values that are larger than the rules allow
-}
-
-// holds reports whether the decision is true of the state that b sees.
-func (p *prepared) holds(b *batch) bool { return b.rules == p.rules && !p.watch.changed }
-
-// claim begins to link the values.
-func (p *prepared) claim(tx *store.Tx) error {
-	if p == nil || p.load == nil {
-		return nil
-	}
-	return p.load.Claim(tx)
-}
-
-// part returns which of the values that were stored is that at a path.
-func (p *prepared) part(at tree.Path) (i int, ok bool) {
-	if p == nil {
-		return 0, false
-	}
-	i, ok = p.parts[at]
-	return i, ok
-}
 
 // writeLarge carries out a large write: it is decided on a snapshot, its values are
 // stored in slices that nothing refers to yet, and the committer only links them. If
@@ -100,9 +65,9 @@ func (wr *writer) tryLarge(ctx context.Context, w Write, l *line) (*Commit, erro
 			return c, err
 		case try < largeTries:
 		case errors.Is(err, errUnprepared):
-			return nil, &StaleError{} // as in carryOut
+			return nil, &fault.StaleError{} // as in carryOut
 		default:
-			return nil, ErrBusy
+			return nil, fault.ErrBusy
 		}
 	}
 }
@@ -126,7 +91,7 @@ func (wr *writer) tryOnce(ctx context.Context, w Write, p *prepared, l *line) (*
 	if err := turn.Do(ctx, func() error { return wr.prepareLarge(ctx, w, p, l) }); err != nil {
 		return nil, err
 	}
-	defer wr.db.unwatch(p.watch)
+	defer wr.db.audience.Unwatch(p.watch)
 	t := &largeTask{writeTask: writeTask{write: w, ready: p}, line: l}
 	if err := wr.doLarge(ctx, t); err != nil {
 		return nil, err
@@ -153,7 +118,7 @@ func (wr *writer) prepareLarge(ctx context.Context, w Write, p *prepared, l *lin
 	}
 	if p.denied != nil {
 		if w.If == nil && w.ID == nil && w.left == nil {
-			wr.db.unwatch(p.watch)
+			wr.db.audience.Unwatch(p.watch)
 			return p.denied
 		}
 		return nil // the committer knows which refusal it is, or that it was carried out before, or removes what was left
@@ -164,7 +129,7 @@ func (wr *writer) prepareLarge(ctx context.Context, w Write, p *prepared, l *lin
 	wr.discard(p)
 	err := wr.loadLarge(ctx, w, p, l)
 	if err != nil {
-		wr.db.unwatch(p.watch)
+		wr.db.audience.Unwatch(p.watch)
 	}
 	return err
 }
@@ -172,46 +137,33 @@ func (wr *writer) prepareLarge(ctx context.Context, w Write, p *prepared, l *lin
 // decideLarge decides a write on a snapshot. From then on p.watch tells whether the
 // decision is still true.
 func (wr *writer) decideLarge(ctx context.Context, w Write, p *prepared) (err error) {
-	tx, watch, err := wr.db.watchedSnapshot()
+	tx, watched, err := wr.db.audience.WatchedSnapshot()
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
 	tx.Interrupt = ctx.Err
-	noted := &notingReader{Reader: tx}
-	p.rules, p.watch = wr.db.rules.Load(), watch
-	b := &batch{db: wr.db, ctx: ctx, tx: tx, noted: noted, rules: p.rules}
-	err = guarded(func() (err error) {
+	noted := &watch.Reader{Reader: tx}
+	p.rules, p.watch = wr.db.rules.Load(), watched
+	b := &batch{Batch: audience.Batch{Ctx: ctx, Tx: tx, Rules: p.rules}, db: wr.db, noted: noted}
+	err = fault.Guard(func() (err error) {
 		if p.decidedWrite, err = b.decide(&w, wr.db.options.Now()); err == nil {
 			err = p.measure()
 		}
 		return err
 	})
 	if err != nil {
-		wr.db.unwatch(watch)
+		wr.db.audience.Unwatch(watched)
 		return decideError(err)
 	}
-	wr.db.settle(watch, noted.paths())
-	return nil
-}
-
-// measure notes which values the rules do not allow to be read at once.
-func (p *prepared) measure() error {
-	p.excess = make(map[tree.Path]*rules.Excess)
-	for _, w := range p.writes {
-		if x, err := excessIn(p.rules, w); err != nil {
-			return err
-		} else if x != nil {
-			p.excess[w.Path] = x
-		}
-	}
+	wr.db.audience.Settle(watched, noted.Paths())
 	return nil
 }
 
 // decideError returns what a write fails with whose decision failed.
 func decideError(err error) error {
-	if storage := (*storageError)(nil); errors.As(err, &storage) {
-		return unavailable(err)
+	if storage := (*fault.StorageError)(nil); errors.As(err, &storage) {
+		return fault.Unavailable(err)
 	}
 	return err
 }
@@ -231,7 +183,14 @@ func (wr *writer) loadLarge(ctx context.Context, w Write, p *prepared, l *line) 
 	}
 	step := func(f func(*store.Tx) error) error {
 		return wr.turnOf(w).Yield(func() error {
-			return wr.db.do(context.WithoutCancel(ctx), &sliceTask{quota: w.Quota, line: l, step: f})
+			return wr.db.do(context.WithoutCancel(ctx), &call{bytes: largeSlice, quota: w.Quota, line: l, takes: costSlice, f: func(b *batch) error {
+				err := f(b.Tx)
+				if errors.Is(err, store.ErrLoadEnded) {
+					return err
+				}
+				b.dirty = b.dirty || err == nil
+				return fault.Broken(err)
+			}})
 		})
 	}
 	load, err := wr.db.store.NewLoad(w.Base, store.LoadOptions{SliceBytes: largeSlice, Update: step})
@@ -246,10 +205,10 @@ func (wr *writer) loadLarge(ctx context.Context, w Write, p *prepared, l *line) 
 // refers to a slice of unknown outcome, so the write has no effect.
 func loadError(err error) error {
 	switch {
-	case errors.Is(err, ErrClosed):
-		return ErrClosed
-	case errors.Is(err, ErrUnknown):
-		return fmt.Errorf("%w: %v", ErrUnavailable, err)
+	case errors.Is(err, fault.ErrClosed):
+		return fault.ErrClosed
+	case errors.Is(err, fault.ErrUnknown):
+		return fmt.Errorf("%w: %v", fault.ErrUnavailable, err)
 	}
 	return err
 }
@@ -272,33 +231,10 @@ type largeTask struct {
 	line *line
 }
 
-func (t *largeTask) sender() (*Quota, *line) { return t.write.Quota, t.line }
+func (t *largeTask) sender() (*quota.Quota, *line) { return t.write.Quota, t.line }
 
 func (t *largeTask) cost() time.Duration {
 	return queue.TaskCost + time.Duration(len(t.write.Update))*costPath
-}
-
-// A sliceTask is a step of storing a large write. Nothing refers to what it stores.
-type sliceTask struct {
-	waiter
-	quota *Quota
-	line  *line
-	step  func(*store.Tx) error
-}
-
-func (t *sliceTask) sender() (*Quota, *line) { return t.quota, t.line }
-func (t *sliceTask) size() int64             { return largeSlice }
-func (t *sliceTask) cost() time.Duration     { return costSlice }
-
-func (t *sliceTask) apply(b *batch) error {
-	if err := t.step(b.tx); err != nil {
-		if errors.Is(err, store.ErrLoadEnded) {
-			return err
-		}
-		return broken(err)
-	}
-	b.dirty = true
-	return nil
 }
 
 // largeTurns lets a few large writes be prepared at a time, those of one address in
@@ -307,7 +243,7 @@ type largeTurns struct {
 	turns *limit.Meter
 	all   *limit.Share // of writes without a Quota
 	mu    sync.Mutex
-	of    map[*Quota]*largeSender // that have a write, or wait
+	of    map[*quota.Quota]*largeSender // that have a write, or wait
 }
 
 type largeSender struct {
@@ -317,11 +253,11 @@ type largeSender struct {
 
 func newLargeTurns() largeTurns {
 	t := limit.NewMeter(largeAtOnce)
-	return largeTurns{turns: t, all: t.All(), of: make(map[*Quota]*largeSender)}
+	return largeTurns{turns: t, all: t.All(), of: make(map[*quota.Quota]*largeSender)}
 }
 
 // enter waits for a place. done gives it back.
-func (t *largeTurns) enter(ctx context.Context, q *Quota) (done func(), err error) {
+func (t *largeTurns) enter(ctx context.Context, q *quota.Quota) (done func(), err error) {
 	p, leave := t.sender(q)
 	if err := p.Acquire(ctx, 1); err != nil {
 		leave()
@@ -331,7 +267,7 @@ func (t *largeTurns) enter(ctx context.Context, q *Quota) (done func(), err erro
 }
 
 // sender returns the share of a Quota, which is forgotten after its last write.
-func (t *largeTurns) sender(q *Quota) (p *limit.Share, leave func()) {
+func (t *largeTurns) sender(q *quota.Quota) (p *limit.Share, leave func()) {
 	if q == nil {
 		return t.all, func() {}
 	}

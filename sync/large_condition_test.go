@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -42,16 +43,14 @@ func TestLargeCondition(t *testing.T) {
 	before := db.Stats().Writes
 	for range 2 {
 		_, err := db.Write(t.Context(), ifValue(t, first, first))
-		if stale := (*StaleError)(nil); !errors.As(err, &stale) || stale.Current.JSON() != second {
+		if stale := (*fault.StaleError)(nil); !errors.As(err, &stale) || stale.Current.JSON() != second {
 			t.Fatalf("Write() = %v, want a StaleError with the value", err)
 		}
 	}
 	if n := db.Stats().Writes - before; n != 2 {
 		t.Errorf("%d tasks for two writes whose condition fails, want 2", n)
 	}
-	if n := len(db.watches); n != 0 {
-		t.Errorf("%d watches are left", n)
-	}
+	checkAudience(t, db)
 	want(t, db, "/x", second)
 }
 
@@ -65,7 +64,7 @@ func TestLargeConditionIsCurrent(t *testing.T) {
 		set(t, db, "/x", before)
 		w := ifValue(t, before, manyValues(largeValues+1))
 		err := p.during(t, db, w, func() error { set(t, db, "/x/k0000000", "7"); return nil })
-		if !errors.As(err, new(*StaleError)) {
+		if !errors.As(err, new(*fault.StaleError)) {
 			t.Errorf("Write() = %v, want a StaleError", err)
 		}
 		want(t, db, "/x/k0000000", "7")
@@ -81,8 +80,8 @@ func TestLargeConditionNeedsRead(t *testing.T) {
 	set(t, db, "/x", value)
 	before := db.Stats().Writes
 	for _, old := range []string{value, "1", "null"} {
-		if _, err := db.Write(t.Context(), ifValue(t, old, value)); !errors.Is(err, ErrDenied) {
-			t.Errorf("Write() = %v, want %v", err, ErrDenied)
+		if _, err := db.Write(t.Context(), ifValue(t, old, value)); !errors.Is(err, fault.ErrDenied) {
+			t.Errorf("Write() = %v, want %v", err, fault.ErrDenied)
 		}
 	}
 	if n := db.Stats().Writes - before; n != 3 {
@@ -102,8 +101,8 @@ func TestLargeWriteOnce(t *testing.T) {
 		}
 	}
 	w.ID = &store.WriteID{Writer: [16]byte{1}, Number: 2}
-	if _, err := db.Write(t.Context(), w); !errors.Is(err, ErrDenied) {
-		t.Errorf("Write() = %v, want %v", err, ErrDenied)
+	if _, err := db.Write(t.Context(), w); !errors.Is(err, fault.ErrDenied) {
+		t.Errorf("Write() = %v, want %v", err, fault.ErrDenied)
 	}
 }
 
@@ -111,12 +110,12 @@ func TestLargeWriteOnce(t *testing.T) {
 // outcome is not a part of the tree.
 func TestLargeUnknown(t *testing.T) {
 	db := openTest(t, Options{Change: unknownLog{}})
-	if _, err := db.Write(t.Context(), asUser(putOf(t, "/x", manyValues(largeValues)))); !errors.Is(err, ErrUnknown) {
-		t.Errorf("Write() = %v, want %v", err, ErrUnknown)
+	if _, err := db.Write(t.Context(), asUser(putOf(t, "/x", manyValues(largeValues)))); !errors.Is(err, fault.ErrUnknown) {
+		t.Errorf("Write() = %v, want %v", err, fault.ErrUnknown)
 	}
-	slice := fmt.Errorf("%w: %w", store.ErrNotStored, unavailable(store.ErrUnknown))
-	if err := loadError(slice); errors.Is(err, ErrUnknown) || !errors.Is(err, ErrUnavailable) {
-		t.Errorf("error of a slice = %v, want %v", err, ErrUnavailable)
+	slice := fmt.Errorf("%w: %w", store.ErrNotStored, fault.Unavailable(store.ErrUnknown))
+	if err := loadError(slice); errors.Is(err, fault.ErrUnknown) || !errors.Is(err, fault.ErrUnavailable) {
+		t.Errorf("error of a slice = %v, want %v", err, fault.ErrUnavailable)
 	}
 }
 

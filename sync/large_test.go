@@ -11,7 +11,9 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
+	"github.com/dogwooddb/dogwood/sync/pending"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -123,7 +125,7 @@ func TestLargeDecisionIsCurrent(t *testing.T) {
 			db := openTest(t, Options{Rules: parseRules(t, gated), Now: p.now})
 			set(t, db, "/open", "true")
 			err := p.during(t, db, putOf(t, "/x", manyValues(largeValues)), func() error { return c.meanwhile(t, db) })
-			if (err == nil) != c.allowed || err != nil && !errors.Is(err, ErrDenied) {
+			if (err == nil) != c.allowed || err != nil && !errors.Is(err, fault.ErrDenied) {
 				t.Errorf("the large write ended with %v, want allowed: %t", err, c.allowed)
 			}
 			if exists := get(t, db, "/x") != "null"; exists != c.allowed {
@@ -132,9 +134,7 @@ func TestLargeDecisionIsCurrent(t *testing.T) {
 			if n := db.Stats().Decisions; n != c.decisions {
 				t.Errorf("%d decisions, want %d", n, c.decisions)
 			}
-			if len(db.watches) != 0 {
-				t.Errorf("%d watches are left", len(db.watches))
-			}
+			checkAudience(t, db)
 		})
 	}
 }
@@ -158,8 +158,8 @@ func TestLargeIncrement(t *testing.T) {
 func TestLargeRefusal(t *testing.T) {
 	db := openTest(t, Options{Rules: parseRules(t, `{"rules":{".read":true,".write":true,"x":{"$k":{".validate":"newData.val() < 1000"}}}}`)})
 	before := db.Stats().Batches
-	if _, err := db.Write(t.Context(), asUser(putOf(t, "/x", manyValues(largeValues)))); !errors.Is(err, ErrDenied) {
-		t.Errorf("write of an invalid value: %v, want %v", err, ErrDenied)
+	if _, err := db.Write(t.Context(), asUser(putOf(t, "/x", manyValues(largeValues)))); !errors.Is(err, fault.ErrDenied) {
+		t.Errorf("write of an invalid value: %v, want %v", err, fault.ErrDenied)
 	}
 	if n := db.Stats().Batches - before; n != 0 {
 		t.Errorf("%d batches for a write that was refused", n)
@@ -185,8 +185,8 @@ func TestLargeFailure(t *testing.T) {
 	log.set(true)
 	_, err := db.Write(t.Context(), asUser(putOf(t, "/x", manyValues(largeValues))))
 	log.set(false)
-	if !errors.Is(err, ErrUnavailable) {
-		t.Errorf("write = %v, want %v", err, ErrUnavailable)
+	if !errors.Is(err, fault.ErrUnavailable) {
+		t.Errorf("write = %v, want %v", err, fault.ErrUnavailable)
 	}
 	want(t, db, "/x", "null")
 }
@@ -196,11 +196,11 @@ func TestMaxPaths(t *testing.T) {
 	db := openTest(t, Options{})
 	w := updateOf(t, "/x", manyValues(MaxPaths+1))
 	_, err := db.Write(t.Context(), asUser(w))
-	if limit := (*LimitError)(nil); !errors.As(err, &limit) || limit.Bound != BoundPaths || !errors.Is(err, ErrTooBig) {
+	if limit := (*fault.LimitError)(nil); !errors.As(err, &limit) || limit.Bound != fault.BoundPaths || !errors.Is(err, fault.ErrTooBig) {
 		t.Errorf("update of %d paths: %v, want a LimitError", MaxPaths+1, err)
 	}
 	unread := strings.TrimSuffix(manyValues(MaxPaths+1), "}") + "what is not read"
-	if _, err := ParseUpdate(Caller{}, tree.Root, unread, tree.Strict); !errors.Is(err, ErrTooBig) {
+	if _, err := ParseUpdate(Caller{}, tree.Root, unread, tree.Strict); !errors.Is(err, fault.ErrTooBig) {
 		t.Errorf("text of an update of %d paths: %v, want a LimitError", MaxPaths+1, err)
 	}
 	if _, err := ParseUpdate(Admin, tree.Root, manyValues(MaxPaths+1), tree.Strict); err != nil {
@@ -221,30 +221,13 @@ func TestPendingValues(t *testing.T) {
 	db := openTest(t, Options{})
 	c := connect(t, db, "c", 0)
 	for i, s := range []string{"ok", "too_big"} {
-		c.send(fmt.Sprintf(`{"r":%d,"a":"o","b":{"p":"/x/%d","d":%s}}`, i, i, manyValues(maxPendingBytes/pendingValue*2/3)))
+		c.send(fmt.Sprintf(`{"r":%d,"a":"o","b":{"p":"/x/%d","d":%s}}`, i, i, manyValues(pending.MaxBytes/pending.ValueCost*2/3)))
 		c.settle()
 		if frames := c.frames(); len(frames) != 1 || !strings.Contains(frames[0], s) {
 			t.Errorf("answer %d is %v, want %s", i, frames, s)
 		}
 	}
 	c.session.Close()
-}
-
-// TestWatchNotes: of many paths that are read, those above them are noted.
-func TestWatchNotes(t *testing.T) {
-	r := &notingReader{}
-	for i := range 10 * maxNoted {
-		r.note(tree.MustParsePath(fmt.Sprintf("a/b/%d/c", i)))
-	}
-	if n := len(r.paths()); n == 0 || n > maxNoted {
-		t.Fatalf("%d paths are noted, want 1 to %d", n, maxNoted)
-	}
-	w := &watch{reads: r.paths()}
-	for path, want := range map[string]bool{"a/b/17/c": true, "a/b": true, "": true, "b": false, "a/c": false} {
-		if got := w.depends(tree.MustParsePath(path)); got != want {
-			t.Errorf("depends on %q: %t, want %t", path, got, want)
-		}
-	}
 }
 
 // TestLargeWritesTakeTurns: the long text of a session is parsed in the turn of its
@@ -324,7 +307,7 @@ func TestLargeIncrementOverflows(t *testing.T) {
 	db := openTest(t, Options{Rules: parseRules(t, `{"rules":{".read":true,"open":{".write":true}}}`)})
 	set(t, db, "/", `{"shut":{"n":1e308},"open":{"n":1e308}}`)
 	before := get(t, db, "/")
-	for path, want := range map[string]error{"/shut": ErrDenied, "/open": tree.ErrIncrement} {
+	for path, want := range map[string]error{"/shut": fault.ErrDenied, "/open": tree.ErrIncrement} {
 		plain := asUser(putOf(t, path, `{"n":{".sv":{"increment":1e308}},"v":`+manyValues(largeValues)+`}`))
 		withID, withIf := plain, plain
 		withID.ID = &store.WriteID{Writer: [16]byte{1}, Number: 1}

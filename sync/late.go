@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -26,11 +27,11 @@ const maxTries = 100
 type retry struct{ tries int }
 
 // again has t tried again if the store failed under it, and reports whether.
-func (r *retry) again(d *Database, t task, err error) bool {
+func (r *retry) again(d *core, t task, err error) bool {
 	if r.tries == 0 || !store.NoRoom(err) && !errors.Is(err, errBehind) {
 		r.tries++
 	}
-	failed := errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnknown)
+	failed := errors.Is(err, fault.ErrUnavailable) || errors.Is(err, fault.ErrUnknown)
 	if !failed || r.tries > maxTries {
 		return false
 	}
@@ -39,7 +40,7 @@ func (r *retry) again(d *Database, t task, err error) bool {
 }
 
 // errBehind is for operations of a session that come behind a late one. They are late, too.
-var errBehind = fmt.Errorf("%w: an operation before it was not", ErrUnavailable)
+var errBehind = fmt.Errorf("%w: an operation before it was not", fault.ErrUnavailable)
 
 // commitLate has late tasks carried out. While the store fails it tries a write of its own
 // first, which costs less, and if there are writes that came later (queued), it does so in
@@ -47,21 +48,21 @@ var errBehind = fmt.Errorf("%w: an operation before it was not", ErrUnavailable)
 // now and then.
 func (c *committer) commitLate(queued bool) {
 	first := queued && c.db.stats.failing.Load()
-	if len(c.late) == 0 || !first && time.Since(c.lateTried) < probeEvery {
+	if len(c.db.late) == 0 || !first && time.Since(c.lateTried) < probeEvery {
 		return
 	}
 	c.lateTried = time.Now()
 	if !c.probe() {
 		return
 	}
-	late := c.late
-	c.late = nil
+	late := c.db.late
+	c.db.late = nil
 	if start, ok := late[0].(*startTask); ok { // the first of all
 		c.commit([]task{start})
 		late = late[1:]
 	}
 	if c.db.stats.failing.Load() {
-		c.late = append(c.late, late...)
+		c.db.late = append(c.db.late, late...)
 		return
 	}
 	c.putBack(late)
@@ -76,7 +77,7 @@ func (c *committer) putBack(late []task) {
 		t.(*disconnectTask).session.late--
 	}
 	if !c.db.queue.PutBack(late, asItem) {
-		finishAll(late, ErrClosed)
+		finishAll(late, fault.ErrClosed)
 	}
 }
 
@@ -85,7 +86,7 @@ func (c *committer) probe() bool {
 	if !c.db.stats.failing.Load() {
 		return true
 	}
-	err := guarded(func() error { return c.db.store.Update(writeProbe) })
+	err := fault.Guard(func() error { return c.db.store.Update(writeProbe) })
 	c.observeCommit(&batch{dirty: true}, err)
 	return err == nil
 }
@@ -99,7 +100,7 @@ func writeProbe(tx *store.Tx) error {
 // fills a new one with the sample.
 type startTask struct {
 	retry
-	db  *Database
+	db  *core
 	err error // of the first try
 }
 
@@ -114,33 +115,24 @@ func (t *startTask) finish(err error) {
 
 func (t *startTask) apply(b *batch) error {
 	b.dirty = true
-	if err := b.tx.Indexes().Declare(indexesOf(b.rules)); err != nil {
-		return broken(err)
+	if err := b.Tx.Indexes().Declare(indexesOf(b.Rules)); err != nil {
+		return fault.Broken(err)
 	}
-	if !t.wantsSample(b.tx) {
+	if !t.wantsSample(b.Tx) {
 		return nil
 	}
-	b.tx.SetRevision(1)
-	_, err := b.tx.Put(tree.Root, t.db.options.Sample())
-	return broken(err)
+	b.Tx.SetRevision(1)
+	_, err := b.Tx.Put(tree.Root, t.db.options.Sample())
+	return fault.Broken(err)
 }
 
 func (t *startTask) wantsSample(tx *store.Tx) bool {
 	return tx.Revision() == 0 && t.db.options.Sample != nil
 }
 
-// writeDue carries out a startTask if it has something to do, before the committer begins.
-// The error is of store.NoRoom if it is late.
-func (d *Database) writeDue() error {
-	due, t := false, &startTask{db: d}
-	err := d.store.View(func(tx *store.Tx) error {
-		declared, err := tx.Indexes().Declared(indexesOf(d.rules.Load()))
-		due = !declared || t.wantsSample(tx)
-		return err
-	})
-	if err != nil || !due {
-		return err
-	}
-	d.commit([]task{t})
-	return t.err
-}
+// probeEvery is how often a store that failed is tried without a write that
+// somebody asked for.
+const probeEvery = time.Second
+
+// metaProbe is where a probe writes to.
+const metaProbe = "probe"

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 	"github.com/dogwooddb/dogwood/tree/store/disktest"
@@ -88,7 +89,7 @@ func openFull(t *testing.T, file string, log *bytes.Buffer) *Database {
 		t.Errorf("a query = %s, %v", n.JSON(), err)
 	}
 	for range 3 {
-		if _, err := db.Write(t.Context(), putOf(t, "/online", "1")); !errors.Is(err, ErrUnavailable) || !store.NoRoom(err) {
+		if _, err := db.Write(t.Context(), putOf(t, "/online", "1")); !errors.Is(err, fault.ErrUnavailable) || !store.NoRoom(err) {
 			t.Errorf("a write without room: %v", err)
 		}
 	}

@@ -7,7 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/fingerprint"
 	"github.com/dogwooddb/dogwood/sync/outbox"
+	"github.com/dogwooddb/dogwood/sync/pending"
 	"github.com/dogwooddb/dogwood/sync/queue"
 )
 
@@ -21,25 +24,25 @@ func TestLimitsAreDocumented(t *testing.T) {
 	thousands := func(n int) string { return fmt.Sprintf("%d,%03d", n/1000, n%1000) }
 	for _, text := range []string{
 		fmt.Sprintf("| listens | %s, with %d MiB", thousands(maxListens), maxListenBytes>>20),
-		fmt.Sprintf("| different queries at one path, by weight | %d |", maxSessionWindows),
-		fmt.Sprintf("without an index weighs %d times as much", unindexedWeight),
-		fmt.Sprintf("| `onDisconnect` operations | %s, with %d MiB", thousands(maxPending), maxPendingBytes>>20),
+		fmt.Sprintf("| different queries at one path, by weight | %d |", maxWindows),
+		fmt.Sprintf("without an index weighs %d times as much", audience.UnindexedWeight),
+		fmt.Sprintf("| `onDisconnect` operations | %s, with %d MiB", thousands(pending.MaxRecords), pending.MaxBytes>>20),
 		fmt.Sprintf("| writes that are not acknowledged | %s, with %d MiB", thousands(maxUnacked), maxUnackedSize>>20),
 		fmt.Sprintf("There are %s at most.", thousands(maxUnacked)),
 		fmt.Sprintf("| replies that are not read | %d MiB", outbox.DefaultBytes>>20),
 		fmt.Sprintf("| one [batch get](extensions.md#batch-get) | %s entries, %s keys |", thousands(MaxLookups), thousands(MaxLookupKeys)),
 		"(extensions.md#resolved-values) | " + thousands(maxReturned) + " |",
-		fmt.Sprintf("(extensions.md#conditions-of-ondisconnect) | %d KiB |", maxOnlyIf>>10),
-		"| different queries at one path of one database, by weight | " + thousands(maxPathWindows),
-		"decisions with the places that they read | " + thousands(maxTouching) + " |",
+		fmt.Sprintf("(extensions.md#conditions-of-ondisconnect) | %d KiB |", pending.MaxCondition>>10),
+		"| different queries at one path of one database, by weight | " + thousands(audience.MaxPathWindows),
+		"decisions with the places that they read | " + thousands(audience.MaxTouching) + " |",
 		fmt.Sprintf("`If-Match`) | %d MiB; %d MiB for administrators |", maxCompared>>20, maxComparedAdmin>>20),
-		fmt.Sprintf("that are remembered, of one database | %d |", maxHashes),
+		fmt.Sprintf("that are remembered, of one database | %d |", fingerprint.Max),
 		fmt.Sprintf("with a value of up to %d KiB", comparedAtOnce>>10),
 		fmt.Sprintf("up to %d times; after that", maxPrepares),
 		fmt.Sprintf("| writes that wait, of one database | %s, with 1/32 of the memory; %d MiB", thousands(queue.MaxTasks), DefaultMaxQueue>>20),
-		fmt.Sprintf("1 more for each %d of its limit, up to %d", entriesOfWeight, maxWindowWeight),
+		fmt.Sprintf("1 more for each %d of its limit, up to %d", audience.EntriesOfWeight, audience.MaxWindowWeight),
 		fmt.Sprintf("and then to be read like that | %d, and %d of one address |", outbox.MaxViews, outbox.MaxViews/2),
-		fmt.Sprintf("%d bytes for each beside its text, and %d KiB for each value", taskOverhead, pendingValue>>10),
+		fmt.Sprintf("%d bytes for each beside its text, and %d KiB for each value", taskOverhead, pending.ValueCost>>10),
 		"| paths of one update, but of administrators | " + thousands(MaxPaths) + " |",
 		fmt.Sprintf("in slices of %d KiB", largeSlice>>10),
 		fmt.Sprintf("decided again, %d times at most", largeTries),

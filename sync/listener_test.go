@@ -13,6 +13,8 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -93,7 +95,7 @@ func compareViews(t *testing.T, db *Database, m *mirror, doing string) {
 	err := db.store.View(func(tx *store.Tx) error {
 		for key, v := range m.views {
 			l := m.session.listens[key]
-			n, err := tx.Window(key.path, l.read.Query, 0)
+			n, err := tx.Window(key.path, l.Follows().Query, 0)
 			if err != nil {
 				return err
 			}
@@ -145,7 +147,7 @@ func TestRevokeMeetsClose(t *testing.T) {
 		if err := db.SetRules(t.Context(), rules.Open()); err != nil {
 			t.Fatal(err)
 		}
-		var listeners []*Listener
+		var listeners []*audience.Listener
 		for i := range 20 {
 			r := Read{Path: tree.MustParsePath("/x"), Query: tree.Query{Limit: i % 3}}
 			l, err := db.Listen(t.Context(), r, outbox.New(outbox.EventStream, 0, func() {}))
@@ -190,8 +192,8 @@ func TestViewTooBig(t *testing.T) {
 	if got := c.frames(); len(got) != 0 {
 		t.Errorf("a view that is too big gives %.200q, want nothing", got)
 	}
-	if err := c.out.Closing(); !errors.Is(err, ErrTooBig) {
-		t.Errorf("Closing() = %v, want %v", err, ErrTooBig)
+	if err := c.out.Closing(); !errors.Is(err, fault.ErrTooBig) {
+		t.Errorf("Closing() = %v, want %v", err, fault.ErrTooBig)
 	}
 
 	d := connect(t, db, "d", 0)
@@ -200,7 +202,7 @@ func TestViewTooBig(t *testing.T) {
 	d.send(`{"r":2,"a":"g","b":{"p":"/x"}}`)
 	d.send(`{"r":3,"a":"q","b":{"p":"/x","q":{"i":".key","l":3,"vf":"l"},"t":1,"h":""}}`)
 	got := d.frames()
-	for i, want := range []string{textReadTooBig, textReadTooBig, `"p":"x"`} {
+	for i, want := range []string{fault.TextReadTooBig, fault.TextReadTooBig, `"p":"x"`} {
 		if !strings.Contains(got[i], want) {
 			t.Errorf("answer %d is %.200s, want %s", i, got[i], want)
 		}
@@ -231,8 +233,8 @@ func TestJoinKeepsNoTransaction(t *testing.T) {
 	c.send(`{"r":1,"a":"q","b":{"p":"/bad","q":{"i":".key","l":9,"vf":"l"},"t":1,"h":""}}`)
 	c.send(`{"r":2,"a":"q","b":{"p":"/bad","h":""}}`)
 	for _, got := range c.frames() {
-		if !strings.Contains(got, textInternal) {
-			t.Errorf("the answer about a damaged view is %s, want %s", got, textInternal)
+		if !strings.Contains(got, fault.TextInternal) {
+			t.Errorf("the answer about a damaged view is %s, want %s", got, fault.TextInternal)
 		}
 	}
 	c.session.Close()
@@ -345,8 +347,8 @@ func TestEventStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("event: cancel\ndata: \"Permission denied\"\n\n")
-	if err := out.Closing(); err != errCancelled {
-		t.Errorf("Closing() = %v, want %v", err, errCancelled)
+	if err := out.Closing(); err != audience.ErrCancelled {
+		t.Errorf("Closing() = %v, want %v", err, audience.ErrCancelled)
 	}
 }
 

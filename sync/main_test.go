@@ -14,6 +14,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/leaktest"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -139,7 +140,7 @@ func testSignIn(_ context.Context, c Credential) (Caller, SignInInfo, error) {
 	var uid string
 	switch _, err := fmt.Sscanf(c.Token, "user %s", &uid); {
 	case c.Token == "expired":
-		return Caller{}, SignInInfo{}, &TokenError{wire.StatusExpiredToken, wire.TextExpiredToken}
+		return Caller{}, SignInInfo{}, &fault.TokenError{Status: wire.StatusExpiredToken, Text: wire.TextExpiredToken}
 	case c.Token == "owner" && c.NoAuth:
 		return Caller{}, SignInInfo{}, nil
 	case c.Token == "owner" && c.AuthVar != "":
@@ -147,7 +148,7 @@ func testSignIn(_ context.Context, c Credential) (Caller, SignInInfo, error) {
 	case c.Token == "owner":
 		return Admin, SignInInfo{}, nil
 	case err != nil:
-		return Caller{}, SignInInfo{}, &TokenError{wire.StatusInvalidToken, wire.TextInvalidToken}
+		return Caller{}, SignInInfo{}, &fault.TokenError{Status: wire.StatusInvalidToken, Text: wire.TextInvalidToken}
 	}
 	auth := rules.Auth{UID: uid, JSON: fmt.Sprintf(`{"uid":%q}`, uid)}
 	return Caller{Auth: auth}, SignInInfo{Data: `{"auth":` + auth.JSON + `}`}, nil

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/access"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -82,7 +84,7 @@ func TestObserver(t *testing.T) {
 	} {
 		readErr, writeErr := observeTest(t, c.noter)
 		for _, err := range []error{readErr, writeErr} {
-			if !errors.Is(err, ErrDenied) || err.Error() != c.told {
+			if !errors.Is(err, fault.ErrDenied) || err.Error() != c.told {
 				t.Errorf("%s: a denied operation fails with %v, want %s", c.name, err, c.told)
 			}
 		}
@@ -150,7 +152,7 @@ func TestCallerTrace(t *testing.T) {
 				t.Errorf("%s: write of %s: %v", name, value, err)
 			}
 		}
-		if _, err := db.Get(t.Context(), view); !errors.Is(err, ErrDenied) {
+		if _, err := db.Get(t.Context(), view); !errors.Is(err, fault.ErrDenied) {
 			t.Errorf("%s: read: %v", name, err)
 		}
 		get(t, db, "/a")
@@ -168,11 +170,11 @@ func TestDeniedStatus(t *testing.T) {
 		err  error
 		text string
 	}{
-		{ErrDenied, wire.TextPermissionDenied},
-		{denied("/a/.read", ""), wire.TextPermissionDenied},
-		{denied("/a/.read", "read /a: no"), wire.TextPermissionDenied + ": read /a: no"},
+		{fault.ErrDenied, wire.TextPermissionDenied},
+		{fault.Denied("/a/.read", ""), wire.TextPermissionDenied},
+		{fault.Denied("/a/.read", "read /a: no"), wire.TextPermissionDenied + ": read /a: no"},
 	} {
-		if status, text := statusOf(c.err); status != wire.StatusPermissionDenied || text != c.text {
+		if status, text := fault.Status(c.err); status != wire.StatusPermissionDenied || text != c.text {
 			t.Errorf("%v is told as %s %q, want %q", c.err, status, text, c.text)
 		}
 	}
@@ -189,11 +191,11 @@ func (indifferent) Decided(*rules.Ruleset, *rules.Request, *rules.Trace) string 
 // Without an observer, or with one that wants nothing, a decision allocates no
 // more than deciding does.
 func TestObservingIsFree(t *testing.T) {
-	for _, o := range []Observer{nil, indifferent{}} {
+	for _, o := range []access.Observer{nil, indifferent{}} {
 		db := openTest(t, Options{Observer: o})
 		q := &rules.Request{Op: rules.OpRead, Path: tree.MustParsePath("/a")}
 		rs := db.Rules()
-		if n := testing.AllocsPerRun(100, func() { _ = db.authorize(t.Context(), rs, Caller{}, q) }); n != 0 {
+		if n := testing.AllocsPerRun(100, func() { _ = db.access.Authorize(t.Context(), rs, Caller{}, q) }); n != 0 {
 			t.Errorf("with %T, a decision makes %g allocations", o, n)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/pending"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -12,32 +13,32 @@ import (
 // Records that were stored before there were conditions have none; those with one
 // are read as they were written.
 func TestStoredConditions(t *testing.T) {
-	only := &onlyIf{tree.MustParsePath("/a/s"), tree.String("s1")}
+	only := &pending.Condition{Path: tree.MustParsePath("/a/s"), Value: tree.String("s1")}
 	for _, c := range []struct {
 		stored string
-		only   *onlyIf
+		only   *pending.Condition
 	}{
 		{`{"target":"/a","value":"1","auth":{"JSON":"{\"uid\":\"ana\"}"}}`, nil},
 		{`{"target":"/a","value":"1","auth":{},"if":{"path":"/a/s","value":"\"s1\""}}`, only},
-		{`{"target":"/a","value":"1","auth":{},"if":{"path":"/a/s","value":""}}`, &onlyIf{path: only.path}},
+		{`{"target":"/a","value":"1","auth":{},"if":{"path":"/a/s","value":""}}`, &pending.Condition{Path: only.Path}},
 	} {
-		var p pendingWrites
-		if err := p.restore(store.Pending{Data: []byte(c.stored)}); err != nil {
+		var p pending.Writes
+		if err := p.Restore(store.Pending{Data: []byte(c.stored)}); err != nil {
 			t.Fatalf("%s: %v", c.stored, err)
 		}
-		w, ok := p.at.Get("/a")
-		if !ok || !w.only.same(c.only) || w.value.Text() != "1" {
+		w, ok := p.At.Get("/a")
+		if !ok || !w.Only.Same(c.only) || w.Value.Text() != "1" {
 			t.Fatalf("%s is read as %+v", c.stored, w)
 		}
-		text, err := w.encode()
+		text, err := w.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		var again pendingWrites
-		if err := again.restore(store.Pending{Data: text}); err != nil {
+		var again pending.Writes
+		if err := again.Restore(store.Pending{Data: text}); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		if v, _ := again.at.Get("/a"); !v.only.same(c.only) || v.caller.Auth.JSON != w.caller.Auth.JSON || strings.Contains(string(text), `"if"`) != (c.only != nil) {
+		if v, _ := again.At.Get("/a"); !v.Only.Same(c.only) || v.Caller.Auth.JSON != w.Caller.Auth.JSON || strings.Contains(string(text), `"if"`) != (c.only != nil) {
 			t.Errorf("%s becomes %s", c.stored, text)
 		}
 	}
@@ -52,13 +53,13 @@ func TestConditionsAreBounded(t *testing.T) {
 	for _, at := range []string{"long", "many"} {
 		c.send(`{"r":1,"a":"om","b":{"p":"/","d":{"` + at + `-gone":1},"if":{"p":"` + at + `","d":"x"}}}`)
 	}
-	c.send(`{"r":2,"a":"o","b":{"p":"/big","d":1,"if":{"p":"","d":"` + strings.Repeat("x", maxOnlyIf) + `"}}}`)
+	c.send(`{"r":2,"a":"o","b":{"p":"/big","d":1,"if":{"p":"","d":"` + strings.Repeat("x", pending.MaxCondition) + `"}}}`)
 	c.settle()
 	if got := strings.Join(c.frames(), ""); strings.Count(got, `"s":"ok"`) != 2 || !strings.Contains(got, "the value of if has more than 4096 bytes") {
 		t.Error(got)
 	}
 	const bytes = len("/long-gone") + len("1") + len("long") + len(`"x"`) + len("many-gone") - 1 + len("1") + len("many") + len(`"x"`)
-	if n := c.session.pending.bytes; n < bytes-2 || n > bytes+2 {
+	if n := c.session.pending.Bytes; n < bytes-2 || n > bytes+2 {
 		t.Errorf("the conditions count for %d bytes, want about %d", n, bytes)
 	}
 	c.session.Close()

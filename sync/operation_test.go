@@ -9,16 +9,17 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
 // recorded collects operations as lines, without what differs from run to run.
 type recorded struct {
 	mu  sync.Mutex
-	ops []Operation
+	ops []trace.Operation
 }
 
-func (r *recorded) tell(op Operation) {
+func (r *recorded) tell(op trace.Operation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ops = append(r.ops, op)
@@ -126,12 +127,12 @@ func update(t *testing.T, path, json string) tree.Update {
 // nothing.
 func TestUnwatchedCostsNothing(t *testing.T) {
 	db := openTest(t, Options{})
-	l := span{db: db, queued: time.Now()}
+	l := span{db: db.core, queued: time.Now()}
 	w := &Write{}
 	n := testing.AllocsPerRun(100, func() {
 		_ = l.apply(func() error { return nil })
 		l.finish(w, nil)
-		db.report(Operation{Name: OpUnlisten})
+		db.watchers.Tell(trace.Operation{Name: trace.OpUnlisten})
 	})
 	if n != 0 {
 		t.Errorf("%v allocations, want none", n)

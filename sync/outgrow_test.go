@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
@@ -18,7 +19,7 @@ func TestOutgrowModel(t *testing.T) {
 	for seed := range uint64(9) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			db := openTest(t, Options{Rules: parseRules(t, document)})
-			db.publishRows = []int{maxPublishRows, 12, 0}[seed%3]
+			db.audience.PublishRows = []int{audience.MaxPublishRows, 12, 0}[seed%3]
 			o := &outgrowTest{T: t, db: db, rnd: rand.New(rand.NewPCG(seed, 2))}
 			for range 400 {
 				o.listen()
@@ -86,10 +87,10 @@ func (o *outgrowTest) listen() {
 }
 
 // only returns the listen of a client, if it goes on.
-func (o *outgrowTest) only(c *client) *Listener {
+func (o *outgrowTest) only(c *client) *audience.Listener {
 	for _, l := range c.session.listens {
-		if !l.shown.Ended() {
-			return l
+		if !l.Ended() {
+			return l.Listener
 		}
 	}
 	return nil
@@ -118,12 +119,12 @@ func (o *outgrowTest) step() {
 	for _, c := range o.clients {
 		c.frames()
 		l := o.only(c)
-		var listened *Listener
+		var listened *listen
 		for _, listened = range c.session.listens {
 		}
-		large := o.isLarge(listened)
+		large := o.isLarge(listened.Follows())
 		if large != (l == nil) {
-			o.Fatalf("after %s = %s: the listen to %s %s goes on: %v, too large: %v\n%s", path, value, listened.read.Path, listened.group.id, l != nil, large, get(o, o.db, "/"))
+			o.Fatalf("after %s = %s: the listen to %s %s goes on: %v, too large: %v\n%s", path, value, listened.path, listened.Follows().Query.ID(), l != nil, large, get(o, o.db, "/"))
 		}
 		if l == nil {
 			o.ended++
@@ -136,9 +137,9 @@ func (o *outgrowTest) step() {
 	o.clients = left
 }
 
-func (o *outgrowTest) isLarge(l *Listener) (large bool) {
+func (o *outgrowTest) isLarge(r Read) (large bool) {
 	err := o.db.store.View(func(tx *store.Tx) error {
-		x, err := o.db.Rules().Excess(tx, l.read.Path, l.read.Query, false)
+		x, err := o.db.Rules().Excess(tx, r.Path, r.Query, false)
 		large = x != nil
 		return err
 	})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -31,7 +32,7 @@ func FuzzParseQuery(f *testing.F) {
 		}
 		q, err := parseQuery(raw)
 		if err != nil {
-			if status, text := statusOf(err); status != "invalid_parameters" || text == "" {
+			if status, text := fault.Status(err); status != "invalid_parameters" || text == "" {
 				t.Errorf("%s is refused with %s, %q", raw, status, text)
 			}
 			return

@@ -8,20 +8,23 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/quota"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
 // A bounded is a client that knows which bounds it reached.
 type bounded struct {
 	*client
-	reached map[Bound]int
+	reached map[fault.Bound]int
 }
 
-func connectBounded(t testing.TB, db *Database, name string, q *Quota) bounded {
+func connectBounded(t testing.TB, db *Database, name string, q *quota.Quota) bounded {
 	t.Helper()
-	c := bounded{connect(t, db, name, 0), make(map[Bound]int)}
+	c := bounded{connect(t, db, name, 0), make(map[fault.Bound]int)}
 	c.session.quota = q
-	c.session.limited = func(b Bound) { c.reached[b]++ } // of a refusal in the committer, too: see settle
+	c.session.limited = func(b fault.Bound) { c.reached[b]++ } // of a refusal in the committer, too: see settle
 	return c
 }
 
@@ -44,7 +47,7 @@ func (c bounded) want(doing, request, status string) {
 	}
 }
 
-func (c bounded) wantReached(want map[Bound]int) {
+func (c bounded) wantReached(want map[fault.Bound]int) {
 	c.t.Helper()
 	if !maps.Equal(c.reached, want) {
 		c.t.Errorf("%s came up against %v, want %v", c.name, c.reached, want)
@@ -65,7 +68,7 @@ func limited(n int) string { return fmt.Sprintf(`{"i":".key","l":%d,"vf":"l"}`, 
 // however their listens end.
 func TestQuotaListens(t *testing.T) {
 	db := openTest(t, Options{})
-	q := NewQuota(QuotaLimits{Listens: 3})
+	q := quota.New(quota.Limits{Listens: 3})
 	a, b, other := connectBounded(t, db, "a", q), connectBounded(t, db, "b", q), connectBounded(t, db, "other", nil)
 	defer other.session.Close()
 	for i := range 3 {
@@ -76,11 +79,14 @@ func TestQuotaListens(t *testing.T) {
 	other.want("a listen of another quota", listenOf("/x", 1, "{}"), "ok")
 	a.want("an end", unlistenOf("/x", 1), "ok")
 	b.want("a listen in its place", listenOf("/x", 1, "{}"), "ok")
-	b.wantReached(map[Bound]int{BoundQuotaListens: 1})
+	b.wantReached(map[fault.Bound]int{fault.BoundQuotaListens: 1})
 	a.session.Close()
 	b.session.Close()
-	if n := q.listens.Used(); n != 0 {
-		t.Errorf("%d listens are counted for closed sessions", n)
+	for i := range 3 {
+		if !q.Take(tree.Root, tree.Query{}) {
+			t.Errorf("%d listens are counted for closed sessions", 3-i)
+			break
+		}
 	}
 }
 
@@ -89,7 +95,7 @@ func TestQuotaListens(t *testing.T) {
 func TestQuotaPending(t *testing.T) {
 	db := openTest(t, Options{})
 	pending := limit.NewMeter(limit.Unbounded).Share(100_000)
-	q := NewQuota(QuotaLimits{})
+	q := quota.New(quota.Limits{})
 	a, b := connectBounded(t, db, "a", q), connectBounded(t, db, "b", q)
 	a.session.pendingBytes, b.session.pendingBytes = pending, pending
 	long := strings.Repeat("x", 60_000)
@@ -99,13 +105,13 @@ func TestQuotaPending(t *testing.T) {
 	a.want("a long value", put("/a", long), "ok")
 	b.want("another", put("/b", long), "too_big")
 	b.want("a short one", put("/b", "x"), "ok")
-	b.wantReached(map[Bound]int{BoundQuotaPending: 1})
+	b.wantReached(map[fault.Bound]int{fault.BoundQuotaPending: 1})
 	a.want("a cancel", `{"r":1,"a":"oc","b":{"p":"/a"}}`, "ok")
 	b.want("another after a cancel", put("/b", long), "ok")
 	for i := range 300 { // each costs something beside its text
 		a.answer(put(fmt.Sprintf("/a%d", i), ""))
 	}
-	if n := a.reached[BoundQuotaPending]; n < 100 {
+	if n := a.reached[fault.BoundQuotaPending]; n < 100 {
 		t.Errorf("%d of 300 short values were refused", n)
 	}
 	a.session.Close()
@@ -137,14 +143,14 @@ func TestCommonPending(t *testing.T) {
 	}
 	a.want("a part", put("/a", 40_000), "ok")
 	b.want("more than it leaves to others", put("/b", 20_000), "too_big")
-	b.wantReached(map[Bound]int{BoundQuotaPending: 1})
+	b.wantReached(map[fault.Bound]int{fault.BoundQuotaPending: 1})
 	b.want("what it may have", put("/b", 5_000), "ok")
 	other.want("as much as is left to another", put("/other", 25_000), "ok")
 	exempt.want("the rest", put("/exempt", 25_000), "ok")
 	if got := exempt.answer(put("/more", 10_000)); got != "too_big" {
 		t.Errorf("more than there is: %s, want too_big", got)
 	}
-	exempt.wantReached(map[Bound]int{BoundCommonPending: 1})
+	exempt.wantReached(map[fault.Bound]int{fault.BoundCommonPending: 1})
 	before := common.Used()
 
 	log.set(true)
@@ -177,17 +183,17 @@ func TestSessionWindows(t *testing.T) {
 	c := connectBounded(t, db, "a", nil)
 	defer c.session.Close()
 	fits := 0
-	for c.answer(listenOf("/x", fits+1, limited(10*entriesOfWeight+fits%10))) == "ok" {
+	for c.answer(listenOf("/x", fits+1, limited(10*audience.EntriesOfWeight+fits%10))) == "ok" {
 		fits++
 	}
-	if fits != maxSessionWindows/11 {
-		t.Errorf("%d windows of weight 11 fit, want %d", fits, maxSessionWindows/11)
+	if fits != maxWindows/11 {
+		t.Errorf("%d windows of weight 11 fit, want %d", fits, maxWindows/11)
 	}
 	c.want("everything", listenOf("/x", 5000, "{}"), "ok")
 	c.want("another path", listenOf("/y", 5001, limited(1<<30)), "ok")
 	c.want("an end", unlistenOf("/x", 3), "ok")
 	c.want("one in its place", listenOf("/x", 5002, limited(1000)), "ok")
-	c.wantReached(map[Bound]int{BoundWindows: 1})
+	c.wantReached(map[fault.Bound]int{fault.BoundWindows: 1})
 	for i := range 6000 {
 		c.session.stop(listenKey{tree.MustParsePath("/x"), int64(i)})
 	}
@@ -199,7 +205,7 @@ func TestSessionWindows(t *testing.T) {
 // TestQuotaWindows: what many sessions of a quota follow together counts once.
 func TestQuotaWindows(t *testing.T) {
 	db := openTest(t, Options{})
-	q := NewQuota(QuotaLimits{Windows: 20})
+	q := quota.New(quota.Limits{Windows: 20})
 	a, b := connectBounded(t, db, "a", q), connectBounded(t, db, "b", q)
 	for i := range 30 {
 		a.want("the same window", listenOf("/x", i+1, limited(50)), "ok")
@@ -210,14 +216,12 @@ func TestQuotaWindows(t *testing.T) {
 	b.want("one too many", listenOf("/x", 100, limited(40)), "too_big")
 	b.want("one that is there", listenOf("/x", 100, limited(50)), "ok")
 	b.want("another path", listenOf("/y", 100, limited(40)), "ok")
-	b.wantReached(map[Bound]int{BoundQuotaWindows: 1})
+	b.wantReached(map[fault.Bound]int{fault.BoundQuotaWindows: 1})
 	a.session.Close()
 	b.want("the one that is there, alone", unlistenOf("/x", 100), "ok")
 	b.want("one in its place", listenOf("/x", 101, limited(40)), "ok")
 	b.session.Close()
-	if w := db.hub.windows; len(w.followed) != 0 || len(w.weights) != 0 {
-		t.Errorf("%d and %d counts are left", len(w.followed), len(w.weights))
-	}
+	checkAudience(t, db)
 }
 
 // TestPathWindows: beyond the bound of a path nobody can follow what nobody
@@ -226,11 +230,11 @@ func TestPathWindows(t *testing.T) {
 	db := openTest(t, Options{})
 	var clients []bounded
 	windows := 0
-	for windows < maxPathWindows {
+	for windows < audience.MaxPathWindows {
 		c := connectBounded(t, db, fmt.Sprint("c", len(clients)), nil)
 		defer c.session.Close()
-		for range maxSessionWindows / maxWindowWeight {
-			windows += maxWindowWeight
+		for range maxWindows / audience.MaxWindowWeight {
+			windows += audience.MaxWindowWeight
 			c.want("a window", listenOf("/x", windows, limited(1_000_000+windows)), "ok")
 		}
 		clients = append(clients, c)
@@ -241,8 +245,8 @@ func TestPathWindows(t *testing.T) {
 	last.want("one that is there", listenOf("/x", 2, limited(1_000_000+windows)), "ok")
 	last.want("everything", listenOf("/x", 3, "{}"), "ok")
 	last.want("below", listenOf("/x/y", 4, limited(1)), "ok")
-	last.wantReached(map[Bound]int{BoundPathWindows: 1})
-	clients[0].want("an end", unlistenOf("/x", maxWindowWeight), "ok")
+	last.wantReached(map[fault.Bound]int{fault.BoundPathWindows: 1})
+	clients[0].want("an end", unlistenOf("/x", audience.MaxWindowWeight), "ok")
 	last.want("one in its place", listenOf("/x", 1, limited(1)), "ok")
 }
 
@@ -252,8 +256,8 @@ func TestUnackedBytes(t *testing.T) {
 	db := openTest(t, Options{})
 	c := connect(t, db, "a", 0)
 	defer c.session.Close()
-	waits := make(chan Bound, 1)
-	c.session.limited = func(b Bound) { waits <- b }
+	waits := make(chan fault.Bound, 1)
+	c.session.limited = func(b fault.Bound) { waits <- b }
 	g := closeGate(t, db)
 	c.send(`{"r":1,"a":"p","b":{"p":"/x","d":1,"junk":"` + strings.Repeat("x", maxUnackedSize) + `"}}`)
 	sent := make(chan struct{})
@@ -261,7 +265,7 @@ func TestUnackedBytes(t *testing.T) {
 		defer close(sent)
 		c.send(`{"r":2,"a":"p","b":{"p":"/x","d":2}}`)
 	}()
-	if b := <-waits; b != BoundWrites {
+	if b := <-waits; b != fault.BoundWrites {
 		t.Errorf("bound %d was reached, want that of writes", b)
 	}
 	select {
@@ -288,10 +292,10 @@ func TestUnindexedWindows(t *testing.T) {
 	for _, test := range []struct {
 		order string
 		fit   int
-	}{{"a", maxSessionWindows}, {"b", maxSessionWindows / unindexedWeight}} {
+	}{{"a", maxWindows}, {"b", maxWindows / audience.UnindexedWeight}} {
 		c := connectBounded(t, db, test.order, nil)
 		fits := 0
-		for fits <= maxSessionWindows && c.answer(listenOf("/x", fits+1, fmt.Sprintf(`{"i":%q,"sp":"%d","l":1,"vf":"l"}`, test.order, fits))) == "ok" {
+		for fits <= maxWindows && c.answer(listenOf("/x", fits+1, fmt.Sprintf(`{"i":%q,"sp":"%d","l":1,"vf":"l"}`, test.order, fits))) == "ok" {
 			fits++
 		}
 		if fits != test.fit {
@@ -305,20 +309,20 @@ func TestUnindexedWindows(t *testing.T) {
 // and one that is denied does not tell how many there are.
 func TestScannedWindows(t *testing.T) {
 	db := openTest(t, Options{Rules: parseRules(t, `{"rules":{"x":{".read":true,".indexOn":"a"}}}`)})
-	children := manyChildren(50 * scannedOfWeight)
+	children := manyChildren(50 * audience.ScannedOfWeight)
 	set(t, db, "/x", children)
 	set(t, db, "/hidden", children)
 	for _, test := range []struct {
 		path, order, then string
 		fit               int
 	}{
-		{"/x", "a", "too_big", maxSessionWindows},
-		{"/x", "b", "too_big", maxSessionWindows / (unindexedWeight + 50)},
+		{"/x", "a", "too_big", maxWindows},
+		{"/x", "b", "too_big", maxWindows / (audience.UnindexedWeight + 50)},
 		{"/hidden", "b", "permission_denied", 0},
 	} {
 		c := connectBounded(t, db, test.path+test.order, nil)
 		fits, status := 0, ""
-		for ; fits <= maxSessionWindows; fits++ {
+		for ; fits <= maxWindows; fits++ {
 			c.send(listenOf(test.path, fits+1, fmt.Sprintf(`{"i":%q,"sp":%d,"l":1,"vf":"l"}`, test.order, 1_000_000+fits)))
 			if got := c.frames(); len(got) > 0 && !strings.Contains(got[len(got)-1], `"ok"`) {
 				_, status, _ = strings.Cut(got[len(got)-1], `"s":"`)
@@ -331,7 +335,7 @@ func TestScannedWindows(t *testing.T) {
 		}
 		c.session.Close()
 	}
-	if n := db.hub.listeners.Load(); n != 0 {
+	if n := db.Stats().Listeners; n != 0 {
 		t.Errorf("%d listeners are left", n)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -31,10 +32,10 @@ func TestRulesAskForNoMemory(t *testing.T) {
 		want  []error // of each; one for all
 		asked []int64
 	}{
-		{[]string{"/shut"}, []error{ErrDenied}, nil},
+		{[]string{"/shut"}, []error{fault.ErrDenied}, nil},
 		{[]string{"/open/small"}, []error{nil}, nil},
 		{[]string{"/open/large"}, []error{errFull}, []int64{large}},
-		{[]string{"/open/small", "/shut", "/open/small"}, []error{nil, ErrDenied, nil}, nil},
+		{[]string{"/open/small", "/shut", "/open/small"}, []error{nil, fault.ErrDenied, nil}, nil},
 		{[]string{"/open/small", "/shut", "/open/large"}, []error{errFull}, []int64{large}},
 	} {
 		name := strings.Join(c.paths, " ")

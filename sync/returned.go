@@ -3,6 +3,7 @@ package sync
 import (
 	"errors"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -10,12 +11,6 @@ import (
 // maxReturned bounds the server values of a write that returns them: the rules are
 // asked about each, while all other writes wait.
 const maxReturned = 1_000
-
-// A Returned is what became of one server value of a write.
-type Returned struct {
-	At    tree.Target // relative to the Base of the write
-	Value tree.Node   // a number
-}
 
 // checkReturns refuses a write that has too many server values to return them.
 func checkReturns(w Write) error {
@@ -26,7 +21,7 @@ func checkReturns(w Write) error {
 	for _, u := range w.Update {
 		for range u.Value.ServerValues() {
 			if count++; count > maxReturned {
-				return &TooManyError{"a write that returns its server values", "of them", maxReturned}
+				return &fault.TooManyError{Request: "a write that returns its server values", What: "of them", Max: maxReturned}
 			}
 		}
 	}
@@ -43,11 +38,11 @@ func (b *batch) returned(w *Write, resolved []tree.ResolvedWrite) ([]Returned, e
 			at := tree.Target{Path: u.Path.Join(v.At.Path), Priority: u.Priority || v.At.Priority}
 			if v.Increment {
 				err := b.authorizeRead(w.Caller, at.Path)
-				if errors.Is(err, ErrDenied) {
+				if errors.Is(err, fault.ErrDenied) {
 					continue
 				}
 				if err != nil {
-					return nil, broken(err) // the write is made already, and must not stay
+					return nil, fault.Broken(err) // the write is made already, and must not stay
 				}
 			}
 			n := resolved[i].Node.Get(v.At.Path)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -33,12 +34,12 @@ func TestReviewIsSliced(t *testing.T) {
 	})
 	most := slices.Max(slices.Collect(maps.Values(w.batches)))
 	t.Logf("%d decisions, %d in one batch", locked, most)
-	if locked != many || most > reviewAtOnce {
-		t.Errorf("%d decisions, %d of them in one batch, want %d and at most %d", locked, most, many, reviewAtOnce)
+	if locked != many || most > audience.ReviewAtOnce {
+		t.Errorf("%d decisions, %d of them in one batch, want %d and at most %d", locked, most, many, audience.ReviewAtOnce)
 	}
 	m.read()
 	r7 := listenKey{path: tree.MustParsePath("/rooms/r7")}
-	if v := m.views[r7]; !v.node.IsEmpty() || !m.session.listens[r7].shown.Ended() {
+	if v := m.views[r7]; !v.node.IsEmpty() || !m.session.listens[r7].Ended() {
 		t.Errorf("the listen of r7 goes on, or was sent %s", v.node.JSON())
 	}
 	delete(m.views, r7)
@@ -77,42 +78,8 @@ func TestReviewOfWhatIsUnchanged(t *testing.T) {
 		{"/rooms/r/b", "null", 1, false},
 	} {
 		locked, _ := w.counts(func() { set(t, db, c.path, c.value) })
-		if locked != c.want || l.shown.Ended() == c.open {
-			t.Errorf("%s: %d decisions, want %d; open %v, want %v", c.value, locked, c.want, !l.shown.Ended(), c.open)
+		if locked != c.want || l.Ended() == c.open {
+			t.Errorf("%s: %d decisions, want %d; open %v, want %v", c.value, locked, c.want, !l.Ended(), c.open)
 		}
 	}
-}
-
-// TestStaleGrantIsNotJoined: a listen that comes when a grant has not been decided yet is
-// decided alone, and a client that signs in again gets a new decision, too.
-func TestStaleGrantIsNotJoined(t *testing.T) {
-	db, _ := openWatched(t, memberRules)
-	set(t, db, "/members/r", `{"ana":true,"ben":true}`)
-	first := listenAs(t, db, "ana", "/rooms/r")
-	db.mu.Lock()
-	for d := range db.grants.dependents.Below(tree.Root) {
-		db.grants.makeStale(d)
-	}
-	stale := first.grant
-	if !db.grants.isStale(stale) {
-		t.Error("the grant is not stale")
-	}
-	db.mu.Unlock()
-	second := listenAs(t, db, "ana", "/rooms/r")
-	db.mu.Lock()
-	if second.grant == stale || db.grants.isStale(second.grant) {
-		t.Error("a listen has joined a stale grant")
-	}
-	db.mu.Unlock()
-	if _, err := first.view(); err != nil { // has it decided
-		t.Error(err)
-	}
-	db.mu.Lock()
-	if db.grants.isStale(first.grant) {
-		t.Error("a view was read with a stale grant")
-	}
-	db.mu.Unlock()
-	first.Close()
-	second.Close()
-	grantsAreEmpty(t, db)
 }

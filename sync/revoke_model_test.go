@@ -11,7 +11,10 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/queue"
+	"github.com/dogwooddb/dogwood/sync/versions"
 )
 
 // revokeRules are the documents that TestRevokeModel changes between, each with
@@ -108,7 +111,7 @@ var (
 // slices, the same is true, but for one that is allowed again before it is decided: it may
 // stay.
 func TestRevokeModel(t *testing.T) {
-	t.Run("at once", func(t *testing.T) { revokeModel(t, reviewAtOnce) })
+	t.Run("at once", func(t *testing.T) { revokeModel(t, audience.ReviewAtOnce) })
 	t.Run("in slices", func(t *testing.T) { revokeModel(t, 0) })
 }
 
@@ -121,7 +124,7 @@ func revokeModel(t *testing.T, atOnce int) {
 		r.sets = append(r.sets, parseRules(t, `{"rules":{"rooms":{`+set.src+`}}}`))
 	}
 	r.db = openTest(t, Options{Rules: r.sets[0], Change: r.log})
-	r.db.reviewAtOnce, r.slices = atOnce, atOnce == 0
+	r.db.audience.ReviewAtOnce, r.slices = atOnce, atOnce == 0
 	r.state = (&revokeState{}).clone()
 	r.writer = connect(t, r.db, "writer", 0)
 	r.writer.send(`{"r":1,"a":"gauth","b":{"cred":"owner"}}`)
@@ -145,7 +148,7 @@ func revokeModel(t *testing.T, atOnce int) {
 		c.session.Close()
 	}
 	r.writer.session.Close()
-	grantsAreEmpty(t, r.db)
+	checkAudience(t, r.db)
 }
 
 // clientStep signs a client in or out, or begins or ends a listen.
@@ -249,7 +252,7 @@ func allReviewed(t *testing.T, db *Database) {
 	t.Helper()
 	for {
 		g := closeGate(t, db) // holds the lock
-		stale := db.grants.nextStale() != nil
+		stale := db.audience.IsStale()
 		close(g.open)
 		if !stale {
 			return
@@ -292,7 +295,7 @@ func (r *revokeTest) change() {
 	case 9:
 		if r.rnd.IntN(3) == 0 {
 			r.state.rules = r.rnd.IntN(len(r.sets))
-			t := &rulesTask{change: RulesChange{Rules: r.sets[r.state.rules]}}
+			t := &rulesTask{change: versions.Change{Rules: r.sets[r.state.rules]}}
 			t.start()
 			item := queue.Item[task]{Task: t, Line: &r.writer.session.line, Size: t.size()}
 			if err := r.db.queue.Add(r.Context(), nil, item); err != nil {
@@ -361,17 +364,17 @@ func TestUndoneRevocation(t *testing.T) {
 	set(t, db, "/m/ana", "1")
 	l := listenAs(t, db, "ana", "/x")
 	log.set(true)
-	if _, err := db.Write(t.Context(), putOf(t, "/m", "null")); !errors.Is(err, ErrUnavailable) {
-		t.Fatalf("Write() = %v, want %v", err, ErrUnavailable)
+	if _, err := db.Write(t.Context(), putOf(t, "/m", "null")); !errors.Is(err, fault.ErrUnavailable) {
+		t.Fatalf("Write() = %v, want %v", err, fault.ErrUnavailable)
 	}
 	log.set(false)
-	if l.shown.Ended() {
+	if l.Ended() {
 		t.Fatal("the listen has ended")
 	}
 	set(t, db, "/x", "1")
 	set(t, db, "/m", "null")
-	if !l.shown.Ended() {
+	if !l.Ended() {
 		t.Error("the listen goes on")
 	}
-	grantsAreEmpty(t, db)
+	checkAudience(t, db)
 }

@@ -10,12 +10,14 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/versions"
 )
 
 const publicRules = `{"rules": {".read": true, ".write": true}}`
 
 // changeTest puts rules in force and returns the version that was made.
-func changeTest(t testing.TB, db *Database, c RulesChange, source string) RulesVersion {
+func changeTest(t testing.TB, db *Database, c versions.Change, source string) versions.Version {
 	t.Helper()
 	var err error
 	if c.Rules, err = c.Options.Parse(source); err != nil {
@@ -28,7 +30,7 @@ func changeTest(t testing.TB, db *Database, c RulesChange, source string) RulesV
 	return v
 }
 
-func historyTest(t testing.TB, db *Database) []RulesVersion {
+func historyTest(t testing.TB, db *Database) []versions.Version {
 	t.Helper()
 	list, err := db.RulesHistory()
 	if err != nil {
@@ -45,16 +47,16 @@ func TestRulesVersions(t *testing.T) {
 	if list := historyTest(t, db); len(list) != 0 {
 		t.Errorf("a new database has versions %v", list)
 	}
-	changeTest(t, db, RulesChange{Author: "ana", Comment: "first"}, publicRules)
-	wild := RulesOptions{Wilddog: true}
-	second := changeTest(t, db, RulesChange{Author: "bob", Options: wild}, `{"rules":{".read":"'ab'.startsWith('a')"}}`)
+	changeTest(t, db, versions.Change{Author: "ana", Comment: "first"}, publicRules)
+	wild := versions.Options{Wilddog: true}
+	second := changeTest(t, db, versions.Change{Author: "bob", Options: wild}, `{"rules":{".read":"'ab'.startsWith('a')"}}`)
 	if second.Number != 2 {
 		t.Errorf("the second version has number %d", second.Number)
 	}
-	if again := changeTest(t, db, RulesChange{Author: "eve", Options: wild}, db.Rules().Source()); again != second {
+	if again := changeTest(t, db, versions.Change{Author: "eve", Options: wild}, db.Rules().Source()); again != second {
 		t.Errorf("the same rules once more made %+v", again)
 	}
-	third := changeTest(t, db, RulesChange{Author: "ana", Restore: 1}, publicRules)
+	third := changeTest(t, db, versions.Change{Author: "ana", Restore: 1}, publicRules)
 	if third.Number != 3 || third.Restore != 1 {
 		t.Errorf("the third version is %+v", third)
 	}
@@ -71,10 +73,10 @@ func TestRulesVersions(t *testing.T) {
 			}
 		}
 		v, source, err := db.RulesVersion(2)
-		if err != nil || !strings.Contains(source, "startsWith") || v.Hash != RulesHash(source) {
+		if err != nil || !strings.Contains(source, "startsWith") || v.Hash != versions.Hash(source) {
 			t.Errorf("version 2 = %+v %q, %v", v, source, err)
 		}
-		if _, _, err := db.RulesVersion(4); !errors.Is(err, ErrNoVersion) {
+		if _, _, err := db.RulesVersion(4); !errors.Is(err, versions.ErrNoVersion) {
 			t.Errorf("version 4: %v", err)
 		}
 		if err := db.Close(); err != nil {
@@ -92,7 +94,7 @@ func TestStoredDialect(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.db")
 	source := `{"rules":{".write":"newRoot.child('a').exists() && 'ab'.startsWith('a')"}}`
 	db := openTest(t, Options{File: file})
-	changeTest(t, db, RulesChange{Options: RulesOptions{Wilddog: true, NewRoot: true}}, source)
+	changeTest(t, db, versions.Change{Options: versions.Options{Wilddog: true, NewRoot: true}}, source)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +104,7 @@ func TestStoredDialect(t *testing.T) {
 	}
 	w := putOf(t, "/b", "1")
 	w.Caller = Caller{}
-	if _, err := db.Write(t.Context(), w); !errors.Is(err, ErrDenied) {
+	if _, err := db.Write(t.Context(), w); !errors.Is(err, fault.ErrDenied) {
 		t.Errorf("write of /b: %v", err)
 	}
 	w = putOf(t, "/a", "1")
@@ -121,12 +123,12 @@ func TestVersionsAreBounded(t *testing.T) {
 		name, padding string
 		uploads, kept int
 	}{
-		{"many", "", maxVersions + 5, maxVersions},
-		{"large", large, 20, maxVersionBytes / (len(publicRules) + 1 + 900<<10)},
-		{"many again", "", 2 * maxVersions, maxVersions},
+		{"many", "", versions.Max + 5, versions.Max},
+		{"large", large, 20, versions.MaxVersionBytes / (len(publicRules) + 1 + 900<<10)},
+		{"many again", "", 2 * versions.Max, versions.Max},
 	} {
 		for i := range c.uploads {
-			changeTest(t, db, RulesChange{}, publicRules+strings.Repeat("\n", 1+i%2)+c.padding)
+			changeTest(t, db, versions.Change{}, publicRules+strings.Repeat("\n", 1+i%2)+c.padding)
 		}
 		list := historyTest(t, db)
 		if len(list) != c.kept {
@@ -136,11 +138,11 @@ func TestVersionsAreBounded(t *testing.T) {
 			if v.Number != list[0].Number-int64(i) {
 				t.Errorf("%s: version %d of the list is %d", c.name, i, v.Number)
 			}
-			if _, source, err := db.RulesVersion(v.Number); err != nil || RulesHash(source) != v.Hash || len(source) != v.Size {
+			if _, source, err := db.RulesVersion(v.Number); err != nil || versions.Hash(source) != v.Hash || len(source) != v.Size {
 				t.Errorf("%s: version %d has %d bytes, want %d; %v", c.name, v.Number, len(source), v.Size, err)
 			}
 		}
-		if _, _, err := db.RulesVersion(list[0].Number - int64(c.kept)); !errors.Is(err, ErrNoVersion) {
+		if _, _, err := db.RulesVersion(list[0].Number - int64(c.kept)); !errors.Is(err, versions.ErrNoVersion) {
 			t.Errorf("%s: a version that is no longer kept: %v", c.name, err)
 		}
 	}
@@ -150,16 +152,16 @@ func TestVersionsAreBounded(t *testing.T) {
 // put in force again, even if an upload of them is refused now.
 func TestStoredRulesStayInForce(t *testing.T) {
 	const source = `{"rules":{".read":"query.orderByChild == 'members/' + auth.uid"}}`
-	if _, err := (RulesOptions{}).Parse(source); err == nil {
+	if _, err := (versions.Options{}).Parse(source); err == nil {
 		t.Fatal("an upload of the rules is accepted")
 	}
-	r, err := (RulesOptions{}).ParseStored(source)
+	r, err := (versions.Options{}).ParseStored(source)
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "a.db")
 	db := openTest(t, Options{File: file})
-	if _, err := db.ChangeRules(t.Context(), RulesChange{Rules: r}); err != nil {
+	if _, err := db.ChangeRules(t.Context(), versions.Change{Rules: r}); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
@@ -172,19 +174,19 @@ func TestStoredRulesStayInForce(t *testing.T) {
 
 func TestRulesCompareAndSet(t *testing.T) {
 	db := openTest(t, Options{})
-	before := RulesHash(db.Rules().Source())
-	first := changeTest(t, db, RulesChange{IfHash: before}, publicRules)
+	before := versions.Hash(db.Rules().Source())
+	first := changeTest(t, db, versions.Change{IfHash: before}, publicRules)
 	other, err := rules.Parse(`{"rules":{}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.ChangeRules(t.Context(), RulesChange{Rules: other, IfHash: before}); !errors.Is(err, ErrRulesChanged) {
+	if _, err := db.ChangeRules(t.Context(), versions.Change{Rules: other, IfHash: before}); !errors.Is(err, ErrRulesChanged) {
 		t.Errorf("a change of rules that are not in force: %v", err)
 	}
 	if got := db.Rules().Source(); got != publicRules {
 		t.Errorf("after it, the rules are %s", got)
 	}
-	changeTest(t, db, RulesChange{IfHash: first.Hash}, `{"rules":{}}`)
+	changeTest(t, db, versions.Change{IfHash: first.Hash}, `{"rules":{}}`)
 }
 
 // Default rules are for databases that were given none, and end their listens.
@@ -201,7 +203,7 @@ func TestDefaultRules(t *testing.T) {
 	if n := db.Stats().Listeners; n != 0 {
 		t.Errorf("%d listens go on", n)
 	}
-	changeTest(t, db, RulesChange{}, publicRules)
+	changeTest(t, db, versions.Change{}, publicRules)
 	listenAs(t, db, "ana", "/a").Close()
 	l := listenAs(t, db, "ana", "/a")
 	if err := db.SetDefaultRules(t.Context(), closed); err != nil {
@@ -210,7 +212,7 @@ func TestDefaultRules(t *testing.T) {
 	if got := db.Rules().Source(); got != publicRules {
 		t.Errorf("default rules replaced those given: %s", got)
 	}
-	if l.shown.Ended() {
+	if l.Ended() {
 		t.Error("a listen that is allowed was ended")
 	}
 }

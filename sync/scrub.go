@@ -7,18 +7,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
-
-// ErrDamaged is returned for what is damaged in the file.
-var ErrDamaged = store.ErrDamaged
 
 // A scrub reads the whole file now and then, so that damage is found before the data
 // are needed, while there is still a backup without it.
 
 const (
-	// DefaultScrubEvery is the time from the end of a scrub to the next one.
-	DefaultScrubEvery = 24 * time.Hour
 	// scrubAfter is the time from the start to the first scrub.
 	scrubAfter = time.Minute
 	// scrubStep is how much is read in one snapshot, and scrubPause the time between
@@ -29,7 +25,7 @@ const (
 
 // A scrubber is the goroutine that scrubs the file of a database.
 type scrubber struct {
-	db       *Database
+	db       *core
 	endScrub context.CancelFunc
 	scrubbed chan struct{} // closed when there are no more scrubs
 }
@@ -61,14 +57,14 @@ func (s *scrubber) scrub(ctx context.Context) {
 	bytes := 0
 	for place, more := (store.ScrubPlace{}), true; more; {
 		var read int
-		err := guarded(func() error {
+		err := fault.Guard(func() error {
 			return s.db.snapshot(func(tx *store.Tx) error {
 				place, read = tx.Scrub(place, scrubStep)
 				return nil
 			})
 		})
 		if err != nil {
-			if !errors.Is(err, ErrClosed) {
+			if !errors.Is(err, fault.ErrClosed) {
 				s.db.log.Error("scrub failed", "database", s.db.store.String(), "err", err)
 			}
 			return

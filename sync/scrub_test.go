@@ -13,6 +13,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -60,7 +61,7 @@ func TestScrubFindsDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if err := db.store.View(readsDamage("users/bob")); !errors.Is(err, ErrDamaged) {
+	if err := db.store.View(readsDamage("users/bob")); !errors.Is(err, fault.ErrDamaged) {
 		t.Errorf("read of the damaged row = %v", err)
 	}
 	if err := db.store.View(readsDamage("users/ann")); err != nil {
@@ -100,8 +101,8 @@ func TestDamagedRow(t *testing.T) {
 	good := start(t, db, putOf(t, "/good", "1"))
 	queued(db, 2)
 	close(g.open)
-	if err := <-bad; !errors.Is(err, ErrUnavailable) || !errors.Is(err, store.ErrDamaged) {
-		t.Errorf("write into damage: %v, want %v and %v", err, ErrUnavailable, store.ErrDamaged)
+	if err := <-bad; !errors.Is(err, fault.ErrUnavailable) || !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("write into damage: %v, want %v and %v", err, fault.ErrUnavailable, store.ErrDamaged)
 	}
 	if err := <-good; err != nil {
 		t.Errorf("write beside damage: %v", err)

@@ -24,7 +24,7 @@ func (s *Session) explain(ctx context.Context, r wire.Request) error {
 		if err != nil {
 			return [][]byte{s.failure(v.id, err)}
 		}
-		return [][]byte{explained(v.id, e)}
+		return [][]byte{explanation(v.id, e)}
 	})
 	return nil
 }
@@ -51,11 +51,11 @@ func (s *Session) explainWrite(ctx context.Context, r wire.Request) error {
 	if err != nil {
 		return err
 	}
-	s.reply(explained(r.ID, e))
+	s.reply(explanation(r.ID, e))
 	return nil
 }
 
-func explained(id int64, e any) []byte {
+func explanation(id int64, e any) []byte {
 	text, err := json.Marshal(e)
 	if err != nil {
 		panic("sync: " + err.Error()) // explanations are made of texts and numbers

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -46,12 +47,12 @@ func (s *Session) chargeFor(more int) {
 
 func readLookups(b *wire.Body) ([]Lookup, error) {
 	if b.Lookups == "" {
-		return nil, fmt.Errorf("%w: no list of reads", errMalformed)
+		return nil, fmt.Errorf("%w: no list of reads", fault.ErrMalformed)
 	}
 	var lookups []Lookup
 	for sent, err := range b.ReadLookups() {
 		if bad := (*wire.FormatError)(nil); errors.As(err, &bad) {
-			return nil, fmt.Errorf("%w: %s", errMalformed, bad.Msg)
+			return nil, fmt.Errorf("%w: %s", fault.ErrMalformed, bad.Msg)
 		}
 		if len(lookups) == MaxLookups {
 			return nil, TooManyLookups()
@@ -79,7 +80,7 @@ func readLookup(sent wire.Lookup) (l Lookup, err error) {
 	}
 	each, err := tree.ParseTemplate(sent.Each)
 	if errors.Is(err, tree.ErrTemplate) {
-		err = fmt.Errorf("%w: %w", errMalformed, err)
+		err = fmt.Errorf("%w: %w", fault.ErrMalformed, err)
 	}
 	l.Each = &each
 	return l, err
@@ -113,7 +114,7 @@ func (f *Found) appendFailure(dst []byte) []byte {
 	status, text := f.Status()
 	dst = wire.AppendString(append(dst, `{"s":`...), status)
 	dst = wire.AppendString(append(dst, `,"d":`...), text)
-	if denied := (*DeniedError)(nil); errors.As(f.Err, &denied) && denied.Rule != "" {
+	if denied := (*fault.DeniedError)(nil); errors.As(f.Err, &denied) && denied.Rule != "" {
 		dst = wire.AppendString(append(dst, `,"rule":`...), denied.Rule)
 	}
 	return append(dst, '}')

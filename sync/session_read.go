@@ -8,7 +8,9 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/dogwooddb/dogwood/sync/outbox"
+	"github.com/dogwooddb/dogwood/sync/access"
+	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -48,18 +50,12 @@ func readView(r wire.Request) (v viewSpec, err error) {
 	return v, err
 }
 
-// ownPath returns an equal path whose text is not part of another one.
-func ownPath(p tree.Path) tree.Path {
-	own, _ := tree.ParsePath(strings.Clone(p.Clean())) // it has been parsed before
-	return own
-}
-
 // size is what v keeps in memory.
 func (v viewSpec) size() int { return len(v.path.Clean()) + len(v.raw) + len(v.hash) + len(v.compound) }
 
 // read is what the rules decide about.
 func (v viewSpec) read(c Caller) Read {
-	return Read{Caller: c, Path: v.path, Query: v.query, Plain: v.raw == "" || v.raw == "{}", realtime: true}
+	return Read{Caller: c, Path: v.path, Query: v.query, Plain: v.raw == "" || v.raw == "{}", Realtime: true}
 }
 
 // listen begins to follow a view (protocol §5). The view itself is read
@@ -71,15 +67,15 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	}
 	key := listenKey{v.path, v.tag}
 	s.stop(key)
-	l := &Listener{db: s.db, out: s.out, read: v.read(s.as()), shown: outbox.View{Tag: v.tag}, size: len(v.path.Clean()) + len(v.raw)}
-	l.read.Quota, l.weight = s.quota, s.db.weight(v.path, v.query)
+	read := v.read(s.as())
+	read.Quota = s.quota
+	path, raw := v.path, v.raw // not v, which holds what is of no use after the first view
+	l := &listen{size: len(path.Clean()) + len(raw), path: path}
+	l.Listener = s.db.audience.NewListener(read, s.out, v.tag, func(why error) { s.reply(cancel(path, raw, why)) })
 	if err := s.roomFor(l); err != nil {
 		return err
 	}
-	path, raw := v.path, v.raw // not v, which holds what is of no use after the first view
-	l.onRevoke = func(why error) { s.reply(cancel(path, raw, why)) }
-	if err := s.db.attach(ctx, l); err != nil {
-		s.db.reportListen(l, 0, 0, err)
+	if err := l.Attach(ctx); err != nil {
 		return err
 	}
 	if err := s.fits(l); err != nil { // it weighs more than was known before
@@ -89,9 +85,7 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	s.listens[key] = l
 	s.listening += l.size
 	s.countWindow(l, 1)
-	s.out.PushView(&l.shown, v.size(), func() [][]byte {
-		return l.first(func() [][]byte { return s.firstView(l, v) })
-	})
+	l.Show(v.size(), func() [][]byte { return s.firstView(l.Listener, v) })
 	return nil
 }
 
@@ -102,8 +96,8 @@ func cancel(p tree.Path, query string, why error) []byte {
 	if query != "" {
 		queries = []string{query}
 	}
-	if large := (*UnboundedError)(nil); errors.As(why, &large) {
-		status, text := statusOf(large)
+	if large := (*fault.UnboundedError)(nil); errors.As(why, &large) {
+		status, text := fault.Status(large)
 		return wire.AppendCancelBecause(nil, p.Clean(), queries, status, text)
 	}
 	return wire.AppendCancel(nil, p.Clean(), queries)
@@ -120,12 +114,12 @@ func (v viewSpec) has(n tree.Node) bool {
 
 // firstView returns the answer to a listen: the view, unless the client has it,
 // and then the reply.
-func (s *Session) firstView(l *Listener, v viewSpec) [][]byte {
-	n, err := l.view()
+func (s *Session) firstView(l *audience.Listener, v viewSpec) [][]byte {
+	n, err := l.View()
 	switch {
-	case errors.Is(err, errGone):
+	case errors.Is(err, audience.ErrGone):
 		return [][]byte{wire.AppendOK(nil, v.id, wire.DataNone)}
-	case errors.Is(err, ErrBusy): // the client listens again where it comes back
+	case errors.Is(err, fault.ErrBusy): // the client listens again where it comes back
 		l.Close()
 		s.out.Shut(err)
 		return nil
@@ -137,23 +131,23 @@ func (s *Session) firstView(l *Listener, v viewSpec) [][]byte {
 		return [][]byte{s.failure(v.id, err)}
 	}
 	data := wire.DataNone
-	if !v.query.IsAll() && !declared(s.db.Rules(), v.path, v.query) {
+	if !v.query.IsAll() && !access.Declared(s.db.Rules(), v.path, v.query) {
 		data = wire.DataNoIndex
 	}
 	reply := wire.AppendOK(nil, v.id, data)
 	if v.has(n) {
 		return [][]byte{reply}
 	}
-	if push := l.pushMerges(n, v.compound); push != nil {
+	if push := v.pushMerges(n); push != nil {
 		return [][]byte{push, reply}
 	}
-	return [][]byte{l.push(n), reply}
+	return [][]byte{l.Push(n), reply}
 }
 
 // readPath reads the path of a request that needs one.
 func readPath(b wire.Body) (tree.Path, error) {
 	if !b.HasPath {
-		return tree.Root, fmt.Errorf("%w: no path", errMalformed)
+		return tree.Root, fmt.Errorf("%w: no path", fault.ErrMalformed)
 	}
 	return tree.ParsePath(b.Path)
 }
@@ -175,40 +169,40 @@ func (s *sessionListens) forgetListen(key listenKey) {
 // roomFor returns a *LimitError if the session may not have one more listen.
 // Listens that have ended by themselves are only forgotten when they would be in
 // the way.
-func (s *sessionListens) roomFor(l *Listener) error {
+func (s *sessionListens) roomFor(l *listen) error {
 	err := s.fits(l)
 	if err == nil {
 		return nil
 	}
 	for key, have := range s.listens {
-		if have.shown.Ended() {
+		if have.Ended() {
 			s.forgetListen(key)
 		}
 	}
 	return s.fits(l)
 }
 
-func (s *sessionListens) fits(l *Listener) error {
+func (s *sessionListens) fits(l *listen) error {
 	switch {
 	case len(s.listens) >= maxListens, s.listening+l.size > maxListenBytes:
-		return &LimitError{BoundListens}
-	case s.windows[l.read.Path]+l.weight > maxSessionWindows:
-		return &LimitError{BoundWindows}
+		return &fault.LimitError{Bound: fault.BoundListens}
+	case s.windows[l.path]+l.Weight() > maxWindows:
+		return &fault.LimitError{Bound: fault.BoundWindows}
 	}
 	return nil
 }
 
 // countWindow adds n windows like that of l to those of the session.
-func (s *sessionListens) countWindow(l *Listener, n int) {
-	w := l.weight
+func (s *sessionListens) countWindow(l *listen, n int) {
+	w := l.Weight()
 	if w == 0 {
 		return
 	}
 	if s.windows == nil {
 		s.windows = make(map[tree.Path]int)
 	}
-	if s.windows[l.read.Path] += n * w; s.windows[l.read.Path] == 0 {
-		delete(s.windows, l.read.Path)
+	if s.windows[l.path] += n * w; s.windows[l.path] == 0 {
+		delete(s.windows, l.path)
 	}
 }
 
@@ -259,7 +253,8 @@ func (v viewSpec) gotIf(n tree.Node) []byte {
 // the compound hash of what it has: only the ranges that differ are sent
 // (protocol §8.3). It returns nil if the client sent no compound hash, or one
 // that makes no sense; the whole view is right then.
-func (l *Listener) pushMerges(n tree.Node, compound string) []byte {
+func (v viewSpec) pushMerges(n tree.Node) []byte {
+	compound := v.compound
 	if compound == "" || len(n.Text()) > maxHashed {
 		return nil
 	}
@@ -275,7 +270,7 @@ func (l *Listener) pushMerges(n tree.Node, compound string) []byte {
 		data = appendMerge(data, m)
 	}
 	data = append(data, ']')
-	return wire.AppendPush(nil, wire.PushRangeMerge, l.read.Path.Clean(), data, l.shown.Tag)
+	return wire.AppendPush(nil, wire.PushRangeMerge, v.path.Clean(), data, v.tag)
 }
 
 func texts(object, name string) []string {
@@ -297,9 +292,6 @@ func appendMerge(dst []byte, m tree.RangeMerge) []byte {
 	dst = append(append(dst, `"m":`...), m.Value.JSON()...)
 	return append(dst, '}')
 }
-
-// errQuery is the class of errors of query objects.
-var errQuery = errors.New("invalid query")
 
 // parseQuery reads the query object of a listen or get (protocol §5.2).
 func parseQuery(raw string) (tree.Query, error) {
@@ -326,13 +318,13 @@ func parseQuery(raw string) (tree.Query, error) {
 func setOrder(q *tree.Query, i gjson.Result) error {
 	switch name := i.String(); {
 	case i.Type != gjson.String:
-		return fmt.Errorf("%w: i must be a string", errQuery)
+		return fmt.Errorf("%w: i must be a string", fault.ErrQuery)
 	case name == tree.ByKey, name == tree.ByValue, name == tree.ByPriority:
 		q.OrderBy = name
 	default:
 		p, err := tree.ParsePath(name)
 		if err != nil || p.IsRoot() {
-			return fmt.Errorf("%w: i is no child path", errQuery)
+			return fmt.Errorf("%w: i is no child path", fault.ErrQuery)
 		}
 		q.OrderBy = p.Clean()
 	}
@@ -345,7 +337,7 @@ func setLimit(q *tree.Query, o gjson.Result) error {
 		return nil
 	}
 	if l.Type != gjson.Number || l.Num != float64(int32(l.Num)) || l.Num < 1 {
-		return fmt.Errorf("%w: l must be a positive integer", errQuery)
+		return fmt.Errorf("%w: l must be a positive integer", fault.ErrQuery)
 	}
 	q.Limit = int(l.Num)
 	switch vf := o.Get("vf"); {
@@ -355,7 +347,7 @@ func setLimit(q *tree.Query, o gjson.Result) error {
 	case !vf.Exists():
 		q.FromLast = !q.Start.Set
 	default:
-		return fmt.Errorf("%w: vf must be l or r", errQuery)
+		return fmt.Errorf("%w: vf must be l or r", fault.ErrQuery)
 	}
 	return nil
 }
@@ -370,15 +362,15 @@ func parseBound(q tree.Query, o gjson.Result, side string, rank tree.KeyRank) (t
 	}
 	d, err := tree.Parse(v.Raw, 0, tree.Lenient)
 	if err != nil {
-		return b, fmt.Errorf("%w: %sp: %w", errQuery, side, err)
+		return b, fmt.Errorf("%w: %sp: %w", fault.ErrQuery, side, err)
 	}
 	n, ok := d.Node()
 	if !ok || n.IsObject() {
-		return b, fmt.Errorf("%w: %sp must be a scalar", errQuery, side)
+		return b, fmt.Errorf("%w: %sp must be a scalar", fault.ErrQuery, side)
 	}
 	b.Set, b.Value, b.KeyRank = true, n.Value(), rank
 	if _, isString := b.Value.StringValue(); q.Order() == tree.ByKey && !isString {
-		return b, fmt.Errorf("%w: %sp must be a key", errQuery, side)
+		return b, fmt.Errorf("%w: %sp must be a key", fault.ErrQuery, side)
 	}
 	if in := o.Get(side + "in"); in.Exists() {
 		b.Exclusive = !in.Bool()
@@ -401,4 +393,29 @@ func setKey(b *tree.Bound, key gjson.Result) {
 	default:
 		b.KeyRank, b.Key = tree.AtKey, name
 	}
+}
+
+// errCountLimit is the error of a count that has a limit.
+var errCountLimit = fmt.Errorf("%w: a count has no limit", fault.ErrQuery)
+
+// count answers with the number of children that a get would show. Like that it sees
+// the earlier writes of its session.
+func (s *Session) count(ctx context.Context, r wire.Request) error {
+	v, err := readView(r)
+	if err == nil && v.query.Limit > 0 {
+		err = errCountLimit
+	}
+	if err != nil {
+		return err
+	}
+	s.out.PushLater(v.size(), func() [][]byte {
+		read := v.read(s.as())
+		read.OneShot = true
+		n, err := s.db.Count(ctx, read)
+		if err != nil {
+			return [][]byte{s.failure(v.id, err)}
+		}
+		return [][]byte{wire.AppendOK(nil, v.id, fmt.Sprintf(`{"n":%d}`, n))}
+	})
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -69,7 +70,7 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 		}
 		return err
 	}
-	t := &asyncWrite{writeTask: writeTask{write: w}, session: s, message: len(r.Body.Raw), span: s.db.newSpan(false)}
+	t := &asyncWrite{writeTask: writeTask{write: w}, quota: s.quota, line: &s.line, message: len(r.Body.Raw), span: s.db.newSpan(false)}
 	answer := noData
 	if w.Returns {
 		answer = func() []byte { return appendReturned(nil, t.commit.Returned) }
@@ -174,9 +175,9 @@ func (s *Session) readPut(ctx context.Context, b wire.Body) (u tree.Update, err 
 func readTarget(b wire.Body) (tree.Target, error) {
 	switch {
 	case !b.HasPath:
-		return tree.Target{}, fmt.Errorf("%w: no path", errMalformed)
+		return tree.Target{}, fmt.Errorf("%w: no path", fault.ErrMalformed)
 	case !b.HasData:
-		return tree.Target{}, fmt.Errorf("%w: no data", errMalformed)
+		return tree.Target{}, fmt.Errorf("%w: no data", fault.ErrMalformed)
 	}
 	return tree.ParseTarget(b.Path)
 }
@@ -194,4 +195,28 @@ func (s *Session) readMerge(ctx context.Context, b wire.Body) (base tree.Path, u
 		return err
 	})
 	return t.Path, u, err
+}
+
+// reserve takes the memory for a write with the given text. It is released when the write
+// is done, or with the request if that does not become one.
+func (s *Session) reserve(ctx context.Context, text string) error {
+	if err := CheckValues(s.as(), text); err != nil || s.memory == nil {
+		return err
+	}
+	n := CostOf(text)
+	if err := s.memory.Reserve(ctx, n); err != nil {
+		if errors.Is(err, fault.ErrTooBig) {
+			err = &fault.LimitError{Bound: fault.BoundMemory}
+		}
+		return err
+	}
+	s.reserved += n
+	return nil
+}
+
+// takeReserved returns what the request has reserved, for who releases it.
+func (s *Session) takeReserved() int64 {
+	n := s.reserved
+	s.reserved = 0
+	return n
 }

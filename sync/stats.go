@@ -1,11 +1,10 @@
 package sync
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/dogwooddb/dogwood/sync/histogram"
-	"github.com/dogwooddb/dogwood/sync/outbox"
+	"github.com/dogwooddb/dogwood/sync/trace"
 )
 
 // Stats are counts since the database was opened, and a few that are of now.
@@ -38,46 +37,14 @@ type Timings struct {
 	Sizes   histogram.Snapshot // writes of a batch
 }
 
-type counters struct {
-	reads, writes, denied, decisions, batches, events, commitNanos atomic.Uint64
-	failed, published, scrubs                                      atomic.Uint64
-
-	sent outbox.Counts // of what outboxes could not keep
-
-	failing atomic.Bool  // the last commit failed because the store did
-	probed  atomic.Int64 // when the store was last tried, in Unix nanoseconds
-
-	commits, syncs, acks, sizes *histogram.Histogram
-}
-
-func newCounters() counters {
-	return counters{
-		commits: histogram.Durations(),
-		syncs:   histogram.Durations(),
-		acks:    histogram.Durations(),
-		sizes:   histogram.Sizes(),
-	}
-}
-
-func (c *counters) batch(tasks int, took, writing time.Duration) {
-	c.batches.Add(1)
-	c.writes.Add(uint64(tasks))
-	c.commitNanos.Add(uint64(took))
-	c.commits.Observe(took)
-	c.sizes.Observe(time.Duration(tasks))
-	if writing > 0 {
-		c.syncs.Observe(writing)
-	}
-}
-
 // Stats returns the database's counts. It waits for nobody.
 func (d *Database) Stats() Stats {
 	c := &d.stats
 	s := Stats{
 		Reads:      c.reads.Load(),
 		Writes:     c.writes.Load(),
-		Denied:     c.denied.Load(),
-		Decisions:  c.decisions.Load(),
+		Denied:     d.access.Denied.Load(),
+		Decisions:  d.access.Decisions.Load(),
 		Batches:    c.batches.Load(),
 		Failed:     c.failed.Load(),
 		Published:  c.published.Load(),
@@ -88,12 +55,10 @@ func (d *Database) Stats() Stats {
 		Scrubs:     c.scrubs.Load(),
 		Slow:       c.sent.Slow.Load(),
 		CommitTime: time.Duration(c.commitNanos.Load()),
-		Listeners:  int(d.hub.listeners.Load()),
+		Listeners:  d.audience.Listeners(),
+		Watchers:   d.watchers.Len(),
 	}
 	s.Queued, s.QueuedBytes, s.Waits = d.queue.Waiting()
-	if all := d.operations.watchers.Load(); all != nil {
-		s.Watchers = len(*all)
-	}
 	return s
 }
 
@@ -107,3 +72,7 @@ func (d *Database) Timings() Timings {
 		Sizes:   c.sizes.Snapshot(),
 	}
 }
+
+// WatchOperations has f called for each operation until stop is called, as Watchers.Watch of
+// package trace does.
+func (d *Database) WatchOperations(f func(trace.Operation)) (stop func()) { return d.watchers.Watch(f) }

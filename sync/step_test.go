@@ -5,16 +5,17 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/sync/queue"
+	"github.com/dogwooddb/dogwood/sync/quota"
 )
 
 // TestStepAfter: background work that is behind does a step after each batch. A sender that
 // had no task in that batch goes first, once, and the next step does the work of both.
 func TestStepAfter(t *testing.T) {
-	d := &Database{queue: queue.New[task, *Quota](1 << 30)}
-	d.committer.db = d
-	address, other := NewQuota(QuotaLimits{}), NewQuota(QuotaLimits{})
+	d := &Database{core: &core{queue: queue.New[task, *quota.Quota](1 << 30)}}
+	d.committer.db = d.core
+	address, other := quota.New(quota.Limits{}), quota.New(quota.Limits{})
 	var session, bystander line
-	from := func(quota *Quota, l *line, cost time.Duration, tasks int) {
+	from := func(quota *quota.Quota, l *line, cost time.Duration, tasks int) {
 		t.Helper()
 		for range tasks {
 			if err := d.queue.Add(t.Context(), quota, queue.Item[task]{Line: l, Size: 1, Cost: cost}); err != nil {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
@@ -20,36 +20,15 @@ func (unknownLog) Append(context.Context, string, uint64, []byte) (uint64, error
 // ends. One that is told by the function is told that.
 func TestUnknownOutcome(t *testing.T) {
 	db := openTest(t, Options{Change: unknownLog{}})
-	if _, err := db.Write(t.Context(), putOf(t, "/x", "1")); !errors.Is(err, ErrUnknown) || errors.Is(err, ErrUnavailable) {
-		t.Errorf("Write() = %v, want %v", err, ErrUnknown)
+	if _, err := db.Write(t.Context(), putOf(t, "/x", "1")); !errors.Is(err, fault.ErrUnknown) || errors.Is(err, fault.ErrUnavailable) {
+		t.Errorf("Write() = %v, want %v", err, fault.ErrUnknown)
 	}
 	c := connect(t, db, "a", 0)
 	c.send(`{"r":1,"a":"p","b":{"p":"/x","d":1}}`)
 	c.settle()
 	wantFrames(t, c)
-	if err := c.out.Closing(); !errors.Is(err, ErrUnknown) {
-		t.Errorf("the connection ends for %v, want %v", err, ErrUnknown)
+	if err := c.out.Closing(); !errors.Is(err, fault.ErrUnknown) {
+		t.Errorf("the connection ends for %v, want %v", err, fault.ErrUnknown)
 	}
 	c.session.Close()
-}
-
-// TestListensWithoutData: the database's data cannot be read to decide about listens
-// again. They are not refused: their connections end, and the clients come back.
-func TestListensWithoutData(t *testing.T) {
-	for _, why := range []error{ErrClosed, ErrFailed} {
-		db := openTest(t, Options{Rules: rules.Open()})
-		c := connect(t, db, "a", 0)
-		c.send(`{"r":1,"a":"q","b":{"p":"/","h":""}}`)
-		c.frames()
-		for _, l := range c.session.listens {
-			db.mu.Lock()
-			db.revoke(l, why)
-			db.mu.Unlock()
-		}
-		wantFrames(t, c)
-		if err := c.out.Closing(); !errors.Is(err, why) {
-			t.Errorf("the connection ends for %v, want %v", err, why)
-		}
-		c.session.Close()
-	}
 }

@@ -3,12 +3,10 @@ package sync
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/dogwooddb/dogwood/tree"
-	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/sync/audience"
 )
 
 // TestWindows lets random writes meet random queries, indexed and not. After
@@ -22,7 +20,7 @@ func TestWindows(t *testing.T) {
 				o.Rules = parseRules(t, `{"rules":{".read":true,".write":true,"l":{".indexOn":["n",".value"]}}}`)
 			}
 			w := windowTest{t: t, db: openTest(t, o), rnd: rand.New(rand.NewPCG(seed, 1))}
-			w.db.publishRows = []int{maxPublishRows, 30, 0}[seed/2]
+			w.db.audience.PublishRows = []int{audience.MaxPublishRows, 30, 0}[seed/2]
 			w.many = 4 + 8*int(seed/2%2) // entries of few windows are looked up for each
 			w.run(400)
 		})
@@ -56,7 +54,7 @@ func (w *windowTest) run(steps int) {
 		}
 		w.m.read()
 		compareViews(w.t, w.db, w.m, "")
-		w.compareWindows()
+		checkAudience(w.t, w.db)
 		if w.t.Failed() {
 			w.t.Fatalf("after\n\t%s", strings.Join(w.steps[max(0, len(w.steps)-12):], "\n\t"))
 		}
@@ -169,27 +167,4 @@ func (w *windowTest) members() string {
 		}
 	}
 	return strings.Join(list, ",")
-}
-
-// compareWindows checks the windows that groups keep.
-func (w *windowTest) compareWindows() {
-	err := w.db.store.View(func(tx *store.Tx) error {
-		for _, l := range w.db.hub.all() {
-			g := l.group
-			if !g.live || g.query.Limit == 0 {
-				continue
-			}
-			want, err := tx.Query(g.path, g.query)
-			if err != nil {
-				return err
-			}
-			if !slices.EqualFunc(g.window, want, func(a, b tree.Entry) bool { return g.query.Compare(a, b) == 0 }) {
-				w.t.Errorf("the window of %s is\n\t%v\nwant\n\t%v", g.id, g.window, want)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
 }

@@ -1,15 +1,17 @@
 package sync
 
 import (
-	"cmp"
-	"context"
 	"errors"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
-	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/quota"
+	"github.com/dogwooddb/dogwood/sync/trace"
+	"github.com/dogwooddb/dogwood/sync/watch"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -25,11 +27,11 @@ type Write struct {
 
 	Returns bool // the Commit is to have what became of its server values
 
-	Quota *Quota // that the write shares the committer by; nil: it is alone
+	Quota *quota.Quota // that the write shares the committer by; nil: it is alone
 
 	ID *store.WriteID // under which it is carried out once, however often it is sent; nil: each time
 
-	left *pendingOperation // that it carries out, once; nil: none
+	left func(b *batch, carryOut func() error) error // carries it out, as what a session left; nil: it is an ordinary write
 }
 
 // A Commit is a write that took effect.
@@ -46,150 +48,9 @@ type Commit struct {
 // A writer carries out writes. It prepares large values and conditions outside of the
 // committer, and queues what is left for it.
 type writer struct {
-	db      *Database
+	db      *core
 	readers *limit.Share // with whom conditional writes without a Turn take turns
 	large   largeTurns
-}
-
-// Write carries out a write and returns when it is on disk and its events are
-// queued. Errors: ErrDenied, *StaleError, *TooManyError, ErrClosed, ErrUnavailable, ErrUnknown, those of
-// package tree for values that can't be resolved, and that of the context, with
-// which the write may still take effect.
-func (d *Database) Write(ctx context.Context, w Write) (*Commit, error) {
-	if err := errors.Join(checkPaths(w), checkReturns(w)); err != nil {
-		return nil, err
-	}
-	c, err := d.write(ctx, w)
-	if stale := (*StaleError)(nil); errors.As(err, &stale) && !stale.known {
-		n, err := d.current(ctx, w)
-		if err != nil {
-			return nil, err
-		}
-		return nil, &StaleError{Current: n, known: true}
-	}
-	return c, err
-}
-
-// write carries out a write in the way that its size asks for.
-func (wr *writer) write(ctx context.Context, w Write) (*Commit, error) {
-	if isLarge(w) {
-		return wr.writeLarge(ctx, w, wr.db.newSpan(true), new(line))
-	}
-	return wr.carryOut(ctx, w, true)
-}
-
-type syncWrite struct {
-	writeTask
-	waiter
-	line line
-	span span
-}
-
-func (t *syncWrite) sender() (*Quota, *line) { return t.write.Quota, &t.line }
-
-func (t *syncWrite) apply(b *batch) error {
-	return t.span.apply(func() error { return t.writeTask.apply(b) })
-}
-
-func (t *syncWrite) finish(err error) {
-	if !errors.Is(err, errUnprepared) { // it comes again
-		t.span.finish(&t.write, err)
-	}
-	t.waiter.finish(err)
-}
-
-// An asyncWrite is a write of a session. done is called by the committer: it
-// must not block.
-type asyncWrite struct {
-	writeTask
-	session *Session
-	message int // bytes of the message, which the paths keep in memory
-	done    func(error)
-	span    span
-}
-
-func (t *asyncWrite) sender() (*Quota, *line) { return t.session.sender() }
-
-func (t *asyncWrite) size() int64 { return t.writeTask.size() + int64(t.message) }
-
-// apply takes a value that became too large to be compared at once, since the write
-// was queued, for one that differs: it was small when the condition was received.
-func (t *asyncWrite) apply(b *batch) error {
-	err := t.span.apply(func() error { return t.writeTask.apply(b) })
-	if errors.Is(err, errUnprepared) {
-		return &StaleError{}
-	}
-	return err
-}
-
-func (t *asyncWrite) finish(err error) {
-	t.span.finish(&t.write, err)
-	t.done(err)
-}
-
-// A writeTask applies one write.
-type writeTask struct {
-	write  Write
-	commit Commit
-	ready  *prepared // what was done before; nil: nothing
-	probe  bool      // only its condition is checked, and whether it was carried out before
-}
-
-// taskOverhead is what a task without data counts for in the bounds of the
-// queue.
-const taskOverhead = 256
-
-func (t *writeTask) size() int64 {
-	size := int64(taskOverhead)
-	for _, w := range t.write.Update {
-		size += int64(len(w.Value.Text())) + 64
-	}
-	return size
-}
-
-func (t *writeTask) apply(b *batch) error {
-	t.commit = Commit{} // of an attempt that was given up
-	switch w := &t.write; {
-	case w.ID != nil:
-		return b.once(*w.ID, w.Caller, func() error { return t.carryOut(b) })
-	case w.left != nil:
-		return b.carryOutLeft(w.left, func() error { return t.carryOut(b) })
-	}
-	return t.carryOut(b)
-}
-
-func (t *writeTask) carryOut(b *batch) error {
-	w := &t.write
-	if len(w.Update) == 0 {
-		return nil
-	}
-	compares, err := b.mayCompareFor(w)
-	if err != nil {
-		return err
-	}
-	var v decidedWrite
-	if !t.probe {
-		if v, err = t.verdict(b); err != nil {
-			return err
-		}
-	}
-	if compares {
-		if err := b.compare(w); err != nil {
-			return err
-		}
-	}
-	if t.probe {
-		return errToDo
-	}
-	if v.denied != nil {
-		return v.denied
-	}
-	t.commit = Commit{Writes: v.writes, Now: v.now}
-	if err := b.change(v.writes, w.Merge, w.Base, t.ready); err != nil || !w.Returns {
-		return err
-	}
-	t.commit.Returned, err = b.returned(w, v.writes)
-	return err
 }
 
 // A decidedWrite is a write whose server values are resolved, with what the rules say.
@@ -199,22 +60,11 @@ type decidedWrite struct {
 	denied error // why it is refused; nil: it is not
 }
 
-// verdict decides the write, or returns what was decided before if that is still true.
-func (t *writeTask) verdict(b *batch) (decidedWrite, error) {
-	if t.ready == nil {
-		return b.decide(&t.write, b.db.options.Now())
-	}
-	if !t.ready.holds(b) {
-		return decidedWrite{}, errOutdated
-	}
-	return t.ready.decidedWrite, nil
-}
-
 // decide decides a write: v.denied tells whether it may be made.
 func (b *batch) decide(w *Write, now time.Time) (v decidedWrite, err error) {
 	v.now = now
 	v.writes, err = b.allow(w.Update, w.Caller, now)
-	if errors.Is(err, ErrDenied) || errors.Is(err, tree.ErrIncrement) {
+	if errors.Is(err, fault.ErrDenied) || errors.Is(err, tree.ErrIncrement) {
 		v.denied, err = err, nil
 	}
 	return v, err
@@ -251,7 +101,7 @@ func (b *batch) resolve(u tree.Update, now time.Time) (resolved []tree.ResolvedW
 		})
 		switch {
 		case failed != nil:
-			return nil, nil, broken(failed)
+			return nil, nil, fault.Broken(failed)
 		case errors.Is(err, tree.ErrIncrement):
 			overflow = err
 		case err != nil:
@@ -271,16 +121,16 @@ func (b *batch) existing(t tree.Target, rel tree.Path) (tree.Node, error) {
 	}
 	p := t.Path.Join(rel)
 	if b.noted != nil {
-		b.noted.note(p)
+		b.noted.Note(p)
 	}
-	n, err := b.tx.GetLimit(p, 1) // no more than the row of the node, or of its first child
+	n, err := b.Tx.GetLimit(p, 1) // no more than the row of the node, or of its first child
 	if err == nil && !n.IsObject() {
 		return n, nil
 	}
 	if err != nil && !errors.Is(err, store.ErrTooBig) {
 		return n, err
 	}
-	priority, err := b.tx.Priority(p)
+	priority, err := b.Tx.Priority(p)
 	return tree.String("").WithPriority(priority), err
 }
 
@@ -293,121 +143,142 @@ func (b *batch) authorizeWrite(c Caller, writes []tree.ResolvedWrite, now time.T
 		Now:    now,
 		Budget: &b.budget,
 	}
-	return b.db.authorize(b.ctx, b.rules, c, &b.request)
+	return b.db.access.Authorize(b.Ctx, b.Rules, c, &b.request)
 }
 
-// change makes writes that were allowed: it puts them into the transaction and
-// notes the events and the record. ready has the rows of those that were stored before;
-// nil: of none.
-func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path, ready *prepared) error {
-	if err := ready.claim(b.tx); err != nil {
-		return broken(err)
+// A span says where the time of one write went.
+type span struct {
+	db     *core // nil: nobody wants to know
+	rest   bool  // the write came by REST
+	queued time.Time
+	began  time.Time // to be applied, for the last time; zero if nobody watched
+	took   time.Duration
+	bytes  int // of a value that is not in the write
+}
+
+// newSpan returns the span of a write that is queued now.
+func (d *core) newSpan(rest bool) span { return span{db: d, rest: rest, queued: time.Now()} }
+
+// apply measures f if somebody watches.
+func (l *span) apply(f func() error) error {
+	if l.db == nil {
+		return f()
 	}
-	writes = inOrder(writes)
-	p := publisher{batch: b, writes: writes, merge: merge, base: base, ready: ready}
-	if err := p.before(); err != nil {
-		return broken(err)
+	if l.began = l.db.watchers.Begin(); l.began.IsZero() {
+		return f()
 	}
-	reviewing := b.reviewing(writes)
-	changed := false
-	for _, w := range byKey(writes) {
-		did, err := b.put(w, ready)
-		if err != nil {
-			return broken(err)
+	defer func() { l.took = time.Since(l.began) }()
+	return f()
+}
+
+// finish counts a write that is done, and tells of it.
+func (l *span) finish(w *Write, err error) {
+	if l.db == nil {
+		return
+	}
+	l.db.stats.acks.Observe(time.Since(l.queued))
+	if l.began.IsZero() {
+		return
+	}
+	op := trace.Operation{Name: l.name(w), Path: ownPath(w.Base), Took: l.took, Waited: l.began.Sub(l.queued), Denied: errors.Is(err, fault.ErrDenied), Bytes: l.bytes}
+	for _, u := range w.Update {
+		if text := u.Value.Text(); text != "null" {
+			op.Bytes += len(text)
 		}
-		changed = changed || did
 	}
-	if !changed {
+	l.db.watchers.Tell(op)
+}
+
+func (l *span) name(w *Write) string {
+	switch {
+	case l.rest && w.Merge:
+		return trace.OpRESTUpdate
+	case l.rest:
+		return trace.OpRESTWrite
+	case w.Merge:
+		return trace.OpUpdate
+	case w.If != nil:
+		return trace.OpTransaction
+	}
+	return trace.OpWrite
+}
+
+// A prepared write was decided, and its large values were stored, outside of the
+// committer. A nil one has nothing.
+type prepared struct {
+	decidedWrite
+	rules *rules.Ruleset // that decided it
+	watch *watch.Watch   // of what the decision depends on
+	load  *store.Load    // rows of the values; nil: none
+	parts map[tree.Path]int
+
+	excess map[tree.Path]*rules.Excess // of the values that are larger than the rules allow
+}
+
+// holds reports whether the decision is true of the state that b sees.
+func (p *prepared) holds(b *batch) bool { return b.Rules == p.rules && !p.watch.Changed() }
+
+// claim begins to link the values.
+func (p *prepared) claim(tx *store.Tx) error {
+	if p == nil || p.load == nil {
 		return nil
 	}
-	b.dirty = true
-	b.note(writes)
-	b.touch(writes)
-	b.review(reviewing, writes)
-	return broken(p.after())
+	return p.load.Claim(tx)
 }
 
-// inOrder returns the writes of one update in the order in which they are made
-// and told: values, then removals, then priorities. So a node that loses all
-// its children and gets others is never empty in between, which would cost it
-// its priority.
-func inOrder(writes []tree.ResolvedWrite) []tree.ResolvedWrite {
-	if len(writes) == 1 {
-		return writes
+// part returns which of the values that were stored is that at a path.
+func (p *prepared) part(at tree.Path) (i int, ok bool) {
+	if p == nil {
+		return 0, false
 	}
-	ordered := slices.Clone(writes)
-	slices.SortStableFunc(ordered, func(a, b tree.ResolvedWrite) int { return writeRank(a) - writeRank(b) })
-	return ordered
+	i, ok = p.parts[at]
+	return i, ok
 }
 
-func writeRank(w tree.ResolvedWrite) int {
-	switch {
-	case w.Priority:
-		return 2
-	case w.Node.IsEmpty():
-		return 1
-	}
-	return 0
-}
-
-// manyWrites is from when on it pays to put the writes of an update in the order
-// of their keys.
-const manyWrites = 64
-
-// byKey returns the writes of an update in the order in which the store is told:
-// of many that are alike, in the order of their keys. In another order each would
-// move half of those that were put before it, as bbolt does not split a page
-// before the commit.
-func byKey(writes []tree.ResolvedWrite) []tree.ResolvedWrite {
-	if len(writes) < manyWrites {
-		return writes
-	}
-	sorted := slices.Clone(writes) // no two are equal in this order
-	slices.SortFunc(sorted, func(a, b tree.ResolvedWrite) int {
-		return cmp.Or(writeRank(a)-writeRank(b), tree.ComparePaths(a.Path, b.Path))
-	})
-	return sorted
-}
-
-func (b *batch) put(w tree.ResolvedWrite, ready *prepared) (changed bool, err error) {
-	if w.Priority {
-		return b.tx.PutPriority(w.Path, w.Node)
-	}
-	if i, ok := ready.part(w.Path); ok {
-		return ready.load.PutNode(b.tx, i, w.Path)
-	}
-	return b.tx.Put(w.Path, w.Node)
-}
-
-// maxRecord bounds the record of one batch. A larger one is kept without its
-// values: who follows the log has to read the state instead.
-const maxRecord = 4 << 20
-
-// cutRecord is the record of such a batch. It names no target: those begin with
-// a slash.
-const cutRecord = "{\"cut\":true}\n"
-
-// note appends writes to the batch's record: a JSON object a line, mapping
-// targets to values.
-func (b *batch) note(writes []tree.ResolvedWrite) {
-	if string(b.record) == cutRecord {
-		return
-	}
-	size := len(b.record)
-	for _, w := range writes {
-		size += len(w.Path.Clean()) + len(w.Node.Text()) + 16
-	}
-	if size > maxRecord {
-		b.record = append(b.record[:0], cutRecord...)
-		return
-	}
-	b.record = append(b.record, '{')
-	for i, w := range writes {
-		if i > 0 {
-			b.record = append(b.record, ',')
+// measure notes which values the rules do not allow to be read at once.
+func (p *prepared) measure() error {
+	p.excess = make(map[tree.Path]*rules.Excess)
+	for _, w := range p.writes {
+		if x, err := audience.Excess(p.rules, w); err != nil {
+			return err
+		} else if x != nil {
+			p.excess[w.Path] = x
 		}
-		b.record = wire.AppendString(b.record, w.Target.String())
-		b.record = append(append(b.record, ':'), w.Node.JSON()...)
 	}
-	b.record = append(b.record, "}\n"...)
+	return nil
+}
+
+// A Returned is what became of one server value of a write.
+type Returned struct {
+	At    tree.Target // relative to the Base of the write
+	Value tree.Node   // a number
+}
+
+// errOutdated is returned for a prepared write that has to be decided again.
+var errOutdated = errors.New("what the decision depends on has changed")
+
+// errToDo is what a probe of a large write fails with that is to be carried out.
+var errToDo = errors.New("the write is to be carried out")
+
+// errUnprepared is the error of a conditional write whose value is too large to be
+// compared in the committer, and is not known as it is now.
+var errUnprepared = errors.New("the condition must be prepared again")
+
+// checkPaths returns a *LimitError if a write has more paths than its caller may write at
+// once.
+func checkPaths(w Write) error {
+	if !w.Caller.Admin && len(w.Update) > MaxPaths {
+		return &fault.LimitError{Bound: fault.BoundPaths}
+	}
+	return nil
+}
+
+// MaxPaths is how many paths one update may write, of callers that the rules apply to.
+// They are written in one step, and all writers wait meanwhile.
+const MaxPaths = 10_000
+
+// ownPath returns an equal path whose text is not part of another one.
+func ownPath(p tree.Path) tree.Path {
+	own, _ := tree.ParsePath(strings.Clone(p.Clean())) // it has been parsed before
+	return own
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
@@ -15,26 +16,11 @@ import (
 // again (client-js/PROTOCOL.md). The id is put on record in the transaction of the
 // write: either both are on disk or neither is.
 
-// once carries out a write of a caller unless that was done before. What is refused is
-// not put on record: sent again, it is decided like any other write.
-func (b *batch) once(id store.WriteID, c Caller, carryOut func() error) error {
-	id.Writer = writerOf(id.Writer, c)
-	done, err := b.tx.Dedup().Has(id)
-	if done || err != nil {
-		return broken(err)
-	}
-	if err := carryOut(); err != nil {
-		return err
-	}
-	b.dirty = true // also if the write changed nothing
-	return broken(b.tx.Dedup().Record(id, b.db.options.Now()))
-}
-
 // writerOf returns under whose name a caller's writes are on record. The ids that others
 // send are theirs, also if they know those of the caller: they can neither find out what
 // became of a write nor use up its id.
 func writerOf(client [16]byte, c Caller) [16]byte {
-	sum := sha256.Sum256(append(client[:], c.principal()...))
+	sum := sha256.Sum256(append(client[:], c.Principal()...))
 	return [16]byte(sum[:16])
 }
 
@@ -44,7 +30,7 @@ func parseWriteID(text string) (*store.WriteID, error) {
 	n, err := strconv.ParseUint(number, 10, 64)
 	writer, ok := parseUUID(uuid)
 	if !ok || err != nil || n == 0 || n > store.MaxWriteNumber || strconv.FormatUint(n, 10) != number {
-		return nil, fmt.Errorf("%w: w is %.60q, want <uuid>:<number>", errMalformed, text)
+		return nil, fmt.Errorf("%w: w is %.60q, want <uuid>:<number>", fault.ErrMalformed, text)
 	}
 	return &store.WriteID{Writer: writer, Number: n}, nil
 }

@@ -98,8 +98,8 @@ func TestPrincipal(t *testing.T) {
 	ana := user(`{"uid":"ana","provider":"password","token":{"iat":1,"exp":2,"sub":"ana"}}`)
 	later := user(`{"uid":"ana","provider":"password","token":{"iat":3,"exp":4,"sub":"ana","email":"a@example.org"}}`)
 	stored := Caller{Auth: rules.Auth{UID: "ana", JSON: `{"uid":"ana","provider":"password"}`}} // not decoded yet
-	if ana.principal() != later.principal() || ana.principal() != stored.principal() {
-		t.Errorf("ana is %q, later %q, from a file %q", ana.principal(), later.principal(), stored.principal())
+	if ana.Principal() != later.Principal() || ana.Principal() != stored.Principal() {
+		t.Errorf("ana is %q, later %q, from a file %q", ana.Principal(), later.Principal(), stored.Principal())
 	}
 	seen := make(map[string]Caller)
 	for _, c := range []Caller{
@@ -113,10 +113,10 @@ func TestPrincipal(t *testing.T) {
 		user(`{"role":"editor"}`),
 		user(`{}`),
 	} {
-		if other, ok := seen[c.principal()]; ok {
-			t.Errorf("%+v and %+v are both %q", c.Auth, other.Auth, c.principal())
+		if other, ok := seen[c.Principal()]; ok {
+			t.Errorf("%+v and %+v are both %q", c.Auth, other.Auth, c.Principal())
 		}
-		seen[c.principal()] = c
+		seen[c.Principal()] = c
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -90,10 +91,10 @@ func listing(l dsync.Listing) string {
 // refusal returns an error in the words of package dogwood.
 func refusal(err error) error {
 	for _, c := range []struct{ is, means error }{
-		{dsync.ErrDenied, dogwood.ErrPermissionDenied},
-		{dsync.ErrTooBig, dogwood.ErrTooBig},
-		{dsync.ErrFailed, dogwood.ErrUnavailable},
-		{dsync.ErrClosed, dogwood.ErrUnavailable},
+		{fault.ErrDenied, dogwood.ErrPermissionDenied},
+		{fault.ErrTooBig, dogwood.ErrTooBig},
+		{fault.ErrFailed, dogwood.ErrUnavailable},
+		{fault.ErrClosed, dogwood.ErrUnavailable},
 	} {
 		if errors.Is(err, c.is) {
 			return c.means

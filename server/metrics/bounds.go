@@ -1,20 +1,22 @@
 package metrics
 
-import dsync "github.com/dogwooddb/dogwood/sync"
+import (
+	"github.com/dogwooddb/dogwood/sync/fault"
+)
 
 // Bounds are the bounds of the engine by the reasons under which they are counted.
-var Bounds = map[dsync.Bound]Reason{
-	dsync.BoundListens:      SessionListens,
-	dsync.BoundWindows:      SessionWindows,
-	dsync.BoundPending:      SessionDisconnects,
-	dsync.BoundWrites:       SessionWrites,
-	dsync.BoundQuotaListens: AddressListens,
-	dsync.BoundQuotaWindows: AddressWindows,
-	dsync.BoundQuotaPending: AddressDisconnects,
-	dsync.BoundPathWindows:  PathWindows,
-	dsync.BoundValues:       WriteValues,
-	dsync.BoundPaths:        WritePaths,
-	dsync.BoundMemory:       WriteMemory,
+var Bounds = map[fault.Bound]Reason{
+	fault.BoundListens:      SessionListens,
+	fault.BoundWindows:      SessionWindows,
+	fault.BoundPending:      SessionDisconnects,
+	fault.BoundWrites:       SessionWrites,
+	fault.BoundQuotaListens: AddressListens,
+	fault.BoundQuotaWindows: AddressWindows,
+	fault.BoundQuotaPending: AddressDisconnects,
+	fault.BoundPathWindows:  PathWindows,
+	fault.BoundValues:       WriteValues,
+	fault.BoundPaths:        WritePaths,
+	fault.BoundMemory:       WriteMemory,
 
-	dsync.BoundCommonPending: Disconnects,
+	fault.BoundCommonPending: Disconnects,
 }

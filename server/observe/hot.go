@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -41,8 +41,8 @@ type hotPath struct {
 func newHot() *hot { return &hot{paths: make(map[hotKey]*hotPath, hotPaths), ticks: 1} }
 
 // tell counts an operation.
-func (h *hot) tell(ns string, op dsync.Operation) {
-	if op.Name == dsync.OpConnect || op.Name == dsync.OpDisconnect {
+func (h *hot) tell(ns string, op trace.Operation) {
+	if op.Name == trace.OpConnect || op.Name == trace.OpDisconnect {
 		return
 	}
 	key := hotKey{ns, collapse(op.Path)}
@@ -55,11 +55,11 @@ func (h *hot) tell(ns string, op dsync.Operation) {
 	p.weight++
 	p.size += float64(op.Bytes)
 	switch op.Name {
-	case dsync.OpRead, dsync.OpRESTRead:
+	case trace.OpRead, trace.OpRESTRead:
 		p.reads++
-	case dsync.OpListen, dsync.OpUnlisten:
+	case trace.OpListen, trace.OpUnlisten:
 		p.listens++
-	case dsync.OpBroadcast:
+	case trace.OpBroadcast:
 		p.events += float64(op.Listeners)
 	default:
 		p.writes++

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -14,7 +14,7 @@ import (
 func TestHotPaths(t *testing.T) {
 	h := newHot()
 	write := func(path string) {
-		h.tell("ns", dsync.Operation{Name: dsync.OpWrite, Path: tree.MustParsePath(path), Bytes: 10})
+		h.tell("ns", trace.Operation{Name: trace.OpWrite, Path: tree.MustParsePath(path), Bytes: 10})
 	}
 	for i := range 20_000 {
 		write(fmt.Sprintf("cold/k%d", i))
@@ -25,7 +25,7 @@ func TestHotPaths(t *testing.T) {
 			write(fmt.Sprintf("messages/room/-OAbcdefghijklmno%03d", i%1000))
 		}
 	}
-	h.tell("ns", dsync.Operation{Name: dsync.OpConnect})
+	h.tell("ns", trace.Operation{Name: trace.OpConnect})
 	if len(h.paths) != hotPaths || len(h.least) != hotPaths {
 		t.Errorf("%d and %d paths are counted, want %d", len(h.paths), len(h.least), hotPaths)
 	}

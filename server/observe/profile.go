@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -20,7 +20,7 @@ type Profile struct {
 	wake chan struct{} // has an element if there may be some
 
 	mu      sync.Mutex
-	waiting []dsync.Operation
+	waiting []trace.Operation
 	dropped int
 }
 
@@ -33,7 +33,7 @@ func NewProfile(now func() time.Time) *Profile {
 func (p *Profile) Woken() <-chan struct{} { return p.wake }
 
 // Tell takes an operation. It is called by the committer, and does not wait.
-func (p *Profile) Tell(op dsync.Operation) {
+func (p *Profile) Tell(op trace.Operation) {
 	p.mu.Lock()
 	if len(p.waiting) < maxProfiled {
 		p.waiting = append(p.waiting, op)
@@ -47,7 +47,7 @@ func (p *Profile) Tell(op dsync.Operation) {
 	}
 }
 
-func (p *Profile) take() (ops []dsync.Operation, dropped int) {
+func (p *Profile) take() (ops []trace.Operation, dropped int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ops, dropped = p.waiting, p.dropped
@@ -74,10 +74,10 @@ func (p *Profile) Events() (events []byte) {
 
 // profiled returns the data of an operation. Times are in milliseconds, with
 // fractions, which those of the hosted service do not have.
-func profiled(op dsync.Operation) []byte {
+func profiled(op trace.Operation) []byte {
 	m := map[string]any{"name": op.Name, "timestamp": op.At.UnixMilli()}
 	switch op.Name {
-	case dsync.OpConnect, dsync.OpDisconnect:
+	case trace.OpConnect, trace.OpDisconnect:
 	default:
 		describe(m, op)
 	}
@@ -88,7 +88,7 @@ func profiled(op dsync.Operation) []byte {
 	return data
 }
 
-func describe(m map[string]any, op dsync.Operation) {
+func describe(m map[string]any, op trace.Operation) {
 	path := []string{}
 	for key := range op.Path.Keys() {
 		path = append(path, key)
@@ -96,13 +96,13 @@ func describe(m map[string]any, op dsync.Operation) {
 	m["path"] = path
 	m["millis"] = millis(op.Took)
 	switch op.Name {
-	case dsync.OpUnlisten:
+	case trace.OpUnlisten:
 		m["querySet"] = []any{profiledQuery(op.Query)}
 		return
-	case dsync.OpBroadcast:
+	case trace.OpBroadcast:
 		m["bytes"], m["clientsUpdated"] = op.Bytes, op.Listeners
 		return
-	case dsync.OpListen, dsync.OpRead, dsync.OpRESTRead:
+	case trace.OpListen, trace.OpRead, trace.OpRESTRead:
 		m["querySet"], m["unIndexed"] = []any{profiledQuery(op.Query)}, op.Unindexed
 	default:
 		m["pendingTime"] = millis(op.Waited)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -16,7 +16,7 @@ import (
 func TestProfileDrops(t *testing.T) {
 	p := NewProfile(time.Now)
 	for range maxProfiled + 5 {
-		p.Tell(dsync.Operation{Name: dsync.OpWrite, Path: tree.Root.Child("a")})
+		p.Tell(trace.Operation{Name: trace.OpWrite, Path: tree.Root.Child("a")})
 	}
 	r := bufio.NewReader(strings.NewReader(string(p.Events())))
 	for range maxProfiled {

@@ -8,6 +8,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/metrics"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/histogram"
+	"github.com/dogwooddb/dogwood/sync/trace"
 )
 
 // TopEvery is how often an administrator's view of the server is refreshed.
@@ -103,7 +104,7 @@ func (v *View) Close() {
 func (v *View) watch() {
 	for ns, db := range v.of.Opened {
 		if v.watched[ns] == nil {
-			v.watched[ns] = db.WatchOperations(func(op dsync.Operation) { v.hot.tell(ns, op) })
+			v.watched[ns] = db.WatchOperations(func(op trace.Operation) { v.hot.tell(ns, op) })
 		}
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"sync"
 
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 )
 
 // maxUnindexed bounds the queries that are remembered. Later ones are not in the log.
@@ -20,8 +20,8 @@ type Unindexed struct {
 
 // NoteIn returns what has the log mention a query of a database, the first time that
 // it is asked.
-func (u *Unindexed) NoteIn(ns string, log *slog.Logger) func(*dsync.NoIndexError) {
-	return func(missing *dsync.NoIndexError) {
+func (u *Unindexed) NoteIn(ns string, log *slog.Logger) func(*fault.NoIndexError) {
+	return func(missing *fault.NoIndexError) {
 		text := Clipped(missing.Error())
 		if u.add(ns + "\n" + text) {
 			log.Warn("this query fails in production, and here as soon as rules are given", "namespace", ns, "path", Clipped(missing.Path.String()), "err", text)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/server/metrics"
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 )
 
 // MemoryTimeout is how long something waits for memory before it is refused.
@@ -45,9 +45,9 @@ type WorkMemory struct {
 func (m WorkMemory) Reserve(ctx context.Context, n int64) error {
 	switch {
 	case n > m.Of.Most():
-		return dsync.ErrTooBig
+		return fault.ErrTooBig
 	case AcquireSoon(ctx, m.Of, n, m.Full) != nil:
-		return dsync.ErrBusy
+		return fault.ErrBusy
 	}
 	return nil
 }

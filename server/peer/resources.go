@@ -2,8 +2,8 @@ package peer
 
 import (
 	"github.com/dogwooddb/dogwood/limit"
-	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/outbox"
+	"github.com/dogwooddb/dogwood/sync/quota"
 )
 
 // Resources are what a client uses together with others: the clients of one address, or all
@@ -15,7 +15,7 @@ type Resources struct {
 	Pending *limit.Share // bytes of onDisconnect operations
 	Readers *limit.Share // places to read values, parse long texts, and decide large writes
 	Views   *outbox.Allowance
-	Quota   *dsync.Quota // nil: without bounds
+	Quota   *quota.Quota // nil: without bounds
 }
 
 // Memory is how many bytes all clients can use together, for each purpose.
@@ -45,7 +45,7 @@ func (r *Resources) share(l Limits) Resources {
 		Pending: r.Pending.Meter().Share(bound(l.PendingBytes)),
 		Readers: readers,
 		Views:   r.Views.Share(bytes, readers),
-		Quota:   dsync.NewQuota(dsync.QuotaLimits{Listens: int64(l.Listens), Windows: l.Windows}),
+		Quota:   quota.New(quota.Limits{Listens: int64(l.Listens), Windows: l.Windows}),
 	}
 }
 

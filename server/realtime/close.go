@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -52,10 +52,10 @@ func frameError(err error) closeReason {
 
 // outboxError is the closeReason for what an outbox wants a connection closed for.
 func outboxError(err error) closeReason {
-	if errors.Is(err, dsync.ErrClosed) {
+	if errors.Is(err, fault.ErrClosed) {
 		return goingAway
 	}
-	if errors.Is(err, dsync.ErrUnknown) || errors.Is(err, dsync.ErrFailed) {
+	if errors.Is(err, fault.ErrUnknown) || errors.Is(err, fault.ErrFailed) {
 		return closeReason{closeTryAgain, "the disk failed"}
 	}
 	return closeReason{closePolicy, err.Error()}

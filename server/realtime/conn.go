@@ -12,6 +12,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
@@ -237,4 +238,4 @@ func isClosed(ch <-chan struct{}) bool {
 }
 
 // limited counts an operation that reached a bound of the engine.
-func (c *conn) limited(b dsync.Bound) { c.rt.opts.Refusals.Add(metrics.Bounds[b], c.remote.Addr) }
+func (c *conn) limited(b fault.Bound) { c.rt.opts.Refusals.Add(metrics.Bounds[b], c.remote.Addr) }

@@ -10,6 +10,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 )
 
 // A Host is the server that the connections are a part of.
@@ -21,11 +22,11 @@ type Host interface {
 	// Database returns a database, open. The error is as that of Namespace.
 	Database(ns string) (*dsync.Database, error)
 
-	// SignIn decides about a credential. The error is a *dsync.TokenError.
+	// SignIn decides about a credential. The error is a *fault.TokenError.
 	SignIn(ns string, c dsync.Credential) (SignedIn, error)
 
 	// TokenError returns what a client is told if err is why its credential is no longer good.
-	TokenError(err error) *dsync.TokenError
+	TokenError(err error) *fault.TokenError
 
 	// TooMany answers a request of an address that has or does too much.
 	TooMany(w http.ResponseWriter)

@@ -18,6 +18,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -26,8 +27,8 @@ type testHost struct{ db *dsync.Database }
 
 func (h testHost) Namespace(*http.Request) (string, error)  { return "test", nil }
 func (h testHost) Database(string) (*dsync.Database, error) { return h.db, nil }
-func (h testHost) TokenError(error) *dsync.TokenError {
-	return &dsync.TokenError{Status: wire.StatusInvalidToken}
+func (h testHost) TokenError(error) *fault.TokenError {
+	return &fault.TokenError{Status: wire.StatusInvalidToken}
 }
 func (h testHost) SignIn(string, dsync.Credential) (SignedIn, error) { return SignedIn{}, nil }
 func (h testHost) TooMany(w http.ResponseWriter)                     { w.WriteHeader(http.StatusTooManyRequests) }

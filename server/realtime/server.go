@@ -15,7 +15,7 @@ import (
 	"github.com/dogwooddb/dogwood/internal/processors"
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/peer"
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 )
 
 // Reasons not to open a connection. They become status 503, after which
@@ -250,7 +250,7 @@ func (rt *Server) unavailable(w http.ResponseWriter, err error) {
 		rt.opts.Host.TooMany(w)
 		return
 	}
-	if !errors.Is(err, errStopping) && !errors.Is(err, dsync.ErrClosed) {
+	if !errors.Is(err, errStopping) && !errors.Is(err, fault.ErrClosed) {
 		rt.opts.Log.Warn("connection refused", "err", err)
 	}
 	rt.opts.Host.Unavailable(w)

@@ -15,7 +15,7 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/rules/explain"
 	"github.com/dogwooddb/dogwood/rules/jsonc"
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/versions"
 )
 
 // A RulesSet is the rules that a server begins with, as files say.
@@ -58,7 +58,7 @@ func (e *RulesError) Error() string { return strings.TrimSuffix(e.text, "\n") }
 
 // LoadRules reads a rules document, or those that a firebase.json names. The set
 // says which files were read even if there is an error.
-func LoadRules(file string, o dsync.RulesOptions) (*RulesSet, error) {
+func LoadRules(file string, o versions.Options) (*RulesSet, error) {
 	s := &RulesSet{Of: make(map[string]*rules.Ruleset), names: make(map[*rules.Ruleset]string)}
 	if !IsConfig(file) {
 		r, err := s.load(file, o)
@@ -126,7 +126,7 @@ func (s *RulesSet) read(file string) (string, error) {
 	return f.text, err
 }
 
-func (s *RulesSet) load(file string, o dsync.RulesOptions) (*rules.Ruleset, error) {
+func (s *RulesSet) load(file string, o versions.Options) (*rules.Ruleset, error) {
 	text, err := s.read(file)
 	if err != nil {
 		return nil, err

@@ -12,8 +12,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
-
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/explained"
 )
 
 // Explain shows what a read or a write costs.
@@ -57,13 +56,13 @@ func (c *Explain) Run(e *console.Env) error {
 		return err
 	}
 	if r.Method != http.MethodGet {
-		var x dsync.WriteExplanation
+		var x explained.Write
 		if err := json.Unmarshal([]byte(text.String()), &x); err != nil {
 			return errNoExplanation
 		}
 		return printWriteExplanation(e.Stdout, x)
 	}
-	var x dsync.Explanation
+	var x explained.Read
 	if err := json.Unmarshal([]byte(text.String()), &x); err != nil || x.Plan == "" {
 		return errNoExplanation
 	}
@@ -99,7 +98,7 @@ func (c *Explain) write(e *console.Env, db *client.Client, method, data string, 
 }
 
 // printExplanation prints what a read takes, a line for each aspect.
-func printExplanation(w io.Writer, x dsync.Explanation) error {
+func printExplanation(w io.Writer, x explained.Read) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	plan := string(x.Plan)
 	switch {
@@ -120,10 +119,10 @@ func printExplanation(w io.Writer, x dsync.Explanation) error {
 }
 
 // printWriteExplanation prints what a write would take.
-func printWriteExplanation(w io.Writer, x dsync.WriteExplanation) error {
+func printWriteExplanation(w io.Writer, x explained.Write) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "plan\t%s\n", console.Printable(x.Plan))
-	if e := x.WriteEffect; e != nil {
+	if e := x.Effect; e != nil {
 		changes := "nothing"
 		if e.Changes {
 			changes = "yes"
@@ -131,7 +130,7 @@ func printWriteExplanation(w io.Writer, x dsync.WriteExplanation) error {
 		fmt.Fprintf(t, "changes\t%s\n", changes)
 		fmt.Fprintf(t, "values\t%s\n", console.FormatBytes(int64(e.Bytes)))
 	}
-	if c := x.WriteCost; c != nil {
+	if c := x.Cost; c != nil {
 		fmt.Fprintf(t, "rows\t%d read, %d written\n", c.Rows, c.Written)
 		fmt.Fprintf(t, "index entries\t%d written\n", c.Entries)
 		some := ""
@@ -144,7 +143,7 @@ func printWriteExplanation(w io.Writer, x dsync.WriteExplanation) error {
 	return t.Flush()
 }
 
-func printRules(w io.Writer, r dsync.ExplainedRules) {
+func printRules(w io.Writer, r explained.Rules) {
 	switch {
 	case r.Admin:
 		fmt.Fprintf(w, "rules\tdo not apply to an administrator\n")

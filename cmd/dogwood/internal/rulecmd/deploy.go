@@ -19,7 +19,7 @@ import (
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/project"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/rules/rulestest"
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/versions"
 )
 
 // The commands of this file are about the rules of a running server, those of
@@ -148,7 +148,7 @@ func (c *deployCommand) versionOf(ctx context.Context, db *client.Client, text s
 		return ""
 	}
 	for _, v := range list {
-		if v.Hash == dsync.RulesHash(text) {
+		if v.Hash == versions.Hash(text) {
 			return fmt.Sprintf(", as version %d", v.Number)
 		}
 	}
@@ -252,7 +252,7 @@ func (c *historyCommand) Run(e *console.Env) error {
 	return printHistory(e.Stdout, list)
 }
 
-func printHistory(w io.Writer, list []dsync.RulesVersion) error {
+func printHistory(w io.Writer, list []versions.Version) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	for i, v := range list {
 		notes := []string{}

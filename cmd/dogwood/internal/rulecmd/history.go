@@ -7,8 +7,7 @@ import (
 	"net/http"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
-
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/versions"
 )
 
 // Where a server has its rules and their versions.
@@ -19,7 +18,7 @@ const (
 )
 
 // rulesHistory returns the versions of a database's rules, newest first.
-func rulesHistory(ctx context.Context, db *client.Client) (list []dsync.RulesVersion, err error) {
+func rulesHistory(ctx context.Context, db *client.Client) (list []versions.Version, err error) {
 	r, err := db.Request(ctx, http.MethodGet, versionsPlace, nil, nil)
 	if err != nil {
 		return nil, err

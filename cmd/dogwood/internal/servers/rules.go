@@ -12,7 +12,7 @@ import (
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/project"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server"
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
@@ -29,8 +29,8 @@ type rulesFlags struct {
 	sampleRules map[string]*rules.Ruleset // by namespace, where the files have none
 }
 
-func (f *rulesFlags) rulesOptions() (dsync.RulesOptions, error) {
-	return dsync.ParseRulesOptions(f.RulesDialect, f.RulesExtensions)
+func (f *rulesFlags) rulesOptions() (versions.Options, error) {
+	return versions.ParseOptions(f.RulesDialect, f.RulesExtensions)
 }
 
 // ruleset reads the rules, nil if no file was given.

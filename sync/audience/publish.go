@@ -1,13 +1,32 @@
-package sync
+package audience
 
 import (
+	"context"
 	"errors"
+	"slices"
+	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/outbox"
+	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
+
+// A Batch is the part of a batch of writes that an audience has.
+type Batch struct {
+	*Audience
+	Ctx       context.Context
+	Tx        *store.Tx
+	Rules     *rules.Ruleset // in force for the next task
+	Committed []func()       // to be run after the commit
+	Undo      []func()       // to be run if the batch does not commit, last first
+	Apart     bool           // it is a draft and not the committer's, and holds up no other write
+
+	events  []delivery    // to be published in order
+	revoked []revocation  // listens that end with the commit
+	saved   []savedWindow // windows as they were before the batch
+}
 
 // A delivery is an event with the group it goes to.
 type delivery struct {
@@ -22,22 +41,28 @@ func (e delivery) size() int {
 	return e.event.Size()
 }
 
-// A publisher works out which groups see a change and what they are sent. It
-// looks at the state before and after the change is put into the transaction,
-// so that every event is exact even if later writes of the batch change the
+// A Change works out which groups see the writes of one task and what they are sent, and
+// whose permission they change. It looks at the state before and after they are put into the
+// transaction, so that every event is exact even if later writes of the batch change the
 // same place.
-type publisher struct {
-	*batch
-	writes []tree.ResolvedWrite
-	merge  bool
-	base   tree.Path
-	views  []*view
-	found  map[*group]*view // the views of an update of several writes
+type Change struct {
+	*Batch
+	Writes []tree.ResolvedWrite
+	Merge  bool // they are an update of the children of Base
+	Base   tree.Path
+	Whole  bool // views are read again whole, as they may be large
+
+	// Measured is what is larger than the rules allow of the values that were prepared; nil:
+	// they were not.
+	Measured map[tree.Path]*rules.Excess
+
+	touched reviewing
+	views   []*view
+	found   map[*group]*view // the views of an update of several writes
 
 	entries map[entryKey]lookedUp // of children, when there are many views to ask for them
 
-	meter *meter    // of what is read; nil if there are no views
-	ready *prepared // what was done before; nil: nothing
+	meter *meter // of what is read; nil if there are no views
 
 	excess [][]*rules.Excess // for each write, what may have become larger than the rules allow
 }
@@ -58,13 +83,42 @@ type view struct {
 // above it left it as it was. Larger ones are sent again.
 const maxCompare = 256 << 10
 
-// before finds the groups and notes what must be known of the state before the
-// change.
-func (p *publisher) before() error {
+// Before notes what must be known of the state before the change.
+func (p *Change) Before() error {
+	if !p.Whole {
+		if err := p.before(); err != nil {
+			return err
+		}
+	}
+	p.touched = p.reviewing(p.Writes)
+	return nil
+}
+
+// After decides about the listens whose permission the change may have changed, and makes
+// the events of the others from the state after it.
+func (p *Change) After() error {
+	p.watches.Touch(p.Writes)
+	p.review(p.touched)
+	if !p.Whole {
+		return p.after()
+	}
+	for _, w := range p.Writes {
+		for g := range p.hub.Above(w.Path) {
+			p.lag(g)
+		}
+		for g := range p.hub.Below(w.Path) {
+			p.lag(g)
+		}
+	}
+	return nil
+}
+
+// before finds the groups.
+func (p *Change) before() error {
 	if p.hub.listeners.Load() == 0 {
 		return nil
 	}
-	for i, w := range p.writes {
+	for i, w := range p.Writes {
 		for g := range p.hub.Above(w.Path) {
 			v := p.view(g)
 			v.inside = append(v.inside, i)
@@ -79,7 +133,7 @@ func (p *publisher) before() error {
 	if len(p.views) == 0 {
 		return nil
 	}
-	p.meter = &meter{tx: p.tx, most: p.db.publishRows}
+	p.meter = &meter{tx: p.Tx, most: p.PublishRows}
 	p.meter.run()
 	defer p.meter.stop()
 	for _, v := range p.views {
@@ -94,13 +148,13 @@ func (p *publisher) before() error {
 
 // view returns the view of a group, which several writes of an update may
 // touch. A single write finds every group once, so there is nothing to search.
-func (p *publisher) view(g *group) *view {
+func (p *Change) view(g *group) *view {
 	if v := p.found[g]; v != nil {
 		return v
 	}
 	v := &view{group: g}
 	p.views = append(p.views, v)
-	if len(p.writes) > 1 {
+	if len(p.Writes) > 1 {
 		if p.found == nil {
 			p.found = make(map[*group]*view)
 		}
@@ -109,7 +163,7 @@ func (p *publisher) view(g *group) *view {
 	return v
 }
 
-func (p *publisher) lookBefore(v *view) error {
+func (p *Change) lookBefore(v *view) error {
 	g := v.group
 	if !g.query.IsAll() && !g.live {
 		return nil
@@ -118,7 +172,7 @@ func (p *publisher) lookBefore(v *view) error {
 		if err := p.affords(g); err != nil {
 			return err
 		}
-		n, err := p.tx.Window(g.path, g.query, maxCompare)
+		n, err := p.Tx.Window(g.path, g.query, maxCompare)
 		v.old, v.known = n, err == nil
 		if errors.Is(err, store.ErrTooBig) {
 			return nil
@@ -153,7 +207,7 @@ func (p *publisher) lookBefore(v *view) error {
 
 // hasMany reports whether there are so many views that entries are looked up once
 // for all of them.
-func (p *publisher) hasMany() bool { return len(p.views) > 8 }
+func (p *Change) hasMany() bool { return len(p.views) > 8 }
 
 // An entryKey is a child in an order.
 type entryKey struct {
@@ -167,13 +221,13 @@ type lookedUp struct {
 }
 
 // entry returns a child's entry in a group's order, as it is now.
-func (p *publisher) entry(g *group, key string) (e tree.Entry, exists bool, err error) {
+func (p *Change) entry(g *group, key string) (e tree.Entry, exists bool, err error) {
 	order := g.query.Order()
 	at := entryKey{g.path, order, key}
 	if l, ok := p.entries[at]; ok {
 		return l.entry, l.exists, nil
 	}
-	v, exists, err := p.tx.Indexes().Value(g.path.Child(key), order)
+	v, exists, err := p.Tx.Indexes().Value(g.path.Child(key), order)
 	e = tree.Entry{Key: key, Value: v}
 	if err == nil && p.hasMany() {
 		if p.entries == nil {
@@ -185,7 +239,7 @@ func (p *publisher) entry(g *group, key string) (e tree.Entry, exists bool, err 
 }
 
 // after makes the events from the state after the change.
-func (p *publisher) after() error {
+func (p *Change) after() error {
 	clear(p.entries)
 	if len(p.views) == 0 {
 		return nil
@@ -210,7 +264,7 @@ func (p *publisher) after() error {
 	return nil
 }
 
-func (p *publisher) event(v *view) (*outbox.Event, error) {
+func (p *Change) event(v *view) (*outbox.Event, error) {
 	g := v.group
 	switch {
 	case !g.query.IsAll() && !g.live:
@@ -228,13 +282,13 @@ func (p *publisher) event(v *view) (*outbox.Event, error) {
 }
 
 // replaces reports whether the change replaces the whole node of a view.
-func (p *publisher) replaces(v *view) bool {
-	w := p.writes[v.inside[0]]
+func (p *Change) replaces(v *view) bool {
+	w := p.Writes[v.inside[0]]
 	return !w.Priority && w.Path == v.group.path
 }
 
 // whole is the event of a view that a write at or above it replaced.
-func (p *publisher) whole(v *view) (*outbox.Event, error) {
+func (p *Change) whole(v *view) (*outbox.Event, error) {
 	g := v.group
 	n, err := p.wholeNode(v)
 	if err != nil {
@@ -247,11 +301,11 @@ func (p *publisher) whole(v *view) (*outbox.Event, error) {
 }
 
 // wholeNode returns the view after the change.
-func (p *publisher) wholeNode(v *view) (tree.Node, error) {
+func (p *Change) wholeNode(v *view) (tree.Node, error) {
 	g := v.group
 	switch {
 	case g.query.IsAll() && len(v.inside) > 0:
-		return p.writes[v.inside[0]].Node, nil
+		return p.Writes[v.inside[0]].Node, nil
 	case g.query.IsAll():
 		// Not a part of what was written, which may be very large: to find it
 		// there takes time for each of many views.
@@ -260,27 +314,27 @@ func (p *publisher) wholeNode(v *view) (tree.Node, error) {
 		if err := p.refill(g); err != nil {
 			return tree.Empty, err
 		}
-		return lagsIfLarge(p.tx.Children(g.path, g.window, maxEntering))
+		return lagsIfLarge(p.Tx.Children(g.path, g.window, maxEntering))
 	}
 	if err := p.affords(g); err != nil {
 		return tree.Empty, err
 	}
-	return lagsIfLarge(p.tx.Window(g.path, g.query, maxEntering))
+	return lagsIfLarge(p.Tx.Window(g.path, g.query, maxEntering))
 }
 
 // parts is the event of changes inside a view that shows everything.
-func (p *publisher) parts(v *view) *outbox.Event {
+func (p *Change) parts(v *view) *outbox.Event {
 	g := v.group
-	if len(v.inside) == 1 && !(p.merge && g.path.Contains(p.base)) {
-		w := p.writes[v.inside[0]]
+	if len(v.inside) == 1 && !(p.Merge && g.path.Contains(p.Base)) {
+		w := p.Writes[v.inside[0]]
 		return outbox.Put(w.Target, w.Node)
 	}
 	e := &outbox.Event{Path: g.path, Merge: true}
-	if p.merge && g.path.Contains(p.base) {
-		e.Path = p.base
+	if p.Merge && g.path.Contains(p.Base) {
+		e.Path = p.Base
 	}
 	for _, i := range v.inside {
-		w := p.writes[i]
+		w := p.Writes[i]
 		e.Add(tree.Target{Path: e.Path.Rel(w.Path), Priority: w.Priority}, w.Node)
 	}
 	return e
@@ -291,8 +345,8 @@ func (p *publisher) parts(v *view) *outbox.Event {
 // is their turn to be sent, on a snapshot, as after an import.
 
 const (
-	// maxPublishRows is how many rows one write may read for its listeners.
-	maxPublishRows = 4096
+	// MaxPublishRows is how many rows one write may read for its listeners.
+	MaxPublishRows = 4096
 	// maxEntering is the size of the largest value that is read for an event. A client
 	// that does not keep up would be sent the view in place of a larger one anyway.
 	maxEntering = outbox.DefaultBytes
@@ -337,16 +391,16 @@ func (m *meter) ended() error {
 
 // affords returns errLag if the query of a group would read too many rows. With an index
 // that shows when it does.
-func (p *publisher) affords(g *group) error {
+func (p *Change) affords(g *group) error {
 	left := p.meter.left()
 	if left <= 0 {
 		return errLag
 	}
-	indexed, err := p.tx.Indexed(g.path, g.query)
+	indexed, err := p.Tx.Indexed(g.path, g.query)
 	if err != nil || indexed {
 		return err
 	}
-	children, err := p.tx.Count(g.path, tree.Query{OrderBy: tree.ByKey, Limit: left + 1})
+	children, err := p.Tx.Count(g.path, tree.Query{OrderBy: tree.ByKey, Limit: left + 1})
 	if err == nil && children > left {
 		return errLag
 	}
@@ -354,11 +408,11 @@ func (p *publisher) affords(g *group) error {
 }
 
 // entering returns a value that is sent whole.
-func (p *publisher) entering(at tree.Path) (tree.Node, error) {
+func (p *Change) entering(at tree.Path) (tree.Node, error) {
 	if p.meter.left() <= 0 {
 		return tree.Empty, errLag
 	}
-	return lagsIfLarge(p.tx.GetLimit(at, maxEntering))
+	return lagsIfLarge(p.Tx.GetLimit(at, maxEntering))
 }
 
 func lagsIfLarge(n tree.Node, err error) (tree.Node, error) {
@@ -369,18 +423,74 @@ func lagsIfLarge(n tree.Node, err error) (tree.Node, error) {
 }
 
 // lag has the views of a group read again.
-func (b *batch) lag(g *group) {
+func (b *Batch) lag(g *group) {
 	b.forget(g)
 	b.events = append(b.events, delivery{group: g})
 }
 
 // forget makes a group as if no listener had been sent its view. The first that
 // is sent it brings the window.
-func (b *batch) forget(g *group) {
+func (b *Batch) forget(g *group) {
 	if !g.live {
 		return
 	}
 	b.setWindow(g, nil)
-	b.undo = append(b.undo, func() { g.live = true })
+	b.Undo = append(b.Undo, func() { g.live = true })
 	g.live = false
+}
+
+// Events returns how many events the batch has.
+func (b *Batch) Events() int { return len(b.events) }
+
+// Rollback puts back what tasks changed outside of the transaction.
+func (b *Batch) Rollback() {
+	for _, s := range slices.Backward(b.saved) {
+		s.group.window = s.window
+	}
+	for _, f := range slices.Backward(b.Undo) {
+		f()
+	}
+}
+
+// Publish queues the events for their listeners, except for those that lose
+// their view in this batch, and tells these. It holds no lock that a slow
+// consumer could hold. It returns how many listeners were told.
+func (b *Batch) Publish() (told int) {
+	for _, e := range b.events {
+		began := b.host.Watchers.Begin()
+		for _, l := range e.group.listeners {
+			switch {
+			case l.revoked:
+			case e.event == nil || b.grants.isStale(l.grant):
+				l.out.PushWhole(&l.shown)
+			default:
+				l.out.PushEvent(&l.shown, e.event)
+			}
+		}
+		told += len(e.group.listeners)
+		if n := len(e.group.listeners); n > 0 && !began.IsZero() {
+			b.host.Watchers.Tell(trace.Operation{Name: trace.OpBroadcast, Took: time.Since(began), Path: e.group.path, Bytes: n * e.size(), Listeners: n, Query: e.group.query})
+		}
+	}
+	for _, r := range b.revoked {
+		b.revoke(r.listener, r.why)
+	}
+	for _, f := range b.Committed {
+		f()
+	}
+	return told
+}
+
+// Reached returns how many listeners would be sent an event, and how many would lose their
+// view.
+func (b *Batch) Reached() (heard, cancelled int) {
+	all := make(map[*Listener]bool)
+	for _, d := range b.events {
+		for _, l := range d.group.listeners {
+			if !l.revoked {
+				all[l] = true
+			}
+		}
+	}
+	return len(all), len(b.revoked)
 }

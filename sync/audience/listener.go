@@ -1,4 +1,4 @@
-package sync
+package audience
 
 import (
 	"cmp"
@@ -6,10 +6,15 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/access"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
+	"github.com/dogwooddb/dogwood/sync/trace"
+	"github.com/dogwooddb/dogwood/sync/watch"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -17,11 +22,10 @@ import (
 
 // A Listener is one client's interest in one view. Its events go to its Outbox.
 type Listener struct {
-	db    *Database
-	out   *outbox.Outbox
-	read  Read
-	shown outbox.View // ends with db.mu held
-	size  int         // what it counts for in its session
+	audience *Audience
+	out      *outbox.Outbox
+	read     access.Read
+	shown    outbox.View // ends with db.mu held
 
 	weight int // of its query, when it came
 	group  *group
@@ -34,35 +38,69 @@ type Listener struct {
 	onRevoke func(error) // the rules no longer allow the listen; called with db.mu held
 }
 
-// Listen starts to follow a view for an event stream. Its first event is the
-// whole view; errors are as for Get.
-func (d *Database) Listen(ctx context.Context, r Read, out *outbox.Outbox) (*Listener, error) {
-	l := &Listener{db: d, out: out, read: r, weight: d.weight(r.Path, r.Query)}
-	l.onRevoke = func(why error) {
+// Stream starts to follow a view for an event stream. Its first event is the whole view.
+func (a *Audience) Stream(ctx context.Context, r access.Read, out *outbox.Outbox) (*Listener, error) {
+	l := a.NewListener(r, out, 0, func(why error) {
 		text := "Permission denied"
-		if large := (*UnboundedError)(nil); errors.As(why, &large) {
+		if large := (*fault.UnboundedError)(nil); errors.As(why, &large) {
 			text = large.Error()
 		}
 		out.PushFrame([]byte("event: cancel\ndata: " + string(wire.AppendString(nil, text)) + "\n\n"))
-		out.Shut(errCancelled)
-	}
-	if err := d.attach(ctx, l); err != nil {
-		d.reportListen(l, 0, 0, err)
+		out.Shut(ErrCancelled)
+	})
+	if err := l.Attach(ctx); err != nil {
 		return nil, err
 	}
-	out.PushView(&l.shown, 0, func() [][]byte { return l.first(l.resync) })
+	l.Show(0, l.resync)
 	return l, nil
+}
+
+// NewListener returns a listener that is not attached yet. onRevoke is called with the lock
+// held when the rules no longer allow the listen.
+func (a *Audience) NewListener(r access.Read, out *outbox.Outbox, tag int64, onRevoke func(error)) *Listener {
+	return &Listener{audience: a, out: out, read: r, shown: outbox.View{Tag: tag}, weight: a.weight(r.Path, r.Query), onRevoke: onRevoke}
+}
+
+// Show has the first messages of the listener made by first when it is their turn to be sent.
+// They take size bytes until then.
+func (l *Listener) Show(size int, first func() [][]byte) {
+	l.out.PushView(&l.shown, size, func() [][]byte { return l.first(first) })
+}
+
+// Ended reports whether the listen has ended.
+func (l *Listener) Ended() bool { return l.shown.Ended() }
+
+// Follows returns what the listener follows, and as whose. The lock is held, or the listener's
+// client does nothing meanwhile.
+func (l *Listener) Follows() access.Read { return l.read }
+
+// Window returns what a query with a limit shows; live reports whether it is known. The lock
+// is held, or nobody writes meanwhile.
+func (l *Listener) Window() (window []tree.Entry, live bool) { return l.group.window, l.group.live }
+
+// Weight returns what the listener counts for in the bounds of windows. It may be more after
+// Attach.
+func (l *Listener) Weight() int { return l.weight }
+
+// Attach registers the listener if its caller may read the view, and tells of the listen if
+// not.
+func (l *Listener) Attach(ctx context.Context) error {
+	err := l.audience.attach(ctx, l)
+	if err != nil {
+		l.report(0, 0, err)
+	}
+	return err
 }
 
 // attach registers a listener if the caller may read the view. What the listener shows is
 // measured when writes already are told to it, so nothing can outgrow a .limit in between.
-func (a *audience) attach(ctx context.Context, l *Listener) (err error) {
-	l.shown.Path, l.shown.Whole, l.shown.Counts = l.read.Path, l.resync, &a.db.stats.sent
+func (a *Audience) attach(ctx context.Context, l *Listener) (err error) {
+	l.shown.Path, l.shown.Whole, l.shown.Counts = l.read.Path, l.resync, a.host.Sent
 	if err := a.weigh(l); err != nil {
 		return err
 	}
-	if !l.read.Quota.takeListen(l) {
-		return &LimitError{BoundQuotaListens}
+	if !l.read.Quota.Take(l.read.Path, l.read.Query) {
+		return &fault.LimitError{Bound: fault.BoundQuotaListens}
 	}
 	var refused error
 	err = a.admit(ctx, l.turn(), []*candidate{{listener: l, read: l.read}}, func(l *Listener, g *grant, err error) {
@@ -71,7 +109,7 @@ func (a *audience) attach(ctx context.Context, l *Listener) (err error) {
 		}
 	})
 	if err = cmp.Or(err, refused); err != nil {
-		l.read.Quota.giveListen(l)
+		l.read.Quota.Give(l.read.Path, l.read.Query)
 		return err
 	}
 	if err := a.bound(l.turn(), l.read); err != nil {
@@ -82,10 +120,10 @@ func (a *audience) attach(ctx context.Context, l *Listener) (err error) {
 }
 
 // enroll makes an allowed listener one of the audience, if there is room for its query.
-// d.mu is held.
-func (a *audience) enroll(l *Listener, g *grant) error {
-	if a.db.closed.Load() {
-		return ErrClosed
+// the lock is held.
+func (a *Audience) enroll(l *Listener, g *grant) error {
+	if a.host.Closed() {
+		return fault.ErrClosed
 	}
 	if err := a.hub.room(l, l.read.Path, l.read.Query); err != nil {
 		return err
@@ -99,10 +137,10 @@ func (a *audience) enroll(l *Listener, g *grant) error {
 }
 
 // turn returns with whom the listener takes turns to be decided and measured.
-func (l *Listener) turn() *limit.Share { return l.db.turnFor(l.out) }
+func (l *Listener) turn() *limit.Share { return l.audience.TurnFor(l.out) }
 
-// turnFor returns with whom the client of an outbox takes turns to be decided about.
-func (a *audience) turnFor(o *outbox.Outbox) *limit.Share {
+// TurnFor returns with whom the client of an outbox takes turns to be decided about.
+func (a *Audience) TurnFor(o *outbox.Outbox) *limit.Share {
 	if p := o.Deciders(); p != nil {
 		return p
 	}
@@ -111,14 +149,14 @@ func (a *audience) turnFor(o *outbox.Outbox) *limit.Share {
 
 // Close ends the listen. Events that are queued are not sent.
 func (l *Listener) Close() {
-	l.db.end(func(yield func(*Listener) bool) { yield(l) })
+	l.audience.End(func(yield func(*Listener) bool) { yield(l) })
 }
 
-// end ends listens. It waits for the batch that is being committed once, not for
+// End ends listens. It waits for the batch that is being committed once, not for
 // each of them.
-func (a *audience) end(listeners iter.Seq[*Listener]) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (a *Audience) End(listeners iter.Seq[*Listener]) {
+	a.Lock()
+	defer a.Unlock()
 	for l := range listeners {
 		if !l.shown.Ended() {
 			a.remove(l)
@@ -126,28 +164,28 @@ func (a *audience) end(listeners iter.Seq[*Listener]) {
 	}
 }
 
-// remove ends a listen that goes on. d.mu is held.
-func (a *audience) remove(l *Listener) {
+// remove ends a listen that goes on. the lock is held.
+func (a *Audience) remove(l *Listener) {
 	l.shown.End()
 	a.grants.leave(l)
 	a.hub.remove(l)
-	l.read.Quota.giveListen(l)
-	a.db.report(Operation{Name: OpUnlisten, Path: l.read.Path, Query: l.read.Query})
+	l.read.Quota.Give(l.read.Path, l.read.Query)
+	a.host.Watchers.Tell(trace.Operation{Name: trace.OpUnlisten, Path: l.read.Path, Query: l.read.Query})
 }
 
 // resync returns the messages that give the client the whole view. If it cannot
 // be read, the client is disconnected.
 func (l *Listener) resync() [][]byte {
-	n, err := l.view()
+	n, err := l.View()
 	switch {
-	case errors.Is(err, errGone):
+	case errors.Is(err, ErrGone):
 		return nil
-	case errors.As(err, new(*UnboundedError)):
+	case errors.As(err, new(*fault.UnboundedError)):
 		l.outgrow(err)
 		return nil
 	case err != nil:
-		if !errors.Is(err, ErrTooBig) && !errors.Is(err, ErrClosed) && !errors.Is(err, ErrBusy) {
-			l.db.log.Error("view could not be read", "path", l.read.Path, "err", err)
+		if !errors.Is(err, fault.ErrTooBig) && !errors.Is(err, fault.ErrClosed) && !errors.Is(err, fault.ErrBusy) {
+			l.audience.host.Log.Error("view could not be read", "path", l.read.Path, "err", err)
 		}
 		l.Close()
 		l.out.Shut(err)
@@ -155,33 +193,33 @@ func (l *Listener) resync() [][]byte {
 	case l.out.Format() == outbox.EventStream:
 		return [][]byte{outbox.Put(tree.Target{Path: l.read.Path}, n).Block(l.read.Path)}
 	}
-	return [][]byte{l.push(n)}
+	return [][]byte{l.Push(n)}
 }
 
 // outgrow ends a listen whose view has become larger than the rules allow.
 func (l *Listener) outgrow(why error) {
-	l.db.mu.Lock()
-	defer l.db.mu.Unlock()
+	l.audience.Lock()
+	defer l.audience.Unlock()
 	if !l.shown.Ended() {
-		l.db.revoke(l, why)
+		l.audience.revoke(l, why)
 	}
 }
 
-// push returns the push that sets the whole view.
-func (l *Listener) push(n tree.Node) []byte {
+// Push returns the push that sets the whole view.
+func (l *Listener) Push(n tree.Node) []byte {
 	buf := make([]byte, 0, len(n.Text())+len(l.read.Path.Clean())+96)
 	return wire.AppendPush(buf, wire.PushData, l.read.Path.Clean(), n.JSON(), l.shown.Tag)
 }
 
-// errCancelled is why the outbox of an event stream closes whose listen has ended.
-var errCancelled = errors.New("the listen was cancelled")
+// ErrCancelled is why the outbox of an event stream closes whose listen has ended.
+var ErrCancelled = errors.New("the listen was cancelled")
 
-// errGone is returned for the view of a listener that was closed.
-var errGone = errors.New("the listener is closed")
+// ErrGone is returned for the view of a listener that was closed.
+var ErrGone = errors.New("the listener is closed")
 
-// view reads the whole view at the current revision. From then on the listener
+// View reads the whole view at the current revision. From then on the listener
 // gets the events of later commits: there is no gap and no overlap.
-func (l *Listener) view() (tree.Node, error) {
+func (l *Listener) View() (tree.Node, error) {
 	v, err := l.join()
 	if err != nil {
 		return tree.Empty, err
@@ -189,17 +227,17 @@ func (l *Listener) view() (tree.Node, error) {
 	defer v.tx.Rollback()
 	defer l.out.TakeTurn()()
 	v.tx.Hold = l.out.Hold
-	if err := v.withinLimits(l.db.rules.Load(), l.read.Path, l.read.Query); err != nil {
+	if err := v.withinLimits(l.audience.host.Rules(), l.read.Path, l.read.Query); err != nil {
 		return tree.Empty, err
 	}
 	var n tree.Node
 	if l.read.Query.Limit > 0 {
-		n, err = v.tx.Children(l.read.Path, v.window, l.db.options.MaxRead)
+		n, err = v.tx.Children(l.read.Path, v.window, l.audience.host.MaxRead)
 	} else {
-		n, err = v.tx.Window(l.read.Path, l.read.Query, l.db.options.MaxRead)
+		n, err = v.tx.Window(l.read.Path, l.read.Query, l.audience.host.MaxRead)
 	}
 	if errors.Is(err, store.ErrTooBig) {
-		return n, ErrTooBig
+		return n, fault.ErrTooBig
 	}
 	return n, err
 }
@@ -215,7 +253,7 @@ const (
 	// joinTries is how often a window is read on a snapshot if too much of it is written
 	// meanwhile to bring it up to date.
 	joinTries = 6
-	// joinTouched is how many children are looked up under the database's mu to do so.
+	// joinTouched is how many children are looked up under the lock to do so.
 	joinTouched = 256
 	// joinSpare is how many children beyond the window are read, in case that some leave
 	// it meanwhile. Each further attempt reads four times as many.
@@ -251,7 +289,7 @@ func (l *Listener) join() (v viewing, err error) {
 		}
 		spare *= 4
 	}
-	return v, ErrBusy
+	return v, fault.ErrBusy
 }
 
 // An earlyWindow is the window of a limited view in a snapshot, with some children beyond
@@ -259,13 +297,13 @@ func (l *Listener) join() (v viewing, err error) {
 type earlyWindow struct {
 	known []tree.Entry // in query order
 	all   bool         // there are no more children in the query's range
-	watch *watch
+	watch *watch.Watch
 }
 
 // lookAhead reads the window of a limited view that no listener has seen yet, in the turn
 // of the client. It is nil if it is not needed.
 func (l *Listener) lookAhead(spare int) (early *earlyWindow, err error) {
-	d, q := l.db, l.read.Query
+	d, q := l.audience, l.read.Query
 	if q.Limit == 0 || l.isLive() {
 		return nil, nil
 	}
@@ -273,7 +311,7 @@ func (l *Listener) lookAhead(spare int) (early *earlyWindow, err error) {
 	if l.isLive() { // another listener of the group had its turn
 		return nil, nil
 	}
-	tx, w, err := d.watchedSnapshot()
+	tx, w, err := d.WatchedSnapshot()
 	if err != nil {
 		return nil, err
 	}
@@ -282,7 +320,7 @@ func (l *Listener) lookAhead(spare int) (early *earlyWindow, err error) {
 	q.Limit += spare
 	early = &earlyWindow{watch: w}
 	if early.known, err = tx.Query(l.read.Path, q); err != nil {
-		d.unwatch(w)
+		d.Unwatch(w)
 		return nil, err
 	}
 	early.all = len(early.known) < q.Limit
@@ -291,28 +329,28 @@ func (l *Listener) lookAhead(spare int) (early *earlyWindow, err error) {
 
 // isLive reports whether the window of the listener's group is known.
 func (l *Listener) isLive() bool {
-	l.db.mu.Lock()
-	defer l.db.mu.Unlock()
+	l.audience.Lock()
+	defer l.audience.Unlock()
 	return l.group.live
 }
 
 // joinWith is one attempt. It returns no transaction if the early window is out of date.
 func (l *Listener) joinWith(early *earlyWindow) (v viewing, err error) {
-	d, g, q := l.db, l.group, l.read.Query
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d, g, q := l.audience, l.group, l.read.Query
+	d.Lock()
+	defer d.Unlock()
 	if early != nil {
-		delete(d.watches, early.watch)
+		d.watches.End(early.watch)
 	}
 	switch {
 	case l.shown.Ended():
-		return v, errGone
+		return v, ErrGone
 	case d.grants.isStale(l.grant):
 		return v, errStale
 	case q.Limit > 0 && !g.live && early == nil:
 		return v, nil
 	}
-	tx, err := d.begin()
+	tx, err := d.host.Begin()
 	if err != nil {
 		return v, err
 	}
@@ -332,7 +370,7 @@ func (l *Listener) joinWith(early *earlyWindow) (v viewing, err error) {
 // update returns the window as it is in tx, which is the state of the last commit. ok is
 // false if too much has changed since the snapshot to know it.
 func (e *earlyWindow) update(tx *store.Tx, p tree.Path, q tree.Query) (window []tree.Entry, ok bool, err error) {
-	touched, ok := e.watch.childrenOf(p)
+	touched, ok := e.watch.ChildrenOf(p, joinTouched)
 	if !ok {
 		return nil, false, nil
 	}
@@ -364,50 +402,26 @@ func (e *earlyWindow) insert(known []tree.Entry, one tree.Entry, q tree.Query) [
 	return slices.Insert(known, i, one)
 }
 
-// childrenOf returns the children of p that were written. ok is false if there are more
-// than joinTouched, or p was written as a whole.
-func (w *watch) childrenOf(p tree.Path) (keys map[string]bool, ok bool) {
-	if w.changed {
-		return nil, false
-	}
-	for _, written := range w.written {
-		switch {
-		case written.Contains(p):
-			return nil, false
-		case !p.Contains(written):
-			continue
-		}
-		key, _, _ := p.Rel(written).Cut()
-		if keys == nil {
-			keys = make(map[string]bool)
-		}
-		if keys[key] = true; len(keys) > joinTouched {
-			return nil, false
-		}
-	}
-	return keys, true
-}
-
 // decideListen is authorizeRead for a listen. A fault of ours must not end the
 // committer or the listens of others.
-func (a *audience) decideListen(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, r Read, reads *rules.Reads) error {
-	return guarded(func() error { return a.db.authorizeRead(ctx, rs, tx, r, reads) })
+func (a *Audience) decideListen(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, r access.Read, reads *rules.Reads) error {
+	return fault.Guard(func() error { return a.host.Access.Read(ctx, access.State{Rules: rs, Data: tx, Reads: reads}, r) })
 }
 
 // revoke ends a listen that the rules no longer allow, or cannot decide. Without the
 // database's data it ends the connection instead: the client listens again when it is
-// back, and a refusal would be for good. d.mu is held.
-func (a *audience) revoke(l *Listener, why error) {
-	if errors.Is(why, ErrFailed) || errors.Is(why, ErrClosed) {
+// back, and a refusal would be for good. the lock is held.
+func (a *Audience) revoke(l *Listener, why error) {
+	if errors.Is(why, fault.ErrFailed) || errors.Is(why, fault.ErrClosed) {
 		a.remove(l)
 		l.out.Shut(why)
 		return
 	}
-	switch large := (*UnboundedError)(nil); {
+	switch large := (*fault.UnboundedError)(nil); {
 	case errors.As(why, &large):
-		a.db.log.Warn("a listen has outgrown its limit", "database", a.db.store.String(), "path", l.read.Path, "rule", large.Limit.Path, "max", large.Limit.Max)
-	case !errors.Is(why, ErrDenied):
-		a.db.log.Error("a listen could not be decided again", "database", a.db.store.String(), "path", l.read.Path, "err", why)
+		a.host.Log.Warn("a listen has outgrown its limit", "database", a.host.Name, "path", l.read.Path, "rule", large.Limit.Path, "max", large.Limit.Max)
+	case !errors.Is(why, fault.ErrDenied):
+		a.host.Log.Error("a listen could not be decided again", "database", a.host.Name, "path", l.read.Path, "err", why)
 	}
 	a.remove(l)
 	l.onRevoke(why)
@@ -417,4 +431,33 @@ func (a *audience) revoke(l *Listener, why error) {
 type revocation struct {
 	listener *Listener
 	why      error
+}
+
+// first makes the first messages of a listener by f, and tells of the listen.
+func (l *Listener) first(f func() [][]byte) [][]byte {
+	began := l.audience.host.Watchers.Begin()
+	msgs := f()
+	if !began.IsZero() {
+		bytes := 0
+		for _, msg := range msgs {
+			bytes += len(msg)
+		}
+		l.report(time.Since(began), bytes, nil)
+	}
+	return msgs
+}
+
+func (l *Listener) report(took time.Duration, bytes int, err error) {
+	if l.audience.host.Watchers.Len() == 0 {
+		return
+	}
+	l.audience.host.Watchers.Tell(trace.Operation{
+		Name:      trace.OpListen,
+		Path:      l.read.Path,
+		Took:      took,
+		Bytes:     bytes,
+		Denied:    errors.Is(err, fault.ErrDenied),
+		Query:     l.read.Query,
+		Unindexed: !access.Declared(l.audience.host.Rules(), l.read.Path, l.read.Query),
+	})
 }

@@ -1,4 +1,4 @@
-package sync
+package fault
 
 import (
 	"context"
@@ -7,41 +7,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
-	"github.com/dogwooddb/dogwood/tree/store"
 )
-
-// Errors that callers decide on.
-var (
-	ErrDenied = errors.New("permission denied")           // the rules refused the operation
-	ErrClosed = errors.New("the database is closed")      // it is shutting down
-	ErrTooBig = errors.New("data exceeds a size limit")   // a read or write above the limits
-	ErrBusy   = errors.New("too much is written at once") // try again later
-	ErrLimit  = errors.New("too many listens or pending operations on this connection")
-)
-
-// ErrFailed is returned for all that asks for the database's data after a commit with
-// an unknown outcome, until the file is as it was before that commit.
-var ErrFailed = store.ErrFailed
-
-// A StaleError says that the condition of a conditional write did not hold.
-type StaleError struct {
-	Current tree.Node // the value; of a Write as it was when the write failed, or later
-
-	known bool // Current was read
-}
-
-func (e *StaleError) Error() string { return "the value has changed" }
-
-// A NoIndexError says that a one-shot query needs an index that the rules do
-// not declare (protocol §5.2).
-type NoIndexError struct {
-	Path  tree.Path
-	Order string
-}
-
-func (e *NoIndexError) Error() string {
-	return wire.TextNoIndex(e.Order, e.Path.String())
-}
 
 // Texts that clients see beside those of package wire. They are those of REST
 // (REST §8), as the protocol recommends (protocol §6.1).
@@ -52,16 +18,16 @@ const (
 	textBadObject   = "Invalid data; couldn't parse JSON object. Are you sending a JSON object with valid key names?"
 	textBadKey      = "Invalid data; couldn't parse key beginning at %d:%d. Key value can't be empty or contain $ # [ ] / or ."
 	textBadValue    = "Invalid data; unrecognized server value"
-	textWriteTooBig = "Data to write exceeds the maximum size that can be modified with a single request."
-	textReadTooBig  = "Data requested exceeds the maximum size that can be accessed with a single request."
+	TextWriteTooBig = "Data to write exceeds the maximum size that can be modified with a single request."
+	TextReadTooBig  = "Data requested exceeds the maximum size that can be accessed with a single request."
 	textUnavailable = "The service is temporarily unavailable."
-	textInternal    = "Internal server error."
+	TextInternal    = "Internal server error."
 )
 
-// statusOf is the one place where an error becomes a status of the protocol and
+// Status is the one place where an error becomes a status of the protocol and
 // a text (protocol §13). What it does not know is ours to explain, and
 // stays here.
-func statusOf(err error) (status, text string) {
+func Status(err error) (status, text string) {
 	var noIndex *NoIndexError
 	var large *UnboundedError
 	var parse *tree.ParseError
@@ -80,7 +46,7 @@ func statusOf(err error) (status, text string) {
 		return wire.StatusTooBig, large.Error()
 	case errors.As(err, &noIndex):
 		return wire.StatusFailed, noIndex.Error()
-	case errors.Is(err, errQuery), errors.Is(err, errMalformed), errors.Is(err, errOnlyIf):
+	case errors.Is(err, ErrQuery), errors.Is(err, ErrMalformed), errors.Is(err, ErrOnlyIf):
 		return wire.StatusInvalidParameters, err.Error()
 	case errors.As(err, &parse):
 		return parseStatus(parse)
@@ -96,7 +62,7 @@ func statusOf(err error) (status, text string) {
 		{tree.ErrTooDeep, wire.StatusInvalidParameters, textTooDeep},
 		{tree.ErrPriority, wire.StatusInvalidParameters, "Invalid data; " + tree.ErrPriority.Error()},
 		{tree.ErrIncrement, wire.StatusInvalidParameters, textIncrement},
-		{ErrTooBig, wire.StatusTooBig, textReadTooBig},
+		{ErrTooBig, wire.StatusTooBig, TextReadTooBig},
 		{ErrClosed, wire.StatusUnavailable, textUnavailable},
 		{ErrReadOnly, wire.StatusUnavailable, "The database is read-only."},
 		{ErrUnknown, wire.StatusUnavailable, textUnavailable},
@@ -109,10 +75,10 @@ func statusOf(err error) (status, text string) {
 			return row.status, row.text
 		}
 	}
-	return wire.StatusFailed, textInternal
+	return wire.StatusFailed, TextInternal
 }
 
-// parseStatus is statusOf for data that can't be read.
+// parseStatus is Status for data that can't be read.
 func parseStatus(e *tree.ParseError) (status, text string) {
 	status = wire.StatusInvalidParameters
 	switch e.Kind {

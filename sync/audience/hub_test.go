@@ -1,4 +1,4 @@
-package sync
+package audience
 
 import (
 	"fmt"
@@ -6,11 +6,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
 func listenAt(h *hub, path string, q tree.Query) *Listener {
-	l := &Listener{read: Read{Path: tree.MustParsePath(path), Query: q}}
+	l := &Listener{read: access.Read{Path: tree.MustParsePath(path), Query: q}}
 	h.add(l, l.read.Path, q)
 	return l
 }
@@ -148,14 +149,14 @@ func TestNoListenersNoAllocations(t *testing.T) {
 		}
 	}
 
-	db := openTest(t, Options{})
+	a := New(new(Host))
 	w := []tree.ResolvedWrite{{Target: tree.Target{Path: tree.MustParsePath("/a/b")}, Node: tree.Bool(true)}}
 	allocs := testing.AllocsPerRun(100, func() {
-		p := publisher{batch: &batch{audience: &db.audience, db: db}, writes: w}
-		if err := p.before(); err != nil {
+		p := Change{Batch: &Batch{Audience: a}, Writes: w}
+		if err := p.Before(); err != nil {
 			t.Error(err)
 		}
-		if err := p.after(); err != nil {
+		if err := p.After(); err != nil {
 			t.Error(err)
 		}
 	})

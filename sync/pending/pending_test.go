@@ -1,4 +1,4 @@
-package sync
+package pending
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -89,14 +90,14 @@ func (s *sparse) list(at tree.Path) (list []string) {
 func TestPendingModel(t *testing.T) {
 	for seed := range uint64(20) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
-		var p pendingWrites
+		var p Writes
 		var reference sparse
 		stored := make(map[uint64]string)
 		var log []string
 		for step := range 300 {
 			target := randomTarget(rnd)
-			next := p.snapshot()
-			e := next.edit()
+			next := p.Snapshot()
+			e := next.Edit()
 			value := tree.MustParseNode([]string{
 				"null", "1", `"s"`, `{"a":1}`, `{"a":{"b":2},"c":3}`, `{".priority":1,"b":{"a":1,"c":2}}`,
 			}[rnd.IntN(6)])
@@ -105,8 +106,8 @@ func TestPendingModel(t *testing.T) {
 				value = tree.Number(float64(step))
 			}
 			if cancel {
-				e.cancel(target)
-			} else if err := e.put(target, tree.DraftOf(value), Admin, nil); err != nil {
+				e.Cancel(target)
+			} else if err := e.Put(target, tree.DraftOf(value), access.Caller{Admin: true}, nil); err != nil {
 				t.Fatal(err)
 			}
 			if rnd.IntN(2) == 0 {
@@ -136,45 +137,45 @@ func randomTarget(rnd *rand.Rand) tree.Target {
 }
 
 // tell does to a map what save does to the store.
-func tell(e *pendingEdit, stored map[uint64]string) {
+func tell(e *Edit, stored map[uint64]string) {
 	for _, number := range e.removed {
 		delete(stored, number)
 	}
 	for _, w := range e.added {
-		if have, _ := e.at.Get(w.target.String()); have == w {
+		if have, _ := e.At.Get(w.Target.String()); have == w {
 			stored[w.number] = recordOf(w)
 		}
 	}
 }
 
-func recordOf(w *pendingWrite) string {
-	return fmt.Sprintf("%s %s", w.target, tree.FromCanonical(w.value.Text()).JSON())
+func recordOf(w *Record) string {
+	return fmt.Sprintf("%s %s", w.Target, tree.FromCanonical(w.Value.Text()).JSON())
 }
 
-func comparePending(t *testing.T, seed uint64, log []string, p *pendingWrites, reference *sparse, stored map[uint64]string) {
+func comparePending(t *testing.T, seed uint64, log []string, p *Writes, reference *sparse, stored map[uint64]string) {
 	t.Helper()
 	var got []string
 	bytes := 0
-	for w := range p.all() {
+	for w := range p.All() {
 		got = append(got, recordOf(w))
 		bytes += w.size()
 	}
 	slices.Sort(got)
 	want := reference.list(tree.Root)
 	inStore := slices.Sorted(maps.Values(stored))
-	if !slices.Equal(got, want) || !slices.Equal(inStore, want) || bytes != p.bytes {
+	if !slices.Equal(got, want) || !slices.Equal(inStore, want) || bytes != p.Bytes {
 		t.Fatalf("seed %d:\n\t%s\nrecords %v\nstored  %v\nwant    %v\ncounted %d bytes, want %d",
-			seed, strings.Join(log[max(0, len(log)-10):], "\n\t"), got, inStore, want, p.bytes, bytes)
+			seed, strings.Join(log[max(0, len(log)-10):], "\n\t"), got, inStore, want, p.Bytes, bytes)
 	}
 }
 
 // TestPendingCostsWhatChanges: neither a copy nor an edit touches more than a few
 // of the records that it leaves as they are.
 func TestPendingCostsWhatChanges(t *testing.T) {
-	var p pendingWrites
-	for i := range maxPending {
+	var p Writes
+	for i := range MaxRecords {
 		target := tree.Target{Path: tree.MustParsePath(fmt.Sprint("/l/k", i))}
-		if err := p.edit().put(target, tree.DraftOf(tree.Bool(true)), Admin, nil); err != nil {
+		if err := p.Edit().Put(target, tree.DraftOf(tree.Bool(true)), access.Caller{Admin: true}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -183,18 +184,18 @@ func TestPendingCostsWhatChanges(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range edits {
-		next := p.snapshot()
-		e := next.edit()
-		if err := e.put(target, tree.DraftOf(tree.Bool(false)), Admin, nil); err != nil {
+		next := p.Snapshot()
+		e := next.Edit()
+		if err := e.Put(target, tree.DraftOf(tree.Bool(false)), access.Caller{Admin: true}, nil); err != nil {
 			t.Error(err)
 		}
-		e.cancel(target)
+		e.Cancel(target)
 		if len(e.removed) != 1 || len(e.added) != 1 {
 			t.Errorf("an edit of one record tells the store %d removals and %d records", len(e.removed), len(e.added))
 		}
 	}
 	runtime.ReadMemStats(&after)
 	if each := (after.TotalAlloc - before.TotalAlloc) / edits; each > 32<<10 {
-		t.Errorf("an edit among %d records allocates %d bytes, want less than 32 KiB", maxPending, each)
+		t.Errorf("an edit among %d records allocates %d bytes, want less than 32 KiB", MaxRecords, each)
 	}
 }

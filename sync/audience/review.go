@@ -1,7 +1,6 @@
-package sync
+package audience
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -10,13 +9,14 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// A write has the grants decided again that read what it touches. Up to reviewAtOnce of
+// A write has the grants decided again that read what it touches. Up to ReviewAtOnce of
 // them are decided with the write. If there are more, they are stale from then on:
 // listeners with a stale grant get no events, and their views are read again when it is
 // decided. The committer decides stale grants a slice at a time, between batches.
 
 const (
-	reviewAtOnce = 256
+	// ReviewAtOnce is how many grants are decided with a write, or in a slice.
+	ReviewAtOnce = 256
 	// reviewTime ends a slice early whose rules take long.
 	reviewTime = 2 * time.Millisecond
 	// maxReviewed is how many places that rules read, below what is written, are compared
@@ -40,7 +40,7 @@ type lookedAt struct {
 }
 
 // reviewing finds what writes touch, before they are made.
-func (b *batch) reviewing(writes []tree.ResolvedWrite) (r reviewing) {
+func (b *Batch) reviewing(writes []tree.ResolvedWrite) (r reviewing) {
 	if b.grants.none() {
 		return r
 	}
@@ -86,17 +86,17 @@ func (b *batch) reviewing(writes []tree.ResolvedWrite) (r reviewing) {
 }
 
 // look returns what grants depend on, if that is small.
-func (b *batch) look(d *dependents) (n tree.Node, known bool) {
+func (b *Batch) look(d *dependents) (n tree.Node, known bool) {
 	if d.in == &b.grants.existing {
-		exists, err := b.tx.Has(d.path)
+		exists, err := b.Tx.Has(d.path)
 		return tree.Bool(exists), err == nil
 	}
-	n, err := b.tx.GetLimit(d.path, reviewedBytes)
+	n, err := b.Tx.GetLimit(d.path, reviewedBytes)
 	return n, err == nil
 }
 
 // isChanged reports whether something else may be there now.
-func (b *batch) isChanged(at lookedAt) bool {
+func (b *Batch) isChanged(at lookedAt) bool {
 	if !at.known {
 		return true
 	}
@@ -105,10 +105,8 @@ func (b *batch) isChanged(at lookedAt) bool {
 }
 
 // review decides again about the listens whose permission writes of this batch may have
-// changed. Listeners that lose it get no event of these writes or of later ones. It also
-// forgets the fingerprints of what the writes changed.
-func (b *batch) review(r reviewing, writes []tree.ResolvedWrite) {
-	b.hashes.touch(writes)
+// changed. Listeners that lose it get no event of these writes or of later ones.
+func (b *Batch) review(r reviewing) {
 	touched := r.changed
 	for _, at := range r.compared {
 		if b.isChanged(at) {
@@ -119,7 +117,7 @@ func (b *batch) review(r reviewing, writes []tree.ResolvedWrite) {
 	for _, d := range touched {
 		count += d.len()
 	}
-	if count > b.db.reviewAtOnce && !b.apart {
+	if count > b.Audience.ReviewAtOnce && !b.Apart {
 		for _, d := range touched {
 			b.grants.makeStale(d)
 		}
@@ -130,33 +128,36 @@ func (b *batch) review(r reviewing, writes []tree.ResolvedWrite) {
 	}
 }
 
-// reviewAll is review for new rules.
-func (b *batch) reviewAll() {
+// Enforce decides again about all listens, for new rules that are in force for the tasks that
+// follow, and ends those that show more than the rules allow.
+func (b *Batch) Enforce(rs *rules.Ruleset) error {
+	b.Rules = rs
 	b.redecide(b.hub.all(), make(rulings))
+	return b.boundGroups()
 }
 
 // reviewGrant decides a grant again, for one of its listeners if they are still equal to
 // the rules.
-func (b *batch) reviewGrant(g *grant) {
+func (b *Batch) reviewGrant(g *grant) {
 	if len(g.listeners) == 0 {
 		return // dissolved since it was found
 	}
 	var reads rules.Reads
-	err := b.db.decideListen(b.ctx, b.rules, b.tx, g.listeners[0].read, &reads)
+	err := b.decideListen(b.Ctx, b.Rules, b.Tx, g.listeners[0].read, &reads)
 	if err != nil || !g.covers(reads) {
 		known := make(rulings)
 		known.add(g.listeners[0].read, &ruling{reads, err})
 		b.redecide(g.listeners, known)
 		return
 	}
-	b.undo = append(b.undo, b.grants.restoring(g.listeners[:1]))
+	b.Undo = append(b.Undo, b.grants.restoring(g.listeners[:1]))
 	b.grants.depend(g, reads)
 }
 
 // redecide decides about listeners as if they had just come. known are rulings that were
 // made in the same state.
-func (b *batch) redecide(listeners []*Listener, known rulings) {
-	b.undo = append(b.undo, b.grants.restoring(listeners))
+func (b *Batch) redecide(listeners []*Listener, known rulings) {
+	b.Undo = append(b.Undo, b.grants.restoring(listeners))
 	listeners = slices.Clone(listeners)
 	for _, l := range listeners {
 		b.grants.leave(l)
@@ -170,13 +171,13 @@ func (b *batch) redecide(listeners []*Listener, known rulings) {
 			}
 		}
 		open = b.admitKnown(open, b.regrant)
-		b.db.decideOn(b.ctx, b.rules, b.tx, open, known)
+		b.decideOn(b.Ctx, b.Rules, b.Tx, open, known)
 		b.admitDecided(open, always, b.regrant)
 	}
 }
 
 // regrant is the admission of a listener whose permission a batch may have changed.
-func (b *batch) regrant(l *Listener, g *grant, err error) {
+func (b *Batch) regrant(l *Listener, g *grant, err error) {
 	switch {
 	case err != nil:
 		l.revoked = true
@@ -186,68 +187,28 @@ func (b *batch) regrant(l *Listener, g *grant, err error) {
 	}
 }
 
-// A reviewTask decides a slice of the stale grants, or the one of a listener whose view is
-// about to be read.
-type reviewTask struct {
-	waiter
-	listener *Listener // nil: a slice
-}
-
-func (t *reviewTask) sender() (*Quota, *line) {
-	if t.listener == nil {
-		return nil, nil
-	}
-	return t.listener.read.Quota, nil
-}
-
-func (t *reviewTask) size() int64 { return taskOverhead }
-
-func (t *reviewTask) apply(b *batch) error {
-	if t.listener == nil {
-		b.reviewSlice()
-		return nil
-	}
-	if g := t.listener.grant; b.grants.isStale(g) {
-		if len(b.events) > 0 { // they may be of writes at which the grant was not good
-			for _, l := range g.listeners {
-				l.out.PushWhole(&l.shown)
-			}
-		}
-		b.reviewGrant(g)
-	}
-	return nil
-}
-
-func (t *reviewTask) finish(err error) {
-	if t.listener == nil {
-		t.err = err // for reviewSome
-		return
-	}
-	t.waiter.finish(err)
-}
-
-func (b *batch) reviewSlice() {
+// ReviewSlice decides a slice of the stale grants.
+func (b *Batch) ReviewSlice() {
 	began := time.Now()
 	g := b.grants.nextStale()
-	for n := 0; g != nil && (n == 0 || n < b.db.reviewAtOnce && time.Since(began) < reviewTime); n++ {
+	for n := 0; g != nil && (n == 0 || n < b.Audience.ReviewAtOnce && time.Since(began) < reviewTime); n++ {
 		b.reviewGrant(g)
 		g = b.grants.nextStale()
 	}
 }
 
-// reviewSome decides a slice of the stale grants. It is called by the committer. If that
-// fails, the next batch brings the next slice.
-func (c *committer) reviewSome() {
-	if !c.reviews {
-		return
-	}
-	t := new(reviewTask)
-	c.commit([]task{t})
-	c.reviews = c.reviews && t.err == nil
-}
-
 // reviewed has the grant of a listener decided if it is stale. It returns when that is
 // done.
 func (l *Listener) reviewed() error {
-	return l.db.do(context.Background(), &reviewTask{listener: l})
+	return l.audience.host.InTurn(l.read.Quota, 0, func(b *Batch) error {
+		if g := l.grant; b.grants.isStale(g) {
+			if len(b.events) > 0 { // they may be of writes at which the grant was not good
+				for _, l := range g.listeners {
+					l.out.PushWhole(&l.shown)
+				}
+			}
+			b.reviewGrant(g)
+		}
+		return nil
+	})
 }

@@ -1,18 +1,20 @@
-package sync
+package audience
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/queue"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
-// The rules are asked about listeners on a snapshot, without the database's mu. A watch
+// The rules are asked about listeners on a snapshot, without the lock. A watch
 // tells whether anything that a decision read was written meanwhile. If not, the decision
 // is true of the last commit, and takes effect under mu.
 
@@ -27,7 +29,7 @@ const (
 // A candidate is a listener about which is to be decided, and as whose.
 type candidate struct {
 	listener *Listener
-	read     Read // of the listener, with the caller that it is to have
+	read     access.Read // of the listener, with the caller that it is to have
 	ruling   *ruling
 }
 
@@ -38,12 +40,12 @@ type ruling struct {
 }
 
 // An admission takes note of a decision: of the grant that the listener may join, which is
-// nil for an administrator, or of the reason why it may not follow its view. d.mu is held.
+// nil for an administrator, or of the reason why it may not follow its view. the lock is held.
 type admission func(l *Listener, g *grant, err error)
 
 // admit decides about listeners of one client, at most decideAtOnce of them, and settles
 // each. It returns an error if it could not decide about those that are not settled.
-func (a *audience) admit(ctx context.Context, turn *limit.Share, open []*candidate, done admission) error {
+func (a *Audience) admit(ctx context.Context, turn *limit.Share, open []*candidate, done admission) error {
 	for try := 1; len(open) > 0; try++ {
 		if try > decideTries {
 			return a.admitInTurn(ctx, open, done)
@@ -57,11 +59,11 @@ func (a *audience) admit(ctx context.Context, turn *limit.Share, open []*candida
 }
 
 // tryAdmit makes one attempt. It returns those that have to be decided again.
-func (a *audience) tryAdmit(ctx context.Context, turn *limit.Share, open []*candidate, done admission) ([]*candidate, error) {
+func (a *Audience) tryAdmit(ctx context.Context, turn *limit.Share, open []*candidate, done admission) ([]*candidate, error) {
 	if turn.Try(1) != nil { // what others have decided may be enough
-		a.mu.Lock()
+		a.Lock()
 		open = a.admitKnown(open, done)
-		a.mu.Unlock()
+		a.Unlock()
 		if len(open) == 0 {
 			return nil, nil
 		}
@@ -70,29 +72,29 @@ func (a *audience) tryAdmit(ctx context.Context, turn *limit.Share, open []*cand
 		}
 	}
 	defer turn.Release(1)
-	a.mu.Lock()
+	a.Lock()
 	if open = a.admitKnown(open, done); len(open) == 0 {
-		a.mu.Unlock()
+		a.Unlock()
 		return nil, nil
 	}
 	tx, w, err := a.watched()
-	a.mu.Unlock()
+	a.Unlock()
 	if err != nil {
 		return nil, err
 	}
 	defer tx.Rollback()
-	rs := a.db.rules.Load()
+	rs := a.host.Rules()
 	a.decideOn(ctx, rs, tx, open, make(rulings))
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.watches, w)
-	holds := func(read []tree.Path) bool { return a.db.rules.Load() == rs && !w.meets(read) }
+	a.Lock()
+	defer a.Unlock()
+	a.watches.End(w)
+	holds := func(read []tree.Path) bool { return a.host.Rules() == rs && !w.Meets(read) }
 	return a.admitDecided(open, holds, done), nil
 }
 
 // admitKnown settles those that need no decision and returns the others. What guards the
 // audience is held.
-func (a *audience) admitKnown(open []*candidate, done admission) (left []*candidate) {
+func (a *Audience) admitKnown(open []*candidate, done admission) (left []*candidate) {
 	for _, c := range open {
 		g := a.grants.find(c.read)
 		switch {
@@ -109,7 +111,7 @@ func (a *audience) admitKnown(open []*candidate, done admission) (left []*candid
 
 // decideOn decides in the state of tx. Candidates that are equal to the rules share a
 // ruling; known are those that were made in the same state.
-func (a *audience) decideOn(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, open []*candidate, known rulings) {
+func (a *Audience) decideOn(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, open []*candidate, known rulings) {
 	for _, c := range open {
 		if c.ruling = known.find(c.read); c.ruling != nil && c.read.Caller.Trace == nil {
 			continue
@@ -123,7 +125,7 @@ func (a *audience) decideOn(ctx context.Context, rs *rules.Ruleset, tx *store.Tx
 
 // admitDecided settles those that were refused, and those that were allowed if what the
 // rules read holds. It returns the others. What guards the audience is held.
-func (a *audience) admitDecided(open []*candidate, holds func([]tree.Path) bool, done admission) (left []*candidate) {
+func (a *Audience) admitDecided(open []*candidate, holds func([]tree.Path) bool, done admission) (left []*candidate) {
 	for _, c := range open {
 		if c.ruling.err != nil {
 			done(c.listener, nil, c.ruling.err)
@@ -144,45 +146,23 @@ func (a *audience) admitDecided(open []*candidate, holds func([]tree.Path) bool,
 }
 
 // admitInTurn has the committer decide about listeners, so that others cannot hold them
-// up by writing what the rules read. It is one task in the turn of the client.
-func (a *audience) admitInTurn(ctx context.Context, open []*candidate, done admission) error {
-	t := &admitTask{open: open, settled: done}
-	return a.db.do(context.WithoutCancel(ctx), t)
-}
-
-// A admitTask decides about listeners in the state that its batch leaves.
-type admitTask struct {
-	waiter
-	open    []*candidate
-	settled admission
-	failed  error
-}
-
-func (t *admitTask) sender() (*Quota, *line) { return t.open[0].read.Quota, nil }
-func (t *admitTask) size() int64             { return taskOverhead }
-func (t *admitTask) cost() time.Duration     { return time.Duration(len(t.open)) * queue.TaskCost }
-
-func (t *admitTask) apply(b *batch) error {
-	b.committed = append(b.committed, func() { t.failed = t.decide(b.db, b.rules) })
-	return nil
-}
-
-// decide decides under the rules that the batch leaves in force: those of a later task are
-// not in force for the database yet, and the task has not looked at these listeners.
-func (t *admitTask) decide(d *Database, rs *rules.Ruleset) error {
-	open := d.admitKnown(t.open, t.settled)
-	return d.snapshot(func(tx *store.Tx) error {
-		d.decideOn(context.Background(), rs, tx, open, make(rulings))
-		d.admitDecided(open, always, t.settled)
+// up by writing what the rules read. It is one task in the turn of the client. It decides
+// under the rules that the batch leaves in force: those of a later task are not in force for
+// the database yet, and the task has not looked at these listeners.
+func (a *Audience) admitInTurn(ctx context.Context, open []*candidate, done admission) error {
+	var failed error
+	err := a.host.InTurn(open[0].read.Quota, time.Duration(len(open))*queue.TaskCost, func(b *Batch) error {
+		b.Committed = append(b.Committed, func() {
+			open = a.admitKnown(open, done)
+			failed = a.snapshot(func(tx *store.Tx) error {
+				a.decideOn(context.Background(), b.Rules, tx, open, make(rulings))
+				a.admitDecided(open, always, done)
+				return nil
+			})
+		})
 		return nil
 	})
-}
-
-func (t *admitTask) finish(err error) {
-	if err == nil {
-		err = t.failed
-	}
-	t.waiter.finish(err)
+	return cmp.Or(err, failed)
 }
 
 // always says of a decision in the state of the committer that it holds.
@@ -191,32 +171,32 @@ func always([]tree.Path) bool { return true }
 // Rulings are those that were made in one state, shared like grants.
 type rulings map[grantKey]*ruling
 
-func (f rulings) find(r Read) *ruling {
+func (f rulings) find(r access.Read) *ruling {
 	for use := rules.AuthUnused; len(f) > 0 && use <= rules.AuthFull; use++ {
-		if found := f[r.grantKey(classOf(r.Caller.Auth, use))]; found != nil {
+		if found := f[keyOf(r, classOf(r.Caller.Auth, use))]; found != nil {
 			return found
 		}
 	}
 	return nil
 }
 
-func (f rulings) add(r Read, made *ruling) {
+func (f rulings) add(r access.Read, made *ruling) {
 	if made.err == nil && made.reads.Now {
 		return // each is decided at its own time
 	}
-	f[r.grantKey(classOf(r.Caller.Auth, made.reads.Auth))] = made
+	f[keyOf(r, classOf(r.Caller.Auth, made.reads.Auth))] = made
 }
 
-// become gives listeners of one client another caller, and ends those that the rules do
+// Become gives listeners of one client another caller, and ends those that the rules do
 // not allow it. When it returns, all have the new caller or have ended. It decides a few
 // at a time, and others write and listen in between.
-func (a *audience) become(turn *limit.Share, listeners []*Listener, caller Caller) {
+func (a *Audience) Become(turn *limit.Share, listeners []*Listener, caller access.Caller) {
 	for some := range slices.Chunk(listeners, decideAtOnce) {
 		a.becomeSome(turn, some, caller)
 	}
 }
 
-func (a *audience) becomeSome(turn *limit.Share, listeners []*Listener, caller Caller) {
+func (a *Audience) becomeSome(turn *limit.Share, listeners []*Listener, caller access.Caller) {
 	open := make([]*candidate, 0, len(listeners))
 	wasAdmin := false
 	for _, l := range listeners {
@@ -239,8 +219,8 @@ func (a *audience) becomeSome(turn *limit.Share, listeners []*Listener, caller C
 	if err == nil {
 		return
 	}
-	a.mu.Lock() // nothing can be decided, and the database is about to close
-	defer a.mu.Unlock()
+	a.Lock() // nothing can be decided, and the database is about to close
+	defer a.Unlock()
 	for _, l := range listeners {
 		if !settled[l] {
 			change(l, nil, err)
@@ -248,16 +228,16 @@ func (a *audience) becomeSome(turn *limit.Share, listeners []*Listener, caller C
 	}
 }
 
-// pass gives a listener another caller with a grant, or ends it. d.mu is held.
-func (l *Listener) pass(caller Caller, g *grant, err error) {
+// pass gives a listener another caller with a grant, or ends it. the lock is held.
+func (l *Listener) pass(caller access.Caller, g *grant, err error) {
 	l.read.Caller = caller
 	if err == nil && g == l.grant {
 		return
 	}
-	l.db.grants.leave(l)
+	l.audience.grants.leave(l)
 	switch {
 	case err != nil:
-		l.db.revoke(l, err)
+		l.audience.revoke(l, err)
 	case g != nil:
 		g.join(l)
 	}

@@ -1,4 +1,4 @@
-package sync
+package audience
 
 import (
 	"context"
@@ -7,52 +7,31 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/access"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
-// An UnboundedError says that a read would show more children of a node than its
-// .limit in the rules allows. It is never answered with a part of them.
-type UnboundedError struct{ *rules.Excess }
-
-// Error says what is wrong with the read and what would be allowed.
-func (e *UnboundedError) Error() string { return e.Excess.String() }
-
-// Unwrap returns ErrTooBig.
-func (e *UnboundedError) Unwrap() error { return ErrTooBig }
-
-// withinLimits refuses a read that would show more children of a node than the rules
-// allow, at its path or below it. Administrators may read everything.
-func withinLimits(rs *rules.Ruleset, tx *store.Tx, r Read) error {
-	if r.Caller.Admin || r.childless {
-		return nil
-	}
-	x, err := rs.Excess(tx, r.Path, r.Query, r.keysOnly)
-	if x != nil {
-		return &UnboundedError{x}
-	}
-	return err
-}
-
 // end ends the listens of a group that show more than the rules allow, but those of
 // administrators.
-func (b *batch) end(g *group, x *rules.Excess) {
-	b.undo = append(b.undo, b.grants.restoring(g.listeners))
+func (b *Batch) end(g *group, x *rules.Excess) {
+	b.Undo = append(b.Undo, b.grants.restoring(g.listeners))
 	for _, l := range g.listeners {
 		if !l.read.Caller.Admin && !l.revoked {
 			l.revoked = true
-			b.revoked = append(b.revoked, revocation{l, &UnboundedError{x}})
+			b.revoked = append(b.revoked, revocation{l, &fault.UnboundedError{Excess: x}})
 		}
 	}
 }
 
 // boundGroups ends the listens whose views are too large for new rules. The views of those
 // that take many rows are read again, and measured then.
-func (b *batch) boundGroups() error {
-	if !b.rules.Limited() {
+func (b *Batch) boundGroups() error {
+	if !b.Rules.Limited() {
 		return nil
 	}
-	m := &meter{tx: b.tx, most: b.db.publishRows}
+	m := &meter{tx: b.Tx, most: b.PublishRows}
 	m.run()
 	defer m.stop()
 	for g := range b.hub.All() {
@@ -63,13 +42,13 @@ func (b *batch) boundGroups() error {
 	return nil
 }
 
-func (b *batch) boundGroup(m *meter, g *group) error {
-	if b.rules.Limits(g.path) == nil {
+func (b *Batch) boundGroup(m *meter, g *group) error {
+	if b.Rules.Limits(g.path) == nil {
 		return nil
 	}
 	x, err := (*rules.Excess)(nil), errLag
 	if m.left() > 0 {
-		x, err = b.rules.Excess(b.tx, g.path, g.query, false)
+		x, err = b.Rules.Excess(b.Tx, g.path, g.query, false)
 	}
 	switch {
 	case errors.Is(err, errLag):
@@ -84,20 +63,20 @@ func (b *batch) boundGroup(m *meter, g *group) error {
 
 // bound measures what a listener shows that was attached just now, or has no
 // administrator any more. It need not be repeated: what writes add is measured by them.
-func (a *audience) bound(turn *limit.Share, r Read) error {
-	if r.Caller.Admin || a.db.rules.Load().Limits(r.Path) == nil {
+func (a *Audience) bound(turn *limit.Share, r access.Read) error {
+	if r.Caller.Admin || a.host.Rules().Limits(r.Path) == nil {
 		return nil
 	}
 	if err := turn.Acquire(context.Background(), 1); err != nil {
 		return err
 	}
 	defer turn.Release(1)
-	return a.db.snapshot(func(tx *store.Tx) error { return withinLimits(a.db.rules.Load(), tx, r) })
+	return a.snapshot(func(tx *store.Tx) error { return access.WithinLimits(a.host.Rules(), tx, r) })
 }
 
 // boundAll ends those listeners whose views are too large for callers that are no
 // administrators.
-func (a *audience) boundAll(turn *limit.Share, listeners []*Listener) {
+func (a *Audience) boundAll(turn *limit.Share, listeners []*Listener) {
 	for _, l := range listeners {
 		if err := a.bound(turn, l.read); err != nil {
 			l.outgrow(err)
@@ -111,13 +90,13 @@ func (a *audience) boundAll(turn *limit.Share, listeners []*Listener) {
 
 // bound finds what the writes have made larger than the rules allow, and ends the listens
 // that show all of it.
-func (p *publisher) bound() error {
-	if !p.rules.Limited() {
+func (p *Change) bound() error {
+	if !p.Rules.Limited() {
 		return nil
 	}
-	p.excess = make([][]*rules.Excess, len(p.writes))
+	p.excess = make([][]*rules.Excess, len(p.Writes))
 	var grown error
-	for i := range p.writes {
+	for i := range p.Writes {
 		list, err := p.grown(i)
 		if p.excess[i] = list; err != nil {
 			grown = err
@@ -139,18 +118,18 @@ func (p *publisher) bound() error {
 
 // grown returns the nodes that are larger than their limit and that a write may have made
 // so: those on the way to it, and the first one of those that it brings.
-func (p *publisher) grown(i int) (list []*rules.Excess, err error) {
-	w := p.writes[i]
+func (p *Change) grown(i int) (list []*rules.Excess, err error) {
+	w := p.Writes[i]
 	if w.Priority || w.Node.IsEmpty() {
 		return nil, nil
 	}
-	l, at, rest := p.rules.Limits(tree.Root), tree.Root, w.Path
+	l, at, rest := p.Rules.Limits(tree.Root), tree.Root, w.Path
 	for l != nil {
 		key, below, ok := rest.Cut()
 		if !ok {
 			return p.brought(i, list)
 		}
-		x, err := l.Excess(p.tx, at, tree.Query{})
+		x, err := l.Excess(p.Tx, at, tree.Query{})
 		if err != nil {
 			return nil, err
 		}
@@ -164,16 +143,16 @@ func (p *publisher) grown(i int) (list []*rules.Excess, err error) {
 
 // brought adds what is too large in what was written. Of a large write that was found when
 // it was prepared.
-func (p *publisher) brought(i int, list []*rules.Excess) ([]*rules.Excess, error) {
-	w := p.writes[i]
+func (p *Change) brought(i int, list []*rules.Excess) ([]*rules.Excess, error) {
+	w := p.Writes[i]
 	if !w.Node.IsObject() {
 		return list, nil
 	}
 	x, err := (*rules.Excess)(nil), error(nil)
-	if p.ready != nil {
-		x = p.ready.excess[w.Path]
+	if p.Measured != nil {
+		x = p.Measured[w.Path]
 	} else {
-		x, err = excessIn(p.rules, w)
+		x, err = Excess(p.Rules, w)
 	}
 	if x != nil {
 		list = append(list, x)
@@ -181,8 +160,8 @@ func (p *publisher) brought(i int, list []*rules.Excess) ([]*rules.Excess, error
 	return list, err
 }
 
-// excessIn returns the first node of a written value that is too large.
-func excessIn(rs *rules.Ruleset, w tree.ResolvedWrite) (*rules.Excess, error) {
+// Excess returns the first node of a written value that is too large.
+func Excess(rs *rules.Ruleset, w tree.ResolvedWrite) (*rules.Excess, error) {
 	if rs.Limits(w.Path) == nil {
 		return nil, nil
 	}
@@ -192,7 +171,7 @@ func excessIn(rs *rules.Ruleset, w tree.ResolvedWrite) (*rules.Excess, error) {
 // boundView ends the listens of a view, which the write may have changed, if it shows a
 // node that is too large for sure. What it may show is looked at when its event is made, or
 // the view is read.
-func (p *publisher) boundView(v *view) error {
+func (p *Change) boundView(v *view) error {
 	g := v.group
 	if len(v.inside) == 0 {
 		v.lags = v.lags || p.broughtTo(g.path)
@@ -206,7 +185,7 @@ func (p *publisher) boundView(v *view) error {
 				p.end(g, x)
 				return nil
 			case x.Path == g.path && !p.replaces(v):
-				x, err := p.rules.Limits(g.path).Excess(p.tx, g.path, g.query)
+				x, err := p.Rules.Limits(g.path).Excess(p.Tx, g.path, g.query)
 				if err != nil {
 					return err
 				}
@@ -224,10 +203,10 @@ func (p *publisher) boundView(v *view) error {
 
 // broughtTo reports whether a write at or above a path brought what is too large somewhere,
 // and there are limits at the path or below it.
-func (p *publisher) broughtTo(at tree.Path) bool {
-	for i, w := range p.writes {
+func (p *Change) broughtTo(at tree.Path) bool {
+	for i, w := range p.Writes {
 		for _, x := range p.excess[i] {
-			if w.Path.Contains(at) && w.Path.Contains(x.Path) && p.rules.Limits(at) != nil {
+			if w.Path.Contains(at) && w.Path.Contains(x.Path) && p.Rules.Limits(at) != nil {
 				return true
 			}
 		}
@@ -237,8 +216,8 @@ func (p *publisher) broughtTo(at tree.Path) bool {
 
 // boundChild ends the listens of a filtered view if a child that it shows now is too large:
 // one that was written, or one that has come in.
-func (p *publisher) boundChild(v *view, c viewChild) error {
-	if !p.rules.Limited() {
+func (p *Change) boundChild(v *view, c viewChild) error {
+	if !p.Rules.Limited() {
 		return nil
 	}
 	g := v.group
@@ -253,7 +232,7 @@ func (p *publisher) boundChild(v *view, c viewChild) error {
 	if c.was {
 		return nil
 	}
-	x, err := p.rules.Excess(p.tx, g.path.Child(c.key), tree.Query{}, false)
+	x, err := p.Rules.Excess(p.Tx, g.path.Child(c.key), tree.Query{}, false)
 	if x != nil {
 		p.end(g, x)
 	}
@@ -297,7 +276,7 @@ func (v viewing) withinLimits(rs *rules.Ruleset, p tree.Path, q tree.Query) erro
 	}
 	x, err := rs.Excess(children, p, q, false)
 	if x != nil {
-		return &UnboundedError{x}
+		return &fault.UnboundedError{Excess: x}
 	}
 	return err
 }

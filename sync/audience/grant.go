@@ -1,10 +1,11 @@
-package sync
+package audience
 
 import (
 	"maps"
 	"slices"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/trie"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -50,11 +51,11 @@ func classOf(a rules.Auth, use rules.AuthUse) class {
 	return c
 }
 
-func (r Read) grantKey(c class) grantKey {
+func keyOf(r access.Read, c class) grantKey {
 	return grantKey{path: r.Path, query: r.Query, plain: r.Plain, class: c}
 }
 
-// Grants are all grants of a database. Its mu guards them.
+// Grants are all grants of a database. The lock of the audience guards them.
 type grants struct {
 	byKey      map[grantKey]*grant
 	dependents trie.Trie[*dependents] // on what is at a place
@@ -141,9 +142,9 @@ func (t *grants) nextStale() *grant {
 }
 
 // find returns a grant that a listener may join, or nil.
-func (t *grants) find(r Read) *grant {
+func (t *grants) find(r access.Read) *grant {
 	for use := rules.AuthUnused; use <= rules.AuthFull; use++ {
-		if g := t.byKey[r.grantKey(classOf(r.Caller.Auth, use))]; g != nil && !t.isStale(g) {
+		if g := t.byKey[keyOf(r, classOf(r.Caller.Auth, use))]; g != nil && !t.isStale(g) {
 			return g
 		}
 	}
@@ -151,13 +152,13 @@ func (t *grants) find(r Read) *grant {
 }
 
 // make returns the grant for a decision that was just made.
-func (t *grants) make(r Read, reads rules.Reads) *grant {
+func (t *grants) make(r access.Read, reads rules.Reads) *grant {
 	c := classOf(r.Caller.Auth, reads.Auth)
 	if reads.Now {
 		t.serial++
 		c.serial = t.serial
 	}
-	g := &grant{key: r.grantKey(c)}
+	g := &grant{key: keyOf(r, c)}
 	if t.byKey == nil {
 		t.byKey = make(map[grantKey]*grant)
 	}

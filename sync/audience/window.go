@@ -1,4 +1,4 @@
-package sync
+package audience
 
 import (
 	"slices"
@@ -15,17 +15,17 @@ type savedWindow struct {
 }
 
 // setWindow replaces a group's window. Windows are never changed in place.
-func (b *batch) setWindow(g *group, window []tree.Entry) {
+func (b *Batch) setWindow(g *group, window []tree.Entry) {
 	b.saved = append(b.saved, savedWindow{g, g.window})
 	g.window = window
 }
 
 // refill reads a window again, if that takes few rows.
-func (p *publisher) refill(g *group) error {
+func (p *Change) refill(g *group) error {
 	if err := p.affords(g); err != nil {
 		return err
 	}
-	entries, err := p.tx.Query(g.path, g.query)
+	entries, err := p.Tx.Query(g.path, g.query)
 	if err != nil {
 		return err
 	}
@@ -47,14 +47,14 @@ type viewChild struct {
 }
 
 // touch notes the children that the change touches, in key order.
-func (p *publisher) touch(v *view) {
+func (p *Change) touch(v *view) {
 	type touched struct {
 		key   string
 		write int
 	}
 	list := make([]touched, 0, len(v.inside))
 	for _, i := range v.inside {
-		if key, _, ok := v.group.path.Rel(p.writes[i].Path).Cut(); ok {
+		if key, _, ok := v.group.path.Rel(p.Writes[i].Path).Cut(); ok {
 			list = append(list, touched{key, i})
 		} else {
 			v.own = true
@@ -94,7 +94,7 @@ func (v *view) child(key string) *viewChild {
 // window is sent as null, what enters it whole, and what stays as the change
 // alone; all in one merge, so that the client never sees a window that is too
 // short or too long (protocol §5.4).
-func (p *publisher) windowEvent(v *view) (*outbox.Event, error) {
+func (p *Change) windowEvent(v *view) (*outbox.Event, error) {
 	g := v.group
 	for i := range v.children {
 		c := &v.children[i]
@@ -161,7 +161,7 @@ func (g *group) isBeyond(e tree.Entry) bool {
 // within push others out; the store is asked only if one left a full window or
 // moved to its far end, because then others, which the window does not know,
 // may belong in.
-func (p *publisher) moveWindow(v *view) error {
+func (p *Change) moveWindow(v *view) error {
 	g, q := v.group, v.group.query
 	var in []tree.Entry
 	for _, c := range v.children {
@@ -255,7 +255,7 @@ func (v *view) differences(before, after []tree.Entry) []viewChild {
 
 // compose makes the event from what became of the children, which are in key
 // order.
-func (p *publisher) compose(v *view, children []viewChild) (*outbox.Event, error) {
+func (p *Change) compose(v *view, children []viewChild) (*outbox.Event, error) {
 	g := v.group
 	e := &outbox.Event{Path: g.path, Merge: true}
 	stays, enters := 0, 0
@@ -281,7 +281,7 @@ func (p *publisher) compose(v *view, children []viewChild) (*outbox.Event, error
 		}
 	}
 	if v.own || enters > 0 { // a view that was empty had no priority either
-		priority, err := p.tx.Priority(g.path)
+		priority, err := p.Tx.Priority(g.path)
 		if err != nil {
 			return nil, err
 		}
@@ -299,9 +299,9 @@ func (p *publisher) compose(v *view, children []viewChild) (*outbox.Event, error
 }
 
 // addChanges adds the writes inside one child to an event.
-func (p *publisher) addChanges(e *outbox.Event, v *view, c viewChild) {
+func (p *Change) addChanges(e *outbox.Event, v *view, c viewChild) {
 	for _, i := range c.writes {
-		w := p.writes[i]
+		w := p.Writes[i]
 		e.Add(tree.Target{Path: v.group.path.Rel(w.Path), Priority: w.Priority}, w.Node)
 	}
 }

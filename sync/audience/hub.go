@@ -1,9 +1,12 @@
-package sync
+package audience
 
 import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/dogwooddb/dogwood/sync/access"
+	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/quota"
 	"github.com/dogwooddb/dogwood/sync/trie"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -11,7 +14,7 @@ import (
 
 // A hub finds the groups that can see a change: those at a change's path and
 // above it, inside of whose views it is, and those below, whose views it
-// replaces. A database's mu guards it.
+// replaces. The lock of the audience guards it.
 type hub struct {
 	trie.Trie[*group]
 	listeners atomic.Int64 // can be read without mu
@@ -87,38 +90,38 @@ func (h *hub) all() []*Listener {
 // Every write below a path has to be compared with each different query that
 // somebody listens to there, and moving a long window costs more than a short
 // one. Without an index, what leaves a window is replaced by looking at every child.
-// So the windows at a path are bounded by weight: for a session, for a Quota
+// So the windows at a path are bounded by weight: for a session (by its owner), for a Quota
 // and for all together (BenchmarkManyWindows).
 const (
-	maxSessionWindows = 400
-	maxPathWindows    = 10_000
-	maxWindowWeight   = 200  // of a query without a sensible limit
-	entriesOfWeight   = 100  // of a window that weigh as much as the query itself
-	unindexedWeight   = 10   // times, of a query by a child or value that has no index
-	scannedOfWeight   = 2000 // children that weigh as much again, if there is no index
+	// MaxPathWindows is the weight of the different queries at one path.
+	MaxPathWindows  = 10_000
+	MaxWindowWeight = 200  // of a query without a sensible limit
+	EntriesOfWeight = 100  // of a window that weigh as much as the query itself
+	UnindexedWeight = 10   // times, of a query by a child or value that has no index
+	ScannedOfWeight = 2000 // children that weigh as much again, if there is no index
 )
 
 // weight is what a query at a path counts for in the bounds of windows.
-func (a *audience) weight(p tree.Path, q tree.Query) int {
+func (a *Audience) weight(p tree.Path, q tree.Query) int {
 	if q.IsAll() {
 		return 0
 	}
-	w := 1 + q.Limit/entriesOfWeight
-	if !declared(a.db.rules.Load(), p, q) {
-		w *= unindexedWeight
+	w := 1 + q.Limit/EntriesOfWeight
+	if !access.Declared(a.host.Rules(), p, q) {
+		w *= UnindexedWeight
 	}
-	return min(w, maxWindowWeight)
+	return min(w, MaxWindowWeight)
 }
 
 // weigh adds to the weight of a listener what it may scan. Clients that may not listen do
 // not learn of it.
-func (a *audience) weigh(l *Listener) error {
-	if l.weight == 0 || declared(a.db.rules.Load(), l.read.Path, l.read.Query) {
+func (a *Audience) weigh(l *Listener) error {
+	if l.weight == 0 || access.Declared(a.host.Rules(), l.read.Path, l.read.Query) {
 		return nil
 	}
-	return a.db.snapshot(func(tx *store.Tx) error {
-		children, err := tx.Count(l.read.Path, tree.Query{OrderBy: tree.ByKey, Limit: maxWindowWeight * scannedOfWeight})
-		l.weight = min(l.weight+children/scannedOfWeight, maxWindowWeight)
+	return a.snapshot(func(tx *store.Tx) error {
+		children, err := tx.Count(l.read.Path, tree.Query{OrderBy: tree.ByKey, Limit: MaxWindowWeight * ScannedOfWeight})
+		l.weight = min(l.weight+children/ScannedOfWeight, MaxWindowWeight)
 		return err
 	})
 }
@@ -141,10 +144,10 @@ func (h *hub) room(l *Listener, p tree.Path, q tree.Query) error {
 		}
 	}
 	switch {
-	case !known && have+w > maxPathWindows:
-		return &LimitError{BoundPathWindows}
+	case !known && have+w > MaxPathWindows:
+		return &fault.LimitError{Bound: fault.BoundPathWindows}
 	case !h.windows.fits(l.read.Quota, g, p, w):
-		return &LimitError{BoundQuotaWindows}
+		return &fault.LimitError{Bound: fault.BoundQuotaWindows}
 	}
 	return nil
 }
@@ -157,22 +160,23 @@ type quotaWindows struct {
 }
 
 type quotaGroup struct {
-	quota *Quota
+	quota *quota.Quota
 	group *group
 }
 
 type quotaPath struct {
-	quota *Quota
+	quota *quota.Quota
 	path  tree.Path
 }
 
 // fits reports whether a quota leaves room for one more window, of group g if
 // that exists.
-func (ws *quotaWindows) fits(q *Quota, g *group, p tree.Path, w int) bool {
-	if q == nil || q.limits.Windows <= 0 || ws.followed[quotaGroup{q, g}] > 0 {
+func (ws *quotaWindows) fits(q *quota.Quota, g *group, p tree.Path, w int) bool {
+	most := q.Windows()
+	if most == 0 || ws.followed[quotaGroup{q, g}] > 0 {
 		return true
 	}
-	return ws.weights[quotaPath{q, p}]+w <= q.limits.Windows
+	return ws.weights[quotaPath{q, p}]+w <= most
 }
 
 func (ws *quotaWindows) add(l *Listener) {

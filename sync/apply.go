@@ -1,0 +1,246 @@
+package sync
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/queue"
+	"github.com/dogwooddb/dogwood/sync/quota"
+	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A writeTask applies one write.
+type writeTask struct {
+	write  Write
+	commit Commit
+	ready  *prepared // what was done before; nil: nothing
+	probe  bool      // only its condition is checked, and whether it was carried out before
+}
+
+func (t *writeTask) size() int64 {
+	size := int64(taskOverhead)
+	for _, w := range t.write.Update {
+		size += int64(len(w.Value.Text())) + 64
+	}
+	return size
+}
+
+// cost estimates a write from the values and paths that it has.
+func (t *writeTask) cost() time.Duration {
+	cost := queue.TaskCost
+	for i, w := range t.write.Update {
+		if i > 0 {
+			cost += costPath
+		}
+		cost += costOfText(w.Value.Text())
+	}
+	return cost
+}
+
+// costOfText estimates a value from its JSON text. Commas in strings count as values: to
+// tell them apart takes longer than this is worth.
+func costOfText(text string) time.Duration {
+	if len(text) <= costFree {
+		return 0
+	}
+	return time.Duration(strings.Count(text, ","))*costValue + time.Duration(len(text)>>10)*costKiB
+}
+
+func (t *writeTask) apply(b *batch) error {
+	t.commit = Commit{} // of an attempt that was given up
+	switch w := &t.write; {
+	case w.ID != nil:
+		return b.once(*w.ID, w.Caller, func() error { return t.carryOut(b) })
+	case w.left != nil:
+		return w.left(b, func() error { return t.carryOut(b) })
+	}
+	return t.carryOut(b)
+}
+
+func (t *writeTask) carryOut(b *batch) error {
+	w := &t.write
+	if len(w.Update) == 0 {
+		return nil
+	}
+	compares, err := b.mayCompareFor(w)
+	if err != nil {
+		return err
+	}
+	var v decidedWrite
+	if !t.probe {
+		if v, err = t.verdict(b); err != nil {
+			return err
+		}
+	}
+	if compares {
+		if err := b.compare(w); err != nil {
+			return err
+		}
+	}
+	if t.probe {
+		return errToDo
+	}
+	if v.denied != nil {
+		return v.denied
+	}
+	t.commit = Commit{Writes: v.writes, Now: v.now}
+	if err := b.change(v.writes, w.Merge, w.Base, t.ready); err != nil || !w.Returns {
+		return err
+	}
+	t.commit.Returned, err = b.returned(w, v.writes)
+	return err
+}
+
+// verdict decides the write, or returns what was decided before if that is still true.
+func (t *writeTask) verdict(b *batch) (decidedWrite, error) {
+	if t.ready == nil {
+		return b.decide(&t.write, b.db.options.Now())
+	}
+	if !t.ready.holds(b) {
+		return decidedWrite{}, errOutdated
+	}
+	return t.ready.decidedWrite, nil
+}
+
+// change makes writes that were allowed: it puts them into the transaction and
+// notes the events and the record. ready has the rows of those that were stored before;
+// nil: of none.
+func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path, ready *prepared) error {
+	if err := ready.claim(b.Tx); err != nil {
+		return fault.Broken(err)
+	}
+	writes = inOrder(writes)
+	p := audience.Change{Batch: &b.Batch, Writes: writes, Merge: merge, Base: base}
+	if ready != nil {
+		p.Measured = ready.excess
+	}
+	if err := p.Before(); err != nil {
+		return fault.Broken(err)
+	}
+	changed := false
+	for _, w := range byKey(writes) {
+		did, err := b.put(w, ready)
+		if err != nil {
+			return fault.Broken(err)
+		}
+		changed = changed || did
+	}
+	if !changed {
+		return nil
+	}
+	b.dirty = true
+	b.note(writes)
+	b.hashes.Touch(writes)
+	return fault.Broken(p.After())
+}
+
+// inOrder returns the writes of one update in the order in which they are made
+// and told: values, then removals, then priorities. So a node that loses all
+// its children and gets others is never empty in between, which would cost it
+// its priority.
+func inOrder(writes []tree.ResolvedWrite) []tree.ResolvedWrite {
+	if len(writes) == 1 {
+		return writes
+	}
+	ordered := slices.Clone(writes)
+	slices.SortStableFunc(ordered, func(a, b tree.ResolvedWrite) int { return writeRank(a) - writeRank(b) })
+	return ordered
+}
+
+func writeRank(w tree.ResolvedWrite) int {
+	switch {
+	case w.Priority:
+		return 2
+	case w.Node.IsEmpty():
+		return 1
+	}
+	return 0
+}
+
+// manyWrites is from when on it pays to put the writes of an update in the order
+// of their keys.
+const manyWrites = 64
+
+// byKey returns the writes of an update in the order in which the store is told:
+// of many that are alike, in the order of their keys. In another order each would
+// move half of those that were put before it, as bbolt does not split a page
+// before the commit.
+func byKey(writes []tree.ResolvedWrite) []tree.ResolvedWrite {
+	if len(writes) < manyWrites {
+		return writes
+	}
+	sorted := slices.Clone(writes) // no two are equal in this order
+	slices.SortFunc(sorted, func(a, b tree.ResolvedWrite) int {
+		return cmp.Or(writeRank(a)-writeRank(b), tree.ComparePaths(a.Path, b.Path))
+	})
+	return sorted
+}
+
+func (b *batch) put(w tree.ResolvedWrite, ready *prepared) (changed bool, err error) {
+	if w.Priority {
+		return b.Tx.PutPriority(w.Path, w.Node)
+	}
+	if i, ok := ready.part(w.Path); ok {
+		return ready.load.PutNode(b.Tx, i, w.Path)
+	}
+	return b.Tx.Put(w.Path, w.Node)
+}
+
+// maxRecord bounds the record of one batch. A larger one is kept without its
+// values: who follows the log has to read the state instead.
+const maxRecord = 4 << 20
+
+// cutRecord is the record of such a batch. It names no target: those begin with
+// a slash.
+const cutRecord = "{\"cut\":true}\n"
+
+// note appends writes to the batch's record: a JSON object a line, mapping
+// targets to values.
+func (b *batch) note(writes []tree.ResolvedWrite) {
+	if string(b.record) == cutRecord {
+		return
+	}
+	size := len(b.record)
+	for _, w := range writes {
+		size += len(w.Path.Clean()) + len(w.Node.Text()) + 16
+	}
+	if size > maxRecord {
+		b.record = append(b.record[:0], cutRecord...)
+		return
+	}
+	b.record = append(b.record, '{')
+	for i, w := range writes {
+		if i > 0 {
+			b.record = append(b.record, ',')
+		}
+		b.record = wire.AppendString(b.record, w.Target.String())
+		b.record = append(append(b.record, ':'), w.Node.JSON()...)
+	}
+	b.record = append(b.record, "}\n"...)
+}
+
+type syncWrite struct {
+	writeTask
+	waiter
+	line line
+	span span
+}
+
+func (t *syncWrite) sender() (*quota.Quota, *line) { return t.write.Quota, &t.line }
+
+func (t *syncWrite) apply(b *batch) error {
+	return t.span.apply(func() error { return t.writeTask.apply(b) })
+}
+
+func (t *syncWrite) finish(err error) {
+	if !errors.Is(err, errUnprepared) { // it comes again
+		t.span.finish(&t.write, err)
+	}
+	t.waiter.finish(err)
+}

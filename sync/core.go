@@ -1,0 +1,240 @@
+package sync
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/access"
+	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/fingerprint"
+	"github.com/dogwooddb/dogwood/sync/queue"
+	"github.com/dogwooddb/dogwood/sync/quota"
+	"github.com/dogwooddb/dogwood/sync/trace"
+	"github.com/dogwooddb/dogwood/sync/watch"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// A core is what the parts of a database share. It depends on none of them.
+type core struct {
+	store    *store.Store
+	options  Options
+	log      *slog.Logger
+	rules    atomic.Pointer[rules.Ruleset]
+	settings atomic.Pointer[settings]
+	queue    *queue.Queue[task, *quota.Quota]
+	closed   atomic.Bool // Close has begun
+	stats    counters
+
+	access   access.Access
+	watchers trace.Watchers
+	audience *audience.Audience
+	hashes   fingerprint.Cache // the lock of the audience guards it
+
+	work bool   // there may be something to reclaim or to build; the committer's
+	late []task // see retry; the committer's
+}
+
+// A task is something that the committer does inside its transaction.
+type task interface {
+	size() int64          // bytes, for the bounds of the queue and of a batch
+	apply(b *batch) error // a refusal leaves the transaction as it was; see broken
+	finish(err error)     // called once, after the commit is durable and published
+}
+
+// A sender is a task that shares the committer with others: with those of its Quota,
+// and within it in the order of its line. Any other task is alone.
+type sender interface{ sender() (*quota.Quota, *line) }
+
+type line = queue.Line[task]
+
+// asItem returns a task as it is queued, and whose it is.
+func asItem(t task) (quota *quota.Quota, item queue.Item[task]) {
+	item = queue.Item[task]{Task: t, Size: t.size(), Cost: costOf(t)}
+	if s, ok := t.(sender); ok {
+		quota, item.Line = s.sender()
+	}
+	return quota, item
+}
+
+// add queues a task and blocks while the queue is full.
+func (d *core) add(ctx context.Context, t task) error {
+	quota, item := asItem(t)
+	return d.queue.Add(ctx, quota, item)
+}
+
+// do queues a task and waits until it is done.
+func (d *core) do(ctx context.Context, t interface {
+	task
+	wait(context.Context) error
+	start()
+}) error {
+	t.start()
+	if err := d.add(ctx, t); err != nil {
+		return err
+	}
+	err := t.wait(ctx)
+	if ctx.Err() != nil && d.closed.Load() { // the task ends soon: its outcome need not stay unknown
+		return t.wait(context.WithoutCancel(ctx))
+	}
+	return err
+}
+
+// A call is a task that is one function of some bytes.
+type call struct {
+	waiter
+	bytes int
+	quota *quota.Quota  // in whose turn it is; nil: it is alone
+	line  *line         // of the quota's; nil: none
+	takes time.Duration // an estimate; 0: by its size
+	f     func(b *batch) error
+}
+
+func (t *call) size() int64 { return int64(taskOverhead + t.bytes) }
+
+func (t *call) sender() (*quota.Quota, *line) { return t.quota, t.line }
+
+func (t *call) apply(b *batch) error { return t.f(b) }
+
+func (t *call) cost() time.Duration { return cmp.Or(t.takes, costOfSize(t.size())) }
+
+// A waiter is the part of a task that somebody waits for.
+type waiter struct {
+	done chan struct{}
+	err  error
+}
+
+func (w *waiter) start() { w.done = make(chan struct{}) }
+
+func (w *waiter) finish(err error) {
+	w.err = err
+	close(w.done)
+}
+
+func (w *waiter) wait(ctx context.Context) error {
+	select {
+	case <-w.done:
+		return w.err
+	case <-ctx.Done():
+	}
+	select {
+	case <-w.done: // both have happened: the outcome is known
+		return w.err
+	default:
+		return ctx.Err() // the task may still take effect
+	}
+}
+
+const costPath = 10 * time.Microsecond // of each further path of an update
+
+// costOf returns the estimate of a task.
+func costOf(t task) time.Duration {
+	if t, ok := t.(interface{ cost() time.Duration }); ok {
+		return t.cost()
+	}
+	return costOfSize(t.size())
+}
+
+func costOfSize(size int64) time.Duration {
+	return queue.TaskCost + time.Duration(size>>10)*costKiB
+}
+
+// taskOverhead is what a task without data counts for in the bounds of the
+// queue.
+const taskOverhead = 256
+
+// A batch is one transaction with the tasks that are applied to it.
+type batch struct {
+	audience.Batch
+	db      *core
+	hashes  *fingerprint.Cache
+	dirty   bool            // something was written
+	record  []byte          // of the changes, for the log; in memory that the committer uses again
+	noted   *watch.Reader   // of Tx, what decisions are made of; nil: Tx is
+	request rules.Request   // of the task that is decided
+	budget  rules.Budget    // of the task: of all decisions that it takes
+	results []error         // of the tasks that were applied
+	took    []time.Duration // by each of them; in memory that the committer uses again
+	writing time.Duration   // spent by the store to write and sync
+	partly  bool            // the audience is a part of those that the write concerns
+}
+
+// reader returns what the decisions of the batch are made of.
+func (b *batch) reader() tree.Reader {
+	if b.noted != nil {
+		return b.noted
+	}
+	return b.Tx
+}
+
+// begin begins a read transaction.
+func (d *core) begin() (*store.Tx, error) {
+	if d.closed.Load() {
+		return nil, fault.ErrClosed
+	}
+	tx, err := d.store.Begin(false)
+	if err != nil && d.closed.Load() {
+		return nil, fault.ErrClosed
+	}
+	return tx, err
+}
+
+// snapshot calls f with a read transaction.
+func (d *core) snapshot(f func(*store.Tx) error) error {
+	tx, err := d.begin()
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	return f(tx)
+}
+
+// view runs f on the current state if the caller may read what r says.
+func (d *core) view(ctx context.Context, r Read, f func(*store.Tx) (int, error)) (bytes int, err error) {
+	d.stats.reads.Add(1)
+	err = d.snapshot(func(tx *store.Tx) error {
+		tx.Interrupt = ctx.Err
+		if err := d.mayRead(ctx, d.rules.Load(), tx, r); err != nil {
+			return err
+		}
+		tx.Hold = r.Hold // not before: how much the rules read is not for the caller to know
+		bytes, err = f(tx)
+		return err
+	})
+	if errors.Is(err, store.ErrTooBig) {
+		err = fault.ErrTooBig
+	}
+	return bytes, err
+}
+
+// mayRead allows or refuses a read that is made at once, in the same state.
+func (d *core) mayRead(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, r Read) error {
+	if err := d.access.Read(ctx, access.State{Rules: rs, Data: tx}, r); err != nil {
+		return err
+	}
+	return access.WithinLimits(rs, tx, r)
+}
+
+const metaSettings = "settings"
+
+func readSettings(tx *store.Tx) (settings, error) {
+	all := settings{}
+	text, err := tx.Meta(metaSettings)
+	if err != nil {
+		return nil, fmt.Errorf("stored settings: %w", err)
+	}
+	if text != nil {
+		if err := json.Unmarshal(text, &all); err != nil {
+			return nil, fmt.Errorf("stored settings: %w", err)
+		}
+	}
+	return all, nil
+}

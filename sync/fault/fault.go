@@ -1,0 +1,231 @@
+// Package fault has the errors that operations on a database end with, and what the
+// realtime protocol says about each of them. Callers decide on the sentinels with errors.Is,
+// and on the types with errors.As. What is wrapped by a StorageError or a PanicError costs
+// the transaction that it happened in; every other error is a refusal, which changed nothing.
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// Errors that callers decide on.
+var (
+	ErrDenied = errors.New("permission denied")           // the rules refused the operation
+	ErrClosed = errors.New("the database is closed")      // it is shutting down
+	ErrTooBig = errors.New("data exceeds a size limit")   // a read or write above the limits
+	ErrBusy   = errors.New("too much is written at once") // try again later
+	ErrLimit  = errors.New("too many listens or pending operations on this connection")
+)
+
+// ErrFailed is returned for all that asks for the database's data after a commit with
+// an unknown outcome, until the file is as it was before that commit.
+var ErrFailed = store.ErrFailed
+
+// A StaleError says that the condition of a conditional write did not hold.
+type StaleError struct {
+	Current tree.Node // the value; of a Write as it was when the write failed, or later
+
+	Known bool // Current was read
+}
+
+func (e *StaleError) Error() string { return "the value has changed" }
+
+// A NoIndexError says that a one-shot query needs an index that the rules do
+// not declare (protocol §5.2).
+type NoIndexError struct {
+	Path  tree.Path
+	Order string
+}
+
+func (e *NoIndexError) Error() string {
+	return wire.TextNoIndex(e.Order, e.Path.String())
+}
+
+// ErrUnavailable is returned for writes that could not be made durable.
+var ErrUnavailable = errors.New("the write could not be stored")
+
+// ErrReadOnly is wrapped by ErrUnavailable for writes to a database whose file
+// system is read-only.
+var ErrReadOnly = store.ErrReadOnly
+
+// ErrUnknown is returned for writes of which it cannot be told whether they are on
+// disk: a sync failed, and what it was for could not be taken back. A restart finds
+// all writes of the batch or none.
+var ErrUnknown = errors.New("it is unknown whether the write was stored")
+
+// ErrDamaged is returned for what is damaged in the file.
+var ErrDamaged = store.ErrDamaged
+
+// ErrNoFile is returned for a backup of a database that is kept in memory.
+var ErrNoFile = store.ErrNoFile
+
+// ErrQuery is the class of errors of query objects.
+var ErrQuery = errors.New("invalid query")
+
+// ErrMalformed is the class of errors of requests that lack what they need.
+var ErrMalformed = errors.New("malformed request")
+
+// ErrOnlyIf is the error of an operation inside of what is left for a disconnect
+// under another condition: both can't be one write.
+var ErrOnlyIf = errors.New("what is left for the disconnect above has another condition")
+
+// A Bound is one that clients of the realtime protocol may reach, for counters
+// of how often that happens.
+type Bound uint8
+
+// The bounds: those of one session, those of a Quota, and those of a database.
+const (
+	BoundListens Bound = iota
+	BoundWindows
+	BoundPending
+	BoundWrites // the next write waits until others are done
+	BoundQuotaListens
+	BoundQuotaWindows
+	BoundQuotaPending
+	BoundPathWindows
+	BoundValues // of one write
+	BoundPaths  // of one update
+	BoundMemory // that one write takes
+
+	BoundCommonPending // of all sessions of a server
+)
+
+// A LimitError says which bound an operation would exceed.
+type LimitError struct{ Bound Bound }
+
+func (e *LimitError) Error() string {
+	switch e.Bound {
+	case BoundValues, BoundPaths, BoundMemory:
+		return TextWriteTooBig
+	case BoundListens, BoundPending:
+		return ErrLimit.Error()
+	case BoundWindows:
+		return "too many queries at this path on this connection"
+	case BoundQuotaListens, BoundQuotaPending:
+		return "too many listens or pending operations from this address"
+	case BoundCommonPending:
+		return "the server has no room for more onDisconnect operations now; try again later"
+	case BoundQuotaWindows:
+		return "too many different queries at this path from this address"
+	}
+	return "too many different queries at this path"
+}
+
+// Is reports whether err is the class of e: ErrTooBig for the size of one write, which
+// will not do later either, and ErrLimit for all others.
+func (e *LimitError) Is(err error) bool {
+	if e.Bound == BoundValues || e.Bound == BoundPaths || e.Bound == BoundMemory {
+		return err == ErrTooBig
+	}
+	return err == ErrLimit
+}
+
+// A DeniedError is an ErrDenied that tells the client the reason.
+type DeniedError struct {
+	Detail string
+	Rule   string // that decided, such as "/rooms/$room/.write"; "" for none
+}
+
+// Error returns the text of ErrDenied and the reason.
+func (e *DeniedError) Error() string { return ErrDenied.Error() + ": " + e.Detail }
+
+// Unwrap returns ErrDenied.
+func (e *DeniedError) Unwrap() error { return ErrDenied }
+
+// Denied returns the error of an operation that a rule denied.
+func Denied(rule, detail string) error {
+	if detail == "" {
+		return ErrDenied
+	}
+	return &DeniedError{Detail: detail, Rule: rule}
+}
+
+// An UnboundedError says that a read would show more children of a node than its
+// .limit in the rules allows. It is never answered with a part of them.
+type UnboundedError struct{ *rules.Excess }
+
+// Error says what is wrong with the read and what would be allowed.
+func (e *UnboundedError) Error() string { return e.Excess.String() }
+
+// Unwrap returns ErrTooBig.
+func (e *UnboundedError) Unwrap() error { return ErrTooBig }
+
+// A TooManyError says that a request exceeds one of the bounds of what it may
+// name.
+type TooManyError struct {
+	Request string // "a batch get"
+	What    string // "entries", "keys"
+	Max     int
+}
+
+func (e *TooManyError) Error() string {
+	return fmt.Sprintf("%s may have at most %d %s", e.Request, e.Max, e.What)
+}
+
+// A TokenError is the refusal of a credential, in the words of the protocol.
+type TokenError struct{ Status, Text string }
+
+func (e *TokenError) Error() string { return e.Text }
+
+// A StorageError is a failure of the store. The transaction is lost with it.
+type StorageError struct{ err error }
+
+func (e *StorageError) Error() string { return "storage: " + e.err.Error() }
+
+func (e *StorageError) Unwrap() error { return e.err }
+
+// Broken marks an error of apply as a failure of the store, not a refusal.
+func Broken(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &StorageError{err}
+}
+
+// IsBroken reports whether an error of apply costs the transaction.
+func IsBroken(err error) bool {
+	if err == nil {
+		return false
+	}
+	var storage *StorageError
+	var panicked *PanicError
+	return errors.As(err, &storage) || errors.As(err, &panicked)
+}
+
+// A PanicError is a panic that was turned into an error: a fault of ours, or of
+// what we call, that must not take the database down with it.
+type PanicError struct {
+	Value any
+	stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.stack) }
+
+// Guard calls f and turns a panic into a *panicError.
+func Guard(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{v, debug.Stack()}
+		}
+	}()
+	return f()
+}
+
+// Unavailable is what a task fails with when err happened to it. A panic is
+// nobody's hint to try again, so it stays what it is.
+func Unavailable(err error) error {
+	if p := (*PanicError)(nil); errors.As(err, &p) {
+		return err
+	}
+	if errors.Is(err, store.ErrUnknown) {
+		return fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}

@@ -1,0 +1,156 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/trace"
+	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// Handle carries out one request. It waits while the client's replies or writes
+// pile up, until ctx ends. Then the client is leaving: a request that was given up is
+// not answered, so that the client asks again where it comes back.
+func (s *Session) Handle(ctx context.Context, r wire.Request) {
+	if s.out.Wait(ctx) != nil {
+		return
+	}
+	if err := s.handle(ctx, r); err != nil && ctx.Err() == nil {
+		s.fail(r.ID, err)
+	}
+	s.release(s.takeReserved())
+}
+
+// handle answers the request or returns why it failed.
+func (s *Session) handle(ctx context.Context, r wire.Request) error {
+	if reads(r.Action) {
+		// What a client has written is there for it, and for the rules of what it reads
+		// next, as if each request had been carried out before the next one came.
+		if err := s.waitAcked(ctx, 0); err != nil {
+			return err
+		}
+	}
+	switch r.Action {
+	case wire.ActionListen, wire.ActionListenOld:
+		return s.listen(ctx, r)
+	case wire.ActionUnlisten, wire.ActionUnlistenOld:
+		return s.unlisten(r)
+	case wire.ActionGet:
+		return s.get(ctx, r)
+	case wire.ActionGetAll:
+		return s.getAll(ctx, r)
+	case wire.ActionCount:
+		return s.count(ctx, r)
+	case wire.ActionExplain:
+		return s.explain(ctx, r)
+	case wire.ActionPut:
+		return s.put(ctx, r)
+	case wire.ActionMerge:
+		return s.merge(ctx, r)
+	case wire.ActionDisconnectPut, wire.ActionDisconnectMerge, wire.ActionDisconnectStop:
+		return s.onDisconnect(ctx, r)
+	case wire.ActionAuth, wire.ActionAdminAuth:
+		return s.authenticate(ctx, r)
+	case wire.ActionUnauth:
+		s.signOut()
+		s.ok(r.ID, "")
+		return nil
+	case wire.ActionStats, wire.ActionAppCheck, wire.ActionUnAppCheck, wire.ActionUnAppCheckJS:
+		s.ok(r.ID, "")
+		return nil
+	}
+	s.reply(wire.AppendError(nil, r.ID, wire.StatusError, wire.TextUnknownAction))
+	return nil
+}
+
+// reads reports whether the answer to an action depends on what is stored.
+func reads(action string) bool {
+	switch action {
+	case wire.ActionListen, wire.ActionListenOld, wire.ActionGet, wire.ActionGetAll, wire.ActionCount, wire.ActionExplain:
+		return true
+	}
+	return false
+}
+
+// authenticate signs the client in (protocol §9).
+func (s *Session) authenticate(ctx context.Context, r wire.Request) error {
+	c := Credential{
+		Token:  r.Body.Cred,
+		Admin:  r.Action == wire.ActionAdminAuth,
+		NoAuth: r.Body.NoAuth,
+	}
+	if r.Body.HasAuthVar {
+		c.AuthVar = r.Body.AuthVar
+	}
+	caller, info, err := s.signIn(ctx, c)
+	if err != nil {
+		return err
+	}
+	s.become(caller)
+	s.signedIn = true
+	data := info.Data
+	if data == "" {
+		data = wire.DataNone
+	}
+	s.ok(r.ID, data)
+	return nil
+}
+
+// become changes who the client is and ends the listens that the new identity
+// does not allow. When it returns, nothing that the identity may not read is queued any
+// more.
+func (s *Session) become(c Caller) {
+	c.Origin = s.origin
+	s.caller.Store(&c)
+	s.db.audience.Become(s.db.audience.TurnFor(s.out), slices.Collect(s.listeners()), c)
+}
+
+func (s *Session) signOut() {
+	s.signedIn = false
+	s.become(Caller{})
+}
+
+// Expire signs the client out because its credential is no longer good, and
+// tells it why. The client hears that before its listens are cancelled: it then
+// connects again with a fresh token and keeps them (protocol §9). Expire
+// must not be called while Handle runs. It does nothing to who is signed out.
+func (s *Session) Expire(why *fault.TokenError) {
+	if !s.signedIn {
+		return
+	}
+	s.reply(wire.AppendAuthRevoked(nil, why.Status, why.Text))
+	s.signOut()
+}
+
+// Disown drops what the session left for its disconnect, because the credential
+// that it did so with was revoked. It returns when that is on disk. Like Expire it
+// must not be called while Handle runs.
+func (s *Session) Disown() {
+	done := make(chan error, 1)
+	t := &registerTask{session: s, cancel: new(tree.Target), done: func(err error) { done <- err }}
+	err := s.db.add(context.Background(), t)
+	if err == nil {
+		err = <-done
+	}
+	if err != nil && !errors.Is(err, fault.ErrClosed) {
+		s.db.log.Error("onDisconnect of a revoked credential could not be dropped", "connection", s.name, "err", err)
+	}
+}
+
+// Close ends the session: its listens end, and what it left for its disconnect
+// is carried out. It returns when that is on disk. The Outbox stays open: the
+// last replies can still be sent.
+func (s *Session) Close() {
+	s.db.watchers.Tell(trace.Operation{Name: trace.OpDisconnect})
+	s.db.audience.End(s.listeners())
+	clear(s.listens)
+	clear(s.windows)
+	s.listening = 0
+	s.waitAcked(context.Background(), 0)
+	if err := s.db.runDisconnect(s); err != nil && !errors.Is(err, fault.ErrClosed) {
+		s.db.log.Error("onDisconnect failed", "connection", s.name, "err", err)
+	}
+}

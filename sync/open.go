@@ -1,0 +1,123 @@
+package sync
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/outbox"
+	"github.com/dogwooddb/dogwood/sync/queue"
+	"github.com/dogwooddb/dogwood/sync/quota"
+	"github.com/dogwooddb/dogwood/sync/versions"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// Open opens the database and starts its committer. Operations that sessions of
+// an earlier run left for their disconnect are carried out before it returns. If there is
+// no room for that on the disk, the database is read meanwhile, and they are carried out
+// before the first write.
+func Open(o Options) (*Database, error) {
+	o = o.withDefaults()
+	damage := &damageLog{log: o.Log, file: o.File, now: o.Now}
+	if o.Store.OnDamage == nil {
+		o.Store.OnDamage = damage.note
+	}
+	s, err := store.Open(o.File, o.Store)
+	if err != nil {
+		return nil, openError(err)
+	}
+	c := &core{
+		store:   s,
+		options: o,
+		log:     o.Log,
+		queue:   queue.New[task, *quota.Quota](o.MaxQueue),
+		stats:   newCounters(),
+		work:    !s.ReadOnly(),
+	}
+	d := &Database{core: c, scrubber: scrubber{db: c}}
+	d.watchers.Now = o.Now
+	d.access.Now, d.access.Observer, d.access.Unindexed, d.access.TellRules = o.Now, o.Observer, o.Unindexed, o.TellRules
+	d.access.Failed = func(p tree.Path, err error) {
+		d.log.Error("a decision could not be explained", "database", d.store.String(), "path", p, "err", err)
+	}
+	d.writer = writer{db: c, readers: outbox.NewReaders().All(), large: newLargeTurns()}
+	d.audience = audience.New(&audience.Host{
+		Name: s.String(), Log: o.Log, MaxRead: o.MaxRead, Begin: d.begin, Rules: d.Rules, Closed: d.closed.Load,
+		Access: &d.access, Watchers: &d.watchers, Sent: &d.stats.sent,
+		InTurn: func(q *quota.Quota, cost time.Duration, f func(*audience.Batch) error) error {
+			return d.do(context.Background(), &call{quota: q, takes: cost, f: func(b *batch) error { return f(&b.Batch) }})
+		},
+	})
+	d.committer = committer{db: c, done: make(chan struct{}), batchTime: minBatchTime}
+	d.rules.Store(o.Rules)
+	late := d.load()
+	if late != nil && !store.NoRoom(late) {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", s, late), s.Close())
+	}
+	go d.commitLoop()
+	d.startScrubs()
+	err = d.runOrphans()
+	if err != nil && !store.NoRoom(err) {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", s, err), d.Close())
+	}
+	if late = cmp.Or(late, err); late != nil {
+		d.log.Error("the disk has no room: the database is served, and what its start has to write is written when there is some", "database", s.String(), "err", late)
+	}
+	return d, nil
+}
+
+// openError is an error of opening a file for those who ask for its data. One for which
+// there is no room may be opened later.
+func openError(err error) error {
+	if store.NoRoom(err) {
+		return fmt.Errorf("%w: %w", fault.ErrUnavailable, err)
+	}
+	return err
+}
+
+// loadRules reads the rules and settings of the file.
+func (d *Database) loadRules(tx *store.Tx) error {
+	stored, err := versions.Rules(tx)
+	if err != nil {
+		return err
+	}
+	if stored != nil {
+		d.rules.Store(stored)
+	}
+	all, err := readSettings(tx)
+	d.settings.Store(&all)
+	return err
+}
+
+// load reads the rules and settings of the file, and writes what a start has to.
+func (d *Database) load() error {
+	if err := d.store.View(d.loadRules); err != nil {
+		return err
+	}
+	if d.store.ReadOnly() {
+		d.log.Error("the file or its file system is read-only: the database is served, and writes are refused until a restart finds it writable", "database", d.store.String())
+		return nil
+	}
+	return d.writeDue()
+}
+
+// writeDue carries out a startTask if it has something to do, before the committer begins.
+// The error is of store.NoRoom if it is late.
+func (d *Database) writeDue() error {
+	due, t := false, &startTask{db: d.core}
+	err := d.store.View(func(tx *store.Tx) error {
+		declared, err := tx.Indexes().Declared(indexesOf(d.rules.Load()))
+		due = !declared || t.wantsSample(tx)
+		return err
+	})
+	if err != nil || !due {
+		return err
+	}
+	d.commit([]task{t})
+	return t.err
+}

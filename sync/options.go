@@ -1,0 +1,104 @@
+package sync
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/access"
+	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// Options adjust a database. The zero value is a database in memory that
+// denies everything.
+type Options struct {
+	File     string           // bbolt file; "" keeps the database in memory
+	Rules    *rules.Ruleset   // in force until SetRules; nil: rules.Locked()
+	Now      func() time.Time // nil: time.Now
+	Log      *slog.Logger     // nil: no log
+	MaxRead  int64            // bytes of one read or view; 0: DefaultMaxRead
+	MaxQueue int64            // bytes of writes that wait; 0: DefaultMaxQueue
+	Sample   func() tree.Node // content of a database that is new; nil: empty
+	Store    store.Options
+
+	// ScrubEvery is the time between two scrubs of the file; 0: DefaultScrubEvery,
+	// negative: never.
+	ScrubEvery time.Duration
+
+	Observer access.Observer // of what the rules decide; nil: nobody
+
+	// Unindexed is told each one-shot query that is answered without an index because no
+	// rules were given, and that rules would refuse. It must not block. It may be nil.
+	Unindexed func(*fault.NoIndexError)
+
+	TellRules bool // whoever explains an operation is told which rule decided
+	Change    Log  // where commits are appended before they take effect; nil: nowhere else
+}
+
+const DefaultMaxRead = 256 << 20 // REST §11
+
+func (o Options) withDefaults() Options {
+	if o.Rules == nil {
+		o.Rules = rules.Locked()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	if o.MaxRead == 0 {
+		o.MaxRead = DefaultMaxRead
+	}
+	if o.MaxQueue == 0 {
+		o.MaxQueue = DefaultMaxQueue
+	}
+	if o.Change == nil {
+		o.Change = localLog{}
+	}
+	if o.ScrubEvery == 0 {
+		o.ScrubEvery = DefaultScrubEvery
+	}
+	return o
+}
+
+// DefaultScrubEvery is the time from the end of a scrub to the next one.
+const DefaultScrubEvery = 24 * time.Hour
+
+// A Log orders the commits of databases. The committer appends every commit to
+// it before the commit takes effect, so a log that several machines share
+// decides which of them leads a database: an append with the wrong previous
+// revision is refused. With the local log the commit of the file is the log.
+type Log interface {
+	// Append adds the record of the commit that follows revision prev and
+	// returns the commit's revision, which is greater than prev. It must not keep
+	// the record.
+	Append(ctx context.Context, db string, prev uint64, record []byte) (uint64, error)
+}
+
+// localLog is the log of a single machine. It does no I/O: the commit that
+// follows is durable by itself.
+type localLog struct{}
+
+func (localLog) Append(_ context.Context, _ string, prev uint64, _ []byte) (uint64, error) {
+	return prev + 1, nil
+}
+
+// Settings are texts by name that the layer above keeps with a database. A map
+// that is in use is never changed.
+type settings map[string]string
+
+// What operations are about, and what they find.
+type (
+	Caller  = access.Caller // on whose behalf an operation runs
+	Read    = access.Read   // what is to be read
+	Listing = store.Listing // what a shallow read shows: a leaf's value, or an object's keys; neither if there is no node
+	KeyList = store.KeyList // the keys of a Listing
+)
+
+// Admin is the caller that the rules do not apply to.
+var Admin = Caller{Admin: true}

@@ -1,0 +1,62 @@
+// Package quota bounds the listens that several sessions have together, such as all those
+// of one client address, whatever databases they are on. A nil [Quota] bounds nothing. Its
+// methods may be called by several goroutines at once.
+package quota
+
+import (
+	"github.com/dogwooddb/dogwood/limit"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// Limits are the bounds of a Quota. A bound that is not positive does not exist.
+type Limits struct {
+	Listens int64 // at a time
+	Windows int   // of queries at one path of one database, by their weight
+}
+
+// A Quota bounds what several sessions have together.
+type Quota struct {
+	limits  Limits
+	listens *limit.Share
+}
+
+// New returns a Quota of which nothing is used.
+func New(l Limits) *Quota {
+	most := l.Listens
+	if most <= 0 {
+		most = limit.Unbounded
+	}
+	return &Quota{limits: l, listens: limit.NewMeter(most).All()}
+}
+
+// Windows returns the bound of windows at one path, 0 if there is none.
+func (q *Quota) Windows() int {
+	if q == nil {
+		return 0
+	}
+	return max(q.limits.Windows, 0)
+}
+
+// listenBytes is how much of its path and query a listen may have that counts once.
+const listenBytes = 1 << 10
+
+// units returns what a listen counts for: its path and query are kept in memory.
+func units(p tree.Path, q tree.Query) int64 {
+	size := len(p.Clean()) + len(q.OrderBy)
+	for _, b := range []tree.Bound{q.Start, q.End} {
+		size += len(b.Value.Text()) + len(b.Key)
+	}
+	return 1 + int64(size)/listenBytes
+}
+
+// Take counts one more listen, if there may be one.
+func (q *Quota) Take(p tree.Path, query tree.Query) bool {
+	return q == nil || q.listens.Try(units(p, query)) == nil
+}
+
+// Give counts one listen less.
+func (q *Quota) Give(p tree.Path, query tree.Query) {
+	if q != nil {
+		q.listens.Release(units(p, query))
+	}
+}

@@ -1,0 +1,269 @@
+// Package versions keeps the rules of a database in its file, and the history of their
+// changes. It writes in the transaction of its caller.
+package versions
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/rules/lang"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// A Change gives a database new rules.
+type Change struct {
+	Rules   *rules.Ruleset
+	Options Options // that Rules were parsed with
+	Author  string  // who changes them, for the history
+	Comment string  // why, in their words
+	Restore int64   // number of the version whose rules these are; 0: none
+	IfHash  string  // Hash of what must be in force; "": whatever is
+}
+
+// A Version is one change of a database's rules.
+type Version struct {
+	Number  int64     `json:"version"` // from 1
+	Time    time.Time `json:"time"`
+	Author  string    `json:"author,omitempty"`
+	Comment string    `json:"comment,omitempty"`
+	Restore int64     `json:"rollbackOf,omitempty"` // number of the version that it is a copy of
+	Hash    string    `json:"hash"`                 // Hash of the source
+	Size    int       `json:"size"`                 // of the source, in bytes
+
+	Dialect    string `json:"dialect"`
+	Extensions string `json:"extensions,omitempty"`
+}
+
+// Hash returns the SHA-256 of a rules text, in hexadecimal.
+func Hash(source string) string {
+	sum := sha256.Sum256([]byte(source))
+	return hex.EncodeToString(sum[:])
+}
+
+func newVersion(c Change, now time.Time) Version {
+	source := c.Rules.Source()
+	return Version{
+		Time:    now.UTC().Truncate(time.Millisecond),
+		Author:  c.Author,
+		Comment: c.Comment,
+		Restore: c.Restore,
+		Hash:    Hash(source),
+		Size:    len(source),
+
+		Dialect:    c.Options.Dialect(),
+		Extensions: c.Options.Extensions(),
+	}
+}
+
+// Options returns how the version's source is to be read.
+func (v Version) Options() Options {
+	o, _ := ParseOptions(v.Dialect, v.Extensions) // they are from RulesOptions
+	return o
+}
+
+// same reports whether two versions have the same effect.
+func (v Version) same(w Version) bool {
+	return v.Hash == w.Hash && v.Options() == w.Options()
+}
+
+// ErrNoVersion is returned for versions that never were or are no longer kept.
+var ErrNoVersion = errors.New("no such version of the rules")
+
+// Bounds of the versions that are kept. The last one always is.
+const (
+	Max             = 100
+	MaxVersionBytes = 16 << 20
+)
+
+// Names of values that the store keeps. Sources are in slots that are used
+// again, so that no more than maxVersions of them are ever there.
+const (
+	metaRules        = "rules"         // source of the rules in force, if any were given
+	metaRulesOptions = "rules-options" // how to read it
+	metaHistory      = "rules-versions"
+)
+
+func metaSource(number int64) string { return fmt.Sprintf("rules-source-%02d", number%Max) }
+
+// List returns the versions that are kept, ascending.
+func List(tx *store.Tx) (h []Version, err error) {
+	text, err := tx.Meta(metaHistory)
+	if err != nil {
+		return nil, fmt.Errorf("versions of the rules: %w", err)
+	}
+	if text != nil {
+		if err := json.Unmarshal(text, &h); err != nil {
+			return nil, fmt.Errorf("versions of the rules: %w", err)
+		}
+	}
+	return h, nil
+}
+
+// Add stores the rules of a change as those that the file begins with, and as the
+// next version, and lets old versions go. If the last version has the same effect, it is
+// returned instead, and isNew is false.
+func Add(tx *store.Tx, c Change, now time.Time) (v Version, isNew bool, err error) {
+	h, err := List(tx)
+	if err != nil {
+		return v, false, err
+	}
+	given, err := Given(tx)
+	if err != nil {
+		return v, false, err
+	}
+	v = newVersion(c, now)
+	if len(h) > 0 {
+		last := h[len(h)-1]
+		if given && last.same(v) {
+			return last, false, nil
+		}
+		v.Number = last.Number
+	}
+	v.Number++
+	if err := keep(tx, append(h, v)); err != nil {
+		return v, false, err
+	}
+	options, err := json.Marshal(c.Options)
+	if err != nil {
+		return v, false, err
+	}
+	source := []byte(c.Rules.Source())
+	return v, true, errors.Join(tx.SetMeta(metaSource(v.Number), source), tx.SetMeta(metaRulesOptions, options), tx.SetMeta(metaRules, source))
+}
+
+// keep stores the versions, but for the oldest if there are too many.
+func keep(tx *store.Tx, all []Version) error {
+	bytes := 0
+	for _, v := range all {
+		bytes += v.Size
+	}
+	for len(all) > 1 && (len(all) > Max || bytes > MaxVersionBytes) {
+		if err := tx.SetMeta(metaSource(all[0].Number), nil); err != nil {
+			return err
+		}
+		bytes -= all[0].Size
+		all = all[1:]
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	return tx.SetMeta(metaHistory, text)
+}
+
+// Given reports whether the file was given rules.
+func Given(tx *store.Tx) (bool, error) {
+	source, err := tx.Meta(metaRules)
+	return source != nil, err
+}
+
+// Find returns a version that is kept and its source.
+func Find(tx *store.Tx, number int64) (v Version, source string, err error) {
+	h, err := List(tx)
+	if err != nil {
+		return v, "", err
+	}
+	i := slices.IndexFunc(h, func(v Version) bool { return v.Number == number })
+	if i < 0 {
+		return v, "", fmt.Errorf("%w: %d", ErrNoVersion, number)
+	}
+	text, err := tx.Meta(metaSource(number))
+	return h[i], string(text), err
+}
+
+// Rules returns the rules that the file begins with, nil if it was not
+// given any.
+func Rules(tx *store.Tx) (*rules.Ruleset, error) {
+	source, err := tx.Meta(metaRules)
+	if err != nil {
+		return nil, fmt.Errorf("stored rules: %w", err)
+	}
+	if source == nil {
+		return nil, nil
+	}
+	var o Options
+	text, err := tx.Meta(metaRulesOptions)
+	if err != nil {
+		return nil, fmt.Errorf("stored options of the rules: %w", err)
+	}
+	if text != nil {
+		if err := json.Unmarshal(text, &o); err != nil {
+			return nil, fmt.Errorf("stored options of the rules: %w", err)
+		}
+	}
+	r, err := o.ParseStored(string(source))
+	if err != nil {
+		return nil, fmt.Errorf("stored rules: %w", err)
+	}
+	return r, nil
+}
+
+// Options say how a rules document is to be read. The zero value is
+// Firebase's language without extensions. They are comparable.
+type Options struct {
+	Wilddog bool // the dialect of Wilddog
+	NewRoot bool // the extension newRoot, the tree after the write
+}
+
+// ParseOptions reads the name of a dialect, firebase or wilddog, and a list
+// of extensions, separated by commas. Both may be "".
+func ParseOptions(dialect, extensions string) (o Options, err error) {
+	switch dialect {
+	case "", "firebase":
+	case "wilddog":
+		o.Wilddog = true
+	default:
+		return o, fmt.Errorf("unknown dialect %q of rules; there are firebase and wilddog", dialect)
+	}
+	for name := range strings.SplitSeq(extensions, ",") {
+		switch strings.TrimSpace(name) {
+		case "":
+		case "newRoot":
+			o.NewRoot = true
+		default:
+			return o, fmt.Errorf("unknown extension %q of rules; there is newRoot", name)
+		}
+	}
+	return o, nil
+}
+
+// Dialect returns the name of the dialect.
+func (o Options) Dialect() string {
+	if o.Wilddog {
+		return "wilddog"
+	}
+	return "firebase"
+}
+
+// Extensions returns the names of the extensions, separated by commas.
+func (o Options) Extensions() string {
+	if o.NewRoot {
+		return "newRoot"
+	}
+	return ""
+}
+
+// Parse reads a rules document. The error is rules.Errors.
+func (o Options) Parse(source string) (*rules.Ruleset, error) {
+	return o.parse(source, false)
+}
+
+// ParseStored reads a document that Parse of this or an earlier version accepted.
+func (o Options) ParseStored(source string) (*rules.Ruleset, error) {
+	return o.parse(source, true)
+}
+
+func (o Options) parse(source string, accepted bool) (*rules.Ruleset, error) {
+	p := rules.ParseOptions{NewRoot: o.NewRoot, Accepted: accepted}
+	if o.Wilddog {
+		p.Dialect = lang.Wilddog
+	}
+	return rules.ParseWith(source, p)
+}
