@@ -24,7 +24,7 @@ func (b *browser) piece(text string) reply {
 	return r
 }
 
-// polling returns a browser one poll of which waits, until the test ends.
+// polling returns a browser with a poll that waits, until the test ends.
 func (tn *town) polling(t *testing.T, addr string) *browser {
 	b := tn.network(t, addr).browser()
 	b.start("")

@@ -73,15 +73,16 @@ var startOfPoll = regexp.MustCompile(`\("start","(\w+)","(\w+)"\)`)
 // leavePieces sends 15 MB of a message through long polling, unless it is refused.
 func leavePieces(t *testing.T, host string) {
 	t.Helper()
+	c, err := net.Dial("tcp", host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(time.Minute))
+	answers := bufio.NewReader(c)
 	ask := func(query string) string {
-		c, err := net.Dial("tcp", host)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		c.SetDeadline(time.Now().Add(time.Minute))
-		fmt.Fprintf(c, "GET /.lp?%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", query)
-		r, err := http.ReadResponse(bufio.NewReader(c), nil)
+		fmt.Fprintf(c, "GET /.lp?%s HTTP/1.1\r\nHost: localhost\r\n\r\n", query)
+		r, err := http.ReadResponse(answers, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,9 +93,10 @@ func leavePieces(t *testing.T, host string) {
 		}
 		return string(answer)
 	}
-	session := startOfPoll.FindStringSubmatch(ask("start=t&ser=1&cb=1&v=5&ns=default"))
+	start := ask("start=t&ser=1&cb=1&v=5&ns=default")
+	session := startOfPoll.FindStringSubmatch(start)
 	if session == nil {
-		t.Fatal("no session")
+		t.Fatalf("no session in %.200q", start)
 	}
 	waiting, err := net.Dial("tcp", host)
 	if err != nil {

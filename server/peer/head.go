@@ -20,7 +20,7 @@ const (
 )
 
 // A head follows the bytes of one head, in order to know where it ends and what it takes. It
-// finds the end where net/http does. The zero head is one of which nothing has come.
+// finds the end where net/http does. The zero head is empty.
 type head struct {
 	size   int64 // bytes
 	lines  int64 // that are complete
