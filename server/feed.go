@@ -73,6 +73,7 @@ func feed[T any](q *request, due <-chan T, begin func() (end func()), next func(
 	q.w.WriteHeader(http.StatusOK)
 	es := eventStream{client: peer.NewWriter(q.w, q.r), slow: q.countSlow, check: make(chan struct{}, 1)}
 	defer es.watch(q)()
+	q.visit.Shed()
 	idle := time.NewTicker(keepAlive)
 	defer idle.Stop()
 	for event := next(); ; event = next() {

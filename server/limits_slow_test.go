@@ -4,15 +4,9 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -131,47 +125,6 @@ func cutWithin(conn net.Conn, name string, began time.Time, limit time.Duration)
 		return fmt.Errorf("%s: cut off after %s, want %s", name, d, limit)
 	}
 	return nil
-}
-
-// TestSilentTLSClient: the handshake has its time, too.
-func TestSilentTLSClient(t *testing.T) {
-	tier.Need(t, tier.Full)
-	t.Parallel()
-	o := shortWaits(Options{Dev: true})
-	s, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ts := &testServer{Server: s, t: t, addr: l.Addr().String()}
-	ts.serve(tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{certificateTest(t)}}))
-	defer ts.shutdown()
-	began := time.Now()
-	conn, err := net.Dial("tcp", ts.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if err := cutWithin(conn, "no handshake", began, o.waits.headers); err != nil {
-		t.Error(err)
-	}
-}
-
-func certificateTest(t *testing.T) tls.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
 // A body that is compressed too well is refused before it has grown, and one that

@@ -18,6 +18,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -70,6 +71,8 @@ type Options struct {
 
 	Sample func() tree.Node // what a new database begins with; nil is empty
 	Demo   http.Handler     // in Dev, answers what is below /demo/ and does not end with .json; nil is nothing
+
+	TLS *tls.Config // what Serve speaks on its listener; nil is plain HTTP
 
 	Log *slog.Logger     // nil discards
 	Now func() time.Time // nil is time.Now
@@ -170,6 +173,9 @@ func New(o Options) (*Server, error) {
 		HeaderTimeout:  o.waits.headers,
 		WriteTimeout:   o.waits.write,
 		Refused:        refusals.Add,
+		HandshakeFailed: func(addr string, err error) {
+			s.log.Warn("TLS handshake failed", "remote", addr, "err", err)
+		},
 	})
 	s.conns = peer.NewConns(s.peers)
 	s.rt = s.newRealtime()

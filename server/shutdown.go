@@ -27,7 +27,9 @@ const cutGrace = 2 * time.Second
 // Serve answers requests on l until ctx ends or l fails. Then it stops
 // accepting, ends event streams and realtime connections, lets requests finish
 // for DrainTimeout, cuts what is left, and closes the server. It returns nil after a drain
-// in which everything finished, and at the latest 2 s after DrainTimeout.
+// in which everything finished, and at the latest 2 s after DrainTimeout. Where Options.TLS
+// is set l is one of plain connections. TLS that l does itself works, too, but then what
+// comes before a request has been read is bounded for each connection alone.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	h := &http.Server{
 		Handler:           s,
@@ -40,7 +42,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- h.Serve(l) }()
+	go func() { failed <- h.Serve(s.conns.Listen(l, s.opts.TLS)) }()
 	select {
 	case err := <-failed:
 		h.Close()

@@ -70,6 +70,7 @@ func streamValue(q *request) (answer, error) {
 	defer q.s.streams.Add(out, streamClient(q))()
 	es := eventStream{out: out, wake: wake, client: peer.NewWriter(q.w, q.r), slow: q.countSlow, check: make(chan struct{}, 1)}
 	defer es.watch(q)()
+	q.visit.Shed()
 	if es.writeAll(first) == nil {
 		es.run(q)
 	}

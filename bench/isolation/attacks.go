@@ -33,6 +33,8 @@ var attacks = []attack{
 	{"on-disconnects", 8, leaveWrites},
 	{"half-open-sockets", 8, openHalf},
 	{"long-polls", 16, floodPolls},
+	{"long-poll-pieces", 30, sendPieces},
+	{"fat-headers", 16, sendHeaders},
 }
 
 // requests sends REST requests over one connection, one after the other and again and again.

@@ -28,6 +28,8 @@ var layers = map[string][]string{
 	"tree/store":                       {"tree", "tree/piecewise", "tree/store/dedup", "tree/store/durable", "tree/store/kv"},
 	"tree/store/dedup":                 {"tree/store/kv"},
 	"tree/store/kv":                    {"tree/store/durable"},
+	"tree/store/logged":                {"tree/store/kv", "tree/store/wal"},
+	"tree/store/wal":                   {"tree/store/durable"},
 	"tree/store/durable":               {},
 	"tree/store/dirlock":               {"tree/store/durable"},
 	"tree/invariant":                   {"tree"},

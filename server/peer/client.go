@@ -58,6 +58,8 @@ type Options struct {
 	HeaderTimeout  time.Duration // in which a request has to come
 	WriteTimeout   time.Duration // in which a client has to take WriteLeast; 0: the constant
 	Refused        func(reason metrics.Reason, addr string)
+
+	HandshakeFailed func(addr string, err error) // of TLS
 }
 
 // NewTable returns a table of no addresses.

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -10,13 +11,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/server/metrics"
 )
 
 // A conn is one connection of the server, with the client it counts for. It
-// lasts until the connection is closed, be it one of a WebSocket.
+// lasts until the connection is closed, be it one of a WebSocket. net/http reads through it.
 type conn struct {
-	conn     net.Conn
+	net.Conn
 	table    *Table
 	deadline *WriteDeadline // of requests, one after the other: nil before the first
 	peer     netip.Addr
@@ -25,6 +27,16 @@ type conn struct {
 	excess   bool    // it is only there to be refused
 	began    time.Time
 	asked    atomic.Bool // a request has come
+
+	left    atomic.Int64     // of the body that is read, or inHead or unknown
+	head    head             // of the goroutine that reads
+	ahead   []byte           // what was read too far, in buffer
+	buffer  *[readAhead]byte // nil: nothing was
+	held    limit.Hold       // what the head takes; of the goroutine of the request
+	request *http.Request    // that has the head; nil: none
+
+	shaken     atomic.Bool // the TLS handshake is over
+	handshakes int64       // bytes of it
 }
 
 // Conns are the connections that are open.
@@ -51,15 +63,52 @@ func (cs *Conns) Open() int {
 
 type connKey struct{}
 
+// Listen returns a listener whose connections count what comes before a request has its
+// handler. They speak TLS if secure is not nil.
+func (cs *Conns) Listen(l net.Listener, secure *tls.Config) net.Listener {
+	return &listener{l, cs.table, secure}
+}
+
+type listener struct {
+	net.Listener
+	table  *Table
+	secure *tls.Config // nil: plain HTTP
+}
+
+// Accept implements net.Listener. A connection on which there is TLS already is returned as
+// it is: net/http has to do the handshake of those that may become HTTP/2.
+func (l *listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	if _, is := c.(*tls.Conn); is {
+		return c, nil
+	}
+	counted := &conn{Conn: c, table: l.table}
+	counted.left.Store(inHead)
+	if l.secure == nil {
+		return counted, nil
+	}
+	shaking := tls.Server(&handshake{c, counted}, l.secure)
+	counted.Conn = shaking
+	return &secureConn{conn: counted, tls: shaking}, nil
+}
+
 // Begin is an http.Server's ConnContext: requests find the conn of their
 // connection in their context. A connection for which there is no room is closed;
 // one too many of an address is there until its first request, which can be told
 // so.
 func (cs *Conns) Begin(ctx context.Context, c net.Conn) context.Context {
-	l := &conn{conn: c, table: cs.table, peer: peerOf(c.RemoteAddr().String()), began: time.Now()}
+	l := connOf(c)
+	if l == nil { // of another listener than Listen returns
+		l = &conn{Conn: c, table: cs.table}
+	}
+	l.peer, l.began = peerOf(c.RemoteAddr().String()), time.Now()
 	if l.proxy = cs.table.proxies.trusts(l.peer); !l.proxy {
 		l.client = cs.table.Acquire(l.peer)
 	}
+	l.held.Of = cs.table.Resources(l.client).Bodies
 	ok := true
 	if l.excess, ok = cs.table.connect(l.client); ok && cs.add(c, l) {
 		if tcp := tcpOf(c); tcp != nil {
@@ -92,11 +141,22 @@ func (cs *Conns) add(c net.Conn, l *conn) bool {
 // do for their address.
 func (cs *Conns) Changed(c net.Conn, state http.ConnState) {
 	switch state {
+	case http.StateIdle:
+		if l := connOf(c); l != nil {
+			l.beginHead()
+		}
 	case http.StateClosed:
+		if l := connOf(c); l != nil {
+			l.release()
+			l.dropAhead()
+		}
 		if l := cs.End(c, true); l != nil && !l.asked.Load() && time.Since(l.began) >= cs.table.options.HeaderTimeout {
 			cs.table.options.Refused(metrics.SlowHeaders, c.RemoteAddr().String())
 		}
 	case http.StateHijacked:
+		if l := connOf(c); l != nil {
+			l.release()
+		}
 		cs.mu.Lock()
 		defer cs.mu.Unlock()
 		if cs.open[c] != nil {
@@ -132,6 +192,7 @@ type Request struct {
 	table   *Table
 	client  *Client // nil: exempt
 	excess  bool    // its connection is only there to be refused
+	conn    *conn   // nil: it did not come through Conns
 	own     bool    // it counts as a connection: it came through a proxy, which has others
 	counted bool    // and has been counted
 }
@@ -156,8 +217,14 @@ func (t *Table) Enter(v *Request, r *http.Request, probe bool) error {
 	default:
 		v.excess, v.client = l.excess, t.Retain(l.client)
 	}
+	if v.conn = l; l != nil {
+		l.enter(r)
+	}
 	if probe {
 		return nil
+	}
+	if l != nil && l.proxy && !l.chargeTo(v.client) {
+		return ErrTooMany
 	}
 	return v.admit()
 }
@@ -219,6 +286,14 @@ func (v *Request) Leave() {
 
 // Excess reports whether the connection of the request is only there to be refused.
 func (v *Request) Excess() bool { return v.excess }
+
+// Shed forgets the headers of the request, which is about to wait for long and does not need
+// them any more.
+func (v *Request) Shed() {
+	if v.conn != nil {
+		v.conn.shed()
+	}
+}
 
 // Client returns whose request it is, nil if the address is exempt.
 func (v *Request) Client() *Client { return v.client }

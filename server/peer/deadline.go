@@ -45,13 +45,16 @@ func (t *Table) WriteDeadline(conn net.Conn, extend func(until time.Time) error)
 	return &WriteDeadline{tcp: tcpOf(conn), extend: extend, timeout: t.options.WriteTimeout}
 }
 
-// tcpOf returns the connection that c is or, as TLS, goes through; nil for others.
+// tcpOf returns the connection that c is or, as with TLS, goes through; nil for others.
 func tcpOf(c net.Conn) *net.TCPConn {
-	if through, ok := c.(interface{ NetConn() net.Conn }); ok {
+	for {
+		through, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			tcp, _ := c.(*net.TCPConn)
+			return tcp
+		}
 		c = through.NetConn()
 	}
-	tcp, _ := c.(*net.TCPConn)
-	return tcp
 }
 
 // begin starts the time that the other side has for what will be written. A
@@ -183,7 +186,7 @@ func deadlineOf(w http.ResponseWriter, r *http.Request) *WriteDeadline {
 		return &WriteDeadline{extend: http.NewResponseController(w).SetWriteDeadline, timeout: WriteTimeout}
 	}
 	if l.deadline == nil {
-		l.deadline = l.table.WriteDeadline(l.conn, l.conn.SetWriteDeadline)
+		l.deadline = l.table.WriteDeadline(l.Conn, l.Conn.SetWriteDeadline)
 	}
 	return l.deadline
 }

@@ -41,7 +41,7 @@ func (rt *Server) accept(w http.ResponseWriter, r *http.Request, c *conn) *socke
 		}
 		return nil // the library has answered
 	}
-	s := newSocket(rt, in.conn, c)
+	s := newSocket(rt, in.bare, c)
 	s.gone = peer.RequestOf(r).Keep(in.conn, rt.opts.Conns)
 	if rt.addSocket(s) != nil {
 		in.conn.Close()
@@ -55,11 +55,19 @@ func (rt *Server) accept(w http.ResponseWriter, r *http.Request, c *conn) *socke
 type takeover struct {
 	http.ResponseWriter
 	conn net.Conn // nil before that
+	bare net.Conn // the same, without the bounds of requests
 }
 
 // Hijack implements http.Hijacker.
 func (w *takeover) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
 	w.conn = conn
-	return conn, rw, err
+	if w.bare, err = peer.Bare(conn); err != nil {
+		conn.Close()
+		return nil, nil, err
+	}
+	return w.bare, rw, nil
 }

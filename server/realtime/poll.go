@@ -77,6 +77,7 @@ func (rt *Server) nextPoll(w http.ResponseWriter, r *http.Request, q pollQuery) 
 	t := p.enter(q.serial)
 	defer p.leave(t)
 	p.receive(q.pieces)
+	peer.RequestOf(r).Shed()
 	body := p.respond(r.Context(), t)
 	if err := writeScript(w, r, body); err != nil && body != nil {
 		p.responseLost()

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -18,7 +19,11 @@ type poll struct {
 
 	up     sync.Mutex // guards the fields below, and the order of requests
 	pieces wire.Reassembler
-	ended  bool // the client has said that this is all
+	held   limit.Hold  // what pieces takes
+	begun  time.Time   // when the message that is unfinished did; zero: there is none
+	due    time.Time   // when more of it must have come
+	stall  *time.Timer // for due
+	ended  bool        // the client has said that this is all
 
 	mu        sync.Mutex
 	turns     int          // requests that are being answered
@@ -44,6 +49,7 @@ func newPoll(c *conn, callback wire.CallbackID) *poll {
 		answered: [2]int64{-1, -1},
 	}
 	p.pieces.MaxBytes = c.rt.maxMessage()
+	p.held.Of = c.rt.opts.Peers.Resources(c.peer).Bodies
 	p.idle = time.AfterFunc(PollFirst, p.expire)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,6 +82,10 @@ func (p *poll) isOver() bool {
 // end makes the poll tell its client to stop asking, after the rest of the
 // outbox if it can be expected to hear that.
 func (p *poll) end(reason closeReason) {
+	if p.up.TryLock() { // otherwise the request that has it forgets them
+		p.forgetPieces()
+		p.up.Unlock()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {

@@ -3,6 +3,7 @@ package realtime
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
@@ -23,10 +24,27 @@ func (p *poll) receive(pieces []wire.Piece) {
 }
 
 func (p *poll) handle(pieces []wire.Piece) error {
+	err := p.add(pieces)
+	if isClosed(p.c.ended) {
+		p.up.Lock()
+		defer p.up.Unlock()
+		p.forgetPieces()
+	}
+	return err
+}
+
+// add handles the messages that pieces complete.
+func (p *poll) add(pieces []wire.Piece) error {
 	p.up.Lock()
 	defer p.up.Unlock()
 	for _, piece := range pieces {
+		if isClosed(p.c.ended) {
+			return goingAway
+		}
 		msgs, err := p.pieces.Add(piece)
+		if err == nil {
+			err = p.keep(msgs)
+		}
 		if err != nil {
 			return err
 		}
@@ -35,8 +53,74 @@ func (p *poll) handle(pieces []wire.Piece) error {
 				return err
 			}
 		}
+		p.settle()
+	}
+	p.await(len(pieces) > 0)
+	return nil
+}
+
+// keep makes what is unfinished, and messages that were not handled yet, count for the
+// address of the client.
+func (p *poll) keep(msgs []string) error {
+	n := p.pieces.Held()
+	for _, msg := range msgs {
+		n += int64(len(msg))
+	}
+	if more := n - p.held.Size(); n > smallMessage && more > 0 && p.held.Grow(more) != nil {
+		return overloaded
 	}
 	return nil
+}
+
+// settle gives back what was kept for messages that have been handled.
+func (p *poll) settle() {
+	if n := p.pieces.Held(); n < p.held.Size() {
+		p.held.Settle(n)
+	}
+}
+
+// await sets when more of an unfinished message must have come: like one over a WebSocket it
+// may not stall, and it needs to come at pollRate. came says that a piece has come.
+func (p *poll) await(came bool) {
+	n := p.pieces.Held()
+	switch {
+	case n == 0:
+		p.begun = time.Time{}
+		if p.stall != nil {
+			p.stall.Stop()
+		}
+		return
+	case !came:
+		return
+	case p.begun.IsZero():
+		p.begun = time.Now()
+	}
+	p.due = time.Now().Add(p.c.rt.opts.Limits.Stalled)
+	if last := p.begun.Add(Silence + time.Duration(n/pollRate)*time.Second); last.Before(p.due) {
+		p.due = last
+	}
+	if p.stall == nil {
+		p.stall = time.AfterFunc(time.Until(p.due), p.stalled)
+		return
+	}
+	p.stall.Reset(time.Until(p.due))
+}
+
+// stalled ends the connection if nothing more of its message has come.
+func (p *poll) stalled() {
+	p.up.Lock()
+	late := !p.begun.IsZero() && !time.Now().Before(p.due)
+	p.up.Unlock()
+	if late {
+		p.c.close(p.c.rt.countEnd(silent, p.c.remote.Addr))
+	}
+}
+
+// forgetPieces forgets the messages that will not be finished. up is held.
+func (p *poll) forgetPieces() {
+	p.pieces = wire.Reassembler{}
+	p.held.End()
+	p.await(false)
 }
 
 // message handles one message. It cannot wait until the outbox is less full, since

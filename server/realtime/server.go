@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -80,7 +81,7 @@ func (rt *Server) open(r *http.Request) (*conn, error) {
 	if !v.Connects() {
 		return nil, errTooFast
 	}
-	c := newConn(rt, ns, db, v.Client())
+	c := newConn(rt, strings.Clone(ns), db, v.Client()) // ns may be a part of a long URL
 	c.remote = rt.opts.Peers.Remote(r)
 	if err := rt.add(c); err != nil {
 		c.close(goingAway)

@@ -18,6 +18,10 @@ const (
 	PollFirst = 30 * time.Second // from the start to the first poll
 	PollIdle  = 60 * time.Second // without any poll: the client is gone
 
+	// pollRate is the bytes per second at which a message comes in pieces, after a time of
+	// Silence. A poll brings some 1,800 characters, and there are two at a time.
+	pollRate = 1 << 10
+
 	// PollHold is how long a poll waits for something to say. Browsers give up on
 	// one after 25 seconds (protocol §14.2), counted from before it was sent.
 	PollHold = 20 * time.Second

@@ -1,11 +1,9 @@
 package wire
 
 import (
-	"encoding/base64"
 	"fmt"
 	"net/url"
 	"strconv"
-	"strings"
 )
 
 // A Piece is a part of a message that a browser sends through long polling
@@ -44,24 +42,4 @@ func pieceNumber(query url.Values, name string) (int, error) {
 		return 0, fmt.Errorf("%w: %s is %.40q", ErrBadFrame, name, s)
 	}
 	return strconv.Atoi(s)
-}
-
-// DecodeWebSafe decodes the base64 of a whole message (protocol §14): alphabet
-// with - and _, padded with dots by browsers; equals signs and no padding are
-// accepted too. Bytes that are not UTF-8 become U+FFFD, as on a WebSocket.
-// Errors wrap ErrBadFrame.
-func DecodeWebSafe(text string) (string, error) {
-	body := strings.TrimRight(text, ".=")
-	padding := len(text) - len(body)
-	if padding > 2 || padding > 0 && len(text)%4 != 0 {
-		return "", fmt.Errorf("%w: %d characters of padding", ErrBadFrame, padding)
-	}
-	if strings.ContainsAny(body, "\r\n") {
-		return "", fmt.Errorf("%w: line break in base64", ErrBadFrame) // the decoder would skip it
-	}
-	msg, err := base64.RawURLEncoding.DecodeString(body)
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrBadFrame, err)
-	}
-	return strings.ToValidUTF8(string(msg), "\uFFFD"), nil
 }

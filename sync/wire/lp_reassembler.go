@@ -20,12 +20,19 @@ type Reassembler struct {
 
 	next  int           // number of the first piece that has not arrived
 	ahead map[int]Piece // pieces that arrived before next, by number
-	text  []byte        // the parts that have come of the message that began before next
+	text  webSafe       // the parts that have come of the message that began before next
 	parts int           // pieces in text
 	total int           // pieces that message has
-	size  int           // characters in ahead and text
+	size  int           // characters of ahead and text
+	early int           // bytes that ahead takes
 	err   error
 }
+
+// pieceBytes is what a piece that is kept takes beside its text.
+const pieceBytes = 128
+
+// Held returns how many bytes of memory the pieces of unfinished messages take.
+func (r *Reassembler) Held() int64 { return int64(cap(r.text.bytes) + r.early) }
 
 // Add takes a piece and returns the messages that it completes, in the order
 // in which the client sent them. Pieces that are known already are ignored.
@@ -79,12 +86,16 @@ func (r *Reassembler) hold(p Piece) {
 	}
 	p.Data = strings.Clone(p.Data)
 	r.ahead[p.Seg] = p
+	r.early += len(p.Data) + pieceBytes
 }
 
 // takeNext returns the piece that is next, if it was held.
 func (r *Reassembler) takeNext() (Piece, bool) {
 	p, ok := r.ahead[r.next]
-	delete(r.ahead, r.next)
+	if ok {
+		delete(r.ahead, r.next)
+		r.early -= len(p.Data) + pieceBytes
+	}
 	return p, ok
 }
 
@@ -97,18 +108,18 @@ func (r *Reassembler) piece(p Piece) (msg string, done bool, err error) {
 	if p.Total != r.total {
 		return "", false, fmt.Errorf("%w: piece %d says %d pieces, before it was %d", ErrBadFrame, p.Seg, p.Total, r.total)
 	}
-	r.text = append(r.text, p.Data...)
-	if r.parts++; r.parts < r.total {
-		return "", false, nil
+	r.parts++
+	if err := r.text.add(p.Data, r.parts == r.total); err != nil || r.parts < r.total {
+		return "", false, err
 	}
-	msg, err = DecodeWebSafe(string(r.text))
-	r.size -= len(r.text)
-	r.text, r.parts = nil, 0
-	return msg, err == nil, err
+	msg, chars := r.text.message()
+	r.size -= chars
+	r.text, r.parts = webSafe{}, 0
+	return msg, true, nil
 }
 
 func (r *Reassembler) fail(err error) error {
-	r.err, r.ahead, r.text = err, nil, nil
+	r.err, r.ahead, r.text, r.early = err, nil, webSafe{}, 0
 	return err
 }
 

@@ -106,8 +106,8 @@ func TestReassembler(t *testing.T) {
 					t.Errorf("Add(%v), call %d: %q, want %q", pieces[n], i, got, want)
 				}
 			}
-			if r.size != 0 || len(r.ahead) != 0 || r.text != nil {
-				t.Errorf("left over: %d characters, %d pieces, %q", r.size, len(r.ahead), r.text)
+			if r.size != 0 || len(r.ahead) != 0 || r.Held() != 0 {
+				t.Errorf("left over: %d characters, %d pieces, %d bytes", r.size, len(r.ahead), r.Held())
 			}
 		})
 	}
@@ -175,7 +175,7 @@ func TestReassemblerErrors(t *testing.T) {
 			if _, again := r.Add(Piece{0, 1, "e30."}); again != err {
 				t.Errorf("the next call returned %v, want the same error", again)
 			}
-			if r.ahead != nil || r.text != nil {
+			if r.ahead != nil || r.Held() != 0 {
 				t.Error("pieces are kept after an error")
 			}
 		})
@@ -226,7 +226,7 @@ func FuzzReassembler(f *testing.F) {
 				}
 				return
 			}
-			kept := len(r.text)
+			kept := r.text.chars
 			for _, held := range r.ahead {
 				kept += len(held.Data)
 			}
@@ -358,5 +358,33 @@ func BenchmarkAppendPollScript(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		AppendPollScript(buf, cb, 7, msgs)
+	}
+}
+
+// What a Reassembler says that it holds is what it keeps: decoded text, and the pieces that
+// came too early.
+func TestReassemblerHeld(t *testing.T) {
+	const size = 100_000
+	r := Reassembler{}
+	pieces := encodePieces(0, strings.Repeat("a", size), 1000)
+	for _, p := range pieces[1:100] {
+		if _, err := r.Add(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if early, want := r.Held(), int64(99*(1000+pieceBytes)); early != want {
+		t.Errorf("holds %d bytes of pieces that came early, want %d", early, want)
+	}
+	for _, p := range slices.Concat(pieces[:1], pieces[100:len(pieces)-1]) {
+		if _, err := r.Add(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if held := r.Held(); held < size*9/10 || held > 2*size {
+		t.Errorf("holds %d bytes of a message of %d", held, size)
+	}
+	msgs, err := r.Add(pieces[len(pieces)-1])
+	if err != nil || len(msgs) != 1 || len(msgs[0]) != size || r.Held() != 0 {
+		t.Errorf("%d messages, %v, and %d bytes are held", len(msgs), err, r.Held())
 	}
 }

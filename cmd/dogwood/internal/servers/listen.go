@@ -146,7 +146,7 @@ func (f *listenFlags) listen() (l net.Listener, scheme string, err error) {
 	case err != nil:
 		return nil, "", err
 	case f.tls != nil:
-		return tls.NewListener(l, f.tls), "https", nil
+		return l, "https", nil
 	}
 	return l, "http", nil
 }

@@ -93,6 +93,7 @@ func (c *Serve) options(log *slog.Logger) (o server.Options, err error) {
 	if c.tls, err = c.config(); err != nil {
 		return o, err
 	}
+	o.TLS = c.tls
 	if o.Limits, err = c.limits(); err != nil {
 		return o, err
 	}

@@ -1,0 +1,110 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/realtime"
+)
+
+// piece sends one piece of a message of many, in a poll that does not wait: one with a higher
+// serial number has come.
+func (b *browser) piece(text string) reply {
+	b.t.Helper()
+	b.serial--
+	r := b.fetch(fmt.Sprintf("id=%s&pw=%s&ser=%d&seg0=%d&ts0=400&d0=%s", b.id, b.password, b.serial, b.seg, text))
+	if b.seg++; r.err != nil || r.status != http.StatusOK {
+		b.t.Fatalf("piece %d: %+v", b.seg, r)
+	}
+	return r
+}
+
+// polling returns a browser with a poll that waits, until the test ends.
+func (tn *town) polling(t *testing.T, addr string) *browser {
+	b := tn.network(t, addr).browser()
+	b.start("")
+	b.serial = 1000
+	b.hold()
+	synctest.Wait()
+	return b
+}
+
+// What a client sends through long polling without finishing the message counts for its
+// address as it would over a WebSocket, and is given back when the connection ends.
+func TestAddressPieces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := townOf(t, Options{Dev: true, Limits: Limits{MaxBodiesBytes: 1 << 20}})
+		defer tn.shutdown()
+		text := strings.Repeat("A", 100_000)
+		ends := 0
+		for range 3 {
+			b := tn.polling(t, "198.51.100.1")
+			for range 5 {
+				before := tn.all.Bodies.Meter().Used()
+				r := b.piece(text)
+				synctest.Wait()
+				used := tn.all.Bodies.Meter().Used()
+				if used > 512<<10 || !r.closes && used < before+60_000 {
+					t.Errorf("after a piece %d bytes are held, and %d before it", used, before)
+				}
+				if r.closes {
+					ends++
+					break
+				}
+			}
+		}
+		if ends == 0 {
+			t.Error("unfinished messages of 1.5 MB were taken")
+		}
+		if got := tn.metrics.Refused.Of(metrics.AddressBodies); got != uint64(ends) {
+			t.Errorf("%d connections were refused, and %d ended", got, ends)
+		}
+		long := `"` + strings.Repeat("x", 200<<10) + `"`
+		tn.at("198.51.100.2").want("PUT", "/b.json", long, 200, long)
+		tn.rt.Shutdown()
+		synctest.Wait()
+		if used := tn.all.Bodies.Meter().Used(); used != 0 {
+			t.Errorf("%d bytes were not given back", used)
+		}
+	})
+}
+
+// A message that is not finished may not stall, though its client goes on to poll.
+func TestPollStalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := townOf(t, Options{Dev: true})
+		defer tn.shutdown()
+		b := tn.polling(t, "198.51.100.1")
+		for range 10 {
+			time.Sleep(realtime.Stalled - time.Second)
+			if r := b.piece(strings.Repeat("A", 16<<10)); r.closes {
+				t.Fatal("a message that comes steadily was cut")
+			}
+			b.hold()
+		}
+		time.Sleep(realtime.Stalled + time.Second)
+		synctest.Wait()
+		if r := b.fetch(b.query()); !r.closes {
+			t.Errorf("after a stall: %+v, want a close command", r)
+		}
+		tn.wantRefused(t, metrics.Silent, 1)
+		if used := tn.all.Bodies.Meter().Used(); used != 0 {
+			t.Errorf("%d bytes were not given back", used)
+		}
+
+		b = tn.polling(t, "198.51.100.1")
+		for ended := false; !ended; {
+			time.Sleep(realtime.Stalled - time.Second)
+			ended = b.piece("AAAA").closes
+			b.hold()
+			if b.seg > 20 {
+				t.Fatal("a message of 4 characters now and then may take for ever")
+			}
+		}
+	})
+}

@@ -1,0 +1,124 @@
+package server
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dogwooddb/dogwood/internal/tier"
+	"github.com/dogwooddb/dogwood/server/peer"
+)
+
+// serveTLS serves on a real socket.
+func serveTLS(t *testing.T, o Options) *testServer {
+	t.Helper()
+	o.TLS = &tls.Config{Certificates: []tls.Certificate{certificateTest(t)}}
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ts := &testServer{Server: s, t: t, addr: l.Addr().String()}
+	ts.serve(l)
+	return ts
+}
+
+// TestSilentTLSClient: the handshake has its time, too.
+func TestSilentTLSClient(t *testing.T) {
+	tier.Need(t, tier.Full)
+	t.Parallel()
+	o := shortWaits(Options{Dev: true})
+	ts := serveTLS(t, o)
+	defer ts.shutdown()
+	began := time.Now()
+	conn, err := net.Dial("tcp", ts.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := cutWithin(conn, "no handshake", began, o.waits.headers); err != nil {
+		t.Error(err)
+	}
+}
+
+// Requests over TLS are served, heads have their bounds there, and one who speaks plain HTTP
+// is told so.
+func TestTLS(t *testing.T) {
+	ts := serveTLS(t, Options{Dev: true})
+	defer ts.shutdown()
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	defer client.CloseIdleConnections()
+	for range 2 { // on one connection
+		r, err := client.Get("https://" + ts.addr + "/x.json?ns=test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(r.Body)
+		r.Body.Close()
+		if r.StatusCode != 200 || string(body) != "null" || r.Header.Get("Strict-Transport-Security") == "" {
+			t.Errorf("%d %s with %v", r.StatusCode, body, r.Header)
+		}
+	}
+	q, _ := http.NewRequest("GET", "https://"+ts.addr+"/x.json?ns=test", nil)
+	for range peer.MaxHeadLines {
+		q.Header.Add("A", "b")
+	}
+	if r, err := client.Do(q); err != nil || r.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("too many headers: %v, %v", r, err)
+	}
+	plain, err := http.Get("http://" + ts.addr + "/x.json")
+	if err != nil || plain.StatusCode != 400 {
+		t.Errorf("plain HTTP: %v, %v", plain, err)
+	}
+}
+
+// A handshake counts while it is unfinished, and must not be long.
+func TestHandshakesAreBounded(t *testing.T) {
+	o := Options{Dev: true}
+	o.PerAddress.Exempt = []netip.Prefix{}
+	ts := serveTLS(t, o)
+	defer ts.shutdown()
+	hello := "\x16\x03\x01\x40\x00" + "\x01\x00\xf0\x00" + strings.Repeat("x", 16<<10-4) // the first record of a long ClientHello
+	conn, err := net.Dial("tcp", ts.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, hello)
+	held := func() int64 { return ts.all.Bodies.Meter().Used() }
+	waitFor(t, "the handshake to count", func() bool { return held() >= 16<<10 })
+	record := "\x16\x03\x01\x40\x00" + strings.Repeat("x", 16<<10)
+	io.WriteString(conn, record)
+	conn.SetDeadline(time.Now().Add(headerTimeout / 2))
+	if _, err := io.Copy(io.Discard, conn); err != nil && strings.Contains(err.Error(), "timeout") {
+		t.Errorf("a handshake of more than %d bytes goes on: %v", peer.MaxHandshake, err)
+	}
+	waitFor(t, "the handshake to be given back", func() bool { return held() == 0 })
+}
+
+func certificateTest(t *testing.T) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
