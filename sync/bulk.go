@@ -100,7 +100,7 @@ type linkTask struct {
 	increments tree.Update          // of the value before
 	marks      []tree.Node          // in the places of the increments meanwhile
 	sums       []tree.ResolvedWrite // of the increments, once it is applied
-	echo       *echo.Writer         // of what is written; nil: nobody wants to see what is written
+	echo       *echo.Writer         // of what is written; nil: the answer has no value
 }
 
 func (t *linkTask) size() int64 { return taskOverhead }

@@ -1,4 +1,4 @@
-// Testrun runs "go test" and reports the slowest tests. It also runs commands beside each other.
+// Testrun runs "go test" and reports the slowest tests. It also runs commands at the same time.
 //
 //	testrun -times FILE -- ARG…   run "go test ARG…", print what it would print, and add
 //	                              the time of each test to FILE

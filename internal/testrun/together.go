@@ -15,7 +15,7 @@ import (
 // grace is how long a part may take to end after SIGTERM.
 const grace = 5 * time.Second
 
-// A part is a command that runs beside others. It has a process group of its own, so that
+// A part is a command that runs at the same time as others. It has a process group of its own, so that
 // everything it has started ends with it.
 type part struct {
 	name string

@@ -66,7 +66,7 @@ func (p *printer) expr(x Expr, min int) {
 }
 
 // Precedence returns how tightly the outermost operator of x binds, in the numbers of
-// [Op.Precedence]. What has no operator binds the tightest.
+// [Op.Precedence]. An expression without an operator binds the tightest.
 func Precedence(x Expr) int {
 	switch x := x.(type) {
 	case *Cond:

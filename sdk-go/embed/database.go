@@ -97,7 +97,7 @@ func share(dir string) (*dirlock.Lock, error) {
 
 // As returns a client of a user, to whom the rules apply: auth is what they see
 // as their variable of that name, such as map[string]any{"uid": "ana"}. nil is
-// a user who is signed out. A closed client leaves nothing behind, so a server may
+// a user that is signed out. A closed client leaves nothing behind, so a server may
 // make one for each request. The database closes the remaining ones with itself.
 func (d *Database) As(auth map[string]any) (*dogwood.Client, error) {
 	var caller dsync.Caller

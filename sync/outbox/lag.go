@@ -6,7 +6,7 @@ import (
 	"github.com/dogwooddb/dogwood/limit"
 )
 
-// What waits for clients that do not keep up is counted, so that thousands of them take no
+// Data that waits for slow clients is counted, so that thousands of them take no
 // more memory than there is for that. Where the memory of an address, or of all, is used up,
 // the outboxes of the address that hold most lose their events to whole views, and a client
 // whose replies wait is not read from.
@@ -19,7 +19,7 @@ import (
 const (
 	// KeptUp is how many bytes wait for a client that is thought to keep up.
 	KeptUp = 4 << 10
-	// WaitingPart says which part of the memory of large messages there is, beside that, for
+	// WaitingPart says which part of the memory of large messages there is, and another one for
 	// what waits.
 	WaitingPart = 2
 
@@ -52,7 +52,7 @@ type waiting struct {
 	taken  []*Event // of those that count, which the last Take returned
 
 	held   int64 // of the allowance, for own and sent; a little more than these
-	grace  bool  // held beside that, for the items that do not count
+	grace  bool  // held and another one for the items that do not count
 	full   bool  // there was no room for the last item
 	counts *Counts
 }
@@ -276,7 +276,7 @@ func (s *slowOutboxes) list() []*Outbox {
 // event, so that it counts once however many clients wait for it.
 type holders struct {
 	mu     sync.Mutex
-	payer  *Allowance // nil: nobody holds it
+	payer  *Allowance // nil: it is not held
 	n      int        // outboxes of the payer
 	others map[*Allowance]int
 }

@@ -55,7 +55,7 @@ type exporter struct {
 
 // releaseEvery is after how many bytes the pages that they were read from are released.
 // Without that, the whole file would count as memory of the process at the end of a long
-// walk; each time costs other reads a fault for every page that they come by again.
+// walk; each time costs other reads a fault for every page that they read again.
 const releaseEvery = 16 << 20
 
 func (e *exporter) row(r row) error {

@@ -145,7 +145,7 @@ export async function untyped() {
   await set(ref(db, path), 5)
 }
 
-// What a call is an argument of says nothing of the schema.
+// The place of a call in another one says nothing of the schema.
 export async function inline() {
   await get(ref(getDatabase('http://localhost:9000'), 'count'))
   onValue(ref(getDatabase('http://localhost:9000'), 'a'), snapshot => snapshot.val().deep.er)

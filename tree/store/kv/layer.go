@@ -6,13 +6,13 @@ import (
 )
 
 // A Layer is entries in memory in front of those of a transaction. An entry without a value
-// is deleted there. Readers of a Layer may be many, beside no writer.
+// is deleted there. A Layer has many readers or one writer at a time.
 type Layer struct {
 	trees [len(Buckets)]memTree // nil: it has no entry of the bucket
 	bytes int64
 }
 
-// layerOverhead is what an entry takes beside its bytes.
+// layerOverhead is what an entry takes in addition to its bytes.
 const layerOverhead = 96
 
 // Set puts an entry, or with a nil value deletes it. It keeps the key and the value.

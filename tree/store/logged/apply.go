@@ -65,7 +65,7 @@ func (s *Store) toApply() (frozen *kv.Layer, to uint64) {
 	return s.frozen, s.frozenTo
 }
 
-// update writes to the file. What is frozen is in it afterwards, unless nothing was.
+// update writes to the file. The frozen layer is in it afterwards, if there was one.
 // applying is held.
 func (s *Store) update(f func(tx kv.Tx) error) error {
 	s.dropIdle(false) // or the pages that they read could not be used
@@ -84,7 +84,7 @@ func (s *Store) update(f func(tx kv.Tx) error) error {
 	return nil
 }
 
-// dropIdle ends the snapshots that nobody reads. applied says that a new epoch begins, in
+// dropIdle ends the snapshots that have no reader. applied says that a new epoch begins, in
 // which the file has what was frozen.
 func (s *Store) dropIdle(applied bool) {
 	s.mu.Lock()

@@ -1,6 +1,6 @@
 // Package logged puts a write-ahead log in front of a file. A commit is one record of the
 // log, so it costs one sync, which commits of other databases share, and no page of the
-// file. What was committed is in memory until it is applied to the file, much of it in one
+// file. Commits are in memory until they are applied to the file, many of them in one
 // transaction and in the order of keys.
 //
 //	write transaction:  own  →  active  →  frozen  →  snapshot of the file
@@ -63,7 +63,7 @@ type Store struct {
 	frozenTo uint64      // the number of its last record
 	shown    []*kv.Layer // what readers see; nil: has to be made
 	epoch    uint64      // of snapshots: changes when something was applied
-	idle     []kv.Tx     // snapshots of the epoch that nobody reads
+	idle     []kv.Tx     // snapshots of the epoch without a reader
 	busy     bool        // something is applied in the background
 }
 
@@ -120,7 +120,7 @@ func (s *Store) begin(writable bool) (*Tx, error) {
 	return t, nil
 }
 
-// layers returns what is in front of the file. The writer reads active itself: nobody else
+// layers returns what is in front of the file. The writer reads active itself: no other goroutine
 // changes it. mu is held.
 func (s *Store) layers(writable bool) []*kv.Layer {
 	if s.shown != nil && !writable {

@@ -40,7 +40,7 @@ func readPosition(tx kv.Tx) (p position, there bool, err error) {
 	return position{be.Uint64(b), be.Uint64(b[8:]), be.Uint64(b[16:])}, true, nil
 }
 
-// Open puts a log in front of a file that is open and started. What the file lacks is taken
+// Open puts a log in front of a file that is open and started. Missing commits are taken
 // from the log. The error wraps ErrOtherLog if the log does not have it.
 func Open(file *kv.File, log *wal.Log, o Options) (*Store, error) {
 	s := &Store{file: file, log: log, freeze: o.FreezeBytes, active: new(kv.Layer)}

@@ -97,7 +97,7 @@ func (h *history) add() {
 	}
 }
 
-// renew has the log take records again. What was acknowledged is durable elsewhere then.
+// renew has the log take records again. All acknowledged records are durable elsewhere then.
 func (h *history) renew() {
 	if h.log.Failed() == nil || h.log.Renew() != nil {
 		return

@@ -17,7 +17,7 @@ var (
 )
 
 // A memDisk is a disk in memory that counts what it is asked for, can fail, and can lose its
-// power. What was synced before is there afterwards, of the rest any sectors.
+// power. Synced bytes are there afterwards, of the rest any sectors.
 type memDisk struct {
 	rnd *rand.Rand
 

@@ -1,6 +1,6 @@
-// Package wal is a write-ahead log in segment files. What is appended is on the disk when
-// [Log.Append] returns, at the cost of one sync, which all that is appended at the same time
-// share. The log knows nothing of what its records mean.
+// Package wal is a write-ahead log in segment files. A record is on the disk when
+// [Log.Append] returns, at the cost of one sync, which records that are appended at the same
+// time share. The log knows nothing of what its records mean.
 //
 // A [Record] belongs to a database, and has a number. Numbers ascend over all databases of
 // the log; a number is never used twice, so that there are gaps behind records that failed.

@@ -214,7 +214,7 @@ func (l *Log) Failed() error {
 }
 
 // Renew begins a new segment after a failure. When it returns nil, the records that failed
-// are void, also after a crash, and the log takes records again. What is released by then
+// are void, also after a crash, and the log takes records again. Records that are released by then
 // does not depend on what the disk has of the failed segment, so call it when all that was
 // acknowledged is durable somewhere else.
 func (l *Log) Renew() error {

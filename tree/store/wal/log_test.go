@@ -14,7 +14,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestAppendersShareWrites: what is appended by many at the same time is there afterwards, in
-// the order in which each of them appended, and segments that nobody needs are used again.
+// the order in which each of them appended, and released segments are used again.
 func TestAppendersShareWrites(t *testing.T) {
 	dir := t.TempDir()
 	const appenders, each = 16, 200

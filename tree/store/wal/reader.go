@@ -61,7 +61,7 @@ func (r *reader) read(size int64) error {
 }
 
 // Records returns the records of a database with numbers above the given one, oldest first,
-// as far as they are on the disk at the call. What a record points to is not used again.
+// as far as they are on the disk at the call. The memory of a record is not used again.
 //
 // An error ends the records. It is ErrTrimmed if some were released meanwhile; that earlier
 // ones are gone is not an error, since whoever released them knows what they said.

@@ -54,7 +54,7 @@ func (l *Log) skip(number uint64) {
 	}
 }
 
-// recycle takes the oldest segments out of the log, for as long as nobody needs them.
+// recycle takes the oldest segments out of the log, for as long as they are released.
 func (l *Log) recycle() error {
 	l.recycling.Lock()
 	defer l.recycling.Unlock()
