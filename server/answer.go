@@ -15,6 +15,7 @@ import (
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 const (
@@ -93,14 +94,17 @@ func failureAnswer(q *request, err error) answer {
 		q.w.Header().Set("Retry-After", "1")
 	}
 	body := append([]byte("{\n  \"error\" : "), wire.AppendString(nil, e.text)...)
-	if detail := detailOf(err); detail != "" {
+	if detail := q.detailOf(err); detail != "" {
 		body = wire.AppendString(append(body, ",\n  \"detail\" : "...), detail)
 	}
 	return answer{status: e.status, body: append(body, "\n}\n"...)}
 }
 
 // detailOf returns what an answer says in addition to the text that clients compare.
-func detailOf(err error) string {
+func (q *request) detailOf(err error) string {
+	if more := (*detailedError)(nil); errors.As(err, &more) {
+		return more.detail
+	}
 	if denied := (*dsync.DeniedError)(nil); errors.As(err, &denied) {
 		return denied.Detail
 	}
@@ -109,6 +113,9 @@ func detailOf(err error) string {
 	}
 	if wrong := (*tree.ParseError)(nil); errors.As(err, &wrong) && wrong.Kind == tree.BadJSON {
 		return wrong.Error()
+	}
+	if q.id.Admin {
+		return store.NoRoomCause(err)
 	}
 	return ""
 }

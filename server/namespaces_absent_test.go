@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -32,5 +33,22 @@ func TestAbsentNamespaceIsLogged(t *testing.T) {
 	last := lines[len(lines)-1]
 	if len(lines) > 500 || !strings.Contains(last, "not logged one by one") {
 		t.Errorf("%d lines, the last %s", len(lines), last)
+	}
+}
+
+// TestWrongNamespaceSaysWhy: the error is what clients compare; the detail says which database
+// is missing, or which names databases have.
+func TestWrongNamespaceSaysWhy(t *testing.T) {
+	ts := serveTest(t, Options{Namespaces: []string{"real", "other"}})
+	for query, want := range map[string]string{
+		"": `404 Not Found",
+  "detail" : "the request names no database, and the server has no default; choose one with ?ns=NAME"`,
+		"?ns=demo": `404 Not Found",
+  "detail" : "there is no database \"demo\" on this server; choose another with ?ns=NAME"`,
+		"?ns=a_b": `Invalid namespace",
+  "detail" : "\"a_b\" is not the name of a database, which has at most 63 small letters, digits and hyphens, and no hyphen first"`,
+	} {
+		status, _ := strconv.Atoi(want[:3])
+		ts.want("GET", "/.json"+query, "", max(status, 400), "{\n  \"error\" : \""+want+"\n}\n")
 	}
 }

@@ -136,6 +136,24 @@ func TestRulesIfMatch(t *testing.T) {
 	}
 }
 
+// The error of an upload has one line for each rule, as SDKs know it. The detail has all
+// mistakes, and what is meant.
+func TestUploadTellsAll(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	for body, want := range map[string]string{
+		`{"rules":{".read":"nul == a || b == 1"}}`: `1:20: Unknown variable 'nul'.\n",
+  "detail" : "1:20: Unknown variable 'nul'. Did you mean null?\n1:27: Unknown variable 'a'.\n1:32: Unknown variable 'b'.\n`,
+		`{"rules":{".read":"x == 1"}}`: `1:20: Unknown variable 'x'.\n`,
+		`{"rules":{".raed":"true"}}`: `1:19: Expected '{'.\n",
+  "detail" : "1:19: Expected '{'. Did you mean .read?\n`,
+	} {
+		ts.want("PUT", "/.settings/rules.json?dryRun=true", body, 400, `{
+  "error" : "`+want+`"
+}
+`)
+	}
+}
+
 // An upload that fails leaves the rules in force, and all listeners.
 func TestFailedUpload(t *testing.T) {
 	ts := serveTest(t, Options{Dev: true})
@@ -144,7 +162,11 @@ func TestFailedUpload(t *testing.T) {
 	defer s.Close()
 	s.want("event: put\ndata: {\"path\":\"/\",\"data\":null}\n\n")
 	ts.want("PUT", "/.settings/rules.json", rulesWrong, 400, errorBody(textWrong))
-	ts.want("PUT", "/.settings/rules.json", `{"rules":`, 400, errorBody(`1:10: Parse error.\n`))
+	ts.want("PUT", "/.settings/rules.json", `{"rules":`, 400, `{
+  "error" : "1:10: Parse error.\n",
+  "detail" : "1:10: Parse error: expected a value, found the end of the text\n"
+}
+`)
 	ts.want("PUT", "/a.json", "1", 200, "1")
 	s.want("event: put\ndata: {\"path\":\"/\",\"data\":1}\n\n")
 	if r := ts.do(call{"GET", "/b.json", nil, ""}); r.StatusCode != 401 {

@@ -14,6 +14,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // Bounds of one session.
@@ -245,6 +246,9 @@ func (s *Session) failure(id int64, err error) []byte {
 		s.reached(limit.Bound)
 	}
 	status, text := statusOf(err)
+	if cause := store.NoRoomCause(err); cause != "" && s.as().Admin {
+		text += " " + cause
+	}
 	if denied := (*DeniedError)(nil); errors.As(err, &denied) && denied.Rule != "" {
 		return wire.AppendDenied(nil, id, status, text, denied.Rule)
 	}

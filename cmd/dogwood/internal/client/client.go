@@ -342,7 +342,7 @@ func errorText(resp *http.Response) string {
 	text := string(body)
 	if json.Unmarshal(body, &answer) == nil && answer.Error != "" {
 		text = answer.Error
-		if answer.Detail != "" {
+		if answer.Detail != "" && resp.StatusCode != http.StatusNotFound { // of a database: Refusal names the flag
 			text = strings.TrimSuffix(text, ".") + ": " + answer.Detail
 		}
 	}

@@ -44,7 +44,8 @@ type finding struct {
 	Code     string `json:"code,omitempty"`
 	Rule     string `json:"rule,omitempty"`
 	Message  string `json:"message"`
-	Meant    string `json:"meant,omitempty"` // the known name that an unknown one resembles
+	Detail   string `json:"detail,omitempty"` // what the message leaves out
+	Meant    string `json:"meant,omitempty"`  // the known name that an unknown one resembles
 }
 
 func (c *checkCommand) Run(e *console.Env) error {
@@ -148,7 +149,7 @@ func (r *findingReporter) fine(file string, rs *rules.Ruleset) error {
 func (r *findingReporter) report(src *rulestest.Source, severity, code string, errs rules.Errors) error {
 	for _, err := range errs.All() {
 		if r.json {
-			r.found = append(r.found, finding{src.File, err.Pos.Line, err.Pos.Col, severity, code, err.Rule, err.Msg, err.Meant})
+			r.found = append(r.found, finding{src.File, err.Pos.Line, err.Pos.Col, severity, code, err.Rule, err.Msg, err.Detail, err.Meant})
 			continue
 		}
 		shown := *err
