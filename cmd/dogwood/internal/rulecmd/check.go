@@ -107,13 +107,11 @@ func (r *findingReporter) check(src *rulestest.Source, withErrors bool) error {
 	if err != nil {
 		return console.Unusable(err)
 	}
-	var open []*ruleslint.Access
-	if withErrors {
-		if open, err = ruleslint.FindAccess(r.Ctx, rs); err != nil {
-			return console.Unusable(err)
-		}
-		warnings = addOpenWrites(warnings, open)
+	open, err := ruleslint.FindAccess(r.Ctx, rs)
+	if err != nil {
+		return console.Unusable(err)
 	}
+	warnings = addOpenWrites(warnings, open)
 	r.warnings += len(warnings)
 	if err := r.warn(src, warnings); err != nil || !withErrors {
 		return err

@@ -16,8 +16,8 @@ type lintCommand struct {
 }
 
 func (lintCommand) Help() string {
-	return `Prints what is suspicious: holes, rules without effect, and expressions that do
-not do what they seem to. The exit code is 1 if there is anything.
+	return `Prints the warnings of dogwood rules check and nothing else: holes, rules without effect,
+and expressions that do not do what they seem to. The exit code is 1 if there are any.
 
 A comment "// lint:ignore CODE" on the line of a rule, or the line above it,
 silences a warning; "// lint:file-ignore CODE" does so in the whole file.
