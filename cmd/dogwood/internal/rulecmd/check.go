@@ -13,7 +13,7 @@ import (
 )
 
 type checkCommand struct {
-	Files  []string `arg:"" name:"file" help:"Rules files, or a firebase.json that names them; - is standard input."`
+	Files  []string `arg:"" name:"file" optional:"" help:"Rules files, or a firebase.json that names them; - is standard input. Without any, database.rules.json, or else firebase.json."`
 	JSON   bool     `name:"json" help:"Print a list of findings as JSON." env:"-"`
 	Strict bool     `help:"Fail on warnings too." env:"-"`
 	language
@@ -72,6 +72,9 @@ type findingReporter struct {
 
 // checkAll checks files, and the documents that a firebase.json among them names.
 func (r *findingReporter) checkAll(files []string, l language, withErrors bool) error {
+	if len(files) == 0 {
+		files = []string{rulesToDeploy()}
+	}
 	files, err := project.Documents(files)
 	if err != nil {
 		return console.Unusable(err)

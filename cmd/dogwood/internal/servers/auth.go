@@ -32,7 +32,7 @@ func (f *authFlags) credentials(log *slog.Logger) (auth.Options, error) {
 	}
 	providers, err := auth.Providers(f.Issuer, f.JWKS, audiences)
 	if err != nil {
-		return auth.Options{}, err
+		return auth.Options{}, fmt.Errorf("--jwks, --issuer, --audience: %w", err)
 	}
 	secrets, err := f.secrets(log)
 	if err != nil {
