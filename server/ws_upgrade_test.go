@@ -53,10 +53,17 @@ func TestUpgrade(t *testing.T) {
 	held := make(chan reply)
 	go func() { held <- b.fetch(older) }()
 	waitFor(t, "the poll that comes first", func() bool { return n.underWay.Load() == 1 })
-	r := b.fetch(newer)
-	if first := <-held; first.number >= 0 {
-		r, first = first, r
+	// Each of the two may be answered with messages, in the order of their numbers.
+	first, r := b.fetch(newer), <-held
+	if first.number > r.number {
+		first, r = r, first
 	}
+	for _, reply := range []reply{first, r} {
+		if reply.err != nil {
+			t.Fatal(reply.err)
+		}
+	}
+	got = append(got, first.messages...)
 	for !r.closes { // the reply to the last request came before the end
 		if r.number >= 0 {
 			got = append(got, r.messages...)

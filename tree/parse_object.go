@@ -70,7 +70,17 @@ func (p *parser) object(depth, nest int) bool {
 		o.members(depth, nest)
 	}
 	p.afterMember('}', '}')
-	return o.finish()
+	present := o.finish()
+	o.setPriority("")
+	return present
+}
+
+// setPriority keeps a priority in place of one that the object had before.
+func (o *objectReader) setPriority(priority string) {
+	if o.stream != nil {
+		o.stream.priorities += len(priority) - len(o.priority)
+	}
+	o.priority = priority
 }
 
 // members reads one member or more, up to the end of the object.
@@ -80,13 +90,13 @@ func (o *objectReader) members(depth, nest int) {
 			o.want("a key")
 		}
 		at := o.here()
-		held := o.holdFrom(at)
+		marked := o.mark(at)
 		key, form := o.str(mostKeyText)
 		if form == longForm {
 			o.fail(at, BadKey, "key of more than %d bytes", MaxKeyBytes)
 		}
 		o.expect(':')
-		o.member(key, form, at, held, depth, nest)
+		o.member(key, form, at, marked, depth, nest)
 		if more = o.peek() == ','; more {
 			o.pos++
 		}
@@ -116,9 +126,8 @@ type span struct {
 	from, to int
 }
 
-// member reads what follows the key that begins at a place in the text. held is what was
-// held before the key was.
-func (o *objectReader) member(key string, form stringForm, at, held, depth, nest int) {
+// member reads what follows the key that begins at a place in the text, which is marked.
+func (o *objectReader) member(key string, form stringForm, at, marked, depth, nest int) {
 	if !strings.HasPrefix(key, ".") {
 		if !ValidKey(key) {
 			o.fail(at, BadKey, "invalid key %q", abbreviate(key))
@@ -127,20 +136,19 @@ func (o *objectReader) member(key string, form stringForm, at, held, depth, nest
 			o.fail(at, TooDeep, "more than %d levels", MaxDepth)
 		}
 		from := o.open(len(key) + slack)
-		if start := at - o.passed; form == canonicalForm {
-			o.out = append(append(o.out, o.src[start:start+len(key)+2]...), ':')
+		if form == canonicalForm {
+			o.out = append(append(append(o.out, '"'), key...), '"', ':')
 		} else {
 			o.out = append(jsontext.AppendQuoted(o.out, key), ':')
 		}
-		o.hold = held
+		o.unmark(marked)
 		o.child(segment{key: key}, from, depth, nest)
 		return
 	}
 	switch {
 	case key == ".priority":
-		o.priority = o.readPriority(nest)
+		o.setPriority(o.readPriority(nest))
 	case key == ".value":
-		o.hold = held
 		o.readValue(depth, nest)
 	case key == ".sv":
 		o.sv = o.readServerValue(nest)
@@ -149,7 +157,7 @@ func (o *objectReader) member(key string, form stringForm, at, held, depth, nest
 	default:
 		o.fail(at, BadKey, "invalid key %q", abbreviate(key))
 	}
-	o.hold = held
+	o.unmark(marked)
 }
 
 // open makes room for a member and returns where it starts in out, behind a comma if it is
@@ -220,16 +228,17 @@ func (o *objectReader) readValue(depth, nest int) {
 func (p *parser) readPriority(nest int) string {
 	p.peek()
 	at := p.here()
-	var whole int
+	defer p.unmark(p.mark(at))
 	if p.stream != nil {
-		whole = p.stream.beginPriority()
+		defer p.stream.beginPriority()()
 	}
 	s := p.detached(func() { p.value(0, nest+1) })
-	if p.stream != nil {
-		p.stream.whole, p.stream.inside = whole, false
+	long := p.stream.take() != nil
+	if long && p.stream.priorities > 0 {
+		p.fail(at, TooLong, "priorities of more than %d bytes above each other", MaxStringBytes)
 	}
 	c := class(s)
-	if c != classNull && c != classNumber && c != classString && !strings.HasPrefix(s, `{".sv":`) || p.stream.take() != nil {
+	if c != classNull && c != classNumber && c != classString && !strings.HasPrefix(s, `{".sv":`) || long {
 		p.fail(at, BadPriority, "a priority must be a string or a number")
 	}
 	return s
@@ -240,6 +249,7 @@ func (p *parser) readPriority(nest int) string {
 func (p *parser) readServerValue(nest int) string {
 	p.peek()
 	at := p.here()
+	defer p.unmark(p.mark(at))
 	s := p.detached(func() { p.value(0, nest+1) })
 	n := Node{s}
 	delta := n.Child("increment")
@@ -317,7 +327,7 @@ func (o *objectReader) leaf() bool {
 // it sorts them by key and keeps the last of equal keys.
 func (o *objectReader) reorder() {
 	spans := o.spans[o.base:]
-	o.spans = o.spans[:o.base]
+	o.spans, o.owned = o.spans[:o.base], min(o.owned, o.base)
 	if o.sorted {
 		return
 	}

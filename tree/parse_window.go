@@ -20,7 +20,15 @@ type window struct {
 	passed int    // bytes in front of src
 	line   int    // lines in front of src
 	col    int    // bytes in front of src, of its first line
-	hold   int    // src stays from here on, if that is passed by the parser; 0: nothing
+	marks  []mark // places that errors may be about, innermost last
+	owned  int    // keys of spans that are copies, not parts of an older window
+}
+
+// A mark is a place in a stream whose line and column are known after src has left it.
+type mark struct {
+	at        int
+	line, col int
+	left      bool // src has left it
 }
 
 const (
@@ -62,14 +70,32 @@ func (p *parser) more() bool {
 // slide moves on to a new window, since strings that were read are parts of the old one.
 func (p *parser) slide() {
 	from := max(p.pos-windowBehind, 0)
-	if held := p.hold - p.passed; p.hold > 0 && held < from {
-		from = held
-	}
 	rest := p.src[from:]
+	p.leaveMarks(from)
+	p.ownKeys()
 	p.line, p.col = p.position(from)
 	p.passed += from
 	p.pos -= from
 	p.buf = append(make([]byte, 0, max(windowBytes, 2*len(rest))), rest...)
+}
+
+// leaveMarks notes where marks are that are in front of src[from].
+func (p *parser) leaveMarks(from int) {
+	for i := range p.marks {
+		if m := &p.marks[i]; !m.left && m.at-p.passed < from {
+			m.line, m.col = p.position(m.at - p.passed)
+			m.left = true
+		}
+	}
+}
+
+// ownKeys copies the keys of members that are being read. With much white space between
+// them, each would keep a window in memory.
+func (p *parser) ownKeys() {
+	for i := p.owned; i < len(p.spans); i++ {
+		p.spans[i].key = strings.Clone(p.spans[i].key)
+	}
+	p.owned = len(p.spans)
 }
 
 // ahead makes at least n bytes of a stream that come next part of src, if there are so many.
@@ -78,15 +104,16 @@ func (p *parser) ahead(n int) {
 	}
 }
 
-// holdFrom has src stay from a place in the text on, unless it does already. It returns what
-// hold was before.
-func (p *parser) holdFrom(at int) (before int) {
-	before = p.hold
-	if before == 0 {
-		p.hold = at
+// mark marks a place until unmark is called with what it returns.
+func (w *window) mark(at int) (before int) {
+	before = len(w.marks)
+	if w.from != nil {
+		w.marks = append(w.marks, mark{at: at})
 	}
 	return before
 }
+
+func (w *window) unmark(before int) { w.marks = w.marks[:before] }
 
 // here returns where in the text the parser is, for fail.
 func (p *parser) here() int { return p.passed + p.pos }
@@ -103,6 +130,11 @@ func (p *parser) position(at int) (line, col int) {
 
 func (p *parser) fail(at int, kind ParseKind, format string, args ...any) {
 	line, col := p.position(min(max(at-p.passed, 0), len(p.src)))
+	for _, m := range p.marks {
+		if m.left && m.at == at {
+			line, col = m.line, m.col
+		}
+	}
 	panic(&ParseError{kind, line + 1, col + 1, fmt.Sprintf(format, args...)})
 }
 

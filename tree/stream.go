@@ -99,6 +99,9 @@ type stream struct {
 	keys   []segment // below at, to the value that is read
 	stored Stored    // the value that was read last, if it is not in out
 	inside bool      // a priority is read
+
+	// priorities is how many bytes the priorities of the objects that are being read have.
+	priorities int
 }
 
 // A segment is the key of a child, or its index in an array, if the key is "".
@@ -131,11 +134,13 @@ func (s *stream) path() Path {
 	return p
 }
 
-// beginPriority has what is read be in out, as far as it can be a priority. It returns what
-// whole was before.
-func (s *stream) beginPriority() (whole int) {
-	whole, s.whole, s.inside = s.whole, MaxStringBytes, true
-	return whole
+// beginPriority has what is read be in out, as far as it can be a priority, until the
+// function that it returns is called. The priorities of a value and of those above it are in
+// memory at the same time, so all of them together are as long as one may be.
+func (s *stream) beginPriority() (end func()) {
+	whole := s.whole
+	s.whole, s.inside = MaxStringBytes-s.priorities, true
+	return func() { s.whole, s.inside = whole, false }
 }
 
 // A part is what a stream has of an object that is being read.
@@ -161,10 +166,19 @@ func (o *objectReader) streamChild(s segment, from, depth, nest int) {
 		o.out = o.out[:o.start]
 		o.check(o.kept.into.Node(s.name(), n))
 	default:
-		if o.add(s, from, present); len(o.out)-o.start > st.whole {
+		if o.add(s, from, present); o.held() > st.whole {
 			o.spill()
 		}
 	}
+}
+
+// memberBytes is what a member counts for beside its text: nulls have no text, but take away
+// the member that came before under their key.
+const memberBytes = 8
+
+// held returns about how much memory the members of the object take.
+func (o *objectReader) held() int {
+	return len(o.out) - o.start + memberBytes*(len(o.spans)-o.base)
 }
 
 // node returns what is in out from a place on.
