@@ -15,7 +15,7 @@ import (
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
-	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 const (
@@ -108,14 +108,11 @@ func (q *request) detailOf(err error) string {
 	if denied := (*dsync.DeniedError)(nil); errors.As(err, &denied) {
 		return denied.Detail
 	}
-	if wrong := (*locatedError)(nil); errors.As(err, &wrong) {
-		return wrong.Error()
-	}
 	if wrong := (*tree.ParseError)(nil); errors.As(err, &wrong) && wrong.Kind == tree.BadJSON {
 		return wrong.Error()
 	}
 	if q.id.Admin {
-		return store.NoRoomCause(err)
+		return durable.NoRoomCause(err)
 	}
 	return ""
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -40,15 +39,15 @@ func TestAbsentNamespaceIsLogged(t *testing.T) {
 // is missing, or which names databases have.
 func TestWrongNamespaceSaysWhy(t *testing.T) {
 	ts := serveTest(t, Options{Namespaces: []string{"real", "other"}})
-	for query, want := range map[string]string{
-		"": `404 Not Found",
-  "detail" : "the request names no database, and the server has no default; choose one with ?ns=NAME"`,
-		"?ns=demo": `404 Not Found",
-  "detail" : "there is no database \"demo\" on this server; choose another with ?ns=NAME"`,
-		"?ns=a_b": `Invalid namespace",
-  "detail" : "\"a_b\" is not the name of a database, which has at most 63 small letters, digits and hyphens, and no hyphen first"`,
+	for _, c := range []struct {
+		query        string
+		status       int
+		text, detail string
+	}{
+		{"", 404, textNotFound, "the request names no database, and the server has no default; choose one with ?ns=NAME"},
+		{"?ns=demo", 404, textNotFound, `there is no database "demo" on this server; choose another with ?ns=NAME`},
+		{"?ns=a_b", 400, "Invalid namespace", `"a_b" is not the name of a database, which has at most 63 small letters, digits and hyphens, and no hyphen first`},
 	} {
-		status, _ := strconv.Atoi(want[:3])
-		ts.want("GET", "/.json"+query, "", max(status, 400), "{\n  \"error\" : \""+want+"\n}\n")
+		ts.want("GET", "/.json"+c.query, "", c.status, detailedBody(c.text, c.detail))
 	}
 }

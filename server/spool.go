@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // spoolMemory is how much a spool keeps in memory.
@@ -62,7 +62,7 @@ func (s *spool) create() error {
 // diskError tells a full disk from other errors: it is the answer to an administrator who
 // asks for more than fits.
 func diskError(err error) error {
-	if cause := store.NoRoomCause(err); cause != "" {
+	if cause := durable.NoRoomCause(err); cause != "" {
 		return &statusError{http.StatusInsufficientStorage, cause}
 	}
 	return err

@@ -123,12 +123,16 @@ func (c *deployCommand) deploy(e *console.Env, db *client.Client) error {
 	if err := c.upload(e.Ctx, db, query, text); err != nil {
 		return err
 	}
-	of := ""
-	if db.Namespace != "" {
-		of = " in " + db.Namespace
-	}
-	fmt.Fprintf(e.Stdout, "The rules of %s are in force%s%s.\n", c.File, of, c.versionOf(e.Ctx, db, string(text)))
+	fmt.Fprintf(e.Stdout, "The rules of %s are in force%s%s.\n", c.File, inDatabase(db), c.versionOf(e.Ctx, db, string(text)))
 	return nil
+}
+
+// inDatabase names the database that a command was for, if it was named.
+func inDatabase(db *client.Client) string {
+	if db.Namespace == "" {
+		return ""
+	}
+	return " in " + db.Namespace
 }
 
 // warn says on standard error which holes the rules have. They are deployed nonetheless.
@@ -327,6 +331,6 @@ func (c *rollbackCommand) Run(e *console.Env) error {
 	if err := missingVersion(e.Ctx, db, to, db.Read(r, "answer of the server", &made)); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.Stdout, "The rules of version %d are in force again, as version %d.\n", to, made.Version)
+	fmt.Fprintf(e.Stdout, "The rules of version %d are in force again%s, as version %d.\n", to, inDatabase(db), made.Version)
 	return nil
 }
