@@ -45,7 +45,9 @@ func readDocument(src string) (*document, *SyntaxError) {
 	case fault.Known != "":
 		return nil, d.errorAt(fault.KnownAt, fault.Known)
 	}
-	return nil, d.errorAt(fault.Offset, msgParse)
+	err := d.errorAt(fault.Offset, msgParse)
+	err.Detail = fault.Msg
+	return nil, err
 }
 
 // errorAt returns an error at an offset of the text.

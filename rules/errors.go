@@ -19,6 +19,10 @@ type SyntaxError struct {
 	Rule string // the property: "/rooms/$room/.read"; "" if it is the document
 	Msg  string
 
+	// Detail is what Msg leaves out: of a parse error, what was expected and what is there;
+	// "" if there is nothing more. It is for people: Error leaves it out.
+	Detail string
+
 	// Meant is the known name that an unknown one resembles, "" if there is none. It is
 	// for people: Error leaves it out.
 	Meant string
@@ -41,6 +45,29 @@ func (e Errors) All() (all Errors) {
 		all = append(append(all, err), err.More...)
 	}
 	return all
+}
+
+// Text returns the error as Error does, with what is for people.
+func (e *SyntaxError) Text() string {
+	text := e.Error()
+	if e.Detail != "" {
+		text = strings.TrimSuffix(text, ".") + ": " + e.Detail
+	}
+	if e.Meant != "" {
+		text += " Did you mean " + e.Meant + "?"
+	}
+	return text
+}
+
+// Text returns one line for each mistake, those that Error leaves out, too, with what is
+// for people.
+func (e Errors) Text() string {
+	var b strings.Builder
+	for _, err := range e.All() {
+		b.WriteString(err.Text())
+		b.WriteByte('\n')
+	}
+	return b.String()
 }
 
 // Error returns one line for each error, as an upload of rules answers them:

@@ -15,6 +15,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 const (
@@ -93,22 +94,25 @@ func failureAnswer(q *request, err error) answer {
 		q.w.Header().Set("Retry-After", "1")
 	}
 	body := append([]byte("{\n  \"error\" : "), wire.AppendString(nil, e.text)...)
-	if detail := detailOf(err); detail != "" {
+	if detail := q.detailOf(err); detail != "" {
 		body = wire.AppendString(append(body, ",\n  \"detail\" : "...), detail)
 	}
 	return answer{status: e.status, body: append(body, "\n}\n"...)}
 }
 
 // detailOf returns what an answer says in addition to the text that clients compare.
-func detailOf(err error) string {
+func (q *request) detailOf(err error) string {
+	if more := (*detailedError)(nil); errors.As(err, &more) {
+		return more.detail
+	}
 	if denied := (*fault.DeniedError)(nil); errors.As(err, &denied) {
 		return denied.Detail
 	}
-	if wrong := (*locatedError)(nil); errors.As(err, &wrong) {
-		return wrong.Error()
-	}
 	if wrong := (*tree.ParseError)(nil); errors.As(err, &wrong) && wrong.Kind == tree.BadJSON {
 		return wrong.Error()
+	}
+	if q.id.Admin {
+		return durable.NoRoomCause(err)
 	}
 	return ""
 }

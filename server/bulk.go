@@ -163,15 +163,10 @@ func importBody(q *request) (answer, error) {
 	}), nil
 }
 
-// A locatedError is a mistake in a body that is too long to be looked through.
-type locatedError struct{ *tree.ParseError }
-
-func (e *locatedError) Unwrap() error { return e.ParseError }
-
 // located has a mistake in an import answered with its place, if it is one.
 func located(err error) error {
 	if e := (*tree.ParseError)(nil); errors.As(err, &e) {
-		return &locatedError{e}
+		return &detailedError{e, e.Error()}
 	}
 	return err
 }

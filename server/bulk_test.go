@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -266,7 +267,7 @@ func TestSpoolOnAFullDisk(t *testing.T) {
 	defer full.Close()
 	s := newSpool("")
 	s.file = full
-	if _, err := s.Write([]byte("x")); err != errDiskFull {
+	if _, err := s.Write([]byte("x")); !reflect.DeepEqual(err, &statusError{507, "There is no room on the server's disk."}) {
 		t.Errorf("Write to a full disk = %v", err)
 	}
 	s = newSpool(filepath.Join(t.TempDir(), "missing"))

@@ -144,7 +144,7 @@ func postInstance(q *request) (answer, error) {
 		name = id
 	}
 	if name == "" {
-		return answer{}, errBadNamespace
+		return answer{}, badNamespace("")
 	}
 	if only, _ := q.params.get("validateOnly"); only != "true" {
 		if _, err := q.s.spaces.find(name); err != nil {
@@ -162,7 +162,7 @@ func managedInstance(q *request) (project, name string, err error) {
 	}
 	if len(parts) == 5 {
 		if name = parts[4]; !validNamespace(name) {
-			return "", "", errBadNamespace
+			return "", "", badNamespace(name)
 		}
 	}
 	return parts[0], name, nil

@@ -22,6 +22,14 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.text }
 
+// A detailedError adds to an answer what people need and no client compares.
+type detailedError struct {
+	error
+	detail string
+}
+
+func (e *detailedError) Unwrap() error { return e.error }
+
 func badRequest(text string) error { return &statusError{http.StatusBadRequest, text} }
 
 // Texts that clients and tests compare (REST §6 and §8).

@@ -22,7 +22,7 @@ import (
 // Errors of namespaces (REST §1.2).
 var (
 	errNoNamespace       = errors.New("no such namespace")
-	errBadNamespace      = errors.New("invalid namespace")
+	errBadNamespace      = errors.New("not the name of a database, which has at most 63 small letters, digits and hyphens, and no hyphen first")
 	errDeactivated       = errors.New("the namespace is deactivated")
 	errTooManyNamespaces = errors.New("too many namespaces")
 )
@@ -128,7 +128,7 @@ func validNamespace(name string) bool {
 // there is none.
 func (n *namespaces) find(name string) (*namespace, error) {
 	if !validNamespace(name) {
-		return nil, errBadNamespace
+		return nil, badNamespace(name)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -142,7 +142,7 @@ func (n *namespaces) find(name string) (*namespace, error) {
 		return ns, nil
 	case !n.opts.Dev:
 		n.tellAbsent(name)
-		return nil, errNoNamespace
+		return nil, &detailedError{errNoNamespace, fmt.Sprintf("there is no database %q on this server; choose another with ?ns=NAME", name)}
 	case len(n.known) >= n.opts.MaxNamespaces:
 		return nil, errTooManyNamespaces
 	}
@@ -177,7 +177,7 @@ func (n *namespaces) fallback() (string, error) {
 	if n.opts.Dev {
 		return emulatorNamespace, nil
 	}
-	return "", errNoNamespace
+	return "", &detailedError{errNoNamespace, "the request names no database, and the server has no default; choose one with ?ns=NAME"}
 }
 
 // database returns the open database of a namespace. The errors are
@@ -322,9 +322,14 @@ func (n *namespaces) resolve(ps params, host string) (string, error) {
 	}
 	name = strings.ToLower(name)
 	if !validNamespace(name) {
-		return "", errBadNamespace
+		return "", badNamespace(name)
 	}
 	return name, nil
+}
+
+// badNamespace is the error for a name that no database can have.
+func badNamespace(name string) error {
+	return &detailedError{errBadNamespace, fmt.Sprintf("%q is %v", observe.Clipped(name), errBadNamespace)}
 }
 
 // hostNamespace returns the namespace that a Host header names, "" if none.

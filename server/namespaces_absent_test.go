@@ -34,3 +34,20 @@ func TestAbsentNamespaceIsLogged(t *testing.T) {
 		t.Errorf("%d lines, the last %s", len(lines), last)
 	}
 }
+
+// TestWrongNamespaceSaysWhy: the error is what clients compare; the detail says which database
+// is missing, or which names databases have.
+func TestWrongNamespaceSaysWhy(t *testing.T) {
+	ts := serveTest(t, Options{Namespaces: []string{"real", "other"}})
+	for _, c := range []struct {
+		query        string
+		status       int
+		text, detail string
+	}{
+		{"", 404, textNotFound, "the request names no database, and the server has no default; choose one with ?ns=NAME"},
+		{"?ns=demo", 404, textNotFound, `there is no database "demo" on this server; choose another with ?ns=NAME`},
+		{"?ns=a_b", 400, "Invalid namespace", `"a_b" is not the name of a database, which has at most 63 small letters, digits and hyphens, and no hyphen first`},
+	} {
+		ts.want("GET", "/.json"+c.query, "", c.status, detailedBody(c.text, c.detail))
+	}
+}

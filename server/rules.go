@@ -60,7 +60,7 @@ func putRules(q *request) (answer, error) {
 		return answer{}, err
 	}
 	if change.Rules, err = change.Options.Parse(src); err != nil {
-		return answer{}, badRequest(err.Error())
+		return answer{}, refusedRules(err)
 	}
 	if dry, _ := q.params.get("dryRun"); dry == "true" {
 		if change.IfHash != "" && change.IfHash != versions.Hash(q.db.Rules().Source()) {
@@ -75,6 +75,16 @@ func putRules(q *request) (answer, error) {
 	a := q.jsonText(`{"status":"ok"}`)
 	a.tag = rulesTag(v.Hash)
 	return a, nil
+}
+
+// refusedRules is the answer to rules that do not compile. Its text has one line for each
+// rule, and its detail, if that says more, one for each mistake.
+func refusedRules(err error) error {
+	var errs rules.Errors
+	if errors.As(err, &errs) && errs.Text() != errs.Error() {
+		return &detailedError{badRequest(errs.Error()), errs.Text()}
+	}
+	return badRequest(err.Error())
 }
 
 // readRulesChange reads the other parts of an upload of rules.

@@ -62,7 +62,7 @@ func TestRulesHistory(t *testing.T) {
 	}
 	want("GET", "/.settings/rules/versions.json", "", 200, "[]")
 	want("PUT", "/.settings/rules.json?comment=first", rulesA, 200, answerOK)
-	want("PUT", "/.settings/rules.json", rulesB, 400, errorBody(`1:49: No such method/property 'startsWith'.\n`))
+	want("PUT", "/.settings/rules.json", rulesB, 400, detailedBody(`1:49: No such method/property 'startsWith'.\n`, `1:49: No such method/property 'startsWith'. Did you mean beginsWith?\n`))
 	want("PUT", "/.settings/rules.json?dialect=wilddog&dryRun=true", rulesB, 200, answerOK)
 	want("PUT", "/.settings/rules.json?dialect=wilddog", rulesB, 200, answerOK)
 	want("PUT", "/.settings/rules.json", rulesWrong, 400, errorBody(textWrong))
@@ -136,6 +136,22 @@ func TestRulesIfMatch(t *testing.T) {
 	}
 }
 
+// The error of an upload has one line for each rule, as SDKs know it. The detail has all
+// mistakes, and what is meant.
+func TestUploadTellsAll(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	for _, c := range []struct{ body, text, detail string }{
+		{
+			`{"rules":{".read":"nul == a || b == 1"}}`, `1:20: Unknown variable 'nul'.\n`,
+			`1:20: Unknown variable 'nul'. Did you mean null?\n1:27: Unknown variable 'a'.\n1:32: Unknown variable 'b'.\n`,
+		},
+		{`{"rules":{".raed":"true"}}`, `1:19: Expected '{'.\n`, `1:19: Expected '{'. Did you mean .read?\n`},
+	} {
+		ts.want("PUT", "/.settings/rules.json?dryRun=true", c.body, 400, detailedBody(c.text, c.detail))
+	}
+	ts.want("PUT", "/.settings/rules.json", `{"rules":{".read":"x == 1"}}`, 400, errorBody(`1:20: Unknown variable 'x'.\n`))
+}
+
 // An upload that fails leaves the rules in force, and all listeners.
 func TestFailedUpload(t *testing.T) {
 	ts := serveTest(t, Options{Dev: true})
@@ -144,7 +160,7 @@ func TestFailedUpload(t *testing.T) {
 	defer s.Close()
 	s.want("event: put\ndata: {\"path\":\"/\",\"data\":null}\n\n")
 	ts.want("PUT", "/.settings/rules.json", rulesWrong, 400, errorBody(textWrong))
-	ts.want("PUT", "/.settings/rules.json", `{"rules":`, 400, errorBody(`1:10: Parse error.\n`))
+	ts.want("PUT", "/.settings/rules.json", `{"rules":`, 400, detailedBody(`1:10: Parse error.\n`, `1:10: Parse error: expected a value, found the end of the text\n`))
 	ts.want("PUT", "/a.json", "1", 200, "1")
 	s.want("event: put\ndata: {\"path\":\"/\",\"data\":1}\n\n")
 	if r := ts.do(call{"GET", "/b.json", nil, ""}); r.StatusCode != 401 {

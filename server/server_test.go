@@ -178,6 +178,11 @@ func errorBody(text string) string {
 	return "{\n  \"error\" : \"" + strings.ReplaceAll(text, `"`, `\"`) + "\"\n}\n"
 }
 
+// detailedBody is errorBody with a detail.
+func detailedBody(text, detail string) string {
+	return strings.TrimSuffix(errorBody(text), "\n}\n") + ",\n  \"detail\" : \"" + strings.ReplaceAll(detail, `"`, `\"`) + "\"\n}\n"
+}
+
 // localRequest is httptest.NewRequest for the host that a development server has.
 func localRequest(method, target string, body io.Reader) *http.Request {
 	r := httptest.NewRequest(method, target, body)

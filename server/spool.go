@@ -6,7 +6,8 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"syscall"
+
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // spoolMemory is how much a spool keeps in memory.
@@ -58,13 +59,11 @@ func (s *spool) create() error {
 	return err
 }
 
-// errDiskFull is the answer to an administrator who asks for more than fits.
-var errDiskFull = &statusError{http.StatusInsufficientStorage, "There is no room on the server's disk."}
-
-// diskError tells a full disk from other errors.
+// diskError tells a full disk from other errors: it is the answer to an administrator who
+// asks for more than fits.
 func diskError(err error) error {
-	if errors.Is(err, syscall.ENOSPC) {
-		return errDiskFull
+	if cause := durable.NoRoomCause(err); cause != "" {
+		return &statusError{http.StatusInsufficientStorage, cause}
 	}
 	return err
 }

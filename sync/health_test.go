@@ -3,10 +3,14 @@ package sync
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/fault"
 )
 
@@ -15,7 +19,7 @@ type fullLog struct{ full bool }
 
 func (l *fullLog) Append(_ context.Context, _ string, revision uint64, _ []byte) (uint64, error) {
 	if l.full {
-		return 0, errors.New("disk full")
+		return 0, &fs.PathError{Op: "write", Path: "log", Err: syscall.ENOSPC}
 	}
 	return revision + 1, nil
 }
@@ -62,4 +66,19 @@ func TestHealth(t *testing.T) {
 			t.Errorf("of a closed database: %v, want %v", err, fault.ErrClosed)
 		}
 	})
+}
+
+// Administrators are told that the disk is full. Other clients are not.
+func TestFullDiskIsNamed(t *testing.T) {
+	db := openTest(t, Options{Change: &fullLog{full: true}, Rules: rules.Open()})
+	const text = `{"r":2,"b":{"s":"unavailable","d":"The service is temporarily unavailable.%s"}}`
+	for token, want := range map[string]string{"owner": " There is no room on the server's disk.", "user ana": ""} {
+		c := connect(t, db, token, 0)
+		c.send(`{"r":1,"a":"gauth","b":{"cred":"` + token + `"}}`)
+		c.frames()
+		c.send(`{"r":2,"a":"p","b":{"p":"/a","d":1}}`)
+		c.settle()
+		wantFrames(t, c, fmt.Sprintf(text, want))
+		c.session.Close()
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // Bounds of one session.
@@ -188,6 +189,9 @@ func (s *Session) failure(id int64, err error) []byte {
 		s.reached(limit.Bound)
 	}
 	status, text := fault.Status(err)
+	if cause := store.NoRoomCause(err); cause != "" && s.as().Admin {
+		text += " " + cause
+	}
 	if denied := (*fault.DeniedError)(nil); errors.As(err, &denied) && denied.Rule != "" {
 		return wire.AppendDenied(nil, id, status, text, denied.Rule)
 	}

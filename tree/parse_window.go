@@ -145,19 +145,7 @@ func (p *parser) want(what string) {
 	if strings.HasSuffix(strings.TrimRight(p.src[:p.pos], " \t\r\n"), ",") {
 		after = " after a comma"
 	}
-	p.fail(p.here(), BadJSON, "expected %s, found %s%s", what, found(p.src[p.pos:]), after)
-}
-
-// found names what a text begins with, for errors: its first character or its end.
-func found(rest string) string {
-	if rest == "" {
-		return "the end of the text"
-	}
-	c, size := utf8.DecodeRuneInString(rest)
-	if c == utf8.RuneError && size == 1 {
-		return fmt.Sprintf("the byte %#x", rest[0])
-	}
-	return fmt.Sprintf("%q", c)
+	p.fail(p.here(), BadJSON, "expected %s, found %s%s", what, jsontext.Found(p.src[p.pos:]), after)
 }
 
 func (p *parser) end() {

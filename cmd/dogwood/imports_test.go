@@ -40,7 +40,7 @@ var layers = map[string][]string{
 	"rules/internal/snapshot":          {"tree", "rules/lang"},
 	"rules/lang":                       {},
 	"internal/langtest":                {"rules/lang"},
-	"rules/jsonc":                      {},
+	"rules/jsonc":                      {"tree/jsontext"},
 	"rules/explain":                    {"rules", "rules/lang", "tree"},
 	"rules/coverage":                   {"rules"},
 	"rules/rulesfmt":                   {"rules/jsonc", "rules/lang"},

@@ -9,8 +9,8 @@ import (
 )
 
 // Errors writes what is wrong in a document: for each error the file, the
-// position and the message, and below it the line with a caret, and the name that an
-// unknown one resembles.
+// position and the message, and below it the line with a caret, what the message leaves
+// out, and the name that an unknown one resembles.
 //
 //	database.rules.json:3:15: Unknown variable 'auht'.
 //	    ".read": "auht != null"
@@ -23,6 +23,9 @@ func Errors(w io.Writer, file, source string, errs rules.Errors) error {
 		fmt.Fprintf(&b, "%s\n", escape(file+":"+e.Error()))
 		if e.Pos.Line >= 1 && e.Pos.Line <= len(lines) {
 			b.WriteString(excerpt(lines[e.Pos.Line-1], e.Pos.Col))
+		}
+		if e.Detail != "" {
+			fmt.Fprintf(&b, "    %s\n", escape(e.Detail))
 		}
 		if e.Meant != "" {
 			fmt.Fprintf(&b, "    did you mean %s?\n", escape(e.Meant))

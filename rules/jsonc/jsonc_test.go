@@ -25,8 +25,25 @@ func TestParse(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
-		{"{\n  \"a\" 1}", `2:7: invalid character '1' after object name`},
-		{"{\"a\": \"x\ny\", b}", `2:5: invalid literal: b`},
+		{"{\n  \"a\" 1}", `2:7: expected ':', found '1'`},
+		{"{\"a\": \"x\ny\", b}", `2:5: expected a key in double quotes or '}', found 'b'`},
+		{"", `1:1: expected a value, found the end of the text`},
+		{`{`, `1:2: expected a key in double quotes or '}', found the end of the text`},
+		{`{a:1}`, `1:2: expected a key in double quotes or '}', found 'a'`},
+		{`{"a"`, `1:5: expected ':', found the end of the text`},
+		{`{"a":`, `1:6: expected a value, found the end of the text`},
+		{`{"a":tru}`, `1:6: expected a value, found 't'`},
+		{`{"a":{]}`, `1:7: expected a key in double quotes or '}', found ']'`},
+		{`{"a":true "b":1}`, `1:11: expected ',' or '}', found '"'`},
+		{`{"a":{}`, `1:8: expected ',' or '}', found the end of the text`},
+		{`{"a":1}}`, `1:8: unexpected text after the value`},
+		{`[`, `1:2: expected a value or ']', found the end of the text`},
+		{`[1 2]`, `1:4: expected ',' or ']', found '2'`},
+		{`[1`, `1:3: expected ',' or ']', found the end of the text`},
+		{`{"a":"x`, `1:8: string does not end`},
+		{`{"a":"\x"}`, `1:6: invalid escape or control character in string`},
+		{`{"a":1 /* x`, `1:8: comment does not end`},
+		{"{} // \u2029", `1:7: invalid character in comment`},
 		{"{\"a\":1,\n\"b\":{\"c\":1,\"c\":2}}", `2:12: duplicate key "c"`},
 		{"\"\xff\"", "1:2: invalid UTF-8"},
 	} {

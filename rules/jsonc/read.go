@@ -87,11 +87,12 @@ func (x *lexer) faultOf(err error) *Fault {
 	if _, e := fmt.Sscanf(f.Msg, "line %d, column %d:", &line, &col); e != nil {
 		return f
 	}
-	_, f.Msg, _ = strings.Cut(f.Msg, ": ")
+	_, msg, _ := strings.Cut(f.Msg, ": ")
 	for ; line > 1; line-- {
 		f.Offset += bytes.IndexByte(x.out[f.Offset:], '\n') + 1
 	}
 	f.Offset = min(f.Offset+col-1, len(x.text))
+	f.Msg = x.reasonFor(msg, f.Offset)
 	if k := x.first; k != nil && k.stop == f.Offset {
 		f.Known, f.KnownAt = k.msg, k.offset
 	}

@@ -121,7 +121,7 @@ func (c *checker) variable(x *Variable) Type {
 	if slices.Contains(c.scope.Captures, x.Name) {
 		return String
 	}
-	panic(at(x, msgUnknown, x.Name).meant(x.Name, c.variables()))
+	panic(c.unknownVariable(x))
 }
 
 // variables returns the names of the variables in scope.

@@ -56,8 +56,27 @@ var otherNames = map[string]string{
 	"startswith": "beginsWith", "includes": "contains", "match": "matches", "test": "matches", "size": "length",
 	"lower": "toLowerCase", "upper": "toUpperCase", "keys": "hasChildren", "hasall": "hasChildren", "has": "hasChild",
 	"hasownproperty": "hasChild", "get": "child", "value": "val",
-	"request": "auth", "request.auth": "auth", "request.time": "now", "request.resource": "newData", "request.query": "query",
+	"request": "auth", "undefined": "null", "nil": "null", "none": "null", "request.auth": "auth", "request.time": "now", "request.resource": "newData", "request.query": "query",
 	"resource": "data", "resource.data": "data", "user": "auth", "date": "now", "timestamp": "now", "olddata": "data",
+}
+
+// literals are the names that are values.
+var literals = []string{"null", "true", "false"}
+
+// unknownVariable returns the error of a variable that is not in scope. A misspelt literal is
+// read as one, too.
+func (c *checker) unknownVariable(x *Variable) *Error {
+	e := at(x, msgUnknown, x.Name)
+	captures := c.scope.Captures
+	bare := strings.TrimPrefix(x.Name, "$")
+	switch e.meant(x.Name, append(c.variables(), literals...)); {
+	case e.Meant != "":
+	case slices.Contains(captures, "$"+bare):
+		e.Meant = "$" + bare
+	case bare != x.Name && len(captures) == 1:
+		e.Meant = captures[0]
+	}
+	return e
 }
 
 // meant returns e with the name that is likely meant.

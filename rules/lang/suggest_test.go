@@ -29,6 +29,14 @@ func TestMeant(t *testing.T) {
 		"request == 1":              "auth",
 		"resource.data == null":     "data",
 		"resource == null":          "data",
+		"auth == nul":               "null",
+		"auth != nill":              "null",
+		"ture":                      "true",
+		"True":                      "true",
+		"fales":                     "false",
+		"room == 'a'":               "$room",
+		"$y == 'a'":                 "$room",
+		"undefined == 1":            "null",
 		"foo == 1":                  "",
 		"x == 1":                    "",
 		"auth.uid.length() > 1":     "",
@@ -40,6 +48,18 @@ func TestMeant(t *testing.T) {
 		}
 		if err == nil || err.Meant != want {
 			t.Errorf("%s: %+v, want %q meant", src, err, want)
+		}
+	}
+	for src, captures := range map[string][]string{
+		"$y == 'a'": {"$a", "$b"}, // which of them?
+		"$x == 'a'": nil,
+	} {
+		x, err := lang.Parse(src, lang.Firebase)
+		if err == nil {
+			err = lang.Check(x, lang.Scope{Captures: captures})
+		}
+		if err == nil || err.Meant != "" {
+			t.Errorf("%s with %q: %+v", src, captures, err)
 		}
 	}
 	if x, err := lang.Parse("newDat.exists()", lang.Firebase); err != nil || lang.Check(x, lang.Scope{}).Meant == "newData" {

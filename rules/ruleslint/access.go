@@ -20,8 +20,8 @@ const (
 	maxAccessAll  = 200_000 // decisions in all
 )
 
-// OpenWrite is the code of warnings about writes that need no user. Lint does not give
-// them, FindAccess finds them.
+// OpenWrite is the code of warnings about writes that need no user. FindAccess finds them,
+// and Lint, which evaluates no rules, does not.
 const OpenWrite = "open-write"
 
 // An Access is a grant that needs no more than a client: a .read or .write rule that

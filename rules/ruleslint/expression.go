@@ -20,6 +20,12 @@ func (l *linter) expression(n *node, r *rules.Rule) {
 			explained = l.comparison(n, r, x) || explained
 		case *lang.Call:
 			l.call(r, x)
+		case *lang.Member:
+			l.claimName(r, x, x.X, x.Name)
+		case *lang.Index:
+			if name, ok := text(x.Key); ok {
+				l.claimName(r, x, x.X, name)
+			}
 		case *lang.Regex:
 			l.regex(r, x)
 		}

@@ -26,7 +26,7 @@ type Warning struct {
 // Codes says what each code is for, in the order in which they are documented.
 var Codes = []struct{ Code, Text string }{
 	{"open-root", "everybody may read or write the whole database"},
-	{"open-write", "everybody may write something without signing in (of check and deploy)"},
+	{"open-write", "everybody may write something without signing in"},
 	{"dead-rule", "a rule above grants it already"},
 	{"unreachable-validate", "no write can reach the node of a .validate"},
 	{"shadowed", "a literal child lacks a rule that its sibling capture has"},
@@ -39,6 +39,7 @@ var Codes = []struct{ Code, Text string }{
 	{"capture-number", "a capture is a text and never equal to a number"},
 	{"object-equality", "objects are never equal, not even to themselves"},
 	{"null-equal", "both sides of a comparison may be null, and null equals null"},
+	{"unknown-claim", "a member of auth resembles one that every caller has"},
 	{"token-text", "a claim is compared with the text 'true' or 'false'"},
 	{"validate-exists", "newData.exists() is always true in .validate"},
 	{"regex-escape", `\b or \n in a regular expression means the letter`},

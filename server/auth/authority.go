@@ -62,11 +62,14 @@ func New(o Options) (*Authority, error) {
 	for _, p := range o.Providers {
 		if err := a.add(p); err != nil {
 			a.Close()
-			return nil, fmt.Errorf("keys of ID tokens: %w", err)
+			return nil, fmt.Errorf("%w: %w", ErrKeySet, err)
 		}
 	}
 	return a, nil
 }
+
+// ErrKeySet is wrapped by what is wrong with a key set (JWKS).
+var ErrKeySet = errors.New("keys of ID tokens")
 
 // add makes a provider believed. Providers with the same key set share it.
 func (a *Authority) add(p Provider) error {

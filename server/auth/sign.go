@@ -15,11 +15,14 @@ type CustomToken struct {
 	Life      time.Duration
 }
 
+// ErrUID is returned for a UID that no user can have.
+var ErrUID = fmt.Errorf("a user's id has 1 to %d bytes", maxUID)
+
 // Sign returns a custom token that is signed with a secret and begins to be
 // valid now.
 func (c CustomToken) Sign(secret string, now time.Time) (string, error) {
 	if c.UID == "" || len(c.UID) > maxUID {
-		return "", fmt.Errorf("a user's id has 1 to %d bytes", maxUID)
+		return "", ErrUID
 	}
 	if c.Life <= 0 {
 		return "", fmt.Errorf("a token cannot be valid for %s", c.Life)

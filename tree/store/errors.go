@@ -36,3 +36,7 @@ type RemainsError = kv.RemainsError
 
 // NoRoom reports whether a write failed because the disk takes nothing more.
 func NoRoom(err error) bool { return durable.NoRoom(err) }
+
+// NoRoomCause says to administrators why the disk takes nothing more, "" if an error is not
+// of NoRoom.
+func NoRoomCause(err error) string { return durable.NoRoomCause(err) }

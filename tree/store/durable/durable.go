@@ -18,13 +18,25 @@ import (
 
 // NoRoom reports whether an error is of a disk that takes nothing more: it is full, over
 // a quota or the limit of a file's size, or its file system is read-only.
-func NoRoom(err error) bool {
-	for _, no := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EROFS} {
-		if errors.Is(err, no) {
-			return true
+func NoRoom(err error) bool { return NoRoomCause(err) != "" }
+
+// NoRoomCause says to administrators why a disk takes nothing more, "" if an error is not of
+// NoRoom.
+func NoRoomCause(err error) string {
+	for _, no := range []struct {
+		errno syscall.Errno
+		cause string
+	}{
+		{syscall.ENOSPC, "There is no room on the server's disk."},
+		{syscall.EDQUOT, "The disk quota of the server is used up."},
+		{syscall.EFBIG, "A file of the server has reached the limit of its size."},
+		{syscall.EROFS, "The file system of the server's data is read-only."},
+	} {
+		if errors.Is(err, no.errno) {
+			return no.cause
 		}
 	}
-	return false
+	return ""
 }
 
 // Unwritable reports NoRoom, or that this process may not write there.

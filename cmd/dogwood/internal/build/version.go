@@ -17,7 +17,8 @@ type Command struct{}
 func (Command) Help() string {
 	return `Prints the version, the revision of the sources, and the version of Go. The revision
 is known to programs that "go build" or "go install" made in a checkout; +dirty says
-that the checkout had changes that were not committed. "go run" does not record it.
+that the checkout had changes that were not committed. "go run" and -buildvcs=false do not
+record it.
 
 Examples:
 
@@ -40,7 +41,7 @@ func Line() string {
 
 // unknownRevision takes the place of the revision of a program that was built from a
 // checkout without it.
-const unknownRevision = "built from a checkout, revision unknown: go run does not record it, go build and make do"
+const unknownRevision = "built from a checkout, revision unknown: go run and -buildvcs=false do not record it, go build and make do"
 
 // describeBuild returns the version line of a program that was built so. The version of a
 // module that Go downloaded says which revision it is.

@@ -37,8 +37,8 @@ func TestDescribeBuild(t *testing.T) {
 		settings []debug.BuildSetting
 		want     string
 	}{
-		{"(devel)", nil, "dogwood dev, built from a checkout, revision unknown: go run does not record it, go build and make do (go1.26)"},
-		{"", nil, "dogwood dev, built from a checkout, revision unknown: go run does not record it, go build and make do (go1.26)"},
+		{"(devel)", nil, "dogwood dev, built from a checkout, revision unknown: go run and -buildvcs=false do not record it, go build and make do (go1.26)"},
+		{"", nil, "dogwood dev, built from a checkout, revision unknown: go run and -buildvcs=false do not record it, go build and make do (go1.26)"},
 		{"v1.2.3", nil, "dogwood dev, module v1.2.3 (go1.26)"},
 		{"(devel)", []debug.BuildSetting{{Key: "vcs.revision", Value: "42"}}, "dogwood dev, revision 42 (go1.26)"},
 		{"v0.0.0-20261120100000-0123456789ab", []debug.BuildSetting{{Key: "vcs.revision", Value: "42"}}, "dogwood dev, revision 42 (go1.26)"},

@@ -47,7 +47,7 @@ func (c *Check) Run(e *console.Env) error {
 	var args []string
 	if c.Invariants != "" {
 		if _, err := checks.ReadInvariants(c.Invariants); err != nil {
-			return err
+			return fmt.Errorf("--invariants: %w", err)
 		}
 		args = []string{"--invariants", c.Invariants}
 	}
@@ -98,6 +98,9 @@ func (c *Check) dataFiles() (files []string, release func(), err error) {
 		list, err := checks.Databases(name)
 		if err != nil {
 			release()
+			if len(c.Files) == 0 {
+				err = fmt.Errorf("--data: %w", err)
+			}
 			return nil, nil, err
 		}
 		files = append(files, list...)

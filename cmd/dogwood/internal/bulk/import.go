@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 
@@ -137,7 +138,7 @@ func (c *Import) importHere(ctx context.Context, path tree.Path, ns string, r io
 		return err
 	}
 	if err := durable.MkdirAll(c.Data, 0o700); err != nil {
-		return err
+		return datadir.ExplainFlag(c.Data, err)
 	}
 	lock, err := datadir.LockAlone(file, "import")
 	if err != nil {
@@ -145,6 +146,9 @@ func (c *Import) importHere(ctx context.Context, path tree.Path, ns string, r io
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
 	s, made, err := datadir.OpenOrMake(file)
+	if errors.Is(err, fs.ErrPermission) {
+		return datadir.ExplainFlag(c.Data, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -41,8 +42,13 @@ func (c *Restore) Run(e *console.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := durable.MkdirAll(c.Data, 0o700); err != nil {
+	src, err := datadir.OpenBulk(e, c.File) // first, since what is misspelt leaves no directory
+	if err != nil {
 		return err
+	}
+	defer src.Close()
+	if err := durable.MkdirAll(c.Data, 0o700); err != nil {
+		return datadir.ExplainFlag(c.Data, err)
 	}
 	lock, err := datadir.LockAlone(file, "restore")
 	if err != nil {
@@ -54,12 +60,10 @@ func (c *Restore) Run(e *console.Env) (err error) {
 		return err
 	}
 	defer release()
-	src, err := datadir.OpenBulk(e, c.File)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
 	kept, err := replaceKept(e.Ctx, file, src)
+	if errors.Is(err, fs.ErrPermission) {
+		return datadir.ExplainFlag(c.Data, err)
+	}
 	if err != nil {
 		return err
 	}

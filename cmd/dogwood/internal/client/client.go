@@ -307,7 +307,16 @@ func (e *ServerError) Error() string {
 	if e.advice == "" {
 		return e.text
 	}
-	return strings.TrimSuffix(e.text, ".") + "; " + e.advice
+	return withoutStop(e.text) + "; " + e.advice
+}
+
+// withoutStop returns a sentence without its full stop. A dot after a space is a character
+// that the sentence names.
+func withoutStop(text string) string {
+	if strings.HasSuffix(text, " .") {
+		return text
+	}
+	return strings.TrimSuffix(text, ".")
 }
 
 // Refusal returns the error for an answer that is not a success.
@@ -326,6 +335,8 @@ func (c *Client) Refusal(resp *http.Response) *ServerError {
 		e.advice = fmt.Sprintf("is there a database %q on this server? --namespace names another", c.Namespace)
 	case e.Status == http.StatusNotFound:
 		e.advice = "name a database with --namespace"
+	case e.Status == http.StatusConflict: // of backup
+		e.advice = "export writes the values of a database to a file, and dev --data keeps it in one"
 	case e.Status/100 == 3:
 		e.advice = "the database is at " + resp.Header.Get("Location")
 	case e.Status == http.StatusServiceUnavailable:
@@ -342,8 +353,8 @@ func errorText(resp *http.Response) string {
 	text := string(body)
 	if json.Unmarshal(body, &answer) == nil && answer.Error != "" {
 		text = answer.Error
-		if answer.Detail != "" {
-			text = strings.TrimSuffix(text, ".") + ": " + answer.Detail
+		if answer.Detail != "" && resp.StatusCode != http.StatusNotFound { // of a database: Refusal names the flag
+			text = withoutStop(text) + ": " + answer.Detail
 		}
 	}
 	text = console.Printable(strings.TrimSpace(text))

@@ -33,7 +33,11 @@ func (f *DataFlags) Payload(e *console.Env) (*payload, error) {
 	case f.Data != nil && f.Source != "":
 		return nil, errors.New("the data are given twice: as an argument and with --data")
 	case f.Data != nil:
-		return textPayload(*f.Data)
+		p, err := textPayload(*f.Data)
+		if err != nil {
+			return nil, fmt.Errorf("--data: %w", err)
+		}
+		return p, nil
 	case f.Source == "" || f.Source == "-":
 		if console.IsTerminal(e.Stdin) {
 			fmt.Fprintln(e.Stderr, "Type JSON and end it with Ctrl-D:")

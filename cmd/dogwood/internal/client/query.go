@@ -2,7 +2,7 @@ package client
 
 import (
 	"encoding/json"
-	"errors"
+	"fmt"
 	"net/url"
 	"strconv"
 
@@ -28,14 +28,20 @@ type QueryFlags struct {
 // without an order.
 func (f *QueryFlags) Values(shallow bool) (url.Values, error) {
 	q := url.Values{}
-	for name, limit := range map[string]*int{"limitToFirst": f.LimitToFirst, "limitToLast": f.LimitToLast} {
-		if limit == nil {
+	for _, limit := range []struct {
+		name, flag string
+		value      *int
+	}{
+		{"limitToFirst", "--limit-to-first", f.LimitToFirst},
+		{"limitToLast", "--limit-to-last", f.LimitToLast},
+	} {
+		if limit.value == nil {
 			continue
 		}
-		if *limit <= 0 {
-			return nil, errors.New("a limit must be positive")
+		if *limit.value <= 0 {
+			return nil, fmt.Errorf("%s %d: must be positive", limit.flag, *limit.value)
 		}
-		q.Set(name, strconv.Itoa(*limit))
+		q.Set(limit.name, strconv.Itoa(*limit.value))
 	}
 	for name, bound := range map[string]*string{
 		"startAt":    f.StartAt,

@@ -61,6 +61,11 @@ func (c *createAccount) Run(e *console.Env) error {
 	if err := c.Check(); err != nil {
 		return err
 	}
+	for _, ns := range c.Namespace {
+		if err := datadir.CheckName("--namespace", ns); err != nil {
+			return err
+		}
+	}
 	base, err := client.ParseURL(c.URL)
 	if err != nil {
 		return err

@@ -49,6 +49,14 @@ Examples:
 }
 
 func (c *createToken) Run(e *console.Env) error {
+	if c.Namespace != "" {
+		if err := datadir.CheckName("--namespace", c.Namespace); err != nil {
+			return err
+		}
+	}
+	if c.Expires <= 0 {
+		return fmt.Errorf("--expires %s: must be positive", c.Expires)
+	}
 	token := auth.CustomToken{UID: c.UID, Namespace: c.Namespace, Life: c.Expires}
 	if c.Claims != "" {
 		var ok bool
@@ -61,8 +69,11 @@ func (c *createToken) Run(e *console.Env) error {
 		return err
 	}
 	text, err := token.Sign(secret, time.Now())
-	if err != nil {
-		return err
+	switch {
+	case errors.Is(err, auth.ErrUID):
+		return fmt.Errorf("--uid: %w", err)
+	case err != nil: // one that only issuers set, or too many
+		return fmt.Errorf("--claims: %w", err)
 	}
 	_, err = fmt.Fprintln(e.Stdout, text)
 	return err
@@ -80,6 +91,9 @@ func (c *createToken) secret() (string, error) {
 	list, err := datadir.ReadSecretFile(file)
 	if c.SecretFile == "" && errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("%w; name the server's data directory with --data, or a file with a secret with --secret-file", err)
+	}
+	if err != nil && c.SecretFile != "" {
+		return "", fmt.Errorf("--secret-file: %w", err)
 	}
 	if err != nil {
 		return "", err

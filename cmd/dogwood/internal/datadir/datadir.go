@@ -5,10 +5,12 @@ package datadir
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/dogwooddb/dogwood/server"
+	"github.com/dogwooddb/dogwood/server/auth"
 	"github.com/dogwooddb/dogwood/tree/store"
 	"github.com/dogwooddb/dogwood/tree/store/dirlock"
 )
@@ -46,17 +48,42 @@ func explainUse(file string, err error) error {
 	return fmt.Errorf("%s: its directory is in use by %s; wait until that has ended", file, held.Holder())
 }
 
-// ExplainStart says why a server cannot have a data directory and what to do about
-// it.
-func ExplainStart(err error) error {
+// ExplainStart says why a server cannot have a data directory, or does not start for another
+// reason, and what to do about it.
+func ExplainStart(dir string, err error) error {
 	held := (*dirlock.HeldError)(nil)
 	switch {
+	case errors.Is(err, auth.ErrKeySet):
+		return fmt.Errorf("--jwks: %w", err)
 	case !errors.As(err, &held):
-		return err
+		return ExplainFlag(dir, err)
 	case held.Use == server.LockHolder:
 		return fmt.Errorf("another server is running on this directory (process %d): %s; stop it, or choose another --data", held.PID, held.Dir)
 	}
 	return fmt.Errorf("%s is in use by %s; wait until that has ended, or choose another --data", held.Dir, held.Holder())
+}
+
+// ExplainFlag says why the directory of --data cannot be used. Errors that are not of a file
+// in it stay as they are.
+func ExplainFlag(dir string, err error) error {
+	info, statErr := os.Stat(dir)
+	at := (*fs.PathError)(nil)
+	switch {
+	case !errors.As(err, &at) || dir == "":
+		return err
+	case statErr == nil && !info.IsDir():
+		return fmt.Errorf("--data %s: not a directory", dir)
+	case statErr != nil && at.Path != dir:
+		return fmt.Errorf("--data %s: it cannot be created: %w", dir, at)
+	case statErr != nil:
+		return fmt.Errorf("--data %s: it cannot be created: %w", dir, at.Err)
+	case filepath.Dir(at.Path) != dir:
+		return err
+	}
+	if _, err := os.Stat(at.Path); errors.Is(err, fs.ErrNotExist) && errors.Is(at, fs.ErrPermission) {
+		return fmt.Errorf("--data %s: not writable by user %d", dir, os.Geteuid())
+	}
+	return fmt.Errorf("--data %s: %w", dir, at)
 }
 
 // ExplainOpen says why a data file cannot be opened and what to do about it.

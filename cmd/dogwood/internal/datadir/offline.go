@@ -26,10 +26,18 @@ func DataFile(dir, ns string) (string, error) {
 	if ns == "" {
 		ns = "default"
 	}
-	if !namespaceName.MatchString(ns) {
-		return "", fmt.Errorf("--namespace %s: not the name of a database: small letters, digits and hyphens", ns)
+	if err := CheckName("--namespace", ns); err != nil {
+		return "", err
 	}
 	return filepath.Join(dir, ns+".db"), nil
+}
+
+// CheckName refuses a value of a flag that no database can have as its name.
+func CheckName(flag, ns string) error {
+	if !namespaceName.MatchString(ns) {
+		return fmt.Errorf("%s %s: not the name of a database: small letters, digits and hyphens", flag, ns)
+	}
+	return nil
 }
 
 // ReadStore calls use with the store of a database, which it locks and opens for reading.

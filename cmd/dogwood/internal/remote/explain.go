@@ -77,9 +77,9 @@ func (c *Explain) request(e *console.Env, db *client.Client) (*http.Request, err
 	q := url.Values{"explain": {"true"}}
 	switch {
 	case c.Put != nil:
-		return c.write(e, db, http.MethodPut, *c.Put, q)
+		return c.write(e, db, http.MethodPut, "--put", *c.Put, q)
 	case c.Update != nil:
-		return c.write(e, db, http.MethodPatch, *c.Update, q)
+		return c.write(e, db, http.MethodPatch, "--update", *c.Update, q)
 	case c.Remove:
 		return db.Request(e.Ctx, http.MethodDelete, c.Path, q, nil)
 	}
@@ -92,10 +92,10 @@ func (c *Explain) request(e *console.Env, db *client.Client) (*http.Request, err
 }
 
 // write makes the request of a write, with the data from the argument or a file.
-func (c *Explain) write(e *console.Env, db *client.Client, method, data string, q url.Values) (*http.Request, error) {
+func (c *Explain) write(e *console.Env, db *client.Client, method, flag, data string, q url.Values) (*http.Request, error) {
 	p, err := (&client.DataFlags{Source: data}).Payload(e)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	return db.Request(e.Ctx, method, c.Path, q, p)
 }

@@ -74,7 +74,7 @@ func (r *findingReporter) access(src *rulestest.Source, open []*ruleslint.Access
 			}
 			nodes = append(nodes, a.Node())
 			if r.json {
-				r.found = append(r.found, finding{src.File, a.Rule.Pos.Line, a.Rule.Pos.Col, "info", l.code, a.Rule.Path, l.text + ": " + a.Node(), ""})
+				r.found = append(r.found, finding{File: src.File, Line: a.Rule.Pos.Line, Column: a.Rule.Pos.Col, Severity: "info", Code: l.code, Rule: a.Rule.Path, Message: l.text + ": " + a.Node()})
 			}
 		}
 		if len(nodes) == 0 || r.json {

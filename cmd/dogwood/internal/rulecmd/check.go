@@ -15,7 +15,7 @@ import (
 // checkCommand compiles rules and prints errors, warnings and open access. It needs no data
 // and no server, so an editor or CI can run it after each change.
 type checkCommand struct {
-	Files  []string `arg:"" name:"file" help:"Rules files, or a firebase.json that names them; - is standard input."`
+	Files  []string `arg:"" name:"file" optional:"" help:"Rules files, or a firebase.json that names them; - is standard input. Without any, database.rules.json, or else firebase.json."`
 	JSON   bool     `name:"json" help:"Print a list of findings as JSON." env:"-"`
 	Strict bool     `help:"Fail on warnings too." env:"-"`
 	language
@@ -46,7 +46,8 @@ type finding struct {
 	Code     string `json:"code,omitempty"`
 	Rule     string `json:"rule,omitempty"`
 	Message  string `json:"message"`
-	Meant    string `json:"meant,omitempty"` // the known name that an unknown one resembles
+	Detail   string `json:"detail,omitempty"` // what the message leaves out
+	Meant    string `json:"meant,omitempty"`  // the known name that an unknown one resembles
 }
 
 func (c *checkCommand) Run(e *console.Env) error {
@@ -73,6 +74,9 @@ type findingReporter struct {
 
 // checkAll checks files, and the documents that a firebase.json among them names.
 func (r *findingReporter) checkAll(files []string, l language, withErrors bool) error {
+	if len(files) == 0 {
+		files = []string{rulesToDeploy()}
+	}
 	files, err := project.Documents(files)
 	if err != nil {
 		return console.Unusable(err)
@@ -108,13 +112,11 @@ func (r *findingReporter) check(src *rulestest.Source, withErrors bool) error {
 	if err != nil {
 		return console.Unusable(err)
 	}
-	var open []*ruleslint.Access
-	if withErrors {
-		if open, err = ruleslint.FindAccess(r.Ctx, rs); err != nil {
-			return console.Unusable(err)
-		}
-		warnings = addOpenWrites(warnings, open)
+	open, err := ruleslint.FindAccess(r.Ctx, rs)
+	if err != nil {
+		return console.Unusable(err)
 	}
+	warnings = addOpenWrites(warnings, open)
 	r.warnings += len(warnings)
 	if err := r.warn(src, warnings); err != nil || !withErrors {
 		return err
@@ -150,7 +152,7 @@ func (r *findingReporter) fine(file string, rs *rules.Ruleset) error {
 func (r *findingReporter) report(src *rulestest.Source, severity, code string, errs rules.Errors) error {
 	for _, err := range errs.All() {
 		if r.json {
-			r.found = append(r.found, finding{src.File, err.Pos.Line, err.Pos.Col, severity, code, err.Rule, err.Msg, err.Meant})
+			r.found = append(r.found, finding{src.File, err.Pos.Line, err.Pos.Col, severity, code, err.Rule, err.Msg, err.Detail, err.Meant})
 			continue
 		}
 		shown := *err

@@ -57,8 +57,8 @@ func (l language) source(e *console.Env, file string) (*rulestest.Source, error)
 		return nil, console.Unusable(err)
 	}
 	o, err := rulestest.ParseOptions(l.Dialect, l.Extensions)
-	if err != nil {
-		return nil, console.Unusable(err)
+	if err != nil { // of the dialects, kong takes those that there are
+		return nil, console.Unusable(fmt.Errorf("--extensions: %w", err))
 	}
 	return &rulestest.Source{File: file, Text: text, Options: o}, nil
 }

@@ -125,17 +125,21 @@ func (c *deployCommand) deploy(e *console.Env, db *client.Client) error {
 	if err := c.upload(e.Ctx, db, query, text); err != nil {
 		return err
 	}
-	of := ""
-	if db.Namespace != c.Namespace {
-		of = " in " + db.Namespace
-	}
-	fmt.Fprintf(e.Stdout, "The rules of %s are in force%s%s.\n", c.File, of, c.versionOf(e.Ctx, db, string(text)))
+	fmt.Fprintf(e.Stdout, "The rules of %s are in force%s%s.\n", c.File, inDatabase(db), c.versionOf(e.Ctx, db, string(text)))
 	return nil
+}
+
+// inDatabase names the database that a command was for, if it was named.
+func inDatabase(db *client.Client) string {
+	if db.Namespace == "" {
+		return ""
+	}
+	return " in " + db.Namespace
 }
 
 // warn says on standard error which holes the rules have. They are deployed nonetheless.
 func (c *deployCommand) warn(e *console.Env, text string) error {
-	o, err := rulestest.ParseOptions(cmp.Or(c.Dialect, "firebase"), strings.FieldsFunc(c.Extensions, func(r rune) bool { return r == ',' || r == ' ' }))
+	o, err := rulestest.ParseOptions(cmp.Or(c.Dialect, "firebase"), extensionNames(c.Extensions))
 	if err != nil {
 		return nil // the server knows it
 	}
@@ -171,7 +175,7 @@ func (c *deployCommand) upload(ctx context.Context, db *client.Client, query url
 	case resp.StatusCode/100 == 2:
 		return nil
 	case resp.StatusCode == http.StatusBadRequest:
-		return refusedRules(c.File, string(text), resp)
+		return c.refusedRules(string(text), resp)
 	}
 	return db.Refusal(resp)
 }
@@ -180,7 +184,7 @@ func (c *deployCommand) upload(ctx context.Context, db *client.Client, query url
 const maxRefusal = 1 << 20
 
 // refusedRules returns the error that shows what a server found wrong in rules.
-func refusedRules(file, text string, resp *http.Response) error {
+func (c *deployCommand) refusedRules(text string, resp *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	if err != nil {
 		return err
@@ -188,6 +192,9 @@ func refusedRules(file, text string, resp *http.Response) error {
 	var answer struct{ Error string }
 	if json.Unmarshal(body, &answer) != nil || answer.Error == "" {
 		return fmt.Errorf("the server answered %s", resp.Status)
+	}
+	if errs := c.localErrors(text, answer.Error); errs != nil {
+		return project.DrawErrors(c.File, text, errs)
 	}
 	var errs rules.Errors
 	for line := range strings.SplitSeq(strings.TrimSpace(answer.Error), "\n") {
@@ -197,22 +204,29 @@ func refusedRules(file, text string, resp *http.Response) error {
 		}
 		errs = append(errs, &rules.SyntaxError{Pos: at, Msg: console.Printable(strings.TrimPrefix(line, at.String()+": "))})
 	}
-	addMeant(errs, text)
-	return project.DrawErrors(file, text, errs)
+	return project.DrawErrors(c.File, text, errs)
 }
 
-// addMeant adds the names that unknown ones resemble, which the server does not say.
-func addMeant(errs rules.Errors, text string) {
-	_, err := rules.Parse(text)
-	var local rules.Errors
-	errors.As(err, &local)
-	for _, e := range errs {
-		for _, l := range local {
-			if e.Pos == l.Pos && e.Msg == l.Msg {
-				e.Meant = l.Meant
-			}
+// localErrors returns everything that is wrong in rules that a server refused with a text,
+// nil if this program finds something else. The server names the first mistake of each rule.
+func (c *deployCommand) localErrors(text, refusal string) rules.Errors {
+	for _, dialect := range []string{"firebase", "wilddog"} {
+		o, err := rulestest.ParseOptions(cmp.Or(c.Dialect, dialect), extensionNames(c.Extensions))
+		if err != nil {
+			return nil // the server knows it
+		}
+		_, err = rules.ParseWith(text, o)
+		var errs rules.Errors
+		if errors.As(err, &errs) && errs.Error() == refusal {
+			return errs
 		}
 	}
+	return nil
+}
+
+// extensionNames splits the value of --extensions.
+func extensionNames(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 // historyCommand lists the versions of the rules that a server has kept, or prints one.
@@ -323,6 +337,6 @@ func (c *rollbackCommand) Run(e *console.Env) error {
 	if err := missingVersion(e.Ctx, db, to, db.Read(r, "answer of the server", &made)); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.Stdout, "The rules of version %d are in force again, as version %d.\n", to, made.Version)
+	fmt.Fprintf(e.Stdout, "The rules of version %d are in force again%s, as version %d.\n", to, inDatabase(db), made.Version)
 	return nil
 }

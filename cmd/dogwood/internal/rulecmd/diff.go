@@ -135,7 +135,7 @@ func (c *diffCommand) others(e *console.Env, cmp *rulesdiff.Comparer, actors []r
 func (c *diffCommand) traffic(e *console.Env, cmp *rulesdiff.Comparer, world rulestest.World) error {
 	f, err := os.Open(c.Traffic)
 	if err != nil {
-		return err
+		return fmt.Errorf("--traffic: %w", err)
 	}
 	defer f.Close()
 	t, err := cmp.Traffic(e.Ctx, c.Traffic, f, world, c.Data, c.Apply)

@@ -18,7 +18,7 @@ type authFlags struct {
 	Issuer     []string      `group:"Tokens" help:"Issuer (iss) that ID tokens must have. Several have their own --jwks and --audience each." placeholder:"ISS"`
 	Audience   []string      `group:"Tokens" help:"Audience (aud) that ID tokens must have, for all databases or for one. With several issuers, like --jwks." placeholder:"[NAMESPACE=]AUD"`
 	ClockSkew  time.Duration `group:"Tokens" help:"How wrong the clocks of token issuers may be." default:"1m"`
-	SecretFile []string      `group:"Tokens" help:"File with more secrets, one a line, for all databases or for one." placeholder:"[NAMESPACE=]FILE"`
+	SecretFile []string      `group:"Tokens" help:"File with more secrets, one a line, for all databases or for one. Clients that send one of them are administrators." env:"DOGWOOD_SERVE_SECRET_FILE" placeholder:"[NAMESPACE=]FILE"`
 }
 
 func (f *authFlags) credentials(log *slog.Logger) (auth.Options, error) {
@@ -32,7 +32,7 @@ func (f *authFlags) credentials(log *slog.Logger) (auth.Options, error) {
 	}
 	providers, err := auth.Providers(f.Issuer, f.JWKS, audiences)
 	if err != nil {
-		return auth.Options{}, err
+		return auth.Options{}, fmt.Errorf("--jwks, --issuer, --audience: %w", err)
 	}
 	secrets, err := f.secrets(log)
 	if err != nil {

@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
+	"math"
 	"net"
 	"net/url"
 	"os"
@@ -32,7 +34,7 @@ import (
 // listenFlags are the flags that all servers share.
 type listenFlags struct {
 	Host             string `default:"127.0.0.1" help:"Address to listen on."`
-	Port             int    `default:"9000" short:"p" help:"Port to listen on; 0 picks a free one."`
+	Port             port   `default:"9000" short:"p" help:"Port to listen on; 0 picks a free one."`
 	DefaultNamespace string `help:"Database of requests that name none." placeholder:"NAME"`
 	rulesFlags
 	Verbose bool `short:"v" help:"Log more."`
@@ -53,6 +55,17 @@ type listenFlags struct {
 	reload  func(context.Context, *server.Server, *slog.Logger) // at SIGHUP
 }
 
+// A port is the number of one, or 0 for any that is free.
+type port int
+
+// Validate is called by kong.
+func (p port) Validate() error {
+	if p < 0 || p > math.MaxUint16 {
+		return fmt.Errorf("must be from 0 to %d", math.MaxUint16)
+	}
+	return nil
+}
+
 func (f *listenFlags) logger(e *console.Env) *slog.Logger {
 	level := slog.LevelInfo
 	if f.Verbose {
@@ -68,6 +81,15 @@ func (f *listenFlags) run(e *console.Env, o server.Options, started func(url str
 	if o.DefaultNamespace != "" && !slices.Contains(names, o.DefaultNamespace) {
 		names = append(slices.Clip(names), o.DefaultNamespace)
 	}
+	for _, name := range names {
+		flag := "--namespace"
+		if !slices.Contains(o.Namespaces, name) {
+			flag = "--default-namespace"
+		}
+		if err := datadir.CheckName(flag, name); err != nil {
+			return err
+		}
+	}
 	end, err := f.configure(&o)
 	if err != nil {
 		return err
@@ -75,9 +97,9 @@ func (f *listenFlags) run(e *console.Env, o server.Options, started func(url str
 	defer func() { err = errors.Join(err, end()) }()
 	s, err := server.New(o)
 	if err != nil {
-		return datadir.ExplainStart(err)
+		return datadir.ExplainStart(o.Dir, err)
 	}
-	if f.operations, err = f.ops.listen(f.Port, o.Log); err != nil {
+	if f.operations, err = f.ops.listen(int(f.Port), o.Log); err != nil {
 		return errors.Join(err, s.Close())
 	}
 	defer f.operations.stop()
@@ -139,12 +161,12 @@ func awaitBeside(beside *sync.WaitGroup) error {
 
 // listen returns the listener of the server, and the scheme of its address.
 func (f *listenFlags) listen() (l net.Listener, scheme string, err error) {
-	l, err = net.Listen("tcp", net.JoinHostPort(f.Host, strconv.Itoa(f.Port)))
+	l, err = net.Listen("tcp", net.JoinHostPort(f.Host, strconv.Itoa(int(f.Port))))
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, "", fmt.Errorf("port %d is in use, perhaps by another server; choose another with --port, or --port 0 for any free one", f.Port)
 	case err != nil:
-		return nil, "", err
+		return nil, "", fmt.Errorf("--host %s --port %d: %w", f.Host, f.Port, err)
 	case f.tls != nil:
 		return l, "https", nil
 	}
@@ -161,6 +183,8 @@ func openDatabases(s *server.Server, o server.Options, names []string) error {
 			return fmt.Errorf("another server is running on %s; stop it, or choose another --data", o.Dir)
 		case store.NoRoom(err):
 			o.Log.Error("there is no room for a new database", "namespace", name, "err", err)
+		case errors.Is(err, fs.ErrPermission):
+			return datadir.ExplainFlag(o.Dir, err)
 		case err != nil:
 			return fmt.Errorf("%s: %w", filepath.Join(o.Dir, name+".db"), datadir.ExplainOpen(err))
 		}

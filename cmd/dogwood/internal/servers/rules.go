@@ -31,13 +31,20 @@ type rulesFlags struct {
 }
 
 func (f *rulesFlags) rulesOptions() (versions.Options, error) {
-	return versions.ParseOptions(f.RulesDialect, f.RulesExtensions)
+	o, err := versions.ParseOptions(f.RulesDialect, f.RulesExtensions)
+	if err != nil { // of the dialects, kong takes those that there are
+		return o, fmt.Errorf("--rules-extensions: %w", err)
+	}
+	return o, nil
 }
 
 // ruleset reads the rules, nil if no file was given.
 func (f *rulesFlags) ruleset() (*rules.Ruleset, error) {
 	if f.Rules == "" {
 		return nil, nil
+	}
+	if _, err := f.rulesOptions(); err != nil {
+		return nil, err
 	}
 	s, err := f.load()
 	var wrong *project.RulesError
@@ -87,7 +94,7 @@ func (f *rulesFlags) configure(o *server.Options) (end func() error, err error) 
 		return func() error { return nil }, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--record: %w", err)
 	}
 	return o.Decisions.Record.Close, nil
 }

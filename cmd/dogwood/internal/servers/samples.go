@@ -38,7 +38,7 @@ func sample(name string) (func() tree.Node, error) {
 		return nil, nil
 	}
 	if !slices.Contains(sampleNames(), name) {
-		return nil, fmt.Errorf("no sample %q; there are %s", name, strings.Join(sampleNames(), ", "))
+		return nil, fmt.Errorf("--sample %s: there is none of that name; there are %s", name, strings.Join(sampleNames(), ", "))
 	}
 	text, err := sampleFiles.ReadFile("samples/" + name + ".json")
 	if err != nil {

@@ -134,33 +134,40 @@ func (c *Serve) greet(e *console.Env, base string) {
 	if c.DefaultNamespace == "" {
 		which = " --namespace " + c.Namespace[0]
 	}
-	fmt.Fprintf(&text, `
-Try it:
-
-  dogwood get / --url %s --secret-file %s%s
-
-`, reachable(base), datadir.SecretFile(c.Data), which)
+	if c.hasSecret() {
+		fmt.Fprintf(&text, "\nTry it:\n\n  dogwood get / --url %s --secret-file %s%s\n\n", reachable(base), datadir.SecretFile(c.Data), which)
+	}
 	fmt.Fprint(e.Stdout, text.String())
 }
 
 // shownSecret is the file of the admin secret as the greeting shows it.
 func (c *Serve) shownSecret() string {
 	file := datadir.SecretFile(c.Data)
-	if _, err := os.Stat(file); err != nil {
+	if !c.hasSecret() {
 		return file + "   (missing: see the log)"
 	}
 	return file
 }
 
-// adminSecret is adminSecret of the data directory. A server starts without a secret that
-// cannot be created, so that it serves what it has.
+// hasSecret reports whether there is a file of the admin secret.
+func (c *Serve) hasSecret() bool {
+	_, err := os.Stat(datadir.SecretFile(c.Data))
+	return err == nil
+}
+
+// adminSecret is adminSecret of the data directory. A server starts without a secret for
+// which the disk has no room, so that it serves what it has.
 func (c *Serve) adminSecret(log *slog.Logger) (string, error) {
 	secret, err := datadir.AdminSecret(c.Data)
-	if missing := (*datadir.NoSecretError)(nil); errors.As(err, &missing) && durable.Unwritable(err) {
+	missing := (*datadir.NoSecretError)(nil)
+	switch {
+	case errors.As(err, &missing) && durable.NoRoom(err):
 		log.Error("there is no admin secret, and none can be created: make room and send SIGHUP", "file", datadir.SecretFile(c.Data), "err", err)
 		return "", nil
+	case err != nil:
+		return "", datadir.ExplainFlag(c.Data, err)
 	}
-	return secret, err
+	return secret, nil
 }
 
 // othersCanRead reports whether a file has permissions for others than its
