@@ -2,6 +2,8 @@ module github.com/dogwooddb/dogwood
 
 go 1.26.0
 
+ignore ./client-js/node_modules
+
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/MicahParks/jwkset v0.11.0

@@ -19,16 +19,16 @@ import (
 // next post of a room comes when all members have the one before and its
 // author has the acknowledgement.
 type Chat struct {
-	Rooms   int `json:"rooms"`   // 20
-	Members int `json:"members"` // of each room; 25
-	Window  int `json:"window"`  // messages that members follow, all there from the start; 50
-	Size    int `json:"size"`    // of a message's text in bytes; 100
+	Rooms   int `json:"rooms" help:"Rooms." default:"20" env:"-"`
+	Members int `json:"members" help:"Members of each room, with a connection each." default:"25" env:"-"`
+	Window  int `json:"window" help:"Messages that members follow." default:"50" env:"-"`
+	Size    int `json:"size" help:"Bytes of a message." default:"100" env:"-"`
 
 	// Rules is "open" or "chat", under which members post as users with tokens.
-	Rules string `json:"rules"`
+	Rules string `json:"rules" help:"Rules of the database: open, or chat for those of an application." enum:"open,chat" default:"open" env:"-"`
 
 	// SignIn makes the members sign in under open rules too.
-	SignIn bool `json:"signIn,omitempty"`
+	SignIn bool `json:"signIn,omitempty" kong:"-"`
 }
 
 // Rules of Chat.

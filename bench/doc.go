@@ -19,4 +19,7 @@
 // Load and server often share a machine, so the generator must be cheap. It frames its own
 // messages, sends all that are due in one system call, reads replies in place, and does not
 // allocate for each operation.
+//
+// The tags of a workload's fields are the flags of its command in dogwood bench; the zero value
+// of a field takes the same default (WithDefaults).
 package bench

@@ -17,9 +17,9 @@ import (
 // measures the latency of, the arrival of a write at a subscriber. So that deliveries are
 // not skipped, no more than InFlight writes are ahead of the slowest subscriber.
 type Fanout struct {
-	Subscribers int `json:"subscribers"` // 1000
-	InFlight    int `json:"inFlight"`    // writes that not all subscribers have; 64
-	Size        int `json:"size"`        // of a value in bytes; 100
+	Subscribers int `json:"subscribers" help:"Subscribers, with a connection each." default:"1000" env:"-"`
+	InFlight    int `json:"inFlight" help:"Writes that not all subscribers have." default:"64" env:"-"`
+	Size        int `json:"size" help:"Bytes of a value." default:"100" env:"-"`
 }
 
 func (Fanout) Name() string                { return "fanout" }

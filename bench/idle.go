@@ -13,7 +13,7 @@ import (
 // connecting, from the handshake to the first view; then it holds the connections and
 // measures the memory of the server.
 type Idle struct {
-	Connections int `json:"connections"` // 10,000
+	Connections int `json:"connections" help:"Connections. --duration says how long they are held." default:"10000" env:"-"`
 }
 
 func (Idle) Name() string                { return "idle" }

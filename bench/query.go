@@ -14,9 +14,9 @@ import (
 // Query reads ranges of an index, all over the rows.
 type Query struct {
 	Rows
-	Window      int    `json:"window"`      // rows that are read at a time; 50
-	Connections int    `json:"connections"` // one read each at a time; 1
-	Over        string `json:"over"`        // "socket", the realtime protocol, or "rest"
+	Window      int    `json:"window" help:"Rows of a range." default:"50" env:"-"`
+	Connections int    `json:"connections" help:"Connections, with one query each at a time." default:"1" env:"-"`
+	Over        string `json:"over" help:"Interface to query over: socket, rest or both, one after the other." enum:"socket,rest,both" default:"both" env:"-"`
 }
 
 // Transports of Query.

@@ -12,8 +12,8 @@ import (
 
 // RESTGet reads one small value over keep-alive connections.
 type RESTGet struct {
-	Sockets int `json:"sockets"` // one request each at a time; 32
-	Size    int `json:"size"`    // of the value in bytes; the smallest object
+	Sockets int `json:"sockets" help:"Connections, with one request each at a time." default:"32" env:"-"`
+	Size    int `json:"size" kong:"-"` // of the value in bytes; the smallest object
 }
 
 func (RESTGet) Name() string                { return "rest-get" }
@@ -40,8 +40,8 @@ func (w RESTGet) Drive(ctx context.Context, r *Load) error {
 // RESTPut writes small values over keep-alive connections, each at a path of
 // its own.
 type RESTPut struct {
-	Sockets int `json:"sockets"` // one request each at a time; 32
-	Size    int `json:"size"`    // of the value in bytes; the smallest object
+	Sockets int `json:"sockets" help:"Connections, with one request each at a time." default:"32" env:"-"`
+	Size    int `json:"size" kong:"-"` // of the value in bytes; the smallest object
 }
 
 func (RESTPut) Name() string                { return "rest-put" }

@@ -18,10 +18,10 @@ import (
 // the last messages, and some of them post, each the next message when all members have
 // the one before. Every member must see every message once, and all in one order.
 type ChatRoom struct {
-	Members int `json:"members"` // followers, with a connection each; 1000
-	Posters int `json:"posters"` // how many of them post; 20
-	Window  int `json:"window"`  // messages that members follow; 50
-	Size    int `json:"size"`    // of a message's text in bytes; 100
+	Members int `json:"members" help:"Members who follow the room, with a connection each." default:"1000" env:"-"`
+	Posters int `json:"posters" help:"How many of them post." default:"20" env:"-"`
+	Window  int `json:"window" help:"Messages that members follow." default:"50" env:"-"`
+	Size    int `json:"size" help:"Bytes of a message." default:"100" env:"-"`
 }
 
 func (ChatRoom) Name() string                { return "chat-room" }

@@ -12,7 +12,7 @@ import (
 // Rows are what reads are measured on: many objects of ten leaves and some 220
 // bytes below one path. Their leaf n is a permutation of their numbers.
 type Rows struct {
-	Rows int `json:"rows"` // 100,000
+	Rows int `json:"rows" help:"Rows of ten leaves, some 220 bytes each." default:"100000" env:"-"`
 }
 
 // RowsPath is where rows are.

@@ -15,9 +15,9 @@ import (
 // Set writes objects over realtime connections, each at a path of its own, and
 // waits for the acknowledgements.
 type Set struct {
-	Connections int `json:"connections"` // 16
-	InFlight    int `json:"inFlight"`    // per connection; 16
-	Size        int `json:"size"`        // of an object in bytes; 200
+	Connections int `json:"connections" help:"Connections that write." default:"16" env:"-"`
+	InFlight    int `json:"inFlight" help:"Unacknowledged writes of each connection." default:"16" env:"-"`
+	Size        int `json:"size" help:"Bytes of an object." default:"200" env:"-"`
 }
 
 func (Set) Name() string                { return "set" }

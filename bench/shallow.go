@@ -11,7 +11,7 @@ import (
 // Shallow lists the keys of wide rows over REST.
 type Shallow struct {
 	Rows
-	Sockets int `json:"sockets"` // 1
+	Sockets int `json:"sockets" help:"Connections, with one request each at a time." default:"1" env:"-"`
 }
 
 func (Shallow) Name() string                { return "shallow" }

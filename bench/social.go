@@ -19,11 +19,11 @@ import (
 // followers are one write, and so are the entries of each further pass. A post is
 // complete when all homes have it and all online followers have its event.
 type Social struct {
-	Followers int `json:"followers"` // of each poster; 1000
-	Pass      int `json:"pass"`      // followers that one write reaches; 1000
-	Posters   int `json:"posters"`   // users with the same followers, which race for ids; 1
-	Online    int `json:"online"`    // followers that listen to their home; 100
-	Size      int `json:"size"`      // of a message in bytes; 100
+	Followers int `json:"followers" help:"Followers of each poster." default:"1000" env:"-"`
+	Pass      int `json:"pass" help:"Followers that one write reaches." default:"1000" env:"-"`
+	Posters   int `json:"posters" help:"Users who post, and race for the next id." default:"1" env:"-"`
+	Online    int `json:"online" help:"Followers who listen to their home, with a connection each." default:"100" env:"-"`
+	Size      int `json:"size" help:"Bytes of a message." default:"100" env:"-"`
 }
 
 func (Social) Name() string                { return "social" }

@@ -7,8 +7,8 @@
 // decisions that it was told by [Demo.Hear]. It knows no database: the page is a
 // client like any other. docs/demo.md tells what there is to see.
 //
-// The decisions quote rules and data. So a Demo is for servers that hide nothing from
-// whoever reaches them, which those in development are.
+// The decisions quote rules and data, so a Demo is for development servers, which hide
+// nothing from their clients.
 package demo
 
 import (

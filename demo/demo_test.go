@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/rules"
-	"github.com/dogwooddb/dogwood/rules/lang"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -72,7 +71,7 @@ func TestUnchangedFileIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// Whoever asks chooses the Host, so nothing else may come into the header by it.
+// The client chooses the Host, so it must not be able to add to the header with it.
 func TestPolicyNamesTheHost(t *testing.T) {
 	for _, c := range []struct{ host, want string }{
 		{"localhost:9000", "connect-src 'self' ws://localhost:9000 wss://localhost:9000"},
@@ -89,10 +88,10 @@ func TestPolicyNamesTheHost(t *testing.T) {
 	}
 }
 
-// hear has a demonstration hear of the read of a path by somebody.
+// hear tells a demonstration of a user's read of a path.
 func hear(t *testing.T, d *Demo, namespace, path, uid string) {
 	t.Helper()
-	rs, err := rules.ParseDialect(`{"rules":{"open":{".read":"auth != null"}}}`, lang.Firebase)
+	rs, err := rules.Parse(`{"rules":{"open":{".read":"auth != null"}}}`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -161,7 +161,7 @@ func TestWilddog(t *testing.T) {
 	if _, err := Parse(src); err == nil {
 		t.Error("Parse accepts it in Firebase's dialect")
 	}
-	r, err := ParseDialect(src, lang.Wilddog)
+	r, err := ParseWith(src, ParseOptions{Dialect: lang.Wilddog})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/langtest"
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules/lang"
-	"github.com/dogwooddb/dogwood/rules/lang/langtest"
 	"github.com/dogwooddb/dogwood/tree"
 )
 

@@ -36,11 +36,6 @@ const (
 // mistake in its JSON, or everything else that is wrong with it, up to a bound.
 func Parse(src string) (*Ruleset, error) { return ParseWith(src, ParseOptions{}) }
 
-// ParseDialect is Parse for a document in the given dialect.
-func ParseDialect(src string, d lang.Dialect) (*Ruleset, error) {
-	return ParseWith(src, ParseOptions{Dialect: d})
-}
-
 // ParseWith is Parse with options.
 func ParseWith(src string, o ParseOptions) (*Ruleset, error) {
 	doc, err := readDocument(src)

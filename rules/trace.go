@@ -29,6 +29,22 @@ type Trace struct {
 	Excess *Excess  // for which it is denied after all; nil: none
 }
 
+// Deciding returns the step that decided, nil if no rule did or its step was not noted.
+// It is the first that granted, since what comes after it is asked for the trace alone,
+// and the last that denied.
+func (t *Trace) Deciding() *Step {
+	var decided *Step
+	for i := range t.Steps {
+		s := &t.Steps[i]
+		if s.Rule.Path == t.Rule && s.Outcome != Skipped && (s.Outcome == True) == t.Allow {
+			if decided = s; t.Allow {
+				break
+			}
+		}
+	}
+	return decided
+}
+
 // A Step is one rule that a decision came by.
 type Step struct {
 	Rule     *Rule

@@ -18,6 +18,9 @@ type address struct {
 // parseAddress reads the URL of a database: https://shop.example.org, or
 // http://127.0.0.1:9000?ns=shop. The schemes ws and wss do as well.
 func parseAddress(text string) (a address, err error) {
+	if text == "" {
+		return a, fmt.Errorf("%w: there is no database URL", ErrInvalid)
+	}
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found {
 		rest = text
@@ -40,7 +43,7 @@ func parseAddress(text string) (a address, err error) {
 		return a, fmt.Errorf("database URL %q: there is no host", text)
 	}
 	if strings.Trim(u.Path, "/") != "" {
-		return a, fmt.Errorf("database URL %q: a path is for Ref", text)
+		return a, fmt.Errorf("database URL %q: there is a path; use Ref(%q)", text, strings.Trim(u.Path, "/"))
 	}
 	a.host, a.namespace = u.Host, u.Query().Get("ns")
 	if a.namespace == "" {
@@ -66,9 +69,9 @@ func usualScheme(rest string) string {
 // missing returns what to do about a database that the server does not have.
 func (a address) missing() string {
 	if a.namespace == "" {
-		return fmt.Sprintf("%s has no default database; ?ns= in the URL names one", a.host)
+		return fmt.Sprintf("%s has no default database; choose one with ?ns= in the URL", a.host)
 	}
-	return fmt.Sprintf("is there a database %q on %s? ?ns= in the URL names another", a.namespace, a.host)
+	return fmt.Sprintf("is there a database %q on %s? choose another with ?ns= in the URL", a.namespace, a.host)
 }
 
 // hostNamespace returns the namespace that a host names by its first label, ""

@@ -307,7 +307,8 @@ func TestDialFails(t *testing.T) {
 	for url, want := range map[string]string{
 		"ftp://example.org":       `invalid parameters: ftp://example.org: a database URL begins with http:// or https://; did you mean https://example.org?`,
 		"https://":                `database URL "https://": there is no host`,
-		"https://example.org/a/b": `database URL "https://example.org/a/b": a path is for Ref`,
+		"https://example.org/a/b": `database URL "https://example.org/a/b": there is a path; use Ref("a/b")`,
+		"":                        `invalid parameters: there is no database URL`,
 		"https://%zz":             `database URL: parse "https://%zz"`,
 	} {
 		if _, err := dogwood.Dial(ctx, url, dogwood.Options{}); err == nil || !strings.HasPrefix(err.Error(), want) {

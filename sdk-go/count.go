@@ -8,8 +8,8 @@ import (
 )
 
 // Count returns how many children there are, or how many the query selects, which
-// must have no limit. They are not transferred. What Get would be refused for, such as
-// an index that the rules lack, Count is, too. The server must know the extension; the
+// must have no limit. The children are not transferred. The
+// server refuses Count for the same reasons as Get, such as a missing index. The server must know the extension; the
 // error is ErrUnsupported if it does not.
 func (q Query) Count(ctx context.Context) (int, error) {
 	if q.query.Limit != 0 {

@@ -83,7 +83,7 @@ func TestDecode(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-// What fits the data model comes back as it was.
+// Values that fit the data model come back unchanged.
 func TestValuesComeBack(t *testing.T) {
 	ctx := t.Context()
 	r := open(t).Ref("a")

@@ -32,8 +32,8 @@
 //
 // # Errors
 //
-// What the server refuses is an *Error with the path and the server's words;
-// errors.Is compares it with ErrPermissionDenied and the others here. If a context
+// A refusal of the server is an *Error with the path and the server's words;
+// errors.Is compares it with ErrPermissionDenied and the other errors of this package. If a context
 // ends while there is no connection, the error also says why there is none.
 //
 // # Concurrency

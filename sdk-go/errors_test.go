@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
-	"github.com/dogwooddb/dogwood/server"
+	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/servertest"
 )
 
@@ -62,7 +62,7 @@ func TestRESTErrors(t *testing.T) {
 // A server for development may tell which rule it was.
 func TestErrorNamesRule(t *testing.T) {
 	for tells, want := range map[bool]string{true: "/rooms/$room/.write", false: ""} {
-		s := servertest.New(t, servertest.Options{Decisions: server.Decisions{Tell: tells}})
+		s := servertest.New(t, servertest.Options{Decisions: observe.Decisions{Tell: tells}})
 		s.SetRules(`{"rules": {"rooms": {"$room": {".write": "auth != null"}}}}`)
 		err := dial(t, s.URL, quick).Ref("rooms/r1").Set(t.Context(), 1)
 		var e *dogwood.Error

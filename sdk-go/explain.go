@@ -25,9 +25,9 @@ type Explanation struct {
 	MissingIndexOn *MissingIndex `json:"missingIndexOn"`
 }
 
-// A WriteExplanation says what a write would do and take. Changes and Bytes are known
-// to who may read all that is written; Rows, Written, Entries, Listeners and Cancelled to
-// administrators, and in development. They are zero for others.
+// A WriteExplanation says what a write would do and cost. Changes and Bytes need the right
+// to read everything that is written. Rows, Written, Entries, Listeners and Cancelled need
+// an administrator or a development server. Without that they are zero.
 type WriteExplanation struct {
 	Path      string         `json:"path"`         // that was asked for: "/rooms/r1"
 	Changes   bool           `json:"changes"`      // false: everything is as it would be already

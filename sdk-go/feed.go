@@ -8,8 +8,8 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// maxFeedBytes bounds the states that wait in one feed, in addition to the latest. What is
-// larger need not be made before it is its turn.
+// maxFeedBytes bounds the states that wait in one feed, in addition to the latest. A
+// larger state is made only when its turn comes, so a slow loop does not hold it.
 const maxFeedBytes = replica.Large
 
 // A feed is what waits for one consumer: the states of a view, oldest first. If

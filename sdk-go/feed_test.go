@@ -52,8 +52,8 @@ func TestFeed(t *testing.T) {
 	}
 }
 
-// What is large is looked at when it is its turn: after the states before it, and
-// not at all if there is a later one.
+// A feed looks at a large state when its turn comes: after the states before it, and not
+// at all if there is a later one.
 func TestFeedLooks(t *testing.T) {
 	state := func(s string) replica.State { return replica.State{Node: tree.String(s), Complete: true} }
 	f := newFeed(3)

@@ -14,7 +14,7 @@ type Reader interface {
 	Values(ctx context.Context) iter.Seq2[Snapshot, error]
 }
 
-// Get reads a value once. What is absent is the zero value. The error is ErrValue if
+// Get reads a value once. An absent value is the zero value. The error is ErrValue if
 // it does not fit the type.
 func Get[T any](ctx context.Context, from Reader) (value T, err error) {
 	s, err := from.Snapshot(ctx)
@@ -42,8 +42,8 @@ func Values[T any](ctx context.Context, from Reader) iter.Seq2[T, error] {
 }
 
 // Transaction replaces a value by what update makes of it, as the method of the
-// same name does, and returns what it has set. The error is ErrValue if what is there
-// does not fit the type.
+// same name does, and returns what it has set. The error is ErrValue if the
+// current value does not fit the type.
 func Transaction[T any](ctx context.Context, ref Ref, update func(T) (T, error)) (value T, err error) {
 	s, err := ref.Transaction(ctx, func(s Snapshot) (any, error) {
 		old, err := Decode[T](s)

@@ -94,7 +94,8 @@ func TestGetAllDenied(t *testing.T) {
 	}
 }
 
-// What a server has not announced is not asked of it, on any connection.
+// The client does not use an extension that the server has not announced on the same
+// connection.
 func TestUnsupported(t *testing.T) {
 	s := newScript(t)
 	c, err := dogwood.New(t.Context(), s, dogwood.Options{Lazy: true})

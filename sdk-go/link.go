@@ -29,7 +29,7 @@ type link struct {
 	running sync.WaitGroup
 	used    bool // requests were sent on it; guarded by the client's lock
 
-	// What the server can do beyond the protocol; set before anything is sent.
+	// The server's extensions of the protocol; set before anything is sent.
 	features    []string
 	knowsWrites bool // it knows a write again that comes a second time
 

@@ -273,7 +273,7 @@ func collect(last float64, next func() any) (seen []float64) {
 	}
 }
 
-// What is asked of a client that is closed fails, and what goes on ends.
+// Calls of a closed client fail, and its loops end.
 func TestClose(t *testing.T) {
 	both(t, func(t *testing.T, c *dogwood.Client) {
 		ctx := t.Context()

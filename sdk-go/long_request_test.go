@@ -22,7 +22,8 @@ func large() map[string]any {
 	return m
 }
 
-// What a server would not read fails alone: nothing of it is sent, nor stays in views.
+// A request that is too long for the server fails alone: nothing of it is sent, and views
+// do not keep it.
 func TestLongRequests(t *testing.T) {
 	ctx := t.Context()
 	s := newSocketServer(t)

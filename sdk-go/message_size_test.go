@@ -215,8 +215,8 @@ func TestTooBigFailsOneRead(t *testing.T) {
 	}
 }
 
-// What a server announces costs nothing, and what no server sends by default is
-// not waited for.
+// An announced size costs no memory, and the client does not wait for a message that is
+// larger than servers send by default.
 func TestAnnouncedMessage(t *testing.T) {
 	s := newSocketServer(t)
 	c := s.dial(0)

@@ -366,7 +366,7 @@ func (r *modelRun) query(s *modelStep, ref dogwood.Ref) dogwood.Query {
 	return q
 }
 
-// listen takes the events of what is there from the start.
+// listen takes the events from the first view on.
 func (r *modelRun) listen(s *modelStep, ref dogwood.Ref) {
 	r.t.Helper()
 	snap, err := r.query(s, ref).Snapshot(r.t.Context())

@@ -105,8 +105,8 @@ func (s *socket) Send(msg []byte) (err error) {
 	return nil
 }
 
-// Receive returns the next message. What it takes grows with what arrives, however
-// much the server announces.
+// Receive returns the next message. Its memory grows with the bytes that have arrived,
+// not with the size that the server announces.
 func (s *socket) Receive() ([]byte, error) {
 	for {
 		_, frame, err := s.ws.ReadMessage()

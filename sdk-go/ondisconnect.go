@@ -29,9 +29,9 @@ func (r Ref) OnDisconnect() OnDisconnect { return OnDisconnect{ref: r} }
 //	me.OnDisconnect().If("session", id).Set(ctx, Presence{Online: false})
 //	me.Set(ctx, Presence{Online: true, Session: id})
 //
-// The rules must let the client read that place. What is registered inside of
-// something else must have the same condition. It needs a server that has
-// conditions: the error is ErrUnsupported if it does not.
+// The rules must let the client read that path. Operations inside of one another must
+// have the same condition. The error is ErrUnsupported if the server has no
+// conditions.
 func (o OnDisconnect) If(path string, value any) OnDisconnect {
 	at := o.ref.Child(path)
 	w, err := encode(tree.Target{Path: at.path}, value)
@@ -148,8 +148,8 @@ func (l *leftovers) drop(t tree.Target) {
 	})
 }
 
-// cancel forgets what is at and below a place. What is written above it will
-// leave the place out, which is more than need be known here.
+// cancel forgets the operations at and below a path. The server also takes the path out
+// of operations above it, which this client need not know.
 func (l *leftovers) cancel(p tree.Path) {
 	l.drop(tree.Target{Path: p})
 	*l = slices.DeleteFunc(*l, func(w leftover) bool { return !w.Priority && w.Path.Contains(p) })

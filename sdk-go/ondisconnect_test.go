@@ -7,8 +7,8 @@ import (
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 )
 
-// What a client leaves is written when it goes, and its own listeners see it
-// before the server can tell them.
+// The onDisconnect operations of a client are carried out when it goes. Its own listeners
+// see them before the server can send them.
 func TestOnDisconnect(t *testing.T) {
 	ctx := t.Context()
 	db, ana := openWith(t, `{"rules":{".read":true,"on":{".write":true},"off":{".write":true}}}`)

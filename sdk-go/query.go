@@ -7,10 +7,11 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// A Query is an ordered window over the children of a place. Its methods return
-// a narrower Query and leave the one they are called on as it is. What makes no
-// sense is reported when the query is used: with ErrQuery, or with ErrPath for the
-// zero Query, which belongs to no Client.
+// A Query is an ordered window over the children of a path. Its methods return
+// a narrower Query and leave the one they are called on as it is. A contradiction
+// is reported when the query is used: with ErrQuery, or with ErrPath for the
+// zero Query, which belongs to no Client. So calls can be chained without an error
+// between them.
 type Query struct {
 	client *Client
 	path   tree.Path

@@ -13,7 +13,7 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// What is sent for a query (protocol §5.2).
+// TestEncodeQuery: the wire format of queries (protocol §5.2).
 func TestEncodeQuery(t *testing.T) {
 	r := open(t).Ref("a")
 	for _, c := range []struct {

@@ -34,8 +34,8 @@ func (q Query) String() string {
 	return q.path.String() + "?" + strings.Join(words, "&")
 }
 
-// MarshalText is String. So a log has the place, and who writes a Ref by mistake
-// does not write an empty object, which would remove what is there.
+// MarshalText is String. So a log has the path. Without it, a Ref that is written by
+// mistake would be an empty object, and remove the data at its path.
 func (q Query) MarshalText() ([]byte, error) { return []byte(q.String()), q.check() }
 
 // boundWords returns what one side of a range is in words, none for none.

@@ -16,9 +16,9 @@ import (
 const forcedReconnects = 50
 
 // While a writer goes on, the connection of a listener is cut again and again.
-// What it sees is checked against what was written: the values of a counter in
-// order, none twice, and in the end the last; and events that fit together and
-// lead to what the server has. When there are no more writes, a cut shows nothing.
+// The test compares its view with the writes. The values of a counter come in order,
+// none twice, and the last one in the end. The events fit together and lead to the
+// server's data. When there are no more writes, a cut shows nothing.
 func TestListenersSurviveReconnects(t *testing.T) {
 	s := servertest.New(t, servertest.Options{})
 	p := newProxy(t, s.Host)

@@ -23,7 +23,7 @@ type request struct {
 	// Whether it is a write that must not be carried out twice.
 	isWrite bool
 
-	// What the server must be able to do, as its hello says; "" for what all can.
+	// The extension that the request needs, as a server's hello names it; "" for none.
 	feature string
 
 	// answered is called with the client's lock held when the server has answered
@@ -137,8 +137,9 @@ func (c *Client) post(id int64, msg []byte) {
 	}()
 }
 
-// sendAll sends what is not answered on a new connection. What may not be
-// carried out twice fails if the server would not notice. The lock is held.
+// sendAll sends the requests without an answer on a new connection. A write that must
+// not be carried out twice fails if the server does not know write ids: it may have been
+// carried out already. The lock is held.
 func (c *Client) sendAll() {
 	requests := c.requests
 	c.requests = make([]*request, 0, len(requests))

@@ -9,10 +9,11 @@ import (
 )
 
 // SetReturning is Set for a value with ServerTimestamp or Increment in it. It
-// returns what became of each, by its path below the place: "" for the place
-// itself, "stats/visits", ".priority". What an increment came to is left out if the
-// rules do not let the client read it. The error is ErrNotReturned if the value was
-// set but nothing is known of it, and ErrUnsupported if the server can't tell.
+// returns the resolved value of each, by its path below the Ref: "" for the Ref
+// itself, "stats/visits", ".priority". The result of an increment reveals the old
+// value, so it is left out if the rules do not let the client read it. The error is
+// ErrNotReturned if the value was set but the results were lost, and ErrUnsupported if
+// the server does not return results.
 func (r Ref) SetReturning(ctx context.Context, value any) (map[string]float64, error) {
 	u, q, err := r.putRequest("set", tree.Target{Path: r.path}, value)
 	if err != nil {
@@ -34,9 +35,10 @@ func (r Ref) UpdateReturning(ctx context.Context, values map[string]any) (map[st
 	return r.client.writeReturning(ctx, u, q)
 }
 
-// Increment adds to the number at the place, as Set with Increment does, and
-// returns what it came to: no other Increment returns the same, if none is 0. The
-// error is ErrNotReturned if it is added but the sum is not known.
+// Increment adds to the number at the path, as Set with Increment does, and returns the
+// sum. If all increments are positive and nothing else writes the number, no two of them
+// return the same sum. The error is ErrNotReturned if the number was added but the sum is
+// not known.
 func (r Ref) Increment(ctx context.Context, delta float64) (float64, error) {
 	values, err := r.SetReturning(ctx, Increment(delta))
 	if err != nil {

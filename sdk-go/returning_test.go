@@ -75,8 +75,8 @@ func TestIncrementsReturnDifferentValues(t *testing.T) {
 	})
 }
 
-// Who may write a counter but not read it is not told its value, and not that the
-// write failed.
+// A client that may write a counter but not read it does not get its value. The write
+// succeeds nevertheless.
 func TestReturningIsForReaders(t *testing.T) {
 	db := open(t)
 	ctx := t.Context()

@@ -314,8 +314,8 @@ func (c *Client) ready(l *link) bool {
 	return true
 }
 
-// lost ends a connection. What was sent on it and not answered will be sent
-// again or fails, so nothing of it may be on its way any more.
+// lost ends a connection. Requests without an answer are sent again or fail, so none of
+// them may still be on its way to the old connection.
 func (c *Client) lost(l *link) {
 	l.close()
 	l.wait()

@@ -47,8 +47,7 @@ func (s Snapshot) Priority() any {
 	return Snapshot{node: s.node.Priority()}.Value()
 }
 
-// Child returns the value at a path below. What is outside of a query's window
-// looks as if it were not there.
+// Child returns the value at a path below. Data outside of a query's window is absent.
 func (s Snapshot) Child(path string) Snapshot {
 	ref := s.ref.Child(path)
 	if ref.err != nil {

@@ -38,8 +38,8 @@ func (r Ref) GetTo(ctx context.Context, w io.Writer) (int64, error) {
 
 // Children yields the children in the order of their keys, however many there
 // are: it reads a page of them at a time, so memory holds no more than that.
-// What changes meanwhile may or may not be seen. An error is the last thing that
-// it yields.
+// It may or may not see changes that are made meanwhile. An error is the last
+// thing that it yields.
 func (r Ref) Children(ctx context.Context) iter.Seq2[Snapshot, error] {
 	return func(yield func(Snapshot, error) bool) {
 		limit := firstPage
@@ -75,8 +75,8 @@ func nextPage(limit, size int) int {
 	return limit
 }
 
-// Keys yields the keys of the children in order, however many there are. What is
-// below them is not read. An error is the last thing that it yields: ErrInvalid if
+// Keys yields the keys of the children in order, however many there are. Their values
+// are not read. An error is the last thing that it yields: ErrInvalid if
 // the server is not one of Dogwood and has no pages of keys.
 func (r Ref) Keys(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {

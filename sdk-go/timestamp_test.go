@@ -36,7 +36,7 @@ func TestTimestamp(t *testing.T) {
 	}
 	ctx := t.Context()
 	db := open(t)
-	// What was read is written as it was, and what is not there is the zero value.
+	// A value that was read is written unchanged, and an absent one is the zero value.
 	want(t, db.Ref("a").Set(ctx, dogwood.Timestamp{Time: at}))
 	got, err := dogwood.Get[dogwood.Timestamp](ctx, db.Ref("a"))
 	if err != nil || !got.Equal(at) {

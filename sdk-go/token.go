@@ -19,7 +19,7 @@ import (
 type TokenSource func(ctx context.Context, refresh bool) (string, error)
 
 // ask returns what the source does, or the error of ctx if that ends before. The
-// source is somebody else's code, which may not look at ctx.
+// source is code of the application, which may ignore ctx.
 func (s TokenSource) ask(ctx context.Context, refresh bool) (string, error) {
 	type answer struct {
 		credential string

@@ -20,9 +20,9 @@ const (
 	maxContended = 100 * time.Millisecond
 )
 
-// Transaction replaces the value by what update makes of it, so that nobody
-// else's change is lost: if there was one meanwhile, update is called again with
-// the value that it left. After 25 times the error is ErrMaxRetries. An error of
+// Transaction replaces the value with the result of update. No change of another
+// client is lost: if the value has changed meanwhile, update is called again with the
+// new value. After 25 times the error is ErrMaxRetries. An error of
 // update ends the transaction and is returned as it is.
 //
 // Transaction returns the value that it has set. The priority stays if update

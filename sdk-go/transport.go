@@ -14,7 +14,8 @@ type Transport interface {
 	Connect(ctx context.Context, h Handshake) (Conn, error)
 
 	// Read reads without a connection: as a stream of JSON, so that its size does
-	// not matter. An error is returned to who reads, with what was tried.
+	// not matter. The application gets the error as it is, so it
+	// should name the request.
 	Read(ctx context.Context, r ReadRequest) (io.ReadCloser, error)
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/dogwooddb/dogwood/sdk-go/embed"
 )
 
-// What belongs to no client fails with ErrPath, whatever is done with it: every
-// exported method is called, also on what others return.
+// Every exported method of a Ref or Query that belongs to no client fails with ErrPath,
+// also if another method returned it.
 func TestZeroRef(t *testing.T) {
 	var nobody *dogwood.Client
 	for name, v := range map[string]any{

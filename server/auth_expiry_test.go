@@ -250,7 +250,7 @@ func TestRevokedWhileStreaming(t *testing.T) {
 // read returns the value at a path of the database test.
 func read(t *testing.T, s *Server, path string) string {
 	t.Helper()
-	db, err := s.database("test")
+	db, err := s.spaces.database("test")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,28 @@ type madeBackups struct {
 	told  bool      // the log has that there are backups of the future
 }
 
+// BackupStats count what RunBackups did.
+type BackupStats struct {
+	Done, Failed uint64
+	Last         time.Time // when the last good one was begun; zero: none yet
+	LastBytes    int64
+}
+
+// BackupStats returns what RunBackups did so far.
+func (s *Server) BackupStats() (b BackupStats) {
+	if stored := s.backups.Load(); stored != nil {
+		b = *stored
+	}
+	return b
+}
+
+// countBackup changes what BackupStats returns. Only RunBackups calls it.
+func (s *Server) countBackup(change func(b *BackupStats)) {
+	b := s.BackupStats()
+	change(&b)
+	s.backups.Store(&b)
+}
+
 // The names of backups are NAMESPACE-TIME.db. Times are in UTC, so they sort.
 const backupTime = "20060102T150405Z"
 
@@ -92,7 +114,7 @@ func (s *Server) backUpDue(ctx context.Context, o Backups) (next time.Time) {
 			return next
 		}
 		if err != nil {
-			s.backups.failed()
+			s.countBackup(func(b *BackupStats) { b.Failed++ })
 			s.log.ErrorContext(ctx, "backup failed", "namespace", ns, "dir", o.Dir, "err", err)
 			due = time.Now().Add(min(o.Every, backupRetry))
 		}
@@ -167,7 +189,7 @@ func (o Backups) list(ns, suffix string) (list []backupFile, err error) {
 
 // backUp makes one backup and deletes those that are one too many.
 func (s *Server) backUp(ctx context.Context, ns string, o Backups) error {
-	db, err := s.database(ns)
+	db, err := s.spaces.database(ns)
 	if errors.Is(err, errDeactivated) {
 		return nil
 	}
@@ -188,7 +210,7 @@ func (s *Server) backUp(ctx context.Context, ns string, o Backups) error {
 	}
 	made := o.made[ns]
 	made.last, made.names = began, append(made.names, filepath.Base(file))
-	s.backups.done(at, size)
+	s.countBackup(func(b *BackupStats) { b.Done, b.Last, b.LastBytes = b.Done+1, at, size })
 	s.log.InfoContext(ctx, "backed up", "namespace", ns, "file", file, "bytes", size, "took", time.Since(began))
 	if err := o.prune(ns, at); err != nil {
 		s.log.ErrorContext(ctx, "old backups cannot be deleted", "namespace", ns, "dir", o.Dir, "err", err)

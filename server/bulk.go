@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/sync/echo"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -27,19 +28,27 @@ const (
 const typeBinary = "application/octet-stream"
 
 // putData replaces the value at the path. An administrator's body is streamed if it has no
-// limit: PUT /rooms.json?writeSizeLimit=unlimited&import=true, and if it is not to be sent
-// back: PUT /rooms.json?print=silent
+// limit: PUT /rooms.json?writeSizeLimit=unlimited&import=true, and if nobody has to see the
+// value as a whole, as for an ETag or print=pretty.
 func putData(q *request) (answer, error) {
 	if err := q.openChange(); err != nil {
 		return answer{}, err
 	}
-	streams := q.id.Admin && !q.form.explain && !q.target.Priority && q.cond == (conditions{})
-	unlimited := q.form.maxWrite == "unlimited"
+	f := &q.form
+	streams := q.id.Admin && !f.explain && !q.target.Priority && q.cond == (conditions{})
+	unlimited := f.maxWrite == "unlimited"
 	switch {
 	case streams && unlimited && isLarge(q, bulkFrom):
 		return importBody(q)
-	case streams && q.form.silent && !q.form.dataOnly && isLarge(q, streamFrom) && q.db.MayPut(q.target.Path):
-		return streamBody(q)
+	case streams && !f.pretty && !f.dataOnly && isLarge(q, streamFrom) && q.db.MayPut(q.target.Path):
+		if f.silent {
+			_, err := streamBody(q, nil)
+			return answer{status: http.StatusNoContent}, err
+		}
+		if q.s.echoes.Try(1) == nil {
+			defer q.s.echoes.Release(1)
+			return echoBody(q)
+		}
 	}
 	a, err := putValue(q)
 	if unlimited {
@@ -48,17 +57,18 @@ func putData(q *request) (answer, error) {
 	return a, err
 }
 
-// streamBody stores the value of a PUT while it arrives, within the limits of any write.
-func streamBody(q *request) (answer, error) {
+// streamBody stores the value of a PUT while it arrives, within the limits of any write. to
+// is as in dsync.Database.Put.
+func streamBody(q *request, to io.Writer) (sums []echo.Value, err error) {
 	src, err := q.plainBody(q.s.opts.MaxWriteBytes)
 	if err != nil {
-		return answer{}, bodyError(err)
+		return nil, bodyError(err)
 	}
 	if err := q.acquireWork(min(streamWork, q.work.Of.Most())); err != nil {
-		return answer{}, err
+		return nil, err
 	}
 	body := &bodyReader{Reader: src, limit: maxWriteSize(q)}
-	_, err = q.db.Put(q.r.Context(), q.target.Path, body)
+	sums, err = q.db.Put(q.r.Context(), q.target.Path, body, to)
 	if wrong := (*tree.ParseError)(nil); errors.As(err, &wrong) {
 		_, _ = io.Copy(io.Discard, body) // the client is told when it has sent all, and of its length first
 	}
@@ -68,10 +78,25 @@ func streamBody(q *request) (answer, error) {
 	case err != nil && q.form.maxWrite == "unlimited":
 		err = located(err)
 	}
-	if err != nil {
-		return answer{}, err
-	}
-	return q.jsonText("null"), nil // which is silent
+	return sums, err
+}
+
+// echoBody is streamBody for a client that wants to see the value that was written. What
+// goes wrong with the file is known before the commit, and the answer is sent after it.
+//
+// The value has to be the one of this write, whatever others write next, and a client may
+// take minutes to read it. So it can neither be read page by page while it is sent, since
+// there is no snapshot of it later, nor from a snapshot that is held until then: that
+// keeps freed pages from being used again, and the file grows.
+func echoBody(q *request) (answer, error) {
+	return spooled(q, func(s *spool) error {
+		sums, err := streamBody(q, cutWriter{q.r.Context(), s})
+		if err != nil {
+			return err
+		}
+		q.releaseBody() // it may take long to send
+		return sendSpool(q, s, typeJSON, sums)
+	})
 }
 
 // isLarge reports whether the body is long enough to be streamed. If its length is not
@@ -113,11 +138,11 @@ func patientReader(q *request, body io.ReadCloser) io.Reader {
 // importBody answers with counts, not with an echo: a client that sends so much does not
 // want it back.
 func importBody(q *request) (answer, error) {
-	if err := take(q.s.imports); err != nil {
+	if q.s.imports.Try(1) != nil {
 		q.refused(metrics.Bulk)
-		return answer{}, err
+		return answer{}, errOverloaded
 	}
-	defer give(q.s.imports)
+	defer q.s.imports.Release(1)
 	src, err := decodedBody(q, patientReader(q, q.r.Body))
 	if err != nil {
 		return answer{}, err
@@ -185,18 +210,6 @@ func decodedBody(q *request, body io.Reader) (io.Reader, error) {
 	return nil, errCoding
 }
 
-// take takes a place, if there is one left, and give gives it back.
-func take(places chan struct{}) error {
-	select {
-	case places <- struct{}{}:
-		return nil
-	default:
-		return errOverloaded
-	}
-}
-
-func give(places chan struct{}) { <-places }
-
 // getData answers with the value at the path. An administrator's export may be
 // of any size: GET /rooms.json?format=export
 func getData(q *request) (answer, error) {
@@ -221,9 +234,6 @@ func getData(q *request) (answer, error) {
 // getBackup answers with a copy of the database's file, made while it is in
 // use: GET /.settings/backup
 func getBackup(q *request) (answer, error) {
-	if err := q.openSettings(); err != nil {
-		return answer{}, err
-	}
 	return sendSpooled(q, typeBinary, q.ns+fileSuffix, func(w io.Writer) error {
 		_, err := q.db.Backup(w)
 		if errors.Is(err, fault.ErrNoFile) {
@@ -235,29 +245,40 @@ func getBackup(q *request) (answer, error) {
 
 // sendSpooled answers with what emit writes.
 func sendSpooled(q *request, kind, name string, emit func(io.Writer) error) (answer, error) {
-	if err := take(q.s.exports); err != nil {
+	if q.s.exports.Try(1) != nil {
 		q.refused(metrics.Bulk)
-		return answer{}, err
+		return answer{}, errOverloaded
 	}
-	defer give(q.s.exports)
-	spool := newSpool(q.s.opts.Dir)
-	defer func() {
-		if err := spool.close(); err != nil {
-			q.s.log.Error("a temporary file is left", "dir", q.s.opts.Dir, "err", err)
+	defer q.s.exports.Release(1)
+	return spooled(q, func(s *spool) error {
+		if err := emit(cutWriter{q.r.Context(), s}); err != nil {
+			return err
 		}
-	}()
-	if err := emit(cutWriter{q.r.Context(), spool}); err != nil {
-		return answer{}, err
+		if name != "" {
+			q.w.Header().Set("Content-Disposition", disposition(name))
+		}
+		return sendSpool(q, s, kind, nil)
+	})
+}
+
+// spooled answers by f, which has a spool that is closed after it.
+func spooled(q *request, f func(*spool) error) (answer, error) {
+	s := newSpool(q.s.opts.Dir)
+	err := f(s)
+	if err := s.close(); err != nil {
+		q.s.log.Error("a temporary file is left", "dir", q.s.opts.Dir, "err", err)
 	}
-	src, err := spool.reader()
+	return answer{}, err // it is sent, unless there is an error
+}
+
+// sendSpool sends what a spool has, with values in its holes.
+func sendSpool(q *request, s *spool, kind string, values []echo.Value) error {
+	src, err := s.reader()
 	if err != nil {
-		return answer{}, err
+		return err
 	}
-	h := q.w.Header()
-	h.Set("Content-Type", kind)
-	if name != "" {
-		h.Set("Content-Disposition", disposition(name))
-	}
-	streamFile(q, src, spool.size)
-	return answer{}, nil // it is sent
+	q.w.Header().Set("Content-Type", kind)
+	text, size := echo.Fill(src, s.size, values)
+	streamFile(q, text, size)
+	return nil
 }

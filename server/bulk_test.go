@@ -161,13 +161,13 @@ func TestLargePutThatFails(t *testing.T) {
 	conn, _ := ts.send(call{"PUT", large, withHeader(http.Header{"Content-Length": {"9999999"}}), text[:len(text)/2]})
 	conn.Close() // in the middle
 	for range maxBulk {
-		ts.imports <- struct{}{}
+		ts.imports.Force(1)
 	}
 	if r := ts.do(call{"PUT", large, ownerHeader, text}); r.StatusCode != 503 {
 		t.Errorf("one import too many: %d %s", r.StatusCode, r.body)
 	}
 	for range maxBulk {
-		<-ts.imports
+		ts.imports.Release(1)
 	}
 	ts.want("GET", "/.json", noBody, 200, `{"a":"old"}`)
 }
@@ -209,13 +209,13 @@ func TestExportOfAnySize(t *testing.T) {
 		t.Errorf("HEAD: length %d, %v", r.ContentLength, r.Header)
 	}
 	for range maxBulk {
-		ts.exports <- struct{}{}
+		ts.exports.Force(1)
 	}
 	if r := ts.do(call{"GET", "/.json?format=export", ownerHeader, ""}); r.StatusCode != 503 {
 		t.Errorf("one export too many: %d %s", r.StatusCode, r.body)
 	}
 	for range maxBulk {
-		<-ts.exports
+		ts.exports.Release(1)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
 		t.Errorf("files are left: %v", left)

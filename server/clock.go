@@ -13,9 +13,6 @@ const maxClock = 1<<53 - 1
 // getNow answers with the time at which the clock is stopped, null if it runs:
 // GET /.settings/now.json
 func getNow(q *request) (answer, error) {
-	if err := openClock(q); err != nil {
-		return answer{}, err
-	}
 	if t := q.s.clock.stopped.Load(); t != nil {
 		return q.jsonText(strconv.FormatInt(t.UnixMilli(), 10)), nil
 	}
@@ -25,9 +22,6 @@ func getNow(q *request) (answer, error) {
 // putNow stops the clock at a time in milliseconds, or lets it run again if the
 // body is null: PUT /.settings/now.json
 func putNow(q *request) (answer, error) {
-	if err := openClock(q); err != nil {
-		return answer{}, err
-	}
 	src, err := q.text(maxSettingSize)
 	if err != nil {
 		return answer{}, err
@@ -45,13 +39,12 @@ func putNow(q *request) (answer, error) {
 	return q.jsonText(strconv.FormatInt(*ms, 10)), nil
 }
 
-// openClock is open for the clock, which only dev mode lets administrators set.
-// It belongs to the server, so no database is opened.
-func openClock(q *request) error {
+// openClock is openAdmin for the clock, which only dev mode lets administrators set.
+func (q *request) openClock() error {
 	if err := q.openAdmin(); err != nil {
 		return err
 	}
-	if err := q.s.onlyDev(); err != nil {
+	if err := q.openDev(); err != nil {
 		return err
 	}
 	return q.form.readPrint(q.params)

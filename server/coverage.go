@@ -12,34 +12,29 @@ import (
 // openCoverage is open for reports about rules, which anybody may see in dev
 // mode, as with the emulator (REST §13). Servers that do not count answer as if
 // there were no such thing.
-func openCoverage(q *request) (rules.CoverageReport, error) {
-	if !q.s.opts.Decisions.Coverage {
-		_, err := notFound(q)
-		return rules.CoverageReport{}, err
+func (q *request) openCoverage() error {
+	if q.s.opts.Decisions.Coverage {
+		return q.openDatabase()
 	}
-	if err := q.openDatabase(); err != nil {
-		return rules.CoverageReport{}, err
+	if err := q.openAdmin(); err != nil {
+		return err
 	}
-	return q.space.decisions.CoverageOf(q.db.Rules()), nil
+	return errNotFound
+}
+
+func (q *request) coverage() rules.CoverageReport {
+	return q.space.decisions.CoverageOf(q.db.Rules())
 }
 
 // getCoverageJSON answers with the report: GET /.inspect/coverage.json
 func getCoverageJSON(q *request) (answer, error) {
-	report, err := openCoverage(q)
-	if err != nil {
-		return answer{}, err
-	}
-	return q.encode(report)
+	return q.encode(q.coverage())
 }
 
 // getCoverage answers with the report as a page: GET /.inspect/coverage
 func getCoverage(q *request) (answer, error) {
-	report, err := openCoverage(q)
-	if err != nil {
-		return answer{}, err
-	}
 	var page bytes.Buffer
-	if err := coverage.WriteHTML(&page, coverage.Document{Name: q.ns, Report: report}); err != nil {
+	if err := coverage.WriteHTML(&page, coverage.Document{Name: q.ns, Report: q.coverage()}); err != nil {
 		return answer{}, fmt.Errorf("coverage page: %w", err)
 	}
 	return answer{status: http.StatusOK, kind: typePage, body: page.Bytes()}, nil

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/server/observe"
 )
 
 // The demonstration has the paths below /demo/ but those of data, and only in Dev.
@@ -40,7 +41,7 @@ func TestDemoRoutes(t *testing.T) {
 func TestHearDecisions(t *testing.T) {
 	var mu sync.Mutex
 	var heard []string
-	ts := serveTest(t, Options{Dev: true, Rules: parseRules(t, membersOnly), Decisions: Decisions{
+	ts := serveTest(t, Options{Dev: true, Rules: parseRules(t, membersOnly), Decisions: observe.Decisions{
 		Hear: func(ns string, q *rules.Request, trace *rules.Trace) {
 			mu.Lock()
 			defer mu.Unlock()

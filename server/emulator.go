@@ -39,9 +39,6 @@ func noSuffix(q *request) (answer, error) {
 
 // getDatabases lists all namespaces: GET /.inspect/databases.json
 func getDatabases(q *request) (answer, error) {
-	if err := q.openAdmin(); err != nil {
-		return answer{}, err
-	}
 	type database struct {
 		Name string `json:"name"`
 	}
@@ -61,9 +58,9 @@ func (q *request) encode(v any) (answer, error) {
 	return q.jsonText(string(body)), nil
 }
 
-// onlyDev refuses what serve mode does not have, as if it did not exist.
-func (s *Server) onlyDev() error {
-	if !s.opts.Dev {
+// openDev refuses what serve mode does not have, as if it did not exist.
+func (q *request) openDev() error {
+	if !q.s.opts.Dev {
 		return errNotFound
 	}
 	return nil
@@ -72,9 +69,6 @@ func (s *Server) onlyDev() error {
 // getEmulators tells test tools where the database is: GET /emulators of the
 // emulator hub. The host that they reached is the host they can use.
 func getEmulators(q *request) (answer, error) {
-	if err := q.s.onlyDev(); err != nil {
-		return answer{}, err
-	}
 	host, port := "localhost", 9000
 	if addr, ok := q.r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
 		host, port = addr.IP.String(), addr.Port
@@ -90,9 +84,6 @@ func getEmulators(q *request) (answer, error) {
 // putFunctions accepts that function triggers, which do not exist, are
 // switched off and on: PUT /functions/disableBackgroundTriggers
 func putFunctions(q *request) (answer, error) {
-	if err := q.s.onlyDev(); err != nil {
-		return answer{}, err
-	}
 	switch strings.TrimPrefix(q.path, "/functions/") {
 	case "disableBackgroundTriggers":
 		return q.jsonText(`{"enabled":false}`), nil
@@ -165,9 +156,6 @@ func postInstance(q *request) (answer, error) {
 
 // managedInstance takes the path of a management request apart.
 func managedInstance(q *request) (project, name string, err error) {
-	if err := q.s.onlyDev(); err != nil {
-		return "", "", err
-	}
 	parts := strings.Split(strings.TrimPrefix(q.path, "/v1beta/projects/"), "/")
 	if len(parts) < 4 || len(parts) > 5 || parts[1] != "locations" || parts[3] != "instances" {
 		return "", "", errNotFound

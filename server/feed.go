@@ -20,9 +20,6 @@ func isFeed(pattern string) bool { return pattern == pathProfile || pattern == p
 // getTop tells an administrator of the whole server each second what it does:
 // GET /.inspect/top.json
 func getTop(q *request) (answer, error) {
-	if err := q.openAdmin(); err != nil {
-		return answer{}, err
-	}
 	view := observe.NewView(q.s.viewed())
 	tick := time.NewTicker(observe.TopEvery)
 	defer tick.Stop()
@@ -35,15 +32,14 @@ func (s *Server) viewed() observe.Source {
 }
 
 // slowClients returns the clients with the most bytes waiting.
-func (s *Server) slowClients() []SlowClient { return observe.Slowest(s.streams.All(), s.rt.Clients()) }
+func (s *Server) slowClients() []observe.SlowClient {
+	return observe.Slowest(s.streams.All(), s.rt.Clients())
+}
 
 // getProfile tells an administrator each operation on a database, in the form that
 // firebase database:profile reads: GET /.settings/profile.json. Operations do
 // not wait for it to be read.
 func getProfile(q *request) (answer, error) {
-	if err := q.openSettings(); err != nil {
-		return answer{}, err
-	}
 	p := observe.NewProfile(q.s.opts.Now)
 	return feed(q, p.Woken(), func() func() { return q.db.WatchOperations(p.Tell) }, p.Events)
 }
@@ -84,33 +80,10 @@ func feed[T any](q *request, due <-chan T, begin func() (end func()), next func(
 		if es.writeAll([][]byte{event}) != nil {
 			return answer{}, nil
 		}
-		if !awaitFeed(q, &es, due, idle.C) {
+		if !await(q, &es, due, idle.C) {
 			return answer{}, nil
 		}
 	}
 }
 
 const typeEvents = "text/event-stream; charset=utf-8"
-
-// awaitFeed waits until there is something to send. It reports whether the feed goes
-// on.
-func awaitFeed[T any](q *request, es *eventStream, due <-chan T, idle <-chan time.Time) bool {
-	for {
-		select {
-		case <-due:
-			return true
-		case <-idle:
-			if es.writeAll([][]byte{[]byte(eventKeepAlive)}) != nil {
-				return false
-			}
-		case <-es.check:
-			if es.endsNow(q) {
-				return false
-			}
-		case <-q.r.Context().Done():
-			return false
-		case <-q.s.stopping:
-			return false
-		}
-	}
-}

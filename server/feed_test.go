@@ -67,7 +67,7 @@ func TestProfile(t *testing.T) {
 			}
 		}
 	}
-	db, err := ts.database("test")
+	db, err := ts.spaces.database("test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestTop(t *testing.T) {
 	if got.Commit.Count == 0 || got.Commit.P99 < got.Commit.P50 || got.Write.Count != 10 {
 		t.Errorf("commits %+v, writes %+v", got.Commit, got.Write)
 	}
-	i := slices.IndexFunc(got.Paths, func(p HotPath) bool { return p.Path == "/a/b" })
+	i := slices.IndexFunc(got.Paths, func(p observe.HotPath) bool { return p.Path == "/a/b" })
 	if i < 0 || per(got.Paths[i].Writes) != 10 || got.Paths[i].Namespace != "test" {
 		t.Errorf("paths: %+v", got.Paths)
 	}

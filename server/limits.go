@@ -77,7 +77,7 @@ func orElse[T int | int64 | time.Duration](field *T, value T) {
 const (
 	maxHeaderBytes = 64 << 10  // of headers, without the longest request line
 	maxRulesBytes  = 4 << 20   // of a rules document; the service documents 256 KiB and takes more
-	maxBulk        = 4         // of imports, and of exports and backups, at a time
+	maxBulk        = 4         // of imports, of exports and backups, and of streamed echoes, at a time
 	maxSettingSize = 64 << 10  // of any other body under /.settings
 	writeChunk     = 256 << 10 // of a long answer or of events, that are made at a time
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -217,6 +218,44 @@ func TestAddressViews(t *testing.T) {
 		}
 		synctest.Wait()
 		if held := tn.source().ViewBytes; held != 0 {
+			t.Errorf("%d bytes were not given back", held)
+		}
+	})
+}
+
+// Events and replies that wait for clients which do not read are bounded for their address,
+// and others lose none of theirs.
+func TestAddressWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := townOf(t, Options{Dev: true, DefaultNamespace: "test", Limits: Limits{MaxAnswersBytes: 2 << 20}})
+		defer tn.shutdown()
+		const most = 512 << 10 // of an address: a half of what all have
+		var deaf []*wsClient
+		for i := range 50 {
+			c := tn.network(t, "198.51.100.1").connect("")
+			c.reply("q", fmt.Sprintf(`{"p":"/p%d","h":""}`, i))
+			deaf = append(deaf, c)
+		}
+		other := tn.network(t, "198.51.100.2").connect("")
+		other.reply("q", `{"p":"/p0","h":""}`)
+		writer := tn.at("198.51.100.1")
+		for n := range 10 {
+			long := fmt.Sprintf(`"%d%s"`, n, strings.Repeat("x", 20_000))
+			for i := range deaf {
+				writer.want("PUT", fmt.Sprintf("/p%d.json?print=silent", i), long, 204, "")
+			}
+			synctest.Wait()
+			if held := tn.source().WaitingBytes; held > most+128<<10 {
+				t.Fatalf("after %d writes %d bytes wait, want %d at most", n+1, held, most)
+			}
+			other.want(fmt.Sprintf(`{"t":"d","d":{"a":"d","b":{"p":"p0","d":%s}}}`, long))
+		}
+		for _, c := range deaf {
+			c.ws.NetConn().Close()
+		}
+		time.Sleep(2 * peer.WriteTimeout)
+		synctest.Wait()
+		if held := tn.source().WaitingBytes; held != 0 {
 			t.Errorf("%d bytes were not given back", held)
 		}
 	})

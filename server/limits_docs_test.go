@@ -41,6 +41,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		"| `onDisconnect` operations of all connections | 1/16 of the memory; " + mib(most.MaxPendingBytes),
 		"| one value that is read | 3/16 of the memory; " + mib(most.MaxReadBytes),
 		"over the realtime protocol each | 1/8 of the memory; " + mib(most.MaxAnswersBytes),
+		fmt.Sprintf("wait for slow clients, beyond %d KiB of each | 1/%d of the memory; %s; a half for one address |", outbox.KeptUp>>10, 8*outbox.WaitingPart, mib(most.MaxAnswersBytes/outbox.WaitingPart)),
 		fmt.Sprintf("large writes that are decided | as many as there are processors, 2 at least and %d at most", outbox.MaxReads),
 		fmt.Sprintf("| HTTP connections | 1/16 of the [memory](#memory), %d KiB each; %s |", connectionBytes>>10, thousands(most.MaxConnections)),
 		fmt.Sprintf("| realtime connections | 1/8 of the memory, %d KiB each; %s |", connectionBytes>>10, thousands(most.MaxRealtime)),
@@ -101,7 +102,7 @@ func TestBoundsByMemoryAreDocumented(t *testing.T) {
 		l := Limits{Memory: mib << 20 / 8 * 7}
 		l.setDefaults()
 		all = append(all, l)
-		sum := l.MaxWorkBytes + l.MaxBodiesBytes + 2*l.MaxAnswersBytes + int64(l.MaxConnections+l.MaxRealtime)*connectionBytes
+		sum := l.MaxWorkBytes + l.MaxBodiesBytes + 2*l.MaxAnswersBytes + l.MaxAnswersBytes/outbox.WaitingPart + int64(l.MaxConnections+l.MaxRealtime)*connectionBytes
 		if sum > l.Memory {
 			t.Errorf("in %d MiB all bounds together are %d MiB", mib, sum>>20)
 		}
@@ -122,6 +123,7 @@ func TestBoundsByMemoryAreDocumented(t *testing.T) {
 	row("`work`: writes and reads until they are done | 3/8", mib(func(l Limits) int64 { return l.MaxWorkBytes }))
 	row("request bodies as they arrive | 1/8", mib(func(l Limits) int64 { return l.MaxBodiesBytes }))
 	row("large answers over REST; as much over the realtime protocol | 1/8 each", mib(func(l Limits) int64 { return l.MaxAnswersBytes }))
+	row("events and replies that wait for slow clients | 1/16", mib(func(l Limits) int64 { return l.MaxAnswersBytes / outbox.WaitingPart }))
 	row("writes that wait, of one database | 1/32", mib(func(l Limits) int64 { return l.MaxPendingWrites }))
 	row("one value that is read | 3/16", mib(func(l Limits) int64 { return l.MaxReadBytes }))
 	row("`onDisconnect` operations of all connections | 1/16", mib(func(l Limits) int64 { return l.MaxPendingBytes }))

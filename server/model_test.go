@@ -100,7 +100,7 @@ func (m *modelRun) open() {
 }
 
 func (m *modelRun) db() *dsync.Database {
-	db, err := m.srv.database("model")
+	db, err := m.srv.spaces.database("model")
 	if err != nil {
 		m.t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules/rulestest"
+	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/invariant"
 )
@@ -208,7 +209,7 @@ type opsRun struct {
 }
 
 func (r *opsRun) serve() {
-	r.server = serveTest(r.t, Options{Dir: r.dir, Dev: true, Decisions: Decisions{Tell: r.tell}, Now: func() time.Time { return time.UnixMilli(r.now.Load()) }})
+	r.server = serveTest(r.t, Options{Dir: r.dir, Dev: true, Decisions: observe.Decisions{Tell: r.tell}, Now: func() time.Time { return time.UnixMilli(r.now.Load()) }})
 }
 
 func (r *opsRun) hangUp() {

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"net"
 	"os"
@@ -47,6 +48,10 @@ type namespaces struct {
 }
 
 // A namespace is one name and, once it was asked for, its database.
+//
+// Lock order: namespace.mu, then namespaces.mu. Each namespace has a lock of its own, since to
+// open a database after a crash may take long, and requests for others do not wait for that.
+// db can be read without it, so nor do metrics and dogwood top.
 type namespace struct {
 	name        string
 	deactivated bool
@@ -175,7 +180,8 @@ func (n *namespaces) fallback() (string, error) {
 	return "", errNoNamespace
 }
 
-// database returns the open database of a namespace.
+// database returns the open database of a namespace. The errors are
+// errNoNamespace, errBadNamespace, errDeactivated and those of opening it.
 func (n *namespaces) database(name string) (*dsync.Database, error) {
 	ns, err := n.find(name)
 	if err != nil {
@@ -238,10 +244,8 @@ func (n *namespaces) beginClose() (refused int) {
 	n.mu.Lock()
 	n.closed = true
 	n.mu.Unlock()
-	for _, ns := range n.all() {
-		if db := ns.db.Load(); db != nil {
-			refused += db.BeginClose()
-		}
+	for _, db := range n.opened() {
+		refused += db.BeginClose()
 	}
 	return refused
 }
@@ -260,15 +264,23 @@ func (n *namespaces) close() error {
 	return errors.Join(errs...)
 }
 
-// notClosed returns the names of the databases that are open.
-func (n *namespaces) notClosed() (names []string) {
-	for _, ns := range n.all() {
-		if ns.db.Load() != nil {
-			names = append(names, ns.name)
+// opened yields the databases that are open, by name. One that is being opened just
+// now is left out: that can take long.
+func (n *namespaces) opened() iter.Seq2[string, *dsync.Database] {
+	return func(yield func(string, *dsync.Database) bool) {
+		for _, ns := range n.all() {
+			if db := ns.db.Load(); db != nil && !yield(ns.name, db) {
+				return
+			}
 		}
 	}
-	slices.Sort(names)
-	return names
+}
+
+// all returns the namespaces, by name.
+func (n *namespaces) all() []*namespace {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.SortedFunc(maps.Values(n.known), func(a, b *namespace) int { return strings.Compare(a.name, b.name) })
 }
 
 func (ns *namespace) close() error {
@@ -285,10 +297,6 @@ func (ns *namespace) close() error {
 	return nil
 }
 
-// database returns the open database of a namespace. The errors are
-// errNoNamespace, errBadNamespace, errDeactivated and those of opening it.
-func (s *Server) database(ns string) (*dsync.Database, error) { return s.spaces.database(ns) }
-
 // Namespaces returns the names of all databases, sorted: the configured ones and those
 // that have a file, open or not.
 func (s *Server) Namespaces() []string { return s.spaces.names() }
@@ -297,7 +305,7 @@ func (s *Server) Namespaces() []string { return s.spaces.names() }
 // what is wrong with its file is said at the start, and no other process can
 // have it. Errors wrap those of store.Open.
 func (s *Server) Open(name string) error {
-	_, err := s.database(name)
+	_, err := s.spaces.database(name)
 	return err
 }
 

@@ -18,7 +18,7 @@ func TestAbsentNamespaceIsLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 1000 {
-		if _, err := s.database(fmt.Sprintf("shop%d", i)); !errors.Is(err, errNoNamespace) {
+		if _, err := s.spaces.database(fmt.Sprintf("shop%d", i)); !errors.Is(err, errNoNamespace) {
 			t.Fatalf("err = %v, want %v", err, errNoNamespace)
 		}
 	}

@@ -89,7 +89,7 @@ func TestNamespacesThatExist(t *testing.T) {
 		t.Errorf("namespaces are %q, want %q", got, want)
 	}
 	for name, want := range map[string]error{"other": errNoNamespace, "old": errDeactivated, "../shop": errBadNamespace} {
-		if _, err := s.database(name); !errors.Is(err, want) {
+		if _, err := s.spaces.database(name); !errors.Is(err, want) {
 			t.Errorf("database %q: %v, want %v", name, err, want)
 		}
 	}

@@ -150,7 +150,7 @@ func TestStreamsAreCounted(t *testing.T) {
 // operations for every client that can reach it.
 func TestMetricsDoors(t *testing.T) {
 	ts := serveTest(t, Options{Namespaces: []string{"shop"}, AdminSecrets: []string{"sesame"}})
-	if _, err := ts.database("shop"); err != nil {
+	if _, err := ts.spaces.database("shop"); err != nil {
 		t.Fatal(err)
 	}
 	if r := ts.do(call{"GET", "/metrics", nil, ""}); r.StatusCode != 401 || strings.Contains(r.body, "dogwood_") {

@@ -34,7 +34,7 @@ func (tn *town) polling(t *testing.T, addr string) *browser {
 	return b
 }
 
-// What a client sends through long polling without finishing the message counts for its
+// The pieces of a message that a client sends through long polling count for its
 // address as it would over a WebSocket, and is given back when the connection ends.
 func TestAddressPieces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -44,7 +44,7 @@ func (h host) Namespace(r *http.Request) (string, error) {
 
 // Database implements realtime.Host.
 func (h host) Database(ns string) (*dsync.Database, error) {
-	db, err := h.s.database(ns)
+	db, err := h.s.spaces.database(ns)
 	return db, forConnections(err)
 }
 

@@ -40,7 +40,7 @@ func postBatch(q *request) (answer, error) {
 	for i := range entries {
 		entries[i].Read.Caller, entries[i].Read.Hold = q.id.Caller, q.hold
 	}
-	return answerWith(q, func(q *request) (answer, error) { return findEntries(q, entries) })
+	return answerWith(q, func(ctx context.Context, q *request) (answer, error) { return findEntries(ctx, q, entries) })
 }
 
 // openBatch is open without a path and conditions. The parameters are those of a
@@ -57,9 +57,7 @@ func openBatch(q *request) (err error) {
 }
 
 // findEntries answers with what the entries of a batch read.
-func findEntries(q *request, entries []dsync.Lookup) (answer, error) {
-	ctx, cancel := newReadContext(q.r.Context(), q.form.timeout)
-	defer cancel()
+func findEntries(ctx context.Context, q *request, entries []dsync.Lookup) (answer, error) {
 	all, err := findAll(q, ctx, entries)
 	if err != nil {
 		return answer{}, err
@@ -158,35 +156,25 @@ func appendFound(q *request, dst []byte, l *dsync.Lookup, f *dsync.Found) []byte
 // appendEach appends all keys, the values that there are, and the errors, if there
 // are any.
 func appendEach(q *request, dst []byte, f *dsync.Found) []byte {
-	dst = append(dst, `,"keys":[`...)
-	for i, key := range f.Keys {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = wire.AppendString(dst, key)
-	}
-	dst = append(dst, `],"values":{`...)
-	sep, failed := "", false
-	for i := range f.Each {
-		one := &f.Each[i]
+	dst = f.AppendKeys(append(dst, `,"keys":[`...))
+	failed := false
+	dst = f.AppendMembers(append(dst, `],"values":{`...), func(one *dsync.Found, dst []byte) ([]byte, bool) {
 		failed = failed || one.Err != nil
 		if one.Node.IsEmpty() {
-			continue
+			return dst, false
 		}
-		dst = append(wire.AppendString(append(dst, sep...), f.Keys[i]), ':')
-		dst, sep = appendFoundValue(q, dst, one.Node), ","
-	}
+		return appendFoundValue(q, dst, one.Node), true
+	})
 	if dst = append(dst, '}'); !failed {
 		return dst
 	}
-	dst, sep = append(dst, `,"errors":{`...), ""
-	for i := range f.Each {
-		if one := &f.Each[i]; one.Err != nil {
-			_, text := one.Status()
-			dst = append(wire.AppendString(append(dst, sep...), f.Keys[i]), ':')
-			dst, sep = wire.AppendString(dst, text), ","
+	dst = f.AppendMembers(append(dst, `,"errors":{`...), func(one *dsync.Found, dst []byte) ([]byte, bool) {
+		if one.Err == nil {
+			return dst, false
 		}
-	}
+		_, text := one.Status()
+		return wire.AppendString(dst, text), true
+	})
 	return append(dst, '}')
 }
 

@@ -40,7 +40,7 @@ func getValue(q *request) (answer, error) {
 // answerWith runs f, which reads a value and answers with it, in a place among the reads.
 // Where f finds no memory, what it read is forgotten, and f runs again once there is
 // memory, so that nothing large is held while waiting.
-func answerWith(q *request, f handler) (answer, error) {
+func answerWith(q *request, f reading) (answer, error) {
 	a, err := answerOnce(q, f)
 	var until context.Context
 	for full := (*noMemoryError)(nil); errors.As(err, &full); {
@@ -58,17 +58,22 @@ func answerWith(q *request, f handler) (answer, error) {
 	return a, err
 }
 
-func answerOnce(q *request, f handler) (answer, error) {
+// A reading reads a value, until a context ends, and answers with it.
+type reading func(context.Context, *request) (answer, error)
+
+func answerOnce(q *request, f reading) (answer, error) {
 	if err := q.acquirePlace(); err != nil {
 		return answer{}, err
 	}
 	defer q.releasePlace()
-	return f(q)
+	ctx, cancel := newReadContext(q.r.Context(), q.form.timeout)
+	defer cancel()
+	return f(ctx, q)
 }
 
 // readValue answers with what the request reads.
-func readValue(q *request) (answer, error) {
-	n, err := readNode(q)
+func readValue(ctx context.Context, q *request) (answer, error) {
+	n, err := readNode(ctx, q)
 	if err != nil {
 		return answer{}, err
 	}
@@ -86,9 +91,7 @@ func readValue(q *request) (answer, error) {
 	return q.node(n), nil
 }
 
-func readNode(q *request) (tree.Node, error) {
-	ctx, cancel := newReadContext(q.r.Context(), q.form.timeout)
-	defer cancel()
+func readNode(ctx context.Context, q *request) (tree.Node, error) {
 	if q.target.Priority {
 		return q.db.Priority(ctx, q.view())
 	}
@@ -100,9 +103,7 @@ func readNode(q *request) (tree.Node, error) {
 }
 
 // readKeys answers with the keys below the path: GET /rooms.json?shallow=true
-func readKeys(q *request) (answer, error) {
-	ctx, cancel := newReadContext(q.r.Context(), q.form.timeout)
-	defer cancel()
+func readKeys(ctx context.Context, q *request) (answer, error) {
 	l, err := q.db.Shallow(ctx, q.view(), q.form.after, q.form.query.Limit)
 	if err != nil {
 		return answer{}, err
@@ -132,9 +133,7 @@ func listingSize(keys dsync.KeyList) int { return keys.Size() + keys.Len()*len(`
 
 // readCount answers with the number of children that the request would read:
 // GET /rooms.json?orderBy="type"&equalTo="public"&count=true
-func readCount(q *request) (answer, error) {
-	ctx, cancel := newReadContext(q.r.Context(), q.form.timeout)
-	defer cancel()
+func readCount(ctx context.Context, q *request) (answer, error) {
 	n, err := q.db.Count(ctx, q.view())
 	if err != nil {
 		return answer{}, err
@@ -163,12 +162,10 @@ func checkCount(q *request) error {
 
 // explainRead answers with what the read takes, in place of what it reads:
 // GET /rooms.json?orderBy="type"&equalTo="public"&explain=true
-func explainRead(q *request) (answer, error) {
+func explainRead(ctx context.Context, q *request) (answer, error) {
 	if q.target.Priority {
 		return answer{}, badRequest("explain is not supported for priorities")
 	}
-	ctx, cancel := newReadContext(q.r.Context(), q.form.timeout)
-	defer cancel()
 	if q.form.shallow {
 		e, err := q.db.ExplainShallow(ctx, q.view(), q.form.after, q.form.query.Limit)
 		return explainedAnswer(q, e, err)

@@ -1,11 +1,7 @@
 package server
 
 import (
-	"maps"
-	"sync"
 	"time"
-
-	"github.com/dogwooddb/dogwood/server/auth"
 )
 
 // This file tells open connections at once that their credential was revoked. The
@@ -48,37 +44,9 @@ func (s *Server) watchRevocations() {
 func (s *Server) dismissRevoked() {
 	suspect := s.auth.Suspects()
 	s.rt.DismissRevoked(suspect)
-	for es, id := range s.presented.all() {
+	for es, id := range s.presented.All() {
 		if suspect(id) {
 			es.look()
 		}
 	}
-}
-
-// presented are the credentials of the event streams that are open. The zero value has
-// none.
-type presented struct {
-	mu   sync.Mutex
-	open map[*eventStream]auth.Identity
-}
-
-// add notes a stream until remove is called.
-func (p *presented) add(es *eventStream, id auth.Identity) (remove func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.open == nil {
-		p.open = make(map[*eventStream]auth.Identity)
-	}
-	p.open[es] = id
-	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.open, es)
-	}
-}
-
-func (p *presented) all() map[*eventStream]auth.Identity {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return maps.Clone(p.open)
 }

@@ -8,8 +8,13 @@ import (
 // A route is a pattern with what answers it: raw for transports that take over
 // the connection, methods for everything else. A * at one end of the pattern
 // stands for any text.
+//
+// Who may ask is part of the table, not of each handler, so that it can be read in one
+// place and no handler forgets it. Data decide for themselves: their order of checks
+// depends on the method and is documented (REST §8).
 type route struct {
 	pattern string
+	open    func(*request) error // decides who may ask, before methods; nil: they do
 	methods methods
 	raw     http.HandlerFunc
 }

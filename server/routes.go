@@ -19,33 +19,33 @@ func (s *Server) table() []route {
 		{pattern: "/.lp", raw: s.rt.ServePoll},
 		{pattern: "/.lp/", raw: s.rt.ServePoll},
 
-		{pattern: "/.settings/rules.json", methods: methods{get: getRules, put: putRules}},
-		{pattern: "/.settings/rules/versions.json", methods: methods{get: getRulesVersions}},
-		{pattern: "/.settings/rules/versions/*", methods: methods{get: getRulesVersion}},
-		{pattern: "/.settings/rules/rollback.json", methods: methods{post: postRollback}},
-		{pattern: "/.settings/defaultWriteSizeLimit.json", methods: methods{get: getWriteSizeLimit, put: putWriteSizeLimit}},
-		{pattern: "/.settings/strictTriggerValidation.json", methods: methods{get: getTriggerValidation, put: putTriggerValidation}},
-		{pattern: "/.settings/functionTriggers.json", methods: methods{post: putTriggers, put: putTriggers}},
-		{pattern: "/.settings/now.json", methods: methods{get: getNow, put: putNow, post: notFound}},
-		{pattern: "/.inspect/databases.json", methods: methods{get: getDatabases}},
-		{pattern: "/.inspect/coverage", methods: methods{get: getCoverage}},
-		{pattern: "/.inspect/coverage.json", methods: methods{get: getCoverageJSON}},
-		{pattern: "/.settings/backup", methods: methods{get: getBackup}},
-		{pattern: "/.settings/backup.json", methods: methods{get: getBackup}},
-		{pattern: pathProfile, methods: methods{get: getProfile}},
-		{pattern: pathTop, methods: methods{get: getTop}},
-		{pattern: "/.settings/*", methods: methods{get: notFound, put: notFound, post: notFound}},
-		{pattern: "/.inspect/*", methods: methods{get: notFound}},
+		{pattern: "/.settings/rules.json", open: (*request).openSettings, methods: methods{get: getRules, put: putRules}},
+		{pattern: "/.settings/rules/versions.json", open: (*request).openSettings, methods: methods{get: getRulesVersions}},
+		{pattern: "/.settings/rules/versions/*", open: (*request).openSettings, methods: methods{get: getRulesVersion}},
+		{pattern: "/.settings/rules/rollback.json", open: (*request).openSettings, methods: methods{post: postRollback}},
+		{pattern: "/.settings/defaultWriteSizeLimit.json", open: (*request).openSettings, methods: methods{get: getWriteSizeLimit, put: putWriteSizeLimit}},
+		{pattern: "/.settings/strictTriggerValidation.json", open: (*request).openSettings, methods: methods{get: getTriggerValidation, put: putTriggerValidation}},
+		{pattern: "/.settings/functionTriggers.json", open: (*request).openSettings, methods: methods{post: putTriggers, put: putTriggers}},
+		{pattern: "/.settings/now.json", open: (*request).openClock, methods: methods{get: getNow, put: putNow, post: notFound}},
+		{pattern: "/.inspect/databases.json", open: (*request).openAdmin, methods: methods{get: getDatabases}},
+		{pattern: "/.inspect/coverage", open: (*request).openCoverage, methods: methods{get: getCoverage}},
+		{pattern: "/.inspect/coverage.json", open: (*request).openCoverage, methods: methods{get: getCoverageJSON}},
+		{pattern: "/.settings/backup", open: (*request).openSettings, methods: methods{get: getBackup}},
+		{pattern: "/.settings/backup.json", open: (*request).openSettings, methods: methods{get: getBackup}},
+		{pattern: pathProfile, open: (*request).openSettings, methods: methods{get: getProfile}},
+		{pattern: pathTop, open: (*request).openAdmin, methods: methods{get: getTop}},
+		{pattern: "/.settings/*", open: (*request).openAdmin, methods: methods{get: notFound, put: notFound, post: notFound}},
+		{pattern: "/.inspect/*", open: (*request).openAdmin, methods: methods{get: notFound}},
 
 		{pattern: pathHealth, methods: methods{get: getHealth}},
 		{pattern: pathReady, methods: methods{get: getReady}},
-		{pattern: pathMetrics, methods: methods{get: getMetrics}},
+		{pattern: pathMetrics, open: (*request).openAdmin, methods: methods{get: getMetrics}},
 
 		{pattern: "/token", methods: methods{post: postToken}},
 
-		{pattern: "/emulators", methods: methods{get: getEmulators}},
-		{pattern: "/functions/*", methods: methods{put: putFunctions}},
-		{pattern: "/v1beta/projects/*", methods: methods{get: getInstances, post: postInstance}},
+		{pattern: "/emulators", open: (*request).openDev, methods: methods{get: getEmulators}},
+		{pattern: "/functions/*", open: (*request).openDev, methods: methods{put: putFunctions}},
+		{pattern: "/v1beta/projects/*", open: (*request).openDev, methods: methods{get: getInstances, post: postInstance}},
 
 		{pattern: pathBatch, methods: methods{post: postBatch}},
 		{pattern: dataPattern, methods: methods{get: getData, put: putData, post: postValue, patch: patchValue, del: deleteValue}},
@@ -120,6 +120,11 @@ func answerTo(q *request, rt *route) (answer, error) {
 	if !ok {
 		q.w.Header().Set("Allow", strings.Join(slices.Sorted(maps.Keys(rt.methods)), ", "))
 		return answer{}, errMethod
+	}
+	if rt.open != nil {
+		if err := rt.open(q); err != nil {
+			return answer{}, err
+		}
 	}
 	return h(q)
 }

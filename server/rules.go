@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -32,9 +30,6 @@ const maxComment = 500
 
 // getRules answers with the rules as they were uploaded, or as strict JSON.
 func getRules(q *request) (answer, error) {
-	if err := q.openSettings(); err != nil {
-		return answer{}, err
-	}
 	rs := q.db.Rules()
 	if format, _ := q.params.get("format"); format == "strict" {
 		return answer{status: http.StatusOK, body: []byte(rs.Strict())}, nil
@@ -53,9 +48,6 @@ func rulesTag(hash string) string { return `"` + hash + `"` }
 // putRules checks a rules document and, unless dryRun is given, installs it.
 // Whatever is wrong with it is a 400, which is what the CLI shows.
 func putRules(q *request) (answer, error) {
-	if err := q.openSettings(); err != nil {
-		return answer{}, err
-	}
 	change, err := readRulesChange(q)
 	if err != nil {
 		return answer{}, err
@@ -112,9 +104,6 @@ func validComment(s string) bool {
 // getRulesVersions lists the versions that are kept, newest first:
 // GET /.settings/rules/versions.json
 func getRulesVersions(q *request) (answer, error) {
-	if err := q.openSettings(); err != nil {
-		return answer{}, err
-	}
 	list, err := q.db.RulesHistory()
 	if err != nil {
 		return answer{}, err
@@ -128,9 +117,6 @@ func getRulesVersions(q *request) (answer, error) {
 // getRulesVersion answers with the source of a version:
 // GET /.settings/rules/versions/7.json
 func getRulesVersion(q *request) (answer, error) {
-	if err := q.openSettings(); err != nil {
-		return answer{}, err
-	}
 	text, isJSON := strings.CutSuffix(strings.TrimPrefix(q.path, "/.settings/rules/versions/"), ".json")
 	number, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || !isJSON {
@@ -197,20 +183,15 @@ func (s *Server) SetDefaultRules(ctx context.Context, all *rules.Ruleset, of map
 // GivenRules returns the names of the open databases that were given rules by an
 // upload, to which default rules do not apply.
 func (s *Server) GivenRules() (names []string, err error) {
-	for _, ns := range s.spaces.all() {
-		db := ns.db.Load()
-		if db == nil {
-			continue
-		}
+	for ns, db := range s.spaces.opened() {
 		list, err := db.RulesHistory()
 		if err != nil {
-			return nil, fmt.Errorf("rules of %s: %w", ns.name, err)
+			return nil, fmt.Errorf("rules of %s: %w", ns, err)
 		}
 		if len(list) > 0 {
-			names = append(names, ns.name)
+			names = append(names, ns)
 		}
 	}
-	slices.Sort(names)
 	return names, nil
 }
 
@@ -225,12 +206,6 @@ func (n *namespaces) setDefaultRules(ctx context.Context, all *rules.Ruleset, of
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func (n *namespaces) all() []*namespace {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Collect(maps.Values(n.known))
 }
 
 // renewRules tells a namespace's database its default rules. A database that is

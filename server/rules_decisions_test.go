@@ -48,7 +48,7 @@ const membersOnly = `{"rules": {"rooms": {"$room": {".read": "auth != null && ro
 func TestConsole(t *testing.T) {
 	out := new(console)
 	rs := parseRules(t, membersOnly)
-	ts := serveTest(t, Options{Dev: true, Rules: rs, Decisions: Decisions{
+	ts := serveTest(t, Options{Dev: true, Rules: rs, Decisions: observe.Decisions{
 		Console:   out,
 		RulesName: func(r *rules.Ruleset) string { return map[*rules.Ruleset]string{rs: "database.rules.json"}[r] },
 	}})
@@ -73,7 +73,7 @@ fake-server: denied  read /rooms/r1  as "ana"
 
 // Clients are told the reason only if the server was asked to tell.
 func TestTellDenied(t *testing.T) {
-	o := Options{Dev: true, Rules: parseRules(t, membersOnly), Decisions: Decisions{Tell: true}}
+	o := Options{Dev: true, Rules: parseRules(t, membersOnly), Decisions: observe.Decisions{Tell: true}}
 	const reason = `read /rooms/r1: /rooms/$room/.read (1:41) is false, because of: auth != null`
 	want := "{\n  \"error\" : \"Permission denied\",\n  \"detail\" : \"" + reason + "\"\n}\n"
 	n := onSocket(t, o)
@@ -204,13 +204,13 @@ func TestDeniedLogOfConnections(t *testing.T) {
 func TestHopelessWritesAreObserved(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "decisions.jsonl")
-	rec, err := OpenRecorder(file)
+	rec, err := observe.OpenRecorder(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := new(console)
 	ts := serveTest(t, Options{Dev: true, Rules: parseRules(t, `{"rules":{"shut":{".write":false}}}`),
-		Decisions: Decisions{Console: out, Tell: true, Record: rec}})
+		Decisions: observe.Decisions{Console: out, Tell: true, Record: rec}})
 	for _, c := range []struct{ method, path, detail string }{
 		{"PUT", "/a.json", "write /a: there is no .write rule on the way to it"},
 		{"PATCH", "/a/b.json", "write /a/b: there is no .write rule on the way to it"},
@@ -266,7 +266,7 @@ func TestWideUpdates(t *testing.T) {
 		{observe.MaxExplainedPaths + 1, "", "\nfake-server: denied  update of 101 paths  as nobody\n  decided by /b/.write; an update of more than 100 paths is not explained\n"},
 	} {
 		out := new(console)
-		ts := serveTest(t, Options{Dev: true, Rules: parseRules(t, wideRules), Decisions: Decisions{Console: out, Tell: true, Coverage: true}})
+		ts := serveTest(t, Options{Dev: true, Rules: parseRules(t, wideRules), Decisions: observe.Decisions{Console: out, Tell: true, Coverage: true}})
 		r := ts.do(call{"PATCH", "/.json", nil, wideUpdate(c.paths)})
 		if r.StatusCode != 401 || !strings.Contains(r.body, c.detail) || strings.Contains(r.body, "detail") != (c.detail != "") {
 			t.Errorf("PATCH of %d paths: %d %s", c.paths, r.StatusCode, r.body)
@@ -315,7 +315,7 @@ func TestWideUpdatesLog(t *testing.T) {
 }
 
 func TestCoverage(t *testing.T) {
-	ts := serveTest(t, Options{Dev: true, Decisions: Decisions{Coverage: true}})
+	ts := serveTest(t, Options{Dev: true, Decisions: observe.Decisions{Coverage: true}})
 	report := func() (r rules.CoverageReport) {
 		t.Helper()
 		got := ts.do(call{"GET", "/.inspect/coverage.json?ns=" + emulatorNamespace, nil, ""})

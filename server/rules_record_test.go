@@ -6,16 +6,18 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dogwooddb/dogwood/server/observe"
 )
 
 func TestRecord(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "decisions.jsonl")
-	rec, err := OpenRecorder(file)
+	rec, err := observe.OpenRecorder(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.UnixMilli(1700000000123)
-	ts := serveTest(t, Options{Dev: true, Now: func() time.Time { return now }, Decisions: Decisions{Record: rec}})
+	ts := serveTest(t, Options{Dev: true, Now: func() time.Time { return now }, Decisions: observe.Decisions{Record: rec}})
 	ts.want("PUT", "/.settings/rules.json", `{"rules":{"a":{".read":true,".write":"auth != null"},"q":{".read":true,".indexOn":"x"}}}`, 200, answerOK)
 	token := unsigned(`{"sub":"ana"}`)
 	for _, c := range []call{

@@ -27,12 +27,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server/auth"
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
 	"github.com/dogwooddb/dogwood/server/realtime"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/dirlock"
@@ -65,7 +67,7 @@ type Options struct {
 	Rules        *rules.Ruleset            // of databases that were given none; nil is open in Dev, else locked
 	RulesOf      map[string]*rules.Ruleset // of some of them, by name, instead of Rules
 	RulesOptions versions.Options          // how uploaded rules are read that don't say it themselves
-	Decisions    Decisions                 // what is made of what rules decide
+	Decisions    observe.Decisions         // what is made of what rules decide
 
 	Sample func() tree.Node // what a new database begins with; nil is empty
 	Demo   http.Handler     // in Dev, answers what is below /demo/ and does not end with .json; nil is nothing
@@ -99,9 +101,10 @@ type Server struct {
 	rt     *realtime.Server
 	all    *peer.Resources // of clients without bounds
 
-	imports chan struct{} // holds an element for each import
-	exports chan struct{} // and for each export or backup
-	backups backupCounts
+	imports *limit.Share                // places
+	exports *limit.Share                // of exports and backups
+	echoes  *limit.Share                // of answers with a value that was streamed; more are made in memory
+	backups atomic.Pointer[BackupStats] // nil: none yet
 
 	peers    *peer.Table // what addresses have and do
 	conns    *peer.Conns // that are open
@@ -111,10 +114,10 @@ type Server struct {
 	credentials *observe.RefusedCredentials
 
 	feeds   observe.Feeds
-	streams observe.Streams
+	streams observe.Open[*outbox.Outbox, observe.SlowClient] // without the numbers
 
-	presented presented      // credentials of event streams
-	watching  sync.WaitGroup // for watchRevocations
+	presented observe.Open[*eventStream, auth.Identity] // credentials of event streams
+	watching  sync.WaitGroup                            // for watchRevocations
 
 	stopping chan struct{} // closed when event streams, sockets and background work must end
 	stop     func()        // closes stopping, once
@@ -145,8 +148,9 @@ func New(o Options) (*Server, error) {
 			Answers: o.MaxAnswersBytes,
 			Pending: o.MaxPendingBytes,
 		}),
-		imports:  make(chan struct{}, maxBulk),
-		exports:  make(chan struct{}, maxBulk),
+		imports:  limit.NewMeter(maxBulk).All(),
+		exports:  limit.NewMeter(maxBulk).All(),
+		echoes:   limit.NewMeter(maxBulk).All(),
 		stopping: make(chan struct{}),
 		metrics:  counts,
 		refusals: refusals,

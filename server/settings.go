@@ -32,6 +32,7 @@ func (q *request) openSettings() (err error) {
 	return q.form.readPrint(q.params)
 }
 
+// openAdmin is open for what belongs to the server and not to a database.
 func (q *request) openAdmin() error {
 	if err := q.identify(); err != nil {
 		return err
@@ -43,9 +44,6 @@ func (q *request) openAdmin() error {
 }
 
 func getWriteSizeLimit(q *request) (answer, error) {
-	if err := q.openSettings(); err != nil {
-		return answer{}, err
-	}
 	return q.jsonText(`"` + writeSizeLimit(q) + `"`), nil
 }
 
@@ -65,9 +63,6 @@ func putWriteSizeLimit(q *request) (answer, error) {
 }
 
 func getTriggerValidation(q *request) (answer, error) {
-	if err := q.openSettings(); err != nil {
-		return answer{}, err
-	}
 	if q.db.Setting(settingStrictTrigger) == "true" {
 		return q.jsonText(`{"value":true}`), nil
 	}
@@ -96,18 +91,11 @@ var errNoTriggers = &statusError{http.StatusNotImplemented, "Dogwood does not ru
 
 // putTriggers refuses the registration of a function, since nothing would run it.
 func putTriggers(q *request) (answer, error) {
-	if err := q.openSettings(); err != nil {
-		return answer{}, err
-	}
 	return answer{}, errNoTriggers
 }
 
-// readSetting reads the body of an administrator's request into a variable and
-// returns its text.
+// readSetting reads the body of a request into a variable and returns its text.
 func readSetting(q *request, v any) (string, error) {
-	if err := q.openSettings(); err != nil {
-		return "", err
-	}
 	src, err := q.text(maxSettingSize)
 	if err != nil {
 		return "", err
@@ -120,8 +108,5 @@ func readSetting(q *request, v any) (string, error) {
 
 // notFound answers for management paths that do not exist, to administrators.
 func notFound(q *request) (answer, error) {
-	if err := q.openAdmin(); err != nil {
-		return answer{}, err
-	}
 	return answer{}, errNotFound
 }

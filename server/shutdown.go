@@ -130,7 +130,11 @@ func (s *Server) awaitEnd(drained <-chan struct{}, closed <-chan error) error {
 	select {
 	case err = <-result:
 	default:
-		names := strings.Join(s.spaces.notClosed(), ", ")
+		var open []string
+		for ns := range s.spaces.opened() {
+			open = append(open, ns)
+		}
+		names := strings.Join(open, ", ")
 		s.log.Error("shutdown: not all databases were closed: a commit or a read takes too long; what was acknowledged is on disk", "namespaces", names)
 		err = fmt.Errorf("databases were not closed in time: %s", names)
 	}
@@ -152,8 +156,8 @@ func (s *Server) leftovers() leftovers {
 	return leftovers{
 		requests:    int(s.underWay.Load()),
 		connections: s.rt.Count(),
-		imports:     len(s.imports),
-		exports:     len(s.exports),
+		imports:     int(s.imports.Used()),
+		exports:     int(s.exports.Used()),
 	}
 }
 

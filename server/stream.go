@@ -63,7 +63,7 @@ func streamValue(q *request) (answer, error) {
 		return answer{}, err
 	}
 	h := q.w.Header()
-	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	h.Set("Content-Type", typeEvents)
 	h.Set("X-Accel-Buffering", "no")
 	q.w.WriteHeader(http.StatusOK)
 	defer q.s.metrics.EventStreams.Open()()
@@ -72,15 +72,15 @@ func streamValue(q *request) (answer, error) {
 	defer es.watch(q)()
 	q.visit.Shed()
 	if es.writeAll(first) == nil {
-		es.run(q, q.s.stopping)
+		es.run(q)
 	}
 	return answer{}, nil
 }
 
 // streamClient is what administrators are told of the client of an event stream.
-func streamClient(q *request) SlowClient {
+func streamClient(q *request) observe.SlowClient {
 	from := q.s.peers.Remote(q.r)
-	return SlowClient{Connection: observe.RequestOf(q.w), Remote: from.Addr, Via: from.Via, Namespace: q.ns, Transport: "event_stream"}
+	return observe.SlowClient{Connection: observe.RequestOf(q.w), Remote: from.Addr, Via: from.Via, Namespace: q.ns, Transport: "event_stream"}
 }
 
 // An eventStream copies events from an outbox to one client.
@@ -97,33 +97,34 @@ type eventStream struct {
 // run returns when the stream has ended. A keep-alive follows a time of
 // silence, so half-open connections are found by the next write that their
 // network does not take.
-func (es *eventStream) run(q *request, stopping <-chan struct{}) {
-	idle := time.NewTimer(keepAlive)
+func (es *eventStream) run(q *request) {
+	idle := time.NewTicker(keepAlive)
 	defer idle.Stop()
 	for es.flush(q) {
 		idle.Reset(keepAlive)
-		if !es.await(q, idle.C, stopping) {
+		if !await(q, es, es.wake, idle.C) {
 			return
 		}
 	}
 }
 
-// await waits until there may be something to flush. It reports whether the
-// stream goes on.
-func (es *eventStream) await(q *request, idle <-chan time.Time, stopping <-chan struct{}) bool {
+// await waits until due has something. It reports whether the stream goes on.
+func await[T any](q *request, es *eventStream, due <-chan T, idle <-chan time.Time) bool {
 	for {
 		select {
-		case <-es.wake:
+		case <-due:
 			return true
 		case <-idle:
-			return es.writeAll([][]byte{[]byte(eventKeepAlive)}) == nil
+			if es.writeAll([][]byte{[]byte(eventKeepAlive)}) != nil {
+				return false
+			}
 		case <-es.check:
 			if es.endsNow(q) {
 				return false
 			}
 		case <-q.r.Context().Done():
 			return false
-		case <-stopping:
+		case <-q.s.stopping:
 			return false
 		}
 	}
@@ -145,7 +146,7 @@ func (es *eventStream) watch(q *request) (stop func()) {
 	if !q.id.credential.CanEnd() {
 		return func() {}
 	}
-	remove := q.s.presented.add(es, q.id.credential)
+	remove := q.s.presented.Add(es, q.id.credential)
 	es.scheduleCheck(q)
 	es.look() // it may have been revoked before the watch could see it here
 	return func() {

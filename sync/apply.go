@@ -193,7 +193,7 @@ func (b *batch) put(w tree.ResolvedWrite, ready *prepared) (changed bool, err er
 }
 
 // maxRecord bounds the record of one batch. A larger one is kept without its
-// values: who follows the log has to read the state instead.
+// values: a reader of the log has to read the state instead.
 const maxRecord = 4 << 20
 
 // cutRecord is the record of such a batch. It names no target: those begin with

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/echo"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -39,7 +40,10 @@ func (t *linkTask) run(ctx context.Context, d *Database, p tree.Path, src io.Rea
 		return ImportResult{}, importError(d, p, err)
 	}
 	t.load = l
-	if err = l.Read(ctx, src); err == nil {
+	if err = l.Read(ctx, src); err == nil && t.echo != nil {
+		err = t.writeEcho(ctx, d)
+	}
+	if err == nil {
 		err = t.link(ctx, d)
 	} else {
 		t.abort(ctx, d)
@@ -93,8 +97,10 @@ func importError(d *Database, p tree.Path, err error) error {
 type linkTask struct {
 	waiter
 	load       *store.Load
-	increments tree.Update // of the value before
-	marks      []tree.Node // in the places of the increments meanwhile
+	increments tree.Update          // of the value before
+	marks      []tree.Node          // in the places of the increments meanwhile
+	sums       []tree.ResolvedWrite // of the increments, once it is applied
+	echo       *echo.Writer         // of what is written; nil: the answer has no value
 }
 
 func (t *linkTask) size() int64 { return taskOverhead }
@@ -119,6 +125,7 @@ func (t *linkTask) apply(b *batch) error {
 	if err := t.put(b, sums); err != nil {
 		return fault.Broken(err)
 	}
+	t.sums = sums
 	b.dirty = true
 	b.db.work = true
 	b.record = []byte(cutRecord)
@@ -166,9 +173,21 @@ func (d *Database) MayPut(p tree.Path) bool {
 // Put replaces the value at p by what src holds, as Import does, with the server values of
 // any write. Timestamps are those of its beginning; increments add to the value that it
 // replaces.
-func (d *Database) Put(ctx context.Context, p tree.Path, src io.Reader) (done ImportResult, err error) {
+//
+// If to is not nil, what is written goes to it in the form of [tree.AppendPlain], with holes
+// for the values of increments, which are known after the commit and returned. to gets all of it before the commit, so that its errors leave everything as
+// it was, and while a snapshot is held, so it should be a local file. After an error of Put,
+// what to has is of no use.
+//
+// The text is read back from the store, because only there equal keys are one and all keys
+// are in order. A text that is made beside the rows, as they are parsed, would have to be
+// sorted like them.
+func (d *Database) Put(ctx context.Context, p tree.Path, src io.Reader, to io.Writer) (sums []echo.Value, err error) {
 	now, nonce := d.options.Now(), rand.Text()
 	times, t := d.newSpan(true), new(linkTask)
+	if to != nil {
+		t.echo = echo.NewWriter(to, "increment "+nonce+" ")
+	}
 	o := store.LoadOptions{ServerValue: func(at tree.Target, v tree.Draft) tree.Node {
 		if n, err := v.Resolve(now.UnixMilli(), noIncrement); err == nil {
 			return n
@@ -179,12 +198,27 @@ func (d *Database) Put(ctx context.Context, p tree.Path, src io.Reader) (done Im
 		return mark
 	}}
 	err = times.apply(func() error {
-		done, err = t.run(ctx, d, p, &boundedIncrements{src, t}, o)
+		done, err := t.run(ctx, d, p, &boundedIncrements{src, t}, o)
+		times.bytes = int(done.Bytes)
 		return err
 	})
-	times.bytes = int(done.Bytes)
 	times.finish(&Write{Caller: Admin, Base: p}, err)
-	return done, err
+	if err != nil || t.echo == nil {
+		return nil, err
+	}
+	return t.echo.Values(func(i int) string { return string(tree.AppendPlain(nil, t.sums[i].Node)) }), nil
+}
+
+// writeEcho writes what was read to the echo.
+func (t *linkTask) writeEcho(ctx context.Context, d *Database) error {
+	err := d.snapshot(func(tx *store.Tx) error {
+		tx.Interrupt = ctx.Err
+		return t.load.WritePlain(tx, t.echo)
+	})
+	if err != nil {
+		return err
+	}
+	return t.echo.Flush()
 }
 
 // errIncrement is returned for a value that is to be added to.

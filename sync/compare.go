@@ -34,7 +34,9 @@ func (d *core) mostCompared(c Caller) int64 {
 //
 // Whether there is anything is another matter: rules often let a caller create what the
 // caller can only read once it is there. So without the permission to read, a write may
-// still depend on there being nothing.
+// still depend on there being nothing. It leaves what it wrote behind. An explained one
+// would tell anybody, again and again, whether there is something, so it is explained as if
+// there were nothing.
 func (b *batch) mayCompareFor(w *Write) (compares bool, err error) {
 	if w.If == nil {
 		return false, nil
@@ -43,6 +45,9 @@ func (b *batch) mayCompareFor(w *Write) (compares bool, err error) {
 	err = b.authorizeRead(w.Caller, t.Path)
 	if err == nil || *w.If != "" || !errors.Is(err, fault.ErrDenied) {
 		return true, err
+	}
+	if b.Apart {
+		return false, nil
 	}
 	switch exists, failed := b.exists(t); {
 	case failed != nil:

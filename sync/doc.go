@@ -7,7 +7,7 @@
 // in turn to one storage transaction, syncs the file once, and only then tells
 // the listeners and acknowledges the writers.
 //
-// What may be relied on, per outbox (that is, per connection):
+// Guarantees, per outbox (that is, per connection):
 //
 //   - events come in commit order;
 //   - a write's own events come before its acknowledgement;

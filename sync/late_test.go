@@ -17,11 +17,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/disktest"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
-	"github.com/dogwooddb/dogwood/tree/store/disktest"
 )
 
 // withOrphan returns a closed file with what a session has left for its disconnect.

@@ -29,7 +29,7 @@ type Options struct {
 	// negative: never.
 	ScrubEvery time.Duration
 
-	Observer access.Observer // of what the rules decide; nil: nobody
+	Observer access.Observer // of decisions of the rules; nil: none
 
 	// Unindexed is told each one-shot query that is answered without an index because no
 	// rules were given, and that rules would refuse. It must not block. It may be nil.
@@ -92,7 +92,7 @@ func (localLog) Append(_ context.Context, _ string, prev uint64, _ []byte) (uint
 // that is in use is never changed.
 type settings map[string]string
 
-// What operations are about, and what they find.
+// Subjects of operations, and their results.
 type (
 	Caller  = access.Caller // on whose behalf an operation runs
 	Read    = access.Read   // what is to be read

@@ -43,11 +43,11 @@ type SessionOptions struct {
 	SignIn func(ctx context.Context, c Credential) (Caller, SignInInfo, error)
 
 	// Limited is called when an operation reached a bound. It must not
-	// block. nil: nobody wants to know.
+	// block. nil: there are no watchers.
 	Limited func(fault.Bound)
 
 	// Charge is called when a request did more than one: with how many more. It must
-	// not block. nil: nobody wants to know.
+	// not block. nil: there are no watchers.
 	Charge func(more int)
 }
 

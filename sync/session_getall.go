@@ -122,20 +122,14 @@ func (f *Found) appendFailure(dst []byte) []byte {
 
 // appendEach appends all keys, the values that there are, and the failures.
 func (f *Found) appendEach(dst []byte) []byte {
-	dst = append(dst, `{"k":[`...)
-	for i, key := range f.Keys {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = wire.AppendString(dst, key)
-	}
-	dst = f.appendMembers(append(dst, `],"v":{`...), func(one *Found, dst []byte) ([]byte, bool) {
+	dst = f.AppendKeys(append(dst, `{"k":[`...))
+	dst = f.AppendMembers(append(dst, `],"v":{`...), func(one *Found, dst []byte) ([]byte, bool) {
 		if one.Err != nil || one.Node.IsEmpty() {
 			return dst, false
 		}
 		return append(dst, one.Node.Text()...), true
 	})
-	dst = f.appendMembers(append(dst, `},"e":{`...), func(one *Found, dst []byte) ([]byte, bool) {
+	dst = f.AppendMembers(append(dst, `},"e":{`...), func(one *Found, dst []byte) ([]byte, bool) {
 		if one.Err == nil {
 			return dst, false
 		}
@@ -144,8 +138,20 @@ func (f *Found) appendEach(dst []byte) []byte {
 	return append(dst, `}}`...)
 }
 
-// appendMembers appends the keys for which value appends something.
-func (f *Found) appendMembers(dst []byte, value func(one *Found, dst []byte) ([]byte, bool)) []byte {
+// AppendKeys appends the keys of Each as the elements of an array.
+func (f *Found) AppendKeys(dst []byte) []byte {
+	for i, key := range f.Keys {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = wire.AppendString(dst, key)
+	}
+	return dst
+}
+
+// AppendMembers appends those of Each for which value appends something, as the members of
+// an object.
+func (f *Found) AppendMembers(dst []byte, value func(one *Found, dst []byte) ([]byte, bool)) []byte {
 	first := true
 	for i, key := range f.Keys {
 		next := dst

@@ -148,7 +148,7 @@ func (b *batch) authorizeWrite(c Caller, writes []tree.ResolvedWrite, now time.T
 
 // A span says where the time of one write went.
 type span struct {
-	db     *core // nil: nobody wants to know
+	db     *core // nil: there are no watchers
 	rest   bool  // the write came by REST
 	queued time.Time
 	began  time.Time // to be applied, for the last time; zero if nobody watched

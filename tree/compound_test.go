@@ -12,6 +12,15 @@ import (
 	"pgregory.net/rapid"
 )
 
+// RangeHashes returns the hashes of the ranges between posts.
+func (n Node) RangeHashes(posts []string) ([]string, error) {
+	h, err := n.hashRanges(posts)
+	if err != nil {
+		return nil, err
+	}
+	return h.hashes, nil
+}
+
 func TestRangeHashes(t *testing.T) {
 	n := MustParseNode(`{"a":{"x":1,"y":2},"b":"s","c":{".priority":3,"!":true,"k":4}}`)
 	hash := func(text string) string {

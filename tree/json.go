@@ -48,7 +48,7 @@ func appendForm(dst []byte, s string) []byte {
 func (n Node) isArray() bool {
 	count, last := 0, 0
 	for m := range n.members() {
-		i, isIndex := arrayIndex(n.text[m.start+1 : m.keyEnd-1])
+		i, isIndex := ArrayIndex(n.text[m.start+1 : m.keyEnd-1])
 		if !isIndex {
 			return false
 		}
@@ -57,7 +57,9 @@ func (n Node) isArray() bool {
 	return last < 2*count
 }
 
-func arrayIndex(key string) (int, bool) {
+// ArrayIndex returns the index that a key stands for where an object is shown as an array.
+// Keys such as "07" stand for none.
+func ArrayIndex(key string) (int, bool) {
 	if key == "" || len(key) > 9 || key[0] == '0' && len(key) > 1 || key[0] > '9' {
 		return 0, false // the last of which is most keys, for which an error would be made
 	}
@@ -69,7 +71,7 @@ func appendArray(dst []byte, n Node) []byte {
 	dst = append(dst, '[')
 	next := 0
 	for m := range n.members() {
-		i, _ := arrayIndex(n.text[m.start+1 : m.keyEnd-1])
+		i, _ := ArrayIndex(n.text[m.start+1 : m.keyEnd-1])
 		for ; next < i; next++ {
 			dst = append(dst, "null,"...)
 		}

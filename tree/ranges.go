@@ -14,17 +14,9 @@ var ErrCompoundHash = errors.New("invalid compound hash")
 // 10·√size bytes, so this is far above what a value that fits a message has.
 const maxPosts = 1 << 14
 
-// RangeHashes returns the hashes of the node's ranges between the given posts,
-// one more than posts (protocol §8.3). Posts are ascending paths; the last
-// key may be ".priority". A range without leaves has the hash "".
-func (n Node) RangeHashes(posts []string) ([]string, error) {
-	h, err := n.hashRanges(posts)
-	if err != nil {
-		return nil, err
-	}
-	return h.hashes, nil
-}
-
+// hashRanges hashes the node's ranges between the given posts, which are one more than
+// posts (protocol §8.3). Posts are ascending paths; the last key may be ".priority". A
+// range without leaves has the hash "".
 func (n Node) hashRanges(posts []string) (*rangeHasher, error) {
 	keys, err := parsePosts(posts)
 	if err != nil {

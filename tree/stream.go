@@ -172,7 +172,7 @@ func (o *objectReader) streamChild(s segment, from, depth, nest int) {
 	}
 }
 
-// memberBytes is what a member counts for beside its text: nulls have no text, but take away
+// memberBytes is what a member counts for in addition to its text: nulls have no text, but take away
 // the member that came before under their key.
 const memberBytes = 8
 

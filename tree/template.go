@@ -36,17 +36,13 @@ func ParseTemplate(s string) (Template, error) {
 func (t Template) Path(key string) Path { return Path{t.with(key)} }
 
 func (t Template) with(key string) string {
-	var b strings.Builder
-	for i, segment := range t.segments {
-		if i > 0 {
-			b.WriteByte('/')
-		}
+	keys := slices.Clone(t.segments)
+	for i, segment := range keys {
 		if segment == KeyPlaceholder {
-			segment = key
+			keys[i] = key
 		}
-		b.WriteString(segment)
 	}
-	return b.String()
+	return strings.Join(keys, "/")
 }
 
 // String returns the template with a leading slash.

@@ -181,8 +181,8 @@ func TestPushIDVectors(t *testing.T) {
 		if got != c.ID {
 			t.Errorf("Next(%d) = %s, want %s", c.Now, got, c.ID)
 		}
-		if at, ok := PushIDTime(got); !ok || !at.Equal(now) {
-			t.Errorf("PushIDTime(%s) = %v, %t, want %v", got, at, ok, now)
+		if at, ok := pushIDTime(got); !ok || !at.Equal(now) {
+			t.Errorf("pushIDTime(%s) = %v, %t, want %v", got, at, ok, now)
 		}
 	}
 	for _, c := range file.Successor {

@@ -27,6 +27,7 @@ var attacks = []attack{
 	{"regular-expressions", 8, putting("/texts/t", "", longText)},
 	{"unread-answers", 72, leaveUnread},
 	{"unread-listens", 32, listenUnread},
+	{"unread-events", 32, followUnread},
 	{"windows", 8, listening(250, func(n int) string { return fmt.Sprintf(`{"i":".key","l":%d,"vf":"r"}`, n+1) })},
 	{"unindexed-listens", 8, listening(250, func(n int) string { return fmt.Sprintf(`{"i":"text","l":%d,"vf":"l"}`, n+1) })},
 	{"on-disconnects", 8, leaveWrites},
@@ -194,6 +195,36 @@ func listenUnread(ctx context.Context, by *attacker, _ int) error {
 	}
 	<-ctx.Done()
 	return nil
+}
+
+// followUnread listens to many values over a connection each, reads nothing, and changes all
+// of them again and again.
+func followUnread(ctx context.Context, by *attacker, client int) error {
+	path := fmt.Sprintf("%s/followed%d", attackPath, client)
+	const followers = 24
+	for i := range followers {
+		c, err := connect.Dial(ctx, by.Target, connect.IdleBuffer)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		c.ReceiveLittle(connect.IdleBuffer)
+		if err := c.SignIn(by.Token); err != nil {
+			return err
+		}
+		if err := c.Send(wire.AppendListen(nil, 1, fmt.Sprintf("%s/%d", path, i), "", 0, "")); err != nil {
+			return err
+		}
+	}
+	values := func(from int) string {
+		value := `"` + bench.Padding[from:from+20_000] + `"`
+		var b strings.Builder
+		for i := range followers {
+			fmt.Fprintf(&b, `,"%d":%s`, i, value)
+		}
+		return "{" + b.String()[1:] + "}"
+	}
+	return by.requests(ctx, by.signedIn("PATCH", path, "", values(0)), by.signedIn("PATCH", path, "", values(1)))
 }
 
 // listening is an attack by listens to what the bystander writes.

@@ -30,16 +30,16 @@ import (
 // lost, a disconnect operation that was not carried out once, and memory or
 // goroutines of the server that grow.
 type Workload struct {
-	Streams int `json:"streams"` // each with a writer; 20
-	Steady  int `json:"steady"`  // followers of each stream, half of them of a window; 2
-	Passing int `json:"passing"` // followers that come and go; 20
-	Keep    int `json:"keep"`    // messages in a stream; 100
-	Window  int `json:"window"`  // messages that a window shows; 20
-	Size    int `json:"size"`    // of a message's text in bytes; 100
-	Rows    int `json:"rows"`    // stored in addition to the streams; 20,000
+	Streams int `json:"streams" help:"Streams of messages, with a writer each. --rate says how many messages per second there are in all; 200 if it does not." default:"20" env:"-"`
+	Steady  int `json:"steady" help:"Clients of each stream that stay connected." default:"2" env:"-"`
+	Passing int `json:"passing" help:"Clients that come and go." default:"20" env:"-"`
+	Keep    int `json:"keep" help:"Messages in a stream." default:"100" env:"-"`
+	Window  int `json:"window" help:"Messages that clients with a window follow." default:"20" env:"-"`
+	Size    int `json:"size" help:"Bytes of a message." default:"100" env:"-"`
+	Rows    int `json:"rows" help:"Rows in addition to the streams, some 220 bytes each." default:"20000" env:"-"`
 
-	Life  time.Duration `json:"life"`  // of the connections that come and go, on average; 5 s
-	Every time.Duration `json:"every"` // an interval of the report; 1 m
+	Life  time.Duration `json:"life" help:"How long clients that come and go stay, on average." default:"5s" env:"-"`
+	Every time.Duration `json:"every" help:"How long an interval of the report is." default:"1m" env:"-"`
 }
 
 // soakRate is how many posts per second are due unless the options have a rate.

@@ -3,9 +3,9 @@ import type { DatabaseReference } from './api/reference.js'
 import { DataSnapshot } from './api/snapshot.js'
 import type { TransactionResult } from './api/transaction.js'
 import type { Writable } from './api/types.js'
-import type { TokenProvider } from './core/connection.js'
 import { DogwoodError } from './core/errors.js'
 import { nodeFromJSON } from './core/node.js'
+import type { TokenProvider } from './core/target.js'
 import { checkCallback } from './core/validate.js'
 import { Reply } from './rest/reply.js'
 import { RestStore } from './rest/store.js'
@@ -36,7 +36,7 @@ export type { TokenProvider, TransactionResult }
 export function getDatabase<Schema = any>(
   from?: AppLike | DatabaseOptions | string,
   url?: string
-): Database<Schema> {
+): Database<NoInfer<Schema>> {
   return open(RestStore, from, url)
 }
 

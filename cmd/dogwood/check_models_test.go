@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/checks"
+	"github.com/dogwooddb/dogwood/internal/invarianttest"
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
-	"github.com/dogwooddb/dogwood/tree/invariant/invarianttest"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 

@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/disktest"
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
-	"github.com/dogwooddb/dogwood/tree/store/disktest"
 )
 
 // tracedLoad is how long a server is under load that is traced, which slows it

@@ -14,9 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dogwooddb/dogwood/internal/disktest"
 	"github.com/dogwooddb/dogwood/tree/store"
 	"github.com/dogwooddb/dogwood/tree/store/dirlock"
-	"github.com/dogwooddb/dogwood/tree/store/disktest"
 )
 
 // smallDisk mounts a file system of the given size.

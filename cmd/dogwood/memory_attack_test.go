@@ -95,17 +95,21 @@ func TestMemoryOfServer(t *testing.T) {
 // that it has there now: the system can take those back.
 func anonymousPeak(t *testing.T, pid int) int64 {
 	t.Helper()
+	of := func(name string) int64 { return statusOf(t, pid, name) }
+	return max(of("VmHWM")-of("RssFile")-of("RssShmem"), of("RssAnon")) // shmem: of files in a tmpfs
+}
+
+// statusOf returns how many bytes the system tells of a process under a name.
+func statusOf(t *testing.T, pid int, name string) int64 {
+	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		t.Fatal(err)
 	}
-	kib := func(name string) int64 {
-		m := regexp.MustCompile(name + `:\s+(\d+) kB`).FindSubmatch(status)
-		if m == nil {
-			t.Skipf("the system does not tell %s", name)
-		}
-		n, _ := strconv.ParseInt(string(m[1]), 10, 64)
-		return n
+	m := regexp.MustCompile(name + `:\s+(\d+) kB`).FindSubmatch(status)
+	if m == nil {
+		t.Skipf("the system does not tell %s", name)
 	}
-	return max(kib("VmHWM")-kib("RssFile")-kib("RssShmem"), kib("RssAnon")) << 10 // shmem: of files in a tmpfs
+	kib, _ := strconv.ParseInt(string(m[1]), 10, 64)
+	return kib << 10
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -94,6 +95,10 @@ var restoreCalls = map[string]int{
 	"linkat": 3, "renameat": 3, "fsync": 9, "unlinkat": 3, "flock": 9, "write": 9, "ftruncate": 3, "close": 20, "openat": 20,
 }
 
+// wantedRestoreCalls are those that change which database there is. A restore may do
+// without the others, such as unlinkat, and then ends well.
+var wantedRestoreCalls = []string{"linkat", "renameat", "fsync"}
+
 // killed runs a restore that is killed at the n-th call of a kind, and reports
 // whether it was.
 func (r *restoreTest) killed(strace, call string, n int) bool {
@@ -120,6 +125,9 @@ func TestRestoreKilled(t *testing.T) {
 	}
 	seen := make(map[string]int)
 	for call, most := range restoreCalls {
+		if tier.Current() == tier.Quick && call != "unlinkat" && !slices.Contains(wantedRestoreCalls, call) {
+			continue
+		}
 		for n := 1; n <= min(most, tier.Pick(1, 20, 20)); n++ {
 			r.reset(true)
 			killed := r.killed(strace, call, n)
@@ -141,7 +149,7 @@ func TestRestoreKilled(t *testing.T) {
 		}
 	}
 	t.Logf("%v", seen)
-	for _, what := range []string{oldWorld, newWorld, "linkat", "renameat", "fsync"} {
+	for _, what := range append([]string{oldWorld, newWorld}, wantedRestoreCalls...) {
 		if seen[what] == 0 {
 			t.Errorf("%s never took place", what)
 		}
@@ -216,7 +224,7 @@ func (r *restoreTest) wants(world string) {
 func TestRestoreWhileServersStart(t *testing.T) {
 	t.Parallel()
 	r := newRestoreTest(t)
-	for range 6 {
+	for range tier.Pick(2, 6, 6) {
 		r.reset(true)
 		var both sync.WaitGroup
 		var out []byte

@@ -14,13 +14,13 @@ type bound struct {
 var normal = bound{types: 60, methods: 45, files: 40, longest: 500, back: 15}
 
 var exceptions = map[string]bound{
-	"rules/lang/langtest": {types: 60, methods: 48, files: 40, longest: 500, back: 15},
-	"rules":               {types: 45, methods: 30, files: 20, longest: 490, back: 9},
-	"sdk-go":              {types: 60, methods: 55, files: 40, longest: 500, back: 15},
-	"server":              {types: 55, methods: 40, files: 40, longest: 500, back: 9},
-	"server/realtime":     {types: 30, methods: 45, files: 40, longest: 500, back: 9},
-	"sync":                {types: 60, methods: 45, files: 33, longest: 500, back: 9},
-	"tree/store":          {types: 60, methods: 45, files: 40, longest: 500, back: 9},
+	"internal/langtest": {types: 60, methods: 48, files: 40, longest: 500, back: 15},
+	"rules":             {types: 45, methods: 30, files: 20, longest: 490, back: 9},
+	"sdk-go":            {types: 60, methods: 55, files: 40, longest: 500, back: 15},
+	"server":            {types: 55, methods: 40, files: 40, longest: 500, back: 9},
+	"server/realtime":   {types: 30, methods: 45, files: 40, longest: 500, back: 9},
+	"sync":              {types: 60, methods: 45, files: 33, longest: 500, back: 6},
+	"tree/store":        {types: 60, methods: 45, files: 40, longest: 500, back: 9},
 }
 
 func TestHouse(t *testing.T) {

@@ -1,14 +1,15 @@
-// Testrun runs "go test" and reports the slowest tests.
+// Testrun runs "go test" and reports the slowest tests. It also runs commands at the same time.
 //
 //	testrun -times FILE -- ARG…   run "go test ARG…", print what it would print, and add
 //	                              the time of each test to FILE
 //	testrun -times FILE -top 10   print the ten slowest tests in FILE
+//	testrun -together ./test.sh A B
+//	                              run "./test.sh A" and "./test.sh B" at the same time
 //
-// The exit code is that of "go test".
+// The exit code is that of "go test", or of the command that failed first.
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"flag"
@@ -23,11 +24,15 @@ import (
 func main() {
 	times := flag.String("times", "", "file that collects the times of the tests")
 	top := flag.Int("top", 0, "print so many of the slowest tests, and run none")
+	command := flag.String("together", "", "command to run with each argument at the same time")
 	flag.Parse()
 	code, err := 0, error(nil)
-	if *top > 0 {
+	switch {
+	case *top > 0:
 		err = printSlowest(os.Stdout, *times, *top)
-	} else {
+	case *command != "":
+		code, err = together(os.Stdout, *command, flag.Args())
+	default:
 		code, err = run(os.Stdout, *times, flag.Args())
 	}
 	if err != nil {
@@ -70,11 +75,12 @@ func appendTimes(file string, times []testTime) error {
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriter(f)
+	var lines []byte
 	for _, t := range times {
-		fmt.Fprintf(w, "%.2f %s\n", t.Seconds, t.Name)
+		lines = fmt.Appendf(lines, "%.2f %s\n", t.Seconds, t.Name)
 	}
-	return errors.Join(w.Flush(), f.Close())
+	_, err = f.Write(lines) // one write: another run may append at the same time
+	return errors.Join(err, f.Close())
 }
 
 // printSlowest prints the n slowest tests in a file.

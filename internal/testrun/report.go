@@ -33,7 +33,8 @@ func newReport(w io.Writer) *report {
 	return &report{w: w, packages: make(map[string]*packageRun)}
 }
 
-// read reads events to their end. What is no event is printed as it is.
+// read reads events to their end. Lines that are no events are printed as they are: a
+// program may write to the output of its own test.
 func (r *report) read(from io.Reader) error {
 	lines := bufio.NewReader(from)
 	for {
@@ -51,7 +52,7 @@ func (r *report) read(from io.Reader) error {
 	}
 }
 
-// cut prints what is left of packages that have no result.
+// cut prints the output of packages without a result: "go test" was ended.
 func (r *report) cut() {
 	for _, name := range slices.Sorted(maps.Keys(r.packages)) {
 		r.packages[name].print(r.w)
@@ -185,8 +186,8 @@ func (p *packageRun) test(name string) *testRun {
 	return t
 }
 
-// print prints the tests that failed, those that had not ended when the program did, one
-// of which is the cause, and what the package printed otherwise.
+// print prints the tests that failed and those that had not ended when the program did:
+// one of these is the cause. Then it prints the other output of the package.
 func (p *packageRun) print(w io.Writer) {
 	for _, t := range p.order {
 		if t.parent == nil {

@@ -77,8 +77,8 @@ FAIL	m/broken [build failed]
 no event at all
 `
 
-// What is printed is what "go test" prints: the results of packages and all of what
-// failed, and nothing of what passed.
+// A report prints the same as "go test": the results of packages, all output of tests that
+// failed, and no output of tests that passed.
 func TestReport(t *testing.T) {
 	var out strings.Builder
 	r := newReport(&out)

@@ -7,25 +7,6 @@ import (
 	"github.com/dogwooddb/dogwood/rules/lang"
 )
 
-// deciding returns the index of the step that decided, -1 if no rule did.
-func deciding(t *rules.Trace) int {
-	for i, s := range t.Steps {
-		if s.Rule.Path == t.Rule && t.Allow && s.Outcome == rules.True {
-			return i
-		}
-	}
-	if t.Allow {
-		return -1
-	}
-	for i := len(t.Steps) - 1; i >= 0; i-- {
-		s := t.Steps[i]
-		if s.Rule.Path == t.Rule && (s.Outcome == rules.False || s.Outcome == rules.Failed) {
-			return i
-		}
-	}
-	return -1
-}
-
 // Brief says in one line how a request was decided: which rule it was and, of a
 // rule that is not true, which of its conditions. It quotes rules, never data.
 func Brief(q *rules.Request, t *rules.Trace) string {
@@ -33,8 +14,8 @@ func Brief(q *rules.Request, t *rules.Trace) string {
 	if t.Excess != nil {
 		return text + escape(excess(t.Excess))
 	}
-	i := deciding(t)
-	if i < 0 {
+	s := t.Deciding()
+	if s == nil {
 		if t.Allow {
 			return text + "allowed"
 		}
@@ -43,7 +24,6 @@ func Brief(q *rules.Request, t *rules.Trace) string {
 		}
 		return text + fmt.Sprintf("there is no %s rule on the way to it", ruleFor(q))
 	}
-	s := &t.Steps[i]
 	what := "is " + s.Outcome.String()
 	if s.Outcome == rules.Failed {
 		what = "failed"

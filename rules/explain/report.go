@@ -42,12 +42,11 @@ type ValueReport struct {
 // Deciding count.
 func NewReport(q *rules.Request, t *rules.Trace, o Options) Report {
 	r := Report{Operation: Operation(q), Allow: t.Allow, Rule: t.Rule, Reason: Brief(q, t), Steps: []StepReport{}}
-	decided := deciding(t)
+	decided := t.Deciding()
 	for i := range t.Steps {
-		if o.Deciding && i != decided {
-			continue
+		if s := &t.Steps[i]; s == decided || !o.Deciding {
+			r.Steps = append(r.Steps, newStepReport(s, s == decided, o.Values))
 		}
-		r.Steps = append(r.Steps, newStepReport(&t.Steps[i], i == decided, o.Values))
 	}
 	return r
 }

@@ -33,15 +33,11 @@ const (
 func Text(w io.Writer, q *rules.Request, t *rules.Trace, o Options) error {
 	b := &block{o: o, shown: make(map[*rules.Rule]bool)}
 	b.head(q, t)
-	decided := deciding(t)
+	decided := t.Deciding()
 	for i := range t.Steps {
-		if o.Deciding && i != decided {
-			continue
+		if s := &t.Steps[i]; s == decided || !o.Deciding && i < maxSteps {
+			b.step(s, s == decided)
 		}
-		if i >= maxSteps && i != decided {
-			continue
-		}
-		b.step(&t.Steps[i], i == decided)
 	}
 	if x := t.Excess; x != nil {
 		b.line("→ %-7s  %s   %s", "limit", x.Limit.Path, b.place(x.Limit.Pos))

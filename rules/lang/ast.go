@@ -1,7 +1,5 @@
 package lang
 
-import "regexp"
-
 // An Expr is a node of an expression's syntax tree. Parse makes trees and Check
 // annotates them; after that they don't change.
 type Expr interface {
@@ -42,9 +40,9 @@ type (
 		node
 		Pattern    string // as written between the slashes
 		IgnoreCase bool
-		Prog       *regexp.Regexp // set by Parse
-		Machine    *Machine       // the same with counted steps; set by Parse
-		Steps      int            // set by Parse: how many characters Pattern has with its repeats written out
+		Machine    *Machine // set by Parse
+		Steps      int      // set by Parse: how many characters Pattern has with its repeats written out
+		re2        string   // what Machine was made of
 	}
 
 	// An Array is a list literal. It is only found as the argument of

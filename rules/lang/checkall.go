@@ -71,23 +71,10 @@ func (c *collector) try(f func()) bool {
 // parts returns the parts of x that have a type of their own: a method has none, and a list
 // has one as an argument only.
 func parts(x Expr) []Expr {
-	switch x := x.(type) {
-	case *Array:
-		return x.Items
-	case *Unary:
-		return []Expr{x.X}
-	case *Binary:
-		return []Expr{x.X, x.Y}
-	case *Cond:
-		return []Expr{x.Test, x.Then, x.Else}
-	case *Member:
-		return []Expr{x.X}
-	case *Index:
-		return []Expr{x.X, x.Key}
-	case *Call:
-		return append(parts(x.Fun), argumentParts(x.Args)...)
+	if c, ok := x.(*Call); ok {
+		return slices.Concat(parts(c.Fun), argumentParts(c.Args))
 	}
-	return nil
+	return operands(x)
 }
 
 func argumentParts(args []Expr) (list []Expr) {

@@ -9,32 +9,32 @@ import (
 //
 // In the Wilddog dialect the call s.length() becomes the Member s.length, and the
 // string in s.matches("re") a Regex.
-func Parse(src string, d Dialect) (x Expr, err *Error) {
+func Parse(src string, d Dialect) (Expr, *Error) {
 	if len(src) > MaxBytes {
 		return nil, errorf(MaxBytes, msgTooLong, MaxBytes)
 	}
 	if valid := validPrefix(src); valid < len(src) {
 		return nil, errorf(valid, msgUTF8)
 	}
-	defer func() {
-		switch e := recover().(type) {
-		case nil:
-		case *Error:
-			x, err = nil, e
-		default:
-			panic(e)
-		}
-	}()
+	var x Expr
 	p := &parser{lex: lexer{src: src}, dialect: d}
+	if err := recovered(func() { x = p.whole() }); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// whole = expr [ ";" ]
+func (p *parser) whole() Expr {
 	p.next()
-	x = p.expr()
+	x := p.expr()
 	if p.is(";") {
 		p.next()
 	}
 	if p.tok.kind != endToken {
 		p.unexpected("")
 	}
-	return x, nil
+	return x
 }
 
 // validPrefix returns the number of bytes of s before the first that isn't UTF-8.

@@ -26,7 +26,7 @@ type printer struct{ strings.Builder }
 
 // expr prints x, in parentheses if it binds less tightly than min.
 func (p *printer) expr(x Expr, min int) {
-	if precedence(x) < min {
+	if Precedence(x) < min {
 		p.WriteByte('(')
 		defer p.WriteByte(')')
 	}
@@ -65,7 +65,9 @@ func (p *printer) expr(x Expr, min int) {
 	}
 }
 
-func precedence(x Expr) int {
+// Precedence returns how tightly the outermost operator of x binds, in the numbers of
+// [Op.Precedence]. An expression without an operator binds the tightest.
+func Precedence(x Expr) int {
 	switch x := x.(type) {
 	case *Cond:
 		return precCond

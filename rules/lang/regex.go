@@ -2,7 +2,6 @@ package lang
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -14,30 +13,20 @@ import (
 // The syntax is smaller than JavaScript's and in places another one, so the
 // pattern is parsed here and RE2 gets an equal one in which every character is
 // spelled out. RE2 takes linear time, whatever the pattern.
-func compileRegex(pattern string, ignoreCase bool) (x *Regex, err *Error) {
+func compileRegex(pattern string, ignoreCase bool) (*Regex, *Error) {
 	if utf8.RuneCountInString(pattern) > MaxRegexChars {
 		return nil, errorf(0, msgRegexTooLong, MaxRegexChars)
 	}
-	defer func() {
-		switch e := recover().(type) {
-		case nil:
-		case *Error:
-			x, err = nil, e
-		default:
-			panic(e)
-		}
-	}()
+	var re re2
 	p := &regexParser{src: pattern, ignoreCase: ignoreCase}
-	re := p.pattern()
-	prog, bad := regexp.Compile(re.text)
+	if err := recovered(func() { re = p.pattern() }); err != nil {
+		return nil, err
+	}
+	machine, bad := newMachine(re.text)
 	if bad != nil { // more than 1000 repeats of repeats
 		return nil, errorf(0, msgRegexTooLarge)
 	}
-	machine, bad := newMachine(re.text)
-	if bad != nil {
-		return nil, errorf(0, msgRegexTooLarge)
-	}
-	return &Regex{Pattern: pattern, IgnoreCase: ignoreCase, Prog: prog, Machine: machine, Steps: re.steps}, nil
+	return &Regex{Pattern: pattern, IgnoreCase: ignoreCase, Machine: machine, Steps: re.steps, re2: re.text}, nil
 }
 
 // A re2 is a part of a pattern in RE2's syntax.

@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/langtest"
 	"github.com/dogwooddb/dogwood/rules/lang"
-	"github.com/dogwooddb/dogwood/rules/lang/langtest"
 	"pgregory.net/rapid"
 )
 

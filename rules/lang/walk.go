@@ -1,6 +1,9 @@
 package lang
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
 
 // Walk calls f for x and then, if f returns true, walks the operands of x in the
 // order of the text.
@@ -8,69 +11,55 @@ func Walk(x Expr, f func(Expr) bool) {
 	if !f(x) {
 		return
 	}
-	switch x := x.(type) {
-	case *Array:
-		walkAll(x.Items, f)
-	case *Unary:
-		Walk(x.X, f)
-	case *Binary:
-		Walk(x.X, f)
-		Walk(x.Y, f)
-	case *Cond:
-		Walk(x.Test, f)
-		Walk(x.Then, f)
-		Walk(x.Else, f)
-	case *Member:
-		Walk(x.X, f)
-	case *Index:
-		Walk(x.X, f)
-		Walk(x.Key, f)
-	case *Call:
-		Walk(x.Fun, f)
-		walkAll(x.Args, f)
+	for _, y := range operands(x) {
+		Walk(y, f)
 	}
 }
 
-func walkAll(list []Expr, f func(Expr) bool) {
-	for _, x := range list {
-		Walk(x, f)
+// operands returns the expressions that x is made of, in the order of the text. The
+// caller must not modify the result, which may be a part of the tree.
+func operands(x Expr) []Expr {
+	switch x := x.(type) {
+	case *Array:
+		return x.Items
+	case *Unary:
+		return []Expr{x.X}
+	case *Binary:
+		return []Expr{x.X, x.Y}
+	case *Cond:
+		return []Expr{x.Test, x.Then, x.Else}
+	case *Member:
+		return []Expr{x.X}
+	case *Index:
+		return []Expr{x.X, x.Key}
+	case *Call:
+		return slices.Concat([]Expr{x.Fun}, x.Args)
 	}
+	return nil
 }
 
 // Equal reports whether two trees have the same structure and values. Spans and
 // types don't count.
 func Equal(a, b Expr) bool {
-	switch a := a.(type) {
+	return reflect.TypeOf(a) == reflect.TypeOf(b) && own(a) == own(b) && slices.EqualFunc(operands(a), operands(b), Equal)
+}
+
+// own returns what tells x from other nodes of its kind with the same operands. It is
+// comparable.
+func own(x Expr) any {
+	switch x := x.(type) {
 	case *Literal:
-		b, ok := b.(*Literal)
-		return ok && a.Value == b.Value
+		return x.Value
 	case *Regex:
-		b, ok := b.(*Regex)
-		return ok && a.Pattern == b.Pattern && a.IgnoreCase == b.IgnoreCase
-	case *Array:
-		b, ok := b.(*Array)
-		return ok && slices.EqualFunc(a.Items, b.Items, Equal)
+		return [2]any{x.Pattern, x.IgnoreCase}
 	case *Variable:
-		b, ok := b.(*Variable)
-		return ok && a.Name == b.Name
+		return x.Name
 	case *Unary:
-		b, ok := b.(*Unary)
-		return ok && a.Op == b.Op && Equal(a.X, b.X)
+		return x.Op
 	case *Binary:
-		b, ok := b.(*Binary)
-		return ok && a.Op == b.Op && Equal(a.X, b.X) && Equal(a.Y, b.Y)
-	case *Cond:
-		b, ok := b.(*Cond)
-		return ok && Equal(a.Test, b.Test) && Equal(a.Then, b.Then) && Equal(a.Else, b.Else)
+		return x.Op
 	case *Member:
-		b, ok := b.(*Member)
-		return ok && a.Name == b.Name && a.Bracket == b.Bracket && Equal(a.X, b.X)
-	case *Index:
-		b, ok := b.(*Index)
-		return ok && Equal(a.X, b.X) && Equal(a.Key, b.Key)
-	case *Call:
-		b, ok := b.(*Call)
-		return ok && Equal(a.Fun, b.Fun) && slices.EqualFunc(a.Args, b.Args, Equal)
+		return [2]any{x.Name, x.Bracket}
 	}
-	return false
+	return nil
 }

@@ -36,14 +36,14 @@ type breaker struct {
 func (b *breaker) expr(x lang.Expr, min int, force bool) {
 	text := x.String()
 	if !force && len(b.indent)+utf8.RuneCountInString(text) < width {
-		if precedence(x) < min {
+		if lang.Precedence(x) < min {
 			text = "(" + text + ")"
 		}
 		b.out.WriteString(text)
 		return
 	}
 	inner := b.indent
-	if precedence(x) < min {
+	if lang.Precedence(x) < min {
 		b.out.WriteByte('(')
 		b.indent += "  "
 		defer func() {
@@ -94,16 +94,3 @@ func (b *breaker) cond(x *lang.Cond) {
 }
 
 const precCond = 1
-
-// precedence returns how tightly an expression's outermost operator binds.
-func precedence(x lang.Expr) int {
-	switch x := x.(type) {
-	case *lang.Cond:
-		return precCond
-	case *lang.Binary:
-		return x.Op.Precedence()
-	case *lang.Unary:
-		return x.Op.Precedence()
-	}
-	return lang.Neg.Precedence() + 1
-}

@@ -104,8 +104,7 @@ func cannotFail(x lang.Expr) bool {
 // contradicts reports whether a chain of && asks for two things that exclude each
 // other: x and !x, or one value equal to two literals.
 func contradicts(x *lang.Binary) bool {
-	var parts []lang.Expr
-	conjuncts(x, &parts)
+	parts := operands(x, lang.And, nil)
 	if len(parts) > 64 {
 		return false // pairs are compared
 	}
@@ -117,15 +116,6 @@ func contradicts(x *lang.Binary) bool {
 		}
 	}
 	return false
-}
-
-func conjuncts(x lang.Expr, list *[]lang.Expr) {
-	if b, ok := x.(*lang.Binary); ok && b.Op == lang.And {
-		conjuncts(b.X, list)
-		conjuncts(b.Y, list)
-		return
-	}
-	*list = append(*list, x)
 }
 
 // opposite reports whether a is the negation of b.

@@ -23,9 +23,6 @@ type Warning struct {
 	Msg  string    `json:"message"`
 }
 
-// String returns the position, the message and the code, without a file.
-func (w Warning) String() string { return fmt.Sprintf("%s: %s (%s)", w.Pos, w.Msg, w.Code) }
-
 // Codes says what each code is for, in the order in which they are documented.
 var Codes = []struct{ Code, Text string }{
 	{"open-root", "everybody may read or write the whole database"},

@@ -195,19 +195,14 @@ func (f *nullFinder) evaluated(x lang.Expr, out facts) {
 			f.noteNotNull(x.X, out)
 		}
 	case *lang.Index:
-		f.evaluatedAll(out, x.X, x.Key)
+		f.evaluated(x.X, out)
+		f.evaluated(x.Key, out)
 		f.noteNotNull(x.Key, out)
 	case *lang.Call:
 		fun := x.Fun.(*lang.Member)
 		f.evaluated(fun.X, out)
 		f.noteNotNull(fun.X, out)
 		f.evaluatedArgs(x.Args, out)
-	}
-}
-
-func (f *nullFinder) evaluatedAll(out facts, list ...lang.Expr) {
-	for _, x := range list {
-		f.evaluated(x, out)
 	}
 }
 

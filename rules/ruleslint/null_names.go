@@ -123,25 +123,21 @@ func (s names) path(x lang.Expr) (p keyPath, ok bool) {
 
 // child returns the path below p that an argument of child names.
 func (s names) child(p keyPath, arg lang.Expr) keyPath {
-	var text strings.Builder
+	var path strings.Builder
 	for _, part := range operands(arg, lang.Add, nil) {
-		lit, isLiteral := part.(*lang.Literal)
 		v, isVariable := part.(*lang.Variable)
-		literal, isText := "", false
-		if isLiteral {
-			literal, isText = lit.Value.(string)
-		}
+		literal, isText := text(part)
 		switch {
 		case isText:
-			text.WriteString(literal)
+			path.WriteString(literal)
 		case isVariable && strings.HasPrefix(v.Name, "$"):
-			text.WriteString(capture + v.Name + capture)
+			path.WriteString(capture + v.Name + capture)
 		default:
-			text.WriteString(computed + strings.ReplaceAll(s.name(part), "/", "\x03"))
+			path.WriteString(computed + strings.ReplaceAll(s.name(part), "/", "\x03"))
 		}
 	}
 	keys := p.keys[:len(p.keys):len(p.keys)]
-	for key := range strings.SplitSeq(text.String(), "/") {
+	for key := range strings.SplitSeq(path.String(), "/") {
 		if name, ok := strings.CutPrefix(key, capture); ok && strings.HasSuffix(name, capture) && strings.Count(name, capture) == 1 {
 			key = name[:len(name)-len(capture)]
 		}

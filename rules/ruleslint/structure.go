@@ -57,28 +57,16 @@ func (l *linter) reachable(n *node) {
 	if r == nil || isLiteral(r.Expr) {
 		return // what is plainly false is there to stay so
 	}
-	for a := n; a != nil; a = a.parent {
-		if mayHold(a.rules[rules.WriteRule]) {
-			return
-		}
-	}
-	for d := range n.all() {
-		if mayHold(d.rules[rules.WriteRule]) {
-			return
-		}
+	if len(grantsAround(n)) > 0 {
+		return
 	}
 	l.warn("unreachable-validate", r, -1, "nobody may write here, above or below, so this is never asked; add a .write or remove it")
 }
 
 // idleLimit warns of a .limit where nobody may read. Nobody who is limited, that is.
 func (l *linter) idleLimit(n *node) {
-	if n.limit == (rules.Pos{}) {
+	if n.limit == (rules.Pos{}) || n.mayGrant(rules.ReadRule) {
 		return
-	}
-	for a := n; a != nil; a = a.parent {
-		if mayHold(a.rules[rules.ReadRule]) {
-			return
-		}
 	}
 	l.found = append(l.found, Warning{"idle-limit", n.limit, n.path + "/.limit", "nobody may read this node, so there is nothing to limit; add a .read here or above, or remove it"})
 }
@@ -116,8 +104,13 @@ func (n *node) grants(kind rules.Kind) bool {
 			return true
 		}
 	}
-	for a := n.parent; a != nil; a = a.parent {
-		if mayHold(a.rules[kind]) {
+	return n.parent.mayGrant(kind)
+}
+
+// mayGrant reports whether a rule of n or above it may grant an operation.
+func (n *node) mayGrant(kind rules.Kind) bool {
+	for ; n != nil; n = n.parent {
+		if mayHold(n.rules[kind]) {
 			return true
 		}
 	}

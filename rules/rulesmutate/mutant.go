@@ -16,28 +16,25 @@ import (
 	"github.com/dogwooddb/dogwood/rules/rulestest"
 )
 
-// A Mutant is a rules document with one mistake.
+// A Mutant is a rules document with one mistake, of one of these kinds:
+//
+//	comparison     == becomes !=, < becomes <= or >=, and so on
+//	logic          && becomes ||, || becomes &&
+//	drop-operand   one side of && or || is left out
+//	negate         a condition becomes its opposite
+//	branch         of a ternary only one branch is left
+//	swap-data      data becomes newData, newData becomes data
+//	number         a number is off by one
+//	rule-true      a rule becomes true
+//	rule-false     a rule becomes false
+//	drop-validate  a .validate is left out
 type Mutant struct {
 	Rule *rules.Rule
-	Kind string    // such as "drop-operand"
+	Kind string
 	Pos  rules.Pos // of what is changed
 	From string    // the expression that is changed
 	To   string    // what it becomes
 	Text string    // the document
-}
-
-// Kinds says what each kind of mutant is.
-var Kinds = []struct{ Kind, Text string }{
-	{"comparison", "== becomes !=, < becomes <= or >=, and so on"},
-	{"logic", "&& becomes ||, || becomes &&"},
-	{"drop-operand", "one side of && or || is left out"},
-	{"negate", "a condition becomes its opposite"},
-	{"branch", "of a ternary only one branch is left"},
-	{"swap-data", "data becomes newData, newData becomes data"},
-	{"number", "a number is off by one"},
-	{"rule-true", "a rule becomes true"},
-	{"rule-false", "a rule becomes false"},
-	{"drop-validate", "a .validate is left out"},
 }
 
 // Mutants returns all mutants of a document that compile.

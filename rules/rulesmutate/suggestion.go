@@ -2,6 +2,8 @@ package rulesmutate
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/dogwooddb/dogwood/rules/jsonc"
@@ -65,7 +67,7 @@ func describe(setup []rulestest.Op) string {
 // entry returns one test.
 func entry(op *rulestest.Op, actors map[string]rulestest.Actor, expect string) string {
 	who := `"auth": ` + op.Who.JSON()
-	for _, name := range sortedNames(actors) {
+	for _, name := range slices.Sorted(maps.Keys(actors)) {
 		if actors[name].JSON() == op.Who.JSON() {
 			who = `"as": ` + jsonc.Quote(name)
 			break
@@ -90,9 +92,4 @@ func entry(op *rulestest.Op, actors map[string]rulestest.Actor, expect string) s
 		parts = append(parts, fmt.Sprintf(`"now": %d`, op.Now))
 	}
 	return "{ " + strings.Join(append(parts, expect), ", ") + " }"
-}
-
-// sortedNames returns the names of actors in alphabetical order.
-func sortedNames(actors map[string]rulestest.Actor) []string {
-	return (&rulestest.Suite{Actors: actors}).Names()
 }

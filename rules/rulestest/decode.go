@@ -59,38 +59,12 @@ func parseData(text json.RawMessage, now int64) (tree.Node, error) {
 	return d.Resolve(now, func(tree.Path) (tree.Node, error) { return tree.Empty, nil })
 }
 
-// parseWrite returns what a write of a value at a target does. priority is JSON
-// or nil.
-func parseWrite(target, value string, priority json.RawMessage) (tree.Update, error) {
-	t, err := tree.ParseTarget(target)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", target, err)
-	}
-	if priority != nil && !t.Priority {
-		value = withPriority(value, priority)
-	}
-	w, err := tree.ParseWrite(t, value, tree.Lenient)
-	if err != nil {
-		return nil, fmt.Errorf("value: %w", err)
-	}
-	return tree.Update{w}, nil
-}
-
 // withPriority returns the JSON of a value with a priority.
 func withPriority(value string, priority json.RawMessage) string {
 	if v := strings.TrimSpace(value); strings.HasPrefix(v, "{") && v != "{}" {
 		return fmt.Sprintf(`{".priority":%s,%s`, priority, v[1:])
 	}
 	return fmt.Sprintf(`{".priority":%s,".value":%s}`, priority, value)
-}
-
-// parseUpdate returns what an update of paths below base does.
-func parseUpdate(base tree.Path, values string) (tree.Update, error) {
-	u, err := tree.ParseUpdate(base, values, tree.Strict)
-	if err != nil {
-		return nil, fmt.Errorf("values: %w", err)
-	}
-	return u, nil
 }
 
 // clean returns the path that a text names, the root if it names none.

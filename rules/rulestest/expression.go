@@ -87,31 +87,6 @@ func (sc *Scene) parse(src string) (lang.Expr, string, error) {
 	return x, kind, nil
 }
 
-// Pattern returns the pattern of the node of the rules that matches a path, with
-// the path's own keys where the rules end.
-func Pattern(rs *rules.Ruleset, p tree.Path) string {
-	nodes := make(map[string]bool) // "", "/rooms", "/rooms/$room"
-	for r := range rs.Rules() {
-		for i, c := range r.Path {
-			if c == '/' {
-				nodes[r.Path[:i]] = true
-			}
-		}
-	}
-	pattern := ""
-	for key := range p.Keys() {
-		if !nodes[pattern+"/"+key] {
-			for node := range nodes {
-				if name, ok := strings.CutPrefix(node, pattern+"/$"); ok && !strings.Contains(name, "/") {
-					key = "$" + name
-				}
-			}
-		}
-		pattern += "/" + key
-	}
-	return pattern
-}
-
 // wrap makes a rule, which must be a boolean, of an expression of any type. at is the
 // offset of the expression in it.
 func wrap(src string, x lang.Expr) (rule string, at int) {

@@ -61,18 +61,23 @@ func (op *Op) setQuery(text json.RawMessage) (err error) {
 }
 
 // setWrite makes op a write of a value at a path, which may end in .priority.
-func (op *Op) setWrite(target string, value, priority json.RawMessage) (err error) {
+func (op *Op) setWrite(target string, value, priority json.RawMessage) error {
 	if value == nil {
 		return errors.New(`"value" is missing; null removes`)
 	}
-	op.Kind, op.Value = Write, string(value)
-	if op.Update, err = parseWrite(target, op.Value, priority); err != nil {
-		return err
+	t, err := tree.ParseTarget(target)
+	if err != nil {
+		return fmt.Errorf("%s: %w", target, err)
 	}
-	if priority != nil {
+	op.Kind, op.Path, op.Priority, op.Value = Write, t.Path, t.Priority, string(value)
+	if priority != nil && !t.Priority {
 		op.Value = withPriority(op.Value, priority)
 	}
-	op.Path, op.Priority = op.Update[0].Path, op.Update[0].Priority
+	w, err := tree.ParseWrite(t, op.Value, tree.Lenient)
+	if err != nil {
+		return fmt.Errorf("value: %w", err)
+	}
+	op.Update = tree.Update{w}
 	return nil
 }
 
@@ -85,8 +90,10 @@ func (op *Op) setUpdate(base string, values json.RawMessage) (err error) {
 		return fmt.Errorf("%s: %w", base, err)
 	}
 	op.Kind, op.Value = Update, string(values)
-	op.Update, err = parseUpdate(op.Path, op.Value)
-	return err
+	if op.Update, err = tree.ParseUpdate(op.Path, op.Value, tree.Strict); err != nil {
+		return fmt.Errorf("values: %w", err)
+	}
+	return nil
 }
 
 // view returns what a read returns.

@@ -85,7 +85,7 @@ func (s Summary) String() string {
 
 // ReasonOf returns why a trace denies: the rule that decided says it.
 func ReasonOf(t *rules.Trace) Reason {
-	s := Deciding(t)
+	s := t.Deciding()
 	switch {
 	case t.Excess != nil:
 		return Unbounded
@@ -102,22 +102,11 @@ func ReasonOf(t *rules.Trace) Reason {
 // fits reports whether a denial with a given trace is of the expected reason. A
 // rule that cannot be evaluated is also one that does not grant or is not true.
 func (r Reason) fits(t *rules.Trace) bool {
-	s := Deciding(t)
+	s := t.Deciding()
 	if r == RunError || s == nil {
 		return r == ReasonOf(t)
 	}
 	return (r == Invalid) == (s.Rule.Kind == rules.ValidateRule)
-}
-
-// Deciding returns the step of a trace that decided it, nil if no rule did.
-func Deciding(t *rules.Trace) *rules.Step {
-	for i := len(t.Steps) - 1; i >= 0; i-- {
-		s := &t.Steps[i]
-		if s.Rule.Path == t.Rule && s.Outcome != rules.Skipped && (s.Outcome == rules.True) == t.Allow {
-			return s
-		}
-	}
-	return nil
 }
 
 // deciding says in a line which rule decided and where it stands.

@@ -97,9 +97,8 @@ func share(dir string) (*dirlock.Lock, error) {
 
 // As returns a client of a user, to whom the rules apply: auth is what they see
 // as their variable of that name, such as map[string]any{"uid": "ana"}. nil is
-// somebody who is signed out. A client that is closed is forgotten, so there may be
-// one for each request of a server; those that are left are closed with the
-// database.
+// a user that is signed out. A closed client leaves nothing behind, so a server may
+// make one for each request. The database closes the remaining ones with itself.
 func (d *Database) As(auth map[string]any) (*dogwood.Client, error) {
 	var caller dsync.Caller
 	if auth != nil {

@@ -10,5 +10,5 @@
 // As makes clients of users, to whom they do.
 //
 // The file is one that "dogwood serve" can serve as well, but not at the same
-// time: who opens it has it alone.
+// time: a process that opens it locks it.
 package embed

@@ -22,8 +22,8 @@ func want(t testing.TB, err error) {
 	}
 }
 
-// What is written is there when the directory is opened again, and what a client
-// left for its disconnect has been carried out.
+// Writes are there when the directory is opened again, and the onDisconnect operations of
+// the clients have been carried out.
 func TestReopen(t *testing.T) {
 	ctx, dir := t.Context(), filepath.Join(t.TempDir(), "new", "data")
 	db, err := embed.OpenWith(dir, embed.Options{Rules: `{"rules":{".read":true,"$uid":{".write":"auth.uid === $uid"}}}`})

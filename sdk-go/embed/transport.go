@@ -103,8 +103,9 @@ func refusal(err error) error {
 	return err
 }
 
-// A conn is a session. What the client sends is handled by the goroutine that
-// sends it, as far as it need not wait for a commit.
+// A conn is a session. The goroutine that sends a message also handles it, until the
+// message has to wait for a commit. So a read of an embedded database needs no other
+// goroutine.
 type conn struct {
 	session *dsync.Session
 	out     *outbox.Outbox

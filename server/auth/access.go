@@ -48,7 +48,7 @@ func loadAccessKey(dataDir string) (key accessKey, err error) {
 	file := filepath.Join(dataDir, "access-token-key")
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		err := createFile(file, []byte(hex.EncodeToString(key[:])+"\n"))
+		err := writeFile(durable.Create, file, []byte(hex.EncodeToString(key[:])+"\n"))
 		if durable.Unwritable(err) {
 			return key, nil // it cannot be kept: access tokens end with this process
 		}
@@ -65,6 +65,15 @@ func loadAccessKey(dataDir string) (key accessKey, err error) {
 		return key, fmt.Errorf("%s: not a key; delete it to have a new one made", file)
 	}
 	return accessKey(src), nil
+}
+
+// writeFile makes a file of this package by a function of package durable, and its
+// directory. Only their owner can read them.
+func writeFile(write func(string, []byte, fs.FileMode) error, file string, content []byte) error {
+	if err := durable.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return write(file, content, 0o600)
 }
 
 // issue returns an access token.

@@ -116,7 +116,7 @@ func (l Accounts) Add(a *Account) error {
 	if err != nil {
 		return err
 	}
-	err = createFile(l.file(a.Name), append(src, '\n'))
+	err = writeFile(durable.Create, l.file(a.Name), append(src, '\n'))
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("service account %s: %w", a.Name, ErrExists)
 	}

@@ -71,11 +71,11 @@ func TestExchange(t *testing.T) {
 		"key id of another one": sign("RS256", limited.Key, `{"iss":"`+by.Email()+`","aud":"`+by.TokenURI+`","iat":1790000000,"exp":1790003600}`, key),
 		"garbage":               "garbage", "nothing": "", "access token": everywhere,
 	} {
-		if token, err := a.Exchange(text); err != ErrInvalid {
+		if token, err := a.Exchange(text); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: %s, %v", name, token, err)
 		}
 	}
-	if _, err := a.Exchange(assertion(by, key, func(c Claims) { c["iat"], c["exp"] = json.Number("1789990000"), json.Number("1789993600") })); err != ErrExpired {
+	if _, err := a.Exchange(assertion(by, key, func(c Claims) { c["iat"], c["exp"] = json.Number("1789990000"), json.Number("1789993600") })); !errors.Is(err, ErrExpired) {
 		t.Errorf("an old assertion: %v", err)
 	}
 	if _, err := a.Exchange(assertion(by, key, func(c Claims) { c["aud"] = []any{googleTokenURI} })); err != nil {
@@ -126,7 +126,7 @@ func TestAccessTokensEnd(t *testing.T) {
 
 	elsewhere := newTest(t)
 	newAccount(t, elsewhere, "backend")
-	if _, err := elsewhere.Bearer("shop", token); err != ErrInvalid {
+	if _, err := elsewhere.Bearer("shop", token); !errors.Is(err, ErrInvalid) {
 		t.Errorf("in another data directory: %v", err)
 	}
 }
@@ -162,7 +162,7 @@ func TestAccountTokens(t *testing.T) {
 	if err := a.accounts.Revoke("backend"); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Check("shop", id); err != ErrRevoked {
+	if err := a.Check("shop", id); !errors.Is(err, ErrRevoked) {
 		t.Errorf("whoever it vouched for, after the account was revoked: %v", err)
 	}
 }
@@ -274,10 +274,10 @@ func TestDamagedFiles(t *testing.T) {
 		if err := os.WriteFile(a.accounts.file("backend"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.Exchange(assertion(by, key, nil)); err != ErrInvalid {
+		if _, err := a.Exchange(assertion(by, key, nil)); !errors.Is(err, ErrInvalid) {
 			t.Errorf("exchange with %q: %v", text, err)
 		}
-		if _, err := a.Bearer("shop", token); err != ErrInvalid && !strings.Contains(text, "public_key") {
+		if _, err := a.Bearer("shop", token); !errors.Is(err, ErrInvalid) && !strings.Contains(text, "public_key") {
 			t.Errorf("access token with %q: %v", text, err)
 		}
 	}
@@ -317,20 +317,20 @@ func TestRevocations(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
 	}
-	if err := a.Check("shop", live); err != ErrRevoked {
+	if err := a.Check("shop", live); !errors.Is(err, ErrRevoked) {
 		t.Errorf("who was signed in: %v", err)
 	}
 	// An earlier time takes nothing back, a later one reaches further.
 	if err := a.revoked.Revoke("ana", now.Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Token("shop", token("")); err != ErrRevoked {
+	if _, err := a.Token("shop", token("")); !errors.Is(err, ErrRevoked) {
 		t.Errorf("after a weaker revocation: %v", err)
 	}
 	if err := a.revoked.Revoke("ana", now.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Token("shop", token(`"auth_time":1790000000`)); err != ErrRevoked {
+	if _, err := a.Token("shop", token(`"auth_time":1790000000`)); !errors.Is(err, ErrRevoked) {
 		t.Errorf("after a stronger revocation: %v", err)
 	}
 	wantMode(t, a.revoked.file("ana"), 0o600)
@@ -348,7 +348,7 @@ func TestRevocations(t *testing.T) {
 	if err := os.WriteFile(a.revoked.file("bo"), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Token("shop", sign("RS256", "rsa", strings.Replace(idClaims(""), `"ana"`, `"bo"`, 1), rsaKey())); err != ErrInvalid {
+	if _, err := a.Token("shop", sign("RS256", "rsa", strings.Replace(idClaims(""), `"ana"`, `"bo"`, 1), rsaKey())); !errors.Is(err, ErrInvalid) {
 		t.Errorf("with a damaged file: %v", err)
 	}
 }

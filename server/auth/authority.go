@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -141,10 +142,21 @@ func (a *Authority) Bearer(ns, text string) (Identity, error) {
 		return admin, nil
 	}
 	if !ok {
-		return Identity{}, ErrInvalid
+		return Identity{}, notRead(text)
 	}
 	id := Identity{Admin: true, Expires: time.Unix(g.Expires, 0), account: g.Account, key: g.Key}
 	return id, a.Check(ns, id)
+}
+
+// notRead returns the error of a text that is neither secret nor token.
+func notRead(text string) error {
+	switch {
+	case strings.HasPrefix(text, accessPrefix):
+		return invalid("this server did not issue the access token")
+	case strings.Count(text, ".") == 2:
+		return invalid("a token of this kind is not accepted in this place")
+	}
+	return invalid("it is no secret for this database and no token")
 }
 
 // devBearer is what Admin SDKs send to a development server.
@@ -164,7 +176,7 @@ func (a *Authority) Token(ns, text string) (Identity, error) {
 	}
 	t, err := parseToken(text)
 	if err != nil {
-		return Identity{}, err
+		return Identity{}, notRead(text)
 	}
 	if a.opts.Dev {
 		return t.claims.devIdentity()
@@ -188,11 +200,14 @@ func (a *Authority) Token(ns, text string) (Identity, error) {
 func (a *Authority) verified(ns string, t token) (Identity, error) {
 	switch t.alg() {
 	case "HS256":
-		if !a.secrets.Load().signed(ns, t) || !a.isFor(ns, t.claims, ns) {
-			return Identity{}, ErrInvalid
+		if !a.secrets.Load().signed(ns, t) {
+			return Identity{}, invalid("no secret for this database signed it")
+		}
+		if !a.isFor(ns, t.claims, ns) {
+			return Identity{}, invalid("its audience (aud) is not the database")
 		}
 		id, err := t.claims.secretIdentity()
-		id.Debug = t.claims.debug()
+		id.Debug = t.claims.asksFor("debug")
 		return id, err
 	case "RS256", "ES256":
 		if !isAccount(t.claims.Text("iss")) {
@@ -201,13 +216,13 @@ func (a *Authority) verified(ns string, t token) (Identity, error) {
 		account, err := a.accounts.byEmail(t.claims.Text("iss"))
 		switch {
 		case errors.Is(err, ErrNoSuch):
-			return Identity{}, ErrInvalid
+			return Identity{}, invalid("there is no such service account")
 		case err != nil:
 			return Identity{}, a.broken(err)
 		}
 		return a.byAccount(ns, t, account)
 	}
-	return Identity{}, ErrInvalid
+	return Identity{}, invalid("its algorithm (alg) is not accepted")
 }
 
 // customAudience is what the Admin SDKs say custom tokens are for.
@@ -216,8 +231,14 @@ const customAudience = "https://identitytoolkit.googleapis.com/google.identity.i
 // byAccount returns whom a custom token stands for that a service account
 // signed.
 func (a *Authority) byAccount(ns string, t token, by *Account) (Identity, error) {
-	if _, named := t.claims["aud"]; !named || !by.signed(t) || !covers(by.Namespaces, ns) || !a.isFor(ns, t.claims, ns, customAudience) {
-		return Identity{}, ErrInvalid
+	_, named := t.claims["aud"]
+	switch {
+	case !by.signed(t):
+		return Identity{}, invalid("the service account's key did not sign it")
+	case !covers(by.Namespaces, ns):
+		return Identity{}, errOtherDatabase
+	case !named || !a.isFor(ns, t.claims, ns, customAudience):
+		return Identity{}, invalid("its audience (aud) is neither that of custom tokens nor that of the database")
 	}
 	id, err := t.claims.customIdentity()
 	id.account, id.key = by.Name, by.Key
@@ -231,22 +252,32 @@ func (a *Authority) byProvider(ns string, t token) (Identity, error) {
 	}
 	_, expires := t.claims["exp"]
 	_, issued := t.claims["iat"]
+	why := invalid("its issuer (iss) is not one of --issuer")
 	known, asked := false, false
 	for _, p := range a.providers {
 		if p.Issuer != t.claims.Text("iss") {
 			continue
 		}
 		key, ok := p.keys.find(t)
-		if ok && expires && issued && isFor(ns, t.claims, p.Audiences) && t.verify(key) {
+		switch {
+		case !isFor(ns, t.claims, p.Audiences):
+			why = invalid("its audience (aud) is not one of --audience")
+		case !expires || !issued:
+			why = invalid("it does not say from when or until when it is valid (iat, exp)")
+		case !ok || !t.verify(key):
+			why = invalid("the key that it names (kid) did not sign it")
+		default:
 			return t.claims.idIdentity()
 		}
 		known, asked = known || ok, true
 	}
 	if asked && !known {
-		return Identity{}, ErrUnknownKid
+		why = ErrUnknownKid
 	}
-	return Identity{}, ErrInvalid
+	return Identity{}, why
 }
+
+var errOtherDatabase = invalid("the service account is not for this database")
 
 // isFor reports whether the aud of a token that a secret or an account signed, if
 // it has one, says that it is for a namespace: by an audience of a provider, or by
@@ -280,7 +311,7 @@ func (a *Authority) Check(ns string, id Identity) error {
 		case account.Key != id.key:
 			return ErrRevoked
 		case !covers(account.Namespaces, ns):
-			return ErrInvalid
+			return errOtherDatabase
 		}
 	}
 	before, err := a.revoked.find(id.uid())

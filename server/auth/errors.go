@@ -14,6 +14,17 @@ var (
 	ErrUnknownKid = errors.New("the token names a key that is not known") // its kid is in no key set
 )
 
+// A refusal is an ErrInvalid with the reason for the log. Each place that refuses a credential
+// says why, so that the log cannot say anything else than what was decided. Clients are
+// told the class alone.
+type refusal struct{ reason string }
+
+func (r *refusal) Error() string { return ErrInvalid.Error() }
+func (r *refusal) Unwrap() error { return ErrInvalid }
+
+// invalid returns a refusal.
+func invalid(reason string) error { return &refusal{reason} }
+
 // Errors of the commands that manage accounts and tokens.
 var (
 	ErrName    = errors.New("not a name of letters a-z, digits and hyphens, of at most 30")

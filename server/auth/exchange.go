@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -18,11 +19,14 @@ func (a *Authority) Exchange(assertion string) (access string, err error) {
 		return "", err
 	}
 	account, err := a.accounts.byEmail(t.claims.Text("iss"))
-	if err != nil || !account.signed(t) {
-		return "", ErrInvalid
+	if err != nil {
+		return "", invalid("there is no such service account")
+	}
+	if !account.signed(t) {
+		return "", invalid("the service account's key did not sign it")
 	}
 	if !slices.ContainsFunc(t.claims.strings("aud"), func(aud string) bool { return aud == account.TokenURI || aud == googleTokenURI }) {
-		return "", ErrInvalid
+		return "", invalid(fmt.Sprintf("its audience (aud) is not %s", account.TokenURI))
 	}
 	now := a.opts.Now()
 	issued, expires, err := t.claims.lifetime(now, a.opts.Skew)
@@ -30,7 +34,7 @@ func (a *Authority) Exchange(assertion string) (access string, err error) {
 		return "", err
 	}
 	if _, named := t.claims["exp"]; !named || issued.IsZero() || expires.Sub(issued) > time.Hour+a.opts.Skew {
-		return "", ErrInvalid
+		return "", invalid("it is valid for longer than an hour, or does not say from when until when")
 	}
 	return a.access.issue(accessGrant{account.Name, account.Key, now.Add(AccessLife).Unix()})
 }

@@ -61,24 +61,18 @@ func (c Claims) legacy() (vars Claims, ok bool) {
 	return c.Object("d")
 }
 
-// admin reports whether a legacy token asks for an administrator's rights.
-func (c Claims) admin() bool {
-	admin, _ := c["admin"].(bool)
+// asksFor reports whether a legacy token asks for something: "admin" for an
+// administrator's rights, "debug" to be told how the rules decide.
+func (c Claims) asksFor(name string) bool {
+	asks, _ := c[name].(bool)
 	_, legacy := c["v"]
-	return legacy && admin
-}
-
-// debug reports whether a legacy token asks to be told how the rules decide.
-func (c Claims) debug() bool {
-	debug, _ := c["debug"].(bool)
-	_, legacy := c["v"]
-	return legacy && debug
+	return legacy && asks
 }
 
 // secretIdentity returns whom a token stands for that was signed with a secret:
 // an old or a custom one.
 func (c Claims) secretIdentity() (Identity, error) {
-	if c.admin() {
+	if c.asksFor("admin") {
 		return Identity{Admin: true, Claims: c}, nil
 	}
 	if vars, ok := c.legacy(); ok {
@@ -143,7 +137,7 @@ func (c Claims) userIdentity(uid string) Identity {
 // good.
 func (c Claims) devIdentity() (Identity, error) {
 	_, legacy := c.legacy()
-	if legacy || c.admin() {
+	if legacy || c.asksFor("admin") {
 		return c.secretIdentity()
 	}
 	if slices.Contains(c.strings("aud"), customAudience) { // whose sub is who signed it

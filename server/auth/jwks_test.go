@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,6 +18,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 func TestParseKeySet(t *testing.T) {
@@ -138,12 +141,12 @@ func TestKeyFileRotates(t *testing.T) {
 	}
 	want("first", "one", rsaKey(), nil)
 	want("first", "two", otherRSA(), ErrUnknownKid)
-	if err := replaceFile(file, jwks(jwk(&otherRSA().PublicKey, "two", nil))); err != nil {
+	if err := writeFile(durable.Replace, file, jwks(jwk(&otherRSA().PublicKey, "two", nil))); err != nil {
 		t.Fatal(err)
 	}
 	want("exchanged", "two", otherRSA(), nil)
 	want("exchanged", "one", rsaKey(), ErrUnknownKid)
-	if err := replaceFile(file, []byte("{")); err != nil {
+	if err := writeFile(durable.Replace, file, []byte("{")); err != nil {
 		t.Fatal(err)
 	}
 	want("damaged", "two", otherRSA(), nil)
@@ -294,7 +297,7 @@ func TestKeyURLCloses(t *testing.T) {
 			var all sync.WaitGroup
 			for range 3 {
 				all.Go(func() {
-					if _, err := a.Token("shop", unknown); err != ErrUnknownKid {
+					if _, err := a.Token("shop", unknown); !errors.Is(err, ErrUnknownKid) {
 						t.Errorf("%s: %v", name, err)
 					}
 				})
@@ -328,7 +331,7 @@ func TestKeyURLFails(t *testing.T) {
 				s := new(keyServer)
 				fail(s)
 				a := newURLTest(t, s, &log)
-				if _, err := a.Token("shop", good); err != ErrUnknownKid {
+				if _, err := a.Token("shop", good); !errors.Is(err, ErrUnknownKid) {
 					t.Errorf("before the first answer: %v", err)
 				}
 				s.answer(200, jwks(one))
@@ -342,7 +345,7 @@ func TestKeyURLFails(t *testing.T) {
 				var all sync.WaitGroup
 				for range 20 { // whatever waits, waits for one answer
 					all.Go(func() {
-						if _, err := a.Token("shop", unknown); err != ErrUnknownKid {
+						if _, err := a.Token("shop", unknown); !errors.Is(err, ErrUnknownKid) {
 							t.Errorf("an unknown key: %v", err)
 						}
 					})
@@ -352,7 +355,7 @@ func TestKeyURLFails(t *testing.T) {
 					t.Errorf("a known key while it fails: %v", err)
 				}
 				a.Close()
-				if _, err := a.Token("shop", unknown); err != ErrUnknownKid {
+				if _, err := a.Token("shop", unknown); !errors.Is(err, ErrUnknownKid) {
 					t.Errorf("after the end: %v", err)
 				}
 				if text := log.String(); !strings.Contains(text, "keys of tokens cannot be had") || strings.Contains(text, "password") {

@@ -27,39 +27,27 @@ var errOthers = errors.New("the keys of ID tokens need an issuer and an audience
 // has all the key sets and all the audiences. Of several, each has the key set and
 // the audience at the same place of their lists; a list with one element is that
 // of all issuers.
-func Providers(issuers, keySets []string, audiences []Audience) ([]Provider, error) {
-	switch {
-	case len(keySets) == 0 && len(issuers)+len(audiences) > 0:
-		return nil, errors.New("an issuer or audience of ID tokens is given, but no keys to verify them with")
-	case len(keySets) > 0 && (len(issuers) == 0 || len(audiences) == 0):
-		return nil, errOthers
-	case len(issuers) == 1:
-		return crossed(issuers[0], keySets, audiences), nil
-	}
-	return paired(issuers, keySets, audiences)
-}
-
-func crossed(issuer string, keySets []string, audiences []Audience) (list []Provider) {
-	for _, keySet := range keySets {
-		list = append(list, Provider{issuer, keySet, audiences})
-	}
-	return list
-}
-
-func paired(issuers, keySets []string, audiences []Audience) (list []Provider, err error) {
+func Providers(issuers, keySets []string, audiences []Audience) (list []Provider, err error) {
 	n := len(issuers)
-	if !pairs(n, len(keySets)) || !pairs(n, len(audiences)) {
+	fits := func(m int) bool { return m == 1 || m == n }
+	switch {
+	case len(keySets) == 0 && n+len(audiences) > 0:
+		return nil, errors.New("an issuer or audience of ID tokens is given, but no keys to verify them with")
+	case len(keySets) > 0 && (n == 0 || len(audiences) == 0):
+		return nil, errOthers
+	case n == 1:
+		for _, keySet := range keySets {
+			list = append(list, Provider{issuers[0], keySet, audiences})
+		}
+		return list, nil
+	case n > 0 && !(fits(len(keySets)) && fits(len(audiences))):
 		return nil, fmt.Errorf("%d issuers of ID tokens with %d key sets and %d audiences: of both, give one for all issuers or one for each, in the same order", n, len(keySets), len(audiences))
 	}
 	for i, issuer := range issuers {
-		audience := audiences[i%len(audiences)]
-		list = append(list, Provider{issuer, keySets[i%len(keySets)], []Audience{audience}})
+		list = append(list, Provider{issuer, keySets[i%len(keySets)], []Audience{audiences[i%len(audiences)]}})
 	}
 	return list, nil
 }
-
-// pairs reports whether m values can belong to n issuers.
-func pairs(n, m int) bool { return m == 1 || m == n }
 
 // check refuses to believe the tokens that a provider made for others.
 func (p Provider) check() error {

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -83,12 +84,12 @@ func TestProvidersAreBound(t *testing.T) {
 	} {
 		token := sign("RS256", c.kid, claims(c.iss, c.aud), c.key)
 		for ns, want := range map[string]error{"shop": c.shop, "test": c.test} {
-			if _, err := a.Token(ns, token); err != want {
+			if _, err := a.Token(ns, token); !errors.Is(err, want) {
 				t.Errorf("%s for %s, key %s, in %s: %v, want %v", c.iss, c.aud, c.kid, ns, err, want)
 			}
 		}
 	}
-	if _, err := a.Token("shop", sign("ES256", "ec", claims(other, "their-project"), ecKey())); err != ErrUnknownKid {
+	if _, err := a.Token("shop", sign("ES256", "ec", claims(other, "their-project"), ecKey())); !errors.Is(err, ErrUnknownKid) {
 		t.Errorf("a key of another issuer: %v, want %v", err, ErrUnknownKid)
 	}
 }

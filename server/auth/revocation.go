@@ -65,7 +65,7 @@ func (l Revocations) Revoke(uid string, before time.Time) (err error) {
 	if err != nil {
 		return err
 	}
-	return replaceFile(l.file(uid), append(src, '\n'))
+	return writeFile(durable.Replace, l.file(uid), append(src, '\n'))
 }
 
 // find returns before which time the tokens of a user are not good, zero if all

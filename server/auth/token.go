@@ -100,20 +100,20 @@ func (c Claims) lifetime(now time.Time, skew time.Duration) (issued, expires tim
 	for i, name := range []string{"iat", "exp", "nbf", "auth_time"} {
 		t, ok := c.time(name)
 		if !ok {
-			return issued, expires, ErrInvalid
+			return issued, expires, invalid(name + " is not a time")
 		}
 		times[i] = t
 	}
 	issued, expires = times[0], times[1]
 	if expires.IsZero() {
 		if issued.IsZero() {
-			return issued, expires, ErrInvalid // it would be valid for ever
+			return issued, expires, invalid("it does not say until when it is valid")
 		}
 		expires = issued.Add(defaultLife)
 	}
 	for _, began := range []time.Time{issued, times[2], times[3]} {
 		if began.After(now.Add(skew)) {
-			return issued, expires, ErrInvalid
+			return issued, expires, invalid("it is not valid yet")
 		}
 	}
 	if !now.Before(expires) {

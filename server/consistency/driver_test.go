@@ -43,7 +43,8 @@ type answer struct {
 func firebaseDriver(t *testing.T) func(host string) *exec.Cmd {
 	t.Helper()
 	const dir = "../../testdata/e2e"
-	if _, err := os.Stat(filepath.Join(dir, "node_modules/firebase")); err != nil {
+	// npm writes this file when all packages are there.
+	if _, err := os.Stat(filepath.Join(dir, "node_modules/.package-lock.json")); err != nil {
 		t.Logf("without the firebase npm package: %v", err)
 		return nil
 	}

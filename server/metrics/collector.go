@@ -69,7 +69,8 @@ func (c *collector) server(w writer, s Source) {
 		w.add(sentBytes, float64(out), t.name)
 	}
 	stats, _ := s.Sum()
-	for r := range reasonCount {
+	for i, label := range reasons {
+		r := Reason(i)
 		n := c.Refused.Of(r)
 		switch r {
 		case SlowConsumer:
@@ -77,13 +78,14 @@ func (c *collector) server(w writer, s Source) {
 		case Queue:
 			n += stats.Waits
 		}
-		w.add(refused, float64(n), r.String())
+		w.add(refused, float64(n), label)
 	}
 	w.add(credentialsRefused, float64(c.CredentialsRefused.Load()))
 	w.add(heldBytes, float64(s.BodyBytes), "bodies")
 	w.add(heldBytes, float64(s.WorkBytes), "work")
 	w.add(heldBytes, float64(s.AnswerBytes), "answers")
 	w.add(heldBytes, float64(s.ViewBytes), "views")
+	w.add(heldBytes, float64(s.WaitingBytes), "waiting")
 	w.add(heldBytes, float64(s.PendingBytes), "disconnects")
 	w.add(bulkRunning, float64(s.RunningImports), "import")
 	w.add(bulkRunning, float64(s.RunningExports), "export")
@@ -129,37 +131,7 @@ func (w writer) histogram(f *family, s histogram.Snapshot, labels ...string) {
 }
 
 func (w writer) database(d Database) {
-	s, u := d.Stats, d.Usage
-	failing := 0.0
-	if d.Failing {
-		failing = 1
-	}
-	for _, row := range []struct {
-		f *family
-		v float64
-	}{
-		{reads, float64(s.Reads)},
-		{writes, float64(s.Writes)},
-		{commits, float64(s.Batches)},
-		{commitsFailed, float64(s.Failed)},
-		{decisions, float64(s.Decisions)},
-		{denied, float64(s.Denied)},
-		{eventsPublished, float64(s.Published)},
-		{eventsQueued, float64(s.Events)},
-		{viewReloads, float64(s.Resyncs)},
-		{overflows, float64(s.Overflows)},
-		{slowConsumers, float64(s.Slow)},
-		{listens, float64(s.Listeners)},
-		{queuedWrites, float64(s.Queued)},
-		{queuedBytes, float64(s.QueuedBytes)},
-		{watchers, float64(s.Watchers)},
-		{storeBytes, float64(u.Bytes)},
-		{storeFreeBytes, float64(u.FreeBytes)},
-		{reclaimEntries, float64(u.Reclaim)},
-		{damagedRows, float64(s.Damaged)},
-		{scrubs, float64(s.Scrubs)},
-		{storeFailing, failing},
-	} {
-		w.add(row.f, row.v, d.Namespace)
+	for _, f := range ofDatabases {
+		w.add(f.family, f.value(&d), d.Namespace)
 	}
 }

@@ -48,7 +48,7 @@ var (
 	requestSeconds     = distribution("request_seconds", "Time from a request to the end of its answer.", "kind")
 	refused            = counter("refused_total", "What was refused or held up because of a bound.", "reason")
 	credentialsRefused = counter("credentials_refused_total", "Tokens and secrets that were not acceptable.")
-	heldBytes          = gauge("held_bytes", "Memory that request bodies, large answers, large views and onDisconnect operations hold.", "use")
+	heldBytes          = gauge("held_bytes", "Memory that request bodies, large answers, large views, what waits for slow clients and onDisconnect operations hold.", "use")
 	bulkRunning        = gauge("bulk_running", "Imports, and exports with backups, that are under way.", "operation")
 	backups            = counter("backups_total", "Scheduled backups of databases.", "result")
 	lastBackup         = gauge("last_backup_timestamp_seconds", "When the last good scheduled backup was begun.")
@@ -56,30 +56,37 @@ var (
 	databases          = gauge("databases", "Databases that are open.")
 )
 
-// Of databases. Times are of all of them together.
-var (
-	reads           = counter("reads_total", "Reads of values, listings and exports.", labelNamespace)
-	writes          = counter("writes_total", "Writes and other changes that the committer carried out or refused.", labelNamespace)
-	commits         = counter("commits_total", "Batches of writes.", labelNamespace)
-	commitsFailed   = counter("commits_failed_total", "Attempts to commit that failed.", labelNamespace)
-	decisions       = counter("rules_decisions_total", "Decisions of the rules.", labelNamespace)
-	denied          = counter("rules_denied_total", "Decisions of the rules to deny.", labelNamespace)
-	eventsPublished = counter("events_published_total", "Events, each counted once for all that listen to the same view.", labelNamespace)
-	eventsQueued    = counter("events_delivered_total", "Events that were queued for listeners.", labelNamespace)
-	viewReloads     = counter("view_reloads_total", "Whole views that took the place of events.", labelNamespace)
-	overflows       = counter("outbox_overflows_total", "How often more waited for a client than it may have.", labelNamespace)
-	slowConsumers   = counter("slow_consumers_total", "Clients that were given up because more waited for them than they may have; refused_total counts also those that took too long.", labelNamespace)
-	listens         = gauge("listens", "Listens that go on.", labelNamespace)
-	queuedWrites    = gauge("queued_writes", "Writes that wait for the committer.", labelNamespace)
-	queuedBytes     = gauge("queued_bytes", "Bytes of writes that wait for the committer.", labelNamespace)
-	watchers        = gauge("watchers", "Profiles and dogwood top that are told each operation.", labelNamespace)
-	storeBytes      = gauge("store_bytes", "Size of the file.", labelNamespace)
-	storeFreeBytes  = gauge("store_free_bytes", "Part of the file that later writes will use.", labelNamespace)
-	reclaimEntries  = gauge("store_reclaim_entries", "Entries of the reclaim queue; of more than 1000 no more is known.", labelNamespace)
-	damagedRows     = counter("damaged_rows_total", "How often reads, writes and scrubs came by an entry of the file that is damaged.", labelNamespace)
-	scrubs          = counter("scrubs_total", "Times that the whole file was read for damage.", labelNamespace)
-	storeFailing    = gauge("store_failing", "1 while commits fail because the store does.", labelNamespace)
+// ofDatabases are those of each database, with where their numbers come from: a metric that
+// is declared is collected.
+var ofDatabases = []struct {
+	*family
+	value func(d *Database) float64
+}{
+	{counter("reads_total", "Reads of values, listings and exports.", labelNamespace), func(d *Database) float64 { return float64(d.Stats.Reads) }},
+	{counter("writes_total", "Writes and other changes that the committer carried out or refused.", labelNamespace), func(d *Database) float64 { return float64(d.Stats.Writes) }},
+	{counter("commits_total", "Batches of writes.", labelNamespace), func(d *Database) float64 { return float64(d.Stats.Batches) }},
+	{counter("commits_failed_total", "Attempts to commit that failed.", labelNamespace), func(d *Database) float64 { return float64(d.Stats.Failed) }},
+	{counter("rules_decisions_total", "Decisions of the rules.", labelNamespace), func(d *Database) float64 { return float64(d.Stats.Decisions) }},
+	{counter("rules_denied_total", "Decisions of the rules to deny.", labelNamespace), func(d *Database) float64 { return float64(d.Stats.Denied) }},
+	{counter("events_published_total", "Events, each counted once for all that listen to the same view.", labelNamespace), func(d *Database) float64 { return float64(d.Stats.Published) }},
+	{counter("events_delivered_total", "Events that were queued for listeners.", labelNamespace), func(d *Database) float64 { return float64(d.Stats.Events) }},
+	{counter("view_reloads_total", "Whole views that took the place of events.", labelNamespace), func(d *Database) float64 { return float64(d.Stats.Resyncs) }},
+	{counter("outbox_overflows_total", "How often more waited for a client than it may have.", labelNamespace), func(d *Database) float64 { return float64(d.Stats.Overflows) }},
+	{counter("slow_consumers_total", "Clients that were given up because more waited for them than they may have; refused_total counts also those that took too long.", labelNamespace), func(d *Database) float64 { return float64(d.Stats.Slow) }},
+	{gauge("listens", "Listens that go on.", labelNamespace), func(d *Database) float64 { return float64(d.Stats.Listeners) }},
+	{gauge("queued_writes", "Writes that wait for the committer.", labelNamespace), func(d *Database) float64 { return float64(d.Stats.Queued) }},
+	{gauge("queued_bytes", "Bytes of writes that wait for the committer.", labelNamespace), func(d *Database) float64 { return float64(d.Stats.QueuedBytes) }},
+	{gauge("watchers", "Profiles and dogwood top that are told each operation.", labelNamespace), func(d *Database) float64 { return float64(d.Stats.Watchers) }},
+	{gauge("store_bytes", "Size of the file.", labelNamespace), func(d *Database) float64 { return float64(d.Usage.Bytes) }},
+	{gauge("store_free_bytes", "Part of the file that later writes will use.", labelNamespace), func(d *Database) float64 { return float64(d.Usage.FreeBytes) }},
+	{gauge("store_reclaim_entries", "Entries of the reclaim queue; of more than 1000 no more is known.", labelNamespace), func(d *Database) float64 { return float64(d.Usage.Reclaim) }},
+	{counter("damaged_rows_total", "How often reads, writes and scrubs came by an entry of the file that is damaged.", labelNamespace), func(d *Database) float64 { return float64(d.Stats.Damaged) }},
+	{counter("scrubs_total", "Times that the whole file was read for damage.", labelNamespace), func(d *Database) float64 { return float64(d.Stats.Scrubs) }},
+	{gauge("store_failing", "1 while commits fail because the store does.", labelNamespace), func(d *Database) float64 { return d.failing() }},
+}
 
+// Times of all databases together.
+var (
 	commitSeconds = distribution("commit_seconds", "Time of a batch: to decide, store and publish it.")
 	syncSeconds   = distribution("sync_seconds", "Part of it in which the file is written and synced.")
 	ackSeconds    = distribution("write_seconds", "Time of a write from when it is queued until it is durable and published.")

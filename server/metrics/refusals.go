@@ -5,98 +5,67 @@ import "sync/atomic"
 // A Reason says which bound made the server refuse something, or hold it up.
 type Reason uint8
 
-// The bounds. The label of each in reasons is part of what the server shows, so it
-// does not change.
-const (
-	AddressConnections  Reason = iota // connections of one address
-	AddressRate                       // new connections of one address per second
-	AddressRequests                   // requests of one address per second
-	AddressBodies                     // bytes of request bodies of one address
-	AddressPolls                      // long polls of one address
-	AddressAnswers                    // bytes of large answers to one address
-	AddressListens                    // listens of one address
-	AddressWindows                    // query windows of one address at a path
-	AddressDisconnects                // onDisconnect operations of one address
-	Connections                       // HTTP connections of the server
-	RealtimeConnections               // realtime connections of the server
-	Polls                             // long polls of the server
-	SessionRequests                   // requests of one realtime connection per second
-	SessionListens                    // listens of one realtime connection
-	SessionWindows                    // query windows of one realtime connection at a path
-	SessionDisconnects                // onDisconnect operations of one realtime connection
-	SessionWrites                     // writes of one realtime connection that wait
-	PathWindows                       // query windows of all connections at a path
-	MessageSize                       // one realtime message
-	BodySize                          // one request body
-	WriteValues                       // values of one write
-	WritePaths                        // paths of one update
-	WriteMemory                       // memory that one write takes
-	BodyExpansion                     // what a compressed body grows to
-	Bodies                            // bytes of request bodies in memory
-	AddressWork                       // memory of writes and reads of one address
-	Work                              // memory of writes and reads
-	Answers                           // bytes of large answers in memory
-	Disconnects                       // onDisconnect operations of all realtime connections
-	SlowHeaders                       // a request whose headers do not arrive in time
-	SlowBody                          // a body that does not arrive in time
-	SlowConsumer                      // a client that does not read what it listens to
-	Silent                            // a realtime connection without a sign of life
-	Queue                             // writes that wait for the committer
-	Bulk                              // imports, exports and backups at a time
-	Namespaces                        // databases that are made on first use
-	Profiles                          // profiles at a time
-	reasonCount
+// The bounds. Their labels are part of what the server shows, so they do not change.
+var (
+	AddressConnections  = bound("address_connections")     // connections of one address
+	AddressRate         = bound("address_connection_rate") // new connections of one address per second
+	AddressRequests     = bound("address_request_rate")    // requests of one address per second
+	AddressBodies       = bound("address_body_bytes")      // bytes of request bodies of one address
+	AddressPolls        = bound("address_polls")           // long polls of one address
+	AddressAnswers      = bound("address_answer_bytes")    // bytes of large answers to one address
+	AddressListens      = bound("address_listens")         // listens of one address
+	AddressWindows      = bound("address_windows")         // query windows of one address at a path
+	AddressDisconnects  = bound("address_disconnects")     // onDisconnect operations of one address
+	Connections         = bound("connections")             // HTTP connections of the server
+	RealtimeConnections = bound("realtime_connections")    // realtime connections of the server
+	Polls               = bound("polls")                   // long polls of the server
+	SessionRequests     = bound("session_request_rate")    // requests of one realtime connection per second
+	SessionListens      = bound("session_listens")         // listens of one realtime connection
+	SessionWindows      = bound("session_windows")         // query windows of one realtime connection at a path
+	SessionDisconnects  = bound("session_disconnects")     // onDisconnect operations of one realtime connection
+	SessionWrites       = bound("session_writes")          // writes of one realtime connection that wait
+	PathWindows         = bound("path_windows")            // query windows of all connections at a path
+	MessageSize         = bound("message_size")            // one realtime message
+	BodySize            = bound("body_size")               // one request body
+	WriteValues         = bound("write_values")            // values of one write
+	WritePaths          = bound("write_paths")             // paths of one update
+	WriteMemory         = bound("write_memory")            // memory that one write takes
+	BodyExpansion       = bound("body_expansion")          // what a compressed body grows to
+	Bodies              = bound("body_bytes")              // bytes of request bodies in memory
+	AddressWork         = bound("address_work_bytes")      // memory of writes and reads of one address
+	Work                = bound("work_bytes")              // memory of writes and reads
+	Answers             = bound("answer_bytes")            // bytes of large answers in memory
+	Disconnects         = bound("disconnects")             // onDisconnect operations of all realtime connections
+	SlowHeaders         = bound("slow_headers")            // a request whose headers do not arrive in time
+	SlowBody            = bound("slow_body")               // a body that does not arrive in time
+	SlowConsumer        = bound("slow_consumer")           // a client that does not read what it listens to
+	Silent              = bound("silent")                  // a realtime connection without a sign of life
+	Queue               = bound("queue")                   // writes that wait for the committer
+	Bulk                = bound("bulk")                    // imports, exports and backups at a time
+	Namespaces          = bound("namespaces")              // databases that are made on first use
+	Profiles            = bound("profiles")                // profiles at a time
 )
 
-// Reasons is how many there are: each is less.
-const Reasons = int(reasonCount)
+// Constants would be as good as variables here, but they need a second table that gives each
+// its label, in the same order.
 
-// reasons are the labels.
-var reasons = [reasonCount]string{
-	AddressConnections:  "address_connections",
-	AddressRate:         "address_connection_rate",
-	AddressRequests:     "address_request_rate",
-	AddressBodies:       "address_body_bytes",
-	AddressPolls:        "address_polls",
-	AddressAnswers:      "address_answer_bytes",
-	AddressListens:      "address_listens",
-	AddressWindows:      "address_windows",
-	AddressDisconnects:  "address_disconnects",
-	Connections:         "connections",
-	RealtimeConnections: "realtime_connections",
-	Polls:               "polls",
-	SessionRequests:     "session_request_rate",
-	SessionListens:      "session_listens",
-	SessionWindows:      "session_windows",
-	SessionDisconnects:  "session_disconnects",
-	SessionWrites:       "session_writes",
-	PathWindows:         "path_windows",
-	MessageSize:         "message_size",
-	BodySize:            "body_size",
-	WriteValues:         "write_values",
-	WritePaths:          "write_paths",
-	WriteMemory:         "write_memory",
-	BodyExpansion:       "body_expansion",
-	Bodies:              "body_bytes",
-	AddressWork:         "address_work_bytes",
-	Work:                "work_bytes",
-	Answers:             "answer_bytes",
-	Disconnects:         "disconnects",
-	SlowHeaders:         "slow_headers",
-	SlowBody:            "slow_body",
-	SlowConsumer:        "slow_consumer",
-	Silent:              "silent",
-	Queue:               "queue",
-	Bulk:                "bulk",
-	Namespaces:          "namespaces",
-	Profiles:            "profiles",
+// MaxReasons is more than there are: each Reason is less.
+const MaxReasons = 64
+
+// reasons are the labels of all bounds.
+var reasons []string
+
+// bound makes the Reason with a label.
+func bound(label string) Reason {
+	reasons = append(reasons, label)
+	return Reason(len(reasons) - 1)
 }
 
 // String returns the label of a reason.
 func (r Reason) String() string { return reasons[r] }
 
 // Refusals counts by reason. The zero value is ready, and nil counts nothing.
-type Refusals struct{ counts [reasonCount]atomic.Uint64 }
+type Refusals struct{ counts [MaxReasons]atomic.Uint64 }
 
 // Add counts one refusal.
 func (r *Refusals) Add(reason Reason) {

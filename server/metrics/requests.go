@@ -24,17 +24,8 @@ const (
 	kindCount
 )
 
-var kinds = [kindCount]string{
-	Other:       "other",
-	RESTRead:    "rest_read",
-	RESTWrite:   "rest_write",
-	EventStream: "event_stream",
-	WebSocket:   "websocket",
-	LongPoll:    "long_poll",
-	Management:  "management",
-	Token:       "token",
-	Health:      "health",
-}
+// kinds are the labels, in the same order.
+var kinds = [kindCount]string{"other", "rest_read", "rest_write", "event_stream", "websocket", "long_poll", "management", "token", "health"}
 
 // String returns the label of a kind.
 func (k Kind) String() string { return kinds[k] }

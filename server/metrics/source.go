@@ -15,6 +15,7 @@ type Source struct {
 	BodyBytes, AnswerBytes     int64 // in memory
 	WorkBytes                  int64 // for what is made of bodies, and read
 	ViewBytes                  int64 // large messages for listeners, in memory
+	WaitingBytes               int64 // events and replies that wait for slow clients
 	PendingBytes               int64 // onDisconnect operations of connected clients
 	RunningImports             int
 	RunningExports             int // and backups
@@ -30,6 +31,14 @@ type Database struct {
 	Timings   sync.Timings
 	Usage     store.Usage
 	Failing   bool
+}
+
+// failing is 1 for a database whose commits fail.
+func (d *Database) failing() float64 {
+	if d.Failing {
+		return 1
+	}
+	return 0
 }
 
 // maxNamespaces bounds how many databases have numbers of their own. The others

@@ -21,7 +21,7 @@ type Refusals struct {
 	counts *metrics.Refusals
 	log    *slog.Logger
 	began  time.Time
-	lines  [metrics.Reasons]LineLimiter
+	lines  [metrics.MaxReasons]LineLimiter
 }
 
 // A LineLimiter lets a line into the log now and then: it knows when the next one may

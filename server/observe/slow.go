@@ -25,32 +25,33 @@ type SlowClient struct {
 	Messages   int    `json:"messages"`
 }
 
-// Streams are the event streams that are open. The zero value has none.
-type Streams struct {
-	mu   sync.Mutex
-	open map[*outbox.Outbox]SlowClient // without the numbers
+// Open is what is open, such as event streams, with what is known of each. The zero value
+// has nothing. Its methods can be called concurrently.
+type Open[K comparable, V any] struct {
+	mu sync.Mutex
+	of map[K]V
 }
 
-// Add notes a stream until remove is called.
-func (s *Streams) Add(out *outbox.Outbox, c SlowClient) (remove func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open == nil {
-		s.open = make(map[*outbox.Outbox]SlowClient)
+// Add notes something until remove is called.
+func (o *Open[K, V]) Add(k K, v V) (remove func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.of == nil {
+		o.of = make(map[K]V)
 	}
-	s.open[out] = c
+	o.of[k] = v
 	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.open, out)
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.of, k)
 	}
 }
 
-// All yields the streams that are open.
-func (s *Streams) All() iter.Seq2[*outbox.Outbox, SlowClient] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.All(maps.Clone(s.open))
+// All yields what is open when it is called.
+func (o *Open[K, V]) All() iter.Seq2[K, V] {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return maps.All(maps.Clone(o.of))
 }
 
 // Slowest returns the clients with the most bytes waiting.

@@ -35,6 +35,10 @@ type Client struct {
 // A Table is the table of addresses that were heard of lately. It is bounded:
 // clients that are not held are removed first, longest unused first, and when all are
 // held, further addresses share one client.
+//
+// mu guards what says so in Client, too: a lock for each client would have to be taken
+// together with that of the table to forget one. It is held for a few counts only. Refused
+// is called with it, so it must not call the Table.
 type Table struct {
 	options Options
 	proxies proxies
@@ -189,10 +193,6 @@ func nameOf(key netip.Addr) string {
 	return key.String()
 }
 
-// below reports whether n more can be added, most being negative if there is no
-// bound.
-func below(n, most int) bool { return most < 0 || n < most }
-
 // connect counts a connection of a's address, or as excess if it has too many or
 // makes them too fast. Beyond a few of those, ok is false.
 func (t *Table) connect(a *Client) (excess, ok bool) {
@@ -201,14 +201,12 @@ func (t *Table) connect(a *Client) (excess, ok bool) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch {
-	case !below(a.connections, t.options.Connections):
-		t.options.Refused(metrics.AddressConnections, a.Name)
-	case !a.connects.Allow():
+	if t.count(a, &a.connections, t.options.Connections, metrics.AddressConnections) {
+		if a.connects.Allow() {
+			return false, true
+		}
+		a.connections--
 		t.options.Refused(metrics.AddressRate, a.Name)
-	default:
-		a.connections++
-		return false, true
 	}
 	if a.excess >= MaxExcess {
 		return true, false
@@ -235,11 +233,16 @@ func (t *Table) disconnect(a *Client, excess bool) {
 func (t *Table) occupy(a *Client) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !below(a.connections, t.options.Connections) {
-		t.options.Refused(metrics.AddressConnections, a.Name)
+	return t.count(a, &a.connections, t.options.Connections, metrics.AddressConnections)
+}
+
+// count adds one to n, which is of a, if that stays within a bound. mu is held.
+func (t *Table) count(a *Client, n *int, most int, reason metrics.Reason) bool {
+	if most >= 0 && *n >= most {
+		t.options.Refused(reason, a.Name)
 		return false
 	}
-	a.connections++
+	*n++
 	return true
 }
 
@@ -250,12 +253,7 @@ func (t *Table) StartPoll(a *Client) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !below(a.polls, t.options.Polls) {
-		t.options.Refused(metrics.AddressPolls, a.Name)
-		return false
-	}
-	a.polls++
-	return true
+	return t.count(a, &a.polls, t.options.Polls, metrics.AddressPolls)
 }
 
 // EndPoll ends what StartPoll counted.

@@ -11,7 +11,7 @@ const (
 	FreeHead     = 8 << 10 // what a head may take without counting as more than its connection
 )
 
-// What a head takes in memory at most: net/http keeps a line while it arrives and copies it
+// The most memory that a head takes: net/http keeps a line while it arrives and copies it
 // then, and what is made of a header or of a parameter of the URL has a size of its own.
 const (
 	HeadByteCost  = 2

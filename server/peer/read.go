@@ -12,7 +12,7 @@ import (
 	"github.com/dogwooddb/dogwood/limit"
 )
 
-// What comes before a request has a handler that counts it is counted here, as its bytes
+// The bytes in front of the handler of a request are counted here, as its bytes
 // arrive: net/http bounds the length of a head, but not what it takes in memory, and a head
 // is kept for as long as its request lasts.
 
@@ -123,7 +123,7 @@ func (c *conn) refuse(status int) error {
 	if status == http.StatusServiceUnavailable {
 		header = "Retry-After: 1\r\n"
 	}
-	c.held.End() // nobody keeps what came
+	c.held.End() // the messages are gone
 	_ = c.Conn.SetDeadline(time.Now().Add(refusalTime))
 	_, err := fmt.Fprintf(c.Conn, "HTTP/1.1 %s\r\n%sContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n%[1]s", text, header)
 	if err == nil && c.CloseWrite() == nil {

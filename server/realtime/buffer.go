@@ -14,24 +14,34 @@ type writeBuffer struct {
 	err error
 }
 
-// bufferSize is large enough for any frame, which is what keeps writeMessages
-// simple. Larger ones were not faster on loopback (BenchmarkSocketWrite).
+// bufferSize is large enough for any frame. Larger ones were not faster on loopback
+// (BenchmarkSocketWrite). Goroutines that wait for a slow socket are as many as there are
+// such sockets, so they have buffers of waitingSize, which grow for a larger frame.
 const (
-	bufferSize = 64 << 10
-	maxControl = 2 * (2 + 125) // a ping and a pong, or a close frame
+	bufferSize  = 64 << 10
+	waitingSize = 20 << 10
+	maxControl  = 2 * (2 + 125) // a ping and a pong, or a close frame
 )
 
-var writeBuffers = sync.Pool{New: func() any {
-	return &writeBuffer{buf: make([]byte, 0, bufferSize)}
-}}
+var (
+	writeBuffers   = newBuffers(bufferSize)  // of the writers of the pool
+	waitingBuffers = newBuffers(waitingSize) // of goroutines that wait
+)
+
+func newBuffers(size int) sync.Pool {
+	return sync.Pool{New: func() any {
+		return &writeBuffer{buf: make([]byte, 0, size)}
+	}}
+}
 
 // fits reports whether a frame and control frames can be added.
 func (b *writeBuffer) fits(frame []byte) bool {
-	return len(b.buf)+maxHeader+len(frame)+maxControl <= bufferSize
+	return len(b.buf)+maxHeader+len(frame)+maxControl <= cap(b.buf)
 }
 
-func (b *writeBuffer) release() {
-	if cap(b.buf) > bufferSize {
+// release gives a buffer of a size back to where it came from.
+func (b *writeBuffer) release(to *sync.Pool, size int) {
+	if cap(b.buf) > size {
 		return // it was more than expected, and is not worth keeping
 	}
 	clear(b.msgs[:cap(b.msgs)])
@@ -40,5 +50,5 @@ func (b *writeBuffer) release() {
 		b.frames = nil // of a large message
 	}
 	b.buf = b.buf[:0]
-	writeBuffers.Put(b)
+	to.Put(b)
 }

@@ -7,6 +7,9 @@ func (s *socket) deliver(b *writeBuffer) {
 	again, err := s.writeReady(b)
 	switch {
 	case err == errMustWait:
+		if len(b.buf) > 0 {
+			s.c.out.Unsent(len(b.buf))
+		}
 		go s.write(append([]byte(nil), b.buf...))
 	case err != nil:
 		s.cutOff()

@@ -28,20 +28,39 @@ func (s *socket) write(rest []byte) {
 	if s.deadline == nil {
 		s.deadline = s.rt.opts.Peers.WriteDeadline(s.conn, s.extend)
 	}
-	b := writeBuffers.Get().(*writeBuffer)
-	defer b.release()
-	b.buf = append(b.buf, rest...)
+	if err := s.writeRest(rest); err != nil {
+		s.fail(err)
+		return
+	}
+	b := waitingBuffers.Get().(*writeBuffer)
+	defer b.release(&waitingBuffers, waitingSize)
 	for more := true; more; more = s.moreToWrite() {
 		if err := s.flush(b); err != nil {
-			if err != errCloseSent {
-				s.rt.opts.Refusals.AddSlow(err, s.from())
-				s.cutOff()
-			}
+			s.fail(err)
 			return
 		}
 		if s.raw != nil {
 			s.conn.SetWriteDeadline(time.Time{}) // writes that do not wait need none
 		}
+	}
+}
+
+// writeRest writes what begins in the middle of a frame. It may wait for long, so it needs
+// no buffer.
+func (s *socket) writeRest(rest []byte) error {
+	if len(rest) == 0 {
+		return nil
+	}
+	n, err := s.deadline.Write(s.conn, rest)
+	s.rt.opts.Metrics.Sockets.Sent(n)
+	return err
+}
+
+// fail ends the writing after an error.
+func (s *socket) fail(err error) {
+	if err != errCloseSent {
+		s.rt.opts.Refusals.AddSlow(err, s.from())
+		s.cutOff()
 	}
 }
 
@@ -88,7 +107,7 @@ func (s *socket) flush(b *writeBuffer) error {
 // writeOutbox empties the outbox.
 func (s *socket) writeOutbox(b *writeBuffer) error {
 	for {
-		msgs := s.c.out.Take(bufferSize)
+		msgs := s.c.out.Take(waitingSize)
 		if len(msgs) == 0 {
 			return nil
 		}

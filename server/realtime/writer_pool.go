@@ -60,7 +60,7 @@ const maxWaitingKept = 4 << 10
 
 func (p *writerPool) run() {
 	b := writeBuffers.Get().(*writeBuffer)
-	defer b.release()
+	defer b.release(&writeBuffers, bufferSize)
 	var round [perRound]writable
 	for sockets := p.take(round[:]); len(sockets) > 0; sockets = p.take(round[:]) {
 		for _, s := range sockets {

@@ -1,4 +1,4 @@
-// Package access decides who may do what: it asks the rules about the operations of a
+// Package access decides about operations: it asks the rules about the operations of a
 // database. [Access.Read] is the only door for reads of any kind, also those that a client
 // did not ask for; [Access.Authorize] is beneath it, and the door for writes. An Access has
 // no lock: its methods may be called by several goroutines at once.
@@ -24,7 +24,7 @@ type Observer interface {
 	// with how it came about. That costs several times what deciding does.
 	Wants(rs *rules.Ruleset, q *rules.Request, d rules.Decision) bool
 
-	// Decided is told how a request was decided. What it returns for a denied one
+	// Decided is told how a request was decided. Its result for a denied one
 	// is what the client may be told about the reason, "" for nothing.
 	Decided(rs *rules.Ruleset, q *rules.Request, t *rules.Trace) (detail string)
 }
@@ -32,8 +32,8 @@ type Observer interface {
 // An Access asks the rules about the operations of a database.
 type Access struct {
 	Now       func() time.Time
-	Observer  Observer                     // of what the rules decide; nil: nobody
-	Unindexed func(*fault.NoIndexError)    // of queries that rules would refuse; nil: nobody
+	Observer  Observer                     // of decisions of the rules; nil: none
+	Unindexed func(*fault.NoIndexError)    // of queries that rules would refuse; nil: none
 	TellRules bool                         // callers are told which rule decided
 	Failed    func(p tree.Path, err error) // a decision could not be explained
 

@@ -1,4 +1,4 @@
-// Package audience has the listeners of a database: it decides who may follow which view,
+// Package audience has the listeners of a database: it decides which view a caller may follow,
 // and works out what a change looks like in each of them.
 //
 // Listeners of the same path and query are a group, which has one window and gets one event
@@ -73,7 +73,7 @@ func New(h *Host) *Audience {
 	return &Audience{host: h, watches: make(watch.Set), deciders: outbox.NewReaders().All(), PublishRows: MaxPublishRows, ReviewAtOnce: ReviewAtOnce}
 }
 
-// Empty returns an audience of the same host that nobody belongs to.
+// Empty returns an audience of the same host without members.
 func (a *Audience) Empty() *Audience {
 	return &Audience{host: a.host, PublishRows: a.PublishRows, ReviewAtOnce: a.ReviewAtOnce}
 }

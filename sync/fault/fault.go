@@ -1,6 +1,6 @@
 // Package fault has the errors that operations on a database end with, and what the
 // realtime protocol says about each of them. Callers decide on the sentinels with errors.Is,
-// and on the types with errors.As. What is wrapped by a StorageError or a PanicError costs
+// and on the types with errors.As. The cause of a StorageError or a PanicError costs
 // the transaction that it happened in; every other error is a refusal, which changed nothing.
 package fault
 
@@ -219,7 +219,7 @@ func Guard(f func() error) (err error) {
 }
 
 // Unavailable is what a task fails with when err happened to it. A panic is
-// nobody's hint to try again, so it stays what it is.
+// no hint to try again, so it stays what it is.
 func Unavailable(err error) error {
 	if p := (*PanicError)(nil); errors.As(err, &p) {
 		return err

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/dogwooddb/dogwood/internal/processors"
 	"github.com/dogwooddb/dogwood/limit"
@@ -29,6 +30,10 @@ func NewReaders() *limit.Meter {
 type Allowance struct {
 	memory *limit.Share // in bytes; a single message may exceed it
 
+	waiting *limit.Share // bytes that wait for clients which do not keep up
+	graces  atomic.Int64 // bytes of it
+	slow    slowOutboxes
+
 	// The size of a message is known only after it was made, so few are made at a time. A
 	// view waits for the committer first and is then read in a place of values. Values do
 	// not wait for anything else.
@@ -39,27 +44,29 @@ type Allowance struct {
 
 const (
 	// smallMessage is what a message may have without being counted.
-	smallMessage = 64 << 10
+	smallMessage = 8 << 10
 	// MaxViews is how many views are made at a time.
 	MaxViews = 8
 )
 
-// NewAllowance returns what all clients share: about max bytes, and the given places of
-// readers.
+// NewAllowance returns what all clients share: about max bytes of large messages, half as
+// much of what waits for those that do not keep up, and the given places of readers.
 func NewAllowance(max int64, readers *limit.Share) *Allowance {
 	return &Allowance{
 		memory:    limit.NewMeter(max).All(),
+		waiting:   newWaiting(max),
 		views:     limit.NewMeter(MaxViews).All(),
 		values:    readers,
 		decisions: NewReaders().All(),
 	}
 }
 
-// Share returns the allowance of some clients: a share of each Part, at most about max
-// bytes, and the given places of readers.
+// Share returns the allowance of some clients: a share of each part, at most about max
+// bytes of large messages and half as much of what waits, and the given places of readers.
 func (a *Allowance) Share(max int64, readers *limit.Share) *Allowance {
 	return &Allowance{
 		memory:    a.memory.Meter().Share(max),
+		waiting:   a.waiting.Meter().Share(max / WaitingPart),
 		views:     a.views.Meter().Share(limit.Unbounded),
 		values:    readers,
 		decisions: a.decisions.Meter().Share(limit.Unbounded),
@@ -160,18 +167,22 @@ func (o *Outbox) Deciders() *limit.Share {
 	return o.allowance.decisions
 }
 
-// sent gives back what the messages of the last Take counted for.
-func (o *Outbox) sent() {
+// sent gives back what the messages of the last Take counted for. full tells that there is
+// no room for more of what waits.
+func (o *Outbox) sent() (full bool) {
 	if o.allowance == nil {
-		return
+		return false
 	}
 	o.mu.Lock()
 	size := o.held
 	o.held = 0
+	o.endSent()
+	full = o.waits.full
 	o.mu.Unlock()
 	if size > 0 {
 		o.allowance.memory.Release(size)
 	}
+	return full
 }
 
 // back puts an item at the front of the queue again.
@@ -181,6 +192,7 @@ func (o *Outbox) back(it item) {
 	if o.closed {
 		return
 	}
+	o.untake(&it)
 	o.items.PushFront(it)
 	o.bytes += it.size
 }

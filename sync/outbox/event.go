@@ -19,6 +19,7 @@ type Event struct {
 
 	realtime encoding
 	stream   encoding
+	holders  holders
 }
 
 // A Part is one replacement. The rest of the target is relative to the event's

@@ -44,11 +44,12 @@ type Outbox struct {
 	memory    Memory       // nil: without a bound
 	making    int64        // of memory, by the item whose messages are made
 
-	mu      sync.Mutex // callers may hold locks; none is taken with it
+	mu      sync.Mutex // callers may hold locks; with it, only those of what is counted are taken
 	room    sync.Cond  // bytes went down, or closed
 	items   fifo.Queue[item]
 	bytes   int
 	held    int64 // of the allowance, by what the last Take returned
+	waits   waiting
 	closed  bool
 	closing error
 }
@@ -61,6 +62,7 @@ type item struct {
 	view    *View           // that it is about; nil: none
 	event   *Event          // nil with a view: all of it
 	size    int
+	counted bool // of what the allowance has for slow clients
 }
 
 // A View is a listener as its Outbox sees it. It gets no events before its Outbox resumes
@@ -133,8 +135,11 @@ func (o *Outbox) push(it item) {
 
 func (o *Outbox) append(it item) {
 	it.size += itemOverhead
-	o.items.Push(it)
 	o.bytes += it.size
+	if o.lags() {
+		o.count(&it)
+	}
+	o.items.Push(it)
 }
 
 // PushView queues the whole view of a listener that was just attached. Until it
@@ -155,7 +160,11 @@ func (o *Outbox) PushEvent(v *View, e *Event) {
 	if o.bytes > o.max && o.items.Len() > 1 {
 		o.overflow(v.Counts)
 	}
+	full := o.waits.full
 	o.mu.Unlock()
+	if full {
+		o.allowance.relieve() // before the event can be taken
+	}
 	if wasEmpty {
 		o.notify()
 	}
@@ -200,6 +209,7 @@ func (o *Outbox) replaceEvents(of func(*View) bool) {
 	o.bytes = 0
 	o.items.Keep(func(it *item) bool {
 		if v := it.view; it.event != nil && of(v) {
+			o.uncount(it)
 			if !v.live {
 				return false
 			}
@@ -209,6 +219,7 @@ func (o *Outbox) replaceEvents(of func(*View) bool) {
 		o.bytes += it.size
 		return true
 	})
+	o.settle()
 }
 
 // Resume lets events through to a view that is about to be made, and
@@ -228,11 +239,14 @@ func (o *Outbox) Resume(v *View) {
 }
 
 // Take removes messages from the queue and returns them ready to be sent, about
-// max bytes or, if it is longer, one. It returns nothing if there is nothing.
+// max bytes or, if it is longer, one; also if there is no more memory for what waits. It
+// returns nothing if there is nothing.
 // Only one goroutine may call it, or TakeReady, at a time; that it calls says
 // that what it was given before has been sent.
 func (o *Outbox) Take(max int) (msgs [][]byte) {
-	o.sent()
+	if o.sent() {
+		max = 1
+	}
 	for size := 0; size < max; {
 		it, ok := o.pop()
 		if !ok {
@@ -263,16 +277,19 @@ func (o *Outbox) TakeReady(dst [][]byte, max int) (msgs [][]byte, more bool) {
 	if o.held > 0 {
 		return dst, true // Take gives it back
 	}
-	full := o.bytes > o.max
+	heldBack := o.isHeldBack()
 	for size := 0; size < max && o.items.Len() > 0 && o.items.Front().isReady(); {
 		it := o.items.Pop(keptItems)
 		o.bytes -= it.size
+		o.uncount(&it)
 		if msg := o.message(&it); len(msg) > 0 {
 			dst = append(dst, msg)
 			size += len(msg)
 		}
 	}
-	if full && o.bytes <= o.max {
+	o.settle()
+	o.endGrace()
+	if heldBack && !o.isHeldBack() {
 		o.room.Broadcast()
 	}
 	return dst, o.items.Len() > 0
@@ -286,6 +303,7 @@ func (o *Outbox) pop() (item, bool) {
 	}
 	it := o.items.Pop(keptItems)
 	o.bytes -= it.size
+	o.take(&it)
 	o.room.Broadcast()
 	return it, true
 }
@@ -326,7 +344,7 @@ func (o *Outbox) message(it *item) []byte {
 func (o *Outbox) Wait(ctx context.Context) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return fifo.Wait(ctx, &o.room, func() bool { return o.bytes <= o.max || o.closed })
+	return fifo.Wait(ctx, &o.room, func() bool { return !o.isHeldBack() || o.closed })
 }
 
 // Closing returns an error when the client should be disconnected after what
@@ -361,6 +379,10 @@ func (o *Outbox) Backlog() (messages, bytes int) {
 func (o *Outbox) Close() {
 	o.mu.Lock()
 	o.closed = true
+	o.items.Keep(func(it *item) bool {
+		o.uncount(it)
+		return false
+	})
 	o.items, o.bytes = fifo.Queue[item]{}, 0
 	o.room.Broadcast()
 	o.mu.Unlock()

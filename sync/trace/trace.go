@@ -1,4 +1,4 @@
-// Package trace tells those who watch a database what is done to it. While nobody watches,
+// Package trace tells the watchers of a database what is done to it. Without watchers,
 // an operation costs one load of a pointer: [Watchers.Begin] returns the zero time then, and
 // its caller does not even describe the operation.
 package trace
@@ -22,7 +22,7 @@ const (
 	OpUpdate      = "realtime-update"      // a write of several children
 	OpListen      = "listener-listen"
 	OpUnlisten    = "listener-unlisten"
-	OpBroadcast   = "listener-broadcast" // of one event to those who listen to the same view
+	OpBroadcast   = "listener-broadcast" // of one event to all listeners of the same view
 	OpRESTRead    = "rest-read"
 	OpRESTWrite   = "rest-write"
 	OpRESTUpdate  = "rest-update"
@@ -91,7 +91,7 @@ func (w *Watchers) Begin() (began time.Time) {
 	return began
 }
 
-// Tell tells an operation to those who watch.
+// Tell tells an operation to the watchers.
 func (w *Watchers) Tell(op Operation) {
 	all := w.all.Load()
 	if all == nil {

@@ -40,7 +40,7 @@ func (s Set) Begin() *Watch {
 // End ends a watch.
 func (s Set) End(w *Watch) { delete(s, w) }
 
-// Touch tells those who watch what is written. That a batch may not be committed does
+// Touch tells the watchers what is written. That a batch may not be committed does
 // not matter: then a decision is made once more.
 func (s Set) Touch(writes []tree.ResolvedWrite) {
 	for w := range s {

@@ -28,7 +28,7 @@ type Reassembler struct {
 	err   error
 }
 
-// pieceBytes is what a piece that is kept takes beside its text.
+// pieceBytes is what a piece that is kept takes in addition to its text.
 const pieceBytes = 128
 
 // Held returns how many bytes of memory the pieces of unfinished messages take.

@@ -155,7 +155,7 @@ func onePath(d *definition) error {
 func (s *scan) implies(from pattern, to ...pattern) error {
 	return s.each(from, nil, func(m match) error {
 		for _, p := range to {
-			exists, text, err := m.there(p)
+			exists, text, err := m.there(p, asIs)
 			if err != nil {
 				return err
 			}
@@ -169,32 +169,24 @@ func (s *scan) implies(from pattern, to ...pattern) error {
 
 func (d *definition) refValue(s *scan) error {
 	return s.each(d.From, nil, func(m match) error {
-		exists, text, err := m.thereAs(d.To[0], lower(d.Lower))
+		exists, text, err := m.there(d.To[0], lower(d.Lower))
 		if err != nil || exists {
 			return err
 		}
-		v, err := s.value(m.path)
-		if err == nil {
-			s.broken(m.path, "%s is %s and there is no %s", m.path, v, text)
-		}
-		return err
+		return s.brokenValue(m.path, "there is no "+text)
 	})
 }
 
 func (d *definition) equal(s *scan) error {
 	return s.each(d.A, nil, func(m match) error {
-		exists, text, err := m.there(d.B)
+		exists, text, err := m.there(d.B, asIs)
 		if err != nil || !exists && d.IfExists {
 			return err
 		}
 		if exists {
 			return s.same(m.path, tree.MustParsePath(text))
 		}
-		v, err := s.value(m.path)
-		if err == nil {
-			s.broken(m.path, "%s is %s and %s is null", m.path, v, text)
-		}
-		return err
+		return s.brokenValue(m.path, text+" is null")
 	})
 }
 
@@ -214,12 +206,17 @@ func (d *definition) copy(s *scan) error {
 		if ok {
 			return s.same(at, of)
 		}
-		v, err := s.value(at)
-		if err == nil {
-			s.broken(at, "%s is %s and %s is null", at, v, text)
-		}
-		return err
+		return s.brokenValue(at, text+" is null")
 	})
+}
+
+// brokenValue reports what a node is, and what is wrong with it.
+func (s *scan) brokenValue(at tree.Path, wrong string) error {
+	v, err := s.value(at)
+	if err == nil {
+		s.broken(at, "%s is %s and %s", at, v, wrong)
+	}
+	return err
 }
 
 // same reports two nodes that are not equal, by the first place where they differ.
@@ -233,7 +230,7 @@ func (s *scan) same(a, b tree.Path) error {
 
 func (d *definition) excludes(s *scan) error {
 	return s.each(d.A, nil, func(m match) error {
-		exists, text, err := m.there(d.B)
+		exists, text, err := m.there(d.B, asIs)
 		if exists {
 			s.broken(m.path, "%s and %s both exist", m.path, text)
 		}

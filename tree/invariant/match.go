@@ -139,13 +139,9 @@ func (m match) below(name string) tree.Path {
 	return m.path.Child(name)
 }
 
-// there reports whether there is a node where a pattern points, and where that is.
-func (m match) there(p pattern) (exists bool, text string, err error) {
-	return m.thereAs(p, asIs)
-}
-
-// thereAs is there with the inserted values changed.
-func (m match) thereAs(p pattern, change func(string) string) (exists bool, text string, err error) {
+// there reports whether there is a node where a pattern points, with the inserted values
+// changed, and where that is.
+func (m match) there(p pattern, change func(string) string) (exists bool, text string, err error) {
 	path, text, ok, err := m.fill(p, change)
 	if err != nil || !ok {
 		return false, text, err

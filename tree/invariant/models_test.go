@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/invarianttest"
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/invariant"
-	"github.com/dogwooddb/dogwood/tree/invariant/invarianttest"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 

@@ -9,15 +9,7 @@ import (
 // Declare makes the given indexes the ones that are kept. New ones are built by
 // Build, in the background; those no longer declared are reclaimed.
 func (s *Store) Declare(indexes []Index) error {
-	tx, err := s.Begin(true)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	if err := tx.Indexes().Declare(indexes); err != nil {
-		return err
-	}
-	return tx.Commit()
+	return s.Update(func(tx *Tx) error { return tx.Indexes().Declare(indexes) })
 }
 
 // Build works for one turn on an index that is not ready: it adds the entries

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
@@ -100,16 +101,16 @@ func (c *checker) loads() {
 	for _, f := range found {
 		c.ranges = append(c.ranges, f.ids...)
 	}
-	cur := c.tx.kv.Cursor(kv.Reclaim)
-	for k, _ := cur.Seek([]byte{reclaimRange}); k != nil && k[0] == reclaimRange; k, _ = cur.Next() {
-		r, ok := decodeRange(k[1:])
-		if !ok {
-			c.report("reclaim queue: unreadable range %x", k)
-			continue
+	for k := range c.walk(kv.Reclaim, []byte{reclaimRange}) {
+		if k[0] != reclaimRange {
+			break
 		}
-		c.ranges = append(c.ranges, r)
+		if r, ok := decodeRange(k[1:]); ok {
+			c.ranges = append(c.ranges, r)
+		} else {
+			c.report("reclaim queue: unreadable range %x", k)
+		}
 	}
-	c.walked(kv.Reclaim, cur)
 	for _, r := range c.ranges {
 		if r.to > c.tx.state.nextID {
 			c.report("a load has ids up to %d, which were not given out", r.to)
@@ -244,8 +245,7 @@ func (c *checker) expect(indexes []definition, id uint64, p tree.Path, key strin
 
 // reclaimed marks what waits to be reclaimed.
 func (c *checker) reclaimed() {
-	cur := c.tx.kv.Cursor(kv.Reclaim)
-	for k, _ := cur.Seek(nil); k != nil; k, _ = cur.Next() {
+	for k := range c.walk(kv.Reclaim, nil) {
 		if k[0] == reclaimRange {
 			continue // see loads
 		}
@@ -267,7 +267,6 @@ func (c *checker) reclaimed() {
 			c.report("reclaim queue: unknown entry %x", k)
 		}
 	}
-	c.walked(kv.Reclaim, cur)
 }
 
 // strays reports rows, chunks and index entries that nothing refers to.
@@ -294,21 +293,27 @@ func (c *checker) strays() {
 }
 
 func (c *checker) each(b kv.Bucket, f func(k []byte)) {
-	cur := c.tx.kv.Cursor(b)
-	for k, _ := cur.Seek(nil); k != nil; k, _ = cur.Next() {
+	for k := range c.walk(b, nil) {
 		if len(k) < 8 {
 			c.report("bucket %c: unreadable key %x", b, k)
 			continue
 		}
 		f(k)
 	}
-	c.walked(b, cur)
 }
 
-// walked reports damage that ended a walk through a bucket.
-func (c *checker) walked(b kv.Bucket, cur kv.Cursor) {
-	if err := cur.Err(); err != nil {
-		c.report("bucket %c: %w", b, err)
+// walk yields the entries of a bucket from a key on, and reports damage that ends it.
+func (c *checker) walk(b kv.Bucket, from []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(k, v []byte) bool) {
+		cur := c.tx.kv.Cursor(b)
+		for k, v := cur.Seek(from); k != nil; k, v = cur.Next() {
+			if !yield(k, v) {
+				return
+			}
+		}
+		if err := cur.Err(); err != nil {
+			c.report("bucket %c: %w", b, err)
+		}
 	}
 }
 
@@ -324,8 +329,7 @@ func (c *checker) has(b kv.Bucket, key []byte) bool {
 // counts checks that no number of children is that of something else, or cannot be
 // read. Those of live containers are compared when their children are.
 func (c *checker) counts() {
-	cur := c.tx.kv.Cursor(kv.Counts)
-	for k, v := cur.Seek(nil); k != nil; k, v = cur.Next() {
+	for k, v := range c.walk(kv.Counts, nil) {
 		if len(k) != 8 {
 			c.report("bucket c: unreadable key %x", k)
 			continue
@@ -337,7 +341,6 @@ func (c *checker) counts() {
 			c.report("container %x: %w", k, err)
 		}
 	}
-	c.walked(kv.Counts, cur)
 }
 
 // count compares the number of children that is kept of a container, if one is.

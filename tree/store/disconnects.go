@@ -17,9 +17,9 @@ type Pending struct {
 	Data    []byte
 }
 
-func pendingPrefix(session string) []byte {
+func pendingKey(session string, number uint64) []byte {
 	k := binary.BigEndian.AppendUint16(nil, uint16(len(session)))
-	return append(k, session...)
+	return binary.BigEndian.AppendUint64(append(k, session...), number)
 }
 
 // Disconnects are the operations that sessions left to be done when they end.
@@ -30,31 +30,12 @@ func (tx *Tx) Disconnects() Disconnects { return Disconnects{tx} }
 
 // Put stores an operation, replacing one of the same session and number.
 func (d Disconnects) Put(p Pending) error {
-	return d.tx.put(kv.Disconnect, binary.BigEndian.AppendUint64(pendingPrefix(p.Session), p.Number), p.Data)
+	return d.tx.put(kv.Disconnect, pendingKey(p.Session, p.Number), p.Data)
 }
 
 // Delete removes one operation of a session.
 func (d Disconnects) Delete(session string, number uint64) error {
-	return d.tx.delete(kv.Disconnect, binary.BigEndian.AppendUint64(pendingPrefix(session), number))
-}
-
-// DeleteAll removes all operations of a session.
-func (d Disconnects) DeleteAll(session string) error {
-	prefix := pendingPrefix(session)
-	var keys [][]byte
-	c := d.tx.kv.Cursor(kv.Disconnect)
-	for k, _ := c.Seek(prefix); hasPrefix(k, prefix); k, _ = c.Next() {
-		keys = append(keys, bytes.Clone(k))
-	}
-	if err := c.Err(); err != nil {
-		return err
-	}
-	for _, k := range keys {
-		if err := d.tx.delete(kv.Disconnect, k); err != nil {
-			return err
-		}
-	}
-	return nil
+	return d.tx.delete(kv.Disconnect, pendingKey(session, number))
 }
 
 // All yields the operations of all sessions, those of one session together

@@ -149,6 +149,7 @@ func TestBackupOfMemory(t *testing.T) {
 }
 
 func TestReadOnlyRefuses(t *testing.T) {
+	t.Parallel() // it waits for a lock
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text.db")
 	if err := os.WriteFile(text, bytes.Repeat([]byte("not a database\n"), 2000), 0o600); err != nil {
@@ -222,4 +223,37 @@ func TestCompact(t *testing.T) {
 		return nil
 	})
 	wantClean(t, s)
+}
+
+// TestWritePlain: what a load has read is written in plain form, until the load has ended.
+func TestWritePlain(t *testing.T) {
+	for seed := range uint64(20) {
+		m := &model{t: t, rnd: rand.New(rand.NewPCG(seed, 4)), store: open(t, "")}
+		for range 40 {
+			m.step()
+		}
+		s := open(t, "")
+		l, err := s.NewLoad(tree.Root, tiny)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain := func() (string, error) {
+			var b bytes.Buffer
+			err := s.View(func(tx *Tx) error { return l.WritePlain(tx, &b) })
+			return b.String(), err
+		}
+		if err := l.Read(t.Context(), strings.NewReader(m.want.JSON())); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := plain(); err != nil || got != string(tree.AppendPlain(nil, m.want)) {
+			t.Fatalf("WritePlain = %.500s, %v\nof %.500s", got, err, m.want.JSON())
+		}
+		if err := l.Abort(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := plain(); !errors.Is(err, ErrLoadEnded) {
+			t.Errorf("WritePlain of a load that has ended: %v", err)
+		}
+		wantClean(t, s)
+	}
 }

@@ -14,8 +14,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/dogwooddb/dogwood/internal/disktest"
 	"github.com/dogwooddb/dogwood/tree"
-	"github.com/dogwooddb/dogwood/tree/store/disktest"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )

@@ -1,9 +1,9 @@
 package store
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
@@ -126,18 +126,9 @@ func (s *Store) dropRecords() error {
 		return err
 	}
 	defer k.Rollback()
-	var keys [][]byte
-	c := k.Cursor(kv.Journal)
-	for key, _ := c.Seek(nil); key != nil; key, _ = c.Next() {
-		keys = append(keys, bytes.Clone(key))
-	}
-	if c.Err() != nil || len(keys) == 0 {
+	tx := &Tx{store: s, kv: k}
+	if n, _, err := tx.deleteRange(kv.Journal, nil, nil, math.MaxInt); err != nil || n == 0 {
 		return nil
-	}
-	for _, key := range keys {
-		if err := k.Delete(kv.Journal, key); err != nil {
-			return nil
-		}
 	}
 	if err := k.Commit(); err != nil && !durable.NoRoom(err) {
 		return err

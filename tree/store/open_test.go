@@ -50,6 +50,7 @@ func wantOpenError(t *testing.T, file string, want error) {
 }
 
 func TestOpenRefusesASecondOpener(t *testing.T) {
+	t.Parallel() // it waits for a lock
 	file := written(t)
 	s := open(t, file)
 	defer s.Close()
@@ -176,7 +177,7 @@ func TestPendingOperations(t *testing.T) {
 	}
 	s = open(t, file)
 	defer s.Close()
-	put(t, s, func(tx *Tx) error { return tx.Disconnects().DeleteAll("a") })
+	put(t, s, func(tx *Tx) error { return deleteAll(tx.Disconnects(), "a") })
 	var got []string
 	view(t, s, func(tx *Tx) error {
 		for p, err := range tx.Disconnects().All() {
@@ -329,4 +330,23 @@ func TestRecordsAreDropped(t *testing.T) {
 		return nil
 	})
 	check(t, s)
+}
+
+// deleteAll deletes the operations of a session.
+func deleteAll(d Disconnects, session string) error {
+	var numbers []uint64
+	for p, err := range d.All() {
+		if err != nil {
+			return err
+		}
+		if p.Session == session {
+			numbers = append(numbers, p.Number)
+		}
+	}
+	for _, n := range numbers {
+		if err := d.Delete(session, n); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/disktest"
 	"github.com/dogwooddb/dogwood/internal/tier"
-	"github.com/dogwooddb/dogwood/tree/store/disktest"
 )
 
 const tracedCommits = 40

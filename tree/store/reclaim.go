@@ -100,22 +100,16 @@ func (r *reclaimer) free(kind byte, id uint64) (done bool, err error) {
 	case reclaimContainer:
 		return r.container(id)
 	case reclaimBlob:
-		return r.deletePrefix(kv.Blobs, idKey(id))
+		return r.deleteRange(kv.Blobs, idKey(id), idKey(id+1), r.limit())
 	case reclaimIndex:
-		return r.deletePrefix(kv.Index, binary.BigEndian.AppendUint32(nil, uint32(id)))
+		return r.deleteRange(kv.Index, indexPrefix(uint32(id), 0), indexPrefix(uint32(id)+1, 0), r.limit())
 	}
 	return false, fmt.Errorf("%w: unknown entry %q in the reclaim queue", ErrDamaged, kind)
 }
 
 func (r *reclaimer) container(id uint64) (done bool, err error) {
-	c, err := r.tx.Indexes().catalogue()
-	if err != nil {
+	if done, err = r.entries(id, id+1); err != nil || !done {
 		return false, err
-	}
-	for _, ix := range append([]definition{priorityIndex}, c.all...) {
-		if done, err = r.deletePrefix(kv.Index, indexPrefix(ix.id, id)); err != nil || !done {
-			return false, err
-		}
 	}
 	countsOf(r.tx).set(id, 0)
 	var unlinked []row
@@ -133,76 +127,64 @@ func (r *reclaimer) container(id uint64) (done bool, err error) {
 			return false, err
 		}
 	}
-	return r.deletePrefixed(kv.Rows, idKey(id), len(unlinked))
+	return r.deleteRange(kv.Rows, idKey(id), idKey(id+1), len(unlinked))
 }
 
-func (r *reclaimer) deletePrefix(b kv.Bucket, prefix []byte) (done bool, err error) {
-	return r.deletePrefixed(b, prefix, r.limit())
-}
-
-// deletePrefixed deletes up to limit entries that begin with prefix. The keys
-// are collected first: to delete while seeking makes bbolt walk over the pages
-// that were emptied again and again.
-func (r *reclaimer) deletePrefixed(b kv.Bucket, prefix []byte, limit int) (done bool, err error) {
-	var keys [][]byte
-	c := r.tx.kv.Cursor(b)
-	k, _ := c.Seek(prefix)
-	for ; hasPrefix(k, prefix) && len(keys) < limit; k, _ = c.Next() {
-		keys = append(keys, bytes.Clone(k))
-	}
-	if err := c.Err(); err != nil {
-		return false, err
-	}
-	done = !hasPrefix(k, prefix)
-	for _, k := range keys {
-		if err := r.tx.delete(b, k); err != nil {
-			return false, err
-		}
-	}
-	r.freed += len(keys)
-	return done, nil
-}
-
-// ids frees what has ids of a range: the rows of its containers, its blobs and
-// its index entries. What hangs on the rows is in a range of the same load.
-func (f *reclaimer) ids(r idRange) (done bool, err error) {
-	c, err := f.tx.Indexes().catalogue()
+// entries frees the index entries of the containers with ids from one up to another.
+func (r *reclaimer) entries(from, to uint64) (done bool, err error) {
+	c, err := r.tx.Indexes().catalogue()
 	if err != nil {
 		return false, err
 	}
 	for _, ix := range append([]definition{priorityIndex}, c.all...) {
-		done, err = f.deleteRange(kv.Index, indexPrefix(ix.id, r.from), indexPrefix(ix.id, r.to))
+		done, err = r.deleteRange(kv.Index, indexPrefix(ix.id, from), indexPrefix(ix.id, to), r.limit())
 		if err != nil || !done {
-			return false, err
-		}
-	}
-	for _, b := range []kv.Bucket{kv.Rows, kv.Blobs, kv.Counts} {
-		if done, err = f.deleteRange(b, idKey(r.from), idKey(r.to)); err != nil || !done {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-// deleteRange deletes entries from a key up to another, as many as the budget
-// allows. See deletePrefixed.
-func (f *reclaimer) deleteRange(b kv.Bucket, from, to []byte) (done bool, err error) {
+// deleteRange deletes up to limit entries from a key up to another.
+func (r *reclaimer) deleteRange(b kv.Bucket, from, to []byte, limit int) (done bool, err error) {
+	n, done, err := r.tx.deleteRange(b, from, to, limit)
+	r.freed += n
+	return done, err
+}
+
+// deleteRange deletes up to limit entries from a key up to another, which is not deleted
+// itself; nil is the end of the bucket. It reports how many and whether none is left. The keys are collected first: to
+// delete while seeking makes bbolt walk over the pages that were emptied again and again.
+func (tx *Tx) deleteRange(b kv.Bucket, from, to []byte, limit int) (n int, done bool, err error) {
 	var keys [][]byte
-	c := f.tx.kv.Cursor(b)
+	c := tx.kv.Cursor(b)
 	k, _ := c.Seek(from)
-	within := func() bool { return k != nil && bytes.Compare(k, to) < 0 }
-	for limit := f.limit(); within() && len(keys) < limit; k, _ = c.Next() {
+	within := func() bool { return k != nil && (to == nil || bytes.Compare(k, to) < 0) }
+	for ; within() && len(keys) < limit; k, _ = c.Next() {
 		keys = append(keys, bytes.Clone(k))
 	}
 	if err := c.Err(); err != nil {
-		return false, err
+		return 0, false, err
 	}
 	done = !within()
 	for _, k := range keys {
-		if err := f.tx.delete(b, k); err != nil {
+		if err := tx.delete(b, k); err != nil {
+			return 0, false, err
+		}
+	}
+	return len(keys), done, nil
+}
+
+// ids frees what has ids of a range: the rows of its containers, its blobs and
+// its index entries. What hangs on the rows is in a range of the same load.
+func (r *reclaimer) ids(of idRange) (done bool, err error) {
+	if done, err = r.entries(of.from, of.to); err != nil || !done {
+		return false, err
+	}
+	for _, b := range []kv.Bucket{kv.Rows, kv.Blobs, kv.Counts} {
+		if done, err = r.deleteRange(b, idKey(of.from), idKey(of.to), r.limit()); err != nil || !done {
 			return false, err
 		}
 	}
-	f.freed += len(keys)
-	return done, nil
+	return true, nil
 }

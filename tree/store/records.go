@@ -27,4 +27,3 @@ func (e entries) Get(b kv.Bucket, key []byte) ([]byte, error) { return e.tx.get(
 func (e entries) Put(b kv.Bucket, key, value []byte) error    { return e.tx.put(b, key, value) }
 func (e entries) Delete(b kv.Bucket, key []byte) error        { return e.tx.delete(b, key) }
 func (e entries) Cursor(b kv.Bucket) kv.Cursor                { return e.tx.kv.Cursor(b) }
-func (e entries) Tick() error                                 { return e.tx.tick() }

@@ -1,10 +1,10 @@
 import { close } from '../core/close.js'
-import type { ConnectionState, TokenProvider } from '../core/connection.js'
 import { Core } from '../core/core.js'
 import { type Answer, DogwoodError, invalid } from '../core/errors.js'
 import { setLogger } from '../core/log.js'
 import { connect, signIn } from '../core/online.js'
 import type { SocketClass } from '../core/socket.js'
+import type { ConnectionState, TokenProvider } from '../core/target.js'
 import { type AppLike, type Database, type DatabaseOptions, forget, open, storeOf } from './database.js'
 
 export type { ConnectionState, SocketClass, TokenProvider }
@@ -27,7 +27,7 @@ const coreOf = (db: Database): Core => storeOf(db) as Core
 export function getDatabase<Schema = any>(
   from?: AppLike | DatabaseOptions | string,
   url?: string
-): Database<Schema> {
+): Database<NoInfer<Schema>> {
   return open(Core, from, url)
 }
 

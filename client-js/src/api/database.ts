@@ -1,7 +1,7 @@
-import type { Target, TokenProvider } from '../core/connection.js'
 import { invalid } from '../core/errors.js'
 import type { SocketClass } from '../core/socket.js'
 import type { Store } from '../core/store.js'
+import type { Target, TokenProvider } from '../core/target.js'
 
 /** Where a database is, and how to get there. */
 export interface DatabaseOptions {
@@ -59,6 +59,7 @@ export function open(
   url?: string
 ): Database {
   const known = databases.filter(({ store }) => store instanceof Kind)
+  if (from === '') invalid('the database URL is empty')
   if (!from) return known.at(-1) ?? invalid('no database')
   const app: AppLike =
     typeof from === 'string'
@@ -111,6 +112,7 @@ export function readURL(address: string): URL {
   } catch {}
   const rest = `${address}`.replace(/^[^/]*\/\//, '')
   const scheme = /^(localhost|[\d.]+|\[.*\])(:|\/|$)/.test(rest) ? 'http' : 'https'
+  if (/^(http|ws)s?:\/\//i.test(address)) invalid(`${address}: not a URL; is the host or the port wrong?`)
   return invalid(
     `${address}: a database URL begins with http:// or https://; did you mean ${scheme}://${rest}?`
   )

@@ -6,34 +6,10 @@ import type { Kind, Link } from './link.js'
 import { log } from './log.js'
 import { queryId } from './params.js'
 import { formatPath, type Path, parsePath } from './path.js'
-import type { SocketClass, SocketLike } from './socket.js'
+import type { SocketLike } from './socket.js'
 import type { Event, Subscription } from './sync.js'
+import type { ConnectionState, Target } from './target.js'
 import { LATE, PROBE, say, warn } from './warn.js'
-
-/** Returns the token to sign in with; a fresh one with `refresh`, after a refusal. */
-export type TokenProvider = (
-  refresh: boolean
-) => Promise<string | null | undefined> | string | null | undefined
-
-/** Where the server is and how to get there. */
-export interface Target {
-  host: string
-  secure: boolean
-  namespace: string
-  token?: TokenProvider
-  WebSocket?: SocketClass
-  /** The limit of an answer over HTTP. */
-  maxBytes?: number
-}
-
-/**
- * What a connection is doing.
- * - `offline`: not wanted, before first use or after `goOffline`
- * - `connecting`, `connected`
- * - `waiting`: until the next attempt
- * - `refused`: the server told this client to go away
- */
-export type ConnectionState = 'offline' | 'connecting' | 'connected' | 'waiting' | 'refused'
 
 /** Receives what a connection reports. */
 export interface Handler {
@@ -53,6 +29,8 @@ interface Request {
   /** Lets the server recognize a write that it has already taken. */
   readonly writeId?: string
   readonly done: (answer: Answer) => void
+  /** It is on its way: sent over this connection, and not answered yet. */
+  sent?: boolean
 }
 
 /** A message: its type and its data. */
@@ -67,6 +45,7 @@ const GRACE = 10_000 // time for the answer
 const LONGEST_WAIT = 30_000
 const SHORTEST_WAIT = 500
 const STABLE = 10_000 // a connection that lasted counts as a success
+const FEW = 3 // tokens that may be refused in a row before the client waits, and warns
 
 /** A monotonic clock in milliseconds. */
 export const clock = () => performance.now()
@@ -95,8 +74,12 @@ export class Connection implements Link {
   /** Answers every request until the connection is wanted again. */
   refusal?: Answer
   failures = 0
-  private refusals = 0 // of tokens, in a row
-  private refresh = false
+  refusals = 0 // of tokens, in a row
+  /** The token that the server refused last, which it need not be asked about again. */
+  refused?: { readonly token?: string | null; readonly answer: Answer }
+  private acceptedAt = Infinity // when this connection was signed in
+  signing = false // a token has no answer yet: writes wait
+  leaving = false // a token was refused: nothing is sent any more
   private heardAt = 0
   private probing = false
   private timer?: ReturnType<typeof setTimeout>
@@ -127,8 +110,8 @@ export class Connection implements Link {
     if (refusal) return soon(() => this.finish(subscription, refusal))
     const known = this.listens.get(path) ?? new Map()
     this.listens.set(path, known.set(subscription.id, subscription))
-    if (this.state === 'connected') this.sendListen(subscription)
-    else this.hurry()
+    if (this.state !== 'connected') this.hurry()
+    else if (!this.leaving) this.sendListen(subscription)
   }
 
   unlisten(path: Path, id: string): void {
@@ -155,17 +138,20 @@ export class Connection implements Link {
     if (refusal) return soon(() => done(refusal))
     const request: Request = { kind, action, body, done, writeId }
     this.pending.add(request)
-    if (this.state === 'connected') this.sendPending(request)
-    else this.hurry()
+    if (this.state !== 'connected') this.hurry()
+    else if (!this.signing && !this.leaving) this.sendPending(request)
   }
 
-  /** Fails all pending requests and listens, and all requests from now on. */
-  refuse(answer: Answer): void {
+  /**
+   * Fails all pending requests and listens, and all requests from now on. Writes that are
+   * on disk may stay: they wait for the next sign-in.
+   */
+  refuse(answer: Answer, savedStay = false): void {
     this.refusal = answer
     const listens = [...this.listens.values()].flatMap(known => [...known.values()])
-    const requests = [...this.pending]
+    const requests = [...this.pending].filter(({ writeId }) => !savedStay || !writeId)
     this.listens.clear()
-    this.pending.clear()
+    for (const request of requests) this.pending.delete(request)
     for (const subscription of listens) this.finish(subscription, answer)
     for (const { done } of requests) done(answer)
     this.onSignIn?.(answer)
@@ -193,9 +179,11 @@ export class Connection implements Link {
 
   /** Connects soon, since a request or a listener needs it. */
   hurry(): void {
-    if (!this.wanted || (this.state !== 'offline' && this.state !== 'waiting')) return
+    const waits = this.state === 'waiting'
+    if (!this.wanted || (!waits && !/^(offline|refused)$/.test(this.state))) return
     const delay = Math.max(0, this.attemptedAt + 1000 * (1 + Math.random()) - clock())
-    if (this.state === 'offline' || clock() + delay < this.dueAt) this.schedule(delay)
+    // After many refusals a token is not tried more often because there is more to do.
+    if (!waits || (this.refusals < FEW && clock() + delay < this.dueAt)) this.schedule(delay)
   }
 
   /** Connects after `delay` milliseconds. */
@@ -223,14 +211,13 @@ export class Connection implements Link {
     this.attemptedAt = clock()
     this.become('connecting')
     this.timer = setTimeout(this.drop, HANDSHAKE)
-    const refresh = this.refresh
-    this.refresh = false
-    const { target } = this
+    const { target, refused } = this
     let missing = 'token'
     try {
-      const token = this.given ? null : await target.token?.(refresh)
+      const token = this.given ? null : await target.token?.(!!refused)
       if (attempt !== this.attempt) return
       if (target.token && !this.given) this.token = token
+      if (refused && this.token === refused.token) return this.giveUp(refused.answer)
       missing = 'socket'
       this.open(target)
       this.problem = ''
@@ -269,7 +256,7 @@ export class Connection implements Link {
   /** Ends this connection or attempt and schedules the next one. */
   private readonly drop = (): void => {
     const { socket, state } = this
-    const sent = [...this.pending] // if it was connected
+    const sent = [...this.pending].filter(({ sent }) => sent)
     if (state === 'offline' || state === 'refused') return
     this.attempt++
     clearTimeout(this.timer)
@@ -281,6 +268,9 @@ export class Connection implements Link {
       socket.close()
     }
     this.answers.clear()
+    for (const request of sent) request.sent = false
+    this.signing = this.leaving = false
+    this.good()
     if (this.wanted) this.retry()
     else this.become('offline')
     if (state === 'connected') this.lost(sent)
@@ -296,7 +286,7 @@ export class Connection implements Link {
     this.failures++
     // A short outage means a short wait. The random part spreads the clients of a server.
     const longest = Math.min(LONGEST_WAIT, SHORTEST_WAIT + (now - this.outageAt) / 2)
-    this.schedule(this.refusals > 2 ? LONGEST_WAIT : (longest * (1 + Math.random())) / 2)
+    this.schedule(this.refusals >= FEW ? LONGEST_WAIT : (longest * (1 + Math.random())) / 2)
   }
 
   private lost(sent: readonly Request[]): void {
@@ -364,13 +354,17 @@ export class Connection implements Link {
       // Not at once if servers redirect without end.
       if (this.wanted && this.failures < 4) this.schedule(0)
     } else if (t === 's') {
-      this.wanted = false
-      this.drop()
-      this.become('refused', d)
-      const answer = noDatabase.test(d) ? missing(this.target) : { s: 'refused', d }
-      say(errorOf(answer).message)
-      this.refuse(answer)
+      this.end(noDatabase.test(d) ? missing(this.target) : { s: 'refused', d }, d)
     }
+  }
+
+  // end stops for good: nothing is tried again before the application asks for it.
+  private end(answer: Answer, reason: string, savedStay?: boolean): void {
+    this.wanted = false
+    this.drop()
+    this.become('refused', reason)
+    say(errorOf(answer).message)
+    this.refuse(answer, savedStay)
   }
 
   private ready({ ts, s, h, f }: { ts: number; s: string; h?: string; f?: string[] }): void {
@@ -383,31 +377,67 @@ export class Connection implements Link {
     this.watch(QUIET)
     this.handler.clock(ts - Date.now() || 0)
     this.authenticate()
+    // Listens need not wait for the answer: the server takes requests in order, and what it
+    // says to them after a refusal is not heeded.
     for (const known of [...this.listens.values()]) known.forEach(s => this.sendListen(s))
-    for (const kind of kinds) {
-      for (const request of [...this.pending]) if (request.kind === kind) this.sendPending(request)
-    }
+    this.sendAll()
     this.become('connected')
     this.handler.connected(true)
+  }
+
+  /** Sends what waits, unless it has to wait for the answer to a token. */
+  sendAll(): void {
+    for (const kind of kinds) {
+      for (const request of [...this.pending]) {
+        if (request.kind === kind && !request.sent && !this.signing && !this.leaving)
+          this.sendPending(request)
+      }
+    }
   }
 
   authenticate(): void {
     const { token } = this
     if (!token) return
+    this.signing = true
     this.request(isJWT(token) ? 'auth' : 'gauth', { cred: token }, answer => {
       if (token !== this.token) return
-      if (answer.s === 'ok') this.refusals = 0
-      else this.revoked(answer.s)
+      this.signing = false
+      if (answer.s === 'ok') {
+        this.refused = undefined
+        this.acceptedAt = clock()
+        this.sendAll()
+      } else this.revoked(answer)
       this.onSignIn?.(answer)
       this.onSignIn = undefined
     })
   }
 
-  // revoked reconnects with a fresh token.
-  private revoked(status: string): void {
-    this.refresh = true
-    if (status !== 'expired_token') this.refusals++
-    this.drop()
+  // good forgets refusals if the token was good for a while.
+  private good(): void {
+    if (clock() - this.acceptedAt > STABLE) this.refusals = 0
+    this.acceptedAt = Infinity
+  }
+
+  // revoked leaves the connection, to try a fresh token on another one.
+  private revoked({ s, d }: Answer): void {
+    if (this.leaving) return
+    this.good()
+    this.refused = { token: this.token, answer: { s, d: `the server refuses the token: ${d}` } }
+    if (++this.refusals === FEW) say(`${errorOf(this.refused.answer).message} A fresh one is tried later.`)
+    this.leaving = true
+    this.leave()
+  }
+
+  // leave waits for the answers to writes: one that the server has carried out is not sent again.
+  private leave(): void {
+    if ([...this.pending].some(({ kind, sent }) => sent && kind === 'write')) return
+    if (this.refusals > FEW) this.giveUp(this.refused!.answer)
+    else this.drop()
+  }
+
+  // giveUp ends with a token that cannot be replaced. Signed out, it would write as nobody.
+  private giveUp(answer: Answer): void {
+    this.end(answer, answer.d as string, true)
   }
 
   private sendListen(subscription: Subscription): void {
@@ -416,6 +446,7 @@ export class Connection implements Link {
     this.request('q', { ...name, h: hashNode(subscription.cached().node) }, answer => {
       // The listen may have been removed, and even replaced, in the meantime.
       if (this.listens.get(name.p)?.get(id) !== subscription) return
+      if (answer.s !== 'ok' && this.leaving) return
       if (answer.s !== 'ok') this.forget(name.p, id)
       this.finish(subscription, answer)
     })
@@ -431,21 +462,27 @@ export class Connection implements Link {
   private sendPending(request: Request): void {
     const { action, body, writeId } = request
     const numbered = !!writeId && this.features.includes('w') && { w: writeId }
+    request.sent = true
     this.request(action, { ...body, ...numbered }, answer => {
-      this.pending.delete(request)
-      request.done(answer)
+      request.sent = false
+      // One that was refused without the token is sent again with the next one.
+      if (!this.leaving || answer.s !== 'permission_denied') {
+        this.pending.delete(request)
+        request.done(answer)
+      }
+      if (this.leaving) this.leave()
     })
   }
 
   private push(action: string, body: any): void {
     if (action === 'd' || action === 'm') {
       this.handler.push(parsePath(body.p), body.d, action === 'm', body.t)
-    } else if (action === 'c') {
+    } else if (action === 'c' && !this.leaving) {
       const id = body.q ? body.q.map(queryId).join('$') : 'default'
       const subscription = this.forget(formatPath(parsePath(body.p)), id)
       if (subscription)
         this.finish(subscription, { s: body.s ?? 'permission_denied', d: body.d, rule: body.rule })
-    } else if (action === 'ac') this.revoked(body.s)
+    } else if (action === 'ac') this.revoked(body)
   }
 }
 

@@ -28,7 +28,7 @@ export interface Answer {
 /** The error for an answer that is not "ok"; `path` is that of a listen. */
 export function errorOf({ s, d, rule }: Answer, path?: string): DogwoodError {
   const code = s.toUpperCase()
-  const text = path ? `${s} at ${path}` : code
+  const text = path && !isEnd.test(s) ? `${s} at ${path}` : code
   return new DogwoodError(code, d && typeof d === 'string' ? `${text}: ${d}` : text, rule)
 }
 
@@ -38,13 +38,13 @@ export const noDatabase = /^Firebase error. Please ensure/
 /** The answer for a database that the server does not have. */
 export function missing({ host, namespace }: { host: string; namespace: string }): Answer {
   const d = namespace
-    ? `is there a database "${namespace}" on ${host}? ?ns= in the URL names another`
-    : `${host} has no default database; ?ns= in the URL names one`
+    ? `is there a database "${namespace}" on ${host}? choose another with ?ns= in the URL`
+    : `${host} has no default database; choose one with ?ns= in the URL`
   return { s: 'no_database', d }
 }
 
 /** Of the answers that a connection gives in the name of a server: what is on disk stays there. */
-export const isEnd = /^(closed|no_database|refused)$/i
+export const isEnd = /^(closed|no_database|refused|(invalid|expired)_token)$/i
 
 /** Throws the error for a wrong argument. */
 export function invalid(message: string): never {

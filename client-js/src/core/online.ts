@@ -8,8 +8,8 @@ import type { Answer } from './errors.js'
 export function connect(connection: Connection): void {
   if (connection.closing.signal.aborted) return
   connection.wanted = true
-  connection.refusal = undefined
-  connection.failures = 0
+  connection.refusal = connection.refused = undefined
+  connection.failures = connection.refusals = 0
   if (!connection.socket && connection.state !== 'connecting') connection.schedule(0)
 }
 
@@ -19,15 +19,25 @@ export function signIn(
   token: string | null,
   onAnswer?: (answer: Answer) => void
 ): void {
-  const connected = connection.state === 'connected'
+  const { refused, refusal, state } = connection
+  const connected = state === 'connected' && !connection.leaving
   connection.token = token
   connection.given = !connected
   connection.onSignIn?.({ s: 'replaced' })
-  const { refusal } = connection
-  connection.onSignIn = refusal ? undefined : onAnswer
-  if (refusal) return void setTimeout(() => onAnswer?.(refusal))
+  const another = refused && refusal === refused.answer // what was in the way was a token
+  connection.onSignIn = refusal && !another ? undefined : onAnswer
+  if (refusal && !another) return void setTimeout(() => onAnswer?.(refusal))
+  connection.refusal = connection.refused = undefined
+  connection.refusals = 0
   if (connected) {
     if (token) connection.authenticate()
-    else connection.request('unauth', {})
-  } else if (token) connection.hurry()
+    else {
+      connection.request('unauth', {})
+      connection.signing = false
+      connection.sendAll()
+    }
+  } else {
+    if (state === 'refused') connection.wanted = true
+    if (token || state === 'refused') connection.hurry()
+  }
 }

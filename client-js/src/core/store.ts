@@ -1,7 +1,7 @@
-import type { Target } from './connection.js'
 import type { Path } from './path.js'
 import type { Priority } from './scalar.js'
 import type { Listener, Selection, Spec } from './sync.js'
+import type { Target } from './target.js'
 
 /** What references work on: a realtime connection, or requests over HTTP. */
 export interface Store {

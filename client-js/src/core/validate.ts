@@ -15,8 +15,9 @@ export function checkCallback(callback: unknown): void {
 
 /** Parses a path given by the user. The root also has `.info`. */
 export function checkPath(text: string, parent: Path): Path {
-  const plain = parent.length ? text : text?.replace(/^\/*\.info(?=\/|$)/, '')
-  if (typeof text !== 'string' || !text || badPath.test(plain)) invalid(`bad path "${text}"`)
+  if (typeof text !== 'string') invalid(`a path is a string, not of type ${typeof text}`)
+  const plain = parent.length ? text : text.replace(/^\/*\.info(?=\/|$)/, '')
+  if (!text || badPath.test(plain)) invalid(`bad path "${text}"`)
   return [...parent, ...parsePath(text)]
 }
 

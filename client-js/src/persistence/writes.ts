@@ -132,11 +132,10 @@ export class SavedWrites implements Link {
    * kept on disk, such as transactions, still get their answer if they have been sent.
    */
   forgetAll(): void {
-    const { pending, state } = this.core.connection
-    const sent = state === 'connected'
+    const { pending } = this.core.connection
     for (const request of pending) {
       // Includes requests made during this loop: the next transaction, which has waited.
-      const { kind, writeId = '', done } = request
+      const { kind, writeId = '', done, sent } = request
       if (kind === 'get' || (sent && !this.waiting.has(writeId))) continue
       pending.delete(request)
       done(CLEARED)

@@ -1,10 +1,10 @@
-import type { Target } from '../core/connection.js'
 import { DogwoodError, errorOf, invalid, missing } from '../core/errors.js'
 import { nodeFromJSON } from '../core/node.js'
 import { type Params, wireQuery } from '../core/params.js'
 import type { Path } from '../core/path.js'
 import type { Priority } from '../core/scalar.js'
 import type { Store } from '../core/store.js'
+import type { Target } from '../core/target.js'
 import { foreignKind } from '../core/validate.js'
 import { patient, Reply } from './reply.js'
 

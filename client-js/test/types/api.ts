@@ -28,6 +28,7 @@ import {
   values
 } from '../../src/index.js'
 import { enablePersistence } from '../../src/persistence.js'
+import * as rest from '../../src/rest.js'
 
 interface Message {
   text: string
@@ -142,6 +143,16 @@ export async function untyped() {
   onValue(ref(db, 'x'), snapshot => snapshot.val().deep.er)
   const path: string = 'computed'
   await set(ref(db, path), 5)
+}
+
+// The place of a call in another one says nothing of the schema.
+export async function inline() {
+  await get(ref(getDatabase('http://localhost:9000'), 'count'))
+  onValue(ref(getDatabase('http://localhost:9000'), 'a'), snapshot => snapshot.val().deep.er)
+  onValue(query(ref(getDatabase('http://localhost:9000'), 'a'), limitToLast(1)), () => {})
+  await rest.get(rest.ref(rest.getDatabase('http://localhost:9000'), 'count'))
+  // @ts-expect-error a schema that is given is kept
+  await get(ref(getDatabase<Schema>('http://localhost:9000'), 'cuont'))
 }
 
 export async function neverNull() {

@@ -62,6 +62,24 @@ test('writes made offline survive a crash and arrive once', async () => {
   expect(await server.rest(ns, 'GET', '/list')).toBe(null)
 })
 
+test('writes on disk wait over a refused token for the next sign-in', async () => {
+  const warned = vi.spyOn(console, 'warn').mockImplementation(() => {})
+  const { db } = await page(disks(), {}, false)
+  const total = client.ref(db, 'total')
+  const written = client.update(total, { n: client.increment(1) })
+  const signedIn = client.signInWithToken(db, 'bogus.token.here')
+  client.goOnline(db)
+  await expect(signedIn).rejects.toMatchObject({ code: 'INVALID_TOKEN' })
+  await expect(client.get(total)).rejects.toMatchObject({ code: 'INVALID_TOKEN' })
+  expect(client.connectionState(db)).toBe('refused')
+  expect(warned.mock.calls).toEqual([[expect.stringContaining('refuses the token')]])
+  expect(await server.rest(ns, 'GET', '/total')).toBe(null)
+  client.signOut(db)
+  await written
+  expect(await server.rest(ns, 'GET', '/total')).toEqual({ n: 1 })
+  warned.mockRestore()
+})
+
 test('increments from before a reload act on what is on disk', async () => {
   const disk = disks()
   await server.rest(ns, 'PUT', '/a', { n: 5, rooms: { x: { count: 7, text: 't' } } })

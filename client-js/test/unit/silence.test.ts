@@ -143,6 +143,7 @@ describe('over a connection', () => {
     const written = set(place, 3)
     await tick()
     FakeSocket.last.greet()
+    FakeSocket.last.answer(FakeSocket.last.requests('gauth')[0].r)
     FakeSocket.last.answer(FakeSocket.last.requests('p')[0].r)
     await written
   })
@@ -348,10 +349,19 @@ test.each([
   ['http://localhost:9000/a/b%20c?ns=x', "a database URL has no path; use ref(db, '/a/b c')"],
   ['https://shop.example.org/a', "a database URL has no path; use ref(db, '/a')"],
   ['http://localhost:9000?NS=x', 'write ?ns= in lower case; it names the database'],
-  ['localhost:9000', 'did you mean http://localhost:9000?']
+  ['localhost:9000', 'did you mean http://localhost:9000?'],
+  ['http://localhost:99999?ns=x', 'http://localhost:99999?ns=x: not a URL; is the host or the port wrong?']
 ])('no database is at %s', (url, message) => {
   const error = { code: 'INVALID_ARGUMENT', message: expect.stringContaining(message) }
   expect(() => getDatabase({ databaseURL: url })).toThrow(expect.objectContaining(error))
+})
+
+test('what is no URL, or no path, is named', () => {
+  const error = (message: string) => expect.objectContaining({ code: 'INVALID_ARGUMENT', message })
+  expect(() => getDatabase('')).toThrow(error('the database URL is empty'))
+  const db = getDatabase('http://localhost:9000?ns=paths')
+  onTestFinished(() => deleteDatabase(db))
+  expect(() => ref(db, 5 as never)).toThrow(error('a path is a string, not of type number'))
 })
 
 test.each([

@@ -9,16 +9,16 @@
 // at and below that place. A Write is shown by all views that it touches until
 // the server has answered it.
 //
-// What a view shows is always a function of its source and the pending writes,
+// The value of a view is always a function of its source and the pending writes,
 // in the order they were made. So there is nothing to undo when a write is
 // denied: it is left out, and the views are made again. Before its source has
-// arrived a view shows what the pending writes alone tell of it.
+// arrived, a view shows the pending writes alone.
 //
 // A large view is made when it is read, and until then only said to have
 // changed: many changes cost as much as one.
 //
-// A Replica does no I/O, starts no goroutine and has no lock: who uses it from
-// several goroutines must hold one. It asks for sources through the Network and
-// tells of changes through each view's Watchers, both from within its methods;
-// they must not call back.
+// A Replica does no I/O, starts no goroutine and has no lock: several goroutines that
+// use it must share one. It asks for sources through the Network and reports changes
+// to each view's Watchers. Both run within its methods, while the caller holds the
+// lock, so they must not call back.
 package replica

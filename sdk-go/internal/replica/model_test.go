@@ -101,8 +101,8 @@ func (m *model) change(writes []tree.ResolvedWrite) {
 	}
 }
 
-// after returns a tree after a write. What is removed is removed last, so that
-// no place is empty between.
+// after returns a tree after a write. Removals come last, so that
+// no path is empty in between.
 func after(n tree.Node, writes []tree.ResolvedWrite) tree.Node {
 	for _, removal := range []bool{false, true} {
 		for _, w := range writes {

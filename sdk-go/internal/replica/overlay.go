@@ -120,9 +120,9 @@ func added(n tree.Node, byKey map[string][]change) []string {
 	return append(kept, keys[next:]...)
 }
 
-// overlayPart is overlay for a node of which only the children that it has are
-// known: a change inside of another child tells too little of that one to show
-// it, unless an earlier change set it.
+// overlayPart is overlay for a node with some children missing, such as a window. A
+// change inside of a missing child says too little of the child to show it, unless an
+// earlier change set the whole child.
 func overlayPart(n tree.Node, changes []change) tree.Node {
 	set := make(map[string]bool)
 	kept := make([]change, 0, len(changes))

@@ -25,8 +25,8 @@ type Replica struct {
 }
 
 // Large is the size in bytes from which on a view is large: its watchers are only
-// told that it has changed. Whoever follows what is so large has no use for all of
-// its states, and to make each one would be most of the work.
+// told that it has changed. A watcher has no use for each state of so large a
+// view, and making them all would be most of the work.
 const Large = 4 << 20
 
 // New returns an empty Replica.
@@ -78,8 +78,7 @@ func (r *Replica) drop(v *View) {
 	r.prune()
 }
 
-// Fail closes all views. What the server still says of their sources is of no
-// interest.
+// Fail closes all views. Later messages of the server about their sources are ignored.
 func (r *Replica) Fail(err error) {
 	views := r.views.all()
 	for _, s := range r.sources.all() {

@@ -217,8 +217,8 @@ func TestUnknownTag(t *testing.T) {
 }
 
 // Many pending writes into a large node are laid over it in one go.
-// What the server tells of a large view that nothing is pending for is kept once: the
-// view shows the text that its source has.
+// A large view without pending writes keeps its data once: the view shares the text of
+// its source.
 func TestToldViewIsNotCopied(t *testing.T) {
 	net := new(recorder)
 	r := New(net)

@@ -37,9 +37,9 @@ func (r *Replica) showTouched(w *Write) {
 	}
 }
 
-// recompute is compute for a view of which something at p has changed and
-// nothing else. Inside of one child that is far cheaper than to make a large view
-// again: BenchmarkWriteIntoLargeView.
+// recompute is compute for a view that has changed at p only. If p is inside of one
+// child, that is far cheaper than making a large view again, as
+// BenchmarkWriteIntoLargeView shows.
 func (r *Replica) recompute(v *View, p tree.Path) State {
 	s, old := v.source, v.state.Node
 	if !s.complete || !s.isWhole() || !v.Query.IsAll() || !v.Path.Contains(p) || !isPlain(old) {

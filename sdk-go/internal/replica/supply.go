@@ -29,8 +29,8 @@ func (r *Replica) covering(v *View) (best *Source) {
 	return best
 }
 
-// follow makes a source of a view's own. What another source knows of it, the
-// server need not send again.
+// follow makes a source of a view's own. Data that another source has is copied, so that
+// the server need not send it again.
 func (r *Replica) follow(v *View, from *Source) *Source {
 	s := &Source{Path: v.Path, large: r.large}
 	if !v.Query.IsAll() {

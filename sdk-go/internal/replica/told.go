@@ -6,8 +6,8 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// Listened is the server's answer that it follows a source. What it had to say
-// of it came before.
+// Listened is the server's answer to a listen. The data of the source has arrived before
+// it.
 func (r *Replica) Listened(s *Source) {
 	if s.gone {
 		return

@@ -37,8 +37,8 @@ func (c *Chat) Newest(ctx context.Context, room string, n int) ([]Message, error
 	return page(ctx, c.messages(room).OrderByKey().LimitToLast(n))
 }
 
-// Older returns the n messages before one of which the key is known, the oldest
-// of them first.
+// Older returns the n messages before the one with the key before, the oldest of
+// them first.
 func (c *Chat) Older(ctx context.Context, room, before string, n int) ([]Message, error) {
 	return page(ctx, c.messages(room).OrderByKey().EndBefore(before).LimitToLast(n))
 }
@@ -58,8 +58,8 @@ func page(ctx context.Context, q dogwood.Query) ([]Message, error) {
 //
 // All who follow a room see the messages of others in the same order. A loop that is slow,
 // or was disconnected, may see them in groups, in which those of one millisecond are in
-// the order of their keys. However many came meanwhile, none is left out but those that were
-// deleted again.
+// the order of their keys. It gets each message, however many came meanwhile, unless the
+// message was deleted before the loop saw it.
 func (c *Chat) Tail(ctx context.Context, room string, n int) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		t := tail{

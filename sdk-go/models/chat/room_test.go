@@ -103,8 +103,8 @@ func (r *largeRoom) fill() {
 	r.server.Set("/", string(text))
 }
 
-// client connects a member. What waits for its loops is not bounded, so that no
-// machine is too slow for them to see each message in its turn.
+// client connects a member. The queues of its loops have no bound, so that they see each
+// message in its turn on a slow machine, too.
 func (r *largeRoom) client(i int) *dogwood.Client {
 	r.t.Helper()
 	c, err := dogwood.Dial(ctx, r.server.URL, dogwood.Options{

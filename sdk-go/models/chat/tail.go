@@ -210,7 +210,8 @@ func (t *tail) since() dogwood.Query {
 	return q
 }
 
-// read reads messages in one state of the server. What is on its way to it is not there.
+// read reads messages in one state of the server. It does not include writes that are
+// still on their way to the server.
 func (t *tail) read(ctx context.Context, queries ...dogwood.Query) ([][]Message, error) {
 	lookups := make([]dogwood.Lookup, len(queries))
 	for i, q := range queries {

@@ -7,8 +7,8 @@ import (
 	"github.com/dogwooddb/dogwood/sdk-go/models/internal/modeltest"
 )
 
-// However many messages come, a tail keeps and listens to few of them, also if nobody
-// but this client posts.
+// However many messages come, a tail keeps and listens to few of them, also if this
+// client alone posts.
 func TestTailStaysSmall(t *testing.T) {
 	const view, posts = 50, 400
 	for _, poster := range []string{"mchen", "hmadi"} {

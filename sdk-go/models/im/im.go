@@ -8,8 +8,8 @@
 //	message, err := an.Send(ctx, group, "hello")
 //	page, err := an.Page(ctx, group, im.Message{}, 50)
 //
-// The rules are those of testdata/models/im: what they do not allow is refused with
-// dogwood.ErrPermissionDenied. They let nobody read messages or requests without a
+// The rules are those of testdata/models/im. An operation that they do not allow fails
+// with dogwood.ErrPermissionDenied. They refuse reads of messages or requests without a
 // limit.
 package im
 

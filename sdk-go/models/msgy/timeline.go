@@ -50,8 +50,8 @@ func (m *Msgy) Days(ctx context.Context, owner, kind string) (days []string, err
 }
 
 // WatchInbox yields the newest message to this user and then each that comes, once, until
-// ctx ends. What a loop that is slow or disconnected sees at once is in the order of the
-// senders' times.
+// ctx ends. A loop that is slow or was disconnected may see several messages at once, in the
+// order of the senders' times.
 //
 // Those times are what an inbox is ordered by, and no sender need have the right one. So
 // it listens to the keys of the whole inbox: a new message may be anywhere among them.

@@ -17,7 +17,7 @@ type Change struct {
 
 // WatchGroups yields the groups that this user is in and then each change in one
 // of them, until ctx ends. It listens to the index of the user and to each group
-// that is in it: who is removed from a group hears that, and nothing more of it.
+// in it. So a user who is removed from a group sees the removal and nothing after it.
 func (o *Org) WatchGroups(ctx context.Context) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)

@@ -35,8 +35,8 @@ func (b *Batch) remove(logic, owner, key string, was any) {
 	b.changes = append(b.changes, change{logic: logic, owner: owner, key: key, was: was})
 }
 
-// Apply makes the changes of a batch, all or none. What was removed before and is
-// set comes back.
+// Apply makes the changes of a batch, all or none. A removed value that is set comes
+// back.
 func (s *Storage) Apply(ctx context.Context, b Batch) error {
 	return s.db.Update(ctx, s.update(b))
 }
@@ -69,9 +69,9 @@ func (s *Storage) Update(ctx context.Context, logic, owner string, fields map[st
 	return s.Apply(ctx, b)
 }
 
-// Incr adds to numbers of an owner and returns what they came to. If the connection
-// was lost before the answer, the error may be dogwood.ErrNotReturned: it is added,
-// but the sums are not known.
+// Incr adds to numbers of an owner and returns the sums. If the connection was lost
+// before the answer, the error may be dogwood.ErrNotReturned: the numbers are added, but
+// the sums are not known.
 func (s *Storage) Incr(ctx context.Context, logic, owner string, by map[string]float64) (map[string]float64, error) {
 	var b Batch
 	for key, n := range by {

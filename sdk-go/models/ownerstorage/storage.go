@@ -26,8 +26,8 @@ type Storage struct {
 	at string // "game1/s1"
 }
 
-// New returns the storage of an application and a region, both of which the token
-// of the client names. The token of a player reads only their own data.
+// New returns the storage of an application and a region. The token of the client names
+// both. The token of a player reads only their own data.
 func New(db *dogwood.Client, app, region string) *Storage { return &Storage{db, app + "/" + region} }
 
 func (s *Storage) owner(logic, owner string) dogwood.Ref {

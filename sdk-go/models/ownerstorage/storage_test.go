@@ -22,7 +22,7 @@ func want(t *testing.T, err error) {
 	}
 }
 
-// What was removed can be removed again, and comes back when it is set.
+// A removed value can be removed again, and comes back when it is set.
 func TestRemoveAndSet(t *testing.T) {
 	db := modeltest.Open("owner-storage")
 	defer db.Close()

@@ -40,8 +40,8 @@ func (s *Social) followers(ctx context.Context, after cursor) (page, error) {
 const settled = 10 * time.Second
 
 // oldFollowers reads the page that a status is posted with. It is read before the
-// status is there: somebody who follows in the very millisecond of the last one on
-// it would be on no page, so those who have just come are left to the next one.
+// status is there. A user who follows in the same millisecond as the last one on the page
+// would be on no page, so the newest followers are left to the next page.
 func (s *Social) oldFollowers(ctx context.Context) (page, error) {
 	now := s.db.ServerTime()
 	q := s.db.Ref("followers").Child(s.me).OrderByValue().EndBefore(now.Add(-settled).UnixMilli())
@@ -64,8 +64,8 @@ func readPage(ctx context.Context, q dogwood.Query, after cursor) (page, error) 
 func (s *Social) job(status string) string { return "fanout/" + s.me + "/" + status }
 
 // pass returns an update that sends a status to a page of followers. The cursor
-// moves in the same write, and by the rules only forward, so that a pass is made
-// once, whoever is interrupted or works on the same job.
+// moves in the same write, and the rules let it move only forward. So a pass is made
+// once, also if a program is interrupted or two work on the same job.
 func (s *Social) pass(status string, p page, posted any) map[string]any {
 	update := map[string]any{s.job(status): p.Last}
 	for _, f := range p.Followers {
@@ -74,9 +74,9 @@ func (s *Social) pass(status string, p page, posted any) map[string]any {
 	return update
 }
 
-// send makes passes until a page is empty. It is read after the status is there,
-// so that nobody who follows meanwhile is forgotten: he is either on a page, or
-// finds the status in the profile after he has followed.
+// send makes passes until a page is empty. Each page is read after the status is there,
+// so that no new follower is forgotten: they are either on a page, or find the status in
+// the profile after they have followed.
 func (s *Social) send(ctx context.Context, status string) error {
 	for {
 		done, err := s.sendPage(ctx, status)
@@ -141,7 +141,7 @@ func (s *Social) close(ctx context.Context, status string, t turn) error {
 }
 
 // Resume goes on with statuses of this user that were not sent to all followers,
-// because whoever did it was interrupted. It returns how many there were. It does
+// because the sending program was interrupted. It returns how many there were. It does
 // no harm to call it while PostStatus works elsewhere.
 func (s *Social) Resume(ctx context.Context) (int, error) {
 	jobs, err := s.db.Ref("fanout").Child(s.me).Snapshot(ctx)

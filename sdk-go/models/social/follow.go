@@ -39,8 +39,8 @@ func (s *Social) edge(user string, since any, by float64) map[string]any {
 	}
 }
 
-// Follow has this user follow another one, whose newest statuses come into his home
-// timeline.
+// Follow has this user follow another one, whose newest statuses come into this user's
+// home timeline.
 func (s *Social) Follow(ctx context.Context, user string) error {
 	var merged timeline
 	err := record.Retry(ctx, func() (timeline, error) {
@@ -59,8 +59,8 @@ func (s *Social) Follow(ctx context.Context, user string) error {
 	return s.catchUp(ctx, user, merged)
 }
 
-// catchUp enters what another user has posted since his statuses were read: the
-// passes of such a status may have been over before this user was a follower.
+// catchUp enters the statuses that another user has posted since their timeline was
+// read. The passes of such a status may have been over before this user was a follower.
 func (s *Social) catchUp(ctx context.Context, user string, merged timeline) error {
 	return record.Retry(ctx, func() (timeline, error) {
 		newest, err := s.newest(ctx, user)
@@ -73,8 +73,8 @@ func (s *Social) catchUp(ctx context.Context, user string, merged timeline) erro
 	})
 }
 
-// Unfollow has this user no longer follow another one, whose statuses leave his
-// home timeline. RefillHome fills the room.
+// Unfollow has this user no longer follow another one, whose statuses leave this user's
+// home timeline. RefillHome fills the gap.
 func (s *Social) Unfollow(ctx context.Context, user string) error {
 	gone, err := s.homeOf(ctx, user)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Social) Unfollow(ctx context.Context, user string) error {
 	if err := s.db.Update(ctx, update); err != nil {
 		return err
 	}
-	// What has come since is the last: the rules refuse further passes to this home.
+	// No status follows these: the rules refuse further passes to this home.
 	late, err := s.homeOf(ctx, user)
 	if err != nil {
 		return err
@@ -123,8 +123,8 @@ func (s *Social) Followers(ctx context.Context, user string, n int) ([]string, e
 	return record.Keys(snap), err
 }
 
-// Following returns whom a user follows, in the order in which he began to; n at
-// most.
+// Following returns at most n of the users that a user follows, the first one followed
+// first.
 func (s *Social) Following(ctx context.Context, user string, n int) ([]string, error) {
 	snap, err := s.db.Ref("following").Child(user).OrderByValue().LimitToFirst(n).Snapshot(ctx)
 	return record.Keys(snap), err

@@ -7,9 +7,8 @@
 //	err = josiah.Follow(ctx, "u2")
 //	home, err := josiah.HomeTimeline(ctx, 30)
 //
-// Sending a status goes in passes. How far it has come is kept in the tree and moves
-// with each pass in one write, so who was interrupted goes on with Resume, and no
-// home gets a status twice.
+// A status is sent in passes. A cursor in the tree moves in the same write as each pass.
+// So an interrupted program goes on with Resume, and no home gets a status twice.
 //
 // The rules are those of testdata/models/social: what they do not allow is refused
 // with dogwood.ErrPermissionDenied.
@@ -67,8 +66,8 @@ func (s *Social) LoginFree(ctx context.Context, login string) (bool, error) {
 	return !snap.Exists(), err
 }
 
-// NextUserID returns an id for a user who signs up: "u5". Whoever makes tokens
-// makes one for it.
+// NextUserID returns an id for a user who signs up: "u5". The issuer of tokens makes
+// one for it.
 func (s *Social) NextUserID(ctx context.Context) (string, error) {
 	n, err := dogwood.Transaction(ctx, s.db.Ref("counters/userId"), func(n int64) (int64, error) { return n + 1, nil })
 	return "u" + strconv.FormatInt(n, 10), err

@@ -126,8 +126,8 @@ func TestPostsRace(t *testing.T) {
 	}
 }
 
-// Whoever goes on with a job sends the status to those who do not have it, and to
-// nobody twice.
+// A program that goes on with a job sends the status to the followers who do not have it,
+// and to none twice.
 func TestResume(t *testing.T) {
 	db := modeltest.Open("social")
 	defer db.Close()

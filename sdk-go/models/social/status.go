@@ -61,7 +61,8 @@ type draft struct {
 }
 
 // post makes the status: its id, the counter, the author's own timelines and the
-// first pass are one write. Who loses the race for an id takes the next one.
+// first pass are one write. A program that loses the race for an id takes
+// the next one.
 func (s *Social) post(ctx context.Context, status *Status) error {
 	return record.Retry(ctx, func() (d draft, err error) {
 		if d.Last, err = dogwood.Get[int64](ctx, s.db.Ref("counters/statusId")); err != nil {

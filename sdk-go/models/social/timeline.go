@@ -12,7 +12,7 @@ import (
 
 func (s *Social) home() dogwood.Ref { return s.db.Ref("home").Child(s.me) }
 
-// HomeTimeline returns the n newest statuses of this user and of those he follows,
+// HomeTimeline returns the n newest statuses of this user and of those they follow,
 // the oldest of them first. Entries of statuses that their authors have deleted are
 // left out and removed.
 func (s *Social) HomeTimeline(ctx context.Context, n int) ([]Status, error) {

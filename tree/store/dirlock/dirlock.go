@@ -31,6 +31,9 @@ const (
 	maxHolder = 128
 )
 
+// errHeld says that another process has the lock.
+var errHeld = errors.New("locked by another process")
+
 // A HeldError says that other processes use the directory.
 type HeldError struct {
 	Dir string

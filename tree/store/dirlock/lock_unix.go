@@ -8,9 +8,6 @@ import (
 	"syscall"
 )
 
-// errHeld says that another process has the lock.
-var errHeld = errors.New("locked by another process")
-
 func tryLock(f *os.File, sole bool) error {
 	how := syscall.LOCK_SH
 	if sole {

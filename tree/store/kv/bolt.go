@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -78,7 +79,7 @@ func openToRead(file string) (*boltKV, error) {
 	}
 	err = probePages(file)
 	if err == nil {
-		err = db.View(wantBuckets)
+		err = db.View(haveBuckets(Writers, Counts))
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", file, err), db.Close())
@@ -88,8 +89,8 @@ func openToRead(file string) (*boltKV, error) {
 	return k, nil
 }
 
-// wantAllbuckets is wantbuckets for the current format. Without the numbers of
-// children they are counted when they are asked for.
+// wantAllBuckets fails if a bucket of the current format is missing. The numbers of
+// children may be: they are counted when they are asked for.
 func wantAllBuckets(tx *bolt.Tx) error {
 	for _, b := range Buckets {
 		if b == Counts {
@@ -104,13 +105,17 @@ func wantAllBuckets(tx *bolt.Tx) error {
 	return nil
 }
 
-func wantBuckets(tx *bolt.Tx) error {
-	for _, b := range Buckets {
-		if b != Writers && b != Counts && tx.Bucket([]byte{byte(b)}) == nil {
-			return ErrForeign
+// haveBuckets returns a check that no bucket is missing, but for some that only a writer
+// needs.
+func haveBuckets(but ...Bucket) func(*bolt.Tx) error {
+	return func(tx *bolt.Tx) error {
+		for _, b := range Buckets {
+			if tx.Bucket([]byte{byte(b)}) == nil && !slices.Contains(but, b) {
+				return ErrForeign
+			}
 		}
+		return nil
 	}
-	return nil
 }
 
 // openBolt opens or creates the file. One that is there is not written to before start.
@@ -165,7 +170,7 @@ func (k *boltKV) start() error {
 		return fmt.Errorf("sync: %w", err)
 	}
 	var ready error
-	err := guarded(func() error { ready = k.db.View(haveBuckets); return nil })
+	err := guarded(func() error { ready = k.db.View(haveBuckets()); return nil })
 	if err == nil && ready != nil {
 		err = k.update(createBuckets)
 	}
@@ -208,16 +213,6 @@ func openError(err error) error {
 		return ErrDamaged
 	}
 	return err
-}
-
-// havebuckets fails if a bucket is missing.
-func haveBuckets(tx *bolt.Tx) error {
-	for _, b := range Buckets {
-		if tx.Bucket([]byte{byte(b)}) == nil {
-			return ErrForeign
-		}
-	}
-	return nil
 }
 
 func createBuckets(tx *bolt.Tx) error {

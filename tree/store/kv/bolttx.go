@@ -188,63 +188,54 @@ func (t *boltTx) rollback() {
 	_ = t.tx.Rollback()
 }
 
-func (t *boltTx) cursor(b Bucket) *boltCursor { return &boltCursor{tx: t, b: b} }
+func (t *boltTx) cursor(b Bucket) boltCursor { return boltCursor{tx: t, b: b} }
+
+// A walker is what both cursors of a bucket can do: that of its pages and bbolt's.
+type walker interface {
+	Seek(key []byte) (k, v []byte)
+	Next() (k, v []byte)
+	Prev() (k, v []byte)
+	Last() (k, v []byte)
+}
 
 // A boltCursor walks a bucket as of the transaction: its pages, or what bbolt has of
 // it once the transaction has changed it.
 type boltCursor struct {
-	tx      *boltTx
-	b       Bucket
-	pages   pageCursor
-	changed *bolt.Cursor // nil while pages is used
+	tx    *boltTx
+	b     Bucket
+	pages pageCursor
+	walker
 }
 
 // choose decides what to walk. ok is false if there is no bucket.
 func (c *boltCursor) choose() (ok bool) {
 	open := c.tx.bucket(c.b)
-	switch {
-	case !open.there:
+	if !open.there {
 		return false
-	case open.changed == nil:
+	}
+	if open.changed == nil {
 		c.pages.pages, c.pages.root = &c.tx.pages, open.root
-	case c.changed == nil:
-		c.changed = open.changed.Cursor()
+		c.walker = &c.pages
+	} else if _, chosen := c.walker.(*bolt.Cursor); !chosen {
+		c.walker = open.changed.Cursor()
 	}
 	return true
 }
 
-func (c *boltCursor) seek(key []byte) (k, v []byte) {
-	switch {
-	case !c.choose():
+// Seek goes to the first entry that is not below the key.
+func (c *boltCursor) Seek(key []byte) (k, v []byte) {
+	if !c.choose() {
 		return nil, nil
-	case c.changed != nil:
-		return c.changed.Seek(key)
 	}
-	return c.pages.seek(key)
+	return c.walker.Seek(key)
 }
 
-func (c *boltCursor) last() (k, v []byte) {
-	switch {
-	case !c.choose():
+// Last goes to the last entry.
+func (c *boltCursor) Last() (k, v []byte) {
+	if !c.choose() {
 		return nil, nil
-	case c.changed != nil:
-		return c.changed.Last()
 	}
-	return c.pages.last()
-}
-
-func (c *boltCursor) next() (k, v []byte) {
-	if c.changed != nil {
-		return c.changed.Next()
-	}
-	return c.pages.next()
-}
-
-func (c *boltCursor) prev() (k, v []byte) {
-	if c.changed != nil {
-		return c.changed.Prev()
-	}
-	return c.pages.prev()
+	return c.walker.Last()
 }
 
 // around returns the entries of the file, as of the beginning of the transaction, on
@@ -255,7 +246,7 @@ func (c *boltCursor) around(key []byte) (before, at entryText) {
 		return before, at
 	}
 	c.pages.pages, c.pages.root = &c.tx.pages, open.root
-	at.k, at.v = c.pages.seek(key)
+	at.k, at.v = c.pages.Seek(key)
 	before.k, before.v = c.pages.before()
 	return before, at
 }
@@ -263,9 +254,10 @@ func (c *boltCursor) around(key []byte) (before, at entryText) {
 // An entryText is an entry as it is stored.
 type entryText struct{ k, v []byte }
 
-// seekExact returns the entry with a key, nil if there is none.
-func (c *boltCursor) seekExact(key []byte) (k, v []byte) {
-	if k, v = c.seek(key); !bytes.Equal(k, key) {
+// exact returns the entry with a key, nil if there is none.
+func (t *boltTx) exact(b Bucket, key []byte) (k, v []byte) {
+	c := t.cursor(b)
+	if k, v = c.Seek(key); !bytes.Equal(k, key) {
 		return nil, nil
 	}
 	return k, v

@@ -6,6 +6,7 @@ import "fmt"
 const (
 	formatPlain   = "dogwood 1" // no checksums
 	formatVersion = "dogwood 2"
+	formatLogged  = "dogwood 3" // of formatVersion, and commits are missing that a log has
 )
 
 // formatKey is the entry of bucket m that says what format a file has.
@@ -18,7 +19,7 @@ func ReadFormat(k Tx) (string, error) {
 	switch format := string(v); {
 	case err != nil:
 		return "", err
-	case format == formatVersion, format == formatPlain:
+	case format == formatVersion, format == formatPlain, format == formatLogged:
 		return format, nil
 	case format != "":
 		return "", fmt.Errorf("%w: format %q, this one reads %q", ErrFormat, format, formatVersion)
@@ -34,3 +35,18 @@ func ReadFormat(k Tx) (string, error) {
 
 // WriteFormat makes a new file one of the current format.
 func WriteFormat(k Tx) error { return k.Put(Meta, formatKey, []byte(formatVersion)) }
+
+// NeedsLog reports whether commits are missing in a file that are in a log.
+func NeedsLog(k Tx) (bool, error) {
+	v, err := k.Get(Meta, formatKey)
+	return string(v) == formatLogged, err
+}
+
+// SetNeedsLog has a file say whether commits are missing that are in a log. Versions that
+// know no logs refuse it then.
+func SetNeedsLog(k Tx, needs bool) error {
+	if needs {
+		return k.Put(Meta, formatKey, []byte(formatLogged))
+	}
+	return k.Put(Meta, formatKey, []byte(formatVersion))
+}

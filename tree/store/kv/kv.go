@@ -27,6 +27,9 @@ var bucketSlots = func() (slots [256]byte) {
 	return slots
 }()
 
+// IsBucket reports whether b is one of Buckets.
+func IsBucket(b Bucket) bool { return Buckets[bucketSlots[b]] == b }
+
 // A Store is an ordered key-value store with transactions. Bolt and memory
 // implement it.
 type Store interface {

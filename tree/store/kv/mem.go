@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"bytes"
 	"sync"
 
 	"github.com/tidwall/btree"
@@ -14,12 +15,16 @@ type memKV struct {
 	cur    memState
 }
 
-type memItem struct {
-	key   string
-	value []byte
-}
+// A memItem is an entry in memory. Its key and value do not change.
+type memItem struct{ key, value []byte }
 
 type memTree = *btree.BTreeG[memItem]
+
+// newItem copies an entry. Its value is not nil, so that Get can tell absence.
+func newItem(key, value []byte) memItem {
+	both := append(append(make([]byte, 0, len(key)+len(value)), key...), value...)
+	return memItem{both[:len(key):len(key)], both[len(key):]}
+}
 
 // A memState has the tree of each bucket, at the bucket's slot.
 type memState [len(Buckets)]memTree
@@ -34,7 +39,7 @@ func NewMemory() Store {
 }
 
 func newMemTree() memTree {
-	less := func(a, b memItem) bool { return a.key < b.key }
+	less := func(a, b memItem) bool { return bytes.Compare(a.key, b.key) < 0 }
 	return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
 }
 
@@ -71,7 +76,7 @@ func (t *memTx) writable(b Bucket) memTree {
 }
 
 func (t *memTx) Get(b Bucket, key []byte) ([]byte, error) {
-	item, ok := (*t.tree(b)).Get(memItem{key: string(key)})
+	item, ok := (*t.tree(b)).Get(memItem{key: key})
 	if !ok {
 		return nil, nil
 	}
@@ -79,14 +84,12 @@ func (t *memTx) Get(b Bucket, key []byte) ([]byte, error) {
 }
 
 func (t *memTx) Put(b Bucket, key, value []byte) error {
-	copied := make([]byte, len(value)) // never nil, so that get can tell absence
-	copy(copied, value)
-	t.writable(b).Set(memItem{string(key), copied})
+	t.writable(b).Set(newItem(key, value))
 	return nil
 }
 
 func (t *memTx) Delete(b Bucket, key []byte) error {
-	t.writable(b).Delete(memItem{key: string(key)})
+	t.writable(b).Delete(memItem{key: key})
 	return nil
 }
 
@@ -109,18 +112,21 @@ func (t *memTx) Rollback() {
 	}
 }
 
-// A memCursor seeks for every step, from a copy of the last key: iterators of
-// the tree do not survive writes, and rows are cheap to find.
+// A memCursor seeks for every step: iterators of the tree do not survive writes, and rows
+// are cheap to find.
 type memCursor struct {
 	tree *memTree
-	at   string
+	at   []byte
 }
 
-func (c *memCursor) Seek(key []byte) (k, v []byte) { return c.ascend(string(key)) }
+func (c *memCursor) Seek(key []byte) (k, v []byte) { return c.ascend(key) }
 
-func (c *memCursor) Next() (k, v []byte) { return c.ascend(c.at + "\x00") }
+func (c *memCursor) Next() (k, v []byte) { return c.ascend(behind(c.at)) }
 
-func (c *memCursor) ascend(from string) (k, v []byte) {
+// behind returns the first key behind another.
+func behind(key []byte) []byte { return append(key[:len(key):len(key)], 0) }
+
+func (c *memCursor) ascend(from []byte) (k, v []byte) {
 	(*c.tree).Ascend(memItem{key: from}, func(item memItem) bool {
 		k, v = c.take(item)
 		return false
@@ -130,7 +136,7 @@ func (c *memCursor) ascend(from string) (k, v []byte) {
 
 func (c *memCursor) Prev() (k, v []byte) {
 	(*c.tree).Descend(memItem{key: c.at}, func(item memItem) bool {
-		if item.key == c.at {
+		if bytes.Equal(item.key, c.at) {
 			return true
 		}
 		k, v = c.take(item)
@@ -150,5 +156,5 @@ func (c *memCursor) Err() error { return nil }
 
 func (c *memCursor) take(item memItem) (k, v []byte) {
 	c.at = item.key
-	return []byte(item.key), item.value
+	return item.key, item.value
 }

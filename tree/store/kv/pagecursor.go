@@ -134,6 +134,9 @@ func (g *page) key(i int) []byte {
 	return g.buf[key:value:value]
 }
 
+// flags returns those of an element of a leaf.
+func (g *page) flags(i int) uint32 { return le.Uint32(g.buf[pageHeader+i*pageElement:]) }
+
 func (g *page) child(i int) uint64 { return le.Uint64(g.buf[pageHeader+i*pageElement+8:]) }
 
 // entry returns an element of a leaf, and whether it is a bucket.
@@ -143,7 +146,7 @@ func (g *page) entry(i int) (k, v []byte, isBucket bool) {
 		g.adjoin(i + 1)
 	}
 	key, value, end := g.extent(i)
-	flags := le.Uint32(g.buf[pageHeader+i*pageElement:])
+	flags := g.flags(i)
 	if flags&^flagBucket != 0 {
 		panic(pageDamage{g.id, "has an element of an unknown kind"})
 	}
@@ -179,7 +182,7 @@ func (g *page) way(key []byte) int {
 // bucket returns the root page of a bucket. ok is false if there is none.
 func (p *pages) bucket(root uint64, b Bucket) (g page, ok bool) {
 	c := pageCursor{pages: p, root: p.load(root, nil)}
-	k, v := c.find([]byte{byte(b)})
+	k, v := c.Seek([]byte{byte(b)})
 	if len(k) != 1 || k[0] != byte(b) {
 		return g, false
 	}
@@ -252,8 +255,8 @@ type pageRef struct {
 
 func (c *pageCursor) top() *pageRef { return &c.stack[len(c.stack)-1] }
 
-// find goes to the first entry that is not below the key.
-func (c *pageCursor) find(key []byte) (k, v []byte) {
+// Seek goes to the first entry that is not below the key.
+func (c *pageCursor) Seek(key []byte) (k, v []byte) {
 	c.descend(key)
 	if !c.within(key) {
 		return c.nextLeaf()
@@ -261,7 +264,7 @@ func (c *pageCursor) find(key []byte) (k, v []byte) {
 	return c.here()
 }
 
-// locate is find for keys that are often neighbours: it does not descend again to the
+// locate is Seek for keys that are often neighbours: it does not descend again to the
 // leaf where it is. It stays in the leaf where the key belongs, so only before may follow.
 func (c *pageCursor) locate(key []byte) (k, v []byte) {
 	if !c.home.has(key) {
@@ -319,9 +322,8 @@ func (c *pageCursor) here() (k, v []byte) {
 	return k, v
 }
 
-func (c *pageCursor) seek(key []byte) (k, v []byte) { return c.find(key) }
-
-func (c *pageCursor) next() (k, v []byte) {
+// Next goes to the next entry.
+func (c *pageCursor) Next() (k, v []byte) {
 	top := c.top()
 	if top.index+1 < top.page.count {
 		top.index++
@@ -348,7 +350,8 @@ func (c *pageCursor) nextLeaf() (k, v []byte) {
 	return c.here()
 }
 
-func (c *pageCursor) prev() (k, v []byte) {
+// Prev goes to the entry before.
+func (c *pageCursor) Prev() (k, v []byte) {
 	if !c.back() {
 		return nil, nil
 	}
@@ -382,7 +385,8 @@ func (c *pageCursor) bottom() {
 	c.top().index = max(c.top().page.count-1, 0)
 }
 
-func (c *pageCursor) last() (k, v []byte) {
+// Last goes to the last entry.
+func (c *pageCursor) Last() (k, v []byte) {
 	c.stack = append(c.stack[:0], pageRef{page: c.root})
 	c.bottom()
 	return c.here()

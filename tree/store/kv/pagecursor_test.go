@@ -41,7 +41,7 @@ func TestLocate(t *testing.T) {
 			}
 			want := key(max(at, 0))
 			fresh := pageCursor{pages: &tx.pages, root: open.root}
-			wantK, wantV := fresh.find(want)
+			wantK, wantV := fresh.Seek(want)
 			wantBefore, _ := fresh.before()
 			gotK, gotV := open.finder.locate(want)
 			gotBefore, _ := open.finder.before()

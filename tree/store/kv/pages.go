@@ -67,9 +67,9 @@ func (w *pageWalk) follow(id uint64, min, max []byte) error {
 	case err != nil:
 		return err
 	case g.leaf:
-		return w.leaf(id, g.buf, g.count, min, max)
+		return w.leaf(g, min, max)
 	}
-	return w.branch(id, g.buf, g.count, max)
+	return w.branch(g, max)
 }
 
 // head checks the head of a page and that its elements lie one behind the other.
@@ -102,7 +102,7 @@ func (w *pageWalk) inline(id uint64, buf []byte) error {
 	if !g.leaf || end != len(buf) {
 		return w.damaged(id, "has a bucket that is not whole")
 	}
-	return w.leaf(id, buf, g.count, nil, nil)
+	return w.leaf(g, nil, nil)
 }
 
 // read returns a page with its overflow pages, valid until the next read, and
@@ -162,64 +162,48 @@ func (w *pageWalk) one(id uint64) ([]byte, error) {
 	return w.ahead[at : at+size], nil
 }
 
-// branch follows the elements: offset of the key, size of the key, page.
-func (w *pageWalk) branch(id uint64, buf []byte, count int, max []byte) error {
-	buf = bytes.Clone(buf) // others are read meanwhile
-	keys := make([][]byte, count, count+1)
-	for i := range count {
-		at := pageHeader + i*pageElement
-		from := uint64(at) + uint64(le.Uint32(buf[at:]))
-		to := from + uint64(le.Uint32(buf[at+4:]))
-		if to > uint64(len(buf)) {
-			return w.damaged(id, "has a key outside of it")
+// branch follows the elements, whose extents head has checked.
+func (w *pageWalk) branch(g page, max []byte) error {
+	g.buf = bytes.Clone(g.buf) // others are read meanwhile
+	for i := range g.count {
+		next := max
+		if i+1 < g.count {
+			next = g.key(i + 1)
 		}
-		keys[i] = buf[from:to]
-	}
-	keys = append(keys, max)
-	for i := range count {
-		child := le.Uint64(buf[pageHeader+i*pageElement+8:])
-		if err := w.page(child, keys[i], keys[i+1]); err != nil {
+		if err := w.page(g.child(i), g.key(i), next); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// leaf checks the elements: flags, offset of the key, sizes of key and value.
-func (w *pageWalk) leaf(id uint64, buf []byte, count int, min, max []byte) error {
-	if holdsBuckets(buf, count) {
-		buf = bytes.Clone(buf) // others are read meanwhile
+// leaf checks the order of the keys and follows buckets. head has checked the extents.
+func (w *pageWalk) leaf(g page, min, max []byte) error {
+	if g.holdsBuckets() {
+		g.buf = bytes.Clone(g.buf) // others are read meanwhile
 	}
-	for i := range count {
-		at := pageHeader + i*pageElement
-		key := uint64(at) + uint64(le.Uint32(buf[at+4:]))
-		value := key + uint64(le.Uint32(buf[at+8:]))
-		end := value + uint64(le.Uint32(buf[at+12:]))
-		if end > uint64(len(buf)) {
-			return w.damaged(id, "has a value outside of it")
-		}
-		k := buf[key:value]
+	for i := range g.count {
+		key, value, end := g.extent(i)
+		k, v := g.buf[key:value], g.buf[value:end]
 		if c := bytes.Compare(k, min); c < 0 || c == 0 && i > 0 || max != nil && bytes.Compare(k, max) >= 0 {
-			return w.damaged(id, "has keys out of order")
+			return w.damaged(g.id, "has keys out of order")
 		}
 		min = k
-		if le.Uint32(buf[at:])&flagBucket == 0 {
+		if g.flags(i)&flagBucket == 0 {
 			if w.entry != nil && w.bucket != 0 {
-				w.entry(w.bucket, k, buf[value:end])
+				w.entry(w.bucket, k, v)
 			}
 			continue
 		}
-		if len(k) > 0 {
-			w.bucket = Bucket(k[0])
+		w.bucket = Bucket(k[0])
+		if len(v) < bucketHeader {
+			return w.damaged(g.id, "has a bucket that is too short")
 		}
-		if end-value < bucketHeader {
-			return w.damaged(id, "has a bucket that is too short")
-		}
-		root, err := le.Uint64(buf[value:]), error(nil)
+		root, err := le.Uint64(v), error(nil)
 		if root != 0 {
 			err = w.page(root, nil, nil)
 		} else {
-			err = w.inline(id, buf[value+bucketHeader:end])
+			err = w.inline(g.id, v[bucketHeader:])
 		}
 		if w.bucket = 0; err != nil {
 			return err
@@ -228,9 +212,9 @@ func (w *pageWalk) leaf(id uint64, buf []byte, count int, min, max []byte) error
 	return nil
 }
 
-func holdsBuckets(buf []byte, count int) bool {
-	for i := range count {
-		if le.Uint32(buf[pageHeader+i*pageElement:])&flagBucket != 0 {
+func (g *page) holdsBuckets() bool {
+	for i := range g.count {
+		if g.flags(i)&flagBucket != 0 {
 			return true
 		}
 	}

@@ -11,8 +11,8 @@ func (t *FileTx) Scrub(b Bucket, from []byte, size int) (next []byte, read int) 
 	var err error // counted where it is made
 	defer t.guard(b, from, mayFault(), &err)
 	c := t.boltTx.cursor(b)
-	k, v := c.seek(from)
-	for ; k != nil; k, v = c.next() {
+	k, v := c.Seek(from)
+	for ; k != nil; k, v = c.Next() {
 		if read >= size {
 			return bytes.Clone(k), read
 		}
@@ -27,7 +27,7 @@ func (t *FileTx) Scrub(b Bucket, from []byte, size int) (next []byte, read int) 
 func (t *FileTx) Scan(b Bucket, visit func(key, value []byte, whole bool)) (err error) {
 	defer t.guard(b, nil, mayFault(), &err)
 	c := t.boltTx.cursor(b)
-	for k, stored := c.seek(nil); k != nil; k, stored = c.next() {
+	for k, stored := c.Seek(nil); k != nil; k, stored = c.Next() {
 		v, whole := opened(b, k, stored, t.summed(b, k))
 		visit(k, v, whole)
 	}

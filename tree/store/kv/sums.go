@@ -199,15 +199,13 @@ func (t *FileTx) end() {
 }
 
 // Cursor returns a cursor that verifies each entry that it stops at.
-func (t *FileTx) Cursor(b Bucket) Cursor { return t.newCursor(b) }
-
-func (t *FileTx) newCursor(b Bucket) *sumCursor { return &sumCursor{t: t, b: b, c: t.boltTx.cursor(b)} }
+func (t *FileTx) Cursor(b Bucket) Cursor { return &sumCursor{t: t, b: b, c: t.boltTx.cursor(b)} }
 
 // A sumCursor verifies what it comes by.
 type sumCursor struct {
 	t   *FileTx
 	b   Bucket
-	c   *boltCursor
+	c   boltCursor
 	bad error
 }
 
@@ -216,7 +214,7 @@ func (c *sumCursor) Err() error { return c.bad }
 func (c *sumCursor) Seek(key []byte) (k, v []byte) {
 	c.bad = nil
 	defer c.t.guard(c.b, key, mayFault(), &c.bad)
-	k, v = c.c.seek(key)
+	k, v = c.c.Seek(key)
 	if k != nil && bytes.Equal(k, key) {
 		return c.open(k, v)
 	}
@@ -244,14 +242,14 @@ func (t *FileTx) gap(b Bucket, key []byte, before, at entryText) error {
 	return nil
 }
 
-func (c *sumCursor) Next() (k, v []byte) { return c.step((*boltCursor).next) }
-func (c *sumCursor) Prev() (k, v []byte) { return c.step((*boltCursor).prev) }
-func (c *sumCursor) Last() (k, v []byte) { return c.step((*boltCursor).last) }
+func (c *sumCursor) Next() (k, v []byte) { return c.step((*boltCursor).Next) }
+func (c *sumCursor) Prev() (k, v []byte) { return c.step((*boltCursor).Prev) }
+func (c *sumCursor) Last() (k, v []byte) { return c.step((*boltCursor).Last) }
 
 func (c *sumCursor) step(to func(*boltCursor) (k, v []byte)) (k, v []byte) {
 	c.bad = nil
 	defer c.t.guard(c.b, nil, mayFault(), &c.bad)
-	return c.open(to(c.c))
+	return c.open(to(&c.c))
 }
 
 // open verifies an entry and takes its checksum off.

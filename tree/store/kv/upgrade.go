@@ -49,14 +49,14 @@ func (p upgradePlace) has(b Bucket, key []byte) bool {
 func (p upgradePlace) encode() []byte { return append([]byte{byte(p.turn)}, p.key...) }
 
 func (t *FileTx) readFormat() string {
-	_, v := t.boltTx.cursor(Meta).seekExact(formatKey)
+	_, v := t.boltTx.exact(Meta, formatKey)
 	return string(v)
 }
 
 // readPlace returns how far the upgrade of the file is.
 func (t *FileTx) readPlace() (place upgradePlace, err error) {
 	defer t.guard(Meta, placeKey, mayFault(), &err)
-	k, stored := t.boltTx.cursor(Meta).seekExact(placeKey)
+	k, stored := t.boltTx.exact(Meta, placeKey)
 	switch format := t.readFormat(); {
 	case format == formatPlain && k == nil:
 		return upgradePlace{}, nil
@@ -86,7 +86,7 @@ func (t *FileTx) beginUpgrade() (err error) {
 	defer t.guard(Meta, formatKey, mayFault(), &err)
 	var entries [][2][]byte
 	c := t.boltTx.cursor(Meta)
-	for k, v := c.seek(nil); k != nil; k, v = c.next() {
+	for k, v := c.Seek(nil); k != nil; k, v = c.Next() {
 		entries = append(entries, [2][]byte{bytes.Clone(k), bytes.Clone(v)})
 	}
 	t.place = upgradePlace{turn: 1}
@@ -146,8 +146,8 @@ func (t *FileTx) Upgrade(entries int) (more bool, err error) {
 		b := upgradeOrder[place.turn]
 		var slice [][2][]byte
 		c := t.boltTx.cursor(b)
-		k, v := c.seek(place.key)
-		for ; k != nil && entries > 0 && size < upgradeBytes; k, v = c.next() {
+		k, v := c.Seek(place.key)
+		for ; k != nil && entries > 0 && size < upgradeBytes; k, v = c.Next() {
 			slice = append(slice, [2][]byte{bytes.Clone(k), bytes.Clone(v)})
 			entries--
 			size += len(k) + len(v)

@@ -22,19 +22,19 @@ import (
 
 // Command has the settings that all workloads share.
 type Command struct {
-	Set      setCommand      `cmd:"" help:"Durable writes of small objects over realtime connections."`
-	Chat     chatCommand     `cmd:"" help:"Rooms whose members follow the last messages and take turns to post."`
-	ChatRoom chatRoomCommand `cmd:"" name:"chat-room" help:"One large room of the data model chat, under its rules. A member that misses a message, or sees one in another order, is a failure."`
-	Social   socialCommand   `cmd:"" help:"Posts to the homes of many followers in the data model social, under its rules."`
-	Fanout   fanoutCommand   `cmd:"" help:"One writer, many subscribers."`
-	Idle     idleCommand     `cmd:"" help:"Connections that follow a path and do nothing, and the memory that they take."`
-	Shallow  shallowCommand  `cmd:"" help:"Lists of keys of a wide node, over REST."`
-	Query    queryCommand    `cmd:"" help:"Ranges of an index, over a realtime connection and REST."`
-	RestGet  restGetCommand  `cmd:"" name:"rest-get" help:"GET requests over keep-alive connections."`
-	RestPut  restPutCommand  `cmd:"" name:"rest-put" help:"Durable PUT requests over keep-alive connections."`
-	Import   importLoad      `cmd:"" help:"Import of a large file, the memory it takes, a start of the server on the data, and reads and writes all over them."`
-	Delete   deleteCommand   `cmd:"" help:"Deletes of many rows at once, until a reader sees it."`
-	Soak     soakCommand     `cmd:"" help:"Mixed load for a long time, with clients that come and go. Missed events, lost writes and growing memory are failures."`
+	Set      load[bench.Set]      `cmd:"" help:"Durable writes of small objects over realtime connections."`
+	Chat     chatCommand          `cmd:"" help:"Rooms whose members follow the last messages and take turns to post."`
+	ChatRoom load[bench.ChatRoom] `cmd:"" name:"chat-room" help:"One large room of the data model chat, under its rules. A member that misses a message, or sees one in another order, is a failure."`
+	Social   load[bench.Social]   `cmd:"" help:"Posts to the homes of many followers in the data model social, under its rules."`
+	Fanout   load[bench.Fanout]   `cmd:"" help:"One writer, many subscribers."`
+	Idle     load[bench.Idle]     `cmd:"" help:"Connections that follow a path and do nothing, and the memory that they take."`
+	Shallow  load[bench.Shallow]  `cmd:"" help:"Lists of keys of a wide node, over REST."`
+	Query    queryCommand         `cmd:"" help:"Ranges of an index, over a realtime connection and REST."`
+	RestGet  load[bench.RESTGet]  `cmd:"" name:"rest-get" help:"GET requests over keep-alive connections."`
+	RestPut  load[bench.RESTPut]  `cmd:"" name:"rest-put" help:"Durable PUT requests over keep-alive connections."`
+	Import   importLoad           `cmd:"" help:"Import of a large file, the memory it takes, a start of the server on the data, and reads and writes all over them."`
+	Delete   load[bench.Delete]   `cmd:"" help:"Deletes of many rows at once, until a reader sees it."`
+	Soak     soakCommand          `cmd:"" help:"Mixed load for a long time, with clients that come and go. Missed events, lost writes and growing memory are failures."`
 
 	Isolation isolationCommand `cmd:"" help:"A client that writes and reads beside attacks from another address. Latencies above the bound are failures."`
 

@@ -13,7 +13,10 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
-// Backup copies the data file of a database.
+// Backup copies the data file of a database, through a server or, with --data, in this
+// process. A file gets its name only when the whole copy has been verified, so an existing
+// backup is never replaced by a damaged one. Standard output cannot be taken back and is
+// therefore not verified.
 type Backup struct {
 	File string `arg:"" help:"File to write; - is standard output. An existing file is replaced when the backup is complete and checked." placeholder:"FILE"`
 	datadir.OfflineFlags
@@ -54,7 +57,8 @@ func (c *Backup) Run(e *console.Env) error {
 	return nil
 }
 
-// receive writes what a server sends.
+// receive writes the data file that a server sends. A server on the same machine is asked
+// not to compress it, which would only cost processor time.
 func (c *Backup) receive(ctx context.Context, w io.Writer) error {
 	db, err := c.Bulk(c.Namespace)
 	if err != nil {

@@ -11,7 +11,9 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/dirlock"
 )
 
-// Check verifies data files.
+// Check verifies data files. It checks each file in a process of its own, which is this
+// program with --here: bbolt may crash on a damaged file, and the other files are still to be
+// checked.
 type Check struct {
 	Here       bool     `hidden:"" env:"-" help:"Check one file in this process and print the bare findings."`
 	Files      []string `arg:"" name:"file" optional:"" help:"Data files, or directories of them; without any, all of the data directory." type:"path"`
@@ -99,7 +101,8 @@ func (c *Check) dataFiles() (files []string, release func(), err error) {
 			return nil, nil, err
 		}
 		files = append(files, list...)
-		// If the directory is in use, the files are, and that is what is found.
+		// A directory that is in use cannot be locked. That is no error here: its files are
+		// locked, too, and the check of each reports it.
 		if lock, err := dirlock.Shared(name); err == nil {
 			locks = append(locks, lock)
 		}
@@ -107,6 +110,8 @@ func (c *Check) dataFiles() (files []string, release func(), err error) {
 	return files, release, nil
 }
 
+// runHere checks one file in this process and prints a finding on each line, which the
+// process above it reads.
 func (c *Check) runHere(e *console.Env) error {
 	findings, err := c.findings(e)
 	if err != nil {

@@ -33,6 +33,7 @@ func (c *Compact) Run(e *console.Env) (err error) {
 	if err != nil {
 		return err
 	}
+	// All files are in one directory, so the lock of the first one covers them.
 	lock, err := datadir.LockAlone(files[0], "compact")
 	if err != nil {
 		return err
@@ -59,6 +60,7 @@ func compacted(r store.CompactResult) string {
 	return console.FormatBytes(r.After) + ", was " + console.FormatBytes(r.Before)
 }
 
+// files returns the files of the named databases, without names those of all.
 func (c *Compact) files() (files []string, err error) {
 	if len(c.Namespace) == 0 {
 		return checks.Databases(c.Data)

@@ -68,6 +68,8 @@ func (c *Export) export(ctx context.Context, path tree.Path, ns string, w io.Wri
 	return errors.Join(from(ctx, path, ns, z), z.Close())
 }
 
+// receive writes the export of a server. The file may be larger than memory, so it is
+// copied as it arrives.
 func (c *Export) receive(ctx context.Context, path tree.Path, ns string, w io.Writer) error {
 	db, err := c.Bulk(ns)
 	if err != nil {
@@ -81,6 +83,7 @@ func (c *Export) receive(ctx context.Context, path tree.Path, ns string, w io.Wr
 	return db.Call(r, w)
 }
 
+// exportHere writes the value from the file in the data directory, in one snapshot.
 func (c *Export) exportHere(_ context.Context, path tree.Path, ns string, w io.Writer) error {
 	return c.ReadStore(ns, func(s *store.Store) error {
 		return s.View(func(tx *store.Tx) error { return tx.WriteJSON(w, path) })

@@ -34,6 +34,9 @@ Examples:
   dogwood serviceaccount revoke backend`
 }
 
+// createAccount adds the public key to the data directory before it writes the private key
+// to a file. If the file cannot be written, the account is revoked again. The other order
+// could leave a key file that no server accepts.
 type createAccount struct {
 	Name string `arg:"" help:"Name of the account: letters a-z, digits and hyphens."`
 	Out  string `help:"Key file to write. It must not exist yet. Keep it secret." required:"" type:"path" env:"-" placeholder:"FILE"`
@@ -88,6 +91,7 @@ func writeSecretFile(file string, content []byte) error {
 	return durable.Create(file, content, 0o600)
 }
 
+// scopeOf names the databases of an account for people.
 func scopeOf(a *auth.Account) string {
 	if len(a.Namespaces) == 0 {
 		return "all databases"
@@ -95,6 +99,8 @@ func scopeOf(a *auth.Account) string {
 	return strings.Join(a.Namespaces, ", ")
 }
 
+// listAccounts prints a line for each account. It shows no keys: the directory has only the
+// public ones.
 type listAccounts struct{ datadir.Flag }
 
 func (c *listAccounts) Run(e *console.Env) error {
@@ -112,6 +118,8 @@ func (c *listAccounts) Run(e *console.Env) error {
 	return w.Flush()
 }
 
+// revokeAccount takes an account out of the directory, so that its signatures are no longer
+// valid.
 type revokeAccount struct {
 	Name string `arg:"" help:"Name of the account."`
 	datadir.Flag

@@ -26,6 +26,8 @@ func (Token) Help() string {
   dogwood token revoke --uid ana`
 }
 
+// createToken signs on this machine and asks no server. Each server that has the secret
+// accepts the token.
 type createToken struct {
 	UID       string        `name:"uid" help:"The user's id: auth.uid in rules." required:"" env:"-" placeholder:"ID"`
 	Claims    string        `help:"JSON object with more about the user: auth.token in rules." env:"-" placeholder:"JSON"`
@@ -66,8 +68,7 @@ func (c *createToken) Run(e *console.Env) error {
 	return err
 }
 
-// secret returns the secret to sign with. Of a file with several it is the
-// first.
+// secret returns the secret to sign with. If a file has several, it is the first one.
 func (c *createToken) secret() (string, error) {
 	file := c.SecretFile
 	if file == "" {
@@ -86,6 +87,8 @@ func (c *createToken) secret() (string, error) {
 	return list[0].Value, nil
 }
 
+// revokeToken records a time in the data directory: tokens of sign-ins before it are refused.
+// Single tokens cannot be listed, because clients get new ones at any time.
 type revokeToken struct {
 	UID    string `name:"uid" help:"The user's id." required:"" env:"-" placeholder:"ID"`
 	Before string `help:"Refuse tokens of sign-ins before this time, such as 2026-01-31T12:00:00Z; now if it is not given." env:"-" placeholder:"TIME"`

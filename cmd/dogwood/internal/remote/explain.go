@@ -71,6 +71,8 @@ func (c *Explain) Run(e *console.Env) error {
 
 var errNoExplanation = errors.New("the server sent no explanation; its version may be too old")
 
+// request makes the request that is to be explained: the same one that would carry it out,
+// with one more parameter.
 func (c *Explain) request(e *console.Env, db *client.Client) (*http.Request, error) {
 	q := url.Values{"explain": {"true"}}
 	switch {
@@ -89,6 +91,7 @@ func (c *Explain) request(e *console.Env, db *client.Client) (*http.Request, err
 	return db.Request(e.Ctx, http.MethodGet, c.Path, q, nil)
 }
 
+// write makes the request of a write, with the data from the argument or a file.
 func (c *Explain) write(e *console.Env, db *client.Client, method, data string, q url.Values) (*http.Request, error) {
 	p, err := (&client.DataFlags{Source: data}).Payload(e)
 	if err != nil {
@@ -143,6 +146,7 @@ func printWriteExplanation(w io.Writer, x explained.Write) error {
 	return t.Flush()
 }
 
+// printRules prints a line about the decision of the rules.
 func printRules(w io.Writer, r explained.Rules) {
 	switch {
 	case r.Admin:

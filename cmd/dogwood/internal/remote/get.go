@@ -62,6 +62,8 @@ func (c *Get) Run(e *console.Env) error {
 	})
 }
 
+// pretty reports whether to indent: people at a terminal read it, while programs behind a
+// pipe expect one value per line.
 func (c *Get) pretty(e *console.Env) bool {
 	if c.Pretty != nil {
 		return *c.Pretty

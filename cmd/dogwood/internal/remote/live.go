@@ -23,7 +23,9 @@ func newLiveView(w io.Writer, title string) *liveView {
 	return &liveView{w: w, title: title, draw: console.IsTerminal(w)}
 }
 
-// show takes a change in. A terminal is not redrawn while more is waiting.
+// show applies an event to the view and shows the new value. A terminal is not redrawn while
+// more events wait, so a burst does not delay the newest value. A pipe gets a line for each
+// event.
 func (v *liveView) show(ev client.Event, more bool) error {
 	if err := v.apply(ev); err != nil {
 		return fmt.Errorf("%s event: %w", ev.Name, err)
@@ -42,6 +44,7 @@ func (v *liveView) show(ev client.Event, more bool) error {
 	return err
 }
 
+// apply changes the value as an event says. Other events, such as keep-alive, change nothing.
 func (v *liveView) apply(ev client.Event) error {
 	var change struct {
 		Path string
@@ -65,6 +68,8 @@ func (v *liveView) apply(ev client.Event) error {
 	return nil
 }
 
+// patch applies the changes of an update. A stream has resolved values only, so a server
+// value is an error of the server.
 func (v *liveView) patch(path tree.Path, data string) error {
 	update, err := tree.ParseUpdate(path, data, tree.Strict)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
-	"github.com/dogwooddb/dogwood/server"
+	"github.com/dogwooddb/dogwood/server/observe"
 )
 
 // Top shows the work of a server.
@@ -44,14 +44,14 @@ func (c *Top) Run(e *console.Env) error {
 	if err != nil {
 		return err
 	}
-	show := func(_ []byte, v server.Top) error { return writeTopLines(e.Stdout, v) }
+	show := func(_ []byte, v observe.Top) error { return writeTopLines(e.Stdout, v) }
 	switch {
 	case c.JSON:
-		show = func(line []byte, _ server.Top) error { return writeLine(e.Stdout, line) }
+		show = func(line []byte, _ observe.Top) error { return writeLine(e.Stdout, line) }
 	case console.IsTerminal(e.Stdout) && !c.Once:
-		show = func(_ []byte, v server.Top) error { return drawTop(console.Canvas(e.Stdout), db.Place("/"), v) }
+		show = func(_ []byte, v observe.Top) error { return drawTop(console.Canvas(e.Stdout), db.Place("/"), v) }
 	}
-	err = followTop(e.Ctx, db, func(line []byte, v server.Top) error {
+	err = followTop(e.Ctx, db, func(line []byte, v observe.Top) error {
 		if v.Interval == 0 { // the first one says nothing about how it is now
 			return nil
 		}
@@ -70,12 +70,12 @@ func (c *Top) Run(e *console.Env) error {
 var errShown = errors.New("shown")
 
 // followTop calls show with the figures of each second until it or the server fails.
-func followTop(ctx context.Context, db *client.Client, show func(line []byte, v server.Top) error) error {
+func followTop(ctx context.Context, db *client.Client, show func(line []byte, v observe.Top) error) error {
 	return db.Stream(ctx, "/.inspect/top", nil, func() {}, func(ev client.Event, _ bool) error {
 		if ev.Name != "top" {
 			return nil
 		}
-		var v server.Top
+		var v observe.Top
 		if err := json.Unmarshal(ev.Data, &v); err != nil {
 			return fmt.Errorf("read the figures of the server: %w", err)
 		}

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
-	"github.com/dogwooddb/dogwood/server"
+	"github.com/dogwooddb/dogwood/server/observe"
 )
 
 // writeTopLines prints a second as a few lines. Each begins with its subject.
-func writeTopLines(w io.Writer, v server.Top) error {
+func writeTopLines(w io.Writer, v observe.Top) error {
 	var b bytes.Buffer
 	at := time.UnixMilli(v.Time).UTC().Format(time.RFC3339)
 	n, r := v.Connections, v.Rates
@@ -32,7 +32,7 @@ func writeTopLines(w io.Writer, v server.Top) error {
 	return err
 }
 
-func slowText(s server.SlowClient) string {
+func slowText(s observe.SlowClient) string {
 	return console.Printable(fmt.Sprintf("%s %s %s %s %s in %d", s.Connection, s.Remote, s.Namespace, s.Transport, console.FormatBytes(int64(s.Bytes)), s.Messages))
 }
 
@@ -50,7 +50,7 @@ func formatMillis(ms float64) string {
 }
 
 // drawTop draws a second on a terminal, over the one before.
-func drawTop(w io.Writer, title string, v server.Top) error {
+func drawTop(w io.Writer, title string, v observe.Top) error {
 	const home, clear, endOfLine = "\x1b[H", "\x1b[J", "\x1b[K\n"
 	page := bytes.ReplaceAll([]byte(console.Shown(string(topPage(title, v)))), []byte("\n"), []byte(endOfLine))
 	_, err := fmt.Fprintf(w, "%s%s%s", home, page, clear)
@@ -58,7 +58,7 @@ func drawTop(w io.Writer, title string, v server.Top) error {
 }
 
 // topPage is a second as a page of tables.
-func topPage(title string, v server.Top) []byte {
+func topPage(title string, v observe.Top) []byte {
 	var b bytes.Buffer
 	n, r := v.Connections, v.Rates
 	fmt.Fprintf(&b, "%s   %s\n\n", title, time.UnixMilli(v.Time).Format(time.TimeOnly))

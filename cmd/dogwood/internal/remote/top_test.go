@@ -9,20 +9,20 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
-	"github.com/dogwooddb/dogwood/server"
+	"github.com/dogwooddb/dogwood/server/observe"
 )
 
-var aSecond = server.Top{
+var aSecond = observe.Top{
 	Time:        1700000000000,
 	Interval:    1,
 	Databases:   2,
-	Connections: server.TopConnections{WebSocket: 3, LongPoll: 1},
+	Connections: observe.TopConnections{WebSocket: 3, LongPoll: 1},
 	Listens:     7,
-	Rates:       server.TopRates{Writes: 12.4, Reads: 5, BytesOut: 2_500_000},
-	Commit:      server.TopLatency{Count: 9, P50: 1.234, P99: 45},
-	Write:       server.TopLatency{Count: 12, P99: 2500},
-	Slow:        []server.SlowClient{{Connection: "c7", Remote: "10.0.0.1:5", Namespace: "shop", Transport: "websocket", Bytes: 4096, Messages: 12}},
-	Paths:       []server.HotPath{{Namespace: "shop", Path: "/a/\x1b[31m\u202ex", Writes: 12.4}},
+	Rates:       observe.TopRates{Writes: 12.4, Reads: 5, BytesOut: 2_500_000},
+	Commit:      observe.TopLatency{Count: 9, P50: 1.234, P99: 45},
+	Write:       observe.TopLatency{Count: 12, P99: 2500},
+	Slow:        []observe.SlowClient{{Connection: "c7", Remote: "10.0.0.1:5", Namespace: "shop", Transport: "websocket", Bytes: 4096, Messages: 12}},
+	Paths:       []observe.HotPath{{Namespace: "shop", Path: "/a/\x1b[31m\u202ex", Writes: 12.4}},
 }
 
 func TestTopLines(t *testing.T) {
@@ -74,7 +74,7 @@ func TestTopIsFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = followTop(t.Context(), c, func([]byte, server.Top) error { return nil })
+	err = followTop(t.Context(), c, func([]byte, observe.Top) error { return nil })
 	if err == nil || !strings.Contains(err.Error(), "8 profiles are running") {
 		t.Errorf("top ends with %v", err)
 	}

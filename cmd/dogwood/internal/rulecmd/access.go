@@ -21,6 +21,7 @@ func openWriteMessage(a *ruleslint.Access) string {
 	return fmt.Sprintf("anybody may write %s without signing in", a.Node())
 }
 
+// isOpenWrite reports whether a rule lets clients write that are signed out.
 func isOpenWrite(a *ruleslint.Access) bool { return a.Rule.Kind == rules.WriteRule && !a.SignedIn }
 
 // openWrites returns the warnings about writes that need no user.
@@ -47,6 +48,8 @@ func addOpenWrites(warnings []ruleslint.Warning, open []*ruleslint.Access) []rul
 	return warnings
 }
 
+// saysOpenRoot reports whether a warning is about an open root, which includes every path
+// below it.
 func saysOpenRoot(warnings []ruleslint.Warning, rule string) bool {
 	return slices.ContainsFunc(warnings, func(w ruleslint.Warning) bool { return w.Code == "open-root" && w.Rule == rule })
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/dogwooddb/dogwood/rules/rulestest"
 )
 
+// checkCommand compiles rules and prints errors, warnings and open access. It needs no data
+// and no server, so an editor or CI can run it after each change.
 type checkCommand struct {
 	Files  []string `arg:"" name:"file" help:"Rules files, or a firebase.json that names them; - is standard input."`
 	JSON   bool     `name:"json" help:"Print a list of findings as JSON." env:"-"`

@@ -11,6 +11,8 @@ import (
 	"github.com/tailscale/hujson"
 )
 
+// convertCommand prints rules as strict JSON, for tools that read no relaxed JSON, and tests
+// of targaryen as a test file.
 type convertCommand struct {
 	File  string `arg:"" help:"A rules file, or a test file of targaryen; - is standard input."`
 	Rules string `help:"Name of the rules file that converted tests are for." default:"database.rules.json" placeholder:"FILE" env:"-"`

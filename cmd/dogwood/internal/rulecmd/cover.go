@@ -19,6 +19,7 @@ type coverFlags struct {
 	CoverHTML string  `name:"cover-html" help:"Write a page that shows the rules with what was covered." placeholder:"FILE" env:"-"`
 }
 
+// wanted reports whether coverage was asked for: counting slows the tests down.
 func (f *coverFlags) wanted() bool {
 	return f.Cover || f.CoverMin > 0 || f.CoverRule > 0 || f.CoverHTML != ""
 }
@@ -29,6 +30,7 @@ type coverages struct {
 	by    map[string]*covered
 }
 
+// covered is a compiled rules file and what its tests have reached.
 type covered struct {
 	rules *rules.Ruleset
 	count *rules.Coverage

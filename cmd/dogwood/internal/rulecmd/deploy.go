@@ -25,6 +25,8 @@ import (
 // The commands of this file are about the rules of a running server, those of
 // the others about rules in files.
 
+// deployCommand replaces the rules of a database. The server compiles and stores them, so
+// rules that compile here but not there change nothing.
 type deployCommand struct {
 	File       string `arg:"" optional:"" help:"Rules document, or a firebase.json that names it; database.rules.json, or else firebase.json, if it is not given."`
 	DryRun     bool   `help:"Only have the server check them."`
@@ -213,6 +215,7 @@ func addMeant(errs rules.Errors, text string) {
 	}
 }
 
+// historyCommand lists the versions of the rules that a server has kept, or prints one.
 type historyCommand struct {
 	Version int64 `arg:"" optional:"" help:"Version to print; without it, they are listed."`
 	JSON    bool  `name:"json" help:"List as JSON."`
@@ -252,6 +255,7 @@ func (c *historyCommand) Run(e *console.Env) error {
 	return printHistory(e.Stdout, list)
 }
 
+// printHistory prints a line for each version, the newest first.
 func printHistory(w io.Writer, list []versions.Version) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	for i, v := range list {
@@ -273,6 +277,8 @@ func printHistory(w io.Writer, list []versions.Version) error {
 	return t.Flush()
 }
 
+// rollbackCommand puts an earlier version of the rules in force. They become a new version,
+// so a rollback can be undone by another one.
 type rollbackCommand struct {
 	To      int64  `help:"Version to put in force again; the one before that in force if it is not given." placeholder:"VERSION"`
 	Comment string `short:"m" help:"Text to keep with the version." placeholder:"TEXT"`

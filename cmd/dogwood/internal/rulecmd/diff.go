@@ -13,6 +13,8 @@ import (
 	"github.com/dogwooddb/dogwood/rules/rulestest"
 )
 
+// diffCommand compares two rules files by their decisions. A comparison of their text would
+// show changes that matter to no client, and hide the effect of those that do.
 type diffCommand struct {
 	Old      string   `arg:"" help:"Rules file."`
 	New      string   `arg:"" help:"Rules file to compare with it."`
@@ -68,6 +70,7 @@ func (c *diffCommand) Run(e *console.Env) error {
 	return nil
 }
 
+// load reads and compiles one of the two files.
 func (c *diffCommand) load(e *console.Env, file string) (*rules.Ruleset, error) {
 	src, err := c.source(e, file)
 	if err != nil {
@@ -128,6 +131,7 @@ func (c *diffCommand) others(e *console.Env, cmp *rulesdiff.Comparer, actors []r
 	return console.Unusable(cmp.Generated(e.Ctx, world, c.Data, actors, now, c.Generate))
 }
 
+// traffic compares the operations of a recording.
 func (c *diffCommand) traffic(e *console.Env, cmp *rulesdiff.Comparer, world rulestest.World) error {
 	f, err := os.Open(c.Traffic)
 	if err != nil {
@@ -175,6 +179,7 @@ func limitText(most int) string {
 	return fmt.Sprintf("at most %d at once", most)
 }
 
+// verdictOf names a decision and the rule behind it.
 func verdictOf(allow bool, rule string) string {
 	verdict := rulestest.Deny
 	if allow {

@@ -29,6 +29,8 @@ type questionFlags struct {
 	language
 }
 
+// evalCommand decides one operation without a server. Its exit code tells programs the
+// decision.
 type evalCommand struct {
 	questionFlags
 	Explain string `help:"How much to explain: none, deciding (the rule that decides) or full." default:"deciding" enum:"none,deciding,full" env:"-"`
@@ -50,6 +52,7 @@ Examples:
 
 func (c *evalCommand) Run(e *console.Env) error { return c.run(e, c.Explain, c.JSON) }
 
+// explainCommand is evalCommand with every value that the rules have read.
 type explainCommand struct {
 	questionFlags
 	JSON bool `name:"json" help:"Print JSON." env:"-"`
@@ -156,7 +159,8 @@ func (c *questionFlags) question(e *console.Env) (*question, error) {
 	return q, console.Unusable(err)
 }
 
-// A basis is what a rules file or a test says about an operation.
+// A basis is the part of an operation that a rules file or a test provides. Flags replace
+// parts of it.
 type basis struct {
 	src   *rulestest.Source
 	rules *rules.Ruleset
@@ -225,7 +229,7 @@ func atLine(s string) (file string, line int) {
 	return s[:i], line
 }
 
-// who sets the actor.
+// who sets the actor of the operation.
 func (c *questionFlags) who(b *basis, op *rulestest.Op) error {
 	name, isName := strings.CutPrefix(c.Auth, "@")
 	switch {

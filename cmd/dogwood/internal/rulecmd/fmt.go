@@ -11,6 +11,8 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
+// fmtCommand rewrites rules files in one layout, so that changes of layout do not hide
+// changes of meaning in their history.
 type fmtCommand struct {
 	Files []string `arg:"" name:"file" optional:"" help:"Rules files; without any, or for -, standard input."`
 	Write bool     `short:"w" help:"Write the result to the file instead of printing it." env:"-"`

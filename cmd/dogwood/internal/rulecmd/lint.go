@@ -8,6 +8,7 @@ import (
 	"github.com/dogwooddb/dogwood/rules/ruleslint"
 )
 
+// lintCommand prints warnings about rules that compile.
 type lintCommand struct {
 	Files []string `arg:"" name:"file" optional:"" help:"Rules files, or a firebase.json that names them; - is standard input."`
 	JSON  bool     `name:"json" help:"Print a list of findings as JSON." env:"-"`

@@ -15,6 +15,8 @@ import (
 	"github.com/dogwooddb/dogwood/rules/rulestest"
 )
 
+// mutateCommand changes rules in small ways and runs the tests against each mutant. A mutant
+// that passes shows a condition that no test checks.
 type mutateCommand struct {
 	File    string        `arg:"" help:"Rules file."`
 	Tests   []string      `help:"Test files and directories; only those that name the rules file are run." default:"." placeholder:"PATH" env:"-"`

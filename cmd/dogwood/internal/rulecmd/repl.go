@@ -111,8 +111,13 @@ func (r *repl) load() error {
 	r.basis = b
 	r.scene.Options = b.src.Options
 	r.scene.Before, r.scene.After, r.set = world, world, false
-	r.scene.Pattern = rulestest.Pattern(b.rules, r.scene.At)
+	r.move(r.scene.At)
 	return nil
+}
+
+// move has expressions evaluated at a path, where captures are those of the rules there.
+func (r *repl) move(p tree.Path) {
+	r.scene.At, r.scene.Pattern = p, "/"+strings.Join(r.basis.rules.Pattern(p), "/")
 }
 
 // line answers one line.
@@ -193,8 +198,8 @@ func (r *repl) at(path string) error {
 	if err != nil {
 		return err
 	}
-	r.scene.At, r.scene.Pattern = p, rulestest.Pattern(r.basis.rules, p)
-	fmt.Fprintln(r.Stdout, p, "is", "/"+strings.TrimPrefix(r.scene.Pattern, "/"))
+	r.move(p)
+	fmt.Fprintln(r.Stdout, p, "is", r.scene.Pattern)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/memory"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/project"
 	"github.com/dogwooddb/dogwood/server"
+	"github.com/dogwooddb/dogwood/server/observe"
 )
 
 // Dev runs a server for development.
@@ -92,7 +93,7 @@ func (c *Dev) Run(e *console.Env) error {
 		DefaultNamespace: c.DefaultNamespace,
 		Rules:            ruleset,
 		Sample:           tree,
-		Decisions:        server.Decisions{Console: e.Stderr, Tell: c.ExplainDenied, Coverage: c.Coverage},
+		Decisions:        observe.Decisions{Console: e.Stderr, Tell: c.ExplainDenied, Coverage: c.Coverage},
 		Log:              c.logger(e),
 		Limits:           server.Limits{Memory: memory.Limit().Bytes},
 	}

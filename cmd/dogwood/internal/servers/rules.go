@@ -12,6 +12,7 @@ import (
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/project"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server"
+	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -80,7 +81,7 @@ func (f *rulesFlags) configure(o *server.Options) (end func() error, err error) 
 	if f.Record == "" {
 		return func() error { return nil }, nil
 	}
-	o.Decisions.Record, err = server.OpenRecorder(f.Record)
+	o.Decisions.Record, err = observe.OpenRecorder(f.Record)
 	if store.NoRoom(err) {
 		o.Log.Error("there is no room for a recording: none is made", "err", err)
 		return func() error { return nil }, nil

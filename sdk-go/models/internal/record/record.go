@@ -51,9 +51,8 @@ func Read[T any](ctx context.Context, at dogwood.Ref, key func(*T) *string) (rec
 // maxPlaces is how many places one request reads.
 const maxPlaces = 1000
 
-// Each reads several places at once and returns what is there, in their order;
-// what is not there is an empty snapshot. Of up to maxPlaces it is what they are at
-// one moment.
+// Each reads several paths at once and returns their values, in their order; an absent
+// value is an empty snapshot. Up to maxPlaces paths are read at one revision.
 func Each(ctx context.Context, db *dogwood.Client, places ...dogwood.Ref) ([]dogwood.Snapshot, error) {
 	var list []dogwood.Snapshot
 	for part := range slices.Chunk(places, maxPlaces) {
@@ -86,7 +85,7 @@ func Named(ctx context.Context, db *dogwood.Client, index dogwood.Query, templat
 }
 
 // AllNamed is Named for an index of any length, in the order of its keys: one that
-// others write to. What a request finds, up to maxPlaces, is as it was at one moment.
+// others write to. Each request reads up to maxPlaces paths at one revision.
 func AllNamed(ctx context.Context, db *dogwood.Client, index dogwood.Ref, template string) ([]dogwood.Snapshot, error) {
 	return namedPages(ctx, db, index, template, maxPlaces)
 }

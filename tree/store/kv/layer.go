@@ -1,0 +1,127 @@
+package kv
+
+import (
+	"bytes"
+	"iter"
+)
+
+// A Layer is entries in memory in front of those of a transaction. An entry without a value
+// is deleted there. A Layer has many readers or one writer at a time.
+type Layer struct {
+	trees [len(Buckets)]memTree // nil: it has no entry of the bucket
+	bytes int64
+}
+
+// layerOverhead is what an entry takes in addition to its bytes.
+const layerOverhead = 96
+
+// Set puts an entry, or with a nil value deletes it. It keeps the key and the value.
+func (l *Layer) Set(b Bucket, key, value []byte) {
+	tree := &l.trees[bucketSlots[b]]
+	if *tree == nil {
+		*tree = newMemTree()
+	}
+	l.bytes += int64(len(key)+len(value)) + layerOverhead
+	if old, replaced := (*tree).Set(memItem{key, value}); replaced {
+		l.bytes -= int64(len(old.key)+len(old.value)) + layerOverhead
+	}
+}
+
+// Get returns the value of an entry. ok is false if the layer has none; a nil value with ok
+// is that of a deleted one.
+func (l *Layer) Get(b Bucket, key []byte) (value []byte, ok bool) {
+	tree := l.trees[bucketSlots[b]]
+	if tree == nil {
+		return nil, false
+	}
+	item, ok := tree.Get(memItem{key: key})
+	return item.value, ok
+}
+
+// Bytes returns about how much memory the layer takes.
+func (l *Layer) Bytes() int64 { return l.bytes }
+
+// Copy returns a layer with the same entries, for readers. It copies no entry.
+func (l *Layer) Copy() *Layer {
+	c := &Layer{bytes: l.bytes}
+	for i, tree := range l.trees {
+		if tree != nil {
+			c.trees[i] = tree.Copy()
+		}
+	}
+	return c
+}
+
+// Add puts the entries of a layer that comes in front.
+func (l *Layer) Add(front *Layer) {
+	for e := range front.All() {
+		l.Set(e.Bucket, e.Key, e.Value)
+	}
+}
+
+// An Entry is an entry of a layer.
+type Entry struct {
+	Bucket     Bucket
+	Key, Value []byte
+}
+
+// All returns the entries, bucket after bucket in the order of keys.
+func (l *Layer) All() iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		for i, tree := range l.trees {
+			if tree == nil {
+				continue
+			}
+			for it := tree.Iter(); it.Next(); {
+				if item := it.Item(); !yield(Entry{Buckets[i], item.key, item.value}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Empty reports whether the layer has no entries.
+func (l *Layer) Empty() bool { return l.bytes == 0 }
+
+// A Layered is the entries of layers, the first of which is the one in front, and of a
+// transaction behind them. It writes nothing.
+type Layered struct {
+	Base   Tx
+	Layers []*Layer
+}
+
+// Get returns the value of a key, nil if there is none.
+func (l *Layered) Get(b Bucket, key []byte) ([]byte, error) {
+	for _, layer := range l.Layers {
+		if v, ok := layer.Get(b, key); ok {
+			return v, nil
+		}
+	}
+	return l.Base.Get(b, key)
+}
+
+// Cursor returns a cursor of a bucket. tick is called for every entry that is looked at, nil
+// for not; an error ends the walk.
+func (l *Layered) Cursor(b Bucket, tick func() error) Cursor {
+	base := l.Base.Cursor(b)
+	var trees []memTree
+	for _, layer := range l.Layers {
+		if tree := layer.trees[bucketSlots[b]]; tree != nil {
+			trees = append(trees, tree)
+		}
+	}
+	if len(trees) == 0 {
+		return base
+	}
+	return newMerged(base, tick, trees...)
+}
+
+// copied returns a value that Set may keep, and that is not nil.
+func copied(value []byte) []byte { return append(make([]byte, 0, len(value)), value...) }
+
+// Put puts a copy of an entry.
+func (l *Layer) Put(b Bucket, key, value []byte) { l.Set(b, bytes.Clone(key), copied(value)) }
+
+// Delete deletes an entry.
+func (l *Layer) Delete(b Bucket, key []byte) { l.Set(b, bytes.Clone(key), nil) }

@@ -1,0 +1,190 @@
+package kv
+
+import (
+	"bytes"
+
+	"github.com/tidwall/btree"
+)
+
+// A merged cursor walks entries in memory in front of those of another cursor. The memory
+// is trees, the first of which is the one in front. An entry of a tree hides those with its
+// key behind it, and one without a value is deleted.
+//
+// It keeps a place in each source and seeks only when it turns round, so a step costs a
+// step of the sources that have the entry.
+type merged struct {
+	sources []source
+	at      []byte // key of the entry that was returned last
+	back    bool   // the places are at or before it, and not at or behind it
+	tick    func() error
+	failed  error
+}
+
+// A source is one of the things that a merged cursor walks, and the entry where it is: k is
+// nil in front of the first entry, behind the last one and in front of a damaged one.
+type source struct {
+	k, v []byte
+	base Cursor // nil: it is a tree
+	tree btree.IterG[memItem]
+}
+
+// newMerged returns a cursor over trees and base behind them. tick is called for every
+// entry that is looked at, nil for not; an error ends the walk.
+func newMerged(base Cursor, tick func() error, trees ...memTree) Cursor {
+	m := &merged{tick: tick, sources: make([]source, 0, len(trees)+1)}
+	for _, t := range trees {
+		m.sources = append(m.sources, source{tree: t.Iter()})
+	}
+	m.sources = append(m.sources, source{base: base})
+	return m
+}
+
+func (m *merged) Seek(key []byte) (k, v []byte) {
+	m.failed = nil
+	m.turn(key)
+	return m.ascend()
+}
+
+func (m *merged) Last() (k, v []byte) {
+	m.failed, m.back = nil, true
+	for i := range m.sources {
+		m.sources[i].last()
+	}
+	return m.descend()
+}
+
+func (m *merged) Next() (k, v []byte) {
+	if m.failed = nil; m.back {
+		m.turn(m.at)
+	}
+	m.pass(m.at, (*source).next)
+	return m.ascend()
+}
+
+func (m *merged) Prev() (k, v []byte) {
+	if m.failed = nil; m.back {
+		m.pass(m.at, (*source).prev)
+	} else {
+		m.back = true
+		for i := range m.sources {
+			m.sources[i].before(m.at)
+		}
+	}
+	return m.descend()
+}
+
+// turn places the sources at a key or behind it.
+func (m *merged) turn(key []byte) {
+	m.back = false
+	for i := range m.sources {
+		m.sources[i].seek(key)
+	}
+}
+
+// pass has the sources that are at a key go on.
+func (m *merged) pass(key []byte, step func(*source)) {
+	for i := range m.sources {
+		if s := &m.sources[i]; s.k != nil && bytes.Equal(s.k, key) {
+			step(s)
+		}
+	}
+}
+
+func (m *merged) ascend() (k, v []byte) { return m.settle((*source).next, -1) }
+
+func (m *merged) descend() (k, v []byte) { return m.settle((*source).prev, 1) }
+
+// settle returns the entry that comes next among the places of the sources: the one whose
+// key compares with all others as wanted, or 0. It passes over deleted ones.
+func (m *merged) settle(step func(*source), wanted int) (k, v []byte) {
+	for {
+		if m.failed = m.base().Err(); m.failed == nil && m.tick != nil {
+			m.failed = m.tick()
+		}
+		if m.failed != nil {
+			return nil, nil
+		}
+		var first *source
+		for i := range m.sources {
+			s := &m.sources[i]
+			if s.k != nil && (first == nil || bytes.Compare(s.k, first.k) == wanted) {
+				first = s
+			}
+		}
+		if first == nil {
+			return nil, nil
+		}
+		if m.at = first.k; first.v != nil {
+			return first.k, first.v
+		}
+		m.pass(first.k, step)
+	}
+}
+
+func (m *merged) base() Cursor { return m.sources[len(m.sources)-1].base }
+
+func (m *merged) Err() error { return m.failed }
+
+func (s *source) seek(key []byte) {
+	if s.base != nil {
+		s.read(s.base.Seek(key))
+		return
+	}
+	s.take(s.tree.Seek(memItem{key: key}))
+}
+
+// before goes to the last entry before a key.
+func (s *source) before(key []byte) {
+	switch {
+	case s.base == nil && s.tree.Seek(memItem{key: key}):
+		s.take(s.tree.Prev())
+	case s.base == nil:
+		s.take(s.tree.Last())
+	default:
+		if k, _ := s.base.Seek(key); k != nil {
+			s.read(s.base.Prev())
+		} else if s.k, s.v = nil, nil; s.base.Err() == nil {
+			s.read(s.base.Last())
+		}
+	}
+}
+
+func (s *source) next() {
+	if s.base != nil {
+		s.read(s.base.Next())
+		return
+	}
+	s.take(s.tree.Next())
+}
+
+func (s *source) prev() {
+	if s.base != nil {
+		s.read(s.base.Prev())
+		return
+	}
+	s.take(s.tree.Prev())
+}
+
+func (s *source) last() {
+	if s.base != nil {
+		s.read(s.base.Last())
+		return
+	}
+	s.take(s.tree.Last())
+}
+
+// read takes the entry that base is at. Its value is never nil, as that of a deleted one is.
+func (s *source) read(k, v []byte) {
+	if s.k, s.v = k, v; v == nil {
+		s.v = []byte{}
+	}
+}
+
+// take takes the entry that the tree is at, if there is one.
+func (s *source) take(ok bool) {
+	s.k, s.v = nil, nil
+	if ok {
+		item := s.tree.Item()
+		s.k, s.v = item.key, item.value
+	}
+}

@@ -1,0 +1,216 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+)
+
+// makeRoom begins a segment if the last one has no room for so many bytes. The caller has
+// the writing.
+func (l *Log) makeRoom(size int64) error {
+	l.mu.Lock()
+	bytes := int64(firstSegment)
+	if l.current {
+		s := l.segments[len(l.segments)-1]
+		if s.end+size+recordHead <= s.bytes { // the mark has room
+			l.mu.Unlock()
+			return nil
+		}
+		bytes = 2 * s.bytes
+	}
+	l.mu.Unlock()
+	return l.begin(max(min(bytes, l.o.SegmentBytes), headBytes+size+recordHead))
+}
+
+// Prepare makes sure that the directory has the log, so that a file that names it finds it.
+func (l *Log) Prepare() error {
+	l.take()
+	defer l.pass()
+	l.mu.Lock()
+	there := l.control.newest != 0
+	l.mu.Unlock()
+	if there {
+		return nil
+	}
+	return l.makeRoom(0)
+}
+
+// begin begins a segment of at least so many bytes. The caller has the writing.
+func (l *Log) begin(bytes int64) error {
+	if l.control.newest == 0 { // no segment without a control file
+		if err := l.writeControl(0); err != nil {
+			return err
+		}
+	}
+	spare, err := l.spares.take(bytes)
+	if err != nil {
+		return err
+	}
+	s := newSegment(spare, l)
+	err = s.file.writeSync(s.head(l.control.owner), 0)
+	if err == nil {
+		err = l.disk.rename(spare.name, s.name())
+	}
+	if err == nil {
+		err = l.writeControl(s.id)
+	}
+	if err != nil {
+		// The control file may know the segment, which has no records, and says that none
+		// come behind follows in those before it. So none may.
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.current = false
+		l.failures = append(l.failures, s.name())
+		return errors.Join(err, s.file.Close())
+	}
+	l.mu.Lock()
+	l.segments = append(l.segments, s)
+	l.current = true
+	l.mu.Unlock()
+	l.spares.prepare(min(2*s.bytes, l.o.SegmentBytes))
+	return nil
+}
+
+// writeControl writes the control file.
+func (l *Log) writeControl(newest uint64) error {
+	c := control{l.control.owner, newest}
+	if err := l.disk.replace(controlFile, c.encode()); err != nil {
+		return err
+	}
+	l.control = c
+	return nil
+}
+
+// newSegment returns the next segment of the log in a spare file.
+func newSegment(spare spare, l *Log) *segment {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return &segment{
+		first:   l.next,
+		id:      randomID(),
+		follows: l.settled,
+		begun:   l.o.Now(),
+		file:    spare.file,
+		bytes:   spare.bytes,
+		end:     headBytes,
+		last:    l.next - 1,
+		of:      make(map[uint64]uint64),
+	}
+}
+
+// A spare is a file that can become a segment. Its content does not matter, but every byte
+// has been on the disk.
+type spare struct {
+	name  string
+	file  file
+	bytes int64
+}
+
+// maxSpares bounds the files that wait to become segments.
+const maxSpares = 2
+
+// spares are the files that wait to become segments.
+type spares struct {
+	disk  disk
+	bytes int64 // of those that are kept
+
+	mu        sync.Mutex
+	files     []spare
+	preparing chan struct{} // closed when a file was made in the background; nil: none is
+	closed    bool
+}
+
+// take returns a file of at least so many bytes.
+func (s *spares) take(bytes int64) (spare, error) {
+	s.wait()
+	s.mu.Lock()
+	for i, f := range s.files {
+		if f.bytes >= bytes {
+			s.files = append(s.files[:i], s.files[i+1:]...)
+			s.mu.Unlock()
+			return f, nil
+		}
+	}
+	s.mu.Unlock()
+	return s.make(bytes)
+}
+
+// wait waits for the file that is made in the background.
+func (s *spares) wait() {
+	s.mu.Lock()
+	wait := s.preparing
+	s.mu.Unlock()
+	if wait != nil {
+		<-wait
+	}
+}
+
+func (s *spares) make(bytes int64) (spare, error) {
+	name := fmt.Sprintf("%016x%s", randomID(), spareSuffix)
+	f, err := s.disk.create(name, bytes)
+	return spare{name, f, bytes}, err
+}
+
+// prepare makes a file in the background, unless there is one.
+func (s *spares) prepare(bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.files {
+		if f.bytes >= bytes {
+			return
+		}
+	}
+	if s.preparing != nil || s.closed {
+		return
+	}
+	done := make(chan struct{})
+	s.preparing = done
+	go func() {
+		defer close(done)
+		f, err := s.make(bytes)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.preparing = nil
+		if err == nil { // or the next segment makes its file, and tells its error
+			s.files = append(s.files, f)
+		}
+	}()
+}
+
+// add adds the file of a segment, or removes it if there are enough of them. When it returns
+// nil, the disk has no segment of that name. It may be called again after an error.
+func (s *spares) add(old *segment) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := spare{fmt.Sprintf("%016x%s", old.id, spareSuffix), old.file, old.bytes}
+	keep := s.bytes <= old.bytes && old.bytes <= 2*s.bytes && len(s.files) < maxSpares && !s.closed
+	var err error
+	if keep {
+		err = s.disk.rename(old.name(), f.name)
+	} else {
+		err = s.disk.remove(old.name())
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it is gone if the call before failed halfway
+		return err
+	}
+	if keep && err == nil {
+		s.files = append(s.files, f)
+		return nil
+	}
+	return old.file.Close()
+}
+
+// close closes the files, once none is made any more.
+func (s *spares) close() (err error) {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.wait()
+	for _, f := range s.files {
+		err = errors.Join(err, f.file.Close())
+	}
+	s.files = nil
+	return err
+}

@@ -1,0 +1,291 @@
+package wal
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+const (
+	firstSegment   = 64 << 10 // bytes of the first segment, so that a new log begins at once
+	defaultSegment = 16 << 20
+	defaultHold    = 1 << 30
+
+	// maxGroup bounds what waits for a write, in bytes.
+	maxGroup = 16 << 20
+
+	// markAfter is how long the log is idle before it marks its end.
+	markAfter = 100 * time.Millisecond
+)
+
+// Options adjust a log. The zero value is right for most.
+type Options struct {
+	SegmentBytes int64 // 0: 16 MiB; the first segments are smaller
+
+	// Segments that are released stay for readers while they are among the newest
+	// KeepBytes of the log and younger than KeepAge. 0: they do not, and for any time.
+	KeepBytes int64
+	KeepAge   time.Duration
+	// HoldBytes bounds the segments that stay because of a Hold, 0: 1 GiB.
+	HoldBytes int64
+
+	Now func() time.Time // nil: time.Now
+}
+
+// A Log appends records to the segments of a directory.
+type Log struct {
+	disk    disk
+	o       Options
+	control control // as it is on the disk, if there are segments
+
+	recycling sync.Mutex // before mu
+
+	mu       sync.Mutex
+	turn     sync.Cond // of mu: writing has ended, or a group was taken
+	next     uint64    // number of the next record
+	settled  uint64    // number of the last record that is on the disk
+	group    *group    // gathers records
+	writing  bool      // one goroutine writes to the last segment, or changes segments
+	takers   int       // goroutines in take
+	failed   error     // see Renew
+	closed   bool
+	segments []*segment        // oldest first
+	current  bool              // the last one can be written to
+	failures []string          // names of segments that could not be begun, and may be there
+	released map[uint64]uint64 // by database, the number up to which
+	trimmed  map[uint64]uint64 // by database, the number of the last record that is gone
+	floor    uint64            // up to which number records were gone when the log was opened
+	more     chan struct{}     // see news
+	holds    map[*Hold]struct{}
+	mark     *time.Timer // writes the mark
+	spares   spares
+}
+
+// A group is the records that are written by one call.
+type group struct {
+	records []byte
+	heads   []groupHead
+	first   uint64 // number of the first one
+	err     error
+	done    chan struct{} // closed when first and err are set
+	lead    chan struct{} // has a token for one that is to write the group
+}
+
+type groupHead struct {
+	at       int // in records
+	database uint64
+}
+
+func newGroup() *group {
+	return &group{done: make(chan struct{}), lead: make(chan struct{}, 1)}
+}
+
+// Owner returns the random id of the log.
+func (l *Log) Owner() uint64 { return l.control.owner }
+
+// Append appends a record and returns its number when it is on the disk. r.Number does not
+// matter, and r is not kept. An error wraps ErrUnsettled, or nothing was written.
+//
+// The first of several calls writes the records of all.
+func (l *Log) Append(r Record) (number uint64, err error) {
+	if len(r.Change)+len(r.Rows) > MaxRecord {
+		return 0, ErrTooLarge
+	}
+	l.mu.Lock()
+	for !l.closed && l.group.bytes() > maxGroup {
+		l.turn.Wait()
+	}
+	if l.closed {
+		l.mu.Unlock()
+		return 0, ErrClosed
+	}
+	g := l.group
+	place := uint64(len(g.heads))
+	g.heads = append(g.heads, groupHead{len(g.records), r.Database})
+	g.records = appendRecord(g.records, &r)
+	leads := !l.writing && l.takers == 0
+	if leads {
+		l.writing = true
+	}
+	l.mu.Unlock()
+	if leads {
+		l.write(g)
+	} else {
+		select {
+		case <-g.done:
+		case <-g.lead:
+			l.write(g)
+		}
+	}
+	if g.err != nil {
+		return 0, g.err
+	}
+	return g.first + place, nil
+}
+
+func (g *group) bytes() int { return len(g.records) }
+
+// write writes a group, which is the one that gathers, and passes the writing on. The
+// caller has it.
+func (l *Log) write(g *group) {
+	l.mu.Lock()
+	l.group = newGroup()
+	l.turn.Broadcast()
+	failed := l.failed
+	l.mu.Unlock()
+	if failed == nil {
+		g.err = l.writeGroup(g)
+	} else {
+		g.err = fmt.Errorf("%w: %w", ErrFailed, failed)
+	}
+	close(g.done)
+	l.pass()
+}
+
+// pass ends the writing of the caller. The next group is written by one of those that
+// wait for it.
+func (l *Log) pass() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.group.heads) > 0 && l.takers == 0 {
+		l.writing = true
+		l.group.lead <- struct{}{}
+		return
+	}
+	l.writing = false
+	l.turn.Broadcast()
+	if l.current && l.failed == nil {
+		l.mark.Reset(markAfter)
+	}
+}
+
+// take waits until the caller may write, in front of the group that gathers.
+func (l *Log) take() {
+	l.mu.Lock()
+	l.takers++
+	for l.writing {
+		l.turn.Wait()
+	}
+	l.takers--
+	l.writing = true
+	l.mu.Unlock()
+}
+
+// writeGroup gives the records their numbers and writes them.
+func (l *Log) writeGroup(g *group) error {
+	if err := l.makeRoom(int64(g.bytes())); err != nil {
+		return fmt.Errorf("begin a segment of the log: %w", err)
+	}
+	l.mu.Lock()
+	s, settled := l.segments[len(l.segments)-1], l.settled
+	g.first = l.next
+	l.next += uint64(len(g.heads))
+	l.mu.Unlock()
+	number := g.first
+	for _, h := range g.heads {
+		b := g.records[h.at:]
+		seal(b[:le.Uint32(b)], s.id, number, settled)
+		number++
+	}
+	if err := s.file.writeSync(g.records, s.end); err != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.failed = err
+		return fmt.Errorf("%w: %w", ErrUnsettled, err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, h := range g.heads {
+		s.note(&Record{Number: g.first + uint64(i), Database: h.database})
+	}
+	s.end += int64(g.bytes())
+	l.settled = s.last
+	l.tell()
+	return nil
+}
+
+// Failed returns why the log takes no records; nil: it does.
+func (l *Log) Failed() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed
+}
+
+// Renew begins a new segment after a failure. When it returns nil, the records that failed
+// are void, also after a crash, and the log takes records again. Records that are released by then
+// does not depend on what the disk has of the failed segment, so call it when all that was
+// acknowledged is durable somewhere else.
+func (l *Log) Renew() error {
+	l.take()
+	defer l.pass()
+	if l.Failed() == nil {
+		return nil
+	}
+	if err := l.begin(firstSegment); err != nil {
+		return fmt.Errorf("begin a segment of the log: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failed = nil
+	return nil
+}
+
+// writeMark marks the end of the log, so that damage of the last record is told from a
+// record that was not written as a whole. The next record overwrites the mark. Nobody waits
+// for it, so it is not synced.
+func (l *Log) writeMark() {
+	l.take()
+	defer l.pass()
+	l.mu.Lock()
+	var s *segment
+	if l.current && l.failed == nil {
+		s = l.segments[len(l.segments)-1]
+	}
+	next, settled := l.next, l.settled
+	l.mu.Unlock()
+	if s == nil || s.last != settled || s.end+recordHead > s.bytes {
+		return
+	}
+	b := appendRecord(nil, &Record{Kind: markKind})
+	seal(b, s.id, next, settled)
+	_, _ = s.file.WriteAt(b, s.end) // without it the log is what it was
+}
+
+// Close closes the log. Records that are being appended are written before.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	closed := l.closed
+	l.closed = true
+	l.turn.Broadcast()
+	l.tell()
+	l.mu.Unlock()
+	if closed {
+		return nil
+	}
+	l.writeMark()
+	l.take()
+	defer l.pass()
+	l.mark.Stop()
+	err := l.spares.close()
+	if n := len(l.segments); n > 0 && l.current {
+		err = errors.Join(err, l.segments[n-1].file.sync()) // the mark
+	}
+	for _, s := range l.segments {
+		err = errors.Join(err, s.file.Close())
+	}
+	l.mu.Lock()
+	l.current = false
+	l.mu.Unlock()
+	return err
+}
+
+func (o Options) withDefaults() Options {
+	o.SegmentBytes = cmp.Or(o.SegmentBytes, defaultSegment)
+	o.HoldBytes = cmp.Or(o.HoldBytes, defaultHold)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}

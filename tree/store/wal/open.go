@@ -1,0 +1,227 @@
+package wal
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Open opens the log in a directory, which need not exist: a log without records has no
+// files. Only one process may have it open, which is for the caller to see to.
+//
+// The error is a *DamageError if records are missing or damaged, or wraps ErrFormat.
+func Open(dir string, o Options) (*Log, error) {
+	l, err := open(directory(dir), o)
+	if err != nil {
+		return nil, fmt.Errorf("open the log in %s: %w", dir, err)
+	}
+	return l, nil
+}
+
+func open(d disk, o Options) (*Log, error) {
+	l := &Log{disk: d, o: o.withDefaults(), next: 1, group: newGroup(),
+		released: make(map[uint64]uint64), trimmed: make(map[uint64]uint64), holds: make(map[*Hold]struct{})}
+	l.turn.L = &l.mu
+	l.spares.disk, l.spares.bytes = d, l.o.SegmentBytes
+	if err := l.recover(); err != nil {
+		for _, s := range l.segments {
+			err = errors.Join(err, s.file.Close())
+		}
+		return nil, err
+	}
+	l.mark = time.AfterFunc(markAfter, l.writeMark)
+	l.mark.Stop()
+	return l, nil
+}
+
+// recover finds what the log has. New records come into a new segment: what follows the
+// last record of the newest one may be a part of records that were never acknowledged.
+func (l *Log) recover() error {
+	names, err := l.disk.list()
+	if err != nil {
+		return err
+	}
+	c, err := l.readControl(names)
+	if err != nil {
+		return err
+	}
+	l.control = c
+	found, err := l.openSegments(names)
+	if err != nil {
+		return err
+	}
+	if err := l.join(found, c.newest); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, spareSuffix) {
+			if err := l.disk.remove(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readControl reads the control file. A log without one has no segments.
+func (l *Log) readControl(names []string) (c control, err error) {
+	text, err := l.disk.read(controlFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		for _, name := range names {
+			if strings.HasSuffix(name, segmentSuffix) {
+				return c, &DamageError{Segment: controlFile, Reason: "it is missing"}
+			}
+		}
+		return control{owner: randomID()}, nil
+	}
+	if err != nil {
+		return c, err
+	}
+	if c, err = readControl(text); err != nil && !errors.Is(err, ErrFormat) {
+		err = &DamageError{Segment: controlFile, Reason: err.Error()}
+	}
+	return c, err
+}
+
+// openSegments opens the segments in the order of their numbers.
+func (l *Log) openSegments(names []string) (found []*segment, err error) {
+	for _, name := range names {
+		if !strings.HasSuffix(name, segmentSuffix) {
+			continue
+		}
+		s, ok := parseName(name)
+		if !ok {
+			return found, &DamageError{Segment: name, Reason: "it is not the name of a segment"}
+		}
+		if s.file, err = l.disk.open(name); err != nil {
+			return found, err
+		}
+		l.segments = append(l.segments, s) // to be closed after an error
+		if s.bytes, err = s.file.size(); err != nil {
+			return found, err
+		}
+	}
+	found = slices.Clone(l.segments)
+	// Of several segments with the same first number all but one were given up before they
+	// had a record, and are short of it.
+	for _, s := range found {
+		if err := l.scan(s); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(found, func(a, b *segment) int {
+		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.last, b.last))
+	})
+	return found, nil
+}
+
+// join reads the segments and refuses a log that lacks some.
+func (l *Log) join(found []*segment, newest uint64) error {
+	l.segments = l.segments[:0]
+	for i, s := range found {
+		var err error
+		if i == 0 { // what was in front of it is released
+			l.settled, l.floor = s.follows, s.follows
+		}
+		if s.follows > l.settled {
+			err = &DamageError{Segment: s.name(), Last: l.settled, Reason: fmt.Sprintf(
+				"the records up to number %d should be in front of it", s.follows)}
+		}
+		if s.follows < l.settled {
+			err = l.void(s.follows)
+		}
+		l.segments = append(l.segments, s)
+		if err != nil {
+			l.segments = append(l.segments, found[i+1:]...) // to be closed
+			return err
+		}
+		l.next = s.last + 1
+		if s.last >= s.first {
+			l.settled = s.last
+		}
+	}
+	return l.complete(newest)
+}
+
+// complete checks that the newest segment that the control file knows is there, and makes
+// sure that what was found is on the disk: a process that was killed may have left it in the
+// memory of the system.
+func (l *Log) complete(newest uint64) error {
+	there := newest == 0
+	for _, s := range l.segments {
+		there = there || s.id == newest
+	}
+	if !there {
+		return &DamageError{Segment: controlFile, Last: l.settled, Reason: fmt.Sprintf("segment %016x is missing", newest)}
+	}
+	if n := len(l.segments); n > 0 {
+		return l.segments[n-1].file.sync()
+	}
+	return nil
+}
+
+// void forgets the records above a number.
+func (l *Log) void(follows uint64) error {
+	for _, s := range l.segments {
+		if s.last > max(follows, s.first-1) {
+			if err := l.cut(s, follows); err != nil {
+				return err
+			}
+		}
+	}
+	l.settled = follows
+	return nil
+}
+
+// scan finds the records of a segment.
+func (l *Log) scan(s *segment) error { return l.cut(s, ^uint64(0)) }
+
+// cut is scan for the records up to a number.
+func (l *Log) cut(s *segment, upTo uint64) error {
+	b := make([]byte, s.bytes)
+	if _, err := s.file.ReadAt(b, 0); err != nil {
+		return err
+	}
+	if err := s.readHead(b, l.control.owner); err != nil {
+		if errors.Is(err, ErrFormat) {
+			return fmt.Errorf("%s: %w", s.name(), err)
+		}
+		return &DamageError{Segment: s.name(), Reason: err.Error()}
+	}
+	s.end, s.last = headBytes, s.first-1
+	clear(s.of)
+	for s.last < upTo {
+		r, ok := readRecord(b[s.end:], s.id)
+		if !ok || r.Number != s.last+1 {
+			return s.torn(b)
+		}
+		if r.Kind == markKind {
+			return nil
+		}
+		s.note(&r.Record)
+		s.end += int64(r.size)
+	}
+	return nil
+}
+
+// torn checks that the records end where the segment has no whole one. They do if what
+// follows was never acknowledged: no later record was written when it was on the disk.
+func (s *segment) torn(b []byte) error {
+	id := le.AppendUint64(nil, s.id)
+	for at := int(s.end); ; at++ {
+		i := bytes.Index(b[min(at+8, len(b)):], id)
+		if i < 0 {
+			return nil
+		}
+		at += i
+		if r, ok := readRecord(b[at:], s.id); ok && r.settled > s.last {
+			return &DamageError{Segment: s.name(), At: s.end, Last: s.last, Reason: fmt.Sprintf(
+				"record number %d is unreadable, which was on the disk before number %d", s.last+1, r.Number)}
+		}
+	}
+}

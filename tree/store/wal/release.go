@@ -1,0 +1,183 @@
+package wal
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+)
+
+func (l *Log) has(id uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.segments, func(s *segment) bool { return s.id == id })
+}
+
+// Databases returns the databases with records that are not released, and the number of the
+// last one of each.
+func (l *Log) Databases() map[uint64]uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := make(map[uint64]uint64)
+	for _, s := range l.segments {
+		for db, last := range s.of {
+			if last > l.released[db] {
+				all[db] = last
+			}
+		}
+	}
+	return all
+}
+
+// Release says that a database needs no records up to a number any more: what they say is
+// durable somewhere else. No record will get a number that was released. Segments that no
+// database needs are used again.
+func (l *Log) Release(database, number uint64) error {
+	l.mu.Lock()
+	l.released[database] = max(l.released[database], number)
+	known := number < l.next
+	l.mu.Unlock()
+	if !known {
+		l.skip(number)
+	}
+	return l.recycle()
+}
+
+// skip makes sure that a number is not given any more: a record that failed had it, and
+// behind it the log was closed before there was another.
+func (l *Log) skip(number uint64) {
+	l.take()
+	defer l.pass()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if number >= l.next {
+		l.next, l.current = number+1, false
+	}
+}
+
+// recycle takes the oldest segments out of the log, for as long as they are released.
+func (l *Log) recycle() error {
+	l.recycling.Lock()
+	defer l.recycling.Unlock()
+	for {
+		l.mu.Lock()
+		old, failures := l.oldest(), l.failures
+		if old == nil || l.closed {
+			l.mu.Unlock()
+			return nil
+		}
+		if len(failures) > 0 {
+			l.mu.Unlock()
+			if err := l.removeFailures(failures); err != nil {
+				return err
+			}
+			continue
+		}
+		l.mu.Unlock()
+		if err := l.spares.add(old); err != nil {
+			return err
+		}
+		l.mu.Lock()
+		l.segments = l.segments[1:]
+		for db, last := range old.of {
+			l.trimmed[db] = last
+		}
+		l.mu.Unlock()
+	}
+}
+
+// removeFailures removes what is left of segments that could not be begun. They have the
+// first number of one that could, so they must not be there when that one is gone. The
+// control file does not know them: it knows the segment that came afterwards.
+func (l *Log) removeFailures(names []string) error {
+	for _, name := range names {
+		if err := l.disk.remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failures = slices.DeleteFunc(l.failures, func(name string) bool { return slices.Contains(names, name) })
+	return nil
+}
+
+// oldest returns the oldest segment if it need not stay. mu is held.
+func (l *Log) oldest() *segment {
+	if len(l.segments) < 2 || !l.current { // the newest is what the control file knows
+		return nil
+	}
+	old := l.segments[0]
+	for db, last := range old.of {
+		if last > l.released[db] {
+			return nil
+		}
+	}
+	if l.kept() || l.held(old) {
+		return nil
+	}
+	return old
+}
+
+// bytes returns the size of the log. mu is held.
+func (l *Log) bytes() (n int64) {
+	for _, s := range l.segments {
+		n += s.bytes
+	}
+	return n
+}
+
+// kept reports whether the oldest segment stays for readers that may come. Its newest record
+// is not older than the segment behind it.
+func (l *Log) kept() bool {
+	age := l.o.Now().Sub(l.segments[1].begun)
+	return l.bytes() <= l.o.KeepBytes && (l.o.KeepAge == 0 || age < l.o.KeepAge)
+}
+
+// held reports whether a segment stays for a reader that has a Hold.
+func (l *Log) held(s *segment) bool {
+	if l.bytes() > l.o.HoldBytes {
+		return false
+	}
+	for h := range l.holds {
+		if s.last > h.number {
+			return true
+		}
+	}
+	return false
+}
+
+// A Hold keeps the records behind a number in the log for a reader that is under way, up to
+// the bound of Options.HoldBytes.
+type Hold struct {
+	log    *Log
+	number uint64
+}
+
+// Hold keeps what comes behind a number.
+func (l *Log) Hold(number uint64) *Hold {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := &Hold{l, number}
+	l.holds[h] = struct{}{}
+	return h
+}
+
+// Move gives up the records up to a number.
+func (h *Hold) Move(number uint64) {
+	h.log.mu.Lock()
+	defer h.log.mu.Unlock()
+	h.number = max(h.number, number)
+}
+
+// End gives up all records.
+func (h *Hold) End() {
+	h.log.mu.Lock()
+	defer h.log.mu.Unlock()
+	delete(h.log.holds, h)
+}
+
+// trimmedOf returns the number of the last record of a database that is gone.
+func (l *Log) trimmedOf(database uint64) uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return max(l.trimmed[database], l.floor)
+}
