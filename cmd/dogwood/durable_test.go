@@ -4,11 +4,13 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -41,8 +43,13 @@ func TestNamesAreDurable(t *testing.T) {
 func TestNamesOfServersAreDurable(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "new", "data")
+	taken, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
 	made := traceNames(t, dir, func(run func(args ...string)) {
-		run("serve", "--port", "99999", "--data", data) // it makes all files before it fails to listen
+		run("serve", "--port", strconv.Itoa(taken.Addr().(*net.TCPAddr).Port), "--data", data) // it makes all files before it fails to listen
 	})
 	for _, name := range []string{"", "admin-secret", "access-token-key", "default.db"} {
 		if want := filepath.Join(data, name); !slices.Contains(made, want) {

@@ -136,7 +136,7 @@ type Write struct {
 	Path string `json:"path"`
 	Plan string `json:"plan"` // "write"
 
-	// The effect and the cost of a write depend on what is there, and could be used to guess
+	// The effect and the cost of a write depend on the data, and could be used to guess
 	// that. So the effect is nil if the caller may not read all that he writes; and the
 	// cost, in which others have a part, is not nil for an administrator, or with
 	// Options.TellRules.
