@@ -76,13 +76,20 @@ func TestTLS(t *testing.T) {
 	for range peer.MaxHeadLines {
 		q.Header.Add("A", "b")
 	}
-	if r, err := client.Do(q); err != nil || r.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("too many headers: %v, %v", r, err)
+	wants := func(about string, q *http.Request, status int) {
+		t.Helper()
+		r, err := client.Do(q)
+		if err != nil {
+			t.Fatalf("%s: %v", about, err)
+		}
+		defer r.Body.Close()
+		if r.StatusCode != status {
+			t.Errorf("%s: status %d, want %d", about, r.StatusCode, status)
+		}
 	}
-	plain, err := http.Get("http://" + ts.addr + "/x.json")
-	if err != nil || plain.StatusCode != 400 {
-		t.Errorf("plain HTTP: %v, %v", plain, err)
-	}
+	wants("too many headers", q, http.StatusRequestHeaderFieldsTooLarge)
+	q, _ = http.NewRequest("GET", "http://"+ts.addr+"/x.json", nil)
+	wants("plain HTTP", q, 400)
 }
 
 // A handshake counts while it is unfinished, and must not be long.
