@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/dogwooddb/dogwood/internal/tier"
 )
 
 // A weighedText is a text that measures how much memory is in use while it is read.
@@ -19,7 +21,7 @@ type weighedText struct {
 	weighs int    // at how many bytes it is measured next
 }
 
-const weighEvery = 8 << 20
+const weighEvery = 4 << 20
 
 func (w *weighedText) Read(p []byte) (int, error) {
 	for w.rest == "" {
@@ -70,9 +72,10 @@ type forgottenString struct{}
 func (forgottenString) Append(string) error { return nil }
 func (forgottenString) Value() Stored       { return true }
 
-// TestStreamMemory: whatever a text of 64 MiB looks like, little of it is in memory.
+// TestStreamMemory: whatever a text of 32 MiB and more looks like, little of it is in memory.
 func TestStreamMemory(t *testing.T) {
-	const size = 64 << 20
+	tier.Need(t, tier.Full)
+	const size = 32 << 20
 	spaces := strings.Repeat(" ", 1<<20)
 	repeat := func(text string) (string, int) { return strings.Repeat(text, 1<<10), size / len(text) >> 10 }
 	nulls, nullTimes := repeat(`"a":null,`)
@@ -88,12 +91,12 @@ func TestStreamMemory(t *testing.T) {
 		"nulls under one key":      {parts: []string{`{"b":1,`, nulls, `"c":1}`}, times: []int{1, nullTimes, 1}},
 		"keys that come again":     {parts: []string{`{`, again, `"c":1}`}, times: []int{1, againTimes, 1}},
 		"an array":                 {parts: []string{`[`, ones, `1]`}, times: []int{1, oneTimes, 1}},
-		"space behind a key":       {parts: []string{`{"a"`, spaces, `:1}`}, times: []int{1, 64, 1}},
-		"space behind a colon":     {parts: []string{`{"a":`, spaces, `1}`}, times: []int{1, 64, 1}},
+		"space behind a key":       {parts: []string{`{"a"`, spaces, `:1}`}, times: []int{1, 32, 1}},
+		"space behind a colon":     {parts: []string{`{"a":`, spaces, `1}`}, times: []int{1, 32, 1}},
 		"space between keys":       {parts: []string{`{"k":1`, `,` + spaces[:300<<10] + `"a":1`, `}`}, times: []int{1, 200, 1}},
-		"space in a priority":      {parts: []string{`{".priority":`, spaces, `1,"a":1}`}, times: []int{1, 64, 1}},
+		"space in a priority":      {parts: []string{`{".priority":`, spaces, `1,"a":1}`}, times: []int{1, 32, 1}},
 		"priorities":               {parts: []string{priority}, times: []int{8}, kind: TooLong, fails: true},
-		"space before a wrong key": {parts: []string{`{"a/b"`, spaces, `:1}`}, times: []int{1, 64, 1}, kind: BadKey, fails: true},
+		"space before a wrong key": {parts: []string{`{"a/b"`, spaces, `:1}`}, times: []int{1, 32, 1}, kind: BadKey, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := &weighedText{parts: c.parts, times: c.times, weighs: weighEvery}

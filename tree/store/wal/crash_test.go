@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
+
+	"github.com/dogwooddb/dogwood/internal/tier"
 )
 
 // A history is what a user of a log knows about it.
@@ -50,7 +53,7 @@ func (h *history) open() {
 		l, err := open(h.disk, Options{SegmentBytes: 4 << 10})
 		if err == nil {
 			h.log = l
-			h.log.mark.Stop()
+			h.log.idle = time.Hour // steps write the mark
 			break
 		}
 		if !h.disk.off {
@@ -69,7 +72,6 @@ func (h *history) open() {
 func (h *history) add() {
 	l := h.log
 	l.take()
-	l.mark.Stop()
 	var group []*entry
 	for range 1 + h.rnd.IntN(4) {
 		e := &entry{text: fmt.Sprint(len(h.order), ":", string(bytes.Repeat([]byte{'x'}, h.rnd.IntN(700)))), database: 1 + h.rnd.Uint64N(databases)}
@@ -172,11 +174,7 @@ func (h *history) step() {
 
 // TestPowerFailures has the power go off in the middle of any step, several times in a row.
 func TestPowerFailures(t *testing.T) {
-	cuts := 3000
-	if testing.Short() {
-		cuts = 500
-	}
-	for seed := range uint64(cuts) {
+	for seed := range tier.Pick[uint64](100, 500, 20_000) {
 		h := newHistory(t, seed)
 		for range 4 {
 			h.disk.cutAt = h.disk.steps + 1 + h.rnd.IntN(60)
@@ -202,11 +200,7 @@ func TestPowerFailures(t *testing.T) {
 
 // TestFailingDisk has steps of the disk fail, and the power go off later.
 func TestFailingDisk(t *testing.T) {
-	runs := 3000
-	if testing.Short() {
-		runs = 500
-	}
-	for seed := range uint64(runs) {
+	for seed := range tier.Pick[uint64](100, 500, 20_000) {
 		h := newHistory(t, seed)
 		often := 3 + h.rnd.IntN(40)
 		h.disk.fails = func(int) bool { return h.disk.rnd.IntN(often) == 0 }

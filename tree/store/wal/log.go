@@ -59,7 +59,8 @@ type Log struct {
 	floor    uint64            // up to which number records were gone when the log was opened
 	more     chan struct{}     // see news
 	holds    map[*Hold]struct{}
-	mark     *time.Timer // writes the mark
+	mark     *time.Timer   // writes the mark
+	idle     time.Duration // markAfter, but in tests
 	spares   spares
 }
 
@@ -157,7 +158,7 @@ func (l *Log) pass() {
 	l.writing = false
 	l.turn.Broadcast()
 	if l.current && l.failed == nil {
-		l.mark.Reset(markAfter)
+		l.mark.Reset(l.idle)
 	}
 }
 

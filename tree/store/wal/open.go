@@ -24,7 +24,7 @@ func Open(dir string, o Options) (*Log, error) {
 }
 
 func open(d disk, o Options) (*Log, error) {
-	l := &Log{disk: d, o: o.withDefaults(), next: 1, group: newGroup(),
+	l := &Log{disk: d, o: o.withDefaults(), next: 1, group: newGroup(), idle: markAfter,
 		released: make(map[uint64]uint64), trimmed: make(map[uint64]uint64), holds: make(map[*Hold]struct{})}
 	l.turn.L = &l.mu
 	l.spares.disk, l.spares.bytes = d, l.o.SegmentBytes
