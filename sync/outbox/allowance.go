@@ -194,7 +194,7 @@ func (o *Outbox) back(it item) {
 	}
 	o.untake(&it)
 	o.items.PushFront(it)
-	o.bytes += it.size
+	o.bytes += int(it.size)
 }
 
 // A Memory is what the writes of a session take their memory from, so that all of them

@@ -46,14 +46,14 @@ func (it *item) own() int64 {
 
 // A waiting is what an outbox has counted. It is guarded by the outbox's mu.
 type waiting struct {
+	held  int64 // of the allowance, for own and sent; a little more than these
+	grace bool  // held and another one for the items that do not count
+	full  bool  // there was no room for the last item
+
 	events int64    // of the events in the queue, some of which others share
 	own    int64    // of everything else in the queue
 	sent   int64    // of what the last Take returned, without the events
 	taken  []*Event // of those that count, which the last Take returned
-
-	held   int64 // of the allowance, for own and sent; a little more than these
-	grace  bool  // held and another one for the items that do not count
-	full   bool  // there was no room for the last item
 	counts *Counts
 }
 
@@ -181,7 +181,7 @@ func (o *Outbox) endSent() {
 
 // isHeldBack reports whether the client is not to be read from.
 func (o *Outbox) isHeldBack() bool {
-	return o.bytes > o.max || o.waits.full && o.bytes > KeptUp
+	return o.bytes > o.max || o.bytes > KeptUp && o.waits.full
 }
 
 // lost returns what the allowance gets back at most if the events of the queue give way.

@@ -7,6 +7,7 @@ package outbox
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -61,7 +62,7 @@ type item struct {
 	make    func() [][]byte // messages that are made when they are sent
 	view    *View           // that it is about; nil: none
 	event   *Event          // nil with a view: all of it
-	size    int
+	size    int32
 	counted bool // of what the allowance has for slow clients
 }
 
@@ -94,6 +95,9 @@ type Counts struct {
 // sent has seldom more than an event and a reply waiting.
 const keptItems = 4
 
+// sizeOf returns a size for an item, in which a word less counts: a queue has many.
+func sizeOf(bytes int) int32 { return int32(min(bytes, math.MaxInt32-itemOverhead)) }
+
 // itemOverhead is what an item counts for beside its bytes.
 const itemOverhead = 64
 
@@ -113,11 +117,11 @@ func New(format Format, maxBytes int, notify func()) *Outbox {
 }
 
 // PushFrame queues a message that is ready to be sent.
-func (o *Outbox) PushFrame(msg []byte) { o.push(item{message: msg, size: len(msg)}) }
+func (o *Outbox) PushFrame(msg []byte) { o.push(item{message: msg, size: sizeOf(len(msg))}) }
 
 // PushLater queues messages that are made when it is their turn, so that large
 // ones do not wait in memory. size is what f itself keeps there.
-func (o *Outbox) PushLater(size int, f func() [][]byte) { o.push(item{make: f, size: size}) }
+func (o *Outbox) PushLater(size int, f func() [][]byte) { o.push(item{make: f, size: sizeOf(size)}) }
 
 func (o *Outbox) push(it item) {
 	o.mu.Lock()
@@ -135,7 +139,7 @@ func (o *Outbox) push(it item) {
 
 func (o *Outbox) append(it item) {
 	it.size += itemOverhead
-	o.bytes += it.size
+	o.bytes += int(it.size)
 	if o.lags() {
 		o.count(&it)
 	}
@@ -145,7 +149,7 @@ func (o *Outbox) append(it item) {
 // PushView queues the whole view of a listener that was just attached. Until it
 // is sent the listener gets no events: the view will contain them.
 func (o *Outbox) PushView(v *View, size int, f func() [][]byte) {
-	o.push(item{view: v, make: f, size: size})
+	o.push(item{view: v, make: f, size: sizeOf(size)})
 }
 
 // PushEvent queues an event for a listener.
@@ -156,11 +160,11 @@ func (o *Outbox) PushEvent(v *View, e *Event) {
 		return
 	}
 	wasEmpty := o.items.Len() == 0
-	o.append(item{view: v, event: e, size: e.size})
+	o.append(item{view: v, event: e, size: sizeOf(e.size)})
 	if o.bytes > o.max && o.items.Len() > 1 {
 		o.overflow(v.Counts)
 	}
-	full := o.waits.full
+	full := o.bytes > KeptUp && o.waits.full
 	o.mu.Unlock()
 	if full {
 		o.allowance.relieve() // before the event can be taken
@@ -216,7 +220,7 @@ func (o *Outbox) replaceEvents(of func(*View) bool) {
 			*it = v.whole()
 			it.size = itemOverhead
 		}
-		o.bytes += it.size
+		o.bytes += int(it.size)
 		return true
 	})
 	o.settle()
@@ -280,15 +284,17 @@ func (o *Outbox) TakeReady(dst [][]byte, max int) (msgs [][]byte, more bool) {
 	heldBack := o.isHeldBack()
 	for size := 0; size < max && o.items.Len() > 0 && o.items.Front().isReady(); {
 		it := o.items.Pop(keptItems)
-		o.bytes -= it.size
+		o.bytes -= int(it.size)
 		o.uncount(&it)
 		if msg := o.message(&it); len(msg) > 0 {
 			dst = append(dst, msg)
 			size += len(msg)
 		}
 	}
-	o.settle()
-	o.endGrace()
+	if o.waits.held > 0 || o.waits.grace {
+		o.settle()
+		o.endGrace()
+	}
 	if heldBack && !o.isHeldBack() {
 		o.room.Broadcast()
 	}
@@ -302,7 +308,7 @@ func (o *Outbox) pop() (item, bool) {
 		return item{}, false
 	}
 	it := o.items.Pop(keptItems)
-	o.bytes -= it.size
+	o.bytes -= int(it.size)
 	o.take(&it)
 	o.room.Broadcast()
 	return it, true
