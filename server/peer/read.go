@@ -123,7 +123,7 @@ func (c *conn) refuse(status int) error {
 	if status == http.StatusServiceUnavailable {
 		header = "Retry-After: 1\r\n"
 	}
-	c.held.End() // the messages are gone
+	c.held.End() // the head is not kept
 	_ = c.Conn.SetDeadline(time.Now().Add(refusalTime))
 	_, err := fmt.Fprintf(c.Conn, "HTTP/1.1 %s\r\n%sContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n%[1]s", text, header)
 	if err == nil && c.CloseWrite() == nil {
