@@ -70,6 +70,9 @@ func (p Path) Clean() string { return p.s }
 // IsRoot reports whether p is the root.
 func (p Path) IsRoot() bool { return p.s == "" }
 
+// Clone returns an equal path whose text is not part of another one.
+func (p Path) Clone() Path { return Path{strings.Clone(p.s)} }
+
 // Child returns the path of the child with the given key, which must be valid.
 func (p Path) Child(key string) Path {
 	if p.s == "" {

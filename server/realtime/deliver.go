@@ -2,7 +2,7 @@ package realtime
 
 // deliver writes what there is as far as the network takes it at once. The rest
 // is for a goroutine of the socket's own, and so is what has to be read from the
-// database. After an error writing stays set, so nothing is written any more.
+// database. After an error writing is over, so nothing is written any more.
 func (s *socket) deliver(b *writeBuffer) {
 	again, err := s.writeReady(b)
 	switch {
@@ -13,11 +13,9 @@ func (s *socket) deliver(b *writeBuffer) {
 		go s.write(append([]byte(nil), b.buf...))
 	case err != nil:
 		s.cutOff()
-		s.writers.Done()
-	case again || s.moreToWrite():
+		s.writing.end()
+	case again || s.writing.goesOn():
 		s.rt.pool.add(s)
-	default:
-		s.writers.Done()
 	}
 	b.buf = b.buf[:0]
 }
@@ -46,7 +44,7 @@ func (s *socket) writeReady(b *writeBuffer) (again bool, err error) {
 	}
 	if len(b.buf) > 0 {
 		err := b.writeTo(s.raw)
-		s.rt.opts.Metrics.Sockets.Sent(max(b.n, 0))
+		b.sent += max(b.n, 0)
 		if err != nil {
 			return false, err
 		}
@@ -60,10 +58,12 @@ func (s *socket) writeReady(b *writeBuffer) (again bool, err error) {
 // prepare reports whether the pool can write to s, and if so puts pings and pongs
 // that are due into b.
 func (s *socket) prepare(b *writeBuffer) bool {
+	if !s.writing.begin() {
+		return s.raw != nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.dirty = false
-	if s.raw == nil || !s.live || s.ended || len(s.queue) > 0 {
+	if s.raw == nil || !s.writing.isLive() || s.ended || len(s.queue) > 0 {
 		return false
 	}
 	s.appendControl(b)

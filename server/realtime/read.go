@@ -128,10 +128,10 @@ func (s *socket) run() {
 		s.c.lost(s, s.relied, reason)
 	}
 	s.end(reason)
-	s.writers.Wait()
+	s.writing.wait()
 	s.waitForPeer()
 	s.conn.Close()
-	if s.isLive() {
+	if s.writing.isLive() {
 		s.c.cancel()
 		s.c.out.Close()
 	}

@@ -29,8 +29,8 @@ var (
 // A Server holds the connections of the realtime protocol.
 //
 // Lock order: poll.up, then conn.in or poll.mu, then one of conn.mu, socket.mu
-// and Server.mu, then writerPool.mu. An outbox is not called under the last four,
-// since it calls conn.wake, which takes them.
+// and Server.mu, then writerPool.mu, which conn.wake takes: an outbox calls that, and is not
+// called under the last four.
 type Server struct {
 	opts Options
 	pool writerPool
@@ -51,7 +51,7 @@ func New(o Options) *Server {
 	o.Limits.Stalled = cmp.Or(o.Limits.Stalled, Stalled)
 	return &Server{
 		opts:    o,
-		pool:    writerPool{max: processors.Count()},
+		pool:    writerPool{max: max(processors.Count()/2, 1), sent: o.Metrics.Sockets.Sent},
 		conns:   make(map[string]*conn),
 		polls:   make(map[string]*poll),
 		sockets: make(map[*socket]struct{}),

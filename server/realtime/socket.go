@@ -26,8 +26,9 @@ type socket struct {
 	rt       *Server
 	conn     net.Conn
 	raw      syscall.RawConn         // beneath conn; nil: there is something in between
-	frames   frameReader             // of the reader
 	c        *conn                   // nil: only says why it was refused
+	writing  writing                 // with the fields above all that an event needs
+	frames   frameReader             // of the reader
 	gone     func()                  // ends what it counts as for its address
 	receive  func(text string) error // takes one message
 	deadline *peer.WriteDeadline     // of write: nil before it first runs
@@ -35,18 +36,14 @@ type socket struct {
 	greeted  bool                    // of the reader: a first frame of text was there
 	until    time.Time               // of the reader: when the peer must have been heard
 
-	mu      sync.Mutex
-	live    bool     // takes from the outbox of c
-	queue   [][]byte // messages that are not from the outbox and come before it
-	ping    bool     // a ping is due
-	pong    []byte   // the payload of a ping that was not answered yet
-	ended   bool     // reason is set: what there is goes out, then it closes
-	reason  closeReason
-	cutoff  time.Time // of writing, once ended
-	dirty   bool      // there may be something to write
-	writing bool      // the pool or write is at it, or write has run for the last time
-	pinger  *time.Timer
-	writers sync.WaitGroup
+	mu     sync.Mutex
+	queue  [][]byte // messages that are not from the outbox and come before it
+	ping   bool     // a ping is due
+	pong   []byte   // the payload of a ping that was not answered yet
+	ended  bool     // reason is set: what there is goes out, then it closes
+	reason closeReason
+	cutoff time.Time // of writing, once ended
+	pinger *time.Timer
 }
 
 func newSocket(rt *Server, nc net.Conn, c *conn) *socket {
@@ -143,10 +140,8 @@ func (s *socket) from() string {
 
 // wake makes the socket look into the outbox. It may be called by the outbox.
 func (s *socket) wake() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.live {
-		s.startWriter()
+	if s.writing.isLive() && s.writing.want(dirty) {
+		s.rt.pool.add(s)
 	}
 }
 
@@ -154,14 +149,8 @@ func (s *socket) wake() {
 func (s *socket) goLive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.live = true
+	s.writing.state.Or(live)
 	s.startWriter()
-}
-
-func (s *socket) isLive() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.live
 }
 
 // push queues a message that belongs to this transport alone.
@@ -179,12 +168,9 @@ func (s *socket) push(msg []byte) {
 	s.startWriter()
 }
 
-// startWriter has mu.
+// startWriter has messages of the socket itself written, or its end.
 func (s *socket) startWriter() {
-	s.dirty = true
-	if !s.writing {
-		s.writing = true
-		s.writers.Add(1)
+	if s.writing.want(dirty | own) {
 		s.rt.pool.add(s)
 	}
 }
@@ -193,7 +179,7 @@ func (s *socket) startWriter() {
 // the middle of a request that waits for the peer to read.
 func (s *socket) cutOff() {
 	s.conn.Close()
-	if s.isLive() {
+	if s.writing.isLive() {
 		s.c.cancel()
 	}
 }
