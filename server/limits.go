@@ -29,10 +29,12 @@ type Limits struct {
 	MaxAnswersBytes  int64 // all large answers that wait to be sent, over REST and in realtime each; 1/8 of Memory, 512 MiB
 	MaxPendingBytes  int64 // onDisconnect operations of all connections; 1/16 of Memory, 512 MiB
 	MaxPendingWrites int64 // writes that wait, of one database; 1/32 of Memory, 64 MiB
-	MaxConnections   int   // HTTP connections, event streams among them; 1/16 of Memory, 16 KiB each, 100,000
-	MaxRealtime      int   // realtime connections; twice as many, 200,000
-	MaxPolls         int   // connections through long polling among these; a fourth of them, 10,000
-	MaxNamespaces    int   // databases that are made on first use; 10,000
+
+	MaxUnappliedBytes int64 // commits of all databases that are in the log and not in their files; 1/32 of Memory, 64 MiB
+	MaxConnections    int   // HTTP connections, event streams among them; 1/16 of Memory, 16 KiB each, 100,000
+	MaxRealtime       int   // realtime connections; twice as many, 200,000
+	MaxPolls          int   // connections through long polling among these; a fourth of them, 10,000
+	MaxNamespaces     int   // databases that are made on first use; 10,000
 
 	MessageRate  int // messages per second of one realtime connection, after a burst; 2,000
 	MessageBurst int // 10,000
@@ -116,6 +118,7 @@ func (l *Limits) deriveFromMemory() {
 	orElse(&l.MaxAnswersBytes, min(m/8, 512<<20))
 	orElse(&l.MaxPendingBytes, min(m/16, 512<<20))
 	orElse(&l.MaxPendingWrites, min(m/32, 64<<20))
+	orElse(&l.MaxUnappliedBytes, min(m/32, 64<<20))
 	orElse(&l.MaxReadBytes, min(m*3/16, 256<<20))
 
 	// Those through long polling are few: a browser moves on to a WebSocket when it can,

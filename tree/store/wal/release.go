@@ -61,7 +61,7 @@ func (l *Log) recycle() error {
 	for {
 		l.mu.Lock()
 		old, failures := l.oldest(), l.failures
-		if old == nil || l.closed {
+		if old == nil || l.closed || l.o.ReadOnly {
 			l.mu.Unlock()
 			return nil
 		}
