@@ -92,6 +92,14 @@ func (s *Store) applySoon(done func()) bool {
 	return s.background()
 }
 
+// applyOld applies commits that have become old.
+func (s *Store) applyOld() {
+	s.mu.Lock()
+	s.resting = true
+	s.mu.Unlock()
+	s.applySoon(nil)
+}
+
 // background has the background work, unless it does.
 func (s *Store) background() bool {
 	s.mu.Lock()
@@ -112,8 +120,8 @@ func (s *Store) background() bool {
 func (s *Store) work() {
 	for {
 		s.mu.Lock()
-		apply, upkeep, done := s.wanted, s.upkeeps, s.done
-		s.wanted, s.done = false, nil
+		apply, upkeep, done, rest := s.wanted, s.upkeeps, s.done, s.resting
+		s.wanted, s.done, s.resting = false, nil, false
 		if s.closing || !apply && !upkeep {
 			s.busy = false
 			s.mu.Unlock()
@@ -122,6 +130,9 @@ func (s *Store) work() {
 		}
 		s.mu.Unlock()
 		err := s.step(apply)
+		if err == nil && rest {
+			err = s.rest()
+		}
 		call(done)
 		if err != nil {
 			s.mu.Lock()
@@ -130,6 +141,22 @@ func (s *Store) work() {
 			s.mu.Unlock()
 		}
 	}
+}
+
+// rest has the file say that it needs no log, if there was no commit for a while: then a copy
+// of the file is complete, and so is the file if the process is killed.
+func (s *Store) rest() error {
+	if !s.writer.TryLock() {
+		return nil
+	}
+	defer s.writer.Unlock()
+	s.mu.Lock()
+	rest := s.needs && s.frozen == nil && s.active.Empty()
+	s.mu.Unlock()
+	if !rest {
+		return nil
+	}
+	return s.setNeed(false)
 }
 
 func call(list []func()) {
@@ -238,8 +265,10 @@ func (s *Store) newEpoch(applied bool) {
 		s.frozen, s.shown = nil, nil
 	}
 	s.epoch++
+	idle := s.idle // none of an old epoch may be taken in the new one
+	s.idle = nil
 	s.mu.Unlock()
-	s.dropIdle()
+	end(idle)
 }
 
 // dropIdle ends the snapshots that have no reader.
@@ -248,7 +277,11 @@ func (s *Store) dropIdle() {
 	idle := s.idle
 	s.idle = nil
 	s.mu.Unlock()
-	for _, tx := range idle {
+	end(idle)
+}
+
+func end(list []kv.Tx) {
+	for _, tx := range list {
 		tx.Rollback()
 	}
 }

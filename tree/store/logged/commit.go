@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 	"github.com/dogwooddb/dogwood/tree/store/wal"
 )
@@ -16,10 +17,14 @@ func (s *Store) commit(own *kv.Layer, dense bool) error {
 	if dense || own.Bytes() > maxRows {
 		return s.direct(own)
 	}
-	if err := s.ready(); err != nil {
-		return err
+	err := s.ready()
+	if err == nil {
+		err = s.append(own)
 	}
-	if err := s.append(own); err != nil {
+	switch {
+	case durable.NoRoom(err) && !errors.Is(err, wal.ErrUnsettled) && !errors.Is(err, wal.ErrFailed):
+		return s.direct(own) // the file may have free pages where the disk has no room for a segment
+	case err != nil:
 		return s.failed(err)
 	}
 	if s.log.full(1) {

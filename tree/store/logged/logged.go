@@ -85,6 +85,7 @@ type Store struct {
 	unkept   bool        // snapshots are not kept
 	busy     bool        // the background works
 	wanted   bool        // it is to apply active
+	resting  bool        // and then to have the file need no log, if nothing was committed meanwhile
 	upkeeps  bool        // it may have upkeep to do
 	done     []func()    // to be called when wanted was done
 	closing  bool

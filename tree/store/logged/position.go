@@ -60,7 +60,7 @@ func Open(file *kv.File, log *Log, o Options) (*Store, error) {
 	if s.freeze == 0 {
 		s.freeze = min(defaultFreeze, log.memory/4)
 	}
-	s.aging = time.AfterFunc(applyAfter, func() { s.applySoon(nil) })
+	s.aging = time.AfterFunc(applyAfter, s.applyOld)
 	s.aging.Stop()
 	if err := s.locate(); err != nil {
 		return nil, err
