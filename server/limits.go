@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/peer"
+	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
 // Limits bounds what clients can ask of a server. A zero field takes its
@@ -29,12 +30,13 @@ type Limits struct {
 	MaxAnswersBytes  int64 // all large answers that wait to be sent, over REST and in realtime each; 1/8 of Memory, 512 MiB
 	MaxPendingBytes  int64 // onDisconnect operations of all connections; 1/16 of Memory, 512 MiB
 	MaxPendingWrites int64 // writes that wait, of one database; 1/32 of Memory, 64 MiB
+	MaxConnections   int   // HTTP connections, event streams among them; 1/16 of Memory, 16 KiB each, 100,000
+	MaxRealtime      int   // realtime connections; twice as many, 200,000
+	MaxPolls         int   // connections through long polling among these; a fourth of them, 10,000
+	MaxNamespaces    int   // databases that are made on first use; 10,000
+	MaxPathWindows   int   // different queries at one path of one database, by weight; 10,000, MaxPathWindows at most
 
 	MaxUnappliedBytes int64 // commits of all databases that are in the log and not in their files; 1/32 of Memory, 64 MiB
-	MaxConnections    int   // HTTP connections, event streams among them; 1/16 of Memory, 16 KiB each, 100,000
-	MaxRealtime       int   // realtime connections; twice as many, 200,000
-	MaxPolls          int   // connections through long polling among these; a fourth of them, 10,000
-	MaxNamespaces     int   // databases that are made on first use; 10,000
 
 	MessageRate  int // messages per second of one realtime connection, after a burst; 2,000
 	MessageBurst int // 10,000
@@ -43,6 +45,9 @@ type Limits struct {
 
 	DrainTimeout time.Duration // how long requests may finish after shutdown began; 10 s
 }
+
+// MaxPathWindows is the most that Limits.MaxPathWindows may be.
+const MaxPathWindows = dsync.MaxPathWindows
 
 // AddressLimits bound what one address can ask of a server.
 type AddressLimits = peer.Limits
@@ -64,6 +69,7 @@ func (l *Limits) setDefaults() {
 	orElse(&l.MaxURLBytes, 128<<10)
 	orElse(&l.OutboxBytes, 1<<20)
 	orElse(&l.MaxNamespaces, 10_000)
+	orElse(&l.MaxPathWindows, 10_000)
 	orElse(&l.MessageRate, 2_000)
 	orElse(&l.MessageBurst, 10_000)
 	l.PerAddress.SetDefaults()
