@@ -35,21 +35,21 @@ func (n *namespaces) recover() error {
 	keep, all := make(map[uint64]bool), true
 	for _, name := range names {
 		database, needs, err := store.InLog(filepath.Join(n.opts.Dir, name+fileSuffix))
-		if err == nil && needs {
+		if needs {
+			keep[database] = true
 			_, err = n.database(name)
 		}
 		if err != nil { // whose records those in the log are is not known then
 			all = false
 			n.opts.Log.Error("a database could not be brought up to date from the log", "namespace", name, "err", err)
 		}
-		keep[database] = true
 	}
 	if !all || n.log.ReadOnly() {
 		return nil
 	}
 	gone, err := n.log.Forget(keep)
 	if gone > 0 {
-		n.opts.Log.Warn("the log had commits of databases that have no file any more: they are given up", "databases", gone)
+		n.opts.Log.Warn("the log had commits of databases whose files were removed or replaced: they are given up", "databases", gone)
 	}
 	return err
 }

@@ -39,7 +39,7 @@ func (s *Store) joinLog() error {
 	return s.putLog(s.options.Log)
 }
 
-// joinOther takes the commits that the file lacks from a log that lies beside it. If there is
+// joinOther takes the commits that the file lacks from a log in its directory. If there is
 // no room for them, the file can only be read.
 func (s *Store) joinOther(owner uint64) (err error) {
 	if s.ownLog, err = findLog(s.file, owner); err != nil {
@@ -56,7 +56,7 @@ func (s *Store) joinOther(owner uint64) (err error) {
 	return err
 }
 
-// findLog opens the log beside a file that has an owner.
+// findLog opens the log of an owner in the directory of a file.
 func findLog(file string, owner uint64) (*logged.Log, error) {
 	for _, dir := range []string{LogDir(filepath.Dir(file)), FileLogDir(file)} {
 		switch found, err := wal.Owner(dir); {

@@ -42,7 +42,7 @@ func (s *Store) Reclaim(budget int, stop func() bool) (more bool, err error) {
 	return next != nil, tx.Commit()
 }
 
-// Rows that are freed for each entry that is applied, and beside that. Together they are
+// Rows that are freed for each entry that is applied, and in addition. Together they are
 // more than the entries of a file can become, so that it does not grow by what is replaced.
 const (
 	reclaimPerEntry = 2
@@ -50,7 +50,7 @@ const (
 )
 
 // reclaimApplied frees rows in a transaction of the file itself, when something is applied
-// to it or nothing is. What the queue in the file has is reachable in no state that
+// to it or nothing is. An entry of the queue in the file is reachable in no state that
 // comes later, and no commit that is only in the log writes to it. To free through the log
 // would write everything twice, and each look at the queue would walk over what it has
 // freed since the last time that something was applied.

@@ -17,7 +17,7 @@ type Options struct {
 	WriterLimit int  // clients whose writes are recognized; 0: DefaultWriterLimit
 
 	// Log is the log that commits go to, which databases of a process share. nil: they go to
-	// the file, and what a log beside the file has of an earlier run is put into it first.
+	// the file, and commits that a log in its directory has of an earlier run are put into it first.
 	// A store in memory needs none.
 	Log *logged.Log
 	// FreezeBytes is [logged.Options.FreezeBytes].
@@ -31,7 +31,7 @@ type Store struct {
 	kv        kv.Store
 	bolt      *kv.File      // below kv; nil for a store in memory
 	logged    *logged.Store // kv, if there is a log; else nil
-	ownLog    *logged.Log // that was found beside the file; nil: none
+	ownLog    *logged.Log   // that was found in the file's directory; nil: none
 	file      string
 	options   Options
 	catalogue atomic.Pointer[catalogue] // newest

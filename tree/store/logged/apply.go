@@ -29,6 +29,13 @@ func (s *Store) applyBoth() error {
 	return s.applyFrozen()
 }
 
+// Paused calls f while nothing is written to the file.
+func (s *Store) Paused(f func() error) error {
+	s.applying.Lock()
+	defer s.applying.Unlock()
+	return f()
+}
+
 // Settled calls f with a read transaction while everything that was committed before is in the
 // file, and nothing is written to the file.
 func (s *Store) Settled(f func(tx kv.Tx) error) error {
@@ -257,7 +264,7 @@ func (s *Store) update(f func(tx kv.Tx) error) error {
 	return tx.Commit()
 }
 
-// newEpoch notes that the file has changed for those who read. applied says that it has what
+// newEpoch notes that the file has changed for readers. applied says that it has what
 // was frozen.
 func (s *Store) newEpoch(applied bool) {
 	s.mu.Lock()

@@ -73,9 +73,9 @@ func (l *Log) Stats() Stats {
 	return Stats{l.wal.Stats(), l.used}
 }
 
-// Forget gives up the records of all databases that keep does not name. Call it when their
-// files are gone: nothing else would release their records. It returns how many databases
-// that were.
+// Forget gives up the records of all databases that keep does not name. Call it when no file
+// needs them, as after a database was removed: nothing else would release them. It returns
+// how many databases that were.
 func (l *Log) Forget(keep map[uint64]bool) (forgotten int, err error) {
 	for database, last := range l.wal.Databases() {
 		if !keep[database] {
@@ -89,10 +89,18 @@ func (l *Log) Forget(keep map[uint64]bool) (forgotten int, err error) {
 // Pending reports whether the log has records that are not known to be in a file.
 func (l *Log) Pending() bool { return len(l.wal.Databases()) > 0 }
 
-func (l *Log) add(s *Store) {
+// add notes a store that is open. It reports false if another one has the same database, of
+// whose file this one is a copy.
+func (l *Log) add(s *Store) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for other := range l.stores {
+		if other.position.database == s.position.database && !l.readOnly {
+			return false
+		}
+	}
 	l.stores[s] = struct{}{}
+	return true
 }
 
 // remove forgets a store that is closed, and what its layers took.

@@ -53,7 +53,7 @@ type Options struct {
 	// they are applied to it, 0: 8 MiB. Commits wait at twice as much.
 	FreezeBytes int64
 
-	// Upkeep works on the file alone, with a transaction of it. What it writes must not
+	// Upkeep works on the file alone, with a transaction of it. Its writes must not
 	// show in anything that transactions of the store read. It does as much as goes with
 	// so many entries that are applied, 0 if there are none, and reports whether there is
 	// more to do. nil: there is no such work.

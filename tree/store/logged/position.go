@@ -65,8 +65,14 @@ func Open(file *kv.File, log *Log, o Options) (*Store, error) {
 	if err := s.locate(); err != nil {
 		return nil, err
 	}
-	log.add(s)
 	log.grow(s.unapplied())
+	if !log.add(s) {
+		if err := s.separate(); err != nil {
+			log.grow(-s.unapplied())
+			return nil, err
+		}
+		log.add(s)
+	}
 	if !s.active.Empty() && !file.ReadOnly() {
 		s.aging.Reset(applyAfter)
 	}
@@ -99,6 +105,13 @@ func (s *Store) locate() error {
 	// A new file, or a copy from a backup: nothing in the log is about it.
 	s.position = position{log: w.Owner(), database: randomID()}
 	return nil
+}
+
+// separate makes the store of a copied file a database of its own in the log. It releases no
+// record of the other one.
+func (s *Store) separate() error {
+	s.position.database = randomID()
+	return s.complete()
 }
 
 // Position returns which log a file belongs to, as which database, and whether it needs the

@@ -222,7 +222,7 @@ func (l *Log) writeGroup(g *group) error {
 type Stats struct {
 	Bytes    int64         // size of its segments
 	Segments int           // how many
-	Syncs    uint64        // writes since it was opened, each of which was synced
+	Syncs    uint64        // synced writes since it was opened
 	Took     time.Duration // by them
 	Begun    time.Time     // of the oldest segment; zero if there is none
 }

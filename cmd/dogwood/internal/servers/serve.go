@@ -28,7 +28,7 @@ type Serve struct {
 	backupFlags
 	opsFlags
 	limitFlags
-	WriteAheadLog bool          `help:"Write commits to a log in the data directory before they come into the files of the databases: one sync of the disk for a commit, and not two." default:"true" negatable:""`
+	WriteAheadLog bool          `help:"Write commits to a log in the data directory before they come into the files of the databases: one sync of the disk for a commit, and not two." default:"false" negatable:""`
 	DrainTimeout  time.Duration `help:"How long requests under way may take to finish after SIGTERM or SIGINT. Then they are cut off, and 2s later the server has ended." default:"10s" placeholder:"TIME"`
 }
 
