@@ -61,7 +61,7 @@ type Log struct {
 	holds    map[*Hold]struct{}
 	mark     *time.Timer   // writes the mark
 	idle     time.Duration // markAfter, but in tests
-	spares   spares
+	pool     filePool
 }
 
 // A group is the records that are written by one call.
@@ -269,7 +269,7 @@ func (l *Log) Close() error {
 	l.take()
 	defer l.pass()
 	l.mark.Stop()
-	err := l.spares.close()
+	err := l.pool.close()
 	if n := len(l.segments); n > 0 && l.current {
 		err = errors.Join(err, l.segments[n-1].file.sync()) // the mark
 	}

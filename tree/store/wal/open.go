@@ -27,7 +27,7 @@ func open(d disk, o Options) (*Log, error) {
 	l := &Log{disk: d, o: o.withDefaults(), next: 1, group: newGroup(), idle: markAfter,
 		released: make(map[uint64]uint64), trimmed: make(map[uint64]uint64), holds: make(map[*Hold]struct{})}
 	l.turn.L = &l.mu
-	l.spares.disk, l.spares.bytes = d, l.o.SegmentBytes
+	l.pool.disk, l.pool.bytes = d, l.o.SegmentBytes
 	if err := l.recover(); err != nil {
 		for _, s := range l.segments {
 			err = errors.Join(err, s.file.Close())
@@ -59,7 +59,7 @@ func (l *Log) recover() error {
 		return err
 	}
 	for _, name := range names {
-		if strings.HasSuffix(name, spareSuffix) {
+		if strings.HasSuffix(name, poolSuffix) {
 			if err := l.disk.remove(name); err != nil {
 				return err
 			}

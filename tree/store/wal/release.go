@@ -73,7 +73,7 @@ func (l *Log) recycle() error {
 			continue
 		}
 		l.mu.Unlock()
-		if err := l.spares.add(old); err != nil {
+		if err := l.pool.add(old); err != nil {
 			return err
 		}
 		l.mu.Lock()
