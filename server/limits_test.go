@@ -19,9 +19,9 @@ const noBody = "" // of calls without one
 func TestOversizeBodies(t *testing.T) {
 	ts := serveTest(t, Options{Dev: true, Limits: Limits{MaxWriteBytes: 1000}})
 	long := `"` + strings.Repeat("x", 2000) + `"`
-	ts.want("PUT", "/a.json", long, 413, errorBody(textPayloadTooBig))
-	ts.want("POST", "/a.json", long, 413, errorBody(textPayloadTooBig))
-	ts.want("PATCH", "/a.json", long, 413, errorBody(textPayloadTooBig))
+	ts.want("PUT", "/a.json", long, 413, detailedBody(textPayloadTooBig, "the body has at most 1000 bytes"))
+	ts.want("POST", "/a.json", long, 413, detailedBody(textPayloadTooBig, "the body has at most 1000 bytes"))
+	ts.want("PATCH", "/a.json", long, 413, detailedBody(textPayloadTooBig, "the body has at most 1000 bytes"))
 
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
@@ -48,7 +48,7 @@ func TestManyValues(t *testing.T) {
 	many := "[" + strings.Repeat("1,", dsync.MaxValues) + "1]"
 	for method, body := range map[string]string{"PUT": many, "POST": many, "PATCH": `{"b":` + many + `}`} {
 		r := ts.do(call{method, "/a.json", nil, body})
-		if r.StatusCode != 400 || r.body != errorBody(textWriteTooBig) {
+		if r.StatusCode != 400 || r.body != detailedBody(textWriteTooBig, "one write has at most 1048576 values") {
 			t.Errorf("%s: %d %.100s, want 400", method, r.StatusCode, r.body)
 		}
 	}
@@ -250,6 +250,8 @@ func TestHostileBodies(t *testing.T) {
 		{`{".priority":true,"a":2}`, "Invalid data; a priority must be a string or a number", ""},
 		{`{".sv":{"increment":"x"}}`, "Invalid data; unrecognized server value", ""},
 		{`{".foo":1}`, "Invalid data; couldn't parse key beginning at 1:2. Key value can't be empty or contain $ # [ ] / or .", ""},
+		{`{"` + strings.Repeat("k", 769) + `":1}`, fmt.Sprintf(textBadKey, 1, 2), "a key has at most 768 bytes, and this one has 769"},
+		{`{"` + strings.Repeat("k", 10_000) + `":1}`, fmt.Sprintf(textBadKey, 1, 2), "a key has at most 768 bytes, and this one has 10000"},
 	} {
 		if c.want == "" {
 			continue

@@ -210,7 +210,7 @@ func (d *core) view(ctx context.Context, r Read, f func(*store.Tx) (int, error))
 		return err
 	})
 	if errors.Is(err, store.ErrTooBig) {
-		err = fault.ErrTooBig
+		err = &fault.ReadLimitError{Most: d.options.MaxRead}
 	}
 	return bytes, err
 }

@@ -31,6 +31,7 @@ const (
 	BadUpdatePath                   // an update whose paths overlap or are not valid
 	TooDeep                         // more than MaxDepth keys to a leaf
 	TooLong                         // a string above MaxStringBytes
+	LongKey                         // a key above MaxKeyBytes
 	TooManyPaths                    // an update of more paths than ParseUpdateUpTo takes
 )
 
