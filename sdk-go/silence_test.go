@@ -37,7 +37,7 @@ func TestAddressHint(t *testing.T) {
 	}
 }
 
-// What TLS says about a wrong scheme, or a certificate, becomes a sentence with what to do,
+// Errors of TLS about a wrong scheme or a certificate become a sentence with what to do,
 // for connections and for reads over REST.
 func TestWrongScheme(t *testing.T) {
 	nothing := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusUpgradeRequired) })
