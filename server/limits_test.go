@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +42,27 @@ func TestOversizeBodies(t *testing.T) {
 		t.Errorf("chunked body: %d %s, want 413", r.StatusCode, r.body)
 	}
 	ts.want("GET", "/.json", noBody, 200, "null")
+}
+
+// Trailers of a chunked body, and their announced names, are not kept while the request lasts.
+func TestTrailersAreForgotten(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	left := make(chan http.Header, 1)
+	wrapped := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ts.ServeHTTP(w, r)
+		left <- r.Trailer
+	}))
+	defer wrapped.Close()
+	c, err := net.Dial("tcp", wrapped.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	io.WriteString(c, "PUT /a.json HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nTrailer: A, B\r\n\r\n1\r\n5\r\n0\r\nA: 1\r\nC: 2\r\n\r\n")
+	if got := <-left; got != nil {
+		t.Errorf("the request still has the trailers %v", got)
+	}
+	ts.want("GET", "/a.json", noBody, 200, "5")
 }
 
 // A body need not be long to keep all writers waiting: values cost what they cost.
