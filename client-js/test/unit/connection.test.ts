@@ -6,10 +6,8 @@ import {
   connectionState,
   type Database,
   DogwoodError,
-  deleteDatabase,
   equalTo,
   get,
-  getDatabase,
   goOffline,
   goOnline,
   increment,
@@ -26,21 +24,15 @@ import {
   update
 } from '../../src/index.js'
 import { FakeSocket } from '../support/fake-server.js'
+import { closePlayed, openPlayed } from '../support/played.js'
 
 let db: Database
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] })
-  vi.spyOn(Math, 'random').mockReturnValue(0.5)
-  FakeSocket.all.length = 0
-  db = getDatabase({ databaseURL: 'http://localhost:9000?ns=demo', WebSocket: FakeSocket })
+  db = openPlayed()
 })
 
-afterEach(() => {
-  deleteDatabase(db)
-  vi.useRealTimers()
-  vi.restoreAllMocks()
-})
+afterEach(() => closePlayed(db))
 
 const tick = (ms = 0) => vi.advanceTimersByTimeAsync(ms)
 
