@@ -299,7 +299,8 @@ func TestListensKeepNoMessages(t *testing.T) {
 	db := openTest(t, Options{})
 	c := connect(t, db, "a", 0)
 	defer c.session.Close()
-	const n, junk = 50, 1 << 20
+	const junk = 1 << 20
+	n := tier.Pick(20, 50, 50)
 	before := heap()
 	for i := range n {
 		filler := strings.Repeat(fmt.Sprint(i%10), junk) // needs no quoting, which takes long
