@@ -25,8 +25,8 @@ import (
 
 // A core is what the parts of a database share. It depends on none of them, so each part can
 // be read with the core alone. Its fields are set when the database is opened, and any goroutine
-// may use them, except those that a comment gives to one goroutine or to a lock. What changes
-// later (rules, settings, closed) is atomic: readers of them never wait for a commit.
+// may use them, except those that a comment gives to one goroutine or to a lock. The
+// rules, the settings and closed change later and are atomic: readers never wait for a commit.
 type core struct {
 	store    *store.Store
 	options  Options

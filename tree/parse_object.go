@@ -131,7 +131,7 @@ type span struct {
 func (o *objectReader) member(key string, form stringForm, at, marked, depth, nest int) {
 	if !strings.HasPrefix(key, ".") {
 		if !ValidKey(key) {
-			o.failKey(at, key, keyError(key))
+			failKey(o.parser, at, key, keyError(key))
 		}
 		if depth >= MaxDepth {
 			o.fail(at, TooDeep, "more than %d levels", MaxDepth)
@@ -162,7 +162,7 @@ func (o *objectReader) member(key string, form stringForm, at, marked, depth, ne
 }
 
 // failKey fails for a key, or a path, that is not valid.
-func (p *parser) failKey(at int, key string, err error) {
+func failKey(p *parser, at int, key string, err error) {
 	if long := (*LongKeyError)(nil); errors.As(err, &long) {
 		p.fail(at, LongKey, "%v", long)
 	}
