@@ -53,7 +53,7 @@ type namespaces struct {
 //
 // Lock order: namespace.mu, then namespaces.mu. Each namespace has a lock of its own, since to
 // open a database after a crash may take long, and requests for others do not wait for that.
-// db can be read without it, so nor do metrics and dogwood top.
+// db can be read without it, so metrics and dogwood top do not wait either.
 type namespace struct {
 	name        string
 	deactivated bool

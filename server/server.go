@@ -77,7 +77,12 @@ type Options struct {
 	Sample func() tree.Node // what a new database begins with; nil is empty
 	Demo   http.Handler     // in Dev, answers what is below /demo/ and does not end with .json; nil is nothing
 
-	TLS *tls.Config // what Serve speaks on its listener; nil is plain HTTP
+	// TLS is what Serve speaks on its listener; nil is plain HTTP. A program that has
+	// certificates of its own gives their Config here, with GetCertificate if they change,
+	// and Serve a plain listener. Then handshakes and the heads of requests take their
+	// memory from that of the client address, and from all of it. On a listener that is of
+	// TLS already only their length is bounded, for each connection alone.
+	TLS *tls.Config
 
 	Log *slog.Logger     // nil discards
 	Now func() time.Time // nil is time.Now

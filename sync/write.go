@@ -267,7 +267,7 @@ var errUnprepared = errors.New("the condition must be prepared again")
 // once.
 func checkPaths(w Write) error {
 	if !w.Caller.Admin && len(w.Update) > MaxPaths {
-		return &fault.LimitError{Bound: fault.BoundPaths}
+		return &fault.LimitError{Bound: fault.BoundPaths, Most: MaxPaths, Given: int64(len(w.Update))}
 	}
 	return nil
 }
