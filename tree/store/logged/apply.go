@@ -2,6 +2,7 @@ package logged
 
 import (
 	"errors"
+	"time"
 
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
@@ -205,6 +206,7 @@ func (s *Store) applyFrozen() error {
 var errUpkeep = errors.New("upkeep")
 
 func (s *Store) applyWith(frozen *kv.Layer, to uint64, upkeep bool) error {
+	began := time.Now()
 	err := s.update(func(tx kv.Tx) error {
 		n, err := putAll(tx, frozen)
 		if err == nil {
@@ -217,9 +219,16 @@ func (s *Store) applyWith(frozen *kv.Layer, to uint64, upkeep bool) error {
 	})
 	if err == nil {
 		s.newEpoch(true)
+		s.mu.Lock()
+		s.perByte = float64(time.Since(began)) / float64(max(frozen.Bytes(), minPaced))
+		s.mu.Unlock()
 	}
 	return err
 }
+
+// minPaced is from how many bytes on it counts how long each takes to be applied: of few, the
+// sync takes the time.
+const minPaced = 256 << 10
 
 // doUpkeep does upkeep in a transaction of the file.
 func (s *Store) doUpkeep(tx kv.Tx, entries int) error {

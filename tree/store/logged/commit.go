@@ -19,6 +19,7 @@ func (s *Store) commit(own *kv.Layer, dense bool) error {
 	}
 	err := s.ready()
 	if err == nil {
+		time.Sleep(s.pace(own.Bytes()))
 		err = s.append(own)
 	}
 	switch {
@@ -83,6 +84,22 @@ func (s *Store) ready() error {
 		return nil
 	}
 	return s.needLog()
+}
+
+// maxPace bounds how long one commit is slowed down.
+const maxPace = 25 * time.Millisecond
+
+// pace returns how long a commit of so many bytes has to wait, so that commits come about as
+// fast as they are applied. Without it they would come as fast as the log takes them, and then
+// all wait until there is room, the small ones of other clients among them.
+func (s *Store) pace(size int64) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.frozen == nil {
+		return 0
+	}
+	filled := float64(s.active.Bytes()) / float64(s.freeze)
+	return min(time.Duration(filled*s.perByte*float64(size)), maxPace)
 }
 
 // isFull reports whether active has twice as much as it should.

@@ -83,6 +83,7 @@ type Store struct {
 	epoch    uint64      // of snapshots: changes when something was applied
 	idle     []kv.Tx     // snapshots of the epoch without a reader
 	unkept   bool        // snapshots are not kept
+	perByte  float64     // how long the last bytes took to be applied, in nanoseconds for each
 	busy     bool        // the background works
 	wanted   bool        // it is to apply active
 	resting  bool        // and then to have the file need no log, if nothing was committed meanwhile
