@@ -186,12 +186,12 @@ func (s *Store) step(apply bool) error {
 // applyFrozen applies the frozen layer. applying is held.
 func (s *Store) applyFrozen() error {
 	s.mu.Lock()
-	frozen, to := s.frozen, s.frozenTo
+	frozen, to, upkeep := s.frozen, s.frozenTo, s.upkeep != nil && !s.closing
 	s.mu.Unlock()
 	if frozen == nil {
 		return nil
 	}
-	err := s.applyWith(frozen, to, s.upkeep != nil && !s.isClosing())
+	err := s.applyWith(frozen, to, upkeep)
 	if errors.Is(err, errUpkeep) {
 		err = s.applyWith(frozen, to, false)
 	}
@@ -240,12 +240,6 @@ func (s *Store) doUpkeep(tx kv.Tx, entries int) error {
 	s.upkeeps = more
 	s.mu.Unlock()
 	return nil
-}
-
-func (s *Store) isClosing() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closing
 }
 
 // toApply freezes what was committed, unless something is frozen. applying is held.

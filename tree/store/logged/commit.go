@@ -63,7 +63,12 @@ func (s *Store) append(own *kv.Layer) error {
 // ready waits until there is room for another commit, and has the file say that it needs the
 // log. The writer is held.
 func (s *Store) ready() error {
-	for s.isFull() {
+	full := func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.active.Bytes() >= 2*s.freeze
+	}
+	for full() {
 		if err := s.makeRoom(); err != nil {
 			return err
 		}
@@ -100,13 +105,6 @@ func (s *Store) pace(size int64) time.Duration {
 	}
 	filled := float64(s.active.Bytes()) / float64(s.freeze)
 	return min(time.Duration(filled*s.perByte*float64(size)), maxPace)
-}
-
-// isFull reports whether active has twice as much as it should.
-func (s *Store) isFull() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.active.Bytes() >= 2*s.freeze
 }
 
 // makeRoom freezes active, when what is being applied has been.
@@ -153,20 +151,18 @@ func (s *Store) direct(own *kv.Layer) error {
 	if err := s.applyBoth(); err != nil {
 		return err
 	}
-	s.keepNone(true) // else one reader could see the commit and the next one not
+	keep := func(none bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.unkept = none
+	}
+	keep(true) // no snapshot, else one reader could see the commit and the next one not
 	err := s.update(func(tx kv.Tx) error {
 		tx.Dense()
 		_, err := putAll(tx, own)
 		return err
 	})
 	s.newEpoch(false)
-	s.keepNone(false)
+	keep(false)
 	return err
-}
-
-// keepNone says whether snapshots are kept for other readers.
-func (s *Store) keepNone(none bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.unkept = none
 }
