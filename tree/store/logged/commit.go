@@ -151,18 +151,18 @@ func (s *Store) direct(own *kv.Layer) error {
 	if err := s.applyBoth(); err != nil {
 		return err
 	}
-	keep := func(none bool) {
+	keepNone := func(none bool) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.unkept = none
 	}
-	keep(true) // no snapshot, else one reader could see the commit and the next one not
+	keepNone(true) // no snapshot, else one reader could see the commit and the next one not
 	err := s.update(func(tx kv.Tx) error {
 		tx.Dense()
 		_, err := putAll(tx, own)
 		return err
 	})
 	s.newEpoch(false)
-	keep(false)
+	keepNone(false)
 	return err
 }

@@ -21,6 +21,8 @@ type LogOptions struct {
 	ReadOnly bool
 	// SegmentBytes is the size of segments, 0: 16 MiB.
 	SegmentBytes int64
+	// Fault is [wal.Options.Fault], nil but in tests.
+	Fault func() error
 }
 
 // A Log is the write-ahead log of all stores of a process. Its methods may be called by
@@ -40,7 +42,7 @@ type Log struct {
 
 // OpenLog opens the log in a directory, which need not exist. Errors are those of [wal.Open].
 func OpenLog(dir string, o LogOptions) (*Log, error) {
-	w, err := wal.Open(dir, wal.Options{ReadOnly: o.ReadOnly, SegmentBytes: o.SegmentBytes})
+	w, err := wal.Open(dir, wal.Options{ReadOnly: o.ReadOnly, SegmentBytes: o.SegmentBytes, Fault: o.Fault})
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,10 @@ type Options struct {
 	ReadOnly bool
 
 	Now func() time.Time // nil: time.Now
+
+	// Fault is a failure of the disk that tests ask for: the error of the sync of a write,
+	// which has taken place. nil, or a nil error: it succeeds.
+	Fault func() error
 }
 
 // A Log appends records to the segments of a directory.
@@ -198,6 +202,9 @@ func (l *Log) writeGroup(g *group) error {
 	}
 	begun := time.Now()
 	err := s.file.writeSync(g.records, s.end)
+	if err == nil && l.o.Fault != nil {
+		err = l.o.Fault()
+	}
 	took := time.Since(begun)
 	if err != nil {
 		l.mu.Lock()

@@ -1,0 +1,180 @@
+package logged
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/dogwooddb/dogwood/tree/store/kv"
+)
+
+var errDisk = errors.New("the disk failed")
+
+// faulty are two stores with one log, whose syncs fail while failing is set.
+type faulty struct {
+	*testing.T
+	dir     string
+	failing bool
+	log     *Log
+	stores  []*Store
+}
+
+func newFaulty(t *testing.T) *faulty {
+	t.Helper()
+	f := &faulty{T: t, dir: t.TempDir()}
+	f.open(f.dir)
+	return f
+}
+
+var faultyFiles = []string{"a.db", "b.db"}
+
+func (f *faulty) open(dir string) {
+	f.Helper()
+	var err error
+	f.log, err = OpenLog(filepath.Join(dir, "log"), LogOptions{SegmentBytes: 64 << 10, Fault: func() error {
+		if f.failing {
+			return errDisk
+		}
+		return nil
+	}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.stores = nil
+	for _, name := range faultyFiles {
+		file, err := kv.OpenFile(filepath.Join(dir, name), kv.FileOptions{NoSync: true})
+		if err == nil {
+			err = file.Start()
+		}
+		if err != nil {
+			f.Fatal(err)
+		}
+		s, err := Open(file, f.log, Options{})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.stores = append(f.stores, s)
+	}
+}
+
+func (f *faulty) close() {
+	f.Helper()
+	for _, s := range f.stores {
+		if err := s.Close(); err != nil {
+			f.Error(err)
+		}
+	}
+	if err := f.log.Close(); err != nil {
+		f.Error(err)
+	}
+}
+
+func (f *faulty) put(store int, key string) error {
+	f.Helper()
+	tx, err := f.stores[store].Begin(true)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer tx.Rollback()
+	if err := tx.Put(kv.Rows, []byte(key), []byte("1")); err != nil {
+		f.Fatal(err)
+	}
+	return tx.Commit()
+}
+
+func (f *faulty) must(store int, key string) {
+	f.Helper()
+	if err := f.put(store, key); err != nil {
+		f.Fatal(key, err)
+	}
+}
+
+func (f *faulty) has(store int, key string) bool {
+	f.Helper()
+	tx, err := f.stores[store].Begin(false)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer tx.Rollback()
+	v, err := tx.Get(kv.Rows, []byte(key))
+	if err != nil {
+		f.Fatal(err)
+	}
+	return v != nil
+}
+
+// killed goes on with what the files are now.
+func (f *faulty) killed() {
+	f.Helper()
+	dir := f.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(f.dir)); err != nil {
+		f.Fatal(err)
+	}
+	f.close()
+	f.dir = dir
+	f.open(dir)
+}
+
+// TestFailedSync: a commit whose sync fails did not take place, also after a crash, though
+// its record is on the disk. What was acknowledged before is in the files of all databases by
+// then.
+func TestFailedSync(t *testing.T) {
+	f := newFaulty(t)
+	f.must(0, "k1")
+	f.must(1, "k1")
+	f.failing = true
+	if err := f.put(0, "lost"); !errors.Is(err, errDisk) || errors.Is(err, kv.ErrUnknown) {
+		t.Fatal("a commit whose sync fails:", err)
+	}
+	for i, s := range f.stores {
+		if s.unapplied() > 0 {
+			t.Errorf("store %d has commits that are in the failed segment alone", i)
+		}
+	}
+	if f.has(0, "lost") {
+		t.Error("the refused commit shows")
+	}
+	f.failing = false
+	f.must(0, "k2")
+	f.must(1, "k2")
+	f.killed()
+	for store := range f.stores {
+		if !f.has(store, "k1") || !f.has(store, "k2") || f.has(store, "lost") {
+			t.Errorf("after a crash, store %d: k1 %t, k2 %t, lost %t", store, f.has(store, "k1"), f.has(store, "k2"), f.has(store, "lost"))
+		}
+	}
+	f.close()
+}
+
+// TestFailedDisk: while the files cannot be written either, the outcome is unknown and nothing
+// is acknowledged. When they can, the commit did not take place.
+func TestFailedDisk(t *testing.T) {
+	f := newFaulty(t)
+	f.must(0, "k1")
+	f.must(1, "k1")
+	f.failing = true
+	file := f.stores[1].File().Inject()
+	file.Commit = func() error { return errDisk }
+	if err := f.put(0, "lost"); !errors.Is(err, kv.ErrUnknown) {
+		t.Fatal("a commit that cannot be taken back:", err)
+	}
+	f.failing = false
+	for store := range f.stores {
+		if err := f.put(store, "refused"); err == nil || errors.Is(err, kv.ErrUnknown) {
+			t.Errorf("store %d took a commit while the log was broken: %v", store, err)
+		}
+	}
+	file.Commit = nil
+	_ = f.put(0, "refused") // it has the log begin a segment
+	f.must(0, "k2")
+	f.must(1, "k2")
+	f.killed()
+	for store := range f.stores {
+		if !f.has(store, "k1") || !f.has(store, "k2") || f.has(store, "lost") || f.has(store, "refused") {
+			t.Errorf("after a crash, store %d: k1 %t, k2 %t, lost %t, refused %t", store,
+				f.has(store, "k1"), f.has(store, "k2"), f.has(store, "lost"), f.has(store, "refused"))
+		}
+	}
+	f.close()
+}
