@@ -117,7 +117,7 @@ func (f *faulty) killed() {
 }
 
 // TestFailedSync: a commit whose sync fails did not take place, also after a crash, though
-// its record is on the disk. What was acknowledged before is in the files of all databases by
+// its record is on the disk. Everything acknowledged before is in the files of all databases by
 // then.
 func TestFailedSync(t *testing.T) {
 	f := newFaulty(t)
