@@ -12,11 +12,10 @@ import (
 )
 
 // next reads the text of one frame or, if a client splits it that far, of one
-// message of WebSockets.
+// message of WebSockets. With errParked the socket has no reader any more.
 func (s *socket) next(in *collector) (string, error) {
-	s.waitLonger()
 	for op := byte(opPing); op != opText; {
-		err := s.frames.in.await()
+		err := s.await(in.frames.InPieces())
 		if err == nil {
 			op, err = s.frames.next()
 		}
@@ -67,9 +66,18 @@ func readText(r io.Reader, in *collector) (string, error) {
 
 // waitLonger gives the client another while to be heard, unless it is in the
 // middle of a message: one that holds memory has a fixed time to arrive.
-func (s *socket) waitLonger() {
+func (s *socket) waitLonger(now time.Time) {
 	if s.greeted && !s.frames.unfinished() {
-		s.until = time.Now().Add(Silence)
+		s.until = now.Add(Silence)
+	}
+}
+
+// heard is called when a message was handled.
+func (s *socket) heard() {
+	now := time.Now()
+	s.waitLonger(now)
+	if !s.rest.visit {
+		s.stayAwake(now)
 	}
 }
 
@@ -87,12 +95,20 @@ func (s *socket) waitUntil(t time.Time) {
 // has begun.
 func (s *socket) waitForMore() {
 	next := s.until
-	if s.frames.unfinished() {
-		if soon := time.Now().Add(s.rt.opts.Limits.Stalled); soon.Before(next) {
-			next = soon
-		}
+	switch {
+	case s.frames.unfinished():
+		next = sooner(next, time.Now().Add(s.rt.opts.Limits.Stalled))
+	case s.rest.waiting && s.rest.came:
+		next = sooner(next, s.rest.at)
 	}
 	s.waitUntil(next)
+}
+
+func sooner(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // countsAsMessage reports whether a frame of text counts as a message. One that comes in
@@ -110,17 +126,25 @@ func (s *socket) start(ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ended {
-		s.pinger = time.AfterFunc(PingEvery, s.pingDue)
-		s.until = time.Now().Add(FirstMessage)
+		now := time.Now()
+		s.until, s.pingAt = now.Add(FirstMessage), now.Add(PingEvery)
+		s.stayAwake(now)
 		s.conn.SetReadDeadline(s.until)
+		s.rt.wheel.add(s, s.pingAt)
 	}
 	go s.run()
 }
 
-// run reads until the connection ends, and cleans up after it.
+// run reads until the connection ends, and cleans up after it, or until the socket is parked.
 func (s *socket) run() {
+	if reason := s.read(); reason != parked {
+		s.finish(reason)
+	}
+}
+
+func (s *socket) finish(reason closeReason) {
 	defer s.rt.removeSocket(s)
-	reason := s.read()
+	defer s.rt.parking.forget(s)
 	if reason.code == 0 {
 		s.end(reason)
 	}
@@ -150,7 +174,8 @@ func (s *socket) waitForPeer() {
 	io.CopyN(io.Discard, s.conn, 1<<20)
 }
 
-// read takes messages until there is a reason to end.
+// read takes messages until there is a reason to end. With parked, nothing of the socket may be
+// used any more.
 func (s *socket) read() (reason closeReason) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -158,11 +183,17 @@ func (s *socket) read() (reason closeReason) {
 			reason = crashed
 		}
 	}()
+	if s.watched != 0 && !s.rest.visit {
+		s.rt.parking.unwatch(s)
+	}
 	in := collector{held: limit.Hold{Of: s.bodies()}}
 	in.frames.MaxBytes = s.rt.maxMessage()
 	defer in.forget()
 	for {
 		text, err := s.next(&in)
+		if err == errParked {
+			return parked
+		}
 		if err != nil {
 			return s.broken(err)
 		}
@@ -178,6 +209,7 @@ func (s *socket) read() (reason closeReason) {
 		if err != nil {
 			return s.broken(err)
 		}
+		s.heard()
 	}
 }
 

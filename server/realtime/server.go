@@ -29,11 +29,13 @@ var (
 // A Server holds the connections of the realtime protocol.
 //
 // Lock order: poll.up, then conn.in or poll.mu, then one of conn.mu, socket.mu
-// and Server.mu, then writerPool.mu. An outbox is not called under the last four,
-// since it calls conn.wake, which takes them.
+// and Server.mu, then one of writerPool.mu, wheel.mu and parking.mu. An outbox is not called
+// under conn.mu and what comes after it, since it calls conn.wake, which takes them.
 type Server struct {
-	opts Options
-	pool writerPool
+	opts    Options
+	pool    writerPool
+	wheel   wheel
+	parking parking
 
 	mu       sync.Mutex
 	conns    map[string]*conn     // by session id
@@ -49,6 +51,7 @@ type Server struct {
 // New returns a server without connections.
 func New(o Options) *Server {
 	o.Limits.Stalled = cmp.Or(o.Limits.Stalled, Stalled)
+	o.Limits.Quiet = cmp.Or(o.Limits.Quiet, Quiet)
 	return &Server{
 		opts:    o,
 		pool:    writerPool{max: processors.Count()},
@@ -198,6 +201,7 @@ func (rt *Server) Shutdown() {
 		}
 	}
 	rt.wg.Wait()
+	rt.parking.close()
 }
 
 // Count returns how many connections there are.
@@ -219,7 +223,7 @@ func (rt *Server) Cut() {
 func (rt *Server) CloseSockets() {
 	_, sockets, _ := rt.stop()
 	for _, s := range sockets {
-		s.conn.Close()
+		s.hangUp()
 	}
 }
 

@@ -19,9 +19,9 @@ const maxQueue = 16
 // since that keeps no buffer while there is nothing to read or write, joins the frames of
 // many messages in one system call, and puts data, pings and the close frame in one order.
 //
-// A socket has one goroutine that reads, run. What there is to write is written
-// by the server's pool of writers, and if that would have to wait, by another goroutine
-// of the socket, write.
+// A socket has one goroutine that reads, run, except while it is parked. What there is to
+// write is written by the server's pool of writers, and if that would have to wait, by another
+// goroutine of the socket, write.
 type socket struct {
 	rt       *Server
 	conn     net.Conn
@@ -34,8 +34,10 @@ type socket struct {
 	relied   bool                    // of the reader: the client has no other transport
 	greeted  bool                    // of the reader: a first frame of text was there
 	until    time.Time               // of the reader: when the peer must have been heard
+	rest     rest                    // of the reader
 
 	mu      sync.Mutex
+	parked  bool     // there is no reader; what belongs to it is guarded by mu
 	live    bool     // takes from the outbox of c
 	queue   [][]byte // messages that are not from the outbox and come before it
 	ping    bool     // a ping is due
@@ -45,8 +47,11 @@ type socket struct {
 	cutoff  time.Time // of writing, once ended
 	dirty   bool      // there may be something to write
 	writing bool      // the pool or write is at it, or write has run for the last time
-	pinger  *time.Timer
+	pingAt  time.Time // when the next ping is due
 	writers sync.WaitGroup
+
+	spoke   spoke // the wheel's
+	watched int32 // its number among the watched sockets, 0 for none; of the reader
 }
 
 func newSocket(rt *Server, nc net.Conn, c *conn) *socket {
@@ -65,7 +70,7 @@ func (s *socket) controlFrame(op byte, payload []byte) error {
 	if err := s.keepRate(); err != nil {
 		return err
 	}
-	s.waitLonger()
+	s.waitLonger(time.Now())
 	if op == opPing {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -75,16 +80,35 @@ func (s *socket) controlFrame(op byte, payload []byte) error {
 	return nil
 }
 
-func (s *socket) pingDue() {
+// timeIsUp is called by the wheel: it pings, and ends the wait of a parked socket for its
+// client.
+func (s *socket) timeIsUp(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
 		return
 	}
-	s.ping = true
-	s.startWriter()
-	s.pinger.Reset(PingEvery)
+	if !now.Before(s.pingAt) {
+		s.ping = true
+		s.startWriter()
+		s.pingAt = s.pingAt.Add(PingEvery)
+		if s.pingAt.Before(now) {
+			s.pingAt = now.Add(PingEvery)
+		}
+	}
+	next := s.pingAt
+	if s.parked && !now.Before(s.until) {
+		s.until = over
+		s.resume()
+	}
+	if s.parked && s.until.Before(next) {
+		next = s.until
+	}
+	s.rt.wheel.add(s, next)
 }
+
+// over is a time that has passed.
+var over = time.Unix(1, 0)
 
 // control acts on a control message: a ping wants an answer, all others mean
 // nothing here (protocol §3).
@@ -105,16 +129,32 @@ func (s *socket) end(reason closeReason) {
 	}
 	s.ended, s.reason = true, reason
 	s.cutoff = time.Now().Add(Linger)
-	if s.pinger != nil {
-		s.pinger.Stop()
-	}
+	s.rt.wheel.remove(s)
 	if reason.code == 0 {
-		s.conn.Close()
+		s.closeConn()
 		return
 	}
-	s.conn.SetReadDeadline(time.Unix(1, 0)) // the reader is done
-	s.conn.SetWriteDeadline(s.cutoff)       // of a write that is under way, too
+	s.conn.SetReadDeadline(over)      // the reader is done
+	s.conn.SetWriteDeadline(s.cutoff) // of a write that is under way, too
+	if s.parked {
+		s.resume()
+	}
 	s.startWriter()
+}
+
+// hangUp closes the connection without a close frame.
+func (s *socket) hangUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closeConn()
+}
+
+// closeConn closes the connection, which the reader notices. mu is held.
+func (s *socket) closeConn() {
+	s.conn.Close()
+	if s.parked {
+		s.resume()
+	}
 }
 
 // keepRate waits when the client sends too much, and is called by the reader.
@@ -172,7 +212,7 @@ func (s *socket) push(msg []byte) {
 		return
 	}
 	if len(s.queue) == maxQueue {
-		s.conn.Close() // it pings and does not read the answers
+		s.closeConn() // it pings and does not read the answers
 		return
 	}
 	s.queue = append(s.queue, msg)
@@ -192,7 +232,7 @@ func (s *socket) startWriter() {
 // cutOff ends the connection from the side of the writer. The reader may be in
 // the middle of a request that waits for the peer to read.
 func (s *socket) cutOff() {
-	s.conn.Close()
+	s.hangUp()
 	if s.isLive() {
 		s.c.cancel()
 	}

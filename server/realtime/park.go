@@ -1,0 +1,111 @@
+package realtime
+
+import (
+	"errors"
+	"net"
+	"time"
+)
+
+// A socket whose client has sent nothing for a while is parked: its reader's goroutine ends,
+// and the socket is watched together with all others that are parked. When something arrives,
+// or the connection is to end, there is a reader again. A goroutine takes a third of the
+// memory of an idle connection.
+//
+// Only a reader that waits for the first byte of a message may park its socket. So everything
+// that is read has the deadlines of a reader, and nothing of a client that is parked is kept.
+
+// errParked is the end of a reader whose socket is parked.
+var errParked = errors.New("the socket is parked")
+
+// A rest is when the reader of a socket may end.
+type rest struct {
+	may     bool      // this system can watch the socket
+	waiting bool      // for the first byte of a frame: at is its deadline
+	at      time.Time // when it parks if nothing comes; while parked: from when on the next reader visits
+
+	// A visit is a reader of a socket that was parked for long. It ends when it has handled
+	// what there was, such as the answer to a ping, and the socket stays watched.
+	visit bool
+	came  bool // the reader has found what it was woken for; until then at means nothing
+}
+
+// stayAwake begins the time without anything from the client.
+func (s *socket) stayAwake(now time.Time) {
+	s.rest = rest{may: canPark && s.raw != nil, came: true, at: now.Add(s.rt.opts.Limits.Quiet)}
+}
+
+// await waits until something is there, and parks the socket if nothing comes. A socket in the
+// middle of a message is not parked.
+func (s *socket) await(middle bool) error {
+	in := &s.frames.in
+	if !s.rest.may || middle || len(in.left) > 0 {
+		return in.await()
+	}
+	if s.rest.visit && s.rest.came {
+		return s.parkOrWait(nil)
+	}
+	s.rest.waiting = true
+	err := in.await()
+	s.rest.waiting = false
+	if err == nil {
+		s.rest.came = true
+		return nil
+	}
+	return s.parkOrWait(err)
+}
+
+// parkOrWait parks the socket if err, which is nil or that of a wait, only says that the
+// client is quiet. If it cannot, it waits for the client.
+func (s *socket) parkOrWait(err error) error {
+	now := time.Now()
+	if timeout := net.Error(nil); err != nil && !(errors.As(err, &timeout) && timeout.Timeout() && now.Before(s.until)) {
+		return err
+	}
+	if s.park(now) {
+		return errParked
+	}
+	s.rest = rest{} // until the next message
+	return s.frames.in.await()
+}
+
+// park makes the socket one without a reader, unless it has ended. The caller is the reader
+// and must not use the socket after that.
+func (s *socket) park(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return false
+	}
+	s.conn.SetReadDeadline(time.Time{}) // the wheel has it
+	s.rest.at = now.Add(s.rt.opts.Limits.Quiet)
+	if !s.writing {
+		s.deadline = nil
+	}
+	// What has arrived before the socket is watched is told, too, and whoever tells it waits
+	// for mu.
+	if s.parked = s.rt.parking.watch(s); !s.parked {
+		return false
+	}
+	if s.until.Before(s.pingAt) {
+		s.rt.wheel.add(s, s.until)
+	}
+	return true
+}
+
+// wakeUp is called when something has arrived, or might have.
+func (s *socket) wakeUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.parked {
+		s.resume()
+	}
+}
+
+// resume gives a parked socket a reader. mu is held.
+func (s *socket) resume() {
+	now := time.Now()
+	visits := !now.Before(s.rest.at)
+	s.stayAwake(now)
+	s.rest.visit, s.rest.came, s.parked = visits, false, false
+	go s.run()
+}

@@ -1,0 +1,100 @@
+package realtime
+
+import (
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Whatever is added, moved and removed, and however late the wheel turns: a socket is due at
+// the first tick that is not before its time.
+func TestWheel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w wheel
+		defer func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.timer.Stop()
+		}()
+		r := rand.New(rand.NewPCG(1, 2))
+		sockets := make([]socket, 50)
+		w.add(&sockets[0], time.Now()) // begins the ticks
+		w.remove(&sockets[0])
+		began, now := time.Now(), time.Now()
+		want := make(map[*socket]time.Time)
+		for range 20_000 {
+			s := &sockets[r.IntN(len(sockets))]
+			switch r.IntN(4) {
+			case 0, 1:
+				at := now.Add(time.Duration(r.Int64N(int64(120 * time.Second))))
+				w.add(s, at)
+				next := began.Add(now.Sub(began).Truncate(wheelTick) + wheelTick)
+				want[s] = later(at, next)
+			case 2:
+				w.remove(s)
+				delete(want, s)
+			case 3:
+				now = now.Add(time.Duration(r.Int64N(int64(3 * wheelTick))))
+				if r.IntN(100) == 0 {
+					now = now.Add(1000 * time.Second)
+				}
+				wantDue(t, &w, now, began, want)
+			}
+			if w.count != len(want) {
+				t.Fatalf("%d sockets in the wheel, want %d", w.count, len(want))
+			}
+		}
+	})
+}
+
+// wantDue turns a wheel.
+func wantDue(t *testing.T, w *wheel, now, began time.Time, want map[*socket]time.Time) {
+	t.Helper()
+	tick := began.Add(now.Sub(began).Truncate(wheelTick))
+	for _, s := range w.due(now) {
+		at, ok := want[s]
+		if !ok || at.After(tick) {
+			t.Fatalf("a socket is due at %s, want %s, %v", tick.Sub(began), at.Sub(began), ok)
+		}
+		delete(want, s)
+	}
+	for _, at := range want {
+		if !at.After(tick) {
+			t.Fatalf("a socket is not due at %s, want %s", tick.Sub(began), at.Sub(began))
+		}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// The timer runs while there are sockets, and no longer.
+func TestWheelTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := &Server{}
+		s := &socket{rt: rt, ended: true} // so it is called and does nothing
+		for range 3 {
+			rt.wheel.add(s, time.Now().Add(PingEvery))
+			time.Sleep(PingEvery - time.Millisecond)
+			synctest.Wait()
+			if !s.spoke.on {
+				t.Error("a socket was called early")
+			}
+			time.Sleep(time.Millisecond)
+			synctest.Wait()
+			if s.spoke.on {
+				t.Error("a socket was not called")
+			}
+			time.Sleep(wheelTick)
+			synctest.Wait()
+			if rt.wheel.runs {
+				t.Error("the timer runs for nothing")
+			}
+		}
+	})
+}
