@@ -42,10 +42,20 @@ func (s *socket) isParked() bool {
 	return s.parked
 }
 
+// sock returns the server's side, which may be a little behind the hello.
+func (c *client) sock() (s *socket) {
+	c.t.Helper()
+	until(c.t, "there is a socket", func() bool {
+		_, s = c.c.transports()
+		return s != nil
+	})
+	return s
+}
+
 // parked waits until a client's socket is parked.
 func (c *client) parked() *client {
 	c.t.Helper()
-	until(c.t, "the socket is parked", c.c.sock.isParked)
+	until(c.t, "the socket is parked", c.sock().isParked)
 	return c
 }
 
@@ -171,12 +181,12 @@ func TestParkedPing(t *testing.T) {
 	now := time.Now()
 	for range 2 { // the wheel is ahead of the clock, so a third one would be too late
 		heard := func() time.Time {
-			c.c.sock.mu.Lock()
-			defer c.c.sock.mu.Unlock()
-			if !c.c.sock.parked {
+			c.sock().mu.Lock()
+			defer c.sock().mu.Unlock()
+			if !c.sock().parked {
 				return time.Time{}
 			}
-			return c.c.sock.until
+			return c.sock().until
 		}
 		c.parked()
 		before := heard()
@@ -208,17 +218,17 @@ func TestParkedEnds(t *testing.T) {
 			c.wantClosed(closePolicy)
 		},
 		"replaced":       func(_ *testServer, c *client) { c.c.close(replaced) },
-		"writing fails":  func(_ *testServer, c *client) { c.c.sock.cutOff() },
+		"writing fails":  func(_ *testServer, c *client) { c.sock().cutOff() },
 		"sockets closed": func(n *testServer, _ *client) { n.CloseSockets() },
 		"pings in a row": func(_ *testServer, c *client) {
-			c.c.sock.mu.Lock()
-			c.c.sock.writing = true // nothing is taken from the queue
-			c.c.sock.writers.Add(1)
-			c.c.sock.mu.Unlock()
+			c.sock().mu.Lock()
+			c.sock().writing = true // nothing is taken from the queue
+			c.sock().writers.Add(1)
+			c.sock().mu.Unlock()
 			for range maxQueue + 1 {
-				c.c.sock.push([]byte("{}"))
+				c.sock().push([]byte("{}"))
 			}
-			c.c.sock.writers.Done()
+			c.sock().writers.Done()
 		},
 		"shutdown": func(n *testServer, c *client) {
 			go n.Shutdown()
@@ -260,9 +270,9 @@ func TestTricklingIsNotParked(t *testing.T) {
 		if _, err := io.WriteString(raw, test.begin); err != nil {
 			t.Fatal(err)
 		}
-		until(t, name+": the socket has a reader", func() bool { return !c.c.sock.isParked() })
+		until(t, name+": the socket has a reader", func() bool { return !c.sock().isParked() })
 		for range 100 { // it is not parked by mistake
-			if runtime.Gosched(); c.c.sock.isParked() {
+			if runtime.Gosched(); c.sock().isParked() {
 				t.Fatalf("%s: parked in the middle", name)
 			}
 		}
@@ -289,11 +299,11 @@ func TestParkingFails(t *testing.T) {
 	c.stats(1)
 	c.parked()
 	n.parking.close()
-	until(t, "the socket has a reader", func() bool { return !c.c.sock.isParked() })
+	until(t, "the socket has a reader", func() bool { return !c.sock().isParked() })
 	for id := 2; id < 10; id++ {
 		c.stats(id)
 	}
-	if c.c.sock.isParked() {
+	if c.sock().isParked() {
 		t.Error("parked without anything to wake it")
 	}
 	d := n.connect()

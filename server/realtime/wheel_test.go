@@ -78,21 +78,31 @@ func TestWheelTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := &Server{}
 		s := &socket{rt: rt, ended: true} // so it is called and does nothing
+		waits := func() bool {
+			rt.wheel.mu.Lock()
+			defer rt.wheel.mu.Unlock()
+			return s.spoke.on
+		}
+		runs := func() bool {
+			rt.wheel.mu.Lock()
+			defer rt.wheel.mu.Unlock()
+			return rt.wheel.runs
+		}
 		for range 3 {
 			rt.wheel.add(s, time.Now().Add(PingEvery))
 			time.Sleep(PingEvery - time.Millisecond)
 			synctest.Wait()
-			if !s.spoke.on {
+			if !waits() {
 				t.Error("a socket was called early")
 			}
 			time.Sleep(time.Millisecond)
 			synctest.Wait()
-			if s.spoke.on {
+			if waits() {
 				t.Error("a socket was not called")
 			}
 			time.Sleep(wheelTick)
 			synctest.Wait()
-			if rt.wheel.runs {
+			if runs() {
 				t.Error("the timer runs for nothing")
 			}
 		}
