@@ -103,15 +103,15 @@ type onTheWay struct {
 
 // sessionListens are the listens of a session.
 type sessionListens struct {
-	listens   map[listenKey]*listen // some of them may have ended by themselves
-	listening int                   // their size
-	windows   map[tree.Path]int     // weight of their queries, by path
+	listens   listenSet         // some of them may have ended by themselves
+	listening int               // their size
+	windows   map[tree.Path]int // weight of their queries, by path
 }
 
 // A listen is a listener with what it counts for in its session.
 type listen struct {
 	*audience.Listener
-	path tree.Path
+	key  listenKey
 	size int
 }
 
@@ -138,7 +138,6 @@ func (d *Database) NewSession(o SessionOptions) *Session {
 		charge:       o.Charge,
 	}
 	s.caller.Store(&Caller{Origin: origin})
-	s.listens = make(map[listenKey]*listen)
 	s.acked.L = &s.mu
 	d.watchers.Tell(trace.Operation{Name: trace.OpConnect})
 	return s
@@ -204,7 +203,7 @@ func (s *Session) failure(id int64, err error) []byte {
 // listeners yields the listens that go on.
 func (s *sessionListens) listeners() iter.Seq[*audience.Listener] {
 	return func(yield func(*audience.Listener) bool) {
-		for _, l := range s.listens {
+		for l := range s.listens.all() {
 			if !l.Ended() && !yield(l.Listener) {
 				return
 			}

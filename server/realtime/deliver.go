@@ -7,9 +7,6 @@ func (s *socket) deliver(b *writeBuffer) {
 	again, err := s.writeReady(b)
 	switch {
 	case err == errMustWait:
-		if len(b.buf) > 0 {
-			s.c.out.Unsent(len(b.buf))
-		}
 		go s.write(append([]byte(nil), b.buf...))
 	case err != nil:
 		s.cutOff()
@@ -34,40 +31,61 @@ func (s *socket) writeReady(b *writeBuffer) (again bool, err error) {
 			err = errPanicked
 		}
 	}()
-	if !s.prepare(b) {
-		return false, errMustWait
-	}
-	b.msgs, again = s.c.out.TakeReady(b.msgs[:0], readySize)
-	if again && len(b.msgs) == 0 {
+	live, ok := s.prepare(b)
+	if !ok {
 		return false, errMustWait
 	}
 	if err := s.frameAll(b); err != nil {
 		return false, err
 	}
+	if live {
+		b.msgs, again = s.c.out.TakeReady(b.msgs[:0], readySize)
+		if again && len(b.msgs) == 0 {
+			return false, s.unsent(b)
+		}
+		if err := s.frameAll(b); err != nil {
+			return false, err
+		}
+	}
 	if len(b.buf) > 0 {
 		err := b.writeTo(s.raw)
 		s.rt.opts.Metrics.Sockets.Sent(max(b.n, 0))
+		if err == errMustWait && live {
+			err = s.unsent(b)
+		}
 		if err != nil {
 			return false, err
 		}
 	}
-	if err := s.c.out.Closing(); err != nil {
-		s.end(outboxError(err))
+	if live {
+		if err := s.c.out.Closing(); err != nil {
+			s.end(outboxError(err))
+		}
 	}
 	return again, nil
 }
 
-// prepare reports whether the pool can write to s, and if so puts pings and pongs
-// that are due into b.
-func (s *socket) prepare(b *writeBuffer) bool {
+// unsent counts what is left in b.
+func (s *socket) unsent(b *writeBuffer) error {
+	if len(b.buf) > 0 {
+		s.c.out.Unsent(len(b.buf))
+	}
+	return errMustWait
+}
+
+// prepare reports whether the pool can write to s. If so it puts pings and pongs that are due
+// into b, and moves the messages that come before those of the outbox there.
+func (s *socket) prepare(b *writeBuffer) (live, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dirty = false
-	if s.raw == nil || !s.live || s.ended || len(s.queue) > 0 {
-		return false
+	if s.raw == nil || s.ended {
+		return false, false
 	}
 	s.appendControl(b)
-	return true
+	b.msgs = append(b.msgs[:0], s.queue...)
+	s.queue = nil
+	return s.live, true
 }
 
 // frameAll puts the frames of b's messages into it. They were chosen to fit.

@@ -19,9 +19,9 @@ var errParked = errors.New("the socket is parked")
 
 // A rest is when the reader of a socket may end.
 type rest struct {
+	at      time.Time // when it parks if nothing comes; while parked: from when on the next reader visits
 	may     bool      // this system can watch the socket
 	waiting bool      // for the first byte of a frame: at is its deadline
-	at      time.Time // when it parks if nothing comes; while parked: from when on the next reader visits
 
 	// A visit is a reader of a socket that was parked for long. It ends when it has handled
 	// what there was, such as the answer to a ping, and the socket stays watched.
@@ -86,7 +86,7 @@ func (s *socket) park(now time.Time) bool {
 	if s.parked = s.rt.parking.watch(s); !s.parked {
 		return false
 	}
-	if s.until.Before(s.pingAt) {
+	if s.until.Before(s.dueAt) {
 		s.rt.wheel.add(s, s.until)
 	}
 	return true

@@ -53,7 +53,7 @@ func newPoll(c *conn, callback wire.CallbackID) *poll {
 	p.idle = time.AfterFunc(PollFirst, p.expire)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.poll = p
+	c.poll, c.moved = p, make(chan struct{})
 	return p
 }
 

@@ -127,10 +127,10 @@ func (s *socket) start(ok bool) {
 	defer s.mu.Unlock()
 	if !s.ended {
 		now := time.Now()
-		s.until, s.pingAt = now.Add(FirstMessage), now.Add(PingEvery)
+		s.until, s.dueAt = now.Add(FirstMessage), now.Add(PingEvery)
 		s.stayAwake(now)
 		s.conn.SetReadDeadline(s.until)
-		s.rt.wheel.add(s, s.pingAt)
+		s.rt.wheel.add(s, s.dueAt)
 	}
 	go s.run()
 }

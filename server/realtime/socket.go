@@ -44,10 +44,9 @@ type socket struct {
 	pong    []byte   // the payload of a ping that was not answered yet
 	ended   bool     // reason is set: what there is goes out, then it closes
 	reason  closeReason
-	cutoff  time.Time // of writing, once ended
 	dirty   bool      // there may be something to write
 	writing bool      // the pool or write is at it, or write has run for the last time
-	pingAt  time.Time // when the next ping is due
+	dueAt   time.Time // when the next ping is due; once ended, when writing must have ended
 	writers sync.WaitGroup
 
 	spoke   spoke // the wheel's
@@ -88,15 +87,15 @@ func (s *socket) timeIsUp(now time.Time) {
 	if s.ended {
 		return
 	}
-	if !now.Before(s.pingAt) {
+	if !now.Before(s.dueAt) {
 		s.ping = true
 		s.startWriter()
-		s.pingAt = s.pingAt.Add(PingEvery)
-		if s.pingAt.Before(now) {
-			s.pingAt = now.Add(PingEvery)
+		s.dueAt = s.dueAt.Add(PingEvery)
+		if s.dueAt.Before(now) {
+			s.dueAt = now.Add(PingEvery)
 		}
 	}
-	next := s.pingAt
+	next := s.dueAt
 	if s.parked && !now.Before(s.until) {
 		s.until = over
 		s.resume()
@@ -128,14 +127,14 @@ func (s *socket) end(reason closeReason) {
 		return
 	}
 	s.ended, s.reason = true, reason
-	s.cutoff = time.Now().Add(Linger)
+	s.dueAt = time.Now().Add(Linger)
 	s.rt.wheel.remove(s)
 	if reason.code == 0 {
 		s.closeConn()
 		return
 	}
-	s.conn.SetReadDeadline(over)      // the reader is done
-	s.conn.SetWriteDeadline(s.cutoff) // of a write that is under way, too
+	s.conn.SetReadDeadline(over)     // the reader is done
+	s.conn.SetWriteDeadline(s.dueAt) // of a write that is under way, too
 	if s.parked {
 		s.resume()
 	}
@@ -238,13 +237,13 @@ func (s *socket) cutOff() {
 	}
 }
 
-// extend sets the deadline of writing, which is the cutoff once the socket has
+// extend sets the deadline of writing, which is dueAt once the socket has
 // ended.
 func (s *socket) extend(until time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
-		until = s.cutoff
+		until = s.dueAt
 	}
 	return s.conn.SetWriteDeadline(until)
 }

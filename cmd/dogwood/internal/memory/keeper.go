@@ -46,10 +46,13 @@ const (
 	quietTicks = 3       // with nearly nothing, after which memory is given back
 	calmTicks  = 10      // without load, after which it is given back anyway
 
-	// endedMany is the number of goroutines that end, as those of sockets that are parked,
-	// after which memory is given back as after load: the stacks of so many are kept until
-	// the next collection, which may be minutes ahead.
-	endedMany = 256
+	// many is a number of goroutines. When so many have ended, as those of sockets that are
+	// parked, memory is given back as after load: their stacks are kept until the next
+	// collection, which may be minutes ahead. While so many begin in a tick, as when all
+	// clients connect again, garbage is collected as Go does it: what stays of connections
+	// would otherwise lie scattered among garbage, and the memory between could not be given
+	// back.
+	many = 256
 
 	defaultPercent = 100
 	busyPercent    = 400
@@ -93,14 +96,19 @@ func (k *keeper) run(ctx context.Context) {
 func (k *keeper) step() {
 	now := k.measure()
 	allocated := now.allocated - k.last.allocated
+	began := now.goroutines > k.last.goroutines+many
 	k.last, k.most = now, max(k.most, now.goroutines)
-	if k.most-now.goroutines >= endedMany {
+	if k.most-now.goroutines >= many {
 		k.busy = true
 	}
 	switch {
 	case allocated >= busyBytes:
 		k.busy, k.calm, k.quiet = true, 0, 0
-		k.set(percentFor(now.live))
+		if began {
+			k.set(defaultPercent)
+		} else {
+			k.set(percentFor(now.live))
+		}
 		return
 	case !k.busy:
 		return

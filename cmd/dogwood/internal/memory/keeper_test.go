@@ -78,15 +78,30 @@ func TestMemoryKeeperOfStacks(t *testing.T) {
 		released   int
 	}{
 		{10_000, 0},
-		{10_000 - endedMany + 1, 0}, {9_900, 0}, {9_900, 0}, {9_900, 0}, // too few
+		{10_000 - many + 1, 0}, {9_900, 0}, {9_900, 0}, {9_900, 0}, // too few
 		{5_000, 0}, {100, 0}, {100, 1},
 		{100, 1}, {100, 1}, {100, 1},
-		{100 + endedMany, 1}, {100, 1}, {100, 1}, {100, 2},
+		{100 + many, 1}, {100, 1}, {100, 1}, {100, 2},
 	} {
 		now.goroutines = step.goroutines
 		if k.step(); released != step.released {
 			t.Fatalf("step %d: released %d times, want %d", i, released, step.released)
 		}
+	}
+}
+
+// While many goroutines begin, garbage is collected as usual.
+func TestMemoryKeeperOfConnections(t *testing.T) {
+	now := heap{live: 5 << 20}
+	var percents []int
+	k := &keeper{measure: func() heap { return now }, collect: func(p int) { percents = append(percents, p) }, release: func() {}}
+	for _, began := range []uint64{0, 100, 5000, 5000, 0, many + 1, many} {
+		now.allocated += 100 << 20
+		now.goroutines += began
+		k.step()
+	}
+	if want := []int{400, 100, 400, 100, 400}; !slices.Equal(percents, want) {
+		t.Errorf("percentages %v, want %v", percents, want)
 	}
 }
 
