@@ -41,7 +41,8 @@ func (s *socket) writeReady(b *writeBuffer) (again bool, err error) {
 	if live {
 		b.msgs, again = s.c.out.TakeReady(b.msgs[:0], readySize)
 		if again && len(b.msgs) == 0 {
-			return false, s.unsent(b)
+			s.c.out.Unsent(len(b.buf))
+			return false, errMustWait
 		}
 		if err := s.frameAll(b); err != nil {
 			return false, err
@@ -51,7 +52,7 @@ func (s *socket) writeReady(b *writeBuffer) (again bool, err error) {
 		err := b.writeTo(s.raw)
 		s.rt.opts.Metrics.Sockets.Sent(max(b.n, 0))
 		if err == errMustWait && live {
-			err = s.unsent(b)
+			s.c.out.Unsent(len(b.buf))
 		}
 		if err != nil {
 			return false, err
@@ -63,14 +64,6 @@ func (s *socket) writeReady(b *writeBuffer) (again bool, err error) {
 		}
 	}
 	return again, nil
-}
-
-// unsent counts what is left in b.
-func (s *socket) unsent(b *writeBuffer) error {
-	if len(b.buf) > 0 {
-		s.c.out.Unsent(len(b.buf))
-	}
-	return errMustWait
 }
 
 // prepare reports whether the pool can write to s. If so it puts pings and pongs that are due

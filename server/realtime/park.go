@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net"
 	"time"
+
+	"github.com/dogwooddb/dogwood/server/realtime/parking"
 )
 
 // A socket whose client has sent nothing for a while is parked: its reader's goroutine ends,
@@ -29,83 +31,76 @@ type rest struct {
 	came  bool // the reader has found what it was woken for; until then at means nothing
 }
 
-// stayAwake begins the time without anything from the client.
-func (s *socket) stayAwake(now time.Time) {
-	s.rest = rest{may: canPark && s.raw != nil, came: true, at: now.Add(s.rt.opts.Limits.Quiet)}
+// begin begins the time without anything from the client.
+func (r *rest) begin(s *socket, now time.Time) {
+	*r = rest{may: parking.Possible && s.raw != nil, came: true, at: now.Add(s.rt.opts.Limits.Quiet)}
 }
 
 // await waits until something is there, and parks the socket if nothing comes. A socket in the
 // middle of a message is not parked.
-func (s *socket) await(middle bool) error {
+func (r *rest) await(s *socket, middle bool) error {
 	in := &s.frames.in
-	if !s.rest.may || middle || len(in.left) > 0 {
+	if !r.may || middle || len(in.left) > 0 {
 		return in.await()
 	}
-	if s.rest.visit && s.rest.came {
-		return s.parkOrWait(nil)
+	if r.visit && r.came {
+		return r.parkOrWait(s, nil)
 	}
-	s.rest.waiting = true
+	r.waiting = true
 	err := in.await()
-	s.rest.waiting = false
+	r.waiting = false
 	if err == nil {
-		s.rest.came = true
+		r.came = true
 		return nil
 	}
-	return s.parkOrWait(err)
+	return r.parkOrWait(s, err)
 }
 
 // parkOrWait parks the socket if err, which is nil or that of a wait, only says that the
 // client is quiet. If it cannot, it waits for the client.
-func (s *socket) parkOrWait(err error) error {
+func (r *rest) parkOrWait(s *socket, err error) error {
 	now := time.Now()
 	if timeout := net.Error(nil); err != nil && !(errors.As(err, &timeout) && timeout.Timeout() && now.Before(s.until)) {
 		return err
 	}
-	if s.park(now) {
+	if r.park(s, now) {
 		return errParked
 	}
-	s.rest = rest{} // until the next message
+	*r = rest{} // until the next message
 	return s.frames.in.await()
 }
 
 // park makes the socket one without a reader, unless it has ended. The caller is the reader
 // and must not use the socket after that.
-func (s *socket) park(now time.Time) bool {
+func (r *rest) park(s *socket, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
 		return false
 	}
 	s.conn.SetReadDeadline(time.Time{}) // the wheel has it
-	s.rest.at = now.Add(s.rt.opts.Limits.Quiet)
+	r.at = now.Add(s.rt.opts.Limits.Quiet)
 	if !s.writing {
 		s.deadline = nil
 	}
-	// What has arrived before the socket is watched is told, too, and whoever tells it waits
-	// for mu.
-	if s.parked = s.rt.parking.watch(s); !s.parked {
+	// Data that arrived earlier wakes the socket too, and waking takes mu.
+	if s.parked = s.rt.watcher.Watch(s, s.raw, &s.watched); !s.parked {
 		return false
 	}
 	if s.until.Before(s.dueAt) {
-		s.rt.wheel.add(s, s.until)
+		s.rt.wheel.Add(s, s.until)
 	}
 	return true
 }
 
-// wakeUp is called when something has arrived, or might have.
-func (s *socket) wakeUp() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.parked {
-		s.resume()
+// end gives a socket its reader back if it is parked. mu is held.
+func (r *rest) end(s *socket) {
+	if !s.parked {
+		return
 	}
-}
-
-// resume gives a parked socket a reader. mu is held.
-func (s *socket) resume() {
 	now := time.Now()
-	visits := !now.Before(s.rest.at)
-	s.stayAwake(now)
-	s.rest.visit, s.rest.came, s.parked = visits, false, false
+	visits := !now.Before(r.at)
+	r.begin(s, now)
+	r.visit, r.came, s.parked = visits, false, false
 	go s.run()
 }

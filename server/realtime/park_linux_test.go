@@ -16,6 +16,7 @@ import (
 	"github.com/dogwooddb/dogwood/internal/leaktest"
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/realtime/parking"
 )
 
 // serveParking serves until the test ends, when no goroutine may be left. Sockets are parked
@@ -100,14 +101,23 @@ func TestParked(t *testing.T) {
 	}
 }
 
-// Parked sockets take no goroutines.
+// Parked sockets take no goroutines, and all of them may be woken at once.
 func TestParkedGoroutines(t *testing.T) {
 	n := serveParking(t, time.Nanosecond)
-	const sockets = 200
-	for id := range sockets {
-		n.connect().stats(id + 1)
+	var clients []*client
+	for range 200 {
+		clients = append(clients, n.connect())
 	}
-	until(t, "the goroutines end", func() bool { return runtime.NumGoroutine() < sockets/2 })
+	for id := 1; id <= 3; id++ {
+		for _, c := range clients {
+			c.send(fmt.Sprintf(`{"t":"d","d":{"r":%d,"a":"s","b":{"c":{}}}}`, id))
+		}
+		for _, c := range clients {
+			c.want(fmt.Sprintf(`{"t":"d","d":{"r":%d,"b":{"s":"ok","d":""}}}`, id))
+			c.parked()
+		}
+		until(t, "the goroutines end", func() bool { return runtime.NumGoroutine() < len(clients)/2 })
+	}
 }
 
 // Whatever comes in the moment in which a socket is parked is answered, also while other
@@ -163,9 +173,9 @@ func TestParkedTimes(t *testing.T) {
 	silentOne.parked()
 	mute.parked()
 
-	n.wheel.turnTo(time.Now().Add(FirstMessage + wheelTick))
+	n.wheel.TurnTo(time.Now().Add(FirstMessage + parking.Tick))
 	mute.wantClosed(closePolicy) // it has not said anything yet
-	n.wheel.turnTo(time.Now().Add(Silence + wheelTick))
+	n.wheel.TurnTo(time.Now().Add(Silence + parking.Tick))
 	silentOne.wantClosed(closePolicy)
 	until(t, "both are gone", func() bool { return n.Count() == 0 })
 	if got := n.opts.Metrics.Refused.Of(metrics.Silent); got != 2 {
@@ -195,8 +205,8 @@ func TestParkedPing(t *testing.T) {
 			close(pinged)
 			return c.ws.WriteControl(websocket.PongMessage, []byte(text), time.Now().Add(time.Minute))
 		})
-		now = now.Add(PingEvery + wheelTick)
-		n.wheel.turnTo(now)
+		now = now.Add(PingEvery + parking.Tick)
+		n.wheel.TurnTo(now)
 		c.c.out.PushFrame([]byte("{}")) // so that next returns
 		c.want("{}")
 		<-pinged
@@ -204,7 +214,7 @@ func TestParkedPing(t *testing.T) {
 	}
 }
 
-// The end of a connection, whoever wants it, reaches a parked socket.
+// The end of a connection reaches a parked socket, whatever its cause.
 func TestParkedEnds(t *testing.T) {
 	for name, end := range map[string]func(*testServer, *client){
 		"the client leaves":     func(_ *testServer, c *client) { c.ws.Close() },
@@ -298,7 +308,7 @@ func TestParkingFails(t *testing.T) {
 	c := n.connect()
 	c.stats(1)
 	c.parked()
-	n.parking.close()
+	n.watcher.Close()
 	until(t, "the socket has a reader", func() bool { return !c.sock().isParked() })
 	for id := 2; id < 10; id++ {
 		c.stats(id)

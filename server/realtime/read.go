@@ -15,7 +15,7 @@ import (
 // message of WebSockets. With errParked the socket has no reader any more.
 func (s *socket) next(in *collector) (string, error) {
 	for op := byte(opPing); op != opText; {
-		err := s.await(in.frames.InPieces())
+		err := s.rest.await(s, in.frames.InPieces())
 		if err == nil {
 			op, err = s.frames.next()
 		}
@@ -72,15 +72,6 @@ func (s *socket) waitLonger(now time.Time) {
 	}
 }
 
-// heard is called when a message was handled.
-func (s *socket) heard() {
-	now := time.Now()
-	s.waitLonger(now)
-	if !s.rest.visit {
-		s.stayAwake(now)
-	}
-}
-
 // waitUntil sets the deadline of reading, but not that of a socket that has ended.
 func (s *socket) waitUntil(t time.Time) {
 	s.mu.Lock()
@@ -128,9 +119,9 @@ func (s *socket) start(ok bool) {
 	if !s.ended {
 		now := time.Now()
 		s.until, s.dueAt = now.Add(FirstMessage), now.Add(PingEvery)
-		s.stayAwake(now)
+		s.rest.begin(s, now)
 		s.conn.SetReadDeadline(s.until)
-		s.rt.wheel.add(s, s.dueAt)
+		s.rt.wheel.Add(s, s.dueAt)
 	}
 	go s.run()
 }
@@ -144,7 +135,7 @@ func (s *socket) run() {
 
 func (s *socket) finish(reason closeReason) {
 	defer s.rt.removeSocket(s)
-	defer s.rt.parking.forget(s)
+	defer s.rt.watcher.Forget(&s.watched)
 	if reason.code == 0 {
 		s.end(reason)
 	}
@@ -184,7 +175,7 @@ func (s *socket) read() (reason closeReason) {
 		}
 	}()
 	if s.watched != 0 && !s.rest.visit {
-		s.rt.parking.unwatch(s)
+		s.rt.watcher.Unwatch(s.raw, &s.watched)
 	}
 	in := collector{held: limit.Hold{Of: s.bodies()}}
 	in.frames.MaxBytes = s.rt.maxMessage()
@@ -209,7 +200,11 @@ func (s *socket) read() (reason closeReason) {
 		if err != nil {
 			return s.broken(err)
 		}
-		s.heard()
+		now := time.Now()
+		s.waitLonger(now)
+		if !s.rest.visit {
+			s.rest.begin(s, now)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/dogwooddb/dogwood/internal/processors"
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/peer"
+	"github.com/dogwooddb/dogwood/server/realtime/parking"
 	"github.com/dogwooddb/dogwood/sync/fault"
 )
 
@@ -29,13 +30,13 @@ var (
 // A Server holds the connections of the realtime protocol.
 //
 // Lock order: poll.up, then conn.in or poll.mu, then one of conn.mu, socket.mu
-// and Server.mu, then one of writerPool.mu, wheel.mu and parking.mu. An outbox is not called
+// and Server.mu, then one of writerPool.mu, those of the wheel and the watcher. An outbox is not called
 // under conn.mu and what comes after it, since it calls conn.wake, which takes them.
 type Server struct {
 	opts    Options
 	pool    writerPool
-	wheel   wheel
-	parking parking
+	wheel   parking.Wheel[socket, *socket]
+	watcher parking.Watcher
 
 	mu       sync.Mutex
 	conns    map[string]*conn     // by session id
@@ -201,7 +202,7 @@ func (rt *Server) Shutdown() {
 		}
 	}
 	rt.wg.Wait()
-	rt.parking.close()
+	rt.watcher.Close()
 }
 
 // Count returns how many connections there are.
@@ -223,7 +224,7 @@ func (rt *Server) Cut() {
 func (rt *Server) CloseSockets() {
 	_, sockets, _ := rt.stop()
 	for _, s := range sockets {
-		s.hangUp()
+		s.cutOff()
 	}
 }
 

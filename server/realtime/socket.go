@@ -8,6 +8,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/server/peer"
+	"github.com/dogwooddb/dogwood/server/realtime/parking"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -49,8 +50,8 @@ type socket struct {
 	dueAt   time.Time // when the next ping is due; once ended, when writing must have ended
 	writers sync.WaitGroup
 
-	spoke   spoke // the wheel's
-	watched int32 // its number among the watched sockets, 0 for none; of the reader
+	spoke   parking.Spoke[socket] // the wheel's
+	watched int32                 // its number among the watched sockets, 0 for none; of the reader
 }
 
 func newSocket(rt *Server, nc net.Conn, c *conn) *socket {
@@ -79,9 +80,19 @@ func (s *socket) controlFrame(op byte, payload []byte) error {
 	return nil
 }
 
-// timeIsUp is called by the wheel: it pings, and ends the wait of a parked socket for its
+// Spoke implements parking.Timed.
+func (s *socket) Spoke() *parking.Spoke[socket] { return &s.spoke }
+
+// WakeUp implements parking.Socket.
+func (s *socket) WakeUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rest.end(s)
+}
+
+// TimeIsUp implements parking.Timed: it pings, and ends the wait of a parked socket for its
 // client.
-func (s *socket) timeIsUp(now time.Time) {
+func (s *socket) TimeIsUp(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
@@ -98,12 +109,12 @@ func (s *socket) timeIsUp(now time.Time) {
 	next := s.dueAt
 	if s.parked && !now.Before(s.until) {
 		s.until = over
-		s.resume()
+		s.rest.end(s)
 	}
 	if s.parked && s.until.Before(next) {
 		next = s.until
 	}
-	s.rt.wheel.add(s, next)
+	s.rt.wheel.Add(s, next)
 }
 
 // over is a time that has passed.
@@ -128,32 +139,21 @@ func (s *socket) end(reason closeReason) {
 	}
 	s.ended, s.reason = true, reason
 	s.dueAt = time.Now().Add(Linger)
-	s.rt.wheel.remove(s)
+	s.rt.wheel.Remove(s)
 	if reason.code == 0 {
 		s.closeConn()
 		return
 	}
 	s.conn.SetReadDeadline(over)     // the reader is done
 	s.conn.SetWriteDeadline(s.dueAt) // of a write that is under way, too
-	if s.parked {
-		s.resume()
-	}
+	s.rest.end(s)
 	s.startWriter()
-}
-
-// hangUp closes the connection without a close frame.
-func (s *socket) hangUp() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closeConn()
 }
 
 // closeConn closes the connection, which the reader notices. mu is held.
 func (s *socket) closeConn() {
 	s.conn.Close()
-	if s.parked {
-		s.resume()
-	}
+	s.rest.end(s)
 }
 
 // keepRate waits when the client sends too much, and is called by the reader.
@@ -231,8 +231,10 @@ func (s *socket) startWriter() {
 // cutOff ends the connection from the side of the writer. The reader may be in
 // the middle of a request that waits for the peer to read.
 func (s *socket) cutOff() {
-	s.hangUp()
-	if s.isLive() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closeConn()
+	if s.live {
 		s.c.cancel()
 	}
 }

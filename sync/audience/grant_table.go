@@ -30,7 +30,7 @@ func (t *grantTable) at(key grantKey) *grant {
 	return g
 }
 
-// put puts a grant into the table, in the place of one with the same key.
+// put adds a grant to the table. It replaces one with the same key.
 func (t *grantTable) put(g *grant) {
 	if t.of == nil {
 		t.seed, t.of = maphash.MakeSeed(), make(map[uint64]*grant)

@@ -1,4 +1,4 @@
-package realtime
+package parking
 
 import (
 	"math/rand/v2"
@@ -7,11 +7,20 @@ import (
 	"time"
 )
 
+// A socket of these tests.
+type socket struct {
+	spoke  Spoke[socket]
+	called int
+}
+
+func (s *socket) Spoke() *Spoke[socket] { return &s.spoke }
+func (s *socket) TimeIsUp(time.Time)    { s.called++ }
+
 // Whatever is added, moved and removed, and however late the wheel turns: a socket is due at
 // the first tick that is not before its time.
 func TestWheel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var w wheel
+		var w Wheel[socket, *socket]
 		defer func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -19,8 +28,8 @@ func TestWheel(t *testing.T) {
 		}()
 		r := rand.New(rand.NewPCG(1, 2))
 		sockets := make([]socket, 50)
-		w.add(&sockets[0], time.Now()) // begins the ticks
-		w.remove(&sockets[0])
+		w.Add(&sockets[0], time.Now()) // begins the ticks
+		w.Remove(&sockets[0])
 		began, now := time.Now(), time.Now()
 		want := make(map[*socket]time.Time)
 		for range 20_000 {
@@ -28,14 +37,14 @@ func TestWheel(t *testing.T) {
 			switch r.IntN(4) {
 			case 0, 1:
 				at := now.Add(time.Duration(r.Int64N(int64(120 * time.Second))))
-				w.add(s, at)
-				next := began.Add(now.Sub(began).Truncate(wheelTick) + wheelTick)
+				w.Add(s, at)
+				next := began.Add(now.Sub(began).Truncate(Tick) + Tick)
 				want[s] = later(at, next)
 			case 2:
-				w.remove(s)
+				w.Remove(s)
 				delete(want, s)
 			case 3:
-				now = now.Add(time.Duration(r.Int64N(int64(3 * wheelTick))))
+				now = now.Add(time.Duration(r.Int64N(int64(3 * Tick))))
 				if r.IntN(100) == 0 {
 					now = now.Add(1000 * time.Second)
 				}
@@ -49,9 +58,9 @@ func TestWheel(t *testing.T) {
 }
 
 // wantDue turns a wheel.
-func wantDue(t *testing.T, w *wheel, now, began time.Time, want map[*socket]time.Time) {
+func wantDue(t *testing.T, w *Wheel[socket, *socket], now, began time.Time, want map[*socket]time.Time) {
 	t.Helper()
-	tick := began.Add(now.Sub(began).Truncate(wheelTick))
+	tick := began.Add(now.Sub(began).Truncate(Tick))
 	for _, s := range w.due(now) {
 		at, ok := want[s]
 		if !ok || at.After(tick) {
@@ -76,21 +85,21 @@ func later(a, b time.Time) time.Time {
 // The timer runs while there are sockets, and no longer.
 func TestWheelTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rt := &Server{}
-		s := &socket{rt: rt, ended: true} // so it is called and does nothing
+		var w Wheel[socket, *socket]
+		s := new(socket)
 		waits := func() bool {
-			rt.wheel.mu.Lock()
-			defer rt.wheel.mu.Unlock()
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			return s.spoke.on
 		}
 		runs := func() bool {
-			rt.wheel.mu.Lock()
-			defer rt.wheel.mu.Unlock()
-			return rt.wheel.runs
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.runs
 		}
 		for range 3 {
-			rt.wheel.add(s, time.Now().Add(PingEvery))
-			time.Sleep(PingEvery - time.Millisecond)
+			w.Add(s, time.Now().Add(25*time.Second))
+			time.Sleep(25*time.Second - time.Millisecond)
 			synctest.Wait()
 			if !waits() {
 				t.Error("a socket was called early")
@@ -100,7 +109,7 @@ func TestWheelTimer(t *testing.T) {
 			if waits() {
 				t.Error("a socket was not called")
 			}
-			time.Sleep(wheelTick)
+			time.Sleep(Tick)
 			synctest.Wait()
 			if runs() {
 				t.Error("the timer runs for nothing")
