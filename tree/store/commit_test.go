@@ -55,12 +55,19 @@ func TestCommitIsTakenBack(t *testing.T) {
 	f.Commit = func() error {
 		shown := make(chan struct{})
 		go func() {
+			defer close(seen)
 			close(shown)
 			seen <- exported(t, s, tree.Root)
 		}()
 		<-shown
 		runtime.Gosched()
 		return errDisk
+	}
+	f.PutBack = func() error {
+		if got := exported(t, s, tree.Root); got != `{"a":"old"}` {
+			t.Errorf("a reader while the commit is taken back has seen %s", got)
+		}
+		return nil
 	}
 	if err := tryPut(s, "/a", `"new"`); !errors.Is(err, errDisk) || errors.Is(err, ErrUnknown) {
 		t.Fatalf("a commit that fails: %v", err)

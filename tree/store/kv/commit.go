@@ -169,8 +169,9 @@ func (k *boltKV) commit(tx *bolt.Tx) error {
 	if k.untouched(err) {
 		return err
 	}
-	k.failed.Store(true)
+	// Readers that come meanwhile see the former state, or wait.
 	if back := k.putBack(); back != nil {
+		k.failed.Store(true)
 		return fmt.Errorf("%w: %w; to take it back: %w", ErrUnknown, err, back)
 	}
 	return err
