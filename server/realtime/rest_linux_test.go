@@ -224,7 +224,9 @@ func TestParkedEnds(t *testing.T) {
 			c.ws.Close()
 		},
 		"the credential ends": func(_ *testServer, c *client) {
+			s := c.sock()
 			c.c.close(expired)
+			until(c.t, "the socket has a reader", func() bool { return !s.isParked() }) // without an answer
 			c.wantClosed(closePolicy)
 		},
 		"replaced":       func(_ *testServer, c *client) { c.c.close(replaced) },

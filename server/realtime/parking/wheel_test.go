@@ -36,7 +36,7 @@ func TestWheel(t *testing.T) {
 			s := &sockets[r.IntN(len(sockets))]
 			switch r.IntN(4) {
 			case 0, 1:
-				at := now.Add(time.Duration(r.Int64N(int64(120 * time.Second))))
+				at := now.Add(time.Duration(r.Int64N(int64(120*time.Second))) - 5*time.Second)
 				w.Add(s, at)
 				next := began.Add(now.Sub(began).Truncate(Tick) + Tick)
 				want[s] = later(at, next)
