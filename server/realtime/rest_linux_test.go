@@ -228,6 +228,7 @@ func TestParkedEnds(t *testing.T) {
 			c.c.close(expired)
 			until(c.t, "the socket has a reader", func() bool { return !s.isParked() }) // without an answer
 			c.wantClosed(closePolicy)
+			c.ws.Close()
 		},
 		"replaced":       func(_ *testServer, c *client) { c.c.close(replaced) },
 		"writing fails":  func(_ *testServer, c *client) { c.sock().cutOff() },
