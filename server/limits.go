@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/peer"
+	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
 // Limits bounds what clients can ask of a server. A zero field takes its
@@ -33,6 +34,7 @@ type Limits struct {
 	MaxRealtime      int   // realtime connections; twice as many, 200,000
 	MaxPolls         int   // connections through long polling among these; a fourth of them, 10,000
 	MaxNamespaces    int   // databases that are made on first use; 10,000
+	MaxPathWindows   int   // different queries at one path of one database, by weight; 10,000, MaxPathWindows at most
 
 	MessageRate  int // messages per second of one realtime connection, after a burst; 2,000
 	MessageBurst int // 10,000
@@ -41,6 +43,9 @@ type Limits struct {
 
 	DrainTimeout time.Duration // how long requests may finish after shutdown began; 10 s
 }
+
+// MaxPathWindows is the most that Limits.MaxPathWindows may be.
+const MaxPathWindows = dsync.MaxPathWindows
 
 // AddressLimits bound what one address can ask of a server.
 type AddressLimits = peer.Limits
@@ -62,6 +67,7 @@ func (l *Limits) setDefaults() {
 	orElse(&l.MaxURLBytes, 128<<10)
 	orElse(&l.OutboxBytes, 1<<20)
 	orElse(&l.MaxNamespaces, 10_000)
+	orElse(&l.MaxPathWindows, 10_000)
 	orElse(&l.MessageRate, 2_000)
 	orElse(&l.MessageBurst, 10_000)
 	l.PerAddress.SetDefaults()

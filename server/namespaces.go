@@ -221,6 +221,7 @@ func (n *namespaces) databaseOptions(name string) dsync.Options {
 		Log:      n.opts.Log.With("namespace", name),
 		MaxRead:  n.opts.MaxReadBytes,
 		MaxQueue: n.opts.MaxPendingWrites,
+		Windows:  n.opts.MaxPathWindows,
 		Sample:   n.opts.Sample,
 	}
 	if n.opts.Dev {

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/pending"
 	"github.com/dogwooddb/dogwood/sync/wire"
@@ -45,17 +46,28 @@ import (
 // stands at 1700000000000. The background work that a command or a request causes
 // is done before the next one.
 func TestConversations(t *testing.T) {
+	runConversations(t, audience.IndexFrom)
+}
+
+// TestConversationsIndexed: clients are sent the same if even a single query has an index of
+// groups.
+func TestConversationsIndexed(t *testing.T) {
+	runConversations(t, 0)
+}
+
+func runConversations(t *testing.T, indexFrom int) {
 	datadriven.Walk(t, "../testdata/sync", func(t *testing.T, path string) {
-		c := &conversation{now: time.UnixMilli(1_700_000_000_000)}
+		c := &conversation{now: time.UnixMilli(1_700_000_000_000), indexFrom: indexFrom}
 		defer func() { c.end(t) }()
 		datadriven.RunTest(t, path, c.run)
 	})
 }
 
 type conversation struct {
-	db      *Database
-	now     time.Time
-	clients []*client // in the order they connected
+	db        *Database
+	indexFrom int // groups at a path
+	now       time.Time
+	clients   []*client // in the order they connected
 }
 
 func (c *conversation) run(t *testing.T, d *datadriven.TestData) string {
@@ -125,6 +137,7 @@ func (c *conversation) open(t *testing.T, text string) {
 		t.Fatal(err)
 	}
 	exactBatches(db)
+	db.audience.SetIndexFrom(c.indexFrom)
 	c.db = db
 }
 

@@ -47,7 +47,7 @@ func Open(o Options) (*Database, error) {
 	}
 	d.writer = writer{db: c, readers: outbox.NewReaders().All(), large: newLargeTurns()}
 	d.audience = audience.New(&audience.Host{
-		Name: s.String(), Log: o.Log, MaxRead: o.MaxRead, Begin: d.begin, Rules: d.Rules, Closed: d.closed.Load,
+		Name: s.String(), Log: o.Log, MaxRead: o.MaxRead, Windows: o.Windows, Begin: d.begin, Rules: d.Rules, Closed: d.closed.Load,
 		Access: &d.access, Watchers: &d.watchers, Sent: &d.stats.sent,
 		InTurn: func(q *quota.Quota, cost time.Duration, f func(*audience.Batch) error) error {
 			return d.do(context.Background(), &call{quota: q, takes: cost, f: func(b *batch) error { return f(&b.Batch) }})

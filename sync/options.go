@@ -8,6 +8,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/access"
+	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -22,6 +23,7 @@ type Options struct {
 	Log      *slog.Logger     // nil: no log
 	MaxRead  int64            // bytes of one read or view; 0: DefaultMaxRead
 	MaxQueue int64            // bytes of writes that wait; 0: DefaultMaxQueue
+	Windows  int              // weight of the different queries at one path; 0: 10,000; MaxPathWindows at most
 	Sample   func() tree.Node // content of a database that is new; nil: empty
 	Store    store.Options
 
@@ -39,7 +41,10 @@ type Options struct {
 	Change    Log  // where commits are appended before they take effect; nil: nowhere else
 }
 
-const DefaultMaxRead = 256 << 20 // REST §11
+const (
+	DefaultMaxRead = 256 << 20               // REST §11
+	MaxPathWindows = audience.MaxPathWindows // the most that Options.Windows may be
+)
 
 func (o Options) withDefaults() Options {
 	if o.Rules == nil {
@@ -57,6 +62,7 @@ func (o Options) withDefaults() Options {
 	if o.MaxQueue == 0 {
 		o.MaxQueue = DefaultMaxQueue
 	}
+	o.Windows = min(o.Windows, MaxPathWindows)
 	if o.Change == nil {
 		o.Change = localLog{}
 	}

@@ -230,7 +230,7 @@ func TestPathWindows(t *testing.T) {
 	db := openTest(t, Options{})
 	var clients []bounded
 	windows := 0
-	for windows < audience.MaxPathWindows {
+	for windows < audience.DefaultPathWindows {
 		c := connectBounded(t, db, fmt.Sprint("c", len(clients)), nil)
 		defer c.session.Close()
 		for range maxWindows / audience.MaxWindowWeight {
@@ -248,6 +248,22 @@ func TestPathWindows(t *testing.T) {
 	last.wantReached(map[fault.Bound]int{fault.BoundPathWindows: 1})
 	clients[0].want("an end", unlistenOf("/x", audience.MaxWindowWeight), "ok")
 	last.want("one in its place", listenOf("/x", 1, limited(1)), "ok")
+}
+
+// TestPathWindowsOption: the bound of a path can be set.
+func TestPathWindowsOption(t *testing.T) {
+	for windows, fit := range map[int]int{3: 3, maxWindows - 1: maxWindows - 1, MaxPathWindows + 1: maxWindows} {
+		db := openTest(t, Options{Windows: windows})
+		c := connectBounded(t, db, "c", nil)
+		fits := 0
+		for fits <= maxWindows && c.answer(listenOf("/x", fits+1, fmt.Sprintf(`{"i":".key","sp":"k%d"}`, fits))) == "ok" {
+			fits++
+		}
+		if fits != fit {
+			t.Errorf("with a bound of %d, %d queries fit, want %d", windows, fits, fit)
+		}
+		c.session.Close()
+	}
 }
 
 // TestUnackedBytes: a session has so many bytes of writes on their way, and the

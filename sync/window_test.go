@@ -11,16 +11,18 @@ import (
 
 // TestWindows lets random writes meet random queries, indexed and not. After
 // each of them every listener shows what a fresh query finds, and so does every
-// window that is kept. Writes may read many, few or no rows for their listeners.
+// window that is kept. Writes may read many, few or no rows for their listeners, and find
+// them with an index or without it.
 func TestWindows(t *testing.T) {
-	for seed := range uint64(6) {
+	for seed := range uint64(12) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			o := Options{}
 			if seed%2 == 1 {
 				o.Rules = parseRules(t, `{"rules":{".read":true,".write":true,"l":{".indexOn":["n",".value"]}}}`)
 			}
 			w := windowTest{t: t, db: openTest(t, o), rnd: rand.New(rand.NewPCG(seed, 1))}
-			w.db.audience.PublishRows = []int{audience.MaxPublishRows, 30, 0}[seed/2]
+			w.db.audience.PublishRows = []int{audience.MaxPublishRows, 30, 0}[seed/2%3]
+			w.db.audience.SetIndexFrom([]int{audience.IndexFrom, 0}[seed/6])
 			w.many = 4 + 8*int(seed/2%2) // entries of few windows are looked up for each
 			w.run(400)
 		})

@@ -105,7 +105,7 @@ var commentWords = map[string]int{
 	`uptake`:                            0,
 	`glimpses?`:                         0,
 	`nobody`:                            54,
-	`somebody`:                          13,
+	`somebody`:                          12,
 	`everybody`:                         6,
 	`whoever|whomever`:                  12,
 	`who`:                               117,

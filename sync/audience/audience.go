@@ -12,6 +12,7 @@
 package audience
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -35,6 +36,7 @@ type Host struct {
 	Name    string
 	Log     *slog.Logger
 	MaxRead int64                     // bytes of one view
+	Windows int                       // weight of the different queries at one path; 0: DefaultPathWindows
 	Begin   func() (*store.Tx, error) // begins a read transaction
 	Rules   func() *rules.Ruleset     // those in force
 	Closed  func() bool
@@ -70,13 +72,20 @@ type Audience struct {
 
 // New returns the audience of a host, which is empty.
 func New(h *Host) *Audience {
-	return &Audience{host: h, watches: make(watch.Set), deciders: outbox.NewReaders().All(), PublishRows: MaxPublishRows, ReviewAtOnce: ReviewAtOnce}
+	a := &Audience{host: h, watches: make(watch.Set), deciders: outbox.NewReaders().All(), PublishRows: MaxPublishRows, ReviewAtOnce: ReviewAtOnce}
+	a.hub.indexFrom, a.hub.maxWeight = IndexFrom, cmp.Or(h.Windows, DefaultPathWindows)
+	return a
 }
 
 // Empty returns an audience of the same host without members.
 func (a *Audience) Empty() *Audience {
-	return &Audience{host: a.host, PublishRows: a.PublishRows, ReviewAtOnce: a.ReviewAtOnce}
+	empty := &Audience{host: a.host, PublishRows: a.PublishRows, ReviewAtOnce: a.ReviewAtOnce}
+	empty.hub.indexFrom, empty.hub.maxWeight = a.hub.indexFrom, a.hub.maxWeight
+	return empty
 }
+
+// SetIndexFrom changes IndexFrom for a test, before there are listeners.
+func (a *Audience) SetIndexFrom(groups int) { a.hub.indexFrom = groups }
 
 // Listeners returns how many listen. It needs no lock.
 func (a *Audience) Listeners() int { return int(a.hub.listeners.Load()) }
@@ -85,10 +94,15 @@ func (a *Audience) Listeners() int { return int(a.hub.listeners.Load()) }
 // anything. The lock is held.
 func (a *Audience) IsStale() bool { return len(a.grants.stale) > 0 }
 
-// Check verifies that windows agree with the last commit, which tx sees, and that nothing is
-// kept of watches and listeners that have ended. The lock is held, or nobody else uses the
+// Check verifies that windows agree with the last commit, which tx sees, that the indexes of
+// groups agree with them, and that nothing is kept of watches and listeners that have ended. The lock is held, or nobody else uses the
 // audience.
 func (a *Audience) Check(tx *store.Tx) error {
+	for at := range a.hub.paths.All() {
+		if err := at.check(); err != nil {
+			return err
+		}
+	}
 	for g := range a.hub.All() {
 		if !g.live || g.query.Limit == 0 {
 			continue
@@ -210,7 +224,7 @@ func (c *copier) group(g *group) bool {
 	}
 	c.groups[g] = true
 	own := &group{path: g.path, query: g.query, id: g.id, weight: g.weight, live: g.live, window: g.window}
-	c.to.hub.Add(g.path, own)
+	c.to.hub.at(g.path).add(own)
 	for _, l := range g.listeners {
 		listener := c.listener(l)
 		if listener == nil {

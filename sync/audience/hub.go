@@ -1,11 +1,12 @@
 package audience
 
 import (
-	"slices"
+	"iter"
 	"sync/atomic"
 
 	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/interval"
 	"github.com/dogwooddb/dogwood/sync/quota"
 	"github.com/dogwooddb/dogwood/sync/trie"
 	"github.com/dogwooddb/dogwood/tree"
@@ -16,10 +17,63 @@ import (
 // above it, inside of whose views it is, and those below, whose views it
 // replaces. The lock of the audience guards it.
 type hub struct {
-	trie.Trie[*group]
-	listeners atomic.Int64 // can be read without mu
+	paths     trie.Trie[*pathGroups] // one item at each path that has groups
+	indexFrom int                    // IndexFrom, but in tests
+	maxWeight int                    // of the different queries at one path
+	listeners atomic.Int64           // can be read without mu
 	windows   quotaWindows
 }
+
+// at returns the groups of a path, making the list of them.
+func (h *hub) at(p tree.Path) *pathGroups {
+	n := h.paths.At(p)
+	if len(n.Items) == 0 {
+		n.Items = append(n.Items, &pathGroups{path: p, from: h.indexFrom})
+	}
+	return n.Items[0]
+}
+
+// Above yields the groups at p and at its ancestors.
+func (h *hub) Above(p tree.Path) iter.Seq[*group] {
+	return func(yield func(*group) bool) {
+		for at := range h.paths.Above(p) {
+			for _, g := range at.groups {
+				if !yield(g) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Below yields the groups at paths below p.
+func (h *hub) Below(p tree.Path) iter.Seq[*group] {
+	return func(yield func(*group) bool) {
+		for at := range h.paths.Below(p) {
+			for _, g := range at.groups {
+				if !yield(g) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// All yields all groups.
+func (h *hub) All() iter.Seq[*group] {
+	return func(yield func(*group) bool) {
+		for at := range h.paths.All() {
+			for _, g := range at.groups {
+				if !yield(g) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// None reports whether there is no group.
+func (h *hub) None() bool { return h.paths.None() }
 
 // A group is all listeners of one view: the same path and query. They get the
 // same events, which are encoded once.
@@ -35,6 +89,10 @@ type group struct {
 	// commit.
 	live   bool
 	window []tree.Entry
+
+	at       *pathGroups
+	slot     int                             // in at.groups
+	interval *interval.Interval[end, *group] // nil: the index does not have it
 }
 
 // groupID tells the groups of a path apart.
@@ -48,20 +106,19 @@ func groupID(q tree.Query) string {
 // add puts a listener into its group, making the group if it is the first.
 func (h *hub) add(l *Listener, p tree.Path, q tree.Query) {
 	id := groupID(q)
-	n := h.At(p)
-	i := slices.IndexFunc(n.Items, func(g *group) bool { return g.id == id })
-	if i < 0 {
-		n.Items = append(n.Items, &group{path: p, query: q, id: id, weight: l.weight})
-		i = len(n.Items) - 1
+	at := h.at(p)
+	g := at.find(id)
+	if g == nil {
+		g = &group{path: p, query: q, id: id, weight: l.weight}
+		at.add(g)
 	}
-	g := n.Items[i]
 	l.group, l.slot = g, len(g.listeners)
 	g.listeners = append(g.listeners, l)
 	h.listeners.Add(1)
 	h.windows.add(l)
 }
 
-// remove takes a listener out of its group, and the group out of the trie if
+// remove takes a listener out of its group, and the group out of its path if
 // it was the last.
 func (h *hub) remove(l *Listener) {
 	g := l.group
@@ -72,8 +129,12 @@ func (h *hub) remove(l *Listener) {
 	g.listeners[last] = nil
 	g.listeners = g.listeners[:last]
 	h.listeners.Add(-1)
-	if last == 0 {
-		h.Trie.Remove(g.path, g)
+	if last > 0 {
+		return
+	}
+	at := g.at
+	if at.remove(g); len(at.groups) == 0 {
+		h.paths.Remove(g.path, at)
 	}
 }
 
@@ -87,14 +148,18 @@ func (h *hub) all() []*Listener {
 	return list
 }
 
-// Every write below a path has to be compared with each different query that
-// somebody listens to there, and moving a long window costs more than a short
-// one. Without an index, what leaves a window is replaced by looking at every child.
-// So the windows at a path are bounded by weight: for a session (by its owner), for a Quota
-// and for all together (BenchmarkManyWindows).
+// A write that replaces a path is compared with each different query that clients listen to
+// there, and so is one that touches more children than may be looked up. Any write below the
+// path may be in the intervals of many. Moving a long window costs more than a short one, and
+// without an index, what leaves a window is replaced by looking at every child. So the windows
+// at a path are bounded by weight: for a session (by its owner), for a Quota and for all
+// together (BenchmarkManyWindows).
 const (
-	// MaxPathWindows is the weight of the different queries at one path.
-	MaxPathWindows  = 10_000
+	// DefaultPathWindows is the weight of the different queries at one path, and
+	// MaxPathWindows is the most that it may be set to.
+	DefaultPathWindows = 10_000
+	MaxPathWindows     = 1_000_000
+
 	MaxWindowWeight = 200  // of a query without a sensible limit
 	EntriesOfWeight = 100  // of a window that weigh as much as the query itself
 	UnindexedWeight = 10   // times, of a query by a child or value that has no index
@@ -133,18 +198,13 @@ func (h *hub) room(l *Listener, p tree.Path, q tree.Query) error {
 	if w == 0 {
 		return nil
 	}
-	have, id, known := 0, groupID(q), false
+	have := 0
 	var g *group
-	if n := h.Find(p); n != nil {
-		for _, other := range n.Items {
-			have += other.weight
-			if other.id == id {
-				g, known = other, true
-			}
-		}
+	if n := h.paths.Find(p); n != nil && len(n.Items) > 0 {
+		g, have = n.Items[0].find(groupID(q)), n.Items[0].weight
 	}
 	switch {
-	case !known && have+w > MaxPathWindows:
+	case g == nil && have+w > h.maxWeight:
 		return &fault.LimitError{Bound: fault.BoundPathWindows}
 	case !h.windows.fits(l.read.Quota, g, p, w):
 		return &fault.LimitError{Bound: fault.BoundQuotaWindows}

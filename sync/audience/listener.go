@@ -363,6 +363,7 @@ func (l *Listener) joinWith(early *earlyWindow) (v viewing, err error) {
 		g.window = window
 	}
 	g.live = true
+	g.reindex()
 	l.out.Resume(&l.shown)
 	return viewing{tx, g.window, l.read.Caller.Admin}, nil
 }

@@ -57,8 +57,10 @@ type Change struct {
 	Measured map[tree.Path]*rules.Excess
 
 	touched reviewing
+	visits  []visit
+	indexed bool // only some of the groups of a path are visited
+	looked  int  // children of views
 	views   []*view
-	found   map[*group]*view // the views of an update of several writes
 
 	entries map[entryKey]lookedUp // of children, when there are many views to ask for them
 
@@ -70,6 +72,7 @@ type Change struct {
 // A view is one group that may see the change.
 type view struct {
 	group    *group
+	visit    int         // in Change.visits
 	inside   []int       // writes at or below the group's path; none: one above covers it
 	old      tree.Node   // covered, or filtered and replaced: the view before
 	known    bool        // old is not too large to be known
@@ -115,27 +118,16 @@ func (p *Change) After() error {
 
 // before finds the groups.
 func (p *Change) before() error {
-	if p.hub.listeners.Load() == 0 {
-		return nil
-	}
-	for i, w := range p.Writes {
-		for g := range p.hub.Above(w.Path) {
-			v := p.view(g)
-			v.inside = append(v.inside, i)
-		}
-		if w.Priority {
-			continue
-		}
-		for g := range p.hub.Below(w.Path) {
-			p.view(g)
-		}
-	}
-	if len(p.views) == 0 {
+	p.visit()
+	if len(p.visits) == 0 {
 		return nil
 	}
 	p.meter = &meter{tx: p.Tx, most: p.PublishRows}
 	p.meter.run()
 	defer p.meter.stop()
+	if err := p.choose(); err != nil {
+		return err
+	}
 	for _, v := range p.views {
 		if err := p.lookBefore(v); errors.Is(err, errLag) {
 			v.lags = true
@@ -144,23 +136,6 @@ func (p *Change) before() error {
 		}
 	}
 	return nil
-}
-
-// view returns the view of a group, which several writes of an update may
-// touch. A single write finds every group once, so there is nothing to search.
-func (p *Change) view(g *group) *view {
-	if v := p.found[g]; v != nil {
-		return v
-	}
-	v := &view{group: g}
-	p.views = append(p.views, v)
-	if len(p.Writes) > 1 {
-		if p.found == nil {
-			p.found = make(map[*group]*view)
-		}
-		p.found[g] = v
-	}
-	return v
 }
 
 func (p *Change) lookBefore(v *view) error {
@@ -185,13 +160,18 @@ func (p *Change) lookBefore(v *view) error {
 	if p.meter.left() <= 0 {
 		return errLag
 	}
-	p.touch(v)
+	at := &p.visits[v.visit]
+	children, err := p.touch(at)
+	if err != nil {
+		return err
+	}
+	v.children, v.own = children, at.whole
 	if g.query.Limit > 0 && !p.hasMany() {
 		return nil // the window tells what was in it
 	}
 	for i := range v.children {
 		c := &v.children[i]
-		e, exists, err := p.entry(g, c.key)
+		e, exists, err := p.entry(g.path, g.query.Order(), c.key)
 		if err != nil {
 			return err
 		}
@@ -206,8 +186,8 @@ func (p *Change) lookBefore(v *view) error {
 }
 
 // hasMany reports whether there are so many views that entries are looked up once
-// for all of them.
-func (p *Change) hasMany() bool { return len(p.views) > 8 }
+// for all of them, and for the index.
+func (p *Change) hasMany() bool { return p.indexed || len(p.views) > 8 }
 
 // An entryKey is a child in an order.
 type entryKey struct {
@@ -220,14 +200,13 @@ type lookedUp struct {
 	exists bool
 }
 
-// entry returns a child's entry in a group's order, as it is now.
-func (p *Change) entry(g *group, key string) (e tree.Entry, exists bool, err error) {
-	order := g.query.Order()
-	at := entryKey{g.path, order, key}
+// entry returns a child's entry in an order, as it is now.
+func (p *Change) entry(path tree.Path, order, key string) (e tree.Entry, exists bool, err error) {
+	at := entryKey{path, order, key}
 	if l, ok := p.entries[at]; ok {
 		return l.entry, l.exists, nil
 	}
-	v, exists, err := p.Tx.Indexes().Value(g.path.Child(key), order)
+	v, exists, err := p.Tx.Indexes().Value(path.Child(key), order)
 	e = tree.Entry{Key: key, Value: v}
 	if err == nil && p.hasMany() {
 		if p.entries == nil {
@@ -241,11 +220,14 @@ func (p *Change) entry(g *group, key string) (e tree.Entry, exists bool, err err
 // after makes the events from the state after the change.
 func (p *Change) after() error {
 	clear(p.entries)
-	if len(p.views) == 0 {
+	if len(p.visits) == 0 {
 		return nil
 	}
 	p.meter.run()
 	defer p.meter.stop()
+	if err := p.chooseEntered(); err != nil || len(p.views) == 0 {
+		return err
+	}
 	if err := p.bound(); err != nil {
 		return err
 	}
@@ -437,6 +419,7 @@ func (b *Batch) forget(g *group) {
 	b.setWindow(g, nil)
 	b.Undo = append(b.Undo, func() { g.live = true })
 	g.live = false
+	g.reindex()
 }
 
 // Events returns how many events the batch has.
@@ -449,6 +432,9 @@ func (b *Batch) Rollback() {
 	}
 	for _, f := range slices.Backward(b.Undo) {
 		f()
+	}
+	for _, s := range b.saved {
+		s.group.reindex()
 	}
 }
 

@@ -18,6 +18,7 @@ type savedWindow struct {
 func (b *Batch) setWindow(g *group, window []tree.Entry) {
 	b.saved = append(b.saved, savedWindow{g, g.window})
 	g.window = window
+	g.reindex()
 }
 
 // refill reads a window again, if that takes few rows.
@@ -44,31 +45,6 @@ type viewChild struct {
 
 	before  tree.Entry // in a limited view, if the view has looked: as it was
 	existed bool
-}
-
-// touch notes the children that the change touches, in key order.
-func (p *Change) touch(v *view) {
-	type touched struct {
-		key   string
-		write int
-	}
-	list := make([]touched, 0, len(v.inside))
-	for _, i := range v.inside {
-		if key, _, ok := v.group.path.Rel(p.Writes[i].Path).Cut(); ok {
-			list = append(list, touched{key, i})
-		} else {
-			v.own = true
-		}
-	}
-	slices.SortStableFunc(list, func(a, b touched) int { return tree.CompareKeys(a.key, b.key) })
-	v.children = make([]viewChild, 0, len(list))
-	for _, t := range list {
-		if last := len(v.children) - 1; last >= 0 && v.children[last].key == t.key {
-			v.children[last].writes = append(v.children[last].writes, t.write)
-		} else {
-			v.children = append(v.children, viewChild{key: t.key, writes: []int{t.write}})
-		}
-	}
 }
 
 // child returns the touched child with the given key, or nil.
@@ -98,7 +74,7 @@ func (p *Change) windowEvent(v *view) (*outbox.Event, error) {
 	g := v.group
 	for i := range v.children {
 		c := &v.children[i]
-		e, exists, err := p.entry(g, c.key)
+		e, exists, err := p.entry(g.path, g.query.Order(), c.key)
 		if err != nil {
 			return nil, err
 		}

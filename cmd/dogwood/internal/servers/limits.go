@@ -22,6 +22,7 @@ type limitFlags struct {
 	AddressListens      autoBound `group:"Limits" default:"auto" help:"Listens of one address; auto: 100000, fewer in little memory."`
 	AddressPendingMiB   autoBound `group:"Limits" name:"address-pending-mib" default:"auto" help:"MiB of onDisconnect operations of one address; auto: 64, less in little memory."`
 	AddressWindows      bound     `group:"Limits" default:"600" help:"Different queries of one address at the same path."`
+	PathWindows         pathBound `group:"Limits" default:"10000" help:"Different queries of all addresses at one path of a database; at most 1000000."`
 	ConnectionRequests  bound     `group:"Limits" default:"2000" help:"Messages of one realtime connection per second."`
 	ConnectionBurst     bound     `group:"Limits" default:"10000" help:"How many of them at once."`
 
@@ -33,6 +34,7 @@ type limitFlags struct {
 // limits returns what the flags say, in the server's words.
 func (f *limitFlags) limits() (l server.Limits, err error) {
 	l.Memory = memory.Limit().Bytes
+	l.MaxPathWindows = int(f.PathWindows)
 	l.MessageRate, l.MessageBurst = int(f.ConnectionRequests), int(f.ConnectionBurst)
 	l.PerAddress = server.AddressLimits{
 		Connections:  int(f.AddressConnections),
@@ -72,6 +74,18 @@ func (b *autoBound) UnmarshalText(text []byte) error {
 	}
 	*b = autoBound(n)
 	return bound(n).Validate()
+}
+
+// A pathBound is a number of queries at one path. A write that replaces the path is compared
+// with all of them, so there is always a bound.
+type pathBound int
+
+// Validate is called by kong.
+func (b pathBound) Validate() error {
+	if b < 1 || b > server.MaxPathWindows {
+		return fmt.Errorf("must be between 1 and %d", server.MaxPathWindows)
+	}
+	return nil
 }
 
 // mebibytes is that of a bound.

@@ -69,21 +69,21 @@ func TestLimitFlags(t *testing.T) {
 	auto := &want.PerAddress // the server derives them from the memory
 	auto.Connections, auto.Polls, auto.BodyBytes, auto.Listens, auto.PendingBytes = 0, 0, 0, 0, 0
 	l.PerAddress.Exempt, l.PerAddress.TrustedProxies = want.PerAddress.Exempt, want.PerAddress.TrustedProxies
-	if !reflect.DeepEqual(l.PerAddress, want.PerAddress) || l.MessageRate != want.MessageRate || l.MessageBurst != want.MessageBurst {
+	if !reflect.DeepEqual(l.PerAddress, want.PerAddress) || l.MaxPathWindows != want.MaxPathWindows || l.MessageRate != want.MessageRate || l.MessageBurst != want.MessageBurst {
 		t.Errorf("the flags say %+v, and the server %+v", l, want)
 	}
 
-	f, err = parseLimits(t, "--exempt=none", "--trusted-proxy=10.1.2.3/8,fd00::1", "--address-mib=-1", "--address-polls=-1")
+	f, err = parseLimits(t, "--exempt=none", "--trusted-proxy=10.1.2.3/8,fd00::1", "--address-mib=-1", "--address-polls=-1", "--path-windows=1000000")
 	if err != nil {
 		t.Fatal(err)
 	}
 	l, err = f.limits()
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::1/128")}
-	if a := l.PerAddress; err != nil || a.Exempt == nil || len(a.Exempt) != 0 || !slices.Equal(a.TrustedProxies, proxies) || a.BodyBytes != -1 || a.Polls != -1 {
-		t.Errorf("limits() = %+v, %v", a, err)
+	if a := l.PerAddress; err != nil || a.Exempt == nil || len(a.Exempt) != 0 || !slices.Equal(a.TrustedProxies, proxies) || a.BodyBytes != -1 || a.Polls != -1 || l.MaxPathWindows != 1_000_000 {
+		t.Errorf("limits() = %+v, %v", l, err)
 	}
 
-	for _, args := range [][]string{{"--address-polls=0"}, {"--connection-burst=-2"}, {"--proxy-header=X-Real-Ip"}} {
+	for _, args := range [][]string{{"--address-polls=0"}, {"--connection-burst=-2"}, {"--path-windows=-1"}, {"--path-windows=1000001"}, {"--proxy-header=X-Real-Ip"}} {
 		if _, err := parseLimits(t, args...); err == nil {
 			t.Errorf("%s is accepted", args)
 		}

@@ -1,0 +1,211 @@
+package audience
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/dogwooddb/dogwood/sync/interval"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A visit is the groups of one path that may see a change.
+type visit struct {
+	at       *pathGroups
+	inside   []int       // writes at or below the path
+	whole    bool        // one of them is at the path itself
+	covered  bool        // a write is above the path
+	children []viewChild // those that the others touch, in key order, once touch was called
+	touched  bool
+	indexed  bool // only some of the groups are visited
+	from, to int  // their views, by group.slot
+}
+
+// onlyWrite is visit.inside of a change that is one write.
+var onlyWrite = []int{0}
+
+// visit finds the paths whose groups may see the change, in the order in which their views
+// get events.
+func (p *Change) visit() {
+	if p.hub.listeners.Load() == 0 {
+		return
+	}
+	var found map[*pathGroups]int // by one of several writes
+	if len(p.Writes) > 1 {
+		found = make(map[*pathGroups]int)
+	}
+	visited := func(at *pathGroups) *visit {
+		if i, ok := found[at]; ok {
+			return &p.visits[i]
+		}
+		if found != nil {
+			found[at] = len(p.visits)
+		}
+		p.visits = append(p.visits, visit{at: at})
+		return &p.visits[len(p.visits)-1]
+	}
+	for i, w := range p.Writes {
+		for above := range p.hub.paths.Above(w.Path) {
+			v := visited(above)
+			if v.whole = v.whole || w.Path == above.path; len(p.Writes) == 1 {
+				v.inside = onlyWrite
+			} else {
+				v.inside = append(v.inside, i)
+			}
+		}
+		if w.Priority {
+			continue
+		}
+		for below := range p.hub.paths.Below(w.Path) {
+			visited(below).covered = true
+		}
+	}
+}
+
+// choose makes the views of the groups that are visited: all of a path whose value the change
+// replaces, otherwise those that show a child before the change that it touches.
+func (p *Change) choose() error {
+	for i := range p.visits {
+		v := &p.visits[i]
+		groups := v.at.groups
+		if v.at.index != nil && !v.whole && !v.covered {
+			v.indexed, p.indexed = true, true
+			var err error
+			if groups, err = p.concerned(v); err != nil {
+				return err
+			}
+		}
+		v.from = len(p.views)
+		for _, g := range groups {
+			p.views = append(p.views, &view{group: g, visit: i, inside: v.inside})
+		}
+		v.to = len(p.views)
+	}
+	return nil
+}
+
+// chooseEntered adds the views of groups that show a touched child only after the change.
+// Before it the child was outside of their intervals, if there was one.
+func (p *Change) chooseEntered() error {
+	more := false
+	for i := range p.visits {
+		v := &p.visits[i]
+		if !v.indexed {
+			continue
+		}
+		groups, err := p.concerned(v)
+		if err != nil {
+			return err
+		}
+		for _, g := range groups {
+			if p.isVisited(v, g) {
+				continue
+			}
+			entered := &view{group: g, visit: i, inside: v.inside, looked: true}
+			if entered.children, err = p.touch(v); errors.Is(err, errLag) {
+				entered.lags = true
+			}
+			p.views = append(p.views, entered)
+			more = true
+		}
+	}
+	if more {
+		slices.SortFunc(p.views, func(a, b *view) int {
+			return cmp.Or(cmp.Compare(a.visit, b.visit), cmp.Compare(a.group.slot, b.group.slot))
+		})
+	}
+	return nil
+}
+
+// isVisited reports whether a group was found before the change.
+func (p *Change) isVisited(v *visit, g *group) bool {
+	_, found := slices.BinarySearchFunc(p.views[v.from:v.to], g.slot, func(v *view, slot int) int {
+		return cmp.Compare(v.group.slot, slot)
+	})
+	return found
+}
+
+// concerned returns the groups of an indexed path that may show a touched child as it is now,
+// and the one that shows everything, in the order of the path.
+func (p *Change) concerned(v *visit) ([]*group, error) {
+	p.touchOnce(v)
+	var list []*group
+	if g := v.at.find(groupID(tree.Query{})); g != nil {
+		list = append(list, g)
+	}
+	for order, t := range v.at.index.orders {
+		var err error
+		if list, err = p.inOrder(list, v, order, t); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(list, func(a, b *group) int { return cmp.Compare(a.slot, b.slot) })
+	return slices.Compact(list), nil // several children may be in one interval
+}
+
+// inOrder adds the groups of one order. If too many rows or children are to be looked at,
+// these are all: most of their views are to be read again.
+func (p *Change) inOrder(list []*group, v *visit, order string, t *interval.Tree[end, *group]) ([]*group, error) {
+	before, most := len(list), max(MaxLooked, t.Len())
+	all := p.meter.left() <= 0
+	for i := 0; i < len(v.children) && !all; i++ {
+		e, exists, err := p.entry(v.at.path, order, v.children[i].key)
+		switch {
+		case errors.Is(err, errLag):
+			all = true
+		case err != nil:
+			return nil, err
+		case exists:
+			list = slices.AppendSeq(list, t.Containing(entryEnd(e)))
+			all = len(list)-before > most
+		}
+	}
+	if all {
+		list = slices.AppendSeq(list[:before], t.All())
+	}
+	return list, nil
+}
+
+// MaxLooked is how many children a change looks at in all limited or filtered views together.
+// They are in memory, and the committer waits for it.
+const MaxLooked = 1 << 18
+
+// touch returns the children of a path that the change touches, for one view of it. The error
+// is errLag if all views together have too many.
+func (p *Change) touch(v *visit) ([]viewChild, error) {
+	p.touchOnce(v)
+	if p.looked += len(v.children); p.looked > MaxLooked {
+		return nil, errLag
+	}
+	if len(v.at.groups) == 1 {
+		return v.children, nil
+	}
+	return slices.Clone(v.children), nil
+}
+
+// touchOnce notes the children that the change touches, in key order.
+func (p *Change) touchOnce(v *visit) {
+	if v.touched {
+		return
+	}
+	v.touched = true
+	type touched struct {
+		key   string
+		write int
+	}
+	list := make([]touched, 0, len(v.inside))
+	for _, i := range v.inside {
+		if key, _, ok := v.at.path.Rel(p.Writes[i].Path).Cut(); ok {
+			list = append(list, touched{key, i})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b touched) int { return tree.CompareKeys(a.key, b.key) })
+	v.children = make([]viewChild, 0, len(list))
+	for _, t := range list {
+		if last := len(v.children) - 1; last >= 0 && v.children[last].key == t.key {
+			v.children[last].writes = append(v.children[last].writes, t.write)
+		} else {
+			v.children = append(v.children, viewChild{key: t.key, writes: []int{t.write}})
+		}
+	}
+}
