@@ -135,7 +135,7 @@ func (w Chat) seed(rooms []*room, now time.Time) map[string]any {
 		messages := make(map[string]any)
 		for i := range w.Window {
 			messages[string(postKey(nil, created-1, int64(i)))] = map[string]any{
-				"sender": rm.members[i%len(rm.members)].uid, "message": Padding[:w.Size], "sent": created - 1,
+				"sender": rm.members[i%len(rm.members)].uid, "message": Padding(w.Size), "sent": created - 1,
 			}
 		}
 		update["rooms/"+rm.id] = map[string]any{
@@ -217,7 +217,7 @@ func (rm *room) arrived() {
 func (m *member) appendPost(dst []byte, seq int64, key []byte) []byte {
 	update := fmt.Appendf(nil,
 		`{"messages/%[1]s/%[2]s":{"sender":"%[3]s","message":"%[4]s","sent":{".sv":"timestamp"}},"rooms/%[1]s/last":"%[2]s","users/%[3]s/posted/%[1]s":"%[2]s"}`,
-		m.room.id, key, m.uid, Padding[:m.room.size])
+		m.room.id, key, m.uid, Padding(m.room.size))
 	return wire.AppendMerge(dst, seq, "/", update)
 }
 

@@ -84,7 +84,7 @@ func (w ChatRoom) seed(now time.Time) map[string]any {
 		users[roomMember(i)] = map[string]any{"name": "Member " + strconv.Itoa(i), "rooms": map[string]bool{roomKey: true}}
 	}
 	for i := range w.Window {
-		messages[string(postKey(nil, created, int64(i)))] = map[string]any{"sender": roomMember(0), "message": Padding[:w.Size], "sent": created}
+		messages[string(postKey(nil, created, int64(i)))] = map[string]any{"sender": roomMember(0), "message": Padding(w.Size), "sent": created}
 	}
 	return map[string]any{
 		"users":    users,
@@ -107,7 +107,7 @@ func (w ChatRoom) post(ctx context.Context, r *Load, o *order, c *connect.Conn, 
 			return err
 		}
 		msg = wire.AppendPut(msg[:0], seq, "/messages/"+roomKey+"/"+string(key), fmt.Appendf(nil,
-			`{"message":"%s","sender":"%s","sent":{".sv":"timestamp"}}`, Padding[:w.Size], roomMember(n)))
+			`{"message":"%s","sender":"%s","sent":{".sv":"timestamp"}}`, Padding(w.Size), roomMember(n)))
 		if err := c.Send(msg); err != nil {
 			return err
 		}

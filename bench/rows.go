@@ -72,7 +72,7 @@ func (w Rows) appendRow(dst []byte, i int) []byte {
 		case 1:
 			dst = strconv.AppendBool(dst, i%2 == 0)
 		default:
-			dst = strconv.AppendQuote(dst, Padding[i%44:i%44+32])
+			dst = strconv.AppendQuote(dst, Padding(i%44 + 32)[i%44:])
 		}
 	}
 	return append(dst, '}')

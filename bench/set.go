@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/dogwooddb/dogwood/bench/connect"
 	"github.com/dogwooddb/dogwood/sync/wire"
@@ -86,8 +87,13 @@ func AppendKey(dst []byte, n int64) []byte {
 	return append(dst, digits...)
 }
 
-// Padding is what objects are filled up with.
-var Padding = strings.Repeat("the quick brown fox jumps over the lazy dog ", 1+maxObject/44)
+// Padding returns so many bytes of what objects are filled up with, at most maxObject.
+func Padding(size int) string { return padding()[:size] }
+
+// padding is made when it is needed: the command line of every command has this package.
+var padding = sync.OnceValue(func() string {
+	return strings.Repeat("the quick brown fox jumps over the lazy dog ", 1+maxObject/44)
+})
 
 // AppendObject appends an object of the given length as JSON, of several
 // fields, or a little longer if it is too short for them.
@@ -97,7 +103,7 @@ func AppendObject(dst []byte, n int64, size int) []byte {
 	dst = strconv.AppendInt(dst, n, 10)
 	dst = append(dst, `,"done":false,"text":"`...)
 	fill := max(0, size-(len(dst)-start)-len(`"}`))
-	dst = append(dst, Padding[:min(fill, len(Padding))]...)
+	dst = append(dst, padding()[:min(fill, len(padding()))]...)
 	return append(dst, `"}`...)
 }
 

@@ -248,7 +248,7 @@ func (p *socialPoster) pass(id int64, from int) error {
 		}
 		posted = string(text)
 	} else {
-		fmt.Fprintf(&u, `"counters/statusId":%d,"statuses/s%[1]d":{"message":"%[2]s","posted":%[3]s,"id":%[1]d,"uid":"%[4]s","login":"%[5]s"},`, id, Padding[:p.Size], posted, me, p.login(p.n))
+		fmt.Fprintf(&u, `"counters/statusId":%d,"statuses/s%[1]d":{"message":"%[2]s","posted":%[3]s,"id":%[1]d,"uid":"%[4]s","login":"%[5]s"},`, id, Padding(p.Size), posted, me, p.login(p.n))
 		fmt.Fprintf(&u, `"profile/%[1]s/s%[2]d":%[3]s,"home/%[1]s/s%[2]d":%[3]s,"users/%[1]s/posts":{".sv":{"increment":1}},"users/%[1]s/lastStatus":"s%[2]d",`, me, id, posted)
 	}
 	for i := from; i < to; i++ {

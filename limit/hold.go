@@ -10,7 +10,9 @@ type Hold struct {
 // Size returns how much is held.
 func (h *Hold) Size() int64 { return h.n }
 
-// Grow makes h hold n more if there is room, as Try does.
+// Grow makes h hold n more if there is room, as Try does. A hold that has something already
+// gets in even while what is free is kept for a large wait: that wait may be for what h itself
+// will give back, and neither of the two would get on.
 func (h *Hold) Grow(n int64) error {
 	if err := h.Of.take(n, h.n > 0); err != nil {
 		return err

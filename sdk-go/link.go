@@ -2,6 +2,7 @@ package dogwood
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -61,10 +62,14 @@ func (l *link) has(feature string) bool {
 // A bounded is a Conn that takes messages of so many bytes.
 type bounded interface{ MaxSend() int }
 
-// takes reports whether the other end reads a message of this length.
-func (l *link) takes(msg []byte) bool {
+// excess says why the other end does not read a message: it is too long. "" means that it
+// does.
+func (l *link) excess(msg []byte) string {
 	b, ok := l.conn.(bounded)
-	return !ok || len(msg) <= b.MaxSend()
+	if !ok || len(msg) <= b.MaxSend() {
+		return ""
+	}
+	return fmt.Sprintf("the message has %d bytes, and the server takes at most %d", len(msg), b.MaxSend())
 }
 
 // wait waits until nothing of a closed link is running.

@@ -69,8 +69,8 @@ func TestLongestRequest(t *testing.T) {
 	conn.answer(gjson.Get(msg, "d.r").Raw, `""`)
 	want(t, <-set)
 	value["l"] += "x"
-	if err := c.Ref("a").Set(t.Context(), value); !errors.Is(err, dogwood.ErrTooBig) {
-		t.Errorf("err = %v, want ErrTooBig", err)
+	if err := c.Ref("a").Set(t.Context(), value); !errors.Is(err, dogwood.ErrTooBig) || !strings.Contains(err.Error(), fmt.Sprintf("has %d bytes, and the server takes at most %d", wire.DefaultMaxBytes+1, wire.DefaultMaxBytes)) {
+		t.Errorf("err = %v, want ErrTooBig with the limit", err)
 	}
 }
 

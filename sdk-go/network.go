@@ -71,9 +71,9 @@ func (n *network) Connect(ctx context.Context, h Handshake) (Conn, error) {
 	}
 	if err != nil {
 		if resp != nil {
-			return nil, fmt.Errorf("%w: the server answered %s", ErrUnavailable, resp.Status)
+			return nil, n.notUpgraded(resp)
 		}
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return nil, n.unavailable(err)
 	}
 	ws.SetReadLimit(int64(n.maxMessage))
 	return &socket{ws: ws, pieces: wire.Collector{MaxBytes: n.maxMessage}}, nil
@@ -149,17 +149,54 @@ func (n *network) Read(ctx context.Context, r ReadRequest) (io.ReadCloser, error
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, errors.Unwrap(err)) // not the URL, which may have a credential
+		return nil, n.unavailable(errors.Unwrap(err)) // not the URL, which may have a credential
 	}
 	if resp.StatusCode == http.StatusOK {
 		return resp.Body, nil
 	}
 	defer resp.Body.Close()
 	err = restError(r.Path, resp)
-	if e := (*Error)(nil); resp.StatusCode == http.StatusNotFound && errors.As(err, &e) {
+	e := (*Error)(nil)
+	switch {
+	case !errors.As(err, &e):
+	case resp.StatusCode == http.StatusNotFound:
 		e.Text, e.cause = n.missing(), ErrNoDatabase
+	case wantsTLS(resp.StatusCode, e.Text):
+		e.Text, e.cause = n.speaksTLS(), ErrUnavailable
 	}
 	return nil, err
+}
+
+// unavailable is the failure of a connection, with what to do if TLS is the cause.
+func (n *network) unavailable(err error) error {
+	var plain tls.RecordHeaderError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &plain), errors.Is(err, http.ErrSchemeMismatch):
+		return fmt.Errorf("%w: %s does not speak TLS; use http://%s", ErrUnavailable, n.host, n.host)
+	case errors.As(err, &certificate):
+		return fmt.Errorf("%w: %w; pass the authority that signed it in Options.TLS", ErrUnavailable, err)
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// notUpgraded is the error of an answer in place of a WebSocket.
+func (n *network) notUpgraded(resp *http.Response) error {
+	text, err := io.ReadAll(resp.Body) // the part that the dialer has read
+	if err == nil && wantsTLS(resp.StatusCode, string(text)) {
+		return fmt.Errorf("%w: %s", ErrUnavailable, n.speaksTLS())
+	}
+	return fmt.Errorf("%w: the server answered %s", ErrUnavailable, resp.Status)
+}
+
+// wantsTLS recognises the answers of servers in Go and of proxies to a client that does not
+// speak TLS.
+func wantsTLS(status int, text string) bool {
+	return status == http.StatusBadRequest && (strings.Contains(text, "HTTPS server") || strings.Contains(text, "HTTPS port"))
+}
+
+func (n *network) speaksTLS() string {
+	return fmt.Sprintf("%s speaks TLS; use https://%s", n.host, n.host)
 }
 
 // restError returns the error of an answer that is not ok (REST §8).
@@ -169,6 +206,8 @@ func restError(path string, resp *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err == nil && json.Unmarshal(text, &body) == nil {
 		e.Text = body.Error
+	} else if wantsTLS(resp.StatusCode, string(text)) {
+		e.Text = string(text)
 	}
 	switch {
 	case strings.Contains(e.Text, "auth token"), strings.Contains(e.Text, "Auth token"): // which could not be parsed, or has expired

@@ -126,14 +126,15 @@ func (c *Client) send(r *request) {
 // soon: it would end the connection, and each further one on which it is sent again. The
 // lock is held.
 func (c *Client) post(id int64, msg []byte) {
-	if c.link.takes(msg) {
+	excess := c.link.excess(msg)
+	if excess == "" {
 		c.link.send(msg)
 		return
 	}
 	go func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.response(wire.ServerMessage{ID: id, Status: wire.StatusTooBig, Data: []byte(`"more than the server takes in one message"`)})
+		c.response(wire.ServerMessage{ID: id, Status: wire.StatusTooBig, Data: wire.AppendString(nil, excess)})
 	}()
 }
 

@@ -5,8 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"syscall"
@@ -30,6 +34,37 @@ func TestAddressHint(t *testing.T) {
 		if !errors.Is(err, dogwood.ErrInvalid) || !strings.HasSuffix(err.Error(), "did you mean "+meant+"?") {
 			t.Errorf("%s: %v", address, err)
 		}
+	}
+}
+
+// Errors of TLS about a wrong scheme or a certificate become a sentence with what to do,
+// for connections and for reads over REST.
+func TestWrongScheme(t *testing.T) {
+	nothing := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusUpgradeRequired) })
+	plain, secure := httptest.NewServer(nothing), httptest.NewUnstartedServer(nothing)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // of failed handshakes
+	secure.StartTLS()
+	defer plain.Close()
+	defer secure.Close()
+	atPlain, atSecure := plain.Listener.Addr().String(), secure.Listener.Addr().String()
+	for address, hint := range map[string]string{
+		"https://" + atPlain:  atPlain + " does not speak TLS; use http://" + atPlain,
+		"http://" + atSecure:  atSecure + " speaks TLS; use https://" + atSecure,
+		"https://" + atSecure: "; pass the authority that signed it in Options.TLS",
+	} {
+		_, err := dogwood.Dial(t.Context(), address, dogwood.Options{})
+		if !errors.Is(err, dogwood.ErrUnavailable) || !strings.HasSuffix(err.Error(), hint) {
+			t.Errorf("Dial %s: %v, want %s", address, err, hint)
+		}
+		c, err := dogwood.Dial(t.Context(), address, dogwood.Options{Lazy: true})
+		want(t, err)
+		for _, err = range c.Ref("a").Children(t.Context()) {
+			break
+		}
+		if !errors.Is(err, dogwood.ErrUnavailable) || !strings.HasSuffix(err.Error(), hint) {
+			t.Errorf("read %s: %v, want %s", address, err, hint)
+		}
+		c.Close()
 	}
 }
 

@@ -113,7 +113,7 @@ func (r Ref) page(ctx context.Context, req ReadRequest) (tree.Node, error) {
 	case err != nil:
 		return tree.Empty, fmt.Errorf("%w: %w", ErrDisconnected, err)
 	case n > maxPage:
-		return tree.Empty, ErrTooBig
+		return tree.Empty, fmt.Errorf("%w: the answer has more than %d bytes", ErrTooBig, maxPage)
 	case !json.Valid(text.Bytes()):
 		return tree.Empty, fmt.Errorf("%w: the answer is not JSON", ErrUnavailable)
 	}

@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"net/http"
@@ -110,6 +111,12 @@ func (q *request) detailOf(err error) string {
 	}
 	if wrong := (*tree.ParseError)(nil); errors.As(err, &wrong) && wrong.Kind == tree.BadJSON {
 		return wrong.Error()
+	}
+	if body := (*http.MaxBytesError)(nil); errors.As(err, &body) {
+		return fmt.Sprintf("the body has at most %d bytes", body.Limit)
+	}
+	if detail := fault.Detail(err); detail != "" {
+		return detail
 	}
 	if q.id.Admin {
 		return durable.NoRoomCause(err)

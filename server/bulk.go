@@ -234,7 +234,7 @@ func getBackup(q *request) (answer, error) {
 		if errors.Is(err, fault.ErrNoFile) {
 			return &statusError{http.StatusConflict, "The database is kept in memory; it has no file to back up."}
 		}
-		return err
+		return diskError(err)
 	})
 }
 

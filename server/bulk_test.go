@@ -183,6 +183,7 @@ func TestExportOfAnySize(t *testing.T) {
 		t.Fatalf("PUT: %d %s", r.StatusCode, r.body)
 	}
 	whole := `{"a":` + text + `}`
+	most := fmt.Sprintf("one read has at most %d bytes", ts.opts.MaxReadBytes)
 	for _, c := range []struct {
 		target string
 		header http.Header
@@ -193,9 +194,9 @@ func TestExportOfAnySize(t *testing.T) {
 		{"/.json?format=export", withHeader(http.Header{"Accept-Encoding": {"gzip"}}), 200, whole},
 		{"/a/k000003/version.json?format=export", ownerHeader, 200, "1"},
 		{"/none.json?format=export", ownerHeader, 200, "null"},
-		{"/.json?format=export", nil, 400, errorBody(textReadTooBig)},
-		{"/.json?format=export&print=pretty", ownerHeader, 400, errorBody(textReadTooBig)},
-		{"/.json", ownerHeader, 400, errorBody(textReadTooBig)},
+		{"/.json?format=export", nil, 400, detailedBody(textReadTooBig, most)},
+		{"/.json?format=export&print=pretty", ownerHeader, 400, detailedBody(textReadTooBig, most)},
+		{"/.json", ownerHeader, 400, detailedBody(textReadTooBig, most)},
 		{"/a/k000003.json?format=export&orderBy=\"$key\"&limitToFirst=1", ownerHeader, 200, ""},
 	} {
 		r := ts.do(call{"GET", c.target, c.header, ""})

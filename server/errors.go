@@ -138,7 +138,7 @@ func tooBigText(method string) string {
 
 func parseErrorText(e *tree.ParseError) string {
 	switch e.Kind {
-	case tree.BadKey:
+	case tree.BadKey, tree.LongKey:
 		return fmt.Sprintf(textBadKey, e.Line, e.Col)
 	case tree.BadObject:
 		return textBadObject

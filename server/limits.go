@@ -36,6 +36,8 @@ type Limits struct {
 	MaxNamespaces    int   // databases that are made on first use; 10,000
 	MaxPathWindows   int   // different queries at one path of one database, by weight; 10,000, MaxPathWindows at most
 
+	MaxUnappliedBytes int64 // commits of all databases that are in the log and not in their files; 1/32 of Memory, 64 MiB
+
 	MessageRate  int // messages per second of one realtime connection, after a burst; 2,000
 	MessageBurst int // 10,000
 
@@ -122,6 +124,7 @@ func (l *Limits) deriveFromMemory() {
 	orElse(&l.MaxAnswersBytes, min(m/8, 512<<20))
 	orElse(&l.MaxPendingBytes, min(m/16, 512<<20))
 	orElse(&l.MaxPendingWrites, min(m/32, 64<<20))
+	orElse(&l.MaxUnappliedBytes, min(m/32, 64<<20))
 	orElse(&l.MaxReadBytes, min(m*3/16, 256<<20))
 
 	// Those through long polling are few: a browser moves on to a WebSocket when it can,

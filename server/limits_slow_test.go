@@ -27,89 +27,147 @@ func shortWaits(o Options) Options {
 	return o
 }
 
-// TestSlowClientsOnSockets: on real sockets, a client that begins something and does not go
-// on is cut off, one that reads nothing too, one that reads slowly is not, and others are
-// served meanwhile. It takes as long as the longest limit.
-func TestSlowClientsOnSockets(t *testing.T) {
-	tier.Need(t, tier.Full)
-	t.Parallel()
-	o := shortWaits(Options{Dev: true, Limits: Limits{OutboxBytes: 100_000}})
+// halfRequests are what clients begin over a plain connection and do not go on with.
+var halfRequests = []struct {
+	name   string
+	reason metrics.Reason // for which they are cut off
+	send   string
+}{
+	{"nothing", metrics.SlowHeaders, ""},
+	{"half a request line", metrics.SlowHeaders, "GET /a.js"},
+	{"headers without end", metrics.SlowHeaders, "GET /a.json HTTP/1.1\r\nHost: localhost\r\nX: y\r\n"},
+	{"half a body", metrics.SlowBody, "PUT /a.json HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer owner\r\nContent-Length: 100\r\n\r\n\"x"},
+	{"half a chunk", metrics.SlowBody, "PUT /a.json HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer owner\r\nTransfer-Encoding: chunked\r\n\r\n64\r\n\"x"},
+}
+
+const halfFrame = "\x81\xfe\x00\xff\x00\x00\x00\x00x" // of 255 bytes
+
+// socketsTo serves on sockets with waits that do not end before the test, save those that
+// short changes.
+func socketsTo(t *testing.T, short func(o *Options)) (*testServer, *network) {
+	o := Options{Dev: true, Limits: Limits{OutboxBytes: 100_000}}
+	o.waits.headers, o.waits.body, o.waits.message, o.waits.write = time.Hour, time.Hour, time.Hour, time.Hour
+	short(&o)
 	ts := serveTest(t, o)
-	n := &network{ts.Server, t, func(ctx context.Context, _, _ string) (net.Conn, error) {
+	return ts, &network{ts.Server, t, func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", ts.addr)
 	}}
-	long := strings.Repeat("x", 8<<20)
-	ts.want("PUT", "/long.json?print=silent&ns=test", `{"a":"`+long+`","b":"`+long+`"}`, 204, "") // more than sockets buffer
+}
 
-	done := make(chan error)
-	attacks := []struct {
-		name  string
-		limit time.Duration
-		send  string // over a plain connection
-	}{
-		{"nothing", o.waits.headers, ""},
-		{"half a request line", o.waits.headers, "GET /a.js"},
-		{"headers without end", o.waits.headers, "GET /a.json HTTP/1.1\r\nHost: localhost\r\nX: y\r\n"},
-		{"half a body", o.waits.body, "PUT /a.json HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer owner\r\nContent-Length: 100\r\n\r\n\"x"},
-		{"half a chunk", o.waits.body, "PUT /a.json HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer owner\r\nTransfer-Encoding: chunked\r\n\r\n64\r\n\"x"},
+// sendHalf sends what a client begins.
+func sendHalf(t *testing.T, ts *testServer, text string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", ts.addr)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, a := range attacks {
+	t.Cleanup(func() { conn.Close() })
+	io.WriteString(conn, text)
+	return conn
+}
+
+// TestSlowClientsOnSockets: on real sockets, a client that begins something and does not go
+// on is cut off, and so is one that reads nothing. Each server has one limit that is short,
+// so that no other client meets it however slow the machine is. TestSlowReadersStay and, on
+// sockets, TestWriteDeadline show that slow readers are not cut off.
+func TestSlowClientsOnSockets(t *testing.T) {
+	tier.Need(t, tier.Full)
+	const limit = time.Second
+	for reason, short := range map[metrics.Reason]func(o *Options){
+		metrics.SlowHeaders: func(o *Options) { o.waits.headers = limit },
+		metrics.SlowBody:    func(o *Options) { o.waits.body = limit },
+	} {
+		t.Run(fmt.Sprint(reason), func(t *testing.T) {
+			t.Parallel()
+			ts, _ := socketsTo(t, short)
+			done := make(chan error)
+			cut := 0
+			for _, h := range halfRequests {
+				if h.reason != reason {
+					continue
+				}
+				cut++
+				began := time.Now()
+				conn := sendHalf(t, ts, h.send)
+				go func() { done <- cutWithin(conn, h.name, began, limit) }()
+			}
+			for range cut {
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			}
+			ts.wantRefused(t, reason, uint64(cut))
+		})
+	}
+	t.Run("half a frame", func(t *testing.T) {
+		t.Parallel()
+		ts, n := socketsTo(t, func(o *Options) { o.waits.message = limit })
+		ws := n.connect("")
+		ws.do("s", `{"c":{}}`)
 		began := time.Now()
-		conn, err := net.Dial("tcp", ts.addr)
-		if err != nil {
-			t.Fatal(err)
+		ws.ws.NetConn().Write([]byte(halfFrame))
+		if err := cutWithin(ws.ws.NetConn(), "half a frame", began, limit); err != nil {
+			t.Error(err)
 		}
-		defer conn.Close()
-		io.WriteString(conn, a.send)
-		go func() { done <- cutWithin(conn, a.name, began, a.limit) }()
-	}
-	ws := n.connect("")
-	ws.do("s", `{"c":{}}`)
-	sent := time.Now()
-	ws.ws.NetConn().Write([]byte("\x81\xfe\x00\xff\x00\x00\x00\x00x")) // a frame of 255 bytes
-	go func() { done <- cutWithin(ws.ws.NetConn(), "half a frame", sent, o.waits.message) }()
+		ts.wantRefused(t, metrics.Silent, 1)
+	})
+	t.Run("reads nothing", func(t *testing.T) {
+		t.Parallel()
+		ts, n := socketsTo(t, func(o *Options) { o.waits.write = 3 * limit })
+		began := time.Now()
+		deafTo(n, ts)
+		other := n.connect("")
+		other.request("q", `{"p":"/gone","h":""}`) // what it left is done when it is cut off
+		for !strings.Contains(other.next(), `"d":true`) {
+		}
+		if d := time.Since(began); d < 3*limit {
+			t.Errorf("cut off after %s, want %s", d, 3*limit)
+		}
+		ts.wantRefused(t, metrics.SlowConsumer, 1)
+	})
+}
 
-	slow := n.connect("") // reads 320 KiB a second
-	slow.request("q", `{"p":"/long","h":""}`)
-	slowRead := make(chan int64, 1)
-	go func() {
-		_, read := readFor(slow.ws.NetConn(), 32<<10, 100*time.Millisecond, patience, int64(len(long)))
-		slowRead <- read
-	}()
-	deaf := n.connect("") // reads nothing, while others write what it follows
+// deafTo connects a client that listens to /long, which is more than sockets buffer, and reads
+// nothing. When it is cut off, /gone becomes true.
+func deafTo(n *network, ts *testServer) (long string) {
+	long = strings.Repeat("x", 8<<20)
+	ts.want("PUT", "/long.json?print=silent&ns=test", `{"a":"`+long+`","b":"`+long+`"}`, 204, "")
+	deaf := n.connect("")
 	deaf.ws.NetConn().(*net.TCPConn).SetReadBuffer(4096)
 	deaf.do("o", `{"p":"/gone","d":true}`)
 	deaf.request("q", `{"p":"/long","h":""}`)
+	return long
+}
+
+// TestSlowClientsHoldUpNobody: while clients begin something and do not go on, one reads
+// nothing, and one reads when it likes, none of whom is cut off here, others are served.
+func TestSlowClientsHoldUpNobody(t *testing.T) {
+	tier.Need(t, tier.Full)
+	t.Parallel()
+	ts, n := socketsTo(t, func(*Options) {})
+	for _, h := range halfRequests {
+		sendHalf(t, ts, h.send)
+	}
+	ws := n.connect("")
+	ws.do("s", `{"c":{}}`)
+	ws.ws.NetConn().Write([]byte(halfFrame))
+	long := deafTo(n, ts)
+	slow := n.connect("")
+	slow.request("q", `{"p":"/long","h":""}`)
+	some := func(size int64) {
+		slow.ws.NetConn().SetReadDeadline(time.Now().Add(patience))
+		if _, err := io.CopyN(io.Discard, slow.ws.NetConn(), size); err != nil {
+			t.Fatalf("one that reads slowly: %v", err)
+		}
+	}
+	some(32 << 10)
 	writer := n.connect("")
-	began := time.Now()
 	for i := range 20 {
 		writer.do("p", fmt.Sprintf(`{"p":"/long/%d","d":%q}`, i, long[:50<<10]))
 	}
-	if d := time.Since(began); d >= o.waits.write {
-		t.Errorf("writes waited %s for a client that does not read", d)
-	}
-	for range len(attacks) + 1 {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	}
-	writer.request("q", `{"p":"/gone","h":""}`) // what deaf left is done when it is cut off
-	writer.ws.SetReadDeadline(time.Now().Add(patience))
-	for event := []byte(nil); !bytes.Contains(event, []byte(`"d":true`)); {
-		var err error
-		if _, event, err = writer.ws.ReadMessage(); err != nil {
-			t.Fatalf("a client that does not read is still connected: %v", err)
-		}
-	}
-	select {
-	case n := <-slowRead:
-		t.Errorf("one that reads slowly was cut off after %d bytes", n)
-	default:
-		slow.ws.Close()
-		<-slowRead
-	}
-	for reason, want := range map[metrics.Reason]uint64{metrics.SlowHeaders: 3, metrics.SlowBody: 2, metrics.Silent: 1, metrics.SlowConsumer: 1} {
-		ts.wantRefused(t, reason, want)
+	some(int64(len(long)))
+	for _, reason := range []metrics.Reason{metrics.SlowHeaders, metrics.SlowBody, metrics.Silent, metrics.SlowConsumer} {
+		ts.wantRefused(t, reason, 0)
 	}
 }
 

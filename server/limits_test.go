@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -19,9 +21,9 @@ const noBody = "" // of calls without one
 func TestOversizeBodies(t *testing.T) {
 	ts := serveTest(t, Options{Dev: true, Limits: Limits{MaxWriteBytes: 1000}})
 	long := `"` + strings.Repeat("x", 2000) + `"`
-	ts.want("PUT", "/a.json", long, 413, errorBody(textPayloadTooBig))
-	ts.want("POST", "/a.json", long, 413, errorBody(textPayloadTooBig))
-	ts.want("PATCH", "/a.json", long, 413, errorBody(textPayloadTooBig))
+	ts.want("PUT", "/a.json", long, 413, detailedBody(textPayloadTooBig, "the body has at most 1000 bytes"))
+	ts.want("POST", "/a.json", long, 413, detailedBody(textPayloadTooBig, "the body has at most 1000 bytes"))
+	ts.want("PATCH", "/a.json", long, 413, detailedBody(textPayloadTooBig, "the body has at most 1000 bytes"))
 
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
@@ -42,13 +44,34 @@ func TestOversizeBodies(t *testing.T) {
 	ts.want("GET", "/.json", noBody, 200, "null")
 }
 
+// Trailers of a chunked body, and their announced names, are not kept while the request lasts.
+func TestTrailersAreForgotten(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	left := make(chan http.Header, 1)
+	wrapped := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ts.ServeHTTP(w, r)
+		left <- r.Trailer
+	}))
+	defer wrapped.Close()
+	c, err := net.Dial("tcp", wrapped.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	io.WriteString(c, "PUT /a.json HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nTrailer: A, B\r\n\r\n1\r\n5\r\n0\r\nA: 1\r\nC: 2\r\n\r\n")
+	if got := <-left; got != nil {
+		t.Errorf("the request still has the trailers %v", got)
+	}
+	ts.want("GET", "/a.json", noBody, 200, "5")
+}
+
 // A body need not be long to keep all writers waiting: values cost what they cost.
 func TestManyValues(t *testing.T) {
 	ts := serveTest(t, Options{Dev: true})
 	many := "[" + strings.Repeat("1,", dsync.MaxValues) + "1]"
 	for method, body := range map[string]string{"PUT": many, "POST": many, "PATCH": `{"b":` + many + `}`} {
 		r := ts.do(call{method, "/a.json", nil, body})
-		if r.StatusCode != 400 || r.body != errorBody(textWriteTooBig) {
+		if r.StatusCode != 400 || r.body != detailedBody(textWriteTooBig, "one write has at most 1048576 values") {
 			t.Errorf("%s: %d %.100s, want 400", method, r.StatusCode, r.body)
 		}
 	}
@@ -250,6 +273,8 @@ func TestHostileBodies(t *testing.T) {
 		{`{".priority":true,"a":2}`, "Invalid data; a priority must be a string or a number", ""},
 		{`{".sv":{"increment":"x"}}`, "Invalid data; unrecognized server value", ""},
 		{`{".foo":1}`, "Invalid data; couldn't parse key beginning at 1:2. Key value can't be empty or contain $ # [ ] / or .", ""},
+		{`{"` + strings.Repeat("k", 769) + `":1}`, fmt.Sprintf(textBadKey, 1, 2), "a key has at most 768 bytes, and this one has 769"},
+		{`{"` + strings.Repeat("k", 10_000) + `":1}`, fmt.Sprintf(textBadKey, 1, 2), "a key has at most 768 bytes, and this one has 10000"},
 	} {
 		if c.want == "" {
 			continue

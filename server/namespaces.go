@@ -17,6 +17,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/observe"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/tree/store/logged"
 )
 
 // Errors of namespaces (REST §1.2).
@@ -37,6 +38,7 @@ const fileSuffix = ".db"
 // it is first asked for, and stays open.
 type namespaces struct {
 	opts    Options
+	log     *logged.Log       // nil: there is none
 	reports *observe.Reporter // about denied operations
 	absent  *observe.Reporter // about databases that were asked for in vain
 
@@ -51,7 +53,7 @@ type namespaces struct {
 //
 // Lock order: namespace.mu, then namespaces.mu. Each namespace has a lock of its own, since to
 // open a database after a crash may take long, and requests for others do not wait for that.
-// db can be read without it, so nor do metrics and dogwood top.
+// db can be read without it, so metrics and dogwood top do not wait either.
 type namespace struct {
 	name        string
 	deactivated bool
@@ -76,18 +78,24 @@ func newNamespaces(o Options) (*namespaces, error) {
 	if err != nil {
 		return nil, fmt.Errorf("databases in %s: %w", o.Dir, err)
 	}
+	if n.log, err = openLog(o); err != nil {
+		return nil, err
+	}
 	names = slices.Concat(names, o.Namespaces, o.Deactivated)
 	if o.DefaultNamespace != "" {
 		names = append(names, o.DefaultNamespace)
 	}
 	for _, name := range names {
 		if !validNamespace(name) {
-			return nil, fmt.Errorf("namespace %q: %w", name, errBadNamespace)
+			return nil, errors.Join(fmt.Errorf("namespace %q: %w", name, errBadNamespace), n.closeLog())
 		}
 		n.known[name] = &namespace{name: name}
 	}
 	for _, name := range o.Deactivated {
 		n.known[name].deactivated = true
+	}
+	if err := n.recover(); err != nil {
+		return nil, errors.Join(err, n.close())
 	}
 	return n, nil
 }
@@ -229,6 +237,7 @@ func (n *namespaces) databaseOptions(name string) dsync.Options {
 	}
 	if n.opts.Dir != "" {
 		o.File = filepath.Join(n.opts.Dir, name+fileSuffix)
+		o.Store.Log = n.log
 	}
 	return o
 }
@@ -262,7 +271,7 @@ func (n *namespaces) close() error {
 	closing.Wait()
 	n.reports.Close()
 	n.absent.Close()
-	return errors.Join(errs...)
+	return errors.Join(append(errs, n.closeLog())...)
 }
 
 // opened yields the databases that are open, by name. One that is being opened just

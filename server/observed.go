@@ -35,6 +35,7 @@ type observed struct {
 // ServeHTTP answers one request, counts it and logs it.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o := &observed{ResponseWriter: w, s: s, r: r, began: time.Now()}
+	r.Trailer = nil // the names that are announced; see observedBody
 	if r.Body != nil && r.Body != http.NoBody {
 		o.body = r.Body
 		r = r.WithContext(r.Context()) // a copy: how net/http treats what is left unread depends on the body it made
@@ -144,13 +145,18 @@ func (o *observed) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // Unwrap is called by http.ResponseController.
 func (o *observed) Unwrap() http.ResponseWriter { return o.ResponseWriter }
 
-// An observedBody is the body of the request.
+// An observedBody is the body of the request. At its end net/http has added the trailers of a
+// chunked body to the request: at most 4 KiB of text, but fifty times that in memory if the
+// names are short. No handler needs them. So they are forgotten at once, and need no meter.
 type observedBody observed
 
 // Read implements io.Reader.
 func (b *observedBody) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
 	b.in += n
+	if err != nil {
+		b.r.Trailer = nil
+	}
 	return n, err
 }
 

@@ -90,7 +90,11 @@ func TestBatchErrors(t *testing.T) {
 		{`{"get":[{"path":"` + strings.Repeat("x", maxBatchBytes) + `"}]}`, 413, textPayloadTooBig},
 	} {
 		r := ts.do(call{"POST", "/.batch.json?ns=default", nil, c.body})
-		if r.StatusCode != c.status || r.body != errorBody(c.text) {
+		want := errorBody(c.text)
+		if c.status == 413 {
+			want = detailedBody(c.text, fmt.Sprintf("the body has at most %d bytes", maxBatchBytes))
+		}
+		if r.StatusCode != c.status || r.body != want {
 			t.Errorf("%.80s: %d %s, want %d %s", c.body, r.StatusCode, r.body, c.status, c.text)
 		}
 	}

@@ -46,6 +46,11 @@ import (
 type Options struct {
 	Dir string // where the databases are kept; "" keeps them in memory
 
+	// WriteAheadLog has writes go to a log in Dir before they come into the files of the
+	// databases, so that a commit syncs the disk once. Without it a log that is there is only
+	// read, for what files lack.
+	WriteAheadLog bool
+
 	// Dev makes the server behave as the emulator does: open rules, any bearer
 	// token is an administrator's, unsigned tokens are believed, and databases
 	// are made when they are first used. It must not face a network.
@@ -72,7 +77,12 @@ type Options struct {
 	Sample func() tree.Node // what a new database begins with; nil is empty
 	Demo   http.Handler     // in Dev, answers what is below /demo/ and does not end with .json; nil is nothing
 
-	TLS *tls.Config // what Serve speaks on its listener; nil is plain HTTP
+	// TLS is what Serve speaks on its listener; nil is plain HTTP. A program that has
+	// certificates of its own gives their Config here, with GetCertificate if they change,
+	// and Serve a plain listener. Then handshakes and the heads of requests take their
+	// memory from that of the client address, and from all of it. On a listener that is of
+	// TLS already only their length is bounded, for each connection alone.
+	TLS *tls.Config
 
 	Log *slog.Logger     // nil discards
 	Now func() time.Time // nil is time.Now

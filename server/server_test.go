@@ -39,8 +39,20 @@ func waitFor(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// serveTest serves on a real socket.
+// serveTest serves on a real socket until the test ends.
 func serveTest(t testing.TB, o Options) *testServer {
+	t.Helper()
+	ts := serveSocket(t, o)
+	t.Cleanup(func() {
+		if err := ts.shutdown(); err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	return ts
+}
+
+// serveSocket serves on a real socket, until shutdown.
+func serveSocket(t testing.TB, o Options) *testServer {
 	t.Helper()
 	s, err := New(o)
 	if err != nil {
@@ -53,11 +65,6 @@ func serveTest(t testing.TB, o Options) *testServer {
 	ts := &testServer{Server: s, t: t, addr: l.Addr().String()}
 	ts.dial = func() (net.Conn, error) { return net.Dial("tcp", ts.addr) }
 	ts.serve(l)
-	t.Cleanup(func() {
-		if err := ts.shutdown(); err != nil {
-			t.Errorf("serve: %v", err)
-		}
-	})
 	return ts
 }
 

@@ -28,8 +28,8 @@ const cutGrace = 2 * time.Second
 // accepting, ends event streams and realtime connections, lets requests finish
 // for DrainTimeout, cuts what is left, and closes the server. It returns nil after a drain
 // in which everything finished, and at the latest 2 s after DrainTimeout. Where Options.TLS
-// is set l is one of plain connections. TLS that l does itself works, too, but then what
-// comes before a request has been read is bounded for each connection alone.
+// is set l is one of plain connections. TLS that l does itself works, too, but is bounded less:
+// see Options.TLS.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	h := &http.Server{
 		Handler:           s,

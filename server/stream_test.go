@@ -71,7 +71,7 @@ func TestStreamRefusals(t *testing.T) {
 	ts := serveTest(t, Options{Dev: true, Limits: Limits{MaxReadBytes: 10_000}})
 	long := `"` + strings.Repeat("x", 20_000) + `"`
 	ts.want("PUT", "/long.json", long, 200, long)
-	ts.want("GET", "/long.json", "", 400, errorBody(textReadTooBig))
+	ts.want("GET", "/long.json", "", 400, detailedBody(textReadTooBig, "one read has at most 10000 bytes"))
 	for _, c := range []struct {
 		target, tag string
 		status      int

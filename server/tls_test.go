@@ -19,21 +19,11 @@ import (
 	"github.com/dogwooddb/dogwood/server/peer"
 )
 
-// serveTLS serves on a real socket.
+// serveTLS serves on a real socket, until shutdown.
 func serveTLS(t *testing.T, o Options) *testServer {
 	t.Helper()
 	o.TLS = &tls.Config{Certificates: []tls.Certificate{certificateTest(t)}}
-	s, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ts := &testServer{Server: s, t: t, addr: l.Addr().String()}
-	ts.serve(l)
-	return ts
+	return serveSocket(t, o)
 }
 
 // TestSilentTLSClient: the handshake has its time, too.

@@ -234,7 +234,7 @@ type boundedIncrements struct {
 
 func (r *boundedIncrements) Read(p []byte) (int, error) {
 	if len(r.task.increments) > MaxIncrements {
-		return 0, &fault.LimitError{Bound: fault.BoundPaths}
+		return 0, &fault.LimitError{Bound: fault.BoundPaths, Most: MaxIncrements}
 	}
 	return r.Reader.Read(p)
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
-// Background work is done in small steps between commits, at the latest after
-// so many of them. A write that comes during a step waits for its end; and who has
-// just been answered is likely to write again, so there is a pause before the first.
-// If a step has left something to reclaim, the next comes sooner, or who replaces
-// much in a row without a pause would fill the disk with what he replaced. Such steps are
-// smaller. A sender that has just come goes before one of them: it waits for the batch or the
-// step that has begun, and for its own batch, not for all three.
+// Background work is done in small steps between commits, at the latest after so many of them.
+// A write that comes during a step waits for its end. A client that has just been answered is
+// likely to write again, so there is a pause before the first step. If a step has left
+// something to reclaim, the next one comes sooner and is smaller: otherwise a client that keeps
+// replacing large values could fill the disk faster than their space is reclaimed. A sender that
+// has just come goes before one such step: it waits for the batch or the step that has begun,
+// and for its own batch, not for all three.
 const (
 	workRows   = 512
 	workEvery  = 64

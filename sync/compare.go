@@ -114,7 +114,7 @@ func (b *batch) compareNow(w *Write, most int64) error {
 // remember keeps the fingerprint of a value of this transaction, unless that is
 // rolled back.
 func (b *batch) remember(f *fingerprint.Fingerprint) {
-	f.Path = ownPath(f.Path) // not the text of a message
+	f.Path = f.Path.Clone() // not the text of a message
 	h := b.hashes
 	h.Watch(f)
 	h.Keep(f)

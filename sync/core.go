@@ -23,7 +23,10 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
-// A core is what the parts of a database share. It depends on none of them.
+// A core is what the parts of a database share. It depends on none of them, so each part can
+// be read with the core alone. Its fields are set when the database is opened, and any goroutine
+// may use them, except those that a comment gives to one goroutine or to a lock. The
+// rules, the settings and closed change later and are atomic: readers never wait for a commit.
 type core struct {
 	store    *store.Store
 	options  Options
@@ -210,7 +213,7 @@ func (d *core) view(ctx context.Context, r Read, f func(*store.Tx) (int, error))
 		return err
 	})
 	if errors.Is(err, store.ErrTooBig) {
-		err = fault.ErrTooBig
+		err = &fault.ReadLimitError{Most: d.options.MaxRead}
 	}
 	return bytes, err
 }

@@ -55,7 +55,7 @@ const MaxValues = 1 << 20
 // caller may write at once. It is cheap, and meant for before the text is parsed.
 func CheckValues(c Caller, text string) error {
 	if !c.Admin && tree.HasMoreValues(text, MaxValues) {
-		return &fault.LimitError{Bound: fault.BoundValues}
+		return &fault.LimitError{Bound: fault.BoundValues, Most: MaxValues}
 	}
 	return nil
 }
@@ -69,7 +69,7 @@ func ParseUpdate(c Caller, base tree.Path, text string, d tree.Dialect) (tree.Up
 	}
 	u, err := tree.ParseUpdateUpTo(base, text, d, MaxPaths)
 	if e := (*tree.ParseError)(nil); errors.As(err, &e) && e.Kind == tree.TooManyPaths {
-		return nil, &fault.LimitError{Bound: fault.BoundPaths}
+		return nil, &fault.LimitError{Bound: fault.BoundPaths, Most: MaxPaths}
 	}
 	return u, err
 }

@@ -126,7 +126,7 @@ func (t *registerTask) register(b *batch, e *pending.Edit) error {
 		return err
 	}
 	for _, w := range t.update {
-		target := tree.Target{Path: ownPath(w.Path), Priority: w.Priority}
+		target := tree.Target{Path: w.Path.Clone(), Priority: w.Priority}
 		if err := e.Put(target, w.Value, t.caller, t.only); err != nil {
 			return err
 		}

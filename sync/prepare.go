@@ -84,7 +84,7 @@ func (wr *writer) needsPreparing(ctx context.Context, w Write) (large bool, err 
 // known.
 func (wr *writer) fingerprint(ctx context.Context, w Write) error {
 	most, rs := wr.db.mostCompared(w.Caller), wr.db.rules.Load()
-	f := &fingerprint.Fingerprint{Path: ownPath(w.Update[0].Path)}
+	f := &fingerprint.Fingerprint{Path: w.Update[0].Path.Clone()}
 	tx, err := wr.watch(f, most, rs)
 	if err != nil || tx == nil {
 		return err

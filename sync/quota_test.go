@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/audience"
@@ -324,6 +325,7 @@ func TestUnindexedWindows(t *testing.T) {
 // TestScannedWindows: a query without an index weighs more where there are many children,
 // and one that is denied does not tell how many there are.
 func TestScannedWindows(t *testing.T) {
+	tier.Need(t, tier.Full)
 	db := openTest(t, Options{Rules: parseRules(t, `{"rules":{"x":{".read":true,".indexOn":"a"}}}`)})
 	children := manyChildren(50 * audience.ScannedOfWeight)
 	set(t, db, "/x", children)

@@ -41,7 +41,7 @@ func readView(r wire.Request) (v viewSpec, err error) {
 	if v.path, err = readPath(b); err != nil {
 		return v, err
 	}
-	v.path = ownPath(v.path)
+	v.path = v.path.Clone()
 	if len(b.Hash) == hashLength {
 		v.hash = strings.Clone(b.Hash)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
 )
 
@@ -16,6 +17,9 @@ func TestTaskBudget(t *testing.T) {
 		costly, costly, strings.Repeat(costly+" && ", 4)+costly)
 	for name, o := range map[string]Options{"plain": {}, "observed": {Observer: &noter{wants: everything}}} {
 		t.Run(name, func(t *testing.T) {
+			if name == "plain" {
+				tier.Need(t, tier.Full)
+			}
 			o.Rules = parseRules(t, source)
 			db := openTest(t, o)
 			set(t, db, "/big", `"`+strings.Repeat("x", 9<<20)+`y"`)

@@ -2,7 +2,6 @@ package sync
 
 import (
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/dogwooddb/dogwood/limit"
@@ -180,7 +179,7 @@ func (l *span) finish(w *Write, err error) {
 	if l.began.IsZero() {
 		return
 	}
-	op := trace.Operation{Name: l.name(w), Path: ownPath(w.Base), Took: l.took, Waited: l.began.Sub(l.queued), Denied: errors.Is(err, fault.ErrDenied), Bytes: l.bytes}
+	op := trace.Operation{Name: l.name(w), Path: w.Base.Clone(), Took: l.took, Waited: l.began.Sub(l.queued), Denied: errors.Is(err, fault.ErrDenied), Bytes: l.bytes}
 	for _, u := range w.Update {
 		if text := u.Value.Text(); text != "null" {
 			op.Bytes += len(text)
@@ -268,7 +267,7 @@ var errUnprepared = errors.New("the condition must be prepared again")
 // once.
 func checkPaths(w Write) error {
 	if !w.Caller.Admin && len(w.Update) > MaxPaths {
-		return &fault.LimitError{Bound: fault.BoundPaths}
+		return &fault.LimitError{Bound: fault.BoundPaths, Most: MaxPaths, Given: int64(len(w.Update))}
 	}
 	return nil
 }
@@ -276,9 +275,3 @@ func checkPaths(w Write) error {
 // MaxPaths is how many paths one update may write, of callers that the rules apply to.
 // They are written in one step, and all writers wait meanwhile.
 const MaxPaths = 10_000
-
-// ownPath returns an equal path whose text is not part of another one.
-func ownPath(p tree.Path) tree.Path {
-	own, _ := tree.ParsePath(strings.Clone(p.Clean())) // it has been parsed before
-	return own
-}

@@ -14,7 +14,7 @@ import (
 // behind the last post, which is nothing: "".
 func (n Node) CompoundHash() (posts, hashes []string) {
 	s := splitter{
-		rangeText: rangeText{nest{brackets: "()"}},
+		rangeText: rangeText{bracketWriter{brackets: "()"}},
 		threshold: splitThreshold(n.estimatedSize()),
 		posts:     []string{},
 	}
@@ -72,7 +72,7 @@ func (s *splitter) split() {
 
 // A rangeText is the text of a range of leaves, from which its hash is made:
 // every leaf and every object in parentheses.
-type rangeText struct{ nest }
+type rangeText struct{ bracketWriter }
 
 // leaves calls f for the leaves of n, with keys set. An object's priority is
 // the leaf ".priority" before the first child with a greater key. If there is no

@@ -46,6 +46,9 @@ func (n Node) JSON() string {
 // Text returns the canonical text, "" if the node is absent.
 func (n Node) Text() string { return n.text }
 
+// Clone returns an equal node whose text is not part of another one.
+func (n Node) Clone() Node { return Node{strings.Clone(n.text)} }
+
 // IsEmpty reports whether the node is absent.
 func (n Node) IsEmpty() bool { return n.text == "" }
 

@@ -31,6 +31,7 @@ const (
 	BadUpdatePath                   // an update whose paths overlap or are not valid
 	TooDeep                         // more than MaxDepth keys to a leaf
 	TooLong                         // a string above MaxStringBytes
+	LongKey                         // a key above MaxKeyBytes
 	TooManyPaths                    // an update of more paths than ParseUpdateUpTo takes
 )
 
@@ -92,7 +93,8 @@ func MustParseNode(src string) Node {
 }
 
 // A parser reads one text: a string, or the stream of a source, of which it has a window.
-// Errors are panics of *ParseError and of stop, which run returns.
+// Errors are panics of *ParseError and of stop, which run returns: so the methods can follow the
+// grammar, a value at a time, without a check behind each of them. Only run recovers them.
 type parser struct {
 	src      string // the text, or the window of it
 	pos      int    // of what is read next

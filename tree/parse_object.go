@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,7 +94,7 @@ func (o *objectReader) members(depth, nest int) {
 		marked := o.mark(at)
 		key, form := o.str(mostKeyText)
 		if form == longForm {
-			o.fail(at, BadKey, "key of more than %d bytes", MaxKeyBytes)
+			o.fail(at, LongKey, "a key has at most %d bytes, and this one has more", MaxKeyBytes)
 		}
 		o.expect(':')
 		o.member(key, form, at, marked, depth, nest)
@@ -130,7 +131,7 @@ type span struct {
 func (o *objectReader) member(key string, form stringForm, at, marked, depth, nest int) {
 	if !strings.HasPrefix(key, ".") {
 		if !ValidKey(key) {
-			o.fail(at, BadKey, "invalid key %q", abbreviate(key))
+			failKey(o.parser, at, key, keyError(key))
 		}
 		if depth >= MaxDepth {
 			o.fail(at, TooDeep, "more than %d levels", MaxDepth)
@@ -158,6 +159,14 @@ func (o *objectReader) member(key string, form stringForm, at, marked, depth, ne
 		o.fail(at, BadKey, "invalid key %q", abbreviate(key))
 	}
 	o.unmark(marked)
+}
+
+// failKey fails for a key, or a path, that is not valid.
+func failKey(p *parser, at int, key string, err error) {
+	if long := (*LongKeyError)(nil); errors.As(err, &long) {
+		p.fail(at, LongKey, "%v", long)
+	}
+	p.fail(at, BadKey, "invalid key %q", abbreviate(key))
 }
 
 // open makes room for a member and returns where it starts in out, behind a comma if it is

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 	"strings"
 )
@@ -12,6 +13,16 @@ var (
 	ErrTooDeep     = errors.New("path exceeds the maximum depth (32)")
 )
 
+// A LongKeyError is the ErrInvalidPath of a path with a key of more than MaxKeyBytes.
+type LongKeyError struct{ Bytes int }
+
+func (e *LongKeyError) Error() string {
+	return fmt.Sprintf("a key has at most %d bytes, and this one has %d", MaxKeyBytes, e.Bytes)
+}
+
+// Unwrap returns ErrInvalidPath.
+func (e *LongKeyError) Unwrap() error { return ErrInvalidPath }
+
 // A Path names one location in the tree. Its keys are valid and non-empty.
 // The zero Path is the root. Paths are comparable and make good map keys.
 type Path struct{ s string } // "rooms/r1/name": clean, no slash at either end
@@ -20,8 +31,9 @@ type Path struct{ s string } // "rooms/r1/name": clean, no slash at either end
 var Root Path
 
 // ParsePath reads a slash-separated path. Empty segments are dropped, so
-// "/a//b/" is "a/b" (protocol §4). It returns ErrInvalidPath if a segment
-// is no valid key and ErrTooDeep if there are more than MaxDepth of them.
+// "/a//b/" is "a/b" (protocol §4). It returns ErrInvalidPath, or a
+// *LongKeyError, if a segment is no valid key, and ErrTooDeep if there are more than
+// MaxDepth of them.
 func ParsePath(s string) (Path, error) {
 	switch clean := strings.Trim(s, "/"); {
 	case strings.Contains(clean, "//"):
@@ -37,13 +49,21 @@ func ParsePath(s string) (Path, error) {
 		var key string
 		key, rest, more = strings.Cut(rest, "/")
 		if !ValidKey(key) {
-			return Root, ErrInvalidPath
+			return Root, keyError(key)
 		}
 		if depth++; depth > MaxDepth {
 			return Root, ErrTooDeep
 		}
 	}
 	return Path{s}, nil
+}
+
+// keyError returns what is wrong with a key that is not valid.
+func keyError(key string) error {
+	if len(key) > MaxKeyBytes {
+		return &LongKeyError{len(key)}
+	}
+	return ErrInvalidPath
 }
 
 // MustParsePath is ParsePath for constants; it panics on an invalid path.
@@ -69,6 +89,9 @@ func (p Path) Clean() string { return p.s }
 
 // IsRoot reports whether p is the root.
 func (p Path) IsRoot() bool { return p.s == "" }
+
+// Clone returns an equal path whose text is not part of another one.
+func (p Path) Clone() Path { return Path{strings.Clone(p.s)} }
 
 // Child returns the path of the child with the given key, which must be valid.
 func (p Path) Child(key string) Path {

@@ -27,9 +27,9 @@ func (n Node) RangeDiff(posts, hashes []string) ([]RangeMerge, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := mergeWriter{nest: nest{brackets: "{}"}}
+	w := mergeWriter{bracketWriter: bracketWriter{brackets: "{}"}}
 	if w.plan(posts, h.differs(hashes), h.priorityAt); len(w.merges) > 0 {
-		walkRanges(n, h.posts, &w.nest, &w)
+		walkRanges(n, h.posts, &w.bracketWriter, &w)
 		w.flush()
 	}
 	return w.merges, nil
@@ -49,7 +49,7 @@ func (h *rangeHasher) differs(hashes []string) []bool {
 
 // A mergeWriter collects the values of merges.
 type mergeWriter struct {
-	nest
+	bracketWriter
 	merge   []int // of each range, -1 if it is not sent
 	current int   // the merge being written
 	merges  []RangeMerge

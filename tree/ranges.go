@@ -23,7 +23,7 @@ func (n Node) hashRanges(posts []string) (*rangeHasher, error) {
 		return nil, err
 	}
 	h := &rangeHasher{
-		rangeText: rangeText{nest{brackets: "()"}},
+		rangeText: rangeText{bracketWriter{brackets: "()"}},
 		posts:     keys,
 		hashes:    make([]string, len(keys)+1),
 		tied:      make([]bool, len(keys)),
@@ -32,7 +32,7 @@ func (n Node) hashRanges(posts []string) (*rangeHasher, error) {
 
 		priorityAt: make([]bool, len(keys)),
 	}
-	walkRanges(n, keys, &h.nest, h)
+	walkRanges(n, keys, &h.bracketWriter, h)
 	h.hashes[h.at] = h.hash()
 	if h.badKey != "" {
 		return nil, fmt.Errorf("%w: key %q sorts differently on some clients", ErrCompoundHash, h.badKey)
@@ -85,8 +85,8 @@ func oddInteger(key string) bool {
 
 // walkRanges visits the parts of n that lie in one range as a whole, in order.
 // t.keys leads to the part that is visited.
-func walkRanges(n Node, posts [][]string, t *nest, v rangeVisitor) {
-	w := rangeWalk{posts: posts, nest: t, visit: v}
+func walkRanges(n Node, posts [][]string, t *bracketWriter, v rangeVisitor) {
+	w := rangeWalk{posts: posts, text: t, visit: v}
 	switch {
 	case n.IsObject() && len(posts) > 0:
 		w.object(n, len(posts))
@@ -107,7 +107,7 @@ type rangeVisitor interface {
 type rangeWalk struct {
 	posts [][]string
 	at    int // the range of the current position
-	nest  *nest
+	text  *bracketWriter
 	visit rangeVisitor
 }
 
@@ -123,13 +123,13 @@ func (w *rangeWalk) object(n Node, end int) {
 			priority = Empty
 		}
 		inside := w.seek(key, end)
-		w.nest.push(m.key(n.text))
+		w.text.push(m.key(n.text))
 		if child := (Node{m.value(n.text)}); inside > w.at && child.IsObject() {
 			w.object(child, inside)
 		} else {
 			w.visit.part(w.at, child)
 		}
-		w.nest.pop()
+		w.text.pop()
 		before = true
 	}
 	if !priority.IsEmpty() {
@@ -141,7 +141,7 @@ func (w *rangeWalk) object(n Node, end int) {
 // seek moves on to the range in which the child with the given key begins. It
 // returns the end of the posts that are at or below that child.
 func (w *rangeWalk) seek(key string, end int) int {
-	depth := len(w.nest.keys)
+	depth := len(w.text.keys)
 	for w.at < end && (len(w.posts[w.at]) == depth || CompareKeys(w.posts[w.at][depth], key) < 0) {
 		w.at++
 	}

@@ -112,7 +112,7 @@ func (p *parser) updateMember(base Path, key string, at int) Write {
 	case errors.Is(err, ErrTooDeep) || err == nil && base.Len()+rel.Path.Len() > MaxDepth:
 		p.fail(at, TooDeep, "more than %d levels", MaxDepth)
 	case err != nil:
-		p.fail(at, BadKey, "invalid key %q", abbreviate(key))
+		failKey(p, at, key, err)
 	}
 	t := Target{base.Join(rel.Path), rel.Priority}
 	start := len(p.out)

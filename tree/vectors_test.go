@@ -321,7 +321,7 @@ func TestCompoundHashVectors(t *testing.T) {
 		if merges, err := n.RangeDiff(c.PS, c.HS); err != nil || len(merges) > 0 {
 			t.Errorf("%s: RangeDiff of its own hash = %v, %v", c.Name, merges, err)
 		}
-		text := rangeText{nest{brackets: "()"}}
+		text := rangeText{bracketWriter{brackets: "()"}}
 		if len(c.Preimages) == 1 {
 			text.leaves(n, text.leaf)
 			if got := string(text.end()); got != c.Preimages[0] {

@@ -217,7 +217,7 @@ func followUnread(ctx context.Context, by *attacker, client int) error {
 		}
 	}
 	values := func(from int) string {
-		value := `"` + bench.Padding[from:from+20_000] + `"`
+		value := `"` + bench.Padding(from + 20_000)[from:] + `"`
 		var b strings.Builder
 		for i := range followers {
 			fmt.Fprintf(&b, `,"%d":%s`, i, value)
@@ -246,7 +246,7 @@ func listening(n int, query func(n int) string) func(context.Context, *attacker,
 
 // leaveWrites leaves writes for the disconnect, and disconnects.
 func leaveWrites(ctx context.Context, by *attacker, n int) error {
-	value := `"` + bench.Padding[:20_000] + `"`
+	value := `"` + bench.Padding(20_000) + `"`
 	return by.connected(ctx, func(c *connect.Conn) error {
 		for id := int64(10); ctx.Err() == nil && id < 210; id++ {
 			path := fmt.Sprintf("%s/left%d/%d", attackPath, n, id)

@@ -54,7 +54,7 @@ func TestAttackBodies(t *testing.T) {
 
 // A server with usual bounds would read all of these, so they are refused for what they take.
 func TestFatHeaders(t *testing.T) {
-	for _, headers := range fatHeaders {
+	for _, headers := range fatHeaders() {
 		if n := len(headers); n < 160<<10 || n > 190<<10 {
 			t.Errorf("headers of %d bytes", n)
 		}

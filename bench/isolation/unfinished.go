@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dogwooddb/dogwood/bench"
@@ -88,7 +89,9 @@ func (by *attacker) ask(ctx context.Context, resource string) ([]byte, error) {
 }
 
 // Headers of the attack fat-headers: very many, and long ones. Both are below 192 KiB.
-var fatHeaders = []string{manyLines(19_000, 0), manyLines(25, 7_000)}
+var fatHeaders = sync.OnceValue(func() []string {
+	return []string{manyLines(19_000, 0), manyLines(25, 7_000)}
+})
 
 func manyLines(n, size int) string {
 	var b strings.Builder
@@ -107,6 +110,7 @@ const (
 // sendHeaders sends requests with as many headers as a server takes, which are finished event
 // streams, or are not finished.
 func sendHeaders(ctx context.Context, by *attacker, n int) error {
+	fat := fatHeaders()
 	var conns []net.Conn
 	defer func() {
 		for _, c := range conns {
@@ -124,7 +128,7 @@ func sendHeaders(ctx context.Context, by *attacker, n int) error {
 			end = "\r\n"
 		}
 		head := connect.RequestHead(by.Target, "GET", largePath+"/none", "") + "Accept: text/event-stream\r\n"
-		if _, err := io.WriteString(c, head+fatHeaders[(n+i/2)%len(fatHeaders)]+end); err != nil {
+		if _, err := io.WriteString(c, head+fat[(n+i/2)%len(fat)]+end); err != nil {
 			by.refused.Add(1)
 		}
 		by.sent.Add(1)

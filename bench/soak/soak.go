@@ -157,7 +157,7 @@ func (s *soak) fill(ctx context.Context) error {
 	for _, st := range s.streams {
 		messages := make(map[string]any)
 		for seq := range int64(s.Keep) {
-			messages[string(bench.AppendKey(nil, seq))] = map[string]any{"at": 0, "n": seq, "text": bench.Padding[:s.Size]}
+			messages[string(bench.AppendKey(nil, seq))] = map[string]any{"at": 0, "n": seq, "text": bench.Padding(s.Size)}
 		}
 		update[st.path] = messages
 		update[lastPath+"/"+st.name] = s.Keep - 1
@@ -280,7 +280,7 @@ func (s *soak) postUntil(ctx context.Context, c *connect.Conn, st *stream, n int
 // appendPost appends the update that posts a message which was due at a time.
 func (st *stream) appendPost(dst []byte, seq int64, due time.Duration) []byte {
 	return fmt.Appendf(dst, `{"%[1]s/%[2]s":{"at":%[3]d,"n":%[4]d,"text":"%[5]s"},"%[1]s/%[6]s":null,"%[7]s/%[8]s":%[4]d}`,
-		st.path, bench.AppendKey(nil, seq), due.Microseconds(), seq, bench.Padding[:st.size], bench.AppendKey(nil, seq-int64(st.keep)), lastPath, st.name)
+		st.path, bench.AppendKey(nil, seq), due.Microseconds(), seq, bench.Padding(st.size), bench.AppendKey(nil, seq-int64(st.keep)), lastPath, st.name)
 }
 
 // connected calls f with a connection that is closed when ctx ends, and after.

@@ -29,10 +29,13 @@ export interface PersistenceOptions {
   onError?: (error: DogwoodError) => void
   /** Share one connection among the tabs of a browser. Default: true where tabs exist. */
   shareConnection?: boolean
-  /** For runtimes without these globals. */
-  indexedDB?: IDBFactory
-  locks?: Platform['locks']
-  BroadcastChannel?: new (name: string) => BroadcastChannel
+  /**
+   * For runtimes without these globals: what the browser has under these names, or the like.
+   * The types need no declarations of the DOM.
+   */
+  indexedDB?: { open(name: string, version?: number): object }
+  locks?: { request(name: string, ...args: any[]): Promise<any> }
+  BroadcastChannel?: new (name: string) => object
 }
 
 /** Persistence that was enabled. */
@@ -78,12 +81,14 @@ export async function enablePersistence(
   const client = uuid()
   const { onError = error => console.warn(error) } = options
   const { onRefused = (error, path) => console.warn(path, error) } = options
-  const storage = await Storage.open(indexedDB, name, error => guard(() => onError(error))).catch(error => {
+  const storage = await Storage.open(indexedDB as IDBFactory, name, error =>
+    guard(() => onError(error))
+  ).catch(error => {
     enabled.delete(core)
     throw error
   })
-  const locks = options.locks ?? globalThis.navigator?.locks
-  const Channel = options.BroadcastChannel ?? globalThis.BroadcastChannel
+  const locks = (options.locks ?? globalThis.navigator?.locks) as Platform['locks']
+  const Channel = (options.BroadcastChannel ?? globalThis.BroadcastChannel) as typeof BroadcastChannel
   let tabs: Tabs | undefined
   if (locks && Channel && (options.shareConnection ?? !!(options.locks || globalThis.document))) {
     const Socket = target.WebSocket ?? defaultSocket()

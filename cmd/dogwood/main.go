@@ -3,10 +3,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -70,8 +72,14 @@ func dropEmptyVariables() {
 // run executes one command line and returns the exit code: 0, 1 for a failure,
 // 2 for a wrong command line.
 func run(e *console.Env, args []string) int {
+	switch {
+	case len(args) == 0:
+		args = []string{"--help"}
+	case args[0] == "help":
+		args = append(slices.Clone(args[1:]), "--help")
+	}
 	exit := -1
-	parser, err := kong.New(&commands{},
+	parser, err := kong.New(grammarOf(args),
 		kong.Name("dogwood"),
 		kong.Description("A realtime JSON tree database that speaks the Firebase protocol."),
 		kong.Writers(e.Stdout, e.Stderr),
@@ -87,12 +95,6 @@ func run(e *console.Env, args []string) int {
 		fmt.Fprintln(e.Stderr, "dogwood:", err)
 		return 2
 	}
-	switch {
-	case len(args) == 0:
-		args = []string{"--help"}
-	case args[0] == "help":
-		args = append(slices.Clone(args[1:]), "--help")
-	}
 	k, err := parser.Parse(args)
 	if exit >= 0 { // help or the version was printed
 		return exit
@@ -105,6 +107,21 @@ func run(e *console.Env, args []string) int {
 		return e.Fail(err)
 	}
 	return 0
+}
+
+// grammarOf returns a pointer to commands, or to a struct with only the command that comes
+// first in args. Kong reads the flags of all commands that it is given by reflection, which
+// took a third of the time of a short command.
+func grammarOf(args []string) any {
+	all := reflect.TypeFor[commands]()
+	version, _ := all.FieldByName("ShowVersion")
+	for i := range all.NumField() {
+		f := all.Field(i)
+		if cmp.Or(f.Tag.Get("name"), strings.ToLower(f.Name)) == args[0] && f.Name != version.Name {
+			return reflect.New(reflect.StructOf([]reflect.StructField{f, version})).Interface()
+		}
+	}
+	return &commands{}
 }
 
 // commandOf returns the command that a wrong command line is for, as far as it

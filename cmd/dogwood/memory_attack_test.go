@@ -18,22 +18,29 @@ import (
 	"github.com/dogwooddb/dogwood/internal/tier"
 )
 
-// A server with little memory stays below it, and answers others, while clients ask for
-// more in each way that takes much: bodies of short values and of long keys, and large
-// answers that are not read.
-func TestMemoryOfServer(t *testing.T) {
-	tier.Need(t, tier.Full)
+// startSmall starts a server with so many bytes of memory, for clients that are not exempt
+// from bounds and may read and write everything.
+func startSmall(t *testing.T, limit int64) (*serverProcess, *exec.Cmd) {
+	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("the size of a process is read from /proc")
 	}
-	const limit = 192 << 20
 	rules := filepath.Join(t.TempDir(), "rules.json")
 	if err := os.WriteFile(rules, []byte(`{"rules":{".read":true,".write":true}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("dogwood", "serve", "--port", "0", "--data", t.TempDir(), "--rules", rules, "--exempt", "none", "--ops-addr", "off")
 	cmd.Env = append(os.Environ(), fmt.Sprintf("GOMEMLIMIT=%d", limit))
-	s := startListening(t, cmd)
+	return startListening(t, cmd), cmd
+}
+
+// A server with little memory stays below it, and answers others, while clients ask for
+// more in each way that takes much: bodies of short values and of long keys, and large
+// answers that are not read.
+func TestMemoryOfServer(t *testing.T) {
+	tier.Need(t, tier.Full)
+	const limit = 192 << 20
+	s, cmd := startSmall(t, limit)
 	put := func(path, body string) int {
 		status, _, _ := request(t.Context(), "PUT", s.url+path+".json?print=silent", "", body) // 0 if it was refused before all of it was sent
 		return status

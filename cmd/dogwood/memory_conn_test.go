@@ -7,11 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -23,17 +19,8 @@ import (
 // unfinished what it keeps: messages through long polling, and heads of requests.
 func TestMemoryOfConnections(t *testing.T) {
 	tier.Need(t, tier.Full)
-	if runtime.GOOS != "linux" {
-		t.Skip("the size of a process is read from /proc")
-	}
 	const limit = 192 << 20
-	rules := filepath.Join(t.TempDir(), "rules.json")
-	if err := os.WriteFile(rules, []byte(`{"rules":{".read":true,".write":true}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("dogwood", "serve", "--port", "0", "--data", t.TempDir(), "--rules", rules, "--exempt", "none", "--ops-addr", "off")
-	cmd.Env = append(os.Environ(), fmt.Sprintf("GOMEMLIMIT=%d", limit))
-	s := startListening(t, cmd)
+	s, cmd := startSmall(t, limit)
 	u, err := url.Parse(s.url)
 	if err != nil {
 		t.Fatal(err)

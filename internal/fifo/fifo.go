@@ -21,6 +21,20 @@ func (q *Queue[T]) Use(array []T) {
 	}
 }
 
+// Full reports whether the array has no room, so that the next Push needs a longer one.
+func (q *Queue[T]) Full() bool {
+	return len(q.all) == cap(q.all) && (q.head == 0 || q.head < len(q.all)/2)
+}
+
+// Move has the values go on in another array, which has room for them. It returns the array
+// that they leave, which is clear.
+func (q *Queue[T]) Move(array []T) (old []T) {
+	old = q.all
+	q.all, q.head = append(array[:0], q.all[q.head:]...), 0
+	clear(old)
+	return old[:0]
+}
+
 // Len returns how many values there are.
 func (q *Queue[T]) Len() int { return len(q.all) - q.head }
 

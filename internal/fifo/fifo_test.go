@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"unsafe"
 
 	"pgregory.net/rapid"
 )
@@ -40,6 +41,22 @@ func TestQueue(t *testing.T) {
 				q.PushFront(next)
 				want = slices.Insert(want, 0, next)
 				next++
+			},
+			"full": func(*rapid.T) {
+				array := unsafe.SliceData(q.all)
+				full := q.Full()
+				q.Push(next)
+				want = append(want, next)
+				next++
+				if moved := unsafe.SliceData(q.all) != array; moved != full {
+					t.Fatalf("full %v, and the array is another one: %v", full, moved)
+				}
+			},
+			"move": func(t *rapid.T) {
+				old := q.Move(make([]int, len(want)+rapid.IntRange(0, 3).Draw(t, "room")))
+				if left := slices.Compact(old[:cap(old)]); len(left) > 1 || len(left) == 1 && left[0] != 0 {
+					t.Fatalf("the array that was left has %v", left)
+				}
 			},
 			"keep": func(t *rapid.T) {
 				divisor := rapid.IntRange(1, 3).Draw(t, "divisor")

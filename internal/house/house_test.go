@@ -2,6 +2,8 @@ package main
 
 import (
 	"testing"
+
+	"github.com/dogwooddb/dogwood/internal/tier"
 )
 
 // A bound is the most that a package may have of something. Those of default are the aim;
@@ -24,6 +26,7 @@ var exceptions = map[string]bound{
 }
 
 func TestHouse(t *testing.T) {
+	tier.Need(t, tier.Full) // it checks the types of all packages
 	m, err := load(".")
 	if err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ func explainTo(err error) error {
 	}
 	switch string(plain.RecordHeader[:]) {
 	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO", "PATCH", "DELET":
-		_, _ = io.WriteString(plain.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nThis server speaks HTTPS.\n")
+		_, _ = io.WriteString(plain.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
 		return errors.New("the client sent an HTTP request to an HTTPS server")
 	}
 	return err

@@ -8,6 +8,7 @@ type writeBuffer struct {
 	buf    []byte
 	msgs   [][]byte // of the writers of the pool
 	frames [][]byte // of the message that is being framed
+	sent   int      // bytes, by the writers of the pool, that were not counted yet
 
 	try func(fd uintptr) bool // tryWrite, which says what it did in n and err
 	n   int

@@ -42,10 +42,10 @@ type conn struct {
 
 	presented atomic.Pointer[auth.Identity] // credential if it can end, for goroutines that do not hold in
 
-	mu    sync.Mutex
-	poll  *poll         // nil: the client began with a WebSocket
-	sock  *socket       // nil: it has none yet
-	moved chan struct{} // closed when the client's last message came through poll; nil without poll
+	mu    sync.Mutex             // held to change sock, and what moved is closed by
+	poll  atomic.Pointer[poll]   // nil: the client began with a WebSocket
+	sock  atomic.Pointer[socket] // nil: it has none yet
+	moved chan struct{}          // closed when the client's last message came through poll; nil without poll
 }
 
 func newConn(rt *Server, ns string, db *dsync.Database, a *peer.Client) *conn {
@@ -84,9 +84,7 @@ func (c *conn) wake() {
 }
 
 func (c *conn) transports() (*poll, *socket) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.poll, c.sock
+	return c.poll.Load(), c.sock.Load()
 }
 
 // receive takes one message from the client. Control messages go to the
@@ -189,10 +187,10 @@ func (c *conn) closeSession() {
 func (c *conn) carry(s *socket) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.sock != nil || isClosed(c.ended) {
+	if c.sock.Load() != nil || isClosed(c.ended) {
 		return false
 	}
-	c.sock = s
+	c.sock.Store(s)
 	return true
 }
 
@@ -207,7 +205,7 @@ func (c *conn) isPolling() bool {
 func (c *conn) move() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.sock == nil {
+	if c.sock.Load() == nil {
 		return false
 	}
 	close(c.moved)
@@ -218,9 +216,9 @@ func (c *conn) move() bool {
 // the conn goes on without it.
 func (c *conn) lost(s *socket, relied bool, reason closeReason) {
 	c.mu.Lock()
-	spare := !relied && c.poll != nil && !isClosed(c.moved)
+	spare := !relied && c.poll.Load() != nil && !isClosed(c.moved)
 	if spare {
-		c.sock = nil
+		c.sock.Store(nil)
 	}
 	c.mu.Unlock()
 	if !spare {

@@ -2,19 +2,20 @@ package realtime
 
 // deliver writes what there is as far as the network takes it at once. The rest
 // is for a goroutine of the socket's own, and so is what has to be read from the
-// database. After an error writing stays set, so nothing is written any more.
+// database. After an error writing is over, so nothing is written any more.
 func (s *socket) deliver(b *writeBuffer) {
 	again, err := s.writeReady(b)
 	switch {
 	case err == errMustWait:
+		if len(b.buf) > 0 && s.writing.isLive() {
+			s.c.out.Unsent(len(b.buf))
+		}
 		go s.write(append([]byte(nil), b.buf...))
 	case err != nil:
 		s.cutOff()
-		s.writers.Done()
-	case again || s.moreToWrite():
+		s.writing.end()
+	case again || s.writing.goesOn():
 		s.rt.pool.add(s)
-	default:
-		s.writers.Done()
 	}
 	b.buf = b.buf[:0]
 }
@@ -31,17 +32,13 @@ func (s *socket) writeReady(b *writeBuffer) (again bool, err error) {
 			err = errPanicked
 		}
 	}()
-	live, ok := s.prepare(b)
-	if !ok {
-		return false, errMustWait
-	}
-	if err := s.frameAll(b); err != nil {
+	live, err := s.prepare(b)
+	if err != nil {
 		return false, err
 	}
 	if live {
 		b.msgs, again = s.c.out.TakeReady(b.msgs[:0], readySize)
 		if again && len(b.msgs) == 0 {
-			s.c.out.Unsent(len(b.buf))
 			return false, errMustWait
 		}
 		if err := s.frameAll(b); err != nil {
@@ -50,10 +47,7 @@ func (s *socket) writeReady(b *writeBuffer) (again bool, err error) {
 	}
 	if len(b.buf) > 0 {
 		err := b.writeTo(s.raw)
-		s.rt.opts.Metrics.Sockets.Sent(max(b.n, 0))
-		if err == errMustWait && live {
-			s.c.out.Unsent(len(b.buf))
-		}
+		b.sent += max(b.n, 0)
 		if err != nil {
 			return false, err
 		}
@@ -66,19 +60,31 @@ func (s *socket) writeReady(b *writeBuffer) (again bool, err error) {
 	return again, nil
 }
 
-// prepare reports whether the pool can write to s. If so it puts pings and pongs that are due
-// into b, and moves the messages that come before those of the outbox there.
-func (s *socket) prepare(b *writeBuffer) (live, ok bool) {
+// prepare puts into b what comes before the outbox: pings and pongs that are due, and messages
+// of the socket itself. live tells whether the outbox comes next. With errMustWait the pool
+// cannot write to s.
+func (s *socket) prepare(b *writeBuffer) (live bool, err error) {
+	if !s.writing.begin() && s.raw != nil {
+		return true, nil
+	}
+	if live, err = s.takeOwn(b); err != nil {
+		return live, err
+	}
+	return live, s.frameAll(b)
+}
+
+// takeOwn puts pings and pongs that are due into b, and moves messages of the socket itself
+// there, unless the pool cannot write to it.
+func (s *socket) takeOwn(b *writeBuffer) (live bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.dirty = false
 	if s.raw == nil || s.ended {
-		return false, false
+		return false, errMustWait
 	}
 	s.appendControl(b)
 	b.msgs = append(b.msgs[:0], s.queue...)
 	s.queue = nil
-	return s.live, true
+	return s.writing.isLive(), nil
 }
 
 // frameAll puts the frames of b's messages into it. They were chosen to fit.

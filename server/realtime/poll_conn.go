@@ -51,9 +51,8 @@ func newPoll(c *conn, callback wire.CallbackID) *poll {
 	p.pieces.MaxBytes = c.rt.maxMessage()
 	p.held.Of = c.rt.opts.Peers.Resources(c.peer).Bodies
 	p.idle = time.AfterFunc(PollFirst, p.expire)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.poll, c.moved = p, make(chan struct{})
+	c.moved = make(chan struct{}) // before anyone sees the poll
+	c.poll.Store(p)
 	return p
 }
 

@@ -144,10 +144,10 @@ func (s *socket) finish(reason closeReason) {
 		s.c.lost(s, s.relied, reason)
 	}
 	s.end(reason)
-	s.writers.Wait()
+	s.writing.wait()
 	s.waitForPeer()
 	s.conn.Close()
-	if s.isLive() {
+	if s.writing.isLive() {
 		s.c.cancel()
 		s.c.out.Close()
 	}
@@ -312,9 +312,7 @@ func (r *rest) park(s *socket, now time.Time) bool {
 	}
 	s.conn.SetReadDeadline(time.Time{}) // the wheel has it
 	r.at = now.Add(s.rt.opts.Limits.Quiet)
-	if !s.writing {
-		s.deadline = nil
-	}
+	s.forgetDeadline()
 	// Data that arrived earlier wakes the socket too, and waking takes mu.
 	if s.parked = s.rt.watcher.Watch(s, s.raw, &s.watched); !s.parked {
 		return false
@@ -323,6 +321,17 @@ func (r *rest) park(s *socket, now time.Time) bool {
 		s.rt.wheel.Add(s, s.until)
 	}
 	return true
+}
+
+// forgetDeadline frees the memory of the deadline of writing, unless something is written.
+func (s *socket) forgetDeadline() {
+	if !s.writing.hold() {
+		return
+	}
+	s.deadline = nil
+	if s.writing.goesOn() {
+		s.rt.pool.add(s)
+	}
 }
 
 // end gives a socket its reader back if it is parked. mu is held.

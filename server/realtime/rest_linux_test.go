@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -150,6 +151,36 @@ func TestParkingLosesNothing(t *testing.T) {
 	}
 }
 
+// Whatever is written in the moment in which a socket is parked arrives, also what is too large
+// for the pool of writers and needs a deadline.
+func TestParkingWhileWriting(t *testing.T) {
+	n := serveParking(t, time.Nanosecond)
+	c := n.connect()
+	ended := make(chan struct{})
+	var talks sync.WaitGroup
+	defer talks.Wait()
+	defer close(ended)
+	talks.Go(func() { // each message gives the socket a reader, which parks it
+		for s := c.sock(); !isClosed(ended); c.send("0") {
+			until(t, "the socket is parked", func() bool { return s.isParked() || isClosed(ended) })
+		}
+	})
+	large := fmt.Sprintf("%q", strings.Repeat("x", 20_000))
+	for i := range tier.Pick(200, 2000, 20_000) {
+		if i%2 == 0 {
+			c.c.out.PushFrame([]byte(large))
+			c.want("2") // frames
+			if got := c.next() + c.next(); got != large {
+				t.Fatalf("got %.300s, want %.300s", got, large)
+			}
+			continue
+		}
+		small := fmt.Sprintf(`{"n":%d}`, i)
+		c.c.out.PushFrame([]byte(small))
+		c.want(small)
+	}
+}
+
 // comeAndGo makes connections and ends them in several ways.
 func comeAndGo(n *testServer, ended chan struct{}) {
 	for i := 0; !isClosed(ended); i++ {
@@ -234,14 +265,11 @@ func TestParkedEnds(t *testing.T) {
 		"writing fails":  func(_ *testServer, c *client) { c.sock().cutOff() },
 		"sockets closed": func(n *testServer, _ *client) { n.CloseSockets() },
 		"pings in a row": func(_ *testServer, c *client) {
-			c.sock().mu.Lock()
-			c.sock().writing = true // nothing is taken from the queue
-			c.sock().writers.Add(1)
-			c.sock().mu.Unlock()
+			until(c.t, "nothing is written", c.sock().writing.hold) // nor taken from the queue
 			for range maxQueue + 1 {
 				c.sock().push([]byte("{}"))
 			}
-			c.sock().writers.Done()
+			c.sock().writing.end()
 		},
 		"shutdown": func(n *testServer, c *client) {
 			go n.Shutdown()
@@ -321,7 +349,7 @@ func TestParkingFails(t *testing.T) {
 	}
 	d := n.connect()
 	d.stats(1)
-	if d.c.sock.isParked() {
+	if d.sock().isParked() {
 		t.Error("parked without anything to wake it")
 	}
 }

@@ -30,8 +30,8 @@ var (
 // A Server holds the connections of the realtime protocol.
 //
 // Lock order: poll.up, then conn.in or poll.mu, then one of conn.mu, socket.mu
-// and Server.mu, then one of writerPool.mu, those of the wheel and the watcher. An outbox is not called
-// under conn.mu and what comes after it, since it calls conn.wake, which takes them.
+// and Server.mu, then one of writerPool.mu and those of the wheel and the watcher. An outbox calls
+// conn.wake, which takes writerPool.mu: it is not called under conn.mu and what comes after that.
 type Server struct {
 	opts    Options
 	pool    writerPool
@@ -55,7 +55,7 @@ func New(o Options) *Server {
 	o.Limits.Quiet = cmp.Or(o.Limits.Quiet, Quiet)
 	return &Server{
 		opts:    o,
-		pool:    writerPool{max: processors.Count()},
+		pool:    writerPool{max: max(processors.Count()/2, 1), sent: o.Metrics.Sockets.Sent},
 		conns:   make(map[string]*conn),
 		polls:   make(map[string]*poll),
 		sockets: make(map[*socket]struct{}),

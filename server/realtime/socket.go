@@ -27,8 +27,9 @@ type socket struct {
 	rt       *Server
 	conn     net.Conn
 	raw      syscall.RawConn         // beneath conn; nil: there is something in between
-	frames   frameReader             // of the reader
 	c        *conn                   // nil: only says why it was refused
+	writing  writing                 // with the fields above all that an event needs
+	frames   frameReader             // of the reader
 	gone     func()                  // ends what it counts as for its address
 	receive  func(text string) error // takes one message
 	deadline *peer.WriteDeadline     // of write: nil before it first runs
@@ -37,18 +38,14 @@ type socket struct {
 	until    time.Time               // of the reader: when the peer must have been heard
 	rest     rest                    // of the reader
 
-	mu      sync.Mutex
-	parked  bool     // there is no reader; what belongs to it is guarded by mu
-	live    bool     // takes from the outbox of c
-	queue   [][]byte // messages that are not from the outbox and come before it
-	ping    bool     // a ping is due
-	pong    []byte   // the payload of a ping that was not answered yet
-	ended   bool     // reason is set: what there is goes out, then it closes
-	reason  closeReason
-	dirty   bool      // there may be something to write
-	writing bool      // the pool or write is at it, or write has run for the last time
-	dueAt   time.Time // when the next ping is due; once ended, when writing must have ended
-	writers sync.WaitGroup
+	mu     sync.Mutex
+	parked bool     // there is no reader; what belongs to it is guarded by mu
+	queue  [][]byte // messages that are not from the outbox and come before it
+	ping   bool     // a ping is due
+	pong   []byte   // the payload of a ping that was not answered yet
+	ended  bool     // reason is set: what there is goes out, then it closes
+	reason closeReason
+	dueAt  time.Time // when the next ping is due; once ended, when writing must have ended
 
 	spoke   parking.Spoke[socket] // the wheel's
 	watched int32                 // its number among the watched sockets, 0 for none; of the reader
@@ -108,7 +105,7 @@ func (s *socket) TimeIsUp(now time.Time) {
 	}
 	next := s.dueAt
 	if s.parked && !now.Before(s.until) {
-		s.until = over
+		s.until = past
 		s.rest.end(s)
 	}
 	if s.parked && s.until.Before(next) {
@@ -117,8 +114,8 @@ func (s *socket) TimeIsUp(now time.Time) {
 	s.rt.wheel.Add(s, next)
 }
 
-// over is a time that has passed.
-var over = time.Unix(1, 0)
+// past is a time that has passed.
+var past = time.Unix(1, 0)
 
 // control acts on a control message: a ping wants an answer, all others mean
 // nothing here (protocol §3).
@@ -144,7 +141,7 @@ func (s *socket) end(reason closeReason) {
 		s.closeConn()
 		return
 	}
-	s.conn.SetReadDeadline(over)     // the reader is done
+	s.conn.SetReadDeadline(past)     // the reader is done
 	s.conn.SetWriteDeadline(s.dueAt) // of a write that is under way, too
 	s.rest.end(s)
 	s.startWriter()
@@ -182,10 +179,8 @@ func (s *socket) from() string {
 
 // wake makes the socket look into the outbox. It may be called by the outbox.
 func (s *socket) wake() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.live {
-		s.startWriter()
+	if s.writing.isLive() && s.writing.want(dirty) {
+		s.rt.pool.add(s)
 	}
 }
 
@@ -193,14 +188,8 @@ func (s *socket) wake() {
 func (s *socket) goLive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.live = true
+	s.writing.state.Or(live)
 	s.startWriter()
-}
-
-func (s *socket) isLive() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.live
 }
 
 // push queues a message that belongs to this transport alone.
@@ -218,12 +207,9 @@ func (s *socket) push(msg []byte) {
 	s.startWriter()
 }
 
-// startWriter has mu.
+// startWriter has messages of the socket itself written, or its end.
 func (s *socket) startWriter() {
-	s.dirty = true
-	if !s.writing {
-		s.writing = true
-		s.writers.Add(1)
+	if s.writing.want(dirty | own) {
 		s.rt.pool.add(s)
 	}
 }
@@ -234,7 +220,7 @@ func (s *socket) cutOff() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closeConn()
-	if s.live {
+	if s.writing.isLive() {
 		s.c.cancel()
 	}
 }

@@ -16,13 +16,13 @@ var (
 // write writes rest, which begins in the middle of a frame, and then until there
 // is nothing left. A peer that does not take it is cut off, which the reader
 // notices. One that takes it slowly is not: its outbox overflows. After an error, and after the
-// close frame, writing stays set, so nothing is written any more.
+// close frame, writing is over, so nothing is written any more.
 func (s *socket) write(rest []byte) {
-	defer s.writers.Done()
 	defer func() {
 		if p := recover(); p != nil {
 			s.rt.panicked("write", p)
 			s.cutOff()
+			s.writing.end()
 		}
 	}()
 	if s.deadline == nil {
@@ -34,7 +34,7 @@ func (s *socket) write(rest []byte) {
 	}
 	b := waitingBuffers.Get().(*writeBuffer)
 	defer b.release(&waitingBuffers, waitingSize)
-	for more := true; more; more = s.moreToWrite() {
+	for more := true; more; more = s.writing.goesOn() {
 		if err := s.flush(b); err != nil {
 			s.fail(err)
 			return
@@ -62,19 +62,7 @@ func (s *socket) fail(err error) {
 		s.rt.opts.Refusals.AddSlow(err, s.from())
 		s.cutOff()
 	}
-}
-
-// moreToWrite reports whether something may have come since the last call. The
-// writer ends if it did not.
-func (s *socket) moreToWrite() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.dirty {
-		s.writing = false
-		return false
-	}
-	s.dirty = false
-	return true
+	s.writing.end()
 }
 
 // flush writes what there is: own messages, then those of the outbox, and, if
@@ -121,7 +109,7 @@ func (s *socket) takeQueue() (queue [][]byte, live, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	queue, s.queue = s.queue, nil
-	return queue, s.live, s.ended
+	return queue, s.writing.isLive(), s.ended
 }
 
 // writeMessages frames messages into b and sends it whenever it is full. What

@@ -52,7 +52,7 @@ func BenchmarkSocketWrite(b *testing.B) {
 		b.ResetTimer()
 		for range b.N {
 			frame = appendFrame(frame[:0], opText, msg)
-			if _, err := c.sock.conn.Write(frame); err != nil {
+			if _, err := c.sock.Load().conn.Write(frame); err != nil {
 				b.Fatal(err)
 			}
 		}

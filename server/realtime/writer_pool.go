@@ -16,19 +16,22 @@ type writable interface {
 // One commit may be news for thousands of sockets: a goroutine for each costs
 // more than the writing, and the committer has other things to do.
 //
-// It has at most as many goroutines, the writers, as there are processors, and only
-// while something is to be written.
+// It has at most half as many goroutines, the writers, as there are processors, and only
+// while something is to be written. More of them take longer for the same sockets, since what
+// the kernel keeps of these moves from processor to processor.
 type writerPool struct {
-	max int
+	max  int
+	sent func(bytes int) // counts what was written
 
 	mu      sync.Mutex
-	waiting fifo.Queue[writable] // each of them once, while its writing is set
+	waiting fifo.Queue[writable] // each of them once, while its writing is busy
 	running int
 }
 
 const (
 	perWriter = 16 // sockets that wait before another writer is started
-	perRound  = 4  // sockets that a writer takes at a time
+	perRound  = 32 // sockets that a writer takes at a time at most
+	roundPart = 4  // of those that wait, a writer takes one of so many for each writer
 )
 
 // add queues a socket, whose mu may be held, for a writer.
@@ -42,11 +45,14 @@ func (p *writerPool) add(s writable) {
 	}
 }
 
-// take returns the sockets to see to next. Without any, the writer ends.
+// take returns the sockets to see to next. Without any, the writer ends. Where many wait it
+// takes many, since the lock is one of all writers and of the committer, and fewer towards
+// the end, so that all writers end at about the same time.
 func (p *writerPool) take(dst []writable) []writable {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for dst = dst[:0]; len(dst) < perRound && p.waiting.Len() > 0; {
+	n := min(p.waiting.Len()/(roundPart*p.running)+1, perRound)
+	for dst = dst[:0]; len(dst) < n && p.waiting.Len() > 0; {
 		dst = append(dst, p.waiting.Pop(maxWaitingKept))
 	}
 	if len(dst) == 0 {
@@ -66,5 +72,7 @@ func (p *writerPool) run() {
 		for _, s := range sockets {
 			s.deliver(b)
 		}
+		p.sent(b.sent)
+		b.sent = 0
 	}
 }

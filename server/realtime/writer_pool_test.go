@@ -13,7 +13,7 @@ import (
 func TestPoolHandsOver(t *testing.T) {
 	n := serveTest(t, Limits{OutboxBytes: 64 << 20})
 	slow, quick := n.connect(), n.connect()
-	for _, c := range []net.Conn{slow.ws.NetConn(), slow.c.sock.conn} {
+	for _, c := range []net.Conn{slow.ws.NetConn(), slow.c.sock.Load().conn} {
 		c.(*net.TCPConn).SetReadBuffer(64 << 10)
 		c.(*net.TCPConn).SetWriteBuffer(64 << 10)
 	}

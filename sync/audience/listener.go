@@ -22,18 +22,18 @@ import (
 
 // A Listener is one client's interest in one view. Its events go to its Outbox.
 type Listener struct {
-	audience *Audience
-	out      *outbox.Outbox
-	read     access.Read
-	shown    outbox.View // ends with db.mu held
+	// The fields that an event needs come first: with thousands of listeners they are in no cache.
+	out     *outbox.Outbox
+	revoked bool        // by the batch that is being applied
+	grant   *grant      // nil for an administrator
+	shown   outbox.View // ends with db.mu held
 
-	weight int // of its query, when it came
-	group  *group
-	slot   int // in group.listeners
-
-	grant     *grant // nil for an administrator
-	grantSlot int    // in grant.listeners
-	revoked   bool   // by the batch that is being applied
+	audience  *Audience
+	read      access.Read
+	weight    int // of its query, when it came
+	group     *group
+	slot      int // in group.listeners
+	grantSlot int // in grant.listeners
 
 	onRevoke func(error) // the rules no longer allow the listen; called with db.mu held
 }

@@ -313,95 +313,13 @@ func (p *Change) parts(v *view) *outbox.Event {
 	}
 	e := &outbox.Event{Path: g.path, Merge: true}
 	if p.Merge && g.path.Contains(p.Base) {
-		e.Path = p.Base
+		e.Path = p.Base.Clone()
 	}
 	for _, i := range v.inside {
 		w := p.Writes[i]
 		e.Add(tree.Target{Path: e.Path.Rel(w.Path), Priority: w.Priority}, w.Node)
 	}
 	return e
-}
-
-// The committer works out the events of a write as long as that takes few rows. The
-// listeners of all other views that see the write lag: their views are read again when it
-// is their turn to be sent, on a snapshot, as after an import.
-
-const (
-	// MaxPublishRows is how many rows one write may read for its listeners.
-	MaxPublishRows = 4096
-	// maxEntering is the size of the largest value that is read for an event. A client
-	// that does not keep up would be sent the view in place of a larger one anyway.
-	maxEntering = outbox.DefaultBytes
-)
-
-// errLag is the error of a view that takes too many rows, or bytes, to make its event.
-var errLag = errors.New("the view is to be read outside of the committer")
-
-// A meter counts the rows that are read for the listeners of one write, and ends reads that
-// take too many.
-type meter struct {
-	tx        *store.Tx
-	most      int
-	rows      int // read so far, when the meter does not run
-	start     int // rows that the transaction had read without these, when it does
-	interrupt func() error
-}
-
-func (m *meter) run() {
-	m.start = m.tx.Stats().Read - m.rows
-	m.interrupt = m.tx.Interrupt
-	m.tx.Interrupt = m.ended
-}
-
-func (m *meter) stop() {
-	m.rows = m.tx.Stats().Read - m.start
-	m.tx.Interrupt = m.interrupt
-}
-
-// left returns how many rows may still be read.
-func (m *meter) left() int { return m.most - (m.tx.Stats().Read - m.start) }
-
-func (m *meter) ended() error {
-	if m.left() < 0 {
-		return errLag
-	}
-	if m.interrupt != nil {
-		return m.interrupt()
-	}
-	return nil
-}
-
-// affords returns errLag if the query of a group would read too many rows. With an index
-// that shows when it does.
-func (p *Change) affords(g *group) error {
-	left := p.meter.left()
-	if left <= 0 {
-		return errLag
-	}
-	indexed, err := p.Tx.Indexed(g.path, g.query)
-	if err != nil || indexed {
-		return err
-	}
-	children, err := p.Tx.Count(g.path, tree.Query{OrderBy: tree.ByKey, Limit: left + 1})
-	if err == nil && children > left {
-		return errLag
-	}
-	return err
-}
-
-// entering returns a value that is sent whole.
-func (p *Change) entering(at tree.Path) (tree.Node, error) {
-	if p.meter.left() <= 0 {
-		return tree.Empty, errLag
-	}
-	return lagsIfLarge(p.Tx.GetLimit(at, maxEntering))
-}
-
-func lagsIfLarge(n tree.Node, err error) (tree.Node, error) {
-	if errors.Is(err, store.ErrTooBig) {
-		err = errLag
-	}
-	return n, err
 }
 
 // lag has the views of a group read again.

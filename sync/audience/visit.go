@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/dogwooddb/dogwood/sync/interval"
 	"github.com/dogwooddb/dogwood/tree"
@@ -45,7 +46,12 @@ func (p *Change) visit() {
 		return &p.visits[len(p.visits)-1]
 	}
 	for i, w := range p.Writes {
+		seen := false
 		for above := range p.hub.paths.Above(w.Path) {
+			if !seen {
+				p.own(i)
+				seen = true
+			}
 			v := visited(above)
 			if v.whole = v.whole || w.Path == above.path; len(p.Writes) == 1 {
 				v.inside = onlyWrite
@@ -59,6 +65,17 @@ func (p *Change) visit() {
 		for below := range p.hub.paths.Below(w.Path) {
 			visited(below).covered = true
 		}
+	}
+}
+
+// own gives a write that listeners see texts of its own. Its path and a string can be parts
+// of the request, which would be kept as long as an event waits in an outbox, or a child is
+// in a window.
+func (p *Change) own(i int) {
+	w := &p.Writes[i]
+	w.Path = w.Path.Clone()
+	if text := w.Node.Text(); strings.HasPrefix(text, `"`) {
+		w.Node = w.Node.Clone()
 	}
 }
 

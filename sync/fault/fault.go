@@ -98,7 +98,13 @@ const (
 )
 
 // A LimitError says which bound an operation would exceed.
-type LimitError struct{ Bound Bound }
+type LimitError struct {
+	Bound Bound
+
+	// Of the size of one write:
+	Most  int64
+	Given int64 // 0: it was not counted to its end
+}
 
 func (e *LimitError) Error() string {
 	switch e.Bound {
@@ -116,6 +122,52 @@ func (e *LimitError) Error() string {
 		return "too many different queries at this path from this address"
 	}
 	return "too many different queries at this path"
+}
+
+// detail names the bound of the size of one write: how much it is, and what was given.
+func (e *LimitError) detail() string {
+	what := map[Bound]string{
+		BoundValues: "one write has at most %d values",
+		BoundPaths:  "one update has at most %d paths",
+		BoundMemory: "one write takes at most %d bytes of memory while it is carried out",
+	}[e.Bound]
+	if what == "" || e.Most == 0 {
+		return ""
+	}
+	return withGiven(fmt.Sprintf(what, e.Most), e.Given)
+}
+
+func withGiven(bound string, given int64) string {
+	if given == 0 {
+		return bound
+	}
+	return fmt.Sprintf("%s, and this has %d", bound, given)
+}
+
+// A ReadLimitError is the ErrTooBig of a read, with the bound.
+type ReadLimitError struct{ Most int64 } // in bytes
+
+func (e *ReadLimitError) Error() string { return ErrTooBig.Error() }
+
+// Unwrap returns ErrTooBig.
+func (e *ReadLimitError) Unwrap() error { return ErrTooBig }
+
+// Detail returns what an error can say beyond the text that clients compare: which limit it
+// is about, how much that is, and what was given if that is known. "" is nothing.
+func Detail(err error) string {
+	if limit := (*LimitError)(nil); errors.As(err, &limit) {
+		return limit.detail()
+	}
+	if read := (*ReadLimitError)(nil); errors.As(err, &read) {
+		return fmt.Sprintf("one read has at most %d bytes", read.Most)
+	}
+	if long := (*tree.LongKeyError)(nil); errors.As(err, &long) {
+		return long.Error()
+	}
+	if parse := (*tree.ParseError)(nil); errors.As(err, &parse) && parse.Kind == tree.LongKey {
+		return parse.Msg
+	}
+	return ""
 }
 
 // Is reports whether err is the class of e: ErrTooBig for the size of one write, which

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -28,6 +29,14 @@ const (
 // a text (protocol §13). What it does not know is ours to explain, and
 // stays here.
 func Status(err error) (status, text string) {
+	status, text = statusOf(err)
+	if detail := Detail(err); detail != "" {
+		text = strings.TrimSuffix(text, ".") + "; " + detail
+	}
+	return status, text
+}
+
+func statusOf(err error) (status, text string) {
 	var noIndex *NoIndexError
 	var large *UnboundedError
 	var parse *tree.ParseError
@@ -82,7 +91,7 @@ func Status(err error) (status, text string) {
 func parseStatus(e *tree.ParseError) (status, text string) {
 	status = wire.StatusInvalidParameters
 	switch e.Kind {
-	case tree.BadKey:
+	case tree.BadKey, tree.LongKey:
 		return status, fmt.Sprintf(textBadKey, e.Line, e.Col)
 	case tree.BadObject:
 		return status, textBadObject

@@ -37,22 +37,25 @@ var ErrSlow = errors.New("the client does not read")
 // view, which is made when it is sent. So a client that reads slowly sees fewer
 // states, but never a wrong order, and costs no more than the bound.
 type Outbox struct {
-	format    Format
-	max       int
-	notify    func()
-	allowance *Allowance   // nil: none
+	// The fields that an event of a client that keeps up needs come first: with thousands of
+	// clients they are in no cache.
+	mu     sync.Mutex // callers may hold locks; with it, only those of what is counted are taken
+	items  itemQueue
+	bytes  int
+	max    int
+	notify func()
+	format Format
+	closed bool
+	shut   atomic.Bool // closing is set
+	held   int64       // of the allowance, by what the last Take returned
+	waits  waiting
+
+	allowance *Allowance // nil: none
+	room      sync.Cond  // bytes went down, or closed
+	closing   error
 	waiter    limit.Waiter // for memory of the allowance
 	memory    Memory       // nil: without a bound
 	making    int64        // of memory, by the item whose messages are made
-
-	mu      sync.Mutex // callers may hold locks; with it, only those of what is counted are taken
-	room    sync.Cond  // bytes went down, or closed
-	items   fifo.Queue[item]
-	bytes   int
-	held    int64 // of the allowance, by what the last Take returned
-	waits   waiting
-	closed  bool
-	closing error
 }
 
 // An item is one thing to send: a message, an event for a listener, or a
@@ -90,10 +93,6 @@ type Counts struct {
 	Resyncs   atomic.Uint64 // views that are sent again
 	Slow      atomic.Uint64 // clients given up
 }
-
-// keptItems is how many items an array that is kept may have: a client that reads what it is
-// sent has seldom more than an event and a reply waiting.
-const keptItems = 4
 
 // sizeOf returns a size for an item, in which a word less counts: a queue has many.
 func sizeOf(bytes int) int32 { return int32(min(bytes, math.MaxInt32-itemOverhead)) }
@@ -204,6 +203,7 @@ func (o *Outbox) overflow(c *Counts) {
 	if o.bytes > 4*o.max && o.closing == nil {
 		c.Slow.Add(1)
 		o.closing = ErrSlow
+		o.shut.Store(true)
 	}
 }
 
@@ -283,7 +283,7 @@ func (o *Outbox) TakeReady(dst [][]byte, max int) (msgs [][]byte, more bool) {
 	}
 	heldBack := o.isHeldBack()
 	for size := 0; size < max && o.items.Len() > 0 && o.items.Front().isReady(); {
-		it := o.items.Pop(keptItems)
+		it := o.items.Pop()
 		o.bytes -= int(it.size)
 		o.uncount(&it)
 		if msg := o.message(&it); len(msg) > 0 {
@@ -307,7 +307,7 @@ func (o *Outbox) pop() (item, bool) {
 	if o.items.Len() == 0 {
 		return item{}, false
 	}
-	it := o.items.Pop(keptItems)
+	it := o.items.Pop()
 	o.bytes -= int(it.size)
 	o.take(&it)
 	o.room.Broadcast()
@@ -356,6 +356,9 @@ func (o *Outbox) Wait(ctx context.Context) error {
 // Closing returns an error when the client should be disconnected after what
 // is queued has been sent.
 func (o *Outbox) Closing() error {
+	if !o.shut.Load() {
+		return nil
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.closing
@@ -366,6 +369,7 @@ func (o *Outbox) Shut(reason error) {
 	o.mu.Lock()
 	if o.closing == nil {
 		o.closing = reason
+		o.shut.Store(true)
 	}
 	o.mu.Unlock()
 	o.notify()
@@ -389,7 +393,8 @@ func (o *Outbox) Close() {
 		o.uncount(it)
 		return false
 	})
-	o.items, o.bytes = fifo.Queue[item]{}, 0
+	o.items.emptied()
+	o.items, o.bytes = itemQueue{}, 0
 	o.room.Broadcast()
 	o.mu.Unlock()
 	if o.allowance != nil {

@@ -23,7 +23,18 @@ import (
 func (s *Store) Check() (findings []error, err error) {
 	s.cache.taken.Lock()
 	defer s.cache.taken.Unlock()
-	err = s.View(func(tx *Tx) error {
+	if s.logged == nil || s.options.ReadOnly {
+		err = s.View(func(tx *Tx) error {
+			findings = newChecker(tx).run()
+			return nil
+		})
+		return findings, err
+	}
+	err = s.logged.Settled(func(k kv.Tx) error {
+		tx := &Tx{store: s, kv: k}
+		if tx.state, err = readState(k); err != nil {
+			return err
+		}
 		findings = newChecker(tx).run()
 		return nil
 	})

@@ -25,7 +25,7 @@ func failing(t *testing.T) (*Store, *kv.Faults) {
 		}
 	})
 	putAt(t, s, "/a", `"old"`)
-	return s, s.bolt().Inject()
+	return s, s.bolt.Inject()
 }
 
 func putAt(t *testing.T, s *Store, path, value string) {
@@ -135,7 +135,7 @@ func TestCloseFailed(t *testing.T) {
 	s := open(t, file)
 	putAt(t, s, "/a", `"old"`)
 	fail := func() error { return errDisk }
-	*s.bolt().Inject() = kv.Faults{Commit: fail, PutBack: fail}
+	*s.bolt.Inject() = kv.Faults{Commit: fail, PutBack: fail}
 	if err := tryPut(s, "/a", `"new"`); !errors.Is(err, ErrUnknown) {
 		t.Fatal(err)
 	}

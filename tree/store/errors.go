@@ -25,6 +25,10 @@ var ErrReadOnly = errors.New("the database is read-only")
 // ErrNoFile is returned for what only a store in a file can do.
 var ErrNoFile = errors.New("the database is kept in memory")
 
+// ErrNotApplied is returned for a copy of a file that is only read and was not closed: it
+// lacks what is in the log.
+var ErrNotApplied = errors.New("the last commits are in the log and not in the file: start a server on the directory once, which puts them there")
+
 // Files that a restore makes beside a data file. See RemainsError.
 const (
 	PartSuffix = kv.PartSuffix // ends the name of one that is not complete

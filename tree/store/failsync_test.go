@@ -61,7 +61,7 @@ func (w *failingRunner) open() bool {
 	for range mostTries {
 		s, err := Open(w.file, Options{})
 		if err == nil {
-			s.bolt().Inject()
+			s.bolt.Inject()
 			w.s = s
 			return true
 		}

@@ -16,18 +16,32 @@ import (
 // transactions go on, and returns its size. It holds a read transaction for as
 // long as w takes, so w should be a local file.
 func (s *Store) Backup(w io.Writer) (size int64, err error) {
-	err = s.View(func(tx *Tx) error {
-		t, ok := kv.FileOf(tx.kv)
-		if !ok {
-			return ErrNoFile
-		}
-		size, err = t.WriteTo(w)
-		return err
-	})
+	k, err := s.complete()
 	if err != nil {
+		return 0, fmt.Errorf("back up %s: %w", s, err)
+	}
+	defer k.Rollback()
+	t, ok := kv.FileOf(k)
+	if !ok {
+		return 0, ErrNoFile
+	}
+	if size, err = t.WriteTo(w); err != nil {
 		return size, fmt.Errorf("back up %s: %w", s, err)
 	}
 	return size, nil
+}
+
+// complete returns a read transaction of a file that has every commit.
+func (s *Store) complete() (kv.Tx, error) {
+	switch {
+	case s.bolt == nil:
+		return nil, ErrNoFile
+	case s.logged != nil && s.options.ReadOnly:
+		return nil, ErrNotApplied
+	case s.logged != nil:
+		return s.logged.Snapshot()
+	}
+	return s.bolt.Begin(false)
 }
 
 // CheckFile verifies a file as Check does, without changing it. No process may
@@ -107,11 +121,10 @@ func (s *Store) compactTo(part string) error {
 	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	k := s.bolt()
-	if k == nil {
+	if s.bolt == nil {
 		return ErrNoFile
 	}
-	return k.CompactTo(part)
+	return s.bolt.CompactTo(part)
 }
 
 func sizeOf(file string) (int64, error) {
@@ -137,8 +150,8 @@ func (s *Store) Usage() (u Usage, err error) {
 	if u.Bytes, err = s.Size(); err != nil {
 		return u, err
 	}
-	if k := s.bolt(); k != nil {
-		u.FreeBytes = k.FreeBytes()
+	if s.bolt != nil {
+		u.FreeBytes = s.bolt.FreeBytes()
 	}
 	err = s.View(func(tx *Tx) error {
 		c := tx.kv.Cursor(kv.Reclaim)
@@ -150,11 +163,14 @@ func (s *Store) Usage() (u Usage, err error) {
 	return u, err
 }
 
-// WriteTime returns how long all commits so far took to write to the file and to
-// sync it. It never blocks.
+// WriteTime returns how long all commits so far took to write to the log or the file and
+// to sync it. It never blocks.
 func (s *Store) WriteTime() time.Duration {
-	if k := s.bolt(); k != nil {
-		return k.WriteTime()
+	switch {
+	case s.logged != nil:
+		return s.logged.CommitTime()
+	case s.bolt != nil:
+		return s.bolt.WriteTime()
 	}
 	return 0
 }

@@ -30,12 +30,12 @@ func Open(file string, o Options) (*Store, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.kv, s.options.ReadOnly = k, k.ReadOnly()
+		s.kv, s.bolt, s.options.ReadOnly = k, k, k.ReadOnly()
 	}
 	if err := s.start(); err != nil {
-		err = errors.Join(fmt.Errorf("open %s: %w", s, err), s.kv.Close())
-		if k := s.bolt(); k != nil {
-			err = errors.Join(err, k.RemoveFresh(err))
+		err = errors.Join(fmt.Errorf("open %s: %w", s, err), s.closeFile())
+		if s.bolt != nil {
+			err = errors.Join(err, s.bolt.RemoveFresh(err))
 		}
 		return nil, err
 	}
@@ -45,14 +45,29 @@ func Open(file string, o Options) (*Store, error) {
 // start makes a store ready. A file on a disk without room is only read until there is
 // some: the next write transaction begins with what could not be written.
 func (s *Store) start() error {
+	var err error
+	if s.bolt != nil && !s.options.ReadOnly {
+		if err = s.bolt.Start(); err != nil && (!durable.NoRoom(err) || s.bolt.Fresh()) {
+			return err
+		}
+	}
+	if err := s.joinLog(); err != nil {
+		return err
+	}
 	if s.options.ReadOnly {
 		return s.inspect()
 	}
-	err := s.initialize()
 	if err == nil {
-		return s.dropRecords()
+		err = s.initialize()
 	}
-	if !durable.NoRoom(err) || s.bolt().Fresh() {
+	if err == nil {
+		err = s.dropRecords()
+		if s.logged != nil && err == nil {
+			s.logged.StartUpkeep()
+		}
+		return err
+	}
+	if !durable.NoRoom(err) || s.bolt.Fresh() {
 		return err
 	}
 	switch unread := s.inspect(); {
@@ -70,15 +85,20 @@ func (s *Store) finishStart() error {
 	if !s.unready {
 		return nil
 	}
-	err := s.initialize()
-	s.unready = err != nil
+	err := s.bolt.Start()
+	if err == nil {
+		err = s.initialize()
+	}
+	if s.unready = err != nil; !s.unready && s.logged != nil {
+		s.logged.StartUpkeep()
+	}
 	return err
 }
 
 // initialize checks the format of the file, or writes it into a new one.
 func (s *Store) initialize() error {
-	if k := s.bolt(); k != nil {
-		if err := k.Start(); err != nil {
+	if s.bolt != nil {
+		if err := s.begin(s.bolt); err != nil {
 			return err
 		}
 	}
@@ -102,6 +122,28 @@ func (s *Store) initialize() error {
 		return nil
 	}
 	return tx.Commit()
+}
+
+// begin writes the format and the first state into a new file, which must be there before
+// a log is in front of it.
+func (s *Store) begin(file kv.Store) error {
+	k, err := file.Begin(true)
+	if err != nil {
+		return err
+	}
+	defer k.Rollback()
+	format, err := kv.ReadFormat(k)
+	if err != nil || format != "" {
+		return err
+	}
+	tx := &Tx{store: s, kv: k}
+	if err := startState(tx); err != nil {
+		return err
+	}
+	if err := k.Put(kv.Meta, stateKey, tx.state.encode()); err != nil {
+		return err
+	}
+	return k.Commit()
 }
 
 // startState reads the state of a file, or writes that of a new one.
@@ -200,7 +242,9 @@ func (s *Store) beginWrite() (*Tx, error) {
 		tx.leaveCache(false)
 		return nil, err
 	}
-	tx.kv = kv.SortWrites(k)
+	if tx.kv = k; s.logged == nil { // a log sorts in any case
+		tx.kv = kv.SortWrites(k)
+	}
 	if tx.state, err = readState(k); err != nil {
 		tx.Rollback()
 		return nil, err

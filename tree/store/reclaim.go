@@ -23,6 +23,9 @@ func (s *Store) Reclaim(budget int, stop func() bool) (more bool, err error) {
 	if err := s.retryAborts(); err != nil {
 		return false, err
 	}
+	if s.logged != nil {
+		return false, nil // see reclaimApplied
+	}
 	tx, err := s.Begin(true)
 	if err != nil {
 		return false, err
@@ -37,6 +40,34 @@ func (s *Store) Reclaim(budget int, stop func() bool) (more bool, err error) {
 		return false, err
 	}
 	return next != nil, tx.Commit()
+}
+
+// Rows that are freed for each entry that is applied, and in addition. Together they are
+// more than the entries of a file can become, so that it does not grow by what is replaced.
+const (
+	reclaimPerEntry = 2
+	reclaimRows     = 2048
+)
+
+// reclaimApplied frees rows in a transaction of the file itself, when something is applied
+// to it or nothing is. An entry of the queue in the file is reachable in no state that
+// comes later, and no commit that is only in the log writes to it. To free through the log
+// would write everything twice, and each look at the queue would walk over what it has
+// freed since the last time that something was applied.
+func (s *Store) reclaimApplied(k kv.Tx, entries int) (more bool, err error) {
+	tx := &Tx{store: s, kv: k, cache: newWriteCache()}
+	if tx.state, err = readState(k); err != nil {
+		return false, err
+	}
+	r := reclaimer{tx: tx, budget: reclaimRows + reclaimPerEntry*entries}
+	if err := r.run(); err != nil || r.freed == 0 {
+		return false, err
+	}
+	if err := countsOf(tx).write(); err != nil {
+		return false, err
+	}
+	next, err := r.first()
+	return next != nil, err
 }
 
 type reclaimer struct {

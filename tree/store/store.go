@@ -1,11 +1,13 @@
 package store
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
+	"github.com/dogwooddb/dogwood/tree/store/logged"
 )
 
 // Options adjust a store. The zero value is right for most.
@@ -14,12 +16,22 @@ type Options struct {
 	NoSync      bool // do not sync commits to the disk: a power failure may lose the file
 	WriterLimit int  // clients whose writes are recognized; 0: DefaultWriterLimit
 
+	// Log is the log that commits go to, which databases of a process share. nil: they go to
+	// the file, and commits that a log in its directory has of an earlier run are put into it first.
+	// A store in memory needs none.
+	Log *logged.Log
+	// FreezeBytes is [logged.Options.FreezeBytes].
+	FreezeBytes int64
+
 	OnDamage func(error) // is told of every damaged entry that is read; nil: nobody
 }
 
 // A Store is an open tree.
 type Store struct {
 	kv        kv.Store
+	bolt      *kv.File      // below kv; nil for a store in memory
+	logged    *logged.Store // kv, if there is a log; else nil
+	ownLog    *logged.Log   // that was found in the file's directory; nil: none
 	file      string
 	options   Options
 	catalogue atomic.Pointer[catalogue] // newest
@@ -53,20 +65,13 @@ func (s *Store) ReadOnly() bool { return s.options.ReadOnly }
 
 // Failed reports whether the store is unusable, see ErrFailed. It waits for nobody.
 func (s *Store) Failed() bool {
-	k := s.bolt()
-	return k != nil && k.Failed()
-}
-
-// bolt returns what the store keeps its file open with, nil for a store in memory.
-func (s *Store) bolt() *kv.File {
-	k, _ := s.kv.(*kv.File)
-	return k
+	return s.bolt != nil && s.bolt.Failed()
 }
 
 // InPlace returns ErrReplaced if the store's file does not have its name any more.
 func (s *Store) InPlace() error {
-	if k := s.bolt(); k != nil {
-		return k.InPlace()
+	if s.bolt != nil {
+		return s.bolt.InPlace()
 	}
 	return nil
 }
@@ -74,7 +79,15 @@ func (s *Store) InPlace() error {
 // Close closes the file. Transactions must have ended.
 func (s *Store) Close() error {
 	s.snapshots.close()
-	return s.kv.Close()
+	return s.closeFile()
+}
+
+func (s *Store) closeFile() error {
+	err := s.kv.Close()
+	if s.ownLog != nil {
+		err = errors.Join(err, s.ownLog.Close())
+	}
+	return err
 }
 
 // abortedLoads are those whose Abort failed. Its methods may be called by several

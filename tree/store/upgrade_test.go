@@ -99,7 +99,7 @@ func TestUpgrade(t *testing.T) {
 	}
 	s = open(t, file)
 	defer s.Close()
-	if s.bolt().Plain() {
+	if s.bolt.Plain() {
 		t.Error("the upgrade has not ended")
 	}
 }

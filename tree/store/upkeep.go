@@ -38,7 +38,7 @@ func (p ScrubPlace) Start() bool { return p.bucket == 0 && p.key == nil }
 // they lack, in a transaction of its own, and reports whether there are more. Call it
 // when there is nothing better to do.
 func (s *Store) Upgrade(budget int) (more bool, err error) {
-	k := s.bolt()
+	k := s.bolt
 	if k == nil || !k.Plain() || s.options.ReadOnly {
 		return false, nil
 	}
@@ -79,6 +79,9 @@ func (s *Store) KeepCount(p tree.Path, interrupt func() error) error {
 		delete(s.counting, id)
 		if err != nil || !wanted {
 			return err
+		}
+		if r, _, err := tx.find(p); err != nil || r.tag != tagContainer || r.id != id {
+			return err // it is gone, and may have been reclaimed
 		}
 		if n += int(changed); n > 0 {
 			countsOf(tx).set(id, int64(n))

@@ -1,6 +1,6 @@
 import { defaultSocket } from '#socket'
 import { type Answer, errorOf, missing, noDatabase } from './errors.js'
-import { isTooBig, joiner, split } from './frames.js'
+import { excess, joiner, split } from './frames.js'
 import { hashNode } from './hash.js'
 import type { Kind, Link } from './link.js'
 import { log } from './log.js'
@@ -324,7 +324,8 @@ export class Connection implements Link {
   private write({ t, d }: Message): void {
     const text = JSON.stringify({ t, d })
     // The server would close the connection, and the next one too. Answer in its place.
-    if (isTooBig(text)) return queueMicrotask(() => this.receive({ t, d: { ...d, b: { s: 'too_big' } } }))
+    const why = excess(text)
+    if (why) return queueMicrotask(() => this.receive({ t, d: { ...d, b: { s: 'too_big', d: why } } }))
     log('send', text)
     for (const piece of split(text)) this.socket!.send(piece)
   }

@@ -3,9 +3,11 @@ const LONGEST = 2 ** 28 // of a message in pieces; servers send less
 
 const SENT = 2 ** 24 + 2 ** 16 // bytes of UTF-8 that a server takes, with the envelope
 
-/** Reports whether a server would close the connection rather than read `text`. */
-export function isTooBig(text: string): boolean {
-  return text.length * 3 > SENT && new TextEncoder().encode(text).length > SENT
+/** Says why a server would close the connection rather than read `text`; '' if it would not. */
+export function excess(text: string): string {
+  if (text.length * 3 <= SENT) return ''
+  const { length } = new TextEncoder().encode(text)
+  return length > SENT ? `${length} bytes, and the server takes ${SENT}` : ''
 }
 
 /** The WebSocket messages that carry `text`: itself, or a count and its pieces. */

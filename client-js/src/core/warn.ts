@@ -41,15 +41,23 @@ async function cause(url: string, signal: AbortSignal): Promise<string> {
   try {
     const answer = await fetch(`${url}/.ws`, { mode: 'no-cors', signal })
     const { status } = answer
-    if (status === 400 && /HTTPS (server|port)/.test(await answer.text()))
-      return 'it speaks TLS; use https://'
+    if (status === 400 && wantsTLS(await answer.text())) return SPEAKS_TLS
     // A WebSocket server answers a plain request with status 426.
     return `it answers HTTP${status ? ` (${status})` : ''}, but no WebSocket opens; is there a proxy that does not pass upgrades?`
   } catch (error) {
-    const { cause, message } = error as Error
-    const text = (cause as Error)?.message || message
-    return /wrong version number|packet length too long/.test(text)
-      ? 'it does not speak TLS; use http://'
-      : text
+    return causeOf(error as Error)
   }
+}
+
+export const SPEAKS_TLS = 'it speaks TLS; use https://'
+
+/** Recognises what servers in Go and proxies with TLS answer to a client without it. */
+export const wantsTLS = (text: string): boolean => /HTTPS (server|port)/.test(text)
+
+/** Why a request failed, with what to do if TLS is the cause. */
+export function causeOf({ cause, message }: Error): string {
+  const text = (cause as Error)?.message || message
+  return /wrong version number|packet length too long/.test(text)
+    ? 'it does not speak TLS; use http://'
+    : text
 }

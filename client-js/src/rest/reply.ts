@@ -1,4 +1,5 @@
 import { DogwoodError } from '../core/errors.js'
+import { causeOf } from '../core/warn.js'
 
 const QUIET = 60_000 // without a byte the server is left; streams have one every 30 s
 const PACE = 16 // bytes that a request may take a millisecond for, as the server allows
@@ -30,11 +31,15 @@ export class Reply {
 
   /** Throws if so many bytes are too many. */
   bound(bytes: number): void {
-    if (bytes > this.maxBytes) throw new DogwoodError('TOO_BIG', 'TOO_BIG: more than maxBytes')
+    if (bytes > this.maxBytes)
+      throw new DogwoodError(
+        'TOO_BIG',
+        `TOO_BIG: the answer has more than maxBytes, which is ${this.maxBytes}`
+      )
   }
 
-  /** The whole body, decoded. */
-  async json(): Promise<any> {
+  /** The whole body as text. */
+  async text(): Promise<string> {
     const decoder = new TextDecoder()
     let text = ''
     let bytes = 0
@@ -43,6 +48,12 @@ export class Reply {
       this.bound(bytes)
       text += decoder.decode(piece, { stream: true })
     }
+    return text
+  }
+
+  /** The whole body, decoded. */
+  async json(): Promise<any> {
+    const text = await this.text()
     try {
       return JSON.parse(text)
     } catch (error) {
@@ -60,5 +71,5 @@ export function patient<T>(step: Promise<T>, abort: AbortController, sent = 0): 
 
 // unavailable is the failure of a request that has no answer, or only half of one.
 function unavailable(error: Error): never {
-  throw new DogwoodError('UNAVAILABLE', `UNAVAILABLE: ${(error.cause as Error)?.message ?? error.message}`)
+  throw new DogwoodError('UNAVAILABLE', `UNAVAILABLE: ${causeOf(error)}`)
 }

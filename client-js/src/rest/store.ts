@@ -6,6 +6,7 @@ import type { Priority } from '../core/scalar.js'
 import type { Store } from '../core/store.js'
 import type { Target } from '../core/target.js'
 import { foreignKind } from '../core/validate.js'
+import { SPEAKS_TLS, wantsTLS } from '../core/warn.js'
 import { patient, Reply } from './reply.js'
 
 /** A database over plain HTTP requests. */
@@ -77,7 +78,9 @@ function encode(body: unknown): string {
 
 async function failure(reply: Reply, target: Target): Promise<DogwoodError> {
   const { status, statusText } = reply.head
-  const error = (await reply.json().catch(() => null))?.error
+  const text = await reply.text().catch(() => '')
+  if (status === 400 && wantsTLS(text)) return new DogwoodError('UNAVAILABLE', `UNAVAILABLE: ${SPEAKS_TLS}`)
+  const { error, detail } = parsed(text) ?? {}
   if (status === 404) return errorOf(missing(target))
   const code =
     status === 401 || status === 403
@@ -87,7 +90,14 @@ async function failure(reply: Reply, target: Target): Promise<DogwoodError> {
         : status >= 500
           ? 'UNAVAILABLE'
           : `HTTP_${status}`
-  return new DogwoodError(code, `${code}: ${typeof error === 'string' ? error : statusText || status}`)
+  const why = typeof error === 'string' ? error : statusText || status
+  return new DogwoodError(code, `${code}: ${why}${typeof detail === 'string' ? ` (${detail})` : ''}`)
+}
+
+function parsed(text: string): any {
+  try {
+    return JSON.parse(text)
+  } catch {}
 }
 
 /** The parameters of a read over HTTP. */

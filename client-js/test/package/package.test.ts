@@ -51,8 +51,8 @@ function printed(row: string): number {
 test('sizes are within their limits, and as the README says', async () => {
   const sizes: [row: string, size: number, limit: number][] = [
     ['realtime', await size('', realtime), 13.7],
-    ['the same', await size('', `${realtime}, get, startAt, runTransaction`), 15.4],
-    ['`@dogwood/client/rest`', await size('/rest', rest), 4.9],
+    ['the same', await size('', `${realtime}, get, startAt, runTransaction`), 15.5],
+    ['`@dogwood/client/rest`', await size('/rest', rest), 5.2],
     ['`@dogwood/client/persistence`', await size('/persistence', 'enablePersistence'), 12]
   ]
   for (const [row, size, limit] of sizes) {
@@ -93,11 +93,11 @@ test('the package compiles with all declarations checked, and has its licence an
     (name, i) => `import * as entry${i} from '@dogwood/client${name}'\nvoid entry${i}`
   )
   writeFileSync(join(folder, 'all.ts'), imports.join('\n'))
-  for (const [module, moduleResolution] of [
-    ['nodenext', 'nodenext'],
-    ['esnext', 'bundler']
+  for (const [module, moduleResolution, ...lib] of [
+    ['nodenext', 'nodenext', 'es2022', 'dom', 'dom.iterable'],
+    ['esnext', 'bundler', 'es2022', 'dom', 'dom.iterable'],
+    ['esnext', 'bundler', 'es2022'] // as in Node without its types, or a worker
   ]) {
-    const lib = ['es2022', 'dom', 'dom.iterable']
     const compilerOptions = {
       module,
       moduleResolution,

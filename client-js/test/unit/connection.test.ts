@@ -6,10 +6,8 @@ import {
   connectionState,
   type Database,
   DogwoodError,
-  deleteDatabase,
   equalTo,
   get,
-  getDatabase,
   goOffline,
   goOnline,
   increment,
@@ -26,21 +24,15 @@ import {
   update
 } from '../../src/index.js'
 import { FakeSocket } from '../support/fake-server.js'
+import { closePlayed, openPlayed } from '../support/played.js'
 
 let db: Database
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] })
-  vi.spyOn(Math, 'random').mockReturnValue(0.5)
-  FakeSocket.all.length = 0
-  db = getDatabase({ databaseURL: 'http://localhost:9000?ns=demo', WebSocket: FakeSocket })
+  db = openPlayed()
 })
 
-afterEach(() => {
-  deleteDatabase(db)
-  vi.useRealTimers()
-  vi.restoreAllMocks()
-})
+afterEach(() => closePlayed(db))
 
 const tick = (ms = 0) => vi.advanceTimersByTimeAsync(ms)
 
@@ -332,7 +324,10 @@ test('wrong arguments are errors with a code', () => {
 describe('what is longer than a server takes', () => {
   const mega = 'x'.repeat(2 ** 20)
   const large = () => Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`k${i}`, mega]))
-  const tooBig = expect.objectContaining({ code: 'TOO_BIG' })
+  const tooBig = expect.objectContaining({
+    code: 'TOO_BIG',
+    message: expect.stringMatching(/: \d+ bytes, and the server takes 16842752$/)
+  })
 
   test('is refused without sending it, and all else goes on', async () => {
     const socket = await connected()

@@ -19,6 +19,7 @@ import {
   update
 } from '../../src/index.js'
 import { FakeSocket } from '../support/fake-server.js'
+import { closePlayed, openPlayed } from '../support/played.js'
 import { freshNamespace, Server } from '../support/server.js'
 
 const PARSE = 'Could not parse auth token.'
@@ -30,19 +31,12 @@ describe('at a server played by the test', () => {
   let warned: string[]
 
   beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] })
-    vi.spyOn(Math, 'random').mockReturnValue(0.5)
+    db = openPlayed()
     warned = []
     vi.spyOn(console, 'warn').mockImplementation(text => void warned.push(text))
-    FakeSocket.all.length = 0
-    db = getDatabase({ databaseURL: 'http://localhost:9000?ns=demo', WebSocket: FakeSocket })
   })
 
-  afterEach(() => {
-    deleteDatabase(db)
-    vi.useRealTimers()
-    vi.restoreAllMocks()
-  })
+  afterEach(() => closePlayed(db))
 
   const tick = (ms = 0) => vi.advanceTimersByTimeAsync(ms)
   const actions = () => FakeSocket.last.sent.map(({ d }) => d.a)

@@ -26,7 +26,10 @@ const answers: Record<string, (response: ServerResponse) => void> = {
     }
     response.on('drain', fill)
     fill()
-  }
+  },
+  tls: answer => void answer.writeHead(400).end('Client sent an HTTP request to an HTTPS server.\n'),
+  limit: answer =>
+    void answer.writeHead(400).end('{"error": "Too big.", "detail": "one write has at most 5 values"}')
 }
 
 let server: Server
@@ -62,6 +65,25 @@ for (const ns of ['broken', 'rubbish', 'redirect', 'cut']) {
   })
 }
 
+test('a wrong scheme is answered with the right one', async () => {
+  const secure = rest.getDatabase({ databaseURL: `https://${host}?ns=broken` })
+  for (const [db, hint] of [
+    [secure, 'it does not speak TLS; use http://'],
+    [open('tls'), 'it speaks TLS; use https://']
+  ] as const)
+    await expect(rest.get(rest.ref(db, 'a'))).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      message: `UNAVAILABLE: ${hint}`
+    })
+})
+
+test('the limit that a write exceeds is named', async () => {
+  await expect(rest.set(rest.ref(open('limit'), 'a'), 1)).rejects.toMatchObject({
+    code: 'INVALID_PARAMETERS',
+    message: 'INVALID_PARAMETERS: Too big. (one write has at most 5 values)'
+  })
+})
+
 test('a stream without an end of its event is left', async () => {
   const error = await new Promise(resolve => {
     rest.onValue(rest.ref(open('flood', 1 << 20), 'a'), () => {}, resolve)
@@ -71,7 +93,8 @@ test('a stream without an end of its event is left', async () => {
 
 test('an answer that is too big is not read to its end', async () => {
   const at = rest.ref(open('flood', 1 << 20), 'a')
-  await expect(rest.get(at)).rejects.toMatchObject({ code: 'TOO_BIG' })
+  const message = 'TOO_BIG: the answer has more than maxBytes, which is 1048576'
+  await expect(rest.get(at)).rejects.toMatchObject({ code: 'TOO_BIG', message })
   await expect.poll(() => response.destroyed).toBe(true)
 })
 

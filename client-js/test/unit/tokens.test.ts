@@ -14,21 +14,15 @@ import {
   signOut
 } from '../../src/index.js'
 import { FakeSocket } from '../support/fake-server.js'
+import { closePlayed, openPlayed } from '../support/played.js'
 
 let db: Database
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] })
-  vi.spyOn(Math, 'random').mockReturnValue(0.5)
-  FakeSocket.all.length = 0
-  db = getDatabase({ databaseURL: 'http://localhost:9000?ns=demo', WebSocket: FakeSocket })
+  db = openPlayed()
 })
 
-afterEach(() => {
-  deleteDatabase(db)
-  vi.useRealTimers()
-  vi.restoreAllMocks()
-})
+afterEach(() => closePlayed(db))
 
 const tick = (ms = 0) => vi.advanceTimersByTimeAsync(ms)
 

@@ -175,6 +175,9 @@ func FileOf(k Tx) (*FileTx, bool) {
 	if o, ok := k.(*sortedWrites); ok {
 		k = o.Tx
 	}
+	if above, ok := k.(interface{ File() Tx }); ok {
+		k = above.File()
+	}
 	t, ok := k.(*FileTx)
 	return t, ok
 }

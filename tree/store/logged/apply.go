@@ -10,65 +10,249 @@ import (
 func (s *Store) Apply() error {
 	s.applying.Lock()
 	defer s.applying.Unlock()
+	return s.applyBoth()
+}
+
+// applyAll is Apply for commits that were acknowledged, and are not yet in a layer.
+func (s *Store) applyAll() error {
+	s.committing.Lock()
+	s.committing.Unlock() //nolint:staticcheck // it waits for the commit that is under way
+	return s.Apply()
+}
+
+// applyBoth applies what is frozen, and what was committed since. applying is held.
+func (s *Store) applyBoth() error {
 	if err := s.applyFrozen(); err != nil {
 		return err
 	}
-	return s.applyFrozen() // what was committed before Apply may have been behind a freeze
+	s.toApply()
+	return s.applyFrozen()
 }
 
-// applySoon applies in the background, unless that is going on. If it fails, the next commit
-// that finds the layer full tries again, and those that find it twice as full wait and fail.
-func (s *Store) applySoon() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.busy {
-		return
-	}
-	s.busy = true
-	s.started.Go(func() {
-		s.applying.Lock()
-		_ = s.applyFrozen()
-		s.applying.Unlock()
-		s.mu.Lock()
-		s.busy = false
-		s.mu.Unlock()
-	})
+// Paused calls f while nothing is written to the file.
+func (s *Store) Paused(f func() error) error {
+	s.applying.Lock()
+	defer s.applying.Unlock()
+	return f()
 }
 
-// applyFrozen applies the frozen layer, or freezes the active one and applies that.
-// applying is held.
-func (s *Store) applyFrozen() error {
-	frozen, to := s.toApply()
-	if frozen == nil {
-		return nil
+// Settled calls f with a read transaction while everything that was committed before is in the
+// file, and nothing is written to the file.
+func (s *Store) Settled(f func(tx kv.Tx) error) error {
+	s.applying.Lock()
+	defer s.applying.Unlock()
+	if err := s.applyBoth(); err != nil {
+		return err
 	}
-	err := s.update(func(tx kv.Tx) error {
-		if err := putAll(tx, frozen); err != nil {
-			return err
-		}
-		return position{s.position.log, s.position.database, to}.write(tx)
-	})
+	base, err := s.file.Begin(false) // an idle one may be older than the last upkeep
 	if err != nil {
 		return err
 	}
-	return s.log.Release(s.position.database, to)
+	s.mu.Lock()
+	t := &Tx{store: s, epoch: s.epoch}
+	t.Base, t.Layers = base, s.layers(false)
+	s.mu.Unlock()
+	defer t.Rollback()
+	return f(t)
 }
 
-// toApply returns what is to be applied, and the number of its last record; nil: nothing.
-func (s *Store) toApply() (frozen *kv.Layer, to uint64) {
+// Snapshot returns a transaction of the file that has everything that was committed before.
+// A copy of the file as of it needs no log.
+func (s *Store) Snapshot() (kv.Tx, error) {
+	if err := s.Apply(); err != nil { // most of it, while commits go on
+		return nil, err
+	}
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	if err := s.complete(); err != nil {
+		return nil, err
+	}
+	return s.file.Begin(false)
+}
+
+// complete applies everything and has the file say that it needs no log. The writer is held.
+func (s *Store) complete() error {
+	err := s.Apply()
+	if err == nil && s.needs {
+		err = s.setNeed(false)
+	}
+	return err
+}
+
+// StartUpkeep has the background look for upkeep.
+func (s *Store) StartUpkeep() {
+	s.mu.Lock()
+	s.upkeeps = s.upkeep != nil
+	s.mu.Unlock()
+	s.background()
+}
+
+// applySoon applies in the background. done is called afterwards unless it is nil. It reports
+// false if the store is being closed.
+func (s *Store) applySoon(done func()) bool {
+	s.mu.Lock()
+	s.wanted = true
+	if done != nil {
+		s.done = append(s.done, done)
+	}
+	s.mu.Unlock()
+	return s.background()
+}
+
+// applyOld applies commits that have become old.
+func (s *Store) applyOld() {
+	s.mu.Lock()
+	s.resting = true
+	s.mu.Unlock()
+	s.applySoon(nil)
+}
+
+// background has the background work, unless it does.
+func (s *Store) background() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return false
+	}
+	if !s.busy {
+		s.busy = true
+		s.started.Go(s.work)
+	}
+	return true
+}
+
+// work applies and does upkeep, until there is nothing to do or something fails. After that
+// the next commit that finds active full tries again, those that find it twice as full wait
+// and fail, and so does what comes after applyAfter.
+func (s *Store) work() {
+	for {
+		s.mu.Lock()
+		apply, upkeep, done, rest := s.wanted, s.upkeeps, s.done, s.resting
+		s.wanted, s.done, s.resting = false, nil, false
+		if s.closing || !apply && !upkeep {
+			s.busy = false
+			s.mu.Unlock()
+			call(done)
+			return
+		}
+		s.mu.Unlock()
+		err := s.step(apply)
+		if err == nil && rest {
+			err = s.rest()
+		}
+		call(done)
+		if err != nil {
+			s.mu.Lock()
+			s.upkeeps = false
+			s.aging.Reset(applyAfter)
+			s.mu.Unlock()
+		}
+	}
+}
+
+// rest has the file say that it needs no log, if there was no commit for a while: then a copy
+// of the file is complete, and so is the file if the process is killed.
+func (s *Store) rest() error {
+	if !s.writer.TryLock() {
+		return nil
+	}
+	defer s.writer.Unlock()
+	s.mu.Lock()
+	rest := s.needs && s.frozen == nil && s.active.Empty()
+	s.mu.Unlock()
+	if !rest {
+		return nil
+	}
+	return s.setNeed(false)
+}
+
+func call(list []func()) {
+	for _, f := range list {
+		f()
+	}
+}
+
+// step applies what was committed, or does upkeep alone.
+func (s *Store) step(apply bool) error {
+	s.applying.Lock()
+	defer s.applying.Unlock()
+	if apply {
+		return s.applyBoth()
+	}
+	return s.update(func(tx kv.Tx) error { return s.doUpkeep(tx, 0) })
+}
+
+// applyFrozen applies the frozen layer. applying is held.
+func (s *Store) applyFrozen() error {
+	s.mu.Lock()
+	frozen, to := s.frozen, s.frozenTo
+	s.mu.Unlock()
+	if frozen == nil {
+		return nil
+	}
+	err := s.applyWith(frozen, to, s.upkeep != nil && !s.isClosing())
+	if errors.Is(err, errUpkeep) {
+		err = s.applyWith(frozen, to, false)
+	}
+	if err != nil {
+		return err
+	}
+	s.log.grow(-frozen.Bytes())
+	return s.log.wal.Release(s.position.database, to)
+}
+
+// errUpkeep is wrapped by errors of upkeep.
+var errUpkeep = errors.New("upkeep")
+
+func (s *Store) applyWith(frozen *kv.Layer, to uint64, upkeep bool) error {
+	err := s.update(func(tx kv.Tx) error {
+		n, err := putAll(tx, frozen)
+		if err == nil {
+			err = position{s.position.log, s.position.database, to}.write(tx, true)
+		}
+		if err == nil && upkeep {
+			err = s.doUpkeep(tx, n)
+		}
+		return err
+	})
+	if err == nil {
+		s.newEpoch(true)
+	}
+	return err
+}
+
+// doUpkeep does upkeep in a transaction of the file.
+func (s *Store) doUpkeep(tx kv.Tx, entries int) error {
+	more, err := s.upkeep(tx, entries)
+	if err != nil {
+		return errors.Join(errUpkeep, err)
+	}
+	s.mu.Lock()
+	s.upkeeps = more
+	s.mu.Unlock()
+	return nil
+}
+
+func (s *Store) isClosing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closing
+}
+
+// toApply freezes what was committed, unless something is frozen. applying is held.
+func (s *Store) toApply() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.frozen == nil && !s.active.Empty() {
 		s.frozen, s.frozenTo = s.active, s.position.last
 		s.active, s.shown = new(kv.Layer), nil
+		s.aging.Stop()
 	}
-	return s.frozen, s.frozenTo
 }
 
-// update writes to the file. The frozen layer is in it afterwards, if there was one.
-// applying is held.
+// update writes to the file. applying is held.
 func (s *Store) update(f func(tx kv.Tx) error) error {
-	s.dropIdle(false) // or the pages that they read could not be used
+	s.dropIdle() // or the pages that they read could not be used
 	tx, err := s.file.Begin(true)
 	if err != nil {
 		return err
@@ -77,42 +261,52 @@ func (s *Store) update(f func(tx kv.Tx) error) error {
 	if err := f(tx); err != nil {
 		return err
 	}
-	if err := tx.Commit(); err != nil {
-		return err
-	}
-	s.dropIdle(true)
-	return nil
+	return tx.Commit()
 }
 
-// dropIdle ends the snapshots that have no reader. applied says that a new epoch begins, in
-// which the file has what was frozen.
-func (s *Store) dropIdle(applied bool) {
+// newEpoch notes that the file has changed for readers. applied says that it has what
+// was frozen.
+func (s *Store) newEpoch(applied bool) {
+	s.mu.Lock()
+	if applied {
+		s.frozen, s.shown = nil, nil
+	}
+	s.epoch++
+	idle := s.idle // none of an old epoch may be taken in the new one
+	s.idle = nil
+	s.mu.Unlock()
+	end(idle)
+}
+
+// dropIdle ends the snapshots that have no reader.
+func (s *Store) dropIdle() {
 	s.mu.Lock()
 	idle := s.idle
 	s.idle = nil
-	if applied {
-		s.frozen, s.shown = nil, nil
-		s.epoch++
-	}
 	s.mu.Unlock()
-	for _, tx := range idle {
+	end(idle)
+}
+
+func end(list []kv.Tx) {
+	for _, tx := range list {
 		tx.Rollback()
 	}
 }
 
-func putAll(tx kv.Tx, layer *kv.Layer) error {
+// putAll puts the entries of a layer, and returns how many there are.
+func putAll(tx kv.Tx, layer *kv.Layer) (n int, err error) {
 	for e := range layer.All() {
-		var err error
+		n++
 		if e.Value == nil {
 			err = tx.Delete(e.Bucket, e.Key)
 		} else {
 			err = tx.Put(e.Bucket, e.Key, e.Value)
 		}
 		if err != nil {
-			return err
+			return n, err
 		}
 	}
-	return nil
+	return n, nil
 }
 
 // Close applies what is not in the file, has it say that it needs no log, and closes it. If
@@ -120,11 +314,29 @@ func putAll(tx kv.Tx, layer *kv.Layer) error {
 func (s *Store) Close() error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
-	s.started.Wait()
-	err := s.Apply()
-	if err == nil && s.needs {
-		err = s.needNoLog()
+	s.stop()
+	var err error
+	if !s.file.ReadOnly() && !s.log.readOnly {
+		err = s.complete()
 	}
-	s.dropIdle(false)
-	return errors.Join(err, s.file.Close())
+	s.dropIdle()
+	err = errors.Join(err, s.file.Close())
+	s.log.remove(s)
+	return err
+}
+
+// Detach ends the store and leaves its file open.
+func (s *Store) Detach() {
+	s.stop()
+	s.dropIdle()
+	s.log.remove(s)
+}
+
+// stop ends what goes on in the background.
+func (s *Store) stop() {
+	s.mu.Lock()
+	s.closing = true
+	s.aging.Stop()
+	s.mu.Unlock()
+	s.started.Wait()
 }

@@ -1,4 +1,4 @@
-// Package logged puts a write-ahead log in front of a file. A commit is one record of the
+// Package logged puts a write-ahead log in front of files. A commit is one record of the
 // log, so it costs one sync, which commits of other databases share, and no page of the
 // file. Commits are in memory until they are applied to the file, many of them in one
 // transaction and in the order of keys.
@@ -16,13 +16,18 @@
 // A transaction that is too large for the log is a transaction of the file: everything
 // before it is applied first. So what it writes is written once.
 //
-// Locks are taken in this order: writer, applying, mu.
+// Upkeep is work on the file alone, such as to free what is unreachable. It is done when
+// something is applied, and shows in nothing that is read.
+//
+// Locks are taken in this order: writer, committing, applying, mu, and that of the Log. A
+// writer may take the locks of other stores, but their writers, through [Log] when the log
+// has failed.
 package logged
 
 import (
-	"errors"
-	"fmt"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 	"github.com/dogwooddb/dogwood/tree/store/wal"
@@ -30,9 +35,13 @@ import (
 
 const (
 	defaultFreeze = 8 << 20
+	// applyAfter is how long commits may be in the log alone while there are few.
+	applyAfter = 5 * time.Second
 	// maxRows is the length of the rows of a commit above which it does not go through
 	// the log, in bytes.
 	maxRows = 4 << 20
+	// maxIdle bounds how many snapshots are kept.
+	maxIdle = 16
 )
 
 // CommitKind is the kind of the records of commits.
@@ -43,17 +52,26 @@ type Options struct {
 	// FreezeBytes is how much memory the commits that are not in the file may take before
 	// they are applied to it, 0: 8 MiB. Commits wait at twice as much.
 	FreezeBytes int64
+
+	// Upkeep works on the file alone, with a transaction of it. Its writes must not
+	// show in anything that transactions of the store read. It does as much as goes with
+	// so many entries that are applied, 0 if there are none, and reports whether there is
+	// more to do. nil: there is no such work.
+	Upkeep func(tx kv.Tx, entries int) (more bool, err error)
 }
 
 // A Store is a file with a log in front of it.
 type Store struct {
 	file   *kv.File
-	log    *wal.Log
+	log    *Log
 	freeze int64
+	upkeep func(tx kv.Tx, entries int) (more bool, err error)
+	took   atomic.Int64 // by commits, in nanoseconds
 
-	writer   sync.Mutex // held by the write transaction
-	applying sync.Mutex // held by the one that writes to the file
-	started  sync.WaitGroup
+	writer     sync.Mutex // held by the write transaction
+	committing sync.Mutex // held from the append to the log until active has the commit
+	applying   sync.Mutex // held by the one that writes to the file
+	started    sync.WaitGroup
 
 	mu       sync.Mutex
 	position position
@@ -64,14 +82,21 @@ type Store struct {
 	shown    []*kv.Layer // what readers see; nil: has to be made
 	epoch    uint64      // of snapshots: changes when something was applied
 	idle     []kv.Tx     // snapshots of the epoch without a reader
-	busy     bool        // something is applied in the background
+	unkept   bool        // snapshots are not kept
+	busy     bool        // the background works
+	wanted   bool        // it is to apply active
+	resting  bool        // and then to have the file need no log, if nothing was committed meanwhile
+	upkeeps  bool        // it may have upkeep to do
+	done     []func()    // to be called when wanted was done
+	closing  bool
+	aging    *time.Timer // runs while active has something
 }
-
-// maxIdle bounds how many snapshots are kept.
-const maxIdle = 16
 
 // File returns the file.
 func (s *Store) File() *kv.File { return s.file }
+
+// CommitTime returns how long all commits so far took.
+func (s *Store) CommitTime() time.Duration { return time.Duration(s.took.Load()) }
 
 // Begin begins a transaction. There is one write transaction at a time.
 func (s *Store) Begin(writable bool) (kv.Tx, error) {
@@ -143,63 +168,10 @@ func (s *Store) layers(writable bool) []*kv.Layer {
 	return list
 }
 
-// A Tx is a transaction of a Store. It belongs to one goroutine.
-type Tx struct {
-	kv.Layered
-	store    *Store
-	writable bool
-	ended    bool
-	epoch    uint64
-	own      kv.Layer
-}
-
-// Put puts an entry.
-func (t *Tx) Put(b kv.Bucket, key, value []byte) error {
-	t.own.Put(b, key, value)
-	return nil
-}
-
-// Delete deletes an entry, if there is one.
-func (t *Tx) Delete(b kv.Bucket, key []byte) error {
-	t.own.Delete(b, key)
-	return nil
-}
-
-// Dense does nothing: the file is written in the order of keys in any case.
-func (t *Tx) Dense() {}
-
-// Cursor returns a cursor of a bucket.
-func (t *Tx) Cursor(b kv.Bucket) kv.Cursor { return t.Layered.Cursor(b, nil) }
-
-// Commit makes the writes durable and visible. After an error none of them is, unless the
-// error is kv.ErrUnknown.
-func (t *Tx) Commit() error {
-	if !t.writable || t.ended {
-		return errors.New("commit of a transaction that does not write, or has ended")
-	}
-	defer t.Rollback()
-	if t.own.Empty() {
-		return nil
-	}
-	return t.store.commit(&t.own)
-}
-
-// Rollback ends the transaction without its writes. After Commit it does nothing.
-func (t *Tx) Rollback() {
-	if t.ended {
-		return
-	}
-	t.ended = true
-	t.store.giveBack(t.Base, t.epoch)
-	if t.writable {
-		t.store.writer.Unlock()
-	}
-}
-
 // giveBack keeps a snapshot for the next transaction, if it is of the current epoch.
 func (s *Store) giveBack(base kv.Tx, epoch uint64) {
 	s.mu.Lock()
-	if epoch == s.epoch && len(s.idle) < maxIdle {
+	if epoch == s.epoch && len(s.idle) < maxIdle && !s.unkept && !s.closing {
 		s.idle = append(s.idle, base)
 		base = nil
 	}
@@ -209,79 +181,13 @@ func (s *Store) giveBack(base kv.Tx, epoch uint64) {
 	}
 }
 
-// commit commits what the writer has written.
-func (s *Store) commit(own *kv.Layer) error {
-	rows := encodeRows(s.position.last, own)
-	if len(rows) > maxRows {
-		return s.direct(own)
-	}
-	if err := s.ready(); err != nil {
-		return err
-	}
-	number, err := s.log.Append(wal.Record{Database: s.position.database, Kind: CommitKind, Rows: rows})
-	if err != nil {
-		return s.failed(err)
-	}
-	s.mu.Lock()
-	s.active.Add(own)
-	s.shown = nil
-	s.position.last = number
-	full := s.active.Bytes() >= s.freeze
-	s.mu.Unlock()
-	if full {
-		s.applySoon()
-	}
-	return nil
-}
-
-// ready waits until there is room for another commit, and has the file say that it needs the
-// log. The writer is held.
-func (s *Store) ready() error {
-	s.mu.Lock()
-	full, needs := s.active.Bytes() >= 2*s.freeze, s.needs
-	s.mu.Unlock()
-	if full {
-		if err := s.Apply(); err != nil {
-			return err
-		}
-	}
-	if needs {
-		return nil
-	}
-	return s.needLog()
-}
-
-// failed settles what became of a record that the log could not take. When everything that
-// was committed is in the file and the log has declared the record void, it is refused.
-func (s *Store) failed(cause error) error {
-	if !errors.Is(cause, wal.ErrUnsettled) && !errors.Is(cause, wal.ErrFailed) {
-		return cause
-	}
-	err := s.Apply()
-	if err == nil {
-		err = s.log.Renew()
-	}
-	if err != nil && errors.Is(cause, wal.ErrUnsettled) {
-		return fmt.Errorf("%w: %w; to take it back: %w", kv.ErrUnknown, cause, err)
-	}
-	return fmt.Errorf("write to the log: %v", cause)
-}
-
-// direct commits to the file what is too large for the log.
-func (s *Store) direct(own *kv.Layer) error {
-	s.applying.Lock()
-	defer s.applying.Unlock()
-	for s.dirty() {
-		if err := s.applyFrozen(); err != nil {
-			return err
-		}
-	}
-	return s.update(func(tx kv.Tx) error { return putAll(tx, own) })
-}
-
-// dirty reports whether something is not in the file.
-func (s *Store) dirty() bool {
+// unapplied returns about how much memory the commits take that are not in the file.
+func (s *Store) unapplied() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.frozen != nil || !s.active.Empty()
+	n := s.active.Bytes()
+	if s.frozen != nil {
+		n += s.frozen.Bytes()
+	}
+	return n
 }

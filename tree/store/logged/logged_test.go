@@ -15,7 +15,6 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
-	"github.com/dogwooddb/dogwood/tree/store/wal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -25,7 +24,7 @@ type machine struct {
 	t     *testing.T
 	dir   string
 	o     Options
-	log   *wal.Log
+	log   *Log
 	store *Store
 }
 
@@ -39,7 +38,7 @@ func start(t *testing.T, dir string, o Options) *machine {
 func (m *machine) open() {
 	m.t.Helper()
 	var err error
-	if m.log, err = wal.Open(filepath.Join(m.dir, "log"), wal.Options{SegmentBytes: 64 << 10}); err != nil {
+	if m.log, err = OpenLog(filepath.Join(m.dir, "log"), LogOptions{SegmentBytes: 64 << 10}); err != nil {
 		m.t.Fatal(err)
 	}
 	f, err := kv.OpenFile(filepath.Join(m.dir, "a.db"), kv.FileOptions{NoSync: true})
@@ -162,7 +161,7 @@ func run(t *testing.T, rnd *rand.Rand, o Options) {
 		snapshots = nil
 	}
 	for range 80 {
-		switch rnd.IntN(12) {
+		switch rnd.IntN(13) {
 		case 0:
 			tx, err := m.store.Begin(false)
 			if err != nil {
@@ -176,6 +175,16 @@ func run(t *testing.T, rnd *rand.Rand, o Options) {
 			if err := m.store.Apply(); err != nil {
 				t.Fatal(err)
 			}
+		case 11:
+			tx, err := m.store.Snapshot()
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, tx, model)
+			if needs, err := kv.NeedsLog(tx); needs || err != nil {
+				t.Fatal("a snapshot that needs the log", err)
+			}
+			snapshots = append(snapshots, snapshot{tx, maps.Clone(model)})
 		case 3:
 			end()
 			next := m.killed()
@@ -237,7 +246,7 @@ func TestLargeCommit(t *testing.T) {
 	put(10)
 	put(maxRows)
 	wants(m, maxRows)
-	if m.store.dirty() {
+	if m.store.unapplied() > 0 {
 		t.Error("something is not in the file")
 	}
 	put(20)
@@ -333,7 +342,7 @@ func TestOtherLog(t *testing.T) {
 	if needs, err := kv.NeedsLog(tx); !needs || err != nil {
 		t.Error("the file does not say that it needs the log", err)
 	}
-	other, err := wal.Open(t.TempDir(), wal.Options{})
+	other, err := OpenLog(t.TempDir(), LogOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

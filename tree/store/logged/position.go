@@ -5,9 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/dogwooddb/dogwood/tree/store/kv"
-	"github.com/dogwooddb/dogwood/tree/store/wal"
 )
 
 // ErrOtherLog is wrapped for a file with commits that are in another log.
@@ -22,55 +22,108 @@ type position struct {
 
 var positionKey = []byte("log") // in bucket m
 
-func (p position) write(tx kv.Tx) error {
+// write writes the position, and whether the file needs the log. The format says so, too, but
+// has no checksum.
+func (p position) write(tx kv.Tx, needs bool) error {
 	b := binary.BigEndian.AppendUint64(nil, p.log)
 	b = binary.BigEndian.AppendUint64(b, p.database)
-	return tx.Put(kv.Meta, positionKey, binary.BigEndian.AppendUint64(b, p.last))
+	b = binary.BigEndian.AppendUint64(b, p.last)
+	if needs {
+		return tx.Put(kv.Meta, positionKey, append(b, 1))
+	}
+	return tx.Put(kv.Meta, positionKey, append(b, 0))
 }
 
-func readPosition(tx kv.Tx) (p position, there bool, err error) {
+// readPosition returns the position of a file, which is zero if it was never logged, and
+// whether it needs the log.
+func readPosition(tx kv.Tx) (p position, needs bool, err error) {
 	b, err := tx.Get(kv.Meta, positionKey)
-	if b == nil || err != nil {
-		return p, false, err
-	}
-	if len(b) != 24 {
-		return p, false, fmt.Errorf("%w: unreadable position in the log", kv.ErrDamaged)
-	}
-	be := binary.BigEndian
-	return position{be.Uint64(b), be.Uint64(b[8:]), be.Uint64(b[16:])}, true, nil
-}
-
-// Open puts a log in front of a file that is open and started. Missing commits are taken
-// from the log. The error wraps ErrOtherLog if the log does not have it.
-func Open(file *kv.File, log *wal.Log, o Options) (*Store, error) {
-	s := &Store{file: file, log: log, freeze: o.FreezeBytes, active: new(kv.Layer)}
-	if s.freeze == 0 {
-		s.freeze = defaultFreeze
-	}
-	tx, err := file.Begin(false)
-	if err != nil {
-		return nil, err
-	}
-	defer tx.Rollback()
-	p, there, err := readPosition(tx)
-	if err != nil {
-		return nil, err
-	}
-	if s.needs, err = kv.NeedsLog(tx); err != nil {
-		return nil, err
+	if err == nil {
+		needs, err = kv.NeedsLog(tx)
 	}
 	switch {
-	case s.needs && (!there || p.log != log.Owner()):
-		return nil, fmt.Errorf("%w: it needs log %016x, this one is %016x", ErrOtherLog, p.log, log.Owner())
-	case s.needs:
-		s.position = p
-		return s, s.recover()
-	case there && p.log == log.Owner() && log.Databases()[p.database] <= p.last:
-		s.position = p
-	default: // a new file, or a copy from a backup: nothing in the log is about it
-		s.position = position{log: log.Owner(), database: randomID()}
+	case err != nil:
+		return p, false, err
+	case b == nil && !needs:
+		return p, false, nil
+	case len(b) != 25 || needs != (b[24] == 1):
+		return p, false, fmt.Errorf("%w: the format and the position in the log do not agree", kv.ErrDamaged)
+	}
+	be := binary.BigEndian
+	return position{be.Uint64(b), be.Uint64(b[8:]), be.Uint64(b[16:])}, needs, nil
+}
+
+// Open puts a log in front of a file that is open. Missing commits are taken from the log. The
+// error wraps ErrOtherLog if the log does not have them.
+func Open(file *kv.File, log *Log, o Options) (*Store, error) {
+	s := &Store{file: file, log: log, freeze: o.FreezeBytes, upkeep: o.Upkeep, active: new(kv.Layer)}
+	if s.freeze == 0 {
+		s.freeze = min(defaultFreeze, log.memory/4)
+	}
+	s.aging = time.AfterFunc(applyAfter, s.applyOld)
+	s.aging.Stop()
+	if err := s.locate(); err != nil {
+		return nil, err
+	}
+	log.grow(s.unapplied())
+	if !log.add(s) {
+		if err := s.separate(); err != nil {
+			log.grow(-s.unapplied())
+			return nil, err
+		}
+		log.add(s)
+	}
+	if !s.active.Empty() && !file.ReadOnly() {
+		s.aging.Reset(applyAfter)
 	}
 	return s, nil
+}
+
+// locate finds out where the file is in the log, and takes what it lacks.
+func (s *Store) locate() error {
+	tx, err := s.file.Begin(false)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	p, needs, err := readPosition(tx)
+	if err != nil {
+		return err
+	}
+	s.needs = needs
+	w := s.log.wal
+	switch ours := p.log == w.Owner(); {
+	case s.needs && !ours:
+		return fmt.Errorf("%w: it needs log %016x, this one is %016x", ErrOtherLog, p.log, w.Owner())
+	case s.needs:
+		s.position = p
+		return s.recover()
+	case ours && w.Databases()[p.database] <= p.last:
+		s.position = p
+		return w.Release(p.database, p.last)
+	}
+	// A new file, or a copy from a backup: nothing in the log is about it.
+	s.position = position{log: w.Owner(), database: randomID()}
+	return nil
+}
+
+// separate makes the store of a copied file a database of its own in the log. It releases no
+// record of the other one.
+func (s *Store) separate() error {
+	s.position.database = randomID()
+	return s.complete()
+}
+
+// Position returns which log a file belongs to, as which database, and whether it needs the
+// log. log is 0 if it belongs to none.
+func Position(file *kv.File) (log, database uint64, needs bool, err error) {
+	tx, err := file.Begin(false)
+	if err != nil {
+		return 0, 0, false, err
+	}
+	defer tx.Rollback()
+	p, needs, err := readPosition(tx)
+	return p.log, p.database, needs, err
 }
 
 func randomID() uint64 {
@@ -81,10 +134,10 @@ func randomID() uint64 {
 
 // recover takes from the log what the file lacks.
 func (s *Store) recover() error {
-	if err := s.log.Release(s.position.database, s.position.last); err != nil {
+	if err := s.log.wal.Release(s.position.database, s.position.last); err != nil {
 		return err
 	}
-	for r, err := range s.log.Records(s.position.database, s.position.last) {
+	for r, err := range s.log.wal.Records(s.position.database, s.position.last) {
 		if err != nil {
 			return err
 		}
@@ -102,13 +155,11 @@ func (s *Store) recover() error {
 
 // needLog has the file say that it needs the log, which is there.
 func (s *Store) needLog() error {
-	if err := s.log.Prepare(); err != nil {
+	if err := s.log.wal.Prepare(); err != nil {
 		return err
 	}
 	return s.setNeed(true)
 }
-
-func (s *Store) needNoLog() error { return s.setNeed(false) }
 
 func (s *Store) setNeed(needs bool) error {
 	s.applying.Lock()
@@ -117,7 +168,7 @@ func (s *Store) setNeed(needs bool) error {
 		if err := kv.SetNeedsLog(tx, needs); err != nil {
 			return err
 		}
-		return s.position.write(tx)
+		return s.position.write(tx, needs)
 	})
 	if err != nil {
 		return err

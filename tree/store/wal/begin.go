@@ -44,14 +44,14 @@ func (l *Log) begin(bytes int64) error {
 			return err
 		}
 	}
-	spare, err := l.spares.take(bytes)
+	f, err := l.pool.take(bytes)
 	if err != nil {
 		return err
 	}
-	s := newSegment(spare, l)
+	s := newSegment(f, l)
 	err = s.file.writeSync(s.head(l.control.owner), 0)
 	if err == nil {
-		err = l.disk.rename(spare.name, s.name())
+		err = l.disk.rename(f.name, s.name())
 	}
 	if err == nil {
 		err = l.writeControl(s.id)
@@ -69,7 +69,7 @@ func (l *Log) begin(bytes int64) error {
 	l.segments = append(l.segments, s)
 	l.current = true
 	l.mu.Unlock()
-	l.spares.prepare(min(2*s.bytes, l.o.SegmentBytes))
+	l.pool.prepare(min(2*s.bytes, l.o.SegmentBytes))
 	return nil
 }
 
@@ -83,8 +83,8 @@ func (l *Log) writeControl(newest uint64) error {
 	return nil
 }
 
-// newSegment returns the next segment of the log in a spare file.
-func newSegment(spare spare, l *Log) *segment {
+// newSegment returns the next segment of the log in a file of the pool.
+func newSegment(f pooledFile, l *Log) *segment {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return &segment{
@@ -92,125 +92,125 @@ func newSegment(spare spare, l *Log) *segment {
 		id:      randomID(),
 		follows: l.settled,
 		begun:   l.o.Now(),
-		file:    spare.file,
-		bytes:   spare.bytes,
+		file:    f.file,
+		bytes:   f.bytes,
 		end:     headBytes,
 		last:    l.next - 1,
 		of:      make(map[uint64]uint64),
 	}
 }
 
-// A spare is a file that can become a segment. Its content does not matter, but every byte
-// has been on the disk.
-type spare struct {
+// A pooledFile is a file that can become a segment. Its content does not matter, but every
+// byte has been on the disk.
+type pooledFile struct {
 	name  string
 	file  file
 	bytes int64
 }
 
-// maxSpares bounds the files that wait to become segments.
-const maxSpares = 2
+// maxPooled bounds the files that wait to become segments.
+const maxPooled = 2
 
-// spares are the files that wait to become segments.
-type spares struct {
+// A filePool has the files that wait to become segments.
+type filePool struct {
 	disk  disk
 	bytes int64 // of those that are kept
 
 	mu        sync.Mutex
-	files     []spare
+	files     []pooledFile
 	preparing chan struct{} // closed when a file was made in the background; nil: none is
 	closed    bool
 }
 
 // take returns a file of at least so many bytes.
-func (s *spares) take(bytes int64) (spare, error) {
-	s.wait()
-	s.mu.Lock()
-	for i, f := range s.files {
+func (p *filePool) take(bytes int64) (pooledFile, error) {
+	p.wait()
+	p.mu.Lock()
+	for i, f := range p.files {
 		if f.bytes >= bytes {
-			s.files = append(s.files[:i], s.files[i+1:]...)
-			s.mu.Unlock()
+			p.files = append(p.files[:i], p.files[i+1:]...)
+			p.mu.Unlock()
 			return f, nil
 		}
 	}
-	s.mu.Unlock()
-	return s.make(bytes)
+	p.mu.Unlock()
+	return p.make(bytes)
 }
 
 // wait waits for the file that is made in the background.
-func (s *spares) wait() {
-	s.mu.Lock()
-	wait := s.preparing
-	s.mu.Unlock()
+func (p *filePool) wait() {
+	p.mu.Lock()
+	wait := p.preparing
+	p.mu.Unlock()
 	if wait != nil {
 		<-wait
 	}
 }
 
-func (s *spares) make(bytes int64) (spare, error) {
-	name := fmt.Sprintf("%016x%s", randomID(), spareSuffix)
-	f, err := s.disk.create(name, bytes)
-	return spare{name, f, bytes}, err
+func (p *filePool) make(bytes int64) (pooledFile, error) {
+	name := fmt.Sprintf("%016x%s", randomID(), poolSuffix)
+	f, err := p.disk.create(name, bytes)
+	return pooledFile{name, f, bytes}, err
 }
 
 // prepare makes a file in the background, unless there is one.
-func (s *spares) prepare(bytes int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, f := range s.files {
+func (p *filePool) prepare(bytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range p.files {
 		if f.bytes >= bytes {
 			return
 		}
 	}
-	if s.preparing != nil || s.closed {
+	if p.preparing != nil || p.closed {
 		return
 	}
 	done := make(chan struct{})
-	s.preparing = done
+	p.preparing = done
 	go func() {
 		defer close(done)
-		f, err := s.make(bytes)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.preparing = nil
+		f, err := p.make(bytes)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.preparing = nil
 		if err == nil { // or the next segment makes its file, and tells its error
-			s.files = append(s.files, f)
+			p.files = append(p.files, f)
 		}
 	}()
 }
 
 // add adds the file of a segment, or removes it if there are enough of them. When it returns
 // nil, the disk has no segment of that name. It may be called again after an error.
-func (s *spares) add(old *segment) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f := spare{fmt.Sprintf("%016x%s", old.id, spareSuffix), old.file, old.bytes}
-	keep := s.bytes <= old.bytes && old.bytes <= 2*s.bytes && len(s.files) < maxSpares && !s.closed
+func (p *filePool) add(old *segment) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := pooledFile{fmt.Sprintf("%016x%s", old.id, poolSuffix), old.file, old.bytes}
+	keep := p.bytes <= old.bytes && old.bytes <= 2*p.bytes && len(p.files) < maxPooled && !p.closed
 	var err error
 	if keep {
-		err = s.disk.rename(old.name(), f.name)
+		err = p.disk.rename(old.name(), f.name)
 	} else {
-		err = s.disk.remove(old.name())
+		err = p.disk.remove(old.name())
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it is gone if the call before failed halfway
 		return err
 	}
 	if keep && err == nil {
-		s.files = append(s.files, f)
+		p.files = append(p.files, f)
 		return nil
 	}
 	return old.file.Close()
 }
 
 // close closes the files, once none is made any more.
-func (s *spares) close() (err error) {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-	s.wait()
-	for _, f := range s.files {
+func (p *filePool) close() (err error) {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.wait()
+	for _, f := range p.files {
 		err = errors.Join(err, f.file.Close())
 	}
-	s.files = nil
+	p.files = nil
 	return err
 }

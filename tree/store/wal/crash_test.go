@@ -169,7 +169,7 @@ func (h *history) step() {
 	default:
 		h.add()
 	}
-	h.log.spares.wait() // so that a seed always takes the same course
+	h.log.pool.wait() // so that a seed always takes the same course
 }
 
 // TestPowerFailures has the power go off in the middle of any step, several times in a row.

@@ -100,7 +100,7 @@ func TestMissingFiles(t *testing.T) {
 	d, _ := filled(t)
 	names := slices.Sorted(maps.Keys(d.files))
 	for i, name := range names {
-		if strings.HasSuffix(name, spareSuffix) || i == 0 { // the oldest may have been released
+		if strings.HasSuffix(name, poolSuffix) || i == 0 { // the oldest may have been released
 			continue
 		}
 		for _, left := range []int{-1, 0, 100, 600} {

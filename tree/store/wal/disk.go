@@ -17,7 +17,7 @@ type disk interface {
 	replace(name string, content []byte) error
 	rename(from, to string) error
 	remove(name string) error
-	open(name string) (file, error)
+	open(name string, readOnly bool) (file, error)
 	create(name string, size int64) (file, error) // with zeros; its name is not durable
 }
 
@@ -65,8 +65,12 @@ func (d directory) rename(from, to string) error {
 
 func (d directory) remove(name string) error { return durable.Remove(d.path(name)) }
 
-func (d directory) open(name string) (file, error) {
-	f, err := os.OpenFile(d.path(name), os.O_RDWR, 0)
+func (d directory) open(name string, readOnly bool) (file, error) {
+	flag := os.O_RDWR
+	if readOnly {
+		flag = os.O_RDONLY
+	}
+	f, err := os.OpenFile(d.path(name), flag, 0)
 	return osFile{f}, err
 }
 

@@ -151,7 +151,7 @@ func (d *memDisk) remove(name string) error {
 	return err
 }
 
-func (d *memDisk) open(name string) (file, error) {
+func (d *memDisk) open(name string, _ bool) (file, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.files[name], nil

@@ -31,6 +31,10 @@ type Options struct {
 	// HoldBytes bounds the segments that stay because of a Hold, 0: 1 GiB.
 	HoldBytes int64
 
+	// ReadOnly opens the log to be read, also by several processes at once. Nothing of the
+	// directory is changed.
+	ReadOnly bool
+
 	Now func() time.Time // nil: time.Now
 }
 
@@ -43,13 +47,15 @@ type Log struct {
 	recycling sync.Mutex // before mu
 
 	mu       sync.Mutex
-	turn     sync.Cond // of mu: writing has ended, or a group was taken
-	next     uint64    // number of the next record
-	settled  uint64    // number of the last record that is on the disk
-	group    *group    // gathers records
-	writing  bool      // one goroutine writes to the last segment, or changes segments
-	takers   int       // goroutines in take
-	failed   error     // see Renew
+	turn     sync.Cond     // of mu: writing has ended, or a group was taken
+	next     uint64        // number of the next record
+	settled  uint64        // number of the last record that is on the disk
+	group    *group        // gathers records
+	writing  bool          // one goroutine writes to the last segment, or changes segments
+	takers   int           // goroutines in take
+	failed   error         // see Renew
+	took     time.Duration // by the writes of groups
+	syncs    uint64        // how many
 	closed   bool
 	segments []*segment        // oldest first
 	current  bool              // the last one can be written to
@@ -61,7 +67,7 @@ type Log struct {
 	holds    map[*Hold]struct{}
 	mark     *time.Timer   // writes the mark
 	idle     time.Duration // markAfter, but in tests
-	spares   spares
+	pool     filePool
 }
 
 // A group is the records that are written by one call.
@@ -98,7 +104,7 @@ func (l *Log) Append(r Record) (number uint64, err error) {
 	for !l.closed && l.group.bytes() > maxGroup {
 		l.turn.Wait()
 	}
-	if l.closed {
+	if l.closed || l.o.ReadOnly {
 		l.mu.Unlock()
 		return 0, ErrClosed
 	}
@@ -190,7 +196,10 @@ func (l *Log) writeGroup(g *group) error {
 		seal(b[:le.Uint32(b)], s.id, number, settled)
 		number++
 	}
-	if err := s.file.writeSync(g.records, s.end); err != nil {
+	begun := time.Now()
+	err := s.file.writeSync(g.records, s.end)
+	took := time.Since(begun)
+	if err != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.failed = err
@@ -203,8 +212,30 @@ func (l *Log) writeGroup(g *group) error {
 	}
 	s.end += int64(g.bytes())
 	l.settled = s.last
+	l.took += took
+	l.syncs++
 	l.tell()
 	return nil
+}
+
+// Stats are figures of a log.
+type Stats struct {
+	Bytes    int64         // size of its segments
+	Segments int           // how many
+	Syncs    uint64        // synced writes since it was opened
+	Took     time.Duration // by them
+	Begun    time.Time     // of the oldest segment; zero if there is none
+}
+
+// Stats returns the figures of the log.
+func (l *Log) Stats() Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := Stats{Bytes: l.bytes(), Segments: len(l.segments), Syncs: l.syncs, Took: l.took}
+	if len(l.segments) > 0 {
+		s.Begun = l.segments[0].begun
+	}
+	return s
 }
 
 // Failed returns why the log takes no records; nil: it does.
@@ -269,7 +300,7 @@ func (l *Log) Close() error {
 	l.take()
 	defer l.pass()
 	l.mark.Stop()
-	err := l.spares.close()
+	err := l.pool.close()
 	if n := len(l.segments); n > 0 && l.current {
 		err = errors.Join(err, l.segments[n-1].file.sync()) // the mark
 	}

@@ -61,7 +61,7 @@ func TestAppendersShareWrites(t *testing.T) {
 			t.Errorf("appender %d: the records end at %d", a, next)
 		}
 	}
-	if files, _ := filepath.Glob(filepath.Join(dir, "*"+spareSuffix)); len(files) > 0 {
+	if files, _ := filepath.Glob(filepath.Join(dir, "*"+poolSuffix)); len(files) > 0 {
 		t.Errorf("files that Open should have removed: %v", files)
 	}
 }
@@ -155,7 +155,7 @@ func FuzzSegment(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		l.spares.wait()
+		l.pool.wait()
 		s := l.segments[0]
 		b := d.files[s.name()].data
 		copy(b[min(int(at), len(b)):], junk)

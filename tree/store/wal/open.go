@@ -12,7 +12,8 @@ import (
 )
 
 // Open opens the log in a directory, which need not exist: a log without records has no
-// files. Only one process may have it open, which is for the caller to see to.
+// files. Only one process may have it open, unless all of them only read it. That is for the
+// caller to see to.
 //
 // The error is a *DamageError if records are missing or damaged, or wraps ErrFormat.
 func Open(dir string, o Options) (*Log, error) {
@@ -27,7 +28,7 @@ func open(d disk, o Options) (*Log, error) {
 	l := &Log{disk: d, o: o.withDefaults(), next: 1, group: newGroup(), idle: markAfter,
 		released: make(map[uint64]uint64), trimmed: make(map[uint64]uint64), holds: make(map[*Hold]struct{})}
 	l.turn.L = &l.mu
-	l.spares.disk, l.spares.bytes = d, l.o.SegmentBytes
+	l.pool.disk, l.pool.bytes = d, l.o.SegmentBytes
 	if err := l.recover(); err != nil {
 		for _, s := range l.segments {
 			err = errors.Join(err, s.file.Close())
@@ -59,7 +60,7 @@ func (l *Log) recover() error {
 		return err
 	}
 	for _, name := range names {
-		if strings.HasSuffix(name, spareSuffix) {
+		if strings.HasSuffix(name, poolSuffix) && !l.o.ReadOnly {
 			if err := l.disk.remove(name); err != nil {
 				return err
 			}
@@ -98,7 +99,7 @@ func (l *Log) openSegments(names []string) (found []*segment, err error) {
 		if !ok {
 			return found, &DamageError{Segment: name, Reason: "it is not the name of a segment"}
 		}
-		if s.file, err = l.disk.open(name); err != nil {
+		if s.file, err = l.disk.open(name, l.o.ReadOnly); err != nil {
 			return found, err
 		}
 		l.segments = append(l.segments, s) // to be closed after an error
@@ -159,7 +160,7 @@ func (l *Log) complete(newest uint64) error {
 	if !there {
 		return &DamageError{Segment: controlFile, Last: l.settled, Reason: fmt.Sprintf("segment %016x is missing", newest)}
 	}
-	if n := len(l.segments); n > 0 {
+	if n := len(l.segments); n > 0 && !l.o.ReadOnly {
 		return l.segments[n-1].file.sync()
 	}
 	return nil
@@ -224,4 +225,20 @@ func (s *segment) torn(b []byte) error {
 				"record number %d is unreadable, which was on the disk before number %d", s.last+1, r.Number)}
 		}
 	}
+}
+
+// Owner returns the random id of the log in a directory, 0 if there is none.
+func Owner(dir string) (uint64, error) {
+	text, err := directory(dir).read(controlFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	c, err := readControl(text)
+	if err != nil {
+		return 0, fmt.Errorf("%s in %s: %w", controlFile, dir, err)
+	}
+	return c.owner, nil
 }

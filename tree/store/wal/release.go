@@ -61,7 +61,7 @@ func (l *Log) recycle() error {
 	for {
 		l.mu.Lock()
 		old, failures := l.oldest(), l.failures
-		if old == nil || l.closed {
+		if old == nil || l.closed || l.o.ReadOnly {
 			l.mu.Unlock()
 			return nil
 		}
@@ -73,7 +73,7 @@ func (l *Log) recycle() error {
 			continue
 		}
 		l.mu.Unlock()
-		if err := l.spares.add(old); err != nil {
+		if err := l.pool.add(old); err != nil {
 			return err
 		}
 		l.mu.Lock()

@@ -11,7 +11,7 @@ import (
 
 const (
 	segmentSuffix = ".seg"
-	spareSuffix   = ".spare"
+	poolSuffix    = ".spare"
 	controlFile   = "control"
 
 	formatNumber = 1

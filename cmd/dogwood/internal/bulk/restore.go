@@ -102,6 +102,16 @@ func (c *Restore) claim(file string) (release func(), err error) {
 	if !c.Force {
 		return nil, fmt.Errorf("%s exists; --force replaces it and keeps the old file under another name", file)
 	}
+	if _, needs, err := store.InLog(file); err == nil && needs {
+		// The file is kept under another name, and is to be complete without the log.
+		s, err := store.Open(file, store.Options{})
+		if err == nil {
+			err = s.Close()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("put the last commits from the log into %s: %w", file, datadir.ExplainOpen(err))
+		}
+	}
 	s, err := store.Open(file, store.Options{ReadOnly: true})
 	switch {
 	case errors.Is(err, store.ErrLocked):

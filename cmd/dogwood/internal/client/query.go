@@ -2,11 +2,14 @@ package client
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
+	"github.com/dogwooddb/dogwood/tree"
 )
 
 // QueryFlags select children. They are the flags of firebase database:get.
@@ -43,18 +46,29 @@ func (f *QueryFlags) Values(shallow bool) (url.Values, error) {
 		}
 		q.Set(limit.name, strconv.Itoa(*limit.value))
 	}
-	for name, bound := range map[string]*string{
-		"startAt":    f.StartAt,
-		"startAfter": f.StartAfter,
-		"endAt":      f.EndAt,
-		"endBefore":  f.EndBefore,
-		"equalTo":    f.EqualTo,
+	for _, bound := range []struct {
+		name, flag string
+		text       *string
+	}{
+		{"startAt", "--start-at", f.StartAt},
+		{"startAfter", "--start-after", f.StartAfter},
+		{"endAt", "--end-at", f.EndAt},
+		{"endBefore", "--end-before", f.EndBefore},
+		{"equalTo", "--equal-to", f.EqualTo},
 	} {
-		if bound != nil {
-			q.Set(name, f.bound(*bound))
+		if bound.text == nil {
+			continue
 		}
+		value, err := f.bound(*bound.text)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", bound.flag, *bound.text, err)
+		}
+		q.Set(bound.name, value)
 	}
 	if order := f.order(); order != "" {
+		if err := checkOrder(order); err != nil {
+			return nil, fmt.Errorf("--order-by %s: %w", order, err)
+		}
 		q.Set("orderBy", console.JSONText(order))
 	} else if len(q) > 0 && !shallow {
 		q.Set("orderBy", `"$key"`)
@@ -75,11 +89,27 @@ func (f *QueryFlags) order() string {
 	return f.OrderBy
 }
 
-// bound returns a bound as JSON. Keys are texts even if they look like numbers.
-func (f *QueryFlags) bound(text string) string {
-	byKey := f.order() == "" || f.order() == "$key"
-	if json.Valid([]byte(text)) && (!byKey || text[0] == '"') {
-		return text
+// checkOrder refuses an order that no database has.
+func checkOrder(order string) error {
+	switch order {
+	case "$key", "$value", "$priority":
+		return nil
 	}
-	return console.JSONText(text)
+	if p, err := tree.ParsePath(order); err != nil || p.IsRoot() {
+		return errors.New("it takes the name of a child, or NAME/NAME, without . # [ ] and control characters; or $priority, $key or $value")
+	}
+	return nil
+}
+
+// bound returns a bound as JSON. Keys are texts even if they look like numbers.
+func (f *QueryFlags) bound(text string) (string, error) {
+	byKey := f.order() == "" || f.order() == "$key"
+	begin := strings.TrimSpace(text)
+	switch valid := json.Valid([]byte(text)); {
+	case strings.HasPrefix(begin, "{"), strings.HasPrefix(begin, "["), strings.HasPrefix(begin, `"`) && !valid:
+		return "", errors.New("it takes a number, true, false, null or a string; a string that begins with one of { [ \" is written as JSON, in quotes")
+	case valid && (!byKey || begin[0] == '"'):
+		return text, nil
+	}
+	return console.JSONText(text), nil
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"net/url"
+	"strings"
 	"testing"
 )
 
@@ -41,6 +42,27 @@ func TestQueryLimitsArePositive(t *testing.T) {
 	for _, n := range []int{0, -1} {
 		if q, err := (&QueryFlags{LimitToLast: &n}).Values(false); err == nil {
 			t.Errorf("values for a limit of %d = %v, want an error", n, q)
+		}
+	}
+}
+
+func TestQueryTexts(t *testing.T) {
+	for _, test := range []struct {
+		flags QueryFlags
+		want  string // of the error, "" for none
+	}{
+		{QueryFlags{OrderBy: "a.b"}, "--order-by a.b: it takes the name of a child, or NAME/NAME"},
+		{QueryFlags{OrderBy: "/"}, "--order-by /: it takes"},
+		{QueryFlags{OrderBy: "$uid"}, "$priority, $key or $value"},
+		{QueryFlags{OrderBy: "$priority"}, ""},
+		{QueryFlags{OrderBy: "n", StartAt: new(`{"a":1}`)}, `--start-at {"a":1}: it takes a number, true, false, null or a string`},
+		{QueryFlags{OrderBy: "n", EndAt: new(`[`)}, "--end-at [: it takes"},
+		{QueryFlags{OrderBy: "n", EqualTo: new(`"open`)}, `--equal-to "open: it takes`},
+		{QueryFlags{OrderBy: "n", StartAfter: new(`"{"`)}, ""},
+	} {
+		_, err := test.flags.Values(false)
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%+v: %v, want %q", test.flags, err, test.want)
 		}
 	}
 }

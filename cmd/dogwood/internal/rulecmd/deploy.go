@@ -104,6 +104,12 @@ func (c *deployCommand) deployConfig(e *console.Env, db *client.Client) error {
 
 // deploy deploys one document to one database.
 func (c *deployCommand) deploy(e *console.Env, db *client.Client) error {
+	if _, err := rulestest.ParseOptions(c.Dialect, nil); err != nil {
+		return console.Unusable(fmt.Errorf("--dialect: %w", err))
+	}
+	if _, err := rulestest.ParseOptions("", extensionNames(c.Extensions)); err != nil {
+		return console.Unusable(fmt.Errorf("--extensions: %w", err))
+	}
 	text, err := os.ReadFile(c.File)
 	if err != nil {
 		return err

@@ -3,7 +3,10 @@ package servers
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"net/url"
+	"regexp"
+	"strings"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
@@ -103,10 +106,18 @@ func (c *Dev) Run(e *console.Env) error {
 	return c.run(e, o, func(base string) { c.greet(e, base) })
 }
 
+// hostText is a name or an IPv4 address, as clients write it into their Host header.
+var hostText = regexp.MustCompile(`^[A-Za-z0-9._-]+(:[0-9]+)?$`)
+
 // validate refuses flags that would open the server to others, or that cannot be read.
 func (c *Dev) validate() error {
 	if !c.AllowRemote && !client.IsLoopback(c.Host) {
 		return fmt.Errorf("--host %s: other machines could read and write everything; pass --allow-remote to permit that, or see dogwood serve", c.Host)
+	}
+	for _, host := range c.AllowHost {
+		if !hostText.MatchString(host) && net.ParseIP(strings.Trim(host, "[]")) == nil {
+			return fmt.Errorf("--allow-host %s: it takes a name or an address without scheme and path, such as box.lan or 10.0.2.2", host)
+		}
 	}
 	for _, origin := range c.AllowOrigin {
 		if _, err := server.ParseOrigin(origin); err != nil {

@@ -6,10 +6,10 @@ const (
 	quotedPriority = `"` + priorityKey + `"`
 )
 
-// A nest writes leaves that come in key order as nested text, such as
+// A bracketWriter writes leaves that come in key order as nested text, such as
 // {"a":{"b":1,"c":2}}: it opens and closes only what is not shared with the
 // leaf before. Range merges use braces, range hashes parentheses.
-type nest struct {
+type bracketWriter struct {
 	brackets string
 	buf      []byte
 	keys     []string // on the way to the current position, quoted
@@ -17,16 +17,16 @@ type nest struct {
 	shared   int      // how many of keys lead to the last leaf, too
 }
 
-func (t *nest) push(quoted string) { t.keys = append(t.keys, quoted) }
+func (t *bracketWriter) push(quoted string) { t.keys = append(t.keys, quoted) }
 
-func (t *nest) pop() {
+func (t *bracketWriter) pop() {
 	t.keys = t.keys[:len(t.keys)-1]
 	t.shared = min(t.shared, len(t.keys))
 }
 
 // start writes all that stands before a leaf at the current position, which
 // the caller appends to buf.
-func (t *nest) start() {
+func (t *bracketWriter) start() {
 	if len(t.open) > 0 {
 		t.closeTo(t.shared + 1)
 		t.buf = append(t.buf, ',')
@@ -41,7 +41,7 @@ func (t *nest) start() {
 	t.shared = len(t.keys)
 }
 
-func (t *nest) closeTo(levels int) {
+func (t *bracketWriter) closeTo(levels int) {
 	for len(t.open) > levels {
 		t.buf = append(t.buf, t.brackets[1])
 		t.open = t.open[:len(t.open)-1]
@@ -49,11 +49,11 @@ func (t *nest) closeTo(levels int) {
 }
 
 // isOpen reports whether there is a leaf below the current position.
-func (t *nest) isOpen() bool { return t.shared == len(t.keys) && len(t.open) > len(t.keys) }
+func (t *bracketWriter) isOpen() bool { return t.shared == len(t.keys) && len(t.open) > len(t.keys) }
 
 // end completes the text and starts the next one. The result is valid until
 // the next call.
-func (t *nest) end() []byte {
+func (t *bracketWriter) end() []byte {
 	t.closeTo(0)
 	text := t.buf
 	t.buf, t.shared = t.buf[:0], 0

@@ -1,0 +1,107 @@
+package store
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/dogwooddb/dogwood/tree/store/durable"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
+	"github.com/dogwooddb/dogwood/tree/store/logged"
+	"github.com/dogwooddb/dogwood/tree/store/wal"
+)
+
+// LogDir returns the directory of the log that all databases of a data directory share.
+func LogDir(dir string) string { return filepath.Join(dir, "log") }
+
+// FileLogDir returns the directory of the log of a file that has one of its own.
+func FileLogDir(file string) string { return file + ".log" }
+
+// joinLog puts a log in front of the file: that of the options, or the one that has commits
+// that the file lacks.
+func (s *Store) joinLog() error {
+	if s.bolt == nil {
+		return nil
+	}
+	owner, _, needs, err := logged.Position(s.bolt)
+	if err != nil {
+		return err
+	}
+	if log := s.options.Log; needs && (log == nil || log.Owner() != owner) {
+		if err := s.joinOther(owner); err != nil || s.options.ReadOnly {
+			return err
+		}
+	} else if needs {
+		return s.putLog(log)
+	}
+	if s.options.Log == nil || s.options.ReadOnly || s.bolt.Plain() {
+		return nil // a file that still gets its checksums does without until it is opened again
+	}
+	return s.putLog(s.options.Log)
+}
+
+// joinOther takes the commits that the file lacks from a log in its directory. If there is
+// no room for them, the file can only be read.
+func (s *Store) joinOther(owner uint64) (err error) {
+	if s.ownLog, err = findLog(s.file, owner); err != nil {
+		return err
+	}
+	if err := s.putLog(s.ownLog); err != nil || s.options.ReadOnly {
+		return err
+	}
+	err = s.leaveLog()
+	if durable.NoRoom(err) {
+		s.options.ReadOnly = true
+		return nil
+	}
+	return err
+}
+
+// findLog opens the log of an owner in the directory of a file.
+func findLog(file string, owner uint64) (*logged.Log, error) {
+	for _, dir := range []string{LogDir(filepath.Dir(file)), FileLogDir(file)} {
+		switch found, err := wal.Owner(dir); {
+		case err != nil:
+			return nil, err
+		case found == owner:
+			return logged.OpenLog(dir, logged.LogOptions{ReadOnly: true})
+		}
+	}
+	return nil, fmt.Errorf("%w: it was not closed, and its last commits are in log %016x, which is neither in %s nor in %s: put the log back, or restore a backup",
+		logged.ErrOtherLog, owner, LogDir(filepath.Dir(file)), FileLogDir(file))
+}
+
+// putLog puts a log in front of the file.
+func (s *Store) putLog(log *logged.Log) (err error) {
+	s.logged, err = logged.Open(s.bolt, log, logged.Options{FreezeBytes: s.options.FreezeBytes, Upkeep: s.reclaimApplied})
+	if err == nil {
+		s.kv = s.logged
+	}
+	return err
+}
+
+// leaveLog puts what a log of an earlier run has into the file, which does not need it any
+// more.
+func (s *Store) leaveLog() error {
+	k, err := s.logged.Snapshot()
+	if err != nil {
+		return err
+	}
+	k.Rollback()
+	s.logged.Detach()
+	s.kv, s.logged = s.bolt, nil
+	err = s.ownLog.Close()
+	s.ownLog = nil
+	return err
+}
+
+// InLog returns which database of a log a file is, 0 if it was never in one, and whether its
+// last commits are in the log alone.
+func InLog(file string) (database uint64, needs bool, err error) {
+	k, err := kv.OpenFile(file, kv.FileOptions{ReadOnly: true})
+	if err != nil {
+		return 0, false, err
+	}
+	defer k.Close()
+	_, database, needs, err = logged.Position(k)
+	return database, needs, err
+}

@@ -1,0 +1,218 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/logged"
+)
+
+// openLogged opens a store with the log of a directory, which is closed with the test.
+func openLogged(t *testing.T, dir, name string, freeze int64) *Store {
+	t.Helper()
+	log, err := logged.OpenLog(LogDir(dir), logged.LogOptions{SegmentBytes: 64 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(filepath.Join(dir, name), Options{NoSync: true, Log: log, FreezeBytes: freeze})
+	if err != nil {
+		t.Fatal(errors.Join(err, log.Close()))
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(s.Close(), log.Close()); err != nil && !t.Failed() {
+			t.Log(err) // it was closed by the test
+		}
+	})
+	return s
+}
+
+// killedCopy returns a copy of a directory as a process leaves it that is killed. Nothing may be
+// applied meanwhile: a copy is not made at one moment.
+func killedCopy(t *testing.T, s *Store, dir string) string {
+	t.Helper()
+	to := t.TempDir()
+	err := s.logged.Paused(func() error { return os.CopyFS(to, os.DirFS(dir)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// TestModelLogged: a store with a log in front of its file is what one without is, also when
+// its process is killed again and again, and opened with a log or without.
+func TestModelLogged(t *testing.T) {
+	for _, freeze := range []int64{1 << 10, 64 << 10, 8 << 20} {
+		t.Run(fmt.Sprint(freeze), func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(3) {
+				runLogged(t, seed, freeze)
+			}
+		})
+	}
+}
+
+func runLogged(t *testing.T, seed uint64, freeze int64) {
+	dir := t.TempDir()
+	m := &model{t: t, rnd: rand.New(rand.NewPCG(seed, 5)), store: openLogged(t, dir, "a.db", freeze)}
+	for i := range modelSteps() {
+		m.step()
+		if i%10 == 0 {
+			m.compare()
+		}
+		if i%200 == 0 {
+			check(t, m.store)
+		}
+		switch m.rnd.IntN(40) {
+		case 0:
+			m.log = append(m.log, "kill")
+			dir = killedCopy(t, m.store, dir)
+			if m.rnd.IntN(3) == 0 { // one run without a log in between
+				if err := open(t, filepath.Join(dir, "a.db")).Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			m.store = openLogged(t, dir, "a.db", freeze)
+		case 1:
+			m.log = append(m.log, "backup")
+			copied := filepath.Join(t.TempDir(), "b.db")
+			backUp(t, m.store, copied)
+			of := &model{t: t, rnd: m.rnd, store: open(t, copied), want: m.want, log: m.log}
+			of.compare()
+			check(t, of.store)
+			if err := of.store.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d, step %d\n%s", seed, i, m.tail())
+		}
+	}
+	if findings, err := CheckFile(filepath.Join(killedCopy(t, m.store, dir), "a.db")); len(findings) > 0 || err != nil {
+		t.Error("of a file that was not closed:", findings, err)
+	}
+}
+
+func backUp(t *testing.T, s *Store, file string) {
+	t.Helper()
+	f, err := os.Create(file)
+	if err == nil {
+		_, err = s.Backup(f)
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestReclaimLogged: rows that were deleted are freed in the file, when the log is applied.
+func TestReclaimLogged(t *testing.T) {
+	dir := t.TempDir()
+	s := openLogged(t, dir, "a.db", 64<<10)
+	var rows strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&rows, `,"k%05d":"%s"`, i, strings.Repeat("x", 200))
+	}
+	putAt(t, s, "/a", "{"+rows.String()[1:]+"}")
+	if err := s.logged.Apply(); err != nil {
+		t.Fatal(err)
+	}
+	putAt(t, s, "/a", "null")
+	s.logged.StartUpkeep()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openLogged(t, dir, "a.db", 64<<10)
+	for range 20 {
+		if err := s.logged.Apply(); err != nil {
+			t.Fatal(err)
+		}
+		putAt(t, s, "/b", "1")
+		putAt(t, s, "/b", "2")
+	}
+	u, err := s.Usage()
+	if err != nil || u.Reclaim > 0 || u.FreeBytes < 500_000 {
+		t.Errorf("%+v, %v", u, err)
+	}
+	check(t, s)
+}
+
+// TestCopiedFile: a copy of a file that needs the log is a database of its own.
+func TestCopiedFile(t *testing.T) {
+	dir := t.TempDir()
+	s := openLogged(t, dir, "a.db", 1<<20)
+	putAt(t, s, "/a", "1")
+	dir = killedCopy(t, s, dir)
+	text, err := os.ReadFile(filepath.Join(dir, "a.db"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "b.db"), text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := logged.OpenLog(LogDir(dir), logged.LogOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stores []*Store
+	for _, name := range []string{"a.db", "b.db"} {
+		s, err := Open(filepath.Join(dir, name), Options{NoSync: true, Log: log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stores = append(stores, s)
+		putAt(t, s, "/name", `"`+name+`"`)
+	}
+	dir = killedCopy(t, stores[0], dir)
+	for _, s := range stores {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"b.db", "a.db"} {
+		s := open(t, filepath.Join(dir, name))
+		wantTree(t, s, tree.Root, tree.MustParseNode(`{"a":1,"name":"`+name+`"}`))
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestLogMissing: a file whose last commits are in a log that is gone is not opened.
+func TestLogMissing(t *testing.T) {
+	dir := t.TempDir()
+	s := openLogged(t, dir, "a.db", 1<<20)
+	putAt(t, s, "/a", "1")
+	dir = killedCopy(t, s, dir)
+	log := LogDir(dir)
+	if err := os.Rename(log, log+".away"); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "a.db")
+	for _, o := range []Options{{}, {ReadOnly: true}} {
+		if _, err := Open(file, o); !errors.Is(err, logged.ErrOtherLog) || !strings.Contains(err.Error(), "put the log back") {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	if err := os.Rename(log+".away", log); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(file, Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantTree(t, s, tree.Root, tree.MustParseNode(`{"a":1}`))
+	if _, err := s.Backup(new(strings.Builder)); !errors.Is(err, ErrNotApplied) {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,155 @@
+package logged
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dogwooddb/dogwood/tree/store/durable"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
+	"github.com/dogwooddb/dogwood/tree/store/wal"
+)
+
+// commit commits what the writer has written. The writer is held.
+func (s *Store) commit(own *kv.Layer, dense bool) error {
+	began := time.Now()
+	defer func() { s.took.Add(int64(time.Since(began))) }()
+	if dense || own.Bytes() > maxRows {
+		return s.direct(own)
+	}
+	err := s.ready()
+	if err == nil {
+		err = s.append(own)
+	}
+	switch {
+	case durable.NoRoom(err) && !errors.Is(err, wal.ErrUnsettled) && !errors.Is(err, wal.ErrFailed):
+		return s.direct(own) // the file may have free pages where the disk has no room for a segment
+	case err != nil:
+		return s.failed(err)
+	}
+	if s.log.full(1) {
+		s.log.relieve()
+	}
+	return nil
+}
+
+// append appends the commit to the log and makes it visible.
+func (s *Store) append(own *kv.Layer) error {
+	s.committing.Lock()
+	defer s.committing.Unlock()
+	rows := encodeRows(s.position.last, own)
+	number, err := s.log.wal.Append(wal.Record{Database: s.position.database, Kind: CommitKind, Rows: rows})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	before := s.active.Bytes()
+	s.active.Add(own)
+	s.shown = nil
+	s.position.last = number
+	grown, full := s.active.Bytes()-before, s.active.Bytes() >= s.freeze
+	if before == 0 {
+		s.aging.Reset(applyAfter)
+	}
+	s.mu.Unlock()
+	s.log.grow(grown)
+	if full {
+		s.applySoon(nil)
+	}
+	return nil
+}
+
+// ready waits until there is room for another commit, and has the file say that it needs the
+// log. The writer is held.
+func (s *Store) ready() error {
+	for s.isFull() {
+		if err := s.makeRoom(); err != nil {
+			return err
+		}
+	}
+	for s.log.full(2) {
+		largest := s.log.largest()
+		if largest == nil {
+			break
+		}
+		if err := largest.Apply(); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	needs := s.needs
+	s.mu.Unlock()
+	if needs {
+		return nil
+	}
+	return s.needLog()
+}
+
+// isFull reports whether active has twice as much as it should.
+func (s *Store) isFull() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.active.Bytes() >= 2*s.freeze
+}
+
+// makeRoom freezes active, when what is being applied has been.
+func (s *Store) makeRoom() error {
+	s.applying.Lock()
+	defer s.applying.Unlock()
+	if err := s.applyFrozen(); err != nil {
+		return err
+	}
+	s.toApply()
+	s.applySoon(nil)
+	return nil
+}
+
+// failed settles what became of a record that the log could not take. When everything that
+// was committed is in the files and the log has declared the record void, it is refused.
+func (s *Store) failed(cause error) error {
+	if !errors.Is(cause, wal.ErrUnsettled) && !errors.Is(cause, wal.ErrFailed) {
+		return cause
+	}
+	err := s.log.renew()
+	if err != nil && errors.Is(cause, wal.ErrUnsettled) {
+		return fmt.Errorf("%w: %w; to take it back: %w", kv.ErrUnknown, cause, err)
+	}
+	return fmt.Errorf("write to the log: %w", errors.Join(causeOf(cause), err))
+}
+
+// refused is an error of the log about a record that is void. It is not one of ErrUnsettled
+// any more, but still one of what the disk said.
+type refused struct{ cause error }
+
+func (e refused) Error() string { return e.cause.Error() }
+
+func (e refused) Is(target error) bool {
+	return target != wal.ErrUnsettled && errors.Is(e.cause, target)
+}
+
+func causeOf(err error) error { return refused{err} }
+
+// direct commits to the file what is too large for the log. The writer is held.
+func (s *Store) direct(own *kv.Layer) error {
+	s.applying.Lock()
+	defer s.applying.Unlock()
+	if err := s.applyBoth(); err != nil {
+		return err
+	}
+	s.keepNone(true) // else one reader could see the commit and the next one not
+	err := s.update(func(tx kv.Tx) error {
+		tx.Dense()
+		_, err := putAll(tx, own)
+		return err
+	})
+	s.newEpoch(false)
+	s.keepNone(false)
+	return err
+}
+
+// keepNone says whether snapshots are kept for other readers.
+func (s *Store) keepNone(none bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unkept = none
+}

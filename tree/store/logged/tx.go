@@ -1,0 +1,67 @@
+package logged
+
+import (
+	"errors"
+
+	"github.com/dogwooddb/dogwood/tree/store/kv"
+)
+
+// A Tx is a transaction of a Store. It belongs to one goroutine.
+type Tx struct {
+	kv.Layered
+	store    *Store
+	writable bool
+	dense    bool
+	ended    bool
+	epoch    uint64
+	own      kv.Layer
+}
+
+// Put puts an entry.
+func (t *Tx) Put(b kv.Bucket, key, value []byte) error {
+	t.own.Put(b, key, value)
+	return nil
+}
+
+// Delete deletes an entry, if there is one.
+func (t *Tx) Delete(b kv.Bucket, key []byte) error {
+	t.own.Delete(b, key)
+	return nil
+}
+
+// Dense says that the transaction writes much in the order of keys: it does not go through
+// the log.
+func (t *Tx) Dense() { t.dense = true }
+
+// Cursor returns a cursor of a bucket.
+func (t *Tx) Cursor(b kv.Bucket) kv.Cursor { return t.Layered.Cursor(b, nil) }
+
+// File returns the transaction of the file, which lacks what is in the layers.
+func (t *Tx) File() kv.Tx { return t.Base }
+
+var errEnded = errors.New("commit of a transaction that does not write, or has ended")
+
+// Commit makes the writes durable and visible. After an error none of them is, unless the
+// error is kv.ErrUnknown.
+func (t *Tx) Commit() error {
+	if !t.writable || t.ended {
+		return errEnded
+	}
+	defer t.Rollback()
+	if t.own.Empty() {
+		return nil
+	}
+	return t.store.commit(&t.own, t.dense)
+}
+
+// Rollback ends the transaction without its writes. After Commit it does nothing.
+func (t *Tx) Rollback() {
+	if t.ended {
+		return
+	}
+	t.ended = true
+	t.store.giveBack(t.Base, t.epoch)
+	if t.writable {
+		t.store.writer.Unlock()
+	}
+}
