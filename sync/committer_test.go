@@ -124,7 +124,7 @@ func TestFailedBatch(t *testing.T) {
 	b.send(`{"r":1,"a":"o","b":{"p":"/gone/b","d":true}}`)
 	b.settle()
 	b.frames()
-	listener := a.session.listens[listenKey{tree.MustParsePath("/l"), 1}]
+	listener := a.session.listens.at(listenKey{tree.MustParsePath("/l"), 1})
 	before, _ := listener.Window()
 	window := slices.Clone(before)
 

@@ -211,11 +211,11 @@ func TestSignInDuringWrites(t *testing.T) {
 	close(stop)
 	writing.Wait()
 	for _, c := range list {
-		for key, l := range c.session.listens {
-			room := strings.TrimPrefix(key.path.Clean(), "rooms/")
+		for l := range c.session.listens.all() {
+			room := strings.TrimPrefix(l.key.path.Clean(), "rooms/")
 			may := get(t, db, "/members/"+room+"/ana") == "true"
 			if !l.Ended() && (!may || l.Follows().Caller.Auth.UID != "ana") {
-				t.Errorf("%s follows %s as %s, allowed: %v", c.name, key.path, l.Follows().Caller.Auth.UID, may)
+				t.Errorf("%s follows %s as %s, allowed: %v", c.name, l.key.path, l.Follows().Caller.Auth.UID, may)
 			}
 		}
 		c.session.Close()

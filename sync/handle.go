@@ -146,7 +146,7 @@ func (s *Session) Disown() {
 func (s *Session) Close() {
 	s.db.watchers.Tell(trace.Operation{Name: trace.OpDisconnect})
 	s.db.audience.End(s.listeners())
-	clear(s.listens)
+	s.listens = listenSet{}
 	clear(s.windows)
 	s.listening = 0
 	s.waitAcked(context.Background(), 0)

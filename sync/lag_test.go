@@ -113,7 +113,7 @@ func TestLagIsUndone(t *testing.T) {
 		t.Fatal("a write is committed that cannot be")
 	}
 	log.set(false)
-	if window, live := m.session.listens[listenKey{tree.MustParsePath("/l"), 1}].Window(); !live || len(window) != 2 {
+	if window, live := m.session.listens.at(listenKey{tree.MustParsePath("/l"), 1}).Window(); !live || len(window) != 2 {
 		t.Errorf("the group is live: %v, and shows %v", live, window)
 	}
 	set(t, db, "/l/k04998", "null")

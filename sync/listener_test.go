@@ -94,7 +94,7 @@ func compareViews(t *testing.T, db *Database, m *mirror, doing string) {
 	t.Helper()
 	err := db.store.View(func(tx *store.Tx) error {
 		for key, v := range m.views {
-			l := m.session.listens[key]
+			l := m.session.listens.at(key)
 			n, err := tx.Window(key.path, l.Follows().Query, 0)
 			if err != nil {
 				return err

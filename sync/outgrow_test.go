@@ -91,7 +91,7 @@ func (o *outgrowTest) listen() {
 
 // only returns the listen of a client, if it goes on.
 func (o *outgrowTest) only(c *client) *audience.Listener {
-	for _, l := range c.session.listens {
+	for l := range c.session.listens.all() {
 		if !l.Ended() {
 			return l.Listener
 		}
@@ -123,11 +123,11 @@ func (o *outgrowTest) step() {
 		c.frames()
 		l := o.only(c)
 		var listened *listen
-		for _, listened = range c.session.listens {
+		for listened = range c.session.listens.all() {
 		}
 		large := o.isLarge(listened.Follows())
 		if large != (l == nil) {
-			o.Fatalf("after %s = %s: the listen to %s %s goes on: %v, too large: %v\n%s", path, value, listened.path, listened.Follows().Query.ID(), l != nil, large, get(o, o.db, "/"))
+			o.Fatalf("after %s = %s: the listen to %s %s goes on: %v, too large: %v\n%s", path, value, listened.key.path, listened.Follows().Query.ID(), l != nil, large, get(o, o.db, "/"))
 		}
 		if l == nil {
 			o.ended++

@@ -39,7 +39,7 @@ func TestReviewIsSliced(t *testing.T) {
 	}
 	m.read()
 	r7 := listenKey{path: tree.MustParsePath("/rooms/r7")}
-	if v := m.views[r7]; !v.node.IsEmpty() || !m.session.listens[r7].Ended() {
+	if v := m.views[r7]; !v.node.IsEmpty() || !m.session.listens.at(r7).Ended() {
 		t.Errorf("the listen of r7 goes on, or was sent %s", v.node.JSON())
 	}
 	delete(m.views, r7)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -103,15 +104,15 @@ type onTheWay struct {
 
 // sessionListens are the listens of a session.
 type sessionListens struct {
-	listens   map[listenKey]*listen // some of them may have ended by themselves
-	listening int                   // their size
-	windows   map[tree.Path]int     // weight of their queries, by path
+	listens   listenSet         // some of them may have ended by themselves
+	listening int               // their size
+	windows   map[tree.Path]int // weight of their queries, by path
 }
 
 // A listen is a listener with what it counts for in its session.
 type listen struct {
 	*audience.Listener
-	path tree.Path
+	key  listenKey
 	size int
 }
 
@@ -119,6 +120,57 @@ type listen struct {
 type listenKey struct {
 	path tree.Path
 	tag  int64
+}
+
+// A listenSet is the listens of a session by their keys. Most sessions of many have one, for
+// which a map would be large.
+type listenSet struct {
+	one  *listen // nil: none, or all are in more
+	more map[listenKey]*listen
+}
+
+func (s *listenSet) size() int {
+	if s.one != nil {
+		return 1
+	}
+	return len(s.more)
+}
+
+// at returns a listen, nil if there is none.
+func (s *listenSet) at(key listenKey) *listen {
+	if s.one != nil && s.one.key == key {
+		return s.one
+	}
+	return s.more[key]
+}
+
+// add adds a listen with a key that no other has.
+func (s *listenSet) add(l *listen) {
+	if s.size() == 0 && s.more == nil {
+		s.one = l
+		return
+	}
+	if s.more == nil {
+		s.more = map[listenKey]*listen{s.one.key: s.one}
+		s.one = nil
+	}
+	s.more[l.key] = l
+}
+
+// remove removes a listen, which may be done while all yields it.
+func (s *listenSet) remove(l *listen) {
+	if s.one == l {
+		s.one = nil
+		return
+	}
+	delete(s.more, l.key)
+}
+
+func (s *listenSet) all() iter.Seq[*listen] {
+	if s.one == nil {
+		return maps.Values(s.more)
+	}
+	return func(yield func(*listen) bool) { yield(s.one) }
 }
 
 // NewSession begins a session.
@@ -138,7 +190,6 @@ func (d *Database) NewSession(o SessionOptions) *Session {
 		charge:       o.Charge,
 	}
 	s.caller.Store(&Caller{Origin: origin})
-	s.listens = make(map[listenKey]*listen)
 	s.acked.L = &s.mu
 	d.watchers.Tell(trace.Operation{Name: trace.OpConnect})
 	return s
@@ -204,7 +255,7 @@ func (s *Session) failure(id int64, err error) []byte {
 // listeners yields the listens that go on.
 func (s *sessionListens) listeners() iter.Seq[*audience.Listener] {
 	return func(yield func(*audience.Listener) bool) {
-		for _, l := range s.listens {
+		for l := range s.listens.all() {
 			if !l.Ended() && !yield(l.Listener) {
 				return
 			}

@@ -70,7 +70,7 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	read := v.read(s.as())
 	read.Quota = s.quota
 	path, raw := v.path, v.raw // not v, which holds what is of no use after the first view
-	l := &listen{size: len(path.Clean()) + len(raw), path: path}
+	l := &listen{key: key, size: len(path.Clean()) + len(raw)}
 	l.Listener = s.db.audience.NewListener(read, s.out, v.tag, func(why error) { s.reply(cancel(path, raw, why)) })
 	if err := s.roomFor(l); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 		l.Close()
 		return err
 	}
-	s.listens[key] = l
+	s.listens.add(l)
 	s.listening += l.size
 	s.countWindow(l, 1)
 	l.Show(v.size(), func() [][]byte { return s.firstView(l.Listener, v) })
@@ -154,16 +154,16 @@ func readPath(b wire.Body) (tree.Path, error) {
 
 // stop ends a listen of this session, if there is one.
 func (s *sessionListens) stop(key listenKey) {
-	if l := s.listens[key]; l != nil {
+	if l := s.listens.at(key); l != nil {
 		l.Close()
-		s.forgetListen(key)
+		s.forgetListen(l)
 	}
 }
 
-func (s *sessionListens) forgetListen(key listenKey) {
-	s.listening -= s.listens[key].size
-	s.countWindow(s.listens[key], -1)
-	delete(s.listens, key)
+func (s *sessionListens) forgetListen(l *listen) {
+	s.listening -= l.size
+	s.countWindow(l, -1)
+	s.listens.remove(l)
 }
 
 // roomFor returns a *LimitError if the session may not have one more listen.
@@ -174,9 +174,9 @@ func (s *sessionListens) roomFor(l *listen) error {
 	if err == nil {
 		return nil
 	}
-	for key, have := range s.listens {
+	for have := range s.listens.all() {
 		if have.Ended() {
-			s.forgetListen(key)
+			s.forgetListen(have)
 		}
 	}
 	return s.fits(l)
@@ -184,9 +184,9 @@ func (s *sessionListens) roomFor(l *listen) error {
 
 func (s *sessionListens) fits(l *listen) error {
 	switch {
-	case len(s.listens) >= maxListens, s.listening+l.size > maxListenBytes:
+	case s.listens.size() >= maxListens, s.listening+l.size > maxListenBytes:
 		return &fault.LimitError{Bound: fault.BoundListens}
-	case s.windows[l.path]+l.Weight() > maxWindows:
+	case s.windows[l.key.path]+l.Weight() > maxWindows:
 		return &fault.LimitError{Bound: fault.BoundWindows}
 	}
 	return nil
@@ -201,8 +201,8 @@ func (s *sessionListens) countWindow(l *listen, n int) {
 	if s.windows == nil {
 		s.windows = make(map[tree.Path]int)
 	}
-	if s.windows[l.path] += n * w; s.windows[l.path] == 0 {
-		delete(s.windows, l.path)
+	if s.windows[l.key.path] += n * w; s.windows[l.key.path] == 0 {
+		delete(s.windows, l.key.path)
 	}
 }
 

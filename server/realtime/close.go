@@ -39,6 +39,8 @@ var (
 	left      = closeReason{closeNormal, ""}
 	expired   = closeReason{closePolicy, "the credential is no longer valid"}
 	crashed   = closeReason{closeInternalError, "internal error"}
+
+	parked = closeReason{-1, "parked"} // the connection does not end
 )
 
 // frameError is the closeReason for what a wire.Collector or wire.Reassembler did

@@ -45,11 +45,11 @@ type conn struct {
 	mu    sync.Mutex             // held to change sock, and what moved is closed by
 	poll  atomic.Pointer[poll]   // nil: the client began with a WebSocket
 	sock  atomic.Pointer[socket] // nil: it has none yet
-	moved chan struct{}          // closed when the client's last message came through poll
+	moved chan struct{}          // closed when the client's last message came through poll; nil without poll
 }
 
 func newConn(rt *Server, ns string, db *dsync.Database, a *peer.Client) *conn {
-	c := &conn{rt: rt, id: rand.Text(), name: rt.nextName(), ns: ns, ended: make(chan struct{}), moved: make(chan struct{}), peer: a, throttle: rt.newThrottle(a)}
+	c := &conn{rt: rt, id: rand.Text(), name: rt.nextName(), ns: ns, ended: make(chan struct{}), peer: a, throttle: rt.newThrottle(a)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.out = outbox.New(outbox.Realtime, rt.opts.Limits.OutboxBytes, c.wake)
 	res := rt.opts.Peers.Resources(a)

@@ -7,7 +7,7 @@ func (s *socket) deliver(b *writeBuffer) {
 	again, err := s.writeReady(b)
 	switch {
 	case err == errMustWait:
-		if len(b.buf) > 0 {
+		if len(b.buf) > 0 && s.writing.isLive() {
 			s.c.out.Unsent(len(b.buf))
 		}
 		go s.write(append([]byte(nil), b.buf...))
@@ -32,15 +32,18 @@ func (s *socket) writeReady(b *writeBuffer) (again bool, err error) {
 			err = errPanicked
 		}
 	}()
-	if !s.prepare(b) {
-		return false, errMustWait
-	}
-	b.msgs, again = s.c.out.TakeReady(b.msgs[:0], readySize)
-	if again && len(b.msgs) == 0 {
-		return false, errMustWait
-	}
-	if err := s.frameAll(b); err != nil {
+	live, err := s.prepare(b)
+	if err != nil {
 		return false, err
+	}
+	if live {
+		b.msgs, again = s.c.out.TakeReady(b.msgs[:0], readySize)
+		if again && len(b.msgs) == 0 {
+			return false, errMustWait
+		}
+		if err := s.frameAll(b); err != nil {
+			return false, err
+		}
 	}
 	if len(b.buf) > 0 {
 		err := b.writeTo(s.raw)
@@ -49,25 +52,39 @@ func (s *socket) writeReady(b *writeBuffer) (again bool, err error) {
 			return false, err
 		}
 	}
-	if err := s.c.out.Closing(); err != nil {
-		s.end(outboxError(err))
+	if live {
+		if err := s.c.out.Closing(); err != nil {
+			s.end(outboxError(err))
+		}
 	}
 	return again, nil
 }
 
-// prepare reports whether the pool can write to s, and if so puts pings and pongs
-// that are due into b.
-func (s *socket) prepare(b *writeBuffer) bool {
-	if !s.writing.begin() {
-		return s.raw != nil
+// prepare puts into b what comes before the outbox: pings and pongs that are due, and messages
+// of the socket itself. live tells whether the outbox comes next. With errMustWait the pool
+// cannot write to s.
+func (s *socket) prepare(b *writeBuffer) (live bool, err error) {
+	if !s.writing.begin() && s.raw != nil {
+		return true, nil
 	}
+	if live, err = s.takeOwn(b); err != nil {
+		return live, err
+	}
+	return live, s.frameAll(b)
+}
+
+// takeOwn puts pings and pongs that are due into b, and moves messages of the socket itself
+// there, unless the pool cannot write to it.
+func (s *socket) takeOwn(b *writeBuffer) (live bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.raw == nil || !s.writing.isLive() || s.ended || len(s.queue) > 0 {
-		return false
+	if s.raw == nil || s.ended {
+		return false, errMustWait
 	}
 	s.appendControl(b)
-	return true
+	b.msgs = append(b.msgs[:0], s.queue...)
+	s.queue = nil
+	return s.writing.isLive(), nil
 }
 
 // frameAll puts the frames of b's messages into it. They were chosen to fit.

@@ -6,8 +6,9 @@
 // a socket there are both (upgrade). This package moves bytes, and decides nothing about
 // data: messages go from a transport to the session, and from the outbox to a transport.
 //
-// An idle socket costs a goroutine with a small stack and no buffer: it waits on the raw
-// connection, and gets a buffer when bytes arrive (input). A library does the handshake of
+// A socket that waits costs a goroutine with a small stack and no buffer: it waits on the raw
+// connection, and gets a buffer when bytes arrive (input). After a while it is parked and has no
+// goroutine (rest, package parking), where the system allows that. A library does the handshake of
 // WebSockets; their frames are taken apart and put together here (frameReader,
 // appendFrame). Messages are written by a small pool of goroutines (writerPool) as far as
 // the network takes them at once. A socket that would block gets a goroutine of its own, with

@@ -72,4 +72,5 @@ type Limits struct {
 	MessageRate     int   // messages of one connection per second
 	MessageBurst    int
 	Stalled         time.Duration // without any byte of a message that has begun; 0: the constant
+	Quiet           time.Duration // without anything from the client, after which a socket is parked; 0: the constant
 }

@@ -51,6 +51,7 @@ func newPoll(c *conn, callback wire.CallbackID) *poll {
 	p.pieces.MaxBytes = c.rt.maxMessage()
 	p.held.Of = c.rt.opts.Peers.Resources(c.peer).Bodies
 	p.idle = time.AfterFunc(PollFirst, p.expire)
+	c.moved = make(chan struct{}) // before anyone sees the poll
 	c.poll.Store(p)
 	return p
 }

@@ -8,15 +8,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/dogwooddb/dogwood/limit"
+	"github.com/dogwooddb/dogwood/server/realtime/parking"
 	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
 // next reads the text of one frame or, if a client splits it that far, of one
-// message of WebSockets.
+// message of WebSockets. With errParked the socket has no reader any more.
 func (s *socket) next(in *collector) (string, error) {
-	s.waitLonger()
 	for op := byte(opPing); op != opText; {
-		err := s.frames.in.await()
+		err := s.rest.await(s, in.frames.InPieces())
 		if err == nil {
 			op, err = s.frames.next()
 		}
@@ -67,9 +67,9 @@ func readText(r io.Reader, in *collector) (string, error) {
 
 // waitLonger gives the client another while to be heard, unless it is in the
 // middle of a message: one that holds memory has a fixed time to arrive.
-func (s *socket) waitLonger() {
+func (s *socket) waitLonger(now time.Time) {
 	if s.greeted && !s.frames.unfinished() {
-		s.until = time.Now().Add(Silence)
+		s.until = now.Add(Silence)
 	}
 }
 
@@ -87,12 +87,20 @@ func (s *socket) waitUntil(t time.Time) {
 // has begun.
 func (s *socket) waitForMore() {
 	next := s.until
-	if s.frames.unfinished() {
-		if soon := time.Now().Add(s.rt.opts.Limits.Stalled); soon.Before(next) {
-			next = soon
-		}
+	switch {
+	case s.frames.unfinished():
+		next = sooner(next, time.Now().Add(s.rt.opts.Limits.Stalled))
+	case s.rest.waiting && s.rest.came:
+		next = sooner(next, s.rest.at)
 	}
 	s.waitUntil(next)
+}
+
+func sooner(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // countsAsMessage reports whether a frame of text counts as a message. One that comes in
@@ -110,17 +118,25 @@ func (s *socket) start(ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ended {
-		s.pinger = time.AfterFunc(PingEvery, s.pingDue)
-		s.until = time.Now().Add(FirstMessage)
+		now := time.Now()
+		s.until, s.dueAt = now.Add(FirstMessage), now.Add(PingEvery)
+		s.rest.begin(s, now)
 		s.conn.SetReadDeadline(s.until)
+		s.rt.wheel.Add(s, s.dueAt)
 	}
 	go s.run()
 }
 
-// run reads until the connection ends, and cleans up after it.
+// run reads until the connection ends, and cleans up after it, or until the socket is parked.
 func (s *socket) run() {
+	if reason := s.read(); reason != parked {
+		s.finish(reason)
+	}
+}
+
+func (s *socket) finish(reason closeReason) {
 	defer s.rt.removeSocket(s)
-	reason := s.read()
+	defer s.rt.watcher.Forget(&s.watched)
 	if reason.code == 0 {
 		s.end(reason)
 	}
@@ -150,7 +166,8 @@ func (s *socket) waitForPeer() {
 	io.CopyN(io.Discard, s.conn, 1<<20)
 }
 
-// read takes messages until there is a reason to end.
+// read takes messages until there is a reason to end. With parked, nothing of the socket may be
+// used any more.
 func (s *socket) read() (reason closeReason) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -158,11 +175,17 @@ func (s *socket) read() (reason closeReason) {
 			reason = crashed
 		}
 	}()
+	if s.watched != 0 && !s.rest.visit {
+		s.rt.watcher.Unwatch(s.raw, &s.watched)
+	}
 	in := collector{held: limit.Hold{Of: s.bodies()}}
 	in.frames.MaxBytes = s.rt.maxMessage()
 	defer in.forget()
 	for {
 		text, err := s.next(&in)
+		if err == errParked {
+			return parked
+		}
 		if err != nil {
 			return s.broken(err)
 		}
@@ -177,6 +200,11 @@ func (s *socket) read() (reason closeReason) {
 		}
 		if err != nil {
 			return s.broken(err)
+		}
+		now := time.Now()
+		s.waitLonger(now)
+		if !s.rest.visit {
+			s.rest.begin(s, now)
 		}
 	}
 }
@@ -210,4 +238,110 @@ func (s *socket) explain(err error) closeReason {
 		return silent
 	}
 	return dropped
+}
+
+// A socket whose client has sent nothing for a while is parked: its reader's goroutine ends,
+// and the socket is watched together with all others that are parked. When something arrives,
+// or the connection is to end, there is a reader again. A goroutine takes a third of the
+// memory of an idle connection.
+//
+// Only a reader that waits for the first byte of a message may park its socket. So everything
+// that is read has the deadlines of a reader, and nothing of a client that is parked is kept.
+
+// errParked is the end of a reader whose socket is parked.
+var errParked = errors.New("the socket is parked")
+
+// A rest is when the reader of a socket may end.
+type rest struct {
+	at      time.Time // when it parks if nothing comes; while parked: from when on the next reader visits
+	may     bool      // this system can watch the socket
+	waiting bool      // for the first byte of a frame: at is its deadline
+
+	// A visit is a reader of a socket that was parked for long. It ends when it has handled
+	// what there was, such as the answer to a ping, and the socket stays watched.
+	visit bool
+	came  bool // the reader has found what it was woken for; until then at means nothing
+}
+
+// begin begins the time without anything from the client.
+func (r *rest) begin(s *socket, now time.Time) {
+	*r = rest{may: parking.Possible && s.raw != nil, came: true, at: now.Add(s.rt.opts.Limits.Quiet)}
+}
+
+// await waits until something is there, and parks the socket if nothing comes. A socket in the
+// middle of a message is not parked.
+func (r *rest) await(s *socket, middle bool) error {
+	in := &s.frames.in
+	if !r.may || middle || len(in.left) > 0 {
+		return in.await()
+	}
+	if r.visit && r.came {
+		return r.parkOrWait(s, nil)
+	}
+	r.waiting = true
+	err := in.await()
+	r.waiting = false
+	if err == nil {
+		r.came = true
+		return nil
+	}
+	return r.parkOrWait(s, err)
+}
+
+// parkOrWait parks the socket if err, which is nil or that of a wait, only says that the
+// client is quiet. If it cannot, it waits for the client.
+func (r *rest) parkOrWait(s *socket, err error) error {
+	now := time.Now()
+	if timeout := net.Error(nil); err != nil && !(errors.As(err, &timeout) && timeout.Timeout() && now.Before(s.until)) {
+		return err
+	}
+	if r.park(s, now) {
+		return errParked
+	}
+	*r = rest{} // until the next message
+	return s.frames.in.await()
+}
+
+// park makes the socket one without a reader, unless it has ended. The caller is the reader
+// and must not use the socket after that.
+func (r *rest) park(s *socket, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return false
+	}
+	s.conn.SetReadDeadline(time.Time{}) // the wheel has it
+	r.at = now.Add(s.rt.opts.Limits.Quiet)
+	s.forgetDeadline()
+	// Data that arrived earlier wakes the socket too, and waking takes mu.
+	if s.parked = s.rt.watcher.Watch(s, s.raw, &s.watched); !s.parked {
+		return false
+	}
+	if s.until.Before(s.dueAt) {
+		s.rt.wheel.Add(s, s.until)
+	}
+	return true
+}
+
+// forgetDeadline frees the memory of the deadline of writing, unless something is written.
+func (s *socket) forgetDeadline() {
+	if !s.writing.hold() {
+		return
+	}
+	s.deadline = nil
+	if s.writing.goesOn() {
+		s.rt.pool.add(s)
+	}
+}
+
+// end gives a socket its reader back if it is parked. mu is held.
+func (r *rest) end(s *socket) {
+	if !s.parked {
+		return
+	}
+	now := time.Now()
+	visits := !now.Before(r.at)
+	r.begin(s, now)
+	r.visit, r.came, s.parked = visits, false, false
+	go s.run()
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/dogwooddb/dogwood/internal/processors"
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/peer"
+	"github.com/dogwooddb/dogwood/server/realtime/parking"
 	"github.com/dogwooddb/dogwood/sync/fault"
 )
 
@@ -29,11 +30,13 @@ var (
 // A Server holds the connections of the realtime protocol.
 //
 // Lock order: poll.up, then conn.in or poll.mu, then one of conn.mu, socket.mu
-// and Server.mu, then writerPool.mu, which conn.wake takes: an outbox calls that, and is not
-// called under the last four.
+// and Server.mu, then one of writerPool.mu and those of the wheel and the watcher. An outbox calls
+// conn.wake, which takes writerPool.mu: it is not called under conn.mu and what comes after that.
 type Server struct {
-	opts Options
-	pool writerPool
+	opts    Options
+	pool    writerPool
+	wheel   parking.Wheel[socket, *socket]
+	watcher parking.Watcher
 
 	mu       sync.Mutex
 	conns    map[string]*conn     // by session id
@@ -49,6 +52,7 @@ type Server struct {
 // New returns a server without connections.
 func New(o Options) *Server {
 	o.Limits.Stalled = cmp.Or(o.Limits.Stalled, Stalled)
+	o.Limits.Quiet = cmp.Or(o.Limits.Quiet, Quiet)
 	return &Server{
 		opts:    o,
 		pool:    writerPool{max: max(processors.Count()/2, 1), sent: o.Metrics.Sockets.Sent},
@@ -198,6 +202,7 @@ func (rt *Server) Shutdown() {
 		}
 	}
 	rt.wg.Wait()
+	rt.watcher.Close()
 }
 
 // Count returns how many connections there are.
@@ -219,7 +224,7 @@ func (rt *Server) Cut() {
 func (rt *Server) CloseSockets() {
 	_, sockets, _ := rt.stop()
 	for _, s := range sockets {
-		s.conn.Close()
+		s.cutOff()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/server/peer"
+	"github.com/dogwooddb/dogwood/server/realtime/parking"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -19,9 +20,9 @@ const maxQueue = 16
 // since that keeps no buffer while there is nothing to read or write, joins the frames of
 // many messages in one system call, and puts data, pings and the close frame in one order.
 //
-// A socket has one goroutine that reads, run. What there is to write is written
-// by the server's pool of writers, and if that would have to wait, by another goroutine
-// of the socket, write.
+// A socket has one goroutine that reads, run, except while it is parked. What there is to
+// write is written by the server's pool of writers, and if that would have to wait, by another
+// goroutine of the socket, write.
 type socket struct {
 	rt       *Server
 	conn     net.Conn
@@ -35,15 +36,19 @@ type socket struct {
 	relied   bool                    // of the reader: the client has no other transport
 	greeted  bool                    // of the reader: a first frame of text was there
 	until    time.Time               // of the reader: when the peer must have been heard
+	rest     rest                    // of the reader
 
 	mu     sync.Mutex
+	parked bool     // there is no reader; what belongs to it is guarded by mu
 	queue  [][]byte // messages that are not from the outbox and come before it
 	ping   bool     // a ping is due
 	pong   []byte   // the payload of a ping that was not answered yet
 	ended  bool     // reason is set: what there is goes out, then it closes
 	reason closeReason
-	cutoff time.Time // of writing, once ended
-	pinger *time.Timer
+	dueAt  time.Time // when the next ping is due; once ended, when writing must have ended
+
+	spoke   parking.Spoke[socket] // the wheel's
+	watched int32                 // its number among the watched sockets, 0 for none; of the reader
 }
 
 func newSocket(rt *Server, nc net.Conn, c *conn) *socket {
@@ -62,7 +67,7 @@ func (s *socket) controlFrame(op byte, payload []byte) error {
 	if err := s.keepRate(); err != nil {
 		return err
 	}
-	s.waitLonger()
+	s.waitLonger(time.Now())
 	if op == opPing {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -72,16 +77,45 @@ func (s *socket) controlFrame(op byte, payload []byte) error {
 	return nil
 }
 
-func (s *socket) pingDue() {
+// Spoke implements parking.Timed.
+func (s *socket) Spoke() *parking.Spoke[socket] { return &s.spoke }
+
+// WakeUp implements parking.Socket.
+func (s *socket) WakeUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rest.end(s)
+}
+
+// TimeIsUp implements parking.Timed: it pings, and ends the wait of a parked socket for its
+// client.
+func (s *socket) TimeIsUp(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
 		return
 	}
-	s.ping = true
-	s.startWriter()
-	s.pinger.Reset(PingEvery)
+	if !now.Before(s.dueAt) {
+		s.ping = true
+		s.startWriter()
+		s.dueAt = s.dueAt.Add(PingEvery)
+		if s.dueAt.Before(now) {
+			s.dueAt = now.Add(PingEvery)
+		}
+	}
+	next := s.dueAt
+	if s.parked && !now.Before(s.until) {
+		s.until = past
+		s.rest.end(s)
+	}
+	if s.parked && s.until.Before(next) {
+		next = s.until
+	}
+	s.rt.wheel.Add(s, next)
 }
+
+// past is a time that has passed.
+var past = time.Unix(1, 0)
 
 // control acts on a control message: a ping wants an answer, all others mean
 // nothing here (protocol §3).
@@ -101,17 +135,22 @@ func (s *socket) end(reason closeReason) {
 		return
 	}
 	s.ended, s.reason = true, reason
-	s.cutoff = time.Now().Add(Linger)
-	if s.pinger != nil {
-		s.pinger.Stop()
-	}
+	s.dueAt = time.Now().Add(Linger)
+	s.rt.wheel.Remove(s)
 	if reason.code == 0 {
-		s.conn.Close()
+		s.closeConn()
 		return
 	}
-	s.conn.SetReadDeadline(time.Unix(1, 0)) // the reader is done
-	s.conn.SetWriteDeadline(s.cutoff)       // of a write that is under way, too
+	s.conn.SetReadDeadline(past)     // the reader is done
+	s.conn.SetWriteDeadline(s.dueAt) // of a write that is under way, too
+	s.rest.end(s)
 	s.startWriter()
+}
+
+// closeConn closes the connection, which the reader notices. mu is held.
+func (s *socket) closeConn() {
+	s.conn.Close()
+	s.rest.end(s)
 }
 
 // keepRate waits when the client sends too much, and is called by the reader.
@@ -161,7 +200,7 @@ func (s *socket) push(msg []byte) {
 		return
 	}
 	if len(s.queue) == maxQueue {
-		s.conn.Close() // it pings and does not read the answers
+		s.closeConn() // it pings and does not read the answers
 		return
 	}
 	s.queue = append(s.queue, msg)
@@ -178,19 +217,21 @@ func (s *socket) startWriter() {
 // cutOff ends the connection from the side of the writer. The reader may be in
 // the middle of a request that waits for the peer to read.
 func (s *socket) cutOff() {
-	s.conn.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closeConn()
 	if s.writing.isLive() {
 		s.c.cancel()
 	}
 }
 
-// extend sets the deadline of writing, which is the cutoff once the socket has
+// extend sets the deadline of writing, which is dueAt once the socket has
 // ended.
 func (s *socket) extend(until time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
-		until = s.cutoff
+		until = s.dueAt
 	}
 	return s.conn.SetWriteDeadline(until)
 }

@@ -11,6 +11,7 @@ const (
 	FirstMessage = 60 * time.Second // answers to pings do not count before it
 	Stalled      = 15 * time.Second // without any byte of a message that has begun
 	Linger       = 2 * time.Second  // for the client to take what is left, and to close
+	Quiet        = 5 * time.Second  // without anything from the client: the socket is parked
 )
 
 // Times of long polling. Clients ask again at once, and at least every 25 seconds.

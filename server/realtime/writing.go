@@ -27,6 +27,12 @@ func (w *writing) isLive() bool { return w.state.Load()&live != 0 }
 // with or without own. It reports whether a writer has to be found.
 func (w *writing) want(what uint32) bool { return w.state.Or(what|busy)&busy == 0 }
 
+// hold makes the caller the writer if there is none, which goesOn ends.
+func (w *writing) hold() bool {
+	was := w.state.Load()
+	return was&busy == 0 && w.state.CompareAndSwap(was, was|busy)
+}
+
 // begin is called by the writer before it looks for what there is. It reports whether there
 // may be more than the outbox of a live socket.
 func (w *writing) begin() bool {

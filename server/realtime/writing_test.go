@@ -8,25 +8,30 @@ import (
 )
 
 // TestWritingMissesNothing: whatever was said before want is seen by a writer after it, and
-// there is never more than one writer.
+// there is never more than one writer, or caller that holds its place.
 func TestWritingMissesNothing(t *testing.T) {
 	const speakers, each = 4, 5_000
 	var w writing
 	var said, heard, ownSaid, heardOwn atomic.Int64
 	var writers atomic.Int32
 	var write func()
-	write = func() {
+	alone := func(do func()) {
 		if writers.Add(1) != 1 {
 			t.Error("two writers at a time")
 		}
-		w.begin()
-		heard.Store(said.Load())
-		heardOwn.Store(ownSaid.Load())
+		do()
 		runtime.Gosched()
 		writers.Add(-1)
 		if w.goesOn() {
 			go write()
 		}
+	}
+	write = func() {
+		alone(func() {
+			w.begin()
+			heard.Store(said.Load())
+			heardOwn.Store(ownSaid.Load())
+		})
 	}
 	synctest.Test(t, func(t *testing.T) {
 		for i := range speakers {
@@ -44,6 +49,14 @@ func TestWritingMissesNothing(t *testing.T) {
 				}
 			}()
 		}
+		go func() {
+			for range each {
+				if w.hold() {
+					alone(func() {})
+				}
+				runtime.Gosched()
+			}
+		}()
 		w.wait()
 		synctest.Wait()
 	})

@@ -122,8 +122,8 @@ func (a *Audience) Check(tx *store.Tx) error {
 		return nil
 	}
 	w := a.hub.windows
-	if !a.hub.None() || !a.grants.none() || len(a.grants.byKey)+len(w.followed)+len(w.weights) > 0 {
-		return fmt.Errorf("without listeners there are groups (%t), %d grants, dependents (%t), %d and %d counts of windows", !a.hub.None(), len(a.grants.byKey), !a.grants.none(), len(w.followed), len(w.weights))
+	if !a.hub.None() || !a.grants.none() || a.grants.byKey.size+len(w.followed)+len(w.weights) > 0 {
+		return fmt.Errorf("without listeners there are groups (%t), %d grants, dependents (%t), %d and %d counts of windows", !a.hub.None(), a.grants.byKey.size, !a.grants.none(), len(w.followed), len(w.weights))
 	}
 	return nil
 }
@@ -256,11 +256,10 @@ func (c *copier) grant(g *grant) bool {
 		return false
 	case c.grants == nil:
 		c.grants = make(map[*grant]bool)
-		c.to.grants.byKey = make(map[grantKey]*grant)
 	}
 	c.grants[g] = true
 	own := &grant{key: g.key}
-	c.to.grants.byKey[g.key] = own
+	c.to.grants.byKey.put(own)
 	c.to.grants.depend(own, g.reads)
 	for _, l := range g.listeners {
 		listener := c.listener(l)

@@ -16,6 +16,7 @@ import (
 // depends on has it decided again, so a new listener may join it undecided.
 type grant struct {
 	key       grantKey
+	next      *grant // with the same hash of its key
 	listeners []*Listener
 	reads     rules.Reads   // what it depends on
 	among     []*dependents // of each of its paths
@@ -57,7 +58,7 @@ func keyOf(r access.Read, c class) grantKey {
 
 // Grants are all grants of a database. The lock of the audience guards them.
 type grants struct {
-	byKey      map[grantKey]*grant
+	byKey      grantTable
 	dependents trie.Trie[*dependents] // on what is at a place
 	existing   trie.Trie[*dependents] // on whether anything is there
 	serial     uint64
@@ -144,7 +145,7 @@ func (t *grants) nextStale() *grant {
 // find returns a grant that a listener may join, or nil.
 func (t *grants) find(r access.Read) *grant {
 	for use := rules.AuthUnused; use <= rules.AuthFull; use++ {
-		if g := t.byKey[keyOf(r, classOf(r.Caller.Auth, use))]; g != nil && !t.isStale(g) {
+		if g := t.byKey.at(keyOf(r, classOf(r.Caller.Auth, use))); g != nil && !t.isStale(g) {
 			return g
 		}
 	}
@@ -159,10 +160,7 @@ func (t *grants) make(r access.Read, reads rules.Reads) *grant {
 		c.serial = t.serial
 	}
 	g := &grant{key: keyOf(r, c)}
-	if t.byKey == nil {
-		t.byKey = make(map[grantKey]*grant)
-	}
-	t.byKey[g.key] = g
+	t.byKey.put(g)
 	t.depend(g, reads)
 	return g
 }
@@ -201,9 +199,7 @@ func (t *grants) drop(g *grant) {
 	if len(g.listeners) > 0 {
 		return
 	}
-	if t.byKey[g.key] == g { // not one that was made when g was stale
-		delete(t.byKey, g.key)
-	}
+	t.byKey.remove(g)
 	t.depend(g, rules.Reads{})
 }
 
@@ -241,8 +237,8 @@ func (t *grants) restoring(listeners []*Listener) (undo func()) {
 
 // restore makes a grant what it was: one that depended on reads, and was stale or not.
 func (t *grants) restore(g *grant, reads rules.Reads, stale bool) {
-	if t.byKey[g.key] == nil {
-		t.byKey[g.key] = g
+	if t.byKey.at(g.key) == nil {
+		t.byKey.put(g)
 	}
 	if len(g.among) == len(reads.Paths) && slices.Equal(g.reads.Paths, reads.Paths) &&
 		slices.Equal(g.reads.Exists, reads.Exists) && t.isStale(g) == stale {

@@ -24,16 +24,18 @@ type keeper struct {
 	release func()            // collects now, and returns memory to the system
 
 	last    heap
-	percent int  // that was set
-	busy    bool // it is for load
-	calm    int  // ticks in a row without load
-	quiet   int  // of these, ticks in a row with nearly nothing
+	most    uint64 // goroutines at a tick since memory was given back
+	percent int    // that was set
+	busy    bool   // it is for load
+	calm    int    // ticks in a row without load
+	quiet   int    // of these, ticks in a row with nearly nothing
 }
 
 // A heap is what is known of a process.
 type heap struct {
-	allocated uint64 // bytes, since the start
-	live      uint64 // bytes, after the last collection
+	allocated  uint64 // bytes, since the start
+	live       uint64 // bytes, after the last collection
+	goroutines uint64
 }
 
 const (
@@ -43,6 +45,14 @@ const (
 	quietBytes = 1 << 20 // and up to here there is nearly nothing
 	quietTicks = 3       // with nearly nothing, after which memory is given back
 	calmTicks  = 10      // without load, after which it is given back anyway
+
+	// many is a number of goroutines. When so many have ended, as those of sockets that are
+	// parked, memory is given back as after load: their stacks are kept until the next
+	// collection, which may be minutes ahead. While so many begin in a tick, as when all
+	// clients connect again, garbage is collected as Go does it: what stays of connections
+	// would otherwise lie scattered among garbage, and the memory between could not be given
+	// back.
+	many = 256
 
 	defaultPercent = 100
 	busyPercent    = 400
@@ -86,11 +96,19 @@ func (k *keeper) run(ctx context.Context) {
 func (k *keeper) step() {
 	now := k.measure()
 	allocated := now.allocated - k.last.allocated
-	k.last = now
+	began := now.goroutines > k.last.goroutines+many
+	k.last, k.most = now, max(k.most, now.goroutines)
+	if k.most-now.goroutines >= many {
+		k.busy = true
+	}
 	switch {
 	case allocated >= busyBytes:
 		k.busy, k.calm, k.quiet = true, 0, 0
-		k.set(percentFor(now.live))
+		if began {
+			k.set(defaultPercent)
+		} else {
+			k.set(percentFor(now.live))
+		}
 		return
 	case !k.busy:
 		return
@@ -101,6 +119,7 @@ func (k *keeper) step() {
 	}
 	if k.calm++; k.quiet == quietTicks || k.calm == calmTicks {
 		k.busy, k.calm, k.quiet = false, 0, 0
+		k.most = now.goroutines
 		k.set(defaultPercent)
 		k.release()
 	}
@@ -129,7 +148,7 @@ func releaseMemory() {
 }
 
 func measureHeap() heap {
-	samples := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}
+	samples := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}, {Name: "/sched/goroutines:goroutines"}}
 	metrics.Read(samples)
-	return heap{samples[0].Value.Uint64(), samples[1].Value.Uint64()}
+	return heap{samples[0].Value.Uint64(), samples[1].Value.Uint64(), samples[2].Value.Uint64()}
 }

@@ -36,7 +36,7 @@ func TestMemoryKeeper(t *testing.T) {
 		{0, 64 << 20, []int{400, 200, 100}, 1},              //
 		{1 << 30, 6400 << 20, []int{400, 200, 100, 101}, 1}, // a large heap takes what it always did
 	} {
-		now = heap{now.allocated + step.allocated, step.live}
+		now = heap{now.allocated + step.allocated, step.live, 1}
 		k.step()
 		if !slices.Equal(percents, step.percents) || released != step.released {
 			t.Fatalf("step %d: percentages %v, released %d times; want %v, %d", i, percents, released, step.percents, step.released)
@@ -65,6 +65,43 @@ func TestMemoryKeeperInATrickle(t *testing.T) {
 	}
 	if released != 1 {
 		t.Errorf("memory was given back %d times, want once", released)
+	}
+}
+
+// When many goroutines have ended, their stacks are given back, once.
+func TestMemoryKeeperOfStacks(t *testing.T) {
+	var now heap
+	released := 0
+	k := &keeper{measure: func() heap { return now }, collect: func(int) {}, release: func() { released++ }}
+	for i, step := range []struct {
+		goroutines uint64
+		released   int
+	}{
+		{10_000, 0},
+		{10_000 - many + 1, 0}, {9_900, 0}, {9_900, 0}, {9_900, 0}, // too few
+		{5_000, 0}, {100, 0}, {100, 1},
+		{100, 1}, {100, 1}, {100, 1},
+		{100 + many, 1}, {100, 1}, {100, 1}, {100, 2},
+	} {
+		now.goroutines = step.goroutines
+		if k.step(); released != step.released {
+			t.Fatalf("step %d: released %d times, want %d", i, released, step.released)
+		}
+	}
+}
+
+// While many goroutines begin, garbage is collected as usual.
+func TestMemoryKeeperOfConnections(t *testing.T) {
+	now := heap{live: 5 << 20}
+	var percents []int
+	k := &keeper{measure: func() heap { return now }, collect: func(p int) { percents = append(percents, p) }, release: func() {}}
+	for _, began := range []uint64{0, 100, 5000, 5000, 0, many + 1, many} {
+		now.allocated += 100 << 20
+		now.goroutines += began
+		k.step()
+	}
+	if want := []int{400, 100, 400, 100, 400}; !slices.Equal(percents, want) {
+		t.Errorf("percentages %v, want %v", percents, want)
 	}
 }
 
