@@ -96,6 +96,8 @@ func TestSlowClientsOnSockets(t *testing.T) {
 					t.Error(err)
 				}
 			}
+			// A client sees the end of its connection before that is counted.
+			waitFor(t, "the count of "+fmt.Sprint(reason), func() bool { return ts.metrics.Refused.Of(reason) >= uint64(cut) })
 			ts.wantRefused(t, reason, uint64(cut))
 		})
 	}
@@ -109,6 +111,7 @@ func TestSlowClientsOnSockets(t *testing.T) {
 		if err := cutWithin(ws.ws.NetConn(), "half a frame", began, limit); err != nil {
 			t.Error(err)
 		}
+		waitFor(t, "the count", func() bool { return ts.metrics.Refused.Of(metrics.Silent) >= 1 })
 		ts.wantRefused(t, metrics.Silent, 1)
 	})
 	t.Run("reads nothing", func(t *testing.T) {
@@ -123,6 +126,7 @@ func TestSlowClientsOnSockets(t *testing.T) {
 		if d := time.Since(began); d < 3*limit {
 			t.Errorf("cut off after %s, want %s", d, 3*limit)
 		}
+		waitFor(t, "the count", func() bool { return ts.metrics.Refused.Of(metrics.SlowConsumer) >= 1 })
 		ts.wantRefused(t, metrics.SlowConsumer, 1)
 	})
 }
