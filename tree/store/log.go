@@ -26,17 +26,21 @@ func (s *Store) joinLog() error {
 	if err != nil {
 		return err
 	}
-	if log := s.options.Log; needs && (log == nil || log.Owner() != owner) {
+	log := s.options.Log
+	if log != nil && log.ReadOnly() {
+		log = nil // what it has can be taken, and no more goes there
+	}
+	if needs && (log == nil || log.Owner() != owner) {
 		if err := s.joinOther(owner); err != nil || s.options.ReadOnly {
 			return err
 		}
 	} else if needs {
 		return s.putLog(log)
 	}
-	if s.options.Log == nil || s.options.ReadOnly || s.bolt.Plain() {
+	if log == nil || s.options.ReadOnly || s.bolt.Plain() {
 		return nil // a file that still gets its checksums does without until it is opened again
 	}
-	return s.putLog(s.options.Log)
+	return s.putLog(log)
 }
 
 // joinOther takes the commits that the file lacks from a log in its directory. If there is
