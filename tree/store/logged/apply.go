@@ -2,6 +2,8 @@ package logged
 
 import (
 	"errors"
+	"iter"
+	"runtime"
 	"time"
 
 	"github.com/dogwooddb/dogwood/tree/store/kv"
@@ -191,44 +193,96 @@ func (s *Store) applyFrozen() error {
 	if frozen == nil {
 		return nil
 	}
-	err := s.applyWith(frozen, to, upkeep)
+	began := time.Now()
+	err := s.putAll(frozen, to, upkeep)
 	if errors.Is(err, errUpkeep) {
-		err = s.applyWith(frozen, to, false)
+		upkeep = false
+		err = s.putAll(frozen, to, false)
 	}
 	if err != nil {
 		return err
 	}
+	s.newEpoch(true)
+	s.mu.Lock()
+	s.perByte = float64(time.Since(began)) / float64(max(frozen.Bytes(), minPaced))
+	s.mu.Unlock()
 	s.log.grow(-frozen.Bytes())
-	return s.log.wal.Release(s.position.database, to)
+	err = s.log.wal.Release(s.position.database, to)
+	if upkeep {
+		s.keepUp(frozen.Len() - s.atOnce())
+	}
+	return err
 }
 
 // errUpkeep is wrapped by errors of upkeep.
 var errUpkeep = errors.New("upkeep")
 
-func (s *Store) applyWith(frozen *kv.Layer, to uint64, upkeep bool) error {
-	began := time.Now()
-	err := s.update(func(tx kv.Tx) error {
-		n, err := putAll(tx, frozen)
-		if err == nil {
+// minPaced is from how many bytes on it counts how long each takes to be applied: of few, the
+// sync takes the time.
+const minPaced = 256 << 10
+
+// A layer is applied in transactions of some entries each, one for freezeShare bytes of a full
+// layer, so that none takes a processor for long, and gives way after each yieldAfter. Until
+// the last one the file has a part of the entries. That shows nowhere: for readers the layer
+// is in front of the file, and the file says that it lacks all of it.
+const (
+	freezeShare = 4096
+	minAtOnce   = 4
+	yieldAfter  = 64
+)
+
+// atOnce returns how many entries a transaction puts.
+func (s *Store) atOnce() int { return max(int(s.freeze/freezeShare), minAtOnce) }
+
+// putAll puts the entries of a layer that ends at a record, and then does upkeep unless it
+// must not.
+func (s *Store) putAll(layer *kv.Layer, to uint64, upkeep bool) (err error) {
+	next, stop := iter.Pull(layer.All())
+	defer stop()
+	for more := true; more && err == nil; {
+		err = s.update(func(tx kv.Tx) (err error) {
+			if more, err = putSome(tx, next, s.atOnce()); more || err != nil {
+				return err
+			}
 			err = position{s.position.log, s.position.database, to}.write(tx, true)
-		}
-		if err == nil && upkeep {
-			err = s.doUpkeep(tx, n)
-		}
-		return err
-	})
-	if err == nil {
-		s.newEpoch(true)
-		s.mu.Lock()
-		s.perByte = float64(time.Since(began)) / float64(max(frozen.Bytes(), minPaced))
-		s.mu.Unlock()
+			if err == nil && upkeep {
+				err = s.doUpkeep(tx, min(layer.Len(), s.atOnce()))
+			}
+			return err
+		})
 	}
 	return err
 }
 
-// minPaced is from how many bytes on it counts how long each takes to be applied: of few, the
-// sync takes the time.
-const minPaced = 256 << 10
+// putSome puts the next entries of a layer, up to atOnce, and reports whether there are more.
+func putSome(tx kv.Tx, next func() (kv.Entry, bool), atOnce int) (more bool, err error) {
+	for n := range atOnce {
+		e, ok := next()
+		if !ok {
+			return false, nil
+		}
+		if n%yieldAfter == yieldAfter-1 {
+			runtime.Gosched()
+		}
+		if err := put(tx, e); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// keepUp does the upkeep that comes with so many more entries that were applied. If it fails,
+// the next commits bring it.
+func (s *Store) keepUp(entries int) {
+	for ; entries > 0; entries -= s.atOnce() {
+		s.mu.Lock()
+		more := s.upkeeps && !s.closing
+		s.mu.Unlock()
+		if !more || s.update(func(tx kv.Tx) error { return s.doUpkeep(tx, min(entries, s.atOnce())) }) != nil {
+			return
+		}
+	}
+}
 
 // doUpkeep does upkeep in a transaction of the file.
 func (s *Store) doUpkeep(tx kv.Tx, entries int) error {
@@ -296,20 +350,12 @@ func end(list []kv.Tx) {
 	}
 }
 
-// putAll puts the entries of a layer, and returns how many there are.
-func putAll(tx kv.Tx, layer *kv.Layer) (n int, err error) {
-	for e := range layer.All() {
-		n++
-		if e.Value == nil {
-			err = tx.Delete(e.Bucket, e.Key)
-		} else {
-			err = tx.Put(e.Bucket, e.Key, e.Value)
-		}
-		if err != nil {
-			return n, err
-		}
+// put puts an entry of a layer, or deletes it.
+func put(tx kv.Tx, e kv.Entry) error {
+	if e.Value == nil {
+		return tx.Delete(e.Bucket, e.Key)
 	}
-	return n, nil
+	return tx.Put(e.Bucket, e.Key, e.Value)
 }
 
 // Close applies what is not in the file, has it say that it needs no log, and closes it. If

@@ -159,8 +159,12 @@ func (s *Store) direct(own *kv.Layer) error {
 	keepNone(true) // no snapshot, else one reader could see the commit and the next one not
 	err := s.update(func(tx kv.Tx) error {
 		tx.Dense()
-		_, err := putAll(tx, own)
-		return err
+		for e := range own.All() {
+			if err := put(tx, e); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	s.newEpoch(false)
 	keepNone(false)
