@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 
@@ -108,4 +109,22 @@ func InLog(file string) (database uint64, needs bool, err error) {
 	defer k.Close()
 	_, database, needs, err = logged.Position(k)
 	return database, needs, err
+}
+
+// Room waits until a large commit can come without those behind it having to wait for its
+// being put into the file. The error is that of the context.
+func (s *Store) Room(ctx context.Context) error {
+	if s.logged == nil {
+		return nil
+	}
+	return s.logged.Room(ctx)
+}
+
+// applyLog puts what is in the log into the file, while commits go on, so that a transaction that
+// bypasses the log finds little to put there.
+func (s *Store) applyLog() error {
+	if s.logged == nil {
+		return nil
+	}
+	return s.logged.Apply()
 }
