@@ -61,7 +61,7 @@ func TestServerValuesAreResolved(t *testing.T) {
 	}
 }
 
-// TestWithoutIncrements: what is hidden is left out, and objects that have nothing else.
+// Hidden increments are left out, and so are objects that have nothing else.
 func TestWithoutIncrements(t *testing.T) {
 	const one, two = `{".sv":{"increment":1}}`, `{".sv":{"increment":2}}` // two is hidden
 	for src, want := range map[string]string{
