@@ -93,9 +93,7 @@ func (t *writeTask) carryOut(b *batch) error {
 	if err := b.change(v.writes, w.Merge, w.Base, t.ready); err != nil {
 		return err
 	}
-	if w.Returns {
-		t.commit.Returned, err = b.returned(w, v.writes)
-	} else if len(w.sums) > 0 {
+	if len(w.sums) > 0 {
 		t.commit.hidden, err = b.hide(w)
 	}
 	return err

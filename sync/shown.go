@@ -12,15 +12,18 @@ type hidden struct {
 	paths  map[tree.Path]bool // nil: all of them
 }
 
-// sumsOf returns the paths of the increments of an update, or those of the first ones if
-// there are more than the rules are asked about.
-func sumsOf(u tree.Update) (paths []tree.Path) {
-	for _, w := range u {
-		for v := range w.Value.ServerValues() {
+// sumsOf returns the paths of the increments of a write whose answer has their sums, or
+// those of the first ones if there are more than the rules are asked about.
+func sumsOf(w Write) (paths []tree.Path) {
+	if w.Caller.Admin || !w.Shown && !w.Returns {
+		return nil
+	}
+	for _, u := range w.Update {
+		for v := range u.Value.ServerValues() {
 			if !v.Increment {
 				continue
 			}
-			if paths = append(paths, w.Path.Join(v.At.Path)); len(paths) > maxReturned {
+			if paths = append(paths, u.Path.Join(v.At.Path)); len(paths) > maxReturned {
 				return paths
 			}
 		}
@@ -68,7 +71,11 @@ func (c *Commit) Shown(i int) (n tree.Node, whole bool) {
 		return n, true
 	}
 	w := c.hidden.update[i]
-	return w.Value.WithoutIncrements(n, func(p tree.Path) bool {
-		return c.hidden.paths == nil || c.hidden.paths[w.Path.Join(p)]
-	})
+	return w.Value.WithoutIncrements(n, func(p tree.Path) bool { return c.hides(w.Path.Join(p)) })
+}
+
+// hides reports whether the caller does not see an increment at a path.
+func (c *Commit) hides(p tree.Path) bool {
+	h := c.hidden
+	return h != nil && (h.paths == nil || h.paths[p])
 }

@@ -31,7 +31,7 @@ type Write struct {
 
 	ID *store.WriteID // under which it is carried out once, however often it is sent; nil: each time
 
-	sums []tree.Path // of the increments of a Write that is Shown, if rules decide whether its caller sees them
+	sums []tree.Path // of the increments, if the rules decide whether the caller sees them
 
 	left func(b *batch, carryOut func() error) error // carries it out, as what a session left; nil: it is an ordinary write
 }
@@ -46,7 +46,7 @@ type Commit struct {
 	// its ID.
 	Returned []Returned
 
-	hidden *hidden // what the caller does not see of a Write that is Shown; nil: nothing
+	hidden *hidden // what the caller does not see of a Write that is Shown or Returns; nil: nothing
 }
 
 // A writer carries out writes. It prepares large values and conditions outside of the

@@ -26,13 +26,14 @@ func serverValues(s string, at Path, yield func(ServerValue) bool) bool {
 	if isServerValue(s) {
 		return yield(ServerValue{Target{Path: at}, isIncrement(s)})
 	}
-	if s[0] != '{' || !hasServerValue(s) {
+	if s[0] != '{' {
 		return true
 	}
 	for i := 1; s[i] != '}'; {
 		m := memberAt(s, i)
-		if i = m.valueEnd; s[i] == ',' {
-			i++
+		i = behind(s, m)
+		if !hasServerValue(m.value(s)) {
+			continue // without a path for each of many
 		}
 		if !serverValuesOf(m.key(s), m.value(s), at, yield) {
 			return false
@@ -53,6 +54,45 @@ func serverValuesOf(quoted, v string, at Path, yield func(ServerValue) bool) boo
 }
 
 func isIncrement(s string) bool { return s != `{".sv":"timestamp"}` }
+
+// ServerValuesIn yields the server values of the draft with their values in n, which the
+// draft was resolved to. It walks both once.
+func (d Draft) ServerValuesIn(n Node) iter.Seq2[ServerValue, Node] {
+	return func(yield func(ServerValue, Node) bool) {
+		if d.deferred {
+			serverValuesIn(d.text, n.text, Target{Path: Root}, yield)
+		}
+	}
+}
+
+// serverValuesIn reports whether yield wants more.
+func serverValuesIn(draft, text string, at Target, yield func(ServerValue, Node) bool) bool {
+	if isServerValue(draft) {
+		return yield(ServerValue{at, isIncrement(draft)}, Node{text})
+	}
+	if draft[0] != '{' {
+		return true
+	}
+	for i, j := 1, 1; draft[i] != '}'; {
+		from, to := memberAt(draft, i), memberAt(text, j)
+		i, j = behind(draft, from), behind(text, to)
+		if !hasServerValue(from.value(draft)) {
+			continue
+		}
+		below := at
+		switch key := from.key(draft); key {
+		case `".priority"`:
+			below.Priority = true
+		case `".value"`:
+		default:
+			below.Path = at.Path.Child(unquote(key))
+		}
+		if !serverValuesIn(from.value(draft), to.value(text), below, yield) {
+			return false
+		}
+	}
+	return true
+}
 
 // WithoutIncrements returns n, which the draft was resolved to, without the nodes that
 // are increments and whose paths hidden reports. Paths are relative to the place of the
@@ -85,7 +125,7 @@ func (h *hider) node(draft, text string, at Path) string {
 	switch {
 	case h.hides(draft, at):
 		return ""
-	case isServerValue(draft) || draft[0] != '{' || !hasServerValue(draft):
+	case isServerValue(draft) || draft[0] != '{':
 		return text
 	}
 	out := []byte{'{'}
@@ -93,15 +133,17 @@ func (h *hider) node(draft, text string, at Path) string {
 	for i, j := 1, 1; draft[i] != '}'; {
 		from, to := memberAt(draft, i), memberAt(text, j)
 		i, j = behind(draft, from), behind(text, to)
-		key, v := from.key(draft), to.value(text)
-		switch key {
-		case `".priority"`:
-			h.hides(from.value(draft), at)
-		case `".value"`:
-			v = h.node(from.value(draft), v, at)
+		key, sent, v := from.key(draft), from.value(draft), to.value(text)
+		switch {
+		case key == `".priority"`:
+			h.hides(sent, at)
+		case !hasServerValue(sent):
+			shows = true
+		case key == `".value"`:
+			v = h.node(sent, v, at)
 			shows = v != ""
 		default:
-			v = h.node(from.value(draft), v, at.Child(unquote(key)))
+			v = h.node(sent, v, at.Child(unquote(key)))
 			shows = shows || v != ""
 		}
 		if v == "" {

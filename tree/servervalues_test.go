@@ -56,7 +56,17 @@ func TestServerValuesAreResolved(t *testing.T) {
 	if fmt.Sprint(got) != "[5 3 1]" {
 		t.Errorf("the values are %v", got)
 	}
+	var in []string
+	for v, at := range d.ServerValuesIn(n) {
+		in = append(in, v.At.String()+"="+at.JSON())
+	}
+	if fmt.Sprint(in) != "[/a=5 /b/.priority=3 /b/c=1]" {
+		t.Errorf("the values are %v", in)
+	}
 	for range d.ServerValues() {
+		break
+	}
+	for range d.ServerValuesIn(n) {
 		break
 	}
 }
