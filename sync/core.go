@@ -202,7 +202,9 @@ func (d *core) snapshot(f func(*store.Tx) error) error {
 
 // view runs f on the current state if the caller may read what r says.
 func (d *core) view(ctx context.Context, r Read, f func(*store.Tx) (int, error)) (bytes int, err error) {
-	d.stats.reads.Add(1)
+	if !r.Again {
+		d.stats.reads.Add(1)
+	}
 	err = d.snapshot(func(tx *store.Tx) error {
 		tx.Interrupt = ctx.Err
 		if err := d.mayRead(ctx, d.rules.Load(), tx, r); err != nil {
@@ -212,7 +214,10 @@ func (d *core) view(ctx context.Context, r Read, f func(*store.Tx) (int, error))
 		bytes, err = f(tx)
 		return err
 	})
-	if errors.Is(err, store.ErrTooBig) {
+	switch tooBig := errors.Is(err, store.ErrTooBig); {
+	case r.Brief && (tooBig || errors.Is(err, store.ErrLong)):
+		err = fault.ErrLong
+	case tooBig:
 		err = &fault.ReadLimitError{Most: d.options.MaxRead}
 	}
 	return bytes, err
@@ -220,9 +225,10 @@ func (d *core) view(ctx context.Context, r Read, f func(*store.Tx) (int, error))
 
 // mayRead allows or refuses a read that is made at once, in the same state.
 func (d *core) mayRead(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, r Read) error {
-	if err := d.access.Read(ctx, access.State{Rules: rs, Data: tx}, r); err != nil {
+	if err := d.access.Read(ctx, access.State{Rules: rs, Data: tx, Quiet: r.Again}, r); err != nil {
 		return err
 	}
+	tx.Brief(r.Brief) // not before: what the rules read has bounds of its own
 	return access.WithinLimits(rs, tx, r)
 }
 
