@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -109,3 +110,38 @@ func InLog(file string) (database uint64, needs bool, err error) {
 	_, database, needs, err = logged.Position(k)
 	return database, needs, err
 }
+
+// Logged reports whether commits go to a log, which has their changes.
+func (s *Store) Logged() bool { return s.logged != nil && !s.options.ReadOnly }
+
+// Database returns the random id of the database in its log, 0 if it has none. A restored or
+// copied database has another one.
+func (s *Store) Database() uint64 {
+	if s.logged == nil {
+		return 0
+	}
+	return s.logged.Database()
+}
+
+// SetChange gives the commit what clients can observe of it, in the form of package entry, for
+// the log. It must stay as it is until the commit.
+func (tx *Tx) SetChange(entries []byte) {
+	if t, ok := tx.kv.(*logged.Tx); ok {
+		t.SetChange(entries)
+	}
+}
+
+// Tail returns the entries of the log from a revision on, 0: from the oldest that there is.
+// The error wraps ErrTrimmed if the log does not have them, and ErrNoLog if there is no log.
+func (s *Store) Tail(from uint64) (*logged.Tail, error) {
+	if s.logged == nil {
+		return nil, ErrNoLog
+	}
+	return logged.NewTail(s.logged, from)
+}
+
+// Errors of Tail.
+var (
+	ErrNoLog   = errors.New("the database has no log")
+	ErrTrimmed = logged.ErrTrimmed
+)

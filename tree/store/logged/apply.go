@@ -339,6 +339,7 @@ func (s *Store) Detach() {
 func (s *Store) stop() {
 	s.mu.Lock()
 	s.closing = true
+	s.tell()
 	s.aging.Stop()
 	s.mu.Unlock()
 	s.started.Wait()
