@@ -35,6 +35,7 @@ type core struct {
 	settings atomic.Pointer[settings]
 	queue    *queue.Queue[task, *quota.Quota]
 	closed   atomic.Bool // Close has begun
+	logs     bool        // there is a log that takes what clients can observe of commits
 	stats    counters
 
 	access   access.Access
@@ -160,7 +161,7 @@ type batch struct {
 	db      *core
 	hashes  *fingerprint.Cache
 	dirty   bool            // something was written
-	record  []byte          // of the changes, for the log; in memory that the committer uses again
+	notes   *notes          // of the changes, for the log; nil: they are not committed
 	noted   *watch.Reader   // of Tx, what decisions are made of; nil: Tx is
 	request rules.Request   // of the task that is decided
 	budget  rules.Budget    // of the task: of all decisions that it takes

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/entry"
 )
 
 // Defaults of Options.
@@ -72,6 +73,7 @@ func (d *Database) SetSetting(ctx context.Context, name, value string) error {
 			return err
 		}
 		b.dirty = true
+		b.notes.add(&entry.Setting{Name: name, Value: value})
 		b.Committed = append(b.Committed, func() { b.db.settings.Store(&all) })
 		return fault.Broken(b.Tx.SetMeta(metaSettings, text))
 	}})

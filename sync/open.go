@@ -53,7 +53,9 @@ func Open(o Options) (*Database, error) {
 			return d.do(context.Background(), &call{quota: q, takes: cost, f: func(b *batch) error { return f(&b.Batch) }})
 		},
 	})
-	d.committer = committer{db: c, done: make(chan struct{}), batchTime: minBatchTime}
+	_, local := o.Change.(localLog)
+	c.logs = s.Logged() || !local
+	d.committer = committer{db: c, done: make(chan struct{}), batchTime: minBatchTime, notes: newNotes(c.logs)}
 	d.rules.Store(o.Rules)
 	late := d.load()
 	if late != nil && !store.NoRoom(late) {

@@ -60,7 +60,7 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 	if err := errors.Join(checkPaths(w), checkReturns(w)); err != nil {
 		return err
 	}
-	w.Turn = s.out.Readers()
+	w.Turn, w.Door = s.out.Readers(), DoorSocket
 	if isLarge(w) {
 		return s.writeLarge(ctx, r, w)
 	}
