@@ -3,9 +3,7 @@ package sync
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -225,20 +223,4 @@ func (d *core) mayRead(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, r R
 		return err
 	}
 	return access.WithinLimits(rs, tx, r)
-}
-
-const metaSettings = "settings"
-
-func readSettings(tx *store.Tx) (settings, error) {
-	all := settings{}
-	text, err := tx.Meta(metaSettings)
-	if err != nil {
-		return nil, fmt.Errorf("stored settings: %w", err)
-	}
-	if text != nil {
-		if err := json.Unmarshal(text, &all); err != nil {
-			return nil, fmt.Errorf("stored settings: %w", err)
-		}
-	}
-	return all, nil
 }

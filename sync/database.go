@@ -2,10 +2,9 @@ package sync
 
 import (
 	"context"
-	"encoding/json"
-	"maps"
 
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/entry"
 )
@@ -62,19 +61,15 @@ func (d *Database) Setting(name string) string { return (*d.settings.Load())[nam
 // ones: they are stored as one.
 func (d *Database) SetSetting(ctx context.Context, name, value string) error {
 	return d.do(ctx, &call{bytes: len(name) + len(value), f: func(b *batch) error {
-		old, err := readSettings(b.Tx)
+		stored, err := versions.Settings(b.Tx)
 		if err != nil {
 			return fault.Broken(err)
 		}
-		all := maps.Clone(old)
+		all := settings(stored)
 		all[name] = value
-		text, err := json.Marshal(all)
-		if err != nil {
-			return err
-		}
 		b.dirty = true
 		b.notes.add(&entry.Setting{Name: name, Value: value})
 		b.Committed = append(b.Committed, func() { b.db.settings.Store(&all) })
-		return fault.Broken(b.Tx.SetMeta(metaSettings, text))
+		return fault.Broken(versions.PutSettings(b.Tx, all))
 	}})
 }

@@ -84,14 +84,15 @@ func openError(err error) error {
 
 // loadRules reads the rules and settings of the file.
 func (d *Database) loadRules(tx *store.Tx) error {
-	stored, err := versions.Rules(tx)
+	inForce, err := versions.Rules(tx)
 	if err != nil {
 		return err
 	}
-	if stored != nil {
-		d.rules.Store(stored)
+	if inForce != nil {
+		d.rules.Store(inForce)
 	}
-	all, err := readSettings(tx)
+	stored, err := versions.Settings(tx)
+	all := settings(stored)
 	d.settings.Store(&all)
 	return err
 }
