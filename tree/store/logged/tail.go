@@ -116,7 +116,24 @@ func newTail(from source, revision uint64) (*Tail, error) {
 		return nil, err
 	}
 	t.hold.Move(t.cursor.After())
-	return t, nil
+	if revision == 0 {
+		err = t.pin()
+	}
+	return t, err
+}
+
+// pin begins with the oldest entry that there is, so that none behind it is missed.
+func (t *Tail) pin() error {
+	last, _ := t.source.visible()
+	if err := t.fill(last); err != nil {
+		if errors.Is(err, errEnd) {
+			return nil
+		}
+		return err
+	}
+	e, _, err := entry.Next(t.text)
+	t.next = e.Revision
+	return err
 }
 
 // Close gives up what the reader holds.
