@@ -6,6 +6,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
 	"github.com/dogwooddb/dogwood/tree/store/entry"
 )
 
@@ -53,6 +54,16 @@ func (d *Database) NextPushID() string { return d.pushIDs.Next(d.options.Now()) 
 
 // Check verifies every invariant of the database's store.
 func (d *Database) Check() ([]error, error) { return d.store.Check() }
+
+// Tail returns the entries of the database's log from a revision on, 0: from the oldest that
+// there is. It must be closed. Errors: those of [store.Store.Tail], and of a database that is
+// closed.
+func (d *Database) Tail(from uint64) (*store.Tail, error) {
+	if d.closed.Load() {
+		return nil, fault.ErrClosed
+	}
+	return d.store.Tail(from)
+}
 
 // Setting returns a setting, "" if it was never set. It waits for nobody.
 func (d *Database) Setting(name string) string { return (*d.settings.Load())[name] }

@@ -133,12 +133,15 @@ func (tx *Tx) SetChange(entries []byte) {
 
 // Tail returns the entries of the log from a revision on, 0: from the oldest that there is.
 // The error wraps ErrTrimmed if the log does not have them, and ErrNoLog if there is no log.
-func (s *Store) Tail(from uint64) (*logged.Tail, error) {
+func (s *Store) Tail(from uint64) (*Tail, error) {
 	if s.logged == nil {
 		return nil, ErrNoLog
 	}
 	return logged.NewTail(s.logged, from)
 }
+
+// A Tail reads the log of a database.
+type Tail = logged.Tail
 
 // Errors of Tail.
 var (

@@ -161,6 +161,13 @@ func (t *Tail) Next(ctx context.Context) (entry.Entry, error) {
 	}
 }
 
+// News returns a channel that is closed when there may be more than Ready returned before the
+// call; nil if the database is closed.
+func (t *Tail) News() <-chan struct{} {
+	_, news := t.source.visible()
+	return news
+}
+
 // Ready is Next that does not wait: ok is false if there is no entry yet.
 func (t *Tail) Ready() (e entry.Entry, ok bool, err error) {
 	e, _, err = t.step()
