@@ -10,13 +10,13 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
-const pathLog = "/.settings/log"
+const pathLog = "/.settings/log.json"
 
 // typeLines is the type of an answer that has a JSON value on each line.
 const typeLines = "application/x-ndjson"
 
 // getLog sends an administrator the entries of the database's log from a revision on, as they
-// are stored: GET /.settings/log?from=812&follow=true. Without follow it ends with the last
+// are stored: GET /.settings/log.json?from=812&follow=true. Without follow it ends with the last
 // one that is there.
 func getLog(q *request) (answer, error) {
 	from := uint64(0)

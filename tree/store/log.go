@@ -38,6 +38,12 @@ func (s *Store) joinLog() error {
 	} else if needs {
 		return s.putLog(log)
 	}
+	if s.options.ReadLog && s.options.ReadOnly && owner != 0 {
+		if s.ownLog, err = findLog(s.file, owner); err != nil {
+			return err
+		}
+		return s.putLog(s.ownLog)
+	}
 	if log == nil || s.options.ReadOnly || s.bolt.Plain() {
 		return nil // a file that still gets its checksums does without until it is opened again
 	}
@@ -97,6 +103,20 @@ func (s *Store) leaveLog() error {
 	err = s.ownLog.Close()
 	s.ownLog = nil
 	return err
+}
+
+// LeaveLog has a file that needs no log, such as a backup that is restored, belong to none. So
+// its commits are not taken for those of the database that it is a copy of.
+func LeaveLog(file string) (err error) {
+	if database, _, err := InLog(file); database == 0 || err != nil {
+		return err
+	}
+	k, err := kv.OpenFile(file, kv.FileOptions{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, k.Close()) }()
+	return logged.Leave(k)
 }
 
 // InLog returns which database of a log a file is, 0 if it was never in one, and whether its

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/entry"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 	"github.com/dogwooddb/dogwood/tree/store/wal"
 )
 
@@ -257,4 +258,28 @@ func (t *Tail) peek(i int, last uint64) (wal.Record, error) {
 		return r, nil
 	}
 	return wal.Record{}, errEnd
+}
+
+// Leave has a file that needs no log belong to none.
+func Leave(file *kv.File) error {
+	if err := file.Start(); err != nil {
+		return err
+	}
+	tx, err := file.Begin(true)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	switch p, needs, err := readPosition(tx); {
+	case err != nil:
+		return err
+	case needs:
+		return fmt.Errorf("%w: the last commits of the file are in log %016x", ErrOtherLog, p.log)
+	case p.log == 0:
+		return nil
+	}
+	if err := tx.Delete(kv.Meta, positionKey); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
