@@ -48,9 +48,9 @@ func getLog(q *request) (answer, error) {
 func logError(err error) error {
 	switch {
 	case errors.Is(err, store.ErrNoLog):
-		return &statusError{http.StatusConflict, "The database has no log: the server runs without --write-ahead-log, or the database is in memory."}
+		return &statusError{http.StatusConflict, "The database has no log."}
 	case errors.Is(err, store.ErrTrimmed):
-		return &statusError{http.StatusGone, "The log does not reach back as far: " + err.Error() + "."}
+		return &statusError{http.StatusGone, "The log does not reach back to that revision."}
 	}
 	return err
 }

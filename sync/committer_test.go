@@ -392,7 +392,7 @@ func TestWriteGivesUpWithItsContext(t *testing.T) {
 	want(t, db, "/x", "1")
 }
 
-// TestChange: the log has what each batch changed, and who changed it and how, however large
+// TestChange: the log has what each batch changed, and for which caller and how, however large
 // it is.
 func TestChange(t *testing.T) {
 	log := new(recordLog)

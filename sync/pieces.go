@@ -13,8 +13,8 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/entry"
 )
 
-// What is too long for one entry of the log goes there in pieces before it takes effect: the
-// commit then only names them, so its cost does not grow with the value. Each piece is a task
+// A value that is too long for one entry of the log goes there in pieces before it takes effect.
+// The commit then only names them, so its cost does not grow with the value. Each piece is a task
 // of the committer. Readers of the log keep the pieces until the commit comes, and forget
 // them when they are dropped or the database was closed in between.
 
@@ -81,8 +81,8 @@ func (wr *writer) sendParts(ctx context.Context, w *Write, p *prepared, l *line)
 	return nil
 }
 
-// A loggedText is the text of an import that is read, and goes to the log piece by piece. What
-// fits into one piece waits for the end, since it may be an ordinary write.
+// A loggedText is the text of an import that is read, and goes to the log piece by piece. A
+// text that fits into one piece waits for the end, since it may be an ordinary write.
 type loggedText struct {
 	io.Reader
 	ctx    context.Context
@@ -122,7 +122,7 @@ func (t *loggedText) cut(size int) error {
 	return nil
 }
 
-// finish sends what is left.
+// finish sends the rest.
 func (t *loggedText) finish() error {
 	for len(t.text) > 0 {
 		if err := t.cut(min(len(t.text), pieceBytes)); err != nil {

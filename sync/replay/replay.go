@@ -221,7 +221,7 @@ func newLoad(s *store.Store, first *entry.Load) (*load, error) {
 	var o store.LoadOptions
 	if now := first.Now; now != 0 {
 		o.ServerValue = func(_ tree.Target, v tree.Draft) tree.Node {
-			// What becomes of an increment comes with the link.
+			// The value of an increment comes with the link.
 			n, _ := v.Resolve(now, func(tree.Path) (tree.Node, error) { return tree.Empty, nil })
 			return n
 		}

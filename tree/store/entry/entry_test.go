@@ -122,8 +122,8 @@ func TestLaterVersion(t *testing.T) {
 	}
 }
 
-// TestLong: a commit that is too long for one entry becomes several, of which each keeps the
-// bound, and which make the same operations together.
+// TestLong: a commit that is too long for one entry becomes several. Each keeps the
+// bound, and together they make the same operations.
 func TestLong(t *testing.T) {
 	long := tree.String(strings.Repeat(`é"`, 200<<10))
 	ops := []Operation{

@@ -12,7 +12,7 @@ type Operation interface {
 	append(b []byte) []byte
 }
 
-// By says who caused an operation and how.
+// By is the caller of an operation, and how it came about.
 type By struct {
 	UID   string // of the user; "" if there is none
 	Admin bool   // the rules did not apply

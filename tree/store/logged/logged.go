@@ -95,7 +95,7 @@ type Store struct {
 	upkeeps  bool        // it may have upkeep to do
 	done     []func()    // to be called when wanted was done
 	closing  bool
-	news     chan struct{} // closed when there is another commit, or the store is closed; nil: nobody waits
+	news     chan struct{} // closed when there is another commit, or the store is closed; nil: no reader waits
 	aging    *time.Timer   // runs while active has something
 }
 
