@@ -2,6 +2,7 @@ package wal
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 )
 
@@ -27,7 +28,19 @@ func (l *Log) Cursor(database, after uint64) *Cursor {
 // Find moves the cursor to the last segment whose first record before is true of, and to the
 // oldest one if there is none. before must be true of the records up to one, and of none
 // behind it. It reads one record of a few segments.
-func (c *Cursor) Find(before func(Record) bool) error {
+func (c *Cursor) Find(before func(Record) bool) (err error) {
+	for range findTries {
+		if err = c.find(before); !errors.Is(err, ErrTrimmed) {
+			break
+		}
+	}
+	return err
+}
+
+// findTries is how often a cursor looks for its place, if segments go while it does.
+const findTries = 10
+
+func (c *Cursor) find(before func(Record) bool) error {
 	list := c.log.places(c.database, 0)
 	var failed error
 	n, _ := slices.BinarySearchFunc(list, true, func(p place, _ bool) int {
