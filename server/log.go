@@ -18,7 +18,7 @@ const (
 
 // openLog opens the log of the data directory. It is only read where nothing can be written.
 func openLog(o Options) (*logged.Log, error) {
-	if !o.WriteAheadLog || o.Dir == "" {
+	if o.Dir == "" {
 		return nil, nil
 	}
 	dir, options := store.LogDir(o.Dir), logged.LogOptions{MemoryBytes: o.MaxUnappliedBytes,

@@ -175,7 +175,7 @@ func (c *committer) commitQueued() (committed bool) {
 	s.next = c.db.queue.Next
 	for _, some := s.at(0, false); some; _, some = s.at(0, false) {
 		committed = c.commitSome(s) || committed
-		s.next = nil // what is left has been taken: a task failed and cost the batch its time
+		s.next = nil // the rest has been taken: a task failed and cost the batch its time
 	}
 	return committed
 }

@@ -23,7 +23,10 @@ type Event struct {
 	At   int64 // offset of a write, size after a truncation
 	Data []byte
 
-	File string    // in a trace: its path
+	File string // in a trace: its path
+	To   string // its path after a Rename
+
+	made *Disk     // by Create
 	Time time.Time // in a trace: when the system was asked
 }
 
@@ -36,6 +39,14 @@ const (
 	Truncate             // to a size
 	Sync
 	FailedSync // what it was for may be on the disk or lost for good
+	WriteSync  // Write, and Sync of it alone
+
+	// The others are for a [Folder]. A Sync of the directory makes them durable.
+
+	Create      // unless there is such a file
+	CreateEmpty // or make it empty
+	Rename      // To another name, which loses the file that it has
+	Remove
 )
 
 // A Disk is what is left of a file when the power fails. The zero Disk has an
@@ -57,6 +68,9 @@ func (d *Disk) Run(e Event) {
 	case Sync:
 	case FailedSync:
 		lost = loses(d.Rand)
+	case WriteSync:
+		d.synced.apply(e, nil)
+		return
 	default:
 		d.pending = append(d.pending, e)
 		return

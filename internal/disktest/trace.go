@@ -17,12 +17,24 @@ import (
 // Trace returns a command under which strace records what a program, and what it
 // starts, does to files. An error says that strace is not installed.
 func Trace(log, program string, args ...string) (*exec.Cmd, error) {
+	return trace(contentCalls, log, program, args)
+}
+
+// TraceFolder is Trace, with the names of files, for a [Folder].
+func TraceFolder(log, program string, args ...string) (*exec.Cmd, error) {
+	return trace(contentCalls+",openat,renameat,unlinkat", log, program, args)
+}
+
+// contentCalls are the system calls that change what files have.
+const contentCalls = "pwrite64,pwritev2,ftruncate,fsync,fdatasync"
+
+func trace(calls, log, program string, args []string) (*exec.Cmd, error) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		return nil, err
 	}
 	flags := []string{"-f", "-y", "-xx", "-ttt", "-s", "4194304", "-o", log,
-		"-e", "trace=pwrite64,ftruncate,fsync,fdatasync", "-e", "signal=none", program}
+		"-e", "trace=" + calls, "-e", "signal=none", program}
 	return exec.Command(strace, append(flags, args...)...), nil
 }
 
@@ -67,6 +79,13 @@ func readTrace(r io.Reader) (events []Event, err error) {
 		if i := strings.Index(line, " resumed>"); i >= 0 {
 			line = halves[pid] + line[i+len(" resumed>"):]
 		}
+		if named, err := tracedName(line); named != nil || err != nil {
+			if err != nil {
+				return nil, fmt.Errorf("%.200s: %w", line, err)
+			}
+			events = append(events, *named)
+			continue
+		}
 		call := tracedCall.FindStringSubmatch(line)
 		if call == nil {
 			continue
@@ -99,6 +118,9 @@ func tracedEvent(call []string) (e Event, err error) {
 		e.At, err = strconv.ParseInt(strings.TrimPrefix(call[4], ", "), 10, 64)
 		return e, err
 	}
+	if call[2] == "pwritev2" {
+		return tracedVector(e, call)
+	}
 	args := strings.Split(call[4], ", ") // "", data, length, offset
 	if len(args) != 4 {
 		return e, fmt.Errorf("%d arguments", len(args))
@@ -106,6 +128,54 @@ func tracedEvent(call []string) (e Event, err error) {
 	e.Do, e.Data = Write, unhex(args[1])
 	if e.At, err = strconv.ParseInt(args[3], 10, 64); err == nil && strconv.Itoa(len(e.Data)) != call[5] {
 		err = fmt.Errorf("%d bytes recorded, %s written", len(e.Data), call[5])
+	}
+	return e, err
+}
+
+// vectorArguments matches those of a pwritev2 with one buffer: data, offset and flags.
+var vectorArguments = regexp.MustCompile(`^, \[\{iov_base=("[^"]*"), iov_len=\d+\}\], 1, (\d+), (\w+)$`)
+
+func tracedVector(e Event, call []string) (Event, error) {
+	args := vectorArguments.FindStringSubmatch(call[4])
+	if args == nil || args[3] != "RWF_DSYNC" {
+		return e, errors.New("unknown arguments")
+	}
+	var err error
+	e.Do, e.Data = WriteSync, unhex(args[1])
+	if e.At, err = strconv.ParseInt(args[2], 10, 64); err == nil && strconv.Itoa(len(e.Data)) != call[5] {
+		err = fmt.Errorf("%d bytes recorded, %s written", len(e.Data), call[5])
+	}
+	return e, err
+}
+
+// tracedNaming matches a system call about names, which worked.
+var tracedNaming = regexp.MustCompile(`^\d+ +(\d+\.\d+) (openat|renameat|unlinkat)\(AT_FDCWD(?:<[^>]*>)?, ("[^"]*"), (.*)\) += \d+`)
+
+// tracedName reads a call that changes a name, nil if the line is none.
+func tracedName(line string) (*Event, error) {
+	call := tracedNaming.FindStringSubmatch(line)
+	if call == nil {
+		return nil, nil
+	}
+	at, err := tracedTime(call[1])
+	e := &Event{File: string(unhex(call[3])), Time: at}
+	switch call[2] {
+	case "unlinkat":
+		e.Do = Remove
+	case "renameat":
+		to := strings.LastIndex(call[4], `"`+`\x`)
+		if to < 0 {
+			return nil, errors.New("unknown arguments")
+		}
+		e.Do, e.To = Rename, string(unhex(call[4][to:]))
+	default:
+		if !strings.Contains(call[4], "O_CREAT") {
+			return nil, nil
+		}
+		e.Do = Create
+		if strings.Contains(call[4], "O_TRUNC") {
+			e.Do = CreateEmpty
+		}
 	}
 	return e, err
 }

@@ -1,6 +1,7 @@
 package logged
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -50,6 +51,9 @@ func (s *Store) append(own *kv.Layer, change []byte) error {
 	grown, full := s.active.Bytes()-before, s.active.Bytes() >= s.freeze
 	if before == 0 {
 		s.aging.Reset(applyAfter)
+	}
+	if full {
+		s.toFreeze()
 	}
 	s.mu.Unlock()
 	s.log.grow(grown)
@@ -106,16 +110,22 @@ func (s *Store) pace(size int64) time.Duration {
 	return min(time.Duration(filled*s.perByte*float64(size)), maxPace)
 }
 
-// makeRoom freezes active, when what is being applied has been.
+// makeRoom freezes active, when what is being applied has been. If that fails, it tries
+// itself, for the error.
 func (s *Store) makeRoom() error {
+	s.mu.Lock()
+	applied, failed := s.applied, s.frozen != nil && s.applied == nil
+	s.toFreeze()
+	s.mu.Unlock()
+	if !failed && s.applySoon(nil) {
+		if applied != nil {
+			<-applied
+		}
+		return nil
+	}
 	s.applying.Lock()
 	defer s.applying.Unlock()
-	if err := s.applyFrozen(); err != nil {
-		return err
-	}
-	s.toApply()
-	s.applySoon(nil)
-	return nil
+	return s.applyFrozen()
 }
 
 // failed settles what became of a record that the log could not take. When everything that
@@ -169,11 +179,15 @@ func (s *Store) direct(own *kv.Layer, number uint64) error {
 	keepNone(true) // no snapshot, else one reader could see the commit and the next one not
 	err := s.update(func(tx kv.Tx) error {
 		tx.Dense()
-		_, err := putAll(tx, own)
-		if err == nil && number > 0 {
-			err = position{s.position.log, s.position.database, number}.write(tx, s.needs)
+		for e := range own.All() {
+			if err := put(tx, e); err != nil {
+				return err
+			}
 		}
-		return err
+		if number == 0 {
+			return nil
+		}
+		return position{s.position.log, s.position.database, number}.write(tx, s.needs)
 	})
 	if err == nil && number > 0 {
 		s.mu.Lock()
@@ -186,4 +200,22 @@ func (s *Store) direct(own *kv.Layer, number uint64) error {
 		_ = s.log.wal.Release(s.position.database, number) // the next one does it as well
 	}
 	return err
+}
+
+// Room waits until a commit of some size can come without those behind it having to wait for
+// its being applied, or until applying fails. The error is that of the context.
+func (s *Store) Room(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		applied, crowded := s.applied, s.frozen != nil && s.active.Bytes() >= s.freeze/4
+		s.mu.Unlock()
+		if !crowded || applied == nil {
+			return nil
+		}
+		select {
+		case <-applied:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }

@@ -30,8 +30,8 @@ the time and the number of lines that follow, and then the operations:
   {"v":1,"db":"5f0a…","run":"a1c3…","rev":812,"at":1764002345678,"n":1,"sum":"9bd366ae"}
   {"w":{"/rooms/r1/name":"Lobby"},"uid":"ana","door":"socket","cause":"set"}
 
-It needs a server with --write-ahead-log. docs/storage.md describes the lines. If the
-log does not reach back to --from, the command fails: what it lacks is in the database
+docs/storage.md describes the lines. A database in memory has no log. If the log does not
+reach back to --from, the command fails: what it lacks is in the database
 only. With --data it reads the files of a data directory on which no server is running.
 
 Examples:
