@@ -233,3 +233,19 @@ func TestStalledWorkIsTriedAgain(t *testing.T) {
 		t.Error("work that was done counts as failed")
 	}
 }
+
+// BenchmarkImport is an import of 20 MB, with a log and its pieces there, and without the pieces.
+func BenchmarkImport(b *testing.B) {
+	text := importText(1, 150_000)
+	for _, logs := range []bool{true, false} {
+		b.Run(fmt.Sprint("pieces=", logs), func(b *testing.B) {
+			db := openLogged(b)
+			db.logs = logs
+			db.notes.wanted = logs
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				imports(b, db, "/x", text)
+			}
+		})
+	}
+}

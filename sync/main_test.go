@@ -281,7 +281,7 @@ func (l *recordLog) operations(t *testing.T) (list []string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if rest = after; whole {
+			if rest = after; whole || len(commit) > 0 {
 				all := ""
 				for _, op := range commit {
 					all += entry.Text(op) + "\n"

@@ -24,6 +24,7 @@ type notes struct {
 	run     uint64
 	encoder entry.Encoder
 	some    bool     // something was noted
+	commits bool     // and not only pieces, which have no effect of their own
 	id      entry.ID // of the write that is carried out
 	hasID   bool     // and it was not noted
 	at      int64    // the time of the batch, in milliseconds since 1970
@@ -35,7 +36,7 @@ func newNotes(wanted bool) notes { return notes{wanted: wanted, run: rand.Uint64
 
 // reset begins the notes of a batch.
 func (n *notes) reset() {
-	n.some, n.hasID, n.timed = false, false, false
+	n.some, n.commits, n.hasID, n.timed = false, false, false, false
 	if n.wanted {
 		n.encoder.Reset()
 	}
@@ -61,10 +62,16 @@ func (n *notes) add(op entry.Operation) {
 	if n == nil {
 		return
 	}
-	n.some = true
+	n.some, n.commits = true, true
 	if n.wanted {
 		n.encoder.Add(op)
 	}
+}
+
+// piece notes a part, or a piece of an import, or that they are dropped.
+func (n *notes) piece(op entry.Operation) {
+	n.some = true
+	n.encoder.Add(op)
 }
 
 // write notes a write that changed something. ready has its text in parts; nil: it has not.
@@ -76,7 +83,7 @@ func (n *notes) write(w *Write, writes []tree.ResolvedWrite, ready *prepared) {
 		n.add(&entry.Join{ID: ready.text.id, Parts: ready.text.sent})
 		return
 	}
-	n.some = true
+	n.some, n.commits = true, true
 	if !n.wanted {
 		n.hasID = false
 		return
@@ -113,7 +120,8 @@ func (n *notes) rules(v versions.Version, source string) error {
 	return err
 }
 
-// seal gives the entries of the batch to the log, and the transaction its revision.
+// seal gives the entries of the batch to the log, and the transaction its revision. A batch of
+// pieces has none: its entries belong to the commit that comes next.
 func (n *notes) seal(b *batch) error {
 	if !n.some {
 		return nil
@@ -122,7 +130,7 @@ func (n *notes) seal(b *batch) error {
 	s, before := b.db.store, b.Tx.Revision()
 	var entries []byte
 	if n.wanted {
-		entries = n.encoder.Seal(entry.Header{Database: s.Database(), Run: n.run, Revision: before + 1, At: n.at})
+		entries = n.encoder.Seal(entry.Header{Database: s.Database(), Run: n.run, Revision: before + 1, At: n.at, More: !n.commits})
 	}
 	revision, err := b.db.options.Change.Append(b.Ctx, s.String(), before, entries)
 	if err != nil {
@@ -131,7 +139,9 @@ func (n *notes) seal(b *batch) error {
 	if revision != before+1 {
 		return fmt.Errorf("the log gave a commit revision %d behind %d", revision, before)
 	}
-	b.Tx.SetRevision(revision)
+	if n.commits {
+		b.Tx.SetRevision(revision)
+	}
 	b.Tx.SetChange(entries)
 	return nil
 }

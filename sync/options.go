@@ -82,7 +82,8 @@ const DefaultScrubEvery = 24 * time.Hour
 type Log interface {
 	// Append adds the entries of the commit that follows revision prev, in the form of
 	// package entry, and returns the commit's revision, which is prev+1. It must not keep
-	// the entries.
+	// the entries. If the last of them says that there are more, what follows has the same
+	// prev.
 	Append(ctx context.Context, db string, prev uint64, entries []byte) (uint64, error)
 }
 

@@ -25,20 +25,39 @@ const pieceBytes = 60 << 10
 type pieces struct {
 	id   string
 	sent int
+	way  []*call // the pieces that are on their way, oldest first
 }
 
 func newPieces() pieces { return pieces{id: strconv.FormatUint(rand.Uint64(), 36)} }
 
-// send has a piece put into the log. Its outcome is known when it returns, and errors are
-// those of loadError.
+// maxPieces is how many pieces of a value are on their way: they are written while the next
+// ones are made.
+const maxPieces = 16
+
+// send has a piece put into the log. Errors are those of loadError, also of pieces before it.
 func (p *pieces) send(ctx context.Context, d *core, op entry.Operation, q *quota.Quota, l *line) error {
-	err := d.do(context.WithoutCancel(ctx), &call{bytes: pieceBytes, quota: q, line: l, f: func(b *batch) error {
-		b.notes.add(op)
+	if err := p.settle(maxPieces - 1); err != nil {
+		return err
+	}
+	t := &call{bytes: pieceBytes, quota: q, line: l, f: func(b *batch) error {
+		b.notes.piece(op)
 		b.dirty = true
 		return nil
-	}})
-	if err == nil {
-		p.sent++
+	}}
+	t.start()
+	if err := d.add(context.WithoutCancel(ctx), t); err != nil {
+		return loadError(err)
+	}
+	p.sent++
+	p.way = append(p.way, t)
+	return nil
+}
+
+// settle waits until no more than some pieces are on their way to the log.
+func (p *pieces) settle(some int) (err error) {
+	for len(p.way) > some && err == nil {
+		err = p.way[0].wait(context.Background())
+		p.way = p.way[1:]
 	}
 	return loadError(err)
 }
@@ -46,13 +65,16 @@ func (p *pieces) send(ctx context.Context, d *core, op entry.Operation, q *quota
 // drop says that the pieces are void. If that is not stored, readers forget them when the
 // database is closed.
 func (p *pieces) drop(d *core) {
+	for len(p.way) > 0 {
+		_ = p.settle(0)
+	}
 	if p.sent == 0 {
 		return
 	}
 	id := p.id
 	*p = pieces{}
 	t := &call{f: func(b *batch) error {
-		b.notes.add(&entry.Drop{ID: id})
+		b.notes.piece(&entry.Drop{ID: id})
 		b.dirty = true
 		return nil
 	}}
@@ -78,7 +100,7 @@ func (wr *writer) sendParts(ctx context.Context, w *Write, p *prepared, l *line)
 			return err
 		}
 	}
-	return nil
+	return wr.turnOf(*w).Yield(func() error { return p.text.settle(0) })
 }
 
 // A loggedText is the text of an import that is read, and goes to the log piece by piece. A
@@ -129,7 +151,7 @@ func (t *loggedText) finish() error {
 			return err
 		}
 	}
-	return nil
+	return t.pieces.settle(0)
 }
 
 // logText returns a reader of a text that goes to the log, or nil if there is no log.

@@ -47,9 +47,13 @@ func (r *Replayer) Add(e entry.Entry) error {
 		}
 		r.run = e.Run
 	}
-	commit, whole, err := r.assembler.Add(e)
-	if err == nil && whole {
-		err = r.commit(e, commit)
+	list, whole, err := r.assembler.Add(e)
+	switch {
+	case err != nil:
+	case whole:
+		err = r.commit(e, list)
+	default:
+		err = r.prepareAll(list)
 	}
 	if err != nil {
 		return fmt.Errorf("replay revision %d: %w", e.Revision, err)
@@ -66,10 +70,8 @@ func (r *Replayer) forget() (err error) {
 }
 
 func (r *Replayer) commit(e entry.Entry, commit []entry.Operation) error {
-	for _, op := range commit {
-		if err := r.prepare(op); err != nil {
-			return err
-		}
+	if err := r.prepareAll(commit); err != nil {
+		return err
 	}
 	return r.store.Update(func(tx *store.Tx) error {
 		if at := tx.Revision(); e.Revision != at+1 {
@@ -84,6 +86,15 @@ func (r *Replayer) commit(e entry.Entry, commit []entry.Operation) error {
 		}
 		return nil
 	})
+}
+
+func (r *Replayer) prepareAll(list []entry.Operation) error {
+	for _, op := range list {
+		if err := r.prepare(op); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // prepare does what comes in front of the transaction of an operation: pieces of imports have

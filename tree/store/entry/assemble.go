@@ -25,45 +25,52 @@ type parts struct {
 }
 
 // Add takes the next entry. It returns the operations of the commit when it has its last
-// entry, in order and with joined operations in place of their parts.
-func (a *Assembler) Add(e Entry) (commit []Operation, whole bool, err error) {
+// entry, in order and with joined operations in place of their parts. Before that it returns
+// the pieces of imports that the entry has, and those that are dropped: they have no effect of
+// their own, and are not kept here.
+func (a *Assembler) Add(e Entry) (list []Operation, whole bool, err error) {
 	if e.Run != a.run { // what an earlier run has not completed is void
-		a.run, a.parts, a.bytes = e.Run, make(map[string]*parts), 0
+		a.run, a.parts, a.bytes, a.commit = e.Run, make(map[string]*parts), 0, nil
 	}
 	for op, err := range e.Operations() {
 		if err == nil {
-			err = a.add(op)
+			op, err = a.take(op)
 		}
 		if err != nil {
 			return nil, false, err
 		}
+		switch op.(type) {
+		case nil:
+			continue
+		case *Load, *Drop:
+			if e.More {
+				list = append(list, op)
+				continue
+			}
+		}
+		a.commit = append(a.commit, op)
 	}
 	if e.More {
-		return nil, false, nil
+		return list, false, nil
 	}
-	commit, a.commit = a.commit, nil
-	return commit, true, nil
+	list, a.commit = a.commit, nil
+	return list, true, nil
 }
 
 // Open reports whether parts are kept: their operation comes in a later commit.
 func (a *Assembler) Open() bool { return len(a.parts) > 0 }
 
-func (a *Assembler) add(op Operation) error {
+// take returns the operation that one stands for, nil for none.
+func (a *Assembler) take(op Operation) (Operation, error) {
 	switch op := op.(type) {
 	case *Part:
-		return a.part(op)
+		return nil, a.part(op)
 	case *Join:
-		joined, err := a.join(op)
-		if err != nil {
-			return err
-		}
-		a.commit = append(a.commit, joined)
-		return nil
+		return a.join(op)
 	case *Drop:
 		a.drop(op.ID)
 	}
-	a.commit = append(a.commit, op)
-	return nil
+	return op, nil
 }
 
 func (a *Assembler) part(p *Part) error {

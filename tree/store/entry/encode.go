@@ -40,7 +40,7 @@ func (e *Encoder) Len() int { return max(len(e.buf)-maxHeader, 0) }
 func (e *Encoder) Empty() bool { return e.n == 0 }
 
 // Full reports whether the entry is as long as one should be.
-func (e *Encoder) Full() bool { return e.Len() >= maxLines/2 }
+func (e *Encoder) Full() bool { return e.Len() >= maxLines-maxLines/4 }
 
 // Add adds an operation. It does not keep it.
 func (e *Encoder) Add(op Operation) {
@@ -68,9 +68,10 @@ func (e *Encoder) end() {
 }
 
 // Seal returns the entries of what was added, as the commit that the header names: one behind
-// the other, and mostly just one. The memory is good until the next Reset.
+// the other, and mostly just one. More is that of the last one. The memory is good until the next
+// Reset.
 func (e *Encoder) Seal(h Header) []byte {
-	if h.More = false; e.Len() <= maxLines {
+	if e.Len() <= maxLines {
 		lines := e.buf[maxHeader:]
 		head := h.append(e.head[:0], e.n, lines)
 		from := maxHeader - len(head)
@@ -83,7 +84,7 @@ func (e *Encoder) Seal(h Header) []byte {
 // cut is Seal for what is too long for one entry.
 func (e *Encoder) cut(h Header) (all []byte) {
 	var lines []byte
-	n, long := 0, 0
+	n, long, last := 0, 0, h.More
 	flush := func(more bool) {
 		h.More = more
 		all = append(h.append(all, n, lines), lines...)
@@ -110,7 +111,7 @@ func (e *Encoder) cut(h Header) (all []byte) {
 		}
 		add(append((&Join{id, parts}).append(nil), '\n'))
 	}
-	flush(false)
+	flush(last)
 	return all
 }
 

@@ -11,7 +11,7 @@
 //	{"id":"0b…:8"}
 //
 // One commit makes one revision, which is one entry, or several if it is longer than
-// [MaxBytes]. The types of operations say what they mean. Section 7.7 of docs/storage.md
+// [MaxBytes]. Pieces of what is made visible later are in entries in front of the next commit. The types of operations say what they mean. Section 7.7 of docs/storage.md
 // describes the format.
 package entry
 
@@ -51,7 +51,7 @@ type Header struct {
 	Run      uint64 // random id of the time for which the database was open
 	Revision uint64 // of the commit; one more than that of the entry before, or the same
 	At       int64  // the server's time, in milliseconds since 1970; never goes back
-	More     bool   // the entries that follow belong to the same commit
+	More     bool   // the entry belongs to the commit of the one that follows in the same run
 }
 
 // An Entry is a part of the log of a database.

@@ -176,6 +176,7 @@ func (s *Store) direct(own *kv.Layer, number uint64) error {
 		defer s.mu.Unlock()
 		s.unkept = none
 	}
+	to := max(number, s.position.last)
 	keepNone(true) // no snapshot, else one reader could see the commit and the next one not
 	err := s.update(func(tx kv.Tx) error {
 		tx.Dense()
@@ -184,10 +185,10 @@ func (s *Store) direct(own *kv.Layer, number uint64) error {
 				return err
 			}
 		}
-		if number == 0 {
+		if to == 0 {
 			return nil
 		}
-		return position{s.position.log, s.position.database, number}.write(tx, s.needs)
+		return position{s.position.log, s.position.database, to}.write(tx, s.needs)
 	})
 	if err == nil && number > 0 {
 		s.mu.Lock()
@@ -196,8 +197,8 @@ func (s *Store) direct(own *kv.Layer, number uint64) error {
 	}
 	s.newEpoch(false)
 	keepNone(false)
-	if err == nil && number > 0 {
-		_ = s.log.wal.Release(s.position.database, number) // the next one does it as well
+	if err == nil && to > 0 {
+		_ = s.log.wal.Release(s.position.database, to) // the next one does it as well
 	}
 	return err
 }

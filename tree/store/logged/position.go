@@ -74,7 +74,7 @@ func Open(file *kv.File, log *Log, o Options) (*Store, error) {
 		}
 		log.add(s)
 	}
-	if !s.active.Empty() && !file.ReadOnly() {
+	if s.needs && !file.ReadOnly() { // also if it lacks nothing but pieces
 		s.aging.Reset(applyAfter)
 	}
 	return s, nil

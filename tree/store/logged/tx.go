@@ -53,7 +53,7 @@ func (t *Tx) Commit() error {
 		return errEnded
 	}
 	defer t.Rollback()
-	if t.own.Empty() {
+	if t.own.Empty() && len(t.change) == 0 {
 		return nil
 	}
 	return t.store.commit(t)
