@@ -54,7 +54,7 @@ func revisions(t *testing.T, s *Store, from uint64) (list []uint64) {
 	}
 }
 
-// TestTailSkipsVoid: commits that go to the file, and of which a crash leaves the record alone,
+// TestTailSkipsVoid: commits that go to the file, and whose record alone a crash leaves,
 // are not read, and the database stays the same one. Those that the file has are read.
 func TestTailSkipsVoid(t *testing.T) {
 	for seed := range tier.Pick[uint64](2, 4, 40) {
