@@ -71,7 +71,7 @@ func replaceValue(q *request, w tree.Write) (answer, error) {
 // performWrite carries a write out. If the request only wants it explained, there is no
 // commit, but an answer.
 func performWrite(q *request, w dsync.Write) (c *dsync.Commit, explained answer, err error) {
-	w.Turn = q.readers
+	w.Turn, w.Door = q.readers, dsync.DoorREST
 	if q.form.explain {
 		explained, err = explainWrite(q, w)
 		return nil, explained, err

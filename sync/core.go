@@ -3,9 +3,7 @@ package sync
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -35,6 +33,7 @@ type core struct {
 	settings atomic.Pointer[settings]
 	queue    *queue.Queue[task, *quota.Quota]
 	closed   atomic.Bool // Close has begun
+	logs     bool        // there is a log that takes what clients can observe of commits
 	stats    counters
 
 	access   access.Access
@@ -160,7 +159,7 @@ type batch struct {
 	db      *core
 	hashes  *fingerprint.Cache
 	dirty   bool            // something was written
-	record  []byte          // of the changes, for the log; in memory that the committer uses again
+	notes   *notes          // of the changes, for the log; nil: they are not committed
 	noted   *watch.Reader   // of Tx, what decisions are made of; nil: Tx is
 	request rules.Request   // of the task that is decided
 	budget  rules.Budget    // of the task: of all decisions that it takes
@@ -230,20 +229,4 @@ func (d *core) mayRead(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, r R
 	}
 	tx.Brief(r.Brief) // not before: what the rules read has bounds of its own
 	return access.WithinLimits(rs, tx, r)
-}
-
-const metaSettings = "settings"
-
-func readSettings(tx *store.Tx) (settings, error) {
-	all := settings{}
-	text, err := tx.Meta(metaSettings)
-	if err != nil {
-		return nil, fmt.Errorf("stored settings: %w", err)
-	}
-	if text != nil {
-		if err := json.Unmarshal(text, &all); err != nil {
-			return nil, fmt.Errorf("stored settings: %w", err)
-		}
-	}
-	return all, nil
 }

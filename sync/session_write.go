@@ -61,7 +61,7 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 		return err
 	}
 	w.sums = sumsOf(w)
-	w.Turn = s.out.Readers()
+	w.Turn, w.Door = s.out.Readers(), DoorSocket
 	if isLarge(w) {
 		return s.writeLarge(ctx, r, w)
 	}

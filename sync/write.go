@@ -29,6 +29,8 @@ type Write struct {
 
 	Quota *quota.Quota // that the write shares the committer by; nil: it is alone
 
+	Door string // how it came, for the log: DoorREST, DoorSocket, or "" for a program with the database
+
 	ID *store.WriteID // under which it is carried out once, however often it is sent; nil: each time
 
 	sums []tree.Path // of the increments, if the rules decide whether the caller sees them
@@ -215,6 +217,7 @@ type prepared struct {
 	watch *watch.Watch   // of what the decision depends on
 	load  *store.Load    // rows of the values; nil: none
 	parts map[tree.Path]int
+	text  pieces // of the write in the log; none: it is short
 
 	excess map[tree.Path]*rules.Excess // of the values that are larger than the rules allow
 }
