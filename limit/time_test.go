@@ -127,7 +127,7 @@ func TestNewSharesDoNotStarveOthers(t *testing.T) {
 	})
 }
 
-// What was used while none waited is forgotten.
+// Time that was used while none waited is forgotten.
 func TestUnusedTimeCountsForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		places := NewPlaces(1)

@@ -104,7 +104,7 @@ var commentWords = map[string]int{
 	`couriers?`:                         0,
 	`uptake`:                            0,
 	`glimpses?`:                         0,
-	`nobody`:                            54,
+	`nobody`:                            53,
 	`somebody`:                          12,
 	`everybody`:                         6,
 	`whoever|whomever`:                  12,

@@ -65,7 +65,7 @@ type Read struct {
 	// so far and then. An error ends the read. A listen does not use it.
 	Hold func(total int64) error
 
-	// A read that is Brief ends with fault.ErrLong if it takes long. What is read Again, after
+	// A read that is Brief ends with fault.ErrLong if it takes long. A read Again, after
 	// that, is neither counted nor observed a second time.
 	Brief, Again bool
 

@@ -94,7 +94,7 @@ func (tx *Tx) delete(b kv.Bucket, key []byte) error {
 	return tx.kv.Delete(b, key)
 }
 
-// A brief read takes less than about a millisecond. Whoever asks for one bounds its text by
+// A brief read takes less than about a millisecond. The caller bounds its text by
 // BriefBytes.
 const (
 	BriefBytes = 64 << 10
