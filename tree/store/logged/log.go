@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 	"github.com/dogwooddb/dogwood/tree/store/wal"
 )
 
@@ -21,8 +22,6 @@ type LogOptions struct {
 	ReadOnly bool
 	// SegmentBytes is the size of segments, 0: 16 MiB.
 	SegmentBytes int64
-	// Fault is [wal.Options.Fault], nil but in tests.
-	Fault func() error
 }
 
 // A Log is the write-ahead log of all stores of a process. Its methods may be called by
@@ -42,7 +41,16 @@ type Log struct {
 
 // OpenLog opens the log in a directory, which need not exist. Errors are those of [wal.Open].
 func OpenLog(dir string, o LogOptions) (*Log, error) {
-	w, err := wal.Open(dir, wal.Options{ReadOnly: o.ReadOnly, SegmentBytes: o.SegmentBytes, Fault: o.Fault})
+	return newLog(o, func(w wal.Options) (*wal.Log, error) { return wal.Open(dir, w) })
+}
+
+// OpenLogOn is OpenLog for a disk.
+func OpenLogOn(d disk.Disk, o LogOptions) (*Log, error) {
+	return newLog(o, func(w wal.Options) (*wal.Log, error) { return wal.OpenOn(d, w) })
+}
+
+func newLog(o LogOptions, open func(wal.Options) (*wal.Log, error)) (*Log, error) {
+	w, err := open(wal.Options{ReadOnly: o.ReadOnly, SegmentBytes: o.SegmentBytes})
 	if err != nil {
 		return nil, err
 	}

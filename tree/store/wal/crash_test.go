@@ -50,7 +50,7 @@ func newHistory(t *testing.T, seed uint64) *history {
 // open opens the log; after a crash in the middle of that, again.
 func (h *history) open() {
 	for {
-		l, err := open(h.disk, Options{SegmentBytes: 4 << 10})
+		l, err := OpenOn(h.disk, Options{SegmentBytes: 4 << 10})
 		if err == nil {
 			h.log = l
 			h.log.idle = time.Hour // steps write the mark
