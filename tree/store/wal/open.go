@@ -28,19 +28,25 @@ func Open(dir string, o Options) (*Log, error) {
 
 // OpenOn is Open for a disk.
 func OpenOn(d disk.Disk, o Options) (*Log, error) {
-	l := &Log{disk: d, o: o.withDefaults(), next: 1, group: newGroup(), idle: markAfter,
-		released: make(map[uint64]uint64), trimmed: make(map[uint64]uint64), holds: make(map[*Hold]struct{})}
-	l.turn.L = &l.mu
-	l.pool.disk, l.pool.bytes = d, l.o.SegmentBytes
+	l := newLog(d, o)
 	if err := l.recover(); err != nil {
 		for _, s := range l.segments {
 			err = errors.Join(err, s.file.Close())
 		}
 		return nil, err
 	}
+	return l, nil
+}
+
+// newLog returns a log that is to be recovered.
+func newLog(d disk.Disk, o Options) *Log {
+	l := &Log{disk: d, o: o.withDefaults(), next: 1, group: newGroup(), idle: markAfter,
+		released: make(map[uint64]uint64), trimmed: make(map[uint64]uint64), holds: make(map[*Hold]struct{})}
+	l.turn.L = &l.mu
+	l.pool.disk, l.pool.bytes = d, l.o.SegmentBytes
 	l.mark = time.AfterFunc(markAfter, l.writeMark)
 	l.mark.Stop()
-	return l, nil
+	return l
 }
 
 // recover finds what the log has. New records come into a new segment: what follows the
