@@ -93,7 +93,7 @@ func (l *Log) Stats() Stats {
 
 // Keep takes the records of databases without an open store out of the log, so that they do
 // not hold its segments: the files of the databases are missing, or could not be opened. They
-// get the records when they are opened with the log, or beside it.
+// get the records when they are opened in the directory again.
 func (l *Log) Keep() error {
 	var errs []error
 	open := make(map[uint64]bool)
