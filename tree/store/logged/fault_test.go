@@ -6,10 +6,35 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 var errDisk = errors.New("the disk failed")
+
+// A faultyDisk has synced writes of segments fail that took place.
+type faultyDisk struct {
+	disk.Disk
+	fault func() error
+}
+
+func (d faultyDisk) Create(name string, size int64) (disk.File, error) {
+	f, err := d.Disk.Create(name, size)
+	return &faultyFile{f, d.fault}, err
+}
+
+type faultyFile struct {
+	disk.File
+	fault func() error
+}
+
+func (f *faultyFile) WriteSync(b []byte, at int64) error {
+	err := f.File.WriteSync(b, at)
+	if err == nil && at > 0 { // or it is the head
+		err = f.fault()
+	}
+	return err
+}
 
 // faulty are two stores with one log, whose syncs fail while failing is set.
 type faulty struct {
@@ -32,12 +57,13 @@ var faultyFiles = []string{"a.db", "b.db"}
 func (f *faulty) open(dir string) {
 	f.Helper()
 	var err error
-	f.log, err = OpenLog(filepath.Join(dir, "log"), LogOptions{SegmentBytes: 64 << 10, Fault: func() error {
+	d := faultyDisk{disk.Directory(filepath.Join(dir, "log")), func() error {
 		if f.failing {
 			return errDisk
 		}
 		return nil
-	}})
+	}}
+	f.log, err = OpenLogOn(d, LogOptions{SegmentBytes: 64 << 10})
 	if err != nil {
 		f.Fatal(err)
 	}

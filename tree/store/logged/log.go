@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
+	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 	"github.com/dogwooddb/dogwood/tree/store/wal"
 )
 
@@ -21,8 +23,6 @@ type LogOptions struct {
 	ReadOnly bool
 	// SegmentBytes is the size of segments, 0: 16 MiB.
 	SegmentBytes int64
-	// Fault is [wal.Options.Fault], nil but in tests.
-	Fault func() error
 }
 
 // A Log is the write-ahead log of all stores of a process. Its methods may be called by
@@ -31,6 +31,7 @@ type Log struct {
 	wal      *wal.Log
 	memory   int64
 	readOnly bool
+	keptOnly bool // it has nothing but what is kept of it
 
 	renewing sync.Mutex // taken before the locks of stores other than the one that has its writer
 
@@ -42,7 +43,22 @@ type Log struct {
 
 // OpenLog opens the log in a directory, which need not exist. Errors are those of [wal.Open].
 func OpenLog(dir string, o LogOptions) (*Log, error) {
-	w, err := wal.Open(dir, wal.Options{ReadOnly: o.ReadOnly, SegmentBytes: o.SegmentBytes, Fault: o.Fault})
+	return newLog(o, func(w wal.Options) (*wal.Log, error) { return wal.Open(dir, w) })
+}
+
+// OpenLogOn is OpenLog for a disk.
+func OpenLogOn(d disk.Disk, o LogOptions) (*Log, error) {
+	return newLog(o, func(w wal.Options) (*wal.Log, error) { return wal.OpenOn(d, w) })
+}
+
+// OpenKept opens what a directory keeps of a log that is not there, to take from it what a
+// file lacks.
+func OpenKept(dir string, owner uint64) *Log {
+	return &Log{wal: wal.OpenKept(dir, owner), memory: defaultMemory, readOnly: true, keptOnly: true, stores: make(map[*Store]struct{})}
+}
+
+func newLog(o LogOptions, open func(wal.Options) (*wal.Log, error)) (*Log, error) {
+	w, err := open(wal.Options{ReadOnly: o.ReadOnly, SegmentBytes: o.SegmentBytes})
 	if err != nil {
 		return nil, err
 	}
@@ -75,17 +91,45 @@ func (l *Log) Stats() Stats {
 	return Stats{l.wal.Stats(), l.used}
 }
 
-// Forget gives up the records of all databases that keep does not name. Call it when no file
-// needs them, as after a database was removed: nothing else would release them. It returns
-// how many databases that were.
-func (l *Log) Forget(keep map[uint64]bool) (forgotten int, err error) {
-	for database, last := range l.wal.Databases() {
-		if !keep[database] {
-			forgotten++
-			err = errors.Join(err, l.wal.Release(database, last))
+// Keep takes the records of databases without an open store out of the log, so that they do
+// not hold its segments: the files of the databases are missing, or could not be opened. They
+// get the records when they are opened in the directory again.
+func (l *Log) Keep() error {
+	var errs []error
+	open := make(map[uint64]bool)
+	for _, s := range l.all() {
+		open[s.position.database] = true
+	}
+	for database := range l.wal.Databases() {
+		if !open[database] {
+			errs = append(errs, l.wal.Keep(database))
 		}
 	}
-	return forgotten, err
+	return errors.Join(errs...)
+}
+
+// Release says that a file that is not open has what the log has of its database.
+func (l *Log) Release(p Place) error {
+	if p.Log != l.Owner() || p.Needs {
+		return nil
+	}
+	return l.wal.Release(p.Database, p.Last)
+}
+
+// A Kept is what is kept of a database outside of the log's segments.
+type Kept = wal.Kept
+
+// LimitKept gives up what was kept for too long, or is too much, and returns it and what is
+// still kept, also of logs that were in the directory before.
+func (l *Log) LimitKept(now time.Time) (kept, givenUp []Kept, err error) {
+	givenUp, err = l.wal.Kept().Limit(now)
+	list, more := l.wal.Kept().List()
+	for _, k := range list {
+		if k.State == wal.KeptRecords {
+			kept = append(kept, k)
+		}
+	}
+	return kept, givenUp, errors.Join(err, more)
 }
 
 // Pending reports whether the log has records that are not known to be in a file.

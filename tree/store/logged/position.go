@@ -7,11 +7,17 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
+	"github.com/dogwooddb/dogwood/tree/store/wal"
 )
 
-// ErrOtherLog is wrapped for a file with commits that are in another log.
-var ErrOtherLog = errors.New("commits of the database are in another log")
+var (
+	// ErrOtherLog is wrapped for a file with commits that are in another log.
+	ErrOtherLog = errors.New("commits of the database are in another log")
+	// ErrGone is wrapped for a file whose last commits are in no log any more.
+	ErrGone = errors.New("the last commits of the database are gone")
+)
 
 // A position is how a file and a log belong together, and the last record that counts.
 type position struct {
@@ -67,11 +73,17 @@ func Open(file *kv.File, log *Log, o Options) (*Store, error) {
 		return nil, err
 	}
 	log.grow(s.unapplied())
-	if !log.add(s) {
-		if err := s.separate(); err != nil {
-			log.grow(-s.unapplied())
+	alone := log.add(s)
+	if !alone {
+		s.position.database = randomID()
+	}
+	if !file.ReadOnly() && !log.readOnly && (!alone || s.kept.Last > 0) {
+		if err := s.Settle(); err != nil {
+			log.remove(s)
 			return nil, err
 		}
+	}
+	if !alone {
 		log.add(s)
 	}
 	if !s.active.Empty() && !file.ReadOnly() {
@@ -100,6 +112,10 @@ func (s *Store) locate() error {
 		s.position = p
 		return s.recover()
 	case ours && w.Databases()[p.database] <= p.last:
+		k, _, _, err := w.Kept().Find(p.log, p.database)
+		if err != nil || k.Last > p.last {
+			break
+		}
 		s.position = p
 		return w.Release(p.database, p.last)
 	}
@@ -108,23 +124,39 @@ func (s *Store) locate() error {
 	return nil
 }
 
-// separate makes the store of a copied file a database of its own in the log. It releases no
-// record of the other one.
-func (s *Store) separate() error {
-	s.position.database = randomID()
-	return s.complete()
+// Settle puts what is not in the file into it, and has it say that it needs no log. If that is what was kept for the
+// file, nothing else gets it any more. If the store is of a copied file, which is a database
+// of its own in the log, no record of the other one is released.
+func (s *Store) Settle() error {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	if err := s.complete(); err != nil || s.kept.Last == 0 {
+		return err
+	}
+	err := s.log.wal.Kept().Settle(s.kept, wal.KeptTaken, time.Now())
+	if durable.Unwritable(err) {
+		return nil // it stays until its bound, and this file does not look for it again
+	}
+	return err
 }
 
-// Position returns which log a file belongs to, as which database, and whether it needs the
-// log. log is 0 if it belongs to none.
-func Position(file *kv.File) (log, database uint64, needs bool, err error) {
+// A Place is how a file and a log belong together.
+type Place struct {
+	Log      uint64 // its owner; 0: the file was never in one
+	Database uint64
+	Last     uint64 // the last record that is in the file
+	Needs    bool   // more are in the log
+}
+
+// PlaceOf returns the place of a file.
+func PlaceOf(file *kv.File) (Place, error) {
 	tx, err := file.Begin(false)
 	if err != nil {
-		return 0, 0, false, err
+		return Place{}, err
 	}
 	defer tx.Rollback()
 	p, needs, err := readPosition(tx)
-	return p.log, p.database, needs, err
+	return Place{p.log, p.database, p.last, needs}, err
 }
 
 func randomID() uint64 {
@@ -133,26 +165,60 @@ func randomID() uint64 {
 	return binary.BigEndian.Uint64(b[:])
 }
 
-// recover takes from the log what the file lacks.
+// recover takes from the log what the file lacks: first what is kept of it.
 func (s *Store) recover() error {
-	if err := s.log.wal.Release(s.position.database, s.position.last); err != nil {
+	w, after := s.log.wal, s.position.last
+	k, kept, _, err := w.Kept().Find(s.position.log, s.position.database)
+	switch {
+	case err != nil:
+		return err
+	case k.Last > after && k.State == wal.KeptTaken:
+		return fmt.Errorf("%w: another copy of it got them on %s: this one is older", ErrGone, day(k.Since))
+	case k.Last > after && k.State == wal.KeptGivenUp:
+		return fmt.Errorf("%w: they were kept for %d days and given up on %s; to open it without them, remove %s from the directory of the log",
+			ErrGone, int(wal.KeptAge.Hours()/24), day(k.Since), k.Name())
+	case s.log.keptOnly && k.Last <= after:
+		return fmt.Errorf("%w: it needs log %016x, of which nothing newer is kept", ErrOtherLog, s.position.log)
+	}
+	if k.Last > after {
+		s.kept = k
+	}
+	for _, r := range kept {
+		if err := s.redo(r); err != nil {
+			return err
+		}
+	}
+	if err := w.Release(s.position.database, after); err != nil {
 		return err
 	}
-	for r, err := range s.log.wal.Records(s.position.database, s.position.last) {
+	for r, err := range w.Records(s.position.database, s.position.last) {
+		if err == nil {
+			err = s.redo(r)
+		}
 		if err != nil {
 			return err
 		}
-		previous, err := decodeRows(r.Rows, s.active.Set)
-		if err != nil {
-			return fmt.Errorf("record %d: %w", r.Number, err)
-		}
-		if previous > s.position.last {
-			return fmt.Errorf("%w: the log lacks record %d of the database", kv.ErrDamaged, previous)
-		}
-		s.position.last = r.Number
 	}
 	return nil
 }
+
+// redo takes one record, unless the file has it.
+func (s *Store) redo(r wal.Record) error {
+	if r.Number <= s.position.last {
+		return nil
+	}
+	previous, err := decodeRows(r.Rows, s.active.Set)
+	if err != nil {
+		return fmt.Errorf("record %d: %w", r.Number, err)
+	}
+	if previous > s.position.last {
+		return fmt.Errorf("%w: the log lacks record %d of the database", kv.ErrDamaged, previous)
+	}
+	s.position.last = r.Number
+	return nil
+}
+
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // needLog has the file say that it needs the log, which is there.
 func (s *Store) needLog() error {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+
+	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 )
 
 // makeRoom begins a segment if the last one has no room for so many bytes. The caller has
@@ -49,9 +51,9 @@ func (l *Log) begin(bytes int64) error {
 		return err
 	}
 	s := newSegment(f, l)
-	err = s.file.writeSync(s.head(l.control.owner), 0)
+	err = s.file.WriteSync(s.head(l.control.owner), 0)
 	if err == nil {
-		err = l.disk.rename(f.name, s.name())
+		err = l.disk.Rename(f.name, s.name())
 	}
 	if err == nil {
 		err = l.writeControl(s.id)
@@ -76,7 +78,7 @@ func (l *Log) begin(bytes int64) error {
 // writeControl writes the control file.
 func (l *Log) writeControl(newest uint64) error {
 	c := control{l.control.owner, newest}
-	if err := l.disk.replace(controlFile, c.encode()); err != nil {
+	if err := l.disk.Replace(controlFile, c.encode()); err != nil {
 		return err
 	}
 	l.control = c
@@ -104,7 +106,7 @@ func newSegment(f pooledFile, l *Log) *segment {
 // byte has been on the disk.
 type pooledFile struct {
 	name  string
-	file  file
+	file  disk.File
 	bytes int64
 }
 
@@ -113,7 +115,7 @@ const maxPooled = 2
 
 // A filePool has the files that wait to become segments.
 type filePool struct {
-	disk  disk
+	disk  disk.Disk
 	bytes int64 // of those that are kept
 
 	mu        sync.Mutex
@@ -149,7 +151,7 @@ func (p *filePool) wait() {
 
 func (p *filePool) make(bytes int64) (pooledFile, error) {
 	name := fmt.Sprintf("%016x%s", randomID(), poolSuffix)
-	f, err := p.disk.create(name, bytes)
+	f, err := p.disk.Create(name, bytes)
 	return pooledFile{name, f, bytes}, err
 }
 
@@ -188,9 +190,9 @@ func (p *filePool) add(old *segment) error {
 	keep := p.bytes <= old.bytes && old.bytes <= 2*p.bytes && len(p.files) < maxPooled && !p.closed
 	var err error
 	if keep {
-		err = p.disk.rename(old.name(), f.name)
+		err = p.disk.Rename(old.name(), f.name)
 	} else {
-		err = p.disk.remove(old.name())
+		err = p.disk.Remove(old.name())
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it is gone if the call before failed halfway
 		return err

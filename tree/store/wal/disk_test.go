@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+
+	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 )
 
 var (
@@ -99,13 +101,13 @@ func grown(b []byte, size int) []byte {
 	return b
 }
 
-func (d *memDisk) list() ([]string, error) {
+func (d *memDisk) List() ([]string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Sorted(maps.Keys(d.files)), nil
 }
 
-func (d *memDisk) read(name string) ([]byte, error) {
+func (d *memDisk) Read(name string) ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if f := d.files[name]; f != nil {
@@ -114,7 +116,7 @@ func (d *memDisk) read(name string) ([]byte, error) {
 	return nil, fs.ErrNotExist
 }
 
-func (d *memDisk) replace(name string, content []byte) error {
+func (d *memDisk) Replace(name string, content []byte) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	does, err := d.step()
@@ -124,7 +126,7 @@ func (d *memDisk) replace(name string, content []byte) error {
 	return err
 }
 
-func (d *memDisk) rename(from, to string) error {
+func (d *memDisk) Rename(from, to string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.files[from] == nil {
@@ -138,7 +140,7 @@ func (d *memDisk) rename(from, to string) error {
 	return err
 }
 
-func (d *memDisk) remove(name string) error {
+func (d *memDisk) Remove(name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.files[name] == nil {
@@ -151,13 +153,13 @@ func (d *memDisk) remove(name string) error {
 	return err
 }
 
-func (d *memDisk) open(name string, _ bool) (file, error) {
+func (d *memDisk) Open(name string, _ bool) (disk.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.files[name], nil
 }
 
-func (d *memDisk) create(name string, size int64) (file, error) {
+func (d *memDisk) Create(name string, size int64) (disk.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	does, err := d.step()
@@ -197,7 +199,7 @@ func (f *memFile) write(b []byte, at int) error {
 	return err
 }
 
-func (f *memFile) writeSync(b []byte, at int64) error {
+func (f *memFile) WriteSync(b []byte, at int64) error {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
 	if f.disk.off {
@@ -210,7 +212,7 @@ func (f *memFile) writeSync(b []byte, at int64) error {
 	return err
 }
 
-func (f *memFile) sync() error {
+func (f *memFile) Sync() error {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
 	_, err := f.disk.step()
@@ -220,7 +222,7 @@ func (f *memFile) sync() error {
 	return err
 }
 
-func (f *memFile) size() (int64, error) {
+func (f *memFile) Size() (int64, error) {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
 	return int64(len(f.data)), nil

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 )
 
 const (
@@ -36,15 +38,11 @@ type Options struct {
 	ReadOnly bool
 
 	Now func() time.Time // nil: time.Now
-
-	// Fault is a failure of the disk that tests ask for: the error of the sync of a write,
-	// which has taken place. nil, or a nil error: it succeeds.
-	Fault func() error
 }
 
 // A Log appends records to the segments of a directory.
 type Log struct {
-	disk    disk
+	disk    disk.Disk
 	o       Options
 	control control // as it is on the disk, if there are segments
 
@@ -201,10 +199,7 @@ func (l *Log) writeGroup(g *group) error {
 		number++
 	}
 	begun := time.Now()
-	err := s.file.writeSync(g.records, s.end)
-	if err == nil && l.o.Fault != nil {
-		err = l.o.Fault()
-	}
+	err := s.file.WriteSync(g.records, s.end)
 	took := time.Since(begun)
 	if err != nil {
 		l.mu.Lock()
@@ -309,7 +304,7 @@ func (l *Log) Close() error {
 	l.mark.Stop()
 	err := l.pool.close()
 	if n := len(l.segments); n > 0 && l.current {
-		err = errors.Join(err, l.segments[n-1].file.sync()) // the mark
+		err = errors.Join(err, l.segments[n-1].file.Sync()) // the mark
 	}
 	for _, s := range l.segments {
 		err = errors.Join(err, s.file.Close())

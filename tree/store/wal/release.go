@@ -90,7 +90,7 @@ func (l *Log) recycle() error {
 // control file does not know them: it knows the segment that came afterwards.
 func (l *Log) removeFailures(names []string) error {
 	for _, name := range names {
-		if err := l.disk.remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := l.disk.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"hash/crc32"
 	"strings"
 	"time"
+
+	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 )
 
 const (
@@ -29,7 +31,7 @@ type segment struct {
 	follows uint64
 	begun   time.Time // to the millisecond
 
-	file  file
+	file  disk.File
 	bytes int64             // size of the file
 	end   int64             // of what is on the disk
 	last  uint64            // number of the last record; first-1 if there is none

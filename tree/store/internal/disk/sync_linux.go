@@ -1,4 +1,4 @@
-package wal
+package disk
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 // noDsync is set when the system or the file system has no RWF_DSYNC.
 var noDsync atomic.Bool
 
-// writeSync writes and syncs with one system call where there is one for both.
-func (f osFile) writeSync(b []byte, at int64) error {
+// WriteSync writes and syncs with one system call where there is one for both.
+func (f osFile) WriteSync(b []byte, at int64) error {
 	for len(b) > 0 && !noDsync.Load() {
 		n, err := f.pwrite(b, at)
 		switch {

@@ -1,8 +1,8 @@
 //go:build !linux
 
-package wal
+package disk
 
-func (f osFile) writeSync(b []byte, at int64) error {
+func (f osFile) WriteSync(b []byte, at int64) error {
 	if _, err := f.WriteAt(b, at); err != nil {
 		return err
 	}
