@@ -39,6 +39,9 @@ func (s *Store) commit(own *kv.Layer, dense bool) error {
 func (s *Store) append(own *kv.Layer) error {
 	s.committing.Lock()
 	defer s.committing.Unlock()
+	if err := s.needLog(); err != nil {
+		return err
+	}
 	rows := encodeRows(s.position.last, own)
 	number, err := s.log.wal.Append(wal.Record{Database: s.position.database, Kind: CommitKind, Rows: rows})
 	if err != nil {
@@ -64,8 +67,7 @@ func (s *Store) append(own *kv.Layer) error {
 	return nil
 }
 
-// ready waits until there is room for another commit, and has the file say that it needs the
-// log. The writer is held.
+// ready waits until there is room for another commit. The writer is held.
 func (s *Store) ready() error {
 	full := func() bool {
 		s.mu.Lock()
@@ -86,13 +88,7 @@ func (s *Store) ready() error {
 			return err
 		}
 	}
-	s.mu.Lock()
-	needs := s.needs
-	s.mu.Unlock()
-	if needs {
-		return nil
-	}
-	return s.needLog()
+	return nil
 }
 
 // maxPace bounds how long one commit is slowed down.
@@ -136,6 +132,9 @@ func (s *Store) failed(cause error) error {
 		return cause
 	}
 	err := s.log.renew()
+	if errors.Is(err, wal.ErrReplaced) { // nothing needs the log, so nothing will take the record from it
+		return fmt.Errorf("%w: %w", kv.ErrReplaced, causeOf(err))
+	}
 	if err != nil && errors.Is(cause, wal.ErrUnsettled) {
 		return fmt.Errorf("%w: %w; to take it back: %w", kv.ErrUnknown, cause, err)
 	}
@@ -167,6 +166,21 @@ func (s *Store) direct(own *kv.Layer) error {
 		s.unkept = none
 	}
 	keepNone(true) // no snapshot, else one reader could see the commit and the next one not
+	err := s.putDirect(own)
+	if durable.NoRoom(err) {
+		err = errors.Join(s.log.wal.Shrink(), s.putDirect(own))
+	}
+	s.newEpoch(false)
+	keepNone(false)
+	return err
+}
+
+// putDirect puts a commit into the file, which has everything else. From then on the file needs no log,
+// so that records that come later do not seem to follow those before it. applying is held.
+func (s *Store) putDirect(own *kv.Layer) error {
+	s.mu.Lock()
+	p, needs := s.position, s.needs
+	s.mu.Unlock()
 	err := s.update(func(tx kv.Tx) error {
 		tx.Dense()
 		for e := range own.All() {
@@ -174,10 +188,14 @@ func (s *Store) direct(own *kv.Layer) error {
 				return err
 			}
 		}
-		return nil
+		if !needs {
+			return nil
+		}
+		return p.set(tx, false)
 	})
-	s.newEpoch(false)
-	keepNone(false)
+	if err == nil && needs {
+		s.noteNeed(p, false)
+	}
 	return err
 }
 

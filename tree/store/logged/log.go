@@ -113,6 +113,9 @@ func (l *Log) Release(p Place) error {
 	if p.Log != l.Owner() || p.Needs {
 		return nil
 	}
+	if s, ok := l.wal.State(p.Database); ok && s.Last <= p.Last {
+		l.wal.Done(p.Database)
+	}
 	return l.wal.Release(p.Database, p.Last)
 }
 
@@ -213,17 +216,39 @@ func (l *Log) all() (list []*Store) {
 
 // renew has the log take records again after a failure. Before that everything that was
 // acknowledged is put into the files of all databases: a sync that failed says nothing about
-// what the disk has of the segment.
+// what the disk has of the segment. If the directory of the log is not in its place, the files
+// need no log any more; the error wraps wal.ErrReplaced then, unless a file could not be written.
 func (l *Log) renew() error {
 	l.renewing.Lock()
 	defer l.renewing.Unlock()
-	if l.wal.Failed() == nil {
+	cause := l.wal.Failed()
+	if cause == nil {
 		return nil // another one has done so
 	}
+	away := errors.Is(cause, wal.ErrReplaced)
+	if err := l.settleAll(away); err != nil {
+		return err
+	}
+	err := l.wal.Renew()
+	if !away && errors.Is(err, wal.ErrReplaced) {
+		if unsettled := l.settleAll(true); unsettled != nil {
+			err = unsettled
+		}
+	}
+	return err
+}
+
+// settleAll puts everything that was acknowledged into the files. leave has the files say that
+// they do not need the log.
+func (l *Log) settleAll(leave bool) error {
 	for _, s := range l.all() {
-		if err := s.applyAll(); err != nil {
+		err := s.applyAll()
+		if err == nil && leave {
+			err = s.leave()
+		}
+		if err != nil {
 			return fmt.Errorf("apply the log: %w", err)
 		}
 	}
-	return l.wal.Renew()
+	return nil
 }

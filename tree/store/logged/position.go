@@ -17,12 +17,15 @@ var (
 	ErrOtherLog = errors.New("commits of the database are in another log")
 	// ErrGone is wrapped for a file whose last commits are in no log any more.
 	ErrGone = errors.New("the last commits of the database are gone")
+	// ErrUnfit is wrapped for a file and a log that do not belong together any more.
+	ErrUnfit = errors.New("the file of the database and the log do not fit")
 )
 
 // A position is how a file and a log belong together, and the last record that counts.
 type position struct {
 	log      uint64 // its owner
 	database uint64 // in the log
+	line     uint64 // see wal.State; 0 in a file of an earlier version
 	last     uint64
 }
 
@@ -34,6 +37,7 @@ func (p position) write(tx kv.Tx, needs bool) error {
 	b := binary.BigEndian.AppendUint64(nil, p.log)
 	b = binary.BigEndian.AppendUint64(b, p.database)
 	b = binary.BigEndian.AppendUint64(b, p.last)
+	b = binary.BigEndian.AppendUint64(b, p.line)
 	if needs {
 		return tx.Put(kv.Meta, positionKey, append(b, 1))
 	}
@@ -52,11 +56,15 @@ func readPosition(tx kv.Tx) (p position, needs bool, err error) {
 		return p, false, err
 	case b == nil && !needs:
 		return p, false, nil
-	case len(b) != 25 || needs != (b[24] == 1):
+	case len(b) != 33 && len(b) != 25 || needs != (b[len(b)-1] == 1):
 		return p, false, fmt.Errorf("%w: the format and the position in the log do not agree", kv.ErrDamaged)
 	}
 	be := binary.BigEndian
-	return position{be.Uint64(b), be.Uint64(b[8:]), be.Uint64(b[16:])}, needs, nil
+	p = position{log: be.Uint64(b), database: be.Uint64(b[8:]), last: be.Uint64(b[16:])}
+	if len(b) == 33 {
+		p.line = be.Uint64(b[24:])
+	}
+	return p, needs, nil
 }
 
 // Open puts a log in front of a file that is open. Missing commits are taken from the log. The
@@ -117,6 +125,7 @@ func (s *Store) locate() error {
 			break
 		}
 		s.position = p
+		w.Done(p.database)
 		return w.Release(p.database, p.last)
 	}
 	// A new file, or a copy from a backup: nothing in the log is about it.
@@ -168,7 +177,7 @@ func randomID() uint64 {
 // recover takes from the log what the file lacks: first what is kept of it.
 func (s *Store) recover() error {
 	w, after := s.log.wal, s.position.last
-	k, kept, _, err := w.Kept().Find(s.position.log, s.position.database)
+	k, kept, found, err := w.Kept().Find(s.position.log, s.position.database)
 	switch {
 	case err != nil:
 		return err
@@ -177,10 +186,10 @@ func (s *Store) recover() error {
 	case k.Last > after && k.State == wal.KeptGivenUp:
 		return fmt.Errorf("%w: they were kept for %d days and given up on %s; to open it without them, remove %s from the directory of the log",
 			ErrGone, int(wal.KeptAge.Hours()/24), day(k.Since), k.Name())
-	case s.log.keptOnly && k.Last <= after:
+	case s.log.keptOnly && k.Last < after:
 		return fmt.Errorf("%w: it needs log %016x, of which nothing newer is kept", ErrOtherLog, s.position.log)
 	}
-	if k.Last > after {
+	if found && k.Last >= after && k.Line == s.position.line {
 		s.kept = k
 	}
 	for _, r := range kept {
@@ -199,6 +208,26 @@ func (s *Store) recover() error {
 			return err
 		}
 	}
+	return s.reached(s.kept.Last)
+}
+
+// reached checks that the file and what was taken from the log are all that was committed. kept
+// is the last record that was kept.
+func (s *Store) reached(kept uint64) error {
+	line := s.position.line
+	state, ok := s.log.wal.State(s.position.database)
+	last := kept
+	switch {
+	case line == 0: // an earlier version's log does not say
+		return nil
+	case ok && state.Line == line:
+		last = max(last, state.Last)
+	case kept == 0:
+		return unfit("the log knows nothing of the commits that it lacks")
+	}
+	if last != s.position.last {
+		return unfit(fmt.Sprintf("with the log the file reaches record %d, and the log knows of record %d", s.position.last, last))
+	}
 	return nil
 }
 
@@ -211,37 +240,74 @@ func (s *Store) redo(r wal.Record) error {
 	if err != nil {
 		return fmt.Errorf("record %d: %w", r.Number, err)
 	}
-	if previous > s.position.last {
-		return fmt.Errorf("%w: the log lacks record %d of the database", kv.ErrDamaged, previous)
+	if previous != s.position.last {
+		return unfit(fmt.Sprintf("record %d of the log comes behind record %d, and the file ends with record %d", r.Number, previous, s.position.last))
 	}
 	s.position.last = r.Number
 	return nil
 }
 
-func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
-
-// needLog has the file say that it needs the log, which is there.
-func (s *Store) needLog() error {
-	if err := s.log.wal.Prepare(); err != nil {
-		return err
-	}
-	return s.setNeed(true)
+// unfit returns the error of a file and a log that do not belong together.
+func unfit(why string) error {
+	return fmt.Errorf("%w: %s: one of them is older, or from a copied directory: put back the file and the directory of the log that were in use together, or restore a backup", ErrUnfit, why)
 }
 
-func (s *Store) setNeed(needs bool) error {
-	s.applying.Lock()
-	defer s.applying.Unlock()
-	err := s.update(func(tx kv.Tx) error {
-		if err := kv.SetNeedsLog(tx, needs); err != nil {
-			return err
-		}
-		return s.position.write(tx, needs)
-	})
-	if err != nil {
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+// needLog has the file say that it needs the log, which knows so before. committing is held.
+func (s *Store) needLog() error {
+	s.mu.Lock()
+	needs, p := s.needs, s.position
+	s.mu.Unlock()
+	if needs {
+		return nil
+	}
+	p.line = randomID()
+	if err := s.log.wal.Need(wal.State{Database: p.database, Line: p.line, Last: p.last}); err != nil {
 		return err
 	}
+	s.applying.Lock()
+	defer s.applying.Unlock()
+	return s.setNeed(p, true)
+}
+
+// needNone has the file, which has everything, say that it does not need the log. It needs
+// the log again with another line.
+func (s *Store) needNone() error {
+	s.applying.Lock()
+	defer s.applying.Unlock()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.needs = needs
-	return nil
+	p, needs := s.position, s.needs
+	s.mu.Unlock()
+	if !needs {
+		return nil
+	}
+	return s.setNeed(p, false)
+}
+
+// setNeed has the file say whether it needs the log. applying is held.
+func (s *Store) setNeed(p position, needs bool) error {
+	err := s.update(func(tx kv.Tx) error { return p.set(tx, needs) })
+	if err == nil {
+		s.noteNeed(p, needs)
+	}
+	return err
+}
+
+// set writes the position and the format of the file.
+func (p position) set(tx kv.Tx, needs bool) error {
+	if err := kv.SetNeedsLog(tx, needs); err != nil {
+		return err
+	}
+	return p.write(tx, needs)
+}
+
+// noteNeed notes what the file says.
+func (s *Store) noteNeed(p position, needs bool) {
+	s.mu.Lock()
+	s.needs, s.position = needs, p
+	s.mu.Unlock()
+	if !needs {
+		s.log.wal.Done(p.database)
+	}
 }

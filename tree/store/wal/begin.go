@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"sync"
 
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 )
 
@@ -23,35 +24,54 @@ func (l *Log) makeRoom(size int64) error {
 		bytes = 2 * s.bytes
 	}
 	l.mu.Unlock()
-	return l.begin(max(min(bytes, l.o.SegmentBytes), headBytes+size+recordHead))
+	return l.beginFor(min(bytes, l.o.SegmentBytes), size)
 }
 
-// Prepare makes sure that the directory has the log, so that a file that names it finds it.
-func (l *Log) Prepare() error {
-	l.take()
-	defer l.pass()
-	l.mu.Lock()
-	there := l.control.newest != 0
-	l.mu.Unlock()
-	if there {
-		return nil
+// beginFor begins a segment with room for records of a size. On a full disk it gives up what
+// the log does not need, and begins a smaller one. The caller has the writing.
+func (l *Log) beginFor(bytes, size int64) error {
+	err := l.begin(bytes, size)
+	if !durable.NoRoom(err) {
+		return err
 	}
-	return l.makeRoom(0)
+	if err := l.Shrink(); err != nil {
+		return err
+	}
+	if err := l.pool.reserve(); err != nil {
+		return err
+	}
+	return l.begin(firstSegment, size)
 }
 
-// begin begins a segment of at least so many bytes. The caller has the writing.
-func (l *Log) begin(bytes int64) error {
+// begin begins a segment of at least so many bytes that has room for records of a size. The
+// caller has the writing.
+func (l *Log) begin(bytes, size int64) error {
+	if err := l.watched.check(); err != nil {
+		return l.away(err)
+	}
 	if l.control.newest == 0 { // no segment without a control file
 		if err := l.writeControl(0); err != nil {
 			return err
 		}
 	}
-	f, err := l.pool.take(bytes)
+	l.mu.Lock()
+	said := l.states.record()
+	l.mu.Unlock()
+	f, err := l.pool.take(max(bytes, headBytes+int64(said.size())+size+recordHead))
 	if err != nil {
 		return err
 	}
 	s := newSegment(f, l)
-	err = s.file.WriteSync(s.head(l.control.owner), 0)
+	head := make([]byte, headBytes)
+	copy(head, s.head(l.control.owner))
+	if len(said.Rows) > 0 {
+		head = appendRecord(head, said)
+		seal(head[headBytes:], s.id, s.first, s.follows)
+		said.Number = s.first
+		s.note(said)
+		s.end = int64(len(head))
+	}
+	err = s.file.WriteSync(head, 0)
 	if err == nil {
 		err = l.disk.Rename(f.name, s.name())
 	}
@@ -64,13 +84,19 @@ func (l *Log) begin(bytes int64) error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.current = false
-		l.failures = append(l.failures, s.name())
+		l.failures = append(l.failures, s)
+		l.watched.control = disk.Watch(l.disk, controlFile, nil) // it may have been replaced
 		return errors.Join(err, s.file.Close())
 	}
 	l.mu.Lock()
 	l.segments = append(l.segments, s)
 	l.current = true
+	l.next = s.last + 1
+	if s.last >= s.first {
+		l.settled = s.last
+	}
 	l.mu.Unlock()
+	l.watched = watched{disk.Watch(l.disk, controlFile, nil), disk.Watch(l.disk, s.name(), s.file)}
 	l.pool.prepare(min(2*s.bytes, l.o.SegmentBytes))
 	return nil
 }
@@ -81,8 +107,34 @@ func (l *Log) writeControl(newest uint64) error {
 	if err := l.disk.Replace(controlFile, c.encode()); err != nil {
 		return err
 	}
-	l.control = c
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.control.newest = newest
 	return nil
+}
+
+// watched are the files that must be in their places while records are written: those in a
+// directory that was moved or removed would be gone.
+type watched struct{ control, segment func() error } // nil: is not watched
+
+func (w watched) check() error {
+	for _, check := range []func() error{w.segment, w.control} {
+		if check == nil {
+			continue
+		}
+		if err := check(); err != nil {
+			return fmt.Errorf("%w: %w", ErrReplaced, err)
+		}
+	}
+	return nil
+}
+
+// away notes that the directory is not in its place.
+func (l *Log) away(err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failed = err
+	return fmt.Errorf("%w: %w", ErrFailed, err)
 }
 
 // newSegment returns the next segment of the log in a file of the pool.
@@ -122,14 +174,19 @@ type filePool struct {
 	files     []pooledFile
 	preparing chan struct{} // closed when a file was made in the background; nil: none is
 	closed    bool
+	tight     bool // the disk was full, and no large file could be made since then
 }
+
+// reserved is how much a log on a full disk has in reserve, for files of databases that have to
+// grow before the log gets smaller.
+const reserved = 1 << 20
 
 // take returns a file of at least so many bytes.
 func (p *filePool) take(bytes int64) (pooledFile, error) {
 	p.wait()
 	p.mu.Lock()
 	for i, f := range p.files {
-		if f.bytes >= bytes {
+		if f.bytes >= bytes && !p.tight {
 			p.files = append(p.files[:i], p.files[i+1:]...)
 			p.mu.Unlock()
 			return f, nil
@@ -152,7 +209,43 @@ func (p *filePool) wait() {
 func (p *filePool) make(bytes int64) (pooledFile, error) {
 	name := fmt.Sprintf("%016x%s", randomID(), poolSuffix)
 	f, err := p.disk.Create(name, bytes)
+	if err == nil && bytes > reserved {
+		p.mu.Lock()
+		p.tight = false
+		p.mu.Unlock()
+	}
 	return pooledFile{name, f, bytes}, err
+}
+
+// reserve makes a file of reserved bytes.
+func (p *filePool) reserve() error {
+	f, err := p.make(reserved)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.files = append(p.files, f)
+	return nil
+}
+
+// shrink removes the files, and keeps none until there is room again.
+func (p *filePool) shrink() error {
+	p.wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tight = true
+	for len(p.files) > 0 {
+		f := p.files[0]
+		if err := p.disk.Remove(f.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		p.files = p.files[1:]
+		if err := f.file.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // prepare makes a file in the background, unless there is one.
@@ -164,7 +257,7 @@ func (p *filePool) prepare(bytes int64) {
 			return
 		}
 	}
-	if p.preparing != nil || p.closed {
+	if p.preparing != nil || p.closed || p.tight {
 		return
 	}
 	done := make(chan struct{})
@@ -187,7 +280,7 @@ func (p *filePool) add(old *segment) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f := pooledFile{fmt.Sprintf("%016x%s", old.id, poolSuffix), old.file, old.bytes}
-	keep := p.bytes <= old.bytes && old.bytes <= 2*p.bytes && len(p.files) < maxPooled && !p.closed
+	keep := p.bytes <= old.bytes && old.bytes <= 2*p.bytes && len(p.files) < maxPooled && !p.closed && !p.tight
 	var err error
 	if keep {
 		err = p.disk.Rename(old.name(), f.name)

@@ -79,7 +79,7 @@ func (h *history) add() {
 		h.order = append(h.order, e)
 		group = append(group, e)
 		g := l.group
-		g.heads = append(g.heads, groupHead{len(g.records), e.database})
+		g.heads = append(g.heads, len(g.records))
 		half := len(e.text) / 2
 		g.records = appendRecord(g.records, &Record{Database: e.database, Kind: FirstKind, Change: []byte(e.text[:half]), Rows: []byte(e.text[half:])})
 	}

@@ -21,7 +21,7 @@ func filled(t *testing.T) (*memDisk, []Record) {
 		t.Fatal(err)
 	}
 	var records []Record
-	if err := l.begin(2 << 10); err != nil {
+	if err := l.begin(2<<10, 0); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 14 {

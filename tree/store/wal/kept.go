@@ -37,6 +37,7 @@ const (
 type Kept struct {
 	Owner    uint64 // of the log
 	Database uint64
+	Line     uint64 // see State
 	State    KeptState
 	Last     uint64    // number of the last record
 	Since    time.Time // to the second
@@ -46,7 +47,7 @@ type Kept struct {
 const (
 	keptSuffix = ".kept"
 	keptMagic  = "dogwood-kept\n"
-	keptHead   = len(keptMagic) + 4 + 1 + 5*8 + 2*4
+	keptHead   = len(keptMagic) + 4 + 1 + 6*8 + 2*4
 )
 
 // Name returns the name of the file.
@@ -57,14 +58,14 @@ func (k Kept) Until() time.Time { return k.Since.Add(KeptAge) }
 
 // encode returns the content of the file.
 //
-//	magic | format u32 | state u8 | owner u64 | database u64 | last u64 | since u64 |
+//	magic | format u32 | state u8 | owner u64 | database u64 | line u64 | last u64 | since u64 |
 //	length of the records u64 | checksum of the records u32 | checksum of all before u32 | records
 //
 // The records are stored as in a segment whose id is the number of the database.
 func (k Kept) encode(records []byte) []byte {
 	b := append(make([]byte, 0, keptHead+len(records)), keptMagic...)
 	b = append(le.AppendUint32(b, formatNumber), byte(k.State))
-	for _, n := range []uint64{k.Owner, k.Database, k.Last, uint64(k.Since.Unix()), uint64(len(records))} {
+	for _, n := range []uint64{k.Owner, k.Database, k.Line, k.Last, uint64(k.Since.Unix()), uint64(len(records))} {
 		b = le.AppendUint64(b, n)
 	}
 	b = le.AppendUint32(b, crc32.Checksum(records, castagnoli))
@@ -85,10 +86,10 @@ func readKept(b []byte) (k Kept, sum uint32, err error) {
 		return k, 0, errors.New("the checksum of its head is wrong")
 	}
 	k = Kept{
-		State: KeptState(at[4]), Owner: le.Uint64(at[5:]), Database: le.Uint64(at[13:]), Last: le.Uint64(at[21:]),
-		Since: time.Unix(int64(le.Uint64(at[29:])), 0), Bytes: int64(le.Uint64(at[37:])),
+		State: KeptState(at[4]), Owner: le.Uint64(at[5:]), Database: le.Uint64(at[13:]), Line: le.Uint64(at[21:]), Last: le.Uint64(at[29:]),
+		Since: time.Unix(int64(le.Uint64(at[37:])), 0), Bytes: int64(le.Uint64(at[45:])),
 	}
-	return k, le.Uint32(at[45:]), nil
+	return k, le.Uint32(at[53:]), nil
 }
 
 // KeptFiles are the kept files in the directory of a log.
@@ -208,7 +209,7 @@ func (f KeptFiles) Limit(now time.Time) (givenUp []Kept, err error) {
 }
 
 // Keep takes the records of a database that are not released out of the segments, into a
-// file of their own, and releases them.
+// file of their own with the state of the database, and releases them.
 func (l *Log) Keep(database uint64) error {
 	last, ok := l.Databases()[database]
 	if !ok {
@@ -218,7 +219,11 @@ func (l *Log) Keep(database uint64) error {
 	if err != nil {
 		return err
 	}
-	if last > k.Last {
+	state, ok := l.State(database)
+	if !ok {
+		state.Line = k.Line
+	}
+	if last > k.Last || state.Line != k.Line {
 		l.mu.Lock()
 		after := max(k.Last, l.released[database])
 		l.mu.Unlock()
@@ -231,11 +236,12 @@ func (l *Log) Keep(database uint64) error {
 		if k.State != KeptRecords || k.Last == 0 {
 			k.Since = l.o.Now()
 		}
-		k = Kept{Owner: l.Owner(), Database: database, Last: last, Since: k.Since}
+		k = Kept{Owner: l.Owner(), Database: database, Line: state.Line, Last: max(last, k.Last), Since: k.Since}
 		if err := l.disk.Replace(k.Name(), k.encode(sealed(records))); err != nil {
 			return err
 		}
 	}
+	l.Done(database)
 	return l.Release(database, last)
 }
 

@@ -41,7 +41,7 @@ func OpenOn(d disk.Disk, o Options) (*Log, error) {
 // newLog returns a log that is to be recovered.
 func newLog(d disk.Disk, o Options) *Log {
 	l := &Log{disk: d, o: o.withDefaults(), next: 1, group: newGroup(), idle: markAfter,
-		released: make(map[uint64]uint64), trimmed: make(map[uint64]uint64), holds: make(map[*Hold]struct{})}
+		states: make(states), released: make(map[uint64]uint64), trimmed: make(map[uint64]uint64), holds: make(map[*Hold]struct{})}
 	l.turn.L = &l.mu
 	l.pool.disk, l.pool.bytes = d, l.o.SegmentBytes
 	l.mark = time.AfterFunc(markAfter, l.writeMark)
@@ -61,6 +61,9 @@ func (l *Log) recover() error {
 		return err
 	}
 	l.control = c
+	if c.newest != 0 {
+		l.watched.control = disk.Watch(l.disk, controlFile, nil)
+	}
 	found, err := l.openSegments(names)
 	if err != nil {
 		return err
@@ -169,6 +172,9 @@ func (l *Log) complete(newest uint64) error {
 	if !there {
 		return &DamageError{Segment: controlFile, Last: l.settled, Reason: fmt.Sprintf("segment %016x is missing", newest)}
 	}
+	if n := len(l.segments); n > 0 {
+		l.states = l.segments[n-1].said
+	}
 	if n := len(l.segments); n > 0 && !l.o.ReadOnly {
 		return l.segments[n-1].file.Sync()
 	}
@@ -205,6 +211,7 @@ func (l *Log) cut(s *segment, upTo uint64) error {
 	}
 	s.end, s.last = headBytes, s.first-1
 	clear(s.of)
+	s.said = make(states)
 	for s.last < upTo {
 		r, ok := readRecord(b[s.end:], s.id)
 		if !ok || r.Number != s.last+1 {
@@ -214,6 +221,9 @@ func (l *Log) cut(s *segment, upTo uint64) error {
 			return nil
 		}
 		s.note(&r.Record)
+		if err := s.said.note(&r.Record); err != nil {
+			return &DamageError{Segment: s.name(), At: s.end, Last: s.last - 1, Reason: err.Error()}
+		}
 		s.end += int64(r.size)
 	}
 	return nil

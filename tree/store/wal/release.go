@@ -12,12 +12,15 @@ func (l *Log) has(id uint64) bool {
 	return slices.ContainsFunc(l.segments, func(s *segment) bool { return s.id == id })
 }
 
-// Databases returns the databases with records that are not released, and the number of the
-// last one of each.
+// Databases returns the databases with records that are not released, or whose files need the
+// log, and the number of the last record of each.
 func (l *Log) Databases() map[uint64]uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := make(map[uint64]uint64)
+	for db, s := range l.states {
+		all[db] = s.Last
+	}
 	for _, s := range l.segments {
 		for db, last := range s.of {
 			if last > l.released[db] {
@@ -60,12 +63,12 @@ func (l *Log) recycle() error {
 	defer l.recycling.Unlock()
 	for {
 		l.mu.Lock()
-		old, failures := l.oldest(), l.failures
+		old := l.oldest()
 		if old == nil || l.closed || l.o.ReadOnly {
 			l.mu.Unlock()
 			return nil
 		}
-		if len(failures) > 0 {
+		if failures := l.givenUp(); len(failures) > 0 {
 			l.mu.Unlock()
 			if err := l.removeFailures(failures); err != nil {
 				return err
@@ -85,24 +88,38 @@ func (l *Log) recycle() error {
 	}
 }
 
-// removeFailures removes what is left of segments that could not be begun. They have the
-// first number of one that could, so they must not be there when that one is gone. The
-// control file does not know them: it knows the segment that came afterwards.
-func (l *Log) removeFailures(names []string) error {
-	for _, name := range names {
-		if err := l.disk.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// givenUp returns the segments that could not be begun, and of which the control file knows
+// nothing: it knows the newest segment, that came afterwards. mu is held.
+func (l *Log) givenUp() (list []*segment) {
+	for _, s := range l.failures {
+		if s.first <= l.segments[len(l.segments)-1].first {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// removeFailures removes what is left of such segments. They have the first number of one that
+// could be begun, so they must not be there when that one is gone.
+func (l *Log) removeFailures(list []*segment) error {
+	for _, s := range list {
+		if err := l.disk.Remove(s.name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.failures = slices.DeleteFunc(l.failures, func(name string) bool { return slices.Contains(names, name) })
+	l.failures = slices.DeleteFunc(l.failures, func(s *segment) bool { return slices.Contains(list, s) })
 	return nil
 }
 
-// oldest returns the oldest segment if it need not stay. mu is held.
+// Shrink gives room of a full disk back: spare files, and segments that are released.
+func (l *Log) Shrink() error { return errors.Join(l.pool.shrink(), l.recycle()) }
+
+// oldest returns the oldest segment if it need not stay. The newest one stays, and so does the
+// one that the control file knows. mu is held.
 func (l *Log) oldest() *segment {
-	if len(l.segments) < 2 || !l.current { // the newest is what the control file knows
+	if len(l.segments) < 2 || l.segments[0].id == l.control.newest {
 		return nil
 	}
 	old := l.segments[0]

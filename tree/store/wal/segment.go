@@ -36,6 +36,7 @@ type segment struct {
 	end   int64             // of what is on the disk
 	last  uint64            // number of the last record; first-1 if there is none
 	of    map[uint64]uint64 // the last number of each database that has records in it
+	said  states            // what its records say, while the log is opened
 }
 
 func (s *segment) name() string { return fmt.Sprintf("%016x-%016x%s", s.first, s.id, segmentSuffix) }
@@ -93,7 +94,9 @@ func (s *segment) readHead(b []byte, owner uint64) error {
 // note notes a record that is on the disk.
 func (s *segment) note(r *Record) {
 	s.last = r.Number
-	s.of[r.Database] = r.Number
+	if r.Kind != stateKind {
+		s.of[r.Database] = r.Number
+	}
 }
 
 // A control file names the log and its newest segment, so that neither a log of another
