@@ -223,7 +223,7 @@ func (s *Store) reached(kept uint64) error {
 	case ok && state.Line == line:
 		last = max(last, state.Last)
 	case kept == 0:
-		return unfit("the log knows nothing of the commits that it lacks")
+		return unfit("the log knows nothing of the commits that the file lacks")
 	}
 	if last != s.position.last {
 		return unfit(fmt.Sprintf("with the log the file reaches record %d, and the log knows of record %d", s.position.last, last))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
@@ -15,32 +16,48 @@ import (
 func (l *Log) makeRoom(size int64) error {
 	l.mu.Lock()
 	bytes := int64(firstSegment)
-	if l.current {
+	if l.current && !l.pool.short.Load() {
 		s := l.segments[len(l.segments)-1]
 		if s.end+size+recordHead <= s.bytes { // the mark has room
 			l.mu.Unlock()
 			return nil
 		}
 		bytes = 2 * s.bytes
+	} else if l.current {
+		l.mu.Unlock()
+		return l.beginSmall(firstSegment, size)
 	}
 	l.mu.Unlock()
 	return l.beginFor(min(bytes, l.o.SegmentBytes), size)
 }
 
-// beginFor begins a segment with room for records of a size. On a full disk it gives up what
-// the log does not need, and begins a smaller one. The caller has the writing.
+// beginFor begins a segment with room for records of a size. The caller has the writing.
 func (l *Log) beginFor(bytes, size int64) error {
-	err := l.begin(bytes, size)
-	if !durable.NoRoom(err) {
-		return err
+	if l.pool.isTight() && bytes <= reserved {
+		return l.beginSmall(bytes, size)
 	}
-	if err := l.Shrink(); err != nil {
+	err := l.begin(bytes, size)
+	if durable.NoRoom(err) {
+		err = l.beginSmall(firstSegment, size)
+	}
+	return err
+}
+
+// beginSmall is beginFor on a disk that is full or nearly so. It gives up all that the log does
+// not need, and begins no segment without something in reserve: what comes into the log has
+// to come into the files, which may have to grow for it before the log gets smaller.
+func (l *Log) beginSmall(bytes, size int64) error {
+	if err := l.shrink(); err != nil {
 		return err
 	}
 	if err := l.pool.reserve(); err != nil {
 		return err
 	}
-	return l.begin(firstSegment, size)
+	if err := l.begin(bytes, size); err != nil {
+		return err
+	}
+	l.pool.short.Store(false)
+	return nil
 }
 
 // begin begins a segment of at least so many bytes that has room for records of a size. The
@@ -57,6 +74,11 @@ func (l *Log) begin(bytes, size int64) error {
 	l.mu.Lock()
 	said := l.states.record()
 	l.mu.Unlock()
+	if bytes >= reserved {
+		if err := l.pool.reserve(); err != nil {
+			return err
+		}
+	}
 	f, err := l.pool.take(max(bytes, headBytes+int64(said.size())+size+recordHead))
 	if err != nil {
 		return err
@@ -172,9 +194,12 @@ type filePool struct {
 
 	mu        sync.Mutex
 	files     []pooledFile
+	reserved  pooledFile    // is made before large segments, and on a full disk before any
 	preparing chan struct{} // closed when a file was made in the background; nil: none is
 	closed    bool
 	tight     bool // the disk was full, and no large file could be made since then
+
+	short atomic.Bool // there was no room for the next file
 }
 
 // reserved is how much a log on a full disk has in reserve, for files of databases that have to
@@ -217,15 +242,27 @@ func (p *filePool) make(bytes int64) (pooledFile, error) {
 	return pooledFile{name, f, bytes}, err
 }
 
-// reserve makes a file of reserved bytes.
+func (p *filePool) isTight() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.tight
+}
+
+// reserve makes the file that is in reserve, unless there is one.
 func (p *filePool) reserve() error {
+	p.mu.Lock()
+	there := p.reserved.file != nil
+	p.mu.Unlock()
+	if there {
+		return nil
+	}
 	f, err := p.make(reserved)
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.files = append(p.files, f)
+	p.reserved = f
 	return nil
 }
 
@@ -235,6 +272,10 @@ func (p *filePool) shrink() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tight = true
+	if p.reserved.file != nil {
+		p.files = append(p.files, p.reserved)
+		p.reserved = pooledFile{}
+	}
 	for len(p.files) > 0 {
 		f := p.files[0]
 		if err := p.disk.Remove(f.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -268,7 +309,8 @@ func (p *filePool) prepare(bytes int64) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.preparing = nil
-		if err == nil { // or the next segment makes its file, and tells its error
+		p.short.Store(durable.NoRoom(err))
+		if err == nil {
 			p.files = append(p.files, f)
 		}
 	}()
@@ -303,6 +345,9 @@ func (p *filePool) close() (err error) {
 	p.closed = true
 	p.mu.Unlock()
 	p.wait()
+	if p.reserved.file != nil {
+		p.files = append(p.files, p.reserved)
+	}
 	for _, f := range p.files {
 		err = errors.Join(err, f.file.Close())
 	}

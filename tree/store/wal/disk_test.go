@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"syscall"
 
 	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 )
@@ -16,6 +17,7 @@ import (
 var (
 	errPower = errors.New("the power is off")
 	errIO    = errors.New("input/output error")
+	errFull  = syscall.ENOSPC
 )
 
 // A memDisk is a disk in memory that counts what it is asked for, can fail, and can lose its
@@ -29,6 +31,7 @@ type memDisk struct {
 	cutAt int // the step in the middle of which the power goes off; 0: none
 	fails func(step int) bool
 	off   bool
+	limit int // bytes that files which are made may take with all others; 0: any
 }
 
 func newMemDisk(seed uint64) *memDisk {
@@ -162,6 +165,9 @@ func (d *memDisk) Open(name string, _ bool) (disk.File, error) {
 func (d *memDisk) Create(name string, size int64) (disk.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.limit > 0 && d.size()+int(size) > d.limit {
+		return nil, errFull
+	}
 	does, err := d.step()
 	f := &memFile{disk: d, data: make([]byte, size)}
 	if does {
@@ -171,6 +177,14 @@ func (d *memDisk) Create(name string, size int64) (disk.File, error) {
 		f.synced = make([]byte, size)
 	}
 	return f, err
+}
+
+// size returns how many bytes all files take. mu is held, or nothing is going on.
+func (d *memDisk) size() (n int) {
+	for _, f := range d.files {
+		n += len(f.data)
+	}
+	return n
 }
 
 func (f *memFile) ReadAt(b []byte, at int64) (int, error) {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+
+	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 )
 
 func (l *Log) has(id uint64) bool {
@@ -113,8 +115,28 @@ func (l *Log) removeFailures(list []*segment) error {
 	return nil
 }
 
-// Shrink gives room of a full disk back: spare files, and segments that are released.
-func (l *Log) Shrink() error { return errors.Join(l.pool.shrink(), l.recycle()) }
+// Shrink gives room of a full disk back: spare files, segments that are released, and what is
+// empty of the newest one.
+func (l *Log) Shrink() error {
+	l.take()
+	defer l.pass()
+	return l.shrink()
+}
+
+// shrink is Shrink. The caller has the writing.
+func (l *Log) shrink() error {
+	l.mu.Lock()
+	if n := len(l.segments); n > 0 && l.current && !l.closed {
+		s := l.segments[n-1]
+		l.current = false // a write could fail there
+		if err := disk.Punch(s.file, s.end, s.bytes-s.end); err != nil {
+			l.mu.Unlock()
+			return err
+		}
+	}
+	l.mu.Unlock()
+	return errors.Join(l.pool.shrink(), l.recycle())
+}
 
 // oldest returns the oldest segment if it need not stay. The newest one stays, and so does the
 // one that the control file knows. mu is held.

@@ -44,6 +44,17 @@ func (f osFile) pwrite(b []byte, at int64) (n int, err error) {
 	return n, err
 }
 
+// punch frees a part of the file, which has zeros there then. The size stays.
+func (f osFile) punch(at, size int64) error {
+	err := f.control(func(fd int) error {
+		return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, at, size)
+	})
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
+		return nil
+	}
+	return err
+}
+
 // control calls do with the descriptor of the file.
 func (f osFile) control(do func(fd int) error) error {
 	raw, err := f.SyscallConn()
