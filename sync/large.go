@@ -92,6 +92,9 @@ func (wr *writer) tryOnce(ctx context.Context, w Write, p *prepared, l *line) (*
 		return nil, err
 	}
 	defer wr.db.audience.Unwatch(p.watch)
+	if err := wr.db.store.Room(ctx); err != nil {
+		return nil, err
+	}
 	t := &largeTask{writeTask: writeTask{write: w, ready: p}, line: l}
 	if err := wr.doLarge(ctx, t); err != nil {
 		return nil, err

@@ -70,6 +70,7 @@ func (d *Disk) Run(e Event) {
 		lost = loses(d.Rand)
 	case WriteSync:
 		d.synced.apply(e, nil)
+		d.replace(e.At, e.At+int64(len(e.Data)))
 		return
 	default:
 		d.pending = append(d.pending, e)
@@ -79,6 +80,23 @@ func (d *Disk) Run(e Event) {
 		d.synced.apply(p, lost)
 	}
 	d.pending = nil
+}
+
+// replace takes what is pending out of a range, which has been written over.
+func (d *Disk) replace(from, to int64) {
+	var left []Event
+	for _, p := range d.pending {
+		if end := p.At + int64(len(p.Data)); p.Do == Write && p.At < to && from < end {
+			before, after := p, p
+			before.Data = p.Data[:max(from-p.At, 0)]
+			after.At = min(to, end)
+			after.Data = p.Data[after.At-p.At:]
+			left = append(left, before, after)
+			continue
+		}
+		left = append(left, p)
+	}
+	d.pending = left
 }
 
 // Crash returns an image of the file after a power failure now: of what is

@@ -51,6 +51,29 @@ func TestCrash(t *testing.T) {
 	}
 }
 
+// TestCrashAfterWriteSync: what was written with a sync is there, and hides what was written
+// before it, which may be there around it.
+func TestCrashAfterWriteSync(t *testing.T) {
+	var d Disk
+	d.Run(Event{Do: Write, Data: []byte("aaaa")})
+	d.Run(Event{Do: WriteSync, At: 1, Data: []byte("bb")})
+	file, seen := filepath.Join(t.TempDir(), "image"), make(map[string]bool)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 100 {
+		if err := d.Crash(rnd).Write(file); err != nil {
+			t.Fatal(err)
+		}
+		left, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[strings.ReplaceAll(string(left), "\x00", "-")] = true
+	}
+	if len(seen) != 4 || !seen["-bb"] || !seen["abb"] || !seen["-bba"] || !seen["abba"] {
+		t.Errorf("the power failures leave %v", seen)
+	}
+}
+
 func TestReadTrace(t *testing.T) {
 	const log = `17 1795300000.000001 pwrite64(3<\x2f\x61>, "\x78\x79", 2, 4096) = 2
 18 1795300000.000002 fdatasync(3<\x2f\x61> <unfinished ...>

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A Folder is what is left of the files below a directory when the power fails. Names are
+// A Folder is the files below a directory that remain when the power fails. Names are
 // durable when their directory is synced; of the changes of names in a directory since then,
 // the first few survive, as in a file system with a journal. Directories themselves are
 // durable at once.

@@ -140,7 +140,7 @@ func (s *Store) work() {
 	for {
 		s.mu.Lock()
 		apply, done, rest := s.wanted, s.done, s.resting
-		upkeep, first := s.upkeep.due(s.active.Bytes() < s.freeze/4)
+		upkeep, first := s.upkeep.due(s.active.Bytes() < s.full()/4)
 		if first && !s.closing {
 			apply, done, rest = false, nil, false // soon
 		} else {

@@ -52,7 +52,7 @@ func (s *Store) append(own *kv.Layer) error {
 	s.active.Add(own)
 	s.shown = nil
 	s.position.last = number
-	grown, full := s.active.Bytes()-before, s.active.Bytes() >= s.freeze
+	grown, full := s.active.Bytes()-before, s.active.Bytes() >= s.full()
 	if before == 0 {
 		s.aging.Reset(applyAfter)
 	}
@@ -69,12 +69,12 @@ func (s *Store) append(own *kv.Layer) error {
 
 // ready waits until there is room for another commit. The writer is held.
 func (s *Store) ready() error {
-	full := func() bool {
+	crowded := func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.active.Bytes() >= 2*s.freeze
+		return s.active.Bytes() >= 2*s.full()
 	}
-	for full() {
+	for crowded() {
 		if err := s.makeRoom(); err != nil {
 			return err
 		}
@@ -91,6 +91,22 @@ func (s *Store) ready() error {
 	return nil
 }
 
+// A layer is full when it takes about applyTime to be applied: entries whose pages lie far apart
+// take hundreds of times as long as neighbours. So what waits for it waits for a bounded time.
+const (
+	applyTime = 250 * time.Millisecond
+	leastFull = 8 // of a layer, as a divisor
+)
+
+// full returns how many bytes fill a layer, going by how long the last one took to be
+// applied. mu is held.
+func (s *Store) full() int64 {
+	if s.perByte == 0 {
+		return s.freeze
+	}
+	return max(min(int64(float64(applyTime)/s.perByte), s.freeze), s.freeze/leastFull)
+}
+
 // maxPace bounds how long one commit is slowed down.
 const maxPace = 25 * time.Millisecond
 
@@ -103,7 +119,7 @@ func (s *Store) pace(size int64) time.Duration {
 	if s.frozen == nil {
 		return 0
 	}
-	filled := float64(s.active.Bytes()) / float64(s.freeze)
+	filled := float64(s.active.Bytes()) / float64(s.full())
 	return min(time.Duration(filled*s.perByte*float64(size)), maxPace)
 }
 
@@ -204,7 +220,7 @@ func (s *Store) putDirect(own *kv.Layer) error {
 func (s *Store) Room(ctx context.Context) error {
 	for {
 		s.mu.Lock()
-		applied, crowded := s.applied, s.frozen != nil && s.active.Bytes() >= s.freeze/4
+		applied, crowded := s.applied, s.frozen != nil && s.active.Bytes() >= s.full()/4
 		s.mu.Unlock()
 		if !crowded || applied == nil {
 			return nil
