@@ -24,7 +24,10 @@ type Event struct {
 	Data []byte
 
 	File string    // in a trace: its path
+	To   string    // of Rename
 	Time time.Time // in a trace: when the system was asked
+
+	file *Disk // of Create, in a Volume
 }
 
 // A Step is a kind of Event.
@@ -36,13 +39,21 @@ const (
 	Truncate             // to a size
 	Sync
 	FailedSync // what it was for may be on the disk or lost for good
+
+	// In a Volume only: Data at the end of what was appended, and changes of names.
+
+	Append
+	Create
+	Rename
+	Remove
 )
 
 // A Disk is what is left of a file when the power fails. The zero Disk has an
 // empty file.
 type Disk struct {
-	synced  Image
-	pending []Event
+	synced   Image
+	pending  []Event
+	appended int64 // by Append
 
 	Rand *rand.Rand // decides what a sync that fails loses; nil: everything
 }
@@ -54,6 +65,8 @@ type Disk struct {
 func (d *Disk) Run(e Event) {
 	var lost func() bool
 	switch e.Do {
+	case Append, Create, Rename, Remove:
+		return
 	case Sync:
 	case FailedSync:
 		lost = loses(d.Rand)

@@ -68,6 +68,9 @@ func (r Replay) Cut(look func(left Image, acked, next int) error) (cuts int, err
 			d.Run(e)
 			failed = failed || e.Do == FailedSync
 		case r.File + ledgerSuffix:
+			if e.Do != Write {
+				continue
+			}
 			if acked, next, err = entry(string(e.Data), acked, next); err != nil {
 				return cuts, err
 			}

@@ -22,7 +22,7 @@ func Trace(log, program string, args ...string) (*exec.Cmd, error) {
 		return nil, err
 	}
 	flags := []string{"-f", "-y", "-xx", "-ttt", "-s", "4194304", "-o", log,
-		"-e", "trace=pwrite64,ftruncate,fsync,fdatasync", "-e", "signal=none", program}
+		"-e", "trace=write,pwrite64,pwritev2,ftruncate,fsync,fdatasync,openat,renameat,renameat2,unlinkat", "-e", "signal=none", program}
 	return exec.Command(strace, append(flags, args...)...), nil
 }
 
@@ -67,6 +67,10 @@ func readTrace(r io.Reader) (events []Event, err error) {
 		if i := strings.Index(line, " resumed>"); i >= 0 {
 			line = halves[pid] + line[i+len(" resumed>"):]
 		}
+		if named, ok := tracedName(line); ok {
+			events = append(events, named)
+			continue
+		}
 		call := tracedCall.FindStringSubmatch(line)
 		if call == nil {
 			continue
@@ -74,12 +78,48 @@ func readTrace(r io.Reader) (events []Event, err error) {
 		if call[5] == "-1" && !isSync(call[2]) {
 			continue // it changed nothing
 		}
+		synced := call[2] == "pwritev2" && strings.Contains(call[4], "RWF_DSYNC")
 		e, err := tracedEvent(call)
 		if err != nil {
 			return nil, fmt.Errorf("%.200s: %w", line, err)
 		}
 		events = append(events, e)
+		if synced {
+			events = append(events, Event{Do: Sync, File: e.File, Time: e.Time})
+		}
 	}
+}
+
+var (
+	// tracedNames matches the start of a system call on names that succeeded.
+	tracedNames = regexp.MustCompile(`^\d+ +(\d+\.\d+) (openat|renameat2?|unlinkat)\((.*)\) += \d+`)
+	quoted      = regexp.MustCompile(`"(?:\\x[0-9a-f]{2})*"`)
+)
+
+// tracedName reads a line about a name that is made, changed or removed.
+func tracedName(line string) (e Event, ok bool) {
+	call := tracedNames.FindStringSubmatch(line)
+	if call == nil || call[2] == "openat" && !strings.Contains(call[3], "O_CREAT") {
+		return e, false
+	}
+	var names []string
+	for _, name := range quoted.FindAllString(call[3], -1) {
+		names = append(names, string(unhex(name)))
+	}
+	if len(names) == 0 {
+		return e, false
+	}
+	e.File = names[0]
+	e.Time, _ = tracedTime(call[1]) // only a call on a file needs it
+	switch {
+	case call[2] == "openat":
+		e.Do = Create
+	case call[2] == "unlinkat":
+		e.Do = Remove
+	default:
+		e.Do, e.To = Rename, names[len(names)-1]
+	}
+	return e, true
 }
 
 func tracedEvent(call []string) (e Event, err error) {
@@ -99,16 +139,27 @@ func tracedEvent(call []string) (e Event, err error) {
 		e.At, err = strconv.ParseInt(strings.TrimPrefix(call[4], ", "), 10, 64)
 		return e, err
 	}
+	if call[2] == "pwritev2" { // "", [{iov_base=data, iov_len=length}], 1, offset, flags
+		call[4] = vector.ReplaceAllString(call[4], "$1, $2$3")
+	}
+	if call[2] == "write" { // "", data, length
+		e.Do, call[4] = Append, call[4]+", 0"
+	}
 	args := strings.Split(call[4], ", ") // "", data, length, offset
 	if len(args) != 4 {
 		return e, fmt.Errorf("%d arguments", len(args))
 	}
-	e.Do, e.Data = Write, unhex(args[1])
+	if e.Data = unhex(args[1]); e.Do != Append {
+		e.Do = Write
+	}
 	if e.At, err = strconv.ParseInt(args[3], 10, 64); err == nil && strconv.Itoa(len(e.Data)) != call[5] {
 		err = fmt.Errorf("%d bytes recorded, %s written", len(e.Data), call[5])
 	}
 	return e, err
 }
+
+// vector matches what pwritev2 has in the place of data and length, and the flags.
+var vector = regexp.MustCompile(`\[\{iov_base=("[^"]*"), iov_len=(\d+)\}\], 1(, \d+), \w+$`)
 
 func isSync(call string) bool { return call == "fsync" || call == "fdatasync" }
 
