@@ -3,7 +3,6 @@ package disktest
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 )
@@ -11,31 +10,12 @@ import (
 // ledgerSuffix ends the name of the file in which a traced process keeps a Ledger.
 const ledgerSuffix = ".ledger"
 
-// A Ledger tells a trace how far a process came that changes a file step by step.
-type Ledger struct{ f *os.File }
-
-// NewLedger begins the ledger of a file.
-func NewLedger(file string) (*Ledger, error) {
-	f, err := os.Create(file + ledgerSuffix)
-	return &Ledger{f}, err
-}
-
 // What a ledger says of a step.
 const (
 	Begun   = 'b'
 	Acked   = 'a' // it is on the disk
 	Refused = 'r' // it had no effect
 )
-
-// Say adds to the ledger. It panics if it cannot: a test without it proves nothing.
-func (l *Ledger) Say(what byte, step int) {
-	if _, err := l.f.WriteAt(fmt.Appendf(nil, "%c%d", what, step), 0); err != nil {
-		panic(err)
-	}
-}
-
-// Close ends the ledger.
-func (l *Ledger) Close() error { return l.f.Close() }
 
 // A Replay cuts the power in the record of a process that kept a ledger and whose
 // syncs failed.
@@ -80,6 +60,31 @@ func (r Replay) Cut(look func(left Image, acked, next int) error) (cuts int, err
 		}
 		cuts++
 		if err := look(d.Crash(r.Rand), acked, next); err != nil {
+			return cuts, fmt.Errorf("power failure %d, step %d is acknowledged: %w", cuts, acked, err)
+		}
+	}
+	return cuts, nil
+}
+
+// CutAll is Cut for all files of a directory, whose name is that of the ledger.
+func (r Replay) CutAll(look func(left map[string]Image, acked, next int) error) (cuts int, err error) {
+	v := NewVolume()
+	v.Rand = r.Rand
+	acked, next := -1, -1
+	for _, e := range r.Events {
+		switch {
+		case e.File != r.File+ledgerSuffix && strings.HasPrefix(e.File, r.File):
+			v.Run(e)
+		case e.Do == Write && e.File == r.File+ledgerSuffix:
+			if acked, next, err = entry(string(e.Data), acked, next); err != nil {
+				return cuts, err
+			}
+		}
+		if acked < 0 || r.Rand.IntN(r.Share) > 0 {
+			continue
+		}
+		cuts++
+		if err := look(v.Crash(r.Rand), acked, next); err != nil {
 			return cuts, fmt.Errorf("power failure %d, step %d is acknowledged: %w", cuts, acked, err)
 		}
 	}

@@ -22,14 +22,19 @@ func Trace(log, program string, args ...string) (*exec.Cmd, error) {
 		return nil, err
 	}
 	flags := []string{"-f", "-y", "-xx", "-ttt", "-s", "4194304", "-o", log,
-		"-e", "trace=write,pwrite64,pwritev2,ftruncate,fsync,fdatasync,openat,renameat,renameat2,unlinkat", "-e", "signal=none", program}
+		"-e", "trace=write,pwrite64,pwritev,pwritev2,ftruncate,fsync,fdatasync,openat,renameat,renameat2,unlinkat", "-e", "signal=none", program}
 	return exec.Command(strace, append(flags, args...)...), nil
 }
 
 // FailSyncs has a command of Trace see syncs fail: of each thread those that when
 // names, counted from 1 for fsync and fdatasync each, as in strace(1): 3, 3..4, 3+.
 func FailSyncs(cmd *exec.Cmd, when string) {
-	cmd.Args = slices.Insert(cmd.Args, 1, "-e", "inject=fsync,fdatasync:error=EIO:when="+when)
+	Inject(cmd, "fsync,fdatasync", "EIO", when)
+}
+
+// Inject has a command of Trace see system calls fail with an error, as FailSyncs does.
+func Inject(cmd *exec.Cmd, calls, errno, when string) {
+	cmd.Args = slices.Insert(cmd.Args, 1, "-e", "inject="+calls+":error="+errno+":when="+when)
 }
 
 // tracedCall matches the start of a system call on a file. Paths are in
@@ -75,17 +80,21 @@ func readTrace(r io.Reader) (events []Event, err error) {
 		if call == nil {
 			continue
 		}
-		if call[5] == "-1" && !isSync(call[2]) {
+		synced := call[2] == "pwritev2" && strings.Contains(call[4], "RWF_DSYNC")
+		if call[5] == "-1" && !isSync(call[2]) && !synced {
 			continue // it changed nothing
 		}
-		synced := call[2] == "pwritev2" && strings.Contains(call[4], "RWF_DSYNC")
 		e, err := tracedEvent(call)
 		if err != nil {
 			return nil, fmt.Errorf("%.200s: %w", line, err)
 		}
 		events = append(events, e)
-		if synced {
-			events = append(events, Event{Do: Sync, File: e.File, Time: e.Time})
+		if synced { // if it failed, the write may have been taken
+			do := Sync
+			if call[5] == "-1" {
+				do = FailedSync
+			}
+			events = append(events, Event{Do: do, File: e.File, Time: e.Time})
 		}
 	}
 }
@@ -139,7 +148,7 @@ func tracedEvent(call []string) (e Event, err error) {
 		e.At, err = strconv.ParseInt(strings.TrimPrefix(call[4], ", "), 10, 64)
 		return e, err
 	}
-	if call[2] == "pwritev2" { // "", [{iov_base=data, iov_len=length}], 1, offset, flags
+	if strings.HasPrefix(call[2], "pwritev") { // "", [{iov_base=data, iov_len=length}], 1, offset, flags
 		call[4] = vector.ReplaceAllString(call[4], "$1, $2$3")
 	}
 	if call[2] == "write" { // "", data, length
@@ -152,14 +161,14 @@ func tracedEvent(call []string) (e Event, err error) {
 	if e.Data = unhex(args[1]); e.Do != Append {
 		e.Do = Write
 	}
-	if e.At, err = strconv.ParseInt(args[3], 10, 64); err == nil && strconv.Itoa(len(e.Data)) != call[5] {
+	if e.At, err = strconv.ParseInt(args[3], 10, 64); err == nil && call[5] != "-1" && strconv.Itoa(len(e.Data)) != call[5] {
 		err = fmt.Errorf("%d bytes recorded, %s written", len(e.Data), call[5])
 	}
 	return e, err
 }
 
-// vector matches what pwritev2 has in the place of data and length, and the flags.
-var vector = regexp.MustCompile(`\[\{iov_base=("[^"]*"), iov_len=(\d+)\}\], 1(, \d+), \w+$`)
+// vector matches what pwritev and pwritev2 have in the place of data and length, and the flags.
+var vector = regexp.MustCompile(`\[\{iov_base=("[^"]*"), iov_len=(\d+)\}\], 1(, \d+)(, \w+)?$`)
 
 func isSync(call string) bool { return call == "fsync" || call == "fdatasync" }
 

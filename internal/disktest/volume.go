@@ -15,6 +15,8 @@ type Volume struct {
 	names   map[string]*Disk // as the system shows them
 	synced  map[string]*Disk
 	pending []Event // changes of names
+
+	Rand *rand.Rand // decides what a sync that fails loses; nil: everything
 }
 
 // NewVolume returns a volume without files.
@@ -29,7 +31,7 @@ func (v *Volume) Run(e Event) {
 	switch e.Do {
 	case Create:
 		if d == nil {
-			v.rename(Event{Do: Create, File: e.File, file: new(Disk)})
+			v.rename(Event{Do: Create, File: e.File, file: &Disk{Rand: v.Rand}})
 		}
 	case Rename, Remove:
 		if d != nil {

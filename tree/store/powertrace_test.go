@@ -32,6 +32,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if dir := os.Getenv("DOGWOOD_FAILING_LOG"); dir != "" {
+		if err := failingLogWork(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if file := os.Getenv("DOGWOOD_FAILING_FILE"); file != "" {
 		if err := failingWork(file, os.Getenv("DOGWOOD_FAILING_RESTART") == "true"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
