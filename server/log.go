@@ -15,22 +15,16 @@ import (
 // errForeignLog refuses a data directory whose log is that of another one.
 var errForeignLog = errors.New("the log belongs to another data directory: put the log of this one back, or move it away")
 
-// openLog opens the log of the data directory. It is only read where nothing can be written,
-// and where commits do not go to a log: then it may have what an earlier run has left, which
-// is read once for all databases.
+// openLog opens the log of the data directory. It is only read where nothing can be written.
 func openLog(o Options) (*logged.Log, error) {
 	if o.Dir == "" {
 		return nil, nil
 	}
-	dir, options := store.LogDir(o.Dir), logged.LogOptions{MemoryBytes: o.MaxUnappliedBytes, ReadOnly: !o.WriteAheadLog}
+	dir, options := store.LogDir(o.Dir), logged.LogOptions{MemoryBytes: o.MaxUnappliedBytes}
 	l, err := logged.OpenLog(dir, options)
-	if durable.Unwritable(err) && o.WriteAheadLog {
+	if durable.Unwritable(err) {
 		options.ReadOnly = true
 		l, err = logged.OpenLog(dir, options)
-	}
-	if err != nil && !o.WriteAheadLog { // databases that need it are refused when they are opened
-		o.Log.Warn("the log of an earlier run cannot be read", "dir", dir, "err", err)
-		return nil, nil
 	}
 	return l, err
 }
@@ -46,11 +40,6 @@ func (n *namespaces) recover() error {
 		if err := n.takeUp(); err != nil {
 			return err
 		}
-	}
-	if !n.opts.WriteAheadLog {
-		err := n.log.Close()
-		n.log = nil
-		return err
 	}
 	if !n.log.ReadOnly() {
 		n.limitKept()
@@ -111,7 +100,7 @@ func (n *namespaces) places() (map[string]logged.Place, error) {
 		}
 		places[name] = place
 	}
-	if n.opts.WriteAheadLog && ours == 0 && others > 0 {
+	if ours == 0 && others > 0 {
 		return nil, fmt.Errorf("%s: %w", store.LogDir(n.opts.Dir), errForeignLog)
 	}
 	return places, nil

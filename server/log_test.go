@@ -19,7 +19,7 @@ import (
 func killedServer(t *testing.T, names ...string) (dir string) {
 	t.Helper()
 	live, killed := t.TempDir(), t.TempDir()
-	s := serveTest(t, Options{Dir: live, Dev: true, WriteAheadLog: true})
+	s := serveTest(t, Options{Dir: live, Dev: true})
 	for _, name := range names {
 		if r := s.do(call{http.MethodPut, "/n.json?ns=" + name, bearer("owner"), `"` + name + `"`}); r.StatusCode != http.StatusOK {
 			t.Fatal(r.StatusCode, r.body)
@@ -73,30 +73,26 @@ func rename(t *testing.T, from, to string) {
 }
 
 // TestLogAfterKill: the commits of all databases that a killed server leaves in its log are
-// in the files when the next one has started, with the flag or without. Those of a file that
-// is away are kept, and are in it when it comes back, under any name.
+// in the files when the next one has started. Those of a file that is away are
+// kept, and are in it when it comes back, under any name.
 func TestLogAfterKill(t *testing.T) {
-	for _, wal := range []bool{true, false} {
-		for _, back := range []bool{true, false} {
-			dir := killedServer(t, "a", "b", "away")
-			file, away := filepath.Join(dir, "away.db"), filepath.Join(t.TempDir(), "away.db")
-			rename(t, file, away)
-			startOn(t, Options{Dir: dir, WriteAheadLog: wal}, map[string]string{"a": `"a"`, "b": `"b"`})
-			for _, name := range []string{"a", "b"} {
-				wantNeeds(t, dir, name, false)
-			}
-			kept, err := store.KeptCommits(dir)
-			if err != nil || wal != (len(kept) == 1) {
-				t.Errorf("kept: %+v, %v", kept, err)
-			}
-			startOn(t, Options{Dir: dir, WriteAheadLog: true}, nil)
-			rename(t, away, filepath.Join(dir, "renamed.db"))
-			startOn(t, Options{Dir: dir, WriteAheadLog: back}, map[string]string{"renamed": `"away"`})
-			wantNeeds(t, dir, "renamed", false)
-			if kept, err := store.KeptCommits(dir); err != nil || len(kept) > 0 {
-				t.Errorf("still kept: %+v, %v", kept, err)
-			}
-		}
+	dir := killedServer(t, "a", "b", "away")
+	file, away := filepath.Join(dir, "away.db"), filepath.Join(t.TempDir(), "away.db")
+	rename(t, file, away)
+	startOn(t, Options{Dir: dir}, map[string]string{"a": `"a"`, "b": `"b"`})
+	for _, name := range []string{"a", "b"} {
+		wantNeeds(t, dir, name, false)
+	}
+	kept, err := store.KeptCommits(dir)
+	if err != nil || len(kept) != 1 {
+		t.Errorf("kept: %+v, %v", kept, err)
+	}
+	startOn(t, Options{Dir: dir}, nil)
+	rename(t, away, filepath.Join(dir, "renamed.db"))
+	startOn(t, Options{Dir: dir}, map[string]string{"renamed": `"away"`})
+	wantNeeds(t, dir, "renamed", false)
+	if kept, err := store.KeptCommits(dir); err != nil || len(kept) > 0 {
+		t.Errorf("still kept: %+v, %v", kept, err)
 	}
 }
 
@@ -105,11 +101,11 @@ func TestLogAfterKill(t *testing.T) {
 func TestLogDeactivated(t *testing.T) {
 	dir := killedServer(t, "a", "off")
 	for range 2 {
-		s := serveTest(t, Options{Dir: dir, Dev: true, WriteAheadLog: true, Deactivated: []string{"off"}})
+		s := serveTest(t, Options{Dir: dir, Dev: true, Deactivated: []string{"off"}})
 		closeServed(t, s)
 	}
 	wantNeeds(t, dir, "off", true)
-	startOn(t, Options{Dir: dir, WriteAheadLog: true}, map[string]string{"off": `"off"`})
+	startOn(t, Options{Dir: dir}, map[string]string{"off": `"off"`})
 }
 
 // TestLogReplaced: the file of an older state takes the name of one with commits in the log.
@@ -119,15 +115,15 @@ func TestLogReplaced(t *testing.T) {
 	file := filepath.Join(dir, "a.db")
 	rename(t, file, file+".old")
 	for _, n := range []string{"null", "1"} { // null: the new one is made
-		startOn(t, Options{Dir: dir, WriteAheadLog: true}, map[string]string{"a": n})
-		s := serveTest(t, Options{Dir: dir, Dev: true, WriteAheadLog: true})
+		startOn(t, Options{Dir: dir}, map[string]string{"a": n})
+		s := serveTest(t, Options{Dir: dir, Dev: true})
 		if r := s.do(call{http.MethodPut, "/n.json?ns=a", bearer("owner"), "1"}); r.StatusCode != http.StatusOK {
 			t.Fatal(r.body)
 		}
 		closeServed(t, s)
 	}
 	rename(t, file+".old", filepath.Join(dir, "b.db"))
-	startOn(t, Options{Dir: dir, WriteAheadLog: true}, map[string]string{"a": "1", "b": `"a"`})
+	startOn(t, Options{Dir: dir}, map[string]string{"a": "1", "b": `"a"`})
 }
 
 // TestLogGivenUp: when the commits of a file were given up it is refused, and not taken for
@@ -138,7 +134,7 @@ func TestLogGivenUp(t *testing.T) {
 	for _, name := range []string{"a.db", "b.db"} {
 		rename(t, filepath.Join(dir, name), filepath.Join(away, name))
 	}
-	startOn(t, Options{Dir: dir, WriteAheadLog: true}, nil)
+	startOn(t, Options{Dir: dir}, nil)
 	for _, name := range []string{"b.db", "c.db"} {
 		text, err := os.ReadFile(filepath.Join(away, "b.db"))
 		if err == nil {
@@ -148,12 +144,12 @@ func TestLogGivenUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		if name == "b.db" {
-			startOn(t, Options{Dir: dir, WriteAheadLog: true}, map[string]string{"b": `"b"`})
+			startOn(t, Options{Dir: dir}, map[string]string{"b": `"b"`})
 		}
 	}
 	var told strings.Builder
 	later := func() time.Time { return time.Now().Add(40 * 24 * time.Hour) }
-	startOn(t, Options{Dir: dir, WriteAheadLog: true, Now: later, Log: slog.New(slog.NewTextHandler(&told, nil))}, nil)
+	startOn(t, Options{Dir: dir, Now: later, Log: slog.New(slog.NewTextHandler(&told, nil))}, nil)
 	if !strings.Contains(told.String(), "given up") {
 		t.Error(told.String())
 	}
@@ -174,11 +170,11 @@ func TestForeignLog(t *testing.T) {
 	log := store.LogDir(dir)
 	rename(t, log, log+".own")
 	rename(t, store.LogDir(other), log)
-	_, err := New(Options{Dir: dir, Dev: true, WriteAheadLog: true})
+	_, err := New(Options{Dir: dir, Dev: true})
 	if !errors.Is(err, errForeignLog) {
 		t.Error(err)
 	}
 	rename(t, log, store.LogDir(other))
 	rename(t, log+".own", log)
-	startOn(t, Options{Dir: dir, WriteAheadLog: true}, map[string]string{"a": `"a"`})
+	startOn(t, Options{Dir: dir}, map[string]string{"a": `"a"`})
 }

@@ -46,11 +46,6 @@ import (
 type Options struct {
 	Dir string // where the databases are kept; "" keeps them in memory
 
-	// WriteAheadLog has writes go to a log in Dir before they come into the files of the
-	// databases, so that a commit syncs the disk once. Without it a log that is there is only
-	// read, for what files lack.
-	WriteAheadLog bool
-
 	// Dev makes the server behave as the emulator does: open rules, any bearer
 	// token is an administrator's, unsigned tokens are believed, and databases
 	// are made when they are first used. It must not face a network.

@@ -92,6 +92,9 @@ func (wr *writer) tryOnce(ctx context.Context, w Write, p *prepared, l *line) (*
 		return nil, err
 	}
 	defer wr.db.audience.Unwatch(p.watch)
+	if err := wr.db.store.Room(ctx); err != nil {
+		return nil, err
+	}
 	t := &largeTask{writeTask: writeTask{write: w, ready: p}, line: l}
 	if err := wr.doLarge(ctx, t); err != nil {
 		return nil, err
@@ -183,6 +186,9 @@ func (wr *writer) loadLarge(ctx context.Context, w Write, p *prepared, l *line) 
 	}
 	step := func(f func(*store.Tx) error) error {
 		return wr.turnOf(w).Yield(func() error {
+			if err := wr.db.store.Room(ctx); err != nil {
+				return err
+			}
 			return wr.db.do(context.WithoutCancel(ctx), &call{bytes: largeSlice, quota: w.Quota, line: l, takes: costSlice, f: func(b *batch) error {
 				err := f(b.Tx)
 				if errors.Is(err, store.ErrLoadEnded) {

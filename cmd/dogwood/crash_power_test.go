@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/logged"
 )
 
 // tracedLoad is how long a server is under load that is traced, which slows it
@@ -30,9 +32,9 @@ const (
 	mostTracedLoad = 32 * time.Second
 )
 
-// TestCrashPowerLoss has strace record what a server under load does to its file,
-// and notes when clients learn what. Then it cuts the power at random moments of
-// the record: the remaining file must have everything that was acknowledged until
+// TestCrashPowerLoss has strace record what a server under load does to its
+// files and its log, and notes when clients learn what. Then it cuts the power at random moments of
+// the record: what remains must have everything that was acknowledged until
 // then, and so on as in TestCrash.
 func TestCrashPowerLoss(t *testing.T) {
 	tier.Need(t, tier.Full)
@@ -55,9 +57,7 @@ func crashPowerLoss(t *testing.T, load time.Duration) (enough bool) {
 	db.look(then)
 	events := c.traced(load)
 	rnd := rand.New(rand.NewPCG(c.seed, 1))
-	file := filepath.Join(t.TempDir(), "one.db")
-	var disk disktest.Disk
-	cuts := 0
+	disk, cuts := disktest.NewFolder(c.data), 0
 	for i, e := range events {
 		then.until(e.Time)
 		disk.Run(e)
@@ -65,11 +65,15 @@ func crashPowerLoss(t *testing.T, load time.Duration) (enough bool) {
 			continue // until the file is complete it is no database
 		}
 		for ; cuts < kills()*(i+1)/len(events); cuts++ {
-			if err := disk.Crash(rnd).Write(file); err != nil {
+			left := t.TempDir()
+			if err := disk.Crash(rnd, left); err != nil {
 				t.Fatal(err)
 			}
-			if err := lookAtCrashed(db, file); err != nil {
+			if err := lookAtCrashed(db, left, cuts%2 == 0); err != nil {
 				t.Fatalf("power failure %d: %v; the seed is %d", cuts, err, c.seed)
+			}
+			if err := os.RemoveAll(left); err != nil {
+				t.Fatal(err)
 			}
 		}
 	}
@@ -80,11 +84,11 @@ func crashPowerLoss(t *testing.T, load time.Duration) (enough bool) {
 }
 
 // traced runs a server under load, for a while, and returns what it did to its
-// file.
+// files.
 func (c *crashTest) traced(d time.Duration) (events []disktest.Event) {
 	c.t.Helper()
 	log := filepath.Join(c.t.TempDir(), "trace")
-	cmd, err := disktest.Trace(log, "dogwood", c.args...)
+	cmd, err := disktest.TraceFolder(log, "dogwood", c.args...)
 	if err != nil {
 		c.t.Skip(err)
 	}
@@ -107,16 +111,10 @@ func (c *crashTest) traced(d time.Duration) (events []disktest.Event) {
 	defer killing.Stop()
 	c.work(s.url)
 	s.ended()
-	all, err := disktest.ReadTrace(log)
-	if err != nil {
+	if events, err = disktest.ReadTrace(log); err != nil {
 		c.t.Fatal(err)
 	}
-	for _, e := range all {
-		if e.File == filepath.Join(c.data, "one.db") {
-			events = append(events, e)
-		}
-	}
-	return events
+	return slices.DeleteFunc(events, func(e disktest.Event) bool { return !strings.HasPrefix(e.File, c.data) })
 }
 
 // childOf returns the process that another one has started.
@@ -132,12 +130,14 @@ func childOf(pid int) (*os.Process, error) {
 	return os.FindProcess(child)
 }
 
-// lookAtCrashed opens a file as a server does, twice, and compares its data with the
-// acknowledged writes.
-func lookAtCrashed(db *crashDB, file string) error {
+// lookAtCrashed opens the database in a directory as a server does that goes on with its log,
+// or as a command does that only reads the log, twice, and compares its data with the acknowledged
+// writes.
+func lookAtCrashed(db *crashDB, dir string, logged bool) error {
 	var first tree.Node
+	file := filepath.Join(dir, "one.db")
 	for again := range 2 {
-		root, err := recovered(file)
+		root, err := recovered(file, logged)
 		if err == nil {
 			err = db.compare(root)
 		}
@@ -154,12 +154,19 @@ func lookAtCrashed(db *crashDB, file string) error {
 }
 
 // recovered returns what is in a database when it is open.
-func recovered(file string) (root tree.Node, err error) {
+func recovered(file string, withLog bool) (root tree.Node, err error) {
 	open, err := rules.Parse(crashRules)
 	if err != nil {
 		return tree.Empty, err
 	}
-	db, err := dsync.Open(dsync.Options{File: file, Rules: open, Store: store.Options{NoSync: true}})
+	o := store.Options{NoSync: true}
+	if withLog {
+		if o.Log, err = logged.OpenLog(store.LogDir(filepath.Dir(file)), logged.LogOptions{}); err != nil {
+			return tree.Empty, err
+		}
+		defer func() { err = errors.Join(err, o.Log.Close()) }()
+	}
+	db, err := dsync.Open(dsync.Options{File: file, Rules: open, Store: o})
 	if err != nil {
 		return tree.Empty, err
 	}

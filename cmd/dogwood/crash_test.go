@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -97,24 +96,15 @@ func newCrashTest(t *testing.T, namespaces ...string) *crashTest {
 func (c *crashTest) start() {
 	c.t.Helper()
 	c.killed.Store(false)
-	c.server = startProcess(c.t, perhapsLogged(c.rnd, c.args)...)
+	c.server = startProcess(c.t, c.args...)
 	if err := c.server.listening(); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-// perhapsLogged returns arguments of a server that has a write-ahead log in two of three
-// runs. Commits that one run leaves in the log must be there for the next one, with a log or without.
-func perhapsLogged(rnd *rand.Rand, args []string) []string {
-	if rnd.IntN(3) == 0 {
-		return args
-	}
-	return append(slices.Clone(args), "--write-ahead-log")
-}
-
 // killStarting kills a server that begins to read its files.
 func (c *crashTest) killStarting() {
-	s := startProcess(c.t, perhapsLogged(c.rnd, c.args)...)
+	s := startProcess(c.t, c.args...)
 	moment := time.NewTimer(time.Duration(c.rnd.Int64N(int64(crashStart))))
 	defer moment.Stop()
 	<-moment.C

@@ -130,7 +130,7 @@ func (c *modelCrash) fill(dir string) {
 
 func (c *modelCrash) start() {
 	c.t.Helper()
-	c.server = startProcess(c.t, perhapsLogged(c.rnd, c.args)...)
+	c.server = startProcess(c.t, c.args...)
 	if err := c.server.listening(); err != nil {
 		c.t.Fatal(err)
 	}

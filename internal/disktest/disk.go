@@ -23,11 +23,11 @@ type Event struct {
 	At   int64 // offset of a write, size after a truncation
 	Data []byte
 
-	File string    // in a trace: its path
-	To   string    // of Rename
-	Time time.Time // in a trace: when the system was asked
+	File string // in a trace: its path
+	To   string // its path after a Rename
 
-	file *Disk // of Create, in a Volume
+	made *Disk     // by Create
+	Time time.Time // in a trace: when the system was asked
 }
 
 // A Step is a kind of Event.
@@ -39,21 +39,23 @@ const (
 	Truncate             // to a size
 	Sync
 	FailedSync // what it was for may be on the disk or lost for good
+	WriteSync  // Write, and Sync of it alone
 
-	// In a Volume only: Data at the end of what was appended, and changes of names.
+	FailedWriteSync // any of it may be on the disk, and the rest is lost for good
 
-	Append
-	Create
-	Rename
+	// The others are for a [Folder]. A Sync of the directory makes them durable.
+
+	Create      // unless there is such a file
+	CreateEmpty // or make it empty
+	Rename      // To another name, which loses the file that it has
 	Remove
 )
 
 // A Disk is what is left of a file when the power fails. The zero Disk has an
 // empty file.
 type Disk struct {
-	synced   Image
-	pending  []Event
-	appended int64 // by Append
+	synced  Image
+	pending []Event
 
 	Rand *rand.Rand // decides what a sync that fails loses; nil: everything
 }
@@ -65,11 +67,16 @@ type Disk struct {
 func (d *Disk) Run(e Event) {
 	var lost func() bool
 	switch e.Do {
-	case Append, Create, Rename, Remove:
-		return
 	case Sync:
 	case FailedSync:
 		lost = loses(d.Rand)
+	case FailedWriteSync:
+		d.synced.apply(e, loses(d.Rand))
+		return
+	case WriteSync:
+		d.synced.apply(e, nil)
+		d.replace(e.At, e.At+int64(len(e.Data)))
+		return
 	default:
 		d.pending = append(d.pending, e)
 		return
@@ -78,6 +85,23 @@ func (d *Disk) Run(e Event) {
 		d.synced.apply(p, lost)
 	}
 	d.pending = nil
+}
+
+// replace takes what is pending out of a range, which has been written over.
+func (d *Disk) replace(from, to int64) {
+	var left []Event
+	for _, p := range d.pending {
+		if end := p.At + int64(len(p.Data)); p.Do == Write && p.At < to && from < end {
+			before, after := p, p
+			before.Data = p.Data[:max(from-p.At, 0)]
+			after.At = min(to, end)
+			after.Data = p.Data[after.At-p.At:]
+			left = append(left, before, after)
+			continue
+		}
+		left = append(left, p)
+	}
+	d.pending = left
 }
 
 // Crash returns an image of the file after a power failure now: of what is

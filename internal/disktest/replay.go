@@ -1,8 +1,10 @@
 package disktest
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"strings"
 )
@@ -66,15 +68,16 @@ func (r Replay) Cut(look func(left Image, acked, next int) error) (cuts int, err
 	return cuts, nil
 }
 
-// CutAll is Cut for all files of a directory, whose name is that of the ledger.
-func (r Replay) CutAll(look func(left map[string]Image, acked, next int) error) (cuts int, err error) {
-	v := NewVolume()
-	v.Rand = r.Rand
+// CutAll is Cut for a record of TraceFolder about all files of a directory, which has the
+// ledger's name. It makes what is left in another directory, anew each time.
+func (r Replay) CutAll(to string, look func(acked, next int) error) (cuts int, err error) {
+	f := NewFolder(r.File)
+	f.Rand = r.Rand
 	acked, next := -1, -1
 	for _, e := range r.Events {
 		switch {
-		case e.File != r.File+ledgerSuffix && strings.HasPrefix(e.File, r.File):
-			v.Run(e)
+		case e.File != r.File+ledgerSuffix:
+			f.Run(e)
 		case e.Do == Write && e.File == r.File+ledgerSuffix:
 			if acked, next, err = entry(string(e.Data), acked, next); err != nil {
 				return cuts, err
@@ -84,7 +87,11 @@ func (r Replay) CutAll(look func(left map[string]Image, acked, next int) error) 
 			continue
 		}
 		cuts++
-		if err := look(v.Crash(r.Rand), acked, next); err != nil {
+		err := errors.Join(os.RemoveAll(to), os.MkdirAll(to, 0o700), f.Crash(r.Rand, to))
+		if err == nil {
+			err = look(acked, next)
+		}
+		if err != nil {
 			return cuts, fmt.Errorf("power failure %d, step %d is acknowledged: %w", cuts, acked, err)
 		}
 	}

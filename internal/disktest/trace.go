@@ -17,12 +17,24 @@ import (
 // Trace returns a command under which strace records what a program, and what it
 // starts, does to files. An error says that strace is not installed.
 func Trace(log, program string, args ...string) (*exec.Cmd, error) {
+	return trace(contentCalls, log, program, args)
+}
+
+// TraceFolder is Trace, with the names of files, for a [Folder].
+func TraceFolder(log, program string, args ...string) (*exec.Cmd, error) {
+	return trace(contentCalls+",openat,renameat,unlinkat", log, program, args)
+}
+
+// contentCalls are the system calls that change what files have.
+const contentCalls = "pwrite64,pwritev,pwritev2,ftruncate,fsync,fdatasync"
+
+func trace(calls, log, program string, args []string) (*exec.Cmd, error) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		return nil, err
 	}
 	flags := []string{"-f", "-y", "-xx", "-ttt", "-s", "4194304", "-o", log,
-		"-e", "trace=write,pwrite64,pwritev,pwritev2,ftruncate,fsync,fdatasync,openat,renameat,renameat2,unlinkat", "-e", "signal=none", program}
+		"-e", "trace=" + calls, "-e", "signal=none", program}
 	return exec.Command(strace, append(flags, args...)...), nil
 }
 
@@ -72,16 +84,18 @@ func readTrace(r io.Reader) (events []Event, err error) {
 		if i := strings.Index(line, " resumed>"); i >= 0 {
 			line = halves[pid] + line[i+len(" resumed>"):]
 		}
-		if named, ok := tracedName(line); ok {
-			events = append(events, named)
+		if named, err := tracedName(line); named != nil || err != nil {
+			if err != nil {
+				return nil, fmt.Errorf("%.200s: %w", line, err)
+			}
+			events = append(events, *named)
 			continue
 		}
 		call := tracedCall.FindStringSubmatch(line)
 		if call == nil {
 			continue
 		}
-		synced := call[2] == "pwritev2" && strings.Contains(call[4], "RWF_DSYNC")
-		if call[5] == "-1" && !isSync(call[2]) && !synced {
+		if call[5] == "-1" && !isSync(call[2]) && call[2] != "pwritev2" {
 			continue // it changed nothing
 		}
 		e, err := tracedEvent(call)
@@ -89,46 +103,7 @@ func readTrace(r io.Reader) (events []Event, err error) {
 			return nil, fmt.Errorf("%.200s: %w", line, err)
 		}
 		events = append(events, e)
-		if synced { // if it failed, the write may have been taken
-			do := Sync
-			if call[5] == "-1" {
-				do = FailedSync
-			}
-			events = append(events, Event{Do: do, File: e.File, Time: e.Time})
-		}
 	}
-}
-
-var (
-	// tracedNames matches the start of a system call on names that succeeded.
-	tracedNames = regexp.MustCompile(`^\d+ +(\d+\.\d+) (openat|renameat2?|unlinkat)\((.*)\) += \d+`)
-	quoted      = regexp.MustCompile(`"(?:\\x[0-9a-f]{2})*"`)
-)
-
-// tracedName reads a line about a name that is made, changed or removed.
-func tracedName(line string) (e Event, ok bool) {
-	call := tracedNames.FindStringSubmatch(line)
-	if call == nil || call[2] == "openat" && !strings.Contains(call[3], "O_CREAT") {
-		return e, false
-	}
-	var names []string
-	for _, name := range quoted.FindAllString(call[3], -1) {
-		names = append(names, string(unhex(name)))
-	}
-	if len(names) == 0 {
-		return e, false
-	}
-	e.File = names[0]
-	e.Time, _ = tracedTime(call[1]) // only a call on a file needs it
-	switch {
-	case call[2] == "openat":
-		e.Do = Create
-	case call[2] == "unlinkat":
-		e.Do = Remove
-	default:
-		e.Do, e.To = Rename, names[len(names)-1]
-	}
-	return e, true
 }
 
 func tracedEvent(call []string) (e Event, err error) {
@@ -148,27 +123,75 @@ func tracedEvent(call []string) (e Event, err error) {
 		e.At, err = strconv.ParseInt(strings.TrimPrefix(call[4], ", "), 10, 64)
 		return e, err
 	}
-	if strings.HasPrefix(call[2], "pwritev") { // "", [{iov_base=data, iov_len=length}], 1, offset, flags
-		call[4] = vector.ReplaceAllString(call[4], "$1, $2$3")
-	}
-	if call[2] == "write" { // "", data, length
-		e.Do, call[4] = Append, call[4]+", 0"
+	if strings.HasPrefix(call[2], "pwritev") {
+		return tracedVector(e, call)
 	}
 	args := strings.Split(call[4], ", ") // "", data, length, offset
 	if len(args) != 4 {
 		return e, fmt.Errorf("%d arguments", len(args))
 	}
-	if e.Data = unhex(args[1]); e.Do != Append {
-		e.Do = Write
-	}
-	if e.At, err = strconv.ParseInt(args[3], 10, 64); err == nil && call[5] != "-1" && strconv.Itoa(len(e.Data)) != call[5] {
+	e.Do, e.Data = Write, unhex(args[1])
+	if e.At, err = strconv.ParseInt(args[3], 10, 64); err == nil && strconv.Itoa(len(e.Data)) != call[5] {
 		err = fmt.Errorf("%d bytes recorded, %s written", len(e.Data), call[5])
 	}
 	return e, err
 }
 
-// vector matches what pwritev and pwritev2 have in the place of data and length, and the flags.
-var vector = regexp.MustCompile(`\[\{iov_base=("[^"]*"), iov_len=(\d+)\}\], 1(, \d+)(, \w+)?$`)
+// vectorArguments matches those of a pwritev2 with one buffer: data, offset and flags. pwritev
+// has no flags.
+var vectorArguments = regexp.MustCompile(`^, \[\{iov_base=("[^"]*"), iov_len=\d+\}\], 1, (\d+)(?:, (\w+))?$`)
+
+func tracedVector(e Event, call []string) (Event, error) {
+	args := vectorArguments.FindStringSubmatch(call[4])
+	if args == nil || (call[2] == "pwritev2") != (args[3] == "RWF_DSYNC") {
+		return e, errors.New("unknown arguments")
+	}
+	var err error
+	switch e.Data = unhex(args[1]); {
+	case args[3] == "":
+		e.Do = Write
+	case call[5] == "-1":
+		e.Do = FailedWriteSync
+	default:
+		e.Do = WriteSync
+	}
+	if e.At, err = strconv.ParseInt(args[2], 10, 64); err == nil && call[5] != "-1" && strconv.Itoa(len(e.Data)) != call[5] {
+		err = fmt.Errorf("%d bytes recorded, %s written", len(e.Data), call[5])
+	}
+	return e, err
+}
+
+// tracedNaming matches a system call about names, which worked.
+var tracedNaming = regexp.MustCompile(`^\d+ +(\d+\.\d+) (openat|renameat|unlinkat)\(AT_FDCWD(?:<[^>]*>)?, ("[^"]*"), (.*)\) += \d+`)
+
+// tracedName reads a call that changes a name, nil if the line is none.
+func tracedName(line string) (*Event, error) {
+	call := tracedNaming.FindStringSubmatch(line)
+	if call == nil {
+		return nil, nil
+	}
+	at, err := tracedTime(call[1])
+	e := &Event{File: string(unhex(call[3])), Time: at}
+	switch call[2] {
+	case "unlinkat":
+		e.Do = Remove
+	case "renameat":
+		to := strings.LastIndex(call[4], `"`+`\x`)
+		if to < 0 {
+			return nil, errors.New("unknown arguments")
+		}
+		e.Do, e.To = Rename, string(unhex(call[4][to:]))
+	default:
+		if !strings.Contains(call[4], "O_CREAT") {
+			return nil, nil
+		}
+		e.Do = Create
+		if strings.Contains(call[4], "O_TRUNC") {
+			e.Do = CreateEmpty
+		}
+	}
+	return e, err
+}
 
 func isSync(call string) bool { return call == "fsync" || call == "fdatasync" }
 

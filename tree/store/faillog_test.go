@@ -69,7 +69,10 @@ func (w *failingPair) open() bool {
 	return false
 }
 
+// step makes a step. When the outcome of one try is unknown, that the next one is refused
+// does not settle it.
 func (w *failingPair) step(step int) (done bool, err error) {
+	unknown := false
 	for range mostTries {
 		w.Say(disktest.Begun, step)
 		var err error
@@ -82,7 +85,7 @@ func (w *failingPair) step(step int) (done bool, err error) {
 			w.Say(disktest.Acked, step)
 			return true, nil
 		}
-		if !errors.Is(err, ErrUnknown) {
+		if unknown = unknown || errors.Is(err, ErrUnknown); !unknown {
 			w.Say(disktest.Refused, step)
 		}
 		cause := err
@@ -164,12 +167,7 @@ func TestFailingLog(t *testing.T) {
 				}
 				runs++
 				r.Rand, r.Share = rand.New(rand.NewPCG(uint64(i), uint64(n))), share
-				more, err := r.CutAll(func(left map[string]disktest.Image, acked, next int) error {
-					if err := disktest.WriteTo(left, r.File, crashed); err != nil {
-						return err
-					}
-					return wantPair(t, crashed, states, acked, next)
-				})
+				more, err := r.CutAll(crashed, func(acked, next int) error { return wantPair(t, crashed, states, acked, next) })
 				if cuts += more; err != nil || t.Failed() {
 					t.Fatalf("with failing %s, %s, %s: %v", c.calls, c.errno, when(n), err)
 				}
@@ -193,7 +191,7 @@ func (c failingCall) traced(t *testing.T, when string) (r disktest.Replay, faile
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd, err := disktest.Trace(log, self)
+	cmd, err := disktest.TraceFolder(log, self)
 	if err != nil {
 		t.Skip(err)
 	}

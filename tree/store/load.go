@@ -111,6 +111,9 @@ func (l *Load) update(step func(*Tx) error) error {
 	if l.options.Update != nil {
 		return l.options.Update(step)
 	}
+	if err := l.store.applyLog(); err != nil {
+		return err
+	}
 	return l.store.Update(func(tx *Tx) error {
 		tx.kv.Dense()
 		return step(tx)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -156,4 +157,22 @@ func KeptCommits(dir string) (list []Kept, err error) {
 		list = append(list, kept)
 	}
 	return list, err
+}
+
+// Room waits until a large commit can come without those behind it having to wait for its
+// being put into the file. The error is that of the context.
+func (s *Store) Room(ctx context.Context) error {
+	if s.logged == nil {
+		return nil
+	}
+	return s.logged.Room(ctx)
+}
+
+// applyLog puts what is in the log into the file, while commits go on, so that a transaction that
+// bypasses the log finds little to put there.
+func (s *Store) applyLog() error {
+	if s.logged == nil {
+		return nil
+	}
+	return s.logged.Apply()
 }

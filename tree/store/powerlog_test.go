@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/dogwooddb/dogwood/internal/disktest"
@@ -118,7 +117,7 @@ func TestPowerLossLogged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd, err := disktest.Trace(log, self)
+	cmd, err := disktest.TraceFolder(log, self)
 	if err != nil {
 		t.Skip(err)
 	}
@@ -133,19 +132,17 @@ func TestPowerLossLogged(t *testing.T) {
 	points := tier.Pick(40, 400, 12_000)
 	states, rnd := crashStates(t, tracedCommits), rand.New(rand.NewPCG(1, 3))
 	crashed := filepath.Join(t.TempDir(), "crashed")
-	v := disktest.NewVolume()
+	folder := disktest.NewFolder(dir)
 	acked, cuts := -1, 0 // a file that never was complete is no database
 	for i, e := range events {
-		if strings.HasPrefix(e.File, dir) && e.File != dir+".ledger" {
-			v.Run(e)
-		}
+		folder.Run(e)
 		if e.Do == disktest.Write && e.File == dir+".ledger" {
 			if acked, err = strconv.Atoi(string(e.Data[1:])); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for ; acked >= 0 && cuts < points*(i+1)/len(events); cuts++ {
-			if err := disktest.WriteTo(v.Crash(rnd), dir, crashed); err != nil {
+			if err := errors.Join(os.RemoveAll(crashed), os.MkdirAll(crashed, 0o700), folder.Crash(rnd, crashed)); err != nil {
 				t.Fatal(err)
 			}
 			// A commit of a.db and the same one of b.db are two steps; the last of those that

@@ -80,7 +80,7 @@ func write(file string, content []byte, perm fs.FileMode, publish func(from, to 
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(content)
+	_, err = f.WriteAt(content, 0)
 	if err == nil && runtime.GOOS != "windows" {
 		err = f.Chmod(perm)
 	}

@@ -41,6 +41,16 @@ func (l *Layer) Get(b Bucket, key []byte) (value []byte, ok bool) {
 // Bytes returns about how much memory the layer takes.
 func (l *Layer) Bytes() int64 { return l.bytes }
 
+// Len returns how many entries the layer has.
+func (l *Layer) Len() (n int) {
+	for _, tree := range l.trees {
+		if tree != nil {
+			n += tree.Len()
+		}
+	}
+	return n
+}
+
 // Copy returns a layer with the same entries, for readers. It copies no entry.
 func (l *Layer) Copy() *Layer {
 	c := &Layer{bytes: l.bytes}

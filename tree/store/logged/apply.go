@@ -2,6 +2,8 @@ package logged
 
 import (
 	"errors"
+	"iter"
+	"runtime"
 	"time"
 
 	"github.com/dogwooddb/dogwood/tree/store/kv"
@@ -26,7 +28,9 @@ func (s *Store) applyBoth() error {
 	if err := s.applyFrozen(); err != nil {
 		return err
 	}
-	s.toApply()
+	s.mu.Lock()
+	s.toFreeze()
+	s.mu.Unlock()
 	return s.applyFrozen()
 }
 
@@ -82,9 +86,7 @@ func (s *Store) complete() error {
 
 // StartUpkeep has the background look for upkeep.
 func (s *Store) StartUpkeep() {
-	s.mu.Lock()
-	s.upkeeps = s.upkeep != nil
-	s.mu.Unlock()
+	s.upkeep.look(true)
 	s.background()
 }
 
@@ -128,8 +130,13 @@ func (s *Store) background() bool {
 func (s *Store) work() {
 	for {
 		s.mu.Lock()
-		apply, upkeep, done, rest := s.wanted, s.upkeeps, s.done, s.resting
-		s.wanted, s.done, s.resting = false, nil, false
+		apply, done, rest := s.wanted, s.done, s.resting
+		upkeep, first := s.upkeep.due(s.active.Bytes() < s.full()/4)
+		if first && !s.closing {
+			apply, done, rest = false, nil, false // soon
+		} else {
+			s.wanted, s.done, s.resting = false, nil, false
+		}
 		if s.closing || !apply && !upkeep {
 			s.busy = false
 			s.mu.Unlock()
@@ -143,8 +150,8 @@ func (s *Store) work() {
 		}
 		call(done)
 		if err != nil {
+			s.upkeep.look(false)
 			s.mu.Lock()
-			s.upkeeps = false
 			s.aging.Reset(applyAfter)
 			s.mu.Unlock()
 		}
@@ -173,82 +180,105 @@ func call(list []func()) {
 	}
 }
 
-// step applies what was committed, or does upkeep alone.
+// step applies what is frozen, or else what was committed, or does upkeep alone.
 func (s *Store) step(apply bool) error {
 	s.applying.Lock()
 	defer s.applying.Unlock()
-	if apply {
-		return s.applyBoth()
+	if !apply {
+		return s.update(s.upkeep.run)
 	}
-	return s.update(func(tx kv.Tx) error { return s.doUpkeep(tx, 0) })
+	s.mu.Lock()
+	s.toFreeze()
+	s.mu.Unlock()
+	return s.applyFrozen()
 }
 
 // applyFrozen applies the frozen layer. applying is held.
 func (s *Store) applyFrozen() error {
 	s.mu.Lock()
-	frozen, to, upkeep := s.frozen, s.frozenTo, s.upkeep != nil && !s.closing
+	frozen, to, upkeep := s.frozen, s.frozenTo, s.upkeep.do != nil && !s.closing
 	s.mu.Unlock()
 	if frozen == nil {
 		return nil
 	}
-	err := s.applyWith(frozen, to, upkeep)
+	began := time.Now()
+	err := s.putAll(frozen, to, upkeep)
 	if errors.Is(err, errUpkeep) {
-		err = s.applyWith(frozen, to, false)
+		upkeep = false
+		err = s.putAll(frozen, to, false)
 	}
 	if err != nil {
+		s.mu.Lock()
+		s.endWait()
+		s.mu.Unlock()
 		return err
 	}
+	s.newEpoch(true)
+	s.upkeep.owe(frozen.Len())
+	s.mu.Lock()
+	s.perByte = float64(time.Since(began)) / float64(max(frozen.Bytes(), minPaced))
+	s.mu.Unlock()
 	s.log.grow(-frozen.Bytes())
 	return s.log.wal.Release(s.position.database, to)
-}
-
-// errUpkeep is wrapped by errors of upkeep.
-var errUpkeep = errors.New("upkeep")
-
-func (s *Store) applyWith(frozen *kv.Layer, to uint64, upkeep bool) error {
-	began := time.Now()
-	err := s.update(func(tx kv.Tx) error {
-		n, err := putAll(tx, frozen)
-		if err == nil {
-			err = position{s.position.log, s.position.database, to}.write(tx, true)
-		}
-		if err == nil && upkeep {
-			err = s.doUpkeep(tx, n)
-		}
-		return err
-	})
-	if err == nil {
-		s.newEpoch(true)
-		s.mu.Lock()
-		s.perByte = float64(time.Since(began)) / float64(max(frozen.Bytes(), minPaced))
-		s.mu.Unlock()
-	}
-	return err
 }
 
 // minPaced is from how many bytes on it counts how long each takes to be applied: of few, the
 // sync takes the time.
 const minPaced = 256 << 10
 
-// doUpkeep does upkeep in a transaction of the file.
-func (s *Store) doUpkeep(tx kv.Tx, entries int) error {
-	more, err := s.upkeep(tx, entries)
-	if err != nil {
-		return errors.Join(errUpkeep, err)
+// A layer is applied in transactions of some entries each, one for each freezeShare bytes of a
+// full layer, so that none takes a processor for long, and gives way after each yieldAfter. Until
+// the last one the file has a part of the entries. That shows nowhere: for readers the layer
+// is in front of the file, and the file says that it lacks all of it.
+const (
+	freezeShare = 4096
+	minAtOnce   = 4
+	yieldAfter  = 64
+)
+
+// putAll puts the entries of a layer that ends at a record, and then does upkeep unless it
+// must not.
+func (s *Store) putAll(layer *kv.Layer, to uint64, upkeep bool) (err error) {
+	next, stop := iter.Pull(layer.All())
+	defer stop()
+	for more := true; more && err == nil; {
+		err = s.update(func(tx kv.Tx) (err error) {
+			if more, err = putSome(tx, next, s.upkeep.atOnce); more || err != nil {
+				return err
+			}
+			err = position{s.position.log, s.position.database, to}.write(tx, true)
+			if err == nil && upkeep {
+				err = s.upkeep.run(tx)
+			}
+			return err
+		})
 	}
-	s.mu.Lock()
-	s.upkeeps = more
-	s.mu.Unlock()
-	return nil
+	return err
 }
 
-// toApply freezes what was committed, unless something is frozen. applying is held.
-func (s *Store) toApply() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// putSome puts the next entries of a layer, up to atOnce, and reports whether there are more.
+func putSome(tx kv.Tx, next func() (kv.Entry, bool), atOnce int) (more bool, err error) {
+	for n := range atOnce {
+		e, ok := next()
+		if !ok {
+			return false, nil
+		}
+		if n%yieldAfter == yieldAfter-1 {
+			runtime.Gosched()
+		}
+		if err := put(tx, e); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// toFreeze freezes what was committed, unless something is frozen or nothing was. mu is held.
+func (s *Store) toFreeze() {
 	if s.frozen == nil && !s.active.Empty() {
 		s.frozen, s.frozenTo = s.active, s.position.last
 		s.active, s.shown = new(kv.Layer), nil
+		s.applied = make(chan struct{})
 		s.aging.Stop()
 	}
 }
@@ -273,12 +303,21 @@ func (s *Store) newEpoch(applied bool) {
 	s.mu.Lock()
 	if applied {
 		s.frozen, s.shown = nil, nil
+		s.endWait()
 	}
 	s.epoch++
 	idle := s.idle // none of an old epoch may be taken in the new one
 	s.idle = nil
 	s.mu.Unlock()
 	end(idle)
+}
+
+// endWait has those go on that wait in Room. mu is held.
+func (s *Store) endWait() {
+	if s.applied != nil {
+		close(s.applied)
+		s.applied = nil
+	}
 }
 
 // dropIdle ends the snapshots that have no reader.
@@ -296,20 +335,12 @@ func end(list []kv.Tx) {
 	}
 }
 
-// putAll puts the entries of a layer, and returns how many there are.
-func putAll(tx kv.Tx, layer *kv.Layer) (n int, err error) {
-	for e := range layer.All() {
-		n++
-		if e.Value == nil {
-			err = tx.Delete(e.Bucket, e.Key)
-		} else {
-			err = tx.Put(e.Bucket, e.Key, e.Value)
-		}
-		if err != nil {
-			return n, err
-		}
+// put puts an entry of a layer, or deletes it.
+func put(tx kv.Tx, e kv.Entry) error {
+	if e.Value == nil {
+		return tx.Delete(e.Bucket, e.Key)
 	}
-	return n, nil
+	return tx.Put(e.Bucket, e.Key, e.Value)
 }
 
 // Close applies what is not in the file, has it say that it needs no log, and closes it. If

@@ -1,6 +1,7 @@
 package logged
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -48,9 +49,12 @@ func (s *Store) append(own *kv.Layer) error {
 	s.active.Add(own)
 	s.shown = nil
 	s.position.last = number
-	grown, full := s.active.Bytes()-before, s.active.Bytes() >= s.freeze
+	grown, full := s.active.Bytes()-before, s.active.Bytes() >= s.full()
 	if before == 0 {
 		s.aging.Reset(applyAfter)
+	}
+	if full {
+		s.toFreeze()
 	}
 	s.mu.Unlock()
 	s.log.grow(grown)
@@ -63,12 +67,12 @@ func (s *Store) append(own *kv.Layer) error {
 // ready waits until there is room for another commit, and has the file say that it needs the
 // log. The writer is held.
 func (s *Store) ready() error {
-	full := func() bool {
+	crowded := func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.active.Bytes() >= 2*s.freeze
+		return s.active.Bytes() >= 2*s.full()
 	}
-	for full() {
+	for crowded() {
 		if err := s.makeRoom(); err != nil {
 			return err
 		}
@@ -91,6 +95,22 @@ func (s *Store) ready() error {
 	return s.needLog()
 }
 
+// A layer is full when it takes about applyTime to be applied: entries whose pages lie far apart
+// take hundreds of times as long as neighbours. So what waits for it waits for a bounded time.
+const (
+	applyTime = 250 * time.Millisecond
+	leastFull = 8 // of a layer, as a divisor
+)
+
+// full returns how many bytes fill a layer, going by how long the last one took to be
+// applied. mu is held.
+func (s *Store) full() int64 {
+	if s.perByte == 0 {
+		return s.freeze
+	}
+	return max(min(int64(float64(applyTime)/s.perByte), s.freeze), s.freeze/leastFull)
+}
+
 // maxPace bounds how long one commit is slowed down.
 const maxPace = 25 * time.Millisecond
 
@@ -103,20 +123,26 @@ func (s *Store) pace(size int64) time.Duration {
 	if s.frozen == nil {
 		return 0
 	}
-	filled := float64(s.active.Bytes()) / float64(s.freeze)
+	filled := float64(s.active.Bytes()) / float64(s.full())
 	return min(time.Duration(filled*s.perByte*float64(size)), maxPace)
 }
 
-// makeRoom freezes active, when what is being applied has been.
+// makeRoom freezes active, when what is being applied has been. If that fails, it tries
+// itself, for the error.
 func (s *Store) makeRoom() error {
+	s.mu.Lock()
+	applied, failed := s.applied, s.frozen != nil && s.applied == nil
+	s.toFreeze()
+	s.mu.Unlock()
+	if !failed && s.applySoon(nil) {
+		if applied != nil {
+			<-applied
+		}
+		return nil
+	}
 	s.applying.Lock()
 	defer s.applying.Unlock()
-	if err := s.applyFrozen(); err != nil {
-		return err
-	}
-	s.toApply()
-	s.applySoon(nil)
-	return nil
+	return s.applyFrozen()
 }
 
 // failed settles what became of a record that the log could not take. When everything that
@@ -166,10 +192,32 @@ func (s *Store) direct(own *kv.Layer) error {
 	keepNone(true) // no snapshot, else one reader could see the commit and the next one not
 	err := s.update(func(tx kv.Tx) error {
 		tx.Dense()
-		_, err := putAll(tx, own)
-		return err
+		for e := range own.All() {
+			if err := put(tx, e); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	s.newEpoch(false)
 	keepNone(false)
 	return err
+}
+
+// Room waits until a commit of some size can come without those behind it having to wait for
+// its being applied, or until applying fails. The error is that of the context.
+func (s *Store) Room(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		applied, crowded := s.applied, s.frozen != nil && s.active.Bytes() >= s.full()/4
+		s.mu.Unlock()
+		if !crowded || applied == nil {
+			return nil
+		}
+		select {
+		case <-applied:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }

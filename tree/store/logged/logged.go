@@ -65,7 +65,7 @@ type Store struct {
 	file   *kv.File
 	log    *Log
 	freeze int64
-	upkeep func(tx kv.Tx, entries int) (more bool, err error)
+	upkeep upkeep
 	took   atomic.Int64 // by commits, in nanoseconds
 	kept   wal.Kept     // what it lacked when it was opened; zero: nothing was kept for it
 
@@ -76,20 +76,20 @@ type Store struct {
 
 	mu       sync.Mutex
 	position position
-	needs    bool        // the file says that it needs the log
-	active   *kv.Layer   // what was committed
-	frozen   *kv.Layer   // nil: nothing is applied
-	frozenTo uint64      // the number of its last record
-	shown    []*kv.Layer // what readers see; nil: has to be made
-	epoch    uint64      // of snapshots: changes when something was applied
-	idle     []kv.Tx     // snapshots of the epoch without a reader
-	unkept   bool        // snapshots are not kept
-	perByte  float64     // how long the last bytes took to be applied, in nanoseconds for each
-	busy     bool        // the background works
-	wanted   bool        // it is to apply active
-	resting  bool        // and then to have the file need no log, if nothing was committed meanwhile
-	upkeeps  bool        // it may have upkeep to do
-	done     []func()    // to be called when wanted was done
+	needs    bool          // the file says that it needs the log
+	active   *kv.Layer     // what was committed
+	frozen   *kv.Layer     // nil: nothing is applied
+	frozenTo uint64        // the number of its last record
+	applied  chan struct{} // closed when frozen has been applied, or that failed
+	shown    []*kv.Layer   // what readers see; nil: has to be made
+	epoch    uint64        // of snapshots: changes when something was applied
+	idle     []kv.Tx       // snapshots of the epoch without a reader
+	unkept   bool          // snapshots are not kept
+	perByte  float64       // how long the last bytes took to be applied, in nanoseconds for each
+	busy     bool          // the background works
+	wanted   bool          // it is to apply active
+	resting  bool          // and then to have the file need no log, if nothing was committed meanwhile
+	done     []func()      // to be called when wanted was done
 	closing  bool
 	aging    *time.Timer // runs while active has something
 }

@@ -28,8 +28,7 @@ type Serve struct {
 	backupFlags
 	opsFlags
 	limitFlags
-	WriteAheadLog bool          `help:"Write commits to a log in the data directory before they come into the files of the databases: one sync of the disk for a commit, and not two." default:"false" negatable:""`
-	DrainTimeout  time.Duration `help:"How long requests under way may take to finish after SIGTERM or SIGINT. Then they are cut off, and 2s later the server has ended." default:"10s" placeholder:"TIME"`
+	DrainTimeout time.Duration `help:"How long requests under way may take to finish after SIGTERM or SIGINT. Then they are cut off, and 2s later the server has ended." default:"10s" placeholder:"TIME"`
 }
 
 func (Serve) Help() string {
@@ -105,7 +104,6 @@ func (c *Serve) options(log *slog.Logger) (o server.Options, err error) {
 		c.DefaultNamespace = c.Namespace[0]
 	}
 	c.reload, c.ops = c.reloadAll, c.opsFlags
-	o.WriteAheadLog = c.WriteAheadLog
 	o.Dir, o.DefaultNamespace, o.Namespaces = c.Data, c.DefaultNamespace, c.Namespace
 	o.AdminSecrets, o.Log, o.Limits.DrainTimeout = []string{secret}, log, c.DrainTimeout
 	return o, nil
