@@ -69,7 +69,7 @@ func (r Replay) Cut(look func(left Image, acked, next int) error) (cuts int, err
 }
 
 // CutAll is Cut for a record of TraceFolder about all files of a directory, which has the
-// ledger's name. It makes what is left in another directory, anew each time.
+// ledger's name. Another directory gets the files that remain, anew each time.
 func (r Replay) CutAll(to string, look func(acked, next int) error) (cuts int, err error) {
 	f := NewFolder(r.File)
 	f.Rand = r.Rand

@@ -19,8 +19,7 @@ import (
 )
 
 // failingLogWork is tracedLogWork on a disk whose system calls fail now and then. It says
-// what it begins, what is refused and what is acknowledged. What fails it tries again, a few
-// times.
+// what it begins, what is refused and what is acknowledged. It tries a few times.
 func failingLogWork(dir string) error {
 	runtime.LockOSThread() // calls are counted for each thread
 	ledger, err := disktest.NewLedger(dir)
@@ -138,8 +137,8 @@ var failingCalls = []failingCall{
 }
 
 // TestFailingLog has system calls on the log and the files fail: the n-th of each kind, two
-// in a row, and all from one on. Then it cuts the power. What was acknowledged is there,
-// what was refused is not, and everything opens.
+// in a row, and all from one on. Then it cuts the power. Acknowledged steps are there,
+// refused ones are not, and everything opens.
 func TestFailingLog(t *testing.T) {
 	tier.Unraced(t)
 	tier.Need(t, tier.Full)
