@@ -64,7 +64,7 @@ func (c *crashTest) away() {
 		c.killed.Store(true)
 		c.server.kill()
 		c.server.ended()
-		err = os.Rename(away, file) // in the place of a new one
+		err = os.Rename(away, file) // over a new one
 	}
 	if err != nil {
 		c.t.Fatal(err)

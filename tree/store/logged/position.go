@@ -130,10 +130,18 @@ func (s *Store) locate() error {
 func (s *Store) Settle() error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
-	if err := s.complete(); err != nil || s.kept.Last == 0 {
+	needed := s.needs
+	if err := s.complete(); err != nil {
 		return err
 	}
-	err := s.log.wal.Kept().Settle(s.kept, wal.KeptTaken, time.Now())
+	k := s.kept
+	if k.Last == 0 && needed && s.log.readOnly { // the log goes on as if the file had not got them
+		k = wal.Kept{Owner: s.position.log, Database: s.position.database, Last: s.position.last}
+	}
+	if k.Last == 0 {
+		return nil
+	}
+	err := s.log.wal.Kept().Settle(k, wal.KeptTaken, time.Now())
 	if durable.Unwritable(err) {
 		return nil // it stays until its bound, and this file does not look for it again
 	}
@@ -172,15 +180,9 @@ func (s *Store) recover() error {
 	switch {
 	case err != nil:
 		return err
-	case k.Last > after && k.State == wal.KeptTaken:
-		return fmt.Errorf("%w: another copy of it got them on %s: this one is older", ErrGone, day(k.Since))
-	case k.Last > after && k.State == wal.KeptGivenUp:
-		return fmt.Errorf("%w: they were kept for %d days and given up on %s; to open it without them, remove %s from the directory of the log",
-			ErrGone, int(wal.KeptAge.Hours()/24), day(k.Since), k.Name())
 	case s.log.keptOnly && k.Last <= after:
 		return fmt.Errorf("%w: it needs log %016x, of which nothing newer is kept", ErrOtherLog, s.position.log)
-	}
-	if k.Last > after {
+	case k.Last > after && k.State == wal.KeptRecords:
 		s.kept = k
 	}
 	for _, r := range kept {
@@ -195,11 +197,26 @@ func (s *Store) recover() error {
 		if err == nil {
 			err = s.redo(r)
 		}
+		if s.position.last < k.Last && err != nil {
+			err = gone(k)
+		}
 		if err != nil {
 			return err
 		}
 	}
+	if s.position.last < k.Last {
+		return gone(k)
+	}
 	return nil
+}
+
+// gone returns the error for a file that lacks commits of which there is only a note.
+func gone(k wal.Kept) error {
+	if k.State == wal.KeptTaken {
+		return fmt.Errorf("%w: another copy of it got them on %s: this one is older", ErrGone, day(k.Since))
+	}
+	return fmt.Errorf("%w: they were kept for %d days and given up on %s; to open it without them, remove %s from the directory of the log",
+		ErrGone, int(wal.KeptAge.Hours()/24), day(k.Since), k.Name())
 }
 
 // redo takes one record, unless the file has it.
