@@ -78,16 +78,17 @@ func (n *namespaces) takeUp() error {
 
 // places returns how the files of the data directory and the log belong together, by
 // namespace. It refuses a log that has commits and of whose databases none is there, if there
-// are those of another log.
+// are some that need another log.
 func (n *namespaces) places() (map[string]logged.Place, error) {
 	names, err := savedNamespaces(n.opts)
 	if err != nil {
 		return nil, err
 	}
 	places := make(map[string]logged.Place)
-	ours, others := 0, 0
+	ours, lacking := 0, 0
 	for _, name := range names {
-		place, err := store.PlaceInLog(filepath.Join(n.opts.Dir, name+fileSuffix))
+		file := filepath.Join(n.opts.Dir, name+fileSuffix)
+		place, err := store.PlaceInLog(file)
 		switch {
 		case err != nil:
 			n.opts.Log.Error("a database cannot be read", "namespace", name, "err", err)
@@ -95,12 +96,12 @@ func (n *namespaces) places() (map[string]logged.Place, error) {
 			continue
 		case place.Log == n.log.Owner():
 			ours++
-		case place.Log != 0:
-			others++
+		case store.LacksLog(file, place):
+			lacking++
 		}
 		places[name] = place
 	}
-	if ours == 0 && others > 0 {
+	if ours == 0 && lacking > 0 {
 		return nil, fmt.Errorf("%s: %w", store.LogDir(n.opts.Dir), errForeignLog)
 	}
 	return places, nil

@@ -73,8 +73,8 @@ func rename(t *testing.T, from, to string) {
 }
 
 // TestLogAfterKill: the commits of all databases that a killed server leaves in its log are
-// in the files when the next one has started, and those of a file
-// that is away are kept, and are in it when it comes back, under any name.
+// in the files when the next one has started. Those of a file that is away are
+// kept, and are in it when it comes back, under any name.
 func TestLogAfterKill(t *testing.T) {
 	dir := killedServer(t, "a", "b", "away")
 	file, away := filepath.Join(dir, "away.db"), filepath.Join(t.TempDir(), "away.db")
@@ -135,25 +135,31 @@ func TestLogGivenUp(t *testing.T) {
 		rename(t, filepath.Join(dir, name), filepath.Join(away, name))
 	}
 	startOn(t, Options{Dir: dir}, nil)
-	for _, name := range []string{"b.db", "c.db"} {
-		text, err := os.ReadFile(filepath.Join(away, "b.db"))
+	comeBack := func(from, to string) {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(away, from))
 		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), text, 0o600)
+			err = os.WriteFile(filepath.Join(dir, to), text, 0o600)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if name == "b.db" {
-			startOn(t, Options{Dir: dir}, map[string]string{"b": `"b"`})
-		}
 	}
+	comeBack("b.db", "b.db")
+	startOn(t, Options{Dir: dir}, map[string]string{"b": `"b"`})
 	var told strings.Builder
 	later := func() time.Time { return time.Now().Add(40 * 24 * time.Hour) }
 	startOn(t, Options{Dir: dir, Now: later, Log: slog.New(slog.NewTextHandler(&told, nil))}, nil)
 	if !strings.Contains(told.String(), "given up") {
 		t.Error(told.String())
 	}
-	rename(t, filepath.Join(away, "a.db"), filepath.Join(dir, "a.db"))
+	s := serveTest(t, Options{Dir: dir, Dev: true})
+	if r := s.do(call{http.MethodPut, "/n.json?ns=d", bearer("owner"), "1"}); r.StatusCode != http.StatusOK {
+		t.Fatal(r.body) // it begins a segment, and the one with the commits can go
+	}
+	closeServed(t, s)
+	comeBack("a.db", "a.db")
+	comeBack("b.db", "c.db")
 	for name, why := range map[string]string{"a": "given up", "c": "another copy"} {
 		for _, readOnly := range []bool{true, false} {
 			_, err := store.Open(filepath.Join(dir, name+".db"), store.Options{ReadOnly: readOnly})
@@ -161,6 +167,25 @@ func TestLogGivenUp(t *testing.T) {
 				t.Error(name, err)
 			}
 		}
+	}
+}
+
+// TestLogRestored: a command puts the commits of a file into it, and the file gets another
+// name. Nothing is kept for it.
+func TestLogRestored(t *testing.T) {
+	dir := killedServer(t, "a", "b")
+	file := filepath.Join(dir, "a.db")
+	s, err := store.Open(file, store.Options{})
+	if err == nil {
+		err = s.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	rename(t, file, file+".replaced")
+	startOn(t, Options{Dir: dir}, map[string]string{"b": `"b"`})
+	if kept, err := store.KeptCommits(dir); err != nil || len(kept) > 0 {
+		t.Errorf("kept: %+v, %v", kept, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -69,26 +70,32 @@ func (s *Store) joinOther(place logged.Place) (err error) {
 
 // findLog opens the log that a file needs, or what is kept of it, in the directory of the file.
 func findLog(file string, place logged.Place) (*logged.Log, error) {
+	dir, kept, err := logOf(file, place)
+	switch {
+	case err != nil:
+		return nil, err
+	case kept:
+		return logged.OpenKept(dir, place.Log), nil
+	}
+	return logged.OpenLog(dir, logged.LogOptions{ReadOnly: true})
+}
+
+// logOf returns the directory that has the log of a file, or the kept commits of the file.
+func logOf(file string, place logged.Place) (dir string, kept bool, err error) {
 	dirs := []string{LogDir(filepath.Dir(file)), FileLogDir(file)}
 	for _, dir := range dirs {
-		switch found, err := wal.Owner(dir); {
-		case err != nil:
-			return nil, err
-		case found == place.Log:
-			return logged.OpenLog(dir, logged.LogOptions{ReadOnly: true})
+		if found, err := wal.Owner(dir); err != nil || found == place.Log {
+			return dir, false, err
 		}
 	}
 	for _, dir := range dirs {
-		switch _, _, found, err := wal.KeptIn(dir).Find(place.Log, place.Database); {
-		case err != nil:
-			return nil, err
-		case found:
-			return logged.OpenKept(dir, place.Log), nil
+		if _, _, found, err := wal.KeptIn(dir).Find(place.Log, place.Database); err != nil || found {
+			return dir, true, err
 		}
 	}
-	kept := wal.Kept{Owner: place.Log, Database: place.Database}
-	return nil, fmt.Errorf("%w: it was not closed, and its last commits are in log %016x, which is neither in %s nor in %s: put the log back, or the file %s of its directory, or restore a backup",
-		logged.ErrOtherLog, place.Log, dirs[0], dirs[1], kept.Name())
+	name := wal.Kept{Owner: place.Log, Database: place.Database}.Name()
+	return "", false, fmt.Errorf("%w: it was not closed, and its last commits are in log %016x, which is neither in %s nor in %s: put the log back, or the file %s of its directory, or restore a backup",
+		logged.ErrOtherLog, place.Log, dirs[0], dirs[1], name)
 }
 
 // putLog puts a log in front of the file.
@@ -131,6 +138,15 @@ func PlaceInLog(file string) (logged.Place, error) {
 	}
 	defer k.Close()
 	return logged.PlaceOf(k)
+}
+
+// LacksLog reports whether a file needs a log that is not there, nor what is kept of it.
+func LacksLog(file string, place logged.Place) bool {
+	if !place.Needs {
+		return false
+	}
+	_, _, err := logOf(file, place)
+	return errors.Is(err, logged.ErrOtherLog)
 }
 
 // A Kept is a file in the directory of a log with the last commits of a database whose file

@@ -171,6 +171,13 @@ func causeOf(err error) error { return refused{err} }
 
 // direct commits to the file what is too large for the log. The writer is held.
 func (s *Store) direct(own *kv.Layer) error {
+	// A crash could find an earlier record of the store whose outcome is unknown, and put it
+	// on top of this commit: it has to be void.
+	if cause := s.log.wal.Failed(); cause != nil {
+		if err := s.log.renew(); err != nil {
+			return fmt.Errorf("the log takes no commits: %w", errors.Join(causeOf(cause), err))
+		}
+	}
 	s.applying.Lock()
 	defer s.applying.Unlock()
 	if err := s.applyBoth(); err != nil {

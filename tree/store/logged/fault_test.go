@@ -204,3 +204,39 @@ func TestFailedDisk(t *testing.T) {
 	}
 	f.close()
 }
+
+// TestDirectAfterFailure: a commit that does not go through the log comes behind the records
+// before it, also those whose outcome is unknown.
+func TestDirectAfterFailure(t *testing.T) {
+	f := newFaulty(t)
+	f.must(0, "k1")
+	f.must(1, "k1")
+	f.failing = true
+	file := f.stores[1].File().Inject()
+	file.Commit = func() error { return errDisk }
+	if err := f.put(0, "unknown"); !errors.Is(err, kv.ErrUnknown) {
+		t.Fatal("a commit that cannot be taken back:", err)
+	}
+	f.failing = false
+	drop := func() error {
+		tx, err := f.stores[0].Begin(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		tx.Dense()
+		return errors.Join(tx.Delete(kv.Rows, []byte("unknown")), tx.Commit())
+	}
+	if err := drop(); err == nil {
+		t.Error("a commit went to the file while a record before it was not settled")
+	}
+	file.Commit = nil
+	if err := drop(); err != nil {
+		t.Error(err)
+	}
+	f.killed()
+	if f.has(0, "unknown") {
+		t.Error("a commit that was acknowledged was overwritten by an earlier one that was not")
+	}
+	f.close()
+}

@@ -85,7 +85,7 @@ func Open(file *kv.File, log *Log, o Options) (*Store, error) {
 	if !alone {
 		s.position.database = randomID()
 	}
-	if !file.ReadOnly() && !log.readOnly && (!alone || s.kept.Last > 0) {
+	if !file.ReadOnly() && !log.readOnly && (!alone || s.kept.Owner != 0) {
 		if err := s.Settle(); err != nil {
 			log.remove(s)
 			return nil, err
@@ -139,10 +139,18 @@ func (s *Store) locate() error {
 func (s *Store) Settle() error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
-	if err := s.complete(); err != nil || s.kept.Last == 0 {
+	needed := s.needs
+	if err := s.complete(); err != nil {
 		return err
 	}
-	err := s.log.wal.Kept().Settle(s.kept, wal.KeptTaken, time.Now())
+	k := s.kept
+	if k.Owner == 0 && needed && s.log.readOnly { // the log goes on as if the file had not got them
+		k = wal.Kept{Owner: s.position.log, Database: s.position.database, Line: s.position.line, Last: s.position.last}
+	}
+	if k.Owner == 0 {
+		return nil
+	}
+	err := s.log.wal.Kept().Settle(k, wal.KeptTaken, time.Now())
 	if durable.Unwritable(err) {
 		return nil // it stays until its bound, and this file does not look for it again
 	}
@@ -178,18 +186,13 @@ func randomID() uint64 {
 func (s *Store) recover() error {
 	w, after := s.log.wal, s.position.last
 	k, kept, found, err := w.Kept().Find(s.position.log, s.position.database)
+	found = found && k.Line == s.position.line
 	switch {
 	case err != nil:
 		return err
-	case k.Last > after && k.State == wal.KeptTaken:
-		return fmt.Errorf("%w: another copy of it got them on %s: this one is older", ErrGone, day(k.Since))
-	case k.Last > after && k.State == wal.KeptGivenUp:
-		return fmt.Errorf("%w: they were kept for %d days and given up on %s; to open it without them, remove %s from the directory of the log",
-			ErrGone, int(wal.KeptAge.Hours()/24), day(k.Since), k.Name())
 	case s.log.keptOnly && k.Last < after:
 		return fmt.Errorf("%w: it needs log %016x, of which nothing newer is kept", ErrOtherLog, s.position.log)
-	}
-	if found && k.Last >= after && k.Line == s.position.line {
+	case found && (k.Last == after || k.Last > after && k.State == wal.KeptRecords):
 		s.kept = k
 	}
 	for _, r := range kept {
@@ -204,28 +207,45 @@ func (s *Store) recover() error {
 		if err == nil {
 			err = s.redo(r)
 		}
+		if s.position.last < k.Last && err != nil {
+			err = gone(k)
+		}
 		if err != nil {
 			return err
 		}
 	}
-	return s.reached(s.kept.Last)
+	if s.position.last < k.Last && k.State != wal.KeptRecords {
+		return gone(k)
+	}
+	return s.reached(k.Last, found)
 }
 
-// reached checks that the file and what was taken from the log are all that was committed. kept
-// is the last record that was kept.
-func (s *Store) reached(kept uint64) error {
-	line := s.position.line
-	state, ok := s.log.wal.State(s.position.database)
-	last := kept
-	switch {
-	case line == 0: // an earlier version's log does not say
-		return nil
-	case ok && state.Line == line:
-		last = max(last, state.Last)
-	case kept == 0:
-		return unfit("the log knows nothing of the commits that the file lacks")
+// gone returns the error for a file that lacks commits of which there is only a note.
+func gone(k wal.Kept) error {
+	if k.State == wal.KeptTaken {
+		return fmt.Errorf("%w: another copy of it got them on %s: this one is older", ErrGone, day(k.Since))
 	}
-	if last != s.position.last {
+	return fmt.Errorf("%w: they were kept for %d days and given up on %s; to open it without them, remove %s from the directory of the log",
+		ErrGone, int(wal.KeptAge.Hours()/24), day(k.Since), k.Name())
+}
+
+// reached checks that the file with what was taken from the log has all that was committed.
+// last is the last record that was kept for it, if any was.
+func (s *Store) reached(last uint64, kept bool) error {
+	state, ok := s.log.wal.State(s.position.database)
+	ok = ok && state.Line == s.position.line
+	if !kept {
+		last = 0
+	}
+	if ok {
+		last = max(last, state.Last)
+	}
+	switch {
+	case s.position.line == 0: // a file of an earlier version, whose log does not say
+		return nil
+	case !kept && !ok:
+		return unfit("the log knows nothing of the commits that the file lacks")
+	case last != s.position.last:
 		return unfit(fmt.Sprintf("with the log the file reaches record %d, and the log knows of record %d", s.position.last, last))
 	}
 	return nil
