@@ -26,7 +26,7 @@ func (s *Store) applyAll() error {
 
 // leave has the file, which has everything, say that it does not need the log, which takes
 // no records.
-func (s *Store) leave() error {
+func leave(s *Store) error {
 	s.committing.Lock() // a commit that comes has it say that it does
 	defer s.committing.Unlock()
 	return s.needNone()

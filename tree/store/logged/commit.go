@@ -189,9 +189,9 @@ func (s *Store) direct(own *kv.Layer) error {
 		s.unkept = none
 	}
 	keepNone(true) // no snapshot, else one reader could see the commit and the next one not
-	err := s.putDirect(own)
+	err := putDirect(s, own)
 	if durable.NoRoom(err) {
-		err = errors.Join(s.log.wal.Shrink(), s.putDirect(own))
+		err = errors.Join(s.log.wal.Shrink(), putDirect(s, own))
 	}
 	s.newEpoch(false)
 	keepNone(false)
@@ -200,7 +200,7 @@ func (s *Store) direct(own *kv.Layer) error {
 
 // putDirect puts a commit into the file, which has everything else. From then on the file needs no log,
 // so that records that come later do not seem to follow those before it. applying is held.
-func (s *Store) putDirect(own *kv.Layer) error {
+func putDirect(s *Store, own *kv.Layer) error {
 	s.mu.Lock()
 	p, needs := s.position, s.needs
 	s.mu.Unlock()
@@ -217,7 +217,7 @@ func (s *Store) putDirect(own *kv.Layer) error {
 		return p.set(tx, false)
 	})
 	if err == nil && needs {
-		s.noteNeed(p, false)
+		noteNeed(s, p, false)
 	}
 	return err
 }

@@ -238,13 +238,13 @@ func (l *Log) renew() error {
 	return err
 }
 
-// settleAll puts everything that was acknowledged into the files. leave has the files say that
-// they do not need the log.
-func (l *Log) settleAll(leave bool) error {
+// settleAll puts everything that was acknowledged into the files. If the log is away, the files say that
+// they do not need it.
+func (l *Log) settleAll(away bool) error {
 	for _, s := range l.all() {
 		err := s.applyAll()
-		if err == nil && leave {
-			err = s.leave()
+		if err == nil && away {
+			err = leave(s)
 		}
 		if err != nil {
 			return fmt.Errorf("apply the log: %w", err)

@@ -196,7 +196,7 @@ func (s *Store) recover() error {
 		s.kept = k
 	}
 	for _, r := range kept {
-		if err := s.redo(r); err != nil {
+		if err := redo(s, r); err != nil {
 			return err
 		}
 	}
@@ -205,7 +205,7 @@ func (s *Store) recover() error {
 	}
 	for r, err := range w.Records(s.position.database, s.position.last) {
 		if err == nil {
-			err = s.redo(r)
+			err = redo(s, r)
 		}
 		if s.position.last < k.Last && err != nil {
 			err = gone(k)
@@ -217,7 +217,7 @@ func (s *Store) recover() error {
 	if s.position.last < k.Last && k.State != wal.KeptRecords {
 		return gone(k)
 	}
-	return s.reached(k.Last, found)
+	return reached(s, k.Last, found)
 }
 
 // gone returns the error for a file that lacks commits of which there is only a note.
@@ -231,7 +231,7 @@ func gone(k wal.Kept) error {
 
 // reached checks that the file with what was taken from the log has all that was committed.
 // last is the last record that was kept for it, if any was.
-func (s *Store) reached(last uint64, kept bool) error {
+func reached(s *Store, last uint64, kept bool) error {
 	state, ok := s.log.wal.State(s.position.database)
 	ok = ok && state.Line == s.position.line
 	if !kept {
@@ -252,7 +252,7 @@ func (s *Store) reached(last uint64, kept bool) error {
 }
 
 // redo takes one record, unless the file has it.
-func (s *Store) redo(r wal.Record) error {
+func redo(s *Store, r wal.Record) error {
 	if r.Number <= s.position.last {
 		return nil
 	}
@@ -288,7 +288,7 @@ func (s *Store) needLog() error {
 	}
 	s.applying.Lock()
 	defer s.applying.Unlock()
-	return s.setNeed(p, true)
+	return setNeed(s, p, true)
 }
 
 // needNone has the file, which has everything, say that it does not need the log. It needs
@@ -302,14 +302,14 @@ func (s *Store) needNone() error {
 	if !needs {
 		return nil
 	}
-	return s.setNeed(p, false)
+	return setNeed(s, p, false)
 }
 
 // setNeed has the file say whether it needs the log. applying is held.
-func (s *Store) setNeed(p position, needs bool) error {
+func setNeed(s *Store, p position, needs bool) error {
 	err := s.update(func(tx kv.Tx) error { return p.set(tx, needs) })
 	if err == nil {
-		s.noteNeed(p, needs)
+		noteNeed(s, p, needs)
 	}
 	return err
 }
@@ -323,7 +323,7 @@ func (p position) set(tx kv.Tx, needs bool) error {
 }
 
 // noteNeed notes what the file says.
-func (s *Store) noteNeed(p position, needs bool) {
+func noteNeed(s *Store, p position, needs bool) {
 	s.mu.Lock()
 	s.needs, s.position = needs, p
 	s.mu.Unlock()

@@ -25,20 +25,20 @@ func (l *Log) makeRoom(size int64) error {
 		bytes = 2 * s.bytes
 	} else if l.current {
 		l.mu.Unlock()
-		return l.beginSmall(firstSegment, size)
+		return beginSmall(l, firstSegment, size)
 	}
 	l.mu.Unlock()
-	return l.beginFor(min(bytes, l.o.SegmentBytes), size)
+	return beginFor(l, min(bytes, l.o.SegmentBytes), size)
 }
 
 // beginFor begins a segment with room for records of a size. The caller has the writing.
-func (l *Log) beginFor(bytes, size int64) error {
+func beginFor(l *Log, bytes, size int64) error {
 	if l.pool.isTight() && bytes <= reserved {
-		return l.beginSmall(bytes, size)
+		return beginSmall(l, bytes, size)
 	}
 	err := l.begin(bytes, size)
 	if durable.NoRoom(err) {
-		err = l.beginSmall(firstSegment, size)
+		err = beginSmall(l, firstSegment, size)
 	}
 	return err
 }
@@ -46,7 +46,7 @@ func (l *Log) beginFor(bytes, size int64) error {
 // beginSmall is beginFor on a disk that is full or nearly so. It gives up all that the log does
 // not need, and begins no segment without something in reserve: what comes into the log has
 // to come into the files, which may have to grow for it before the log gets smaller.
-func (l *Log) beginSmall(bytes, size int64) error {
+func beginSmall(l *Log, bytes, size int64) error {
 	if err := l.shrink(); err != nil {
 		return err
 	}
@@ -64,10 +64,10 @@ func (l *Log) beginSmall(bytes, size int64) error {
 // caller has the writing.
 func (l *Log) begin(bytes, size int64) error {
 	if err := l.watched.check(); err != nil {
-		return l.away(err)
+		return away(l, err)
 	}
 	if l.control.newest == 0 { // no segment without a control file
-		if err := l.writeControl(0); err != nil {
+		if err := writeControl(l, 0); err != nil {
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func (l *Log) begin(bytes, size int64) error {
 		err = l.disk.Rename(f.name, s.name())
 	}
 	if err == nil {
-		err = l.writeControl(s.id)
+		err = writeControl(l, s.id)
 	}
 	if err != nil {
 		// The control file may know the segment, which has no records, and says that none
@@ -124,7 +124,7 @@ func (l *Log) begin(bytes, size int64) error {
 }
 
 // writeControl writes the control file.
-func (l *Log) writeControl(newest uint64) error {
+func writeControl(l *Log, newest uint64) error {
 	c := control{l.control.owner, newest}
 	if err := l.disk.Replace(controlFile, c.encode()); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (w watched) check() error {
 }
 
 // away notes that the directory is not in its place.
-func (l *Log) away(err error) error {
+func away(l *Log, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.failed = err

@@ -262,7 +262,7 @@ func (l *Log) Renew() error {
 	if err := l.watched.check(); err != nil {
 		return err
 	}
-	if err := l.beginFor(firstSegment, 0); err != nil {
+	if err := beginFor(l, firstSegment, 0); err != nil {
 		return fmt.Errorf("begin a segment of the log: %w", err)
 	}
 	l.mu.Lock()

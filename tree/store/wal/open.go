@@ -64,7 +64,7 @@ func (l *Log) recover() error {
 	if c.newest != 0 {
 		l.watched.control = disk.Watch(l.disk, controlFile, nil)
 	}
-	found, err := l.openSegments(names)
+	found, err := openSegments(l, names)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (l *Log) readControl(names []string) (c control, err error) {
 }
 
 // openSegments opens the segments in the order of their numbers.
-func (l *Log) openSegments(names []string) (found []*segment, err error) {
+func openSegments(l *Log, names []string) (found []*segment, err error) {
 	for _, name := range names {
 		if !strings.HasSuffix(name, segmentSuffix) {
 			continue

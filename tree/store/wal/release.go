@@ -70,9 +70,9 @@ func (l *Log) recycle() error {
 			l.mu.Unlock()
 			return nil
 		}
-		if failures := l.givenUp(); len(failures) > 0 {
+		if failures := givenUp(l); len(failures) > 0 {
 			l.mu.Unlock()
-			if err := l.removeFailures(failures); err != nil {
+			if err := removeFailures(l, failures); err != nil {
 				return err
 			}
 			continue
@@ -92,7 +92,7 @@ func (l *Log) recycle() error {
 
 // givenUp returns the segments that could not be begun, and of which the control file knows
 // nothing: it knows the newest segment, that came afterwards. mu is held.
-func (l *Log) givenUp() (list []*segment) {
+func givenUp(l *Log) (list []*segment) {
 	for _, s := range l.failures {
 		if s.first <= l.segments[len(l.segments)-1].first {
 			list = append(list, s)
@@ -103,7 +103,7 @@ func (l *Log) givenUp() (list []*segment) {
 
 // removeFailures removes what is left of such segments. They have the first number of one that
 // could be begun, so they must not be there when that one is gone.
-func (l *Log) removeFailures(list []*segment) error {
+func removeFailures(l *Log, list []*segment) error {
 	for _, s := range list {
 		if err := l.disk.Remove(s.name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
