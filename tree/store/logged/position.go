@@ -220,7 +220,7 @@ func (s *Store) recover() error {
 	return reached(s, k.Last, found)
 }
 
-// gone returns the error for a file that lacks commits of which there is only a note.
+// gone returns the error for a file that lacks commits, if there is only a note about them.
 func gone(k wal.Kept) error {
 	if k.State == wal.KeptTaken {
 		return fmt.Errorf("%w: another copy of it got them on %s: this one is older", ErrGone, day(k.Since))

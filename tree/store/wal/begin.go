@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 )
 
@@ -37,7 +36,7 @@ func beginFor(l *Log, bytes, size int64) error {
 		return beginSmall(l, bytes, size)
 	}
 	err := l.begin(bytes, size)
-	if durable.NoRoom(err) {
+	if disk.NoRoom(err) {
 		err = beginSmall(l, firstSegment, size)
 	}
 	return err
@@ -268,10 +267,17 @@ func (p *filePool) reserve() error {
 
 // shrink removes the files, and keeps none until there is room again.
 func (p *filePool) shrink() error {
+	p.mu.Lock()
+	p.tight = true
+	p.mu.Unlock()
+	return p.drop()
+}
+
+// drop removes the files.
+func (p *filePool) drop() error {
 	p.wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.tight = true
 	if p.reserved.file != nil {
 		p.files = append(p.files, p.reserved)
 		p.reserved = pooledFile{}
@@ -309,7 +315,7 @@ func (p *filePool) prepare(bytes int64) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.preparing = nil
-		p.short.Store(durable.NoRoom(err))
+		p.short.Store(disk.NoRoom(err))
 		if err == nil {
 			p.files = append(p.files, f)
 		}

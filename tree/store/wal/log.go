@@ -262,6 +262,11 @@ func (l *Log) Renew() error {
 	if err := l.watched.check(); err != nil {
 		return err
 	}
+	if errors.Is(l.Failed(), ErrReplaced) { // its files may be elsewhere
+		if err := l.pool.drop(); err != nil {
+			return err
+		}
+	}
 	if err := beginFor(l, firstSegment, 0); err != nil {
 		return fmt.Errorf("begin a segment of the log: %w", err)
 	}

@@ -90,8 +90,8 @@ func (l *Log) recycle() error {
 	}
 }
 
-// givenUp returns the segments that could not be begun, and of which the control file knows
-// nothing: it knows the newest segment, that came afterwards. mu is held.
+// givenUp returns the segments that could not be begun, and that the control file does not
+// know: it knows the newest segment, that came afterwards. mu is held.
 func givenUp(l *Log) (list []*segment) {
 	for _, s := range l.failures {
 		if s.first <= l.segments[len(l.segments)-1].first {
