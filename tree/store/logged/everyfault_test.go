@@ -14,7 +14,7 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
-// A countedDisk counts the changes of a disk, some of which fail.
+// A countedDisk counts the changes of a disk, and has some fail.
 type countedDisk struct {
 	disk.Disk
 	changes int
@@ -47,7 +47,7 @@ func (d *countedDisk) fault(do func(parts int) error) error {
 	return d.how.err
 }
 
-// whole is for changes of which there are no parts.
+// whole is for changes that have no parts.
 func whole(do func() error) func(parts int) error { return func(int) error { return do() } }
 
 func (d *countedDisk) Replace(name string, content []byte) error {

@@ -181,7 +181,7 @@ func (s *Store) recover() error {
 	case err != nil:
 		return err
 	case s.log.keptOnly && k.Last <= after:
-		return fmt.Errorf("%w: it needs log %016x, of which nothing newer is kept", ErrOtherLog, s.position.log)
+		return fmt.Errorf("%w: it needs log %016x, and nothing newer is kept of that", ErrOtherLog, s.position.log)
 	case k.Last > after && k.State == wal.KeptRecords:
 		s.kept = k
 	}
@@ -210,7 +210,7 @@ func (s *Store) recover() error {
 	return nil
 }
 
-// gone returns the error for a file that lacks commits of which there is only a note.
+// gone returns the error for a file that lacks commits that only a note is about.
 func gone(k wal.Kept) error {
 	if k.State == wal.KeptTaken {
 		return fmt.Errorf("%w: another copy of it got them on %s: this one is older", ErrGone, day(k.Since))
