@@ -212,11 +212,11 @@ func (s *Store) recover() error {
 
 // gone returns the error for a file that lacks commits that only a note is about.
 func gone(k wal.Kept) error {
-	if k.State == wal.KeptTaken {
-		return fmt.Errorf("%w: another copy of it got them on %s: this one is older", ErrGone, day(k.Since))
+	why := fmt.Sprintf("another copy of it got them on %s, and this one is older", day(k.Since))
+	if k.State == wal.KeptGivenUp {
+		why = fmt.Sprintf("they were kept for at most %d days, and given up on %s", int(wal.KeptAge.Hours()/24), day(k.Since))
 	}
-	return fmt.Errorf("%w: they were kept for %d days and given up on %s; to open it without them, remove %s from the directory of the log",
-		ErrGone, int(wal.KeptAge.Hours()/24), day(k.Since), k.Name())
+	return fmt.Errorf("%w: %s; to open it without them, remove %s from the directory of the log", ErrGone, why, k.Name())
 }
 
 // redo takes one record, unless the file has it.
