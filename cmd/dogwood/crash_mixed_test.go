@@ -7,12 +7,14 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // TestCrashMixed is TestCrash with large writes that bypass the log, deletes of all that they
@@ -64,10 +66,26 @@ func (c *crashTest) away() {
 		c.killed.Store(true)
 		c.server.kill()
 		c.server.ended()
+		c.tellsKept()
 		err = os.Rename(away, file) // over a new one
 	}
 	if err != nil {
 		c.t.Fatal(err)
+	}
+}
+
+// tellsKept wants dogwood check to say what is kept for files that are away.
+func (c *crashTest) tellsKept() {
+	c.t.Helper()
+	kept, err := store.KeptCommits(c.data)
+	out, failed := exec.Command("dogwood", "check", c.data).Output()
+	if err := errors.Join(err, failed); err != nil {
+		c.t.Fatalf("%v\n%s", err, out)
+	}
+	for _, k := range kept {
+		if !strings.Contains(string(out), filepath.Base(k.File)) {
+			c.t.Errorf("dogwood check does not tell of %s:\n%s", k.File, out)
+		}
 	}
 }
 

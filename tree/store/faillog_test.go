@@ -182,7 +182,9 @@ func TestFailingLog(t *testing.T) {
 // traced runs failingLogWork. failed is false if no call failed.
 func (c failingCall) traced(t *testing.T, when string) (r disktest.Replay, failed bool) {
 	t.Helper()
-	dir, log := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "trace")
+	parent := t.TempDir()
+	defer os.RemoveAll(parent) // there are many
+	dir, log := filepath.Join(parent, "data"), filepath.Join(parent, "trace")
 	if err := os.MkdirAll(LogDir(dir), 0o700); err != nil {
 		t.Fatal(err)
 	}

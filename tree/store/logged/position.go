@@ -191,7 +191,7 @@ func (s *Store) recover() error {
 	case err != nil:
 		return err
 	case s.log.keptOnly && k.Last < after:
-		return fmt.Errorf("%w: it needs log %016x, of which nothing newer is kept", ErrOtherLog, s.position.log)
+		return fmt.Errorf("%w: it needs log %016x, and nothing newer is kept of that", ErrOtherLog, s.position.log)
 	case found && (k.Last == after || k.Last > after && k.State == wal.KeptRecords):
 		s.kept = k
 	}
@@ -220,13 +220,13 @@ func (s *Store) recover() error {
 	return reached(s, k.Last, found)
 }
 
-// gone returns the error for a file that lacks commits, if there is only a note about them.
+// gone returns the error for a file that lacks commits that only a note is about.
 func gone(k wal.Kept) error {
-	if k.State == wal.KeptTaken {
-		return fmt.Errorf("%w: another copy of it got them on %s: this one is older", ErrGone, day(k.Since))
+	why := fmt.Sprintf("another copy of it got them on %s, and this one is older", day(k.Since))
+	if k.State == wal.KeptGivenUp {
+		why = fmt.Sprintf("they were kept for at most %d days, and given up on %s", int(wal.KeptAge.Hours()/24), day(k.Since))
 	}
-	return fmt.Errorf("%w: they were kept for %d days and given up on %s; to open it without them, remove %s from the directory of the log",
-		ErrGone, int(wal.KeptAge.Hours()/24), day(k.Since), k.Name())
+	return fmt.Errorf("%w: %s; to open it without them, remove %s from the directory of the log", ErrGone, why, k.Name())
 }
 
 // reached checks that the file with what was taken from the log has all that was committed.
