@@ -226,7 +226,7 @@ func gone(k wal.Kept) error {
 	if k.State == wal.KeptGivenUp {
 		why = fmt.Sprintf("they were kept for at most %d days, and given up on %s", int(wal.KeptAge.Hours()/24), day(k.Since))
 	}
-	return fmt.Errorf("%w: %s; to open it without them, remove %s from the directory of the log", ErrGone, why, k.Name())
+	return fmt.Errorf("%w: %s, as %s in the directory of the log says: restore a backup", ErrGone, why, k.Name())
 }
 
 // reached checks that the file with what was taken from the log has all that was committed.
