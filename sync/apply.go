@@ -90,10 +90,14 @@ func (t *writeTask) carryOut(b *batch) error {
 		return v.denied
 	}
 	t.commit = Commit{Writes: v.writes, Now: v.now}
-	if err := b.change(v.writes, w.Merge, w.Base, t.ready); err != nil || !w.Returns {
+	if err := b.change(v.writes, w.Merge, w.Base, t.ready); err != nil {
 		return err
 	}
-	t.commit.Returned, err = b.returned(w, v.writes)
+	if w.Returns {
+		t.commit.Returned, err = b.returned(w, v.writes)
+	} else if len(w.sums) > 0 {
+		t.commit.hidden, err = b.hide(w)
+	}
 	return err
 }
 
