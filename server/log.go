@@ -1,6 +1,10 @@
 package server
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
 	"path/filepath"
 	"time"
 
@@ -15,6 +19,9 @@ const (
 	DefaultKeepLogAge   = 24 * time.Hour
 	DefaultHoldLogBytes = 1 << 30
 )
+
+// errForeignLog refuses a data directory whose log is that of another one.
+var errForeignLog = errors.New("the log belongs to another data directory: put the log of this one back, or move it away")
 
 // openLog opens the log of the data directory. It is only read where nothing can be written.
 func openLog(o Options) (*logged.Log, error) {
@@ -32,35 +39,98 @@ func openLog(o Options) (*logged.Log, error) {
 }
 
 // recover opens the databases whose last commits are in the log alone, so that they come
-// into the files. Records of databases that have no file any more are given up.
+// into the files. Records of databases whose files are missing, or cannot be opened, are taken
+// out of the log and kept.
 func (n *namespaces) recover() error {
-	if n.log == nil || !n.log.Pending() {
+	if n.log == nil {
 		return nil
 	}
-	names, err := savedNamespaces(n.opts)
+	if n.log.Pending() {
+		if err := n.takeUp(); err != nil {
+			return err
+		}
+	}
+	if !n.log.ReadOnly() {
+		n.limitKept()
+	}
+	return nil
+}
+
+// takeUp opens the databases that need the log.
+func (n *namespaces) takeUp() error {
+	places, err := n.places()
 	if err != nil {
 		return err
 	}
-	keep, all := make(map[uint64]bool), true
-	for _, name := range names {
-		database, needs, err := store.InLog(filepath.Join(n.opts.Dir, name+fileSuffix))
-		if needs {
-			keep[database] = true
-			_, err = n.database(name)
+	for name, place := range places {
+		if !place.Needs {
+			continue
 		}
-		if err != nil { // whose records those in the log are is not known then
-			all = false
-			n.opts.Log.Error("a database could not be brought up to date from the log", "namespace", name, "err", err)
+		if _, err := n.database(name); err != nil {
+			n.opts.Log.Error("a database could not be brought up to date from the log, which keeps its last commits",
+				"namespace", name, "database", fmt.Sprintf("%016x", place.Database), "err", err)
 		}
 	}
-	if !all || n.log.ReadOnly() {
+	if n.log.ReadOnly() {
 		return nil
 	}
-	gone, err := n.log.Forget(keep)
-	if gone > 0 {
-		n.opts.Log.Warn("the log had commits of databases whose files were removed or replaced: they are given up", "databases", gone)
+	for _, place := range places {
+		if err := n.log.Release(place); err != nil {
+			return err
+		}
 	}
-	return err
+	if err := n.log.Keep(); err != nil { // then the records stay where they are
+		n.opts.Log.Error("the log holds segments for databases that are not there", "err", err)
+	}
+	return nil
+}
+
+// places returns how the files of the data directory and the log belong together, by
+// namespace. It refuses a log that has commits and of whose databases none is there, if there
+// are some that need another log.
+func (n *namespaces) places() (map[string]logged.Place, error) {
+	names, err := savedNamespaces(n.opts)
+	if err != nil {
+		return nil, err
+	}
+	places := make(map[string]logged.Place)
+	ours, lacking := 0, 0
+	for _, name := range names {
+		file := filepath.Join(n.opts.Dir, name+fileSuffix)
+		place, err := store.PlaceInLog(file)
+		switch {
+		case err != nil:
+			n.opts.Log.Error("a database cannot be read", "namespace", name, "err", err)
+			ours++ // perhaps
+			continue
+		case place.Log == n.log.Owner():
+			ours++
+		case store.LacksLog(file, place):
+			lacking++
+		}
+		places[name] = place
+	}
+	if ours == 0 && lacking > 0 {
+		return nil, fmt.Errorf("%s: %w", store.LogDir(n.opts.Dir), errForeignLog)
+	}
+	return places, nil
+}
+
+// limitKept gives up what was kept for too long, and says what is kept.
+func (n *namespaces) limitKept() {
+	tell := func(level slog.Level, text string, k logged.Kept) {
+		n.opts.Log.Log(context.Background(), level, text, "database", fmt.Sprintf("%016x", k.Database), "file", k.Name(), "since", k.Since, "until", k.Until())
+	}
+	kept, givenUp, err := n.log.LimitKept(n.opts.Now())
+	for _, k := range givenUp {
+		tell(slog.LevelError, "the last commits of a database were given up, since its file did not come back", k)
+	}
+	for _, k := range kept {
+		tell(slog.LevelWarn, "the last commits of a database are kept in the directory of the log, until its file comes back", k)
+	}
+	if err != nil {
+		n.opts.Log.Error("the kept commits of databases cannot be read", "err", err)
+	}
 }
 
 // closeLog closes the log, behind the databases.

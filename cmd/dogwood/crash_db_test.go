@@ -25,6 +25,7 @@ type crashDB struct {
 	leaves  []*leave // of the same
 	chain   chain
 	sum     sum
+	bulk    *bulkValue // nil: there is none
 	figures crashFigures
 }
 
@@ -76,6 +77,9 @@ func (db *crashDB) clients(url string, client *http.Client) (work []func() error
 			func() error { return crashSocketRivals(url, db.ns, fmt.Sprint("w", i), &db.chain) },
 			func() error { return (&crashREST{url, db.ns, client}).rivals(fmt.Sprint("r", i), &db.chain) })
 	}
+	if db.bulk != nil {
+		work = append(work, func() error { return db.bulk.writes(url, db.ns, client) })
+	}
 	for range crashAdders {
 		work = append(work, func() error { return (&crashREST{url, db.ns, client}).adds(&db.sum) })
 	}
@@ -92,6 +96,9 @@ func (db *crashDB) compare(root tree.Node) error {
 	}
 	for _, l := range db.leaves {
 		errs = append(errs, l.compare(root))
+	}
+	if db.bulk != nil {
+		errs = append(errs, db.bulk.compare(root))
 	}
 	return errors.Join(append(errs, db.chain.compare(root), db.sum.compare(root))...)
 }

@@ -72,7 +72,8 @@ type crashTest struct {
 	data   string
 	args   []string
 	server *serverProcess
-	killed atomic.Bool // the server that runs, or is about to be
+	most   time.Duration // under load
+	killed atomic.Bool   // the server that runs, or is about to be
 	dbs    []*crashDB
 	starts int // servers that were killed while they started
 	loads  int // and under load
@@ -84,7 +85,7 @@ func newCrashTest(t *testing.T, namespaces ...string) *crashTest {
 	if err := os.WriteFile(rules, []byte(crashRules), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := &crashTest{t: t, seed: uint64(time.Now().UnixNano()), data: filepath.Join(dir, "data")}
+	c := &crashTest{t: t, most: crashLoad, seed: uint64(time.Now().UnixNano()), data: filepath.Join(dir, "data")}
 	c.rnd = rand.New(rand.NewPCG(c.seed, 0))
 	c.args = []string{"serve", "--port", "0", "--data", c.data, "--rules", rules, "--namespace", strings.Join(namespaces, ",")}
 	for _, ns := range namespaces {
@@ -115,7 +116,7 @@ func (c *crashTest) killStarting() {
 // load has clients do what they do until the server is killed.
 func (c *crashTest) load() {
 	server := c.server
-	killing := time.AfterFunc(time.Duration(c.rnd.Int64N(int64(crashLoad))), func() {
+	killing := time.AfterFunc(time.Duration(c.rnd.Int64N(int64(c.most))), func() {
 		c.killed.Store(true)
 		server.kill()
 	})

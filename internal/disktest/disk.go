@@ -41,6 +41,8 @@ const (
 	FailedSync // what it was for may be on the disk or lost for good
 	WriteSync  // Write, and Sync of it alone
 
+	FailedWriteSync // any of it may be on the disk, and the rest is lost for good
+
 	// The others are for a [Folder]. A Sync of the directory makes them durable.
 
 	Create      // unless there is such a file
@@ -68,6 +70,9 @@ func (d *Disk) Run(e Event) {
 	case Sync:
 	case FailedSync:
 		lost = loses(d.Rand)
+	case FailedWriteSync:
+		d.synced.apply(e, loses(d.Rand))
+		return
 	case WriteSync:
 		d.synced.apply(e, nil)
 		d.replace(e.At, e.At+int64(len(e.Data)))

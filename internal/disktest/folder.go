@@ -17,6 +17,8 @@ type Folder struct {
 	names   map[string]*Disk   // paths of the files, as processes see them
 	synced  map[string]*Disk   // and as they are on the disk
 	pending map[string][]Event // about names, by their directory
+
+	Rand *rand.Rand // decides what syncs that fail lose; nil: everything
 }
 
 // NewFolder returns a directory that has no files.
@@ -57,7 +59,7 @@ func (f *Folder) name(e Event, file *Disk) {
 		file.Run(Event{Do: Truncate})
 		return
 	case e.Do == Create || e.Do == CreateEmpty:
-		e.made = new(Disk)
+		e.made = &Disk{Rand: f.Rand}
 	}
 	change(f.names, e)
 	dir := filepath.Dir(e.File)

@@ -1,6 +1,7 @@
 package disktest
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,31 +12,12 @@ import (
 // ledgerSuffix ends the name of the file in which a traced process keeps a Ledger.
 const ledgerSuffix = ".ledger"
 
-// A Ledger tells a trace how far a process came that changes a file step by step.
-type Ledger struct{ f *os.File }
-
-// NewLedger begins the ledger of a file.
-func NewLedger(file string) (*Ledger, error) {
-	f, err := os.Create(file + ledgerSuffix)
-	return &Ledger{f}, err
-}
-
 // What a ledger says of a step.
 const (
 	Begun   = 'b'
 	Acked   = 'a' // it is on the disk
 	Refused = 'r' // it had no effect
 )
-
-// Say adds to the ledger. It panics if it cannot: a test without it proves nothing.
-func (l *Ledger) Say(what byte, step int) {
-	if _, err := l.f.WriteAt(fmt.Appendf(nil, "%c%d", what, step), 0); err != nil {
-		panic(err)
-	}
-}
-
-// Close ends the ledger.
-func (l *Ledger) Close() error { return l.f.Close() }
 
 // A Replay cuts the power in the record of a process that kept a ledger and whose
 // syncs failed.
@@ -68,6 +50,9 @@ func (r Replay) Cut(look func(left Image, acked, next int) error) (cuts int, err
 			d.Run(e)
 			failed = failed || e.Do == FailedSync
 		case r.File + ledgerSuffix:
+			if e.Do != Write {
+				continue
+			}
 			if acked, next, err = entry(string(e.Data), acked, next); err != nil {
 				return cuts, err
 			}
@@ -77,6 +62,36 @@ func (r Replay) Cut(look func(left Image, acked, next int) error) (cuts int, err
 		}
 		cuts++
 		if err := look(d.Crash(r.Rand), acked, next); err != nil {
+			return cuts, fmt.Errorf("power failure %d, step %d is acknowledged: %w", cuts, acked, err)
+		}
+	}
+	return cuts, nil
+}
+
+// CutAll is Cut for a record of TraceFolder about all files of a directory, which has the
+// ledger's name. Another directory gets the files that remain, anew each time.
+func (r Replay) CutAll(to string, look func(acked, next int) error) (cuts int, err error) {
+	f := NewFolder(r.File)
+	f.Rand = r.Rand
+	acked, next := -1, -1
+	for _, e := range r.Events {
+		switch {
+		case e.File != r.File+ledgerSuffix:
+			f.Run(e)
+		case e.Do == Write && e.File == r.File+ledgerSuffix:
+			if acked, next, err = entry(string(e.Data), acked, next); err != nil {
+				return cuts, err
+			}
+		}
+		if acked < 0 || r.Rand.IntN(r.Share) > 0 {
+			continue
+		}
+		cuts++
+		err := errors.Join(os.RemoveAll(to), os.MkdirAll(to, 0o700), f.Crash(r.Rand, to))
+		if err == nil {
+			err = look(acked, next)
+		}
+		if err != nil {
 			return cuts, fmt.Errorf("power failure %d, step %d is acknowledged: %w", cuts, acked, err)
 		}
 	}

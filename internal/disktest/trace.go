@@ -26,7 +26,7 @@ func TraceFolder(log, program string, args ...string) (*exec.Cmd, error) {
 }
 
 // contentCalls are the system calls that change what files have.
-const contentCalls = "pwrite64,pwritev2,ftruncate,fsync,fdatasync"
+const contentCalls = "pwrite64,pwritev,pwritev2,ftruncate,fsync,fdatasync"
 
 func trace(calls, log, program string, args []string) (*exec.Cmd, error) {
 	strace, err := exec.LookPath("strace")
@@ -41,7 +41,12 @@ func trace(calls, log, program string, args []string) (*exec.Cmd, error) {
 // FailSyncs has a command of Trace see syncs fail: of each thread those that when
 // names, counted from 1 for fsync and fdatasync each, as in strace(1): 3, 3..4, 3+.
 func FailSyncs(cmd *exec.Cmd, when string) {
-	cmd.Args = slices.Insert(cmd.Args, 1, "-e", "inject=fsync,fdatasync:error=EIO:when="+when)
+	Inject(cmd, "fsync,fdatasync", "EIO", when)
+}
+
+// Inject has a command of Trace see system calls fail with an error, as FailSyncs does.
+func Inject(cmd *exec.Cmd, calls, errno, when string) {
+	cmd.Args = slices.Insert(cmd.Args, 1, "-e", "inject="+calls+":error="+errno+":when="+when)
 }
 
 // tracedCall matches the start of a system call on a file. Paths are in
@@ -90,7 +95,7 @@ func readTrace(r io.Reader) (events []Event, err error) {
 		if call == nil {
 			continue
 		}
-		if call[5] == "-1" && !isSync(call[2]) {
+		if call[5] == "-1" && !isSync(call[2]) && call[2] != "pwritev2" {
 			continue // it changed nothing
 		}
 		e, err := tracedEvent(call)
@@ -118,7 +123,7 @@ func tracedEvent(call []string) (e Event, err error) {
 		e.At, err = strconv.ParseInt(strings.TrimPrefix(call[4], ", "), 10, 64)
 		return e, err
 	}
-	if call[2] == "pwritev2" {
+	if strings.HasPrefix(call[2], "pwritev") {
 		return tracedVector(e, call)
 	}
 	args := strings.Split(call[4], ", ") // "", data, length, offset
@@ -132,17 +137,25 @@ func tracedEvent(call []string) (e Event, err error) {
 	return e, err
 }
 
-// vectorArguments matches those of a pwritev2 with one buffer: data, offset and flags.
-var vectorArguments = regexp.MustCompile(`^, \[\{iov_base=("[^"]*"), iov_len=\d+\}\], 1, (\d+), (\w+)$`)
+// vectorArguments matches those of a pwritev2 with one buffer: data, offset and flags. pwritev
+// has no flags.
+var vectorArguments = regexp.MustCompile(`^, \[\{iov_base=("[^"]*"), iov_len=\d+\}\], 1, (\d+)(?:, (\w+))?$`)
 
 func tracedVector(e Event, call []string) (Event, error) {
 	args := vectorArguments.FindStringSubmatch(call[4])
-	if args == nil || args[3] != "RWF_DSYNC" {
+	if args == nil || (call[2] == "pwritev2") != (args[3] == "RWF_DSYNC") {
 		return e, errors.New("unknown arguments")
 	}
 	var err error
-	e.Do, e.Data = WriteSync, unhex(args[1])
-	if e.At, err = strconv.ParseInt(args[2], 10, 64); err == nil && strconv.Itoa(len(e.Data)) != call[5] {
+	switch e.Data = unhex(args[1]); {
+	case args[3] == "":
+		e.Do = Write
+	case call[5] == "-1":
+		e.Do = FailedWriteSync
+	default:
+		e.Do = WriteSync
+	}
+	if e.At, err = strconv.ParseInt(args[2], 10, 64); err == nil && call[5] != "-1" && strconv.Itoa(len(e.Data)) != call[5] {
 		err = fmt.Errorf("%d bytes recorded, %s written", len(e.Data), call[5])
 	}
 	return e, err

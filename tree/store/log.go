@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
@@ -24,7 +25,7 @@ func (s *Store) joinLog() error {
 	if s.bolt == nil {
 		return nil
 	}
-	owner, _, needs, err := logged.Position(s.bolt)
+	place, err := logged.PlaceOf(s.bolt)
 	if err != nil {
 		return err
 	}
@@ -32,15 +33,15 @@ func (s *Store) joinLog() error {
 	if log != nil && log.ReadOnly() {
 		log = nil // what it has can be taken, and no more goes there
 	}
-	if needs && (log == nil || log.Owner() != owner) {
-		if err := s.joinOther(owner); err != nil || s.options.ReadOnly {
+	if place.Needs && (log == nil || log.Owner() != place.Log) {
+		if err := s.joinOther(place); err != nil || s.options.ReadOnly {
 			return err
 		}
-	} else if needs {
+	} else if place.Needs {
 		return s.putLog(log)
 	}
-	if s.options.ReadLog && s.options.ReadOnly && owner != 0 {
-		if s.ownLog, err = findLog(s.file, owner); err != nil {
+	if s.options.ReadLog && s.options.ReadOnly && place.Log != 0 {
+		if s.ownLog, err = findLog(s.file, place); err != nil {
 			return err
 		}
 		return s.putLog(s.ownLog)
@@ -51,13 +52,18 @@ func (s *Store) joinLog() error {
 	return s.putLog(log)
 }
 
-// joinOther takes the commits that the file lacks from a log in its directory. If there is
-// no room for them, the file can only be read.
-func (s *Store) joinOther(owner uint64) (err error) {
-	if s.ownLog, err = findLog(s.file, owner); err != nil {
-		return err
+// joinOther takes the commits that the file lacks from a log that is only read: that of the
+// options, or one in the directory of the file. If there is no room for them, the file can
+// only be read.
+func (s *Store) joinOther(place logged.Place) (err error) {
+	log := s.options.Log
+	if log == nil || log.Owner() != place.Log {
+		if log, err = findLog(s.file, place); err != nil {
+			return err
+		}
+		s.ownLog = log
 	}
-	if err := s.putLog(s.ownLog); err != nil || s.options.ReadOnly {
+	if err := s.putLog(log); err != nil || s.options.ReadOnly {
 		return err
 	}
 	err = s.leaveLog()
@@ -68,18 +74,34 @@ func (s *Store) joinOther(owner uint64) (err error) {
 	return err
 }
 
-// findLog opens the log of an owner in the directory of a file.
-func findLog(file string, owner uint64) (*logged.Log, error) {
-	for _, dir := range []string{LogDir(filepath.Dir(file)), FileLogDir(file)} {
-		switch found, err := wal.Owner(dir); {
-		case err != nil:
-			return nil, err
-		case found == owner:
-			return logged.OpenLog(dir, logged.LogOptions{ReadOnly: true})
+// findLog opens the log that a file needs, or what is kept of it, in the directory of the file.
+func findLog(file string, place logged.Place) (*logged.Log, error) {
+	dir, kept, err := logOf(file, place)
+	switch {
+	case err != nil:
+		return nil, err
+	case kept:
+		return logged.OpenKept(dir, place.Log), nil
+	}
+	return logged.OpenLog(dir, logged.LogOptions{ReadOnly: true})
+}
+
+// logOf returns the directory that has the log of a file, or the kept commits of the file.
+func logOf(file string, place logged.Place) (dir string, kept bool, err error) {
+	dirs := []string{LogDir(filepath.Dir(file)), FileLogDir(file)}
+	for _, dir := range dirs {
+		if found, err := wal.Owner(dir); err != nil || found == place.Log {
+			return dir, false, err
 		}
 	}
-	return nil, fmt.Errorf("%w: it was not closed, and its last commits are in log %016x, which is neither in %s nor in %s: put the log back, or restore a backup",
-		logged.ErrOtherLog, owner, LogDir(filepath.Dir(file)), FileLogDir(file))
+	for _, dir := range dirs {
+		if _, _, found, err := wal.KeptIn(dir).Find(place.Log, place.Database); err != nil || found {
+			return dir, true, err
+		}
+	}
+	name := wal.Kept{Owner: place.Log, Database: place.Database}.Name()
+	return "", false, fmt.Errorf("%w: it was not closed, and its last commits are in log %016x, which is neither in %s nor in %s: put the log back, or the file %s of its directory, or restore a backup",
+		logged.ErrOtherLog, place.Log, dirs[0], dirs[1], name)
 }
 
 // putLog puts a log in front of the file.
@@ -94,14 +116,15 @@ func (s *Store) putLog(log *logged.Log) (err error) {
 // leaveLog puts what a log of an earlier run has into the file, which does not need it any
 // more.
 func (s *Store) leaveLog() error {
-	k, err := s.logged.Snapshot()
-	if err != nil {
+	if err := s.logged.Settle(); err != nil {
 		return err
 	}
-	k.Rollback()
 	s.logged.Detach()
 	s.kv, s.logged = s.bolt, nil
-	err = s.ownLog.Close()
+	if s.ownLog == nil {
+		return nil
+	}
+	err := s.ownLog.Close()
 	s.ownLog = nil
 	return err
 }
@@ -123,13 +146,53 @@ func LeaveLog(file string) (err error) {
 // InLog returns which database of a log a file is, 0 if it was never in one, and whether its
 // last commits are in the log alone.
 func InLog(file string) (database uint64, needs bool, err error) {
+	place, err := PlaceInLog(file)
+	return place.Database, place.Needs, err
+}
+
+// PlaceInLog returns how a file and a log belong together.
+func PlaceInLog(file string) (logged.Place, error) {
 	k, err := kv.OpenFile(file, kv.FileOptions{ReadOnly: true})
 	if err != nil {
-		return 0, false, err
+		return logged.Place{}, err
 	}
 	defer k.Close()
-	_, database, needs, err = logged.Position(k)
-	return database, needs, err
+	return logged.PlaceOf(k)
+}
+
+// LacksLog reports whether a file needs a log that is not there, nor what is kept of it.
+func LacksLog(file string, place logged.Place) bool {
+	if !place.Needs {
+		return false
+	}
+	_, _, err := logOf(file, place)
+	return errors.Is(err, logged.ErrOtherLog)
+}
+
+// A Kept is a file in the directory of a log with the last commits of a database whose file
+// was missing or could not be opened.
+type Kept struct {
+	File         string
+	Since, Until time.Time
+	GivenUp      bool // at a bound; then Until is zero
+}
+
+// KeptCommits returns the kept files of a data directory.
+func KeptCommits(dir string) (list []Kept, err error) {
+	all, err := wal.KeptIn(LogDir(dir)).List()
+	for _, k := range all {
+		kept := Kept{File: filepath.Join(LogDir(dir), k.Name()), Since: k.Since}
+		switch k.State {
+		case wal.KeptRecords:
+			kept.Until = k.Until()
+		case wal.KeptGivenUp:
+			kept.GivenUp = true
+		default:
+			continue
+		}
+		list = append(list, kept)
+	}
+	return list, err
 }
 
 // Logged reports whether commits go to a log, which has their changes.

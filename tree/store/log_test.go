@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 	"github.com/dogwooddb/dogwood/tree/store/logged"
 )
 
@@ -214,5 +215,34 @@ func TestLogMissing(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestUncleanFormat: a file that lacks commits has a format that versions without a log
+// refuse, and has theirs again when it was closed.
+func TestUncleanFormat(t *testing.T) {
+	dir := t.TempDir()
+	s := openLogged(t, dir, "a.db", 1<<20)
+	putAt(t, s, "/a", "1")
+	killed := filepath.Join(killedCopy(t, s, dir), "a.db")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{killed: "dogwood 3", filepath.Join(dir, "a.db"): "dogwood 2"} {
+		k, err := kv.OpenFile(file, kv.FileOptions{ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tx, err := k.Begin(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if format, err := kv.ReadFormat(tx); format != want || err != nil {
+			t.Errorf("format %q, want %q: %v", format, want, err)
+		}
+		tx.Rollback()
+		if err := k.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -25,6 +25,20 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if dir := os.Getenv("DOGWOOD_TRACED_LOG"); dir != "" {
+		if err := tracedLogWork(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	if dir := os.Getenv("DOGWOOD_FAILING_LOG"); dir != "" {
+		if err := failingLogWork(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if file := os.Getenv("DOGWOOD_FAILING_FILE"); file != "" {
 		if err := failingWork(file, os.Getenv("DOGWOOD_FAILING_RESTART") == "true"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -84,6 +98,9 @@ func TestPowerLossTraced(t *testing.T) {
 		case file:
 			events = append(events, fileEvent(e))
 		case file + ".acks":
+			if e.Do != disktest.Write {
+				continue
+			}
 			n, err := strconv.Atoi(string(e.Data))
 			if err != nil {
 				t.Fatal(err)

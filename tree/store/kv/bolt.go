@@ -22,6 +22,8 @@ const (
 	// mapBytes is reserved as address space at once. If the file outgrew its
 	// map, the writer would wait for all readers to remap it.
 	mapBytes = 8 << 30
+	// bucketsTx is the transaction that creates the buckets of a new file.
+	bucketsTx = 2
 	// lockTimeout is how long another process may hold the file. A process that this one is
 	// starting has the lock of a file that was read until it runs its own program.
 	lockTimeout = time.Second
@@ -169,12 +171,14 @@ func (k *boltKV) start() error {
 	if err := k.syncMetas(); err != nil {
 		return fmt.Errorf("sync: %w", err)
 	}
+	// Not only if it was made just now: the run that made it may have failed to sync its name.
+	young := k.durable.Load() <= bucketsTx
 	var ready error
 	err := guarded(func() error { ready = k.db.View(haveBuckets()); return nil })
 	if err == nil && ready != nil {
 		err = k.update(createBuckets)
 	}
-	if err == nil && k.fresh {
+	if err == nil && young {
 		err = durable.SyncDir(filepath.Dir(k.file.Name()))
 	}
 	k.started = err == nil

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
@@ -21,6 +22,14 @@ func (s *Store) applyAll() error {
 	s.committing.Lock()
 	s.committing.Unlock() //nolint:staticcheck // it waits for the commit that is under way
 	return s.Apply()
+}
+
+// leave has the file, which has everything, say that it does not need the log, which takes
+// no records.
+func leave(s *Store) error {
+	s.committing.Lock() // a commit that comes has it say that it does
+	defer s.committing.Unlock()
+	return s.needNone()
 }
 
 // applyBoth applies what is frozen, and what was committed since. applying is held.
@@ -79,7 +88,7 @@ func (s *Store) Snapshot() (kv.Tx, error) {
 func (s *Store) complete() error {
 	err := s.Apply()
 	if err == nil && s.needs {
-		err = s.setNeed(false)
+		err = s.needNone()
 	}
 	return err
 }
@@ -171,7 +180,7 @@ func (s *Store) rest() error {
 	if !rest {
 		return nil
 	}
-	if err := s.setNeed(false); err != nil {
+	if err := s.needNone(); err != nil {
 		return err
 	}
 	return s.log.wal.Release(s.position.database, s.position.last) // records without rows, too
@@ -206,6 +215,9 @@ func (s *Store) applyFrozen() error {
 	}
 	began := time.Now()
 	err := s.putAll(frozen, to, upkeep)
+	if durable.NoRoom(err) {
+		err = errors.Join(s.log.wal.Shrink(), s.putAll(frozen, to, false))
+	}
 	if errors.Is(err, errUpkeep) {
 		upkeep = false
 		err = s.putAll(frozen, to, false)
@@ -249,7 +261,7 @@ func (s *Store) putAll(layer *kv.Layer, to uint64, upkeep bool) (err error) {
 			if more, err = putSome(tx, next, s.upkeep.atOnce); more || err != nil {
 				return err
 			}
-			err = position{s.position.log, s.position.database, to}.write(tx, true)
+			err = position{s.position.log, s.position.database, s.position.line, to}.write(tx, true)
 			if err == nil && upkeep {
 				err = s.upkeep.run(tx)
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 	"github.com/dogwooddb/dogwood/tree/store/wal"
 )
@@ -38,6 +39,9 @@ func (s *Store) commit(t *Tx) error {
 func (s *Store) append(own *kv.Layer, change []byte) error {
 	s.committing.Lock()
 	defer s.committing.Unlock()
+	if err := s.needLog(); err != nil {
+		return err
+	}
 	rows := encodeRows(s.position.last, own)
 	number, err := s.log.wal.Append(wal.Record{Database: s.position.database, Kind: CommitKind, Change: change, Rows: rows})
 	if err != nil {
@@ -63,8 +67,7 @@ func (s *Store) append(own *kv.Layer, change []byte) error {
 	return nil
 }
 
-// ready waits until there is room for another commit, and has the file say that it needs the
-// log. The writer is held.
+// ready waits until there is room for another commit. The writer is held.
 func (s *Store) ready() error {
 	crowded := func() bool {
 		s.mu.Lock()
@@ -85,13 +88,7 @@ func (s *Store) ready() error {
 			return err
 		}
 	}
-	s.mu.Lock()
-	needs := s.needs
-	s.mu.Unlock()
-	if needs {
-		return nil
-	}
-	return s.needLog()
+	return nil
 }
 
 // A layer is full when it takes about applyTime to be applied: entries whose pages lie far apart
@@ -151,6 +148,9 @@ func (s *Store) failed(cause error) error {
 		return cause
 	}
 	err := s.log.renew()
+	if errors.Is(err, wal.ErrReplaced) { // nothing needs the log, so nothing will take the record from it
+		return fmt.Errorf("%w: %w", kv.ErrReplaced, causeOf(err))
+	}
 	if err != nil && errors.Is(cause, wal.ErrUnsettled) {
 		return fmt.Errorf("%w: %w; to take it back: %w", kv.ErrUnknown, cause, err)
 	}
@@ -182,6 +182,13 @@ func (s *Store) directly(t *Tx) error {
 // direct commits to the file. number is that of the commit's record in the log; 0: there is
 // none. The writer is held.
 func (s *Store) direct(own *kv.Layer, number uint64) error {
+	// A crash could find an earlier record of the store whose outcome is unknown, and put it
+	// on top of this commit: it has to be void.
+	if cause := s.log.wal.Failed(); cause != nil {
+		if err := s.log.renew(); err != nil {
+			return fmt.Errorf("the log takes no commits: %w", errors.Join(causeOf(cause), err))
+		}
+	}
 	s.applying.Lock()
 	defer s.applying.Unlock()
 	if err := s.applyBoth(); err != nil {
@@ -192,8 +199,22 @@ func (s *Store) direct(own *kv.Layer, number uint64) error {
 		defer s.mu.Unlock()
 		s.unkept = none
 	}
-	to := max(number, s.position.last)
 	keepNone(true) // no snapshot, else one reader could see the commit and the next one not
+	err := putDirect(s, own, number)
+	if durable.NoRoom(err) {
+		err = errors.Join(s.log.wal.Shrink(), putDirect(s, own, number))
+	}
+	s.newEpoch(false)
+	keepNone(false)
+	return err
+}
+
+// putDirect puts a commit into the file, which has everything else. From then on the file needs no log,
+// so that records that come later do not seem to follow those before it. applying is held.
+func putDirect(s *Store, own *kv.Layer, number uint64) error {
+	s.mu.Lock()
+	p, needs := s.position, s.needs
+	s.mu.Unlock()
 	err := s.update(func(tx kv.Tx) error {
 		tx.Dense()
 		for e := range own.All() {
@@ -201,20 +222,28 @@ func (s *Store) direct(own *kv.Layer, number uint64) error {
 				return err
 			}
 		}
-		if to == 0 {
-			return nil
+		p.last = max(p.last, number)
+		switch {
+		case needs:
+			return p.set(tx, false)
+		case number > 0:
+			return p.write(tx, false)
 		}
-		return position{s.position.log, s.position.database, to}.write(tx, s.needs)
+		return nil
 	})
-	if err == nil && number > 0 {
+	if err != nil {
+		return err
+	}
+	if number > 0 {
 		s.mu.Lock()
 		s.moved(number)
 		s.mu.Unlock()
 	}
-	s.newEpoch(false)
-	keepNone(false)
-	if err == nil && to > 0 {
-		_ = s.log.wal.Release(s.position.database, to) // the next one does it as well
+	if needs {
+		noteNeed(s, p, false)
+	}
+	if needs || number > 0 {
+		_ = s.log.wal.Release(p.database, p.last) // the next one does it as well
 	}
 	return err
 }

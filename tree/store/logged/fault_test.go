@@ -6,10 +6,35 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 var errDisk = errors.New("the disk failed")
+
+// A faultyDisk has synced writes of segments fail that took place.
+type faultyDisk struct {
+	disk.Disk
+	fault func() error
+}
+
+func (d faultyDisk) Create(name string, size int64) (disk.File, error) {
+	f, err := d.Disk.Create(name, size)
+	return &faultyFile{f, d.fault}, err
+}
+
+type faultyFile struct {
+	disk.File
+	fault func() error
+}
+
+func (f *faultyFile) WriteSync(b []byte, at int64) error {
+	err := f.File.WriteSync(b, at)
+	if err == nil && at > 0 { // or it is the head
+		err = f.fault()
+	}
+	return err
+}
 
 // faulty are two stores with one log, whose syncs fail while failing is set.
 type faulty struct {
@@ -32,12 +57,13 @@ var faultyFiles = []string{"a.db", "b.db"}
 func (f *faulty) open(dir string) {
 	f.Helper()
 	var err error
-	f.log, err = OpenLog(filepath.Join(dir, "log"), LogOptions{SegmentBytes: 64 << 10, Fault: func() error {
+	d := faultyDisk{disk.Directory(filepath.Join(dir, "log")), func() error {
 		if f.failing {
 			return errDisk
 		}
 		return nil
-	}})
+	}}
+	f.log, err = OpenLogOn(d, LogOptions{SegmentBytes: 64 << 10})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -175,6 +201,42 @@ func TestFailedDisk(t *testing.T) {
 			t.Errorf("after a crash, store %d: k1 %t, k2 %t, lost %t, refused %t", store,
 				f.has(store, "k1"), f.has(store, "k2"), f.has(store, "lost"), f.has(store, "refused"))
 		}
+	}
+	f.close()
+}
+
+// TestDirectAfterFailure: a commit that does not go through the log comes behind the records
+// before it, also those whose outcome is unknown.
+func TestDirectAfterFailure(t *testing.T) {
+	f := newFaulty(t)
+	f.must(0, "k1")
+	f.must(1, "k1")
+	f.failing = true
+	file := f.stores[1].File().Inject()
+	file.Commit = func() error { return errDisk }
+	if err := f.put(0, "unknown"); !errors.Is(err, kv.ErrUnknown) {
+		t.Fatal("a commit that cannot be taken back:", err)
+	}
+	f.failing = false
+	drop := func() error {
+		tx, err := f.stores[0].Begin(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		tx.Dense()
+		return errors.Join(tx.Delete(kv.Rows, []byte("unknown")), tx.Commit())
+	}
+	if err := drop(); err == nil {
+		t.Error("a commit went to the file while a record before it was not settled")
+	}
+	file.Commit = nil
+	if err := drop(); err != nil {
+		t.Error(err)
+	}
+	f.killed()
+	if f.has(0, "unknown") {
+		t.Error("a commit that was acknowledged was overwritten by an earlier one that was not")
 	}
 	f.close()
 }

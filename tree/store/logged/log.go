@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 	"github.com/dogwooddb/dogwood/tree/store/wal"
 )
 
@@ -26,8 +27,6 @@ type LogOptions struct {
 	KeepBytes int64
 	KeepAge   time.Duration
 	HoldBytes int64
-	// Fault is [wal.Options.Fault], nil but in tests.
-	Fault func() error
 }
 
 // A Log is the write-ahead log of all stores of a process. Its methods may be called by
@@ -36,6 +35,7 @@ type Log struct {
 	wal      *wal.Log
 	memory   int64
 	readOnly bool
+	keptOnly bool // it has nothing but what is kept of it
 
 	renewing sync.Mutex // taken before the locks of stores other than the one that has its writer
 
@@ -47,7 +47,22 @@ type Log struct {
 
 // OpenLog opens the log in a directory, which need not exist. Errors are those of [wal.Open].
 func OpenLog(dir string, o LogOptions) (*Log, error) {
-	w, err := wal.Open(dir, wal.Options{ReadOnly: o.ReadOnly, SegmentBytes: o.SegmentBytes, Fault: o.Fault,
+	return newLog(o, func(w wal.Options) (*wal.Log, error) { return wal.Open(dir, w) })
+}
+
+// OpenLogOn is OpenLog for a disk.
+func OpenLogOn(d disk.Disk, o LogOptions) (*Log, error) {
+	return newLog(o, func(w wal.Options) (*wal.Log, error) { return wal.OpenOn(d, w) })
+}
+
+// OpenKept opens what a directory keeps of a log that is not there, to take from it what a
+// file lacks.
+func OpenKept(dir string, owner uint64) *Log {
+	return &Log{wal: wal.OpenKept(dir, owner), memory: defaultMemory, readOnly: true, keptOnly: true, stores: make(map[*Store]struct{})}
+}
+
+func newLog(o LogOptions, open func(wal.Options) (*wal.Log, error)) (*Log, error) {
+	w, err := open(wal.Options{ReadOnly: o.ReadOnly, SegmentBytes: o.SegmentBytes,
 		KeepBytes: o.KeepBytes, KeepAge: o.KeepAge, HoldBytes: o.HoldBytes})
 	if err != nil {
 		return nil, err
@@ -81,17 +96,48 @@ func (l *Log) Stats() Stats {
 	return Stats{l.wal.Stats(), l.used}
 }
 
-// Forget gives up the records of all databases that keep does not name. Call it when no file
-// needs them, as after a database was removed: nothing else would release them. It returns
-// how many databases that were.
-func (l *Log) Forget(keep map[uint64]bool) (forgotten int, err error) {
-	for database, last := range l.wal.Databases() {
-		if !keep[database] {
-			forgotten++
-			err = errors.Join(err, l.wal.Release(database, last))
+// Keep takes the records of databases without an open store out of the log, so that they do
+// not hold its segments: the files of the databases are missing, or could not be opened. They
+// get the records when they are opened in the directory again.
+func (l *Log) Keep() error {
+	var errs []error
+	open := make(map[uint64]bool)
+	for _, s := range l.all() {
+		open[s.position.database] = true
+	}
+	for database := range l.wal.Databases() {
+		if !open[database] {
+			errs = append(errs, l.wal.Keep(database))
 		}
 	}
-	return forgotten, err
+	return errors.Join(errs...)
+}
+
+// Release says that a file that is not open has what the log has of its database.
+func (l *Log) Release(p Place) error {
+	if p.Log != l.Owner() || p.Needs {
+		return nil
+	}
+	if s, ok := l.wal.State(p.Database); ok && s.Last <= p.Last {
+		l.wal.Done(p.Database)
+	}
+	return l.wal.Release(p.Database, p.Last)
+}
+
+// A Kept is what is kept of a database outside of the log's segments.
+type Kept = wal.Kept
+
+// LimitKept gives up what was kept for too long, or is too much, and returns it and what is
+// still kept, also of logs that were in the directory before.
+func (l *Log) LimitKept(now time.Time) (kept, givenUp []Kept, err error) {
+	givenUp, err = l.wal.Kept().Limit(now)
+	list, more := l.wal.Kept().List()
+	for _, k := range list {
+		if k.State == wal.KeptRecords {
+			kept = append(kept, k)
+		}
+	}
+	return kept, givenUp, errors.Join(err, more)
 }
 
 // Pending reports whether the log has records that are not known to be in a file.
@@ -175,17 +221,39 @@ func (l *Log) all() (list []*Store) {
 
 // renew has the log take records again after a failure. Before that everything that was
 // acknowledged is put into the files of all databases: a sync that failed says nothing about
-// what the disk has of the segment.
+// what the disk has of the segment. If the directory of the log is not in its place, the files
+// need no log any more; the error wraps wal.ErrReplaced then, unless a file could not be written.
 func (l *Log) renew() error {
 	l.renewing.Lock()
 	defer l.renewing.Unlock()
-	if l.wal.Failed() == nil {
+	cause := l.wal.Failed()
+	if cause == nil {
 		return nil // another one has done so
 	}
+	away := errors.Is(cause, wal.ErrReplaced)
+	if err := l.settleAll(away); err != nil {
+		return err
+	}
+	err := l.wal.Renew()
+	if !away && errors.Is(err, wal.ErrReplaced) {
+		if unsettled := l.settleAll(true); unsettled != nil {
+			err = unsettled
+		}
+	}
+	return err
+}
+
+// settleAll puts everything that was acknowledged into the files. If the log is away, the files say that
+// they do not need it.
+func (l *Log) settleAll(away bool) error {
 	for _, s := range l.all() {
-		if err := s.applyAll(); err != nil {
+		err := s.applyAll()
+		if err == nil && away {
+			err = leave(s)
+		}
+		if err != nil {
 			return fmt.Errorf("apply the log: %w", err)
 		}
 	}
-	return l.wal.Renew()
+	return nil
 }

@@ -72,6 +72,7 @@ type Store struct {
 	freeze int64
 	upkeep upkeep
 	took   atomic.Int64 // by commits, in nanoseconds
+	kept   wal.Kept     // what it lacked when it was opened; zero: nothing was kept for it
 
 	writer     sync.Mutex // held by the write transaction
 	committing sync.Mutex // held from the append to the log until active has the commit

@@ -7,16 +7,25 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
+	"github.com/dogwooddb/dogwood/tree/store/wal"
 )
 
-// ErrOtherLog is wrapped for a file with commits that are in another log.
-var ErrOtherLog = errors.New("commits of the database are in another log")
+var (
+	// ErrOtherLog is wrapped for a file with commits that are in another log.
+	ErrOtherLog = errors.New("commits of the database are in another log")
+	// ErrGone is wrapped for a file whose last commits are in no log any more.
+	ErrGone = errors.New("the last commits of the database are gone")
+	// ErrUnfit is wrapped for a file and a log that do not belong together any more.
+	ErrUnfit = errors.New("the file of the database and the log do not fit")
+)
 
 // A position is how a file and a log belong together, and the last record that counts.
 type position struct {
 	log      uint64 // its owner
 	database uint64 // in the log
+	line     uint64 // see wal.State; 0 in a file of an earlier version
 	last     uint64
 }
 
@@ -28,6 +37,7 @@ func (p position) write(tx kv.Tx, needs bool) error {
 	b := binary.BigEndian.AppendUint64(nil, p.log)
 	b = binary.BigEndian.AppendUint64(b, p.database)
 	b = binary.BigEndian.AppendUint64(b, p.last)
+	b = binary.BigEndian.AppendUint64(b, p.line)
 	if needs {
 		return tx.Put(kv.Meta, positionKey, append(b, 1))
 	}
@@ -46,11 +56,15 @@ func readPosition(tx kv.Tx) (p position, needs bool, err error) {
 		return p, false, err
 	case b == nil && !needs:
 		return p, false, nil
-	case len(b) != 25 || needs != (b[24] == 1):
+	case len(b) != 33 && len(b) != 25 || needs != (b[len(b)-1] == 1):
 		return p, false, fmt.Errorf("%w: the format and the position in the log do not agree", kv.ErrDamaged)
 	}
 	be := binary.BigEndian
-	return position{be.Uint64(b), be.Uint64(b[8:]), be.Uint64(b[16:])}, needs, nil
+	p = position{log: be.Uint64(b), database: be.Uint64(b[8:]), last: be.Uint64(b[16:])}
+	if len(b) == 33 {
+		p.line = be.Uint64(b[24:])
+	}
+	return p, needs, nil
 }
 
 // Open puts a log in front of a file that is open. Missing commits are taken from the log. The
@@ -67,11 +81,17 @@ func Open(file *kv.File, log *Log, o Options) (*Store, error) {
 		return nil, err
 	}
 	log.grow(s.unapplied())
-	if !log.add(s) {
-		if err := s.separate(); err != nil {
-			log.grow(-s.unapplied())
+	alone := log.add(s)
+	if !alone {
+		s.position.database = randomID()
+	}
+	if !file.ReadOnly() && !log.readOnly && (!alone || s.kept.Owner != 0) {
+		if err := s.Settle(); err != nil {
+			log.remove(s)
 			return nil, err
 		}
+	}
+	if !alone {
 		log.add(s)
 	}
 	if s.needs && !file.ReadOnly() { // also if it lacks nothing but pieces
@@ -104,9 +124,11 @@ func (s *Store) locate() error {
 		if err != nil {
 			return err
 		}
-		if last := w.Databases()[p.database]; last <= max(p.last, void) {
+		k, _, _, err := w.Kept().Find(p.log, p.database)
+		if last := max(p.last, void); err == nil && k.Last <= p.last && w.Databases()[p.database] <= last {
 			s.position = p
-			return w.Release(p.database, max(p.last, void))
+			w.Done(p.database)
+			return w.Release(p.database, last)
 		}
 	}
 	// A new file, or a copy from a backup: nothing in the log is about it.
@@ -114,23 +136,47 @@ func (s *Store) locate() error {
 	return nil
 }
 
-// separate makes the store of a copied file a database of its own in the log. It releases no
-// record of the other one.
-func (s *Store) separate() error {
-	s.position.database = randomID()
-	return s.complete()
+// Settle puts what is not in the file into it, and has it say that it needs no log. If that is what was kept for the
+// file, nothing else gets it any more. If the store is of a copied file, which is a database
+// of its own in the log, no record of the other one is released.
+func (s *Store) Settle() error {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	needed := s.needs
+	if err := s.complete(); err != nil {
+		return err
+	}
+	k := s.kept
+	if k.Owner == 0 && needed && s.log.readOnly { // the log goes on as if the file had not got them
+		k = wal.Kept{Owner: s.position.log, Database: s.position.database, Line: s.position.line, Last: s.position.last}
+	}
+	if k.Owner == 0 {
+		return nil
+	}
+	err := s.log.wal.Kept().Settle(k, wal.KeptTaken, time.Now())
+	if durable.Unwritable(err) {
+		return nil // it stays until its bound, and this file does not look for it again
+	}
+	return err
 }
 
-// Position returns which log a file belongs to, as which database, and whether it needs the
-// log. log is 0 if it belongs to none.
-func Position(file *kv.File) (log, database uint64, needs bool, err error) {
+// A Place is how a file and a log belong together.
+type Place struct {
+	Log      uint64 // its owner; 0: the file was never in one
+	Database uint64
+	Last     uint64 // the last record that is in the file
+	Needs    bool   // more are in the log
+}
+
+// PlaceOf returns the place of a file.
+func PlaceOf(file *kv.File) (Place, error) {
 	tx, err := file.Begin(false)
 	if err != nil {
-		return 0, 0, false, err
+		return Place{}, err
 	}
 	defer tx.Rollback()
 	p, needs, err := readPosition(tx)
-	return p.log, p.database, needs, err
+	return Place{p.log, p.database, p.last, needs}, err
 }
 
 func randomID() uint64 {
@@ -139,52 +185,162 @@ func randomID() uint64 {
 	return binary.BigEndian.Uint64(b[:])
 }
 
-// recover takes from the log what the file lacks.
+// recover takes from the log what the file lacks: first what is kept of it.
 func (s *Store) recover() error {
-	if err := s.log.wal.Release(s.position.database, s.position.last); err != nil {
+	w, after := s.log.wal, s.position.last
+	k, kept, found, err := w.Kept().Find(s.position.log, s.position.database)
+	found = found && k.Line == s.position.line
+	switch {
+	case err != nil:
+		return err
+	case s.log.keptOnly && k.Last < after:
+		return fmt.Errorf("%w: it needs log %016x, and nothing newer is kept of that", ErrOtherLog, s.position.log)
+	case found && (k.Last == after || k.Last > after && k.State == wal.KeptRecords):
+		s.kept = k
+	}
+	void := uint64(0) // the last record of those whose commits the file does not have
+	redo := func(r wal.Record) error {
+		if r.Kind == DirectKind && r.Number > s.position.last {
+			void = r.Number
+			return nil
+		}
+		return redo(s, r)
+	}
+	for _, r := range kept {
+		if err := redo(r); err != nil {
+			return err
+		}
+	}
+	if err := w.Release(s.position.database, after); err != nil {
 		return err
 	}
-	for r, err := range s.log.wal.Records(s.position.database, s.position.last) {
+	for r, err := range w.Records(s.position.database, s.position.last) {
+		if err == nil {
+			err = redo(r)
+		}
+		if s.position.last < k.Last && err != nil {
+			err = gone(k)
+		}
 		if err != nil {
 			return err
 		}
-		if r.Kind == DirectKind {
-			continue // the file does not have it
-		}
-		previous, err := decodeRows(r.Rows, s.active.Set)
-		if err != nil {
-			return fmt.Errorf("record %d: %w", r.Number, err)
-		}
-		if previous > s.position.last {
-			return fmt.Errorf("%w: the log lacks record %d of the database", kv.ErrDamaged, previous)
-		}
-		s.position.last = r.Number
+	}
+	last := max(s.position.last, void)
+	if last < k.Last && k.State != wal.KeptRecords {
+		return gone(k)
+	}
+	return reached(s, last, k.Last, found)
+}
+
+// gone returns the error for a file that lacks commits that only a note is about.
+func gone(k wal.Kept) error {
+	why := fmt.Sprintf("another copy of it got them on %s, and this one is older", day(k.Since))
+	if k.State == wal.KeptGivenUp {
+		why = fmt.Sprintf("they were kept for at most %d days, and given up on %s", int(wal.KeptAge.Hours()/24), day(k.Since))
+	}
+	return fmt.Errorf("%w: %s, as %s in the directory of the log says: restore a backup", ErrGone, why, k.Name())
+}
+
+// reached checks that the file with what was taken from the log has all that was committed.
+// seen is the last record that was found, and last the last one that was kept for it, if any
+// was.
+func reached(s *Store, seen, last uint64, kept bool) error {
+	state, ok := s.log.wal.State(s.position.database)
+	ok = ok && state.Line == s.position.line
+	if !kept {
+		last = 0
+	}
+	if ok {
+		last = max(last, state.Last)
+	}
+	switch {
+	case s.position.line == 0: // a file of an earlier version, whose log does not say
+		return nil
+	case !kept && !ok:
+		return unfit("the log knows nothing of the commits that the file lacks")
+	case last != seen:
+		return unfit(fmt.Sprintf("with the log the file reaches record %d, and the log knows of record %d", seen, last))
 	}
 	return nil
 }
 
-// needLog has the file say that it needs the log, which is there.
-func (s *Store) needLog() error {
-	if err := s.log.wal.Prepare(); err != nil {
-		return err
+// redo takes one record, unless the file has it.
+func redo(s *Store, r wal.Record) error {
+	if r.Number <= s.position.last {
+		return nil
 	}
-	return s.setNeed(true)
+	previous, err := decodeRows(r.Rows, s.active.Set)
+	if err != nil {
+		return fmt.Errorf("record %d: %w", r.Number, err)
+	}
+	if previous != s.position.last {
+		return unfit(fmt.Sprintf("record %d of the log comes behind record %d, and the file ends with record %d", r.Number, previous, s.position.last))
+	}
+	s.position.last = r.Number
+	return nil
 }
 
-func (s *Store) setNeed(needs bool) error {
+// unfit returns the error of a file and a log that do not belong together.
+func unfit(why string) error {
+	return fmt.Errorf("%w: %s: one of them is older, or from a copied directory: put back the file and the directory of the log that were in use together, or restore a backup", ErrUnfit, why)
+}
+
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+// needLog has the file say that it needs the log, which knows so before. committing is held.
+func (s *Store) needLog() error {
+	s.mu.Lock()
+	needs, p := s.needs, s.position
+	s.mu.Unlock()
+	if needs {
+		return nil
+	}
+	p.line = randomID()
+	if err := s.log.wal.Need(wal.State{Database: p.database, Line: p.line, Last: p.last}); err != nil {
+		return err
+	}
 	s.applying.Lock()
 	defer s.applying.Unlock()
-	err := s.update(func(tx kv.Tx) error {
-		if err := kv.SetNeedsLog(tx, needs); err != nil {
-			return err
-		}
-		return s.position.write(tx, needs)
-	})
-	if err != nil {
+	return setNeed(s, p, true)
+}
+
+// needNone has the file, which has everything, say that it does not need the log. It needs
+// the log again with another line.
+func (s *Store) needNone() error {
+	s.applying.Lock()
+	defer s.applying.Unlock()
+	s.mu.Lock()
+	p, needs := s.position, s.needs
+	s.mu.Unlock()
+	if !needs {
+		return nil
+	}
+	return setNeed(s, p, false)
+}
+
+// setNeed has the file say whether it needs the log. applying is held.
+func setNeed(s *Store, p position, needs bool) error {
+	err := s.update(func(tx kv.Tx) error { return p.set(tx, needs) })
+	if err == nil {
+		noteNeed(s, p, needs)
+	}
+	return err
+}
+
+// set writes the position and the format of the file.
+func (p position) set(tx kv.Tx, needs bool) error {
+	if err := kv.SetNeedsLog(tx, needs); err != nil {
 		return err
 	}
+	return p.write(tx, needs)
+}
+
+// noteNeed notes what the file says.
+func noteNeed(s *Store, p position, needs bool) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.needs = needs
-	return nil
+	s.needs, s.position = needs, p
+	s.mu.Unlock()
+	if !needs {
+		s.log.wal.Done(p.database)
+	}
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+	"sync/atomic"
+
+	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 )
 
 // makeRoom begins a segment if the last one has no room for so many bytes. The caller has
@@ -12,49 +15,89 @@ import (
 func (l *Log) makeRoom(size int64) error {
 	l.mu.Lock()
 	bytes := int64(firstSegment)
-	if l.current {
+	if l.current && !l.pool.short.Load() {
 		s := l.segments[len(l.segments)-1]
 		if s.end+size+recordHead <= s.bytes { // the mark has room
 			l.mu.Unlock()
 			return nil
 		}
 		bytes = 2 * s.bytes
+	} else if l.current {
+		l.mu.Unlock()
+		return beginSmall(l, firstSegment, size)
 	}
 	l.mu.Unlock()
-	return l.begin(max(min(bytes, l.o.SegmentBytes), headBytes+size+recordHead))
+	return beginFor(l, min(bytes, l.o.SegmentBytes), size)
 }
 
-// Prepare makes sure that the directory has the log, so that a file that names it finds it.
-func (l *Log) Prepare() error {
-	l.take()
-	defer l.pass()
-	l.mu.Lock()
-	there := l.control.newest != 0
-	l.mu.Unlock()
-	if there {
-		return nil
+// beginFor begins a segment with room for records of a size. The caller has the writing.
+func beginFor(l *Log, bytes, size int64) error {
+	if l.pool.isTight() && bytes <= reserved {
+		return beginSmall(l, bytes, size)
 	}
-	return l.makeRoom(0)
+	err := l.begin(bytes, size)
+	if disk.NoRoom(err) {
+		err = beginSmall(l, firstSegment, size)
+	}
+	return err
 }
 
-// begin begins a segment of at least so many bytes. The caller has the writing.
-func (l *Log) begin(bytes int64) error {
+// beginSmall is beginFor on a disk that is full or nearly so. It gives up all that the log does
+// not need, and begins no segment without something in reserve: what comes into the log has
+// to come into the files, which may have to grow for it before the log gets smaller.
+func beginSmall(l *Log, bytes, size int64) error {
+	if err := l.shrink(); err != nil {
+		return err
+	}
+	if err := l.pool.reserve(); err != nil {
+		return err
+	}
+	if err := l.begin(bytes, size); err != nil {
+		return err
+	}
+	l.pool.short.Store(false)
+	return nil
+}
+
+// begin begins a segment of at least so many bytes that has room for records of a size. The
+// caller has the writing.
+func (l *Log) begin(bytes, size int64) error {
+	if err := l.watched.check(); err != nil {
+		return away(l, err)
+	}
 	if l.control.newest == 0 { // no segment without a control file
-		if err := l.writeControl(0); err != nil {
+		if err := writeControl(l, 0); err != nil {
 			return err
 		}
 	}
-	f, err := l.pool.take(bytes)
+	l.mu.Lock()
+	said := l.states.record()
+	l.mu.Unlock()
+	if bytes >= reserved {
+		if err := l.pool.reserve(); err != nil {
+			return err
+		}
+	}
+	f, err := l.pool.take(max(bytes, headBytes+int64(said.size())+size+recordHead))
 	if err != nil {
 		return err
 	}
 	s := newSegment(f, l)
-	err = s.file.writeSync(s.head(l.control.owner), 0)
+	head := make([]byte, headBytes)
+	copy(head, s.head(l.control.owner))
+	if len(said.Rows) > 0 {
+		head = appendRecord(head, said)
+		seal(head[headBytes:], s.id, s.first, s.follows)
+		said.Number = s.first
+		s.note(said, headBytes)
+		s.end = int64(len(head))
+	}
+	err = s.file.WriteSync(head, 0)
 	if err == nil {
-		err = l.disk.rename(f.name, s.name())
+		err = l.disk.Rename(f.name, s.name())
 	}
 	if err == nil {
-		err = l.writeControl(s.id)
+		err = writeControl(l, s.id)
 	}
 	if err != nil {
 		// The control file may know the segment, which has no records, and says that none
@@ -62,25 +105,57 @@ func (l *Log) begin(bytes int64) error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.current = false
-		l.failures = append(l.failures, s.name())
+		l.failures = append(l.failures, s)
+		l.watched.control = disk.Watch(l.disk, controlFile, nil) // it may have been replaced
 		return errors.Join(err, s.file.Close())
 	}
 	l.mu.Lock()
 	l.segments = append(l.segments, s)
 	l.current = true
+	l.next = s.last + 1
+	if s.last >= s.first {
+		l.settled = s.last
+	}
 	l.mu.Unlock()
+	l.watched = watched{disk.Watch(l.disk, controlFile, nil), disk.Watch(l.disk, s.name(), s.file)}
 	l.pool.prepare(min(2*s.bytes, l.o.SegmentBytes))
 	return nil
 }
 
 // writeControl writes the control file.
-func (l *Log) writeControl(newest uint64) error {
+func writeControl(l *Log, newest uint64) error {
 	c := control{l.control.owner, newest}
-	if err := l.disk.replace(controlFile, c.encode()); err != nil {
+	if err := l.disk.Replace(controlFile, c.encode()); err != nil {
 		return err
 	}
-	l.control = c
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.control.newest = newest
 	return nil
+}
+
+// watched are the files that must be in their places while records are written: those in a
+// directory that was moved or removed would be gone.
+type watched struct{ control, segment func() error } // nil: is not watched
+
+func (w watched) check() error {
+	for _, check := range []func() error{w.segment, w.control} {
+		if check == nil {
+			continue
+		}
+		if err := check(); err != nil {
+			return fmt.Errorf("%w: %w", ErrReplaced, err)
+		}
+	}
+	return nil
+}
+
+// away notes that the directory is not in its place.
+func away(l *Log, err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failed = err
+	return fmt.Errorf("%w: %w", ErrFailed, err)
 }
 
 // newSegment returns the next segment of the log in a file of the pool.
@@ -105,7 +180,7 @@ func newSegment(f pooledFile, l *Log) *segment {
 // byte has been on the disk.
 type pooledFile struct {
 	name  string
-	file  file
+	file  disk.File
 	bytes int64
 }
 
@@ -114,21 +189,29 @@ const maxPooled = 2
 
 // A filePool has the files that wait to become segments.
 type filePool struct {
-	disk  disk
+	disk  disk.Disk
 	bytes int64 // of those that are kept
 
 	mu        sync.Mutex
 	files     []pooledFile
+	reserved  pooledFile    // is made before large segments, and on a full disk before any
 	preparing chan struct{} // closed when a file was made in the background; nil: none is
 	closed    bool
+	tight     bool // the disk was full, and no large file could be made since then
+
+	short atomic.Bool // there was no room for the next file
 }
+
+// reserved is how much a log on a full disk has in reserve, for files of databases that have to
+// grow before the log gets smaller.
+const reserved = 1 << 20
 
 // take returns a file of at least so many bytes.
 func (p *filePool) take(bytes int64) (pooledFile, error) {
 	p.wait()
 	p.mu.Lock()
 	for i, f := range p.files {
-		if f.bytes >= bytes {
+		if f.bytes >= bytes && !p.tight {
 			p.files = append(p.files[:i], p.files[i+1:]...)
 			p.mu.Unlock()
 			return f, nil
@@ -150,8 +233,67 @@ func (p *filePool) wait() {
 
 func (p *filePool) make(bytes int64) (pooledFile, error) {
 	name := fmt.Sprintf("%016x%s", randomID(), poolSuffix)
-	f, err := p.disk.create(name, bytes)
+	f, err := p.disk.Create(name, bytes)
+	if err == nil && bytes > reserved {
+		p.mu.Lock()
+		p.tight = false
+		p.mu.Unlock()
+	}
 	return pooledFile{name, f, bytes}, err
+}
+
+func (p *filePool) isTight() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.tight
+}
+
+// reserve makes the file that is in reserve, unless there is one.
+func (p *filePool) reserve() error {
+	p.mu.Lock()
+	there := p.reserved.file != nil
+	p.mu.Unlock()
+	if there {
+		return nil
+	}
+	f, err := p.make(reserved)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reserved = f
+	return nil
+}
+
+// shrink removes the files, and keeps none until there is room again.
+func (p *filePool) shrink() error {
+	p.mu.Lock()
+	p.tight = true
+	p.mu.Unlock()
+	return p.drop()
+}
+
+// drop removes the files.
+func (p *filePool) drop() error {
+	p.wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reserved.file != nil {
+		p.files = append(p.files, p.reserved)
+		p.reserved = pooledFile{}
+	}
+	for len(p.files) > 0 {
+		f := p.files[0]
+		if err := p.disk.Remove(f.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		p.files = p.files[1:]
+		if err := f.file.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // prepare makes a file in the background, unless there is one.
@@ -163,7 +305,7 @@ func (p *filePool) prepare(bytes int64) {
 			return
 		}
 	}
-	if p.preparing != nil || p.closed {
+	if p.preparing != nil || p.closed || p.tight {
 		return
 	}
 	done := make(chan struct{})
@@ -174,7 +316,8 @@ func (p *filePool) prepare(bytes int64) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.preparing = nil
-		if err == nil { // or the next segment makes its file, and tells its error
+		p.short.Store(disk.NoRoom(err))
+		if err == nil {
 			p.files = append(p.files, f)
 		}
 	}()
@@ -186,12 +329,12 @@ func (p *filePool) add(old *segment) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f := pooledFile{fmt.Sprintf("%016x%s", old.id, poolSuffix), old.file, old.bytes}
-	keep := p.bytes <= old.bytes && old.bytes <= 2*p.bytes && len(p.files) < maxPooled && !p.closed
+	keep := p.bytes <= old.bytes && old.bytes <= 2*p.bytes && len(p.files) < maxPooled && !p.closed && !p.tight
 	var err error
 	if keep {
-		err = p.disk.rename(old.name(), f.name)
+		err = p.disk.Rename(old.name(), f.name)
 	} else {
-		err = p.disk.remove(old.name())
+		err = p.disk.Remove(old.name())
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it is gone if the call before failed halfway
 		return err
@@ -209,6 +352,9 @@ func (p *filePool) close() (err error) {
 	p.closed = true
 	p.mu.Unlock()
 	p.wait()
+	if p.reserved.file != nil {
+		p.files = append(p.files, p.reserved)
+	}
 	for _, f := range p.files {
 		err = errors.Join(err, f.file.Close())
 	}

@@ -50,7 +50,7 @@ func newHistory(t *testing.T, seed uint64) *history {
 // open opens the log; after a crash in the middle of that, again.
 func (h *history) open() {
 	for {
-		l, err := open(h.disk, Options{SegmentBytes: 4 << 10})
+		l, err := OpenOn(h.disk, Options{SegmentBytes: 4 << 10})
 		if err == nil {
 			h.log = l
 			h.log.idle = time.Hour // steps write the mark
@@ -79,7 +79,7 @@ func (h *history) add() {
 		h.order = append(h.order, e)
 		group = append(group, e)
 		g := l.group
-		g.heads = append(g.heads, groupHead{len(g.records), e.database})
+		g.heads = append(g.heads, len(g.records))
 		half := len(e.text) / 2
 		g.records = appendRecord(g.records, &Record{Database: e.database, Kind: FirstKind, Change: []byte(e.text[:half]), Rows: []byte(e.text[half:])})
 	}
@@ -122,6 +122,27 @@ func (h *history) release() {
 	_ = h.log.Release(db, h.released[db]) // a segment stays for longer
 }
 
+// records returns the records of a database that are kept, and those in the segments.
+func (h *history) records(db uint64) (list []Record) {
+	h.t.Helper()
+	k, kept, _, err := h.log.Kept().Find(h.log.Owner(), db)
+	if err != nil {
+		h.t.Fatalf("kept of database %d: %v", db, err)
+	}
+	for _, r := range kept {
+		if r.Number > h.released[db] {
+			list = append(list, r)
+		}
+	}
+	for r, err := range h.log.Records(db, max(h.released[db], k.Last)) {
+		if err != nil {
+			h.t.Fatalf("database %d: %v", db, err)
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
 // check compares what the log has with what is known. Everything that was unsettled is
 // settled by it.
 func (h *history) check() {
@@ -129,10 +150,7 @@ func (h *history) check() {
 	found := make(map[string]bool)
 	for db := uint64(1); db <= databases; db++ {
 		last := uint64(0)
-		for r, err := range h.log.Records(db, h.released[db]) {
-			if err != nil {
-				h.t.Fatalf("database %d: %v", db, err)
-			}
+		for _, r := range h.records(db) {
 			text := string(r.Change) + string(r.Rows)
 			e := h.sent[text]
 			switch {
@@ -159,9 +177,11 @@ func (h *history) check() {
 }
 
 func (h *history) step() {
-	switch h.rnd.IntN(12) {
+	switch h.rnd.IntN(14) {
 	case 0:
 		h.release()
+	case 3:
+		_ = h.log.Keep(1 + h.rnd.Uint64N(databases)) // the segments stay for longer
 	case 1:
 		h.log.writeMark()
 	case 2:

@@ -16,12 +16,12 @@ import (
 func filled(t *testing.T) (*memDisk, []Record) {
 	t.Helper()
 	d := newMemDisk(1)
-	l, err := open(d, Options{SegmentBytes: 1 << 10})
+	l, err := OpenOn(d, Options{SegmentBytes: 1 << 10})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var records []Record
-	if err := l.begin(2 << 10); err != nil {
+	if err := l.begin(2<<10, 0); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 14 {
@@ -75,7 +75,7 @@ func TestEveryByteFlipped(t *testing.T) {
 		for at := range d.files[name].data {
 			data := d.files[name].data
 			data[at] ^= 1 << (at % 8)
-			l, err := open(d.same(), Options{})
+			l, err := OpenOn(d.same(), Options{})
 			if err != nil {
 				if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrFormat) {
 					t.Fatalf("%s, byte %d: %v", name, at, err)
@@ -111,7 +111,7 @@ func TestMissingFiles(t *testing.T) {
 				f := damaged.files[name]
 				f.data = f.data[:min(left, len(f.data)-1)]
 			}
-			if _, err := open(damaged, Options{}); !errors.Is(err, ErrDamaged) {
+			if _, err := OpenOn(damaged, Options{}); !errors.Is(err, ErrDamaged) {
 				t.Errorf("%s with %d bytes: %v", name, left, err)
 			}
 		}
@@ -127,12 +127,12 @@ func TestForeign(t *testing.T) {
 			own.files[name] = &memFile{disk: own, data: f.data}
 		}
 	}
-	if _, err := open(own, Options{}); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "another log") {
+	if _, err := OpenOn(own, Options{}); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "another log") {
 		t.Error(err)
 	}
 	later := newMemDisk(1)
 	later.files[controlFile] = &memFile{disk: later, data: []byte("dogwood log 2\nsomething new\n")}
-	if _, err := open(later, Options{}); !errors.Is(err, ErrFormat) {
+	if _, err := OpenOn(later, Options{}); !errors.Is(err, ErrFormat) {
 		t.Error(err)
 	}
 }

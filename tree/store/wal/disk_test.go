@@ -9,11 +9,15 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"syscall"
+
+	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 )
 
 var (
 	errPower = errors.New("the power is off")
 	errIO    = errors.New("input/output error")
+	errFull  = syscall.ENOSPC
 )
 
 // A memDisk is a disk in memory that counts what it is asked for, can fail, and can lose its
@@ -27,6 +31,7 @@ type memDisk struct {
 	cutAt int // the step in the middle of which the power goes off; 0: none
 	fails func(step int) bool
 	off   bool
+	limit int // bytes that files which are made may take with all others; 0: any
 }
 
 func newMemDisk(seed uint64) *memDisk {
@@ -99,13 +104,13 @@ func grown(b []byte, size int) []byte {
 	return b
 }
 
-func (d *memDisk) list() ([]string, error) {
+func (d *memDisk) List() ([]string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Sorted(maps.Keys(d.files)), nil
 }
 
-func (d *memDisk) read(name string) ([]byte, error) {
+func (d *memDisk) Read(name string) ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if f := d.files[name]; f != nil {
@@ -114,7 +119,7 @@ func (d *memDisk) read(name string) ([]byte, error) {
 	return nil, fs.ErrNotExist
 }
 
-func (d *memDisk) replace(name string, content []byte) error {
+func (d *memDisk) Replace(name string, content []byte) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	does, err := d.step()
@@ -124,7 +129,7 @@ func (d *memDisk) replace(name string, content []byte) error {
 	return err
 }
 
-func (d *memDisk) rename(from, to string) error {
+func (d *memDisk) Rename(from, to string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.files[from] == nil {
@@ -138,7 +143,7 @@ func (d *memDisk) rename(from, to string) error {
 	return err
 }
 
-func (d *memDisk) remove(name string) error {
+func (d *memDisk) Remove(name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.files[name] == nil {
@@ -151,15 +156,18 @@ func (d *memDisk) remove(name string) error {
 	return err
 }
 
-func (d *memDisk) open(name string, _ bool) (file, error) {
+func (d *memDisk) Open(name string, _ bool) (disk.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.files[name], nil
 }
 
-func (d *memDisk) create(name string, size int64) (file, error) {
+func (d *memDisk) Create(name string, size int64) (disk.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.limit > 0 && d.size()+int(size) > d.limit {
+		return nil, errFull
+	}
 	does, err := d.step()
 	f := &memFile{disk: d, data: make([]byte, size)}
 	if does {
@@ -169,6 +177,14 @@ func (d *memDisk) create(name string, size int64) (file, error) {
 		f.synced = make([]byte, size)
 	}
 	return f, err
+}
+
+// size returns how many bytes all files take. mu is held, or nothing is going on.
+func (d *memDisk) size() (n int) {
+	for _, f := range d.files {
+		n += len(f.data)
+	}
+	return n
 }
 
 func (f *memFile) ReadAt(b []byte, at int64) (int, error) {
@@ -197,7 +213,7 @@ func (f *memFile) write(b []byte, at int) error {
 	return err
 }
 
-func (f *memFile) writeSync(b []byte, at int64) error {
+func (f *memFile) WriteSync(b []byte, at int64) error {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
 	if f.disk.off {
@@ -210,7 +226,7 @@ func (f *memFile) writeSync(b []byte, at int64) error {
 	return err
 }
 
-func (f *memFile) sync() error {
+func (f *memFile) Sync() error {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
 	_, err := f.disk.step()
@@ -220,7 +236,7 @@ func (f *memFile) sync() error {
 	return err
 }
 
-func (f *memFile) size() (int64, error) {
+func (f *memFile) Size() (int64, error) {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
 	return int64(len(f.data)), nil

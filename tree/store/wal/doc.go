@@ -20,6 +20,12 @@
 // Like most databases, the log relies on disks that write sectors of 512 bytes without
 // changing bytes that stay the same.
 //
+// A file that needs the log says which record it has last, and the log says of each database
+// with such a file which one it has last ([Log.Need], [Log.State]). Each segment begins with
+// that. So a log is refused that lacks what the file needs, because it is older, newer, or
+// that of a copied directory. A file and a log that were copied together at different moments
+// do not fit.
+//
 // # Failed writes
 //
 // A sync that fails says nothing about the disk and is not asked again. The records fail

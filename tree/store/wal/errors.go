@@ -14,6 +14,9 @@ var (
 	// ErrFailed is wrapped by the errors of records that come behind those, and that
 	// were not written.
 	ErrFailed = errors.New("the log takes no records, since it could not write earlier ones")
+	// ErrReplaced is wrapped if the directory of the log, or its newest file, was removed or
+	// replaced while it was in use. Records fail until it is back, and Renew was called.
+	ErrReplaced = errors.New("the directory of the log was removed or replaced while it was in use")
 	// ErrTooLarge is returned for a record above MaxRecord.
 	ErrTooLarge = errors.New("the record is too large for the log")
 	// ErrFormat is wrapped for a log that a later version has written.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 )
 
 const (
@@ -36,17 +38,14 @@ type Options struct {
 	ReadOnly bool
 
 	Now func() time.Time // nil: time.Now
-
-	// Fault is a failure of the disk that tests ask for: the error of the sync of a write,
-	// which has taken place. nil, or a nil error: it succeeds.
-	Fault func() error
 }
 
 // A Log appends records to the segments of a directory.
 type Log struct {
-	disk    disk
+	disk    disk.Disk
 	o       Options
-	control control // as it is on the disk, if there are segments
+	control control // as it is on the disk, if there are segments; newest changes under mu
+	watched watched // the writer's
 
 	recycling sync.Mutex // before mu
 
@@ -63,7 +62,8 @@ type Log struct {
 	closed   bool
 	segments []*segment        // oldest first
 	current  bool              // the last one can be written to
-	failures []string          // names of segments that could not be begun, and may be there
+	failures []*segment        // those that could not be begun, and may be there
+	states   states            // as a segment that begins now says them
 	released map[uint64]uint64 // by database, the number up to which
 	trimmed  map[uint64]uint64 // by database, the number of the last record that is gone
 	floor    uint64            // up to which number records were gone when the log was opened
@@ -77,16 +77,11 @@ type Log struct {
 // A group is the records that are written by one call.
 type group struct {
 	records []byte
-	heads   []groupHead
+	heads   []int  // where they begin
 	first   uint64 // number of the first one
 	err     error
 	done    chan struct{} // closed when first and err are set
 	lead    chan struct{} // has a token for one that is to write the group
-}
-
-type groupHead struct {
-	at       int // in records
-	database uint64
 }
 
 func newGroup() *group {
@@ -114,7 +109,7 @@ func (l *Log) Append(r Record) (number uint64, err error) {
 	}
 	g := l.group
 	place := uint64(len(g.heads))
-	g.heads = append(g.heads, groupHead{len(g.records), r.Database})
+	g.heads = append(g.heads, len(g.records))
 	g.records = appendRecord(g.records, &r)
 	leads := !l.writing && l.takers == 0
 	if leads {
@@ -196,16 +191,16 @@ func (l *Log) writeGroup(g *group) error {
 	l.mu.Unlock()
 	number := g.first
 	for _, h := range g.heads {
-		b := g.records[h.at:]
+		b := g.records[h:]
 		seal(b[:le.Uint32(b)], s.id, number, settled)
 		number++
 	}
 	begun := time.Now()
-	err := s.file.writeSync(g.records, s.end)
-	if err == nil && l.o.Fault != nil {
-		err = l.o.Fault()
-	}
+	err := s.file.WriteSync(g.records, s.end)
 	took := time.Since(begun)
+	if err == nil {
+		err = l.watched.check()
+	}
 	if err != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -215,7 +210,9 @@ func (l *Log) writeGroup(g *group) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, h := range g.heads {
-		s.note(&Record{Number: g.first + uint64(i), Database: h.database}, s.end+int64(h.at))
+		r := noted(g.records[h:], g.first+uint64(i))
+		s.note(&r, s.end+int64(h))
+		_ = l.states.note(&r) // it was made by Need
 	}
 	s.end += int64(g.bytes())
 	l.settled = s.last
@@ -262,7 +259,15 @@ func (l *Log) Renew() error {
 	if l.Failed() == nil {
 		return nil
 	}
-	if err := l.begin(firstSegment); err != nil {
+	if err := l.watched.check(); err != nil {
+		return err
+	}
+	if errors.Is(l.Failed(), ErrReplaced) { // its files may be elsewhere
+		if err := l.pool.drop(); err != nil {
+			return err
+		}
+	}
+	if err := beginFor(l, firstSegment, 0); err != nil {
 		return fmt.Errorf("begin a segment of the log: %w", err)
 	}
 	l.mu.Lock()
@@ -309,7 +314,7 @@ func (l *Log) Close() error {
 	l.mark.Stop()
 	err := l.pool.close()
 	if n := len(l.segments); n > 0 && l.current {
-		err = errors.Join(err, l.segments[n-1].file.sync()) // the mark
+		err = errors.Join(err, l.segments[n-1].file.Sync()) // the mark
 	}
 	for _, s := range l.segments {
 		err = errors.Join(err, s.file.Close())

@@ -146,7 +146,7 @@ func FuzzSegment(f *testing.F) {
 	f.Add([]byte{}, uint16(0))
 	f.Fuzz(func(t *testing.T, junk []byte, at uint16) {
 		d := newMemDisk(1)
-		l, err := open(d, Options{SegmentBytes: 8 << 10})
+		l, err := OpenOn(d, Options{SegmentBytes: 8 << 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +159,7 @@ func FuzzSegment(f *testing.F) {
 		s := l.segments[0]
 		b := d.files[s.name()].data
 		copy(b[min(int(at), len(b)):], junk)
-		if l, err = open(d, Options{}); err != nil {
+		if l, err = OpenOn(d, Options{}); err != nil {
 			return
 		}
 		for _, err := range l.Records(1, 0) {

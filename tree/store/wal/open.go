@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 )
 
 // Open opens the log in a directory, which need not exist: a log without records has no
@@ -17,33 +19,40 @@ import (
 //
 // The error is a *DamageError if records are missing or damaged, or wraps ErrFormat.
 func Open(dir string, o Options) (*Log, error) {
-	l, err := open(directory(dir), o)
+	l, err := OpenOn(disk.Directory(dir), o)
 	if err != nil {
 		return nil, fmt.Errorf("open the log in %s: %w", dir, err)
 	}
 	return l, nil
 }
 
-func open(d disk, o Options) (*Log, error) {
-	l := &Log{disk: d, o: o.withDefaults(), next: 1, group: newGroup(), idle: markAfter,
-		released: make(map[uint64]uint64), trimmed: make(map[uint64]uint64), holds: make(map[*Hold]struct{})}
-	l.turn.L = &l.mu
-	l.pool.disk, l.pool.bytes = d, l.o.SegmentBytes
+// OpenOn is Open for a disk.
+func OpenOn(d disk.Disk, o Options) (*Log, error) {
+	l := newLog(d, o)
 	if err := l.recover(); err != nil {
 		for _, s := range l.segments {
 			err = errors.Join(err, s.file.Close())
 		}
 		return nil, err
 	}
+	return l, nil
+}
+
+// newLog returns a log that is to be recovered.
+func newLog(d disk.Disk, o Options) *Log {
+	l := &Log{disk: d, o: o.withDefaults(), next: 1, group: newGroup(), idle: markAfter,
+		states: make(states), released: make(map[uint64]uint64), trimmed: make(map[uint64]uint64), holds: make(map[*Hold]struct{})}
+	l.turn.L = &l.mu
+	l.pool.disk, l.pool.bytes = d, l.o.SegmentBytes
 	l.mark = time.AfterFunc(markAfter, l.writeMark)
 	l.mark.Stop()
-	return l, nil
+	return l
 }
 
 // recover finds what the log has. New records come into a new segment: what follows the
 // last record of the newest one may be a part of records that were never acknowledged.
 func (l *Log) recover() error {
-	names, err := l.disk.list()
+	names, err := l.disk.List()
 	if err != nil {
 		return err
 	}
@@ -52,7 +61,10 @@ func (l *Log) recover() error {
 		return err
 	}
 	l.control = c
-	found, err := l.openSegments(names)
+	if c.newest != 0 {
+		l.watched.control = disk.Watch(l.disk, controlFile, nil)
+	}
+	found, err := openSegments(l, names)
 	if err != nil {
 		return err
 	}
@@ -61,7 +73,7 @@ func (l *Log) recover() error {
 	}
 	for _, name := range names {
 		if strings.HasSuffix(name, poolSuffix) && !l.o.ReadOnly {
-			if err := l.disk.remove(name); err != nil {
+			if err := l.disk.Remove(name); err != nil {
 				return err
 			}
 		}
@@ -71,7 +83,7 @@ func (l *Log) recover() error {
 
 // readControl reads the control file. A log without one has no segments.
 func (l *Log) readControl(names []string) (c control, err error) {
-	text, err := l.disk.read(controlFile)
+	text, err := l.disk.Read(controlFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		for _, name := range names {
 			if strings.HasSuffix(name, segmentSuffix) {
@@ -90,7 +102,7 @@ func (l *Log) readControl(names []string) (c control, err error) {
 }
 
 // openSegments opens the segments in the order of their numbers.
-func (l *Log) openSegments(names []string) (found []*segment, err error) {
+func openSegments(l *Log, names []string) (found []*segment, err error) {
 	for _, name := range names {
 		if !strings.HasSuffix(name, segmentSuffix) {
 			continue
@@ -99,11 +111,11 @@ func (l *Log) openSegments(names []string) (found []*segment, err error) {
 		if !ok {
 			return found, &DamageError{Segment: name, Reason: "it is not the name of a segment"}
 		}
-		if s.file, err = l.disk.open(name, l.o.ReadOnly); err != nil {
+		if s.file, err = l.disk.Open(name, l.o.ReadOnly); err != nil {
 			return found, err
 		}
 		l.segments = append(l.segments, s) // to be closed after an error
-		if s.bytes, err = s.file.size(); err != nil {
+		if s.bytes, err = s.file.Size(); err != nil {
 			return found, err
 		}
 	}
@@ -160,8 +172,11 @@ func (l *Log) complete(newest uint64) error {
 	if !there {
 		return &DamageError{Segment: controlFile, Last: l.settled, Reason: fmt.Sprintf("segment %016x is missing", newest)}
 	}
+	if n := len(l.segments); n > 0 {
+		l.states = l.segments[n-1].said
+	}
 	if n := len(l.segments); n > 0 && !l.o.ReadOnly {
-		return l.segments[n-1].file.sync()
+		return l.segments[n-1].file.Sync()
 	}
 	return nil
 }
@@ -197,6 +212,7 @@ func (l *Log) cut(s *segment, upTo uint64) error {
 	s.end, s.last = headBytes, s.first-1
 	clear(s.of)
 	clear(s.from)
+	s.said = make(states)
 	for s.last < upTo {
 		r, ok := readRecord(b[s.end:], s.id)
 		if !ok || r.Number != s.last+1 {
@@ -206,6 +222,9 @@ func (l *Log) cut(s *segment, upTo uint64) error {
 			return nil
 		}
 		s.note(&r.Record, s.end)
+		if err := s.said.note(&r.Record); err != nil {
+			return &DamageError{Segment: s.name(), At: s.end, Last: s.last - 1, Reason: err.Error()}
+		}
 		s.end += int64(r.size)
 	}
 	return nil
@@ -230,7 +249,7 @@ func (s *segment) torn(b []byte) error {
 
 // Owner returns the random id of the log in a directory, 0 if there is none.
 func Owner(dir string) (uint64, error) {
-	text, err := directory(dir).read(controlFile)
+	text, err := disk.Directory(dir).Read(controlFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}

@@ -3,6 +3,8 @@ package wal
 import (
 	"context"
 	"iter"
+
+	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 )
 
 // readBytes is how much a reader reads at once; a longer record is read as a whole.
@@ -10,7 +12,7 @@ const readBytes = 256 << 10
 
 // A reader reads the records of a segment.
 type reader struct {
-	file    file
+	file    disk.File
 	id      uint64
 	name    string
 	at, end int64  // of the file

@@ -14,7 +14,8 @@ var (
 type Kind uint8
 
 const (
-	markKind Kind = iota // says that the record before it is on the disk
+	markKind  Kind = iota // says that the record before it is on the disk
+	stateKind             // says the states of databases; it is of none
 
 	FirstKind Kind = 16 // of those that users of the log define
 )
@@ -64,6 +65,15 @@ func seal(b []byte, segment, number, settled uint64) {
 
 func recordSum(b []byte) uint32 {
 	return crc32.Update(crc32.Checksum(b[:4], castagnoli), castagnoli, b[8:])
+}
+
+// noted returns what a log notes of a record that appendRecord made.
+func noted(b []byte, number uint64) Record {
+	r := Record{Number: number, Database: le.Uint64(b[32:]), Kind: Kind(b[44])}
+	if r.Kind == stateKind {
+		r.Rows = b[recordHead:le.Uint32(b)]
+	}
+	return r
 }
 
 // A stored record is one as it lies in a segment.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+
+	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 )
 
 func (l *Log) has(id uint64) bool {
@@ -12,12 +14,15 @@ func (l *Log) has(id uint64) bool {
 	return slices.ContainsFunc(l.segments, func(s *segment) bool { return s.id == id })
 }
 
-// Databases returns the databases with records that are not released, and the number of the
-// last one of each.
+// Databases returns the databases with records that are not released, or whose files need the
+// log, and the number of the last record of each.
 func (l *Log) Databases() map[uint64]uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := make(map[uint64]uint64)
+	for db, s := range l.states {
+		all[db] = s.Last
+	}
 	for _, s := range l.segments {
 		for db, last := range s.of {
 			if last > l.released[db] {
@@ -60,14 +65,14 @@ func (l *Log) recycle() error {
 	defer l.recycling.Unlock()
 	for {
 		l.mu.Lock()
-		old, failures := l.oldest(), l.failures
+		old := l.oldest()
 		if old == nil || l.closed || l.o.ReadOnly {
 			l.mu.Unlock()
 			return nil
 		}
-		if len(failures) > 0 {
+		if failures := givenUp(l); len(failures) > 0 {
 			l.mu.Unlock()
-			if err := l.removeFailures(failures); err != nil {
+			if err := removeFailures(l, failures); err != nil {
 				return err
 			}
 			continue
@@ -85,24 +90,58 @@ func (l *Log) recycle() error {
 	}
 }
 
-// removeFailures removes what is left of segments that could not be begun. They have the
-// first number of one that could, so they must not be there when that one is gone. The
-// control file does not know them: it knows the segment that came afterwards.
-func (l *Log) removeFailures(names []string) error {
-	for _, name := range names {
-		if err := l.disk.remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// givenUp returns the segments that could not be begun, and that the control file does not
+// know: it knows the newest segment, that came afterwards. mu is held.
+func givenUp(l *Log) (list []*segment) {
+	for _, s := range l.failures {
+		if s.first <= l.segments[len(l.segments)-1].first {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// removeFailures removes what is left of such segments. They have the first number of one that
+// could be begun, so they must not be there when that one is gone.
+func removeFailures(l *Log, list []*segment) error {
+	for _, s := range list {
+		if err := l.disk.Remove(s.name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.failures = slices.DeleteFunc(l.failures, func(name string) bool { return slices.Contains(names, name) })
+	l.failures = slices.DeleteFunc(l.failures, func(s *segment) bool { return slices.Contains(list, s) })
 	return nil
 }
 
-// oldest returns the oldest segment if it need not stay. mu is held.
+// Shrink gives room of a full disk back: spare files, segments that are released, and what is
+// empty of the newest one.
+func (l *Log) Shrink() error {
+	l.take()
+	defer l.pass()
+	return l.shrink()
+}
+
+// shrink is Shrink. The caller has the writing.
+func (l *Log) shrink() error {
+	l.mu.Lock()
+	if n := len(l.segments); n > 0 && l.current && !l.closed {
+		s := l.segments[n-1]
+		l.current = false // a write could fail there
+		if err := disk.Punch(s.file, s.end, s.bytes-s.end); err != nil {
+			l.mu.Unlock()
+			return err
+		}
+	}
+	l.mu.Unlock()
+	return errors.Join(l.pool.shrink(), l.recycle())
+}
+
+// oldest returns the oldest segment if it need not stay. The newest one stays, and so does the
+// one that the control file knows. mu is held.
 func (l *Log) oldest() *segment {
-	if len(l.segments) < 2 || !l.current { // the newest is what the control file knows
+	if len(l.segments) < 2 || l.segments[0].id == l.control.newest {
 		return nil
 	}
 	old := l.segments[0]

@@ -7,6 +7,8 @@ import (
 	"hash/crc32"
 	"strings"
 	"time"
+
+	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 )
 
 const (
@@ -29,12 +31,13 @@ type segment struct {
 	follows uint64
 	begun   time.Time // to the millisecond
 
-	file  file
+	file  disk.File
 	bytes int64             // size of the file
 	end   int64             // of what is on the disk
 	last  uint64            // number of the last record; first-1 if there is none
 	of    map[uint64]uint64 // the last number of each database that has records in it
 	from  map[uint64]int64  // where the first record of each of them is
+	said  states            // what its records say, while the log is opened
 }
 
 func (s *segment) name() string { return fmt.Sprintf("%016x-%016x%s", s.first, s.id, segmentSuffix) }
@@ -92,6 +95,9 @@ func (s *segment) readHead(b []byte, owner uint64) error {
 // note notes a record that is on the disk, at a place of the file.
 func (s *segment) note(r *Record, at int64) {
 	s.last = r.Number
+	if r.Kind == stateKind {
+		return
+	}
 	if _, has := s.of[r.Database]; !has {
 		s.from[r.Database] = at
 	}

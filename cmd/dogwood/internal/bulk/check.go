@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/checks"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/datadir"
+	"github.com/dogwooddb/dogwood/tree/store"
 	"github.com/dogwooddb/dogwood/tree/store/dirlock"
 )
 
@@ -71,10 +73,42 @@ func (c *Check) Run(e *console.Env) error {
 			fmt.Fprintf(e.Stdout, "%s: %s\n", file, finding)
 		}
 	}
+	if err := c.tellKept(e); err != nil {
+		return err
+	}
 	if bad > 0 {
 		return fmt.Errorf("%d of %d files did not pass", bad, len(files))
 	}
 	return nil
+}
+
+// tellKept says which commits the logs of the directories keep for files that are not there.
+func (c *Check) tellKept(e *console.Env) error {
+	for _, dir := range c.named() {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			continue
+		}
+		kept, err := store.KeptCommits(dir)
+		if err != nil {
+			return err
+		}
+		for _, k := range kept {
+			if k.GivenUp {
+				fmt.Fprintf(e.Stdout, "%s: the last commits of a database were given up on %s, since its file did not come back\n", k.File, k.Since.UTC().Format(time.DateOnly))
+				continue
+			}
+			fmt.Fprintf(e.Stdout, "%s: the last commits of a database whose file was missing or could not be opened, kept until %s\n", k.File, k.Until.UTC().Format(time.DateOnly))
+		}
+	}
+	return nil
+}
+
+// named returns the files and directories that the command is about.
+func (c *Check) named() []string {
+	if len(c.Files) == 0 {
+		return []string{c.Data}
+	}
+	return c.Files
 }
 
 // dataFiles returns the files to check, of directories all of them, and locks the
@@ -86,11 +120,7 @@ func (c *Check) dataFiles() (files []string, release func(), err error) {
 			_ = lock.Release() // it was for reading
 		}
 	}
-	named := c.Files
-	if len(named) == 0 {
-		named = []string{c.Data}
-	}
-	for _, name := range named {
+	for _, name := range c.named() {
 		if info, err := os.Stat(name); len(c.Files) > 0 && (err != nil || !info.IsDir()) {
 			files = append(files, name)
 			continue

@@ -1,4 +1,4 @@
-package wal
+package disk
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 // noDsync is set when the system or the file system has no RWF_DSYNC.
 var noDsync atomic.Bool
 
-// writeSync writes and syncs with one system call where there is one for both.
-func (f osFile) writeSync(b []byte, at int64) error {
+// WriteSync writes and syncs with one system call where there is one for both.
+func (f osFile) WriteSync(b []byte, at int64) error {
 	for len(b) > 0 && !noDsync.Load() {
 		n, err := f.pwrite(b, at)
 		switch {
@@ -42,6 +42,17 @@ func (f osFile) pwrite(b []byte, at int64) (n int, err error) {
 		return err
 	})
 	return n, err
+}
+
+// punch frees a part of the file, which has zeros there then. The size stays.
+func (f osFile) punch(at, size int64) error {
+	err := f.control(func(fd int) error {
+		return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, at, size)
+	})
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
+		return nil
+	}
+	return err
 }
 
 // control calls do with the descriptor of the file.
