@@ -90,10 +90,14 @@ func (t *writeTask) carryOut(b *batch) error {
 		return v.denied
 	}
 	t.commit = Commit{Writes: v.writes, Now: v.now}
-	if t.noted, err = b.change(w, v.writes, t.ready); err != nil || !w.Returns {
+	if t.noted, err = b.change(w, v.writes, t.ready); err != nil {
 		return err
 	}
-	t.commit.Returned, err = b.returned(w, v.writes)
+	if w.Returns {
+		t.commit.Returned, err = b.returned(w, v.writes)
+	} else if len(w.sums) > 0 {
+		t.commit.hidden, err = b.hide(w)
+	}
 	return err
 }
 

@@ -16,6 +16,9 @@ func (d *Database) Write(ctx context.Context, w Write) (*Commit, error) {
 	if err := errors.Join(checkPaths(w), checkReturns(w)); err != nil {
 		return nil, err
 	}
+	if w.Shown && !w.Caller.Admin {
+		w.sums = sumsOf(w.Update)
+	}
 	c, err := d.write(ctx, w)
 	if stale := (*fault.StaleError)(nil); errors.As(err, &stale) && !stale.Known {
 		n, err := d.current(ctx, w)
