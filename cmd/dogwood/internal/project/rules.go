@@ -22,6 +22,7 @@ import (
 type RulesSet struct {
 	All   *rules.Ruleset            // of databases that are not in of; nil if the files say nothing
 	Of    map[string]*rules.Ruleset // by namespace
+	Named []string                  // the namespaces in Of, in the order of the files
 	names map[*rules.Ruleset]string // the files that they are from
 	files []rulesFile               // all that were read, in that order
 }
@@ -80,6 +81,9 @@ func LoadRules(file string, o versions.Options) (*RulesSet, error) {
 			s.All = r
 		}
 		for _, ns := range t.Namespaces {
+			if s.Of[ns] == nil {
+				s.Named = append(s.Named, ns)
+			}
 			s.Of[ns] = r
 		}
 	}
@@ -185,7 +189,7 @@ func (s *RulesSet) Targets(file string) (list []rulesTarget, err error) {
 			return nil, fmt.Errorf("%s: database: \"rules\" is missing", file)
 		case c.Target != "":
 			if t.Namespaces, err = s.instances(filepath.Join(dir, ".firebaserc"), c.Target); err != nil {
-				return nil, err
+				return nil, fmt.Errorf("%s: database target %q: %w", file, c.Target, err)
 			}
 		case c.Instance != "":
 			t.Namespaces = []string{c.Instance}

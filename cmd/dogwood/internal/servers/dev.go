@@ -86,7 +86,7 @@ func (c *Dev) Run(e *console.Env) error {
 		c.ops.OpsAddr = opsOff
 	}
 	if c.DefaultNamespace == "" {
-		c.DefaultNamespace = cmp.Or(c.Sample, openNamespace)
+		c.DefaultNamespace = cmp.Or(c.Sample, c.firstNamed(), openNamespace)
 	}
 	o := server.Options{
 		Dev:              true,
@@ -150,7 +150,7 @@ func (c *Dev) greet(e *console.Env, base string) {
 	if c.found {
 		rules += "   (of this directory)"
 	}
-	rules += c.ownRules()
+	rules += c.named() + c.ownRules()
 	if c.sampleRules != nil {
 		rules += fmt.Sprintf("\n             those of the sample in ns=%s, which the demonstration uses", c.Sample)
 	}

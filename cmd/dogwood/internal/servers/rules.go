@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -126,8 +128,41 @@ func (f *rulesFlags) watchRules(ctx context.Context, s *server.Server, w io.Writ
 			fmt.Fprintf(w, "\n%v\nrules not reloaded: those before stay in force\n", err)
 			continue
 		}
-		fmt.Fprintf(w, "\nrules reloaded: %s\n", f.Rules)
+		fmt.Fprintf(w, "\nrules reloaded: %s\n%s", f.Rules, keptRules(s, next))
 	}
+}
+
+// keptRules says which open databases keep the rules that were uploaded to them, although the
+// files have rules for them.
+func keptRules(s *server.Server, next *project.RulesSet) string {
+	given, err := s.GivenRules()
+	if err != nil {
+		return fmt.Sprintf("%v\n", err)
+	}
+	var text strings.Builder
+	for _, ns := range slices.Sorted(maps.Keys(given)) {
+		if next.All != nil || next.Of[ns] != nil {
+			fmt.Fprintf(&text, "%s keeps version %d, which was deployed: deploy the rules again to change it\n", ns, given[ns])
+		}
+	}
+	return text.String()
+}
+
+// firstNamed is the first database that the files have rules for, "" if they are for all
+// databases.
+func (f *rulesFlags) firstNamed() string {
+	if f.loaded == nil || f.loaded.Load().All != nil || len(f.loaded.Load().Named) == 0 {
+		return ""
+	}
+	return f.loaded.Load().Named[0]
+}
+
+// named says for which databases a development server has rules, "" for all.
+func (f *rulesFlags) named() string {
+	if f.firstNamed() == "" {
+		return ""
+	}
+	return "\n             for " + strings.Join(f.loaded.Load().Named, ", ") + "; all others are open"
 }
 
 // withSample adds the rules of the sample to those by namespace that files gave.
