@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -74,6 +75,9 @@ func LoadRules(file string, o versions.Options) (*RulesSet, error) {
 	for _, t := range targets {
 		r, err := s.load(t.File, o)
 		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				err = fmt.Errorf("%s names rules that are missing: %w", file, err)
+			}
 			errs = append(errs, err)
 			continue
 		}

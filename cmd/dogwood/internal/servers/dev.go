@@ -28,8 +28,6 @@ type Dev struct {
 	AllowOrigin   []string `help:"Also answer pages of this origin, such as https://app.example.org. Pages of other sites are refused, unless this machine serves them." placeholder:"ORIGIN"`
 	opsFlags
 	emulatorFlags
-
-	found bool // Rules is a file of the working directory, and not from the command line
 }
 
 // emulatorFlags are what firebase-tools passes to the emulator that it has

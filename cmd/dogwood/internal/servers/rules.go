@@ -27,6 +27,8 @@ type rulesFlags struct {
 	RulesExtensions string `help:"Extensions that rules may use: newRoot." placeholder:"NAMES"`
 	Record          string `help:"File to which every decision of the rules is added, for \"dogwood rules diff --traffic\". It will hold data of users." type:"path" placeholder:"FILE"`
 
+	found bool // Rules is a file of the working directory, and not from the command line
+
 	loaded *atomic.Pointer[project.RulesSet] // nil if no file was given
 
 	sampleRules map[string]*rules.Ruleset // by namespace, where the files have none
@@ -51,7 +53,7 @@ func (f *rulesFlags) ruleset() (*rules.Ruleset, error) {
 	s, err := f.load()
 	var wrong *project.RulesError
 	switch {
-	case errors.As(err, &wrong):
+	case errors.As(err, &wrong), err != nil && f.found:
 		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("--rules: %w", err)
