@@ -100,6 +100,10 @@ func run(e *console.Env, args []string) int {
 	if exit >= 0 { // help or the version was printed
 		return exit
 	}
+	if config := (*emulatorError)(nil); errors.As(err, &config) {
+		fmt.Fprintf(e.Stderr, "dogwood: %v\n", config)
+		return 2
+	}
 	if err != nil {
 		fmt.Fprintf(e.Stderr, "dogwood: %v; see %s --help\n", err, commandOf(err))
 		return 2

@@ -133,7 +133,7 @@ func (c *questionFlags) question(e *console.Env) (*question, error) {
 	q := &question{src: b.src, rules: b.rules}
 	if c.Path == "" {
 		if b.step == nil {
-			return nil, console.Unusable(errors.New("no path is given; see dogwood rules eval --help"))
+			return nil, console.Unusable(errors.New("no path is given; write it after the file, such as /rooms/r1"))
 		}
 		q.op = b.step.Op
 	} else {
