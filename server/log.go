@@ -2,7 +2,9 @@ package server
 
 import (
 	"path/filepath"
+	"time"
 
+	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/tree/store"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/logged"
@@ -13,7 +15,7 @@ func openLog(o Options) (*logged.Log, error) {
 	if o.Dir == "" {
 		return nil, nil
 	}
-	dir, options := store.LogDir(o.Dir), logged.LogOptions{MemoryBytes: o.MaxUnappliedBytes}
+	dir, options := store.LogDir(o.Dir), logged.LogOptions{MemoryBytes: o.MaxUnappliedBytes, Synced: o.logSyncs.Observe}
 	l, err := logged.OpenLog(dir, options)
 	if durable.Unwritable(err) {
 		options.ReadOnly = true
@@ -60,4 +62,18 @@ func (n *namespaces) closeLog() error {
 		return nil
 	}
 	return n.log.Close()
+}
+
+// measuredLog returns the figures of the log.
+func (n *namespaces) measuredLog() metrics.Log {
+	m := metrics.Log{Syncs: n.opts.logSyncs.Snapshot()}
+	if n.log == nil {
+		return m
+	}
+	s := n.log.Stats()
+	m.Bytes, m.Segments, m.Unapplied = s.Bytes, s.Segments, s.Unapplied
+	if !s.Oldest.IsZero() {
+		m.Oldest = max(time.Since(s.Oldest), 0)
+	}
+	return m
 }

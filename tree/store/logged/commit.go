@@ -51,6 +51,7 @@ func (s *Store) append(own *kv.Layer) error {
 	s.position.last = number
 	grown, full := s.active.Bytes()-before, s.active.Bytes() >= s.full()
 	if before == 0 {
+		s.since = time.Now()
 		s.aging.Reset(applyAfter)
 	}
 	if full {

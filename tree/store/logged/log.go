@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/dogwooddb/dogwood/tree/store/wal"
 )
@@ -21,6 +22,8 @@ type LogOptions struct {
 	ReadOnly bool
 	// SegmentBytes is the size of segments, 0: 16 MiB.
 	SegmentBytes int64
+	// Synced is [wal.Options.Synced].
+	Synced func(took time.Duration)
 	// Fault is [wal.Options.Fault], nil but in tests.
 	Fault func() error
 }
@@ -42,7 +45,7 @@ type Log struct {
 
 // OpenLog opens the log in a directory, which need not exist. Errors are those of [wal.Open].
 func OpenLog(dir string, o LogOptions) (*Log, error) {
-	w, err := wal.Open(dir, wal.Options{ReadOnly: o.ReadOnly, SegmentBytes: o.SegmentBytes, Fault: o.Fault})
+	w, err := wal.Open(dir, wal.Options{ReadOnly: o.ReadOnly, SegmentBytes: o.SegmentBytes, Synced: o.Synced, Fault: o.Fault})
 	if err != nil {
 		return nil, err
 	}
@@ -65,14 +68,21 @@ func (l *Log) Close() error { return l.wal.Close() }
 // Stats are figures of a log.
 type Stats struct {
 	wal.Stats
-	Unapplied int64 // about the memory of commits that are not in their files, in bytes
+	Unapplied int64     // about the memory of commits that are not in their files, in bytes
+	Oldest    time.Time // when the oldest of these was made, or taken from the log; zero if there is none
 }
 
 // Stats returns the figures of the log.
 func (l *Log) Stats() Stats {
+	var oldest time.Time
+	for _, s := range l.all() {
+		if since := s.oldest(); oldest.IsZero() || !since.IsZero() && since.Before(oldest) {
+			oldest = since
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Stats{l.wal.Stats(), l.used}
+	return Stats{l.wal.Stats(), l.used, oldest}
 }
 
 // Forget gives up the records of all databases that keep does not name. Call it when no file

@@ -74,6 +74,7 @@ func Open(file *kv.File, log *Log, o Options) (*Store, error) {
 		}
 		log.add(s)
 	}
+	s.since = time.Now()
 	if !s.active.Empty() && !file.ReadOnly() {
 		s.aging.Reset(applyAfter)
 	}

@@ -37,6 +37,9 @@ type Options struct {
 
 	Now func() time.Time // nil: time.Now
 
+	// Synced is told how long each write and its sync took. It must not block. It may be nil.
+	Synced func(took time.Duration)
+
 	// Fault is a failure of the disk that tests ask for: the error of the sync of a write,
 	// which has taken place. nil, or a nil error: it succeeds.
 	Fault func() error
@@ -211,6 +214,9 @@ func (l *Log) writeGroup(g *group) error {
 		defer l.mu.Unlock()
 		l.failed = err
 		return fmt.Errorf("%w: %w", ErrUnsettled, err)
+	}
+	if l.o.Synced != nil {
+		l.o.Synced(took)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
