@@ -87,6 +87,7 @@ func (s *Server) source() metrics.Source {
 		BackupsFailed:   b.Failed,
 		LastBackup:      b.Last,
 		LastBackupBytes: b.LastBytes,
+		Log:             s.spaces.measuredLog(),
 	}
 }
 

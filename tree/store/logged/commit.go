@@ -54,6 +54,7 @@ func (s *Store) append(own *kv.Layer, change []byte) error {
 	s.moved(number)
 	grown, full := s.active.Bytes()-before, s.active.Bytes() >= s.full()
 	if before == 0 {
+		s.since = time.Now()
 		s.aging.Reset(applyAfter)
 	}
 	if full {

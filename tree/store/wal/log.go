@@ -38,6 +38,9 @@ type Options struct {
 	ReadOnly bool
 
 	Now func() time.Time // nil: time.Now
+
+	// Synced is told how long each write and its sync took. It must not block. It may be nil.
+	Synced func(took time.Duration)
 }
 
 // A Log appends records to the segments of a directory.
@@ -206,6 +209,9 @@ func (l *Log) writeGroup(g *group) error {
 		defer l.mu.Unlock()
 		l.failed = err
 		return fmt.Errorf("%w: %w", ErrUnsettled, err)
+	}
+	if l.o.Synced != nil {
+		l.o.Synced(took)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
