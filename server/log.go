@@ -2,10 +2,18 @@ package server
 
 import (
 	"path/filepath"
+	"time"
 
 	"github.com/dogwooddb/dogwood/tree/store"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/logged"
+)
+
+// Defaults of what stays in the log for readers.
+const (
+	DefaultKeepLogBytes = 64 << 20
+	DefaultKeepLogAge   = 24 * time.Hour
+	DefaultHoldLogBytes = 1 << 30
 )
 
 // openLog opens the log of the data directory. It is only read where nothing can be written.
@@ -13,7 +21,8 @@ func openLog(o Options) (*logged.Log, error) {
 	if o.Dir == "" {
 		return nil, nil
 	}
-	dir, options := store.LogDir(o.Dir), logged.LogOptions{MemoryBytes: o.MaxUnappliedBytes}
+	dir, options := store.LogDir(o.Dir), logged.LogOptions{MemoryBytes: o.MaxUnappliedBytes,
+		KeepBytes: max(o.KeepLogBytes, 0), KeepAge: o.KeepLogAge, HoldBytes: o.HoldLogBytes}
 	l, err := logged.OpenLog(dir, options)
 	if durable.Unwritable(err) {
 		options.ReadOnly = true
