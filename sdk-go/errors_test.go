@@ -122,7 +122,7 @@ func TestMaxPending(t *testing.T) {
 	want(t, <-last)
 }
 
-// A struct without exported fields would be written as {}, which deletes what is there.
+// A struct without exported fields would be written as {}, which deletes the value.
 func TestNoExportedFields(t *testing.T) {
 	_, c := openWith(t, `{"rules":{".read":true,".write":true}}`)
 	ctx := t.Context()

@@ -105,7 +105,7 @@ func run(e *console.Env, args []string) int {
 		return 2
 	}
 	if err != nil {
-		fmt.Fprintf(e.Stderr, "dogwood: %v; see %s --help\n", err, commandOf(err))
+		fmt.Fprintf(e.Stderr, "dogwood: %s; see %s --help\n", plainly(err), commandOf(err))
 		return 2
 	}
 	if err := k.Run(e); err != nil {
@@ -127,6 +127,12 @@ func grammarOf(args []string) any {
 		}
 	}
 	return &commands{}
+}
+
+// plainly returns the text of an error of the command line in plain words, without the
+// suggestion -h for each short flag that there is not.
+func plainly(err error) string {
+	return strings.NewReplacer(`, did you mean "-h"?`, "", "a valid 64 bit int", "a whole number").Replace(err.Error())
 }
 
 // commandOf returns the command that a wrong command line is for, as far as it

@@ -65,6 +65,7 @@ type Log struct {
 	closed   bool
 	segments []*segment        // oldest first
 	current  bool              // the last one can be written to
+	scarce   bool              // nothing stays for readers
 	failures []*segment        // those that could not be begun, and may be there
 	states   states            // as a segment that begins now says them
 	released map[uint64]uint64 // by database, the number up to which
