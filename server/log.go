@@ -6,18 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"time"
 
 	"github.com/dogwooddb/dogwood/tree/store"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/logged"
-)
-
-// Defaults of what stays in the log for readers.
-const (
-	DefaultKeepLogBytes = 64 << 20
-	DefaultKeepLogAge   = 24 * time.Hour
-	DefaultHoldLogBytes = 1 << 30
 )
 
 // errForeignLog refuses a data directory whose log is that of another one.
