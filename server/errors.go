@@ -32,6 +32,14 @@ func (e *detailedError) Unwrap() error { return e.error }
 
 func badRequest(text string) error { return &statusError{http.StatusBadRequest, text} }
 
+// Errors of namespaces (REST §1.2).
+var (
+	errNoNamespace       = errors.New("no such namespace")
+	errBadNamespace      = errors.New("not the name of a database, which has at most 63 small letters, digits and hyphens, and no hyphen first")
+	errDeactivated       = errors.New("the namespace is deactivated")
+	errTooManyNamespaces = errors.New("too many namespaces")
+)
+
 // Texts that clients and tests compare (REST §6 and §8).
 const (
 	textDenied        = "Permission denied"

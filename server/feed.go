@@ -87,5 +87,3 @@ func feed[T any](q *request, due <-chan T, begin func() (end func()), next func(
 		}
 	}
 }
-
-const typeEvents = "text/event-stream; charset=utf-8"

@@ -53,6 +53,13 @@ type Limits struct {
 // MaxPathWindows is the most that Limits.MaxPathWindows may be.
 const MaxPathWindows = dsync.MaxPathWindows
 
+// Defaults of what stays in the log for readers.
+const (
+	DefaultKeepLogBytes = 64 << 20
+	DefaultKeepLogAge   = 24 * time.Hour
+	DefaultHoldLogBytes = 1 << 30
+)
+
 // AddressLimits bound what one address can ask of a server.
 type AddressLimits = peer.Limits
 

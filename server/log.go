@@ -14,13 +14,6 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/logged"
 )
 
-// Defaults of what stays in the log for readers.
-const (
-	DefaultKeepLogBytes = 64 << 20
-	DefaultKeepLogAge   = 24 * time.Hour
-	DefaultHoldLogBytes = 1 << 30
-)
-
 // errForeignLog refuses a data directory whose log is that of another one.
 var errForeignLog = errors.New("the log belongs to another data directory: put the log of this one back, or move it away")
 

@@ -20,14 +20,6 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/logged"
 )
 
-// Errors of namespaces (REST §1.2).
-var (
-	errNoNamespace       = errors.New("no such namespace")
-	errBadNamespace      = errors.New("not the name of a database, which has at most 63 small letters, digits and hyphens, and no hyphen first")
-	errDeactivated       = errors.New("the namespace is deactivated")
-	errTooManyNamespaces = errors.New("too many namespaces")
-)
-
 // emulatorNamespace is what the emulator uses for requests that name none.
 const emulatorNamespace = "fake-server"
 

@@ -15,6 +15,8 @@ import (
 	"github.com/dogwooddb/dogwood/sync/outbox"
 )
 
+const typeEvents = "text/event-stream; charset=utf-8"
+
 // Events that the transport itself makes. The text of auth_revoked is bare
 // because clients compare it literally (REST §10.2).
 const (

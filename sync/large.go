@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
-	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/queue"
@@ -51,7 +49,7 @@ func (wr *writer) writeLarge(ctx context.Context, w Write, times span, l *line) 
 }
 
 func (wr *writer) tryLarge(ctx context.Context, w Write, l *line) (*Commit, error) {
-	done, err := wr.large.enter(ctx, w.Quota)
+	done, err := wr.large.Enter(ctx, w.Quota)
 	if err != nil {
 		return nil, err
 	}
@@ -245,55 +243,4 @@ func (t *largeTask) sender() (*quota.Quota, *line) { return t.write.Quota, t.lin
 
 func (t *largeTask) cost() time.Duration {
 	return queue.TaskCost + time.Duration(len(t.write.Update))*costPath
-}
-
-// largeTurns lets a few large writes be prepared at a time, those of one address in
-// half of the places.
-type largeTurns struct {
-	turns *limit.Meter
-	all   *limit.Share // of writes without a Quota
-	mu    sync.Mutex
-	of    map[*quota.Quota]*largeSender // that have a write, or wait
-}
-
-type largeSender struct {
-	share  *limit.Share
-	writes int
-}
-
-func newLargeTurns() largeTurns {
-	t := limit.NewMeter(largeAtOnce)
-	return largeTurns{turns: t, all: t.All(), of: make(map[*quota.Quota]*largeSender)}
-}
-
-// enter waits for a place. done gives it back.
-func (t *largeTurns) enter(ctx context.Context, q *quota.Quota) (done func(), err error) {
-	p, leave := t.sender(q)
-	if err := p.Acquire(ctx, 1); err != nil {
-		leave()
-		return nil, err
-	}
-	return func() { p.Release(1); leave() }, nil
-}
-
-// sender returns the share of a Quota, which is forgotten after its last write.
-func (t *largeTurns) sender(q *quota.Quota) (p *limit.Share, leave func()) {
-	if q == nil {
-		return t.all, func() {}
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	l := t.of[q]
-	if l == nil {
-		l = &largeSender{share: t.turns.Share(limit.Unbounded)}
-		t.of[q] = l
-	}
-	l.writes++
-	return l.share, func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if l.writes--; l.writes == 0 {
-			delete(t.of, q)
-		}
-	}
 }

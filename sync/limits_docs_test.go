@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/damage"
 	"github.com/dogwooddb/dogwood/sync/fingerprint"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/pending"
@@ -51,7 +52,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("%d KiB at a time with %d ms between: %d MiB in a second |", scrubStep>>10, (scrubPause + time.Millisecond/2).Milliseconds(), scrubStep*time.Second/scrubPause>>20),
 		fmt.Sprintf("| background scrub: the whole file is read, %.0f min after the start and then every %.0f h |", scrubAfter.Minutes(), DefaultScrubEvery.Hours()),
 		fmt.Sprintf("| %d entries in one transaction, between writes |", workRows),
-		fmt.Sprintf("about damaged data, of one database | 1 in %.0f s |", damageLogEvery.Seconds()),
+		fmt.Sprintf("about damaged data, of one database | 1 in %.0f s |", damage.LogEvery.Seconds()),
 		fmt.Sprintf("tried again before later writes, up to %d times", maxTries),
 		fmt.Sprintf("After %d ms of such operations, other addresses take turns", queue.PutBackLead.Milliseconds()),
 	} {

@@ -225,7 +225,7 @@ func TestJoinKeepsNoTransaction(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	damage(t, file)
+	damageFile(t, file)
 	if db, err = Open(Options{File: file, Rules: rules.Open()}); err != nil {
 		t.Fatal(err)
 	}

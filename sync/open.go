@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/damage"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/queue"
@@ -23,9 +24,9 @@ import (
 // before the first write.
 func Open(o Options) (*Database, error) {
 	o = o.withDefaults()
-	damage := &damageLog{log: o.Log, file: o.File, now: o.Now}
+	found := damage.NewLog(o.Log, o.File, o.Now)
 	if o.Store.OnDamage == nil {
-		o.Store.OnDamage = damage.note
+		o.Store.OnDamage = found.Note
 	}
 	s, err := store.Open(o.File, o.Store)
 	if err != nil {
@@ -45,7 +46,7 @@ func Open(o Options) (*Database, error) {
 	d.access.Failed = func(p tree.Path, err error) {
 		d.log.Error("a decision could not be explained", "database", d.store.String(), "path", p, "err", err)
 	}
-	d.writer = writer{db: c, readers: outbox.NewReaders().All(), large: newLargeTurns()}
+	d.writer = writer{db: c, readers: outbox.NewReaders().All(), large: quota.NewTurns(largeAtOnce)}
 	d.audience = audience.New(&audience.Host{
 		Name: s.String(), Log: o.Log, MaxRead: o.MaxRead, Windows: o.Windows, Begin: d.begin, Rules: d.Rules, Closed: d.closed.Load,
 		Access: &d.access, Watchers: &d.watchers, Sent: &d.stats.sent,

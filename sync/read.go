@@ -25,7 +25,7 @@ func (d *Database) Get(ctx context.Context, r Read) (n tree.Node, err error) {
 }
 
 // mostText returns how long the text may be that a read returns.
-func (d *Database) mostText(r Read) int64 {
+func (d *core) mostText(r Read) int64 {
 	if r.Brief {
 		return min(d.options.MaxRead, store.BriefBytes)
 	}
@@ -65,7 +65,7 @@ func (d *Database) read(ctx context.Context, r Read, f func(*store.Tx) (bytes in
 }
 
 // reportRead tells of a read that began at a time that Begin returned.
-func (d *Database) reportRead(r Read, began time.Time, bytes int, err error) {
+func (d *core) reportRead(r Read, began time.Time, bytes int, err error) {
 	if began.IsZero() || errors.Is(err, fault.ErrLong) {
 		return
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/dogwooddb/dogwood/sync/fault"
@@ -96,29 +95,4 @@ func sleep(ctx context.Context, pause time.Duration) bool {
 	case <-timer.C:
 		return true
 	}
-}
-
-// A damageLog logs damage at a bounded rate: the first, and then one in a while.
-type damageLog struct {
-	log  *slog.Logger
-	file string
-	now  func() time.Time
-
-	mu      sync.Mutex
-	last    time.Time
-	omitted int
-}
-
-const damageLogEvery = 10 * time.Second
-
-func (l *damageLog) note(err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := l.now()
-	if !l.last.IsZero() && now.Sub(l.last) < damageLogEvery && !now.Before(l.last) {
-		l.omitted++
-		return
-	}
-	l.log.Error("damaged data: run dogwood check on a copy, and restore a backup", "database", l.file, "err", err, "omitted", l.omitted)
-	l.last, l.omitted = now, 0
 }

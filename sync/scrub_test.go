@@ -89,7 +89,7 @@ func TestDamagedRow(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	damage(t, file)
+	damageFile(t, file)
 
 	db, err = Open(Options{File: file})
 	if err != nil {
@@ -110,8 +110,8 @@ func TestDamagedRow(t *testing.T) {
 	want(t, db, "/good", "1")
 }
 
-// damage makes the row of /bad/a unreadable.
-func damage(t *testing.T, file string) {
+// damageFile makes the row of /bad/a unreadable.
+func damageFile(t *testing.T, file string) {
 	t.Helper()
 	f, err := bolt.Open(file, 0o600, nil)
 	if err != nil {

@@ -56,7 +56,7 @@ type Commit struct {
 type writer struct {
 	db      *core
 	readers *limit.Share // with whom conditional writes without a Turn take turns
-	large   largeTurns
+	large   *quota.Turns // of large writes
 }
 
 // A decidedWrite is a write whose server values are resolved, with what the rules say.

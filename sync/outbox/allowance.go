@@ -250,7 +250,11 @@ func (o *Outbox) sent() (full bool) {
 	o.mu.Lock()
 	size := o.held
 	o.held = 0
-	o.endSent()
+	o.waits.forget(o.allowance)
+	o.settle()
+	if o.items.Len() == 0 {
+		o.waits.endGrace(o.allowance)
+	}
 	full = o.waits.full
 	o.mu.Unlock()
 	if size > 0 {
@@ -266,7 +270,7 @@ func (o *Outbox) back(it item) {
 	if o.closed {
 		return
 	}
-	o.untake(&it)
+	o.waits.untake(&it)
 	o.items.PushFront(it)
 	o.bytes += int(it.size)
 }

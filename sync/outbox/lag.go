@@ -69,14 +69,6 @@ func (o *Outbox) lags() bool {
 	return !w.grace || o.bytes > graceBytes
 }
 
-// endGrace gives the grace back when nothing waits.
-func (o *Outbox) endGrace() {
-	if o.waits.grace && o.items.Len() == 0 {
-		o.waits.grace = false
-		o.allowance.giveGrace()
-	}
-}
-
 // count counts an item that comes into the queue.
 func (o *Outbox) count(it *item) {
 	it.counted = true
@@ -92,37 +84,57 @@ func (o *Outbox) count(it *item) {
 }
 
 // uncount ends what count began, for an item that leaves the queue.
-func (o *Outbox) uncount(it *item) {
+func (w *waiting) uncount(it *item, a *Allowance) {
 	if !it.counted {
 		return
 	}
 	it.counted = false
-	o.waits.own -= it.own()
+	w.own -= it.own()
 	if it.event != nil {
-		o.waits.events -= it.event.memory()
-		it.event.release(o.allowance)
+		w.events -= it.event.memory()
+		it.event.release(a)
 	}
 }
 
 // take has an item that leaves the queue count until it is sent.
-func (o *Outbox) take(it *item) {
+func (w *waiting) take(it *item) {
 	if !it.counted {
 		return
 	}
-	o.waits.own -= it.own()
-	o.waits.sent += it.own()
+	w.own -= it.own()
+	w.sent += it.own()
 	if it.event != nil {
-		o.waits.events -= it.event.memory()
-		o.waits.taken = append(o.waits.taken, it.event)
+		w.events -= it.event.memory()
+		w.taken = append(w.taken, it.event)
 	}
 }
 
 // untake ends what take began, for an item without an event that goes back to the queue.
-func (o *Outbox) untake(it *item) {
+func (w *waiting) untake(it *item) {
 	if it.counted {
-		o.waits.own += it.own()
-		o.waits.sent -= it.own()
+		w.own += it.own()
+		w.sent -= it.own()
 	}
+}
+
+// endGrace gives the grace back.
+func (w *waiting) endGrace(a *Allowance) {
+	if w.grace {
+		w.grace = false
+		a.giveGrace()
+	}
+}
+
+// forget forgets what the last Take returned.
+func (w *waiting) forget(a *Allowance) {
+	for i, e := range w.taken {
+		e.release(a)
+		w.taken[i] = nil
+	}
+	if w.taken = w.taken[:0]; cap(w.taken) > keptItems {
+		w.taken = nil
+	}
+	w.sent = 0
 }
 
 // settle makes the allowance hold what is counted, in steps. It reports whether there was
@@ -162,21 +174,6 @@ func (o *Outbox) Unsent(n int) {
 		o.waits.sent += int64(n)
 		o.settle()
 	}
-}
-
-// endSent ends what counts until it is sent.
-func (o *Outbox) endSent() {
-	w := &o.waits
-	for i, e := range w.taken {
-		e.release(o.allowance)
-		w.taken[i] = nil
-	}
-	if w.taken = w.taken[:0]; cap(w.taken) > keptItems {
-		w.taken = nil
-	}
-	w.sent = 0
-	o.settle()
-	o.endGrace()
 }
 
 // isHeldBack reports whether the client is not to be read from.

@@ -222,7 +222,7 @@ func (o *Outbox) replaceEvents(of func(*View) bool) {
 	o.bytes = 0
 	o.items.Keep(func(it *item) bool {
 		if v := it.view; it.event != nil && of(v) {
-			o.uncount(it)
+			o.waits.uncount(it, o.allowance)
 			if !v.live {
 				return false
 			}
@@ -294,7 +294,7 @@ func (o *Outbox) TakeReady(dst [][]byte, max int) (msgs [][]byte, more bool) {
 	for size := 0; size < max && o.items.Len() > 0 && o.items.Front().isReady(); {
 		it := o.items.Pop()
 		o.bytes -= int(it.size)
-		o.uncount(&it)
+		o.waits.uncount(&it, o.allowance)
 		if msg := o.message(&it); len(msg) > 0 {
 			dst = append(dst, msg)
 			size += len(msg)
@@ -302,7 +302,9 @@ func (o *Outbox) TakeReady(dst [][]byte, max int) (msgs [][]byte, more bool) {
 	}
 	if o.waits.held > 0 || o.waits.grace {
 		o.settle()
-		o.endGrace()
+		if o.items.Len() == 0 {
+			o.waits.endGrace(o.allowance)
+		}
 	}
 	if heldBack && !o.isHeldBack() {
 		o.room.Broadcast()
@@ -318,7 +320,7 @@ func (o *Outbox) pop() (item, bool) {
 	}
 	it := o.items.Pop()
 	o.bytes -= int(it.size)
-	o.take(&it)
+	o.waits.take(&it)
 	o.room.Broadcast()
 	return it, true
 }
@@ -399,7 +401,7 @@ func (o *Outbox) Close() {
 	o.mu.Lock()
 	o.closed = true
 	o.items.Keep(func(it *item) bool {
-		o.uncount(it)
+		o.waits.uncount(it, o.allowance)
 		return false
 	})
 	o.items.emptied()

@@ -140,7 +140,7 @@ func (s *Store) work() {
 	for {
 		s.mu.Lock()
 		apply, done, rest := s.wanted, s.done, s.resting
-		upkeep, first := s.upkeep.due(s.active.Bytes() < s.full()/4)
+		upkeep, first := s.upkeep.due(s.active.Bytes() < s.speed.full()/4)
 		if first && !s.closing {
 			apply, done, rest = false, nil, false // soon
 		} else {
@@ -231,7 +231,7 @@ func (s *Store) applyFrozen() error {
 	s.newEpoch(true)
 	s.upkeep.owe(frozen.Len())
 	s.mu.Lock()
-	s.perByte = float64(time.Since(began)) / float64(max(frozen.Bytes(), minPaced))
+	s.speed.perByte = float64(time.Since(began)) / float64(max(frozen.Bytes(), minPaced))
 	s.mu.Unlock()
 	s.log.grow(-frozen.Bytes())
 	return s.log.wal.Release(s.position.database, to)
@@ -385,7 +385,7 @@ func (s *Store) Detach() {
 func (s *Store) stop() {
 	s.mu.Lock()
 	s.closing = true
-	s.tell()
+	s.followers.tell()
 	s.aging.Stop()
 	s.mu.Unlock()
 	s.started.Wait()

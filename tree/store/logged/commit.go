@@ -20,7 +20,13 @@ func (s *Store) commit(t *Tx) error {
 	}
 	err := s.ready()
 	if err == nil {
-		time.Sleep(s.pace(own.Bytes()))
+		var wait time.Duration
+		s.mu.Lock()
+		if s.frozen != nil {
+			wait = s.speed.pace(own.Bytes(), s.active.Bytes())
+		}
+		s.mu.Unlock()
+		time.Sleep(wait)
 		err = s.append(own, t.change)
 	}
 	switch {
@@ -51,8 +57,9 @@ func (s *Store) append(own *kv.Layer, change []byte) error {
 	before := s.active.Bytes()
 	s.active.Add(own)
 	s.shown = nil
-	s.moved(number)
-	grown, full := s.active.Bytes()-before, s.active.Bytes() >= s.full()
+	s.position.last = number
+	s.followers.tell()
+	grown, full := s.active.Bytes()-before, s.active.Bytes() >= s.speed.full()
 	if before == 0 {
 		s.since = time.Now()
 		s.aging.Reset(applyAfter)
@@ -73,7 +80,7 @@ func (s *Store) ready() error {
 	crowded := func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.active.Bytes() >= 2*s.full()
+		return s.active.Bytes() >= 2*s.speed.full()
 	}
 	for crowded() {
 		if err := s.makeRoom(); err != nil {
@@ -99,9 +106,15 @@ const (
 	leastFull = 8 // of a layer, as a divisor
 )
 
+// A speed is how fast what a store commits is applied. The mu of the store guards it.
+type speed struct {
+	freeze  int64   // Options.FreezeBytes
+	perByte float64 // how long the last bytes took to be applied, in nanoseconds for each
+}
+
 // full returns how many bytes fill a layer, going by how long the last one took to be
-// applied. mu is held.
-func (s *Store) full() int64 {
+// applied.
+func (s *speed) full() int64 {
 	if s.perByte == 0 {
 		return s.freeze
 	}
@@ -111,16 +124,12 @@ func (s *Store) full() int64 {
 // maxPace bounds how long one commit is slowed down.
 const maxPace = 25 * time.Millisecond
 
-// pace returns how long a commit of so many bytes has to wait, so that commits come about as
-// fast as they are applied. Without it they would come as fast as the log takes them, and then
-// all wait until there is room, the small ones of other clients among them.
-func (s *Store) pace(size int64) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.frozen == nil {
-		return 0
-	}
-	filled := float64(s.active.Bytes()) / float64(s.full())
+// pace returns how long a commit of so many bytes has to wait while a layer is applied and
+// the next one has so many, so that commits come about as fast as they are applied. Without it
+// they would come as fast as the log takes them, and then all wait until there is room, the
+// small ones of other clients among them.
+func (s *speed) pace(size, active int64) time.Duration {
+	filled := float64(active) / float64(s.full())
 	return min(time.Duration(filled*s.perByte*float64(size)), maxPace)
 }
 
@@ -173,7 +182,7 @@ func causeOf(err error) error { return refused{err} }
 // directly commits to the file what is too large for the log, or goes in the order of keys.
 // The log has its change alone, which counts when the file has the commit.
 func (s *Store) directly(t *Tx) error {
-	number, err := s.announce(t.change)
+	number, err := s.log.announce(s.position, t.change)
 	if err != nil {
 		return s.failed(err)
 	}
@@ -237,7 +246,8 @@ func putDirect(s *Store, own *kv.Layer, number uint64) error {
 	}
 	if number > 0 {
 		s.mu.Lock()
-		s.moved(number)
+		s.position.last = number
+		s.followers.tell()
 		s.mu.Unlock()
 	}
 	if needs {
@@ -254,7 +264,7 @@ func putDirect(s *Store, own *kv.Layer, number uint64) error {
 func (s *Store) Room(ctx context.Context) error {
 	for {
 		s.mu.Lock()
-		applied, crowded := s.applied, s.frozen != nil && s.active.Bytes() >= s.full()/4
+		applied, crowded := s.applied, s.frozen != nil && s.active.Bytes() >= s.speed.full()/4
 		s.mu.Unlock()
 		if !crowded || applied == nil {
 			return nil

@@ -1,6 +1,7 @@
 package logged
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -265,4 +266,18 @@ func (l *Log) settleAll(away bool) error {
 		}
 	}
 	return nil
+}
+
+// announce puts the change of a commit that goes to a file into the log. It returns 0 if there
+// is none, or no room for it. The writer of the store is held.
+func (l *Log) announce(p position, change []byte) (number uint64, err error) {
+	if len(change) == 0 {
+		return 0, nil
+	}
+	rows := binary.LittleEndian.AppendUint64(nil, p.last)
+	number, err = l.wal.Append(wal.Record{Database: p.database, Kind: DirectKind, Change: change, Rows: rows})
+	if noSegment(err) {
+		return 0, nil
+	}
+	return number, err
 }

@@ -69,7 +69,6 @@ type Options struct {
 type Store struct {
 	file   *kv.File
 	log    *Log
-	freeze int64
 	upkeep upkeep
 	took   atomic.Int64 // by commits, in nanoseconds
 	kept   wal.Kept     // what it lacked when it was opened; zero: nothing was kept for it
@@ -79,26 +78,26 @@ type Store struct {
 	applying   sync.Mutex // held by the one that writes to the file
 	started    sync.WaitGroup
 
-	mu       sync.Mutex
-	position position
-	needs    bool          // the file says that it needs the log
-	active   *kv.Layer     // what was committed
-	frozen   *kv.Layer     // nil: nothing is applied
-	frozenTo uint64        // the number of its last record
-	since    time.Time     // when the first commit of active was made; of frozen: frozenSince
-	applied  chan struct{} // closed when frozen has been applied, or that failed
-	shown    []*kv.Layer   // what readers see; nil: has to be made
-	epoch    uint64        // of snapshots: changes when something was applied
-	idle     []kv.Tx       // snapshots of the epoch without a reader
-	unkept   bool          // snapshots are not kept
-	perByte  float64       // how long the last bytes took to be applied, in nanoseconds for each
-	busy     bool          // the background works
-	wanted   bool          // it is to apply active
-	resting  bool          // and then to have the file need no log, if nothing was committed meanwhile
-	done     []func()      // to be called when wanted was done
-	closing  bool
-	news     chan struct{} // closed when there is another commit, or the store is closed; nil: no reader waits
-	aging    *time.Timer   // runs while active has something
+	mu        sync.Mutex
+	position  position
+	needs     bool          // the file says that it needs the log
+	active    *kv.Layer     // what was committed
+	frozen    *kv.Layer     // nil: nothing is applied
+	frozenTo  uint64        // the number of its last record
+	since     time.Time     // when the first commit of active was made; of frozen: frozenSince
+	applied   chan struct{} // closed when frozen has been applied, or that failed
+	shown     []*kv.Layer   // what readers see; nil: has to be made
+	epoch     uint64        // of snapshots: changes when something was applied
+	idle      []kv.Tx       // snapshots of the epoch without a reader
+	unkept    bool          // snapshots are not kept
+	speed     speed
+	busy      bool     // the background works
+	wanted    bool     // it is to apply active
+	resting   bool     // and then to have the file need no log, if nothing was committed meanwhile
+	done      []func() // to be called when wanted was done
+	closing   bool
+	followers followers
+	aging     *time.Timer // runs while active has something
 
 	frozenSince time.Time
 }

@@ -70,11 +70,11 @@ func readPosition(tx kv.Tx) (p position, needs bool, err error) {
 // Open puts a log in front of a file that is open. Missing commits are taken from the log. The
 // error wraps ErrOtherLog if the log does not have them.
 func Open(file *kv.File, log *Log, o Options) (*Store, error) {
-	s := &Store{file: file, log: log, freeze: o.FreezeBytes, active: new(kv.Layer)}
-	if s.freeze == 0 {
-		s.freeze = min(defaultFreeze, log.memory/4)
+	s := &Store{file: file, log: log, active: new(kv.Layer)}
+	if s.speed.freeze = o.FreezeBytes; s.speed.freeze == 0 {
+		s.speed.freeze = min(defaultFreeze, log.memory/4)
 	}
-	s.upkeep.do, s.upkeep.atOnce = o.Upkeep, max(int(s.freeze/freezeShare), minAtOnce)
+	s.upkeep.do, s.upkeep.atOnce = o.Upkeep, max(int(s.speed.freeze/freezeShare), minAtOnce)
 	s.aging = time.AfterFunc(applyAfter, s.applyOld)
 	s.aging.Stop()
 	if err := s.locate(); err != nil {

@@ -2,7 +2,6 @@ package logged
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -16,54 +15,34 @@ import (
 // were: those of commits that were made without it.
 var ErrTrimmed = wal.ErrTrimmed
 
-// announce puts the change of a commit into the log that goes to the file. It returns 0 if
-// there is none, or no room for it.
-func (s *Store) announce(change []byte) (number uint64, err error) {
-	if len(change) == 0 {
-		return 0, nil
-	}
-	number, err = s.log.wal.Append(wal.Record{Database: s.position.database, Kind: DirectKind, Change: change, Rows: binary.LittleEndian.AppendUint64(nil, s.position.last)})
-	if noSegment(err) {
-		return 0, nil
-	}
-	return number, err
-}
-
 // noSegment reports whether a record was not written since the disk has no room for a segment.
 func noSegment(err error) bool {
 	return durable.NoRoom(err) && !errors.Is(err, wal.ErrUnsettled) && !errors.Is(err, wal.ErrFailed)
 }
 
-// moved notes the last record that counts. mu is held.
-func (s *Store) moved(number uint64) {
-	s.position.last = number
-	s.tell()
+// followers are those that wait for commits of a store.
+type followers struct {
+	news chan struct{} // nil: nobody waits
 }
 
-// tell tells those that wait for commits. mu is held.
-func (s *Store) tell() {
-	if s.news != nil {
-		close(s.news)
-		s.news = nil
+// tell tells them that there is another commit, or that the store is closed. mu is held.
+func (f *followers) tell() {
+	if f.news != nil {
+		close(f.news)
+		f.news = nil
 	}
+}
+
+// wait returns a channel that is closed at the next tell. mu is held.
+func (f *followers) wait() <-chan struct{} {
+	if f.news == nil {
+		f.news = make(chan struct{})
+	}
+	return f.news
 }
 
 // Database returns the random id of the database in the log.
 func (s *Store) Database() uint64 { return s.position.database }
-
-// visible returns the number of the last record that counts, and a channel that is closed when
-// that changes; nil if the store is closed.
-func (s *Store) visible() (last uint64, news <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closing {
-		return s.position.last, nil
-	}
-	if s.news == nil {
-		s.news = make(chan struct{})
-	}
-	return s.position.last, s.news
-}
 
 // voidAfter returns the number of the last record behind a position if all of those are void;
 // else 0.
@@ -92,22 +71,26 @@ type Tail struct {
 	number  uint64       // of the record that text is of
 }
 
-// A source is a database in a log that a Tail reads.
-type source struct {
-	wal      *wal.Log
-	database uint64
-	visible  func() (last uint64, news <-chan struct{})
+// A source is the store whose log a Tail reads.
+type source struct{ store *Store }
+
+// visible returns the number of the last record that counts, and a channel that is closed when
+// that changes; nil if the store is closed.
+func (f source) visible() (last uint64, news <-chan struct{}) {
+	s := f.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return s.position.last, nil
+	}
+	return s.position.last, s.followers.wait()
 }
 
 // NewTail returns the entries of a store from a revision on; 0: from the oldest one that the
-// log has. It must be closed.
-func NewTail(s *Store, from uint64) (*Tail, error) {
-	return newTail(source{s.log.wal, s.position.database, s.visible}, from)
-}
-
-// newTail finds the segment that the revision is in.
-func newTail(from source, revision uint64) (*Tail, error) {
-	t := &Tail{source: from, cursor: from.wal.Cursor(from.database, 0), hold: from.wal.Hold(0), next: revision}
+// log has. It begins with the segment that has the revision, and must be closed.
+func NewTail(s *Store, revision uint64) (*Tail, error) {
+	w := s.log.wal
+	t := &Tail{source: source{s}, cursor: w.Cursor(s.position.database, 0), hold: w.Hold(0), next: revision}
 	err := t.cursor.Find(func(r wal.Record) bool {
 		e, _, err := entry.Next(r.Change)
 		return err == nil && e.Revision < revision

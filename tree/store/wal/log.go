@@ -70,8 +70,6 @@ type Log struct {
 	states   states            // as a segment that begins now says them
 	released map[uint64]uint64 // by database, the number up to which
 	trimmed  map[uint64]uint64 // by database, the number of the last record that is gone
-	floor    uint64            // up to which number records were gone when the log was opened
-	more     chan struct{}     // see news
 	holds    map[*Hold]struct{}
 	mark     *time.Timer   // writes the mark
 	idle     time.Duration // markAfter, but in tests
@@ -225,7 +223,6 @@ func (l *Log) writeGroup(g *group) error {
 	l.settled = s.last
 	l.took += took
 	l.syncs++
-	l.tell()
 	return nil
 }
 
@@ -310,7 +307,6 @@ func (l *Log) Close() error {
 	closed := l.closed
 	l.closed = true
 	l.turn.Broadcast()
-	l.tell()
 	l.mu.Unlock()
 	if closed {
 		return nil

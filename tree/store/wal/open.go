@@ -139,7 +139,7 @@ func (l *Log) join(found []*segment, newest uint64) error {
 	for i, s := range found {
 		var err error
 		if i == 0 { // what was in front of it is released
-			l.settled, l.floor = s.follows, s.follows
+			l.settled = s.follows
 		}
 		if s.follows > l.settled {
 			err = &DamageError{Segment: s.name(), Last: l.settled, Reason: fmt.Sprintf(

@@ -1,7 +1,6 @@
 package wal
 
 import (
-	"context"
 	"iter"
 
 	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
@@ -74,58 +73,6 @@ func (l *Log) Records(database, after uint64) iter.Seq2[Record, error] {
 				return
 			}
 		}
-	}
-}
-
-// Tail is Records that waits for more at the end. It ends with an error: that of the
-// context, ErrClosed, or what the disk says. It is ErrTrimmed if records in between are gone,
-// or may be: of those that went before the log was opened it is not known whose they were.
-func (l *Log) Tail(ctx context.Context, database, after uint64) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		stopped := false
-		for !stopped {
-			more, err := l.news()
-			if err == nil && after < l.trimmedOf(database) {
-				err = ErrTrimmed
-			}
-			if err != nil {
-				yield(Record{}, err)
-				return
-			}
-			for r, err := range l.Records(database, after) {
-				after = max(after, r.Number)
-				if stopped = !yield(r, err) || err != nil; stopped {
-					return
-				}
-			}
-			select {
-			case <-more:
-			case <-ctx.Done():
-				yield(Record{}, context.Cause(ctx))
-				return
-			}
-		}
-	}
-}
-
-// news returns a channel that is closed when there are more records, or the log is closed.
-func (l *Log) news() (more <-chan struct{}, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return nil, ErrClosed
-	}
-	if l.more == nil {
-		l.more = make(chan struct{})
-	}
-	return l.more, nil
-}
-
-// tell tells those that wait for news. mu is held.
-func (l *Log) tell() {
-	if l.more != nil {
-		close(l.more)
-		l.more = nil
 	}
 }
 

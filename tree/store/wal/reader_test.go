@@ -1,77 +1,10 @@
 package wal
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"sync"
 	"testing"
 	"time"
 )
-
-// TestTail: a reader that follows a database sees each of its records once, in order, while
-// they are appended by several goroutines and long after they were released.
-func TestTail(t *testing.T) {
-	l, err := Open(t.TempDir(), Options{SegmentBytes: firstSegment, KeepBytes: 1 << 30})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	const each = 300
-	var wg sync.WaitGroup
-	for db := range uint64(3) {
-		wg.Go(func() {
-			for i := range each {
-				n, err := l.Append(Record{Database: db, Kind: FirstKind, Change: fmt.Append(nil, i), Rows: make([]byte, 500*int(db))})
-				if err == nil {
-					err = l.Release(db, n)
-				}
-				if err != nil {
-					t.Error(err)
-				}
-			}
-		})
-		wg.Go(func() {
-			next := 0
-			for r, err := range l.Tail(t.Context(), db, 0) {
-				if err != nil || string(r.Change) != fmt.Sprint(next) {
-					t.Errorf("record %s of database %d came for %d: %v", r.Change, db, next, err)
-				}
-				if next++; next == each || err != nil {
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-}
-
-// TestTailEnds: a reader that waits ends with its context and with the log.
-func TestTailEnds(t *testing.T) {
-	l, err := Open(t.TempDir(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	follow := func(ctx context.Context) {
-		for _, err := range l.Tail(ctx, 1, 0) {
-			ended <- err
-		}
-	}
-	go follow(ctx)
-	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	go follow(t.Context())
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := <-ended; !errors.Is(err, ErrClosed) {
-		t.Error(err)
-	}
-}
 
 // TestRetention: released segments stay for as long as they are few and young, or held; a
 // reader that comes too late is told so.
@@ -103,12 +36,14 @@ func TestRetention(t *testing.T) {
 	}
 	add(3)
 	wants("few", 3)
+	late := l.Cursor(1, 0)
+	if _, ok, err := late.Next(); !ok || err != nil {
+		t.Fatal("a reader of records that are there:", err)
+	}
 	last := add(7)
 	wants("many", 4)
-	for _, err := range l.Tail(t.Context(), 1, 0) {
-		if !errors.Is(err, ErrTrimmed) {
-			t.Error("a reader of records that are gone:", err)
-		}
+	if _, _, err := late.Next(); !errors.Is(err, ErrTrimmed) {
+		t.Error("a reader of records that are gone:", err)
 	}
 	now = now.Add(2 * time.Hour)
 	add(1)

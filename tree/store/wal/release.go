@@ -218,10 +218,3 @@ func (h *Hold) End() {
 	defer h.log.mu.Unlock()
 	delete(h.log.holds, h)
 }
-
-// trimmedOf returns the number of the last record of a database that is gone.
-func (l *Log) trimmedOf(database uint64) uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return max(l.trimmed[database], l.floor)
-}
