@@ -195,6 +195,9 @@ func (s *Server) SetDefaultRules(ctx context.Context, all *rules.Ruleset, of map
 func (s *Server) GivenRules() (names []string, err error) {
 	for ns, db := range s.spaces.opened() {
 		list, err := db.RulesHistory()
+		if errors.Is(err, fault.ErrClosed) { // it was idle
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("rules of %s: %w", ns, err)
 		}

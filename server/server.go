@@ -189,6 +189,9 @@ func New(o Options) (*Server, error) {
 	s.conns = peer.NewConns(s.peers)
 	s.rt = s.newRealtime()
 	s.routes = s.table()
+	if o.Dir != "" && o.IdleAfter > 0 { // one in memory would be lost
+		s.watching.Go(func() { s.spaces.closeIdleLoop(s.stopping) })
+	}
 	if o.Dir != "" && !o.Dev { // where something can be revoked
 		s.watching.Go(s.watchRevocations)
 	}
