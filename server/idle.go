@@ -29,7 +29,7 @@ func (n *namespaces) use(ns *namespace) (*dsync.Database, error) {
 
 // leave ends one use.
 func (n *namespaces) leave(ns *namespace) {
-	ns.used.Store(int64(n.clock()))
+	ns.used.Store(int64(n.opts.uptime()))
 	ns.users.Add(-1) // not before: it would seem unused since the use before
 }
 
@@ -62,7 +62,7 @@ func (n *namespaces) closeIdle() {
 }
 
 func (n *namespaces) isIdle(ns *namespace) bool {
-	return ns.db.Load() != nil && ns.users.Load() == 0 && n.clock()-time.Duration(ns.used.Load()) >= n.opts.IdleAfter
+	return ns.db.Load() != nil && ns.users.Load() == 0 && n.opts.uptime()-time.Duration(ns.used.Load()) >= n.opts.IdleAfter
 }
 
 // closeUnused closes a database if nothing uses it. ns.mu is held, so nobody can begin to:

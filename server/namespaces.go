@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server/metrics"
@@ -43,8 +42,6 @@ type namespaces struct {
 	log     *logged.Log       // nil: there is none
 	reports *observe.Reporter // about denied operations
 	absent  *observe.Reporter // about databases that were asked for in vain
-
-	clock func() time.Duration // since some time; tests set it
 
 	unindexed observe.Unindexed // queries of a server in Dev
 
@@ -82,8 +79,6 @@ func newNamespaces(o Options) (*namespaces, error) {
 		reports: observe.NewReporter(func(left int) { o.Decisions.LeftOut(o.Log, left) }),
 		known:   make(map[string]*namespace),
 	}
-	began := time.Now()
-	n.clock = func() time.Duration { return time.Since(began) }
 	n.absent = observe.NewReporter(func(left int) {
 		o.Log.Warn("no such database, not logged one by one", "count", left)
 	})
@@ -244,7 +239,7 @@ func (n *namespaces) openHeld(ns *namespace) (*dsync.Database, error) {
 	if ns.decisions == nil { // requests read it without the lock
 		ns.decisions = watch
 	}
-	ns.used.Store(int64(n.clock()))
+	ns.used.Store(int64(n.opts.uptime()))
 	ns.db.Store(db)
 	return db, nil
 }
