@@ -79,7 +79,7 @@ func (l *Log) writeControl(newest uint64) error {
 	if err := l.disk.replace(controlFile, c.encode()); err != nil {
 		return err
 	}
-	l.control = c
+	l.control.newest = newest // others read the owner meanwhile
 	return nil
 }
 
