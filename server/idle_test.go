@@ -1,9 +1,11 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -143,6 +145,29 @@ func TestUsedStaysOpen(t *testing.T) {
 	s.Close()
 	waitFor(t, "the stream has ended", func() bool { return ns.users.Load() == 0 })
 	it.wantClosed("shop")
+}
+
+// TestIdleSockets: a realtime connection uses its database, also without listens, until
+// what it has left for its disconnect has been carried out.
+func TestIdleSockets(t *testing.T) {
+	it := startIdle(t)
+	n := &network{it.Server, t, func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", it.addr)
+	}}
+	c := n.connect("")
+	c.do("o", `{"p":"/left","d":true}`)
+	it.settle("test")
+	for range 3 {
+		it.rest()
+	}
+	if !it.isOpen("test") {
+		t.Error("it was closed with a connection")
+	}
+	c.ws.Close()
+	n.wantValue("/left", "true")
+	it.settle("test")
+	it.wantClosed("test")
+	n.wantValue("/left", "true")
 }
 
 // TestIdleInMemory: a database in memory would be lost.
