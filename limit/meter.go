@@ -13,13 +13,15 @@
 // fit is overtaken by smaller ones, but not for ever: once they have acquired as much as the
 // meter has, what is free is kept for it. [Share.Await] is for callers that must not block:
 // it has a function called when there is room again.
+//
+// The turns of [NewPlaces] are measured in time: see there.
 package limit
 
 import (
-	"container/list"
 	"errors"
 	"math"
 	"sync"
+	"time"
 )
 
 // Refusals. They say which bound has no room now.
@@ -40,15 +42,21 @@ const Unbounded = math.MaxInt64
 // queue alone needs a bound on the waits that are passed over, behind which a small one
 // starves; a heap alone starves the large ones.
 type Meter struct {
-	max int64
+	max   int64
+	timed bool // turns are measured in time
 
 	mu     sync.Mutex
 	used   int64
-	queue  list.List // of *Share that have waiters, the next one in front
-	line   slots     // the same shares; a slot fits if its need is free
-	idle   slots     // of shares for which Await left waiters
-	turns  uint64    // given to slots, so that equals keep their order
-	passed int64     // acquired by others since the first of queue could not get in
+	queue  slots  // of shares that have waiters, the next one on top
+	line   slots  // of the same shares; a slot fits if its need is free
+	idle   slots  // of shares for which Await left waiters
+	turns  uint64 // given to slots, so that equals keep their order
+	passed int64  // acquired by others since the first of queue could not get in
+
+	// These are of a timed meter.
+	now    time.Duration // virtual: where the share began that got in last
+	latest time.Duration // the highest clock of a share
+	usual  time.Duration // how long one place is held
 }
 
 // NewMeter returns a meter of which nothing is used.
@@ -74,19 +82,19 @@ func (m *Meter) Share(max int64) *Share { return newShare(m, min(max, m.max), tr
 // acquired as much as there is while it waited for them. One that waits for its own share
 // alone keeps nothing from the others. mu is held.
 func (m *Meter) reserved() bool {
-	if m.queue.Len() == 0 || m.passed < m.max {
+	if m.timed || len(m.queue) == 0 || m.passed < m.max {
 		return false
 	}
-	s := m.queue.Front().Value.(*Share)
+	s := m.queue[0].share
 	return s.acquiring.need <= m.max-s.used
 }
 
 // next returns the share whose first waiter gets in now, nil if none does. mu is held.
 func (m *Meter) next() *Share {
-	if m.queue.Len() == 0 {
+	if len(m.queue) == 0 {
 		return nil
 	}
-	if s := m.queue.Front().Value.(*Share); s.refusal(s.first().n) == nil {
+	if s := m.queue[0].share; s.refusal(s.first().n) == nil {
 		return s
 	}
 	if s := m.line[0].share; !m.reserved() && s.refusal(s.first().n) == nil {
@@ -99,7 +107,7 @@ func (m *Meter) next() *Share {
 // does not grow with the number of the others. mu is held.
 func (m *Meter) admit() {
 	for s := m.next(); s != nil; s = m.next() {
-		if s.place != m.queue.Front() {
+		if s.queued.at != 0 {
 			m.passed += s.first().n
 		}
 		s.getIn()

@@ -20,15 +20,17 @@ type Share struct {
 	// These are guarded by the meter's mu.
 	used      int64
 	waiting   list.List            // of *waiter, the first in front
-	place     *list.Element        // in the meter's queue; nil: none waits
-	acquiring slot                 // in the meter's line, while place is not nil
+	queued    slot                 // in the meter's queue, while one waits
+	acquiring slot                 // in the meter's line, at the same time
 	waiters   map[*Waiter]struct{} // that Await left
 	awaiting  slot                 // in the meter's idle, while there are waiters
+
+	time usage // of a timed meter
 }
 
 func newShare(m *Meter, max int64, bounded bool) *Share {
 	s := &Share{meter: m, max: max, bounded: bounded}
-	s.acquiring, s.awaiting = slot{share: s, at: out}, slot{share: s, at: out}
+	s.queued, s.acquiring, s.awaiting = slot{share: s, at: out}, slot{share: s, at: out}, slot{share: s, at: out}
 	return s
 }
 
@@ -37,6 +39,9 @@ type waiter struct {
 	n    int64
 	done chan struct{} // closed when it holds n
 }
+
+// isQueued reports whether s is in the meter's queue. mu is held.
+func (s *Share) isQueued() bool { return s.queued.at != out }
 
 // first returns the waiter that is next, of at least one. mu is held.
 func (s *Share) first() *waiter { return s.waiting.Front().Value.(*waiter) }
@@ -85,6 +90,9 @@ func (s *Share) need(n int64) int64 {
 
 // add makes s hold n more. mu is held.
 func (s *Share) add(n int64) {
+	if s.meter.timed {
+		s.charge(n)
+	}
 	s.used += n
 	s.meter.used += n
 	s.update()
@@ -94,40 +102,42 @@ func (s *Share) add(n int64) {
 // for has changed. mu is held.
 func (s *Share) update() {
 	m := s.meter
-	if s.place != nil {
-		m.line.put(&s.acquiring, s.need(s.first().n))
+	if s.isQueued() {
+		due := s.due()
+		m.queue.put(&s.queued, 0, due)
+		m.line.put(&s.acquiring, s.need(s.first().n), due)
 	} else {
 		m.line.remove(&s.acquiring)
 	}
 	if len(s.waiters) > 0 {
-		m.idle.put(&s.awaiting, s.need(1))
+		m.idle.put(&s.awaiting, s.need(1), 0)
 	} else {
 		m.idle.remove(&s.awaiting)
 	}
 }
 
-// enter puts s at the end of the queue. mu is held.
+// enter puts s into the queue, behind those that are due at the same time. mu is held.
 func (s *Share) enter() {
 	m := s.meter
 	m.turns++
-	s.acquiring.turn = m.turns
-	s.place = m.queue.PushBack(s)
+	s.queued.turn, s.acquiring.turn = m.turns, m.turns
+	m.queue.put(&s.queued, 0, s.due())
 }
 
 // exit takes s out of the queue. mu is held.
 func (s *Share) exit() {
 	m := s.meter
-	if s.place == m.queue.Front() {
+	if s.queued.at == 0 {
 		m.passed = 0
 	}
-	m.queue.Remove(s.place)
-	s.place = nil
+	m.queue.remove(&s.queued)
 }
 
 // getIn makes s hold what its first waiter waits for. The next one waits for another turn of
 // s. mu is held.
 func (s *Share) getIn() {
-	a := s.first()
+	a, m := s.first(), s.meter
+	m.now = max(m.now, s.start())
 	s.exit()
 	s.waiting.Remove(s.waiting.Front())
 	if s.waiting.Len() > 0 {
@@ -164,12 +174,13 @@ func (s *Share) overtake(n int64, holder bool) error {
 	if err := s.refusal(n); err != nil {
 		return err
 	}
-	if m := s.meter; m.queue.Len() > 0 {
+	if m := s.meter; len(m.queue) > 0 {
 		if !holder && m.reserved() {
 			return ErrFull
 		}
 		m.passed += n
 	}
+	s.begin()
 	s.add(n)
 	return nil
 }
@@ -205,12 +216,13 @@ func (s *Share) join(n int64) (a *waiter, at *list.Element) {
 	m := s.meter
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if s.place == nil && s.overtake(n, false) == nil {
+	if !s.isQueued() && s.overtake(n, false) == nil {
 		return nil, nil
 	}
+	s.begin()
 	a = &waiter{n: n, done: make(chan struct{})}
 	at = s.waiting.PushBack(a)
-	if s.place == nil {
+	if !s.isQueued() {
 		s.enter()
 		s.update()
 	}
@@ -229,7 +241,7 @@ func (s *Share) giveUp(a *waiter, at *list.Element) {
 	default:
 	}
 	defer m.mu.Unlock()
-	if at == s.waiting.Front() && s.place == m.queue.Front() {
+	if at == s.waiting.Front() && s.queued.at == 0 {
 		m.passed = 0
 	}
 	s.waiting.Remove(at)

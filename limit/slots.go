@@ -3,14 +3,16 @@ package limit
 import (
 	"cmp"
 	"container/heap"
+	"time"
 )
 
 // A slot is the place of a share in slots.
 type slot struct {
 	share *Share
-	need  int64  // how much of the meter has to be free
-	turn  uint64 // orders slots of equal need
-	at    int    // index, or out
+	need  int64         // how much of the meter has to be free
+	due   time.Duration // orders slots of equal need: when their turn is, by the time used
+	turn  uint64        // orders slots that are due at the same time
+	at    int           // index, or out
 }
 
 // out is the index of a slot that is not among slots.
@@ -19,9 +21,9 @@ const out = -1
 // slots is a heap of the shares that wait, the least need on top.
 type slots []*slot
 
-// put adds a slot, or moves it after its need or its turn has changed.
-func (h *slots) put(s *slot, need int64) {
-	s.need = need
+// put adds a slot, or moves it after its need, its due or its turn has changed.
+func (h *slots) put(s *slot, need int64, due time.Duration) {
+	s.need, s.due = need, due
 	if s.at == out {
 		heap.Push(h, s)
 	} else {
@@ -40,7 +42,7 @@ func (h *slots) remove(s *slot) {
 func (h slots) Len() int { return len(h) }
 
 func (h slots) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(h[i].need, h[j].need), cmp.Compare(h[i].turn, h[j].turn)) < 0
+	return cmp.Or(cmp.Compare(h[i].need, h[j].need), cmp.Compare(h[i].due, h[j].due), cmp.Compare(h[i].turn, h[j].turn)) < 0
 }
 
 func (h slots) Swap(i, j int) {

@@ -198,7 +198,7 @@ func checkWaits(t *rapid.T, m *Meter, shares []*Share) {
 	count := 0
 	for i, s := range shares {
 		used += s.used
-		if s.place == nil {
+		if !s.isQueued() {
 			continue
 		}
 		count++

@@ -15,7 +15,9 @@ const (
 	pathTop     = "/.inspect/top.json"
 )
 
-func isFeed(pattern string) bool { return pattern == pathProfile || pattern == pathTop }
+func isFeed(pattern string) bool {
+	return pattern == pathProfile || pattern == pathTop || pattern == pathLog
+}
 
 // getTop tells an administrator of the whole server each second what it does:
 // GET /.inspect/top.json

@@ -36,6 +36,10 @@ type Limits struct {
 	MaxNamespaces    int   // databases that are made on first use; 10,000
 	MaxPathWindows   int   // different queries at one path of one database, by weight; 10,000, MaxPathWindows at most
 
+	KeepLogBytes int64         // of segments of the log that stay for readers after they are applied; 64 MiB, negative: none
+	KeepLogAge   time.Duration // for how long at most; a day
+	HoldLogBytes int64         // of segments that stay since a reader has not got to their end; 1 GiB
+
 	MaxUnappliedBytes int64 // commits of all databases that are in the log and not in their files; 1/32 of Memory, 64 MiB
 
 	MessageRate  int // messages per second of one realtime connection, after a burst; 2,000
@@ -126,6 +130,9 @@ func (l *Limits) deriveFromMemory() {
 	orElse(&l.MaxAnswersBytes, min(m/8, 512<<20))
 	orElse(&l.MaxPendingBytes, min(m/16, 512<<20))
 	orElse(&l.MaxPendingWrites, min(m/32, 64<<20))
+	orElse(&l.KeepLogBytes, DefaultKeepLogBytes)
+	orElse(&l.KeepLogAge, DefaultKeepLogAge)
+	orElse(&l.HoldLogBytes, DefaultHoldLogBytes)
 	orElse(&l.MaxUnappliedBytes, min(m/32, 64<<20))
 	orElse(&l.MaxReadBytes, min(m*3/16, 256<<20))
 

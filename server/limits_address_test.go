@@ -331,7 +331,7 @@ func TestAddressReadsTakeTurns(t *testing.T) {
 		defer tn.shutdown()
 		busy := tn.peers.Acquire(netip.MustParseAddr("198.51.100.1"))
 		reads := 0
-		for busy.Readers.Try(1) == nil { // large reads that go on and on
+		for busy.Views.Briefs().Try(1) == nil { // reads that go on and on
 			reads++
 		}
 		var waiting sync.WaitGroup
@@ -348,10 +348,47 @@ func TestAddressReadsTakeTurns(t *testing.T) {
 		}
 		tn.at("198.51.100.1").want("GET", "/a.json?timeout=1s", noBody, 400, errorBody(textTimeout))
 		for range reads {
-			busy.Readers.Release(1)
+			busy.Views.Briefs().Release(1)
 		}
 		waiting.Wait()
 		tn.peers.Release(busy)
+		synctest.Wait()
+		tn.wantIdle(t)
+	})
+}
+
+// A small value is read whatever long reads of however many addresses are under way. A large
+// one waits for them. The tag of a large value is made like it, though it is not sent.
+func TestSmallReadsDoNotWaitForLongOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := townOf(t, Options{Dev: true})
+		defer tn.shutdown()
+		tn.at("198.51.100.1").want("PUT", "/large.json?print=silent", `{"a":"`+strings.Repeat("x", 100<<10)+`"}`, 204, "")
+		tn.at("198.51.100.1").want("PUT", "/small.json?print=silent", `{"a":1,"b":2}`, 204, "")
+		places := 0
+		for tn.all.Readers.Try(1) == nil { // long reads that go on and on
+			places++
+		}
+		began := time.Now()
+		user := tn.at("198.51.100.2")
+		user.want("GET", "/small.json", noBody, 200, `{"a":1,"b":2}`)
+		user.want("GET", "/small/a.json", noBody, 200, "1")
+		user.want("GET", `/small.json?orderBy="$value"&equalTo=2`, noBody, 200, `{"b":2}`)
+		user.want("GET", "/small.json?shallow=true", noBody, 200, `{"a":true,"b":true}`)
+		user.want("GET", "/small.json?count=true", noBody, 200, "2")
+		if d := time.Since(began); d != 0 {
+			t.Errorf("small reads waited %s", d)
+		}
+		user.want("GET", "/large.json?timeout=1s", noBody, 400, errorBody(textTimeout))
+		if r := user.do(call{"GET", "/large.json?timeout=1s", http.Header{"If-None-Match": {"x"}}, noBody}); r.StatusCode != 400 {
+			t.Errorf("the tag of a large value was made without a place: %d", r.StatusCode)
+		}
+		for range places {
+			tn.all.Readers.Release(1)
+		}
+		if r := user.do(call{"GET", "/large.json", nil, noBody}); r.StatusCode != 200 {
+			t.Errorf("a large value: status %d", r.StatusCode)
+		}
 		synctest.Wait()
 		tn.wantIdle(t)
 	})

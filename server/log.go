@@ -10,12 +10,20 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/logged"
 )
 
+// Defaults of what stays in the log for readers.
+const (
+	DefaultKeepLogBytes = 64 << 20
+	DefaultKeepLogAge   = 24 * time.Hour
+	DefaultHoldLogBytes = 1 << 30
+)
+
 // openLog opens the log of the data directory. It is only read where nothing can be written.
 func openLog(o Options) (*logged.Log, error) {
 	if o.Dir == "" {
 		return nil, nil
 	}
-	dir, options := store.LogDir(o.Dir), logged.LogOptions{MemoryBytes: o.MaxUnappliedBytes, Synced: o.logSyncs.Observe}
+	dir, options := store.LogDir(o.Dir), logged.LogOptions{MemoryBytes: o.MaxUnappliedBytes, Synced: o.logSyncs.Observe,
+		KeepBytes: max(o.KeepLogBytes, 0), KeepAge: o.KeepLogAge, HoldBytes: o.HoldLogBytes}
 	l, err := logged.OpenLog(dir, options)
 	if durable.Unwritable(err) {
 		options.ReadOnly = true

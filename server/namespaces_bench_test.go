@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkOpenMany opens a server's 1,000 databases, each of which was closed and has rules
-// and some data. Commits and syncs take most of the time on a disk: set TMPDIR to one.
+// BenchmarkOpenMany opens a server's 1,000 databases, which were closed and have some data.
+// Commits and syncs take most of the time on a disk: set TMPDIR to one.
 func BenchmarkOpenMany(b *testing.B) {
 	const many = 1000
 	dir := b.TempDir()

@@ -288,6 +288,8 @@ func (q *request) view() dsync.Read {
 		Plain:   !q.form.isQuery,
 		OneShot: true,
 		Hold:    q.hold,
+		Brief:   q.attempt == brief,
+		Again:   q.attempt == again,
 	}
 }
 

@@ -31,10 +31,21 @@ type reservation struct {
 	form *form // of the request
 
 	readers *limit.Share // places of the server, or the address's share of them
+	briefs  *limit.Share // in the same way, for reads that are brief
+	attempt attempt      // at what the request reads
 	body    limit.Hold   // bytes of the body, in the same way
 	work    limit.Hold   // what is made of the body, or read for the answer
 	answer  limit.Hold   // the answer
 }
+
+// An attempt says how a request reads.
+type attempt int8
+
+const (
+	whole attempt = iota
+	brief         // if that does not take long
+	again         // after it took long
+)
 
 // A noMemoryError says that there is no memory for an answer.
 type noMemoryError struct {
@@ -50,24 +61,25 @@ func (e *noMemoryError) Unwrap() error { return errOverloaded }
 
 // use makes what the request holds count for the clients that share r.
 func (v *reservation) use(r *peer.Resources) {
-	v.readers, v.body.Of, v.work.Of, v.answer.Of = r.Readers, r.Bodies, r.Work, r.Answers
+	v.readers, v.briefs = r.Readers, r.Views.Briefs()
+	v.body.Of, v.work.Of, v.answer.Of = r.Bodies, r.Work, r.Answers
 }
 
-// acquirePlace waits for a place among the reads, for which addresses take turns. Waiting
-// counts as reading slowly: it ends with the time that the request allows for it.
-func (v *reservation) acquirePlace() error {
-	if v.readers.Try(1) == nil { // the context needs a timer to wait
+// acquirePlace waits for one of the places, for which addresses take turns. Waiting counts as
+// reading slowly: it ends with the time that the request allows for it.
+func (v *reservation) acquirePlace(places *limit.Share) error {
+	if places.Try(1) == nil { // the context needs a timer to wait
 		return nil
 	}
 	ctx, cancel := newReadContext(v.ctx, v.form.timeout)
 	defer cancel()
-	return v.readers.Acquire(ctx, 1)
+	return places.Acquire(ctx, 1)
 }
 
 // releasePlace ends what acquirePlace began, and the use of what was read.
-func (v *reservation) releasePlace() {
+func (v *reservation) releasePlace(places *limit.Share) {
 	v.work.End()
-	v.readers.Release(1)
+	places.Release(1)
 }
 
 // handling runs f, which does something with all of a text of size bytes, in a place among

@@ -108,10 +108,10 @@ func TestAnswerLargerThanBudget(t *testing.T) {
 // its turn longer than it may take.
 func TestAnswersTakeTurns(t *testing.T) {
 	ts := serveTest(t, Options{Dev: true})
-	for ts.all.Readers.Try(1) == nil {
+	for ts.all.Views.Briefs().Try(1) == nil {
 		continue
 	}
 	ts.want("GET", "/a.json?timeout=50ms", noBody, 400, errorBody(textTimeout))
-	ts.all.Readers.Release(1)
+	ts.all.Views.Briefs().Release(1)
 	ts.want("GET", "/a.json?timeout=1min", noBody, 200, "null")
 }

@@ -133,7 +133,7 @@ func TestBatchRules(t *testing.T) {
 			`{"path":"/users/bo/groups",` + denied,
 	} {
 		r := ts.do(call{"POST", "/.batch.json?ns=shop" + auth, nil, get})
-		if want = `{"revision":1,"results":[` + want + `]}`; r.StatusCode != 200 || r.body != want {
+		if want = `{"revision":2,"results":[` + want + `]}`; r.StatusCode != 200 || r.body != want {
 			t.Errorf("as %.10q: %d %s\nwant %s", auth, r.StatusCode, r.body, want)
 		}
 	}

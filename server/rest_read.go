@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -26,22 +28,36 @@ func getValue(q *request) (answer, error) {
 		return streamValue(q)
 	}
 	if q.form.count {
-		return answerWith(q, readCount)
+		return answerBriefly(q, readCount)
 	}
 	if q.form.explain {
 		return answerWith(q, explainRead)
 	}
 	if q.form.shallow && !q.target.Priority {
-		return answerWith(q, readKeys)
+		return answerBriefly(q, readKeys)
 	}
-	return answerWith(q, readValue)
+	return answerBriefly(q, readValue)
+}
+
+// answerBriefly runs f, which reads a value and answers with it, in a place among the brief
+// reads. If that takes long, f begins again in a place among the others. So a small value is
+// read at once, whatever large ones others read: how large a value is, is known only when it
+// is read.
+func answerBriefly(q *request, f reading) (answer, error) {
+	q.attempt = brief
+	a, err := answerOnce(q, q.briefs, f)
+	if full := (*noMemoryError)(nil); !errors.Is(err, fault.ErrLong) && !errors.As(err, &full) {
+		return a, err
+	}
+	q.attempt = again
+	return answerWith(q, f)
 }
 
 // answerWith runs f, which reads a value and answers with it, in a place among the reads.
 // Where f finds no memory, what it read is forgotten, and f runs again once there is
 // memory, so that nothing large is held while waiting.
 func answerWith(q *request, f reading) (answer, error) {
-	a, err := answerOnce(q, f)
+	a, err := answerOnce(q, q.readers, f)
 	var until context.Context
 	for full := (*noMemoryError)(nil); errors.As(err, &full); {
 		if until == nil {
@@ -53,7 +69,7 @@ func answerWith(q *request, f reading) (answer, error) {
 		if err := q.waitFor(until, full); err != nil {
 			return answer{}, err
 		}
-		a, err = answerOnce(q, f)
+		a, err = answerOnce(q, q.readers, f)
 	}
 	return a, err
 }
@@ -61,11 +77,11 @@ func answerWith(q *request, f reading) (answer, error) {
 // A reading reads a value, until a context ends, and answers with it.
 type reading func(context.Context, *request) (answer, error)
 
-func answerOnce(q *request, f reading) (answer, error) {
-	if err := q.acquirePlace(); err != nil {
+func answerOnce(q *request, places *limit.Share, f reading) (answer, error) {
+	if err := q.acquirePlace(places); err != nil {
 		return answer{}, err
 	}
-	defer q.releasePlace()
+	defer q.releasePlace(places)
 	ctx, cancel := newReadContext(q.r.Context(), q.form.timeout)
 	defer cancel()
 	return f(ctx, q)

@@ -47,9 +47,15 @@ func replaceValue(q *request, w tree.Write) (answer, error) {
 		Update: tree.Update{w},
 		Base:   w.Path,
 		If:     q.cond.hash(),
+		Shown:  true,
 	})
 	if c != nil {
-		return q.node(c.Writes[0].Node), nil
+		n, whole := c.Shown(0)
+		a := q.node(n)
+		if !whole {
+			a.tag = "" // it would tell the same as the value
+		}
+		return a, nil
 	}
 	if stale := (*fault.StaleError)(nil); errors.As(err, &stale) {
 		if err := q.reserve(len(stale.Current.JSON())); err != nil {
@@ -65,7 +71,7 @@ func replaceValue(q *request, w tree.Write) (answer, error) {
 // performWrite carries a write out. If the request only wants it explained, there is no
 // commit, but an answer.
 func performWrite(q *request, w dsync.Write) (c *dsync.Commit, explained answer, err error) {
-	w.Turn = q.readers
+	w.Turn, w.Door = q.readers, dsync.DoorREST
 	if q.form.explain {
 		explained, err = explainWrite(q, w)
 		return nil, explained, err
@@ -122,24 +128,28 @@ func patchValue(q *request) (answer, error) {
 	if err := q.await(len(src)); err != nil {
 		return answer{}, err
 	}
-	c, explained, err := performWrite(q, dsync.Write{Caller: q.id.Caller, Update: update, Merge: true, Base: base})
+	c, explained, err := performWrite(q, dsync.Write{Caller: q.id.Caller, Update: update, Merge: true, Base: base, Shown: true})
 	if c == nil {
 		return explained, err
 	}
-	return q.json(func(dst []byte) []byte { return appendEcho(dst, base, c.Writes) }), nil
+	return q.json(func(dst []byte) []byte { return appendEcho(dst, base, c) }), nil
 }
 
-// appendEcho appends what a PATCH wrote as the object that was sent, with nulls
-// and with server values resolved (REST §2.1).
-func appendEcho(dst []byte, base tree.Path, writes []tree.ResolvedWrite) []byte {
+// appendEcho appends what a PATCH wrote as the object that was sent, with nulls and with
+// server values resolved, but for those that the caller may not see (REST §2.1).
+func appendEcho(dst []byte, base tree.Path, c *dsync.Commit) []byte {
 	type member struct {
 		key  string
 		node tree.Node
 	}
 	var members []member
-	for _, w := range writes {
+	for i, w := range c.Writes {
+		n, whole := c.Shown(i)
+		if !whole && n.IsEmpty() {
+			continue // null would say that there is nothing
+		}
 		rel := tree.Target{Path: base.Rel(w.Path), Priority: w.Priority}
-		members = append(members, member{strings.TrimPrefix(rel.String(), "/"), w.Node})
+		members = append(members, member{strings.TrimPrefix(rel.String(), "/"), n})
 	}
 	slices.SortFunc(members, func(a, b member) int { return tree.CompareKeys(a.key, b.key) })
 	dst = append(dst, '{')

@@ -32,6 +32,7 @@ func (s *Server) table() []route {
 		{pattern: "/.inspect/coverage.json", open: (*request).openCoverage, methods: methods{get: getCoverageJSON}},
 		{pattern: "/.settings/backup", open: (*request).openSettings, methods: methods{get: getBackup}},
 		{pattern: "/.settings/backup.json", open: (*request).openSettings, methods: methods{get: getBackup}},
+		{pattern: pathLog, open: (*request).openSettings, methods: methods{get: getLog}},
 		{pattern: pathProfile, open: (*request).openSettings, methods: methods{get: getProfile}},
 		{pattern: pathTop, open: (*request).openAdmin, methods: methods{get: getTop}},
 		{pattern: "/.settings/*", open: (*request).openAdmin, methods: methods{get: notFound, put: notFound, post: notFound}},

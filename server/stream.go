@@ -1,6 +1,8 @@
 package server
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -51,6 +53,7 @@ func streamValue(q *request) (answer, error) {
 		q.refused(peer.ReasonOf(refusal, metrics.Work, metrics.AddressWork))
 	}})
 	defer out.Close()
+	defer context.AfterFunc(q.r.Context(), out.Close)() // while a view waits for its turn
 	read := q.view()
 	read.Quota = res.Quota
 	l, err := q.db.Listen(q.r.Context(), read, out)
@@ -59,7 +62,7 @@ func streamValue(q *request) (answer, error) {
 	}
 	defer l.Close()
 	first := out.Take(writeChunk)
-	if err := out.Closing(); err != nil && len(first) == 0 {
+	if err := cmp.Or(out.Closing(), q.r.Context().Err()); err != nil && len(first) == 0 {
 		return answer{}, err
 	}
 	h := q.w.Header()

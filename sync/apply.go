@@ -11,7 +11,6 @@ import (
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/queue"
 	"github.com/dogwooddb/dogwood/sync/quota"
-	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -20,6 +19,7 @@ type writeTask struct {
 	write  Write
 	commit Commit
 	ready  *prepared // what was done before; nil: nothing
+	noted  bool      // it changed something
 	probe  bool      // only its condition is checked, and whether it was carried out before
 }
 
@@ -53,7 +53,7 @@ func costOfText(text string) time.Duration {
 }
 
 func (t *writeTask) apply(b *batch) error {
-	t.commit = Commit{} // of an attempt that was given up
+	t.commit, t.noted = Commit{}, false // of an attempt that was given up
 	switch w := &t.write; {
 	case w.ID != nil:
 		return b.once(*w.ID, w.Caller, func() error { return t.carryOut(b) })
@@ -90,10 +90,12 @@ func (t *writeTask) carryOut(b *batch) error {
 		return v.denied
 	}
 	t.commit = Commit{Writes: v.writes, Now: v.now}
-	if err := b.change(v.writes, w.Merge, w.Base, t.ready); err != nil || !w.Returns {
+	if t.noted, err = b.change(w, v.writes, t.ready); err != nil {
 		return err
 	}
-	t.commit.Returned, err = b.returned(w, v.writes)
+	if len(w.sums) > 0 {
+		t.commit.hidden, err = b.hide(w)
+	}
 	return err
 }
 
@@ -108,36 +110,35 @@ func (t *writeTask) verdict(b *batch) (decidedWrite, error) {
 	return t.ready.decidedWrite, nil
 }
 
-// change makes writes that were allowed: it puts them into the transaction and
-// notes the events and the record. ready has the rows of those that were stored before;
+// change makes writes that were allowed, and reports whether they change anything: it puts them into the transaction and
+// notes the events and the change. ready has the rows of those that were stored before;
 // nil: of none.
-func (b *batch) change(writes []tree.ResolvedWrite, merge bool, base tree.Path, ready *prepared) error {
+func (b *batch) change(w *Write, writes []tree.ResolvedWrite, ready *prepared) (changed bool, err error) {
 	if err := ready.claim(b.Tx); err != nil {
-		return fault.Broken(err)
+		return false, fault.Broken(err)
 	}
 	writes = inOrder(writes)
-	p := audience.Change{Batch: &b.Batch, Writes: writes, Merge: merge, Base: base}
+	p := audience.Change{Batch: &b.Batch, Writes: writes, Merge: w.Merge, Base: w.Base}
 	if ready != nil {
 		p.Measured = ready.excess
 	}
 	if err := p.Before(); err != nil {
-		return fault.Broken(err)
+		return false, fault.Broken(err)
 	}
-	changed := false
 	for _, w := range byKey(writes) {
 		did, err := b.put(w, ready)
 		if err != nil {
-			return fault.Broken(err)
+			return false, fault.Broken(err)
 		}
 		changed = changed || did
 	}
 	if !changed {
-		return nil
+		return false, nil
 	}
 	b.dirty = true
-	b.note(writes)
+	b.notes.write(w, writes, ready)
 	b.hashes.Touch(writes)
-	return fault.Broken(p.After())
+	return true, fault.Broken(p.After())
 }
 
 // inOrder returns the writes of one update in the order in which they are made
@@ -190,39 +191,6 @@ func (b *batch) put(w tree.ResolvedWrite, ready *prepared) (changed bool, err er
 		return ready.load.PutNode(b.Tx, i, w.Path)
 	}
 	return b.Tx.Put(w.Path, w.Node)
-}
-
-// maxRecord bounds the record of one batch. A larger one is kept without its
-// values: a reader of the log has to read the state instead.
-const maxRecord = 4 << 20
-
-// cutRecord is the record of such a batch. It names no target: those begin with
-// a slash.
-const cutRecord = "{\"cut\":true}\n"
-
-// note appends writes to the batch's record: a JSON object a line, mapping
-// targets to values.
-func (b *batch) note(writes []tree.ResolvedWrite) {
-	if string(b.record) == cutRecord {
-		return
-	}
-	size := len(b.record)
-	for _, w := range writes {
-		size += len(w.Path.Clean()) + len(w.Node.Text()) + 16
-	}
-	if size > maxRecord {
-		b.record = append(b.record[:0], cutRecord...)
-		return
-	}
-	b.record = append(b.record, '{')
-	for i, w := range writes {
-		if i > 0 {
-			b.record = append(b.record, ',')
-		}
-		b.record = wire.AppendString(b.record, w.Target.String())
-		b.record = append(append(b.record, ':'), w.Node.JSON()...)
-	}
-	b.record = append(b.record, "}\n"...)
 }
 
 type syncWrite struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/entry"
 )
 
 // An ImportResult says what an import did.
@@ -27,13 +28,18 @@ type ImportResult = store.LoadStats
 // ErrUnavailable and ErrUnknown. After an error of the context it may still take
 // effect.
 func (d *Database) Import(ctx context.Context, p tree.Path, src io.Reader, progress func(bytes int64)) (ImportResult, error) {
-	return new(linkTask).run(ctx, d, p, src, store.LoadOptions{Progress: progress})
+	return (&linkTask{cause: causeImport}).run(ctx, d, p, src, store.LoadOptions{Progress: progress})
 }
 
 // run reads a value and makes it the one at p.
 func (t *linkTask) run(ctx context.Context, d *Database, p tree.Path, src io.Reader, o store.LoadOptions) (ImportResult, error) {
 	if d.closed.Load() {
 		return ImportResult{}, fault.ErrClosed
+	}
+	text := d.logText(ctx, p, src, &o, t.now)
+	if text != nil {
+		src = text
+		t.text = &text.pieces
 	}
 	l, err := d.store.NewLoad(p, o)
 	if err != nil {
@@ -42,6 +48,9 @@ func (t *linkTask) run(ctx context.Context, d *Database, p tree.Path, src io.Rea
 	t.load = l
 	if err = l.Read(ctx, src); err == nil && t.echo != nil {
 		err = t.writeEcho(ctx, d)
+	}
+	if _, small := l.Small(); err == nil && text != nil && !(small && len(t.increments) == 0) {
+		err = text.finish()
 	}
 	if err == nil {
 		err = t.link(ctx, d)
@@ -57,7 +66,7 @@ func (t *linkTask) link(ctx context.Context, d *Database) error {
 		t.abort(ctx, d)
 		p := t.load.Path()
 		w := tree.Write{Target: tree.Target{Path: p}, Value: tree.DraftOf(n)}
-		_, err := d.Write(ctx, Write{Caller: Admin, Update: tree.Update{w}, Base: p})
+		_, err := d.Write(ctx, Write{Caller: Admin, Update: tree.Update{w}, Base: p, Door: DoorREST})
 		return err
 	}
 	err := d.do(ctx, t)
@@ -70,6 +79,9 @@ func (t *linkTask) link(ctx context.Context, d *Database) error {
 // abort leaves what a load has stored to be reclaimed. If even that cannot be
 // stored, it is done later.
 func (t *linkTask) abort(ctx context.Context, d *Database) {
+	if t.text != nil {
+		t.text.drop(d.core)
+	}
 	if err := t.load.Abort(); err != nil && !d.closed.Load() {
 		d.log.Error("an import could not be taken back yet", "database", d.store.String(), "path", t.load.Path(), "err", err)
 	}
@@ -101,6 +113,9 @@ type linkTask struct {
 	marks      []tree.Node          // in the places of the increments meanwhile
 	sums       []tree.ResolvedWrite // of the increments, once it is applied
 	echo       *echo.Writer         // of what is written; nil: the answer has no value
+	now        int64                // what timestamps become, in milliseconds since 1970
+	cause      string
+	text       *pieces // in the log; nil: there is no log
 }
 
 func (t *linkTask) size() int64 { return taskOverhead }
@@ -122,13 +137,18 @@ func (t *linkTask) apply(b *batch) error {
 		}
 		return fault.Broken(err)
 	}
-	if err := t.put(b, sums); err != nil {
+	did, err := t.put(b, sums)
+	if err != nil {
 		return fault.Broken(err)
 	}
 	t.sums = sums
 	b.dirty = true
 	b.db.work = true
-	b.record = []byte(cutRecord)
+	link := &entry.Link{By: by(Admin, DoorREST, t.cause), Writes: did}
+	if t.text != nil {
+		link.ID = t.text.id
+	}
+	b.notes.add(link)
 	b.hashes.Touch(write)
 	return fault.Broken(c.After())
 }
@@ -184,7 +204,7 @@ func (d *Database) MayPut(p tree.Path) bool {
 // sorted like them.
 func (d *Database) Put(ctx context.Context, p tree.Path, src io.Reader, to io.Writer) (sums []echo.Value, err error) {
 	now, nonce := d.options.Now(), rand.Text()
-	times, t := d.newSpan(true), new(linkTask)
+	times, t := d.newSpan(true), &linkTask{now: now.UnixMilli(), cause: causeSet}
 	if to != nil {
 		t.echo = echo.NewWriter(to, "increment "+nonce+" ")
 	}
@@ -239,8 +259,9 @@ func (r *boundedIncrements) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// put puts sums in the places of increments that still count: the last of equal keys does.
-func (t *linkTask) put(b *batch, sums []tree.ResolvedWrite) error {
+// put puts sums in the places of increments that still count: the last of equal keys does. It
+// returns those that it put.
+func (t *linkTask) put(b *batch, sums []tree.ResolvedWrite) (did []tree.ResolvedWrite, err error) {
 	for i, w := range sums {
 		n, _, err := b.Tx.Peek(w.Path)
 		is, priority := n.Value(), n.Priority()
@@ -251,10 +272,11 @@ func (t *linkTask) put(b *batch, sums []tree.ResolvedWrite) error {
 		}
 		if err == nil && is == t.marks[i] {
 			_, err = b.put(w, nil)
+			did = append(did, w)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return did, nil
 }

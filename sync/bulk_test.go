@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -147,13 +146,18 @@ func wantOneVersion(t *testing.T, key listenKey, view tree.Node) {
 	}
 }
 
-// TestImportIsCutInTheRecord: followers of the log have to read the state.
-func TestImportIsCutInTheRecord(t *testing.T) {
+// TestImportIsInTheLog: in pieces, with a link.
+func TestImportIsInTheLog(t *testing.T) {
 	log := new(recordLog)
 	db := openTest(t, Options{Change: log})
-	imports(t, db, "/x", importText(1, 100))
-	if got := log.all(); !slices.Equal(got, []string{cutRecord}) {
-		t.Errorf("the log has %q, want one record that is cut", got)
+	const many = 20_000
+	imports(t, db, "/x", importText(1, many))
+	all := strings.Join(log.operations(t), "")
+	if loads, links := strings.Count(all, `{"load":`), strings.Count(all, `{"link":`); loads < 2 || links != 1 {
+		t.Errorf("the log has %d pieces and %d links", loads, links)
+	}
+	if !strings.HasSuffix(all, `"admin":true,"door":"rest","cause":"import"}`+"\n") {
+		t.Errorf("the log ends with %q", all[max(len(all)-200, 0):])
 	}
 }
 

@@ -37,7 +37,7 @@ type committer struct {
 	behind  bool            // the last step has left something to reclaim
 	stalled bool            // background work failed
 	reviews bool            // there are stale grants
-	record  []byte          // memory for the record of the next batch
+	notes   notes           // of the batch
 	wrote   time.Duration   // that the last batch took to be written
 	took    []time.Duration // memory for what the tasks of the next batch take
 	results []error         // and for their errors
@@ -175,7 +175,7 @@ func (c *committer) commitQueued() (committed bool) {
 	s.next = c.db.queue.Next
 	for _, some := s.at(0, false); some; _, some = s.at(0, false) {
 		committed = c.commitSome(s) || committed
-		s.next = nil // what is left has been taken: a task failed and cost the batch its time
+		s.next = nil // the rest has been taken: a task failed and cost the batch its time
 	}
 	return committed
 }
@@ -288,19 +288,19 @@ func (c *committer) tryAll(s *supply, failed map[int]error) (b *batch, at int, e
 		Batch:   audience.Batch{Audience: c.db.audience, Ctx: context.Background(), Tx: tx, Rules: c.db.rules.Load()},
 		db:      c.db,
 		hashes:  &c.db.hashes,
-		record:  c.record[:0],
+		notes:   &c.notes,
 		results: c.results[:0],
 		took:    c.took[:0],
 	}
+	c.notes.reset()
 	defer func() {
-		c.keepRecord(b.record)
 		c.took, c.results = b.took, b.results
 		if err != nil {
 			b.Rollback()
 		}
 	}()
 	started, most := time.Now(), max(c.batchTime, min(writeShare*c.wrote, maxBatchTime))
-	for i, spent := 0, time.Duration(0); b.Events() <= maxBatchEvents && (i == 0 || spent <= most); i++ {
+	for i, spent := 0, time.Duration(0); b.Events() <= maxBatchEvents && (i == 0 || spent <= most && !c.notes.full()); i++ {
 		t, ok := s.at(i, b.Events() == 0)
 		if !ok {
 			break
@@ -324,25 +324,10 @@ func (c *committer) tryAll(s *supply, failed map[int]error) (b *batch, at int, e
 	return b, -1, fault.Guard(func() error { return c.finishBatch(b) })
 }
 
-// maxKeptRecord bounds the memory that is kept for the record of the next batch.
-const maxKeptRecord = 1 << 20
-
-// keepRecord takes back the memory of a record whose transaction has ended, or is
-// about to be rolled back.
-func (c *committer) keepRecord(record []byte) {
-	if c.record = record[:0]; cap(record) > maxKeptRecord {
-		c.record = nil
-	}
-}
-
 // finishBatch makes a batch durable.
 func (c *committer) finishBatch(b *batch) error {
-	if len(b.record) > 0 {
-		revision, err := b.db.options.Change.Append(b.Ctx, b.db.store.String(), b.Tx.Revision(), b.record)
-		if err != nil {
-			return err
-		}
-		b.Tx.SetRevision(revision)
+	if err := b.notes.seal(b); err != nil {
+		return err
 	}
 	before := b.db.store.WriteTime()
 	err := b.Tx.Commit()

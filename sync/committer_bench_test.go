@@ -12,6 +12,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/logged"
 )
 
 // stopCommitter ends the committer of a database, so that a test can do what it
@@ -44,20 +45,49 @@ func BenchmarkCommitBatch(b *testing.B) {
 	for _, n := range []int{1, 16, 256} {
 		b.Run(fmt.Sprint("writes=", n), func(b *testing.B) {
 			db := openTest(b, Options{File: filepath.Join(b.TempDir(), "db"), Store: store.Options{NoSync: true}})
-			stopCommitter(b, db)
-			tasks, renew := smallPuts(b, n)
-			b.ReportAllocs()
-			round := 0
-			for b.Loop() {
-				b.StopTimer()
-				renew(round)
-				b.StartTimer()
-				db.commit(tasks)
-				round++
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(round*n), "ns/write")
+			benchCommits(b, db, n)
+		})
+		b.Run(fmt.Sprint("log/writes=", n), func(b *testing.B) {
+			benchCommits(b, openLogged(b), n)
+		})
+		b.Run(fmt.Sprint("log without changes/writes=", n), func(b *testing.B) {
+			db := openLogged(b)
+			db.notes.wanted = false
+			benchCommits(b, db, n)
 		})
 	}
+}
+
+// openLogged opens a database with a log.
+func openLogged(t testing.TB) *Database {
+	t.Helper()
+	dir := t.TempDir()
+	log, err := logged.OpenLog(store.LogDir(dir), logged.LogOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := log.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return openTest(t, Options{File: filepath.Join(dir, "db"), Store: store.Options{NoSync: true, Log: log}})
+}
+
+// benchCommits commits batches of so many writes.
+func benchCommits(b *testing.B, db *Database, n int) {
+	stopCommitter(b, db)
+	tasks, renew := smallPuts(b, n)
+	b.ReportAllocs()
+	round := 0
+	for b.Loop() {
+		b.StopTimer()
+		renew(round)
+		b.StartTimer()
+		db.commit(tasks)
+		round++
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(round*n), "ns/write")
 }
 
 // posts returns tasks that each put three places, as a post to a chat does: the
@@ -201,5 +231,21 @@ func TestStalledWorkIsTriedAgain(t *testing.T) {
 	}
 	if db.stalled {
 		t.Error("work that was done counts as failed")
+	}
+}
+
+// BenchmarkImport is an import of 20 MB, with a log and its pieces there, and without the pieces.
+func BenchmarkImport(b *testing.B) {
+	text := importText(1, 150_000)
+	for _, logs := range []bool{true, false} {
+		b.Run(fmt.Sprint("pieces=", logs), func(b *testing.B) {
+			db := openLogged(b)
+			db.logs = logs
+			db.notes.wanted = logs
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				imports(b, db, "/x", text)
+			}
+		})
 	}
 }

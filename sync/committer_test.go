@@ -16,6 +16,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/pending"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/entry"
 )
 
 // A result is what became of a write that runs in the background.
@@ -391,9 +392,9 @@ func TestWriteGivesUpWithItsContext(t *testing.T) {
 	want(t, db, "/x", "1")
 }
 
-// TestRecord: the log has what each batch changed, but not what would be out
-// of all proportion.
-func TestRecord(t *testing.T) {
+// TestChange: the log has what each batch changed, and for which caller and how, however large
+// it is.
+func TestChange(t *testing.T) {
 	log := new(recordLog)
 	db := openTest(t, Options{Change: log})
 	set(t, db, "/x", `{"a":[1,2]}`)
@@ -401,13 +402,28 @@ func TestRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	set(t, db, "/none/.priority", "1") // changes nothing
-	set(t, db, "/big", fmt.Sprintf("%q", strings.Repeat("x", maxRecord)))
-	want := []string{
-		`{"/x":{"a":{"0":1,"1":2}}}` + "\n",
-		`{"/q\"":"é","/x/a/0":null,"/p/.priority":1}` + "\n",
-		cutRecord,
+	big := fmt.Sprintf("%q", strings.Repeat("x", 4<<20))
+	set(t, db, "/big", big)
+	if err := db.SetSetting(t.Context(), "a", "b"); err != nil {
+		t.Fatal(err)
 	}
-	if got := log.all(); !slices.Equal(got, want) {
-		t.Errorf("the log has %.300q, want %q", got, want)
+	want := []string{
+		`{"w":{"/x":{"a":{"0":1,"1":2}}},"admin":true,"cause":"set"}` + "\n",
+		`{"w":{"/q\"":"é","/x/a/0":null,"/p/.priority":1},"merge":"/","admin":true,"cause":"update"}` + "\n",
+		`{"w":{"/big":` + big + `},"admin":true,"cause":"set"}` + "\n",
+		`{"set":{"a":"b"}}` + "\n",
+	}
+	got := slices.DeleteFunc(log.operations(t), func(s string) bool { return s == "" }) // of pieces alone
+	if !slices.Equal(got, want) {
+		t.Errorf("the log has %.300q, want %.300q", got, want)
+	}
+	for _, text := range log.all() {
+		for rest := []byte(text); len(rest) > 0; {
+			e, after, err := entry.Next(rest)
+			if err != nil || len(e.Text) > entry.MaxBytes {
+				t.Errorf("an entry of %d bytes: %v", len(e.Text), err)
+			}
+			rest = after
+		}
 	}
 }

@@ -129,9 +129,12 @@ func (b *batch) once(id store.WriteID, c Caller, carryOut func() error) error {
 	if done || err != nil {
 		return fault.Broken(err)
 	}
-	if err := carryOut(); err != nil {
+	b.notes.begin(id)
+	err = carryOut()
+	b.notes.end(err == nil)
+	if err != nil {
 		return err
 	}
 	b.dirty = true // also if the write changed nothing
-	return fault.Broken(b.Tx.Dedup().Record(id, b.db.options.Now()))
+	return fault.Broken(b.Tx.Dedup().Record(id, b.time()))
 }

@@ -3,9 +3,7 @@ package sync
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -35,6 +33,7 @@ type core struct {
 	settings atomic.Pointer[settings]
 	queue    *queue.Queue[task, *quota.Quota]
 	closed   atomic.Bool // Close has begun
+	logs     bool        // there is a log that takes what clients can observe of commits
 	stats    counters
 
 	access   access.Access
@@ -160,7 +159,7 @@ type batch struct {
 	db      *core
 	hashes  *fingerprint.Cache
 	dirty   bool            // something was written
-	record  []byte          // of the changes, for the log; in memory that the committer uses again
+	notes   *notes          // of the changes, for the log; nil: they are not committed
 	noted   *watch.Reader   // of Tx, what decisions are made of; nil: Tx is
 	request rules.Request   // of the task that is decided
 	budget  rules.Budget    // of the task: of all decisions that it takes
@@ -202,7 +201,9 @@ func (d *core) snapshot(f func(*store.Tx) error) error {
 
 // view runs f on the current state if the caller may read what r says.
 func (d *core) view(ctx context.Context, r Read, f func(*store.Tx) (int, error)) (bytes int, err error) {
-	d.stats.reads.Add(1)
+	if !r.Again {
+		d.stats.reads.Add(1)
+	}
 	err = d.snapshot(func(tx *store.Tx) error {
 		tx.Interrupt = ctx.Err
 		if err := d.mayRead(ctx, d.rules.Load(), tx, r); err != nil {
@@ -212,7 +213,10 @@ func (d *core) view(ctx context.Context, r Read, f func(*store.Tx) (int, error))
 		bytes, err = f(tx)
 		return err
 	})
-	if errors.Is(err, store.ErrTooBig) {
+	switch tooBig := errors.Is(err, store.ErrTooBig); {
+	case r.Brief && (tooBig || errors.Is(err, store.ErrLong)):
+		err = fault.ErrLong
+	case tooBig:
 		err = &fault.ReadLimitError{Most: d.options.MaxRead}
 	}
 	return bytes, err
@@ -220,24 +224,9 @@ func (d *core) view(ctx context.Context, r Read, f func(*store.Tx) (int, error))
 
 // mayRead allows or refuses a read that is made at once, in the same state.
 func (d *core) mayRead(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, r Read) error {
-	if err := d.access.Read(ctx, access.State{Rules: rs, Data: tx}, r); err != nil {
+	if err := d.access.Read(ctx, access.State{Rules: rs, Data: tx, Quiet: r.Again}, r); err != nil {
 		return err
 	}
+	tx.Brief(r.Brief) // not before: what the rules read has bounds of its own
 	return access.WithinLimits(rs, tx, r)
-}
-
-const metaSettings = "settings"
-
-func readSettings(tx *store.Tx) (settings, error) {
-	all := settings{}
-	text, err := tx.Meta(metaSettings)
-	if err != nil {
-		return nil, fmt.Errorf("stored settings: %w", err)
-	}
-	if text != nil {
-		if err := json.Unmarshal(text, &all); err != nil {
-			return nil, fmt.Errorf("stored settings: %w", err)
-		}
-	}
-	return all, nil
 }

@@ -2,11 +2,12 @@ package sync
 
 import (
 	"context"
-	"encoding/json"
-	"maps"
 
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/entry"
 )
 
 // Defaults of Options.
@@ -54,6 +55,16 @@ func (d *Database) NextPushID() string { return d.pushIDs.Next(d.options.Now()) 
 // Check verifies every invariant of the database's store.
 func (d *Database) Check() ([]error, error) { return d.store.Check() }
 
+// Tail returns the entries of the database's log from a revision on, 0: from the oldest that
+// there is. It must be closed. Errors: those of [store.Store.Tail], and of a database that is
+// closed.
+func (d *Database) Tail(from uint64) (*store.Tail, error) {
+	if d.closed.Load() {
+		return nil, fault.ErrClosed
+	}
+	return d.store.Tail(from)
+}
+
 // Setting returns a setting, "" if it was never set. It waits for nobody.
 func (d *Database) Setting(name string) string { return (*d.settings.Load())[name] }
 
@@ -61,18 +72,15 @@ func (d *Database) Setting(name string) string { return (*d.settings.Load())[nam
 // ones: they are stored as one.
 func (d *Database) SetSetting(ctx context.Context, name, value string) error {
 	return d.do(ctx, &call{bytes: len(name) + len(value), f: func(b *batch) error {
-		old, err := readSettings(b.Tx)
+		stored, err := versions.Settings(b.Tx)
 		if err != nil {
 			return fault.Broken(err)
 		}
-		all := maps.Clone(old)
+		all := settings(stored)
 		all[name] = value
-		text, err := json.Marshal(all)
-		if err != nil {
-			return err
-		}
 		b.dirty = true
+		b.notes.add(&entry.Setting{Name: name, Value: value})
 		b.Committed = append(b.Committed, func() { b.db.settings.Store(&all) })
-		return fault.Broken(b.Tx.SetMeta(metaSettings, text))
+		return fault.Broken(versions.PutSettings(b.Tx, all))
 	}})
 }

@@ -114,7 +114,7 @@ func (b *batch) setPending(s *Session, e *pending.Edit) error {
 	})
 	s.pending = *e.Writes
 	b.dirty = true
-	return fault.Broken(e.Save(b.Tx, s.id))
+	return fault.Broken(b.save(e, s.id))
 }
 
 // register checks the rules as for a write now, and records it.
@@ -165,7 +165,7 @@ func (t *disconnectTask) sender() (*quota.Quota, *line) { return t.session.sende
 // writeOf returns an operation that a session left as a write.
 func (s *Session) writeOf(o *pending.Operation) Write {
 	u := o.Update()
-	return Write{Caller: o.Caller(), Update: u, Merge: len(u) > 1, Quota: s.quota, left: func(b *batch, f func() error) error {
+	return Write{Caller: o.Caller(), Update: u, Merge: len(u) > 1, Quota: s.quota, Door: DoorSocket, left: func(b *batch, f func() error) error {
 		return b.carryOutLeft(s, o, f)
 	}}
 }

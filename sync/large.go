@@ -101,6 +101,9 @@ func (wr *writer) tryOnce(ctx context.Context, w Write, p *prepared, l *line) (*
 	}
 	if t.commit.Writes != nil { // it was carried out now
 		p.load = nil
+		if t.noted {
+			p.text = pieces{}
+		}
 	}
 	return &t.commit, nil
 }
@@ -181,8 +184,8 @@ func (wr *writer) loadLarge(ctx context.Context, w Write, p *prepared, l *line) 
 			nodes = append(nodes, store.PathNode{Path: v.Path, Node: v.Node})
 		}
 	}
-	if len(nodes) == 0 {
-		return nil
+	if err := wr.sendParts(ctx, &w, p, l); err != nil || len(nodes) == 0 {
+		return err
 	}
 	step := func(f func(*store.Tx) error) error {
 		return wr.turnOf(w).Yield(func() error {
@@ -221,6 +224,7 @@ func loadError(err error) error {
 
 // discard leaves what was stored for a write that did not take effect to be reclaimed.
 func (wr *writer) discard(p *prepared) {
+	p.text.drop(wr.db)
 	if p.load == nil {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/entry"
 )
 
 // A late task is one that no client sends again: what a session left for its disconnect,
@@ -121,8 +122,9 @@ func (t *startTask) apply(b *batch) error {
 	if !t.wantsSample(b.Tx) {
 		return nil
 	}
-	b.Tx.SetRevision(1)
-	_, err := b.Tx.Put(tree.Root, t.db.options.Sample())
+	sample := t.db.options.Sample()
+	b.notes.add(&entry.Write{Writes: []tree.ResolvedWrite{{Node: sample}}, By: by(Admin, "", causeSample)})
+	_, err := b.Tx.Put(tree.Root, sample)
 	return fault.Broken(err)
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/entry"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
@@ -264,6 +265,32 @@ func (l *recordLog) all() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.records)
+}
+
+// operations returns the operations of all commits, those of each in one text, joined.
+func (l *recordLog) operations(t *testing.T) (list []string) {
+	t.Helper()
+	var a entry.Assembler
+	for _, text := range l.all() {
+		for rest := []byte(text); len(rest) > 0; {
+			e, after, err := entry.Next(rest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			commit, whole, err := a.Add(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rest = after; whole || len(commit) > 0 {
+				all := ""
+				for _, op := range commit {
+					all += entry.Text(op) + "\n"
+				}
+				list = append(list, all)
+			}
+		}
+	}
+	return list
 }
 
 // copyFile copies a database as a crash would leave it: without closing it.

@@ -53,7 +53,9 @@ func Open(o Options) (*Database, error) {
 			return d.do(context.Background(), &call{quota: q, takes: cost, f: func(b *batch) error { return f(&b.Batch) }})
 		},
 	})
-	d.committer = committer{db: c, done: make(chan struct{}), batchTime: minBatchTime}
+	_, local := o.Change.(localLog)
+	c.logs = s.Logged() || !local
+	d.committer = committer{db: c, done: make(chan struct{}), batchTime: minBatchTime, notes: newNotes(c.logs)}
 	d.rules.Store(o.Rules)
 	late := d.load()
 	if late != nil && !store.NoRoom(late) {
@@ -82,14 +84,15 @@ func openError(err error) error {
 
 // loadRules reads the rules and settings of the file.
 func (d *Database) loadRules(tx *store.Tx) error {
-	stored, err := versions.Rules(tx)
+	inForce, err := versions.Rules(tx)
 	if err != nil {
 		return err
 	}
-	if stored != nil {
-		d.rules.Store(stored)
+	if inForce != nil {
+		d.rules.Store(inForce)
 	}
-	all, err := readSettings(tx)
+	stored, err := versions.Settings(tx)
+	all := settings(stored)
 	d.settings.Store(&all)
 	return err
 }

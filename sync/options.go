@@ -80,10 +80,11 @@ const DefaultScrubEvery = 24 * time.Hour
 // decides which of them leads a database: an append with the wrong previous
 // revision is refused. With the local log the commit of the file is the log.
 type Log interface {
-	// Append adds the record of the commit that follows revision prev and
-	// returns the commit's revision, which is greater than prev. It must not keep
-	// the record.
-	Append(ctx context.Context, db string, prev uint64, record []byte) (uint64, error)
+	// Append adds the entries of the commit that follows revision prev, in the form of
+	// package entry, and returns the commit's revision, which is prev+1. It must not keep
+	// the entries. If the last of them says that there are more, what follows has the same
+	// prev.
+	Append(ctx context.Context, db string, prev uint64, entries []byte) (uint64, error)
 }
 
 // localLog is the log of a single machine. It does no I/O: the commit that

@@ -10,6 +10,7 @@ import (
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/outbox"
+	"github.com/dogwooddb/dogwood/tree"
 )
 
 // TestOutboxCountsWhatWaitsForItsTurn: a reply that is made later counts with
@@ -69,34 +70,87 @@ func TestSlowConsumerBlocksNobody(t *testing.T) {
 	}
 }
 
-// TestViewsTakeTurnsWithValues: views are read in turn with values, and nobody writes later
-// for that.
+// TestViewsTakeTurnsWithValues: large views are read in turn with values, and writes do not
+// wait for that. Small views do not wait for the turn, with or without a limit.
 func TestViewsTakeTurnsWithValues(t *testing.T) {
+	long := strings.Repeat("x", 100<<10)
+	for _, c := range []struct {
+		name, path string
+		query      tree.Query
+		large      bool
+	}{
+		{"large", "/large", tree.Query{}, true},
+		{"large and limited", "/large", tree.Query{Limit: 2}, true},
+		{"small", "/small", tree.Query{}, false},
+		{"small and limited", "/small", tree.Query{Limit: 2}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				db := openTest(t, Options{Rules: rules.Open()})
+				set(t, db, "/large", `{"a":"`+long+`"}`)
+				set(t, db, "/small", `{"a":1}`)
+				readers := outbox.NewReaders().All()
+				reads := entered(readers) // large values that are read for long
+				view := outbox.New(outbox.EventStream, 0, func() {})
+				view.Share(outbox.NewAllowance(1<<20, readers))
+				if _, err := db.Listen(t.Context(), Read{Path: tree.MustParsePath(c.path[1:]), Query: c.query, Plain: true}, view); err != nil {
+					t.Fatal(err)
+				}
+				var sent string
+				go func() { sent = string(bytes.Join(view.Take(1), nil)) }()
+				synctest.Wait()
+				if waits := sent == ""; waits != c.large {
+					t.Errorf("the view waits for its turn: %v, want %v", waits, c.large)
+				}
+				set(t, db, "/other", "1")
+				for range reads {
+					readers.Release(1)
+				}
+				synctest.Wait()
+				if want := "event: put\ndata: {\"path\":\"/\",\"data\":{\"a\":"; !strings.HasPrefix(sent, want) {
+					t.Errorf("the view is %.100q, want %q…", sent, want)
+				}
+				if n := entered(readers); n != reads {
+					t.Errorf("a view leaves %d of %d places", n, reads)
+				}
+			})
+		})
+	}
+}
+
+// TestSmallGetsDoNotWaitForLongReads: a get or count over the realtime protocol is answered
+// while all places for long reads are taken, and a get of a large value after that. Each
+// counts as one read and is decided once.
+func TestSmallGetsDoNotWaitForLongReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := openTest(t, Options{Rules: rules.Open()})
+		set(t, db, "/large", `{"a":"`+strings.Repeat("x", 100<<10)+`"}`)
+		set(t, db, "/small", "1")
+		c := connect(t, db, "c", 64<<20)
 		readers := outbox.NewReaders().All()
-		reads := entered(readers) // large values that are read for long
-		view := outbox.New(outbox.EventStream, 0, func() {})
-		view.Share(outbox.NewAllowance(1<<20, readers))
-		if _, err := db.Listen(t.Context(), Read{Plain: true}, view); err != nil {
-			t.Fatal(err)
-		}
-		var sent string
-		go func() { sent = string(bytes.Join(view.Take(1), nil)) }()
+		c.out.Share(outbox.NewAllowance(1<<30, readers))
+		reads, before := entered(readers), db.Stats().Reads
+		c.send(`{"r":1,"a":"g","b":{"p":"/small"}}`)
+		c.send(`{"r":2,"a":"g","b":{"p":"/large"}}`)
+		var frames []string
+		go func() {
+			for range 2 {
+				frames = append(frames, string(bytes.Join(c.out.Take(1), nil)))
+			}
+		}()
 		synctest.Wait()
-		if sent != "" {
-			t.Errorf("a view is not read in turn: %s", sent)
+		if len(frames) != 1 {
+			t.Fatalf("%d answers while no large value is read, want 1", len(frames))
 		}
-		set(t, db, "/a", "1")
 		for range reads {
 			readers.Release(1)
 		}
 		synctest.Wait()
-		if want := "event: put\ndata: {\"path\":\"/\",\"data\":null}\n\n"; sent != want {
-			t.Errorf("the view is %q, want that of before the write, %q", sent, want)
+		if len(frames) != 2 || len(frames[1]) < 100<<10 {
+			t.Errorf("%d answers, want 2", len(frames))
 		}
-		if n := entered(readers); n != reads {
-			t.Errorf("a view leaves %d of %d places", n, reads)
+		if n := db.Stats().Reads - before; n != 2 {
+			t.Errorf("%d reads are counted, want 2", n)
 		}
 	})
 }

@@ -15,13 +15,21 @@ import (
 )
 
 // Get returns the node at a path, or its children inside a query's window. The
-// error is ErrDenied, a *NoIndexError, ErrTooBig or that of the context.
+// error is ErrDenied, a *NoIndexError, ErrTooBig, ErrLong or that of the context.
 func (d *Database) Get(ctx context.Context, r Read) (n tree.Node, err error) {
 	err = d.read(ctx, r, func(tx *store.Tx) (int, error) {
-		n, err = tx.Window(r.Path, r.Query, d.options.MaxRead)
+		n, err = tx.Window(r.Path, r.Query, d.mostText(r))
 		return len(n.Text()), err
 	})
 	return n, err
+}
+
+// mostText returns how long the text may be that a read returns.
+func (d *Database) mostText(r Read) int64 {
+	if r.Brief {
+		return min(d.options.MaxRead, store.BriefBytes)
+	}
+	return d.options.MaxRead
 }
 
 // Priority returns the priority of the node at a path.
@@ -58,7 +66,7 @@ func (d *Database) read(ctx context.Context, r Read, f func(*store.Tx) (bytes in
 
 // reportRead tells of a read that began at a time that Begin returned.
 func (d *Database) reportRead(r Read, began time.Time, bytes int, err error) {
-	if began.IsZero() {
+	if began.IsZero() || errors.Is(err, fault.ErrLong) {
 		return
 	}
 	op := trace.Operation{Name: trace.OpRESTRead, Path: r.Path, Took: time.Since(began), Bytes: bytes, Denied: errors.Is(err, fault.ErrDenied), Query: r.Query}

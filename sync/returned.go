@@ -1,8 +1,6 @@
 package sync
 
 import (
-	"errors"
-
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -28,32 +26,26 @@ func checkReturns(w Write) error {
 	return nil
 }
 
-// returned returns what became of the server values of a write that was just made.
-// What an increment came to tells what was there, so that is only for who may read
-// it now.
-func (b *batch) returned(w *Write, resolved []tree.ResolvedWrite) ([]Returned, error) {
+// returned returns the resolved server values of a Write that Returns them, without
+// increments that its caller may not read: their sums reveal the old values. It walks the
+// values, so it is not for the committer if they are large. nil: the write was carried out
+// before, under its ID.
+func (c *Commit) returned(w *Write) []Returned {
+	if c.Writes == nil {
+		return nil
+	}
 	list := []Returned{}
 	for i, u := range w.Update {
-		for v := range u.Value.ServerValues() {
-			at := tree.Target{Path: u.Path.Join(v.At.Path), Priority: u.Priority || v.At.Priority}
-			if v.Increment {
-				err := b.authorizeRead(w.Caller, at.Path)
-				if errors.Is(err, fault.ErrDenied) {
-					continue
-				}
-				if err != nil {
-					return nil, fault.Broken(err) // the write is made already, and must not stay
-				}
+		for v, n := range u.Value.ServerValuesIn(c.Writes[i].Node) {
+			p := u.Path.Join(v.At.Path)
+			if v.Increment && c.hides(p) {
+				continue
 			}
-			n := resolved[i].Node.Get(v.At.Path)
-			if v.At.Priority {
-				n = n.Priority()
-			}
-			at.Path = w.Base.Rel(at.Path)
-			list = append(list, Returned{at, n.Value()})
+			at := tree.Target{Path: w.Base.Rel(p), Priority: u.Priority || v.At.Priority}
+			list = append(list, Returned{at, n})
 		}
 	}
-	return list, nil
+	return list
 }
 
 // appendReturned appends the data of the response to a write that returns its

@@ -84,6 +84,9 @@ func (t *rulesTask) apply(b *batch) error {
 	if t.version = v; err != nil || !isNew {
 		return fault.Broken(err)
 	}
+	if err := b.notes.rules(v, c.Rules.Source()); err != nil {
+		return err
+	}
 	return b.enforce(c.Rules)
 }
 

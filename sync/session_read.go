@@ -224,11 +224,15 @@ func (s *Session) get(ctx context.Context, r wire.Request) error {
 		return err
 	}
 	conditional := r.Body.HasHash
-	s.out.PushLater(v.size(), func() [][]byte {
+	s.out.PushRead(v.size(), func() [][]byte {
 		read := v.read(s.as())
 		read.OneShot, read.Hold = true, s.out.Hold
+		read.Brief, read.Again = s.out.Attempt()
 		n, err := s.db.Get(ctx, read)
 		switch {
+		case errors.Is(err, fault.ErrLong):
+			s.out.PutOff()
+			return nil
 		case err != nil:
 			return [][]byte{s.failure(v.id, err)}
 		case conditional:
@@ -408,11 +412,16 @@ func (s *Session) count(ctx context.Context, r wire.Request) error {
 	if err != nil {
 		return err
 	}
-	s.out.PushLater(v.size(), func() [][]byte {
+	s.out.PushRead(v.size(), func() [][]byte {
 		read := v.read(s.as())
 		read.OneShot = true
+		read.Brief, read.Again = s.out.Attempt()
 		n, err := s.db.Count(ctx, read)
-		if err != nil {
+		switch {
+		case errors.Is(err, fault.ErrLong):
+			s.out.PutOff()
+			return nil
+		case err != nil:
 			return [][]byte{s.failure(v.id, err)}
 		}
 		return [][]byte{wire.AppendOK(nil, v.id, fmt.Sprintf(`{"n":%d}`, n))}

@@ -60,7 +60,8 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 	if err := errors.Join(checkPaths(w), checkReturns(w)); err != nil {
 		return err
 	}
-	w.Turn = s.out.Readers()
+	w.sums = sumsOf(w)
+	w.Turn, w.Door = s.out.Readers(), DoorSocket
 	if isLarge(w) {
 		return s.writeLarge(ctx, r, w)
 	}
@@ -73,7 +74,7 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 	t := &asyncWrite{writeTask: writeTask{write: w}, quota: s.quota, line: &s.line, message: len(r.Body.Raw), span: s.db.newSpan(false)}
 	answer := noData
 	if w.Returns {
-		answer = func() []byte { return appendReturned(nil, t.commit.Returned) }
+		answer = func() []byte { return appendReturned(nil, t.commit.returned(&t.write)) }
 	}
 	return s.submit(ctx, r, answer, func(done func(error)) task {
 		t.done = done
@@ -127,7 +128,7 @@ func (s *Session) writePrepared(ctx context.Context, r wire.Request, w Write) er
 func (s *Session) written(r wire.Request, w Write, c *Commit) {
 	answer := noData()
 	if w.Returns {
-		answer = appendReturned(nil, c.Returned)
+		answer = appendReturned(nil, c.returned(&w))
 	}
 	s.reply(wire.AppendOK(nil, r.ID, answer))
 }

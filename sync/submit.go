@@ -16,7 +16,11 @@ func (d *Database) Write(ctx context.Context, w Write) (*Commit, error) {
 	if err := errors.Join(checkPaths(w), checkReturns(w)); err != nil {
 		return nil, err
 	}
+	w.sums = sumsOf(w)
 	c, err := d.write(ctx, w)
+	if err == nil && w.Returns {
+		c.Returned = c.returned(&w)
+	}
 	if stale := (*fault.StaleError)(nil); errors.As(err, &stale) && !stale.Known {
 		n, err := d.current(ctx, w)
 		if err != nil {

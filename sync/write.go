@@ -25,10 +25,15 @@ type Write struct {
 	Turn   *limit.Share // in whose turn a large value is read and hashed for If, and a large write is decided, or explained; nil: that of all callers
 
 	Returns bool // the Commit is to have what became of its server values
+	Shown   bool // the caller is to see the values that were written (Commit.Shown)
 
 	Quota *quota.Quota // that the write shares the committer by; nil: it is alone
 
+	Door string // how it came, for the log: DoorREST, DoorSocket, or "" for a program with the database
+
 	ID *store.WriteID // under which it is carried out once, however often it is sent; nil: each time
+
+	sums []tree.Path // of the increments, if the rules decide whether the caller sees them
 
 	left func(b *batch, carryOut func() error) error // carries it out, as what a session left; nil: it is an ordinary write
 }
@@ -42,6 +47,8 @@ type Commit struct {
 	// increments that its caller may not read. nil: it was carried out before, under
 	// its ID.
 	Returned []Returned
+
+	hidden *hidden // what the caller does not see of a Write that is Shown or Returns; nil: nothing
 }
 
 // A writer carries out writes. It prepares large values and conditions outside of the
@@ -210,6 +217,7 @@ type prepared struct {
 	watch *watch.Watch   // of what the decision depends on
 	load  *store.Load    // rows of the values; nil: none
 	parts map[tree.Path]int
+	text  pieces // of the write in the log; none: it is short
 
 	excess map[tree.Path]*rules.Excess // of the values that are larger than the rules allow
 }

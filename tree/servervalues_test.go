@@ -56,7 +56,62 @@ func TestServerValuesAreResolved(t *testing.T) {
 	if fmt.Sprint(got) != "[5 3 1]" {
 		t.Errorf("the values are %v", got)
 	}
+	var in []string
+	for v, at := range d.ServerValuesIn(n) {
+		in = append(in, v.At.String()+"="+at.JSON())
+	}
+	if fmt.Sprint(in) != "[/a=5 /b/.priority=3 /b/c=1]" {
+		t.Errorf("the values are %v", in)
+	}
 	for range d.ServerValues() {
 		break
+	}
+	for range d.ServerValuesIn(n) {
+		break
+	}
+}
+
+// Hidden increments are left out, and so are objects that have nothing else.
+func TestWithoutIncrements(t *testing.T) {
+	const one, two = `{".sv":{"increment":1}}`, `{".sv":{"increment":2}}` // two is hidden
+	for src, want := range map[string]string{
+		`null`:                    `null`,
+		`{"a":1}`:                 `{"a":1}`,
+		`{".sv":"timestamp"}`:     `5`,
+		one:                       `1`,
+		two:                       `null, not whole`,
+		`{"a":` + two + `,"b":1}`: `{"b":1}, not whole`,
+		`{"a":` + two + `,"b":{".priority":1,"c":` + two + `}}`:                                          `null, not whole`,
+		`{"a":` + one + `,"b":{"c":` + two + `,"d":` + one + `}}`:                                        `{"a":1,"b":{"d":1}}, not whole`,
+		`{"a":{".value":` + two + `,".priority":3},"b":{".sv":"timestamp"}}`:                             `{"b":5}, not whole`,
+		`{"a":{".value":3,".priority":` + two + `}}`:                                                     `{"a":{".priority":2,".value":3}}, not whole`,
+		`{"a":{".priority":` + two + `,"x":{"y":` + one + `},"z":{".sv":"timestamp"}}}`:                  `{"a":{".priority":2,"x":{"y":1},"z":5}}, not whole`,
+		`{"a":{".priority":{".sv":"timestamp"},"\u00e9\"":` + two + `,"z":"{\".sv\":"},"b":` + one + `}`: `{"a":{".priority":5,"z":"{\".sv\":"},"b":1}, not whole`,
+		`[` + two + `,` + one + `]`:                                                                      `{"1":1}, not whole`,
+	} {
+		d, err := Parse(src, 0, Strict)
+		if err != nil {
+			t.Fatalf("%s: %v", src, err)
+		}
+		n, err := d.Resolve(5, func(Path) (Node, error) { return Empty, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		hidden := make(map[Path]bool)
+		for v := range d.ServerValues() {
+			at := n.Get(v.At.Path)
+			if v.At.Priority {
+				at = at.Priority()
+			}
+			hidden[v.At.Path] = hidden[v.At.Path] || at.Value().JSON() == "2"
+		}
+		shown, whole := d.WithoutIncrements(n, func(p Path) bool { return hidden[p] })
+		got := shown.JSON()
+		if !whole {
+			got += ", not whole"
+		}
+		if got != want {
+			t.Errorf("%s shows %s, want %s", src, got, want)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -21,10 +22,12 @@ var attacks = []attack{
 	{"small-writes", 8, floodWrites},
 	{"large-puts", 4, putting(attackPath+"/large", "", tinyValues)},
 	{"long-keys", 4, putting(attackPath+"/keys", "", longKeys)},
-	{"wide-updates", 4, updateWidely},
+	{"wide-updates", 4, updating(mostPaths)},
+	{"refused-updates", 4, updating(20 * mostPaths)},
 	{"deletes", 4, replaceTrees},
 	{"explained-writes", 4, putting(attackPath+"/explained", "explain=true", tinyValues)},
 	{"regular-expressions", 8, putting("/texts/t", "", longText)},
+	{"readers", 6, readLarge},
 	{"unread-answers", 72, leaveUnread},
 	{"unread-listens", 32, listenUnread},
 	{"unread-events", 32, followUnread},
@@ -45,6 +48,11 @@ func (by *attacker) requests(ctx context.Context, requests ...[]byte) error {
 	}
 	defer h.Close()
 	defer context.AfterFunc(ctx, h.Close)()
+	return by.repeatRequests(ctx, h, requests...)
+}
+
+// repeatRequests sends requests one after the other and again and again.
+func (by *attacker) repeatRequests(ctx context.Context, h *connect.HTTPConn, requests ...[]byte) error {
 	for n := 0; ctx.Err() == nil; n++ {
 		status, _, err := h.Do(requests[n%len(requests)])
 		if err != nil {
@@ -80,11 +88,16 @@ var (
 	longKeys   = sync.OnceValue(func() string {
 		return objectOf(20_000, func(i int) string { return strings.Repeat("k", 700) + strconv.Itoa(i) })
 	})
-	longText  = sync.OnceValue(func() string { return `"` + strings.Repeat("a", 8<<20) + `"` })
-	widePaths = sync.OnceValue(func() string {
-		return objectOf(200_000, func(i int) string { return strconv.Itoa(i%100) + "/" + strconv.Itoa(i) + "/x" })
-	})
+	longText = sync.OnceValue(func() string { return `"` + strings.Repeat("a", 8<<20) + `"` })
 )
+
+// mostPaths is how many paths an update may have. One with more is refused, but only after
+// its paths were counted.
+const mostPaths = 10_000
+
+func widePaths(n int) string {
+	return objectOf(n, func(i int) string { return strconv.Itoa(i%100) + "/" + strconv.Itoa(i) + "/x" })
+}
 
 func objectOf(n int, key func(i int) string) string {
 	var b strings.Builder
@@ -94,8 +107,34 @@ func objectOf(n int, key func(i int) string) string {
 	return "{" + b.String()[1:] + "}"
 }
 
-func updateWidely(ctx context.Context, by *attacker, n int) error {
-	return by.requests(ctx, by.signedIn("PATCH", attackPath+"/wide"+strconv.Itoa(n), "", widePaths()))
+// updating is an attack by updates of so many paths.
+func updating(paths int) func(context.Context, *attacker, int) error {
+	body := sync.OnceValue(func() string { return widePaths(paths) })
+	return func(ctx context.Context, by *attacker, n int) error {
+		return by.requests(ctx, by.signedIn("PATCH", attackPath+"/wide"+strconv.Itoa(n), "", body()))
+	}
+}
+
+// readerAddresses is from how many addresses readLarge reads: one address alone leaves a half
+// of the places for reads to the others.
+const readerAddresses = 3
+
+// readLarge reads a large node again and again, from several addresses.
+func readLarge(ctx context.Context, by *attacker, n int) error {
+	from := by.Target
+	if first, err := netip.ParseAddr(from.From); err == nil {
+		for range n % readerAddresses {
+			first = first.Next()
+		}
+		from.From = first.String()
+	}
+	h, err := connect.DialHTTP(ctx, from)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	defer context.AfterFunc(ctx, h.Close)()
+	return by.repeatRequests(ctx, h, []byte(connect.GetRequest(from, largePath, "")))
 }
 
 // replaceTrees writes trees and deletes them.

@@ -81,7 +81,7 @@ func TestDiskFull(t *testing.T) {
 	want("PUT", "/list.json?print=silent", rowsText(6000, "row"), 204, "")
 	for range 3 {
 		balloon := fill(t, disk)
-		want("PUT", "/big.json", `"`+strings.Repeat("x", 100_000)+`"`, 503, "temporarily unavailable.\",\n  \"detail\" : \"There is no room on the server's disk.\"")
+		want("PUT", "/big.json", `"`+strings.Repeat("x", 900_000)+`"`, 503, "temporarily unavailable.\",\n  \"detail\" : \"There is no room on the server's disk.\"")
 		want("GET", "/readyz", "", 503, "storage")
 		want("GET", "/n.json", "", 200, "1")
 		want("GET", "/list/k000007/i.json", "", 200, "7")

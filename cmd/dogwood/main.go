@@ -39,6 +39,7 @@ type commands struct {
 	Export  bulk.Export  `cmd:"" group:"Bulk data" help:"Write everything at a path to a file."`
 	Backup  bulk.Backup  `cmd:"" group:"Bulk data" help:"Copy a database while a server runs on it."`
 	Restore bulk.Restore `cmd:"" group:"Bulk data" help:"Put a backup into a data directory."`
+	Log     bulk.Log     `cmd:"" group:"Bulk data" help:"Print what was committed, revision by revision."`
 	Compact bulk.Compact `cmd:"" group:"Bulk data" help:"Free the disk space of deleted data."`
 
 	ServiceAccount credentials.ServiceAccount `cmd:"" name:"serviceaccount" group:"Credentials" help:"Create, list and revoke service accounts, with which Admin SDKs sign in."`

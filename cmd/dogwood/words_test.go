@@ -104,7 +104,7 @@ var commentWords = map[string]int{
 	`couriers?`:                         0,
 	`uptake`:                            0,
 	`glimpses?`:                         0,
-	`nobody`:                            54,
+	`nobody`:                            53,
 	`somebody`:                          12,
 	`everybody`:                         6,
 	`whoever|whomever`:                  12,
@@ -124,7 +124,7 @@ var commentWords = map[string]int{
 	`beside`:                            38,
 	`hold up|holds up|held up`:          10,
 	`for want of`:                       4,
-	`what is left`:                      29,
+	`what is left`:                      28,
 	`what is there`:                     13,
 }
 

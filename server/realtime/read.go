@@ -144,6 +144,9 @@ func (s *socket) finish(reason closeReason) {
 		s.c.lost(s, s.relied, reason)
 	}
 	s.end(reason)
+	if reason.code == 0 && s.writing.isLive() {
+		s.c.out.Close() // the client is gone, so the writer need not wait to make what it missed
+	}
 	s.writing.wait()
 	s.waitForPeer()
 	s.conn.Close()

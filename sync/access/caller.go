@@ -65,6 +65,10 @@ type Read struct {
 	// so far and then. An error ends the read. A listen does not use it.
 	Hold func(total int64) error
 
+	// A read that is Brief ends with fault.ErrLong if it takes long. A read Again, after
+	// that, is neither counted nor observed a second time.
+	Brief, Again bool
+
 	Realtime  bool // it came over the realtime protocol
 	KeysOnly  bool // nothing below the children is answered
 	Childless bool // no children are answered

@@ -225,19 +225,55 @@ func (l *Listener) View() (tree.Node, error) {
 		return tree.Empty, err
 	}
 	defer v.tx.Rollback()
-	defer l.out.TakeTurn()()
 	v.tx.Hold = l.out.Hold
+	var n tree.Node
+	err = l.inTurn(func(brief bool) (err error) {
+		v.tx.Brief(brief)
+		n, err = l.text(v, brief)
+		return err
+	})
+	if errors.Is(err, store.ErrTooBig) {
+		return n, fault.ErrTooBig
+	}
+	return n, err
+}
+
+// inTurn runs f, which reads something, in the turn of the client among those that read
+// briefly. If f takes long, it runs again in the turn of the client among the others. The
+// error is ErrGone if the client has gone meanwhile.
+func (l *Listener) inTurn(f func(brief bool) error) error {
+	for _, brief := range []bool{true, false} {
+		done, ok := l.out.TakeTurn(brief)
+		if !ok {
+			return ErrGone
+		}
+		err := func() error {
+			defer done()
+			return f(brief)
+		}()
+		if !brief || !errors.Is(err, store.ErrLong) {
+			return err
+		}
+	}
+	return nil // does not happen
+}
+
+// text reads the text of a view.
+func (l *Listener) text(v viewing, brief bool) (n tree.Node, err error) {
 	if err := v.withinLimits(l.audience.host.Rules(), l.read.Path, l.read.Query); err != nil {
 		return tree.Empty, err
 	}
-	var n tree.Node
-	if l.read.Query.Limit > 0 {
-		n, err = v.tx.Children(l.read.Path, v.window, l.audience.host.MaxRead)
-	} else {
-		n, err = v.tx.Window(l.read.Path, l.read.Query, l.audience.host.MaxRead)
+	most := l.audience.host.MaxRead
+	if brief {
+		most = min(most, store.BriefBytes)
 	}
-	if errors.Is(err, store.ErrTooBig) {
-		return n, fault.ErrTooBig
+	if l.read.Query.Limit > 0 {
+		n, err = v.tx.Children(l.read.Path, v.window, most)
+	} else {
+		n, err = v.tx.Window(l.read.Path, l.read.Query, most)
+	}
+	if brief && errors.Is(err, store.ErrTooBig) {
+		err = store.ErrLong
 	}
 	return n, err
 }
@@ -303,11 +339,19 @@ type earlyWindow struct {
 // lookAhead reads the window of a limited view that no listener has seen yet, in the turn
 // of the client. It is nil if it is not needed.
 func (l *Listener) lookAhead(spare int) (early *earlyWindow, err error) {
-	d, q := l.audience, l.read.Query
-	if q.Limit == 0 || l.isLive() {
+	if l.read.Query.Limit == 0 || l.isLive() {
 		return nil, nil
 	}
-	defer l.out.TakeTurn()()
+	err = l.inTurn(func(brief bool) (err error) {
+		early, err = l.lookNow(spare, brief)
+		return err
+	})
+	return early, err
+}
+
+// lookNow is lookAhead when it is the turn of the client.
+func (l *Listener) lookNow(spare int, brief bool) (early *earlyWindow, err error) {
+	d, q := l.audience, l.read.Query
 	if l.isLive() { // another listener of the group had its turn
 		return nil, nil
 	}
@@ -317,6 +361,7 @@ func (l *Listener) lookAhead(spare int) (early *earlyWindow, err error) {
 	}
 	defer tx.Rollback()
 	tx.Hold = l.out.Hold
+	tx.Brief(brief)
 	q.Limit += spare
 	early = &earlyWindow{watch: w}
 	if early.known, err = tx.Query(l.read.Path, q); err != nil {

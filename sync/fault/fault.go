@@ -20,6 +20,7 @@ var (
 	ErrDenied = errors.New("permission denied")           // the rules refused the operation
 	ErrClosed = errors.New("the database is closed")      // it is shutting down
 	ErrTooBig = errors.New("data exceeds a size limit")   // a read or write above the limits
+	ErrLong   = errors.New("the read takes long")         // and had to be brief
 	ErrBusy   = errors.New("too much is written at once") // try again later
 	ErrLimit  = errors.New("too many listens or pending operations on this connection")
 )

@@ -19,7 +19,7 @@ const LongText = 4 << 10
 // is done: more at a time than there are processors are not sooner done, but a small read
 // then waits some 50 ms for its slice of time. Two is the least that can be shared.
 func NewReaders() *limit.Meter {
-	return limit.NewMeter(int64(min(max(processors.Count(), 2), MaxReads)))
+	return limit.NewPlaces(int64(min(max(processors.Count(), 2), MaxReads)))
 }
 
 // An Allowance is what a client may use of what all clients share: the memory of large
@@ -39,6 +39,9 @@ type Allowance struct {
 	// not wait for anything else.
 	views, values *limit.Share
 
+	// Reads are tried in a place of these first, so brief ones do not wait for long ones.
+	briefs *limit.Share
+
 	decisions *limit.Share // of listens, which are small but may be many
 }
 
@@ -55,7 +58,8 @@ func NewAllowance(max int64, readers *limit.Share) *Allowance {
 	return &Allowance{
 		memory:    limit.NewMeter(max).All(),
 		waiting:   newWaiting(max),
-		views:     limit.NewMeter(MaxViews).All(),
+		views:     limit.NewPlaces(MaxViews).All(),
+		briefs:    NewReaders().All(),
 		values:    readers,
 		decisions: NewReaders().All(),
 	}
@@ -68,6 +72,7 @@ func (a *Allowance) Share(max int64, readers *limit.Share) *Allowance {
 		memory:    a.memory.Meter().Share(max),
 		waiting:   a.waiting.Meter().Share(max / WaitingPart),
 		views:     a.views.Meter().Share(limit.Unbounded),
+		briefs:    a.briefs.Meter().Share(limit.Unbounded),
 		values:    readers,
 		decisions: a.decisions.Meter().Share(limit.Unbounded),
 	}
@@ -84,11 +89,15 @@ func (a *Allowance) places(it *item) *limit.Share {
 	return a.values
 }
 
-// enter admits the making of an item's messages for an outbox when there is a place, or has
-// the outbox notified once there is memory.
-func (a *Allowance) enter(o *Outbox, it *item) bool {
-	places := a.places(it)
-	_ = places.Acquire(context.Background(), 1) // which does not end
+// Briefs returns the places in which reads are tried, as long as they are brief.
+func (a *Allowance) Briefs() *limit.Share { return a.briefs }
+
+// enter admits the making of messages for an outbox when there is a place, or has the outbox
+// notified once there is memory.
+func (a *Allowance) enter(o *Outbox, places *limit.Share) bool {
+	if !o.acquire(places) {
+		return false
+	}
 	if a.memory.Await(&o.waiter) {
 		return true
 	}
@@ -96,9 +105,9 @@ func (a *Allowance) enter(o *Outbox, it *item) bool {
 	return false
 }
 
-// leave counts the messages that were made of an item, and returns what counts.
-func (a *Allowance) leave(it *item, msgs [][]byte) int64 {
-	defer a.places(it).Release(1)
+// leave counts the messages that were made in a place, and returns what counts.
+func (a *Allowance) leave(places *limit.Share, msgs [][]byte) int64 {
+	defer places.Release(1)
 	var size int64
 	for _, msg := range msgs {
 		size += int64(cap(msg))
@@ -123,11 +132,38 @@ func (o *Outbox) made(it item) (msgs [][]byte, ok bool) {
 	if o.allowance == nil {
 		return it.make(), true
 	}
-	if !o.allowance.enter(o, &it) {
+	if !it.brief {
+		return o.madeIn(o.allowance.places(&it), &it, whole)
+	}
+	msgs, ok = o.madeIn(o.allowance.briefs, &it, brief)
+	if ok && o.attempt == again {
+		msgs, ok = o.madeIn(o.allowance.values, &it, again)
+	}
+	return msgs, ok
+}
+
+// An attempt says how the messages of an item are made.
+type attempt int8
+
+const (
+	whole attempt = iota
+	brief         // if that does not take long
+	again         // after it took long
+)
+
+// Attempt reports whether what is read now has to be brief, and whether it was tried before.
+func (o *Outbox) Attempt() (isBrief, isAgain bool) { return o.attempt == brief, o.attempt == again }
+
+// PutOff says that an attempt that had to be brief takes long. The messages are made again.
+func (o *Outbox) PutOff() { o.attempt = again }
+
+// madeIn makes the messages of an item in a place. ok is as for made.
+func (o *Outbox) madeIn(places *limit.Share, it *item, how attempt) (msgs [][]byte, ok bool) {
+	if !o.allowance.enter(o, places) {
 		return nil, false
 	}
 	defer func() {
-		size := o.allowance.leave(&it, msgs)
+		size := o.allowance.leave(places, msgs)
 		o.mu.Lock()
 		o.held += size
 		closed := o.closed
@@ -136,17 +172,55 @@ func (o *Outbox) made(it item) (msgs [][]byte, ok bool) {
 			o.sent()
 		}
 	}()
+	o.attempt = how
 	return it.make(), true
 }
 
-// TakeTurn waits for the turn of a view that is about to be read, among values. Only
-// so many views as are made at a time have an open snapshot while they wait.
-func (o *Outbox) TakeTurn() (done func()) {
-	if o.allowance == nil {
-		return func() {}
+// acquire waits for a place, and reports whether there is one. There is none for an outbox
+// that is closed: nothing needs to be made for a client that has gone.
+func (o *Outbox) acquire(places *limit.Share) bool {
+	if places.Try(1) != nil && !o.wait(places) {
+		return false
 	}
-	_ = o.allowance.values.Acquire(context.Background(), 1) // which does not end
-	return func() { o.allowance.values.Release(1) }
+	o.mu.Lock()
+	closed := o.closed
+	o.mu.Unlock()
+	if closed {
+		places.Release(1)
+	}
+	return !closed
+}
+
+// wait waits for a place until the outbox is closed.
+func (o *Outbox) wait(places *limit.Share) bool {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	o.mu.Lock()
+	if o.closed {
+		o.mu.Unlock()
+		return false
+	}
+	o.giveUp = cancel
+	o.mu.Unlock()
+	err := places.Acquire(ctx, 1)
+	o.mu.Lock()
+	o.giveUp = nil
+	o.mu.Unlock()
+	return err == nil
+}
+
+// TakeTurn waits for the turn of a view that is about to be read, among values. Only
+// so many views as are made at a time have an open snapshot while they wait. A turn for a
+// brief read is among brief reads. It is not ok if the outbox is closed.
+func (o *Outbox) TakeTurn(brief bool) (done func(), ok bool) {
+	if o.allowance == nil {
+		return func() {}, true
+	}
+	places := o.allowance.values
+	if brief {
+		places = o.allowance.briefs
+	}
+	return func() { places.Release(1) }, o.acquire(places)
 }
 
 // Readers returns with whom the client of the outbox takes turns to read values; nil:

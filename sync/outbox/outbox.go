@@ -56,6 +56,8 @@ type Outbox struct {
 	waiter    limit.Waiter // for memory of the allowance
 	memory    Memory       // nil: without a bound
 	making    int64        // of memory, by the item whose messages are made
+	attempt   attempt      // at the item whose messages are made
+	giveUp    func()       // ends the wait for a place; nil: there is none
 }
 
 // An item is one thing to send: a message, an event for a listener, or a
@@ -67,6 +69,7 @@ type item struct {
 	event   *Event          // nil with a view: all of it
 	size    int32
 	counted bool // of what the allowance has for slow clients
+	brief   bool // make can be tried in a place of brief reads
 }
 
 // A View is a listener as its Outbox sees it. It gets no events before its Outbox resumes
@@ -121,6 +124,12 @@ func (o *Outbox) PushFrame(msg []byte) { o.push(item{message: msg, size: sizeOf(
 // PushLater queues messages that are made when it is their turn, so that large
 // ones do not wait in memory. size is what f itself keeps there.
 func (o *Outbox) PushLater(size int, f func() [][]byte) { o.push(item{make: f, size: sizeOf(size)}) }
+
+// PushRead is PushLater for messages whose making reads one value. It is tried as a brief read
+// first: f asks Attempt, and calls PutOff if that is not enough.
+func (o *Outbox) PushRead(size int, f func() [][]byte) {
+	o.push(item{make: f, size: sizeOf(size), brief: true})
+}
 
 func (o *Outbox) push(it item) {
 	o.mu.Lock()
@@ -396,6 +405,9 @@ func (o *Outbox) Close() {
 	o.items.emptied()
 	o.items, o.bytes = itemQueue{}, 0
 	o.room.Broadcast()
+	if o.giveUp != nil {
+		o.giveUp()
+	}
 	o.mu.Unlock()
 	if o.allowance != nil {
 		o.allowance.memory.Forget(&o.waiter)

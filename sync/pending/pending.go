@@ -265,10 +265,16 @@ func (p *Writes) keep(w *Record) {
 // None reports whether the edit changes nothing.
 func (e *Edit) None() bool { return len(e.added) == 0 && len(e.removed) == 0 }
 
-// Save tells the store what the edit has changed.
-func (e *Edit) Save(tx *store.Tx, session string) error {
+// A Keeper keeps the records of sessions, as [store.Disconnects] does.
+type Keeper interface {
+	Put(p store.Pending) error
+	Delete(session string, number uint64) error
+}
+
+// Save has the keeper keep what the edit has changed.
+func (e *Edit) Save(to Keeper, session string) error {
 	for _, number := range e.removed {
-		if err := tx.Disconnects().Delete(session, number); err != nil {
+		if err := to.Delete(session, number); err != nil {
 			return err
 		}
 	}
@@ -280,7 +286,7 @@ func (e *Edit) Save(tx *store.Tx, session string) error {
 		if err != nil {
 			return err
 		}
-		if err := tx.Disconnects().Put(store.Pending{Session: session, Number: w.number, Data: data}); err != nil {
+		if err := to.Put(store.Pending{Session: session, Number: w.number, Data: data}); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,5 @@
-// Package versions keeps the rules of a database in its file, and the history of their
-// changes. It writes in the transaction of its caller.
+// Package versions keeps the rules of a database in its file, the history of their
+// changes, and the settings. It writes in the transaction of its caller.
 package versions
 
 import (
@@ -127,15 +127,29 @@ func Add(tx *store.Tx, c Change, now time.Time) (v Version, isNew bool, err erro
 		v.Number = last.Number
 	}
 	v.Number++
-	if err := keep(tx, append(h, v)); err != nil {
-		return v, false, err
-	}
-	options, err := json.Marshal(c.Options)
+	return v, true, put(tx, h, v, c.Rules.Source())
+}
+
+// Put stores a version that Add has made of another store with the same history.
+func Put(tx *store.Tx, v Version, source string) error {
+	h, err := List(tx)
 	if err != nil {
-		return v, false, err
+		return err
 	}
-	source := []byte(c.Rules.Source())
-	return v, true, errors.Join(tx.SetMeta(metaSource(v.Number), source), tx.SetMeta(metaRulesOptions, options), tx.SetMeta(metaRules, source))
+	return put(tx, h, v, source)
+}
+
+// put stores a version behind a history.
+func put(tx *store.Tx, h []Version, v Version, text string) error {
+	if err := keep(tx, append(h, v)); err != nil {
+		return err
+	}
+	options, err := json.Marshal(v.Options())
+	if err != nil {
+		return err
+	}
+	source := []byte(text)
+	return errors.Join(tx.SetMeta(metaSource(v.Number), source), tx.SetMeta(metaRulesOptions, options), tx.SetMeta(metaRules, source))
 }
 
 // keep stores the versions, but for the oldest if there are too many.

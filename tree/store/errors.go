@@ -22,6 +22,10 @@ var (
 // or its file system is read-only.
 var ErrReadOnly = errors.New("the database is read-only")
 
+// ErrLong is returned for a read that is not brief, of a transaction in which reads have to
+// be. See Tx.Brief.
+var ErrLong = errors.New("the read takes long")
+
 // ErrNoFile is returned for what only a store in a file can do.
 var ErrNoFile = errors.New("the database is kept in memory")
 

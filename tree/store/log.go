@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -37,6 +38,12 @@ func (s *Store) joinLog() error {
 		}
 	} else if needs {
 		return s.putLog(log)
+	}
+	if s.options.ReadLog && s.options.ReadOnly && owner != 0 {
+		if s.ownLog, err = findLog(s.file, owner); err != nil {
+			return err
+		}
+		return s.putLog(s.ownLog)
 	}
 	if log == nil || s.options.ReadOnly || s.bolt.Plain() {
 		return nil // a file that still gets its checksums does without until it is opened again
@@ -99,6 +106,20 @@ func (s *Store) leaveLog() error {
 	return err
 }
 
+// LeaveLog has a file that needs no log, such as a backup that is restored, belong to none. So
+// its commits are not taken for those of the database that it is a copy of.
+func LeaveLog(file string) (err error) {
+	if database, _, err := InLog(file); database == 0 || err != nil {
+		return err
+	}
+	k, err := kv.OpenFile(file, kv.FileOptions{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, k.Close()) }()
+	return logged.Leave(k)
+}
+
 // InLog returns which database of a log a file is, 0 if it was never in one, and whether its
 // last commits are in the log alone.
 func InLog(file string) (database uint64, needs bool, err error) {
@@ -110,6 +131,44 @@ func InLog(file string) (database uint64, needs bool, err error) {
 	_, database, needs, err = logged.Position(k)
 	return database, needs, err
 }
+
+// Logged reports whether commits go to a log, which has their changes.
+func (s *Store) Logged() bool { return s.logged != nil && !s.options.ReadOnly }
+
+// Database returns the random id of the database in its log, 0 if it has none. A restored or
+// copied database has another one.
+func (s *Store) Database() uint64 {
+	if s.logged == nil {
+		return 0
+	}
+	return s.logged.Database()
+}
+
+// SetChange gives the commit what clients can observe of it, in the form of package entry, for
+// the log. It must stay as it is until the commit.
+func (tx *Tx) SetChange(entries []byte) {
+	if t, ok := tx.kv.(*logged.Tx); ok {
+		t.SetChange(entries)
+	}
+}
+
+// Tail returns the entries of the log from a revision on, 0: from the oldest that there is.
+// The error wraps ErrTrimmed if the log does not have them, and ErrNoLog if there is no log.
+func (s *Store) Tail(from uint64) (*Tail, error) {
+	if s.logged == nil {
+		return nil, ErrNoLog
+	}
+	return logged.NewTail(s.logged, from)
+}
+
+// A Tail reads the log of a database.
+type Tail = logged.Tail
+
+// Errors of Tail.
+var (
+	ErrNoLog   = errors.New("the database has no log")
+	ErrTrimmed = logged.ErrTrimmed
+)
 
 // Room waits until a large commit can come without those behind it having to wait for its
 // being put into the file. The error is that of the context.

@@ -20,6 +20,9 @@ type Options struct {
 	// the file, and commits that a log in its directory has of an earlier run are put into it first.
 	// A store in memory needs none.
 	Log *logged.Log
+	// ReadLog opens the log of a file that is only read, for Tail, also if the file lacks
+	// nothing that is there.
+	ReadLog bool
 	// FreezeBytes is [logged.Options.FreezeBytes].
 	FreezeBytes int64
 

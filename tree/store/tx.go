@@ -37,6 +37,7 @@ type Tx struct {
 	Hold func(total int64) error
 
 	holds, asked int64 // bytes, for Hold
+	brief        int   // rows and index entries read, from where on a read takes long; 0: no bound
 
 	snapshot *Tx // that a draft writes in front of; nil: it is no draft, or has ended
 }
@@ -93,9 +94,26 @@ func (tx *Tx) delete(b kv.Bucket, key []byte) error {
 	return tx.kv.Delete(b, key)
 }
 
+// A brief read takes less than about a millisecond. The caller bounds its text by
+// BriefBytes.
+const (
+	BriefBytes = 64 << 10
+	briefRows  = 512
+)
+
+// Brief makes reads end with ErrLong, from now on, if they are not brief, or no more.
+func (tx *Tx) Brief(on bool) {
+	if tx.brief = 0; on {
+		tx.brief = tx.stats.Read + briefRows
+	}
+}
+
 // tick counts a step of a cursor and asks Interrupt.
 func (tx *Tx) tick() error {
 	tx.stats.Read++
+	if tx.brief > 0 && tx.stats.Read > tx.brief {
+		return ErrLong
+	}
 	if tx.Interrupt != nil && tx.stats.Read%1024 == 0 {
 		return tx.Interrupt()
 	}
@@ -184,6 +202,9 @@ const largeValue = 1 << 20
 // hold notes that n more bytes are about to be held by what the transaction reads, and
 // asks Hold in steps of largeValue. What is read without Hold does not count.
 func (tx *Tx) hold(n int) error {
+	if tx.brief > 0 && n > BriefBytes {
+		return ErrLong
+	}
 	if tx.Hold == nil {
 		return nil
 	}

@@ -9,8 +9,8 @@ import type { RestStore } from './store.js'
 
 /**
  * Writes as `set` does, and returns its resolved server values: of a hundred
- * clients that add 1 at the same time, each gets another sum. Over HTTP every caller that
- * may write gets them, except those of priorities.
+ * clients that add 1 at the same time, each gets another sum. A sum is left out for callers
+ * that may not read it, and so are server values of priorities.
  */
 export async function setReturning<T>(ref: DatabaseReference<T>, value: Writable<T>): Promise<Resolved> {
   const { db, path } = checked(ref)

@@ -171,7 +171,10 @@ func (s *Store) rest() error {
 	if !rest {
 		return nil
 	}
-	return s.setNeed(false)
+	if err := s.setNeed(false); err != nil {
+		return err
+	}
+	return s.log.wal.Release(s.position.database, s.position.last) // records without rows, too
 }
 
 func call(list []func()) {
@@ -370,6 +373,7 @@ func (s *Store) Detach() {
 func (s *Store) stop() {
 	s.mu.Lock()
 	s.closing = true
+	s.tell()
 	s.aging.Stop()
 	s.mu.Unlock()
 	s.started.Wait()

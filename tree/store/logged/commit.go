@@ -6,26 +6,25 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 	"github.com/dogwooddb/dogwood/tree/store/wal"
 )
 
 // commit commits what the writer has written. The writer is held.
-func (s *Store) commit(own *kv.Layer, dense bool) error {
-	began := time.Now()
+func (s *Store) commit(t *Tx) error {
+	own, began := &t.own, time.Now()
 	defer func() { s.took.Add(int64(time.Since(began))) }()
-	if dense || own.Bytes() > maxRows {
-		return s.direct(own)
+	if t.dense || own.Bytes() > maxRows {
+		return s.directly(t)
 	}
 	err := s.ready()
 	if err == nil {
 		time.Sleep(s.pace(own.Bytes()))
-		err = s.append(own)
+		err = s.append(own, t.change)
 	}
 	switch {
-	case durable.NoRoom(err) && !errors.Is(err, wal.ErrUnsettled) && !errors.Is(err, wal.ErrFailed):
-		return s.direct(own) // the file may have free pages where the disk has no room for a segment
+	case noSegment(err):
+		return s.direct(own, 0) // the file may have free pages where the disk has no room for a segment
 	case err != nil:
 		return s.failed(err)
 	}
@@ -36,11 +35,11 @@ func (s *Store) commit(own *kv.Layer, dense bool) error {
 }
 
 // append appends the commit to the log and makes it visible.
-func (s *Store) append(own *kv.Layer) error {
+func (s *Store) append(own *kv.Layer, change []byte) error {
 	s.committing.Lock()
 	defer s.committing.Unlock()
 	rows := encodeRows(s.position.last, own)
-	number, err := s.log.wal.Append(wal.Record{Database: s.position.database, Kind: CommitKind, Rows: rows})
+	number, err := s.log.wal.Append(wal.Record{Database: s.position.database, Kind: CommitKind, Change: change, Rows: rows})
 	if err != nil {
 		return err
 	}
@@ -48,7 +47,7 @@ func (s *Store) append(own *kv.Layer) error {
 	before := s.active.Bytes()
 	s.active.Add(own)
 	s.shown = nil
-	s.position.last = number
+	s.moved(number)
 	grown, full := s.active.Bytes()-before, s.active.Bytes() >= s.full()
 	if before == 0 {
 		s.since = time.Now()
@@ -171,8 +170,19 @@ func (e refused) Is(target error) bool {
 
 func causeOf(err error) error { return refused{err} }
 
-// direct commits to the file what is too large for the log. The writer is held.
-func (s *Store) direct(own *kv.Layer) error {
+// directly commits to the file what is too large for the log, or goes in the order of keys.
+// The log has its change alone, which counts when the file has the commit.
+func (s *Store) directly(t *Tx) error {
+	number, err := s.announce(t.change)
+	if err != nil {
+		return s.failed(err)
+	}
+	return s.direct(&t.own, number)
+}
+
+// direct commits to the file. number is that of the commit's record in the log; 0: there is
+// none. The writer is held.
+func (s *Store) direct(own *kv.Layer, number uint64) error {
 	s.applying.Lock()
 	defer s.applying.Unlock()
 	if err := s.applyBoth(); err != nil {
@@ -183,6 +193,7 @@ func (s *Store) direct(own *kv.Layer) error {
 		defer s.mu.Unlock()
 		s.unkept = none
 	}
+	to := max(number, s.position.last)
 	keepNone(true) // no snapshot, else one reader could see the commit and the next one not
 	err := s.update(func(tx kv.Tx) error {
 		tx.Dense()
@@ -191,10 +202,21 @@ func (s *Store) direct(own *kv.Layer) error {
 				return err
 			}
 		}
-		return nil
+		if to == 0 {
+			return nil
+		}
+		return position{s.position.log, s.position.database, to}.write(tx, s.needs)
 	})
+	if err == nil && number > 0 {
+		s.mu.Lock()
+		s.moved(number)
+		s.mu.Unlock()
+	}
 	s.newEpoch(false)
 	keepNone(false)
+	if err == nil && to > 0 {
+		_ = s.log.wal.Release(s.position.database, to) // the next one does it as well
+	}
 	return err
 }
 

@@ -22,6 +22,10 @@ type LogOptions struct {
 	ReadOnly bool
 	// SegmentBytes is the size of segments, 0: 16 MiB.
 	SegmentBytes int64
+	// KeepBytes, KeepAge and HoldBytes are those of [wal.Options]: what stays for readers.
+	KeepBytes int64
+	KeepAge   time.Duration
+	HoldBytes int64
 	// Synced is [wal.Options.Synced].
 	Synced func(took time.Duration)
 	// Fault is [wal.Options.Fault], nil but in tests.
@@ -45,7 +49,8 @@ type Log struct {
 
 // OpenLog opens the log in a directory, which need not exist. Errors are those of [wal.Open].
 func OpenLog(dir string, o LogOptions) (*Log, error) {
-	w, err := wal.Open(dir, wal.Options{ReadOnly: o.ReadOnly, SegmentBytes: o.SegmentBytes, Synced: o.Synced, Fault: o.Fault})
+	w, err := wal.Open(dir, wal.Options{ReadOnly: o.ReadOnly, SegmentBytes: o.SegmentBytes, Fault: o.Fault, Synced: o.Synced,
+		KeepBytes: o.KeepBytes, KeepAge: o.KeepAge, HoldBytes: o.HoldBytes})
 	if err != nil {
 		return nil, err
 	}

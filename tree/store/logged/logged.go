@@ -47,6 +47,11 @@ const (
 // CommitKind is the kind of the records of commits.
 const CommitKind = wal.FirstKind
 
+// DirectKind is the kind of the records of commits whose rows are in the file. Such a record
+// is void unless the file has the commit: then the next record of the database names it as the
+// one before, or else the file does.
+const DirectKind = wal.FirstKind + 1
+
 // Options adjust a store. The zero value is right for most.
 type Options struct {
 	// FreezeBytes is how much memory the commits that are not in the file may take before
@@ -91,7 +96,8 @@ type Store struct {
 	resting  bool          // and then to have the file need no log, if nothing was committed meanwhile
 	done     []func()      // to be called when wanted was done
 	closing  bool
-	aging    *time.Timer // runs while active has something
+	news     chan struct{} // closed when there is another commit, or the store is closed; nil: no reader waits
+	aging    *time.Timer   // runs while active has something
 
 	frozenSince time.Time
 }

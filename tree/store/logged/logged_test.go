@@ -24,6 +24,7 @@ type machine struct {
 	t     *testing.T
 	dir   string
 	o     Options
+	keep  int64 // of the log
 	log   *Log
 	store *Store
 }
@@ -38,7 +39,7 @@ func start(t *testing.T, dir string, o Options) *machine {
 func (m *machine) open() {
 	m.t.Helper()
 	var err error
-	if m.log, err = OpenLog(filepath.Join(m.dir, "log"), LogOptions{SegmentBytes: 64 << 10}); err != nil {
+	if m.log, err = OpenLog(filepath.Join(m.dir, "log"), LogOptions{SegmentBytes: 64 << 10, KeepBytes: m.keep}); err != nil {
 		m.t.Fatal(err)
 	}
 	f, err := kv.OpenFile(filepath.Join(m.dir, "a.db"), kv.FileOptions{NoSync: true})
@@ -72,7 +73,9 @@ func (m *machine) killed() *machine {
 	if err := os.CopyFS(dir, os.DirFS(m.dir)); err != nil {
 		m.t.Fatal(err)
 	}
-	return start(m.t, dir, m.o)
+	next := &machine{t: m.t, dir: dir, o: m.o, keep: m.keep}
+	next.open()
+	return next
 }
 
 var testBuckets = []kv.Bucket{kv.Rows, kv.Index, kv.Meta}

@@ -75,7 +75,7 @@ func Open(file *kv.File, log *Log, o Options) (*Store, error) {
 		log.add(s)
 	}
 	s.since = time.Now()
-	if !s.active.Empty() && !file.ReadOnly() {
+	if s.needs && !file.ReadOnly() { // also if it lacks nothing but pieces
 		s.aging.Reset(applyAfter)
 	}
 	return s, nil
@@ -100,9 +100,15 @@ func (s *Store) locate() error {
 	case s.needs:
 		s.position = p
 		return s.recover()
-	case ours && w.Databases()[p.database] <= p.last:
-		s.position = p
-		return w.Release(p.database, p.last)
+	case ours:
+		void, err := voidAfter(w, p)
+		if err != nil {
+			return err
+		}
+		if last := w.Databases()[p.database]; last <= max(p.last, void) {
+			s.position = p
+			return w.Release(p.database, max(p.last, void))
+		}
 	}
 	// A new file, or a copy from a backup: nothing in the log is about it.
 	s.position = position{log: w.Owner(), database: randomID()}
@@ -142,6 +148,9 @@ func (s *Store) recover() error {
 	for r, err := range s.log.wal.Records(s.position.database, s.position.last) {
 		if err != nil {
 			return err
+		}
+		if r.Kind == DirectKind {
+			continue // the file does not have it
 		}
 		previous, err := decodeRows(r.Rows, s.active.Set)
 		if err != nil {

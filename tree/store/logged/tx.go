@@ -15,6 +15,7 @@ type Tx struct {
 	ended    bool
 	epoch    uint64
 	own      kv.Layer
+	change   []byte
 }
 
 // Put puts an entry.
@@ -33,6 +34,10 @@ func (t *Tx) Delete(b kv.Bucket, key []byte) error {
 // the log.
 func (t *Tx) Dense() { t.dense = true }
 
+// SetChange gives the commit what clients can observe of it, in the form of package entry.
+// It must stay as it is until the end of the transaction.
+func (t *Tx) SetChange(entries []byte) { t.change = entries }
+
 // Cursor returns a cursor of a bucket.
 func (t *Tx) Cursor(b kv.Bucket) kv.Cursor { return t.Layered.Cursor(b, nil) }
 
@@ -48,10 +53,10 @@ func (t *Tx) Commit() error {
 		return errEnded
 	}
 	defer t.Rollback()
-	if t.own.Empty() {
+	if t.own.Empty() && len(t.change) == 0 {
 		return nil
 	}
-	return t.store.commit(&t.own, t.dense)
+	return t.store.commit(t)
 }
 
 // Rollback ends the transaction without its writes. After Commit it does nothing.

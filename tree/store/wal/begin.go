@@ -97,6 +97,7 @@ func newSegment(f pooledFile, l *Log) *segment {
 		end:     headBytes,
 		last:    l.next - 1,
 		of:      make(map[uint64]uint64),
+		from:    make(map[uint64]int64),
 	}
 }
 

@@ -221,7 +221,7 @@ func (l *Log) writeGroup(g *group) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, h := range g.heads {
-		s.note(&Record{Number: g.first + uint64(i), Database: h.database})
+		s.note(&Record{Number: g.first + uint64(i), Database: h.database}, s.end+int64(h.at))
 	}
 	s.end += int64(g.bytes())
 	l.settled = s.last

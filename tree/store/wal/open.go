@@ -196,6 +196,7 @@ func (l *Log) cut(s *segment, upTo uint64) error {
 	}
 	s.end, s.last = headBytes, s.first-1
 	clear(s.of)
+	clear(s.from)
 	for s.last < upTo {
 		r, ok := readRecord(b[s.end:], s.id)
 		if !ok || r.Number != s.last+1 {
@@ -204,7 +205,7 @@ func (l *Log) cut(s *segment, upTo uint64) error {
 		if r.Kind == markKind {
 			return nil
 		}
-		s.note(&r.Record)
+		s.note(&r.Record, s.end)
 		s.end += int64(r.size)
 	}
 	return nil

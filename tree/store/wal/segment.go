@@ -34,13 +34,14 @@ type segment struct {
 	end   int64             // of what is on the disk
 	last  uint64            // number of the last record; first-1 if there is none
 	of    map[uint64]uint64 // the last number of each database that has records in it
+	from  map[uint64]int64  // where the first record of each of them is
 }
 
 func (s *segment) name() string { return fmt.Sprintf("%016x-%016x%s", s.first, s.id, segmentSuffix) }
 
 // parseName returns a segment with what its name says.
 func parseName(name string) (s *segment, ok bool) {
-	s = &segment{of: make(map[uint64]uint64)}
+	s = &segment{of: make(map[uint64]uint64), from: make(map[uint64]int64)}
 	n, err := fmt.Sscanf(strings.TrimSuffix(name, segmentSuffix), "%016x-%016x", &s.first, &s.id)
 	return s, err == nil && n == 2 && s.name() == name && s.first > 0
 }
@@ -88,9 +89,12 @@ func (s *segment) readHead(b []byte, owner uint64) error {
 	return nil
 }
 
-// note notes a record that is on the disk.
-func (s *segment) note(r *Record) {
+// note notes a record that is on the disk, at a place of the file.
+func (s *segment) note(r *Record, at int64) {
 	s.last = r.Number
+	if _, has := s.of[r.Database]; !has {
+		s.from[r.Database] = at
+	}
 	s.of[r.Database] = r.Number
 }
 

@@ -25,7 +25,8 @@ type isolationCommand struct {
 func (isolationCommand) Help() string {
 	return `A bystander writes and reads small values, first alone and then beside one
 attack after the other. Attacks come from another address and another process, and
-send what a user without administrator rights can send. The bystander's p99 must stay below ten
+send what a user without administrator rights can send. The attack readers comes from the
+attackers' address and the two after it. The bystander's p99 must stay below ten
 times that without an attack and below 500 ms.
 
 The attacks are ` + strings.Join(isolation.Names(), ", ") + `.

@@ -84,6 +84,9 @@ func replaceKept(ctx context.Context, file string, src io.Reader) (kept string, 
 		if err := checks.Copy(ctx, part); err != nil {
 			return err
 		}
+		if err := store.LeaveLog(part); err != nil {
+			return err
+		}
 		kept, err = keepAside(file)
 		return err
 	})

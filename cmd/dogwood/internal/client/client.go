@@ -175,6 +175,7 @@ const (
 	typeJSON   = "application/json"
 	typeEvents = "text/event-stream"
 	TypeBinary = "application/octet-stream"
+	TypeLines  = "application/x-ndjson"
 )
 
 // expectBytes is the size from which a body waits for the server's consent: a

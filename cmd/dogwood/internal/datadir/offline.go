@@ -42,6 +42,15 @@ func CheckName(flag, ns string) error {
 
 // ReadStore calls use with the store of a database, which it locks and opens for reading.
 func (f *OfflineFlags) ReadStore(ns string, use func(*store.Store) error) (err error) {
+	return f.read(ns, store.Options{ReadOnly: true}, use)
+}
+
+// ReadLog is ReadStore for a store whose log is read.
+func (f *OfflineFlags) ReadLog(ns string, use func(*store.Store) error) (err error) {
+	return f.read(ns, store.Options{ReadOnly: true, ReadLog: true}, use)
+}
+
+func (f *OfflineFlags) read(ns string, o store.Options, use func(*store.Store) error) (err error) {
 	file, err := f.DataFile(ns)
 	if err != nil {
 		return err
@@ -51,7 +60,7 @@ func (f *OfflineFlags) ReadStore(ns string, use func(*store.Store) error) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	s, err := openThere(file, store.Options{ReadOnly: true})
+	s, err := openThere(file, o)
 	if err != nil {
 		return err
 	}

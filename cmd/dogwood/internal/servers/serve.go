@@ -28,6 +28,9 @@ type Serve struct {
 	backupFlags
 	opsFlags
 	limitFlags
+	LogKeepMiB   int64         `name:"log-keep-mib" help:"MiB of the log that stay for readers after they are in the files; 0: none." default:"64" placeholder:"MIB"`
+	LogKeepAge   time.Duration `help:"For how long at most." default:"24h" placeholder:"TIME"`
+	LogHoldMiB   int64         `name:"log-hold-mib" help:"MiB of the log that stay for readers that have not got there yet." default:"1024" placeholder:"MIB"`
 	DrainTimeout time.Duration `help:"How long requests under way may take to finish after SIGTERM or SIGINT. Then they are cut off, and 2s later the server has ended." default:"10s" placeholder:"TIME"`
 	IdleAfter    time.Duration `help:"Close a database that nothing has used for so long, until it is used again; 0 for never." default:"10m" placeholder:"TIME"`
 }
@@ -108,6 +111,10 @@ func (c *Serve) options(log *slog.Logger) (o server.Options, err error) {
 		c.DefaultNamespace = c.Namespace[0]
 	}
 	c.reload, c.ops = c.reloadAll, c.opsFlags
+	o.KeepLogAge, o.HoldLogBytes = c.LogKeepAge, c.LogHoldMiB<<20
+	if o.KeepLogBytes = c.LogKeepMiB << 20; c.LogKeepMiB <= 0 {
+		o.KeepLogBytes = -1
+	}
 	o.Dir, o.DefaultNamespace, o.Namespaces = c.Data, c.DefaultNamespace, c.Namespace
 	o.AdminSecrets, o.Log, o.Limits.DrainTimeout = []string{secret}, log, c.DrainTimeout
 	if o.Limits.IdleAfter = c.IdleAfter; c.IdleAfter == 0 {

@@ -1,0 +1,369 @@
+package sync
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dogwooddb/dogwood/internal/tier"
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/replay"
+	"github.com/dogwooddb/dogwood/sync/versions"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/entry"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
+	"github.com/dogwooddb/dogwood/tree/store/logged"
+)
+
+// A history makes random operations of every kind on a database with a log.
+type history struct {
+	*testing.T
+	rnd     *rand.Rand
+	dir     string
+	log     *logged.Log
+	db      *Database
+	clients []*client
+	writers [3][16]byte
+	number  [3]uint64
+	made    map[string]int // operations by kind
+	opened  int
+}
+
+func (h *history) open() {
+	h.Helper()
+	var err error
+	if h.log, err = logged.OpenLog(store.LogDir(h.dir), logged.LogOptions{KeepBytes: 1 << 40}); err != nil {
+		h.Fatal(err)
+	}
+	freeze := []int64{1 << 10, 64 << 10, 8 << 20}[h.opened%3]
+	h.opened++
+	h.db, err = Open(Options{
+		File: filepath.Join(h.dir, "db"), Store: store.Options{Log: h.log, FreezeBytes: freeze, NoSync: true}, ScrubEvery: -1,
+		Rules:  parseRules(h.T, `{"rules":{".read":true,".write":"newData.child('no').val() != 1"}}`),
+		Sample: func() tree.Node { n, _ := tree.ParseNode(`{"sample":{"a":1}}`); return n },
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *history) close() {
+	h.Helper()
+	checkTest(h.T, h.db)
+	if err := errors.Join(h.db.Close(), h.log.Close()); err != nil {
+		h.Fatal(err)
+	}
+	h.clients = nil
+}
+
+// path returns a path of one to three keys.
+func (h *history) path() string {
+	var b strings.Builder
+	for range 1 + h.rnd.IntN(3) {
+		fmt.Fprintf(&b, "/%s", []string{"a", "b", "c", "7", "é\\\"x", "d"}[h.rnd.IntN(6)])
+	}
+	return strings.ReplaceAll(b.String(), `\`, "")
+}
+
+func (h *history) value() string {
+	switch h.rnd.IntN(20) {
+	case 0, 1, 2:
+		return "null"
+	case 3:
+		return fmt.Sprintf(`{".value":%d,".priority":%d}`, h.rnd.IntN(9), h.rnd.IntN(9))
+	case 4:
+		return `{".sv":"timestamp"}`
+	case 5, 6:
+		return `{".sv":{"increment":1.5}}`
+	case 7:
+		return fmt.Sprintf("%q", strings.Repeat("long ", h.rnd.IntN(2000)))
+	case 8:
+		return fmt.Sprintf("%q", strings.Repeat(`q"é`, h.rnd.IntN(60_000)))
+	case 9:
+		return importText(h.rnd.IntN(100), 1+h.rnd.IntN(60))
+	case 10:
+		return `{"no":1}`
+	case 11:
+		return fmt.Sprintf(`{"x":{"y":%d,".priority":"p"},"z":[1,null,true]}`, h.rnd.IntN(9))
+	}
+	return fmt.Sprint(h.rnd.IntN(1000))
+}
+
+// update returns the body of an update.
+func (h *history) update() string {
+	all := make(map[string]string)
+	for i := range 1 + h.rnd.IntN(3) {
+		all[fmt.Sprintf("u%d/%d", i, h.rnd.IntN(4))] = h.value()
+	}
+	var members []string
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		members = append(members, fmt.Sprintf("%q:%s", k, all[k]))
+	}
+	return "{" + strings.Join(members, ",") + "}"
+}
+
+func (h *history) caller() Caller {
+	if h.rnd.IntN(2) == 0 {
+		return Admin
+	}
+	uid := fmt.Sprint("user", h.rnd.IntN(3))
+	return Caller{Auth: rules.Auth{UID: uid, JSON: fmt.Sprintf(`{"uid":%q}`, uid)}}
+}
+
+// refused fails on errors that a random operation may not have.
+func (h *history) refused(err error) {
+	h.Helper()
+	var stale *fault.StaleError
+	if err != nil && !errors.Is(err, fault.ErrDenied) && !errors.As(err, &stale) && !errors.Is(err, tree.ErrIncrement) {
+		h.Fatal(err)
+	}
+}
+
+func (h *history) write(w Write) {
+	h.Helper()
+	w.Caller = h.caller()
+	if h.rnd.IntN(3) == 0 {
+		i := h.rnd.IntN(len(h.writers))
+		if h.number[i] == 0 || h.rnd.IntN(4) > 0 { // or it is sent again
+			h.number[i]++
+		}
+		w.ID = &store.WriteID{Writer: h.writers[i], Number: h.number[i]}
+	}
+	_, err := h.db.Write(h.Context(), w)
+	h.refused(err)
+}
+
+func (h *history) client() *client {
+	if len(h.clients) < 3 {
+		h.clients = append(h.clients, connect(h.T, h.db, fmt.Sprint("c", h.rnd.Uint64()), 0))
+	}
+	return h.clients[h.rnd.IntN(len(h.clients))]
+}
+
+// kinds are the operations, by name.
+var kinds = map[string]func(h *history){
+	"set":    func(h *history) { h.write(putOf(h.T, h.path(), h.value())) },
+	"update": func(h *history) { h.write(updateOf(h.T, "/"+fmt.Sprint("m", h.rnd.IntN(3)), h.update())) },
+	"priority": func(h *history) {
+		h.write(putOf(h.T, h.path()+"/.priority", fmt.Sprint(h.rnd.IntN(5))))
+	},
+	"transaction": func(h *history) {
+		at := h.path()
+		w := putOf(h.T, at, h.value())
+		n, _ := tree.ParseNode(get(h.T, h.db, at))
+		hash := n.Hash()
+		w.If = &hash
+		h.write(w)
+	},
+	"large": func(h *history) {
+		if h.rnd.IntN(10) == 0 {
+			h.write(putOf(h.T, h.path(), manyValues(3000+h.rnd.IntN(9000))))
+		}
+	},
+	"leave": func(h *history) {
+		c := h.client()
+		c.send(fmt.Sprintf(`{"r":1,"a":"o","b":{"p":%q,"d":%s}}`, h.path(), h.value()))
+		c.send(fmt.Sprintf(`{"r":2,"a":"om","b":{"p":"/left","d":%s}}`, h.update()))
+		c.settle()
+		c.frames()
+	},
+	"cancel": func(h *history) {
+		c := h.client()
+		c.send(fmt.Sprintf(`{"r":1,"a":"oc","b":{"p":%q}}`, h.path()))
+		c.settle()
+		c.frames()
+	},
+	"end": func(h *history) {
+		c := h.client()
+		h.clients = slices.DeleteFunc(h.clients, func(other *client) bool { return other == c })
+		c.session.Close()
+	},
+	"rules": func(h *history) {
+		if h.rnd.IntN(5) > 0 {
+			return
+		}
+		text := fmt.Sprintf(`{"rules":{".read":true,".write":"newData.child('no').val() != 1","a":{".indexOn":"v%d"}}}`, h.rnd.IntN(3))
+		_, err := h.db.ChangeRules(h.Context(), versions.Change{Rules: parseRules(h.T, text), Author: "ana", Comment: "\"why\""})
+		h.refused(err)
+	},
+	"setting": func(h *history) {
+		h.refused(h.db.SetSetting(h.Context(), fmt.Sprint("s", h.rnd.IntN(4)), fmt.Sprint("é", h.rnd.IntN(9))))
+	},
+	"import": func(h *history) {
+		if h.rnd.IntN(4) > 0 {
+			return
+		}
+		var src io.Reader = strings.NewReader("{\n\t\"é\": " + importText(1, 1+h.rnd.IntN(3000)) + "}")
+		fails := h.rnd.IntN(4) == 0
+		if fails {
+			src = io.MultiReader(src, failingReader{})
+		}
+		_, err := h.db.Import(h.Context(), tree.MustParsePath("imported"+h.path()), src, nil)
+		if (err != nil) != fails {
+			h.Fatal("import:", err)
+		}
+	},
+	"put": func(h *history) {
+		if h.rnd.IntN(4) > 0 {
+			return
+		}
+		text := `{"n":{".sv":{"increment":2}},"t":{".sv":"timestamp"},"same":{".sv":{"increment":3}},"same":5,"rest":` + importText(2, 1+h.rnd.IntN(2000)) + `}`
+		_, err := h.db.Put(h.Context(), tree.MustParsePath("put/"+fmt.Sprint(h.rnd.IntN(3))), strings.NewReader(text), nil)
+		h.refused(err)
+	},
+	"restart": func(h *history) {
+		if h.rnd.IntN(20) == 0 {
+			h.close()
+			h.open()
+		}
+	},
+}
+
+type failingReader struct{}
+
+func (failingReader) Read([]byte) (int, error) { return 0, errors.New("the client left") }
+
+// buckets returns what clients can observe of a file that is closed: the buckets whose bytes
+// must be the same.
+func buckets(t *testing.T, file string) map[string]string {
+	t.Helper()
+	f, err := kv.OpenFile(file, kv.FileOptions{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	tx, err := f.Begin(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	all := make(map[string]string)
+	for _, b := range []kv.Bucket{kv.Writers, kv.Disconnect, kv.Texts} {
+		c := tx.Cursor(b)
+		for k, v := c.Seek(nil); k != nil; k, v = c.Next() {
+			if string(k) != "indexes" && string(k) != "+probe" { // ids of indexes are those of the file
+				all[string(b)+string(k)] = string(v)
+			}
+		}
+		if err := c.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// contentOf returns the tree with priorities, the declared indexes and the revision.
+func contentOf(t *testing.T, s *store.Store) string {
+	t.Helper()
+	var b strings.Builder
+	err := s.View(func(tx *store.Tx) error {
+		fmt.Fprintln(&b, tx.Revision())
+		return tx.WriteJSON(&b, tree.Root)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestReplay: the log of a database makes an equal one of an empty store, whatever was done
+// to it.
+func TestReplay(t *testing.T) {
+	for seed := range tier.Pick[uint64](2, 3, 4) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			testReplay(t, seed, tier.Pick(300, 1000, 10_000))
+		})
+	}
+}
+
+func testReplay(t *testing.T, seed uint64, operations int) {
+	h := &history{T: t, rnd: rand.New(rand.NewPCG(seed, 16)), dir: t.TempDir(), made: make(map[string]int)}
+	for i := range h.writers {
+		h.writers[i] = [16]byte{byte(i + 1)}
+	}
+	h.open()
+	names := slices.Sorted(maps.Keys(kinds))
+	for range operations {
+		name := names[h.rnd.IntN(len(names))]
+		kinds[name](h)
+		h.made[name]++
+	}
+	h.write(putOf(t, "/last", manyValues(9000)))
+	imports(t, h.db, "/imported/last", importText(1, 3000))
+
+	copied := filepath.Join(t.TempDir(), "copy")
+	to, err := store.Open(copied, store.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.replay(to)
+	if got, want := contentOf(t, to), contentOf(t, h.db.store); got != want {
+		t.Errorf("the tree differs: %d and %d bytes, %s", len(got), len(want), firstDifference(got, want))
+	}
+	h.close()
+	findings, err := to.Check()
+	if err := errors.Join(append(findings, err, to.Close())...); err != nil {
+		t.Fatal(err)
+	}
+	got, want := buckets(t, copied), buckets(t, filepath.Join(h.dir, "db"))
+	for _, k := range slices.Sorted(maps.Keys(want)) {
+		if got[k] != want[k] {
+			t.Errorf("entry %q is %.200q, want %.200q", k, got[k], want[k])
+		}
+	}
+	if len(got) != len(want) || len(want) < 10 {
+		t.Errorf("%d entries, want %d", len(got), len(want))
+	}
+	t.Log(h.made)
+}
+
+// replay carries out all of the log on a store.
+func (h *history) replay(to *store.Store) {
+	h.Helper()
+	tail, err := h.db.store.Tail(1)
+	if err != nil {
+		h.Fatal(err)
+	}
+	defer tail.Close()
+	r := replay.New(to)
+	largest := 0
+	for {
+		e, ok, err := tail.Ready()
+		if err != nil {
+			h.Fatal(err)
+		}
+		if !ok {
+			break
+		}
+		if largest = max(largest, len(e.Text)); e.Database != h.db.store.Database() {
+			h.Errorf("an entry of database %x", e.Database)
+		}
+		if err := r.Add(e); err != nil {
+			h.Fatal(err)
+		}
+	}
+	if largest > entry.MaxBytes {
+		h.Errorf("an entry has %d bytes", largest)
+	}
+	if err := r.Close(); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func firstDifference(a, b string) string {
+	i := 0
+	for i < min(len(a), len(b)) && a[i] == b[i] {
+		i++
+	}
+	from := max(i-60, 0)
+	return fmt.Sprintf("%q and %q", a[from:min(i+60, len(a))], b[from:min(i+60, len(b))])
+}

@@ -1,0 +1,99 @@
+package entry
+
+import (
+	"encoding/json"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// An Operation is one line of an entry behind its header: a *Write, *Seen, *Left, *Rules,
+// *Setting, *Load, *Link, *Drop, *Part or *Join.
+type Operation interface {
+	append(b []byte) []byte
+}
+
+// By is the caller of an operation, and how it came about.
+type By struct {
+	UID   string // of the user; "" if there is none
+	Admin bool   // the rules did not apply
+	Door  string // how the request came, such as rest or socket; "" if it is unknown
+	Cause string // what was asked for, such as set or onDisconnect
+}
+
+// An ID is the id of a write, by which it is recognized when a client sends it again.
+type ID struct {
+	Writer [16]byte // a hash of the client's name and its caller
+	Number uint64
+}
+
+// A Write is a change of the tree, with server values replaced. The writes are in the order
+// in which they are made.
+type Write struct {
+	Writes []tree.ResolvedWrite
+	By     By
+	ID     *ID        // nil: the client gave none
+	Merge  *tree.Path // of what it was sent as an update; nil: it was not
+}
+
+// Seen is the id of a write that changed nothing, or that is in a [Join]. It counts all the
+// same.
+type Seen struct{ ID ID }
+
+// A Record is what a session left for its disconnect: a number that is its own, and a JSON
+// text that package pending understands.
+type Record struct {
+	Number uint64
+	Text   []byte
+}
+
+// Left changes what a session left for its disconnect. When an operation that it left is
+// carried out, its Write is in front of this in the same entry.
+type Left struct {
+	Session string
+	Put     []Record
+	Delete  []uint64
+}
+
+// Rules put rules in force. Version is the JSON text that package versions keeps of them.
+type Rules struct {
+	Version json.RawMessage
+	Source  string
+}
+
+// A Setting gives a setting a value.
+type Setting struct{ Name, Value string }
+
+// A Load is a piece of the text of an import to a path. The pieces of an import are in order,
+// and others may be between them. They have no effect before their Link.
+type Load struct {
+	ID   string
+	At   tree.Path
+	Now  int64 // what timestamps in the text become, in milliseconds since 1970; 0: it may have none
+	Seq  int   // from 0
+	Text string
+}
+
+// A Link makes what was loaded the value at its path. Increments in the text are values in
+// Writes, which are made after that.
+type Link struct {
+	ID     string
+	By     By
+	Writes []tree.ResolvedWrite
+}
+
+// A Drop says that the pieces of a Load or of Parts are void.
+type Drop struct{ ID string }
+
+// A Part is a part of the text of an operation that is too long for one entry. The parts are
+// in order, and other operations may be between them.
+type Part struct {
+	ID   string
+	Seq  int // from 0
+	Text string
+}
+
+// A Join stands for the operation whose text is in parts.
+type Join struct {
+	ID    string
+	Parts int
+}

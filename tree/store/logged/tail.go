@@ -1,0 +1,285 @@
+package logged
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/dogwooddb/dogwood/tree/store/durable"
+	"github.com/dogwooddb/dogwood/tree/store/entry"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
+	"github.com/dogwooddb/dogwood/tree/store/wal"
+)
+
+// ErrTrimmed is wrapped for a reader of entries that are not in the log any more, or never
+// were: those of commits that were made without it.
+var ErrTrimmed = wal.ErrTrimmed
+
+// announce puts the change of a commit into the log that goes to the file. It returns 0 if
+// there is none, or no room for it.
+func (s *Store) announce(change []byte) (number uint64, err error) {
+	if len(change) == 0 {
+		return 0, nil
+	}
+	number, err = s.log.wal.Append(wal.Record{Database: s.position.database, Kind: DirectKind, Change: change, Rows: binary.LittleEndian.AppendUint64(nil, s.position.last)})
+	if noSegment(err) {
+		return 0, nil
+	}
+	return number, err
+}
+
+// noSegment reports whether a record was not written since the disk has no room for a segment.
+func noSegment(err error) bool {
+	return durable.NoRoom(err) && !errors.Is(err, wal.ErrUnsettled) && !errors.Is(err, wal.ErrFailed)
+}
+
+// moved notes the last record that counts. mu is held.
+func (s *Store) moved(number uint64) {
+	s.position.last = number
+	s.tell()
+}
+
+// tell tells those that wait for commits. mu is held.
+func (s *Store) tell() {
+	if s.news != nil {
+		close(s.news)
+		s.news = nil
+	}
+}
+
+// Database returns the random id of the database in the log.
+func (s *Store) Database() uint64 { return s.position.database }
+
+// visible returns the number of the last record that counts, and a channel that is closed when
+// that changes; nil if the store is closed.
+func (s *Store) visible() (last uint64, news <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return s.position.last, nil
+	}
+	if s.news == nil {
+		s.news = make(chan struct{})
+	}
+	return s.position.last, s.news
+}
+
+// voidAfter returns the number of the last record behind a position if all of those are void;
+// else 0.
+func voidAfter(w *wal.Log, p position) (last uint64, err error) {
+	for r, err := range w.Records(p.database, p.last) {
+		if err != nil || r.Kind != DirectKind {
+			return 0, err
+		}
+		last = r.Number
+	}
+	return last, nil
+}
+
+// A Tail reads the entries of a database, from a revision on, and follows its commits. It
+// belongs to one goroutine.
+//
+// Its position holds back the segments that it has still to read, up to the bound of the log.
+// A reader that is slower gets ErrTrimmed, and has to read the state of the database instead.
+type Tail struct {
+	source  source
+	cursor  *wal.Cursor
+	hold    *wal.Hold
+	next    uint64       // revision that is wanted
+	records []wal.Record // read ahead; the first is that whose entries come next
+	text    []byte       // entries of a record that are not returned yet
+	number  uint64       // of the record that text is of
+}
+
+// A source is a database in a log that a Tail reads.
+type source struct {
+	wal      *wal.Log
+	database uint64
+	visible  func() (last uint64, news <-chan struct{})
+}
+
+// NewTail returns the entries of a store from a revision on; 0: from the oldest one that the
+// log has. It must be closed.
+func NewTail(s *Store, from uint64) (*Tail, error) {
+	return newTail(source{s.log.wal, s.position.database, s.visible}, from)
+}
+
+// newTail finds the segment that the revision is in.
+func newTail(from source, revision uint64) (*Tail, error) {
+	t := &Tail{source: from, cursor: from.wal.Cursor(from.database, 0), hold: from.wal.Hold(0), next: revision}
+	err := t.cursor.Find(func(r wal.Record) bool {
+		e, _, err := entry.Next(r.Change)
+		return err == nil && e.Revision < revision
+	})
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	t.hold.Move(t.cursor.After())
+	if revision == 0 {
+		err = t.pin()
+	}
+	return t, err
+}
+
+// pin begins with the oldest entry that there is, so that none behind it is missed.
+func (t *Tail) pin() error {
+	last, _ := t.source.visible()
+	if err := t.fill(last); err != nil {
+		if errors.Is(err, errEnd) {
+			return nil
+		}
+		return err
+	}
+	e, _, err := entry.Next(t.text)
+	t.next = e.Revision
+	return err
+}
+
+// Close gives up what the reader holds.
+func (t *Tail) Close() { t.hold.End() }
+
+// errEnd is returned by step if there is nothing more yet.
+var errEnd = errors.New("no more entries yet")
+
+// Next returns the next entry. It waits for one until the context ends; the error is
+// wal.ErrClosed when the database is closed.
+func (t *Tail) Next(ctx context.Context) (entry.Entry, error) {
+	for {
+		e, news, err := t.step()
+		if !errors.Is(err, errEnd) {
+			return e, err
+		}
+		if news == nil {
+			return e, wal.ErrClosed
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return e, context.Cause(ctx)
+		}
+	}
+}
+
+// News returns a channel that is closed when there may be more than Ready returned before the
+// call; nil if the database is closed.
+func (t *Tail) News() <-chan struct{} {
+	_, news := t.source.visible()
+	return news
+}
+
+// Ready is Next that does not wait: ok is false if there is no entry yet.
+func (t *Tail) Ready() (e entry.Entry, ok bool, err error) {
+	e, _, err = t.step()
+	if errors.Is(err, errEnd) {
+		return e, false, nil
+	}
+	return e, err == nil, err
+}
+
+// step returns the next entry, or errEnd and the channel of source.visible.
+func (t *Tail) step() (e entry.Entry, news <-chan struct{}, err error) {
+	for {
+		for len(t.text) > 0 {
+			e, rest, err := entry.Next(t.text)
+			if err != nil {
+				return e, nil, fmt.Errorf("record %d of the log: %w", t.number, err)
+			}
+			if t.text = rest; e.Revision < t.next {
+				continue // in front of where the reader begins
+			}
+			return e, nil, t.take(e)
+		}
+		last, news := t.source.visible()
+		if err := t.fill(last); err != nil {
+			return e, news, err
+		}
+	}
+}
+
+// take notes that an entry is returned, which must be the one that is wanted.
+func (t *Tail) take(e entry.Entry) error {
+	if t.next != 0 && e.Revision != t.next {
+		return fmt.Errorf("%w: revision %d is missing, the next one is %d", ErrTrimmed, t.next, e.Revision)
+	}
+	if t.next = e.Revision; !e.More {
+		t.next++
+	}
+	if len(t.text) == 0 {
+		t.hold.Move(t.number)
+	}
+	return nil
+}
+
+// fill reads the next record that counts.
+func (t *Tail) fill(last uint64) error {
+	for {
+		r, err := t.peek(0, last)
+		if err != nil {
+			return err
+		}
+		if r.Kind == DirectKind && r.Number != last {
+			follows, err := t.peek(1, last)
+			if err != nil {
+				return err
+			}
+			previous, err := decodeRows(follows.Rows[:min(len(follows.Rows), 8)], nil)
+			if err != nil {
+				return err
+			}
+			if previous < r.Number {
+				t.records = t.records[1:] // void
+				continue
+			}
+		}
+		t.records = t.records[1:]
+		if len(r.Change) > 0 {
+			t.text, t.number = r.Change, r.Number
+			return nil
+		}
+	}
+}
+
+// peek returns the i-th record that was not taken. The error is errEnd if there is none up
+// to a number.
+func (t *Tail) peek(i int, last uint64) (wal.Record, error) {
+	for len(t.records) <= i {
+		r, ok, err := t.cursor.Next()
+		if err != nil {
+			return r, err
+		}
+		if !ok {
+			return r, errEnd
+		}
+		t.records = append(t.records, r)
+	}
+	if r := t.records[i]; r.Number <= last {
+		return r, nil
+	}
+	return wal.Record{}, errEnd
+}
+
+// Leave has a file that needs no log belong to none.
+func Leave(file *kv.File) error {
+	if err := file.Start(); err != nil {
+		return err
+	}
+	tx, err := file.Begin(true)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	switch p, needs, err := readPosition(tx); {
+	case err != nil:
+		return err
+	case needs:
+		return fmt.Errorf("%w: the last commits of the file are in log %016x", ErrOtherLog, p.log)
+	case p.log == 0:
+		return nil
+	}
+	if err := tx.Delete(kv.Meta, positionKey); err != nil {
+		return err
+	}
+	return tx.Commit()
+}

@@ -1,0 +1,116 @@
+package wal
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/dogwooddb/dogwood/internal/tier"
+)
+
+// TestCursor: cursors that begin anywhere return every record of their database once and in
+// order, over segments and openings of the log, until some are gone.
+func TestCursor(t *testing.T) {
+	for seed := range tier.Pick[uint64](5, 20, 500) {
+		rnd := rand.New(rand.NewPCG(seed, 3))
+		dir := t.TempDir()
+		open := func() *Log {
+			l, err := Open(dir, Options{SegmentBytes: firstSegment, KeepBytes: 1 << 40})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return l
+		}
+		l := open()
+		written := make(map[uint64]uint64) // by database, how many records
+		last := make(map[uint64]uint64)
+		number := func(r Record) uint64 { return binary.BigEndian.Uint64(r.Change) }
+		type follower struct {
+			*Cursor
+			next uint64
+		}
+		var followers []follower
+		follow := func(f *follower) {
+			t.Helper()
+			for {
+				r, ok, err := f.Next()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !ok {
+					break
+				}
+				if n := number(r); n == f.next {
+					f.next++
+				} else if n > f.next {
+					t.Fatalf("record %d came, want %d", n, f.next)
+				}
+			}
+			if f.next != written[f.database] {
+				t.Fatalf("the cursor of %d ends at %d of %d records", f.database, f.next, written[f.database])
+			}
+		}
+		for range 60 {
+			switch rnd.IntN(4) {
+			case 0:
+				db := 1 + rnd.Uint64N(3)
+				if written[db] == 0 {
+					break
+				}
+				f := follower{l.Cursor(db, 0), rnd.Uint64N(written[db])}
+				if err := f.Find(func(r Record) bool { return number(r) <= f.next }); err != nil {
+					t.Fatal(err)
+				}
+				followers = append(followers, f)
+			case 1:
+				for i := range followers {
+					follow(&followers[i])
+				}
+			case 2:
+				if rnd.IntN(4) > 0 {
+					break
+				}
+				followers = nil
+				if err := l.Close(); err != nil {
+					t.Fatal(err)
+				}
+				l = open()
+			default:
+				for range rnd.IntN(20) {
+					db := 1 + rnd.Uint64N(3)
+					n, err := l.Append(Record{Database: db, Kind: FirstKind, Change: binary.BigEndian.AppendUint64(nil, written[db]), Rows: make([]byte, rnd.IntN(8<<10))})
+					if err != nil {
+						t.Fatal(err)
+					}
+					written[db]++
+					last[db] = n
+				}
+			}
+		}
+		for i := range followers {
+			follow(&followers[i])
+		}
+		late := l.Cursor(1, 0)
+		if _, ok, err := late.Next(); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		l.o.KeepBytes = 0
+		for db, n := range last {
+			if err := l.Release(db, n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range followers { // nothing that they lack is gone
+			follow(&followers[i])
+		}
+		if len(l.segments) == 1 && l.trimmed[1] > 0 {
+			if _, _, err := late.Next(); !errors.Is(err, ErrTrimmed) {
+				t.Errorf("a cursor of records that are gone: %v", err)
+			}
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
