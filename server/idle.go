@@ -65,7 +65,7 @@ func (n *namespaces) isIdle(ns *namespace) bool {
 	return ns.db.Load() != nil && ns.users.Load() == 0 && n.opts.uptime()-time.Duration(ns.used.Load()) >= n.opts.IdleAfter
 }
 
-// closeUnused closes a database if nothing uses it. ns.mu is held, so nobody can begin to:
+// closeUnused closes a database if nothing uses it. ns.mu is held, so no use can begin:
 // those that come meanwhile wait, and open it again.
 func (n *namespaces) closeUnused(ns *namespace) error {
 	db := ns.db.Load()

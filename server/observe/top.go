@@ -112,7 +112,7 @@ func (v *View) Close() {
 	}
 }
 
-// A watched is a database of which the hot paths are told until stop is called.
+// A watched is a database that tells the hot paths its operations until stop is called.
 type watched struct {
 	db   *dsync.Database
 	stop func()
