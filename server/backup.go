@@ -189,13 +189,18 @@ func (o Backups) list(ns, suffix string) (list []backupFile, err error) {
 
 // backUp makes one backup and deletes those that are one too many.
 func (s *Server) backUp(ctx context.Context, ns string, o Backups) error {
-	db, err := s.spaces.database(ns)
+	space, err := s.spaces.find(ns)
 	if errors.Is(err, errDeactivated) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
+	db, err := s.spaces.use(space)
+	if err != nil {
+		return err
+	}
+	defer s.spaces.leave(space)
 	if err := durable.MkdirAll(o.Dir, 0o700); err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/dogwooddb/dogwood/sync/fault"
 )
 
 // Where load balancers and supervisors ask. The answers hold nothing of what the
@@ -39,7 +41,7 @@ func (s *Server) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	for ns, db := range s.spaces.opened() {
-		if err := db.Health(ctx); err != nil {
+		if err := db.Health(ctx); err != nil && !errors.Is(err, fault.ErrClosed) { // else it was idle
 			s.log.DebugContext(ctx, "not ready", "namespace", ns, "err", err)
 			return errStorage
 		}

@@ -48,6 +48,7 @@ type Limits struct {
 	PerAddress AddressLimits // what one address may have of all that
 
 	DrainTimeout time.Duration // how long requests may finish after shutdown began; 10 s
+	IdleAfter    time.Duration // after which a database that nothing uses is closed, until it is used; 10 min, negative: never
 }
 
 // MaxPathWindows is the most that Limits.MaxPathWindows may be.
@@ -85,6 +86,7 @@ func (l *Limits) setDefaults() {
 	orElse(&l.MessageBurst, 10_000)
 	l.PerAddress.SetDefaults()
 	orElse(&l.DrainTimeout, 10*time.Second)
+	orElse(&l.IdleAfter, 10*time.Minute)
 }
 
 func orElse[T int | int64 | time.Duration](field *T, value T) {

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/observe"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/fault"
@@ -26,8 +27,8 @@ const emulatorNamespace = "fake-server"
 // fileSuffix ends the names of database files.
 const fileSuffix = ".db"
 
-// namespaces are the databases of a server, by name. A database is opened when
-// it is first asked for, and stays open.
+// namespaces are the databases of a server, by name. A database is opened when it is first
+// asked for, and closed when nothing has used it for Limits.IdleAfter.
 type namespaces struct {
 	opts    Options
 	log     *logged.Log       // nil: there is none
@@ -53,6 +54,13 @@ type namespace struct {
 	mu        sync.Mutex                     // held while db is opened or closed
 	db        atomic.Pointer[dsync.Database] // nil: not open
 	decisions *observe.RulesObserver         // of the database; nil before it was opened
+	rested    bool                           // it was closed because nothing used it
+
+	users atomic.Int64 // grows with mu held
+	used  atomic.Int64 // when the last one has left, by the clock of namespaces
+
+	counts sync.Mutex       // of a moment, held to change db to nil and past together
+	past   metrics.Database // counts of before it was last closed
 }
 
 // newNamespaces returns the namespaces that exist: the configured ones and
@@ -190,11 +198,15 @@ func (n *namespaces) database(name string) (*dsync.Database, error) {
 	return n.open(ns)
 }
 
-// open opens a namespace's database if it is not open yet. A failure is not
-// remembered: the next request tries again.
+// open opens a namespace's database if it is not open yet. Nothing keeps it open, see use.
 func (n *namespaces) open(ns *namespace) (*dsync.Database, error) {
 	ns.mu.Lock()
 	defer ns.mu.Unlock()
+	return n.openHeld(ns)
+}
+
+// openHeld is open with ns.mu held. A failure is not remembered: the next request tries again.
+func (n *namespaces) openHeld(ns *namespace) (*dsync.Database, error) {
 	if db := ns.db.Load(); db != nil {
 		return db, nil
 	}
@@ -203,13 +215,23 @@ func (n *namespaces) open(ns *namespace) (*dsync.Database, error) {
 	}
 	o := n.databaseOptions(ns.name)
 	o.TellRules = n.opts.Decisions.Tell
-	watch := observe.NewRulesObserver(n.opts.Decisions, ns.name, n.opts.Log, n.reports)
+	watch := ns.decisions
+	if watch == nil {
+		watch = observe.NewRulesObserver(n.opts.Decisions, ns.name, n.opts.Log, n.reports)
+	}
 	o.Observer = watch
-	db, err := dsync.Open(o)
+	err := n.mayReopen(ns, o.File)
+	var db *dsync.Database
+	if err == nil {
+		db, err = dsync.Open(o)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open database %s: %w", ns.name, err)
 	}
-	ns.decisions = watch
+	if ns.decisions == nil { // requests read it without the lock
+		ns.decisions = watch
+	}
+	ns.used.Store(int64(n.opts.uptime()))
 	ns.db.Store(db)
 	return db, nil
 }

@@ -91,13 +91,17 @@ func (s *Server) source() metrics.Source {
 	}
 }
 
-// measured returns the counts of the databases that are open.
+// measured returns the counts of the databases that are open, or were. It opens none.
 func (s *Server) measured() (all []metrics.Database) {
-	for ns, db := range s.spaces.opened() {
-		d := metrics.Database{Namespace: ns, Stats: db.Stats(), Timings: db.Timings(), Failing: db.Failing()}
-		// A database that is being closed has no file any more, only counts.
-		d.Usage, _ = db.Usage()
-		all = append(all, d)
+	for _, ns := range s.spaces.all() {
+		d, ok := ns.measured()
+		if db := ns.db.Load(); ok && db != nil {
+			// A database that is being closed has no file any more, only counts.
+			d.Usage, _ = db.Usage()
+		}
+		if ok {
+			all = append(all, d)
+		}
 	}
 	return all
 }

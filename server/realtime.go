@@ -43,9 +43,16 @@ func (h host) Namespace(r *http.Request) (string, error) {
 }
 
 // Database implements realtime.Host.
-func (h host) Database(ns string) (*dsync.Database, error) {
-	db, err := h.s.spaces.database(ns)
-	return db, forConnections(err)
+func (h host) Database(name string) (*dsync.Database, func(), error) {
+	ns, err := h.s.spaces.find(name)
+	if err != nil {
+		return nil, nil, forConnections(err)
+	}
+	db, err := h.s.spaces.use(ns)
+	if err != nil {
+		return nil, nil, forConnections(err)
+	}
+	return db, func() { h.s.spaces.leave(ns) }, nil
 }
 
 // forConnections returns an error of namespaces in the form that connections know.

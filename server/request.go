@@ -31,6 +31,7 @@ type request struct {
 	ns     string
 	space  *namespace
 	db     *dsync.Database
+	using  *namespace // whose database stays open meanwhile; nil: none yet
 	target tree.Target
 	id     identity // on whose behalf
 	form   form
@@ -101,8 +102,18 @@ func (q *request) openDatabase() (err error) {
 	if q.space, err = q.s.spaces.find(q.ns); err != nil {
 		return err
 	}
-	q.db, err = q.s.spaces.open(q.space)
+	if q.db, err = q.s.spaces.use(q.space); err == nil {
+		q.using = q.space
+	}
 	return err
+}
+
+// leave ends the use of the database.
+func (q *request) leave() {
+	if q.using != nil {
+		q.s.spaces.leave(q.using)
+		q.using = nil
+	}
 }
 
 func (q *request) identify() (err error) {

@@ -66,6 +66,7 @@ func (s *Server) table() []route {
 func (s *Server) serve(w *observed, r *http.Request) {
 	q := &w.request
 	q.init(s, w, r)
+	defer q.leave()
 	defer q.release()
 	rt := s.routeOf(q.path)
 	w.is(rt.pattern, q.method)

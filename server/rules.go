@@ -196,6 +196,9 @@ func (s *Server) GivenRules() (map[string]int64, error) {
 	given := make(map[string]int64)
 	for ns, db := range s.spaces.opened() {
 		list, err := db.RulesHistory()
+		if errors.Is(err, fault.ErrClosed) { // it was idle
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("rules of %s: %w", ns, err)
 		}

@@ -86,6 +86,7 @@ type Options struct {
 	Limits
 
 	logSyncs *histogram.Histogram
+	uptime   func() time.Duration // by which databases are idle; tests set it
 
 	// How long a client may do nothing. Tests on real sockets, for which no clock can be set,
 	// wait less than the constants, which are the defaults.
@@ -143,6 +144,9 @@ type Server struct {
 func New(o Options) (*Server, error) {
 	o.setDefaults()
 	o.logSyncs = histogram.Durations()
+	if began := time.Now(); o.uptime == nil {
+		o.uptime = func() time.Duration { return time.Since(began) }
+	}
 	c := &clock{running: o.Now}
 	o.Now = c.now
 	counts := metrics.New()
@@ -189,6 +193,9 @@ func New(o Options) (*Server, error) {
 	s.conns = peer.NewConns(s.peers)
 	s.rt = s.newRealtime()
 	s.routes = s.table()
+	if o.Dir != "" && o.IdleAfter > 0 { // one in memory would be lost
+		s.watching.Go(func() { s.spaces.closeIdleLoop(s.stopping) })
+	}
 	if o.Dir != "" && !o.Dev { // where something can be revoked
 		s.watching.Go(s.watchRevocations)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/dogwooddb/dogwood/sync/fault"
@@ -27,6 +28,8 @@ type scrubber struct {
 	db       *core
 	endScrub context.CancelFunc
 	scrubbed chan struct{} // closed when there are no more scrubs
+
+	scrubbing atomic.Bool // one is under way
 }
 
 // startScrubs starts what scrubs the file.
@@ -52,6 +55,8 @@ func (s *scrubber) scrubLoop(ctx context.Context) {
 
 // scrub reads the whole file once, and waits while there are writes to be done.
 func (s *scrubber) scrub(ctx context.Context) {
+	s.scrubbing.Store(true)
+	defer s.scrubbing.Store(false)
 	before, began := s.db.store.Damaged(), s.db.options.Now()
 	bytes := 0
 	for place, more := (store.ScrubPlace{}), true; more; {

@@ -96,7 +96,7 @@ func (c *collector) server(w writer, s Source) {
 		w.add(lastBackup, float64(s.LastBackup.UnixMilli())/1000)
 		w.add(lastBackupBytes, float64(s.LastBackupBytes))
 	}
-	w.add(databases, float64(len(s.Databases)))
+	w.add(databases, float64(s.open()))
 	w.add(logBytes, float64(s.Log.Bytes))
 	w.add(logSegments, float64(s.Log.Segments))
 	w.add(logUnapplied, float64(s.Log.Unapplied))

@@ -60,8 +60,8 @@ func TestScrape(t *testing.T) {
 		Version:    "v1",
 		LastBackup: time.UnixMilli(1500),
 		Databases: []Database{
-			{Namespace: "a", Stats: sync.Stats{Writes: 7, Listeners: 2, Slow: 3}, Timings: sync.Timings{Sizes: sizes.Snapshot()}, Usage: store.Usage{Bytes: 4096}},
-			{Namespace: "b", Timings: sync.Timings{Sizes: sizes.Snapshot()}, Failing: true},
+			{Namespace: "a", Open: true, Stats: sync.Stats{Writes: 7, Listeners: 2, Slow: 3}, Timings: sync.Timings{Sizes: sizes.Snapshot()}, Usage: store.Usage{Bytes: 4096}},
+			{Namespace: "b", Open: true, Timings: sync.Timings{Sizes: sizes.Snapshot()}, Failing: true},
 		},
 	})
 	wantLines(t, page,

@@ -11,7 +11,7 @@ import (
 // A Source is the counters of other packages at the time of a request.
 type Source struct {
 	Version   string
-	Databases []Database // that are open
+	Databases []Database // that are open, or were
 
 	BodyBytes, AnswerBytes     int64 // in memory
 	WorkBytes                  int64 // for what is made of bodies, and read
@@ -43,6 +43,21 @@ type Database struct {
 	Timings   sync.Timings
 	Usage     store.Usage
 	Failing   bool
+	Open      bool // else the counts are those of before it was closed
+}
+
+// Plus returns the counts of both, with the figures of the moment of other.
+func (d Database) Plus(other Database) Database {
+	stats, timings := Source{Databases: []Database{d, other}}.Sum()
+	other.Stats, other.Timings = stats, timings
+	return other
+}
+
+// Past returns a database that is closed: counts, without what there is at a time.
+func (d Database) Past() Database {
+	d.Stats.Listeners, d.Stats.Queued, d.Stats.QueuedBytes, d.Stats.Watchers = 0, 0, 0, 0
+	d.Failing, d.Open = false, false
+	return d
 }
 
 // failing is 1 for a database whose commits fail.
@@ -74,6 +89,16 @@ func named(all []Database) []Database {
 		rest.Failing = rest.Failing || d.Failing
 	}
 	return append(all[:maxNamespaces:maxNamespaces], rest)
+}
+
+// open returns how many databases are open.
+func (s Source) open() (n int) {
+	for _, d := range s.Databases {
+		if d.Open {
+			n++
+		}
+	}
+	return n
 }
 
 // Sum adds up the counts and times of all databases.

@@ -76,6 +76,7 @@ type Source struct {
 	Opened  iter.Seq2[string, *dsync.Database] // the databases that are open whenever it is ranged over
 	Slow    func() []SlowClient
 	Log     func() metrics.Log
+	Totals  func() (dsync.Stats, dsync.Timings) // of all databases, also of those that were closed
 }
 
 // A View is one administrator's view of a server: what they were last told, to tell the
@@ -83,14 +84,14 @@ type Source struct {
 type View struct {
 	of      Source
 	hot     *hot
-	watched map[string]func() // by database: ends that the hot paths are told of it
+	watched map[string]watched // by database
 	last    topCounts
 }
 
 // NewView returns a view that was told nothing yet. It is closed when it is not needed
 // any longer.
 func NewView(of Source) *View {
-	return &View{of: of, hot: newHot(), watched: make(map[string]func())}
+	return &View{of: of, hot: newHot(), watched: make(map[string]watched)}
 }
 
 // topCounts are the totals that rates are made of.
@@ -106,18 +107,29 @@ type topCounts struct {
 
 // Close ends that the view is told of operations.
 func (v *View) Close() {
-	for _, stop := range v.watched {
-		stop()
+	for _, w := range v.watched {
+		w.stop()
 	}
+}
+
+// A watched is a database that tells the hot paths its operations until stop is called.
+type watched struct {
+	db   *dsync.Database
+	stop func()
 }
 
 // watch has the hot paths be told of all databases, also of those that were opened
 // since the last tick.
 func (v *View) watch() {
 	for ns, db := range v.of.Opened {
-		if v.watched[ns] == nil {
-			v.watched[ns] = db.WatchOperations(func(op trace.Operation) { v.hot.tell(ns, op) })
+		before, ok := v.watched[ns]
+		if ok && before.db == db {
+			continue
 		}
+		if ok { // it was closed and opened again
+			before.stop()
+		}
+		v.watched[ns] = watched{db, db.WatchOperations(func(op trace.Operation) { v.hot.tell(ns, op) })}
 	}
 }
 
@@ -164,13 +176,12 @@ func (v *View) count() (c topCounts, databases int) {
 		in, out := traffic.Bytes()
 		c.in, c.out = c.in+in, c.out+out
 	}
-	var all metrics.Source
-	for _, db := range v.of.Opened {
-		all.Databases = append(all.Databases, metrics.Database{Stats: db.Stats(), Timings: db.Timings()})
+	for range v.of.Opened {
+		databases++
 	}
-	c.stats, c.timings = all.Sum()
+	c.stats, c.timings = v.of.Totals()
 	c.log = v.of.Log()
-	return c, len(all.Databases)
+	return c, databases
 }
 
 func (c topCounts) since(last topCounts, seconds float64) TopRates {

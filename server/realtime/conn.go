@@ -27,6 +27,7 @@ type conn struct {
 	ns       string
 	out      *outbox.Outbox
 	session  *dsync.Session
+	leave    func()          // ends the use of the database
 	ctx      context.Context // requests run under it
 	cancel   context.CancelFunc
 	closing  sync.Once
@@ -143,6 +144,7 @@ func (c *conn) handle(r wire.Request) error {
 func (c *conn) close(reason closeReason) {
 	c.closing.Do(func() {
 		defer c.rt.remove(c)
+		defer c.leave()
 		c.rt.opts.Log.Debug("connection closed", "connection", c.name, "namespace", c.ns, "code", reason.code, "reason", reason.text)
 		close(c.ended)
 		if reason.code == 0 {

@@ -19,8 +19,9 @@ type Host interface {
 	// *NoDatabaseError if the client should not ask again.
 	Namespace(r *http.Request) (string, error)
 
-	// Database returns a database, open. The error is as that of Namespace.
-	Database(ns string) (*dsync.Database, error)
+	// Database returns a database, which stays open until leave is called. The error is as
+	// that of Namespace.
+	Database(ns string) (db *dsync.Database, leave func(), err error)
 
 	// SignIn decides about a credential. The error is a *fault.TokenError.
 	SignIn(ns string, c dsync.Credential) (SignedIn, error)

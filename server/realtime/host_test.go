@@ -25,8 +25,10 @@ import (
 // A testHost has one database, in which clients may do everything.
 type testHost struct{ db *dsync.Database }
 
-func (h testHost) Namespace(*http.Request) (string, error)  { return "test", nil }
-func (h testHost) Database(string) (*dsync.Database, error) { return h.db, nil }
+func (h testHost) Namespace(*http.Request) (string, error) { return "test", nil }
+func (h testHost) Database(string) (*dsync.Database, func(), error) {
+	return h.db, func() {}, nil
+}
 func (h testHost) TokenError(error) *fault.TokenError {
 	return &fault.TokenError{Status: wire.StatusInvalidToken}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/peer"
 	"github.com/dogwooddb/dogwood/server/realtime/parking"
+	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/fault"
 )
 
@@ -71,10 +72,19 @@ func (rt *Server) open(r *http.Request) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := rt.opts.Host.Database(ns)
+	db, leave, err := rt.opts.Host.Database(ns)
 	if err != nil {
 		return nil, err
 	}
+	c, err := rt.openIn(db, leave, ns, r)
+	if c == nil {
+		leave()
+	}
+	return c, err
+}
+
+// openIn is open in a database. The connection calls leave when it has ended.
+func (rt *Server) openIn(db *dsync.Database, leave func(), ns string, r *http.Request) (*conn, error) {
 	if err := db.Usable(); err != nil {
 		return nil, err
 	}
@@ -86,8 +96,9 @@ func (rt *Server) open(r *http.Request) (*conn, error) {
 		return nil, errTooFast
 	}
 	c := newConn(rt, strings.Clone(ns), db, v.Client()) // ns may be a part of a long URL
-	c.remote = rt.opts.Peers.Remote(r)
+	c.remote, c.leave = rt.opts.Peers.Remote(r), leave
 	if err := rt.add(c); err != nil {
+		c.leave = func() {} // the caller does
 		c.close(goingAway)
 		return nil, err
 	}

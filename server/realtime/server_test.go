@@ -30,8 +30,9 @@ func TestPanicEndsOneConnection(t *testing.T) {
 func TestSlowClients(t *testing.T) {
 	s := serveTest(t, Limits{})
 	s.connect()
-	db, _ := s.opts.Host.Database("test")
+	db, leave, _ := s.opts.Host.Database("test")
 	c := newConn(s.Server, "test", db, nil) // nothing is sent through it
+	c.leave = leave
 	if err := s.add(c); err != nil {
 		t.Fatal(err)
 	}

@@ -59,6 +59,14 @@ func (u *upkeep) look(some bool) {
 	u.some = some && u.do != nil
 }
 
+// Idle reports whether all commits are in the file, and nothing goes on in the background.
+func Idle(s *Store) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	some, _ := s.upkeep.due(true)
+	return s.frozen == nil && s.active.Empty() && !s.busy && !some
+}
+
 // due reports whether there may be something to do, and whether that comes before what was
 // committed: if it is owed, and there is room for more commits or too much is owed.
 func (u *upkeep) due(room bool) (some, first bool) {

@@ -32,6 +32,7 @@ type Serve struct {
 	LogKeepAge   time.Duration `help:"For how long at most." default:"24h" placeholder:"TIME"`
 	LogHoldMiB   int64         `name:"log-hold-mib" help:"MiB of the log that stay for readers that have not got there yet." default:"1024" placeholder:"MIB"`
 	DrainTimeout time.Duration `help:"How long requests under way may take to finish after SIGTERM or SIGINT. Then they are cut off, and 2s later the server has ended." default:"10s" placeholder:"TIME"`
+	IdleAfter    time.Duration `help:"Close a database that nothing has used for so long, until it is used again; 0 for never." default:"10m" placeholder:"TIME"`
 }
 
 func (Serve) Help() string {
@@ -82,6 +83,9 @@ func (c *Serve) options(log *slog.Logger) (o server.Options, err error) {
 	if c.DrainTimeout <= 0 {
 		return o, fmt.Errorf("--drain-timeout %s: must be positive", c.DrainTimeout)
 	}
+	if c.IdleAfter < 0 {
+		return o, fmt.Errorf("--idle-after %s: must not be negative", c.IdleAfter)
+	}
 	if o.Rules, err = c.ruleset(); err != nil {
 		return o, err
 	}
@@ -113,6 +117,9 @@ func (c *Serve) options(log *slog.Logger) (o server.Options, err error) {
 	}
 	o.Dir, o.DefaultNamespace, o.Namespaces = c.Data, c.DefaultNamespace, c.Namespace
 	o.AdminSecrets, o.Log, o.Limits.DrainTimeout = []string{secret}, log, c.DrainTimeout
+	if o.Limits.IdleAfter = c.IdleAfter; c.IdleAfter == 0 {
+		o.Limits.IdleAfter = -1
+	}
 	return o, nil
 }
 
