@@ -29,7 +29,7 @@ type Pieces struct {
 	way []func() error // the pieces that are on their way, oldest first
 }
 
-// New returns the pieces of a value, none of which was sent.
+// New returns the pieces of a value. None was sent.
 func New() Pieces { return Pieces{ID: strconv.FormatUint(rand.Uint64(), 36)} }
 
 // Send has a piece put into the log. Errors are those of put, also of pieces before it.
