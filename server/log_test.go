@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/logdir"
 	"github.com/dogwooddb/dogwood/tree/store/logged"
 )
 
@@ -83,7 +84,7 @@ func TestLogAfterKill(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		wantNeeds(t, dir, name, false)
 	}
-	kept, err := store.KeptCommits(dir)
+	kept, err := logdir.KeptIn(dir)
 	if err != nil || len(kept) != 1 {
 		t.Errorf("kept: %+v, %v", kept, err)
 	}
@@ -91,7 +92,7 @@ func TestLogAfterKill(t *testing.T) {
 	rename(t, away, filepath.Join(dir, "renamed.db"))
 	startOn(t, Options{Dir: dir}, map[string]string{"renamed": `"away"`})
 	wantNeeds(t, dir, "renamed", false)
-	if kept, err := store.KeptCommits(dir); err != nil || len(kept) > 0 {
+	if kept, err := logdir.KeptIn(dir); err != nil || len(kept) > 0 {
 		t.Errorf("still kept: %+v, %v", kept, err)
 	}
 }
@@ -184,7 +185,7 @@ func TestLogRestored(t *testing.T) {
 	}
 	rename(t, file, file+".replaced")
 	startOn(t, Options{Dir: dir}, map[string]string{"b": `"b"`})
-	if kept, err := store.KeptCommits(dir); err != nil || len(kept) > 0 {
+	if kept, err := logdir.KeptIn(dir); err != nil || len(kept) > 0 {
 		t.Errorf("kept: %+v, %v", kept, err)
 	}
 }

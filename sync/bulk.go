@@ -10,6 +10,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/echo"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/pieces"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 	"github.com/dogwooddb/dogwood/tree/store/entry"
@@ -39,7 +40,7 @@ func (t *linkTask) run(ctx context.Context, d *Database, p tree.Path, src io.Rea
 	text := d.logText(ctx, p, src, &o, t.now)
 	if text != nil {
 		src = text
-		t.text = &text.pieces
+		t.text = &text.Pieces
 	}
 	l, err := d.store.NewLoad(p, o)
 	if err != nil {
@@ -50,7 +51,7 @@ func (t *linkTask) run(ctx context.Context, d *Database, p tree.Path, src io.Rea
 		err = t.writeEcho(ctx, d)
 	}
 	if _, small := l.Small(); err == nil && text != nil && !(small && len(t.increments) == 0) {
-		err = text.finish()
+		err = text.Finish()
 	}
 	if err == nil {
 		err = t.link(ctx, d)
@@ -80,7 +81,7 @@ func (t *linkTask) link(ctx context.Context, d *Database) error {
 // stored, it is done later.
 func (t *linkTask) abort(ctx context.Context, d *Database) {
 	if t.text != nil {
-		t.text.drop(d.core)
+		t.text.Drop(d.putDrop)
 	}
 	if err := t.load.Abort(); err != nil && !d.closed.Load() {
 		d.log.Error("an import could not be taken back yet", "database", d.store.String(), "path", t.load.Path(), "err", err)
@@ -115,7 +116,7 @@ type linkTask struct {
 	echo       *echo.Writer         // of what is written; nil: the answer has no value
 	now        int64                // what timestamps become, in milliseconds since 1970
 	cause      string
-	text       *pieces // in the log; nil: there is no log
+	text       *pieces.Pieces // in the log; nil: there is no log
 }
 
 func (t *linkTask) size() int64 { return taskOverhead }
@@ -146,7 +147,7 @@ func (t *linkTask) apply(b *batch) error {
 	b.db.work = true
 	link := &entry.Link{By: by(Admin, DoorREST, t.cause), Writes: did}
 	if t.text != nil {
-		link.ID = t.text.id
+		link.ID = t.text.ID
 	}
 	b.notes.add(link)
 	b.hashes.Touch(write)

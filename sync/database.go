@@ -10,11 +10,6 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/entry"
 )
 
-// Defaults of Options.
-const (
-	DefaultMaxQueue = 64 << 20
-)
-
 // A Database is one tree with its rules and listeners, the only door to both.
 // Its methods may be called by several goroutines at once. Its parts have their own state:
 // the audience has the lock, and the committer's state belongs to its goroutine.

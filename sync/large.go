@@ -9,6 +9,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/pieces"
 	"github.com/dogwooddb/dogwood/sync/queue"
 	"github.com/dogwooddb/dogwood/sync/quota"
 	"github.com/dogwooddb/dogwood/sync/watch"
@@ -100,7 +101,7 @@ func (wr *writer) tryOnce(ctx context.Context, w Write, p *prepared, l *line) (*
 	if t.commit.Writes != nil { // it was carried out now
 		p.load = nil
 		if t.noted {
-			p.text = pieces{}
+			p.text = pieces.Pieces{}
 		}
 	}
 	return &t.commit, nil
@@ -222,7 +223,7 @@ func loadError(err error) error {
 
 // discard leaves what was stored for a write that did not take effect to be reclaimed.
 func (wr *writer) discard(p *prepared) {
-	p.text.drop(wr.db)
+	p.text.Drop(wr.db.putDrop)
 	if p.load == nil {
 		return
 	}

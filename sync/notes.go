@@ -79,8 +79,8 @@ func (n *notes) write(w *Write, writes []tree.ResolvedWrite, ready *prepared) {
 	switch {
 	case n == nil:
 		return
-	case ready != nil && ready.text.sent > 0:
-		n.add(&entry.Join{ID: ready.text.id, Parts: ready.text.sent})
+	case ready != nil && ready.text.Sent > 0:
+		n.add(&entry.Join{ID: ready.text.ID, Parts: ready.text.Sent})
 		return
 	}
 	n.some, n.commits = true, true

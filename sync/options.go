@@ -41,9 +41,11 @@ type Options struct {
 	Change    Log  // where commits are appended before they take effect; nil: nowhere else
 }
 
+// Defaults and bounds of Options.
 const (
-	DefaultMaxRead = 256 << 20               // REST §11
-	MaxPathWindows = audience.MaxPathWindows // the most that Options.Windows may be
+	DefaultMaxRead  = 256 << 20 // REST §11
+	DefaultMaxQueue = 64 << 20
+	MaxPathWindows  = audience.MaxPathWindows // the most that Options.Windows may be
 )
 
 func (o Options) withDefaults() Options {

@@ -8,6 +8,7 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/pieces"
 	"github.com/dogwooddb/dogwood/sync/quota"
 	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/sync/watch"
@@ -217,7 +218,7 @@ type prepared struct {
 	watch *watch.Watch   // of what the decision depends on
 	load  *store.Load    // rows of the values; nil: none
 	parts map[tree.Path]int
-	text  pieces // of the write in the log; none: it is short
+	text  pieces.Pieces // of the write in the log; none: it is short
 
 	excess map[tree.Path]*rules.Excess // of the values that are larger than the rules allow
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
-	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/logdir"
 )
 
 // TestCrashMixed is TestCrash with large writes that bypass the log, deletes of all that they
@@ -77,7 +77,7 @@ func (c *crashTest) away() {
 // tellsKept wants dogwood check to say what is kept for files that are away.
 func (c *crashTest) tellsKept() {
 	c.t.Helper()
-	kept, err := store.KeptCommits(c.data)
+	kept, err := logdir.KeptIn(c.data)
 	out, failed := exec.Command("dogwood", "check", c.data).Output()
 	if err := errors.Join(err, failed); err != nil {
 		c.t.Fatalf("%v\n%s", err, out)

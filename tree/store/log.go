@@ -3,21 +3,15 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
-	"path/filepath"
-	"time"
 
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
+	"github.com/dogwooddb/dogwood/tree/store/logdir"
 	"github.com/dogwooddb/dogwood/tree/store/logged"
-	"github.com/dogwooddb/dogwood/tree/store/wal"
 )
 
 // LogDir returns the directory of the log that all databases of a data directory share.
-func LogDir(dir string) string { return filepath.Join(dir, "log") }
-
-// FileLogDir returns the directory of the log of a file that has one of its own.
-func FileLogDir(file string) string { return file + ".log" }
+func LogDir(dir string) string { return logdir.Of(dir) }
 
 // joinLog puts a log in front of the file: that of the options, or the one that has commits
 // that the file lacks.
@@ -76,7 +70,7 @@ func (s *Store) joinOther(place logged.Place) (err error) {
 
 // findLog opens the log that a file needs, or what is kept of it, in the directory of the file.
 func findLog(file string, place logged.Place) (*logged.Log, error) {
-	dir, kept, err := logOf(file, place)
+	dir, kept, err := logdir.Find(file, place)
 	switch {
 	case err != nil:
 		return nil, err
@@ -84,24 +78,6 @@ func findLog(file string, place logged.Place) (*logged.Log, error) {
 		return logged.OpenKept(dir, place.Log), nil
 	}
 	return logged.OpenLog(dir, logged.LogOptions{ReadOnly: true})
-}
-
-// logOf returns the directory that has the log of a file, or the kept commits of the file.
-func logOf(file string, place logged.Place) (dir string, kept bool, err error) {
-	dirs := []string{LogDir(filepath.Dir(file)), FileLogDir(file)}
-	for _, dir := range dirs {
-		if found, err := wal.Owner(dir); err != nil || found == place.Log {
-			return dir, false, err
-		}
-	}
-	for _, dir := range dirs {
-		if _, _, found, err := wal.KeptIn(dir).Find(place.Log, place.Database); err != nil || found {
-			return dir, true, err
-		}
-	}
-	name := wal.Kept{Owner: place.Log, Database: place.Database}.Name()
-	return "", false, fmt.Errorf("%w: it was not closed, and its last commits are in log %016x, which is neither in %s nor in %s: put the log back, or the file %s of its directory, or restore a backup",
-		logged.ErrOtherLog, place.Log, dirs[0], dirs[1], name)
 }
 
 // putLog puts a log in front of the file.
@@ -165,34 +141,8 @@ func LacksLog(file string, place logged.Place) bool {
 	if !place.Needs {
 		return false
 	}
-	_, _, err := logOf(file, place)
+	_, _, err := logdir.Find(file, place)
 	return errors.Is(err, logged.ErrOtherLog)
-}
-
-// A Kept is a file in the directory of a log with the last commits of a database whose file
-// was missing or could not be opened.
-type Kept struct {
-	File         string
-	Since, Until time.Time
-	GivenUp      bool // at a bound; then Until is zero
-}
-
-// KeptCommits returns the kept files of a data directory.
-func KeptCommits(dir string) (list []Kept, err error) {
-	all, err := wal.KeptIn(LogDir(dir)).List()
-	for _, k := range all {
-		kept := Kept{File: filepath.Join(LogDir(dir), k.Name()), Since: k.Since}
-		switch k.State {
-		case wal.KeptRecords:
-			kept.Until = k.Until()
-		case wal.KeptGivenUp:
-			kept.GivenUp = true
-		default:
-			continue
-		}
-		list = append(list, kept)
-	}
-	return list, err
 }
 
 // Logged reports whether commits go to a log, which has their changes.

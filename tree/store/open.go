@@ -169,7 +169,7 @@ func (s *Store) dropRecords() error {
 	}
 	defer k.Rollback()
 	tx := &Tx{store: s, kv: k}
-	if n, _, err := tx.deleteRange(kv.Journal, nil, nil, math.MaxInt); err != nil || n == 0 {
+	if n, _, err := edits(tx).deleteRange(kv.Journal, nil, nil, math.MaxInt); err != nil || n == 0 {
 		return nil
 	}
 	if err := k.Commit(); err != nil && !durable.NoRoom(err) {
@@ -330,7 +330,7 @@ func (tx *Tx) Rollback() {
 	}
 }
 
-// leaveDesk ends a write transaction. Rows that it read are still what they were
+// leaveCache ends a write transaction. Rows that it read are still what they were
 // if it was committed or wrote nothing.
 func (tx *Tx) leaveCache(valid bool) {
 	if tx.cache != nil {

@@ -178,7 +178,7 @@ func (r *reclaimer) entries(from, to uint64) (done bool, err error) {
 
 // deleteRange deletes up to limit entries from a key up to another.
 func (r *reclaimer) deleteRange(b kv.Bucket, from, to []byte, limit int) (done bool, err error) {
-	n, done, err := r.tx.deleteRange(b, from, to, limit)
+	n, done, err := edits(r.tx).deleteRange(b, from, to, limit)
 	r.freed += n
 	return done, err
 }
@@ -186,9 +186,9 @@ func (r *reclaimer) deleteRange(b kv.Bucket, from, to []byte, limit int) (done b
 // deleteRange deletes up to limit entries from a key up to another, which is not deleted
 // itself; nil is the end of the bucket. It reports how many and whether none is left. The keys are collected first: to
 // delete while seeking makes bbolt walk over the pages that were emptied again and again.
-func (tx *Tx) deleteRange(b kv.Bucket, from, to []byte, limit int) (n int, done bool, err error) {
+func (e editor) deleteRange(b kv.Bucket, from, to []byte, limit int) (n int, done bool, err error) {
 	var keys [][]byte
-	c := tx.kv.Cursor(b)
+	c := e.tx.kv.Cursor(b)
 	k, _ := c.Seek(from)
 	within := func() bool { return k != nil && (to == nil || bytes.Compare(k, to) < 0) }
 	for ; within() && len(keys) < limit; k, _ = c.Next() {
@@ -199,7 +199,7 @@ func (tx *Tx) deleteRange(b kv.Bucket, from, to []byte, limit int) (n int, done 
 	}
 	done = !within()
 	for _, k := range keys {
-		if err := tx.delete(b, k); err != nil {
+		if err := e.tx.delete(b, k); err != nil {
 			return 0, false, err
 		}
 	}

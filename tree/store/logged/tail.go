@@ -22,7 +22,7 @@ func noSegment(err error) bool {
 
 // followers are those that wait for commits of a store.
 type followers struct {
-	news chan struct{} // nil: nobody waits
+	news chan struct{} // nil: none waits
 }
 
 // tell tells them that there is another commit, or that the store is closed. mu is held.

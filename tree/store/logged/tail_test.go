@@ -75,7 +75,7 @@ func TestTailSkipsVoid(t *testing.T) {
 				commitEntry(t, m.store, revision, maxRows)
 				want = append(want, revision)
 			case 3: // and the crash is in front of the commit of the file
-				if _, err := m.store.log.announce(m.store.position, entryOf(revision + 1)); err != nil {
+				if _, err := m.store.log.announce(m.store.position, entryOf(revision+1)); err != nil {
 					t.Fatal(err)
 				}
 				if rnd.IntN(2) == 0 { // without a crash, the commit failed

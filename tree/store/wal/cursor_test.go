@@ -3,7 +3,9 @@ package wal
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"github.com/dogwooddb/dogwood/internal/tier"
@@ -113,4 +115,49 @@ func TestCursor(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestCursorsFollow: cursors that follow their databases see each record once, in order, while
+// several goroutines append and release them.
+func TestCursorsFollow(t *testing.T) {
+	l, err := Open(t.TempDir(), Options{SegmentBytes: firstSegment, KeepBytes: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	const each = 300
+	var wg sync.WaitGroup
+	for db := range uint64(3) {
+		appended := make(chan struct{}, each)
+		wg.Go(func() {
+			defer close(appended)
+			for i := range each {
+				n, err := l.Append(Record{Database: db, Kind: FirstKind, Change: fmt.Append(nil, i), Rows: make([]byte, 500*int(db))})
+				if err == nil {
+					err = l.Release(db, n)
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				appended <- struct{}{}
+			}
+		})
+		wg.Go(func() {
+			c, next := l.Cursor(db, 0), 0
+			for range appended { // the cursor may be ahead of it, and is never behind
+				for r, ok, err := c.Next(); ok || err != nil; r, ok, err = c.Next() {
+					if err != nil || string(r.Change) != fmt.Sprint(next) {
+						t.Errorf("record %s of database %d came for %d: %v", r.Change, db, next, err)
+						return
+					}
+					next++
+				}
+			}
+			if next != each {
+				t.Errorf("the cursor of %d ends at %d", db, next)
+			}
+		})
+	}
+	wg.Wait()
 }

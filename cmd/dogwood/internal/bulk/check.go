@@ -9,8 +9,8 @@ import (
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/checks"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/datadir"
-	"github.com/dogwooddb/dogwood/tree/store"
 	"github.com/dogwooddb/dogwood/tree/store/dirlock"
+	"github.com/dogwooddb/dogwood/tree/store/logdir"
 )
 
 // Check verifies data files. It checks each file in a process of its own, which is this
@@ -88,7 +88,7 @@ func (c *Check) tellKept(e *console.Env) error {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			continue
 		}
-		kept, err := store.KeptCommits(dir)
+		kept, err := logdir.KeptIn(dir)
 		if err != nil {
 			return err
 		}
