@@ -69,7 +69,7 @@ func (n *namespaces) isIdle(ns *namespace) bool {
 // those that come meanwhile wait, and open it again.
 func (n *namespaces) closeUnused(ns *namespace) error {
 	db := ns.db.Load()
-	if n.isClosed() || !n.isIdle(ns) || !db.Idle() {
+	if n.isClosed() || !n.isIdle(ns) || !dsync.Idle(db) {
 		return nil
 	}
 	last := metrics.Database{Namespace: ns.name}

@@ -195,12 +195,3 @@ func (s *Store) Room(ctx context.Context) error {
 // Idle reports whether the file has all that was committed, and nothing goes on in the
 // background of the log.
 func (s *Store) Idle() bool { return s.logged == nil || logged.Idle(s.logged) }
-
-// applyLog puts what is in the log into the file, while commits go on, so that a transaction that
-// bypasses the log finds little to put there.
-func (s *Store) applyLog() error {
-	if s.logged == nil {
-		return nil
-	}
-	return s.logged.Apply()
-}

@@ -95,15 +95,15 @@ type Stats struct {
 
 // Stats returns the figures of the log.
 func (l *Log) Stats() Stats {
-	var oldest time.Time
+	var first time.Time
 	for _, s := range l.all() {
-		if since := s.oldest(); oldest.IsZero() || !since.IsZero() && since.Before(oldest) {
-			oldest = since
+		if since := oldest(s); first.IsZero() || !since.IsZero() && since.Before(first) {
+			first = since
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Stats{l.wal.Stats(), l.used, oldest}
+	return Stats{l.wal.Stats(), l.used, first}
 }
 
 // Keep takes the records of databases without an open store out of the log, so that they do

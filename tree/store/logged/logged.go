@@ -193,7 +193,7 @@ func (s *Store) giveBack(base kv.Tx, epoch uint64) {
 
 // oldest returns when the oldest commit was made that is not in the file; zero if there is
 // none.
-func (s *Store) oldest() time.Time {
+func oldest(s *Store) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
