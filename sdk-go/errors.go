@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
@@ -53,13 +54,28 @@ func (e *Error) Error() string {
 	default:
 		s += ": " + e.Status
 	}
-	if e.Text != "" && e.Text != e.Status {
-		s += ": " + e.Text
+	if text := e.news(); text != "" {
+		s += ": " + text
 	}
 	if e.Rule != "" {
 		s += " (" + e.Rule + ")"
 	}
 	return s
+}
+
+// news is the text without what the class of the error says already.
+func (e *Error) news() string {
+	if e.Text == e.Status {
+		return ""
+	}
+	if e.cause == nil {
+		return e.Text
+	}
+	n := len(e.cause.Error())
+	if len(e.Text) < n || !strings.EqualFold(e.Text[:n], e.cause.Error()) {
+		return e.Text
+	}
+	return strings.TrimPrefix(e.Text[n:], ": ")
 }
 
 // Unwrap returns the class of the error, such as ErrPermissionDenied.

@@ -39,7 +39,7 @@ func TestRESTErrors(t *testing.T) {
 		is     error
 		want   string
 	}{
-		{401, `{"error":"Permission denied"}`, dogwood.ErrPermissionDenied, "read /a: permission denied: Permission denied"},
+		{401, `{"error":"Permission denied"}`, dogwood.ErrPermissionDenied, "read /a: permission denied"},
 		{401, `{"error":"Auth token is expired"}`, dogwood.ErrUnauthorized, "read /a: invalid or expired token: Auth token is expired"},
 		{400, `{"error":"Invalid path"}`, dogwood.ErrInvalid, "read /a: invalid parameters: Invalid path"},
 		{503, `no JSON`, dogwood.ErrUnavailable, "read /a: the server is not available"},
@@ -120,4 +120,23 @@ func TestMaxPending(t *testing.T) {
 	conn.answer(id, "ok", `""`)
 	conn.answer(conn.hear("p", "/e"), "ok", `""`)
 	want(t, <-last)
+}
+
+// A struct without exported fields would be written as {}, which deletes the value.
+func TestNoExportedFields(t *testing.T) {
+	_, c := openWith(t, `{"rules":{".read":true,".write":true}}`)
+	ctx := t.Context()
+	if err := c.Ref("a").Set(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	type hidden struct{ a int }
+	for _, value := range []any{hidden{1}, &hidden{1}} {
+		if err := c.Ref("a").Set(ctx, value); !errors.Is(err, dogwood.ErrValue) {
+			t.Errorf("Set(%+v): %v, want %v", value, err, dogwood.ErrValue)
+		}
+	}
+	var n int
+	if err := c.Ref("a").Get(ctx, &n); err != nil || n != 1 {
+		t.Errorf("after the refused writes: %d, %v, want 1", n, err)
+	}
 }

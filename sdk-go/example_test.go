@@ -132,7 +132,7 @@ func ExampleClient_Ref() {
 	fmt.Println(db.Ref("rooms/#1").Remove(ctx))
 	// Output:
 	// /rooms/r1 /
-	// remove: invalid path "rooms/#1": invalid token in path
+	// remove: invalid path "rooms/#1": keys have no . $ # [ ] / and no control characters
 }
 
 func ExampleClient_Update() {

@@ -85,7 +85,7 @@ func TestGetAllDenied(t *testing.T) {
 	want(t, err)
 	b, err := c.GetAll(ctx, c.Ref(""), c.Ref("mine/a"), c.Ref("mine").EachKey("groups/$key"), c.Ref("groups").EachKey("mine/$key"))
 	want(t, err)
-	const denied = "permission denied: Permission denied"
+	const denied = "permission denied"
 	if got := found(b.Results); got != "get /: "+denied+" /mine/a=1 (/groups/a=\"A\" get /groups/b: "+denied+") get /groups: "+denied {
 		t.Error(got)
 	}

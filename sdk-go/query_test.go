@@ -71,7 +71,7 @@ func TestBadQueries(t *testing.T) {
 	}{
 		{r.OrderByKey().OrderByValue(), "it is ordered twice"},
 		{r.OrderByChild(""), `order by "": there is no child`},
-		{r.OrderByChild("a.b"), `order by "a.b": invalid token in path`},
+		{r.OrderByChild("a.b"), `order by "a.b": keys have no . $ # [ ] / and no control characters`},
 		{r.LimitToFirst(1).LimitToLast(1), "it is limited twice"},
 		{r.LimitToFirst(0), "the limit 0 is not positive"},
 		{r.StartAt(1).StartAfter(2), "it starts twice"},

@@ -174,7 +174,7 @@ func embedded(dir string) error {
 
 func Example_embedded() {
 	check(embedded(""))
-	// Output: remove /rooms: permission denied: Permission denied
+	// Output: remove /rooms: permission denied
 }
 
 func Example_keys() {

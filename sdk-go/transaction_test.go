@@ -94,7 +94,7 @@ func TestTransactionFails(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v", err)
 	}
-	if _, err := ana.Ref("a.b").Transaction(ctx, set); err == nil || err.Error() != "transaction: invalid path \"a.b\": invalid token in path" {
+	if _, err := ana.Ref("a.b").Transaction(ctx, set); err == nil || err.Error() != "transaction: invalid path \"a.b\": keys have no . $ # [ ] / and no control characters" {
 		t.Errorf("err = %v", err)
 	}
 }

@@ -2,6 +2,8 @@ package dogwood
 
 import (
 	"encoding/json"
+	"fmt"
+	"reflect"
 
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -64,11 +66,31 @@ func encode(t tree.Target, value any) (tree.Write, error) {
 	if err != nil {
 		return tree.Write{}, invalidValue(err)
 	}
+	if kind := reflect.TypeOf(value); string(text) == "{}" && hidesAll(kind) {
+		return tree.Write{}, invalidValue(fmt.Errorf("%v has no exported fields, so it would delete the value; write nil for that", kind))
+	}
 	w, err := tree.ParseWrite(t, string(text), tree.Strict)
 	if err != nil {
 		return tree.Write{}, invalidValue(err)
 	}
 	return w, nil
+}
+
+// hidesAll reports whether encoding/json leaves out all fields of a type because they are not
+// exported. It writes {} for such a value.
+func hidesAll(t reflect.Type) bool {
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t == nil || t.Kind() != reflect.Struct || t.NumField() == 0 {
+		return false
+	}
+	for _, field := range reflect.VisibleFields(t) {
+		if field.IsExported() {
+			return false
+		}
+	}
+	return true
 }
 
 // draftJSON returns a draft as it is sent.

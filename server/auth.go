@@ -79,6 +79,9 @@ func (s *Server) credential(h http.Header, ps params, ns string, refused func(ns
 		id, err := s.auth.Bearer(ns, bearer)
 		if err != nil {
 			refused(ns, bearer, err)
+			if strings.Count(bearer, ".") == 2 {
+				return auth.Identity{}, &detailedError{errUnauthorized, detailBearer}
+			}
 			return auth.Identity{}, errUnauthorized
 		}
 		return id, nil
@@ -94,6 +97,12 @@ func (s *Server) credential(h http.Header, ps params, ns string, refused func(ns
 	return id, restTokenError(err)
 }
 
+// Details of refused credentials: which kind of token is accepted where.
+const (
+	detailBearer   = "a Bearer credential is the secret or an access token of an administrator; the token of a user goes into auth="
+	detailUnsigned = "it is not signed, and only dogwood dev accepts such tokens"
+)
+
 // restTokenError returns what REST answers to a token that is not acceptable.
 func restTokenError(err error) error {
 	switch {
@@ -105,6 +114,8 @@ func restTokenError(err error) error {
 		return errMissingKid
 	case errors.Is(err, auth.ErrUnknownKid):
 		return errUnknownKid
+	case errors.Is(err, auth.ErrUnsigned):
+		return &detailedError{errBadToken, detailUnsigned}
 	}
 	return errBadToken
 }
@@ -115,7 +126,11 @@ func wireTokenError(err error) *fault.TokenError {
 	if errors.Is(err, auth.ErrExpired) {
 		return &fault.TokenError{Status: wire.StatusExpiredToken, Text: wire.TextExpiredToken}
 	}
-	return &fault.TokenError{Status: wire.StatusInvalidToken, Text: restTokenError(err).Error()}
+	text := restTokenError(err).Error()
+	if errors.Is(err, auth.ErrUnsigned) {
+		text += " (" + detailUnsigned + ")"
+	}
+	return &fault.TokenError{Status: wire.StatusInvalidToken, Text: text}
 }
 
 func bearerToken(h http.Header) string {

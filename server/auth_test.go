@@ -13,6 +13,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/auth"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
 // unsigned returns a token with the given claims and no signature.
@@ -200,5 +201,25 @@ func TestSignIn(t *testing.T) {
 	}
 	if _, err := s.signIn("", dsync.Credential{Token: unsigned(`{"sub":"ana"}`), AuthVar: `{"uid":"bo"}`}); err == nil {
 		t.Error("a user may act as somebody else")
+	}
+}
+
+// A credential in the wrong place, and a token of an emulator, are refused in words that say
+// what is accepted.
+func TestRefusedTokenHint(t *testing.T) {
+	ts := serveTest(t, Options{AdminSecrets: []string{"first"}, DefaultNamespace: "demo", Namespaces: []string{"demo"}})
+	expired := unsigned(`{"sub":"ana","iat":0,"exp":3600}`)
+	if r := ts.do(call{"GET", "/a.json?auth=" + expired, nil, ""}); r.StatusCode != 401 ||
+		!strings.Contains(r.body, textBadToken) || !strings.Contains(r.body, "only dogwood dev accepts such tokens") {
+		t.Errorf("an unsigned token: %d %s", r.StatusCode, r.body)
+	}
+	if e := wireTokenError(auth.ErrUnsigned); e.Status != wire.StatusInvalidToken || !strings.Contains(e.Text, "only dogwood dev") {
+		t.Errorf("an unsigned token, realtime: %+v", e)
+	}
+	for bearer, hinted := range map[string]bool{expired: true, "secret": false} {
+		r := ts.do(call{"GET", "/a.json", http.Header{"Authorization": {"Bearer " + bearer}}, ""})
+		if r.StatusCode != 401 || !strings.Contains(r.body, textUnauthorized) || strings.Contains(r.body, "auth=") != hinted {
+			t.Errorf("Bearer %s: %d %s", bearer, r.StatusCode, r.body)
+		}
 	}
 }

@@ -30,7 +30,7 @@ func getTop(q *request) (answer, error) {
 
 // viewed is what views of the server look at.
 func (s *Server) viewed() observe.Source {
-	return observe.Source{Now: s.opts.Now, Metrics: s.metrics, Opened: s.spaces.opened(), Slow: s.slowClients}
+	return observe.Source{Now: s.opts.Now, Metrics: s.metrics, Opened: s.spaces.opened(), Slow: s.slowClients, Log: s.spaces.measuredLog}
 }
 
 // slowClients returns the clients with the most bytes waiting.

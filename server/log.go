@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"time"
 
+	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/tree/store"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/logged"
@@ -20,7 +22,7 @@ func openLog(o Options) (*logged.Log, error) {
 	if o.Dir == "" {
 		return nil, nil
 	}
-	dir, options := store.LogDir(o.Dir), logged.LogOptions{MemoryBytes: o.MaxUnappliedBytes,
+	dir, options := store.LogDir(o.Dir), logged.LogOptions{MemoryBytes: o.MaxUnappliedBytes, Synced: o.logSyncs.Observe,
 		KeepBytes: max(o.KeepLogBytes, 0), KeepAge: o.KeepLogAge, HoldBytes: o.HoldLogBytes}
 	l, err := logged.OpenLog(dir, options)
 	if durable.Unwritable(err) {
@@ -131,4 +133,18 @@ func (n *namespaces) closeLog() error {
 		return nil
 	}
 	return n.log.Close()
+}
+
+// measuredLog returns the figures of the log.
+func (n *namespaces) measuredLog() metrics.Log {
+	m := metrics.Log{Syncs: n.opts.logSyncs.Snapshot()}
+	if n.log == nil {
+		return m
+	}
+	s := n.log.Stats()
+	m.Bytes, m.Segments, m.Unapplied = s.Bytes, s.Segments, s.Unapplied
+	if !s.Oldest.IsZero() {
+		m.Oldest = max(time.Since(s.Oldest), 0)
+	}
+	return m
 }

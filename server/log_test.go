@@ -154,7 +154,7 @@ func TestLogGivenUp(t *testing.T) {
 	if !strings.Contains(told.String(), "given up") {
 		t.Error(told.String())
 	}
-	s := serveTest(t, Options{Dir: dir, Dev: true})
+	s := serveTest(t, Options{Dir: dir, Dev: true, Limits: Limits{KeepLogBytes: -1}})
 	if r := s.do(call{http.MethodPut, "/n.json?ns=d", bearer("owner"), "1"}); r.StatusCode != http.StatusOK {
 		t.Fatal(r.body) // it begins a segment, and the one with the commits can go
 	}

@@ -25,6 +25,9 @@ func operations(s *Server) http.Handler {
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, "Operations of a Dogwood server: %s %s %s /debug/pprof/\n", pathMetrics, pathHealth, pathReady)
+	})
 	return mux
 }
 
@@ -84,6 +87,7 @@ func (s *Server) source() metrics.Source {
 		BackupsFailed:   b.Failed,
 		LastBackup:      b.Last,
 		LastBackupBytes: b.LastBytes,
+		Log:             s.spaces.measuredLog(),
 	}
 }
 

@@ -190,19 +190,20 @@ func (s *Server) SetDefaultRules(ctx context.Context, all *rules.Ruleset, of map
 	return s.spaces.setDefaultRules(ctx, all, of)
 }
 
-// GivenRules returns the names of the open databases that were given rules by an
-// upload, to which default rules do not apply.
-func (s *Server) GivenRules() (names []string, err error) {
+// GivenRules returns the open databases that were given rules by an upload, to which default
+// rules do not apply, each with the number of the version in force.
+func (s *Server) GivenRules() (map[string]int64, error) {
+	given := make(map[string]int64)
 	for ns, db := range s.spaces.opened() {
 		list, err := db.RulesHistory()
 		if err != nil {
 			return nil, fmt.Errorf("rules of %s: %w", ns, err)
 		}
-		if len(list) > 0 {
-			names = append(names, ns)
+		for _, v := range list {
+			given[ns] = max(given[ns], v.Number)
 		}
 	}
-	return names, nil
+	return given, nil
 }
 
 func (n *namespaces) setDefaultRules(ctx context.Context, all *rules.Ruleset, of map[string]*rules.Ruleset) error {

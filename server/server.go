@@ -34,6 +34,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
 	"github.com/dogwooddb/dogwood/server/realtime"
+	"github.com/dogwooddb/dogwood/sync/histogram"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
@@ -83,6 +84,8 @@ type Options struct {
 	Now func() time.Time // nil is time.Now
 
 	Limits
+
+	logSyncs *histogram.Histogram
 
 	// How long a client may do nothing. Tests on real sockets, for which no clock can be set,
 	// wait less than the constants, which are the defaults.
@@ -139,6 +142,7 @@ type Server struct {
 // the error wraps a *dirlock.HeldError if one does.
 func New(o Options) (*Server, error) {
 	o.setDefaults()
+	o.logSyncs = histogram.Durations()
 	c := &clock{running: o.Now}
 	o.Now = c.now
 	counts := metrics.New()

@@ -9,7 +9,7 @@ import (
 
 // Errors of paths.
 var (
-	ErrInvalidPath = errors.New("invalid token in path")
+	ErrInvalidPath = errors.New("keys have no . $ # [ ] / and no control characters")
 	ErrTooDeep     = errors.New("path exceeds the maximum depth (32)")
 )
 

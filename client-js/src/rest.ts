@@ -1,4 +1,12 @@
-import { type AppLike, checked, type Database, type DatabaseOptions, open, storeOf } from './api/database.js'
+import {
+  type AppLike,
+  checked,
+  type Database,
+  type DatabaseOptions,
+  open,
+  providerOf,
+  storeOf
+} from './api/database.js'
 import type { DatabaseReference } from './api/reference.js'
 import { DataSnapshot } from './api/snapshot.js'
 import type { TransactionResult } from './api/transaction.js'
@@ -42,7 +50,7 @@ export function getDatabase<Schema = any>(
 
 /** Signs in with a token, or with a function that is asked again when one is refused. */
 export function signInWithToken(db: Database, token: string | TokenProvider): void {
-  storeOf(db).target.token = typeof token === 'string' ? () => token : token
+  storeOf(db).target.token = providerOf(token)
 }
 
 /** Forgets the token. */

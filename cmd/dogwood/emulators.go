@@ -22,7 +22,7 @@ func resolveEmulator(k *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error
 	}
 	config, err := project.DatabaseEmulator()
 	if err != nil {
-		return nil, err
+		return nil, &emulatorError{err}
 	}
 	switch {
 	case flag.Name == "url" && config != project.Emulator{}:
@@ -34,3 +34,9 @@ func resolveEmulator(k *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error
 	}
 	return nil, nil
 }
+
+// An emulatorError says what is wrong in the firebase.json of the working directory, which is
+// no mistake of the flag that it was read for.
+type emulatorError struct{ error }
+
+func (e *emulatorError) Unwrap() error { return e.error }

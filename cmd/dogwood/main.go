@@ -100,8 +100,12 @@ func run(e *console.Env, args []string) int {
 	if exit >= 0 { // help or the version was printed
 		return exit
 	}
+	if config := (*emulatorError)(nil); errors.As(err, &config) {
+		fmt.Fprintf(e.Stderr, "dogwood: %v\n", config)
+		return 2
+	}
 	if err != nil {
-		fmt.Fprintf(e.Stderr, "dogwood: %v; see %s --help\n", err, commandOf(err))
+		fmt.Fprintf(e.Stderr, "dogwood: %s; see %s --help\n", plainly(err), commandOf(err))
 		return 2
 	}
 	if err := k.Run(e); err != nil {
@@ -123,6 +127,12 @@ func grammarOf(args []string) any {
 		}
 	}
 	return &commands{}
+}
+
+// plainly returns the text of an error of the command line in plain words, without the
+// suggestion -h for each short flag that there is not.
+func plainly(err error) string {
+	return strings.NewReplacer(`, did you mean "-h"?`, "", "a valid 64 bit int", "a whole number").Replace(err.Error())
 }
 
 // commandOf returns the command that a wrong command line is for, as far as it

@@ -82,7 +82,9 @@ func (p *parser) unexpected(want string) {
 	case t.kind == endToken:
 		panic(errorf(t.from, msgEnd))
 	case t.kind == assignToken:
-		panic(errorf(t.from, msgAssignment))
+		e := errorf(t.from, msgAssignment)
+		e.Meant = "=="
+		panic(e)
 	case t.kind == foreignToken, t.kind == nameToken && foreignWords[t.text]:
 		panic(errorf(t.from, msgForeign, t.text))
 	case want != "":

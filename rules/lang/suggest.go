@@ -53,7 +53,7 @@ func edits(a, b string) int {
 // otherNames are what other languages call what candidates are, in lower case. Names
 // with a dot are members of variables that do not exist here.
 var otherNames = map[string]string{
-	"startswith": "beginsWith", "includes": "contains", "match": "matches", "test": "matches", "size": "length",
+	"startswith": "beginsWith", "limit": "limitToFirst", "includes": "contains", "match": "matches", "test": "matches", "size": "length",
 	"lower": "toLowerCase", "upper": "toUpperCase", "keys": "hasChildren", "hasall": "hasChildren", "has": "hasChild",
 	"hasownproperty": "hasChild", "get": "child", "value": "val",
 	"request": "auth", "undefined": "null", "nil": "null", "none": "null", "request.auth": "auth", "request.time": "now", "request.resource": "newData", "request.query": "query",

@@ -49,7 +49,7 @@ func ExampleOpenWith() {
 	anybody, err := db.As(nil)
 	check(err)
 	fmt.Println(anybody.Ref("a").Set(ctx, 1))
-	// Output: set /a: permission denied: Permission denied
+	// Output: set /a: permission denied
 }
 
 func ExampleDatabase_As() {
@@ -62,7 +62,7 @@ func ExampleDatabase_As() {
 	fmt.Println(ana.Ref("bo").Set(ctx, "mine, too"))
 	// Output:
 	// <nil>
-	// set /bo: permission denied: Permission denied
+	// set /bo: permission denied
 }
 
 func ExampleDatabase_SetRules() {

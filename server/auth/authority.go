@@ -184,6 +184,9 @@ func (a *Authority) Token(ns, text string) (Identity, error) {
 	if a.opts.Dev {
 		return t.claims.devIdentity()
 	}
+	if strings.EqualFold(t.header.Text("alg"), "none") {
+		return Identity{}, ErrUnsigned
+	}
 	id, err := a.verified(ns, t)
 	issued, expires, when := t.claims.lifetime(a.opts.Now(), a.opts.Skew)
 	if err == nil || when == ErrExpired { // which is no secret

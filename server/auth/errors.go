@@ -11,6 +11,7 @@ var (
 	ErrExpired    = errors.New("the credential is no longer valid")       // it was: it has expired or was revoked
 	ErrMissingKid = errors.New("the token does not name its key")         // no kid in the header
 	ErrRevoked    = fmt.Errorf("%w: it was revoked", ErrExpired)          // clients are not told which
+	ErrUnsigned   = fmt.Errorf("%w: the token is not signed", ErrInvalid) // its alg is none
 	ErrUnknownKid = errors.New("the token names a key that is not known") // its kid is in no key set
 )
 

@@ -41,6 +41,8 @@ func reasonOf(why error) string {
 	switch {
 	case errors.As(why, &refused):
 		return refused.reason
+	case errors.Is(why, ErrUnsigned):
+		return "it is not signed (alg is none), and only dogwood dev accepts such tokens"
 	case errors.Is(why, ErrRevoked):
 		return "it was revoked"
 	case errors.Is(why, ErrExpired):

@@ -47,6 +47,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	_, timings := s.Sum()
 	w.histogram(commitSeconds, timings.Commits)
 	w.histogram(syncSeconds, timings.Syncs)
+	w.histogram(logSync, s.Log.Syncs)
 	w.histogram(ackSeconds, timings.Acks)
 	w.histogram(batchWrites, timings.Sizes)
 }
@@ -96,6 +97,10 @@ func (c *collector) server(w writer, s Source) {
 		w.add(lastBackupBytes, float64(s.LastBackupBytes))
 	}
 	w.add(databases, float64(len(s.Databases)))
+	w.add(logBytes, float64(s.Log.Bytes))
+	w.add(logSegments, float64(s.Log.Segments))
+	w.add(logUnapplied, float64(s.Log.Unapplied))
+	w.add(logOldest, s.Log.Oldest.Seconds())
 }
 
 // requests shows the combinations that there were. The times of all kinds are there

@@ -54,6 +54,10 @@ var (
 	lastBackup         = gauge("last_backup_timestamp_seconds", "When the last good scheduled backup was begun.")
 	lastBackupBytes    = gauge("last_backup_bytes", "Size of the last good scheduled backup.")
 	databases          = gauge("databases", "Databases that are open.")
+	logBytes           = gauge("log_bytes", "Size of the write-ahead log.")
+	logSegments        = gauge("log_segments", "Files that it consists of.")
+	logUnapplied       = gauge("log_unapplied_bytes", "Memory of commits that are in the log and not in the files of their databases.")
+	logOldest          = gauge("log_oldest_unapplied_seconds", "Age of the oldest of these commits; 0 if there is none.")
 )
 
 // ofDatabases are those of each database, with where their numbers come from: a metric that
@@ -89,6 +93,7 @@ var ofDatabases = []struct {
 var (
 	commitSeconds = distribution("commit_seconds", "Time of a batch: to decide, store and publish it.")
 	syncSeconds   = distribution("sync_seconds", "Part of it in which the file is written and synced.")
+	logSync       = distribution("log_sync_seconds", "Time of a write to the log with its sync, which the commits of several databases share.")
 	ackSeconds    = distribution("write_seconds", "Time of a write from when it is queued until it is durable and published.")
 	batchWrites   = distribution("batch_writes", "Writes of a batch.")
 )

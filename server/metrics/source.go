@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/histogram"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
@@ -22,6 +23,17 @@ type Source struct {
 	BackupsDone, BackupsFailed uint64
 	LastBackup                 time.Time // zero: none yet
 	LastBackupBytes            int64
+
+	Log Log
+}
+
+// A Log is the figures of the write-ahead log; all are zero without one.
+type Log struct {
+	Bytes     int64
+	Segments  int
+	Unapplied int64         // memory of commits that are not in the files of their databases
+	Oldest    time.Duration // age of the oldest of them
+	Syncs     histogram.Snapshot
 }
 
 // A Database is one of them.

@@ -27,7 +27,8 @@ type Top struct {
 	Commit      TopLatency     `json:"commit"` // of batches
 	Sync        TopLatency     `json:"sync"`   // the disk's part of it
 	Write       TopLatency     `json:"write"`  // of writes, from the queue to the answer
-	Slow        []SlowClient   `json:"slow"`   // those with the longest queues
+	Log         TopLog         `json:"log"`
+	Slow        []SlowClient   `json:"slow"` // those with the longest queues
 	Paths       []HotPath      `json:"paths"`
 }
 
@@ -52,6 +53,15 @@ type TopRates struct {
 	Overflows float64 `json:"overflows"`
 }
 
+// A TopLog is the write-ahead log.
+type TopLog struct {
+	Bytes     int64      `json:"bytes"`
+	Segments  int        `json:"segments"`
+	Unapplied int64      `json:"unappliedBytes"` // memory of commits that are not in the files
+	Oldest    float64    `json:"oldestSeconds"`  // age of the oldest of them
+	Sync      TopLatency `json:"sync"`           // of writes to it
+}
+
 // A TopLatency is a distribution of times, in milliseconds.
 type TopLatency struct {
 	Count uint64  `json:"count"`
@@ -65,6 +75,7 @@ type Source struct {
 	Metrics *metrics.Metrics
 	Opened  iter.Seq2[string, *dsync.Database] // the databases that are open whenever it is ranged over
 	Slow    func() []SlowClient
+	Log     func() metrics.Log
 }
 
 // A View is one administrator's view of a server: what they were last told, to tell the
@@ -87,6 +98,7 @@ type topCounts struct {
 	at       time.Time // zero: there are none
 	stats    dsync.Stats
 	timings  dsync.Timings
+	log      metrics.Log
 	requests uint64
 	refused  uint64
 	in, out  uint64
@@ -132,7 +144,9 @@ func (v *View) Next() Top {
 		Commit:      latency(now.timings.Commits.Since(v.last.timings.Commits)),
 		Sync:        latency(now.timings.Syncs.Since(v.last.timings.Syncs)),
 		Write:       latency(now.timings.Acks.Since(v.last.timings.Acks)),
-		Slow:        v.of.Slow(),
+		Log: TopLog{now.log.Bytes, now.log.Segments, now.log.Unapplied, now.log.Oldest.Seconds(),
+			latency(now.log.Syncs.Since(v.last.log.Syncs))},
+		Slow: v.of.Slow(),
 	}
 	if !v.last.at.IsZero() {
 		top.Interval = max(now.at.Sub(v.last.at), time.Microsecond).Seconds()
@@ -155,6 +169,7 @@ func (v *View) count() (c topCounts, databases int) {
 		all.Databases = append(all.Databases, metrics.Database{Stats: db.Stats(), Timings: db.Timings()})
 	}
 	c.stats, c.timings = all.Sum()
+	c.log = v.of.Log()
 	return c, len(all.Databases)
 }
 

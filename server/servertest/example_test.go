@@ -50,7 +50,7 @@ func ExampleToken() {
 	}
 	// Output:
 	// renamed: <nil>
-	// renamed: set /rooms/one/name: permission denied: Permission denied
+	// renamed: set /rooms/one/name: permission denied
 }
 
 // rename is the program that is tested.

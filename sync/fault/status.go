@@ -31,7 +31,10 @@ const (
 func Status(err error) (status, text string) {
 	status, text = statusOf(err)
 	if detail := Detail(err); detail != "" {
-		text = strings.TrimSuffix(text, ".") + "; " + detail
+		if !strings.HasSuffix(text, " .") { // which ends a list of characters
+			text = strings.TrimSuffix(text, ".")
+		}
+		text += "; " + detail
 	}
 	return status, text
 }

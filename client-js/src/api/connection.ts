@@ -5,7 +5,15 @@ import { setLogger } from '../core/log.js'
 import { connect, signIn } from '../core/online.js'
 import type { SocketClass } from '../core/socket.js'
 import type { ConnectionState, TokenProvider } from '../core/target.js'
-import { type AppLike, type Database, type DatabaseOptions, forget, open, storeOf } from './database.js'
+import {
+  type AppLike,
+  type Database,
+  type DatabaseOptions,
+  forget,
+  open,
+  providerOf,
+  storeOf
+} from './database.js'
 
 export type { ConnectionState, SocketClass, TokenProvider }
 
@@ -96,7 +104,8 @@ export function deleteDatabase(db: Database): void {
  */
 export async function signInWithToken(db: Database, token: string | TokenProvider): Promise<void> {
   const { target } = coreOf(db)
-  const provider = (refresh: boolean) => ask(typeof token === 'string' ? () => token : token, refresh)
+  const source = providerOf(token)
+  const provider = (refresh: boolean) => ask(source, refresh)
   target.token = provider
   const first = await provider(false)
   if (target.token !== provider) throw new DogwoodError('REPLACED', 'signed in anew, or out, meanwhile')

@@ -2,7 +2,7 @@ import { Bound, MAX_KEY, MIN_KEY } from '../core/bound.js'
 import { invalid } from '../core/errors.js'
 import { childIndex, type Index, KEY, PRIORITY, VALUE } from '../core/order.js'
 import type { Params } from '../core/params.js'
-import { checkPath, checkValue, isKey } from '../core/validate.js'
+import { checkPath, isKey } from '../core/validate.js'
 
 export type QueryConstraintType =
   | 'endAt'
@@ -38,7 +38,13 @@ function bound(
   key?: string
 ): QueryConstraint {
   if (key !== undefined && !isKey(key)) invalid(`bad key "${key}" in ${type}`)
-  checkValue(value, [])
+  if (
+    (value && typeof value === 'object') ||
+    (!Number.isFinite(value) && !/^(boolean|object|string)$/.test(typeof value))
+  )
+    invalid(
+      `${type} takes a string, a number, a boolean or null, not ${typeof value === 'object' ? 'an object' : String(value)}`
+    )
   return new QueryConstraint(type, params => {
     const open = type === 'startAfter' || type === 'endBefore'
     // Without a key, all children of the value itself are left out.

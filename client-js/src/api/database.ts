@@ -50,6 +50,13 @@ export function checked<Q extends { readonly db: Database }>(query: Q): Q {
   return query
 }
 
+/** The provider of a token that an application signs in with; refuses what is none. */
+export function providerOf(token: string | TokenProvider): TokenProvider {
+  if (typeof token === 'function') return token
+  if (token && typeof token === 'string') return () => token
+  return invalid('expected a token, which is a string and not empty, or a function that returns one')
+}
+
 let databases: Database[] = []
 
 /** The database of an app, of options or at a URL; the same one for the same arguments. */

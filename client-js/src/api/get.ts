@@ -16,7 +16,7 @@ export async function get<T>(query: Query<T>): Promise<DataSnapshot<T>> {
     const answer = await new Promise<Answer>(done => {
       link.send('get', 'g', { p: formatPath(path), q: wireQuery(params) }, done)
     })
-    if (answer.s !== 'ok') throw errorOf(answer)
+    if (answer.s !== 'ok') throw errorOf(answer, formatPath(path), 'get')
     node = nodeFromJSON(answer.d)
     // The answer also serves listeners that wait for the same data.
     const tag = sync.tagOf(query)

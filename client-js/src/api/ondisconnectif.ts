@@ -28,7 +28,7 @@ class ConditionalOnDisconnect<T> extends OnDisconnect<T> {
     const below = action === 'om' ? Object.keys(json as object) : ['']
     const body = { p: formatPath(path), d: json, if: this.condition }
     const answer = await new Promise<Answer>(done => core.link.send('disconnect', action, body, done))
-    if (answer.s !== 'ok') throw errorOf(answer)
+    if (answer.s !== 'ok') throw errorOf(answer, body.p, `onDisconnect ${action === 'o' ? 'set' : 'update'}`)
     for (const key of below) forget(core.plan, [...path, ...parsePath(key)])
   }
 }

@@ -34,7 +34,7 @@ async function readIf(core: Core, query: Query, known: Node): Promise<Node> {
   })
   // The connection does not repeat a request with a hash, since it could be a conditional write.
   if (s === 'disconnect') return readIf(core, query, known)
-  if (s !== 'ok') throw errorOf({ s, d, rule })
+  if (s !== 'ok') throw errorOf({ s, d, rule }, body.p, 'get')
   if (!asked || !answered) return nodeFromJSON(d)
   const { same, v } = d as { same?: boolean; v?: unknown }
   return same ? known : nodeFromJSON(v)

@@ -55,17 +55,36 @@ export type Children<T> =
         ? NonNullable<T[keyof T]>
         : never
 
-/** What may be written where a T is read: server values, too, and null for nothing. */
+/**
+ * What may be written where a T is read: server values, too, and null for nothing. What no write
+ * accepts, such as a Date, is `never`.
+ */
 export type Writable<T> =
   Any<T> extends true
     ? any
     :
         | (T extends string | number | boolean
             ? Widen<T> | (T extends number ? ServerValue : never)
-            : T extends object
-              ? { [K in keyof T]: Writable<T[K]> }
-              : T)
+            : T extends Unwritable
+              ? never
+              : T extends object
+                ? { [K in keyof T]: Writable<T[K]> }
+                : T)
         | null
+
+// What no write accepts: it has no form as data.
+type Unwritable =
+  | undefined
+  | bigint
+  | symbol
+  | ((...args: any) => any)
+  | Date
+  | RegExp
+  | ReadonlyMap<any, any>
+  | ReadonlySet<any>
+  | PromiseLike<any>
+  | ArrayBuffer
+  | ArrayBufferView
 
 type Widen<T> = T
 

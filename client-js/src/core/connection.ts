@@ -9,7 +9,7 @@ import { formatPath, type Path, parsePath } from './path.js'
 import type { SocketLike } from './socket.js'
 import type { Event, Subscription } from './sync.js'
 import type { ConnectionState, Target } from './target.js'
-import { LATE, PROBE, say, warn } from './warn.js'
+import { LATE, PROBE, say, warn, warnIndex } from './warn.js'
 
 /** Receives what a connection reports. */
 export interface Handler {
@@ -442,13 +442,13 @@ export class Connection implements Link {
   }
 
   private sendListen(subscription: Subscription): void {
-    const { id } = subscription
     const name = named(subscription)
     this.request('q', { ...name, h: hashNode(subscription.cached().node) }, answer => {
       // The listen may have been removed, and even replaced, in the meantime.
-      if (this.listens.get(name.p)?.get(id) !== subscription) return
+      if (this.listens.get(name.p)?.get(subscription.id) !== subscription) return
       if (answer.s !== 'ok' && this.leaving) return
-      if (answer.s !== 'ok') this.forget(name.p, id)
+      if (answer.s !== 'ok') this.forget(name.p, subscription.id)
+      else warnIndex(this.target, subscription, answer.d)
       this.finish(subscription, answer)
     })
   }

@@ -127,7 +127,7 @@ export class Core implements LiveStore, Handler {
         const events = this.sync.settle(id, !ok || !!answer.again)
         this.queue.raise(merge && events.length ? this.rerun(path) : path, events)
         if (ok) resolve(v && answer.d)
-        else reject(errorOf(answer))
+        else reject(errorOf(answer, body.p, merge ? 'update' : 'set'))
         // A program that deletes a database need not handle the end of its writes.
         if (answer.s === 'closed') result.catch(() => {})
       }

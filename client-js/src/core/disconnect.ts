@@ -4,6 +4,8 @@ import type { Node } from './node.js'
 import { type Overlay, overlay, uncover } from './overlay.js'
 import { formatPath, type Path } from './path.js'
 
+const names: Record<string, string> = { o: 'set', om: 'update', oc: 'cancel' }
+
 /**
  * Sends an onDisconnect operation. `note` adds it to the plan of the core once the server
  * has accepted it.
@@ -18,7 +20,7 @@ export function plan(
   core.onLost = () => carryOut(core)
   return new Promise((resolve, reject) => {
     core.link.send('disconnect', action, { p: formatPath(path), d: json }, answer => {
-      if (answer.s !== 'ok') return reject(errorOf(answer))
+      if (answer.s !== 'ok') return reject(errorOf(answer, formatPath(path), `onDisconnect ${names[action]}`))
       note(core.plan)
       resolve()
     })

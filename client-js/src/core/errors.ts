@@ -25,11 +25,16 @@ export interface Answer {
   readonly again?: boolean
 }
 
-/** The error for an answer that is not "ok"; `path` is that of a listen. */
-export function errorOf({ s, d, rule }: Answer, path?: string): DogwoodError {
+/**
+ * The error for an answer that is not "ok"; `path` is that of what was asked for. Without
+ * `operation` it was a listen, whose text is that of the official SDK.
+ */
+export function errorOf({ s, d, rule }: Answer, path?: string, operation?: string): DogwoodError {
   const code = s.toUpperCase()
-  const text = path && !isEnd.test(s) ? `${s} at ${path}` : code
-  return new DogwoodError(code, d && typeof d === 'string' ? `${text}: ${d}` : text, rule)
+  const placed = path && !isEnd.test(s)
+  const text = placed && !operation ? `${s} at ${path}` : code
+  const at = placed && operation ? ` (${operation} ${path})` : ''
+  return new DogwoodError(code, (d && typeof d === 'string' ? `${text}: ${d}` : text) + at, rule)
 }
 
 /** What a server says, in the words of the protocol, when it does not have the database. */

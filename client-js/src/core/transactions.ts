@@ -248,7 +248,7 @@ export class Transactions implements Hook {
 
 function reasonOf(t: Transaction): Error {
   const { s, d, rule } = t.reason
-  return d ? errorOf(t.reason) : new DogwoodError(s.toUpperCase(), s, rule)
+  return d ? errorOf(t.reason, formatPath(t.path), 'transaction') : new DogwoodError(s.toUpperCase(), s, rule)
 }
 
 // groups collects transactions by path.

@@ -4,6 +4,9 @@ import { formatPath, Located, type Path, parsePath } from './path.js'
 const badKey = /[.#$[\]/\0-\x1f\x7f]/
 const badPath = /[.#$[\]\0-\x1f\x7f]/
 
+// In the words of the command line.
+const KEYS = 'keys have no . $ # [ ] / and no control characters'
+
 const MAX_DEPTH = 32
 
 export const isKey = (key: unknown): boolean => typeof key === 'string' && key !== '' && !badKey.test(key)
@@ -17,7 +20,7 @@ export function checkCallback(callback: unknown): void {
 export function checkPath(text: string, parent: Path): Path {
   if (typeof text !== 'string') invalid(`a path is a string, not of type ${typeof text}`)
   const plain = parent.length ? text : text.replace(/^\/*\.info(?=\/|$)/, '')
-  if (!text || badPath.test(plain)) invalid(`bad path "${text}"`)
+  if (!text || badPath.test(plain)) invalid(text ? `bad path "${text}": ${KEYS}` : 'the path is empty')
   return [...parent, ...parsePath(text)]
 }
 
@@ -58,9 +61,14 @@ export function foreignKind(value: unknown): string | undefined {
   return `an object of class ${value.constructor?.name || tag} (${hint})`
 }
 
+// keyHint says why a key cannot be written beside the others.
+const keyHint = (key: string, isLeaf: unknown): string =>
+  isKey(key) && isLeaf ? 'a .value has no children' : key ? KEYS : 'keys are not empty'
+
 function checkDeep(value: unknown, path: Path): void {
   const fail = (what: unknown) => invalid(`cannot write ${what} at ${formatPath(path)}`)
-  if (path.length > MAX_DEPTH) fail('so deep')
+  if (path.length > MAX_DEPTH)
+    invalid(`${formatPath(path)} is too deep: a path has at most ${MAX_DEPTH} keys`)
   const type = typeof value
   if (!Number.isFinite(value) && !/^(boolean|object|string)$/.test(type))
     fail(type === 'number' ? value : type)
@@ -69,7 +77,8 @@ function checkDeep(value: unknown, path: Path): void {
   if (foreign) fail(foreign)
   const isLeaf = value && '.value' in (value as object)
   for (const key of Object.keys(value ?? {})) {
-    if (isKey(key) ? isLeaf : !/^\.(value|priority|sv)$/.test(key)) fail(`key "${key}"`)
+    if (isKey(key) ? isLeaf : !/^\.(value|priority|sv)$/.test(key))
+      invalid(`cannot write key "${key}" at ${formatPath(path)}: ${keyHint(key, isLeaf)}`)
     checkDeep((value as Record<string, unknown>)[key], [...path, key])
   }
 }
@@ -86,7 +95,7 @@ export function checkUpdate(values: object, path: Path): readonly Path[] {
     const at = paths[i]!
     checkValue(value, at)
     const keys = at.at(-1) === '.priority' ? at.slice(0, -1) : at
-    if (!keys.every(isKey)) invalid(`bad path "${formatPath(at)}"`)
+    if (!keys.every(isKey)) invalid(`bad path "${formatPath(at)}": ${KEYS}`)
   })
   const seen = new Set<string>()
   for (const at of [...paths].sort((a, b) => a.length - b.length)) {

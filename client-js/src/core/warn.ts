@@ -1,3 +1,5 @@
+import { formatPath, type Path } from './path.js'
+
 /** Milliseconds without a first connection after which there is a warning. */
 export const LATE = 5000
 
@@ -6,6 +8,24 @@ export const PROBE = 1000
 
 /** Warns in the console of something that no caller may be told of. */
 export const say = (text: string): void => console.warn(`dogwood: ${text}`)
+
+const MAX_TOLD = 100
+const unindexed = new WeakMap<object, Set<string>>()
+
+/**
+ * Warns once of each query of which the server says that it has no index: it reads every child of
+ * the path. Each database, by its target, has so many of these warnings at most.
+ */
+export function warnIndex(target: object, query: { path: Path; query?: object }, answer: unknown): void {
+  if (!`${(answer as { w?: unknown } | undefined)?.w}`.includes('no_index')) return
+  const at = formatPath(query.path)
+  const { i = '.priority' } = query.query as { i?: string }
+  const text = `a query at ${at} has no index, so the server reads every child; add ".indexOn": "${i}" there to the rules`
+  const told = unindexed.get(target) ?? new Set()
+  if (told.has(text) || told.size >= MAX_TOLD) return
+  say(text)
+  unindexed.set(target, told.add(text))
+}
 
 /** The state of a connection, as far as the warning needs it. */
 export interface Attempt {
@@ -17,13 +37,15 @@ export interface Attempt {
   readonly connectedAt: number
 }
 
+/** The address of a server. */
+export const originOf = ({ host, secure }: Attempt['target']): string => `http${secure ? 's' : ''}://${host}`
+
 /**
  * Warns in the console that there is no connection yet, with the cause if it can be found:
  * no runtime reports why a WebSocket failed, but most do for an HTTP request.
  */
 export async function warn(connection: Attempt): Promise<void> {
-  const { host, secure } = connection.target
-  const url = `http${secure ? 's' : ''}://${host}`
+  const url = originOf(connection.target)
   const abort = new AbortController()
   let why = 'it does not answer'
   void cause(url, abort.signal).then(text => {
@@ -34,8 +56,11 @@ export async function warn(connection: Attempt): Promise<void> {
   const { state, socket, problem, connectedAt } = connection
   if (connectedAt || !/ing$/.test(state)) return
   const unsigned = state === 'connecting' && !socket
-  say(`no connection to ${url} yet: ${problem || (unsigned ? 'the token is not there' : why)}`)
+  sayLate(url, problem || (unsigned ? 'the token is not there' : why))
 }
+
+/** Warns in the console that there is no connection yet. */
+export const sayLate = (url: string, why: string): void => say(`no connection to ${url} yet: ${why}`)
 
 async function cause(url: string, signal: AbortSignal): Promise<string> {
   try {

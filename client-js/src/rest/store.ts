@@ -1,12 +1,12 @@
 import { DogwoodError, errorOf, invalid, missing } from '../core/errors.js'
 import { nodeFromJSON } from '../core/node.js'
 import { type Params, wireQuery } from '../core/params.js'
-import type { Path } from '../core/path.js'
+import { formatPath, type Path } from '../core/path.js'
 import type { Priority } from '../core/scalar.js'
 import type { Store } from '../core/store.js'
 import type { Target } from '../core/target.js'
 import { foreignKind } from '../core/validate.js'
-import { SPEAKS_TLS, wantsTLS } from '../core/warn.js'
+import { originOf, SPEAKS_TLS, wantsTLS } from '../core/warn.js'
 import { patient, Reply } from './reply.js'
 
 /** A database over plain HTTP requests. */
@@ -40,7 +40,8 @@ export class RestStore implements Store {
       abort?: AbortController
     }
   ): Promise<Reply> {
-    const { host, secure, namespace, token, maxBytes } = this.target
+    const { target } = this
+    const { namespace, token, maxBytes } = target
     const { abort = new AbortController() } = options
     const body = method === 'GET' ? undefined : encode(options.body)
     const send = async (refresh: boolean) => {
@@ -51,13 +52,14 @@ export class RestStore implements Store {
       // Tokens of users go into the address, secrets into a header.
       if (credential?.split('.').length === 3) query.set('auth', credential)
       else if (credential) headers.authorization = `Bearer ${credential}`
-      const url = `http${secure ? 's' : ''}://${host}/${path.map(encodeURIComponent).join('/')}.json?${query}`
+      const url = `${originOf(target)}/${path.map(encodeURIComponent).join('/')}.json?${query}`
       return patient(fetch(url, { method, headers, signal: abort.signal, body }), abort, body?.length)
     }
     let head = await send(false)
     if (head.status === 401 && token) head = await send(true)
     const reply = new Reply(head, abort, maxBytes)
-    if (!head.ok && ![304, 412].includes(head.status)) throw await failure(reply, this.target)
+    if (!head.ok && ![304, 412].includes(head.status))
+      throw await failure(reply, target, `${names[method]} ${formatPath(path)}`)
     return reply
   }
 }
@@ -76,22 +78,36 @@ function encode(body: unknown): string {
   }
 }
 
-async function failure(reply: Reply, target: Target): Promise<DogwoodError> {
+// What the functions of this package call the requests.
+const names: Record<string, string> = { GET: 'get', PUT: 'set', PATCH: 'update', POST: 'getAll' }
+
+async function failure(reply: Reply, target: Target, operation: string): Promise<DogwoodError> {
   const { status, statusText } = reply.head
   const text = await reply.text().catch(() => '')
   if (status === 400 && wantsTLS(text)) return new DogwoodError('UNAVAILABLE', `UNAVAILABLE: ${SPEAKS_TLS}`)
   const { error, detail } = parsed(text) ?? {}
   if (status === 404) return errorOf(missing(target))
+  const why = typeof error === 'string' ? error : statusText || `${status}`
   const code =
     status === 401 || status === 403
       ? 'PERMISSION_DENIED'
       : status === 400
-        ? 'INVALID_PARAMETERS'
+        ? codeOf(why)
         : status >= 500
           ? 'UNAVAILABLE'
           : `HTTP_${status}`
-  const why = typeof error === 'string' ? error : statusText || status
-  return new DogwoodError(code, `${code}: ${why}${typeof detail === 'string' ? ` (${detail})` : ''}`)
+  return new DogwoodError(
+    code,
+    `${code}: ${why}${typeof detail === 'string' ? ` (${detail})` : ''} (${operation})`
+  )
+}
+
+// codeOf is the code that the realtime protocol has for a refusal with status 400.
+function codeOf(why: string): string {
+  if (/^Index not defined/.test(why)) return 'FAILED'
+  return /exceeds the maximum size|\.limit|^Invalid data; (string|priorities) of/.test(why)
+    ? 'TOO_BIG'
+    : 'INVALID_PARAMETERS'
 }
 
 function parsed(text: string): any {

@@ -7,6 +7,7 @@ import { DogwoodError } from '../core/errors.js'
 import { EMPTY, nodeFromJSON } from '../core/node.js'
 import { parsePath } from '../core/path.js'
 import { checkCallback } from '../core/validate.js'
+import { LATE, originOf, sayLate } from '../core/warn.js'
 import type { Reply } from './reply.js'
 import { type RestStore, restQuery } from './store.js'
 
@@ -29,19 +30,29 @@ export function onValue<T>(
   let stopped = false
   const stop = () => {
     stopped = true
+    clearTimeout(late)
     abort.abort()
   }
+  let problem = ''
+  const late = setTimeout(() => {
+    const { store } = query.db
+    if (warned.has(store)) return
+    warned.add(store)
+    sayLate(originOf(store.target), problem || 'it does not answer')
+  }, LATE)
   const follow = async () => {
     for (let failures = 0; !stopped; failures++) {
       abort = new AbortController()
       try {
         for await (const snapshot of snapshots(query, abort)) {
           failures = 0
+          clearTimeout(late)
           if (stopped) return
           if (options?.onlyOnce) stop()
           callback(snapshot)
         }
       } catch (error) {
+        problem = (error as Error).message.replace(/^UNAVAILABLE: /, '')
         // What may go by is tried again.
         if (error instanceof DogwoodError && error.code !== 'UNAVAILABLE' && !stopped) {
           stop()
@@ -54,6 +65,9 @@ export function onValue<T>(
   void follow()
   return stop
 }
+
+// The stores whose server was late: one warning is enough for all streams of a database.
+const warned = new WeakSet<object>()
 
 const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
 

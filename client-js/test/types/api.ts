@@ -137,6 +137,27 @@ export async function generic() {
   return name
 }
 
+// What no write accepts has a place in a schema only for what is read.
+export async function unwritable() {
+  const db = getDatabase<{
+    when: Date
+    map: Map<string, number>
+    big: bigint
+    note?: string
+    person: { name: string; age?: number }
+  }>()
+  // @ts-expect-error a Date has no form as data
+  await set(ref(db, 'when'), new Date())
+  // @ts-expect-error nor has a Map
+  await set(ref(db, 'map'), new Map())
+  // @ts-expect-error nor a bigint
+  await set(ref(db, 'big'), 1n)
+  // @ts-expect-error undefined is not null
+  await set(ref(db, 'note'), undefined)
+  await set(ref(db, 'note'), null)
+  await set(ref(db, 'person'), { name: 'ann' })
+}
+
 export async function untyped() {
   const db = getDatabase()
   await set(ref(db, 'anything/at/all'), { a: [1, 'b'] })

@@ -33,6 +33,46 @@ class Point {
   ) {}
 }
 
+describe('a wrong argument is answered with what is allowed', () => {
+  const db = getDatabase({ databaseURL: 'http://localhost:9000?ns=words', WebSocket: FakeSocket })
+  const plain = rest.getDatabase('http://127.0.0.1:1?ns=words')
+  const keys = 'keys have no . $ # [ ] / and no control characters'
+  const deep = Array.from({ length: 33 }, () => 'a').join('/')
+
+  test.each<[message: string, call: () => unknown]>([
+    [`bad path "a.b": ${keys}`, () => ref(db, 'a.b')],
+    [`cannot write key "a.b" at /x: ${keys}`, () => set(ref(db, 'x'), { 'a.b': 1 })],
+    ['cannot write key "" at /x: keys are not empty', () => set(ref(db, 'x'), { '': 1 })],
+    [
+      'cannot write key "a" at /x: a .value has no children',
+      () => set(ref(db, 'x'), { '.value': 1, a: 1 } as any)
+    ],
+    [`bad path "/x/a.b": ${keys}`, () => update(ref(db, 'x'), { 'a.b': 1 })],
+    [`/${deep} is too deep: a path has at most 32 keys`, () => set(ref(db, deep), 1)],
+    [
+      'equalTo takes a string, a number, a boolean or null, not an object',
+      () => realtime.equalTo({ a: 1 } as any)
+    ],
+    ['startAt takes a string, a number, a boolean or null, not NaN', () => realtime.startAt(Number.NaN)],
+    [
+      'equalTo takes a string, a number, a boolean or null, not undefined',
+      () => realtime.equalTo(undefined as any)
+    ],
+    ...[5, '', null, undefined].map((token): [string, () => unknown] => [
+      'expected a token, which is a string and not empty, or a function that returns one',
+      () => rest.signInWithToken(plain, token as any)
+    ])
+  ])('%s', (message, call) => {
+    expect(call).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', message }))
+  })
+
+  test.each([5, '', null, undefined])('a token that is %o', async token => {
+    await expect(realtime.signInWithToken(db, token as any)).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT'
+    })
+  })
+})
+
 describe('what is no value', () => {
   let db: Database
   let plain: Database

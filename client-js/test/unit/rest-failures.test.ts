@@ -29,7 +29,20 @@ const answers: Record<string, (response: ServerResponse) => void> = {
   },
   tls: answer => void answer.writeHead(400).end('Client sent an HTTP request to an HTTPS server.\n'),
   limit: answer =>
-    void answer.writeHead(400).end('{"error": "Too big.", "detail": "one write has at most 5 values"}')
+    void answer
+      .writeHead(400)
+      .end(
+        '{"error": "Data to write exceeds the maximum size that can be modified with a single request.", "detail": "one write has at most 5 values"}'
+      ),
+  long: answer =>
+    void answer
+      .writeHead(400)
+      .end('{"error": "Invalid data; string of 10485761 bytes exceeds the maximum of 10485760"}'),
+  unindexed: answer =>
+    void answer
+      .writeHead(400)
+      .end('{"error": "Index not defined, add \\".indexOn\\": \\"at\\", for path \\"/a\\", to the rules"}'),
+  busy: answer => void answer.writeHead(503).end('{"error": "The service is temporarily unavailable."}')
 }
 
 let server: Server
@@ -79,8 +92,78 @@ test('a wrong scheme is answered with the right one', async () => {
 
 test('the limit that a write exceeds is named', async () => {
   await expect(rest.set(rest.ref(open('limit'), 'a'), 1)).rejects.toMatchObject({
-    code: 'INVALID_PARAMETERS',
-    message: 'INVALID_PARAMETERS: Too big. (one write has at most 5 values)'
+    code: 'TOO_BIG',
+    message:
+      'TOO_BIG: Data to write exceeds the maximum size that can be modified with a single request. (one write has at most 5 values) (set /a)'
+  })
+})
+
+test('a refusal has the code that it has over a connection', async () => {
+  await expect(rest.set(rest.ref(open('long'), 'a'), 'x')).rejects.toMatchObject({ code: 'TOO_BIG' })
+  const query = rest.query(rest.ref(open('unindexed'), 'a'), rest.orderByChild('at'))
+  await expect(rest.get(query)).rejects.toMatchObject({ code: 'FAILED' })
+})
+
+describe('a stream that does not begin', () => {
+  let warned: string[]
+
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    warned = []
+    vi.spyOn(console, 'warn').mockImplementation(text => void warned.push(text))
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+    vi.restoreAllMocks()
+  })
+
+  // onLate listens twice, and returns after five seconds. The first requests have ended by then.
+  async function onLate(url: string, ended: number): Promise<void> {
+    const real = globalThis.fetch
+    let count = 0
+    const spy = vi.spyOn(globalThis, 'fetch').mockImplementation(async (...args) => {
+      try {
+        return await real(...args)
+      } finally {
+        count++
+      }
+    })
+    const db = rest.getDatabase(url)
+    const stops = [rest.onValue(rest.ref(db, 'a'), () => {}), rest.onValue(rest.ref(db, 'b'), () => {})]
+    await vi.waitFor(() => expect(count).toBeGreaterThanOrEqual(ended))
+    await vi.advanceTimersByTimeAsync(5000)
+    for (const stop of stops) stop()
+    spy.mockRestore()
+  }
+
+  test('is warned of once, with the address', async () => {
+    await onLate(`http://${host}?ns=silent`, 0)
+    expect(warned).toEqual([`dogwood: no connection to http://${host} yet: it does not answer`])
+  })
+
+  test('is warned of with the cause', async () => {
+    await onLate('http://127.0.0.1:1', 2)
+    expect(warned).toHaveLength(1)
+    expect(warned[0]).toMatch(/^dogwood: no connection to http:\/\/127.0.0.1:1 yet: .*/)
+    expect(warned[0]).not.toContain('it does not answer')
+  })
+
+  test('over TLS to a plain server is warned of with a hint', async () => {
+    await onLate(`https://${host}?ns=silent`, 2)
+    expect(warned).toEqual([
+      `dogwood: no connection to https://${host} yet: it does not speak TLS; use http://`
+    ])
+  })
+
+  test('is not warned of when it has begun', async () => {
+    const db = open('stream')
+    let stop = () => {}
+    await new Promise<void>(resolve => {
+      stop = rest.onValue(rest.ref(db, 'a'), () => resolve())
+    })
+    await vi.advanceTimersByTimeAsync(6000)
+    stop()
+    expect(warned).toEqual([])
   })
 })
 

@@ -16,6 +16,7 @@ import {
   limitToLast,
   onDisconnect,
   onValue,
+  orderByChild,
   query,
   ref,
   refFromURL,
@@ -105,6 +106,25 @@ describe('over a connection', () => {
     socket.answer(2, 'permission_denied', 'Permission denied')
     expect(await heard).toMatchObject({ code: 'PERMISSION_DENIED' })
     expect(warned).toEqual(['dogwood: a listener has ended: permission_denied at /a: Permission denied'])
+  })
+
+  test('a query without an index is warned of once', async () => {
+    const list = query(ref(db, 'users'), orderByChild('age'), limitToLast(1))
+    onValue(list, () => {})
+    await tick()
+    FakeSocket.last.greet()
+    await tick()
+    FakeSocket.last.answer(1, 'ok', { w: ['no_index'] } as any)
+    const words =
+      'dogwood: a query at /users has no index, so the server reads every child; add ".indexOn": "age" there to the rules'
+    expect(warned).toEqual([words])
+    onValue(query(ref(db, 'users'), orderByChild('age'), limitToLast(2)), () => {})
+    await tick()
+    FakeSocket.last.answer(2, 'ok', { w: ['no_index'] } as any)
+    onValue(ref(db, 'rooms'), () => {})
+    await tick()
+    FakeSocket.last.answer(3, 'ok', {} as any)
+    expect(warned).toEqual([words])
   })
 
   test('a database that is not there fails all that waits, and what comes', async () => {

@@ -237,10 +237,17 @@ func createBuckets(tx *bolt.Tx) error {
 }
 
 func (k *boltKV) Close() error {
-	if k.started && !k.failed.Load() {
+	if k.started && !k.failed.Load() && !k.hasFreeList() {
 		k.keepFreeList()
 	}
 	return k.release()
+}
+
+// hasFreeList reports whether the file has the list of free pages: nothing was committed since
+// a clean stop.
+func (k *boltKV) hasFreeList() bool {
+	meta, err := newestMeta(k.file)
+	return err == nil && meta.freeList != noFreeList
 }
 
 func (k *boltKV) release() error {

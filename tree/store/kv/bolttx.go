@@ -181,7 +181,17 @@ func (t *boltTx) put(b Bucket, key, value []byte) error {
 
 func (t *boltTx) delete(b Bucket, key []byte) error { return t.toChange(b, key).Delete(key) }
 func (t *boltTx) Dense()                            { t.fill = densePercent }
-func (t *boltTx) commit() error                     { return t.kv.commit(t.tx) }
+
+// commit commits what was changed. If nothing was, the file stays as it is: a commit without
+// changes costs two syncs as well.
+func (t *boltTx) commit() error {
+	for i := range t.buckets {
+		if t.buckets[i].changed != nil {
+			return t.kv.commit(t.tx)
+		}
+	}
+	return t.tx.Rollback()
+}
 
 func (t *boltTx) rollback() {
 	// The only error is that the transaction has ended, which is what we want.

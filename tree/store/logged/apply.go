@@ -291,7 +291,7 @@ func putSome(tx kv.Tx, next func() (kv.Entry, bool), atOnce int) (more bool, err
 // toFreeze freezes what was committed, unless something is frozen or nothing was. mu is held.
 func (s *Store) toFreeze() {
 	if s.frozen == nil && !s.active.Empty() {
-		s.frozen, s.frozenTo = s.active, s.position.last
+		s.frozen, s.frozenTo, s.frozenSince = s.active, s.position.last, s.since
 		s.active, s.shown = new(kv.Layer), nil
 		s.applied = make(chan struct{})
 		s.aging.Stop()

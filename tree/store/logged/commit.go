@@ -61,6 +61,7 @@ func (s *Store) append(own *kv.Layer, change []byte) error {
 	s.followers.tell()
 	grown, full := s.active.Bytes()-before, s.active.Bytes() >= s.speed.full()
 	if before == 0 {
+		s.since = time.Now()
 		s.aging.Reset(applyAfter)
 	}
 	if full {

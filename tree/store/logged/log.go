@@ -28,6 +28,8 @@ type LogOptions struct {
 	KeepBytes int64
 	KeepAge   time.Duration
 	HoldBytes int64
+	// Synced is [wal.Options.Synced].
+	Synced func(took time.Duration)
 }
 
 // A Log is the write-ahead log of all stores of a process. Its methods may be called by
@@ -63,7 +65,7 @@ func OpenKept(dir string, owner uint64) *Log {
 }
 
 func newLog(o LogOptions, open func(wal.Options) (*wal.Log, error)) (*Log, error) {
-	w, err := open(wal.Options{ReadOnly: o.ReadOnly, SegmentBytes: o.SegmentBytes,
+	w, err := open(wal.Options{ReadOnly: o.ReadOnly, SegmentBytes: o.SegmentBytes, Synced: o.Synced,
 		KeepBytes: o.KeepBytes, KeepAge: o.KeepAge, HoldBytes: o.HoldBytes})
 	if err != nil {
 		return nil, err
@@ -87,14 +89,21 @@ func (l *Log) Close() error { return l.wal.Close() }
 // Stats are figures of a log.
 type Stats struct {
 	wal.Stats
-	Unapplied int64 // about the memory of commits that are not in their files, in bytes
+	Unapplied int64     // about the memory of commits that are not in their files, in bytes
+	Oldest    time.Time // when the oldest of these was made, or taken from the log; zero if there is none
 }
 
 // Stats returns the figures of the log.
 func (l *Log) Stats() Stats {
+	var oldest time.Time
+	for _, s := range l.all() {
+		if since := s.oldest(); oldest.IsZero() || !since.IsZero() && since.Before(oldest) {
+			oldest = since
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Stats{l.wal.Stats(), l.used}
+	return Stats{l.wal.Stats(), l.used, oldest}
 }
 
 // Keep takes the records of databases without an open store out of the log, so that they do

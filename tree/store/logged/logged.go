@@ -84,6 +84,7 @@ type Store struct {
 	active    *kv.Layer     // what was committed
 	frozen    *kv.Layer     // nil: nothing is applied
 	frozenTo  uint64        // the number of its last record
+	since     time.Time     // when the first commit of active was made; of frozen: frozenSince
 	applied   chan struct{} // closed when frozen has been applied, or that failed
 	shown     []*kv.Layer   // what readers see; nil: has to be made
 	epoch     uint64        // of snapshots: changes when something was applied
@@ -97,6 +98,8 @@ type Store struct {
 	closing   bool
 	followers followers
 	aging     *time.Timer // runs while active has something
+
+	frozenSince time.Time
 }
 
 // File returns the file.
@@ -186,6 +189,20 @@ func (s *Store) giveBack(base kv.Tx, epoch uint64) {
 	if base != nil {
 		base.Rollback()
 	}
+}
+
+// oldest returns when the oldest commit was made that is not in the file; zero if there is
+// none.
+func (s *Store) oldest() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.frozen != nil:
+		return s.frozenSince
+	case !s.active.Empty():
+		return s.since
+	}
+	return time.Time{}
 }
 
 // unapplied returns about how much memory the commits take that are not in the file.

@@ -94,6 +94,7 @@ func Open(file *kv.File, log *Log, o Options) (*Store, error) {
 	if !alone {
 		log.add(s)
 	}
+	s.since = time.Now()
 	if s.needs && !file.ReadOnly() { // also if it lacks nothing but pieces
 		s.aging.Reset(applyAfter)
 	}

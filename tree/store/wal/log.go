@@ -38,6 +38,9 @@ type Options struct {
 	ReadOnly bool
 
 	Now func() time.Time // nil: time.Now
+
+	// Synced is told how long each write and its sync took. It must not block. It may be nil.
+	Synced func(took time.Duration)
 }
 
 // A Log appends records to the segments of a directory.
@@ -62,6 +65,7 @@ type Log struct {
 	closed   bool
 	segments []*segment        // oldest first
 	current  bool              // the last one can be written to
+	scarce   bool              // nothing stays for readers
 	failures []*segment        // those that could not be begun, and may be there
 	states   states            // as a segment that begins now says them
 	released map[uint64]uint64 // by database, the number up to which
@@ -204,6 +208,9 @@ func (l *Log) writeGroup(g *group) error {
 		defer l.mu.Unlock()
 		l.failed = err
 		return fmt.Errorf("%w: %w", ErrUnsettled, err)
+	}
+	if l.o.Synced != nil {
+		l.o.Synced(took)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

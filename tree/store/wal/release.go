@@ -115,8 +115,8 @@ func removeFailures(l *Log, list []*segment) error {
 	return nil
 }
 
-// Shrink gives room of a full disk back: spare files, segments that are released, and what is
-// empty of the newest one.
+// Shrink gives room of a full disk back: spare files, segments that are released, also those
+// that stay for readers, and what is empty of the newest one.
 func (l *Log) Shrink() error {
 	l.take()
 	defer l.pass()
@@ -134,8 +134,13 @@ func (l *Log) shrink() error {
 			return err
 		}
 	}
+	l.scarce = true
 	l.mu.Unlock()
-	return errors.Join(l.pool.shrink(), l.recycle())
+	err := errors.Join(l.pool.shrink(), l.recycle())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.scarce = false
+	return err
 }
 
 // oldest returns the oldest segment if it need not stay. The newest one stays, and so does the
@@ -150,7 +155,7 @@ func (l *Log) oldest() *segment {
 			return nil
 		}
 	}
-	if l.kept() || l.held(old) {
+	if !l.scarce && (l.kept() || l.held(old)) {
 		return nil
 	}
 	return old

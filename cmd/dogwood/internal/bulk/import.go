@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"os"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
@@ -51,6 +52,9 @@ Examples:
 func (c *Import) Run(e *console.Env) error {
 	path, err := tree.ParsePath(c.Path)
 	if err != nil {
+		if _, missing := os.Stat(c.Path); missing == nil {
+			return fmt.Errorf("%s: %w; the path in the database comes before the file: dogwood import %s %s", c.Path, err, c.File, c.Path)
+		}
 		return fmt.Errorf("%s: %w", c.Path, err)
 	}
 	sources := []importSource{{file: c.File, ns: c.Namespace}}

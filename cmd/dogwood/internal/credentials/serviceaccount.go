@@ -83,10 +83,14 @@ func (c *createAccount) Run(e *console.Env) error {
 	if err := writeSecretFile(c.Out, key); err != nil {
 		return errors.Join(fmt.Errorf("--out: %w", err), accounts.Revoke(account.Name))
 	}
-	fmt.Fprintf(e.Stdout, "Service account %s (%s) may act as administrator of %s.\nIts key is in %s: keep it secret.\n",
+	fmt.Fprintf(e.Stdout, "Service account %s (%s) may act as administrator of %s.\nIts key is in %s: keep it secret.\n"+
+		"How programs use it: "+accountDocs+"\n",
 		account.Name, account.Email(), scopeOf(account), c.Out)
 	return nil
 }
+
+// accountDocs is where programs for each Admin SDK are shown: some need more than the key file.
+const accountDocs = "https://github.com/dogwooddb/dogwood/blob/main/docs/authentication.md#service-accounts-and-admin-sdks"
 
 // writeSecretFile writes a new file that only its owner can read.
 func writeSecretFile(file string, content []byte) error {

@@ -49,14 +49,25 @@ func newBulkFile(name string, src io.Reader, size int64, close func() error) (*b
 	buffered := bufio.NewReaderSize(&countingReader{src, &b.Done}, 256<<10)
 	b.Reader = buffered
 	if head, _ := buffered.Peek(2); string(head) != "\x1f\x8b" { // what is wrong is seen when it is read
+		skipMark(buffered)
 		return b, nil
 	}
 	z, err := gzip.NewReader(buffered)
 	if err != nil {
 		return nil, gzipError(name, err)
 	}
-	b.Reader = &unzipper{z, name}
+	plain := bufio.NewReader(&unzipper{z, name})
+	skipMark(plain)
+	b.Reader = plain
 	return b, nil
+}
+
+// skipMark skips a byte order mark, which some editors put before JSON in UTF-8.
+func skipMark(r *bufio.Reader) {
+	const mark = "\ufeff"
+	if head, _ := r.Peek(len(mark)); string(head) == mark {
+		_, _ = r.Discard(len(mark)) // they are in the buffer
+	}
 }
 
 // A DamagedError says that a compressed file is damaged. The error of a request whose body

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -22,6 +23,7 @@ import (
 type RulesSet struct {
 	All   *rules.Ruleset            // of databases that are not in of; nil if the files say nothing
 	Of    map[string]*rules.Ruleset // by namespace
+	Named []string                  // the namespaces in Of, in the order of the files
 	names map[*rules.Ruleset]string // the files that they are from
 	files []rulesFile               // all that were read, in that order
 }
@@ -73,6 +75,9 @@ func LoadRules(file string, o versions.Options) (*RulesSet, error) {
 	for _, t := range targets {
 		r, err := s.load(t.File, o)
 		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				err = fmt.Errorf("%s names rules that are missing: %w", file, err)
+			}
 			errs = append(errs, err)
 			continue
 		}
@@ -80,6 +85,9 @@ func LoadRules(file string, o versions.Options) (*RulesSet, error) {
 			s.All = r
 		}
 		for _, ns := range t.Namespaces {
+			if s.Of[ns] == nil {
+				s.Named = append(s.Named, ns)
+			}
 			s.Of[ns] = r
 		}
 	}
@@ -185,7 +193,7 @@ func (s *RulesSet) Targets(file string) (list []rulesTarget, err error) {
 			return nil, fmt.Errorf("%s: database: \"rules\" is missing", file)
 		case c.Target != "":
 			if t.Namespaces, err = s.instances(filepath.Join(dir, ".firebaserc"), c.Target); err != nil {
-				return nil, err
+				return nil, fmt.Errorf("%s: database target %q: %w", file, c.Target, err)
 			}
 		case c.Instance != "":
 			t.Namespaces = []string{c.Instance}

@@ -22,6 +22,8 @@ func writeTopLines(w io.Writer, v observe.Top) error {
 		at, r.Reads, r.Writes, r.Events, r.Requests, r.Denied, r.Refused, console.FormatBytes(int64(r.BytesIn)), console.FormatBytes(int64(r.BytesOut)))
 	fmt.Fprintf(&b, "%s commit p50 %s p99 %s sync p99 %s write p99 %s queued %d\n",
 		at, formatMillis(v.Commit.P50), formatMillis(v.Commit.P99), formatMillis(v.Sync.P99), formatMillis(v.Write.P99), v.QueuedWrite)
+	fmt.Fprintf(&b, "%s log %s segments %d sync p99 %s unapplied %s oldest %s\n",
+		at, console.FormatBytes(v.Log.Bytes), v.Log.Segments, formatMillis(v.Log.Sync.P99), console.FormatBytes(v.Log.Unapplied), formatMillis(1000*v.Log.Oldest))
 	for _, s := range v.Slow {
 		fmt.Fprintf(&b, "%s slow %s\n", at, slowText(s))
 	}
@@ -69,6 +71,8 @@ func topPage(title string, v observe.Top) []byte {
 	fmt.Fprintf(&b, "             %.0f denied by rules, %.0f refused, %.0f overflows, %.0f views reloaded\n", r.Denied, r.Refused, r.Overflows, r.Reloads)
 	fmt.Fprintf(&b, "commit       p50 %s  p99 %s   (disk p99 %s)      write  p50 %s  p99 %s      queued  %d\n",
 		formatMillis(v.Commit.P50), formatMillis(v.Commit.P99), formatMillis(v.Sync.P99), formatMillis(v.Write.P50), formatMillis(v.Write.P99), v.QueuedWrite)
+	fmt.Fprintf(&b, "log          %s in %d segments, sync p99 %s      not applied  %s, oldest %s\n",
+		console.FormatBytes(v.Log.Bytes), v.Log.Segments, formatMillis(v.Log.Sync.P99), console.FormatBytes(v.Log.Unapplied), formatMillis(1000*v.Log.Oldest))
 	t := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	if len(v.Slow) > 0 {
 		fmt.Fprintf(t, "\nWAITING FOR\tADDRESS\tDATABASE\tTRANSPORT\tBYTES\tMESSAGES\n")

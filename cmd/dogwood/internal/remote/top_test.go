@@ -21,6 +21,7 @@ var aSecond = observe.Top{
 	Rates:       observe.TopRates{Writes: 12.4, Reads: 5, BytesOut: 2_500_000},
 	Commit:      observe.TopLatency{Count: 9, P50: 1.234, P99: 45},
 	Write:       observe.TopLatency{Count: 12, P99: 2500},
+	Log:         observe.TopLog{Bytes: 16 << 20, Segments: 1, Unapplied: 4100, Oldest: 2.5},
 	Slow:        []observe.SlowClient{{Connection: "c7", Remote: "10.0.0.1:5", Namespace: "shop", Transport: "websocket", Bytes: 4096, Messages: 12}},
 	Paths:       []observe.HotPath{{Namespace: "shop", Path: "/a/\x1b[31m\u202ex", Writes: 12.4}},
 }
@@ -33,6 +34,7 @@ func TestTopLines(t *testing.T) {
 	want := `2023-11-14T22:13:20Z connections 4 websocket 3 long-poll 1 event-stream 0 listens 7
 2023-11-14T22:13:20Z reads/s 5 writes/s 12 events/s 0 requests/s 0 denied/s 0 refused/s 0 in/s 0 B out/s 2.5 MB
 2023-11-14T22:13:20Z commit p50 1.23ms p99 45ms sync p99 - write p99 2.5s queued 0
+2023-11-14T22:13:20Z log 16.8 MB segments 1 sync p99 - unapplied 4.1 kB oldest 2.5s
 2023-11-14T22:13:20Z slow c7 10.0.0.1:5 shop websocket 4.1 kB in 12
 2023-11-14T22:13:20Z path shop /a/\u001b[31m\u202ex writes/s 12.4 reads/s 0.0 events/s 0.0
 `

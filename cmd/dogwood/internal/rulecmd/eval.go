@@ -133,7 +133,7 @@ func (c *questionFlags) question(e *console.Env) (*question, error) {
 	q := &question{src: b.src, rules: b.rules}
 	if c.Path == "" {
 		if b.step == nil {
-			return nil, console.Unusable(errors.New("no path is given; see dogwood rules eval --help"))
+			return nil, console.Unusable(errors.New("no path is given; write it after the file, such as /rooms/r1"))
 		}
 		q.op = b.step.Op
 	} else {
@@ -229,6 +229,11 @@ func atLine(s string) (file string, line int) {
 	return s[:i], line
 }
 
+// isWord reports whether an actor may be meant as the id of a user.
+func isWord(text string) bool {
+	return !strings.ContainsAny(text, "{}[]\"' ")
+}
+
 // who sets the actor of the operation.
 func (c *questionFlags) who(b *basis, op *rulestest.Op) error {
 	name, isName := strings.CutPrefix(c.Auth, "@")
@@ -238,6 +243,9 @@ func (c *questionFlags) who(b *basis, op *rulestest.Op) error {
 	case !isName:
 		who, err := rulestest.ParseActor(c.Auth)
 		op.Who = who
+		if err != nil && isWord(c.Auth) {
+			return fmt.Errorf("%w; did you mean '{\"uid\":%q}'?", err, c.Auth)
+		}
 		return err
 	case b.suite == nil:
 		return errors.New("@NAME is a user of a test file; name one instead of the rules file")

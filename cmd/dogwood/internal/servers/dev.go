@@ -28,8 +28,6 @@ type Dev struct {
 	AllowOrigin   []string `help:"Also answer pages of this origin, such as https://app.example.org. Pages of other sites are refused, unless this machine serves them." placeholder:"ORIGIN"`
 	opsFlags
 	emulatorFlags
-
-	found bool // Rules is a file of the working directory, and not from the command line
 }
 
 // emulatorFlags are what firebase-tools passes to the emulator that it has
@@ -86,7 +84,7 @@ func (c *Dev) Run(e *console.Env) error {
 		c.ops.OpsAddr = opsOff
 	}
 	if c.DefaultNamespace == "" {
-		c.DefaultNamespace = cmp.Or(c.Sample, openNamespace)
+		c.DefaultNamespace = cmp.Or(c.Sample, c.firstNamed(), openNamespace)
 	}
 	o := server.Options{
 		Dev:              true,
@@ -150,7 +148,7 @@ func (c *Dev) greet(e *console.Env, base string) {
 	if c.found {
 		rules += "   (of this directory)"
 	}
-	rules += c.ownRules()
+	rules += c.named() + c.ownRules()
 	if c.sampleRules != nil {
 		rules += fmt.Sprintf("\n             those of the sample in ns=%s, which the demonstration uses", c.Sample)
 	}

@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"math"
 	"net"
 	"net/url"
@@ -39,8 +40,8 @@ type listenFlags struct {
 	rulesFlags
 	Verbose bool `short:"v" help:"Log more."`
 
-	databases []string // of the server; known when it is started
-	given     []string // databases that were given rules by an upload; known when the server is started
+	databases []string         // of the server; known when it is started
+	given     map[string]int64 // databases that were given rules by an upload; known when the server is started
 
 	watch bool // rules are reloaded when their files change
 
@@ -230,5 +231,5 @@ func (f *listenFlags) ownRules() string {
 	if f.Rules == "" || len(f.given) == 0 {
 		return ""
 	}
-	return "\n                 uploaded ones, not these: " + strings.Join(f.given, ", ")
+	return "\n                 uploaded ones, not these: " + strings.Join(slices.Sorted(maps.Keys(f.given)), ", ")
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +26,8 @@ type rulesFlags struct {
 	RulesDialect    string `help:"Language of rules, and of uploaded rules that do not name theirs: firebase or wilddog." enum:"firebase,wilddog" default:"firebase" placeholder:"NAME"`
 	RulesExtensions string `help:"Extensions that rules may use: newRoot." placeholder:"NAMES"`
 	Record          string `help:"File to which every decision of the rules is added, for \"dogwood rules diff --traffic\". It will hold data of users." type:"path" placeholder:"FILE"`
+
+	found bool // Rules is a file of the working directory, and not from the command line
 
 	loaded *atomic.Pointer[project.RulesSet] // nil if no file was given
 
@@ -49,7 +53,7 @@ func (f *rulesFlags) ruleset() (*rules.Ruleset, error) {
 	s, err := f.load()
 	var wrong *project.RulesError
 	switch {
-	case errors.As(err, &wrong):
+	case errors.As(err, &wrong), err != nil && f.found:
 		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("--rules: %w", err)
@@ -126,8 +130,41 @@ func (f *rulesFlags) watchRules(ctx context.Context, s *server.Server, w io.Writ
 			fmt.Fprintf(w, "\n%v\nrules not reloaded: those before stay in force\n", err)
 			continue
 		}
-		fmt.Fprintf(w, "\nrules reloaded: %s\n", f.Rules)
+		fmt.Fprintf(w, "\nrules reloaded: %s\n%s", f.Rules, keptRules(s, next))
 	}
+}
+
+// keptRules says which open databases keep the rules that were uploaded to them, although the
+// files have rules for them.
+func keptRules(s *server.Server, next *project.RulesSet) string {
+	given, err := s.GivenRules()
+	if err != nil {
+		return fmt.Sprintf("%v\n", err)
+	}
+	var text strings.Builder
+	for _, ns := range slices.Sorted(maps.Keys(given)) {
+		if next.All != nil || next.Of[ns] != nil {
+			fmt.Fprintf(&text, "%s keeps version %d, which was deployed: deploy the rules again to change it\n", ns, given[ns])
+		}
+	}
+	return text.String()
+}
+
+// firstNamed is the first database that the files have rules for, "" if they are for all
+// databases.
+func (f *rulesFlags) firstNamed() string {
+	if f.loaded == nil || f.loaded.Load().All != nil || len(f.loaded.Load().Named) == 0 {
+		return ""
+	}
+	return f.loaded.Load().Named[0]
+}
+
+// named says for which databases a development server has rules, "" for all.
+func (f *rulesFlags) named() string {
+	if f.firstNamed() == "" {
+		return ""
+	}
+	return "\n             for " + strings.Join(f.loaded.Load().Named, ", ") + "; all others are open"
 }
 
 // withSample adds the rules of the sample to those by namespace that files gave.
