@@ -17,13 +17,6 @@ func (s *Store) Apply() error {
 	return s.applyBoth()
 }
 
-// applyAll is Apply for commits that were acknowledged, and are not yet in a layer.
-func (s *Store) applyAll() error {
-	s.committing.Lock()
-	s.committing.Unlock() //nolint:staticcheck // it waits for the commit that is under way
-	return s.Apply()
-}
-
 // leave has the file, which has everything, say that it does not need the log, which takes
 // no records.
 func leave(s *Store) error {

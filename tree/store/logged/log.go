@@ -257,7 +257,9 @@ func (l *Log) renew() error {
 // they do not need it.
 func (l *Log) settleAll(away bool) error {
 	for _, s := range l.all() {
-		err := s.applyAll()
+		s.committing.Lock()
+		s.committing.Unlock() //nolint:staticcheck // it waits for the commit that is under way
+		err := s.Apply()
 		if err == nil && away {
 			err = leave(s)
 		}
