@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -17,7 +18,7 @@ import (
 // A countedDisk counts the changes of a disk, and has some fail.
 type countedDisk struct {
 	disk.Disk
-	changes int
+	changes atomic.Int64 // spare files are made in the background
 	fails   func(change int) bool
 	how     faultKind
 }
@@ -38,7 +39,7 @@ var faultKinds = []faultKind{
 
 // fault counts a change. do makes a part of it that is there though it fails.
 func (d *countedDisk) fault(do func(parts int) error) error {
-	if d.changes++; !d.fails(d.changes) {
+	if !d.fails(int(d.changes.Add(1))) {
 		return do(2)
 	}
 	if d.how.parts > 0 {
@@ -143,7 +144,7 @@ func faultRun(t *testing.T, how faultKind, from, times int) bool {
 			_ = s.Apply() // it may fail
 		}
 	}
-	failed := d.changes >= from
+	failed := int(d.changes.Load()) >= from
 	if err := s.Paused(func() error { return copyTo(killed, dir) }); err != nil {
 		t.Fatal(err)
 	}

@@ -339,7 +339,7 @@ func (p position) set(tx kv.Tx, needs bool) error {
 // noteNeed notes what the file says.
 func noteNeed(s *Store, p position, needs bool) {
 	s.mu.Lock()
-	s.needs, s.position = needs, p
+	s.needs, s.position.line, s.position.last = needs, p.line, p.last
 	s.mu.Unlock()
 	if !needs {
 		s.log.wal.Done(p.database)
