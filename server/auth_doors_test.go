@@ -42,6 +42,7 @@ var requests = []struct{ name, method, target, body string }{
 	{"version", "GET", "/.settings/rules/versions/1.json", ""},
 	{"rollback", "POST", "/.settings/rules/rollback.json", `{"version":1}`},
 	{"backup", "GET", "/.settings/backup", ""},
+	{"log", "GET", "/.settings/log.json", ""},
 	{"get-now", "GET", "/.settings/now.json", ""},
 	{"put-now", "PUT", "/.settings/now.json", "null"},
 	{"coverage", "GET", "/.inspect/coverage", ""},
