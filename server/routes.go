@@ -13,8 +13,8 @@ import (
 // the connection, methods for everything else. A * at one end of the pattern
 // stands for any text.
 //
-// Who may ask is part of the table, not of each handler, so that it can be read in one
-// place and no handler forgets it. Data decide for themselves: their order of checks
+// The permission that a route needs is part of the table, not of each handler, so that it can
+// be read in one place and no handler forgets it. Data decide for themselves: their order of checks
 // depends on the method and is documented (REST §8).
 type route struct {
 	pattern string
