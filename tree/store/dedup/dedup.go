@@ -44,6 +44,10 @@ const (
 )
 
 // Writes recognize those that were carried out before.
+//
+// The memory is one entry for each writer and not for each write, because a
+// client numbers its writes in order: what was carried out is mostly one range.
+// A writer that leaves gaps has several, up to a bound.
 type Writes struct {
 	entries kv.Entries
 	limit   int // writers
