@@ -36,7 +36,7 @@ const (
 // the events that are queued behind its first view are exactly those of later commits. The
 // price is that attaching waits for the sync of the batch that is under way.
 //
-// To run each commit beside the deciding of the next batch was tried (see logged.Store)
+// To decide the next batch during the commit of this one was tried (see logged.Store)
 // and left out.
 type committer struct {
 	db   *core

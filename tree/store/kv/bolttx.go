@@ -22,9 +22,9 @@ func (k *boltKV) begin(writable bool) (*boltTx, error) {
 // A boltTx is a transaction of a file, whose values it takes for what they are. Its
 // methods may panic; see [FileTx].
 //
-// It reads in two ways. What the transaction has not changed is read from the mapped
-// pages by a cursor of our own, with all checks. What it has changed is in bbolt's
-// memory, and is read by bbolt's cursor. keys, a Bloom filter of one hash, keeps most
+// It reads in two ways. Pages that the transaction has not changed are read from the mapped
+// file by a cursor of our own, with all checks. Pages that it has changed are in bbolt's
+// memory, and are read by bbolt's cursor. keys, a Bloom filter of one hash, keeps most
 // lookups of unchanged keys away from the second way; a false positive costs a seek and
 // no wrong answer.
 type boltTx struct {

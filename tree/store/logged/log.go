@@ -35,7 +35,7 @@ type LogOptions struct {
 // A Log is the write-ahead log of all stores of a process. Its methods may be called by
 // several goroutines at once.
 //
-// It belongs to a data directory and outlives its stores. What it knows of a store is its
+// It belongs to a data directory and outlives its stores. Of a store it knows the
 // position and how much its layers take. Its mutex is taken behind the locks of stores,
 // and it calls no store while it holds it; renewing is the exception in front, because
 // renew has to apply all stores.

@@ -8,7 +8,7 @@ import (
 
 // A Tx is a transaction of a Store. It belongs to one goroutine.
 //
-// What it writes is in own, in memory, until the commit: the file and other
+// Its writes are in own, in memory, until the commit: the file and other
 // transactions see nothing of it, and a rollback forgets it. The writer's own
 // layer is the first of Layers, so it reads what it has written.
 type Tx struct {
