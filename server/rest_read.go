@@ -59,7 +59,7 @@ func answerBriefly(q *request, f reading) (answer, error) {
 // memory, so that nothing large is held while waiting.
 //
 // Waiting while holding what was read would be simpler. But then a few large values could
-// fill the memory with reads none of which can finish.
+// fill the memory with reads that cannot finish.
 func answerWith(q *request, f reading) (answer, error) {
 	a, err := answerOnce(q, q.readers, f)
 	var until context.Context

@@ -1,5 +1,9 @@
 // Package versions keeps the rules of a database in its file, the history of their
 // changes, and the settings. It writes in the transaction of its caller.
+//
+// The versions are in the data file, so that a backup and a restore have them together
+// with the data that they protect. Their number is bounded: the oldest source is replaced
+// by the newest.
 package versions
 
 import (

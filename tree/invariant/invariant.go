@@ -8,6 +8,10 @@ import (
 )
 
 // An Invariant is one statement that must hold of a tree. Parse makes it.
+//
+// An invariant relates places of a tree that rules cannot relate, since rules
+// see one operation at a time. It is checked on a whole tree, by tests after
+// each write and by dogwood check on a file, and never by a server.
 type Invariant struct {
 	ID   string // its name in reports
 	Kind string // "inverse", "ref", …; see the package comment
