@@ -61,6 +61,12 @@ const LEASE = 30_000
 /** How long one call of `save` may take before the lease is not renewed any more. */
 const MAX_SAVE = 300_000
 
+/**
+ * How often a lease is tried to be taken. Between two tries the clock may pass the last
+ * version, or another lander may have taken the lease and given it up.
+ */
+const TAKES = 3
+
 /** How many steps one write makes. */
 const MAX_STEPS = 500
 
@@ -81,21 +87,11 @@ export class Lease {
 
   /**
    * Takes the lease of an application and a region. The server decides whether it is free,
-   * by its own clock. The version is the time of the server, so that it grows even if an
-   * administrator has removed the lease.
+   * by its own clock.
    */
   static async take(db: Database, at: string): Promise<Lease> {
     const lease = new Lease(db, at)
-    try {
-      const told: Record<string, number> = await setReturning(
-        lease.ref(),
-        lease.value(LEASE, serverTimestamp())
-      )
-      lease.version = told.version!
-    } catch (error) {
-      if (!isDenied(error)) throw error
-      await lease.takeNext(error)
-    }
+    for (let tries = 1; !(await lease.takeNow()) && !(await lease.takeNext(tries)); tries++);
     // If the connection is lost before, the lease runs out by itself.
     await onDisconnect(lease.ref())
       .set(lease.value(0))
@@ -104,22 +100,43 @@ export class Lease {
     return lease
   }
 
-  /** Takes the lease with the version after the last one: the clock is not ahead of that. */
-  private async takeNext(denied: unknown): Promise<void> {
-    for (let tries = 0; tries < 2; tries++) {
-      const was = await this.read()
-      const now = await serverTime(this.db)
-      const ahead = was !== null && was.at > now // the clock may have gone back: only the server knows
-      if (was && was.for > 0 && now < was.at + was.for && (!ahead || tries > 0))
-        throw new HeldError(was.holder, new Date(was.at + was.for))
-      this.version = (was?.version ?? 0) + 1
-      try {
-        return await set(this.ref(), this.value(LEASE))
-      } catch (error) {
-        if (!isDenied(error)) throw error
-      }
+  /**
+   * Takes the lease with the server's time as the version, so that versions grow even if an
+   * administrator has removed the lease. Returns false if the clock is not ahead of the last
+   * version, or the lease is held.
+   */
+  private async takeNow(): Promise<boolean> {
+    try {
+      const told: Record<string, number> = await setReturning(
+        this.ref(),
+        this.value(LEASE, serverTimestamp())
+      )
+      this.version = told.version!
+      return true
+    } catch (error) {
+      if (!isDenied(error)) throw error
+      return false
     }
-    throw denied
+  }
+
+  /**
+   * Takes the lease with the version after the last one. Returns false if the clock is ahead
+   * of that by now. A lease that seems to be from the future is tried at first: the clock may
+   * have gone back, which only the server knows.
+   */
+  private async takeNext(tries: number): Promise<boolean> {
+    const was = await this.read()
+    const now = await serverTime(this.db)
+    if (was && was.for > 0 && now < was.at + was.for && (tries > 1 || was.at <= now))
+      throw new HeldError(was.holder, new Date(was.at + was.for))
+    this.version = (was?.version ?? 0) + 1
+    try {
+      await set(this.ref(), this.value(LEASE))
+      return true
+    } catch (error) {
+      if (!isDenied(error) || tries === TAKES) throw error
+      return false
+    }
   }
 
   /** Gives up the lease, if it is still that of this lander. If that fails, it runs out. */

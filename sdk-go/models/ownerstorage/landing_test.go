@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -230,6 +231,29 @@ func TestVersions(t *testing.T) {
 			return nil
 		})
 		want(t, err)
+	}
+}
+
+// The last version may be ahead of the clock at one try and behind it at the next.
+func TestVersionNearClock(t *testing.T) {
+	for ahead := range int64(12) {
+		var now atomic.Int64
+		now.Store(1_700_000_000_000)
+		db := modeltest.OpenAt("owner-storage", func() time.Time { return time.UnixMilli(now.Add(1)) })
+		game, lander := newGame(db), newLander(db)
+		set(t, game, "level", 1)
+		version := now.Load() + ahead
+		want(t, db.Ref("landing/game1/s1").Set(ctx, map[string]any{"holder": "a", "at": 1, "for": 0, "version": version}))
+		n, err := lander.Land(ctx, 1, func(rows []ownerstorage.Row) error {
+			if v := rows[0].Version; v <= version {
+				t.Errorf("%d: version %d after %d", ahead, v, version)
+			}
+			return nil
+		})
+		if n != 1 || err != nil {
+			t.Errorf("%d: landed %d, %v", ahead, n, err)
+		}
+		db.Close()
 	}
 }
 

@@ -56,23 +56,22 @@ type hold struct {
 	stop    func()       // ends the renewals
 }
 
+// takes is how often take tries. Between two tries the clock may pass the last version,
+// or another lander may have taken the lease and given it up.
+const takes = 3
+
 // take takes the lease. The server decides whether it is free, by its own clock.
-//
-// The version is the server's time, so that it grows even if an administrator has
-// removed the lease. It is the next number if the clock is not ahead of the last one.
 func (s *Storage) take(ctx context.Context) (*hold, error) {
 	h := &hold{s: s, at: s.db.Ref("landing/" + s.at), holder: newHolder()}
-	told, err := h.at.SetReturning(ctx, h.value(dogwood.ServerTimestamp, leaseTime))
-	h.version = int64(told["version"])
-	switch {
-	case errors.Is(err, dogwood.ErrPermissionDenied):
-		err = h.takeNext(ctx, err)
-	case errors.Is(err, dogwood.ErrNotReturned):
-		var now lease
-		if now, err = dogwood.Get[lease](ctx, h.at); err == nil && now.Holder != h.holder {
-			err = ErrLeaseLost
+	var err error
+	for tries := range takes {
+		err = h.takeNow(ctx)
+		if errors.Is(err, dogwood.ErrPermissionDenied) {
+			err = h.takeNext(ctx, tries == 0)
 		}
-		h.version = now.Version
+		if !errors.Is(err, dogwood.ErrPermissionDenied) {
+			break
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("take the lease: %w", err)
@@ -83,24 +82,37 @@ func (s *Storage) take(ctx context.Context) (*hold, error) {
 	return h, nil
 }
 
-// takeNext takes the lease with the version after the last one.
-func (h *hold) takeNext(ctx context.Context, denied error) error {
-	for tries := range 2 {
-		was, err := dogwood.Get[lease](ctx, h.at)
-		if err != nil {
-			return err
-		}
-		now := h.s.db.ServerTime()
-		ahead := was.At.After(now) // the clock may have gone back: only the server knows
-		if was.For > 0 && now.Before(was.until()) && (!ahead || tries > 0) {
-			return &HeldError{was.Holder, was.until()}
-		}
-		h.version = was.Version + 1
-		if err := h.at.Set(ctx, h.value(h.version, leaseTime)); !errors.Is(err, dogwood.ErrPermissionDenied) {
-			return err
-		}
+// takeNow takes the lease with the server's time as the version, so that versions grow
+// even if an administrator has removed the lease. The rules allow that if the clock is
+// ahead of the last version.
+func (h *hold) takeNow(ctx context.Context) error {
+	told, err := h.at.SetReturning(ctx, h.value(dogwood.ServerTimestamp, leaseTime))
+	h.version = int64(told["version"])
+	if !errors.Is(err, dogwood.ErrNotReturned) {
+		return err
 	}
-	return denied
+	now, err := dogwood.Get[lease](ctx, h.at)
+	if err == nil && now.Holder != h.holder {
+		err = ErrLeaseLost
+	}
+	h.version = now.Version
+	return err
+}
+
+// takeNext takes the lease with the version after the last one. The rules allow that if
+// the clock is not ahead of the last one. A lease that seems to be from the future is
+// tried at first: the clock may have gone back, which only the server knows.
+func (h *hold) takeNext(ctx context.Context, first bool) error {
+	was, err := dogwood.Get[lease](ctx, h.at)
+	if err != nil {
+		return err
+	}
+	now := h.s.db.ServerTime()
+	if was.For > 0 && now.Before(was.until()) && (!first || !was.At.After(now)) {
+		return &HeldError{was.Holder, was.until()}
+	}
+	h.version = was.Version + 1
+	return h.at.Set(ctx, h.value(h.version, leaseTime))
 }
 
 // newHolder returns a name that no other call of Land has.

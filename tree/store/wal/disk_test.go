@@ -52,6 +52,12 @@ type memWrite struct {
 
 const sector = 512
 
+func (d *memDisk) stepsSoFar() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.steps
+}
+
 // step begins something that changes the disk. An error is to be returned; does says whether
 // it takes effect nevertheless.
 func (d *memDisk) step() (does bool, err error) {

@@ -166,20 +166,25 @@ func (l *Log) write(g *group) {
 }
 
 // pass ends the writing of the caller. The next group is written by one of those that
-// wait for it.
+// wait for it; if there is none, the end of the log is marked in a while.
 func (l *Log) pass() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if !l.passOn() && l.current && l.failed == nil {
+		l.mark.Reset(l.idle)
+	}
+}
+
+// passOn is pass without a mark. It reports whether there is a next group. mu is held.
+func (l *Log) passOn() bool {
 	if len(l.group.heads) > 0 && l.takers == 0 {
 		l.writing = true
 		l.group.lead <- struct{}{}
-		return
+		return true
 	}
 	l.writing = false
 	l.turn.Broadcast()
-	if l.current && l.failed == nil {
-		l.mark.Reset(l.idle)
-	}
+	return false
 }
 
 // take waits until the caller may write, in front of the group that gathers.
@@ -305,7 +310,11 @@ func (l *Log) Renew() error {
 // for it, so it is not synced.
 func (l *Log) writeMark() {
 	l.take()
-	defer l.pass()
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.passOn() // one mark is enough
+	}()
 	l.mu.Lock()
 	var s *segment
 	if l.current && l.failed == nil {

@@ -7,9 +7,34 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 )
+
+// A log that nobody appends to marks its end once, and then writes nothing.
+func TestMarkedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newMemDisk(1)
+		l, err := OpenOn(d, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = l.Close() }()
+		for range 3 {
+			if _, err := l.Append(Record{Kind: FirstKind, Rows: []byte("row")}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute) // the mark, and a file for the next segment
+			before := d.stepsSoFar()
+			time.Sleep(time.Minute)
+			if n := d.stepsSoFar() - before; n != 0 {
+				t.Fatalf("changed the disk %d times in an idle minute, want none", n)
+			}
+		}
+	})
+}
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

@@ -24,11 +24,16 @@ type DB struct{ *embed.Database }
 // Open opens a model: "chat". It ends the program if that fails, so that examples
 // can be short.
 func Open(name string) DB {
-	dir := filepath.Join("..", "..", "..", "testdata", "models", name)
 	opened := time.Now()
+	return OpenAt(name, func() time.Time { return start.Add(time.Since(opened)) })
+}
+
+// OpenAt is Open with a clock for the database.
+func OpenAt(name string, now func() time.Time) DB {
+	dir := filepath.Join("..", "..", "..", "testdata", "models", name)
 	db, err := embed.OpenWith("", embed.Options{
 		Rules: string(read(filepath.Join(dir, "rules.json"))),
-		Now:   func() time.Time { return start.Add(time.Since(opened)) },
+		Now:   now,
 	})
 	Check(err)
 	Check(db.Ref("").Set(context.Background(), json.RawMessage(read(filepath.Join(dir, "data.json")))))
