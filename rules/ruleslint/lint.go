@@ -72,7 +72,7 @@ func Lint(r *rules.Ruleset) ([]Warning, error) {
 // A linter collects warnings.
 //
 // A warning is for a person, so it may be mistaken; a comment in the document
-// silences it. What is wrong for certain is an error of the compiler and none
+// silences it. A certain mistake is an error of the compiler and none
 // of these.
 type linter struct {
 	root  *node

@@ -16,7 +16,7 @@ const maxNullSteps = 500_000
 // what cannot be null there, since the rule would be false or fail otherwise.
 //
 // Such a comparison is the most frequent hole in rules: data.child('owner').val() ==
-// auth.uid holds for a caller who is signed out where there is no owner. Type checks
+// auth.uid holds for a signed-out caller where there is no owner. Type checks
 // cannot find it, because both sides may well be strings.
 //
 // It errs on the side of warning: a fact that it cannot follow does not count as known. A
