@@ -108,7 +108,7 @@ var commentWords = map[string]int{
 	`somebody`:                          12,
 	`everybody`:                         6,
 	`whoever|whomever`:                  12,
-	`who`:                               114,
+	`who`:                               113,
 	`(?-i:What)`:                        118,
 	`he|him|his`:                        4,
 	`of which`:                          49,

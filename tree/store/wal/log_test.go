@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// A log that nobody appends to marks its end once, and then writes nothing.
+// An idle log marks its end once, and then writes nothing.
 func TestMarkedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newMemDisk(1)
