@@ -76,7 +76,7 @@ func (d *Database) explainRules(c Caller, v *access.Verdict, rows int) explained
 // ignored. Errors are those of Write.
 //
 // A write transaction that is rolled back would do as well, but all writes would wait for
-// it, and anyone who may explain could stop the database. The listeners are copied in a
+// it, and any caller that may explain could stop the database. The listeners are copied in a
 // bounded number for the same reason.
 func (d *Database) ExplainWrite(ctx context.Context, w Write) (e explained.Write, err error) {
 	if err := ctx.Err(); err != nil {
