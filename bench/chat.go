@@ -97,6 +97,10 @@ func (w Chat) converse(ctx context.Context, r *Load, rooms []*room, conns []*con
 }
 
 // A room posts one message after the other.
+//
+// The next post of a room waits for the one before, as in a conversation. So
+// the load adapts to the server, and rooms are the measure of how much goes on
+// at the same time.
 type room struct {
 	id      string
 	size    int // of texts

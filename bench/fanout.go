@@ -60,7 +60,9 @@ func (w Fanout) Drive(ctx context.Context, r *Load) error {
 	return err
 }
 
-// A fan is a Fanout under way.
+// A fan is a Fanout under way. A server may leave out values for a slow
+// subscriber, so what has arrived is told by the number in a value and not by
+// counting messages.
 type fan struct {
 	run         *Load
 	path        string

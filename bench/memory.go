@@ -58,6 +58,8 @@ const (
 )
 
 // A memoryWatch notes the most that the server takes while something goes on.
+// The most is noted and not the end, since memory is given back when the load
+// is over.
 type memoryWatch struct {
 	admin *connect.Admin
 	pid   int

@@ -13,6 +13,11 @@ import (
 // A pipeline keeps a number of requests in flight on one connection. One
 // goroutine sends what is due and joins it into one system call, another reads
 // the responses.
+//
+// A slot is both the bound of what is in flight and the id by which a response
+// finds its due time, so no request allocates. The reader hands slots back only
+// when it has taken all that have arrived: so requests leave together, as those
+// of many clients arrive at a server.
 type pipeline struct {
 	run   *Load
 	conn  *connect.Conn

@@ -17,6 +17,10 @@ const (
 
 // A recorder collects what became of operations. It has several histograms, so
 // that goroutines seldom wait for each other.
+//
+// An operation counts for the rate if it ended within the measured time. Its
+// latency counts if it was due in that time, however late it ended: to leave
+// out those that end late would leave out exactly the slow ones.
 type recorder struct {
 	schedule *schedule
 	shards   []shard

@@ -82,7 +82,9 @@ func (r *Load) window(ended time.Duration, partial bool) time.Duration {
 }
 
 // Median returns the result whose figures are each the median of those of the
-// given results, which must be of one workload.
+// given results, which must be of one workload. Each figure is a median of its
+// own, so a result may have figures of several runs. A mean would let one run
+// in which the machine did something else decide.
 func Median(results []Result) Result {
 	if len(results) == 0 {
 		return Result{}

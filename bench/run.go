@@ -71,6 +71,11 @@ type Progress struct {
 }
 
 // A Load is one workload under way.
+//
+// A workload drives it: it prepares its data, calls Begin, takes due times from
+// the schedule until that ends, and tells the recorder of each operation with
+// the time at which it was due. The schedule and the recorder may be used by
+// any number of goroutines; mu guards what is added to the result.
 type Load struct {
 	Options
 	*schedule
@@ -90,6 +95,11 @@ type Load struct {
 // Run loads a target once. If ctx ends early the result has what was measured
 // until then; before the load has begun, that is an error. An error comes
 // without a result.
+//
+// Preparing is not measured, and what it changes in the database is put back
+// afterwards unless the options keep it. A load that was interrupted still has
+// a result, marked as partial, since a long run is not worth nothing because
+// its end is missing.
 func Run(ctx context.Context, w Workload, o Options) (Result, error) {
 	w, err := w.WithDefaults()
 	if err := errors.Join(err, o.check()); err != nil {

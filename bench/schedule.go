@@ -8,6 +8,10 @@ import (
 
 // A schedule says when operations are due. Times are offsets from its start.
 // Many goroutines may share one.
+//
+// In an open loop a due time is given to the goroutine that asks next, also if
+// it has passed. So a generator that is behind catches up, and the delay is in
+// the latencies instead of in a lower rate.
 type schedule struct {
 	warmup time.Duration // operations due before are not measured
 	length time.Duration // of the measured time; 0 has no end

@@ -12,6 +12,16 @@ import (
 
 // A Client is one connection to one database, which it makes again whenever it
 // is lost.
+//
+// mu guards everything from replica to failure, and the requests in it. It is
+// held for moments: nothing is sent to the network under it (link has a queue),
+// and no function of the application is called. The fields behind "Only run
+// uses these" belong to the goroutine of run, which is the only one that
+// connects.
+//
+// A request stays in requests until it is known how it went. That list, the
+// sources of the replica and the operations for the disconnect are all that a
+// new connection needs to go on where the old one ended.
 type Client struct {
 	transport Transport
 	options   Options

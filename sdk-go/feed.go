@@ -15,6 +15,10 @@ const maxFeedBytes = replica.Large
 // A feed is what waits for one consumer: the states of a view, oldest first. If
 // there are too many, all but the latest are forgotten. So who is slow sees
 // fewer states, but none out of order.
+//
+// The replica puts states into it under the client's lock, and the loop of the
+// application takes them on its own goroutine. So a slow loop delays neither
+// the connection nor other loops. Lock order: the client's, then the feed's.
 type feed struct {
 	max   int
 	ready chan struct{} // has room for one

@@ -21,6 +21,10 @@ const (
 
 // A link is one connection. One goroutine of its own sends; the one that runs
 // the client receives.
+//
+// It is used once: when it is lost, the client makes another one. Its queue has
+// a bound instead of blocking, because its callers hold the client's lock; a
+// connection that takes nothing for so long is given up.
 type link struct {
 	conn    Conn
 	began   time.Time

@@ -25,6 +25,8 @@ const (
 )
 
 // A network is the Transport of Dial: a WebSocket, and REST for large reads.
+// Large values come over REST, because a message of the realtime protocol
+// delays everything behind it.
 type network struct {
 	address
 	maxMessage int // bytes of one message of the server

@@ -9,6 +9,12 @@ import (
 )
 
 // A request is an operation that the server has not answered.
+//
+// Three questions decide what happens to it when the connection is lost before
+// the answer. One that was not sent is sent on the next connection. One that
+// repeats without harm is sent again. A write is sent again only to a server
+// that recognizes it by its number; otherwise its outcome stays unknown, and
+// the caller is told so.
 type request struct {
 	op, path string
 	encode   func(dst []byte, id int64) []byte

@@ -46,9 +46,10 @@ func (c *Client) run(first chan<- error) {
 	}
 }
 
-// backoff returns how long to wait before the next attempt: at most half of the
-// outage so far, and MinBackoff. It is random, so that the clients of a server do not
-// come back at once.
+// backoff returns how long to wait before the next attempt: at most half of the outage so
+// far, and MinBackoff. It is random, so that the clients of a server do not come back at
+// once. It grows with the outage and not with the number of attempts, so a short one is
+// over soon however often it was tried.
 func (c *Client) backoff(outage time.Duration) time.Duration {
 	longest := min(c.options.MinBackoff+outage/2, c.options.MaxBackoff)
 	return longest/2 + rand.N(longest/2+1)

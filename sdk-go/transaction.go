@@ -151,7 +151,9 @@ func (c *Client) replace(ctx context.Context, v *replica.View, n tree.Node, d tr
 	return after, err
 }
 
-// A turn is a transaction's: those that overlap wait for it.
+// A turn is a transaction's: those that overlap wait for it. Without it, two of
+// one client that overlap would make each other start again, and neither might
+// end.
 type turn struct {
 	client *Client
 	path   tree.Path

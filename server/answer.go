@@ -30,6 +30,11 @@ const usualAnswer = 256
 
 // An answer is a whole response to a request. The zero answer is one that has
 // been sent already, as event streams are.
+//
+// Handlers return it and do not write to the client. So an error after half of
+// the work is still answered with its own status, the memory of what was read
+// is given back before a slow client begins to take the answer, and HEAD is GET
+// without the last step.
 type answer struct {
 	status int
 	kind   string // Content-Type; "" is typeJSON
@@ -79,6 +84,10 @@ func (q *request) node(n tree.Node) answer {
 
 // failureAnswer answers with an error, always as pretty JSON (REST §4.2), and logs
 // what is our own fault.
+//
+// A request that ended because its client left gets no answer and counts as no failure.
+// One that was cut by a shutdown is told so: for a write that means that it had no
+// effect, because writes are cut only after the database has refused them.
 func failureAnswer(q *request, err error) answer {
 	if q.r.Context().Err() != nil && errors.Is(err, context.Canceled) {
 		if !isCut(q.r.Context()) {
@@ -215,7 +224,9 @@ func disposition(name string) string {
 // A handler answers one method of a route.
 type handler func(*request) (answer, error)
 
-// streamFile sends size bytes. An error means that the client left.
+// streamFile sends size bytes. An error means that the client left. The length
+// is sent unless it is compressed, so a client can tell a download that was cut
+// off from a whole one.
 func streamFile(q *request, src io.Reader, size int64) {
 	h := q.w.Header()
 	h.Add("Vary", "Accept-Encoding")

@@ -47,10 +47,11 @@ type identity struct {
 	credential auth.Identity
 }
 
-// identify returns on whose behalf a request is made, in a namespace or, with
-// "", for the server as a whole. The first kind of credential that is present
-// decides. One that is not acceptable is an error even where the rules would let
-// anybody in (REST §6).
+// identify returns on whose behalf a request is made, in a namespace or, with "", for the
+// server as a whole. The first kind of credential that is present decides. One that is
+// not acceptable is an error even where the rules would let anybody in (REST §6). It must
+// not fall back to a caller without a credential: a client with a mistyped token would be
+// served other data than it expects, instead of being told.
 func (s *Server) identify(h http.Header, ps params, ns string) (identity, error) {
 	id, err := s.credential(h, ps, ns, s.credentials.Add)
 	if err != nil {

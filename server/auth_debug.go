@@ -31,7 +31,8 @@ func (q *request) debug() {
 	q.w = w
 }
 
-// A debugWriter adds the header to an answer.
+// A debugWriter adds the header to an answer. The header has to be there before
+// the status is sent, and by then all decisions of a request are made.
 type debugWriter struct {
 	http.ResponseWriter
 	text debugText

@@ -15,6 +15,14 @@ import (
 )
 
 // Backups say when the databases of a server are copied, and where to.
+//
+// A backup counts only when its copy has been checked and has its name durably.
+// Old ones are deleted after that and never before, so there are always as many
+// good ones as are to be kept, or as many as were made.
+//
+// Times in names are for people. The order among backups of this process comes
+// from the monotonic clock, since a clock that was set back would otherwise
+// make the newest ones look old, and they would be deleted.
 type Backups struct {
 	Dir   string        // made if it does not exist
 	Every time.Duration // from one backup of a database to the next
@@ -69,9 +77,10 @@ const partSuffix = ".part"
 // backup is due before.
 const backupRetry = 10 * time.Minute
 
-// RunBackups backs up all databases until ctx ends or the server shuts down: each o.Every after the last
-// backup that it has made, or at first when the newest one in the directory is older
-// than that. What fails is logged and tried again.
+// RunBackups backs up all databases until ctx ends or the server shuts down: each o.Every after
+// the last backup that it has made, or at first when the newest one in the directory is older
+// than that. What fails is logged and tried again. It holds no state that a restart would miss:
+// when the next one is due follows from the names in the directory.
 func (s *Server) RunBackups(ctx context.Context, o Backups) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -238,6 +247,9 @@ func (o Backups) newName(ns string, at time.Time) (string, error) {
 }
 
 // copyDatabase makes a checked copy of a database's file.
+//
+// The writes go on meanwhile; the copy is of one commit. It is written next to
+// its final name, so that the rename stays within one file system.
 func copyDatabase(ctx context.Context, db *dsync.Database, file string, check func(context.Context, string) error) (size int64, err error) {
 	part := file + partSuffix
 	defer os.Remove(part) // is there after a failure only

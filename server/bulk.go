@@ -30,6 +30,10 @@ const typeBinary = "application/octet-stream"
 // putData replaces the value at the path. An administrator's body is streamed if it has no
 // limit: PUT /rooms.json?writeSizeLimit=unlimited&import=true, and if nobody has to see the
 // value as a whole, as for an ETag or print=pretty.
+//
+// A body is streamed only if nothing has to see the value as a whole before it is stored:
+// the rules of a caller that they apply to, an ETag, or an answer in another form. Such
+// requests are parsed in memory, within the bounds of MaxWriteBytes.
 func putData(q *request) (answer, error) {
 	if err := q.openChange(); err != nil {
 		return answer{}, err
@@ -58,7 +62,8 @@ func putData(q *request) (answer, error) {
 }
 
 // streamBody stores the value of a PUT while it arrives, within the limits of any write. to
-// is as in dsync.Database.Put.
+// is as in dsync.Database.Put. A body with a mistake is read to its end, since many clients
+// do not look at an answer before they have sent everything.
 func streamBody(q *request, to io.Writer) (sums []echo.Value, err error) {
 	src, err := q.plainBody(q.s.opts.MaxWriteBytes)
 	if err != nil {

@@ -20,7 +20,8 @@ func getNow(q *request) (answer, error) {
 }
 
 // putNow stops the clock at a time in milliseconds, or lets it run again if the
-// body is null: PUT /.settings/now.json
+// body is null: PUT /.settings/now.json Only dev mode has it. Rules that
+// compare times could otherwise be tested only by waiting.
 func putNow(q *request) (answer, error) {
 	src, err := q.text(maxSettingSize)
 	if err != nil {

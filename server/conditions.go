@@ -15,6 +15,10 @@ const tagHeader = "X-Firebase-Etag"
 
 // conditions are the headers about ETags (REST §7). A tag is "" if its header
 // is absent.
+//
+// ETags are the hashes that the realtime protocol compares (protocol §8.1). So
+// a value has one name in both protocols, and a conditional write costs the
+// store the same in both.
 type conditions struct {
 	wantTag bool   // X-Firebase-ETag
 	match   string // If-Match

@@ -11,7 +11,8 @@ import (
 
 // openCoverage is open for reports about rules, which anybody may see in dev
 // mode, as with the emulator (REST §13). Servers that do not count answer as if
-// there were no such thing.
+// there were no such thing. The report quotes rules and no data, so in dev mode
+// it is open as the rules themselves are.
 func (q *request) openCoverage() error {
 	if q.s.opts.Decisions.Coverage {
 		return q.openDatabase()

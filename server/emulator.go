@@ -93,7 +93,8 @@ func putFunctions(q *request) (answer, error) {
 	return answer{}, errNotFound
 }
 
-// An instance describes a database to the CLI.
+// An instance describes a database to the CLI. Its fields are those of the
+// management API of the hosted service; tools refuse an answer that lacks one.
 type instance struct {
 	Name        string `json:"name"`
 	Project     string `json:"project"`

@@ -57,6 +57,10 @@ func logError(err error) error {
 
 // sendEntries sends what the tail has. The answer begins when there is an entry, or none yet.
 // If the log is trimmed later, in front of a reader that is too slow, the answer breaks off.
+//
+// The client is a program that keeps its own place, as a replica does. So an answer that
+// breaks off is enough to tell it that something is wrong: it asks again from its revision,
+// and is told with 410 if that is gone.
 func sendEntries(q *request, tail *store.Tail, follow bool) (answer, error) {
 	news := tail.News()
 	next, ok, err := tail.Ready()

@@ -23,6 +23,8 @@ type statusError struct {
 func (e *statusError) Error() string { return e.text }
 
 // A detailedError adds to an answer what people need and no client compares.
+// Texts that clients compare must stay as they are; the detail may be worded
+// anew at any time.
 type detailedError struct {
 	error
 	detail string
@@ -84,6 +86,10 @@ var (
 
 // statusOf is the one table from errors to what REST answers (REST §8). An
 // error that is not in it is ours, and its text stays here.
+//
+// It is a table and not a method of the errors, so that packages below know
+// nothing of HTTP, and so that one place shows what clients can be told. The
+// order matters where an error wraps another one.
 func (q *request) statusOf(err error) *statusError {
 	var known *statusError
 	if errors.As(err, &known) {

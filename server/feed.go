@@ -57,6 +57,10 @@ func feedShare(q *request) observe.FeedShare {
 // has something, until the administrator leaves, is one no longer, or the server
 // stops. begin is called when it is certain that there will be a feed; what it
 // returns is called at its end.
+//
+// Every feed is an event stream like those of data: it is bounded in number, its
+// credential is checked while it runs, and a client that does not read is given up. An
+// operation never waits for one, see package observe.
 func feed[T any](q *request, due <-chan T, begin func() (end func()), next func() []byte) (answer, error) {
 	if q.r.Method == http.MethodHead {
 		return answer{status: http.StatusOK, kind: typeEvents}, nil

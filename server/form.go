@@ -11,6 +11,9 @@ import (
 )
 
 // A form is what a request's parameters ask for (REST §4.4 to §5).
+//
+// It is read completely before the handler runs, so a handler never finds a
+// mistake in a parameter halfway.
 type form struct {
 	query   tree.Query
 	isQuery bool // parameters that select children were given
@@ -184,7 +187,8 @@ func parseWriteSize(ps params) (string, error) {
 const writeRate = 8 << 20
 
 // fits reports whether a write of n bytes is estimated to keep to its size.
-// Removing takes no time to speak of, whatever is removed.
+// Removing takes no time to speak of, whatever is removed. It is an estimate by
+// size, as the service's is: nothing is cut off in the middle of a write.
 func fits(n int, size string) bool {
 	limit := writeSizes[size]
 	return limit == 0 || time.Duration(n/writeRate)*time.Second <= limit

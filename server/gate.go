@@ -21,6 +21,10 @@ import (
 // its own that points here (DNS rebinding); and browsers say where the page is from,
 // which the page cannot change. The gate comes before everything else that looks at a
 // request. A nil gate lets everything in.
+//
+// It is not a defence of production servers: they believe no credential that a page could
+// send by itself, since tokens are not cookies. Only a server that takes everyone for an
+// administrator needs it.
 type gate struct {
 	hosts      []string // names and addresses that are allowed, with those of loopback
 	anyAddress bool     // the server listens on all addresses

@@ -24,6 +24,10 @@ const (
 var errExpansion = &statusError{http.StatusRequestEntityTooLarge, "The body is compressed too well."}
 
 // An inflater reads a compressed body.
+//
+// The bound is on the ratio and not only on the size. The size alone would let
+// a kilobyte become MaxWriteBytes, so that sending costs an attacker nothing
+// and us everything.
 type inflater struct {
 	src     io.Reader
 	z       *gzip.Reader

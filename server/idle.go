@@ -17,6 +17,9 @@ const idleLooks = 10
 
 // use opens a namespace's database if need be. It is not closed before the user has called
 // leave on the namespace, unless the server shuts down.
+//
+// The counter grows with ns.mu held, and closeUnused looks at it with the same lock held.
+// So a database is never closed between being found and being used. Leaving needs no lock.
 func (n *namespaces) use(ns *namespace) (*dsync.Database, error) {
 	ns.mu.Lock()
 	defer ns.mu.Unlock()
@@ -86,7 +89,8 @@ func (n *namespaces) closeUnused(ns *namespace) error {
 }
 
 // mayReopen refuses to open a database anew whose file has gone while it was closed: an empty
-// one in its place would hide that.
+// one in its place would hide that. The first opening in the life of a process makes a
+// missing file, later ones do not.
 func (n *namespaces) mayReopen(ns *namespace, file string) error {
 	if !ns.rested || file == "" {
 		return nil

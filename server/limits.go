@@ -14,6 +14,10 @@ import (
 // Limits bounds what clients can ask of a server. A zero field takes its
 // default, which is the documented limit of the hosted service where there is
 // one (REST §11).
+//
+// The bounds that depend on the memory are parts of one sum. So a change of one
+// of them has to be seen with the others, and in docs/limits.md, which a test
+// compares with them.
 type Limits struct {
 	// Memory is what the process may have, 4 GiB if it is unknown. Bounds that say so
 	// below are parts of it, or what is named if that is less.
@@ -129,6 +133,9 @@ const (
 
 // deriveFromMemory sets the bounds that depend on the memory, where they are zero. All
 // parts together are the memory, and seldom are all used up at a time.
+//
+// A bound by count would be right for one size of machine only. Each of the defaults is
+// both: a share of the memory, and an upper bound beyond which more does not help.
 func (l *Limits) deriveFromMemory() {
 	orElse(&l.Memory, defaultMemory)
 	m := min(l.Memory, math.MaxInt64/16)

@@ -35,6 +35,9 @@ func openLog(o Options) (*logged.Log, error) {
 // recover opens the databases whose last commits are in the log alone, so that they come
 // into the files. Records of databases whose files are missing, or cannot be opened, are taken
 // out of the log and kept.
+//
+// It comes before the first request. Otherwise a database that was never asked for again would
+// hold its records in the log, and with them all segments behind.
 func (n *namespaces) recover() error {
 	if n.log == nil {
 		return nil
@@ -81,7 +84,8 @@ func (n *namespaces) takeUp() error {
 
 // places returns how the files of the data directory and the log belong together, by
 // namespace. It refuses a log that has commits and of whose databases none is there, if there
-// are some that need another log.
+// are some that need another log. To go on with a foreign log would make the files of this
+// directory look as if they had lost their last commits.
 func (n *namespaces) places() (map[string]logged.Place, error) {
 	names, err := savedNamespaces(n.opts)
 	if err != nil {

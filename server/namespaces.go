@@ -29,6 +29,10 @@ const fileSuffix = ".db"
 
 // namespaces are the databases of a server, by name. A database is opened when it is first
 // asked for, and closed when nothing has used it for Limits.IdleAfter.
+//
+// A namespace stays known while its database is closed, so closing idle databases frees
+// their memory and changes nothing that clients can see, except for the time of their next
+// first request.
 type namespaces struct {
 	opts    Options
 	log     *logged.Log       // nil: there is none
@@ -133,7 +137,9 @@ func validNamespace(name string) bool {
 }
 
 // find returns the namespace with the given name, in dev mode a new one if
-// there is none.
+// there is none. Names come from strangers. A server that made a database for
+// each would be filled by them, so this happens in dev mode alone, and up to a
+// bound.
 func (n *namespaces) find(name string) (*namespace, error) {
 	if !validNamespace(name) {
 		return nil, badNamespace(name)
@@ -206,6 +212,9 @@ func (n *namespaces) open(ns *namespace) (*dsync.Database, error) {
 }
 
 // openHeld is open with ns.mu held. A failure is not remembered: the next request tries again.
+//
+// Only the lock of this namespace is held. To open a file after a crash takes a while;
+// requests for it wait here, and all others go on.
 func (n *namespaces) openHeld(ns *namespace) (*dsync.Database, error) {
 	if db := ns.db.Load(); db != nil {
 		return db, nil
@@ -262,8 +271,9 @@ func (n *namespaces) isClosed() bool {
 	return n.closed
 }
 
-// beginClose refuses to open databases, and whatever is queued in those that are open.
-// It returns how many writes that were.
+// beginClose refuses to open databases, and whatever is queued in those that are open. It
+// returns how many writes that were. It is two steps with close, so that every database
+// refuses new writes before the server waits for the first of them.
 func (n *namespaces) beginClose() (refused int) {
 	n.mu.Lock()
 	n.closed = true
@@ -307,6 +317,8 @@ func (n *namespaces) all() []*namespace {
 	return slices.SortedFunc(maps.Values(n.known), func(a, b *namespace) int { return strings.Compare(a.name, b.name) })
 }
 
+// It waits for opening that is under way, which holds mu, so no database is left open behind a
+// shutdown.
 func (ns *namespace) close() error {
 	ns.mu.Lock()
 	defer ns.mu.Unlock()

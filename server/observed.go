@@ -19,6 +19,9 @@ const slowRequest = time.Second
 
 // An observed is the answer to a request, and its body, as they are counted. It is
 // the http.ResponseWriter of all handlers.
+//
+// It is made once for each request and reaches handlers as their ResponseWriter, so
+// counting and logging cost no further allocation, and no handler can forget them.
 type observed struct {
 	http.ResponseWriter
 	s       *Server

@@ -13,7 +13,9 @@ import (
 	"github.com/dogwooddb/dogwood/server/observe"
 )
 
-// operations is the surface of the operations listener.
+// operations is the surface of the operations listener. It has no route into
+// databases. But pprof shows the command line, and a profile takes processor
+// time, so it is not for the public.
 func operations(s *Server) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET "+pathMetrics, s.metrics.Handler(s.source))
@@ -33,6 +35,9 @@ func operations(s *Server) http.Handler {
 
 // An OpsGate keeps web pages away from a listener for operations, which asks for no
 // credentials. It tells them as the gate of a development server does.
+//
+// Listening on loopback does not protect from web pages, which can send requests there;
+// the host and the origin tell them. It protects from nothing else.
 type OpsGate struct {
 	gate  gate
 	names string // that requests may ask by

@@ -7,7 +7,9 @@ import (
 
 // params are the parameters of a query string in the order they came. It is
 // read by hand because the standard parser drops pairs with semicolons and
-// refuses what curl users send unescaped (REST §1.3).
+// refuses what curl users send unescaped (REST §1.3). It is a slice because
+// most requests have one or two, for which a map would cost more than the
+// search.
 type params []param
 
 type param struct{ name, value string }

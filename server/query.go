@@ -32,8 +32,10 @@ func (ps params) isQuery() bool {
 	return ps.any("orderBy") != "" || ps.any(boundParams...) != "" || ps.any(limitParams...) != ""
 }
 
-// parseQuery reads the parameters of a query, in the documented order of
-// checks (REST §5.2). Without any, the query is everything in key order.
+// parseQuery reads the parameters of a query, in the documented order of checks
+// (REST §5.2). Without any, the query is everything in key order. The order of
+// checks is part of the answer: with two mistakes, clients are told the one
+// that the service tells.
 func parseQuery(ps params) (tree.Query, error) {
 	if !ps.isQuery() {
 		return tree.Query{OrderBy: tree.ByKey}, nil

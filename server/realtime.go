@@ -34,6 +34,10 @@ func (s *Server) newRealtime() *realtime.Server {
 }
 
 // A host is the server as realtime connections see it.
+//
+// Package realtime declares the interface that it needs, and this is all that
+// it knows of the server. Errors are translated here, so that the realtime
+// protocol has its own texts and REST has its own.
 type host struct{ s *Server }
 
 // Namespace implements realtime.Host.

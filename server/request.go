@@ -20,6 +20,14 @@ import (
 
 // A request is one HTTP request, taken apart. The fields below method are
 // filled by open, in the documented order of checks (REST §8).
+//
+// It lives as long as its handler and belongs to its goroutine. A handler takes
+// no lock of the server: what it shares with others goes through reservation
+// (memory and places), spaces (databases) and the database itself.
+//
+// The checks come in a fixed order, since their answers differ: namespace,
+// path, credential, parameters, conditions, permission, body. Clients and
+// recorded tests depend on which of two mistakes is told.
 type request struct {
 	s      *Server
 	w      http.ResponseWriter
@@ -77,7 +85,8 @@ func (q *request) overriddenMethod() string {
 }
 
 // open resolves what every request for data needs: namespace, path,
-// credentials, parameters.
+// credentials, parameters. The body is not read here: a caller that may not
+// write is refused before it can send one.
 func (q *request) open() (err error) {
 	if err := q.openDatabase(); err != nil {
 		return err
@@ -183,6 +192,11 @@ const (
 
 // readText reads all of src, at first a piece of the given size. What it reads
 // counts against the meter of bodies.
+//
+// Memory is taken as bytes arrive and not by Content-Length: a client that
+// announces much and sends nothing would otherwise hold memory that others
+// need. For the same reason the estimate of what the write costs grows with the
+// text, and ends the reading as soon as it is too much.
 func (q *request) readText(src io.Reader, size int) (string, error) {
 	var pieces [][]byte
 	var cost dsync.Cost
@@ -210,8 +224,9 @@ func (q *request) readText(src io.Reader, size int) (string, error) {
 	}
 }
 
-// textOf returns a body that has arrived, once there is memory for all that will be
-// made of it. That includes the body.
+// textOf returns a body that has arrived, once there is memory for all that will be made
+// of it. That includes the body. The body is held in two forms for a moment here, pieces
+// and text, which the estimate covers.
 func (q *request) textOf(pieces [][]byte, last []byte, cost dsync.Cost) (text string, err error) {
 	if err := q.acquireWork(cost.Memory()); err != nil {
 		return "", err
@@ -239,6 +254,10 @@ func bodyError(err error) error {
 }
 
 // A patientBody reads a request body for as long as it keeps arriving.
+//
+// A single deadline for the whole body would have to be long enough for the
+// slowest network, and would let every client hold its memory for that long.
+// This one moves with the bytes that have come.
 type patientBody struct {
 	q    *request
 	body io.ReadCloser
@@ -269,7 +288,8 @@ func earlier(a, b time.Time) time.Time {
 const deadlineStep = 100 * time.Millisecond
 
 // setReadDeadline does nothing where the connection has no deadlines, as in
-// tests with a recorder. A zero time ends the deadline.
+// tests with a recorder. A zero time ends the deadline. Each call is a timer of
+// the runtime, so small moves are left out.
 func (q *request) setReadDeadline(t time.Time) {
 	if later := t.Sub(q.readBy); !t.IsZero() && later >= 0 && later < deadlineStep {
 		return

@@ -25,6 +25,14 @@ const (
 // A reservation is what a request has of what the server shares among its clients: places
 // to read, and memory for its body, for what is made of it, and for its answer. What it
 // has to wait for counts for the client of its address.
+//
+// The order in which a request takes things is always the same, so requests cannot wait
+// for each other in a circle: body, work, then a place among the readers, then the
+// answer. Where memory for an answer is lacking while a place is held, the place and what
+// was read are given up first (answerWith).
+//
+// It belongs to the goroutine of the request. Everything that it holds is given back by
+// release, which runs however the handler ends.
 type reservation struct {
 	of   *request // to which it belongs
 	ctx  context.Context
@@ -93,6 +101,9 @@ func (v *reservation) handling(size int, f func() error) error {
 
 // await is reserve for requests that can wait a while for memory. A write must
 // have its memory before it is committed, since a 503 says that it was not.
+//
+// Reads do not wait here. They would hold what they have read meanwhile, so
+// they begin again instead.
 func (v *reservation) await(size int) error {
 	err := v.reserve(size)
 	if full := (*noMemoryError)(nil); errors.As(err, &full) {
@@ -191,6 +202,9 @@ func (v *reservation) release() {
 // A readContext is the context of a read, which ends with the request or after the
 // time that it allows. Reads look at Err now and then, and most are over before
 // they do; a timer is only started for those that wait.
+//
+// context.WithTimeout would start a timer for each read, and most reads are over in
+// microseconds.
 type readContext struct {
 	context.Context // of the request
 	ends            time.Time

@@ -56,7 +56,9 @@ func openBatch(q *request) (err error) {
 	return err
 }
 
-// findEntries answers with what the entries of a batch read.
+// findEntries answers with what the entries of a batch read. All entries are
+// read in one transaction: a client that compares two of them compares values
+// of the same moment.
 func findEntries(ctx context.Context, q *request, entries []dsync.Lookup) (answer, error) {
 	all, err := findAll(q, ctx, entries)
 	if err != nil {
@@ -86,6 +88,10 @@ func findEntries(ctx context.Context, q *request, entries []dsync.Lookup) (answe
 
 // batchPieces returns the answer in pieces of about size at most, each in the memory of
 // the one before. Values are let go of when they are told, so it can be read once.
+//
+// The answer is made while it is sent, because it can be many times what was read: a
+// value that is asked for thirty times is in memory once. So the sum of the values is
+// bounded, and the answer needs the memory of its longest part.
 func batchPieces(q *request, entries []dsync.Lookup, all dsync.Findings, size int) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		piece := append(make([]byte, 0, min(size, all.Bytes)+usualAnswer), `{"revision":`...)

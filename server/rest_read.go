@@ -42,7 +42,8 @@ func getValue(q *request) (answer, error) {
 // answerBriefly runs f, which reads a value and answers with it, in a place among the brief
 // reads. If that takes long, f begins again in a place among the others. So a small value is
 // read at once, whatever large ones others read: how large a value is, is known only when it
-// is read.
+// is read. The first attempt is wasted for a large value, and bounded by store.BriefBytes
+// and a number of rows.
 func answerBriefly(q *request, f reading) (answer, error) {
 	q.attempt = brief
 	a, err := answerOnce(q, q.briefs, f)
@@ -56,6 +57,9 @@ func answerBriefly(q *request, f reading) (answer, error) {
 // answerWith runs f, which reads a value and answers with it, in a place among the reads.
 // Where f finds no memory, what it read is forgotten, and f runs again once there is
 // memory, so that nothing large is held while waiting.
+//
+// Waiting while holding what was read would be simpler. But then a few large values could
+// fill the memory with reads that cannot finish.
 func answerWith(q *request, f reading) (answer, error) {
 	a, err := answerOnce(q, q.readers, f)
 	var until context.Context

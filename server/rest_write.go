@@ -70,6 +70,10 @@ func replaceValue(q *request, w tree.Write) (answer, error) {
 
 // performWrite carries a write out. If the request only wants it explained, there is no
 // commit, but an answer.
+//
+// When it returns without an error the write is on the disk. From here on nothing may
+// fail that would make the client send it again: the memory for the answer was taken
+// before (await).
 func performWrite(q *request, w dsync.Write) (c *dsync.Commit, explained answer, err error) {
 	w.Turn, w.Door = q.readers, dsync.DoorREST
 	if q.form.explain {
@@ -189,9 +193,10 @@ func openForValue(q *request) (string, error) {
 // update where nothing may be written.
 const maxEmptyUpdate = 64
 
-// openForPatch is openWrite for updates. One that writes nothing is allowed where
-// nothing may be written, too (rules §4.1), so a short body is looked at
-// before it is refused.
+// openForPatch is openWrite for updates. One that writes nothing is allowed where nothing
+// may be written, too (rules §4.1), so a short body is looked at before it is refused. To
+// refuse by the rules alone would differ from the service, which allows an empty update
+// anywhere.
 func openForPatch(q *request) (string, error) {
 	if err := q.open(); err != nil {
 		return "", err

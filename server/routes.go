@@ -93,6 +93,12 @@ func (s *Server) table() []route {
 
 // serve answers one request. It is the only place where an error becomes a
 // response and a log line.
+//
+// The steps for every request: the route, admission by address, the gate, and
+// then the handler with the permission that its route needs, and the answer.
+// Transports that take over the connection get it after the gate. A panic is
+// caught above by net/http, which ends the connection; databases guard their
+// own state against it.
 func (s *Server) serve(w *observed, r *http.Request) {
 	q := &w.request
 	q.init(s, w, r)

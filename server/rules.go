@@ -47,6 +47,10 @@ func rulesTag(hash string) string { return `"` + hash + `"` }
 
 // putRules checks a rules document and, unless dryRun is given, installs it.
 // Whatever is wrong with it is a 400, which is what the CLI shows.
+//
+// The document is compiled before anything is stored, and put in force by a
+// commit (sync.ChangeRules): a client that gets 200 has the rules in force,
+// durably, and listeners have been decided again.
 func putRules(q *request) (answer, error) {
 	change, err := readRulesChange(q)
 	if err != nil {
@@ -223,7 +227,9 @@ func (n *namespaces) setDefaultRules(ctx context.Context, all *rules.Ruleset, of
 }
 
 // renewRules tells a namespace's database its default rules. A database that is
-// being opened may have begun with those before, so it is waited for.
+// being opened may have begun with those before, so it is waited for. The lock
+// of the namespace is what orders this and opening: one of the two sees the
+// other's effect.
 func (n *namespaces) renewRules(ctx context.Context, ns *namespace) error {
 	ns.mu.Lock()
 	db := ns.db.Load()

@@ -44,6 +44,9 @@ import (
 
 // Options says how a Server behaves. The zero value works: it serves nothing
 // but configured databases, in memory, behind locked rules.
+//
+// New copies it. Later changes go through methods of the Server, such
+// as SetSecrets.
 type Options struct {
 	Dir string // where the databases are kept; "" keeps them in memory
 
@@ -99,6 +102,14 @@ type Options struct {
 }
 
 // A Server answers HTTP requests for a set of databases.
+//
+// Its fields are set by New and do not change, except for those that are locks,
+// atomics or channels. Its parts have locks of their own; see namespace for the
+// order of those of databases.
+//
+// Everything that runs ends with one of two: stopping, for what must end when a
+// shutdown begins (event streams, sockets, background work), and requests, for
+// what may finish for a while.
 type Server struct {
 	opts   Options
 	log    *slog.Logger
@@ -141,6 +152,10 @@ type Server struct {
 // New returns a server. It reads the names of the databases in o.Dir but opens
 // none of them. No other process can use the directory until the server is closed:
 // the error wraps a *dirlock.HeldError if one does.
+//
+// No database is opened but those that the log has commits of, so that a server with
+// thousands of databases starts at once. A database that cannot be opened is an error for
+// its own requests, and the others are served.
 func New(o Options) (*Server, error) {
 	o.setDefaults()
 	o.logSyncs = histogram.Durations()
@@ -206,6 +221,9 @@ func New(o Options) (*Server, error) {
 const LockHolder = "a server"
 
 // open locks the data directory and reads what is in it.
+//
+// The lock of the directory comes first: two processes with one log would
+// destroy it. It is the last to be given up (see closeDatabases).
 func (s *Server) open() (err error) {
 	s.lock = new(dirlock.Lock)
 	if s.opts.Dir != "" {

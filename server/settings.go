@@ -32,7 +32,8 @@ func (q *request) openSettings() (err error) {
 	return q.form.readPrint(q.params)
 }
 
-// openAdmin is open for what belongs to the server and not to a database.
+// openAdmin is open for what belongs to the server and not to a database. An
+// account that is for one database is no administrator of the server.
 func (q *request) openAdmin() error {
 	if err := q.identify(); err != nil {
 		return err

@@ -77,6 +77,10 @@ func (s *Server) end(idle <-chan struct{}) error {
 	return s.ended
 }
 
+// The order: stop what never ends by itself; let requests drain; refuse what is queued in the
+// databases; only then cut the contexts of requests. A write that is cut has therefore been
+// either refused or begun, and its answer says which. The databases are closed last, and the
+// lock of the directory after them.
 func (s *Server) shutDown(idle <-chan struct{}) error {
 	s.stop()
 	drained := make(chan struct{})
@@ -114,7 +118,8 @@ func within(most time.Duration, done <-chan struct{}) error {
 }
 
 // awaitEnd waits until what was cut has ended and the databases are closed, for cutGrace
-// at most. Then sockets are closed.
+// at most. Then sockets are closed. A commit that hangs, as on a network disk, must not
+// keep the process from ending: nothing that was acknowledged is lost by that.
 func (s *Server) awaitEnd(drained <-chan struct{}, closed <-chan error) error {
 	var err error
 	all := make(chan struct{})

@@ -60,7 +60,8 @@ func (s *spool) create() error {
 }
 
 // diskError tells a full disk from other errors: it is the answer to an administrator who
-// asks for more than fits.
+// asks for more than fits. 507 and not 503: a client that tries again at once would fill
+// the disk again.
 func diskError(err error) error {
 	if cause := durable.NoRoomCause(err); cause != "" {
 		return &statusError{http.StatusInsufficientStorage, cause}

@@ -38,6 +38,10 @@ func wantsEvents(h http.Header) bool {
 // streamValue follows the value at the path as server-sent events until the client
 // leaves, may no longer read, or is too slow (REST §10). What refuses a plain
 // GET refuses a stream in the same form, before it begins.
+//
+// The first event is taken before the status is sent: a view that is too large, or a
+// client that has gone, is still an ordinary error then. After the status there is only
+// one way to tell of an error, which is an event.
 func streamValue(q *request) (answer, error) {
 	if q.form.shallow || q.form.explain || q.form.count || q.cond != (conditions{}) || q.target.Priority {
 		return answer{}, badRequest("shallow, count, explain, ETags and priorities are not supported for event streams")
@@ -89,6 +93,11 @@ func streamClient(q *request) observe.SlowClient {
 }
 
 // An eventStream copies events from an outbox to one client.
+//
+// It has one goroutine, that of the request. The outbox, the timer of the
+// credential and the watch of revocations only send it a signal through
+// channels of one element, and it looks for itself what there is to do. So
+// nothing is sent after the stream has ended, and nothing blocks for it.
 type eventStream struct {
 	out    *outbox.Outbox
 	wake   <-chan struct{} // out has something
@@ -146,7 +155,8 @@ func (es *eventStream) endsNow(q *request) bool {
 }
 
 // watch has the client's credential looked at when it may have ended, until stop is
-// called.
+// called. The order matters: it is listed first and looked at afterwards, so a revocation
+// in between is seen by one of the two.
 func (es *eventStream) watch(q *request) (stop func()) {
 	if !q.id.credential.CanEnd() {
 		return func() {}

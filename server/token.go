@@ -24,6 +24,10 @@ type tokenError struct {
 
 // postToken gives a service account an access token for an assertion: POST
 // /token, which is what token_uri in its key file points to (REST §6).
+//
+// It is not below a database and asks for no credential, since the assertion is
+// one. Failures are told in the words of OAuth, as libraries expect, and never
+// say whether an account exists.
 func postToken(q *request) (answer, error) {
 	q.w.Header().Set("Cache-Control", "no-store")
 	text, err := q.text(maxExchange)

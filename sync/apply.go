@@ -15,6 +15,11 @@ import (
 )
 
 // A writeTask applies one write.
+//
+// The steps of carryOut are in an order that gives nothing away: first whether
+// the caller may know the outcome of the condition, then the decision of the
+// rules, then the condition itself. So the answer tells a caller no more than
+// mayCompareFor allows.
 type writeTask struct {
 	write  Write
 	commit Commit
@@ -113,6 +118,10 @@ func (t *writeTask) verdict(b *batch) (decidedWrite, error) {
 // change makes writes that were allowed, and reports whether they change anything: it puts them into the transaction and
 // notes the events and the change. ready has the rows of those that were stored before;
 // nil: of none.
+//
+// Before and After of the audience stand around the puts: an event is made from the state right
+// before and right after this write, so later writes of the batch cannot blur it. The notes for
+// the log and the hashes are only touched when something changed.
 func (b *batch) change(w *Write, writes []tree.ResolvedWrite, ready *prepared) (changed bool, err error) {
 	if err := ready.claim(b.Tx); err != nil {
 		return false, fault.Broken(err)

@@ -107,6 +107,10 @@ func importError(d *Database, p tree.Path, err error) error {
 }
 
 // A linkTask makes visible what a load has stored.
+//
+// It is small whatever was loaded: it links one row. The views of its listeners
+// are read again whole (Change.Whole), since an event could be as large as the
+// import.
 type linkTask struct {
 	waiter
 	load       *store.Load

@@ -30,6 +30,14 @@ const (
 
 // A committer changes a database. Its state belongs to one goroutine, commitLoop; it takes
 // the lock of the audience while a batch is applied, committed and published.
+//
+// A batch is applied, committed and published under the lock of the audience. So a
+// listener that is attached under that lock sees either all of a commit or nothing of it:
+// the events that are queued behind its first view are exactly those of later commits. The
+// price is that attaching waits for the sync of the batch that is under way.
+//
+// To decide the next batch during the commit of this one was tried (see logged.Store)
+// and left out.
 type committer struct {
 	db   *core
 	done chan struct{} // closed when commitLoop has ended
@@ -137,8 +145,9 @@ const (
 	writeShare   = 4
 )
 
-// A supply is the tasks of a batch: those that were given, and then those that next
-// takes from the queue while there is time for them.
+// A supply is the tasks of a batch: those that were given, and then those that next takes
+// from the queue while there is time for them. Tasks are taken one by one, so those that
+// there is no time for stay in the queue, where their turn may change.
 type supply struct {
 	tasks  []task
 	queued []queue.Item[task]
@@ -198,6 +207,10 @@ func (c *committer) commit(tasks []task) (committed bool) {
 
 // commitSome carries out one batch of the tasks, takes them out of the supply and
 // finishes them.
+//
+// Each task gets its own answer, but only when all of the batch is durable. Queued tasks
+// are charged with the time that the batch took, which is what their addresses take turns
+// by.
 func (c *committer) commitSome(s *supply) (committed bool) {
 	b, err := (*batch)(nil), error(fault.ErrClosed)
 	if !c.db.closed.Load() {
@@ -258,6 +271,11 @@ func (b *batch) share(total time.Duration) {
 // applyAll applies and commits. If the store fails or the program panics under
 // one task, that one is left out and the others are tried again; if the commit
 // itself fails, so do all of them.
+//
+// It repeats the whole batch when one task breaks it: the transaction may be
+// half changed then, and it has no savepoints. That costs as many attempts as
+// there are tasks that break, which is rare: only a failing store or a panic
+// does.
 func (c *committer) applyAll(s *supply) (*batch, error) {
 	failed := make(map[int]error)
 	for {
@@ -278,6 +296,10 @@ func (c *committer) applyAll(s *supply) (*batch, error) {
 
 // tryAll makes one attempt. An error comes with the index of the task to blame,
 // or -1.
+//
+// A refusal by the rules is no failure: it is the result of the task, and the
+// batch goes on. The loop ends when the time, the events or the entry of the
+// log is used up; the first task is always applied, however long it takes.
 func (c *committer) tryAll(s *supply, failed map[int]error) (b *batch, at int, err error) {
 	tx, err := c.db.store.Begin(true)
 	if err != nil {
@@ -325,6 +347,11 @@ func (c *committer) tryAll(s *supply, failed map[int]error) (b *batch, at int, e
 }
 
 // finishBatch makes a batch durable.
+//
+// The order is: the entries of the log are sealed, which gives the batch its
+// revision, and then the transaction is committed with them. When it returns
+// nil, everything of the batch is on the disk. The answers and events come
+// after that, never before.
 func (c *committer) finishBatch(b *batch) error {
 	if err := b.notes.seal(b); err != nil {
 		return err

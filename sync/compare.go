@@ -68,6 +68,9 @@ func (b *batch) exists(t tree.Target) (bool, error) {
 }
 
 // compare checks the condition of a write whose caller may read the value.
+//
+// A value that is small is read here. For a large one only the fingerprint that
+// was made before counts.
 func (b *batch) compare(w *Write) error {
 	t := w.Update[0].Target
 	if t.Priority {

@@ -46,6 +46,13 @@ type core struct {
 }
 
 // A task is something that the committer does inside its transaction.
+//
+// apply may be called several times: an attempt that fails under another task,
+// or whose commit fails, is repeated without that task. So it must set back
+// what an earlier attempt left in the task, and register in Undo what it
+// changes outside of the transaction. finish is called exactly once, by the
+// committer, in the order of the tasks. It must not block, since all later
+// writes wait for it.
 type task interface {
 	size() int64          // bytes, for the bounds of the queue and of a batch
 	apply(b *batch) error // a refusal leaves the transaction as it was; see broken
@@ -91,6 +98,10 @@ func (d *core) do(ctx context.Context, t interface {
 }
 
 // A call is a task that is one function of some bytes.
+//
+// It is for the rare tasks: settings, probes, slices of loads, pieces for the
+// log. Writes have types of their own, which know how to be compared, prepared
+// and traced.
 type call struct {
 	waiter
 	bytes int
@@ -109,6 +120,9 @@ func (t *call) apply(b *batch) error { return t.f(b) }
 func (t *call) cost() time.Duration { return cmp.Or(t.takes, costOfSize(t.size())) }
 
 // A waiter is the part of a task that somebody waits for.
+//
+// A caller that gives up does not take the task back. So its error says nothing
+// about the outcome, unless the task has ended by then.
 type waiter struct {
 	done chan struct{}
 	err  error
@@ -154,6 +168,11 @@ func costOfSize(size int64) time.Duration {
 const taskOverhead = 256
 
 // A batch is one transaction with the tasks that are applied to it.
+//
+// It lives for one attempt. A task decides and writes through it: it sees what
+// the tasks before it have written, and what it writes is seen by those behind
+// it. Its changes elsewhere go to Undo, or to Committed if they are to take
+// effect only when the commit is durable.
 type batch struct {
 	audience.Batch
 	db      *core
@@ -200,6 +219,9 @@ func (d *core) snapshot(f func(*store.Tx) error) error {
 }
 
 // view runs f on the current state if the caller may read what r says.
+//
+// The rules are asked in the same snapshot that is read, so the answer belongs
+// to the state that the permission was decided for.
 func (d *core) view(ctx context.Context, r Read, f func(*store.Tx) (int, error)) (bytes int, err error) {
 	if !r.Again {
 		d.stats.reads.Add(1)

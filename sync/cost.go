@@ -21,7 +21,8 @@ const (
 // A Cost is an estimate of the memory that a write takes until it is stored. It is made
 // while its text comes in, before any of it is parsed, and is too high rather than too
 // low: what separates values may also be part of a string. The zero Cost is that of no
-// text.
+// text. An exact figure would need the parsed text, whose memory is what the estimate is
+// to bound.
 type Cost struct{ bytes, values int64 }
 
 // Add takes in the next piece of the text.

@@ -13,6 +13,9 @@ import (
 // A Database is one tree with its rules and listeners, the only door to both.
 // Its methods may be called by several goroutines at once. Its parts have their own state:
 // the audience has the lock, and the committer's state belongs to its goroutine.
+//
+// Writes go through the queue to the committer. Reads open a snapshot and wait for nothing
+// but their turn. Nothing else touches the store.
 type Database struct {
 	*core
 	writer
@@ -37,6 +40,10 @@ func (d *Database) BeginClose() (refused int) {
 // Close does what BeginClose does, waits for the batch that is being committed and for
 // reads, and closes the file. What sessions left for their disconnect and was not begun
 // stays in the file, and is carried out when it is opened again.
+//
+// It is safe to call it while writes come: they are refused with ErrClosed. The order
+// matters: first the scrub and the committer end, then the file is closed, since an open
+// snapshot would keep bbolt from unmapping it.
 func (d *Database) Close() error {
 	d.BeginClose()
 	<-d.scrubbed

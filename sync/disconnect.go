@@ -61,6 +61,10 @@ func readCancel(b wire.Body) (*tree.Target, error) {
 
 // A registerTask changes what a session leaves for its disconnect. It is on
 // disk before it is acknowledged.
+//
+// The rules are asked twice: now, so that the client learns at once what it may
+// not leave, and when it is carried out, since data and rules may have changed
+// by then.
 type registerTask struct {
 	session *Session
 	caller  Caller
@@ -102,6 +106,9 @@ func pendingCost(p *pending.Writes) int { return p.Bytes + taskOverhead*p.At.Len
 
 // setPending gives a session the records of an edit, also in the store, if there is room
 // for them; and those that it had again if the batch does not commit.
+//
+// The records are in the session and in the file. Both change with the batch, and go back
+// together if it does not commit.
 func (b *batch) setPending(s *Session, e *pending.Edit) error {
 	before := s.pending
 	grown := pendingCost(e.Writes) - pendingCost(&before)
@@ -135,6 +142,9 @@ func (t *registerTask) register(b *batch, e *pending.Edit) error {
 }
 
 // A disconnectTask carries out one operation that a session left. It may be late.
+//
+// Nothing waits for its result, and no client repeats it. That is why it is the one kind
+// of write that the server tries again by itself.
 type disconnectTask struct {
 	writeTask
 	retry
@@ -173,6 +183,9 @@ func (s *Session) writeOf(o *pending.Operation) Write {
 // carryOutLeft carries out an operation by f if its condition holds, and removes its
 // records: so that is done once. f decides in the state that the operations before it
 // have made. An operation that is refused is skipped (protocol §10).
+//
+// The records are removed in the transaction that has the writes. So a crash at any
+// moment leaves either the record, and the next start carries it out, or its effect.
 func (b *batch) carryOutLeft(s *Session, o *pending.Operation, f func() error) error {
 	next := s.pending.Snapshot()
 	e := next.Edit()
@@ -192,7 +205,8 @@ func (b *batch) carryOutLeft(s *Session, o *pending.Operation, f func() error) e
 // runDisconnect carries out what a session left, and returns when it is on disk. The
 // operations are writes of the session like any other: so they take turns with those of
 // other sessions, and few of them are on their way at a time. What was not carried out
-// when the database is closed is still on record. The error is the first one.
+// when the database is closed is still on record. The error is the first one. As one task
+// they would delay all other writes, and a session may leave thousands.
 func (wr *writer) runDisconnect(s *Session) error {
 	failed := make(chan error, 1)
 	for _, o := range s.pending.Operations() {
@@ -244,6 +258,10 @@ func (wr *writer) leave(s *Session, w Write, failed chan<- error) error {
 
 // runOrphans carries out what sessions of an earlier run left: the server went
 // down before it could. The error is of store.NoRoom if some of it is late.
+//
+// The sessions have no outbox and no quota: their clients are gone, and nothing
+// is answered. Credentials are not checked again, since an operation was
+// allowed when it was left and the rules are asked once more.
 func (d *Database) runOrphans() error {
 	if d.store.ReadOnly() {
 		return nil // they stay on record

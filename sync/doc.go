@@ -4,8 +4,8 @@
 //
 // A [Database] is one tree with its rules, its file and its listeners. Writes
 // queue up for its one committer, which takes what is there, applies each write
-// in turn to one storage transaction, syncs the file once, and only then tells
-// the listeners and acknowledges the writers.
+// in turn to one storage transaction, commits it with one sync, and only then
+// tells the listeners and acknowledges the writers.
 //
 // Guarantees, per outbox (that is, per connection):
 //
@@ -22,14 +22,20 @@
 // panic, fails alone: the others of its batch take effect. If the batch itself
 // can't be committed, all of them fail with ErrUnavailable of package fault, and listeners and
 // sessions are as they were before. If it cannot be told whether it was committed, they
-// fail with ErrUnknown, and the database serves nothing until the file is as it was
-// before the batch; then so are listeners and sessions.
+// fail with ErrUnknown, and no write is accepted until the batch has been taken back; then
+// listeners and sessions are as they were before it. If it is the file whose state is
+// unknown, and not the log's, nothing is read meanwhile either.
 //
 // A [Session] is the protocol state of one client of the realtime protocol: a
 // request goes in, replies and events go to its outbox. It keeps little of what a
 // client sends: what a session, an Outbox and the queue of writes hold is bounded,
 // and who exceeds a bound waits or is refused.
 //
-// Neither starts goroutines or owns a socket; the only goroutine of a database
-// is its committer, which Close waits for.
+// Neither owns a socket. A database has two goroutines, its committer and its
+// scrubber, which Close waits for; a session has none.
+//
+// The parts share a core and otherwise keep to themselves: Database.audience has the lock of
+// listeners and grants, committer has what belongs to its one goroutine, writer prepares what
+// is large, and scrubber reads the file. Lock order: the lock of the audience, then an outbox.
+// An outbox does not call back into the database while its own lock is held.
 package sync

@@ -74,6 +74,10 @@ func (d *Database) explainRules(c Caller, v *access.Verdict, rows int) explained
 // current state, and says what that took: nobody sees anything of it, and nothing gets to
 // the disk. No other write waits meanwhile. It takes its turn among large reads. An ID is
 // ignored. Errors are those of Write.
+//
+// A write transaction that is rolled back would do as well, but all writes would wait for
+// it, and any caller that may explain could stop the database. The listeners are copied in a
+// bounded number for the same reason.
 func (d *Database) ExplainWrite(ctx context.Context, w Write) (e explained.Write, err error) {
 	if err := ctx.Err(); err != nil {
 		return e, err

@@ -93,6 +93,10 @@ func (f *Findings) anyAllowed() bool {
 }
 
 // A finder carries out the lookups of one GetAll.
+//
+// It shares one transaction and two budgets, of bytes and of keys, among all
+// lookups: otherwise a request of a thousand entries could ask for a thousand
+// times the limit of one read. Values that are found twice are read once.
 type finder struct {
 	db    *Database
 	ctx   context.Context

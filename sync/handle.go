@@ -14,6 +14,9 @@ import (
 // Handle carries out one request. It waits while the client's replies or writes
 // pile up, until ctx ends. Then the client is leaving: a request that was given up is
 // not answered, so that the client asks again where it comes back.
+//
+// The outbox comes first: a client that does not take its replies gets no further request
+// read. So what it can make the server hold is bounded by its own reading.
 func (s *Session) Handle(ctx context.Context, r wire.Request) {
 	if s.out.Wait(ctx) != nil {
 		return
@@ -99,9 +102,9 @@ func (s *Session) authenticate(ctx context.Context, r wire.Request) error {
 	return nil
 }
 
-// become changes who the client is and ends the listens that the new identity
-// does not allow. When it returns, nothing that the identity may not read is queued any
-// more.
+// become changes who the client is and ends the listens that the new identity does not
+// allow. When it returns, nothing that the identity may not read is queued any more. It
+// blocks the requests of this client, not those of others.
 func (s *Session) become(c Caller) {
 	c.Origin = s.origin
 	s.caller.Store(&c)
@@ -143,6 +146,11 @@ func (s *Session) Disown() {
 // Close ends the session: its listens end, and what it left for its disconnect
 // is carried out. It returns when that is on disk. The Outbox stays open: the
 // last replies can still be sent.
+//
+// The order is that of the client's own requests: when its listens have ended,
+// its writes that are on their way are answered or fail, and then the
+// operations for the disconnect are carried out. An operation must not overtake
+// a write that was sent before.
 func (s *Session) Close() {
 	s.db.watchers.Tell(trace.Operation{Name: trace.OpDisconnect})
 	s.db.audience.End(s.listeners())

@@ -11,6 +11,9 @@ import (
 // Health returns why writes cannot be stored now, nil if they can as far as is
 // known, or that the file was replaced. It writes nothing, except after a failure: then it commits
 // something of its own, at most once a second, to find out whether that has passed.
+//
+// It probes since nothing else would find out that the disk works again, if the load balancer
+// has stopped sending writes. One caller a second is enough, so the others get the last answer.
 func (d *Database) Health(ctx context.Context) error {
 	if d.closed.Load() {
 		return fault.ErrClosed
@@ -55,6 +58,9 @@ func (d *Database) Failing() bool { return d.stats.failing.Load() || d.store.Fai
 // it has a file that works, which has all that was committed; there are no listeners, no
 // operations on record for a disconnect, and no work in the background. The caller sees to it that nothing
 // begins meanwhile.
+//
+// Listeners and operations that wait for a disconnect keep a database open: both are state that
+// a client was promised. State of the committer is asked for there.
 func Idle(d *Database) bool {
 	if d.options.File == "" || d.closed.Load() || d.store.ReadOnly() || d.Failing() || d.store.InPlace() != nil {
 		return false

@@ -27,7 +27,8 @@ const (
 )
 
 // largeAtOnce is how many large writes are prepared at a time, of one database. One
-// address has half of them.
+// address has half of them. Each of them has its value in memory, and they share the disk
+// with small writes.
 const largeAtOnce = 2
 
 // largeTries is how often a large write is decided outside of the committer, if what
@@ -49,6 +50,9 @@ func (wr *writer) writeLarge(ctx context.Context, w Write, times span, l *line) 
 	return c, err
 }
 
+// A write whose data others change all the time could be decided for ever. So the tries
+// are bounded, and the answer is ErrBusy, which is true: nothing was written, and the
+// client may try again.
 func (wr *writer) tryLarge(ctx context.Context, w Write, l *line) (*Commit, error) {
 	done, err := wr.large.Enter(ctx, w.Quota)
 	if err != nil {
@@ -174,6 +178,11 @@ func decideError(err error) error {
 }
 
 // loadLarge stores the values of a write that are larger than one row.
+//
+// Each slice is a task of its own in the line of the write, so small writes of
+// others go in between. The turn is given up while a slice waits for the
+// committer (Yield): otherwise two large writes that wait for the disk would
+// keep all other clients from reading large values.
 func (wr *writer) loadLarge(ctx context.Context, w Write, p *prepared, l *line) error {
 	var nodes []store.PathNode
 	p.parts = make(map[tree.Path]int)

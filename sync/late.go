@@ -24,7 +24,9 @@ import (
 // alone.
 const maxTries = 100
 
-// A retry is the part of a late task that counts its tries.
+// A retry is the part of a late task that counts its tries. Behind the first
+// one, tries that fail because the disk is full do not count: they succeed when
+// there is room, however long that takes.
 type retry struct{ tries int }
 
 // again has t tried again if the store failed under it, and reports whether.
@@ -99,6 +101,9 @@ func writeProbe(tx *store.Tx) error {
 
 // A startTask declares the indexes of the rules that a database is opened with, and
 // fills a new one with the sample.
+//
+// It comes before everything else, because queries depend on its indexes, and because the
+// sample is for a database without commits.
 type startTask struct {
 	retry
 	db  *core

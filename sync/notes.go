@@ -19,6 +19,10 @@ import (
 //
 // Every change of the tree, of write ids, of what sessions left, of rules and of settings has
 // to be noted, or a replica would differ.
+//
+// They are made while tasks are applied and belong to one attempt. Pieces of imports may be
+// in a batch without a commit that clients can observe: then the entries go into the log, and
+// the revision stays.
 type notes struct {
 	wanted  bool // there is a log that has them
 	run     uint64
@@ -121,7 +125,8 @@ func (n *notes) rules(v versions.Version, source string) error {
 }
 
 // seal gives the entries of the batch to the log, and the transaction its revision. A batch of
-// pieces has none: its entries belong to the commit that comes next.
+// pieces has none: its entries belong to the commit that comes next. It is the last thing
+// before the commit, because the checksum covers all operations.
 func (n *notes) seal(b *batch) error {
 	if !n.some {
 		return nil

@@ -22,6 +22,11 @@ import (
 // an earlier run left for their disconnect are carried out before it returns. If there is
 // no room for that on the disk, the database is read meanwhile, and they are carried out
 // before the first write.
+//
+// The steps: open the file, read rules and settings, declare indexes and the sample if
+// there is something to write, start the committer, and carry out what sessions of an
+// earlier run left. A disk without room does not stop it, because a server that is full
+// must be able to serve reads: what has to be written becomes late (see late.go).
 func Open(o Options) (*Database, error) {
 	o = o.withDefaults()
 	found := damage.NewLog(o.Log, o.File, o.Now)

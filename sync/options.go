@@ -81,6 +81,10 @@ const DefaultScrubEvery = 24 * time.Hour
 // it before the commit takes effect, so a log that several machines share
 // decides which of them leads a database: an append with the wrong previous
 // revision is refused. With the local log the commit of the file is the log.
+//
+// It is not the write-ahead log of the file. That one belongs to the store and
+// makes a commit durable on this machine. This one decides whether the commit
+// may be made at all.
 type Log interface {
 	// Append adds the entries of the commit that follows revision prev, in the form of
 	// package entry, and returns the commit's revision, which is prev+1. It must not keep

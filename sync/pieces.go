@@ -13,6 +13,10 @@ import (
 
 // putPiece returns what puts pieces into the log, each as a task of the committer. Errors are those of
 // loadError.
+//
+// Pieces are commits without an effect: they make a long value part of the log before the
+// commit that makes it visible. So no entry grows with the value, and the committer's work for
+// each is bounded by pieces.Bytes.
 func (d *core) putPiece(ctx context.Context, q *quota.Quota, l *line) pieces.Put {
 	return func(op entry.Operation) (wait func() error, err error) {
 		t := pieceTask(op)

@@ -82,6 +82,10 @@ func (wr *writer) needsPreparing(ctx context.Context, w Write) (large bool, err 
 
 // fingerprint makes the fingerprint that the condition of a write needs, unless it is
 // known.
+//
+// The value is read on a snapshot without a lock. A write that touches it meanwhile drops
+// the fingerprint (see fingerprint.Cache), and the committer then answers errUnprepared,
+// upon which it is made again.
 func (wr *writer) fingerprint(ctx context.Context, w Write) error {
 	most, rs := wr.db.mostCompared(w.Caller), wr.db.rules.Load()
 	f := &fingerprint.Fingerprint{Path: w.Update[0].Path.Clone()}

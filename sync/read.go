@@ -16,6 +16,10 @@ import (
 
 // Get returns the node at a path, or its children inside a query's window. The
 // error is ErrDenied, a *NoIndexError, ErrTooBig, ErrLong or that of the context.
+//
+// With r.Brief it fails with ErrLong as soon as it turns out to be long. The caller then
+// repeats it with r.Again in the turns of large reads. Most reads are small, and so never
+// wait for large ones; a large one is begun twice, which costs about a millisecond.
 func (d *Database) Get(ctx context.Context, r Read) (n tree.Node, err error) {
 	err = d.read(ctx, r, func(tx *store.Tx) (int, error) {
 		n, err = tx.Window(r.Path, r.Query, d.mostText(r))

@@ -36,6 +36,9 @@ func (d *Database) SetDefaultRules(ctx context.Context, r *rules.Ruleset) error 
 // MayWrite refuses a write that no rule can allow, whatever it brings, so that
 // nobody has to wait for that. The refusal is a decision like any other, on a write
 // whose value is unread. Everything else is left to Write. Errors: ErrDenied and those of Get.
+//
+// It is asked before the body of a request is read. A client without any permission cannot
+// make the server receive and parse megabytes this way.
 func (d *Database) MayWrite(ctx context.Context, c Caller, t tree.Target) error {
 	rs := d.Rules()
 	if c.Admin || rs.MayWrite(t.Path) {
@@ -67,6 +70,10 @@ func (d *Database) ChangeRules(ctx context.Context, c versions.Change) (versions
 	return t.version, nil
 }
 
+// Rules change like data, in a batch: writes before it were decided by the old rules and those
+// behind it by the new ones, and after a crash the file has either both the rules and the
+// indexes that they declare or neither. IfHash makes it a compare-and-swap for several
+// administrators.
 type rulesTask struct {
 	waiter
 	change  versions.Change

@@ -24,6 +24,9 @@ const (
 )
 
 // A scrubber is the goroutine that scrubs the file of a database.
+//
+// It gives way to writes at each step, so a busy database is scrubbed slowly: a
+// scrub must not delay writes.
 type scrubber struct {
 	db       *core
 	endScrub context.CancelFunc

@@ -69,6 +69,16 @@ type SignInInfo struct {
 // A Session is the protocol state of one client: requests go in, one at a time
 // and in order; replies and pushes come out of its Outbox. It owns no socket,
 // no goroutine and no timer.
+//
+// Three goroutines meet here. The connection calls Handle, Expire, Disown and
+// Close, one at a time; these own the listens and the flags. The committer owns
+// pending and late, and calls the done functions of writes. The outbox makes
+// answers to reads on the goroutine that sends, which is why the caller is
+// atomic. onTheWay has its own lock, since the first two both count there.
+//
+// An answer that is made when it is sent is not an optimization alone: a client
+// that asks for a thousand large values costs one of them at a time, and an
+// identity that was lost meanwhile gets nothing.
 type Session struct {
 	sessionListens
 	onTheWay
@@ -95,6 +105,11 @@ type Session struct {
 }
 
 // onTheWay are the writes of a session that were sent and not answered yet.
+//
+// It is the backpressure of a session: beyond maxUnacked writes or
+// maxUnackedSize bytes its next request waits, its socket is not read, and the
+// client's own sending stops. A read waits until it is empty, so a client sees
+// its own writes.
 type onTheWay struct {
 	mu      sync.Mutex
 	acked   sync.Cond // unacked went down
@@ -302,9 +317,10 @@ func (o *onTheWay) waitAcked(ctx context.Context, most int) error {
 	return fifo.Wait(ctx, &o.acked, func() bool { return o.unacked <= most && o.size <= maxUnackedSize })
 }
 
-// sent counts a task on its way, which came with a message of size bytes and has
-// reserved memory, and returns what to call when it is done. answer returns the data of
-// the answer.
+// sent counts a task on its way, which came with a message of size bytes and has reserved
+// memory, and returns what to call when it is done. answer returns the data of the
+// answer. The answer is queued before the memory and the place are given back, so that a
+// session never has more on its way than its bounds say.
 func (s *Session) sent(id int64, size int, reserved int64, answer func() []byte) (done func(error)) {
 	s.begin(size)
 	return func(err error) {

@@ -20,7 +20,8 @@ import (
 const maxHashed = 4 << 20
 
 // A viewSpec is the part of a listen or get that outlives the request. It keeps
-// none of the message's text in memory, which may be far larger.
+// none of the message's text in memory, which may be far larger. Strings are
+// cloned for that reason.
 type viewSpec struct {
 	id    int64
 	path  tree.Path
@@ -60,6 +61,11 @@ func (v viewSpec) read(c Caller) Read {
 
 // listen begins to follow a view (protocol §5). The view itself is read
 // when it is its turn to be sent, and the reply follows it.
+//
+// The order matters: the listener joins its group first and reads its view
+// later. So it cannot miss a write in between; events that are older than its
+// view are not queued, because it resumes under the lock at the moment that its
+// snapshot begins.
 func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	v, err := readView(r)
 	if err != nil {
@@ -114,6 +120,9 @@ func (v viewSpec) has(n tree.Node) bool {
 
 // firstView returns the answer to a listen: the view, unless the client has it,
 // and then the reply.
+//
+// It runs on the goroutine that sends, long after the request. The listen may
+// have ended, or the client may have another identity by then.
 func (s *Session) firstView(l *audience.Listener, v viewSpec) [][]byte {
 	n, err := l.View()
 	switch {
@@ -166,9 +175,9 @@ func (s *sessionListens) forgetListen(l *listen) {
 	s.listens.remove(l)
 }
 
-// roomFor returns a *LimitError if the session may not have one more listen.
-// Listens that have ended by themselves are only forgotten when they would be in
-// the way.
+// roomFor returns a *LimitError if the session may not have one more listen. Listens that
+// have ended by themselves are only forgotten when they would be in the way. To forget
+// them at once would need a lock, since they are ended by the committer.
 func (s *sessionListens) roomFor(l *listen) error {
 	err := s.fits(l)
 	if err == nil {
@@ -256,7 +265,10 @@ func (v viewSpec) gotIf(n tree.Node) []byte {
 // pushMerges returns the push that turns the view a client has into n, given
 // the compound hash of what it has: only the ranges that differ are sent
 // (protocol §8.3). It returns nil if the client sent no compound hash, or one
-// that makes no sense; the whole view is right then.
+// that makes no sense; the whole view is right then. Both sides hash ranges of
+// the value; only those with another hash are sent. It saves bytes on the
+// network and costs the server the hash of the whole value, so it is bounded by
+// maxHashed.
 func (v viewSpec) pushMerges(n tree.Node) []byte {
 	compound := v.compound
 	if compound == "" || len(n.Text()) > maxHashed {

@@ -48,6 +48,10 @@ func (s *Session) merge(ctx context.Context, r wire.Request) error {
 	return s.write(ctx, r, Write{Caller: s.as(), Update: u, Merge: true, Base: base})
 }
 
+// Small writes do not wait for one another: the next request is read while they are in
+// the queue, and their order is that of the session's line. Large and prepared ones do
+// wait, for the earlier ones and before the next one, because they look at the state
+// outside of that line.
 func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 	if r.Body.HasWriteID {
 		id, err := parseWriteID(r.Body.WriteID)
@@ -199,7 +203,8 @@ func (s *Session) readMerge(ctx context.Context, b wire.Body) (base tree.Path, u
 }
 
 // reserve takes the memory for a write with the given text. It is released when the write
-// is done, or with the request if that does not become one.
+// is done, or with the request if that does not become one. It comes before the text is
+// parsed, by an estimate, because parsing is what takes the memory.
 func (s *Session) reserve(ctx context.Context, text string) error {
 	if err := CheckValues(s.as(), text); err != nil || s.memory == nil {
 		return err

@@ -79,6 +79,8 @@ func (d *Database) Timings() Timings {
 // package trace does.
 func (d *Database) WatchOperations(f func(trace.Operation)) (stop func()) { return d.watchers.Watch(f) }
 
+// They are atomics, so that reading statistics takes no lock that a write needs, and may be
+// a little out of step with one another.
 type counters struct {
 	reads, writes, batches, events, commitNanos atomic.Uint64
 	failed, published, scrubs                   atomic.Uint64

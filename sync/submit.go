@@ -12,6 +12,9 @@ import (
 // queued. Errors: ErrDenied, *StaleError, *TooManyError, ErrClosed, ErrUnavailable, ErrUnknown, those of
 // package tree for values that can't be resolved, and that of the context, with
 // which the write may still take effect.
+//
+// The current value of a failed condition is read here and not in the committer: it may be
+// large, and only this caller waits for it.
 func (d *Database) Write(ctx context.Context, w Write) (*Commit, error) {
 	if err := errors.Join(checkPaths(w), checkReturns(w)); err != nil {
 		return nil, err
@@ -40,7 +43,8 @@ func (wr *writer) write(ctx context.Context, w Write) (*Commit, error) {
 }
 
 // An asyncWrite is a write of a session. done is called by the committer: it
-// must not block.
+// must not block. It does not wait: a goroutine for each write on its way would
+// cost a stack each.
 type asyncWrite struct {
 	writeTask
 	quota   *quota.Quota

@@ -17,6 +17,9 @@ import (
 )
 
 // A Write is a change that a client asks for: one location, or several at once.
+//
+// Everything that it refers to must stay as it is until the write is answered:
+// the committer reads it later, on its own goroutine.
 type Write struct {
 	Caller Caller
 	Update tree.Update  // disjoint; of one element for a set
@@ -54,6 +57,11 @@ type Commit struct {
 
 // A writer carries out writes. It prepares large values and conditions outside of the
 // committer, and queues what is left for it.
+//
+// The committer must never do work that grows with the data. So a write is sorted by its
+// size here: a small one is one task; one with a condition about a large value first has
+// the value hashed; a large one is decided and stored outside, in the turn of its client,
+// and only linked by the committer.
 type writer struct {
 	db      *core
 	readers *limit.Share // with whom conditional writes without a Turn take turns
@@ -61,6 +69,10 @@ type writer struct {
 }
 
 // A decidedWrite is a write whose server values are resolved, with what the rules say.
+//
+// A refusal is part of it and not an error, because whether it is told depends on what
+// comes after the decision: a condition that fails, or a write id that was carried out
+// before, is answered in its place.
 type decidedWrite struct {
 	writes []tree.ResolvedWrite
 	now    time.Time
@@ -119,9 +131,10 @@ func (b *batch) resolve(u tree.Update, now time.Time) (resolved []tree.ResolvedW
 	return resolved, overflow, nil
 }
 
-// existing returns what an increment below a target adds to: a number, something
-// else, or a priority. For an object or a long string, whose size must not matter, it
-// returns a short string with the same priority.
+// existing returns what an increment below a target adds to: a number, something else, or
+// a priority. For an object or a long string, whose size must not matter, it returns a
+// short string with the same priority. The size must not matter since this runs in the
+// committer.
 func (b *batch) existing(t tree.Target, rel tree.Path) (tree.Node, error) {
 	if t.Priority {
 		return b.reader().Priority(t.Path)
@@ -212,6 +225,11 @@ func (l *span) name(w *Write) string {
 
 // A prepared write was decided, and its large values were stored, outside of the
 // committer. A nil one has nothing.
+//
+// It is made in a snapshot, and holds true as long as the watch has seen no write to
+// anything that the decision read, and the rules are the same. The committer checks that
+// with two comparisons, whatever the size. While it waits, its rows are stored and
+// unreachable; if it is given up, they are reclaimed.
 type prepared struct {
 	decidedWrite
 	rules *rules.Ruleset // that decided it

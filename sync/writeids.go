@@ -18,7 +18,8 @@ import (
 
 // writerOf returns under whose name a caller's writes are on record. The ids that others
 // send are theirs, also if they know those of the caller: they can neither find out what
-// became of a write nor use up its id.
+// became of a write nor use up its id. A hash has a fixed length, whatever a client calls
+// itself, and the file does not keep names of users.
 func writerOf(client [16]byte, c Caller) [16]byte {
 	sum := sha256.Sum256(append(client[:], c.Principal()...))
 	return [16]byte(sum[:16])

@@ -9,6 +9,9 @@ const (
 // A bracketWriter writes leaves that come in key order as nested text, such as
 // {"a":{"b":1,"c":2}}: it opens and closes only what is not shared with the
 // leaf before. Range merges use braces, range hashes parentheses.
+//
+// It exists because range hashes and range merges walk leaves, not objects: a
+// range may begin and end anywhere inside of nested objects.
 type bracketWriter struct {
 	brackets string
 	buf      []byte

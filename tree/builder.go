@@ -5,8 +5,9 @@ import (
 	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
-// A Builder makes an object node from children that are added in key order.
-// The zero Builder is ready to use.
+// A Builder makes an object node from children that are added in key order. The
+// zero Builder is ready to use. It does not check the order of keys, so a
+// caller that adds them out of order makes a node that is not canonical.
 type Builder struct {
 	buf []byte
 	any bool // a child was added

@@ -31,6 +31,9 @@ func splitThreshold(size int) int {
 	return max(512, int(math.Sqrt(float64(size)*100)))
 }
 
+// It has to end ranges exactly where clients do, because hashes of other ranges cannot be
+// compared. The threshold and the estimated sizes are therefore those of the SDKs, down
+// to their rounding.
 type splitter struct {
 	rangeText
 	threshold int

@@ -17,4 +17,15 @@
 // What arrives from clients is first a [Draft]: it went through every check of
 // form and size, but may still hold server values ({".sv":"timestamp"}).
 // Resolving a Draft gives the Node that is stored.
+//
+// Everything here is a value or belongs to its caller: a Node, Path, Query or
+// Draft may be shared between goroutines, and a Builder, parser or writer
+// belongs to one. No function keeps what it was given beyond its return, except
+// where a result is a part of it, as a child is of its parent. Such a part
+// keeps the whole text in memory; Clone makes it independent.
+//
+// Text comes in at two places only: Parse (with its relatives) checks what a
+// client wrote, and FromCanonical trusts what this package has made before. The
+// walkers of canonical text in scan.go check nothing, so that reading a stored
+// value costs no more than to find its ends.
 package tree

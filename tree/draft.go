@@ -12,6 +12,10 @@ import (
 // A Draft is a value that a client wants to write: canonical text in which
 // server values may still stand where leaves and priorities will be. The zero
 // Draft is null, a removal.
+//
+// A server value is kept as text in its place, {".sv":…}, which no canonical
+// text of a client can contain. So a draft without server values is a Node as
+// it stands, and finding out is a search for one word.
 type Draft struct {
 	text     string
 	deferred bool // text holds a server value
@@ -52,6 +56,10 @@ func (d Draft) Node() (n Node, ok bool) {
 // increment (protocol §12). existing returns the node at a path below the
 // place of the write; it is asked only for increments. With the error ErrIncrement there
 // is a node all the same: it has the number nearest to the sum.
+//
+// It runs when the write is decided, in the committer for all but large writes: only then
+// the existing value is known. Everything that can be checked before was checked by
+// Parse.
 func (d Draft) Resolve(now int64, existing func(Path) (Node, error)) (Node, error) {
 	if !d.deferred {
 		return Node{d.text}, nil

@@ -12,6 +12,10 @@ import (
 // Hash returns the protocol's hash of a node, which clients send with listens
 // and transactions: base64 of a SHA-1 over the node's text form
 // (protocol §8.1). The hash of the absent node is "".
+//
+// It reads the whole value and hashes each object from the hashes of its
+// children. So it costs as much as the value is long and is not for the
+// committer; see package sync/fingerprint.
 func (n Node) Hash() string { return hashWith(doubleHex, n) }
 
 // HashJS is Hash as the JS SDK computes it: its encoding of a double is wrong
@@ -22,7 +26,9 @@ func (n Node) HashJS() string { return hashWith(jsDoubleHex, n) }
 func (n Node) MatchesHash(h string) bool { return n.Hash() == h || n.HashJS() == h }
 
 // A hasher appends the texts of a node and of its descendants to one buffer and
-// replaces each by its hash as soon as it is complete.
+// replaces each by its hash as soon as it is complete. So the buffer has the
+// text of one object on each level, with hashes for its children, and not the
+// whole value.
 type hasher struct {
 	hex func([]byte, float64) []byte
 	buf []byte

@@ -10,7 +10,8 @@ import (
 
 // AppendPlain appends the node as REST shows it: without priorities, and with
 // objects whose keys are mostly the integers from 0 as arrays (REST §4.3). The
-// absent node is null.
+// absent node is null. The form loses information: it cannot be read back as it
+// was, so it is for answers only.
 func AppendPlain(dst []byte, n Node) []byte {
 	s := n.JSON()
 	return appendForm(piecewise.Grow(dst, len(s)), s)
@@ -91,6 +92,7 @@ func AppendPretty(dst []byte, compact string) []byte {
 	return p.dst
 }
 
+// It works on the text and makes no nodes, since arrays are no nodes.
 type pretty struct {
 	dst []byte
 	src string

@@ -38,6 +38,9 @@ var notInKeys = func() (set [256]bool) {
 // other keys by UTF-16 code unit (protocol §7.1). Keys such as "7" and
 // "07" tie as numbers; the shorter one comes first. "-0" and "00" tie in the
 // JS SDK too; bytes decide.
+//
+// It is a total order although keys can tie as numbers: without one, rows could
+// not be kept in a sorted file.
 func CompareKeys(a, b string) int {
 	if a == b {
 		return 0

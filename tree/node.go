@@ -11,6 +11,12 @@ import (
 // A Node is the immutable value below a path: a leaf (boolean, number or
 // string) or an object, either with an optional priority. The zero Node is the
 // absent node, null. Nodes are comparable: equal nodes have equal texts.
+//
+// Most values are read to be sent again. Text needs no work for that, while a
+// tree of maps and pointers would be built for each read and encoded again. The
+// price is that a child is found by a scan, which costs its siblings in front.
+// So a caller that looks up many children walks Children once instead of
+// calling Child for each.
 type Node struct{ text string } // canonical; see the package comment
 
 // Empty is the absent node.
@@ -28,6 +34,9 @@ func String(s string) Node { return Node{string(jsontext.AppendQuoted(make([]byt
 // FromCanonical returns the node whose canonical text is s, "" or "null" being
 // the absent node. It does not check s: it is for text that this package made,
 // read back from a store.
+//
+// A text that is not canonical makes no error here, but wrong answers later:
+// two equal values would differ. So no text of a client may come here.
 func FromCanonical(s string) Node {
 	if s == "null" {
 		return Empty
@@ -122,7 +131,7 @@ func (n Node) members() iter.Seq[member] {
 }
 
 // zip yields the keys that a or b has children for, in order, with the child of
-// each.
+// each. Both are in key order, so one pass is enough.
 func zip(a, b Node) iter.Seq2[string, [2]Node] {
 	return func(yield func(string, [2]Node) bool) {
 		next, stop := iter.Pull2(b.Children())
@@ -189,6 +198,9 @@ func (n Node) Get(p Path) Node {
 // With returns n with the node at p replaced by v. It prunes what becomes
 // empty. A leaf on the way becomes an object and keeps its priority; writing
 // null below a leaf changes nothing (protocol §6).
+//
+// The texts in front of the path and behind it are copied, so it costs the size
+// of the node. The store uses it for packed rows alone, which are small.
 func (n Node) With(p Path, v Node) Node {
 	key, rest, ok := p.Cut()
 	if !ok {
@@ -228,7 +240,8 @@ func (n Node) seek(key string) (m member, ok bool) {
 }
 
 // splice replaces the member at text[from:to], or inserts one if the range is
-// empty. It keeps the commas right and prunes an object that becomes empty.
+// empty. It keeps the commas right and prunes an object that becomes empty. It
+// is the one place that knows how members are separated.
 func (n Node) splice(from, to int, quoted string, v Node) Node {
 	before, after := n.text[:from], n.text[to:]
 	switch {

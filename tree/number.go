@@ -7,7 +7,9 @@ import (
 
 // appendNumber appends a finite double in its canonical form, which is the one
 // of JavaScript: shortest digits that round-trip, no exponent from 1e-6 up to
-// 1e21, and no negative zero.
+// 1e21, and no negative zero. Canonical text is compared byte by byte, so each
+// number needs exactly one form, and it has to be the one that hashes of
+// JavaScript clients are made of.
 func appendNumber(dst []byte, f float64) []byte {
 	abs := math.Abs(f)
 	if abs == 0 {

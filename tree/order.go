@@ -37,6 +37,10 @@ func class(v string) int {
 // true, numbers, strings by UTF-16 code unit, objects. All objects are equal.
 // The nodes' own priorities are ignored. Priorities are compared by the same
 // scale.
+//
+// The same order exists three times: here, as bytes in the index entries of the
+// store (appendValue), and in the SDKs. Model tests compare the first two, and
+// recorded vectors the third.
 func CompareValues(a, b Node) int {
 	x, y := a.Value().text, b.Value().text
 	if x == y {

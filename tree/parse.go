@@ -62,6 +62,10 @@ const maxNesting = 2*MaxDepth + 8
 // below the root. It accepts arrays, nulls and empty objects, .priority,
 // .value and .sv, in any key order, and returns the canonical form. Errors are
 // *ParseError.
+//
+// A text is checked once, here: syntax, UTF-8, keys, depth, numbers and the
+// length of strings. Nothing behind it checks them again, neither when a value
+// is written nor when it is read back.
 func Parse(src string, depth int, d Dialect) (Draft, error) {
 	p := parser{src: src, dialect: d}
 	p.borrow()
@@ -95,6 +99,14 @@ func MustParseNode(src string) Node {
 // A parser reads one text: a string, or the stream of a source, of which it has a window.
 // Errors are panics of *ParseError and of stop, which run returns: so the methods can follow the
 // grammar, a value at a time, without a check behind each of them. Only run recovers them.
+//
+// Values are appended to out in their canonical form while they are read, so the result needs
+// no second pass. Only an object whose keys are not in order is put in order afterwards, with
+// the offsets in spans.
+//
+// The position in src is where everything is read from; for a stream, src is a window that
+// moves on. So a method that calls more, ahead or peek must not keep offsets of src across the
+// call, except through mark.
 type parser struct {
 	src      string // the text, or the window of it
 	pos      int    // of what is read next
@@ -134,7 +146,8 @@ func (p *parser) run(f func() Draft) (d Draft, err error) {
 	return f(), nil
 }
 
-// parserRoom is memory that parsers use one after the other.
+// parserRoom is memory that parsers use one after the other. Requests are many
+// and small, and these two slices would be most of their garbage.
 type parserRoom struct {
 	spans   []span
 	scratch []byte
@@ -174,7 +187,9 @@ func (p *parser) document(depth int) Draft {
 }
 
 // whole returns all that was read as a draft, and its text without a copy if that does
-// not keep much more memory than it needs. Nothing more is read then.
+// not keep much more memory than it needs. Nothing more is read then. Up to a quarter of
+// the memory may be unused: to copy a large text would need its memory twice for a
+// moment.
 func (p *parser) whole() Draft {
 	if len(p.out) < cap(p.out)/4*3 {
 		return p.draft(0)

@@ -25,6 +25,8 @@ func (p *parser) literal(word string) bool {
 	return ok
 }
 
+// Most numbers are short integers, which are canonical as they stand (shortInteger).
+// Others are brought into the form of JavaScript.
 func (p *parser) number() {
 	if n := shortInteger(p.src[p.pos:]); n > 0 {
 		p.out = append(p.out, p.src[p.pos:p.pos+n]...)
@@ -96,7 +98,8 @@ func shortInteger(s string) int {
 	return n
 }
 
-// A stringForm says what a string that was read looks like.
+// A stringForm says what a string that was read looks like. A string without
+// escapes is a part of the text and costs no copy.
 type stringForm int
 
 const (

@@ -108,6 +108,10 @@ func (o *objectReader) members(depth, nest int) {
 const mostKeyText = 6*MaxKeyBytes + 2
 
 // An objectReader reads one object or array.
+//
+// It is a value on the stack of object or array, so nested objects share the
+// parser and have their own limits in out and spans. Whatever it leaves in
+// spans belongs to members that are not finished; finish takes them off again.
 type objectReader struct {
 	*parser
 	start    int // of the object in out
@@ -312,7 +316,8 @@ func (o *objectReader) failBeside() {
 }
 
 // leaf puts .value, or else .sv, in the place of the object that holds it. The
-// priority is the one beside it, not one inside.
+// priority is the one beside it, not one inside. {".value":…} is how a leaf
+// with a priority is written, so an object with .value is none.
 func (o *objectReader) leaf() bool {
 	o.out = o.out[:o.start]
 	v := o.sv
@@ -333,7 +338,9 @@ func (o *objectReader) leaf() bool {
 }
 
 // reorder takes the members of the object off the spans. If they are not in order in out,
-// it sorts them by key and keeps the last of equal keys.
+// it sorts them by key and keeps the last of equal keys. Canonical exports, and what SDKs
+// send of sorted data, need no sorting. Of equal keys the last one counts, as in
+// JavaScript.
 func (o *objectReader) reorder() {
 	spans := o.spans[o.base:]
 	o.spans, o.owned = o.spans[:o.base], min(o.owned, o.base)

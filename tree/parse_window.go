@@ -12,6 +12,11 @@ import (
 
 // A window is where the part of a text that is in memory belongs. The zero window has all
 // of it.
+//
+// A window is never changed once it was read, because strings that were found are parts
+// of it. It is left behind instead, and the garbage collector frees it when nothing
+// refers to it any longer. That is why ownKeys copies the keys of objects that go on: one
+// short key would otherwise keep a window for as long as its object is read.
 type window struct {
 	from   io.Reader // of the rest; nil: there is none
 	ctx    context.Context
@@ -99,6 +104,8 @@ func (p *parser) ownKeys() {
 }
 
 // ahead makes at least n bytes of a stream that come next part of src, if there are so many.
+// Methods that look at several bytes call it first and then need not expect the end of the
+// window at each of them.
 func (p *parser) ahead(n int) {
 	for len(p.src)-p.pos < n && p.more() {
 	}

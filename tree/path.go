@@ -25,15 +25,19 @@ func (e *LongKeyError) Unwrap() error { return ErrInvalidPath }
 
 // A Path names one location in the tree. Its keys are valid and non-empty.
 // The zero Path is the root. Paths are comparable and make good map keys.
+//
+// It is a string and not a slice of keys, so it can be a key of maps and costs
+// one word pair. Parts of it share its memory. A path that outlives a request
+// has to be cloned, or it keeps the text of the request.
 type Path struct{ s string } // "rooms/r1/name": clean, no slash at either end
 
 // Root is the path of the whole tree.
 var Root Path
 
-// ParsePath reads a slash-separated path. Empty segments are dropped, so
-// "/a//b/" is "a/b" (protocol §4). It returns ErrInvalidPath, or a
-// *LongKeyError, if a segment is no valid key, and ErrTooDeep if there are more than
-// MaxDepth of them.
+// ParsePath reads a slash-separated path. Empty segments are dropped, so "/a//b/" is
+// "a/b" (protocol §4). It returns ErrInvalidPath, or a *LongKeyError, if a segment is no
+// valid key, and ErrTooDeep if there are more than MaxDepth of them. All paths of clients
+// pass through here. From then on functions rely on valid keys and on the depth.
 func ParsePath(s string) (Path, error) {
 	switch clean := strings.Trim(s, "/"); {
 	case strings.Contains(clean, "//"):
@@ -150,7 +154,8 @@ func (p Path) Keys() iter.Seq[string] {
 	}
 }
 
-// Contains reports whether q is p or lies below it.
+// Contains reports whether q is p or lies below it. The slash behind p matters:
+// "rooms" contains "rooms/r1" and not "rooms2".
 func (p Path) Contains(q Path) bool {
 	if p.s == "" {
 		return true

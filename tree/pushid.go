@@ -13,7 +13,9 @@ const PushChars = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvw
 // ones, so that ids sort by the time they were made. Ids of the same
 // millisecond are consecutive, and time never runs backwards, so each id is
 // greater than the one before. The zero PushIDs is ready to use; it may be used
-// by several goroutines at once.
+// by several goroutines at once. The random part is incremented within a
+// millisecond instead of drawn anew, or ids of one server could come out of
+// order.
 type PushIDs struct {
 	mu     sync.Mutex
 	last   int64

@@ -16,6 +16,11 @@ const (
 
 // A Query is an ordered window over the children of a node
 // (protocol §5.2). The zero Query is everything, ordered by priority.
+//
+// It is comparable and used as a key of maps, so it has no pointers and the
+// zero value of an unused part. Two queries that select the same children in
+// different spellings are different queries here; that costs a group of
+// listeners and no correctness.
 type Query struct {
 	OrderBy    string // ByKey, ByValue, ByPriority, or a child path "a/b"; "" is ByPriority
 	Start, End Bound
@@ -24,7 +29,8 @@ type Query struct {
 }
 
 // A Bound is one end of a range. Entries are compared with it by index value
-// and then by key.
+// and then by key. A value alone does not say where a bound lies among children
+// of that value, hence the key and its rank.
 type Bound struct {
 	Set       bool
 	Value     Node // a leaf or Empty for null; for ByKey the key as a string
@@ -203,7 +209,8 @@ type candidate struct {
 
 // window returns the children in the query's window, in query order. It drops
 // what the limit excludes whenever there is twice as much, so that a small
-// window over many children stays cheap.
+// window over many children stays cheap. It is the reference for the index
+// walks of the store, and the way in which packed rows are queried.
 func (q Query) window(n Node) []candidate {
 	var found []candidate
 	byKey := q.Order() == ByKey

@@ -7,7 +7,9 @@ import (
 )
 
 // A RangeMerge replaces the leaves in a range of a node: those after Start, up
-// to and including End (protocol §8.3). Paths may end in ".priority".
+// to and including End (protocol §8.3). Paths may end in ".priority". A client
+// that applies the merges in order has the new value, whatever it had in the
+// ranges that are replaced.
 type RangeMerge struct {
 	Start, End       string
 	HasStart, HasEnd bool // without a bound the range has no limit on that side

@@ -153,6 +153,10 @@ func (w *rangeWalk) seek(key string, end int) int {
 }
 
 // A rangeHasher hashes the ranges of a node.
+//
+// Where clients disagree about the order of keys (oddInteger), a range could
+// have other leaves for the client than for us. Such ranges count as different
+// and are sent, which is always right.
 type rangeHasher struct {
 	rangeText
 	posts  [][]string

@@ -56,7 +56,8 @@ func serverValuesOf(quoted, v string, at Path, yield func(ServerValue) bool) boo
 func isIncrement(s string) bool { return s != `{".sv":"timestamp"}` }
 
 // ServerValuesIn yields the server values of the draft with their values in n, which the
-// draft was resolved to. It walks both once.
+// draft was resolved to. It walks both once. To look up each path in n would cost the
+// siblings in front of each of them.
 func (d Draft) ServerValuesIn(n Node) iter.Seq2[ServerValue, Node] {
 	return func(yield func(ServerValue, Node) bool) {
 		if d.deferred {
@@ -108,6 +109,7 @@ func (d Draft) WithoutIncrements(n Node, hidden func(Path) bool) (shown Node, wh
 }
 
 // A hider walks a draft and what it was resolved to. They differ in server values only.
+// So it walks both texts side by side.
 type hider struct {
 	hidden func(Path) bool
 	found  bool

@@ -11,6 +11,11 @@ import (
 )
 
 // A Sink takes a value that is read as a stream, children before their parents.
+//
+// Its methods are called by one goroutine, in the order of the text, and return
+// what the parser hands back later (Stored) when the parent is known. A Sink
+// that stores as it is called so has only rows of values that are complete, and
+// of the containers that are open.
 type Sink interface {
 	// Node stores a value that is in memory.
 	Node(at Path, n Node) (Stored, error)
@@ -71,6 +76,9 @@ func (s *Source) Size() int64 { return s.size }
 // has in memory only a window of the text, values of up to whole bytes, and the keys above
 // them. Errors about the text are *ParseError; others are those of src, the sink and the
 // context.
+//
+// It accepts and refuses the same texts as ParseNode; a test compares the two. To parse in
+// memory and store afterwards would take several times the length of the text.
 func ParseStream(ctx context.Context, src io.Reader, at Path, whole int, sink Sink) (Stored, error) {
 	p := parser{window: window{from: src, ctx: ctx}, stream: &stream{sink: sink, whole: whole, at: at}}
 	p.borrow()
@@ -92,6 +100,11 @@ func ParseStream(ctx context.Context, src io.Reader, at Path, whole int, sink Si
 }
 
 // A stream is where a parser puts what is large.
+//
+// A value stays in out as long as it is short (whole). When an object becomes
+// longer, its children are moved to a container one by one (spill), and from
+// then on each child goes there as it ends. So memory is bounded by whole for
+// each level of depth, and MaxDepth bounds those.
 type stream struct {
 	sink   Sink
 	whole  int // bytes of an object from which on its children are stored

@@ -14,7 +14,8 @@ const KeyPlaceholder = "$key"
 var ErrTemplate = errors.New("invalid template")
 
 // A Template is a path in which a key is still to be put, at one or more places:
-// "/groups/$key/name". The zero Template is the root with none.
+// "/groups/$key/name". The zero Template is the root with none. The placeholder cannot be
+// a key: $ is not allowed in one.
 type Template struct {
 	segments []string // keys; KeyPlaceholder, which is no valid key, for the one to come
 }

@@ -15,6 +15,10 @@ type Write struct {
 
 // An Update is a set of writes at disjoint locations that happen together or
 // not at all.
+//
+// Disjoint means that none of the locations contains another one. Then the
+// order of the writes does not matter for the result, and each location has one
+// new value.
 type Update []Write
 
 // ErrPriority is returned for a priority that is neither a string nor a number.
@@ -127,6 +131,8 @@ func (p *parser) updateMember(base Path, key string, at int) Write {
 }
 
 // overlap returns two targets of which one covers the other, if there are any.
+// It looks up the ancestors of each path in a map, so it costs the depth and
+// not the square of the number.
 func overlap(u Update, seen map[Target]int) (a, b Target, ok bool) {
 	for _, w := range u {
 		if w.Priority {

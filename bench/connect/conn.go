@@ -19,6 +19,10 @@ import (
 const handshakeTimeout = 30 * time.Second
 
 // A Conn is one realtime connection. One goroutine may read while others write.
+//
+// It is made for cheap load and not for use by applications: it does not
+// reconnect, keeps no state of listens, and gives out messages in its own
+// buffer. Add and Flush may be called by several goroutines, Next by one.
 type Conn struct {
 	net    net.Conn
 	source source

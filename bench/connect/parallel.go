@@ -19,7 +19,8 @@ func CloseAll(conns []*Conn) {
 }
 
 // Parallel calls f for 0 to n-1, at most limit at a time, until one fails. It
-// returns the first error.
+// returns the first error. The first error ends the others, since a load with
+// some of its connections missing measures something else.
 func Parallel(ctx context.Context, n, limit int, f func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

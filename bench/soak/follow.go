@@ -17,6 +17,10 @@ import (
 )
 
 // A follower is a client that follows one stream or all of them.
+//
+// It has no knowledge of what the writers did. It knows a stream only from its
+// pushes, as a client does, so a mistake of the server cannot be hidden by the
+// generator.
 type follower struct {
 	streams []*stream
 	window  int           // 0: everything

@@ -86,6 +86,10 @@ const (
 )
 
 // A soak is a Workload under way.
+//
+// Every message has a number within its stream, so a follower notices messages
+// that are lost, doubled or out of order. Growth is judged from the readings:
+// the memory of a server may rise while it warms up, and not from then on.
 type soak struct {
 	Workload
 	*bench.Load

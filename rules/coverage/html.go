@@ -50,7 +50,8 @@ func node(rule string) string {
 	return path
 }
 
-// A state says what was seen of an expression.
+// A state says what was seen of an expression. A boolean expression that was
+// only ever true is not covered: no test would notice if it were left out.
 type state string
 
 const (

@@ -27,7 +27,8 @@ func markup(r rules.RuleCoverage) template.HTML {
 	return template.HTML(m.out.String())
 }
 
-// A marker writes the source from left to right.
+// A marker writes the source from left to right. Everything that is not an
+// element of its own is escaped, since rules are text of a client.
 type marker struct {
 	src  string
 	list []rules.ExprCoverage // those to come

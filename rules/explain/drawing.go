@@ -13,6 +13,11 @@ import (
 )
 
 // A drawing is the source of a rule with the values of its parts.
+//
+// It has the values that a trace noted, by their place in the source. A value
+// is left out where the source says it already, and long ones are cut in the
+// middle, so the drawing stays readable and bounded however large data and
+// rules are.
 type drawing struct {
 	source string
 	notes  []note

@@ -9,6 +9,9 @@ import (
 
 // Brief says in one line how a request was decided: which rule it was and, of a
 // rule that is not true, which of its conditions. It quotes rules, never data.
+//
+// It is also sent to clients of a development server and to the log, where data
+// must not get. So it has nothing but text of the rules and paths.
 func Brief(q *rules.Request, t *rules.Trace) string {
 	text := Operation(q) + ": "
 	if t.Excess != nil {

@@ -7,6 +7,9 @@ import (
 )
 
 // A Report is how a request was decided, for programs.
+//
+// Its fields and texts are an interface for programs: they may become more, and
+// do not change their meaning.
 type Report struct {
 	Operation string       `json:"operation"` // "read /rooms/r1"
 	Allow     bool         `json:"allow"`

@@ -2,6 +2,10 @@ package lang
 
 // An Expr is a node of an expression's syntax tree. Parse makes trees and Check
 // annotates them; after that they don't change.
+//
+// The set of nodes is closed. A new kind of node needs a case in check.go,
+// print.go, the compiler of package eval, the interpreter of the tests, and the
+// tools that walk trees.
 type Expr interface {
 	// Span returns where the node stands in the source: bytes from to to, the
 	// parentheses around it left out.
@@ -126,7 +130,10 @@ const (
 	Neg
 )
 
-// A Type is a set of types that a value can have.
+// A Type is a set of types that a value can have. A set, because most
+// expressions have one of several types until the request is known. Check
+// refuses what cannot be right for any of them, and leaves the rest to run
+// time.
 type Type uint16
 
 // The types. What auth can be, and every member of it, is any of the first six.
@@ -156,6 +163,9 @@ const (
 )
 
 // A Scope is what an expression may refer to.
+//
+// It depends on the path of the rule and on its kind. Checking does not change
+// it, so it may be shared.
 type Scope struct {
 	Captures []string // "$room", from the root downwards
 	NewData  bool     // whether there is newData: in .write and .validate

@@ -45,6 +45,9 @@ func recovered(f func()) (err *Error) {
 
 // A checker finds the types of a tree, operands first (rules §5.3). It
 // panics with *Error.
+//
+// It writes types into the tree, so a tree is checked once, by one goroutine,
+// before it is shared.
 type checker struct {
 	scope   Scope
 	checked map[Expr]bool // what was checked before; true: it is right and has its type
@@ -56,7 +59,8 @@ func at(x Expr, format string, args ...any) *Error {
 	return errorf(from, format, args...)
 }
 
-// expr finds the type of x and notes it in x.
+// expr finds the type of x and notes it in x. Parents rely on the types of
+// their operands, so operands come first.
 func (c *checker) expr(x Expr) Type {
 	if c.checked[x] {
 		return x.Type()

@@ -27,9 +27,10 @@ func (c *checker) receiver(x Expr) Type {
 	return receiverType(x)
 }
 
-// receiverType returns the type of x as the receiver of a member: an ordering has
-// no members, though it may be a string. The bounds of a query have those of a
-// string (rules §5.3).
+// receiverType returns the type of x as the receiver of a member: an ordering has no
+// members, though it may be a string. The bounds of a query have those of a string (rules
+// §5.3). These exceptions are those of the hosted service, as recorded; they are not
+// derived from a rule.
 func receiverType(x Expr) Type {
 	switch x := x.(type) {
 	case *Member:

@@ -27,6 +27,11 @@ func CheckAll(x Expr, s Scope, most int) []*Error {
 
 // A collector checks each part of a tree on its own, so that one mistake does not hide
 // those in other parts.
+//
+// The messages are those of Check, found by checking every part alone and passing over
+// parents of parts that failed. To make the checker itself go on after a mistake was left
+// out: it would need a type for what has none, and mistakes that follow from others would
+// be told.
 type collector struct {
 	checker
 	found []*Error

@@ -18,4 +18,8 @@
 // Everything is bounded: the constants in limits.go say by how much. So the tree
 // may be walked recursively. A tree that is checked doesn't change and may be
 // shared between goroutines; Parse and Check keep no state.
+//
+// The text of an expression is parsed once, when rules are loaded. From then on only the
+// tree is used: by the compiler of package eval, which decides, by the explanations, and
+// by the tools behind "dogwood rules".
 package lang

@@ -48,6 +48,10 @@ var foreignWords = map[string]bool{
 }
 
 // A lexer divides a source into tokens. It panics with *Error where it cannot.
+//
+// It holds no tokens: next reads one at a time, and the parser looks at no more
+// than that. The one place where a token depends on the grammar, a slash that
+// begins a regular expression, is left to the parser.
 type lexer struct {
 	src string
 	pos int

@@ -10,6 +10,11 @@ import (
 // A Machine matches a regular expression and counts the steps. The time that package
 // regexp needs for a character grows with the expression, up to a hundred microseconds
 // for the largest that rules may have. The steps are that time.
+//
+// Package regexp matches in linear time, but does not say how long it took and cannot be
+// stopped. A rule may run a large pattern over a long string for each of many writes, so
+// a count that can be bounded is needed: package eval charges it to the budget of the
+// operation. The result is that of package regexp; a fuzz test compares the two.
 type Machine struct {
 	prog     *syntax.Prog
 	prefix   string // every match begins with it
@@ -43,8 +48,9 @@ func (m *Machine) Match(s string, most int) (matched bool, steps int) {
 	return r.match(m, s), r.steps
 }
 
-// A run is one search. Its threads are the instructions at which a match that has
-// begun may go on.
+// A run is one search. Its threads are the instructions at which a match that has begun
+// may go on. Runs are reused, since their memory grows with the expression and each match
+// needs one.
 type run struct {
 	prog      *syntax.Prog
 	now, next threads
@@ -152,7 +158,8 @@ func (r *run) add(to *threads, pc uint32, flags syntax.EmptyOp) (matched bool) {
 	return false
 }
 
-// Threads are a set of instructions.
+// Threads are a set of instructions. marks has for each instruction the round
+// in which it was added, so that clear is one increment.
 type threads struct {
 	list  []uint32 // those that take a character
 	marks []uint64 // by instruction: the round in which it was added

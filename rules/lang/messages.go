@@ -55,6 +55,8 @@ const (
 )
 
 // errorf makes an Error at an offset. Texts without arguments may contain a %.
+// Offsets count bytes of the expression; package rules turns them into lines
+// and columns of the document.
 func errorf(offset int, format string, args ...any) *Error {
 	if len(args) > 0 {
 		format = fmt.Sprintf(format, args...)

@@ -13,7 +13,8 @@ var operators = [...]struct {
 	Not: {"!", precUnary}, Neg: {"-", precUnary},
 }
 
-// Precedences of what is no binary operator.
+// Precedences of what is no binary operator. A ternary binds the least and a
+// unary operator more than any binary one.
 const (
 	precCond    = 1
 	precUnary   = 8

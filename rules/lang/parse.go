@@ -9,6 +9,9 @@ import (
 //
 // In the Wilddog dialect the call s.length() becomes the Member s.length, and the
 // string in s.matches("re") a Regex.
+//
+// It reports the first mistake alone, in the words of the hosted service. Tools that want
+// all of them use CheckAll on what could be parsed.
 func Parse(src string, d Dialect) (Expr, *Error) {
 	if len(src) > MaxBytes {
 		return nil, errorf(MaxBytes, msgTooLong, MaxBytes)
@@ -49,6 +52,10 @@ func validPrefix(s string) int {
 
 // A parser is a recursive descent parser with one method per rule of the grammar
 // (rules §5.2). It panics with *Error.
+//
+// Panics stay inside of the package: recovered turns a panic of *Error into a result, and
+// lets any other pass, which is a bug. The depth is counted by enter and leave, because
+// rules come from strangers and a recursive parser needs a bound before its stack does.
 type parser struct {
 	lex     lexer
 	dialect Dialect

@@ -22,6 +22,8 @@ func text(x Expr) string {
 	return p.String()
 }
 
+// Its output is canonical: Parse of it gives an equal tree. Formatting of rules
+// documents, explanations and tests depend on that.
 type printer struct{ strings.Builder }
 
 // expr prints x, in parentheses if it binds less tightly than min.

@@ -36,6 +36,10 @@ type re2 struct {
 }
 
 // A regexParser translates a pattern. It panics with *Error.
+//
+// Each method returns the part in RE2's syntax with what it costs RE2 to write
+// it out: repetitions are copied there, so a pattern of a few bytes could
+// become one of megabytes. bounded refuses that while it is being built.
 type regexParser struct {
 	src        string
 	pos        int

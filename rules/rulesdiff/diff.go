@@ -48,6 +48,13 @@ type Change struct {
 }
 
 // A Comparer asks an old and a new ruleset and collects the changes.
+//
+// It can show a difference and never that there is none: two rulesets that
+// differ only on operations it does not make up look equal. So the number of
+// operations that were asked is part of every report.
+//
+// Lists of changes are bounded and the counts are not, so a change that
+// concerns everything is still counted in full.
 type Comparer struct {
 	Old, New *rules.Ruleset
 	NewFile  string // for commands that decide an operation again

@@ -13,7 +13,8 @@ const maxActors = 12
 // Generated compares operations that are made up from what the rules mention:
 // their paths and the keys of the data, the given actors and others, and values
 // around the literals. It asks about at most limit operations, the same number
-// for each node of the rules.
+// for each node of the rules. A node with many captures would otherwise use up
+// the limit before the others are asked about.
 func (c *Comparer) Generated(ctx context.Context, world rulestest.World, dataFile string, actors []rulestest.Actor, now int64, limit int) error {
 	w := rulesgen.NewWords(c.Old, c.New)
 	for _, a := range w.Actors() {

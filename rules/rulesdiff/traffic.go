@@ -29,6 +29,11 @@ type Record struct {
 }
 
 // Traffic is what Comparer.Traffic found out about a recording.
+//
+// Recorded operations are decided again, mostly on other data than at their
+// time. So the old rules may give another verdict than the recorded one. Such
+// operations are compared all the same and counted in Unlike, which tells how
+// much the comparison is worth.
 type Traffic struct {
 	Records int
 

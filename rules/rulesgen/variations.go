@@ -17,6 +17,10 @@ const maxText = 10_000
 
 // A Varier makes operations that differ a little from given ones. With equal
 // seeds it makes equal ones.
+//
+// It belongs to one goroutine. Its values come from the data and from the
+// rules, because random ones would nearly all be refused by the first condition
+// and so compare nothing.
 type Varier struct {
 	words  *Words
 	rnd    *rand.Rand

@@ -22,6 +22,9 @@ const (
 )
 
 // Words are what rulesets mention.
+//
+// They are collected from all rulesets that are compared, so that a literal
+// which only the new rules have is tried, too.
 type Words struct {
 	nodes   []string // paths of rules' nodes, with captures, "" for the root
 	texts   []string // string literals

@@ -82,6 +82,9 @@ const strangerUID = "stranger-4f1c"
 // accessNow is the clock of the operations, in milliseconds.
 const accessNow = 1_700_000_000_000
 
+// It decides by asking and not by reading the rules: a grant that is hidden behind
+// functions and negations is found by being granted. The number of questions is bounded
+// for each rule, so a grant may be missed, but none is reported that does not exist.
 type accessFinder struct {
 	ctx      context.Context
 	ruleset  *rules.Ruleset

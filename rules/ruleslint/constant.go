@@ -6,6 +6,10 @@ import (
 
 // constant returns the value of a boolean expression if it is the same for every
 // request. What fails whenever it is evaluated counts as false, as rules do.
+//
+// It must never be wrong, since other warnings rest on it (mayHold, alwaysHolds). So it
+// knows little: literals, operators on them, and contradictions that can be seen without
+// any data.
 func constant(x lang.Expr) (value, known bool) {
 	switch x := x.(type) {
 	case *lang.Literal:

@@ -5,7 +5,9 @@ import (
 	"strings"
 )
 
-// ignores are the codes that comments silence, by line; line 0 is the file.
+// ignores are the codes that comments silence, by line; line 0 is the file. The
+// text is searched line by line, since a comment counts for a line, whatever it
+// stands behind.
 type ignores map[int][]string
 
 var ignoreComment = regexp.MustCompile(`(?://|/\*)\s*lint:(file-)?ignore\s+([a-z,\- ]+)`)

@@ -70,6 +70,10 @@ func Lint(r *rules.Ruleset) ([]Warning, error) {
 }
 
 // A linter collects warnings.
+//
+// A warning is for a person, so it may be mistaken; a comment in the document
+// silences it. A certain mistake is an error of the compiler and none
+// of these.
 type linter struct {
 	root  *node
 	found []Warning

@@ -12,6 +12,10 @@ import (
 )
 
 // A node is one object of the document with its rules.
+//
+// Lint needs the tree of the document, with nodes that have no rules at all,
+// while a Ruleset has rules by path. So the tree is built once more from the
+// document, with the compiled rules put into it.
 type node struct {
 	path     string // "" for the root
 	key      string

@@ -14,6 +14,13 @@ const maxNullSteps = 500_000
 // A nullFinder looks for comparisons that a rule rests on and that hold because both
 // sides are null. It follows the conditions of an expression: in each place it knows
 // what cannot be null there, since the rule would be false or fail otherwise.
+//
+// Such a comparison is the most frequent hole in rules: data.child('owner').val() ==
+// auth.uid holds for a signed-out caller where there is no owner. Type checks
+// cannot find it, because both sides may well be strings.
+//
+// It errs on the side of warning: a fact that it cannot follow does not count as known. A
+// comparison is reported only if of neither side it is known that it is not null.
 type nullFinder struct {
 	names
 	found []*lang.Binary
@@ -45,8 +52,9 @@ func (l *linter) nullEqual(n *node, r *rules.Rule) {
 	}
 }
 
-// granted returns what no write that n's .validate is asked of can leave null: what
-// all .write rules that may grant one agree on.
+// granted returns what no write that n's .validate is asked of can leave null: what all
+// .write rules that may grant one agree on. A write must satisfy all of .validate and one
+// .write, hence what all of the latter have in common.
 func granted(n *node) facts {
 	var common facts
 	for _, w := range grantsAround(n) {
@@ -90,6 +98,9 @@ func grantsAround(n *node) (list []grantAt) {
 }
 
 // visit looks at x where the rule needs it to be want. What given names is not null.
+//
+// The tests of a ternary are looked at twice, with what each branch tells if it has the
+// wanted value. That is what can take exponential time, and why steps are counted.
 func (f *nullFinder) visit(x lang.Expr, want bool, given facts) {
 	if f.steps++; f.steps > maxNullSteps || given.contradictory() {
 		return

@@ -8,7 +8,7 @@ import (
 )
 
 // facts are the keys (names.key) of what is not null. nil is no set. They don't change
-// after they were made.
+// after they were made. They are few, so copying them is cheaper than to share and undo.
 type facts map[string]bool
 
 // impossible is the key that facts have if they contradict each other: no request
@@ -76,6 +76,9 @@ func (f facts) addPath(path string) {
 }
 
 // implied returns what cannot be null if x is want, where given holds.
+//
+// It is the dual of visit: visit asks which comparisons have to hold, and
+// implied which values cannot be null once a condition holds.
 func (f *nullFinder) implied(x lang.Expr, want bool, given facts) facts {
 	if f.steps++; f.steps > maxNullSteps {
 		return nil

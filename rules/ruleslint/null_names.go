@@ -21,7 +21,9 @@ type names struct {
 	rule string // path of the rule
 }
 
-// A keyPath is a path whose keys may be captures ("$room") or computed.
+// A keyPath is a path whose keys may be captures ("$room") or computed. Two
+// paths with computed keys are never taken for the same, unless their
+// expressions are.
 type keyPath struct {
 	tree string
 	keys []string

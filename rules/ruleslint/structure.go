@@ -73,6 +73,9 @@ func (l *linter) idleLimit(n *node) {
 
 // shadowed warns of literal children that lack a rule which the capture beside
 // them has: the literal wins, and the capture's rule does not apply to it.
+//
+// It is how the language works and rarely what is meant: the rules of $room do
+// not apply to rooms/lobby as soon as lobby has a node of its own.
 func (l *linter) shadowed(n *node) {
 	c := n.capture()
 	if c == nil {

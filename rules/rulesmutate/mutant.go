@@ -28,6 +28,8 @@ import (
 //	rule-true      a rule becomes true
 //	rule-false     a rule becomes false
 //	drop-validate  a .validate is left out
+//
+// One mistake each: a test that notices two at once may notice neither alone.
 type Mutant struct {
 	Rule *rules.Rule
 	Kind string
@@ -80,6 +82,11 @@ func find(doc *jsonc.Doc, path string) *hujson.Value {
 }
 
 // A generator makes the mutants of one document.
+//
+// It edits the syntax tree's source text by spans and compiles the result, so
+// every mutant is a document that a server would accept. Two mutants with the
+// same text are one: to count both would make an untested place look twice as
+// bad.
 type generator struct {
 	src     *rulestest.Source
 	doc     *jsonc.Doc

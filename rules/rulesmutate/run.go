@@ -78,7 +78,9 @@ func try(ctx context.Context, src *rulestest.Source, suites []*rulestest.Suite, 
 	return rep, nil
 }
 
-// runAll runs the mutants, as many at a time as there are processors.
+// runAll runs the mutants, as many at a time as there are processors. Mutants
+// are independent and suites are not changed by running, so all processors are
+// used.
 func runAll(ctx context.Context, src *rulestest.Source, units []unit, mutants []*Mutant, results []Result, progress func(done, all int)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -121,7 +123,8 @@ func runAll(ctx context.Context, src *rulestest.Source, units []unit, mutants []
 }
 
 // kill runs the tests that ask the rule of a mutant and returns the first that
-// fails.
+// fails. It stops at the first failure: that a mutant is noticed is all that is
+// asked.
 func kill(ctx context.Context, src *rulestest.Source, m *Mutant, units []unit) (string, error) {
 	rs, err := m.compile(src)
 	if err != nil {

@@ -14,6 +14,10 @@ import (
 )
 
 // A Search looks for suggestions.
+//
+// A test that it suggests asserts what the rules do now. It cannot know whether
+// that is intended, so a suggestion is for a person to judge and is never added
+// by itself.
 type Search struct {
 	Source *rulestest.Source
 	Suites []*rulestest.Suite // what they do is where the search begins

@@ -13,7 +13,8 @@ import (
 // maxInstances bounds what one "for" makes.
 const maxInstances = 10_000
 
-// An instance is a test with the variables of its "for" replaced.
+// An instance is a test with the variables of its "for" replaced. Its label has
+// the values, so that two instances of a test have different names in a report.
 type instance struct {
 	value hujson.Value
 	label string // "[who=ann]"

@@ -14,6 +14,9 @@ import (
 )
 
 // A Scene is where an expression is evaluated outside a rules document.
+//
+// It is the state of a repl: what data, auth and the captures are when the
+// expression is evaluated.
 type Scene struct {
 	Pattern string // of the node that the expression is at: "/rooms/$room"
 	At      tree.Path

@@ -6,7 +6,10 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// A listener is a read that goes on: it collects the changes of its view.
+// A listener is a read that goes on: it collects the changes of its view. It
+// compares views before and after a write, which is slow and surely right: it
+// checks the events that a server has to send, and must not be made in the same
+// way.
 type listener struct {
 	op     Op
 	events []Event

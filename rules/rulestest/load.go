@@ -15,6 +15,10 @@ import (
 )
 
 // A loader reads one test file and the files it names.
+//
+// It keeps the positions of values, since a mistake in a test file is reported
+// by its line. Files that a test file names are read by a function that the
+// caller gives, so that a suite can come from memory, too.
 type loader struct {
 	file string
 	doc  *jsonc.Doc

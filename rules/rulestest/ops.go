@@ -22,6 +22,9 @@ const opsFormat = "dogwood-model-ops/1"
 //	 "now": 1700000000000, "expect": {"allow": true}}
 //
 // Members that rules do not need are ignored: the files are also run by clients.
+//
+// The same files drive clients against a server, so these operations have the words of an
+// SDK (create, transaction) and not those of rules.
 type opJSON struct {
 	ID       string          `json:"id"`
 	As       string          `json:"as"`

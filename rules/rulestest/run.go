@@ -90,6 +90,11 @@ func (s *Source) Compile() (*rules.Ruleset, error) {
 
 // A groupRun is the run of one group. Its world is a tree in memory that changes with
 // each step that commits; trees are immutable, so the group's own data stays.
+//
+// Rules see each operation as a server would show it to them: the world before it, the
+// resolved writes, and the time of the step. A write that is refused leaves the world as
+// it was. One that is allowed changes it only if the step commits, so the steps of a list
+// of independent tests do not disturb each other.
 type groupRun struct {
 	*Runner
 	suite      *Suite
@@ -175,7 +180,8 @@ func (r *groupRun) step(ctx context.Context, s *Step) (*Result, error) {
 }
 
 // repro returns a command line that decides the operation of a step again. Data
-// that is no file's is taken from the test file, as it is before the step.
+// that is no file's is taken from the test file, as it is before the step. A
+// failed step is of use only if it can be tried alone, in front of an editor.
 func (r *groupRun) repro(s *Step) string {
 	if s.Op.Kind == Events || s.Op.Kind == Invariants {
 		return ""
@@ -220,7 +226,9 @@ func (r *groupRun) decide(ctx context.Context, s *Step, res *Result, q *rules.Re
 	return res.Got == Allow, nil
 }
 
-// ask decides a request, with a trace if anything needs one.
+// ask decides a request, with a trace if anything needs one. A trace costs a
+// second evaluation of each rule, so it is only made for steps that need the
+// reason.
 func (r *groupRun) ask(ctx context.Context, q *rules.Request, s *Step) (*rules.Trace, error) {
 	if r.VerdictsOnly && s.Want.Reason == "" && r.Traced == nil {
 		d, err := r.rules.Check(ctx, q)

@@ -13,6 +13,10 @@ import (
 const DefaultNow = 1234567890123
 
 // A Suite is one test file.
+//
+// It is what all three formats become, and nothing in it says which one it was.
+// Running it changes nothing in it, so one Suite may be run with many rulesets
+// at the same time.
 type Suite struct {
 	File       string // as it was given
 	Rules      Source
@@ -42,7 +46,9 @@ type Group struct {
 	Steps    []*Step
 }
 
-// A Step is one operation with what is expected of it.
+// A Step is one operation with what is expected of it. Later steps may rest on
+// what it commits, so a step cannot be run without those in front of it: see
+// Runner.
 type Step struct {
 	Name   string
 	Line   int    // in the file
@@ -106,6 +112,9 @@ func (k Kind) String() string {
 }
 
 // An Op is what a step does.
+//
+// It has everything that a Request needs except the data. The texts are kept as
+// they were written, because reports and suggestions print them again.
 type Op struct {
 	Kind Kind
 	As   string // the actor's name; "" if it has none
@@ -138,7 +147,9 @@ const (
 	CompileError Verdict = "compile-error" // there are no rules to ask
 )
 
-// A Want is what is expected of a step. Its empty fields expect nothing.
+// A Want is what is expected of a step. Its empty fields expect nothing. So a
+// test says only what it is about, and does not fail when something else
+// changes.
 type Want struct {
 	Verdict Verdict
 	Reason  Reason

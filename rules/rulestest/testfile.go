@@ -36,6 +36,9 @@ type fileJSON struct {
 //
 // Members that may be missing without having their zero value are pointers or raw
 // JSON: "value": null removes, a missing "value" is a mistake.
+//
+// A member that is unknown is refused (decode): a test with a misspelt "expect" would
+// otherwise pass without testing anything.
 type testJSON struct {
 	Name     string          `json:"name"`
 	Skip     string          `json:"skip"`
@@ -111,7 +114,8 @@ func (e *expectJSON) UnmarshalJSON(text []byte) error {
 }
 
 // A testReader reads the tests of one file. It counts their steps, because "for" and
-// lists of actors multiply them.
+// lists of actors multiply them. The bound on steps is checked here, before they are
+// made: a few lines of "for" could ask for billions.
 type testReader struct {
 	*loader
 	suite *Suite

@@ -7,6 +7,9 @@ import (
 )
 
 // A World is one state of a tree in memory. It is a tree.Reader, and rules.Children.
+//
+// It has the methods of a store's transaction that rules need, over a Node. So rules are
+// asked in tests by the code that asks them in a server, and no test needs a store.
 type World struct{ Root tree.Node }
 
 // Get returns the node at p.

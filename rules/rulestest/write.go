@@ -21,8 +21,9 @@ var Writers = map[string]Writer{
 	"tap":   WriteTAP,
 }
 
-// WriteText writes what people want to know: each failed step with how to decide
-// it again, and the counts of each file. verbose names the other steps too.
+// WriteText writes what people want to know: each failed step with how to decide it
+// again, and the counts of each file. verbose names the other steps too. The order is
+// that of the files, whatever order they were run in, so two reports can be compared.
 func WriteText(out io.Writer, results []*Result, verbose bool) error {
 	w := bufio.NewWriter(out)
 	for _, file := range byFile(results) {

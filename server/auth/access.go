@@ -29,6 +29,10 @@ const accessPrefix = "dogwood_"
 // An accessKey makes and reads access tokens, with which a service account
 // presents itself after it has proved once who it is. It is kept in the data
 // directory, so that access tokens outlive a restart.
+//
+// A token is the grant and its authentication code, so the server keeps no list
+// of those that it issued. It can be revoked only together with its account,
+// and lives for an hour.
 type accessKey [32]byte
 
 // An accessGrant is what an access token says.

@@ -96,6 +96,8 @@ func validName(name string) bool {
 
 // Accounts are the service accounts of a data directory, a file each. "" has
 // none.
+//
+// One file for each account makes adding and removing atomic without a lock.
 type Accounts struct{ dir string }
 
 // AccountsOf returns the service accounts of a data directory.

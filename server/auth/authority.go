@@ -32,6 +32,12 @@ type Options struct {
 
 // An Authority decides whom credentials stand for. Its methods may be called by
 // several goroutines at once.
+//
+// Its options do not change, but for the secrets, which are replaced as a whole
+// (atomic), and the keys of providers, which have a schedule of their own.
+// Files of accounts and revocations are read for each question instead of being
+// kept: they are few and small, the system caches them, and a revocation holds
+// from the moment that its file is there.
 type Authority struct {
 	opts      Options
 	secrets   atomic.Pointer[secrets]
@@ -173,6 +179,10 @@ func (a *Authority) tellOpen() {
 
 // Token returns whom a user's token stands for in a namespace. A secret stands
 // for an administrator here, too.
+//
+// The algorithm in the header decides which keys are tried, never the other way
+// round. A token whose signature is right can still be refused: it may be for
+// another database, not valid yet, expired or revoked.
 func (a *Authority) Token(ns, text string) (Identity, error) {
 	if text != "" && a.secrets.Load().match(ns, text) {
 		return admin, nil
@@ -299,7 +309,9 @@ func (a *Authority) isFor(ns string, c Claims, others ...string) bool {
 
 // Check decides again about an identity that was accepted for a namespace. Its
 // token may have expired (ErrExpired), it may have been revoked, or its service
-// account may be gone (ErrRevoked, which is an ErrExpired, too).
+// account may be gone (ErrRevoked, which is an ErrExpired, too). It needs no
+// signature: the identity was accepted before, and only what can change is
+// asked again.
 func (a *Authority) Check(ns string, id Identity) error {
 	if !id.Expires.IsZero() && !a.opts.Now().Before(id.Expires) {
 		return ErrExpired

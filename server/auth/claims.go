@@ -10,7 +10,9 @@ import (
 )
 
 // Claims is a decoded JSON object: the payload of a token, its header, or an
-// auth variable. Its numbers keep their text.
+// auth variable. Its numbers keep their text. Numbers keep their text because
+// ids of 64 bits would be rounded as doubles, and another user could have the
+// rounded one.
 type Claims map[string]any
 
 // ParseClaims reads a JSON object. Duplicate members are resolved here, the

@@ -16,8 +16,9 @@ var (
 )
 
 // A refusal is an ErrInvalid with the reason for the log. Each place that refuses a credential
-// says why, so that the log cannot say anything else than what was decided. Clients are
-// told the class alone.
+// says why, so that the log cannot say anything else than what was decided. Clients are told
+// the class alone. A client that learns why its token is refused could improve it; an
+// administrator has to know.
 type refusal struct{ reason string }
 
 func (r *refusal) Error() string { return ErrInvalid.Error() }

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// An Identity says whom a credential stands for.
+// An Identity says whom a credential stands for. It has what is needed to
+// decide again later without the credential itself, which is not kept.
 type Identity struct {
 	Admin   bool      // the rules do not apply
 	Auth    Claims    // the auth variable of the rules, nil for none

@@ -11,7 +11,9 @@ import (
 	"github.com/dogwooddb/dogwood/sync/histogram"
 )
 
-// maxScrapes bounds how many ask for the metrics at a time.
+// maxScrapes bounds how many ask for the metrics at a time. A scrape visits all
+// databases. Without a bound, scrapes that are slower than their interval would
+// pile up.
 const maxScrapes = 4
 
 // Handler returns what answers Prometheus: the server's own counts, those that read
@@ -23,6 +25,10 @@ func (m *Metrics) Handler(read func() Source) http.Handler {
 }
 
 // A collector makes metrics of Prometheus from counts when it is asked to.
+//
+// It implements the collector of Prometheus instead of registering counters
+// there: the engine must not know Prometheus, and a metric per database would
+// have to be registered and taken out as databases come and go.
 type collector struct {
 	*Metrics
 	read func() Source

@@ -2,7 +2,8 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// A family is all metrics of one name.
+// A family is all metrics of one name. A name is an interface for dashboards
+// and alarms, so a family is never renamed and never changes its unit.
 type family struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType

@@ -7,6 +7,10 @@ import (
 )
 
 // Metrics are the counts of one server.
+//
+// Counters are atomics of the parts that count, and are only turned into the
+// form of Prometheus when a scrape asks. So an operation costs an addition, and
+// a server that no one scrapes does no work for metrics.
 type Metrics struct {
 	Refused  Refusals
 	Requests Requests

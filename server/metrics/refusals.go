@@ -65,6 +65,8 @@ func bound(label string) Reason {
 func (r Reason) String() string { return reasons[r] }
 
 // Refusals counts by reason. The zero value is ready, and nil counts nothing.
+// An array of atomics: refusals come in floods, and a map would need a lock
+// just then.
 type Refusals struct{ counts [MaxReasons]atomic.Uint64 }
 
 // Add counts one refusal.

@@ -43,7 +43,8 @@ const (
 	Left = 499
 )
 
-// Requests count by kind and status, and how long they took.
+// Requests count by kind and status, and how long they took. Kinds and statuses
+// are known beforehand, so clients cannot make new time series.
 type Requests struct {
 	counts [kindCount][maxStatus - minStatus + 1]atomic.Uint64
 	took   [kindCount]*histogram.Histogram // nil: not timed

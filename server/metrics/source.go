@@ -37,6 +37,10 @@ type Log struct {
 }
 
 // A Database is one of them.
+//
+// Counters must not go back for Prometheus, but those of an engine end when an
+// idle database is closed. So what a database has counted before is kept (Past)
+// and added to what it counts now (Plus).
 type Database struct {
 	Namespace string
 	Stats     sync.Stats
@@ -69,7 +73,9 @@ func (d *Database) failing() float64 {
 }
 
 // maxNamespaces bounds how many databases have numbers of their own. The others
-// are summed up under the name others, which is no valid namespace.
+// are summed up under the name others, which is no valid namespace. A label for
+// each of thousands of databases would make every scrape as long as that, and
+// memory of Prometheus.
 const (
 	maxNamespaces = 100
 	others        = "*"

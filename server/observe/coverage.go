@@ -7,7 +7,8 @@ import (
 )
 
 // A coverage is what has been seen of one namespace's rules since they are in
-// force. The zero one works.
+// force. The zero one works. It is replaced as a whole when other rules come
+// into force, since counts of old rules say nothing about new ones.
 type coverage struct {
 	mu   sync.Mutex
 	of   *rules.Ruleset

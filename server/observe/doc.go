@@ -9,4 +9,7 @@
 //
 // Nothing here makes an operation wait. What is told of operations counts them, or keeps
 // a bounded number of them and says how many it left out.
+//
+// Everything here has a bound, and says at the bound how much it left out. Nothing keeps
+// texts of requests beyond a clipped path, since those are made up by clients.
 package observe

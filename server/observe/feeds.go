@@ -15,6 +15,7 @@ const (
 )
 
 // Feeds counts the profiles and views that there are. The zero value has none.
+// The bounds are low because each feed makes every operation a little dearer.
 type Feeds struct {
 	mu  sync.Mutex
 	all int

@@ -22,6 +22,11 @@ const (
 // number of paths, and one that is new takes the place of that with the least and
 // begins with its count (the space-saving algorithm), so that it can be too high
 // but never too low. What is counted fades, so it is about the last seconds.
+//
+// An exact count of all paths would need memory that clients control. Here an attacker
+// can make the numbers of rare paths wrong, and those of busy ones stay right. The lock
+// is held for a map lookup; the committer takes it for each operation only while an
+// administrator looks.
 type hot struct {
 	mu    sync.Mutex
 	paths map[hotKey]*hotPath

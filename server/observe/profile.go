@@ -15,6 +15,11 @@ import (
 const maxProfiled = 4096
 
 // A Profile is the operations that are to be sent to one administrator.
+//
+// The committer appends under a mutex, and the goroutine of the request takes
+// everything at once. A reader that is too slow loses operations and is told
+// how many, because the other choice is to make all clients wait for one
+// administrator.
 type Profile struct {
 	now  func() time.Time
 	wake chan struct{} // has an element if there may be some

@@ -27,6 +27,10 @@ const (
 // It holds what was written and the claims of the caller, but no credentials.
 // A decision that is too large is left out, as is one that comes while too many
 // wait for the disk: no operation waits for a Recorder.
+//
+// Decisions are made into lines where they happen, since a request is valid only then.
+// One goroutine writes them. After the first error of the disk nothing more is written,
+// and Close returns it; the server goes on.
 type Recorder struct {
 	name string
 	max  int64 // maxRecording, except in tests

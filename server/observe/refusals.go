@@ -24,8 +24,10 @@ type Refusals struct {
 	lines  [metrics.MaxReasons]LineLimiter
 }
 
-// A LineLimiter lets a line into the log now and then: it knows when the next one may
-// be written, as time since the beginning, and how many events it will stand for.
+// A LineLimiter lets a line into the log now and then: it knows when the next one may be
+// written, as time since the beginning, and how many events it will stand for. It is two
+// atomics and no lock. Two goroutines that meet may count an event for the next line
+// instead of this one, and none is lost.
 type LineLimiter struct {
 	due   atomic.Int64
 	count atomic.Uint64

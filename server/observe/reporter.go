@@ -14,6 +14,9 @@ const (
 // A Reporter writes reports about denied operations, so many in a second, and of
 // the others how many there were. Nothing waits for it: the reports are written by a
 // goroutine of the reporter's, which exists while there are any.
+//
+// To ask first (Take) and to make the text afterwards matters: under a flood of denied
+// operations nearly all are left out, and cost no explanation.
 type Reporter struct {
 	leftOut func(n int)
 

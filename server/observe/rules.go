@@ -33,6 +33,10 @@ type Decisions struct {
 }
 
 // A RulesObserver observes the decisions in one database (see sync.Observer).
+//
+// It is called while a decision is made, for writes by the committer. So Wants
+// is asked before anything is computed, and says no for almost all decisions:
+// an explanation runs a second, slower program of the rule.
 type RulesObserver struct {
 	Decisions
 	ns      string

@@ -26,7 +26,8 @@ type SlowClient struct {
 }
 
 // Open is what is open, such as event streams, with what is known of each. The zero value
-// has nothing. Its methods can be called concurrently.
+// has nothing. Its methods can be called concurrently. All copies the list, so a caller
+// may look at each of them without the lock.
 type Open[K comparable, V any] struct {
 	mu sync.Mutex
 	of map[K]V

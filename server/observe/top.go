@@ -81,6 +81,10 @@ type Source struct {
 
 // A View is one administrator's view of a server: what they were last told, to tell the
 // difference.
+//
+// It is made for one reader, since rates are differences to what that reader was told
+// last. The totals come from counters that exist in any case; only the hot paths need to
+// be told of operations, and are as long as there is a view.
 type View struct {
 	of      Source
 	hot     *hot

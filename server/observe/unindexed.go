@@ -12,7 +12,8 @@ const maxUnindexed = 1000
 
 // Unindexed are the queries that a server in Dev answered without an index, since it was
 // given no rules. With rules they fail, as in production: a developer should know that
-// before. The zero value has none.
+// before. The zero value has none. The bound keeps a client that makes up queries from
+// filling the memory or the log.
 type Unindexed struct {
 	mu   sync.Mutex
 	seen map[string]bool // by database and what their error says

@@ -2,8 +2,9 @@ package realtime
 
 import "sync"
 
-// A writeBuffer collects frames for one system call. Those that are not in use are
-// kept for other sockets, so a connection has none while it is idle.
+// A writeBuffer collects frames for one system call. Those that are not in use are kept
+// for other sockets, so a connection has none while it is idle. It belongs to a goroutine
+// that writes and not to a socket, so there are as many as writers.
 type writeBuffer struct {
 	buf    []byte
 	msgs   [][]byte // of the writers of the pool

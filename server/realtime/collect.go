@@ -15,7 +15,9 @@ var overloaded = closeReason{closeTryAgain, "too many large messages are being s
 
 // A collector puts frames together, within the bound on all that the server
 // keeps for requests which are not complete. forget has to be called when a
-// message was handled, and in the end.
+// message was handled, and in the end. So clients that begin large messages and
+// do not finish them cannot take all memory: they share one bound and have a
+// time to finish.
 type collector struct {
 	frames wire.Collector
 	held   limit.Hold // bytes of the frames

@@ -19,6 +19,13 @@ import (
 
 // A conn is one client of the realtime protocol: a session of the engine, its
 // outbox and the transport in between.
+//
+// It outlives its transports and ends with the session. Three locks belong to
+// it. in makes requests of one client come one after the other, whichever
+// transport they came through; it is held while a request waits for the
+// database. mu is held for moments, to change the transport. closing runs the
+// end once. The outbox may call wake at any time, also under the lock of the
+// audience, so wake takes none of them.
 type conn struct {
 	rt       *Server
 	id       string // the hello's s; a secret, since it can end (ls) and take over (s) the conn
@@ -90,7 +97,8 @@ func (c *conn) transports() (*poll, *socket) {
 
 // receive takes one message from the client. Control messages go to the
 // transport that it came through. It waits while replies fill the outbox: a
-// client that does not read is not read from. An error ends the connection.
+// client that does not read is not read from. An error ends the connection. The
+// client's own network is the queue: it is full when nothing is read.
 func (c *conn) receive(text string, control func(typ string) error) error {
 	m, err := c.parse(text)
 	switch {
@@ -141,6 +149,9 @@ func (c *conn) handle(r wire.Request) error {
 // close ends the connection: the session first, so that its onDisconnect
 // operations have run when close returns, then the transports, which flush
 // what is in the outbox and say closeReason. All calls wait for the first one.
+//
+// After the session has ended nothing more comes into the outbox. So the
+// transports can send the rest of it, and then say why.
 func (c *conn) close(reason closeReason) {
 	c.closing.Do(func() {
 		defer c.rt.remove(c)

@@ -49,7 +49,9 @@ func (c *conn) scheduleCheck() {
 func (c *conn) checkCredential() { c.endCredential(auth.Recheck) }
 
 // endCredential signs the client out if its credential has ended. A client whose request
-// does not end for so long, because it does not read, is disconnected.
+// does not end for so long, because it does not read, is disconnected. It waits for the
+// request under way, since an answer that was begun with the old identity must not come
+// after the sign-out.
 func (c *conn) endCredential(patience time.Duration) {
 	stuck := time.AfterFunc(patience, func() { c.close(expired) })
 	c.in.Lock()

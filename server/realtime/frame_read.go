@@ -20,6 +20,9 @@ var tooLarge = closeReason{closeTooBig, "a message is too large"}
 // buffer and its state for each connection, and it answers faulty frames itself, while a close
 // frame has to come after the messages that are queued. So it had to be given a connection that
 // dropped what it wrote.
+//
+// It reads at most the header ahead, and keeps the state of an unfinished message in a few
+// words. Extensions are refused: compression would need a window for each connection.
 type frameReader struct {
 	in      input
 	limit   int64                               // of the bytes of a message

@@ -14,6 +14,9 @@ import (
 )
 
 // A Host is the server that the connections are a part of.
+//
+// Its methods may be called by several goroutines at once. They may wait, as
+// for a database that is opened.
 type Host interface {
 	// Namespace returns the name of the database that a request is for. The error is a
 	// *NoDatabaseError if the client should not ask again.

@@ -8,7 +8,8 @@ import (
 
 // An input is what a client sends, read ahead as far as it has arrived. While nothing has
 // there is no buffer, and await waits without deep calls: the goroutine of an idle connection
-// has a small stack.
+// has a small stack. The raw read happens inside of the wait, so the buffer is taken only
+// when bytes are there.
 type input struct {
 	conn     net.Conn
 	raw      syscall.RawConn // beneath conn; nil: there is something in between

@@ -11,6 +11,14 @@ import (
 
 // A poll carries the messages of one conn over HTTP requests (protocol §14). It
 // outlives the conn for a while, to tell the client to stop asking.
+//
+// up is held while pieces are put together and their messages handled, which
+// may wait for the database; mu never waits. A request that only asks for
+// messages takes mu alone, so answers go out while a message is being handled.
+//
+// Every response has a number, and the client runs them in order. A response
+// that is lost cannot be sent again, since the outbox has given up its
+// messages: the connection ends, and the client connects anew.
 type poll struct {
 	c            *conn
 	id, password string

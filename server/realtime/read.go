@@ -128,6 +128,8 @@ func (s *socket) start(ok bool) {
 }
 
 // run reads until the connection ends, and cleans up after it, or until the socket is parked.
+// It is the only goroutine that reads. Where it ends because the socket is parked, a new one
+// is begun by rest.end.
 func (s *socket) run() {
 	if reason := s.read(); reason != parked {
 		s.finish(reason)
@@ -255,6 +257,11 @@ func (s *socket) explain(err error) closeReason {
 var errParked = errors.New("the socket is parked")
 
 // A rest is when the reader of a socket may end.
+//
+// To be parked costs a system call to register and one to begin again, and
+// saves the stack. So only sockets that have been quiet for Quiet are parked.
+// One that is woken rarely, as by the answer to a ping, is parked again as soon
+// as it has been read.
 type rest struct {
 	at      time.Time // when it parks if nothing comes; while parked: from when on the next reader visits
 	may     bool      // this system can watch the socket

@@ -33,6 +33,10 @@ var (
 // Lock order: poll.up, then conn.in or poll.mu, then one of conn.mu, socket.mu
 // and Server.mu, then one of writerPool.mu and those of the wheel and the watcher. An outbox calls
 // conn.wake, which takes writerPool.mu: it is not called under conn.mu and what comes after that.
+//
+// A connection is in conns from the moment that it may be found (by ls, by a poll, by a
+// shutdown) until its session has ended. A socket is in sockets for as long as its descriptor
+// is open, since a shutdown has to close those that no connection has, too.
 type Server struct {
 	opts    Options
 	pool    writerPool

@@ -23,6 +23,11 @@ const maxQueue = 16
 // A socket has one goroutine that reads, run, except while it is parked. What there is to
 // write is written by the server's pool of writers, and if that would have to wait, by another
 // goroutine of the socket, write.
+//
+// Fields "of the reader" need no lock while there is a reader. While the socket is parked
+// there is none, and they belong to mu: ending the parked state makes a reader under mu,
+// which hands them over. The writer has what writing says: the goroutine that has set busy is
+// the only one that writes, be it one of the pool or write.
 type socket struct {
 	rt       *Server
 	conn     net.Conn
@@ -127,7 +132,9 @@ func (s *socket) control(typ string) error {
 }
 
 // end makes the socket close: after it has written what there is and a close
-// frame, or with code 0 as soon as possible. It does not wait.
+// frame, or with code 0 as soon as possible. It does not wait. The reader
+// notices by its deadline, the writer by the flag; neither is waited for here,
+// because end is also called by them.
 func (s *socket) end(reason closeReason) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,6 +19,10 @@ type writable interface {
 // It has at most half as many goroutines, the writers, as there are processors, and only
 // while something is to be written. More of them take longer for the same sockets, since what
 // the kernel keeps of these moves from processor to processor.
+//
+// Sockets that would block leave the pool at once (errMustWait) and get a goroutine of their
+// own. So one client that does not read cannot hold a writer, and the time that a socket
+// waits depends on the number of sockets only.
 type writerPool struct {
 	max  int
 	sent func(bytes int) // counts what was written

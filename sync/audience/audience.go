@@ -57,6 +57,11 @@ type Host struct {
 // applied, committed and published, so that whoever holds it sees listeners that agree with
 // the last commit. Lock order: the audience, then an outbox; nobody who holds another lock of
 // a database takes that of the audience.
+//
+// One lock for all of it was chosen over finer ones: a commit changes groups, windows and
+// grants together, and a listener that attaches must see them agree. Work that takes long
+// is done outside, on snapshots: deciding (decide.go), reading the first window
+// (view.go) and reading views.
 type Audience struct {
 	sync.Mutex
 	host     *Host
@@ -169,7 +174,8 @@ func (a *Audience) Touching(u tree.Update) (part *Audience, all bool) {
 }
 
 // A copier copies a part of an audience. Its methods return false when it has copied as
-// much as it may.
+// much as it may. The copy is for explanations: it is made under the lock, so it is
+// bounded, and what is beyond the bound is reported as missing.
 type copier struct {
 	from, to  *Audience
 	left      int

@@ -27,6 +27,10 @@ const (
 )
 
 // A candidate is a listener about which is to be decided, and as whose.
+//
+// It lives for one admission. The decision is kept in ruling until it is known
+// to be still true; the listener itself is only changed by the admission, under
+// the lock.
 type candidate struct {
 	listener *Listener
 	read     access.Read // of the listener, with the caller that it is to have
@@ -59,6 +63,12 @@ func (a *Audience) admit(ctx context.Context, turn *limit.Share, open []*candida
 }
 
 // tryAdmit makes one attempt. It returns those that have to be decided again.
+//
+// The steps: look whether a grant of others is enough; take a place among those
+// that decide; begin a snapshot and a watch in one critical section; decide
+// without the lock; and take the lock to see whether anything that was read has
+// been written since. A refusal needs no such check: it was true at a moment
+// after the request.
 func (a *Audience) tryAdmit(ctx context.Context, turn *limit.Share, open []*candidate, done admission) ([]*candidate, error) {
 	if turn.Try(1) != nil { // what others have decided may be enough
 		a.Lock()
@@ -168,7 +178,9 @@ func (a *Audience) admitInTurn(ctx context.Context, open []*candidate, done admi
 // always says of a decision in the state of the committer that it holds.
 func always([]tree.Path) bool { return true }
 
-// Rulings are those that were made in one state, shared like grants.
+// Rulings are those that were made in one state, shared like grants. A client
+// that signs in with thousands of listens of the same kind so costs a few
+// decisions.
 type rulings map[grantKey]*ruling
 
 func (f rulings) find(r access.Read) *ruling {

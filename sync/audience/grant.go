@@ -14,6 +14,10 @@ import (
 // listeners of the same view whose callers are equal to the rules share it. A
 // grant is true as of the last commit, since a write that changes what it
 // depends on has it decided again, so a new listener may join it undecided.
+//
+// That listeners share it is what makes permissions that follow the data
+// affordable: a write which touches what the rules read costs a decision for
+// each class of callers and not for each listener.
 type grant struct {
 	key       grantKey
 	next      *grant // with the same hash of its key
@@ -30,7 +34,9 @@ type grantKey struct {
 	class class
 }
 
-// A class is what callers have in common that are equal to a decision.
+// A class is what callers have in common that are equal to a decision. A rule
+// that looks at nothing of the caller has one class for all; one that looks at
+// auth as a whole has one for each identity.
 type class struct {
 	use    rules.AuthUse
 	auth   string // what was looked at
@@ -66,6 +72,10 @@ type grants struct {
 }
 
 // Dependents are the grants that looked at one path.
+//
+// A grant is in one of two maps: grants are good, stale ones have to be decided
+// again. To make all of them stale mostly takes one assignment, so the write
+// that does so is not delayed by their number.
 type dependents struct {
 	in     *trie.Trie[*dependents]
 	path   tree.Path
@@ -204,7 +214,8 @@ func (t *grants) drop(g *grant) {
 }
 
 // restoring returns what gives listeners the grants that they have now, with what these
-// depend on, after a batch that was not committed.
+// depend on, after a batch that was not committed. A batch that does not commit leaves
+// the grants as they were, although its writes have had them decided again.
 func (t *grants) restoring(listeners []*Listener) (undo func()) {
 	type standing struct {
 		listener *Listener

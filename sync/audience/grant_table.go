@@ -2,7 +2,8 @@ package audience
 
 import "hash/maphash"
 
-// A grantTable finds grants by their keys. Keys are long, and a map would copy them.
+// A grantTable finds grants by their keys. Keys are long, and a map would copy them. With
+// a map of keys each grant would have its key twice: in the map, and in itself.
 type grantTable struct {
 	seed maphash.Seed
 	of   map[uint64]*grant // the first with a hash

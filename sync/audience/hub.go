@@ -77,6 +77,11 @@ func (h *hub) None() bool { return h.paths.None() }
 
 // A group is all listeners of one view: the same path and query. They get the
 // same events, which are encoded once.
+//
+// The window is the state of the last commit and not of any listener: listeners
+// of one group are at different places in their outboxes, and each of them gets
+// the same events in the same order. Windows are replaced and never changed in
+// place, so a view that is being read may keep one without a lock.
 type group struct {
 	path      tree.Path
 	query     tree.Query
@@ -213,7 +218,8 @@ func (h *hub) room(l *Listener, p tree.Path, q tree.Query) error {
 }
 
 // quotaWindows are the windows that listeners of a Quota follow. What many of
-// them follow together counts once.
+// them follow together counts once. Otherwise a client could make its own
+// writes dear for others by opening connections, each with its own bound.
 type quotaWindows struct {
 	followed map[quotaGroup]int // listeners
 	weights  map[quotaPath]int

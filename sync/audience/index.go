@@ -28,6 +28,11 @@ type pathGroups struct {
 }
 
 // A groupIndex finds groups of one path.
+//
+// Without it a write costs each group of the path a comparison, which for
+// 10,000 windows is tens of milliseconds. With it a write finds the groups
+// whose interval contains the old or the new value. The price is that a window
+// which moves its far end also moves in the tree.
 type groupIndex struct {
 	byID   map[string]*group
 	orders map[string]*interval.Tree[end, *group] // those with a query, by its order

@@ -89,7 +89,8 @@ func (a *Audience) boundAll(turn *limit.Share, listeners []*Listener) {
 // what was shown before. A view that is read whole is measured then.
 
 // bound finds what the writes have made larger than the rules allow, and ends the listens
-// that show all of it.
+// that show all of it. It never measures a whole view for each write: that would make
+// small writes as dear as the views are large.
 func (p *Change) bound() error {
 	if !p.Rules.Limited() {
 		return nil

@@ -19,6 +19,11 @@ import (
 )
 
 // A Listener is one client's interest in one view. Its events go to its Outbox.
+//
+// It is made by the goroutine of the client, which calls Attach, Show and
+// Close. From Attach on, read, group, grant, slot and revoked belong to the
+// lock of the audience; shown has its own rules (package outbox). weight, out
+// and audience do not change after Attach.
 type Listener struct {
 	// The fields that an event needs come first: with thousands of listeners they are in no cache.
 	out     *outbox.Outbox
@@ -92,6 +97,9 @@ func (l *Listener) Attach(ctx context.Context) error {
 
 // attach registers a listener if the caller may read the view. What the listener shows is
 // measured when writes already are told to it, so nothing can outgrow a .limit in between.
+//
+// The quota is taken first and given back if anything fails, so that a client cannot have
+// more listens decided at a time than it may have.
 func (a *Audience) attach(ctx context.Context, l *Listener) (err error) {
 	l.shown.Path, l.shown.Whole, l.shown.Counts = l.read.Path, l.resync, a.host.Sent
 	if err := a.weigh(l); err != nil {
@@ -172,7 +180,9 @@ func (a *Audience) remove(l *Listener) {
 }
 
 // resync returns the messages that give the client the whole view. If it cannot
-// be read, the client is disconnected.
+// be read, the client is disconnected. To end the connection is the last resort
+// and a correct one: the client connects again and gets its view, while a view
+// that is left out would stay wrong.
 func (l *Listener) resync() [][]byte {
 	n, err := l.View()
 	switch {

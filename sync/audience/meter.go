@@ -25,6 +25,10 @@ var errLag = errors.New("the view is to be read outside of the committer")
 
 // A meter counts the rows that are read for the listeners of one write, and ends reads that
 // take too many.
+//
+// It counts rows that the transaction reads, over all views of a change. The bound makes
+// the time that one write may cost the committer independent of how many clients listen to
+// what.
 type meter struct {
 	tx        *store.Tx
 	most      int

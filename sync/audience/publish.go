@@ -14,6 +14,11 @@ import (
 )
 
 // A Batch is the part of a batch of writes that an audience has.
+//
+// It ends in one of two ways. After the commit is durable, Publish queues the
+// events and runs Committed. Otherwise Rollback puts windows back and runs
+// Undo, from the last to the first, since later steps may rest on earlier ones.
+// Both are called with the lock held.
 type Batch struct {
 	*Audience
 	Ctx       context.Context
@@ -45,6 +50,14 @@ func (e delivery) size() int {
 // whose permission they change. It looks at the state before and after they are put into the
 // transaction, so that every event is exact even if later writes of the batch change the
 // same place.
+//
+// The order is Before, the puts, After. Before finds the groups and notes what has to be
+// known of the old state; After decides about permissions first, so that a listener which
+// loses its view by this write does not see it, and then makes the events.
+//
+// Its reads of the store are bounded by a meter. A group whose event would cost more
+// lags: its window is forgotten and its listeners are sent the whole view, each in its own
+// turn and outside of the committer.
 type Change struct {
 	*Batch
 	Writes []tree.ResolvedWrite
@@ -359,6 +372,11 @@ func (b *Batch) Rollback() {
 // Publish queues the events for their listeners, except for those that lose
 // their view in this batch, and tells these. It holds no lock that a slow
 // consumer could hold. It returns how many listeners were told.
+//
+// The events of a group go to all of its listeners before those of the next
+// one, in the order of the writes. A listener whose grant is stale gets a
+// marker for its whole view instead, which is read when it has been decided
+// about.
 func (b *Batch) Publish() (told int) {
 	for _, e := range b.events {
 		began := b.host.Watchers.Begin()

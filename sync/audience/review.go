@@ -27,6 +27,10 @@ const (
 )
 
 // A reviewing is what one write touches that grants have read.
+//
+// It is filled before the write is made, since a decision need not be repeated
+// if what it read is the same afterwards. Only small values are compared; for
+// others it is assumed that they have changed.
 type reviewing struct {
 	changed  []*dependents // on what is at the place of the write, or above it
 	compared []lookedAt    // those for which the write may have changed nothing
@@ -106,6 +110,11 @@ func (b *Batch) isChanged(at lookedAt) bool {
 
 // review decides again about the listens whose permission writes of this batch may have
 // changed. Listeners that lose it get no event of these writes or of later ones.
+//
+// The bound keeps a write that touches what very many grants read (such as a list of
+// roles) from being as slow as all of them. Stale listeners are sent nothing in the
+// meantime, so no one sees what they may no longer see, and what they miss comes as a
+// whole view.
 func (b *Batch) review(r reviewing) {
 	touched := r.changed
 	for _, at := range r.compared {

@@ -74,7 +74,9 @@ func (l *Listener) text(v viewing, brief bool) (n tree.Node, err error) {
 	return n, err
 }
 
-// A viewing is the state in which the view of a listener is read.
+// A viewing is the state in which the view of a listener is read. The
+// transaction is open until the text has been made, and no longer: never while
+// it is written to a socket.
 type viewing struct {
 	tx     *store.Tx
 	window []tree.Entry // of a limited view
@@ -101,6 +103,12 @@ var errStale = errors.New("the permission is to be decided again")
 // read, too. That may take long without an index, so it is read before that, on a
 // snapshot, and the lock is held only to look at the children that were written
 // meanwhile.
+//
+// The lock alone would be enough to make the window and the snapshot agree, but it would
+// be held while a window is read, and without an index that means all children. So the
+// window is read ahead with some to spare, and corrected under the lock by the children
+// that were written since. If too many were, it is read again with four times as much to
+// spare; after six attempts the client is told that the database is busy.
 func (l *Listener) join() (v viewing, err error) {
 	spare := joinSpare
 	for try := 0; try < joinTries; try++ {

@@ -11,6 +11,9 @@ import (
 )
 
 // A visit is the groups of one path that may see a change.
+//
+// Groups of one path share it, because which children a change touches does not
+// depend on the query. Only their entries in the order of a query do.
 type visit struct {
 	at       *pathGroups
 	inside   []int       // writes at or below the path
@@ -70,7 +73,8 @@ func (p *Change) visit() {
 
 // own gives a write that listeners see texts of its own. Its path and a string can be parts
 // of the request, which would be kept as long as an event waits in an outbox, or a child is
-// in a window.
+// in a window. Otherwise a short string in a window could keep a message of megabytes in
+// memory.
 func (p *Change) own(i int) {
 	w := &p.Writes[i]
 	w.Path = w.Path.Clone()

@@ -8,7 +8,8 @@ import (
 )
 
 // A savedWindow is a window as it was before the batch, in case the batch does
-// not commit.
+// not commit. To keep the old slice is enough, as windows are not changed in
+// place.
 type savedWindow struct {
 	group  *group
 	window []tree.Entry
@@ -137,6 +138,10 @@ func (g *group) isBeyond(e tree.Entry) bool {
 // within push others out; the store is asked only if one left a full window or
 // moved to its far end, because then others, which the window does not know,
 // may belong in.
+//
+// Most writes to a chat add a child at the near end: they push one out at the
+// other end and read nothing. To read the window again for each write would
+// cost as many rows as the window is long.
 func (p *Change) moveWindow(v *view) error {
 	g, q := v.group, v.group.query
 	var in []tree.Entry

@@ -132,6 +132,10 @@ func (p *Writes) ancestor(t tree.Target) *Record {
 
 // An Edit changes the records of a session. It notes what the store has to
 // be told, which is all that an edit costs.
+//
+// It changes a Snapshot, while the session keeps the Writes that it had. The
+// two are exchanged when the store has taken the changes, so there is nothing
+// to undo in the records themselves.
 type Edit struct {
 	*Writes
 	first   uint64    // number of the first record that is new
@@ -265,7 +269,8 @@ func (p *Writes) keep(w *Record) {
 // None reports whether the edit changes nothing.
 func (e *Edit) None() bool { return len(e.added) == 0 && len(e.removed) == 0 }
 
-// A Keeper keeps the records of sessions, as [store.Disconnects] does.
+// A Keeper keeps the records of sessions, as [store.Disconnects] does. The
+// store is seen through it, so edits can be tested without a file.
 type Keeper interface {
 	Put(p store.Pending) error
 	Delete(session string, number uint64) error

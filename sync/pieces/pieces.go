@@ -22,6 +22,10 @@ const most = 16
 type Put func(op entry.Operation) (wait func() error, err error)
 
 // Pieces are those of one value. The zero value has none.
+//
+// At most 16 are on their way to the committer at a time, so a long value
+// takes bounded memory there, and its sender is slowed down to the speed of the
+// log.
 type Pieces struct {
 	ID   string
 	Sent int

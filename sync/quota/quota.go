@@ -15,6 +15,9 @@ type Limits struct {
 }
 
 // A Quota bounds what several sessions have together.
+//
+// Sessions of one client address share a Quota, and so count together, however
+// many connections they use. The engine knows the Quota and not the address.
 type Quota struct {
 	limits  Limits
 	listens *limit.Share

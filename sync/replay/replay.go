@@ -2,6 +2,9 @@
 // clock and no rules, so the same entries always make the same database: its tree, the ids of
 // writes, what sessions left for their disconnect, rules and settings. Ids of containers,
 // index builds and what waits to be reclaimed may differ.
+//
+// It is the other half of package sync's notes: what is not noted there is missing here.
+// Tests replay logs and compare the two stores (storage §7.7 says what has to be equal).
 package replay
 
 import (

@@ -43,6 +43,9 @@ type Operation struct {
 }
 
 // Watchers are told each operation.
+//
+// The list is replaced as a whole and never changed, so Tell reads it without a
+// lock.
 type Watchers struct {
 	Now     func() time.Time // for Operation.At
 	changes sync.Mutex       // one at a time

@@ -10,6 +10,10 @@ import (
 
 // A Trie keeps items at paths and finds those that a change may concern. The
 // zero Trie is empty.
+//
+// Nodes are made on the way to an item and removed with the last one below
+// them, so a trie without items has no nodes. It has no lock; its owner has
+// one.
 type Trie[T comparable] struct {
 	root Node[T]
 }

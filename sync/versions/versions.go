@@ -1,5 +1,9 @@
 // Package versions keeps the rules of a database in its file, the history of their
 // changes, and the settings. It writes in the transaction of its caller.
+//
+// The versions are in the data file, so that a backup and a restore have them together
+// with the data that they protect. Their number is bounded: the oldest source is replaced
+// by the newest.
 package versions
 
 import (
@@ -106,9 +110,11 @@ func List(tx *store.Tx) (h []Version, err error) {
 	return h, nil
 }
 
-// Add stores the rules of a change as those that the file begins with, and as the
-// next version, and lets old versions go. If the last version has the same effect, it is
-// returned instead, and isNew is false.
+// Add stores the rules of a change as those that the file begins with, and as the next
+// version, and lets old versions go. If the last version has the same effect, it is
+// returned instead, and isNew is false. It compares with the last version and not with
+// all of them: to put earlier rules in force again is a change, and belongs into the
+// history.
 func Add(tx *store.Tx, c Change, now time.Time) (v Version, isNew bool, err error) {
 	h, err := List(tx)
 	if err != nil {
@@ -139,7 +145,8 @@ func Put(tx *store.Tx, v Version, source string) error {
 	return put(tx, h, v, source)
 }
 
-// put stores a version behind a history.
+// put stores a version behind a history. The list and the sources are separate
+// values, so that to read which versions there are does not read their texts.
 func put(tx *store.Tx, h []Version, v Version, text string) error {
 	if err := keep(tx, append(h, v)); err != nil {
 		return err
@@ -269,7 +276,9 @@ func (o Options) Parse(source string) (*rules.Ruleset, error) {
 	return o.parse(source, false)
 }
 
-// ParseStored reads a document that Parse of this or an earlier version accepted.
+// ParseStored reads a document that Parse of this or an earlier version accepted. A later
+// version of Dogwood may refuse what an earlier one accepted. A database must open with
+// its rules all the same.
 func (o Options) ParseStored(source string) (*rules.Ruleset, error) {
 	return o.parse(source, true)
 }

@@ -67,6 +67,10 @@ func (d *definition) compareCount(s *scan, at tree.Path, over string, n int) err
 
 // A tally counts for many counters in one walk, since each of them would have to
 // look at all nodes alone.
+//
+// It turns a walk for each counter into one walk for up to limit counters: with a million
+// nodes and a thousand counters that is a thousand times less. The bounds are those of
+// the memory of a check, and beyond them the nodes are simply walked again.
 type tally struct {
 	limit    int // of counters
 	counters []counter

@@ -8,6 +8,10 @@ import (
 )
 
 // An Invariant is one statement that must hold of a tree. Parse makes it.
+//
+// An invariant relates places of a tree that rules cannot relate, since rules
+// see one operation at a time. It is checked on a whole tree, by tests after
+// each write and by dogwood check on a file, and never by a server.
 type Invariant struct {
 	ID   string // its name in reports
 	Kind string // "inverse", "ref", …; see the package comment
@@ -28,6 +32,10 @@ func (v Violation) String() string { return v.ID + ": " + v.Problem }
 
 // Check calls report for each violation, in the order of the tree. It stops at
 // the end of ctx and at the first error of r.
+//
+// It goes on after a violation, so that one report shows all of them. Report
+// may be called very often for a damaged tree; to bound what is kept is for its
+// caller.
 func (v *Invariant) Check(ctx context.Context, r tree.Reader, report func(Violation)) error {
 	return v.check(ctx, r, maxTally, report)
 }

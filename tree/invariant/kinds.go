@@ -9,6 +9,10 @@ import (
 )
 
 // A kind is one sort of invariant.
+//
+// needs and may are checked before valid, so valid and check can rely on what
+// they need being there. A new kind is an entry of this table, a line in the
+// package comment, and a section of docs/invariants.md.
 type kind struct {
 	needs, may []string // names in the definition
 	valid      func(*definition) error
@@ -132,6 +136,11 @@ var names = func() []string {
 
 // looksUp returns what is wrong with a pattern that is searched, and others that
 // are filled by what it finds.
+//
+// The two sides of an invariant differ: one is searched, which walks the tree, and the
+// other is filled with what was found and looked up. That is why a wildcard or a new
+// variable is no use in the second, and {} none in the first: there is no node yet whose
+// field it could be.
 func looksUp(from pattern, to ...pattern) error {
 	if err := from.searched(); err != nil {
 		return err
@@ -219,7 +228,8 @@ func (s *scan) brokenValue(at tree.Path, wrong string) error {
 	return err
 }
 
-// same reports two nodes that are not equal, by the first place where they differ.
+// same reports two nodes that are not equal, by the first place where they differ. Large
+// values are compared child by child and not read as a whole.
 func (s *scan) same(a, b tree.Path) error {
 	d, err := s.compare(a, b)
 	if d != nil {

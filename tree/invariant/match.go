@@ -8,6 +8,9 @@ import (
 )
 
 // A scan is one check of one invariant.
+//
+// It has no state of the walk itself, so walks can be nested: a count walks
+// below each match of another walk.
 type scan struct {
 	ctx    context.Context
 	r      tree.Reader
@@ -15,8 +18,9 @@ type scan struct {
 	broken func(p tree.Path, format string, args ...any)
 }
 
-// A match is a node that fits a pattern. It is valid only in the call that it is
-// given to.
+// A match is a node that fits a pattern. It is valid only in the call that it is given
+// to. vars grows in place from one child to the next, so a match that is kept needs a
+// copy of it.
 type match struct {
 	*scan
 	path tree.Path
@@ -98,6 +102,10 @@ func (g segment) key(vars []binding) (key string, known bool) {
 
 // fill returns the path that a pattern stands for. Where a field is missing or is
 // no key, there is no such path: ok is false, and text has the pattern's place.
+//
+// A field that is missing is no error: whether there has to be one is for another
+// invariant to say. Here the path is then nowhere, and the report shows the pattern where
+// the key would be.
 func (m match) fill(p pattern, change func(string) string) (path tree.Path, text string, ok bool, err error) {
 	keys := make([]string, len(p.segments))
 	ok = true

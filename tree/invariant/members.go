@@ -12,6 +12,10 @@ import (
 
 // members returns the members of an object, if text is one. Of a name that is there
 // twice, package json would ignore one; it is an error, and the first is returned.
+//
+// Package json is too lenient for files that people write: it ignores names that it does
+// not know, takes names in another case, and lets the last of two members win. In a file
+// of invariants each of these would silently check less than was meant.
 func members(text []byte) (fields map[string]json.RawMessage, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {

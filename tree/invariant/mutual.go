@@ -29,7 +29,8 @@ func (p pattern) own(other pattern) (names []string) {
 	return names
 }
 
-// A side is one of two that name each other.
+// A side is one of two that name each other. Only one side may change the case
+// of values, since both together could not be undone.
 type side struct {
 	pattern
 	variable string              // its own

@@ -13,6 +13,10 @@ import (
 )
 
 // A definition is an invariant as it stands in a file, with its patterns parsed.
+//
+// All kinds share it. The names of its fields are those in the file, so that a member
+// which a kind does not use is found by comparing names, and not by one struct for each
+// kind.
 type definition struct {
 	A, B     pattern
 	From     pattern

@@ -10,7 +10,9 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// A pattern is a path with places that are filled when it is used.
+// A pattern is a path with places that are filled when it is used. It is
+// checked when it is read, so the functions that use it need not look for
+// mistakes.
 type pattern struct {
 	text     string // without slashes at its ends
 	segments []segment

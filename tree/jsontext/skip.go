@@ -2,6 +2,9 @@
 // values end, and how strings are quoted and unquoted. It knows nothing of trees, messages
 // or errors with positions. The functions that skip take any text. They check nothing, and
 // what does not end, ends with the text.
+//
+// These functions are the innermost loops of reading and writing: they look at eight bytes
+// at a time where they can. Those that skip trust their input, which was checked before.
 package jsontext
 
 import (

@@ -16,6 +16,12 @@ func (s *Store) Declare(indexes []Index) error {
 // of about batch rows. It reports whether there is more to do. Where it stopped
 // is only kept in memory; after a restart it begins again, which does no harm,
 // because adding an entry twice is adding it once.
+//
+// Build and writes share the work without a lock: from the moment that an index
+// is declared, each write maintains its entries, whether or not the row was
+// reached by the build. So the build may take its time, and only the flag
+// ready, which is set in the transaction that reaches the end, lets queries use
+// the index.
 func (s *Store) Build(batch int) (more bool, err error) {
 	tx, err := s.Begin(true)
 	if err != nil {
@@ -50,6 +56,10 @@ func (s *Store) Build(batch int) (more bool, err error) {
 
 // A builder walks the nodes that match an index's pattern and adds an entry for
 // each child.
+//
+// It stops anywhere and goes on from the path of the child it was at. If that
+// child is gone by then, the walk begins with the next key, so nothing is
+// missed: what was written meanwhile has its entry from the write.
 type builder struct {
 	tx     *Tx
 	ix     definition
@@ -82,7 +92,8 @@ func (b *builder) run() error {
 }
 
 // visit handles the node at p, whose remaining pattern is given. from is the
-// way below p to where the last turn stopped.
+// way below p to where the last turn stopped. A fixed key of the pattern costs
+// one row, however many siblings there are. Only a wildcard walks.
 func (b *builder) visit(r row, p tree.Path, pattern []string, from tree.Path) error {
 	if r.tag != tagContainer {
 		return nil // packed rows are small enough to be searched

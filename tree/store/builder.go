@@ -8,6 +8,12 @@ import (
 )
 
 // A rowBuilder makes the rows of a load.
+//
+// It is the receiver that [tree.ParseStream] calls while it reads. Its methods
+// run on the goroutine of [Load.Read], while the batch before is stored by
+// another one: it may touch Load.batch and never Load.storing. It makes rows
+// without looking at the store, so that the transaction that stores them is
+// short. The exceptions flush first: a new range of ids, and hasChildren.
 type rowBuilder struct{ *Load }
 
 // Node makes the row of a value that is in memory. What a stream stores are rows.
@@ -82,6 +88,11 @@ func (l rowBuilder) container(p tree.Path) *loadContainer {
 
 // add makes row a child of a container. An absent row takes away the child that
 // had the same key before.
+//
+// Keys usually ascend, since exports are in order. Then a row cannot be there
+// yet, and is put without a look. A key that does not ascend may replace one
+// that came before, with everything that hangs on it, so it costs a read in the
+// transaction.
 func (l rowBuilder) add(c *loadContainer, key string, child row) error {
 	ascends := c.last == "" || tree.CompareKeys(c.last, key) < 0
 	switch {
@@ -111,6 +122,8 @@ func (l rowBuilder) add(c *loadContainer, key string, child row) error {
 	return l.indexChild(c, key, child)
 }
 
+// The value of a packed child is known here. That of a container or blob is in rows that
+// were stored before, so the step that stores the entry reads it there.
 func (l rowBuilder) indexChild(c *loadContainer, key string, child row) error {
 	if child.tag != tagPacked && len(c.indexes) > 1 {
 		return l.step(loadOp{do: indexChild, key: l.batch.rowKey(c.id, key), container: c, child: child})
@@ -131,6 +144,9 @@ func (l rowBuilder) indexChild(c *loadContainer, key string, child row) error {
 
 // hasChildren reports whether a container that is complete has children: some may have
 // been taken away again.
+//
+// Rows that were added and deleted again cannot be counted from here, because a key may
+// have come several times. That is rare enough to ask the store.
 func (l rowBuilder) hasChildren(c *loadContainer) (has bool, err error) {
 	if err := l.complete(c); err != nil {
 		return false, err
@@ -206,6 +222,9 @@ func (l rowBuilder) leaf(n tree.Node) (row, error) {
 }
 
 // A loadBlob is a long string that is being loaded.
+//
+// Chunks are put as they arrive, and the row that has the size only at the end.
+// So a string of any length takes the memory of one chunk.
 type loadBlob struct {
 	to     rowBuilder
 	row    row

@@ -16,7 +16,9 @@ type Index struct {
 }
 
 // A definition is an index that the file knows. Entries of an index that is not
-// ready may be missing; none is wrong.
+// ready may be missing; none is wrong. The id is new for each declaration: an
+// index that is declared again after it was dropped gets another one, because
+// entries under the old id may still wait to be reclaimed.
 type definition struct {
 	Index
 	id    uint32
@@ -72,6 +74,11 @@ func (c *catalogue) has(id uint32) bool {
 }
 
 // A catalogue is the set of declared indexes. It is immutable.
+//
+// Transactions share it by pointer. Its version is part of the state, so a
+// transaction tells by comparing two numbers whether the catalogue that the
+// store has is that of its snapshot. byDepth bounds what a write has to match:
+// patterns are compared only with nodes at their depth.
 type catalogue struct {
 	version uint32
 	all     []definition

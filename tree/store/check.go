@@ -12,14 +12,14 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
-// Check verifies every invariant of the store in one consistent state: that
-// rows can be read, are canonical and within their limits; that every container
-// and blob is reachable exactly once, or waits to be reclaimed; that no
-// container is empty, and each has as many children as are counted; that the
-// indexes hold what the rows imply; that the checksum of every entry is right; that the writers on record agree with their
-// order. For a file it also checks the
-// pages; the list of those that are free is of the last commit, so writers wait
-// meanwhile. It returns what is wrong, nothing if all is well.
+// Check verifies every invariant of the store in one consistent state: that rows can be read,
+// are canonical and within their limits; that every container and blob is reachable exactly
+// once, or waits to be reclaimed; that no container is empty, and each has as many children as
+// are counted; that the indexes hold what the rows imply; that the checksum of every entry is
+// right; that the writers on record agree with their order. For a file it also checks the
+// pages; the list of those that are free is of the last commit, so writers wait meanwhile. It
+// returns what is wrong, nothing if all is well. With a log, everything is applied to the file
+// first, and the state of the file is checked.
 func (s *Store) Check() (findings []error, err error) {
 	s.cache.taken.Lock()
 	defer s.cache.taken.Unlock()
@@ -42,6 +42,13 @@ func (s *Store) Check() (findings []error, err error) {
 }
 
 // A checker is Store.Check for the state of a transaction.
+//
+// It needs memory for each container and index entry, because that nothing is
+// referred to twice can only be told by remembering all. So it is for tests and
+// for the command, and the server scrubs instead.
+//
+// Checksums are verified before anything else. With a wrong one, all later
+// findings would be consequences of it.
 type checker struct {
 	tx       *Tx
 	findings []error
@@ -280,7 +287,10 @@ func (c *checker) reclaimed() {
 	}
 }
 
-// strays reports rows, chunks and index entries that nothing refers to.
+// strays reports rows, chunks and index entries that nothing refers to. Each
+// row, chunk and index entry must have been reached from the root, or belong to
+// something in the reclaim queue, or to a load that is on record. Anything else
+// would stay in the file for ever.
 func (c *checker) strays() {
 	c.each(kv.Rows, func(k []byte) {
 		if id := binary.BigEndian.Uint64(k); id == 0 && len(k) != 8 || id != 0 && !c.seen[id] && !c.loading(id) {

@@ -11,6 +11,10 @@ import (
 )
 
 // A sumScan goes over all entries of a file, damaged ones too.
+//
+// Its findings name paths, because a path is what an administrator can look for
+// in an export or a backup. It builds the paths from the rows that are whole,
+// so damage near the root shows as a container's number.
 type sumScan struct {
 	places  map[uint64]rowPlace // of containers and blobs
 	chunked map[uint64]bool     // those of blobs

@@ -12,6 +12,9 @@ import (
 // costs, too. All children of a container cost one row. A range costs the keys or
 // index entries in it, and none of the rows below, unless it needs an index that
 // there is not.
+//
+// The count of a range cannot be kept, since ranges are the client's choice. Its cost
+// grows with the range and is bounded by Interrupt and Brief as that of any read is.
 func (tx *Tx) Count(p tree.Path, q tree.Query) (int, error) {
 	r, rest, err := tx.find(p)
 	switch {

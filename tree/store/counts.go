@@ -17,11 +17,19 @@ import (
 // changes, so they have none until [Store.KeepCount] counts their children.
 
 // childCounts are the numbers of children as a transaction sees and changes them.
+//
+// Changes gather in the write cache and are written by Commit. To update the row at each
+// write would rewrite it once for each of the many children that a batch adds to the same
+// container.
+//
+// A number that is missing stays missing: changes are added to a number that is known,
+// and dropped otherwise. So a container without one is correct, only slower to count.
 type childCounts struct{ tx *Tx }
 
 func countsOf(tx *Tx) childCounts { return childCounts{tx} }
 
-// A countChange is what becomes of the number of a container's children.
+// A countChange is what becomes of the number of a container's children. A set
+// wins over what was added before it, and what comes after it is added to it.
 type countChange struct {
 	n   int64 // is added, or the number itself
 	set bool  // n is the number; 0 if the container is gone

@@ -40,7 +40,8 @@ func (x Indexes) ready(p tree.Path, order string) (ix definition, ok bool, err e
 }
 
 // catalogue returns the indexes as of the transaction's state. The store keeps
-// the newest; a transaction that began before it changed reads its own.
+// the newest; a transaction that began before it changed reads its own. It is
+// read lazily, because most transactions read by path and need no index.
 func (x Indexes) catalogue() (*catalogue, error) {
 	if x.tx.known == nil {
 		if x.tx.known = x.tx.store.catalogue.Load(); x.tx.known == nil || x.tx.known.version != x.tx.state.catalogue {
@@ -61,6 +62,12 @@ func (x Indexes) Declared(indexes []Index) (bool, error) {
 }
 
 // Declare is Store.Declare as part of a transaction.
+//
+// An index that stays declared keeps its id and its entries. One that is
+// dropped goes to the reclaim queue at once, and transactions that began
+// earlier still find it in their own catalogue and snapshot. To reuse the
+// entries of a dropped index that is declared again was left out: writes do not
+// maintain them while it is not declared.
 func (x Indexes) Declare(indexes []Index) error {
 	c, err := x.catalogue()
 	if err != nil || c.keeps(indexes) {

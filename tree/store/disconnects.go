@@ -17,12 +17,19 @@ type Pending struct {
 	Data    []byte
 }
 
+// The length comes first, so that the operations of a session are neighbours
+// whatever its name is, and no session's keys are within those of another one.
 func pendingKey(session string, number uint64) []byte {
 	k := binary.BigEndian.AppendUint16(nil, uint16(len(session)))
 	return binary.BigEndian.AppendUint64(append(k, session...), number)
 }
 
 // Disconnects are the operations that sessions left to be done when they end.
+//
+// The operations are in the file before the client gets its reply, so they are
+// carried out even if the server is killed. The transaction that carries one
+// out deletes its record. That is why each takes effect exactly once, whenever
+// the crash comes.
 type Disconnects struct{ tx *Tx }
 
 // Disconnects returns the pending operations of all sessions.

@@ -1,5 +1,6 @@
-// Package store keeps one tree flat in one bbolt file, or in memory behind the
-// same code, and reads and writes it in transactions.
+// Package store keeps one tree flat in one bbolt file, with or without a log in
+// front of it, or in memory behind the same code, and reads and writes it in
+// transactions.
 //
 // The nouns, and what must hold of them ([Store.Check] verifies all of it):
 //
@@ -26,7 +27,9 @@
 // queue, from which [Store.Reclaim] frees them a little at a time.
 //
 // Below it, package kv keeps the entries and their checksums, and package dedup
-// the ids of writes. Package load reads the text of a [Load].
+// the ids of writes. In a data directory, package logged puts the write-ahead log
+// of package wal in front of the file: a commit is durable when it is in the log,
+// and is applied to the file later. tree.ParseStream reads the text of a [Load].
 //
 // One write transaction runs at a time; any number of read transactions see the
 // state of the last commit before they began. A read transaction keeps pages

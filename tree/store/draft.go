@@ -6,6 +6,10 @@ import "github.com/dogwooddb/dogwood/tree/store/kv"
 // as that of a read transaction. Its writes stay in memory, in front of the snapshot,
 // so a draft holds up no other transaction, and does not wait for the write transaction.
 // Its memory grows with the rows that it writes. Interrupt is asked during writes, too.
+//
+// It is for writes that are explained and not made: the rules see them as if they were
+// made. A write transaction that is rolled back would do the same, but all writes of the
+// database would wait for it.
 func (s *Store) Draft() (*Tx, error) {
 	if s.options.ReadOnly {
 		return nil, ErrReadOnly

@@ -20,6 +20,10 @@ const (
 )
 
 // A Cost is what it takes to answer a read.
+//
+// The numbers are counted while the read is carried out, and not estimated:
+// Explain does the read. So they are those of this state, and a later read may
+// cost another amount.
 type Cost struct {
 	Plan     Plan
 	Index    string // order of the declared index that is used, or will be when it is built; "" for none

@@ -43,8 +43,9 @@ func (tx *Tx) export(w io.Writer, r row, plain bool) error {
 	return e.w.Flush()
 }
 
-// An exporter writes rows. Its writer remembers errors, so only those are looked
-// at that end a long walk.
+// An exporter writes rows. Its writer remembers errors, so only those are looked at that
+// end a long walk. It never holds more than one row of the value, so an export of any
+// size takes bounded memory. The price is the transaction, which stays open meanwhile.
 type exporter struct {
 	tx    *Tx
 	w     *bufio.Writer

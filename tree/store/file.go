@@ -83,6 +83,10 @@ type CompactResult struct{ Before, After int64 } // sizes in bytes
 // it is complete and was checked by the given function, nil for none. One that is
 // not smaller is dropped, and Before and After are the same: rows that were loaded
 // in order lie closer together than a copy puts them.
+//
+// The order makes a crash harmless: the copy is complete, synced and checked before it
+// takes the name of the old file, and until then the old file is not changed but for
+// reclaiming.
 func Compact(file string, check func(file string) error) (result CompactResult, err error) {
 	if result.Before, err = sizeOf(file); err != nil { // also, Open would make one
 		return result, err

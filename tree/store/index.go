@@ -22,7 +22,9 @@ func shallowIndexValue(v tree.Node) tree.Node {
 	return v
 }
 
-// Indexes are the declared indexes and their entries, as a transaction sees them.
+// Indexes are the declared indexes and their entries, as a transaction sees them. Entries
+// have no value: the key of an entry has everything that a walk needs, so a query reads
+// the rows of its window and no others.
 type Indexes struct{ tx *Tx }
 
 // Indexes returns the indexes as of the transaction.
@@ -81,6 +83,12 @@ type declaredValue struct {
 // reindexed runs change, which notes in steps what the rows are then, and makes
 // the index entries of the containers on the way agree with it. Containers that
 // change creates or discards take care of their own entries.
+//
+// The values before are read before the change, because afterwards the path
+// leads to the new rows. Entries move only where a value differs, so a write to
+// a field that no index orders by costs no entry. Every container on the way
+// can be concerned, not only the last one: an index may order by a path that
+// leads several levels down.
 func (x Indexes) reindexed(steps []step, change func() error) error {
 	declared, err := x.declaredValues(steps)
 	if err != nil {
@@ -171,6 +179,9 @@ func indexPrefix(index uint32, container uint64) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(nil, index), container)
 }
 
+// The order of the parts is what makes a query one seek: all entries of one container in
+// one index are neighbours, sorted by value and then by key, as clients sort them
+// (protocol §7).
 func entryKey(index uint32, container uint64, v tree.Node, key string) []byte {
 	const prefix, number = 4 + 8, 1 + 8 + 8 + 1
 	k := make([]byte, 0, prefix+max(number, min(len(v.Text()), maxIndexed)+3)+len(key)+9)

@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// A KeyList is keys in order. It keeps them in one piece, since there may be very
-// many of them: so they are no work for the garbage collector. The zero KeyList
-// is empty.
+// A KeyList is keys in order. It keeps them in one piece, since there may be very many of
+// them: so they are no work for the garbage collector. The zero KeyList is empty. A
+// []string of a million keys would cost 16 bytes for each header and a pointer that every
+// collection follows. Here it is two allocations.
 type KeyList struct {
 	text []byte
 	ends []uint32 // of each key in the text

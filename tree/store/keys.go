@@ -18,7 +18,10 @@ const (
 )
 
 // appendKey appends the ordered key: byte order of ordered keys is
-// tree.CompareKeys of keys. Text keys keep their length.
+// tree.CompareKeys of keys. Text keys keep their length. Bytes are compared by
+// bbolt, which takes no function for it. The permutation of lead bytes makes
+// UTF-8 sort as UTF-16 does: characters beyond the first plane are surrogates
+// there, and sort before those from U+E000 on.
 func appendKey(dst []byte, key string) []byte {
 	n, ok := tree.IntegerKey(key)
 	if !ok {
@@ -157,6 +160,9 @@ func appendValue(dst []byte, v tree.Node) []byte {
 	return append(dst, classObject)
 }
 
+// The sign bit is flipped for positive numbers and all bits for negative ones: so the
+// bits sort as the numbers do. Integers beyond 2^53 are several for one double, and the
+// integer itself follows to put those in order.
 func appendNumber(dst []byte, f float64, text string) []byte {
 	if f == 0 {
 		f = 0 // no negative zero
@@ -195,6 +201,8 @@ const (
 // wideInteger reports whether several 64-bit integers may be the same double f.
 func wideInteger(f float64) bool { return math.Abs(f) >= 1<<53 && math.Abs(f) <= 1<<63 }
 
+// The end is marked by 00 and a byte, so that a string sorts before every longer one that
+// begins with it. A zero byte in the text is followed by FF for that reason.
 func appendString(dst []byte, s string) []byte {
 	end := byte(endOfString)
 	if len(s) > maxIndexed {

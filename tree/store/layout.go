@@ -13,6 +13,10 @@ import (
 // A layout is the rows of a value that is more than one row. They are made as the
 // value is walked, children inside of their parents, and put in the order of
 // keys, container after container: see [SortWrites] for why.
+//
+// All rows are in memory until the value is laid out. That is bounded by the largest
+// write that is not a load. Index entries are put on the way, because kv sorts those
+// itself.
 type layout struct {
 	tx   *Tx
 	rows []layoutRow
@@ -110,7 +114,9 @@ func (l *layout) put() error {
 }
 
 // chunkBytes is the size of a blob's chunks: large enough to be few, small
-// enough that pages are reused well.
+// enough that pages are reused well. A chunk takes eight pages or so. One value
+// of bbolt as long as the string would need as many pages in a row, which a
+// file in use rarely has free, so the file would grow.
 const chunkBytes = 32 << 10
 
 // An editor changes the rows of a transaction so that the tree changes.

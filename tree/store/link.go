@@ -15,6 +15,10 @@ import (
 //
 // The load has ended when the transaction is committed. If it is not, it can be
 // linked in another one.
+//
+// This is the one commit that readers and listeners see of a load. Its cost depends on
+// the depth of the path, not on the value, so it may run in the committer like a small
+// write.
 func (l *Load) Link(tx *Tx) (changed bool, err error) {
 	if err := l.Claim(tx); err != nil {
 		return false, err
@@ -75,6 +79,10 @@ func (l *Load) Small() (n tree.Node, ok bool) {
 
 // graft stores n, with r in the place of the node at rest, in the row with the
 // given key.
+//
+// It is for a path that leads into a packed row: the row is opened up, level by
+// level, until there is a row that the value can stand in. The siblings on the
+// way are at most what one packed row held, so this is bounded by PackLimit.
 func (e editor) graft(key []byte, path tree.Path, n tree.Node, rest tree.Path, r row) error {
 	name, below, ok := rest.Cut()
 	if !ok {
@@ -126,6 +134,11 @@ func (e editor) indexGrafted(container uint64, p tree.Path) error {
 
 // rebuildSince has indexes built again that were declared after those that a
 // load filled.
+//
+// The rows of the load have entries for the indexes that were declared when it
+// began. An index that was declared later and finished before the link has none
+// of them, and would hide these children from queries: so it is built once
+// more, and queries do without it until then.
 func (x Indexes) rebuildSince(old *catalogue) error {
 	now, err := x.catalogue()
 	if err != nil || now.version == old.version {

@@ -20,6 +20,19 @@ import (
 // The ids that a Load uses are on record in bucket m until it is linked. What is
 // on record when a file is opened was left by a crash and goes to the reclaim
 // queue.
+//
+// Two goroutines take part. The one that calls Read parses and fills batch. A second one
+// stores the batch before it, storing, and tells the result to stored; settle waits for
+// it. hand swaps the batches after settle, so neither needs a lock. All other methods are
+// called by the first goroutine.
+//
+// The record in bucket m is put before the first row that has one of its ids, and deleted
+// in the transaction that links it or moves its ids to the reclaim queue. So at each
+// commit, rows with an id of the load are either reachable, or on record, or in the
+// queue. [Store.Check] verifies that.
+//
+// To parse inside of a write transaction would stop all other writes for as long as the
+// client takes to send.
 type Load struct {
 	store   *Store
 	path    tree.Path // where it will be linked
@@ -107,6 +120,11 @@ func (s *Store) NewLoad(p tree.Path, o LoadOptions) (*Load, error) {
 }
 
 // update carries out a step of the load.
+//
+// An import bypasses the log: its rows are many, nothing refers to them yet,
+// and they go to the file in the order of keys. Through the log they would be
+// written twice. The slices of a large ordinary write are tasks of the
+// committer (Options.Update) and go through the log like other commits.
 func (l *Load) update(step func(*Tx) error) error {
 	if l.options.Update != nil {
 		return l.options.Update(step)
@@ -189,7 +207,9 @@ func (l *Load) newID() (uint64, error) {
 }
 
 // reserve takes the next range of ids and puts it on record. Between two ranges
-// others may have taken ids.
+// others may have taken ids. Ranges double up to mostIDs, so a load of a
+// hundred million containers has a record of some hundred ranges and not one of
+// a million.
 func (l *Load) reserve(tx *Tx) error {
 	size := uint64(firstIDs)
 	if n := len(l.ids); n > 0 {
@@ -206,7 +226,10 @@ func (l *Load) reserve(tx *Tx) error {
 	return nil
 }
 
-// recorded returns an error unless the load is on record.
+// recorded returns an error unless the load is on record. It is asked in each
+// transaction of the load: an Abort, or a start that found the record, may have
+// given its ids to the reclaimer, and rows that are stored after that would be
+// unreachable for ever.
 func (l *Load) recorded(tx *Tx) error {
 	switch v, err := tx.get(kv.Meta, l.key); {
 	case err != nil:
@@ -241,7 +264,8 @@ func (l *Load) settle() error {
 }
 
 // flush stores what was made so far, and reserves ids if there are fewer than
-// want.
+// want. Errors leave the ids as they were, so that Abort finds what is on
+// record.
 func (l *Load) flush(want uint64) error {
 	if err := l.settle(); err != nil {
 		return err
@@ -268,6 +292,10 @@ func (l *Load) flush(want uint64) error {
 
 // commit stores a batch in a transaction and calls more, if it is not nil, with
 // it.
+//
+// The step may run several times, if the transaction that it shares is rolled
+// back. So it begins by setting back what it has counted, and what it changes
+// of the Load is only kept when the commit has succeeded.
 func (l *Load) commit(s *loadBatch, more func(*Tx) error) error {
 	if l.store == nil { // see Validate
 		l.stats.Rows += int64(len(s.ops))

@@ -7,6 +7,10 @@ import (
 
 // A loadBatch is the part of a load that is stored next. Its rows are made outside
 // of the transaction, which so holds up others for as short as it can.
+//
+// Keys and values are slices of text. When text grows it moves, but slices of the old
+// memory stay valid, and since keeps each from growing into the next one. Batches are
+// used in turn, so a load of any size allocates two of them.
 type loadBatch struct {
 	ops  []loadOp
 	text []byte // where keys and values are
@@ -65,6 +69,10 @@ const (
 )
 
 // A loadContainer is a container that is being loaded.
+//
+// The fields from id to gaps belong to the goroutine that reads; stored and
+// kept to the one that stores. The number of rows is counted where they are
+// stored, because only there it is known whether a row replaced another one.
 type loadContainer struct {
 	to      rowBuilder
 	id      uint64 // 0 until it has a row
@@ -96,6 +104,11 @@ func (s *loadBatch) keep() {
 }
 
 // apply carries out one step. kept reports whether an index is still declared.
+//
+// An index that was dropped since the load began gets no entries: its id is in
+// the reclaim queue, and nothing would ever free what is added behind it.
+// Indexes that were declared meanwhile are built again after the link, see
+// rebuildSince.
 func (op *loadOp) apply(tx *Tx, kept func(index uint32) bool) error {
 	switch op.do {
 	case putRow:

@@ -49,7 +49,10 @@ func (s *Store) retryAborts() error {
 	return nil
 }
 
-// leaveLoad moves a load from its record to the reclaim queue.
+// leaveLoad moves a load from its record to the reclaim queue. The ids go as
+// ranges, not one by one: what hangs on them is found by the ids themselves, so
+// rows that were stored and never linked are freed without following any
+// reference.
 func leaveLoad(tx *Tx, key []byte, ids []idRange) error {
 	tx.work = true
 	for _, r := range ids {

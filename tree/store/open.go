@@ -14,6 +14,13 @@ import (
 // opens a new store in memory. Only one process can have a file open: the
 // error is ErrLocked for a second one, ErrForeign for a file that is no store,
 // ErrDamaged for one that is cut short and ErrFormat for another version.
+//
+// The order of the steps matters. The file is examined and opened first, since
+// nothing else says whether it may be read. Then the log is joined, because the
+// last commits may be in the log alone. Only after that is the state read and
+// the remains of an earlier run are put into the reclaim queue. A file that
+// Open itself has made is removed again if a step fails, so that a failed start
+// leaves no empty database that a later one would take for real.
 func Open(file string, o Options) (*Store, error) {
 	s := &Store{
 		file:      file,
@@ -44,6 +51,9 @@ func Open(file string, o Options) (*Store, error) {
 
 // start makes a store ready. A file on a disk without room is only read until there is
 // some: the next write transaction begins with what could not be written.
+//
+// The exception is a fresh file: without its first commit it has no format, so there is
+// nothing that could be read. An error other than NoRoom is final.
 func (s *Store) start() error {
 	var err error
 	if s.bolt != nil && !s.options.ReadOnly {
@@ -96,6 +106,10 @@ func (s *Store) finishStart() error {
 }
 
 // initialize checks the format of the file, or writes it into a new one.
+//
+// It commits only if something changed. An idle server that is restarted on a
+// full disk must come up, and opening a thousand databases must not cost a
+// thousand syncs.
 func (s *Store) initialize() error {
 	if s.bolt != nil {
 		if err := s.begin(s.bolt); err != nil {
@@ -207,6 +221,9 @@ func readState(k kv.Tx) (state, error) {
 // Begin begins a transaction. There is one write transaction at a time: Begin
 // waits for the other to end. Every transaction must be ended by Commit or
 // Rollback.
+//
+// A read transaction never waits for the write transaction. It is one of a
+// state that is durable: kv shows no state before its sync has succeeded.
 func (s *Store) Begin(writable bool) (*Tx, error) {
 	if writable {
 		return s.beginWrite()
@@ -226,6 +243,8 @@ func (s *Store) Begin(writable bool) (*Tx, error) {
 	return &Tx{store: s, kv: snap.kv, state: snap.state, epoch: snap.epoch}, nil
 }
 
+// The cache is taken before the snapshots are dropped and before kv is asked: from here to
+// leaveCache there is exactly one writer, also while kv waits for a reader or for the log.
 func (s *Store) beginWrite() (*Tx, error) {
 	if s.options.ReadOnly {
 		return nil, ErrReadOnly
@@ -278,6 +297,16 @@ func (s *Store) Update(f func(*Tx) error) error {
 // Commit makes the transaction's writes durable and visible: when it returns,
 // they are on disk. On an error nothing of them is, and nobody has seen anything of
 // them, unless the error is ErrUnknown.
+//
+// The order: the file must still have its name, since a commit to a file that was removed
+// or replaced would be lost with the last descriptor. Then the numbers of children and
+// the state are written, because they are known only now. Then kv commits. State that is shared
+// with later transactions (catalogue, work, counting, the write cache) is changed only
+// after kv has succeeded, so that a failed commit leaves memory as it was.
+//
+// The name is checked once more at the end. If the file was replaced while kv was
+// committing, it cannot be told which of the files has the commit: hence ErrUnknown and
+// not a refusal.
 func (tx *Tx) Commit() error {
 	if err := tx.store.InPlace(); err != nil {
 		tx.Rollback()

@@ -32,6 +32,10 @@ func (tx *Tx) Query(p tree.Path, q tree.Query) ([]tree.Entry, error) {
 }
 
 // entries is Query for what find found at p.
+//
+// Every walk that is used here yields entries in query order, or exactly
+// reversed for limitToLast. So a limit ends the walk early, and only scan has
+// to sort.
 func (rd reader) entries(r row, rest, p tree.Path, q tree.Query) ([]tree.Entry, error) {
 	switch {
 	case !r.exists() || r.tag == tagBlob:
@@ -82,7 +86,8 @@ func (tx *Tx) Children(p tree.Path, window []tree.Entry, limit int64) (tree.Node
 }
 
 // collect makes the node of a window of what find found, with its own priority.
-// It sorts the entries by key.
+// It sorts the entries by key. Entries are in query order and a node has its
+// children in key order: hence the sort.
 func (rd reader) collect(r row, rest tree.Path, entries []tree.Entry, limit int64) (tree.Node, error) {
 	if len(entries) == 0 {
 		return tree.Empty, nil
@@ -235,6 +240,11 @@ func (rd reader) byIndex(ix definition, container uint64, p tree.Path, q tree.Qu
 	return inRange(q, func(yield func(tree.Entry, error) bool) { w.run(from, yield) })
 }
 
+// The walk is over keys alone. The value of an entry is decoded from its key, except
+// where a string was cut at maxIndexed: entries that agree so far are read with their
+// whole values and sorted, because their order in the bucket is by key only. Such a run
+// is in memory as a whole. It is as long as the number of children whose strings share
+// their first 512 bytes.
 type indexWalk struct {
 	tx     *Tx
 	ix     definition
@@ -261,7 +271,9 @@ func (w *indexWalk) start(q tree.Query) []byte {
 }
 
 // bound appends a bound's place among the entries to k. 0xFF is above all
-// ordered keys.
+// ordered keys. A bound with a cut string is placed in front of all entries
+// that agree with it, or behind them for a walk back. inRange then compares the
+// whole values.
 func (w *indexWalk) bound(k []byte, b tree.Bound) []byte {
 	size := len(k)
 	k = appendValue(k, b.Value)
@@ -365,6 +377,9 @@ func (w *indexWalk) cutRun(c kv.Cursor, k []byte) (run []tree.Entry, next []byte
 }
 
 // scan answers a query without an index: it looks at every child.
+//
+// It costs a row for each child. The layer above decides which callers may ask
+// for that (REST §5.3).
 func (rd reader) scan(container uint64, p tree.Path, q tree.Query) ([]tree.Entry, error) {
 	var entries []tree.Entry
 	for ch, err := range rd.tx.children(container) {

@@ -7,6 +7,9 @@ import (
 )
 
 // Kinds of entries in the reclaim queue.
+//
+// The queue is ordered by kind and id, not by time. It does not matter which of
+// them is freed first, since nothing refers to any of them.
 const (
 	reclaimContainer = 'c'
 	reclaimBlob      = 'b'

@@ -98,6 +98,12 @@ func (rd reader) child(k, v []byte) (child, error) {
 
 // A reader reads what is below rows of a transaction: nodes, long strings, and the
 // children that queries select.
+//
+// Two things bound a read: limit, which is the caller's and makes it fail with ErrTooBig,
+// and Tx.Hold, which asks for memory as it is taken. A text below largeValue is built in
+// a growing buffer and copied once to its length. Above it the text is measured first, in
+// a second pass over the rows, and built in memory of its size: a buffer that grows has
+// its old and its new memory for a moment.
 type reader struct{ tx *Tx }
 
 func read(tx *Tx) reader { return reader{tx} }

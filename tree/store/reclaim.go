@@ -19,6 +19,13 @@ const reclaimAtOnce = 32
 // own, and reports whether there is more to free. Call it when there is nothing
 // better to do. It asks stop, unless that is nil, now and then whether something
 // better has come up, and then ends with what it has.
+//
+// To unlink is constant work for the writer, and to free is not. So it is done in the
+// background, in transactions of a bounded number of rows: a deletion of a large subtree
+// in one transaction would delay all writes for as long as it takes.
+//
+// With a log, Reclaim has nothing to do here: the log frees what is unlinked while it
+// applies commits to the file.
 func (s *Store) Reclaim(budget int, stop func() bool) (more bool, err error) {
 	if err := s.retryAborts(); err != nil {
 		return false, err
@@ -70,6 +77,9 @@ func (s *Store) reclaimApplied(k kv.Tx, entries int) (more bool, err error) {
 	return next != nil, err
 }
 
+// An entry leaves the queue in the transaction that frees the last of what hangs on it. Until
+// then each transaction begins with the same entry, and finds by seeking what is still there.
+// So it needs no record of its progress, and a crash costs nothing.
 type reclaimer struct {
 	tx     *Tx
 	budget int
@@ -138,6 +148,8 @@ func (r *reclaimer) free(kind byte, id uint64) (done bool, err error) {
 	return false, fmt.Errorf("%w: unknown entry %q in the reclaim queue", ErrDamaged, kind)
 }
 
+// The container or blob of a child joins the queue in the transaction that deletes the row of
+// the child. So at each commit a row or the queue refers to it.
 func (r *reclaimer) container(id uint64) (done bool, err error) {
 	if done, err = r.entries(id, id+1); err != nil || !done {
 		return false, err

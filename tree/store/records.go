@@ -17,6 +17,10 @@ const (
 )
 
 // Dedup returns the writes on record as of the transaction.
+//
+// The record of an id is written in the transaction of the write that has it.
+// Either both are durable or neither is: a write that is sent again is carried
+// out exactly if it was not.
 func (tx *Tx) Dedup() dedup.Writes { return dedup.Of(entries{tx}, tx.store.options.WriterLimit) }
 
 // entries are those of a transaction for packages that know nothing of the tree. It

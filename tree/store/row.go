@@ -8,7 +8,10 @@ import (
 )
 
 // PackLimit is the most bytes of canonical JSON that one row holds. It keeps a
-// row well below a page, so that a small change rewrites little.
+// row well below a page, so that a small change rewrites little. A higher limit
+// would make small writes to large objects dearer, and a lower one would cost
+// more rows for each read. bbolt keeps at least two entries on a page, so the
+// neighbours of a larger row would be rewritten with it.
 const PackLimit = 2048
 
 // Tags of rows.
@@ -19,6 +22,9 @@ const (
 )
 
 // A row is what is stored for one child of a container. The zero row is absent.
+// A row knows nothing of its place in the tree. Its key has the container, and
+// only a walk from the root has the path: a subtree is moved or dropped by one
+// row.
 type row struct {
 	tag      byte
 	node     tree.Node // packed: the subtree
@@ -51,7 +57,10 @@ func (r row) append(b []byte) []byte {
 // maxSize is at least the length of the encoded row.
 func (r row) maxSize() int { return 1 + 8 + 8 + len(r.node.Text()) + len(r.priority.Text()) }
 
-// decodeRow reads a stored value, copying it. nil gives the absent row.
+// decodeRow reads a stored value, copying it. nil gives the absent row. The
+// copy is needed because the memory belongs to the transaction, and nodes
+// outlive it. The text is not parsed: its checksum says that it is what was
+// stored, and only canonical JSON is stored.
 func decodeRow(v []byte) (row, error) {
 	switch {
 	case v == nil:

@@ -18,6 +18,10 @@ type snapshot struct {
 // costs more than to read a small value, so those that have ended serve again while no
 // write transaction runs. During one the pool is empty: an open snapshot keeps pages from
 // being reused, and a writer whose file outgrew its map waits for it.
+//
+// Epochs make the check cheap. A snapshot may be used again exactly if no write
+// transaction has begun since it began, and the epoch changes whenever one begins or
+// ends.
 type snapshotPool struct {
 	mu      sync.Mutex
 	writing bool   // there is a write transaction
@@ -26,7 +30,8 @@ type snapshotPool struct {
 	closed  bool
 }
 
-// maxSnapshots bounds how many snapshots are kept of one store.
+// maxSnapshots bounds how many snapshots are kept of one store. Readers beyond
+// that begin transactions of their own, and end them.
 const maxSnapshots = 16
 
 // take returns a snapshot of the current state, if there is one. Otherwise the
@@ -77,7 +82,8 @@ func (s *snapshotPool) leave() {
 // close ends what is kept; from now on nothing is.
 func (s *snapshotPool) close() { s.drop(func() { s.closed = true }) }
 
-// drop makes a change and ends what was kept before.
+// drop makes a change and ends what was kept before. They are ended outside of
+// the lock, since kv may take its own.
 func (s *snapshotPool) drop(change func()) {
 	s.mu.Lock()
 	idle := s.idle

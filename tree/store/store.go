@@ -30,6 +30,17 @@ type Options struct {
 }
 
 // A Store is an open tree.
+//
+// The lock order is: writeCache.taken, the locks of kv (see package logged),
+// and then the small mutexes of snapshotPool and abortedLoads. These are
+// leaves: no call to kv is made while one of them is held, so a reader that
+// takes a pooled snapshot never waits for a disk.
+//
+// Fields that a comment gives to the writer belong to the transaction that
+// holds writeCache.taken, and need no lock of their own. The catalogue and the
+// counters are atomic, since readers look at them. The other fields are set by
+// Open and do not change, except kv, logged and ownLog, which joinLog may
+// replace before Open returns.
 type Store struct {
 	kv        kv.Store
 	bolt      *kv.File      // below kv; nil for a store in memory
@@ -95,6 +106,9 @@ func (s *Store) closeFile() error {
 
 // abortedLoads are those whose Abort failed. Its methods may be called by several
 // goroutines at once.
+//
+// Their records stay in bucket m, so a crash loses nothing: the next start finds them.
+// The list only keeps their rows from staying until then.
 type abortedLoads struct {
 	mu   sync.Mutex
 	keys [][]byte

@@ -14,6 +14,18 @@ var ErrTooBig = errors.New("node exceeds the size limit")
 
 // A Tx is a transaction: one consistent state, and what it writes on top. It
 // belongs to one goroutine. Errors of a write leave it unusable: roll back.
+//
+// There are four kinds. A read transaction has a snapshot of the pool and an
+// epoch. A write transaction has the write cache and no epoch. A draft
+// ([Store.Draft]) has a snapshot below it, writes to memory, and cannot be
+// committed. The transaction of reclaimApplied goes to the file below the log
+// and sees nothing of the log. Code that depends on the kind asks for the
+// field, not for a flag: epoch in Rollback, cache in childCounts, snapshot in
+// Rollback.
+//
+// Writing invalidates every cursor of the transaction and what Get returned. So
+// functions that walk and write collect what they found first (builder.found,
+// deleteRange), and keys that must outlive a write are cloned.
 type Tx struct {
 	store *Store
 	kv    kv.Tx       // nil for a read transaction that has ended
@@ -42,7 +54,9 @@ type Tx struct {
 	snapshot *Tx // that a draft writes in front of; nil: it is no draft, or has ended
 }
 
-// Stats counts what a transaction touched.
+// Stats counts what a transaction touched. Tests hold operations to these
+// numbers, and explanations print them; they are the only measure of cost that
+// does not depend on the machine.
 type Stats struct {
 	Read    int // rows and index entries read
 	Visited int // children and index entries that cursors came by
@@ -95,7 +109,10 @@ func (tx *Tx) delete(b kv.Bucket, key []byte) error {
 }
 
 // A brief read takes less than about a millisecond. The caller bounds its text by
-// BriefBytes.
+// BriefBytes. BriefBytes bounds the text of such a read and briefRows its rows and index
+// entries. Both are far above a usual small read and far below what would keep a
+// processor busy: a read that reaches one of them fails with ErrLong and begins again in
+// the queue for large reads.
 const (
 	BriefBytes = 64 << 10
 	briefRows  = 512
@@ -147,7 +164,9 @@ func (tx *Tx) newID() uint64 {
 }
 
 // find follows p as far as rows go. It returns the last row on the way, absent
-// if the way ends, and what is left of the path inside it.
+// if the way ends, and what is left of the path inside it. Below a packed row
+// the path goes on inside the text, and below a blob it leads to nothing:
+// callers have to tell the two apart by the row's tag.
 func (tx *Tx) find(p tree.Path) (row, tree.Path, error) {
 	r, err := tx.row(rootKey)
 	if err != nil {
@@ -171,6 +190,12 @@ func (tx *Tx) follow(r row, p tree.Path) (row, tree.Path, error) {
 }
 
 // state is what the store counts; one row of bucket m.
+//
+// A transaction reads the row when it begins and writes it once, when it
+// commits, and only if something of it changed. Ids are taken from nextID by
+// the writer and by loads, which reserve ranges. An id of a commit is never
+// given again, also not one that a load reserved and did not use: otherwise old
+// rows, which wait to be reclaimed, could become part of a new container.
 type state struct {
 	revision  uint64
 	nextID    uint64 // of containers and blobs
@@ -201,6 +226,10 @@ const largeValue = 1 << 20
 
 // hold notes that n more bytes are about to be held by what the transaction reads, and
 // asks Hold in steps of largeValue. What is read without Hold does not count.
+//
+// Steps of largeValue keep small reads away from the share of the client, which has a
+// lock. For a large value it is asked before the memory is allocated, because a check
+// that comes later could not prevent anything.
 func (tx *Tx) hold(n int) error {
 	if tx.brief > 0 && n > BriefBytes {
 		return ErrLong

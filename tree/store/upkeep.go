@@ -16,6 +16,10 @@ type ScrubPlace struct {
 // Scrub verifies the pages and the checksums of entries from a place on, about as
 // many bytes as it is told, and returns the place behind them and what it read. At the
 // end that is the zero place. Damage is counted, and told to Options.OnDamage.
+//
+// It reads a bounded number of bytes in each transaction, because a transaction that
+// stays open keeps pages from being used again. So a scrub of a file that is written to
+// sees several states, each part of it a consistent one.
 func (tx *Tx) Scrub(from ScrubPlace, size int) (next ScrubPlace, read int) {
 	t, ok := kv.FileOf(tx.kv)
 	if !ok {
@@ -66,6 +70,12 @@ func (s *Store) Upgrade(budget int) (more bool, err error) {
 // KeepCount counts the children of the container at p, if it is one whose number is
 // not kept yet, and keeps it from then on. Others can write meanwhile: what they
 // change is added in the end.
+//
+// It takes three transactions. A short write transaction notes in counting that writers
+// have to add up what they change. A read transaction of that same state counts, for as
+// long as it takes. A second write transaction stores the sum of both. To begin the read
+// transaction inside of the write transaction is what makes the two agree: no commit can
+// come between them.
 func (s *Store) KeepCount(p tree.Path, interrupt func() error) error {
 	id, reader, err := s.beginCount(p)
 	if err != nil || reader == nil {

@@ -13,6 +13,10 @@ import (
 // descend returns the rows on the way to p, from the root down, until the next
 // descend. The last is where p's node is or would be; it may be absent. rest is
 // the path inside it.
+//
+// The steps and their keys are in memory of the write cache and last until the
+// next descend of the transaction. So one write must be finished before the
+// next one begins, which a transaction of one goroutine guarantees.
 func (e editor) descend(p tree.Path) (steps []step, rest tree.Path, err error) {
 	d := e.tx.cache
 	d.keys = d.keys[:0]
@@ -46,6 +50,10 @@ func (e editor) descend(p tree.Path) (steps []step, rest tree.Path, err error) {
 // and removing something below a leaf changes nothing (protocol §6). It
 // reports whether anything changed; for large nodes it says true without
 // comparing.
+//
+// After an error the rows may be half changed: the transaction has to be rolled
+// back. A write that the store refuses for its own reasons (a damaged row) so
+// fails the batch once, and the committer tries the others again without it.
 func (tx *Tx) Put(p tree.Path, n tree.Node) (changed bool, err error) {
 	steps, rest, err := edits(tx).descend(p)
 	if err != nil {
@@ -99,7 +107,9 @@ func (tx *Tx) PutPriority(p tree.Path, priority tree.Node) (changed bool, err er
 	})
 }
 
-// replace makes n the node of the last step's row and prunes upwards.
+// replace makes n the node of the last step's row and prunes upwards. The old
+// subtree is not visited: its container or blob goes to the reclaim queue as a
+// whole, so the cost does not depend on what lies below.
 func (e editor) replace(steps []step, n tree.Node) error {
 	last := &steps[len(steps)-1]
 	if err := e.discard(last.row); err != nil {
@@ -132,7 +142,9 @@ func (e editor) discard(r row) error {
 }
 
 // prune deletes the last step's row and then the rows of containers that became
-// empty.
+// empty. Each level costs one seek for a remaining child. That there are no
+// empty containers is worth it: whether a node exists is then known from its
+// row alone.
 func (e editor) prune(steps []step) error {
 	for i := len(steps) - 1; i >= 0; i-- {
 		if err := e.tx.delete(kv.Rows, steps[i].key); err != nil {
@@ -160,6 +172,11 @@ func (e editor) isEmpty(id uint64) (bool, error) {
 // edit returns n with the node at p replaced by v. Putting something in place
 // of something else, the most frequent change of a packed row, is one splice of
 // its text; all else goes through the node.
+//
+// sjson knows nothing of the order of keys, so it may only replace a member
+// that is there. Keys with characters that are special in its path syntax take
+// the other way: they would have to be escaped, and a mistake there would
+// change another member.
 func edit(n tree.Node, p tree.Path, v tree.Node) tree.Node {
 	if v.IsEmpty() || p.IsRoot() || !n.IsObject() || !plain(p) {
 		return n.With(p, v)

@@ -10,6 +10,16 @@ import (
 // A writeCache is what write transactions leave for the next one: the rows of
 // containers, since most writes go down through the same few, and memory. It
 // belongs to the one transaction that has it.
+//
+// Its mutex is the lock of the writer: a write transaction takes it in Begin
+// and leaves it in Commit or Rollback, and Check holds it to keep writers out.
+// The rows in it are valid for the state that the last transaction left. So a
+// transaction that is rolled back after it wrote clears them, and reads of
+// snapshots never use them.
+//
+// Only rows of containers are kept. They are small and change rarely, while
+// packed rows are most of the data, and to keep those would be a second copy of
+// it.
 type writeCache struct {
 	taken      sync.Mutex     // by the write transaction, from its beginning to its end
 	containers map[string]row // by row key; as the transaction sees them
@@ -20,6 +30,8 @@ type writeCache struct {
 	counts map[uint64]countChange // of the children of containers
 }
 
+// When maxKnown is reached, all are forgotten. The few containers that most writes go
+// through are learned again at once.
 const (
 	// maxKnown bounds how many containers are remembered.
 	maxKnown = 4096
@@ -87,7 +99,8 @@ func (d *writeCache) rowKey(container uint64, key string) []byte {
 	return d.keys[from:len(d.keys):len(d.keys)]
 }
 
-// A step is one row on the way to a path.
+// A step is one row on the way to a path. descend fills in both with the row as
+// it was; the change updates now, and reindexed compares the two.
 type step struct {
 	key  []byte    // row key
 	path tree.Path // of the row's node

@@ -16,6 +16,9 @@ type Timed[T any] interface {
 
 // A Wheel calls sockets at a time of theirs: one timer for all of them. Each has one time, up
 // to the span of the wheel ahead, which is met to a Tick.
+//
+// Timers for each socket would cost memory while it is idle. A Tick is exact enough for pings
+// and for the end of silent connections, so one timer and a list for each tick will do.
 type Wheel[T any, P Timed[T]] struct {
 	mu    sync.Mutex
 	ticks [ticks]P // the first of those whose time it is

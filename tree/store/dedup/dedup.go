@@ -44,6 +44,10 @@ const (
 )
 
 // Writes recognize those that were carried out before.
+//
+// The memory is one entry for each writer and not for each write, because a
+// client numbers its writes in order: what was carried out is mostly one range.
+// A writer that leaves gaps has several, up to a bound.
 type Writes struct {
 	entries kv.Entries
 	limit   int // writers
@@ -59,7 +63,8 @@ func (d Writes) Has(id ID) (bool, error) {
 }
 
 // Record puts a write on record. It forgets the oldest writers beyond the
-// limit, and some that were not heard from for long.
+// limit, and some that were not heard from for long. The caller records a write
+// in the transaction that carries it out; that is all that makes it count once.
 func (d Writes) Record(id ID, now time.Time) error {
 	key := writerKey(id.Writer)
 	w, known, err := d.writer(id.Writer)
@@ -121,7 +126,9 @@ func (d Writes) countWriter(now time.Time) error {
 }
 
 // forgetWriter forgets the writer that was not heard from for the longest, if
-// that is long ago or it must go anyway.
+// that is long ago or it must go anyway. The hour is part of the key, so the
+// oldest writer is the first entry and needs no search. It is coarse so that a
+// busy writer moves there once an hour.
 func (d Writes) forgetWriter(must bool, now time.Time) (did bool, err error) {
 	c := d.entries.Cursor(kv.Writers)
 	k, _ := c.Seek([]byte{writerHour})
@@ -163,6 +170,9 @@ func hourKey(hour uint32, w [16]byte) []byte {
 func hourOf(t time.Time) uint32 { return uint32(max(0, t.Unix()/3600)) }
 
 // A writer is what is kept of one client.
+//
+// Runs are stored as differences, each as a varint, so a client that has made a
+// million writes in order takes some ten bytes.
 type writer struct {
 	hour uint32 // of its last write
 	runs runs

@@ -6,7 +6,9 @@ import "slices"
 type run struct{ from, to uint64 }
 
 // runs are ascending and do not touch. What is in none of them was refused, or
-// is older than what is kept.
+// is older than what is kept. A number that fell out at the lower end and is
+// sent again would be carried out again. For that a client would have to repeat
+// a write after it has left more than maxRuns gaps behind it.
 type runs []run
 
 func (r runs) valid() bool {

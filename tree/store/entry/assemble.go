@@ -12,6 +12,9 @@ var errParts = errors.New("the parts of an operation are missing, or out of orde
 
 // An Assembler makes commits of the entries of a database, which it is given in order. The
 // zero Assembler is ready.
+//
+// Its memory is bounded by MaxParts, not by what a log says: a damaged or forged log must
+// not take the memory of its reader.
 type Assembler struct {
 	run    uint64
 	parts  map[string]*parts

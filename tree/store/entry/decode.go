@@ -28,7 +28,9 @@ var parsers = map[string]func(m members) (Operation, error){
 }
 
 // parse reads an operation. Text that append would not have made is refused, so nothing is
-// ever read in part.
+// ever read in part. That makes the encoder the definition of the format. A later version
+// that adds a member is noticed by an older reader, which then stops instead of losing
+// what the member says.
 func parse(line string) (Operation, error) {
 	if !gjson.Valid(line) || !strings.HasPrefix(line, `{"`) {
 		return nil, fmt.Errorf("%w: an operation is not JSON", ErrDamaged)
@@ -82,6 +84,8 @@ func (m members) by() By {
 	return By{UID: m["uid"].Str, Admin: m["admin"].Bool(), Door: m["door"].Str, Cause: m["cause"].Str}
 }
 
+// Values are validated as those of a client are, since entries may come from another
+// machine.
 func writes(object gjson.Result) (list []tree.ResolvedWrite, err error) {
 	object.ForEach(func(k, v gjson.Result) bool {
 		var t tree.Target

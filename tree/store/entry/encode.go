@@ -13,6 +13,10 @@ import (
 
 // An Encoder makes the entries of one commit after another, in memory that it uses again. The
 // zero Encoder is ready.
+//
+// Operations are appended as the batch is decided, and the header, which has their number and
+// checksum, is put in front at the end: room for the longest header is left at the beginning
+// of the memory. So the usual entry is made without an allocation and without being copied.
 type Encoder struct {
 	buf  []byte // room for a header, and the lines
 	n    int    // lines
@@ -39,7 +43,8 @@ func (e *Encoder) Len() int { return max(len(e.buf)-maxHeader, 0) }
 // Empty reports whether nothing was added.
 func (e *Encoder) Empty() bool { return e.n == 0 }
 
-// Full reports whether the entry is as long as one should be.
+// Full reports whether the entry is as long as one should be. A quarter is left
+// for the last operation of the batch, so that an entry is rarely cut.
 func (e *Encoder) Full() bool { return e.Len() >= maxLines-maxLines/4 }
 
 // Add adds an operation. It does not keep it.
@@ -81,7 +86,8 @@ func (e *Encoder) Seal(h Header) []byte {
 	return e.cut(h)
 }
 
-// cut is Seal for what is too long for one entry.
+// cut is Seal for what is too long for one entry. An operation that is longer
+// than an entry goes in parts, and a join stands where it belongs in the order.
 func (e *Encoder) cut(h Header) (all []byte) {
 	var lines []byte
 	n, long, last := 0, 0, h.More
@@ -119,7 +125,8 @@ func (e *Encoder) cut(h Header) (all []byte) {
 const maxPiece = maxLines/2 - maxHeader
 
 // Pieces cuts a text without control characters, such as JSON on one line, into pieces that an
-// operation can have.
+// operation can have. Pieces end between characters, since a JSON string cannot hold half of
+// one.
 func Pieces(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for len(text) > maxPiece {

@@ -46,6 +46,10 @@ var (
 )
 
 // A Header says which commit an entry is.
+//
+// A reader that misses a revision has missed commits, and has to read the state
+// of the database instead. When Run changes, what the run before has begun and
+// not completed is void.
 type Header struct {
 	Database uint64 // random id of the database: not that of one restored or copied from it
 	Run      uint64 // random id of the time for which the database was open
@@ -100,6 +104,10 @@ func appendHex(b []byte, n uint64, digits int) []byte {
 }
 
 // Next returns the entry that a text begins with, and what follows it.
+//
+// The header is encoded again and compared with what was read. So each byte of
+// an entry is either covered by the checksum or part of a canonical form, and
+// an entry with unknown members is refused instead of being read in part.
 func Next(text []byte) (e Entry, rest []byte, err error) {
 	end := bytes.IndexByte(text, '\n')
 	if end < 0 || end > maxHeader {

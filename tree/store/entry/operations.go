@@ -8,6 +8,10 @@ import (
 
 // An Operation is one line of an entry behind its header: a *Write, *Seen, *Left, *Rules,
 // *Setting, *Load, *Link, *Drop, *Part or *Join.
+//
+// The set is closed, and a switch over it has a case for each. A new one needs a parser
+// in decode.go and a case in package sync/replay, and readers of this version refuse
+// entries that have it.
 type Operation interface {
 	append(b []byte) []byte
 }

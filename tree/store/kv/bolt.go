@@ -18,6 +18,7 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
+// mapBytes is address space and no memory.
 const (
 	// mapBytes is reserved as address space at once. If the file outgrew its
 	// map, the writer would wait for all readers to remap it.
@@ -46,6 +47,10 @@ type FileOptions struct {
 
 // OpenFile opens or creates a file. One that exists is not written to before Start,
 // and one on a read-only file system is opened to be read.
+//
+// The file is examined before bbolt writes to it. probe checks its head and length before
+// bbolt maps it at all, and follows all pages through ordinary reads while a read-only
+// bbolt holds the lock: bbolt would end the process over a damaged page.
 func OpenFile(file string, o FileOptions) (*File, error) {
 	k := &File{damaged: o.OnDamage, name: o.Name}
 	open := func() (*boltKV, error) { return openBolt(file, o.NoSync) }
@@ -167,6 +172,9 @@ func (k *boltKV) RemoveFresh(err error) error {
 
 // start makes what the file shows durable, and creates the buckets that it lacks. A
 // file that has them all is only written to where it has the same already.
+//
+// It is apart from opening since it writes. A file on a full disk is opened and read, and
+// started later.
 func (k *boltKV) start() error {
 	if err := k.syncMetas(); err != nil {
 		return fmt.Errorf("sync: %w", err)
@@ -236,6 +244,7 @@ func createBuckets(tx *bolt.Tx) error {
 	return nil
 }
 
+// The list is not written after a failure: the file is left as it is.
 func (k *boltKV) Close() error {
 	if k.started && !k.failed.Load() && !k.hasFreeList() {
 		k.keepFreeList()

@@ -21,6 +21,12 @@ func (k *boltKV) begin(writable bool) (*boltTx, error) {
 
 // A boltTx is a transaction of a file, whose values it takes for what they are. Its
 // methods may panic; see [FileTx].
+//
+// It reads in two ways. Pages that the transaction has not changed are read from the mapped
+// file by a cursor of our own, with all checks. Pages that it has changed are in bbolt's
+// memory, and are read by bbolt's cursor. keys, a Bloom filter of one hash, keeps most
+// lookups of unchanged keys away from the second way; a false positive costs a seek and
+// no wrong answer.
 type boltTx struct {
 	kv       *boltKV
 	tx       *bolt.Tx
@@ -44,7 +50,9 @@ type boltBucket struct {
 	at     entryText // that finder came to
 }
 
-// changes are what a transaction changes of a bucket.
+// changes are what a transaction changes of a bucket. bbolt copies a page when
+// it is first changed, with whatever is on it. So each leaf is checked once
+// before that, and leaves notes which were.
 type changes struct {
 	cursor *bolt.Cursor
 	keys   keyFilter

@@ -148,6 +148,10 @@ func (k *boltKV) update(f func(*bolt.Tx) error) error {
 
 // commit commits a transaction. After an error nothing of it is in the file, unless
 // the error is ErrUnknown.
+//
+// commits is held from before the meta page is written until the outcome is known. A
+// reader that sees a newer transaction than durable waits for that lock, and then either
+// reads the new state or begins again in the former one.
 func (k *boltKV) commit(tx *bolt.Tx) error {
 	k.commits.Lock()
 	defer k.commits.Unlock()
@@ -219,6 +223,9 @@ func (k *boltKV) usable() error {
 
 // putBack makes the state before a failed commit the current one again, on the
 // disk, in bbolt's memory map, and in its list of free pages. commits is held.
+// All three have to succeed, and in this order: until the page is synced, a
+// power failure may still bring the failed commit back, and until bbolt has
+// found its free pages anew, it would write over pages of the former state.
 func (k *boltKV) putBack() error {
 	defer func() { k.tried = time.Now() }()
 	k.metas.Lock()

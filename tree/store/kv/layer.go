@@ -7,12 +7,19 @@ import (
 
 // A Layer is entries in memory in front of those of a transaction. An entry without a value
 // is deleted there. A Layer has many readers or one writer at a time.
+//
+// Copies share their trees until one of them is written to (copy-on-write of btree). So a
+// reader's copy is cheap, and a writer pays for a page of the tree only if a reader took a
+// copy since its last write.
 type Layer struct {
 	trees [len(Buckets)]memTree // nil: it has no entry of the bucket
 	bytes int64
 }
 
-// layerOverhead is what an entry takes in addition to its bytes.
+// layerOverhead is what an entry takes in addition to its bytes. It is an
+// estimate of the item in the tree. The bounds of memory go by it, so it need
+// not be exact, and must not be zero: many small entries take more than their
+// bytes.
 const layerOverhead = 96
 
 // Set puts an entry, or with a nil value deletes it. It keeps the key and the value.

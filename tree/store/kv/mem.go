@@ -9,6 +9,10 @@ import (
 
 // memKV keeps buckets in copy-on-write trees: a transaction works on copies of
 // those that it changes, and a commit makes them the current state.
+//
+// It is the store of databases in memory and the model for tests of the others.
+// Its transactions have the same contract: one writer at a time, and readers of
+// the state before it. A commit cannot fail.
 type memKV struct {
 	writer sync.Mutex // held by the one write transaction
 	mu     sync.Mutex // guards current

@@ -12,6 +12,9 @@ import (
 //
 // It keeps a place in each source and seeks only when it turns round, so a step costs a
 // step of the sources that have the entry.
+//
+// The sources are few (own, active, frozen and the file), so the smallest key is found by
+// comparing all of them. A heap would cost more.
 type merged struct {
 	sources []source
 	at      []byte // key of the entry that was returned last

@@ -203,6 +203,11 @@ func (p *pages) bucket(root uint64, b Bucket) (g page, ok bool) {
 const bucketHeader = 16
 
 // A pageCursor walks the entries below a page.
+//
+// The finder of a bucket stays in its leaf between operations (home): writes
+// are often neighbours, and each descent from the root costs the checks of all
+// pages on the way. home is only valid as long as the cursor is where descend
+// left it, so whatever moves away clears it (aside) or restores it.
 type pageCursor struct {
 	pages *pages
 	root  page

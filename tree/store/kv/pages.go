@@ -12,6 +12,10 @@ import (
 // granted when it follows them: it asserts, in a goroutine of its own, which
 // would end the process, and it reads through a memory map, where a wrong offset
 // is a fault.
+//
+// It reads with ReadAt and not through the map, so a file that another process truncates
+// is an error and not a fault. It needs a byte for each page (seen) to tell that none is
+// used twice.
 type pageWalk struct {
 	f    io.ReaderAt
 	meta boltMeta

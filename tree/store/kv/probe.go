@@ -63,7 +63,9 @@ func bothMetas(f io.ReaderAt, size int64, newest boltMeta) error {
 	return nil
 }
 
-// newestMeta returns the newest valid meta page.
+// newestMeta returns the newest valid meta page. bbolt takes the valid page
+// with the higher transaction, too, and falls back to the other one without
+// saying so. That is why bothMetas asks for both.
 func newestMeta(f io.ReaderAt) (newest boltMeta, err error) {
 	first, known := readMeta(f, 0, 0)
 	pageSize := int64(first.pageSize)

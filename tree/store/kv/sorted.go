@@ -10,8 +10,11 @@ import (
 // in the order of keys: before somebody looks, and at the commit. What it holds
 // is as bounded as the transaction, all of whose pages are in memory.
 //
-// bbolt does not split a page before the commit. Entries of a large write, which
-// come in the order of the rows, would each move half of those that came before.
+// bbolt does not split a page before the commit. Entries of a large write, which come in
+// the order of the rows, would each move half of those that came before. Only the index
+// bucket needs this: rows are put in order by those that make them. Reads are correct at
+// any time, since they release first. With a log it is not used, because the layers sort
+// all buckets.
 type sortedWrites struct {
 	Tx
 	held   []heldEntry

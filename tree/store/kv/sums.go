@@ -42,6 +42,11 @@ func checkSum(b Bucket, key, stored []byte) (value []byte, ok bool) {
 }
 
 // A File is a file whose entries have checksums.
+//
+// It is the only user of boltKV. Everything that may panic runs below guard,
+// since bbolt and the page cursor report damage by panics, and a page that
+// cannot be read from the disk is a fault. So each method of FileTx that reads
+// or changes entries begins with a deferred guard.
 type File struct {
 	*boltKV
 	damaged func(err error) // is called with damage; may be nil

@@ -32,8 +32,10 @@ var upgradeTurns = func() (turns [256]int) {
 	return turns
 }()
 
-// An upgradePlace is how far an upgrade is: all buckets before a turn, and of the
-// one whose turn it is the entries below a key. The zero place is the beginning.
+// An upgradePlace is how far an upgrade is: all buckets before a turn, and of the one
+// whose turn it is the entries below a key. The zero place is the beginning. It is part
+// of each transaction, so a snapshot that began before a slice was committed reads its
+// entries as they were then.
 type upgradePlace struct {
 	turn int
 	key  []byte

@@ -18,6 +18,9 @@ func OfFile(file string) string { return file + ".log" }
 
 // Find returns the directory that has the log of a file, or the kept commits of the file. The
 // error wraps [logged.ErrOtherLog] if there is neither.
+//
+// A log that is there is preferred to kept commits: it has them as long as it has not moved
+// them into a kept file.
 func Find(file string, place logged.Place) (dir string, kept bool, err error) {
 	dirs := []string{Of(filepath.Dir(file)), OfFile(file)}
 	for _, dir := range dirs {

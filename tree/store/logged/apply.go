@@ -129,6 +129,11 @@ func (s *Store) background() bool {
 // work applies and does upkeep, until there is nothing to do or something fails. After that
 // the next commit that finds active full tries again, those that find it twice as full wait
 // and fail, and so does what comes after applyAfter.
+//
+// At most one goroutine of a store runs it (busy). It is started by need and ends when
+// there is nothing to do, so an idle database has no goroutine. An error does not end the
+// store: nothing is lost, because the log has the commits, and the next try comes at the
+// latest after applyAfter.
 func (s *Store) work() {
 	for {
 		s.mu.Lock()
@@ -199,6 +204,12 @@ func (s *Store) step(apply bool) error {
 }
 
 // applyFrozen applies the frozen layer. applying is held.
+//
+// Only after the last transaction is the log told (Release) that it need not
+// keep the records. If the file has no room, the log gives back what it does
+// not need, and the layer is applied once more without upkeep. If upkeep fails,
+// the layer is applied without it: to free garbage must never prevent that
+// commits reach the file.
 func (s *Store) applyFrozen() error {
 	s.mu.Lock()
 	frozen, to, upkeep := s.frozen, s.frozenTo, s.upkeep.do != nil && !s.closing
@@ -282,6 +293,8 @@ func putSome(tx kv.Tx, next func() (kv.Entry, bool), atOnce int) (more bool, err
 }
 
 // toFreeze freezes what was committed, unless something is frozen or nothing was. mu is held.
+// The new active layer takes commits at once, so writers wait for the file only when both are
+// full.
 func (s *Store) toFreeze() {
 	if s.frozen == nil && !s.active.Empty() {
 		s.frozen, s.frozenTo, s.frozenSince = s.active, s.position.last, s.since

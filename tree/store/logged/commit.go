@@ -12,6 +12,12 @@ import (
 )
 
 // commit commits what the writer has written. The writer is held.
+//
+// The steps are: wait until there is room in memory (ready), slow down while a
+// layer is applied (pace), append to the log, and make the commit visible.
+// After that the caller may acknowledge it. If the log has no segment and the
+// disk no room for one, the commit goes to the file, which may have free pages.
+// Any other failure of the log is settled by failed.
 func (s *Store) commit(t *Tx) error {
 	own, began := &t.own, time.Now()
 	defer func() { s.took.Add(int64(time.Since(began))) }()
@@ -42,6 +48,12 @@ func (s *Store) commit(t *Tx) error {
 }
 
 // append appends the commit to the log and makes it visible.
+//
+// The commit becomes visible after the log has it on the disk, and under
+// committing, so that the numbers of the records of a database ascend in the
+// order in which readers see them. needLog comes first: before a file may lack
+// something, the file itself says so, and a copy of it or an older version
+// cannot take it for complete.
 func (s *Store) append(own *kv.Layer, change []byte) error {
 	s.committing.Lock()
 	defer s.committing.Unlock()
@@ -76,6 +88,10 @@ func (s *Store) append(own *kv.Layer, change []byte) error {
 }
 
 // ready waits until there is room for another commit. The writer is held.
+//
+// There are two bounds: twice a full layer for this database, and twice the
+// memory of the log for all of them. At the second one the largest database is
+// applied, which need not be this one.
 func (s *Store) ready() error {
 	crowded := func() bool {
 		s.mu.Lock()
@@ -153,6 +169,10 @@ func (s *Store) makeRoom() error {
 
 // failed settles what became of a record that the log could not take. When everything that
 // was committed is in the files and the log has declared the record void, it is refused.
+//
+// A sync that failed says nothing about what the disk has: the record may be there after a
+// crash. So the commit must not be refused before a segment is on the disk which says that
+// the record is void. While that cannot be written, the answer is kv.ErrUnknown.
 func (s *Store) failed(cause error) error {
 	if !errors.Is(cause, wal.ErrUnsettled) && !errors.Is(cause, wal.ErrFailed) {
 		return cause
@@ -191,6 +211,10 @@ func (s *Store) directly(t *Tx) error {
 
 // direct commits to the file. number is that of the commit's record in the log; 0: there is
 // none. The writer is held.
+//
+// The order is: records of unknown outcome are made void, everything before the commit is
+// applied to the file, and then the file gets the commit. A crash between two of them
+// leaves a file that has a prefix of what was acknowledged, which is what recovery expects.
 func (s *Store) direct(own *kv.Layer, number uint64) error {
 	// A crash could find an earlier record of the store whose outcome is unknown, and put it
 	// on top of this commit: it has to be void.

@@ -34,6 +34,14 @@ type LogOptions struct {
 
 // A Log is the write-ahead log of all stores of a process. Its methods may be called by
 // several goroutines at once.
+//
+// It belongs to a data directory and outlives its stores. Of a store it knows the
+// position and how much its layers take. Its mutex is taken behind the locks of stores,
+// and it calls no store while it holds it; renewing is the exception in front, because
+// renew has to apply all stores.
+//
+// A log for each database was left out: a thousand of them would keep a thousand segments
+// and sync one by one, and one log serves all that commit at the same time with one sync.
 type Log struct {
 	wal      *wal.Log
 	memory   int64
@@ -191,6 +199,8 @@ func (l *Log) full(times int64) bool {
 }
 
 // relieve applies the largest store in the background, unless it is doing that.
+// It begins at the bound itself, and commits wait at twice as much (see ready):
+// so they rarely wait.
 func (l *Log) relieve() {
 	l.mu.Lock()
 	busy := l.relieving
@@ -233,6 +243,9 @@ func (l *Log) all() (list []*Store) {
 // acknowledged is put into the files of all databases: a sync that failed says nothing about
 // what the disk has of the segment. If the directory of the log is not in its place, the files
 // need no log any more; the error wraps wal.ErrReplaced then, unless a file could not be written.
+//
+// The store that calls holds its writer. Others go on until their next append, which fails:
+// then they come here, too, and find the work done or wait for it.
 func (l *Log) renew() error {
 	l.renewing.Lock()
 	defer l.renewing.Unlock()

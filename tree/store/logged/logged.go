@@ -66,6 +66,27 @@ type Options struct {
 }
 
 // A Store is a file with a log in front of it.
+//
+// It has four locks. writer is held from the beginning to the end of a write
+// transaction and orders commits of this database. committing is held around
+// one append, so that [Log.renew] can wait for a commit that is under way in
+// another database without taking its writer. applying is held by the one that
+// writes to the file. mu guards the fields below it and is held for moments
+// only: no I/O is done under it.
+//
+// position.database and position.log do not change after Open, and are read
+// without mu.
+//
+// Readers are consistent because of the order in which things change. A commit
+// adds to active under mu before it is acknowledged. A layer that is applied
+// stays in front of the file until the transaction of its last entries is
+// committed, and goes in the same critical section that begins a new epoch. So
+// a base of the old epoch is combined with the layer, and a base of the new
+// epoch without it, and never the other way round.
+//
+// To decide the next batch while one is being synced was tried as a prototype.
+// It gained 1.1 times with 16 writes in flight and lost a tenth with 256, and
+// left a state that is decided but not durable.
 type Store struct {
 	file   *kv.File
 	log    *Log
@@ -124,6 +145,10 @@ func (s *Store) Begin(writable bool) (kv.Tx, error) {
 }
 
 // begin begins a transaction; for one that writes, the writer is held.
+//
+// The base is begun outside of mu, since that may wait for the disk. If the
+// epoch changes meanwhile it is given up: what was applied in between would be
+// missing both in the base and in the layers.
 func (s *Store) begin(writable bool) (*Tx, error) {
 	t := &Tx{store: s, writable: writable}
 	for {

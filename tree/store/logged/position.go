@@ -22,6 +22,11 @@ var (
 )
 
 // A position is how a file and a log belong together, and the last record that counts.
+//
+// last in the file is the last record whose rows the file has. In memory it is the last
+// record that counts: that of the newest commit. The line tells two copies of a file
+// apart that both went on with the log: each time that a file begins to need the log it
+// gets a new one.
 type position struct {
 	log      uint64 // its owner
 	database uint64 // in the log
@@ -187,6 +192,13 @@ func randomID() uint64 {
 }
 
 // recover takes from the log what the file lacks: first what is kept of it.
+//
+// Each record of a database names the one before it. So recovery does not only
+// find records with higher numbers: it finds a chain that begins at the file's
+// position, and refuses the file if a link is missing. Records of kind
+// DirectKind count only if the file says that it has them. Nothing is written
+// to the file here: the rows go into the active layer, as if the commits had
+// just been made.
 func (s *Store) recover() error {
 	w, after := s.log.wal, s.position.last
 	k, kept, found, err := w.Kept().Find(s.position.log, s.position.database)
@@ -289,6 +301,8 @@ func unfit(why string) error {
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // needLog has the file say that it needs the log, which knows so before. committing is held.
+// First the log, then the file: if the second step fails, the log merely has a state that no
+// file asks for.
 func (s *Store) needLog() error {
 	s.mu.Lock()
 	needs, p := s.needs, s.position

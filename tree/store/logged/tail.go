@@ -61,6 +61,9 @@ func voidAfter(w *wal.Log, p position) (last uint64, err error) {
 //
 // Its position holds back the segments that it has still to read, up to the bound of the log.
 // A reader that is slower gets ErrTrimmed, and has to read the state of the database instead.
+//
+// It returns only what counts: it never reads beyond the last record that is visible to
+// readers of the store, so an entry that it returned cannot turn out to be void.
 type Tail struct {
 	source  source
 	cursor  *wal.Cursor

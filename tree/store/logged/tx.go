@@ -7,6 +7,10 @@ import (
 )
 
 // A Tx is a transaction of a Store. It belongs to one goroutine.
+//
+// Its writes are in own, in memory, until the commit: the file and other
+// transactions see nothing of it, and a rollback forgets it. The writer's own
+// layer is the first of Layers, so it reads what it has written.
 type Tx struct {
 	kv.Layered
 	store    *Store

@@ -16,6 +16,12 @@ const maxOwed = 64
 
 // An upkeep is the upkeep of a store: what there is to do, in small transactions, with the
 // entries that were applied.
+//
+// The work that is owed grows with what is applied. As long as commits come slowly enough,
+// upkeep goes first, so the file does not grow by what was replaced. While commits come
+// faster than that, they go first, up to maxOwed. Beyond that upkeep goes first again:
+// layers wait for it, and commits are slowed down, so the file does not grow without a
+// bound.
 type upkeep struct {
 	do     func(tx kv.Tx, entries int) (more bool, err error) // nil: there is none
 	atOnce int                                                // entries of a transaction

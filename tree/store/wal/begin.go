@@ -61,6 +61,11 @@ func beginSmall(l *Log, bytes, size int64) error {
 
 // begin begins a segment of at least so many bytes that has room for records of a size. The
 // caller has the writing.
+//
+// The order makes each crash harmless: the file has its head before it gets a segment's
+// name, and it has the name before the control file says that it must be there. If a step
+// fails, the segment may or may not be known to the control file, so it is remembered in
+// failures until a later segment is known.
 func (l *Log) begin(bytes, size int64) error {
 	if err := l.watched.check(); err != nil {
 		return away(l, err)
@@ -188,6 +193,10 @@ type pooledFile struct {
 const maxPooled = 2
 
 // A filePool has the files that wait to become segments.
+//
+// A segment is written into a file whose bytes are on the disk already. Then a
+// sync has no metadata to write, which is faster than to append to a file that
+// grows. Segments that are released come back here and are used again.
 type filePool struct {
 	disk  disk.Disk
 	bytes int64 // of those that are kept
@@ -203,7 +212,8 @@ type filePool struct {
 }
 
 // reserved is how much a log on a full disk has in reserve, for files of databases that have to
-// grow before the log gets smaller.
+// grow before the log gets smaller. Without it a full disk could not be left again: applying
+// the log needs room in the files before it frees any in the log.
 const reserved = 1 << 20
 
 // take returns a file of at least so many bytes.

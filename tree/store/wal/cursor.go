@@ -12,6 +12,9 @@ import (
 //
 // The index behind it is in memory: of each segment, the databases that have records in it,
 // and where the first one of each is.
+//
+// It reads without a lock while segments may be recycled under it. So after each read it
+// asks whether the segment is still part of the log, and only then trusts what it has read.
 type Cursor struct {
 	log      *Log
 	database uint64

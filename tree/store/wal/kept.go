@@ -210,6 +210,10 @@ func (f KeptFiles) Limit(now time.Time) (givenUp []Kept, err error) {
 
 // Keep takes the records of a database that are not released out of the segments, into a
 // file of their own with the state of the database, and releases them.
+//
+// The file is written and synced before the records are released, so they are in one of
+// the two places at any moment. If it is interrupted in between, the records are in both,
+// and recovery takes each number once.
 func (l *Log) Keep(database uint64) error {
 	last, ok := l.Databases()[database]
 	if !ok {

@@ -44,6 +44,17 @@ type Options struct {
 }
 
 // A Log appends records to the segments of a directory.
+//
+// One goroutine at a time has the writing (the flag writing): it alone writes
+// to the newest segment and to the control file, and begins segments. It is
+// taken by the first Append of a group, by take, and passed on by pass. mu
+// guards the fields below it and is never held during I/O, except to punch a
+// hole into a segment that is given up. recycling is taken before mu, with or
+// without the writing.
+//
+// There is no goroutine of the log: a group is written by one of the callers
+// that wait for it. A goroutine that writes for all would cost each commit of a
+// single client two more switches.
 type Log struct {
 	disk    disk.Disk
 	o       Options
@@ -76,7 +87,9 @@ type Log struct {
 	pool     filePool
 }
 
-// A group is the records that are written by one call.
+// A group is the records that are written by one call. Records gather in it
+// while the group before is being synced. So the size of a group follows the
+// load, and there is no timer to tune.
 type group struct {
 	records []byte
 	heads   []int  // where they begin
@@ -175,6 +188,9 @@ func (l *Log) passOn() bool {
 }
 
 // take waits until the caller may write, in front of the group that gathers.
+// Those that take go before the group, because what they do (a new segment, the
+// mark at the end) is short, and a group would otherwise always be there under
+// load.
 func (l *Log) take() {
 	l.mu.Lock()
 	l.takers++
@@ -187,6 +203,10 @@ func (l *Log) take() {
 }
 
 // writeGroup gives the records their numbers and writes them.
+//
+// Numbers are given here and not in Append, so that they ascend in the order on
+// the disk. A number is used up even if the write fails: the failed record may
+// be on the disk, and another record with its number would be taken for it.
 func (l *Log) writeGroup(g *group) error {
 	if err := l.makeRoom(int64(g.bytes())); err != nil {
 		return fmt.Errorf("begin a segment of the log: %w", err)

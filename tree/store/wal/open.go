@@ -51,6 +51,9 @@ func newLog(d disk.Disk, o Options) *Log {
 
 // recover finds what the log has. New records come into a new segment: what follows the
 // last record of the newest one may be a part of records that were never acknowledged.
+//
+// It reads all segments as a whole, so it takes as long as the disk takes to read the
+// log.
 func (l *Log) recover() error {
 	names, err := l.disk.List()
 	if err != nil {
@@ -133,7 +136,9 @@ func openSegments(l *Log, names []string) (found []*segment, err error) {
 	return found, nil
 }
 
-// join reads the segments and refuses a log that lacks some.
+// join reads the segments and refuses a log that lacks some. follows of each
+// segment says where the one before it ended as far as it counts. Records
+// behind that were written, failed, and are void.
 func (l *Log) join(found []*segment, newest uint64) error {
 	l.segments = l.segments[:0]
 	for i, s := range found {
@@ -232,6 +237,8 @@ func (l *Log) cut(s *segment, upTo uint64) error {
 
 // torn checks that the records end where the segment has no whole one. They do if what
 // follows was never acknowledged: no later record was written when it was on the disk.
+// The id of the segment is searched byte by byte, because the length of the unreadable
+// record cannot be trusted.
 func (s *segment) torn(b []byte) error {
 	id := le.AppendUint64(nil, s.id)
 	for at := int(s.end); ; at++ {

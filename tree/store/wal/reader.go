@@ -9,7 +9,8 @@ import (
 // readBytes is how much a reader reads at once; a longer record is read as a whole.
 const readBytes = 256 << 10
 
-// A reader reads the records of a segment.
+// A reader reads the records of a segment. A record that it returns keeps its
+// memory, since the rows of a record are used in place when they are applied.
 type reader struct {
 	file    disk.File
 	id      uint64

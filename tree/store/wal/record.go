@@ -77,6 +77,10 @@ func noted(b []byte, number uint64) Record {
 }
 
 // A stored record is one as it lies in a segment.
+//
+// settled is how a record bears witness for those before it: if a record says
+// that number n was on the disk and n is unreadable, the log was damaged.
+// Otherwise the end of the log is just a write that was cut off.
 type stored struct {
 	Record
 	settled uint64

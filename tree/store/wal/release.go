@@ -60,6 +60,11 @@ func (l *Log) skip(number uint64) {
 }
 
 // recycle takes the oldest segments out of the log, for as long as they are released.
+//
+// Only the oldest segment can go, since recovery joins segments one behind the other. So
+// one database that does not release its records holds all segments behind them: that is
+// why the largest and the oldest are applied, and why records of missing files are kept
+// elsewhere (see Keep).
 func (l *Log) recycle() error {
 	l.recycling.Lock()
 	defer l.recycling.Unlock()
@@ -190,7 +195,9 @@ func (l *Log) held(s *segment) bool {
 }
 
 // A Hold keeps the records behind a number in the log for a reader that is under way, up to
-// the bound of Options.HoldBytes.
+// the bound of Options.HoldBytes. It is a wish and no promise: beyond HoldBytes the
+// segments go, because a reader that stands still must not fill the disk. It gets
+// ErrTrimmed then.
 type Hold struct {
 	log    *Log
 	number uint64

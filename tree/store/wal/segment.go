@@ -25,6 +25,10 @@ const (
 //
 // Its id is random and new whenever the file is filled again. follows is the last number of
 // the segments before that counts: records above it that are found there are void.
+//
+// It is written by the goroutine that has the writing, and its fields are changed under the
+// mutex of the log when the write has succeeded. end is therefore always the end of what is
+// on the disk, and readers read up to it without a lock of the file.
 type segment struct {
 	first   uint64
 	id      uint64

@@ -17,7 +17,8 @@ type State struct {
 
 const stateBytes = 3 * 8
 
-// states are those of the databases whose files need the log.
+// states are those of the databases whose files need the log. They are repeated
+// at the beginning of each segment, since the segments before it may be gone.
 type states map[uint64]State
 
 // note notes what a record says about them.

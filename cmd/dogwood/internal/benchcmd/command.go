@@ -115,7 +115,8 @@ func (c *Command) options() bench.Options {
 // maxRepeat bounds the runs of one command.
 const maxRepeat = 1000
 
-// A measured is what one command has measured.
+// A measured is what one command has measured. It is also the JSON output, so
+// its names are an interface for scripts.
 type measured struct {
 	Machine  bench.Machine  `json:"machine"`
 	Workload string         `json:"workload"`
@@ -165,7 +166,9 @@ func (c *Command) measureAll(e *console.Env, subjects []subject, compared compar
 	return verdict(e.Ctx, runs)
 }
 
-// runAll returns the results of each subject. The last one goes first if lastFirst. An interrupted run is the last of its subject.
+// runAll returns the results of each subject. The last one goes first if lastFirst. An
+// interrupted run is the last of its subject. They run in turn, so that a machine which gets
+// slower meanwhile slows both.
 func (c *Command) runAll(e *console.Env, subjects []subject, lastFirst bool) (runs [][]bench.Result, err error) {
 	order := make([]int, len(subjects))
 	for i := range order {

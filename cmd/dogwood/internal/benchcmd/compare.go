@@ -11,7 +11,9 @@ type subject struct {
 	spawn    string // as --spawn
 }
 
-// A comparison says how one subject is labelled and compared with another.
+// A comparison says how one subject is labelled and compared with another. A
+// ratio of neighbouring runs says more than two figures: the machine is the
+// same for both.
 type comparison struct {
 	label string // of the lines about the other one
 	first bool   // the other one is measured first of each pair

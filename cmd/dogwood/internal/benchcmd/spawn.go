@@ -23,6 +23,10 @@ import (
 type spawning struct{ args, env []string }
 
 // A spawned server is a child process with a data directory of its own.
+//
+// A new server for each run starts from the same state: no cache is warm and no
+// file has grown. Its data are on disk, below a place that can be chosen, since
+// a directory in memory would make syncs free.
 type spawned struct {
 	mode   string
 	with   spawning

@@ -10,7 +10,9 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
-// Compact rewrites data files without the space of deleted data.
+// Compact rewrites data files without the space of deleted data. It needs room
+// for a second copy of each file, one after the other, and that no server has
+// the directory.
 type Compact struct {
 	datadir.Flag
 	Namespace []string `help:"Databases to compact; all if it is not given." env:"-" placeholder:"NAME"`

@@ -16,7 +16,8 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
-// Export writes the value at a path to a file.
+// Export writes the value at a path to a file. A file that exists is replaced
+// only when the export is complete.
 type Export struct {
 	Path   string `arg:"" help:"Path in the database."`
 	File   string `arg:"" optional:"" help:"File to write, compressed if its name ends with .gz; standard output if it is not given. An existing file is replaced when everything has arrived. With --layout firebase, a directory." placeholder:"FILE"`

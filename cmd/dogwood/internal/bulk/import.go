@@ -21,6 +21,10 @@ import (
 )
 
 // Import replaces the value at a path by a file.
+//
+// Through a server, other clients go on meanwhile and see all of it or nothing.
+// With --data the command opens the file itself, which needs the server to be
+// stopped: the lock of the directory makes sure of that.
 type Import struct {
 	Path   string `arg:"" help:"Path in the database."`
 	File   string `arg:"" help:"File that holds JSON, compressed with gzip or not; - is standard input. With --layout firebase, a directory."`

@@ -40,6 +40,10 @@ func (f *Flags) AfterApply(e *console.Env) error {
 }
 
 // A Client sends requests to the REST API of one database.
+//
+// It is the REST client of the commands and not an SDK: an answer is copied or
+// decoded as it is, errors have the server's words, and nothing is tried again,
+// since a command that fails is repeated by its user.
 type Client struct {
 	http      *http.Client
 	base      *url.URL // without a query

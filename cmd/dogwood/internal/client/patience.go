@@ -35,7 +35,10 @@ func (e *silentError) Error() string {
 	return fmt.Sprintf("no answer for %s; is the port right? If it is, try again later", e.after)
 }
 
-// A patientTransport bounds how long a server is waited for, and says so meanwhile.
+// A patientTransport bounds how long a server is waited for, and says so meanwhile. A
+// server that makes a large export is silent for minutes and works; one that has hung is
+// silent, too. So a line tells the user that there is no answer yet, and only a long
+// silence is an error.
 type patientTransport struct {
 	next     http.RoundTripper
 	patience time.Duration

@@ -20,7 +20,8 @@ type DataFlags struct {
 }
 
 // A payload is JSON on its way to the server. It is never in memory as a whole,
-// unless it came as an argument.
+// unless it came as an argument. A file can be opened again, so a request with
+// one can be sent again after a redirect; standard input cannot.
 type payload struct {
 	io.ReadCloser
 	size  int64                         // -1 if it is unknown

@@ -15,7 +15,8 @@ import (
 	"github.com/dogwooddb/dogwood/sync/explained"
 )
 
-// Explain shows what a read or a write costs.
+// Explain shows what a read or a write costs. It changes nothing, also where it
+// explains a write.
 type Explain struct {
 	Path string `arg:"" optional:"" default:"/" help:"Path in the database; the root if it is not given."`
 	client.QueryFlags

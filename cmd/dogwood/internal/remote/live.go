@@ -12,6 +12,9 @@ import (
 
 // A liveView keeps the value that a stream of events describes, and shows it
 // after each change.
+//
+// It applies events as a client has to (REST §10.2), so the command is also a
+// small check of the stream.
 type liveView struct {
 	w     io.Writer
 	title string

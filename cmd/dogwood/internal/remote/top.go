@@ -13,6 +13,9 @@ import (
 )
 
 // Top shows the work of a server.
+//
+// It shows what the server sends each second and computes nothing itself, so
+// programs that read the feed see the same figures.
 type Top struct {
 	Server string `arg:"" optional:"" help:"Address of the server; --url is another way to give it." placeholder:"URL"`
 	Once   bool   `help:"Show one second and end."`

@@ -25,6 +25,7 @@ func (f *coverFlags) wanted() bool {
 }
 
 // coverages are the rules files of a run, compiled once, with what was reached.
+// Suites that share a rules file share its counts, as they test it together.
 type coverages struct {
 	files []string
 	by    map[string]*covered

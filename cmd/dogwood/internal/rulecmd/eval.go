@@ -93,6 +93,10 @@ func (c *questionFlags) run(e *console.Env, level string, asJSON bool) error {
 }
 
 // A question is an operation that is to be decided.
+//
+// It is put together from three sources, and a later one overrides the one
+// before: a rules or test file, the test at a line, and flags. So a failed test
+// can be tried again with one thing changed.
 type question struct {
 	src     *rulestest.Source
 	rules   *rules.Ruleset

@@ -47,6 +47,9 @@ const replHelp = `EXPRESSION            its value at the current path
 `
 
 // A repl is the state between the lines.
+//
+// Nothing that is entered changes a file or a server: writes are staged in
+// memory, and expressions are evaluated by the code that a server runs.
 type repl struct {
 	*console.Env
 	flags questionFlags

@@ -11,7 +11,8 @@ import (
 	"github.com/dogwooddb/dogwood/server"
 )
 
-// A lifetime writes the first and the last line that a server logs.
+// A lifetime writes the first and the last line that a server logs. A log with
+// the first line and without the last one tells of a crash.
 type lifetime struct {
 	log   *slog.Logger
 	began time.Time // zero: it did not start

@@ -14,6 +14,9 @@ import (
 )
 
 // A Disk is the directory of a log. When a method returns nil, its effect is durable.
+//
+// The log is built on these few promises alone, so tests can replace the disk by one that
+// breaks off at any of them.
 type Disk interface {
 	List() (names []string, err error)
 	Read(name string) ([]byte, error) // fs.ErrNotExist if there is none

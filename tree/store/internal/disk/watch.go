@@ -7,6 +7,10 @@ import (
 )
 
 // A Watcher is a disk on which others can remove or replace files.
+//
+// It is a stat when a record is written and not a notification of the system:
+// what counts is whether the file had its name after the sync, and a
+// notification could come later than the answer.
 type Watcher interface {
 	// Watch returns a function that says whether a file still has its name. file is nil
 	// for one that is not open.
