@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/space"
 	"github.com/dogwooddb/dogwood/tree/store"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/logged"
@@ -137,6 +138,14 @@ func (n *namespaces) closeLog() error {
 		return nil
 	}
 	return n.log.Close()
+}
+
+// disks returns how much room the disks have.
+func (n *namespaces) disks() []space.Disk {
+	if n.room == nil {
+		return nil
+	}
+	return n.room.Disks()
 }
 
 // measuredLog returns the figures of the log.

@@ -16,8 +16,10 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/observe"
+	"github.com/dogwooddb/dogwood/server/space"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/tree/store"
 	"github.com/dogwooddb/dogwood/tree/store/logged"
 )
 
@@ -36,6 +38,7 @@ const fileSuffix = ".db"
 type namespaces struct {
 	opts    Options
 	log     *logged.Log       // nil: there is none
+	room    *space.Watch      // of the data directory; nil: there is none
 	reports *observe.Reporter // about denied operations
 	absent  *observe.Reporter // about databases that were asked for in vain
 
@@ -84,6 +87,9 @@ func newNamespaces(o Options) (*namespaces, error) {
 	}
 	if n.log, err = openLog(o); err != nil {
 		return nil, err
+	}
+	if o.Dir != "" {
+		n.room = space.New(space.Options{Data: o.Dir, Log: store.LogDir(o.Dir), Least: o.MinFree, To: o.Log, Stat: o.statDisk})
 	}
 	names = slices.Concat(names, o.Namespaces, o.Deactivated)
 	if o.DefaultNamespace != "" {
@@ -260,7 +266,7 @@ func (n *namespaces) databaseOptions(name string) dsync.Options {
 	}
 	if n.opts.Dir != "" {
 		o.File = filepath.Join(n.opts.Dir, name+fileSuffix)
-		o.Store.Log = n.log
+		o.Store.Log, o.Short = n.log, n.room.Short
 	}
 	return o
 }

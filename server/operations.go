@@ -93,6 +93,7 @@ func (s *Server) source() metrics.Source {
 		LastBackup:      b.Last,
 		LastBackupBytes: b.LastBytes,
 		Log:             s.spaces.measuredLog(),
+		Disks:           s.spaces.disks(),
 	}
 }
 

@@ -34,6 +34,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
 	"github.com/dogwooddb/dogwood/server/realtime"
+	"github.com/dogwooddb/dogwood/server/space"
 	"github.com/dogwooddb/dogwood/sync/histogram"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/versions"
@@ -83,13 +84,18 @@ type Options struct {
 	// TLS already only their length is bounded, for each connection alone.
 	TLS *tls.Config
 
+	// MinFree is how much of the disks of Dir and of its log is to stay free. Where there is
+	// less, writes stop until there is more: those that only delete go on. Zero is nothing.
+	MinFree space.Amount
+
 	Log *slog.Logger     // nil discards
 	Now func() time.Time // nil is time.Now
 
 	Limits
 
 	logSyncs *histogram.Histogram
-	uptime   func() time.Duration // by which databases are idle; tests set it
+	statDisk func(dir string) (space.Stat, error) // nil: the system's
+	uptime   func() time.Duration                 // by which databases are idle; tests set it
 
 	// How long a client may do nothing. Tests on real sockets, for which no clock can be set,
 	// wait less than the constants, which are the defaults.
@@ -210,6 +216,9 @@ func New(o Options) (*Server, error) {
 	s.routes = s.table()
 	if o.Dir != "" && o.IdleAfter > 0 { // one in memory would be lost
 		s.watching.Go(func() { s.spaces.closeIdleLoop(s.stopping) })
+	}
+	if s.spaces.room != nil {
+		s.watching.Go(func() { s.spaces.room.Run(s.stopping) })
 	}
 	if o.Dir != "" && !o.Dev { // where something can be revoked
 		s.watching.Go(s.watchRevocations)

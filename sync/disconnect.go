@@ -126,7 +126,11 @@ func (b *batch) setPending(s *Session, e *pending.Edit) error {
 
 // register checks the rules as for a write now, and records it.
 func (t *registerTask) register(b *batch, e *pending.Edit) error {
-	if _, err := b.allow(t.update, t.caller, b.db.options.Now()); err != nil {
+	writes, err := b.allow(t.update, t.caller, b.db.options.Now())
+	if err == nil && stores(writes) {
+		err = b.db.room()
+	}
+	if err != nil {
 		return err
 	}
 	if err := b.mayCompare(t.only, t.caller); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // Options adjust a database. The zero value is a database in memory that
@@ -30,6 +31,10 @@ type Options struct {
 	// ScrubEvery is the time between two scrubs of the file; 0: DefaultScrubEvery,
 	// negative: never.
 	ScrubEvery time.Duration
+
+	// Short returns why writes that store something are refused now, nil if they are not. It
+	// is asked for each of them, so it must not block. It may be nil.
+	Short func() *durable.ShortError
 
 	Observer access.Observer // of decisions of the rules; nil: none
 

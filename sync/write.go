@@ -2,6 +2,7 @@ package sync
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/dogwooddb/dogwood/limit"
@@ -86,7 +87,28 @@ func (b *batch) decide(w *Write, now time.Time) (v decidedWrite, err error) {
 	if errors.Is(err, fault.ErrDenied) || errors.Is(err, tree.ErrIncrement) {
 		v.denied, err = err, nil
 	}
+	if err == nil && v.denied == nil && w.left == nil && stores(v.writes) {
+		v.denied = b.db.room()
+	}
 	return v, err
+}
+
+// stores reports whether a write stores something, and does not only delete.
+func stores(writes []tree.ResolvedWrite) bool {
+	return slices.ContainsFunc(writes, func(w tree.ResolvedWrite) bool { return !w.Node.IsEmpty() })
+}
+
+// room returns why nothing may be stored now, nil if it may. What a disk lacks can be free in
+// the file of the database: then that is used first, and the file does not grow.
+func (d *core) room() error {
+	if d.options.Short == nil {
+		return nil
+	}
+	short := d.options.Short()
+	if short == nil || store.FreeBytes(d.store) >= short.Missing {
+		return nil
+	}
+	return fault.Unavailable(short)
 }
 
 // allow resolves the server values of an update and asks the rules. That an increment

@@ -103,6 +103,12 @@ func (c *collector) server(w writer, s Source) {
 		w.add(lastBackupBytes, float64(s.LastBackupBytes))
 	}
 	w.add(databases, float64(s.open()))
+	for _, d := range s.Disks {
+		w.add(diskFree, float64(d.Free), d.Use)
+		w.add(diskSize, float64(d.Size), d.Use)
+		w.add(diskLeast, float64(d.Least), d.Use)
+		w.add(diskShort, oneIf(d.Short), d.Use)
+	}
 	w.add(logBytes, float64(s.Log.Bytes))
 	w.add(logSegments, float64(s.Log.Segments))
 	w.add(logUnapplied, float64(s.Log.Unapplied))

@@ -58,6 +58,10 @@ var (
 	logBytes           = gauge("log_bytes", "Size of the write-ahead log.")
 	logSegments        = gauge("log_segments", "Files that it consists of.")
 	logUnapplied       = gauge("log_unapplied_bytes", "Memory of commits that are in the log and not in the files of their databases.")
+	diskFree           = gauge("disk_free_bytes", "Room on the disk of a directory that the server may use.", "use")
+	diskSize           = gauge("disk_size_bytes", "Size of that disk.", "use")
+	diskLeast          = gauge("disk_min_free_bytes", "Room on that disk below which writes stop.", "use")
+	diskShort          = gauge("disk_short", "1 while writes stop because the disk has less room than that.", "use")
 	logOldest          = gauge("log_oldest_unapplied_seconds", "Age of the oldest of these commits; 0 if there is none.")
 )
 

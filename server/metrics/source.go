@@ -3,6 +3,7 @@ package metrics
 import (
 	"time"
 
+	"github.com/dogwooddb/dogwood/server/space"
 	"github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/histogram"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -24,7 +25,8 @@ type Source struct {
 	LastBackup                 time.Time // zero: none yet
 	LastBackupBytes            int64
 
-	Log Log
+	Log   Log
+	Disks []space.Disk
 }
 
 // A Log is the figures of the write-ahead log; all are zero without one.
@@ -65,8 +67,10 @@ func (d Database) Past() Database {
 }
 
 // failing is 1 for a database whose commits fail.
-func (d *Database) failing() float64 {
-	if d.Failing {
+func (d *Database) failing() float64 { return oneIf(d.Failing) }
+
+func oneIf(is bool) float64 {
+	if is {
 		return 1
 	}
 	return 0

@@ -167,6 +167,14 @@ func (s *Store) Usage() (u Usage, err error) {
 	return u, err
 }
 
+// FreeBytes returns how much of the file the next writes can use. It never blocks.
+func FreeBytes(s *Store) int64 {
+	if s.bolt == nil {
+		return 0
+	}
+	return s.bolt.FreeBytes()
+}
+
 // WriteTime returns how long all commits so far took to write to the log or the file and
 // to sync it. It never blocks.
 func (s *Store) WriteTime() time.Duration {

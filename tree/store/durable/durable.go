@@ -9,6 +9,7 @@ package durable
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,13 +17,30 @@ import (
 	"syscall"
 )
 
+// A ShortError refuses a write because a disk has less room than it is to keep. Nothing was
+// tried: the disk is not full.
+type ShortError struct {
+	Dir     string
+	Free    int64
+	Least   int64 // that is to be free
+	Missing int64 // bytes, in a file of Dir that can be used again, that make up for it
+}
+
+func (e *ShortError) Error() string {
+	return fmt.Sprintf("the disk of %s has %d MiB free, less than --min-free keeps (%d MiB)", e.Dir, e.Free>>20, e.Least>>20)
+}
+
 // NoRoom reports whether an error is of a disk that takes nothing more: it is full, over
-// a quota or the limit of a file's size, or its file system is read-only.
+// a quota or the limit of a file's size, its file system is read-only, or the error is a
+// *ShortError.
 func NoRoom(err error) bool { return NoRoomCause(err) != "" }
 
 // NoRoomCause says to administrators why a disk takes nothing more, "" if an error is not of
 // NoRoom.
 func NoRoomCause(err error) string {
+	if short := (*ShortError)(nil); errors.As(err, &short) {
+		return fmt.Sprintf("The disk of %s has %d MiB free, less than the %d MiB that --min-free keeps: make room, or lower it. Deletes and reads go on.", short.Dir, short.Free>>20, short.Least>>20)
+	}
 	for _, no := range []struct {
 		errno syscall.Errno
 		cause string

@@ -15,6 +15,7 @@ import (
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/memory"
 	"github.com/dogwooddb/dogwood/internal/processors"
 	"github.com/dogwooddb/dogwood/server"
+	"github.com/dogwooddb/dogwood/server/space"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
@@ -28,6 +29,7 @@ type Serve struct {
 	backupFlags
 	opsFlags
 	limitFlags
+	MinFree      space.Amount  `help:"Room to keep on the disks of the data and of the log, such as 512MiB or 5%. With less, writes stop until there is more; deletes, rules and reads go on. auto: 256MiB, 2% of a small disk; 0: nothing." default:"auto" placeholder:"BYTES|PERCENT"`
 	LogKeepMiB   int64         `name:"log-keep-mib" help:"MiB of the log that stay for readers after they are in the files; 0: none." default:"64" placeholder:"MIB"`
 	LogKeepAge   time.Duration `help:"For how long at most." default:"24h" placeholder:"TIME"`
 	LogHoldMiB   int64         `name:"log-hold-mib" help:"MiB of the log that stay for readers that have not got there yet." default:"1024" placeholder:"MIB"`
@@ -115,6 +117,7 @@ func (c *Serve) options(log *slog.Logger) (o server.Options, err error) {
 	if o.KeepLogBytes = c.LogKeepMiB << 20; c.LogKeepMiB <= 0 {
 		o.KeepLogBytes = -1
 	}
+	o.MinFree = c.MinFree
 	o.Dir, o.DefaultNamespace, o.Namespaces = c.Data, c.DefaultNamespace, c.Namespace
 	o.AdminSecrets, o.Log, o.Limits.DrainTimeout = []string{secret}, log, c.DrainTimeout
 	if o.Limits.IdleAfter = c.IdleAfter; c.IdleAfter == 0 {
