@@ -4,11 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"github.com/dogwooddb/dogwood/sync/histogram"
+	library "github.com/VictoriaMetrics/metrics"
 )
 
 // maxScrapes bounds how many ask for the metrics at a time. A scrape visits all
@@ -19,32 +15,35 @@ const maxScrapes = 4
 // Handler returns what answers Prometheus: the server's own counts, those that read
 // returns, and those of the Go runtime and the process.
 func (m *Metrics) Handler(read func() Source) http.Handler {
-	r := prometheus.NewRegistry()
-	r.MustRegister(&collector{m, read}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Registry: r})
+	scrapes := make(chan struct{}, maxScrapes)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case scrapes <- struct{}{}:
+			defer func() { <-scrapes }()
+		default:
+			http.Error(w, "too many requests for the metrics at a time", http.StatusServiceUnavailable)
+			return
+		}
+		p := newPage()
+		(&collector{m, read}).collect(p)
+		w.Header().Set("Content-Type", contentType)
+		if p.writeTo(w) == nil {
+			library.WriteProcessMetrics(w)
+		}
+	})
 }
 
 // A collector makes metrics of Prometheus from counts when it is asked to.
 //
-// It implements the collector of Prometheus instead of registering counters
-// there: the engine must not know Prometheus, and a metric per database would
-// have to be registered and taken out as databases come and go.
+// The counts are not registered anywhere: the engine must not know Prometheus, and a metric
+// for each database would have to be registered and taken out as databases come and go.
 type collector struct {
 	*Metrics
 	read func() Source
 }
 
-// Describe implements prometheus.Collector.
-func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, f := range families {
-		ch <- f.desc
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (c *collector) Collect(ch chan<- prometheus.Metric) {
+func (c *collector) collect(w *page) {
 	s := c.read()
-	w := writer(ch)
 	c.server(w, s)
 	c.requests(w)
 	for _, d := range named(s.Databases) {
@@ -58,7 +57,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	w.histogram(batchWrites, timings.Sizes)
 }
 
-func (c *collector) server(w writer, s Source) {
+func (c *collector) server(w *page, s Source) {
 	w.add(info, 1, s.Version)
 	for _, t := range []struct {
 		name string
@@ -117,7 +116,7 @@ func (c *collector) server(w writer, s Source) {
 
 // requests shows the combinations that there were. The times of all kinds are there
 // from the start.
-func (c *collector) requests(w writer) {
+func (c *collector) requests(w *page) {
 	for kind := range kindCount {
 		for status := minStatus; status <= maxStatus; status++ {
 			if n := c.Requests.Of(kind, status); n > 0 {
@@ -127,28 +126,5 @@ func (c *collector) requests(w writer) {
 		if h := c.Requests.took[kind]; h != nil {
 			w.histogram(requestSeconds, h.Snapshot(), kind.String())
 		}
-	}
-}
-
-// A writer sends metrics to a scrape.
-type writer chan<- prometheus.Metric
-
-func (w writer) add(f *family, v float64, labels ...string) {
-	w <- prometheus.MustNewConstMetric(f.desc, f.kind, v, labels...)
-}
-
-func (w writer) histogram(f *family, s histogram.Snapshot, labels ...string) {
-	buckets := make(map[float64]uint64, len(s.Bounds))
-	var below uint64
-	for i, bound := range s.Bounds {
-		below += s.Counts[i]
-		buckets[bound] = below
-	}
-	w <- prometheus.MustNewConstHistogram(f.desc, s.Count(), s.Sum, buckets, labels...)
-}
-
-func (w writer) database(d Database) {
-	for _, f := range ofDatabases {
-		w.add(f.family, f.value(&d), d.Namespace)
 	}
 }

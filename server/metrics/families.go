@@ -1,36 +1,43 @@
 package metrics
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"slices"
+	"strings"
+)
 
 // A family is all metrics of one name. A name is an interface for dashboards
 // and alarms, so a family is never renamed and never changes its unit.
 type family struct {
-	desc *prometheus.Desc
-	kind prometheus.ValueType
-	name string
+	name, help string
+	kind       string   // as the text format has it
+	labels     []string // their names, in the order in which values are given
+	order      []int    // of the labels on the page, which is that of their names
 }
 
 // families are all of them, in the order below. docs/observability.md explains each
 // one.
 var families []*family
 
-func define(kind prometheus.ValueType, name, help string, labels ...string) *family {
-	name = "dogwood_" + name
-	f := &family{desc: prometheus.NewDesc(name, help, labels, nil), kind: kind, name: name}
+func define(kind, name, help string, labels ...string) *family {
+	f := &family{name: "dogwood_" + name, help: help, kind: kind, labels: labels}
+	for i := range labels {
+		f.order = append(f.order, i)
+	}
+	slices.SortFunc(f.order, func(i, j int) int { return strings.Compare(labels[i], labels[j]) })
 	families = append(families, f)
 	return f
 }
 
 func counter(name, help string, labels ...string) *family {
-	return define(prometheus.CounterValue, name, help, labels...)
+	return define("counter", name, help, labels...)
 }
 
 func gauge(name, help string, labels ...string) *family {
-	return define(prometheus.GaugeValue, name, help, labels...)
+	return define("gauge", name, help, labels...)
 }
 
 func distribution(name, help string, labels ...string) *family {
-	return define(prometheus.UntypedValue, name, help, labels...)
+	return define("histogram", name, help, labels...)
 }
 
 const (

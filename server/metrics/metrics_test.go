@@ -162,3 +162,17 @@ func TestCountingAllocatesNothing(t *testing.T) {
 	var none *Refusals
 	none.Add(Queue) // without counters
 }
+
+// TestPageEscapes: what a text has cannot end a line or a label.
+func TestPageEscapes(t *testing.T) {
+	p := newPage()
+	p.add(info, 1, "a\\b\"c\nd")
+	var text strings.Builder
+	if err := p.writeTo(&text); err != nil {
+		t.Fatal(err)
+	}
+	const want = "# HELP dogwood_info Always 1; the label has the version.\n# TYPE dogwood_info gauge\ndogwood_info{version=\"a\\\\b\\\"c\\nd\"} 1\n"
+	if text.String() != want {
+		t.Errorf("the page is\n%swant\n%s", &text, want)
+	}
+}
