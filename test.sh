@@ -114,6 +114,8 @@ e2e() {
 	export DOGWOOD_BIN="$bin/dogwood"
 	step "Go Admin SDK"
 	(cd testdata/e2e-go && go vet ./... && go test -count=1 ./...)
+	step "certificates from an ACME authority"
+	(cd testdata/acme && go vet ./... && go test -count=1 ./...)
 	step "npm clients: firebase, firebase-admin"
 	(cd testdata/e2e && npm test)
 	step "linearizability, with all clients"

@@ -12,8 +12,8 @@ import (
 	"github.com/dogwooddb/dogwood/server/space"
 )
 
-// shortOptions are those of a server on a disk of 10 GiB, of which 100 MiB are to stay free,
-// and which has as much free as the test says.
+// shortOptions are those of a server that keeps 100 MiB free on a disk of 10 GiB,
+// where as much is free as the test says.
 func shortOptions(t *testing.T, free *atomic.Int64) Options {
 	return Options{Dev: true, Dir: t.TempDir(), MinFree: space.Amount{Bytes: 100 << 20},
 		statDisk: func(string) (space.Stat, error) { return space.Stat{Free: free.Load(), Size: 10 << 30}, nil }}
@@ -78,7 +78,7 @@ func TestMinFree(t *testing.T) {
 		}
 	}
 
-	// What a session has left is carried out nonetheless: it was promised.
+	// The operation that the session left is carried out nonetheless: it was promised.
 	c.ws.Close()
 	waitFor(t, "the operation that was left", func() bool { return ask("GET", "/left.json?ns=test", "", 200) == "1" })
 

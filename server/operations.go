@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/observe"
@@ -77,6 +78,10 @@ func (s *Server) Operations() http.Handler { return operations(s) }
 // source reads what the parts of the server count.
 func (s *Server) source() metrics.Source {
 	b := s.BackupStats()
+	var certificates map[string]time.Time
+	if s.opts.Certificates != nil {
+		certificates = s.opts.Certificates()
+	}
 	return metrics.Source{
 		Version:         buildVersion(),
 		Databases:       s.measured(),
@@ -94,6 +99,7 @@ func (s *Server) source() metrics.Source {
 		LastBackupBytes: b.LastBytes,
 		Log:             s.spaces.measuredLog(),
 		Disks:           s.spaces.disks(),
+		Certificates:    certificates,
 	}
 }
 

@@ -84,6 +84,10 @@ type Options struct {
 	// TLS already only their length is bounded, for each connection alone.
 	TLS *tls.Config
 
+	// Certificates says until when they are valid, by host, for metrics; nil: nothing is known.
+	// The zero time is a host that has none.
+	Certificates func() map[string]time.Time
+
 	// MinFree is how much of the disks of Dir and of its log is to stay free. Where there is
 	// less, writes stop until there is more: those that only delete go on. Zero is nothing.
 	MinFree space.Amount

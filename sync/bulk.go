@@ -37,7 +37,7 @@ func (t *linkTask) run(ctx context.Context, d *Database, p tree.Path, src io.Rea
 	if d.closed.Load() {
 		return ImportResult{}, fault.ErrClosed
 	}
-	src = roomReader{src, d.core}
+	src = pieces.Checked{Reader: src, Check: d.room} // an import ends when there is no room any more
 	text := d.logText(ctx, p, src, &o, t.now)
 	if text != nil {
 		src = text
@@ -93,19 +93,6 @@ func (t *linkTask) abort(ctx context.Context, d *Database) {
 	}}
 	wake.start()
 	_ = d.add(context.WithoutCancel(ctx), wake) // if it is closed, the next start reclaims
-}
-
-// A roomReader ends an import for which there is no room any more.
-type roomReader struct {
-	io.Reader
-	db *core
-}
-
-func (r roomReader) Read(p []byte) (int, error) {
-	if err := r.db.room(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(p)
 }
 
 // importError classifies an error of the store.

@@ -98,8 +98,8 @@ func stores(writes []tree.ResolvedWrite) bool {
 	return slices.ContainsFunc(writes, func(w tree.ResolvedWrite) bool { return !w.Node.IsEmpty() })
 }
 
-// room returns why nothing may be stored now, nil if it may. What a disk lacks can be free in
-// the file of the database: then that is used first, and the file does not grow.
+// room returns why nothing may be stored now, nil if it may. A file that has as
+// much free inside as the disk lacks does not grow, so it may be written to.
 func (d *core) room() error {
 	if d.options.Short == nil {
 		return nil

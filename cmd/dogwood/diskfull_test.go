@@ -61,7 +61,7 @@ func fill(t *testing.T, dir string) (balloon string) {
 func TestDiskFull(t *testing.T) {
 	disk := smallDisk(t, "12m")
 	data := filepath.Join(disk, "data")
-	s := startServer(t, "--data", data)
+	s := startServer(t, "--min-free", "0", "--data", data)
 	secret := secretOf(t, data)
 	ask := func(method, path, body string) (status int, answer string) {
 		t.Helper()
@@ -169,7 +169,7 @@ func TestDiskFullAtStart(t *testing.T) {
 			d := disk(t)
 			data := filepath.Join(d.dir, "data")
 			rules := writeTemp(t, "rules.json", `{"rules":{".read":true,".write":true}}`)
-			s := startServer(t, "--data", data, "--rules", rules)
+			s := startServer(t, "--min-free", "0", "--data", data, "--rules", rules)
 			wantAnswer(t, "PUT", s.url+"/list.json", rowsText(100, "row"), 200, "row")
 			if err := s.stop(); err != nil {
 				t.Fatal(err)
@@ -182,7 +182,7 @@ func TestDiskFullAtStart(t *testing.T) {
 			rules = writeTemp(t, "rules.json", `{"rules":{".read":true,".write":true,"list":{".indexOn":"i"}}}`)
 
 			d.full()
-			s = startServer(t, "--data", data, "--rules", rules, "--namespace", "default,new", "--default-namespace", "default",
+			s = startServer(t, "--min-free", "0", "--data", data, "--rules", rules, "--namespace", "default,new", "--default-namespace", "default",
 				"--backup-dir", filepath.Join(d.dir, "backups"))
 			wantAnswer(t, "GET", s.url+"/list/k000007/i.json", "", 200, "7")
 			wantAnswer(t, "GET", s.url+`/list.json?orderBy="i"&equalTo=7`, "", 200, "k000007")

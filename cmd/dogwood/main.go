@@ -16,6 +16,7 @@ import (
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/benchcmd"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/build"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/bulk"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/config"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/credentials"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/remote"
@@ -87,7 +88,7 @@ func run(e *console.Env, args []string) int {
 		kong.Exit(func(code int) { exit = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.DefaultEnvars(console.EnvPrefix),
-		kong.Resolvers(kong.ResolverFunc(resolveEmulator)),
+		kong.Resolvers(kong.ResolverFunc(resolveEmulator), new(config.Resolver)),
 		kong.WithHyphenPrefixedParameters(true), // --start-at -5
 		kong.Vars{"version": build.Line()},
 		kong.Bind(e),
@@ -100,8 +101,12 @@ func run(e *console.Env, args []string) int {
 	if exit >= 0 { // help or the version was printed
 		return exit
 	}
-	if config := (*emulatorError)(nil); errors.As(err, &config) {
-		fmt.Fprintf(e.Stderr, "dogwood: %v\n", config)
+	if wrong := (*emulatorError)(nil); errors.As(err, &wrong) {
+		fmt.Fprintf(e.Stderr, "dogwood: %v\n", wrong)
+		return 2
+	}
+	if wrong := (*config.Error)(nil); errors.As(err, &wrong) {
+		fmt.Fprintf(e.Stderr, "dogwood: %v\n", wrong)
 		return 2
 	}
 	if err != nil {

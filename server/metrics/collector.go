@@ -1,7 +1,9 @@
 package metrics
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 
 	library "github.com/VictoriaMetrics/metrics"
@@ -107,6 +109,13 @@ func (c *collector) server(w *page, s Source) {
 		w.add(diskSize, float64(d.Size), d.Use)
 		w.add(diskLeast, float64(d.Least), d.Use)
 		w.add(diskShort, oneIf(d.Short), d.Use)
+	}
+	for _, host := range slices.Sorted(maps.Keys(s.Certificates)) {
+		until := 0.0 // an alert on the end of a certificate is one on a missing one, too
+		if at := s.Certificates[host]; !at.IsZero() {
+			until = float64(at.Unix())
+		}
+		w.add(certificateEnd, until, host)
 	}
 	w.add(logBytes, float64(s.Log.Bytes))
 	w.add(logSegments, float64(s.Log.Segments))

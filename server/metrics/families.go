@@ -65,6 +65,7 @@ var (
 	logBytes           = gauge("log_bytes", "Size of the write-ahead log.")
 	logSegments        = gauge("log_segments", "Files that it consists of.")
 	logUnapplied       = gauge("log_unapplied_bytes", "Memory of commits that are in the log and not in the files of their databases.")
+	certificateEnd     = gauge("certificate_expiry_timestamp_seconds", "Until when the certificate of a host is valid; 0 if there is none.", "host")
 	diskFree           = gauge("disk_free_bytes", "Room on the disk of a directory that the server may use.", "use")
 	diskSize           = gauge("disk_size_bytes", "Size of that disk.", "use")
 	diskLeast          = gauge("disk_min_free_bytes", "Room on that disk below which writes stop.", "use")

@@ -27,6 +27,8 @@ type Source struct {
 
 	Log   Log
 	Disks []space.Disk
+
+	Certificates map[string]time.Time // until when they are valid, by host; zero: there is none
 }
 
 // A Log is the figures of the write-ahead log; all are zero without one.

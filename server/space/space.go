@@ -102,8 +102,8 @@ func (w *Watch) Look() {
 	data, err := w.o.Stat(w.o.Data)
 	if err == nil {
 		seen = append(seen, w.disk(UseData, w.o.Data, data))
-		// Only what frees room on the disk of the data helps there, and a log that is not there
-		// yet will be on the same one.
+		// The log is looked at only on a disk of its own. One that does not exist yet will be on
+		// the disk of the data.
 		if other, missing := w.o.Stat(w.o.Log); missing == nil && other.Device != data.Device {
 			seen = append(seen, w.disk(UseLog, w.o.Log, other))
 		}

@@ -23,7 +23,7 @@ type ShortError struct {
 	Dir     string
 	Free    int64
 	Least   int64 // that is to be free
-	Missing int64 // bytes, in a file of Dir that can be used again, that make up for it
+	Missing int64 // free bytes inside a file of Dir that make up for it
 }
 
 func (e *ShortError) Error() string {

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/checks"
-	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 	"github.com/dogwooddb/dogwood/server"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
@@ -26,7 +26,7 @@ type backupFlags struct {
 const minBackupEvery = time.Minute
 
 // schedule returns what makes the backups, nil if none were asked for.
-func (f *backupFlags) schedule(e *console.Env, log *slog.Logger) (func(context.Context, *server.Server), error) {
+func (f *backupFlags) schedule(log *slog.Logger) (func(context.Context, *server.Server), error) {
 	every, keep := orGiven(24*time.Hour, f.BackupEvery), orGiven(7, f.BackupKeep)
 	switch {
 	case f.BackupDir == "" && (f.BackupEvery != nil || f.BackupKeep != nil):
@@ -37,6 +37,10 @@ func (f *backupFlags) schedule(e *console.Env, log *slog.Logger) (func(context.C
 		return nil, fmt.Errorf("--backup-every %s: at least %s", every, minBackupEvery)
 	case keep < 1:
 		return nil, errors.New("--backup-keep must be at least 1")
+	}
+	parent := filepath.Dir(f.BackupDir)
+	if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
+		log.Warn("the directory of backups has no parent yet, so it is made: a disk that is not mounted, or a misspelt path?", "dir", f.BackupDir, "parent", parent)
 	}
 	switch err := writable(f.BackupDir); {
 	case durable.NoRoom(err): // there may be when the next one is due

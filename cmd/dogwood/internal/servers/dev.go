@@ -101,7 +101,7 @@ func (c *Dev) Run(e *console.Env) error {
 	if err := c.demonstrate(&o); err != nil {
 		return err
 	}
-	return c.run(e, o, func(base string) { c.greet(e, base) })
+	return c.run(e, o, func(base string) error { c.greet(e, base); return nil })
 }
 
 // hostText is a name or an IPv4 address, as clients write it into their Host header.

@@ -76,6 +76,14 @@ func (b *autoBound) UnmarshalText(text []byte) error {
 	return bound(n).Validate()
 }
 
+// MarshalText returns what UnmarshalText reads.
+func (b autoBound) MarshalText() ([]byte, error) {
+	if b == 0 {
+		return []byte("auto"), nil
+	}
+	return strconv.AppendInt(nil, int64(b), 10), nil
+}
+
 // A pathBound is a number of queries at one path. A write that replaces the path is compared
 // with all of them, so there is always a bound.
 type pathBound int

@@ -38,7 +38,8 @@ type listenFlags struct {
 	Port             port   `default:"9000" short:"p" help:"Port to listen on; 0 picks a free one."`
 	DefaultNamespace string `help:"Database of requests that name none." placeholder:"NAME"`
 	rulesFlags
-	Verbose bool `short:"v" help:"Log more."`
+	Verbose   bool   `short:"v" help:"Log more."`
+	LogFormat string `help:"Form of the log: text (key=value) or json, an object on each line." default:"text" enum:"text,json"`
 
 	databases []string         // of the server; known when it is started
 	given     map[string]int64 // databases that were given rules by an upload; known when the server is started
@@ -72,12 +73,17 @@ func (f *listenFlags) logger(e *console.Env) *slog.Logger {
 	if f.Verbose {
 		level = slog.LevelDebug
 	}
-	return slog.New(slog.NewTextHandler(e.Stderr, &slog.HandlerOptions{Level: level}))
+	o := &slog.HandlerOptions{Level: level}
+	if f.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(e.Stderr, o))
+	}
+	return slog.New(slog.NewTextHandler(e.Stderr, o))
 }
 
 // run opens the databases that a server has from the start and serves until it
-// is interrupted. started is called with its URL when it accepts connections.
-func (f *listenFlags) run(e *console.Env, o server.Options, started func(url string)) (err error) {
+// is interrupted. started is called with its URL when it accepts connections, and an error of
+// it ends the server.
+func (f *listenFlags) run(e *console.Env, o server.Options, started func(url string) error) (err error) {
 	names := o.Namespaces
 	if o.DefaultNamespace != "" && !slices.Contains(names, o.DefaultNamespace) {
 		names = append(slices.Clip(names), o.DefaultNamespace)
@@ -118,7 +124,9 @@ func (f *listenFlags) run(e *console.Env, o server.Options, started func(url str
 	}
 	f.databases = s.Namespaces()
 	f.operations.ready(s)
-	started(scheme + "://" + l.Addr().String())
+	if err := started(scheme + "://" + l.Addr().String()); err != nil {
+		return errors.Join(err, l.Close(), s.Close())
+	}
 	ctx, stop := context.WithCancel(e.Ctx)
 	beside := f.startBeside(ctx, s, e.Stderr, o.Log)
 	err = s.Serve(e.Ctx, l)

@@ -1,15 +1,19 @@
 package servers
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/config"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/datadir"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/memory"
@@ -21,6 +25,7 @@ import (
 
 // Serve runs a server on data that is kept on disk.
 type Serve struct {
+	config.Flags
 	listenFlags
 	datadir.Flag
 	Namespace []string `help:"Databases to create if they do not exist." default:"default" placeholder:"NAME"`
@@ -52,6 +57,8 @@ admin secret again; a file with a mistake is logged, and its old content stays i
 Examples:
 
   dogwood serve --data /var/lib/dogwood --rules database.rules.json
+  dogwood serve --config /etc/dogwood/dogwood.json
+  dogwood serve --host 0.0.0.0 --port 443 --acme-host db.example.org
   dogwood serve --host 0.0.0.0 --namespace shop,shop-test
   dogwood serve --backup-dir /mnt/backups --backup-every 24h --backup-keep 7
   dogwood serve --jwks https://id.example.org/keys --issuer https://id.example.org --audience shop
@@ -66,18 +73,42 @@ func (c *Serve) Run(e *console.Env) error {
 	if err != nil {
 		return err
 	}
-	if c.beside, err = c.schedule(e, log); err != nil {
+	if err := c.prepareBeside(log); err != nil {
 		return err
 	}
 	defer memory.Keep()()
 	defer processors.AddSpare()()
 	life := &lifetime{log: log}
-	err = c.run(e, o, func(base string) {
+	defer c.stopProving()
+	err = c.run(e, o, func(base string) error {
+		if u, err := url.Parse(base); c.certs != nil && err == nil {
+			if err := c.prove(u.Port(), log); err != nil {
+				return err
+			}
+		}
 		life.start(e.Ctx, c, base, o.Limits)
 		c.greet(e, base)
+		return nil
 	})
 	life.end(e.Ctx, err)
 	return err
+}
+
+// prepareBeside says what runs while the server does: backups, and getting certificates.
+func (c *Serve) prepareBeside(log *slog.Logger) error {
+	backups, err := c.schedule(log)
+	if err != nil {
+		return err
+	}
+	c.beside = func(ctx context.Context, s *server.Server) {
+		var all sync.WaitGroup
+		all.Go(func() { c.obtain(ctx) })
+		if backups != nil {
+			all.Go(func() { backups(ctx, s) })
+		}
+		all.Wait()
+	}
+	return nil
 }
 
 // options reads the files that the flags name and returns what they say about the server.
@@ -99,10 +130,17 @@ func (c *Serve) options(log *slog.Logger) (o server.Options, err error) {
 	if o.Auth, err = c.credentials(log); err != nil {
 		return o, err
 	}
-	if c.tls, err = c.config(); err != nil {
+	if c.tls, err = c.tlsConfig(c.Data, log); err != nil {
 		return o, err
 	}
 	o.TLS = c.tls
+	if c.certificate != nil {
+		o.Certificates = c.certificate.expiry
+	}
+	if c.certs != nil {
+		o.Certificates = c.certs.Expiry
+		c.warnUnreachable(c.Host, c.Port, log)
+	}
 	if o.Limits, err = c.limits(); err != nil {
 		return o, err
 	}
@@ -141,6 +179,9 @@ func (c *Serve) greet(e *console.Env, base string) {
   rules          %s   (of databases that were given none)%s
   admin secret   %s
 `, base, strings.Join(c.Namespace, ", "), c.Data, rules, c.ownRules(), c.shownSecret())
+	for _, name := range c.ACMEHost {
+		fmt.Fprintf(&text, "  certificate    of %s for %s\n", c.authority(), name)
+	}
 	fmt.Fprint(&text, c.operations.line("  operations     http://%s   (metrics, health, pprof)\n"))
 	c.authFlags.greet(&text)
 	c.greetDatabases(&text)

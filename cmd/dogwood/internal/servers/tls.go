@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"sync"
 	"time"
@@ -11,15 +12,27 @@ import (
 
 // tlsFlags let a server speak TLS itself.
 type tlsFlags struct {
-	TLSCert string `name:"tls-cert" help:"Certificate, with its chain, in PEM: the server then speaks TLS and nothing else. It is read again when it changes." type:"path" placeholder:"FILE"`
-	TLSKey  string `name:"tls-key" help:"Private key of --tls-cert." type:"path" placeholder:"FILE"`
+	TLSCert string `group:"TLS" name:"tls-cert" help:"Certificate, with its chain, in PEM: the server then speaks TLS and nothing else. It is read again when it changes." type:"path" placeholder:"FILE"`
+	TLSKey  string `group:"TLS" name:"tls-key" help:"Private key of --tls-cert." type:"path" placeholder:"FILE"`
 
-	certificate *certificate // nil: plain HTTP
+	acmeFlags
+
+	certificate *certificate // nil: none in files
 }
 
-// config returns nil if the server is to speak plain HTTP.
-func (f *tlsFlags) config() (*tls.Config, error) {
-	if f.TLSCert == "" && f.TLSKey == "" {
+// tlsConfig returns nil if the server is to speak plain HTTP.
+func (f *tlsFlags) tlsConfig(data string, log *slog.Logger) (*tls.Config, error) {
+	files := f.TLSCert != "" || f.TLSKey != ""
+	if files && len(f.ACMEHost) > 0 {
+		return nil, errors.New("--acme-host gets certificates, and --tls-cert has one: use one of the two")
+	}
+	if err := f.open(data, log); err != nil {
+		return nil, err
+	}
+	if f.certs != nil {
+		return f.certs.TLSConfig(), nil
+	}
+	if !files {
 		return nil, nil
 	}
 	if f.TLSCert == "" || f.TLSKey == "" {
@@ -50,6 +63,18 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		_ = c.load(seen) // it is tried again at the next handshake
 	}
 	return c.loaded, nil
+}
+
+// expiry returns until when the certificate is valid, by the first host that it is for.
+func (c *certificate) expiry() map[string]time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	leaf := c.loaded.Leaf
+	host := leaf.Subject.CommonName
+	if len(leaf.DNSNames) > 0 {
+		host = leaf.DNSNames[0]
+	}
+	return map[string]time.Time{host: leaf.NotAfter}
 }
 
 // reload reads the files now. After an error, those read before serve.

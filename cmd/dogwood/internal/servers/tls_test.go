@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"log/slog"
 	"math/big"
 	"os"
 	"path/filepath"
@@ -47,7 +48,7 @@ func TestCertificateIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	cert, key, other := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), filepath.Join(dir, "other.pem")
 	first := writePair(t, cert, key, time.Now().Add(-time.Hour))
-	config, err := (&tlsFlags{TLSCert: cert, TLSKey: key}).config()
+	config, err := (&tlsFlags{TLSCert: cert, TLSKey: key}).tlsConfig(dir, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
