@@ -62,7 +62,7 @@ func (s *site) renew() (next time.Duration) {
 	return s.certs.Renew(s.t.Context()).Sub(s.now)
 }
 
-// shown returns the number of the certificate that a client gets who trusts the authority.
+// shown returns the number of the certificate of a client that trusts the authority.
 func (s *site) shown() (string, error) {
 	c, err := tls.Dial("tcp", s.addr, &tls.Config{ServerName: host, RootCAs: s.roots.roots})
 	if err != nil {

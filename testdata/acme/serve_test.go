@@ -74,7 +74,7 @@ func ask(t *testing.T, a *authority, addr, secretFile string) string {
 			return new(net.Dialer).DialContext(ctx, network, addr)
 		},
 	}}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "https://"+host+"/greeting.json", strings.NewReader(`"hello"`))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "https://"+host+"/greeting.json?ns=default", strings.NewReader(`"hello"`))
 	if err != nil {
 		t.Fatal(err)
 	}

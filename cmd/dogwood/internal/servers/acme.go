@@ -65,7 +65,7 @@ func (f *acmeFlags) open(data string, log *slog.Logger) error {
 	return nil
 }
 
-// authority is the name of who is asked for certificates.
+// authority is the name of the authority.
 func (f *acmeFlags) authority() string {
 	if u, err := url.Parse(f.ACMEDirectory); err == nil && u.Host != "" {
 		return u.Host
@@ -73,7 +73,7 @@ func (f *acmeFlags) authority() string {
 	return "Let's Encrypt"
 }
 
-// What the listener of --acme-http takes: it answers in a moment, and holds nothing.
+// Bounds of the listener of --acme-http, which answers in a moment, and holds nothing.
 const (
 	proverTimeout     = 10 * time.Second
 	proverHeaderBytes = 16 << 10
