@@ -1,6 +1,9 @@
-.PHONY: help build test quick long race model crash soak fuzz bench figures e2e fmt
+.PHONY: help site build test quick long race model crash soak fuzz bench figures e2e fmt
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/'
+site: ## build the documentation, for the next build (needs Node)
+	cd site && npm ci --no-audit --no-fund && npm run build
+	go run ./internal/sitezip site/.vitepress/dist cmd/dogwood/internal/docsite/built/site.zip
 build: ## build bin/dogwood
 	go build -o bin/dogwood ./cmd/dogwood
 test: ## run every test, as CI does

@@ -103,6 +103,22 @@ packages() {
 	fi
 }
 
+# site builds the documentation as web pages, unless nothing that it is made of has changed,
+# and tests a program that has them. Nothing is put into the checkout but what git ignores.
+site() {
+	packages site
+	inputs=$(find . -name node_modules -prune -o -name .git -prune -o -name dist -prune -o -name cache -prune \
+		-o \( -name '*.md' -o -name '*.svg' -o -path './site/*' \) -type f -print | sort | xargs cksum | cksum)
+	if [ ! -d site/.vitepress/dist ] || [ "$(cat site/node_modules/.built 2>/dev/null)" != "$inputs" ]; then
+		rm -rf site/.vitepress/dist
+		(cd site && npm run build)
+		echo "$inputs" >site/node_modules/.built
+	fi
+	go run ./internal/sitezip site/.vitepress/dist "$bin/site.zip"
+	printf '{"Replace": {"%s": "%s"}}' "$PWD/cmd/dogwood/internal/docsite/built/site.zip" "$bin/site.zip" >"$bin/overlay"
+	DOGWOOD_SITE=1 gotest "$1" -count=1 -overlay "$bin/overlay" ./cmd/dogwood/internal/docsite
+}
+
 # e2e runs the tests with the real clients. npm is first: meanwhile the Go tests compile most
 # of what the server needs.
 e2e() {
@@ -116,6 +132,10 @@ e2e() {
 	(cd testdata/e2e-go && go vet ./... && go test -count=1 ./...)
 	step "npm clients: firebase, firebase-admin"
 	(cd testdata/e2e && npm test)
+	step "pages with JavaScript"
+	DOGWOOD_NODE_PAGES=1 gotest "$1" -count=1 -run 'TestPages$' ./cmd/dogwood
+	step "documentation site"
+	site "$1"
 	step "linearizability, with all clients"
 	go build -C testdata/e2e-go -o "$bin/consistency" ./consistency
 	DOGWOOD_ADMIN_DRIVER="$bin/consistency" gotest "$1" -count=1 -run Linearizable ./server/consistency

@@ -18,6 +18,7 @@ import (
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/bulk"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/credentials"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/docsite"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/remote"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/rulecmd"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/servers"
@@ -50,6 +51,7 @@ type commands struct {
 	Top     remote.Top       `cmd:"" group:"Tools" help:"Show what a server does, second by second."`
 	Bench   benchcmd.Command `cmd:"" group:"Tools" help:"Load a server and measure it."`
 	Explain remote.Explain   `cmd:"" group:"Tools" help:"Show what a read costs, or what a write would."`
+	Docs    docsite.Command  `cmd:"" group:"Tools" help:"Show the documentation in a browser."`
 	Version build.Command    `cmd:"" group:"Tools" help:"Print the version."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version." env:"-"`
