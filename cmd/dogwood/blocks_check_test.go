@@ -153,6 +153,12 @@ func checkCommandLine(line string, prose bool) error {
 		err = trace.Error
 	}
 	if err == nil {
+		err = trace.Reset() // to the defaults, which Validate looks at
+	}
+	if err == nil {
+		_, err = trace.Apply()
+	}
+	if err == nil {
 		err = trace.Validate()
 	}
 	if err != nil && prose && incomplete.MatchString(err.Error()) {

@@ -148,7 +148,7 @@ func (b block) problem() string {
 	switch {
 	case example && strings.TrimSpace(reason) == "":
 		return "an example that is not run says why: sh example: REASON"
-	case b.language == "sh", b.language == "json":
+	case example, b.language == "sh", b.language == "json":
 		return ""
 	case b.language == "":
 		return "the block has no language; text is for output and drawings"

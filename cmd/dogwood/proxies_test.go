@@ -65,7 +65,7 @@ func startNginx(t *testing.T, site, server string) string {
 	})
 	file := filepath.Join(dir, "nginx.conf")
 	writeTestFile(t, file, fmt.Sprintf("daemon off;\npid %s/pid;\nerror_log %s/error.log;\nevents {}\nhttp {\n%s\n}\n", dir, dir, site))
-	runProxy(t, address, exec.Command(program, "-e", filepath.Join(dir, "error.log"), "-p", dir, "-c", file))
+	runProxy(t, address, exec.Command(program, "-e", filepath.Join(dir, "error.log"), "-p", dir, "-c", file), os.Interrupt)
 	return "https://" + address
 }
 
@@ -82,7 +82,7 @@ func startCaddy(t *testing.T, site, server string) string {
 	writeTestFile(t, file, "{\n\tadmin off\n}\n"+site)
 	cmd := exec.Command(program, "run", "--config", file, "--adapter", "caddyfile")
 	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
-	runProxy(t, address, cmd)
+	runProxy(t, address, cmd, os.Kill) // otherwise it waits for connections
 	return "http://" + address
 }
 
@@ -98,8 +98,8 @@ func replaceAll(t *testing.T, text string, parts map[string]string) string {
 	return text
 }
 
-// runProxy starts a proxy and waits until it listens.
-func runProxy(t *testing.T, address string, cmd *exec.Cmd) {
+// runProxy starts a proxy and waits until it listens. The signal ends it at once.
+func runProxy(t *testing.T, address string, cmd *exec.Cmd, end os.Signal) {
 	t.Helper()
 	var printed strings.Builder
 	cmd.Stdout, cmd.Stderr = &printed, &printed
@@ -109,7 +109,7 @@ func runProxy(t *testing.T, address string, cmd *exec.Cmd) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt) // it may have ended
+		_ = cmd.Process.Signal(end) // it may have ended
 		<-ended
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -152,9 +152,10 @@ func checkProxy(t *testing.T, proxy string) {
 		t.Cleanup(func() { _ = answer.Body.Close() })
 		return answer
 	}
-	stream := bufio.NewScanner(do(http.MethodGet, "/a.json?ns=shop", "", "text/event-stream").Body)
+	path := "/" + strings.ReplaceAll(t.Name(), "/", "-") + ".json?ns=shop"
+	stream := bufio.NewScanner(do(http.MethodGet, path, "", "text/event-stream").Body)
 	awaitLine(t, stream, `"data":null`)
-	answer := do(http.MethodPut, "/a.json?ns=shop", "7", "*/*")
+	answer := do(http.MethodPut, path, "7", "*/*")
 	if text, err := io.ReadAll(answer.Body); err != nil || string(text) != "7" {
 		t.Errorf("PUT: %s %q, %v", answer.Status, text, err)
 	}
