@@ -12,6 +12,8 @@ skip=
 [ -n "${GPG_FINGERPRINT:-}" ] || skip=sign
 if [ "${1:-}" = --snapshot ]; then
 	skip=${skip:+$skip,}docker
+	# Without any tag, GoReleaser would not look for the revision.
+	git describe --tags --abbrev=0 >/dev/null 2>&1 || export GORELEASER_CURRENT_TAG=v0.0.0
 fi
 packaging/tool goreleaser release --clean ${skip:+--skip=$skip} "$@"
 packaging/npm.sh
