@@ -12,9 +12,11 @@ skip=
 [ -n "${GPG_FINGERPRINT:-}" ] || skip=sign
 if [ "${1:-}" = --snapshot ]; then
 	skip=${skip:+$skip,}docker
-	# Without any tag, GoReleaser would not look for the revision.
-	git describe --tags --abbrev=0 >/dev/null 2>&1 || export GORELEASER_CURRENT_TAG=v0.0.0
 fi
+REVISION=$(git rev-parse HEAD)
+REVISION_DATE=$(TZ=UTC git show -s --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ)
+REVISION_UNIX=$(git show -s --format=%ct)
+export REVISION REVISION_DATE REVISION_UNIX
 packaging/tool goreleaser release --clean ${skip:+--skip=$skip} "$@"
 packaging/npm.sh
 packaging/homebrew.sh >dist/dogwood.rb

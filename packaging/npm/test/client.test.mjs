@@ -1,20 +1,26 @@
 // The package @dogwood/client, packed and installed from its file: its types with the three
-// newest versions of TypeScript, its files, and a program that uses it.
+// newest versions of TypeScript (in tier long, else the newest), its files, and a program that uses it.
 import assert from 'node:assert/strict'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { before, suite, test } from 'node:test'
+import { after, before, suite, test } from 'node:test'
 import { emptyDir, install, program, root, run, serve } from './install.mjs'
 
 const client = join(root, 'client-js')
-const compilers = ['5.9', '6.0', '7.0']
+const long = process.env.DOGWOOD_TIER === 'long'
+const compilers = long ? ['5.9', '6.0', '7.0'] : ['7.0']
+const resolutions = [
+  ['nodenext', 'nodenext'],
+  ['esnext', 'bundler']
+]
 
-/** Packs the client, which is built, installs it, and returns the directory. */
-async function installed(t) {
-  const out = await emptyDir(t)
+/** Packs the client, installs it, and returns the directory. The hook gets what cleans up. */
+async function installed(hook) {
+  await readFile(join(client, 'dist/index.js')).catch(() => run('npm', ['run', 'build'], { cwd: client }))
+  const out = await emptyDir(hook)
   await run('npm', ['pack', '--silent', '--pack-destination', out], { cwd: client })
   const [file] = await readdir(out)
-  const dir = await emptyDir(t)
+  const dir = await emptyDir(hook)
   await install(dir, [join(out, file)])
   return dir
 }
@@ -40,54 +46,50 @@ async function entries(dir) {
 }
 
 suite('@dogwood/client', () => {
+  let dir
+  const cleanups = []
   before(async () => {
-    await readFile(join(client, 'dist/index.js')).catch(() => run('npm', ['run', 'build'], { cwd: client }))
+    dir = await installed({ after: cleanup => cleanups.push(cleanup) })
   })
+  after(() => Promise.all(cleanups.map(cleanup => cleanup())))
 
   test('types', async t => {
-    const dir = await installed(t)
     const names = await entries(join(dir, 'node_modules/@dogwood/client'))
     assert.ok(names.length >= 10, `${names.length} entries`)
-    const program = names.map(({ name }, i) => `import * as entry${i} from '@dogwood/client${name.slice(1)}'\nvoid entry${i}\n`)
-    await writeFile(join(dir, 'all.ts'), program.join(''))
-    await writeFile(
-      join(dir, 'wrong.ts'),
-      "import { getDatabase, ref } from '@dogwood/client'\nref(getDatabase(), 42)\n"
-    )
-    const check = (version, ...args) =>
-      run(process.execPath, [join(root, `packaging/npm/node_modules/typescript-${version}/bin/tsc`), ...args], { cwd: dir })
+    const lines = names.map(({ name }, i) => `import * as entry${i} from '@dogwood/client${name.slice(1)}'\nvoid entry${i}\n`)
+    // The compiler complains if there is no error to expect.
+    lines.push('// @ts-expect-error a path is text\nentry0.ref(entry0.getDatabase(), 42)\n')
+    await writeFile(join(dir, 'all.ts'), lines.join(''))
     const options = ['--noEmit', '--strict', '--skipLibCheck', 'false', '--target', 'es2022', '--lib', 'es2022,dom,dom.iterable']
     for (const version of compilers) {
-      for (const resolution of [['nodenext', 'nodenext'], ['esnext', 'bundler']]) {
-        const all = [...options, '--module', resolution[0], '--moduleResolution', resolution[1]]
-        await t.test(`TypeScript ${version}, ${resolution[1]}`, async () => {
-          await check(version, ...all, 'all.ts').catch(err => assert.fail(err.stdout))
-          // It can fail.
-          await assert.rejects(check(version, ...all, 'wrong.ts'), err => /wrong\.ts.*TS2/.test(err.stdout))
+      for (const [module, resolution] of resolutions) {
+        await t.test(`TypeScript ${version}, ${resolution}`, async () => {
+          const tsc = join(root, `packaging/npm/node_modules/typescript-${version}/bin/tsc`)
+          const args = [tsc, ...options, '--module', module, '--moduleResolution', resolution, 'all.ts']
+          await run(process.execPath, args, { cwd: dir }).catch(err => assert.fail(err.stdout))
         })
       }
     }
   })
 
-  test('files', async t => {
-    const dir = join(await installed(t), 'node_modules/@dogwood/client')
-    const manifest = JSON.parse(await readFile(join(dir, 'package.json'), 'utf8'))
+  test('files', async () => {
+    const dist = join(dir, 'node_modules/@dogwood/client')
+    const manifest = JSON.parse(await readFile(join(dist, 'package.json'), 'utf8'))
     assert.equal(manifest.license, 'Apache-2.0')
     assert.match(manifest.repository.url, /dogwooddb\/dogwood\.git$/)
     assert.ok(manifest.keywords.length > 0)
-    assert.match(await readFile(join(dir, 'LICENSE'), 'utf8'), /Apache License/)
+    assert.match(await readFile(join(dist, 'LICENSE'), 'utf8'), /Apache License/)
     // A debugger shows the sources, which are in the maps.
-    for (const { types } of await entries(dir)) {
+    for (const { types } of await entries(dist)) {
       const script = types.replace(/\.d\.ts$/, '.js')
-      const map = /\/\/# sourceMappingURL=(\S+)\s*$/.exec(await readFile(join(dir, script), 'utf8'))?.[1]
+      const map = /\/\/# sourceMappingURL=(\S+)\s*$/.exec(await readFile(join(dist, script), 'utf8'))?.[1]
       assert.ok(map, `${script} names no map`)
-      const { sources, sourcesContent } = JSON.parse(await readFile(join(dir, dirname(script), map), 'utf8'))
+      const { sources, sourcesContent } = JSON.parse(await readFile(join(dist, dirname(script), map), 'utf8'))
       assert.equal(sources.length, sourcesContent?.length, `${map} lacks sources`)
     }
   })
 
   test('a program', async t => {
-    const dir = await installed(t)
     const server = await serve(t, program(), ['dev', '--port', '0'])
     await writeFile(
       join(dir, 'program.js'),
