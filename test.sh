@@ -125,6 +125,7 @@ e2e() {
 	step "npm packages"
 	packages testdata/e2e
 	packages client-js
+	packages packaging/npm
 	step "build"
 	go build -toolexec 'env GOGC=400' -o "$bin/dogwood" ./cmd/dogwood
 	export DOGWOOD_BIN="$bin/dogwood"
@@ -147,6 +148,16 @@ e2e() {
 	else
 		step "no Chromium: the browser tests of client-js are left out"
 	fi
+	packaged "$1"
+}
+
+# packaged checks what releases are made from, and installs npm packages from their files. In
+# tier long it makes a release and tries each of its artefacts.
+packaged() {
+	step "what releases are made from"
+	(cd packaging && go vet ./... && DOGWOOD_TIER=$1 go test -count=1 -timeout 2h ./...)
+	step "npm packages, installed from their files"
+	(cd packaging/npm && DOGWOOD_TIER=$1 npm test)
 }
 
 night() {
