@@ -113,7 +113,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// What is no reply of one line, or answers nothing, ends a load with an error.
+// A reply of another form, or one too many, ends a load with an error.
 func TestBadReplies(t *testing.T) {
 	for _, reply := range []string{"$2\r\nOK\r\n", "+OK\n", "\r\n", "+" + strings.Repeat("x", 2*readBuffer) + "\r\n", "+OK\r\n+OK\r\n+OK\r\n"} {
 		address := serve(t, func([]string) string { return reply })
