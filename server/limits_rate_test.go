@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"slices"
 	"strings"
@@ -210,4 +211,46 @@ func TestPongRateOnSockets(t *testing.T) {
 	}
 	waitFor(t, "a pong that waits", func() bool { return n.Server.metrics.Refused.Of(metrics.SessionRequests) > 0 })
 	c.ws.Close()
+}
+
+// Short frames in the middle of a message count, however little they bring: a client could
+// otherwise send their headers without end. Long ones and the last one do not.
+func TestFragmentRate(t *testing.T) {
+	const frames = 30
+	const text, goesOn, final = 1, 0, 1 << 7
+	frame := func(first byte, payload string) []byte {
+		b := []byte{first, 1<<7 | 126}
+		b = binary.BigEndian.AppendUint16(b, uint16(len(payload)))
+		return append(append(b, 0, 0, 0, 0), payload...)
+	}
+	for _, c := range []struct {
+		name, payload string
+		waits         int // of what is beyond the burst
+	}{
+		{"empty", "", 21},
+		{"short", " ", 21},
+		{"long", strings.Repeat(" ", 4000), 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tn := townOf(t, Options{Dev: true, Limits: Limits{MessageRate: 10, MessageBurst: 10}})
+				defer tn.shutdown()
+				n := tn.network(t, "198.51.100.1").connect("")
+				sent := frame(text, "")
+				for range frames {
+					sent = append(sent, frame(goesOn, c.payload)...)
+				}
+				sent = append(sent, frame(final|goesOn, `{"t":"c","d":{"t":"p","d":{}}}`)...)
+				began := time.Now()
+				if _, err := n.ws.NetConn().Write(sent); err != nil {
+					t.Fatal(err)
+				}
+				n.next()
+				if d, want := time.Since(began).Round(time.Millisecond), time.Duration(c.waits)*100*time.Millisecond; d != want {
+					t.Errorf("%d frames took %s, want %s", frames, d, want)
+				}
+				n.ws.Close()
+			})
+		})
+	}
 }
