@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -116,6 +117,58 @@ func TestBatchMessageRate(t *testing.T) {
 			t.Errorf("what came after 20 reads waited %s, want 100 ms", d)
 		}
 		c.ws.Close()
+	})
+}
+
+// A sign-in counts as the listens that are decided again, and as its token is long.
+func TestSignInRate(t *testing.T) {
+	const listens = 64
+	for _, c := range []struct {
+		name  string
+		token string
+		more  int // that it counts as
+	}{
+		{"many listens", unsigned(`{"sub":"ana"}`), listens / 16},
+		{"a long token", unsigned(`{"sub":"ana","x":"` + strings.Repeat("x", 30<<10) + `"}`), listens/16 + 10},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tn := townOf(t, Options{Dev: true, Limits: Limits{MessageRate: 10, MessageBurst: listens + 1}})
+				defer tn.shutdown()
+				n := tn.network(t, "198.51.100.1").connect("")
+				for i := range listens {
+					n.request("q", fmt.Sprintf(`{"p":"/l/%d","h":""}`, i))
+					n.next()
+					n.next()
+				}
+				began := time.Now()
+				n.do("auth", `{"cred":"`+c.token+`"}`)
+				n.do("p", `{"p":"/a","d":1}`)
+				if d, want := time.Since(began).Round(time.Millisecond), time.Duration(c.more+1)*100*time.Millisecond; d != want {
+					t.Errorf("what came after it waited %s, want %s", d, want)
+				}
+				n.ws.Close()
+			})
+		})
+	}
+}
+
+// Long tokens count as several requests over REST, too, also if they are refused.
+func TestTokenRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := townTest(t, AddressLimits{RequestRate: 1, RequestBurst: 20})
+		defer tn.shutdown()
+		ts := tn.at("198.51.100.1")
+		long := strings.Repeat("x", 60<<10)
+		if r := ts.do(call{"GET", "/a.json?auth=" + long, nil, noBody}); r.StatusCode != 401 {
+			t.Errorf("a long token: %d", r.StatusCode)
+		}
+		for i := range 5 {
+			r := ts.do(call{"GET", "/a.json", nil, noBody})
+			if over := r.StatusCode == 429; over != (i == 4) {
+				t.Errorf("request %d after it: %d", i+1, r.StatusCode)
+			}
+		}
 	})
 }
 

@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/tree"
 )
 
 // Texts of a listen are up to as long as a message. Those that would take many times as much
 // memory when they are parsed are not: no memory is taken for that.
 
-// TestCompoundHashIsBounded: a listen with more ranges than clients make, or with a longer
-// compound hash, is sent the whole view.
+// TestCompoundHashIsBounded: a listen with a compound hash of too many ranges, or a too long one,
+// is sent the whole view.
 func TestCompoundHashIsBounded(t *testing.T) {
 	db := openTest(t, Options{Rules: rules.Open()})
 	set(t, db, "/l", `{"a":1}`)
@@ -23,9 +24,9 @@ func TestCompoundHashIsBounded(t *testing.T) {
 		path   string
 		want   string
 	}{
-		{maxRanges, "%06d", "rm"},
-		{maxRanges + 1, "%06d", "d"},
-		{maxRanges, strings.Repeat("x", 300) + "%06d", "d"},
+		{tree.MaxPosts, "%06d", "rm"},
+		{tree.MaxPosts + 1, "%06d", "d"},
+		{1000, strings.Repeat("x", 3000) + "%06d", "d"},
 	} {
 		posts := make([]string, test.ranges)
 		for i := range posts {

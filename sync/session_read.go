@@ -33,13 +33,10 @@ type viewSpec struct {
 	compound string // compound hash of what the client has, "" for none
 }
 
-// Bounds of a compound hash. A client makes some 200 ranges of the largest value that is hashed
-// here. Beyond the bounds the view is sent as a whole: it would be large when it is parsed, and
-// no memory is taken for that.
-const (
-	maxRanges        = 1 << 10
-	maxCompoundBytes = 256 << 10
-)
+// maxCompoundBytes bounds a compound hash. A client makes some 200 ranges of the largest value
+// that is hashed here. Beyond the bound the view is sent as a whole: the hash would be many times
+// as large when it is parsed, and no memory is taken for that.
+const maxCompoundBytes = 2 << 20
 
 // hashLength is the length of the hash of anything but nothing.
 const hashLength = 28
@@ -284,11 +281,7 @@ func (v viewSpec) pushMerges(n tree.Node) []byte {
 	if compound == "" || len(n.Text()) > maxHashed {
 		return nil
 	}
-	posts, hashes := texts(compound, "ps"), texts(compound, "hs")
-	if len(posts) > maxRanges || len(hashes) > maxRanges+1 {
-		return nil
-	}
-	merges, err := n.RangeDiff(posts, hashes)
+	merges, err := n.RangeDiff(texts(compound, "ps"), texts(compound, "hs"))
 	if err != nil || len(merges) == 0 { // none: only what compound hashes leave out differs
 		return nil
 	}
@@ -303,12 +296,13 @@ func (v viewSpec) pushMerges(n tree.Node) []byte {
 	return wire.AppendPush(nil, wire.PushRangeMerge, v.path.Clean(), data, v.tag)
 }
 
-// texts returns the strings in a member of an object, and not many more than there may be.
+// texts returns the strings in a member of a compound hash. Of more than there may be, it returns
+// so many that they are refused.
 func texts(object, name string) (list []string) {
 	if v := gjson.Get(object, name); v.IsArray() {
 		v.ForEach(func(_, text gjson.Result) bool {
 			list = append(list, text.String())
-			return len(list) <= maxRanges+1
+			return len(list) < tree.MaxPosts+2
 		})
 	}
 	return list
