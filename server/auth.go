@@ -191,7 +191,7 @@ func (s *Server) signIn(ns string, c dsync.Credential) (id identity, err error) 
 	if c.NoAuth {
 		override = "null"
 	}
-	// What is refused anyway is not parsed: that takes many times the memory of the text.
+	// An override that is refused anyway is not parsed: that takes many times the memory of its text.
 	ok := id.credential.Admin && len(override) <= auth.MaxTokenBytes
 	if ok {
 		id.Caller, ok = overridden(override)
