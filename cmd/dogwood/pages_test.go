@@ -157,6 +157,8 @@ func (r *pageRun) serve(command string) {
 		command = portFlag.ReplaceAllString(command, "")
 	}
 	r.stop(port)
+	// The folder of the page is no checkout.
+	command = strings.Replace(command, "go run ./cmd/dogwood ", "dogwood ", 1)
 	command = strings.TrimSuffix(strings.TrimSpace(command), "&") + " --port 0"
 	cmd := exec.Command("sh", "-ec", "exec "+strings.ReplaceAll(command, "\\\n", " "))
 	cmd.Dir = r.dir
