@@ -17,8 +17,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// checkers check the syntax of blocks that are not run: configuration and data. What TestPages
-// compares as output is not checked here.
+// checkers check the syntax of blocks that are not run: configuration and data. Output, which
+// TestPages compares, is not checked here.
 var checkers = map[string]func(text string) error{
 	"json":  checkJSON,
 	"yaml":  checkYAML,
@@ -97,7 +97,7 @@ func checkShell(text string) error {
 }
 
 var (
-	inShell = regexp.MustCompile(`(?m)(?:^|[|;&(]|exec|-- )\s*(?:go run )?(?:\./(?:cmd/)?)?dogwood (.*)$`)
+	inShell = regexp.MustCompile(`(?m)(?:^|[|;&(]|exec|-- )\s*(?:go run )?(?:\./(?:cmd/)?)?dogwood ([^/].*)$`)
 	inProse = regexp.MustCompile("`dogwood ([a-z][^`]+)`")
 )
 

@@ -134,7 +134,7 @@ func TestBlocksHaveTests(t *testing.T) {
 		}
 		name := strings.TrimSuffix(filepath.Base(page), ".md")
 		if folder := filepath.Dir(page); folder == "docs/models" {
-			name = folder // the test lists what is there
+			name = folder // the test lists its files
 		}
 		if !slices.Contains(pages, page) || !strings.Contains(string(text), name) {
 			t.Errorf("%s does not run %s", test, page)

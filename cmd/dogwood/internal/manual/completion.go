@@ -21,7 +21,7 @@ have the scripts already.
 
 Examples:
 
-  source <(dogwood completion bash)
+  eval "$(dogwood completion bash)"
   dogwood completion bash >~/.local/share/bash-completion/completions/dogwood
   dogwood completion zsh >"${fpath[1]}/_dogwood"
   dogwood completion fish >~/.config/fish/completions/dogwood.fish`
