@@ -1,4 +1,4 @@
-.PHONY: help build test quick long race model crash soak fuzz bench figures e2e fmt
+.PHONY: help build test quick long race model crash soak fuzz bench figures e2e fmt snapshot
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/'
 build: ## build bin/dogwood
@@ -41,5 +41,7 @@ figures: build ## the figures of docs/performance.md: medians of 5 runs of D=10s
 	done
 e2e: ## the real clients only
 	./test.sh e2e
+snapshot: ## build what a release has, into dist/
+	packaging/release.sh --snapshot
 fmt: ## format the Go code
 	gofmt -w $$(git ls-files '*.go')
