@@ -266,7 +266,7 @@ func testImage(t *testing.T) {
 	// As the user of the image, on its files only.
 	in := []string{"--userspec=65532:65532", rootfs, "/dogwood"}
 	serveDemo(t, exec.Command("chroot", append(in, "dev", "--host", "0.0.0.0", "--allow-remote", "--port", "0", "--data", "/data", "--sample", "chat")...))
-	// What the image does without arguments, but on free ports.
+	// The command of the image, on free ports.
 	cmd := exec.Command("chroot", append(in, "serve", "--port", "0")...)
 	cmd.Env = []string{"DOGWOOD_HOST=0.0.0.0", "DOGWOOD_DATA=/data", "TMPDIR=/data"}
 	serve(t, cmd, map[string]string{"/readyz": "ok"})
