@@ -1,4 +1,4 @@
-.PHONY: help site build test quick long race model crash soak fuzz bench figures compare e2e fmt
+.PHONY: help site build test quick long race model crash soak fuzz bench figures compare e2e snapshot fmt
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/'
 site: ## build the documentation, for the next build (needs Node)
@@ -53,5 +53,7 @@ compare: build ## this build against that of revision OLD, in turn: workloads W,
 	done
 e2e: ## the real clients only
 	./test.sh e2e
+snapshot: ## build what a release has, into dist/
+	packaging/release.sh --snapshot
 fmt: ## format the Go code
 	gofmt -w $$(git ls-files '*.go')

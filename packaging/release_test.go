@@ -56,6 +56,7 @@ func TestRelease(t *testing.T) {
 	t.Run("rpm", func(t *testing.T) { testRPM(t) })
 	t.Run("image", func(t *testing.T) { testImage(t) })
 	t.Run("formula", func(t *testing.T) { testFormula(t) })
+	t.Run("npm", func(t *testing.T) { testNPM(t, about.Version) })
 }
 
 // dist returns the one file in dist with a name like that.
@@ -134,6 +135,12 @@ func testPrograms(t *testing.T, version string) {
 // serveDemo starts a command that serves the sample chat, and looks at the demonstration.
 func serveDemo(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
+	serve(t, cmd, map[string]string{"/demo/": "<title>", "/rooms/one/name.json": `"room alpha"`, "/readyz": "ok"})
+}
+
+// serve starts a server, wants what its paths have, and stops it.
+func serve(t *testing.T, cmd *exec.Cmd, pages map[string]string) {
+	t.Helper()
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +166,7 @@ func serveDemo(t *testing.T, cmd *exec.Cmd) {
 		t.Fatalf("the server prints %q", first[:n])
 	}
 	base := "http://localhost:" + m[2]
-	for path, want := range map[string]string{"/demo/": "<title>", "/rooms/one/name.json": `"room alpha"`, "/readyz": "ok"} {
+	for path, want := range pages {
 		r, err := http.NewRequest("GET", base+path, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -259,9 +266,26 @@ func testImage(t *testing.T) {
 	// As the user of the image, on its files only.
 	in := []string{"--userspec=65532:65532", rootfs, "/dogwood"}
 	serveDemo(t, exec.Command("chroot", append(in, "dev", "--host", "0.0.0.0", "--allow-remote", "--port", "0", "--data", "/data", "--sample", "chat")...))
+	// The command of the image, on free ports.
+	cmd := exec.Command("chroot", append(in, "serve", "--port", "0")...)
+	cmd.Env = []string{"DOGWOOD_HOST=0.0.0.0", "DOGWOOD_DATA=/data", "TMPDIR=/data"}
+	serve(t, cmd, map[string]string{"/readyz": "ok"})
 	if sum := must(t, dist(t, "dogwood_linux_amd64*/dogwood"), "check", rootfs+"/data/chat.db"); !strings.HasSuffix(sum, "/data/chat.db: ok\n") {
 		t.Errorf("check prints %q", sum)
 	}
+}
+
+// testNPM installs the packages of the release into an empty directory, without the network.
+func testNPM(t *testing.T, version string) {
+	dir := t.TempDir()
+	must(t, "npm", "install", "--prefix", dir, "--offline", "--no-audit", "--no-fund",
+		dist(t, "npm/dogwood-"+version+".tgz"), dist(t, "npm/dogwood-dogwood-linux-x64-*.tgz"), dist(t, "npm/dogwood-client-*.tgz"))
+	if found, err := filepath.Glob(filepath.Join(root, "dist/npm/*.tgz")); err != nil || len(found) != 8 {
+		t.Errorf("packages: %q, %v", found, err)
+	}
+	cmd := exec.Command("node_modules/.bin/dogwood", "dev", "--port", "0", "--sample", "chat")
+	cmd.Dir = dir
+	serveDemo(t, cmd)
 }
 
 func testFormula(t *testing.T) {
