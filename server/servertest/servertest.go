@@ -19,6 +19,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/server"
 )
 
@@ -46,6 +47,9 @@ func New(t testing.TB, o Options) *Server {
 	o.Dev = true
 	if o.DefaultNamespace == "" {
 		o.DefaultNamespace = Namespace
+	}
+	if tier.Logged() && o.Dir == "" {
+		o.Dir = t.TempDir()
 	}
 	s, err := server.New(o)
 	if err != nil {

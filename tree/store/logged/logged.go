@@ -25,6 +25,7 @@
 package logged
 
 import (
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,7 +35,6 @@ import (
 )
 
 const (
-	defaultFreeze = 8 << 20
 	// applyAfter is how long commits may be in the log alone while there are few.
 	applyAfter = 5 * time.Second
 	// maxRows is the length of the rows of a commit above which it does not go through
@@ -43,6 +43,18 @@ const (
 	// maxIdle bounds how many snapshots are kept.
 	maxIdle = 16
 )
+
+// freezeBytes is Options.FreezeBytes unless it is given, and bounded by the memory of the log.
+// Tests of other packages are linked with other sizes: -ldflags=-X=PACKAGE.freezeBytes=1024.
+var freezeBytes = "8388608"
+
+func defaultFreeze(memory int64) int64 {
+	n, err := strconv.ParseInt(freezeBytes, 10, 64)
+	if err != nil || n <= 0 {
+		panic("logged: linked with freezeBytes=" + freezeBytes)
+	}
+	return min(n, memory/4)
+}
 
 // CommitKind is the kind of the records of commits.
 const CommitKind = wal.FirstKind

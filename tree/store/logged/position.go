@@ -77,7 +77,7 @@ func readPosition(tx kv.Tx) (p position, needs bool, err error) {
 func Open(file *kv.File, log *Log, o Options) (*Store, error) {
 	s := &Store{file: file, log: log, active: new(kv.Layer)}
 	if s.speed.freeze = o.FreezeBytes; s.speed.freeze == 0 {
-		s.speed.freeze = min(defaultFreeze, log.memory/4)
+		s.speed.freeze = defaultFreeze(log.memory)
 	}
 	s.upkeep.do, s.upkeep.atOnce = o.Upkeep, max(int(s.speed.freeze/freezeShare), minAtOnce)
 	s.aging = time.AfterFunc(applyAfter, s.applyOld)
