@@ -124,6 +124,7 @@ type Store struct {
 	idle      []kv.Tx       // snapshots of the epoch without a reader
 	unkept    bool          // snapshots are not kept
 	speed     speed
+	room      room
 	busy      bool     // the background works
 	wanted    bool     // it is to apply active
 	resting   bool     // and then to have the file need no log, if nothing was committed meanwhile
