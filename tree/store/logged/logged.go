@@ -134,6 +134,11 @@ type Store struct {
 	aging     *time.Timer // runs while active has something
 
 	frozenSince time.Time
+
+	// tried is the line that a try of needLog gave the file, which failed; 0: none did. The
+	// disk may have it all the same, so the next try takes it again: the log must know the
+	// line that is in the file after a crash. committing guards it.
+	tried uint64
 }
 
 // File returns the file.

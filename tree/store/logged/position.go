@@ -301,8 +301,8 @@ func unfit(why string) error {
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // needLog has the file say that it needs the log, which knows so before. committing is held.
-// First the log, then the file: if the second step fails, the log merely has a state that no
-// file asks for.
+// First the log, then the file. If the second step fails the disk may have it nevertheless, so
+// the next try is with the same line.
 func (s *Store) needLog() error {
 	s.mu.Lock()
 	needs, p := s.needs, s.position
@@ -310,13 +310,20 @@ func (s *Store) needLog() error {
 	if needs {
 		return nil
 	}
-	p.line = randomID()
+	if s.tried == 0 {
+		s.tried = randomID()
+	}
+	p.line = s.tried
 	if err := s.log.wal.Need(wal.State{Database: p.database, Line: p.line, Last: p.last}); err != nil {
 		return err
 	}
 	s.applying.Lock()
 	defer s.applying.Unlock()
-	return setNeed(s, p, true)
+	err := setNeed(s, p, true)
+	if err == nil {
+		s.tried = 0
+	}
+	return err
 }
 
 // needNone has the file, which has everything, say that it does not need the log. It needs
