@@ -10,7 +10,7 @@ import (
 )
 
 // TestDamagedElement damages the head of each element of a leaf under an open file. A cursor
-// that is sent to any key, or beside it, stops at what was stored there, or at an error: never
+// that is sent to any key, or to a gap, stops at what was stored there, or at an error: never
 // at an entry that it has not verified.
 func TestDamagedElement(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.db")

@@ -30,7 +30,7 @@ func (r *room) wait() <-chan struct{} {
 // or does not come. The error is that of the context.
 //
 // Those that are let in are counted until they have come. Otherwise all that wait would come
-// at the same moment, and fill what is left for small commits.
+// at the same moment, and leave no room for small commits.
 func (s *Store) Room(ctx context.Context, bytes int64) (left func(), err error) {
 	for {
 		s.mu.Lock()
@@ -50,8 +50,8 @@ func (s *Store) Room(ctx context.Context, bytes int64) (left func(), err error) 
 }
 
 // crowded reports whether large commits have to wait: until a quarter of a layer is all that
-// has come, or is coming, while one is applied; and a whole one otherwise, of which the next
-// commit makes one that is applied. If that failed they come, and get the error. mu is held.
+// has come, or is coming, while one is applied; and a whole one otherwise, which the next
+// commit has applied. If that failed they come, and get the error. mu is held.
 func (s *Store) crowded() bool {
 	ahead, most := s.active.Bytes()+s.room.coming, s.speed.full()
 	switch {

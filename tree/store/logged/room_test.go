@@ -14,7 +14,7 @@ import (
 func TestRoom(t *testing.T) {
 	s := &Store{active: new(kv.Layer), speed: speed{freeze: 64 << 10}, aging: time.NewTimer(time.Hour)}
 	now, cancel := context.WithCancel(t.Context())
-	cancel() // whoever has to wait is told so
+	cancel() // what has to wait is told so
 	room := func(bytes int64, want error) (left func()) {
 		t.Helper()
 		left, err := s.Room(now, bytes)
