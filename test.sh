@@ -67,15 +67,15 @@ together() {
 # unit runs the Go tests and all of go vet. The longest packages come first, and tests
 # that wait run beside others.
 #
-# In tier quick nothing is compiled for a debugger, which takes a tenth off the compiler's
-# time. Tier full shares what it compiles with the builds of the binary. Quick also leaves out
+# In tier quick nothing is compiled or linked for a debugger, which takes a tenth off the
+# processor time. Tier full shares what it compiles with the builds of the binary. Quick also leaves out
 # the tests in the packages of data models, each of which links a server: they are examples,
 # and cmd/dogwood compiles the packages.
 unit() {
 	step "Go tests"
 	debug='' tested=./...
 	if [ "$1" = quick ]; then
-		debug=-gcflags=all=-dwarf=false
+		debug="-gcflags=all=-dwarf=false -ldflags=-s"
 		tested=$(go list ./... | grep -v /sdk-go/models/)
 	fi
 	gotest "$1" $debug -vet=all -parallel 4 -timeout "$2" ./server ./cmd/dogwood $tested
@@ -103,12 +103,29 @@ packages() {
 	fi
 }
 
+# site builds the documentation as web pages, unless nothing that it is made of has changed,
+# and tests a program that has them. Nothing is put into the checkout but what git ignores.
+site() {
+	packages site
+	inputs=$(find . -name node_modules -prune -o -name .git -prune -o -name dist -prune -o -name cache -prune \
+		-o \( -name '*.md' -o -name '*.svg' -o -path './site/*' \) -type f -print | sort | xargs cksum | cksum)
+	if [ ! -d site/.vitepress/dist ] || [ "$(cat site/node_modules/.built 2>/dev/null)" != "$inputs" ]; then
+		rm -rf site/.vitepress/dist
+		(cd site && npm run build)
+		echo "$inputs" >site/node_modules/.built
+	fi
+	go run ./internal/sitezip site/.vitepress/dist "$bin/site.zip"
+	printf '{"Replace": {"%s": "%s"}}' "$PWD/cmd/dogwood/internal/docsite/built/site.zip" "$bin/site.zip" >"$bin/overlay"
+	DOGWOOD_SITE=1 gotest "$1" -count=1 -overlay "$bin/overlay" ./cmd/dogwood/internal/docsite
+}
+
 # e2e runs the tests with the real clients. npm is first: meanwhile the Go tests compile most
 # of what the server needs.
 e2e() {
 	step "npm packages"
 	packages testdata/e2e
 	packages client-js
+	packages packaging/npm
 	step "build"
 	go build -toolexec 'env GOGC=400' -o "$bin/dogwood" ./cmd/dogwood
 	export DOGWOOD_BIN="$bin/dogwood"
@@ -118,6 +135,10 @@ e2e() {
 	(cd testdata/acme && go vet ./... && go test -count=1 ./...)
 	step "npm clients: firebase, firebase-admin"
 	(cd testdata/e2e && npm test)
+	step "pages with JavaScript"
+	DOGWOOD_NODE_PAGES=1 gotest "$1" -count=1 -run 'TestPages$' ./cmd/dogwood
+	step "documentation site"
+	site "$1"
 	step "linearizability, with all clients"
 	go build -C testdata/e2e-go -o "$bin/consistency" ./consistency
 	DOGWOOD_ADMIN_DRIVER="$bin/consistency" gotest "$1" -count=1 -run Linearizable ./server/consistency
@@ -129,6 +150,16 @@ e2e() {
 	else
 		step "no Chromium: the browser tests of client-js are left out"
 	fi
+	packaged "$1"
+}
+
+# packaged checks what releases are made from, and installs npm packages from their files. In
+# tier long it makes a release and tries each of its artefacts.
+packaged() {
+	step "what releases are made from"
+	(cd packaging && go vet ./... && DOGWOOD_TIER=$1 go test -count=1 -timeout 2h ./...)
+	step "npm packages, installed from their files"
+	(cd packaging/npm && DOGWOOD_TIER=$1 npm test)
 }
 
 night() {

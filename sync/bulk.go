@@ -37,7 +37,7 @@ func (t *linkTask) run(ctx context.Context, d *Database, p tree.Path, src io.Rea
 	if d.closed.Load() {
 		return ImportResult{}, fault.ErrClosed
 	}
-	src = pieces.Checked{Reader: src, Check: d.room} // an import ends when there is no room any more
+	src = pieces.Checked{Reader: src, Check: d.mayStore} // an import ends when there is no room any more
 	text := d.logText(ctx, p, src, &o, t.now)
 	if text != nil {
 		src = text

@@ -128,7 +128,7 @@ func (b *batch) setPending(s *Session, e *pending.Edit) error {
 func (t *registerTask) register(b *batch, e *pending.Edit) error {
 	writes, err := b.allow(t.update, t.caller, b.db.options.Now())
 	if err == nil && stores(writes) {
-		err = b.db.room()
+		err = b.db.mayStore()
 	}
 	if err != nil {
 		return err

@@ -88,7 +88,7 @@ func (b *batch) decide(w *Write, now time.Time) (v decidedWrite, err error) {
 		v.denied, err = err, nil
 	}
 	if err == nil && v.denied == nil && w.left == nil && stores(v.writes) {
-		v.denied = b.db.room()
+		v.denied = b.db.mayStore()
 	}
 	return v, err
 }
@@ -98,9 +98,9 @@ func stores(writes []tree.ResolvedWrite) bool {
 	return slices.ContainsFunc(writes, func(w tree.ResolvedWrite) bool { return !w.Node.IsEmpty() })
 }
 
-// room returns why nothing may be stored now, nil if it may. A file that has as
+// mayStore returns why nothing may be stored now, nil if it may. A file that has as
 // much free inside as the disk lacks does not grow, so it may be written to.
-func (d *core) room() error {
+func (d *core) mayStore() error {
 	if d.options.Short == nil {
 		return nil
 	}

@@ -13,9 +13,6 @@ import (
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 )
 
-// writeDocs has TestConfigurationDocs write the page instead of comparing it.
-const writeDocs = "DOGWOOD_WRITE_DOCS"
-
 // TestConfigurationDocs: docs/configuration.md has every flag of serve with its variable, its
 // key in the configuration file, its default and its help.
 func TestConfigurationDocs(t *testing.T) {
@@ -30,14 +27,14 @@ func TestConfigurationDocs(t *testing.T) {
 		t.Fatalf("%s has no section of settings", file)
 	}
 	want := settingsTable(t, "serve")
-	if os.Getenv(writeDocs) != "" {
+	if *rewrite {
 		if err := os.WriteFile(file, []byte(before+begin+want+end+after), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
 	if is != want {
-		t.Errorf("%s differs from the flags: %s=1 go test ./cmd/dogwood -run TestConfigurationDocs writes it; it should have\n%s", file, writeDocs, want)
+		t.Errorf("%s differs from the flags: go test ./cmd/dogwood -run TestConfigurationDocs -rewrite writes it; it should have\n%s", file, want)
 	}
 }
 
@@ -87,6 +84,3 @@ func inCode(text string) string {
 	}
 	return "`" + text + "`"
 }
-
-// cell is a text as it may be in a table.
-func cell(text string) string { return strings.ReplaceAll(text, "|", "\\|") }

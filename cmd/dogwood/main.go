@@ -19,6 +19,8 @@ import (
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/config"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/credentials"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/docsite"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/manual"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/remote"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/rulecmd"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/servers"
@@ -51,7 +53,12 @@ type commands struct {
 	Top     remote.Top       `cmd:"" group:"Tools" help:"Show what a server does, second by second."`
 	Bench   benchcmd.Command `cmd:"" group:"Tools" help:"Load a server and measure it."`
 	Explain remote.Explain   `cmd:"" group:"Tools" help:"Show what a read costs, or what a write would."`
+	Docs    docsite.Command  `cmd:"" group:"Tools" help:"Show the documentation in a browser."`
 	Version build.Command    `cmd:"" group:"Tools" help:"Print the version."`
+
+	Health     remote.Health     `cmd:"" group:"Tools" help:"Ask whether a server works."`
+	Completion manual.Completion `cmd:"" group:"Tools" help:"Print the script that completes command lines in a shell."`
+	Man        manual.Man        `cmd:"" group:"Tools" help:"Write the man pages." hidden:""`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version." env:"-"`
 }
@@ -81,18 +88,7 @@ func run(e *console.Env, args []string) int {
 		args = append(slices.Clone(args[1:]), "--help")
 	}
 	exit := -1
-	parser, err := kong.New(grammarOf(args),
-		kong.Name("dogwood"),
-		kong.Description("A realtime JSON tree database that speaks the Firebase protocol."),
-		kong.Writers(e.Stdout, e.Stderr),
-		kong.Exit(func(code int) { exit = code }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
-		kong.DefaultEnvars(console.EnvPrefix),
-		kong.Resolvers(kong.ResolverFunc(resolveEmulator), new(config.Resolver)),
-		kong.WithHyphenPrefixedParameters(true), // --start-at -5
-		kong.Vars{"version": build.Line()},
-		kong.Bind(e),
-	)
+	parser, err := parserOf(e, grammarOf(args), &exit)
 	if err != nil {
 		fmt.Fprintln(e.Stderr, "dogwood:", err)
 		return 2
@@ -113,10 +109,40 @@ func run(e *console.Env, args []string) int {
 		fmt.Fprintf(e.Stderr, "dogwood: %s; see %s --help\n", plainly(err), commandOf(err))
 		return 2
 	}
+	if flag := withoutValue(k, args); flag != "" {
+		fmt.Fprintf(e.Stderr, "dogwood: %s needs a value; see dogwood %s --help\n", flag, k.Selected().Path())
+		return 2
+	}
 	if err := k.Run(e); err != nil {
 		return e.Fail(err)
 	}
 	return 0
+}
+
+// parserOf returns the parser of a grammar. It sets exit when it has printed help or the
+// version.
+func parserOf(e *console.Env, grammar any, exit *int) (*kong.Kong, error) {
+	return kong.New(grammar,
+		kong.Name("dogwood"),
+		kong.Description("A realtime JSON tree database that speaks the Firebase protocol."),
+		kong.Writers(e.Stdout, e.Stderr),
+		kong.Exit(func(code int) { *exit = code }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.DefaultEnvars(console.EnvPrefix),
+		kong.Resolvers(kong.ResolverFunc(resolveEmulator), new(config.Resolver)),
+		kong.WithHyphenPrefixedParameters(true), // --start-at -5
+		kong.Vars{"version": build.Line()},
+		kong.Bind(e, &manual.Source{Model: func() (*kong.Application, error) { return modelOf(e) }}),
+	)
+}
+
+// modelOf returns the model of all commands.
+func modelOf(e *console.Env) (*kong.Application, error) {
+	parser, err := parserOf(e, &commands{}, new(int))
+	if err != nil {
+		return nil, err
+	}
+	return parser.Model, nil
 }
 
 // grammarOf returns a pointer to commands, or to a struct with only the command that comes

@@ -29,7 +29,7 @@ func (l *Listener) View() (tree.Node, error) {
 		return err
 	})
 	if errors.Is(err, store.ErrTooBig) {
-		return n, fault.ErrTooBig
+		return n, &fault.ReadLimitError{Most: l.audience.host.MaxRead}
 	}
 	return n, err
 }

@@ -22,7 +22,7 @@ func ReadFormat(k Tx) (string, error) {
 	case format == formatVersion, format == formatPlain, format == formatLogged:
 		return format, nil
 	case format != "":
-		return "", fmt.Errorf("%w: format %q, this one reads %q", ErrFormat, format, formatVersion)
+		return "", fmt.Errorf("%w: format %q, this one reads up to %q", ErrFormat, format, formatLogged)
 	}
 	for _, b := range Buckets {
 		c := k.Cursor(b)

@@ -3,7 +3,9 @@ package build
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 )
@@ -11,12 +13,17 @@ import (
 // Version is set by the linker for releases.
 var Version = "dev"
 
+// linked is the revision of the sources, as COMMIT or COMMIT,TIME. The linker sets it for
+// releases, which may be built where Go does not see the repository.
+var linked = ""
+
 // Command prints the version.
 type Command struct{}
 
 func (Command) Help() string {
-	return `Prints the version, the revision of the sources, and the version of Go. The revision
-is known to programs that "go build" or "go install" made in a checkout; +dirty says
+	return `Prints the version, the revision of the sources, and the build: the version of Go,
+and the system and the processor that the program is for. The revision is known to
+releases and to programs that "go build" or "go install" made in a checkout; +dirty says
 that the checkout had changes that were not committed. "go run" and -buildvcs=false do not
 record it.
 
@@ -46,13 +53,14 @@ const unknownRevision = "built from a checkout, revision unknown: go run and -bu
 // describeBuild returns the version line of a program that was built so. The version of a
 // module that Go downloaded says which revision it is.
 func describeBuild(info *debug.BuildInfo) string {
+	how := fmt.Sprintf("%s %s/%s", info.GoVersion, runtime.GOOS, runtime.GOARCH)
 	if r := revisionOf(info.Settings); r.commit != "" {
-		return fmt.Sprintf("dogwood %s, revision %s (%s)", Version, r, info.GoVersion)
+		return fmt.Sprintf("dogwood %s, revision %s (%s)", Version, r, how)
 	}
 	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return fmt.Sprintf("dogwood %s, module %s (%s)", Version, v, info.GoVersion)
+		return fmt.Sprintf("dogwood %s, module %s (%s)", Version, v, how)
 	}
-	return fmt.Sprintf("dogwood %s, %s (%s)", Version, unknownRevision, info.GoVersion)
+	return fmt.Sprintf("dogwood %s, %s (%s)", Version, unknownRevision, how)
 }
 
 // Revision returns the revision of the program for the log.
@@ -65,6 +73,16 @@ func Revision() string {
 	return "unknown"
 }
 
+// Date returns the day of the revision, "" if it is unknown.
+func Date() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	day, _, _ := strings.Cut(revisionOf(info.Settings).time, "T")
+	return day
+}
+
 // A revision is the state of the sources that a program was built from.
 type revision struct {
 	commit string // "": unknown
@@ -72,8 +90,8 @@ type revision struct {
 	dirty  bool   // there were uncommitted changes
 }
 
-// revisionOf returns the revision that Go recorded in a program. "go run" and tests record
-// none.
+// revisionOf returns the revision that Go recorded in a program, else the one that the
+// linker was told. "go run" and tests record none.
 func revisionOf(settings []debug.BuildSetting) (r revision) {
 	for _, s := range settings {
 		switch s.Key {
@@ -84,6 +102,9 @@ func revisionOf(settings []debug.BuildSetting) (r revision) {
 		case "vcs.modified":
 			r.dirty = s.Value == "true"
 		}
+	}
+	if r.commit == "" {
+		r.commit, r.time, _ = strings.Cut(linked, ",")
 	}
 	return r
 }

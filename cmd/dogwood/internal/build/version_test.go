@@ -1,7 +1,9 @@
 package build
 
 import (
+	"runtime"
 	"runtime/debug"
+	"strings"
 	"testing"
 )
 
@@ -37,15 +39,31 @@ func TestDescribeBuild(t *testing.T) {
 		settings []debug.BuildSetting
 		want     string
 	}{
-		{"(devel)", nil, "dogwood dev, built from a checkout, revision unknown: go run and -buildvcs=false do not record it, go build and make do (go1.26)"},
-		{"", nil, "dogwood dev, built from a checkout, revision unknown: go run and -buildvcs=false do not record it, go build and make do (go1.26)"},
-		{"v1.2.3", nil, "dogwood dev, module v1.2.3 (go1.26)"},
-		{"(devel)", []debug.BuildSetting{{Key: "vcs.revision", Value: "42"}}, "dogwood dev, revision 42 (go1.26)"},
-		{"v0.0.0-20261120100000-0123456789ab", []debug.BuildSetting{{Key: "vcs.revision", Value: "42"}}, "dogwood dev, revision 42 (go1.26)"},
+		{"(devel)", nil, "dogwood dev, built from a checkout, revision unknown: go run and -buildvcs=false do not record it, go build and make do (go1.26 SYSTEM)"},
+		{"", nil, "dogwood dev, built from a checkout, revision unknown: go run and -buildvcs=false do not record it, go build and make do (go1.26 SYSTEM)"},
+		{"v1.2.3", nil, "dogwood dev, module v1.2.3 (go1.26 SYSTEM)"},
+		{"(devel)", []debug.BuildSetting{{Key: "vcs.revision", Value: "42"}}, "dogwood dev, revision 42 (go1.26 SYSTEM)"},
+		{"v0.0.0-20261120100000-0123456789ab", []debug.BuildSetting{{Key: "vcs.revision", Value: "42"}}, "dogwood dev, revision 42 (go1.26 SYSTEM)"},
 	} {
 		info := &debug.BuildInfo{GoVersion: "go1.26", Main: debug.Module{Version: test.module}, Settings: test.settings}
-		if got := describeBuild(info); got != test.want {
+		if got := strings.Replace(describeBuild(info), runtime.GOOS+"/"+runtime.GOARCH, "SYSTEM", 1); got != test.want {
 			t.Errorf("module %s, %v: %q, want %q", test.module, test.settings, got, test.want)
 		}
+	}
+}
+
+// TestLinkedRevision: what Go recorded is believed before what the linker was told.
+func TestLinkedRevision(t *testing.T) {
+	defer func(before string) { linked = before }(linked)
+	linked = "0123456789abcdef0123456789abcdef01234567,2026-11-20T10:00:00Z"
+	if got, want := revisionOf(nil).String(), "0123456789ab of 2026-11-20T10:00:00Z"; got != want {
+		t.Errorf("revision %q, want %q", got, want)
+	}
+	if got := revisionOf([]debug.BuildSetting{{Key: "vcs.revision", Value: "42"}}).String(); got != "42" {
+		t.Errorf("revision %q, want 42", got)
+	}
+	linked = "42"
+	if got := revisionOf(nil).String(); got != "42" {
+		t.Errorf("revision without a time %q, want 42", got)
 	}
 }

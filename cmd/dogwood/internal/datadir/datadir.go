@@ -98,6 +98,8 @@ func ExplainOpen(err error) error {
 		return errors.New("not a Dogwood database")
 	case errors.Is(err, store.ErrDamaged):
 		return errors.New("damaged or truncated; restore it from a backup")
+	case errors.Is(err, store.ErrFormat):
+		return fmt.Errorf("%w; use that version, or restore a backup from before the upgrade", err)
 	}
 	return err
 }

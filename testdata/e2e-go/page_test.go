@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// TestReadme runs the Go block of the README as it stands.
-func TestReadme(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
+// TestPage runs the Go block of docs/from-firebase.md as it stands.
+func TestPage(t *testing.T) {
+	text, err := os.ReadFile("../../docs/from-firebase.md")
 	ok(t, err)
-	block := regexp.MustCompile("(?s)```go\n(.*?)```").FindSubmatch(text)
+	block := regexp.MustCompile("(?s)```go[^\n]*\n(.*?)```").FindSubmatch(text)
 	if block == nil {
-		t.Fatal("the README has no Go block")
+		t.Fatal("the page has no Go block")
 	}
 	dir, err := os.MkdirTemp(".", "readme-") // inside of this module, for its dependencies
 	ok(t, err)
@@ -28,9 +28,9 @@ func TestReadme(t *testing.T) {
 	u, err := url.Parse(serverURL)
 	ok(t, err)
 	run := exec.CommandContext(ctx, "go", "run", "./"+dir)
-	run.Env = append(os.Environ(), "FIREBASE_DATABASE_EMULATOR_HOST=localhost:"+u.Port()+"?ns=testreadme")
+	run.Env = append(os.Environ(), "FIREBASE_DATABASE_EMULATOR_HOST=localhost:"+u.Port()+"?ns=testpage")
 	out, err := run.CombinedOutput()
 	if err != nil || strings.TrimSpace(string(out)) != "one room alpha" {
-		t.Errorf("the README's program: %v\n%s", err, out)
+		t.Errorf("the program of the page: %v\n%s", err, out)
 	}
 }

@@ -1,0 +1,34 @@
+#!/usr/bin/env node
+// Runs the program, which is in the package of this platform.
+'use strict'
+
+const { spawn } = require('node:child_process')
+const { constants } = require('node:os')
+
+const name = `@dogwood/dogwood-${process.platform}-${process.arch}`
+const file = process.platform === 'win32' ? 'dogwood.exe' : 'dogwood'
+
+function program() {
+  try {
+    return require.resolve(`${name}/bin/${file}`)
+  } catch {
+    console.error(
+      `dogwood: the package ${name} is missing. If there is one for this platform, ` +
+        'install again without --omit=optional and without --no-optional.'
+    )
+    process.exit(1)
+  }
+}
+
+const child = spawn(program(), process.argv.slice(2), { stdio: 'inherit' })
+
+// A terminal sends its signals to the program, too, which decides when it ends. Supervisors
+// send theirs to this process only.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.on(signal, () => child.kill(signal))
+}
+child.on('error', err => {
+  console.error(`dogwood: ${err.message}`)
+  process.exit(1)
+})
+child.on('exit', (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 0)))
