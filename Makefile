@@ -1,4 +1,4 @@
-.PHONY: help build test quick long race model crash soak fuzz bench figures e2e fmt
+.PHONY: help build test quick long race model crash soak fuzz bench figures compare e2e fmt
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/'
 build: ## build bin/dogwood
@@ -38,6 +38,15 @@ figures: build ## the figures of docs/performance.md: medians of 5 runs of D=10s
 	done
 	@for w in delete import "idle --connections 10000" "idle --connections 15000"; do \
 		echo "== $$w"; bin/dogwood bench $$w --spawn serve --repeat 5 || exit; \
+	done
+W ?= set,set --connections 1 --in-flight 1,chat --rules chat,fanout,rest-get,rest-put
+N ?= 5
+compare: build ## this build against that of revision OLD, in turn: workloads W, N runs of D=10s each
+	@test -n "$(OLD)" || { echo 'say which build to compare with: make compare OLD=REVISION'; exit 2; }
+	@tmp=$$(mktemp -d) && trap 'git worktree remove --force '$$tmp'/old; rm -r '$$tmp EXIT && \
+	git worktree add --quiet --detach $$tmp/old $(OLD) && (cd $$tmp/old && go build -o $$tmp/dogwood ./cmd/dogwood) && \
+	echo '$(W)' | tr ',' '\n' | while read -r w; do \
+		echo "== $$w"; bin/dogwood bench $$w --spawn serve --against $$tmp/dogwood --repeat $(N) --duration $(D) || exit; \
 	done
 e2e: ## the real clients only
 	./test.sh e2e

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -20,17 +21,41 @@ import (
 // of many clients arrive at a server.
 type pipeline struct {
 	run   *Load
-	conn  *connect.Conn
+	conn  Exchange
 	n     int                                        // of the pipeline among all
 	build func(dst []byte, id, seq int64) []byte     // appends a request, seq counts from 0
 	check func(m *wire.ServerMessage) (wrong string) // nil: any data is right
 
 	free chan int       // slots that are not in flight
 	due  []atomic.Int64 // when the request in a slot was due
+
+	sent  chan int                         // slots in flight, in order, if responses have no ids
+	judge func(text []byte) (wrong string) // likewise
+}
+
+// An Exchange is a connection with requests and responses. One goroutine sends, another reads.
+type Exchange interface {
+	Add(request []byte)    // queues a request
+	Flush() error          // sends what is queued, in one system call
+	Next() ([]byte, error) // the next response, valid until the next call
+	More() bool            // whether another response has begun to arrive
+	Close()
 }
 
 // NewPipeline returns a pipeline for a connection, whose requests build appends.
 func NewPipeline(r *Load, c *connect.Conn, n, inFlight int, build func(dst []byte, id, seq int64) []byte) *pipeline {
+	return newPipeline(r, c, n, inFlight, build)
+}
+
+// NewOrderedPipeline returns a pipeline for a protocol whose responses have no ids and come in
+// the order of the requests. judge says what is wrong with a response, "" if nothing is.
+func NewOrderedPipeline(r *Load, c Exchange, n, inFlight int, build func(dst []byte, id, seq int64) []byte, judge func(text []byte) (wrong string)) *pipeline {
+	p := newPipeline(r, c, n, inFlight, build)
+	p.sent, p.judge = make(chan int, inFlight), judge
+	return p
+}
+
+func newPipeline(r *Load, c Exchange, n, inFlight int, build func(dst []byte, id, seq int64) []byte) *pipeline {
 	p := &pipeline{run: r, conn: c, n: n, build: build, free: make(chan int, inFlight), due: make([]atomic.Int64, inFlight)}
 	for slot := range inFlight {
 		p.free <- slot
@@ -82,6 +107,9 @@ func (p *pipeline) write(ctx context.Context) error {
 		}
 		p.due[slot].Store(int64(due))
 		buf = p.build(buf[:0], seq*int64(cap(p.free))+int64(slot), seq)
+		if p.sent != nil {
+			p.sent <- slot
+		}
 		p.conn.Add(buf)
 	}
 }
@@ -132,12 +160,13 @@ func (p *pipeline) read() error {
 		if err != nil {
 			return err
 		}
-		m, err := wire.ParseServerMessage(text)
+		slot, wrong, ok, err := p.response(text)
 		if err != nil {
 			return err
 		}
-		if m.Status != "" {
-			answered = append(answered, p.answered(&m))
+		if ok {
+			p.record(slot, wrong)
+			answered = append(answered, slot)
 		}
 		if !p.conn.More() {
 			for _, slot := range answered {
@@ -148,20 +177,38 @@ func (p *pipeline) read() error {
 	}
 }
 
-// answered records a response and returns its slot.
-func (p *pipeline) answered(m *wire.ServerMessage) (slot int) {
-	slot = int(m.ID % int64(cap(p.free)))
-	wrong := ""
+// errUnasked is for a response in order that there is no request for.
+var errUnasked = errors.New("a response without a request")
+
+// response returns the slot of a response and what is wrong with it. Messages that are not
+// responses are not ok.
+func (p *pipeline) response(text []byte) (slot int, wrong string, ok bool, err error) {
+	if p.sent != nil {
+		select {
+		case slot = <-p.sent:
+			return slot, p.judge(text), true, nil
+		default:
+			return 0, "", false, errUnasked
+		}
+	}
+	m, err := wire.ParseServerMessage(text)
+	if err != nil || m.Status == "" {
+		return 0, "", false, err
+	}
 	switch {
 	case m.Status != wire.StatusOK:
 		wrong = fmt.Sprintf("%s: %s", m.Status, m.Data)
 	case p.check != nil:
-		wrong = p.check(m)
+		wrong = p.check(&m)
 	}
+	return int(m.ID % int64(cap(p.free))), wrong, true, nil
+}
+
+// record records the response in a slot.
+func (p *pipeline) record(slot int, wrong string) {
 	if wrong != "" {
 		p.run.failed(p.n, wrong)
-	} else {
-		p.run.Done(p.n, time.Duration(p.due[slot].Load()))
+		return
 	}
-	return slot
+	p.run.Done(p.n, time.Duration(p.due[slot].Load()))
 }

@@ -21,7 +21,8 @@ type Workload interface {
 	// Describe says what is done in a few words.
 	Describe() string
 
-	// About returns what is counted, and the rules document that the workload needs.
+	// About returns what is counted, and the rules document that the workload needs: "" if it
+	// loads something without rules, where nothing is prepared.
 	About() (unit, rules string)
 
 	// WithDefaults returns the workload with all settings, or an error if one is wrong.
@@ -108,11 +109,13 @@ func Run(ctx context.Context, w Workload, o Options) (Result, error) {
 	unit, rules := w.About()
 	r := NewLoad(o)
 	defer r.report(unit)()
-	restore, err := r.Admin.Prepare(ctx, rules, o.Force, o.Keep)
-	if err != nil {
-		return Result{}, err
+	if rules != "" {
+		restore, err := r.Admin.Prepare(ctx, rules, o.Force, o.Keep)
+		if err != nil {
+			return Result{}, err
+		}
+		defer restore()
 	}
-	defer restore()
 	if err := w.Drive(ctx, r); err != nil && (ctx.Err() == nil || r.origin.IsZero()) {
 		return Result{}, fmt.Errorf("%s: %w", w.Name(), err)
 	}

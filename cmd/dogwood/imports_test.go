@@ -97,7 +97,7 @@ var layers = map[string][]string{
 	"server/consistency":               {},
 	"server/servertest":                {"server", "server/auth", "sync", "sync/wire", "rules", "tree/store", "tree"},
 	"cmd/dogwood":                      {"cmd/dogwood/internal/benchcmd", "cmd/dogwood/internal/build", "cmd/dogwood/internal/bulk", "cmd/dogwood/internal/console", "cmd/dogwood/internal/credentials", "cmd/dogwood/internal/project", "cmd/dogwood/internal/remote", "cmd/dogwood/internal/rulecmd", "cmd/dogwood/internal/servers"},
-	"cmd/dogwood/internal/benchcmd":    {"bench", "bench/bare", "bench/isolation", "bench/soak", "cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir"},
+	"cmd/dogwood/internal/benchcmd":    {"bench", "bench/bare", "bench/isolation", "bench/redis", "bench/soak", "cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir"},
 	"cmd/dogwood/internal/build":       {"cmd/dogwood/internal/console"},
 	"cmd/dogwood/internal/bulk":        {"cmd/dogwood/internal/build", "cmd/dogwood/internal/checks", "cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir", "tree", "tree/store", "tree/store/dirlock", "tree/store/durable", "tree/store/logdir"},
 	"cmd/dogwood/internal/checks":      {"cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir", "tree/invariant", "tree/store"},
@@ -116,6 +116,7 @@ var layers = map[string][]string{
 	"bench/connect":                    {"sync/wire"},
 	"bench/connect/connecttest":        {},
 	"bench/isolation":                  {"bench", "bench/child", "bench/connect", "sync/wire"},
+	"bench/redis":                      {"bench", "bench/connect"},
 	"bench/soak":                       {"bench", "bench/connect", "sync/wire"},
 }
 

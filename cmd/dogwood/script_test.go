@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs testdata/cli. Scripts that wait begin with "[!full] skip", which leaves
-// them out of quick runs. In addition to the commands of testscript there are
+// them out of quick runs, and [redis] tells whether redis-server is installed. In addition to the commands of testscript there are
 //
 //	start NAME ARG…         run a server in the background and wait until it listens;
 //	                        DOGWOOD_URL is its address
@@ -55,10 +55,14 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Condition: func(name string) (bool, error) {
-			if name != tier.Full.String() {
-				return false, fmt.Errorf("no condition %q", name)
+			switch name {
+			case tier.Full.String():
+				return tier.Current() >= tier.Full, nil
+			case "redis":
+				_, err := exec.LookPath("redis-server")
+				return err == nil, nil
 			}
-			return tier.Current() >= tier.Full, nil
+			return false, fmt.Errorf("no condition %q", name)
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Values["world"] = &world{procs: make(map[string]*process)}

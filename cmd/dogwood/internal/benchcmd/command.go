@@ -59,6 +59,9 @@ type Command struct {
 
 	CompareBare bool `group:"Load" help:"Measure a bare server, which keeps nothing, and the server in turn, three times unless --repeat says otherwise, and print the ratio: for set, chat, fanout, rest-get and rest-put." env:"-"`
 
+	CompareRedis bool   `group:"Load" help:"Measure Redis, which syncs each write to a file on the same disk (appendfsync always), and the server in turn, likewise: for set. Needs redis-server, of the Debian package of that name." env:"-"`
+	Against      string `group:"Load" help:"Measure servers of another build of dogwood and of this one in turn, likewise; --spawn says which command. This program is the load generator of both." type:"path" placeholder:"BINARY" env:"-"`
+
 	JSON     bool     `group:"Output" name:"json" help:"Print JSON." env:"-"`
 	spawning spawning `kong:"-"` // what a workload adds to --spawn
 
@@ -71,7 +74,8 @@ protocol can be loaded, but give it a database of its own: the bench sets rules,
 writes, and deletes what it wrote. With --spawn one command does everything.
 
 Rates depend on the machine. --spawn bare starts a server that keeps nothing, and
---compare-bare prints which share of its rate the server reaches.
+--compare-bare prints which share of its rate the server reaches. --compare-redis
+compares durable writes with those of Redis, and --against two builds of dogwood.
 
 Ctrl-C ends a run early and prints the figures so far. Processor time of both sides
 is printed where the system gives it: if the generator needs a whole core, it may
@@ -85,6 +89,8 @@ Examples:
   dogwood bench chat-room --members 1000 --posters 20 --spawn serve
   dogwood bench social --followers 10000 --spawn serve
   dogwood bench set --compare-bare --spawn serve --repeat 5
+  dogwood bench set --compare-redis --spawn serve --repeat 5
+  dogwood bench chat --against ./dogwood-before --spawn serve --repeat 5
   dogwood bench import --rows 1000000 --spawn serve
   dogwood bench soak --spawn serve --duration 30m
   dogwood bench isolation --spawn serve --memory 512MiB
@@ -123,6 +129,7 @@ type measured struct {
 	Runs     []bench.Result `json:"runs"`
 	Median   bench.Result   `json:"median"`
 	Ratio    *float64       `json:"ratio,omitempty"`     // of the rate to the one of what it is compared with
+	P50      *float64       `json:"p50Ratio,omitempty"`  // of the median latency, likewise
 	Time     *float64       `json:"timeRatio,omitempty"` // of the server's processor time for each operation, likewise
 	Against  []bench.Result `json:"against,omitempty"`
 	Other    *bench.Result  `json:"againstMedian,omitempty"`
@@ -132,13 +139,13 @@ type measured struct {
 
 // measure runs a workload as often as asked for.
 func (c *Command) measure(e *console.Env, w bench.Workload) error {
-	if err := c.checkBare(w); err != nil {
+	if err := c.checkCompared(w); err != nil {
 		return err
 	}
-	if c.CompareBare {
-		return c.measureBare(e, w)
+	if c.comparesServers() {
+		return c.measureCompared(e, w)
 	}
-	return c.measureAll(e, []subject{{w, c.Spawn}}, comparison{})
+	return c.measureAll(e, []subject{{workload: w, spawn: c.Spawn}}, comparison{})
 }
 
 // measureAll runs subjects in turn, as often as asked for. The first one is what
@@ -214,7 +221,9 @@ func (c *Command) run(e *console.Env, s subject, n int) (res bench.Result, err e
 		res, err = bench.Run(e.Ctx, s.workload, o)
 		return res, c.explainTarget(o.Target, err)
 	}
-	server, err := spawn(e.Ctx, s.spawn, c.SpawnDir, c.spawning)
+	with := c.spawning
+	with.binary = s.binary
+	server, err := spawn(e.Ctx, s.spawn, c.SpawnDir, with)
 	if err != nil {
 		return bench.Result{}, err
 	}
@@ -285,8 +294,9 @@ func (c *Command) report(runs [][]bench.Result) (measured, error) {
 	if len(runs) == 2 && len(runs[1]) > 0 {
 		other := bench.Median(runs[1])
 		rate := ratioOf(runs[0], runs[1], func(r bench.Result) float64 { return r.PerSecond })
+		p50 := ratioOf(runs[0], runs[1], func(r bench.Result) float64 { return r.Latency.P50 })
 		time := ratioOf(runs[0], runs[1], func(r bench.Result) float64 { return r.ServerMicros })
-		r.Against, r.Other, r.Ratio, r.Time = runs[1], &other, &rate, &time
+		r.Against, r.Other, r.Ratio, r.P50, r.Time = runs[1], &other, &rate, &p50, &time
 	}
 	return r, nil
 }

@@ -3,6 +3,7 @@ package benchcmd
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -28,14 +29,9 @@ func printReport(w io.Writer, r measured) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	for _, m := range r.Median.Measures {
-		fmt.Fprintf(&b, "\n%s: %s %s", m.Name, figure(m.Value), m.Unit)
-	}
-	if r.Median.ServerMiB > 0 {
-		fmt.Fprintf(&b, "\nserver memory: %s MiB", figure(r.Median.ServerMiB))
-	}
+	printMeasures(&b, r)
 	if r.Ratio != nil {
-		fmt.Fprintf(&b, "\n"+r.compared.rate, *r.Ratio*100)
+		fmt.Fprintf(&b, "\n"+r.compared.rate+", "+r.compared.p50, *r.Ratio*100, *r.P50)
 		if *r.Time > 0 {
 			fmt.Fprintf(&b, ", "+r.compared.time, *r.Time)
 		}
@@ -44,6 +40,30 @@ func printReport(w io.Writer, r measured) error {
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+// printMeasures prints a line for each figure that is not in the table, with that of the
+// other server behind it if it has one.
+func printMeasures(w io.Writer, r measured) {
+	var others map[string]float64
+	if r.Other != nil {
+		others = map[string]float64{memory: r.Other.ServerMiB}
+		for _, m := range r.Other.Measures {
+			others[m.Name] = m.Value
+		}
+	}
+	for _, m := range append(slices.Clone(r.Median.Measures), bench.Measure{Name: memory, Value: r.Median.ServerMiB, Unit: "MiB"}) {
+		if m.Name == memory && m.Value == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "\n%s: %s %s", m.Name, figure(m.Value), m.Unit)
+		if other := others[m.Name]; other > 0 {
+			fmt.Fprintf(w, " (%s %s)", r.compared.label, figure(other))
+		}
+	}
+}
+
+// memory is the name of a figure that every server has.
+const memory = "server memory"
 
 // printRuns prints a line for each run and, if there are several, one for their
 // median.

@@ -20,7 +20,10 @@ import (
 )
 
 // spawning is what a workload needs of a spawned server.
-type spawning struct{ args, env []string }
+type spawning struct {
+	args, env []string
+	binary    string // instead of this program
+}
 
 // A spawned server is a child process with a data directory of its own.
 //
@@ -65,9 +68,15 @@ func spawn(ctx context.Context, mode, place string, with spawning) (*spawned, er
 
 // Start starts the server on its data.
 func (s *spawned) Start(ctx context.Context) (bench.Target, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return bench.Target{}, err
+	if s.mode == spawnRedis {
+		return s.target, s.startRedis(ctx)
+	}
+	binary := s.with.binary
+	if binary == "" {
+		var err error
+		if binary, err = os.Executable(); err != nil {
+			return bench.Target{}, err
+		}
 	}
 	data := filepath.Join(s.dir, "data")
 	args := []string{"dogwood", s.mode, "--port", "0", "--data", data, "--default-namespace", spawnedNamespace}
@@ -79,10 +88,11 @@ func (s *spawned) Start(ctx context.Context) (bench.Target, error) {
 	}
 	args = append(args, s.with.args...)
 	env := append(withoutSettings(os.Environ()), s.with.env...)
-	s.cmd = &exec.Cmd{Path: self, Args: args, Env: env, Stderr: &s.stderr, SysProcAttr: ownGroup()}
+	s.cmd = &exec.Cmd{Path: binary, Args: args, Env: env, Stderr: &s.stderr, SysProcAttr: ownGroup()}
 	if err := s.listen(ctx); err != nil {
-		return bench.Target{}, fmt.Errorf("start dogwood %s: %w", s.mode, err)
+		return bench.Target{}, fmt.Errorf("start %s %s: %w", filepath.Base(binary), s.mode, err)
 	}
+	var err error
 	s.target.Namespace, s.target.PID, s.target.Secret = spawnedNamespace, s.cmd.Process.Pid, "owner"
 	if s.mode == "serve" {
 		s.target.Secret, err = datadir.AdminSecret(data)
