@@ -253,7 +253,7 @@ func TestStreamResumesNot(t *testing.T) {
 		t.Errorf("with an id of the common history the stream begins with %s", got)
 	}
 
-	// A restored database is another one.
+	// A restored database has other positions.
 	backup := ts.admin("GET", "/.settings/backup", "")
 	if backup.StatusCode == 200 {
 		file := filepath.Join(o.Dir, "restored.db")
@@ -275,7 +275,7 @@ func TestStreamResumesNot(t *testing.T) {
 	}
 }
 
-// TestStreamResumesTooLate: of a client that was away for too long nobody reads up what it missed.
+// TestStreamResumesTooLate: the log is not read for a client that was away for too long.
 func TestStreamResumesTooLate(t *testing.T) {
 	ts := serveTest(t, Options{Dir: t.TempDir(), Dev: true})
 	ts.want("PUT", "/a.json", "1", 200, "1")
@@ -290,7 +290,7 @@ func TestStreamResumesTooLate(t *testing.T) {
 	s.Close()
 }
 
-// TestStreamLost: who lost the permission is refused, or gets the error of a plain GET.
+// TestStreamLost: a client that lost the permission gets the error of a plain GET.
 func TestStreamLost(t *testing.T) {
 	ts := serveTest(t, Options{Dir: t.TempDir(), Dev: true})
 	ts.want("PUT", "/.settings/rules.json", `{"rules":{"a":{".read":"root.child('may').exists()"}}}`, 200, `{"status":"ok"}`)

@@ -49,7 +49,7 @@ func TestStreamOverKills(t *testing.T) {
 
 func streamKey(writer, n int) string { return fmt.Sprintf("w%d/n%d", writer, n) }
 
-// A streamFollower is a client that comes back, and the writers beside it.
+// A streamFollower is a client that comes back, and some writers.
 type streamFollower struct {
 	*testing.T
 	dir   string

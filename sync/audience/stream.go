@@ -113,10 +113,10 @@ func (l *Listener) comeBack(from resume.Position) [][]byte {
 // missed returns the paths in the view at or below which it may have changed since a position.
 // ok is false if they are not known, or if the client must not know them.
 //
-// A path that was written may have been there in between only. Its name is told to nobody who
-// could not have followed the view all the time: what the permission rests on now must not
-// have changed since the position, so it was the same all the time. It is the same for
-// children of a query that are not in it now. They may never have been in it.
+// A path that was written may have been there in between only. Its name is for those clients
+// alone that could have followed the view all the time: what the permission rests on now must
+// not have changed since the position, so it was the same all the time. The names of children
+// that are not in a query now are not told either: they may never have been in it.
 func (l *Listener) missed(h *resume.History, v viewing, from resume.Position) (touched []tree.Path, ok bool) {
 	q := l.read.Query
 	if v.timed {

@@ -33,11 +33,11 @@ type Tail interface {
 }
 
 // A History is which paths were written by the newest commits of a database. It is read from
-// the log when somebody asks, once for all who ask, and forgotten when nobody has asked for a
-// while. Nothing of it runs in the committer, and it holds no segment of the log back.
+// the log when it is asked for, once for all clients, and forgotten after a time without
+// questions. Nothing of it runs in the committer, and it holds no segment of the log back.
 //
-// All clients come back at the same time after a restart, so what one has found out
-// answers the others: each looks only for commits that nobody has asked for.
+// All clients come back at the same time after a restart. So each question only reads the
+// commits that no earlier one has read.
 type History struct {
 	open   func(from uint64) (Tail, error)
 	run    uint32 // of the database now
@@ -164,7 +164,7 @@ func (h *History) reach(from, to uint64) bool {
 }
 
 // begin reads the commit of a revision. It begins somewhat in front of it if the log reaches
-// that far, so that those who ask for a little more need not begin again.
+// that far, so that questions for a little more need not begin again.
 func (h *History) begin(from uint64) bool {
 	for _, at := range []uint64{from - min(from-1, slack), from} {
 		h.drop()
@@ -271,7 +271,7 @@ type finder struct {
 	meets int
 }
 
-// add takes the targets of writes. It reports false if the whole answer is that nobody knows.
+// add takes the targets of writes. It reports false if the answer is that it is not known.
 func (f *finder) add(targets []tree.Target) bool {
 	if f.meets += len(targets) * len(f.Rests); f.meets > maxMeets {
 		return false

@@ -1,10 +1,10 @@
-// Package resume says what a client that comes back has missed. A client is given positions:
-// ids of places in the log of a database. With one of them it asks for what has changed since,
-// and is told the paths that were written. Who asks reads their values in the state that there
-// is now, and sends these in place of everything.
+// Package resume says what a client has missed that comes back. A client is given positions: ids
+// of places in the log of a database. With one of them it asks for what has changed since, and
+// the answer is the paths that were written. The caller reads their values in the state that
+// there is now, and sends these in place of everything.
 //
 // It is an offer, never a promise: whenever the log does not reach back, or it would take long
-// to find out, the answer is that nobody knows, and the client is sent the whole view.
+// to find out, the answer is that it is not known, and the client is sent the whole view.
 package resume
 
 import (
@@ -32,8 +32,8 @@ type Position struct {
 // another run.
 func RunOf(id uint64) uint32 { return uint32(id) }
 
-// Marks are how the positions of one view look to its clients. The text is encrypted: it tells
-// nobody how often others write, and that of another database, path or query means nothing
+// Marks are how the positions of one view look to its clients. The text is encrypted: it does
+// not tell how often others write, and a text of another database, path or query means nothing
 // here. It is no proof of a permission. Nil marks have no text.
 type Marks struct{ block cipher.Block }
 

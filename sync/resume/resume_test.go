@@ -229,7 +229,7 @@ func TestHistoryBounds(t *testing.T) {
 	}
 }
 
-// TestHistoryForgets: what is known is forgotten when nobody asks.
+// TestHistoryForgets: what is known is forgotten after a time without questions.
 func TestHistoryForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := new(fakeLog)
