@@ -183,7 +183,7 @@ func TestExportOfAnySize(t *testing.T) {
 		t.Fatalf("PUT: %d %s", r.StatusCode, r.body)
 	}
 	whole := `{"a":` + text + `}`
-	most := fmt.Sprintf("one read has at most %d bytes", ts.opts.MaxReadBytes)
+	most := readBound(ts.opts.MaxReadBytes)
 	for _, c := range []struct {
 		target string
 		header http.Header

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/fault"
 )
 
 // Limits bounds what clients can ask of a server. A zero field takes its
@@ -148,7 +149,7 @@ func (l *Limits) deriveFromMemory() {
 	orElse(&l.KeepLogAge, DefaultKeepLogAge)
 	orElse(&l.HoldLogBytes, DefaultHoldLogBytes)
 	orElse(&l.MaxUnappliedBytes, min(m/32, 64<<20))
-	orElse(&l.MaxReadBytes, min(m*3/16, 256<<20))
+	orElse(&l.MaxReadBytes, min(m*3/16, fault.MostRead))
 
 	// Those through long polling are few: a browser moves on to a WebSocket when it can,
 	// and they cost their owner no socket.

@@ -133,7 +133,7 @@ func findAll(q *request, ctx context.Context, entries []dsync.Lookup) (dsync.Fin
 		err = badRequest(tooMany.Error())
 	}
 	if errors.Is(err, fault.ErrTooBig) {
-		err = badRequest(textReadTooBig)
+		err = &detailedError{badRequest(textReadTooBig), fault.Detail(err)}
 	}
 	return all, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/peer"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
+	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
 const typeEvents = "text/event-stream; charset=utf-8"
@@ -21,9 +22,18 @@ const typeEvents = "text/event-stream; charset=utf-8"
 // because clients compare it literally (REST §10.2).
 const (
 	eventKeepAlive = "event: keep-alive\ndata: null\n\n" // of feeds; a stream has one of its own
-	eventTooBig    = "event: cancel\ndata: \"" + textPayloadTooBig + "\"\n\n"
 	eventRevoked   = "event: auth_revoked\ndata: credential is no longer valid\n\n"
 )
+
+// eventTooBig ends the stream of a value that has become too large to be read. It names the
+// bound if that is known.
+func eventTooBig(err error) []byte {
+	text := textPayloadTooBig
+	if detail := fault.Detail(err); detail != "" {
+		text = strings.TrimSuffix(text, ".") + "; " + detail
+	}
+	return append(wire.AppendString([]byte("event: cancel\ndata: "), text), "\n\n"...)
+}
 
 // wantsEvents reports whether the client asked for an event stream.
 func wantsEvents(h http.Header) bool {
@@ -213,7 +223,7 @@ func (es *eventStream) flush(q *request) bool {
 			continue
 		}
 		if errors.Is(closing, fault.ErrTooBig) {
-			_ = es.writeAll([][]byte{[]byte(eventTooBig)})
+			_ = es.writeAll([][]byte{eventTooBig(closing)})
 		}
 		return closing == nil
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/peer"
+	"github.com/dogwooddb/dogwood/sync/fault"
 )
 
 // A stream is an open event stream.
@@ -66,12 +68,33 @@ func TestStream(t *testing.T) {
 	s.wantEnd()
 }
 
+// readBound is what an answer says of a bound of one read that more memory would raise.
+func readBound(bytes int64) string {
+	return fmt.Sprintf("one read has at most %d bytes; read parts of it, such as with limitToFirst or limitToLast, or give the server more memory", bytes)
+}
+
+// A stream whose value grows above the bound of a read ends with that bound.
+func TestEventTooBig(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		text string
+	}{
+		{fault.ErrTooBig, textPayloadTooBig},
+		{&fault.ReadLimitError{Most: 10_000}, strings.TrimSuffix(textPayloadTooBig, ".") + "; " + readBound(10_000)},
+	} {
+		want := "event: cancel\ndata: \"" + c.text + "\"\n\n"
+		if got := string(eventTooBig(c.err)); got != want {
+			t.Errorf("of %v: %q, want %q", c.err, got, want)
+		}
+	}
+}
+
 // What refuses a GET refuses a stream in the same form.
 func TestStreamRefusals(t *testing.T) {
 	ts := serveTest(t, Options{Dev: true, Limits: Limits{MaxReadBytes: 10_000}})
 	long := `"` + strings.Repeat("x", 20_000) + `"`
 	ts.want("PUT", "/long.json", long, 200, long)
-	ts.want("GET", "/long.json", "", 400, detailedBody(textReadTooBig, "one read has at most 10000 bytes"))
+	ts.want("GET", "/long.json", "", 400, detailedBody(textReadTooBig, readBound(10_000)))
 	for _, c := range []struct {
 		target, tag string
 		status      int

@@ -78,8 +78,8 @@ func (d *Database) GetAll(ctx context.Context, lookups []Lookup) (all Findings, 
 		}
 		return nil
 	})
-	if errors.Is(err, store.ErrTooBig) {
-		err = fault.ErrTooBig
+	if errors.Is(err, store.ErrTooBig) || err == fault.ErrTooBig { // of one value, or of all together
+		err = &fault.ReadLimitError{Most: d.options.MaxRead}
 	}
 	if err != nil {
 		return Findings{}, err

@@ -9,7 +9,6 @@ import (
 	"unsafe"
 
 	"github.com/dogwooddb/dogwood/rules"
-	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -137,7 +136,7 @@ func TestGetAllBounds(t *testing.T) {
 		{"shallow", []Lookup{shallow}, ""},
 		{"one more, shallow", []Lookup{tooShallow}, "a batch get may have at most 10000 keys"},
 		{"bytes", []Lookup{lookupOf("/long")}, ""},
-		{"bytes of several", []Lookup{lookupOf("/long"), lookupOf("/long")}, fault.ErrTooBig.Error()},
+		{"bytes of several", []Lookup{lookupOf("/long"), lookupOf("/long")}, "data exceeds a size limit: one read has at most 1048576 bytes"},
 	} {
 		all, err := db.GetAll(t.Context(), c.lookups)
 		text := ""

@@ -43,7 +43,7 @@ type Options struct {
 
 // Defaults and bounds of Options.
 const (
-	DefaultMaxRead  = 256 << 20 // REST §11
+	DefaultMaxRead  = fault.MostRead // REST §11
 	DefaultMaxQueue = 64 << 20
 	MaxPathWindows  = audience.MaxPathWindows // the most that Options.Windows may be
 )

@@ -108,6 +108,10 @@ func run(e *console.Env, args []string) int {
 		fmt.Fprintf(e.Stderr, "dogwood: %s; see %s --help\n", plainly(err), commandOf(err))
 		return 2
 	}
+	if flag := withoutValue(k, args); flag != "" {
+		fmt.Fprintf(e.Stderr, "dogwood: %s needs a value; see dogwood %s --help\n", flag, k.Selected().Path())
+		return 2
+	}
 	if err := k.Run(e); err != nil {
 		return e.Fail(err)
 	}

@@ -37,7 +37,7 @@ func (l *Listener) look(f func(v viewing, brief bool) error) error {
 		return f(v, brief)
 	})
 	if errors.Is(err, store.ErrTooBig) {
-		return fault.ErrTooBig
+		return &fault.ReadLimitError{Most: l.audience.host.MaxRead}
 	}
 	return err
 }

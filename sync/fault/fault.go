@@ -145,10 +145,25 @@ func withGiven(bound string, given int64) string {
 	return fmt.Sprintf("%s, and this has %d", bound, given)
 }
 
-// A ReadLimitError is the ErrTooBig of a read, with the bound.
+// MostRead is what the bound of one read, in bytes, becomes with much memory.
+const MostRead = 256 << 20
+
+// A ReadLimitError is the ErrTooBig of a read or a listen, with the bound.
 type ReadLimitError struct{ Most int64 } // in bytes
 
-func (e *ReadLimitError) Error() string { return ErrTooBig.Error() }
+// Error names the bound. It is short enough for a frame that closes a WebSocket.
+func (e *ReadLimitError) Error() string { return ErrTooBig.Error() + ": " + e.bound() }
+
+func (e *ReadLimitError) bound() string { return fmt.Sprintf("one read has at most %d bytes", e.Most) }
+
+// detail names the bound and what can be done: not more memory if that would not raise it.
+func (e *ReadLimitError) detail() string {
+	text := e.bound() + "; read parts of it, such as with limitToFirst or limitToLast"
+	if e.Most < MostRead {
+		text += ", or give the server more memory"
+	}
+	return text
+}
 
 // Unwrap returns ErrTooBig.
 func (e *ReadLimitError) Unwrap() error { return ErrTooBig }
@@ -160,7 +175,7 @@ func Detail(err error) string {
 		return limit.detail()
 	}
 	if read := (*ReadLimitError)(nil); errors.As(err, &read) {
-		return fmt.Sprintf("one read has at most %d bytes", read.Most)
+		return read.detail()
 	}
 	if long := (*tree.LongKeyError)(nil); errors.As(err, &long) {
 		return long.Error()

@@ -21,7 +21,7 @@ import (
 type Restore struct {
 	File string `arg:"" help:"File that backup made, compressed with gzip or not; - is standard input."`
 	datadir.Flag
-	Namespace string `help:"Database to restore it as, \"default\" if it is not given." aliases:"instance" placeholder:"NAME"`
+	Namespace string `help:"Database to restore it as, \"default\" if it is not given." aliases:"ns,instance" placeholder:"NAME"`
 	Force     bool   `short:"f" help:"Replace an existing database. Its file is kept under another name." env:"-"`
 }
 

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ import (
 // Flags say which database a command is about, and on whose behalf.
 type Flags struct {
 	URL        string `group:"Server" help:"Address of the server." default:"http://localhost:9000"`
-	Namespace  string `group:"Server" help:"Database on the server; --instance is another name for it." aliases:"instance" placeholder:"NAME"`
+	Namespace  string `group:"Server" help:"Database on the server; --ns and --instance are other names for it." aliases:"ns,instance" placeholder:"NAME"`
 	SecretFile string `group:"Server" help:"File that holds the admin secret or an access token. Without it, the environment variable DOGWOOD_SECRET is used." type:"path" placeholder:"FILE"`
 	Owner      bool   `group:"Server" help:"Act as the owner of a development server, to whom no rules apply."`
 
@@ -88,7 +89,7 @@ func ParseURL(text string) (*url.URL, error) {
 	if err == nil && (u.Scheme == "ws" || u.Scheme == "wss") {
 		return nil, fmt.Errorf("--url %s: commands speak HTTP; write %s instead of %s", text, strings.Replace(u.Scheme, "ws", "http", 1), u.Scheme)
 	}
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("--url %s: not the address of a server, such as http://localhost:9000", text)
 	}
 	if u.User != nil {
@@ -120,6 +121,9 @@ func (f *Flags) credential() (string, error) {
 	secret := strings.TrimSpace(string(text))
 	if secret == "" {
 		return "", fmt.Errorf("--secret-file %s: the file is empty", f.SecretFile)
+	}
+	if strings.ContainsFunc(secret, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return "", fmt.Errorf("--secret-file %s: the file does not hold a secret, which is one word; that of a server is admin-secret in its data directory", f.SecretFile)
 	}
 	return secret, nil
 }
@@ -282,12 +286,26 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 		err = e.Err
 	}
 	if errors.Is(err, syscall.ECONNREFUSED) {
+		if c.base.Port() == "" {
+			return fmt.Errorf("no server at %s, which is port %s; name the port with --url, such as %[1]s:9000", c.Server(), usualPort(c.base))
+		}
 		return fmt.Errorf("no server at %s; start one with \"dogwood dev\", or name another with --url", c.Server())
 	}
 	if errors.Is(err, http.ErrSchemeMismatch) {
 		return fmt.Errorf("%s: %s", c.Server(), PlainServer(c.base))
 	}
+	if errors.As(err, new(x509.UnknownAuthorityError)) {
+		return fmt.Errorf("%s: %w; if the certificate is your own, name its file in the environment variable SSL_CERT_FILE", c.Server(), err)
+	}
 	return fmt.Errorf("%s: %w", c.Server(), err)
+}
+
+// usualPort is the port of an address that does not name one.
+func usualPort(u *url.URL) string {
+	if u.Scheme == "https" {
+		return "443"
+	}
+	return "80"
 }
 
 // PlainServer is what to do where a server does not speak TLS.

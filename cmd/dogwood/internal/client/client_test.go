@@ -1,10 +1,12 @@
 package client
 
 import (
+	"crypto/x509"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -59,6 +61,30 @@ func TestErrorText(t *testing.T) {
 		resp := &http.Response{Status: "502 Bad Gateway", Body: io.NopCloser(strings.NewReader(test.body))}
 		if got := errorText(resp); got != test.want {
 			t.Errorf("errorText(%q) = %q, want %q", test.body, got, test.want)
+		}
+	}
+}
+
+// An error about an address says which one to write instead.
+func TestUnreachable(t *testing.T) {
+	refused := &url.Error{Op: "Get", Err: syscall.ECONNREFUSED}
+	unknown := &url.Error{Op: "Get", Err: x509.UnknownAuthorityError{}}
+	for _, c := range []struct {
+		address string
+		err     error
+		want    string
+	}{
+		{"http://db.example:9000", refused, `no server at http://db.example:9000; start one with "dogwood dev", or name another with --url`},
+		{"db.example", refused, "no server at http://db.example, which is port 80; name the port with --url, such as http://db.example:9000"},
+		{"https://db.example", refused, "no server at https://db.example, which is port 443; name the port with --url, such as https://db.example:9000"},
+		{"https://db.example", unknown, "https://db.example: x509: certificate signed by unknown authority; if the certificate is your own, name its file in the environment variable SSL_CERT_FILE"},
+	} {
+		base, err := ParseURL(c.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := (&Client{base: base}).unreachable(t.Context(), c.err).Error(); got != c.want {
+			t.Errorf("%s: %q, want %q", c.address, got, c.want)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func StreamPayload(r io.ReadCloser) *payload { return &payload{ReadCloser: r, si
 func notJSON(text string) error {
 	_, err := tree.Parse(text, 0, tree.Lenient)
 	at := (*tree.ParseError)(nil)
-	if !errors.As(err, &at) || !strings.ContainsAny(text[:1], `{["`) {
+	if !errors.As(err, &at) || !strings.ContainsAny(text[:min(1, len(text))], `{["`) {
 		return fmt.Errorf("%s is not JSON; a text needs double quotes: '\"text\"'", abbreviate(text))
 	}
 	return fmt.Errorf("%s is not JSON: line %d, column %d: %s", abbreviate(text), at.Line, at.Col, at.Msg)
