@@ -1,4 +1,4 @@
-.PHONY: help build test quick long race model crash soak fuzz bench figures compare e2e fmt
+.PHONY: help build test quick long race model crash freeze soak fuzz bench figures compare e2e fmt
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/'
 build: ## build bin/dogwood
@@ -15,6 +15,12 @@ model: ## 100,000 random operations against the reference model
 	DOGWOOD_MODEL_STEPS=100000 go test -count=1 -run Model ./server ./tree/store
 crash: ## 1,000 kills and power failures
 	DOGWOOD_KILLS=1000 go test -count=1 -timeout 90m -run 'TestCrash|PowerLoss' ./cmd/dogwood ./tree/store
+FREEZE ?= 1024 65536 8388608
+freeze: ## databases of tests in files with a log, and commits applied from some sizes on
+	for n in $(FREEZE); do \
+		DOGWOOD_LOGGED=1 go test -count=1 -timeout 60m -ldflags=-X=github.com/dogwooddb/dogwood/tree/store/logged.freezeBytes=$$n \
+			./sync/... ./server/... ./sdk-go/... ./cmd/dogwood || exit; \
+	done
 soak: ## half an hour of mixed load
 	go run ./cmd/dogwood bench soak --spawn serve --duration 30m
 T ?= 30s

@@ -67,15 +67,15 @@ together() {
 # unit runs the Go tests and all of go vet. The longest packages come first, and tests
 # that wait run beside others.
 #
-# In tier quick nothing is compiled for a debugger, which takes a tenth off the compiler's
-# time. Tier full shares what it compiles with the builds of the binary. Quick also leaves out
+# In tier quick nothing is compiled or linked for a debugger, which takes a tenth off the
+# processor time. Tier full shares what it compiles with the builds of the binary. Quick also leaves out
 # the tests in the packages of data models, each of which links a server: they are examples,
 # and cmd/dogwood compiles the packages.
 unit() {
 	step "Go tests"
 	debug='' tested=./...
 	if [ "$1" = quick ]; then
-		debug=-gcflags=all=-dwarf=false
+		debug="-gcflags=all=-dwarf=false -ldflags=-s"
 		tested=$(go list ./... | grep -v /sdk-go/models/)
 	fi
 	gotest "$1" $debug -vet=all -parallel 4 -timeout "$2" ./server ./cmd/dogwood $tested

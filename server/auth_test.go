@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -201,6 +202,27 @@ func TestSignIn(t *testing.T) {
 	}
 	if _, err := s.signIn("", dsync.Credential{Token: unsigned(`{"sub":"ana"}`), AuthVar: `{"uid":"bo"}`}); err == nil {
 		t.Error("a user may act as somebody else")
+	}
+}
+
+// Whom a user wants to act as is not parsed. It can be as long as a message, and takes many
+// times as much memory when it is parsed. Administrators can ask for what fits into a token.
+func TestRefusedAuthVarIsNotParsed(t *testing.T) {
+	s := newTest(t, Options{Dev: true})
+	long := `{"a":[` + strings.Repeat(`{},`, 1<<20) + `{}]}`
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for _, c := range []dsync.Credential{
+		{Token: unsigned(`{"sub":"ana"}`), AuthVar: long},
+		{Token: "owner", Admin: true, AuthVar: long},
+	} {
+		if id, err := s.signIn("", c); err == nil {
+			t.Errorf("%.20s may act as somebody else: %+v", c.Token, id.Auth.UID)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if taken := after.TotalAlloc - before.TotalAlloc; taken > 1<<20 {
+		t.Errorf("refusing them took %d bytes", taken)
 	}
 }
 

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"encoding/binary"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -118,6 +120,58 @@ func TestBatchMessageRate(t *testing.T) {
 	})
 }
 
+// A sign-in counts as the listens that are decided again, and as its token is long.
+func TestSignInRate(t *testing.T) {
+	const listens = 64
+	for _, c := range []struct {
+		name  string
+		token string
+		more  int // that it counts as
+	}{
+		{"many listens", unsigned(`{"sub":"ana"}`), listens / 16},
+		{"a long token", unsigned(`{"sub":"ana","x":"` + strings.Repeat("x", 30<<10) + `"}`), listens/16 + 10},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tn := townOf(t, Options{Dev: true, Limits: Limits{MessageRate: 10, MessageBurst: listens + 1}})
+				defer tn.shutdown()
+				n := tn.network(t, "198.51.100.1").connect("")
+				for i := range listens {
+					n.request("q", fmt.Sprintf(`{"p":"/l/%d","h":""}`, i))
+					n.next()
+					n.next()
+				}
+				began := time.Now()
+				n.do("auth", `{"cred":"`+c.token+`"}`)
+				n.do("p", `{"p":"/a","d":1}`)
+				if d, want := time.Since(began).Round(time.Millisecond), time.Duration(c.more+1)*100*time.Millisecond; d != want {
+					t.Errorf("what came after it waited %s, want %s", d, want)
+				}
+				n.ws.Close()
+			})
+		})
+	}
+}
+
+// Long tokens count as several requests over REST, too, also if they are refused.
+func TestTokenRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := townTest(t, AddressLimits{RequestRate: 1, RequestBurst: 20})
+		defer tn.shutdown()
+		ts := tn.at("198.51.100.1")
+		long := strings.Repeat("x", 60<<10)
+		if r := ts.do(call{"GET", "/a.json?auth=" + long, nil, noBody}); r.StatusCode != 401 {
+			t.Errorf("a long token: %d", r.StatusCode)
+		}
+		for i := range 5 {
+			r := ts.do(call{"GET", "/a.json", nil, noBody})
+			if over := r.StatusCode == 429; over != (i == 4) {
+				t.Errorf("request %d after it: %d", i+1, r.StatusCode)
+			}
+		}
+	})
+}
+
 // Pings cost something, too.
 func TestPingRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -210,4 +264,46 @@ func TestPongRateOnSockets(t *testing.T) {
 	}
 	waitFor(t, "a pong that waits", func() bool { return n.Server.metrics.Refused.Of(metrics.SessionRequests) > 0 })
 	c.ws.Close()
+}
+
+// Short frames in the middle of a message count, however little they bring: a client could
+// otherwise send their headers without end. Long ones and the last one do not.
+func TestFragmentRate(t *testing.T) {
+	const frames = 30
+	const text, goesOn, final = 1, 0, 1 << 7
+	frame := func(first byte, payload string) []byte {
+		b := []byte{first, 1<<7 | 126}
+		b = binary.BigEndian.AppendUint16(b, uint16(len(payload)))
+		return append(append(b, 0, 0, 0, 0), payload...)
+	}
+	for _, c := range []struct {
+		name, payload string
+		waits         int // of what is beyond the burst
+	}{
+		{"empty", "", 21},
+		{"short", " ", 21},
+		{"long", strings.Repeat(" ", 4000), 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tn := townOf(t, Options{Dev: true, Limits: Limits{MessageRate: 10, MessageBurst: 10}})
+				defer tn.shutdown()
+				n := tn.network(t, "198.51.100.1").connect("")
+				sent := frame(text, "")
+				for range frames {
+					sent = append(sent, frame(goesOn, c.payload)...)
+				}
+				sent = append(sent, frame(final|goesOn, `{"t":"c","d":{"t":"p","d":{}}}`)...)
+				began := time.Now()
+				if _, err := n.ws.NetConn().Write(sent); err != nil {
+					t.Fatal(err)
+				}
+				n.next()
+				if d, want := time.Since(began).Round(time.Millisecond), time.Duration(c.waits)*100*time.Millisecond; d != want {
+					t.Errorf("%d frames took %s, want %s", frames, d, want)
+				}
+				n.ws.Close()
+			})
+		})
+	}
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dogwooddb/dogwood/internal/tier"
 )
 
 // A testServer is a server with a way to reach it.
@@ -54,6 +56,9 @@ func serveTest(t testing.TB, o Options) *testServer {
 // serveSocket serves on a real socket, until shutdown.
 func serveSocket(t testing.TB, o Options) *testServer {
 	t.Helper()
+	if tier.Logged() && o.Dir == "" {
+		o.Dir = t.TempDir()
+	}
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)

@@ -134,7 +134,7 @@ func (d *Database) draft(ctx context.Context, w Write) (*batch, error) {
 
 // explain carries out a write, as the only one of the batch, and says what it took.
 func (b *batch) explain(w Write, e *explained.Write) error {
-	*e = explained.Write{Path: w.Base.String(), Plan: "write", Revision: b.Tx.Revision()}
+	*e = explained.Write{Path: w.Base.String(), Plan: "write"}
 	var budget rules.Budget // of all places
 	shown, err := true, error(nil)
 	for i := 0; i < len(w.Update) && shown; i++ {
@@ -148,10 +148,14 @@ func (b *batch) explain(w Write, e *explained.Write) error {
 	if err := t.carryOut(b); err != nil {
 		return err
 	}
+	knowsAll := b.db.access.MayKnowAll(w.Caller)
+	if shown || knowsAll {
+		e.Revision = b.Tx.Revision()
+	}
 	if shown {
 		e.Effect = t.effect(b)
 	}
-	if b.db.access.MayKnowAll(w.Caller) {
+	if knowsAll {
 		e.Cost = b.cost()
 		e.Rows -= read
 	}

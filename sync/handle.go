@@ -88,6 +88,7 @@ func (s *Session) authenticate(ctx context.Context, r wire.Request) error {
 	if r.Body.HasAuthVar {
 		c.AuthVar = r.Body.AuthVar
 	}
+	s.chargeFor(len(c.Token) / chargedToken)
 	caller, info, err := s.signIn(ctx, c)
 	if err != nil {
 		return err
@@ -102,14 +103,23 @@ func (s *Session) authenticate(ctx context.Context, r wire.Request) error {
 	return nil
 }
 
+// chargedToken is how many bytes of a token cost as much as a message. Tokens of usual length
+// are shorter; one of 64 KiB that is made for it takes a millisecond to be parsed.
+const chargedToken = 4 << 10
+
 // become changes who the client is and ends the listens that the new identity does not
 // allow. When it returns, nothing that the identity may not read is queued any more. It
 // blocks the requests of this client, not those of others.
 func (s *Session) become(c Caller) {
 	c.Origin = s.origin
 	s.caller.Store(&c)
-	s.db.audience.Become(s.db.audience.TurnFor(s.out), slices.Collect(s.listeners()), c)
+	listeners := slices.Collect(s.listeners())
+	s.chargeFor(len(listeners) / decidedAtOnce)
+	s.db.audience.Become(s.db.audience.TurnFor(s.out), listeners, c)
 }
+
+// decidedAtOnce is how many listens of a client that signs in or out cost as much as a message.
+const decidedAtOnce = 16
 
 func (s *Session) signOut() {
 	s.signedIn = false

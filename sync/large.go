@@ -37,6 +37,24 @@ const largeTries = 5
 
 func isLarge(w Write) bool { return (&writeTask{write: w}).cost() > costLarge }
 
+// A write that is not large is wide if its estimate is above costWide. The rows of many paths
+// may lie far apart, so they take long to be put into the file. Such writes wait for that in
+// front of the queue: in the committer, those of others would wait with them.
+const (
+	costWide = queue.MaxBatchCost / 20
+	pathRows = 256 // bytes of the commit for each path, about
+)
+
+// room waits until a write can come if it is wide. left must be called when it is done; nil:
+// the write is not wide.
+func (wr *writer) room(ctx context.Context, w Write) (left func(), err error) {
+	t := &writeTask{write: w}
+	if t.cost() <= costWide {
+		return nil, nil
+	}
+	return wr.db.store.Room(ctx, t.size()+int64(len(w.Update))*pathRows)
+}
+
 // writeLarge carries out a large write: it is decided on a snapshot, its values are
 // stored in slices that nothing refers to yet, and the committer only links them. If
 // what the decision depends on has changed by then, it is made again. l is the line that
@@ -95,10 +113,12 @@ func (wr *writer) tryOnce(ctx context.Context, w Write, p *prepared, l *line) (*
 		return nil, err
 	}
 	defer wr.db.audience.Unwatch(p.watch)
-	if err := wr.db.store.Room(ctx); err != nil {
+	t := &largeTask{writeTask: writeTask{write: w, ready: p}, line: l}
+	left, err := wr.db.store.Room(ctx, int64(len(w.Update))*pathRows)
+	if err != nil {
 		return nil, err
 	}
-	t := &largeTask{writeTask: writeTask{write: w, ready: p}, line: l}
+	defer left()
 	if err := wr.doLarge(ctx, t); err != nil {
 		return nil, err
 	}
@@ -197,9 +217,11 @@ func (wr *writer) loadLarge(ctx context.Context, w Write, p *prepared, l *line) 
 	}
 	step := func(f func(*store.Tx) error) error {
 		return wr.turnOf(w).Yield(func() error {
-			if err := wr.db.store.Room(ctx); err != nil {
+			left, err := wr.db.store.Room(ctx, largeSlice)
+			if err != nil {
 				return err
 			}
+			defer left()
 			return wr.db.do(context.WithoutCancel(ctx), &call{bytes: largeSlice, quota: w.Quota, line: l, takes: costSlice, f: func(b *batch) error {
 				err := f(b.Tx)
 				if errors.Is(err, store.ErrLoadEnded) {

@@ -13,12 +13,15 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/internal/leaktest"
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
 	"github.com/dogwooddb/dogwood/tree/store/entry"
+	"github.com/dogwooddb/dogwood/tree/store/logged"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
@@ -30,6 +33,9 @@ func openTest(t testing.TB, o Options) *Database {
 	t.Helper()
 	if o.Rules == nil {
 		o.Rules = rules.Open()
+	}
+	if tier.Logged() && o.File == "" {
+		inFile(t, &o)
 	}
 	db, err := Open(o)
 	if err != nil {
@@ -43,6 +49,22 @@ func openTest(t testing.TB, o Options) *Database {
 		}
 	})
 	return db
+}
+
+// inFile has a database be in a file, with a log that is closed behind it.
+func inFile(t testing.TB, o *Options) {
+	t.Helper()
+	dir := t.TempDir()
+	log, err := logged.OpenLog(store.LogDir(dir), logged.LogOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := log.Close(); err != nil {
+			t.Errorf("the log: %v", err)
+		}
+	})
+	o.File, o.Store.Log, o.Store.NoSync = filepath.Join(dir, "db"), log, true
 }
 
 // exactBatches makes tasks that wait together one batch, and leaves out those that come later.

@@ -33,6 +33,11 @@ type viewSpec struct {
 	compound string // compound hash of what the client has, "" for none
 }
 
+// maxCompoundBytes bounds a compound hash. A client makes some 200 ranges of the largest value
+// that is hashed here. Beyond the bound the view is sent as a whole: the hash would be many times
+// as large when it is parsed, and no memory is taken for that.
+const maxCompoundBytes = 2 << 20
+
 // hashLength is the length of the hash of anything but nothing.
 const hashLength = 28
 
@@ -46,7 +51,9 @@ func readView(r wire.Request) (v viewSpec, err error) {
 	if len(b.Hash) == hashLength {
 		v.hash = strings.Clone(b.Hash)
 	}
-	v.compound = strings.Clone(b.CompoundHash)
+	if len(b.CompoundHash) <= maxCompoundBytes {
+		v.compound = strings.Clone(b.CompoundHash)
+	}
 	v.query, err = parseQuery(v.raw)
 	return v, err
 }
@@ -289,10 +296,14 @@ func (v viewSpec) pushMerges(n tree.Node) []byte {
 	return wire.AppendPush(nil, wire.PushRangeMerge, v.path.Clean(), data, v.tag)
 }
 
-func texts(object, name string) []string {
-	var list []string
-	for _, v := range gjson.Get(object, name).Array() {
-		list = append(list, v.String())
+// texts returns the strings in a member of a compound hash. Of more than there may be, it returns
+// so many that they are refused.
+func texts(object, name string) (list []string) {
+	if v := gjson.Get(object, name); v.IsArray() {
+		v.ForEach(func(_, text gjson.Result) bool {
+			list = append(list, text.String())
+			return len(list) < tree.MaxPosts+2
+		})
 	}
 	return list
 }
@@ -375,6 +386,9 @@ func parseBound(q tree.Query, o gjson.Result, side string, rank tree.KeyRank) (t
 	v := o.Get(side + "p")
 	if !v.Exists() {
 		return b, nil
+	}
+	if v.IsObject() || v.IsArray() { // to parse it could take much memory
+		return b, fmt.Errorf("%w: %sp must be a scalar", fault.ErrQuery, side)
 	}
 	d, err := tree.Parse(v.Raw, 0, tree.Lenient)
 	if err != nil {

@@ -75,12 +75,16 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 		}
 		return err
 	}
+	left, err := s.db.room(ctx, w)
+	if err != nil {
+		return err
+	}
 	t := &asyncWrite{writeTask: writeTask{write: w}, quota: s.quota, line: &s.line, message: len(r.Body.Raw), span: s.db.newSpan(false)}
 	answer := noData
 	if w.Returns {
 		answer = func() []byte { return appendReturned(nil, t.commit.returned(&t.write)) }
 	}
-	return s.submit(ctx, r, answer, func(done func(error)) task {
+	return s.submitThen(ctx, r, answer, left, func(done func(error)) task {
 		t.done = done
 		return t
 	})
@@ -140,10 +144,26 @@ func (s *Session) written(r wire.Request, w Write, c *Commit) {
 // submit queues a task that answers a request when it is done, if it went well
 // with the data that answer returns then.
 func (s *Session) submit(ctx context.Context, r wire.Request, answer func() []byte, make func(done func(error)) task) error {
+	return s.submitThen(ctx, r, answer, nil, make)
+}
+
+// submitThen is submit with something to be called when the task is done, or is not queued;
+// nil: nothing.
+func (s *Session) submitThen(ctx context.Context, r wire.Request, answer func() []byte, left func(), make func(done func(error)) task) error {
 	if err := s.waitRoom(ctx); err != nil {
+		if left != nil {
+			left()
+		}
 		return err
 	}
 	done := s.sent(r.ID, len(r.Body.Raw), s.takeReserved(), answer)
+	if left != nil {
+		answered := done
+		done = func(err error) {
+			left()
+			answered(err)
+		}
+	}
 	if err := s.db.add(ctx, make(done)); err != nil {
 		done(err)
 	}

@@ -39,6 +39,13 @@ func (wr *writer) write(ctx context.Context, w Write) (*Commit, error) {
 	if isLarge(w) {
 		return wr.writeLarge(ctx, w, wr.db.newSpan(true), new(line))
 	}
+	left, err := wr.room(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	if left != nil {
+		defer left()
+	}
 	return wr.carryOut(ctx, w, true)
 }
 

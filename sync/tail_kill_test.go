@@ -22,6 +22,10 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/logged"
 )
 
+// tailKeep bounds the segments that stay for the reader, which is never far behind: a long run
+// writes many times as much.
+const tailKeep = 1 << 30
+
 // Variables of the process that TestTailOverKills kills.
 const (
 	tailDir  = "DOGWOOD_TEST_TAIL_DIR"
@@ -81,7 +85,7 @@ func (f *follower) run(lines int, ends bool) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	failed := false
+	failed, other := false, ""
 	for in := bufio.NewReader(out); ; lines-- {
 		if lines == 0 {
 			_ = cmd.Process.Kill()
@@ -91,14 +95,17 @@ func (f *follower) run(lines int, ends bool) {
 			break
 		}
 		failed = failed || strings.Contains(line, "FAIL")
-		f.line(strings.Fields(line))
+		if !f.line(strings.Fields(line)) {
+			other = other[max(len(other)-4000, 0):] + line
+		}
 	}
 	if err := cmd.Wait(); failed || ends && err != nil {
-		f.Fatal("the process failed:", err)
+		f.Fatalf("the process failed: %v\n%s", err, other)
 	}
 }
 
-func (f *follower) line(words []string) {
+// line takes a line. It reports whether it is one that the process says to the test.
+func (f *follower) line(words []string) bool {
 	f.Helper()
 	number := func(s string) int {
 		n, err := strconv.Atoi(s)
@@ -113,7 +120,7 @@ func (f *follower) line(words []string) {
 	case len(words) >= 3 && words[0] == "read":
 		rev, safe := uint64(number(words[1])), uint64(number(words[2]))
 		if rev <= f.rev {
-			return // it was read before, since parts are needed
+			return true // it was read before, since parts are needed
 		}
 		f.rev, f.safe = rev, safe
 		for i := 3; i < len(words); i += 2 {
@@ -126,7 +133,10 @@ func (f *follower) line(words []string) {
 				f.large++
 			}
 		}
+	default:
+		return false
 	}
+	return true
 }
 
 // TestTailProcess is the process: it writes, and reads the log.
@@ -136,7 +146,7 @@ func TestTailProcess(t *testing.T) {
 		t.Skip("it is a part of TestTailOverKills")
 	}
 	from, _ := strconv.ParseUint(os.Getenv(tailFrom), 10, 64)
-	log, err := logged.OpenLog(store.LogDir(dir), logged.LogOptions{SegmentBytes: 256 << 10, KeepBytes: 1 << 40})
+	log, err := logged.OpenLog(store.LogDir(dir), logged.LogOptions{SegmentBytes: 256 << 10, KeepBytes: tailKeep})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -139,7 +139,7 @@ func showMerges(merges []RangeMerge) string {
 func TestRangeDiffErrors(t *testing.T) {
 	n := MustParseNode(`{"a":1,"b":2}`)
 	deep := strings.Repeat("k/", MaxDepth+1)
-	many := make([]string, maxPosts+1)
+	many := make([]string, MaxPosts+1)
 	for i := range many {
 		many[i] = fmt.Sprint(i)
 	}
@@ -191,8 +191,8 @@ func TestRangeDiffErrors(t *testing.T) {
 // Many posts over a wide node take one walk, not one for each.
 func TestRangeDiffIsLinear(t *testing.T) {
 	n := wide(20000)
-	posts, hashes := make([]string, 0, maxPosts), make([]string, 0, maxPosts+1)
-	for i := range maxPosts {
+	posts, hashes := make([]string, 0, MaxPosts), make([]string, 0, MaxPosts+1)
+	for i := range MaxPosts {
 		posts = append(posts, fmt.Sprintf("-N%06d/seq", i))
 		hashes = append(hashes, wrong)
 	}
@@ -206,8 +206,8 @@ func TestRangeDiffIsLinear(t *testing.T) {
 		}
 	}
 	merges, err := n.RangeDiff(posts, append(hashes, ""))
-	if err != nil || len(merges) != maxPosts/2 {
-		t.Errorf("%d merges, %v, want %d", len(merges), err, maxPosts/2)
+	if err != nil || len(merges) != MaxPosts/2 {
+		t.Errorf("%d merges, %v, want %d", len(merges), err, MaxPosts/2)
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 // The client is then sent the whole value, which is always right.
 var ErrCompoundHash = errors.New("invalid compound hash")
 
-// maxPosts bounds the ranges that a client may ask for. Clients make one per
+// MaxPosts bounds the ranges that a client may ask for. Clients make one per
 // 10·√size bytes, so this is far above what a value that fits a message has.
-const maxPosts = 1 << 14
+const MaxPosts = 1 << 14
 
 // hashRanges hashes the node's ranges between the given posts, which are one more than
 // posts (protocol §8.3). Posts are ascending paths; the last key may be ".priority". A
@@ -41,8 +41,8 @@ func (n Node) hashRanges(posts []string) (*rangeHasher, error) {
 }
 
 func parsePosts(posts []string) ([][]string, error) {
-	if len(posts) > maxPosts {
-		return nil, fmt.Errorf("%w: %d posts exceed the maximum of %d", ErrCompoundHash, len(posts), maxPosts)
+	if len(posts) > MaxPosts {
+		return nil, fmt.Errorf("%w: %d posts exceed the maximum of %d", ErrCompoundHash, len(posts), MaxPosts)
 	}
 	all := make([][]string, len(posts))
 	for i, post := range posts {

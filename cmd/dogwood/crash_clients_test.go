@@ -92,7 +92,7 @@ func (s *crashSocket) ask(make func(id int64) []byte) (wire.ServerMessage, error
 }
 
 // crashInFlight is how many writes a connection has that are not answered.
-const crashInFlight = 8
+const crashInFlight = 16
 
 // A socketWriter writes to a space over a connection, several writes ahead of
 // the answers.

@@ -12,7 +12,7 @@ import (
 
 // Clients of each database that is to crash.
 const (
-	crashSockets = 5 // realtime connections that write to a space of their own
+	crashSockets = 5 // realtime connections that write to a space of their own; see also mixedSockets
 	crashRESTs   = 2 // clients over REST that do
 	crashRivals  = 2 // realtime connections, and clients over REST, that all write one value under a condition
 	crashAdders  = 2 // clients over REST that all increment one number
@@ -22,7 +22,7 @@ const (
 type crashDB struct {
 	ns      string
 	spaces  []*space // the first ones are those of realtime connections
-	leaves  []*leave // of the same
+	leaves  []*leave // of the same, one for each
 	chain   chain
 	sum     sum
 	bulk    *bulkValue // nil: there is none
@@ -48,16 +48,16 @@ func (f *crashFigures) add(g crashFigures) {
 	f.Increments += g.Increments
 }
 
-func newCrashDB(ns string, seed uint64) *crashDB {
+func newCrashDB(ns string, seed uint64, sockets int) *crashDB {
 	db := &crashDB{ns: ns}
-	for i := range crashSockets + crashRESTs {
+	for i := range sockets + crashRESTs {
 		id := fmt.Sprintf("w%d", i)
-		if i >= crashSockets {
+		if i >= sockets {
 			id = fmt.Sprintf("r%d", i)
 		}
 		db.spaces = append(db.spaces, newSpace(id, seed))
 	}
-	for i := range crashSockets {
+	for i := range sockets {
 		db.leaves = append(db.leaves, &leave{id: db.spaces[i].id})
 	}
 	return db
@@ -66,7 +66,7 @@ func newCrashDB(ns string, seed uint64) *crashDB {
 // clients returns what each client does with a server until it is killed.
 func (db *crashDB) clients(url string, client *http.Client) (work []func() error) {
 	for i, s := range db.spaces {
-		if i < crashSockets {
+		if i < len(db.leaves) {
 			work = append(work, func() error { return crashSocketWrites(url, db.ns, s, db.leaves[i]) })
 		} else {
 			work = append(work, func() error { return (&crashREST{url, db.ns, client}).writes(s) })

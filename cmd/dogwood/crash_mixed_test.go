@@ -17,13 +17,17 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/logdir"
 )
 
-// TestCrashMixed is TestCrash with large writes that bypass the log, deletes of all that they
-// wrote, backups, and index builds. Now and then a killed server's file is away while another
+// mixedSockets is how many connections write to each of two databases, so that 16 have 16 writes
+// in flight.
+const mixedSockets = 8
+
+// TestCrashMixed is TestCrash with more connections, large writes that bypass the log, imports in
+// pieces, deletes of all that they wrote, backups, and index builds. Now and then a killed server's file is away while another
 // server starts, and comes back.
 func TestCrashMixed(t *testing.T) {
 	tier.Need(t, tier.Full)
 	t.Parallel()
-	c := newCrashTest(t, "one", "two")
+	c := newCrashTest(t, mixedSockets, "one", "two")
 	c.most = 5 * crashLoad
 	for i, db := range c.dbs {
 		db.bulk = &bulkValue{rnd: rand.New(rand.NewPCG(c.seed, uint64(i))), secret: filepath.Join(c.data, "admin-secret")}
@@ -51,7 +55,11 @@ func TestCrashMixed(t *testing.T) {
 	}
 	c.checkFiles()
 	for _, db := range c.dbs {
-		t.Logf("%s: %+v, large writes, backups, rules: %v", db.ns, db.figures, db.bulk.done)
+		t.Logf("%s: %+v, %+v", db.ns, db.figures, db.bulk.done)
+		done := &db.bulk.done
+		if rounds >= 100 && min(done.Writes, done.Imports, done.Backups, done.Rules, db.figures.Disconnects) == 0 {
+			t.Errorf("%s: something never took place", db.ns)
+		}
 	}
 }
 
@@ -95,8 +103,11 @@ type bulkValue struct {
 	secret string // name of its file
 
 	acked, sent int // versions; the value may have any from acked on
-	done        [3]int
+	done        bulkFigures
 }
+
+// bulkFigures count what took place.
+type bulkFigures struct{ Writes, Imports, Backups, Rules int }
 
 // value returns the text of a version. Each fourth one is a delete.
 func (b *bulkValue) value(version int) string {
@@ -104,12 +115,18 @@ func (b *bulkValue) value(version int) string {
 		return "null"
 	}
 	rows := []int{40, 700, 9000}[version%3]
+	if b.imported(version) {
+		rows = 40_000
+	}
 	var text strings.Builder
 	for i := range rows {
 		fmt.Fprintf(&text, `,"r%05d":{"i":%d,"text":"%0100d"}`, i, i%97, version)
 	}
 	return fmt.Sprintf(`{"v":%d,"rows":{%s}}`, version, text.String()[1:])
 }
+
+// imported reports whether a version is long enough to be an import.
+func (b *bulkValue) imported(version int) bool { return version%10 == 5 }
 
 func (b *bulkValue) compare(root tree.Node) error {
 	got := root.Get(tree.MustParsePath("bulk"))
@@ -133,7 +150,7 @@ func (b *bulkValue) writes(url, ns string, client *http.Client) error {
 		return err
 	}
 	do := func(method, path, body string) error {
-		r, err := http.NewRequest(method, url+path+"?ns="+ns, strings.NewReader(body))
+		r, err := http.NewRequest(method, url+path+"?writeSizeLimit=unlimited&ns="+ns, strings.NewReader(body))
 		if err != nil {
 			return err
 		}
@@ -152,17 +169,23 @@ func (b *bulkValue) writes(url, ns string, client *http.Client) error {
 	for {
 		switch n := b.rnd.IntN(12); n {
 		case 0:
-			err = do(http.MethodGet, "/.settings/backup", "")
-			b.done[1]++
+			if err = do(http.MethodGet, "/.settings/backup", ""); err == nil {
+				b.done.Backups++
+			}
 		case 1, 2:
 			index := []string{"", `,"bulk":{"rows":{".indexOn":["i","text"]}}`}[n-1]
 			err = do(http.MethodPut, "/.settings/rules.json", `{"rules":{".read":true,".write":true`+index+`}}`)
-			b.done[2]++
+			if err == nil {
+				b.done.Rules++
+			}
 		default:
 			b.sent++
 			if err = do(http.MethodPut, "/bulk.json", b.value(b.sent)); err == nil {
 				b.acked = b.sent
-				b.done[0]++
+				b.done.Writes++
+				if b.imported(b.sent) {
+					b.done.Imports++
+				}
 			}
 		}
 		if err != nil {

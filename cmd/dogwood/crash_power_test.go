@@ -52,7 +52,7 @@ func TestCrashPowerLoss(t *testing.T) {
 // enough power failures and writes of each kind.
 func crashPowerLoss(t *testing.T, load time.Duration) (enough bool) {
 	t.Helper()
-	c := newCrashTest(t, "one")
+	c := newCrashTest(t, crashSockets, "one")
 	db, then := c.dbs[0], &hindsight{}
 	db.look(then)
 	events := c.traced(load)

@@ -42,7 +42,7 @@ const (
 // once. With DOGWOOD_KILLS=1000 it does so as often.
 func TestCrash(t *testing.T) {
 	t.Parallel()
-	c := newCrashTest(t, "one", "two")
+	c := newCrashTest(t, crashSockets, "one", "two")
 	for round := 0; round < kills() || !c.busy() && round < kills()+100; round++ {
 		if round%5 == 4 {
 			c.killStarting()
@@ -79,7 +79,7 @@ type crashTest struct {
 	loads  int // and under load
 }
 
-func newCrashTest(t *testing.T, namespaces ...string) *crashTest {
+func newCrashTest(t *testing.T, sockets int, namespaces ...string) *crashTest {
 	dir := t.TempDir()
 	rules := filepath.Join(dir, "rules.json")
 	if err := os.WriteFile(rules, []byte(crashRules), 0o600); err != nil {
@@ -89,7 +89,7 @@ func newCrashTest(t *testing.T, namespaces ...string) *crashTest {
 	c.rnd = rand.New(rand.NewPCG(c.seed, 0))
 	c.args = []string{"serve", "--port", "0", "--data", c.data, "--rules", rules, "--namespace", strings.Join(namespaces, ",")}
 	for _, ns := range namespaces {
-		c.dbs = append(c.dbs, newCrashDB(ns, c.seed))
+		c.dbs = append(c.dbs, newCrashDB(ns, c.seed, sockets))
 	}
 	return c
 }

@@ -84,6 +84,14 @@ func Count(variable string, quick, full, long int) int {
 	return n
 }
 
+// LoggedVariable is the environment variable that Logged looks at.
+const LoggedVariable = "DOGWOOD_LOGGED"
+
+// Logged reports whether tests that keep a database in memory are to keep it in a file with
+// a write-ahead log. "make freeze" has them do so, with layers of several sizes in front of
+// the file.
+func Logged() bool { return os.Getenv(LoggedVariable) != "" }
+
 // Unraced skips a test under the race detector, because it measures costs that the
 // detector changes, or is long without anything concurrent. test.sh runs every package
 // without the detector, too.

@@ -27,6 +27,7 @@ type frameReader struct {
 	in      input
 	limit   int64                               // of the bytes of a message
 	control func(op byte, payload []byte) error // acts on a control frame, and keeps the payload
+	short   func() error                        // counts a short frame in the middle of a message
 
 	left  int64 // of the payload of the frame that is being read
 	more  bool  // that frame is not the last one of its message
@@ -35,6 +36,10 @@ type frameReader struct {
 	pos   int      // in mask
 	bytes [12]byte // of a header
 }
+
+// shortFrame is the length from which on the frames of a message cost by their bytes alone.
+// Libraries that split messages make frames of their buffers, of 4 KiB or more.
+const shortFrame = 1 << 10
 
 // unfinished reports whether a message has begun and was not read to its end.
 func (f *frameReader) unfinished() bool { return f.more || f.left > 0 }
@@ -135,7 +140,7 @@ func (f *frameReader) Read(p []byte) (int, error) {
 		if !f.more {
 			return 0, io.EOF
 		}
-		if _, err := f.next(); err != nil {
+		if err := f.goOn(); err != nil {
 			return 0, err
 		}
 	}
@@ -143,6 +148,17 @@ func (f *frameReader) Read(p []byte) (int, error) {
 	f.unmask(p[:n])
 	f.left -= int64(n)
 	return n, cut(err)
+}
+
+// goOn reads the header of the next frame of a message. A short one counts as a message, save the
+// last: otherwise a client could send a message of headers alone, and would keep a processor busy
+// for as long as a message may take.
+func (f *frameReader) goOn() error {
+	op, err := f.next()
+	if err == nil && op == opContinuation && f.more && f.left < shortFrame {
+		err = f.short()
+	}
+	return err
 }
 
 // unmask goes on with unmasking a payload.

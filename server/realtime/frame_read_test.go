@@ -36,7 +36,7 @@ const frameLimit = 1000 // of messages of these tests
 // ownFrames returns what a frameReader makes of a stream: its messages and control frames, and
 // why it ended.
 func ownFrames(r io.Reader) (events []string, err error) {
-	f := frameReader{limit: frameLimit}
+	f := frameReader{limit: frameLimit, short: func() error { return nil }}
 	f.in = input{conn: stream{Reader: r}, before: func() {}, received: func(int) {}}
 	f.control = func(op byte, payload []byte) error {
 		if op == opClose {

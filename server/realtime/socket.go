@@ -58,7 +58,7 @@ type socket struct {
 
 func newSocket(rt *Server, nc net.Conn, c *conn) *socket {
 	s := &socket{rt: rt, conn: nc, raw: rawConn(nc), c: c}
-	s.frames.limit, s.frames.control = int64(rt.maxMessage()), s.controlFrame
+	s.frames.limit, s.frames.control, s.frames.short = int64(rt.maxMessage()), s.controlFrame, s.keepRate
 	s.frames.in = input{conn: nc, raw: s.raw, before: s.waitForMore, received: rt.opts.Metrics.Sockets.Received}
 	return s
 }

@@ -16,6 +16,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -39,6 +40,10 @@ type Server struct {
 	t testing.TB
 }
 
+// logged is the environment variable with which databases are in files with a log, for the
+// tests of Dogwood itself (make freeze).
+const logged = "DOGWOOD_LOGGED"
+
 // New starts a server on a free port of the loopback address. It is drained
 // when the test ends; what does not end well fails the test.
 func New(t testing.TB, o Options) *Server {
@@ -46,6 +51,9 @@ func New(t testing.TB, o Options) *Server {
 	o.Dev = true
 	if o.DefaultNamespace == "" {
 		o.DefaultNamespace = Namespace
+	}
+	if os.Getenv(logged) != "" && o.Dir == "" {
+		o.Dir = t.TempDir()
 	}
 	s, err := server.New(o)
 	if err != nil {

@@ -142,6 +142,9 @@ type Write struct {
 	// Options.TellRules.
 	*Effect
 	*Cost
+
+	// Revision is 0 if neither Effect nor Cost is told: a write that changes nothing makes no
+	// revision, so it would tell a guess at the value from another one.
 	Revision uint64 `json:"revision"`
 	Rules    Rules  `json:"rules"`
 }

@@ -187,6 +187,7 @@ func TestDamageIsNeverServed(t *testing.T) {
 	}
 	files := [][]byte{usedPages(t, file), loose} // without free pages, and with old content in them
 	refused, failed, served, unnamed := 0, 0, 0, 0
+	at := filepath.Join(t.TempDir(), "broken.db") // the same for all: TMPDIR may be memory
 	for seed := range damages() {
 		r := rand.New(rand.NewPCG(uint64(seed), 8))
 		h := harms[r.IntN(len(harms))]
@@ -196,7 +197,6 @@ func TestDamageIsNeverServed(t *testing.T) {
 		if string(broken) == string(whole) {
 			continue
 		}
-		at := filepath.Join(t.TempDir(), "broken.db")
 		if err := os.WriteFile(at, broken, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -274,10 +274,10 @@ func TestDamageUnderARunningStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := usedPages(t, file)
+	at := filepath.Join(t.TempDir(), "broken.db")
 	for seed := range damages() / 2 {
 		r := rand.New(rand.NewPCG(uint64(seed), 9))
 		h := harms[r.IntN(len(harms))]
-		at := filepath.Join(t.TempDir(), "broken.db")
 		if err := os.WriteFile(at, whole, 0o600); err != nil {
 			t.Fatal(err)
 		}

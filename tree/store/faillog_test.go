@@ -179,6 +179,34 @@ func TestFailingLog(t *testing.T) {
 	}
 }
 
+// TestFailingNeed has two calls in a row fail around the first commits, when the files begin
+// to need the log, and cuts the power at each event after that: whatever of the failed
+// attempts is on the disk, the log fits the files.
+func TestFailingNeed(t *testing.T) {
+	tier.Unraced(t)
+	tier.Need(t, tier.Full)
+	c := failingCall{"pwritev2,pwrite64,fsync,fdatasync", "EIO"}
+	states, crashed, runs := crashStates(t, failingCommits), filepath.Join(t.TempDir(), "crashed"), 0
+	for n := 8; n < 28; n += tier.Pick(2, 2, 1) {
+		when := fmt.Sprintf("%d..%d", n, n+1)
+		r, failed := c.traced(t, when)
+		if !failed {
+			break
+		}
+		runs++
+		for seed := range tier.Pick[uint64](1, 1, 8) {
+			r.Rand, r.Share = rand.New(rand.NewPCG(seed, uint64(n))), 2
+			_, err := r.CutAll(crashed, func(acked, next int) error { return wantPair(t, crashed, states, acked, next) })
+			if err != nil || t.Failed() {
+				t.Fatalf("with failing calls %s: %v", when, err)
+			}
+		}
+	}
+	if runs == 0 {
+		t.Error("no call failed")
+	}
+}
+
 // traced runs failingLogWork. failed is false if no call failed.
 func (c failingCall) traced(t *testing.T, when string) (r disktest.Replay, failed bool) {
 	t.Helper()

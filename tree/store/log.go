@@ -183,13 +183,14 @@ var (
 	ErrTrimmed = logged.ErrTrimmed
 )
 
-// Room waits until a large commit can come without those behind it having to wait for its
-// being put into the file. The error is that of the context.
-func (s *Store) Room(ctx context.Context) error {
+// Room waits until a commit of about so many bytes can come without those behind it having to
+// wait for its being put into the file. left must be called when it has come, or does not. The
+// error is that of the context.
+func (s *Store) Room(ctx context.Context, bytes int64) (left func(), err error) {
 	if s.logged == nil {
-		return nil
+		return func() {}, nil
 	}
-	return s.logged.Room(ctx)
+	return s.logged.Room(ctx, bytes)
 }
 
 // Idle reports whether the file has all that was committed, and nothing goes on in the

@@ -313,7 +313,7 @@ func (m *model) drain() {
 }
 
 func modelSteps() int {
-	return tier.Count("DOGWOOD_MODEL_STEPS", 200, 800, 100_000)
+	return tier.Count("DOGWOOD_MODEL_STEPS", 100, 800, 100_000)
 }
 
 func TestModelMemory(t *testing.T) {

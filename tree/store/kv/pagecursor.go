@@ -115,7 +115,10 @@ func (g *page) extent(i int) (key, value, end int) {
 	return key, value, end
 }
 
-const notAdjoining = "has elements that do not adjoin"
+const (
+	notAdjoining = "has elements that do not adjoin"
+	unknownKind  = "has an element of an unknown kind"
+)
 
 // adjoin checks that an element begins where the one before it ends, and the first
 // one behind all elements.
@@ -148,7 +151,7 @@ func (g *page) entry(i int) (k, v []byte, isBucket bool) {
 	key, value, end := g.extent(i)
 	flags := g.flags(i)
 	if flags&^flagBucket != 0 {
-		panic(pageDamage{g.id, "has an element of an unknown kind"})
+		panic(pageDamage{g.id, unknownKind})
 	}
 	return g.buf[key:value:value], g.buf[value:end:end], flags == flagBucket
 }

@@ -76,7 +76,8 @@ func (w *pageWalk) follow(id uint64, min, max []byte) error {
 	return w.branch(g, max)
 }
 
-// head checks the head of a page and that its elements lie one behind the other.
+// head checks the head of a page, that its elements lie one behind the other, and that their
+// kinds are known.
 func (w *pageWalk) head(id uint64, buf, min []byte) (g page, err error) {
 	defer func() {
 		if d, ok := recover().(pageDamage); ok {
@@ -84,8 +85,13 @@ func (w *pageWalk) head(id uint64, buf, min []byte) (g page, err error) {
 		}
 	}()
 	g = newPage(id, buf, min)
-	for i := 1; i < g.count; i++ {
-		g.adjoin(i)
+	for i := range g.count {
+		if i > 0 {
+			g.adjoin(i)
+		}
+		if g.leaf && g.flags(i)&^flagBucket != 0 {
+			return g, w.damaged(id, unknownKind)
+		}
 	}
 	return g, nil
 }

@@ -136,11 +136,11 @@ func mayFault() bool { return debug.SetPanicOnFault(true) }
 // entries between which the key would be.
 func (t *FileTx) Get(b Bucket, key []byte) (v []byte, err error) {
 	defer t.guard(b, key, mayFault(), &err)
-	k, v, before, at := t.boltTx.get(b, key)
+	k, stored, before, at := t.boltTx.get(b, key)
 	if k == nil {
 		return nil, t.gap(b, key, before, at)
 	}
-	return t.open(b, k, v)
+	return t.open(b, k, stored)
 }
 
 // Put stores a value with its checksum. The pages that it changes are checked before.
@@ -219,15 +219,15 @@ func (c *sumCursor) Err() error { return c.bad }
 func (c *sumCursor) Seek(key []byte) (k, v []byte) {
 	c.bad = nil
 	defer c.t.guard(c.b, key, mayFault(), &c.bad)
-	k, v = c.c.Seek(key)
-	if k != nil && bytes.Equal(k, key) {
-		return c.open(k, v)
+	found, stored := c.c.Seek(key) // not k and v: after a panic these are what is returned
+	if found != nil && bytes.Equal(found, key) {
+		return c.open(found, stored)
 	}
 	before, at := c.c.around(key)
 	if c.bad = c.t.gap(c.b, key, before, at); c.bad != nil {
 		return nil, nil
 	}
-	return c.open(k, v)
+	return c.open(found, stored)
 }
 
 // gap verifies that the file has nothing between a key that was not found and the

@@ -333,8 +333,9 @@ func (s *Store) newEpoch(applied bool) {
 	end(idle)
 }
 
-// endWait has those go on that wait in Room. mu is held.
+// endWait has those go on that wait for frozen. mu is held.
 func (s *Store) endWait() {
+	s.room.tell()
 	if s.applied != nil {
 		close(s.applied)
 		s.applied = nil

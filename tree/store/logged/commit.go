@@ -1,7 +1,6 @@
 package logged
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -281,22 +280,4 @@ func putDirect(s *Store, own *kv.Layer, number uint64) error {
 		_ = s.log.wal.Release(p.database, p.last) // the next one does it as well
 	}
 	return err
-}
-
-// Room waits until a commit of some size can come without those behind it having to wait for
-// its being applied, or until applying fails. The error is that of the context.
-func (s *Store) Room(ctx context.Context) error {
-	for {
-		s.mu.Lock()
-		applied, crowded := s.applied, s.frozen != nil && s.active.Bytes() >= s.speed.full()/4
-		s.mu.Unlock()
-		if !crowded || applied == nil {
-			return nil
-		}
-		select {
-		case <-applied:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }

@@ -25,6 +25,7 @@
 package logged
 
 import (
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,7 +35,6 @@ import (
 )
 
 const (
-	defaultFreeze = 8 << 20
 	// applyAfter is how long commits may be in the log alone while there are few.
 	applyAfter = 5 * time.Second
 	// maxRows is the length of the rows of a commit above which it does not go through
@@ -43,6 +43,18 @@ const (
 	// maxIdle bounds how many snapshots are kept.
 	maxIdle = 16
 )
+
+// freezeBytes is Options.FreezeBytes unless it is given, and bounded by the memory of the log.
+// Tests of other packages are linked with other sizes: -ldflags=-X=PACKAGE.freezeBytes=1024.
+var freezeBytes = "8388608"
+
+func defaultFreeze(memory int64) int64 {
+	n, err := strconv.ParseInt(freezeBytes, 10, 64)
+	if err != nil || n <= 0 {
+		panic("logged: linked with freezeBytes=" + freezeBytes)
+	}
+	return min(n, memory/4)
+}
 
 // CommitKind is the kind of the records of commits.
 const CommitKind = wal.FirstKind
@@ -112,6 +124,7 @@ type Store struct {
 	idle      []kv.Tx       // snapshots of the epoch without a reader
 	unkept    bool          // snapshots are not kept
 	speed     speed
+	room      room
 	busy      bool     // the background works
 	wanted    bool     // it is to apply active
 	resting   bool     // and then to have the file need no log, if nothing was committed meanwhile
@@ -121,6 +134,11 @@ type Store struct {
 	aging     *time.Timer // runs while active has something
 
 	frozenSince time.Time
+
+	// tried is the line that a try of needLog gave the file, which failed; 0: none did. The
+	// disk may have it all the same, so the next try takes it again: the log must know the
+	// line that is in the file after a crash. committing guards it.
+	tried uint64
 }
 
 // File returns the file.

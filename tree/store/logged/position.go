@@ -77,7 +77,7 @@ func readPosition(tx kv.Tx) (p position, needs bool, err error) {
 func Open(file *kv.File, log *Log, o Options) (*Store, error) {
 	s := &Store{file: file, log: log, active: new(kv.Layer)}
 	if s.speed.freeze = o.FreezeBytes; s.speed.freeze == 0 {
-		s.speed.freeze = min(defaultFreeze, log.memory/4)
+		s.speed.freeze = defaultFreeze(log.memory)
 	}
 	s.upkeep.do, s.upkeep.atOnce = o.Upkeep, max(int(s.speed.freeze/freezeShare), minAtOnce)
 	s.aging = time.AfterFunc(applyAfter, s.applyOld)
@@ -301,8 +301,8 @@ func unfit(why string) error {
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // needLog has the file say that it needs the log, which knows so before. committing is held.
-// First the log, then the file: if the second step fails, the log merely has a state that no
-// file asks for.
+// First the log, then the file. If the second step fails the disk may have it nevertheless, so
+// the next try is with the same line.
 func (s *Store) needLog() error {
 	s.mu.Lock()
 	needs, p := s.needs, s.position
@@ -310,13 +310,20 @@ func (s *Store) needLog() error {
 	if needs {
 		return nil
 	}
-	p.line = randomID()
+	if s.tried == 0 {
+		s.tried = randomID()
+	}
+	p.line = s.tried
 	if err := s.log.wal.Need(wal.State{Database: p.database, Line: p.line, Last: p.last}); err != nil {
 		return err
 	}
 	s.applying.Lock()
 	defer s.applying.Unlock()
-	return setNeed(s, p, true)
+	err := setNeed(s, p, true)
+	if err == nil {
+		s.tried = 0
+	}
+	return err
 }
 
 // needNone has the file, which has everything, say that it does not need the log. It needs
