@@ -360,12 +360,17 @@ func (v *vectorRun) step(s vectorStep, events *bufio.Reader) string {
 	return ""
 }
 
-// readEvent reads the next event that is no keep-alive: exactly two lines and
-// an empty one.
+// readEvent reads the next event that is no keep-alive: exactly two lines, an
+// id if the database has a log, and an empty line.
 func readEvent(r *bufio.Reader) (name, data string, err error) {
 	var lines [3]string
 	for i := range lines {
 		if lines[i], err = r.ReadString('\n'); err != nil {
+			return "", "", err
+		}
+	}
+	if strings.HasPrefix(lines[2], "id: ") {
+		if lines[2], err = r.ReadString('\n'); err != nil {
 			return "", "", err
 		}
 	}

@@ -21,7 +21,7 @@ const typeEvents = "text/event-stream; charset=utf-8"
 // Events that the transport itself makes. The text of auth_revoked is bare
 // because clients compare it literally (REST §10.2).
 const (
-	eventKeepAlive = "event: keep-alive\ndata: null\n\n"
+	eventKeepAlive = "event: keep-alive\ndata: null\n\n" // of feeds; a stream has one of its own
 	eventRevoked   = "event: auth_revoked\ndata: credential is no longer valid\n\n"
 )
 
@@ -72,7 +72,7 @@ func streamValue(q *request) (answer, error) {
 	defer context.AfterFunc(q.r.Context(), out.Close)() // while a view waits for its turn
 	read := q.view()
 	read.Quota = res.Quota
-	l, err := q.db.Listen(q.r.Context(), read, out)
+	l, err := q.db.Listen(q.r.Context(), read, q.r.Header.Get("Last-Event-ID"), out)
 	if err != nil {
 		return answer{}, err
 	}
@@ -87,7 +87,7 @@ func streamValue(q *request) (answer, error) {
 	q.w.WriteHeader(http.StatusOK)
 	defer q.s.metrics.EventStreams.Open()()
 	defer q.s.streams.Add(out, streamClient(q))()
-	es := eventStream{out: out, wake: wake, client: peer.NewWriter(q.w, q.r), slow: q.countSlow, check: make(chan struct{}, 1)}
+	es := eventStream{out: out, wake: wake, keepAlive: l.KeepAlive, client: peer.NewWriter(q.w, q.r), slow: q.countSlow, check: make(chan struct{}, 1)}
 	defer es.watch(q)()
 	q.visit.Shed()
 	if es.writeAll(first) == nil {
@@ -114,6 +114,8 @@ type eventStream struct {
 	client *peer.Writer
 	slow   func(error) // counts that the client did not take what it was sent
 
+	keepAlive func() []byte // what is sent in a time of silence; nil: eventKeepAlive
+
 	check chan struct{} // has one element when the credential is to be looked at again
 	timer *time.Timer   // for that, nil for never
 }
@@ -139,7 +141,11 @@ func await[T any](q *request, es *eventStream, due <-chan T, idle <-chan time.Ti
 		case <-due:
 			return true
 		case <-idle:
-			if es.writeAll([][]byte{[]byte(eventKeepAlive)}) != nil {
+			event := []byte(eventKeepAlive)
+			if es.keepAlive != nil {
+				event = es.keepAlive()
+			}
+			if es.writeAll([][]byte{event}) != nil {
 				return false
 			}
 		case <-es.check:

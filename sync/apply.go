@@ -146,6 +146,7 @@ func (b *batch) change(w *Write, writes []tree.ResolvedWrite, ready *prepared) (
 	}
 	b.dirty = true
 	b.notes.write(w, writes, ready)
+	b.Writes = b.notes.count()
 	b.hashes.Touch(writes)
 	return true, fault.Broken(p.After())
 }

@@ -155,6 +155,7 @@ func (t *linkTask) apply(b *batch) error {
 		link.ID = t.text.ID
 	}
 	b.notes.add(link)
+	b.Writes = b.notes.count()
 	b.hashes.Touch(write)
 	return fault.Broken(c.After())
 }

@@ -230,7 +230,7 @@ func TestClosedDatabase(t *testing.T) {
 			if _, err := db.Get(t.Context(), read); !errors.Is(err, fault.ErrClosed) {
 				t.Errorf("Get() = %v, want %v", err, fault.ErrClosed)
 			}
-			if _, err := db.Listen(t.Context(), read, outbox.New(outbox.EventStream, 0, func() {})); !errors.Is(err, fault.ErrClosed) {
+			if _, err := db.Listen(t.Context(), read, "", outbox.New(outbox.EventStream, 0, func() {})); !errors.Is(err, fault.ErrClosed) {
 				t.Errorf("Listen() = %v, want %v", err, fault.ErrClosed)
 			}
 			if err := db.SetRules(t.Context(), db.Rules()); !errors.Is(err, fault.ErrClosed) {

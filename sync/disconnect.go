@@ -25,7 +25,7 @@ func (s *Session) onDisconnect(ctx context.Context, r wire.Request) error {
 	if err := t.read(ctx, r); err != nil {
 		return err
 	}
-	return s.submit(ctx, r, noData, func(done func(error)) task {
+	return s.submit(ctx, r, noData, nil, func(done func(error)) task {
 		t.done = done
 		return t
 	})

@@ -63,7 +63,7 @@ func ExampleDatabase_Listen() {
 
 	out := outbox.New(outbox.EventStream, 0, func() {}) // a server has it wake the writer of a socket
 	defer out.Close()
-	l, err := db.Listen(ctx, dsync.Read{Caller: dsync.Admin, Path: tree.MustParsePath("/rooms/r1"), Plain: true}, out)
+	l, err := db.Listen(ctx, dsync.Read{Caller: dsync.Admin, Path: tree.MustParsePath("/rooms/r1"), Plain: true}, "", out)
 	check(err)
 	defer l.Close()
 	fmt.Printf("%s", bytes.Join(out.Take(1<<20), nil))

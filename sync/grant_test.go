@@ -26,7 +26,7 @@ func tryListen(t testing.TB, db *Database, uid, path string) (*audience.Listener
 	if uid != "" {
 		r.Caller, _, _ = testSignIn(t.Context(), Credential{Token: "user " + uid})
 	}
-	return db.Listen(t.Context(), r, outbox.New(outbox.EventStream, 0, func() {}))
+	return db.Listen(t.Context(), r, "", outbox.New(outbox.EventStream, 0, func() {}))
 }
 
 // decisions returns how many decisions f takes.

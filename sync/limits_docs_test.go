@@ -13,6 +13,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/pending"
 	"github.com/dogwooddb/dogwood/sync/queue"
+	"github.com/dogwooddb/dogwood/sync/resume"
 )
 
 // docs/limits.md has the bounds of the engine that are in force.
@@ -55,6 +56,8 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("about damaged data, of one database | 1 in %.0f s |", damage.LogEvery.Seconds()),
 		fmt.Sprintf("tried again before later writes, up to %d times", maxTries),
 		fmt.Sprintf("After %d ms of such operations, other addresses take turns", queue.PutBackLead.Milliseconds()),
+		"| commits of the database that it has missed | " + thousands(resume.MaxCommits) + " |",
+		"| paths in its view that were written meanwhile | " + thousands(resume.MaxTouched) + " |",
 	} {
 		if !strings.Contains(docs, text) {
 			t.Errorf("docs/limits.md lacks %q", text)

@@ -150,7 +150,7 @@ func TestRevokeMeetsClose(t *testing.T) {
 		var listeners []*audience.Listener
 		for i := range 20 {
 			r := Read{Path: tree.MustParsePath("/x"), Query: tree.Query{Limit: i % 3}}
-			l, err := db.Listen(t.Context(), r, outbox.New(outbox.EventStream, 0, func() {}))
+			l, err := db.Listen(t.Context(), r, "", outbox.New(outbox.EventStream, 0, func() {}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -321,7 +321,7 @@ func TestEventStream(t *testing.T) {
 	db := openTest(t, Options{})
 	set(t, db, "/x", `{"a":[1,2],".priority":3}`)
 	out := outbox.New(outbox.EventStream, 0, func() {})
-	l, err := db.Listen(t.Context(), Read{Path: tree.MustParsePath("/x"), Plain: true}, out)
+	l, err := db.Listen(t.Context(), Read{Path: tree.MustParsePath("/x"), Plain: true}, "", out)
 	if err != nil {
 		t.Fatal(err)
 	}

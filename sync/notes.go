@@ -29,6 +29,7 @@ type notes struct {
 	encoder entry.Encoder
 	some    bool     // something was noted
 	commits bool     // and not only pieces, which have no effect of their own
+	writes  uint32   // that were noted, and links
 	id      entry.ID // of the write that is carried out
 	hasID   bool     // and it was not noted
 	at      int64    // the time of the batch, in milliseconds since 1970
@@ -40,7 +41,7 @@ func newNotes(wanted bool) notes { return notes{wanted: wanted, run: rand.Uint64
 
 // reset begins the notes of a batch.
 func (n *notes) reset() {
-	n.some, n.commits, n.hasID, n.timed = false, false, false, false
+	n.some, n.commits, n.writes, n.hasID, n.timed = false, false, 0, false, false
 	if n.wanted {
 		n.encoder.Reset()
 	}
@@ -67,6 +68,10 @@ func (n *notes) add(op entry.Operation) {
 		return
 	}
 	n.some, n.commits = true, true
+	switch op.(type) {
+	case *entry.Write, *entry.Join, *entry.Link:
+		n.writes++
+	}
 	if n.wanted {
 		n.encoder.Add(op)
 	}
@@ -88,6 +93,7 @@ func (n *notes) write(w *Write, writes []tree.ResolvedWrite, ready *prepared) {
 		return
 	}
 	n.some, n.commits = true, true
+	n.writes++
 	if !n.wanted {
 		n.hasID = false
 		return
@@ -97,6 +103,14 @@ func (n *notes) write(w *Write, writes []tree.ResolvedWrite, ready *prepared) {
 		op.ID, n.hasID = &n.id, false
 	}
 	n.encoder.AddWrite(op)
+}
+
+// count returns how many writes were noted.
+func (n *notes) count() uint32 {
+	if n == nil {
+		return 0
+	}
+	return n.writes
 }
 
 // begin notes the id of the write that is carried out next.
@@ -146,6 +160,7 @@ func (n *notes) seal(b *batch) error {
 	}
 	if n.commits {
 		b.Tx.SetRevision(revision)
+		b.Revision = revision
 	}
 	b.Tx.SetChange(entries)
 	return nil

@@ -141,7 +141,7 @@ func TestCallerTrace(t *testing.T) {
 		view := Read{Path: tree.MustParsePath("/a"), Plain: true, Caller: tracing}
 		out := outbox.New(outbox.EventStream, 1<<20, func() {})
 		defer out.Close()
-		if _, err := db.Listen(t.Context(), view, out); err != nil {
+		if _, err := db.Listen(t.Context(), view, "", out); err != nil {
 			t.Fatal(err)
 		}
 		for _, value := range []string{"1", `"x"`, "2"} { // the last one ends the listen

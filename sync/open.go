@@ -13,6 +13,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/queue"
 	"github.com/dogwooddb/dogwood/sync/quota"
+	"github.com/dogwooddb/dogwood/sync/resume"
 	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -52,16 +53,18 @@ func Open(o Options) (*Database, error) {
 		d.log.Error("a decision could not be explained", "database", d.store.String(), "path", p, "err", err)
 	}
 	d.writer = writer{db: c, readers: outbox.NewReaders().All(), large: quota.NewTurns(largeAtOnce)}
-	d.audience = audience.New(&audience.Host{
+	host := &audience.Host{
 		Name: s.String(), Log: o.Log, MaxRead: o.MaxRead, Windows: o.Windows, Begin: d.begin, Rules: d.Rules, Closed: d.closed.Load,
 		Access: &d.access, Watchers: &d.watchers, Sent: &d.stats.sent,
 		InTurn: func(q *quota.Quota, cost time.Duration, f func(*audience.Batch) error) error {
 			return d.do(context.Background(), &call{quota: q, takes: cost, f: func(b *batch) error { return f(&b.Batch) }})
 		},
-	})
+	}
+	d.audience = audience.New(host)
 	_, local := o.Change.(localLog)
 	c.logs = s.Logged() || !local
 	d.committer = committer{db: c, done: make(chan struct{}), batchTime: minBatchTime, notes: newNotes(c.logs)}
+	d.keepHistory(host)
 	d.rules.Store(o.Rules)
 	late := d.load()
 	if late != nil && !store.NoRoom(late) {
@@ -101,6 +104,26 @@ func (d *Database) loadRules(tx *store.Tx) error {
 	all := settings(stored)
 	d.settings.Store(&all)
 	return err
+}
+
+// keepHistory lets clients of event streams come back, if there is a log of what they miss.
+func (d *Database) keepHistory(host *audience.Host) {
+	if !d.store.Logged() {
+		return
+	}
+	var revision uint64
+	if d.store.View(func(tx *store.Tx) error { revision = tx.Revision(); return nil }) != nil {
+		return // what follows tells
+	}
+	d.audience.Begin(revision)
+	host.LogID = d.store.Database()
+	host.History = resume.NewHistory(revision, d.notes.run, func(from uint64) (resume.Tail, error) {
+		tail, err := d.Tail(from)
+		if err != nil {
+			return nil, err
+		}
+		return tail, nil
+	})
 }
 
 // load reads the rules and settings of the file, and writes what a start has to.

@@ -93,7 +93,7 @@ func TestViewsTakeTurnsWithValues(t *testing.T) {
 				reads := entered(readers) // large values that are read for long
 				view := outbox.New(outbox.EventStream, 0, func() {})
 				view.Share(outbox.NewAllowance(1<<20, readers))
-				if _, err := db.Listen(t.Context(), Read{Path: tree.MustParsePath(c.path[1:]), Query: c.query, Plain: true}, view); err != nil {
+				if _, err := db.Listen(t.Context(), Read{Path: tree.MustParsePath(c.path[1:]), Query: c.query, Plain: true}, "", view); err != nil {
 					t.Fatal(err)
 				}
 				var sent string

@@ -86,10 +86,11 @@ func (b *batch) authorizeRead(c Caller, p tree.Path) error {
 	return b.db.access.Read(b.Ctx, access.State{Rules: b.Rules, Data: b.Tx, Budget: &b.budget}, Read{Caller: c, Path: p, Plain: true})
 }
 
-// Listen starts to follow a view for an event stream. Its first event is the
-// whole view; errors are as for Get.
-func (d *Database) Listen(ctx context.Context, r Read, out *outbox.Outbox) (*audience.Listener, error) {
-	return d.audience.Stream(ctx, r, out)
+// Listen starts to follow a view for an event stream. last is the id of the last
+// event that the client has of the same view, "" for none. The first event is what
+// has changed since that, or the whole view; errors are as for Get.
+func (d *Database) Listen(ctx context.Context, r Read, last string, out *outbox.Outbox) (*audience.Listener, error) {
+	return d.audience.Stream(ctx, r, last, out)
 }
 
 // keepCountFrom is from how many children on, counted one by one, their number is

@@ -84,7 +84,7 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 	if w.Returns {
 		answer = func() []byte { return appendReturned(nil, t.commit.returned(&t.write)) }
 	}
-	return s.submitThen(ctx, r, answer, left, func(done func(error)) task {
+	return s.submit(ctx, r, answer, left, func(done func(error)) task {
 		t.done = done
 		return t
 	})
@@ -142,14 +142,9 @@ func (s *Session) written(r wire.Request, w Write, c *Commit) {
 }
 
 // submit queues a task that answers a request when it is done, if it went well
-// with the data that answer returns then.
-func (s *Session) submit(ctx context.Context, r wire.Request, answer func() []byte, make func(done func(error)) task) error {
-	return s.submitThen(ctx, r, answer, nil, make)
-}
-
-// submitThen is submit with something to be called when the task is done, or is not queued;
-// nil: nothing.
-func (s *Session) submitThen(ctx context.Context, r wire.Request, answer func() []byte, left func(), make func(done func(error)) task) error {
+// with the data that answer returns then. left is called when the task is done, or is not
+// queued; nil: nothing is.
+func (s *Session) submit(ctx context.Context, r wire.Request, answer func() []byte, left func(), make func(done func(error)) task) error {
 	if err := s.waitRoom(ctx); err != nil {
 		if left != nil {
 			left()

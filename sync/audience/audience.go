@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dogwooddb/dogwood/limit"
@@ -24,6 +25,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/quota"
+	"github.com/dogwooddb/dogwood/sync/resume"
 	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/sync/trie"
 	"github.com/dogwooddb/dogwood/sync/watch"
@@ -45,6 +47,9 @@ type Host struct {
 	// committed. cost is an estimate; 0: that of any task.
 	InTurn func(q *quota.Quota, cost time.Duration, f func(*Batch) error) error
 
+	LogID   uint64          // random id of the database in its log; 0: it has none
+	History *resume.History // of the log; nil: there is none
+
 	Access   *access.Access
 	Watchers *trace.Watchers
 	Sent     *outbox.Counts // of what outboxes could not keep
@@ -65,8 +70,9 @@ type Host struct {
 type Audience struct {
 	sync.Mutex
 	host     *Host
-	deciders *limit.Share // with whom listens of outboxes without an Allowance take turns to be decided
-	watches  watch.Set    // of large writes, and of decisions
+	revision atomic.Uint64 // of the last commit whose events were queued
+	deciders *limit.Share  // with whom listens of outboxes without an Allowance take turns to be decided
+	watches  watch.Set     // of large writes, and of decisions
 
 	hub    hub
 	grants grants
@@ -88,6 +94,9 @@ func (a *Audience) Empty() *Audience {
 	empty.hub.indexFrom, empty.hub.maxWeight = a.hub.indexFrom, a.hub.maxWeight
 	return empty
 }
+
+// Begin says which revision the database has when it is opened.
+func (a *Audience) Begin(revision uint64) { a.revision.Store(revision) }
 
 // SetIndexFrom changes IndexFrom for a test, before there are listeners.
 func (a *Audience) SetIndexFrom(groups int) { a.hub.indexFrom = groups }

@@ -41,23 +41,6 @@ type Listener struct {
 	onRevoke func(error) // the rules no longer allow the listen; called with db.mu held
 }
 
-// Stream starts to follow a view for an event stream. Its first event is the whole view.
-func (a *Audience) Stream(ctx context.Context, r access.Read, out *outbox.Outbox) (*Listener, error) {
-	l := a.NewListener(r, out, 0, func(why error) {
-		text := "Permission denied"
-		if large := (*fault.UnboundedError)(nil); errors.As(why, &large) {
-			text = large.Error()
-		}
-		out.PushFrame([]byte("event: cancel\ndata: " + string(wire.AppendString(nil, text)) + "\n\n"))
-		out.Shut(ErrCancelled)
-	})
-	if err := l.Attach(ctx); err != nil {
-		return nil, err
-	}
-	l.Show(0, l.resync)
-	return l, nil
-}
-
 // NewListener returns a listener that is not attached yet. onRevoke is called with the lock
 // held when the rules no longer allow the listen.
 func (a *Audience) NewListener(r access.Read, out *outbox.Outbox, tag int64, onRevoke func(error)) *Listener {
@@ -184,24 +167,30 @@ func (a *Audience) remove(l *Listener) {
 // and a correct one: the client connects again and gets its view, while a view
 // that is left out would stay wrong.
 func (l *Listener) resync() [][]byte {
+	if l.out.Format() == outbox.EventStream {
+		return l.blocks(l.whole)
+	}
 	n, err := l.View()
+	if err != nil {
+		l.failed(err)
+		return nil
+	}
+	return [][]byte{l.Push(n)}
+}
+
+// failed ends a listen whose view cannot be read.
+func (l *Listener) failed(err error) {
 	switch {
 	case errors.Is(err, ErrGone):
-		return nil
 	case errors.As(err, new(*fault.UnboundedError)):
 		l.outgrow(err)
-		return nil
-	case err != nil:
+	default:
 		if !errors.Is(err, fault.ErrTooBig) && !errors.Is(err, fault.ErrClosed) && !errors.Is(err, fault.ErrBusy) {
 			l.audience.host.Log.Error("view could not be read", "path", l.read.Path, "err", err)
 		}
 		l.Close()
 		l.out.Shut(err)
-		return nil
-	case l.out.Format() == outbox.EventStream:
-		return [][]byte{outbox.Put(tree.Target{Path: l.read.Path}, n).Block(l.read.Path)}
 	}
-	return [][]byte{l.Push(n)}
 }
 
 // outgrow ends a listen whose view has become larger than the rules allow.

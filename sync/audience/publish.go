@@ -26,6 +26,8 @@ type Batch struct {
 	Rules     *rules.Ruleset // in force for the next task
 	Committed []func()       // to be run after the commit
 	Undo      []func()       // to be run if the batch does not commit, last first
+	Writes    uint32         // so many are in the entry of the log by now
+	Revision  uint64         // of the commit; 0: it has none of its own
 	Apart     bool           // it is a draft and not the committer's, and holds up no other write
 
 	events  []delivery    // to be published in order
@@ -253,6 +255,7 @@ func (p *Change) after() error {
 			return err
 		case e != nil:
 			e.Measure()
+			e.Position.Writes = p.Batch.Writes
 			p.events = append(p.events, delivery{v.group, e})
 		}
 	}
@@ -380,6 +383,9 @@ func (b *Batch) Rollback() {
 func (b *Batch) Publish() (told int) {
 	for _, e := range b.events {
 		began := b.host.Watchers.Begin()
+		if e.event != nil && b.host.History != nil {
+			e.event.Position = b.host.History.Written(b.Revision, e.event.Position.Writes)
+		}
 		for _, l := range e.group.listeners {
 			switch {
 			case l.revoked:
@@ -399,6 +405,9 @@ func (b *Batch) Publish() (told int) {
 	}
 	for _, f := range b.Committed {
 		f()
+	}
+	if b.Revision > 0 {
+		b.revision.Store(b.Revision)
 	}
 	return told
 }

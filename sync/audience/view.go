@@ -15,23 +15,31 @@ var ErrGone = errors.New("the listener is closed")
 
 // View reads the whole view at the current revision. From then on the listener
 // gets the events of later commits: there is no gap and no overlap.
-func (l *Listener) View() (tree.Node, error) {
-	v, err := l.join()
-	if err != nil {
-		return tree.Empty, err
-	}
-	defer v.tx.Rollback()
-	v.tx.Hold = l.out.Hold
-	var n tree.Node
-	err = l.inTurn(func(brief bool) (err error) {
-		v.tx.Brief(brief)
+func (l *Listener) View() (n tree.Node, err error) {
+	err = l.look(func(v viewing, brief bool) (err error) {
 		n, err = l.text(v, brief)
 		return err
 	})
-	if errors.Is(err, store.ErrTooBig) {
-		return n, &fault.ReadLimitError{Most: l.audience.host.MaxRead}
-	}
 	return n, err
+}
+
+// look has f read something of the view in the current revision, once or twice, see inTurn.
+// From then on the listener gets the events of later commits.
+func (l *Listener) look(f func(v viewing, brief bool) error) error {
+	v, err := l.join()
+	if err != nil {
+		return err
+	}
+	defer v.tx.Rollback()
+	v.tx.Hold = l.out.Hold
+	err = l.inTurn(func(brief bool) (err error) {
+		v.tx.Brief(brief)
+		return f(v, brief)
+	})
+	if errors.Is(err, store.ErrTooBig) {
+		return &fault.ReadLimitError{Most: l.audience.host.MaxRead}
+	}
+	return err
 }
 
 // inTurn runs f, which reads something, in the turn of the client among those that read
@@ -59,19 +67,29 @@ func (l *Listener) text(v viewing, brief bool) (n tree.Node, err error) {
 	if err := v.withinLimits(l.audience.host.Rules(), l.read.Path, l.read.Query); err != nil {
 		return tree.Empty, err
 	}
-	most := l.audience.host.MaxRead
-	if brief {
-		most = min(most, store.BriefBytes)
-	}
+	most := l.audience.mostText(brief)
 	if l.read.Query.Limit > 0 {
 		n, err = v.tx.Children(l.read.Path, v.window, most)
 	} else {
 		n, err = v.tx.Window(l.read.Path, l.read.Query, most)
 	}
-	if brief && errors.Is(err, store.ErrTooBig) {
-		err = store.ErrLong
+	return n, tooLong(err, brief)
+}
+
+// mostText returns how long the text may be that is read of a view at once.
+func (a *Audience) mostText(brief bool) int64 {
+	if brief {
+		return min(a.host.MaxRead, store.BriefBytes)
 	}
-	return n, err
+	return a.host.MaxRead
+}
+
+// tooLong returns the error of a read: a brief one that would have been too big is long.
+func tooLong(err error, brief bool) error {
+	if brief && errors.Is(err, store.ErrTooBig) {
+		return store.ErrLong
+	}
+	return err
 }
 
 // A viewing is the state in which the view of a listener is read. The
@@ -81,6 +99,9 @@ type viewing struct {
 	tx     *store.Tx
 	window []tree.Entry // of a limited view
 	admin  bool
+
+	rests []tree.Path // what the permission rests on
+	timed bool        // it rests on the time
 }
 
 const (
@@ -214,7 +235,11 @@ func (l *Listener) joinWith(early *earlyWindow) (v viewing, err error) {
 	g.live = true
 	g.reindex()
 	l.out.Resume(&l.shown)
-	return viewing{tx, g.window, l.read.Caller.Admin}, nil
+	v = viewing{tx: tx, window: g.window, admin: l.read.Caller.Admin}
+	if l.grant != nil {
+		v.rests, v.timed = l.grant.reads.Paths, l.grant.reads.Now
+	}
+	return v, nil
 }
 
 // update returns the window as it is in tx, which is the state of the last commit. ok is

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/dogwooddb/dogwood/sync/resume"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -16,6 +17,8 @@ type Event struct {
 	Merge bool      // parts are relative to path; else the one Part is path itself
 	Parts []Part
 	size  int // estimated bytes once it is encoded
+
+	Position resume.Position // of the log, behind the change
 
 	realtime encoding
 	stream   encoding
@@ -112,10 +115,10 @@ func (e *Event) appendPush(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// Block returns the block of an event stream whose root is the given path
-// (REST §10.2), nothing if only priorities changed: event streams do not show
-// them. All listeners of an event have the same root.
-func (e *Event) Block(root tree.Path) []byte {
+// Block returns the block of an event stream that shows a view (REST §10.2),
+// nothing if only priorities changed: event streams do not show them. All
+// listeners of an event have views of the same path and query.
+func (e *Event) Block(v *View) []byte {
 	e.stream.once.Do(func() {
 		name, data := "put", make([]byte, 0, e.textSize())
 		if e.Merge {
@@ -140,7 +143,7 @@ func (e *Event) Block(root tree.Path) []byte {
 			data = append(data, '}')
 		}
 		if visible {
-			e.stream.text = appendBlock(name, root.Rel(e.Path).String(), data)
+			e.stream.text = appendBlock(name, v.Path.Rel(e.Path).String(), data, v.Marks.Append(nil, e.Position))
 		}
 	})
 	return e.stream.text
@@ -154,11 +157,27 @@ func (e *Event) textSize() (n int) {
 	return n
 }
 
-func appendBlock(name, path string, data []byte) []byte {
-	b := make([]byte, 0, len(data)+len(path)+48)
+// appendBlock makes a block. Its id is the last line: some clients read the line behind
+// "event:" as the data, and nothing else.
+func appendBlock(name, path string, data, id []byte) []byte {
+	b := make([]byte, 0, len(data)+len(path)+len(id)+52)
 	b = append(append(b, "event: "...), name...)
 	b = append(b, "\ndata: {\"path\":"...)
 	b = wire.AppendString(b, path)
 	b = append(append(b, ",\"data\":"...), data...)
-	return append(b, "}\n\n"...)
+	return endBlock(append(b, "}\n"...), id)
+}
+
+// endBlock appends the end of a block, with its id if there is one.
+func endBlock(b, id []byte) []byte {
+	if len(id) > 0 {
+		b = append(append(append(b, "id: "...), id...), '\n')
+	}
+	return append(b, '\n')
+}
+
+// KeepAlive returns the block that an event stream is sent in a time of silence. A position
+// says that the client has all that comes before it.
+func (v *View) KeepAlive(p resume.Position) []byte {
+	return endBlock([]byte("event: keep-alive\ndata: null\n"), v.Marks.Append(nil, p))
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/fifo"
 	"github.com/dogwooddb/dogwood/limit"
+	"github.com/dogwooddb/dogwood/sync/resume"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -79,6 +80,7 @@ type View struct {
 	Tag    int64           // of the realtime protocol; 0: none
 	Whole  func() [][]byte // makes the messages that bring all of it
 	Counts *Counts
+	Marks  *resume.Marks // of an event stream; nil: its events have no ids
 
 	ended atomic.Bool
 	live  bool // it is sent events; guarded by the outbox's mu
@@ -351,7 +353,7 @@ func (o *Outbox) message(it *item) []byte {
 	case it.view.Ended():
 		return nil
 	case o.format == EventStream:
-		return it.event.Block(it.view.Path)
+		return it.event.Block(it.view)
 	}
 	return it.event.Push(it.view.Tag)
 }

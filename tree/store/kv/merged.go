@@ -14,11 +14,14 @@ import (
 // step of the sources that have the entry.
 //
 // The sources are few (own, active, frozen and the file), so the smallest key is found by
-// comparing all of them. A heap would cost more.
+// comparing all of them. A heap would cost more. Most entries are those of the file between two
+// of the trees: they are compared with the next one of these only (alone).
 type merged struct {
 	sources []source
 	at      []byte // key of the entry that was returned last
 	back    bool   // the places are at or before it, and not at or behind it
+	alone   bool   // the base has it, and no tree has an entry between it and ahead
+	ahead   []byte // the smallest key of the trees; nil: there is none
 	tick    func() error
 	failed  error
 }
@@ -49,7 +52,7 @@ func (m *merged) Seek(key []byte) (k, v []byte) {
 }
 
 func (m *merged) Last() (k, v []byte) {
-	m.failed, m.back = nil, true
+	m.failed, m.back, m.alone = nil, true, false
 	for i := range m.sources {
 		m.sources[i].last()
 	}
@@ -57,14 +60,36 @@ func (m *merged) Last() (k, v []byte) {
 }
 
 func (m *merged) Next() (k, v []byte) {
-	if m.failed = nil; m.back {
+	m.failed = nil
+	if m.alone {
+		return m.nextAlone()
+	}
+	if m.back {
 		m.turn(m.at)
 	}
 	m.pass(m.at, (*source).next)
 	return m.ascend()
 }
 
+// nextAlone is Next while alone is set. That the base has an entry means that it has no error.
+func (m *merged) nextAlone() (k, v []byte) {
+	s := &m.sources[len(m.sources)-1]
+	s.next()
+	if s.k == nil || m.ahead != nil && bytes.Compare(s.k, m.ahead) >= 0 {
+		return m.ascend()
+	}
+	if m.tick != nil {
+		if m.failed = m.tick(); m.failed != nil {
+			m.alone = false // the base is at an entry that was not returned
+			return nil, nil
+		}
+	}
+	m.at = s.k
+	return s.k, s.v
+}
+
 func (m *merged) Prev() (k, v []byte) {
+	m.alone = false
 	if m.failed = nil; m.back {
 		m.pass(m.at, (*source).prev)
 	} else {
@@ -93,7 +118,29 @@ func (m *merged) pass(key []byte, step func(*source)) {
 	}
 }
 
-func (m *merged) ascend() (k, v []byte) { return m.settle((*source).next, -1) }
+func (m *merged) ascend() (k, v []byte) {
+	m.alone = false
+	k, v = m.settle((*source).next, -1)
+	base := &m.sources[len(m.sources)-1]
+	if k == nil || base.k == nil || !bytes.Equal(base.k, k) {
+		return k, v
+	}
+	m.ahead = nil
+	for i := range m.sources[:len(m.sources)-1] {
+		s := &m.sources[i]
+		if s.k == nil {
+			continue
+		}
+		if bytes.Equal(s.k, k) {
+			return k, v // it hides that of the base
+		}
+		if m.ahead == nil || bytes.Compare(s.k, m.ahead) < 0 {
+			m.ahead = s.k
+		}
+	}
+	m.alone = true
+	return k, v
+}
 
 func (m *merged) descend() (k, v []byte) { return m.settle((*source).prev, 1) }
 

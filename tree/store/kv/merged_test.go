@@ -146,3 +146,27 @@ func TestMergedCursorFails(t *testing.T) {
 		t.Error(k, m.cursor.Err())
 	}
 }
+
+// TestMergedCursorGoesOn: after an error between two entries, a walk goes on where it was.
+func TestMergedCursorGoesOn(t *testing.T) {
+	for seed := range uint64(300) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		m := newMergedModel(t, rnd.IntN)
+		fails := false
+		m.cursor.(*merged).tick = func() error {
+			if fails = !fails; fails {
+				return errors.New("no")
+			}
+			return nil
+		}
+		var got []string
+		for k, v := m.cursor.Seek(nil); k != nil || m.cursor.Err() != nil; k, v = m.cursor.Next() {
+			if k != nil {
+				got = append(got, string(k)+"="+string(v))
+			}
+		}
+		if !slices.Equal(got, m.entries) {
+			t.Fatalf("seed %d: %v, want %v", seed, got, m.entries)
+		}
+	}
+}

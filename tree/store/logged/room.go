@@ -37,7 +37,12 @@ func (s *Store) Room(ctx context.Context, bytes int64) (left func(), err error) 
 		if !s.crowded() {
 			s.room.coming += bytes
 			s.mu.Unlock()
-			return func() { s.leftRoom(bytes) }, nil
+			return func() {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.room.coming -= bytes
+				s.room.tell()
+			}, nil
 		}
 		changed := s.room.wait()
 		s.mu.Unlock()
@@ -61,11 +66,4 @@ func (s *Store) crowded() bool {
 		return false
 	}
 	return ahead >= most/4
-}
-
-func (s *Store) leftRoom(bytes int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.room.coming -= bytes
-	s.room.tell()
 }

@@ -123,7 +123,8 @@ func (t *Tail) pin() error {
 	return err
 }
 
-// Close gives up what the reader holds.
+// Close gives up what the reader holds back. It can still be read, as far as the log has the
+// entries.
 func (t *Tail) Close() { t.hold.End() }
 
 // errEnd is returned by step if there is nothing more yet.

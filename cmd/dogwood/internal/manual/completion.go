@@ -21,10 +21,10 @@ have the scripts already.
 
 Examples:
 
-  eval "$(dogwood completion bash)"
   dogwood completion bash >~/.local/share/bash-completion/completions/dogwood
   dogwood completion zsh >"${fpath[1]}/_dogwood"
-  dogwood completion fish >~/.config/fish/completions/dogwood.fish`
+  dogwood completion fish >~/.config/fish/completions/dogwood.fish
+  eval "$(dogwood completion bash)"`
 }
 
 // Run prints the script.
