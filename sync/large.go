@@ -47,7 +47,7 @@ const (
 
 // room waits until a write can come if it is wide. left must be called when it is done; nil:
 // the write is not wide.
-func (wr *writer) room(ctx context.Context, w Write) (left func(), err error) {
+func room(ctx context.Context, wr *writer, w Write) (left func(), err error) {
 	t := &writeTask{write: w}
 	if t.cost() <= costWide {
 		return nil, nil

@@ -64,7 +64,7 @@ func Open(o Options) (*Database, error) {
 	_, local := o.Change.(localLog)
 	c.logs = s.Logged() || !local
 	d.committer = committer{db: c, done: make(chan struct{}), batchTime: minBatchTime, notes: newNotes(c.logs)}
-	d.keepHistory(host)
+	keepHistory(d, host)
 	d.rules.Store(o.Rules)
 	late := d.load()
 	if late != nil && !store.NoRoom(late) {
@@ -107,7 +107,7 @@ func (d *Database) loadRules(tx *store.Tx) error {
 }
 
 // keepHistory lets clients of event streams come back, if there is a log of what they miss.
-func (d *Database) keepHistory(host *audience.Host) {
+func keepHistory(d *Database, host *audience.Host) {
 	if !d.store.Logged() {
 		return
 	}

@@ -75,7 +75,7 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 		}
 		return err
 	}
-	left, err := s.db.room(ctx, w)
+	left, err := room(ctx, &s.db.writer, w)
 	if err != nil {
 		return err
 	}

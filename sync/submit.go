@@ -39,7 +39,7 @@ func (wr *writer) write(ctx context.Context, w Write) (*Commit, error) {
 	if isLarge(w) {
 		return wr.writeLarge(ctx, w, wr.db.newSpan(true), new(line))
 	}
-	left, err := wr.room(ctx, w)
+	left, err := room(ctx, wr, w)
 	if err != nil {
 		return nil, err
 	}

@@ -195,7 +195,11 @@ func (s *Store) step(apply bool) error {
 	s.applying.Lock()
 	defer s.applying.Unlock()
 	if !apply {
-		return s.update(s.upkeep.run)
+		err := s.update(s.upkeep.run)
+		if durable.NoRoom(err) {
+			err = errors.Join(s.log.wal.Shrink(true), s.update(s.upkeep.run))
+		}
+		return err
 	}
 	s.mu.Lock()
 	s.toFreeze()
@@ -220,7 +224,7 @@ func (s *Store) applyFrozen() error {
 	began := time.Now()
 	err := s.putAll(frozen, to, upkeep)
 	if durable.NoRoom(err) {
-		err = errors.Join(s.log.wal.Shrink(), s.putAll(frozen, to, false))
+		err = errors.Join(s.log.wal.Shrink(true), s.putAll(frozen, to, false))
 	}
 	if errors.Is(err, errUpkeep) {
 		upkeep = false

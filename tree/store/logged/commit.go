@@ -208,6 +208,10 @@ func (s *Store) directly(t *Tx) error {
 	return s.direct(&t.own, number)
 }
 
+// maxLast is the size of the commits that may take what the log has in reserve, in bytes. Removals
+// are so small, and a full disk is left by them.
+const maxLast = 16 << 10
+
 // direct commits to the file. number is that of the commit's record in the log; 0: there is
 // none. The writer is held.
 //
@@ -235,7 +239,7 @@ func (s *Store) direct(own *kv.Layer, number uint64) error {
 	keepNone(true) // no snapshot, else one reader could see the commit and the next one not
 	err := putDirect(s, own, number)
 	if durable.NoRoom(err) {
-		err = errors.Join(s.log.wal.Shrink(), putDirect(s, own, number))
+		err = errors.Join(s.log.wal.Shrink(own.Bytes() <= maxLast), putDirect(s, own, number))
 	}
 	s.newEpoch(false)
 	keepNone(false)

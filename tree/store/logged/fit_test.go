@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/dogwooddb/dogwood/tree/store/kv"
@@ -156,7 +157,14 @@ func TestUnfit(t *testing.T) {
 // They go on when the directory is back.
 func TestLogAway(t *testing.T) {
 	for name, takeAway := range map[string]func(m *machine, log string){
-		"removed": func(m *machine, log string) { m.must(os.RemoveAll(log)) },
+		"removed": func(m *machine, log string) {
+			for { // the log may be making a segment for later meanwhile
+				if err := os.RemoveAll(log); !errors.Is(err, syscall.ENOTEMPTY) {
+					m.must(err)
+					return
+				}
+			}
+		},
 		"moved":   func(m *machine, log string) { m.must(os.Rename(log, log+".moved")) },
 		"segment": func(m *machine, log string) { removeAll(m, filepath.Join(log, "*.seg")) },
 		"control": func(m *machine, log string) { removeAll(m, filepath.Join(log, "control")) },

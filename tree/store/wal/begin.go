@@ -46,7 +46,7 @@ func beginFor(l *Log, bytes, size int64) error {
 // not need, and begins no segment without something in reserve: what comes into the log has
 // to come into the files, which may have to grow for it before the log gets smaller.
 func beginSmall(l *Log, bytes, size int64) error {
-	if err := l.shrink(); err != nil {
+	if err := l.shrink(false); err != nil {
 		return err
 	}
 	if err := l.pool.reserve(); err != nil {
@@ -276,20 +276,21 @@ func (p *filePool) reserve() error {
 	return nil
 }
 
-// shrink removes the files, and keeps none until there is room again.
-func (p *filePool) shrink() error {
+// shrink removes the files, and keeps none until there is room again. all says whether the one
+// in reserve goes as well.
+func (p *filePool) shrink(all bool) error {
 	p.mu.Lock()
 	p.tight = true
 	p.mu.Unlock()
-	return p.drop()
+	return p.drop(all)
 }
 
-// drop removes the files.
-func (p *filePool) drop() error {
+// drop removes the files, and with all the one in reserve.
+func (p *filePool) drop(all bool) error {
 	p.wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.reserved.file != nil {
+	if all && p.reserved.file != nil {
 		p.files = append(p.files, p.reserved)
 		p.reserved = pooledFile{}
 	}

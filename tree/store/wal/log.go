@@ -292,7 +292,7 @@ func (l *Log) Renew() error {
 		return err
 	}
 	if errors.Is(l.Failed(), ErrReplaced) { // its files may be elsewhere
-		if err := l.pool.drop(); err != nil {
+		if err := l.pool.drop(true); err != nil {
 			return err
 		}
 	}

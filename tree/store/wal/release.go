@@ -121,15 +121,17 @@ func removeFailures(l *Log, list []*segment) error {
 }
 
 // Shrink gives room of a full disk back: spare files, segments that are released, also those
-// that stay for readers, and what is empty of the newest one.
-func (l *Log) Shrink() error {
+// that stay for readers, and what is empty of the newest one. all says whether it also gives
+// what is in reserve. That is for what frees room in the end: were it for all that is stored,
+// a large write would take it, and a full disk could not be left again.
+func (l *Log) Shrink(all bool) error {
 	l.take()
 	defer l.pass()
-	return l.shrink()
+	return l.shrink(all)
 }
 
 // shrink is Shrink. The caller has the writing.
-func (l *Log) shrink() error {
+func (l *Log) shrink(all bool) error {
 	l.mu.Lock()
 	if n := len(l.segments); n > 0 && l.current && !l.closed {
 		s := l.segments[n-1]
@@ -141,7 +143,7 @@ func (l *Log) shrink() error {
 	}
 	l.scarce = true
 	l.mu.Unlock()
-	err := errors.Join(l.pool.shrink(), l.recycle())
+	err := errors.Join(l.pool.shrink(all), l.recycle())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.scarce = false
