@@ -217,7 +217,7 @@ func TestRefusedAuthVarIsNotParsed(t *testing.T) {
 		{Token: "owner", Admin: true, AuthVar: long},
 	} {
 		if id, err := s.signIn("", c); err == nil {
-			t.Errorf("%.20s may act as somebody else: %+v", c.Token, id.Auth.UID)
+			t.Errorf("%.20s is accepted as another user: %+v", c.Token, id.Auth.UID)
 		}
 	}
 	runtime.ReadMemStats(&after)
