@@ -260,7 +260,7 @@ func (b *builder) rule(key string, v *hujson.Value) *rule {
 		r.pos = func(offset int) Pos { return r.Pos.after(raw[:min(offset, len(raw))]) }
 	case '"':
 		r.Source = str(v)
-		r.pos = func(offset int) Pos { return r.Pos.after(raw[:offsetInQuoted(raw, offset)]) }
+		r.pos = func(offset int) Pos { return r.Pos.after(raw[:jsonc.OffsetInQuoted(raw, offset)]) }
 	default:
 		b.fail(v.StartOffset, key, msgBadRule)
 		return r

@@ -23,6 +23,7 @@ type Input struct {
 	Spent  snapshot.Budget      // what was spent already
 
 	NotePaths bool // whether Uses has Paths and Exists
+	After     bool // whether the variable data is of the tree after the operation
 }
 
 // An Evaluation is what the expressions of one operation are evaluated in: the
@@ -119,16 +120,33 @@ func (e *Evaluation) Holds(program *Program, p tree.Path) bool {
 	return e.run(program)
 }
 
-// run runs a program. A panic of a function is a fault of ours, which must not
-// allow anything.
+// Answer returns the value of an expression about the node at p, of one of the Go types in values.go.
+// Fault says why there is none. It counts it.
+func (e *Evaluation) Answer(program *Program, p tree.Path) (v any, ok bool) {
+	e.start(p)
+	if !e.Budget.CountOne() {
+		e.fail(lang.Any, msgTooMany)
+		return nil, false
+	}
+	return e.result(program)
+}
+
+// run runs the program of a rule.
 func (e *Evaluation) run(program *Program) bool {
-	result, err := e.vm.Run((*vm.Program)(program), e)
+	result, ok := e.result(program)
+	holds, isBool := result.(bool)
+	return ok && isBool && holds
+}
+
+// result runs a program. A panic of a function is a fault of ours, which must not
+// allow anything.
+func (e *Evaluation) result(program *Program) (v any, ok bool) {
+	v, err := e.vm.Run((*vm.Program)(program), e)
 	if err != nil {
 		e.fail(lang.Boolean, msgPanic)
-		return false
+		return nil, false
 	}
-	holds, ok := result.(bool)
-	return ok && holds && !e.faulty() && e.Old.Err == nil
+	return v, !e.faulty() && e.Old.Err == nil
 }
 
 // Fault returns why the last expression failed, "" if it did not.

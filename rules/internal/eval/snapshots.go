@@ -35,7 +35,7 @@ var questions = map[string]question{
 func (e *Evaluation) snapshotOf(name string) snapshot.Snapshot {
 	switch name {
 	case "data":
-		return snapshot.Snapshot{Path: e.at}
+		return snapshot.Snapshot{Path: e.at, New: e.After}
 	case "newData":
 		return snapshot.Snapshot{Path: e.at, New: true}
 	case "newRoot":

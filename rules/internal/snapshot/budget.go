@@ -16,10 +16,10 @@ const (
 	// is that much slower than a search. It leaves an operation 2 MiB to match.
 	matchCost = 32
 
-	// maxMatchSteps bounds the steps of regular expressions of one operation, over
+	// MaxMatchSteps bounds the steps of regular expressions of one operation, over
 	// short texts too: a large expression takes a hundred microseconds for a
 	// character. This many steps take about a tenth of a second.
-	maxMatchSteps = 12_000_000
+	MaxMatchSteps = 12_000_000
 
 	// FreeText is the length below which text costs nothing: it takes no longer
 	// than the expression around it, and expressions are counted.
@@ -45,6 +45,9 @@ func (b *Budget) CountOne() bool {
 	return true
 }
 
+// Spent returns the bytes and the steps of regular expressions that were charged.
+func (b *Budget) Spent() (bytes, steps int) { return b.spent, b.steps }
+
 // Charge takes n bytes of text at a price for each, and reports whether the
 // budget allows for them.
 func (b *Budget) Charge(n, price int) bool {
@@ -62,11 +65,11 @@ func (b *Budget) Charge(n, price int) bool {
 // Match reports whether a text matches, and whether the budget was enough to find
 // out.
 func (b *Budget) Match(m *lang.Machine, s string) (matched, ok bool) {
-	if b.steps > maxMatchSteps || !b.Charge(len(s), matchCost) {
+	if b.steps > MaxMatchSteps || !b.Charge(len(s), matchCost) {
 		return false, false
 	}
-	matched, steps := m.Match(s, maxMatchSteps-b.steps)
-	if b.steps += steps; b.steps > maxMatchSteps {
+	matched, steps := m.Match(s, MaxMatchSteps-b.steps)
+	if b.steps += steps; b.steps > MaxMatchSteps {
 		b.Over = true
 		return false, false
 	}

@@ -30,9 +30,17 @@ type Trees struct {
 func (t *Trees) Reset(data tree.Reader, writes []tree.ResolvedWrite, b Budget) {
 	t.Budget = b
 	t.Old.reset(data, &t.Budget)
+	t.New.old = &t.Old
 	if len(writes)+len(t.New.values)+len(t.New.priorities) > 0 {
 		t.New.reset(&t.Old, writes)
 	}
+}
+
+// Forget lets go of what was learnt, so that later expressions are charged for what they
+// read as if they were the first.
+func (t *Trees) Forget() {
+	clear(t.Old.few)
+	t.Old.few, t.Old.more, t.Old.long, t.New.long = t.Old.few[:0], nil, finding{}, finding{}
 }
 
 // Exists reports whether there is a node at s.

@@ -1,0 +1,305 @@
+package derive
+
+import (
+	"slices"
+	"time"
+
+	"github.com/dogwooddb/dogwood/rules/expression"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A Tree is the state before a write.
+type Tree interface {
+	tree.Reader
+	// Count returns the number of children of the node at p that q shows.
+	Count(p tree.Path, q tree.Query) (int, error)
+	// Query returns these children in their order.
+	Query(p tree.Path, q tree.Query) ([]tree.Entry, error)
+	// Sources returns how many source nodes have their target at a place, of a map whose
+	// sources may share one (Result.Shared).
+	Sources(definition string, place tree.Path) (int, error)
+}
+
+// A Change is a write to derive from.
+type Change struct {
+	Before Tree
+	Writes []tree.ResolvedWrite // at disjoint targets
+	Admin  bool                 // corrected where a client would be refused, with wider bounds
+	Now    time.Time            // times of expiry count from it
+
+	// Skip reports whether a definition is not in force, as one that is paused; nil: all are.
+	Skip func(*Definition) bool
+}
+
+// A Result is what a write becomes.
+type Result struct {
+	Writes  []tree.ResolvedWrite // the whole update, at disjoint targets: what was written and what follows
+	Derived []Derived            // what follows, in the order of definitions and places
+	Shared  []Shared
+	Timers  []Timer
+	Entries []Entry
+
+	Kept     int // places of targets at which an administrator said something else
+	Survived int // places of targets that a write above them left out
+	Skipped  []Skipped
+}
+
+// A Derived is one place that a definition changes. The value is Empty if it goes.
+type Derived struct {
+	Definition *Definition
+	Path       tree.Path
+	Value      tree.Node
+}
+
+// A Shared says how many source nodes of a map have their target at a place from now on.
+type Shared struct {
+	Definition *Definition
+	Place      tree.Path
+	Sources    int
+}
+
+// A Timer says when a node expires from now on: in milliseconds since 1970, 0 for never.
+type Timer struct {
+	Definition *Definition
+	Path       tree.Path
+	Due        int64
+}
+
+// An Entry says what a compound index has of a child, before and after the write: a value
+// for each of its paths, Empty for null. A nil list is no entry. Of children that go with a
+// node above them there is none: their container goes with its entries.
+type Entry struct {
+	Definition    *Definition
+	Path          tree.Path
+	Before, After []tree.Node
+}
+
+// A Skipped is a node that does not match because an expression failed.
+type Skipped struct {
+	Definition *Definition
+	Path       tree.Path
+	Why        string
+}
+
+// maxSkipped bounds what is said of nodes that do not match.
+const maxSkipped = 20
+
+// Derive computes what follows from a write. The result is nil if the write meets no
+// definition: then it stays as it is. The error is a *Refusal, or one of Change.Before.
+func (d *Document) Derive(c *Change) (*Result, error) {
+	if !slices.ContainsFunc(c.Writes, func(w tree.ResolvedWrite) bool { return d.trie.meets(w.Path) }) {
+		return nil, nil
+	}
+	r := &run{
+		Change: c, document: d, result: new(Result), bounds: boundsOf(c.Admin), work: make([]work, len(d.definitions)),
+		update: newUpdate(c.Writes),
+	}
+	if err := r.derive(); err != nil {
+		return nil, err
+	}
+	r.result.Writes = r.update.list()
+	return r.result, nil
+}
+
+// A run derives from one write.
+type run struct {
+	*Change
+	document *Document
+	result   *Result
+	bounds   bounds
+	trees    expression.Trees
+	update   *update
+	work     []work // by the position of definitions
+	looked   int    // nodes that were touched or compared
+	changes  int    // places that change
+	bytes    int    // of these
+	err      error
+}
+
+// A work is what is to be done for one definition.
+type work struct {
+	touched map[tree.Path]bool // nodes; of lists and whole containers, their children or themselves
+	claims  []claim
+	above   []int                   // writes above targets, by their position in Change.Writes
+	edits   map[tree.Path]tree.Node // what follows, by place
+}
+
+func (r *run) skips(d *Definition) bool { return r.Skip != nil && r.Skip(d) }
+
+func (r *run) derive() error {
+	for i := range r.Writes {
+		r.collect(r.document.trie, r.Writes[i], r.Writes[i].Path, i)
+	}
+	for _, level := range r.document.levels {
+		if r.err == nil && slices.ContainsFunc(level, r.busy) {
+			r.derived(level)
+		}
+	}
+	if r.err == nil && slices.ContainsFunc(r.document.definitions, r.ends) {
+		r.within(func() { r.finish() })
+	}
+	return r.err
+}
+
+// busy reports whether there is work for a definition.
+func (r *run) busy(d *Definition) bool {
+	w := &r.work[d.position]
+	return w.touched != nil || w.claims != nil || w.above != nil
+}
+
+// ends reports whether there is work for a definition that writes nothing.
+func (r *run) ends(d *Definition) bool { return d.writes() == nil && r.busy(d) }
+
+// within runs f while the trees have the update as it is now.
+func (r *run) within(f func()) {
+	r.trees.Begin(r.Before, r.update.list())
+	defer r.trees.End()
+	f()
+	r.failed(r.trees.Err())
+}
+
+// derived derives for the definitions of one level, and then collects what that touches.
+func (r *run) derived(level []*Definition) {
+	var changes []edit
+	r.within(func() {
+		for _, d := range level {
+			if r.err == nil && r.busy(d) {
+				changes = append(changes, r.edits(d)...)
+			}
+		}
+	})
+	if r.err != nil {
+		return
+	}
+	if r.failed(r.update.merge(changes, r)); r.err != nil {
+		return
+	}
+	for _, e := range changes {
+		if !e.survives {
+			r.collect(r.document.trie, tree.ResolvedWrite{Target: tree.Target{Path: e.path}, Node: e.node}, e.path, -1)
+		}
+	}
+}
+
+// edits returns what a definition changes, with the places of its target that a client
+// would change otherwise.
+func (r *run) edits(d *Definition) (list []edit) {
+	w := &r.work[d.position]
+	w.edits = make(map[tree.Path]tree.Node)
+	switch d.Kind {
+	case Map:
+		r.deriveMap(d, w)
+	case Count, Sum:
+		r.deriveTotals(d, w)
+	case Keep:
+		r.deriveKeep(d, w)
+	}
+	places := sortedKeys(w.edits)
+	for _, p := range places {
+		n := w.edits[p]
+		e := edit{path: p, node: n, by: d, same: r.stays(d, p, n)}
+		if list = append(list, e); !e.same && r.change(d, p, n) {
+			r.result.Derived = append(r.result.Derived, Derived{d, p, n})
+		}
+	}
+	return append(list, r.compare(d, w)...)
+}
+
+// stays reports whether the value n of a place is what is stored there.
+func (r *run) stays(d *Definition, p tree.Path, n tree.Node) bool {
+	if d.Kind == Keep && n.IsEmpty() { // of any size
+		return !r.has(p)
+	}
+	was, err := r.Before.Get(p)
+	return r.failed(err) || was == n
+}
+
+// sortedKeys returns the paths of a map in order, so that results are the same each time.
+func sortedKeys[V any](m map[tree.Path]V) []tree.Path {
+	list := make([]tree.Path, 0, len(m))
+	for p := range m {
+		list = append(list, p)
+	}
+	slices.SortFunc(list, tree.ComparePaths)
+	return list
+}
+
+// failed notes an error, and reports whether there is or was one.
+func (r *run) failed(err error) bool {
+	if err != nil && r.err == nil {
+		r.err = err
+	}
+	return r.err != nil
+}
+
+// An outcome is what one source node has a definition say.
+type outcome struct {
+	place tree.Path
+	value tree.Node
+}
+
+// outcome returns what the node at p says, before or after the write. ok is false if it does
+// not match.
+func (r *run) outcome(d *Definition, p tree.Path, after bool) (o outcome, ok bool) {
+	if !r.trees.Exists(p, after) || !r.holds(d, p, after) {
+		return o, false
+	}
+	var fault string
+	if o.place, ok, fault = r.fill(d.target, p, after); !ok {
+		r.skip(d, p, after, fault)
+		return o, false
+	}
+	if d.value != nil {
+		if o.value, fault = r.value(d.value, p, after); o.value.IsEmpty() {
+			r.skip(d, p, after, fault)
+			return o, false
+		}
+	}
+	return o, r.affordable(d)
+}
+
+// holds reports whether a node passes the condition of a definition.
+func (r *run) holds(d *Definition, p tree.Path, after bool) bool {
+	if d.where == nil {
+		return true
+	}
+	n, fault := r.trees.Value(d.where, p, after)
+	r.skip(d, p, after, fault)
+	holds, _ := n.BoolValue()
+	return holds
+}
+
+// skip notes that a node does not match because an expression failed.
+func (r *run) skip(d *Definition, p tree.Path, after bool, fault string) {
+	if fault != "" && after && len(r.result.Skipped) < maxSkipped {
+		r.result.Skipped = append(r.result.Skipped, Skipped{d, p, fault})
+	}
+}
+
+// value returns a value for the node at p, Empty if it has none.
+func (r *run) value(v *value, p tree.Path, after bool) (n tree.Node, fault string) {
+	switch {
+	case v.expr != nil:
+		return r.trees.Value(v.expr, p, after)
+	case v.fields == nil:
+		return v.constant, ""
+	}
+	var b tree.Builder
+	for i := range v.fields {
+		n, f := r.value(&v.fields[i].value, p, after)
+		if f != "" {
+			return tree.Empty, f
+		}
+		b.Child(v.fields[i].key, n)
+	}
+	return b.Node(), ""
+}
+
+// affordable charges for the node that was evaluated.
+func (r *run) affordable(d *Definition) bool {
+	if bytes, steps := r.trees.Spent(); bytes > r.bounds.spent || steps > r.bounds.steps {
+		return !r.failed(&Refusal{Reason: TooLarge, Definition: d.Name,
+			text: "the expressions of " + d.Name + " would look at too much text; write in smaller parts"})
+	}
+	return true
+}

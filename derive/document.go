@@ -1,0 +1,165 @@
+package derive
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dogwooddb/dogwood/rules/expression"
+	"github.com/dogwooddb/dogwood/rules/jsonc"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// Format is the value of the member "format" of documents.
+const Format = "dogwood-data/1"
+
+// Bounds of a document.
+const (
+	MaxDocument    = 1 << 20 // bytes
+	MaxDefinitions = 256
+	MaxAtOnePath   = 16 // definitions whose sources may match one path
+	MaxChain       = 4  // definitions of which each looks at what the one before keeps
+	MaxFields      = 16 // of a value that is an object
+	MaxKept        = 1_000_000
+)
+
+// A Document is a parsed data document. It never changes.
+type Document struct {
+	source      string
+	definitions []*Definition
+	levels      [][]*Definition // those with targets; a later level looks at targets of earlier ones
+	trie        *node
+}
+
+// Source returns the text, comments and layout included.
+func (d *Document) Source() string { return d.source }
+
+// Definitions returns the definitions in the order of the text. The caller must not modify
+// the result.
+func (d *Document) Definitions() []*Definition { return d.definitions }
+
+// A Kind says what a definition does.
+type Kind string
+
+// The kinds of definitions.
+const (
+	Map    Kind = "map"    // puts a value at the target of each source node
+	Count  Kind = "count"  // counts source nodes
+	Sum    Kind = "sum"    // adds up numbers of source nodes
+	Keep   Kind = "keep"   // bounds the children of a list
+	Expire Kind = "expire" // removes nodes when they are due
+	Index  Kind = "index"  // orders children by several values
+)
+
+// A Pos is a place in a text. Lines and columns count from 1; a column is a character.
+type Pos struct{ Line, Col int }
+
+// A Definition is one line of a document.
+type Definition struct {
+	Name    string
+	Kind    Kind
+	Pos     Pos  // of its name
+	Off     bool // state is "off"
+	Replace bool // onConflict is "replace"
+	Unique  bool // of a map: a place has one source
+
+	N        int           // of keep: how many children stay
+	OrderBy  string        // of keep: tree.ByKey, tree.ByValue or a child path
+	DropLast bool          // of keep: the last in the order go, not the first
+	After    time.Duration // of expire; 0: at a time that the node has
+	By       []string      // of index: child paths
+
+	position  int     // in the document
+	level     int     // of its target in Document.levels
+	source    pattern // of the nodes that it looks at
+	target    pattern // nil: none
+	where     *expression.Expression
+	value     *value // of map: what the target holds; of sum: what is added; of expire: the time
+	injective bool   // two nodes never have one target
+	whole     bool   // of count: the number of children of containers is all that counts
+}
+
+// Source returns the pattern of the nodes that the definition looks at, "/rooms/$room". Of a
+// list or index it ends in the children: "/home/$user/*".
+func (d *Definition) Source() string { return d.source.String() }
+
+// Target returns the pattern of the places that the definition keeps, "" if there are none.
+func (d *Definition) Target() string {
+	if d.target == nil {
+		return ""
+	}
+	return d.target.String()
+}
+
+// exclusive reports whether the definition alone says what is at its target. A list that is
+// bounded has children that clients write, and what was dropped is theirs, too.
+func (d *Definition) exclusive() bool { return d.target != nil && d.Kind != Keep }
+
+// writes returns the patterns of the places that the definition writes.
+func (d *Definition) writes() (list []pattern) {
+	if d.Kind == Keep {
+		list = append(list, d.source)
+	}
+	if d.target != nil {
+		list = append(list, d.target)
+	}
+	return list
+}
+
+// A value is a constant, an expression or an object of both.
+type value struct {
+	constant tree.Node
+	expr     *expression.Expression
+	fields   []field // in key order
+}
+
+// A field is one of an object that a map copies.
+type field struct {
+	key string
+	value
+}
+
+// An Error says what is wrong in a document and where.
+type Error struct {
+	Pos        Pos
+	Definition string // its name, "" if it is about the document
+	Msg        string
+}
+
+// Error returns the position and the message: "3:15: …".
+func (e *Error) Error() string { return fmt.Sprintf("%d:%d: %s", e.Pos.Line, e.Pos.Col, e.Msg) }
+
+// Errors are what is wrong in one document, at least one, in the order of the text.
+type Errors []*Error
+
+// Error returns one line for each error; each ends in a line feed.
+func (e Errors) Error() string {
+	var b strings.Builder
+	for _, err := range e {
+		b.WriteString(err.Error() + "\n")
+	}
+	return b.String()
+}
+
+// Parse reads a document. The error is of type Errors.
+func Parse(src string) (*Document, error) {
+	if len(src) > MaxDocument {
+		return nil, Errors{{Pos: Pos{1, 1}, Msg: "the document is larger than 1 MiB; take definitions out of it"}}
+	}
+	text, err := jsonc.Parse(src)
+	if err != nil {
+		e := err.(*jsonc.Error)
+		return nil, Errors{{Pos: Pos{e.Line, e.Col}, Msg: e.Msg}}
+	}
+	p := parser{doc: text}
+	p.document(&text.Root)
+	d := &Document{source: src, definitions: p.definitions}
+	if len(p.errs) == 0 {
+		p.check(d)
+	}
+	if len(p.errs) > 0 {
+		return nil, p.errs
+	}
+	d.trie = newTrie(d.definitions)
+	return d, nil
+}

@@ -1,0 +1,115 @@
+package derive
+
+import (
+	"slices"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// deriveKeep removes the excess of the lists that were touched.
+func (r *run) deriveKeep(d *Definition, w *work) {
+	lists := make(map[tree.Path][]tree.Path) // with their touched children
+	for _, p := range sortedKeys(w.touched) {
+		if p.Len() < len(d.source) {
+			lists[p] = nil
+			continue
+		}
+		list, _ := p.Parent()
+		lists[list] = append(lists[list], p)
+	}
+	for _, list := range sortedKeys(lists) {
+		if r.trim(d, w, list, lists[list]); r.err != nil {
+			return
+		}
+	}
+}
+
+// trim removes the excess of one list.
+func (r *run) trim(d *Definition, w *work, list tree.Path, touched []tree.Path) {
+	var excess []tree.Entry
+	if i, ok := r.update.cover(list); ok {
+		n := r.update.writes[i].Node.Get(r.update.writes[i].Path.Rel(list))
+		excess = d.excess(d.order().Entries(n), n.NumChildren()-d.N)
+	} else {
+		excess = r.excessOf(d, list, touched)
+	}
+	for _, x := range excess {
+		r.dismiss(d, w, list.Child(x.Key))
+	}
+}
+
+// order returns the query that orders a list.
+func (d *Definition) order() tree.Query { return tree.Query{OrderBy: d.OrderBy} }
+
+// excess returns the n entries that are to go.
+func (d *Definition) excess(entries []tree.Entry, n int) []tree.Entry {
+	n = min(max(n, 0), len(entries))
+	if d.DropLast {
+		return entries[len(entries)-n:]
+	}
+	return entries[:n]
+}
+
+// excessOf returns the entries that are to go from a list of which some children were
+// written. It reads the entries at one end of the stored list, as many as may have to go.
+func (r *run) excessOf(d *Definition, list tree.Path, touched []tree.Path) []tree.Entry {
+	total, err := r.Before.Count(list, tree.Query{OrderBy: tree.ByKey})
+	if r.failed(err) {
+		return nil
+	}
+	stored := 0
+	var entries []tree.Entry // of the touched children, as they will be
+	for _, p := range touched {
+		if r.trees.Exists(p, false) {
+			stored++
+			total--
+		}
+		if r.trees.Exists(p, true) {
+			total++
+			entries = append(entries, r.entry(d, p))
+		}
+	}
+	if total <= d.N {
+		return nil
+	}
+	q := d.order()
+	q.Limit, q.FromLast = total-d.N+stored, d.DropLast
+	before, err := r.Before.Query(list, q)
+	if r.failed(err) {
+		return nil
+	}
+	for _, e := range before {
+		if _, found := slices.BinarySearchFunc(touched, list.Child(e.Key), tree.ComparePaths); !found {
+			entries = append(entries, e)
+		}
+	}
+	slices.SortFunc(entries, q.Compare)
+	return d.excess(entries, total-d.N)
+}
+
+// entry returns the entry of a child after the write.
+func (r *run) entry(d *Definition, p tree.Path) tree.Entry {
+	_, key := p.Parent()
+	e := tree.Entry{Key: key}
+	if d.OrderBy != tree.ByKey {
+		n, err := r.update.get(r.Before, p)
+		r.failed(err)
+		e.Value = d.order().IndexValue(n)
+	}
+	return e
+}
+
+// dismiss removes a child of a list, or moves it.
+func (r *run) dismiss(d *Definition, w *work, p tree.Path) {
+	w.edits[p] = tree.Empty
+	if d.target == nil {
+		return
+	}
+	n, err := r.update.get(r.Before, p)
+	if r.failed(err) {
+		return
+	}
+	if to, ok, _ := r.fill(d.target, p, true); ok {
+		w.edits[to] = n
+	}
+}

@@ -1,0 +1,100 @@
+package derive
+
+import (
+	"strings"
+
+	"github.com/dogwooddb/dogwood/rules/expression"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A pattern matches paths of its own length, or makes one.
+type pattern []segment
+
+// A segment of a pattern is a key, a capture, or an expression that makes a key. One of
+// the three is set.
+type segment struct {
+	key     string
+	capture string // "$room"
+	depth   int    // of the key that the capture has matched, in targets
+	expr    *expression.Expression
+}
+
+func (s segment) String() string {
+	if s.expr != nil {
+		return "{" + s.expr.String() + "}"
+	}
+	return s.key + s.capture
+}
+
+// String returns the pattern as it is written, with a slash in front.
+func (p pattern) String() string {
+	var b strings.Builder
+	for _, s := range p {
+		b.WriteString("/" + s.String())
+	}
+	return b.String()
+}
+
+// meets reports whether a path may match p of which a path of q is a part, or the other
+// way round: whether one of the two may be at, above or below the other.
+func (p pattern) meets(q pattern) bool {
+	for i := range min(len(p), len(q)) {
+		if p[i].key != "" && q[i].key != "" && p[i].key != q[i].key {
+			return false
+		}
+	}
+	return true
+}
+
+// captures returns the depths of the captures.
+func (p pattern) captures() map[string]int {
+	depths := make(map[string]int)
+	for depth, s := range p {
+		if s.capture != "" {
+			depths[s.capture] = depth
+		}
+	}
+	return depths
+}
+
+// keyAt returns the key of p at a depth.
+func keyAt(p tree.Path, depth int) string {
+	for range depth {
+		_, p, _ = p.Cut()
+	}
+	key, _, _ := p.Cut()
+	return key
+}
+
+// ancestor returns the path of the first n keys of p.
+func ancestor(p tree.Path, n int) tree.Path {
+	for more := p.Len() - n; more > 0; more-- {
+		p, _ = p.Parent()
+	}
+	return p
+}
+
+// fill returns the path that the pattern makes for the node at p. fault says why there is
+// none. An expression without a value makes none and is no fault.
+func (r *run) fill(pt pattern, p tree.Path, after bool) (to tree.Path, ok bool, fault string) {
+	for _, s := range pt {
+		key := s.key
+		switch {
+		case s.capture != "":
+			key = keyAt(p, s.depth)
+		case s.expr != nil:
+			n, fault := r.trees.Value(s.expr, p, after)
+			if n.IsEmpty() {
+				return tree.Root, false, fault
+			}
+			if key, ok = n.StringValue(); !ok {
+				key = n.Text()
+			}
+			if !tree.ValidKey(key) {
+				return tree.Root, false, "its " + s.String() + " is no valid key"
+			}
+		}
+		to = to.Child(key)
+	}
+	return to, true, ""
+}

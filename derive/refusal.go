@@ -1,0 +1,111 @@
+package derive
+
+import (
+	"fmt"
+
+	"github.com/dogwooddb/dogwood/rules/expression"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A Reason is why a write is refused.
+type Reason int
+
+// The reasons.
+const (
+	KeptBy   Reason = iota // a client says something else about a target
+	Taken                  // two source nodes would have one place
+	TooLarge               // more would follow than one write may change
+)
+
+// A Refusal is a write that is not to be carried out.
+type Refusal struct {
+	Reason     Reason
+	Definition string
+	Path       tree.Path
+	text       string
+}
+
+// Error returns the text for the client.
+func (r *Refusal) Error() string { return r.text }
+
+// kept refuses what a client says about a target.
+func kept(d *Definition, p tree.Path) *Refusal {
+	return &Refusal{KeptBy, d.Name, p, fmt.Sprintf("kept by the definition %q", d.Name)}
+}
+
+// taken refuses a second source node of a place.
+func taken(d *Definition, p tree.Path) *Refusal {
+	text := p.Clean() + " is taken"
+	if !d.Unique {
+		text = fmt.Sprintf("%s would have two values by the definition %q", p.Clean(), d.Name)
+	}
+	return &Refusal{Taken, d.Name, p, text}
+}
+
+// Bounds of what follows from one write.
+const (
+	MaxChanges      = 10_000 // places that change
+	MaxChangesAdmin = 1_000_000
+	MaxBytes        = 16 << 20 // of their paths and values
+	MaxBytesAdmin   = 256 << 20
+)
+
+// bounds are those of one write. Twice as many nodes may be looked at as may change.
+type bounds struct{ changes, looks, bytes, spent, steps int }
+
+func boundsOf(admin bool) bounds {
+	if admin {
+		return bounds{MaxChangesAdmin, 2 * MaxChangesAdmin, MaxBytesAdmin, 16 * expression.MaxSpent, 16 * expression.MaxSteps}
+	}
+	return bounds{MaxChanges, 2 * MaxChanges, MaxBytes, expression.MaxSpent, expression.MaxSteps}
+}
+
+// look counts a node that is looked at. It reports whether that is one too many.
+func (r *run) look(d *Definition, p tree.Path) bool {
+	if r.looked++; r.looked > r.bounds.looks {
+		r.failed(r.tooLarge(d, p, "look at more than %s nodes for", r.bounds.looks))
+	}
+	return r.err != nil
+}
+
+// change counts a place that changes. It reports whether it may.
+func (r *run) change(d *Definition, p tree.Path, n tree.Node) bool {
+	r.changes++
+	if r.changes > r.bounds.changes {
+		r.failed(r.tooLarge(d, p, "change %s places kept by", r.wouldChange(d)))
+	}
+	if r.bytes += len(p.Clean()) + len(n.Text()); r.bytes > r.bounds.bytes {
+		r.failed(r.tooLarge(d, p, "change more than %s bytes kept by", r.bounds.bytes))
+	}
+	return r.err == nil
+}
+
+// wouldChange returns how many places would change, those of later levels left out.
+func (r *run) wouldChange(d *Definition) int {
+	return max(r.changes, len(r.work[d.position].edits))
+}
+
+// tooLarge refuses a write by what would follow from it.
+func (r *run) tooLarge(d *Definition, p tree.Path, would string, n int) *Refusal {
+	verb, parts, at := "writing", "write it in parts", r.Writes[0].Path
+	for _, w := range r.Writes {
+		if w.Path.Contains(p) || w.Node.IsEmpty() {
+			at = w.Path
+			if w.Node.IsEmpty() {
+				verb, parts = "removing", "remove its children in parts"
+			}
+			break
+		}
+	}
+	text := fmt.Sprintf("%s %s would "+would+" %s; %s", verb, at, grouped(n), d.Name, parts)
+	return &Refusal{TooLarge, d.Name, p, text}
+}
+
+// grouped returns a number with commas.
+func grouped(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,127 @@
+package derive
+
+import (
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// collect finds what a write touches: source nodes at it, above it and below it, and what it
+// says about targets. n is the node of the trie above rest. written is the position of the
+// write in Change.Writes, or -1 if it is derived and so says nothing about targets.
+func (r *run) collect(n *node, w tree.ResolvedWrite, rest tree.Path, written int) {
+	if n == nil || r.err != nil {
+		return
+	}
+	at := ancestor(w.Path, w.Path.Len()-rest.Len())
+	for _, d := range n.sources {
+		r.touch(d, at)
+	}
+	for _, d := range n.targets {
+		if written >= 0 && !r.skips(d) {
+			work := &r.work[d.position]
+			work.claims = append(work.claims, claim{place: at, write: written})
+		}
+	}
+	key, below, ok := rest.Cut()
+	if ok {
+		r.collect(n.keys[key], w, below, written)
+		r.collect(n.any, w, below, written)
+		return
+	}
+	if w.Priority {
+		return // of a node, not of those below it
+	}
+	for _, d := range n.sourcesBelow {
+		r.touchBelow(d, w)
+	}
+	for _, d := range n.targetsBelow {
+		if written >= 0 && !r.skips(d) {
+			work := &r.work[d.position]
+			work.above = append(work.above, written)
+		}
+	}
+}
+
+// touch notes a touched source node.
+func (r *run) touch(d *Definition, p tree.Path) {
+	if r.skips(d) {
+		return
+	}
+	w := &r.work[d.position]
+	if w.touched == nil {
+		w.touched = make(map[tree.Path]bool)
+	}
+	if !w.touched[p] {
+		r.look(d, p)
+		w.touched[p] = true
+	}
+}
+
+// touchBelow notes the source nodes below a write that were there before it or are there
+// after it. Of lists and of containers that are counted whole, these are the containers.
+func (r *run) touchBelow(d *Definition, w tree.ResolvedWrite) {
+	if r.skips(d) {
+		return
+	}
+	source, before := d.source, true
+	switch {
+	case d.Kind == Keep:
+		source, before = source[:len(source)-1], false // a list that goes has no excess
+	case d.whole:
+		source = source[:len(source)-1]
+	case d.Kind == Expire, d.Kind == Index:
+		before = false // what they have of nodes that go with a node above is dropped later
+	}
+	if len(source) < w.Path.Len() { // the container is above the write; its child was touched
+		return
+	}
+	r.expand(source[w.Path.Len():], w.Path, w.Node, before, func(p tree.Path, _ tree.Node) { r.touch(d, p) })
+}
+
+// expand calls f for each node below p that a pattern leads to: those in n, which is
+// written at p, and with before those that are stored. An empty pattern leads to p.
+func (r *run) expand(pt pattern, p tree.Path, n tree.Node, before bool, f func(tree.Path, tree.Node)) {
+	switch {
+	case r.err != nil:
+	case len(pt) == 0:
+		f(p, n)
+	case pt[0].key != "":
+		child, at := n.Child(pt[0].key), p.Child(pt[0].key)
+		stored := before && r.has(at)
+		if stored || !child.IsEmpty() {
+			r.expand(pt[1:], at, child, stored, f)
+		}
+	default:
+		r.expandAll(pt, p, n, before, f)
+	}
+}
+
+// expandAll is expand for a capture.
+func (r *run) expandAll(pt pattern, p tree.Path, n tree.Node, before bool, f func(tree.Path, tree.Node)) {
+	var seen map[string]bool
+	if before && n.IsObject() {
+		seen = make(map[string]bool)
+	}
+	for key, child := range n.Children() {
+		if seen != nil {
+			seen[key] = true
+		}
+		r.expand(pt[1:], p.Child(key), child, before, f)
+	}
+	if !before {
+		return
+	}
+	for key, err := range r.Before.Keys(p) {
+		if r.failed(err) {
+			return
+		}
+		if !seen[key] {
+			r.expand(pt[1:], p.Child(key), tree.Empty, true, f)
+		}
+	}
+}
+
+// has reports whether there is a stored node at p.
+func (r *run) has(p tree.Path) bool {
+	has, err := r.Before.Has(p)
+	return !r.failed(err) && has
+}

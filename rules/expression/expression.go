@@ -1,0 +1,102 @@
+// Package expression has the expressions of the rules language for what is no rule: they
+// see one node of the tree, as the variable data, and the keys that captures have matched.
+// So their value depends on that node alone.
+//
+// Its nouns: an Expression is compiled from a text, Trees are the states of the tree before
+// and after an update, in which an Expression is evaluated.
+package expression
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/dogwooddb/dogwood/rules/internal/eval"
+	"github.com/dogwooddb/dogwood/rules/lang"
+)
+
+// An Expression is compiled. It never changes.
+type Expression struct {
+	program *eval.Program
+	source  string
+}
+
+// String returns the expression in canonical form.
+func (x *Expression) String() string { return x.source }
+
+// Compile compiles an expression of any type that can be stored. captures are the
+// captures that it may name, "$room", with the depth of their key in the paths of nodes.
+func Compile(src string, captures map[string]int) (*Expression, *lang.Error) {
+	return compile(src, captures, func(x lang.Expr, s lang.Scope) *lang.Error {
+		if err := lang.CheckAny(x, s); err != nil {
+			return err
+		}
+		if x.Type()&storable == 0 {
+			return errorAt(x, "Expected a value to store, found a %s. Add .val() to a snapshot.", x.Type())
+		}
+		return nil
+	})
+}
+
+// storable are the types of leaves, and null, which is the value of no node.
+const storable = lang.Null | lang.Boolean | lang.Number | lang.String
+
+// CompileCondition compiles an expression that is true or false.
+func CompileCondition(src string, captures map[string]int) (*Expression, *lang.Error) {
+	return compile(src, captures, lang.Check)
+}
+
+func compile(src string, captures map[string]int, check func(lang.Expr, lang.Scope) *lang.Error) (*Expression, *lang.Error) {
+	x, err := lang.Parse(src, lang.Firebase)
+	if err != nil {
+		return nil, err
+	}
+	if err := outside(x); err != nil {
+		return nil, err
+	}
+	scope := lang.Scope{}
+	for name := range captures {
+		scope.Captures = append(scope.Captures, name)
+	}
+	slices.SortFunc(scope.Captures, func(a, b string) int { return captures[a] - captures[b] })
+	if err := check(x, scope); err != nil {
+		return nil, err
+	}
+	program, failed := eval.Compile(x, captures)
+	if failed != nil { // a fault of ours
+		return nil, errorAt(x, "Expression can't be compiled.")
+	}
+	return &Expression{program: program, source: x.String()}, nil
+}
+
+// outside returns an error at the first part of x that looks beyond the node: variables
+// that only rules have, and parents.
+func outside(x lang.Expr) (err *lang.Error) {
+	lang.Walk(x, func(x lang.Expr) bool {
+		switch x := x.(type) {
+		case *lang.Variable:
+			switch x.Name {
+			case "auth", "now", "root", "query", "newData", "newRoot":
+				err = first(err, errorAt(x, "%s is for rules only. Here are data, which is the node, and the captures of its path.", x.Name))
+			}
+		case *lang.Member:
+			if x.Name == "parent" {
+				err = first(err, errorAt(x, "parent() is for rules only. Here is data, which is the node, and what is below it."))
+			}
+		}
+		return err == nil
+	})
+	return err
+}
+
+func first(a, b *lang.Error) *lang.Error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// errorAt makes an error at the beginning of x.
+func errorAt(x lang.Expr, format string, args ...any) *lang.Error {
+	from, _ := x.Span()
+	return &lang.Error{Offset: from, Msg: fmt.Sprintf(format, args...)}
+}

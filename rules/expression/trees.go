@@ -1,0 +1,79 @@
+package expression
+
+import (
+	"math"
+
+	"github.com/dogwooddb/dogwood/rules/internal/eval"
+	"github.com/dogwooddb/dogwood/rules/internal/snapshot"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// The bounds of one expression are those of a rule. MaxSpent and MaxSteps are how much
+// text it may look at, and how many steps its regular expressions may take.
+const (
+	MaxSpent = snapshot.MaxSpent
+	MaxSteps = snapshot.MaxMatchSteps
+)
+
+// Trees are the states of a tree before and after an update. The second is never built: it
+// is the writes over the first. Only one goroutine may use them, between Begin and End.
+//
+// The budget of an expression is that of one rule and begins anew with each: so whether it
+// fails depends on nothing but the node. Spent is what all together have used; a caller
+// with much to evaluate bounds it.
+type Trees struct {
+	e            eval.Evaluation
+	bytes, steps int
+}
+
+// Begin prepares for an update at disjoint targets.
+func (t *Trees) Begin(before tree.Reader, writes []tree.ResolvedWrite) {
+	t.e.Input = eval.Input{Data: before, Writes: writes}
+	t.e.Begin()
+}
+
+// End lets go of the update. What was spent is kept.
+func (t *Trees) End() { t.e.End() }
+
+// Spent returns the bytes of text and the steps of regular expressions that were used.
+func (t *Trees) Spent() (bytes, steps int) { return t.bytes, t.steps }
+
+// Err returns the first error of reading. After it the trees are empty.
+func (t *Trees) Err() error { return t.e.Old.Err }
+
+// Exists reports whether there is a node at p, before or after the update.
+func (t *Trees) Exists(p tree.Path, after bool) bool {
+	return t.e.Exists(snapshot.Snapshot{Path: p, New: after})
+}
+
+// Value evaluates an expression about the node at p, before or after the update. It returns
+// a leaf, or Empty for null. fault says why there is no value, "" if there is one: what an
+// expression yields may be no leaf.
+func (t *Trees) Value(x *Expression, p tree.Path, after bool) (n tree.Node, fault string) {
+	t.e.After, t.e.Budget = after, snapshot.Budget{}
+	v, ok := t.e.Answer(x.program, p)
+	if bytes, steps := t.e.Budget.Spent(); bytes > 0 || steps > 0 {
+		t.bytes, t.steps = t.bytes+bytes, t.steps+steps
+		t.e.Forget()
+	}
+	if !ok {
+		return tree.Empty, t.e.Fault()
+	}
+	switch v := v.(type) {
+	case nil:
+		return tree.Empty, ""
+	case bool:
+		return tree.Bool(v), ""
+	case string:
+		if len(v) > tree.MaxStringBytes {
+			return tree.Empty, "the text is too long"
+		}
+		return tree.String(v), ""
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return tree.Empty, "the number is not finite"
+		}
+		return tree.Number(v), ""
+	}
+	return tree.Empty, "the value is an object"
+}
