@@ -181,7 +181,7 @@ func matches(n tree.Node, p []string, keys []string, f func(keys []string, n tre
 	}
 }
 
-// settle derives everything anew: t is the tree with the writes done. ok is false if a place
+// settle derives everything anew: t is the tree with the clean writes done. ok is false if a place
 // would have two sources or values.
 func settle(list []naive, t tree.Node) (after tree.Node, sources map[string]map[string]int, ok bool) {
 	for _, d := range list {
@@ -260,6 +260,39 @@ func (d naive) trim(t tree.Node) tree.Node {
 	return t
 }
 
+// clean takes out of writes what they say about targets: it is not so, or follows anyway.
+func clean(list []naive, writes []tree.ResolvedWrite) (cleaned []tree.ResolvedWrite) {
+	for _, w := range writes {
+		about := false
+		for _, d := range list {
+			keys := slices.Collect(w.Path.Keys())
+			switch {
+			case d.target == nil || !d.concerns(keys):
+			case len(keys) >= len(d.target):
+				about = true
+			default:
+				matches(w.Node, d.target[len(keys):], nil, func(keys []string, _ tree.Node) {
+					w.Node = w.Node.With(tree.MustParsePath(joined(keys...)), tree.Empty)
+				})
+			}
+		}
+		if !about {
+			cleaned = append(cleaned, w)
+		}
+	}
+	return cleaned
+}
+
+// concerns reports whether a path may be at, above or below a target.
+func (d naive) concerns(keys []string) bool {
+	for i := range min(len(keys), len(d.target)) {
+		if d.target[i] != "*" && d.target[i] != keys[i] {
+			return false
+		}
+	}
+	return true
+}
+
 // contradicts reports whether a client's write says something about a target that is not so
 // in the end.
 func contradicts(list []naive, writes []tree.ResolvedWrite, after tree.Node) bool {
@@ -278,10 +311,8 @@ func contradicts(list []naive, writes []tree.ResolvedWrite, after tree.Node) boo
 
 func (d naive) contradicted(w tree.ResolvedWrite, after tree.Node) (no bool) {
 	keys := slices.Collect(w.Path.Keys())
-	for i := range min(len(keys), len(d.target)) {
-		if d.target[i] != "*" && d.target[i] != keys[i] {
-			return false
-		}
+	if !d.concerns(keys) {
+		return false
 	}
 	if len(keys) >= len(d.target) {
 		return after.Get(w.Path) != w.Node
