@@ -24,6 +24,7 @@ type naive struct {
 	n          int
 	query      tree.Query
 	last       bool
+	copies     []string // of keep: where children go
 	text       string
 }
 
@@ -151,6 +152,7 @@ func drawKeep(t *rapid.T) naive {
 	d := naive{kind: "keep", source: []string{"h", "*"}, n: n, query: tree.Query{OrderBy: order}, last: drop == "last"}
 	if rapid.Bool().Draw(t, "copy") {
 		copyTo = `, "copyTo": "/old/$x"`
+		d.copies = []string{"old", "*", "*"}
 		d.place = func(k []string, _ tree.Node) (string, bool) { return joined("old", k[1], k[2]), true }
 	}
 	d.text = fmt.Sprintf(`"keep": %d, "at": "/h/$x", "by": %q, "drop": %q%s`, n, order, drop, copyTo)
@@ -297,11 +299,8 @@ func (d naive) concerns(keys []string) bool {
 // in the end.
 func contradicts(list []naive, writes []tree.ResolvedWrite, after tree.Node) bool {
 	for _, d := range list {
-		if d.target == nil {
-			continue
-		}
 		for _, w := range writes {
-			if d.contradicted(w, after) {
+			if d.copies != nil && (naive{target: d.copies}).overLeaf(w, after) || d.target != nil && d.contradicted(w, after) {
 				return true
 			}
 		}
@@ -320,6 +319,15 @@ func (d naive) contradicted(w tree.ResolvedWrite, after tree.Node) (no bool) {
 	matches(w.Node, d.target[len(keys):], keys, func(keys []string, n tree.Node) {
 		no = no || after.Get(tree.MustParsePath(joined(keys...))) != n
 	})
+	return no || d.overLeaf(w, after)
+}
+
+// overLeaf reports whether a place of the target is below a leaf that is written.
+func (d naive) overLeaf(w tree.ResolvedWrite, after tree.Node) (no bool) {
+	keys := slices.Collect(w.Path.Keys())
+	if !d.concerns(keys) || len(keys) >= len(d.target) {
+		return false
+	}
 	matches(after.Get(w.Path), d.target[len(keys):], nil, func(keys []string, _ tree.Node) {
 		n := w.Node
 		for _, key := range keys {

@@ -139,7 +139,7 @@ func (r *run) patch(p tree.Path, n tree.Node, edits []edit) tree.Node {
 	}
 	if n.IsLeaf() {
 		i := slices.IndexFunc(edits, func(e edit) bool { return !e.node.IsEmpty() })
-		if i < 0 || !r.corrected(edits[i].by, p) { // the leaf would be lost
+		if i < 0 || !r.corrected(edits[i].by, p) { // what was written would be lost
 			return n
 		}
 	}
