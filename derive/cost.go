@@ -36,8 +36,8 @@ func (d *Definition) Cost() Cost {
 	return Cost{"writes 1", "nothing"}
 }
 
-// What says in a line what the definition does.
-func (d *Definition) What() string {
+// Summary says in a line what the definition does.
+func (d *Definition) Summary() string {
 	source := d.Source()
 	switch d.Kind {
 	case Keep:

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dogwooddb/dogwood/rules/expression"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -81,9 +80,6 @@ type Skipped struct {
 	Why        string
 }
 
-// maxSkipped bounds what is said of nodes that do not match.
-const maxSkipped = 20
-
 // Derive computes what follows from a write. The result is nil if the write meets no
 // definition: then it stays as it is. The error is a *Refusal, or one of Change.Before.
 func (d *Document) Derive(c *Change) (*Result, error) {
@@ -97,17 +93,17 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 	if err := r.derive(); err != nil {
 		return nil, err
 	}
-	r.result.Writes = r.update.list()
+	r.result.Writes, r.result.Skipped = r.update.list(), r.skipped
 	return r.result, nil
 }
 
 // A run derives from one write.
 type run struct {
 	*Change
+	evaluator
 	document *Document
 	result   *Result
 	bounds   bounds
-	trees    expression.Trees
 	update   *update
 	work     []work // by the position of definitions
 	looked   int    // nodes that were touched or compared
@@ -241,7 +237,7 @@ type outcome struct {
 // outcome returns what the node at p says, before or after the write. ok is false if it does
 // not match.
 func (r *run) outcome(d *Definition, p tree.Path, after bool) (o outcome, ok bool) {
-	if !r.trees.Exists(p, after) || !r.holds(d, p, after) {
+	if !r.affordable(d) || !r.trees.Exists(p, after) || !r.holds(d, p, after) {
 		return o, false
 	}
 	var fault string
@@ -255,47 +251,10 @@ func (r *run) outcome(d *Definition, p tree.Path, after bool) (o outcome, ok boo
 			return o, false
 		}
 	}
-	return o, r.affordable(d)
+	return o, true
 }
 
-// holds reports whether a node passes the condition of a definition.
-func (r *run) holds(d *Definition, p tree.Path, after bool) bool {
-	if d.where == nil {
-		return true
-	}
-	n, fault := r.trees.Value(d.where, p, after)
-	r.skip(d, p, after, fault)
-	holds, _ := n.BoolValue()
-	return holds
-}
-
-// skip notes that a node does not match because an expression failed.
-func (r *run) skip(d *Definition, p tree.Path, after bool, fault string) {
-	if fault != "" && after && len(r.result.Skipped) < maxSkipped {
-		r.result.Skipped = append(r.result.Skipped, Skipped{d, p, fault})
-	}
-}
-
-// value returns a value for the node at p, Empty if it has none.
-func (r *run) value(v *value, p tree.Path, after bool) (n tree.Node, fault string) {
-	switch {
-	case v.expr != nil:
-		return r.trees.Value(v.expr, p, after)
-	case v.fields == nil:
-		return v.constant, ""
-	}
-	var b tree.Builder
-	for i := range v.fields {
-		n, f := r.value(&v.fields[i].value, p, after)
-		if f != "" {
-			return tree.Empty, f
-		}
-		b.Child(v.fields[i].key, n)
-	}
-	return b.Node(), ""
-}
-
-// affordable charges for the node that was evaluated.
+// affordable reports whether more expressions may be evaluated, by what they have used so far.
 func (r *run) affordable(d *Definition) bool {
 	if bytes, steps := r.trees.Spent(); bytes > r.bounds.spent || steps > r.bounds.steps {
 		return !r.failed(&Refusal{Reason: TooLarge, Definition: d.Name,

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -189,6 +190,12 @@ func put(path, value string) tree.ResolvedWrite {
 	return tree.ResolvedWrite{Target: tree.Target{Path: tree.MustParsePath(path)}, Node: tree.MustParseNode(value)}
 }
 
+func priority(path, value string) tree.ResolvedWrite {
+	w := put(path, value)
+	w.Priority = true
+	return w
+}
+
 func refusal(t *testing.T, err error) *derive.Refusal {
 	t.Helper()
 	var r *derive.Refusal
@@ -268,6 +275,8 @@ func TestConflict(t *testing.T) {
 		{[]tree.ResolvedWrite{put("users/ann", "null"), put("groups/g", "null")}, `null`, 0},
 		{[]tree.ResolvedWrite{put("users/ann/groups/g", "true")}, `{"ann":{"groups":{"g":true},"name":"Ann"}}`, 0},
 		{[]tree.ResolvedWrite{put("groups/h/ann", "true"), put("users/ann/groups/h", "true")}, `{"ann":{"groups":{"g":true,"h":true},"name":"Ann"}}`, 0},
+		{[]tree.ResolvedWrite{priority("users/ann", "5")}, `{"ann":{".priority":5,"groups":{"g":true},"name":"Ann"}}`, 0},
+		{[]tree.ResolvedWrite{priority("users/ann/groups/g", "5")}, "refused", 1},
 		{[]tree.ResolvedWrite{put("users/ann/groups/h", "true")}, "refused", 1},
 		{[]tree.ResolvedWrite{put("users/ann/groups/g", "null")}, "refused", 1},
 		{[]tree.ResolvedWrite{put("users/ann/groups/g/x", "1")}, "refused", 1},
@@ -331,6 +340,24 @@ func texts(list []tree.Node) (all []string) {
 		all = append(all, n.JSON())
 	}
 	return all
+}
+
+// What the expressions of one write read is bounded, also that of nodes that do not match.
+func TestTextIsBounded(t *testing.T) {
+	doc := parse(t, `"n": {"count": "/a/$x", "where": "data.child('t').val().contains('b')", "to": "/n"}`)
+	var b tree.Builder
+	for i := range 40 {
+		b.Child(fmt.Sprintf("k%02d", i), tree.Empty.With(tree.MustParsePath("t"), tree.String(strings.Repeat("a", 1<<20))))
+	}
+	change := &derive.Change{Before: state{}, Writes: []tree.ResolvedWrite{{Target: tree.Target{Path: tree.MustParsePath("a")}, Node: b.Node()}}}
+	_, err := doc.Derive(change)
+	if r := refusal(t, err); r.Reason != derive.TooLarge || r.Error() != "the expressions of n would look at too much text; write in smaller parts" {
+		t.Errorf("%v", r)
+	}
+	change.Admin = true
+	if _, err := doc.Derive(change); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestSkip(t *testing.T) {

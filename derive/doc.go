@@ -10,8 +10,8 @@
 //
 // Derive takes the touches of a write, computes what each says before and after it, and
 // adds the difference to the update. Definitions whose source may be the target of others
-// come after those, level by level. What a client says about a target is compared with
-// what follows: it is the same, or the write is refused. An administrator is corrected.
+// come after those, level by level. A client may say about a target what follows
+// anyway; if it says something else, the write is refused. An administrator is corrected.
 //
 // Obligations: the targets of Change.Writes are disjoint, and Change.Before agrees with the
 // definitions, except for those that Change.Skip names. Derive reads Before while it runs and

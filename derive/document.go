@@ -18,7 +18,7 @@ const (
 	MaxDocument    = 1 << 20 // bytes
 	MaxDefinitions = 256
 	MaxAtOnePath   = 16 // definitions whose sources may match one path
-	MaxChain       = 4  // definitions of which each looks at what the one before keeps
+	MaxChain       = 4  // definitions that each look at a target of the one before
 	MaxFields      = 16 // of a value that is an object
 	MaxKept        = 1_000_000
 )

@@ -47,7 +47,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// chain returns a chain of maps, each of which looks at the target of the one before.
+// chain returns maps that each look at the target of the one before.
 func chain(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -93,7 +93,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, d := range doc.Definitions() {
-			if d.What() == "" || d.Cost().Node == "" {
+			if d.Summary() == "" || d.Cost().Node == "" {
 				t.Errorf("%s says nothing", d.Name)
 			}
 		}

@@ -28,7 +28,7 @@ func (r *run) finish() {
 
 // due returns when a node expires, 0 for never.
 func (r *run) due(d *Definition, p tree.Path) int64 {
-	if !r.trees.Exists(p, true) || !r.holds(d, p, true) || !r.affordable(d) {
+	if !r.affordable(d) || !r.trees.Exists(p, true) || !r.holds(d, p, true) {
 		return 0
 	}
 	if d.value == nil {

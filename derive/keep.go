@@ -50,7 +50,7 @@ func (d *Definition) excess(entries []tree.Entry, n int) []tree.Entry {
 	return entries[:n]
 }
 
-// excessOf returns the entries that are to go from a list of which some children were
+// excessOf returns the entries that are to go from a list with some children that were
 // written. It reads the entries at one end of the stored list, as many as may have to go.
 func (r *run) excessOf(d *Definition, list tree.Path, touched []tree.Path) []tree.Entry {
 	total, err := r.Before.Count(list, tree.Query{OrderBy: tree.ByKey})

@@ -22,7 +22,7 @@ var validName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
 // later are the kinds that the format has and this version does not.
 var later = []string{"spread", "hook", "land", "history", "tier"}
 
-// members are those that each kind has beside its own name and where.
+// members are the other members that a definition of each kind may have.
 var members = map[Kind][]string{
 	Map:    {"to", "value", "unique", "where", "onConflict"},
 	Count:  {"to", "where", "onConflict"},

@@ -35,8 +35,7 @@ func (p pattern) String() string {
 	return b.String()
 }
 
-// meets reports whether a path may match p of which a path of q is a part, or the other
-// way round: whether one of the two may be at, above or below the other.
+// meets reports whether a path that p matches may be at, above or below one that q matches.
 func (p pattern) meets(q pattern) bool {
 	for i := range min(len(p), len(q)) {
 		if p[i].key != "" && q[i].key != "" && p[i].key != q[i].key {
@@ -72,29 +71,4 @@ func ancestor(p tree.Path, n int) tree.Path {
 		p, _ = p.Parent()
 	}
 	return p
-}
-
-// fill returns the path that the pattern makes for the node at p. fault says why there is
-// none. An expression without a value makes none and is no fault.
-func (r *run) fill(pt pattern, p tree.Path, after bool) (to tree.Path, ok bool, fault string) {
-	for _, s := range pt {
-		key := s.key
-		switch {
-		case s.capture != "":
-			key = keyAt(p, s.depth)
-		case s.expr != nil:
-			n, fault := r.trees.Value(s.expr, p, after)
-			if n.IsEmpty() {
-				return tree.Root, false, fault
-			}
-			if key, ok = n.StringValue(); !ok {
-				key = n.Text()
-			}
-			if !tree.ValidKey(key) {
-				return tree.Root, false, "its " + s.String() + " is no valid key"
-			}
-		}
-		to = to.Child(key)
-	}
-	return to, true, ""
 }

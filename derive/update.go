@@ -10,7 +10,7 @@ import (
 // any time.
 type update struct {
 	writes []tree.ResolvedWrite
-	gone   []bool              // of writes: what follows is in its place
+	gone   []bool              // of writes: an edit has replaced it
 	at     map[tree.Target]int // where writes are that are not gone
 	sorted []tree.ResolvedWrite
 }
@@ -88,8 +88,8 @@ func (u *update) get(before Tree, p tree.Path) (tree.Node, error) {
 	return n, nil
 }
 
-// merge puts edits into the update: into the write above them if there is one, else in the
-// place of those at them and below.
+// merge puts edits into the update: into the write above them if there is one. Otherwise
+// they replace the writes at them and below.
 func (u *update) merge(edits []edit, r *run) error {
 	inside := make(map[int][]edit)
 	alone := make(map[tree.Path]bool)

@@ -32,7 +32,7 @@ func (t *Trees) Begin(before tree.Reader, writes []tree.ResolvedWrite) {
 	t.e.Begin()
 }
 
-// End lets go of the update. What was spent is kept.
+// End lets go of the update. It keeps the count of what was spent.
 func (t *Trees) End() { t.e.End() }
 
 // Spent returns the bytes of text and the steps of regular expressions that were used.

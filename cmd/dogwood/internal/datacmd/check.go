@@ -90,7 +90,7 @@ func (c *checkCommand) print(w io.Writer, doc *derive.Document) error {
 	for _, d := range doc.Definitions() {
 		if err == nil {
 			cost := d.Cost()
-			_, err = fmt.Fprintf(w, "\n%s: %s %s\n  rows for one node:   %s\n  rows for k removed:  %s\n", d.Name, d.Kind, d.What(), cost.Node, cost.Ancestor)
+			_, err = fmt.Fprintf(w, "\n%s: %s %s\n  rows for one node:   %s\n  rows for k removed:  %s\n", d.Name, d.Kind, d.Summary(), cost.Node, cost.Ancestor)
 		}
 	}
 	return err
