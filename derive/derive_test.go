@@ -342,7 +342,7 @@ func texts(list []tree.Node) (all []string) {
 	return all
 }
 
-// What the expressions of one write read is bounded, also that of nodes that do not match.
+// The expressions of one write read a bounded amount of text, for nodes that do not match, too.
 func TestTextIsBounded(t *testing.T) {
 	doc := parse(t, `"n": {"count": "/a/$x", "where": "data.child('t').val().contains('b')", "to": "/n"}`)
 	var b tree.Builder
