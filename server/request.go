@@ -50,6 +50,7 @@ type request struct {
 	reservation
 
 	readBy time.Time // the deadline of reading that was set; zero: none
+	first  readContext
 	few    [2]param  // memory of params
 	length [1]string // value of the header Content-Length
 }
