@@ -31,7 +31,8 @@ type Flags struct {
 	SecretFile string `group:"Server" help:"File that holds the admin secret or an access token. Without it, the environment variable DOGWOOD_SECRET is used." type:"path" placeholder:"FILE"`
 	Owner      bool   `group:"Server" help:"Act as the owner of a development server, to whom no rules apply."`
 
-	notices io.Writer // gets a line when a server is slow; nil: none
+	notices io.Writer    // gets a line when a server is slow; nil: none
+	within  http.Handler // answers instead of a server elsewhere; nil: none
 }
 
 // AfterApply keeps what the command line does not say.
@@ -61,7 +62,11 @@ func (f *Flags) patient(patience time.Duration) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &patientTransport{http.DefaultTransport, patience, cmp.Or[io.Writer](f.notices, io.Discard)}
+	next := http.DefaultTransport
+	if f.within != nil {
+		next = handlerTransport{f.within}
+	}
+	t := &patientTransport{next, patience, cmp.Or[io.Writer](f.notices, io.Discard)}
 	c := &Client{http: &http.Client{Transport: t}, base: base, Namespace: f.Namespace}
 	if c.Namespace == "" {
 		c.Namespace = base.Query().Get("ns")
