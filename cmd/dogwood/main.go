@@ -24,12 +24,15 @@ import (
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/remote"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/rulecmd"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/servers"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/starter"
 )
 
 // commands is the command line. Each command has a file of its own.
 type commands struct {
 	Dev   servers.Dev   `cmd:"" group:"Servers" help:"Run a local server for development: open rules, data in memory."`
 	Serve servers.Serve `cmd:"" group:"Servers" help:"Run a server on data that is kept on disk."`
+
+	Init starter.Init `cmd:"" group:"Servers" help:"Write the files of a new project: rules, tests of the rules, firebase.json and data."`
 
 	Get    remote.Get    `cmd:"" group:"Data" help:"Print the value at a path, or the children that a query selects."`
 	Set    remote.Set    `cmd:"" group:"Data" help:"Replace the value at a path."`
@@ -44,6 +47,10 @@ type commands struct {
 	Restore bulk.Restore `cmd:"" group:"Bulk data" help:"Put a backup into a data directory."`
 	Log     bulk.Log     `cmd:"" group:"Bulk data" help:"Print what was committed, revision by revision."`
 	Compact bulk.Compact `cmd:"" group:"Bulk data" help:"Free the disk space of deleted data."`
+
+	Login    credentials.Login    `cmd:"" group:"Credentials" help:"Keep the address and the secret of a server for other commands."`
+	Logout   credentials.Logout   `cmd:"" group:"Credentials" help:"Remove a profile that login made."`
+	Profiles credentials.Profiles `cmd:"" group:"Credentials" help:"List the profiles that login made."`
 
 	ServiceAccount credentials.ServiceAccount `cmd:"" name:"serviceaccount" group:"Credentials" help:"Create, list and revoke service accounts, with which Admin SDKs sign in."`
 	Token          credentials.Token          `cmd:"" group:"Credentials" help:"Create and revoke tokens of users."`

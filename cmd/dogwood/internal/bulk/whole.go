@@ -18,13 +18,13 @@ import (
 // This file reads and writes all databases of a development server.
 
 // A Saved is where all data of a development server are between two runs of it: a directory
-// as "firebase emulators:export" makes it or, if the name ends with .json or .json.gz, a file
+// as "firebase emulators:export" makes it or, if the name ends with .json or .gz, a file
 // for one database.
 type Saved string
 
 // IsFile reports whether one database is saved.
 func (s Saved) IsFile() bool {
-	return strings.HasSuffix(string(s), ".json") || strings.HasSuffix(string(s), ".json.gz")
+	return strings.HasSuffix(string(s), ".json") || strings.HasSuffix(string(s), ".gz")
 }
 
 // Databases returns the databases that are saved. A file is for the database ns. Without any,

@@ -23,7 +23,7 @@ import (
 // savedFlags say what a development server begins with, and what it leaves.
 type savedFlags struct {
 	Import       string     `help:"Begin with the data of a file for the default database, or of a directory that --export-on-exit or \"firebase emulators:export\" made. A mistake in it stops the start." type:"path" placeholder:"PATH"`
-	ExportOnExit savedPlace `help:"When the server stops, write all data to a directory, or the default database to a file whose name ends with .json or .json.gz: --export-on-exit=PATH; without a PATH, to that of --import."`
+	ExportOnExit savedPlace `help:"When the server stops, write all data to a directory, or the default database to a file whose name ends with .json or .gz. The path follows after a blank or =; without one, it is that of --import."`
 
 	started bool // from here on there is something to export
 }
