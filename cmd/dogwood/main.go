@@ -21,9 +21,11 @@ import (
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/credentials"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/docsite"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/manual"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/pull"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/remote"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/rulecmd"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/servers"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/shell"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/starter"
 )
 
@@ -39,10 +41,12 @@ type commands struct {
 	Update remote.Update `cmd:"" group:"Data" help:"Write several paths below a path at once and leave the others as they are."`
 	Push   remote.Push   `cmd:"" group:"Data" help:"Add a child under a new, ascending key and print the key."`
 	Remove remote.Remove `cmd:"" group:"Data" help:"Delete the value at a path."`
+	Shell  shell.Command `cmd:"" group:"Data" help:"Read and write a database line by line."`
 	Watch  remote.Watch  `cmd:"" group:"Data" help:"Follow the value at a path and print each change."`
 
 	Import  bulk.Import  `cmd:"" group:"Bulk data" help:"Replace everything at a path with a file of any size."`
 	Export  bulk.Export  `cmd:"" group:"Bulk data" help:"Write everything at a path to a file."`
+	Pull    pull.Command `cmd:"" group:"Bulk data" help:"Copy a database of Firebase, or of another server like it."`
 	Backup  bulk.Backup  `cmd:"" group:"Bulk data" help:"Copy a database while a server runs on it."`
 	Restore bulk.Restore `cmd:"" group:"Bulk data" help:"Put a backup into a data directory."`
 	Log     bulk.Log     `cmd:"" group:"Bulk data" help:"Print what was committed, revision by revision."`
