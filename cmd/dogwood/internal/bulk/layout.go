@@ -124,8 +124,8 @@ func dropEmpty(file string) error {
 	return os.Remove(file)
 }
 
-// describe writes the description. What one that is there says about the exports of other
-// emulators stays.
+// describe writes the description. It keeps the members of an earlier one that are about
+// the exports of other emulators.
 func (c *Export) describe() error {
 	file := filepath.Join(c.File, exportMetadata)
 	parts := map[string]any{}

@@ -66,8 +66,8 @@ func (s Saved) Load(e *console.Env, to client.Flags) error {
 	return nil
 }
 
-// Save writes the databases of a server. It replaces what is there in one step, when
-// everything is on the disk.
+// Save writes the databases of a server. It replaces an earlier export in one step,
+// when everything is on the disk.
 func (s Saved) Save(e *console.Env, from client.Flags) error {
 	c := &Export{Path: "/", File: string(s), Layout: "json", Flags: from}
 	if s.IsFile() {

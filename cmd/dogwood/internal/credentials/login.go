@@ -26,7 +26,7 @@ func (Login) Help() string {
 	return `Asks the server whether it accepts the secret, and then keeps both, so that other
 commands need no more than --profile NAME, or the variable DOGWOOD_PROFILE. A profile of
 the same name is replaced. The secret is in a file in the configuration directory of the
-user, which nobody else can read. It is sent to this server only, and never printed.
+user, and no other user can read it. It is sent to this server only, and never printed.
 
 Examples:
 

@@ -18,7 +18,7 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
-// A Profile is a server, and what proves to it who asks.
+// A Profile is a server and the secret that it accepts.
 type Profile struct {
 	URL       string `json:"url"`
 	Namespace string `json:"namespace,omitempty"`

@@ -172,7 +172,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// What fails for the moment is asked for again, later and later, and not for ever.
+// Requests that fail for the moment are sent again, later and later, and not for ever.
 func TestTries(t *testing.T) {
 	want := world()
 	f := &firebase{root: want, most: 20_000, fails: 2}

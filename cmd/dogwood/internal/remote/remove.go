@@ -28,7 +28,7 @@ Examples:
   dogwood remove / --yes --namespace test`
 }
 
-// ErrNeedsYes refuses to delete a whole database where nobody can be asked.
+// ErrNeedsYes refuses to delete a whole database without a terminal for the question.
 var ErrNeedsYes = errors.New("this deletes the whole database; say --yes if that is meant")
 
 // isRoot reports whether a path is that of the whole database.

@@ -15,7 +15,7 @@ import (
 	"github.com/dogwooddb/dogwood/server"
 )
 
-// This file runs the command of dev --exec beside the server.
+// This file runs the command of dev --exec while the server runs.
 
 // endGrace is how long that command may take to end after a signal.
 const endGrace = 10 * time.Second
