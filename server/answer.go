@@ -104,7 +104,11 @@ func failureAnswer(q *request, err error) answer {
 		q.w.Header().Set("Retry-After", "1")
 	}
 	body := append([]byte("{\n  \"error\" : "), wire.AppendString(nil, e.text)...)
-	if detail := q.detailOf(err); detail != "" {
+	detail := q.detailOf(err)
+	if detail == "" && e.text == textDenied && q.ignoresHeader() {
+		detail = detailScheme
+	}
+	if detail != "" {
 		body = wire.AppendString(append(body, ",\n  \"detail\" : "...), detail)
 	}
 	return answer{status: e.status, body: append(body, "\n}\n"...)}

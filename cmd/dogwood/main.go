@@ -104,6 +104,10 @@ func run(e *console.Env, args []string) int {
 		fmt.Fprintln(e.Stderr, "dogwood:", err)
 		return 2
 	}
+	if flag, value := flagAsValue(parser.Model.Node, args); flag != "" {
+		fmt.Fprintf(e.Stderr, "dogwood: %s needs a value, and %s is a flag; see dogwood %s --help (a value that looks like a flag is written %s=%s)\n", flag, value, args[0], flag, value)
+		return 2
+	}
 	k, err := parser.Parse(args)
 	if exit >= 0 { // help or the version was printed
 		return exit
