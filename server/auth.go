@@ -101,7 +101,6 @@ func (s *Server) credential(h http.Header, ps params, ns string, refused func(ns
 // Details of refused credentials: which kind of token is accepted where.
 const (
 	detailBearer   = "a Bearer credential is the secret or an access token of an administrator; the token of a user goes into auth="
-	detailScheme   = "the Authorization header is not one of Bearer and a credential, and was not read: the request counts as signed out"
 	detailUnsigned = "it is not signed, and only dogwood dev accepts such tokens"
 )
 
@@ -141,17 +140,6 @@ func bearerToken(h http.Header) string {
 		return ""
 	}
 	return strings.TrimSpace(token)
-}
-
-// ignoresHeader reports whether a request has no credential but an Authorization header that
-// is not read, such as one of another scheme, which may be for a proxy.
-func (q *request) ignoresHeader() bool {
-	if q.r.Header.Get("Authorization") == "" || bearerToken(q.r.Header) != "" {
-		return false
-	}
-	auth, _ := q.params.get("auth")
-	token, _ := q.params.get("access_token")
-	return auth == "" && token == ""
 }
 
 // callerOf returns the caller that the rules decide about.
