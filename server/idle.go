@@ -116,7 +116,7 @@ func (ns *namespace) measured() (d metrics.Database, ok bool) {
 
 // totals returns the counts of all databases together since the server has started.
 func (s *Server) totals() (dsync.Stats, dsync.Timings) {
-	var all metrics.Source
+	all := metrics.Source{Dropped: s.spaces.dropped()}
 	for _, ns := range s.spaces.all() {
 		if d, ok := ns.measured(); ok {
 			all.Databases = append(all.Databases, d)

@@ -85,6 +85,7 @@ func (s *Server) source() metrics.Source {
 	return metrics.Source{
 		Version:         buildVersion(),
 		Databases:       s.measured(),
+		Dropped:         s.spaces.dropped(),
 		BodyBytes:       s.all.Bodies.Meter().Used(),
 		WorkBytes:       s.all.Work.Meter().Used(),
 		AnswerBytes:     s.all.Answers.Meter().Used(),

@@ -45,6 +45,8 @@ type commands struct {
 	Log     bulk.Log     `cmd:"" group:"Bulk data" help:"Print what was committed, revision by revision."`
 	Compact bulk.Compact `cmd:"" group:"Bulk data" help:"Free the disk space of deleted data."`
 
+	Databases remote.Databases `cmd:"" group:"Bulk data" help:"Create, list and drop databases of a server that runs."`
+
 	ServiceAccount credentials.ServiceAccount `cmd:"" name:"serviceaccount" group:"Credentials" help:"Create, list and revoke service accounts, with which Admin SDKs sign in."`
 	Token          credentials.Token          `cmd:"" group:"Credentials" help:"Create and revoke tokens of users."`
 
