@@ -264,6 +264,9 @@ func (n *namespaces) openHeld(ns *namespace) (*dsync.Database, error) {
 	if ns.decisions == nil { // requests read it without the lock
 		ns.decisions = watch
 	}
+	if n.opts.Spans != nil {
+		db.WatchOperations(n.opts.Spans.Operations(ns.name)) // until it is closed
+	}
 	ns.used.Store(int64(n.opts.uptime()))
 	ns.db.Store(db)
 	return db, nil

@@ -82,7 +82,10 @@ func (s *Server) source() metrics.Source {
 	if s.opts.Certificates != nil {
 		certificates = s.opts.Certificates()
 	}
+	sent, lost := s.opts.Spans.Counts()
 	return metrics.Source{
+		SpansSent:       sent,
+		SpansDropped:    lost,
 		Version:         buildVersion(),
 		Databases:       s.measured(),
 		Dropped:         s.spaces.dropped(),

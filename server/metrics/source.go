@@ -29,6 +29,8 @@ type Source struct {
 	Log   Log
 	Disks []space.Disk
 
+	SpansSent, SpansDropped uint64 // of traces
+
 	Certificates map[string]time.Time // until when they are valid, by host; zero: there is none
 }
 
