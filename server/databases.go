@@ -41,6 +41,9 @@ func getDatabases(q *request) (answer, error) {
 	return q.encode(list)
 }
 
+// A registry creates, describes and drops the databases of a server.
+type registry struct{ *namespaces }
+
 // A listedDatabase is a database as administrators see it in a list. To list it does not
 // open it.
 type listedDatabase struct {
@@ -63,7 +66,7 @@ func describeDropped(f dropped.File) droppedDatabase {
 	return droppedDatabase{f.Name, f.Database, f.At.UTC().Format(time.RFC3339), f.Bytes}
 }
 
-func (n *namespaces) describe(ns *namespace) listedDatabase {
+func (n registry) describe(ns *namespace) listedDatabase {
 	d := listedDatabase{Name: ns.name, Open: ns.db.Load() != nil, Default: n.isDefault(ns.name), Configured: n.isConfigured(ns.name)}
 	if n.opts.Dir != "" {
 		if info, err := os.Stat(n.file(ns.name)); err == nil {
@@ -73,23 +76,23 @@ func (n *namespaces) describe(ns *namespace) listedDatabase {
 	return d
 }
 
-func (n *namespaces) file(name string) string {
+func (n registry) file(name string) string {
 	return filepath.Join(n.opts.Dir, name+fileSuffix)
 }
 
-func (n *namespaces) isDefault(name string) bool {
+func (n registry) isDefault(name string) bool {
 	fallback, err := n.fallback()
 	return err == nil && fallback == name
 }
 
-func (n *namespaces) isConfigured(name string) bool {
+func (n registry) isConfigured(name string) bool {
 	return slices.Contains(n.opts.Namespaces, name) || slices.Contains(n.opts.Deactivated, name)
 }
 
 // listDatabases answers with the databases and those that were dropped:
 // GET /.settings/databases.json
 func listDatabases(q *request) (answer, error) {
-	n := q.s.spaces
+	n := registry{q.s.spaces}
 	list := struct {
 		Databases []listedDatabase  `json:"databases"`
 		Dropped   []droppedDatabase `json:"dropped"`
@@ -125,7 +128,7 @@ func getDatabase(q *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	n := q.s.spaces
+	n := registry{q.s.spaces}
 	ns, err := n.existing(name)
 	if err != nil {
 		return answer{}, err
@@ -155,7 +158,7 @@ func getDatabase(q *request) (answer, error) {
 }
 
 // existing is find without making what is not there.
-func (n *namespaces) existing(name string) (*namespace, error) {
+func (n registry) existing(name string) (*namespace, error) {
 	n.mu.Lock()
 	there := n.known[name] != nil
 	n.mu.Unlock()
@@ -176,12 +179,12 @@ func postDatabase(q *request) (answer, error) {
 	if !validNamespace(wanted.Name) {
 		return answer{}, badNamespace(wanted.Name)
 	}
-	ns, err := q.s.spaces.create(wanted.Name)
+	ns, err := registry{q.s.spaces}.create(wanted.Name)
 	if err != nil {
 		return answer{}, err
 	}
 	q.s.log.InfoContext(q.r.Context(), "created a database", append([]any{"namespace", wanted.Name}, q.author()...)...)
-	return q.encode(q.s.spaces.describe(ns))
+	return q.encode(registry{q.s.spaces}.describe(ns))
 }
 
 // author is who asks, for the log.
@@ -198,7 +201,7 @@ func (q *request) author() []any {
 //
 // The namespace is known before its database is there, with its lock held: requests for it
 // wait for the outcome, and two that create it cannot both succeed.
-func (n *namespaces) create(name string) (*namespace, error) {
+func (n registry) create(name string) (*namespace, error) {
 	if err := n.mayChange(); err != nil {
 		return nil, err
 	}
@@ -230,7 +233,7 @@ func (n *namespaces) create(name string) (*namespace, error) {
 }
 
 // kept returns the files of dropped databases. They count for the bound of databases.
-func (n *namespaces) kept() ([]dropped.File, error) {
+func (n registry) kept() ([]dropped.File, error) {
 	if n.opts.Dir == "" {
 		return nil, nil
 	}
@@ -242,7 +245,7 @@ func (n *namespaces) kept() ([]dropped.File, error) {
 }
 
 // enter makes a new namespace known. ns.mu is held.
-func (n *namespaces) enter(ns *namespace, kept int) error {
+func (n registry) enter(ns *namespace, kept int) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
@@ -259,7 +262,7 @@ func (n *namespaces) enter(ns *namespace, kept int) error {
 
 // foreignFile refuses to create a database over a file that this server has not made. ns.mu
 // is held.
-func (n *namespaces) foreignFile(ns *namespace) error {
+func (n registry) foreignFile(ns *namespace) error {
 	if n.opts.Dir == "" {
 		return nil
 	}
@@ -274,7 +277,7 @@ func (n *namespaces) foreignFile(ns *namespace) error {
 }
 
 // forget makes a namespace unknown whose database could not be created. ns.mu is held.
-func (n *namespaces) forget(ns *namespace) {
+func (n registry) forget(ns *namespace) {
 	ns.dropped = true
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -282,7 +285,7 @@ func (n *namespaces) forget(ns *namespace) {
 }
 
 // mayChange refuses to create, drop or purge databases where nothing can be written.
-func (n *namespaces) mayChange() error {
+func (n registry) mayChange() error {
 	if n.log != nil && n.log.ReadOnly() {
 		return fault.ErrReadOnly
 	}
@@ -290,7 +293,7 @@ func (n *namespaces) mayChange() error {
 }
 
 // shortage is why a disk takes no new database, nil if it does.
-func (n *namespaces) shortage() error {
+func (n registry) shortage() error {
 	if n.room == nil {
 		return nil
 	}
@@ -307,7 +310,7 @@ func deleteDatabase(q *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	n, s := q.s.spaces, q.s
+	n, s := registry{q.s.spaces}, q.s
 	ns, err := n.beginDrop(name)
 	if err != nil {
 		return answer{}, err
@@ -338,7 +341,7 @@ func deleteDatabase(q *request) (answer, error) {
 
 // beginDrop refuses a database to new requests, if it may be dropped. What the configuration
 // names would be made again, empty, by the next start: so that is refused.
-func (n *namespaces) beginDrop(name string) (*namespace, error) {
+func (n registry) beginDrop(name string) (*namespace, error) {
 	if err := n.mayChange(); err != nil {
 		return nil, err
 	}
@@ -366,7 +369,7 @@ func (n *namespaces) beginDrop(name string) (*namespace, error) {
 // any time the database is there, or it is dropped.
 //
 // After a failure the namespace is there again, with no connection.
-func (n *namespaces) drop(ns *namespace, dismiss func()) (file dropped.File, err error) {
+func (n registry) drop(ns *namespace, dismiss func()) (file dropped.File, err error) {
 	close(ns.gone)
 	ns.mu.Lock()
 	defer ns.mu.Unlock()
@@ -410,16 +413,9 @@ func (n *namespaces) drop(ns *namespace, dismiss func()) (file dropped.File, err
 	return file, nil
 }
 
-// dropped returns the counts of databases that were dropped.
-func (n *namespaces) dropped() metrics.Database {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.past
-}
-
 // purgeDatabase deletes the file of a dropped database: DELETE /.settings/dropped/FILE.json
 func purgeDatabase(q *request) (answer, error) {
-	n := q.s.spaces
+	n := registry{q.s.spaces}
 	if err := n.mayChange(); err != nil {
 		return answer{}, err
 	}

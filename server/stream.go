@@ -166,14 +166,6 @@ func await[T any](q *request, es *eventStream, due <-chan T, idle <-chan time.Ti
 	}
 }
 
-// gone returns a channel that is closed when the database of the request is dropped.
-func (q *request) gone() <-chan struct{} {
-	if q.space == nil {
-		return nil
-	}
-	return q.space.gone
-}
-
 // endsNow ends the stream if the client's credential has ended.
 func (es *eventStream) endsNow(q *request) bool {
 	es.scheduleCheck(q)
