@@ -187,7 +187,7 @@ func postDatabase(q *request) (answer, error) {
 	return q.encode(registry{q.s.spaces}.describe(ns))
 }
 
-// author is who asks, for the log.
+// author names the administrator for the log.
 func (q *request) author() []any {
 	args := []any{"request", q.id.Origin.Request}
 	for _, a := range q.s.peers.Remote(q.r).Attrs() {
@@ -303,7 +303,7 @@ func (n registry) shortage() error {
 	return nil
 }
 
-// deleteDatabase drops a database: DELETE /.settings/databases/NAME.json. What is under way is
+// deleteDatabase drops a database: DELETE /.settings/databases/NAME.json. Reads under way are
 // waited for, whether the client waits or not.
 func deleteDatabase(q *request) (answer, error) {
 	name, err := q.named()
@@ -339,8 +339,8 @@ func deleteDatabase(q *request) (answer, error) {
 	return q.encode(d)
 }
 
-// beginDrop refuses a database to new requests, if it may be dropped. What the configuration
-// names would be made again, empty, by the next start: so that is refused.
+// beginDrop refuses a database to new requests, if it may be dropped. The next start would
+// make one that the configuration names again, empty: so that is refused.
 func (n registry) beginDrop(name string) (*namespace, error) {
 	if err := n.mayChange(); err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func droppedFiles(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// TestDatabasesAreForAdmins: nobody else learns of databases, creates or drops one. A secret of
+// TestDatabasesAreForAdmins: no other caller learns of databases, creates or drops one. A secret of
 // a user's token, and the token of a development server, are none of an administrator.
 func TestDatabasesAreForAdmins(t *testing.T) {
 	dir := t.TempDir()
@@ -155,7 +155,7 @@ func TestDatabasesReadOnly(t *testing.T) {
 	}
 }
 
-// TestDropTellsClients: whoever uses a database that is dropped is told, and what is created
+// TestDropTellsClients: clients of a database that is dropped are told, and what is created
 // under its name later is another database.
 func TestDropTellsClients(t *testing.T) {
 	dir := t.TempDir()

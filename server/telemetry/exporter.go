@@ -1,8 +1,8 @@
 // Package telemetry sends spans of requests and operations to a collector of OpenTelemetry:
 // OTLP over HTTP, as JSON.
 //
-// Spans wait in a bounded queue, and one goroutine sends them in batches. What finds the queue
-// full, and what the collector does not take, is dropped and counted: no request waits for a
+// Spans wait in a bounded queue, and one goroutine sends them in batches. A span that finds the queue
+// full, or that the collector does not take, is dropped and counted: no request waits for a
 // collector. The SDK of OpenTelemetry is not used, since a server makes one kind of span and
 // needs nothing else of it.
 package telemetry

@@ -56,8 +56,8 @@ func (c *collector) exporter(o Options) *Exporter {
 
 func spansOf(r exportRequest) []sentSpan { return r.ResourceSpans[0].ScopeSpans[0].Spans }
 
-// TestBatches: spans go out after a time, or when there are many. What the collector refuses, or
-// what finds the queue full, is counted and not sent again.
+// TestBatches: spans go out after a time, or when there are many. Those that the collector refuses, or
+// that find the queue full, are counted and not sent again.
 func TestBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &collector{t: t, status: 200, requests: make(chan exportRequest)}
