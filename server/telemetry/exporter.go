@@ -78,7 +78,8 @@ func New(o Options) (*Exporter, error) {
 	}
 	e := &Exporter{o: o, url: u.String(), threshold: thresholdOf(o.Sample), spans: make(chan Span, MaxQueue), stop: make(chan struct{}), done: make(chan struct{})}
 	e.client = &http.Client{
-		Timeout: timeout,
+		Timeout:   timeout,
+		Transport: http.DefaultTransport.(*http.Transport).Clone(),
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse // spans go where they were meant to go
 		},
@@ -128,6 +129,7 @@ func (e *Exporter) Close() {
 		<-e.done
 		late.Stop()
 		e.cancel()
+		e.client.CloseIdleConnections()
 	})
 }
 

@@ -257,7 +257,6 @@ func TestRedirects(t *testing.T) {
 	s, _ := e.Request("")
 	e.Add(s)
 	e.Close()
-	e.client.CloseIdleConnections()
 	if sent, dropped := e.Counts(); sent != 0 || dropped != 1 {
 		t.Errorf("%d are sent and %d dropped", sent, dropped)
 	}
