@@ -19,6 +19,16 @@ type Databases struct {
 	Purge  purgeDatabase  `cmd:"" help:"Delete the file of a dropped database."`
 }
 
+// Help implements kong.HelpProvider.
+func (Databases) Help() string {
+	return `For administrators of the whole server. The commands act on a server that runs.
+
+Examples:
+
+  dogwood databases list --secret-file dogwood-data/admin-secret
+  dogwood databases create shop --secret-file dogwood-data/admin-secret`
+}
+
 // Where a server has them.
 const (
 	databasesPlace = "/.settings/databases"
