@@ -98,12 +98,16 @@ unit() {
 }
 
 # race runs the packages with goroutines under the race detector. ./test.sh does so in tier
-# quick, because the same tests run in tier full without the detector.
-concurrent="./server ./limit/... ./tree/store ./sync ./sdk-go/... ./server/... ./bench/... ./sync/... ./internal/fifo ./tree ./tree/store/... ./cmd/dogwood/internal/client ./cmd/dogwood/internal/console"
+# quick, because the same tests run in tier full without the detector. Tier long has it for
+# programs that use the packages, too.
+concurrent="./sync ./server ./tree/store ./limit/... ./sdk-go ./sdk-go/embed ./sdk-go/internal/... ./server/... ./sync/... ./internal/fifo ./tree ./tree/store/... ./cmd/dogwood/internal/client ./cmd/dogwood/internal/console"
+users="./sdk-go/models/... ./bench/..."
 race() {
 	if command -v "$(go env CC)" >/dev/null; then
 		step "Go tests with the race detector"
-		(export CGO_ENABLED=1; gotest "$1" -race -vet=off -parallel 4 -timeout "$2" $concurrent)
+		tested=$concurrent
+		[ "$1" = quick ] || tested="$concurrent $users"
+		(export CGO_ENABLED=1; gotest "$1" -race -vet=off -parallel 4 -timeout "$2" $tested)
 	else
 		step "no C compiler: the race detector is left out"
 	fi
@@ -165,7 +169,7 @@ sdks() {
 	packaged "$1"
 }
 
-# client runs the tests of client-js.
+# client runs the tests of client-js. Those in a browser ask for the tier.
 client() {
 	program
 	step "npm packages of client-js"
@@ -175,7 +179,7 @@ client() {
 	(cd client-js && npm test)
 	if CHROMIUM=$(command -v "${CHROMIUM:-chromium}"); then
 		step "client-js in Chromium"
-		(cd client-js && CHROMIUM="$CHROMIUM" node_modules/.bin/vitest run --config vitest.browser.config.ts)
+		(cd client-js && DOGWOOD_TIER=$1 CHROMIUM="$CHROMIUM" node_modules/.bin/vitest run --config vitest.browser.config.ts)
 	else
 		step "no Chromium: the browser tests of client-js are left out"
 	fi
@@ -205,10 +209,10 @@ case $part in
 quick) unit quick 10m ;;
 full) program; together go sdks client ;;
 go) unit full 20m; race quick 20m ;;
-long) unit long 6h; race full 2h; sdks long; client; night ;;
+long) unit long 6h; race full 2h; sdks long; client long; night ;;
 e2e) program; together sdks client ;;
 sdks) sdks full ;;
-client) client ;;
+client) client full ;;
 *) echo "usage: ./test.sh [quick|long|go|e2e|sdks|client]" >&2; exit 2 ;;
 esac
 took

@@ -21,7 +21,7 @@ func TestIndexModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for seed := range tier.Pick[uint64](6, 24, 1000) {
+	for seed := range tier.Pick[uint64](6, 12, 1000) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			m := indexModel{T: t, rnd: rand.New(rand.NewPCG(seed, 3))}
 			var rs *rules.Ruleset
