@@ -280,7 +280,7 @@ func TestReplay(t *testing.T) {
 	for seed := range tier.Pick[uint64](1, 2, 4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			testReplay(t, seed, tier.Pick(150, 500, 10_000))
+			testReplay(t, seed, tier.Pick(150, 300, 10_000))
 		})
 	}
 }
