@@ -18,7 +18,8 @@ part=${1:-full}
 
 # Builds do not depend on the folder of the checkout: a new clone finds in the build cache what
 # others have compiled, and so do the tests that build what readers and releases build.
-export GOFLAGS="${GOFLAGS:-} -trimpath"
+# Nothing is linked for a debugger, which halves the time of it.
+export GOFLAGS="${GOFLAGS:-} -trimpath -ldflags=-s"
 
 # step begins a step. took notes how long the one before it took.
 step() {
@@ -69,11 +70,11 @@ fi
 
 # gotest runs "go test" with a tier, and notes how long the tests take. The compiler collects
 # its garbage less often, which takes a fifth off its processor time. The build cache is that
-# of other builds. Nothing is linked for a debugger.
+# of other builds.
 gotest() {
 	tier=$1
 	shift
-	DOGWOOD_TIER=$tier "$bin/testrun" -times "$bin/times" -- -toolexec 'env GOGC=400' -ldflags=-s "$@"
+	DOGWOOD_TIER=$tier "$bin/testrun" -times "$bin/times" -- -toolexec 'env GOGC=400' "$@"
 }
 
 # together runs parts of this script at the same time. The real clients and Node leave a
@@ -99,7 +100,8 @@ unit() {
 
 # race runs the packages with goroutines under the race detector. ./test.sh does so in tier
 # quick, because the same tests run in tier full without the detector. Tier long has it for
-# programs that use the packages, too.
+# programs that use the packages, too. Garbage is collected less often: to collect it takes
+# many times as long with the detector.
 concurrent="./sync ./server ./tree/store ./limit/... ./sdk-go ./sdk-go/embed ./sdk-go/internal/... ./server/... ./sync/... ./internal/fifo ./tree ./tree/store/... ./cmd/dogwood/internal/client ./cmd/dogwood/internal/console"
 users="./sdk-go/models/... ./bench/..."
 race() {
@@ -107,7 +109,7 @@ race() {
 		step "Go tests with the race detector"
 		tested=$concurrent
 		[ "$1" = quick ] || tested="$concurrent $users"
-		(export CGO_ENABLED=1; gotest "$1" -race -vet=off -parallel 4 -timeout "$2" $tested)
+		(export CGO_ENABLED=1 GOGC=400; gotest "$1" -race -vet=off -parallel 4 -timeout "$2" $tested)
 	else
 		step "no C compiler: the race detector is left out"
 	fi
@@ -169,14 +171,14 @@ sdks() {
 	packaged "$1"
 }
 
-# client runs the tests of client-js. Those in a browser ask for the tier.
+# client runs the tests of client-js, some of which ask for the tier.
 client() {
 	program
 	step "npm packages of client-js"
 	packages client-js
 	step "client-js"
 	export DOGWOOD_TUTORIALS="$bin/tutorials"
-	(cd client-js && npm test)
+	(cd client-js && DOGWOOD_TIER=$1 npm test)
 	if CHROMIUM=$(command -v "${CHROMIUM:-chromium}"); then
 		step "client-js in Chromium"
 		(cd client-js && DOGWOOD_TIER=$1 CHROMIUM="$CHROMIUM" node_modules/.bin/vitest run --config vitest.browser.config.ts)
