@@ -17,6 +17,7 @@ import (
 // above a write. The other one makes the same events for the same groups in the
 // same order, and all groups that get one are among those that it visits.
 func TestIndexModel(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	limited, err := rules.Parse(`{"rules":{".read":true,".write":true,"l":{".limit":5,".indexOn":["n",".value"],"$k":{".limit":2}}}}`)
 	if err != nil {
 		t.Fatal(err)
