@@ -42,8 +42,10 @@ whole=no # a part of a run: the whole of it has set all up, and finishes
 [ "$bin" ] || whole=yes
 finish() {
 	took
-	printf '\n== how long the steps took\n'
-	sort -rn "$bin/steps" | while read -r seconds name; do printf '%7d s  %s\n' "$seconds" "$name"; done
+	if [ -s "$bin/steps" ]; then
+		printf '\n== how long the steps took\n'
+		sort -rn "$bin/steps" | while read -r seconds name; do printf '%7d s  %s\n' "$seconds" "$name"; done
+	fi
 	if [ -s "$bin/times" ]; then
 		printf '\n== the slowest Go tests\n'
 		"$bin/testrun" -times "$bin/times" -top 10
