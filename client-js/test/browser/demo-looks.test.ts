@@ -40,7 +40,6 @@ describe.each(samples)('explorer of %s', sample => {
       if (forbidden) expect(reason).toMatch(/(\.read|\.write|\.validate)/)
     }
   })
-
 })
 
 describe.each(long ? samples : ['chat', 'im'])('tree of %s', sample => {
