@@ -89,13 +89,13 @@ together() {
 # unit runs the Go tests and all of go vet. The longest packages come first, and tests
 # that wait run beside others.
 #
-# Quick leaves out the tests in the packages of data models, each of which links a server: they
-# are examples, and cmd/dogwood compiles the packages.
+# Quick leaves out the tests in the packages of data models and of the bench, each of which
+# links a server: cmd/dogwood compiles the packages.
 unit() {
 	step "Go tests"
 	tested=./...
 	if [ "$1" = quick ]; then
-		tested=$(go list ./... | grep -v /sdk-go/models/)
+		tested=$(go list ./... | grep -v -e /sdk-go/models/ -e /dogwood/bench)
 	fi
 	gotest "$1" -vet=all -parallel 4 -timeout "$2" ./server ./cmd/dogwood $tested
 }
