@@ -93,11 +93,12 @@ together() {
 # links a server: cmd/dogwood compiles the packages.
 unit() {
 	step "Go tests"
-	tested=./...
+	tested=./... side=
 	if [ "$1" = quick ]; then
+		side="-p $(($(getconf _NPROCESSORS_ONLN) + 1))" # at a time: tests of one package often wait
 		tested=$(go list ./... | grep -v -e /sdk-go/models/ -e /dogwood/bench)
 	fi
-	gotest "$1" -vet=all -parallel 4 -timeout "$2" ./server ./cmd/dogwood $tested
+	gotest "$1" $side -vet=all -parallel 4 -timeout "$2" ./server ./cmd/dogwood $tested
 }
 
 # race runs the packages with goroutines under the race detector. ./test.sh does so in tier
