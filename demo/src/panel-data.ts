@@ -1,0 +1,215 @@
+// The data that the page listens to, as one tree, and how it changes. What changes is
+// marked for a moment. The size of what is drawn is bounded, whatever there is.
+
+import { debounced, fill, h, icon } from './dom.js'
+import { compareKeys } from './rest.js'
+import { short } from './tree.js'
+import { followKeys } from './treekeys.js'
+import { watched } from './watched.js'
+
+const MOST_ROWS = 250
+const FEW = 12 // children of a place that are shown at first: the last ones, as new ones have the highest keys
+const MORE = 50
+const FLASH = 2400 // milliseconds, as in the style
+const MOST_CHILDREN = 2000 // of a place that is listened to and shown as more than a number
+
+interface Branch {
+  readonly children: Map<string, Branch>
+  value?: string // of a leaf
+  size?: number // of a place with too many children
+}
+
+const branch = (): Branch => ({ children: new Map() })
+
+/** Puts all that is listened to into one tree. */
+function collect(): Branch {
+  const root = branch()
+  for (const { path, snapshot } of watched.list) {
+    if (!snapshot.exists()) continue
+    let at = root
+    for (const key of path.split('/').filter(Boolean)) at = childOf(at, key)
+    if (snapshot.size > MOST_CHILDREN) at.size = snapshot.size
+    else merge(at, snapshot.val())
+  }
+  return root
+}
+
+function childOf(parent: Branch, key: string): Branch {
+  let child = parent.children.get(key)
+  if (!child) parent.children.set(key, (child = branch()))
+  return child
+}
+
+function merge(at: Branch, value: unknown): void {
+  if (typeof value !== 'object' || value === null) {
+    at.value = JSON.stringify(value)
+    return
+  }
+  for (const [key, child] of Object.entries(value))
+    if (child !== null && child !== undefined) merge(childOf(at, key), child)
+}
+
+/** All that is below a place, as a text to compare. */
+const stateOf = (one: Branch): string =>
+  one.value ?? `{${[...one.children].map(([key, child]) => `${key}:${stateOf(child)}`).join()}}`
+
+/** The tab of the data. It is drawn only while it is seen. */
+export function dataView(): HTMLElement {
+  const tree = h('ul', {
+    class: 'tree data',
+    role: 'tree',
+    'aria-label': 'The data that this page listens to'
+  })
+  const empty = h('p', { class: 'empty' }, 'The page listens to nothing yet.')
+  const count = h('span', { class: 'count' })
+  const element = h(
+    'div',
+    null,
+    h('div', { class: 'tools' }, h('p', { class: 'entry-by' }, 'What this page listens to, live'), count),
+    empty,
+    tree
+  )
+  const drawing = new Drawing(tree)
+  const render = () => {
+    if (!element.isConnected || !element.checkVisibility()) return
+    const { rows, whole } = drawing.draw(collect())
+    empty.hidden = rows > 0
+    tree.hidden = rows === 0
+    count.textContent = whole ? `${rows} rows` : `the first ${rows} rows`
+  }
+  drawing.changed = render
+  const later = debounced(render, 50)
+  watched.changed.on(later)
+  element.addEventListener('shown', () => {
+    drawing.forget()
+    render()
+  })
+  // A sheet that opens, or a panel.
+  new ResizeObserver(later).observe(element)
+  followKeys(tree)
+  return element
+}
+
+class Drawing {
+  changed = () => {}
+  private readonly closed = new Set<string>()
+  private readonly limits = new Map<string, number>()
+  private before?: Map<string, string>
+  private now = new Map<string, string>()
+  private readonly changedAt = new Map<string, number>()
+  private newest = ''
+  private fresh?: HTMLElement
+  private rows = 0
+
+  constructor(private readonly tree: HTMLElement) {}
+
+  /** Marks nothing when it is drawn next. */
+  forget(): void {
+    this.before = undefined
+  }
+
+  draw(root: Branch): { rows: number; whole: boolean } {
+    const focus = (document.activeElement as HTMLElement | null)?.dataset.focus
+    const inside = this.tree.contains(document.activeElement)
+    this.now = new Map()
+    this.rows = 0
+    this.fresh = undefined
+    this.newest = ''
+    fill(this.tree, ...this.items(root, ''))
+    this.before = this.now
+    const tabbed =
+      inside && focus ? this.tree.querySelector<HTMLElement>(`[data-focus="${CSS.escape(focus)}"]`) : null
+    const first = tabbed ?? this.tree.querySelector<HTMLElement>('button')
+    if (first) first.tabIndex = 0
+    if (!inside) (this.fresh as HTMLElement | undefined)?.scrollIntoView({ block: 'nearest' })
+    return { rows: this.rows, whole: this.rows < MOST_ROWS }
+  }
+
+  private items(parent: Branch, path: string): HTMLElement[] {
+    const keys = [...parent.children.keys()].sort(compareKeys)
+    const limit = this.limits.get(path) ?? FEW
+    const hidden = Math.max(0, keys.length - limit)
+    const items: HTMLElement[] = []
+    for (const key of keys.slice(hidden)) {
+      if (this.rows >= MOST_ROWS) break
+      items.push(this.item(parent.children.get(key)!, `${path}/${key}`, key))
+    }
+    if (!hidden) return items
+    const more = h(
+      'button',
+      {
+        type: 'button',
+        class: 'link',
+        onclick: () => {
+          this.limits.set(path, limit + MORE)
+          this.changed()
+        }
+      },
+      `${hidden} before these`
+    )
+    return [h('li', { role: 'none' }, more), ...items]
+  }
+
+  private item(one: Branch, path: string, key: string): HTMLElement {
+    this.rows++
+    const leaf = !one.children.size
+    const open = !leaf && !this.closed.has(path)
+    const text = this.text(one, open)
+    const state = leaf || open ? text : stateOf(one)
+    this.now.set(path, state)
+    if (this.before !== undefined && this.before.get(path) !== state) {
+      this.changedAt.set(path, performance.now())
+      this.newest = path
+    }
+    const button = h(
+      'button',
+      {
+        type: 'button',
+        tabindex: -1,
+        'data-focus': `data ${path}`,
+        title: path,
+        onclick: () => this.toggle(path, leaf)
+      },
+      icon('right'),
+      h('span', { class: 'key' }, short(key)),
+      h('span', { class: 'preview' }, text)
+    )
+    this.flash(path, button)
+    return h(
+      'li',
+      {
+        role: 'treeitem',
+        'aria-expanded': leaf ? null : String(open),
+        class: leaf ? 'leaf' : '',
+        'data-path': path
+      },
+      button,
+      open && h('ul', { role: 'group' }, ...this.items(one, path))
+    )
+  }
+
+  // The mark of a change goes on where it was, when it is drawn again.
+  private flash(path: string, button: HTMLElement): void {
+    const since = performance.now() - (this.changedAt.get(path) ?? Number.NEGATIVE_INFINITY)
+    if (since >= FLASH) {
+      this.changedAt.delete(path)
+      return
+    }
+    button.classList.add('fresh')
+    button.style.animationDelay = `${-since}ms`
+    if (path === this.newest) this.fresh = button
+  }
+
+  // A place says how many children it has. One that is closed changes with all below it.
+  private text(one: Branch, open: boolean): string {
+    if (one.size !== undefined) return `${one.size.toLocaleString('en')} children`
+    if (!one.children.size) return short(one.value ?? '')
+    return `${open ? '' : '… '}${one.children.size}`
+  }
+
+  private toggle(path: string, leaf: boolean): void {
+    if (leaf) return
+    if (!this.closed.delete(path)) this.closed.add(path)
+    this.changed()
+  }
+}
