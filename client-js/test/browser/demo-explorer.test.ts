@@ -118,10 +118,12 @@ describe('the tree', () => {
     await item(page, '/rooms/two').waitFor()
     await press(page, '/rooms/two')
     await soon(() => page.locator('.live').textContent()).toContain('"room bravo"')
-    const { inner, outer } = await page.evaluate(() => {
+    const { inner, outer, end, next } = await page.evaluate(() => {
       const tree = document.querySelector('.tree')!
-      return { inner: tree.scrollHeight, outer: tree.clientHeight }
+      const [above, below] = [tree, document.querySelector('.place')!].map(e => e.getBoundingClientRect())
+      return { inner: tree.scrollHeight, outer: tree.clientHeight, end: above!.bottom, next: below!.top }
     })
+    expect(next).toBeGreaterThanOrEqual(end)
     expect(outer).toBe(inner)
   })
 })
