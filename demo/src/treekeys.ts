@@ -18,7 +18,9 @@ export function followKeys(tree: HTMLElement): void {
     const parent = item.parentElement
       ?.closest('[role=treeitem]')
       ?.querySelector<HTMLElement>(':scope > button')
-    const child = item.querySelector<HTMLElement>('[role=group] [role=treeitem] > button')
+    const child = item.querySelector<HTMLElement>(
+      ':scope > [role=group] > [role=treeitem] > button'
+    )
     const go = (to: HTMLElement | null | undefined) => {
       if (to) focusIn(tree, to)
     }
