@@ -10,8 +10,8 @@ import (
 	"github.com/dogwooddb/dogwood/server/front"
 )
 
-// browser is what browsers accept when somebody types an address.
-var browser = http.Header{"Accept": {"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}}
+// asBrowser is what browsers accept when somebody types an address.
+var asBrowser = http.Header{"Accept": {"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}}
 
 // Browsers are shown the first page; all others have the answers that they always had.
 func TestFirstPage(t *testing.T) {
@@ -23,7 +23,7 @@ func TestFirstPage(t *testing.T) {
 		"serve": {Namespaces: []string{"shop"}, AdminSecrets: []string{"sesame"}},
 	} {
 		ts := serveTest(t, o)
-		r := ts.do(call{"GET", "/", browser, ""})
+		r := ts.do(call{"GET", "/", asBrowser, ""})
 		h := r.Header
 		if r.StatusCode != 200 || h.Get("Content-Type") != typePage || !strings.Contains(r.body, front.Docs) {
 			t.Errorf("%s: %d %s %s, want the page", name, r.StatusCode, h, r.body)
@@ -37,7 +37,7 @@ func TestFirstPage(t *testing.T) {
 		if name == "serve" && (strings.Contains(r.body, "shop") || strings.Contains(r.body, ".json")) {
 			t.Errorf("serve: the page tells what only members may know: %s", r.body)
 		}
-		if r := ts.do(call{"HEAD", "/", browser, ""}); r.StatusCode != 200 || r.body != "" || r.Header.Get("Content-Type") != typePage {
+		if r := ts.do(call{"HEAD", "/", asBrowser, ""}); r.StatusCode != 200 || r.body != "" || r.Header.Get("Content-Type") != typePage {
 			t.Errorf("%s: HEAD: %d %v %q", name, r.StatusCode, r.Header, r.body)
 		}
 		for _, accept := range []string{"", "*/*", "application/json", "text/event-stream"} {
@@ -54,7 +54,7 @@ func TestFirstPage(t *testing.T) {
 // A browser that asks for data gets data, whatever it accepts.
 func TestFirstPageIsNoData(t *testing.T) {
 	ts := serveTest(t, Options{Dev: true})
-	if r := ts.do(call{"GET", "/.json?ns=here", browser, ""}); r.body != "null" || r.Header.Get("Content-Security-Policy") != "" {
+	if r := ts.do(call{"GET", "/.json?ns=here", asBrowser, ""}); r.body != "null" || r.Header.Get("Content-Security-Policy") != "" {
 		t.Errorf("GET /.json: %q %v", r.body, r.Header)
 	}
 }
@@ -65,7 +65,7 @@ func TestFirstPageOverTLS(t *testing.T) {
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer client.CloseIdleConnections()
 	q, _ := http.NewRequest("GET", "https://"+ts.addr+"/", nil)
-	q.Header = browser
+	q.Header = asBrowser
 	r, err := client.Do(q)
 	if err != nil {
 		t.Fatal(err)

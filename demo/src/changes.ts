@@ -26,7 +26,8 @@ export class Changes {
     network.changed.on(() => this.check())
   }
 
-  /** Begins or ends to listen. A browser has few connections to one server, so a page that is not seen keeps none. */
+  // A browser has few connections to one server, so a page that is not seen keeps none.
+  /** Begins or ends to listen. */
   check(): void {
     clearTimeout(this.timer)
     if (!this.wanted() || document.hidden || network.off) {
