@@ -10,7 +10,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/front"
 )
 
-// asBrowser is what browsers accept when somebody types an address.
+// asBrowser is what browsers accept for an address that is typed.
 var asBrowser = http.Header{"Accept": {"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}}
 
 // Browsers are shown the first page; all others have the answers that they always had.
@@ -45,7 +45,7 @@ func TestFirstPage(t *testing.T) {
 				t.Errorf("%s: Accept %q: %d %q", name, accept, r.StatusCode, r.body)
 			}
 		}
-		if r := ts.do(call{"POST", "/", browser, "1"}); r.StatusCode != 405 {
+		if r := ts.do(call{"POST", "/", asBrowser, "1"}); r.StatusCode != 405 {
 			t.Errorf("%s: POST: %d, want 405", name, r.StatusCode)
 		}
 	}

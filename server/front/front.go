@@ -1,7 +1,7 @@
 // Package front is the page that a server shows to browsers at /. It says what the server
 // is, and leads to the demonstration, if there is one, and to the documentation.
 //
-// Everybody may see it, so it is the same for all: it knows no database, no data and no
+// No credential is asked for, so it is the same for all: it knows no database, no data and no
 // version. Only the page of a development server has more to say.
 package front
 
@@ -49,7 +49,7 @@ type Options struct {
 	Demo bool // it has the demonstration at /demo/
 }
 
-// hostMark is in place of the host in a page that is made before anybody asks for it.
+// hostMark is in place of the host in a page that is made before a request comes.
 const hostMark = "host.invalid"
 
 // A Page is the page of a server.
