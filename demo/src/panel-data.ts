@@ -97,8 +97,10 @@ class Drawing {
   private before?: Map<string, string>
   private now = new Map<string, string>()
   private readonly changedAt = new Map<string, number>()
-  private newest = ''
-  private fresh?: HTMLElement
+  // The first leaf and the last row that have just changed.
+  private first = ''
+  private last = ''
+  private readonly fresh = new Map<string, HTMLElement>()
   private rows = 0
 
   constructor(private readonly tree: HTMLElement) {}
@@ -113,15 +115,16 @@ class Drawing {
     const inside = this.tree.contains(document.activeElement)
     this.now = new Map()
     this.rows = 0
-    this.fresh = undefined
-    this.newest = ''
+    this.fresh.clear()
+    this.first = this.last = ''
     fill(this.tree, ...this.items(root, ''))
     this.before = this.now
     const tabbed =
       inside && focus ? this.tree.querySelector<HTMLElement>(`[data-focus="${CSS.escape(focus)}"]`) : null
     const first = tabbed ?? this.tree.querySelector<HTMLElement>('button')
     if (first) first.tabIndex = 0
-    if (!inside) (this.fresh as HTMLElement | undefined)?.scrollIntoView({ block: 'nearest' })
+    if (!inside)
+      for (const path of [this.last, this.first]) this.fresh.get(path)?.scrollIntoView({ block: 'nearest' })
     return { rows: this.rows, whole: this.rows < MOST_ROWS }
   }
 
@@ -159,7 +162,8 @@ class Drawing {
     this.now.set(path, state)
     if (this.before !== undefined && this.before.get(path) !== state) {
       this.changedAt.set(path, performance.now())
-      this.newest = path
+      this.last = path
+      if (leaf) this.first ||= path
     }
     const button = h(
       'button',
@@ -197,7 +201,7 @@ class Drawing {
     }
     button.classList.add('fresh')
     button.style.animationDelay = `${-since}ms`
-    if (path === this.newest) this.fresh = button
+    this.fresh.set(path, button)
   }
 
   // A place says how many children it has. One that is closed changes with all below it.

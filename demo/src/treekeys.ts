@@ -18,9 +18,7 @@ export function followKeys(tree: HTMLElement): void {
     const parent = item.parentElement
       ?.closest('[role=treeitem]')
       ?.querySelector<HTMLElement>(':scope > button')
-    const child = item.querySelector<HTMLElement>(
-      ':scope > [role=group] > [role=treeitem] > button'
-    )
+    const child = item.querySelector<HTMLElement>(':scope > [role=group] > [role=treeitem] > button')
     const go = (to: HTMLElement | null | undefined) => {
       if (to) focusIn(tree, to)
     }
