@@ -46,7 +46,10 @@ export class Changes {
     source.addEventListener('error', () => {
       if (source.readyState !== EventSource.CLOSED) return // it tries again by itself
       if (this.source === source) this.source = undefined
-      this.timer = setTimeout(() => this.check(), AGAIN)
+      this.timer = setTimeout(() => {
+        this.f('') // nobody tells what has changed meanwhile
+        this.check()
+      }, AGAIN)
     })
   }
 
