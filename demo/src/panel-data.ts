@@ -1,6 +1,7 @@
 // The data that the page listens to, as one tree, and how it changes. What changes is
 // marked for a moment. The size of what is drawn is bounded, whatever there is.
 
+import type { DataSnapshot } from '@dogwood/client'
 import { debounced, fill, h, icon } from './dom.js'
 import { compareKeys } from './rest.js'
 import { short } from './tree.js'
@@ -11,7 +12,8 @@ const MOST_ROWS = 250
 const FEW = 12 // children of a place that are shown at first: the last ones, as new ones have the highest keys
 const MORE = 50
 const FLASH = 2400 // milliseconds, as in the style
-const MOST_CHILDREN = 2000 // of a place that is listened to and shown as more than a number
+const MOST_CHILDREN = 2000 // of a place that is shown as more than a number
+const MOST_PLACES = 20_000 // that are looked at, to find out what has changed
 
 interface Branch {
   readonly children: Map<string, Branch>
@@ -24,12 +26,12 @@ const branch = (): Branch => ({ children: new Map() })
 /** Puts all that is listened to into one tree. */
 function collect(): Branch {
   const root = branch()
+  const left = { places: MOST_PLACES }
   for (const { path, snapshot } of watched.list) {
     if (!snapshot.exists()) continue
     let at = root
     for (const key of path.split('/').filter(Boolean)) at = childOf(at, key)
-    if (snapshot.size > MOST_CHILDREN) at.size = snapshot.size
-    else merge(at, snapshot.val())
+    merge(at, snapshot, left)
   }
   return root
 }
@@ -40,18 +42,20 @@ function childOf(parent: Branch, key: string): Branch {
   return child
 }
 
-function merge(at: Branch, value: unknown): void {
-  if (typeof value !== 'object' || value === null) {
-    at.value = JSON.stringify(value)
-    return
-  }
-  for (const [key, child] of Object.entries(value))
-    if (child !== null && child !== undefined) merge(childOf(at, key), child)
+/** Adds a snapshot, as long as there are places left for it. The rest is a number. */
+function merge(at: Branch, snapshot: DataSnapshot, left: { places: number }): void {
+  const { size } = snapshot
+  left.places--
+  if (size === 0) at.value = JSON.stringify(snapshot.val())
+  else if (size > MOST_CHILDREN || left.places <= 0) at.size = size
+  else snapshot.forEach(child => merge(childOf(at, child.key!), child, left))
 }
 
 /** All that is below a place, as a text to compare. */
 const stateOf = (one: Branch): string =>
-  one.value ?? `{${[...one.children].map(([key, child]) => `${key}:${stateOf(child)}`).join()}}`
+  one.value ??
+  one.size?.toString() ??
+  `{${[...one.children].map(([key, child]) => `${key}:${stateOf(child)}`).join()}}`
 
 /** The tab of the data. It is drawn only while it is seen. */
 export function dataView(): HTMLElement {
@@ -117,6 +121,8 @@ class Drawing {
     this.rows = 0
     this.fresh.clear()
     this.first = this.last = ''
+    const old = performance.now() - FLASH
+    for (const [path, at] of this.changedAt) if (at < old) this.changedAt.delete(path)
     fill(this.tree, ...this.items(root, ''))
     this.before = this.now
     const tabbed =
