@@ -93,6 +93,11 @@ type Options struct {
 	// less, writes stop until there is more: those that only delete go on. Zero is nothing.
 	MinFree space.Amount
 
+	// Drained is called once while the server shuts down, when clients are gone and their
+	// onDisconnect operations are carried out, or the drain time is over. The databases are
+	// still open, and ServeHTTP answers. The shutdown waits for it and returns its error.
+	Drained func(*Server) error
+
 	Log *slog.Logger     // nil discards
 	Now func() time.Time // nil is time.Now
 
