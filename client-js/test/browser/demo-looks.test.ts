@@ -119,7 +119,9 @@ async function settled(page: Page): Promise<void> {
   if (await operation.count()) await operation.getByRole('button', { name: 'Try' }).click()
   await page.locator('.panel .entry').first().waitFor({ state: 'attached' })
   await page.locator('main li').first().waitFor()
-  await page.waitForLoadState('networkidle')
+  // The explorer keeps an event stream open, so there is no end of its network.
+  if (await operation.count()) await page.locator('.tree [role=treeitem]').nth(1).waitFor()
+  else await page.waitForLoadState('networkidle')
 }
 
 /** Texts whose colour is too near to what is behind them. Runs in the page. */
