@@ -30,6 +30,7 @@ import (
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server/auth"
+	"github.com/dogwooddb/dogwood/server/front"
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
@@ -138,6 +139,7 @@ type Server struct {
 	spaces *namespaces
 	routes []route
 	gate   *gate // nil: there is no gate
+	front  *front.Page
 	rt     *realtime.Server
 	all    *peer.Resources // of clients without bounds
 
@@ -205,6 +207,9 @@ func New(o Options) (*Server, error) {
 	}
 	s.all.Bodies.Refused = func(error) { refusals.Add(metrics.Bodies, "") }
 	var err error
+	if s.front, err = front.New(front.Options{Dev: o.Dev, Demo: o.Dev && o.Demo != nil}); err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
 	if s.gate, err = newGate(o); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
