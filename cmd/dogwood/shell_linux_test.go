@@ -57,14 +57,14 @@ type screenReader struct {
 	text string
 }
 
-// await reads until a text is shown, and forgets it and what is before it.
-func (s *screenReader) await(text string) {
+// await reads until a text is shown, and returns all that was shown before it.
+func (s *screenReader) await(text string) (before string) {
 	s.t.Helper()
 	var b [4096]byte
 	for {
-		if _, after, ok := strings.Cut(s.text, text); ok {
+		if before, after, ok := strings.Cut(s.text, text); ok {
 			s.text = after
-			return
+			return before
 		}
 		n, err := s.file.Read(b[:])
 		if err != nil {

@@ -22,26 +22,32 @@ func (e *Env) ReadSecret(prompt string) (string, error) {
 		}
 		return string(text), err
 	}
-	state, err := term.GetState(int(f.Fd()))
+	// The mode is set before the prompt is shown, so that nothing typed early is seen.
+	state, err := term.MakeRaw(int(f.Fd()))
 	if err != nil {
 		return "", err
 	}
-	fmt.Fprint(e.Stderr, prompt)
-	defer fmt.Fprintln(e.Stderr)
+	defer func() { _ = term.Restore(int(f.Fd()), state) }() // there is nothing to do about it
+	t := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{f, Canvas(e.Stderr)}, "")
 	type result struct {
-		text []byte
+		text string
 		err  error
 	}
 	typed := make(chan result, 1)
 	go func() { // a read of a terminal cannot be stopped
-		text, err := term.ReadPassword(int(f.Fd()))
+		text, err := t.ReadPassword(Printable(prompt))
 		typed <- result{text, err}
 	}()
 	select {
 	case r := <-typed:
-		return string(r.text), r.err
+		if r.err == io.EOF { // Ctrl-C or Ctrl-D
+			return "", ErrInterrupted
+		}
+		return r.text, r.err
 	case <-e.Ctx.Done():
-		_ = term.Restore(int(f.Fd()), state) // the command ends in any case
 		return "", ErrInterrupted
 	}
 }

@@ -60,10 +60,11 @@ official SDKs read, and DOGWOOD_URL, which dogwood reads. Signals are passed on 
 carried out, also after SIGINT and SIGTERM. It replaces an earlier export in one step. A
 second signal ends the server without it.
 
-With --sample, the page at /demo/ shows what the sample is about. It uses a database
-of the sample's name, which has the rules of the sample unless --rules is given, and
-which is the default one unless --default-namespace is given. The rules do not apply
-to requests with the token "owner".
+The page at / says what the server is and leads to the documentation. With --sample,
+every database begins with the sample, whatever its name, and the page at /demo/ shows
+what the sample is about. It uses a database of the sample's name, which has the rules
+of the sample unless --rules is given, and which is the default one unless
+--default-namespace is given. The rules do not apply to requests with the token "owner".
 
 Examples:
 
@@ -171,13 +172,17 @@ func (c *Dev) greet(e *console.Env, base string) {
 	if c.sampleRules != nil {
 		rules += fmt.Sprintf("\n             those of the sample in ns=%s, which the demonstration uses", c.Sample)
 	}
+	others := "a database of its own"
+	if c.Sample != "" {
+		others = "a database of its own, which begins with the sample"
+	}
 	operations := c.operations.line("  operations http://%s   (metrics, health, pprof)\n")
 	fmt.Fprintf(e.Stdout, `%s
-  database   %s?ns=%s   (any other ns is a database of its own)
+  database   %s?ns=%s   (any other ns is %s)
   data       %s
   rules      %s
 %s
-%s`, first, base, c.DefaultNamespace, data, rules, operations, c.commands(base, u.Port()))
+%s`, first, base, c.DefaultNamespace, others, data, rules, operations, c.commands(base, u.Port()))
 }
 
 // commands returns what to try. It uses the default database. If that has the rules of
