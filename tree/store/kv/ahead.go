@@ -2,11 +2,11 @@ package kv
 
 import "hash/crc32"
 
-// A walk through many entries verifies some of a leaf at a time. What each entry costs then is
+// A walk through many entries verifies some of a leaf at a time. The cost of each entry then is
 // its checksum and little else: no guard, and each element is read once, not five times.
 //
 // It is the same verification. An entry that does not pass, or cannot be read, is left to the
-// step that comes to it. So no damage is reported that nobody asked for, and none is passed over.
+// step that comes to it. So damage is reported by the walk that meets it, and none is passed over.
 
 // Each time more is verified, since most walks are short.
 const (
