@@ -135,6 +135,10 @@ type Store struct {
 
 	frozenSince time.Time
 
+	// besides counts transactions beside the log in turn that found commits in memory. applying
+	// guards it.
+	besides int
+
 	// tried is the line that a try of needLog gave the file, which failed; 0: none did. The
 	// disk may have it all the same, so the next try takes it again: the log must know the
 	// line that is in the file after a crash. committing guards it.

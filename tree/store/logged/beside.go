@@ -1,0 +1,78 @@
+package logged
+
+import (
+	"errors"
+
+	"github.com/dogwooddb/dogwood/tree/store/durable"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
+)
+
+// besideInTurn is after how many transactions beside the log in turn that found commits in
+// memory these are applied. Until then the log holds all of its segments.
+const besideInTurn = 16
+
+// Beside calls f with a transaction of the file and commits it. It takes no writer, so commits
+// go on: only those wait that wait for the file.
+//
+// It is for rows that nothing refers to, of an import. No commit may write to them, and nothing
+// may refer to them, before there was a commit that bypassed the log (see Tx.Dense): that
+// one waits for the writer, and so everything that begins behind it sees them. From then on
+// an older copy of the file, which lacks them, does not fit the log.
+//
+// A crash before it leaves rows that nothing refers to, in the file alone. What the log has is
+// put on top of them as if they were not there.
+func Beside(s *Store, f func(tx kv.Tx) error) error {
+	s.applying.Lock()
+	defer s.applying.Unlock()
+	if err := applySometimes(s); err != nil {
+		return err
+	}
+	var all position
+	put := func() error {
+		return s.update(func(tx kv.Tx) (err error) {
+			tx.Dense()
+			if err = f(tx); err != nil {
+				return err
+			}
+			all, err = reach(s, tx)
+			return err
+		})
+	}
+	err := put()
+	if durable.NoRoom(err) {
+		err = errors.Join(s.log.wal.Shrink(false), put())
+	}
+	s.newEpoch(false)
+	if err == nil && all.last > 0 {
+		_ = s.log.wal.Release(all.database, all.last) // the next one does it as well
+	}
+	return err
+}
+
+// applySometimes applies what is in memory once in a while. applying is held.
+func applySometimes(s *Store) error {
+	s.mu.Lock()
+	none := s.frozen == nil && s.active.Empty()
+	s.mu.Unlock()
+	if s.besides++; none {
+		s.besides = 0
+	}
+	if s.besides < besideInTurn {
+		return nil
+	}
+	s.besides = 0
+	return s.applyBoth()
+}
+
+// reach has the file say up to which record it has everything, if it has all that was
+// committed: an import has many records without rows, which nobody else would release. It
+// returns the zero position if it lacks something. applying is held.
+func reach(s *Store, tx kv.Tx) (position, error) {
+	s.mu.Lock()
+	p, all := s.position, s.needs && s.frozen == nil && s.active.Empty()
+	s.mu.Unlock()
+	if !all {
+		return position{}, nil
+	}
+	return p, p.write(tx, true)
+}
