@@ -128,6 +128,67 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
+// TestDiskFullOfRows: what was acknowledged finds room in the file though the disk was filled by
+// commits that are in the log alone, so rows can be deleted, and writes go on.
+func TestDiskFullOfRows(t *testing.T) {
+	data := filepath.Join(smallDisk(t, "24m"), "data")
+	s := startServer(t, "--min-free", "0", "--data", data)
+	secret := secretOf(t, data)
+	ask := func(method, path, body string) (int, string) {
+		t.Helper()
+		status, answer, err := request(t.Context(), method, s.url+path, secret, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return status, answer
+	}
+	rows := "{"
+	for i := range 1000 {
+		rows += fmt.Sprintf(`"a%d":"%0900d",`, i, i)
+	}
+	rows = strings.TrimSuffix(rows, ",") + "}"
+	written := 0
+	for ; ; written++ {
+		if written == 100 {
+			t.Fatal("a full disk takes everything")
+		}
+		status, answer := ask("PUT", fmt.Sprintf("/k%d.json?print=silent", written), rows)
+		if status == 503 && strings.Contains(answer, "There is no room on the server's disk.") {
+			break
+		} else if status != 204 {
+			t.Fatal(status, answer)
+		}
+	}
+	if written < 4 {
+		t.Fatalf("only %d writes found room", written)
+	}
+	for i := range written {
+		if status, answer := ask("GET", fmt.Sprintf("/k%d/a999.json", i), ""); status != 200 || len(answer) != 902 {
+			t.Errorf("row %d: %d %s", i, status, answer)
+		}
+		if status, answer := ask("DELETE", fmt.Sprintf("/k%d.json", i), ""); status != 200 {
+			t.Errorf("delete %d: %d %s", i, status, answer)
+		}
+	}
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) { // rows are freed in the background
+		status, answer := ask("PUT", "/again.json?print=silent", rows)
+		if status == 204 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("there is still no room: %d %s", status, answer)
+		}
+	}
+	s.kill()
+	s = startServer(t, "--min-free", "0", "--data", data)
+	if status, answer := ask("GET", "/again/a7.json", ""); status != 200 || len(answer) != 902 {
+		t.Error(status, answer)
+	}
+	if err := s.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A fullStart is a disk that is full when a server starts.
 type fullStart struct {
 	dir  string              // on the disk

@@ -63,5 +63,6 @@ func print(w io.Writer, m *module) {
 	s := sum(m)
 	fmt.Fprintf(w, "\nall: %d lines, %.1f %% comments, functions %d %d %d (half, nine in ten, longest)\n",
 		s.lines, s.commentShare(), s.functions.at(50), s.functions.at(90), s.functions.at(100))
-	fmt.Fprintf(w, "core (tree, rules, sync, server): %d lines\n", coreLines(m))
+	c := core(m)
+	fmt.Fprintf(w, "core (tree, rules, sync, server, limit): %d lines, %.1f %% comments\n", c.lines, c.commentShare())
 }

@@ -119,15 +119,16 @@ func sum(m *module) numbers {
 	return s
 }
 
-// coreLines counts the lines of the database itself, without tests, SDKs, commands and
-// tools that rules are tested with.
-func coreLines(m *module) int {
-	lines := 0
+// core adds up the lines of the database itself, without tests, SDKs and commands.
+func core(m *module) numbers {
+	var s numbers
 	for _, p := range m.packages {
 		switch top, _, _ := strings.Cut(p.name, "/"); top {
 		case "tree", "rules", "sync", "server", "limit":
-			lines += measure(p).lines
+			n := measure(p)
+			s.lines += n.lines
+			s.comments += n.comments
 		}
 	}
-	return lines
+	return s
 }

@@ -88,7 +88,7 @@ func (s *Store) complete() error {
 
 // StartUpkeep has the background look for upkeep.
 func (s *Store) StartUpkeep() {
-	s.upkeep.look(true)
+	s.upkeep.look()
 	s.background()
 }
 
@@ -104,8 +104,9 @@ func (s *Store) applySoon(done func()) bool {
 	return s.background()
 }
 
-// applyOld applies commits that have become old.
+// applyOld applies commits that have become old, and tries again what failed.
 func (s *Store) applyOld() {
+	s.upkeep.retry()
 	s.mu.Lock()
 	s.resting = true
 	s.mu.Unlock()
@@ -157,7 +158,7 @@ func (s *Store) work() {
 		}
 		call(done)
 		if err != nil {
-			s.upkeep.look(false)
+			s.upkeep.rest()
 			s.mu.Lock()
 			s.aging.Reset(applyAfter)
 			s.mu.Unlock()
@@ -211,7 +212,8 @@ func (s *Store) step(apply bool) error {
 //
 // Only after the last transaction is the log told (Release) that it need not
 // keep the records. If the file has no room, the log gives back what it does
-// not need, and the layer is applied once more without upkeep. If upkeep fails,
+// not need, and the layer is applied once more without upkeep, in small transactions: the
+// pages that one replaces are free only when it has ended. If upkeep fails,
 // the layer is applied without it: to free garbage must never prevent that
 // commits reach the file.
 func (s *Store) applyFrozen() error {
@@ -222,13 +224,13 @@ func (s *Store) applyFrozen() error {
 		return nil
 	}
 	began := time.Now()
-	err := s.putAll(frozen, to, upkeep)
+	err := s.putAll(frozen, to, s.upkeep.atOnce, upkeep)
 	if durable.NoRoom(err) {
-		err = errors.Join(s.log.wal.Shrink(true), s.putAll(frozen, to, false))
+		err = errors.Join(s.log.wal.Shrink(true), s.putAll(frozen, to, minAtOnce, false))
 	}
 	if errors.Is(err, errUpkeep) {
 		upkeep = false
-		err = s.putAll(frozen, to, false)
+		err = s.putAll(frozen, to, s.upkeep.atOnce, false)
 	}
 	if err != nil {
 		s.mu.Lock()
@@ -259,14 +261,14 @@ const (
 	yieldAfter  = 64
 )
 
-// putAll puts the entries of a layer that ends at a record, and then does upkeep unless it
-// must not.
-func (s *Store) putAll(layer *kv.Layer, to uint64, upkeep bool) (err error) {
+// putAll puts the entries of a layer that ends at a record, so many in a transaction, and then
+// does upkeep unless it must not.
+func (s *Store) putAll(layer *kv.Layer, to uint64, atOnce int, upkeep bool) (err error) {
 	next, stop := iter.Pull(layer.All())
 	defer stop()
 	for more := true; more && err == nil; {
 		err = s.update(func(tx kv.Tx) (err error) {
-			if more, err = putSome(tx, next, s.upkeep.atOnce); more || err != nil {
+			if more, err = putSome(tx, next, atOnce); more || err != nil {
 				return err
 			}
 			err = position{s.position.log, s.position.database, s.position.line, to}.write(tx, true)
@@ -331,6 +333,7 @@ func (s *Store) newEpoch(applied bool) {
 		s.endWait()
 	}
 	s.epoch++
+	s.provided = 0 // what was set aside has been written to
 	idle := s.idle // none of an old epoch may be taken in the new one
 	s.idle = nil
 	s.mu.Unlock()

@@ -56,6 +56,9 @@ func (s *Store) commit(t *Tx) error {
 func (s *Store) append(own *kv.Layer, change []byte) error {
 	s.committing.Lock()
 	defer s.committing.Unlock()
+	if err := provide(s, own.Bytes()); err != nil {
+		return err
+	}
 	if err := s.needLog(); err != nil {
 		return err
 	}
@@ -243,6 +246,9 @@ func (s *Store) direct(own *kv.Layer, number uint64) error {
 	}
 	s.newEpoch(false)
 	keepNone(false)
+	if err == nil {
+		s.StartUpkeep() // what it has replaced can be freed, and nothing is applied for it
+	}
 	return err
 }
 

@@ -121,6 +121,7 @@ type Store struct {
 	applied   chan struct{} // closed when frozen has been applied, or that failed
 	shown     []*kv.Layer   // what readers see; nil: has to be made
 	epoch     uint64        // of snapshots: changes when something was applied
+	provided  int64         // for how much that is not in it the file has room, see provide
 	idle      []kv.Tx       // snapshots of the epoch without a reader
 	unkept    bool          // snapshots are not kept
 	speed     speed

@@ -26,9 +26,10 @@ type upkeep struct {
 	do     func(tx kv.Tx, entries int) (more bool, err error) // nil: there is none
 	atOnce int                                                // entries of a transaction
 
-	mu   sync.Mutex // taken behind that of the store
-	some bool       // there may be something to do
-	owed int        // how many entries were applied without the upkeep that comes with them
+	mu     sync.Mutex // taken behind that of the store
+	some   bool       // there may be something to do
+	failed bool       // so there is something to do later
+	owed   int        // how many entries were applied without the upkeep that comes with them
 }
 
 // run does some of what is owed in a transaction of the file.
@@ -58,11 +59,25 @@ func (u *upkeep) owe(entries int) {
 	}
 }
 
-// look says whether there may be something to do.
-func (u *upkeep) look(some bool) {
+// look says that there may be something to do.
+func (u *upkeep) look() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.some = some && u.do != nil
+	u.some = u.do != nil
+}
+
+// rest ends upkeep that has failed, until retry.
+func (u *upkeep) rest() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.failed, u.some = u.failed || u.some, false
+}
+
+// retry has upkeep that failed tried again.
+func (u *upkeep) retry() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.failed, u.some = false, u.failed || u.some
 }
 
 // Idle reports whether all commits are in the file, and nothing goes on in the background.
