@@ -171,7 +171,7 @@ func (l *Load) beside(step func(*Tx) error) error {
 		return err
 	}
 	l.aside = true
-	err := logged.Beside(s.logged, func(k kv.Tx) (err error) {
+	err := logged.Beside(s.logged, int64(l.storing.size()), func(k kv.Tx) (err error) {
 		tx := &Tx{store: s, kv: kv.SortWrites(k), cache: newWriteCache()}
 		if tx.state, err = readState(k); err != nil {
 			return err

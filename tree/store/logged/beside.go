@@ -19,12 +19,20 @@ const besideInTurn = 16
 // one waits for the writer, and so everything that begins behind it sees them. From then on
 // an older copy of the file, which lacks them, does not fit the log.
 //
+// size is about how many bytes f puts. They must not take the room that is set aside in the file
+// for commits.
+//
 // A crash before it leaves rows that nothing refers to, in the file alone. What the log has is
 // put on top of them as if they were not there.
-func Beside(s *Store, f func(tx kv.Tx) error) error {
+func Beside(s *Store, size int64, f func(tx kv.Tx) error) error {
 	s.applying.Lock()
 	defer s.applying.Unlock()
 	if err := applySometimes(s); err != nil {
+		return err
+	}
+	noteBeside(s, size)
+	defer noteBeside(s, 0)
+	if err := provide(s, 0); err != nil {
 		return err
 	}
 	var all position
@@ -49,18 +57,24 @@ func Beside(s *Store, f func(tx kv.Tx) error) error {
 	return err
 }
 
+func noteBeside(s *Store, size int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.beside = size
+}
+
 // applySometimes applies what is in memory once in a while. applying is held.
 func applySometimes(s *Store) error {
 	s.mu.Lock()
 	none := s.frozen == nil && s.active.Empty()
 	s.mu.Unlock()
-	if s.besides++; none {
-		s.besides = 0
+	if s.inTurn++; none {
+		s.inTurn = 0
 	}
-	if s.besides < besideInTurn {
+	if s.inTurn < besideInTurn {
 		return nil
 	}
-	s.besides = 0
+	s.inTurn = 0
 	return s.applyBoth()
 }
 

@@ -16,7 +16,7 @@ import (
 // putBeside puts a row that nothing refers to.
 func (m *machine) putBeside(key, value string) {
 	m.t.Helper()
-	err := Beside(m.store, func(tx kv.Tx) error { return tx.Put(kv.Rows, []byte(key), []byte(value)) })
+	err := Beside(m.store, 1<<10, func(tx kv.Tx) error { return tx.Put(kv.Rows, []byte(key), []byte(value)) })
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestBesideTakesNoWriter(t *testing.T) {
 		}
 		return tx.Put(kv.Rows, []byte("k2"), []byte("v"))
 	})
-	err := Beside(m.store, func(tx kv.Tx) error {
+	err := Beside(m.store, 1<<10, func(tx kv.Tx) error {
 		m.must(m.put("k3"))
 		return nil
 	})
@@ -145,7 +145,7 @@ func TestBesideFails(t *testing.T) {
 	m := start(t, t.TempDir(), Options{})
 	defer m.stop()
 	failed := errors.New("failed")
-	err := Beside(m.store, func(tx kv.Tx) error { return errors.Join(tx.Put(kv.Rows, []byte("z"), []byte("row")), failed) })
+	err := Beside(m.store, 1<<10, func(tx kv.Tx) error { return errors.Join(tx.Put(kv.Rows, []byte("z"), []byte("row")), failed) })
 	if !errors.Is(err, failed) {
 		t.Fatal(err)
 	}

@@ -122,6 +122,7 @@ type Store struct {
 	shown     []*kv.Layer   // what readers see; nil: has to be made
 	epoch     uint64        // of snapshots: changes when something was applied
 	provided  int64         // for how much that is not in it the file has room, see provide
+	beside    int64         // how much of that goes to the file now, beside the log
 	idle      []kv.Tx       // snapshots of the epoch without a reader
 	unkept    bool          // snapshots are not kept
 	speed     speed
@@ -136,9 +137,9 @@ type Store struct {
 
 	frozenSince time.Time
 
-	// besides counts transactions beside the log in turn that found commits in memory. applying
+	// inTurn counts transactions beside the log in turn that found commits in memory. applying
 	// guards it.
-	besides int
+	inTurn int
 
 	// tried is the line that a try of needLog gave the file, which failed; 0: none did. The
 	// disk may have it all the same, so the next try takes it again: the log must know the
