@@ -61,7 +61,7 @@ type Load struct {
 
 // LoadOptions adjust a Load. The zero value is right for most.
 type LoadOptions struct {
-	SliceBytes int               // rows of one transaction; 0: 1 MiB, and 4 MiB if they go beside a log
+	SliceBytes int               // rows of one transaction; 0: 1 MiB, and 2 MiB if they go beside a log
 	WholeBytes int               // values up to this size are in memory as a whole; 0: 64 KiB
 	Progress   func(bytes int64) // is told now and then how much was read; nil: nobody
 
@@ -78,7 +78,7 @@ type LoadOptions struct {
 // the file, so it may be longer: each costs two syncs.
 const (
 	defaultSliceBytes = 1 << 20
-	besideSliceBytes  = 4 << 20
+	besideSliceBytes  = 2 << 20
 	defaultWholeBytes = 64 << 10
 )
 
