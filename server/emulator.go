@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"strings"
+
+	"github.com/dogwooddb/dogwood/server/front"
 )
 
 // This file is what the emulator tools and the firebase CLI ask of a server
@@ -14,8 +16,13 @@ import (
 
 const textAppendJSON = "append .json to your request URI to use the REST API.\n"
 
-// getFront answers probes of whether the server is up.
+// getFront answers probes of whether the server is up, and shows browsers the first page.
 func getFront(q *request) (answer, error) {
+	q.w.Header().Add("Vary", "Accept")
+	if front.Wanted(q.r.Header) {
+		front.SetHeaders(q.w.Header())
+		return answer{status: http.StatusOK, kind: typePage, body: q.s.front.For(q.r.Host)}, nil
+	}
 	return answer{status: http.StatusOK, kind: typeText, body: []byte("Dogwood is ready: " + textAppendJSON)}, nil
 }
 
@@ -24,7 +31,8 @@ const frontPage = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Dogwood</title></head>
 <body><h1>Dogwood</h1>
 <p>This is a realtime JSON tree database.
-append .json to your request URI to use the REST API.</p></body></html>
+append .json to your request URI to use the REST API.
+<a href="/">What this is</a></p></body></html>
 `
 
 const typePage = "text/html; charset=utf-8"
