@@ -27,8 +27,8 @@ import (
 // it. hand swaps the batches after settle, so neither needs a lock. All other methods are
 // called by the first goroutine.
 //
-// With a log, batches go to the file beside it ([logged.Beside]), and so beside the writer: nobody
-// reads what nothing refers to. Three steps take the writer: those that put the record or delete
+// With a log, batches go to the file past it ([logged.Aside]), and the writer does not wait: no reader
+// sees what nothing refers to. Three steps take the writer: those that put the record or delete
 // it, and the last batch. So a transaction that links the load began when all rows were there.
 //
 // The record in bucket m is put before the first row that has one of its ids, and deleted
@@ -50,7 +50,7 @@ type Load struct {
 	batch   loadBatch  // being made
 	storing loadBatch  // being stored, until stored says so
 	stored  chan error // nil: no batch is being stored
-	aside   bool       // batches were stored beside the log since the last one that took the writer
+	aside   bool       // batches were stored past the log since the last one that took the writer
 
 	text  *tree.Source // being read
 	root  row          // of what was read; absent for null
@@ -148,16 +148,16 @@ func (l *Load) update(step func(*Tx) error) error {
 	})
 }
 
-// bypasses reports whether batches of the load go to the file beside a log.
+// bypasses reports whether batches of the load go to the file past a log.
 func (l *Load) bypasses() bool { return l.options.Update == nil && l.store.logged != nil }
 
-// beside carries out a step that stores a batch, beside the log if there is one.
+// pastLog carries out a step that stores a batch, past the log if there is one.
 //
 // The transaction is one of the file, which may lack commits. It has the record of the load,
 // since the step that puts it takes the writer. Its list of indexes may be older than that of
 // the store: entries of an index that was dropped meanwhile are freed, because the file gets
 // the order to do so behind this step.
-func (l *Load) beside(step func(*Tx) error) error {
+func (l *Load) pastLog(step func(*Tx) error) error {
 	s := l.store
 	if !l.bypasses() {
 		return l.update(step)
@@ -166,7 +166,7 @@ func (l *Load) beside(step func(*Tx) error) error {
 		return err
 	}
 	l.aside = true
-	err := logged.Beside(s.logged, int64(l.storing.size()), func(k kv.Tx) (err error) {
+	err := logged.Aside(s.logged, int64(l.storing.size()), func(k kv.Tx) (err error) {
 		tx := &Tx{store: s, kv: kv.SortWrites(k), cache: newWriteCache()}
 		if tx.state, err = readState(k); err != nil {
 			return err
@@ -291,7 +291,7 @@ func (l *Load) hand() error {
 	}
 	l.batch, l.storing = l.storing, l.batch
 	l.stored = make(chan error, 1)
-	go func() { l.stored <- l.commit(&l.storing, nil, l.beside) }()
+	go func() { l.stored <- l.commit(&l.storing, nil, l.pastLog) }()
 	return nil
 }
 
@@ -336,7 +336,7 @@ func (l *Load) flush(want uint64) error {
 	return err
 }
 
-// again puts the record once more, if batches were stored beside the log: a transaction that
+// again puts the record once more, if batches were stored past the log: a transaction that
 // changes nothing is no commit, and a copy of the file without these batches would seem to fit
 // the log.
 func (l *Load) again(tx *Tx) error {

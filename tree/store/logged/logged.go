@@ -122,7 +122,7 @@ type Store struct {
 	shown     []*kv.Layer   // what readers see; nil: has to be made
 	epoch     uint64        // of snapshots: changes when something was applied
 	provided  int64         // for how much that is not in it the file has room, see provide
-	beside    int64         // how much of that goes to the file now, beside the log
+	aside     int64         // how much of that goes to the file now, past the log
 	idle      []kv.Tx       // snapshots of the epoch without a reader
 	unkept    bool          // snapshots are not kept
 	speed     speed
@@ -137,7 +137,7 @@ type Store struct {
 
 	frozenSince time.Time
 
-	// inTurn counts transactions beside the log in turn that found commits in memory. applying
+	// inTurn counts transactions past the log in turn that found commits in memory. applying
 	// guards it.
 	inTurn int
 

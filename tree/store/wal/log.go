@@ -169,7 +169,7 @@ func (l *Log) write(g *group) {
 	close(g.done)
 	l.mu.Lock()
 	if l.spare == nil && cap(g.records) <= maxSpare {
-		l.spare = g.records // nobody looks at it any more
+		l.spare = g.records // which is not looked at any more
 	}
 	l.mu.Unlock()
 	l.pass()

@@ -16,7 +16,7 @@ import (
 // putBeside puts a row that nothing refers to.
 func (m *machine) putBeside(key, value string) {
 	m.t.Helper()
-	err := Beside(m.store, 1<<10, func(tx kv.Tx) error { return tx.Put(kv.Rows, []byte(key), []byte(value)) })
+	err := Aside(m.store, 1<<10, func(tx kv.Tx) error { return tx.Put(kv.Rows, []byte(key), []byte(value)) })
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func (m *machine) bypass(key, value string) {
 	})
 }
 
-// wants compares what transactions show with a model, and the rows that were stored beside the
+// wants compares what transactions show with a model, and the rows that were stored past the
 // log before a commit that bypassed it.
 func (m *machine) wants(model, rows map[string]string) {
 	m.t.Helper()
@@ -66,8 +66,8 @@ func (m *machine) wants(model, rows map[string]string) {
 	}
 }
 
-// TestBeside: whatever is committed, stored beside the log, applied and killed in between, commits
-// are what a map has, and rows beside the log are there for all that begins behind a commit that
+// TestBeside: whatever is committed, stored past the log, applied and killed in between, commits
+// are what a map has, and rows past the log are there for all that begins behind a commit that
 // bypasses it.
 func TestBeside(t *testing.T) {
 	for _, freeze := range []int64{1 << 10, 8 << 20} {
@@ -115,7 +115,7 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// TestBesideTakesNoWriter: rows are stored beside the log while a write transaction is open, which
+// TestBesideTakesNoWriter: rows are stored past the log while a write transaction is open, which
 // does not see them, and commits come through the log while rows are stored.
 func TestBesideTakesNoWriter(t *testing.T) {
 	m := start(t, t.TempDir(), Options{})
@@ -128,7 +128,7 @@ func TestBesideTakesNoWriter(t *testing.T) {
 		}
 		return tx.Put(kv.Rows, []byte("k2"), []byte("v"))
 	})
-	err := Beside(m.store, 1<<10, func(tx kv.Tx) error {
+	err := Aside(m.store, 1<<10, func(tx kv.Tx) error {
 		m.must(m.put("k3"))
 		return nil
 	})
@@ -140,12 +140,12 @@ func TestBesideTakesNoWriter(t *testing.T) {
 	m.wants(map[string]string{n + "k1": "1", n + "k2": "v", n + "k3": "1", n + "k4": "v"}, map[string]string{"z": "row"})
 }
 
-// TestBesideFails: a transaction beside the log that fails leaves nothing.
+// TestBesideFails: a transaction past the log that fails leaves nothing.
 func TestBesideFails(t *testing.T) {
 	m := start(t, t.TempDir(), Options{})
 	defer m.stop()
 	failed := errors.New("failed")
-	err := Beside(m.store, 1<<10, func(tx kv.Tx) error { return errors.Join(tx.Put(kv.Rows, []byte("z"), []byte("row")), failed) })
+	err := Aside(m.store, 1<<10, func(tx kv.Tx) error { return errors.Join(tx.Put(kv.Rows, []byte("z"), []byte("row")), failed) })
 	if !errors.Is(err, failed) {
 		t.Fatal(err)
 	}

@@ -7,11 +7,11 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
-// besideInTurn is after how many transactions beside the log in turn that found commits in
+// besideInTurn is after how many transactions past the log in turn that found commits in
 // memory these are applied. Until then the log holds all of its segments.
 const besideInTurn = 16
 
-// Beside calls f with a transaction of the file and commits it. It takes no writer, so commits
+// Aside calls f with a transaction of the file and commits it. It takes no writer, so commits
 // go on: only those wait that wait for the file.
 //
 // It is for rows that nothing refers to, of an import. No commit may write to them, and nothing
@@ -22,9 +22,9 @@ const besideInTurn = 16
 // size is about how many bytes f puts. They must not take the room that is set aside in the file
 // for commits.
 //
-// A crash before it leaves rows that nothing refers to, in the file alone. What the log has is
+// A crash before it leaves rows that nothing refers to, in the file alone. The commits of the log are
 // put on top of them as if they were not there.
-func Beside(s *Store, size int64, f func(tx kv.Tx) error) error {
+func Aside(s *Store, size int64, f func(tx kv.Tx) error) error {
 	s.applying.Lock()
 	defer s.applying.Unlock()
 	if err := applySometimes(s); err != nil {
@@ -60,7 +60,7 @@ func Beside(s *Store, size int64, f func(tx kv.Tx) error) error {
 func noteBeside(s *Store, size int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.beside = size
+	s.aside = size
 }
 
 // applySometimes applies what is in memory once in a while. applying is held.
@@ -79,7 +79,7 @@ func applySometimes(s *Store) error {
 }
 
 // reach has the file say up to which record it has everything, if it has all that was
-// committed: an import has many records without rows, which nobody else would release. It
+// committed: an import has many records without rows, which no other step releases. It
 // returns the zero position if it lacks something. applying is held.
 func reach(s *Store, tx kv.Tx) (position, error) {
 	s.mu.Lock()
