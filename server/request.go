@@ -125,6 +125,14 @@ func (q *request) leave() {
 	}
 }
 
+// gone returns a channel that is closed when the database of the request is dropped.
+func (q *request) gone() <-chan struct{} {
+	if q.space == nil {
+		return nil
+	}
+	return q.space.gone
+}
+
 // chargedToken is how many bytes of a credential count as one more request. Tokens of usual
 // length are shorter; one of 64 KiB that is made for it takes a millisecond to be parsed.
 const chargedToken = 4 << 10

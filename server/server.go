@@ -36,6 +36,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/peer"
 	"github.com/dogwooddb/dogwood/server/realtime"
 	"github.com/dogwooddb/dogwood/server/space"
+	"github.com/dogwooddb/dogwood/server/telemetry"
 	"github.com/dogwooddb/dogwood/sync/histogram"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/versions"
@@ -88,6 +89,10 @@ type Options struct {
 	// Certificates says until when they are valid, by host, for metrics; nil: nothing is known.
 	// The zero time is a host that has none.
 	Certificates func() map[string]time.Time
+
+	// Spans are where requests and operations are traced; nil: nowhere. The server does not
+	// close it.
+	Spans *telemetry.Exporter
 
 	// MinFree is how much of the disks of Dir and of its log is to stay free. Where there is
 	// less, writes stop until there is more: those that only delete go on. Zero is nothing.

@@ -52,6 +52,8 @@ type commands struct {
 	Log     bulk.Log     `cmd:"" group:"Bulk data" help:"Print what was committed, revision by revision."`
 	Compact bulk.Compact `cmd:"" group:"Bulk data" help:"Free the disk space of deleted data."`
 
+	Databases remote.Databases `cmd:"" group:"Bulk data" help:"Create, list and drop databases of a server that runs."`
+
 	Login    credentials.Login    `cmd:"" group:"Credentials" help:"Keep the address and the secret of a server for other commands."`
 	Logout   credentials.Logout   `cmd:"" group:"Credentials" help:"Remove a profile that login made."`
 	Profiles credentials.Profiles `cmd:"" group:"Credentials" help:"List the profiles that login made."`

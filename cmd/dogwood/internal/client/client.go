@@ -346,7 +346,7 @@ func (c *Client) Refusal(resp *http.Response) *ServerError {
 		e.advice = fmt.Sprintf("is there a database %q on this server? --namespace names another", c.Namespace)
 	case e.Status == http.StatusNotFound:
 		e.advice = "name a database with --namespace"
-	case e.Status == http.StatusConflict: // of backup
+	case e.Status == http.StatusConflict && strings.HasSuffix(c.pathOf(resp.Request), "/backup"):
 		e.advice = "export writes the values of a database to a file, and dev --data keeps it in one"
 	case e.Status/100 == 3:
 		e.advice = "the database is at " + resp.Header.Get("Location")

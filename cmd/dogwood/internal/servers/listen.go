@@ -103,6 +103,10 @@ func (f *listenFlags) run(e *console.Env, o server.Options, started func(url str
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
+	if o.Spans, err = f.ops.spans(o.Log); err != nil {
+		return err
+	}
+	defer o.Spans.Close() // behind the server
 	s, err := server.New(o)
 	if err != nil {
 		return datadir.ExplainStart(o.Dir, err)
