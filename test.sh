@@ -6,7 +6,9 @@
 #	./test.sh long    the same with long models, thousands of kills, fuzzing and hours of
 #	                  load: at night
 #	./test.sh go      of ./test.sh, the Go tests
-#	./test.sh e2e     of ./test.sh, the part with the real clients
+#	./test.sh e2e     of ./test.sh, the parts with Node: sdks and client
+#	./test.sh sdks    of these, the SDKs of others, the pages and the site
+#	./test.sh client  of these, client-js
 #
 # Needs Go and Node, and Chromium ($CHROMIUM, else the one in PATH) for what runs in a
 # browser; installs npm packages into testdata/e2e and client-js.
@@ -14,27 +16,42 @@ set -eu
 cd "$(dirname "$0")"
 part=${1:-full}
 
-step() { printf '\n== %s\n' "$*"; }
+# Builds do not depend on the folder of the checkout: a new clone finds in the build cache what
+# others have compiled, and so do the tests that build what readers and releases build.
+# Nothing is linked for a debugger, which halves the time of it.
+export GOFLAGS="${GOFLAGS:-} -trimpath -ldflags=-s"
+
+# step begins a step. took notes how long the one before it took.
+step() {
+	took
+	name=$* began=$(date +%s)
+	printf '\n== %s\n' "$name"
+}
+name=
+took() {
+	[ -z "$name" ] || echo "$(($(date +%s) - began)) $part: $name" >>"$bin/steps"
+	name=
+}
 
 # Tests keep their files in memory if there is plenty: what they show does not depend on
 # the disk, for which they would wait thousands of times. TMPDIR=/tmp ./test.sh keeps
 # them on disk.
 memory=
 bin=${DOGWOOD_RUN:-}
-if [ "$bin" ]; then
-	whole=no # a part of a run: the whole of it has set all up, and finishes
-else
-	whole=yes
-	bin=$(mktemp -d)
-fi
+whole=no # a part of a run: the whole of it has set all up, and finishes
+[ "$bin" ] || whole=yes
 finish() {
+	took
+	if [ -s "$bin/steps" ]; then
+		printf '\n== how long the steps took\n'
+		sort -rn "$bin/steps" | while read -r seconds name; do printf '%7d s  %s\n' "$seconds" "$name"; done
+	fi
 	if [ -s "$bin/times" ]; then
-		step "the slowest Go tests"
+		printf '\n== the slowest Go tests\n'
 		"$bin/testrun" -times "$bin/times" -top 10
 	fi
 	rm -rf "$bin" "$memory"
 }
-[ $whole = no ] || trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 kib=$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print $4 }')
@@ -45,8 +62,12 @@ if [ $whole = yes ] && [ -z "${TMPDIR:-}" ] && [ "${kib:-0}" -gt 8000000 ]; then
 	# Not where programs cannot be run, as in many containers: tests run some from there.
 	if [ "$memory" ] && cp /bin/true "$memory/run" && "$memory/run" 2>/dev/null; then
 		export TMPDIR="$memory"
-		step "temporary files are in $memory"
+		printf '\n== temporary files are in %s\n' "$memory"
 	fi
+fi
+if [ $whole = yes ]; then
+	bin=$(mktemp -d)
+	trap finish EXIT
 fi
 
 # gotest runs "go test" with a tier, and notes how long the tests take. The compiler collects
@@ -61,33 +82,37 @@ gotest() {
 # together runs parts of this script at the same time. The real clients and Node leave a
 # processor idle for most of their time.
 together() {
+	took
 	DOGWOOD_RUN=$bin "$bin/testrun" -together ./test.sh "$@"
 }
 
 # unit runs the Go tests and all of go vet. The longest packages come first, and tests
 # that wait run beside others.
 #
-# In tier quick nothing is compiled or linked for a debugger, which takes a tenth off the
-# processor time. Tier full shares what it compiles with the builds of the binary. Quick also leaves out
-# the tests in the packages of data models, each of which links a server: they are examples,
-# and cmd/dogwood compiles the packages.
+# Quick leaves out the tests in the packages of data models and of the bench, each of which
+# links a server: cmd/dogwood compiles the packages.
 unit() {
 	step "Go tests"
-	debug='' tested=./...
+	tested=./... side=
 	if [ "$1" = quick ]; then
-		debug="-gcflags=all=-dwarf=false -ldflags=-s"
-		tested=$(go list ./... | grep -v /sdk-go/models/)
+		side="-p $(($(getconf _NPROCESSORS_ONLN) + 1))" # at a time: tests of one package often wait
+		tested=$(go list ./... | grep -v -e /sdk-go/models/ -e /dogwood/bench)
 	fi
-	gotest "$1" $debug -vet=all -parallel 4 -timeout "$2" ./server ./cmd/dogwood $tested
+	gotest "$1" $side -vet=all -parallel 4 -timeout "$2" ./server ./cmd/dogwood $tested
 }
 
 # race runs the packages with goroutines under the race detector. ./test.sh does so in tier
-# quick, because the same tests run in tier full without the detector.
-concurrent="./server ./limit/... ./tree/store ./sync ./sdk-go/... ./server/... ./bench/... ./sync/... ./internal/fifo ./tree ./tree/store/... ./cmd/dogwood/internal/client ./cmd/dogwood/internal/console"
+# quick, because the same tests run in tier full without the detector. Tier long has it for
+# programs that use the packages, too. Garbage is collected less often: to collect it takes
+# many times as long with the detector.
+concurrent="./sync ./server ./tree/store ./limit/... ./sdk-go ./sdk-go/embed ./sdk-go/internal/... ./server/... ./sync/... ./internal/fifo ./tree ./tree/store/... ./cmd/dogwood/internal/client ./cmd/dogwood/internal/console"
+users="./sdk-go/models/... ./bench/..."
 race() {
 	if command -v "$(go env CC)" >/dev/null; then
 		step "Go tests with the race detector"
-		(export CGO_ENABLED=1; gotest "$1" -race -vet=off -parallel 4 -timeout "$2" $concurrent)
+		tested=$concurrent
+		[ "$1" = quick ] || tested="$concurrent $users"
+		(export CGO_ENABLED=1 GOGC=400; gotest "$1" -race -vet=off -parallel 4 -timeout "$2" $tested)
 	else
 		step "no C compiler: the race detector is left out"
 	fi
@@ -119,22 +144,26 @@ site() {
 	DOGWOOD_SITE=1 gotest "$1" -count=1 -overlay "$bin/overlay" ./cmd/dogwood/internal/docsite
 }
 
-# e2e runs the tests with the real clients. npm is first: meanwhile the Go tests compile most
-# of what the server needs.
-e2e() {
+# program builds the binary under test, unless another part has.
+program() {
+	export DOGWOOD_BIN="$bin/dogwood"
+	if [ ! -x "$DOGWOOD_BIN" ]; then
+		step "build"
+		go build -toolexec 'env GOGC=400' -o "$DOGWOOD_BIN" ./cmd/dogwood
+	fi
+}
+
+# sdks runs the tests with the SDKs of others, and what else needs Node but client-js.
+sdks() {
+	program
 	step "npm packages"
 	packages testdata/e2e
-	packages client-js
-	packages packaging/npm
-	step "build"
-	go build -toolexec 'env GOGC=400' -o "$bin/dogwood" ./cmd/dogwood
-	export DOGWOOD_BIN="$bin/dogwood"
+	step "npm clients: firebase, firebase-admin"
+	(cd testdata/e2e && npm test)
 	step "Go Admin SDK"
 	(cd testdata/e2e-go && go vet ./... && go test -count=1 ./...)
 	step "certificates from an ACME authority"
 	(cd testdata/acme && go vet ./... && go test -count=1 ./...)
-	step "npm clients: firebase, firebase-admin"
-	(cd testdata/e2e && npm test)
 	step "pages with JavaScript"
 	DOGWOOD_NODE_PAGES=1 gotest "$1" -count=1 -run 'TestPages$' ./cmd/dogwood
 	step "documentation site"
@@ -142,15 +171,23 @@ e2e() {
 	step "linearizability, with all clients"
 	go build -C testdata/e2e-go -o "$bin/consistency" ./consistency
 	DOGWOOD_ADMIN_DRIVER="$bin/consistency" gotest "$1" -count=1 -run Linearizable ./server/consistency
+	packaged "$1"
+}
+
+# client runs the tests of client-js, some of which ask for the tier.
+client() {
+	program
+	step "npm packages of client-js"
+	packages client-js
 	step "client-js"
-	(cd client-js && npm test)
+	export DOGWOOD_TUTORIALS="$bin/tutorials"
+	(cd client-js && DOGWOOD_TIER=$1 npm test)
 	if CHROMIUM=$(command -v "${CHROMIUM:-chromium}"); then
 		step "client-js in Chromium"
-		(cd client-js && CHROMIUM="$CHROMIUM" node_modules/.bin/vitest run --config vitest.browser.config.ts)
+		(cd client-js && DOGWOOD_TIER=$1 CHROMIUM="$CHROMIUM" node_modules/.bin/vitest run --config vitest.browser.config.ts)
 	else
 		step "no Chromium: the browser tests of client-js are left out"
 	fi
-	packaged "$1"
 }
 
 # packaged checks what releases are made from, and installs npm packages from their files. In
@@ -159,6 +196,7 @@ packaged() {
 	step "what releases are made from"
 	(cd packaging && go vet ./... && DOGWOOD_TIER=$1 go test -count=1 -timeout 2h ./...)
 	step "npm packages, installed from their files"
+	packages packaging/npm
 	(cd packaging/npm && DOGWOOD_TIER=$1 npm test)
 }
 
@@ -174,9 +212,12 @@ night() {
 [ $whole = no ] || go build -o "$bin/testrun" ./internal/testrun
 case $part in
 quick) unit quick 10m ;;
-full) together go e2e ;;
+full) program; together go sdks client ;;
 go) unit full 20m; race quick 20m ;;
-long) unit long 6h; race full 2h; e2e long; night ;;
-e2e) e2e full ;;
-*) echo "usage: ./test.sh [quick|long|go|e2e]" >&2; exit 2 ;;
+long) unit long 6h; race full 2h; sdks long; client long; night ;;
+e2e) program; together sdks client ;;
+sdks) sdks full ;;
+client) client full ;;
+*) echo "usage: ./test.sh [quick|long|go|e2e|sdks|client]" >&2; exit 2 ;;
 esac
+took

@@ -104,10 +104,29 @@ func failureAnswer(q *request, err error) answer {
 		q.w.Header().Set("Retry-After", "1")
 	}
 	body := append([]byte("{\n  \"error\" : "), wire.AppendString(nil, e.text)...)
-	if detail := q.detailOf(err); detail != "" {
+	detail := q.detailOf(err)
+	if detail == "" && e.text == textDenied && q.ignoresHeader() {
+		detail = detailScheme
+	}
+	if detail != "" {
 		body = wire.AppendString(append(body, ",\n  \"detail\" : "...), detail)
 	}
 	return answer{status: e.status, body: append(body, "\n}\n"...)}
+}
+
+// detailScheme is the detail of a denial to a request whose only credential was not read.
+const detailScheme = "the Authorization header is not one of Bearer and a credential, and was not read: the request counts as signed out"
+
+// ignoresHeader reports whether a request has no credential but an Authorization header that
+// is not read, such as one of another scheme, which may be for a proxy.
+func (q *request) ignoresHeader() bool {
+	scheme, token, _ := strings.Cut(q.r.Header.Get("Authorization"), " ")
+	if scheme == "" || strings.EqualFold(scheme, "Bearer") && strings.TrimSpace(token) != "" {
+		return false
+	}
+	auth, _ := q.params.get("auth")
+	other, _ := q.params.get("access_token")
+	return auth == "" && other == ""
 }
 
 // detailOf returns what an answer says in addition to the text that clients compare.

@@ -245,3 +245,29 @@ func TestRefusedTokenHint(t *testing.T) {
 		}
 	}
 }
+
+// A denial says that an Authorization header of another scheme was not read, unless the
+// request has another credential.
+func TestIgnoredHeaderIsTold(t *testing.T) {
+	ts := serveTest(t, Options{Namespaces: []string{"shop"}, AdminSecrets: []string{"sesame"}})
+	for header, want := range map[string]string{
+		"":               errorBody(textDenied),
+		"sesame":         detailedBody(textDenied, detailScheme),
+		"Basic c2VzYW1l": detailedBody(textDenied, detailScheme),
+		"Bearer wrong":   errorBody(textUnauthorized),
+	} {
+		h := http.Header{}
+		if header != "" {
+			h.Set("Authorization", header)
+		}
+		for _, path := range []string{"/a.json", "/.settings/rules.json"} {
+			if r := ts.do(call{"GET", path, h, ""}); r.StatusCode != 401 || r.body != want {
+				t.Errorf("GET %s with %q: %d %s, want %s", path, header, r.StatusCode, r.body, want)
+			}
+		}
+	}
+	other := http.Header{"Authorization": {"Basic c2VzYW1l"}}
+	if r := ts.do(call{"GET", "/a.json?auth=sesame", other, ""}); r.StatusCode != 200 {
+		t.Errorf("with auth=: %d %s", r.StatusCode, r.body)
+	}
+}

@@ -199,13 +199,13 @@ func (o Backups) list(ns, suffix string) (list []backupFile, err error) {
 // backUp makes one backup and deletes those that are one too many.
 func (s *Server) backUp(ctx context.Context, ns string, o Backups) error {
 	space, err := s.spaces.find(ns)
-	if errors.Is(err, errDeactivated) {
+	var db *dsync.Database
+	if err == nil {
+		db, err = s.spaces.use(space)
+	}
+	if errors.Is(err, errDeactivated) || errors.Is(err, errNoNamespace) { // dropped meanwhile
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	db, err := s.spaces.use(space)
 	if err != nil {
 		return err
 	}

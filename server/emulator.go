@@ -1,11 +1,16 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
 	"strings"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/rules/coverage"
+	"github.com/dogwooddb/dogwood/server/front"
 )
 
 // This file is what the emulator tools and the firebase CLI ask of a server
@@ -14,8 +19,13 @@ import (
 
 const textAppendJSON = "append .json to your request URI to use the REST API.\n"
 
-// getFront answers probes of whether the server is up.
+// getFront answers probes of whether the server is up, and shows browsers the first page.
 func getFront(q *request) (answer, error) {
+	q.w.Header().Add("Vary", "Accept")
+	if front.Wanted(q.r.Header) {
+		front.SetHeaders(q.w.Header())
+		return answer{status: http.StatusOK, kind: typePage, body: q.s.front.For(q.r.Host)}, nil
+	}
 	return answer{status: http.StatusOK, kind: typeText, body: []byte("Dogwood is ready: " + textAppendJSON)}, nil
 }
 
@@ -24,7 +34,8 @@ const frontPage = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Dogwood</title></head>
 <body><h1>Dogwood</h1>
 <p>This is a realtime JSON tree database.
-append .json to your request URI to use the REST API.</p></body></html>
+append .json to your request URI to use the REST API.
+<a href="/">What this is</a></p></body></html>
 `
 
 const typePage = "text/html; charset=utf-8"
@@ -35,18 +46,6 @@ func noSuffix(q *request) (answer, error) {
 		return answer{status: http.StatusNotFound, kind: typePage, body: []byte(frontPage)}, nil
 	}
 	return answer{status: http.StatusMethodNotAllowed, kind: typeText, body: []byte(textAppendJSON)}, nil
-}
-
-// getDatabases lists all namespaces: GET /.inspect/databases.json
-func getDatabases(q *request) (answer, error) {
-	type database struct {
-		Name string `json:"name"`
-	}
-	list := []database{}
-	for _, name := range q.s.spaces.names() {
-		list = append(list, database{name})
-	}
-	return q.encode(list)
 }
 
 // encode answers with a value of ours, whose texts need no care about HTML.
@@ -167,4 +166,36 @@ func managedInstance(q *request) (project, name string, err error) {
 		}
 	}
 	return parts[0], name, nil
+}
+
+// openCoverage is open for reports about rules, which anybody may see in dev
+// mode, as with the emulator (REST §13). Servers that do not count answer as if
+// there were no such thing. The report quotes rules and no data, so in dev mode
+// it is open as the rules themselves are.
+func (q *request) openCoverage() error {
+	if q.s.opts.Decisions.Coverage {
+		return q.openDatabase()
+	}
+	if err := q.openAdmin(); err != nil {
+		return err
+	}
+	return errNotFound
+}
+
+func (q *request) coverage() rules.CoverageReport {
+	return q.space.decisions.CoverageOf(q.db.Rules())
+}
+
+// getCoverageJSON answers with the report: GET /.inspect/coverage.json
+func getCoverageJSON(q *request) (answer, error) {
+	return q.encode(q.coverage())
+}
+
+// getCoverage answers with the report as a page: GET /.inspect/coverage
+func getCoverage(q *request) (answer, error) {
+	var page bytes.Buffer
+	if err := coverage.WriteHTML(&page, coverage.Document{Name: q.ns, Report: q.coverage()}); err != nil {
+		return answer{}, fmt.Errorf("coverage page: %w", err)
+	}
+	return answer{status: http.StatusOK, kind: typePage, body: page.Bytes()}, nil
 }

@@ -104,6 +104,8 @@ func (es *eventStream) awaitNews(q *request, news <-chan struct{}) bool {
 				return false
 			}
 			es.scheduleCheck(q)
+		case <-q.gone():
+			return false
 		case <-q.r.Context().Done():
 			return false
 		case <-q.s.stopping:

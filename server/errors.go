@@ -40,6 +40,8 @@ var (
 	errBadNamespace      = errors.New("not the name of a database, which has at most 63 small letters, digits and hyphens, and no hyphen first")
 	errDeactivated       = errors.New("the namespace is deactivated")
 	errTooManyNamespaces = errors.New("too many namespaces")
+	errBeingDropped      = fmt.Errorf("%w: it is being dropped", errNoNamespace)
+	errExists            = &statusError{http.StatusConflict, "There is a database of this name."}
 )
 
 // Texts that clients and tests compare (REST §6 and §8).
@@ -67,6 +69,7 @@ const (
 	textUnknown       = "The disk failed. It is unknown whether the write was stored: read before you write again."
 	textTimeout       = "The request did not finish within its timeout."
 	textTooCostly     = "The body takes more memory than the server has for one write."
+	textDropped       = "The database was dropped."
 	textTooMany       = "Too many requests from this address."
 )
 

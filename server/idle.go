@@ -114,9 +114,16 @@ func (ns *namespace) measured() (d metrics.Database, ok bool) {
 	return ns.past.Plus(d), true
 }
 
+// dropped returns the counts of databases that were dropped.
+func (n *namespaces) dropped() metrics.Database {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.past
+}
+
 // totals returns the counts of all databases together since the server has started.
 func (s *Server) totals() (dsync.Stats, dsync.Timings) {
-	var all metrics.Source
+	all := metrics.Source{Dropped: s.spaces.dropped()}
 	for _, ns := range s.spaces.all() {
 		if d, ok := ns.measured(); ok {
 			all.Databases = append(all.Databases, d)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/dogwooddb/dogwood/server/dropped"
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/space"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -42,6 +43,11 @@ func openLog(o Options) (*logged.Log, error) {
 func (n *namespaces) recover() error {
 	if n.log == nil {
 		return nil
+	}
+	if !n.log.ReadOnly() {
+		if err := dropped.Settle(n.opts.Dir, n.log); err != nil {
+			n.opts.Log.Error("files of dropped databases cannot be read", "dir", n.opts.Dir, "err", err)
+		}
 	}
 	if n.log.Pending() {
 		if err := n.takeUp(); err != nil {

@@ -44,9 +44,10 @@ type namespaces struct {
 
 	unindexed observe.Unindexed // queries of a server in Dev
 
-	mu     sync.Mutex // guards the map, closed, and the rules in opts; not held while a database is opened
+	mu     sync.Mutex // guards what follows, and the rules in opts; not held while a database is opened
 	known  map[string]*namespace
 	closed bool
+	past   metrics.Database // counts of databases that were dropped
 }
 
 // A namespace is one name and, once it was asked for, its database.
@@ -57,17 +58,24 @@ type namespaces struct {
 type namespace struct {
 	name        string
 	deactivated bool
+	leaving     bool          // it is being dropped; guarded by that of namespaces
+	gone        chan struct{} // closed then
 
 	mu        sync.Mutex                     // held while db is opened or closed
 	db        atomic.Pointer[dsync.Database] // nil: not open
 	decisions *observe.RulesObserver         // of the database; nil before it was opened
 	rested    bool                           // it was closed because nothing used it
+	dropped   bool                           // nothing opens it any more
 
 	users atomic.Int64 // grows with mu held
 	used  atomic.Int64 // when the last one has left, by the clock of namespaces
 
 	counts sync.Mutex       // of a moment, held to change db to nil and past together
 	past   metrics.Database // counts of before it was last closed
+}
+
+func newNamespace(name string) *namespace {
+	return &namespace{name: name, gone: make(chan struct{})}
 }
 
 // newNamespaces returns the namespaces that exist: the configured ones and
@@ -99,7 +107,7 @@ func newNamespaces(o Options) (*namespaces, error) {
 		if !validNamespace(name) {
 			return nil, errors.Join(fmt.Errorf("namespace %q: %w", name, errBadNamespace), n.closeLog())
 		}
-		n.known[name] = &namespace{name: name}
+		n.known[name] = newNamespace(name)
 	}
 	for _, name := range o.Deactivated {
 		n.known[name].deactivated = true
@@ -158,17 +166,24 @@ func (n *namespaces) find(name string) (*namespace, error) {
 		return nil, fault.ErrClosed
 	case ns != nil && ns.deactivated:
 		return nil, errDeactivated
+	case ns != nil && ns.leaving:
+		return nil, errBeingDropped
 	case ns != nil:
 		return ns, nil
 	case !n.opts.Dev:
 		n.tellAbsent(name)
-		return nil, &detailedError{errNoNamespace, fmt.Sprintf("there is no database %q on this server; choose another with ?ns=NAME", name)}
+		return nil, noNamespace(name)
 	case len(n.known) >= n.opts.MaxNamespaces:
 		return nil, errTooManyNamespaces
 	}
-	ns = &namespace{name: name}
+	ns = newNamespace(name)
 	n.known[name] = ns
 	return ns, nil
+}
+
+// noNamespace is the error for a database that does not exist.
+func noNamespace(name string) error {
+	return &detailedError{errNoNamespace, fmt.Sprintf("there is no database %q on this server; choose another with ?ns=NAME", name)}
 }
 
 // tellAbsent logs the name of a database that does not exist, at a bounded rate.
@@ -225,6 +240,9 @@ func (n *namespaces) openHeld(ns *namespace) (*dsync.Database, error) {
 	if db := ns.db.Load(); db != nil {
 		return db, nil
 	}
+	if ns.dropped {
+		return nil, noNamespace(ns.name)
+	}
 	if n.isClosed() { // close visits ns after it set closed, and waits for ns.mu
 		return nil, fault.ErrClosed
 	}
@@ -245,6 +263,9 @@ func (n *namespaces) openHeld(ns *namespace) (*dsync.Database, error) {
 	}
 	if ns.decisions == nil { // requests read it without the lock
 		ns.decisions = watch
+	}
+	if n.opts.Spans != nil {
+		db.WatchOperations(n.opts.Spans.Operations(ns.name)) // until it is closed
 	}
 	ns.used.Store(int64(n.opts.uptime()))
 	ns.db.Store(db)

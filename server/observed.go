@@ -12,6 +12,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/observe"
+	"github.com/dogwooddb/dogwood/server/telemetry"
 )
 
 // slowRequest is how long a request may take before the log mentions it.
@@ -60,6 +61,9 @@ func (o *observed) end() {
 	m.Requests.Add(o.kind, o.status, took)
 	m.HTTP.Received(o.in)
 	m.HTTP.Sent(o.out)
+	if o.s.opts.Spans != nil && o.kind != metrics.Health {
+		o.trace(took)
+	}
 	level := slog.LevelDebug
 	if o.status >= http.StatusInternalServerError || took > slowRequest && o.kind.Timed() {
 		level = slog.LevelInfo
@@ -67,6 +71,44 @@ func (o *observed) end() {
 	if ctx := o.r.Context(); o.s.log.Enabled(ctx, level) {
 		o.log(context.WithoutCancel(ctx), level, took)
 	}
+}
+
+// trace makes the span of the request.
+func (o *observed) trace(took time.Duration) {
+	spans := o.s.opts.Spans
+	s, ok := spans.Request(o.r.Header.Get("Traceparent"))
+	if !ok {
+		return
+	}
+	method := o.r.Method
+	if !knownMethods[method] {
+		method = "_OTHER" // as the conventions have it: a method is a text of the client
+	}
+	s.Name = method + " " + o.kind.String()
+	s.Begin, s.End = o.began, o.began.Add(took)
+	s.Failed = o.status >= http.StatusInternalServerError
+	s.Attributes = []telemetry.Attribute{
+		telemetry.Text("http.request.method", method),
+		telemetry.Number("http.response.status_code", int64(o.status)),
+		telemetry.Text("db.system.name", "dogwood"),
+		telemetry.Text("dogwood.kind", o.kind.String()),
+		telemetry.Text("dogwood.request", observe.RequestOf(o)),
+		telemetry.Number("dogwood.received_bytes", int64(o.in)),
+		telemetry.Number("dogwood.sent_bytes", int64(o.out)),
+	}
+	if o.request.space != nil { // another name is a text of the client
+		s.Attributes = append(s.Attributes, telemetry.Text("db.namespace", o.request.ns))
+	}
+	if spans.Paths() {
+		s.Attributes = append(s.Attributes, telemetry.Text("url.path", observe.Clipped(o.r.URL.EscapedPath())))
+	}
+	spans.Add(s)
+}
+
+// knownMethods are those that a span names.
+var knownMethods = map[string]bool{
+	http.MethodGet: true, http.MethodHead: true, http.MethodPut: true, http.MethodPost: true,
+	http.MethodPatch: true, http.MethodDelete: true, http.MethodOptions: true,
 }
 
 func (o *observed) log(ctx context.Context, level slog.Level, took time.Duration) {

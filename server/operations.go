@@ -82,9 +82,13 @@ func (s *Server) source() metrics.Source {
 	if s.opts.Certificates != nil {
 		certificates = s.opts.Certificates()
 	}
+	sent, lost := s.opts.Spans.Counts()
 	return metrics.Source{
+		SpansSent:       sent,
+		SpansDropped:    lost,
 		Version:         buildVersion(),
 		Databases:       s.measured(),
+		Dropped:         s.spaces.dropped(),
 		BodyBytes:       s.all.Bodies.Meter().Used(),
 		WorkBytes:       s.all.Work.Meter().Used(),
 		AnswerBytes:     s.all.Answers.Meter().Used(),

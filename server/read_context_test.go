@@ -36,6 +36,13 @@ func TestReadContext(t *testing.T) {
 
 		ctx, end = newReadContext(q.r.Context(), q.form.timeout)
 		defer end()
+		first := q.readContext()
+		first.end()
+		if second := q.readContext(); second == first || second.Err() != nil {
+			t.Errorf("the context of the second read is the first one, or has ended: %v", second.Err())
+		}
+		<-first.Done()
+
 		cancel()
 		<-ctx.Done()
 		if err := ctx.Err(); err != context.Canceled {

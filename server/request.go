@@ -50,6 +50,7 @@ type request struct {
 	reservation
 
 	readBy time.Time // the deadline of reading that was set; zero: none
+	first  readContext
 	few    [2]param  // memory of params
 	length [1]string // value of the header Content-Length
 }
@@ -123,6 +124,14 @@ func (q *request) leave() {
 		q.s.spaces.leave(q.using)
 		q.using = nil
 	}
+}
+
+// gone returns a channel that is closed when the database of the request is dropped.
+func (q *request) gone() <-chan struct{} {
+	if q.space == nil {
+		return nil
+	}
+	return q.space.gone
 }
 
 // chargedToken is how many bytes of a credential count as one more request. Tokens of usual

@@ -221,6 +221,17 @@ func newReadContext(ctx context.Context, timeout time.Duration) (context.Context
 	return c, c.end
 }
 
+// readContext is newReadContext for the read of a request. The first one is in the memory of
+// the request: a context is not used again, since others may still look at it.
+func (q *request) readContext() *readContext {
+	c := &q.first
+	if c.Context != nil {
+		c = new(readContext)
+	}
+	c.Context, c.ends = q.r.Context(), time.Now().Add(q.form.timeout)
+	return c
+}
+
 func (c *readContext) start() { c.timed, c.cancel = context.WithDeadline(c.Context, c.ends) }
 
 // end stops the timer. The context may go on to be used: it has ended.

@@ -40,7 +40,7 @@ func TestRESTAllocations(t *testing.T) {
 	for _, c := range []struct {
 		method, body string
 		max          float64
-	}{{"GET", "", 22}, {"PUT", `{"n":1}`, 52}} {
+	}{{"GET", "", 19}, {"PUT", `{"n":1}`, 52}} {
 		answer := restCall(t, c.method, "/a/b.json?ns=fake-server", c.body)
 		if got := testing.AllocsPerRun(200, answer); got > c.max {
 			t.Errorf("%s makes %v allocations, want at most %v", c.method, got, c.max)

@@ -47,6 +47,9 @@ func getValue(q *request) (answer, error) {
 func answerBriefly(q *request, f reading) (answer, error) {
 	q.attempt = brief
 	a, err := answerOnce(q, q.briefs, f)
+	if err == nil { // which is most often; what is below allocates
+		return a, nil
+	}
 	if full := (*noMemoryError)(nil); !errors.Is(err, fault.ErrLong) && !errors.As(err, &full) {
 		return a, err
 	}
@@ -86,8 +89,8 @@ func answerOnce(q *request, places *limit.Share, f reading) (answer, error) {
 		return answer{}, err
 	}
 	defer q.releasePlace(places)
-	ctx, cancel := newReadContext(q.r.Context(), q.form.timeout)
-	defer cancel()
+	ctx := q.readContext()
+	defer ctx.end()
 	return f(ctx, q)
 }
 

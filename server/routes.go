@@ -65,6 +65,9 @@ func (s *Server) table() []route {
 		{pattern: pathLog, open: (*request).openSettings, methods: methods{get: getLog}},
 		{pattern: pathProfile, open: (*request).openSettings, methods: methods{get: getProfile}},
 		{pattern: pathTop, open: (*request).openAdmin, methods: methods{get: getTop}},
+		{pattern: "/.settings/databases.json", open: (*request).openAdmin, methods: methods{get: listDatabases, post: postDatabase}},
+		{pattern: "/.settings/databases/*", open: (*request).openAdmin, methods: methods{get: getDatabase, del: deleteDatabase}},
+		{pattern: "/.settings/dropped/*", open: (*request).openAdmin, methods: methods{del: purgeDatabase}},
 		{pattern: "/.settings/*", open: (*request).openAdmin, methods: methods{get: notFound, put: notFound, post: notFound}},
 		{pattern: "/.inspect/*", open: (*request).openAdmin, methods: methods{get: notFound}},
 

@@ -30,11 +30,13 @@ import (
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server/auth"
+	"github.com/dogwooddb/dogwood/server/front"
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
 	"github.com/dogwooddb/dogwood/server/realtime"
 	"github.com/dogwooddb/dogwood/server/space"
+	"github.com/dogwooddb/dogwood/server/telemetry"
 	"github.com/dogwooddb/dogwood/sync/histogram"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/versions"
@@ -88,9 +90,18 @@ type Options struct {
 	// The zero time is a host that has none.
 	Certificates func() map[string]time.Time
 
+	// Spans are where requests and operations are traced; nil: nowhere. The server does not
+	// close it.
+	Spans *telemetry.Exporter
+
 	// MinFree is how much of the disks of Dir and of its log is to stay free. Where there is
 	// less, writes stop until there is more: those that only delete go on. Zero is nothing.
 	MinFree space.Amount
+
+	// Drained is called once while the server shuts down, when clients are gone and their
+	// onDisconnect operations are carried out, or the drain time is over. The databases are
+	// still open, and ServeHTTP answers. The shutdown waits for it and returns its error.
+	Drained func(*Server) error
 
 	Log *slog.Logger     // nil discards
 	Now func() time.Time // nil is time.Now
@@ -128,6 +139,7 @@ type Server struct {
 	spaces *namespaces
 	routes []route
 	gate   *gate // nil: there is no gate
+	front  *front.Page
 	rt     *realtime.Server
 	all    *peer.Resources // of clients without bounds
 
@@ -195,6 +207,9 @@ func New(o Options) (*Server, error) {
 	}
 	s.all.Bodies.Refused = func(error) { refusals.Add(metrics.Bodies, "") }
 	var err error
+	if s.front, err = front.New(front.Options{Dev: o.Dev, Demo: o.Dev && o.Demo != nil}); err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
 	if s.gate, err = newGate(o); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}

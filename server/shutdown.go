@@ -94,6 +94,10 @@ func (s *Server) shutDown(idle <-chan struct{}) error {
 	if err != nil {
 		left = s.leftovers()
 	}
+	var failed error
+	if s.opts.Drained != nil {
+		failed = s.opts.Drained(s)
+	}
 	left.writes = s.spaces.beginClose() // first, so that no write is cut without its outcome
 	s.cut(errStopping)
 	if err != nil {
@@ -102,7 +106,7 @@ func (s *Server) shutDown(idle <-chan struct{}) error {
 	}
 	closed := make(chan error, 1)
 	go func() { closed <- s.closeDatabases() }()
-	return errors.Join(err, s.awaitEnd(drained, closed))
+	return errors.Join(err, failed, s.awaitEnd(drained, closed))
 }
 
 // within waits for done, and fails if that takes longer than the given time.

@@ -25,6 +25,9 @@ const (
 	eventRevoked   = "event: auth_revoked\ndata: credential is no longer valid\n\n"
 )
 
+// eventDropped ends the stream of a database that is dropped.
+const eventDropped = "event: cancel\ndata: \"" + textDropped + "\"\n\n"
+
 // eventTooBig ends the stream of a value that has become too large to be read. It names the
 // bound if that is known.
 func eventTooBig(err error) []byte {
@@ -152,6 +155,9 @@ func await[T any](q *request, es *eventStream, due <-chan T, idle <-chan time.Ti
 			if es.endsNow(q) {
 				return false
 			}
+		case <-q.gone():
+			_ = es.writeAll([][]byte{[]byte(eventDropped)}) // the stream ends either way
+			return false
 		case <-q.r.Context().Done():
 			return false
 		case <-q.s.stopping:

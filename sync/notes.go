@@ -47,8 +47,18 @@ func (n *notes) reset() {
 	}
 }
 
+// morePieces is how long the entries of a batch may be that has pieces alone, in bytes. They go
+// into one record with one sync; one for each piece would take most of the time of an
+// import.
+const morePieces = 384 << 10
+
 // full reports whether the batch should end.
-func (n *notes) full() bool { return n.wanted && n.encoder.Full() }
+func (n *notes) full() bool {
+	if n.some && !n.commits {
+		return n.encoder.Len() >= morePieces
+	}
+	return n.wanted && n.encoder.Full()
+}
 
 // time returns the time of the batch. It never goes back.
 func (b *batch) time() time.Time {

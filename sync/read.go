@@ -73,7 +73,7 @@ func (d *core) reportRead(r Read, began time.Time, bytes int, err error) {
 	if began.IsZero() || errors.Is(err, fault.ErrLong) {
 		return
 	}
-	op := trace.Operation{Name: trace.OpRESTRead, Path: r.Path, Took: time.Since(began), Bytes: bytes, Denied: errors.Is(err, fault.ErrDenied), Query: r.Query}
+	op := trace.Operation{Name: trace.OpRESTRead, Path: r.Path, Took: time.Since(began), Bytes: bytes, Denied: errors.Is(err, fault.ErrDenied), Failed: err != nil, Began: began, Query: r.Query}
 	if r.Realtime {
 		op.Name = trace.OpRead
 	}

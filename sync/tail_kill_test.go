@@ -40,7 +40,7 @@ const tailWriters = 4
 func TestTailOverKills(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 5))
 	f := follower{T: t, dir: t.TempDir()}
-	for runs := 0; runs < tier.Pick(4, 10, 200) || f.large == 0 && runs < 1000; runs++ { // a slow machine does less in each
+	for runs := 0; runs < tier.Pick(2, 5, 200) || f.large == 0 && runs < 1000; runs++ { // a slow machine does less in each
 		f.run(1+rnd.IntN(3000), false)
 	}
 	f.run(1<<30, true)

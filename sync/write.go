@@ -222,7 +222,7 @@ func (l *span) finish(w *Write, err error) {
 	if l.began.IsZero() {
 		return
 	}
-	op := trace.Operation{Name: l.name(w), Path: w.Base.Clone(), Took: l.took, Waited: l.began.Sub(l.queued), Denied: errors.Is(err, fault.ErrDenied), Bytes: l.bytes}
+	op := trace.Operation{Name: l.name(w), Path: w.Base.Clone(), Took: l.took, Waited: l.began.Sub(l.queued), Denied: errors.Is(err, fault.ErrDenied), Failed: err != nil, Began: l.queued, Bytes: l.bytes}
 	for _, u := range w.Update {
 		if text := u.Value.Text(); text != "null" {
 			op.Bytes += len(text)

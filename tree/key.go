@@ -42,6 +42,10 @@ var notInKeys = func() (set [256]bool) {
 // It is a total order although keys can tie as numbers: without one, rows could
 // not be kept in a sorted file.
 func CompareKeys(a, b string) int {
+	// Most keys are no integers, and many of siblings differ at once.
+	if a != "" && b != "" && a[0] != b[0] && a[0] > '9' && b[0] > '9' && a[0] < utf8.RuneSelf && b[0] < utf8.RuneSelf {
+		return cmp.Compare(a[0], b[0])
+	}
 	if a == b {
 		return 0
 	}

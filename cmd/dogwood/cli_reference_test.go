@@ -144,7 +144,7 @@ func writeCommand(page *strings.Builder, command *kong.Node) {
 
 // isServerFlag reports whether a flag is one of those that say which server is meant.
 func isServerFlag(f *kong.Flag) bool {
-	return f.Group != nil && f.Group.Title == "Server" && slices.Contains([]string{"url", "namespace", "secret-file", "owner"}, f.Name)
+	return f.Group != nil && f.Group.Title == "Server" && slices.Contains([]string{"url", "namespace", "secret-file", "profile", "owner"}, f.Name)
 }
 
 // serverFlags returns these flags, as the command get has them.

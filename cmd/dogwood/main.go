@@ -22,9 +22,12 @@ import (
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/datacmd"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/docsite"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/manual"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/pull"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/remote"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/rulecmd"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/servers"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/shell"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/starter"
 )
 
 // commands is the command line. Each command has a file of its own.
@@ -32,19 +35,29 @@ type commands struct {
 	Dev   servers.Dev   `cmd:"" group:"Servers" help:"Run a local server for development: open rules, data in memory."`
 	Serve servers.Serve `cmd:"" group:"Servers" help:"Run a server on data that is kept on disk."`
 
+	Init starter.Init `cmd:"" group:"Servers" help:"Write the files of a new project: rules, tests of the rules, firebase.json and data."`
+
 	Get    remote.Get    `cmd:"" group:"Data" help:"Print the value at a path, or the children that a query selects."`
 	Set    remote.Set    `cmd:"" group:"Data" help:"Replace the value at a path."`
 	Update remote.Update `cmd:"" group:"Data" help:"Write several paths below a path at once and leave the others as they are."`
 	Push   remote.Push   `cmd:"" group:"Data" help:"Add a child under a new, ascending key and print the key."`
 	Remove remote.Remove `cmd:"" group:"Data" help:"Delete the value at a path."`
+	Shell  shell.Command `cmd:"" group:"Data" help:"Read and write a database line by line."`
 	Watch  remote.Watch  `cmd:"" group:"Data" help:"Follow the value at a path and print each change."`
 
 	Import  bulk.Import  `cmd:"" group:"Bulk data" help:"Replace everything at a path with a file of any size."`
 	Export  bulk.Export  `cmd:"" group:"Bulk data" help:"Write everything at a path to a file."`
+	Pull    pull.Command `cmd:"" group:"Bulk data" help:"Copy a database of Firebase, or of another server like it."`
 	Backup  bulk.Backup  `cmd:"" group:"Bulk data" help:"Copy a database while a server runs on it."`
 	Restore bulk.Restore `cmd:"" group:"Bulk data" help:"Put a backup into a data directory."`
 	Log     bulk.Log     `cmd:"" group:"Bulk data" help:"Print what was committed, revision by revision."`
 	Compact bulk.Compact `cmd:"" group:"Bulk data" help:"Free the disk space of deleted data."`
+
+	Databases remote.Databases `cmd:"" group:"Bulk data" help:"Create, list and drop databases of a server that runs."`
+
+	Login    credentials.Login    `cmd:"" group:"Credentials" help:"Keep the address and the secret of a server for other commands."`
+	Logout   credentials.Logout   `cmd:"" group:"Credentials" help:"Remove a profile that login made."`
+	Profiles credentials.Profiles `cmd:"" group:"Credentials" help:"List the profiles that login made."`
 
 	ServiceAccount credentials.ServiceAccount `cmd:"" name:"serviceaccount" group:"Credentials" help:"Create, list and revoke service accounts, with which Admin SDKs sign in."`
 	Token          credentials.Token          `cmd:"" group:"Credentials" help:"Create and revoke tokens of users."`
@@ -93,6 +106,10 @@ func run(e *console.Env, args []string) int {
 	parser, err := parserOf(e, grammarOf(args), &exit)
 	if err != nil {
 		fmt.Fprintln(e.Stderr, "dogwood:", err)
+		return 2
+	}
+	if flag, value := flagAsValue(parser.Model.Node, args); flag != "" {
+		fmt.Fprintf(e.Stderr, "dogwood: %s needs a value, and %s is a flag; see dogwood %s --help (a value that looks like a flag is written %s=%s)\n", flag, value, args[0], flag, value)
 		return 2
 	}
 	k, err := parser.Parse(args)

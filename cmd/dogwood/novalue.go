@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 )
@@ -42,4 +43,35 @@ func emptyAfter(args []string, name string) bool {
 		}
 	}
 	return false
+}
+
+// flagAsValue returns the first flag of the command line whose value would be another flag of
+// the command, as with --data --port 9100, and that other flag. Kong takes anything for a
+// value, since one may be a negative number.
+func flagAsValue(model *kong.Node, args []string) (flag, value string) {
+	takes := make(map[string]bool) // by the flags that there are, whether they take a value
+	var visit func(n *kong.Node)
+	visit = func(n *kong.Node) {
+		for _, f := range n.Flags {
+			for _, name := range append([]string{f.Name}, f.Aliases...) {
+				other, known := takes["--"+name]
+				takes["--"+name] = !f.IsBool() && !f.IsCounter() && (other || !known)
+			}
+		}
+		for _, child := range n.Children {
+			visit(child)
+		}
+	}
+	visit(model)
+	for i := 0; i+1 < len(args) && args[i] != "--"; i++ {
+		if !takes[args[i]] {
+			continue
+		}
+		name, _, _ := strings.Cut(args[i+1], "=")
+		if _, isFlag := takes[name]; isFlag {
+			return args[i], args[i+1]
+		}
+		i++ // it is a value
+	}
+	return "", ""
 }

@@ -67,11 +67,12 @@ export function refusal({ decision, error }: Outcome): HTMLElement {
 
 const MOST_NOTICES = 3
 const BRIEFLY = 5000
+const LONGER = 15_000 // what has to be read
 
 /** Where notices appear. */
 export const notices = h('div', { class: 'notices', role: 'status', 'aria-live': 'polite' })
 
-/** Tells how something ended. Good news goes away by itself. */
+/** Tells how something ended. The notice goes away by itself, but not from under who reads it. */
 export function notify(title: string, outcome: Outcome): void {
   const close = (): void => notice.remove()
   const notice: HTMLElement = h(
@@ -87,7 +88,11 @@ export function notify(title: string, outcome: Outcome): void {
   )
   notices.append(notice)
   while (notices.children.length > MOST_NOTICES) notices.firstElementChild!.remove()
-  if (outcome.ok) setTimeout(close, BRIEFLY)
+  const leave = (): void => {
+    if (notice.matches(':hover, :focus-within')) setTimeout(leave, BRIEFLY)
+    else close()
+  }
+  setTimeout(leave, outcome.ok ? BRIEFLY : LONGER)
 }
 
 /**

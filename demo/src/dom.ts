@@ -123,7 +123,15 @@ export function menu(label: string, ...items: (Child | Child[])[]): HTMLDetailsE
 
 /** A time of day as the reader writes it. */
 export const timeOf = (ms: number): string =>
-  new Date(ms).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })
+  new Date(ms).toLocaleTimeString([], { hour: 'numeric', minute: '2-digit' })
+
+/** A time as the reader writes it, with the day if that is not today. */
+export function whenOf(ms: number): string {
+  const [then, now] = [new Date(ms), new Date()]
+  if (then.toDateString() === now.toDateString()) return timeOf(ms)
+  const year = then.getFullYear() === now.getFullYear() ? undefined : 'numeric'
+  return `${then.toLocaleDateString([], { day: 'numeric', month: 'short', year })}, ${timeOf(ms)}`
+}
 
 /** A set of functions to call when something has changed. */
 export class Signal {

@@ -36,6 +36,8 @@ export interface Model {
   readonly about: string
   readonly people: readonly Person[]
   readonly operations: readonly Operation[]
+  /** Paths of what goes on all the time, such as typing. */
+  readonly quiet?: readonly string[]
 }
 
 const models = { chat, org, social, msgy, im, 'owner-storage': ownerStorage } as unknown as Record<

@@ -21,8 +21,11 @@ const STATES: Record<string, string> = {
   refused: 'Refused'
 }
 
+// To be offline is no failure: somebody has chosen it.
+const DOTS: Record<string, string> = { connected: 'good', connecting: 'busy', offline: 'off' }
+
 export function page(client: Client, views: readonly View[]): void {
-  const { element, toggle } = panel(client.person.uid)
+  const { element, toggle, closeSheet } = panel(client.person.uid)
   const main = h('main', { id: 'main', tabindex: -1 })
   const tabs = h('nav', { class: 'views', 'aria-label': 'Views' })
   document.title = `${model.title} · Dogwood`
@@ -42,8 +45,8 @@ export function page(client: Client, views: readonly View[]): void {
       person(client.person),
       toggle
     ),
-    h('div', { class: 'layout' }, main, element),
-    notices
+    notices,
+    h('div', { class: 'layout' }, main, element)
   )
   const made = new Map<string, HTMLElement>()
   const show = () => {
@@ -58,7 +61,11 @@ export function page(client: Client, views: readonly View[]): void {
       )
     )
   }
-  addEventListener('hashchange', show)
+  addEventListener('hashchange', () => {
+    notices.replaceChildren()
+    closeSheet()
+    show()
+  })
   show()
 }
 
@@ -95,21 +102,19 @@ function connection(client: Client): HTMLElement {
   const button = h('button', {
     type: 'button',
     class: 'quiet small switch',
-    role: 'switch',
     onclick: () => {
       network.off = !network.off
     }
   })
   const banner = h('p', { class: 'banner', role: 'status', hidden: true })
   const render = () => {
-    button.setAttribute('aria-checked', String(network.off))
-    fill(button, h('span', { class: 'knob' }), 'Go offline')
+    button.textContent = network.off ? 'Go online' : 'Go offline'
   }
   network.changed.on(render)
   render()
   onState(client, now => {
     state.textContent = STATES[now] ?? now
-    dot.className = `dot ${now === 'connected' ? 'good' : now === 'connecting' ? 'busy' : 'bad'}`
+    dot.className = `dot ${DOTS[now] ?? 'bad'}`
     document.body.dataset.state = now
     banner.hidden = now === 'connected' || now === 'connecting'
     banner.textContent =

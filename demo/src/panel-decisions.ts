@@ -1,9 +1,10 @@
-// The list of decisions, newest first, each with the rules that were asked.
+// The list of decisions, newest first, each with the rules that were asked. What is the same
+// again and again, as when clients listen to a place, is one entry with a number.
 
 import { reasonOf, shown } from './attempt.js'
 import { type Decision, decisions } from './decisions.js'
 import { fill, h, icon } from './dom.js'
-import { nameOf } from './model.js'
+import { model, nameOf } from './model.js'
 import { drawStep } from './rule.js'
 
 const MOST_SHOWN = 80
@@ -14,20 +15,59 @@ export const clockOf = (ms: number): string => {
   return `${two(t.getHours())}:${two(t.getMinutes())}:${two(t.getSeconds())}.${two(t.getMilliseconds(), 3)}`
 }
 
+/** Decisions that are one entry: the newest, and how many there are. */
+interface Group {
+  decision: Decision
+  count: number
+}
+
+const SAME = 10_000 // milliseconds between decisions that are one entry
+
+/** Puts together what the same user did in the same way, newest first. */
+function grouped(list: readonly Decision[]): Group[] {
+  const groups: Group[] = []
+  const last = new Map<string, { group: Group; time: number }>()
+  for (const decision of list.toReversed()) {
+    const key = `${decision.uid} ${decision.report.allow} ${decision.report.operation}`
+    const seen = last.get(key)
+    if (seen && decision !== shown.decision && seen.time - decision.time < SAME) {
+      seen.group.count++
+      seen.time = decision.time
+      continue
+    }
+    const group = { decision, count: 1 }
+    groups.push(group)
+    last.set(key, { group, time: decision.time })
+  }
+  return groups
+}
+
+/** What goes on all the time and was allowed, such as typing. */
+const isQuiet = ({ paths, report }: Decision): boolean =>
+  report.allow &&
+  paths.length > 0 &&
+  paths.every(path => model.quiet?.some(quiet => path === quiet || path.startsWith(`${quiet}/`)))
+
 export function decisionsView(uid: string | undefined): HTMLElement {
   const items = new Map<number, HTMLElement>()
   const list = h('ol', { class: 'log' })
   const empty = h('p', { class: 'empty' }, 'What the rules allow and refuse appears here.')
-  const filters = { mine: false, denied: false }
+  const filters = { mine: false, denied: false, quiet: false }
 
   const wanted = (d: Decision) =>
-    (!filters.mine || d.uid === (uid ?? '')) && (!filters.denied || !d.report.allow)
+    (!filters.mine || d.uid === (uid ?? '')) &&
+    (!filters.denied || !d.report.allow) &&
+    (filters.quiet || !isQuiet(d))
   const render = () => {
-    const visible = decisions.list.filter(wanted).slice(-MOST_SHOWN).reverse()
-    for (const d of visible) if (!items.has(d.n)) items.set(d.n, item(d))
+    const visible = grouped(decisions.list.filter(wanted)).slice(0, MOST_SHOWN)
+    for (const { decision: d, count } of visible) {
+      if (!items.has(d.n)) items.set(d.n, item(d, d.uid !== '' && d.uid === uid))
+      const times = items.get(d.n)!.querySelector('.times')!
+      times.textContent = count > 1 ? `${count}×` : ''
+    }
     const known = new Set(decisions.list.map(d => d.n))
     for (const n of items.keys()) if (!known.has(n)) items.delete(n)
-    fill(list, ...visible.map(d => items.get(d.n)!))
+    fill(list, ...visible.map(({ decision }) => items.get(decision.n)!))
     empty.hidden = visible.length > 0
   }
   const filter = (name: keyof typeof filters, text: string) =>
@@ -47,7 +87,7 @@ export function decisionsView(uid: string | undefined): HTMLElement {
   shown.changed.on(() => {
     const { decision } = shown
     if (!decision) return
-    if (!items.has(decision.n)) items.set(decision.n, item(decision))
+    if (!items.has(decision.n)) items.set(decision.n, item(decision, decision.uid === uid))
     render()
     const element = items.get(decision.n)!
     toggle(element, true)
@@ -61,7 +101,13 @@ export function decisionsView(uid: string | undefined): HTMLElement {
   return h(
     'div',
     null,
-    h('div', { class: 'tools' }, filter('mine', 'Only mine'), filter('denied', 'Only refused')),
+    h(
+      'div',
+      { class: 'tools' },
+      filter('mine', 'Only mine'),
+      filter('denied', 'Only refused'),
+      model.quiet !== undefined && filter('quiet', 'Typing and presence')
+    ),
     empty,
     list
   )
@@ -69,14 +115,30 @@ export function decisionsView(uid: string | undefined): HTMLElement {
 
 const details = new WeakMap<HTMLElement, () => HTMLElement>()
 
-function item(d: Decision): HTMLElement {
+function item(d: Decision, mine: boolean): HTMLElement {
   const { report } = d
+  const [verb = '', ...rest] = report.operation.split(' ')
+  const path = rest.join(' ')
   const button: HTMLElement = h(
     'button',
     { type: 'button', class: 'entry', 'aria-expanded': 'false', onclick: () => toggle(element) },
     h('span', { class: `chip ${report.allow ? 'good' : 'bad'}` }, report.allow ? 'allowed' : 'denied'),
-    h('span', { class: 'entry-main' }, report.operation),
-    h('span', { class: 'entry-by' }, d.uid ? nameOf(d.uid) : 'nobody', ' · ', clockOf(d.time))
+    // The end of a path tells most, so a long one loses its beginning.
+    h(
+      'span',
+      { class: 'entry-main verb', title: report.operation },
+      `${verb} `,
+      h('span', { class: 'tail' }, h('bdi', null, path)),
+      h('span', { class: 'times' })
+    ),
+    h(
+      'span',
+      { class: 'entry-by' },
+      d.uid ? nameOf(d.uid) : 'nobody',
+      mine && ' (you)',
+      ' · ',
+      clockOf(d.time)
+    )
   )
   const element: HTMLElement = h('li', null, button)
   details.set(element, () => detail(d))

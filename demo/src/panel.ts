@@ -1,23 +1,27 @@
-// The panel beside the page: how the rules decided, and what goes over the wire. Where
-// there is no room beside the page it is a sheet at the bottom.
+// The panel beside the page: how the rules decided, the data that the page listens to, and
+// what goes over the wire. Where there is no room beside the page it is a sheet at the bottom.
 
 import { shown } from './attempt.js'
 import { decisions } from './decisions.js'
 import { fill, h, icon } from './dom.js'
+import { dataView } from './panel-data.js'
 import { decisionsView } from './panel-decisions.js'
 import { framesView } from './panel-frames.js'
 
 const WIDE = matchMedia('(min-width: 1100px)')
+const TITLE = 'Rules, data and messages'
 const STORED = 'dogwood-demo-panel'
 
 export interface Panel {
   readonly element: HTMLElement
   readonly toggle: HTMLButtonElement
+  /** Closes it where it is a sheet, which covers the page. */
+  closeSheet(): void
 }
 
 /** Makes the panel for the user with `uid`. */
 export function panel(uid: string | undefined): Panel {
-  const views = { decisions: decisionsView(uid), frames: framesView() }
+  const views = { decisions: decisionsView(uid), data: dataView(), frames: framesView() }
   const tabs = new Map<string, HTMLButtonElement>()
   const body = h('div', { class: 'panel-body', id: 'panel-body', role: 'tabpanel' })
   const latest = h('span', { class: 'latest' })
@@ -29,6 +33,8 @@ export function panel(uid: string | undefined): Panel {
     }
     body.setAttribute('aria-labelledby', `tab-${name}`)
     fill(body, views[name])
+    body.scrollTop = 0
+    views[name].dispatchEvent(new Event('shown'))
   }
   const tab = (name: keyof typeof views, text: string) => {
     const button = h(
@@ -49,11 +55,14 @@ export function panel(uid: string | undefined): Panel {
     'div',
     { role: 'tablist', class: 'tabs', 'aria-label': 'What to show' },
     tab('decisions', 'Rules'),
+    tab('data', 'Data'),
     tab('frames', 'Messages')
   )
   list.addEventListener('keydown', event => {
     if (event.key !== 'ArrowLeft' && event.key !== 'ArrowRight') return
-    const next = body.contains(views.frames) ? 'decisions' : 'frames'
+    const names = Object.keys(views) as (keyof typeof views)[]
+    const at = names.findIndex(name => body.contains(views[name]))
+    const next = names[(at + (event.key === 'ArrowRight' ? 1 : names.length - 1)) % names.length]!
     select(next)
     tabs.get(next)!.focus()
   })
@@ -67,7 +76,7 @@ export function panel(uid: string | undefined): Panel {
       'aria-controls': 'panel',
       onclick: () => open(!isOpen())
     },
-    h('span', { class: 'handle-title' }, icon('shield'), 'Rules and messages'),
+    h('span', { class: 'handle-title' }, icon('shield'), TITLE),
     latest,
     icon('up')
   )
@@ -87,8 +96,8 @@ export function panel(uid: string | undefined): Panel {
     {
       type: 'button',
       class: 'quiet square panel-toggle',
-      title: 'Rules and messages',
-      'aria-label': 'Rules and messages',
+      title: TITLE,
+      'aria-label': TITLE,
       onclick: () => open(!isOpen())
     },
     icon('panel')
@@ -116,5 +125,11 @@ export function panel(uid: string | undefined): Panel {
   })
   select('decisions')
   open(WIDE.matches && localStorage.getItem(STORED) !== 'closed', false)
-  return { element, toggle }
+  return {
+    element,
+    toggle,
+    closeSheet: () => {
+      if (!WIDE.matches) open(false, false)
+    }
+  }
 }

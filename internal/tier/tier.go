@@ -101,3 +101,13 @@ func Unraced(t testing.TB) {
 		t.Skip("not under the race detector")
 	}
 }
+
+// RacedFrom skips a test under the race detector in the tiers below least, because it takes
+// many times as long there. "./test.sh" has the detector in tier quick, and "./test.sh long"
+// in tier full.
+func RacedFrom(t testing.TB, least Tier) {
+	t.Helper()
+	if raced {
+		Need(t, least)
+	}
+}

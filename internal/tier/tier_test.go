@@ -42,6 +42,14 @@ func TestSelection(t *testing.T) {
 			if ran == c.skipped {
 				t.Errorf("a test of tier full ran: %v", ran)
 			}
+			ran = false
+			t.Run("full if raced", func(t *testing.T) {
+				RacedFrom(t, Full)
+				ran = true
+			})
+			if ran == (raced && c.skipped) {
+				t.Errorf("under the race detector: %v, a test of tier full ran: %v", raced, ran)
+			}
 		})
 	}
 }

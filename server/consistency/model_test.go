@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/dogwooddb/dogwood/internal/tier"
 )
 
 // model is what a server is to be, for a checker that searches: each key has one value at
@@ -135,7 +137,7 @@ func TestManyWithoutAnswer(t *testing.T) {
 // swaps and writes that were sent again make linearizable less strict, what it finds is
 // still wrong.
 func TestAgainstSearch(t *testing.T) {
-	const histories = 20_000
+	histories := tier.Pick(4_000, 20_000, 20_000)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	figures := make(map[string]int)
 	for range histories {

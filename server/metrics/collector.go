@@ -103,6 +103,8 @@ func (c *collector) server(w *page, s Source) {
 		w.add(lastBackup, float64(s.LastBackup.UnixMilli())/1000)
 		w.add(lastBackupBytes, float64(s.LastBackupBytes))
 	}
+	w.add(spans, float64(s.SpansSent), "sent")
+	w.add(spans, float64(s.SpansDropped), "dropped")
 	w.add(databases, float64(s.open()))
 	for _, d := range s.Disks {
 		w.add(diskFree, float64(d.Free), d.Use)

@@ -61,6 +61,7 @@ var (
 	backups            = counter("backups_total", "Scheduled backups of databases.", "result")
 	lastBackup         = gauge("last_backup_timestamp_seconds", "When the last good scheduled backup was begun.")
 	lastBackupBytes    = gauge("last_backup_bytes", "Size of the last good scheduled backup.")
+	spans              = counter("spans_total", "Spans of traces that the collector has taken, or that were dropped.", "result")
 	databases          = gauge("databases", "Databases that are open.")
 	logBytes           = gauge("log_bytes", "Size of the write-ahead log.")
 	logSegments        = gauge("log_segments", "Files that it consists of.")

@@ -13,6 +13,7 @@ import (
 type Source struct {
 	Version   string
 	Databases []Database // that are open, or were
+	Dropped   Database   // the counts of those that were dropped, for sums
 
 	BodyBytes, AnswerBytes     int64 // in memory
 	WorkBytes                  int64 // for what is made of bodies, and read
@@ -27,6 +28,8 @@ type Source struct {
 
 	Log   Log
 	Disks []space.Disk
+
+	SpansSent, SpansDropped uint64 // of traces
 
 	Certificates map[string]time.Time // until when they are valid, by host; zero: there is none
 }
@@ -115,7 +118,7 @@ func (s Source) open() (n int) {
 
 // Sum adds up the counts and times of all databases.
 func (s Source) Sum() (stats sync.Stats, timings sync.Timings) {
-	for _, d := range s.Databases {
+	for _, d := range append(s.Databases[:len(s.Databases):len(s.Databases)], s.Dropped) {
 		stats = sumStats(stats, d.Stats)
 		timings.Commits = timings.Commits.Add(d.Timings.Commits)
 		timings.Syncs = timings.Syncs.Add(d.Timings.Syncs)

@@ -18,6 +18,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/realtime/parking"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
 // Reasons not to open a connection. They become status 503, after which
@@ -105,6 +106,10 @@ func (rt *Server) openIn(db *dsync.Database, leave func(), ns string, r *http.Re
 		c.leave = func() {} // the caller does
 		c.close(goingAway)
 		return nil, err
+	}
+	if err := db.Usable(); errors.Is(err, fault.ErrClosed) { // it is dropped, and Dismiss may not have seen c
+		c.close(goingAway)
+		return c, err
 	}
 	return c, nil
 }
@@ -241,6 +246,30 @@ func (rt *Server) CloseSockets() {
 	for _, s := range sockets {
 		s.cutOff()
 	}
+}
+
+// Dismiss ends the connections to a database that refuses what is new, and waits for that. Their
+// clients are told why, and do not come back. A connection that is being opened sees itself
+// that its database refuses (see openIn).
+func (rt *Server) Dismiss(ns, text string) {
+	var closing sync.WaitGroup
+	for _, c := range rt.all() {
+		if c.ns == ns {
+			c.out.PushFrame(wire.AppendControlText(nil, wire.ControlShutdown, text))
+			closing.Go(func() { c.close(closeReason{closePolicy, text}) })
+		}
+	}
+	closing.Wait()
+}
+
+// CountIn returns how many connections to a database there are.
+func (rt *Server) CountIn(ns string) (n int) {
+	for _, c := range rt.all() {
+		if c.ns == ns {
+			n++
+		}
+	}
+	return n
 }
 
 // stop refuses what is new and returns what there is.

@@ -17,11 +17,12 @@ import (
 // above a write. The other one makes the same events for the same groups in the
 // same order, and all groups that get one are among those that it visits.
 func TestIndexModel(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	limited, err := rules.Parse(`{"rules":{".read":true,".write":true,"l":{".limit":5,".indexOn":["n",".value"],"$k":{".limit":2}}}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for seed := range tier.Pick[uint64](6, 24, 1000) {
+	for seed := range tier.Pick[uint64](6, 12, 1000) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			m := indexModel{T: t, rnd: rand.New(rand.NewPCG(seed, 3))}
 			var rs *rules.Ruleset

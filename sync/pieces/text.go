@@ -23,7 +23,7 @@ type Text struct {
 func (t *Text) Read(p []byte) (n int, err error) {
 	n, err = t.Reader.Read(p)
 	t.text = append(t.text, p[:n]...)
-	for len(t.text) > 2*Bytes {
+	for len(t.text) > Bytes+utf8.UTFMax {
 		if e := t.cut(Bytes); e != nil {
 			return n, e
 		}

@@ -37,6 +37,8 @@ type Operation struct {
 	Waited    time.Duration // in the queue of the committer, before that
 	Bytes     int           // read, written or sent; an estimate
 	Denied    bool          // by the rules
+	Failed    bool          // it was not carried out, for that or another reason
+	Began     time.Time     // when it came, to its end when it is told; zero: not known
 	Listeners int           // that a broadcast went to
 	Query     tree.Query    // of a read or listen
 	Unindexed bool          // the rules declare no index for the query

@@ -11,17 +11,26 @@ import (
 // equal bytes, and a part of a string gives a part of its text.
 func AppendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
-	for {
-		n, _ := PlainPrefix(s)
-		dst, s = append(dst, s[:n]...), s[n:]
-		for len(s) > 0 && (s[0] < 0x20 || s[0] == '"' || s[0] == '\\') {
-			dst, s = appendEscape(dst, s[0]), s[1:]
-		}
-		if s == "" {
+	for i := 0; ; {
+		n, _ := PlainPrefix(s[i:])
+		dst = append(dst, s[i:i+n]...)
+		if i += n; i == len(s) {
 			return append(dst, '"')
+		}
+		// Behind one that is escaped there are others soon, as in a text that is JSON itself.
+		for end := i + 1; i < end; i++ {
+			if c := s[i]; c < 0x20 || c == '"' || c == '\\' {
+				dst = appendEscape(dst, c)
+				end = min(i+escapedNear, len(s))
+			} else {
+				dst = append(dst, c)
+			}
 		}
 	}
 }
+
+// escapedNear is how many bytes behind one that is escaped are looked at one by one.
+const escapedNear = 9
 
 func appendEscape(dst []byte, c byte) []byte {
 	const hex = "0123456789abcdef"

@@ -143,7 +143,7 @@ func TestFailingLog(t *testing.T) {
 	tier.Unraced(t)
 	tier.Need(t, tier.Full)
 	long := tier.Pick(false, false, true)
-	step, share := 37, 40
+	step, share := 83, 40
 	if long {
 		step, share = 1, 4
 	}
@@ -187,7 +187,7 @@ func TestFailingNeed(t *testing.T) {
 	tier.Need(t, tier.Full)
 	c := failingCall{"pwritev2,pwrite64,fsync,fdatasync", "EIO"}
 	states, crashed, runs := crashStates(t, failingCommits), filepath.Join(t.TempDir(), "crashed"), 0
-	for n := 8; n < 28; n += tier.Pick(2, 2, 1) {
+	for n := 8; n < 28; n += tier.Pick(5, 5, 1) {
 		when := fmt.Sprintf("%d..%d", n, n+1)
 		r, failed := c.traced(t, when)
 		if !failed {

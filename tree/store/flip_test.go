@@ -59,7 +59,7 @@ func TestFlippedLog(t *testing.T) {
 	flip(t, dir, want)
 }
 
-// flip damages each byte of the log in turn; in the quick tier some.
+// flip damages each byte of the log in turn; in the lower tiers some.
 func flip(t *testing.T, dir, want string) {
 	t.Helper()
 	refused, bytes := 0, 0
@@ -71,7 +71,7 @@ func flip(t *testing.T, dir, want string) {
 		if err != nil {
 			return err
 		}
-		for at := 0; at < len(data); at += tier.Pick(31, 1, 1) {
+		for at := 0; at < len(data); at += tier.Pick(31, 3, 1) {
 			data[at] ^= 1 << (at % 8)
 			if err := os.WriteFile(name, data, 0o600); err != nil {
 				return err

@@ -70,12 +70,12 @@ describe('data of other kinds than expected', () => {
         'groups/charlie/members': 'nobody'
       })
       const page = await open(server.host, '?as=brinchen')
-      await page.locator('[data-group=alpha] h3', { hasText: 'alpha' }).waitFor()
+      await page.locator('[data-group=alpha] h2', { hasText: 'alpha' }).waitFor()
       await page.locator('[data-group=bravo]', { hasText: 'no members' }).waitFor()
       await page.locator('[data-user=solo]', { hasText: 'in no group' }).waitFor()
       expect(await page.locator('[data-user=hmadi] .pair').count()).toBe(2)
       await plant(server, 'org', { 'users/solo': { name: 'Solo again', groups: { alpha: true } } })
-      await page.locator('[data-user=solo] h3', { hasText: 'Solo again' }).waitFor()
+      await page.locator('[data-user=solo] h2', { hasText: 'Solo again' }).waitFor()
     })
   })
 

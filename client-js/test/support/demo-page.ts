@@ -40,13 +40,8 @@ const noNetwork = /net::ERR_|WebSocket connection to|ServiceWorker/
 // And of an answer over HTTP that the rules refuse, which some operations are made for.
 const refusedRead = /^Failed to load resource: the server responded with a status of 401/
 
-/** Opens the demonstration in a browser of its own. All that goes wrong is noted. */
-export async function open(
-  host: string,
-  path = '',
-  options: object = DESKTOP,
-  offline = false
-): Promise<Page> {
+/** An empty page in a browser of its own. All that goes wrong is noted. */
+export async function blank(options: object = DESKTOP, offline = false): Promise<Page> {
   const context = await browser.newContext({ ...options, locale: 'en-US', timezoneId: 'UTC' })
   contexts.push(context)
   await context.addInitScript(() => {
@@ -63,6 +58,17 @@ export async function open(
     if (refusedRead.test(text)) return
     complaints.push(text)
   })
+  return page
+}
+
+/** Opens the demonstration in a browser of its own. */
+export async function open(
+  host: string,
+  path = '',
+  options: object = DESKTOP,
+  offline = false
+): Promise<Page> {
+  const page = await blank(options, offline)
   await page.goto(`http://${host}/demo/${path}`)
   await ready(page)
   return page

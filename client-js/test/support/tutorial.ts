@@ -2,8 +2,8 @@
 // their first line are saved there, and the others are run.
 
 import { execFile } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { cp, mkdtemp, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -12,7 +12,20 @@ const checkout = join(import.meta.dirname, '..', '..', '..')
 
 /** Is false for what a fresh checkout does not have. */
 const isSource = (path: string): boolean =>
-  !['.git', '.cache', 'node_modules'].includes(basename(path)) && path !== join(checkout, 'client-js', 'dist')
+  !['.git', '.cache', 'node_modules'].includes(basename(path)) && !made.includes(path)
+
+const made = ['client-js/dist', 'site/.vitepress/dist', 'site/.vitepress/cache', 'site/.vitepress/.temp'].map(
+  path => join(checkout, path)
+)
+
+/**
+ * Where one tutorial leaves its checkout to the next, if test.sh says so: a reader of both
+ * builds the client once.
+ */
+const left = process.env.DOGWOOD_TUTORIALS
+
+/** The commands that build the client in the checkout. */
+const builds = /^npm --prefix dogwood\/client-js .*\n/gm
 
 export interface Block {
   /** The heading above it. */
@@ -35,13 +48,19 @@ export function blocksOf(page: string): Block[] {
 
 /** The folder that a reader makes next to a checkout. */
 export class Folder {
-  private constructor(private readonly parent: string) {}
+  private constructor(
+    private readonly parent: string,
+    private built: boolean
+  ) {}
 
   /** Copies the checkout, so that what the reader installs there changes no other test. */
   static async make(): Promise<Folder> {
     const parent = await mkdtemp(join(tmpdir(), 'tutorial-'))
-    await cp(checkout, join(parent, 'dogwood'), { recursive: true, filter: isSource })
-    return new Folder(parent)
+    const copy = join(parent, 'dogwood')
+    const built = left !== undefined && existsSync(left)
+    if (built) await rename(left, copy)
+    else await cp(checkout, copy, { recursive: true, filter: isSource })
+    return new Folder(parent, built)
   }
 
   get path(): string {
@@ -52,16 +71,19 @@ export class Folder {
   async install({ text }: Block): Promise<void> {
     const env = {
       ...process.env,
-      GOFLAGS: `${process.env.GOFLAGS ?? ''} -trimpath`.trim(), // so that the next run finds it in the cache
+      GOFLAGS: `${process.env.GOFLAGS ?? ''} -trimpath`.trim(), // so that it finds what others have compiled
       npm_config_audit: 'false',
       npm_config_fund: 'false',
       npm_config_prefer_offline: 'true'
     }
-    await promisify(execFile)('sh', ['-ec', text], { cwd: this.parent, env, maxBuffer: 64 << 20 })
+    const commands = this.built ? text.replace(builds, '') : text
+    await promisify(execFile)('sh', ['-ec', commands], { cwd: this.parent, env, maxBuffer: 64 << 20 })
+    this.built = true
   }
 
-  remove(): Promise<void> {
-    return rm(this.parent, { recursive: true })
+  async remove(): Promise<void> {
+    if (left && this.built && !existsSync(left)) await rename(join(this.parent, 'dogwood'), left)
+    await rm(this.parent, { recursive: true })
   }
 
   /** Saves a block under the name in its first line. JSON and HTML go without that line. */

@@ -89,6 +89,7 @@ function renderRail(
   const { mine, others, refused } = rooms
   fill(
     rail,
+    h('h1', { class: 'unseen' }, 'Chat'),
     h('h2', null, 'Your rooms'),
     h(
       'ul',

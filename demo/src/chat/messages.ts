@@ -1,9 +1,10 @@
 // The messages of a room: the newest ones live, those before them page by page.
 
-import { endBefore, get, limitToLast, onValue, orderByKey, query, ref } from '@dogwood/client'
+import { endBefore, get, limitToLast, orderByKey, query, ref } from '@dogwood/client'
 import type { Client } from '../client.js'
 import { Signal } from '../dom.js'
 import { fieldsOf, textOf, timeIn } from '../read.js'
+import { watch } from '../watched.js'
 
 export interface Message {
   readonly key: string
@@ -34,7 +35,7 @@ export class Messages {
     private readonly client: Client,
     private readonly room: string
   ) {
-    this.end = onValue(
+    this.end = watch(
       query(this.ref, orderByKey(), limitToLast(PAGE)),
       snapshot => {
         const now: Message[] = []

@@ -5,6 +5,7 @@ import { onDisconnect, onValue, push, ref, remove, serverTimestamp, set } from '
 import type { Client } from '../client.js'
 import { Signal } from '../dom.js'
 import { fieldsOf, keysOf } from '../read.js'
+import { watch } from '../watched.js'
 
 const none = () => {} // what is refused here is in the panel, and nobody waits for it
 
@@ -21,7 +22,7 @@ export class Presence {
       await onDisconnect(here).remove().catch(none)
       await set(here, serverTimestamp()).catch(none)
     })
-    onValue(
+    watch(
       ref(db, 'presence'),
       presence => {
         this.there = new Set(keysOf(presence.val()))
@@ -53,7 +54,7 @@ export class Typing {
     private readonly room: string
   ) {
     const values = new Map<string, unknown>()
-    this.ends = onValue(
+    this.ends = watch(
       ref(client.db, `typing/${room}`),
       typing => {
         const now = fieldsOf(typing.val())

@@ -1,11 +1,12 @@
 // One room: its head with the members, its messages, and the line to write on.
 
-import { onValue, push, ref, serverTimestamp, set, update } from '@dogwood/client'
+import { push, ref, serverTimestamp, set, update } from '@dogwood/client'
 import { attempt } from '../attempt.js'
 import type { Client } from '../client.js'
 import { avatar, fill, h, icon, menu, timeOf } from '../dom.js'
 import { model, nameOf } from '../model.js'
 import { keysOf } from '../read.js'
+import { watch } from '../watched.js'
 import { type Message, Messages } from './messages.js'
 import { pending } from './pending.js'
 import { type Presence, Typing } from './presence.js'
@@ -21,12 +22,7 @@ export class RoomView {
   private members: string[] = []
   private readonly ends: (() => void)[] = []
   private readonly head = h('header', { class: 'room-head' })
-  private readonly list = h('ol', {
-    class: 'messages',
-    role: 'log',
-    'aria-live': 'polite',
-    'aria-label': 'Messages'
-  })
+  private readonly list = h('ol', { class: 'messages' })
   private readonly earlier = h(
     'button',
     { type: 'button', class: 'quiet small', onclick: () => void this.loadEarlier() },
@@ -47,13 +43,13 @@ export class RoomView {
     this.typing = new Typing(client, id)
     this.scroller = h(
       'div',
-      { class: 'scroller', tabindex: 0, 'aria-label': 'Messages' },
+      { class: 'scroller', tabindex: 0, role: 'log', 'aria-live': 'polite', 'aria-label': 'Messages' },
       h('div', { class: 'earlier' }, this.earlier),
       this.list
     )
     this.element.append(this.head, this.scroller, this.foot)
     this.ends.push(
-      onValue(
+      watch(
         ref(client.db, `members/${id}`),
         members => {
           this.members = keysOf(members.val())
@@ -70,9 +66,25 @@ export class RoomView {
       presence.changed.on(() => this.renderHead()),
       this.typing.changed.on(() => this.renderTyping())
     )
+    // A sheet or a keyboard that opens below takes the space, not the newest messages.
+    const resized = new ResizeObserver(() => {
+      if (this.atEnd) this.scroller.scrollTop = this.scroller.scrollHeight
+    })
+    resized.observe(this.scroller)
+    this.scroller.addEventListener('scroll', () => {
+      this.atEnd = this.isAtEnd()
+    })
+    this.ends.push(() => resized.disconnect())
     this.renderHead()
     this.renderFoot()
     this.renderMessages()
+  }
+
+  private atEnd = true
+
+  private isAtEnd(): boolean {
+    const { scrollTop, scrollHeight, clientHeight } = this.scroller
+    return scrollHeight - scrollTop - clientHeight < 80
   }
 
   /** Whether the rules refuse to show the messages. */
@@ -204,8 +216,7 @@ export class RoomView {
       this.renderFoot()
       return
     }
-    const { scrollTop, scrollHeight, clientHeight } = this.scroller
-    const atEnd = scrollHeight - scrollTop - clientHeight < 80 || !this.items.size
+    const atEnd = this.isAtEnd() || !this.items.size
     const now = new Map<string, HTMLElement>()
     list.forEach((message, i) => now.set(message.key, this.item(message, list[i - 1])))
     fill(

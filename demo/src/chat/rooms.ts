@@ -4,7 +4,6 @@
 import {
   equalTo,
   limitToLast,
-  onValue,
   orderByChild,
   orderByKey,
   push,
@@ -17,6 +16,7 @@ import { attempt, type Outcome } from '../attempt.js'
 import type { Client } from '../client.js'
 import { Signal } from '../dom.js'
 import { childrenOf, fieldsOf, keysOf, textOf } from '../read.js'
+import { watch } from '../watched.js'
 
 export interface Room {
   readonly id: string
@@ -45,7 +45,7 @@ export class Rooms {
     const { db, person } = client
     this.stored = `dogwood-demo-read ${person.id}`
     this.read = JSON.parse(localStorage.getItem(this.stored) ?? '{}')
-    onValue(
+    watch(
       query(ref(db, 'rooms'), orderByChild('type'), equalTo('public')),
       rooms => {
         this.open = new Map(childrenOf(rooms.val()).map(([id, room]) => [id, roomOf(id, room)]))
@@ -56,7 +56,7 @@ export class Rooms {
         this.changed.emit()
       }
     )
-    if (person.uid) onValue(ref(db, `users/${person.uid}/rooms`), index => this.follow(keysOf(index.val())))
+    if (person.uid) watch(ref(db, `users/${person.uid}/rooms`), index => this.follow(keysOf(index.val())))
   }
 
   /** The rooms that the user is a member of. */
@@ -157,7 +157,7 @@ export class Rooms {
       this.changed.emit()
     }
     const ends = [
-      onValue(
+      watch(
         ref(db, `rooms/${id}`),
         room => {
           if (!this.own.has(id)) return
@@ -167,7 +167,7 @@ export class Rooms {
         },
         none
       ),
-      onValue(
+      watch(
         query(ref(db, `messages/${id}`), orderByKey(), limitToLast(1)),
         last => {
           last.forEach(message => void this.newest.set(id, message.key!))

@@ -1,11 +1,12 @@
 // What the view knows of users and groups: each is listened to by its key, as nobody but an
 // auditor may list them.
 
-import { onValue, ref } from '@dogwood/client'
+import { ref } from '@dogwood/client'
 import type { Client } from '../client.js'
 import { Signal } from '../dom.js'
 import { model } from '../model.js'
 import { fieldsOf, keysOf, textOf } from '../read.js'
+import { watch } from '../watched.js'
 
 export interface User {
   readonly id: string
@@ -38,7 +39,7 @@ export class Memberships {
     for (const { uid, claims } of model.people) if (uid && !claims) this.follow('users', uid)
     for (const id of groups) this.follow('groups', id)
     if (person.claims?.admin) {
-      const list = onValue(ref(db, 'groups'), all => {
+      const list = watch(ref(db, 'groups'), all => {
         for (const id of keysOf(all.val())) this.know(id)
       })
       this.ends.set('list', list)
@@ -65,7 +66,7 @@ export class Memberships {
     const key = `${kind}/${id}`
     this.ends.get(key)?.()
     if (!this[kind].has(id)) this[kind].set(id, undefined)
-    const end = onValue(
+    const end = watch(
       ref(this.client.db, key),
       snapshot => {
         const value: unknown = snapshot.val()

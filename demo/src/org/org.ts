@@ -223,7 +223,7 @@ class Org {
     return h(
       'li',
       { class: `card${id === this.client.person.uid ? ' own' : ''}`, 'data-user': id },
-      h('header', null, avatar(id, user.name), h('h3', null, user.name), h('code', null, `/users/${id}`)),
+      h('header', null, avatar(id, user.name), h('h2', null, user.name), h('code', null, `/users/${id}`)),
       h(
         'ul',
         { class: 'pairs', 'aria-label': `Groups of ${user.name}` },
@@ -245,7 +245,7 @@ class Org {
       h(
         'header',
         null,
-        h('h3', null, group.name),
+        h('h2', null, group.name),
         h('span', { class: 'tag' }, `of ${nameOf(group.owner)}`),
         h('code', null, `/groups/${id}`)
       ),
@@ -301,7 +301,7 @@ class Org {
     return h(
       'li',
       { class: 'card closed' },
-      h('header', null, icon('lock'), h('h3', null, name), h('code', null, path)),
+      h('header', null, icon('lock'), h('h2', null, name), h('code', null, path)),
       h(
         'p',
         { class: 'empty' },

@@ -1,13 +1,14 @@
 // The view of statuses and followers: the home timeline, which others fill, and the
 // counters, which move with what they count.
 
-import { limitToLast, onValue, orderByValue, query, ref, set } from '@dogwood/client'
+import { limitToLast, orderByValue, query, ref, set } from '@dogwood/client'
 import { attempt } from '../attempt.js'
 import type { Client } from '../client.js'
-import { avatar, debounced, fill, h, icon, Signal, timeOf } from '../dom.js'
+import { avatar, debounced, fill, h, icon, Signal, whenOf } from '../dom.js'
 import { model, nameOf } from '../model.js'
 import type { View } from '../page.js'
 import { fieldsOf, keysOf, numberOf, textOf, timeIn } from '../read.js'
+import { watch } from '../watched.js'
 import { follow, post, unfollow, withdraw } from './fanout.js'
 import { secondClient } from './second.js'
 
@@ -121,16 +122,16 @@ class Social {
     const { db } = this.client
     for (const { uid, claims } of model.people) {
       if (!uid || claims) continue
-      onValue(ref(db, `users/${uid}`), user => {
+      watch(ref(db, `users/${uid}`), user => {
         if (user.exists()) this.profiles.set(uid, profileOf(uid, user.val()))
         this.changed.emit()
       })
     }
-    onValue(ref(db, `following/${this.uid}`), following => {
+    watch(ref(db, `following/${this.uid}`), following => {
       this.following = new Set(keysOf(following.val()))
       this.changed.emit()
     })
-    onValue(query(ref(db, `home/${this.uid}`), orderByValue(), limitToLast(HOME)), home => {
+    watch(query(ref(db, `home/${this.uid}`), orderByValue(), limitToLast(HOME)), home => {
       const ids: string[] = []
       home.forEach(entry => void ids.unshift(entry.key!))
       this.home = ids
@@ -143,7 +144,7 @@ class Social {
   private listenTo(id: string): void {
     if (this.listening.has(id)) return
     this.listening.add(id)
-    onValue(ref(this.client.db, `statuses/${id}`), status => {
+    watch(ref(this.client.db, `statuses/${id}`), status => {
       this.statuses.set(id, status.exists() ? statusOf(id, status.val()) : null)
       this.changed.emit()
     })
@@ -278,7 +279,13 @@ class Social {
       h(
         'div',
         null,
-        h('p', { class: 'by' }, h('b', null, nameOf(uid)), ` @${login} · `, h('time', null, timeOf(posted))),
+        h(
+          'p',
+          { class: 'by' },
+          h('b', null, nameOf(uid)),
+          ` @${login} · `,
+          h('time', { datetime: new Date(posted).toISOString() }, whenOf(posted))
+        ),
         h('p', { class: 'text' }, message)
       ),
       mine &&

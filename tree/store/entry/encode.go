@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -21,6 +22,7 @@ type Encoder struct {
 	buf  []byte // room for a header, and the lines
 	n    int    // lines
 	head [maxHeader]byte
+	all  []byte // entries of the last commit that had several
 }
 
 // maxKept bounds the memory that an encoder keeps.
@@ -30,6 +32,9 @@ const maxKept = 1 << 20
 func (e *Encoder) Reset() {
 	if cap(e.buf) > maxKept {
 		e.buf = nil
+	}
+	if e.all = e.all[:0]; cap(e.all) > maxKept {
+		e.all = nil
 	}
 	e.buf, e.n = append(e.buf[:0], room[:]...), 0
 }
@@ -88,20 +93,30 @@ func (e *Encoder) Seal(h Header) []byte {
 
 // cut is Seal for what is too long for one entry. An operation that is longer
 // than an entry goes in parts, and a join stands where it belongs in the order.
-func (e *Encoder) cut(h Header) (all []byte) {
-	var lines []byte
+// Lines that an entry has alone, as pieces of imports are, are not copied before.
+func (e *Encoder) cut(h Header) []byte {
+	var lines, joined []byte
+	all := slices.Grow(e.all[:0], len(e.buf)+(e.n+1)*maxHeader)
 	n, long, last := 0, 0, h.More
 	flush := func(more bool) {
 		h.More = more
 		all = append(h.append(all, n, lines), lines...)
-		lines, n = lines[:0], 0
+		lines, n = nil, 0
 	}
 	add := func(op []byte) {
 		if len(lines)+len(op) > maxLines {
 			flush(true)
 		}
-		lines = append(lines, op...)
-		n++
+		switch n++; n {
+		case 1:
+			lines = op
+		case 2:
+			joined = append(append(joined[:0], lines...), op...)
+			lines = joined
+		default:
+			joined = append(joined, op...)
+			lines = joined
+		}
 	}
 	for line := range bytes.Lines(e.buf[maxHeader:]) {
 		if len(line) <= maxLines {
@@ -118,6 +133,7 @@ func (e *Encoder) cut(h Header) (all []byte) {
 		add(append((&Join{id, parts}).append(nil), '\n'))
 	}
 	flush(last)
+	e.all = all
 	return all
 }
 

@@ -13,7 +13,7 @@ import (
 // bbolt does not split a page before the commit. Entries of a large write, which come in
 // the order of the rows, would each move half of those that came before. Only the index
 // bucket needs this: rows are put in order by those that make them. Reads are correct at
-// any time, since they release first. With a log it is not used, because the layers sort
+// any time, since they release first. Commits with a log do without it, because the layers sort
 // all buckets.
 type sortedWrites struct {
 	Tx
@@ -59,11 +59,21 @@ func (t *sortedWrites) Cursor(b Bucket) Cursor {
 }
 
 func (t *sortedWrites) Commit() error {
-	t.release(Index)
-	if t.failed != nil {
-		return t.failed
+	if err := PassWrites(t); err != nil {
+		return err
 	}
 	return t.Tx.Commit()
+}
+
+// PassWrites passes on what a transaction of SortWrites holds back, for one that is committed
+// by others.
+func PassWrites(tx Tx) error {
+	t, ok := tx.(*sortedWrites)
+	if !ok {
+		return nil
+	}
+	t.release(Index)
+	return t.failed
 }
 
 // release passes on what is held back of a bucket.

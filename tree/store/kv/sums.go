@@ -27,8 +27,12 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // sumOf returns the checksum of an entry. The length of the key is in it, so that a
 // damaged length does not move bytes between key and value.
 func sumOf(b Bucket, key, value []byte) uint32 {
-	sum := crc32.Update(crc32.Update(0, castagnoli, key), castagnoli, value)
-	return sum ^ (uint32(b)<<16 | uint32(len(key))) ^ 0x5A<<24
+	return mixed(crc32.Update(crc32.Update(0, castagnoli, key), castagnoli, value), b, len(key))
+}
+
+// mixed adds the bucket and the length of the key to the sum of key and value.
+func mixed(sum uint32, b Bucket, key int) uint32 {
+	return sum ^ (uint32(b)<<16 | uint32(key)) ^ 0x5A<<24
 }
 
 // checkSum returns a stored value without its checksum. ok reports that it is right.
@@ -212,12 +216,16 @@ type sumCursor struct {
 	b   Bucket
 	c   boltCursor
 	bad error
+
+	steps int            // forward, since it came from elsewhere
+	ahead *verifiedAhead // nil: nothing yet
 }
 
 func (c *sumCursor) Err() error { return c.bad }
 
 func (c *sumCursor) Seek(key []byte) (k, v []byte) {
 	c.bad = nil
+	c.forget()
 	defer c.t.guard(c.b, key, mayFault(), &c.bad)
 	found, stored := c.c.Seek(key) // not k and v: after a panic these are what is returned
 	if found != nil && bytes.Equal(found, key) {
@@ -247,12 +255,24 @@ func (t *FileTx) gap(b Bucket, key []byte, before, at entryText) error {
 	return nil
 }
 
-func (c *sumCursor) Next() (k, v []byte) { return c.step((*boltCursor).Next) }
+func (c *sumCursor) Next() (k, v []byte) {
+	c.bad = nil
+	if c.ahead != nil && c.ahead.next < c.ahead.end {
+		return c.take()
+	}
+	defer c.t.guard(c.b, nil, mayFault(), &c.bad)
+	if k, v = c.open(c.c.Next()); k != nil {
+		c.look()
+	}
+	return k, v
+}
+
 func (c *sumCursor) Prev() (k, v []byte) { return c.step((*boltCursor).Prev) }
 func (c *sumCursor) Last() (k, v []byte) { return c.step((*boltCursor).Last) }
 
 func (c *sumCursor) step(to func(*boltCursor) (k, v []byte)) (k, v []byte) {
 	c.bad = nil
+	c.forget()
 	defer c.t.guard(c.b, nil, mayFault(), &c.bad)
 	return c.open(to(&c.c))
 }

@@ -91,7 +91,7 @@ func (f countedFile) Sync() error { return f.disk.fault(whole(f.File.Sync)) }
 func TestEveryFault(t *testing.T) {
 	for _, how := range faultKinds {
 		for _, times := range []int{1, 2, 1 << 20} {
-			for n := 1; ; n += tier.Pick(41, 4, 1) {
+			for n := 1; ; n += tier.Pick(41, 11, 1) {
 				if !faultRun(t, how, n, times) {
 					if n < 20 {
 						t.Errorf("only %d changes", n)

@@ -142,6 +142,17 @@ func (l *Log) Release(p Place) error {
 	return l.wal.Release(p.Database, p.Last)
 }
 
+// Forget gives up what the log has of a database whose file was deleted on purpose. It reports
+// whether that was anything. No store of the database may be open.
+func (l *Log) Forget(database uint64) (known bool, err error) {
+	last, known := l.wal.Databases()[database]
+	if !known {
+		return false, nil
+	}
+	l.wal.Done(database)
+	return true, l.wal.Release(database, last)
+}
+
 // A Kept is what is kept of a database outside of the log's segments.
 type Kept = wal.Kept
 

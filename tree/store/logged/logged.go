@@ -122,6 +122,7 @@ type Store struct {
 	shown     []*kv.Layer   // what readers see; nil: has to be made
 	epoch     uint64        // of snapshots: changes when something was applied
 	provided  int64         // for how much that is not in it the file has room, see provide
+	aside     int64         // how much of that goes to the file now, past the log
 	idle      []kv.Tx       // snapshots of the epoch without a reader
 	unkept    bool          // snapshots are not kept
 	speed     speed
@@ -135,6 +136,10 @@ type Store struct {
 	aging     *time.Timer // runs while active has something
 
 	frozenSince time.Time
+
+	// inTurn counts transactions past the log in turn that found commits in memory. applying
+	// guards it.
+	inTurn int
 
 	// tried is the line that a try of needLog gave the file, which failed; 0: none did. The
 	// disk may have it all the same, so the next try takes it again: the log must know the

@@ -15,12 +15,12 @@ const (
 // there is no such room, even after the log has given back what it does not need.
 //
 // Room is provided for twice as much, so that few commits have to ask for more. committing
-// is held.
+// is held, or by Aside applying.
 func provide(s *Store, size int64) error {
 	s.mu.Lock()
-	epoch, provided := s.epoch, s.provided
+	epoch, provided, aside := s.epoch, s.provided, s.aside
 	s.mu.Unlock()
-	pending := s.unapplied() + size
+	pending := s.unapplied() + size + aside
 	if pending <= provided {
 		return nil
 	}

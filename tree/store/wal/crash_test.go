@@ -194,7 +194,7 @@ func (h *history) step() {
 
 // TestPowerFailures has the power go off in the middle of any step, several times in a row.
 func TestPowerFailures(t *testing.T) {
-	for seed := range tier.Pick[uint64](40, 500, 20_000) {
+	for seed := range tier.Pick[uint64](40, 250, 20_000) {
 		h := newHistory(t, seed)
 		for range 4 {
 			h.disk.cutAt = h.disk.steps + 1 + h.rnd.IntN(60)
@@ -220,7 +220,7 @@ func TestPowerFailures(t *testing.T) {
 
 // TestFailingDisk has steps of the disk fail, and the power go off later.
 func TestFailingDisk(t *testing.T) {
-	for seed := range tier.Pick[uint64](40, 500, 20_000) {
+	for seed := range tier.Pick[uint64](40, 250, 20_000) {
 		h := newHistory(t, seed)
 		often := 3 + h.rnd.IntN(40)
 		h.disk.fails = func(int) bool { return h.disk.rnd.IntN(often) == 0 }

@@ -68,6 +68,7 @@ type Log struct {
 	next     uint64        // number of the next record
 	settled  uint64        // number of the last record that is on the disk
 	group    *group        // gathers records
+	spare    []byte        // memory for the records of the next group
 	writing  bool          // one goroutine writes to the last segment, or changes segments
 	takers   int           // goroutines in take
 	failed   error         // see Renew
@@ -99,9 +100,13 @@ type group struct {
 	lead    chan struct{} // has a token for one that is to write the group
 }
 
-func newGroup() *group {
-	return &group{done: make(chan struct{}), lead: make(chan struct{}, 1)}
+// newGroup returns a group without records, which come into the given memory.
+func newGroup(memory []byte) *group {
+	return &group{records: memory[:0], done: make(chan struct{}), lead: make(chan struct{}, 1)}
 }
+
+// maxSpare bounds the memory that is kept for the next group.
+const maxSpare = 1 << 20
 
 // Owner returns the random id of the log.
 func (l *Log) Owner() uint64 { return l.control.owner }
@@ -152,7 +157,7 @@ func (g *group) bytes() int { return len(g.records) }
 // caller has it.
 func (l *Log) write(g *group) {
 	l.mu.Lock()
-	l.group = newGroup()
+	l.group, l.spare = newGroup(l.spare), nil
 	l.turn.Broadcast()
 	failed := l.failed
 	l.mu.Unlock()
@@ -162,6 +167,11 @@ func (l *Log) write(g *group) {
 		g.err = fmt.Errorf("%w: %w", ErrFailed, failed)
 	}
 	close(g.done)
+	l.mu.Lock()
+	if l.spare == nil && cap(g.records) <= maxSpare {
+		l.spare = g.records // which is not looked at any more
+	}
+	l.mu.Unlock()
 	l.pass()
 }
 

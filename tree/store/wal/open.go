@@ -40,7 +40,7 @@ func OpenOn(d disk.Disk, o Options) (*Log, error) {
 
 // newLog returns a log that is to be recovered.
 func newLog(d disk.Disk, o Options) *Log {
-	l := &Log{disk: d, o: o.withDefaults(), next: 1, group: newGroup(), idle: markAfter,
+	l := &Log{disk: d, o: o.withDefaults(), next: 1, group: newGroup(nil), idle: markAfter,
 		states: make(states), released: make(map[uint64]uint64), trimmed: make(map[uint64]uint64), holds: make(map[*Hold]struct{})}
 	l.turn.L = &l.mu
 	l.pool.disk, l.pool.bytes = d, l.o.SegmentBytes

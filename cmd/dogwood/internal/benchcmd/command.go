@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/dogwooddb/dogwood/bench"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
@@ -43,6 +45,7 @@ type Command struct {
 
 	URL        string `group:"Server" help:"Address of the server to load." default:"http://127.0.0.1:9000" aliases:"server"`
 	Namespace  string `group:"Server" help:"Database to load, which must be empty. Without it a new one is named, which development servers make." aliases:"ns,instance" placeholder:"NAME"`
+	Profile    string `group:"Server" help:"Profile that dogwood login made: its address, its database and its secret." env:"-" placeholder:"NAME"`
 	SecretFile string `group:"Server" help:"File that holds the admin secret. Without it, the environment variable DOGWOOD_SECRET is used." type:"path" placeholder:"FILE"`
 	Owner      bool   `group:"Server" help:"Act as the owner of a development server."`
 	Pid        int    `group:"Server" help:"Process id of the server if it runs here, to report its memory and processor time." env:"-" placeholder:"PID"`
@@ -64,6 +67,8 @@ type Command struct {
 
 	JSON     bool     `group:"Output" name:"json" help:"Print JSON." env:"-"`
 	spawning spawning `kong:"-"` // what a workload adds to --spawn
+
+	given map[string]bool // names of the flags on the command line
 
 	CPUProfile string `group:"Output" name:"cpu-profile" help:"Write a processor profile of the load generator to a file." type:"path" env:"-" placeholder:"FILE"`
 }
@@ -246,9 +251,15 @@ func (c *Command) explainTarget(t bench.Target, err error) error {
 	return err
 }
 
+// AfterApply is called by kong.
+func (c *Command) AfterApply(k *kong.Context) error {
+	c.given = client.OnCommandLine(k)
+	return nil
+}
+
 // target is the server that the flags name.
 func (c *Command) target() (bench.Target, error) {
-	f := client.Flags{URL: c.URL, Namespace: c.Namespace, SecretFile: c.SecretFile, Owner: c.Owner}
+	f := client.Flags{URL: c.URL, Namespace: c.Namespace, SecretFile: c.SecretFile, Owner: c.Owner, Profile: c.Profile}.Given(c.given)
 	db, err := f.Client()
 	if err != nil {
 		return bench.Target{}, err

@@ -3,6 +3,7 @@ package bulk
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/checks"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
@@ -65,7 +66,11 @@ func compacted(r store.CompactResult) string {
 // files returns the files of the named databases, without names those of all.
 func (c *Compact) files() (files []string, err error) {
 	if len(c.Namespace) == 0 {
-		return checks.Databases(c.Data)
+		files, err := checks.Databases(c.Data)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("there is no directory %s; name the data directory of a server with --data DIR", c.Data)
+		}
+		return files, err
 	}
 	for _, ns := range c.Namespace {
 		file, err := datadir.DataFile(c.Data, ns)

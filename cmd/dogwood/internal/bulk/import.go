@@ -175,3 +175,29 @@ func (c *Import) importHere(ctx context.Context, path tree.Path, ns string, r io
 		return err
 	})
 }
+
+// ImportFrom replaces a database of a server by what emit writes, if all of that succeeds.
+func ImportFrom(e *console.Env, flags client.Flags, ns string, force bool, emit func(io.Writer) error) error {
+	c := &Import{Flags: flags}
+	if !force {
+		if err := e.Confirm(fmt.Sprintf("This replaces everything in the database %s.", ns)); err != nil {
+			return err
+		}
+	}
+	r, w := io.Pipe()
+	emitted := make(chan error, 1)
+	go func() {
+		err := emit(w)
+		emitted <- err
+		_ = w.CloseWithError(err) // nil ends the body
+	}()
+	err := c.send(e.Ctx, tree.Path{}, ns, r)
+	_ = r.CloseWithError(errImported) // ends emit
+	if from := <-emitted; from != nil && !errors.Is(from, errImported) {
+		return from
+	}
+	return err
+}
+
+// errImported stops what feeds an import that has ended.
+var errImported = errors.New("the import ended")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -39,6 +40,9 @@ type exportedPart struct {
 	Path    string `json:"path"`
 }
 
+// ErrNothing says that an exported directory is empty.
+var ErrNothing = errors.New("the directory has no database file (NAME.json) to import")
+
 // firebaseSources returns the files of an exported directory: of one database,
 // or of all if ns is "".
 func firebaseSources(dir, ns string) ([]importSource, error) {
@@ -65,7 +69,7 @@ func firebaseSources(dir, ns string) ([]importSource, error) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("%s: the directory has no database file (NAME.json) to import", dir)
+		return nil, fmt.Errorf("%s: %w", dir, ErrNothing)
 	}
 	return list, nil
 }
@@ -83,12 +87,20 @@ func (c *Export) exportFirebase(e *console.Env, path tree.Path) error {
 			return err
 		}
 	}
-	if err := durable.MkdirAll(filepath.Join(c.File, exportDir), 0o700); err != nil {
+	if err := c.exportAll(e, names, filepath.Join(c.File, exportDir)); err != nil {
+		return err
+	}
+	return c.describe()
+}
+
+// exportAll writes a file for each database into a directory.
+func (c *Export) exportAll(e *console.Env, names []string, dir string) error {
+	if err := durable.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	for _, ns := range names {
-		file := filepath.Join(c.File, exportDir, ns+".json")
-		err := datadir.PlaceFile(file, 0o600, func(w io.Writer) error { return c.export(e.Ctx, path, ns, w) }, func(string) error { return nil })
+		file := filepath.Join(dir, ns+".json")
+		err := datadir.PlaceFile(file, 0o600, func(w io.Writer) error { return c.export(e.Ctx, tree.Path{}, ns, w) }, func(string) error { return nil })
 		if err != nil {
 			return fmt.Errorf("%s: %w", ns, err)
 		}
@@ -96,7 +108,7 @@ func (c *Export) exportFirebase(e *console.Env, path tree.Path) error {
 			return err
 		}
 	}
-	return c.describe()
+	return nil
 }
 
 // dropEmpty removes the file of a database without data.
@@ -112,15 +124,26 @@ func dropEmpty(file string) error {
 	return os.Remove(file)
 }
 
+// describe writes the description. It keeps the members of an earlier one that are about
+// the exports of other emulators.
 func (c *Export) describe() error {
-	text, err := json.MarshalIndent(exportDescription{
-		Version:  build.Version,
-		Database: &exportedPart{exportVersion, exportDir},
-	}, "", "  ")
-	if err != nil {
+	file := filepath.Join(c.File, exportMetadata)
+	parts := map[string]any{}
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, &parts)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	if parts["version"] == nil {
+		parts["version"] = build.Version
+	}
+	parts["database"] = exportedPart{exportVersion, exportDir}
+	if text, err = json.MarshalIndent(parts, "", "  "); err != nil {
 		return err
 	}
-	return datadir.WriteFile(filepath.Join(c.File, exportMetadata), 0o600, func(w io.Writer) error {
+	return datadir.WriteFile(file, 0o600, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

@@ -29,15 +29,12 @@ type Flags struct {
 	URL        string `group:"Server" help:"Address of the server." default:"http://localhost:9000"`
 	Namespace  string `group:"Server" help:"Database on the server; --ns and --instance are other names for it." aliases:"ns,instance" placeholder:"NAME"`
 	SecretFile string `group:"Server" help:"File that holds the admin secret or an access token. Without it, the environment variable DOGWOOD_SECRET is used." type:"path" placeholder:"FILE"`
+	Profile    string `group:"Server" help:"Profile that dogwood login made: its address, its database and its secret. The secret is for no other server." placeholder:"NAME"`
 	Owner      bool   `group:"Server" help:"Act as the owner of a development server, to whom no rules apply."`
 
-	notices io.Writer // gets a line when a server is slow; nil: none
-}
-
-// AfterApply keeps what the command line does not say.
-func (f *Flags) AfterApply(e *console.Env) error {
-	f.notices = e.Stderr
-	return nil
+	given   map[string]bool // names of the flags on the command line
+	notices io.Writer       // gets a line when a server is slow; nil: none
+	within  http.Handler    // answers instead of a server elsewhere; nil: none
 }
 
 // A Client sends requests to the REST API of one database.
@@ -57,18 +54,20 @@ func (f *Flags) Client() (*Client, error) { return f.patient(usualPatience) }
 
 // patient returns a client that waits so long for a server to answer.
 func (f *Flags) patient(patience time.Duration) (*Client, error) {
-	base, err := ParseURL(f.URL)
+	to, err := f.target()
 	if err != nil {
 		return nil, err
 	}
-	t := &patientTransport{http.DefaultTransport, patience, cmp.Or[io.Writer](f.notices, io.Discard)}
-	c := &Client{http: &http.Client{Transport: t}, base: base, Namespace: f.Namespace}
-	if c.Namespace == "" {
-		c.Namespace = base.Query().Get("ns")
+	next := http.DefaultTransport
+	if f.within != nil {
+		next = handlerTransport{f.within}
 	}
-	base.RawQuery = ""
-	c.Secret, err = f.credential()
-	return c, err
+	t := &patientTransport{next, patience, cmp.Or[io.Writer](f.notices, io.Discard)}
+	c := &Client{http: &http.Client{Transport: t}, base: to.base, Namespace: to.namespace, Secret: to.secret}
+	if to.bound {
+		c.http.CheckRedirect = keepSecret
+	}
+	return c, nil
 }
 
 // Bulk returns a client for another database of the server. It waits as long as a server may
@@ -114,18 +113,7 @@ func (f *Flags) credential() (string, error) {
 	case f.SecretFile == "":
 		return strings.TrimSpace(os.Getenv("DOGWOOD_SECRET")), nil
 	}
-	text, err := os.ReadFile(f.SecretFile)
-	if err != nil {
-		return "", fmt.Errorf("--secret-file: %w", err)
-	}
-	secret := strings.TrimSpace(string(text))
-	if secret == "" {
-		return "", fmt.Errorf("--secret-file %s: the file is empty", f.SecretFile)
-	}
-	if strings.ContainsFunc(secret, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		return "", fmt.Errorf("--secret-file %s: the file does not hold a secret, which is one word; that of a server is admin-secret in its data directory", f.SecretFile)
-	}
-	return secret, nil
+	return ReadSecretFile(f.SecretFile)
 }
 
 // url returns the address of a path for requests.
@@ -358,7 +346,7 @@ func (c *Client) Refusal(resp *http.Response) *ServerError {
 		e.advice = fmt.Sprintf("is there a database %q on this server? --namespace names another", c.Namespace)
 	case e.Status == http.StatusNotFound:
 		e.advice = "name a database with --namespace"
-	case e.Status == http.StatusConflict: // of backup
+	case e.Status == http.StatusConflict && strings.HasSuffix(c.pathOf(resp.Request), "/backup"):
 		e.advice = "export writes the values of a database to a file, and dev --data keeps it in one"
 	case e.Status/100 == 3:
 		e.advice = "the database is at " + resp.Header.Get("Location")

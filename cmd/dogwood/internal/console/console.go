@@ -55,6 +55,15 @@ func (e *Env) Confirm(question string) error {
 	if !IsTerminal(e.Stdin) {
 		return nil
 	}
+	return e.Ask(question, "--force")
+}
+
+// Ask asks before something is lost. flag is what does not ask. Without a person to ask, the
+// flag is required.
+func (e *Env) Ask(question, flag string) error {
+	if !IsTerminal(e.Stdin) {
+		return fmt.Errorf("%s Nothing was changed, since there is no terminal to ask on; %s does not ask", question, flag)
+	}
 	fmt.Fprintf(e.Stderr, "%s Go on? [y/N] ", question)
 	answered := make(chan string, 1)
 	go func() { answered <- readLine(e.Stdin) }() // a read of a terminal cannot be stopped
@@ -63,7 +72,7 @@ func (e *Env) Confirm(question string) error {
 		if answer = strings.ToLower(answer); answer == "y" || answer == "yes" {
 			return nil
 		}
-		return errors.New("nothing was changed; --force does not ask")
+		return fmt.Errorf("nothing was changed; %s does not ask", flag)
 	case <-e.Ctx.Done():
 		fmt.Fprintln(e.Stderr)
 		return ErrInterrupted

@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // An exitError is a failure with an exit code of its own.
@@ -26,9 +27,12 @@ func Unusable(err error) error {
 	return exitError{2, err}
 }
 
+// Exit ends a command with an exit code and without a text.
+func Exit(code int) error { return exitError{code, errors.New("")} }
+
 // Fail prints a failure and returns the exit code for it.
 func (e *Env) Fail(err error) int {
-	if text := err.Error(); text != "" {
+	if text := strings.TrimSpace(err.Error()); text != "" {
 		fmt.Fprintln(e.Stderr, "dogwood:", text)
 	}
 	if x := (exitError{}); errors.As(err, &x) {

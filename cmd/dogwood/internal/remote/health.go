@@ -14,11 +14,13 @@ import (
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/build"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/profile"
 )
 
 // Health asks a server whether it works, as supervisors of it do.
 type Health struct {
 	URL     string        `help:"Address of the server. Without it, the operations listener at 127.0.0.1:9464 is asked, and if there is none, http://localhost:9000." placeholder:"URL"`
+	Profile string        `help:"Ask the server of this profile, which dogwood login made. --url comes first." placeholder:"NAME"`
 	Live    bool          `help:"Ask only whether the process answers, not whether it can store writes." env:"-"`
 	Timeout time.Duration `help:"How long the answer may take." default:"5s" env:"-" placeholder:"TIME"`
 }
@@ -47,8 +49,15 @@ func (c *Health) Run(e *console.Env) error {
 		return fmt.Errorf("--timeout %s: must be positive", c.Timeout)
 	}
 	servers := healthAddresses
-	if c.URL != "" {
+	switch {
+	case c.URL != "":
 		servers = []string{c.URL}
+	case c.Profile != "":
+		p, err := profile.Find(c.Profile)
+		if err != nil {
+			return err
+		}
+		servers = []string{p.URL}
 	}
 	ctx, cancel := context.WithTimeout(e.Ctx, c.Timeout)
 	defer cancel()

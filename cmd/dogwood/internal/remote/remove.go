@@ -1,8 +1,10 @@
 package remote
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
@@ -11,19 +13,26 @@ import (
 // Remove deletes a value.
 type Remove struct {
 	Path  string `arg:"" help:"Path in the database; / is everything."`
-	Force bool   `short:"f" help:"Do not ask for confirmation. Only users at a terminal are asked." env:"-"`
+	Force bool   `short:"f" aliases:"yes" help:"Do not ask for confirmation; --yes is another name. Users at a terminal are asked, and / needs it elsewhere." env:"-"`
 	client.TriggerFlags
 	client.Flags
 }
 
 func (Remove) Help() string {
-	return `Deletes everything at the path. On a terminal, it asks first.
+	return `Deletes everything at the path. On a terminal, it asks first. Elsewhere, the whole
+database is deleted only with --yes.
 
 Examples:
 
   dogwood remove /rooms/lobby/topic
-  dogwood remove / --force --namespace test`
+  dogwood remove / --yes --namespace test`
 }
+
+// ErrNeedsYes refuses to delete a whole database without a terminal for the question.
+var ErrNeedsYes = errors.New("this deletes the whole database; say --yes if that is meant")
+
+// isRoot reports whether a path is that of the whole database.
+func isRoot(path string) bool { return strings.Trim(path, "/") == "" }
 
 func (c *Remove) Run(e *console.Env) error {
 	db, err := c.Client()
@@ -31,6 +40,9 @@ func (c *Remove) Run(e *console.Env) error {
 		return err
 	}
 	if !c.Force {
+		if isRoot(c.Path) && !console.IsTerminal(e.Stdin) {
+			return ErrNeedsYes
+		}
 		if err := e.Confirm(fmt.Sprintf("This deletes everything at %s.", db.Place(c.Path))); err != nil {
 			return err
 		}

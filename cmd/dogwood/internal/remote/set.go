@@ -3,6 +3,7 @@ package remote
 import (
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
@@ -12,7 +13,7 @@ import (
 type Set struct {
 	Path string `arg:"" help:"Path in the database."`
 	client.DataFlags
-	Force bool `short:"f" help:"Do not ask for confirmation. Only users at a terminal are asked." env:"-"`
+	Force bool `short:"f" aliases:"yes" help:"Do not ask for confirmation; --yes is another name. Users at a terminal are asked, and null at / needs it elsewhere." env:"-"`
 	client.TriggerFlags
 	client.Flags
 }
@@ -36,6 +37,10 @@ func (c *Set) Run(e *console.Env) error {
 		return err
 	}
 	if !c.Force {
+		deletes := c.Source == "null" || c.Data != nil && strings.TrimSpace(*c.Data) == "null"
+		if deletes && isRoot(c.Path) && !console.IsTerminal(e.Stdin) {
+			return ErrNeedsYes
+		}
 		if err := e.Confirm(fmt.Sprintf("This replaces everything at %s.", db.Place(c.Path))); err != nil {
 			return err
 		}

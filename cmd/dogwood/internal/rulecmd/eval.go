@@ -1,15 +1,19 @@
 package rulecmd
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/project"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/rules/explain"
 	"github.com/dogwooddb/dogwood/rules/rulestest"
@@ -176,6 +180,9 @@ type basis struct {
 // basis reads the file: rules, or a test file with its rules, data and users.
 func (c *questionFlags) basis(e *console.Env) (*basis, error) {
 	name, line := atLine(c.File)
+	if err := c.checkOrder(name); err != nil {
+		return nil, console.Unusable(err)
+	}
 	if line == 0 && !rulestest.IsTestFile(name) {
 		src, err := c.source(e, name)
 		if err != nil {
@@ -185,6 +192,22 @@ func (c *questionFlags) basis(e *console.Env) (*basis, error) {
 		return &basis{src: src, rules: rs}, err
 	}
 	return testBasis(e, name, line)
+}
+
+// checkOrder finds arguments in the order of another tool: the operation or the path first.
+func (c *questionFlags) checkOrder(name string) error {
+	if _, err := os.Stat(name); err == nil {
+		return nil
+	}
+	isOperation := slices.Contains([]string{"read", "write", "update"}, name)
+	if _, err := os.Stat(c.Path); err == nil && c.Path != "" && strings.HasPrefix(name, "/") {
+		return fmt.Errorf("%s: there is no such file; the rules come before the path: %s %s", name, c.Path, name)
+	}
+	if !isOperation {
+		return nil
+	}
+	file := cmp.Or(project.FindRules(), "RULES")
+	return fmt.Errorf("%s: there is no such file; the rules come first, and the operation is a flag: %s %s --op %[1]s", name, file, cmp.Or(c.Path, "PATH"))
 }
 
 // testBasis reads a test file, and what the test at a line finds. Line 0 is no

@@ -26,6 +26,8 @@ type Dev struct {
 	AllowRemote   bool     `help:"Allow a --host that other machines can reach. They can read and write everything."`
 	AllowHost     []string `help:"Also answer requests for this name or address, such as 10.0.2.2 for the Android emulator. Other names than those of this machine are refused." placeholder:"NAME"`
 	AllowOrigin   []string `help:"Also answer pages of this origin, such as https://app.example.org. Pages of other sites are refused, unless this machine serves them." placeholder:"ORIGIN"`
+	Exec          string   `help:"Run this command line of the shell with the server, and stop when it ends, with its exit code." env:"-" placeholder:"CMD"`
+	savedFlags
 	opsFlags
 	emulatorFlags
 }
@@ -51,16 +53,26 @@ Pages of other sites, and files, can read only what the rules allow without sign
 unless --allow-origin names them. This does not concern pages that this machine serves,
 such as http://localhost:5173, and programs other than browsers.
 
-With --sample, the page at /demo/ shows what the sample is about. It uses a database
-of the sample's name, which has the rules of the sample unless --rules is given, and
-which is the default one unless --default-namespace is given. The rules do not apply
-to requests with the token "owner".
+With --exec, the command finds the server in FIREBASE_DATABASE_EMULATOR_HOST, which the
+official SDKs read, and DOGWOOD_URL, which dogwood reads. Signals are passed on to it.
+
+--export-on-exit writes when all clients are gone and their onDisconnect operations are
+carried out, also after SIGINT and SIGTERM. It replaces an earlier export in one step. A
+second signal ends the server without it.
+
+The page at / says what the server is and leads to the documentation. With --sample,
+every database begins with the sample, whatever its name, and the page at /demo/ shows
+what the sample is about. It uses a database of the sample's name, which has the rules
+of the sample unless --rules is given, and which is the default one unless
+--default-namespace is given. The rules do not apply to requests with the token "owner".
 
 Examples:
 
   dogwood dev --sample chat
   dogwood dev --rules database.rules.json
-  dogwood dev --port 0 --data ./data`
+  dogwood dev --port 0 --data ./data
+  dogwood dev --import ./saved-data --export-on-exit
+  dogwood dev --import data.json --exec "npm test"`
 }
 
 func (c *Dev) Run(e *console.Env) error {
@@ -86,8 +98,13 @@ func (c *Dev) Run(e *console.Env) error {
 	if c.DefaultNamespace == "" {
 		c.DefaultNamespace = cmp.Or(c.Sample, c.firstNamed(), openNamespace)
 	}
+	if err := c.check(c.Data, c.DefaultNamespace); err != nil {
+		return err
+	}
+	c.fill = func(s *server.Server) error { return c.load(e, s, c.DefaultNamespace) }
 	o := server.Options{
 		Dev:              true,
+		Drained:          func(s *server.Server) error { return c.save(e, s, c.DefaultNamespace) },
 		AllowHosts:       append([]string{c.Host}, c.AllowHost...),
 		AllowOrigins:     c.AllowOrigin,
 		Dir:              c.Data,
@@ -100,6 +117,9 @@ func (c *Dev) Run(e *console.Env) error {
 	}
 	if err := c.demonstrate(&o); err != nil {
 		return err
+	}
+	if c.Exec != "" {
+		return c.runExec(e, o)
 	}
 	return c.run(e, o, func(base string) error { c.greet(e, base); return nil })
 }
@@ -152,13 +172,17 @@ func (c *Dev) greet(e *console.Env, base string) {
 	if c.sampleRules != nil {
 		rules += fmt.Sprintf("\n             those of the sample in ns=%s, which the demonstration uses", c.Sample)
 	}
+	others := "a database of its own"
+	if c.Sample != "" {
+		others = "a database of its own, which begins with the sample"
+	}
 	operations := c.operations.line("  operations http://%s   (metrics, health, pprof)\n")
 	fmt.Fprintf(e.Stdout, `%s
-  database   %s?ns=%s   (any other ns is a database of its own)
+  database   %s?ns=%s   (any other ns is %s)
   data       %s
   rules      %s
 %s
-%s`, first, base, c.DefaultNamespace, data, rules, operations, c.commands(base, u.Port()))
+%s`, first, base, c.DefaultNamespace, others, data, rules, operations, c.commands(base, u.Port()))
 }
 
 // commands returns what to try. It uses the default database. If that has the rules of

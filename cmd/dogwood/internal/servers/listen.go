@@ -51,6 +51,7 @@ type listenFlags struct {
 	ops        opsFlags
 	operations *opsListener // nil: none
 
+	fill   func(*server.Server) error            // is called before the server accepts connections; nil: nothing
 	beside func(context.Context, *server.Server) // runs while the server does; nil: nothing
 
 	hangups chan os.Signal                                      // SIGHUP; nil: not caught
@@ -102,6 +103,10 @@ func (f *listenFlags) run(e *console.Env, o server.Options, started func(url str
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
+	if o.Spans, err = f.ops.spans(o.Log); err != nil {
+		return err
+	}
+	defer o.Spans.Close() // behind the server
 	s, err := server.New(o)
 	if err != nil {
 		return datadir.ExplainStart(o.Dir, err)
@@ -121,6 +126,11 @@ func (f *listenFlags) run(e *console.Env, o server.Options, started func(url str
 	}
 	if f.given, err = s.GivenRules(); err != nil {
 		return errors.Join(err, l.Close(), s.Close())
+	}
+	if f.fill != nil {
+		if err := f.fill(s); err != nil {
+			return errors.Join(err, l.Close(), s.Close())
+		}
 	}
 	f.databases = s.Namespaces()
 	f.operations.ready(s)

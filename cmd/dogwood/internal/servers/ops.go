@@ -10,8 +10,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/build"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
 	"github.com/dogwooddb/dogwood/server"
+	"github.com/dogwooddb/dogwood/server/telemetry"
 )
 
 // opsAddress is where operations are served unless --ops-addr says otherwise. The
@@ -36,6 +38,22 @@ const opsTimeout = 10 * time.Second
 // opsFlags say where operations are served.
 type opsFlags struct {
 	OpsAddr string `name:"ops-addr" help:"Address for metrics, health and pprof, which need no credentials; off for none. The default is 127.0.0.1:9464 with serve, and none with dev." placeholder:"HOST:PORT"`
+
+	OTLPEndpoint string  `name:"otlp-endpoint" help:"Address of a collector of OpenTelemetry, to which traces are sent: OTLP over HTTP, as JSON." placeholder:"URL"`
+	OTLPSample   float64 `name:"otlp-sample" help:"The part of the traces that is sent, from 0 to 1." default:"1" placeholder:"PART"`
+	OTLPPaths    bool    `name:"otlp-paths" help:"Traces have the paths of requests and operations."`
+}
+
+// spans returns where traces are sent, nil for nowhere.
+func (f *opsFlags) spans(log *slog.Logger) (*telemetry.Exporter, error) {
+	if f.OTLPEndpoint == "" {
+		return nil, nil
+	}
+	e, err := telemetry.New(telemetry.Options{Endpoint: f.OTLPEndpoint, Sample: f.OTLPSample, Paths: f.OTLPPaths, Version: build.Version, Log: log})
+	if err != nil {
+		return nil, fmt.Errorf("--otlp-endpoint, --otlp-sample: %w", err)
+	}
+	return e, nil
 }
 
 // An opsListener serves operations, from before the databases are opened until the
