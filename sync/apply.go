@@ -126,7 +126,7 @@ func (b *batch) change(w *Write, writes []tree.ResolvedWrite, ready *prepared) (
 	if err := ready.claim(b.Tx); err != nil {
 		return false, fault.Broken(err)
 	}
-	writes = inOrder(writes)
+	writes, stored := ready.orders(writes)
 	p := audience.Change{Batch: &b.Batch, Writes: writes, Merge: w.Merge, Base: w.Base}
 	if ready != nil {
 		p.Measured = ready.excess
@@ -134,7 +134,7 @@ func (b *batch) change(w *Write, writes []tree.ResolvedWrite, ready *prepared) (
 	if err := p.Before(); err != nil {
 		return false, fault.Broken(err)
 	}
-	for _, w := range byKey(writes) {
+	for _, w := range stored {
 		did, err := b.put(w, ready)
 		if err != nil {
 			return false, fault.Broken(err)

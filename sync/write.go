@@ -261,6 +261,8 @@ type prepared struct {
 	text  pieces.Pieces // of the write in the log; none: it is short
 
 	excess map[tree.Path]*rules.Excess // of the values that are larger than the rules allow
+	told   []tree.ResolvedWrite        // the writes in the order in which they are made and told
+	stored []tree.ResolvedWrite        // and in that in which the store is told
 }
 
 // holds reports whether the decision is true of the state that b sees.
@@ -283,8 +285,21 @@ func (p *prepared) part(at tree.Path) (i int, ok bool) {
 	return i, ok
 }
 
-// measure notes which values the rules do not allow to be read at once.
+// orders returns writes in the order in which they are made and told, and in that in which the
+// store is told. p has them if the writes are its own.
+func (p *prepared) orders(writes []tree.ResolvedWrite) (told, stored []tree.ResolvedWrite) {
+	if p != nil && p.told != nil {
+		return p.told, p.stored
+	}
+	told = inOrder(writes)
+	return told, byKey(told)
+}
+
+// measure notes which values the rules do not allow to be read at once, and puts the writes into
+// their orders: of many, both take a good part of the time.
 func (p *prepared) measure() error {
+	p.told = inOrder(p.writes)
+	p.stored = byKey(p.told)
 	p.excess = make(map[tree.Path]*rules.Excess)
 	for _, w := range p.writes {
 		if x, err := audience.Excess(p.rules, w); err != nil {

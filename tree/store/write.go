@@ -182,8 +182,11 @@ func edit(n tree.Node, p tree.Path, v tree.Node) tree.Node {
 		return n.With(p, v)
 	}
 	at := strings.ReplaceAll(p.Clean(), "/", ".")
-	if !gjson.Get(n.Text(), at).Exists() {
+	switch old := gjson.Get(n.Text(), at); {
+	case !old.Exists():
 		return n.With(p, v)
+	case old.Raw == v.Text():
+		return n // most of an update that is sent again
 	}
 	text, err := sjson.SetRaw(n.Text(), at, v.Text())
 	if err != nil {
