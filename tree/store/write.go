@@ -55,16 +55,8 @@ func (e editor) descend(p tree.Path) (steps []step, rest tree.Path, err error) {
 // back. A write that the store refuses for its own reasons (a damaged row) so
 // fails the batch once, and the committer tries the others again without it.
 func (tx *Tx) Put(p tree.Path, n tree.Node) (changed bool, err error) {
-	steps, rest, err := edits(tx).descend(p)
-	if err != nil {
-		return false, err
-	}
-	last := steps[len(steps)-1]
-	replaced, changed := replacement(last.row, rest, n)
-	if !changed {
-		return false, nil
-	}
-	return true, tx.Indexes().reindexed(steps, func() error { return edits(tx).replace(steps, replaced) })
+	_, changed, err = edits(tx).putRun([]tree.ResolvedWrite{{Target: tree.Target{Path: p}, Node: n}})
+	return changed, err
 }
 
 // PutAll puts the values of several writes in their places, in their order, as Put does.
@@ -74,7 +66,7 @@ func (tx *Tx) Put(p tree.Path, n tree.Node) (changed bool, err error) {
 // update of a thousand fields of one object encodes its row once.
 func (tx *Tx) PutAll(writes []tree.ResolvedWrite) (changed bool, err error) {
 	for len(writes) > 0 {
-		n, did, err := tx.putRun(writes)
+		n, did, err := edits(tx).putRun(writes)
 		if err != nil {
 			return false, err
 		}
@@ -85,8 +77,8 @@ func (tx *Tx) PutAll(writes []tree.ResolvedWrite) (changed bool, err error) {
 }
 
 // putRun carries out the first n writes, which are in one row.
-func (tx *Tx) putRun(writes []tree.ResolvedWrite) (n int, changed bool, err error) {
-	steps, rest, err := edits(tx).descend(writes[0].Path)
+func (e editor) putRun(writes []tree.ResolvedWrite) (n int, changed bool, err error) {
+	steps, rest, err := e.descend(writes[0].Path)
 	if err != nil {
 		return 0, false, err
 	}
@@ -105,7 +97,7 @@ func (tx *Tx) putRun(writes []tree.ResolvedWrite) (n int, changed bool, err erro
 	if !changed {
 		return n, false, nil
 	}
-	return n, true, tx.Indexes().reindexed(steps, func() error { return edits(tx).replace(steps, replaced) })
+	return n, true, e.tx.Indexes().reindexed(steps, func() error { return e.replace(steps, replaced) })
 }
 
 // runBelow returns how many of the first writes are below p, in the order of their paths,
