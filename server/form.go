@@ -32,7 +32,8 @@ type form struct {
 	after    string // shallow: the key behind which the listing starts
 }
 
-// parseForm reads the parameters that a method has. Others are ignored.
+// parseForm reads the parameters that a method has. Of a read, it refuses those that are
+// unknown, because the client expects another answer. Of a write, it ignores them.
 func parseForm(ps params, method string) (f form, err error) {
 	if err = f.readPrint(ps); err != nil {
 		return f, err
@@ -65,9 +66,13 @@ func parseForm(ps params, method string) (f form, err error) {
 		return f, err
 	}
 	if f.shallow {
-		return f, f.readShallow(ps)
+		err = f.readShallow(ps)
+	} else {
+		f.query, err = parseQuery(ps)
 	}
-	f.query, err = parseQuery(ps)
+	if err == nil {
+		err = checkKnown(ps)
+	}
 	return f, err
 }
 
