@@ -48,7 +48,7 @@ func (s *Session) handle(ctx context.Context, r wire.Request) error {
 	case wire.ActionCount:
 		return s.count(ctx, r)
 	case wire.ActionList:
-		return s.list(ctx, r)
+		return list(ctx, s, r)
 	case wire.ActionExplain:
 		return s.explain(ctx, r)
 	case wire.ActionPut:

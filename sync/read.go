@@ -126,7 +126,7 @@ const (
 )
 
 // Children describes the children in a query's window, of at most MaxPage, from its end to
-// its start if descending. A caller who may read the node only through a query is not told
+// its start if descending. A caller that may read the node only through a query is not told
 // how many children there are, nor whether there are more. Errors are those of Get.
 func Children(ctx context.Context, d *Database, r Read, descending bool) (page tree.Page, err error) {
 	if r.Query.Limit == 0 {
@@ -134,10 +134,9 @@ func Children(ctx context.Context, d *Database, r Read, descending bool) (page t
 	}
 	r.KeysOnly, r.Plain = true, false
 	err = d.read(ctx, r, func(tx *store.Tx) (int, error) {
-		if page, err = tx.Page(r.Path, r.Query); err != nil {
+		if page, err = store.ReadPage(tx, r.Path, r.Query); err != nil {
 			return 0, err
 		}
-		page.Revision = tx.Revision()
 		page.Whole, err = d.access.MayRead(ctx, access.State{Rules: d.rules.Load(), Data: tx}, r.Caller, r.Path)
 		return page.Size(), err
 	})

@@ -240,7 +240,7 @@ func (s *Session) get(ctx context.Context, r wire.Request) error {
 		return err
 	}
 	conditional := r.Body.HasHash
-	s.answerRead(v, func(read Read) ([]byte, error) {
+	answerRead(s, v, func(read Read) ([]byte, error) {
 		n, err := s.db.Get(ctx, read)
 		switch {
 		case err != nil:
@@ -432,7 +432,7 @@ func (s *Session) count(ctx context.Context, r wire.Request) error {
 	if err != nil {
 		return err
 	}
-	s.answerRead(v, func(read Read) ([]byte, error) {
+	answerRead(s, v, func(read Read) ([]byte, error) {
 		n, err := s.db.Count(ctx, read)
 		return wire.AppendOK(nil, v.id, fmt.Sprintf(`{"n":%d}`, n)), err
 	})
@@ -440,7 +440,7 @@ func (s *Session) count(ctx context.Context, r wire.Request) error {
 }
 
 // answerRead has a read answered by f when it is its turn to be sent.
-func (s *Session) answerRead(v viewSpec, f func(Read) (reply []byte, err error)) {
+func answerRead(s *Session, v viewSpec, f func(Read) (reply []byte, err error)) {
 	s.out.PushRead(v.size(), func() [][]byte {
 		read := v.read(s.as())
 		read.OneShot, read.Hold = true, s.out.Hold
@@ -458,7 +458,7 @@ func (s *Session) answerRead(v viewSpec, f func(Read) (reply []byte, err error))
 }
 
 // list answers with a page that describes the children that a query selects.
-func (s *Session) list(ctx context.Context, r wire.Request) error {
+func list(ctx context.Context, s *Session, r wire.Request) error {
 	v, err := readView(r)
 	if err == nil && v.query.Limit > MaxPage {
 		err = fmt.Errorf("%w: a page has at most %d children", fault.ErrQuery, MaxPage)
@@ -470,7 +470,7 @@ func (s *Session) list(ctx context.Context, r wire.Request) error {
 		v.query.OrderBy = tree.ByKey
 	}
 	descending := r.Body.Descend
-	s.answerRead(v, func(read Read) ([]byte, error) {
+	answerRead(s, v, func(read Read) ([]byte, error) {
 		page, err := Children(ctx, s.db, read, descending)
 		if err != nil {
 			return nil, err

@@ -6,8 +6,8 @@ import (
 	"github.com/dogwooddb/dogwood/tree/jsontext"
 )
 
-// A Page is a part of the children of a node, described and not read: what somebody who
-// looks at a large node needs to know of each before it is opened.
+// A Page is a part of the children of a node, described and not read: what a console needs to
+// know of each child of a large node before it is opened.
 type Page struct {
 	Revision uint64
 	Children []PageChild // in the order of the query, or from its end to its start
@@ -22,7 +22,7 @@ type Page struct {
 type PageChild struct {
 	Key      string
 	Value    Node // a leaf; of a long string its beginning
-	Bytes    int  // of a string of which Value is the beginning; 0: Value is all
+	Bytes    int  // of a string if Value is only its beginning; 0: Value is all
 	Object   bool // it has children
 	Children int  // so many; 0 if they are not counted
 	Priority Node

@@ -2,10 +2,11 @@ package store
 
 import "github.com/dogwooddb/dogwood/tree"
 
-// Page describes the children in a query's window, which has a limit, in the order of the
-// query. It costs a row or two for each child, however much lies below. The revision, and
-// who may be told the count, are for the caller to say.
-func (tx *Tx) Page(p tree.Path, q tree.Query) (page tree.Page, err error) {
+// ReadPage describes the children in a query's window, which has a limit, in the order of the
+// query. It costs a row or two for each child, however much lies below. Whether the count may
+// be told is for the caller to say.
+func ReadPage(tx *Tx, p tree.Path, q tree.Query) (page tree.Page, err error) {
+	page.Revision = tx.Revision()
 	r, rest, err := tx.find(p)
 	if err != nil {
 		return page, err
