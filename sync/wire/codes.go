@@ -29,6 +29,9 @@ const FeatureOnlyIf = "c"
 // GotSame if the value still has it, else with the value in a member v.
 const FeatureGetIf = "h"
 
+// FeatureList in the hello says that there is ActionList.
+const FeatureList = "l"
+
 // Features are the extensions that the servers of this module announce in their
 // hello (docs/extensions.md).
 var Features = []string{
@@ -39,6 +42,7 @@ var Features = []string{
 	FeatureReturns,
 	FeatureOnlyIf,
 	FeatureGetIf,
+	FeatureList,
 }
 
 // Types of control messages (protocol §3, §14).
@@ -61,6 +65,7 @@ const (
 	ActionGetAll          = "bg" // an extension (FeatureGetAll)
 	ActionCount           = "cn" // an extension (FeatureCount)
 	ActionExplain         = "x"  // an extension (FeatureExplain)
+	ActionList            = "ls" // an extension (FeatureList)
 	ActionPut             = "p"
 	ActionMerge           = "m"
 	ActionDisconnectPut   = "o"
