@@ -101,15 +101,24 @@ func readRulesChange(q *request) (c versions.Change, err error) {
 			return c, badRequest(err.Error())
 		}
 	}
-	c.Comment, _ = q.params.get("comment")
-	if !validComment(c.Comment) {
-		return c, badRequest("comment must be a text of at most " + strconv.Itoa(maxComment) + " bytes")
+	c.Comment, c.IfHash, err = readChange(q)
+	return c, err
+}
+
+// readChange reads what an upload says of itself: a comment, and the hash of what must be
+// in force.
+func readChange(q *request) (comment, ifHash string, err error) {
+	comment, _ = q.params.get("comment")
+	if !validComment(comment) {
+		return "", "", errComment
 	}
 	if tag := strings.TrimSpace(q.r.Header.Get("If-Match")); tag != "*" {
-		c.IfHash = strings.Trim(tag, `"`)
+		ifHash = strings.Trim(tag, `"`)
 	}
-	return c, nil
+	return comment, ifHash, nil
 }
+
+var errComment = badRequest("comment must be a text of at most " + strconv.Itoa(maxComment) + " bytes")
 
 func validComment(s string) bool {
 	return len(s) <= maxComment && !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar })
@@ -131,10 +140,9 @@ func getRulesVersions(q *request) (answer, error) {
 // getRulesVersion answers with the source of a version:
 // GET /.settings/rules/versions/7.json
 func getRulesVersion(q *request) (answer, error) {
-	text, isJSON := strings.CutSuffix(strings.TrimPrefix(q.path, "/.settings/rules/versions/"), ".json")
-	number, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || !isJSON {
-		return answer{}, errNotFound
+	number, err := versionIn(q, "/.settings/rules/versions/")
+	if err != nil {
+		return answer{}, err
 	}
 	_, source, err := q.db.RulesVersion(number)
 	if err != nil {
@@ -143,18 +151,38 @@ func getRulesVersion(q *request) (answer, error) {
 	return rulesText(source), nil
 }
 
+// versionIn returns the number of a version in a path.
+func versionIn(q *request, prefix string) (int64, error) {
+	text, isJSON := strings.CutSuffix(strings.TrimPrefix(q.path, prefix), ".json")
+	number, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || !isJSON {
+		return 0, errNotFound
+	}
+	return number, nil
+}
+
+// A rollback is the body of a request for one.
+type rollback struct {
+	Version int64  `json:"version"`
+	Comment string `json:"comment"`
+}
+
+func readRollback(q *request) (body rollback, err error) {
+	if _, err := readSetting(q, &body); err != nil {
+		return body, err
+	}
+	if !validComment(body.Comment) {
+		return body, errComment
+	}
+	return body, nil
+}
+
 // postRollback puts the rules of an earlier version in force, as a new version:
 // POST /.settings/rules/rollback.json {"version":7}
 func postRollback(q *request) (answer, error) {
-	var body struct {
-		Version int64  `json:"version"`
-		Comment string `json:"comment"`
-	}
-	if _, err := readSetting(q, &body); err != nil {
+	body, err := readRollback(q)
+	if err != nil {
 		return answer{}, err
-	}
-	if !validComment(body.Comment) {
-		return answer{}, badRequest("comment must be a text of at most " + strconv.Itoa(maxComment) + " bytes")
 	}
 	old, source, err := q.db.RulesVersion(body.Version)
 	if err != nil {

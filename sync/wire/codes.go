@@ -29,6 +29,10 @@ const FeatureOnlyIf = "c"
 // GotSame if the value still has it, else with the value in a member v.
 const FeatureGetIf = "h"
 
+// FeatureConflicts in the hello says that puts and merges may ask, with u, that a refusal
+// because a place of a unique map is taken is StatusConflict.
+const FeatureConflicts = "u"
+
 // Features are the extensions that the servers of this module announce in their
 // hello (docs/extensions.md).
 var Features = []string{
@@ -39,6 +43,7 @@ var Features = []string{
 	FeatureReturns,
 	FeatureOnlyIf,
 	FeatureGetIf,
+	FeatureConflicts,
 }
 
 // Types of control messages (protocol §3, §14).
@@ -96,6 +101,7 @@ const (
 	StatusInvalidParameters = "invalid_parameters"
 	StatusDataStale         = "datastale"
 	StatusTooBig            = "too_big"
+	StatusConflict          = "conflict" // only of writes that ask for it (FeatureConflicts)
 	StatusInvalidToken      = "invalid_token"
 	StatusExpiredToken      = "expired_token"
 	StatusUnavailable       = "unavailable"

@@ -1,0 +1,61 @@
+package declared
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dogwooddb/dogwood/derive"
+	"github.com/dogwooddb/dogwood/sync/versions"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// ErrChanged is returned if another document is in force than a change says.
+var ErrChanged = errors.New("the data document has changed")
+
+// Supported reports what of a document this version does not apply. The error is of type
+// derive.Errors.
+func Supported(document *derive.Document) error {
+	var errs derive.Errors
+	for _, d := range document.Definitions() {
+		if d.Kind == derive.Expire || d.Kind == derive.Index {
+			errs = append(errs, &derive.Error{Pos: d.Pos, Definition: d.Name, Msg: fmt.Sprintf("definitions of the kind %s are not applied by this version; take it out", d.Kind)})
+		}
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	return nil
+}
+
+// Deploy puts a document in force in a transaction. It returns the data that are in force
+// from then on, and the version that it made; isNew is false if that is the last one. d is
+// what was in force.
+func (d *Data) Deploy(tx *store.Tx, c versions.DataChange, now time.Time) (next *Data, v versions.Version, isNew bool, err error) {
+	if c.IfHash != "" && c.IfHash != d.Hash() {
+		return d, v, false, ErrChanged
+	}
+	if v, isNew, err = versions.AddData(tx, c, now); err != nil || !isNew {
+		return d, v, false, err
+	}
+	next, err = d.enforce(tx, c.Document)
+	return next, v, true, err
+}
+
+// Put puts in force what Deploy did to another store with the same history.
+func (d *Data) Put(tx *store.Tx, v versions.Version, document *derive.Document) (*Data, error) {
+	if err := versions.PutData(tx, v, document.Source()); err != nil {
+		return nil, err
+	}
+	return d.enforce(tx, document)
+}
+
+// enforce returns the data of another document, and stores their states.
+func (d *Data) enforce(tx *store.Tx, document *derive.Document) (*Data, error) {
+	var s stored
+	if d != nil {
+		s = d.stored
+	}
+	next := newData(document, s)
+	return next, next.save(tx)
+}
